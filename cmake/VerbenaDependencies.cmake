@@ -1,0 +1,40 @@
+# What Verbena stands on, each by its Debian package. `./dev setup` installs them.
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+# A library without a CMake package: verbena::NAME from its header and, if it has one, its binary.
+function(verbena_find name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;LIBRARY;PACKAGE" "")
+  string(TOUPPER ${name} upper)
+  find_path(${upper}_INCLUDE_DIR ${arg_HEADER})
+  mark_as_advanced(${upper}_INCLUDE_DIR)
+  set(found ${${upper}_INCLUDE_DIR})
+  add_library(verbena::${name} INTERFACE IMPORTED)
+  if(arg_LIBRARY)
+    find_library(${upper}_LIBRARY ${arg_LIBRARY})
+    mark_as_advanced(${upper}_LIBRARY)
+    if(NOT ${upper}_LIBRARY)
+      set(found FALSE)
+    endif()
+    target_link_libraries(verbena::${name} INTERFACE ${${upper}_LIBRARY})
+  endif()
+  if(NOT found)
+    message(FATAL_ERROR "${arg_HEADER} not found: install ${arg_PACKAGE} (or run ./dev setup)")
+  endif()
+  target_include_directories(verbena::${name} SYSTEM INTERFACE ${${upper}_INCLUDE_DIR})
+endfunction()
+
+verbena_find(isal HEADER isa-l.h LIBRARY isal PACKAGE libisal-dev)
+verbena_find(expected HEADER tl/expected.hpp PACKAGE libexpected-dev)
+verbena_find(verbs_headers HEADER infiniband/verbs.h PACKAGE libibverbs-dev)
+verbena_find(rdmacm_headers HEADER rdma/rdma_cma.h PACKAGE librdmacm-dev)
+if(NOT VERBENA_LIBFUZZER)
+  verbena_find(cli11 HEADER CLI/CLI.hpp PACKAGE libcli11-dev)
+  find_package(fmt REQUIRED)     # libfmt-dev
+  find_package(spdlog REQUIRED)  # libspdlog-dev
+  find_package(benchmark)        # libbenchmark-dev; optional
+endif()
+if(BUILD_TESTING)
+  find_package(GTest REQUIRED)   # libgtest-dev libgmock-dev
+  verbena_find(pcap HEADER pcap/pcap.h LIBRARY pcap PACKAGE libpcap-dev)
+endif()

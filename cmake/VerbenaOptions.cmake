@@ -1,0 +1,54 @@
+# How everything is compiled. CMakePresets.json sets these; packagers need none of them.
+option(BUILD_TESTING "Build the tests" ON)
+option(VERBENA_WERROR "Warnings are errors (our presets turn it on)" OFF)
+option(VERBENA_LIBFUZZER "Build only the fuzz targets, with libFuzzer (needs clang++)" OFF)
+set(VERBENA_SANITIZE "" CACHE STRING "What -fsanitize= gets, e.g. address,undefined or thread")
+set(VERBENA_SIM_SEEDS 2000 CACHE STRING "Seeds each simulation test runs; SIM_SEEDS=N overrides it")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug or Release" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy and editors
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)  # bin/verbena
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)  # lib/libibverbs.so.1
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/archives)
+
+find_program(CCACHE ccache)
+mark_as_advanced(CCACHE)
+if(CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wswitch)
+if(VERBENA_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  add_compile_options(-Wno-sign-conversion)  # not in g++'s -Wconversion either
+endif()
+
+if(VERBENA_SANITIZE)
+  add_compile_options(
+    -fsanitize=${VERBENA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${VERBENA_SANITIZE})
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # Instrumented code misleads g++'s flow analysis, as its manual says; release has these on.
+    add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)
+  endif()
+endif()
+if(VERBENA_LIBFUZZER)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    message(FATAL_ERROR "VERBENA_LIBFUZZER needs clang++ (Debian: clang-14 libclang-rt-14-dev); "
+                        "the compiler here is ${CMAKE_CXX_COMPILER}")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,121 @@
+# From folders to targets. Sources are globbed: a new file or folder is found at the next build.
+
+# Everything a user runs; `./dev demo` builds this and not the tests.
+add_custom_target(product)
+
+# OUT = the .cc files of DIR (GLOB or GLOB_RECURSE), without the unit tests that lie beside them.
+function(verbena_sources out glob dir)
+  file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  set(${out} ${sources} PARENT_SCOPE)
+endfunction()
+
+# A static library, or one of headers only while there is no .cc in it.
+function(verbena_static_library target sources links)
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${target} ${scope} ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(${target} ${scope} ${links})
+endfunction()
+
+# src/NAME becomes verbena_NAME. FLAT: not the folders below. Its *_test.cc: tests/CMakeLists.txt.
+function(verbena_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "FLAT" "" "LINKS")
+  if(arg_FLAT)
+    verbena_sources(sources GLOB src/${name})
+  else()
+    verbena_sources(sources GLOB_RECURSE src/${name})
+  endif()
+  verbena_static_library(verbena_${name} "${sources}" "${arg_LINKS}")
+  set_property(GLOBAL APPEND PROPERTY VERBENA_LAYERS ${name})
+endfunction()
+
+# src/abi/NAME and the symbol map src/abi/libNAME.map become lib/libNAME.so.1, which replaces the
+# system's. It exports what the map says and nothing else; sources need no visibility attributes.
+# Unit tests link the objects as verbena_abi_NAME.
+function(verbena_drop_in_library name)
+  verbena_sources(sources GLOB_RECURSE src/abi/${name})
+  file(GLOB map CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/abi/lib${name}.map)
+  verbena_static_library(verbena_abi_${name} "${sources}"
+                         "verbena_abi;verbena::verbs_headers;verbena::rdmacm_headers")
+  if(NOT sources OR VERBENA_LIBFUZZER)
+    return()
+  endif()
+  if(NOT map)
+    message(WARNING "lib${name}.so.1 is left out: src/abi/lib${name}.map does not exist")
+    return()
+  endif()
+  set_target_properties(verbena_abi_${name} PROPERTIES CXX_VISIBILITY_PRESET default)
+  target_compile_options(verbena_abi_${name} PRIVATE -fno-semantic-interposition)
+
+  set(lib verbena_lib${name})  # not "${name}": that is how one links the system's
+  add_library(${lib} SHARED $<TARGET_OBJECTS:verbena_abi_${name}>)
+  set_target_properties(${lib} PROPERTIES
+    OUTPUT_NAME ${name} SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
+  target_link_libraries(${lib} PRIVATE verbena_abi)
+  target_link_options(${lib} PRIVATE
+    LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed
+    LINKER:-z,nodelete)  # UCX and NCCL dlclose it while its helper thread lives
+  if(NOT VERBENA_SANITIZE)
+    # Any program can load it, whichever C++ runtime that program has, or none.
+    target_link_options(${lib} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  add_dependencies(product ${lib})
+  # A folder of our own, so that installing Verbena changes nothing for programs not run through it.
+  # lib${name}.so is installed too: NCCL asks for that name first.
+  install(TARGETS ${lib} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
+endfunction()
+
+# src/LAYER becomes the program bin/NAME. It finds the drop-in libraries by the definition
+# VERBENA_LIBRARY_RELATIVE_PATHS: folders relative to the one of its executable (/proc/self/exe),
+# ':' between them; the first that holds libibverbs.so.1 wins. The first is for an installed tree,
+# the second for a build tree.
+function(verbena_command name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LAYER" "LINKS")
+  verbena_sources(sources GLOB_RECURSE src/${arg_LAYER})
+  set(main ${CMAKE_SOURCE_DIR}/src/${arg_LAYER}/main.cc)
+  if(NOT main IN_LIST sources OR VERBENA_LIBFUZZER)
+    return()
+  endif()
+  # The program is main.cc; the rest is a library, so that unit tests can link it.
+  list(REMOVE_ITEM sources ${main})
+  verbena_static_library(verbena_${arg_LAYER} "${sources}" "${arg_LINKS}")
+  set_property(GLOBAL APPEND PROPERTY VERBENA_LAYERS ${arg_LAYER})
+  add_executable(${name} ${main})
+  target_link_libraries(${name} PRIVATE verbena_${arg_LAYER})
+
+  file(RELATIVE_PATH installed
+       ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/verbena)
+  set_property(SOURCE ${main} ${sources} APPEND PROPERTY COMPILE_DEFINITIONS
+    VERBENA_LIBRARY_RELATIVE_PATHS="${installed}:../lib" VERBENA_VERSION="${PROJECT_VERSION}")
+
+  add_dependencies(product ${name})
+  install(TARGETS ${name} RUNTIME)
+  install(FILES ${CMAKE_SOURCE_DIR}/docs/${name}.1
+          DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+endfunction()
+
+# DIR/NAME.cc becomes bench/bench_NAME, where Google Benchmark is there.
+function(verbena_benchmarks dir)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.cc)
+  if(VERBENA_LIBFUZZER OR NOT sources)
+    return()
+  endif()
+  if(NOT benchmark_FOUND)
+    message(STATUS "Benchmarks are left out: install libbenchmark-dev (or run ./dev setup)")
+    return()
+  endif()
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM stem)
+    set(target bench_${stem})
+    add_executable(${target} ${source})
+    target_link_libraries(${target} PRIVATE
+      verbena_host verbena_fabric verbena_collectives benchmark::benchmark_main)
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  endforeach()
+endfunction()
