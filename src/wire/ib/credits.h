@@ -1,0 +1,32 @@
+// End-to-end credits: the 5-bit code in an ACK's AETH and the count of WQEs it grants.
+// IBTA Vol 1, 9.7.7.2, table 44. Code 31 (kNoCredits) says that the responder gives no credits:
+// the requester is then not limited.
+#pragma once
+
+#include <array>
+
+#include "base/types.h"
+#include "wire/ib/aeth.h"
+
+namespace verbena {
+
+inline constexpr u32 kUnlimitedCredits = 0xffffffff;  // what code 31 means to a requester
+
+inline constexpr std::array<u32, 32> kCreditCounts = {
+    0,    1,    2,    3,     4,     6,     8,     12,
+    16,   24,   32,   48,    64,    96,    128,   192,
+    256,  384,  512,  768,   1024,  1536,  2048,  3072,
+    4096, 6144, 8192, 12288, 16384, 24576, 32768, kUnlimitedCredits};
+
+// Only the low 5 bits of `code` count.
+constexpr u32 credits_from_code(u8 code) { return kCreditCounts[code & 0x1f]; }
+
+// The largest code whose count is not above `credits`; never kNoCredits, which is a choice of the
+// responder and not a count.
+constexpr u8 code_from_credits(u32 credits) {
+  u8 code = 0;
+  while (code + 1 < kNoCredits && kCreditCounts[code + 1u] <= credits) ++code;
+  return code;
+}
+
+}  // namespace verbena

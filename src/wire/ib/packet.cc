@@ -1,0 +1,92 @@
+#include "wire/ib/packet.h"
+
+#include "base/check.h"
+
+namespace verbena {
+namespace {
+
+// Writes headers one behind the other.
+class HeaderWriter {
+ public:
+  explicit HeaderWriter(std::span<u8> out) : out_(out) {}
+  template <typename Header>
+  void put(const Header& header) {
+    header.encode(out_.first<Header::kSize>());
+    out_ = out_.subspan(Header::kSize);
+  }
+
+ private:
+  std::span<u8> out_;
+};
+
+// Reads headers one behind the other, from a span already known to hold them all.
+class HeaderReader {
+ public:
+  explicit HeaderReader(std::span<const u8> in) : in_(in) {}
+  // False when the header has a value that the spec forbids.
+  template <typename Header>
+  bool get(Header& header) {
+    const std::optional<Header> decoded = Header::decode(in_);
+    in_ = in_.subspan(Header::kSize);
+    if (!decoded) return false;
+    header = *decoded;
+    return true;
+  }
+
+ private:
+  std::span<const u8> in_;
+};
+
+// In the order they have on the wire. IBTA Vol 1, 9.2 and Annex A14.
+bool decode_extended(const OpcodeTraits& traits, std::span<const u8> in, PacketHeaders& h) {
+  HeaderReader r(in);
+  if (traits.xrceth && !r.get(h.xrceth)) return false;
+  if (traits.deth && !r.get(h.deth)) return false;
+  if (traits.reth && !r.get(h.reth)) return false;
+  if (traits.atomic_eth && !r.get(h.atomic)) return false;
+  if (traits.aeth && !r.get(h.aeth)) return false;
+  if (traits.atomic_ack_eth && !r.get(h.atomic_ack)) return false;
+  if (traits.imm_dt && !r.get(h.imm)) return false;
+  if (traits.ieth && !r.get(h.ieth)) return false;
+  return true;
+}
+
+// `in` is known to hold all headers. Has one return, so that the view, which is big, is built where
+// the caller wants it.
+std::optional<PacketView> decode_checked(const BTH& bth, const OpcodeTraits& traits,
+                                         std::span<const u8> in, std::span<const u8> payload) {
+  std::optional<PacketView> packet(std::in_place);
+  packet->headers.bth = bth;
+  packet->payload = payload;
+  if (!decode_extended(traits, in.subspan(BTH::kSize), packet->headers)) packet.reset();
+  return packet;
+}
+
+}  // namespace
+
+void PacketHeaders::encode(std::span<u8> out) const {
+  const OpcodeTraits& traits = traits_of(bth.opcode);
+  CHECK(traits.valid && out.size() >= traits.headers_size);
+  HeaderWriter w(out);
+  w.put(bth);
+  if (traits.xrceth) w.put(xrceth);
+  if (traits.deth) w.put(deth);
+  if (traits.reth) w.put(reth);
+  if (traits.atomic_eth) w.put(atomic);
+  if (traits.aeth) w.put(aeth);
+  if (traits.atomic_ack_eth) w.put(atomic_ack);
+  if (traits.imm_dt) w.put(imm);
+  if (traits.ieth) w.put(ieth);
+}
+
+std::optional<PacketView> PacketView::decode(std::span<const u8> in) {
+  const std::optional<BTH> bth = BTH::decode(in);
+  if (!bth) return std::nullopt;
+  const OpcodeTraits& traits = traits_of(bth->opcode);
+  if (!traits.valid || in.size() < traits.headers_size) return std::nullopt;
+  const std::span<const u8> body = in.subspan(traits.headers_size);
+  if (body.size() < bth->pad_count || (!traits.payload && !body.empty())) return std::nullopt;
+  return decode_checked(*bth, traits, in, body.first(body.size() - bth->pad_count));
+}
+
+}  // namespace verbena

@@ -1,0 +1,79 @@
+// ICRC of RoCEv2 and RoCEv1: CRC-32 over the packet with the fields that routers change replaced by
+// ones. IBTA Vol 1, 7.8.1; Annex A17.3.3. The CRC is Ethernet's (reflected 0x04c11db7); the four
+// bytes on the wire are its little-endian form.
+//
+// The IPv4 Identification is inside the ICRC, and a UDP socket never sees it. Its 16 bits enter
+// linearly, so a receiver can still (a) test a guess with all 32 bits, or (b) solve for the one
+// Identification that would make the ICRC right, which leaves a 16-bit test.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+
+#include "base/types.h"
+#include "wire/ib/gid.h"
+#include "wire/ib/grh.h"
+#include "wire/ib/packet.h"
+
+namespace verbena {
+
+inline constexpr u16 kRoCEv2Port = 4791;  // UDP destination port. A17.3.1
+// BTH .. pad of the longest UDP datagram over IPv4: 65535 less IPv4 20, UDP 8, ICRC 4.
+inline constexpr std::size_t kMaxTransportSize = 65503;
+
+// What the ICRC covers outside of the transport packet. Traffic class/TOS, TTL/hop limit, flow
+// label and checksums are masked, hence absent.
+struct RoCEv2Envelope {
+  GID source{}, destination{};  // both IPv4-mapped, or neither
+  u16 udp_source_port = 0;
+  u16 udp_destination_port = kRoCEv2Port;
+  u16 identification = 0;     // IPv4 only
+  bool dont_fragment = true;  // IPv4 only; the other flag and the offset are 0
+  friend bool operator==(const RoCEv2Envelope&, const RoCEv2Envelope&) = default;
+};
+
+// Running CRC of one packet. First headers(), once: BTH and any number of the bytes behind it; then
+// update() with the rest in order; finish() gives the value to store little-endian. Envelope and
+// headers go through the CRC in one call, since a call for a few bytes costs as much as one for
+// 100.
+class ICRC {
+ public:
+  // `transport_size`: bytes from BTH to the end of pad, without the ICRC; <= kMaxTransportSize.
+  ICRC(const RoCEv2Envelope& envelope, std::size_t transport_size);
+  void headers(std::span<const u8> bth_and_more);  // >= 12 bytes; masks the byte of FECN and BECN
+  void update(std::span<const u8> bytes);
+  [[nodiscard]] u32 finish() const { return crc_; }
+
+ private:
+  static constexpr std::size_t kMaskedSize = 48 + kMaxHeadersSize;  // IPv6 40, UDP 8, headers
+  u32 crc_;
+  std::size_t envelope_size_;
+  std::array<u8, kMaskedSize> masked_;  // envelope, then room for headers
+};
+
+// The four bytes on the wire, behind pad. Little-endian, unlike all else.
+[[nodiscard]] constexpr u32 load_icrc(std::span<const u8, kICRCSize> in) {
+  return u32{in[0]} | u32{in[1]} << 8 | u32{in[2]} << 16 | u32{in[3]} << 24;
+}
+constexpr void store_icrc(u32 icrc, std::span<u8, kICRCSize> out) {
+  for (u8& byte : out) {
+    byte = static_cast<u8>(icrc);
+    icrc >>= 8;
+  }
+}
+
+// The whole in one call. `transport`: BTH .. end of pad, contiguous.
+[[nodiscard]] u32 icrc_of(const RoCEv2Envelope& envelope, std::span<const u8> transport);
+
+// The same for RoCEv1 (EtherType 0x8915) and for InfiniBand with a GRH: LRH is masked whole, in
+// RoCEv1 it does not exist but counts. Annex A16.
+[[nodiscard]] u32 icrc_of_v1(const GRH& grh, std::span<const u8> transport);
+
+// The Identification for which `received` is right, given `computed` = the ICRC for identification
+// 0 over `transport_size` bytes <= kMaxTransportSize; nullopt when there is none (a corrupt
+// packet). IPv4 only. A random ICRC passes once in 2^16.
+[[nodiscard]] std::optional<u16> solve_identification(u32 computed, u32 received,
+                                                      std::size_t transport_size);
+
+}  // namespace verbena
