@@ -1,0 +1,241 @@
+#include "memory/protection_table.h"
+
+#include <unordered_map>
+
+#include "base/check.h"
+#include "memory/key_table.h"
+
+namespace verbena {
+namespace {
+
+constexpr u64 kWholeProcess = ~u64{0};  // as length: every address but the last byte
+
+bool is_window(const KeyEntry& entry) {
+  return entry.kind == KeyKind::kWindow1 || entry.kind == KeyKind::kWindow2;
+}
+
+// The last byte of [first, first + length) lies before `first`.
+bool wraps(u64 first, u64 length) { return length != 0 && first + (length - 1) < first; }
+
+// Remote writers write with the region's local right. IBTA 10.6.3.1; C10-74 for windows.
+bool writable_as(AccessFlags wanted, AccessFlags region) {
+  const bool writes = wanted.has(Access::kRemoteWrite) || wanted.has(Access::kRemoteAtomic);
+  return !writes || region.has(Access::kLocalWrite);
+}
+
+bool legal_region(const KeyEntry& region) {
+  return writable_as(region.access, region.access) && !wraps(region.start, region.length) &&
+         !wraps(region.base, region.length);
+}
+
+void translate(KeyEntry& region, u8* base, u64 length, u64 iova) {
+  region.base = reinterpret_cast<u64>(base);
+  region.length = length;
+  region.start = iova;
+}
+
+void apply(KeyEntry& region, const ProtectionTable::Rereg& change) {
+  if (change.translation) translate(region, change.base, change.length, change.iova);
+  if (change.access != nullptr) region.access = *change.access;
+  if (change.pd != nullptr) region.pd = *change.pd;
+  if (region.access.has(Access::kZeroBased)) region.start = 0;
+}
+
+MRKeys keys_of(const KeyEntry& region) { return {LKey{region.key}, RKey{region.key}}; }
+
+constexpr AccessFlags kWindowRights =
+    Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic | Access::kZeroBased;
+
+// The rules about the window itself. IBTA 10.6.7.2.2, o10-36.2.2, o10-37.2.30, o10-37.2.40.
+bool window_takes(const KeyEntry& window, u32 new_key, const MWBind& bind) {
+  if ((window.key >> kKeyVariantBits) != (new_key >> kKeyVariantBits)) return false;
+  if ((bind.access | kWindowRights) != kWindowRights) return false;
+  if (window.kind == KeyKind::kWindow1) return !bind.access.has(Access::kZeroBased);
+  return !window.valid && bind.length != 0;
+}
+
+// The rules about the region below. IBTA 10.6.7.2.1: C10-72 .. C10-75.
+bool region_gives(const KeyEntry* region, PDId pd, const MWBind& bind) {
+  return region != nullptr && region->kind == KeyKind::kRegion && region->pd == pd &&
+         region->access.has(Access::kMWBind) && writable_as(bind.access, region->access) &&
+         region->covers(bind.address, bind.length);
+}
+
+Resolved resolve(const KeyEntry& entry, u64 address, u64 length, Access need) {
+  if (!entry.access.has(need)) return {nullptr, MemoryFault::kAccess};
+  if (!entry.covers(address, length)) return {nullptr, MemoryFault::kBounds};
+  return {reinterpret_cast<u8*>(entry.base_of(address)), MemoryFault::kNone};
+}
+
+}  // namespace
+
+struct ProtectionTable::Impl {
+  Impl(u32 max, PRNG prng) : max_entries(max), keys(prng) {}
+
+  [[nodiscard]] KeyEntry* find_region(LKey key) {
+    KeyEntry* entry = keys.find(key.value);
+    return entry != nullptr && entry->kind == KeyKind::kRegion ? entry : nullptr;
+  }
+  [[nodiscard]] KeyEntry* find_window(RKey key) {
+    KeyEntry* entry = keys.find(key.value);
+    return entry != nullptr && is_window(*entry) ? entry : nullptr;
+  }
+  // nullptr: the table is full.
+  [[nodiscard]] const KeyEntry* insert(const KeyEntry& entry) {
+    if (keys.size() >= max_entries) return nullptr;
+    ++pd_uses[entry.pd];
+    return &keys.insert(entry);
+  }
+  void erase(const KeyEntry& entry) {
+    release_pd(entry.pd);
+    keys.erase(entry.key);
+  }
+  void release_pd(PDId pd) {
+    const auto use = pd_uses.find(pd);
+    if (--use->second == 0) pd_uses.erase(use);
+  }
+  void bind(KeyEntry& window, KeyEntry& region, QPN qp, const MWBind& how) {
+    window.valid = true;
+    window.access = how.access;
+    window.start = how.access.has(Access::kZeroBased) ? 0 : how.address;
+    window.length = how.length;
+    window.base = region.base_of(how.address);
+    window.region_key = region.key;
+    ++region.bound_windows;
+    if (window.kind != KeyKind::kWindow2) return;
+    window.qp = qp;
+    ++bound_type2;
+  }
+  void unbind(KeyEntry& window) {
+    if (!window.valid) return;
+    window.valid = false;
+    --keys.find(window.region_key)->bound_windows;
+    if (window.kind == KeyKind::kWindow2) --bound_type2;
+  }
+
+  u32 max_entries;
+  KeyTable keys;
+  std::unordered_map<PDId, u32> pd_uses;  // live entries; none for a PD that has none
+  u32 bound_type2 = 0;
+};
+
+ProtectionTable::ProtectionTable(u32 max_entries, PRNG prng)
+    : impl_(std::make_unique<Impl>(max_entries, prng)) {
+  CHECK(max_entries <= kMaxKeys);
+}
+
+ProtectionTable::~ProtectionTable() = default;
+
+Result<MRKeys> ProtectionTable::register_mr(PDId pd, u8* base, u64 length, u64 iova,
+                                            AccessFlags access) {
+  KeyEntry region;
+  region.kind = KeyKind::kRegion;
+  region.valid = true;
+  apply(region, {.pd = &pd,
+                 .access = &access,
+                 .translation = true,
+                 .base = base,
+                 .length = length,
+                 .iova = iova});
+  if (!legal_region(region)) return failure(Status::kInvalidArgument);
+  const KeyEntry* inserted = impl_->insert(region);
+  if (inserted == nullptr) return failure(Status::kNoMemory);
+  return keys_of(*inserted);
+}
+
+Result<MRKeys> ProtectionTable::register_whole_process(PDId pd, AccessFlags access) {
+  return register_mr(pd, nullptr, kWholeProcess, 0, access);
+}
+
+Status ProtectionTable::deregister_mr(LKey key) {
+  const KeyEntry* region = impl_->find_region(key);
+  if (region == nullptr) return Status::kNotFound;
+  if (region->bound_windows != 0) return Status::kBusy;
+  impl_->erase(*region);
+  return Status::kOk;
+}
+
+Result<MRKeys> ProtectionTable::reregister_mr(LKey key, const Rereg& change) {
+  KeyEntry* region = impl_->find_region(key);
+  if (region == nullptr) return failure(Status::kNotFound);
+  if (region->bound_windows != 0) return failure(Status::kBusy);
+  KeyEntry changed = *region;
+  apply(changed, change);
+  if (!legal_region(changed)) {
+    impl_->erase(*region);
+    return failure(Status::kInvalidArgument);
+  }
+  changed.key = impl_->keys.draw_variant(region->key);
+  ++impl_->pd_uses[changed.pd];
+  impl_->release_pd(region->pd);
+  *region = changed;
+  return keys_of(*region);
+}
+
+Result<RKey> ProtectionTable::allocate_mw(PDId pd, MWType type) {
+  KeyEntry window;
+  window.kind = type == MWType::k1 ? KeyKind::kWindow1 : KeyKind::kWindow2;
+  window.pd = pd;
+  const KeyEntry* inserted = impl_->insert(window);
+  if (inserted == nullptr) return failure(Status::kNoMemory);
+  return RKey{inserted->key};
+}
+
+Status ProtectionTable::deallocate_mw(RKey key) {
+  KeyEntry* window = impl_->find_window(key);
+  if (window == nullptr) return Status::kNotFound;
+  impl_->unbind(*window);
+  impl_->erase(*window);
+  return Status::kOk;
+}
+
+Result<RKey> ProtectionTable::bind_mw(PDId pd, QPN qp, RKey mw, RKey new_key, const MWBind& bind) {
+  KeyEntry* window = impl_->find_window(mw);
+  if (window == nullptr || window->pd != pd || !window_takes(*window, new_key.value, bind))
+    return failure(Status::kInvalidArgument);
+  KeyEntry* region = impl_->find_region(bind.mr_l_key);
+  if (bind.length != 0 && !region_gives(region, pd, bind)) return failure(Status::kInvalidArgument);
+
+  impl_->unbind(*window);
+  const bool draw = window->kind == KeyKind::kWindow1 && new_key == mw;
+  window->key = draw ? impl_->keys.draw_variant(mw.value) : new_key.value;
+  if (bind.length != 0) impl_->bind(*window, *region, qp, bind);
+  return RKey{window->key};
+}
+
+MemoryFault ProtectionTable::invalidate(PDId pd, QPN qp, RKey key) {
+  KeyEntry* entry = impl_->keys.find(key.value);
+  if (entry == nullptr || !entry->valid || entry->pd != pd) return MemoryFault::kBadKey;
+  if (entry->kind != KeyKind::kWindow2 || entry->qp != qp) return MemoryFault::kAccess;
+  impl_->unbind(*entry);
+  return MemoryFault::kNone;
+}
+
+void ProtectionTable::invalidate_windows_of(QPN qp) {
+  if (impl_->bound_type2 == 0) return;
+  for (KeyEntry& entry : impl_->keys.slots())
+    if (entry.kind == KeyKind::kWindow2 && entry.qp == qp) impl_->unbind(entry);
+}
+
+Resolved ProtectionTable::local(PDId pd, LKey key, u64 address, u64 length, Access need) const {
+  if (length == 0) return {};
+  const KeyEntry* entry = std::as_const(impl_->keys).find(key.value);
+  if (entry == nullptr || entry->kind != KeyKind::kRegion || entry->pd != pd)
+    return {nullptr, MemoryFault::kBadKey};
+  return resolve(*entry, address, length, need);
+}
+
+Resolved ProtectionTable::remote(PDId pd, QPN qp, RKey key, u64 address, u64 length,
+                                 Access need) const {
+  if (length == 0) return {};
+  const KeyEntry* entry = std::as_const(impl_->keys).find(key.value);
+  if (entry == nullptr || !entry->valid || entry->pd != pd) return {nullptr, MemoryFault::kBadKey};
+  if (entry->kind == KeyKind::kWindow2 && entry->qp != qp) return {nullptr, MemoryFault::kBadKey};
+  return resolve(*entry, address, length, need);
+}
+
+u32 ProtectionTable::size() const { return impl_->keys.size(); }
+
+bool ProtectionTable::pd_in_use(PDId pd) const { return impl_->pd_uses.contains(pd); }
+
+}  // namespace verbena

@@ -1,0 +1,114 @@
+// ProtectionTable: every L_Key and R_Key of one device, and the checks behind them.
+// IBTA Vol 1, 10.6 (memory management), 10.6.7 (memory windows), 9.7.4.1.5 (R_Key validation).
+//
+// Invariant: no pointer leaves this table unless the key is live, belongs to the PD (and, for a
+// type 2 window, to the QP), every byte lies inside the region, and the right is granted. Keys are
+// unpredictable: the index part is drawn from a PRNG, the variant part too. Not thread-safe; one
+// owner (the device). No allocation in lookups.
+#pragma once
+
+#include <memory>
+
+#include "base/prng.h"
+#include "base/status.h"
+#include "base/types.h"
+#include "memory/access.h"
+#include "memory/sge.h"
+
+namespace verbena {
+
+using PDId = Id<struct PDTag, u32>;
+
+enum class MemoryFault : u8 {
+  kNone,
+  kBadKey,  // no such key, invalidated, or another PD (the difference is not told to the network)
+  kBounds,  // a byte outside the region
+  kAccess,  // the right is not granted
+};
+
+// Where the bytes are, or why not.
+struct Resolved {
+  u8* data = nullptr;
+  MemoryFault fault = MemoryFault::kNone;
+  explicit operator bool() const { return fault == MemoryFault::kNone; }
+};
+
+struct MRKeys {
+  LKey l_key{};
+  RKey r_key{};  // same number as l_key
+};
+
+enum class MWType : u8 { k1 = 1, k2 = 2 };
+
+struct MWBind {  // what a bind gives a window. IBTA 10.6.7.2
+  LKey mr_l_key{};
+  u64 address = 0;  // in the region's address space; 0-based within the window when zero_based
+  u64 length = 0;
+  AccessFlags access{};
+};
+
+class ProtectionTable {
+ public:
+  // `max_entries`: regions and windows together, at most kMaxKeys (key_table.h). `prng` draws the
+  // keys. Memory is taken as they come: an empty table is 1 KiB.
+  ProtectionTable(u32 max_entries, PRNG prng);
+  ~ProtectionTable();
+  ProtectionTable(const ProtectionTable&) = delete;
+  ProtectionTable& operator=(const ProtectionTable&) = delete;
+
+  // --- regions. `base` is this process's address of the first byte; `iova` is what SGEs and RETHs
+  // call it. kZeroBased means iova 0. kRemoteWrite and kRemoteAtomic need kLocalWrite
+  // (kInvalidArgument otherwise); so does iova + length wrapping around 2^64. length 0 is allowed.
+  [[nodiscard]] Result<MRKeys> register_mr(PDId pd, u8* base, u64 length, u64 iova,
+                                           AccessFlags access);
+  // A region covering the whole address space of the process, addressed by plain pointers
+  // (implicit ODP: addr 0, length SIZE_MAX).
+  [[nodiscard]] Result<MRKeys> register_whole_process(PDId pd, AccessFlags access);
+  // kBusy while a window is bound to it; kNotFound.
+  [[nodiscard]] Status deregister_mr(LKey key);
+  // Changes in place what is given (IBTA 11.2.8.5 Reregister); draws a new variant of the key.
+  // After kInvalidArgument the region is gone, as the man page of ibv_rereg_mr says for
+  // IBV_REREG_MR_ERR_CMD; after kBusy (a window is bound) and kNotFound nothing has changed.
+  struct Rereg {
+    const PDId* pd = nullptr;
+    const AccessFlags* access = nullptr;
+    bool translation = false;
+    u8* base = nullptr;
+    u64 length = 0, iova = 0;
+  };
+  [[nodiscard]] Result<MRKeys> reregister_mr(LKey key, const Rereg& change);
+
+  // --- windows
+  [[nodiscard]] Result<RKey> allocate_mw(PDId pd, MWType type);
+  [[nodiscard]] Status deallocate_mw(RKey key);
+  // Binds. Only the low 8 bits of `new_key` may differ from the window's key: the variant that the
+  // caller has chosen. A type 1 window always gets another one: drawn, when the caller has not
+  // chosen. Returns the live key. IBTA 10.6.7.2.1 - 10.6.7.2.3.
+  // Type 1: a bind replaces the one before; length 0 unbinds; kZeroBased is refused.
+  // Type 2: belongs to `qp` until it is invalidated; it must be unbound before and length above 0.
+  // All refusals are kInvalidArgument and change nothing.
+  [[nodiscard]] Result<RKey> bind_mw(PDId pd, QPN qp, RKey mw, RKey new_key, const MWBind& bind);
+  // LOCAL INVALIDATE and SEND with Invalidate: a type 2 window bound through `qp`.
+  // kBadKey: no live key of this PD; kAccess: a region, a type 1 window or another QP's window.
+  // The key is dead until a bind gives the window a new one. IBTA 9.4.1.1.3, 10.6.7.2.4
+  [[nodiscard]] MemoryFault invalidate(PDId pd, QPN qp, RKey key);
+  // The QP is destroyed: its type 2 windows are unbound, so that no later QP of the same number has
+  // them. Costs a sweep only when any type 2 window is bound.
+  void invalidate_windows_of(QPN qp);
+
+  // --- checks, on the data path. Length 0 is always granted, key unchecked (IBTA 9.7.4.1.5).
+  // `need` is kLocalRead or kLocalWrite.
+  [[nodiscard]] Resolved local(PDId pd, LKey key, u64 address, u64 length, Access need) const;
+  // `need` is kRemoteRead, kRemoteWrite or kRemoteAtomic.
+  [[nodiscard]] Resolved remote(PDId pd, QPN qp, RKey key, u64 address, u64 length,
+                                Access need) const;
+
+  [[nodiscard]] u32 size() const;               // live regions and windows
+  [[nodiscard]] bool pd_in_use(PDId pd) const;  // any region or window left in it
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace verbena

@@ -1,0 +1,72 @@
+#include "memory/sg_walk.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace verbena {
+namespace {
+
+// The bytes [offset, offset + length) of one element; an element that wraps around 2^64 has none.
+Resolved resolve(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset, u64 length,
+                 Access need) {
+  if (sge.address + (sge.length - 1) < sge.address) return {nullptr, MemoryFault::kBounds};
+  return table.local(pd, sge.l_key, sge.address + offset, length, need);
+}
+
+// Calls visit(data, length) for each piece of [offset, offset + length) of the list, in order,
+// until a piece is refused. kBounds when the list ends first. Empty elements are not looked at.
+template <typename Visit>
+MemoryFault walk(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
+                 u64 length, Access need, Visit visit) {
+  for (const SGE& sge : list) {
+    if (length == 0) break;
+    if (offset >= sge.length) {
+      offset -= sge.length;
+      continue;
+    }
+    const u64 take = std::min(sge.length - offset, length);
+    const Resolved piece = resolve(table, pd, sge, offset, take, need);
+    if (!piece) return piece.fault;
+    visit(piece.data, take);
+    offset = 0;
+    length -= take;
+  }
+  return length == 0 ? MemoryFault::kNone : MemoryFault::kBounds;
+}
+
+}  // namespace
+
+MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
+                   u32 length, PayloadList& out) {
+  return walk(table, pd, list, offset, length, Access::kLocalRead,
+              [&out](const u8* data, u64 bytes) {
+                out.add({data, bytes});
+              });
+}
+
+MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
+                    Bytes data) {
+  CHECK(list.size() <= kMaxSGE);
+  struct Piece {
+    u8* to;
+    u64 length;
+  };
+  std::array<Piece, kMaxSGE> pieces;  // uninitialized: one is made per packet
+  u32 count = 0;
+  const MemoryFault fault =
+      walk(table, pd, list, offset, data.size(), Access::kLocalWrite, [&](u8* to, u64 length) {
+        pieces[count++] = {to, length};
+      });
+  if (fault != MemoryFault::kNone) return fault;
+  const u8* from = data.data();
+  for (u32 i = 0; i < count; ++i) {
+    std::memmove(pieces[i].to, from, pieces[i].length);  // a loopback payload may overlap
+    from += pieces[i].length;
+  }
+  return MemoryFault::kNone;
+}
+
+}  // namespace verbena
