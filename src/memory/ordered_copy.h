@@ -1,29 +1,32 @@
-// ordered_copy: a copy whose last bytes become visible last.
+// ordered_copy: a copy whose last bytes become visible last, and at once.
 // Programs that poll the end of a buffer for an RDMA WRITE rely on it, as they may with a card that
-// writes in increasing address order. memcpy promises no order, so the tail is stored by itself.
+// writes in increasing address order. memcpy promises no order, so the last aligned word (or the
+// last byte, where the end is not aligned) is one store with release semantics.
 #pragma once
 
-#include <atomic>
 #include <cstring>
 
 #include "memory/sge.h"
 
 namespace verbena {
 
+// Stores the last sizeof(Word) bytes; false: `to + size` is not aligned for that, or size is less.
+template <typename Word>
+bool store_last(u8* to, Bytes from) {
+  if (from.size() < sizeof(Word)) return false;
+  u8* at = to + (from.size() - sizeof(Word));
+  if (reinterpret_cast<std::uintptr_t>(at) % sizeof(Word) != 0) return false;
+  Word word;
+  std::memcpy(&word, from.data() + (from.size() - sizeof(Word)), sizeof(Word));
+  std::memcpy(to, from.data(), from.size() - sizeof(Word));
+  __atomic_store_n(reinterpret_cast<Word*>(at), word, __ATOMIC_RELEASE);
+  return true;
+}
+
+// Precondition: `to` has room for from.size() bytes, and the two do not overlap.
 inline void ordered_copy(u8* to, Bytes from) {
-  std::size_t head = from.size() > 8 ? from.size() - 8 : 0;
-  if (head != 0) {
-    std::memcpy(to, from.data(), head);
-    std::atomic_thread_fence(std::memory_order_release);
-  }
-  const u8* tail = from.data() + head;
-  switch (from.size() - head) {
-    case 8: std::memcpy(to + head, tail, 8); return;  // one store each
-    case 4: std::memcpy(to + head, tail, 4); return;
-    case 2: std::memcpy(to + head, tail, 2); return;
-    default:
-      for (; head < from.size(); ++head) to[head] = *tail++;
-  }
+  (void)(store_last<u64>(to, from) || store_last<u32>(to, from) || store_last<u16>(to, from) ||
+         store_last<u8>(to, from));
 }
 
 }  // namespace verbena

@@ -1,0 +1,61 @@
+// From work queue elements to the CQEs they leave. IBTA Vol 1, 10.8.1.1 (signaled and unsignaled
+// completions), 11.4.2.1 (what a CQE tells). The same for every service.
+#pragma once
+
+#include "base/check.h"
+#include "transport/cqe.h"
+#include "transport/qp_attributes.h"
+#include "transport/send_queue.h"
+
+namespace verbena {
+
+constexpr CompletionOp completion_op(SendOp op) {
+  switch (op) {
+    case SendOp::kSend:
+    case SendOp::kSendWithImmediate:
+    case SendOp::kSendWithInvalidate: return CompletionOp::kSend;
+    case SendOp::kRDMAWrite:
+    case SendOp::kRDMAWriteWithImmediate: return CompletionOp::kRDMAWrite;
+    case SendOp::kRDMARead: return CompletionOp::kRDMARead;
+    case SendOp::kCompareSwap: return CompletionOp::kCompareSwap;
+    case SendOp::kFetchAdd: return CompletionOp::kFetchAdd;
+    case SendOp::kBindMW: return CompletionOp::kBindMW;
+    case SendOp::kLocalInvalidate: return CompletionOp::kLocalInvalidate;
+  }
+  CHECK_UNREACHABLE();
+}
+
+// Whether the WQE leaves a CQE at all: an error or a flush always does.
+inline bool completes_visibly(const SendWQE& wqe, const QPAttributes& qp, WQEStatus status) {
+  return wqe.wr.signaled || qp.signal_all || status != WQEStatus::kSuccess;
+}
+
+// True for the operations whose CQE counts bytes: those that bring data back.
+constexpr bool returns_data(SendOp op) {
+  return op == SendOp::kRDMARead || op == SendOp::kCompareSwap || op == SendOp::kFetchAdd;
+}
+
+inline CQE send_cqe(const SendWQE& wqe, const QPAttributes& qp, WQEStatus status) {
+  const bool good = status == WQEStatus::kSuccess;
+  return {.wr_id = wqe.wr.wr_id,
+          .status = status,
+          .op = completion_op(wqe.wr.op),
+          .solicited = !good,  // an error wakes a solicited-only waiter. IBTA 11.4.2.2
+          .byte_length = good && returns_data(wqe.wr.op) ? wqe.length_bytes : 0,
+          .qp = qp.qpn,
+          .source_qp = {}};
+}
+
+// A receive that ends without a message: flushed, or in error. A good one is filled in by its
+// responder.
+inline CQE receive_cqe(u64 wr_id, const QPAttributes& qp, WQEStatus status) {
+  return {.wr_id = wr_id,
+          .status = status,
+          .op = CompletionOp::kReceive,
+          .solicited = status != WQEStatus::kSuccess,
+          .p_key_index = qp.p_key_index,
+          .qp = qp.qpn,
+          .source_qp = {}};
+}
+
+}  // namespace verbena

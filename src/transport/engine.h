@@ -1,0 +1,87 @@
+// Engine: the transport of one QP, as the device drives it. RC, UC and UD implement it.
+// Sans-IO: no socket, clock, thread, lock, global or log sink; no allocation after construction.
+// Same calls in the same order give the same outputs, bit for bit. One owner; not thread-safe.
+// Contract: after any post_send(), on_*() drain poll_packet(), poll_send_cqe(), poll_receive_cqe()
+// and poll_event(), then re-read next_timer(). `now` never goes back.
+#pragma once
+
+#include <optional>
+
+#include "base/time.h"
+#include "transport/cqe.h"
+#include "transport/qp_attributes.h"
+#include "transport/receive_queue.h"
+#include "transport/send_queue.h"
+#include "transport/tx_packet.h"
+
+namespace verbena {
+
+// What a packet came with, outside of its transport headers.
+struct RxContext {
+  GID source, destination;
+  u8 traffic_class = 0;
+  u8 hop_limit = 0;
+  u16 transport_bytes = 0;  // BTH .. ICRC, for the GRH's payload length
+};
+
+enum class EngineEvent : u8 {
+  kFatal,                     // the QP goes to Error
+  kSQError,                   // the QP goes to SQE (UC, UD). IBTA 10.3.1.6
+  kSQDrained,                 // SQD: all started work is done. IBTA 10.3.1.5
+  kCommunicationEstablished,  // first packet in RTR. IBTA 11.6.3.1
+  kRequestError,              // a request that is not allowed; goes with kFatal. 11.6.3.2
+  kAccessError,               // a request without the right; goes with kFatal
+};
+
+// Counters of one QP's transport; the device sums them. Names as in hw_counters of Linux.
+struct EngineCounters {
+  u64 out_of_sequence = 0;  // requests ahead of the expected PSN
+  u64 duplicate_request = 0;
+  u64 implied_nak_seq_err = 0;  // ACK beyond an outstanding READ
+  u64 packet_seq_err = 0;       // NAK sequence error received
+  u64 rnr_nak_retry_err = 0;    // RNR NAKs received
+  u64 local_ack_timeout_err = 0;
+  u64 resp_local_length_error = 0;
+  u64 resp_remote_access_errors = 0;
+  u64 req_remote_access_errors = 0;
+  u64 req_remote_invalid_request = 0;
+  u64 req_remote_operational_errors = 0;
+  u64 resp_cqe_error = 0, req_cqe_error = 0;
+  u64 rx_write_requests = 0, rx_read_requests = 0, rx_atomic_requests = 0;
+  u64 rx_dropped = 0;  // silently dropped by the rules of the service
+  u64 retransmitted_packets = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  [[nodiscard]] virtual PostError post_send(const SendWR& wr, Time now) = 0;
+  // The state in the attributes has just changed from `from` (its legality checked by the device).
+  // To Error: remaining work is flushed. To Reset: everything is forgotten without a completion.
+  virtual void on_state(QPState from, Time now) = 0;
+  // For the state the QP is in (RTR and beyond); P_Key, ICRC and source checked by the device.
+  virtual void on_packet(const PacketView& packet, const RxContext& context, Time now) = 0;
+  // A receive was posted (own queue or SRQ).
+  virtual void on_receive_posted(Time now) = 0;
+  virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing
+
+  // false: nothing to send now. Bounded work per call.
+  [[nodiscard]] virtual bool poll_packet(Time now, TxPacket& out) = 0;
+  [[nodiscard]] virtual bool poll_send_cqe(CQE& out) = 0;
+  [[nodiscard]] virtual bool poll_receive_cqe(CQE& out) = 0;
+  [[nodiscard]] virtual std::optional<EngineEvent> poll_event() = 0;
+  [[nodiscard]] virtual Time next_timer() const = 0;  // Time::never(): nothing armed
+  [[nodiscard]] virtual const EngineCounters& counters() const = 0;
+};
+
+// What every engine is built from. All referenced objects outlive it.
+struct EngineParts {
+  const QPAttributes& attributes;
+  ProtectionTable& memory;
+  ReceiveQueue& receive_queue;        // own or shared
+  bool shared_receive_queue = false;  // an SRQ is not flushed with the QP
+  SendQueueLimits send_limits;
+};
+
+}  // namespace verbena

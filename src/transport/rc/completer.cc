@@ -1,0 +1,294 @@
+// The completer of an RC requester: what responses, time and errors do to its WQEs.
+// IBTA Vol 1, 9.7.5 (responses), 9.7.6 (retries), 9.9.2 (requester errors), 10.8.3 (completions).
+#include "base/check.h"
+#include "memory/sg_walk.h"
+#include "transport/completions.h"
+#include "transport/rc/requester.h"
+#include "wire/ib/ack_timeout.h"
+#include "wire/ib/credits.h"
+#include "wire/ib/rnr_timer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace verbena {
+
+namespace {
+
+constexpr u8 kRetryForEver = 7;  // of rnr_retry. IBTA 11.2.5.2
+
+bool expects_response(SendOp op) {
+  return op == SendOp::kRDMARead || op == SendOp::kCompareSwap || op == SendOp::kFetchAdd;
+}
+
+WQEStatus status_of(NAKCode code) {
+  switch (code) {
+    case NAKCode::kInvalidRequest: return WQEStatus::kRemoteInvalidRequest;
+    case NAKCode::kRemoteAccessError: return WQEStatus::kRemoteAccess;
+    case NAKCode::kRemoteOperationalError: return WQEStatus::kRemoteOperational;
+    case NAKCode::kPSNSequenceError:
+    case NAKCode::kInvalidRDRequest: break;
+  }
+  return WQEStatus::kBadResponse;  // a code that this service does not have
+}
+
+}  // namespace
+
+void RCRequester::on_response(const PacketView& packet, Time now) {
+  if (failed_ || (qp_.state != QPState::kRTS && qp_.state != QPState::kSQD)) return;
+  const BTH& bth = packet.headers.bth;
+  const bool acknowledge = bth.opcode.op == Op::kAcknowledge;
+  if (unacked_.distance_to(bth.psn) >= unacked_.distance_to(frontier_)) {
+    // A ghost, a repetition, or (the one just before) an unsolicited credit update. 9.7.7.2.2
+    if (acknowledge && bth.psn.next() == unacked_ && packet.headers.aeth.kind == AETHKind::kACK)
+      note_credits(packet.headers.aeth);
+    return;
+  }
+  if (acknowledge) return on_acknowledge(packet, now);
+  if (bth.opcode.op == Op::kAtomicAcknowledge) return on_atomic_acknowledge(packet, now);
+  on_read_response(packet, now);
+}
+
+void RCRequester::on_acknowledge(const PacketView& packet, Time now) {
+  const AETH& aeth = packet.headers.aeth;
+  const PSN psn = packet.headers.bth.psn;
+  const PSN end = aeth.kind == AETHKind::kACK ? psn.next() : psn;
+  if (!acknowledge_before(end, now)) return implied_nak(now);
+  if (failed_) return;
+  switch (aeth.kind) {
+    case AETHKind::kACK: return note_credits(aeth);
+    case AETHKind::kRNRNAK: return on_rnr_nak(aeth, now);
+    case AETHKind::kNAK: return on_nak(aeth, now);
+    case AETHKind::kReserved: return;
+  }
+}
+
+// The peer's limit sequence number. IBTA 9.7.7.2.4
+void RCRequester::note_credits(const AETH& aeth) {
+  if (aeth.kind != AETHKind::kACK) return;
+  if (aeth.value == kNoCredits)
+    credit_limit_.reset();
+  else
+    credit_limit_ = aeth.msn.advanced(credits_from_code(aeth.value));
+}
+
+void RCRequester::on_nak(const AETH& aeth, Time now) {
+  const auto code = static_cast<NAKCode>(aeth.value);
+  switch (code) {
+    case NAKCode::kPSNSequenceError:
+      ++counters_.packet_seq_err;
+      return go_back(Recovery::kSequenceError, now);
+    case NAKCode::kInvalidRequest: ++counters_.req_remote_invalid_request; break;
+    case NAKCode::kRemoteAccessError: ++counters_.req_remote_access_errors; break;
+    case NAKCode::kRemoteOperationalError: ++counters_.req_remote_operational_errors; break;
+    case NAKCode::kInvalidRDRequest: break;
+  }
+  fail(status_of(code));
+}
+
+void RCRequester::on_rnr_nak(const AETH& aeth, Time now) {
+  if (rnr_until_) return;
+  ++counters_.rnr_nak_retry_err;
+  if (qp_.rnr_retry_count != kRetryForEver) {
+    if (rnr_retries_left_ == 0) return fail(WQEStatus::kRNRRetryExceeded);
+    --rnr_retries_left_;
+  }
+  retries_left_ = qp_.retry_count;  // those are about silence, and the peer has spoken
+  rnr_until_ = now + rnr_timer(aeth.value);
+  resend_unacknowledged();
+}
+
+// Acknowledges all PSNs before `end`. False: a READ or atomic without its response stands in the
+// way.
+bool RCRequester::acknowledge_before(PSN end, Time now) {
+  u32 left = unacked_.distance_to(end);
+  while (left != 0) {
+    const SendWQE& wqe = queue_.at(done_);
+    if (expects_response(wqe.wr.op)) return false;
+    const u32 here = std::min(left, unacked_.distance_to(wqe.last_psn) + 1);
+    progress(here, now);
+    left -= here;
+    if (failed_) return true;
+  }
+  return true;
+}
+
+// The READ or atomic that `psn` answers, when it is the very next expected; nullptr: it was dealt
+// with (a gap, or an error).
+SendWQE* RCRequester::expected_response(PSN psn, Time now) {
+  if (!acknowledge_before(psn, now)) {
+    implied_nak(now);
+    return nullptr;
+  }
+  if (failed_) return nullptr;
+  SendWQE& wqe = queue_.at(done_);
+  if (expects_response(wqe.wr.op)) return &wqe;
+  fail(WQEStatus::kBadResponse);  // a response to what never asked for one. 9.9.2.1
+  return nullptr;
+}
+
+// IBTA 9.7.5.1.3; the place of the data follows from the PSN, not from First/Middle/Last: a
+// repeated READ may be answered by either.
+void RCRequester::on_read_response(const PacketView& packet, Time now) {
+  SendWQE* wqe = expected_response(packet.headers.bth.psn, now);
+  if (wqe == nullptr) return;
+  if (wqe->wr.op != SendOp::kRDMARead) return fail(WQEStatus::kBadResponse);
+  const u64 offset = u64{wqe->first_psn.distance_to(unacked_)} * mtu();
+  const u64 expected = std::min<u64>(mtu(), wqe->length_bytes - offset);
+  if (packet.payload.size() != expected) return fail(WQEStatus::kBadResponse);
+  if (scatter(memory_, qp_.pd, wqe->wr.sg_list, offset, packet.payload) != MemoryFault::kNone)
+    return fail(WQEStatus::kLocalProtection);
+  if (traits_of(packet.headers.bth.opcode).aeth) note_credits(packet.headers.aeth);
+  acknowledge_response(*wqe, now);
+}
+
+void RCRequester::on_atomic_acknowledge(const PacketView& packet, Time now) {
+  SendWQE* wqe = expected_response(packet.headers.bth.psn, now);
+  if (wqe == nullptr) return;
+  if (wqe->wr.op == SendOp::kRDMARead) return fail(WQEStatus::kBadResponse);
+  std::array<u8, 8> original;  // in the byte order of this host, as the operands were
+  std::memcpy(original.data(), &packet.headers.atomic_ack.original_data, original.size());
+  if (scatter(memory_, qp_.pd, wqe->wr.sg_list, 0, original) != MemoryFault::kNone)
+    return fail(WQEStatus::kLocalProtection);
+  note_credits(packet.headers.aeth);
+  acknowledge_response(*wqe, now);
+}
+
+// One response packet has arrived; the last of a piece frees its place at the responder.
+void RCRequester::acknowledge_response(const SendWQE& wqe, Time now) {
+  const u32 packet = wqe.first_psn.distance_to(unacked_) + 1;
+  if (packet % chunk_packets_ == 0 || packet == wqe.packets) {
+    CHECK(rd_atomic_ != 0);
+    --rd_atomic_;
+  }
+  progress(1, now);
+}
+
+// `psns` more are acknowledged, all inside the WQE `done_`.
+void RCRequester::progress(u32 psns, Time now) {
+  const bool finished = unacked_.distance_to(queue_.at(done_).last_psn) + 1 == psns;
+  const bool overtakes = in_flight() < psns;  // acknowledged while it was to be sent again
+  unacked_ = unacked_.advanced(psns);
+  if (finished) ++done_;
+  if (overtakes) resend_unacknowledged();
+  retries_left_ = qp_.retry_count;
+  rnr_retries_left_ = qp_.rnr_retry_count;
+  rnr_until_.reset();
+  implied_nak_at_.reset();
+  timer_base_ = now;
+  window_.on_acknowledged(psns);
+  if (finished) skip_local_operations();
+}
+
+// Local operations take their completion as soon as all before them have theirs; and a WQE that our
+// own side stopped fails then.
+void RCRequester::skip_local_operations() {
+  while (done_ < fresh_ && queue_.at(done_).packets == 0) ++done_;
+  if (cursor_index_ < done_) cursor_index_ = done_;
+  if (stopped_at_ && done_ == *stopped_at_) fail(stopped_status_);
+}
+
+void RCRequester::stop_at(u64 index, WQEStatus status) {
+  stopped_at_ = index;
+  stopped_status_ = status;
+  resend_unacknowledged();  // so that the last packet before it asks for its ACK
+  skip_local_operations();
+}
+
+// --- recovery
+
+void RCRequester::implied_nak(Time now) {
+  if (implied_nak_at_ == unacked_ || !waits_for_response()) return;
+  implied_nak_at_ = unacked_;
+  ++counters_.implied_nak_seq_err;
+  go_back(Recovery::kImpliedNAK, now);
+}
+
+// Go-back-N from the oldest unacknowledged PSN. IBTA 9.7.5.1.4, 9.7.6.1
+void RCRequester::go_back(Recovery why, Time now) {
+  if (!waits_for_response() && why != Recovery::kTimeout) return;  // already going back
+  if (retries_left_ == 0) return fail(WQEStatus::kRetryExceeded);
+  --retries_left_;
+  if (why == Recovery::kTimeout) implied_nak_at_.reset();
+  window_.on_loss();
+  resend_unacknowledged();
+  timer_base_ = now;
+}
+
+void RCRequester::resend_unacknowledged() {
+  cursor_ = unacked_;
+  cursor_index_ = done_;
+  since_ack_request_ = 0;
+}
+
+Duration RCRequester::ack_timeout_or_zero() const {
+  const std::optional<Duration> timeout = ack_timeout(qp_.ack_timeout);
+  return timeout ? std::max(*timeout, limits_.min_ack_timeout) : Duration{};
+}
+
+Time RCRequester::next_timer() const {
+  if (failed_ || (qp_.state != QPState::kRTS && qp_.state != QPState::kSQD)) return Time::never();
+  if (rnr_until_) return *rnr_until_;
+  const Duration timeout = ack_timeout_or_zero();
+  if (!waits_for_response() || timeout == Duration{}) return Time::never();
+  return timer_base_ + timeout;
+}
+
+void RCRequester::on_timer(Time now) {
+  if (now < next_timer()) return;
+  if (rnr_until_) {
+    rnr_until_.reset();
+    return;
+  }
+  ++counters_.local_ack_timeout_err;
+  go_back(Recovery::kTimeout, now);
+}
+
+// --- completions
+
+// The WQE `done_` ends the QP with `status`. IBTA 10.8.3.2
+void RCRequester::fail(WQEStatus status) {
+  if (failed_) return;
+  CHECK(done_ < queue_.end_index());
+  failed_ = done_;
+  failed_status_ = status;
+  fatal_pending_ = true;
+  rnr_until_.reset();
+  ++counters_.req_cqe_error;
+}
+
+bool RCRequester::poll_cqe(CQE& out) {
+  while (!queue_.empty()) {
+    const u64 index = queue_.begin_index();
+    WQEStatus status = WQEStatus::kSuccess;
+    if (index >= done_) {
+      if (failed_ == index)
+        status = failed_status_;
+      else if (qp_.state == QPState::kError)
+        status = WQEStatus::kFlushed;
+      else
+        return false;
+    }
+    const SendWQE& wqe = queue_.front();
+    const bool visible = completes_visibly(wqe, qp_, status);
+    if (visible) out = send_cqe(wqe, qp_, status);
+    queue_.pop_front();
+    if (visible) return true;
+  }
+  return false;
+}
+
+std::optional<EngineEvent> RCRequester::poll_event() {
+  if (fatal_pending_) {
+    fatal_pending_ = false;
+    return EngineEvent::kFatal;
+  }
+  if (qp_.state == QPState::kSQD && !drain_reported_ && done_ == fresh_) {
+    drain_reported_ = true;
+    return EngineEvent::kSQDrained;
+  }
+  return std::nullopt;
+}
+
+}  // namespace verbena

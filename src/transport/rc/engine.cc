@@ -1,0 +1,54 @@
+#include "transport/rc/engine.h"
+
+namespace verbena {
+
+namespace {
+
+// Responses go first, but a long READ response does not keep our own requests waiting: runs are
+// long enough for a link to batch them.
+constexpr u32 kResponseRun = 32;  // packets
+
+}  // namespace
+
+RCEngine::RCEngine(const EngineParts& parts, const RCLimits& limits)
+    : requester_(parts, limits, counters_), responder_(parts, limits, counters_) {}
+
+PostError RCEngine::post_send(const SendWR& wr, Time now) { return requester_.post(wr, now); }
+
+void RCEngine::on_state(QPState from, Time now) {
+  requester_.on_state(from, now);
+  responder_.on_state(from);
+}
+
+void RCEngine::on_packet(const PacketView& packet, const RxContext&, Time now) {
+  if (traits_of(packet.headers.bth.opcode).request)
+    responder_.on_request(packet);
+  else
+    requester_.on_response(packet, now);
+}
+
+void RCEngine::on_receive_posted(Time) { responder_.on_receive_posted(); }
+
+void RCEngine::on_timer(Time now) { requester_.on_timer(now); }
+
+bool RCEngine::poll_packet(Time now, TxPacket& out) {
+  if (responses_in_a_row_ < kResponseRun && responder_.poll_packet(out)) {
+    ++responses_in_a_row_;
+    return true;
+  }
+  responses_in_a_row_ = 0;
+  return requester_.poll_packet(now, out) || responder_.poll_packet(out);
+}
+
+bool RCEngine::poll_send_cqe(CQE& out) { return requester_.poll_cqe(out); }
+
+bool RCEngine::poll_receive_cqe(CQE& out) { return responder_.poll_cqe(out); }
+
+std::optional<EngineEvent> RCEngine::poll_event() {
+  const std::optional<EngineEvent> event = responder_.poll_event();
+  return event ? event : requester_.poll_event();
+}
+
+Time RCEngine::next_timer() const { return requester_.next_timer(); }
+
+}  // namespace verbena

@@ -1,0 +1,34 @@
+// RCEngine: the Reliable Connection service of one QP: a requester and a responder that share only
+// the QP's attributes. IBTA Vol 1, 9.7. Contract: transport/engine.h.
+#pragma once
+
+#include "transport/engine.h"
+#include "transport/rc/requester.h"
+#include "transport/rc/responder.h"
+
+namespace verbena {
+
+class RCEngine final : public Engine {
+ public:
+  RCEngine(const EngineParts& parts, const RCLimits& limits);
+
+  [[nodiscard]] PostError post_send(const SendWR& wr, Time now) override;
+  void on_state(QPState from, Time now) override;
+  void on_packet(const PacketView& packet, const RxContext& context, Time now) override;
+  void on_receive_posted(Time now) override;
+  void on_timer(Time now) override;
+  [[nodiscard]] bool poll_packet(Time now, TxPacket& out) override;
+  [[nodiscard]] bool poll_send_cqe(CQE& out) override;
+  [[nodiscard]] bool poll_receive_cqe(CQE& out) override;
+  [[nodiscard]] std::optional<EngineEvent> poll_event() override;
+  [[nodiscard]] Time next_timer() const override;
+  [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
+
+ private:
+  EngineCounters counters_;
+  RCRequester requester_;
+  RCResponder responder_;
+  u32 responses_in_a_row_ = 0;
+};
+
+}  // namespace verbena

@@ -1,0 +1,34 @@
+// LossWindow: how many packets may be in flight: halves at a loss, grows by what is acknowledged.
+// Additive increase, multiplicative decrease (Chiu and Jain, 1989), started fully open: on a
+// lossless path it never moves.
+#pragma once
+
+#include <algorithm>
+
+#include "base/types.h"
+
+namespace verbena {
+
+class LossWindow {
+ public:
+  static constexpr u32 kFloor = 8;  // packets
+
+  explicit LossWindow(u32 limit) : limit_(std::max(limit, 1u)), packets_(limit_) {}
+  u32 packets() const { return packets_; }
+  void on_acknowledged(u32 packets) {
+    if (packets_ == limit_) return;
+    credit_ += packets;
+    const u32 step = credit_ / kGrowth;
+    credit_ -= step * kGrowth;
+    packets_ = std::min(limit_, packets_ + step);
+  }
+  void on_loss() { packets_ = std::min(limit_, std::max(kFloor, packets_ / 2)); }
+
+ private:
+  static constexpr u32 kGrowth = 8;  // acknowledged packets for one more in flight
+  u32 limit_;
+  u32 packets_;
+  u32 credit_ = 0;
+};
+
+}  // namespace verbena

@@ -1,0 +1,307 @@
+#include "transport/rc/requester.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "memory/sg_walk.h"
+#include "transport/completions.h"
+#include "transport/local_operations.h"
+
+namespace verbena {
+
+namespace {
+
+constexpr u32 kAckInterval = 32;  // packets between two BTH.A in a long run
+constexpr u32 kAtomicBytes = 8;
+
+bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
+bool is_rd_atomic(SendOp op) { return op == SendOp::kRDMARead || is_atomic(op); }
+
+// Operations that use up a receive WQE of the peer. IBTA 9.7.7.2.5
+bool needs_receive(SendOp op) {
+  switch (op) {
+    case SendOp::kSend:
+    case SendOp::kSendWithImmediate:
+    case SendOp::kSendWithInvalidate:
+    case SendOp::kRDMAWriteWithImmediate: return true;
+    case SendOp::kRDMAWrite:
+    case SendOp::kRDMARead:
+    case SendOp::kCompareSwap:
+    case SendOp::kFetchAdd:
+    case SendOp::kBindMW:
+    case SendOp::kLocalInvalidate: return false;
+  }
+  CHECK_UNREACHABLE();
+}
+
+struct MessageOps {
+  Op first, middle, last, only;
+};
+
+MessageOps ops_of(SendOp op) {
+  switch (op) {
+    case SendOp::kSend: return {Op::kSendFirst, Op::kSendMiddle, Op::kSendLast, Op::kSendOnly};
+    case SendOp::kSendWithImmediate:
+      return {Op::kSendFirst, Op::kSendMiddle, Op::kSendLastWithImmediate,
+              Op::kSendOnlyWithImmediate};
+    case SendOp::kSendWithInvalidate:
+      return {Op::kSendFirst, Op::kSendMiddle, Op::kSendLastWithInvalidate,
+              Op::kSendOnlyWithInvalidate};
+    case SendOp::kRDMAWrite:
+      return {Op::kRDMAWriteFirst, Op::kRDMAWriteMiddle, Op::kRDMAWriteLast, Op::kRDMAWriteOnly};
+    case SendOp::kRDMAWriteWithImmediate:
+      return {Op::kRDMAWriteFirst, Op::kRDMAWriteMiddle, Op::kRDMAWriteLastWithImmediate,
+              Op::kRDMAWriteOnlyWithImmediate};
+    case SendOp::kRDMARead:
+    case SendOp::kCompareSwap:
+    case SendOp::kFetchAdd:
+    case SendOp::kBindMW:
+    case SendOp::kLocalInvalidate: break;
+  }
+  CHECK_UNREACHABLE();
+}
+
+bool may_send_in(QPState state) { return state == QPState::kRTS || state == QPState::kSQD; }
+
+u32 window_of(const RCLimits& limits, u32 mtu_bytes) {
+  return std::clamp(limits.window_bytes / mtu_bytes, 4u, std::max(limits.window_packets, 4u));
+}
+
+}  // namespace
+
+RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters)
+    : qp_(parts.attributes),
+      memory_(parts.memory),
+      limits_(limits),
+      counters_(counters),
+      queue_(parts.send_limits),
+      window_(limits.window_packets) {}
+
+PostError RCRequester::post(const SendWR& wr, Time) {
+  if (!may_send_in(qp_.state) && qp_.state != QPState::kError && qp_.state != QPState::kSQE)
+    return PostError::kBadState;
+  if (is_rd_atomic(wr.op) && wr.inline_data) return PostError::kBadOpcode;
+  if (is_atomic(wr.op)) {
+    u64 room = 0;
+    for (const SGE& sge : wr.sg_list) room += sge.length;
+    if (room != kAtomicBytes) return PostError::kUnaligned;
+  }
+  return queue_.push(wr);
+}
+
+void RCRequester::reset() {
+  queue_.clear();
+  done_ = fresh_ = cursor_index_ = queue_.begin_index();
+  next_ssn_ = MSN(1);
+  rd_atomic_ = since_ack_request_ = 0;
+  credit_limit_.reset();
+  implied_nak_at_.reset();
+  rnr_until_.reset();
+  stopped_at_.reset();
+  failed_.reset();
+  fatal_pending_ = drain_reported_ = false;
+}
+
+void RCRequester::on_state(QPState from, Time now) {
+  switch (qp_.state) {
+    case QPState::kReset: reset(); return;
+    case QPState::kRTS:
+      if (from != QPState::kRTR) return;
+      unacked_ = cursor_ = frontier_ = qp_.sq_psn;
+      window_ = LossWindow(window_of(limits_, mtu()));
+      chunk_packets_ = std::max(1u, window_.packets() / 4);
+      retries_left_ = qp_.retry_count;
+      rnr_retries_left_ = qp_.rnr_retry_count;
+      timer_base_ = now;
+      return;
+    case QPState::kSQD:
+      drain_reported_ = false;
+      resend_unacknowledged();  // the last of it may not have asked for an ACK
+      return;
+    case QPState::kError:
+    case QPState::kSQE: rnr_until_.reset(); return;
+    case QPState::kInit:
+    case QPState::kRTR: return;
+  }
+}
+
+// --- what may start
+
+bool RCRequester::has_credit(const SendWQE& wqe) const {
+  return !credit_limit_ || !needs_receive(wqe.wr.op) || next_ssn_.before_or_equal(*credit_limit_);
+}
+
+bool RCRequester::may_start(const SendWQE& wqe) const {
+  if (qp_.state == QPState::kSQD) return false;
+  if (wqe.wr.fence && rd_atomic_ != 0) return false;
+  if (is_rd_atomic(wqe.wr.op) && rd_atomic_ >= qp_.max_rd_atomic && qp_.max_rd_atomic != 0)
+    return false;
+  // Without a credit one message at a time may still go, to learn of new ones. IBTA 9.7.7.2.5
+  return has_credit(wqe) || !waits_for_response();
+}
+
+void RCRequester::assign_psns(SendWQE& wqe) {
+  const u64 length = is_atomic(wqe.wr.op) ? 1 : wqe.length_bytes;
+  wqe.packets = static_cast<u32>(std::max<u64>(1, (length + mtu() - 1) / mtu()));
+  wqe.first_psn = frontier_;
+  wqe.last_psn = frontier_.advanced(wqe.packets - 1);
+  if (wqe.wr.op != SendOp::kRDMARead) next_ssn_ = next_ssn_.next();
+}
+
+void RCRequester::start_local(SendWQE& wqe) {
+  wqe.packets = 0;
+  const WQEStatus status = execute_local_operation(wqe, qp_, memory_);
+  if (status != WQEStatus::kSuccess) return stop_at(cursor_index_, status);
+  ++fresh_;
+  ++cursor_index_;
+  skip_local_operations();
+}
+
+// False when the WQE was stopped by an error of our own side.
+bool RCRequester::start(SendWQE& wqe) {
+  if (is_rd_atomic(wqe.wr.op) && qp_.max_rd_atomic == 0) {
+    stop_at(cursor_index_, WQEStatus::kLocalQPOperation);
+    return false;
+  }
+  assign_psns(wqe);
+  ++fresh_;
+  return true;
+}
+
+// --- packets
+
+bool RCRequester::poll_packet(Time now, TxPacket& out) {
+  if (failed_ || rnr_until_ || !may_send_in(qp_.state)) return false;
+  while (cursor_index_ != queue_.end_index()) {
+    if (stopped_at_ && cursor_index_ >= *stopped_at_) return false;
+    if (in_flight() >= window_.packets()) return false;
+    SendWQE& wqe = queue_.at(cursor_index_);
+    if (cursor_index_ == fresh_) {
+      if (!may_start(wqe)) return false;
+      if (is_local_operation(wqe.wr.op)) {
+        start_local(wqe);
+        continue;
+      }
+      if (!start(wqe)) return false;
+    } else if (wqe.packets == 0) {  // a local operation, done when it started
+      ++cursor_index_;
+      continue;
+    }
+    const u32 psns = build(wqe, out);
+    if (psns == 0) {
+      if (stopped_at_) continue;
+      return false;
+    }
+    sent(wqe, psns, now);
+    return true;
+  }
+  return false;
+}
+
+void RCRequester::sent(const SendWQE& wqe, u32 psns, Time now) {
+  if (!waits_for_response()) timer_base_ = now;
+  if (cursor_ == frontier_)
+    frontier_ = frontier_.advanced(psns);
+  else
+    ++counters_.retransmitted_packets;
+  const u32 left = cursor_.distance_to(wqe.last_psn) + 1;
+  cursor_ = cursor_.advanced(psns);
+  if (psns == left) ++cursor_index_;
+}
+
+// The PSNs that the packet takes; 0: none may go now.
+u32 RCRequester::build(SendWQE& wqe, TxPacket& out) {
+  out.destination = nullptr;
+  out.payload.clear();
+  out.headers.bth.psn = cursor_;
+  out.headers.bth.solicited_event = false;
+  out.headers.bth.ack_req = true;
+  if (wqe.wr.op == SendOp::kRDMARead) return build_read(wqe, out);
+  if (is_atomic(wqe.wr.op)) return build_atomic(wqe, out);
+  return build_message(wqe, out);
+}
+
+// One piece of a READ, from the cursor to the next multiple of the chunk. IBTA 9.7.3.1 would ask
+// for the whole in one request; a piece is a READ of its own to the responder.
+u32 RCRequester::build_read(const SendWQE& wqe, TxPacket& out) {
+  if (cursor_ == frontier_ && !take_rd_atomic()) return 0;
+  const u32 packet = wqe.first_psn.distance_to(cursor_);
+  const u32 psns = std::min(chunk_packets_ - packet % chunk_packets_, wqe.packets - packet);
+  const u64 offset = u64{packet} * mtu();
+  const u64 length = std::min<u64>(u64{psns} * mtu(), wqe.length_bytes - offset);
+  out.headers.bth.opcode = {Service::kRC, Op::kRDMAReadRequest};
+  out.headers.reth = {.virtual_address = wqe.wr.remote_address + offset,
+                      .r_key = wqe.wr.r_key,
+                      .dma_length = static_cast<u32>(length)};
+  return psns;
+}
+
+u32 RCRequester::build_atomic(const SendWQE& wqe, TxPacket& out) {
+  if (cursor_ == frontier_ && !take_rd_atomic()) return 0;
+  const bool swap = wqe.wr.op == SendOp::kCompareSwap;
+  out.headers.bth.opcode = {Service::kRC, swap ? Op::kCmpSwap : Op::kFetchAdd};
+  out.headers.atomic = {.virtual_address = wqe.wr.remote_address,
+                        .r_key = wqe.wr.r_key,
+                        .swap_or_add = wqe.wr.swap_or_add,
+                        .compare = swap ? wqe.wr.compare : 0};
+  return 1;
+}
+
+// Counts a READ piece or atomic that was never sent before; false: the peer holds no more.
+bool RCRequester::take_rd_atomic() {
+  if (rd_atomic_ >= qp_.max_rd_atomic) return false;
+  ++rd_atomic_;
+  if (queue_.at(cursor_index_).wr.op == SendOp::kRDMARead) next_ssn_ = next_ssn_.next();
+  return true;
+}
+
+u32 RCRequester::build_message(SendWQE& wqe, TxPacket& out) {
+  const u32 packet = wqe.first_psn.distance_to(cursor_);
+  const u64 offset = u64{packet} * mtu();
+  const u32 length = static_cast<u32>(std::min<u64>(mtu(), wqe.length_bytes - offset));
+  if (!load_payload(wqe, offset, length, out.payload)) {
+    stop_at(cursor_index_, WQEStatus::kLocalProtection);
+    return 0;
+  }
+  const bool first = packet == 0, last = packet + 1 == wqe.packets;
+  const MessageOps ops = ops_of(wqe.wr.op);
+  BTH& bth = out.headers.bth;
+  bth.opcode = {Service::kRC, first ? (last ? ops.only : ops.first) : last ? ops.last : ops.middle};
+  bth.solicited_event = last && wqe.wr.solicited;
+  bth.ack_req = wants_ack(wqe, last);
+  out.headers.reth = {.virtual_address = wqe.wr.remote_address,
+                      .r_key = wqe.wr.r_key,
+                      .dma_length = wqe.length_bytes};
+  out.headers.imm.value = wqe.wr.immediate;
+  out.headers.ieth.r_key = wqe.wr.invalidate;
+  return 1;
+}
+
+bool RCRequester::load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const {
+  if (length == 0) return true;
+  if (wqe.inline_bytes != nullptr) {
+    out.add({wqe.inline_bytes + offset, length});
+    return true;
+  }
+  return gather(memory_, qp_.pd, wqe.wr.sg_list, offset, length, out) == MemoryFault::kNone;
+}
+
+// True when packets follow at once that can ask for the ACK. A local operation has none.
+bool RCRequester::more_follows() {
+  const u64 next = cursor_index_ + 1;
+  if (next == queue_.end_index() || next == stopped_at_) return false;
+  const SendWQE& wqe = queue_.at(next);
+  if (is_local_operation(wqe.wr.op)) return false;
+  return next < fresh_ || (may_start(wqe) && has_credit(wqe));
+}
+
+// BTH.A, so that the window and the queue keep moving: where the application waits, where nothing
+// follows, and at intervals. Responses to READs and atomics acknowledge by themselves.
+bool RCRequester::wants_ack(const SendWQE& wqe, bool last) {
+  const bool want = ++since_ack_request_ >= kAckInterval || in_flight() + 1 >= window_.packets() ||
+                    (last && (wqe.wr.signaled || qp_.signal_all || !more_follows()));
+  if (want) since_ack_request_ = 0;
+  return want;
+}
+
+}  // namespace verbena

@@ -1,0 +1,108 @@
+// The requester half of one RC QP: WQEs in, request packets out; responses in, CQEs out.
+// IBTA Vol 1, 9.7.2 (PSNs), 9.7.3 (requests), 9.7.5.2, 9.7.6 (retry), 9.7.7.2 (credits).
+// Sans-IO, as transport/engine.h has it.
+//
+// The send queue is cut by three indexes, begin <= done <= fresh <= end:
+//   [begin, done)  acknowledged; poll_cqe() reports and removes them
+//   [done, fresh)  started: their PSNs are assigned
+//   [fresh, end)   not started
+// and the PSNs by three marks, unacked <= cursor <= frontier:
+//   unacked   the oldest not acknowledged, always inside the WQE `done` (or == frontier)
+//   cursor    the next to send; moved back to `unacked` to retransmit (go-back-N)
+//   frontier  the next never sent
+// A READ is asked for in pieces of chunk_packets_ PSNs, aligned to its first PSN, so that its
+// responses fit the window and a repeated request lies inside the original one.
+#pragma once
+
+#include <optional>
+
+#include "transport/engine.h"
+#include "transport/rc/limits.h"
+#include "transport/rc/loss_window.h"
+
+namespace verbena {
+
+class RCRequester {
+ public:
+  RCRequester(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters);
+
+  [[nodiscard]] PostError post(const SendWR& wr, Time now);
+  void on_state(QPState from, Time now);
+  void on_response(const PacketView& packet, Time now);
+  void on_timer(Time now);
+  [[nodiscard]] bool poll_packet(Time now, TxPacket& out);
+  [[nodiscard]] bool poll_cqe(CQE& out);
+  [[nodiscard]] std::optional<EngineEvent> poll_event();
+  [[nodiscard]] Time next_timer() const;
+
+ private:
+  enum class Recovery : u8 { kTimeout, kSequenceError, kImpliedNAK };
+
+  // requester.cc: sending
+  void reset();
+  bool may_start(const SendWQE& wqe) const;
+  bool has_credit(const SendWQE& wqe) const;
+  bool start(SendWQE& wqe);
+  void assign_psns(SendWQE& wqe);
+  void start_local(SendWQE& wqe);
+  u32 build(SendWQE& wqe, TxPacket& out);
+  u32 build_read(const SendWQE& wqe, TxPacket& out);
+  u32 build_atomic(const SendWQE& wqe, TxPacket& out);
+  u32 build_message(SendWQE& wqe, TxPacket& out);
+  bool load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const;
+  bool take_rd_atomic();
+  bool more_follows();
+  bool wants_ack(const SendWQE& wqe, bool last);
+  void sent(const SendWQE& wqe, u32 psns, Time now);
+  u32 in_flight() const { return unacked_.distance_to(cursor_); }
+  u32 mtu() const { return bytes(qp_.path_mtu); }
+
+  // completer.cc: responses, time, completions
+  void on_acknowledge(const PacketView& packet, Time now);
+  void on_read_response(const PacketView& packet, Time now);
+  void on_atomic_acknowledge(const PacketView& packet, Time now);
+  void on_nak(const AETH& aeth, Time now);
+  void on_rnr_nak(const AETH& aeth, Time now);
+  bool acknowledge_before(PSN end, Time now);
+  SendWQE* expected_response(PSN psn, Time now);
+  void acknowledge_response(const SendWQE& wqe, Time now);
+  void progress(u32 psns, Time now);
+  void skip_local_operations();
+  void note_credits(const AETH& aeth);
+  void implied_nak(Time now);
+  void resend_unacknowledged();
+  void go_back(Recovery why, Time now);
+  void fail(WQEStatus status);
+  void stop_at(u64 index, WQEStatus status);
+  Duration ack_timeout_or_zero() const;
+  bool waits_for_response() const { return unacked_ != cursor_; }
+
+  const QPAttributes& qp_;
+  ProtectionTable& memory_;
+  const RCLimits limits_;
+  EngineCounters& counters_;
+  SendQueue queue_;
+
+  u64 done_ = 0, fresh_ = 0;
+  u64 cursor_index_ = 0;  // the WQE that `cursor_` is in, or `fresh_`
+  PSN unacked_, cursor_, frontier_;
+  MSN next_ssn_{1};  // of the next message to start. IBTA 9.7.7.2.1
+  u32 chunk_packets_ = 1;
+  u32 rd_atomic_ = 0;  // READ pieces and atomics in flight
+  u32 since_ack_request_ = 0;
+  LossWindow window_;
+
+  std::optional<MSN> credit_limit_;    // LSN; nullopt: the peer has no end-to-end flow control
+  std::optional<PSN> implied_nak_at_;  // one implied NAK for one gap
+  u8 retries_left_ = 0, rnr_retries_left_ = 0;
+  Time timer_base_;
+  std::optional<Time> rnr_until_;
+
+  std::optional<u64> stopped_at_;  // a WQE that failed locally; it completes when its turn comes
+  WQEStatus stopped_status_ = WQEStatus::kSuccess;
+  std::optional<u64> failed_;  // the WQE that ended the QP
+  WQEStatus failed_status_ = WQEStatus::kSuccess;
+  bool fatal_pending_ = false, drain_reported_ = false;
+};
+
+}  // namespace verbena

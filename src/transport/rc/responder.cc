@@ -1,0 +1,383 @@
+#include "transport/rc/responder.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "memory/ordered_copy.h"
+#include "memory/sg_walk.h"
+#include "transport/completions.h"
+
+namespace verbena {
+
+namespace {
+
+constexpr u32 kAtomicBytes = 8;
+
+bool is_send(Op op) {
+  switch (op) {
+    case Op::kSendFirst:
+    case Op::kSendMiddle:
+    case Op::kSendLast:
+    case Op::kSendLastWithImmediate:
+    case Op::kSendLastWithInvalidate:
+    case Op::kSendOnly:
+    case Op::kSendOnlyWithImmediate:
+    case Op::kSendOnlyWithInvalidate: return true;
+    default: return false;  // every other operation of table 38
+  }
+}
+
+u32 packets_of(u32 length_bytes, u32 mtu) {
+  return std::max(1u, static_cast<u32>((u64{length_bytes} + mtu - 1) / mtu));
+}
+
+u64 execute_atomic(u64* word, const AtomicETH& eth, bool swap) {
+  if (!swap) return __atomic_fetch_add(word, eth.swap_or_add, __ATOMIC_SEQ_CST);
+  u64 original = eth.compare;
+  __atomic_compare_exchange_n(word, &original, eth.swap_or_add, false, __ATOMIC_SEQ_CST,
+                              __ATOMIC_SEQ_CST);
+  return original;
+}
+
+}  // namespace
+
+RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters)
+    : qp_(parts.attributes),
+      memory_(parts.memory),
+      receive_queue_(parts.receive_queue),
+      shared_(parts.shared_receive_queue),
+      counters_(counters),
+      responses_(limits.max_rd_atomic) {}
+
+void RCResponder::on_state(QPState from) {
+  switch (qp_.state) {
+    case QPState::kReset:
+      responses_.clear();
+      msn_ = MSN(0);
+      nak_sent_ = failed_ = holds_receive_ = advertised_zero_ = established_ = false;
+      message_ = Message::kNone;
+      offset_ = 0;
+      cqe_.reset();
+      event_.reset();
+      fatal_pending_ = false;
+      if (!shared_) receive_queue_.clear();
+      return;
+    case QPState::kRTR:
+      if (from == QPState::kInit) expected_ = qp_.rq_psn;
+      return;
+    case QPState::kError:
+      if (!failed_) responses_.clear();  // asked for by the application: silent at once
+      failed_ = true;
+      return;
+    case QPState::kInit:
+    case QPState::kRTS:
+    case QPState::kSQD:
+    case QPState::kSQE: return;
+  }
+}
+
+// --- order. IBTA 9.7.4.1.2, table 48
+
+void RCResponder::on_request(const PacketView& packet) {
+  if (failed_) return;
+  const u32 ahead = expected_.distance_to(packet.headers.bth.psn);
+  if (ahead == 0) {
+    nak_sent_ = false;
+    if (!established_ && qp_.state == QPState::kRTR)
+      event_ = EngineEvent::kCommunicationEstablished;
+    established_ = true;
+    return execute(packet);
+  }
+  if (ahead >= PSN::kHalf) return on_duplicate(packet);
+  ++counters_.out_of_sequence;
+  sequence_nak();
+}
+
+void RCResponder::execute(const PacketView& packet) {
+  const Opcode opcode = packet.headers.bth.opcode;
+  const OpcodeTraits& traits = traits_of(opcode);
+  if (!in_sequence(traits, opcode.op)) return invalid_request();
+  switch (opcode.op) {
+    case Op::kRDMAReadRequest: return on_read(packet);
+    case Op::kCmpSwap:
+    case Op::kFetchAdd: return on_atomic(packet);
+    default: break;  // the operations with payload
+  }
+  if (!right_length(traits, packet.payload.size())) return invalid_request();
+  if (is_send(opcode.op)) return on_send(packet, traits);
+  on_write(packet, traits);
+}
+
+// First and Only begin a message, Middle and Last go on with one of the same kind. Table 49
+bool RCResponder::in_sequence(const OpcodeTraits& traits, Op op) const {
+  if (traits.first || !traits.payload) return message_ == Message::kNone;
+  return message_ == (is_send(op) ? Message::kSend : Message::kWrite);
+}
+
+// IBTA 9.7.4.1.6: First and Middle fill the path MTU; Last has at least one byte.
+bool RCResponder::right_length(const OpcodeTraits& traits, std::size_t payload) const {
+  if (!traits.last) return payload == mtu();
+  return payload <= mtu() && (traits.first || payload != 0);
+}
+
+// `psns` PSNs are executed; answers when the packet asks for it. READs and atomics answer
+// themselves.
+void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) {
+  expected_ = expected_.advanced(psns);
+  if (message_done) {
+    msn_ = msn_.next();
+    message_ = Message::kNone;
+    offset_ = 0;
+  }
+  const OpcodeTraits& traits = traits_of(packet.headers.bth.opcode);
+  if (traits.payload && packet.headers.bth.ack_req)
+    responses_.acknowledge(expected_.previous(), msn_);
+}
+
+// --- SEND
+
+bool RCResponder::take_receive() {
+  if (holds_receive_) return true;
+  holds_receive_ = receive_queue_.take(receive_);
+  return holds_receive_;
+}
+
+void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits) {
+  if (traits.first && !take_receive()) return rnr_nak();
+  const u64 end = offset_ + packet.payload.size();
+  if (end > receive_.length_bytes) {
+    ++counters_.resp_local_length_error;
+    return receive_error(WQEStatus::kLocalLength, NAKCode::kInvalidRequest);
+  }
+  const MemoryFault fault = scatter(memory_, qp_.pd, receive_.sg_list(), offset_, packet.payload);
+  if (fault != MemoryFault::kNone)
+    return receive_error(WQEStatus::kLocalProtection, NAKCode::kRemoteOperationalError);
+  if (traits.ieth && !invalidate(packet.headers.ieth.r_key))
+    return receive_error(WQEStatus::kLocalAccess, NAKCode::kRemoteAccessError);
+  message_ = Message::kSend;
+  offset_ = end;
+  if (traits.last) complete_receive(CompletionOp::kReceive, static_cast<u32>(end), packet, traits);
+  accept(packet, 1, traits.last);
+}
+
+bool RCResponder::invalidate(RKey key) {
+  return memory_.invalidate(qp_.pd, qp_.qpn, key) == MemoryFault::kNone;
+}
+
+void RCResponder::complete_receive(CompletionOp op, u32 length, const PacketView& packet,
+                                   const OpcodeTraits& traits) {
+  CHECK(!cqe_);
+  CQE cqe = receive_cqe(receive_.wr_id, qp_, WQEStatus::kSuccess);
+  cqe.op = op;
+  cqe.byte_length = length;
+  cqe.solicited = packet.headers.bth.solicited_event;
+  cqe.with_immediate = traits.imm_dt;
+  cqe.with_invalidate = traits.ieth;
+  cqe.immediate = traits.ieth ? packet.headers.ieth.r_key.value : packet.headers.imm.value;
+  cqe.service_level = qp_.path.service_level;
+  cqe.source_qp = qp_.dest_qp;
+  cqe_ = cqe;
+  holds_receive_ = false;
+}
+
+// --- RDMA WRITE
+
+// Checks the whole message once; each packet checks its own bytes again, as a key may die between.
+bool RCResponder::begin_write(const PacketView& packet) {
+  const RETH& reth = packet.headers.reth;
+  const OpcodeTraits& traits = traits_of(packet.headers.bth.opcode);
+  const bool fits = traits.last ? reth.dma_length == packet.payload.size()
+                                : reth.dma_length > packet.payload.size();
+  if (!qp_.remote_access.has(Access::kRemoteWrite) || !fits || reth.dma_length > kMaxMessageSize) {
+    invalid_request();
+    return false;
+  }
+  if (!memory_.remote(qp_.pd, qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length,
+                      Access::kRemoteWrite)) {
+    access_error();
+    return false;
+  }
+  write_ = reth;
+  return true;
+}
+
+void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits) {
+  if (traits.first && !begin_write(packet)) return;
+  const u64 end = offset_ + packet.payload.size();
+  if (traits.last ? end != write_.dma_length : end >= write_.dma_length) return invalid_request();
+  if (traits.imm_dt && !take_receive()) {
+    if (traits.first) offset_ = 0;
+    return rnr_nak();
+  }
+  if (!packet.payload.empty()) {
+    const Resolved to =
+        memory_.remote(qp_.pd, qp_.qpn, write_.r_key, write_.virtual_address + offset_,
+                       packet.payload.size(), Access::kRemoteWrite);
+    if (!to) return access_error();
+    ordered_copy(to.data, packet.payload);
+  }
+  if (traits.first) ++counters_.rx_write_requests;
+  message_ = Message::kWrite;
+  offset_ = end;
+  if (traits.imm_dt)
+    complete_receive(CompletionOp::kReceiveRDMAWithImmediate, write_.dma_length, packet, traits);
+  accept(packet, 1, traits.last);
+}
+
+// --- READ and atomics
+
+bool RCResponder::room_for_rd_atomic() {
+  if (responses_.pending_rd_atomic() < qp_.max_dest_rd_atomic) return true;
+  invalid_request();  // more than was agreed. IBTA 9.7.4.1.8
+  return false;
+}
+
+void RCResponder::on_read(const PacketView& packet) {
+  const RETH& reth = packet.headers.reth;
+  if (!qp_.remote_access.has(Access::kRemoteRead) || reth.dma_length > kMaxMessageSize)
+    return invalid_request();
+  if (!memory_.remote(qp_.pd, qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length,
+                      Access::kRemoteRead))
+    return access_error();
+  if (!room_for_rd_atomic() || responses_.full()) return;
+  ++counters_.rx_read_requests;
+  ResponderResource resource;
+  resource.kind = Response::Kind::kRead;
+  resource.first_psn = expected_;
+  resource.packets = packets_of(reth.dma_length, mtu());
+  resource.address = reth.virtual_address;
+  resource.r_key = reth.r_key;
+  resource.length_bytes = reth.dma_length;
+  accept(packet, resource.packets, true);
+  resource.msn = msn_;
+  responses_.execute(resource, qp_.max_dest_rd_atomic);
+}
+
+void RCResponder::on_atomic(const PacketView& packet) {
+  const AtomicETH& eth = packet.headers.atomic;
+  if (!qp_.remote_access.has(Access::kRemoteAtomic) || eth.virtual_address % kAtomicBytes != 0)
+    return invalid_request();
+  const Resolved at = memory_.remote(qp_.pd, qp_.qpn, eth.r_key, eth.virtual_address, kAtomicBytes,
+                                     Access::kRemoteAtomic);
+  if (!at) return access_error();
+  // The iova is aligned; where the memory behind it is not, no CPU instruction is atomic on it.
+  if (reinterpret_cast<std::uintptr_t>(at.data) % kAtomicBytes != 0) return invalid_request();
+  if (!room_for_rd_atomic() || responses_.full()) return;
+  ++counters_.rx_atomic_requests;
+  ResponderResource resource;
+  resource.kind = Response::Kind::kAtomic;
+  resource.first_psn = expected_;
+  resource.original = execute_atomic(reinterpret_cast<u64*>(at.data), eth,
+                                     packet.headers.bth.opcode.op == Op::kCmpSwap);
+  accept(packet, 1, true);
+  resource.msn = msn_;
+  responses_.execute(resource, qp_.max_dest_rd_atomic);
+}
+
+// --- duplicates. IBTA 9.7.4.1.2, 9.7.5.1.2
+
+void RCResponder::on_duplicate(const PacketView& packet) {
+  ++counters_.duplicate_request;
+  const PSN psn = packet.headers.bth.psn;
+  switch (packet.headers.bth.opcode.op) {
+    case Op::kRDMAReadRequest: return on_duplicate_read(packet);
+    case Op::kCmpSwap:
+    case Op::kFetchAdd: {
+      const ResponderResource* saved = responses_.find(psn);
+      if (saved != nullptr && saved->kind == Response::Kind::kAtomic)
+        responses_.repeat(*saved, psn, 0, 0);
+      return;
+    }
+    default: break;  // SENDs and WRITEs
+  }
+  if (packet.headers.bth.ack_req) responses_.acknowledge(expected_.previous(), msn_);
+}
+
+// The repeated request must lie inside the original one, to the byte. 9.7.5.1.2 allows it to start
+// at any of its PSNs.
+void RCResponder::on_duplicate_read(const PacketView& packet) {
+  const RETH& reth = packet.headers.reth;
+  const ResponderResource* saved = responses_.find(packet.headers.bth.psn);
+  if (saved == nullptr || saved->kind != Response::Kind::kRead || reth.r_key != saved->r_key)
+    return;
+  const u64 skipped = u64{saved->first_psn.distance_to(packet.headers.bth.psn)} * mtu();
+  if (reth.virtual_address != saved->address + skipped || skipped > saved->length_bytes ||
+      reth.dma_length > saved->length_bytes - skipped)
+    return;
+  responses_.repeat(*saved, packet.headers.bth.psn, reth.virtual_address, reth.dma_length);
+}
+
+// --- refusals. IBTA 9.9.3, table 58
+
+void RCResponder::rnr_nak() {
+  nak_sent_ = true;
+  responses_.negative(expected_, msn_, AETHKind::kRNRNAK, qp_.min_rnr_timer);
+}
+
+void RCResponder::sequence_nak() {
+  if (nak_sent_) return;  // one for each ePSN. 9.7.5.2.8
+  nak_sent_ = true;
+  responses_.negative(expected_, msn_, AETHKind::kNAK, static_cast<u8>(NAKCode::kPSNSequenceError));
+}
+
+void RCResponder::invalid_request() {
+  nak_and_fail(NAKCode::kInvalidRequest, EngineEvent::kRequestError);
+}
+
+void RCResponder::access_error() {
+  ++counters_.resp_remote_access_errors;
+  nak_and_fail(NAKCode::kRemoteAccessError, EngineEvent::kAccessError);
+}
+
+// The error is told by the completion of the receive that the message was using.
+void RCResponder::receive_error(WQEStatus status, NAKCode code) {
+  ++counters_.resp_cqe_error;
+  CHECK(holds_receive_ && !cqe_);
+  cqe_ = receive_cqe(receive_.wr_id, qp_, status);
+  holds_receive_ = false;
+  nak_and_fail(code, std::nullopt);
+}
+
+void RCResponder::nak_and_fail(NAKCode code, std::optional<EngineEvent> event) {
+  responses_.negative(expected_, msn_, AETHKind::kNAK, static_cast<u8>(code));
+  failed_ = true;
+  fatal_pending_ = true;
+  if (event) event_ = event;
+}
+
+void RCResponder::on_receive_posted() {
+  if (!advertised_zero_ || failed_) return;
+  responses_.acknowledge(expected_.previous(), msn_);  // unsolicited: new credits. 9.7.7.2.2
+}
+
+// --- completions
+
+bool RCResponder::poll_cqe(CQE& out) {
+  if (cqe_) {
+    out = *cqe_;
+    cqe_.reset();
+    return true;
+  }
+  if (qp_.state != QPState::kError) return false;
+  if (holds_receive_) {
+    holds_receive_ = false;
+    out = receive_cqe(receive_.wr_id, qp_, WQEStatus::kFlushed);
+    return true;
+  }
+  if (shared_ || receive_queue_.empty()) return false;
+  out = receive_cqe(receive_queue_.pop_wr_id(), qp_, WQEStatus::kFlushed);
+  return true;
+}
+
+std::optional<EngineEvent> RCResponder::poll_event() {
+  if (event_) {
+    const EngineEvent event = *event_;
+    event_.reset();
+    return event;
+  }
+  if (!fatal_pending_) return std::nullopt;
+  fatal_pending_ = false;
+  return EngineEvent::kFatal;
+}
+
+}  // namespace verbena

@@ -1,0 +1,88 @@
+// The responder half of one RC QP: request packets in, memory changed, response packets and receive
+// CQEs out. IBTA Vol 1, 9.7.4 (request validation), 9.7.5 (responses), 9.9.3 (responder errors).
+// Sans-IO, as transport/engine.h has it.
+//
+// Requests execute strictly in PSN order, each once; duplicates of SENDs and WRITEs are only
+// acknowledged again, of READs executed again, of atomics answered from memory. Nothing is written
+// before key, bounds, rights and length of the whole request have been checked.
+#pragma once
+
+#include <optional>
+
+#include "transport/engine.h"
+#include "transport/rc/limits.h"
+#include "transport/rc/response_queue.h"
+
+namespace verbena {
+
+class RCResponder {
+ public:
+  RCResponder(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters);
+
+  void on_state(QPState from);
+  void on_request(const PacketView& packet);
+  void on_receive_posted();
+  [[nodiscard]] bool poll_packet(TxPacket& out);
+  [[nodiscard]] bool poll_cqe(CQE& out);
+  [[nodiscard]] std::optional<EngineEvent> poll_event();
+
+ private:
+  enum class Message : u8 { kNone, kSend, kWrite };
+
+  // responder.cc: order and execution
+  void execute(const PacketView& packet);
+  bool in_sequence(const OpcodeTraits& traits, Op op) const;
+  bool right_length(const OpcodeTraits& traits, std::size_t payload) const;
+  void on_send(const PacketView& packet, const OpcodeTraits& traits);
+  void on_write(const PacketView& packet, const OpcodeTraits& traits);
+  void on_read(const PacketView& packet);
+  void on_atomic(const PacketView& packet);
+  void on_duplicate(const PacketView& packet);
+  void on_duplicate_read(const PacketView& packet);
+  bool begin_write(const PacketView& packet);
+  bool room_for_rd_atomic();
+  bool take_receive();
+  void complete_receive(CompletionOp op, u32 bytes, const PacketView& packet,
+                        const OpcodeTraits& traits);
+  bool invalidate(RKey key);
+  void accept(const PacketView& packet, u32 psns, bool message_done);
+  u32 mtu() const { return bytes(qp_.path_mtu); }
+
+  // refusals
+  void rnr_nak();
+  void sequence_nak();
+  void invalid_request();
+  void access_error();
+  void receive_error(WQEStatus status, NAKCode code);
+  void nak_and_fail(NAKCode code, std::optional<EngineEvent> event);
+
+  // response_builder.cc
+  bool build_read(Response& response, TxPacket& out);
+  void build_headers(const Response& response, Op op, TxPacket& out) const;
+  u8 credits();
+
+  const QPAttributes& qp_;
+  ProtectionTable& memory_;
+  ReceiveQueue& receive_queue_;
+  const bool shared_;
+  EngineCounters& counters_;
+  ResponseQueue responses_;
+
+  PSN expected_;  // ePSN
+  MSN msn_;
+  bool nak_sent_ = false;  // for this ePSN: later packets are dropped in silence
+  bool failed_ = false;    // only what is queued goes out
+  Message message_ = Message::kNone;
+  u64 offset_ = 0;  // bytes of the message delivered so far
+  RETH write_;      // of the WRITE under way
+  bool holds_receive_ = false;
+  ReceiveWQE receive_;
+  bool advertised_zero_ = false;  // the last credits told were none
+  bool established_ = false;
+
+  std::optional<CQE> cqe_;
+  std::optional<EngineEvent> event_;
+  bool fatal_pending_ = false;
+};
+
+}  // namespace verbena

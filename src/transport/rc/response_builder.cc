@@ -1,0 +1,75 @@
+// Response packets of an RC responder. IBTA Vol 1, 9.7.5.1 (ACK, READ response, atomic ACK).
+#include <algorithm>
+
+#include "base/check.h"
+#include "transport/rc/responder.h"
+#include "wire/ib/credits.h"
+
+namespace verbena {
+
+// The credits to tell: receives that are ready; none are counted where an SRQ is shared. 9.7.7.2
+u8 RCResponder::credits() {
+  if (shared_) return kNoCredits;
+  advertised_zero_ = receive_queue_.empty();
+  return code_from_credits(receive_queue_.size());
+}
+
+void RCResponder::build_headers(const Response& response, Op op, TxPacket& out) const {
+  out.destination = nullptr;
+  out.payload.clear();
+  out.headers.bth.opcode = {Service::kRC, op};
+  out.headers.bth.psn = response.psn;
+  out.headers.bth.ack_req = out.headers.bth.solicited_event = false;
+  out.headers.aeth = {
+      .kind = response.aeth_kind, .value = response.aeth_value, .msn = response.msn};
+}
+
+// One packet of a READ response. False: the key has died since; a NAK has taken its place, and
+// nothing is answered behind it.
+bool RCResponder::build_read(Response& response, TxPacket& out) {
+  const u32 length = std::min(response.length_bytes, mtu());
+  const Resolved from = memory_.remote(qp_.pd, qp_.qpn, response.r_key, response.address, length,
+                                       Access::kRemoteRead);
+  if (!from) {
+    const PSN psn = response.psn;
+    const MSN msn = response.msn.previous();  // the READ is not done
+    responses_.drop_pending();
+    responses_.negative(psn, msn, AETHKind::kNAK, static_cast<u8>(NAKCode::kRemoteAccessError));
+    failed_ = fatal_pending_ = true;
+    event_ = EngineEvent::kAccessError;
+    return false;
+  }
+  const bool last = length == response.length_bytes;
+  const Op op = response.started ? (last ? Op::kRDMAReadResponseLast : Op::kRDMAReadResponseMiddle)
+                                 : (last ? Op::kRDMAReadResponseOnly : Op::kRDMAReadResponseFirst);
+  build_headers(response, op, out);
+  out.headers.aeth.value = credits();
+  out.payload.add({from.data, length});
+  response.started = true;
+  response.address += length;
+  response.length_bytes -= length;
+  response.psn = response.psn.next();
+  if (last) responses_.pop_front();
+  return true;
+}
+
+bool RCResponder::poll_packet(TxPacket& out) {
+  Response* response = responses_.front();
+  if (response == nullptr) return false;
+  if (response->kind == Response::Kind::kRead) {
+    if (build_read(*response, out)) return true;
+    response = responses_.front();
+  }
+  if (response->kind == Response::Kind::kAtomic) {
+    build_headers(*response, Op::kAtomicAcknowledge, out);
+    out.headers.aeth.value = credits();
+    out.headers.atomic_ack.original_data = response->original;
+  } else {
+    if (response->positive_ack()) response->aeth_value = credits();
+    build_headers(*response, Op::kAcknowledge, out);
+  }
+  responses_.pop_front();
+  return true;
+}
+
+}  // namespace verbena

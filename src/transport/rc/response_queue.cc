@@ -1,0 +1,90 @@
+#include "transport/rc/response_queue.h"
+
+namespace verbena {
+
+namespace {
+
+Response response_to(const ResponderResource& r, PSN psn, u64 address, u32 length_bytes) {
+  Response response;
+  response.kind = r.kind;
+  response.psn = psn;
+  response.msn = r.msn;
+  response.address = address;
+  response.r_key = r.r_key;
+  response.length_bytes = length_bytes;
+  response.original = r.original;
+  return response;
+}
+
+}  // namespace
+
+ResponseQueue::ResponseQueue(u8 max_resources) : pending_(kMaxPending), resources_(max_resources) {}
+
+void ResponseQueue::clear() {
+  pending_.clear();
+  resources_.clear();
+}
+
+void ResponseQueue::acknowledge(PSN psn, MSN msn) {
+  if (!pending_.empty()) {
+    Response& last = pending_[pending_.size() - 1];
+    if (last.positive_ack()) {
+      last.psn = psn;
+      last.msn = msn;
+      return;
+    }
+  }
+  if (pending_.full()) return;  // as if lost; the requester asks again
+  Response ack;
+  ack.psn = psn;
+  ack.msn = msn;
+  push(ack);
+}
+
+void ResponseQueue::negative(PSN psn, MSN msn, AETHKind kind, u8 value) {
+  if (pending_.full()) return;
+  Response nak;
+  nak.aeth_kind = kind;
+  nak.aeth_value = value;
+  nak.psn = psn;
+  nak.msn = msn;
+  push(nak);
+}
+
+void ResponseQueue::execute(const ResponderResource& resource, u8 limit) {
+  while (resources_.size() >= limit || resources_.full()) (void)resources_.pop();
+  resources_.push(resource);
+  push(response_to(resource, resource.first_psn, resource.address, resource.length_bytes));
+}
+
+void ResponseQueue::repeat(const ResponderResource& original, PSN psn, u64 address,
+                           u32 length_bytes) {
+  // One that is still being answered starts over from where the requester asks.
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    Response& waiting = pending_[i];
+    if (waiting.kind == Response::Kind::kAcknowledge || !original.holds(waiting.psn)) continue;
+    const bool repeated = waiting.repeated;
+    waiting = response_to(original, psn, address, length_bytes);
+    waiting.repeated = repeated;
+    return;
+  }
+  if (full()) return;
+  Response again = response_to(original, psn, address, length_bytes);
+  again.repeated = true;
+  push(again);
+}
+
+const ResponderResource* ResponseQueue::find(PSN psn) const {
+  for (std::size_t i = 0; i < resources_.size(); ++i)
+    if (resources_[i].holds(psn)) return &resources_[i];
+  return nullptr;
+}
+
+u32 ResponseQueue::pending_rd_atomic() const {
+  u32 n = 0;
+  for (std::size_t i = 0; i < pending_.size(); ++i)
+    n += pending_[i].kind != Response::Kind::kAcknowledge && !pending_[i].repeated ? 1 : 0;
+  return n;
+}
+
+}  // namespace verbena

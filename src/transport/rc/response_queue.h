@@ -1,0 +1,74 @@
+// ResponseQueue: what an RC responder still has to send, in PSN order, and the responder resources
+// from which duplicate READs and atomics are answered. IBTA Vol 1, 9.7.5.1 (responses), 9.7.5.1.2
+// (coalesced ACKs), 9.4.5 (responder resources).
+// Bounded: kMaxPending responses; a request that finds no room is treated as lost.
+#pragma once
+
+#include <optional>
+
+#include "base/ring.h"
+#include "transport/engine.h"
+
+namespace verbena {
+
+struct Response {
+  enum class Kind : u8 { kAcknowledge, kRead, kAtomic };
+  Kind kind = Kind::kAcknowledge;
+  AETHKind aeth_kind = AETHKind::kACK;
+  u8 aeth_value = 0;  // NAK code or RNR timer; the credits of an ACK are filled in when sent
+  PSN psn;            // of the (next) response packet
+  MSN msn;
+  u64 address = 0;  // kRead: next byte
+  RKey r_key;
+  u32 length_bytes = 0;   // kRead: still to send
+  bool started = false;   // kRead: the First packet is out
+  bool repeated = false;  // answers a duplicate: takes no responder resource
+  u64 original = 0;       // kAtomic
+
+  bool positive_ack() const { return kind == Kind::kAcknowledge && aeth_kind == AETHKind::kACK; }
+};
+
+// A READ or atomic that was executed, kept for its duplicates.
+struct ResponderResource {
+  Response::Kind kind = Response::Kind::kRead;
+  PSN first_psn;
+  u32 packets = 1;
+  MSN msn;
+  u64 address = 0;
+  RKey r_key;
+  u32 length_bytes = 0;
+  u64 original = 0;
+  bool holds(PSN psn) const { return first_psn.distance_to(psn) < packets; }
+};
+
+class ResponseQueue {
+ public:
+  static constexpr u32 kMaxPending = 64;
+
+  explicit ResponseQueue(u8 max_resources);
+
+  void clear();
+  // --- in
+  void acknowledge(PSN psn, MSN msn);  // joins an ACK that still waits at the end
+  void negative(PSN psn, MSN msn, AETHKind kind, u8 value);
+  // A new READ or atomic. Precondition: !full(). Its resource replaces the oldest beyond `limit`.
+  void execute(const ResponderResource& resource, u8 limit);
+  // A duplicate. For a READ, `address`/`length_bytes` are those of the repeated request.
+  void repeat(const ResponderResource& original, PSN psn, u64 address, u32 length_bytes);
+  [[nodiscard]] const ResponderResource* find(PSN psn) const;
+  [[nodiscard]] u32 pending_rd_atomic() const;  // without repetitions
+  [[nodiscard]] bool full() const { return pending_.size() + 2 >= kMaxPending; }
+
+  // --- out: the response at the front, to be sent from and popped by the responder.
+  [[nodiscard]] Response* front() { return pending_.empty() ? nullptr : &pending_.front(); }
+  void pop_front() { (void)pending_.pop(); }
+  void drop_pending() { pending_.clear(); }
+
+ private:
+  void push(const Response& response) { pending_.push(response); }
+
+  Ring<Response> pending_;
+  Ring<ResponderResource> resources_;
+};
+
+}  // namespace verbena

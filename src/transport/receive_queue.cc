@@ -1,0 +1,47 @@
+#include "transport/receive_queue.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace verbena {
+
+ReceiveQueue::ReceiveQueue(const ReceiveQueueLimits& limits)
+    : limits_(limits),
+      mask_(std::bit_ceil(u64{std::max(limits.depth, 1u)}) - 1),
+      slots_(new Slot[mask_ + 1]),
+      sges_(new SGE[(mask_ + 1) * std::max(limits.max_sge, 1u)]) {
+  CHECK(limits.max_sge <= kMaxSGE);
+}
+
+PostError ReceiveQueue::push(const RecvWR& wr) {
+  if (tail_ - head_ >= limits_.depth) return PostError::kQueueFull;
+  if (wr.sg_list.size() > limits_.max_sge) return PostError::kTooManySGEs;
+  const u64 slot = tail_++ & mask_;
+  slots_[slot] = {wr.wr_id, static_cast<u32>(wr.sg_list.size())};
+  std::copy(wr.sg_list.begin(), wr.sg_list.end(),
+            sges_.get() + slot * std::max(limits_.max_sge, 1u));
+  return PostError::kOk;
+}
+
+bool ReceiveQueue::take(ReceiveWQE& out) {
+  if (empty()) return false;
+  const u64 slot = head_++ & mask_;
+  const SGE* from = sges_.get() + slot * std::max(limits_.max_sge, 1u);
+  out.wr_id = slots_[slot].wr_id;
+  out.sge_count = slots_[slot].sge_count;
+  out.length_bytes = 0;
+  for (u32 i = 0; i < out.sge_count; ++i) {
+    out.sges[i] = from[i];
+    out.length_bytes += from[i].length;
+  }
+  return true;
+}
+
+u64 ReceiveQueue::pop_wr_id() {
+  CHECK(!empty());
+  return slots_[head_++ & mask_].wr_id;
+}
+
+}  // namespace verbena

@@ -1,0 +1,53 @@
+// ReceiveQueue: the bounded ring of posted receive WQEs of one QP, or of an SRQ that many QPs
+// share. A responder takes a WQE out whole (copy) when a message starts to use it. IBTA Vol
+// 1, 10.8.2, 10.2.9.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "transport/work_request.h"
+
+namespace verbena {
+
+struct ReceiveWQE {
+  u64 wr_id = 0;
+  u32 sge_count = 0;
+  u64 length_bytes = 0;  // room in all SGEs
+  std::array<SGE, kMaxSGE> sges;
+  std::span<const SGE> sg_list() const { return {sges.data(), sge_count}; }
+};
+
+struct ReceiveQueueLimits {
+  u32 depth = 0;
+  u32 max_sge = 1;
+};
+
+class ReceiveQueue {
+ public:
+  explicit ReceiveQueue(const ReceiveQueueLimits& limits);
+
+  const ReceiveQueueLimits& limits() const { return limits_; }
+  [[nodiscard]] PostError push(const RecvWR& wr);  // kQueueFull, kTooManySGEs
+  // Takes the oldest into `out`; false: empty.
+  [[nodiscard]] bool take(ReceiveWQE& out);
+  // The oldest wr_id, removed; for flushing. Queue must not be empty.
+  u64 pop_wr_id();
+
+  u32 size() const { return static_cast<u32>(tail_ - head_); }
+  bool empty() const { return head_ == tail_; }
+  void clear() { head_ = tail_; }
+
+ private:
+  struct Slot {
+    u64 wr_id;
+    u32 sge_count;
+  };
+  ReceiveQueueLimits limits_;
+  u64 mask_;
+  u64 head_ = 0, tail_ = 0;
+  std::unique_ptr<Slot[]> slots_;
+  std::unique_ptr<SGE[]> sges_;
+};
+
+}  // namespace verbena

@@ -1,0 +1,53 @@
+// SendQueue: the bounded ring of posted send WQEs of one QP, with their SGEs and inline bytes.
+// All memory is taken at construction (untouched pages cost nothing); posting copies.
+// A WQE is named by a running index that never wraps in practice (64 bits).
+#pragma once
+
+#include <memory>
+
+#include "base/psn.h"
+#include "transport/work_request.h"
+
+namespace verbena {
+
+struct SendWQE {
+  SendWR wr;                         // sg_list points into the queue's own storage
+  const u8* inline_bytes = nullptr;  // set when wr.inline_data
+  u32 length_bytes = 0;              // of the whole message (READ: to be read; atomics: 8)
+  // Filled when transmission starts:
+  u32 packets = 0;          // PSNs taken (READ: of its responses); 0: a local operation
+  PSN first_psn, last_psn;  // meaningful when packets != 0
+};
+
+struct SendQueueLimits {
+  u32 depth = 0;             // WQEs
+  u32 max_sge = 1;           // per WQE, at most kMaxSGE
+  u32 max_inline_bytes = 0;  // per WQE
+};
+
+class SendQueue {
+ public:
+  explicit SendQueue(const SendQueueLimits& limits);
+
+  const SendQueueLimits& limits() const { return limits_; }
+  // Copies the request in. kQueueFull, kTooManySGEs, kInlineTooLong, kMessageTooLong.
+  [[nodiscard]] PostError push(const SendWR& wr);
+
+  u64 begin_index() const { return head_; }
+  u64 end_index() const { return tail_; }
+  bool empty() const { return head_ == tail_; }
+  SendWQE& at(u64 index);  // begin_index() <= index < end_index()
+  SendWQE& front() { return at(head_); }
+  void pop_front();
+  void clear() { head_ = tail_; }
+
+ private:
+  SendQueueLimits limits_;
+  u64 mask_;
+  u64 head_ = 0, tail_ = 0;
+  std::unique_ptr<SendWQE[]> slots_;
+  std::unique_ptr<SGE[]> sges_;
+  std::unique_ptr<u8[]> inline_;
+};
+
+}  // namespace verbena

@@ -1,0 +1,18 @@
+// TxPacket: one transport packet on its way out: headers as structs, payload in place in registered
+// (or inline) memory. The device adds addresses; the link copies or gathers and adds the ICRC.
+// The spans are good until the next call into the device.
+#pragma once
+
+#include "memory/payload.h"
+#include "transport/address_vector.h"
+#include "wire/ib/packet.h"
+
+namespace verbena {
+
+struct TxPacket {
+  PacketHeaders headers;  // bth.pad_count is set from the payload's size
+  PayloadList payload;
+  const AddressVector* destination = nullptr;  // UD; nullptr: the QP's own path
+};
+
+}  // namespace verbena

@@ -1,0 +1,29 @@
+// UDRequester: the requester half of one UD QP: WQEs in, one packet each out, CQEs out.
+// IBTA Vol 1, 9.8.3.1; 10.2.5 (Q_Key). A message is one packet: at most the port's MTU, which the
+// device keeps in path_mtu. Sans-IO, as the Engine's contract has it.
+#pragma once
+
+#include "transport/unreliable_sends.h"
+
+namespace verbena {
+
+class UDRequester {
+ public:
+  UDRequester(const EngineParts& parts, EngineCounters& counters);
+
+  [[nodiscard]] PostError post(const SendWR& wr);
+  void on_state(QPState from);
+  [[nodiscard]] bool poll_packet(TxPacket& out);
+  [[nodiscard]] bool poll_cqe(CQE& out) { return sends_.poll_cqe(out); }
+  [[nodiscard]] std::optional<EngineEvent> poll_event() { return sends_.poll_event(); }
+
+ private:
+  void write_headers(const SendWQE& wqe, PacketHeaders& out) const;
+
+  const QPAttributes& qp_;
+  const ProtectionTable& memory_;
+  UnreliableSends sends_;
+  PSN next_psn_;
+};
+
+}  // namespace verbena

@@ -1,0 +1,45 @@
+#include "transport/ud/responder.h"
+
+#include "transport/ud/grh_bytes.h"
+
+namespace verbena {
+
+UDResponder::UDResponder(const EngineParts& parts, EngineCounters& counters)
+    : qp_(parts.attributes), counters_(counters), receives_(parts, counters) {}
+
+void UDResponder::on_packet(const PacketView& packet, const RxContext& context) {
+  if (acceptable(packet) && place(packet, context)) return finish(packet);
+  ++counters_.rx_dropped;
+}
+
+bool UDResponder::acceptable(const PacketView& packet) const {
+  const Opcode opcode = packet.headers.bth.opcode;
+  return receives_.accepting() && opcode.service == Service::kUD && traits_of(opcode).valid &&
+         packet.headers.deth.q_key == qp_.q_key && packet.payload.size() <= bytes(qp_.path_mtu);
+}
+
+bool UDResponder::place(const PacketView& packet, const RxContext& context) {
+  if (!receives_.acquire()) return false;
+  if (GRH::kSize + packet.payload.size() > receives_.held().length_bytes) {
+    ++counters_.resp_local_length_error;
+    receives_.abandon(WQEStatus::kLocalLength);
+    return false;
+  }
+  return receives_.write(0, grh_bytes(context)) && receives_.write(GRH::kSize, packet.payload);
+}
+
+void UDResponder::finish(const PacketView& packet) {
+  const PacketHeaders& headers = packet.headers;
+  const bool immediate = traits_of(headers.bth.opcode).imm_dt;
+  receives_.complete({.op = CompletionOp::kReceive,
+                      .with_immediate = immediate,
+                      .with_grh = true,
+                      .solicited = headers.bth.solicited_event,
+                      .p_key_index = qp_.p_key_index,
+                      .byte_length = static_cast<u32>(GRH::kSize + packet.payload.size()),
+                      .immediate = immediate ? headers.imm.value : 0,
+                      .qp = qp_.qpn,
+                      .source_qp = headers.deth.source_qp});
+}
+
+}  // namespace verbena

@@ -1,0 +1,33 @@
+// UDResponder: the responder half of one UD QP: datagrams in, receive CQEs out.
+// IBTA Vol 1, 9.8.3.2, 9.6.1.4 (Q_Key), 9.9.3 (responder errors, table 59).
+// 40 bytes of GRH lead every receive buffer and count in byte_length. Dropped in silence, and
+// counted: a wrong Q_Key, more payload than the MTU, no receive posted (class D), and a receive too
+// small for GRH and payload. The last is class D too, as the specification and Linux's rxe have it:
+// the receive stays for the next datagram (on an SRQ it completes with kLocalLength, class E).
+// Sans-IO, as the Engine's contract has it.
+#pragma once
+
+#include "transport/unreliable_receives.h"
+
+namespace verbena {
+
+class UDResponder {
+ public:
+  UDResponder(const EngineParts& parts, EngineCounters& counters);
+
+  void on_state(QPState from) { receives_.on_state(from); }
+  void on_packet(const PacketView& packet, const RxContext& context);
+  [[nodiscard]] bool poll_cqe(CQE& out) { return receives_.poll_cqe(out); }
+  [[nodiscard]] std::optional<EngineEvent> poll_event() { return receives_.poll_event(); }
+
+ private:
+  [[nodiscard]] bool acceptable(const PacketView& packet) const;
+  [[nodiscard]] bool place(const PacketView& packet, const RxContext& context);
+  void finish(const PacketView& packet);
+
+  const QPAttributes& qp_;
+  EngineCounters& counters_;
+  UnreliableReceives receives_;
+};
+
+}  // namespace verbena

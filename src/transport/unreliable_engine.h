@@ -1,0 +1,43 @@
+// UnreliableEngine: a requester and a responder of an unreliable service, side by side as one
+// Engine. IBTA Vol 1, 9.8. Nothing is ever acknowledged or repeated, so the halves share only the
+// counters and no timer is ever armed.
+#pragma once
+
+#include "transport/engine.h"
+
+namespace verbena {
+
+template <typename Requester, typename Responder>
+class UnreliableEngine : public Engine {
+ public:
+  explicit UnreliableEngine(const EngineParts& parts)
+      : requester_(parts, counters_), responder_(parts, counters_) {}
+
+  PostError post_send(const SendWR& wr, Time) override { return requester_.post(wr); }
+  void on_state(QPState from, Time) override {
+    requester_.on_state(from);
+    responder_.on_state(from);
+  }
+  void on_packet(const PacketView& packet, const RxContext& context, Time) override {
+    responder_.on_packet(packet, context);
+  }
+  void on_receive_posted(Time) override {}
+  void on_timer(Time) override {}
+
+  bool poll_packet(Time, TxPacket& out) override { return requester_.poll_packet(out); }
+  bool poll_send_cqe(CQE& out) override { return requester_.poll_cqe(out); }
+  bool poll_receive_cqe(CQE& out) override { return responder_.poll_cqe(out); }
+  std::optional<EngineEvent> poll_event() override {
+    const std::optional<EngineEvent> event = responder_.poll_event();
+    return event.has_value() ? event : requester_.poll_event();
+  }
+  Time next_timer() const override { return Time::never(); }
+  const EngineCounters& counters() const override { return counters_; }
+
+ private:
+  EngineCounters counters_;
+  Requester requester_;
+  Responder responder_;
+};
+
+}  // namespace verbena

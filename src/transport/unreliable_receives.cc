@@ -1,0 +1,86 @@
+#include "transport/unreliable_receives.h"
+
+#include "memory/sg_walk.h"
+#include "transport/completions.h"
+
+namespace verbena {
+
+UnreliableReceives::UnreliableReceives(const EngineParts& parts, EngineCounters& counters)
+    : qp_(parts.attributes),
+      memory_(parts.memory),
+      queue_(parts.receive_queue),
+      shared_(parts.shared_receive_queue),
+      counters_(counters) {}
+
+void UnreliableReceives::on_state(QPState) {
+  halted_ = false;
+  if (qp_.state != QPState::kReset) return;
+  cqes_.clear();
+  holding_ = fatal_event_ = false;
+  if (!shared_) queue_.clear();
+}
+
+bool UnreliableReceives::accepting() const {
+  switch (qp_.state) {
+    case QPState::kReset:
+    case QPState::kInit:
+    case QPState::kError: return false;
+    case QPState::kRTR:
+    case QPState::kRTS:
+    case QPState::kSQD:
+    case QPState::kSQE: return !halted_;
+  }
+  CHECK_UNREACHABLE();
+}
+
+bool UnreliableReceives::acquire() {
+  if (!holding_) holding_ = queue_.take(held_);
+  return holding_;
+}
+
+bool UnreliableReceives::write(u64 offset, Bytes data) {
+  CHECK(holding_);
+  if (scatter(memory_, qp_.pd, held_.sg_list(), offset, data) == MemoryFault::kNone) return true;
+  complete_in_error(WQEStatus::kLocalProtection);
+  halted_ = fatal_event_ = true;
+  return false;
+}
+
+void UnreliableReceives::complete(CQE cqe) {
+  CHECK(holding_);
+  holding_ = false;
+  cqe.wr_id = held_.wr_id;
+  cqe.qp = qp_.qpn;
+  cqes_.push(cqe);
+}
+
+void UnreliableReceives::complete_in_error(WQEStatus status) {
+  ++counters_.resp_cqe_error;
+  complete(receive_cqe(held_.wr_id, qp_, status));
+}
+
+void UnreliableReceives::abandon(WQEStatus srq_status) {
+  if (holding_ && shared_) complete_in_error(srq_status);
+}
+
+bool UnreliableReceives::poll_cqe(CQE& out) {
+  if (cqes_.empty()) return qp_.state == QPState::kError && poll_flushed(out);
+  out = cqes_.pop();
+  return true;
+}
+
+// The held WQE first, then those of the QP's own queue; an SRQ's stay for its other QPs.
+bool UnreliableReceives::poll_flushed(CQE& out) {
+  if (!holding_ && (shared_ || queue_.empty())) return false;
+  out = receive_cqe(holding_ ? held_.wr_id : queue_.pop_wr_id(), qp_, WQEStatus::kFlushed);
+  holding_ = false;
+  return true;
+}
+
+std::optional<EngineEvent> UnreliableReceives::poll_event() {
+  if (!fatal_event_) return std::nullopt;
+  fatal_event_ = false;
+  return EngineEvent::kFatal;
+}
+
+}  // namespace verbena

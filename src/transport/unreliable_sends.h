@@ -1,0 +1,54 @@
+// UnreliableSends: the send queue as UC and UD requesters work it off: in order, one WQE at a time,
+// each complete as soon as its last packet is polled. IBTA Vol 1, 9.8 (unreliable service), 10.3.1
+// (states): RTS transmits; SQD ends the message that has begun and starts none; an error stops the
+// queue and asks for SQE; SQE and Error flush.
+//   [ completed: CQE not yet polled | being transmitted or failed | waiting ]
+//   begin_index()                   next_                                   end_index()
+// Invariant: no allocation after construction; a CQE needs no room of its own, it is made from its
+// WQE when polled.
+#pragma once
+
+#include <optional>
+
+#include "transport/engine.h"
+#include "transport/send_queue.h"
+
+namespace verbena {
+
+class UnreliableSends {
+ public:
+  UnreliableSends(const EngineParts& parts, EngineCounters& counters);
+
+  // The operation and the length are the service's to check. Reset, Init and RTR take no sends.
+  [[nodiscard]] PostError post(const SendWR& wr);
+  void on_state(QPState from);
+
+  // The WQE to make the next packet of; it counts as begun. nullptr: nothing to transmit now. Local
+  // operations that come first are executed on the way.
+  [[nodiscard]] const SendWQE* current();
+  // The current WQE's last packet is made, or it has failed; then nothing is transmitted until the
+  // device has changed the state.
+  void finish(WQEStatus status);
+
+  [[nodiscard]] bool poll_cqe(CQE& out);
+  [[nodiscard]] std::optional<EngineEvent> poll_event();
+
+ private:
+  bool may_transmit() const;
+  std::optional<WQEStatus> status_of_oldest() const;
+  void retire_oldest();
+  void forget();
+
+  const QPAttributes& qp_;
+  ProtectionTable& memory_;
+  EngineCounters& counters_;
+  SendQueue queue_;
+  u64 next_ = 0;                             // index of the current WQE
+  bool begun_ = false;                       // some packet of it may be out
+  bool halted_ = false;                      // after a failure, until on_state()
+  bool draining_ = false;                    // SQD entered, kSQDrained not yet told
+  WQEStatus failure_ = WQEStatus::kSuccess;  // of the current WQE
+  bool error_event_ = false;
+};
+
+}  // namespace verbena
