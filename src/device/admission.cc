@@ -1,0 +1,51 @@
+#include "device/admission.h"
+
+#include "device/p_key_match.h"
+
+namespace verbena {
+namespace {
+
+bool serves(QPType type, Service service) {
+  switch (type) {
+    case QPType::kRC: return service == Service::kRC;
+    case QPType::kUC: return service == Service::kUC;
+    case QPType::kUD: return service == Service::kUD;
+    case QPType::kXRCInitiator:
+    case QPType::kXRCTarget: return service == Service::kXRC;
+    case QPType::kRawPacket: return false;
+  }
+  CHECK_UNREACHABLE();
+}
+
+bool takes_packets(QPState state, bool request) {
+  switch (state) {
+    case QPState::kReset:
+    case QPState::kInit:
+    case QPState::kError: return false;
+    case QPState::kRTR: return request;
+    case QPState::kRTS:
+    case QPState::kSQD:
+    case QPState::kSQE: return true;
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace
+
+bool is_from_peer(const QueuePair& qp, const IngressFrame& frame) {
+  const AddressVector& path = qp.attributes.path;
+  return frame.source == path.destination && frame.destination == path.source;
+}
+
+Admission admit(const QueuePair* qp, const PacketView& packet, const IngressFrame& frame) {
+  if (qp == nullptr) return Admission::kUnknownQP;
+  const BTH& bth = packet.headers.bth;
+  const QPAttributes& attributes = qp->attributes;
+  if (!serves(attributes.type, bth.opcode.service)) return Admission::kService;
+  if (!takes_packets(attributes.state, traits_of(bth.opcode).request)) return Admission::kState;
+  if (!p_keys_match(attributes.p_key, bth.p_key)) return Admission::kPKey;
+  if (is_connected(attributes.type) && !is_from_peer(*qp, frame)) return Admission::kSource;
+  return Admission::kAdmitted;
+}
+
+}  // namespace verbena

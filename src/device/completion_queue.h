@@ -1,0 +1,70 @@
+// CompletionQueue: a bounded FIFO of CQEs that many QPs may share. IBTA Vol 1, 10.2.6 (CQ), 11.4.2
+// (poll, request notification), 11.6.3.2 (CQ error).
+// Invariants: once overrun, nothing is added any more, and what is there can still be taken. A
+// notification is due at most once per request, and only for CQEs added after the request.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/status.h"
+#include "device/event_queue.h"
+#include "device/notify_on.h"
+#include "transport/cqe.h"
+
+namespace verbena {
+
+enum class CQPush : u8 {
+  kAdded,
+  kNotificationDue,  // added, and it is what the consumer waits for
+  kOverrun,          // no room: the CQ has just failed
+  kDropped,          // had failed earlier
+};
+
+class CompletionQueue {
+ public:
+  CompletionQueue(u32 slot, u32 capacity, void* user_pointer);
+  CompletionQueue(const CompletionQueue&) = delete;
+  CompletionQueue& operator=(const CompletionQueue&) = delete;
+
+  u32 table_slot() const { return slot_; }
+  u32 capacity() const { return capacity_; }
+  u32 size() const { return static_cast<u32>(tail_ - head_); }
+  bool overrun() const { return overrun_; }
+
+  [[nodiscard]] CQPush push(const CQE& cqe);
+  // Oldest first; how many were taken.
+  u32 poll(std::span<CQE> out);
+  // IBTA 11.4.2.2. kAnyCompletion outranks kSolicitedOnly until the notification is due.
+  void request_notification(NotifyOn on);
+  // kInvalidArgument: holds more than that already.
+  [[nodiscard]] Status resize(u32 capacity);
+  // Removes the CQEs of a QP that is destroyed or reset; the order of the others stays.
+  void remove(QPN qpn);
+
+  void* const user;
+  u32 users = 0;  // work queues that complete here
+  EventSource events{.cq = this};
+  ListLink<CompletionQueue> notification_link;  // in the device's list of due notifications
+  ListLink<CompletionQueue> overrun_link;       // in the engine runner's list of failed CQs
+
+ private:
+  enum class Armed : u8 { kNot, kSolicited, kAny };
+  union Slot {  // left uninitialized: an untouched page of a large CQ costs nothing
+    CQE cqe;
+    Slot() {}
+  };
+  static std::unique_ptr<Slot[]> allocate(u32 capacity);
+  CQE& at(u64 index) { return slots_[index & mask_].cqe; }
+  bool take_notification(const CQE& cqe);
+
+  u32 slot_;
+  u32 capacity_;
+  u64 mask_;
+  u64 head_ = 0, tail_ = 0;
+  Armed armed_ = Armed::kNot;
+  bool overrun_ = false;
+  std::unique_ptr<Slot[]> slots_;
+};
+
+}  // namespace verbena

@@ -1,0 +1,146 @@
+#include "device/device.h"
+
+#include "device/device_impl.h"
+#include "device/grants.h"
+
+namespace verbena {
+
+Device::Device(const DeviceConfig& config) : impl_(std::make_unique<Impl>(config)) {}
+
+Device::~Device() = default;
+
+const DeviceConfig& Device::config() const { return impl_->config; }
+
+ProtectionTable& Device::memory() { return impl_->memory; }
+
+const Counters& Device::counters() const {
+  impl_->sum = impl_->port;
+  impl_->sum.transport = impl_->destroyed_qps;
+  impl_->qps.for_each(
+      [this](const QueuePair& qp) { add(impl_->sum.transport, qp.engine->counters()); });
+  return impl_->sum;
+}
+
+// --- protection domains
+
+Result<ProtectionDomain*> Device::alloc_pd() {
+  ProtectionDomain* const pd = impl_->pds.create();
+  if (pd == nullptr) return failure(Status::kNoMemory);
+  return pd;
+}
+
+Status Device::dealloc_pd(ProtectionDomain* pd) {
+  if (pd->users != 0 || impl_->memory.pd_in_use(pd->id)) return Status::kBusy;
+  impl_->pds.destroy(pd);
+  return Status::kOk;
+}
+
+// --- completion queues
+
+Result<CompletionQueue*> Device::create_cq(u32 min_cqe, void* user) {
+  const Result<u32> cqe = grant_cqe(min_cqe, impl_->config.limits);
+  if (!cqe.has_value()) return failure(cqe.error());
+  CompletionQueue* const cq = impl_->cqs.create(*cqe, user);
+  if (cq == nullptr) return failure(Status::kNoMemory);
+  return cq;
+}
+
+Status Device::resize_cq(CompletionQueue* cq, u32 min_cqe) {
+  const Result<u32> cqe = grant_cqe(min_cqe, impl_->config.limits);
+  return cqe.has_value() ? cq->resize(*cqe) : cqe.error();
+}
+
+Status Device::destroy_cq(CompletionQueue* cq) {
+  if (cq->users != 0) return Status::kBusy;
+  impl_->events.forget(cq->events);
+  impl_->runner.forget(*cq);
+  impl_->cqs.destroy(cq);
+  return Status::kOk;
+}
+
+u32 Device::poll_cq(CompletionQueue* cq, std::span<CQE> out) { return cq->poll(out); }
+
+void Device::request_notification(CompletionQueue* cq, NotifyOn on) {
+  cq->request_notification(on);
+}
+
+u32 Device::capacity_of(const CompletionQueue* cq) const { return cq->capacity(); }
+
+bool Device::overrun(const CompletionQueue* cq) const { return cq->overrun(); }
+
+// --- shared receive queues
+
+Result<SharedReceiveQueue*> Device::create_srq(ProtectionDomain* pd,
+                                               const ReceiveQueueLimits& limits, u32 limit,
+                                               void* user) {
+  const Result<ReceiveQueueLimits> granted = grant_srq(limits, impl_->config.limits);
+  if (!granted.has_value()) return failure(granted.error());
+  if (pd == nullptr || limit > granted->depth) return failure(Status::kInvalidArgument);
+  SharedReceiveQueue* const srq = impl_->srqs.create(*pd, *granted, limit, user);
+  if (srq == nullptr) return failure(Status::kNoMemory);
+  ++pd->users;
+  return srq;
+}
+
+Status Device::set_srq_limit(SharedReceiveQueue* srq, u32 limit) {
+  const Status status = srq->set_limit(limit);
+  if (srq->take_limit_reached()) impl_->events.raise(srq->events, AsyncEventType::kSRQLimitReached);
+  return status;
+}
+
+Status Device::resize_srq(SharedReceiveQueue* srq, u32 depth) {
+  const Result<ReceiveQueueLimits> granted =
+      grant_srq({.depth = depth, .max_sge = srq->limits().max_sge}, impl_->config.limits);
+  return granted.has_value() ? srq->resize(granted->depth) : granted.error();
+}
+
+u32 Device::srq_limit(const SharedReceiveQueue* srq) const { return srq->limit(); }
+
+const ReceiveQueueLimits& Device::limits_of(const SharedReceiveQueue* srq) const {
+  return srq->limits();
+}
+
+Status Device::destroy_srq(SharedReceiveQueue* srq) {
+  if (srq->users != 0) return Status::kBusy;
+  impl_->events.forget(srq->events);
+  --srq->pd.users;
+  impl_->srqs.destroy(srq);
+  return Status::kOk;
+}
+
+// A QP that ran out of receives is not told: its peer tries again (RNR). IBTA 9.7.5.2.8
+PostError Device::post_srq_receive(SharedReceiveQueue* srq, const RecvWR& wr, Time) {
+  return srq->queue().push(wr);
+}
+
+// --- management datagrams
+
+bool Device::poll_gsi(GSIMessage& out) { return impl_->gsi.poll(out); }
+
+Status Device::post_gsi(const AddressVector& path, const MADBytes& mad) {
+  return impl_->gsi.post(path, mad);
+}
+
+// --- the port
+
+void Device::on_frame(const IngressFrame& frame, Time now) { impl_->ingress.on_frame(frame, now); }
+
+void Device::on_timer(Time now) { impl_->runner.on_timer(now); }
+
+bool Device::poll_frame(Time now, EgressFrame& out) { return impl_->egress.poll_frame(now, out); }
+
+Time Device::next_timer() const { return impl_->runner.next_timer(); }
+
+std::optional<void*> Device::poll_completion_event() {
+  const CompletionQueue* const cq = impl_->runner.poll_notification();
+  if (cq == nullptr) return std::nullopt;
+  return cq->user;
+}
+
+std::optional<AsyncEvent> Device::poll_async_event() { return impl_->events.poll(); }
+
+void* Device::user_of(const QueuePair* qp) { return qp->init.user; }
+void* Device::user_of(const CompletionQueue* cq) { return cq->user; }
+void* Device::user_of(const SharedReceiveQueue* srq) { return srq->user; }
+
+}  // namespace verbena

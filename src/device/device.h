@@ -1,0 +1,111 @@
+// Device: one soft RNIC with one port. Packets, work requests and the time go in by calls; frames,
+// completions and events are polled out. IBTA Vol 1, chapters 10 and 11.
+//
+// Sans-IO: no socket, clock, thread, lock, global or log sink; no allocation per packet.
+// Same calls in the same order give the same outputs, bit for bit. One owner; not thread-safe.
+// Contract: after any call that takes `now`, drain poll_frame(), poll_completion_event() and
+// poll_async_event(), then re-read next_timer(). (After set_srq_limit(), poll_async_event().) `now`
+// never goes back.
+//
+// Objects are named by pointers that stay good until their destroy call. Calling with a pointer
+// that was never returned, or was destroyed, is the caller's bug. Destroying an object that another
+// one still uses is kBusy.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/status.h"
+#include "device/async_event.h"
+#include "device/counters.h"
+#include "device/device_config.h"
+#include "device/frame.h"
+#include "device/gsi.h"
+#include "device/notify_on.h"
+#include "device/protection_domain.h"
+#include "device/qp_init.h"
+#include "device/qp_modify.h"
+#include "transport/engine.h"
+
+namespace verbena {
+
+class Device {
+ public:
+  explicit Device(const DeviceConfig& config);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] const DeviceConfig& config() const;
+  [[nodiscard]] const Counters& counters() const;  // sums over all QPs, also destroyed ones
+  [[nodiscard]] ProtectionTable& memory();         // registration and windows: see its header
+
+  // --- protection domains
+  [[nodiscard]] Result<ProtectionDomain*> alloc_pd();
+  [[nodiscard]] Status dealloc_pd(ProtectionDomain* pd);  // kBusy: MR, MW, QP or SRQ left in it
+
+  // --- completion queues
+  [[nodiscard]] Result<CompletionQueue*> create_cq(u32 min_cqe, void* user);
+  [[nodiscard]] Status resize_cq(CompletionQueue* cq, u32 min_cqe);  // kInvalidArgument: holds more
+  [[nodiscard]] Status destroy_cq(CompletionQueue* cq);
+  [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out);  // how many were taken
+  // One event at the next fitting CQE; not for those already there. IBTA 11.4.2.2
+  void request_notification(CompletionQueue* cq, NotifyOn on);
+  [[nodiscard]] u32 capacity_of(const CompletionQueue* cq) const;
+  [[nodiscard]] bool overrun(const CompletionQueue* cq) const;
+
+  // --- shared receive queues
+  [[nodiscard]] Result<SharedReceiveQueue*> create_srq(ProtectionDomain* pd,
+                                                       const ReceiveQueueLimits& limits, u32 limit,
+                                                       void* user);
+  // Arms kSRQLimitReached; it is due at once when fewer WQEs are left already. 0 disarms.
+  // kInvalidArgument: above the depth.
+  [[nodiscard]] Status set_srq_limit(SharedReceiveQueue* srq, u32 limit);
+  // kInvalidArgument: below the limit, below what is posted, or beyond the device's.
+  [[nodiscard]] Status resize_srq(SharedReceiveQueue* srq, u32 depth);
+  [[nodiscard]] u32 srq_limit(const SharedReceiveQueue* srq) const;
+  [[nodiscard]] const ReceiveQueueLimits& limits_of(const SharedReceiveQueue* srq) const;
+  [[nodiscard]] Status destroy_srq(SharedReceiveQueue* srq);
+  [[nodiscard]] PostError post_srq_receive(SharedReceiveQueue* srq, const RecvWR& wr, Time now);
+
+  // --- queue pairs
+  [[nodiscard]] Result<QueuePair*> create_qp(const QPInit& init);
+  // kInvalidArgument: a transition, attribute or value that is not allowed, and nothing has
+  // changed; kNotSupported: automatic path migration.
+  [[nodiscard]] Status modify_qp(QueuePair* qp, const QPModify& change, Time now);
+  // Always kOk. Its completions that have not been polled go with it.
+  [[nodiscard]] Status destroy_qp(QueuePair* qp);
+  [[nodiscard]] const QPAttributes& attributes_of(const QueuePair* qp) const;
+  [[nodiscard]] const QPInit& init_of(const QueuePair* qp) const;  // limits as granted
+  // UD: goes from the GID table's entry wr.destination.source_gid_index; wr.destination.source is
+  // not looked at.
+  [[nodiscard]] PostError post_send(QueuePair* qp, const SendWR& wr, Time now);
+  [[nodiscard]] PostError post_receive(QueuePair* qp, const RecvWR& wr, Time now);
+  [[nodiscard]] QueuePair* find_qp(QPN qpn);  // nullptr: none
+
+  // --- management datagrams, by QP 1
+  [[nodiscard]] bool poll_gsi(GSIMessage& out);  // one that has come; false: none
+  // From the path's source address. kAgain: too many wait to be sent.
+  [[nodiscard]] Status post_gsi(const AddressVector& path, const MADBytes& mad);
+
+  // --- the port
+  void on_frame(const IngressFrame& frame, Time now);
+  void on_timer(Time now);  // at or after next_timer(); an early call does nothing
+  // false: nothing to send now. Frames of one QP come in runs, so that a link can batch them.
+  [[nodiscard]] bool poll_frame(Time now, EgressFrame& out);
+  [[nodiscard]] Time next_timer() const;  // Time::never(): nothing armed
+  // The user pointer of a CQ whose notification is due; nullopt: none.
+  [[nodiscard]] std::optional<void*> poll_completion_event();
+  [[nodiscard]] std::optional<AsyncEvent> poll_async_event();
+  // The user pointer given at creation, for events.
+  [[nodiscard]] static void* user_of(const QueuePair* qp);
+  [[nodiscard]] static void* user_of(const CompletionQueue* cq);
+  [[nodiscard]] static void* user_of(const SharedReceiveQueue* srq);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace verbena

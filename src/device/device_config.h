@@ -1,0 +1,52 @@
+// What a device is made with: identity, tables, limits. IBTA Vol 1, 11.2.1.2 (Query HCA).
+#pragma once
+
+#include <vector>
+
+#include "base/time.h"
+#include "base/types.h"
+#include "wire/ib/gid.h"
+#include "wire/ib/mtu.h"
+
+namespace verbena {
+
+enum class GIDType : u8 { kRoCEv1, kRoCEv2 };
+
+struct GIDEntry {
+  GID gid;
+  GIDType type = GIDType::kRoCEv2;
+};
+
+struct DeviceLimits {
+  u32 max_qp = 16384;
+  u32 max_qp_wr = 32768;
+  u32 max_sge = kMaxSGEOfDevice;
+  u32 max_inline_bytes = 1024;
+  u32 max_cq = 65536;
+  u32 max_cqe = 4194303;
+  u32 max_mr = 1u << 20;
+  u32 max_mw = 1u << 20;
+  u32 max_pd = 65536;
+  u32 max_srq = 65536;
+  u32 max_srq_wr = 32767;
+  u32 max_ah = 1u << 20;
+  u8 max_rd_atomic = 16;  // per QP, both directions
+  static constexpr u32 kMaxSGEOfDevice = 30;
+};
+
+struct DeviceConfig {
+  u64 node_guid = 0;
+  std::vector<GIDEntry> gids;  // index = GID index
+  std::vector<PKey> p_keys{kDefaultPKey};
+  MTU active_mtu = MTU::k1024;
+  QPN first_qpn{0x100};  // this device hands out first_qpn .. + limits.max_qp - 1
+  DeviceLimits limits;
+  u64 seed = 1;  // of keys and initial values
+  // Requester flow control, per QP: packets and bytes sent and not yet acknowledged.
+  u32 window_packets = 1024;
+  u32 window_bytes = 1u << 20;
+  // A driver whose peers may be descheduled sets a floor under the Local ACK Timeout.
+  Duration min_ack_timeout = us(0);
+};
+
+}  // namespace verbena

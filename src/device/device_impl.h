@@ -1,0 +1,49 @@
+// Device::Impl: the parts of a device, and nothing else: each part knows its own subject.
+// Inside src/device/ only.
+#pragma once
+
+#include "device/cnp_queue.h"
+#include "device/device.h"
+#include "device/egress.h"
+#include "device/engine_runner.h"
+#include "device/event_queue.h"
+#include "device/gsi.h"
+#include "device/ingress.h"
+#include "device/object_table.h"
+#include "device/qp_table.h"
+#include "device/shared_receive_queue.h"
+
+namespace verbena {
+
+struct Device::Impl {
+  explicit Impl(const DeviceConfig& c)
+      : config(c),
+        memory(c.limits.max_mr + c.limits.max_mw, PRNG(c.seed)),
+        pds(c.limits.max_pd),
+        cqs(c.limits.max_cq),
+        srqs(c.limits.max_srq),
+        qps(c.first_qpn, c.limits.max_qp),
+        runner(qps, events),
+        gsi(port),
+        ingress(qps, runner, cnps, gsi, port),
+        egress(config, runner, cnps, gsi, port) {}
+
+  const DeviceConfig config;
+  ProtectionTable memory;
+  ObjectTable<ProtectionDomain> pds;
+  ObjectTable<CompletionQueue> cqs;
+  ObjectTable<SharedReceiveQueue> srqs;
+  QPTable qps;  // behind what QPs refer to
+
+  AsyncEventQueue events;
+  CNPQueue cnps;
+  EngineRunner runner;
+  Counters port;                 // without the transports
+  EngineCounters destroyed_qps;  // what their transports had counted
+  Counters sum;                  // as last handed out
+  GSI gsi;                       // counts in `port`
+  Ingress ingress;
+  Egress egress;
+};
+
+}  // namespace verbena

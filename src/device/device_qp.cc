@@ -1,0 +1,100 @@
+// Device: its calls on queue pairs.
+#include "device/device.h"
+#include "device/device_impl.h"
+#include "device/engine_factory.h"
+#include "device/gid_table.h"
+#include "device/grants.h"
+
+namespace verbena {
+namespace {
+
+// What a QP is in Reset. A UD message may fill the port's MTU; UC and RC are told theirs later.
+QPAttributes initial_attributes(const QPInit& init, QPN qpn, const DeviceConfig& config) {
+  QPAttributes attributes;
+  attributes.type = init.type;
+  attributes.qpn = qpn;
+  attributes.pd = init.pd->id;
+  attributes.signal_all = init.signal_all;
+  attributes.path_mtu = config.active_mtu;
+  return attributes;
+}
+
+void acquire(const QPInit& init) {
+  ++init.pd->users;
+  ++init.send_cq->users;
+  ++init.receive_cq->users;
+  if (init.srq != nullptr) ++init.srq->users;
+}
+
+void release(const QPInit& init) {
+  --init.pd->users;
+  --init.send_cq->users;
+  --init.receive_cq->users;
+  if (init.srq != nullptr) --init.srq->users;
+}
+
+// kEnableSQDNotify belongs to the drain that this change begins; leaving SQD ends the interest.
+bool wants_drained_event(const QPModify& change, const QueuePair& qp) {
+  if (change.target(qp.attributes.state) != QPState::kSQD) return false;
+  if (qp.attributes.state == QPState::kSQD) return qp.notify_when_drained;
+  return change.has(QPField::kEnableSQDNotify) && change.enable_sqd_notify;
+}
+
+}  // namespace
+
+Result<QueuePair*> Device::create_qp(const QPInit& init) {
+  const Result<QPInit> granted = grant_qp(init, impl_->config.limits);
+  if (!granted.has_value()) return failure(granted.error());
+  const std::optional<QPN> qpn = impl_->qps.next_number();
+  if (!qpn.has_value()) return failure(Status::kNoMemory);
+  auto qp =
+      std::make_unique<QueuePair>(*granted, initial_attributes(*granted, *qpn, impl_->config));
+  qp->engine = make_engine(qp->parts(impl_->memory), impl_->config);
+  acquire(*granted);
+  QueuePair* const created = impl_->qps.insert(std::move(qp));
+  impl_->runner.on_created(impl_->qps.size());
+  return created;
+}
+
+Status Device::modify_qp(QueuePair* qp, const QPModify& change, Time now) {
+  const Status status = check_modify(change, qp->attributes, impl_->config);
+  if (status != Status::kOk) return status;
+  const QPState to = change.target(qp->attributes.state);
+  if (to == QPState::kReset) {
+    impl_->cnps.forget(*qp);
+    impl_->runner.reset(*qp, initial_attributes(qp->init, qp->attributes.qpn, impl_->config), now);
+    return Status::kOk;
+  }
+  qp->notify_when_drained = wants_drained_event(change, *qp);
+  apply_modify(change, impl_->config, qp->attributes);
+  impl_->runner.enter(*qp, to, now);
+  return Status::kOk;
+}
+
+Status Device::destroy_qp(QueuePair* qp) {
+  add(impl_->destroyed_qps, qp->engine->counters());
+  impl_->cnps.forget(*qp);
+  impl_->runner.forget(*qp);
+  impl_->memory.invalidate_windows_of(qp->attributes.qpn);
+  release(qp->init);
+  impl_->qps.erase(qp);
+  return Status::kOk;
+}
+
+const QPAttributes& Device::attributes_of(const QueuePair* qp) const { return qp->attributes; }
+
+const QPInit& Device::init_of(const QueuePair* qp) const { return qp->init; }
+
+PostError Device::post_send(QueuePair* qp, const SendWR& wr, Time now) {
+  if (qp->attributes.type == QPType::kUD && !is_usable(impl_->config, wr.destination))
+    return PostError::kBadDestination;
+  return impl_->runner.post_send(*qp, wr, now);
+}
+
+PostError Device::post_receive(QueuePair* qp, const RecvWR& wr, Time now) {
+  return impl_->runner.post_receive(*qp, wr, now);
+}
+
+QueuePair* Device::find_qp(QPN qpn) { return impl_->qps.find(qpn); }
+
+}  // namespace verbena

@@ -1,0 +1,372 @@
+// Objects of a device: tables, limits, who is busy with whom, events. The port:
+// device_port_test.cc.
+#include "device/device.h"
+
+#include <gtest/gtest.h>
+
+#include "device/testing.h"
+
+namespace verbena {
+namespace {
+
+using verbena::testing::kGIDA;
+using verbena::testing::kGIDB;
+using verbena::testing::kStart;
+using verbena::testing::Node;
+using verbena::testing::path_to;
+using verbena::testing::to_state;
+using verbena::testing::Wire;
+
+DeviceConfig small() {
+  DeviceConfig config = verbena::testing::config_at(kGIDA, QPN{0x100});
+  config.limits.max_qp = 3;
+  config.limits.max_cq = 3;
+  config.limits.max_pd = 2;
+  config.limits.max_srq = 1;
+  config.limits.max_cqe = 1000;
+  config.limits.max_qp_wr = 100;
+  config.limits.max_srq_wr = 50;
+  return config;
+}
+
+struct DeviceTest : ::testing::Test {
+  Node node{small()};
+  Device& device = node.device;
+  static constexpr ReceiveQueueLimits kSRQ{.depth = 8, .max_sge = 1};
+};
+
+TEST_F(DeviceTest, PDIsBusyWithAMemoryRegion) {
+  EXPECT_EQ(device.dealloc_pd(node.pd), Status::kBusy);
+  EXPECT_EQ(device.memory().deregister_mr(node.keys.l_key), Status::kOk);
+  EXPECT_EQ(device.dealloc_pd(node.pd), Status::kOk);
+}
+
+TEST_F(DeviceTest, PDIsBusyWithAMemoryWindow) {
+  ProtectionDomain* const pd = device.alloc_pd().value();
+  const RKey mw = device.memory().allocate_mw(pd->id, MWType::k1).value();
+  EXPECT_EQ(device.dealloc_pd(pd), Status::kBusy);
+  EXPECT_EQ(device.memory().deallocate_mw(mw), Status::kOk);
+  EXPECT_EQ(device.dealloc_pd(pd), Status::kOk);
+}
+
+TEST_F(DeviceTest, PDIsBusyWithAQPAndWithAnSRQ) {
+  ProtectionDomain* const pd = device.alloc_pd().value();
+  QPInit init = node.init(QPType::kUD);
+  init.pd = pd;
+  QueuePair* const qp = device.create_qp(init).value();
+  EXPECT_EQ(device.dealloc_pd(pd), Status::kBusy);
+  EXPECT_EQ(device.destroy_qp(qp), Status::kOk);
+  SharedReceiveQueue* const srq = device.create_srq(pd, kSRQ, 0, nullptr).value();
+  EXPECT_EQ(device.dealloc_pd(pd), Status::kBusy);
+  EXPECT_EQ(device.destroy_srq(srq), Status::kOk);
+  EXPECT_EQ(device.dealloc_pd(pd), Status::kOk);
+}
+
+TEST_F(DeviceTest, CQIsBusyWithEitherQueueOfAQP) {
+  CompletionQueue* const send_cq = device.create_cq(4, nullptr).value();
+  CompletionQueue* const receive_cq = device.create_cq(4, nullptr).value();
+  QPInit init = node.init(QPType::kUC);
+  init.send_cq = send_cq;
+  init.receive_cq = receive_cq;
+  QueuePair* const qp = device.create_qp(init).value();
+  EXPECT_EQ(device.destroy_cq(send_cq), Status::kBusy);
+  EXPECT_EQ(device.destroy_cq(receive_cq), Status::kBusy);
+  EXPECT_EQ(device.destroy_qp(qp), Status::kOk);
+  EXPECT_EQ(device.destroy_cq(send_cq), Status::kOk);
+  EXPECT_EQ(device.destroy_cq(receive_cq), Status::kOk);
+}
+
+TEST_F(DeviceTest, SRQIsBusyWithAQP) {
+  SharedReceiveQueue* const srq = device.create_srq(node.pd, kSRQ, 0, nullptr).value();
+  QPInit init = node.init(QPType::kRC);
+  init.srq = srq;
+  QueuePair* const qp = device.create_qp(init).value();
+  EXPECT_EQ(device.destroy_srq(srq), Status::kBusy);
+  EXPECT_EQ(device.post_receive(qp, {}, kStart), PostError::kBadState);
+  EXPECT_EQ(device.destroy_qp(qp), Status::kOk);
+  EXPECT_EQ(device.destroy_srq(srq), Status::kOk);
+}
+
+TEST_F(DeviceTest, FullTablesAreNoMemory) {
+  EXPECT_TRUE(device.alloc_pd().has_value());
+  EXPECT_EQ(device.alloc_pd().error(), Status::kNoMemory);
+  EXPECT_TRUE(device.create_cq(1, nullptr).has_value());
+  EXPECT_TRUE(device.create_cq(1, nullptr).has_value());
+  EXPECT_EQ(device.create_cq(1, nullptr).error(), Status::kNoMemory);
+  EXPECT_TRUE(device.create_srq(node.pd, kSRQ, 0, nullptr).has_value());
+  EXPECT_EQ(device.create_srq(node.pd, kSRQ, 0, nullptr).error(), Status::kNoMemory);
+  for (int i = 0; i < 3; ++i) node.create(QPType::kUC);
+  EXPECT_EQ(device.create_qp(node.init(QPType::kUC)).error(), Status::kNoMemory);
+}
+
+TEST_F(DeviceTest, WhatIsBeyondTheLimitsIsRefused) {
+  EXPECT_EQ(device.create_cq(1001, nullptr).error(), Status::kInvalidArgument);
+  EXPECT_EQ(device.resize_cq(node.cq, 1001), Status::kInvalidArgument);
+  EXPECT_EQ(device.create_srq(node.pd, {.depth = 51, .max_sge = 1}, 0, nullptr).error(),
+            Status::kInvalidArgument);
+  EXPECT_EQ(device.create_srq(node.pd, {.depth = 1, .max_sge = 31}, 0, nullptr).error(),
+            Status::kInvalidArgument);
+  EXPECT_EQ(device.create_srq(node.pd, kSRQ, 9, nullptr).error(), Status::kInvalidArgument);
+  EXPECT_EQ(device.create_srq(nullptr, kSRQ, 0, nullptr).error(), Status::kInvalidArgument);
+}
+
+TEST_F(DeviceTest, AQPBeyondTheLimitsIsRefused) {
+  const auto refused = [this](auto alter) {
+    QPInit init = node.init(QPType::kRC);
+    init.send.depth = init.receive.depth = 100;
+    alter(init);
+    const Result<QueuePair*> qp = device.create_qp(init);
+    return qp.has_value() ? Status::kOk : qp.error();
+  };
+  EXPECT_EQ(refused([](QPInit& i) { i.send.depth = 101; }), Status::kInvalidArgument);
+  EXPECT_EQ(refused([](QPInit& i) { i.send.max_sge = 31; }), Status::kInvalidArgument);
+  EXPECT_EQ(refused([](QPInit& i) { i.send.max_inline_bytes = 1025; }), Status::kInvalidArgument);
+  EXPECT_EQ(refused([](QPInit& i) { i.receive.depth = 101; }), Status::kInvalidArgument);
+  EXPECT_EQ(refused([](QPInit& i) { i.receive.max_sge = 31; }), Status::kInvalidArgument);
+  EXPECT_EQ(refused([](QPInit& i) { i.pd = nullptr; }), Status::kInvalidArgument);
+  EXPECT_EQ(refused([](QPInit& i) { i.send_cq = nullptr; }), Status::kInvalidArgument);
+  EXPECT_EQ(refused([](QPInit& i) { i.receive_cq = nullptr; }), Status::kInvalidArgument);
+  EXPECT_EQ(refused([](QPInit& i) { i.type = QPType::kRawPacket; }), Status::kNotSupported);
+  EXPECT_EQ(refused([](QPInit&) {}), Status::kOk);
+}
+
+TEST_F(DeviceTest, GrantsAtLeastWhatIsAskedAndAtLeastOne) {
+  QPInit init = node.init(QPType::kUD);
+  init.send = {.depth = 0, .max_sge = 0, .max_inline_bytes = 17};
+  init.receive = {.depth = 7, .max_sge = 0};
+  init.user = &init;
+  QueuePair* const qp = device.create_qp(init).value();
+  const QPInit& granted = device.init_of(qp);
+  EXPECT_GE(granted.send.depth, 1u);
+  EXPECT_GE(granted.send.max_sge, 1u);
+  EXPECT_GE(granted.send.max_inline_bytes, 17u);
+  EXPECT_GE(granted.receive.depth, 7u);
+  EXPECT_GE(granted.receive.max_sge, 1u);
+  EXPECT_EQ(Device::user_of(qp), &init);
+  EXPECT_GE(device.capacity_of(device.create_cq(0, nullptr).value()), 1u);
+  EXPECT_EQ(device.attributes_of(qp).path_mtu, device.config().active_mtu);
+  EXPECT_EQ(device.attributes_of(qp).state, QPState::kReset);
+}
+
+TEST_F(DeviceTest, QPNumbersComeFromTheRangeAndNotBackAtOnce) {
+  QueuePair* const first = node.create(QPType::kUC);
+  EXPECT_EQ(node.number(first), QPN{0x100});
+  EXPECT_EQ(device.find_qp(QPN{0x100}), first);
+  EXPECT_EQ(device.destroy_qp(first), Status::kOk);
+  EXPECT_EQ(device.find_qp(QPN{0x100}), nullptr);
+  EXPECT_EQ(node.number(node.create(QPType::kUC)), QPN{0x101});
+  EXPECT_EQ(node.number(node.create(QPType::kUC)), QPN{0x102});
+  EXPECT_EQ(node.number(node.create(QPType::kUC)), QPN{0x100});
+}
+
+TEST_F(DeviceTest, SRQLimitEventOnceWhenFewerAreLeft) {
+  int user = 0;
+  SharedReceiveQueue* const srq = device.create_srq(node.pd, kSRQ, 0, &user).value();
+  EXPECT_EQ(Device::user_of(srq), &user);
+  EXPECT_EQ(device.post_srq_receive(srq, {}, kStart), PostError::kOk);
+  EXPECT_EQ(device.set_srq_limit(srq, 1), Status::kOk);
+  EXPECT_FALSE(device.poll_async_event().has_value());
+  EXPECT_EQ(device.set_srq_limit(srq, 2), Status::kOk);  // fewer already: at once
+  const std::optional<AsyncEvent> event = device.poll_async_event();
+  ASSERT_TRUE(event.has_value());
+  EXPECT_EQ(event->type, AsyncEventType::kSRQLimitReached);
+  EXPECT_EQ(event->srq, srq);
+  EXPECT_EQ(device.srq_limit(srq), 0u);
+  EXPECT_EQ(device.set_srq_limit(srq, 9), Status::kInvalidArgument);
+  EXPECT_EQ(device.resize_srq(srq, 51), Status::kInvalidArgument);
+  EXPECT_EQ(device.resize_srq(srq, 20), Status::kOk);
+  EXPECT_EQ(device.limits_of(srq).depth, 20u);
+}
+
+TEST_F(DeviceTest, PostingReceivesFromInitOn) {
+  QueuePair* const qp = node.create(QPType::kRC);
+  EXPECT_EQ(device.post_receive(qp, {}, kStart), PostError::kBadState);
+  EXPECT_EQ(device.modify_qp(qp, verbena::testing::to_init(QPType::kRC), kStart), Status::kOk);
+  EXPECT_EQ(device.post_receive(qp, {}, kStart), PostError::kOk);
+  EXPECT_EQ(device.post_send(qp, {}, kStart), PostError::kBadState);
+}
+
+TEST_F(DeviceTest, WhatIsPostedInErrorIsFlushed) {
+  for (const QPType type : {QPType::kRC, QPType::kUC, QPType::kUD}) {
+    QueuePair* const qp = node.create(type);
+    EXPECT_EQ(node.bring_up(qp, kGIDB, QPN{9}), QPState::kRTS);
+    EXPECT_EQ(device.modify_qp(qp, to_state(QPState::kError), kStart), Status::kOk);
+    SendWR send;
+    send.wr_id = 1;
+    send.destination = path_to(kGIDB);
+    EXPECT_EQ(device.post_send(qp, send, kStart), PostError::kOk);
+    EXPECT_EQ(device.post_receive(qp, {.wr_id = 2, .sg_list = {}}, kStart), PostError::kOk);
+    for (const u64 wr_id : {1u, 2u}) {
+      const std::optional<CQE> cqe = node.completion();
+      ASSERT_TRUE(cqe.has_value());
+      EXPECT_EQ(cqe->wr_id, wr_id);
+      EXPECT_EQ(cqe->status, WQEStatus::kFlushed);
+      EXPECT_EQ(cqe->qp, node.number(qp));
+    }
+  }
+}
+
+TEST_F(DeviceTest, EnteringErrorFlushesAndResetForgets) {
+  QueuePair* const qp = node.create(QPType::kUC);
+  node.bring_up(qp, kGIDB, QPN{9});
+  EXPECT_EQ(device.post_receive(qp, {.wr_id = 7, .sg_list = {}}, kStart), PostError::kOk);
+  EXPECT_EQ(device.modify_qp(qp, to_state(QPState::kError), kStart), Status::kOk);
+  EXPECT_EQ(device.modify_qp(qp, to_state(QPState::kReset), kStart), Status::kOk);
+  EXPECT_FALSE(node.completion().has_value());
+  EXPECT_EQ(device.attributes_of(qp).dest_qp, QPN{});
+  EXPECT_EQ(node.bring_up(qp, kGIDB, QPN{9}), QPState::kRTS);  // and is as new
+}
+
+TEST_F(DeviceTest, ADestroyedQPLeavesNothingBehind) {
+  QueuePair* const qp = node.create(QPType::kRC);
+  node.bring_up(qp, kGIDB, QPN{9});
+  EXPECT_EQ(device.post_receive(qp, {.wr_id = 7, .sg_list = {}}, kStart), PostError::kOk);
+  SendWR wr;
+  EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kOk);
+  EgressFrame frame;
+  EXPECT_TRUE(device.poll_frame(kStart, frame));
+  EXPECT_NE(device.next_timer(), Time::never());
+  EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kOk);
+  EXPECT_EQ(device.modify_qp(qp, to_state(QPState::kError), kStart), Status::kOk);
+  EXPECT_EQ(device.destroy_qp(qp), Status::kOk);
+  EXPECT_FALSE(node.completion().has_value());
+  EXPECT_FALSE(device.poll_frame(kStart, frame));
+  EXPECT_FALSE(device.poll_async_event().has_value());
+  EXPECT_EQ(device.next_timer(), Time::never());
+}
+
+TEST_F(DeviceTest, ADestroyedQPsWindowsDoNotPassToItsSuccessor) {
+  QueuePair* const qp = node.create(QPType::kRC);
+  const QPN number = node.number(qp);
+  const RKey mw = device.memory().allocate_mw(node.pd->id, MWType::k2).value();
+  ASSERT_EQ(device.memory().deregister_mr(node.keys.l_key), Status::kOk);
+  const AccessFlags access =
+      Access::kLocalWrite | Access::kRemoteWrite | AccessFlags(Access::kMWBind);
+  const MRKeys keys =
+      device.memory()
+          .register_mr(node.pd->id, node.memory.data(), 4096, node.address(), access)
+          .value();
+  const Result<RKey> bound = device.memory().bind_mw(node.pd->id, number, mw, mw,
+                                                     {.mr_l_key = keys.l_key,
+                                                      .address = node.address(),
+                                                      .length = 16,
+                                                      .access = Access::kRemoteWrite});
+  ASSERT_TRUE(bound.has_value());
+  const auto reachable = [&] {
+    return bool(device.memory().remote(node.pd->id, number, *bound, node.address(), 16,
+                                       Access::kRemoteWrite));
+  };
+  EXPECT_TRUE(reachable());
+  EXPECT_EQ(device.destroy_qp(qp), Status::kOk);
+  EXPECT_FALSE(reachable());
+}
+
+TEST_F(DeviceTest, UDNeedsADestinationThatCanBeReached) {
+  QueuePair* const qp = node.create(QPType::kUD);
+  node.bring_up(qp, kGIDB, QPN{9});
+  SendWR wr;
+  EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kBadDestination);
+  wr.destination = path_to(*GID::parse("fe80::1"));  // from an IPv4 address
+  EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kBadDestination);
+  wr.destination = path_to(kGIDB);
+  wr.destination.source_gid_index = 1;
+  EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kBadDestination);
+  wr.destination.source_gid_index = 0;
+  EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kOk);
+}
+
+TEST_F(DeviceTest, CompletionEventsCarryTheUserPointer) {
+  int user = 0;
+  CompletionQueue* const cq = device.create_cq(4, &user).value();
+  EXPECT_EQ(Device::user_of(cq), &user);
+  QPInit init = node.init(QPType::kUC);
+  init.send_cq = cq;
+  QueuePair* const qp = device.create_qp(init).value();
+  node.bring_up(qp, kGIDB, QPN{9});
+  device.request_notification(cq, NotifyOn::kAnyCompletion);
+  EXPECT_FALSE(device.poll_completion_event().has_value());
+  SendWR wr;
+  wr.signaled = true;
+  EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kOk);
+  EgressFrame frame;
+  EXPECT_TRUE(device.poll_frame(kStart, frame));
+  EXPECT_EQ(device.poll_completion_event(), std::optional<void*>(&user));
+  EXPECT_FALSE(device.poll_completion_event().has_value());
+}
+
+TEST_F(DeviceTest, ADestroyedCQTakesItsNotificationAlong) {
+  CompletionQueue* const cq = device.create_cq(4, nullptr).value();
+  QPInit init = node.init(QPType::kUC);
+  init.send_cq = cq;
+  QueuePair* const qp = device.create_qp(init).value();
+  node.bring_up(qp, kGIDB, QPN{9});
+  device.request_notification(cq, NotifyOn::kAnyCompletion);
+  EXPECT_EQ(device.modify_qp(qp, to_state(QPState::kError), kStart), Status::kOk);
+  EXPECT_EQ(device.post_send(qp, {}, kStart), PostError::kOk);
+  EXPECT_EQ(device.destroy_qp(qp), Status::kOk);
+  EXPECT_EQ(device.destroy_cq(cq), Status::kOk);
+  EXPECT_FALSE(device.poll_completion_event().has_value());
+}
+
+TEST_F(DeviceTest, CQOverrunTakesTheQPToError) {
+  CompletionQueue* const cq = device.create_cq(1, nullptr).value();
+  QPInit init = node.init(QPType::kUC);
+  init.send_cq = cq;
+  QueuePair* const qp = device.create_qp(init).value();
+  node.bring_up(qp, kGIDB, QPN{9});
+  SendWR wr;
+  wr.signaled = true;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kOk);
+  EgressFrame frame;
+  while (device.poll_frame(kStart, frame)) continue;
+  EXPECT_TRUE(device.overrun(cq));
+  EXPECT_EQ(node.state(qp), QPState::kError);
+  const std::optional<AsyncEvent> first = device.poll_async_event();
+  const std::optional<AsyncEvent> second = device.poll_async_event();
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_EQ(first->type, AsyncEventType::kCQError);
+  EXPECT_EQ(first->cq, cq);
+  EXPECT_EQ(second->type, AsyncEventType::kQPFatal);
+  EXPECT_EQ(second->qp, qp);
+  CQE cqe;
+  EXPECT_EQ(device.poll_cq(cq, {&cqe, 1}), 1u);  // what was there can still be taken
+}
+
+// SQD: what is posted waits; the event comes when asked for. IBTA 10.3.1.5
+TEST_F(DeviceTest, DrainedSendQueueTellsAndGoesOnInRTS) {
+  for (const QPType type : {QPType::kRC, QPType::kUC, QPType::kUD}) {
+    QueuePair* const qp = node.create(type);
+    node.bring_up(qp, kGIDB, QPN{9});
+    QPModify drain = to_state(QPState::kSQD);
+    drain.set(QPField::kEnableSQDNotify).enable_sqd_notify = true;
+    EXPECT_EQ(device.modify_qp(qp, drain, kStart), Status::kOk);
+    const std::optional<AsyncEvent> event = device.poll_async_event();
+    ASSERT_TRUE(event.has_value());
+    EXPECT_EQ(event->type, AsyncEventType::kSQDrained);
+    EXPECT_EQ(event->qp, qp);
+    SendWR wr;
+    wr.destination = path_to(kGIDB);
+    EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kOk);
+    EgressFrame frame;
+    EXPECT_FALSE(device.poll_frame(kStart, frame));
+    EXPECT_EQ(device.modify_qp(qp, to_state(QPState::kRTS), kStart), Status::kOk);
+    EXPECT_TRUE(device.poll_frame(kStart, frame));
+    EXPECT_FALSE(device.poll_async_event().has_value());
+  }
+}
+
+TEST_F(DeviceTest, CountersKeepWhatDestroyedQPsCounted) {
+  Wire wire;
+  const Wire::Ends ends = wire.connect(QPType::kUC);
+  const SGE sge = wire.a.sge(0, 8);
+  SendWR wr;
+  wr.sg_list = {&sge, 1};
+  EXPECT_EQ(wire.a.device.post_send(ends.a, wr, wire.now), PostError::kOk);
+  wire.run();  // nothing is posted at the other end: dropped
+  EXPECT_EQ(wire.b.device.counters().transport.rx_dropped, 1u);
+  EXPECT_EQ(wire.b.device.destroy_qp(ends.b), Status::kOk);
+  EXPECT_EQ(wire.b.device.counters().transport.rx_dropped, 1u);
+}
+
+}  // namespace
+}  // namespace verbena

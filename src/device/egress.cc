@@ -1,0 +1,102 @@
+#include "device/egress.h"
+
+#include <algorithm>
+
+#include "device/gid_table.h"
+#include "wire/eth/ecn.h"
+#include "wire/roce/cnp.h"
+#include "wire/roce/source_port.h"
+
+namespace verbena {
+namespace {
+
+// What Linux puts in where an address vector says 0, which no router would forward.
+constexpr u8 kDefaultHopLimit = 64;
+
+u16 source_port(const AddressVector& path, QPN local, QPN remote) {
+  return path.flow_label != 0 ? source_port_of_flow_label(path.flow_label)
+                              : source_port_of(local, remote);
+}
+
+void write_addresses(const AddressVector& path, const GID& source, EgressFrame& out) {
+  out.source = source;
+  out.destination = path.destination;
+  out.traffic_class = path.traffic_class;
+  out.hop_limit = path.hop_limit != 0 ? path.hop_limit : kDefaultHopLimit;
+}
+
+// Other agents may write to what a READ reads, all the while. IBTA 10.6.6
+bool is_read_response(Opcode opcode) {
+  return opcode.op >= Op::kRDMAReadResponseFirst && opcode.op <= Op::kRDMAReadResponseOnly;
+}
+
+// What the device knows better than a transport: IBTA 9.2; MigReq as ConnectX has it.
+void complete_bth(const QPAttributes& qp, u32 payload_bytes, BTH& bth) {
+  bth.mig_req = true;
+  bth.p_key = qp.p_key;
+  bth.pad_count = static_cast<u8>(-payload_bytes & 3);
+  if (is_connected(qp.type)) bth.dest_qp = qp.dest_qp;
+}
+
+void copy_payload(const PayloadList& from, PayloadList& to) {
+  to.clear();
+  for (u32 i = 0; i < from.count; ++i) to.add(from.parts[i]);
+}
+
+}  // namespace
+
+bool Egress::poll_frame(Time now, EgressFrame& out) {
+  if (poll_cnp(out)) return true;
+  if (gsi_.poll_frame(out)) {
+    count(out);
+    return true;
+  }
+  const QueuePair* const qp = runner_.poll_packet(now, packet_);
+  if (qp == nullptr) return false;
+  write_packet(*qp, out);
+  count(out);
+  return true;
+}
+
+void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
+  PacketHeaders& headers = packet_.headers;
+  const QPAttributes& attributes = qp.attributes;
+  complete_bth(attributes, packet_.payload.size_bytes, headers.bth);
+  headers.encode(out.headers);
+  out.headers_size = static_cast<u8>(headers.size());
+  out.pad_count = headers.bth.pad_count;
+  out.payload_is_stable = !is_read_response(headers.bth.opcode);
+  copy_payload(packet_.payload, out.payload);
+
+  const AddressVector& path =
+      packet_.destination != nullptr ? *packet_.destination : attributes.path;
+  const GIDEntry* const source = gid_at(config_, path.source_gid_index);
+  CHECK(source != nullptr);  // modify_qp and post_send let no other pass
+  write_addresses(path, source->gid, out);
+  out.udp_source_port = source_port(path, attributes.qpn, headers.bth.dest_qp);
+}
+
+bool Egress::poll_cnp(EgressFrame& out) {
+  const QueuePair* const qp = cnps_.pop();
+  if (qp == nullptr) return false;
+  const QPAttributes& attributes = qp->attributes;
+  const std::array<u8, kCNPSize> cnp = encode_cnp(attributes.dest_qp, attributes.p_key);
+  std::ranges::copy(cnp, out.headers.begin());
+  out.headers_size = static_cast<u8>(kCNPSize);
+  out.pad_count = 0;
+  out.payload_is_stable = true;
+  out.payload.clear();
+  write_addresses(attributes.path, attributes.path.source, out);
+  out.traffic_class = traffic_class_of(dscp_of(out.traffic_class), ECN::kNotECT);
+  out.udp_source_port = source_port(attributes.path, attributes.qpn, attributes.dest_qp);
+  ++counters_.np_cnp_sent;
+  count(out);
+  return true;
+}
+
+void Egress::count(const EgressFrame& frame) {
+  ++counters_.port_xmit_packets;
+  counters_.port_xmit_octets += frame.transport_size() + kICRCSize;
+}
+
+}  // namespace verbena

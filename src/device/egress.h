@@ -1,0 +1,36 @@
+// Egress: packets on their way out: whose turn it is, then addresses and bytes around the headers.
+// IBTA Vol 1, 9.2 (BTH); A17.3 (RoCEv2 addressing), A17.9.3 (CNP).
+#pragma once
+
+#include "device/cnp_queue.h"
+#include "device/counters.h"
+#include "device/device_config.h"
+#include "device/engine_runner.h"
+#include "device/frame.h"
+#include "device/gsi.h"
+
+namespace verbena {
+
+class Egress {
+ public:
+  Egress(const DeviceConfig& config, EngineRunner& runner, CNPQueue& cnps, GSI& gsi,
+         Counters& counters)
+      : config_(config), runner_(runner), cnps_(cnps), gsi_(gsi), counters_(counters) {}
+
+  // CNPs first: they are few, and of use only while they are fresh. Then management.
+  [[nodiscard]] bool poll_frame(Time now, EgressFrame& out);
+
+ private:
+  bool poll_cnp(EgressFrame& out);
+  void write_packet(const QueuePair& qp, EgressFrame& out);
+  void count(const EgressFrame& frame);
+
+  const DeviceConfig& config_;
+  EngineRunner& runner_;
+  CNPQueue& cnps_;
+  GSI& gsi_;
+  Counters& counters_;
+  TxPacket packet_;  // the one being sent; a member since it is large
+};
+
+}  // namespace verbena

@@ -1,0 +1,64 @@
+#include "device/egress_scheduler.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena {
+namespace {
+
+constexpr u32 kQuantum = EgressScheduler::kQuantumPackets;
+
+struct EgressSchedulerTest : ::testing::Test {
+  // Sends a packet of whoever's turn it is.
+  QueuePair* send() {
+    QueuePair* const qp = scheduler.current();
+    if (qp != nullptr) scheduler.on_sent();
+    return qp;
+  }
+  QueuePair a{{}, {}}, b{{}, {}}, c{{}, {}};
+  EgressScheduler scheduler;
+};
+
+TEST_F(EgressSchedulerTest, NobodyAtFirst) { EXPECT_EQ(scheduler.current(), nullptr); }
+
+TEST_F(EgressSchedulerTest, RunsOfOneQuantumInTurn) {
+  scheduler.activate(a);
+  scheduler.activate(b);
+  scheduler.activate(c);
+  scheduler.activate(a);  // already waits
+  for (int round = 0; round < 3; ++round)
+    for (QueuePair* const qp : {&a, &b, &c})
+      for (u32 i = 0; i < kQuantum; ++i) ASSERT_EQ(send(), qp) << round << ' ' << i;
+}
+
+TEST_F(EgressSchedulerTest, AloneItKeepsSending) {
+  scheduler.activate(a);
+  for (u32 i = 0; i < 5 * kQuantum; ++i) ASSERT_EQ(send(), &a);
+}
+
+TEST_F(EgressSchedulerTest, AnIdleOneLosesItsTurnAndComesLastAgain) {
+  scheduler.activate(a);
+  scheduler.activate(b);
+  EXPECT_EQ(send(), &a);
+  scheduler.on_idle();
+  EXPECT_EQ(scheduler.current(), &b);
+  scheduler.activate(a);
+  for (u32 i = 0; i < kQuantum; ++i) ASSERT_EQ(send(), &b);  // the turn starts from 0
+  EXPECT_EQ(scheduler.current(), &a);
+}
+
+TEST_F(EgressSchedulerTest, RemovedInItsTurnLeavesAFullTurnToTheNext) {
+  scheduler.activate(a);
+  scheduler.activate(b);
+  scheduler.activate(c);
+  EXPECT_EQ(send(), &a);
+  scheduler.remove(a);
+  for (u32 i = 0; i < kQuantum; ++i) ASSERT_EQ(send(), &b);
+  EXPECT_EQ(send(), &c);
+  scheduler.remove(b);  // not its turn: the turn goes on
+  for (u32 i = 1; i < kQuantum; ++i) ASSERT_EQ(send(), &c);
+  scheduler.remove(c);
+  EXPECT_EQ(scheduler.current(), nullptr);
+}
+
+}  // namespace
+}  // namespace verbena

@@ -1,0 +1,39 @@
+#include "device/engine_factory.h"
+
+#include "base/check.h"
+#include "transport/rc/engine.h"
+#include "transport/uc/engine.h"
+#include "transport/ud/engine.h"
+
+namespace verbena {
+
+bool has_engine(QPType type) {
+  switch (type) {
+    case QPType::kRC:
+    case QPType::kUC:
+    case QPType::kUD: return true;
+    case QPType::kXRCInitiator:
+    case QPType::kXRCTarget:
+    case QPType::kRawPacket: return false;
+  }
+  return false;  // a value that is no QP type, from the caller
+}
+
+std::unique_ptr<Engine> make_engine(const EngineParts& parts, const DeviceConfig& config) {
+  switch (parts.attributes.type) {
+    case QPType::kRC:
+      return std::make_unique<RCEngine>(parts,
+                                        RCLimits{.window_packets = config.window_packets,
+                                                 .window_bytes = config.window_bytes,
+                                                 .min_ack_timeout = config.min_ack_timeout,
+                                                 .max_rd_atomic = config.limits.max_rd_atomic});
+    case QPType::kUC: return std::make_unique<UCEngine>(parts);
+    case QPType::kUD: return std::make_unique<UDEngine>(parts);
+    case QPType::kXRCInitiator:
+    case QPType::kXRCTarget:
+    case QPType::kRawPacket: break;
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace verbena

@@ -1,0 +1,195 @@
+#include "device/engine_runner.h"
+
+#include <utility>
+
+#include "device/shared_receive_queue.h"
+
+namespace verbena {
+namespace {
+
+constexpr u32 bit(EngineEvent event) { return 1u << static_cast<u32>(event); }
+constexpr u32 kReportedFaults = bit(EngineEvent::kRequestError) | bit(EngineEvent::kAccessError);
+
+bool completes_at(const QueuePair& qp, const CompletionQueue& cq) {
+  return qp.init.send_cq == &cq || qp.init.receive_cq == &cq;
+}
+
+bool is_error(const CQE& cqe) {
+  return cqe.status != WQEStatus::kSuccess && cqe.status != WQEStatus::kFlushed;
+}
+
+}  // namespace
+
+EngineRunner::EngineRunner(const QPTable& qps, AsyncEventQueue& events)
+    : qps_(qps), events_(events) {}
+
+PostError EngineRunner::post_send(QueuePair& qp, const SendWR& wr, Time now) {
+  const PostError error = qp.engine->post_send(wr, now);
+  if (error == PostError::kOk) settle(qp, now);
+  return error;
+}
+
+PostError EngineRunner::post_receive(QueuePair& qp, const RecvWR& wr, Time now) {
+  if (!qp.own_receive_queue.has_value() || qp.attributes.state == QPState::kReset)
+    return PostError::kBadState;
+  const PostError error = qp.own_receive_queue->push(wr);
+  if (error != PostError::kOk) return error;
+  qp.engine->on_receive_posted(now);
+  settle(qp, now);
+  return PostError::kOk;
+}
+
+void EngineRunner::on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context,
+                             Time now) {
+  qp.engine->on_packet(packet, context, now);
+  settle(qp, now);
+}
+
+// Each entry is looked at once per call, so that an engine which is always due cannot hold us here.
+void EngineRunner::on_timer(Time now) {
+  for (u32 left = timers_.size(); left != 0; --left) {
+    QueuePair* const qp = timers_.pop_due(now);
+    if (qp == nullptr) return;
+    const Time deadline = qp->engine->next_timer();
+    if (deadline > now) {
+      timers_.update(*qp, deadline);
+    } else {
+      qp->engine->on_timer(now);
+      settle(*qp, now);
+    }
+  }
+}
+
+void EngineRunner::enter(QueuePair& qp, QPState to, Time now) {
+  if (to != qp.attributes.state) set_state(qp, to, now);
+  settle(qp, now);
+}
+
+void EngineRunner::reset(QueuePair& qp, const QPAttributes& initial, Time now) {
+  const QPState from = qp.attributes.state;
+  qp.attributes = initial;
+  CHECK(qp.attributes.state == QPState::kReset);
+  qp.engine->on_state(from, now);
+  if (qp.own_receive_queue.has_value()) qp.own_receive_queue->clear();
+  qp.notify_when_drained = false;
+  forget(qp);
+}
+
+void EngineRunner::forget(QueuePair& qp) {
+  egress_.remove(qp);
+  timers_.remove(qp);
+  events_.forget(qp.events);
+  qp.init.send_cq->remove(qp.attributes.qpn);
+  qp.init.receive_cq->remove(qp.attributes.qpn);
+}
+
+QueuePair* EngineRunner::poll_packet(Time now, TxPacket& out) {
+  while (QueuePair* const qp = egress_.current()) {
+    const bool sent = qp->engine->poll_packet(now, out);
+    if (sent)
+      egress_.on_sent();
+    else
+      egress_.on_idle();
+    collect(*qp, now);
+    fail_qps_of_overrun_cqs(now);
+    if (sent) return qp;
+  }
+  return nullptr;
+}
+
+// After an input: what comes out, and what follows from it.
+void EngineRunner::settle(QueuePair& qp, Time now) {
+  egress_.activate(qp);
+  collect(qp, now);
+  fail_qps_of_overrun_cqs(now);
+}
+
+void EngineRunner::collect(QueuePair& qp, Time now) {
+  for (;;) {
+    const bool reported = drain_cqes(qp);
+    const u32 event_bits = drain_events(qp);
+    if (event_bits == 0) break;
+    follow(qp, event_bits, reported, now);
+  }
+  if (qp.init.srq != nullptr && qp.init.srq->take_limit_reached())
+    events_.raise(qp.init.srq->events, AsyncEventType::kSRQLimitReached);
+  timers_.update(qp, qp.engine->next_timer());
+}
+
+// Whether any CQE reports an error: then the application knows, and needs no event.
+bool EngineRunner::drain_cqes(QueuePair& qp) {
+  bool reported = false;
+  CQE cqe;
+  while (qp.engine->poll_send_cqe(cqe)) {
+    reported |= is_error(cqe);
+    deliver(*qp.init.send_cq, cqe);
+  }
+  while (qp.engine->poll_receive_cqe(cqe)) {
+    reported |= is_error(cqe);
+    deliver(*qp.init.receive_cq, cqe);
+  }
+  return reported;
+}
+
+void EngineRunner::deliver(CompletionQueue& cq, const CQE& cqe) {
+  switch (cq.push(cqe)) {
+    case CQPush::kAdded:
+    case CQPush::kDropped: return;
+    case CQPush::kNotificationDue: notifications_.push_back(cq); return;
+    case CQPush::kOverrun:
+      events_.raise(cq.events, AsyncEventType::kCQError);
+      overrun_.push_back(cq);
+      return;
+  }
+  CHECK_UNREACHABLE();
+}
+
+u32 EngineRunner::drain_events(QueuePair& qp) {
+  u32 event_bits = 0;
+  while (const std::optional<EngineEvent> event = qp.engine->poll_event())
+    event_bits |= bit(*event);
+  return event_bits;
+}
+
+// kQPFatal is for what neither a CQE nor another event tells. IBTA 11.6.3.2
+void EngineRunner::follow(QueuePair& qp, u32 event_bits, bool reported, Time now) {
+  const auto has = [event_bits](EngineEvent event) { return (event_bits & bit(event)) != 0; };
+  if (has(EngineEvent::kCommunicationEstablished))
+    raise(qp, AsyncEventType::kCommunicationEstablished);
+  if (has(EngineEvent::kSQDrained) && std::exchange(qp.notify_when_drained, false))
+    raise(qp, AsyncEventType::kSQDrained);
+  if (has(EngineEvent::kRequestError)) raise(qp, AsyncEventType::kQPRequestError);
+  if (has(EngineEvent::kAccessError)) raise(qp, AsyncEventType::kQPAccessError);
+  const QPState state = qp.attributes.state;
+  if (has(EngineEvent::kFatal) && state != QPState::kError) {
+    if (!reported && (event_bits & kReportedFaults) == 0) raise(qp, AsyncEventType::kQPFatal);
+    set_state(qp, QPState::kError, now);
+  } else if (has(EngineEvent::kSQError) && (state == QPState::kRTS || state == QPState::kSQD)) {
+    set_state(qp, QPState::kSQE, now);
+  }
+}
+
+// IBTA 11.6.3.1: a QP that enters Error takes nothing more from its SRQ.
+void EngineRunner::set_state(QueuePair& qp, QPState to, Time now) {
+  const QPState from = qp.attributes.state;
+  qp.attributes.state = to;
+  qp.engine->on_state(from, now);
+  if (to == QPState::kError && qp.init.srq != nullptr) raise(qp, AsyncEventType::kQPLastWQEReached);
+  egress_.activate(qp);
+}
+
+void EngineRunner::fail_qps_of_overrun_cqs(Time now) {
+  while (const CompletionQueue* const cq = overrun_.pop_front()) fail_qps_of(*cq, now);
+}
+
+void EngineRunner::fail_qps_of(const CompletionQueue& cq, Time now) {
+  qps_.for_each([&](QueuePair& qp) {
+    const QPState state = qp.attributes.state;
+    if (!completes_at(qp, cq) || state == QPState::kReset || state == QPState::kError) return;
+    raise(qp, AsyncEventType::kQPFatal);
+    set_state(qp, QPState::kError, now);
+    collect(qp, now);
+  });
+}
+
+}  // namespace verbena

@@ -1,0 +1,63 @@
+// EngineRunner: drives the engines. Each call goes into one engine, and then everything that comes
+// out is taken to its place: CQEs to the CQs, events to the application or into state changes, the
+// next deadline to the timer queue, and the QP into the queue of those that may send.
+// IBTA Vol 1, 10.3.1 (states a QP enters by itself), 10.10.2 and 11.6.3 (errors and events).
+// Bounded: a QP enters Error once and a CQ overruns once, so following them up ends.
+#pragma once
+
+#include "device/completion_queue.h"
+#include "device/egress_scheduler.h"
+#include "device/qp_table.h"
+#include "device/timer_queue.h"
+
+namespace verbena {
+
+class EngineRunner {
+ public:
+  // `qps` is looked through when a CQ overruns.
+  EngineRunner(const QPTable& qps, AsyncEventQueue& events);
+
+  // --- inputs
+  [[nodiscard]] PostError post_send(QueuePair& qp, const SendWR& wr, Time now);
+  [[nodiscard]] PostError post_receive(QueuePair& qp, const RecvWR& wr, Time now);
+  void on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context, Time now);
+  void on_timer(Time now);
+  // A change by the application, legal, with the attributes already in place; not to Reset.
+  void enter(QueuePair& qp, QPState to, Time now);
+  // Everything is forgotten, CQEs too. The attributes become `initial`.
+  void reset(QueuePair& qp, const QPAttributes& initial, Time now);
+
+  // --- outputs
+  // The QP that `out` comes from; nullptr: nothing to send now. The spans in `out` are good until
+  // the next input.
+  [[nodiscard]] QueuePair* poll_packet(Time now, TxPacket& out);
+  [[nodiscard]] Time next_timer() const { return timers_.next(); }
+  [[nodiscard]] CompletionQueue* poll_notification() { return notifications_.pop_front(); }
+
+  // --- objects that come and go
+  void on_created(u32 qp_count) { timers_.reserve(qp_count); }
+  // Before it is destroyed: nothing here refers to it any more.
+  void forget(QueuePair& qp);
+  void forget(CompletionQueue& cq) { notifications_.remove(cq); }
+
+ private:
+  void settle(QueuePair& qp, Time now);
+  void collect(QueuePair& qp, Time now);
+  bool drain_cqes(QueuePair& qp);
+  void deliver(CompletionQueue& cq, const CQE& cqe);
+  u32 drain_events(QueuePair& qp);
+  void follow(QueuePair& qp, u32 event_bits, bool reported, Time now);
+  void set_state(QueuePair& qp, QPState to, Time now);
+  void fail_qps_of_overrun_cqs(Time now);
+  void fail_qps_of(const CompletionQueue& cq, Time now);
+  void raise(QueuePair& qp, AsyncEventType type) { events_.raise(qp.events, type); }
+
+  const QPTable& qps_;
+  AsyncEventQueue& events_;
+  EgressScheduler egress_;
+  TimerQueue timers_;
+  IntrusiveList<CompletionQueue, &CompletionQueue::notification_link> notifications_;
+  IntrusiveList<CompletionQueue, &CompletionQueue::overrun_link> overrun_;
+};
+
+}  // namespace verbena

@@ -1,0 +1,47 @@
+// Frames between a device and its driver: one RoCE transport packet with its addressing.
+// GIDs are the IP addresses (IPv4-mapped or IPv6); the link adds and removes IP, UDP and the ICRC.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+
+#include "memory/payload.h"
+#include "wire/ib/gid.h"
+#include "wire/ib/packet.h"
+
+namespace verbena {
+
+struct EgressFrame {
+  GID source, destination;
+  u16 udp_source_port = 0;  // 49152..65535, from the QP, so that ECMP spreads QPs
+  u8 traffic_class = 0;     // DSCP and ECN
+  u8 hop_limit = 64;
+  u8 headers_size = 0;  // bytes used of `headers`
+  u8 pad_count = 0;     // zero bytes that follow the payload
+  // False: other agents may write the payload's memory while it is sent (READ responses), so a link
+  // must copy it before it computes the ICRC.
+  bool payload_is_stable = true;
+  std::array<u8, kMaxHeadersSize> headers;
+  PayloadList payload;  // good until the next call into the device
+
+  EgressFrame() {}  // leaves `headers` uninitialized on purpose
+  // Bytes from BTH to the end of pad, without the ICRC.
+  [[nodiscard]] std::size_t transport_size() const {
+    return headers_size + payload.size_bytes + pad_count;
+  }
+};
+
+struct IngressFrame {
+  GID source, destination;
+  u16 udp_source_port = 0;
+  u8 traffic_class = 0;
+  u8 hop_limit = 0;
+  // The IPv4 Identification: known exactly (raw links, captures), or a guess (UDP sockets: the
+  // position within a GSO burst). A wrong guess costs time, not correctness.
+  bool identification_known = false;
+  u16 identification = 0;
+  std::span<const u8> transport;  // BTH .. ICRC, both included
+};
+
+}  // namespace verbena

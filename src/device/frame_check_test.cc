@@ -1,0 +1,98 @@
+#include "device/frame_check.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "wire/roce/icrc.h"
+
+namespace verbena {
+namespace {
+
+constexpr u16 kIdentification = 0xa7c3;
+
+struct FrameCheckTest : ::testing::Test {
+  // A frame of 12 bytes BTH and `payload` more, sent with kIdentification.
+  IngressFrame frame(GID source, GID destination, std::size_t payload) {
+    bytes.assign(BTH::kSize + payload, 0x5a);
+    const u32 icrc = icrc_of({.source = source,
+                              .destination = destination,
+                              .udp_source_port = 50000,
+                              .identification = kIdentification},
+                             bytes);
+    bytes.resize(bytes.size() + kICRCSize);
+    store_icrc(icrc, std::span(bytes).last<kICRCSize>());
+    IngressFrame result;
+    result.source = source;
+    result.destination = destination;
+    result.udp_source_port = 50000;
+    result.transport = bytes;
+    return result;
+  }
+  IngressFrame ipv4_frame() {
+    return frame(GID::from_ipv4(0x0a000001), GID::from_ipv4(0x0a000002), 100);
+  }
+  IngressFrame ipv6_frame() { return frame(*GID::parse("fe80::1"), *GID::parse("fe80::2"), 100); }
+  std::vector<u8> bytes;
+};
+
+TEST_F(FrameCheckTest, RightGuess) {
+  IngressFrame f = ipv4_frame();
+  f.identification = kIdentification;
+  EXPECT_EQ(check_frame(f), FrameFault::kNone);
+  f.identification_known = true;
+  EXPECT_EQ(check_frame(f), FrameFault::kNone);
+}
+
+TEST_F(FrameCheckTest, AWrongGuessIsSolvedButAWrongFactIsNot) {
+  IngressFrame f = ipv4_frame();
+  for (const u16 guess : {u16{0}, u16{1}, u16{0xffff}}) {
+    f.identification = guess;
+    f.identification_known = false;
+    EXPECT_EQ(check_frame(f), FrameFault::kNone) << guess;
+    f.identification_known = true;
+    EXPECT_EQ(check_frame(f), FrameFault::kICRC) << guess;
+  }
+}
+
+// Some Identification fits a random ICRC once in 65536: all of these single-bit errors are found.
+TEST_F(FrameCheckTest, EverySingleBitErrorIsFound) {
+  for (const bool known : {false, true}) {
+    IngressFrame f = ipv4_frame();
+    f.identification = kIdentification;
+    f.identification_known = known;
+    for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+      if (bit / 8 == 4) continue;  // FECN, BECN and reserved: routers may change them
+      bytes[bit / 8] ^= static_cast<u8>(1 << (bit % 8));
+      EXPECT_EQ(check_frame(f), FrameFault::kICRC) << bit;
+      bytes[bit / 8] ^= static_cast<u8>(1 << (bit % 8));
+    }
+  }
+}
+
+TEST_F(FrameCheckTest, TheAddressesAreCovered) {
+  IngressFrame f = ipv6_frame();
+  EXPECT_EQ(check_frame(f), FrameFault::kNone);
+  f.source = *GID::parse("fe80::3");
+  EXPECT_EQ(check_frame(f), FrameFault::kICRC);
+  f.source = GID::from_ipv4(1);
+  EXPECT_EQ(check_frame(f), FrameFault::kAddresses);
+}
+
+TEST_F(FrameCheckTest, Sizes) {
+  IngressFrame f = ipv6_frame();
+  const std::vector<u8> large(65536);
+  for (std::size_t size = 0; size < BTH::kSize + kICRCSize; ++size) {
+    f.transport = std::span(large).first(size);
+    EXPECT_EQ(check_frame(f), FrameFault::kSize) << size;
+  }
+  f.transport = std::span(large).first(44 + 4096 + 4);
+  EXPECT_EQ(check_frame(f), FrameFault::kICRC);
+  f.transport = std::span(large).first(44 + 4096 + 5);
+  EXPECT_EQ(check_frame(f), FrameFault::kSize);
+  f.transport = large;
+  EXPECT_EQ(check_frame(f), FrameFault::kSize);
+}
+
+}  // namespace
+}  // namespace verbena

@@ -1,0 +1,78 @@
+#include "device/gsi.h"
+
+#include <algorithm>
+
+#include "device/p_key_match.h"
+#include "wire/roce/source_port.h"
+
+namespace verbena {
+namespace {
+
+constexpr Opcode kSendOnly{Service::kUD, Op::kSendOnly};
+
+}  // namespace
+
+void GSI::on_packet(const PacketView& packet, const IngressFrame& frame) {
+  const PacketHeaders& headers = packet.headers;
+  if (headers.bth.opcode != kSendOnly) {
+    ++counters_.dropped_service;
+    return;
+  }
+  if (packet.payload.size() != kMADSize) {
+    ++counters_.port_rcv_errors;
+    return;
+  }
+  if (!p_keys_match(kDefaultPKey, headers.bth.p_key)) {
+    ++counters_.dropped_p_key;
+    return;
+  }
+  if (headers.deth.q_key != kGSIQKey) {
+    ++counters_.dropped_source;
+    return;
+  }
+  if (received_.full()) {
+    ++counters_.out_of_buffer;
+    return;
+  }
+  GSIMessage& message = received_.push({.source = frame.source,
+                                        .destination = frame.destination,
+                                        .source_qp = headers.deth.source_qp,
+                                        .mad = {}});
+  std::ranges::copy(packet.payload, message.mad.begin());
+}
+
+bool GSI::poll(GSIMessage& out) {
+  if (received_.empty()) return false;
+  out = received_.pop();
+  return true;
+}
+
+Status GSI::post(const AddressVector& path, const MADBytes& mad) {
+  if (sends_.full()) return Status::kAgain;
+  sends_.push({.path = path, .mad = mad});
+  return Status::kOk;
+}
+
+bool GSI::poll_frame(EgressFrame& out) {
+  if (sends_.empty()) return false;
+  const Send& send = sends_.front();  // its place is not used again before the next post()
+  (void)sends_.pop();
+  const PacketHeaders headers{
+      .bth = {.opcode = kSendOnly, .mig_req = true, .dest_qp = kGSIQPN, .psn = next_psn_},
+      .deth = {.q_key = kGSIQKey, .source_qp = kGSIQPN}};
+  next_psn_ = next_psn_.next();
+  headers.encode(out.headers);
+  out.headers_size = static_cast<u8>(headers.size());
+  out.pad_count = 0;
+  out.payload_is_stable = true;
+  out.payload.clear();
+  out.payload.add(send.mad);
+  out.source = send.path.source;
+  out.destination = send.path.destination;
+  out.traffic_class = send.path.traffic_class;
+  out.hop_limit = send.path.hop_limit;
+  out.udp_source_port = source_port_of(kGSIQPN, kGSIQPN);
+  return true;
+}
+
+}  // namespace verbena

@@ -1,0 +1,73 @@
+#include "device/ingress.h"
+
+#include "device/frame_check.h"
+#include "wire/eth/ecn.h"
+#include "wire/roce/cnp.h"
+
+namespace verbena {
+
+void Ingress::on_frame(const IngressFrame& frame, Time now) {
+  ++counters_.port_rcv_packets;
+  counters_.port_rcv_octets += frame.transport.size();
+  if (!is_sound(frame)) return;
+  const std::optional<PacketView> packet = PacketView::decode(without_icrc(frame));
+  if (!packet.has_value()) {
+    ++counters_.port_rcv_errors;
+    return;
+  }
+  if (packet->headers.bth.dest_qp == kGSIQPN) return gsi_.on_packet(*packet, frame);
+  QueuePair* const qp = qps_.find(packet->headers.bth.dest_qp);
+  if (packet->headers.bth.opcode.service == Service::kCNP) return on_cnp(qp, frame);
+  on_packet(qp, *packet, frame, now);
+}
+
+bool Ingress::is_sound(const IngressFrame& frame) {
+  switch (check_frame(frame)) {
+    case FrameFault::kNone: return true;
+    case FrameFault::kICRC: ++counters_.rx_icrc_encapsulated; break;
+    case FrameFault::kSize:
+    case FrameFault::kAddresses: break;
+  }
+  ++counters_.port_rcv_errors;
+  return false;
+}
+
+// No reaction yet: there is no rate to lower. A CNP that does not come from the peer is not
+// believed.
+void Ingress::on_cnp(const QueuePair* qp, const IngressFrame& frame) {
+  const bool known = qp != nullptr && is_connected(qp->attributes.type) && is_from_peer(*qp, frame);
+  ++(known ? counters_.rp_cnp_handled : counters_.rp_cnp_ignored);
+}
+
+void Ingress::on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame,
+                        Time now) {
+  const Admission admission = admit(qp, packet, frame);
+  if (admission != Admission::kAdmitted) return count_drop(admission);
+  if (ecn_of(frame.traffic_class) == ECN::kCE) on_marked(*qp, now);
+  runner_.on_packet(*qp, packet,
+                    {.source = frame.source,
+                     .destination = frame.destination,
+                     .traffic_class = frame.traffic_class,
+                     .hop_limit = frame.hop_limit,
+                     .transport_bytes = static_cast<u16>(frame.transport.size())},
+                    now);
+}
+
+void Ingress::on_marked(QueuePair& qp, Time now) {
+  ++counters_.np_ecn_marked_roce_packets;
+  if (is_connected(qp.attributes.type)) cnps_.on_marked(qp, now);
+}
+
+void Ingress::count_drop(Admission reason) {
+  switch (reason) {
+    case Admission::kAdmitted: return;
+    case Admission::kUnknownQP: ++counters_.dropped_unknown_qp; return;
+    case Admission::kService: ++counters_.dropped_service; return;
+    case Admission::kState: ++counters_.dropped_state; return;
+    case Admission::kPKey: ++counters_.dropped_p_key; return;
+    case Admission::kSource: ++counters_.dropped_source; return;
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace verbena

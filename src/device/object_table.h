@@ -1,0 +1,50 @@
+// ObjectTable<T>: owns up to `limit` objects of one kind. A pointer to one stays good until its
+// destroy(). Not on the data path: creating and destroying may allocate.
+// T has `u32 table_slot() const` and takes the slot as its first constructor argument.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/check.h"
+#include "base/types.h"
+
+namespace verbena {
+
+template <typename T>
+class ObjectTable {
+ public:
+  explicit ObjectTable(u32 limit) : limit_(limit) {}
+
+  // nullptr: the table is full.
+  template <typename... Args>
+  [[nodiscard]] T* create(Args&&... args) {
+    if (size() == limit_) return nullptr;
+    const u32 slot = take_slot();
+    objects_[slot] = std::make_unique<T>(slot, std::forward<Args>(args)...);
+    return objects_[slot].get();
+  }
+  void destroy(T* object) {
+    const u32 slot = object->table_slot();
+    CHECK(slot < objects_.size() && objects_[slot].get() == object);
+    objects_[slot].reset();
+    free_slots_.push_back(slot);
+  }
+  u32 size() const { return static_cast<u32>(objects_.size() - free_slots_.size()); }
+
+ private:
+  u32 take_slot() {
+    if (free_slots_.empty()) {
+      objects_.emplace_back();
+      return static_cast<u32>(objects_.size() - 1);
+    }
+    const u32 slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
+  u32 limit_;
+  std::vector<std::unique_ptr<T>> objects_;
+  std::vector<u32> free_slots_;
+};
+
+}  // namespace verbena

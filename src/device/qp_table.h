@@ -1,0 +1,42 @@
+// QPTable: owns the QPs and finds them by number: an array lookup, for it is done for each packet.
+// Numbers are given out in a circle, so that one comes back as late as possible: a packet of a
+// destroyed QP still in flight must not meet its successor.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/queue_pair.h"
+
+namespace verbena {
+
+class QPTable {
+ public:
+  QPTable(QPN first, u32 limit);
+
+  // The number the next QP is to have; nullopt: full.
+  [[nodiscard]] std::optional<QPN> next_number();
+  QueuePair* insert(std::unique_ptr<QueuePair> qp);  // numbered by next_number()
+  void erase(QueuePair* qp);
+
+  [[nodiscard]] QueuePair* find(QPN qpn) const {      // nullptr: none
+    const u64 index = u64{qpn.value} - first_.value;  // below first_: beyond any size
+    return index < slots_.size() ? slots_[index].get() : nullptr;
+  }
+  [[nodiscard]] u32 size() const { return size_; }
+
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const std::unique_ptr<QueuePair>& qp : slots_)
+      if (qp != nullptr) visit(*qp);
+  }
+
+ private:
+  QPN first_;
+  u32 limit_;
+  u32 next_ = 0;  // where the search for a free number starts
+  u32 size_ = 0;
+  std::vector<std::unique_ptr<QueuePair>> slots_;  // grows up to limit_
+};
+
+}  // namespace verbena

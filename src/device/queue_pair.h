@@ -1,0 +1,53 @@
+// QueuePair: one QP's attributes, receive queue and engine, and its places in the device's lists.
+// IBTA Vol 1, 10.2.4, 10.3. It has no behaviour of its own: EngineRunner drives the engine, and
+// each list below is touched only by the part that it names.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "device/event_queue.h"
+#include "device/intrusive_list.h"
+#include "device/qp_init.h"
+#include "transport/engine.h"
+
+namespace verbena {
+
+class QueuePair {
+ public:
+  // No CQE and no packet comes of it before it has an engine.
+  QueuePair(const QPInit& granted, const QPAttributes& initial);
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+
+  // What to build this QP's engine from.
+  [[nodiscard]] EngineParts parts(ProtectionTable& memory);
+
+  const QPInit init;  // limits as granted
+  QPAttributes attributes;
+  std::optional<ReceiveQueue> own_receive_queue;  // none with an SRQ
+  std::unique_ptr<Engine> engine;
+
+  bool notify_when_drained = false;  // asked for in RTS to SQD. IBTA 10.3.1.5
+  EventSource events{.qp = this};    // AsyncEventQueue
+  ListLink<QueuePair> sending;       // EgressScheduler
+  static constexpr u32 kNoTimer = ~u32{0};
+  u32 timer_position = kNoTimer;  // TimerQueue
+  ListLink<QueuePair> cnp_due;    // CNPQueue
+  Time next_cnp_allowed;          // CNPQueue
+};
+
+// Whether packets go to and come from one peer only.
+constexpr bool is_connected(QPType type) {
+  switch (type) {
+    case QPType::kRC:
+    case QPType::kUC:
+    case QPType::kXRCInitiator:
+    case QPType::kXRCTarget: return true;
+    case QPType::kUD:
+    case QPType::kRawPacket: return false;
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace verbena

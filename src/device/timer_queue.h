@@ -1,0 +1,36 @@
+// TimerQueue: which QP's timer is due next. A binary heap with one entry per QP at most.
+// Lazy: an entry may be earlier than its QP's deadline, never later. A deadline that moves to later
+// (every ACK moves one) costs nothing; its entry is looked at again when it comes to the top.
+#pragma once
+
+#include <vector>
+
+#include "device/queue_pair.h"
+
+namespace verbena {
+
+class TimerQueue {
+ public:
+  // Room for so many QPs, so that update() never allocates.
+  void reserve(u32 qp_count);
+  [[nodiscard]] u32 size() const { return static_cast<u32>(heap_.size()); }
+
+  void update(QueuePair& qp, Time deadline);  // Time::never(): nothing armed
+  void remove(QueuePair& qp);
+  [[nodiscard]] Time next() const { return heap_.empty() ? Time::never() : heap_[0].at; }
+  // Takes out a QP whose entry is due: its engine knows whether its deadline is. nullptr: none.
+  [[nodiscard]] QueuePair* pop_due(Time now);
+
+ private:
+  struct Entry {
+    Time at;
+    QueuePair* qp;
+  };
+  void place(u32 position, Entry entry);
+  void sift_up(u32 position, Entry entry);
+  void sift_down(u32 position, Entry entry);
+
+  std::vector<Entry> heap_;
+};
+
+}  // namespace verbena
