@@ -37,8 +37,9 @@ endfunction()
 
 # src/abi/NAME and the symbol map src/abi/libNAME.map become lib/libNAME.so.1, which replaces the
 # system's. It exports what the map says and nothing else; sources need no visibility attributes.
-# Unit tests link the objects as verbena_abi_NAME.
+# Unit tests link the objects as verbena_abi_NAME. LINKS: drop-in libraries that it loads.
 function(verbena_drop_in_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
   verbena_sources(sources GLOB_RECURSE src/abi/${name})
   file(GLOB map CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/abi/lib${name}.map)
   verbena_static_library(verbena_abi_${name} "${sources}"
@@ -57,7 +58,7 @@ function(verbena_drop_in_library name)
   add_library(${lib} SHARED $<TARGET_OBJECTS:verbena_abi_${name}>)
   set_target_properties(${lib} PROPERTIES
     OUTPUT_NAME ${name} SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
-  target_link_libraries(${lib} PRIVATE verbena_abi)
+  target_link_libraries(${lib} PRIVATE verbena_abi ${arg_LINKS})
   target_link_options(${lib} PRIVATE
     LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed
     LINKER:-z,nodelete)  # UCX and NCCL dlclose it while its helper thread lives

@@ -1,0 +1,69 @@
+// Adapter: a Device joined to real time, real links and this process's threads. What abi/ and cli/
+// use.
+//
+// One adapter per process and address; every ibv_open_device of that address shares it.
+// Thread-safe. Progress (ARCHITECTURE.md, "Who does the work"): post_send transmits from the
+// caller's thread; poll receives in the caller's thread; a helper thread sleeps on the same
+// descriptors and serves the device only while no application thread does. An idle adapter wakes
+// nobody.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/device.h"
+#include "host/cm/connection_manager.h"
+#include "host/error.h"
+#include "host/event_target.h"
+#include "host/local_address.h"
+
+namespace verbena::host {
+
+using AdapterError = Error;
+
+class Adapter {
+ public:
+  // Opens the adapter of this process for `address`, or joins the open one.
+  [[nodiscard]] static tl::expected<std::shared_ptr<Adapter>, AdapterError> open(
+      const LocalAddress& address);
+  virtual ~Adapter() = default;
+
+  // Exclusive use of the device. On destruction, frames are sent, notifications delivered, and the
+  // helper learns of new timers. Keep it short; do not nest.
+  class Session {
+   public:
+    explicit Session(Adapter& adapter) : adapter_(adapter), now_(adapter.lock()) {}
+    ~Session() { adapter_.flush_and_unlock(now_); }
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    Device* operator->() const { return &adapter_.device(); }
+    Device& operator*() const { return adapter_.device(); }
+    Time now() const { return now_; }
+
+   private:
+    Adapter& adapter_;
+    Time now_;
+  };
+  [[nodiscard]] Session enter() { return Session(*this); }
+
+  // The data path's poll: takes what is there; when nothing is, receives from the link and runs due
+  // timers in this thread, then looks again.
+  [[nodiscard]] virtual u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) = 0;
+  // Arms the CQ, and the helper thread, since the caller is about to sleep.
+  virtual void request_notification(CompletionQueue* cq, NotifyOn on) = 0;
+
+  // Hears of port events (GID change, port up and down). Events of objects go to their own target.
+  virtual void add_port_listener(EventTarget* listener) = 0;
+  virtual void remove_port_listener(EventTarget* listener) = 0;
+
+  [[nodiscard]] virtual ConnectionManager& connections() = 0;  // takes the lock itself
+
+  [[nodiscard]] virtual Device& device() = 0;  // only inside a Session, or for its config()
+
+ protected:
+  [[nodiscard]] virtual Time lock() = 0;
+  virtual void flush_and_unlock(Time now) = 0;
+  friend class Session;
+};
+
+}  // namespace verbena::host

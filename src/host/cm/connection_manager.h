@@ -1,0 +1,55 @@
+// ConnectionManager: communication management on one adapter, for its whole process: what a CMAgent
+// offers, with lock, clock and wire around it. Thread-safe; every call is short and none waits for the
+// peer. Not to be called from a ConnectionTarget. See CMAgent for what each call does and returns.
+//
+// Abstract, and all its arguments plain data: librdmacm.so.1 calls it across the border to
+// libibverbs.so.1, which has the adapter. Both are built together.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "connect/cm_params.h"
+#include "host/cm/connection_target.h"
+
+namespace verbena::host {
+
+// What the other side, and rdma_cm's path records, are told of an adapter.
+struct ConnectionIdentity {
+  u32 slot = 0;            // qpn_slot.h
+  std::vector<GID> gids;   // index = GID index
+  MTU mtu = MTU::k1024;
+  u8 max_rd_atomic = 0;
+};
+
+class ConnectionManager {
+ public:
+  virtual ~ConnectionManager() = default;
+
+  [[nodiscard]] virtual const ConnectionIdentity& identity() const = 0;  // never changes
+
+  // The target is called until unlisten() returns. `user` of all parameters is ignored.
+  [[nodiscard]] virtual Result<ListenerId> listen(const ListenParams& params,
+                                                  ConnectionTarget& target) = 0;
+  virtual void unlisten(ListenerId id) = 0;
+
+  // The target is called until is_last(event), or until abandon() or a successful reject() or
+  // sidr_reply() returns; maybe before this call has returned the ID.
+  [[nodiscard]] virtual Result<CommId> connect(const ConnectParams& params,
+                                               ConnectionTarget& target) = 0;
+  [[nodiscard]] virtual Result<CommId> sidr_request(const SIDRRequestParams& params,
+                                                    ConnectionTarget& target) = 0;
+  virtual void abandon(CommId id) = 0;
+
+  [[nodiscard]] virtual Status ready_to_use(CommId id) = 0;
+  [[nodiscard]] virtual Status accept(CommId id, const AcceptParams& params) = 0;
+  [[nodiscard]] virtual Status establish(CommId id) = 0;
+  [[nodiscard]] virtual Status reject(CommId id, const RejectParams& params) = 0;
+  [[nodiscard]] virtual Status sidr_reply(CommId id, const SIDRReplyParams& params) = 0;
+  // Asks for the end, or answers the peer that did.
+  [[nodiscard]] virtual Status disconnect(CommId id) = 0;
+  // The program has read the request: it leaves the listener's backlog.
+  [[nodiscard]] virtual Status take_request(CommId id) = 0;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,27 @@
+// ConnectionTarget: who hears of a listener's requests or of a connection's fate.
+// Called with the adapter locked: an implementation must not block or call the adapter.
+#pragma once
+
+#include "connect/cm_event.h"
+
+namespace verbena::host {
+
+class ConnectionTarget {
+ public:
+  virtual ~ConnectionTarget() = default;
+  // All but requests.
+  virtual void on_connection_event(const CMEvent& event) = 0;
+  // A listener's. Returns who hears of the new connection from now on; nullptr: it is rejected.
+  [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const ConnectRequest& request) = 0;
+  [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const SIDRRequest& request) = 0;
+};
+
+// The ID is dead after such an event. CMAgent's contract.
+[[nodiscard]] inline bool is_last(const CMEvent& event) {
+  return std::holds_alternative<Rejected>(event.what) ||
+         std::holds_alternative<Unreachable>(event.what) ||
+         std::holds_alternative<TimeWaitExit>(event.what) ||
+         std::holds_alternative<SIDRReply>(event.what);
+}
+
+}  // namespace verbena::host

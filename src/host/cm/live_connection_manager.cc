@@ -1,0 +1,178 @@
+#include "host/cm/live_connection_manager.h"
+
+#include "host/qpn_slot.h"
+#include "host/random.h"
+
+namespace verbena::host {
+namespace {
+
+ConnectionIdentity identity_of(const DeviceConfig& config) {
+  ConnectionIdentity identity{.slot = slot_of(config.first_qpn.value),
+                              .gids = {},
+                              .mtu = config.active_mtu,
+                              .max_rd_atomic = config.limits.max_rd_atomic};
+  for (const GIDEntry& entry : config.gids) identity.gids.push_back(entry.gid);
+  return identity;
+}
+
+CMConfig agent_config(const DeviceConfig& config) {
+  return {.process_slot = ProcessSlot{static_cast<u16>(slot_of(config.first_qpn.value))},
+          .ca_guid = GUID{config.node_guid},
+          .seed = random_u64()};
+}
+
+}  // namespace
+
+LiveConnectionManager::LiveConnectionManager(Adapter& adapter, Device& device)
+    : adapter_(adapter),
+      device_(device),
+      identity_(identity_of(device.config())),
+      agent_(agent_config(device.config())) {}
+
+Result<ListenerId> LiveConnectionManager::listen(const ListenParams& params,
+                                                 ConnectionTarget& target) {
+  const auto session = adapter_.enter();
+  const Result<ListenerId> id = agent_.listen(params);
+  if (id) listeners_[*id] = &target;
+  return id;
+}
+
+void LiveConnectionManager::unlisten(ListenerId id) {
+  const auto session = adapter_.enter();
+  listeners_.erase(id);
+  (void)agent_.unlisten(id);
+}
+
+Result<CommId> LiveConnectionManager::connect(const ConnectParams& params,
+                                              ConnectionTarget& target) {
+  const auto session = adapter_.enter();
+  const Result<CommId> id = agent_.connect(params, session.now());
+  if (id) connections_[*id] = &target;
+  return id;
+}
+
+Result<CommId> LiveConnectionManager::sidr_request(const SIDRRequestParams& params,
+                                                   ConnectionTarget& target) {
+  const auto session = adapter_.enter();
+  const Result<CommId> id = agent_.sidr_request(params, session.now());
+  if (id) connections_[*id] = &target;
+  return id;
+}
+
+// An ID that is dead is not found here, even if the agent has given it to another since.
+void LiveConnectionManager::abandon(CommId id) {
+  const auto session = adapter_.enter();
+  if (connections_.erase(id) != 0) (void)agent_.abandon(id, session.now());
+}
+
+Status LiveConnectionManager::ready_to_use(CommId id) {
+  const auto session = adapter_.enter();
+  return agent_.ready_to_use(id, {});
+}
+
+Status LiveConnectionManager::accept(CommId id, const AcceptParams& params) {
+  const auto session = adapter_.enter();
+  return agent_.accept(id, params, session.now());
+}
+
+Status LiveConnectionManager::establish(CommId id) {
+  const auto session = adapter_.enter();
+  return agent_.establish(id);
+}
+
+Status LiveConnectionManager::reject(CommId id, const RejectParams& params) {
+  const auto session = adapter_.enter();
+  const Status status = agent_.reject(id, params, session.now());
+  if (status == Status::kOk) connections_.erase(id);
+  return status;
+}
+
+Status LiveConnectionManager::sidr_reply(CommId id, const SIDRReplyParams& params) {
+  const auto session = adapter_.enter();
+  const Status status = agent_.sidr_reply(id, params, session.now());
+  if (status == Status::kOk) connections_.erase(id);
+  return status;
+}
+
+Status LiveConnectionManager::disconnect(CommId id) {
+  const auto session = adapter_.enter();
+  const Status asked = agent_.disconnect(id, {}, session.now());
+  return asked == Status::kOk ? asked : agent_.reply_disconnect(id, {}, session.now());
+}
+
+Status LiveConnectionManager::take_request(CommId id) {
+  const auto session = adapter_.enter();
+  return agent_.take_request(id);
+}
+
+void LiveConnectionManager::receive(Time now) {
+  GSIMessage message;
+  while (device_.poll_gsi(message)) {
+    agent_.on_mad({.source = message.source,
+                   .destination = message.destination,
+                   .source_qp = message.source_qp,
+                   .mad = message.mad},
+                  now);
+    (void)drain(now);
+  }
+}
+
+bool LiveConnectionManager::run_due_timers(Time now) {
+  if (now < agent_.next_timer()) return false;
+  agent_.on_timer(now);
+  return true;
+}
+
+bool LiveConnectionManager::drain(Time now) {
+  bool any = false;
+  while (const std::optional<CMEvent> event = agent_.poll_event()) {
+    deliver(*event, now);
+    any = true;
+  }
+  MADOut mad;
+  while (agent_.poll_mad(mad)) {
+    send(mad);
+    any = true;
+  }
+  return any;
+}
+
+// What the device has no room for is lost as on the network: the agent repeats it.
+void LiveConnectionManager::send(const MADOut& mad) {
+  (void)device_.post_gsi({.source = mad.source, .destination = mad.destination}, mad.mad);
+}
+
+void LiveConnectionManager::deliver(const CMEvent& event, Time now) {
+  if (const auto* request = std::get_if<ConnectRequest>(&event.what))
+    return deliver_request(event.id, *request, now);
+  if (const auto* request = std::get_if<SIDRRequest>(&event.what))
+    return deliver_request(event.id, *request, now);
+  if (std::holds_alternative<ReplyReceived>(event.what)) (void)agent_.mra(event.id, {});
+  const auto found = connections_.find(event.id);
+  if (found == connections_.end()) return;
+  ConnectionTarget* const target = found->second;
+  if (is_last(event)) connections_.erase(found);
+  target->on_connection_event(event);
+}
+
+// Programs may take their time: a peer that asks again is told to wait.
+template <typename Request>
+void LiveConnectionManager::deliver_request(CommId id, const Request& request, Time now) {
+  const auto listener = listeners_.find(request.listener);
+  ConnectionTarget* const target =
+      listener == listeners_.end() ? nullptr : listener->second->on_request(id, request);
+  if (target == nullptr) {
+    (void)agent_.abandon(id, now);
+    return;
+  }
+  connections_[id] = target;
+  if constexpr (std::is_same_v<Request, ConnectRequest>) (void)agent_.mra(id, {});
+}
+
+void LiveConnectionManager::abandon_all(Time now) {
+  for (const auto& [id, target] : connections_) (void)agent_.abandon(id, now);
+  connections_.clear();
+  (void)drain(now);
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,57 @@
+// LiveConnectionManager: the ConnectionManager of a LiveAdapter, which drives it: a CMAgent between the
+// device's QP 1 and the targets of its events.
+#pragma once
+
+#include <unordered_map>
+
+#include "connect/cm_agent.h"
+#include "host/adapter.h"
+#include "host/cm/connection_manager.h"
+
+namespace verbena::host {
+
+class LiveConnectionManager final : public ConnectionManager {
+ public:
+  // `device` is the adapter's. Both outlive it.
+  LiveConnectionManager(Adapter& adapter, Device& device);
+
+  [[nodiscard]] const ConnectionIdentity& identity() const override { return identity_; }
+  [[nodiscard]] Result<ListenerId> listen(const ListenParams& params,
+                                          ConnectionTarget& target) override;
+  void unlisten(ListenerId id) override;
+  [[nodiscard]] Result<CommId> connect(const ConnectParams& params,
+                                       ConnectionTarget& target) override;
+  [[nodiscard]] Result<CommId> sidr_request(const SIDRRequestParams& params,
+                                            ConnectionTarget& target) override;
+  void abandon(CommId id) override;
+  [[nodiscard]] Status ready_to_use(CommId id) override;
+  [[nodiscard]] Status accept(CommId id, const AcceptParams& params) override;
+  [[nodiscard]] Status establish(CommId id) override;
+  [[nodiscard]] Status reject(CommId id, const RejectParams& params) override;
+  [[nodiscard]] Status sidr_reply(CommId id, const SIDRReplyParams& params) override;
+  [[nodiscard]] Status disconnect(CommId id) override;
+  [[nodiscard]] Status take_request(CommId id) override;
+
+  // The adapter's, with its lock held.
+  void receive(Time now);  // what has come to QP 1
+  [[nodiscard]] bool run_due_timers(Time now);
+  // The agent's MADs to the device, its events to their targets. false: there were none.
+  bool drain(Time now);
+  [[nodiscard]] Time next_timer() const { return agent_.next_timer(); }
+  void abandon_all(Time now);  // the process ends
+
+ private:
+  void deliver(const CMEvent& event, Time now);
+  template <typename Request>
+  void deliver_request(CommId id, const Request& request, Time now);
+  void send(const MADOut& mad);
+
+  Adapter& adapter_;
+  Device& device_;
+  const ConnectionIdentity identity_;
+  CMAgent agent_;
+  std::unordered_map<ListenerId, ConnectionTarget*> listeners_;
+  std::unordered_map<CommId, ConnectionTarget*> connections_;
+};
+
+}  // namespace verbena::host

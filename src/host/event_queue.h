@@ -1,0 +1,61 @@
+// EventQueue<T>: events on their way to the application, behind a real descriptor: readable while
+// there are any, for poll(), epoll and select(). Behind completion channels and asynchronous
+// events. pop() blocks as read() on that descriptor would: not, if the application has set
+// O_NONBLOCK on it. Thread-safe. push() never blocks. T: a pointer or a small value.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "host/event_descriptor.h"
+
+namespace verbena::host {
+
+template <typename T>
+class EventQueue {
+ public:
+  [[nodiscard]] static Expected<std::unique_ptr<EventQueue>> create() {
+    Expected<EventDescriptor> descriptor = EventDescriptor::open();
+    if (!descriptor) return tl::unexpected(descriptor.error());
+    return std::unique_ptr<EventQueue>(new EventQueue(std::move(*descriptor)));
+  }
+
+  [[nodiscard]] int fd() const { return descriptor_.fd(); }
+
+  void push(T event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+    descriptor_.add();
+  }
+  // The oldest event. An errno where there is none: EAGAIN with O_NONBLOCK, EINTR after a signal.
+  [[nodiscard]] tl::expected<T, int> pop() {
+    for (;;) {
+      if (const int error = descriptor_.take(); error != 0) return tl::unexpected(error);
+      const std::lock_guard lock(mutex_);
+      if (events_.empty()) continue;  // remove_if() took it: only its count was left
+      T event = std::move(events_.front());
+      events_.pop_front();
+      return event;
+    }
+  }
+  // Drops events of an object that goes away. Their counts go too, so the descriptor tells the
+  // truth.
+  template <typename Predicate>
+  std::size_t remove_if(Predicate predicate) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t removed = std::erase_if(events_, predicate);
+    for (std::size_t i = 0; i < removed; ++i) descriptor_.try_take();
+    return removed;
+  }
+
+ private:
+  explicit EventQueue(EventDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+  EventDescriptor descriptor_;
+  std::mutex mutex_;
+  std::deque<T> events_;
+};
+
+}  // namespace verbena::host

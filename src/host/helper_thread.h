@@ -1,0 +1,59 @@
+// HelperThread: sleeps on a link's descriptors and a timer, and calls its owner when something is
+// due. Sleeps for ever while nothing is armed: no wakeups on an idle device.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "base/time.h"
+#include "host/descriptor.h"
+#include "host/error.h"
+
+namespace verbena::host {
+
+class HelperThread {
+ public:
+  // `serve` runs in the new thread at every wakeup, until nothing is left to do. The thread
+  // listens.
+  [[nodiscard]] static Expected<std::unique_ptr<HelperThread>> start(
+      std::span<const int> descriptors, std::function<void()> serve);
+  ~HelperThread() { stop(); }
+  void stop();  // waits for the thread to end; not to be called from it
+
+  // These three are not thread-safe; the adapter's lock guards them.
+  // Wake up for the descriptors, or not.
+  void listen();
+  void ignore();
+  // Wake up at `when`, or earlier if an earlier time was asked for and has not come. Cheap when so.
+  void wake_at(Time when);
+
+  [[nodiscard]] bool is_stopping() const { return stopping_.load(std::memory_order_relaxed); }
+  [[nodiscard]] u64 wakeups() const { return wakeups_.load(std::memory_order_relaxed); }
+
+  // In a child after fork(), where the thread does not exist: closes our copies of its descriptors.
+  void abandon();
+
+ private:
+  explicit HelperThread(std::function<void()> serve) : serve_(std::move(serve)) {}
+  [[nodiscard]] bool open(std::span<const int> descriptors);
+  [[nodiscard]] int create_thread();
+  void watch_link(u32 events);
+  void run();
+
+  std::function<void()> serve_;
+  Descriptor
+      link_poll_;  // an epoll of the link's descriptors, so that one call turns all on or off
+  Descriptor poll_, timer_, stop_;
+  bool listens_ = true;
+  std::atomic<i64> alarm_ps_{Time::never().ps()};  // what timer_ is set to
+  std::atomic<bool> stopping_{false};
+  std::atomic<u64> wakeups_{0};
+  pthread_t thread_{};
+  bool running_ = false;
+};
+
+}  // namespace verbena::host

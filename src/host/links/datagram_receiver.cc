@@ -1,0 +1,155 @@
+#include "host/links/datagram_receiver.h"
+
+#include <netinet/udp.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "host/socket_address.h"
+#include "host/socket_option.h"
+#include "wire/roce/icrc.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr int kWantedBufferBytes = 64 << 20;
+
+bool set_receive_options(int fd, int family) {
+  const bool common =
+      set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1) && set_option(fd, SOL_UDP, UDP_GRO, 1);
+  if (!common) return false;
+  if (family == AF_INET)
+    return set_option(fd, IPPROTO_IP, IP_RECVTOS, 1) && set_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
+  return set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+         set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1) &&
+         set_option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+}
+
+void enlarge_buffer(int fd) {
+  if (set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, kWantedBufferBytes)) return;
+  (void)set_option(fd, SOL_SOCKET, SO_RCVBUF, kWantedBufferBytes);
+}
+
+tl::unexpected<Error> bind_failure(int error, const GID& address) {
+  const std::string where =
+      "UDP port " + std::to_string(kRoCEv2Port) + " on " + address.to_string();
+  if (error == EADDRINUSE)
+    return failure(error, where +
+                              " is taken by another user's process or by the kernel's rdma_rxe; "
+                              "stop it, or set VERBENA_ADDRESS to another address of this host");
+  if (error == EADDRNOTAVAIL)
+    return failure(error, address.to_string() +
+                              " is not an address of this host (any more); "
+                              "set VERBENA_ADDRESS to one that is");
+  return failure(error, "cannot bind " + where + ": " + std::strerror(error));
+}
+
+template <typename T>
+T control_value(const cmsghdr* c) {
+  T value{};
+  std::memcpy(&value, CMSG_DATA(c), sizeof(value));
+  return value;
+}
+
+bool is(const cmsghdr* c, int level, int type) {
+  return c->cmsg_level == level && c->cmsg_type == type;
+}
+
+}  // namespace
+
+Expected<DatagramReceiver> DatagramReceiver::open(const GID& address, u32 interface_index) {
+  const int family = family_of(address);
+  Descriptor fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.is_open() || !set_receive_options(fd.get(), family))
+    return failure(errno, "cannot open a UDP socket: " + std::string(std::strerror(errno)));
+  enlarge_buffer(fd.get());
+  return DatagramReceiver(std::move(fd), address, interface_index);
+}
+
+DatagramReceiver::DatagramReceiver(Descriptor socket, const GID& address, u32 interface_index)
+    : socket_(std::move(socket)),
+      address_(address),
+      interface_index_(interface_index),
+      buffers_(std::make_unique_for_overwrite<Buffers>()) {
+  for (u32 i = 0; i < kMaxBatch; ++i)
+    buffers_->iovs[i] = {.iov_base = buffers_->data[i].data(), .iov_len = kBufferSize};
+}
+
+Expected<void> DatagramReceiver::bind() {
+  const SocketAddress local(address_, kRoCEv2Port, interface_index_);
+  if (::bind(fd(), local.data(), local.size()) != 0) return bind_failure(errno, address_);
+  return {};
+}
+
+u32 DatagramReceiver::buffer_bytes() const {
+  int bytes = 0;
+  socklen_t size = sizeof(bytes);
+  ::getsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &bytes, &size);
+  return static_cast<u32>(std::max(bytes, 0));
+}
+
+void DatagramReceiver::prepare(u32 count) {
+  for (u32 i = 0; i < count; ++i) {
+    msghdr& header = buffers_->headers[i].msg_hdr;
+    header = {};
+    header.msg_name = &buffers_->sources[i];
+    header.msg_namelen = sizeof(sockaddr_storage);
+    header.msg_iov = &buffers_->iovs[i];
+    header.msg_iovlen = 1;
+    header.msg_control = buffers_->controls[i].bytes.data();
+    header.msg_controllen = kControlSize;
+  }
+}
+
+bool DatagramReceiver::receive(LinkCounters& counters) {
+  if (!socket_.is_open()) return false;
+  prepare(batch_);
+  const int got = ::recvmmsg(fd(), buffers_->headers.data(), batch_, MSG_DONTWAIT, nullptr);
+  next_ = 0;
+  count_ = got > 0 ? static_cast<u32>(got) : 0;
+  left_ = {};
+  counters.received_datagrams += count_;
+  batch_ = count_ == batch_ ? std::min(2 * batch_, kMaxBatch) : std::max(count_, 1u);
+  return count_ != 0;
+}
+
+bool DatagramReceiver::poll_frame(IngressFrame& out) {
+  while (left_.empty()) {
+    if (next_ == count_) return false;
+    open_datagram(next_++);
+  }
+  const std::size_t size = std::min(segment_size_, left_.size());
+  out = frame_;
+  out.transport = left_.first(size);
+  left_ = left_.subspan(size);
+  ++frame_.identification;
+  return true;
+}
+
+void DatagramReceiver::open_datagram(u32 index) {
+  const mmsghdr& received = buffers_->headers[index];
+  left_ = std::span(buffers_->data[index]).first(received.msg_len);
+  segment_size_ = left_.size();
+  frame_ = {};
+  frame_.source = gid_of(buffers_->sources[index]);
+  frame_.destination = address_;
+  frame_.udp_source_port = port_of(buffers_->sources[index]);
+  msghdr header = received.msg_hdr;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
+    if (is(c, SOL_UDP, UDP_GRO)) {
+      const int size = control_value<int>(c);
+      if (size > 0) segment_size_ = static_cast<std::size_t>(size);
+    } else if (is(c, IPPROTO_IP, IP_TOS)) {
+      frame_.traffic_class = control_value<u8>(c);
+    } else if (is(c, IPPROTO_IPV6, IPV6_TCLASS)) {
+      frame_.traffic_class = static_cast<u8>(control_value<int>(c));
+    } else if (is(c, IPPROTO_IP, IP_TTL) || is(c, IPPROTO_IPV6, IPV6_HOPLIMIT)) {
+      frame_.hop_limit = static_cast<u8>(control_value<int>(c));
+    }
+  }
+}
+
+void DatagramReceiver::close() { socket_.reset(); }
+
+}  // namespace verbena::host

@@ -1,0 +1,64 @@
+// DatagramReceiver: one socket on UDP port 4791. Takes datagrams in batches; a super-packet that
+// the kernel put together (UDP_GRO), or never cut, comes out as the frames it is made of. No
+// allocation after construction.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <memory>
+
+#include "device/frame.h"
+#include "host/descriptor.h"
+#include "host/error.h"
+#include "host/links/link.h"
+
+namespace verbena::host {
+
+class DatagramReceiver {
+ public:
+  // Not yet bound: bind() joins the kernel's group of sockets on this port.
+  [[nodiscard]] static Expected<DatagramReceiver> open(const GID& address, u32 interface_index);
+  [[nodiscard]] Expected<void> bind();
+
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  [[nodiscard]] const GID& address() const { return address_; }
+  [[nodiscard]] u32 buffer_bytes() const;  // what the kernel granted, in its own accounting
+
+  // As in Link.
+  [[nodiscard]] bool receive(LinkCounters& counters);
+  [[nodiscard]] bool poll_frame(IngressFrame& out);
+  void close();
+
+ private:
+  static constexpr u32 kMaxBatch = 8;
+  static constexpr std::size_t kBufferSize = 1 << 16;  // any UDP datagram fits
+  static constexpr std::size_t kControlSize = 128;
+
+  struct Buffers {
+    std::array<mmsghdr, kMaxBatch> headers;
+    std::array<iovec, kMaxBatch> iovs;
+    std::array<sockaddr_storage, kMaxBatch> sources;
+    struct alignas(cmsghdr) Control {
+      std::array<u8, kControlSize> bytes;
+    };
+    std::array<Control, kMaxBatch> controls;
+    std::array<std::array<u8, kBufferSize>, kMaxBatch> data;
+  };
+
+  DatagramReceiver(Descriptor socket, const GID& address, u32 interface_index);
+  void prepare(u32 count);
+  void open_datagram(u32 index);
+
+  Descriptor socket_;
+  GID address_;
+  u32 interface_index_;
+  std::unique_ptr<Buffers> buffers_;
+  u32 batch_ = 1;             // how many are asked for: more while they come
+  u32 count_ = 0, next_ = 0;  // datagrams of the batch; the next one to open
+  std::span<const u8> left_;  // of the datagram that is open
+  std::size_t segment_size_ = 0;
+  IngressFrame frame_;  // what its segments have in common
+};
+
+}  // namespace verbena::host

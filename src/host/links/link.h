@@ -1,0 +1,52 @@
+// Link: how RoCE frames leave and reach this host. The adapter feeds the device from it; a link
+// calls nobody. Not thread-safe: the adapter's lock guards it.
+#pragma once
+
+#include <span>
+
+#include "base/time.h"
+#include "device/frame.h"
+
+namespace verbena::host {
+
+struct LinkCounters {
+  u64 sent_frames = 0, sent_bursts = 0;  // a burst is one or more frames in one datagram call
+  u64 send_dropped = 0;                  // frames that the network would not take in time
+  u64 segmentation_refused = 0;          // bursts the kernel would not cut; sent one by one instead
+  u64 received_frames = 0, received_datagrams = 0;
+  u64 receive_dropped = 0;            // truncated, or for a process that is gone
+  u64 handed_on = 0, taken_over = 0;  // frames that first reached the wrong process of this host
+};
+
+// Where receive() looks.
+enum class Look {
+  kLikely,     // sources that have been quiet are only looked at now and then
+  kEverywhere  // all; nothing found means nothing was there
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  // Takes a frame for sending. Its payload may be read until flush() returns.
+  virtual void append(const EgressFrame& frame) = 0;
+  virtual void flush() = 0;  // sends all that was appended; bounded in time
+
+  // Takes in one batch of what waits, without blocking; the batch before must have been polled out.
+  // false: nothing waited where it looked.
+  [[nodiscard]] virtual bool receive(Look look) = 0;
+  // The next frame of the batch, good until the next receive(); false: no more.
+  [[nodiscard]] virtual bool poll_frame(IngressFrame& out, Time now) = 0;
+  // Readable when receive() would find something. The same ones for the whole life of the link.
+  [[nodiscard]] virtual std::span<const int> descriptors() const = 0;
+
+  // Goes away from the network, so that other processes' traffic is not disturbed by our end.
+  // Afterwards nothing is sent or received.
+  virtual void leave() = 0;
+  // In a child after fork(): closes our copies of the descriptors, and says nothing to anybody.
+  virtual void abandon() = 0;
+
+  [[nodiscard]] virtual const LinkCounters& counters() const = 0;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,42 @@
+#include "host/links/send_message.h"
+
+#include <netinet/udp.h>
+
+#include <cstring>
+
+#include "wire/roce/icrc.h"
+
+namespace verbena::host {
+
+template <typename T>
+void SendMessage::add_control(msghdr& out, int level, int type, T value) {
+  cmsghdr header{};
+  header.cmsg_len = CMSG_LEN(sizeof(T));
+  header.cmsg_level = level;
+  header.cmsg_type = type;
+  u8* at = control_ + out.msg_controllen;
+  std::memcpy(at, &header, sizeof(header));
+  std::memcpy(at + CMSG_LEN(0), &value, sizeof(value));
+  out.msg_controllen += CMSG_SPACE(sizeof(T));
+}
+
+void SendMessage::set(const Burst& burst, std::span<const iovec> iovs, u32 interface_index,
+                      msghdr& out) {
+  address_ = SocketAddress(burst.destination, kRoCEv2Port, interface_index);
+  out = {};
+  out.msg_name = address_.data();
+  out.msg_namelen = address_.size();
+  out.msg_iov = const_cast<iovec*>(iovs.data());
+  out.msg_iovlen = iovs.size();
+  const bool ipv4 = burst.destination.is_ipv4();
+  const int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+  if (burst.segments > 1)
+    add_control(out, SOL_UDP, UDP_SEGMENT, static_cast<u16>(burst.segment_size));
+  if (burst.traffic_class != 0)
+    add_control(out, level, ipv4 ? IP_TOS : IPV6_TCLASS, int{burst.traffic_class});
+  if (burst.hop_limit != kSocketHopLimit && burst.hop_limit != 0)  // 0: the host's own
+    add_control(out, level, ipv4 ? IP_TTL : IPV6_HOPLIMIT, int{burst.hop_limit});
+  if (out.msg_controllen != 0) out.msg_control = control_;
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,93 @@
+#include "host/links/source_ports.h"
+
+#include <linux/filter.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "host/socket_address.h"
+#include "host/socket_option.h"
+#include "wire/roce/source_port.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr int kSendBufferBytes = 4 << 20;
+constexpr int kReceiveBufferBytes = 0;  // the kernel makes it its smallest
+constexpr u32 kMaxTries = 64;
+constexpr u32 kPortsInRange = 0x10000 - kFirstSourcePort;
+
+// What arrives here is an answer to nobody: dropped before it takes memory.
+bool discard_received(int fd) {
+  sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog program{.len = 1, .filter = &drop_all};
+  return set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, program);
+}
+
+bool set_ip_options(int fd, int family) {
+  if (family == AF_INET)
+    return set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) &&
+           set_option(fd, IPPROTO_IP, IP_TTL, kSocketHopLimit);
+  return set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+         set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE) &&
+         set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, kSocketHopLimit);
+}
+
+// A socket bound to `address` and `port`; on failure none, and errno says why.
+Descriptor open_socket(const GID& address, u16 port, u32 interface_index) {
+  const int family = family_of(address);
+  Descriptor fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const SocketAddress local(address, port, interface_index);
+  if (!fd.is_open() || !set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1) ||
+      !discard_received(fd.get()) || !set_ip_options(fd.get(), family))
+    return {};
+  (void)set_option(fd.get(), SOL_SOCKET, SO_SNDBUF, kSendBufferBytes);
+  (void)set_option(fd.get(), SOL_SOCKET, SO_RCVBUF, kReceiveBufferBytes);
+  if (::bind(fd.get(), local.data(), local.size()) != 0) return {};
+  return fd;
+}
+
+// The first free port from `wanted` on. Free: unbound, or bound by our own kind of the same user.
+Descriptor open_near(const GID& address, u32 interface_index, u16 wanted, u16& number) {
+  for (u32 i = 0; i < kMaxTries; ++i) {
+    number = static_cast<u16>(kFirstSourcePort + (wanted - kFirstSourcePort + i) % kPortsInRange);
+    Descriptor fd = open_socket(address, number, interface_index);
+    if (fd.is_open() || errno != EADDRINUSE) return fd;
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<SourcePorts>> SourcePorts::open(const GID& address, u32 interface_index) {
+  std::unique_ptr<SourcePorts> ports(new SourcePorts(address, interface_index));
+  Descriptor& fd = ports->sockets_[kMaxPorts];
+  fd = open_near(address, interface_index, kFirstSourcePort, ports->first_.number);
+  if (!fd.is_open())
+    return failure(errno, "cannot open a UDP socket on " + address.to_string() +
+                              " to send from: " + std::strerror(errno));
+  ports->first_.fd = fd.get();
+  return ports;
+}
+
+const SourcePort& SourcePorts::open_slot(u16 wanted) {
+  const std::size_t slot = wanted % kMaxPorts;
+  SourcePort& port = ports_[slot];
+  Descriptor fd = open_near(address_, interface_index_, static_cast<u16>(wanted | kFirstSourcePort),
+                            port.number);
+  if (fd.is_open()) {
+    port.fd = fd.get();
+    sockets_[slot] = std::move(fd);
+  } else {
+    port = first_;
+  }
+  return port;
+}
+
+void SourcePorts::close() {
+  for (Descriptor& socket : sockets_) socket.reset();
+  ports_.fill({});
+  first_ = {};
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,53 @@
+// SourcePorts: the sockets that a UDP link sends from, one for each UDP source port in use. QPs
+// have different ports so that ECMP spreads them; a QP keeps its port, so that its packets stay in
+// order. Unconnected, with path MTU discovery in probe mode: then the IPv4 Identification is 0, or
+// 0, 1, 2, ... within one UDP_SEGMENT call, and the ICRC can be computed. They receive nothing.
+// Invariant: at most kMaxPorts sockets; the number of a port never changes.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "host/descriptor.h"
+#include "host/error.h"
+#include "wire/ib/gid.h"
+
+namespace verbena::host {
+
+inline constexpr int kSocketHopLimit = 64;  // TTL or hop limit of what says nothing else
+
+struct SourcePort {
+  int fd = -1;
+  u16 number = 0;
+};
+
+class SourcePorts {
+ public:
+  static constexpr std::size_t kMaxPorts = 64;
+
+  // Opens the first port, which stands in where another cannot be had.
+  [[nodiscard]] static Expected<std::unique_ptr<SourcePorts>> open(const GID& address,
+                                                                   u32 interface_index);
+
+  // The port for frames that want `wanted`: that very one for the first 64 that differ in their low
+  // six bits, and for the others one of those.
+  [[nodiscard]] const SourcePort& get(u16 wanted) {
+    const SourcePort& port = ports_[wanted % kMaxPorts];
+    return port.fd >= 0 ? port : open_slot(wanted);
+  }
+  [[nodiscard]] const SourcePort& any() const { return first_; }
+  void close();
+
+ private:
+  SourcePorts(const GID& address, u32 interface_index)
+      : address_(address), interface_index_(interface_index) {}
+  const SourcePort& open_slot(u16 wanted);
+
+  GID address_;
+  u32 interface_index_;
+  std::array<Descriptor, kMaxPorts + 1> sockets_;
+  std::array<SourcePort, kMaxPorts> ports_{};
+  SourcePort first_{};
+};
+
+}  // namespace verbena::host

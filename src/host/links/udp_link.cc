@@ -1,0 +1,204 @@
+#include "host/links/udp_link.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "host/qpn_slot.h"
+#include "wire/ib/bth.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr Duration kOpenPatience = sec(5);
+constexpr Duration kLeavePatience = ms(500);
+
+// A source that gave nothing for so many looks is quiet, and then only looked at every so often.
+constexpr u32 kQuietAfter = 64;
+constexpr u32 kLookInterval = 16;
+
+constexpr std::size_t kDestQPAt = 5;  // in BTH
+
+}  // namespace
+
+Expected<std::unique_ptr<UDPLink>> UDPLink::open(const LocalAddress& address, u64 random) {
+  Expected<Directory> directory = Directory::open();
+  if (!directory) return tl::unexpected(directory.error());
+  return open(address, random, std::move(*directory));
+}
+
+Expected<std::unique_ptr<UDPLink>> UDPLink::open(const LocalAddress& address, u64 random,
+                                                 Directory directory) {
+  std::unique_ptr<UDPLink> link(new UDPLink(std::move(directory)));
+  Expected<Directory::Lock> lock = link->directory_.lock(kOpenPatience);
+  if (!lock) return tl::unexpected(lock.error());
+  if (Expected<void> joined = link->join(address, random, *lock); !joined) {
+    link->leave(&*lock);
+    return tl::unexpected(joined.error());
+  }
+  link->start(address);
+  return link;
+}
+
+Expected<void> UDPLink::join(const LocalAddress& address, u64 random, const Directory::Lock& lock) {
+  Expected<ProcessChannel> channel = ProcessChannel::claim(random);
+  if (!channel) return tl::unexpected(channel.error());
+  channel_ = std::move(*channel);
+  DirectoryTable table = directory_.read();
+  table.forget(channel_.slot());
+  directory_.write(table);
+  for (const std::optional<GID>& gid : {address.ipv4, address.ipv6}) {
+    if (!gid) continue;
+    if (Expected<void> added = add_port(*gid, address.interface_index, lock); !added) return added;
+  }
+  return {};
+}
+
+Expected<void> UDPLink::add_port(const GID& address, u32 interface_index,
+                                 const Directory::Lock& lock) {
+  Expected<DatagramReceiver> receiver = DatagramReceiver::open(address, interface_index);
+  if (!receiver) return tl::unexpected(receiver.error());
+  Expected<std::unique_ptr<SourcePorts>> sender = SourcePorts::open(address, interface_index);
+  if (!sender) return tl::unexpected(sender.error());
+  auto port = std::make_unique<Port>(std::move(*receiver), std::move(*sender), directory_, channel_,
+                                     interface_index);
+  if (Expected<void> joined = port->group.join(lock); !joined) return joined;
+  ports_[ports_[0] == nullptr ? 0 : 1] = std::move(port);
+  return {};
+}
+
+void UDPLink::start(const LocalAddress& address) {
+  SourcePorts* ipv4 = nullptr;
+  SourcePorts* ipv6 = nullptr;
+  receive_buffer_bytes_ = ~0u;
+  for (const auto& port : ports_) {
+    if (port == nullptr) continue;
+    (port->receiver.address().is_ipv4() ? ipv4 : ipv6) = port->sender.get();
+    descriptors_[descriptor_count_++] = port->receiver.fd();
+    receive_buffer_bytes_ = std::min(receive_buffer_bytes_, port->receiver.buffer_bytes());
+  }
+  descriptors_[descriptor_count_++] = channel_.fd();
+  sender_ = std::make_unique<UDPSender>(address, ipv4, ipv6, counters_);
+}
+
+// Every look costs a system call, so the source that gave last is looked at each time, and those
+// that have long given nothing only now and then.
+bool UDPLink::receive(Look look) {
+  ++round_;
+  bool any = false;
+  for (std::size_t source = 0; source < kSources; ++source) {
+    const bool worth_it = look == Look::kEverywhere || source == favourite_ ||
+                          quiet_rounds_[source] < kQuietAfter || round_ % kLookInterval == 0;
+    if (!worth_it) continue;
+    if (receive_from(source)) {
+      any = true;
+      favourite_ = source;
+      quiet_rounds_[source] = 0;
+    } else {
+      ++quiet_rounds_[source];
+    }
+  }
+  return any;
+}
+
+bool UDPLink::receive_from(std::size_t source) {
+  if (source == kProcesses) return receive_from_processes();
+  return ports_[source] != nullptr && ports_[source]->receiver.receive(counters_);
+}
+
+bool UDPLink::receive_from_processes() {
+  taken_over_.reset();
+  switch (channel_.receive()) {
+    case ProcessChannel::Received::kNothing: return false;
+    case ProcessChannel::Received::kIgnored: return true;
+    case ProcessChannel::Received::kAnswer:
+      for (const auto& port : ports_)
+        if (port != nullptr) port->group.on_answer(channel_.answer());
+      return true;
+    case ProcessChannel::Received::kFrame: taken_over_ = channel_.frame(); return true;
+  }
+  CHECK_UNREACHABLE();
+}
+
+bool UDPLink::poll_frame(IngressFrame& out, Time now) {
+  for (const auto& port : ports_) {
+    if (port == nullptr) continue;
+    while (port->receiver.poll_frame(out)) {
+      if (!is_for_us(*port, out, now)) continue;
+      ++counters_.received_frames;
+      return true;
+    }
+  }
+  return poll_taken_over(out);
+}
+
+bool UDPLink::poll_taken_over(IngressFrame& out) {
+  if (!taken_over_) return false;
+  out = *taken_over_;
+  taken_over_.reset();
+  const bool ours = std::ranges::any_of(ports_, [&](const auto& port) {
+    return port != nullptr && port->receiver.address() == out.destination;
+  });
+  ++(ours ? counters_.taken_over : counters_.receive_dropped);
+  return ours;
+}
+
+bool UDPLink::is_for_us(Port& port, const IngressFrame& frame, Time now) {
+  if (frame.transport.size() < BTH::kSize) return true;  // for the device to count
+  const u32 slot = slot_of(load_be24(frame.transport.data() + kDestQPAt));
+  if (slot == channel_.slot()) return true;
+  if (const auto probe = ProbePacket::decode(frame.transport)) {
+    if (frame.source == frame.destination) port.group.on_probe(*probe);
+    return false;
+  }
+  if (load_be24(frame.transport.data() + kDestQPAt) == kGSIQPN.value)
+    return is_management_for_us(frame);
+  if (!is_process_slot(slot)) return true;
+  hand_on(port, slot, frame, now);
+  return false;
+}
+
+bool UDPLink::is_management_for_us(const IngressFrame& frame) {
+  switch (router_.route(frame)) {
+    case MADRouter::Outcome::kOurs: return true;
+    case MADRouter::Outcome::kHandedOn: ++counters_.handed_on; return false;
+    case MADRouter::Outcome::kDropped: ++counters_.receive_dropped; return false;
+  }
+  CHECK_UNREACHABLE();
+}
+
+void UDPLink::hand_on(Port& port, u32 slot, const IngressFrame& frame, Time now) {
+  const bool sent = channel_.send(slot, frame);
+  ++(sent ? counters_.handed_on : counters_.receive_dropped);
+  if (sent || errno != ECONNREFUSED) port.group.on_misdirected(now);  // the slot's owner lives
+}
+
+void UDPLink::leave() {
+  if (has_left_) return;
+  const Expected<Directory::Lock> lock = directory_.lock(kLeavePatience);
+  leave(lock ? &*lock : nullptr);
+}
+
+void UDPLink::leave(const Directory::Lock* lock) {
+  has_left_ = true;
+  for (const auto& port : ports_)
+    if (port != nullptr) port->group.leave(lock);
+  for (const auto& port : ports_)
+    if (port != nullptr) port->sender->close();
+  channel_.close();
+}
+
+void UDPLink::abandon() {
+  has_left_ = true;
+  for (const auto& port : ports_) {
+    if (port == nullptr) continue;
+    port->receiver.close();
+    port->sender->close();
+  }
+  channel_.close();
+  router_.close();
+  directory_.close();
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,95 @@
+// UDPLink: RoCEv2 over ordinary UDP sockets; needs no privilege. Port 4791 of the host's IPv4
+// address, its IPv6 address, or both. Shares the port with the other processes of this user
+// (PortGroup): frames for their QPs that come here are handed on to them, once.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "host/cm/mad_router.h"
+#include "host/directory.h"
+#include "host/error.h"
+#include "host/links/datagram_receiver.h"
+#include "host/links/link.h"
+#include "host/links/udp_sender.h"
+#include "host/local_address.h"
+#include "host/port_group.h"
+
+namespace verbena::host {
+
+class UDPLink final : public Link {
+ public:
+  // Bounded in time. `random`: where the search for a free slot begins.
+  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open(const LocalAddress& address,
+                                                               u64 random);
+  // The same with a directory of one's own; all that share the port on this address must use it.
+  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open(const LocalAddress& address,
+                                                               u64 random, Directory directory);
+  ~UDPLink() override { leave(); }
+
+  [[nodiscard]] u32 slot() const { return channel_.slot(); }  // of our QPNs, see qpn_slot.h
+  [[nodiscard]] u32 receive_buffer_bytes() const { return receive_buffer_bytes_; }
+
+  void append(const EgressFrame& frame) override {
+    if (!has_left_) sender_->append(frame);
+  }
+  void flush() override {
+    if (!has_left_) sender_->flush();
+  }
+  [[nodiscard]] bool receive(Look look) override;
+  [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
+  [[nodiscard]] std::span<const int> descriptors() const override {
+    return {descriptors_.data(), descriptor_count_};
+  }
+  void leave() override;
+  void abandon() override;
+  [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
+
+ private:
+  // One address family.
+  struct Port {
+    Port(DatagramReceiver r, std::unique_ptr<SourcePorts> s, Directory& directory,
+         ProcessChannel& channel, u32 interface_index)
+        : receiver(std::move(r)),
+          sender(std::move(s)),
+          group({directory, channel, receiver, *sender, interface_index}) {}
+    DatagramReceiver receiver;
+    std::unique_ptr<SourcePorts> sender;
+    PortGroup group;
+  };
+
+  static constexpr std::size_t kProcesses = 2, kSources = 3;
+
+  explicit UDPLink(Directory directory) : directory_(std::move(directory)) {}
+  [[nodiscard]] Expected<void> join(const LocalAddress& address, u64 random,
+                                    const Directory::Lock& lock);
+  [[nodiscard]] Expected<void> add_port(const GID& address, u32 interface_index,
+                                        const Directory::Lock& lock);
+  void start(const LocalAddress& address);
+  void leave(const Directory::Lock* lock);  // nullptr: it could not be had
+
+  bool receive_from(std::size_t source);  // 0, 1: a port; kProcesses
+  bool receive_from_processes();
+  bool poll_taken_over(IngressFrame& out);
+  bool is_for_us(Port& port, const IngressFrame& frame, Time now);
+  bool is_management_for_us(const IngressFrame& frame);
+  void hand_on(Port& port, u32 slot, const IngressFrame& frame, Time now);
+
+  Directory directory_;
+  ProcessChannel channel_;
+  MADRouter router_{directory_, channel_};
+  std::array<std::unique_ptr<Port>, 2> ports_;  // in order of opening; the second may be null
+  std::array<int, 3> descriptors_{};
+  std::size_t descriptor_count_ = 0;
+  std::unique_ptr<UDPSender> sender_;
+  LinkCounters counters_;
+  u32 receive_buffer_bytes_ = 0;
+  u32 round_ = 0;
+  std::array<u32, kSources> quiet_rounds_{};  // in a row, without anything received
+  std::size_t favourite_ = 0;
+  std::optional<IngressFrame> taken_over_;  // from another process; in the channel's buffer
+  bool has_left_ = false;
+};
+
+}  // namespace verbena::host

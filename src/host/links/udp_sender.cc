@@ -1,0 +1,150 @@
+#include "host/links/udp_sender.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "wire/eth/ipv4.h"
+#include "wire/eth/ipv6.h"
+#include "wire/eth/udp.h"
+#include "wire/roce/icrc.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr int kSendPatienceMs = 2;  // for a full transmit queue; the adapter is locked meanwhile
+
+bool is_full(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS; }
+
+// EIO: the interface has no checksum offload; EINVAL, EMSGSIZE: segments longer than the path's
+// MTU.
+bool is_refused_segmentation(int error) {
+  return error == EINVAL || error == EIO || error == EMSGSIZE;
+}
+
+void flatten(std::span<const iovec> iovs, u8* out) {
+  for (const iovec& iov : iovs) {
+    std::memcpy(out, iov.iov_base, iov.iov_len);
+    out += iov.iov_len;
+  }
+}
+
+}  // namespace
+
+UDPSender::UDPSender(const LocalAddress& address, SourcePorts* ipv4, SourcePorts* ipv6,
+                     LinkCounters& counters)
+    : mtu_(address.mtu),
+      interface_index_(address.interface_index),
+      source_ipv4_(address.ipv4.value_or(GID{})),
+      source_ipv6_(address.ipv6.value_or(GID{})),
+      ipv4_(ipv4),
+      ipv6_(ipv6),
+      counters_(counters) {}
+
+SourcePorts* UDPSender::ports_for(const EgressFrame& frame) const {
+  const bool ipv4 = frame.destination.is_ipv4();
+  if (frame.source != (ipv4 ? source_ipv4_ : source_ipv6_)) return nullptr;
+  return ipv4 ? ipv4_ : ipv6_;
+}
+
+u32 UDPSender::max_segment_size(const GID& destination) const {
+  const auto known =
+      std::span(unsegmented_).first(std::min<std::size_t>(unsegmented_count_, kMaxUnsegmented));
+  if (std::ranges::find(known, destination) != known.end()) return 0;
+  const std::size_t ip_size = destination.is_ipv4() ? IPv4Header::kSize : IPv6Header::kSize;
+  const u32 headers_size = static_cast<u32>(ip_size + UDPHeader::kSize);
+  return mtu_ > headers_size ? mtu_ - headers_size : 0;
+}
+
+void UDPSender::append(const EgressFrame& frame) {
+  SourcePorts* ports = ports_for(frame);
+  if (ports == nullptr || frame.transport_size() > kMaxTransportSize) {
+    ++counters_.send_dropped;
+    return;
+  }
+  const SourcePort& port = ports->get(frame.udp_source_port);
+  if (assembler_.append(frame, port, max_segment_size(frame.destination))) return;
+  flush();
+  CHECK(assembler_.append(frame, port, max_segment_size(frame.destination)));
+}
+
+void UDPSender::flush() {
+  may_wait_ = true;
+  std::span<const Burst> left = assembler_.bursts();
+  while (!left.empty()) {
+    const auto other = std::ranges::find_if(
+        left, [&](const Burst& burst) { return burst.port.fd != left.front().port.fd; });
+    const auto same = static_cast<std::size_t>(other - left.begin());
+    send_run(left.first(same));
+    left = left.subspan(same);
+  }
+  assembler_.clear();
+}
+
+void UDPSender::send_run(std::span<const Burst> run) {
+  for (std::size_t i = 0; i < run.size(); ++i)
+    messages_[i].set(run[i], assembler_.iovs_of(run[i]), interface_index_, headers_[i].msg_hdr);
+  for (std::size_t i = 0; i < run.size();) {
+    const int sent = ::sendmmsg(run[i].port.fd, &headers_[i], static_cast<unsigned>(run.size() - i),
+                                MSG_DONTWAIT);
+    for (int k = 0; k < sent; ++k) count_sent(run[i++]);
+    if (sent > 0) continue;
+    if (is_full(errno) && wait_for_room(run[i].port.fd)) continue;
+    on_refused(run[i++]);
+  }
+}
+
+bool UDPSender::wait_for_room(int fd) {
+  if (!std::exchange(may_wait_, false)) return false;
+  pollfd waiting{.fd = fd, .events = POLLOUT, .revents = 0};
+  return ::poll(&waiting, 1, kSendPatienceMs) == 1;
+}
+
+void UDPSender::on_refused(const Burst& burst) {
+  if (burst.segments == 1 || !is_refused_segmentation(errno)) {
+    counters_.send_dropped += burst.segments;
+    return;
+  }
+  ++counters_.segmentation_refused;
+  unsegmented_[unsegmented_count_++ % kMaxUnsegmented] = burst.destination;
+  send_one_by_one(burst);
+}
+
+// Each datagram on its own has the Identification 0, which changes its ICRC.
+void UDPSender::send_one_by_one(const Burst& burst) {
+  if (flat_ == nullptr)
+    flat_ = std::make_unique_for_overwrite<u8[]>(BurstAssembler::kMaxBurstBytes);
+  flatten(assembler_.iovs_of(burst), flat_.get());
+  std::span<u8> left(flat_.get(), burst.bytes);
+  Burst single = burst;
+  single.segments = 1;
+  while (!left.empty()) {
+    const std::span<u8> segment =
+        left.first(std::min<std::size_t>(burst.segment_size, left.size()));
+    left = left.subspan(segment.size());
+    const std::span<u8> transport = segment.first(segment.size() - kICRCSize);
+    store_icrc(transport.data() + transport.size(), icrc_of({.source = burst.source,
+                                                             .destination = burst.destination,
+                                                             .udp_source_port = burst.port.number},
+                                                            transport));
+    const iovec iov{.iov_base = segment.data(), .iov_len = segment.size()};
+    SendMessage message;
+    msghdr header{};
+    message.set(single, {&iov, 1}, interface_index_, header);
+    const bool sent = ::sendmsg(burst.port.fd, &header, MSG_DONTWAIT) >= 0 ||
+                      (is_full(errno) && wait_for_room(burst.port.fd) &&
+                       ::sendmsg(burst.port.fd, &header, MSG_DONTWAIT) >= 0);
+    sent ? count_sent(single) : static_cast<void>(++counters_.send_dropped);
+  }
+}
+
+void UDPSender::count_sent(const Burst& burst) {
+  ++counters_.sent_bursts;
+  counters_.sent_frames += burst.segments;
+}
+
+}  // namespace verbena::host

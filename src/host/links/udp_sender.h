@@ -1,0 +1,51 @@
+// UDPSender: hands bursts to the kernel. What the network will not take within a few milliseconds
+// is dropped and counted: the transports above recover from loss.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "host/links/burst_assembler.h"
+#include "host/links/link.h"
+#include "host/links/send_message.h"
+#include "host/local_address.h"
+
+namespace verbena::host {
+
+class UDPSender {
+ public:
+  // Either may be null: then frames of that family are dropped. Both outlive it, as do the
+  // counters.
+  UDPSender(const LocalAddress& address, SourcePorts* ipv4, SourcePorts* ipv6,
+            LinkCounters& counters);
+
+  void append(const EgressFrame& frame);
+  void flush();
+
+ private:
+  static constexpr std::size_t kMaxUnsegmented = 16;
+
+  SourcePorts* ports_for(const EgressFrame& frame) const;
+  u32 max_segment_size(const GID& destination) const;
+  void send_run(std::span<const Burst> run);  // all from one socket
+  void on_refused(const Burst& burst);        // by the kernel, errno says why
+  bool wait_for_room(int fd);                 // in the transmit queue
+  void send_one_by_one(const Burst& burst);
+  void count_sent(const Burst& burst);
+
+  u32 mtu_, interface_index_;
+  GID source_ipv4_, source_ipv6_;
+  SourcePorts* ipv4_;
+  SourcePorts* ipv6_;
+  LinkCounters& counters_;
+  BurstAssembler assembler_;
+  std::array<SendMessage, BurstAssembler::kMaxBursts> messages_;
+  std::array<mmsghdr, BurstAssembler::kMaxBursts> headers_{};
+  bool may_wait_ = true;  // once in a flush
+  // Where the kernel would not cut a burst; a ring, the oldest is forgotten.
+  std::array<GID, kMaxUnsegmented> unsegmented_{};
+  u32 unsegmented_count_ = 0;
+  std::unique_ptr<u8[]> flat_;  // one burst in one piece, for send_one_by_one()
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,130 @@
+// What UDPSender does where the kernel refuses: no segmentation, datagrams too long, no route.
+#include "host/links/udp_sender.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <numeric>
+
+#include "host/links/datagram_receiver.h"
+#include "host/socket_option.h"
+#include "wire/roce/icrc.h"
+#include "wire/roce/source_port.h"
+
+namespace verbena::host {
+namespace {
+
+class UDPSenderTest : public testing::TestWithParam<const char*> {
+ protected:
+  UDPSenderTest()
+      : address_(choose_local_addresses(GetParam())->front()),
+        gid_(address_.ipv4 ? *address_.ipv4 : *address_.ipv6),
+        ports_(std::move(*SourcePorts::open(gid_, address_.interface_index))),
+        receiver_(std::move(*DatagramReceiver::open(gid_, address_.interface_index))),
+        sender_(address_, gid_.is_ipv4() ? ports_.get() : nullptr,
+                gid_.is_ipv4() ? nullptr : ports_.get(), counters_),
+        bytes_(60000) {
+    EXPECT_TRUE(receiver_.bind().has_value());
+    std::iota(bytes_.begin(), bytes_.end(), u8{1});
+  }
+
+  EgressFrame frame(std::size_t payload_size) const {
+    EgressFrame frame;
+    frame.source = frame.destination = gid_;
+    frame.udp_source_port = kFirstSourcePort;
+    BTH bth;
+    bth.opcode = {Service::kUC, Op::kSendOnly};
+    bth.dest_qp = QPN{77};
+    bth.encode(std::span(frame.headers).first<BTH::kSize>());
+    frame.headers_size = BTH::kSize;
+    frame.payload.add(std::span(bytes_).first(payload_size));
+    return frame;
+  }
+  // Receives `count` frames, each with the right ICRC.
+  void expect_frames(std::size_t count) {
+    std::size_t got = 0;
+    pollfd waiting{.fd = receiver_.fd(), .events = POLLIN, .revents = 0};
+    while (got < count && ::poll(&waiting, 1, 5000) == 1) {
+      ASSERT_TRUE(receiver_.receive(counters_));
+      for (IngressFrame in; receiver_.poll_frame(in); ++got) {
+        const auto transport = in.transport.first(in.transport.size() - kICRCSize);
+        std::array<u8, kICRCSize> icrc{};
+        store_icrc(icrc.data(), icrc_of({.source = in.source,
+                                         .destination = in.destination,
+                                         .udp_source_port = in.udp_source_port,
+                                         .identification = in.identification},
+                                        transport));
+        EXPECT_TRUE(std::equal(icrc.begin(), icrc.end(), in.transport.end() - kICRCSize));
+      }
+    }
+    EXPECT_EQ(got, count);
+  }
+
+  LocalAddress address_;
+  GID gid_;
+  LinkCounters counters_;
+  std::unique_ptr<SourcePorts> ports_;
+  DatagramReceiver receiver_;
+  UDPSender sender_;
+  std::vector<u8> bytes_;
+};
+
+// The kernel does not segment for an IPv4 socket without checksums.
+class UDPSenderIPv4Test : public UDPSenderTest {};
+TEST_P(UDPSenderIPv4Test, WithoutSegmentationFramesGoOneByOne) {
+  ASSERT_TRUE(set_option(ports_->get(kFirstSourcePort).fd, SOL_SOCKET, SO_NO_CHECK, 1));
+  for (int i = 0; i < 5; ++i) sender_.append(frame(4096));
+  sender_.append(frame(512));
+  sender_.flush();
+  EXPECT_EQ(counters_.segmentation_refused, 1u);
+  EXPECT_EQ(counters_.sent_bursts, 6u);
+  expect_frames(6);
+  for (int i = 0; i < 3; ++i) sender_.append(frame(4096));  // it is remembered
+  sender_.flush();
+  EXPECT_EQ(counters_.segmentation_refused, 1u);
+  EXPECT_EQ(counters_.sent_bursts, 9u);
+  expect_frames(3);
+  EXPECT_EQ(counters_.send_dropped, 0u);
+}
+
+TEST_P(UDPSenderTest, LargeFramesGoAlone) {
+  for (int i = 0; i < 3; ++i) sender_.append(frame(59999));
+  sender_.flush();
+  EXPECT_EQ(counters_.sent_bursts, 3u);
+  expect_frames(3);
+}
+
+TEST_P(UDPSenderTest, NoRouteIsALossAndNoMore) {
+  EgressFrame lost = frame(100);
+  lost.destination = gid_.is_ipv4() ? *GID::parse("198.51.100.9") : *GID::parse("fe80::9");
+  sender_.append(lost);  // nothing leads there from a loopback address
+  sender_.flush();
+  EXPECT_EQ(counters_.sent_frames, 0u);
+  EXPECT_EQ(counters_.send_dropped, 1u);
+  sender_.append(frame(100));
+  sender_.flush();
+  expect_frames(1);
+}
+
+TEST_P(UDPSenderTest, ManySourcePortsFewSockets) {
+  for (u32 i = 0; i < 1000; ++i) {
+    EgressFrame one = frame(16);
+    one.udp_source_port = static_cast<u16>(kFirstSourcePort + i * 13 % 0x4000);
+    const SourcePort port = ports_->get(one.udp_source_port);
+    EXPECT_GE(port.number, kFirstSourcePort);
+    EXPECT_EQ(ports_->get(one.udp_source_port).fd, port.fd);
+    sender_.append(one);
+    sender_.flush();
+    expect_frames(1);
+  }
+}
+
+std::string family_name(const testing::TestParamInfo<const char*>& tested) {
+  return tested.index == 0 ? "IPv4" : "IPv6";
+}
+INSTANTIATE_TEST_SUITE_P(Families, UDPSenderTest, testing::Values("127.0.0.74", "::1"),
+                         family_name);
+INSTANTIATE_TEST_SUITE_P(Families, UDPSenderIPv4Test, testing::Values("127.0.0.74"), family_name);
+
+}  // namespace
+}  // namespace verbena::host

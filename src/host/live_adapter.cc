@@ -1,0 +1,225 @@
+#include "host/live_adapter.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "host/clock.h"
+#include "host/cm/port_directory.h"
+#include "host/links/udp_link.h"
+#include "host/qpn_slot.h"
+#include "host/random.h"
+
+namespace verbena::host {
+namespace {
+
+// A peer that is descheduled for a time slice is not lost packets.
+constexpr Duration kMinACKTimeout = ms(1);
+constexpr Duration kExitPatience = ms(10);
+
+// What may be on its way to one QP: a part of the peer's receive buffer, which is taken to be like
+// ours. The kernel charges a small packet with about 2 KB.
+constexpr u32 kBufferShare = 4;
+constexpr u32 kBufferBytesPerPacket = 2048;
+constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
+constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
+
+// Indexes 0 and 1 are IPv6, 2 and 3 IPv4; where one is missing, the other is in its places. All are
+// RoCEv2: a UDP socket cannot carry v1.
+std::vector<GIDEntry> gid_table(const LocalAddress& address) {
+  const GID ipv6 = address.ipv6 ? *address.ipv6 : *address.ipv4;
+  const GID ipv4 = address.ipv4 ? *address.ipv4 : *address.ipv6;
+  return {{ipv6}, {ipv6}, {ipv4}, {ipv4}};
+}
+
+DeviceConfig config_for(const LocalAddress& address, const UDPLink& link) {
+  DeviceConfig config;
+  config.node_guid = address.node_guid;
+  config.gids = gid_table(address);
+  config.active_mtu = largest_mtu_for_link(address.mtu).value_or(MTU::k256);
+  config.first_qpn = first_qpn_of(link.slot());
+  config.limits.max_qp = kQPNsPerSlot;
+  config.seed = random_u64();
+  const u32 share = link.receive_buffer_bytes() / kBufferShare;
+  config.window_bytes = std::clamp(share, kMinWindowBytes, kMaxWindowBytes);
+  config.window_packets =
+      std::clamp(share / kBufferBytesPerPacket, kMinWindowPackets, kMaxWindowPackets);
+  config.min_ack_timeout = kMinACKTimeout;
+  return config;
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& address) {
+  Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64());
+  if (!link) return tl::unexpected(link.error());
+  // What the last owner of our slot has left.
+  if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
+  const DeviceConfig config = config_for(address, **link);
+  return start(config, std::move(*link));
+}
+
+Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& config,
+                                                          std::unique_ptr<Link> link) {
+  std::shared_ptr<LiveAdapter> adapter(new LiveAdapter(config, std::move(link)));
+  LiveAdapter* self = adapter.get();
+  self->mutex_.lock();  // the helper waits until helper_ is set
+  Expected<std::unique_ptr<HelperThread>> helper =
+      HelperThread::start(self->link_->descriptors(), [self] { self->serve(); });
+  if (helper) self->helper_ = std::move(*helper);
+  self->mutex_.unlock();
+  if (!helper) return tl::unexpected(helper.error());
+  return adapter;
+}
+
+LiveAdapter::~LiveAdapter() {
+  if (helper_ != nullptr) helper_->stop();  // first: it uses everything else
+  link_->leave();
+}
+
+Time LiveAdapter::lock() {
+  mutex_.lock();
+  return last_now_ = monotonic_now();
+}
+
+void LiveAdapter::flush_and_unlock(Time now) {
+  drain(now);
+  tell_helper();
+  mutex_.unlock();
+}
+
+u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
+  mutex_.lock();
+  u32 count = device_.poll_cq(cq, out);
+  if (count == 0) {
+    last_now_ = monotonic_now();
+    const bool received = receive_batch(Look::kLikely, last_now_);
+    const bool timed = run_due_timers(last_now_);
+    if (received || timed) {
+      drain(last_now_);
+      count = device_.poll_cq(cq, out);
+    }
+  }
+  policy_.on_application_poll(count == 0 ? PollResult::kEmpty : PollResult::kFound, last_now_);
+  while (policy_.should_stay()) stay_once();
+  tell_helper();
+  mutex_.unlock();
+  return count;
+}
+
+void LiveAdapter::stay_once() {
+  mutex_.unlock();  // others may have waited for it
+  mutex_.lock();
+  last_now_ = monotonic_now();
+  const bool received = receive_batch(Look::kLikely, last_now_);
+  if (received) drain(last_now_);
+  policy_.on_stay(received ? StayResult::kReceived : StayResult::kNothing, last_now_);
+}
+
+void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
+  mutex_.lock();
+  device_.request_notification(cq, on);
+  policy_.on_application_sleep();
+  tell_helper();
+  mutex_.unlock();
+}
+
+void LiveAdapter::add_port_listener(EventTarget* listener) {
+  mutex_.lock();
+  port_listeners_.push_back(listener);
+  mutex_.unlock();
+}
+
+void LiveAdapter::remove_port_listener(EventTarget* listener) {
+  mutex_.lock();
+  std::erase(port_listeners_, listener);
+  mutex_.unlock();
+}
+
+bool LiveAdapter::receive_batch(Look look, Time now) {
+  if (!link_->receive(look)) return false;
+  IngressFrame frame;
+  while (link_->poll_frame(frame, now)) {
+    device_.on_frame(frame, now);
+    connections_.receive(now);
+  }
+  return true;
+}
+
+bool LiveAdapter::run_due_timers(Time now) {
+  const bool any = connections_.run_due_timers(now);
+  if (now < device_.next_timer()) return any;
+  device_.on_timer(now);
+  return true;
+}
+
+void LiveAdapter::drain(Time now) {
+  if (connections_.drain(now)) policy_.on_application_sleep();  // the peer will answer
+  while (device_.poll_frame(now, frame_)) link_->append(frame_);
+  link_->flush();
+  while (const std::optional<void*> user = device_.poll_completion_event())
+    if (*user != nullptr) static_cast<EventTarget*>(*user)->on_completion_event();
+  while (const std::optional<AsyncEvent> event = device_.poll_async_event()) deliver(*event);
+}
+
+void LiveAdapter::deliver(const AsyncEvent& event) {
+  if (event.qp == nullptr && event.cq == nullptr && event.srq == nullptr) {
+    for (EventTarget* listener : port_listeners_) listener->on_async_event(event);
+    return;
+  }
+  void* user = event.qp != nullptr   ? Device::user_of(event.qp)
+               : event.cq != nullptr ? Device::user_of(event.cq)
+                                     : Device::user_of(event.srq);
+  if (user != nullptr) static_cast<EventTarget*>(user)->on_async_event(event);
+}
+
+void LiveAdapter::tell_helper() {
+  policy_.listens() ? helper_->listen() : helper_->ignore();
+  helper_->wake_at(
+      std::min({device_.next_timer(), connections_.next_timer(), policy_.next_check()}));
+}
+
+void LiveAdapter::serve() {
+  std::optional<Time> offered;  // the core, to others
+  for (bool again = true; again;) {
+    mutex_.lock();
+    const Time now = last_now_ = monotonic_now();
+    if (offered) policy_.on_core_returned(*offered, now);
+    offered.reset();
+    const bool received = serve_once(now);
+    again = (received || policy_.should_look_again(now)) && !helper_->is_stopping();
+    mutex_.unlock();
+    if (received || !again) continue;
+    offered = now;
+    ::sched_yield();
+  }
+}
+
+bool LiveAdapter::serve_once(Time now) {
+  const bool received = policy_.on_helper_wake(now) && receive_batch(Look::kEverywhere, now);
+  if (received) policy_.on_helper_received(now);
+  (void)run_due_timers(now);
+  drain(now);
+  tell_helper();
+  return received;
+}
+
+void LiveAdapter::leave_at_exit() {
+  const Time deadline = monotonic_now() + kExitPatience;
+  while (!mutex_.try_lock()) {  // a thread may have ended with it
+    if (monotonic_now() >= deadline) return;
+    ::sched_yield();
+  }
+  const Time now = monotonic_now();
+  connections_.abandon_all(now);
+  drain(now);
+  link_->leave();
+  mutex_.unlock();
+}
+
+void LiveAdapter::abandon_in_child() {
+  link_->abandon();
+  helper_->abandon();
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,72 @@
+// LiveAdapter: the Adapter of one address: Device, Link, lock, helper thread, and the policy that
+// says who receives. See adapter.h for the contract. Invariant: between a frame's poll from the
+// device and the link's flush nothing else is called on the device, so that payloads stay where
+// they are.
+#pragma once
+
+#include <vector>
+
+#include "host/adapter.h"
+#include "host/adaptive_mutex.h"
+#include "host/cm/live_connection_manager.h"
+#include "host/helper_thread.h"
+#include "host/links/link.h"
+#include "host/progress_policy.h"
+
+namespace verbena::host {
+
+class LiveAdapter final : public Adapter {
+ public:
+  [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open(const LocalAddress& address);
+  // Takes the link over and starts the helper thread.
+  [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> start(const DeviceConfig& config,
+                                                                    std::unique_ptr<Link> link);
+  ~LiveAdapter() override;
+
+  [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
+  void request_notification(CompletionQueue* cq, NotifyOn on) override;
+  void add_port_listener(EventTarget* listener) override;
+  void remove_port_listener(EventTarget* listener) override;
+  [[nodiscard]] ConnectionManager& connections() override { return connections_; }
+  [[nodiscard]] Device& device() override { return device_; }
+
+  // The process ends, or has forked and this is the child. leave() and abandon() as in Link.
+  void leave_at_exit();
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+  void abandon_in_child();
+
+  [[nodiscard]] const LinkCounters& link_counters() const { return link_->counters(); }
+  [[nodiscard]] u64 helper_wakeups() const { return helper_->wakeups(); }
+
+ protected:
+  [[nodiscard]] Time lock() override;
+  void flush_and_unlock(Time now) override;
+
+ private:
+  LiveAdapter(const DeviceConfig& config, std::unique_ptr<Link> link)
+      : device_(config), connections_(*this, device_), link_(std::move(link)) {}
+
+  // All of these with the lock held.
+  bool receive_batch(Look look, Time now);
+  bool run_due_timers(Time now);
+  void drain(Time now);
+  void deliver(const AsyncEvent& event);
+  void tell_helper();
+  void stay_once();
+
+  void serve();  // the helper thread, at a wakeup
+  bool serve_once(Time now);
+
+  AdaptiveMutex mutex_;
+  Device device_;
+  LiveConnectionManager connections_;
+  std::unique_ptr<Link> link_;
+  ProgressPolicy policy_;
+  std::vector<EventTarget*> port_listeners_;
+  EgressFrame frame_;
+  Time last_now_;
+  std::unique_ptr<HelperThread> helper_;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,41 @@
+// LocalAddress: one IP address (or an IPv4 and an IPv6 one of the same interface) that a Verbena
+// device stands on, and how it is chosen. VERBENA_ADDRESS: comma-separated IPv4/IPv6 addresses or
+// interface names, one device each: an address gives a device with just that one, a name one with
+// the interface's IPv4 and IPv6 address. Unset: the interface of the default route; without one,
+// the first other interface that is up; else loopback.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "host/error.h"
+#include "host/interface_table.h"
+#include "wire/ib/gid.h"
+
+namespace verbena::host {
+
+struct LocalAddress {
+  std::string device_name;  // "verbena0", "verbena1", ... in order of choice
+  std::string interface;    // "eth0"
+  u32 interface_index = 0;
+  u32 mtu = 0;              // of the interface, bytes
+  std::optional<GID> ipv4;  // at least one of the two
+  std::optional<GID> ipv6;  // link-local preferred (GID 0/1), ::1 on loopback
+  u64 node_guid = 0;        // EUI-64 from the interface's MAC address; made up where it has none
+  u64 link_speed_mbps = 0;  // 0: not known
+};
+
+using AddressError = Error;
+
+// The devices this process has. Never an empty list: that is an error ("no usable address").
+// `choice` is the value of VERBENA_ADDRESS, or "" for the default.
+[[nodiscard]] tl::expected<std::vector<LocalAddress>, AddressError> choose_local_addresses(
+    const std::string& choice);
+
+// The same rules on interfaces of one's own.
+[[nodiscard]] tl::expected<std::vector<LocalAddress>, AddressError> choose_local_addresses(
+    const std::string& choice, const InterfaceTable& table);
+
+}  // namespace verbena::host

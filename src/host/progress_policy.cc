@@ -1,0 +1,95 @@
+#include "host/progress_policy.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace verbena::host {
+
+void ProgressPolicy::listen() {
+  listens_ = true;
+  empty_polls_ = 0;
+  check_interval_ = kMinCheck;
+  polled_since_listening_ = received_since_listening_ = false;
+}
+
+void ProgressPolicy::on_application_poll(PollResult result, Time now) {
+  ++polls_;
+  judge_listening();
+  judge_stay(result);
+  if (result == PollResult::kFound) {
+    empty_polls_ = 0;
+    last_found_ = now;
+    stays_ = trust_ > 0 && stay_trust_ > 0;
+    if (trust_ > 0 && !stays_) listen();
+  } else if (++empty_polls_ >= kSpinning && listens_) {
+    listens_ = false;
+    polls_at_check_ = polls_;
+    next_check_ = now + check_interval_;
+  }
+}
+
+// Was it of use that the helper listened since the last poll?
+void ProgressPolicy::judge_listening() {
+  if (!listens_ || polled_since_listening_) return;
+  polled_since_listening_ = true;
+  if (received_since_listening_)
+    trust_ = kTrust;
+  else if (!received_in_stay_)
+    trust_ -= std::min(trust_, 1u);
+}
+
+// Was it of use that the polling thread stayed? Not if the program could have polled it itself.
+void ProgressPolicy::judge_stay(PollResult next_poll) {
+  if (!std::exchange(received_in_stay_, false)) return;
+  if (next_poll == PollResult::kEmpty) {
+    trust_ = stay_trust_ = kTrust;
+  } else {
+    trust_ -= std::min(trust_, 1u);
+    distrust_stay();
+  }
+}
+
+void ProgressPolicy::distrust_stay() { stay_trust_ -= std::min(stay_trust_, kStayTrustLost); }
+
+void ProgressPolicy::on_stay(StayResult result, Time now) {
+  received_in_stay_ = result == StayResult::kReceived;
+  if (!received_in_stay_ && now < last_found_ + kStay) return;
+  if (!received_in_stay_) distrust_stay();
+  stays_ = false;
+  listen();
+}
+
+bool ProgressPolicy::on_helper_wake(Time now) {
+  if (listens_) return true;
+  if (now < next_check_) return false;
+  if (polls_ == polls_at_check_) {
+    listen();
+    return true;
+  }
+  polls_at_check_ = polls_;
+  check_interval_ = std::min(check_interval_ * 2, kMaxCheck);
+  next_check_ = now + check_interval_;
+  return false;
+}
+
+void ProgressPolicy::on_helper_received(Time now) {
+  if (!received_since_listening_ && now < last_found_ + kSoon)
+    stay_trust_ =
+        std::max(stay_trust_, std::min(stay_trust_ + kStayTrustForHelp, kMaxTrustForHelp));
+  received_since_listening_ = true;
+  last_receive_ = now;
+  polls_at_receive_ = polls_;
+}
+
+bool ProgressPolicy::should_look_again(Time now) const {
+  return listens_ && polls_ == polls_at_receive_ && now >= no_linger_before_ &&
+         now < last_receive_ + kLinger;
+}
+
+void ProgressPolicy::on_core_returned(Time before, Time now) {
+  if (now - before < kCoreWanted) return;
+  rest_ = now < no_linger_before_ + kMaxRest ? std::min(rest_ * 2, kMaxRest) : kMinRest;
+  no_linger_before_ = now + rest_;
+}
+
+}  // namespace verbena::host

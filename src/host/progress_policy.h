@@ -1,0 +1,84 @@
+// ProgressPolicy: who receives: the application's threads in ibv_poll_cq, or the helper thread.
+//
+// While the helper listens, its epoll watches the link and any packet wakes it. That costs 7 us for
+// the sender's core and 21 us until it runs, so it must not listen while an application thread
+// spins in ibv_poll_cq. But a program may stop polling at any time (to wait in memory for a WRITE,
+// or in read()), so a backstop looks every 1 to 4 ms whether polls still come. Programs like
+// ib_write_lat poll, then spin on memory, then poll again: where the helper was of use between
+// polls, it listens again right after a poll that found something, not only at the backstop. And
+// where it was of use soon after that poll, waking it is saved too: the polling thread stays for a
+// few microseconds more and receives itself what the program will next wait for in memory.
+//
+// Pure logic: no thread, no clock. Not thread-safe. After any call, re-read listens() and
+// next_check().
+#pragma once
+
+#include "base/time.h"
+
+namespace verbena::host {
+
+enum class PollResult { kEmpty, kFound };
+enum class StayResult { kReceived, kNothing };
+
+class ProgressPolicy {
+ public:
+  // Should the helper's epoll watch the link?
+  [[nodiscard]] bool listens() const { return listens_; }
+  // When the helper must wake to look after the application; never() while it listens.
+  [[nodiscard]] Time next_check() const { return listens_ ? Time::never() : next_check_; }
+
+  void on_application_poll(PollResult result, Time now);
+  void on_application_sleep() { listen(); }  // it asked for a notification: it is about to wait
+
+  // After a poll that found something: should its thread receive a little longer before it returns?
+  [[nodiscard]] bool should_stay() const { return stays_; }
+  void on_stay(StayResult result, Time now);  // it looked once more
+
+  // The helper woke, for whatever reason. Should it receive now?
+  [[nodiscard]] bool on_helper_wake(Time now);
+  void on_helper_received(Time now);
+  // The helper found the link empty: should it look again, after it has offered the core to others?
+  // Going to sleep and being woken costs more than a few looks, but only where nobody needs the
+  // core.
+  [[nodiscard]] bool should_look_again(Time now) const;
+  // It had offered the core, and had it back after so long.
+  void on_core_returned(Time before, Time now);
+
+ private:
+  static constexpr u32 kSpinning = 3;  // empty polls in a row
+  static constexpr u32 kTrust = 64;    // useless listenings until we stop doing it
+  static constexpr u32 kStayTrustForHelp = 1, kStayTrustLost = 2;
+  static constexpr u32 kMaxTrustForHelp = 8;
+  static constexpr Duration kStay = us(12), kSoon = us(100);
+  static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
+  static constexpr Duration kLinger = us(50);
+  static constexpr Duration kCoreWanted = us(100);  // away for longer: others want the core
+  static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
+
+  void listen();
+  void judge_listening();
+  void judge_stay(PollResult next_poll);
+  void distrust_stay();
+
+  bool listens_ = true;
+  u32 empty_polls_ = 0;
+  u64 polls_ = 0, polls_at_check_ = 0;
+  Duration check_interval_ = kMinCheck;
+  Time next_check_ = Time::never();
+
+  bool polled_since_listening_ = true;
+  bool received_since_listening_ = false;
+  u32 trust_ = 0;  // in listening between polls
+
+  bool stays_ = false;
+  bool received_in_stay_ = false;  // and the next poll has not been seen yet
+  u32 stay_trust_ = 0;
+  Time last_found_;
+
+  u64 polls_at_receive_ = 0;
+  Time last_receive_;
+  Time no_linger_before_;
+  Duration rest_ = kMinRest;
+};
+
+}  // namespace verbena::host

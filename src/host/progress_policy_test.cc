@@ -1,0 +1,188 @@
+#include "host/progress_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::host {
+namespace {
+
+class ProgressPolicyTest : public testing::Test {
+ protected:
+  Time at(Duration d) const { return Time() + sec(100) + d; }
+  void poll_empty(int times, Duration when = us(0)) {
+    for (int i = 0; i < times; ++i) policy_.on_application_poll(PollResult::kEmpty, at(when));
+  }
+
+  ProgressPolicy policy_;
+};
+
+TEST_F(ProgressPolicyTest, ListensFromTheStartWithoutAnyWakeup) {
+  EXPECT_TRUE(policy_.listens());
+  EXPECT_EQ(policy_.next_check(), Time::never());
+  EXPECT_TRUE(policy_.on_helper_wake(at(us(0))));
+}
+
+TEST_F(ProgressPolicyTest, ThreeEmptyPollsAreSpinning) {
+  poll_empty(2);
+  EXPECT_TRUE(policy_.listens());
+  policy_.on_application_poll(PollResult::kFound, at(us(0)));
+  poll_empty(2);
+  EXPECT_TRUE(policy_.listens());
+  poll_empty(1);
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_EQ(policy_.next_check(), at(ms(1)));
+}
+
+TEST_F(ProgressPolicyTest, BackstopBacksOffWhilePollsCome) {
+  poll_empty(3);
+  Duration t = ms(1);
+  for (const Duration step : {ms(2), ms(4), ms(4), ms(4)}) {
+    poll_empty(1, t);
+    EXPECT_FALSE(policy_.on_helper_wake(at(t)));
+    EXPECT_EQ(policy_.next_check(), at(t + step));
+    t = t + step;
+  }
+}
+
+TEST_F(ProgressPolicyTest, BackstopListensWhenPollsEnd) {
+  poll_empty(3);
+  EXPECT_FALSE(policy_.on_helper_wake(at(us(500))));  // for a device timer
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  EXPECT_TRUE(policy_.listens());
+  EXPECT_EQ(policy_.next_check(), Time::never());
+}
+
+TEST_F(ProgressPolicyTest, BackstopStartsAnewAfterListening) {
+  poll_empty(3);
+  poll_empty(1, ms(1));
+  EXPECT_FALSE(policy_.on_helper_wake(at(ms(1))));
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(3))));
+  poll_empty(3, ms(5));
+  EXPECT_EQ(policy_.next_check(), at(ms(6)));
+}
+
+TEST_F(ProgressPolicyTest, ASleepingApplicationIsServedAtOnce) {
+  poll_empty(3);
+  policy_.on_application_sleep();
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, AFindingSpinnerKeepsReceivingItself) {  // ib_send_lat
+  poll_empty(3);
+  for (int i = 0; i < 100; ++i) {
+    policy_.on_application_poll(PollResult::kFound, at(us(i)));
+    poll_empty(1, us(i));
+    EXPECT_FALSE(policy_.listens());
+  }
+}
+
+TEST_F(ProgressPolicyTest, ListensBetweenPollsOnceThatWasOfUse) {  // ib_write_lat
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));  // it waits in memory
+  policy_.on_helper_received(at(ms(1)));
+  for (int i = 0; i < 1000; ++i) {
+    poll_empty(5, ms(2 + i));
+    EXPECT_FALSE(policy_.listens());
+    policy_.on_application_poll(PollResult::kFound, at(ms(2 + i)));
+    ASSERT_TRUE(policy_.listens()) << i;
+    if (i % 10 == 0) policy_.on_helper_received(at(ms(2 + i) + us(200)));
+  }
+}
+
+TEST_F(ProgressPolicyTest, StaysWhereTheHelperWasOfUseSoonAfterAPoll) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  policy_.on_helper_received(at(ms(1)));
+  for (int i = 2; i < 1000; ++i) {
+    poll_empty(5, ms(i));
+    policy_.on_application_poll(PollResult::kFound, at(ms(i)));
+    if (i == 2) {
+      EXPECT_FALSE(policy_.should_stay());  // how soon is not known yet
+      policy_.on_helper_received(at(ms(i) + us(30)));
+      continue;
+    }
+    ASSERT_TRUE(policy_.should_stay()) << i;
+    EXPECT_FALSE(policy_.listens());
+    policy_.on_stay(StayResult::kNothing, at(ms(i) + us(2)));
+    EXPECT_TRUE(policy_.should_stay());
+    policy_.on_stay(StayResult::kReceived, at(ms(i) + us(4)));
+    EXPECT_FALSE(policy_.should_stay());
+    EXPECT_TRUE(policy_.listens());  // what came may not have been all
+  }
+}
+
+TEST_F(ProgressPolicyTest, StayingEndsSoonAndIsGivenUpWhenInVain) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  policy_.on_helper_received(at(ms(1)));
+  policy_.on_application_poll(PollResult::kFound, at(ms(2)));
+  policy_.on_helper_received(at(ms(2) + us(30)));
+  poll_empty(3, ms(3));
+  policy_.on_application_poll(PollResult::kFound, at(ms(3)));
+  EXPECT_TRUE(policy_.should_stay());
+  policy_.on_stay(StayResult::kNothing, at(ms(3) + us(12)));
+  EXPECT_FALSE(policy_.should_stay());
+  EXPECT_TRUE(policy_.listens());
+  poll_empty(3, ms(4));
+  policy_.on_application_poll(PollResult::kFound, at(ms(4)));
+  EXPECT_FALSE(policy_.should_stay());
+}
+
+TEST_F(ProgressPolicyTest, DoesNotStayForWhatTheProgramPollsItself) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  policy_.on_helper_received(at(ms(1)));
+  policy_.on_application_poll(PollResult::kFound, at(ms(2)));
+  policy_.on_helper_received(at(ms(2) + us(30)));
+  int stayed = 0;
+  for (int i = 3; i < 1000; ++i) {
+    policy_.on_application_poll(PollResult::kFound, at(ms(i)));
+    if (!policy_.should_stay()) continue;
+    ++stayed;
+    policy_.on_stay(StayResult::kReceived, at(ms(i) + us(1)));
+  }
+  EXPECT_GE(stayed, 1);
+  EXPECT_LE(stayed, 8);
+}
+
+TEST_F(ProgressPolicyTest, StopsListeningBetweenPollsWhenThatIsNoLongerOfUse) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  policy_.on_helper_received(at(ms(1)));
+  int listened = 0;
+  for (int i = 0; i < 1000; ++i) {
+    poll_empty(3, ms(2));
+    policy_.on_application_poll(PollResult::kFound, at(ms(2)));
+    listened += policy_.listens() ? 1 : 0;
+  }
+  EXPECT_GT(listened, 10);
+  EXPECT_LT(listened, 100);
+}
+
+TEST_F(ProgressPolicyTest, LingersAfterTrafficWhileNobodyPolls) {
+  EXPECT_FALSE(policy_.should_look_again(at(us(0))));
+  policy_.on_helper_received(at(us(0)));
+  EXPECT_TRUE(policy_.should_look_again(at(us(49))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(50))));
+  policy_.on_helper_received(at(us(60)));
+  poll_empty(1, us(61));
+  EXPECT_FALSE(policy_.should_look_again(at(us(62))));
+}
+
+TEST_F(ProgressPolicyTest, DoesNotLingerWhereOthersWantTheCore) {
+  policy_.on_helper_received(at(us(0)));
+  policy_.on_core_returned(at(us(1)), at(us(2)));  // nobody had wanted it
+  EXPECT_TRUE(policy_.should_look_again(at(us(2))));
+  policy_.on_core_returned(at(us(2)), at(us(3002)));
+  policy_.on_helper_received(at(ms(4)));
+  EXPECT_FALSE(policy_.should_look_again(at(ms(4))));
+  policy_.on_helper_received(at(ms(14)));
+  EXPECT_TRUE(policy_.should_look_again(at(ms(14))));
+  policy_.on_core_returned(at(ms(14)), at(ms(17)));  // again: a longer rest
+  policy_.on_helper_received(at(ms(30)));
+  EXPECT_FALSE(policy_.should_look_again(at(ms(30))));
+  policy_.on_helper_received(at(ms(38)));
+  EXPECT_TRUE(policy_.should_look_again(at(ms(38))));
+}
+
+}  // namespace
+}  // namespace verbena::host

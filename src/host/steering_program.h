@@ -1,0 +1,27 @@
+// The classic BPF program that tells the kernel which of several sockets on UDP port 4791 gets a
+// datagram: by the slot in BTH's DestQP. SO_ATTACH_REUSEPORT_CBPF; offset 0 is the UDP payload.
+// A probe (see probe_packet.h) goes to the socket whose index it names.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+
+namespace verbena::host {
+
+inline constexpr std::size_t kMaxSteered = 512;  // sockets; the kernel bounds a program's memory
+
+struct Steer {
+  u32 slot = 0;
+  u32 index = 0;  // of the socket, in the kernel's group: the order of bind()
+};
+
+// `table`: at most kMaxSteered. Slot 0 goes to index 0; a slot that is not in the table, anywhere.
+[[nodiscard]] std::vector<sock_filter> steering_program(std::vector<Steer> table);
+
+[[nodiscard]] bool attach_steering(int fd, std::vector<Steer> table);  // false: errno says why
+
+}  // namespace verbena::host
