@@ -1,0 +1,19 @@
+// ibv_ah_attr to AddressVector and back. RoCE routes by GID alone: a GRH is required (IBTA
+// A17.4.3), LIDs mean nothing.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <optional>
+
+#include "device/device_config.h"
+#include "transport/address_vector.h"
+
+namespace verbena::abi {
+
+// nullopt: no GRH, another port than ours, a GID index outside of the table, or no destination.
+[[nodiscard]] std::optional<AddressVector> to_address_vector(const ibv_ah_attr& attr,
+                                                             const DeviceConfig& config);
+[[nodiscard]] ibv_ah_attr to_ibv(const AddressVector& path);
+
+}  // namespace verbena::abi

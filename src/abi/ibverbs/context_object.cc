@@ -1,0 +1,107 @@
+// Opening and closing devices, and what a context offers. ibv_open_device(3).
+#include "abi/ibverbs/context_object.h"
+
+#include <cstdio>
+
+#include "abi/ibverbs/async_events.h"
+#include "abi/ibverbs/channel_object.h"
+#include "abi/ibverbs/cq_object.h"
+#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/make.h"
+#include "abi/ibverbs/mr_object.h"
+#include "abi/ibverbs/mw_object.h"
+#include "abi/ibverbs/operations.h"
+#include "abi/ibverbs/qp_object.h"
+#include "abi/ibverbs/srq_object.h"
+
+namespace verbena::abi {
+namespace {
+
+ibv_context_ops operations() {
+  ibv_context_ops ops{};
+  ops.alloc_mw = alloc_mw;
+  ops.bind_mw = bind_mw;
+  ops.dealloc_mw = dealloc_mw;
+  ops.poll_cq = poll_cq;
+  ops.req_notify_cq = request_notification;
+  ops.post_srq_recv = post_srq_receive;
+  ops.post_send = post_send;
+  ops.post_recv = post_receive;
+  return ops;
+}
+
+// Destroys every object of one kind, the last reference of its kind first: it cannot be busy then.
+template <typename T>
+void withdraw_all(const LiveSet<T>& objects) {
+  while (T* object = objects.any()) {
+    CHECK(withdraw(*object) == Status::kOk);
+    delete object;
+  }
+}
+template <typename T>
+void destroy_all(const LiveSet<T>& objects) {
+  while (T* object = objects.any()) CHECK(destroy(*object) == Status::kOk);
+}
+
+std::nullptr_t report(const host::Error& error) {
+  std::fprintf(stderr, "verbena: %s\n", error.message.c_str());
+  return fail(error.error);
+}
+
+}  // namespace
+
+ContextObject::ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter> shared,
+                             std::unique_ptr<AsyncEvents> events)
+    : verbs_context{}, device(opened), adapter(std::move(shared)), async_events(std::move(events)) {
+  sz = sizeof(verbs_context);
+  verbs_context::advise_mr = abi::advise_mr;
+  verbs_context::query_port = abi::query_port;
+  verbs_context::query_device_ex = abi::query_device_ex;
+  verbs_context::create_cq_ex = abi::create_cq_ex;
+  verbs_context::create_qp_ex = abi::create_qp_ex;
+  verbs_context::create_srq_ex = abi::create_srq_ex;
+
+  context.device = &device.verbs;
+  context.ops = operations();
+  context.cmd_fd = -1;  // there is no kernel behind it
+  context.async_fd = async_events->fd();
+  context.num_comp_vectors = 1;
+  context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  adapter->add_port_listener(this);
+}
+
+ContextObject::~ContextObject() {
+  adapter->remove_port_listener(this);
+  withdraw_all(qps);
+  withdraw_all(srqs);
+  withdraw_all(cqs);
+  destroy_all(mws);
+  destroy_all(mrs);
+  destroy_all(pds);
+  destroy_all(channels);
+}
+
+void ContextObject::on_async_event(const AsyncEvent& event) {
+  async_events->push(to_ibv(event.type, {.port_num = kPort}));
+}
+
+}  // namespace verbena::abi
+
+using namespace verbena;
+using namespace verbena::abi;
+
+ibv_context* ibv_open_device(ibv_device* device) {
+  DeviceObject& opened = DeviceObject::of(device);
+  auto adapter = host::Adapter::open(opened.address);
+  if (!adapter) return report(adapter.error());
+  auto events = ContextObject::AsyncEvents::create();
+  if (!events) return report(events.error());
+  auto context = make<ContextObject>(opened, std::move(*adapter), std::move(*events));
+  if (context == nullptr) return fail(ENOMEM);
+  return &context.release()->context;
+}
+
+int ibv_close_device(ibv_context* context) {
+  delete &ContextObject::of(context);
+  return 0;
+}

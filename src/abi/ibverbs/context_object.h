@@ -1,0 +1,54 @@
+// ContextObject: an open device. All contexts of one address in a process share an Adapter; each
+// has its own queue of asynchronous events, and owns what is made from it.
+#pragma once
+
+#include <memory>
+
+#include "abi/ibverbs/device_object.h"
+#include "abi/ibverbs/live_set.h"
+#include "host/adapter.h"
+#include "host/event_queue.h"
+
+namespace verbena::abi {
+
+struct ChannelObject;
+struct CQObject;
+struct MRObject;
+struct MWObject;
+struct PDObject;
+struct QPObject;
+struct SRQObject;
+
+struct ContextObject final : verbs_context, host::EventTarget {
+  using AsyncEvents = host::EventQueue<ibv_async_event>;
+  ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter> shared,
+                std::unique_ptr<AsyncEvents> events);
+  ~ContextObject() override;  // destroys what the application left
+  ContextObject(const ContextObject&) = delete;
+  ContextObject& operator=(const ContextObject&) = delete;
+
+  static ContextObject& of(ibv_context* context) {
+    return *static_cast<ContextObject*>(verbs_get_ctx(context));
+  }
+  [[nodiscard]] host::Adapter::Session enter() { return adapter->enter(); }
+  [[nodiscard]] const DeviceConfig& config() const { return adapter->device().config(); }
+
+  void on_completion_event() override {}
+  void on_async_event(const AsyncEvent& event) override;  // of the port
+
+  DeviceObject& device;
+  const std::shared_ptr<host::Adapter> adapter;
+  const std::unique_ptr<AsyncEvents> async_events;
+
+  LiveSet<ChannelObject> channels;
+  LiveSet<CQObject> cqs;
+  LiveSet<MRObject> mrs;
+  LiveSet<MWObject> mws;
+  LiveSet<PDObject> pds;
+  LiveSet<QPObject> qps;
+  LiveSet<SRQObject> srqs;
+};
+
+inline constexpr u8 kPort = 1;  // the only one
+
+}  // namespace verbena::abi

@@ -1,0 +1,134 @@
+// Completion queues. ibv_create_cq(3), ibv_resize_cq(3), ibv_poll_cq(3), ibv_req_notify_cq(3).
+#include "abi/ibverbs/cq.h"
+
+#include <algorithm>
+#include <span>
+
+#include "abi/ibverbs/async_events.h"
+#include "abi/ibverbs/completion.h"
+#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/make.h"
+#include "abi/ibverbs/operations.h"
+
+namespace verbena::abi {
+namespace {
+
+// Room for the CQEs of one poll; filled by it, so not initialized here.
+struct CQEBatch {
+  static constexpr std::size_t kSize = 64;
+  CQEBatch() {}
+  union {
+    std::array<CQE, kSize> cqes;
+  };
+};
+
+int capacity_of(const CQObject& cq) {
+  return static_cast<int>(cq.owner().enter()->capacity_of(cq.queue));
+}
+
+void forget_unread_events(CQObject& cq) {
+  if (cq.channel != nullptr) {
+    ChannelObject& channel = ChannelObject::of(cq.channel);
+    cq.completion_events.on_settled(
+        channel.ready->remove_if([&cq](const CQObject* ready) { return ready == &cq; }));
+    --channel.users;
+  }
+  cq.async_events.on_settled(cq.owner().async_events->remove_if(
+      [&cq](const ibv_async_event& event) { return concerns(event, cq.verbs()); }));
+}
+
+}  // namespace
+
+void CQObject::on_completion_event() {
+  if (channel == nullptr) return;
+  completion_events.on_queued();
+  ChannelObject::of(channel).ready->push(this);
+}
+
+void CQObject::on_async_event(const AsyncEvent& event) {
+  async_events.on_queued();
+  owner().async_events->push(to_ibv(event.type, {.cq = verbs()}));
+}
+
+CQObject* create_cq(ContextObject& owner, const CQRequest& request) {
+  if (request.cqe == 0 || request.cqe > owner.config().limits.max_cqe) return fail(EINVAL);
+  if (request.comp_vector >= static_cast<u32>(owner.context.num_comp_vectors)) return fail(EINVAL);
+  auto cq = make<CQObject>();
+  if (cq == nullptr) return fail(ENOMEM);
+  cq->context = &owner.context;
+  cq->channel = request.channel;
+  cq->cq_context = request.cq_context;
+  host::EventTarget* target = cq.get();
+  const Result<CompletionQueue*> queue = owner.enter()->create_cq(request.cqe, target);
+  if (!queue) return fail(queue.error());
+  cq->queue = *queue;
+  cq->cqe = capacity_of(*cq);
+  if (cq->channel != nullptr) ++ChannelObject::of(cq->channel).users;
+  owner.cqs.insert(cq.get());
+  return cq.release();
+}
+
+Status withdraw(CQObject& cq) {
+  if (const Status status = cq.owner().enter()->destroy_cq(cq.queue); status != Status::kOk)
+    return status;
+  cq.owner().cqs.erase(&cq);
+  forget_unread_events(cq);
+  return Status::kOk;
+}
+
+int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
+  CQObject& self = CQObject::of(cq);
+  host::Adapter& adapter = *self.owner().adapter;
+  CQEBatch batch;
+  int taken = 0;
+  while (taken < num_entries) {
+    const std::span room =
+        std::span(batch.cqes)
+            .first(std::min(CQEBatch::kSize, static_cast<std::size_t>(num_entries - taken)));
+    const u32 count = adapter.poll_cq(self.queue, room);
+    for (const CQE& cqe : room.first(count)) wc[taken++] = to_ibv(cqe);
+    if (count < room.size()) break;
+  }
+  return taken;
+}
+
+int request_notification(ibv_cq* cq, int solicited_only) {
+  const CQObject& self = CQObject::of(cq);
+  self.owner().adapter->request_notification(
+      self.queue, solicited_only != 0 ? NotifyOn::kSolicitedOnly : NotifyOn::kAnyCompletion);
+  return 0;
+}
+
+}  // namespace verbena::abi
+
+using namespace verbena;
+using namespace verbena::abi;
+
+ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
+                      int comp_vector) {
+  if (cqe <= 0 || comp_vector < 0) return fail(EINVAL);
+  CQObject* cq =
+      create_cq(ContextObject::of(context), {.cqe = static_cast<u32>(cqe),
+                                             .cq_context = cq_context,
+                                             .channel = channel,
+                                             .comp_vector = static_cast<u32>(comp_vector)});
+  return cq == nullptr ? nullptr : cq->verbs();
+}
+
+int ibv_resize_cq(ibv_cq* cq, int cqe) {
+  const CQObject& self = CQObject::of(cq);
+  if (cqe <= 0 || static_cast<u32>(cqe) > self.owner().config().limits.max_cqe)
+    return refuse(EINVAL);
+  const Status status = self.owner().enter()->resize_cq(self.queue, static_cast<u32>(cqe));
+  if (status == Status::kOk) cq->cqe = capacity_of(self);
+  return refuse(status);
+}
+
+int ibv_destroy_cq(ibv_cq* cq) {
+  CQObject& self = CQObject::of(cq);
+  if (const Status status = withdraw(self); status != Status::kOk) return refuse(status);
+  self.completion_events.wait_until_settled();
+  self.async_events.wait_until_settled();
+  delete &self;
+  return 0;
+}

@@ -1,0 +1,82 @@
+// Extended completion queues: ibv_create_cq_ex(3).
+//
+// One CQE is taken at a time, when the program asks for the next, so that nothing is ever held back
+// from ibv_poll_cq or from another thread.
+#include "abi/ibverbs/completion.h"
+#include "abi/ibverbs/cq.h"
+#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/operations.h"
+
+namespace verbena::abi {
+namespace {
+
+// What a CQE can tell. Timestamps, VLANs, flow tags and tag matching are not offered.
+constexpr u64 kOfferedFields = IBV_WC_STANDARD_FLAGS;
+constexpr u32 kOfferedFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+
+// 0, or ENOENT: the CQ is empty.
+int take_next(CQObject& cq) {
+  if (cq.owner().adapter->poll_cq(cq.queue, {&cq.current, 1}) == 0) return ENOENT;
+  cq.wr_id = cq.current.wr_id;
+  cq.status = to_ibv(cq.current.status);
+  return 0;
+}
+
+int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
+  if (attr != nullptr && attr->comp_mask != 0) return EINVAL;
+  CQObject& self = CQObject::of(cq);
+  self.polling.lock();
+  const int error = take_next(self);
+  if (error != 0) self.polling.unlock();
+  return error;
+}
+
+int next_poll(ibv_cq_ex* cq) { return take_next(CQObject::of(cq)); }
+void end_poll(ibv_cq_ex* cq) { CQObject::of(cq).polling.unlock(); }
+
+const CQE& current(ibv_cq_ex* cq) { return CQObject::of(cq).current; }
+
+ibv_wc_opcode read_opcode(ibv_cq_ex* cq) { return to_ibv(current(cq).op); }
+u32 read_vendor_err(ibv_cq_ex* cq) { return vendor_error_of(current(cq)); }
+u32 read_byte_len(ibv_cq_ex* cq) { return current(cq).byte_length; }
+__be32 read_imm_data(ibv_cq_ex* cq) { return immediate_of(current(cq)); }
+u32 read_qp_num(ibv_cq_ex* cq) { return current(cq).qp.value; }
+u32 read_src_qp(ibv_cq_ex* cq) { return current(cq).source_qp.value; }
+unsigned read_wc_flags(ibv_cq_ex* cq) { return wc_flags_of(current(cq)); }
+u32 read_slid(ibv_cq_ex*) { return 0; }  // RoCE has no LIDs
+u8 read_sl(ibv_cq_ex* cq) { return current(cq).service_level; }
+u8 read_dlid_path_bits(ibv_cq_ex*) { return 0; }
+
+void enable_extended_poll(ibv_cq_ex& cq) {
+  cq.start_poll = start_poll;
+  cq.next_poll = next_poll;
+  cq.end_poll = end_poll;
+  cq.read_opcode = read_opcode;
+  cq.read_vendor_err = read_vendor_err;
+  cq.read_byte_len = read_byte_len;
+  cq.read_imm_data = read_imm_data;
+  cq.read_qp_num = read_qp_num;
+  cq.read_src_qp = read_src_qp;
+  cq.read_wc_flags = read_wc_flags;
+  cq.read_slid = read_slid;
+  cq.read_sl = read_sl;
+  cq.read_dlid_path_bits = read_dlid_path_bits;
+}
+
+}  // namespace
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
+  const bool has_flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
+  if ((attr->comp_mask & ~static_cast<u32>(IBV_CQ_INIT_ATTR_MASK_FLAGS)) != 0)
+    return fail(EOPNOTSUPP);
+  if (has_flags && (attr->flags & ~kOfferedFlags) != 0) return fail(EOPNOTSUPP);
+  if ((attr->wc_flags & ~kOfferedFields) != 0) return fail(EOPNOTSUPP);
+  CQObject* cq = create_cq(ContextObject::of(context), {.cqe = attr->cqe,
+                                                        .cq_context = attr->cq_context,
+                                                        .channel = attr->channel,
+                                                        .comp_vector = attr->comp_vector});
+  if (cq != nullptr) enable_extended_poll(*cq);
+  return cq;
+}
+
+}  // namespace verbena::abi

@@ -1,0 +1,74 @@
+// ibv_get_device_list and what can be asked of a device before it is opened.
+#include <endian.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "abi/ibverbs/device_object.h"
+#include "abi/ibverbs/errors.h"
+
+namespace verbena::abi {
+namespace {
+
+// Every device this process has seen. Never destroyed: programs close devices in their own exit
+// handlers.
+class KnownDevices {
+ public:
+  ibv_device* find_or_add(const host::LocalAddress& address) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& device : devices_)
+      if (same(device->address, address)) return &device->verbs;
+    devices_.push_back(std::make_unique<DeviceObject>(address));
+    return &devices_.back()->verbs;
+  }
+
+ private:
+  static bool same(const host::LocalAddress& a, const host::LocalAddress& b) {
+    return a.device_name == b.device_name && a.interface == b.interface && a.ipv4 == b.ipv4 &&
+           a.ipv6 == b.ipv6 && a.mtu == b.mtu;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<DeviceObject>> devices_;
+};
+
+KnownDevices& known_devices() {
+  static KnownDevices& devices = *new KnownDevices;
+  return devices;
+}
+
+}  // namespace
+}  // namespace verbena::abi
+
+using namespace verbena;
+using namespace verbena::abi;
+
+ibv_device** ibv_get_device_list(int* num_devices) {
+  if (num_devices != nullptr) *num_devices = 0;
+  const char* choice = std::getenv("VERBENA_ADDRESS");
+  const auto addresses = host::choose_local_addresses(choice == nullptr ? "" : choice);
+  if (!addresses) {
+    std::fprintf(stderr, "verbena: %s\n", addresses.error().message.c_str());
+    return fail(addresses.error().error);
+  }
+  auto** list = new (std::nothrow) ibv_device*[addresses->size() + 1]();
+  if (list == nullptr) return fail(ENOMEM);
+  for (std::size_t i = 0; i < addresses->size(); ++i)
+    list[i] = known_devices().find_or_add((*addresses)[i]);
+  if (num_devices != nullptr) *num_devices = static_cast<int>(addresses->size());
+  return list;
+}
+
+void ibv_free_device_list(ibv_device** list) { delete[] list; }
+
+const char* ibv_get_device_name(ibv_device* device) { return device->name; }
+
+__be64 ibv_get_device_guid(ibv_device* device) {
+  return htobe64(DeviceObject::of(device).address.node_guid);
+}
+
+int ibv_get_device_index(ibv_device* device) { return DeviceObject::of(device).index(); }

@@ -1,0 +1,37 @@
+// LiveSet: the objects of one kind that an application has made from a context and not destroyed,
+// so that closing the context leaves none behind, as the kernel does for a closed file.
+// Thread-safe.
+#pragma once
+
+#include <mutex>
+#include <unordered_set>
+
+namespace verbena::abi {
+
+template <typename T>
+class LiveSet {
+ public:
+  void insert(T* object) {
+    const std::lock_guard lock(mutex_);
+    objects_.insert(object);
+  }
+  void erase(T* object) {
+    const std::lock_guard lock(mutex_);
+    objects_.erase(object);
+  }
+  [[nodiscard]] std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return objects_.size();
+  }
+  // nullptr: none left.
+  [[nodiscard]] T* any() const {
+    const std::lock_guard lock(mutex_);
+    return objects_.empty() ? nullptr : *objects_.begin();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_set<T*> objects_;
+};
+
+}  // namespace verbena::abi

@@ -1,0 +1,38 @@
+// The functions that programs call through the tables in ibv_context and verbs_context;
+// context_object.cc fills those in. What has no function there is answered by the inline wrappers
+// of <infiniband/verbs.h> themselves: EOPNOTSUPP.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+namespace verbena::abi {
+
+// completion queues: cq.cc, cq_ex.cc
+int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc);
+int request_notification(ibv_cq* cq, int solicited_only);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
+
+// work requests: post.cc
+int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr);
+int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
+int post_srq_receive(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr);
+
+// queue pairs and SRQs: qp.cc, srq.cc
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr);
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr);
+
+// memory: mr.cc
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* sg_list,
+              uint32_t num_sge);
+
+// memory windows: mw.cc
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
+int dealloc_mw(ibv_mw* mw);
+
+// queries: query_device.cc, query_port.cc
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
+                    ibv_device_attr_ex* attr, std::size_t attr_size);
+int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr, std::size_t attr_size);
+
+}  // namespace verbena::abi

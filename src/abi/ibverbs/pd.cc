@@ -1,0 +1,40 @@
+#include "abi/ibverbs/ah_object.h"
+#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/make.h"
+#include "abi/ibverbs/pd_object.h"
+
+namespace verbena::abi {
+
+Status destroy(PDObject& pd) {
+  ContextObject& owner = pd.owner();
+  if (const Status status = owner.enter()->dealloc_pd(pd.domain); status != Status::kOk)
+    return status;
+  owner.pds.erase(&pd);
+  while (AHObject* ah = pd.address_handles.any()) destroy(*ah);
+  delete &pd;
+  return Status::kOk;
+}
+
+}  // namespace verbena::abi
+
+using namespace verbena;
+using namespace verbena::abi;
+
+ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  ContextObject& owner = ContextObject::of(context);
+  auto pd = make<PDObject>();
+  if (pd == nullptr) return fail(ENOMEM);
+  const Result<ProtectionDomain*> domain = owner.enter()->alloc_pd();
+  if (!domain) return fail(domain.error());
+  pd->context = context;
+  pd->handle = (*domain)->id.value;
+  pd->domain = *domain;
+  owner.pds.insert(pd.get());
+  return pd.release();
+}
+
+int ibv_dealloc_pd(ibv_pd* pd) {
+  PDObject& self = PDObject::of(pd);
+  if (self.address_handles.size() != 0) return refuse(EBUSY);
+  return refuse(destroy(self));
+}

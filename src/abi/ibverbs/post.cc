@@ -1,0 +1,70 @@
+// Posting chains of work requests. ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3).
+// A whole chain is posted under one session: one lock, and its packets leave in one batch. The
+// requests before a bad one are posted.
+#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/operations.h"
+#include "abi/ibverbs/qp_object.h"
+#include "abi/ibverbs/srq_object.h"
+#include "abi/ibverbs/work_requests.h"
+
+namespace verbena::abi {
+namespace {
+
+PostError post_one(host::Adapter::Session& session, QPObject& qp, const ibv_send_wr& wr) {
+  SGEList sges;
+  SendWR request;
+  if (const PostError error = translate(qp.qp_base, wr, sges, request); error != PostError::kOk)
+    return error;
+  const PostError error = session->post_send(qp.queue, request, session.now());
+  // The window's key once the bind has been carried out. ibv_bind_mw(3)
+  if (error == PostError::kOk && wr.opcode == IBV_WR_BIND_MW) wr.bind_mw.mw->rkey = wr.bind_mw.rkey;
+  return error;
+}
+
+PostError post_one(host::Adapter::Session& session, QPObject& qp, const ibv_recv_wr& wr) {
+  SGEList sges;
+  RecvWR request;
+  const PostError error = translate(wr, sges, request);
+  return error != PostError::kOk ? error : session->post_receive(qp.queue, request, session.now());
+}
+
+PostError post_one(host::Adapter::Session& session, SRQObject& srq, const ibv_recv_wr& wr) {
+  SGEList sges;
+  RecvWR request;
+  const PostError error = translate(wr, sges, request);
+  return error != PostError::kOk ? error
+                                 : session->post_srq_receive(srq.queue, request, session.now());
+}
+
+// Posts the chain; on an error `wr` is the request that was refused.
+template <typename Queue, typename WR>
+PostError post_chain(Queue& queue, WR*& wr) {
+  host::Adapter::Session session = queue.owner().enter();
+  for (; wr != nullptr; wr = wr->next)
+    if (const PostError error = post_one(session, queue, *wr); error != PostError::kOk)
+      return error;
+  return PostError::kOk;
+}
+
+template <typename Queue, typename WR>
+int post(Queue& queue, WR* wr, WR** bad_wr) {
+  const PostError error = post_chain(queue, wr);
+  if (error != PostError::kOk) *bad_wr = wr;
+  return refuse(to_errno(error));
+}
+
+}  // namespace
+
+int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+  return post(QPObject::of(qp), wr, bad_wr);
+}
+
+int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+  return post(QPObject::of(qp), wr, bad_wr);
+}
+
+int post_srq_receive(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+  return post(SRQObject::of(srq), wr, bad_wr);
+}
+
+}  // namespace verbena::abi

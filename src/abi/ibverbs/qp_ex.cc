@@ -1,0 +1,193 @@
+#include "abi/ibverbs/qp_ex.h"
+
+#include <endian.h>
+
+#include "abi/ibverbs/ah_object.h"
+#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/work_requests.h"
+
+namespace verbena::abi {
+namespace {
+
+SendBuilder& builder_of(ibv_qp_ex* qp) { return *QPObject::of(qp).builder; }
+
+SendWR request(const ibv_qp_ex* qp, SendOp op) {
+  SendWR wr;
+  wr.wr_id = qp->wr_id;
+  wr.op = op;
+  set_flags(wr, qp->wr_flags);
+  wr.inline_data = false;  // the setter says, not the flag
+  return wr;
+}
+
+SendWR remote_request(const ibv_qp_ex* qp, SendOp op, u32 rkey, u64 remote_address) {
+  SendWR wr = request(qp, op);
+  wr.r_key = RKey{rkey};
+  wr.remote_address = remote_address;
+  return wr;
+}
+
+// --- operations
+
+void wr_send(ibv_qp_ex* qp) { builder_of(qp).begin(request(qp, SendOp::kSend)); }
+
+void wr_send_imm(ibv_qp_ex* qp, __be32 immediate) {
+  SendWR wr = request(qp, SendOp::kSendWithImmediate);
+  wr.immediate = be32toh(immediate);
+  builder_of(qp).begin(wr);
+}
+
+void wr_send_inv(ibv_qp_ex* qp, u32 rkey) {
+  SendWR wr = request(qp, SendOp::kSendWithInvalidate);
+  wr.invalidate = RKey{rkey};
+  builder_of(qp).begin(wr);
+}
+
+void wr_rdma_write(ibv_qp_ex* qp, u32 rkey, u64 address) {
+  builder_of(qp).begin(remote_request(qp, SendOp::kRDMAWrite, rkey, address));
+}
+
+void wr_rdma_write_imm(ibv_qp_ex* qp, u32 rkey, u64 address, __be32 immediate) {
+  SendWR wr = remote_request(qp, SendOp::kRDMAWriteWithImmediate, rkey, address);
+  wr.immediate = be32toh(immediate);
+  builder_of(qp).begin(wr);
+}
+
+void wr_rdma_read(ibv_qp_ex* qp, u32 rkey, u64 address) {
+  builder_of(qp).begin(remote_request(qp, SendOp::kRDMARead, rkey, address));
+}
+
+void wr_atomic_cmp_swp(ibv_qp_ex* qp, u32 rkey, u64 address, u64 compare, u64 swap) {
+  SendWR wr = remote_request(qp, SendOp::kCompareSwap, rkey, address);
+  wr.compare = compare;
+  wr.swap_or_add = swap;
+  builder_of(qp).begin(wr);
+}
+
+void wr_atomic_fetch_add(ibv_qp_ex* qp, u32 rkey, u64 address, u64 add) {
+  SendWR wr = remote_request(qp, SendOp::kFetchAdd, rkey, address);
+  wr.swap_or_add = add;
+  builder_of(qp).begin(wr);
+}
+
+void wr_local_inv(ibv_qp_ex* qp, u32 rkey) {
+  SendWR wr = request(qp, SendOp::kLocalInvalidate);
+  wr.invalidate = RKey{rkey};
+  builder_of(qp).begin(wr);
+}
+
+void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, u32 rkey, const ibv_mw_bind_info* info) {
+  SendWR wr = request(qp, SendOp::kBindMW);
+  wr.mw = RKey{mw->rkey};
+  wr.mw_new = RKey{rkey};
+  wr.mw_bind = to_mw_bind(*info);
+  builder_of(qp).begin(wr);
+  mw->rkey = rkey;  // its key once the bind has been carried out
+}
+
+// Not offered; creation refuses their flags.
+void wr_send_tso(ibv_qp_ex* qp, void*, u16, u16) { builder_of(qp).fail(PostError::kBadOpcode); }
+void wr_atomic_write(ibv_qp_ex* qp, u32, u64, const void*) {
+  builder_of(qp).fail(PostError::kBadOpcode);
+}
+
+// --- what the last operation works on
+
+void wr_set_sge(ibv_qp_ex* qp, u32 lkey, u64 address, u32 length) {
+  const ibv_sge sge{.addr = address, .length = length, .lkey = lkey};
+  builder_of(qp).set_sges({&sge, 1});
+}
+
+void wr_set_sge_list(ibv_qp_ex* qp, std::size_t count, const ibv_sge* list) {
+  builder_of(qp).set_sges({list, count});
+}
+
+void wr_set_inline_data(ibv_qp_ex* qp, void* address, std::size_t length) {
+  const ibv_data_buf buffer{.addr = address, .length = length};
+  builder_of(qp).set_inline({&buffer, 1});
+}
+
+void wr_set_inline_data_list(ibv_qp_ex* qp, std::size_t count, const ibv_data_buf* list) {
+  builder_of(qp).set_inline({list, count});
+}
+
+void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, u32 remote_qpn, u32 remote_qkey) {
+  if (ah == nullptr) return builder_of(qp).fail(PostError::kBadDestination);
+  builder_of(qp).set_destination(AHObject::of(ah).path, QPN{remote_qpn}, QKey{remote_qkey});
+}
+
+void wr_set_xrc_srqn(ibv_qp_ex* qp, u32) { builder_of(qp).fail(PostError::kBadOpcode); }
+
+// --- the critical section
+
+void wr_start(ibv_qp_ex* qp) {
+  SendBuilder& builder = builder_of(qp);
+  builder.building.lock();
+  builder.start();
+}
+
+PostError post_all(QPObject& qp, std::span<const SendWR> requests) {
+  auto session = qp.owner().enter();
+  for (const SendWR& wr : requests)
+    if (const PostError error = session->post_send(qp.queue, wr, session.now());
+        error != PostError::kOk)
+      return error;
+  return PostError::kOk;
+}
+
+int wr_complete(ibv_qp_ex* qp) {
+  QPObject& self = QPObject::of(qp);
+  PostError error = self.builder->error();
+  if (error == PostError::kOk) error = post_all(self, self.builder->requests());
+  self.builder->building.unlock();
+  return refuse(to_errno(error));
+}
+
+void wr_abort(ibv_qp_ex* qp) { builder_of(qp).building.unlock(); }
+
+}  // namespace
+
+u64 buildable_operations(QPType type) {
+  constexpr u64 kSends = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  constexpr u64 kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+  constexpr u64 kReadsAndAtomics = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                                   IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  constexpr u64 kWindows = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
+  switch (type) {
+    case QPType::kRC:
+      return kSends | kWrites | kReadsAndAtomics | kWindows | IBV_QP_EX_WITH_SEND_WITH_INV;
+    case QPType::kUC: return kSends | kWrites | kWindows;
+    case QPType::kUD: return kSends;
+    case QPType::kXRCInitiator:
+    case QPType::kXRCTarget:
+    case QPType::kRawPacket: return 0;
+  }
+  CHECK_UNREACHABLE();
+}
+
+void enable_building(QPObject& qp, const SendQueueLimits& limits) {
+  qp.builder = std::make_unique<SendBuilder>(limits);
+  qp.wr_send = wr_send;
+  qp.wr_send_imm = wr_send_imm;
+  qp.wr_send_inv = wr_send_inv;
+  qp.wr_send_tso = wr_send_tso;
+  qp.wr_rdma_write = wr_rdma_write;
+  qp.wr_rdma_write_imm = wr_rdma_write_imm;
+  qp.wr_rdma_read = wr_rdma_read;
+  qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+  qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
+  qp.wr_atomic_write = wr_atomic_write;
+  qp.wr_local_inv = wr_local_inv;
+  qp.wr_bind_mw = wr_bind_mw;
+  qp.wr_set_sge = wr_set_sge;
+  qp.wr_set_sge_list = wr_set_sge_list;
+  qp.wr_set_inline_data = wr_set_inline_data;
+  qp.wr_set_inline_data_list = wr_set_inline_data_list;
+  qp.wr_set_ud_addr = wr_set_ud_addr;
+  qp.wr_set_xrc_srqn = wr_set_xrc_srqn;
+  qp.wr_start = wr_start;
+  qp.wr_complete = wr_complete;
+  qp.wr_abort = wr_abort;
+}
+
+}  // namespace verbena::abi

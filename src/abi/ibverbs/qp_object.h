@@ -1,0 +1,34 @@
+// QPObject: a queue pair.
+#pragma once
+
+#include <memory>
+
+#include "abi/ibverbs/event_account.h"
+#include "abi/ibverbs/pd_object.h"
+#include "abi/ibverbs/send_builder.h"
+
+namespace verbena::abi {
+
+struct QPObject final : ibv_qp_ex, host::EventTarget {
+  QPObject() : ibv_qp_ex{} {}
+
+  static QPObject& of(ibv_qp_ex* qp) { return *static_cast<QPObject*>(qp); }
+  static QPObject& of(ibv_qp* qp) { return of(reinterpret_cast<ibv_qp_ex*>(qp)); }
+  [[nodiscard]] ContextObject& owner() const { return ContextObject::of(qp_base.context); }
+
+  void on_completion_event() override {}
+  void on_async_event(const AsyncEvent& event) override;
+
+  QueuePair* queue = nullptr;
+  EventAccount async_events;
+  std::unique_ptr<SendBuilder> builder;  // only when made with send_ops_flags
+};
+
+// Out of the device, its unread events forgotten. The object itself stays until the application has
+// acknowledged the events it has read.
+[[nodiscard]] Status withdraw(QPObject& qp);
+
+// The sizes its queues have, as granted.
+[[nodiscard]] ibv_qp_cap granted_capacity(const QPObject& qp);
+
+}  // namespace verbena::abi

@@ -1,0 +1,152 @@
+// The port, its GIDs and P_Keys. ibv_query_port(3), ibv_query_gid(3), ibv_query_gid_ex(3),
+// ibv_query_gid_table(3), ibv_query_pkey(3), ibv_get_pkey_index(3), ibv_query_port_speed(3).
+#include <endian.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "abi/ibverbs/context_object.h"
+#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/newer_verbs.h"
+#include "abi/ibverbs/operations.h"
+#include "abi/ibverbs/translate.h"
+
+#undef ibv_query_port
+
+namespace verbena::abi {
+namespace {
+
+// IBTA 14.2.5.6, PortInfo: LinkWidthActive, LinkSpeedActive, PortPhysicalState.
+constexpr u8 kWidth1X = 1, kWidth4X = 2;
+constexpr u8 kSDR = 1, kFDR10 = 8, kEDR = 32, kHDR = 64, kNDR = 128;
+constexpr u8 kLinkUp = 5;
+
+// The nearest InfiniBand rate that carries an Ethernet link, as Linux names it.
+struct Link {
+  u64 up_to_mbps;
+  u8 width, speed;
+};
+constexpr Link kLinks[] = {
+    {1'000, kWidth1X, kSDR},    {10'000, kWidth1X, kFDR10}, {25'000, kWidth1X, kEDR},
+    {40'000, kWidth4X, kFDR10}, {50'000, kWidth1X, kHDR},   {100'000, kWidth4X, kEDR},
+    {200'000, kWidth4X, kHDR},  {~u64{0}, kWidth4X, kNDR},
+};
+constexpr u64 kUnknownSpeedMbps = 10'000;  // what a link is taken for that does not tell
+
+u64 speed_mbps(const ContextObject& context) {
+  const u64 mbps = context.device.address.link_speed_mbps;
+  return mbps == 0 ? kUnknownSpeedMbps : mbps;
+}
+
+const Link& link_of(const ContextObject& context) {
+  return *std::ranges::find_if(
+      kLinks, [&](const Link& link) { return speed_mbps(context) <= link.up_to_mbps; });
+}
+
+ibv_port_attr attributes_of(const ContextObject& context) {
+  const DeviceConfig& config = context.config();
+  const Link& link = link_of(context);
+  ibv_port_attr attr{};
+  attr.state = IBV_PORT_ACTIVE;
+  attr.max_mtu = IBV_MTU_4096;
+  attr.active_mtu = to_ibv(config.active_mtu);
+  attr.gid_tbl_len = static_cast<int>(config.gids.size());
+  attr.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+  attr.max_msg_sz = kMaxMessageSize;
+  attr.pkey_tbl_len = static_cast<u16>(config.p_keys.size());
+  attr.max_vl_num = 1;
+  attr.active_width = link.width;
+  attr.active_speed = link.speed;
+  attr.phys_state = kLinkUp;
+  attr.link_layer = IBV_LINK_LAYER_ETHERNET;
+  attr.flags = IBV_QPF_GRH_REQUIRED;
+  return attr;
+}
+
+ibv_gid_entry entry_of(const ContextObject& context, u32 index) {
+  const GIDEntry& entry = context.config().gids[index];
+  return {.gid = to_ibv(entry.gid),
+          .gid_index = index,
+          .port_num = kPort,
+          .gid_type = entry.type == GIDType::kRoCEv1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2,
+          .ndev_ifindex = context.device.address.interface_index};
+}
+
+// Programs of other ages have a shorter or a longer entry: they get what fits, and zeros.
+void store(void* to, std::size_t size, const ibv_gid_entry& entry) {
+  std::memset(to, 0, size);
+  std::memcpy(to, &entry, std::min(size, sizeof entry));
+}
+
+}  // namespace
+
+int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr, std::size_t attr_size) {
+  if (port != kPort) return refuse(EINVAL);
+  const ibv_port_attr all = attributes_of(ContextObject::of(context));
+  std::memset(static_cast<void*>(attr), 0, attr_size);
+  std::memcpy(static_cast<void*>(attr), &all, std::min(attr_size, sizeof all));
+  return 0;
+}
+
+}  // namespace verbena::abi
+
+using namespace verbena;
+using namespace verbena::abi;
+
+// Programs from before port_cap_flags2 have a structure without it.
+int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attr) {
+  return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attr),
+                    offsetof(ibv_port_attr, port_cap_flags2));
+}
+
+int ibv_query_port_speed(ibv_context* context, uint32_t port, uint64_t* hundreds_of_mbps) {
+  if (port != kPort) return refuse(EINVAL);
+  *hundreds_of_mbps = speed_mbps(ContextObject::of(context)) / 100;
+  return 0;
+}
+
+int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* entry,
+                      uint32_t flags, std::size_t entry_size) {
+  ContextObject& self = ContextObject::of(context);
+  if (flags != 0) return refuse(EOPNOTSUPP);
+  if (port != kPort || index >= self.config().gids.size()) return refuse(EINVAL);
+  if (self.config().gids[index].gid.is_zero()) return refuse(ENODATA);
+  store(entry, entry_size, entry_of(self, index));
+  return 0;
+}
+
+ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t max_entries,
+                             uint32_t flags, std::size_t entry_size) {
+  ContextObject& self = ContextObject::of(context);
+  if (flags != 0) return -refuse(EOPNOTSUPP);
+  std::size_t count = 0;
+  for (u32 index = 0; index < self.config().gids.size(); ++index) {
+    if (self.config().gids[index].gid.is_zero()) continue;
+    if (count == max_entries) return -refuse(EINVAL);
+    store(reinterpret_cast<u8*>(entries) + count++ * entry_size, entry_size, entry_of(self, index));
+  }
+  return static_cast<ssize_t>(count);
+}
+
+int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
+  const ContextObject& self = ContextObject::of(context);
+  if (port != kPort || index < 0 || static_cast<u32>(index) >= self.config().gids.size())
+    return fail_with_minus_one(EINVAL);
+  *gid = to_ibv(self.config().gids[static_cast<u32>(index)].gid);
+  return 0;
+}
+
+int ibv_query_pkey(ibv_context* context, uint8_t port, int index, __be16* p_key) {
+  const ContextObject& self = ContextObject::of(context);
+  if (port != kPort || index < 0 || static_cast<u32>(index) >= self.config().p_keys.size())
+    return fail_with_minus_one(EINVAL);
+  *p_key = htobe16(self.config().p_keys[static_cast<u32>(index)].value);
+  return 0;
+}
+
+int ibv_get_pkey_index(ibv_context* context, uint8_t port, __be16 p_key) {
+  const std::vector<PKey>& p_keys = ContextObject::of(context).config().p_keys;
+  const auto found = std::ranges::find(p_keys, PKey{be16toh(p_key)});
+  if (port != kPort || found == p_keys.end()) return fail_with_minus_one(EINVAL);
+  return static_cast<int>(found - p_keys.begin());
+}

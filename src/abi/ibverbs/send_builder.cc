@@ -1,0 +1,88 @@
+#include "abi/ibverbs/send_builder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "abi/ibverbs/work_requests.h"
+
+namespace verbena::abi {
+namespace {
+
+template <typename T>
+bool has_room(const std::vector<T>& storage, std::size_t count) {
+  return count <= storage.capacity() - storage.size();
+}
+
+std::size_t length_of(std::span<const ibv_data_buf> buffers) {
+  return std::accumulate(buffers.begin(), buffers.end(), std::size_t{0},
+                         [](std::size_t sum, const ibv_data_buf& b) { return sum + b.length; });
+}
+
+}  // namespace
+
+SendBuilder::SendBuilder(const SendQueueLimits& limits) : limits_(limits) {
+  limits_.max_sge = std::max(limits.max_sge, 1u);  // inline bytes take one
+  requests_.reserve(limits.depth);
+  sges_.reserve(std::size_t{limits.depth} * limits_.max_sge);
+  inline_bytes_.reserve(std::size_t{limits.depth} * limits.max_inline_bytes);
+}
+
+void SendBuilder::start() {
+  error_ = PostError::kOk;
+  requests_.clear();
+  sges_.clear();
+  inline_bytes_.clear();
+}
+
+void SendBuilder::fail(PostError error) {
+  if (error_ == PostError::kOk) error_ = error;
+}
+
+void SendBuilder::begin(const SendWR& wr) {
+  if (requests_.size() == limits_.depth) return fail(PostError::kQueueFull);
+  requests_.push_back(wr);
+}
+
+SendWR* SendBuilder::current() {
+  if (requests_.empty()) fail(PostError::kBadOpcode);
+  return error_ == PostError::kOk ? &requests_.back() : nullptr;
+}
+
+void SendBuilder::set_sges(std::span<const ibv_sge> sges) {
+  SendWR* wr = current();
+  if (wr == nullptr) return;
+  if (sges.size() > limits_.max_sge || !has_room(sges_, sges.size()))
+    return fail(PostError::kTooManySGEs);
+  const std::size_t first = sges_.size();
+  for (const ibv_sge& sge : sges) sges_.push_back(to_sge(sge));
+  wr->sg_list = std::span(sges_).subspan(first);
+}
+
+void SendBuilder::set_inline(std::span<const ibv_data_buf> buffers) {
+  SendWR* wr = current();
+  if (wr == nullptr) return;
+  const std::size_t length = length_of(buffers);
+  if (length > limits_.max_inline_bytes || !has_room(inline_bytes_, length) || !has_room(sges_, 1))
+    return fail(PostError::kInlineTooLong);
+  const std::size_t first = inline_bytes_.size();
+  for (const ibv_data_buf& buffer : buffers) {
+    const u8* data = static_cast<const u8*>(buffer.addr);
+    inline_bytes_.insert(inline_bytes_.end(), data, data + buffer.length);
+  }
+  sges_.push_back({.address = reinterpret_cast<u64>(inline_bytes_.data() + first),
+                   .length = static_cast<u32>(length),
+                   .l_key = {}});
+  wr->sg_list = std::span(sges_).last(1);
+  wr->inline_data = true;
+}
+
+void SendBuilder::set_destination(const AddressVector& path, QPN dest_qp, QKey q_key) {
+  SendWR* wr = current();
+  if (wr == nullptr) return;
+  wr->destination = path;
+  wr->dest_qp = dest_qp;
+  wr->q_key = q_key;
+}
+
+}  // namespace verbena::abi

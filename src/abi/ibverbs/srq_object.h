@@ -1,0 +1,26 @@
+// SRQObject: a shared receive queue.
+#pragma once
+
+#include "abi/ibverbs/event_account.h"
+#include "abi/ibverbs/pd_object.h"
+
+namespace verbena::abi {
+
+struct SRQObject final : ibv_srq, host::EventTarget {
+  SRQObject() : ibv_srq{} {}
+
+  static SRQObject& of(ibv_srq* srq) { return *static_cast<SRQObject*>(srq); }
+  [[nodiscard]] ContextObject& owner() const { return ContextObject::of(context); }
+
+  void on_completion_event() override {}
+  void on_async_event(const AsyncEvent& event) override;
+
+  SharedReceiveQueue* queue = nullptr;
+  EventAccount async_events;
+};
+
+// Out of the device, its unread events forgotten; kBusy and unchanged while a QP has it. The object
+// itself stays until the application has acknowledged the events it has read.
+[[nodiscard]] Status withdraw(SRQObject& srq);
+
+}  // namespace verbena::abi

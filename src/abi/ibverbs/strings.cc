@@ -1,0 +1,121 @@
+#include "abi/ibverbs/strings.h"
+
+#include <algorithm>
+#include <span>
+
+namespace verbena::abi {
+namespace {
+
+struct Name {
+  int value;
+  const char* text;
+};
+
+const char* find(std::span<const Name> names, int value, const char* otherwise) {
+  const auto name = std::ranges::find(names, value, &Name::value);
+  return name == names.end() ? otherwise : name->text;
+}
+
+constexpr Name kNodeTypes[] = {
+    {IBV_NODE_CA, "InfiniBand channel adapter"},
+    {IBV_NODE_SWITCH, "InfiniBand switch"},
+    {IBV_NODE_ROUTER, "InfiniBand router"},
+    {IBV_NODE_RNIC, "iWARP NIC"},
+    {IBV_NODE_USNIC, "usNIC"},
+    {IBV_NODE_USNIC_UDP, "usNIC UDP"},
+    {IBV_NODE_UNSPECIFIED, "unspecified"},
+};
+
+// ibv_devinfo and scripts print and parse these.
+constexpr Name kPortStates[] = {
+    {IBV_PORT_NOP, "PORT_NOP"},       {IBV_PORT_DOWN, "PORT_DOWN"},
+    {IBV_PORT_INIT, "PORT_INIT"},     {IBV_PORT_ARMED, "PORT_ARMED"},
+    {IBV_PORT_ACTIVE, "PORT_ACTIVE"}, {IBV_PORT_ACTIVE_DEFER, "PORT_ACTIVE_DEFER"},
+};
+
+constexpr Name kEvents[] = {
+    {IBV_EVENT_CQ_ERR, "CQ error"},
+    {IBV_EVENT_QP_FATAL, "QP fatal error"},
+    {IBV_EVENT_QP_REQ_ERR, "QP received an invalid request"},
+    {IBV_EVENT_QP_ACCESS_ERR, "QP received a request without the right to it"},
+    {IBV_EVENT_COMM_EST, "QP communication established"},
+    {IBV_EVENT_SQ_DRAINED, "QP send queue drained"},
+    {IBV_EVENT_PATH_MIG, "QP migrated to its alternate path"},
+    {IBV_EVENT_PATH_MIG_ERR, "QP path migration failed"},
+    {IBV_EVENT_DEVICE_FATAL, "device fatal error"},
+    {IBV_EVENT_PORT_ACTIVE, "port active"},
+    {IBV_EVENT_PORT_ERR, "port error"},
+    {IBV_EVENT_LID_CHANGE, "port LID changed"},
+    {IBV_EVENT_PKEY_CHANGE, "port P_Key table changed"},
+    {IBV_EVENT_SM_CHANGE, "subnet manager changed"},
+    {IBV_EVENT_SRQ_ERR, "SRQ error"},
+    {IBV_EVENT_SRQ_LIMIT_REACHED, "SRQ limit reached"},
+    {IBV_EVENT_QP_LAST_WQE_REACHED, "QP took its last WQE from the SRQ"},
+    {IBV_EVENT_CLIENT_REREGISTER, "clients of the subnet manager must register again"},
+    {IBV_EVENT_GID_CHANGE, "port GID table changed"},
+    {IBV_EVENT_WQ_FATAL, "WQ fatal error"},
+};
+
+constexpr Name kStatuses[] = {
+    {IBV_WC_SUCCESS, "success"},
+    {IBV_WC_LOC_LEN_ERR, "local length error"},
+    {IBV_WC_LOC_QP_OP_ERR, "local QP operation error"},
+    {IBV_WC_LOC_EEC_OP_ERR, "local EE context operation error"},
+    {IBV_WC_LOC_PROT_ERR, "local protection error"},
+    {IBV_WC_WR_FLUSH_ERR, "work request flushed: the QP is in Error"},
+    {IBV_WC_MW_BIND_ERR, "memory window bind error"},
+    {IBV_WC_BAD_RESP_ERR, "bad response"},
+    {IBV_WC_LOC_ACCESS_ERR, "local access error"},
+    {IBV_WC_REM_INV_REQ_ERR, "remote side: invalid request"},
+    {IBV_WC_REM_ACCESS_ERR, "remote side: access refused"},
+    {IBV_WC_REM_OP_ERR, "remote side: operation failed"},
+    {IBV_WC_RETRY_EXC_ERR, "transport retries exceeded: no answer from the remote side"},
+    {IBV_WC_RNR_RETRY_EXC_ERR, "receiver-not-ready retries exceeded"},
+    {IBV_WC_LOC_RDD_VIOL_ERR, "local RDD violation"},
+    {IBV_WC_REM_INV_RD_REQ_ERR, "remote side: invalid RD request"},
+    {IBV_WC_REM_ABORT_ERR, "remote side: operation aborted"},
+    {IBV_WC_INV_EECN_ERR, "invalid EE context number"},
+    {IBV_WC_INV_EEC_STATE_ERR, "invalid EE context state"},
+    {IBV_WC_FATAL_ERR, "fatal error"},
+    {IBV_WC_RESP_TIMEOUT_ERR, "response timed out"},
+    {IBV_WC_GENERAL_ERR, "general error"},
+    {IBV_WC_TM_ERR, "tag matching error"},
+    {IBV_WC_TM_RNDV_INCOMPLETE, "tag matching: rendezvous left to software"},
+};
+
+constexpr Name kOpcodes[] = {
+    {IBV_WR_RDMA_WRITE, "RDMA_WRITE"},
+    {IBV_WR_RDMA_WRITE_WITH_IMM, "RDMA_WRITE_WITH_IMM"},
+    {IBV_WR_SEND, "SEND"},
+    {IBV_WR_SEND_WITH_IMM, "SEND_WITH_IMM"},
+    {IBV_WR_RDMA_READ, "RDMA_READ"},
+    {IBV_WR_ATOMIC_CMP_AND_SWP, "ATOMIC_CMP_AND_SWP"},
+    {IBV_WR_ATOMIC_FETCH_AND_ADD, "ATOMIC_FETCH_AND_ADD"},
+    {IBV_WR_LOCAL_INV, "LOCAL_INV"},
+    {IBV_WR_BIND_MW, "BIND_MW"},
+    {IBV_WR_SEND_WITH_INV, "SEND_WITH_INV"},
+    {IBV_WR_TSO, "TSO"},
+    {IBV_WR_DRIVER1, "DRIVER1"},
+    {14, "FLUSH"},  // rdma-core 45
+    {IBV_WR_ATOMIC_WRITE, "ATOMIC_WRITE"},
+};
+
+}  // namespace
+
+const char* wr_opcode_name(ibv_wr_opcode opcode) { return find(kOpcodes, opcode, "unknown"); }
+
+}  // namespace verbena::abi
+
+using namespace verbena::abi;
+
+const char* ibv_node_type_str(ibv_node_type node_type) {
+  return find(kNodeTypes, node_type, "unknown");
+}
+
+const char* ibv_port_state_str(ibv_port_state state) {
+  return find(kPortStates, state, "invalid state");
+}
+
+const char* ibv_event_type_str(ibv_event_type event) { return find(kEvents, event, "unknown"); }
+
+const char* ibv_wc_status_str(ibv_wc_status status) { return find(kStatuses, status, "unknown"); }

@@ -1,0 +1,49 @@
+// Work requests of verbs as those of the core. ibv_post_send(3), ibv_post_recv(3).
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <span>
+
+#include "transport/work_request.h"
+
+namespace verbena::abi {
+
+constexpr SGE to_sge(const ibv_sge& sge) {
+  return {.address = sge.addr, .length = sge.length, .l_key = LKey{sge.lkey}};
+}
+
+// The scatter/gather list of one request, in the core's form. One is made per call and filled per
+// request, so nothing is initialized.
+class SGEList {
+ public:
+  SGEList() {}
+  // false: more elements than any request may have, or fewer than none.
+  [[nodiscard]] bool assign(const ibv_sge* list, int count) {
+    if (count < 0 || static_cast<u32>(count) > kMaxSGE) return false;
+    for (count_ = 0; count_ < static_cast<u32>(count); ++count_)
+      sges_[count_] = to_sge(list[count_]);
+    return true;
+  }
+  [[nodiscard]] std::span<const SGE> sges() const { return {sges_.data(), count_}; }
+
+ private:
+  u32 count_ = 0;
+  union {
+    std::array<SGE, kMaxSGE> sges_;
+  };
+};
+
+// Sets what every operation has, by the bits of ibv_send_flags.
+void set_flags(SendWR& wr, unsigned send_flags);
+
+// What the window is bound to.
+[[nodiscard]] MWBind to_mw_bind(const ibv_mw_bind_info& info);
+
+// Translates all but the scatter/gather list, which `sges` takes. kOk, or why it cannot be posted.
+[[nodiscard]] PostError translate(const ibv_qp& qp, const ibv_send_wr& from, SGEList& sges,
+                                  SendWR& to);
+[[nodiscard]] PostError translate(const ibv_recv_wr& from, SGEList& sges, RecvWR& to);
+
+}  // namespace verbena::abi

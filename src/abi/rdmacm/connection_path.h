@@ -1,0 +1,48 @@
+// What a connection's QP must be set to, as the two sides have agreed in REQ and REP. What Linux's cm.c
+// hands out in ib_cm_init_qp_attr(). IBTA Vol 1, 12.6.5, 12.6.8.
+#pragma once
+
+#include <infiniband/sa.h>
+#include <infiniband/verbs.h>
+
+#include "connect/cm_event.h"
+#include "connect/cm_params.h"
+
+namespace verbena::rdmacm {
+
+// For paths of ours: what a loss costs, and how long a peer that is descheduled is waited for.
+inline constexpr u8 kPacketLifeTime = 14;     // 67 ms
+inline constexpr u8 kCMResponseTimeout = 18;  // 1.07 s
+inline constexpr u8 kMaxCMRetries = 15;
+inline constexpr u8 kMaxRetryCount = 7;       // 3 bits
+inline constexpr u8 kCAACKDelay = 15;         // as in CMConfig
+
+// One way; the other is its mirror.
+struct ConnectionPath {
+  GID local, remote;
+  u8 local_gid_index = 0;
+  u8 traffic_class = 0, hop_limit = kDefaultHopLimit, sl = 0;
+  u32 flow_label = 0;
+  MTU mtu = MTU::k1024;
+  u8 packet_life_time = kPacketLifeTime;
+
+  [[nodiscard]] ibv_ah_attr address() const;
+  [[nodiscard]] ibv_sa_path_rec record() const;
+};
+
+// What the peer has told about its end.
+struct PeerAnswer {
+  QPN qpn;
+  PSN psn;
+  u8 responder_resources = 0, initiator_depth = 0;  // ours: the peer's other one
+  u8 retry_count = 7, rnr_retry_count = 7;
+  u8 ack_timeout = 0;
+
+  // `path`: ours; `retry_count` as we asked for.
+  static PeerAnswer from(const cm::REP& rep, const ConnectionPath& path, u8 retry_count);
+  static PeerAnswer from(const cm::REQ& req);
+};
+
+[[nodiscard]] ConnectionPath path_of(const ConnectRequest& request, u8 local_gid_index);
+
+}  // namespace verbena::rdmacm

@@ -1,0 +1,35 @@
+// DeviceTable: the RDMA devices of this process as librdmacm uses them: each opened once, when the
+// first ID needs one, and never closed, since programs may still use them in their exit handlers.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "host/cm/connection_manager.h"
+
+namespace verbena::rdmacm {
+
+inline constexpr u8 kPort = 1;  // the only one
+
+struct OpenDevice {
+  ibv_context* verbs = nullptr;
+  host::ConnectionManager* connections = nullptr;
+  ibv_pd* pd = nullptr;  // for IDs that bring none
+  u8 max_initiator_depth = 0, max_responder_resources = 0;
+
+  [[nodiscard]] const host::ConnectionIdentity& identity() const { return connections->identity(); }
+  [[nodiscard]] bool has(const GID& gid) const;
+  // A GID of the family; nullptr: none.
+  [[nodiscard]] const GID* gid_of_family(bool ipv4) const;
+  [[nodiscard]] u8 gid_index(const GID& gid) const;  // RoCE v2; 0 if it is not there
+};
+
+// Empty, and errno set: there is none, or none can be opened.
+[[nodiscard]] std::span<const std::unique_ptr<OpenDevice>> open_devices();
+// nullptr: no device stands on that address.
+[[nodiscard]] OpenDevice* find_device(const GID& address);
+
+}  // namespace verbena::rdmacm

@@ -1,0 +1,206 @@
+#include "abi/rdmacm/events.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "abi/rdmacm/id_object.h"
+#include "abi/rdmacm/qp_transitions.h"
+#include "abi/rdmacm/results.h"
+
+namespace verbena::rdmacm {
+
+EventObject::EventObject(IdObject& about, int type_of_it, int status_of_it)
+    : rdma_cm_event{}, owner(about), type(type_of_it) {
+  rdma_cm_event::id = &about;
+  std::memcpy(&event, &type, sizeof event);
+  rdma_cm_event::status = status_of_it;
+}
+
+EventObject::~EventObject() = default;
+
+void EventObject::set_connection_data(std::span<const u8> private_data) {
+  std::ranges::copy(private_data, data_.begin());
+  param.conn.private_data = data_.data();
+  param.conn.private_data_len = static_cast<u8>(private_data.size());
+}
+
+void EventObject::set_datagram_data(std::span<const u8> private_data) {
+  std::ranges::copy(private_data, data_.begin());
+  param.ud.private_data = data_.data();
+  param.ud.private_data_len = static_cast<u8>(private_data.size());
+}
+
+namespace {
+
+std::unique_ptr<EventObject> make(IdObject& id, int type, int status = 0) {
+  return std::make_unique<EventObject>(id, type, status);
+}
+
+// One for each thing that a CMAgent tells.
+struct Translator {
+  IdObject& id;
+  using Made = std::unique_ptr<EventObject>;
+
+  Made operator()(const ReplyReceived& reply) const {
+    Made made = make(id, RDMA_CM_EVENT_CONNECT_RESPONSE);
+    made->set_connection_data(reply.rep.private_data);
+    made->answer = PeerAnswer::from(reply.rep, id.path, id.retry_count);
+    rdma_conn_param& conn = made->param.conn;
+    conn.responder_resources = made->answer->responder_resources;
+    conn.initiator_depth = made->answer->initiator_depth;
+    conn.flow_control = reply.rep.end_to_end_flow_control ? 1 : 0;
+    conn.rnr_retry_count = reply.rep.rnr_retry_count;
+    conn.srq = reply.rep.srq ? 1 : 0;
+    conn.qp_num = reply.rep.local_qpn.value;
+    return made;
+  }
+  Made operator()(const Established&) const { return make(id, RDMA_CM_EVENT_ESTABLISHED); }
+  Made operator()(const Rejected& rejected) const {
+    Made made = make(id, RDMA_CM_EVENT_REJECTED, static_cast<int>(rejected.rej.reason));
+    made->set_connection_data(rejected.rej.private_data);
+    return made;
+  }
+  Made operator()(const Unreachable&) const {
+    return make(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+  }
+  Made operator()(const Disconnected& end) const {
+    const bool is_timeout = end.cause == DisconnectCause::kNoReply;
+    return make(id, RDMA_CM_EVENT_DISCONNECTED, is_timeout ? -ETIMEDOUT : 0);
+  }
+  Made operator()(const TimeWaitExit&) const { return make(id, RDMA_CM_EVENT_TIMEWAIT_EXIT); }
+  Made operator()(const SIDRReply& reply) const {
+    if (reply.rep.status != cm::SIDRStatus::kValid)
+      return make(id, RDMA_CM_EVENT_UNREACHABLE, static_cast<int>(reply.rep.status));
+    Made made = make(id, RDMA_CM_EVENT_ESTABLISHED);
+    made->set_datagram_data(reply.rep.private_data);
+    made->param.ud.ah_attr = id.path.address();
+    made->param.ud.qp_num = reply.rep.qpn.value;
+    made->param.ud.qkey = reply.rep.q_key.value;
+    return made;
+  }
+  Made operator()(const ReceiptAcknowledged&) const { return nullptr; }
+  Made operator()(const ConnectRequest&) const { return nullptr; }  // a listener's: on_request()
+  Made operator()(const SIDRRequest&) const { return nullptr; }
+};
+
+}  // namespace
+
+std::unique_ptr<EventObject> event_of(IdObject& id, const CMEvent& news) {
+  return std::visit(Translator{id}, news.what);
+}
+
+std::unique_ptr<EventObject> event_of_request(IdObject& listener, std::unique_ptr<IdObject> made,
+                                              const cm::REQ& req,
+                                              std::span<const u8> private_data) {
+  auto request = make(listener, RDMA_CM_EVENT_CONNECT_REQUEST);
+  request->set_connection_data(private_data);
+  rdma_conn_param& conn = request->param.conn;
+  conn.responder_resources = req.initiator_depth;
+  conn.initiator_depth = req.responder_resources;
+  conn.flow_control = req.end_to_end_flow_control ? 1 : 0;
+  conn.retry_count = req.retry_count;
+  conn.rnr_retry_count = req.rnr_retry_count;
+  conn.srq = req.srq ? 1 : 0;
+  conn.qp_num = req.local_qpn.value;
+  request->listen_id = &listener;
+  request->request = std::move(made);
+  return request;
+}
+
+std::unique_ptr<EventObject> event_of_request(IdObject& listener, std::unique_ptr<IdObject> made,
+                                              std::span<const u8> private_data) {
+  auto request = make(listener, RDMA_CM_EVENT_CONNECT_REQUEST);
+  request->set_datagram_data(private_data);
+  request->listen_id = &listener;
+  request->request = std::move(made);
+  return request;
+}
+
+// --- reading
+
+namespace {
+
+void on_read_response(EventObject& event) {
+  IdObject& id = event.owner;
+  id.peer = event.answer;
+  if (id.qp == nullptr) return;  // the program does it
+  if (bring_up_and_confirm(id) == 0) {
+    event.event = RDMA_CM_EVENT_ESTABLISHED;
+    return;
+  }
+  event.event = RDMA_CM_EVENT_CONNECT_ERROR;
+  event.status = -errno;
+  id.has_failed = true;
+}
+
+// False: the program is not told after all.
+bool on_read_request(EventObject& event) {
+  IdObject& id = *event.request;
+  (void)id.place.device->connections->take_request(id.connection());
+  if (event.owner.is_synchronous) {
+    ChannelObject* const own = ChannelObject::create();
+    if (own == nullptr) return false;
+    id.move_to(*own);
+    id.is_synchronous = true;
+  }
+  event.id = event.request.release();
+  return true;
+}
+
+bool on_read(EventObject& event) {
+  switch (event.type) {
+    case RDMA_CM_EVENT_CONNECT_REQUEST: return on_read_request(event);
+    case RDMA_CM_EVENT_CONNECT_RESPONSE: on_read_response(event); return true;
+    case RDMA_CM_EVENT_REJECTED:
+      if (event.owner.has_failed) return false;
+      (void)fail_qp(event.owner);
+      return true;
+    case RDMA_CM_EVENT_DISCONNECTED: return !event.owner.has_failed;
+    default: return true;
+  }
+}
+
+void settle(EventObject* event) {
+  event->owner.account.on_settled(1);
+  delete event;
+}
+
+}  // namespace
+
+void acknowledge_own_event(IdObject& id) {
+  if (id.event != nullptr) (void)rdma_ack_cm_event(std::exchange(id.event, nullptr));
+}
+
+int wait_for_event(IdObject& id) {
+  acknowledge_own_event(id);
+  if (rdma_get_cm_event(id.channel, &id.event) != 0) return -1;
+  const int status = id.event->status;
+  if (status == 0) return 0;
+  if (id.event->event == RDMA_CM_EVENT_REJECTED) return fail(ECONNREFUSED);
+  return fail(std::abs(status));
+}
+
+int complete(IdObject& id) { return id.is_synchronous ? wait_for_event(id) : 0; }
+
+}  // namespace verbena::rdmacm
+
+using namespace verbena::rdmacm;
+
+int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
+  if (channel == nullptr || event == nullptr) return fail(EINVAL);
+  for (;;) {
+    const auto next = ChannelObject::of(channel).events->pop();
+    if (!next) return fail(next.error());
+    if (on_read(**next)) {
+      *event = *next;
+      return 0;
+    }
+    settle(*next);
+  }
+}
+
+int rdma_ack_cm_event(rdma_cm_event* event) {
+  if (event == nullptr) return fail(EINVAL);
+  settle(&EventObject::of(event));
+  return 0;
+}

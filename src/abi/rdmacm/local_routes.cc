@@ -1,0 +1,146 @@
+#include "abi/rdmacm/local_routes.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "host/descriptor.h"
+#include "host/directory.h"
+#include "host/interface_table.h"
+#include "host/process_channel.h"
+#include "host/socket_address.h"
+
+namespace verbena::rdmacm {
+namespace {
+
+constexpr u16 kAnyPort = 9;  // a port that a probe's socket connects to; nothing is sent
+
+bool is_on(const host::Interface& interface, const GID& address) {
+  return std::ranges::any_of(interface.addresses,
+                             [&](const auto& known) { return known.gid == address; });
+}
+
+bool stands_on(const host::Interface& interface, const OpenDevice& device) {
+  return std::ranges::any_of(device.identity().gids,
+                             [&](const GID& gid) { return is_on(interface, gid); });
+}
+
+// The device on the interface that has this address, if the address is ours.
+tl::expected<OpenDevice*, int> device_on_interface_of(const GID& address) {
+  const auto table = host::InterfaceTable::read();
+  if (!table) return tl::unexpected(table.error().error);
+  for (const host::Interface& interface : table->interfaces) {
+    if (!is_on(interface, address)) continue;
+    for (const auto& device : open_devices())
+      if (stands_on(interface, *device)) return device.get();
+    return tl::unexpected(ENODEV);
+  }
+  return tl::unexpected(EADDRNOTAVAIL);
+}
+
+int connect_probe(const host::Descriptor& socket, const SocketEndpoint& to) {
+  const host::SocketAddress address(to.address, kAnyPort, to.scope_id);
+  return ::connect(socket.get(), address.data(), address.size()) == 0 ? 0 : errno;
+}
+
+host::Descriptor open_probe(const GID& address) {
+  return host::Descriptor(::socket(host::family_of(address), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+}
+
+// The address that the kernel would send from. It is `to` itself where that is an address of ours.
+tl::expected<GID, int> source_by_kernel(const SocketEndpoint& to) {
+  const host::Descriptor socket = open_probe(to.address);
+  if (const int error = connect_probe(socket, to); error != 0) return tl::unexpected(error);
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0)
+    return tl::unexpected(errno);
+  return host::gid_of(name);
+}
+
+// Not from 127/8 to other hosts, for example.
+bool is_reachable_from(const GID& source, const SocketEndpoint& to) {
+  const host::Descriptor socket = open_probe(source);
+  const host::SocketAddress address(source, 0, to.scope_id);
+  return ::bind(socket.get(), address.data(), address.size()) == 0 && connect_probe(socket, to) == 0;
+}
+
+bool another_process_is_on(const GID& address) {
+  const auto directory = host::Directory::open();
+  if (!directory) return false;
+  const auto members = directory->read().members;
+  return std::ranges::any_of(members, [&](const host::Membership& member) {
+    return member.address == address && host::ProcessChannel::is_alive(member.slot);
+  });
+}
+
+OpenDevice* first_with_family(bool ipv4) {
+  for (const auto& device : open_devices())
+    if (device->gid_of_family(ipv4) != nullptr) return device.get();
+  return nullptr;
+}
+
+OpenDevice* device_for_source(const GID& source) {
+  if (OpenDevice* device = find_device(source)) return device;
+  const auto near = device_on_interface_of(source);
+  if (near && (*near)->gid_of_family(source.is_ipv4()) != nullptr) return *near;
+  return first_with_family(source.is_ipv4());
+}
+
+tl::expected<Route, int> back_to(OpenDevice* device, const GID& address) {
+  return Route{.device = device, .source = address, .destination = address};
+}
+
+tl::expected<Route, int> to_ourselves(const LocalPlace& from, bool ipv4) {
+  OpenDevice* device = from.device != nullptr ? from.device : first_with_family(ipv4);
+  if (device == nullptr) device = first_with_family(!ipv4);
+  if (device == nullptr) return tl::unexpected(ENODEV);
+  if (!from.address.is_zero()) return back_to(device, from.address);
+  const GID* own = device->gid_of_family(ipv4);
+  return back_to(device, own != nullptr ? *own : *device->gid_of_family(!ipv4));
+}
+
+tl::expected<Route, int> to_other(const LocalPlace& from, const GID& source,
+                                  const GID& destination) {
+  const bool ipv4 = destination.is_ipv4();
+  OpenDevice* device = from.device != nullptr ? from.device : device_for_source(source);
+  if (device == nullptr) return tl::unexpected(ENODEV);
+  if (!from.address.is_zero()) {
+    if (from.address.is_ipv4() != ipv4) return tl::unexpected(ENETUNREACH);
+    return Route{.device = device, .source = from.address, .destination = destination};
+  }
+  const GID* own = device->has(source) ? &source : device->gid_of_family(ipv4);
+  if (own == nullptr) return tl::unexpected(ENETUNREACH);
+  return Route{.device = device, .source = *own, .destination = destination};
+}
+
+}  // namespace
+
+tl::expected<LocalPlace, int> find_local(const SocketEndpoint& endpoint) {
+  if (open_devices().empty()) return tl::unexpected(ENODEV);
+  if (endpoint.is_any()) return LocalPlace{};
+  if (OpenDevice* device = find_device(endpoint.address))
+    return LocalPlace{.device = device, .address = endpoint.address};
+  if (endpoint.is_loopback()) return LocalPlace{};
+  const auto near = device_on_interface_of(endpoint.address);
+  if (!near) return tl::unexpected(near.error());
+  return LocalPlace{.device = *near, .address = {}};
+}
+
+tl::expected<Route, int> find_route(const LocalPlace& from, const SocketEndpoint& destination) {
+  if (open_devices().empty()) return tl::unexpected(ENODEV);
+  const GID& to = destination.address;
+  if (destination.is_any()) return to_ourselves(from, to.is_ipv4());
+  OpenDevice* const own = find_device(to);
+  if (own != nullptr && (from.device == nullptr || from.device == own))
+    return to_other({.device = own, .address = from.address}, to, to);
+  const auto source = source_by_kernel(destination);
+  if (!source) return tl::unexpected(source.error());
+  const bool is_of_this_host = *source == to || destination.is_loopback();
+  if (is_of_this_host && own == nullptr && !another_process_is_on(to))
+    return to_ourselves(from, to.is_ipv4());
+  const auto route = to_other(from, *source, to);
+  if (route && !is_reachable_from(route->source, destination)) return tl::unexpected(ENETUNREACH);
+  return route;
+}
+
+}  // namespace verbena::rdmacm

@@ -1,0 +1,69 @@
+// Addresses and routes to a peer. rdma_resolve_addr(3), rdma_resolve_route(3). Neither asks the network:
+// the event is there when the call returns.
+#include "abi/rdmacm/binding.h"
+#include "abi/rdmacm/results.h"
+
+namespace verbena::rdmacm {
+namespace {
+
+SocketEndpoint any_like(const SocketEndpoint& destination) {
+  SocketEndpoint any{.family = destination.family};
+  if (!destination.is_ipv4()) any.address = {};
+  return any;
+}
+
+// Linux shows programs the loopback address where they named one, and the GIDs of the device.
+SocketEndpoint source_endpoint(const Route& route, const SocketEndpoint& destination, u16 port) {
+  SocketEndpoint source{.family = destination.family, .address = route.source, .port = port};
+  if (route.source.is_ipv4() != destination.is_ipv4()) source.address = destination.address;
+  if (route.source.is_link_local()) source.scope_id = destination.scope_id;
+  return source;
+}
+
+void set_route(IdObject& id, const Route& route, const SocketEndpoint& destination) {
+  const SocketEndpoint bound = id.source();
+  id.place = {.device = route.device, .address = route.source};
+  id.set_device(*route.device);
+  id.set_gids(route.source, route.destination);
+  id.set_destination(destination);
+  id.set_source(source_endpoint(route, destination, bound.port));
+  id.path = {.local = route.source,
+             .remote = route.destination,
+             .local_gid_index = route.device->gid_index(route.source),
+             .traffic_class = id.options.traffic_class,
+             .mtu = route.device->identity().mtu};
+  if (id.options.ack_timeout != 0)
+    id.path.packet_life_time = static_cast<u8>(id.options.ack_timeout - 1);
+}
+
+}  // namespace
+}  // namespace verbena::rdmacm
+
+using namespace verbena::rdmacm;
+
+int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, int) {
+  IdObject& self = IdObject::of(id);
+  const auto to = SocketEndpoint::from(destination);
+  const auto from = SocketEndpoint::from(source);
+  if (!to || (source != nullptr && !from)) return fail(EINVAL);
+  if (self.state != IdState::kIdle && self.state != IdState::kBound) return fail(EINVAL);
+  if (self.state == IdState::kIdle && bind_to(self, from.value_or(any_like(*to))) != 0) return -1;
+  const auto route = find_route(self.place, *to);
+  if (!route) {
+    self.push(RDMA_CM_EVENT_ADDR_ERROR, -route.error());
+    return complete(self);
+  }
+  set_route(self, *route, *to);
+  self.state = IdState::kAddressResolved;
+  self.push(RDMA_CM_EVENT_ADDR_RESOLVED);
+  return complete(self);
+}
+
+int rdma_resolve_route(rdma_cm_id* id, int) {
+  IdObject& self = IdObject::of(id);
+  if (self.state != IdState::kAddressResolved) return fail(EINVAL);
+  self.publish_path();
+  self.state = IdState::kRouteResolved;
+  self.push(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  return complete(self);
+}

@@ -1,0 +1,171 @@
+// Protection domains, memory regions and windows: their life, and what is refused.
+#include <cerrno>
+#include <cstdint>
+
+#include "tests/abi/verbs_fixture.h"
+
+namespace verbena::test {
+namespace {
+
+class MemoryTest : public VerbsTest {
+ protected:
+  alignas(64) std::array<char, 4096> buffer_{};
+};
+
+TEST_F(MemoryTest, AProtectionDomainInUseIsBusy) {
+  ibv_mr* mr = register_all(buffer_.data(), buffer_.size());
+  EXPECT_EQ(verbs.dealloc_pd(pd), EBUSY);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+  ibv_ah_attr route = loopback_route();
+  ibv_ah* ah = verbs.create_ah(pd, &route);
+  ASSERT_NE(ah, nullptr);
+  EXPECT_EQ(verbs.dealloc_pd(pd), EBUSY) << "an address handle lives in it";
+  EXPECT_EQ(verbs.destroy_ah(ah), 0);
+  EXPECT_EQ(verbs.dealloc_pd(pd), 0);
+}
+
+TEST_F(MemoryTest, RegionsTellWhatTheyAre) {
+  ibv_mr* mr = register_all(buffer_.data(), 100);
+  EXPECT_EQ(mr->context, context);
+  EXPECT_EQ(mr->pd, pd);
+  EXPECT_EQ(mr->addr, buffer_.data());
+  EXPECT_EQ(mr->length, 100u);
+  ibv_mr* other = register_all(buffer_.data(), 100);
+  EXPECT_NE(mr->rkey, other->rkey);
+}
+
+TEST_F(MemoryTest, OptionalAndOnDemandAccessIsAccepted) {
+  ibv_mr* mr = verbs.reg_mr_iova2(pd, buffer_.data(), buffer_.size(), 0x1000,
+                                  kAllAccess | IBV_ACCESS_RELAXED_ORDERING | IBV_ACCESS_ON_DEMAND);
+  EXPECT_NE(mr, nullptr);
+}
+
+TEST_F(MemoryTest, TheWholeProcessCanBeRegisteredOnDemand) {
+  EXPECT_NE(verbs.reg_mr(pd, nullptr, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND),
+            nullptr);
+  EXPECT_EQ(verbs.reg_mr(pd, nullptr, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE), nullptr);
+}
+
+struct BadAccess {
+  int access;
+  int error;
+};
+class BadAccessTest : public MemoryTest, public ::testing::WithParamInterface<BadAccess> {};
+
+TEST_P(BadAccessTest, IsRefused) {
+  errno = 0;
+  EXPECT_EQ(verbs.reg_mr(pd, buffer_.data(), buffer_.size(), GetParam().access), nullptr);
+  EXPECT_EQ(errno, GetParam().error);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , BadAccessTest,
+    ::testing::Values(BadAccess{IBV_ACCESS_REMOTE_WRITE, EINVAL},   // needs local write
+                      BadAccess{IBV_ACCESS_REMOTE_ATOMIC, EINVAL},  // needs local write
+                      BadAccess{1 << 12, EINVAL},                   // no such right
+                      BadAccess{1 << 8, EOPNOTSUPP}));              // RDMA FLUSH
+
+TEST_F(MemoryTest, NoMemoryThereIsAFault) {
+  EXPECT_EQ(verbs.reg_mr(pd, nullptr, 4096, IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(errno, EFAULT);
+}
+
+TEST_F(MemoryTest, ReregistrationChangesWhatItIsTold) {
+  ibv_mr* mr = register_all(buffer_.data(), 100);
+  ibv_pd* other = verbs.alloc_pd(context);
+  ASSERT_NE(other, nullptr);
+  EXPECT_EQ(
+      verbs.rereg_mr(
+          mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
+          other, buffer_.data() + 8, 50, IBV_ACCESS_LOCAL_WRITE),
+      0);
+  EXPECT_EQ(mr->pd, other);
+  EXPECT_EQ(mr->addr, buffer_.data() + 8);
+  EXPECT_EQ(mr->length, 50u);
+  EXPECT_EQ(verbs.dealloc_pd(pd), 0) << "nothing is left in the old one";
+  EXPECT_EQ(verbs.dealloc_pd(other), EBUSY);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+}
+
+TEST_F(MemoryTest, BadReregistrationLeavesTheRegionAlone) {
+  ibv_mr* mr = register_all(buffer_.data(), 100);
+  const std::uint32_t key = mr->lkey;
+  EXPECT_EQ(verbs.rereg_mr(mr, 0, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(verbs.rereg_mr(mr, 1 << 5, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, nullptr, nullptr, 0, 0),
+            IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(mr->lkey, key);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+}
+
+TEST_F(MemoryTest, AFailedReregistrationLeavesARegionThatOnlyGoes) {
+  ibv_mr* mr = register_all(buffer_.data(), 100);
+  EXPECT_EQ(verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+                           IBV_ACCESS_REMOTE_WRITE),  // needs local write
+            IBV_REREG_MR_ERR_CMD);
+  EXPECT_EQ(errno, EINVAL);
+  ibv_sge sge = sge_of(mr, 0, 1);
+  EXPECT_EQ(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), ENOENT);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+}
+
+TEST_F(MemoryTest, AdviceIsCheckedAndTaken) {
+  ibv_mr* mr = register_all(buffer_.data(), 100, 0);
+  ibv_sge sge = sge_of(mr, 0, 100);
+  const auto advise = [&](ibv_advise_mr_advice advice) {
+    return ibv_advise_mr(pd, advice, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1);
+  };
+  EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH), 0);
+  EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE), EPERM);
+  sge.length = 101;
+  EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH), EFAULT);
+  sge.lkey ^= 0x100;
+  EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH), ENOENT);
+}
+
+TEST_F(MemoryTest, WindowOfAnUnknownTypeIsInvalid) {
+  EXPECT_EQ(ibv_alloc_mw(pd, static_cast<ibv_mw_type>(3)), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(MemoryTest, ABoundWindowKeepsItsRegion) {
+  ibv_mr* mr = register_all(buffer_.data(), buffer_.size());
+  ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+  ASSERT_NE(mw, nullptr);
+  ibv_qp *qp = make_qp(), *peer = make_qp();
+  connect(qp, peer);
+
+  const std::uint32_t old_key = mw->rkey;
+  ibv_mw_bind bind{.wr_id = 9, .send_flags = IBV_SEND_SIGNALED, .bind_info = {}};
+  bind.bind_info = {.mr = mr,
+                    .addr = reinterpret_cast<std::uint64_t>(buffer_.data()),
+                    .length = 64,
+                    .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  ASSERT_EQ(ibv_bind_mw(qp, mw, &bind), 0);
+  EXPECT_NE(mw->rkey, old_key) << "the key after the bind";
+  const ibv_wc wc = wait_for_completion();
+  EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  EXPECT_EQ(wc.opcode, IBV_WC_BIND_MW);
+  EXPECT_EQ(wc.wr_id, 9u);
+  EXPECT_EQ(verbs.dereg_mr(mr), EBUSY);
+  EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+}
+
+TEST_F(MemoryTest, AWindowGoesEvenAfterItsBindHasFailed) {
+  ibv_mr* mr = register_all(buffer_.data(), buffer_.size(), IBV_ACCESS_LOCAL_WRITE);  // no MW_BIND
+  ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+  ibv_qp *qp = make_qp(), *peer = make_qp();
+  connect(qp, peer);
+  ibv_mw_bind bind{.wr_id = 1, .send_flags = IBV_SEND_SIGNALED, .bind_info = {}};
+  bind.bind_info = {.mr = mr,
+                    .addr = reinterpret_cast<std::uint64_t>(buffer_.data()),
+                    .length = 64,
+                    .mw_access_flags = IBV_ACCESS_REMOTE_READ};
+  ASSERT_EQ(ibv_bind_mw(qp, mw, &bind), 0);
+  EXPECT_EQ(wait_for_completion().status, IBV_WC_MW_BIND_ERR);
+  EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+}
+
+}  // namespace
+}  // namespace verbena::test

@@ -1,0 +1,71 @@
+// Our libibverbs.so.1 as a program sees it that loads it at run time, the way NCCL does: by dlopen,
+// each function by its name and version.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+namespace verbena::test {
+
+struct VerbsLibrary {
+  static const VerbsLibrary& get();  // loaded once; ends the process when it cannot be
+
+  decltype(&::ibv_get_device_list) get_device_list;
+  decltype(&::ibv_free_device_list) free_device_list;
+  decltype(&::ibv_get_device_name) get_device_name;
+  decltype(&::ibv_get_device_guid) get_device_guid;
+  decltype(&::ibv_get_device_index) get_device_index;
+  decltype(&::ibv_open_device) open_device;
+  decltype(&::ibv_close_device) close_device;
+  decltype(&::ibv_query_device) query_device;
+  decltype(&::ibv_query_port) query_port;
+  decltype(&::ibv_query_gid) query_gid;
+  decltype(&::_ibv_query_gid_ex) query_gid_ex;
+  decltype(&::_ibv_query_gid_table) query_gid_table;
+  decltype(&::ibv_query_pkey) query_pkey;
+  decltype(&::ibv_get_pkey_index) get_pkey_index;
+  decltype(&::ibv_get_async_event) get_async_event;
+  decltype(&::ibv_ack_async_event) ack_async_event;
+  decltype(&::ibv_alloc_pd) alloc_pd;
+  decltype(&::ibv_dealloc_pd) dealloc_pd;
+  decltype(&::ibv_reg_mr) reg_mr;
+  decltype(&::ibv_reg_mr_iova) reg_mr_iova;
+  decltype(&::ibv_reg_mr_iova2) reg_mr_iova2;
+  decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr;
+  decltype(&::ibv_rereg_mr) rereg_mr;
+  decltype(&::ibv_dereg_mr) dereg_mr;
+  decltype(&::ibv_create_comp_channel) create_comp_channel;
+  decltype(&::ibv_destroy_comp_channel) destroy_comp_channel;
+  decltype(&::ibv_create_cq) create_cq;
+  decltype(&::ibv_resize_cq) resize_cq;
+  decltype(&::ibv_destroy_cq) destroy_cq;
+  decltype(&::ibv_get_cq_event) get_cq_event;
+  decltype(&::ibv_ack_cq_events) ack_cq_events;
+  decltype(&::ibv_create_srq) create_srq;
+  decltype(&::ibv_modify_srq) modify_srq;
+  decltype(&::ibv_query_srq) query_srq;
+  decltype(&::ibv_destroy_srq) destroy_srq;
+  decltype(&::ibv_create_qp) create_qp;
+  decltype(&::ibv_modify_qp) modify_qp;
+  decltype(&::ibv_query_qp) query_qp;
+  decltype(&::ibv_destroy_qp) destroy_qp;
+  decltype(&::ibv_qp_to_qp_ex) qp_to_qp_ex;
+  decltype(&::ibv_create_ah) create_ah;
+  decltype(&::ibv_init_ah_from_wc) init_ah_from_wc;
+  decltype(&::ibv_create_ah_from_wc) create_ah_from_wc;
+  decltype(&::ibv_destroy_ah) destroy_ah;
+  decltype(&::ibv_attach_mcast) attach_mcast;
+  decltype(&::ibv_query_ece) query_ece;
+  decltype(&::ibv_set_ece) set_ece;
+  decltype(&::ibv_fork_init) fork_init;
+  decltype(&::ibv_is_fork_initialized) is_fork_initialized;
+  decltype(&::ibv_wc_status_str) wc_status_str;
+  decltype(&::ibv_event_type_str) event_type_str;
+  decltype(&::ibv_node_type_str) node_type_str;
+  decltype(&::ibv_port_state_str) port_state_str;
+  decltype(&::ibv_rate_to_mult) rate_to_mult;
+  decltype(&::mult_to_ibv_rate) mult_to_rate;
+  decltype(&::ibv_rate_to_mbps) rate_to_mbps;
+  decltype(&::mbps_to_ibv_rate) mbps_to_rate;
+};
+
+}  // namespace verbena::test
