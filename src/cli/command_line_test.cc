@@ -1,0 +1,91 @@
+#include "cli/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/help.h"
+
+namespace verbena::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Arguments = std::vector<std::string>;
+
+RunRequest run_request(const Arguments& arguments) {
+  const Expected<Request> request = parse_command_line(arguments);
+  EXPECT_TRUE(request.has_value()) << (request ? "" : request.error().message);
+  return request ? std::get<RunRequest>(*request) : RunRequest{};
+}
+
+std::string printed(const Arguments& arguments) {
+  const Expected<Request> request = parse_command_line(arguments);
+  EXPECT_TRUE(request.has_value());
+  return request ? std::get<PrintRequest>(*request).text : "";
+}
+
+std::string refusal(const Arguments& arguments) {
+  const Expected<Request> request = parse_command_line(arguments);
+  EXPECT_FALSE(request.has_value());
+  if (request) return "";
+  EXPECT_EQ(request.error().exit_status, 2);
+  EXPECT_EQ(request.error().message.find('\n'), std::string::npos) << request.error().message;
+  return request.error().message;
+}
+
+TEST(CommandLineTest, RunTakesAProgramWithOrWithoutDashes) {
+  EXPECT_THAT(run_request({"run", "--", "prog", "-x", "1"}).command,
+              ElementsAre("prog", "-x", "1"));
+  EXPECT_THAT(run_request({"run", "prog", "-x"}).command, ElementsAre("prog", "-x"));
+  EXPECT_THAT(run_request({"run", "--", "-odd"}).command, ElementsAre("-odd"));
+}
+
+TEST(CommandLineTest, WhatFollowsTheProgramIsNotOurs) {
+  EXPECT_THAT(run_request({"run", "prog", "--address", "x", "--", "--help"}).command,
+              ElementsAre("prog", "--address", "x", "--", "--help"));
+  EXPECT_THAT(run_request({"run", "--", "--", "x"}).command, ElementsAre("--", "x"));
+  EXPECT_EQ(run_request({"run", "prog", "--address", "x"}).address, "");
+}
+
+TEST(CommandLineTest, RunTakesAnAddress) {
+  EXPECT_EQ(run_request({"run", "--address", "10.0.0.1,eth0", "prog"}).address, "10.0.0.1,eth0");
+  EXPECT_EQ(run_request({"run", "--address=10.0.0.1", "--", "prog"}).address, "10.0.0.1");
+}
+
+TEST(CommandLineTest, Devices) {
+  const Expected<Request> text = parse_command_line(Arguments{"devices"});
+  ASSERT_TRUE(text.has_value());
+  EXPECT_EQ(std::get<DevicesRequest>(*text).format, OutputFormat::kText);
+  const Expected<Request> json = parse_command_line(Arguments{"devices", "--json", "--address=lo"});
+  ASSERT_TRUE(json.has_value());
+  EXPECT_EQ(std::get<DevicesRequest>(*json).format, OutputFormat::kJSON);
+  EXPECT_EQ(std::get<DevicesRequest>(*json).address, "lo");
+}
+
+TEST(CommandLineTest, HelpAndVersion) {
+  EXPECT_EQ(printed({"--help"}), help_text(HelpTopic::kVerbena));
+  EXPECT_EQ(printed({"-h"}), help_text(HelpTopic::kVerbena));
+  EXPECT_EQ(printed({"run", "--help"}), help_text(HelpTopic::kRun));
+  EXPECT_EQ(printed({"devices", "--help"}), help_text(HelpTopic::kDevices));
+  EXPECT_THAT(printed({"--version"}), StartsWith("verbena "));
+}
+
+TEST(CommandLineTest, WrongUsageIsOneLineThatPointsToHelp) {
+  EXPECT_THAT(refusal({}), HasSubstr("a command is needed"));
+  EXPECT_THAT(refusal({"frobnicate"}), HasSubstr("'frobnicate'; verbena --help"));
+  EXPECT_THAT(refusal({"--frobnicate"}), HasSubstr("'--frobnicate'"));
+  EXPECT_THAT(refusal({"run"}), HasSubstr("run needs a program"));
+  EXPECT_THAT(refusal({"run", "--"}), HasSubstr("run needs a program"));
+  EXPECT_THAT(refusal({"run", "--adress", "x", "prog"}),
+              HasSubstr("'--adress'; verbena run --help"));
+  EXPECT_THAT(refusal({"run", "--address"}), HasSubstr("--address"));
+  EXPECT_THAT(refusal({"run", "--address", "--", "prog"}), HasSubstr("--address"));
+  EXPECT_THAT(refusal({"run", "--address=", "prog"}), HasSubstr("--address"));
+  EXPECT_THAT(refusal({"run", "--address", "", "prog"}), HasSubstr("--address is empty"));
+  EXPECT_THAT(refusal({"devices", "extra"}), HasSubstr("'extra'; verbena devices --help"));
+  EXPECT_THAT(refusal({"devices", "--xml"}), HasSubstr("'--xml'"));
+}
+
+}  // namespace
+}  // namespace verbena::cli

@@ -1,0 +1,21 @@
+// What `verbena devices` says of a device, as text and as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/device_config.h"
+#include "host/local_address.h"
+
+namespace verbena::cli {
+
+struct DeviceReport {
+  host::LocalAddress address;
+  DeviceConfig config;  // meaningful when it could be opened
+  std::string problem;  // why the device cannot be opened; "": it was
+};
+
+[[nodiscard]] std::string to_text(const std::vector<DeviceReport>& reports);
+[[nodiscard]] std::string to_json(const std::vector<DeviceReport>& reports);
+
+}  // namespace verbena::cli

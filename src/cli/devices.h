@@ -1,0 +1,18 @@
+// `verbena devices`: opens each device as a program would, and says what it is.
+#pragma once
+
+#include <string>
+
+#include "cli/command_line.h"
+#include "cli/failure.h"
+
+namespace verbena::cli {
+
+struct DevicesOutcome {
+  std::string output;
+  std::string problem;  // "": every device can be used
+};
+
+[[nodiscard]] Expected<DevicesOutcome> devices(const DevicesRequest& request);
+
+}  // namespace verbena::cli

@@ -1,0 +1,138 @@
+#include "cli/help.h"
+
+#include "base/check.h"
+
+namespace verbena::cli {
+namespace {
+
+constexpr std::string_view kVerbenaHelp = R"(NAME
+  verbena - RDMA for any program, in software
+
+SYNOPSIS
+  verbena run [--address ADDRESS[,ADDRESS...]] [--] PROGRAM [ARGUMENT...]
+  verbena devices [--address ADDRESS[,ADDRESS...]] [--json]
+  verbena --help | --version
+
+DESCRIPTION
+  Verbena is an RDMA network interface in software. Programs that use RDMA
+  through libibverbs run on it unchanged, with no RDMA hardware, no kernel
+  module and no privilege. On the wire it is RoCEv2: UDP port 4791.
+
+COMMANDS
+  run       run a program on Verbena's device; `verbena run --help`
+  devices   list the devices that a program will see; `verbena devices --help`
+
+ENVIRONMENT
+  VERBENA_ADDRESS
+      Where devices stand: IP addresses or interface names with commas between
+      them, one device each. Unset: the interface of the default route; without
+      one, the first other interface that is up; else loopback.
+
+EXIT STATUS
+  0    done
+  2    wrong usage, or what was asked cannot be had here; one line on standard
+       error says what, and what to do
+  126  run: the program was found but cannot be executed
+  127  run: the program was not found
+  Otherwise `verbena run` has the exit status of its program.
+
+EXAMPLES
+  verbena devices
+  verbena run -- ibv_devinfo -v
+  verbena run -- ib_write_bw &  verbena run -- ib_write_bw 127.0.0.1
+)";
+
+constexpr std::string_view kRunHelp = R"(NAME
+  verbena run - run a program on Verbena's device
+
+SYNOPSIS
+  verbena run [--address ADDRESS[,ADDRESS...]] [--] PROGRAM [ARGUMENT...]
+
+DESCRIPTION
+  Executes PROGRAM so that it, and every program that it starts, loads Verbena's
+  libibverbs.so.1 instead of the system's. Nothing is rebuilt or configured, and
+  nothing remains when it ends. What follows PROGRAM is the program's own; `--`
+  is needed only where PROGRAM begins with a dash.
+
+  The loader ignores the library path for programs that gain privilege (set-user-ID,
+  set-group-ID, file capabilities), so these are refused: run verbena inside
+  them, as in `sudo verbena run -- PROGRAM`. A statically linked program loads
+  no libraries: it is run, after a warning.
+
+OPTIONS
+  --address ADDRESS[,ADDRESS...]
+      IP addresses or interface names to stand on, one device each
+      (verbena0, verbena1, ...). Goes before VERBENA_ADDRESS.
+  -h, --help
+      this
+
+ENVIRONMENT
+  VERBENA_ADDRESS
+      As --address. Unset: the interface of the default route; without one, the
+      first other interface that is up; else loopback.
+  LD_LIBRARY_PATH
+      Kept; the folder of Verbena's library is put in front.
+
+EXIT STATUS
+  That of PROGRAM; 126 where it cannot be executed, 127 where it is not found, 2
+  for wrong usage, no usable address, or no library. One line on standard error
+  says what, and what to do.
+
+EXAMPLES
+  Two processes on this machine, in two terminals:
+      verbena run -- ib_write_bw -q 4
+      verbena run -- ib_write_bw -q 4 127.0.0.1
+  Two devices, and only on these addresses:
+      verbena run --address 127.0.0.1,127.0.0.2 -- ibv_devices
+  A whole job:
+      verbena run -- mpirun -np 2 ./program
+)";
+
+constexpr std::string_view kDevicesHelp = R"(NAME
+  verbena devices - list the devices that a program will see
+
+SYNOPSIS
+  verbena devices [--address ADDRESS[,ADDRESS...]] [--json]
+
+DESCRIPTION
+  Opens each device as a program run by `verbena run` would, and prints its
+  name, interface, addresses, node GUID, port, path MTU and GID table, and
+  whether UDP port 4791 of its addresses can be had.
+
+OPTIONS
+  --address ADDRESS[,ADDRESS...]
+      IP addresses or interface names to stand on, one device each. Goes before
+      VERBENA_ADDRESS.
+  --json
+      An array of objects, for programs.
+  -h, --help
+      this
+
+ENVIRONMENT
+  VERBENA_ADDRESS
+      As --address. Unset: the interface of the default route; without one, the
+      first other interface that is up; else loopback.
+
+EXIT STATUS
+  0    every device listed can be used
+  2    wrong usage, no usable address, or a device that cannot be used (UDP port
+       4791 is taken, say); one line on standard error says why
+
+EXAMPLES
+  verbena devices
+  verbena devices --address eth0
+  verbena devices --json | jq -r '.[].gids[].gid'
+)";
+
+}  // namespace
+
+std::string_view help_text(HelpTopic topic) {
+  switch (topic) {
+    case HelpTopic::kVerbena: return kVerbenaHelp;
+    case HelpTopic::kRun: return kRunHelp;
+    case HelpTopic::kDevices: return kDevicesHelp;
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace verbena::cli

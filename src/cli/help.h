@@ -1,0 +1,12 @@
+// What `verbena --help` says: the manual, also as docs/verbena.1 for man(1).
+#pragma once
+
+#include <string_view>
+
+namespace verbena::cli {
+
+enum class HelpTopic { kVerbena, kRun, kDevices };
+
+[[nodiscard]] std::string_view help_text(HelpTopic topic);
+
+}  // namespace verbena::cli

@@ -1,0 +1,42 @@
+#include "cli/library_folder.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace verbena::cli {
+
+namespace fs = std::filesystem;
+
+Expected<fs::path> find_library_folder(const fs::path& executable_folder,
+                                       std::string_view relative_paths) {
+  std::string looked_in;
+  while (!relative_paths.empty()) {
+    const std::string_view relative = relative_paths.substr(0, relative_paths.find(':'));
+    relative_paths.remove_prefix(std::min(relative.size() + 1, relative_paths.size()));
+    const fs::path folder = (executable_folder / relative).lexically_normal();
+    std::error_code ignored;
+    if (fs::exists(folder / kLibraryName, ignored)) return folder;
+    looked_in += (looked_in.empty() ? "" : ", ") + folder.string();
+  }
+  return failure(kExitCannot,
+                 fmt::format("{} is missing: looked in {}; build or install Verbena as a whole",
+                             kLibraryName, looked_in));
+}
+
+Expected<void> check_library_loads(const fs::path& library_folder) {
+  if (dlopen((library_folder / kLibraryName).c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
+  const char* const reason = dlerror();
+  return failure(kExitCannot,
+                 fmt::format("{} cannot be loaded: {}; install what it needs, or Verbena again",
+                             kLibraryName, reason != nullptr ? reason : "no reason given"));
+}
+
+std::string library_path(const fs::path& folder, const char* before) {
+  if (before == nullptr || *before == '\0') return folder.string();
+  return folder.string() + ":" + before;
+}
+
+}  // namespace verbena::cli

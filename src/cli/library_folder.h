@@ -1,0 +1,26 @@
+// The folder of our libibverbs.so.1, found from where our executable lies, so that a tree can be
+// moved.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "cli/failure.h"
+
+namespace verbena::cli {
+
+inline constexpr const char* kLibraryName = "libibverbs.so.1";
+
+// `relative_paths`: folders relative to `executable_folder`, ':' between them; the first that holds
+// the library wins.
+[[nodiscard]] Expected<std::filesystem::path> find_library_folder(
+    const std::filesystem::path& executable_folder, std::string_view relative_paths);
+
+// Loads the library that lies there, as a program would.
+[[nodiscard]] Expected<void> check_library_loads(const std::filesystem::path& library_folder);
+
+// `folder` before what LD_LIBRARY_PATH was; nullptr: it was not set.
+[[nodiscard]] std::string library_path(const std::filesystem::path& folder, const char* before);
+
+}  // namespace verbena::cli

@@ -1,0 +1,12 @@
+// `verbena run`: sets the environment, and becomes the program.
+#pragma once
+
+#include "cli/command_line.h"
+#include "cli/failure.h"
+
+namespace verbena::cli {
+
+// Returns only when the program could not be started.
+[[nodiscard]] Failure run(const RunRequest& request);
+
+}  // namespace verbena::cli

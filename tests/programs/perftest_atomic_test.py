@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""ib_atomic_bw and ib_atomic_lat with every option of perftest_matrix.py.
+
+usage: perftest_atomic_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import harness
+import perftest_matrix
+
+BUILD = harness.build_from_command_line()
+PerftestTest = perftest_matrix.test_case(BUILD, ["ib_atomic_bw", "ib_atomic_lat"])
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""ib_send_bw and ib_send_lat with every option of perftest_matrix.py.
+
+usage: perftest_send_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import harness
+import perftest_matrix
+
+BUILD = harness.build_from_command_line()
+PerftestTest = perftest_matrix.test_case(BUILD, ["ib_send_bw", "ib_send_lat"])
+
+if __name__ == "__main__":
+    harness.main()
