@@ -1,0 +1,162 @@
+// Saying no and saying wait, on both sides: REJ, MRA, and connections found to be stale.
+// IBTA Vol 1, 12.6.6, 12.6.7, 12.9.8.3.1, 12.9.8.5.
+#include "base/bytes.h"
+#include "connect/cm_agent.h"
+#include "connect/cm_timeout.h"
+#include "connect/private_data.h"
+
+namespace verbena {
+namespace {
+
+cm::Answered rejected_in(CMState state) {
+  switch (state) {
+    case CMState::kREQReceived:
+    case CMState::kMRAREQSent: return cm::Answered::kREQ;
+    case CMState::kREPReceived:
+    case CMState::kMRAREPSent: return cm::Answered::kREP;
+    case CMState::kREQSent:
+    case CMState::kMRAREQReceived:
+    case CMState::kREPSent:
+    case CMState::kMRAREPReceived:
+    case CMState::kEstablished:
+    case CMState::kDREQSent:
+    case CMState::kDREQReceived:
+    case CMState::kTimeWait:
+    case CMState::kRetired:
+    case CMState::kSIDRREQSent:
+    case CMState::kSIDRREQReceived: return cm::Answered::kOther;
+  }
+  CHECK_UNREACHABLE();
+}
+
+bool is_connecting(CMState state) {
+  switch (state) {
+    case CMState::kREQSent:
+    case CMState::kMRAREQReceived:
+    case CMState::kREPReceived:
+    case CMState::kMRAREPSent:
+    case CMState::kREQReceived:
+    case CMState::kMRAREQSent:
+    case CMState::kREPSent:
+    case CMState::kMRAREPReceived: return true;
+    case CMState::kEstablished:
+    case CMState::kDREQSent:
+    case CMState::kDREQReceived:
+    case CMState::kTimeWait:
+    case CMState::kRetired:
+    case CMState::kSIDRREQSent:
+    case CMState::kSIDRREQReceived: return false;
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace
+
+Status CMAgent::reject(CommId id, const RejectParams& params, Time now) {
+  if (params.ari.size() > cm::REJ::kARISize ||
+      params.private_data.size() > cm::REJ::kPrivateDataSize)
+    return Status::kInvalidArgument;
+  CMConnection* c = visible(id);
+  if (c == nullptr) return Status::kNotFound;
+  if (!is_connecting(c->state)) return Status::kInvalidArgument;
+  refuse(*c, params, now);
+  return Status::kOk;
+}
+
+void CMAgent::refuse(CMConnection& c, const RejectParams& params, Time now) {
+  // A request that we only took in has no ID of ours yet, as Linux has it.
+  const CommId local_id = c.state == CMState::kREQReceived ? CommId{} : c.local_id;
+  send(c, cm::REJ{.local_comm_id = local_id,
+                  .remote_comm_id = c.remote_id,
+                  .message_rejected = rejected_in(c.state),
+                  .reject_info_length = static_cast<u8>(params.ari.size()),
+                  .reason = params.reason,
+                  .ari = padded<cm::REJ::kARISize>(params.ari),
+                  .private_data = padded<cm::REJ::kPrivateDataSize>(params.private_data)});
+  retire(c, now);
+}
+
+void CMAgent::refuse_for_timeout(CMConnection& c, Time now) {
+  std::array<u8, sizeof(u64)> guid;
+  store_be64(guid.data(), config_.ca_guid.value);
+  refuse(c, {.reason = cm::RejectReason::kTimeout, .ari = guid}, now);
+}
+
+// The peer's QP is in another connection by now. 12.9.8.3.1: release it.
+void CMAgent::drop_stale(CMConnection& c, Time now) {
+  ++counters_.stale_connections;
+  if (is_connecting(c.state)) {
+    tell(c, Rejected{cm::REJ{.reason = cm::RejectReason::kStaleConnection}});
+    return refuse(c, {.reason = cm::RejectReason::kStaleConnection}, now);
+  }
+  CHECK(c.state == CMState::kEstablished);  // of no other state is the QP in the index
+  disconnected(c, {.cause = DisconnectCause::kStale});
+  send_dreq(c, {}, now);
+}
+
+// Which connection a REJ is about. One that gave up before it learned our ID names only its own.
+CMConnection* CMAgent::rejected(const Incoming& in, const cm::REJ& rej) {
+  CMConnection* c = rej.remote_comm_id == CommId{}
+                        ? connections_.find_remote(in.frame.source, rej.local_comm_id)
+                        : connections_.find(rej.remote_comm_id);
+  c = from_peer(in, c);
+  if (c == nullptr) return nullptr;
+  const bool waits_for_rep = c->state == CMState::kREQSent || c->state == CMState::kMRAREQReceived;
+  const bool fits = rej.message_rejected == cm::Answered::kREQ || c->remote_id == CommId{}
+                        ? waits_for_rep
+                        : rej.local_comm_id == c->remote_id;
+  if (fits) return c;
+  ++counters_.unmatched;
+  return nullptr;
+}
+
+void CMAgent::on_message(const Incoming& in, const cm::REJ& rej) {
+  CMConnection* c = rejected(in, rej);
+  if (c == nullptr) return;
+  if (is_connecting(c->state)) {
+    tell(*c, Rejected{rej});
+    return retire(*c, in.now);
+  }
+  if (c->state == CMState::kEstablished || c->state == CMState::kDREQSent) {
+    disconnected(*c, {.cause = DisconnectCause::kRejected});
+    return enter_time_wait(*c, in.now);
+  }
+  ++counters_.duplicates;
+}
+
+Status CMAgent::mra(CommId id, const MRAParams& params) {
+  if (params.service_timeout > kMaxTimeoutField ||
+      params.private_data.size() > cm::MRA::kPrivateDataSize)
+    return Status::kInvalidArgument;
+  CMConnection* c = visible(id);
+  if (c == nullptr) return Status::kNotFound;
+  if (c->state != CMState::kREQReceived && c->state != CMState::kREPReceived)
+    return Status::kInvalidArgument;
+  prepare(*c, cm::MRA{.local_comm_id = c->local_id,
+                      .remote_comm_id = c->remote_id,
+                      .message_mraed = rejected_in(c->state),
+                      .service_timeout = params.service_timeout,
+                      .private_data = padded<cm::MRA::kPrivateDataSize>(params.private_data)});
+  c->state = c->state == CMState::kREQReceived ? CMState::kMRAREQSent : CMState::kMRAREPSent;
+  if (params.when == MRATime::kNow) send_again(*c);
+  return Status::kOk;
+}
+
+void CMAgent::on_message(const Incoming& in, const cm::MRA& mra) {
+  const bool for_req = mra.message_mraed == cm::Answered::kREQ;
+  CMConnection* c = for_req ? from_peer(in, connections_.find(mra.remote_comm_id))
+                            : matched(in, mra.remote_comm_id, mra.local_comm_id);
+  if (c == nullptr) return;
+  if (for_req && c->state == CMState::kREQSent) {
+    c->state = CMState::kMRAREQReceived;
+  } else if (mra.message_mraed == cm::Answered::kREP && c->state == CMState::kREPSent) {
+    c->state = CMState::kMRAREPReceived;
+  } else {
+    ++counters_.duplicates;
+    return;
+  }
+  connections_.arm(*c, in.now + cm_response_time(mra.service_timeout, c->packet_life_time));
+  tell(*c, ReceiptAcknowledged{mra});
+}
+
+}  // namespace verbena

@@ -1,0 +1,75 @@
+// CMEvent: what a CMAgent tells the program, one connection at a time. Messages come whole, as the
+// peer sent them. What a call of the program's own does to its connection is no event.
+#pragma once
+
+#include <variant>
+
+#include "base/types.h"
+#include "connect/cm_params.h"
+#include "wire/ib/cm/message.h"
+#include "wire/ib/gid.h"
+
+namespace verbena {
+
+// A REQ for one of our listeners. Then: mra(), accept(), reject() or abandon().
+struct ConnectRequest {
+  ListenerId listener{};
+  GID local_gid{}, remote_gid{};
+  cm::REQ req{};
+};
+// A REP to our REQ. Then: mra(), ready_to_use(), reject() or abandon().
+struct ReplyReceived {
+  cm::REP rep{};
+};
+// The peer has what we sent and asks for time.
+struct ReceiptAcknowledged {
+  cm::MRA mra{};
+};
+// A RTU to our REP: both sides may send.
+struct Established {
+  cm::RTU rtu{};
+};
+// Not connected: a REJ came, or we found the request to be of a stale connection. The ID is dead.
+struct Rejected {
+  cm::REJ rej{};
+};
+// Not connected: all retries are spent. The ID is dead.
+enum class Unanswered : u8 { kREQ, kREP, kSIDRREQ };
+struct Unreachable {
+  Unanswered what = Unanswered::kREQ;
+};
+// No longer connected; comes once. TimeWaitExit follows, for kRequested after reply_disconnect().
+enum class DisconnectCause : u8 {
+  kRequested,  // a DREQ came: answer with reply_disconnect()
+  kReplied,    // a DREP came to our DREQ
+  kCrossed,    // a DREQ came while ours was under way; answered
+  kNoReply,    // our DREQ had none
+  kRejected,   // a REJ came: the peer knows of no such connection
+  kStale,      // the peer used its QPN for another connection
+};
+struct Disconnected {
+  DisconnectCause cause = DisconnectCause::kRequested;
+  std::array<u8, cm::DREP::kPrivateDataSize> private_data{};  // of the DREQ or DREP, else zeros
+};
+// The QP may be used again, and the ID is dead. Comes early when the table needs the place.
+struct TimeWaitExit {};
+// A SIDR_REQ for one of our listeners. Then: sidr_reply() or abandon().
+struct SIDRRequest {
+  ListenerId listener{};
+  GID local_gid{}, remote_gid{};
+  cm::SIDRREQ req{};
+};
+// The answer to our SIDR_REQ. The ID is dead.
+struct SIDRReply {
+  cm::SIDRREP rep{};
+};
+
+struct CMEvent {
+  CommId id{};
+  u64 user = 0;
+  std::variant<ConnectRequest, ReplyReceived, ReceiptAcknowledged, Established, Rejected,
+               Unreachable, Disconnected, TimeWaitExit, SIDRRequest, SIDRReply>
+      what{};
+};
+
+}  // namespace verbena

@@ -1,0 +1,31 @@
+// DREP: Reply to a Request for communication Release. IBTA Vol 1, 12.6.11, table 113.
+// Network order; behind the MAD header.
+//   |                    Local Communication ID                     |   0
+//   |                    Remote Communication ID                    |   4
+//   |                    Private Data (224 bytes)                   |   8
+// Invariant: decode(encode(r)) == r.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+
+#include "base/types.h"
+#include "wire/ib/cm/attribute.h"
+#include "wire/ib/cm/fields.h"
+#include "wire/ib/cm/ids.h"
+
+namespace verbena::cm {
+
+struct DREP {
+  static constexpr Attribute kAttribute = Attribute::kDREP;
+  static constexpr std::size_t kSize = kMessageSize;
+  static constexpr std::size_t kPrivateDataSize = 224;  // bytes
+  CommId local_comm_id{}, remote_comm_id{};
+  std::array<u8, kPrivateDataSize> private_data{};
+  [[nodiscard]] static std::optional<DREP> decode(std::span<const u8> in);  // nullopt: short
+  void encode(std::span<u8, kSize> out) const;
+  friend bool operator==(const DREP&, const DREP&) = default;
+};
+
+}  // namespace verbena::cm

@@ -1,0 +1,50 @@
+// RejectReason: why a REJ was sent. IBTA Vol 1, 12.6.7.2, table 109. Beside each: what its
+// Additional Reject Information (ARI) holds, if anything.
+#pragma once
+
+#include <string_view>
+
+#include "base/types.h"
+
+namespace verbena::cm {
+
+enum class RejectReason : u16 {
+  kNoQP = 1,
+  kNoEEC = 2,
+  kNoResources = 3,
+  kTimeout = 4,  // ARI: CA GUID of the sender
+  kUnsupportedRequest = 5,
+  kInvalidCommunicationID = 6,
+  kInvalidCommunicationInstance = 7,
+  kInvalidServiceID = 8,  // nobody listens: "connection refused"
+  kInvalidTransportServiceType = 9,
+  kStaleConnection = 10,  // the QPN is still of a connection that the receiver knows
+  kRDCDoesNotExist = 11,
+  kPrimaryRemotePortGIDRejected = 12,  // ARI: an acceptable one
+  kPrimaryRemotePortLIDRejected = 13,  // ARI: an acceptable one
+  kInvalidPrimarySL = 14,
+  kInvalidPrimaryTrafficClass = 15,
+  kInvalidPrimaryHopLimit = 16,
+  kInvalidPrimaryPacketRate = 17,
+  kAlternateRemotePortGIDRejected = 18,
+  kAlternateRemotePortLIDRejected = 19,
+  kInvalidAlternateSL = 20,
+  kInvalidAlternateTrafficClass = 21,
+  kInvalidAlternateHopLimit = 22,
+  kInvalidAlternatePacketRate = 23,
+  kPortAndCMRedirection = 24,  // ARI: ClassPortInfo
+  kPortRedirection = 25,       // ARI: GID
+  kInvalidPathMTU = 26,        // ARI: the largest acceptable code
+  kInsufficientResponderResources = 27,
+  kConsumerReject = 28,  // the program said no; private data is its
+  kRNRRetryCountReject = 29,
+  kDuplicateLocalCommunicationID = 30,
+  kInvalidClassVersion = 31,
+  kInvalidPrimaryFlowLabel = 32,
+  kInvalidAlternateFlowLabel = 33,
+};
+
+// In words, for people; "reserved" for what the table does not name.
+[[nodiscard]] std::string_view to_string(RejectReason reason);
+
+}  // namespace verbena::cm
