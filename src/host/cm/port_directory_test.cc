@@ -134,7 +134,8 @@ TEST_F(PortDirectoryTest, ThreadsAndProcessesGetDifferentPorts) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   std::set<u64> services;
-  for (const PortRecord& record : ports.read().records()) services.insert(record.service.value);
+  const PortTable table = ports.read();
+  for (const PortRecord& record : table.records()) services.insert(record.service.value);
   EXPECT_EQ(services.size(), 3u * kEach);
 }
 

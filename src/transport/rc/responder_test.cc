@@ -18,7 +18,8 @@ struct Responses : RCPair {
     return take_all(b);
   }
   // b answers with this NAK, goes to Error, and its memory is as before.
-  void expect_refused(const Packet& packet, NAKCode code, std::vector<EngineEvent> expected) {
+  void expect_refused(const Packet& packet, NAKCode code,
+                      const std::vector<EngineEvent>& expected) {
     const std::vector<u8> before = b.buffer;
     const std::vector<Packet> answers = answer(packet);
     ASSERT_EQ(answers.size(), 1u);
