@@ -66,6 +66,9 @@ INSTANTIATE_TEST_SUITE_P(
                       BadAccess{1 << 8, EOPNOTSUPP}));              // RDMA FLUSH
 
 TEST_F(MemoryTest, NoMemoryThereIsAFault) {
+  EXPECT_EQ(verbs.reg_mr(pd, reinterpret_cast<void*>(0x1000), 4096, IBV_ACCESS_LOCAL_WRITE),
+            nullptr);  // nothing is mapped there
+  EXPECT_EQ(errno, EFAULT);
   EXPECT_EQ(verbs.reg_mr(pd, nullptr, 4096, IBV_ACCESS_LOCAL_WRITE), nullptr);
   EXPECT_EQ(errno, EFAULT);
 }

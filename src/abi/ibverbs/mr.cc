@@ -5,6 +5,7 @@
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/translate.h"
+#include "host/mapped_memory.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -24,6 +25,13 @@ int check_access(unsigned access) {
 // "The whole address space": how implicit on-demand paging is asked for.
 bool is_whole_process(const void* address, std::size_t length, unsigned access) {
   return address == nullptr && length == SIZE_MAX && (access & IBV_ACCESS_ON_DEMAND) != 0;
+}
+
+// On-demand regions may have pages that are not mapped yet.
+bool is_there(const void* address, std::size_t length, unsigned access) {
+  if (is_whole_process(address, length, access) || length == 0) return true;
+  if (address == nullptr) return false;
+  return (access & IBV_ACCESS_ON_DEMAND) != 0 || host::is_mapped(address, length);
 }
 
 Result<MRKeys> register_region(PDObject& pd, void* address, std::size_t length, u64 iova,
@@ -109,8 +117,7 @@ using namespace verbena::abi;
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, u64 iova, unsigned access) {
   if (const int error = check_access(access); error != 0) return fail(error);
-  if (addr == nullptr && length != 0 && !is_whole_process(addr, length, access))
-    return fail(EFAULT);
+  if (!is_there(addr, length, access)) return fail(EFAULT);
   auto mr = make<MRObject>();
   if (mr == nullptr) return fail(ENOMEM);
   const Result<MRKeys> keys = register_region(PDObject::of(pd), addr, length, iova, access);
