@@ -178,6 +178,37 @@ TEST_F(DeviceTest, SRQLimitEventOnceWhenFewerAreLeft) {
   EXPECT_EQ(device.limits_of(srq).depth, 20u);
 }
 
+// IBTA 10.2.9.2: an SRQ has a PD of its own, and its receives are checked against that one.
+TEST(DeviceSRQTest, ReceivesAreOfTheSRQsPD) {
+  for (const QPType type : {QPType::kRC, QPType::kUC}) {
+    verbena::testing::Wire wire;
+    verbena::testing::Node& b = wire.b;
+    SharedReceiveQueue* const srq =
+        b.device.create_srq(b.pd, {.depth = 8, .max_sge = 1}, 0, nullptr).value();
+    QPInit init = b.init(type);
+    init.pd = b.device.alloc_pd().value();
+    init.srq = srq;
+    QueuePair* const to = b.device.create_qp(init).value();
+    QueuePair* const from = wire.a.create(type);
+    ASSERT_EQ(wire.a.bring_up(from, verbena::testing::kGIDB, b.number(to)), QPState::kRTS);
+    ASSERT_EQ(b.bring_up(to, verbena::testing::kGIDA, wire.a.number(from)), QPState::kRTS);
+
+    const SGE room = b.sge(0, 64), data = wire.a.sge(0, 64);
+    RecvWR receive;
+    receive.wr_id = 7;
+    receive.sg_list = {&room, 1};
+    ASSERT_EQ(b.device.post_srq_receive(srq, receive, wire.now), PostError::kOk);
+    SendWR send;
+    send.sg_list = {&data, 1};
+    ASSERT_EQ(wire.a.device.post_send(from, send, wire.now), PostError::kOk);
+    wire.run();
+    const std::optional<CQE> cqe = b.completion();
+    ASSERT_TRUE(cqe.has_value());
+    EXPECT_EQ(cqe->wr_id, 7u);
+    EXPECT_EQ(cqe->status, WQEStatus::kSuccess);
+  }
+}
+
 TEST_F(DeviceTest, PostingReceivesFromInitOn) {
   QueuePair* const qp = node.create(QPType::kRC);
   EXPECT_EQ(device.post_receive(qp, {}, kStart), PostError::kBadState);

@@ -15,7 +15,8 @@ EngineParts QueuePair::parts(ProtectionTable& memory) {
           .memory = memory,
           .receive_queue = shared ? init.srq->queue() : *own_receive_queue,
           .shared_receive_queue = shared,
-          .send_limits = init.send};
+          .send_limits = init.send,
+          .srq_pd = shared ? std::optional(init.srq->pd.id) : std::nullopt};
 }
 
 }  // namespace verbena

@@ -82,6 +82,8 @@ struct EngineParts {
   ReceiveQueue& receive_queue;        // own or shared
   bool shared_receive_queue = false;  // an SRQ is not flushed with the QP
   SendQueueLimits send_limits;
+  std::optional<PDId> srq_pd =
+      {};  // the SRQ's, which its receives are checked against. IBTA 10.2.9.2
 };
 
 }  // namespace verbena

@@ -10,6 +10,7 @@ UnreliableReceives::UnreliableReceives(const EngineParts& parts, EngineCounters&
       memory_(parts.memory),
       queue_(parts.receive_queue),
       shared_(parts.shared_receive_queue),
+      srq_pd_(parts.srq_pd),
       counters_(counters) {}
 
 void UnreliableReceives::on_state(QPState) {
@@ -40,7 +41,9 @@ bool UnreliableReceives::acquire() {
 
 bool UnreliableReceives::write(u64 offset, Bytes data) {
   CHECK(holding_);
-  if (scatter(memory_, qp_.pd, held_.sg_list(), offset, data) == MemoryFault::kNone) return true;
+  if (scatter(memory_, srq_pd_.value_or(qp_.pd), held_.sg_list(), offset, data) ==
+      MemoryFault::kNone)
+    return true;
   complete_in_error(WQEStatus::kLocalProtection);
   halted_ = fatal_event_ = true;
   return false;

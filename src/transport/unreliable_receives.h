@@ -48,6 +48,7 @@ class UnreliableReceives {
   const ProtectionTable& memory_;
   ReceiveQueue& queue_;
   bool shared_;
+  std::optional<PDId> srq_pd_;
   EngineCounters& counters_;
   Ring<CQE> cqes_{kCQEsPerPacket};
   bool holding_ = false;

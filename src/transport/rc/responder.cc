@@ -46,6 +46,7 @@ RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, Engin
       memory_(parts.memory),
       receive_queue_(parts.receive_queue),
       shared_(parts.shared_receive_queue),
+      srq_pd_(parts.srq_pd),
       counters_(counters),
       responses_(limits.max_rd_atomic) {}
 
@@ -149,7 +150,8 @@ void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits) 
     ++counters_.resp_local_length_error;
     return receive_error(WQEStatus::kLocalLength, NAKCode::kInvalidRequest);
   }
-  const MemoryFault fault = scatter(memory_, qp_.pd, receive_.sg_list(), offset_, packet.payload);
+  const MemoryFault fault =
+      scatter(memory_, receive_pd(), receive_.sg_list(), offset_, packet.payload);
   if (fault != MemoryFault::kNone)
     return receive_error(WQEStatus::kLocalProtection, NAKCode::kRemoteOperationalError);
   if (traits.ieth && !invalidate(packet.headers.ieth.r_key))

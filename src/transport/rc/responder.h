@@ -46,6 +46,7 @@ class RCResponder {
                         const OpcodeTraits& traits);
   bool invalidate(RKey key);
   void accept(const PacketView& packet, u32 psns, bool message_done);
+  PDId receive_pd() const { return srq_pd_.value_or(qp_.pd); }
   u32 mtu() const { return bytes(qp_.path_mtu); }
 
   // refusals
@@ -65,6 +66,7 @@ class RCResponder {
   ProtectionTable& memory_;
   ReceiveQueue& receive_queue_;
   const bool shared_;
+  const std::optional<PDId> srq_pd_;
   EngineCounters& counters_;
   ResponseQueue responses_;
 
