@@ -1,5 +1,5 @@
-// GSI: the General Services Interface, QP 1: management datagrams of 256 bytes, in and out, outside of
-// all objects that a program makes. IBTA Vol 1, 13.5.1; UD SEND Only with the Q_Key 0x80010000.
+// GSI: the General Services Interface, QP 1: management datagrams of 256 bytes, in and out, outside
+// of all objects that a program makes. IBTA Vol 1, 13.5.1; UD SEND Only with the Q_Key 0x80010000.
 // Both queues are bounded. What does not fit on its way in is dropped: MADs are asked for again.
 #pragma once
 
@@ -24,7 +24,8 @@ class GSI {
  public:
   static constexpr std::size_t kQueueSize = 64;  // messages, each way
 
-  explicit GSI(Counters& counters) : counters_(counters), received_(kQueueSize), sends_(kQueueSize) {}
+  explicit GSI(Counters& counters)
+      : counters_(counters), received_(kQueueSize), sends_(kQueueSize) {}
 
   // A packet to QP 1. Its frame is sound; nothing else of it has been looked at.
   void on_packet(const PacketView& packet, const IngressFrame& frame);

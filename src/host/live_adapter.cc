@@ -138,15 +138,20 @@ void LiveAdapter::remove_port_listener(EventTarget* listener) {
 
 bool LiveAdapter::receive_batch(Look look, Time now) {
   if (!link_->receive(look)) return false;
+  take_frames(now);
+  return true;
+}
+
+void LiveAdapter::take_frames(Time now) {
   IngressFrame frame;
   while (link_->poll_frame(frame, now)) {
     device_.on_frame(frame, now);
     connections_.receive(now);
   }
-  return true;
 }
 
 bool LiveAdapter::run_due_timers(Time now) {
+  if (now >= link_->next_timer()) take_frames(now);
   const bool any = connections_.run_due_timers(now);
   if (now < device_.next_timer()) return any;
   device_.on_timer(now);
@@ -176,7 +181,8 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
 void LiveAdapter::tell_helper() {
   policy_.listens() ? helper_->listen() : helper_->ignore();
   helper_->wake_at(
-      std::min({device_.next_timer(), connections_.next_timer(), policy_.next_check()}));
+      std::min({device_.next_timer(), connections_.next_timer(), link_->next_timer(),
+                policy_.next_check()}));
 }
 
 void LiveAdapter::serve() {

@@ -49,6 +49,7 @@ class LiveAdapter final : public Adapter {
 
   // All of these with the lock held.
   bool receive_batch(Look look, Time now);
+  void take_frames(Time now);
   bool run_due_timers(Time now);
   void drain(Time now);
   void deliver(const AsyncEvent& event);

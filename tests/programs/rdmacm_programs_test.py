@@ -14,7 +14,7 @@ import harness
 BUILD = harness.build_from_command_line()
 LIMIT_S = 60
 # A server of librdmacm shows nothing to wait for when it listens. A client that comes too early is
-# refused, as on any RDMA device, and tries again until this.
+# refused, as on any RDMA device; it is started again until this.
 START_LIMIT_S = 30
 
 _next_port = 20000
@@ -34,7 +34,7 @@ class RDMACMProgramsTest(unittest.TestCase):
         return program
 
     def run_client(self, server, *command, limit_s=LIMIT_S):
-        """Runs the client to its end; again while it ends at once because the server is not ready."""
+        """Runs the client to its end; again while the server is not ready and refuses it."""
         deadline = time.monotonic() + START_LIMIT_S
         while True:
             client = BUILD.start(*command)
@@ -124,6 +124,17 @@ class RDMACMProgramsTest(unittest.TestCase):
                 self.check_pair(("rping", "-s", "-a", server_address, "-p", port, "-C", 3),
                                 ("rping", "-c", "-a", client_address, "-p", port, "-C", 3, "-V"))
 
+    def test_rping_ends_when_its_peer_is_killed(self):
+        """As where a kernel ends the connections of a process: the survivor is told, and ends."""
+        for victim in (0, 1):
+            with self.subTest(victim="client" if victim else "server"):
+                port = free_port()
+                server = self.start(*self.rping("-s", port=port))
+                client = self.start_connected_rping(server, port, 100000000)
+                (server, client)[victim].process.send_signal(signal.SIGKILL)
+                survivor = (client, server)[victim]
+                self.assertIsNotNone(survivor.wait(20), f"hangs:\n{survivor}")
+
     # --- refusals
 
     def test_nobody_listens(self):
@@ -145,16 +156,13 @@ class RDMACMProgramsTest(unittest.TestCase):
 
     def test_port_in_use(self):
         port = free_port()
-        server, _ = self.persistent_clients(0, 0)
-        port = server.command[server.command.index("-p") + 1]
-
-        def second_is_refused():
-            second = BUILD.start(*self.rping("-s", "-C", 1, port=port))
-            try:
-                return second.wait(2) not in (None, 0) and "in use" in second.output()
-            finally:
-                second.kill()
-        harness.wait_until(second_is_refused, START_LIMIT_S, f"the port is in use\n{server}")
+        servers = [self.start(*self.rping("-s", "-P", port=port)) for _ in range(2)]
+        loser = harness.wait_until(lambda: next((s for s in servers if s.ended()), None), LIMIT_S,
+                                   "one of two servers ends")
+        self.assertNotEqual(loser.process.returncode, 0, loser)
+        self.assertIn("Address already in use", loser.output(), loser)
+        winner = next(server for server in servers if server is not loser)
+        self.assertEqual(self.start_connected_rping(winner, port, 3).wait(LIMIT_S), 0, winner)
 
     # --- the others of rdmacm-utils
 
@@ -170,7 +178,7 @@ class RDMACMProgramsTest(unittest.TestCase):
     def test_udaddy(self):
         for options in ("-c 1 -C 10", "-c 5 -C 10 -S 1000"):
             with self.subTest(options=options):
-                common = ("udaddy", "-b", BUILD.address, "-p", free_port(), *options.split())
+                common = ("udaddy", "-b", BUILD.address, *options.split())
                 server, client = self.check_pair(common, (*common, "-s", BUILD.address))
                 for program in (server, client):
                     self.assertIn("data transfers complete", program.output(), program)
@@ -197,16 +205,28 @@ class RDMACMProgramsTest(unittest.TestCase):
 
     def test_rdma_xclient_and_xserver(self):
         port = free_port()
-        server, client = self.check_pair(("rdma_xserver", "-p", port, "-c", "r"),
-                                         ("rdma_xclient", "-s", BUILD.address, "-p", port, "-c", "r"))
+        server, client = self.check_pair(
+            ("rdma_xserver", "-p", port, "-c", "r"),
+            ("rdma_xclient", "-s", BUILD.address, "-p", port, "-c", "r"))
         self.assertIn("end 0", server.output())
         self.assertIn("end 0", client.output())
 
     # --- perftest with connections by rdma_cm
 
     def perftest(self, program, *options):
-        common = (program, "-R", "-p", free_port(), *options)
-        server, client = self.check_pair(common, (*common, BUILD.address))
+        """perftest connects twice, and its server listens anew in between: where that comes too late
+        for its client, which ends then, both are started again."""
+        for _ in range(3):
+            common = (program, "-R", "-p", free_port(), *options)
+            server = self.start(*common)
+            time.sleep(0.3)
+            client = self.start(*common, BUILD.address)
+            self.assertIsNotNone(client.wait(LIMIT_S), f"hangs:\n{server}\n{client}")
+            if not self.was_refused(client):
+                break
+            server.kill()
+        self.assertEqual(client.process.returncode, 0, f"{server}\n{client}")
+        self.assertEqual(server.wait(LIMIT_S), 0, f"{server}\n{client}")
         rows = harness.perftest_rows(client.output())
         self.assertTrue(rows, f"{server}\n{client}")
         return rows

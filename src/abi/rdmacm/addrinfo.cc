@@ -32,9 +32,7 @@ int protocol_of(int port_space, int socket_type) {
     case RDMA_PS_IPOIB:
     case RDMA_PS_UDP: return IPPROTO_UDP;
     case RDMA_PS_IB:
-      return socket_type == SOCK_STREAM  ? IPPROTO_TCP
-             : socket_type == SOCK_DGRAM ? IPPROTO_UDP
-                                         : 0;
+      return socket_type == SOCK_STREAM ? IPPROTO_TCP : socket_type == SOCK_DGRAM ? IPPROTO_UDP : 0;
     default: return 0;
   }
 }
@@ -60,15 +58,12 @@ int copy_address(const sockaddr* from, socklen_t size, sockaddr*& to, socklen_t&
 
 int default_qp_type(int socket_type) { return socket_type == SOCK_DGRAM ? IBV_QPT_UD : IBV_QPT_RC; }
 
-int default_port_space(int protocol) {
-  return protocol == IPPROTO_UDP ? RDMA_PS_UDP : RDMA_PS_TCP;
-}
+int default_port_space(int protocol) { return protocol == IPPROTO_UDP ? RDMA_PS_UDP : RDMA_PS_TCP; }
 
 int take_result(const addrinfo& found, const rdma_addrinfo& hints, bool is_passive,
                 rdma_addrinfo& to) {
   to.ai_family = found.ai_family;
-  to.ai_qp_type =
-      hints.ai_qp_type != 0 ? hints.ai_qp_type : default_qp_type(found.ai_socktype);
+  to.ai_qp_type = hints.ai_qp_type != 0 ? hints.ai_qp_type : default_qp_type(found.ai_socktype);
   to.ai_port_space =
       hints.ai_port_space != 0 ? hints.ai_port_space : default_port_space(found.ai_protocol);
   if (is_passive) {

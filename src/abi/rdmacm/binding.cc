@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
+
 #include "abi/rdmacm/results.h"
 #include "host/cm/port_directory.h"
 
@@ -11,51 +13,68 @@ namespace {
 
 constexpr int kMaxBacklog = 1024;  // as Linux's rdma_ucm has it
 
+struct Place {
+  OpenDevice* device;
+  GID address;
+};
+
 // An IPv6 any address takes IPv4 as well, unless the program says otherwise: as IPV6_V6ONLY.
-ListenFamily family_of(const IdObject& id, const SocketEndpoint& endpoint) {
-  if (endpoint.is_ipv4()) return ListenFamily::kIPv4;
-  if (endpoint.is_any() && !id.options.only_own_family) return ListenFamily::kAny;
-  return ListenFamily::kIPv6;
+bool is_wanted(const GID& gid, const SocketEndpoint& endpoint, const IdOptions& options) {
+  if (gid.is_zero()) return false;
+  return endpoint.is_ipv4() ? gid.is_ipv4() : !gid.is_ipv4() || !options.only_own_family;
 }
 
-// The adapters where the ID listens, or may.
-std::vector<OpenDevice*> devices_of(const LocalPlace& place) {
-  if (place.device != nullptr) return {place.device};
-  std::vector<OpenDevice*> all;
-  for (const auto& device : open_devices()) all.push_back(device.get());
-  return all;
+// The addresses of a device that an address which is none of them stands for: those of the family;
+// and where it has none of IPv4, all, for loopback addresses are in both families.
+void add_places(OpenDevice& device, const SocketEndpoint& endpoint, const IdOptions& options,
+                std::vector<Place>& to) {
+  const bool lacks_ipv4 = endpoint.is_ipv4() && device.gid_of_family(true) == nullptr;
+  std::vector<GID> seen;
+  for (const GID& gid : device.identity().gids) {
+    if (std::ranges::find(seen, gid) != seen.end()) continue;
+    seen.push_back(gid);
+    if (lacks_ipv4 ? !gid.is_zero() : is_wanted(gid, endpoint, options))
+      to.push_back({&device, gid});
+  }
+}
+
+// Where the ID is, or listens.
+std::vector<Place> places_of(const LocalPlace& place, const SocketEndpoint& endpoint,
+                             const IdOptions& options) {
+  if (!place.address.is_zero()) return {{place.device, place.address}};
+  std::vector<Place> places;
+  for (const auto& device : open_devices())
+    if (place.device == nullptr || place.device == device.get())
+      add_places(*device, endpoint, options, places);
+  return places;
 }
 
 // Takes the port; `endpoint.port` becomes what was got.
 int take_port(IdObject& id, const LocalPlace& place, SocketEndpoint& endpoint) {
   auto ports = host::PortDirectory::open();
   if (!ports) return fail(ports.error().error);
-  std::vector<u32> slots;
-  for (const OpenDevice* device : devices_of(place)) slots.push_back(device->identity().slot);
+  std::vector<host::PortPlace> places;
+  for (const Place& at : places_of(place, endpoint, id.options))
+    places.push_back({.address = at.address, .slot = at.device->identity().slot});
   const auto bound = ports->bind({.space = id.port_space(),
                                   .port = endpoint.port,
-                                  .address = place.address,
-                                  .family = family_of(id, endpoint),
                                   .reusable = id.options.reuse_address,
-                                  .slots = slots});
+                                  .places = places});
   if (!bound) return fail(bound.error().error);
   id.port_owner = bound->owner;
   endpoint.port = bound->port;
   return 0;
 }
 
-int listen_on(IdObject& id, OpenDevice& device, int backlog) {
-  const SocketEndpoint source = id.source();
-  const GID& address = id.place.address;
-  const auto listener = device.connections->listen(
-      {.service_id = service_id_of({.space = id.port_space(), .port = source.port}),
-       .local_gid = address.is_zero() ? std::nullopt : std::optional(address),
-       .family = family_of(id, source),
+int listen_at(IdObject& id, const Place& at, int backlog) {
+  const auto listener = at.device->connections->listen(
+      {.service_id = service_id_of({.space = id.port_space(), .port = id.source().port}),
+       .local_gid = at.address,
        .backlog = static_cast<u32>(backlog)},
       id);
   if (!listener)
     return fail(listener.error() == Status::kBusy ? EADDRINUSE : abi::to_errno(listener.error()));
-  id.listening.push_back({device.connections, *listener});
+  id.listening.push_back({at.device->connections, *listener});
   return 0;
 }
 
@@ -69,6 +88,12 @@ int announce(const IdObject& id) {
 void stop_listening(IdObject& id) {
   for (const auto& at : id.listening) at.connections->unlisten(at.id);
   id.listening.clear();
+}
+
+int start_listening(IdObject& id, int backlog) {
+  for (const Place& at : places_of(id.place, id.source(), id.options))
+    if (listen_at(id, at, backlog) != 0) return -1;
+  return announce(id);
 }
 
 }  // namespace
@@ -103,13 +128,7 @@ int rdma_listen(rdma_cm_id* id, int backlog) {
   if (self.state == IdState::kIdle && bind_to(self, {}) != 0) return -1;
   if (self.state != IdState::kBound) return fail(EINVAL);
   const int waiting = backlog > 0 && backlog < kMaxBacklog ? backlog : kMaxBacklog;
-  for (OpenDevice* device : devices_of(self.place)) {
-    if (listen_on(self, *device, waiting) == 0) continue;
-    const int error = errno;
-    stop_listening(self);
-    return fail(error);
-  }
-  if (announce(self) != 0) {
+  if (start_listening(self, waiting) != 0) {
     const int error = errno;
     stop_listening(self);
     return fail(error);

@@ -1,5 +1,5 @@
-// Connections from request to end. rdma_connect(3), rdma_accept(3), rdma_reject(3), rdma_establish(3),
-// rdma_notify(3), rdma_disconnect(3).
+// Connections from request to end. rdma_connect(3), rdma_accept(3), rdma_reject(3),
+// rdma_establish(3), rdma_notify(3), rdma_disconnect(3).
 #include <algorithm>
 
 #include "abi/rdmacm/qp_transitions.h"
@@ -112,10 +112,11 @@ int request_connection(IdObject& id, const rdma_conn_param* param) {
 }
 
 int reply_service(IdObject& id, const rdma_conn_param* param, cm::SIDRStatus status) {
-  const Status replied = id.place.device->connections->sidr_reply(
-      id.connection(),
-      {.status = status, .qpn = qpn_of(id, param), .q_key = QKey{RDMA_UDP_QKEY},
-       .private_data = data_of(param)});
+  const Status replied =
+      id.place.device->connections->sidr_reply(id.connection(), {.status = status,
+                                                                 .qpn = qpn_of(id, param),
+                                                                 .q_key = QKey{RDMA_UDP_QKEY},
+                                                                 .private_data = data_of(param)});
   return result_of(replied);
 }
 

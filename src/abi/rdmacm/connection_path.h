@@ -1,5 +1,5 @@
-// What a connection's QP must be set to, as the two sides have agreed in REQ and REP. What Linux's cm.c
-// hands out in ib_cm_init_qp_attr(). IBTA Vol 1, 12.6.5, 12.6.8.
+// What a connection's QP must be set to, as the two sides have agreed in REQ and REP. What Linux's
+// cm.c hands out in ib_cm_init_qp_attr(). IBTA Vol 1, 12.6.5, 12.6.8.
 #pragma once
 
 #include <infiniband/sa.h>
@@ -14,8 +14,8 @@ namespace verbena::rdmacm {
 inline constexpr u8 kPacketLifeTime = 14;     // 67 ms
 inline constexpr u8 kCMResponseTimeout = 18;  // 1.07 s
 inline constexpr u8 kMaxCMRetries = 15;
-inline constexpr u8 kMaxRetryCount = 7;       // 3 bits
-inline constexpr u8 kCAACKDelay = 15;         // as in CMConfig
+inline constexpr u8 kMaxRetryCount = 7;  // 3 bits
+inline constexpr u8 kCAACKDelay = 15;    // as in CMConfig
 
 // One way; the other is its mirror.
 struct ConnectionPath {

@@ -54,8 +54,8 @@ int rdma_create_ep(rdma_cm_id** id, rdma_addrinfo* found, ibv_pd* pd, ibv_qp_ini
                 static_cast<ibv_qp_type>(found->ai_qp_type));
   if (made == nullptr) return -1;
   const bool is_passive = (found->ai_flags & RAI_PASSIVE) != 0;
-  if ((is_passive ? make_passive(*made, *found, pd, attr)
-                  : make_active(*made, *found, pd, attr)) != 0) {
+  if ((is_passive ? make_passive(*made, *found, pd, attr) : make_active(*made, *found, pd, attr)) !=
+      0) {
     const int error = errno;
     rdma_destroy_ep(made);
     return fail(error);

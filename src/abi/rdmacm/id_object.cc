@@ -10,9 +10,8 @@ namespace verbena::rdmacm {
 namespace {
 
 SocketEndpoint endpoint_of(const IPEndpoint& ip) {
-  return {.family = ip.address.is_ipv4() ? AF_INET : AF_INET6,
-          .address = ip.address,
-          .port = ip.port};
+  return {
+      .family = ip.address.is_ipv4() ? AF_INET : AF_INET6, .address = ip.address, .port = ip.port};
 }
 
 }  // namespace
@@ -39,8 +38,14 @@ void IdObject::withdraw() {
   if (port_owner != 0)
     if (auto ports = host::PortDirectory::open()) ports->release(port_owner);
   port_owner = 0;
+  const auto unread = take_unread();
+  account.on_settled(unread.size());
+}
+
+// What is in them is destroyed outside of the lock: a request is an ID with a connection.
+std::vector<std::unique_ptr<EventObject>> IdObject::take_unread() {
   const std::lock_guard lock(channel_mutex);
-  account.on_settled(ChannelObject::of(channel).take_events_of(*this).size());
+  return ChannelObject::of(channel).take_events_of(*this);
 }
 
 void IdObject::push(std::unique_ptr<EventObject> new_event) {
@@ -55,7 +60,8 @@ void IdObject::push(int type, int status) {
 
 void IdObject::move_to(ChannelObject& to) {
   const std::lock_guard lock(channel_mutex);
-  for (auto& waiting : ChannelObject::of(channel).take_events_of(*this)) to.push(std::move(waiting));
+  for (auto& waiting : ChannelObject::of(channel).take_events_of(*this))
+    to.push(std::move(waiting));
   channel = &to;
 }
 

@@ -1,7 +1,7 @@
-// IdObject: an rdma_cm_id: its place in its life, what it is bound to, and what it knows of its peer.
-// Programs use an ID from one thread at a time; the adapter tells it of its connection from any thread.
-// What those two share: the channel, `comm_id` and `is_over`; and what is set before the adapter is told
-// of the ID and does not change after.
+// IdObject: an rdma_cm_id: its place in its life, what it is bound to, and what it knows of its
+// peer. Programs use an ID from one thread at a time; the adapter tells it of its connection from
+// any thread. What those two share: the channel, `comm_id` and `is_over`; and what is set before
+// the adapter is told of the ID and does not change after.
 #pragma once
 
 #include <atomic>
@@ -78,8 +78,8 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
 
   IdState state = IdState::kIdle;
   IdOptions options;
-  LocalPlace place;      // what it is bound to
-  u64 port_owner = 0;    // in the PortDirectory; 0: no port
+  LocalPlace place;    // what it is bound to
+  u64 port_owner = 0;  // in the PortDirectory; 0: no port
   struct Listening {
     host::ConnectionManager* connections;
     ListenerId id;
@@ -94,12 +94,13 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
   std::optional<PeerAnswer> peer;
   bool has_failed = false;  // its QP could not follow
 
-  std::vector<u8> connect_data;                  // of rdma_create_ep(): goes before the caller's
-  std::optional<ibv_qp_init_attr> accepted_qp;   // of a passive one: for each request
-  rdma_addrinfo* resolved = nullptr;             // by name, and not yet asked for
+  std::vector<u8> connect_data;                 // of rdma_create_ep(): goes before the caller's
+  std::optional<ibv_qp_init_attr> accepted_qp;  // of a passive one: for each request
+  rdma_addrinfo* resolved = nullptr;            // by name, and not yet asked for
   bool is_resolving = false;
 
  private:
+  std::vector<std::unique_ptr<EventObject>> take_unread();
   // A new ID for a request to this one; nullptr: the request makes no sense.
   std::unique_ptr<IdObject> make_request(CommId id, const std::optional<IPRequest>& request,
                                          const GID& local);

@@ -36,8 +36,7 @@ int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context,
                    rdma_port_space space) {
   if (!is_port_space(space)) return fail(EINVAL);
   const bool is_datagram = space == RDMA_PS_IPOIB || space == RDMA_PS_UDP;
-  IdObject* const made =
-      create_id(channel, context, space, is_datagram ? IBV_QPT_UD : IBV_QPT_RC);
+  IdObject* const made = create_id(channel, context, space, is_datagram ? IBV_QPT_UD : IBV_QPT_RC);
   if (made == nullptr) return -1;
   *id = made;
   return 0;

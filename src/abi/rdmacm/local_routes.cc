@@ -61,7 +61,8 @@ tl::expected<GID, int> source_by_kernel(const SocketEndpoint& to) {
 bool is_reachable_from(const GID& source, const SocketEndpoint& to) {
   const host::Descriptor socket = open_probe(source);
   const host::SocketAddress address(source, 0, to.scope_id);
-  return ::bind(socket.get(), address.data(), address.size()) == 0 && connect_probe(socket, to) == 0;
+  return ::bind(socket.get(), address.data(), address.size()) == 0 &&
+         connect_probe(socket, to) == 0;
 }
 
 bool another_process_is_on(const GID& address) {

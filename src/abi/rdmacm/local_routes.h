@@ -1,5 +1,5 @@
-// Which device and GIDs an IP address means. The rules of Linux's rdma_cm, for devices that stand on one
-// or two addresses each:
+// Which device and GIDs an IP address means. The rules of Linux's rdma_cm, for devices that stand
+// on one or two addresses each:
 //   any address, or a loopback address that no device stands on: every device of this process
 //   an address of this host: the device on it, else one on the same interface
 //   to a loopback address or an address of this host that no device stands on: back to ourselves
@@ -24,8 +24,8 @@ struct Route {
   OpenDevice* device = nullptr;
   GID source{}, destination{};  // of one family
 };
-// `from`: the device and address that the ID is bound to, or nothing yet. Errors: ENETUNREACH and its
-// like of the routing table; ENODEV: no device has an address of that family.
+// `from`: the device and address that the ID is bound to, or nothing yet. Errors: ENETUNREACH and
+// its like of the routing table; ENODEV: no device has an address of that family.
 [[nodiscard]] tl::expected<Route, int> find_route(const LocalPlace& from,
                                                   const SocketEndpoint& destination);
 

@@ -1,5 +1,5 @@
-// Multicast. rdma_join_multicast(3), rdma_leave_multicast(3). The device attaches no QP to a multicast
-// group (ibv_attach_mcast), so none can be joined.
+// Multicast. rdma_join_multicast(3), rdma_leave_multicast(3). The device attaches no QP to a
+// multicast group (ibv_attach_mcast), so none can be joined.
 #include "abi/rdmacm/results.h"
 #include "abi/rdmacm/socket_endpoint.h"
 

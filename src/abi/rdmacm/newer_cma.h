@@ -1,5 +1,5 @@
-// What rdma-core added to <rdma/rdma_cma.h> after version 44 (Debian 12), whatever header Verbena is
-// built with: functions of RDMACM_1.4.
+// What rdma-core added to <rdma/rdma_cma.h> after version 44 (Debian 12), whatever header Verbena
+// is built with: functions of RDMACM_1.4.
 #pragma once
 
 #include "abi/rdmacm/layout.h"

@@ -10,7 +10,7 @@
 namespace verbena::rdmacm {
 namespace {
 
-constexpr u8 kMaxAckTimeout = 31;  // 5 bits
+constexpr u8 kMaxAckTimeout = 31;                                              // 5 bits
 constexpr auto kVendorOptionNotSupported = static_cast<cm::RejectReason>(35);  // IBTA Annex A20
 
 // nullopt: not of the size that the option has.

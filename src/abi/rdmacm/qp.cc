@@ -1,5 +1,5 @@
-// QPs, SRQs and CQs of IDs. rdma_create_qp(3), rdma_create_srq(3). CQs that the program does not bring
-// are made, with a completion channel each, and destroyed with the QP or SRQ.
+// QPs, SRQs and CQs of IDs. rdma_create_qp(3), rdma_create_srq(3). CQs that the program does not
+// bring are made, with a completion channel each, and destroyed with the QP or SRQ.
 #include "abi/ibverbs/errors.h"
 #include "abi/rdmacm/qp_transitions.h"
 #include "abi/rdmacm/results.h"

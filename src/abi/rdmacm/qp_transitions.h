@@ -1,6 +1,6 @@
-// The transitions of an ID's QP, which librdmacm does for its program: Init when it is made; RTR and RTS
-// when the connection is; Error when it ends. All give 0, or -1 and errno; an ID without a QP has
-// nothing to do.
+// The transitions of an ID's QP, which librdmacm does for its program: Init when it is made; RTR
+// and RTS when the connection is; Error when it ends. All give 0, or -1 and errno; an ID without a
+// QP has nothing to do.
 #pragma once
 
 #include "abi/rdmacm/id_object.h"

@@ -1,5 +1,5 @@
-// Addresses and routes to a peer. rdma_resolve_addr(3), rdma_resolve_route(3). Neither asks the network:
-// the event is there when the call returns.
+// Addresses and routes to a peer. rdma_resolve_addr(3), rdma_resolve_route(3). Neither asks the
+// network: the event is there when the call returns.
 #include "abi/rdmacm/binding.h"
 #include "abi/rdmacm/results.h"
 

@@ -1,4 +1,5 @@
-// SocketEndpoint: a sockaddr of IPv4 or IPv6, as programs give and get them, with its address as a GID.
+// SocketEndpoint: a sockaddr of IPv4 or IPv6, as programs give and get them, with its address as a
+// GID.
 #pragma once
 
 #include <sys/socket.h>

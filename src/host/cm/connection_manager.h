@@ -1,6 +1,7 @@
 // ConnectionManager: communication management on one adapter, for its whole process: what a CMAgent
-// offers, with lock, clock and wire around it. Thread-safe; every call is short and none waits for the
-// peer. Not to be called from a ConnectionTarget. See CMAgent for what each call does and returns.
+// offers, with lock, clock and wire around it. Thread-safe; every call is short and none waits for
+// the peer. Not to be called from a ConnectionTarget. See CMAgent for what each call does and
+// returns.
 //
 // Abstract, and all its arguments plain data: librdmacm.so.1 calls it across the border to
 // libibverbs.so.1, which has the adapter. Both are built together.
@@ -16,8 +17,8 @@ namespace verbena::host {
 
 // What the other side, and rdma_cm's path records, are told of an adapter.
 struct ConnectionIdentity {
-  u32 slot = 0;            // qpn_slot.h
-  std::vector<GID> gids;   // index = GID index
+  u32 slot = 0;           // qpn_slot.h
+  std::vector<GID> gids;  // index = GID index
   MTU mtu = MTU::k1024;
   u8 max_rd_atomic = 0;
 };

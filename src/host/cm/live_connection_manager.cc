@@ -47,7 +47,11 @@ Result<CommId> LiveConnectionManager::connect(const ConnectParams& params,
                                               ConnectionTarget& target) {
   const auto session = adapter_.enter();
   const Result<CommId> id = agent_.connect(params, session.now());
-  if (id) connections_[*id] = &target;
+  if (id)
+    connections_[*id] = {.target = &target,
+                         .local = params.local_gid,
+                         .remote = params.remote_gid,
+                         .qpn = params.qpn};
   return id;
 }
 
@@ -55,14 +59,21 @@ Result<CommId> LiveConnectionManager::sidr_request(const SIDRRequestParams& para
                                                    ConnectionTarget& target) {
   const auto session = adapter_.enter();
   const Result<CommId> id = agent_.sidr_request(params, session.now());
-  if (id) connections_[*id] = &target;
+  if (id) connections_[*id] = {.target = &target};
   return id;
 }
 
 // An ID that is dead is not found here, even if the agent has given it to another since.
 void LiveConnectionManager::abandon(CommId id) {
   const auto session = adapter_.enter();
-  if (connections_.erase(id) != 0) (void)agent_.abandon(id, session.now());
+  if (!connections_.contains(id)) return;
+  forget(id);
+  (void)agent_.abandon(id, session.now());
+}
+
+void LiveConnectionManager::forget(CommId id) {
+  connections_.erase(id);
+  watch_.remove(id);
 }
 
 Status LiveConnectionManager::ready_to_use(CommId id) {
@@ -72,6 +83,7 @@ Status LiveConnectionManager::ready_to_use(CommId id) {
 
 Status LiveConnectionManager::accept(CommId id, const AcceptParams& params) {
   const auto session = adapter_.enter();
+  watch_.set_qpn(id, params.qpn);
   return agent_.accept(id, params, session.now());
 }
 
@@ -83,14 +95,14 @@ Status LiveConnectionManager::establish(CommId id) {
 Status LiveConnectionManager::reject(CommId id, const RejectParams& params) {
   const auto session = adapter_.enter();
   const Status status = agent_.reject(id, params, session.now());
-  if (status == Status::kOk) connections_.erase(id);
+  if (status == Status::kOk) forget(id);
   return status;
 }
 
 Status LiveConnectionManager::sidr_reply(CommId id, const SIDRReplyParams& params) {
   const auto session = adapter_.enter();
   const Status status = agent_.sidr_reply(id, params, session.now());
-  if (status == Status::kOk) connections_.erase(id);
+  if (status == Status::kOk) forget(id);
   return status;
 }
 
@@ -118,9 +130,22 @@ void LiveConnectionManager::receive(Time now) {
 }
 
 bool LiveConnectionManager::run_due_timers(Time now) {
-  if (now < agent_.next_timer()) return false;
+  if (now < next_timer()) return false;
+  for (const PeerWatch::Connection& bereft : watch_.take_bereft(now))
+    agent_.on_mad({.source = bereft.address,
+                   .destination = bereft.address,
+                   .source_qp = kGSIQPN,
+                   .mad = PeerWatch::farewell_to(bereft)},
+                  now);
   agent_.on_timer(now);
   return true;
+}
+
+// Who is at our own address is on this host.
+void LiveConnectionManager::watch(CommId id, const GID& local, const GID& remote, CommId remote_id,
+                                  QPN qpn, Time now) {
+  if (local != remote) return;
+  watch_.add({.address = local, .local_id = id, .remote_id = remote_id, .local_qpn = qpn}, now);
 }
 
 bool LiveConnectionManager::drain(Time now) {
@@ -147,12 +172,17 @@ void LiveConnectionManager::deliver(const CMEvent& event, Time now) {
     return deliver_request(event.id, *request, now);
   if (const auto* request = std::get_if<SIDRRequest>(&event.what))
     return deliver_request(event.id, *request, now);
-  if (std::holds_alternative<ReplyReceived>(event.what)) (void)agent_.mra(event.id, {});
   const auto found = connections_.find(event.id);
   if (found == connections_.end()) return;
-  ConnectionTarget* const target = found->second;
-  if (is_last(event)) connections_.erase(found);
-  target->on_connection_event(event);
+  const Connection connection = found->second;
+  if (const auto* reply = std::get_if<ReplyReceived>(&event.what)) {
+    (void)agent_.mra(event.id, {});
+    watch(event.id, connection.local, connection.remote, reply->rep.local_comm_id, connection.qpn,
+          now);
+  }
+  if (std::holds_alternative<Disconnected>(event.what)) watch_.remove(event.id);
+  if (is_last(event)) forget(event.id);
+  connection.target->on_connection_event(event);
 }
 
 // Programs may take their time: a peer that asks again is told to wait.
@@ -165,12 +195,15 @@ void LiveConnectionManager::deliver_request(CommId id, const Request& request, T
     (void)agent_.abandon(id, now);
     return;
   }
-  connections_[id] = target;
-  if constexpr (std::is_same_v<Request, ConnectRequest>) (void)agent_.mra(id, {});
+  connections_[id] = {.target = target};
+  if constexpr (std::is_same_v<Request, ConnectRequest>) {
+    (void)agent_.mra(id, {});
+    watch(id, request.local_gid, request.remote_gid, request.req.local_comm_id, {}, now);
+  }
 }
 
 void LiveConnectionManager::abandon_all(Time now) {
-  for (const auto& [id, target] : connections_) (void)agent_.abandon(id, now);
+  for (const auto& [id, connection] : connections_) (void)agent_.abandon(id, now);
   connections_.clear();
   (void)drain(now);
 }

@@ -1,12 +1,14 @@
-// LiveConnectionManager: the ConnectionManager of a LiveAdapter, which drives it: a CMAgent between the
-// device's QP 1 and the targets of its events.
+// LiveConnectionManager: the ConnectionManager of a LiveAdapter, which drives it: a CMAgent between
+// the device's QP 1 and the targets of its events.
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "connect/cm_agent.h"
 #include "host/adapter.h"
 #include "host/cm/connection_manager.h"
+#include "host/cm/peer_watch.h"
 
 namespace verbena::host {
 
@@ -37,7 +39,9 @@ class LiveConnectionManager final : public ConnectionManager {
   [[nodiscard]] bool run_due_timers(Time now);
   // The agent's MADs to the device, its events to their targets. false: there were none.
   bool drain(Time now);
-  [[nodiscard]] Time next_timer() const { return agent_.next_timer(); }
+  [[nodiscard]] Time next_timer() const {
+    return std::min(agent_.next_timer(), watch_.next_timer());
+  }
   void abandon_all(Time now);  // the process ends
 
  private:
@@ -45,13 +49,21 @@ class LiveConnectionManager final : public ConnectionManager {
   template <typename Request>
   void deliver_request(CommId id, const Request& request, Time now);
   void send(const MADOut& mad);
+  void forget(CommId id);
+  void watch(CommId id, const GID& local, const GID& remote, CommId remote_id, QPN qpn, Time now);
 
   Adapter& adapter_;
   Device& device_;
   const ConnectionIdentity identity_;
   CMAgent agent_;
   std::unordered_map<ListenerId, ConnectionTarget*> listeners_;
-  std::unordered_map<CommId, ConnectionTarget*> connections_;
+  struct Connection {
+    ConnectionTarget* target = nullptr;
+    GID local{}, remote{};  // of those that we asked for
+    QPN qpn{};
+  };
+  std::unordered_map<CommId, Connection> connections_;
+  PeerWatch watch_;
 };
 
 }  // namespace verbena::host

@@ -5,41 +5,52 @@
 
 #include "connect/comm_id_space.h"
 #include "host/qpn_slot.h"
-#include "wire/ib/mad.h"
 
 namespace verbena::host {
-namespace {
 
-constexpr std::size_t kMADAt = BTH::kSize + DETH::kSize;
-constexpr std::size_t kPacketSize = kMADAt + kMADSize + kICRCSize;
-
-}  // namespace
-
-MADRouter::Outcome MADRouter::route(const IngressFrame& frame) {
+MADRouter::Outcome MADRouter::route(const IngressFrame& frame, Time now) {
   if (frame.transport.size() != kPacketSize) return Outcome::kOurs;  // for the device to count
   const auto route = route_of(frame.transport.subspan<kMADAt, kMADSize>());
   if (!route) return Outcome::kOurs;
   switch (route->by) {
-    case RouteBy::kServiceId: return to_listener(route->service_id, frame);
+    case RouteBy::kServiceId: return to_listener(route->service_id, frame, now);
     case RouteBy::kCommId: return to_slot(process_slot_of(route->comm_id).value, frame);
-    case RouteBy::kEveryProcess: to_all_others(frame); return Outcome::kOurs;
+    case RouteBy::kEveryProcess: to_others_at_destination(frame); return Outcome::kOurs;
   }
   CHECK_UNREACHABLE();
 }
 
-MADRouter::Outcome MADRouter::to_listener(ServiceId service, const IngressFrame& frame) {
-  if (!ports_) {
-    Expected<PortDirectory> opened = PortDirectory::open();
-    if (!opened) return Outcome::kOurs;
-    ports_ = std::move(*opened);
+MADRouter::Outcome MADRouter::to_listener(ServiceId service, const IngressFrame& frame, Time now) {
+  const std::optional<u32> slot = read_ports().listener(service, frame.destination);
+  return slot ? to_slot(*slot, frame) : keep(service, frame, now);
+}
+
+MADRouter::Outcome MADRouter::keep(ServiceId service, const IngressFrame& frame, Time now) {
+  if (kept_.size() >= kMaxKept) return Outcome::kOurs;
+  if (kept_.empty()) next_look_ = now + kLookInterval;
+  Kept& kept = kept_.emplace_back(
+      Kept{.frame = frame, .transport = {}, .service = service, .until = now + kGrace});
+  std::ranges::copy(frame.transport, kept.transport.begin());
+  return Outcome::kKept;
+}
+
+bool MADRouter::poll_kept(IngressFrame& out, Time now) {
+  if (now < next_timer()) return false;
+  const PortTable ports = read_ports();
+  for (auto it = kept_.begin(); it != kept_.end();) {
+    const std::optional<u32> slot = ports.listener(it->service, it->frame.destination);
+    if (!slot && now < it->until) {
+      ++it;
+      continue;
+    }
+    polled_ = *it;
+    it = kept_.erase(it);
+    out = polled_.frame;
+    out.transport = polled_.transport;
+    if (!slot || to_slot(*slot, out) == Outcome::kOurs) return true;
   }
-  const std::vector<u32> here = slots_at(frame.destination);
-  for (const u32 slot : ports_->read().listeners(service, frame.destination)) {
-    if (std::ranges::find(here, slot) == here.end()) continue;
-    const Outcome outcome = to_slot(slot, frame);
-    if (slot == channel_.slot() || outcome != Outcome::kOurs) return outcome;
-  }
-  return Outcome::kOurs;
+  next_look_ = now + kLookInterval;
+  return false;
 }
 
 // kOurs as well where the process is gone.
@@ -49,15 +60,15 @@ MADRouter::Outcome MADRouter::to_slot(u32 slot, const IngressFrame& frame) {
   return errno == ECONNREFUSED ? Outcome::kOurs : Outcome::kDropped;
 }
 
-void MADRouter::to_all_others(const IngressFrame& frame) {
-  for (const u32 slot : slots_at(frame.destination)) (void)to_slot(slot, frame);
+// Whoever has a connection has a port.
+void MADRouter::to_others_at_destination(const IngressFrame& frame) {
+  for (const u32 slot : read_ports().slots_at(frame.destination)) (void)to_slot(slot, frame);
 }
 
-std::vector<u32> MADRouter::slots_at(const GID& address) const {
-  std::vector<u32> slots;
-  for (const Membership& member : directory_.read().members)
-    if (member.address == address) slots.push_back(member.slot);
-  return slots;
+PortTable MADRouter::read_ports() {
+  if (!ports_)
+    if (Expected<PortDirectory> opened = PortDirectory::open()) ports_ = std::move(*opened);
+  return ports_ ? ports_->read() : PortTable();
 }
 
 }  // namespace verbena::host

@@ -1,42 +1,65 @@
-// MADRouter: which process of this host a packet to QP 1 is for. All processes on an address share its
-// QP 1; the kernel gives each such packet to any one of them. Requests go to the process that listens,
-// everything else to the one whose slot is in the Communication ID. What nobody claims is ours: our
-// CMAgent gives the answer that says so.
-// A packet is handed on once: who gets it from another process takes it as its own.
+// MADRouter: which process of this host a packet to QP 1 is for. All processes on an address share
+// its QP 1; the kernel gives each such packet to any one of them. Requests go to the process that
+// listens, everything else to the one whose slot is in the Communication ID. What nobody claims is
+// ours: our CMAgent gives the answer that says so. A request that nobody listens for is kept for a
+// moment before it is refused: here a connection takes so little time that a program which starts
+// to listen after its peer was told to connect (perftest does) would be late. A packet is handed on
+// once: who gets it from another process takes it as its own.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <vector>
 
-#include "connect/comm_id_space.h"
+#include "base/time.h"
 #include "connect/mad_route.h"
 #include "device/frame.h"
 #include "host/cm/port_directory.h"
-#include "host/directory.h"
 #include "host/process_channel.h"
+#include "wire/ib/mad.h"
 
 namespace verbena::host {
 
 class MADRouter {
  public:
-  enum class Outcome : u8 { kOurs, kHandedOn, kDropped };
+  enum class Outcome : u8 { kOurs, kHandedOn, kKept, kDropped };
+  static constexpr Duration kGrace = ms(400), kLookInterval = ms(5);
+  static constexpr std::size_t kMaxKept = 64;  // what is beyond is refused at once
 
-  // Both outlive it.
-  MADRouter(const Directory& directory, ProcessChannel& channel)
-      : directory_(directory), channel_(channel) {}
+  // The channel outlives it.
+  explicit MADRouter(ProcessChannel& channel) : channel_(channel) {}
+  // With a directory of one's own.
+  MADRouter(ProcessChannel& channel, PortDirectory ports)
+      : channel_(channel), ports_(std::move(ports)) {}
 
   // `frame`: to QP 1, from the network. kDropped: its process has no room for it.
-  [[nodiscard]] Outcome route(const IngressFrame& frame);
+  [[nodiscard]] Outcome route(const IngressFrame& frame, Time now);
+  // One that was kept and is ours now; good until the next call. false: none.
+  [[nodiscard]] bool poll_kept(IngressFrame& out, Time now);
+  [[nodiscard]] Time next_timer() const { return kept_.empty() ? Time::never() : next_look_; }
   void close() { ports_.reset(); }
 
  private:
-  [[nodiscard]] Outcome to_listener(ServiceId service, const IngressFrame& frame);
-  [[nodiscard]] Outcome to_slot(u32 slot, const IngressFrame& frame);
-  void to_all_others(const IngressFrame& frame);
-  [[nodiscard]] std::vector<u32> slots_at(const GID& address) const;
+  static constexpr std::size_t kMADAt = BTH::kSize + DETH::kSize;
+  static constexpr std::size_t kPacketSize = kMADAt + kMADSize + kICRCSize;
+  struct Kept {
+    IngressFrame frame;
+    std::array<u8, kPacketSize> transport;
+    ServiceId service;
+    Time until;
+  };
 
-  const Directory& directory_;
+  [[nodiscard]] Outcome to_listener(ServiceId service, const IngressFrame& frame, Time now);
+  [[nodiscard]] Outcome keep(ServiceId service, const IngressFrame& frame, Time now);
+  [[nodiscard]] Outcome to_slot(u32 slot, const IngressFrame& frame);
+  void to_others_at_destination(const IngressFrame& frame);
+  [[nodiscard]] PortTable read_ports();
+
   ProcessChannel& channel_;
   std::optional<PortDirectory> ports_;  // opened when it is first needed
+  std::vector<Kept> kept_;
+  Time next_look_;
+  Kept polled_;
 };
 
 }  // namespace verbena::host

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/check.h"
 #include "host/directory.h"
 #include "host/process_channel.h"
 #include "host/random.h"
@@ -13,19 +12,25 @@
 namespace verbena::host {
 namespace {
 
-constexpr u64 kMagic = 0x31504e4552424556;  // changes with the layout
+constexpr u64 kMagic = 0x32504e4552424556;  // changes with the layout
 constexpr Duration kPatience = sec(5);
 constexpr int kReadTries = 100;  // each fails only if another process writes twice meanwhile
 
 static_assert(sizeof(PortRecord) == 40 && std::is_trivially_copyable_v<PortRecord>);
 
-Error in_use(u16 port) {
-  return {EADDRINUSE, "RDMA port " + std::to_string(port) + " is in use"};
-}
+Error in_use() { return {EADDRINUSE, "the RDMA port is in use"}; }
 
 void remove_dead(PortTable& table) {
   for (const u32 slot : table.slots())
     if (!ProcessChannel::is_alive(slot)) table.forget(slot);
+}
+
+bool is_taken(const PortTable& table, PortRecord record, const PortRequest& request) {
+  for (const PortPlace& place : request.places) {
+    record.address = place.address;
+    if (table.is_taken(record)) return true;
+  }
+  return false;
 }
 
 // Adds the records, or says why not. The dead are only looked for when they would matter.
@@ -36,19 +41,19 @@ Expected<BoundPort> add_to(PortTable& table, const PortRequest& request) {
     if (!free) return failure(EADDRNOTAVAIL, "no RDMA port is free");
     bound.port = *free;
   }
-  PortRecord record{.address = request.address,
+  PortRecord record{.address = {},
                     .service = service_id_of({.space = request.space, .port = bound.port}),
                     .owner = bound.owner,
                     .slot = 0,
-                    .family = request.family,
                     .reusable = request.reusable};
-  if (table.find_conflict(record) != nullptr) {
+  if (is_taken(table, record, request)) {
     remove_dead(table);
-    if (table.find_conflict(record) != nullptr) return tl::unexpected(in_use(bound.port));
+    if (is_taken(table, record, request)) return tl::unexpected(in_use());
   }
-  if (table.records().size() + request.slots.size() > PortTable::kMaxRecords) remove_dead(table);
-  for (const u32 slot : request.slots) {
-    record.slot = slot;
+  if (table.records().size() + request.places.size() > PortTable::kMaxRecords) remove_dead(table);
+  for (const PortPlace& place : request.places) {
+    record.address = place.address;
+    record.slot = place.slot;
     if (!table.add(record)) return failure(EADDRNOTAVAIL, "too many RDMA ports are in use");
   }
   return bound;
@@ -121,8 +126,8 @@ Expected<void> PortDirectory::write(const PortTable& table) {
   return {};
 }
 
-// The lock belongs to an opened file, which threads share and a child after fork() would share: each
-// change opens its own.
+// The lock belongs to an opened file, which threads share and a child after fork() would share:
+// each change opens its own.
 template <typename Change>
 Expected<void> PortDirectory::change(Change&& apply) {
   Expected<Descriptor> file = open_shared_file(path_);
@@ -135,7 +140,6 @@ Expected<void> PortDirectory::change(Change&& apply) {
 }
 
 Expected<BoundPort> PortDirectory::bind(const PortRequest& request) {
-  CHECK(!request.slots.empty());
   Expected<BoundPort> bound;
   const Expected<void> changed = change([&](PortTable& table) -> Expected<void> {
     bound = add_to(table, request);
@@ -148,9 +152,8 @@ Expected<BoundPort> PortDirectory::bind(const PortRequest& request) {
 
 Expected<void> PortDirectory::listen(u64 owner) {
   return change([&](PortTable& table) -> Expected<void> {
-    if (table.find_listen_conflict(owner) != nullptr) remove_dead(table);
-    if (const PortRecord* other = table.find_listen_conflict(owner); other != nullptr)
-      return tl::unexpected(in_use(static_cast<u16>(other->service.value)));
+    if (table.is_shared(owner)) remove_dead(table);
+    if (table.is_shared(owner)) return tl::unexpected(in_use());
     table.set_listening(owner);
     return {};
   });

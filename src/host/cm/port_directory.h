@@ -1,8 +1,8 @@
-// PortDirectory: the PortTable that the Verbena processes of one user and network namespace share: a
-// small file beside that of Directory. Whoever changes it holds a file lock, which the kernel releases
-// when its holder ends; whoever reads needs none.
-// The file has two places for the table and a header that says which one counts, so a writer that is
-// killed leaves the old table. What belongs to dead processes is ignored, and removed where it hinders.
+// PortDirectory: the PortTable that the Verbena processes of one user and network namespace share:
+// a small file beside that of Directory. Whoever changes it holds a file lock, which the kernel
+// releases when its holder ends; whoever reads needs none. The file has two places for the table
+// and a header that says which one counts, so a writer that is killed leaves the old table. What
+// belongs to dead processes is ignored, and removed where it hinders.
 #pragma once
 
 #include <span>
@@ -15,13 +15,16 @@
 
 namespace verbena::host {
 
+struct PortPlace {
+  GID address{};
+  u32 slot = 0;  // of the adapter on it
+};
+
 struct PortRequest {
   PortSpace space = PortSpace::kTCP;
-  u16 port = 0;   // 0: any free one
-  GID address{};  // zero: any
-  ListenFamily family = ListenFamily::kAny;
+  u16 port = 0;  // 0: any free one
   bool reusable = false;
-  std::span<const u32> slots;  // of the adapters that it is bound on
+  std::span<const PortPlace> places;  // on all of them, or on none
 };
 
 struct BoundPort {
@@ -34,9 +37,10 @@ class PortDirectory {
   [[nodiscard]] static Expected<PortDirectory> open();
   [[nodiscard]] static Expected<PortDirectory> open_file(const std::string& path);
 
-  // EADDRINUSE; EADDRNOTAVAIL: no port is free. Waits for other processes for a few seconds at most.
+  // EADDRINUSE; EADDRNOTAVAIL: no port is free. Waits for other processes for a few seconds at
+  // most.
   [[nodiscard]] Expected<BoundPort> bind(const PortRequest& request);
-  // From now on found by listeners(). EADDRINUSE: another, bound as reusable, has the port as well.
+  // From now on found as a listener. EADDRINUSE: another, bound as reusable, has the port as well.
   [[nodiscard]] Expected<void> listen(u64 owner);
   void release(u64 owner);
   void forget(u32 slot);

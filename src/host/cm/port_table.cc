@@ -5,43 +5,30 @@
 namespace verbena::host {
 namespace {
 
-bool families_overlap(const PortRecord& a, const PortRecord& b) {
-  return a.family == ListenFamily::kAny || b.family == ListenFamily::kAny || a.family == b.family;
+bool collide(const PortRecord& a, const PortRecord& b) {
+  return a.service == b.service && a.address == b.address && a.owner != b.owner;
 }
 
-bool overlap(const PortRecord& a, const PortRecord& b) {
-  return a.service == b.service && a.owner != b.owner && families_overlap(a, b) &&
-         (a.address.is_zero() || b.address.is_zero() || a.address == b.address);
-}
-
-bool serves(const PortRecord& record, ServiceId service, const GID& address) {
-  if (!record.listening || record.service != service) return false;
-  if (!record.address.is_zero()) return record.address == address;
-  switch (record.family) {
-    case ListenFamily::kAny: return true;
-    case ListenFamily::kIPv4: return address.is_ipv4();
-    case ListenFamily::kIPv6: return !address.is_ipv4();
-  }
-  return false;  // a damaged record
+std::vector<u32> each_once(std::vector<u32> slots) {
+  std::ranges::sort(slots);
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  return slots;
 }
 
 }  // namespace
 
-const PortRecord* PortTable::find_conflict(const PortRecord& wanted) const {
-  const auto found = std::ranges::find_if(records_, [&](const PortRecord& record) {
-    return overlap(record, wanted) && !(record.reusable && wanted.reusable);
+bool PortTable::is_taken(const PortRecord& wanted) const {
+  return std::ranges::any_of(records_, [&](const PortRecord& record) {
+    return collide(record, wanted) && !(record.reusable && wanted.reusable);
   });
-  return found == records_.end() ? nullptr : &*found;
 }
 
-const PortRecord* PortTable::find_listen_conflict(u64 owner) const {
-  for (const PortRecord& own : records_) {
-    if (own.owner != owner) continue;
-    const auto other = std::ranges::find_if(
-        records_, [&](const PortRecord& record) { return overlap(record, own); });
-    if (other != records_.end()) return &*other;
-  }
-  return nullptr;
+bool PortTable::is_shared(u64 owner) const {
+  return std::ranges::any_of(records_, [&](const PortRecord& own) {
+    return own.owner == owner && std::ranges::any_of(records_, [&](const PortRecord& record) {
+             return collide(record, own);
+           });
+  });
 }
 
 std::optional<u16> PortTable::find_free(PortSpace space, u64 random) const {
@@ -79,21 +66,24 @@ void PortTable::forget(u32 slot) {
   std::erase_if(records_, [&](const PortRecord& record) { return record.slot == slot; });
 }
 
+std::optional<u32> PortTable::listener(ServiceId service, const GID& address) const {
+  const auto found = std::ranges::find_if(records_, [&](const PortRecord& record) {
+    return record.listening && record.service == service && record.address == address;
+  });
+  return found == records_.end() ? std::nullopt : std::optional(found->slot);
+}
+
 std::vector<u32> PortTable::slots() const {
   std::vector<u32> slots;
   for (const PortRecord& record : records_) slots.push_back(record.slot);
-  std::ranges::sort(slots);
-  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
-  return slots;
+  return each_once(std::move(slots));
 }
 
-std::vector<u32> PortTable::listeners(ServiceId service, const GID& address) const {
+std::vector<u32> PortTable::slots_at(const GID& address) const {
   std::vector<u32> slots;
-  for (const bool exact : {true, false})
-    for (const PortRecord& record : records_)
-      if (record.address.is_zero() != exact && serves(record, service, address))
-        slots.push_back(record.slot);
-  return slots;
+  for (const PortRecord& record : records_)
+    if (record.address == address) slots.push_back(record.slot);
+  return each_once(std::move(slots));
 }
 
 }  // namespace verbena::host

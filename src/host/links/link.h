@@ -37,6 +37,8 @@ class Link {
   [[nodiscard]] virtual bool receive(Look look) = 0;
   // The next frame of the batch, good until the next receive(); false: no more.
   [[nodiscard]] virtual bool poll_frame(IngressFrame& out, Time now) = 0;
+  // When poll_frame() has one that did not come just now; never(): none waits.
+  [[nodiscard]] virtual Time next_timer() const { return Time::never(); }
   // Readable when receive() would find something. The same ones for the whole life of the link.
   [[nodiscard]] virtual std::span<const int> descriptors() const = 0;
 

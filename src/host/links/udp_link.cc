@@ -130,7 +130,7 @@ bool UDPLink::poll_frame(IngressFrame& out, Time now) {
       return true;
     }
   }
-  return poll_taken_over(out);
+  return poll_taken_over(out) || router_.poll_kept(out, now);
 }
 
 bool UDPLink::poll_taken_over(IngressFrame& out) {
@@ -153,15 +153,16 @@ bool UDPLink::is_for_us(Port& port, const IngressFrame& frame, Time now) {
     return false;
   }
   if (load_be24(frame.transport.data() + kDestQPAt) == kGSIQPN.value)
-    return is_management_for_us(frame);
+    return is_management_for_us(frame, now);
   if (!is_process_slot(slot)) return true;
   hand_on(port, slot, frame, now);
   return false;
 }
 
-bool UDPLink::is_management_for_us(const IngressFrame& frame) {
-  switch (router_.route(frame)) {
+bool UDPLink::is_management_for_us(const IngressFrame& frame, Time now) {
+  switch (router_.route(frame, now)) {
     case MADRouter::Outcome::kOurs: return true;
+    case MADRouter::Outcome::kKept: return false;
     case MADRouter::Outcome::kHandedOn: ++counters_.handed_on; return false;
     case MADRouter::Outcome::kDropped: ++counters_.receive_dropped; return false;
   }

@@ -39,6 +39,7 @@ class UDPLink final : public Link {
   }
   [[nodiscard]] bool receive(Look look) override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
+  [[nodiscard]] Time next_timer() const override { return router_.next_timer(); }
   [[nodiscard]] std::span<const int> descriptors() const override {
     return {descriptors_.data(), descriptor_count_};
   }
@@ -73,12 +74,12 @@ class UDPLink final : public Link {
   bool receive_from_processes();
   bool poll_taken_over(IngressFrame& out);
   bool is_for_us(Port& port, const IngressFrame& frame, Time now);
-  bool is_management_for_us(const IngressFrame& frame);
+  bool is_management_for_us(const IngressFrame& frame, Time now);
   void hand_on(Port& port, u32 slot, const IngressFrame& frame, Time now);
 
   Directory directory_;
   ProcessChannel channel_;
-  MADRouter router_{directory_, channel_};
+  MADRouter router_{channel_};
   std::array<std::unique_ptr<Port>, 2> ports_;  // in order of opening; the second may be null
   std::array<int, 3> descriptors_{};
   std::size_t descriptor_count_ = 0;
