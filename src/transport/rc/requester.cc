@@ -6,6 +6,7 @@
 #include "memory/sg_walk.h"
 #include "transport/completions.h"
 #include "transport/local_operations.h"
+#include "transport/message_ops.h"
 
 namespace verbena {
 
@@ -30,33 +31,6 @@ bool needs_receive(SendOp op) {
     case SendOp::kFetchAdd:
     case SendOp::kBindMW:
     case SendOp::kLocalInvalidate: return false;
-  }
-  CHECK_UNREACHABLE();
-}
-
-struct MessageOps {
-  Op first, middle, last, only;
-};
-
-MessageOps ops_of(SendOp op) {
-  switch (op) {
-    case SendOp::kSend: return {Op::kSendFirst, Op::kSendMiddle, Op::kSendLast, Op::kSendOnly};
-    case SendOp::kSendWithImmediate:
-      return {Op::kSendFirst, Op::kSendMiddle, Op::kSendLastWithImmediate,
-              Op::kSendOnlyWithImmediate};
-    case SendOp::kSendWithInvalidate:
-      return {Op::kSendFirst, Op::kSendMiddle, Op::kSendLastWithInvalidate,
-              Op::kSendOnlyWithInvalidate};
-    case SendOp::kRDMAWrite:
-      return {Op::kRDMAWriteFirst, Op::kRDMAWriteMiddle, Op::kRDMAWriteLast, Op::kRDMAWriteOnly};
-    case SendOp::kRDMAWriteWithImmediate:
-      return {Op::kRDMAWriteFirst, Op::kRDMAWriteMiddle, Op::kRDMAWriteLastWithImmediate,
-              Op::kRDMAWriteOnlyWithImmediate};
-    case SendOp::kRDMARead:
-    case SendOp::kCompareSwap:
-    case SendOp::kFetchAdd:
-    case SendOp::kBindMW:
-    case SendOp::kLocalInvalidate: break;
   }
   CHECK_UNREACHABLE();
 }
@@ -264,7 +238,7 @@ u32 RCRequester::build_message(SendWQE& wqe, TxPacket& out) {
     return 0;
   }
   const bool first = packet == 0, last = packet + 1 == wqe.packets;
-  const MessageOps ops = ops_of(wqe.wr.op);
+  const MessageOps ops = message_ops(wqe.wr.op);
   BTH& bth = out.headers.bth;
   bth.opcode = {Service::kRC, first ? (last ? ops.only : ops.first) : last ? ops.last : ops.middle};
   bth.solicited_event = last && wqe.wr.solicited;

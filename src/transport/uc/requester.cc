@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/local_operations.h"
+#include "transport/message_ops.h"
 #include "transport/send_payload.h"
 #include "transport/uc/request_op.h"
 
@@ -45,7 +46,7 @@ bool UCRequester::poll_packet(TxPacket& out) {
 
 void UCRequester::write_headers(const SendWQE& wqe, u32 payload_bytes, PacketHeaders& out) {
   const SendWR& wr = wqe.wr;
-  const RequestOps ops = uc_request_ops(wr.op);
+  const MessageOps ops = message_ops(wr.op);
   const bool first = offset_ == 0;
   const bool last = offset_ + payload_bytes == wqe.length_bytes;
   const Op op = first ? (last ? ops.only : ops.first) : (last ? ops.last : ops.middle);
