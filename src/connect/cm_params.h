@@ -43,7 +43,7 @@ struct ConnectParams {
   ServiceId service_id{};
   CMTransport transport = CMTransport::kRC;
   QPN qpn{};
-  PSN starting_psn{};
+  PSN starting_psn{};  // of the first packet that the QP will receive. IBTA Vol 1, 12.7.31
   u8 responder_resources = 0, initiator_depth = 0;
   u8 retry_count = 7, rnr_retry_count = 7;  // 3 bits each
   bool srq = false, end_to_end_flow_control = false;

@@ -89,7 +89,7 @@ int request_connection(IdObject& id, const rdma_conn_param* param) {
        .service_id = service_of(id),
        .transport = transport_of(id),
        .qpn = qpn_of(id, param),
-       .starting_psn = id.psn,
+       .starting_psn = id.rq_psn,
        .responder_resources = id.responder_resources,
        .initiator_depth = id.initiator_depth,
        .retry_count = id.retry_count,
@@ -133,7 +133,7 @@ int accept_connection(IdObject& id, const rdma_conn_param* param) {
   const Status accepted = id.place.device->connections->accept(
       id.connection(),
       {.qpn = qpn_of(id, param),
-       .starting_psn = id.psn,
+       .starting_psn = id.rq_psn,
        .responder_resources = id.responder_resources,
        .initiator_depth = id.initiator_depth,
        .rnr_retry_count = param != nullptr ? at_most_7(param->rnr_retry_count) : kMaxRetryCount,

@@ -52,7 +52,7 @@ ibv_sa_path_rec ConnectionPath::record() const {
 
 PeerAnswer PeerAnswer::from(const cm::REP& rep, const ConnectionPath& path, u8 retry_count) {
   return {.qpn = rep.local_qpn,
-          .psn = rep.starting_psn,
+          .sq_psn = rep.starting_psn,
           .responder_resources = rep.initiator_depth,
           .initiator_depth = rep.responder_resources,
           .retry_count = retry_count,
@@ -62,7 +62,7 @@ PeerAnswer PeerAnswer::from(const cm::REP& rep, const ConnectionPath& path, u8 r
 
 PeerAnswer PeerAnswer::from(const cm::REQ& req) {
   return {.qpn = req.local_qpn,
-          .psn = req.starting_psn,
+          .sq_psn = req.starting_psn,
           .responder_resources = req.initiator_depth,
           .initiator_depth = req.responder_resources,
           .retry_count = req.retry_count,

@@ -33,7 +33,7 @@ struct ConnectionPath {
 // What the peer has told about its end.
 struct PeerAnswer {
   QPN qpn;
-  PSN psn;
+  PSN sq_psn;  // of our first packet: a Starting PSN is what its sender expects to receive
   u8 responder_resources = 0, initiator_depth = 0;  // ours: the peer's other one
   u8 retry_count = 7, rnr_retry_count = 7;
   u8 ack_timeout = 0;

@@ -17,7 +17,7 @@ SocketEndpoint endpoint_of(const IPEndpoint& ip) {
 }  // namespace
 
 IdObject::IdObject(ChannelObject& events_to, void* user, rdma_port_space space, ibv_qp_type type)
-    : rdma_cm_id{}, psn(static_cast<u32>(host::random_u64())) {
+    : rdma_cm_id{}, rq_psn(static_cast<u32>(host::random_u64())) {
   rdma_cm_id::channel = &events_to;
   rdma_cm_id::context = user;
   rdma_cm_id::ps = space;

@@ -89,7 +89,7 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
   std::atomic<u32> comm_id{0};
   std::atomic<bool> is_over{false};
   ConnectionPath path;
-  PSN psn;  // of our QP's first packet
+  PSN rq_psn;  // of the first packet that our QP receives
   u8 initiator_depth = 0, responder_resources = 0, retry_count = kMaxRetryCount;
   std::optional<PeerAnswer> peer;
   bool has_failed = false;  // its QP could not follow

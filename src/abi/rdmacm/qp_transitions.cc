@@ -34,7 +34,7 @@ void set_rtr(const IdObject& id, const PeerAnswer& peer, ibv_qp_attr& attr, int&
   attr.ah_attr = id.path.address();
   attr.path_mtu = abi::to_ibv(id.path.mtu);
   attr.dest_qp_num = peer.qpn.value;
-  attr.rq_psn = peer.psn.value();
+  attr.rq_psn = id.rq_psn.value();
   mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
   if (!is_responder(id.transport())) return;
   attr.max_dest_rd_atomic = id.responder_resources;
@@ -43,7 +43,7 @@ void set_rtr(const IdObject& id, const PeerAnswer& peer, ibv_qp_attr& attr, int&
 }
 
 void set_rts(const IdObject& id, const PeerAnswer& peer, ibv_qp_attr& attr, int& mask) {
-  attr.sq_psn = id.psn.value();
+  attr.sq_psn = peer.sq_psn.value();
   mask |= IBV_QP_SQ_PSN;
   if (!is_requester(id.transport())) return;
   attr.retry_cnt = peer.retry_count;
