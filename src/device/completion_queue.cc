@@ -5,11 +5,12 @@
 
 namespace verbena {
 
-CompletionQueue::CompletionQueue(u32 slot, u32 capacity, void* user_pointer)
+CompletionQueue::CompletionQueue(u32 slot, u32 capacity, void* user_pointer, OnOverrun on_overrun)
     : user(user_pointer),
       slot_(slot),
       capacity_(capacity),
       mask_(std::bit_ceil(u64{capacity}) - 1),
+      on_overrun_(on_overrun),
       slots_(allocate(capacity)) {}
 
 std::unique_ptr<CompletionQueue::Slot[]> CompletionQueue::allocate(u32 capacity) {
@@ -19,18 +20,32 @@ std::unique_ptr<CompletionQueue::Slot[]> CompletionQueue::allocate(u32 capacity)
 CQPush CompletionQueue::push(const CQE& cqe) {
   if (overrun_) return CQPush::kDropped;
   if (size() == capacity_) {
-    overrun_ = true;
-    return CQPush::kOverrun;
+    if (on_overrun_ == OnOverrun::kFail) {
+      overrun_ = true;
+      return CQPush::kOverrun;
+    }
+    ++head_;
   }
   at(tail_++) = cqe;
-  return take_notification(cqe) ? CQPush::kNotificationDue : CQPush::kAdded;
+  return notify(cqe);
 }
 
-bool CompletionQueue::take_notification(const CQE& cqe) {
+CQPush CompletionQueue::notify(const CQE& cqe) {
   const bool fits = armed_ == Armed::kAny || (armed_ == Armed::kSolicited &&
                                               (cqe.solicited || cqe.status != WQEStatus::kSuccess));
-  if (fits) armed_ = Armed::kNot;
-  return fits;
+  if (!fits) return CQPush::kAdded;
+  if (moderation_.is_on() && ++moderated_ < moderation_.count) {
+    if (moderated_ != 1) return CQPush::kAdded;
+    first_moderated_ = cqe.completed_at;
+    return CQPush::kNotificationLater;
+  }
+  armed_ = Armed::kNot;
+  return CQPush::kNotificationDue;
+}
+
+Time CompletionQueue::notification_deadline() const {
+  if (armed_ == Armed::kNot || moderated_ == 0) return Time::never();
+  return first_moderated_ + moderation_.period;
 }
 
 u32 CompletionQueue::poll(std::span<CQE> out) {
@@ -41,6 +56,7 @@ u32 CompletionQueue::poll(std::span<CQE> out) {
 }
 
 void CompletionQueue::request_notification(NotifyOn on) {
+  if (armed_ == Armed::kNot) moderated_ = 0;
   if (on == NotifyOn::kAnyCompletion) {
     armed_ = Armed::kAny;
   } else if (armed_ == Armed::kNot) {

@@ -1,13 +1,15 @@
 // CompletionQueue: a bounded FIFO of CQEs that many QPs may share. IBTA Vol 1, 10.2.6 (CQ), 11.4.2
 // (poll, request notification), 11.6.3.2 (CQ error).
 // Invariants: once overrun, nothing is added any more, and what is there can still be taken. A
-// notification is due at most once per request, and only for CQEs added after the request.
+// notification is due at most once per request, and only for CQEs added after the request; a
+// moderated one when enough of them have come, or long enough after the first.
 #pragma once
 
 #include <memory>
 #include <span>
 
 #include "base/status.h"
+#include "device/cq_moderation.h"
 #include "device/event_queue.h"
 #include "device/notify_on.h"
 #include "transport/cqe.h"
@@ -16,14 +18,16 @@ namespace verbena {
 
 enum class CQPush : u8 {
   kAdded,
-  kNotificationDue,  // added, and it is what the consumer waits for
-  kOverrun,          // no room: the CQ has just failed
-  kDropped,          // had failed earlier
+  kNotificationDue,    // added, and it is what the consumer waits for
+  kNotificationLater,  // added, and the first of those that a moderated notification stands for
+  kOverrun,            // no room: the CQ has just failed
+  kDropped,            // had failed earlier
 };
 
 class CompletionQueue {
  public:
-  CompletionQueue(u32 slot, u32 capacity, void* user_pointer);
+  CompletionQueue(u32 slot, u32 capacity, void* user_pointer,
+                  OnOverrun on_overrun = OnOverrun::kFail);
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
@@ -32,11 +36,16 @@ class CompletionQueue {
   u32 size() const { return static_cast<u32>(tail_ - head_); }
   bool overrun() const { return overrun_; }
 
-  [[nodiscard]] CQPush push(const CQE& cqe);
+  [[nodiscard]] CQPush push(const CQE& cqe);  // at its completed_at, which never goes back
   // Oldest first; how many were taken.
   u32 poll(std::span<CQE> out);
   // IBTA 11.4.2.2. kAnyCompletion outranks kSolicitedOnly until the notification is due.
   void request_notification(NotifyOn on);
+  void moderate(const CQModeration& moderation) { moderation_ = moderation; }
+  // When a moderated notification is due at last, after kNotificationLater; Time::never(): it was
+  // taken.
+  [[nodiscard]] Time notification_deadline() const;
+  void take_late_notification() { armed_ = Armed::kNot; }
   // kInvalidArgument: holds more than that already.
   [[nodiscard]] Status resize(u32 capacity);
   // Removes the CQEs of a QP that is destroyed or reset; the order of the others stays.
@@ -45,7 +54,8 @@ class CompletionQueue {
   void* const user;
   u32 users = 0;  // work queues that complete here
   EventSource events{.cq = this};
-  ListLink<CompletionQueue> notification_link;  // in the device's list of due notifications
+  ListLink<CompletionQueue> notification_link;  // NotificationQueue: due
+  ListLink<CompletionQueue> moderation_link;    // NotificationQueue: due later
   ListLink<CompletionQueue> overrun_link;       // in the engine runner's list of failed CQs
 
  private:
@@ -56,13 +66,17 @@ class CompletionQueue {
   };
   static std::unique_ptr<Slot[]> allocate(u32 capacity);
   CQE& at(u64 index) { return slots_[index & mask_].cqe; }
-  bool take_notification(const CQE& cqe);
+  CQPush notify(const CQE& cqe);
 
   u32 slot_;
   u32 capacity_;
   u64 mask_;
   u64 head_ = 0, tail_ = 0;
+  const OnOverrun on_overrun_;
   Armed armed_ = Armed::kNot;
+  CQModeration moderation_;
+  u32 moderated_ = 0;     // fitting CQEs since the request
+  Time first_moderated_;  // when the first of them came
   bool overrun_ = false;
   std::unique_ptr<Slot[]> slots_;
 };

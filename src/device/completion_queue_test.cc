@@ -115,5 +115,42 @@ TEST(CompletionQueueTest, RemovesTheCompletionsOfOneQP) {
   EXPECT_EQ(ids_in(cq), (Ids{1, 2, 4, 5}));
 }
 
+CQE cqe_at(u64 wr_id, Time at) {
+  CQE made = cqe(wr_id);
+  made.completed_at = at;
+  return made;
+}
+
+TEST(CompletionQueueTest, ModerationCountsCompletions) {
+  CompletionQueue cq(0, 8, nullptr);
+  cq.moderate({.count = 3, .period = us(10)});
+  cq.request_notification(NotifyOn::kAnyCompletion);
+  EXPECT_EQ(cq.push(cqe_at(1, Time::from_ns(100))), CQPush::kNotificationLater);
+  EXPECT_EQ(cq.notification_deadline(), Time::from_ns(100) + us(10));
+  EXPECT_EQ(cq.push(cqe_at(2, Time::from_ns(200))), CQPush::kAdded);
+  EXPECT_EQ(cq.push(cqe_at(3, Time::from_ns(300))), CQPush::kNotificationDue);
+  EXPECT_EQ(cq.notification_deadline(), Time::never());
+  EXPECT_EQ(cq.push(cqe_at(4, Time::from_ns(400))), CQPush::kAdded);
+  cq.request_notification(NotifyOn::kAnyCompletion);
+  EXPECT_EQ(cq.push(cqe_at(5, Time::from_ns(500))), CQPush::kNotificationLater) << "counts anew";
+}
+
+TEST(CompletionQueueTest, HalfAModerationIsNone) {
+  for (const CQModeration& off :
+       {CQModeration{.count = 5}, CQModeration{.period = us(5)}, CQModeration{1, us(5)}}) {
+    CompletionQueue cq(0, 8, nullptr);
+    cq.moderate(off);
+    cq.request_notification(NotifyOn::kAnyCompletion);
+    EXPECT_EQ(cq.push(cqe(1)), CQPush::kNotificationDue);
+  }
+}
+
+TEST(CompletionQueueTest, AnIgnoredOverrunCostsTheOldest) {
+  CompletionQueue cq(0, 3, nullptr, OnOverrun::kOverwriteOldest);
+  for (u64 id = 0; id < 7; ++id) EXPECT_EQ(cq.push(cqe(id)), CQPush::kAdded);
+  EXPECT_FALSE(cq.overrun());
+  EXPECT_EQ(ids_in(cq), (Ids{4, 5, 6}));
+}
+
 }  // namespace
 }  // namespace verbena

@@ -37,10 +37,10 @@ Status Device::dealloc_pd(ProtectionDomain* pd) {
 
 // --- completion queues
 
-Result<CompletionQueue*> Device::create_cq(u32 min_cqe, void* user) {
+Result<CompletionQueue*> Device::create_cq(u32 min_cqe, void* user, OnOverrun on_overrun) {
   const Result<u32> cqe = grant_cqe(min_cqe, impl_->config.limits);
   if (!cqe.has_value()) return failure(cqe.error());
-  CompletionQueue* const cq = impl_->cqs.create(*cqe, user);
+  CompletionQueue* const cq = impl_->cqs.create(*cqe, user, on_overrun);
   if (cq == nullptr) return failure(Status::kNoMemory);
   return cq;
 }
@@ -62,6 +62,10 @@ u32 Device::poll_cq(CompletionQueue* cq, std::span<CQE> out) { return cq->poll(o
 
 void Device::request_notification(CompletionQueue* cq, NotifyOn on) {
   cq->request_notification(on);
+}
+
+void Device::moderate_cq(CompletionQueue* cq, const CQModeration& moderation) {
+  cq->moderate(moderation);
 }
 
 u32 Device::capacity_of(const CompletionQueue* cq) const { return cq->capacity(); }

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "device/async_event.h"
 #include "device/counters.h"
+#include "device/cq_moderation.h"
 #include "device/device_config.h"
 #include "device/frame.h"
 #include "device/gsi.h"
@@ -46,12 +47,14 @@ class Device {
   [[nodiscard]] Status dealloc_pd(ProtectionDomain* pd);  // kBusy: MR, MW, QP or SRQ left in it
 
   // --- completion queues
-  [[nodiscard]] Result<CompletionQueue*> create_cq(u32 min_cqe, void* user);
+  [[nodiscard]] Result<CompletionQueue*> create_cq(u32 min_cqe, void* user,
+                                                   OnOverrun on_overrun = OnOverrun::kFail);
   [[nodiscard]] Status resize_cq(CompletionQueue* cq, u32 min_cqe);  // kInvalidArgument: holds more
   [[nodiscard]] Status destroy_cq(CompletionQueue* cq);
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out);  // how many were taken
   // One event at the next fitting CQE; not for those already there. IBTA 11.4.2.2
   void request_notification(CompletionQueue* cq, NotifyOn on);
+  void moderate_cq(CompletionQueue* cq, const CQModeration& moderation);
   [[nodiscard]] u32 capacity_of(const CompletionQueue* cq) const;
   [[nodiscard]] bool overrun(const CompletionQueue* cq) const;
 
@@ -81,6 +84,8 @@ class Device {
   // UD: goes from the GID table's entry wr.destination.source_gid_index; wr.destination.source is
   // not looked at.
   [[nodiscard]] PostError post_send(QueuePair* qp, const SendWR& wr, Time now);
+  // All of them, or none.
+  [[nodiscard]] PostError post_sends(QueuePair* qp, std::span<const SendWR> wrs, Time now);
   [[nodiscard]] PostError post_receive(QueuePair* qp, const RecvWR& wr, Time now);
   [[nodiscard]] QueuePair* find_qp(QPN qpn);  // nullptr: none
 

@@ -40,6 +40,10 @@ bool wants_drained_event(const QPModify& change, const QueuePair& qp) {
   return change.has(QPField::kEnableSQDNotify) && change.enable_sqd_notify;
 }
 
+bool has_way(const DeviceConfig& config, const QueuePair& qp, const SendWR& wr) {
+  return qp.attributes.type != QPType::kUD || is_usable(config, wr.destination);
+}
+
 }  // namespace
 
 Result<QueuePair*> Device::create_qp(const QPInit& init) {
@@ -86,9 +90,14 @@ const QPAttributes& Device::attributes_of(const QueuePair* qp) const { return qp
 const QPInit& Device::init_of(const QueuePair* qp) const { return qp->init; }
 
 PostError Device::post_send(QueuePair* qp, const SendWR& wr, Time now) {
-  if (qp->attributes.type == QPType::kUD && !is_usable(impl_->config, wr.destination))
-    return PostError::kBadDestination;
+  if (!has_way(impl_->config, *qp, wr)) return PostError::kBadDestination;
   return impl_->runner.post_send(*qp, wr, now);
+}
+
+PostError Device::post_sends(QueuePair* qp, std::span<const SendWR> wrs, Time now) {
+  for (const SendWR& wr : wrs)
+    if (!has_way(impl_->config, *qp, wr)) return PostError::kBadDestination;
+  return impl_->runner.post_sends(*qp, wrs, now);
 }
 
 PostError Device::post_receive(QueuePair* qp, const RecvWR& wr, Time now) {

@@ -29,6 +29,20 @@ PostError EngineRunner::post_send(QueuePair& qp, const SendWR& wr, Time now) {
   return error;
 }
 
+PostError EngineRunner::post_sends(QueuePair& qp, std::span<const SendWR> wrs, Time now) {
+  u32 posted = 0;
+  for (const SendWR& wr : wrs) {
+    const PostError error = qp.engine->post_send(wr, now);
+    if (error != PostError::kOk) {
+      qp.engine->take_back_sends(posted);
+      return error;
+    }
+    ++posted;
+  }
+  settle(qp, now);
+  return PostError::kOk;
+}
+
 PostError EngineRunner::post_receive(QueuePair& qp, const RecvWR& wr, Time now) {
   if (!qp.own_receive_queue.has_value() || qp.attributes.state == QPState::kReset)
     return PostError::kBadState;
@@ -47,6 +61,7 @@ void EngineRunner::on_packet(QueuePair& qp, const PacketView& packet, const RxCo
 
 // Each entry is looked at once per call, so that an engine which is always due cannot hold us here.
 void EngineRunner::on_timer(Time now) {
+  notifications_.on_timer(now);
   for (u32 left = timers_.size(); left != 0; --left) {
     QueuePair* const qp = timers_.pop_due(now);
     if (qp == nullptr) return;
@@ -106,7 +121,7 @@ void EngineRunner::settle(QueuePair& qp, Time now) {
 
 void EngineRunner::collect(QueuePair& qp, Time now) {
   for (;;) {
-    const bool reported = drain_cqes(qp);
+    const bool reported = drain_cqes(qp, now);
     const u32 event_bits = drain_events(qp);
     if (event_bits == 0) break;
     follow(qp, event_bits, reported, now);
@@ -117,15 +132,17 @@ void EngineRunner::collect(QueuePair& qp, Time now) {
 }
 
 // Whether any CQE reports an error: then the application knows, and needs no event.
-bool EngineRunner::drain_cqes(QueuePair& qp) {
+bool EngineRunner::drain_cqes(QueuePair& qp, Time now) {
   bool reported = false;
   CQE cqe;
   while (qp.engine->poll_send_cqe(cqe)) {
     reported |= is_error(cqe);
+    cqe.completed_at = now;
     deliver(*qp.init.send_cq, cqe);
   }
   while (qp.engine->poll_receive_cqe(cqe)) {
     reported |= is_error(cqe);
+    cqe.completed_at = now;
     deliver(*qp.init.receive_cq, cqe);
   }
   return reported;
@@ -135,7 +152,8 @@ void EngineRunner::deliver(CompletionQueue& cq, const CQE& cqe) {
   switch (cq.push(cqe)) {
     case CQPush::kAdded:
     case CQPush::kDropped: return;
-    case CQPush::kNotificationDue: notifications_.push_back(cq); return;
+    case CQPush::kNotificationDue: notifications_.on_due(cq); return;
+    case CQPush::kNotificationLater: notifications_.on_later(cq); return;
     case CQPush::kOverrun:
       events_.raise(cq.events, AsyncEventType::kCQError);
       overrun_.push_back(cq);

@@ -5,8 +5,11 @@
 // Bounded: a QP enters Error once and a CQ overruns once, so following them up ends.
 #pragma once
 
-#include "device/completion_queue.h"
+#include <algorithm>
+#include <span>
+
 #include "device/egress_scheduler.h"
+#include "device/notification_queue.h"
 #include "device/qp_table.h"
 #include "device/timer_queue.h"
 
@@ -19,6 +22,8 @@ class EngineRunner {
 
   // --- inputs
   [[nodiscard]] PostError post_send(QueuePair& qp, const SendWR& wr, Time now);
+  // All of them, or none.
+  [[nodiscard]] PostError post_sends(QueuePair& qp, std::span<const SendWR> wrs, Time now);
   [[nodiscard]] PostError post_receive(QueuePair& qp, const RecvWR& wr, Time now);
   void on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context, Time now);
   void on_timer(Time now);
@@ -31,19 +36,21 @@ class EngineRunner {
   // The QP that `out` comes from; nullptr: nothing to send now. The spans in `out` are good until
   // the next input.
   [[nodiscard]] QueuePair* poll_packet(Time now, TxPacket& out);
-  [[nodiscard]] Time next_timer() const { return timers_.next(); }
-  [[nodiscard]] CompletionQueue* poll_notification() { return notifications_.pop_front(); }
+  [[nodiscard]] Time next_timer() const {
+    return std::min(timers_.next(), notifications_.next_timer());
+  }
+  [[nodiscard]] CompletionQueue* poll_notification() { return notifications_.poll(); }
 
   // --- objects that come and go
   void on_created(u32 qp_count) { timers_.reserve(qp_count); }
   // Before it is destroyed: nothing here refers to it any more.
   void forget(QueuePair& qp);
-  void forget(CompletionQueue& cq) { notifications_.remove(cq); }
+  void forget(CompletionQueue& cq) { notifications_.forget(cq); }
 
  private:
   void settle(QueuePair& qp, Time now);
   void collect(QueuePair& qp, Time now);
-  bool drain_cqes(QueuePair& qp);
+  bool drain_cqes(QueuePair& qp, Time now);
   void deliver(CompletionQueue& cq, const CQE& cqe);
   u32 drain_events(QueuePair& qp);
   void follow(QueuePair& qp, u32 event_bits, bool reported, Time now);
@@ -56,7 +63,7 @@ class EngineRunner {
   AsyncEventQueue& events_;
   EgressScheduler egress_;
   TimerQueue timers_;
-  IntrusiveList<CompletionQueue, &CompletionQueue::notification_link> notifications_;
+  NotificationQueue notifications_;
   IntrusiveList<CompletionQueue, &CompletionQueue::overrun_link> overrun_;
 };
 

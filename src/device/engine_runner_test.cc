@@ -17,7 +17,12 @@ class FakeEngine final : public Engine {
  public:
   explicit FakeEngine(const QPAttributes& attributes) : attributes_(attributes) {}
 
-  PostError post_send(const SendWR&, Time) override { return post_result; }
+  PostError post_send(const SendWR&, Time) override {
+    if (posts_left == 0) return PostError::kQueueFull;
+    --posts_left;
+    return post_result;
+  }
+  void take_back_sends(u32 count) override { taken_back += count; }
   void on_state(QPState from, Time) override {
     states.push_back({from, attributes_.state});
     if (attributes_.state == QPState::kError)
@@ -51,6 +56,7 @@ class FakeEngine final : public Engine {
     friend bool operator==(StateChange, StateChange) = default;
   };
   PostError post_result = PostError::kOk;
+  u32 posts_left = 1000, taken_back = 0;
   std::deque<CQE> send_cqes, receive_cqes;
   std::deque<EngineEvent> events;
   std::vector<StateChange> states;
@@ -330,6 +336,54 @@ TEST_F(EngineRunnerTest, ResetForgetsEverything) {
   EXPECT_TRUE(qp->own_receive_queue->empty());
   EXPECT_EQ(runner.next_timer(), Time::never());
   EXPECT_EQ(drain(), Types{});
+}
+
+TEST_F(EngineRunnerTest, ABatchIsPostedWholeOrNotAtAll) {
+  const auto [qp, engine] = create(cq, cq);
+  engine->posts_left = 2;
+  const std::array<SendWR, 3> batch{};
+  engine->send_cqes = {completion(1)};
+  EXPECT_EQ(runner.post_sends(*qp, batch, now), PostError::kQueueFull);
+  EXPECT_EQ(engine->taken_back, 2u);
+  EXPECT_EQ(cq.size(), 0u) << "nothing has come of it";
+  engine->posts_left = 3;
+  EXPECT_EQ(runner.post_sends(*qp, batch, now), PostError::kOk);
+  EXPECT_EQ(engine->taken_back, 2u);
+}
+
+TEST_F(EngineRunnerTest, CompletionsBearTheTime) {
+  const auto [qp, engine] = create(cq, cq);
+  engine->send_cqes = {completion(1)};
+  post(qp);
+  CQE cqe;
+  ASSERT_EQ(cq.poll({&cqe, 1}), 1u);
+  EXPECT_EQ(cqe.completed_at, now);
+}
+
+TEST_F(EngineRunnerTest, AModeratedNotificationIsDueWhenItsPeriodHasPassed) {
+  const auto [qp, engine] = create(cq, other_cq);
+  cq.moderate({.count = 10, .period = us(7)});
+  cq.request_notification(NotifyOn::kAnyCompletion);
+  engine->send_cqes = {completion(1), completion(2)};
+  post(qp);
+  EXPECT_EQ(runner.poll_notification(), nullptr);
+  EXPECT_EQ(runner.next_timer(), now + us(7));
+  runner.on_timer(now + us(6));
+  EXPECT_EQ(runner.poll_notification(), nullptr);
+  runner.on_timer(now + us(7));
+  EXPECT_EQ(runner.poll_notification(), &cq);
+  EXPECT_EQ(runner.poll_notification(), nullptr);
+  EXPECT_EQ(runner.next_timer(), Time::never());
+}
+
+TEST_F(EngineRunnerTest, AModeratedCQThatGoesIsForgotten) {
+  const auto [qp, engine] = create(cq, other_cq);
+  cq.moderate({.count = 10, .period = us(7)});
+  cq.request_notification(NotifyOn::kAnyCompletion);
+  engine->send_cqes = {completion(1)};
+  post(qp);
+  runner.forget(cq);
+  EXPECT_EQ(runner.next_timer(), Time::never());
 }
 
 }  // namespace

@@ -13,6 +13,14 @@ inline Time monotonic_now() {
   return Time::from_ns(i64{now.tv_sec} * 1'000'000'000 + now.tv_nsec);
 }
 
+// When that was by the clock on the wall, as far as the two clocks agree now.
+inline Time wallclock_of(Time monotonic) {
+  timespec wall{};
+  clock_gettime(CLOCK_REALTIME, &wall);
+  const i64 wall_ns = i64{wall.tv_sec} * 1'000'000'000 + wall.tv_nsec;
+  return Time::from_ns(wall_ns - monotonic_now().ns() + monotonic.ns());
+}
+
 inline timespec to_timespec(Time t) {
   return {.tv_sec = t.ns() / 1'000'000'000, .tv_nsec = t.ns() % 1'000'000'000};
 }

@@ -1,6 +1,7 @@
 // CQE: one completion. IBTA Vol 1, 11.4.2.1; status values 11.6.2.
 #pragma once
 
+#include "base/time.h"
 #include "base/types.h"
 
 namespace verbena {
@@ -46,7 +47,8 @@ struct CQE {
   u32 byte_length = 0;  // receive: bytes delivered (with the GRH); READ and atomics: bytes read
   u32 immediate = 0;    // host order; or the invalidated R_Key
   QPN qp;
-  QPN source_qp;  // UD receive
+  QPN source_qp;        // UD receive
+  Time completed_at{};  // set by the device, when it goes into its CQ
   friend bool operator==(const CQE&, const CQE&) = default;
 };
 

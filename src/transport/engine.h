@@ -57,6 +57,8 @@ class Engine {
   virtual ~Engine() = default;
 
   [[nodiscard]] virtual PostError post_send(const SendWR& wr, Time now) = 0;
+  // The last `count` posted are as if they never were. Precondition: no other call since.
+  virtual void take_back_sends(u32 count) = 0;
   // The state in the attributes has just changed from `from` (its legality checked by the device).
   // To Error: remaining work is flushed. To Reset: everything is forgotten without a completion.
   virtual void on_state(QPState from, Time now) = 0;

@@ -22,6 +22,11 @@ SendWQE& SendQueue::at(u64 index) {
   return slots_[index & mask_];
 }
 
+void SendQueue::take_back(u32 count) {
+  CHECK(count <= tail_ - head_);
+  tail_ -= count;
+}
+
 void SendQueue::pop_front() {
   CHECK(!empty());
   ++head_;

@@ -32,6 +32,8 @@ class SendQueue {
   const SendQueueLimits& limits() const { return limits_; }
   // Copies the request in. kQueueFull, kTooManySGEs, kInlineTooLong, kMessageTooLong.
   [[nodiscard]] PostError push(const SendWR& wr);
+  // Forgets the `count` pushed last.
+  void take_back(u32 count);
 
   u64 begin_index() const { return head_; }
   u64 end_index() const { return tail_; }

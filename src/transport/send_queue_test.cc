@@ -124,5 +124,14 @@ TEST(SendQueueTest, AgreesWithADequeOverManyWraps) {
   }
 }
 
+TEST(SendQueueTest, WhatWasJustPushedCanBeTakenBack) {
+  SendQueue queue({.depth = 3});
+  for (u64 id = 0; id < 3; ++id) ASSERT_EQ(queue.push(request(id)), PostError::kOk);
+  queue.take_back(2);
+  EXPECT_EQ(queue.push(request(7)), PostError::kOk);
+  EXPECT_EQ(queue.at(queue.begin_index()).wr.wr_id, 0u);
+  EXPECT_EQ(queue.at(queue.begin_index() + 1).wr.wr_id, 7u);
+}
+
 }  // namespace
 }  // namespace verbena

@@ -14,6 +14,7 @@ class UnreliableEngine : public Engine {
       : requester_(parts, counters_), responder_(parts, counters_) {}
 
   PostError post_send(const SendWR& wr, Time) override { return requester_.post(wr); }
+  void take_back_sends(u32 count) override { requester_.take_back(count); }
   void on_state(QPState from, Time) override {
     requester_.on_state(from);
     responder_.on_state(from);

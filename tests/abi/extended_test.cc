@@ -1,5 +1,6 @@
 // ibv_qp_ex (ibv_wr_*) and ibv_cq_ex.
 #include <endian.h>
+#include <time.h>
 
 #include <cerrno>
 #include <string>
@@ -166,10 +167,192 @@ TEST_F(ExtendedTest, CompletionsAreReadFieldByField) {
 }
 
 TEST_F(ExtendedTest, FieldsThatNoCompletionHasAreNotSupported) {
-  EXPECT_EQ(make_extended_cq(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP), nullptr);
+  for (const std::uint64_t fields :
+       {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO}) {
+    EXPECT_EQ(make_extended_cq(fields), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+  }
+}
+
+// --- a batch is whole or not at all
+
+TEST_F(ExtendedTest, ABatchWithOneBadRequestPostsNone) {
+  ibv_wr_start(qpx_);
+  qpx_->wr_flags = IBV_SEND_SIGNALED;
+  for (qpx_->wr_id = 0; qpx_->wr_id < 3; ++qpx_->wr_id) {
+    ibv_wr_rdma_write(qpx_, mr_->rkey, address(0));
+    ibv_wr_set_sge(qpx_, mr_->lkey, address(64), 8);
+  }
+  ibv_wr_atomic_fetch_add(qpx_, mr_->rkey, address(0), 1);
+  ibv_wr_set_sge(qpx_, mr_->lkey, address(64), 4);  // an atomic returns 8 bytes
+  EXPECT_EQ(ibv_wr_complete(qpx_), EINVAL);
+
+  ibv_wr_start(qpx_);
+  qpx_->wr_id = 77;
+  ibv_wr_rdma_write(qpx_, mr_->rkey, address(0));
+  ibv_wr_set_sge(qpx_, mr_->lkey, address(64), 8);
+  ASSERT_EQ(ibv_wr_complete(qpx_), 0);
+  EXPECT_EQ(wait_for_completion().wr_id, 77u) << "nothing of the refused batch was posted";
+}
+
+TEST_F(ExtendedTest, ABatchThatDoesNotFitTheQueuePostsNone) {
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  ASSERT_EQ(verbs.query_qp(qp_, &attr, IBV_QP_CAP, &init), 0);
+  const std::uint32_t depth = init.cap.max_send_wr;
+  const auto post_reads = [&](std::uint32_t count) {
+    ibv_wr_start(qpx_);
+    qpx_->wr_flags = IBV_SEND_SIGNALED;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      qpx_->wr_id = i;
+      ibv_wr_rdma_read(qpx_, mr_->rkey, address(0));
+      ibv_wr_set_sge(qpx_, mr_->lkey, address(64), 8);
+    }
+    return ibv_wr_complete(qpx_);
+  };
+  ASSERT_EQ(post_reads(depth), 0);  // nobody polls: the queue stays full
+  EXPECT_EQ(post_reads(1), ENOMEM);
+  for (std::uint32_t i = 0; i < depth; ++i) EXPECT_EQ(wait_for_completion().wr_id, i);
+  EXPECT_EQ(post_reads(1), 0);
+  EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
+}
+
+TEST_F(ExtendedTest, AWindowHasItsNewKeyOnlyWhenTheBindIsPosted) {
+  ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+  ASSERT_NE(mw, nullptr);
+  const std::uint32_t old_key = mw->rkey, new_key = ibv_inc_rkey(old_key);
+  const ibv_mw_bind_info info{
+      .mr = mr_, .addr = address(0), .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+  ibv_wr_start(qpx_);
+  ibv_wr_bind_mw(qpx_, mw, new_key, &info);
+  ibv_wr_abort(qpx_);
+  EXPECT_EQ(mw->rkey, old_key);
+
+  ibv_wr_start(qpx_);
+  qpx_->wr_flags = IBV_SEND_SIGNALED;
+  ibv_wr_bind_mw(qpx_, mw, new_key, &info);
+  ibv_wr_local_inv(qpx_, new_key);
+  ibv_wr_bind_mw(qpx_, mw, ibv_inc_rkey(new_key), &info);
+  ASSERT_EQ(ibv_wr_complete(qpx_), 0);
+  EXPECT_EQ(mw->rkey, ibv_inc_rkey(new_key));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
+}
+
+// --- completion queues
+
+TEST_F(ExtendedTest, CompletionsAreStampedByTheCoreClock) {
+  ibv_device_attr_ex device{};
+  ASSERT_EQ(verbs_get_ctx_op(context, query_device_ex)
+                ->query_device_ex(context, nullptr, &device, sizeof device),
+            0);
+  EXPECT_EQ(device.hca_core_clock, 1'000'000u) << "kHz";
+  EXPECT_EQ(device.completion_timestamp_mask, ~std::uint64_t{0});
+  ibv_cq_ex* extended = make_extended_cq(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                                         IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+  ASSERT_NE(extended, nullptr);
+  ibv_qp_init_attr attr = qp_attributes(IBV_QPT_RC);
+  attr.send_cq = ibv_cq_ex_to_cq(extended);
+  ibv_qp *sender = verbs.create_qp(pd, &attr), *receiver = make_qp();
+  connect(sender, receiver);
+
+  const auto raw_clock = [&] {
+    ibv_values_ex values{.comp_mask = IBV_VALUES_MASK_RAW_CLOCK, .raw_clock = {}};
+    EXPECT_EQ(ibv_query_rt_values_ex(context, &values), 0);
+    EXPECT_EQ(values.comp_mask, static_cast<std::uint32_t>(IBV_VALUES_MASK_RAW_CLOCK));
+    return static_cast<std::uint64_t>(values.raw_clock.tv_nsec);
+  };
+  const auto wall_ns = [] {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+  };
+  const std::uint64_t before = raw_clock(), wall_before = wall_ns();
+  ibv_sge sge = sge_of(mr_, 0, 8);
+  ibv_send_wr wr = send_wr(5, IBV_WR_RDMA_WRITE, &sge);
+  wr.wr.rdma = {.remote_addr = address(512), .rkey = mr_->rkey};
+  ASSERT_EQ(post(sender, wr), 0);
+  ibv_poll_cq_attr poll{};
+  while (ibv_start_poll(extended, &poll) == ENOENT) {
+  }
+  const std::uint64_t stamp = ibv_wc_read_completion_ts(extended);
+  const std::uint64_t wall = ibv_wc_read_completion_wallclock_ns(extended);
+  ibv_end_poll(extended);
+  EXPECT_GE(stamp, before);
+  EXPECT_LE(stamp, raw_clock());
+  constexpr std::uint64_t kSlack = 1'000'000'000;  // the wall clock may be set meanwhile
+  EXPECT_GE(wall + kSlack, wall_before);
+  EXPECT_LE(wall, wall_ns() + kSlack);
+}
+
+TEST_F(ExtendedTest, UnknownRealTimeValuesAreNotReported) {
+  ibv_values_ex values{.comp_mask = 1u << 5, .raw_clock = {}};
+  EXPECT_EQ(ibv_query_rt_values_ex(context, &values), 0);
+  EXPECT_EQ(values.comp_mask, 0u);
+}
+
+TEST_F(ExtendedTest, ASingleThreadedCQMayBePolledWithinItsPoll) {
+  ibv_cq_init_attr_ex attr{};
+  attr.cqe = 16;
+  attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+  ibv_cq_ex* extended = ibv_create_cq_ex(context, &attr);
+  ASSERT_NE(extended, nullptr);
+  ibv_poll_cq_attr poll{};
+  EXPECT_EQ(ibv_start_poll(extended, &poll), ENOENT);
+  attr.flags = 1u << 7;
+  EXPECT_EQ(ibv_create_cq_ex(context, &attr), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  EXPECT_EQ(make_extended_cq(IBV_WC_EX_WITH_TM_INFO), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+TEST_F(ExtendedTest, AnIgnoredOverrunFailsNothing) {
+  ibv_cq_init_attr_ex attr{};
+  attr.cqe = 2;
+  attr.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+  attr.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+  ibv_cq* small = ibv_cq_ex_to_cq(ibv_create_cq_ex(context, &attr));
+  ibv_qp_init_attr init = qp_attributes(IBV_QPT_RC);
+  init.recv_cq = small;
+  ibv_qp *receiver = verbs.create_qp(pd, &init), *sender = make_qp();
+  connect(sender, receiver);
+  const int messages = small->cqe + 3;
+  for (int i = 0; i < messages; ++i) {
+    ASSERT_EQ(post(receiver, recv_wr(static_cast<std::uint64_t>(i), nullptr)), 0);
+    ASSERT_EQ(post(sender, send_wr(0, IBV_WR_SEND, nullptr)), 0);
+    EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
+  }
+  EXPECT_EQ(wait_for_completion(small).wr_id, 3u) << "the first three are overwritten";
+}
+
+TEST_F(ExtendedTest, ModerationMakesOneEventOfMany) {
+  ibv_comp_channel* channel = verbs.create_comp_channel(context);
+  ibv_cq* moderated = make_cq(16, channel);
+  ibv_modify_cq_attr attr{.attr_mask = IBV_CQ_ATTR_MODERATE,
+                          .moderate = {.cq_count = 3, .cq_period = 0xffff}};
+  ASSERT_EQ(ibv_modify_cq(moderated, &attr), 0);
+  attr.attr_mask = 1u << 9;
+  EXPECT_EQ(ibv_modify_cq(moderated, &attr), EINVAL);
+  ibv_qp_init_attr init = qp_attributes(IBV_QPT_RC);
+  init.recv_cq = moderated;
+  ibv_qp *receiver = verbs.create_qp(pd, &init), *sender = make_qp();
+  connect(sender, receiver);
+  ASSERT_EQ(ibv_req_notify_cq(moderated, 0), 0);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(post(receiver, recv_wr(i, nullptr)), 0);
+    ASSERT_EQ(post(sender, send_wr(0, IBV_WR_SEND, nullptr)), 0);
+    EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
+  }
+  ibv_cq* which = nullptr;
+  void* user = nullptr;
+  ASSERT_EQ(verbs.get_cq_event(channel, &which, &user), 0);  // blocks until it comes
+  verbs.ack_cq_events(which, 1);
+
+  // Fewer than the count: the period ends the wait.
+  ASSERT_EQ(ibv_req_notify_cq(moderated, 0), 0);
+  ASSERT_EQ(post(receiver, recv_wr(9, nullptr)), 0);
+  ASSERT_EQ(post(sender, send_wr(0, IBV_WR_SEND, nullptr)), 0);
+  ASSERT_EQ(verbs.get_cq_event(channel, &which, &user), 0);
+  verbs.ack_cq_events(which, 1);
 }
 
 }  // namespace

@@ -55,7 +55,9 @@ ContextObject::ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter
     : verbs_context{}, device(opened), adapter(std::move(shared)), async_events(std::move(events)) {
   sz = sizeof(verbs_context);
   verbs_context::advise_mr = abi::advise_mr;
+  verbs_context::modify_cq = abi::modify_cq;
   verbs_context::query_port = abi::query_port;
+  verbs_context::query_rt_values = abi::query_rt_values;
   verbs_context::query_device_ex = abi::query_device_ex;
   verbs_context::create_cq_ex = abi::create_cq_ex;
   verbs_context::create_qp_ex = abi::create_qp_ex;

@@ -1,4 +1,5 @@
-// Completion queues. ibv_create_cq(3), ibv_resize_cq(3), ibv_poll_cq(3), ibv_req_notify_cq(3).
+// Completion queues. ibv_create_cq(3), ibv_resize_cq(3), ibv_poll_cq(3), ibv_req_notify_cq(3),
+// ibv_modify_cq(3).
 #include "abi/ibverbs/cq.h"
 
 #include <algorithm>
@@ -59,7 +60,8 @@ CQObject* create_cq(ContextObject& owner, const CQRequest& request) {
   cq->channel = request.channel;
   cq->cq_context = request.cq_context;
   host::EventTarget* target = cq.get();
-  const Result<CompletionQueue*> queue = owner.enter()->create_cq(request.cqe, target);
+  const Result<CompletionQueue*> queue =
+      owner.enter()->create_cq(request.cqe, target, request.on_overrun);
   if (!queue) return fail(queue.error());
   cq->queue = *queue;
   cq->cqe = capacity_of(*cq);
@@ -96,6 +98,14 @@ int request_notification(ibv_cq* cq, int solicited_only) {
   const CQObject& self = CQObject::of(cq);
   self.owner().adapter->request_notification(
       self.queue, solicited_only != 0 ? NotifyOn::kSolicitedOnly : NotifyOn::kAnyCompletion);
+  return 0;
+}
+
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) {
+  if (attr->attr_mask != IBV_CQ_ATTR_MODERATE) return refuse(EINVAL);
+  const CQObject& self = CQObject::of(cq);
+  self.owner().enter()->moderate_cq(
+      self.queue, {.count = attr->moderate.cq_count, .period = us(attr->moderate.cq_period)});
   return 0;
 }
 

@@ -10,6 +10,7 @@ struct CQRequest {
   void* cq_context = nullptr;
   ibv_comp_channel* channel = nullptr;  // nullptr: no completion events
   u32 comp_vector = 0;
+  OnOverrun on_overrun = OnOverrun::kFail;
 };
 
 // nullptr and errno on failure.

@@ -3,16 +3,20 @@
 // One CQE is taken at a time, when the program asks for the next, so that nothing is ever held back
 // from ibv_poll_cq or from another thread.
 #include "abi/ibverbs/completion.h"
+#include "abi/ibverbs/core_clock.h"
 #include "abi/ibverbs/cq.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/operations.h"
+#include "host/clock.h"
 
 namespace verbena::abi {
 namespace {
 
-// What a CQE can tell. Timestamps, VLANs, flow tags and tag matching are not offered.
-constexpr u64 kOfferedFields = IBV_WC_STANDARD_FLAGS;
-constexpr u32 kOfferedFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+// What a CQE can tell. VLANs, flow tags and tag matching are not offered.
+constexpr u64 kOfferedFields = u64{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                               IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+constexpr u32 kOfferedFlags =
+    IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 
 // 0, or ENOENT: the CQ is empty.
 int take_next(CQObject& cq) {
@@ -22,17 +26,21 @@ int take_next(CQObject& cq) {
   return 0;
 }
 
+void end_poll(ibv_cq_ex* cq) {
+  CQObject& self = CQObject::of(cq);
+  if (!self.single_threaded) self.polling.unlock();
+}
+
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
   if (attr != nullptr && attr->comp_mask != 0) return EINVAL;
   CQObject& self = CQObject::of(cq);
-  self.polling.lock();
+  if (!self.single_threaded) self.polling.lock();
   const int error = take_next(self);
-  if (error != 0) self.polling.unlock();
+  if (error != 0) end_poll(cq);
   return error;
 }
 
 int next_poll(ibv_cq_ex* cq) { return take_next(CQObject::of(cq)); }
-void end_poll(ibv_cq_ex* cq) { CQObject::of(cq).polling.unlock(); }
 
 const CQE& current(ibv_cq_ex* cq) { return CQObject::of(cq).current; }
 
@@ -46,6 +54,10 @@ unsigned read_wc_flags(ibv_cq_ex* cq) { return wc_flags_of(current(cq)); }
 u32 read_slid(ibv_cq_ex*) { return 0; }  // RoCE has no LIDs
 u8 read_sl(ibv_cq_ex* cq) { return current(cq).service_level; }
 u8 read_dlid_path_bits(ibv_cq_ex*) { return 0; }
+u64 read_completion_ts(ibv_cq_ex* cq) { return ticks_of(current(cq).completed_at); }
+u64 read_completion_wallclock_ns(ibv_cq_ex* cq) {
+  return static_cast<u64>(host::wallclock_of(current(cq).completed_at).ns());
+}
 
 void enable_extended_poll(ibv_cq_ex& cq) {
   cq.start_poll = start_poll;
@@ -61,21 +73,29 @@ void enable_extended_poll(ibv_cq_ex& cq) {
   cq.read_slid = read_slid;
   cq.read_sl = read_sl;
   cq.read_dlid_path_bits = read_dlid_path_bits;
+  cq.read_completion_ts = read_completion_ts;
+  cq.read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 
 }  // namespace
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
-  const bool has_flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
   if ((attr->comp_mask & ~static_cast<u32>(IBV_CQ_INIT_ATTR_MASK_FLAGS)) != 0)
     return fail(EOPNOTSUPP);
-  if (has_flags && (attr->flags & ~kOfferedFlags) != 0) return fail(EOPNOTSUPP);
+  const u32 flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr->flags : 0;
+  if ((flags & ~kOfferedFlags) != 0) return fail(EOPNOTSUPP);
   if ((attr->wc_flags & ~kOfferedFields) != 0) return fail(EOPNOTSUPP);
-  CQObject* cq = create_cq(ContextObject::of(context), {.cqe = attr->cqe,
-                                                        .cq_context = attr->cq_context,
-                                                        .channel = attr->channel,
-                                                        .comp_vector = attr->comp_vector});
-  if (cq != nullptr) enable_extended_poll(*cq);
+  CQObject* cq = create_cq(
+      ContextObject::of(context),
+      {.cqe = attr->cqe,
+       .cq_context = attr->cq_context,
+       .channel = attr->channel,
+       .comp_vector = attr->comp_vector,
+       .on_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0 ? OnOverrun::kOverwriteOldest
+                                                                      : OnOverrun::kFail});
+  if (cq == nullptr) return nullptr;
+  cq->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
+  enable_extended_poll(*cq);
   return cq;
 }
 

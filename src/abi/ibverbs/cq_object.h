@@ -23,8 +23,9 @@ struct CQObject final : ibv_cq_ex, host::EventTarget {
   CompletionQueue* queue = nullptr;
   EventAccount completion_events, async_events;
 
-  std::mutex polling;  // held from ibv_start_poll to ibv_end_poll
-  CQE current;         // what the read functions of ibv_cq_ex read
+  bool single_threaded = false;  // the application polls from one thread at a time
+  std::mutex polling;            // held from ibv_start_poll to ibv_end_poll, unless single_threaded
+  CQE current;                   // what the read functions of ibv_cq_ex read
 };
 
 // Out of the device, its unread events forgotten; kBusy and unchanged while a QP has it. The object

@@ -10,6 +10,7 @@ namespace verbena::abi {
 // completion queues: cq.cc, cq_ex.cc
 int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc);
 int request_notification(ibv_cq* cq, int solicited_only);
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr);
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
 
 // work requests: post.cc
@@ -33,6 +34,7 @@ int dealloc_mw(ibv_mw* mw);
 // queries: query_device.cc, query_port.cc
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, std::size_t attr_size);
+int query_rt_values(ibv_context* context, ibv_values_ex* values);
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr, std::size_t attr_size);
 
 }  // namespace verbena::abi

@@ -78,11 +78,9 @@ void wr_local_inv(ibv_qp_ex* qp, u32 rkey) {
 
 void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, u32 rkey, const ibv_mw_bind_info* info) {
   SendWR wr = request(qp, SendOp::kBindMW);
-  wr.mw = RKey{mw->rkey};
   wr.mw_new = RKey{rkey};
   wr.mw_bind = to_mw_bind(*info);
-  builder_of(qp).begin(wr);
-  mw->rkey = rkey;  // its key once the bind has been carried out
+  builder_of(qp).begin_bind(wr, *mw);
 }
 
 // Not offered; creation refuses their flags.
@@ -128,17 +126,14 @@ void wr_start(ibv_qp_ex* qp) {
 
 PostError post_all(QPObject& qp, std::span<const SendWR> requests) {
   auto session = qp.owner().enter();
-  for (const SendWR& wr : requests)
-    if (const PostError error = session->post_send(qp.queue, wr, session.now());
-        error != PostError::kOk)
-      return error;
-  return PostError::kOk;
+  return session->post_sends(qp.queue, requests, session.now());
 }
 
 int wr_complete(ibv_qp_ex* qp) {
   QPObject& self = QPObject::of(qp);
   PostError error = self.builder->error();
   if (error == PostError::kOk) error = post_all(self, self.builder->requests());
+  if (error == PostError::kOk) self.builder->rename_windows();
   self.builder->building.unlock();
   return refuse(to_errno(error));
 }

@@ -23,6 +23,7 @@ std::size_t length_of(std::span<const ibv_data_buf> buffers) {
 
 SendBuilder::SendBuilder(const SendQueueLimits& limits) : limits_(limits) {
   limits_.max_sge = std::max(limits.max_sge, 1u);  // inline bytes take one
+  binds_.reserve(limits.depth);
   requests_.reserve(limits.depth);
   sges_.reserve(std::size_t{limits.depth} * limits_.max_sge);
   inline_bytes_.reserve(std::size_t{limits.depth} * limits.max_inline_bytes);
@@ -30,6 +31,7 @@ SendBuilder::SendBuilder(const SendQueueLimits& limits) : limits_(limits) {
 
 void SendBuilder::start() {
   error_ = PostError::kOk;
+  binds_.clear();
   requests_.clear();
   sges_.clear();
   inline_bytes_.clear();
@@ -42,6 +44,22 @@ void SendBuilder::fail(PostError error) {
 void SendBuilder::begin(const SendWR& wr) {
   if (requests_.size() == limits_.depth) return fail(PostError::kQueueFull);
   requests_.push_back(wr);
+}
+
+RKey SendBuilder::key_of(const ibv_mw& mw) const {
+  const auto last = std::find_if(binds_.rbegin(), binds_.rend(),
+                                 [&mw](const Bind& bind) { return bind.mw == &mw; });
+  return last != binds_.rend() ? last->new_key : RKey{mw.rkey};
+}
+
+void SendBuilder::begin_bind(SendWR wr, ibv_mw& mw) {
+  wr.mw = key_of(mw);
+  begin(wr);
+  if (error_ == PostError::kOk) binds_.push_back({.mw = &mw, .new_key = wr.mw_new});
+}
+
+void SendBuilder::rename_windows() {
+  for (const Bind& bind : binds_) bind.mw->rkey = bind.new_key.value;
 }
 
 SendWR* SendBuilder::current() {

@@ -13,6 +13,7 @@ class RCEngine final : public Engine {
   RCEngine(const EngineParts& parts, const RCLimits& limits);
 
   [[nodiscard]] PostError post_send(const SendWR& wr, Time now) override;
+  void take_back_sends(u32 count) override { requester_.take_back(count); }
   void on_state(QPState from, Time now) override;
   void on_packet(const PacketView& packet, const RxContext& context, Time now) override;
   void on_receive_posted(Time now) override;

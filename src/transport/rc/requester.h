@@ -27,6 +27,7 @@ class RCRequester {
   RCRequester(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters);
 
   [[nodiscard]] PostError post(const SendWR& wr, Time now);
+  void take_back(u32 count) { queue_.take_back(count); }  // just posted
   void on_state(QPState from, Time now);
   void on_response(const PacketView& packet, Time now);
   void on_timer(Time now);

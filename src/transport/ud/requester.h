@@ -12,6 +12,7 @@ class UDRequester {
   UDRequester(const EngineParts& parts, EngineCounters& counters);
 
   [[nodiscard]] PostError post(const SendWR& wr);
+  void take_back(u32 count) { sends_.take_back(count); }
   void on_state(QPState from);
   [[nodiscard]] bool poll_packet(TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out) { return sends_.poll_cqe(out); }

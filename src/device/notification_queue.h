@@ -1,0 +1,32 @@
+// NotificationQueue: the CQs whose completion event is due, or will be when their moderation says
+// so. IBTA Vol 1, 11.4.2.2; ibv_modify_cq(3).
+// No allocation. What is due later is searched for the earliest: moderated CQs that have something
+// to tell are few.
+#pragma once
+
+#include "device/completion_queue.h"
+#include "device/intrusive_list.h"
+
+namespace verbena {
+
+class NotificationQueue {
+ public:
+  void on_due(CompletionQueue& cq) {
+    later_.remove(cq);
+    due_.push_back(cq);
+  }
+  void on_later(CompletionQueue& cq) { later_.push_back(cq); }
+  void on_timer(Time now);
+  [[nodiscard]] Time next_timer() const;  // Time::never(): none will be due by itself
+  [[nodiscard]] CompletionQueue* poll() { return due_.pop_front(); }  // nullptr: none is due
+  void forget(CompletionQueue& cq) {
+    due_.remove(cq);
+    later_.remove(cq);
+  }
+
+ private:
+  IntrusiveList<CompletionQueue, &CompletionQueue::notification_link> due_;
+  IntrusiveList<CompletionQueue, &CompletionQueue::moderation_link> later_;
+};
+
+}  // namespace verbena
