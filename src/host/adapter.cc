@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/live_adapter.h"
+#include "host/memory_faults.h"
 
 namespace verbena::host {
 namespace {
@@ -75,6 +76,7 @@ void install_handlers() {
 tl::expected<std::shared_ptr<Adapter>, AdapterError> Adapter::open(const LocalAddress& address) {
   static std::once_flag installed;
   std::call_once(installed, install_handlers);
+  survive_memory_faults();
   const std::lock_guard lock(registry().mutex);
   std::weak_ptr<LiveAdapter>& known = registry().open[name_of(address)];
   if (std::shared_ptr<LiveAdapter> adapter = known.lock()) return adapter;

@@ -45,10 +45,13 @@ bool HelperThread::open(std::span<const int> descriptors) {
          add_to(poll_, stop_.get(), EPOLLIN);
 }
 
-// The thread takes no signals: they are the application's.
+// The thread takes no signals, which are the application's, but the faults of its own accesses:
+// host/memory_faults.h.
 int HelperThread::create_thread() {
   sigset_t all, before;
   ::sigfillset(&all);
+  ::sigdelset(&all, SIGSEGV);
+  ::sigdelset(&all, SIGBUS);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);

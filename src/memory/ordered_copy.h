@@ -2,11 +2,13 @@
 // Programs that poll the end of a buffer for an RDMA WRITE rely on it, as they may with a card that
 // writes in increasing address order. memcpy promises no order, so the last aligned word (or the
 // last byte, where the end is not aligned) is one store with release semantics.
+// The target is the application's, and may not be there: memory/touch.h.
 #pragma once
 
 #include <cstring>
 
 #include "memory/sge.h"
+#include "memory/touch.h"
 
 namespace verbena {
 
@@ -23,10 +25,13 @@ bool store_last(u8* to, Bytes from) {
   return true;
 }
 
-// Precondition: `to` has room for from.size() bytes, and the two do not overlap.
-inline void ordered_copy(u8* to, Bytes from) {
-  (void)(store_last<u64>(to, from) || store_last<u32>(to, from) || store_last<u16>(to, from) ||
-         store_last<u8>(to, from));
+// false: `to` is not there. Precondition: it has room for from.size() bytes, and the two do not
+// overlap.
+[[nodiscard]] inline bool ordered_copy(u8* to, Bytes from) {
+  return touch([&] {
+    (void)(store_last<u64>(to, from) || store_last<u32>(to, from) || store_last<u16>(to, from) ||
+           store_last<u8>(to, from));
+  });
 }
 
 }  // namespace verbena

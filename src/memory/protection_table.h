@@ -24,6 +24,7 @@ enum class MemoryFault : u8 {
   kBadKey,  // no such key, invalidated, or another PD (the difference is not told to the network)
   kBounds,  // a byte outside the region
   kAccess,  // the right is not granted
+  kGone,    // the region covers it, but the memory is not there (memory/touch.h)
 };
 
 // Where the bytes are, or why not.

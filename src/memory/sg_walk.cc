@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "memory/touch.h"
 
 namespace verbena {
 namespace {
@@ -41,10 +42,15 @@ MemoryFault walk(const ProtectionTable& table, PDId pd, std::span<const SGE> lis
 
 MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
                    u32 length, PayloadList& out) {
-  return walk(table, pd, list, offset, length, Access::kLocalRead,
-              [&out](const u8* data, u64 bytes) {
-                out.add({data, bytes});
-              });
+  const u32 before = out.count;
+  const MemoryFault fault =
+      walk(table, pd, list, offset, length, Access::kLocalRead, [&out](const u8* data, u64 bytes) {
+        out.add({data, bytes});
+      });
+  if (fault != MemoryFault::kNone) return fault;
+  for (u32 i = before; i < out.count; ++i)
+    if (!is_readable(out.parts[i])) return MemoryFault::kGone;
+  return MemoryFault::kNone;
 }
 
 MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
@@ -61,12 +67,14 @@ MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> 
         pieces[count++] = {to, length};
       });
   if (fault != MemoryFault::kNone) return fault;
-  const u8* from = data.data();
-  for (u32 i = 0; i < count; ++i) {
-    std::memmove(pieces[i].to, from, pieces[i].length);  // a loopback payload may overlap
-    from += pieces[i].length;
-  }
-  return MemoryFault::kNone;
+  const bool there = touch([&] {
+    const u8* from = data.data();
+    for (u32 i = 0; i < count; ++i) {
+      std::memmove(pieces[i].to, from, pieces[i].length);  // a loopback payload may overlap
+      from += pieces[i].length;
+    }
+  });
+  return there ? MemoryFault::kNone : MemoryFault::kGone;
 }
 
 }  // namespace verbena

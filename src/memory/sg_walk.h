@@ -1,6 +1,6 @@
 // Walks over scatter/gather lists: the bytes [offset, offset + length) of a list, key by key.
 // Every byte is checked against the protection table before it is touched; nothing is copied when
-// any part is refused.
+// any part is refused. What is granted may still not be there: kGone.
 #pragma once
 
 #include "memory/payload.h"
@@ -8,7 +8,8 @@
 
 namespace verbena {
 
-// Appends the pieces to `out`. Precondition: the range lies inside the list.
+// Appends the pieces to `out`, each readable at this moment. Precondition: the range lies inside
+// the list.
 [[nodiscard]] MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
                                  u64 offset, u32 length, PayloadList& out);
 // Copies `data` to the list from `offset` on. kBounds when the list ends before the data.

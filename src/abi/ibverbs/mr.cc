@@ -74,6 +74,7 @@ constexpr int to_advise_errno(MemoryFault fault) {
     case MemoryFault::kBadKey: return ENOENT;
     case MemoryFault::kBounds: return EFAULT;
     case MemoryFault::kAccess: return EPERM;
+    case MemoryFault::kGone: return EFAULT;
   }
   CHECK_UNREACHABLE();
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "memory/touch.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {
@@ -25,20 +26,47 @@ BurstAssembler::BurstAssembler() : staging_(std::make_unique_for_overwrite<u8[]>
 
 void BurstAssembler::clear() { staged_ = iov_count_ = burst_count_ = pending_bytes_ = 0; }
 
-bool BurstAssembler::append(const EgressFrame& frame, const SourcePort& port,
-                            u32 max_segment_size) {
+struct BurstAssembler::Mark {
+  u32 staged, iov_count, burst_count;
+  std::size_t last_iov_size;  // the last iovec may grow
+  u32 last_burst_iov_count;   // and so may the last burst
+};
+
+BurstAssembler::Mark BurstAssembler::mark() const {
+  return {.staged = staged_,
+          .iov_count = iov_count_,
+          .burst_count = burst_count_,
+          .last_iov_size = iov_count_ == 0 ? 0 : iovs_[iov_count_ - 1].iov_len,
+          .last_burst_iov_count = burst_count_ == 0 ? 0 : bursts_[burst_count_ - 1].iov_count};
+}
+
+void BurstAssembler::rewind(const Mark& mark) {
+  staged_ = mark.staged;
+  iov_count_ = mark.iov_count;
+  burst_count_ = mark.burst_count;
+  if (iov_count_ != 0) iovs_[iov_count_ - 1].iov_len = mark.last_iov_size;
+  if (burst_count_ != 0) bursts_[burst_count_ - 1].iov_count = mark.last_burst_iov_count;
+}
+
+BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, const SourcePort& port,
+                                              u32 max_segment_size) {
   const u32 udp_size = udp_size_of(frame);
   CHECK(udp_size <= kMaxTransportSize + kICRCSize);
-  if (udp_size > kStagingBytes - staged_ || kMaxIOVsPerFrame > kMaxIOVs - iov_count_) return false;
+  if (udp_size > kStagingBytes - staged_ || kMaxIOVsPerFrame > kMaxIOVs - iov_count_)
+    return Append::kFull;
+  const Mark before = mark();
   Burst* burst = joinable(frame, port, udp_size);
   if (burst == nullptr) burst = begin(frame, port, max_segment_size, udp_size);
-  if (burst == nullptr) return false;
-  write_segment(*burst, frame);
+  if (burst == nullptr) return Append::kFull;
+  if (!touch([&] { write_segment(*burst, frame); })) {
+    rewind(before);
+    return Append::kGone;
+  }
   burst->closed = udp_size < burst->segment_size;
   burst->bytes += udp_size;
   pending_bytes_ += udp_size;
   ++burst->segments;
-  return true;
+  return Append::kAdded;
 }
 
 Burst* BurstAssembler::joinable(const EgressFrame& frame, const SourcePort& port, u32 udp_size) {

@@ -2,7 +2,8 @@
 // destination from one port, all of one size (the last may be shorter), go in one UDP_SEGMENT call.
 // Each gets its ICRC, with the Identification that the kernel will give it: its place in the burst.
 // Large pieces of payload are sent from where they lie; the rest is copied together.
-// No system calls, no allocation after construction.
+// No system calls, no allocation after construction. Payload is the application's memory, which may
+// not be there (memory/touch.h).
 #pragma once
 
 #include <sys/uio.h>
@@ -39,9 +40,14 @@ class BurstAssembler {
 
   BurstAssembler();
 
-  // Adds a frame; `port` and `max_segment_size` as in Burst. false: no room, or enough to be sent
-  // first; nothing has changed. Never false on an empty assembler.
-  [[nodiscard]] bool append(const EgressFrame& frame, const SourcePort& port, u32 max_segment_size);
+  enum class Append : u8 {
+    kAdded,
+    kFull,  // no room, or enough to be sent first. Never on an empty assembler
+    kGone,  // its payload is not there any more
+  };
+  // Adds a frame, or changes nothing. `port` and `max_segment_size` as in Burst.
+  [[nodiscard]] Append append(const EgressFrame& frame, const SourcePort& port,
+                              u32 max_segment_size);
 
   [[nodiscard]] std::span<const Burst> bursts() const { return {bursts_.data(), burst_count_}; }
   [[nodiscard]] std::span<const iovec> iovs_of(const Burst& burst) const {
@@ -57,6 +63,9 @@ class BurstAssembler {
   Burst* joinable(const EgressFrame& frame, const SourcePort& port, u32 udp_size);
   Burst* begin(const EgressFrame& frame, const SourcePort& port, u32 max_segment_size,
                u32 udp_size);
+  struct Mark;  // how far everything is filled
+  Mark mark() const;
+  void rewind(const Mark& mark);
   void write_segment(Burst& burst, const EgressFrame& frame);
   u8* stage(Burst& burst, u32 size);                   // room for `size` bytes, sent next
   void refer(Burst& burst, std::span<const u8> part);  // `part` is sent next, from where it lies

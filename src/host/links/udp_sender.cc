@@ -67,9 +67,14 @@ void UDPSender::append(const EgressFrame& frame) {
     return;
   }
   const SourcePort& port = ports->get(frame.udp_source_port);
-  if (assembler_.append(frame, port, max_segment_size(frame.destination))) return;
-  flush();
-  CHECK(assembler_.append(frame, port, max_segment_size(frame.destination)));
+  const u32 segment_size = max_segment_size(frame.destination);
+  auto result = assembler_.append(frame, port, segment_size);
+  if (result == BurstAssembler::Append::kFull) {
+    flush();
+    result = assembler_.append(frame, port, segment_size);
+    CHECK(result != BurstAssembler::Append::kFull);
+  }
+  if (result == BurstAssembler::Append::kGone) ++counters_.send_dropped;
 }
 
 void UDPSender::flush() {

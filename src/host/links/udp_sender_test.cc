@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 
 #include <numeric>
 
 #include "host/links/datagram_receiver.h"
+#include "host/memory_faults.h"
 #include "host/socket_option.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/source_port.h"
@@ -104,6 +106,25 @@ TEST_P(UDPSenderTest, NoRouteIsALossAndNoMore) {
   sender_.append(frame(100));
   sender_.flush();
   expect_frames(1);
+}
+
+TEST_P(UDPSenderTest, AFrameWhosePayloadHasGoneIsDroppedAlone) {
+  survive_memory_faults();
+  void* const page = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  EgressFrame gone = frame(0);
+  gone.payload.add({static_cast<const u8*>(page), 2048});
+  EgressFrame half_gone = frame(64);
+  half_gone.payload.add({static_cast<const u8*>(page), 64});
+  sender_.append(frame(2048));
+  sender_.append(gone);
+  sender_.append(half_gone);
+  sender_.append(frame(2048));
+  sender_.append(frame(128));
+  sender_.flush();
+  EXPECT_EQ(counters_.send_dropped, 2u);
+  expect_frames(3);
+  ::munmap(page, 4096);
 }
 
 TEST_P(UDPSenderTest, ManySourcePortsFewSockets) {

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "memory/ordered_copy.h"
 #include "memory/sg_walk.h"
+#include "memory/touch.h"
 #include "transport/completions.h"
 
 namespace verbena {
@@ -31,12 +32,16 @@ u32 packets_of(u32 length_bytes, u32 mtu) {
   return std::max(1u, static_cast<u32>((u64{length_bytes} + mtu - 1) / mtu));
 }
 
-u64 execute_atomic(u64* word, const AtomicETH& eth, bool swap) {
-  if (!swap) return __atomic_fetch_add(word, eth.swap_or_add, __ATOMIC_SEQ_CST);
-  u64 original = eth.compare;
-  __atomic_compare_exchange_n(word, &original, eth.swap_or_add, false, __ATOMIC_SEQ_CST,
-                              __ATOMIC_SEQ_CST);
-  return original;
+// false: the word is not there.
+bool execute_atomic(u64* word, const AtomicETH& eth, bool swap, u64& original) {
+  original = eth.compare;
+  return touch([&] {
+    if (swap)
+      __atomic_compare_exchange_n(word, &original, eth.swap_or_add, false, __ATOMIC_SEQ_CST,
+                                  __ATOMIC_SEQ_CST);
+    else
+      original = __atomic_fetch_add(word, eth.swap_or_add, __ATOMIC_SEQ_CST);
+  });
 }
 
 }  // namespace
@@ -215,8 +220,7 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
     const Resolved to =
         memory_.remote(qp_.pd, qp_.qpn, write_.r_key, write_.virtual_address + offset_,
                        packet.payload.size(), Access::kRemoteWrite);
-    if (!to) return access_error();
-    ordered_copy(to.data, packet.payload);
+    if (!to || !ordered_copy(to.data, packet.payload)) return access_error();
   }
   if (traits.first) ++counters_.rx_write_requests;
   message_ = Message::kWrite;
@@ -265,12 +269,13 @@ void RCResponder::on_atomic(const PacketView& packet) {
   // The iova is aligned; where the memory behind it is not, no CPU instruction is atomic on it.
   if (reinterpret_cast<std::uintptr_t>(at.data) % kAtomicBytes != 0) return invalid_request();
   if (!room_for_rd_atomic() || responses_.full()) return;
-  ++counters_.rx_atomic_requests;
   ResponderResource resource;
   resource.kind = Response::Kind::kAtomic;
   resource.first_psn = expected_;
-  resource.original = execute_atomic(reinterpret_cast<u64*>(at.data), eth,
-                                     packet.headers.bth.opcode.op == Op::kCmpSwap);
+  if (!execute_atomic(reinterpret_cast<u64*>(at.data), eth,
+                      packet.headers.bth.opcode.op == Op::kCmpSwap, resource.original))
+    return access_error();
+  ++counters_.rx_atomic_requests;
   accept(packet, 1, true);
   resource.msn = msn_;
   responses_.execute(resource, qp_.max_dest_rd_atomic);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "memory/touch.h"
 #include "transport/rc/responder.h"
 #include "wire/ib/credits.h"
 
@@ -24,13 +25,13 @@ void RCResponder::build_headers(const Response& response, Op op, TxPacket& out) 
       .kind = response.aeth_kind, .value = response.aeth_value, .msn = response.msn};
 }
 
-// One packet of a READ response. False: the key has died since; a NAK has taken its place, and
-// nothing is answered behind it.
+// One packet of a READ response. False: the key has died since, or the memory has gone; a NAK has
+// taken its place, and nothing is answered behind it.
 bool RCResponder::build_read(Response& response, TxPacket& out) {
   const u32 length = std::min(response.length_bytes, mtu());
   const Resolved from = memory_.remote(qp_.pd, qp_.qpn, response.r_key, response.address, length,
                                        Access::kRemoteRead);
-  if (!from) {
+  if (!from || !is_readable({from.data, length})) {
     const PSN psn = response.psn;
     const MSN msn = response.msn.previous();  // the READ is not done
     responses_.drop_pending();
