@@ -72,6 +72,30 @@ function(verbena_drop_in_library name)
   install(TARGETS ${lib} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
 endfunction()
 
+# src/abi/NAME and src/abi/libverbena-NAME.map become lib/libverbena-NAME.so, which `verbena run` has
+# the loader put in front of the C library in every program that it starts: it must need nothing but
+# that, and has no name without a version to be linked by. Unit tests link the objects as
+# verbena_abi_NAME.
+function(verbena_preloaded_library name)
+  verbena_sources(sources GLOB_RECURSE src/abi/${name})
+  set(map ${CMAKE_SOURCE_DIR}/src/abi/libverbena-${name}.map)
+  verbena_static_library(verbena_abi_${name} "${sources}" "${CMAKE_DL_LIBS}")
+  if(VERBENA_LIBFUZZER OR VERBENA_SANITIZE)  # a sanitizer's runtime wants to come first itself
+    return()
+  endif()
+  set_target_properties(verbena_abi_${name} PROPERTIES CXX_VISIBILITY_PRESET default)
+  target_compile_options(verbena_abi_${name} PRIVATE -fno-exceptions -fno-rtti)
+
+  set(lib verbena_lib${name})
+  add_library(${lib} MODULE $<TARGET_OBJECTS:verbena_abi_${name}>)
+  set_target_properties(${lib} PROPERTIES
+    OUTPUT_NAME verbena-${name} LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
+  target_link_options(${lib} PRIVATE
+    LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed -static-libgcc)
+  add_dependencies(product ${lib})
+  install(TARGETS ${lib} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
+endfunction()
+
 # src/LAYER becomes the program bin/NAME. It finds the drop-in libraries by the definition
 # VERBENA_LIBRARY_RELATIVE_PATHS: folders relative to the one of its executable (/proc/self/exe),
 # ':' between them; the first that holds libibverbs.so.1 wins. The first is for an installed tree,

@@ -54,6 +54,9 @@ DESCRIPTION
   nothing remains when it ends. What follows PROGRAM is the program's own; `--`
   is needed only where PROGRAM begins with a dash.
 
+  In /dev/infiniband and /sys/class/infiniband they find the files of Verbena's
+  devices, and those of no others.
+
   The loader ignores the library path for programs that gain privilege (set-user-ID,
   set-group-ID, file capabilities), so these are refused: run verbena inside
   them, as in `sudo verbena run -- PROGRAM`. A statically linked program loads
@@ -72,6 +75,8 @@ ENVIRONMENT
       first other interface that is up; else loopback.
   LD_LIBRARY_PATH
       Kept; the folder of Verbena's library is put in front.
+  LD_PRELOAD
+      Kept; Verbena's libverbena-paths.so is put behind it.
 
 EXIT STATUS
   That of PROGRAM; 126 where it cannot be executed, 127 where it is not found, 2

@@ -39,4 +39,14 @@ std::string library_path(const fs::path& folder, const char* before) {
   return folder.string() + ":" + before;
 }
 
+std::string preloaded(const fs::path& folder, const char* before) {
+  const std::string path = (folder / kPreloadedName).string();
+  // A name with a separator in it cannot be given; without its folder it is found by
+  // LD_LIBRARY_PATH.
+  const bool can_be_given = path.find_first_of(" :") == std::string::npos;
+  const std::string name = can_be_given ? path : kPreloadedName;
+  if (before == nullptr || *before == '\0') return name;
+  return before + (":" + name);
+}
+
 }  // namespace verbena::cli

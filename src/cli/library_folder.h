@@ -11,6 +11,7 @@
 namespace verbena::cli {
 
 inline constexpr const char* kLibraryName = "libibverbs.so.1";
+inline constexpr const char* kPreloadedName = "libverbena-paths.so";  // src/abi/paths
 
 // `relative_paths`: folders relative to `executable_folder`, ':' between them; the first that holds
 // the library wins.
@@ -22,5 +23,8 @@ inline constexpr const char* kLibraryName = "libibverbs.so.1";
 
 // `folder` before what LD_LIBRARY_PATH was; nullptr: it was not set.
 [[nodiscard]] std::string library_path(const std::filesystem::path& folder, const char* before);
+
+// What LD_PRELOAD was, and the library in `folder` behind it; nullptr: it was not set.
+[[nodiscard]] std::string preloaded(const std::filesystem::path& folder, const char* before);
 
 }  // namespace verbena::cli

@@ -61,5 +61,15 @@ TEST_F(LibraryFolderTest, WhatWasInThePathStaysBehindOurs) {
   EXPECT_EQ(library_path("/v", "/a:/b"), "/v:/a:/b");
 }
 
+TEST_F(LibraryFolderTest, WhatWasPreloadedStaysBeforeOurs) {
+  EXPECT_EQ(preloaded("/v", nullptr), "/v/libverbena-paths.so");
+  EXPECT_EQ(preloaded("/v", ""), "/v/libverbena-paths.so");
+  EXPECT_EQ(preloaded("/v", "libasan.so"), "libasan.so:/v/libverbena-paths.so");
+}
+
+TEST_F(LibraryFolderTest, AFolderThatLDPreloadCannotNameIsLeftToTheLibraryPath) {
+  EXPECT_EQ(preloaded("/a folder", nullptr), "libverbena-paths.so");
+}
+
 }  // namespace
 }  // namespace verbena::cli

@@ -7,7 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "abi/paths/tree.h"
 #include "base/check.h"
+#include "cli/device_files.h"
+#include "cli/file_tree.h"
 #include "cli/library_folder.h"
 #include "cli/program.h"
 #include "cli/where.h"
@@ -58,6 +61,32 @@ void set_environment(const fs::path& library_folder, const std::string& address)
   if (!address.empty()) setenv(kAddressVariable, address.c_str(), 1);
 }
 
+std::vector<DeviceFile> device_files(const std::vector<host::LocalAddress>& addresses) {
+  std::vector<DeviceFile> files = common_files();
+  for (const host::LocalAddress& address : addresses) {
+    std::vector<DeviceFile> more = files_of(address, locality_of(address.interface));
+    files.insert(files.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+  }
+  return files;
+}
+
+Expected<void> show_files(const std::vector<host::LocalAddress>& addresses,
+                          const fs::path& library_folder) {
+  std::error_code error;
+  const fs::path parent = fs::temp_directory_path(error);
+  const auto folder = make_tree_folder(error ? "/tmp" : parent);
+  if (!folder) return tl::unexpected(folder.error());
+  if (auto removed = remove_when_unused(*folder); !removed) {
+    fs::remove(*folder, error);
+    return removed;
+  }
+  if (auto written = write_file_tree(*folder, device_files(addresses)); !written) return written;
+  setenv(abi::paths::kTreeVariable, folder->c_str(), 1);
+  setenv("LD_PRELOAD", preloaded(library_folder, std::getenv("LD_PRELOAD")).c_str(), 1);
+  return {};
+}
+
 Failure execute(const fs::path& program, const std::vector<std::string>& command) {
   std::vector<char*> argv;
   argv.reserve(command.size() + 1);
@@ -75,7 +104,8 @@ Failure execute(const fs::path& program, const std::vector<std::string>& command
 Failure run(const RunRequest& request) {
   const Expected<fs::path> library_folder = find_loadable_library();
   if (!library_folder) return library_folder.error();
-  if (const auto addresses = addresses_of(request.address); !addresses) return addresses.error();
+  const auto addresses = addresses_of(request.address);
+  if (!addresses) return addresses.error();
 
   const char* const search_path = std::getenv("PATH");
   const Expected<fs::path> program = find_program(
@@ -84,6 +114,10 @@ Failure run(const RunRequest& request) {
   if (const Expected<void> use = check_library_use(*program); !use) return use.error();
 
   set_environment(*library_folder, request.address);
+  if (const Expected<void> shown = show_files(*addresses, *library_folder); !shown)
+    fmt::print(stderr,
+               "verbena: warning: {}; programs that look for devices in /dev and /sys find none\n",
+               shown.error().message);
   return execute(*program, request.command);
 }
 

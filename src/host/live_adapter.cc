@@ -6,6 +6,7 @@
 
 #include "host/clock.h"
 #include "host/cm/port_directory.h"
+#include "host/gid_table.h"
 #include "host/links/udp_link.h"
 #include "host/qpn_slot.h"
 #include "host/random.h"
@@ -23,14 +24,6 @@ constexpr u32 kBufferShare = 4;
 constexpr u32 kBufferBytesPerPacket = 2048;
 constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
 constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
-
-// Indexes 0 and 1 are IPv6, 2 and 3 IPv4; where one is missing, the other is in its places. All are
-// RoCEv2: a UDP socket cannot carry v1.
-std::vector<GIDEntry> gid_table(const LocalAddress& address) {
-  const GID ipv6 = address.ipv6 ? *address.ipv6 : *address.ipv4;
-  const GID ipv4 = address.ipv4 ? *address.ipv4 : *address.ipv6;
-  return {{ipv6}, {ipv6}, {ipv4}, {ipv4}};
-}
 
 DeviceConfig config_for(const LocalAddress& address, const UDPLink& link) {
   DeviceConfig config;

@@ -55,6 +55,7 @@ TEST_F(UDTest, ADatagramArrivesBehindItsGRH) {
   EXPECT_EQ(wc.byte_len, kGRHBytes + 100);
   EXPECT_EQ(wc.src_qp, qp_->qp_num);
   EXPECT_EQ(wc.wc_flags, static_cast<unsigned>(IBV_WC_GRH));
+  EXPECT_EQ(wc.sl, 10);  // RoCEv2 over IPv4, as a ConnectX says it: UCX asks
   EXPECT_EQ(buffer_[kGRHBytes], 'u');
   EXPECT_EQ(buffer_[kGRHBytes + 99], 'u');
 }
@@ -66,6 +67,7 @@ TEST_F(UDTest, ACompletionLeadsBackToTheSender) {
   ASSERT_EQ(verbs.init_ah_from_wc(context, 1, &wc, grh, &attr), 0);
   EXPECT_EQ(attr.is_global, 1);
   EXPECT_EQ(attr.port_num, 1);
+  EXPECT_EQ(attr.sl, 0);
   const ibv_ah_attr route = loopback_route();
   EXPECT_EQ(std::memcmp(&attr.grh.dgid, &route.grh.dgid, sizeof(ibv_gid)), 0);
   ibv_ah* back = verbs.create_ah_from_wc(pd, &wc, grh, 1);

@@ -202,7 +202,7 @@ class Build:
         copy = pathlib.Path(tempfile.mkdtemp(prefix="verbena-copy-"))
         atexit.register(shutil.rmtree, copy, ignore_errors=True)
         copy.chmod(0o755)
-        for file in (self.verbena, *self.library.parent.glob("lib*.so.1")):
+        for file in (self.verbena, *self.library.parent.glob("lib*.so*")):
             (copy / file.parent.name).mkdir(exist_ok=True)
             (copy / file.parent.name).chmod(0o755)
             shutil.copy(file, copy / file.parent.name)

@@ -80,9 +80,8 @@ using namespace verbena::abi;
 
 int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
                         ibv_ah_attr* attr) {
-  *attr = {};
+  *attr = {};  // no service level: in a completion from Ethernet, wc->sl is the kind of packet
   attr->dlid = wc->slid;
-  attr->sl = wc->sl;
   attr->src_path_bits = wc->dlid_path_bits;
   attr->port_num = port_num;
   if ((wc->wc_flags & IBV_WC_GRH) == 0) return 0;

@@ -9,15 +9,12 @@
 #include "abi/ibverbs/core_clock.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/operations.h"
+#include "device/identity.h"
 #include "host/clock.h"
 
 namespace verbena::abi {
 namespace {
 
-constexpr char kFirmwareVersion[] = "0.1.0";  // Verbena's own
-constexpr u32 kVendorId = 0x025642;  // an OUI of the locally administered kind: no vendor's
-constexpr u32 kVendorPartId = 1;
-constexpr u32 kHardwareVersion = 1;
 constexpr u64 kPageSizes = ~u64{0xfff};  // 4 KiB and every power of two above
 constexpr u8 kAckDelay = 16;  // Local CA ACK Delay: 4.096 us * 2^16, a descheduled process
 

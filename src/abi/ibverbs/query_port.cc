@@ -10,42 +10,18 @@
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/translate.h"
+#include "host/link_rate.h"
 
 #undef ibv_query_port
 
 namespace verbena::abi {
 namespace {
 
-// IBTA 14.2.5.6, PortInfo: LinkWidthActive, LinkSpeedActive, PortPhysicalState.
-constexpr u8 kWidth1X = 1, kWidth4X = 2;
-constexpr u8 kSDR = 1, kFDR10 = 8, kEDR = 32, kHDR = 64, kNDR = 128;
-constexpr u8 kLinkUp = 5;
-
-// The nearest InfiniBand rate that carries an Ethernet link, as Linux names it.
-struct Link {
-  u64 up_to_mbps;
-  u8 width, speed;
-};
-constexpr Link kLinks[] = {
-    {1'000, kWidth1X, kSDR},    {10'000, kWidth1X, kFDR10}, {25'000, kWidth1X, kEDR},
-    {40'000, kWidth4X, kFDR10}, {50'000, kWidth1X, kHDR},   {100'000, kWidth4X, kEDR},
-    {200'000, kWidth4X, kHDR},  {~u64{0}, kWidth4X, kNDR},
-};
-constexpr u64 kUnknownSpeedMbps = 10'000;  // what a link is taken for that does not tell
-
-u64 speed_mbps(const ContextObject& context) {
-  const u64 mbps = context.device.address.link_speed_mbps;
-  return mbps == 0 ? kUnknownSpeedMbps : mbps;
-}
-
-const Link& link_of(const ContextObject& context) {
-  return *std::ranges::find_if(
-      kLinks, [&](const Link& link) { return speed_mbps(context) <= link.up_to_mbps; });
-}
+constexpr u8 kLinkUp = 5;  // IBTA 14.2.5.6, PortPhysicalState
 
 ibv_port_attr attributes_of(const ContextObject& context) {
   const DeviceConfig& config = context.config();
-  const Link& link = link_of(context);
+  const host::LinkRate rate = host::rate_for(context.device.address.link_speed_mbps);
   ibv_port_attr attr{};
   attr.state = IBV_PORT_ACTIVE;
   attr.max_mtu = IBV_MTU_4096;
@@ -55,8 +31,8 @@ ibv_port_attr attributes_of(const ContextObject& context) {
   attr.max_msg_sz = kMaxMessageSize;
   attr.pkey_tbl_len = static_cast<u16>(config.p_keys.size());
   attr.max_vl_num = 1;
-  attr.active_width = link.width;
-  attr.active_speed = link.speed;
+  attr.active_width = rate.width;
+  attr.active_speed = rate.speed;
   attr.phys_state = kLinkUp;
   attr.link_layer = IBV_LINK_LAYER_ETHERNET;
   attr.flags = IBV_QPF_GRH_REQUIRED;
@@ -101,7 +77,8 @@ int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* at
 
 int ibv_query_port_speed(ibv_context* context, uint32_t port, uint64_t* hundreds_of_mbps) {
   if (port != kPort) return refuse(EINVAL);
-  *hundreds_of_mbps = speed_mbps(ContextObject::of(context)) / 100;
+  *hundreds_of_mbps = 
+      host::speed_or_default_mbps(ContextObject::of(context).device.address.link_speed_mbps) / 100;
   return 0;
 }
 

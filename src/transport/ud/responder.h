@@ -23,7 +23,7 @@ class UDResponder {
  private:
   [[nodiscard]] bool acceptable(const PacketView& packet) const;
   [[nodiscard]] bool place(const PacketView& packet, const RxContext& context);
-  void finish(const PacketView& packet);
+  void finish(const PacketView& packet, const RxContext& context);
 
   const QPAttributes& qp_;
   EngineCounters& counters_;

@@ -57,6 +57,7 @@ TEST_F(UDResponderTest, DatagramLiesBehindFortyBytesOfGRH) {
   EXPECT_EQ(to_.receive_cqes(), (std::vector<CQE>{{.wr_id = 7,
                                                    .op = CompletionOp::kReceive,
                                                    .with_grh = true,
+                                                   .service_level = 0xa,
                                                    .byte_length = 140,
                                                    .qp = QPN{2},
                                                    .source_qp = QPN{1}}}));
@@ -64,6 +65,19 @@ TEST_F(UDResponderTest, DatagramLiesBehindFortyBytesOfGRH) {
   EXPECT_TRUE(std::ranges::equal(to_.bytes_at(0, 30), std::span(grh).first(30)));
   EXPECT_TRUE(std::ranges::equal(to_.bytes_at(100, 10), std::span(grh).last(10)));
   EXPECT_EQ(to_.bytes_at(110, 100), from_.bytes_at(0, 100));
+}
+
+TEST_F(UDResponderTest, TheCompletionTellsTheVersionOfIP) {
+  RxContext ipv6 = ipv4_context();
+  ipv6.source.bytes[0] = ipv6.destination.bytes[0] = 0xfe;
+  post_receive(1, 256);
+  post_receive(2, 256);
+  to_.deliver(datagram(8), ipv4_context());
+  to_.deliver(datagram(8), ipv6);
+  const std::vector<CQE> cqes = to_.receive_cqes();
+  ASSERT_EQ(cqes.size(), 2u);
+  EXPECT_EQ(cqes[0].service_level, 0xa);
+  EXPECT_EQ(cqes[1].service_level, 0x9);
 }
 
 TEST_F(UDResponderTest, ImmediateAndSolicitedReachTheCompletion) {

@@ -1,0 +1,11 @@
+#include "host/gid_table.h"
+
+namespace verbena::host {
+
+std::vector<GIDEntry> gid_table(const LocalAddress& address) {
+  const GID ipv6 = address.ipv6 ? *address.ipv6 : *address.ipv4;
+  const GID ipv4 = address.ipv4 ? *address.ipv4 : *address.ipv6;
+  return {{ipv6}, {ipv6}, {ipv4}, {ipv4}};
+}
+
+}  // namespace verbena::host

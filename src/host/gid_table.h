@@ -1,0 +1,15 @@
+// The GID table of a device that stands on an address.
+#pragma once
+
+#include <vector>
+
+#include "device/device_config.h"
+#include "host/local_address.h"
+
+namespace verbena::host {
+
+// Indexes 0 and 1 are IPv6, 2 and 3 IPv4; where one is missing, the other is in its places. All are
+// RoCEv2: a UDP socket cannot carry v1.
+[[nodiscard]] std::vector<GIDEntry> gid_table(const LocalAddress& address);
+
+}  // namespace verbena::host
