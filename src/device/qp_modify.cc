@@ -38,7 +38,8 @@ bool valid_timers(const QPModify& c) {
 }
 
 bool valid_rd_atomic(const QPModify& c, const DeviceLimits& limits) {
-  if (c.has(QPField::kMaxRdAtomic) && c.max_rd_atomic > limits.max_rd_atomic) return false;
+  if (c.has(QPField::kMaxRdAtomic) && c.max_rd_atomic > limits.max_init_rd_atomic)
+    return false;
   return !c.has(QPField::kMaxDestRdAtomic) || c.max_dest_rd_atomic <= limits.max_rd_atomic;
 }
 

@@ -83,7 +83,8 @@ TEST_F(QPModifyTest, RangesOfNumbers) {
   EXPECT_EQ(rtr([](QPModify& c) { c.max_dest_rd_atomic = 17; }), kBad);
   EXPECT_EQ(rts(nothing), kGood);
   EXPECT_EQ(rts([](QPModify& c) { c.max_rd_atomic = 0; }), kGood);
-  EXPECT_EQ(rts([](QPModify& c) { c.max_rd_atomic = 17; }), kBad);
+  EXPECT_EQ(rts([](QPModify& c) { c.max_rd_atomic = 128; }), kGood);
+  EXPECT_EQ(rts([](QPModify& c) { c.max_rd_atomic = 129; }), kBad);
   EXPECT_EQ(rts([](QPModify& c) { c.ack_timeout = 31; }), kGood);
   EXPECT_EQ(rts([](QPModify& c) { c.ack_timeout = 32; }), kBad);
   EXPECT_EQ(rts([](QPModify& c) { c.retry_count = 8; }), kBad);

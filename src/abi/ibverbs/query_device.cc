@@ -47,7 +47,8 @@ ibv_device_attr attributes_of(const ContextObject& context) {
   attr.max_cqe = static_cast<int>(limits.max_cqe);
   attr.max_mr = static_cast<int>(limits.max_mr);
   attr.max_pd = static_cast<int>(limits.max_pd);
-  attr.max_qp_rd_atom = attr.max_qp_init_rd_atom = limits.max_rd_atomic;
+  attr.max_qp_rd_atom = limits.max_rd_atomic;
+  attr.max_qp_init_rd_atom = limits.max_init_rd_atomic;
   attr.max_res_rd_atom = static_cast<int>(limits.max_rd_atomic * limits.max_qp);
   attr.atomic_cap = IBV_ATOMIC_HCA;
   attr.max_mw = static_cast<int>(limits.max_mw);

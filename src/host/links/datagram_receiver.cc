@@ -21,7 +21,9 @@ bool set_receive_options(int fd, int family) {
   if (!common) return false;
   if (family == AF_INET)
     return set_option(fd, IPPROTO_IP, IP_RECVTOS, 1) && set_option(fd, IPPROTO_IP, IP_RECVTTL, 1);
+  // Cards and Linux's soft-RoCE send a UDP checksum of 0 over IPv6 too: the ICRC covers the packet.
   return set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+         set_option(fd, SOL_UDP, UDP_NO_CHECK6_RX, 1) &&
          set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1) &&
          set_option(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
 }

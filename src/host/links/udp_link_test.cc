@@ -3,6 +3,7 @@
 #include "host/links/udp_link.h"
 
 #include <gtest/gtest.h>
+#include <netinet/udp.h>
 #include <poll.h>
 
 #include <cstring>
@@ -10,7 +11,10 @@
 
 #include "base/bytes.h"
 #include "host/clock.h"
+#include "host/descriptor.h"
 #include "host/qpn_slot.h"
+#include "host/socket_address.h"
+#include "host/socket_option.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/source_port.h"
 
@@ -221,6 +225,23 @@ TEST_P(UDPLinkTest, FramesOfAForeignSourceAreNotSent) {
   link_->flush();
   EXPECT_EQ(link_->counters().send_dropped, 1u);
   EXPECT_EQ(link_->counters().sent_frames, 0u);
+}
+
+// A UDP checksum of 0, as cards and Linux's soft-RoCE send it over both families.
+TEST_P(UDPLinkTest, AFrameWithoutUDPChecksumArrives) {
+  const bool ipv4 = gid().is_ipv4();
+  const Descriptor fd(::socket(family_of(gid()), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ASSERT_TRUE(ipv4 ? set_option(fd.get(), SOL_SOCKET, SO_NO_CHECK, 1)
+                   : set_option(fd.get(), SOL_UDP, UDP_NO_CHECK6_TX, 1));
+  const EgressFrame sent = frame({});
+  std::vector<u8> bytes(sent.headers.begin(), sent.headers.begin() + sent.headers_size);
+  bytes.resize(bytes.size() + kICRCSize);
+  const SocketAddress to(gid(), kRoCEv2Port, 0);
+  ASSERT_EQ(::sendto(fd.get(), bytes.data(), bytes.size(), 0, to.data(), to.size()),
+            static_cast<ssize_t>(bytes.size()));
+  const std::vector<Received> got = receive(*link_, 1);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got.front().transport, bytes);
 }
 
 TEST_P(UDPLinkTest, AfterLeavingNothingIsSentOrReceived) {
