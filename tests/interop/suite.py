@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""The cases of ./dev interop, run inside a lab: see run.py, which starts this.
+
+usage: suite.py BUILD_DIR --link-mtu N --captures DIR [-k PATTERN]
+       suite.py --list
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+from sides import LIMIT_S, Linux, Verbena, wait_until
+
+HERE = pathlib.Path(__file__).resolve().parent
+MTUS = {1500: (256, 512, 1024), 4200: (2048, 4096)}  # RoCE MTUs to use on a link
+SIZES = (1, 4096, 65536)
+START_LIMIT_S = 20
+
+
+class Failure(Exception):
+    """A case did not do what it should; the message has all that is known."""
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    passive: object  # the sides
+    active: object
+    run: object  # run(case) raises Failure
+    command: str
+    link_mtu: int = 1500
+
+
+class Ports:
+    """A TCP port for each pair that meets by TCP, a service for each that meets by rdma_cm."""
+    last = 20000
+
+    @classmethod
+    def next(cls):
+        cls.last += 1
+        return cls.last
+
+
+# --- how programs are run ------------------------------------------------------------------------
+
+
+def finish(passive, active, limit_s=LIMIT_S):
+    """Waits for both; Failure unless both exit with 0."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline and None in (passive.status, active.status):
+        if passive.status or active.status:
+            time.sleep(1)  # the other may follow
+            break
+        time.sleep(0.02)
+    ended_well = passive.status == 0 and active.status == 0
+    for program in (active, passive):
+        program.kill()
+    if not ended_well:
+        raise Failure(f"{passive}\n{active}")
+    return passive, active
+
+
+def run_pair(case, passive_options, active_options, port, address=None):
+    """Programs that meet over TCP."""
+    passive = case.passive.start(f"{case.command} {passive_options}")
+    try:
+        wait_until(lambda: case.passive.listens(port) or passive.status is not None, START_LIMIT_S,
+                   f"{case.passive.name} listens")
+    except TimeoutError as error:
+        passive.kill()
+        raise Failure(f"{error}\n{passive}") from None
+    active = case.active.start(f"{case.command} {active_options} {address or case.passive.address}")
+    return finish(passive, active)
+
+
+def pingpong(case):
+    port = Ports.next()
+    options = f"-p {port} -n 100 -c"
+    passive, active = run_pair(case, f"{case.passive.pingpong} {options}",
+                               f"{case.active.pingpong} {options}", port)
+    for side in (passive, active):
+        if "100 iters" not in side.output() or "invalid data" in side.output():
+            raise Failure(f"no result, or wrong data\n{side}")
+
+
+def pingpong_ipv6(case):
+    port = Ports.next()
+    options = f"-p {port} -n 100 -c"
+    run_pair(case, f"{case.passive.pingpong_ipv6} {options}",
+             f"{case.active.pingpong_ipv6} {options}", port)
+
+
+def perftest(case):
+    port = Ports.next()
+    options = f"-p {port} -F"
+    _, active = run_pair(case, f"{case.passive.perftest} {options}",
+                         f"{case.active.perftest} {options}", port)
+    if not re.search(r"^ *\d+ +\d+ +[\d.]+ +[\d.]+", active.output(), re.MULTILINE):
+        raise Failure(f"no result\n{active}")
+
+
+def perftest_cm(case):
+    """perftest connects twice, and where its server is the slower side the second request can come
+    before it listens again; then all is begun anew."""
+    for last_try in (False, False, True):
+        options = f"-p {Ports.next()} -F -R"
+        try:
+            return run_connected(case, f"{case.command} {options}",
+                                 f"{case.command} {options} {case.passive.address}", limit_s=15)
+        except Failure:
+            if last_try:
+                raise
+
+
+REFUSALS = ("REJECTED", "refused", "Unexpected CM event", "unable to connect",
+            "Failed to connect RDMA CM events", "UNREACHABLE", "rdma_connect")
+
+
+def run_connected(case, passive_command, active_command, limit_s=LIMIT_S):
+    """Programs that meet by rdma_cm: nothing tells when one listens, so a refused one tries again."""
+    passive = case.passive.start(passive_command)
+    deadline = time.monotonic() + START_LIMIT_S
+    while True:
+        time.sleep(0.3)
+        active = case.active.start(active_command)
+        status = active.wait(limit_s)
+        refused = status not in (0, None) and any(word in active.output() for word in REFUSALS)
+        if not refused or passive.status is not None or time.monotonic() > deadline:
+            return finish(passive, active, limit_s=15)
+        active.kill()
+
+
+def rping(case):
+    port = Ports.next()
+    _, active = run_connected(case, f"rping -s -a {case.passive.address} -p {port} -v {case.command}",
+                              f"rping -c -a {case.passive.address} -p {port} -v -V {case.command}")
+    if active.output().count("ping data: rdma-ping-") != 10:
+        raise Failure(f"not ten pings\n{active}")
+
+
+def cm_program(case):
+    port = Ports.next()
+    port = "" if case.command.startswith("udaddy") else f"-p {port}"  # its -p is a port space
+    run_connected(case, f"{case.command} -b {case.passive.address} {port}",
+                  f"{case.command} -s {case.passive.address} {port}")
+
+
+def client_and_server(case):
+    port = Ports.next()
+    passive, active = run_connected(case, f"rdma_server -s {case.passive.address} -p {port}",
+                                    f"rdma_client -s {case.passive.address} -p {port}")
+    if "end 0" not in passive.output() or "end 0" not in active.output():
+        raise Failure(f"{passive}\n{active}")
+
+
+def refused_connection(case):
+    """Nobody listens on that port of the other side, where another program listens."""
+    listener = case.passive.start(f"rping -s -a {case.passive.address} -p {Ports.next()}")
+    time.sleep(2)
+    active = case.active.start(f"rping -c -a {case.passive.address} -p 9999 -C 1")
+    status = active.wait(15)
+    active.kill()
+    listener.kill()
+    if status in (0, None) or "RDMA_CM_EVENT_REJECTED" not in active.output():
+        raise Failure(f"not rejected\n{active}")
+
+
+def conversation(case):
+    port = Ports.next()
+
+    def command(side, role, *rest):
+        lose = "/host/lose INPUT" if side is case_linux(case) else "guest-exec /host/lose OUTPUT"
+        words = " ".join(str(word) for word in (role, case.command, port, *rest))
+        return f'env {side.conversation} VP_LOSE="{lose}" /usr/bin/python3 {side.folder}/conversation.py {words}'
+    passive = case.passive.start(command(case.passive, "passive"))
+    try:
+        wait_until(lambda: case.passive.listens(port) or passive.status is not None, START_LIMIT_S,
+                   f"{case.passive.name} listens")
+    except TimeoutError as error:
+        passive.kill()
+        raise Failure(f"{error}\n{passive}") from None
+    active = case.active.start(command(case.active, "active", case.passive.address))
+    try:
+        finish(passive, active)
+    finally:
+        Linux.call("/host/lose INPUT none; /host/lose OUTPUT none")
+    if "as expected" not in active.output():
+        raise Failure(f"{passive}\n{active}")
+
+
+def case_linux(case):
+    return case.passive if isinstance(case.passive, Linux) else case.active
+
+
+# --- the cases -----------------------------------------------------------------------------------
+
+
+def commands():
+    """All of them: how it is run, name, command, the link's MTU."""
+    for size in SIZES:
+        yield pingpong, "ibv_rc_pingpong", f"-s {size}", 1500
+        yield pingpong, "ibv_srq_pingpong", f"-s {size}", 1500
+    for program in ("ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_srq_pingpong"):
+        yield pingpong, program, "-e", 1500
+    for link_mtu, mtus in MTUS.items():
+        for mtu in mtus:
+            yield pingpong, "ibv_rc_pingpong", f"-s 20000 -m {mtu}", link_mtu
+            yield pingpong, "ibv_uc_pingpong", f"-s 20000 -m {mtu}", link_mtu
+            for operation in ("send", "write", "read"):
+                yield perftest, f"ib_{operation}_bw", f"-m {mtu} -s 30000 -n 50", link_mtu
+    yield pingpong, "ibv_ud_pingpong", "-s 1024", 1500
+    yield pingpong, "ibv_ud_pingpong", "-s 1 -e", 1500
+    yield pingpong_ipv6, "ibv_rc_pingpong", "-s 5000", 1500
+    yield pingpong_ipv6, "ibv_ud_pingpong", "-s 500", 1500
+    for operation in ("send", "write", "read", "atomic"):
+        yield perftest, f"ib_{operation}_bw", "-n 50", 1500
+        yield perftest, f"ib_{operation}_lat", "-n 50", 1500
+    yield perftest, "ib_send_bw", "-a -n 5", 1500
+    yield perftest, "ib_write_bw", "-q 4 -n 50", 1500
+    yield perftest, "ib_write_bw", "-b -n 50", 1500
+    yield perftest, "ib_send_bw", "-e -n 100", 1500
+    yield perftest, "ib_write_bw", "-c UC -n 50", 1500
+    yield perftest, "ib_send_lat", "-c UC -n 50", 1500
+    yield perftest, "ib_send_bw", "-c UD -s 1024 -n 50", 1500
+    yield perftest, "ib_send_lat", "-c UD -s 1024 -n 50", 1500
+    yield perftest_cm, "ib_write_bw", "-n 50", 1500
+    yield perftest_cm, "ib_send_lat", "-n 50", 1500
+    yield rping, "rping", "-C 10", 1500
+    yield rping, "rping", "-C 10 -S 20000", 1500
+    yield cm_program, "ucmatose", "-c 1 -C 10", 1500
+    yield cm_program, "ucmatose", "-c 4 -C 10 -S 3000", 1500
+    yield cm_program, "udaddy", "-c 1 -C 10 -S 512", 1500
+    yield client_and_server, "rdma_client", "", 1500
+    yield refused_connection, "rping to a port without listener", "", 1500
+    for name in scenarios():
+        yield conversation, "conversation", name, 1500
+
+
+def scenarios():
+    """The scenarios of conversation.py, whose imports this interpreter may lack."""
+    text = (HERE / "conversation.py").read_text()
+    return re.findall(r'^    "([a-z-]+)": Scenario', text, re.MULTILINE)
+
+
+def cases(build):
+    here, linux = Verbena(build), Linux()
+    for run, program, options, link_mtu in commands():
+        for passive, active in ((linux, here), (here, linux)):
+            name = f"{program} {options}".strip()
+            if run is pingpong_ipv6:
+                name += " over IPv6"
+            command = options if run in (rping, conversation) else name.removesuffix(" over IPv6")
+            yield Case(f"{active.name} to {passive.name}: {name}", passive, active, run, command,
+                       link_mtu)
+
+
+# --- running them --------------------------------------------------------------------------------
+
+
+def run_case(case):
+    """The text that goes into the table, and whether it passed."""
+    started = time.monotonic()
+    try:
+        case.run(case)
+        failure = ""
+    except Failure as error:
+        failure = str(error)
+    word = "FAILED" if failure else "ok"
+    print(f"{case.name:68} {word:6} {time.monotonic() - started:6.1f} s", flush=True)
+    if failure:
+        print("\n".join("    " + line for line in failure.splitlines()), flush=True)
+    return not failure
+
+
+class Capture:
+    """RoCEv2 packets of the guest's link, whole."""
+
+    def __init__(self, path):
+        self.path = path
+        self.process = subprocess.Popen(
+            ["tcpdump", "-i", "tap1", "-s0", "-U", "--immediate-mode", "-Z", "root", "-w", path,
+             "udp port 4791"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(path.exists, START_LIMIT_S, "tcpdump captures")
+
+    def end(self):
+        time.sleep(0.3)  # tcpdump has them by then
+        self.process.terminate()
+        self.process.wait()
+
+
+def malformed(path):
+    """What tshark cannot make sense of in packets that we sent, one line each."""
+    ours = "(ip.src == 10.77.0.1 or (ipv6 and eth.src != 52:54:00:77:00:02))"
+    found = subprocess.run(
+        ["tshark", "-r", path, "--disable-protocol", "rpcordma",  # guesses at the payload of SENDs
+         "-Y", f"{ours} and (_ws.malformed or _ws.expert.severity >= 0x800000)"],
+        capture_output=True, text=True, check=True)
+    return found.stdout.splitlines()
+
+
+def count(path):
+    out = subprocess.run(["tshark", "-r", path, "-Y", "infiniband.bth", "-T", "fields", "-e",
+                          "frame.number"], capture_output=True, text=True, check=True).stdout
+    return out.count("\n")
+
+
+def wait_for_ipv6():
+    """Until our link-local address has been found to be nobody else's."""
+    def settled():
+        return subprocess.run(["ip", "-6", "address", "show", "dev", "br0", "tentative"],
+                              capture_output=True, check=True).stdout == b""
+    wait_until(settled, START_LIMIT_S, "the IPv6 address can be used")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", nargs="?")
+    parser.add_argument("--link-mtu", type=int, default=1500)
+    parser.add_argument("--captures", type=pathlib.Path)
+    parser.add_argument("-k", dest="pattern", default="")
+    parser.add_argument("--list", action="store_true")
+    arguments = parser.parse_args()
+    chosen = [case for case in cases(arguments.build or ".") if arguments.pattern in case.name]
+    if arguments.list:
+        print("\n".join(f"{case.name} (link MTU {case.link_mtu})" for case in chosen))
+        return 0
+    chosen = [case for case in chosen if case.link_mtu == arguments.link_mtu]
+    if not chosen:
+        return 0
+    print(f"== Verbena and Linux's soft-RoCE on a link of MTU {arguments.link_mtu}", flush=True)
+    wait_for_ipv6()
+    capture = Capture(arguments.captures / f"link-mtu-{arguments.link_mtu}.pcap")
+    bulk = [case for case in chosen if case.run in (perftest, perftest_cm)]  # too much to decode
+    passed = sum([run_case(case) for case in chosen if case not in bulk])
+    capture.end()
+    passed += sum([run_case(case) for case in bulk])
+    failed = len(chosen) - passed
+    bad, packets = malformed(capture.path), count(capture.path)
+    print(f"tshark: {packets} RoCEv2 packets, {len(bad)} of ours malformed")
+    for line in bad[:20]:
+        print("    " + line)
+    failed += bool(bad)
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
