@@ -131,6 +131,7 @@ class CMAgent {
   void refuse_for_timeout(CMConnection& connection, Time now);
   void drop_stale(CMConnection& connection, Time now);
   CMConnection* rejected(const Incoming& in, const cm::REJ& rej);
+  void ask_again(CMConnection& c, Time now);
   void on_message(const Incoming& in, const cm::REJ& rej);
   void on_message(const Incoming& in, const cm::MRA& mra);
 

@@ -85,6 +85,7 @@ Result<CommId> CMAgent::connect(const ConnectParams& p, Time now) {
   c.response_time = cm_response_time(p.remote_cm_response_timeout, p.packet_life_time);
   c.retire_time = cm_response_time(p.local_cm_response_timeout, p.packet_life_time) * 2;
   c.max_retries = p.max_cm_retries;
+  c.patient_until = now + config_.refusal_patience;
   send(c, request_of(p, config_, c.local_id));
   await_answer(c, now);
   return c.local_id;

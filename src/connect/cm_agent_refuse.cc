@@ -1,5 +1,7 @@
 // Saying no and saying wait, on both sides: REJ, MRA, and connections found to be stale.
 // IBTA Vol 1, 12.6.6, 12.6.7, 12.9.8.3.1, 12.9.8.5.
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "connect/cm_agent.h"
 #include "connect/cm_timeout.h"
@@ -27,6 +29,14 @@ cm::Answered rejected_in(CMState state) {
     case CMState::kSIDRREQReceived: return cm::Answered::kOther;
   }
   CHECK_UNREACHABLE();
+}
+
+constexpr Duration kAskAgainInterval = ms(20);
+
+// Nobody listens, but may soon.
+bool may_yet_listen(const CMConnection& c, const cm::REJ& rej, Time now) {
+  return c.state == CMState::kREQSent && rej.reason == cm::RejectReason::kInvalidServiceID &&
+         now < c.patient_until;
 }
 
 bool is_connecting(CMState state) {
@@ -110,9 +120,16 @@ CMConnection* CMAgent::rejected(const Incoming& in, const cm::REJ& rej) {
   return nullptr;
 }
 
+// The peer lives: its retries are counted anew.
+void CMAgent::ask_again(CMConnection& c, Time now) {
+  c.retries_left = std::max<u8>(c.max_retries, 1);
+  connections_.arm(c, now + kAskAgainInterval);
+}
+
 void CMAgent::on_message(const Incoming& in, const cm::REJ& rej) {
   CMConnection* c = rejected(in, rej);
   if (c == nullptr) return;
+  if (may_yet_listen(*c, rej, in.now)) return ask_again(*c, in.now);
   if (is_connecting(c->state)) {
     tell(*c, Rejected{rej});
     return retire(*c, in.now);

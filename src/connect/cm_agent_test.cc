@@ -242,6 +242,51 @@ TEST_F(CMAgentTest, NobodyListens) {  // "connection refused"
   EXPECT_EQ(b.agent.connections(), 0u);
 }
 
+class PatientCMAgentTest : public CMAgentTest {
+ protected:
+  static constexpr Duration kPatience = ms(100);
+
+  void SetUp() override {
+    ASSERT_EQ(b.agent.unlisten(listener), Status::kOk);
+    ConnectParams p = params();
+    p.local_gid = patient.gid;
+    p.max_cm_retries = 0;
+    ASSERT_TRUE(patient.agent.connect(p, now).has_value());
+    EXPECT_EQ(ask(), "REJ");
+  }
+  // The request, or its repetition, goes out; what comes back.
+  std::string ask() {
+    carry(patient, b);
+    return carry(b, patient);
+  }
+
+  test::TestHost patient{"10.0.0.3",
+                         {.process_slot = ProcessSlot{7},
+                          .refusal_patience = kPatience,
+                          .max_connections = kMaxConnections}};
+};
+
+TEST_F(PatientCMAgentTest, AServerThatListensATimeLaterIsReached) {
+  EXPECT_EQ(names_of(patient.events()), "");
+  fire_timer(patient);
+  EXPECT_EQ(ask(), "REJ");
+  listener = *b.agent.listen({.service_id = kService});
+  fire_timer(patient);
+  carry(patient, b);
+  EXPECT_EQ(names_of(b.events()), "ConnectRequest");
+}
+
+TEST_F(PatientCMAgentTest, PatienceEnds) {
+  const Time asked = now;
+  while (patient.agent.next_timer() != Time::never()) {
+    fire_timer(patient);
+    ask();
+  }
+  EXPECT_EQ(names_of(patient.events()), "Rejected");
+  EXPECT_GE(now, asked + kPatience);
+  EXPECT_LT(now, asked + kPatience * 2);
+}
+
 TEST_F(CMAgentTest, ARequestOutlivesItsListener) {
   request();
   EXPECT_EQ(b.agent.unlisten(listener), Status::kOk);

@@ -53,6 +53,7 @@ struct CMConnection {
   Duration time_wait;       // stay in kTimeWait
   Duration retire_time;     // stay in kRetired: while the peer may repeat itself
   u8 max_retries = 0, retries_left = 0;
+  Time patient_until;  // active side: a refusal before is asked again
 
   cm::Attribute sent_attribute{};  // of `sent`
   cm::MADBytes sent{};  // the last message, to be repeated by the timer or for a duplicate

@@ -1,5 +1,6 @@
 #include "host/cm/live_connection_manager.h"
 
+#include "host/cm/mad_router.h"
 #include "host/qpn_slot.h"
 #include "host/random.h"
 
@@ -18,6 +19,7 @@ ConnectionIdentity identity_of(const DeviceConfig& config) {
 CMConfig agent_config(const DeviceConfig& config) {
   return {.process_slot = ProcessSlot{static_cast<u16>(slot_of(config.first_qpn.value))},
           .ca_guid = GUID{config.node_guid},
+          .refusal_patience = MADRouter::kGrace,
           .seed = random_u64()};
 }
 
