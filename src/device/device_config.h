@@ -1,6 +1,7 @@
 // What a device is made with: identity, tables, limits. IBTA Vol 1, 11.2.1.2 (Query HCA).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/time.h"
@@ -48,6 +49,8 @@ struct DeviceConfig {
   u32 window_bytes = 1u << 20;
   // A driver whose peers may be descheduled sets a floor under the Local ACK Timeout.
   Duration min_ack_timeout = us(0);
+  // And one before a requester asks again on its own. nullopt: it waits for its ACK timeout.
+  std::optional<Duration> min_probe_timeout = us(50);
 };
 
 }  // namespace verbena

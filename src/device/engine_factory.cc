@@ -26,6 +26,7 @@ std::unique_ptr<Engine> make_engine(const EngineParts& parts, const DeviceConfig
                                         RCLimits{.window_packets = config.window_packets,
                                                  .window_bytes = config.window_bytes,
                                                  .min_ack_timeout = config.min_ack_timeout,
+                                                 .min_probe_timeout = config.min_probe_timeout,
                                                  .max_rd_atomic = config.limits.max_rd_atomic});
     case QPType::kUC: return std::make_unique<UCEngine>(parts);
     case QPType::kUD: return std::make_unique<UDEngine>(parts);

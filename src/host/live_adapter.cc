@@ -16,6 +16,7 @@ namespace {
 
 // A peer that is descheduled for a time slice is not lost packets.
 constexpr Duration kMinACKTimeout = ms(1);
+constexpr Duration kMinProbeTimeout = ms(4);
 constexpr Duration kExitPatience = ms(10);
 
 // What may be on its way to one QP: a part of the peer's receive buffer, which is taken to be like
@@ -38,6 +39,7 @@ DeviceConfig config_for(const LocalAddress& address, const UDPLink& link) {
   config.window_packets =
       std::clamp(share / kBufferBytesPerPacket, kMinWindowPackets, kMaxWindowPackets);
   config.min_ack_timeout = kMinACKTimeout;
+  config.min_probe_timeout = kMinProbeTimeout;
   return config;
 }
 
@@ -197,6 +199,8 @@ void LiveAdapter::serve() {
 bool LiveAdapter::serve_once(Time now) {
   const bool received = policy_.on_helper_wake(now) && receive_batch(Look::kEverywhere, now);
   if (received) policy_.on_helper_received(now);
+  // What a timer waits for may have come already.
+  if (!received && now >= device_.next_timer()) (void)receive_batch(Look::kEverywhere, now);
   (void)run_due_timers(now);
   drain(now);
   tell_helper();

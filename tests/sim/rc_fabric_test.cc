@@ -36,6 +36,7 @@ TEST(RCFabricCoverage, TheSeedsReachEveryRecovery) {
       sum.packet_seq_err += c.transport.packet_seq_err;
       sum.rnr_nak_retry_err += c.transport.rnr_nak_retry_err;
       sum.local_ack_timeout_err += c.transport.local_ack_timeout_err;
+      sum.roce_adp_retrans += c.transport.roce_adp_retrans;
       sum.retransmitted_packets += c.transport.retransmitted_packets;
       sum.rx_write_requests += c.transport.rx_write_requests;
       sum.rx_read_requests += c.transport.rx_read_requests;
@@ -51,6 +52,7 @@ TEST(RCFabricCoverage, TheSeedsReachEveryRecovery) {
   EXPECT_GT(sum.packet_seq_err, 0u);
   EXPECT_GT(sum.rnr_nak_retry_err, 0u);
   EXPECT_GT(sum.local_ack_timeout_err, 0u);
+  EXPECT_GT(sum.roce_adp_retrans, 0u);
   EXPECT_GT(sum.retransmitted_packets, 0u);
   EXPECT_GT(sum.rx_write_requests, 0u);
   EXPECT_GT(sum.rx_read_requests, 0u);

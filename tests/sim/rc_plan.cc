@@ -89,6 +89,8 @@ RCPlan RCPlan::draw(PRNG& prng) {
     plan.window_packets[side] = kWindows[prng.below(kWindows.size())];
     plan.window_bytes[side] = prng.chance(0.3) ? 16384 : 1u << 20;
   }
+  // From never, over too early, to when most is over anyway.
+  if (prng.chance(0.8)) plan.min_probe_timeout = us(static_cast<i64>(1u << prng.in(0, 12)));
   const Size size = draw_size(prng);
   plan.connections = static_cast<u32>(prng.chance(0.6) ? 1 : prng.in(2, 4));
   plan.operations =

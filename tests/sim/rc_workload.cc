@@ -25,6 +25,7 @@ RCWorkload::RCWorkload(World& world, const RCPlan& plan)
     DeviceConfig config = device_config(i, world.prng().next(), plan.ipv6);
     config.window_packets = plan.window_packets[i];
     config.window_bytes = plan.window_bytes[i];
+    config.min_probe_timeout = plan.min_probe_timeout;
     Node& node = world.add_node({.device = config, .egress = plan.egress[i]});
     const u64 iova = prng_.chance(0.2) ? 0 : prng_.below(u64{1} << 40) * 4096;
     sites_[i] = std::make_unique<Site>(world, node, iova);

@@ -23,6 +23,7 @@ struct RCPlan {
   bool ipv6 = false;
   std::array<Egress, 2> egress{};
   std::array<u32, 2> window_packets = {1024, 1024}, window_bytes = {1u << 20, 1u << 20};
+  std::optional<Duration> min_probe_timeout{};
   u32 connections = 1;
   u32 operations = 20;  // of each side of each connection
   u32 max_bytes = 4096;

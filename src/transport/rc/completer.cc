@@ -177,6 +177,9 @@ void RCRequester::progress(u32 psns, Time now) {
   rnr_until_.reset();
   implied_nak_at_.reset();
   timer_base_ = now;
+  probe_timer_.on_acknowledged(unacked_, now);
+  probe_due_ = false;
+  note_probe_answer();
   window_.on_acknowledged(psns);
   if (finished) skip_local_operations();
 }
@@ -216,23 +219,33 @@ void RCRequester::go_back(Recovery why, Time now) {
   timer_base_ = now;
 }
 
+// An ACK of the probe and no more means that the peer has no more, if it is the probe's.
+void RCRequester::note_probe_answer() {
+  if (!probe_ || unacked_.before(probe_->end)) return;
+  if (unacked_ == probe_->end && unacked_.before(probe_->in_flight_end))
+    probe_timer_.on_probe_answered();
+  probe_.reset();
+}
+
 void RCRequester::resend_unacknowledged() {
   cursor_ = unacked_;
   cursor_index_ = done_;
   since_ack_request_ = 0;
+  probe_.reset();
+  probe_due_ = false;
+  probe_timer_.on_resent();
 }
 
-Duration RCRequester::ack_timeout_or_zero() const {
+Time RCRequester::ack_timeout_at() const {
   const std::optional<Duration> timeout = ack_timeout(qp_.ack_timeout);
-  return timeout ? std::max(*timeout, limits_.min_ack_timeout) : Duration{};
+  return timeout ? timer_base_ + std::max(*timeout, limits_.min_ack_timeout) : Time::never();
 }
 
 Time RCRequester::next_timer() const {
   if (failed_ || (qp_.state != QPState::kRTS && qp_.state != QPState::kSQD)) return Time::never();
   if (rnr_until_) return *rnr_until_;
-  const Duration timeout = ack_timeout_or_zero();
-  if (!waits_for_response() || timeout == Duration{}) return Time::never();
-  return timer_base_ + timeout;
+  if (!waits_for_response()) return Time::never();
+  return std::min(ack_timeout_at(), probe_timer_.next(timer_base_));
 }
 
 void RCRequester::on_timer(Time now) {
@@ -241,8 +254,16 @@ void RCRequester::on_timer(Time now) {
     rnr_until_.reset();
     return;
   }
+  if (now < ack_timeout_at()) return break_silence();
   ++counters_.local_ack_timeout_err;
   go_back(Recovery::kTimeout, now);
+}
+
+void RCRequester::break_silence() {
+  window_.on_loss();  // something is, or the path has become slow
+  if (probe_timer_.peer_is_awake()) return resend_unacknowledged();
+  probe_timer_.on_probe();
+  probe_due_ = true;
 }
 
 // --- completions

@@ -1,6 +1,7 @@
 #include "transport/rc/requester.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "memory/sg_walk.h"
@@ -49,7 +50,8 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
       limits_(limits),
       counters_(counters),
       queue_(parts.send_limits),
-      window_(limits.window_packets) {}
+      window_(limits.window_packets),
+      probe_timer_(limits.min_probe_timeout) {}
 
 PostError RCRequester::post(const SendWR& wr, Time) {
   if (!may_send_in(qp_.state) && qp_.state != QPState::kError && qp_.state != QPState::kSQE)
@@ -71,6 +73,8 @@ void RCRequester::reset() {
   credit_limit_.reset();
   implied_nak_at_.reset();
   rnr_until_.reset();
+  probe_.reset();
+  probe_due_ = false;
   stopped_at_.reset();
   failed_.reset();
   fatal_pending_ = drain_reported_ = false;
@@ -87,6 +91,7 @@ void RCRequester::on_state(QPState from, Time now) {
       retries_left_ = qp_.retry_count;
       rnr_retries_left_ = qp_.rnr_retry_count;
       timer_base_ = now;
+      probe_timer_ = ProbeTimer(limits_.min_probe_timeout);
       return;
     case QPState::kSQD:
       drain_reported_ = false;
@@ -146,6 +151,7 @@ bool RCRequester::start(SendWQE& wqe) {
 
 bool RCRequester::poll_packet(Time now, TxPacket& out) {
   if (failed_ || rnr_until_ || !may_send_in(qp_.state)) return false;
+  if (probe_due_ && build_probe(out)) return true;
   while (cursor_index_ != queue_.end_index()) {
     if (stopped_at_ && cursor_index_ >= *stopped_at_) return false;
     if (in_flight() >= window_.packets()) return false;
@@ -166,18 +172,20 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
       if (stopped_at_) continue;
       return false;
     }
-    sent(wqe, psns, now);
+    sent(wqe, psns, out.headers.bth.ack_req, now);
     return true;
   }
   return false;
 }
 
-void RCRequester::sent(const SendWQE& wqe, u32 psns, Time now) {
+void RCRequester::sent(const SendWQE& wqe, u32 psns, bool answered, Time now) {
   if (!waits_for_response()) timer_base_ = now;
-  if (cursor_ == frontier_)
+  if (cursor_ == frontier_) {
+    if (answered) probe_timer_.on_sent(cursor_, now);
     frontier_ = frontier_.advanced(psns);
-  else
+  } else {
     ++counters_.retransmitted_packets;
+  }
   const u32 left = cursor_.distance_to(wqe.last_psn) + 1;
   cursor_ = cursor_.advanced(psns);
   if (psns == left) ++cursor_index_;
@@ -258,6 +266,22 @@ bool RCRequester::load_payload(const SendWQE& wqe, u64 offset, u32 length, Paylo
     return true;
   }
   return gather(memory_, qp_.pd, wqe.wr.sg_list, offset, length, out) == MemoryFault::kNone;
+}
+
+// The oldest unacknowledged packet once more, whatever the cursor is at.
+bool RCRequester::build_probe(TxPacket& out) {
+  probe_due_ = false;
+  const PSN cursor = std::exchange(cursor_, unacked_);
+  const u64 index = std::exchange(cursor_index_, done_);
+  const u32 psns = build(queue_.at(done_), out);
+  if (psns == 0) return false;  // stopped: all goes from here on
+  cursor_ = cursor;
+  cursor_index_ = index;
+  out.headers.bth.ack_req = true;
+  probe_ = {unacked_.advanced(psns), cursor_};
+  ++counters_.roce_adp_retrans;
+  ++counters_.retransmitted_packets;
+  return true;
 }
 
 // True when packets follow at once that can ask for the ACK. A local operation has none.

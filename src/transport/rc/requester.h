@@ -12,6 +12,10 @@
 //   frontier  the next never sent
 // A READ is asked for in pieces of chunk_packets_ PSNs, aligned to its first PSN, so that its
 // responses fit the window and a repeated request lies inside the original one.
+//
+// In silence the oldest packet goes again as a probe, without moving the cursor: a responder
+// answers it, new or duplicate. If nothing follows its answer, the rest goes again too. None of
+// this uses up retries.
 #pragma once
 
 #include <optional>
@@ -19,6 +23,7 @@
 #include "transport/engine.h"
 #include "transport/rc/limits.h"
 #include "transport/rc/loss_window.h"
+#include "transport/rc/probe_timer.h"
 
 namespace verbena {
 
@@ -52,9 +57,10 @@ class RCRequester {
   u32 build_message(SendWQE& wqe, TxPacket& out);
   bool load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const;
   bool take_rd_atomic();
+  bool build_probe(TxPacket& out);
   bool more_follows();
   bool wants_ack(const SendWQE& wqe, bool last);
-  void sent(const SendWQE& wqe, u32 psns, Time now);
+  void sent(const SendWQE& wqe, u32 psns, bool answered, Time now);
   u32 in_flight() const { return unacked_.distance_to(cursor_); }
   u32 mtu() const { return bytes(qp_.path_mtu); }
 
@@ -73,9 +79,11 @@ class RCRequester {
   void implied_nak(Time now);
   void resend_unacknowledged();
   void go_back(Recovery why, Time now);
+  void break_silence();
+  void note_probe_answer();
   void fail(WQEStatus status);
   void stop_at(u64 index, WQEStatus status);
-  Duration ack_timeout_or_zero() const;
+  Time ack_timeout_at() const;
   bool waits_for_response() const { return unacked_ != cursor_; }
 
   const QPAttributes& qp_;
@@ -96,8 +104,15 @@ class RCRequester {
   std::optional<MSN> credit_limit_;    // LSN; nullopt: the peer has no end-to-end flow control
   std::optional<PSN> implied_nak_at_;  // one implied NAK for one gap
   u8 retries_left_ = 0, rnr_retries_left_ = 0;
-  Time timer_base_;
+  Time timer_base_;  // the last news, or the first packet after idleness
   std::optional<Time> rnr_until_;
+
+  struct Probe {
+    PSN end, in_flight_end;  // of what it asks for, and of all that was in flight with it
+  };
+  ProbeTimer probe_timer_;
+  std::optional<Probe> probe_;  // sent, and not answered
+  bool probe_due_ = false;
 
   std::optional<u64> stopped_at_;  // a WQE that failed locally; it completes when its turn comes
   WQEStatus stopped_status_ = WQEStatus::kSuccess;

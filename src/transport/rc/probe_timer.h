@@ -1,0 +1,57 @@
+// ProbeTimer: when a requester that hears nothing sends its oldest packet again, long before its
+// Local ACK Timeout ends. A lost last packet, or its lost ACK, leaves no gap for anybody to see.
+//   smoothed round trip and its variation   RFC 6298, 2; what is sent twice measures nothing: 3
+//   the probe and its timeout               RFC 9002, 6.2.1; for tails first in RFC 8985, 7
+// Waits double while the silence lasts, and kMaxProbes go into one silence. The transport's own
+// timeout runs beside it and alone decides that the peer is gone.
+//
+// Drivers whose peers may be descheduled set a floor. It does not count for a peer that has just
+// answered a probe: if it does not go on to answer what was sent before the probe, that is lost.
+#pragma once
+
+#include <optional>
+
+#include "base/psn.h"
+#include "base/time.h"
+
+namespace verbena {
+
+class ProbeTimer {
+ public:
+  static constexpr u32 kMaxProbes = 8;
+  static constexpr i64 kUnmeasured = 8;  // floors, as long as no round trip is known
+  static constexpr Duration kCeiling = sec(1);
+
+  // nullopt: there are no probes.
+  explicit ProbeTimer(std::optional<Duration> floor) : floor_(floor) {}
+
+  // --- round trips: one packet at a time is measured
+  void on_sent(PSN psn, Time now);  // a packet that was never sent before and will be answered
+  void on_resent();
+  void on_acknowledged(PSN unacked, Time now);  // all before `unacked`; ends the silence
+
+  // The answer was to the probe, and to nothing else that was in flight. Holds until the next news.
+  void on_probe_answered() { peer_is_awake_ = true; }
+  [[nodiscard]] bool peer_is_awake() const { return peer_is_awake_; }
+
+  // --- silence
+  [[nodiscard]] Time next(Time since) const;  // of the silence since then; never(): no more
+  void on_probe() { ++probes_, on_resent(); }
+  [[nodiscard]] Duration timeout() const;  // of the first probe
+
+ private:
+  struct Timed {
+    PSN psn;
+    Time sent;
+  };
+  void measure(Duration round_trip);
+
+  std::optional<Duration> floor_;
+  std::optional<Timed> timed_;
+  bool measured_ = false;
+  Duration smoothed_, variation_;
+  u32 probes_ = 0;  // in this silence
+  bool peer_is_awake_ = false;
+};
+
+}  // namespace verbena
