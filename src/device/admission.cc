@@ -5,13 +5,14 @@
 namespace verbena {
 namespace {
 
-bool serves(QPType type, Service service) {
+bool serves(QPType type, Opcode opcode) {
+  const Service service = opcode.service;
   switch (type) {
     case QPType::kRC: return service == Service::kRC;
     case QPType::kUC: return service == Service::kUC;
     case QPType::kUD: return service == Service::kUD;
-    case QPType::kXRCInitiator:
-    case QPType::kXRCTarget: return service == Service::kXRC;
+    case QPType::kXRCInitiator: return service == Service::kXRC && !traits_of(opcode).request;
+    case QPType::kXRCTarget: return service == Service::kXRC && traits_of(opcode).request;
     case QPType::kRawPacket: return false;
   }
   CHECK_UNREACHABLE();
@@ -41,7 +42,7 @@ Admission admit(const QueuePair* qp, const PacketView& packet, const IngressFram
   if (qp == nullptr) return Admission::kUnknownQP;
   const BTH& bth = packet.headers.bth;
   const QPAttributes& attributes = qp->attributes;
-  if (!serves(attributes.type, bth.opcode.service)) return Admission::kService;
+  if (!serves(attributes.type, bth.opcode)) return Admission::kService;
   if (!takes_packets(attributes.state, traits_of(bth.opcode).request)) return Admission::kState;
   if (!p_keys_match(attributes.p_key, bth.p_key)) return Admission::kPKey;
   if (is_connected(attributes.type) && !is_from_peer(*qp, frame)) return Admission::kSource;

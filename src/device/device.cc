@@ -74,15 +74,22 @@ bool Device::overrun(const CompletionQueue* cq) const { return cq->overrun(); }
 
 // --- shared receive queues
 
-Result<SharedReceiveQueue*> Device::create_srq(ProtectionDomain* pd,
-                                               const ReceiveQueueLimits& limits, u32 limit,
-                                               void* user) {
-  const Result<ReceiveQueueLimits> granted = grant_srq(limits, impl_->config.limits);
-  if (!granted.has_value()) return failure(granted.error());
-  if (pd == nullptr || limit > granted->depth) return failure(Status::kInvalidArgument);
-  SharedReceiveQueue* const srq = impl_->srqs.create(*pd, *granted, limit, user);
+Result<SharedReceiveQueue*> Device::create_srq(const SRQInit& init) {
+  const Result<ReceiveQueueLimits> limits = grant_srq(init.limits, impl_->config.limits);
+  if (!limits.has_value()) return failure(limits.error());
+  if (init.pd == nullptr || init.limit > limits->depth ||
+      (init.xrcd == nullptr) != (init.cq == nullptr))
+    return failure(Status::kInvalidArgument);
+  SRQInit granted = init;
+  granted.limits = *limits;
+  if (++impl_->srq_generation == 0) ++impl_->srq_generation;
+  SharedReceiveQueue* const srq = impl_->srqs.create(impl_->srq_generation, granted);
   if (srq == nullptr) return failure(Status::kNoMemory);
-  ++pd->users;
+  ++srq->pd.users;
+  if (srq->xrcd != nullptr) {
+    ++srq->xrcd->users;
+    ++srq->cq->users;
+  }
   return srq;
 }
 
@@ -104,10 +111,17 @@ const ReceiveQueueLimits& Device::limits_of(const SharedReceiveQueue* srq) const
   return srq->limits();
 }
 
+u32 Device::number_of(const SharedReceiveQueue* srq) const { return srq->number(); }
+
+// XRC targets are no users of an SRQ: those of its domain find that it is gone.
 Status Device::destroy_srq(SharedReceiveQueue* srq) {
   if (srq->users != 0) return Status::kBusy;
   impl_->events.forget(srq->events);
   --srq->pd.users;
+  if (srq->xrcd != nullptr) {
+    --srq->xrcd->users;
+    --srq->cq->users;
+  }
   impl_->srqs.destroy(srq);
   return Status::kOk;
 }
@@ -115,6 +129,20 @@ Status Device::destroy_srq(SharedReceiveQueue* srq) {
 // A QP that ran out of receives is not told: its peer tries again (RNR). IBTA 9.7.5.2.8
 PostError Device::post_srq_receive(SharedReceiveQueue* srq, const RecvWR& wr, Time) {
   return srq->queue().push(wr);
+}
+
+// --- XRC domains
+
+Result<XRCDomain*> Device::open_xrcd() {
+  XRCDomain* const xrcd = impl_->xrcds.create(impl_->srqs);
+  if (xrcd == nullptr) return failure(Status::kNoMemory);
+  return xrcd;
+}
+
+Status Device::close_xrcd(XRCDomain* xrcd) {
+  if (xrcd->users != 0) return Status::kBusy;
+  impl_->xrcds.destroy(xrcd);
+  return Status::kOk;
 }
 
 // --- management datagrams

@@ -27,6 +27,7 @@
 #include "device/protection_domain.h"
 #include "device/qp_init.h"
 #include "device/qp_modify.h"
+#include "device/srq_init.h"
 #include "transport/engine.h"
 
 namespace verbena {
@@ -59,9 +60,7 @@ class Device {
   [[nodiscard]] bool overrun(const CompletionQueue* cq) const;
 
   // --- shared receive queues
-  [[nodiscard]] Result<SharedReceiveQueue*> create_srq(ProtectionDomain* pd,
-                                                       const ReceiveQueueLimits& limits, u32 limit,
-                                                       void* user);
+  [[nodiscard]] Result<SharedReceiveQueue*> create_srq(const SRQInit& init);
   // Arms kSRQLimitReached; it is due at once when fewer WQEs are left already. 0 disarms.
   // kInvalidArgument: above the depth.
   [[nodiscard]] Status set_srq_limit(SharedReceiveQueue* srq, u32 limit);
@@ -69,8 +68,14 @@ class Device {
   [[nodiscard]] Status resize_srq(SharedReceiveQueue* srq, u32 depth);
   [[nodiscard]] u32 srq_limit(const SharedReceiveQueue* srq) const;
   [[nodiscard]] const ReceiveQueueLimits& limits_of(const SharedReceiveQueue* srq) const;
+  // What XRC requests name it by. Other SRQs have one too.
+  [[nodiscard]] u32 number_of(const SharedReceiveQueue* srq) const;
   [[nodiscard]] Status destroy_srq(SharedReceiveQueue* srq);
   [[nodiscard]] PostError post_srq_receive(SharedReceiveQueue* srq, const RecvWR& wr, Time now);
+
+  // --- XRC domains
+  [[nodiscard]] Result<XRCDomain*> open_xrcd();
+  [[nodiscard]] Status close_xrcd(XRCDomain* xrcd);  // kBusy: QP or SRQ left in it
 
   // --- queue pairs
   [[nodiscard]] Result<QueuePair*> create_qp(const QPInit& init);

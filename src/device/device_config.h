@@ -30,6 +30,7 @@ struct DeviceLimits {
   u32 max_pd = 65536;
   u32 max_srq = 65536;
   u32 max_srq_wr = 32767;
+  u32 max_xrcd = 65536;
   u32 max_ah = 1u << 20;
   u8 max_rd_atomic = 16;        // responder resources of a QP: max_dest_rd_atomic
   u8 max_init_rd_atomic = 128;  // outstanding READs and atomics of a QP: max_rd_atomic

@@ -12,6 +12,7 @@
 #include "device/object_table.h"
 #include "device/qp_table.h"
 #include "device/shared_receive_queue.h"
+#include "device/xrc_domain.h"
 
 namespace verbena {
 
@@ -22,6 +23,7 @@ struct Device::Impl {
         pds(c.limits.max_pd),
         cqs(c.limits.max_cq),
         srqs(c.limits.max_srq),
+        xrcds(c.limits.max_xrcd),
         qps(c.first_qpn, c.limits.max_qp),
         runner(qps, events),
         gsi(port),
@@ -33,7 +35,10 @@ struct Device::Impl {
   ObjectTable<ProtectionDomain> pds;
   ObjectTable<CompletionQueue> cqs;
   ObjectTable<SharedReceiveQueue> srqs;
+  ObjectTable<XRCDomain> xrcds;
   QPTable qps;  // behind what QPs refer to
+
+  u8 srq_generation = 0;  // of the SRQ made last
 
   AsyncEventQueue events;
   CNPQueue cnps;

@@ -181,7 +181,9 @@ TEST_F(DevicePortTest, TwoBusyQPsShareThePortInRuns) {
 TEST_F(DevicePortTest, AQPThatDrawsFromAnSRQ) {
   int user = 0;
   SharedReceiveQueue* const srq =
-      wire.b.device.create_srq(wire.b.pd, {.depth = 8, .max_sge = 1}, 0, &user).value();
+      wire.b.device
+          .create_srq({.pd = wire.b.pd, .limits = {.depth = 8, .max_sge = 1}, .user = &user})
+          .value();
   QPInit init = wire.b.init(QPType::kRC);
   init.srq = srq;
   const Wire::Ends ends{wire.a.create(QPType::kRC), wire.b.device.create_qp(init).value()};

@@ -13,24 +13,26 @@ QPAttributes initial_attributes(const QPInit& init, QPN qpn, const DeviceConfig&
   QPAttributes attributes;
   attributes.type = init.type;
   attributes.qpn = qpn;
-  attributes.pd = init.pd->id;
+  if (init.pd != nullptr) attributes.pd = init.pd->id;
   attributes.signal_all = init.signal_all;
   attributes.path_mtu = config.active_mtu;
   return attributes;
 }
 
 void acquire(const QPInit& init) {
-  ++init.pd->users;
-  ++init.send_cq->users;
-  ++init.receive_cq->users;
+  if (init.pd != nullptr) ++init.pd->users;
+  if (init.send_cq != nullptr) ++init.send_cq->users;
+  if (init.receive_cq != nullptr) ++init.receive_cq->users;
   if (init.srq != nullptr) ++init.srq->users;
+  if (init.xrcd != nullptr) ++init.xrcd->users;
 }
 
 void release(const QPInit& init) {
-  --init.pd->users;
-  --init.send_cq->users;
-  --init.receive_cq->users;
+  if (init.pd != nullptr) --init.pd->users;
+  if (init.send_cq != nullptr) --init.send_cq->users;
+  if (init.receive_cq != nullptr) --init.receive_cq->users;
   if (init.srq != nullptr) --init.srq->users;
+  if (init.xrcd != nullptr) --init.xrcd->users;
 }
 
 // kEnableSQDNotify belongs to the drain that this change begins; leaving SQD ends the interest.

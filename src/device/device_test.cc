@@ -56,7 +56,7 @@ TEST_F(DeviceTest, PDIsBusyWithAQPAndWithAnSRQ) {
   QueuePair* const qp = device.create_qp(init).value();
   EXPECT_EQ(device.dealloc_pd(pd), Status::kBusy);
   EXPECT_EQ(device.destroy_qp(qp), Status::kOk);
-  SharedReceiveQueue* const srq = device.create_srq(pd, kSRQ, 0, nullptr).value();
+  SharedReceiveQueue* const srq = device.create_srq({.pd = pd, .limits = kSRQ}).value();
   EXPECT_EQ(device.dealloc_pd(pd), Status::kBusy);
   EXPECT_EQ(device.destroy_srq(srq), Status::kOk);
   EXPECT_EQ(device.dealloc_pd(pd), Status::kOk);
@@ -77,7 +77,7 @@ TEST_F(DeviceTest, CQIsBusyWithEitherQueueOfAQP) {
 }
 
 TEST_F(DeviceTest, SRQIsBusyWithAQP) {
-  SharedReceiveQueue* const srq = device.create_srq(node.pd, kSRQ, 0, nullptr).value();
+  SharedReceiveQueue* const srq = device.create_srq({.pd = node.pd, .limits = kSRQ}).value();
   QPInit init = node.init(QPType::kRC);
   init.srq = srq;
   QueuePair* const qp = device.create_qp(init).value();
@@ -93,8 +93,8 @@ TEST_F(DeviceTest, FullTablesAreNoMemory) {
   EXPECT_TRUE(device.create_cq(1, nullptr).has_value());
   EXPECT_TRUE(device.create_cq(1, nullptr).has_value());
   EXPECT_EQ(device.create_cq(1, nullptr).error(), Status::kNoMemory);
-  EXPECT_TRUE(device.create_srq(node.pd, kSRQ, 0, nullptr).has_value());
-  EXPECT_EQ(device.create_srq(node.pd, kSRQ, 0, nullptr).error(), Status::kNoMemory);
+  EXPECT_TRUE(device.create_srq({.pd = node.pd, .limits = kSRQ}).has_value());
+  EXPECT_EQ(device.create_srq({.pd = node.pd, .limits = kSRQ}).error(), Status::kNoMemory);
   for (int i = 0; i < 3; ++i) node.create(QPType::kUC);
   EXPECT_EQ(device.create_qp(node.init(QPType::kUC)).error(), Status::kNoMemory);
 }
@@ -102,12 +102,13 @@ TEST_F(DeviceTest, FullTablesAreNoMemory) {
 TEST_F(DeviceTest, WhatIsBeyondTheLimitsIsRefused) {
   EXPECT_EQ(device.create_cq(1001, nullptr).error(), Status::kInvalidArgument);
   EXPECT_EQ(device.resize_cq(node.cq, 1001), Status::kInvalidArgument);
-  EXPECT_EQ(device.create_srq(node.pd, {.depth = 51, .max_sge = 1}, 0, nullptr).error(),
+  EXPECT_EQ(device.create_srq({.pd = node.pd, .limits = {.depth = 51, .max_sge = 1}}).error(),
             Status::kInvalidArgument);
-  EXPECT_EQ(device.create_srq(node.pd, {.depth = 1, .max_sge = 31}, 0, nullptr).error(),
+  EXPECT_EQ(device.create_srq({.pd = node.pd, .limits = {.depth = 1, .max_sge = 31}}).error(),
             Status::kInvalidArgument);
-  EXPECT_EQ(device.create_srq(node.pd, kSRQ, 9, nullptr).error(), Status::kInvalidArgument);
-  EXPECT_EQ(device.create_srq(nullptr, kSRQ, 0, nullptr).error(), Status::kInvalidArgument);
+  EXPECT_EQ(device.create_srq({.pd = node.pd, .limits = kSRQ, .limit = 9}).error(),
+            Status::kInvalidArgument);
+  EXPECT_EQ(device.create_srq({.pd = nullptr, .limits = kSRQ}).error(), Status::kInvalidArgument);
 }
 
 TEST_F(DeviceTest, AQPBeyondTheLimitsIsRefused) {
@@ -161,7 +162,8 @@ TEST_F(DeviceTest, QPNumbersComeFromTheRangeAndNotBackAtOnce) {
 
 TEST_F(DeviceTest, SRQLimitEventOnceWhenFewerAreLeft) {
   int user = 0;
-  SharedReceiveQueue* const srq = device.create_srq(node.pd, kSRQ, 0, &user).value();
+  SharedReceiveQueue* const srq =
+      device.create_srq({.pd = node.pd, .limits = kSRQ, .user = &user}).value();
   EXPECT_EQ(Device::user_of(srq), &user);
   EXPECT_EQ(device.post_srq_receive(srq, {}, kStart), PostError::kOk);
   EXPECT_EQ(device.set_srq_limit(srq, 1), Status::kOk);
@@ -184,7 +186,7 @@ TEST(DeviceSRQTest, ReceivesAreOfTheSRQsPD) {
     verbena::testing::Wire wire;
     verbena::testing::Node& b = wire.b;
     SharedReceiveQueue* const srq =
-        b.device.create_srq(b.pd, {.depth = 8, .max_sge = 1}, 0, nullptr).value();
+        b.device.create_srq({.pd = b.pd, .limits = {.depth = 8, .max_sge = 1}}).value();
     QPInit init = b.init(type);
     init.pd = b.device.alloc_pd().value();
     init.srq = srq;

@@ -11,9 +11,9 @@ bool has_engine(QPType type) {
   switch (type) {
     case QPType::kRC:
     case QPType::kUC:
-    case QPType::kUD: return true;
+    case QPType::kUD:
     case QPType::kXRCInitiator:
-    case QPType::kXRCTarget:
+    case QPType::kXRCTarget: return true;
     case QPType::kRawPacket: return false;
   }
   return false;  // a value that is no QP type, from the caller
@@ -22,6 +22,8 @@ bool has_engine(QPType type) {
 std::unique_ptr<Engine> make_engine(const EngineParts& parts, const DeviceConfig& config) {
   switch (parts.attributes.type) {
     case QPType::kRC:
+    case QPType::kXRCInitiator:
+    case QPType::kXRCTarget:
       return std::make_unique<RCEngine>(parts,
                                         RCLimits{.window_packets = config.window_packets,
                                                  .window_bytes = config.window_bytes,
@@ -30,8 +32,6 @@ std::unique_ptr<Engine> make_engine(const EngineParts& parts, const DeviceConfig
                                                  .max_rd_atomic = config.limits.max_rd_atomic});
     case QPType::kUC: return std::make_unique<UCEngine>(parts);
     case QPType::kUD: return std::make_unique<UDEngine>(parts);
-    case QPType::kXRCInitiator:
-    case QPType::kXRCTarget:
     case QPType::kRawPacket: break;
   }
   CHECK_UNREACHABLE();

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "device/shared_receive_queue.h"
+#include "device/xrc_domain.h"
 
 namespace verbena {
 namespace {
@@ -44,7 +44,8 @@ PostError EngineRunner::post_sends(QueuePair& qp, std::span<const SendWR> wrs, T
 }
 
 PostError EngineRunner::post_receive(QueuePair& qp, const RecvWR& wr, Time now) {
-  if (!qp.own_receive_queue.has_value() || qp.attributes.state == QPState::kReset)
+  if (!qp.own_receive_queue.has_value() || is_xrc(qp.attributes.type) ||
+      qp.attributes.state == QPState::kReset)
     return PostError::kBadState;
   const PostError error = qp.own_receive_queue->push(wr);
   if (error != PostError::kOk) return error;
@@ -94,8 +95,8 @@ void EngineRunner::forget(QueuePair& qp) {
   egress_.remove(qp);
   timers_.remove(qp);
   events_.forget(qp.events);
-  qp.init.send_cq->remove(qp.attributes.qpn);
-  qp.init.receive_cq->remove(qp.attributes.qpn);
+  for (CompletionQueue* const cq : {qp.init.send_cq, qp.init.receive_cq})
+    if (cq != nullptr) cq->remove(qp.attributes.qpn);
 }
 
 QueuePair* EngineRunner::poll_packet(Time now, TxPacket& out) {
@@ -143,9 +144,24 @@ bool EngineRunner::drain_cqes(QueuePair& qp, Time now) {
   while (qp.engine->poll_receive_cqe(cqe)) {
     reported |= is_error(cqe);
     cqe.completed_at = now;
-    deliver(*qp.init.receive_cq, cqe);
+    if (qp.init.xrcd != nullptr)
+      deliver_to_srq(qp, cqe, now);
+    else
+      deliver(*qp.init.receive_cq, cqe);
   }
   return reported;
+}
+
+// Of an XRC target: completes where the SRQ says. An SRQ that has been destroyed wants no more. The
+// QP has no CQ of its own that could fail, so an overrun is laid to whom it happens.
+void EngineRunner::deliver_to_srq(QueuePair& qp, const CQE& cqe, Time now) {
+  SharedReceiveQueue* const srq = qp.init.xrcd->srq(cqe.srq);
+  if (srq == nullptr) return;
+  deliver(*srq->cq, cqe);
+  if (srq->take_limit_reached()) events_.raise(srq->events, AsyncEventType::kSRQLimitReached);
+  if (!srq->cq->overrun() || qp.attributes.state == QPState::kError) return;
+  raise(qp, AsyncEventType::kQPFatal);
+  set_state(qp, QPState::kError, now);
 }
 
 void EngineRunner::deliver(CompletionQueue& cq, const CQE& cqe) {

@@ -52,6 +52,7 @@ class EngineRunner {
   void collect(QueuePair& qp, Time now);
   bool drain_cqes(QueuePair& qp, Time now);
   void deliver(CompletionQueue& cq, const CQE& cqe);
+  void deliver_to_srq(QueuePair& qp, const CQE& cqe, Time now);
   u32 drain_events(QueuePair& qp);
   void follow(QueuePair& qp, u32 event_bits, bool reported, Time now);
   void set_state(QueuePair& qp, QPState to, Time now);

@@ -146,7 +146,7 @@ TEST_F(EngineRunnerTest, ReceivesGoToTheOwnQueueOnly) {
   EXPECT_EQ(engine->receives_posted, 1u);
   qp->attributes.state = QPState::kReset;
   EXPECT_EQ(runner.post_receive(*qp, {}, now), PostError::kBadState);
-  SharedReceiveQueue srq{0, pd, {.depth = 4, .max_sge = 1}, 0, nullptr};
+  SharedReceiveQueue srq{0, 1, {.pd = &pd, .limits = {.depth = 4, .max_sge = 1}}};
   EXPECT_EQ(runner.post_receive(*create(cq, cq, &srq).qp, {}, now), PostError::kBadState);
 }
 
@@ -217,7 +217,7 @@ TEST_F(EngineRunnerTest, CommunicationEstablishedIsPassedOn) {
 }
 
 TEST_F(EngineRunnerTest, WithAnSRQTheLastWQEIsReachedInError) {
-  SharedReceiveQueue srq{0, pd, {.depth = 4, .max_sge = 1}, 0, nullptr};
+  SharedReceiveQueue srq{0, 1, {.pd = &pd, .limits = {.depth = 4, .max_sge = 1}}};
   const auto [qp, engine] = create(cq, cq, &srq);
   runner.enter(*qp, QPState::kError, now);
   EXPECT_EQ(drain(), Types{AsyncEventType::kQPLastWQEReached});
@@ -227,7 +227,7 @@ TEST_F(EngineRunnerTest, WithAnSRQTheLastWQEIsReachedInError) {
 }
 
 TEST_F(EngineRunnerTest, TheSRQLimitIsLookedAtAfterEachCall) {
-  SharedReceiveQueue srq{0, pd, {.depth = 4, .max_sge = 1}, 0, nullptr};
+  SharedReceiveQueue srq{0, 1, {.pd = &pd, .limits = {.depth = 4, .max_sge = 1}}};
   const auto [qp, engine] = create(cq, cq, &srq);
   EXPECT_EQ(srq.queue().push({}), PostError::kOk);
   EXPECT_EQ(srq.set_limit(1), Status::kOk);

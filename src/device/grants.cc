@@ -22,6 +22,15 @@ u32 inline_room_of(u32 sges) {
   return sges * kSGEBytes;
 }
 
+Result<QPInit> grant_xrc_target(const QPInit& asked) {
+  if (asked.xrcd == nullptr) return failure(Status::kInvalidArgument);
+  return QPInit{.type = asked.type,
+                .xrcd = asked.xrcd,
+                .send = {.depth = 0, .max_sge = 0},
+                .receive = {.depth = 0, .max_sge = 0},
+                .user = asked.user};
+}
+
 ReceiveQueueLimits at_least_one(const ReceiveQueueLimits& asked) {
   return {.depth = std::max(asked.depth, 1u), .max_sge = std::max(asked.max_sge, 1u)};
 }
@@ -40,14 +49,22 @@ Result<ReceiveQueueLimits> grant_srq(const ReceiveQueueLimits& asked, const Devi
 
 Result<QPInit> grant_qp(const QPInit& asked, const DeviceLimits& limits) {
   if (!has_engine(asked.type)) return failure(Status::kNotSupported);
-  if (asked.pd == nullptr || asked.send_cq == nullptr || asked.receive_cq == nullptr)
-    return failure(Status::kInvalidArgument);
+  if (asked.type == QPType::kXRCTarget) return grant_xrc_target(asked);
+  if (asked.pd == nullptr || asked.send_cq == nullptr) return failure(Status::kInvalidArgument);
   if (!fits(asked.send, limits)) return failure(Status::kInvalidArgument);
   QPInit granted = asked;
+  granted.xrcd = nullptr;
   granted.send.depth = std::max(asked.send.depth, 1u);
   granted.send.max_sge = std::max(asked.send.max_sge, 1u);
   granted.send.max_inline_bytes =
       std::max(asked.send.max_inline_bytes, inline_room_of(granted.send.max_sge));
+  if (asked.type == QPType::kXRCInitiator) {
+    granted.receive_cq = nullptr;
+    granted.srq = nullptr;
+    granted.receive = {.depth = 0, .max_sge = 0};
+    return granted;
+  }
+  if (asked.receive_cq == nullptr) return failure(Status::kInvalidArgument);
   if (asked.srq != nullptr) {
     granted.receive = {.depth = 0, .max_sge = 0};
     return granted;

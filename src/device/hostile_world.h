@@ -56,7 +56,7 @@ class HostileWorld {
     open_ = enroll(kOpenAt, Node::kAllAccess);
     read_only_ = enroll(kReadOnlyAt, Access::kRemoteRead);
     local_ = enroll(kLocalAt, Access::kLocalWrite);
-    srq_ = device_.create_srq(pd_, {.depth = 16, .max_sge = 2}, 0, nullptr).value();
+    srq_ = device_.create_srq({.pd = pd_, .limits = {.depth = 16, .max_sge = 2}}).value();
     create_qps();
   }
 

@@ -30,6 +30,9 @@ class ObjectTable {
     objects_[slot].reset();
     free_slots_.push_back(slot);
   }
+  [[nodiscard]] T* find(u32 slot) const {  // nullptr: none
+    return slot < objects_.size() ? objects_[slot].get() : nullptr;
+  }
   u32 size() const { return static_cast<u32>(objects_.size() - free_slots_.size()); }
 
  private:

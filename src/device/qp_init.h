@@ -10,15 +10,19 @@ namespace verbena {
 
 class CompletionQueue;
 class SharedReceiveQueue;
+class XRCDomain;
 
+// An XRC initiator has no receive queue: `receive_cq`, `srq` and `receive` are ignored. An XRC
+// target has neither queue, nor a PD: only `xrcd` counts. Annex A14.
 struct QPInit {
   QPType type = QPType::kRC;
   ProtectionDomain* pd = nullptr;
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
   SharedReceiveQueue* srq = nullptr;
-  SendQueueLimits send;        // as asked; the QP's own limits are at least this
-  ReceiveQueueLimits receive;  // ignored with an SRQ
+  XRCDomain* xrcd = nullptr;     // XRC target only
+  SendQueueLimits send{};        // as asked; the QP's own limits are at least this
+  ReceiveQueueLimits receive{};  // ignored with an SRQ
   bool signal_all = false;
   void* user = nullptr;  // the caller's own; comes back in events
 };

@@ -35,6 +35,11 @@ struct Row {
   Attributes rc, uc, ud;
 };
 
+// XRC goes by the rules of RC, but each half has only its own attributes: the rest of RC's are
+// ignored, as Linux does. Annex A14; a target keeps the timeout.
+constexpr u32 kRequesterOnly = kRetry | kRdAtomic;
+constexpr u32 kResponderOnly = kDestRdAtomic | kRNRTimer;
+
 constexpr Attributes kNone{};
 constexpr std::array kRows = {
     Row{QPState::kReset,
@@ -89,11 +94,15 @@ constexpr std::array kRows = {
 
 TransitionRule legal(const Attributes& a) { return {true, a.required, a.optional}; }
 
+TransitionRule legal_without(u32 ignored, const Attributes& a) {
+  return {true, a.required & ~ignored, a.optional | (a.required & ignored)};
+}
+
 TransitionRule rule_of(QPType type, const Row& row) {
   switch (type) {
-    case QPType::kRC:
-    case QPType::kXRCInitiator:
-    case QPType::kXRCTarget: return legal(row.rc);
+    case QPType::kRC: return legal(row.rc);
+    case QPType::kXRCInitiator: return legal_without(kResponderOnly, row.rc);
+    case QPType::kXRCTarget: return legal_without(kRequesterOnly, row.rc);
     case QPType::kUC: return legal(row.uc);
     case QPType::kUD: return legal(row.ud);
     case QPType::kRawPacket: return {};

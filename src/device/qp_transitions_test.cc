@@ -143,15 +143,26 @@ TEST(QPTransitionsTest, EveryTripleWithEveryAttribute) {
   });
 }
 
-TEST(QPTransitionsTest, XRCGoesByTheRulesOfRCAndRawPacketHasNone) {
+// A14: what one half alone needs is not asked of the other, and ignored where it is given.
+TEST(QPTransitionsTest, XRCGoesByTheRulesOfRCWithoutWhatItsOtherHalfNeeds) {
+  constexpr auto bit = [](QPField field) { return static_cast<u32>(field); };
+  constexpr u32 kInitiators =
+      bit(QPField::kRetryCount) | bit(QPField::kRNRRetry) | bit(QPField::kMaxRdAtomic);
+  constexpr u32 kTargets = bit(QPField::kMaxDestRdAtomic) | bit(QPField::kMinRNRTimer);
   for (const QPState from : kStates)
     for (const QPState to : kStates) {
       const TransitionRule rc = transition_rule(QPType::kRC, from, to);
-      const TransitionRule xrc = transition_rule(QPType::kXRCTarget, from, to);
-      EXPECT_EQ(rc.legal, xrc.legal);
-      EXPECT_EQ(rc.required, xrc.required);
-      EXPECT_EQ(rc.optional, xrc.optional);
+      for (const QPType type : {QPType::kXRCInitiator, QPType::kXRCTarget}) {
+        const u32 others = type == QPType::kXRCTarget ? kInitiators : kTargets;
+        const TransitionRule xrc = transition_rule(type, from, to);
+        EXPECT_EQ(rc.legal, xrc.legal);
+        EXPECT_EQ(rc.required & ~others, xrc.required);
+        EXPECT_EQ(rc.required | rc.optional, xrc.required | xrc.optional);
+      }
     }
+}
+
+TEST(QPTransitionsTest, RawPacketHasNone) {
   EXPECT_FALSE(transition_rule(QPType::kRawPacket, QPState::kReset, QPState::kInit).legal);
 }
 

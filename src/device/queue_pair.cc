@@ -1,6 +1,6 @@
 #include "device/queue_pair.h"
 
-#include "device/shared_receive_queue.h"
+#include "device/xrc_domain.h"
 
 namespace verbena {
 
@@ -11,12 +11,14 @@ QueuePair::QueuePair(const QPInit& granted, const QPAttributes& initial)
 
 EngineParts QueuePair::parts(ProtectionTable& memory) {
   const bool shared = init.srq != nullptr;
+  const bool xrc_target = init.xrcd != nullptr;
   return {.attributes = attributes,
           .memory = memory,
           .receive_queue = shared ? init.srq->queue() : *own_receive_queue,
-          .shared_receive_queue = shared,
+          .shared_receive_queue = shared || xrc_target,
           .send_limits = init.send,
-          .srq_pd = shared ? std::optional(init.srq->pd.id) : std::nullopt};
+          .srq_pd = shared ? std::optional(init.srq->pd.id) : std::nullopt,
+          .xrc_receives = init.xrcd};
 }
 
 }  // namespace verbena

@@ -25,7 +25,7 @@ class QueuePair {
 
   const QPInit init;  // limits as granted
   QPAttributes attributes;
-  std::optional<ReceiveQueue> own_receive_queue;  // none with an SRQ
+  std::optional<ReceiveQueue> own_receive_queue;  // none with an SRQ; of no use to XRC
   std::unique_ptr<Engine> engine;
 
   bool notify_when_drained = false;  // asked for in RTS to SQD. IBTA 10.3.1.5
@@ -48,6 +48,10 @@ constexpr bool is_connected(QPType type) {
     case QPType::kRawPacket: return false;
   }
   CHECK_UNREACHABLE();
+}
+
+constexpr bool is_xrc(QPType type) {
+  return type == QPType::kXRCInitiator || type == QPType::kXRCTarget;
 }
 
 }  // namespace verbena

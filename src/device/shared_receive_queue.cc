@@ -6,10 +6,17 @@
 
 namespace verbena {
 
-SharedReceiveQueue::SharedReceiveQueue(u32 slot, ProtectionDomain& domain,
-                                       const ReceiveQueueLimits& limits, u32 limit,
-                                       void* user_pointer)
-    : pd(domain), user(user_pointer), slot_(slot), limit_(limit), queue_(limits) {}
+SharedReceiveQueue::SharedReceiveQueue(u32 slot, u8 generation, const SRQInit& granted)
+    : pd(*granted.pd),
+      xrcd(granted.xrcd),
+      cq(granted.cq),
+      user(granted.user),
+      slot_(slot),
+      generation_(generation),
+      limit_(granted.limit),
+      queue_(granted.limits) {
+  CHECK(generation != 0 && slot == slot_of_srq_number(slot));
+}
 
 Status SharedReceiveQueue::set_limit(u32 limit) {
   if (limit > limits().depth) return Status::kInvalidArgument;

@@ -17,7 +17,7 @@ struct SharedReceiveQueueTest : ::testing::Test {
     return wqe.wr_id;
   }
   ProtectionDomain pd;
-  SharedReceiveQueue srq{0, pd, {.depth = 4, .max_sge = 2}, 0, nullptr};
+  SharedReceiveQueue srq{0, 1, {.pd = &pd, .limits = {.depth = 4, .max_sge = 2}}};
 };
 
 TEST_F(SharedReceiveQueueTest, LimitIsReachedOnceAndThenDisarmed) {

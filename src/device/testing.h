@@ -64,7 +64,7 @@ inline QPModify to_rtr(QPType type, const GID& peer, QPN dest_qp) {
 inline QPModify to_rts(QPType type) {
   QPModify change = to_state(QPState::kRTS);
   change.set(QPField::kSQPSN);
-  if (type != QPType::kRC) return change;
+  if (type == QPType::kUC || type == QPType::kUD) return change;
   change.ack_timeout = 14;
   change.retry_count = change.rnr_retry_count = 7;
   change.max_rd_atomic = 4;

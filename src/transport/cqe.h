@@ -48,6 +48,7 @@ struct CQE {
   u32 immediate = 0;    // host order; or the invalidated R_Key
   QPN qp;
   QPN source_qp;        // UD receive
+  u32 srq = 0;          // XRC receive: the number of the SRQ that it was posted to
   Time completed_at{};  // set by the device, when it goes into its CQ
   friend bool operator==(const CQE&, const CQE&) = default;
 };

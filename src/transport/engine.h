@@ -13,6 +13,7 @@
 #include "transport/receive_queue.h"
 #include "transport/send_queue.h"
 #include "transport/tx_packet.h"
+#include "transport/xrc_receives.h"
 
 namespace verbena {
 
@@ -87,6 +88,7 @@ struct EngineParts {
   SendQueueLimits send_limits;
   std::optional<PDId> srq_pd =
       {};  // the SRQ's, which its receives are checked against. IBTA 10.2.9.2
+  const XRCReceives* xrc_receives = nullptr;  // of an XRC target, which uses no `receive_queue`
 };
 
 }  // namespace verbena

@@ -62,7 +62,8 @@ Host::Host(World& w, Node& n, u64 iova)
       arena(n.device(), pd, iova, w.prng().fork()) {}
 
 void Host::add_srq(u32 depth, u32 max_sge) {
-  srq = *node.device().create_srq(pd, {.depth = depth, .max_sge = max_sge}, 0, this);
+  srq = *node.device().create_srq(
+      {.pd = pd, .limits = {.depth = depth, .max_sge = max_sge}, .user = this});
 }
 
 QueuePair* Host::create_qp(QPType type, const SendQueueLimits& send,

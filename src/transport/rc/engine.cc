@@ -8,12 +8,23 @@ namespace {
 // long enough for a link to batch them.
 constexpr u32 kResponseRun = 32;  // packets
 
+Service service_of(QPType type) {
+  const bool xrc = type == QPType::kXRCInitiator || type == QPType::kXRCTarget;
+  return xrc ? Service::kXRC : Service::kRC;
+}
+
 }  // namespace
 
 RCEngine::RCEngine(const EngineParts& parts, const RCLimits& limits)
-    : requester_(parts, limits, counters_), responder_(parts, limits, counters_) {}
+    : qp_(parts.attributes),
+      requester_(parts, limits, counters_),
+      responder_(parts, limits, counters_) {}
 
-PostError RCEngine::post_send(const SendWR& wr, Time now) { return requester_.post(wr, now); }
+PostError RCEngine::post_send(const SendWR& wr, Time now) {
+  if (qp_.type == QPType::kXRCTarget) return PostError::kBadOpcode;  // it has no send queue
+  if (wr.xrc_srq > kMask24) return PostError::kBadDestination;
+  return requester_.post(wr, now);
+}
 
 void RCEngine::on_state(QPState from, Time now) {
   requester_.on_state(from, now);
@@ -32,6 +43,12 @@ void RCEngine::on_receive_posted(Time) { responder_.on_receive_posted(); }
 void RCEngine::on_timer(Time now) { requester_.on_timer(now); }
 
 bool RCEngine::poll_packet(Time now, TxPacket& out) {
+  if (!poll_half(now, out)) return false;
+  out.headers.bth.opcode.service = service_of(qp_.type);
+  return true;
+}
+
+bool RCEngine::poll_half(Time now, TxPacket& out) {
   if (responses_in_a_row_ < kResponseRun && responder_.poll_packet(out)) {
     ++responses_in_a_row_;
     return true;

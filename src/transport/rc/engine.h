@@ -1,5 +1,7 @@
 // RCEngine: the Reliable Connection service of one QP: a requester and a responder that share only
 // the QP's attributes. IBTA Vol 1, 9.7. Contract: transport/engine.h.
+// XRC is the same service under another name with one half at each end (Annex A14): an initiator
+// uses the requester alone, a target the responder.
 #pragma once
 
 #include "transport/engine.h"
@@ -26,6 +28,9 @@ class RCEngine final : public Engine {
   [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
 
  private:
+  [[nodiscard]] bool poll_half(Time now, TxPacket& out);
+
+  const QPAttributes& qp_;
   EngineCounters counters_;
   RCRequester requester_;
   RCResponder responder_;

@@ -198,6 +198,7 @@ u32 RCRequester::build(SendWQE& wqe, TxPacket& out) {
   out.headers.bth.psn = cursor_;
   out.headers.bth.solicited_event = false;
   out.headers.bth.ack_req = true;
+  out.headers.xrceth.xrc_srq = wqe.wr.xrc_srq;
   if (wqe.wr.op == SendOp::kRDMARead) return build_read(wqe, out);
   if (is_atomic(wqe.wr.op)) return build_atomic(wqe, out);
   return build_message(wqe, out);

@@ -52,6 +52,7 @@ RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, Engin
       receive_queue_(parts.receive_queue),
       shared_(parts.shared_receive_queue),
       srq_pd_(parts.srq_pd),
+      xrc_(parts.xrc_receives),
       counters_(counters),
       responses_(limits.max_rd_atomic) {}
 
@@ -63,6 +64,7 @@ void RCResponder::on_state(QPState from) {
       nak_sent_ = failed_ = holds_receive_ = advertised_zero_ = established_ = false;
       message_ = Message::kNone;
       offset_ = 0;
+      xrc_srq_ = 0;
       cqe_.reset();
       event_.reset();
       fatal_pending_ = false;
@@ -103,6 +105,7 @@ void RCResponder::execute(const PacketView& packet) {
   const Opcode opcode = packet.headers.bth.opcode;
   const OpcodeTraits& traits = traits_of(opcode);
   if (!in_sequence(traits, opcode.op)) return invalid_request();
+  if (traits.first && !choose_srq(packet.headers.xrceth.xrc_srq)) return invalid_request();
   switch (opcode.op) {
     case Op::kRDMAReadRequest: return on_read(packet);
     case Op::kCmpSwap:
@@ -142,9 +145,24 @@ void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) 
 
 // --- SEND
 
+// XRC: false when the domain has no SRQ that the message could be for.
+bool RCResponder::choose_srq(u32 number) {
+  if (xrc_ == nullptr) return true;
+  const std::optional<XRCReceiveQueue> srq = xrc_->find(number);
+  if (!srq) return false;
+  xrc_srq_ = number;
+  xrc_pd_ = srq->pd;
+  return true;
+}
+
+// An SRQ that was destroyed since the message began has no receives.
 bool RCResponder::take_receive() {
   if (holds_receive_) return true;
-  holds_receive_ = receive_queue_.take(receive_);
+  if (xrc_ == nullptr) {
+    holds_receive_ = receive_queue_.take(receive_);
+  } else if (const std::optional<XRCReceiveQueue> srq = xrc_->find(xrc_srq_)) {
+    holds_receive_ = srq->queue->take(receive_);
+  }
   return holds_receive_;
 }
 
@@ -168,7 +186,7 @@ void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits) 
 }
 
 bool RCResponder::invalidate(RKey key) {
-  return memory_.invalidate(qp_.pd, qp_.qpn, key) == MemoryFault::kNone;
+  return memory_.invalidate(request_pd(), qp_.qpn, key) == MemoryFault::kNone;
 }
 
 void RCResponder::complete_receive(CompletionOp op, u32 length, const PacketView& packet,
@@ -199,7 +217,7 @@ bool RCResponder::begin_write(const PacketView& packet) {
     invalid_request();
     return false;
   }
-  if (!memory_.remote(qp_.pd, qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length,
+  if (!memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length,
                       Access::kRemoteWrite)) {
     access_error();
     return false;
@@ -218,7 +236,7 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
   }
   if (!packet.payload.empty()) {
     const Resolved to =
-        memory_.remote(qp_.pd, qp_.qpn, write_.r_key, write_.virtual_address + offset_,
+        memory_.remote(request_pd(), qp_.qpn, write_.r_key, write_.virtual_address + offset_,
                        packet.payload.size(), Access::kRemoteWrite);
     if (!to || !ordered_copy(to.data, packet.payload)) return access_error();
   }
@@ -242,7 +260,7 @@ void RCResponder::on_read(const PacketView& packet) {
   const RETH& reth = packet.headers.reth;
   if (!qp_.remote_access.has(Access::kRemoteRead) || reth.dma_length > kMaxMessageSize)
     return invalid_request();
-  if (!memory_.remote(qp_.pd, qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length,
+  if (!memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length,
                       Access::kRemoteRead))
     return access_error();
   if (!room_for_rd_atomic() || responses_.full()) return;
@@ -253,6 +271,7 @@ void RCResponder::on_read(const PacketView& packet) {
   resource.packets = packets_of(reth.dma_length, mtu());
   resource.address = reth.virtual_address;
   resource.r_key = reth.r_key;
+  resource.pd = request_pd();
   resource.length_bytes = reth.dma_length;
   accept(packet, resource.packets, true);
   resource.msn = msn_;
@@ -263,8 +282,8 @@ void RCResponder::on_atomic(const PacketView& packet) {
   const AtomicETH& eth = packet.headers.atomic;
   if (!qp_.remote_access.has(Access::kRemoteAtomic) || eth.virtual_address % kAtomicBytes != 0)
     return invalid_request();
-  const Resolved at = memory_.remote(qp_.pd, qp_.qpn, eth.r_key, eth.virtual_address, kAtomicBytes,
-                                     Access::kRemoteAtomic);
+  const Resolved at = memory_.remote(request_pd(), qp_.qpn, eth.r_key, eth.virtual_address,
+                                     kAtomicBytes, Access::kRemoteAtomic);
   if (!at) return access_error();
   // The iova is aligned; where the memory behind it is not, no CPU instruction is atomic on it.
   if (reinterpret_cast<std::uintptr_t>(at.data) % kAtomicBytes != 0) return invalid_request();
@@ -362,6 +381,7 @@ void RCResponder::on_receive_posted() {
 bool RCResponder::poll_cqe(CQE& out) {
   if (cqe_) {
     out = *cqe_;
+    out.srq = xrc_srq_;
     cqe_.reset();
     return true;
   }
@@ -369,6 +389,7 @@ bool RCResponder::poll_cqe(CQE& out) {
   if (holds_receive_) {
     holds_receive_ = false;
     out = receive_cqe(receive_.wr_id, qp_, WQEStatus::kFlushed);
+    out.srq = xrc_srq_;
     return true;
   }
   if (shared_ || receive_queue_.empty()) return false;

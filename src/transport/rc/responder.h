@@ -46,7 +46,10 @@ class RCResponder {
                         const OpcodeTraits& traits);
   bool invalidate(RKey key);
   void accept(const PacketView& packet, u32 psns, bool message_done);
-  PDId receive_pd() const { return srq_pd_.value_or(qp_.pd); }
+  bool choose_srq(u32 number);
+  // Of memory that requests name, and of receives.
+  PDId request_pd() const { return xrc_ != nullptr ? xrc_pd_ : qp_.pd; }
+  PDId receive_pd() const { return srq_pd_.value_or(request_pd()); }
   u32 mtu() const { return bytes(qp_.path_mtu); }
 
   // refusals
@@ -67,6 +70,7 @@ class RCResponder {
   ReceiveQueue& receive_queue_;
   const bool shared_;
   const std::optional<PDId> srq_pd_;
+  const XRCReceives* const xrc_;  // of an XRC target; nullptr: RC
   EngineCounters& counters_;
   ResponseQueue responses_;
 
@@ -75,8 +79,10 @@ class RCResponder {
   bool nak_sent_ = false;  // for this ePSN: later packets are dropped in silence
   bool failed_ = false;    // only what is queued goes out
   Message message_ = Message::kNone;
-  u64 offset_ = 0;  // bytes of the message delivered so far
-  RETH write_;      // of the WRITE under way
+  u64 offset_ = 0;   // bytes of the message delivered so far
+  RETH write_;       // of the WRITE under way
+  u32 xrc_srq_ = 0;  // XRC: named by the message under way,
+  PDId xrc_pd_;      // and its PD
   bool holds_receive_ = false;
   ReceiveWQE receive_;
   bool advertised_zero_ = false;  // the last credits told were none

@@ -29,8 +29,8 @@ void RCResponder::build_headers(const Response& response, Op op, TxPacket& out) 
 // taken its place, and nothing is answered behind it.
 bool RCResponder::build_read(Response& response, TxPacket& out) {
   const u32 length = std::min(response.length_bytes, mtu());
-  const Resolved from = memory_.remote(qp_.pd, qp_.qpn, response.r_key, response.address, length,
-                                       Access::kRemoteRead);
+  const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
+                                       length, Access::kRemoteRead);
   if (!from || !is_readable({from.data, length})) {
     const PSN psn = response.psn;
     const MSN msn = response.msn.previous();  // the READ is not done

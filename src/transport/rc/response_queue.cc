@@ -11,6 +11,7 @@ Response response_to(const ResponderResource& r, PSN psn, u64 address, u32 lengt
   response.msn = r.msn;
   response.address = address;
   response.r_key = r.r_key;
+  response.pd = r.pd;
   response.length_bytes = length_bytes;
   response.original = r.original;
   return response;

@@ -20,6 +20,7 @@ struct Response {
   MSN msn;
   u64 address = 0;  // kRead: next byte
   RKey r_key;
+  PDId pd;
   u32 length_bytes = 0;   // kRead: still to send
   bool started = false;   // kRead: the First packet is out
   bool repeated = false;  // answers a duplicate: takes no responder resource
@@ -36,6 +37,7 @@ struct ResponderResource {
   MSN msn;
   u64 address = 0;
   RKey r_key;
+  PDId pd;  // that the key was checked against
   u32 length_bytes = 0;
   u64 original = 0;
   bool holds(PSN psn) const { return first_psn.distance_to(psn) < packets; }
