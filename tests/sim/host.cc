@@ -31,7 +31,7 @@ void to_rtr(Host& host, QueuePair* qp, const QPConfig& config, const Host& peer,
   change.min_rnr_timer = config.min_rnr_timer;
   change.set(QPField::kAddressVector).set(QPField::kPathMTU).set(QPField::kDestQPN);
   change.set(QPField::kRQPSN);
-  if (host.node.device().attributes_of(qp).type == QPType::kRC)
+  if (host.node.device().attributes_of(qp).type != QPType::kUC)
     change.set(QPField::kMaxDestRdAtomic).set(QPField::kMinRNRTimer);
   must(host.node.modify_qp(qp, change));
 }
@@ -44,7 +44,7 @@ void to_rts(Host& host, QueuePair* qp, const QPConfig& config) {
   change.rnr_retry_count = config.rnr_retry_count;
   change.max_rd_atomic = config.max_rd_atomic;
   change.set(QPField::kSQPSN);
-  if (host.node.device().attributes_of(qp).type == QPType::kRC)
+  if (host.node.device().attributes_of(qp).type != QPType::kUC)
     change.set(QPField::kTimeout)
         .set(QPField::kRetryCount)
         .set(QPField::kRNRRetry)
@@ -64,6 +64,22 @@ Host::Host(World& w, Node& n, u64 iova)
 void Host::add_srq(u32 depth, u32 max_sge) {
   srq = *node.device().create_srq(
       {.pd = pd, .limits = {.depth = depth, .max_sge = max_sge}, .user = this});
+}
+
+void Host::add_xrc_srq(u32 depth, u32 max_sge) {
+  xrcd = *node.device().open_xrcd();
+  srq = *node.device().create_srq({.pd = pd,
+                                   .limits = {.depth = depth, .max_sge = max_sge},
+                                   .xrcd = xrcd,
+                                   .cq = cq,
+                                   .user = this});
+}
+
+QueuePair* Host::create_xrc_target() {
+  QueuePair* const qp =
+      *node.device().create_qp({.type = QPType::kXRCTarget, .xrcd = xrcd, .user = this});
+  qps.push_back(qp);
+  return qp;
 }
 
 QueuePair* Host::create_qp(QPType type, const SendQueueLimits& send,
@@ -91,6 +107,7 @@ std::optional<std::string> Host::tear_down() {
   for (QueuePair* const qp : qps) must(device.destroy_qp(qp));
   arena.close();
   if (srq != nullptr && device.destroy_srq(srq) != Status::kOk) return "the SRQ is in use";
+  if (xrcd != nullptr && device.close_xrcd(xrcd) != Status::kOk) return "the XRC domain is in use";
   if (device.destroy_cq(cq) != Status::kOk) return "the CQ is in use";
   if (device.memory().size() != 0) return "keys are left";
   if (device.dealloc_pd(pd) != Status::kOk) return "the PD is in use";

@@ -24,8 +24,10 @@ struct Host {
   Host& operator=(const Host&) = delete;
 
   void add_srq(u32 depth, u32 max_sge);
+  void add_xrc_srq(u32 depth, u32 max_sge);  // and its domain
   QueuePair* create_qp(QPType type, const SendQueueLimits& send, const ReceiveQueueLimits& receive,
                        bool use_srq);
+  QueuePair* create_xrc_target();
   void reset(QueuePair* qp);
   // Everything made here is destroyed. Returns what is left that should not be.
   [[nodiscard]] std::optional<std::string> tear_down();
@@ -35,6 +37,7 @@ struct Host {
   ProtectionDomain* pd = nullptr;
   CompletionQueue* cq = nullptr;
   SharedReceiveQueue* srq = nullptr;
+  XRCDomain* xrcd = nullptr;
   std::vector<QueuePair*> qps;
   Arena arena;
 };
@@ -42,7 +45,7 @@ struct Host {
 // The addresses of the two hosts; `ipv6`: and of which kind.
 [[nodiscard]] DeviceConfig device_config(u32 index, u64 seed, bool ipv6);
 [[nodiscard]] AddressVector path_to(const Host& from, const Host& to, u8 traffic_class = 0);
-// Reset to RTS, RC or UC.
+// Reset to RTS, RC, UC, or an XRC initiator and a target.
 void connect(Host& a, QueuePair* qp_a, const QPConfig& config_a, Host& b, QueuePair* qp_b,
              const QPConfig& config_b);
 void bring_up_ud(Host& host, QueuePair* qp, QKey q_key, PSN psn);

@@ -1,5 +1,5 @@
-// RC over wires that lose, reorder, duplicate, corrupt and mark: everything completes once, in
-// order, with success, and memory is as the plain model says.
+// RC, and XRC, over wires that lose, reorder, duplicate, corrupt and mark: everything completes
+// once, in order, with success, and memory is as the plain model says.
 #include <gtest/gtest.h>
 
 #include "tests/sim/rc_workload.h"
@@ -19,6 +19,16 @@ TEST_P(RCFabric, EverythingCompletesOnceInOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RCFabric, ::testing::ValuesIn(seeds()), seed_name);
+
+class XRCFabric : public ::testing::TestWithParam<u64> {};
+
+TEST_P(XRCFabric, EverythingCompletesOnceInOrder) {
+  World world(GetParam());
+  RCWorkload work(world, RCPlan::draw_xrc(world.prng()));
+  EXPECT_EQ(work.run(kLongEnough), std::nullopt) << world.report();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, XRCFabric, ::testing::ValuesIn(seeds(2)), seed_name);
 
 // The seeds prove nothing about a recovery that they never reach.
 TEST(RCFabricCoverage, TheSeedsReachEveryRecovery) {

@@ -110,4 +110,10 @@ RCPlan RCPlan::draw(PRNG& prng) {
   return plan;
 }
 
+RCPlan RCPlan::draw_xrc(PRNG& prng) {
+  RCPlan plan = draw(prng);
+  plan.xrc = plan.shared_receive_queue = true;
+  return plan;
+}
+
 }  // namespace verbena::sim

@@ -44,7 +44,7 @@ u32 RCWorkload::draw_length() {
 void RCWorkload::build_some(End& end, Request& r) {
   const u64 kind = prng_.below(100);
   const bool can_land = !end.site->free_slots.empty();
-  if (kind < 10 && build_window(end, r)) return;
+  if (kind < 10 && !plan_.xrc && build_window(end, r)) return;
   if (kind < 35) return build_send(end, r);
   if (kind < 65 || !can_land) return build_write(end, r);
   if (kind < 85) return build_read(end, r);
@@ -57,6 +57,7 @@ RCWorkload::Request RCWorkload::build(End& end) {
   r.wr.solicited = prng_.chance(0.2);
   r.wr.fence = prng_.chance(0.05);
   build_some(end, r);
+  if (plan_.xrc) r.wr.xrc_srq = end.peer->site->node.device().number_of(end.peer->site->srq);
   --end.left;
   // A full queue must hold one that is signaled, and so must the last: else nobody wakes us.
   const u32 most_unsignaled = (plan_.send_depth - 1) / 2;

@@ -32,7 +32,10 @@ RCWorkload::RCWorkload(World& world, const RCPlan& plan)
   }
   world.join(sites_[0]->node, sites_[1]->node, plan.link);
   for (const auto& site : sites_) {
-    if (plan.shared_receive_queue) site->add_srq(plan.receive_depth, plan.max_sge);
+    if (plan.xrc)
+      site->add_xrc_srq(plan.receive_depth, plan.max_sge);
+    else if (plan.shared_receive_queue)
+      site->add_srq(plan.receive_depth, plan.max_sge);
     for (u32 i = 0; i < plan.connections; ++i) {
       End& end = *site->ends.emplace_back(std::make_unique<End>());
       end.site = site.get();
@@ -49,19 +52,30 @@ RCWorkload::RCWorkload(World& world, const RCPlan& plan)
 
 RCWorkload::~RCWorkload() = default;
 
+void RCWorkload::create_qps(End& end) {
+  const SendQueueLimits send = {.depth = plan_.send_depth,
+                                .max_sge = plan_.max_sge,
+                                .max_inline_bytes = plan_.max_inline_bytes};
+  const ReceiveQueueLimits receive = {.depth = plan_.receive_depth, .max_sge = plan_.max_sge};
+  Site& site = *end.site;
+  if (plan_.xrc) {
+    end.qp = site.create_qp(QPType::kXRCInitiator, send, receive, false);
+    end.receiver = site.create_xrc_target();
+  } else {
+    end.qp = end.receiver = site.create_qp(QPType::kRC, send, receive, plan_.shared_receive_queue);
+  }
+}
+
 void RCWorkload::connect_all() {
+  Site &first = *sites_[0], &second = *sites_[1];
   for (u32 i = 0; i < plan_.connections; ++i) {
-    for (const auto& site : sites_)
-      site->ends[i]->qp = site->create_qp(QPType::kRC,
-                                          {.depth = plan_.send_depth,
-                                           .max_sge = plan_.max_sge,
-                                           .max_inline_bytes = plan_.max_inline_bytes},
-                                          {.depth = plan_.receive_depth, .max_sge = plan_.max_sge},
-                                          plan_.shared_receive_queue);
-    sites_[0]->ends[i]->peer = sites_[1]->ends[i].get();
-    sites_[1]->ends[i]->peer = sites_[0]->ends[i].get();
-    connect(*sites_[0], sites_[0]->ends[i]->qp, plan_.qps[i][0], *sites_[1], sites_[1]->ends[i]->qp,
-            plan_.qps[i][1]);
+    End &a = *first.ends[i], &b = *second.ends[i];
+    create_qps(a);
+    create_qps(b);
+    a.peer = &b;
+    b.peer = &a;
+    connect(first, a.qp, plan_.qps[i][0], second, b.receiver, plan_.qps[i][1]);
+    if (plan_.xrc) connect(first, a.receiver, plan_.qps[i][0], second, b.qp, plan_.qps[i][1]);
   }
 }
 
@@ -191,10 +205,13 @@ void RCWorkload::post(End& end) {
 
 void RCWorkload::on_cqe(Site& site, const CQE& cqe) {
   for (const auto& end : site.ends) {
-    if (site.node.device().attributes_of(end->qp).qpn != cqe.qp) continue;
-    if (cqe.status != WQEStatus::kSuccess) return fail(site, "failed: " + to_string(cqe));
     const bool receive =
         cqe.op == CompletionOp::kReceive || cqe.op == CompletionOp::kReceiveRDMAWithImmediate;
+    const QueuePair* const qp = receive ? end->receiver : end->qp;
+    if (site.node.device().attributes_of(qp).qpn != cqe.qp) continue;
+    if (cqe.status != WQEStatus::kSuccess) return fail(site, "failed: " + to_string(cqe));
+    if (receive && plan_.xrc && cqe.srq != site.node.device().number_of(site.srq))
+      return fail(site, "of another SRQ: " + to_string(cqe));
     return receive ? on_receive_cqe(*end, cqe) : on_send_cqe(*end, cqe);
   }
   fail(site, "a completion of no QP: " + to_string(cqe));
@@ -312,7 +329,8 @@ std::optional<std::string> RCWorkload::check_end() {
     for (const auto& end : site.ends) {
       if (end->left != 0 || !end->requests.empty()) return "requests are left";
       if (!end->messages.empty()) return "messages were not received";
-      if (site.node.device().attributes_of(end->qp).state != QPState::kRTS) return "not in RTS";
+      for (const QueuePair* const qp : {end->qp, end->receiver})
+        if (site.node.device().attributes_of(qp).state != QPState::kRTS) return "not in RTS";
     }
     if (std::optional<std::string> difference = site.arena.difference()) return difference;
     for (const AsyncEvent& event : site.node.events)

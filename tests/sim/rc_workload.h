@@ -29,6 +29,8 @@ struct RCPlan {
   u32 max_bytes = 4096;
   u32 send_depth = 16, receive_depth = 8, max_sge = 4, max_inline_bytes = 64;
   bool shared_receive_queue = false;
+  bool xrc = false;  // a connection is an XRC initiator and a target each way; all receives are
+                     // shared, and there are no windows, which would be those of another QP
   bool completion_events = false;  // the application sleeps until notified
   Duration receive_delay{};        // a receive is posted up to so long after the last was used
   Duration posting_gap = us(2);    // up to so long between two bursts of posting
@@ -36,6 +38,7 @@ struct RCPlan {
 
   // A plan drawn from the PRNG, with faults that a connection survives.
   [[nodiscard]] static RCPlan draw(PRNG& prng);
+  [[nodiscard]] static RCPlan draw_xrc(PRNG& prng);
 };
 
 class RCWorkload {
@@ -95,6 +98,7 @@ class RCWorkload {
     Site* site = nullptr;
     End* peer = nullptr;
     QueuePair* qp = nullptr;
+    QueuePair* receiver = nullptr;  // what the peer's requests go to: the same, or an XRC target
     u32 index = 0;
     u32 left = 0;  // operations still to be posted
     u32 since_signaled = 0;
@@ -130,6 +134,7 @@ class RCWorkload {
   void lay_out(Site& site);
   void open(Site& site);
   void connect_all();
+  void create_qps(End& end);
   void start(Site& site);
 
   // the application

@@ -13,6 +13,7 @@
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/qp_object.h"
 #include "abi/ibverbs/srq_object.h"
+#include "abi/ibverbs/xrcd_object.h"
 
 namespace verbena::abi {
 namespace {
@@ -61,7 +62,11 @@ ContextObject::ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter
   verbs_context::query_device_ex = abi::query_device_ex;
   verbs_context::create_cq_ex = abi::create_cq_ex;
   verbs_context::create_qp_ex = abi::create_qp_ex;
+  verbs_context::open_qp = abi::open_qp;
   verbs_context::create_srq_ex = abi::create_srq_ex;
+  verbs_context::get_srq_num = abi::get_srq_num;
+  verbs_context::open_xrcd = abi::open_xrcd;
+  verbs_context::close_xrcd = abi::close_xrcd;
 
   context.device = &device.verbs;
   context.ops = operations();
@@ -76,6 +81,7 @@ ContextObject::~ContextObject() {
   adapter->remove_port_listener(this);
   withdraw_all(qps);
   withdraw_all(srqs);
+  destroy_all(xrcds);
   withdraw_all(cqs);
   destroy_all(mws);
   destroy_all(mrs);

@@ -18,6 +18,7 @@ struct MWObject;
 struct PDObject;
 struct QPObject;
 struct SRQObject;
+struct XRCDObject;
 
 struct ContextObject final : verbs_context, host::EventTarget {
   using AsyncEvents = host::EventQueue<ibv_async_event>;
@@ -47,6 +48,7 @@ struct ContextObject final : verbs_context, host::EventTarget {
   LiveSet<PDObject> pds;
   LiveSet<QPObject> qps;
   LiveSet<SRQObject> srqs;
+  LiveSet<XRCDObject> xrcds;
 };
 
 inline constexpr u8 kPort = 1;  // the only one

@@ -26,8 +26,12 @@ static_assert(offsetof(ibv_context, abi_compat) == 320);
 constexpr std::size_t from_end(std::size_t offset) { return sizeof(verbs_context) - offset; }
 static_assert(from_end(offsetof(verbs_context, context)) == sizeof(ibv_context));
 static_assert(from_end(offsetof(verbs_context, sz)) == 336);
+static_assert(from_end(offsetof(verbs_context, close_xrcd)) == 352);
+static_assert(from_end(offsetof(verbs_context, open_xrcd)) == 360);
 static_assert(from_end(offsetof(verbs_context, create_srq_ex)) == 368);
+static_assert(from_end(offsetof(verbs_context, get_srq_num)) == 376);
 static_assert(from_end(offsetof(verbs_context, create_qp_ex)) == 384);
+static_assert(from_end(offsetof(verbs_context, open_qp)) == 392);
 static_assert(from_end(offsetof(verbs_context, query_device_ex)) == 432);
 static_assert(from_end(offsetof(verbs_context, create_cq_ex)) == 448);
 static_assert(from_end(offsetof(verbs_context, query_port)) == 648);

@@ -1,5 +1,5 @@
-// Queue pairs: creation and destruction. ibv_create_qp(3), ibv_create_qp_ex(3). Attributes:
-// qp_attributes.cc.
+// Queue pairs: creation and destruction. ibv_create_qp(3), ibv_create_qp_ex(3), ibv_open_qp(3).
+// Attributes: qp_attributes.cc.
 #include "abi/ibverbs/async_events.h"
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/errors.h"
@@ -8,25 +8,33 @@
 #include "abi/ibverbs/qp_ex.h"
 #include "abi/ibverbs/srq_object.h"
 #include "abi/ibverbs/translate.h"
+#include "abi/ibverbs/xrc_target.h"
+#include "abi/ibverbs/xrcd_object.h"
+#include "host/qpn_slot.h"
 
 namespace verbena::abi {
 namespace {
 
+bool has_receive_side(ibv_qp_type type) { return type != IBV_QPT_XRC_SEND; }
+
 // 0, or why not. Objects of another context would be objects of another device.
 int check(const ibv_pd* pd, const ibv_qp_init_attr& attr) {
-  if (pd == nullptr || attr.send_cq == nullptr || attr.recv_cq == nullptr) return EINVAL;
-  if (attr.send_cq->context != pd->context || attr.recv_cq->context != pd->context) return EINVAL;
-  if (attr.srq != nullptr && attr.srq->context != pd->context) return EINVAL;
   if (attr.qp_type == IBV_QPT_DRIVER) return EOPNOTSUPP;
-  return to_qp_type(attr.qp_type) ? 0 : EINVAL;
+  if (!to_qp_type(attr.qp_type) || attr.qp_type == IBV_QPT_XRC_RECV) return EINVAL;
+  if (pd == nullptr || attr.send_cq == nullptr) return EINVAL;
+  if (attr.send_cq->context != pd->context) return EINVAL;
+  if (!has_receive_side(attr.qp_type)) return 0;
+  if (attr.recv_cq == nullptr || attr.recv_cq->context != pd->context) return EINVAL;
+  return attr.srq == nullptr || attr.srq->context == pd->context ? 0 : EINVAL;
 }
 
 QPInit to_init(ibv_pd* pd, const ibv_qp_init_attr& attr, host::EventTarget* target) {
+  const bool receives = has_receive_side(attr.qp_type);
   return {.type = *to_qp_type(attr.qp_type),
           .pd = PDObject::of(pd).domain,
           .send_cq = CQObject::of(attr.send_cq).queue,
-          .receive_cq = CQObject::of(attr.recv_cq).queue,
-          .srq = attr.srq == nullptr ? nullptr : SRQObject::of(attr.srq).queue,
+          .receive_cq = receives ? CQObject::of(attr.recv_cq).queue : nullptr,
+          .srq = receives && attr.srq != nullptr ? SRQObject::of(attr.srq).queue : nullptr,
           .send = {.depth = attr.cap.max_send_wr,
                    .max_sge = attr.cap.max_send_sge,
                    .max_inline_bytes = attr.cap.max_inline_data},
@@ -35,12 +43,11 @@ QPInit to_init(ibv_pd* pd, const ibv_qp_init_attr& attr, host::EventTarget* targ
           .user = target};
 }
 
-// Creates; `attr.cap` becomes what was granted. nullptr and errno on failure.
-QPObject* create(ibv_pd* pd, ibv_qp_init_attr& attr) {
-  if (const int error = check(pd, attr); error != 0) return fail(error);
+// An object that has no queue yet.
+std::unique_ptr<QPObject> describe(ibv_context* context, ibv_pd* pd, const ibv_qp_init_attr& attr) {
   auto qp = make<QPObject>();
   if (qp == nullptr) return fail(ENOMEM);
-  qp->qp_base.context = pd->context;
+  qp->qp_base.context = context;
   qp->qp_base.qp_context = attr.qp_context;
   qp->qp_base.pd = pd;
   qp->qp_base.send_cq = attr.send_cq;
@@ -48,20 +55,71 @@ QPObject* create(ibv_pd* pd, ibv_qp_init_attr& attr) {
   qp->qp_base.srq = attr.srq;
   qp->qp_base.state = IBV_QPS_RESET;
   qp->qp_base.qp_type = attr.qp_type;
-  const QPInit init = to_init(pd, attr, qp.get());
-  const Result<QueuePair*> queue = qp->owner().enter()->create_qp(init);
-  if (!queue) return fail(queue.error());
-  qp->queue = *queue;
-  qp->qp_base.qp_num = qp->owner().enter()->attributes_of(qp->queue).qpn.value;
-  qp->qp_base.handle = qp->qp_base.qp_num;
-  attr.cap = granted_capacity(*qp);
+  return qp;
+}
+
+QPObject* adopt(std::unique_ptr<QPObject> qp, QueuePair* queue) {
+  qp->queue = queue;
+  {
+    auto session = qp->owner().enter();
+    const QPAttributes& attributes = session->attributes_of(queue);
+    qp->qp_base.qp_num = qp->qp_base.handle = attributes.qpn.value;
+    qp->qp_base.state = to_ibv(attributes.state);
+  }
+  if (qp->xrcd != nullptr) ++qp->xrcd->users;
   qp->owner().qps.insert(qp.get());
   return qp.release();
 }
 
+// Creates; `attr.cap` becomes what was granted. nullptr and errno on failure.
+QPObject* create(ibv_pd* pd, ibv_qp_init_attr& attr) {
+  if (const int error = check(pd, attr); error != 0) return fail(error);
+  auto qp = describe(pd->context, pd, attr);
+  if (qp == nullptr) return nullptr;
+  const QPInit init = to_init(pd, attr, qp.get());
+  const Result<QueuePair*> queue = qp->owner().enter()->create_qp(init);
+  if (!queue) return fail(queue.error());
+  QPObject* const created = adopt(std::move(qp), *queue);
+  attr.cap = granted_capacity(*created);
+  return created;
+}
+
+QPObject* create_xrc_target(ibv_context* context, ibv_pd* pd, ibv_xrcd* xrcd,
+                            ibv_qp_init_attr& attr) {
+  if (xrcd == nullptr || xrcd->context != context) return fail(EINVAL);
+  auto qp = describe(context, pd, attr);
+  auto target = make<XRCTarget>();
+  if (qp == nullptr || target == nullptr) return fail(ENOMEM);
+  qp->xrcd = &XRCDObject::of(xrcd);
+  host::EventTarget* const user = target.get();
+  target->handles.push_back(qp.get());
+  const Result<QueuePair*> queue = qp->owner().enter()->create_qp(
+      {.type = QPType::kXRCTarget, .xrcd = qp->xrcd->open->domain(), .user = user});
+  if (!queue) return fail(queue.error());
+  target.release();  // the device's user from now on
+  QPObject* const created = adopt(std::move(qp), *queue);
+  attr.cap = granted_capacity(*created);
+  return created;
+}
+
+// An XRC target goes with its last handle.
+Status withdraw_queue(QPObject& qp) {
+  auto session = qp.owner().enter();
+  if (qp.xrcd == nullptr) return session->destroy_qp(qp.queue);
+  XRCTarget& target = target_of(qp.queue);
+  if (target.handles.size() > 1) {
+    std::erase(target.handles, &qp);
+  } else {
+    if (const Status status = session->destroy_qp(qp.queue); status != Status::kOk) return status;
+    delete &target;
+  }
+  --qp.xrcd->users;
+  return Status::kOk;
+}
+
 bool offered(const ibv_qp_init_attr_ex& attr) {
-  constexpr u32 kOffered =
-      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  constexpr u32 kOffered = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+                           IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   if ((attr.comp_mask & ~kOffered) != 0) return false;
   return (attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) == 0 || attr.create_flags == 0;
 }
@@ -85,23 +143,25 @@ void QPObject::on_async_event(const AsyncEvent& event) {
 
 Status withdraw(QPObject& qp) {
   ContextObject& owner = qp.owner();
-  if (const Status status = owner.enter()->destroy_qp(qp.queue); status != Status::kOk)
-    return status;
+  if (const Status status = withdraw_queue(qp); status != Status::kOk) return status;
   owner.qps.erase(&qp);
   qp.async_events.on_settled(owner.async_events->remove_if(
       [&qp](const ibv_async_event& event) { return concerns(event, &qp.qp_base); }));
   return Status::kOk;
 }
 
-ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   if (!offered(*attr)) return fail(EOPNOTSUPP);
-  if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return fail(EINVAL);
+  const bool is_target = attr->qp_type == IBV_QPT_XRC_RECV;
+  const u32 needed = is_target ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
+  if ((attr->comp_mask & needed) == 0) return fail(EINVAL);
   const bool building = (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
   const auto type = to_qp_type(attr->qp_type);
   if (building && type && (attr->send_ops_flags & ~buildable_operations(*type)) != 0)
     return fail(EOPNOTSUPP);
+  ibv_pd* const pd = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0 ? attr->pd : nullptr;
   ibv_qp_init_attr basic = basic_part(*attr);
-  QPObject* qp = create(attr->pd, basic);
+  QPObject* qp = is_target ? create_xrc_target(context, pd, attr->xrcd, basic) : create(pd, basic);
   if (qp == nullptr) return nullptr;
   attr->cap = basic.cap;
   if (building)
@@ -109,6 +169,33 @@ ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
                           .max_sge = basic.cap.max_send_sge,
                           .max_inline_bytes = basic.cap.max_inline_data});
   return &qp->qp_base;
+}
+
+// A QP of another process is out of reach (xrcd_object.h).
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
+  constexpr u32 kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+  if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED) return fail(EOPNOTSUPP);
+  if ((attr->comp_mask & kNeeded) != kNeeded || attr->qp_type != IBV_QPT_XRC_RECV ||
+      attr->xrcd == nullptr || attr->xrcd->context != context)
+    return fail(EINVAL);
+  ibv_qp_init_attr described{};
+  described.qp_type = attr->qp_type;
+  if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) described.qp_context = attr->qp_context;
+  auto qp = describe(context, nullptr, described);
+  if (qp == nullptr) return nullptr;
+  qp->xrcd = &XRCDObject::of(attr->xrcd);
+  QueuePair* queue = nullptr;
+  {
+    auto session = qp->owner().enter();
+    queue = session->find_qp(QPN{attr->qp_num});
+    if (queue == nullptr &&
+        host::slot_of(attr->qp_num) != host::slot_of(session->config().first_qpn.value))
+      return fail(EOPNOTSUPP);
+    if (queue == nullptr || session->init_of(queue).xrcd != qp->xrcd->open->domain())
+      return fail(EINVAL);
+    target_of(queue).handles.push_back(qp.get());
+  }
+  return &adopt(std::move(qp), queue)->qp_base;
 }
 
 }  // namespace verbena::abi

@@ -114,7 +114,7 @@ void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, u32 remote_qpn, u32 remote_qkey) 
   builder_of(qp).set_destination(AHObject::of(ah).path, QPN{remote_qpn}, QKey{remote_qkey});
 }
 
-void wr_set_xrc_srqn(ibv_qp_ex* qp, u32) { builder_of(qp).fail(PostError::kBadOpcode); }
+void wr_set_xrc_srqn(ibv_qp_ex* qp, u32 remote_srqn) { builder_of(qp).set_xrc_srq(remote_srqn); }
 
 // --- the critical section
 
@@ -150,10 +150,10 @@ u64 buildable_operations(QPType type) {
   constexpr u64 kWindows = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
   switch (type) {
     case QPType::kRC:
+    case QPType::kXRCInitiator:
       return kSends | kWrites | kReadsAndAtomics | kWindows | IBV_QP_EX_WITH_SEND_WITH_INV;
     case QPType::kUC: return kSends | kWrites | kWindows;
     case QPType::kUD: return kSends;
-    case QPType::kXRCInitiator:
     case QPType::kXRCTarget:
     case QPType::kRawPacket: return 0;
   }

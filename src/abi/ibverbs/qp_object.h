@@ -9,6 +9,8 @@
 
 namespace verbena::abi {
 
+struct XRCDObject;
+
 struct QPObject final : ibv_qp_ex, host::EventTarget {
   QPObject() : ibv_qp_ex{} {}
 
@@ -20,6 +22,7 @@ struct QPObject final : ibv_qp_ex, host::EventTarget {
   void on_async_event(const AsyncEvent& event) override;
 
   QueuePair* queue = nullptr;
+  XRCDObject* xrcd = nullptr;  // of an XRC target
   EventAccount async_events;
   std::unique_ptr<SendBuilder> builder;  // only when made with send_ops_flags
 };

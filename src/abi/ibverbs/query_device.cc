@@ -18,11 +18,11 @@ namespace {
 constexpr u64 kPageSizes = ~u64{0xfff};  // 4 KiB and every power of two above
 constexpr u8 kAckDelay = 16;  // Local CA ACK Delay: 4.096 us * 2^16, a descheduled process
 
-constexpr unsigned kCapabilities = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
-                                   IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-                                   IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-                                   IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
-                                   IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+constexpr unsigned kCapabilities =
+    IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CURR_QP_STATE_MOD |
+    IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_XRC;
 
 constexpr u32 kODPSends = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 constexpr u32 kODPWrites = kODPSends | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV;
@@ -68,6 +68,7 @@ ibv_device_attr_ex extended_attributes_of(const ContextObject& context) {
   attr.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
   attr.odp_caps.per_transport_caps = {
       .rc_odp_caps = kODPAll, .uc_odp_caps = kODPWrites, .ud_odp_caps = kODPSends};
+  attr.xrc_odp_caps = kODPAll;
   attr.completion_timestamp_mask = kTimestampMask;
   attr.hca_core_clock = kCoreClockKHz;
   attr.device_cap_flags_ex = kCapabilities;

@@ -103,4 +103,8 @@ void SendBuilder::set_destination(const AddressVector& path, QPN dest_qp, QKey q
   wr->q_key = q_key;
 }
 
+void SendBuilder::set_xrc_srq(u32 number) {
+  if (SendWR* wr = current(); wr != nullptr) wr->xrc_srq = number;
+}
+
 }  // namespace verbena::abi

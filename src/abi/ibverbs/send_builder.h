@@ -25,6 +25,7 @@ class SendBuilder {
   void set_sges(std::span<const ibv_sge> sges);
   void set_inline(std::span<const ibv_data_buf> buffers);  // copied now
   void set_destination(const AddressVector& path, QPN dest_qp, QKey q_key);
+  void set_xrc_srq(u32 number);
   void fail(PostError error);
 
   // The batch is posted: the windows have the keys that they will have once they are bound.

@@ -1,9 +1,11 @@
-// Shared receive queues. ibv_create_srq(3), ibv_modify_srq(3).
+// Shared receive queues. ibv_create_srq(3), ibv_create_srq_ex(3), ibv_modify_srq(3).
 #include "abi/ibverbs/async_events.h"
+#include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/srq_object.h"
+#include "abi/ibverbs/xrcd_object.h"
 
 namespace verbena::abi {
 namespace {
@@ -25,6 +27,43 @@ Status modify(SRQObject& srq, const ibv_srq_attr& attr, int mask) {
   return Status::kOk;
 }
 
+struct SRQRequest {
+  ibv_context* context = nullptr;
+  void* srq_context = nullptr;
+  ibv_pd* pd = nullptr;
+  ibv_xrcd* xrcd = nullptr;  // XRC only, and then both
+  ibv_cq* cq = nullptr;
+};
+
+bool are_of(const ibv_context* context, const SRQRequest& xrc) {
+  return xrc.pd != nullptr && xrc.pd->context == context && xrc.xrcd != nullptr &&
+         xrc.xrcd->context == context && xrc.cq != nullptr && xrc.cq->context == context;
+}
+
+// `attr` becomes what was granted. nullptr and errno on failure.
+ibv_srq* create(const SRQRequest& request, ibv_srq_attr& attr) {
+  auto srq = make<SRQObject>();
+  if (srq == nullptr) return fail(ENOMEM);
+  srq->context = request.context;
+  srq->srq_context = request.srq_context;
+  srq->pd = request.pd;
+  if (request.xrcd != nullptr) srq->xrcd = &XRCDObject::of(request.xrcd);
+  host::EventTarget* target = srq.get();
+  const Result<SharedReceiveQueue*> queue = srq->owner().enter()->create_srq(
+      {.pd = PDObject::of(request.pd).domain,
+       .limits = {.depth = attr.max_wr, .max_sge = attr.max_sge},
+       .limit = attr.srq_limit,
+       .xrcd = srq->xrcd != nullptr ? srq->xrcd->open->domain() : nullptr,
+       .cq = request.cq != nullptr ? CQObject::of(request.cq).queue : nullptr,
+       .user = target});
+  if (!queue) return fail(queue.error());
+  srq->queue = *queue;
+  if (srq->xrcd != nullptr) ++srq->xrcd->users;
+  attr = attributes_of(*srq);
+  srq->owner().srqs.insert(srq.get());
+  return srq.release();
+}
+
 }  // namespace
 
 void SRQObject::on_async_event(const AsyncEvent& event) {
@@ -36,6 +75,7 @@ Status withdraw(SRQObject& srq) {
   ContextObject& owner = srq.owner();
   if (const Status status = owner.enter()->destroy_srq(srq.queue); status != Status::kOk)
     return status;
+  if (srq.xrcd != nullptr) --srq.xrcd->users;
   owner.srqs.erase(&srq);
   srq.async_events.on_settled(owner.async_events->remove_if([&srq](const ibv_async_event& event) {
     return concerns(event, static_cast<ibv_srq*>(&srq));
@@ -43,17 +83,30 @@ Status withdraw(SRQObject& srq) {
   return Status::kOk;
 }
 
-// Only a basic SRQ: XRC and tag matching are not offered.
-ibv_srq* create_srq_ex(ibv_context*, ibv_srq_init_attr_ex* attr) {
+// XRC or basic; tag matching is not offered.
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr) {
   constexpr u32 kBasic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
-  if ((attr->comp_mask & ~kBasic) != 0) return fail(EOPNOTSUPP);
-  if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type != IBV_SRQT_BASIC)
-    return fail(EOPNOTSUPP);
-  if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0) return fail(EINVAL);
-  ibv_srq_init_attr basic{.srq_context = attr->srq_context, .attr = attr->attr};
-  ibv_srq* srq = ibv_create_srq(attr->pd, &basic);
-  attr->attr = basic.attr;
-  return srq;
+  constexpr u32 kXRC = kBasic | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  const bool typed = (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
+  const bool xrc = typed && attr->srq_type == IBV_SRQT_XRC;
+  if ((attr->comp_mask & ~kXRC) != 0) return fail(EOPNOTSUPP);
+  if (typed && !xrc && attr->srq_type != IBV_SRQT_BASIC) return fail(EOPNOTSUPP);
+  const u32 needed = xrc ? kXRC : u32{IBV_SRQ_INIT_ATTR_PD};
+  if ((attr->comp_mask & needed) != needed) return fail(EINVAL);
+  SRQRequest request{.context = context,
+                     .srq_context = attr->srq_context,
+                     .pd = attr->pd,
+                     .xrcd = xrc ? attr->xrcd : nullptr,
+                     .cq = xrc ? attr->cq : nullptr};
+  if (xrc && !are_of(context, request)) return fail(EINVAL);
+  return create(request, attr->attr);
+}
+
+int get_srq_num(ibv_srq* srq, uint32_t* srq_num) {
+  const SRQObject& self = SRQObject::of(srq);
+  if (self.xrcd == nullptr) return refuse(EINVAL);
+  *srq_num = self.owner().enter()->number_of(self.queue);
+  return 0;
 }
 
 }  // namespace verbena::abi
@@ -63,20 +116,7 @@ using namespace verbena::abi;
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
   if (pd == nullptr) return fail(EINVAL);
-  auto srq = make<SRQObject>();
-  if (srq == nullptr) return fail(ENOMEM);
-  srq->context = pd->context;
-  srq->srq_context = init->srq_context;
-  srq->pd = pd;
-  const ReceiveQueueLimits limits{.depth = init->attr.max_wr, .max_sge = init->attr.max_sge};
-  host::EventTarget* target = srq.get();
-  const Result<SharedReceiveQueue*> queue = srq->owner().enter()->create_srq(
-      PDObject::of(pd).domain, limits, init->attr.srq_limit, target);
-  if (!queue) return fail(queue.error());
-  srq->queue = *queue;
-  init->attr = attributes_of(*srq);
-  srq->owner().srqs.insert(srq.get());
-  return srq.release();
+  return create({.context = pd->context, .srq_context = init->srq_context, .pd = pd}, init->attr);
 }
 
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {

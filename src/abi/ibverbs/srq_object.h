@@ -6,6 +6,8 @@
 
 namespace verbena::abi {
 
+struct XRCDObject;
+
 struct SRQObject final : ibv_srq, host::EventTarget {
   SRQObject() : ibv_srq{} {}
 
@@ -16,6 +18,7 @@ struct SRQObject final : ibv_srq, host::EventTarget {
   void on_async_event(const AsyncEvent& event) override;
 
   SharedReceiveQueue* queue = nullptr;
+  XRCDObject* xrcd = nullptr;  // of an XRC SRQ
   EventAccount async_events;
 };
 

@@ -107,6 +107,7 @@ PostError translate(const ibv_qp& qp, const ibv_send_wr& from, SGEList& sges, Se
   to.sg_list = sges.sges();
   set_flags(to, from.send_flags);
   if (const PostError error = set_operation(to, from); error != PostError::kOk) return error;
+  if (qp.qp_type == IBV_QPT_XRC_SEND) to.xrc_srq = from.qp_type.xrc.remote_srqn;
   return qp.qp_type == IBV_QPT_UD ? set_destination(to, from) : PostError::kOk;
 }
 

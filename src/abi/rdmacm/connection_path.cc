@@ -51,7 +51,7 @@ ibv_sa_path_rec ConnectionPath::record() const {
 }
 
 PeerAnswer PeerAnswer::from(const cm::REP& rep, const ConnectionPath& path, u8 retry_count) {
-  return {.qpn = rep.local_qpn,
+  return {.qpn = qpn_of(rep),
           .sq_psn = rep.starting_psn,
           .responder_resources = rep.initiator_depth,
           .initiator_depth = rep.responder_resources,

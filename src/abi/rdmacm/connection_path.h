@@ -43,6 +43,11 @@ struct PeerAnswer {
   static PeerAnswer from(const cm::REQ& req);
 };
 
+// An XRC target puts its QPN in the place of the EECN. Annex A14
+[[nodiscard]] inline QPN qpn_of(const cm::REP& rep) {
+  return rep.local_qpn.value != 0 ? rep.local_qpn : QPN{rep.local_eecn};
+}
+
 [[nodiscard]] ConnectionPath path_of(const ConnectRequest& request, u8 local_gid_index);
 
 }  // namespace verbena::rdmacm

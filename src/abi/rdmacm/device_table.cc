@@ -1,5 +1,6 @@
 #include "abi/rdmacm/device_table.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -81,6 +82,17 @@ OpenDevice* find_device(const GID& address) {
   for (const auto& device : open_devices())
     if (device->has(address)) return device.get();
   return nullptr;
+}
+
+ibv_xrcd* shared_xrcd(OpenDevice& device) {
+  const std::lock_guard lock(table->mutex);
+  if (device.xrcd == nullptr) {
+    ibv_xrcd_init_attr attr{.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+                            .fd = -1,
+                            .oflags = O_CREAT};
+    device.xrcd = ibv_open_xrcd(device.verbs, &attr);
+  }
+  return device.xrcd;
 }
 
 }  // namespace verbena::rdmacm

@@ -17,7 +17,8 @@ inline constexpr u8 kPort = 1;  // the only one
 struct OpenDevice {
   ibv_context* verbs = nullptr;
   host::ConnectionManager* connections = nullptr;
-  ibv_pd* pd = nullptr;  // for IDs that bring none
+  ibv_pd* pd = nullptr;      // for IDs that bring none
+  ibv_xrcd* xrcd = nullptr;  // for IDs that bring none; opened when the first needs it
   u8 max_initiator_depth = 0, max_responder_resources = 0;
 
   [[nodiscard]] const host::ConnectionIdentity& identity() const { return connections->identity(); }
@@ -31,5 +32,8 @@ struct OpenDevice {
 [[nodiscard]] std::span<const std::unique_ptr<OpenDevice>> open_devices();
 // nullptr: no device stands on that address.
 [[nodiscard]] OpenDevice* find_device(const GID& address);
+
+// The device's own XRC domain; nullptr, and errno set: it cannot be opened.
+[[nodiscard]] ibv_xrcd* shared_xrcd(OpenDevice& device);
 
 }  // namespace verbena::rdmacm

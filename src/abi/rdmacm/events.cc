@@ -51,7 +51,7 @@ struct Translator {
     conn.flow_control = reply.rep.end_to_end_flow_control ? 1 : 0;
     conn.rnr_retry_count = reply.rep.rnr_retry_count;
     conn.srq = reply.rep.srq ? 1 : 0;
-    conn.qp_num = reply.rep.local_qpn.value;
+    conn.qp_num = qpn_of(reply.rep).value;
     return made;
   }
   Made operator()(const Established&) const { return make(id, RDMA_CM_EVENT_ESTABLISHED); }

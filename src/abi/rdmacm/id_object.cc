@@ -14,6 +14,12 @@ SocketEndpoint endpoint_of(const IPEndpoint& ip) {
       .family = ip.address.is_ipv4() ? AF_INET : AF_INET6, .address = ip.address, .port = ip.port};
 }
 
+// An XRC initiator and an XRC target only suit each other.
+bool suits(const cm::REQ& req, ibv_qp_type listener) {
+  return (req.transport_service == cm::TransportService::kExtended) ==
+         (listener == IBV_QPT_XRC_RECV);
+}
+
 }  // namespace
 
 IdObject::IdObject(ChannelObject& events_to, void* user, rdma_port_space space, ibv_qp_type type)
@@ -115,6 +121,7 @@ std::unique_ptr<IdObject> IdObject::make_request(CommId id, const std::optional<
 
 host::ConnectionTarget* IdObject::on_request(CommId id, const ConnectRequest& request) {
   const auto ip = parse_ip_request(request.req.service_id, request.req.private_data);
+  if (!suits(request.req, qp_type)) return nullptr;
   std::unique_ptr<IdObject> made = make_request(id, ip, request.local_gid);
   if (made == nullptr) return nullptr;
   made->path = path_of(request, made->place.device->gid_index(request.local_gid));

@@ -68,6 +68,27 @@ int create_qp(IdObject& id, ibv_qp_init_attr_ex& attr) {
   return 0;
 }
 
+// What the program does not bring: the device's own domain, and a CQ.
+int complete_xrc(IdObject& id, ibv_srq_init_attr_ex& attr) {
+  if ((attr.comp_mask & IBV_SRQ_INIT_ATTR_XRCD) == 0 || attr.xrcd == nullptr)
+    attr.xrcd = shared_xrcd(*id.place.device);
+  if (attr.xrcd == nullptr) return -1;
+  if ((attr.comp_mask & IBV_SRQ_INIT_ATTR_CQ) == 0 || attr.cq == nullptr) {
+    if (id.recv_cq == nullptr && make_cq(id, attr.attr.max_wr, id.recv_cq, id.recv_cq_channel) != 0)
+      return -1;
+    attr.cq = id.recv_cq;
+  }
+  attr.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  return 0;
+}
+
+int complete_xrc(IdObject& id, ibv_qp_init_attr_ex& attr) {
+  if ((attr.comp_mask & IBV_QP_INIT_ATTR_XRCD) == 0 || attr.xrcd == nullptr)
+    attr.xrcd = shared_xrcd(*id.place.device);
+  attr.comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+  return attr.xrcd == nullptr ? -1 : 0;
+}
+
 ibv_qp_init_attr_ex extended(const ibv_qp_init_attr& attr, ibv_pd* pd) {
   ibv_qp_init_attr_ex all{};
   all.qp_context = attr.qp_context;
@@ -90,7 +111,6 @@ using namespace verbena::rdmacm;
 
 int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) {
   if (id->qp != nullptr || id->verbs == nullptr) return fail(EINVAL);
-  if (id->qp_type == IBV_QPT_XRC_RECV || id->qp_type == IBV_QPT_XRC_SEND) return fail(EOPNOTSUPP);
   if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == nullptr) {
     attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
     attr->pd = id->pd;
@@ -98,7 +118,9 @@ int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) {
   if (attr->pd->context != id->verbs || another(id->recv_cq, attr->recv_cq) ||
       another(id->send_cq, attr->send_cq))
     return fail(EINVAL);
-  return create_qp(IdObject::of(id), *attr);
+  IdObject& self = IdObject::of(id);
+  if (id->qp_type == IBV_QPT_XRC_RECV && complete_xrc(self, *attr) != 0) return -1;
+  return create_qp(self, *attr);
 }
 
 int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* attr) {
@@ -119,13 +141,14 @@ void rdma_destroy_qp(rdma_cm_id* id) {
 int rdma_create_srq_ex(rdma_cm_id* id, ibv_srq_init_attr_ex* attr) {
   if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0 || id->verbs == nullptr || id->srq != nullptr)
     return fail(EINVAL);
-  if (attr->srq_type == IBV_SRQT_XRC) return fail(EOPNOTSUPP);
   if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attr->pd == nullptr) {
     attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
     attr->pd = id->pd;
   }
+  IdObject& self = IdObject::of(id);
+  if (attr->srq_type == IBV_SRQT_XRC && complete_xrc(self, *attr) != 0) return -1;
   id->srq = ibv_create_srq_ex(id->verbs, attr);
-  if (id->srq == nullptr) return -1;
+  if (id->srq == nullptr) return fail_and_drop_cqs(self);
   if (id->pd == nullptr) id->pd = attr->pd;
   return 0;
 }

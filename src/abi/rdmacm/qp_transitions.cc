@@ -9,6 +9,7 @@ namespace {
 // Which parts of the QP take part. IBTA 11.2.5.2: a responder has resources, a requester retries.
 bool is_responder(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV; }
 bool is_requester(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND; }
+bool is_reliable(ibv_qp_type type) { return is_requester(type) || is_responder(type); }
 
 // What the peer may do is known when it has asked or answered; before, it may do nothing.
 unsigned access_of(const IdObject& id) {
@@ -45,12 +46,14 @@ void set_rtr(const IdObject& id, const PeerAnswer& peer, ibv_qp_attr& attr, int&
 void set_rts(const IdObject& id, const PeerAnswer& peer, ibv_qp_attr& attr, int& mask) {
   attr.sq_psn = peer.sq_psn.value();
   mask |= IBV_QP_SQ_PSN;
+  if (!is_reliable(id.transport())) return;
+  attr.timeout = id.options.ack_timeout != 0 ? id.options.ack_timeout : peer.ack_timeout;
+  mask |= IBV_QP_TIMEOUT;
   if (!is_requester(id.transport())) return;
   attr.retry_cnt = peer.retry_count;
   attr.rnr_retry = peer.rnr_retry_count;
   attr.max_rd_atomic = id.initiator_depth;
-  attr.timeout = id.options.ack_timeout != 0 ? id.options.ack_timeout : peer.ack_timeout;
-  mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT;
+  mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
 int move_to(IdObject& id, ibv_qp* qp, ibv_qp_state state) {
