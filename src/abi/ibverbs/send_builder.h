@@ -19,8 +19,8 @@ class SendBuilder {
 
   std::mutex building;  // from ibv_wr_start to ibv_wr_complete or ibv_wr_abort
 
-  void start();                  // empty again
-  void begin(const SendWR& wr);  // the next request; the setters below are about it
+  void start();                            // empty again
+  void begin(const SendWR& wr);            // the next request; the setters below are about it
   void begin_bind(SendWR wr, ibv_mw& mw);  // of `mw`, as what is in the batch leaves it
   void set_sges(std::span<const ibv_sge> sges);
   void set_inline(std::span<const ibv_data_buf> buffers);  // copied now
