@@ -1,4 +1,5 @@
-// Whether memory is there to be registered. A card pins it and so finds out; we must ask.
+// What the operating system knows of memory: whether it is there to be registered (a card pins it
+// and so finds out; we must ask), and bringing its pages in.
 #pragma once
 
 #include <cstddef>
@@ -9,5 +10,10 @@ namespace verbena::host {
 // walks mappings, not pages, and touches none. Mapped memory that later goes away is the program's
 // bug.
 [[nodiscard]] bool is_mapped(const void* address, std::size_t length);
+
+enum class PageIn { kToRead, kToWrite };
+// Brings the pages in. false: some are not mapped, or not with this right. Where the kernel cannot
+// (before 5.14), they come when they are touched.
+[[nodiscard]] bool page_in(const void* address, std::size_t length, PageIn how);
 
 }  // namespace verbena::host

@@ -19,7 +19,7 @@ namespace verbena {
 inline constexpr u32 kKeyVariantBits = 8;
 inline constexpr u32 kMaxKeys = 1u << 22;  // a quarter of all indices: drawing a free one is quick
 
-enum class KeyKind : u8 { kFree, kRegion, kWindow1, kWindow2 };
+enum class KeyKind : u8 { kFree, kRegion, kNull, kWindow1, kWindow2 };
 
 // What a key opens: `length` bytes that SGEs and RETHs call [start, start + length), at `base` in
 // this process. A bound window has the translation of its region copied in: a lookup is one step.

@@ -64,7 +64,9 @@ bool region_gives(const KeyEntry* region, PDId pd, const MWBind& bind) {
 Resolved resolve(const KeyEntry& entry, u64 address, u64 length, Access need) {
   if (!entry.access.has(need)) return {nullptr, MemoryFault::kAccess};
   if (!entry.covers(address, length)) return {nullptr, MemoryFault::kBounds};
-  return {reinterpret_cast<u8*>(entry.base_of(address)), MemoryFault::kNone};
+  if (entry.kind == KeyKind::kNull) return {};
+  u8* const data = reinterpret_cast<u8*>(entry.base_of(address));
+  return {data, data != nullptr ? MemoryFault::kNone : MemoryFault::kGone};
 }
 
 }  // namespace
@@ -147,9 +149,20 @@ Result<MRKeys> ProtectionTable::register_whole_process(PDId pd, AccessFlags acce
   return register_mr(pd, nullptr, kWholeProcess, 0, access);
 }
 
+Result<LKey> ProtectionTable::register_null(PDId pd) {
+  KeyEntry region;
+  region.kind = KeyKind::kNull;
+  region.pd = pd;
+  region.access = Access::kLocalWrite;
+  region.length = kWholeProcess;
+  const KeyEntry* inserted = impl_->insert(region);
+  if (inserted == nullptr) return failure(Status::kNoMemory);
+  return LKey{inserted->key};
+}
+
 Status ProtectionTable::deregister_mr(LKey key) {
-  const KeyEntry* region = impl_->find_region(key);
-  if (region == nullptr) return Status::kNotFound;
+  const KeyEntry* region = impl_->keys.find(key.value);
+  if (region == nullptr || is_window(*region)) return Status::kNotFound;
   if (region->bound_windows != 0) return Status::kBusy;
   impl_->erase(*region);
   return Status::kOk;
@@ -220,7 +233,7 @@ void ProtectionTable::invalidate_windows_of(QPN qp) {
 Resolved ProtectionTable::local(PDId pd, LKey key, u64 address, u64 length, Access need) const {
   if (length == 0) return {};
   const KeyEntry* entry = std::as_const(impl_->keys).find(key.value);
-  if (entry == nullptr || entry->kind != KeyKind::kRegion || entry->pd != pd)
+  if (entry == nullptr || is_window(*entry) || entry->pd != pd)
     return {nullptr, MemoryFault::kBadKey};
   return resolve(*entry, address, length, need);
 }

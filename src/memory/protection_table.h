@@ -27,7 +27,8 @@ enum class MemoryFault : u8 {
   kGone,    // the region covers it, but the memory is not there (memory/touch.h)
 };
 
-// Where the bytes are, or why not.
+// Where the bytes are, or why not. Without a fault, nullptr is in the null region (or nothing was
+// asked for): reads give zeros and writes vanish.
 struct Resolved {
   u8* data = nullptr;
   MemoryFault fault = MemoryFault::kNone;
@@ -65,6 +66,9 @@ class ProtectionTable {
   // A region covering the whole address space of the process, addressed by plain pointers
   // (implicit ODP: addr 0, length SIZE_MAX).
   [[nodiscard]] Result<MRKeys> register_whole_process(PDId pd, AccessFlags access);
+  // A region of every address whose reads give zeros and whose writes vanish; for local access
+  // only. It is neither changed nor bound to. ibv_alloc_null_mr(3)
+  [[nodiscard]] Result<LKey> register_null(PDId pd);
   // kBusy while a window is bound to it; kNotFound.
   [[nodiscard]] Status deregister_mr(LKey key);
   // Changes in place what is given (IBTA 11.2.8.5 Reregister); draws a new variant of the key.

@@ -411,5 +411,23 @@ TEST_F(ProtectionTableTest, DestroyedQPLeavesNoWindowToALaterQPOfItsNumber) {
   EXPECT_TRUE(table_.bind_mw(kPD, kQP, mine, mine, bind).has_value());
 }
 
+TEST(NullRegionTest, GrantsLocallyWhatIsNowhere) {
+  ProtectionTable table(16, PRNG(1));
+  const PDId pd{1};
+  const LKey key = table.register_null(pd).value();
+  for (const Access need : {Access::kLocalRead, Access::kLocalWrite}) {
+    const Resolved at = table.local(pd, key, 0x1234, 1u << 30, need);
+    EXPECT_TRUE(at);
+    EXPECT_EQ(at.data, nullptr);
+  }
+  EXPECT_EQ(table.local(PDId{2}, key, 0, 8, Access::kLocalRead).fault, MemoryFault::kBadKey);
+  EXPECT_EQ(table.remote(pd, QPN{1}, RKey{key.value}, 0, 8, Access::kRemoteRead).fault,
+            MemoryFault::kBadKey);
+  EXPECT_TRUE(table.pd_in_use(pd));
+  EXPECT_EQ(table.reregister_mr(key, {}).error(), Status::kNotFound);
+  EXPECT_EQ(table.deregister_mr(key), Status::kOk);
+  EXPECT_FALSE(table.pd_in_use(pd));
+}
+
 }  // namespace
 }  // namespace verbena

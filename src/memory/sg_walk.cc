@@ -10,6 +10,15 @@
 namespace verbena {
 namespace {
 
+constexpr u32 kMaxPacketPayload = 4096;  // the largest path MTU
+
+// What the null region reads as. A walk is about one packet.
+Bytes zeros(u64 length) {
+  static constexpr std::array<u8, kMaxPacketPayload> kZeros{};
+  CHECK(length <= kZeros.size());
+  return {kZeros.data(), length};
+}
+
 // The bytes [offset, offset + length) of one element; an element that wraps around 2^64 has none.
 Resolved resolve(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset, u64 length,
                  Access need) {
@@ -45,7 +54,7 @@ MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> l
   const u32 before = out.count;
   const MemoryFault fault =
       walk(table, pd, list, offset, length, Access::kLocalRead, [&out](const u8* data, u64 bytes) {
-        out.add({data, bytes});
+        out.add(data == nullptr ? zeros(bytes) : Bytes(data, bytes));
       });
   if (fault != MemoryFault::kNone) return fault;
   for (u32 i = before; i < out.count; ++i)
@@ -64,13 +73,14 @@ MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> 
   u32 count = 0;
   const MemoryFault fault =
       walk(table, pd, list, offset, data.size(), Access::kLocalWrite, [&](u8* to, u64 length) {
-        pieces[count++] = {to, length};
+        pieces[count++] = {to, length};  // nullptr: to vanish
       });
   if (fault != MemoryFault::kNone) return fault;
   const bool there = touch([&] {
     const u8* from = data.data();
     for (u32 i = 0; i < count; ++i) {
-      std::memmove(pieces[i].to, from, pieces[i].length);  // a loopback payload may overlap
+      if (pieces[i].to != nullptr)
+        std::memmove(pieces[i].to, from, pieces[i].length);  // a loopback payload may overlap
       from += pieces[i].length;
     }
   });

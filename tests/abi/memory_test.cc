@@ -1,4 +1,6 @@
 // Protection domains, memory regions and windows: their life, and what is refused.
+#include <sys/mman.h>
+
 #include <cerrno>
 #include <cstdint>
 
@@ -168,6 +170,64 @@ TEST_F(MemoryTest, AWindowGoesEvenAfterItsBindHasFailed) {
   ASSERT_EQ(ibv_bind_mw(qp, mw, &bind), 0);
   EXPECT_EQ(wait_for_completion().status, IBV_WC_MW_BIND_ERR);
   EXPECT_EQ(ibv_dealloc_mw(mw), 0);
+}
+
+TEST_F(MemoryTest, EveryCombinationOfChangesIsMade) {
+  std::array<char, 4096> other{};
+  ibv_pd* other_pd = verbs.alloc_pd(context);
+  for (int flags = 1; flags <= IBV_REREG_MR_FLAGS_SUPPORTED; ++flags) {
+    ibv_mr* mr = register_all(buffer_.data(), 100);
+    EXPECT_EQ(verbs.rereg_mr(mr, flags, other_pd, other.data(), 200, 0), 0) << flags;
+    const bool moved = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+    const bool elsewhere = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
+    const bool read_only = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+    EXPECT_EQ(mr->addr, moved ? other.data() : buffer_.data());
+    EXPECT_EQ(mr->length, moved ? 200u : 100u);
+    EXPECT_EQ(mr->pd, elsewhere ? other_pd : pd);
+    ibv_sge all = sge_of(mr, 0, moved ? 200 : 100);
+    EXPECT_EQ(ibv_advise_mr(mr->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &all, 1), 0);
+    EXPECT_EQ(ibv_advise_mr(mr->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, &all, 1),
+              read_only ? EPERM : 0);
+    EXPECT_EQ(ibv_advise_mr(elsewhere ? pd : other_pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &all, 1),
+              ENOENT);
+    EXPECT_EQ(verbs.dealloc_pd(other_pd), elsewhere ? EBUSY : 0);
+    EXPECT_EQ(verbs.dereg_mr(mr), 0);
+    if (!elsewhere) other_pd = verbs.alloc_pd(context);
+  }
+}
+
+TEST_F(MemoryTest, ARegionDoesNotMoveToWhereNothingIs) {
+  ibv_mr* mr = register_all(buffer_.data(), 100);
+  void* hole = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  munmap(hole, 4096);
+  EXPECT_EQ(verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, hole, 64, 0),
+            IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(mr->addr, buffer_.data()) << "it is what it was";
+  EXPECT_EQ(verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
+                           nullptr, hole, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND),
+            0)
+      << "on demand it may";
+  ibv_sge sge = sge_of(mr, 0, 64);
+  for (const auto advice : {IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+                            IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT})
+    EXPECT_EQ(ibv_advise_mr(pd, advice, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1), EFAULT);
+}
+
+TEST_F(MemoryTest, PrefetchedPagesAreResident) {
+  constexpr std::size_t kLength = 64 << 10;
+  void* pages = mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  ibv_mr* mr = register_all(pages, kLength, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+  ibv_sge sge = sge_of(mr, 0, kLength);
+  EXPECT_EQ(
+      ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1), 0);
+  std::array<unsigned char, kLength / 4096> resident{};
+  ASSERT_EQ(mincore(pages, kLength, resident.data()), 0);
+  EXPECT_EQ(resident.front() & 1, 1);
+  EXPECT_EQ(resident.back() & 1, 1);
+  munmap(pages, kLength);
+  EXPECT_EQ(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 0), EINVAL) << "of nothing";
 }
 
 }  // namespace

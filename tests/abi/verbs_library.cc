@@ -37,6 +37,14 @@ class Loader {
     load(to.reg_mr_iova, "ibv_reg_mr_iova", "IBVERBS_1.7");
     load(to.reg_mr_iova2, "ibv_reg_mr_iova2", "IBVERBS_1.8");
     load(to.reg_dmabuf_mr, "ibv_reg_dmabuf_mr", "IBVERBS_1.12");
+    load(to.reg_mr_ex, "ibv_reg_mr_ex", "IBVERBS_1.15");
+    load(to.alloc_dmah, "ibv_alloc_dmah", "IBVERBS_1.15");
+    load(to.dealloc_dmah, "ibv_dealloc_dmah", "IBVERBS_1.15");
+    load(to.alloc_buf, "ibv_alloc_buf", "IBVERBS_1.17");
+    load(to.free_buf, "ibv_free_buf", "IBVERBS_1.17");
+    load(to.reg_buf_mr, "ibv_reg_buf_mr", "IBVERBS_1.17");
+    load(to.export_buf_dmabuf_fd, "ibv_export_buf_dmabuf_fd", "IBVERBS_1.18");
+    load(to.dm_export_dmabuf_fd, "ibv_dm_export_dmabuf_fd", "IBVERBS_1.16");
     load(to.rereg_mr, "ibv_rereg_mr", "IBVERBS_1.1");
     load(to.dereg_mr, "ibv_dereg_mr", "IBVERBS_1.1");
     load(to.create_comp_channel, "ibv_create_comp_channel", "IBVERBS_1.0");

@@ -4,7 +4,30 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstddef>
+#include <cstdint>
+
 namespace verbena::test {
+
+// What headers before rdma-core 45 to 63 do not have yet, as those later ones have it.
+extern "C" {
+struct ibv_dmah;
+struct ibv_buf;
+}
+struct NewerDMAHInit {
+  std::uint32_t comp_mask, cpu_id;
+  std::uint8_t ph, tph_mem_type;
+};
+struct NewerMRInit {
+  std::size_t length;
+  int access;
+  std::uint64_t comp_mask, iova;
+  void* addr;
+  int fd;
+  std::uint64_t fd_offset;
+  ibv_dmah* dmah;
+  ibv_buf* buf;
+};
 
 struct VerbsLibrary {
   static const VerbsLibrary& get();  // loaded once; ends the process when it cannot be
@@ -31,6 +54,14 @@ struct VerbsLibrary {
   decltype(&::ibv_reg_mr_iova) reg_mr_iova;
   decltype(&::ibv_reg_mr_iova2) reg_mr_iova2;
   decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr;
+  ibv_mr* (*reg_mr_ex)(ibv_pd*, NewerMRInit*);
+  ibv_dmah* (*alloc_dmah)(ibv_context*, NewerDMAHInit*);
+  int (*dealloc_dmah)(ibv_dmah*);
+  void* (*alloc_buf)(ibv_pd*, std::size_t, ibv_buf**);
+  void (*free_buf)(ibv_buf*);
+  ibv_mr* (*reg_buf_mr)(ibv_pd*, ibv_buf*, void*, std::size_t, int);
+  int (*export_buf_dmabuf_fd)(ibv_buf*);
+  int (*dm_export_dmabuf_fd)(ibv_dm*);
   decltype(&::ibv_rereg_mr) rereg_mr;
   decltype(&::ibv_dereg_mr) dereg_mr;
   decltype(&::ibv_create_comp_channel) create_comp_channel;

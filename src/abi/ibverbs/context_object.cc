@@ -4,8 +4,11 @@
 #include <cstdio>
 
 #include "abi/ibverbs/async_events.h"
+#include "abi/ibverbs/buf_object.h"
 #include "abi/ibverbs/channel_object.h"
 #include "abi/ibverbs/cq_object.h"
+#include "abi/ibverbs/dm_object.h"
+#include "abi/ibverbs/dmah_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/mr_object.h"
@@ -56,6 +59,13 @@ ContextObject::ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter
     : verbs_context{}, device(opened), adapter(std::move(shared)), async_events(std::move(events)) {
   sz = sizeof(verbs_context);
   verbs_context::advise_mr = abi::advise_mr;
+  verbs_context::alloc_null_mr = abi::alloc_null_mr;
+  verbs_context::alloc_dm = abi::alloc_dm;
+  verbs_context::free_dm = abi::free_dm;
+  verbs_context::reg_dm_mr = abi::reg_dm_mr;
+  verbs_context::alloc_td = abi::alloc_td;
+  verbs_context::dealloc_td = abi::dealloc_td;
+  verbs_context::alloc_parent_domain = abi::alloc_parent_domain;
   verbs_context::modify_cq = abi::modify_cq;
   verbs_context::query_port = abi::query_port;
   verbs_context::query_rt_values = abi::query_rt_values;
@@ -85,6 +95,11 @@ ContextObject::~ContextObject() {
   withdraw_all(cqs);
   destroy_all(mws);
   destroy_all(mrs);
+  destroy_all(dms);
+  destroy_all(dmahs);
+  destroy_all(bufs);
+  destroy_all(parent_domains);
+  destroy_all(tds);
   destroy_all(pds);
   destroy_all(channels);
 }

@@ -2,6 +2,7 @@
 // has its own queue of asynchronous events, and owns what is made from it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "abi/ibverbs/device_object.h"
@@ -12,12 +13,16 @@
 namespace verbena::abi {
 
 struct ChannelObject;
+struct BufObject;
 struct CQObject;
+struct DMAHObject;
+struct DMObject;
 struct MRObject;
 struct MWObject;
 struct PDObject;
 struct QPObject;
 struct SRQObject;
+struct TDObject;
 struct XRCDObject;
 
 struct ContextObject final : verbs_context, host::EventTarget {
@@ -45,10 +50,15 @@ struct ContextObject final : verbs_context, host::EventTarget {
   LiveSet<CQObject> cqs;
   LiveSet<MRObject> mrs;
   LiveSet<MWObject> mws;
-  LiveSet<PDObject> pds;
+  LiveSet<PDObject> pds, parent_domains;
   LiveSet<QPObject> qps;
   LiveSet<SRQObject> srqs;
   LiveSet<XRCDObject> xrcds;
+  LiveSet<TDObject> tds;
+  LiveSet<DMObject> dms;
+  LiveSet<DMAHObject> dmahs;
+  LiveSet<BufObject> bufs;
+  std::atomic<u64> dm_bytes{0};  // of all dms together
 };
 
 inline constexpr u8 kPort = 1;  // the only one

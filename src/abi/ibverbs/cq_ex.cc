@@ -7,6 +7,7 @@
 #include "abi/ibverbs/cq.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/operations.h"
+#include "abi/ibverbs/pd_object.h"
 #include "host/clock.h"
 
 namespace verbena::abi {
@@ -15,6 +16,7 @@ namespace {
 // What a CQE can tell. VLANs, flow tags and tag matching are not offered.
 constexpr u64 kOfferedFields = u64{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
                                IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+constexpr u32 kOfferedAttributes = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 constexpr u32 kOfferedFlags =
     IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 
@@ -59,6 +61,10 @@ u64 read_completion_wallclock_ns(ibv_cq_ex* cq) {
   return static_cast<u64>(host::wallclock_of(current(cq).completed_at).ns());
 }
 
+bool is_parent_domain(ibv_pd* pd, const ibv_context* context) {
+  return pd != nullptr && pd->context == context && PDObject::of(pd).is_parent;
+}
+
 void enable_extended_poll(ibv_cq_ex& cq) {
   cq.start_poll = start_poll;
   cq.next_poll = next_poll;
@@ -80,8 +86,9 @@ void enable_extended_poll(ibv_cq_ex& cq) {
 }  // namespace
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
-  if ((attr->comp_mask & ~static_cast<u32>(IBV_CQ_INIT_ATTR_MASK_FLAGS)) != 0)
-    return fail(EOPNOTSUPP);
+  if ((attr->comp_mask & ~kOfferedAttributes) != 0) return fail(EOPNOTSUPP);
+  const bool in_domain = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
+  if (in_domain && !is_parent_domain(attr->parent_domain, context)) return fail(EINVAL);
   const u32 flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? attr->flags : 0;
   if ((flags & ~kOfferedFlags) != 0) return fail(EOPNOTSUPP);
   if ((attr->wc_flags & ~kOfferedFields) != 0) return fail(EOPNOTSUPP);
@@ -94,6 +101,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
        .on_overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0 ? OnOverrun::kOverwriteOldest
                                                                       : OnOverrun::kFail});
   if (cq == nullptr) return nullptr;
+  if (in_domain) cq->parent_domain = Use(PDObject::of(attr->parent_domain).users);
   cq->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
   enable_extended_poll(*cq);
   return cq;

@@ -6,6 +6,7 @@
 
 #include "abi/ibverbs/channel_object.h"
 #include "abi/ibverbs/event_account.h"
+#include "abi/ibverbs/use_count.h"
 
 namespace verbena::abi {
 
@@ -21,6 +22,7 @@ struct CQObject final : ibv_cq_ex, host::EventTarget {
   void on_async_event(const AsyncEvent& event) override;
 
   CompletionQueue* queue = nullptr;
+  Use parent_domain;  // when made with one
   EventAccount completion_events, async_events;
 
   bool single_threaded = false;  // the application polls from one thread at a time

@@ -1,4 +1,7 @@
-// Memory regions. ibv_reg_mr(3), ibv_rereg_mr(3), ibv_advise_mr(3).
+// Memory regions. ibv_reg_mr(3), ibv_rereg_mr(3), ibv_advise_mr(3), ibv_alloc_null_mr(3).
+#include "abi/ibverbs/buf_object.h"
+#include "abi/ibverbs/dm_object.h"
+#include "abi/ibverbs/dmah_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/mr_object.h"
@@ -34,13 +37,23 @@ bool is_there(const void* address, std::size_t length, unsigned access) {
   return (access & IBV_ACCESS_ON_DEMAND) != 0 || host::is_mapped(address, length);
 }
 
-Result<MRKeys> register_region(PDObject& pd, void* address, std::size_t length, u64 iova,
-                               unsigned access) {
+// What a region is made of.
+struct Registration {
+  ibv_pd* pd = nullptr;
+  u8* memory = nullptr;  // in this process
+  std::size_t length = 0;
+  u64 iova = 0;
+  unsigned access = 0;
+  void* verbs_address = nullptr;  // what ibv_mr::addr says
+};
+
+Result<MRKeys> register_region(const Registration& asked) {
+  const PDObject& pd = PDObject::of(asked.pd);
   auto session = pd.owner().enter();
-  if (is_whole_process(address, length, access))
-    return session->memory().register_whole_process(pd.id(), to_access(access));
-  return session->memory().register_mr(pd.id(), static_cast<u8*>(address), length, iova,
-                                       to_access(access));
+  if (is_whole_process(asked.memory, asked.length, asked.access))
+    return session->memory().register_whole_process(pd.id(), to_access(asked.access));
+  return session->memory().register_mr(pd.id(), asked.memory, asked.length, asked.iova,
+                                       to_access(asked.access));
 }
 
 void set_keys(MRObject& mr, const MRKeys& keys) {
@@ -49,23 +62,95 @@ void set_keys(MRObject& mr, const MRKeys& keys) {
   mr.rkey = keys.r_key.value;
 }
 
+MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const MRKeys& keys) {
+  mr->context = made.pd->context;
+  mr->pd = made.pd;
+  mr->addr = made.verbs_address;
+  mr->length = made.length;
+  mr->pd_use = Use(PDObject::of(made.pd).users);
+  mr->on_demand = (made.access & IBV_ACCESS_ON_DEMAND) != 0;
+  set_keys(*mr, keys);
+  mr->owner().mrs.insert(mr.get());
+  return mr.release();
+}
+
+// `mr` holds what the region needs beyond its domain. nullptr and errno on failure.
+MRObject* create(std::unique_ptr<MRObject> mr, const Registration& asked) {
+  const Result<MRKeys> keys = register_region(asked);
+  if (!keys) return fail(keys.error());
+  return finish(std::move(mr), asked, *keys);
+}
+
+// A range of the process's own memory.
+MRObject* create_of_memory(std::unique_ptr<MRObject> mr, const Registration& asked) {
+  if (mr == nullptr) return fail(ENOMEM);
+  if (const int error = check_access(asked.access); error != 0) return fail(error);
+  if (!is_there(asked.memory, asked.length, asked.access)) return fail(EFAULT);
+  return create(std::move(mr), asked);
+}
+
+// A range of a file: a dma-buf, a memfd, or whatever can be mapped. The kernel's rule: the iova has
+// the offset's place in its page.
+MRObject* create_of_file(std::unique_ptr<MRObject> mr, Registration asked, int fd, u64 offset) {
+  constexpr u64 kPageMask = 0xfff;
+  constexpr unsigned kOffered = (kAllAccess & ~unsigned{IBV_ACCESS_ZERO_BASED}) |
+                                IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+  if (mr == nullptr) return fail(ENOMEM);
+  if ((asked.access & ~kOffered) != 0 || ((asked.iova ^ offset) & kPageMask) != 0)
+    return fail(EINVAL);
+  host::Expected<host::Mapping> memory = host::Mapping::of_file(
+      fd, offset, asked.length,
+      (asked.access & IBV_ACCESS_LOCAL_WRITE) != 0 ? host::MapAccess::kReadWrite
+                                                   : host::MapAccess::kRead);
+  if (!memory) return fail(memory.error().error);
+  mr->memory = std::move(*memory);
+  asked.memory = mr->memory.data();
+  asked.verbs_address = reinterpret_cast<void*>(offset);
+  return create(std::move(mr), asked);
+}
+
+// --- registration by attributes
+
+bool has(const ibv_mr_init_attr& attr, u64 fields) { return (attr.comp_mask & fields) == fields; }
+bool has_any(const ibv_mr_init_attr& attr, u64 fields) { return (attr.comp_mask & fields) != 0; }
+
+// Memory is a buffer's, a file's or the process's own.
+bool legal_attributes(const ibv_pd* pd, const ibv_mr_init_attr& attr) {
+  constexpr u64 kFile = kMRInitFD | kMRInitFDOffset;
+  if ((attr.comp_mask & ~kAllMRInit) != 0) return false;
+  if (has(attr, kMRInitDMAH) && (attr.dmah == nullptr || attr.dmah->context != pd->context))
+    return false;
+  if (has(attr, kMRInitBuf)) {
+    if (attr.buf == nullptr || !has(attr, kMRInitAddr) || has_any(attr, kFile)) return false;
+    const BufObject& buf = BufObject::of(attr.buf);
+    const bool backed_by_file = buf.memory.data() != nullptr;
+    return buf.pd == pd && buf.covers(attr.addr, attr.length) &&
+           !(backed_by_file && has(attr, kMRInitIOVA));
+  }
+  if (has_any(attr, kFile)) return has(attr, kFile) && !has(attr, kMRInitAddr);
+  return has(attr, kMRInitAddr);
+}
+
+// --- re-registration
+
 // The two ways a re-registration fails: the region is as it was, or its key is dead.
 int refuse_rereg(Status status) {
   errno = to_errno(status);
   return status == Status::kBusy ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
 }
-int refuse_rereg_input() {
-  errno = EINVAL;
+int refuse_rereg_input(int error) {
+  errno = error;
   return IBV_REREG_MR_ERR_INPUT;
 }
 
-bool legal_rereg(int flags, const ibv_pd* pd, const void* address, std::size_t length,
-                 unsigned access) {
+bool legal_rereg(const MRObject& mr, int flags, const ibv_pd* pd, const void* address,
+                 std::size_t length, unsigned access) {
   if (flags == 0 || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0) return false;
   if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (address == nullptr || length == 0))
     return false;
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 && check_access(access) != 0) return false;
-  return (flags & IBV_REREG_MR_CHANGE_PD) == 0 || pd != nullptr;
+  if ((flags & IBV_REREG_MR_CHANGE_PD) == 0) return true;
+  return pd != nullptr && pd->context == mr.context;
 }
 
 constexpr int to_advise_errno(MemoryFault fault) {
@@ -91,24 +176,58 @@ Status destroy(MRObject& mr) {
   return Status::kOk;
 }
 
-// Pages come when they are touched, so advice to fetch them is checked and else ignored.
+namespace {
+
+// 0, or why the advice cannot be followed. Prefetching brings pages in; what is to be prefetched
+// without faults is there already or need not be.
+int follow(const PDObject& pd, ibv_advise_mr_advice advice, const ibv_sge& range) {
+  const bool to_write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+  const Resolved at =
+      pd.owner().enter()->memory().local(pd.id(), LKey{range.lkey}, range.addr, range.length,
+                                         to_write ? Access::kLocalWrite : Access::kLocalRead);
+  if (!at || at.data == nullptr) return to_advise_errno(at.fault);
+  if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+    return host::is_mapped(at.data, range.length) ? 0 : EFAULT;
+  const host::PageIn how = to_write ? host::PageIn::kToWrite : host::PageIn::kToRead;
+  return host::page_in(at.data, range.length, how) ? 0 : EFAULT;
+}
+
+}  // namespace
+
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* sg_list,
               uint32_t num_sge) {
   if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) return refuse(EOPNOTSUPP);
   if ((flags & ~static_cast<u32>(IBV_ADVISE_MR_FLAG_FLUSH)) != 0) return refuse(EINVAL);
+  if (sg_list == nullptr || num_sge == 0) return refuse(EINVAL);
+  for (u32 i = 0; i < num_sge; ++i)
+    if (const int error = follow(PDObject::of(pd), advice, sg_list[i]); error != 0)
+      return refuse(error);
+  return 0;
+}
+
+ibv_mr* alloc_null_mr(ibv_pd* pd) {
+  auto mr = make<MRObject>();
+  if (mr == nullptr) return fail(ENOMEM);
   const PDObject& domain = PDObject::of(pd);
-  const Access need =
-      advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ? Access::kLocalWrite : Access::kLocalRead;
-  int error = 0;
-  {
-    auto session = domain.owner().enter();
-    for (u32 i = 0; i < num_sge && error == 0; ++i)
-      error = to_advise_errno(
-          session->memory()
-              .local(domain.id(), LKey{sg_list[i].lkey}, sg_list[i].addr, sg_list[i].length, need)
-              .fault);
-  }
-  return refuse(error);
+  const Result<LKey> key = domain.owner().enter()->memory().register_null(domain.id());
+  if (!key) return fail(key.error());
+  return finish(std::move(mr), {.pd = pd, .length = SIZE_MAX}, {*key, RKey{}});
+}
+
+ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t dm_offset, size_t length, unsigned access) {
+  DMObject& memory = DMObject::of(dm);
+  constexpr unsigned kOffered = kAllAccess | IBV_ACCESS_OPTIONAL_RANGE;
+  if ((access & IBV_ACCESS_ZERO_BASED) == 0 || (access & ~kOffered) != 0) return fail(EINVAL);
+  if (pd->context != dm->context || !memory.covers(dm_offset, length)) return fail(EINVAL);
+  auto mr = make<MRObject>();
+  if (mr == nullptr) return fail(ENOMEM);
+  mr->dm_use = Use(memory.users);
+  return create(std::move(mr), {.pd = pd,
+                                .memory = memory.memory.data() + dm_offset,
+                                .length = length,
+                                .iova = 0,
+                                .access = access,
+                                .verbs_address = nullptr});
 }
 
 }  // namespace verbena::abi
@@ -117,19 +236,12 @@ using namespace verbena;
 using namespace verbena::abi;
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, u64 iova, unsigned access) {
-  if (const int error = check_access(access); error != 0) return fail(error);
-  if (!is_there(addr, length, access)) return fail(EFAULT);
-  auto mr = make<MRObject>();
-  if (mr == nullptr) return fail(ENOMEM);
-  const Result<MRKeys> keys = register_region(PDObject::of(pd), addr, length, iova, access);
-  if (!keys) return fail(keys.error());
-  mr->context = pd->context;
-  mr->pd = pd;
-  mr->addr = addr;
-  mr->length = length;
-  set_keys(*mr, *keys);
-  mr->owner().mrs.insert(mr.get());
-  return mr.release();
+  return create_of_memory(make<MRObject>(), {.pd = pd,
+                                             .memory = static_cast<u8*>(addr),
+                                             .length = length,
+                                             .iova = iova,
+                                             .access = access,
+                                             .verbs_address = addr});
 }
 
 ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length, u64 iova, int access) {
@@ -140,21 +252,45 @@ ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) {
   return ibv_reg_mr_iova(pd, addr, length, reinterpret_cast<u64>(addr), access);
 }
 
-ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) {
-  if ((attr->comp_mask & ~kAllMRInit) != 0) return fail(EINVAL);
-  if ((attr->comp_mask & ~(kMRInitIOVA | kMRInitAddr)) != 0) return fail(EOPNOTSUPP);
-  if ((attr->comp_mask & kMRInitAddr) == 0) return fail(EINVAL);
-  const u64 iova =
-      (attr->comp_mask & kMRInitIOVA) != 0 ? attr->iova : reinterpret_cast<u64>(attr->addr);
-  return ibv_reg_mr_iova(pd, attr->addr, attr->length, iova, attr->access);
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, u64 offset, std::size_t length, u64 iova, int fd,
+                          int access) {
+  return create_of_file(make<MRObject>(),
+                        {.pd = pd,
+                         .memory = nullptr,
+                         .length = length,
+                         .iova = iova,
+                         .access = static_cast<unsigned>(access),
+                         .verbs_address = nullptr},
+                        fd, offset);
 }
 
-ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, u64, std::size_t, u64, int, int) { return fail(EOPNOTSUPP); }
+ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) {
+  if (!legal_attributes(pd, *attr)) return fail(EINVAL);
+  auto mr = make<MRObject>();
+  if (mr == nullptr) return fail(ENOMEM);
+  if (has(*attr, kMRInitDMAH)) mr->dmah_use = Use(DMAHObject::of(attr->dmah).users);
+  const bool of_file = has(*attr, kMRInitFD);
+  const u64 start = of_file ? attr->fd_offset : reinterpret_cast<u64>(attr->addr);
+  const Registration asked{.pd = pd,
+                           .memory = of_file ? nullptr : static_cast<u8*>(attr->addr),
+                           .length = attr->length,
+                           .iova = has(*attr, kMRInitIOVA) ? attr->iova : start,
+                           .access = static_cast<unsigned>(attr->access),
+                           .verbs_address = attr->addr};
+  return of_file ? create_of_file(std::move(mr), asked, attr->fd, attr->fd_offset)
+                 : create_of_memory(std::move(mr), asked);
+}
 
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, int access) {
-  if (!legal_rereg(flags, pd, addr, length, static_cast<unsigned>(access)))
-    return refuse_rereg_input();
   MRObject& self = MRObject::of(mr);
+  if (!legal_rereg(self, flags, pd, addr, length, static_cast<unsigned>(access)))
+    return refuse_rereg_input(EINVAL);
+  const bool on_demand = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0
+                             ? (access & IBV_ACCESS_ON_DEMAND) != 0
+                             : self.on_demand;
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && !on_demand &&
+      !host::is_mapped(addr, length))
+    return refuse_rereg_input(EFAULT);
   const PDId new_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? PDObject::of(pd).id() : PDId{};
   const AccessFlags new_access = to_access(static_cast<unsigned>(access));
   const ProtectionTable::Rereg change{
@@ -168,7 +304,11 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
       self.owner().enter()->memory().reregister_mr(LKey{mr->handle}, change);
   if (!keys) return refuse_rereg(keys.error());
   set_keys(self, *keys);
-  if (change.pd != nullptr) mr->pd = pd;
+  self.on_demand = on_demand;
+  if (change.pd != nullptr) {
+    mr->pd = pd;
+    self.pd_use = Use(PDObject::of(pd).users);
+  }
   if (change.translation) {
     mr->addr = addr;
     mr->length = length;

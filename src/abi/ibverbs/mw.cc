@@ -37,12 +37,13 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return fail(EINVAL);
   auto mw = make<MWObject>();
   if (mw == nullptr) return fail(ENOMEM);
-  const PDObject& domain = PDObject::of(pd);
+  PDObject& domain = PDObject::of(pd);
   const Result<RKey> key = domain.owner().enter()->memory().allocate_mw(
       domain.id(), type == IBV_MW_TYPE_1 ? MWType::k1 : MWType::k2);
   if (!key) return fail(key.error());
   mw->context = pd->context;
   mw->pd = pd;
+  mw->pd_use = Use(domain.users);
   mw->rkey = key->value;
   mw->handle = key->value;
   mw->type = type;

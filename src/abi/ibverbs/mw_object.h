@@ -8,6 +8,8 @@ namespace verbena::abi {
 struct MWObject : ibv_mw {
   static MWObject& of(ibv_mw* mw) { return *static_cast<MWObject*>(mw); }
   [[nodiscard]] ContextObject& owner() const { return ContextObject::of(context); }
+
+  Use pd_use;
 };
 
 // Out of the device and deleted, bound or not.

@@ -9,8 +9,15 @@
 extern "C" {
 
 // --- 1.15: registration by attributes, DMA handles
-struct ibv_dmah;
-struct ibv_dmah_init_attr;
+struct ibv_dmah {
+  ibv_context* context;
+};
+struct ibv_dmah_init_attr {
+  uint32_t comp_mask;  // which of the others are valid
+  uint32_t cpu_id;
+  uint8_t ph;            // processing hint
+  uint8_t tph_mem_type;  // volatile, persistent
+};
 struct ibv_buf;
 struct ibv_mr_init_attr {
   std::size_t length;
@@ -62,7 +69,13 @@ namespace verbena::abi {
 
 inline constexpr u64 kMRInitIOVA = 1u << 0;
 inline constexpr u64 kMRInitAddr = 1u << 1;
+inline constexpr u64 kMRInitFD = 1u << 2;
+inline constexpr u64 kMRInitFDOffset = 1u << 3;
+inline constexpr u64 kMRInitDMAH = 1u << 4;
+inline constexpr u64 kMRInitBuf = 1u << 5;
 inline constexpr u64 kAllMRInit = (1u << 6) - 1;
+
+inline constexpr u32 kParentDomainUnprotectedAlloc = 1u << 2;
 
 inline constexpr unsigned kAccessFlushGlobal = 1u << 8;
 inline constexpr unsigned kAccessFlushPersistent = 1u << 9;

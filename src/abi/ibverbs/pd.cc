@@ -1,3 +1,4 @@
+// Protection domains. ibv_alloc_pd(3). Parent domains: parent_domain.cc.
 #include "abi/ibverbs/ah_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
@@ -6,10 +7,12 @@
 namespace verbena::abi {
 
 Status destroy(PDObject& pd) {
+  if (pd.users.in_use()) return Status::kBusy;
   ContextObject& owner = pd.owner();
-  if (const Status status = owner.enter()->dealloc_pd(pd.domain); status != Status::kOk)
-    return status;
-  owner.pds.erase(&pd);
+  if (!pd.is_parent)
+    if (const Status status = owner.enter()->dealloc_pd(pd.domain); status != Status::kOk)
+      return status;
+  (pd.is_parent ? owner.parent_domains : owner.pds).erase(&pd);
   while (AHObject* ah = pd.address_handles.any()) destroy(*ah);
   delete &pd;
   return Status::kOk;

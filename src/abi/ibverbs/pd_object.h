@@ -1,7 +1,9 @@
-// PDObject: a protection domain. Address handles live in one too, but the core knows none of them.
+// PDObject: a protection domain, or a parent domain: another name of one, with a thread domain and
+// allocators. Address handles live in it too, but the core knows none of them.
 #pragma once
 
 #include "abi/ibverbs/context_object.h"
+#include "abi/ibverbs/use_count.h"
 
 namespace verbena::abi {
 
@@ -14,10 +16,25 @@ struct PDObject : ibv_pd {
 
   ProtectionDomain* domain = nullptr;
   LiveSet<AHObject> address_handles;
+  UseCount users;  // what was made in it, but address handles
+
+  // of a parent domain
+  bool is_parent = false;
+  Use extended, thread_domain;
+  decltype(ibv_parent_domain_init_attr::alloc) allocate = nullptr;
+  decltype(ibv_parent_domain_init_attr::free) release = nullptr;
+  void* allocator_context = nullptr;
+};
+
+struct TDObject : ibv_td {
+  static TDObject& of(ibv_td* td) { return *static_cast<TDObject*>(td); }
+
+  UseCount users;
 };
 
 // Out of the device and deleted, with its address handles; kBusy and unchanged while something else
 // is left in it.
 [[nodiscard]] Status destroy(PDObject& pd);
+[[nodiscard]] Status destroy(TDObject& td);
 
 }  // namespace verbena::abi

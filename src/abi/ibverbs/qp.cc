@@ -67,6 +67,7 @@ QPObject* adopt(std::unique_ptr<QPObject> qp, QueuePair* queue) {
     qp->qp_base.state = to_ibv(attributes.state);
   }
   if (qp->xrcd != nullptr) ++qp->xrcd->users;
+  if (qp->qp_base.pd != nullptr) qp->pd_use = Use(PDObject::of(qp->qp_base.pd).users);
   qp->owner().qps.insert(qp.get());
   return qp.release();
 }

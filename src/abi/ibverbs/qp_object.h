@@ -23,6 +23,7 @@ struct QPObject final : ibv_qp_ex, host::EventTarget {
 
   QueuePair* queue = nullptr;
   XRCDObject* xrcd = nullptr;  // of an XRC target
+  Use pd_use;
   EventAccount async_events;
   std::unique_ptr<SendBuilder> builder;  // only when made with send_ops_flags
 };

@@ -7,6 +7,7 @@
 
 #include "abi/ibverbs/context_object.h"
 #include "abi/ibverbs/core_clock.h"
+#include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/operations.h"
 #include "device/identity.h"
@@ -73,6 +74,7 @@ ibv_device_attr_ex extended_attributes_of(const ContextObject& context) {
   attr.hca_core_clock = kCoreClockKHz;
   attr.device_cap_flags_ex = kCapabilities;
   attr.cq_mod_caps = {.max_cq_count = 0xffff, .max_cq_period = 0xffff};  // what the call can say
+  attr.max_dm_size = kMaxDMBytes;
   attr.phys_port_cnt_ex = kPort;
   return attr;
 }

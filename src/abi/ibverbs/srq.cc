@@ -59,6 +59,7 @@ ibv_srq* create(const SRQRequest& request, ibv_srq_attr& attr) {
   if (!queue) return fail(queue.error());
   srq->queue = *queue;
   if (srq->xrcd != nullptr) ++srq->xrcd->users;
+  srq->pd_use = Use(PDObject::of(srq->pd).users);
   attr = attributes_of(*srq);
   srq->owner().srqs.insert(srq.get());
   return srq.release();

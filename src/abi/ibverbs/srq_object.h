@@ -19,6 +19,7 @@ struct SRQObject final : ibv_srq, host::EventTarget {
 
   SharedReceiveQueue* queue = nullptr;
   XRCDObject* xrcd = nullptr;  // of an XRC SRQ
+  Use pd_use;
   EventAccount async_events;
 };
 

@@ -1,0 +1,84 @@
+// Buffers that the library allocates. ibv_alloc_buf(3).
+#include "abi/ibverbs/buf_object.h"
+
+#include <unistd.h>
+
+#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/make.h"
+
+namespace verbena::abi {
+namespace {
+
+// What a parent domain's allocator is told. Its upper half is the number of the kernel's driver:
+// there is none.
+constexpr u64 kBufferResource = 1;
+
+std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+// 0, or why not. USE_DEFAULT leaves `buf` without memory.
+int ask_allocator(BufObject& buf) {
+  const PDObject& pd = *buf.pd;
+  void* const memory =
+      pd.allocate(buf.pd, pd.allocator_context, buf.size, page_size(), kBufferResource);
+  if (memory == nullptr) return ENOMEM;
+  if (memory != IBV_ALLOCATOR_USE_DEFAULT) buf.data = static_cast<u8*>(memory);
+  return 0;
+}
+
+// 0, or why not.
+int allocate(BufObject& buf) {
+  if (buf.pd->allocate != nullptr)
+    if (const int error = ask_allocator(buf); error != 0 || buf.data != nullptr) return error;
+  host::Expected<host::Mapping> memory = host::Mapping::create(buf.size);
+  if (!memory) return memory.error().error;
+  buf.memory = std::move(*memory);
+  buf.data = buf.memory.data();
+  return 0;
+}
+
+}  // namespace
+
+Status destroy(BufObject& buf) {
+  PDObject& pd = *buf.pd;
+  if (buf.memory.data() == nullptr)
+    pd.release(&pd, pd.allocator_context, buf.data, kBufferResource);
+  pd.owner().bufs.erase(&buf);
+  delete &buf;
+  return Status::kOk;
+}
+
+}  // namespace verbena::abi
+
+using namespace verbena::abi;
+
+void* ibv_alloc_buf(ibv_pd* pd, std::size_t size, ibv_buf** buf) {
+  if (size == 0) return fail(EINVAL);
+  auto made = make<BufObject>();
+  if (made == nullptr) return fail(ENOMEM);
+  made->pd = &PDObject::of(pd);
+  made->pd_use = Use(made->pd->users);
+  made->size = size;
+  if (const int error = allocate(*made); error != 0) return fail(error);
+  made->pd->owner().bufs.insert(made.get());
+  *buf = made.get();
+  return made.release()->data;
+}
+
+void ibv_free_buf(ibv_buf* buf) {
+  if (buf != nullptr) static_cast<void>(destroy(BufObject::of(buf)));
+}
+
+int ibv_export_buf_dmabuf_fd(ibv_buf* buf) {
+  const BufObject& self = BufObject::of(buf);
+  return self.memory.data() == nullptr ? fail_with_minus_one(ENODATA) : self.memory.export_fd();
+}
+
+ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buf, void* addr, std::size_t length, int access) {
+  ibv_mr_init_attr attr{};
+  attr.length = length;
+  attr.access = access;
+  attr.comp_mask = kMRInitBuf | kMRInitAddr;
+  attr.addr = addr;
+  attr.buf = buf;
+  return ibv_reg_mr_ex(pd, &attr);
+}

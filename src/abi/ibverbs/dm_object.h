@@ -1,0 +1,27 @@
+// DMObject: device memory. The device is software: it is this process's memory, in a file that can
+// be exported.
+#pragma once
+
+#include "abi/ibverbs/context_object.h"
+#include "abi/ibverbs/use_count.h"
+#include "host/mapping.h"
+
+namespace verbena::abi {
+
+inline constexpr u64 kMaxDMBytes = 64 << 20;  // of one context, all together
+
+struct DMObject : ibv_dm {
+  static DMObject& of(ibv_dm* dm) { return *static_cast<DMObject*>(dm); }
+  [[nodiscard]] ContextObject& owner() const { return ContextObject::of(context); }
+  [[nodiscard]] bool covers(u64 offset, u64 length) const {
+    return offset <= memory.size() && length <= memory.size() - offset;
+  }
+
+  host::Mapping memory;
+  UseCount users;  // regions of it
+};
+
+// Deleted; kBusy and unchanged while a region of it is left.
+[[nodiscard]] Status destroy(DMObject& dm);
+
+}  // namespace verbena::abi
