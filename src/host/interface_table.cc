@@ -15,7 +15,7 @@
 #include <memory>
 #include <sstream>
 
-#include "host/descriptor.h"
+#include "host/kernel_socket.h"
 #include "host/socket_address.h"
 
 namespace verbena::host {
@@ -32,7 +32,7 @@ std::string read_file(const std::string& path) {
 }
 
 u32 mtu_of(const std::string& name) {
-  const Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Descriptor socket = open_kernel_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC);
   ifreq request{};
   std::memcpy(request.ifr_name, name.data(), std::min(name.size(), sizeof(request.ifr_name) - 1));
   return ::ioctl(socket.get(), SIOCGIFMTU, &request) == 0 ? static_cast<u32>(request.ifr_mtu) : 0;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/kernel_socket.h"
 #include "host/qpn_slot.h"
 #include "host/socket_option.h"
 
@@ -32,7 +33,7 @@ struct Name {
 };
 
 Descriptor open_socket() {
-  return Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return open_kernel_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
 bool can_connect(const Descriptor& socket, u32 slot) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "host/descriptor.h"
 #include "host/directory.h"
 #include "host/interface_table.h"
+#include "host/kernel_socket.h"
 #include "host/process_channel.h"
 #include "host/socket_address.h"
 
@@ -43,7 +43,7 @@ int connect_probe(const host::Descriptor& socket, const SocketEndpoint& to) {
 }
 
 host::Descriptor open_probe(const GID& address) {
-  return host::Descriptor(::socket(host::family_of(address), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return host::open_kernel_socket(host::family_of(address), SOCK_DGRAM | SOCK_CLOEXEC);
 }
 
 // The address that the kernel would send from. It is `to` itself where that is an address of ours.

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/kernel_socket.h"
 #include "host/socket_address.h"
 #include "host/socket_option.h"
 #include "wire/roce/icrc.h"
@@ -62,7 +63,7 @@ bool is(const cmsghdr* c, int level, int type) {
 
 Expected<DatagramReceiver> DatagramReceiver::open(const GID& address, u32 interface_index) {
   const int family = family_of(address);
-  Descriptor fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Descriptor fd = open_kernel_socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (!fd.is_open() || !set_receive_options(fd.get(), family))
     return failure(errno, "cannot open a UDP socket: " + std::string(std::strerror(errno)));
   enlarge_buffer(fd.get());

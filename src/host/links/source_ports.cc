@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/kernel_socket.h"
 #include "host/socket_address.h"
 #include "host/socket_option.h"
 #include "wire/roce/source_port.h"
@@ -36,7 +37,7 @@ bool set_ip_options(int fd, int family) {
 // A socket bound to `address` and `port`; on failure none, and errno says why.
 Descriptor open_socket(const GID& address, u16 port, u32 interface_index) {
   const int family = family_of(address);
-  Descriptor fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Descriptor fd = open_kernel_socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
   const SocketAddress local(address, port, interface_index);
   if (!fd.is_open() || !set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1) ||
       !discard_received(fd.get()) || !set_ip_options(fd.get(), family))

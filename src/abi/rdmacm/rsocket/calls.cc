@@ -1,0 +1,209 @@
+// The rsocket family: from descriptors to Sockets. rsocket(7).
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <rdma/rsocket.h>
+
+#include <climits>
+#include <cstdarg>
+
+#include "abi/rdmacm/device_table.h"
+#include "abi/rdmacm/rsocket/datagram_socket.h"
+#include "abi/rdmacm/rsocket/interposing.h"
+#include "abi/rdmacm/rsocket/stream_socket.h"
+#include "abi/rdmacm/rsocket/table.h"
+#include "abi/rdmacm/rsocket/wait_list.h"
+
+namespace verbena::rdmacm::rsocket {
+
+Table<Socket>& sockets() {
+  static auto* const table = new Table<Socket>;
+  return *table;
+}
+
+namespace {
+
+constexpr int kTypeFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+// What the call answers for the rsocket of that descriptor.
+template <typename Call>
+auto with(int fd, Call call) -> decltype(call(std::declval<Socket&>())) {
+  const auto socket = sockets().find(fd);
+  if (socket == nullptr) return fail(EBADF);
+  return call(*socket);
+}
+
+int enter(const Socket::Made& made) {
+  if (made == nullptr) return -1;
+  sockets().add(made->fd(), made);
+  return made->fd();
+}
+
+// 0, or the errno of what is wrong.
+int error_in(int domain, int type, int protocol) {
+  if (domain != AF_INET && domain != AF_INET6) return EAFNOSUPPORT;
+  if ((type & kTypeFlags) != 0 && refuses_type_flags()) return EPROTONOSUPPORT;
+  switch (type & ~kTypeFlags) {
+    case SOCK_STREAM: return protocol == 0 || protocol == IPPROTO_TCP ? 0 : EPROTONOSUPPORT;
+    case SOCK_DGRAM: return protocol == 0 || protocol == IPPROTO_UDP ? 0 : EPROTONOSUPPORT;
+    default: return ESOCKTNOSUPPORT;
+  }
+}
+
+iovec part_of(const void* bytes, std::size_t length) {
+  return {.iov_base = const_cast<void*>(bytes), .iov_len = length};
+}
+
+ssize_t receive(int fd, std::span<const iovec> parts, int flags, NameBuffer from = {}) {
+  return with(fd, [&](Socket& socket) { return socket.receive(parts, flags, from); });
+}
+
+ssize_t send(int fd, std::span<const iovec> parts, int flags, const sockaddr* to = nullptr,
+             socklen_t length = 0) {
+  return with(fd, [&](Socket& socket) { return socket.send(parts, flags, to, length); });
+}
+
+bool is_valid(const iovec* parts, int count) {
+  return count >= 0 && count <= IOV_MAX && (parts != nullptr || count == 0);
+}
+
+bool is_valid(const msghdr& message) {
+  return message.msg_iovlen <= IOV_MAX && (message.msg_iov != nullptr || message.msg_iovlen == 0);
+}
+
+}  // namespace
+}  // namespace verbena::rdmacm::rsocket
+
+using namespace verbena::rdmacm;
+using namespace verbena::rdmacm::rsocket;
+
+// The devices are opened here, whatever else: what that takes must happen where librspreload, which
+// calls this, lets all calls through.
+int rsocket(int domain, int type, int protocol) {
+  if (const int error = error_in(domain, type, protocol)) return fail(error);
+  if (open_devices().empty()) return fail(ENODEV);
+  if ((type & ~kTypeFlags) == SOCK_STREAM) return enter(StreamSocket::create(domain, type));
+  return enter(DatagramSocket::create(domain, type));
+}
+
+int rbind(int fd, const sockaddr* address, socklen_t length) {
+  return with(fd, [&](Socket& socket) { return socket.bind(address, length); });
+}
+
+int rlisten(int fd, int backlog) {
+  return with(fd, [&](Socket& socket) { return socket.listen(backlog); });
+}
+
+int raccept(int fd, sockaddr* address, socklen_t* length) {
+  const auto listener = sockets().find(fd);
+  if (listener == nullptr) return fail(EBADF);
+  const Socket::Made made = listener->accept();
+  if (made != nullptr && address != nullptr && made->peer_name({address, length}) != 0) return -1;
+  return enter(made);
+}
+
+int rconnect(int fd, const sockaddr* address, socklen_t length) {
+  return with(fd, [&](Socket& socket) { return socket.connect(address, length); });
+}
+
+int rshutdown(int fd, int how) {
+  return with(fd, [&](Socket& socket) { return socket.shutdown(how); });
+}
+
+int rclose(int fd) {
+  if (const auto socket = sockets().take(fd)) {
+    socket->close();
+    return 0;
+  }
+  return wait_lists().take(fd) != nullptr ? 0 : fail(EBADF);
+}
+
+ssize_t rrecv(int fd, void* buffer, size_t length, int flags) {
+  return rrecvfrom(fd, buffer, length, flags, nullptr, nullptr);
+}
+
+ssize_t rrecvfrom(int fd, void* buffer, size_t length, int flags, sockaddr* from,
+                  socklen_t* from_length) {
+  const iovec part = part_of(buffer, length);
+  return receive(fd, {&part, 1}, flags, {from, from_length});
+}
+
+ssize_t rrecvmsg(int fd, msghdr* message, int flags) {
+  if (message == nullptr) return fail(EFAULT);
+  if (!is_valid(*message)) return fail(EMSGSIZE);
+  auto* const name = static_cast<sockaddr*>(message->msg_name);
+  const ssize_t received = receive(fd, {message->msg_iov, message->msg_iovlen}, flags,
+                                   {name, name != nullptr ? &message->msg_namelen : nullptr});
+  if (received < 0) return received;
+  message->msg_controllen = 0;
+  message->msg_flags = 0;
+  return received;
+}
+
+ssize_t rread(int fd, void* buffer, size_t length) { return rrecv(fd, buffer, length, 0); }
+
+ssize_t rreadv(int fd, const iovec* parts, int count) {
+  if (!is_valid(parts, count)) return fail(EINVAL);
+  return receive(fd, {parts, static_cast<size_t>(count)}, 0);
+}
+
+ssize_t rsend(int fd, const void* buffer, size_t length, int flags) {
+  return rsendto(fd, buffer, length, flags, nullptr, 0);
+}
+
+ssize_t rsendto(int fd, const void* buffer, size_t length, int flags, const sockaddr* to,
+                socklen_t to_length) {
+  const iovec part = part_of(buffer, length);
+  return send(fd, {&part, 1}, flags, to, to_length);
+}
+
+ssize_t rsendmsg(int fd, const msghdr* message, int flags) {
+  if (message == nullptr) return fail(EFAULT);
+  if (message->msg_control != nullptr && message->msg_controllen != 0) return fail(EOPNOTSUPP);
+  if (!is_valid(*message)) return fail(EMSGSIZE);
+  return send(fd, {message->msg_iov, message->msg_iovlen}, flags,
+              static_cast<const sockaddr*>(message->msg_name), message->msg_namelen);
+}
+
+ssize_t rwrite(int fd, const void* buffer, size_t length) { return rsend(fd, buffer, length, 0); }
+
+ssize_t rwritev(int fd, const iovec* parts, int count) {
+  if (!is_valid(parts, count)) return fail(EINVAL);
+  return send(fd, {parts, static_cast<size_t>(count)}, 0);
+}
+
+int rgetpeername(int fd, sockaddr* address, socklen_t* length) {
+  return with(fd, [&](Socket& socket) { return socket.peer_name({address, length}); });
+}
+
+int rgetsockname(int fd, sockaddr* address, socklen_t* length) {
+  return with(fd, [&](Socket& socket) { return socket.local_name({address, length}); });
+}
+
+int rsetsockopt(int fd, int level, int name, const void* value, socklen_t length) {
+  return with(fd, [&](Socket& socket) { return socket.set_option({level, name}, value, length); });
+}
+
+int rgetsockopt(int fd, int level, int name, void* value, socklen_t* length) {
+  return with(fd, [&](Socket& socket) { return socket.get_option({level, name}, value, length); });
+}
+
+int rfcntl(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  const int argument = command == F_SETFL || command == F_SETFD ? va_arg(arguments, int) : 0;
+  va_end(arguments);
+  return with(fd, [&](Socket& socket) { return socket.control(command, argument); });
+}
+
+off_t riomap(int fd, void* buffer, size_t length, int access, int, off_t offset) {
+  return with(fd, [&](Socket& socket) { return socket.map(buffer, length, access, offset); });
+}
+
+int riounmap(int fd, void* buffer, size_t length) {
+  return with(fd, [&](Socket& socket) { return socket.unmap(buffer, length); });
+}
+
+size_t riowrite(int fd, const void* buffer, size_t count, off_t offset, int flags) {
+  return static_cast<size_t>(
+      with(fd, [&](Socket& socket) { return socket.write_mapped(buffer, count, offset, flags); }));
+}

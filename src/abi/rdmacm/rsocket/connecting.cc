@@ -1,0 +1,171 @@
+// Stream rsockets from an address to a connection. rbind, rlisten, raccept, rconnect.
+#include <netinet/in.h>
+
+#include <cstdlib>
+
+#include "abi/rdmacm/rsocket/stream_socket.h"
+
+namespace verbena::rdmacm::rsocket {
+namespace {
+
+constexpr int kResolveLimit_ms = 2000;
+
+bool is_whole(const sockaddr* address, socklen_t length) {
+  if (address == nullptr || length < sizeof(sockaddr)) return false;
+  return address->sa_family != AF_INET6 || length >= sizeof(sockaddr_in6);
+}
+
+// Neither READ nor atomics.
+rdma_conn_param param_with(const std::array<u8, ConnectionData::kSize>& offer) {
+  rdma_conn_param param{};
+  param.private_data = offer.data();
+  param.private_data_len = static_cast<u8>(offer.size());
+  param.flow_control = 1;
+  param.retry_count = 7;
+  param.rnr_retry_count = 7;  // as long as it takes
+  return param;
+}
+
+}  // namespace
+
+int StreamSocket::bind(const sockaddr* address, socklen_t length) {
+  const Lock lock(mutex_);
+  if (!is_whole(address, length) || state_ != State::kIdle) return fail(EINVAL);
+  if (make_id() != 0 || rdma_bind_addr(id_, const_cast<sockaddr*>(address)) != 0) return -1;
+  state_ = State::kBound;
+  return 0;
+}
+
+int StreamSocket::listen(int backlog) {
+  const Lock lock(mutex_);
+  if (state_ == State::kListening) return 0;
+  if (state_ != State::kIdle && state_ != State::kBound) return fail(EINVAL);
+  if (make_id() != 0 || rdma_listen(id_, backlog) != 0) return -1;
+  state_ = State::kListening;
+  return 0;
+}
+
+int StreamSocket::open_stream() {
+  auto stream = std::make_unique<Stream>();
+  if (stream->open(*id_, settings_) != 0) return -1;
+  stream_ = std::move(stream);
+  return 0;
+}
+
+// --- the passive side
+
+Socket::Made StreamSocket::accept() {
+  Lock lock(mutex_);
+  if (state_ != State::kListening) return abi::fail(EINVAL);
+  std::shared_ptr<StreamSocket> made;
+  const auto is_over = [&] {
+    rdma_cm_event* event = nullptr;
+    while (made == nullptr && rdma_get_cm_event(channel_, &event) == 0) {
+      if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) made = make_accepted(*event);
+      rdma_ack_cm_event(event);
+    }
+    return made != nullptr || state_ != State::kListening;
+  };
+  if (wait(lock, is_nonblocking(0), is_over) != 0) return nullptr;
+  if (made == nullptr) return abi::fail(EBADF);  // closed meanwhile
+  return made;
+}
+
+// nullptr: it was no peer for us, and is rejected; the request's ID is gone.
+std::shared_ptr<StreamSocket> StreamSocket::make_accepted(rdma_cm_event& request) {
+  auto made = create(domain_, is_nonblocking(0) ? SOCK_NONBLOCK : 0);
+  if (made != nullptr) {
+    made->settings_ = settings_;
+    if (made->answer(request) == 0) return made;
+  }
+  (void)rdma_reject(request.id, nullptr, 0);
+  if (made == nullptr || made->id_ == nullptr) rdma_destroy_id(request.id);
+  return nullptr;
+}
+
+int StreamSocket::answer(const rdma_cm_event& request) {
+  const rdma_conn_param& asked = request.param.conn;
+  peer_ = ConnectionData::decode({static_cast<const u8*>(asked.private_data),
+                                  asked.private_data == nullptr ? 0U : asked.private_data_len});
+  if (!peer_) return fail(EPROTO);
+  if (rdma_migrate_id(request.id, channel_) != 0) return -1;
+  id_ = request.id;
+  if (open_stream() != 0) return -1;
+  const auto offer = stream_->offer().encode();
+  rdma_conn_param param = param_with(offer);
+  if (rdma_accept(id_, &param) != 0) return -1;
+  state_ = State::kConnecting;
+  return 0;
+}
+
+// --- the active side
+
+// Neither of the two asks the network: the event is there.
+int StreamSocket::expect(rdma_cm_event_type type) {
+  rdma_cm_event* event = nullptr;
+  if (rdma_get_cm_event(channel_, &event) != 0) return -1;
+  const bool is_it = event->event == type;
+  const int error = event->status != 0 ? std::abs(event->status) : ENETUNREACH;
+  rdma_ack_cm_event(event);
+  return is_it ? 0 : fail(error);
+}
+
+int StreamSocket::begin_connect(const sockaddr* address) {
+  if (make_id() != 0 ||
+      rdma_resolve_addr(id_, nullptr, const_cast<sockaddr*>(address), kResolveLimit_ms) != 0 ||
+      expect(RDMA_CM_EVENT_ADDR_RESOLVED) != 0 || rdma_resolve_route(id_, kResolveLimit_ms) != 0 ||
+      expect(RDMA_CM_EVENT_ROUTE_RESOLVED) != 0 || open_stream() != 0)
+    return -1;
+  const auto offer = stream_->offer().encode();
+  rdma_conn_param param = param_with(offer);
+  if (rdma_connect(id_, &param) != 0) return -1;
+  state_ = State::kConnecting;
+  return 0;
+}
+
+int StreamSocket::connect(const sockaddr* address, socklen_t length) {
+  Lock lock(mutex_);
+  look();
+  if (state_ == State::kConnected)
+    return std::exchange(has_said_in_progress_, false) ? 0 : fail(EISCONN);
+  if (state_ == State::kListening) return fail(EOPNOTSUPP);
+  if (state_ == State::kRefused) {  // another try
+    drop_connection();
+    become(State::kIdle);
+  }
+  if (state_ == State::kIdle || state_ == State::kBound) {
+    if (!is_whole(address, length)) return fail(EINVAL);
+    if (begin_connect(address) != 0) {
+      const int error = errno;
+      become(State::kRefused);
+      return fail(error);
+    }
+  } else if (state_ == State::kConnecting && is_nonblocking(0)) {
+    return fail(EALREADY);
+  }
+  if (await_connected(lock, is_nonblocking(0)) == 0) return 0;
+  if (errno != EAGAIN) return -1;
+  has_said_in_progress_ = true;
+  return fail(EINPROGRESS);
+}
+
+// 0: it is or was connected.
+int StreamSocket::await_connected(Lock& lock, bool nonblocking) {
+  if (state_ == State::kConnecting &&
+      wait(lock, nonblocking, [&] { return state_ != State::kConnecting; }) != 0)
+    return -1;
+  switch (state_) {
+    case State::kConnected:
+    case State::kDisconnected:
+    case State::kBroken: return 0;
+    case State::kRefused: return fail(error_ != 0 ? std::exchange(error_, 0) : ENOTCONN);
+    case State::kClosed: return fail(EBADF);
+    case State::kConnecting:
+    case State::kIdle:
+    case State::kBound:
+    case State::kListening: break;
+  }
+  return fail(ENOTCONN);
+}
+
+}  // namespace verbena::rdmacm::rsocket

@@ -1,0 +1,26 @@
+#include "abi/rdmacm/rsocket/interposing.h"
+
+#include <dlfcn.h>
+
+namespace verbena::rdmacm::rsocket {
+namespace {
+
+// The object that gives the program the function; nullptr: none is found.
+const void* provider_of(const char* function) {
+  Dl_info info{};
+  void* const symbol = dlsym(RTLD_DEFAULT, function);
+  return symbol != nullptr && dladdr(symbol, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
+}  // namespace
+
+bool refuses_type_flags() {
+  static const bool refuses = [] {
+    const void* const libc = provider_of("getpid");
+    const void* const socket = provider_of("socket");
+    return socket != libc && provider_of("accept4") != socket;
+  }();
+  return refuses;
+}
+
+}  // namespace verbena::rdmacm::rsocket
