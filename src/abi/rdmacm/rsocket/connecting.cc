@@ -91,6 +91,7 @@ int StreamSocket::answer(const rdma_cm_event& request) {
   if (rdma_migrate_id(request.id, channel_) != 0) return -1;
   id_ = request.id;
   if (open_stream() != 0) return -1;
+  stream_->meet(*peer_);
   const auto offer = stream_->offer().encode();
   rdma_conn_param param = param_with(offer);
   if (rdma_accept(id_, &param) != 0) return -1;

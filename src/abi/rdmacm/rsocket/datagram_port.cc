@@ -10,6 +10,7 @@ namespace {
 
 constexpr u32 kGRH = 40;            // bytes before what a UD QP receives
 constexpr u32 kSpareReceives = 16;  // slots for what comes by UDP
+constexpr u32 kMostBatches = 64;    // of completions, at one look
 constexpr u64 kReceive = 1ULL << 63;
 
 u32 bytes_of(MTU mtu) { return 128U << static_cast<unsigned>(mtu); }
@@ -90,23 +91,26 @@ void DatagramPort::post_receive(u32 slot) {
 }
 
 bool DatagramPort::progress() {
-  constexpr int kBatch = 16;
-  std::array<ibv_wc, kBatch> done;
   bool any = false;
-  for (;;) {
-    const int count = ibv_poll_cq(completions_.cq(), kBatch, done.data());
-    if (count <= 0) return any;
+  for (u32 i = 0; i < kMostBatches; ++i) {
+    const int count = ibv_poll_cq(completions_.cq(), kBatch, done_.data());
+    if (count <= 0) break;
     any = true;
-    for (const ibv_wc& wc : std::span(done).first(static_cast<std::size_t>(count))) {
-      const u32 slot = static_cast<u32>(wc.wr_id);
-      if ((wc.wr_id & kReceive) == 0)
-        free_sends_.push_back(slot);
-      else if (wc.status == IBV_WC_SUCCESS && wc.byte_len > kGRH)
-        received_.push_back({.slot = slot, .length = wc.byte_len - kGRH});
-      else
-        post_receive(slot);
-    }
+    for (const ibv_wc& wc : std::span(done_).first(static_cast<std::size_t>(count)))
+      on_completion(wc);
+    if (count < kBatch) break;
   }
+  return any;
+}
+
+void DatagramPort::on_completion(const ibv_wc& wc) {
+  const u32 slot = static_cast<u32>(wc.wr_id);
+  if ((wc.wr_id & kReceive) == 0)
+    free_sends_.push_back(slot);
+  else if (wc.status == IBV_WC_SUCCESS && wc.byte_len > kGRH)
+    received_.push_back({.slot = slot, .length = wc.byte_len - kGRH});
+  else
+    post_receive(slot);
 }
 
 int DatagramPort::send(const HeaderBytes& header, IOCursor& data, ibv_ah* to, QPN qpn) {

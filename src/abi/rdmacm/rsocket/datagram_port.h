@@ -53,13 +53,17 @@ class DatagramPort {
   [[nodiscard]] int make_qp();
   [[nodiscard]] int start_qp();
   void post_receive(u32 slot);
+  void on_completion(const ibv_wc& wc);
   [[nodiscard]] u8* send_slot(u32 slot) const { return send_.bytes() + std::size_t{slot} * kSlot; }
   [[nodiscard]] u8* receive_slot(u32 slot) const;
+
+  static constexpr int kBatch = 16;
 
   OpenDevice* device_ = nullptr;
   GID address_;
   u32 sends_ = 0, receives_ = 0, inline_bytes_ = 0, longest_ = 0;
   Completions completions_;
+  std::array<ibv_wc, kBatch> done_;
   ibv_qp* qp_ = nullptr;
   RegisteredMemory send_, receive_;
   std::vector<u32> free_sends_;

@@ -9,6 +9,7 @@ namespace verbena::rdmacm::rsocket {
 namespace {
 
 constexpr u32 kControls = 4;         // spare places in the send queue
+constexpr u32 kMostBatches = 64;     // of completions, at one look
 constexpr u32 kSendLowWater = 2048;  // bytes
 constexpr u64 kReceive = 1ULL << 63;
 constexpr u32 kSlot = sizeof(Iomap);  // of control messages, behind the data in the send buffer
@@ -71,7 +72,7 @@ ConnectionData Stream::offer() const {
                      .length = settings_.receive_bytes / 2}};
 }
 
-void Stream::start(const ConnectionData& peer) {
+void Stream::meet(const ConnectionData& peer) {
   peer_targets_ = peer.targets;
   peer_swaps_ = peer.big_endian != (std::endian::native == std::endian::big);
   peer_iomap_count_ = peer.has_iomaps ? peer.iomap_count : 0;
@@ -80,7 +81,6 @@ void Stream::start(const ConnectionData& peer) {
   peer_target_ = peer.targets.length > 1 ? 1 : 0;
   targets_[0] = peer.buffer;
   may_send_ = peer.credits;
-  started_ = true;
 }
 
 // --- completions
@@ -92,28 +92,30 @@ int Stream::post_receive() {
   return ibv_post_recv(id_->qp, &request, &bad);
 }
 
+// A look that finds less than it asks for is the last: to look again at once would seem to the
+// device like a program that spins here, and it is one that will next look at memory.
 bool Stream::progress() {
-  constexpr int kBatch = 16;
-  std::array<ibv_wc, kBatch> done;
   bool any = false;
-  for (;;) {
-    const int count = ibv_poll_cq(completions_.cq(), kBatch, done.data());
+  for (u32 i = 0; i < kMostBatches; ++i) {
+    const int count = ibv_poll_cq(completions_.cq(), kBatch, done_.data());
     if (count < 0) fail(EIO);
     if (count <= 0) break;
     any = true;
-    for (const ibv_wc& wc : std::span(done).first(static_cast<std::size_t>(count))) {
-      const bool is_receive = (wc.wr_id & kReceive) != 0;
-      if (!is_receive) on_sent(static_cast<u32>(wc.wr_id));
-      if (wc.status != IBV_WC_SUCCESS) {
-        fail(error_of(wc.status));
-      } else if (is_receive) {
-        if ((wc.wc_flags & IBV_WC_WITH_IMM) != 0) on_receive(be32toh(wc.imm_data));
-        if (post_receive() != 0) fail(ECONNRESET);
-      }
-    }
+    for (const ibv_wc& wc : std::span(done_).first(static_cast<std::size_t>(count)))
+      on_completion(wc);
+    if (count < kBatch) break;
   }
   give_credits();
   return any;
+}
+
+void Stream::on_completion(const ibv_wc& wc) {
+  const bool is_receive = (wc.wr_id & kReceive) != 0;
+  if (!is_receive) on_sent(static_cast<u32>(wc.wr_id));
+  if (wc.status != IBV_WC_SUCCESS) return fail(error_of(wc.status));
+  if (!is_receive) return;
+  if ((wc.wc_flags & IBV_WC_WITH_IMM) != 0) on_receive(be32toh(wc.imm_data));
+  if (post_receive() != 0) fail(ECONNRESET);
 }
 
 void Stream::on_receive(u32 message) {

@@ -27,7 +27,8 @@ class Stream {
   // Makes the ID's QP and all memory. 0, or -1 and errno. The ID lives as long.
   [[nodiscard]] int open(rdma_cm_id& id, const Settings& settings);
   [[nodiscard]] ConnectionData offer() const;
-  void start(const ConnectionData& peer);  // the QP can send from now on
+  void meet(const ConnectionData& peer);  // what start() and map() need
+  void start() { started_ = true; }       // the QP can send from now on
 
   // Handles what has completed and returns credits; true: there was something.
   bool progress();
@@ -65,6 +66,7 @@ class Stream {
  private:
   [[nodiscard]] int make_qp(rdma_cm_id& id);
   [[nodiscard]] int post_receive();
+  void on_completion(const ibv_wc& wc);
   void on_receive(u32 message);
   void on_data(u32 length);
   void on_sent(u32 message);
@@ -77,10 +79,13 @@ class Stream {
   u32 stage(IOCursor& from, u32 length_bytes);
   void fail(int error);
 
+  static constexpr int kBatch = 16;
+
   Settings settings_;
   rdma_cm_id* id_ = nullptr;
   ibv_pd* pd_ = nullptr;
   Completions completions_;
+  std::array<ibv_wc, kBatch> done_;
   RegisteredMemory send_, receive_, table_;
   bool started_ = false;
   int error_ = 0;

@@ -119,9 +119,10 @@ void StreamSocket::on_established(const rdma_cm_event& event) {
     const rdma_conn_param& conn = event.param.conn;
     peer_ = ConnectionData::decode({static_cast<const u8*>(conn.private_data),
                                     conn.private_data == nullptr ? 0U : conn.private_data_len});
+    if (!peer_) return become(State::kRefused, EPROTO);
+    stream_->meet(*peer_);
   }
-  if (!peer_) return become(State::kRefused, EPROTO);
-  stream_->start(*peer_);
+  stream_->start();
   become(State::kConnected);
   (void)progress();
 }
@@ -141,7 +142,7 @@ short StreamSocket::ready_now(short events) {
   if (!is_connected() || stream_->peer_stopped_sending()) ready |= POLLRDHUP;
   ready &= events;
   if (state_ == State::kBroken) ready |= POLLERR;
-  if (!is_connected()) ready |= POLLHUP;
+  if (!is_connected() && !stream_->has_data()) ready |= POLLHUP;  // what is left is read first
   return static_cast<short>(ready);
 }
 

@@ -72,6 +72,7 @@ class StreamSocket final : public Socket {
   [[nodiscard]] int await_connected(Lock& lock, bool nonblocking);
   [[nodiscard]] int ready_to_send(Lock& lock, bool nonblocking);
   [[nodiscard]] int send_mappings(Lock& lock, bool nonblocking);
+  void see_through();
   [[nodiscard]] ssize_t end_of_data(std::size_t received) const;
   [[nodiscard]] ssize_t receive_bytes(Lock& lock, IOCursor& to, int flags);
   [[nodiscard]] bool is_connected() const { return state_ == State::kConnected; }

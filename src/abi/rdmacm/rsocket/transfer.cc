@@ -9,6 +9,8 @@ namespace {
 // Transfers grow, so that the first bytes of many travel while the next are copied.
 constexpr u32 kFirstTransfer = 2048, kMostTransfer = 65536;  // bytes
 
+constexpr std::chrono::microseconds kSeeThrough{50};
+
 u32 grown(u32 limit) { return std::min(limit * 2, kMostTransfer); }
 
 }  // namespace
@@ -94,7 +96,7 @@ off_t StreamSocket::map(void* buffer, std::size_t length, int access, off_t offs
   Lock lock(mutex_);
   if ((access & ~PROT_WRITE) != 0 || offset < -1) return fail(EINVAL);
   if (stream_ == nullptr) return fail(EINVAL);
-  if (await_connected(lock, is_nonblocking(0)) != 0) return -1;
+  if (!peer_ && await_connected(lock, is_nonblocking(0)) != 0) return -1;
   const bool is_remote = (access & PROT_WRITE) != 0;
   const std::optional<u32> index = is_remote ? free_mapping_index() : 0;
   if (!index || length > UINT32_MAX) return fail(ENOMEM);
@@ -139,6 +141,15 @@ int StreamSocket::send_mappings(Lock& lock, bool nonblocking) {
   return 0;
 }
 
+// Who writes into memory waits for the answer in memory too, and makes no call meanwhile. To look
+// for the completion here tells the device that, and often brings the answer along; where it does
+// not come, to arm does.
+void StreamSocket::see_through() {
+  const auto until = Clock::now() + kSeeThrough;
+  while (!stream_->is_sent() && !cannot_send())
+    if (!progress() && Clock::now() >= until) return stream_->arm();
+}
+
 // Ends where the peer has mapped nothing.
 ssize_t StreamSocket::write_mapped(const void* bytes, std::size_t length, off_t offset, int flags) {
   Lock lock(mutex_);
@@ -148,6 +159,7 @@ ssize_t StreamSocket::write_mapped(const void* bytes, std::size_t length, off_t 
   if (send_mappings(lock, nonblocking) != 0) return -1;
   const iovec part{.iov_base = const_cast<void*>(bytes), .iov_len = length};
   IOCursor from({&part, 1});
+  const bool is_alone = stream_->is_sent();
   bool is_failed = false;
   u64 at = static_cast<u64>(offset);
   for (u32 limit = kFirstTransfer; from.left() != 0; limit = grown(limit)) {
@@ -159,6 +171,7 @@ ssize_t StreamSocket::write_mapped(const void* bytes, std::size_t length, off_t 
     if (!to) break;
     at += stream_->write_directly(from, *to, at, limit);
   }
+  if (is_alone && !is_failed) see_through();
   const std::size_t written = length - from.left();
   return written == 0 && is_failed ? -1 : static_cast<ssize_t>(written);
 }
