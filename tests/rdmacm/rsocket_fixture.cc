@@ -42,7 +42,9 @@ int RSocketTest::start_connecting(int listener) {
 
 int RSocketTest::accept_from(int listener) {
   EXPECT_EQ(poll_one(listener, POLLIN), POLLIN);
+  errno = 0;
   const int fd = raccept(listener, nullptr, nullptr);
+  EXPECT_EQ(errno, 0);
   EXPECT_GE(fd, 0) << strerror(errno);
   open_.push_back(fd);
   return fd;

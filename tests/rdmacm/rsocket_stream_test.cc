@@ -13,8 +13,10 @@ class RSocketStreamTest : public RSocketTest {
  protected:
   static void expect_end(int fd) {
     char byte = 0;
+    errno = 0;  // and it stays: programs take an end with EAGAIN for none
     EXPECT_NE(poll_one(fd, POLLIN) & POLLIN, 0);
     EXPECT_EQ(rrecv(fd, &byte, 1, 0), 0) << strerror(errno);
+    EXPECT_EQ(errno, 0);
   }
 };
 

@@ -24,12 +24,16 @@ namespace {
 
 constexpr int kTypeFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
 
-// What the call answers for the rsocket of that descriptor.
+// What the call answers for the rsocket of that descriptor. errno tells of failures only: programs
+// look at it after an end of data, too.
 template <typename Call>
 auto with(int fd, Call call) -> decltype(call(std::declval<Socket&>())) {
   const auto socket = sockets().find(fd);
   if (socket == nullptr) return fail(EBADF);
-  return call(*socket);
+  const int before = errno;
+  const auto result = call(*socket);
+  if (result >= 0) errno = before;
+  return result;
 }
 
 int enter(const Socket::Made& made) {
@@ -94,11 +98,11 @@ int rlisten(int fd, int backlog) {
 }
 
 int raccept(int fd, sockaddr* address, socklen_t* length) {
-  const auto listener = sockets().find(fd);
-  if (listener == nullptr) return fail(EBADF);
-  const Socket::Made made = listener->accept();
-  if (made != nullptr && address != nullptr && made->peer_name({address, length}) != 0) return -1;
-  return enter(made);
+  return with(fd, [&](Socket& listener) {
+    const Socket::Made made = listener.accept();
+    if (made != nullptr && address != nullptr && made->peer_name({address, length}) != 0) return -1;
+    return enter(made);
+  });
 }
 
 int rconnect(int fd, const sockaddr* address, socklen_t length) {

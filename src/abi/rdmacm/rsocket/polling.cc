@@ -81,8 +81,10 @@ class Poll {
 int poll_mixed(Poll& poll, int timeout_ms) {
   const Clock::time_point start = Clock::now();
   const Clock::time_point sleep_from = start + defaults().polling_time;
+  const int before = errno;
   const auto until = timeout_ms < 0 ? Clock::time_point::max() : start + milliseconds(timeout_ms);
   for (;;) {
+    errno = before;
     if (const int count = poll.look(); count != 0) return count;
     const Clock::time_point now = Clock::now();
     if (now >= until) return 0;

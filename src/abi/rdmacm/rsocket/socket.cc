@@ -28,7 +28,9 @@ bool Socket::is_nonblocking(int flags) const {
 
 short Socket::ready(short events) {
   const Lock lock(mutex_);
+  const int before = errno;
   look();
+  errno = before;
   return ready_now(events);
 }
 

@@ -65,6 +65,7 @@ class Socket {
   [[nodiscard]] int control(int command, int argument);
 
   // What poll() would say now.
+  // errno says why a connection was refused, where that is it, and is else left alone.
   [[nodiscard]] short ready(short events);
   // What to sleep on. Look once more before; end_sleep() follows in any case.
   void begin_sleep(std::vector<pollfd>& to);

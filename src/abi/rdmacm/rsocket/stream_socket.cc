@@ -133,8 +133,10 @@ short StreamSocket::ready_now(short events) {
     (void)::poll(&on, 1, 0);
     return static_cast<short>(on.revents & events);
   }
-  if (state_ == State::kRefused)
+  if (state_ == State::kRefused) {
+    if (error_ != 0) errno = error_;  // programs show it when they see POLLERR
     return static_cast<short>((events & (POLLIN | POLLOUT)) | POLLERR | POLLHUP);
+  }
   if (stream_ == nullptr || state_ == State::kConnecting) return 0;
   int ready = 0;
   if (can_read()) ready |= POLLIN;

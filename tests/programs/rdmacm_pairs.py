@@ -1,0 +1,54 @@
+"""Pairs of programs that find each other by librdmacm: for the tests that run them."""
+
+import time
+import unittest
+
+LIMIT_S = 60
+# A server of librdmacm shows nothing to wait for when it listens. A client that comes too early is
+# refused, as on any RDMA device; it is started again until this.
+START_LIMIT_S = 30
+
+_next_port = 20000
+
+
+def free_port():
+    """A port of this test's own address, where nobody else binds."""
+    global _next_port
+    _next_port += 1
+    return _next_port
+
+
+class RDMACMPairs(unittest.TestCase):
+    build = None  # a harness.Build, of who derives
+
+    def start(self, *command):
+        program = self.build.start(*command)
+        self.addCleanup(program.kill)
+        return program
+
+    def run_client(self, server, *command, limit_s=LIMIT_S):
+        """Runs the client to its end; again while the server is not ready and refuses it."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while True:
+            client = self.build.start(*command)
+            self.addCleanup(client.kill)
+            status = client.wait(limit_s)
+            self.assertIsNotNone(status, f"hangs:\n{server}\n{client}")
+            if not self.was_refused(client) or server.ended() or time.monotonic() > deadline:
+                return client
+            time.sleep(0.1)
+
+    @staticmethod
+    def was_refused(client):
+        text = client.output()
+        return client.process.returncode != 0 and any(
+            word in text for word in ("REJECTED", "UNREACHABLE", "refused", "Unexpected CM event",
+                                      "unable to connect", "Failed to connect RDMA CM events"))
+
+    def check_pair(self, server_command, client_command, limit_s=LIMIT_S):
+        """Both end, with exit status 0; returns them."""
+        server = self.start(*server_command)
+        client = self.run_client(server, *client_command, limit_s=limit_s)
+        self.assertEqual(client.process.returncode, 0, f"{server}\n{client}")
+        self.assertEqual(server.wait(limit_s), 0, f"{server}\n{client}")
+        return server, client
