@@ -98,7 +98,9 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   policy_.on_application_poll(count == 0 ? PollResult::kEmpty : PollResult::kFound, last_now_);
   while (policy_.should_stay()) stay_once();
   tell_helper();
+  const bool offers_core = policy_.should_offer_core();
   mutex_.unlock();
+  if (offers_core) ::sched_yield();
   return count;
 }
 

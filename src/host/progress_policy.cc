@@ -14,6 +14,7 @@ void ProgressPolicy::listen() {
 
 void ProgressPolicy::on_application_poll(PollResult result, Time now) {
   ++polls_;
+  judge_patience(result, now);
   judge_listening();
   judge_stay(result);
   if (result == PollResult::kFound) {
@@ -26,6 +27,16 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
     polls_at_check_ = polls_;
     next_check_ = now + check_interval_;
   }
+}
+
+// A program that comes back after a pause has not waited yet, unless others had its core meanwhile.
+void ProgressPolicy::judge_patience(PollResult result, Time now) {
+  if (result == PollResult::kFound)
+    empty_since_.reset();
+  else if (!empty_since_ || (!offers_core_ && now > last_poll_ + kPatience))
+    empty_since_ = now;
+  last_poll_ = now;
+  offers_core_ = empty_since_ && now >= *empty_since_ + kPatience;
 }
 
 // Was it of use that the helper listened since the last poll?

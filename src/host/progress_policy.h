@@ -9,9 +9,15 @@
 // where it was of use soon after that poll, waking it is saved too: the polling thread stays for a
 // few microseconds more and receives itself what the program will next wait for in memory.
 //
+// A program that has polled for long and found nothing may wait for a process that needs its core:
+// where there are more spinning processes than cores, each would use up its time slice while the
+// packet that it waits for cannot be made. So the polling thread then offers its core to others.
+//
 // Pure logic: no thread, no clock. Not thread-safe. After any call, re-read listens() and
 // next_check().
 #pragma once
+
+#include <optional>
 
 #include "base/time.h"
 
@@ -34,6 +40,9 @@ class ProgressPolicy {
   [[nodiscard]] bool should_stay() const { return stays_; }
   void on_stay(StayResult result, Time now);  // it looked once more
 
+  // After an empty poll: should its thread offer the core to others, before it polls again?
+  [[nodiscard]] bool should_offer_core() const { return offers_core_; }
+
   // The helper woke, for whatever reason. Should it receive now?
   [[nodiscard]] bool on_helper_wake(Time now);
   void on_helper_received(Time now);
@@ -50,12 +59,15 @@ class ProgressPolicy {
   static constexpr u32 kStayTrustForHelp = 1, kStayTrustLost = 2;
   static constexpr u32 kMaxTrustForHelp = 8;
   static constexpr Duration kStay = us(12), kSoon = us(100);
+  // Longer than an answer takes that is on its way, and far shorter than a time slice.
+  static constexpr Duration kPatience = us(100);
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50);
   static constexpr Duration kCoreWanted = us(100);  // away for longer: others want the core
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
   void listen();
+  void judge_patience(PollResult result, Time now);
   void judge_listening();
   void judge_stay(PollResult next_poll);
   void distrust_stay();
@@ -65,6 +77,10 @@ class ProgressPolicy {
   u64 polls_ = 0, polls_at_check_ = 0;
   Duration check_interval_ = kMinCheck;
   Time next_check_ = Time::never();
+
+  bool offers_core_ = false;
+  std::optional<Time> empty_since_;  // all polls since have found nothing
+  Time last_poll_;
 
   bool polled_since_listening_ = true;
   bool received_since_listening_ = false;

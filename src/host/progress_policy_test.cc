@@ -184,5 +184,27 @@ TEST_F(ProgressPolicyTest, DoesNotLingerWhereOthersWantTheCore) {
   EXPECT_TRUE(policy_.should_look_again(at(ms(38))));
 }
 
+TEST_F(ProgressPolicyTest, OffersTheCoreAfterPollingInVainForLong) {
+  for (Duration t = us(0); t < us(100); t = t + us(10)) {
+    poll_empty(1, t);
+    EXPECT_FALSE(policy_.should_offer_core());
+  }
+  poll_empty(1, us(100));
+  EXPECT_TRUE(policy_.should_offer_core());
+  poll_empty(1, ms(4));  // others had it for a time slice: the answer may still need it
+  EXPECT_TRUE(policy_.should_offer_core());
+  policy_.on_application_poll(PollResult::kFound, at(ms(5)));
+  EXPECT_FALSE(policy_.should_offer_core());
+  poll_empty(1, ms(5));
+  EXPECT_FALSE(policy_.should_offer_core());
+}
+
+TEST_F(ProgressPolicyTest, AProgramThatPollsNowAndThenKeepsItsCore) {
+  for (const Duration t : {ms(0), ms(1), ms(2)}) {
+    poll_empty(1, t);
+    EXPECT_FALSE(policy_.should_offer_core());
+  }
+}
+
 }  // namespace
 }  // namespace verbena::host
