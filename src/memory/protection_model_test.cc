@@ -161,7 +161,7 @@ void ProtectionModel::reregister_region() {
     return;
   }
   ASSERT_TRUE(got.has_value());
-  ASSERT_NE(got->l_key.value, key);
+  ASSERT_EQ(got->l_key.value, key);
   model_.emplace(got->l_key.value, changed);
 }
 
@@ -184,11 +184,11 @@ void ProtectionModel::deallocate_window() {
 }
 
 bool ProtectionModel::bind_is_legal(PDId pd, Entry window, u32 new_key, const MWBind& bind) const {
-  constexpr u32 kRemoteRights = 2 | 4 | 8 | 32;
+  constexpr u32 kWindowRights = 1 | 2 | 4 | 8 | 32;
   const ModelKey& w = window->second;
   if (w.kind == ModelKey::Kind::kRegion || w.pd != pd || (new_key ^ window->first) > 255)
     return false;
-  if ((bind.access.bits & ~kRemoteRights) != 0) return false;
+  if ((bind.access.bits & ~kWindowRights) != 0) return false;
   if (w.kind == ModelKey::Kind::kWindow1 && bind.access.has(Access::kZeroBased)) return false;
   if (w.kind == ModelKey::Kind::kWindow2 && (w.bound || bind.length == 0)) return false;
   if (bind.length == 0) return true;

@@ -43,8 +43,11 @@ void apply(KeyEntry& region, const ProtectionTable::Rereg& change) {
 
 MRKeys keys_of(const KeyEntry& region) { return {LKey{region.key}, RKey{region.key}}; }
 
-constexpr AccessFlags kWindowRights =
-    Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic | Access::kZeroBased;
+// Local write says nothing about a window, which is never used locally; programs give it, and
+// cards take it.
+constexpr AccessFlags kWindowRights = Access::kRemoteWrite | Access::kRemoteRead |
+                                      Access::kRemoteAtomic | Access::kZeroBased |
+                                      Access::kLocalWrite;
 
 // The rules about the window itself. IBTA 10.6.7.2.2, o10-36.2.2, o10-37.2.30, o10-37.2.40.
 bool window_takes(const KeyEntry& window, u32 new_key, const MWBind& bind) {
@@ -178,7 +181,7 @@ Result<MRKeys> ProtectionTable::reregister_mr(LKey key, const Rereg& change) {
     impl_->erase(*region);
     return failure(Status::kInvalidArgument);
   }
-  changed.key = impl_->keys.draw_variant(region->key);
+  if (change.translation) changed.key = impl_->keys.draw_variant(region->key);
   ++impl_->pd_uses[changed.pd];
   impl_->release_pd(region->pd);
   *region = changed;

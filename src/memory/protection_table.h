@@ -71,7 +71,8 @@ class ProtectionTable {
   [[nodiscard]] Result<LKey> register_null(PDId pd);
   // kBusy while a window is bound to it; kNotFound.
   [[nodiscard]] Status deregister_mr(LKey key);
-  // Changes in place what is given (IBTA 11.2.8.5 Reregister); draws a new variant of the key.
+  // Changes in place what is given (IBTA 11.2.8.5 Reregister). Draws a new variant of the key where
+  // that means other memory; else keeps it, as cards do.
   // After kInvalidArgument the region is gone, as the man page of ibv_rereg_mr says for
   // IBV_REREG_MR_ERR_CMD; after kBusy (a window is bound) and kNotFound nothing has changed.
   struct Rereg {

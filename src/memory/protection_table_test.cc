@@ -190,13 +190,12 @@ TEST_F(ProtectionTableTest, WholeProcessIsAddressedByPointers) {
 
 // --- Reregister, IBTA 11.2.8.5
 
-TEST_F(ProtectionTableTest, ReregisterChangesWhatIsGivenAndTheVariant) {
+TEST_F(ProtectionTableTest, ReregisterChangesWhatIsGivenAndKeepsTheKey) {
   const MRKeys keys = register_all();
   const AccessFlags read_only = Access::kRemoteRead;
   const Result<MRKeys> changed = table_.reregister_mr(keys.l_key, {.access = &read_only});
   ASSERT_TRUE(changed.has_value());
-  EXPECT_EQ(changed->r_key.value >> 8, keys.r_key.value >> 8);
-  EXPECT_EQ(remote_fault(keys.r_key, kIova, 1, Access::kRemoteRead), MemoryFault::kBadKey);
+  EXPECT_EQ(changed->r_key, keys.r_key);
   EXPECT_EQ(remote_fault(changed->r_key, kIova, kLength, Access::kRemoteRead), MemoryFault::kNone);
   EXPECT_EQ(remote_fault(changed->r_key, kIova, 1, Access::kRemoteWrite), MemoryFault::kAccess);
 }
@@ -209,6 +208,8 @@ TEST_F(ProtectionTableTest, ReregisterMovesTranslationAndPD) {
                                                                    .length = 50,
                                                                    .iova = 7});
   ASSERT_TRUE(changed.has_value());
+  EXPECT_EQ(changed->r_key.value >> 8, keys.r_key.value >> 8);
+  EXPECT_EQ(remote_fault(keys.r_key, kIova, 1, Access::kRemoteRead), MemoryFault::kBadKey);
   EXPECT_FALSE(table_.pd_in_use(kPD));
   EXPECT_TRUE(table_.pd_in_use(kOtherPD));
   EXPECT_EQ(table_.local(kOtherPD, changed->l_key, 7, 50, Access::kLocalWrite).data,
@@ -251,6 +252,17 @@ TEST_F(ProtectionTableTest, WindowGivesRemoteRightsThatItsRegionDoesNotGive) {
   EXPECT_EQ(remote_fault(bound, kIova + 99, 1, Access::kRemoteRead), MemoryFault::kBounds);
   EXPECT_EQ(remote_fault(bound, kIova + 149, 2, Access::kRemoteRead), MemoryFault::kBounds);
   EXPECT_EQ(remote_fault(bound, kIova + 100, 1, Access::kRemoteWrite), MemoryFault::kAccess);
+}
+
+TEST_F(ProtectionTableTest, LocalWriteMeansNothingToAWindow) {
+  const MRKeys keys = register_all(kBindable);
+  const RKey window = allocate(MWType::k1);
+  const AccessFlags rights = Access::kLocalWrite | Access::kRemoteRead;
+  const RKey bound =
+      table_.bind_mw(kPD, kQP, window, window, bind_to(keys, kIova, 50, rights)).value();
+  EXPECT_EQ(remote_fault(bound, kIova, 50, Access::kRemoteRead), MemoryFault::kNone);
+  EXPECT_EQ(remote_fault(bound, kIova, 50, Access::kRemoteWrite), MemoryFault::kAccess);
+  EXPECT_EQ(local_fault(LKey{bound.value}, kIova, 1, Access::kLocalWrite), MemoryFault::kBadKey);
 }
 
 TEST_F(ProtectionTableTest, UnboundWindowIsNoKeyAndAWindowIsNeverAnLKey) {
@@ -389,7 +401,7 @@ TEST_F(ProtectionTableTest, BindIsRefusedAndChangesNothing) {
   EXPECT_TRUE(refused(kPD, window, window, bind_to(keys, kIova - 1, 8, kReadWrite)));  // C10-75
   EXPECT_TRUE(refused(kPD, window, window, bind_to(keys, kIova + kLength - 7, 8, kReadWrite)));
   EXPECT_TRUE(refused(kPD, window, window, bind_to(keys, kIova, ~u64{0}, kReadWrite)));
-  EXPECT_TRUE(refused(kPD, window, window, bind_to(keys, kIova, 8, Access::kLocalWrite)));
+  EXPECT_TRUE(refused(kPD, window, window, bind_to(keys, kIova, 8, Access::kMWBind)));
   EXPECT_TRUE(refused(kPD, window, window, bind_to({LKey{1}, RKey{1}}, kIova, 8, kReadWrite)));
   EXPECT_EQ(table_.deregister_mr(keys.l_key), Status::kOk);  // nothing is bound to it
   EXPECT_TRUE(
