@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Open MPI on Verbena, unmodified: every collective operation, transfers between pairs of ranks and
+one-sided ones (mpi/collectives.cc checks every byte), on UCX's RC and UD transports, with as many and
+with more ranks than cores.
+
+usage: openmpi_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import atexit
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+
+BUILD = harness.build_from_command_line()
+SOURCE = pathlib.Path(__file__).parent / "mpi/collectives.cc"
+LIMIT_S = 240
+
+
+def missing():
+    for program in ("mpirun", "mpicxx"):
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    return None
+
+
+def work_folder():
+    """For the program, and for what mpirun writes; anyone may."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-mpi-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o777)
+    return folder
+
+
+@unittest.skipIf(missing(), missing())
+class OpenMPITest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = work_folder()
+        cls.program = cls.folder / "collectives"
+        subprocess.run(["mpicxx", "-DOMPI_SKIP_MPICXX", "-std=c++20", "-O1", SOURCE,
+                        "-o", cls.program], check=True, stdin=subprocess.DEVNULL)
+
+    def mpirun(self, ranks, *command, tls, environment=None):
+        variables = {"TMPDIR": str(self.folder), "UCX_TLS": tls,
+                     "UCX_NET_DEVICES": "verbena0:1"} | (environment or {})
+        program = BUILD.run(
+            "mpirun", "-n", ranks, "--oversubscribe", "--mca", "pml", "ucx", "--mca", "osc", "ucx",
+            "--mca", "btl", "self", *command, environment=variables, limit_s=LIMIT_S)
+        self.assertEqual(program.process.returncode, 0, program)
+        return program.output()
+
+    def check_collectives(self, ranks, max_bytes, tls):
+        output = self.mpirun(ranks, self.program, max_bytes, tls=tls)
+        lines = [line for line in output.splitlines() if "blocking" in line]
+        self.assertEqual(len(lines), 40, output)
+        for line in lines:
+            self.assertIn(" ok ", line, output)
+
+    def test_collectives_on_rc(self):
+        for ranks, max_bytes in ((2, 16 << 20), (3, 1 << 20), (4, 1 << 20), (8, 65536)):
+            with self.subTest(ranks=ranks, max_bytes=max_bytes):
+                self.check_collectives(ranks, max_bytes, "rc_v,self")
+
+    def test_collectives_on_ud(self):
+        for ranks, max_bytes in ((2, 1 << 20), (4, 65536), (8, 1000)):
+            with self.subTest(ranks=ranks, max_bytes=max_bytes):
+                self.check_collectives(ranks, max_bytes, "ud_v,self")
+
+    def test_each_rank_may_be_given_the_device_itself(self):
+        """As over several hosts, where the environment of mpirun does not reach the ranks."""
+        output = self.mpirun(2, BUILD.verbena, "run", "--", self.program, 1000, tls="rc_v,self")
+        self.assertEqual(output.count(" ok "), 40, output)
+
+    def test_the_ranks_use_the_device(self):
+        output = self.mpirun(2, self.program, 8, tls="rc_v,self",
+                             environment={"UCX_LOG_LEVEL": "info"})
+        self.assertIn("rc_verbs/verbena0:1", output)
+
+
+if __name__ == "__main__":
+    harness.main()
