@@ -52,6 +52,7 @@ function(verbena_drop_in_library name)
     return()
   endif()
   set_target_properties(verbena_abi_${name} PROPERTIES CXX_VISIBILITY_PRESET default)
+  target_include_directories(verbena_abi_${name} PRIVATE ${CMAKE_SOURCE_DIR}/include)
   target_compile_options(verbena_abi_${name} PRIVATE -fno-semantic-interposition)
 
   set(lib verbena_lib${name})  # not "${name}": that is how one links the system's

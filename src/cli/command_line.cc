@@ -1,17 +1,27 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "base/check.h"
+#include "cli/fault_options.h"
 #include "cli/help.h"
+#include "faults/values.h"
 
 namespace verbena::cli {
 namespace {
 
 constexpr std::string_view kAddress = "--address";
+constexpr std::array kRunOptionsWithValue = {kAddress, std::string_view("--fault"),
+                                             std::string_view("--fault-file"),
+                                             std::string_view("--seed")};
+
+bool takes_value(const std::string& option) {
+  return std::ranges::find(kRunOptionsWithValue, option) != kRunOptionsWithValue.end();
+}
 
 bool is_option(const std::string& argument) { return argument.size() > 1 && argument[0] == '-'; }
 
@@ -26,7 +36,7 @@ Split split_at_program(std::span<const std::string> arguments) {
   auto program = run + 1;
   while (program != arguments.end() && is_option(*program) && *program != "--") {
     const bool has_value =
-        *program == kAddress && program + 1 != arguments.end() && program[1] != "--";
+        takes_value(*program) && program + 1 != arguments.end() && program[1] != "--";
     program += has_value ? 2 : 1;
   }
   Split split{{arguments.begin(), program}, {}};
@@ -41,6 +51,9 @@ class Parser {
   Parser() {
     app_.set_version_flag("--version", "verbena " VERBENA_VERSION);
     run_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
+    run_->add_option("--fault", faults_)->type_name("RULES")->take_all();
+    run_->add_option("--fault-file", fault_files_)->type_name("FILE")->take_all();
+    run_->add_option("--seed", seed_)->type_name("N");
     devices_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
     devices_->add_flag("--json", json_);
   }
@@ -66,11 +79,18 @@ class Parser {
     if (address_given() && address_.empty()) return wrong_usage("--address is empty");
     if (run_->parsed()) {
       if (program.empty()) return wrong_usage("run needs a program: verbena run -- PROGRAM ...");
-      return RunRequest{address_, std::move(program)};
+      return run_request(std::move(program));
     }
     if (devices_->parsed())
       return DevicesRequest{address_, json_ ? OutputFormat::kJSON : OutputFormat::kText};
     return wrong_usage("a command is needed: run or devices");
+  }
+  Expected<Request> run_request(std::vector<std::string> program) const {
+    auto faults = read_faults(faults_, fault_files_);
+    if (!faults) return tl::unexpected(faults.error());
+    if (!seed_.empty() && !faults::parse_number(seed_))
+      return wrong_usage(fmt::format("--seed {} is no number", seed_));
+    return RunRequest{address_, std::move(*faults), seed_, std::move(program)};
   }
   tl::unexpected<Failure> wrong_usage(std::string_view what) const {
     return failure(kExitCannot, fmt::format("{}; {} explains", what, help_command()));
@@ -99,7 +119,8 @@ class Parser {
   CLI::App app_;
   CLI::App* const run_ = app_.add_subcommand("run");
   CLI::App* const devices_ = app_.add_subcommand("devices");
-  std::string address_;
+  std::string address_, seed_;
+  std::vector<std::string> faults_, fault_files_;
   bool json_ = false;
 };
 

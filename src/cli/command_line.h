@@ -12,6 +12,8 @@ namespace verbena::cli {
 
 struct RunRequest {
   std::string address;               // --address; "": VERBENA_ADDRESS, or the default
+  std::string faults;                // --fault and --fault-file, read and checked; "": none
+  std::string seed;                  // --seed; "": VERBENA_SEED, or the default
   std::vector<std::string> command;  // program and arguments; never empty
 };
 enum class OutputFormat { kText, kJSON };

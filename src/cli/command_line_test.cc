@@ -53,6 +53,24 @@ TEST(CommandLineTest, RunTakesAnAddress) {
   EXPECT_EQ(run_request({"run", "--address=10.0.0.1", "--", "prog"}).address, "10.0.0.1");
 }
 
+TEST(CommandLineTest, RunTakesFaults) {
+  const RunRequest request =
+      run_request({"run", "--fault", "loss 1%", "--seed", "0x7", "--fault", "mark", "--", "prog"});
+  EXPECT_EQ(request.faults, "loss 1%\nmark\n");
+  EXPECT_EQ(request.seed, "0x7");
+  EXPECT_THAT(request.command, ElementsAre("prog"));
+  EXPECT_THAT(run_request({"run", "prog", "--fault", "x"}).command,
+              ElementsAre("prog", "--fault", "x"));
+}
+
+TEST(CommandLineTest, WrongFaultsAreRefused) {
+  EXPECT_THAT(refusal({"run", "--fault", "los 1%", "prog"}), HasSubstr("unknown fault 'los'"));
+  EXPECT_THAT(refusal({"run", "--fault-file", "/nonexistent", "prog"}),
+              HasSubstr("cannot read /nonexistent"));
+  EXPECT_THAT(refusal({"run", "--seed", "x", "prog"}), HasSubstr("--seed x is no number"));
+  EXPECT_NE(refusal({"devices", "--seed", "1"}), "");
+}
+
 TEST(CommandLineTest, Devices) {
   const Expected<Request> text = parse_command_line(Arguments{"devices"});
   ASSERT_TRUE(text.has_value());

@@ -46,7 +46,8 @@ constexpr std::string_view kRunHelp = R"(NAME
   verbena run - run a program on Verbena's device
 
 SYNOPSIS
-  verbena run [--address ADDRESS[,ADDRESS...]] [--] PROGRAM [ARGUMENT...]
+  verbena run [--address ADDRESS[,ADDRESS...]] [--fault RULES]...
+              [--fault-file FILE]... [--seed N] [--] PROGRAM [ARGUMENT...]
 
 DESCRIPTION
   Executes PROGRAM so that it, and every program that it starts, loads Verbena's
@@ -66,13 +67,41 @@ OPTIONS
   --address ADDRESS[,ADDRESS...]
       IP addresses or interface names to stand on, one device each
       (verbena0, verbena1, ...). Goes before VERBENA_ADDRESS.
+  --fault RULES
+      What goes wrong, in the devices of PROGRAM: rules with ; between them.
+      FAULTS, below, has the language.
+  --fault-file FILE
+      Rules, one a line; # begins a comment.
+  --seed N
+      Of all that is random in the faults (default 1). Same seed and same
+      traffic, same faults.
   -h, --help
       this
+
+FAULTS
+  Each rule is an action, mostly with a probability (else: always), and what it
+  is for (else: everything):
+    loss [P%]                     burst-loss [enter=P%] [leave=P%] [inside=P%]
+    reorder [P%] [by=T]           duplicate [P%] [by=T]
+    delay by=T [jitter=T]         rate limit=10Gbit [queue=T]
+    corrupt [P%] [bits=N] [icrc=bad|good]
+    mark [P%]                     (ECN congestion experienced)
+    blackhole                     flap up=T down=T
+    rnr [P%] [timer=CODE]         (a request is answered with a RNR NAK)
+    nak [P%] code=sequence|invalid-request|remote-access|remote-operational
+    qp-error                      cq-overrun
+    registration-error [P%]
+  for
+    dir=tx|rx  qp=N  peer=ADDRESS  psn=A[-B]  message=A[-B]  nth=A[-B]
+    every=N  count=N  from=T  for=T
+    opcode=send|write|read|read-request|read-response|atomic|ack|cnp|first|...
 
 ENVIRONMENT
   VERBENA_ADDRESS
       As --address. Unset: the interface of the default route; without one, the
       first other interface that is up; else loopback.
+  VERBENA_FAULT, VERBENA_SEED
+      As --fault and --seed.
   LD_LIBRARY_PATH
       Kept; the folder of Verbena's library is put in front.
   LD_PRELOAD
@@ -91,6 +120,8 @@ EXAMPLES
       verbena run --address 127.0.0.1,127.0.0.2 -- ibv_devices
   A whole job:
       verbena run -- mpirun -np 2 ./program
+  One packet in a hundred lost, and the third ACK:
+      verbena run --seed 7 --fault 'loss 1%; loss opcode=ack nth=3' -- ib_write_bw
 )";
 
 constexpr std::string_view kDevicesHelp = R"(NAME

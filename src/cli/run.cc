@@ -14,6 +14,7 @@
 #include "cli/library_folder.h"
 #include "cli/program.h"
 #include "cli/where.h"
+#include "host/fault_settings.h"
 
 namespace verbena::cli {
 namespace {
@@ -55,10 +56,12 @@ Expected<void> check_library_use(const fs::path& program) {
   CHECK_UNREACHABLE();
 }
 
-void set_environment(const fs::path& library_folder, const std::string& address) {
+void set_environment(const fs::path& library_folder, const RunRequest& request) {
   const std::string path = library_path(library_folder, std::getenv("LD_LIBRARY_PATH"));
   setenv("LD_LIBRARY_PATH", path.c_str(), 1);
-  if (!address.empty()) setenv(kAddressVariable, address.c_str(), 1);
+  if (!request.address.empty()) setenv(kAddressVariable, request.address.c_str(), 1);
+  if (!request.faults.empty()) setenv(host::kFaultVariable, request.faults.c_str(), 1);
+  if (!request.seed.empty()) setenv(host::kSeedVariable, request.seed.c_str(), 1);
 }
 
 std::vector<DeviceFile> device_files(const std::vector<host::LocalAddress>& addresses) {
@@ -113,7 +116,7 @@ Failure run(const RunRequest& request) {
   if (!program) return program.error();
   if (const Expected<void> use = check_library_use(*program); !use) return use.error();
 
-  set_environment(*library_folder, request.address);
+  set_environment(*library_folder, request);
   if (const Expected<void> shown = show_files(*addresses, *library_folder); !shown)
     fmt::print(stderr,
                "verbena: warning: {}; programs that look for devices in /dev and /sys find none\n",

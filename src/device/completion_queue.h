@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "base/status.h"
 #include "device/cq_moderation.h"
@@ -35,6 +36,8 @@ class CompletionQueue {
   u32 capacity() const { return capacity_; }
   u32 size() const { return static_cast<u32>(tail_ - head_); }
   bool overrun() const { return overrun_; }
+  // As if one CQE too many had come. False: it is overrun already.
+  bool force_overrun() { return !std::exchange(overrun_, true); }
 
   [[nodiscard]] CQPush push(const CQE& cqe);  // at its completed_at, which never goes back
   // Oldest first; how many were taken.

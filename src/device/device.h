@@ -94,6 +94,10 @@ class Device {
   [[nodiscard]] PostError post_receive(QueuePair* qp, const RecvWR& wr, Time now);
   [[nodiscard]] QueuePair* find_qp(QPN qpn);  // nullptr: none
 
+  // --- injected faults
+  void fail_qp(QueuePair* qp, Time now);           // Error, as if its hardware had failed
+  void overrun_cq(CompletionQueue* cq, Time now);  // as if one CQE too many had come
+
   // --- management datagrams, by QP 1
   [[nodiscard]] bool poll_gsi(GSIMessage& out);  // one that has come; false: none
   // From the path's source address. kAgain: too many wait to be sent.

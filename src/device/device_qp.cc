@@ -106,6 +106,10 @@ PostError Device::post_receive(QueuePair* qp, const RecvWR& wr, Time now) {
   return impl_->runner.post_receive(*qp, wr, now);
 }
 
+void Device::fail_qp(QueuePair* qp, Time now) { impl_->runner.fail(*qp, now); }
+
+void Device::overrun_cq(CompletionQueue* cq, Time now) { impl_->runner.overrun(*cq, now); }
+
 QueuePair* Device::find_qp(QPN qpn) { return impl_->qps.find(qpn); }
 
 }  // namespace verbena

@@ -63,6 +63,7 @@ void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
   const QPAttributes& attributes = qp.attributes;
   complete_bth(attributes, packet_.payload.size_bytes, headers.bth);
   headers.encode(out.headers);
+  out.source_qp = attributes.qpn;
   out.headers_size = static_cast<u8>(headers.size());
   out.pad_count = headers.bth.pad_count;
   out.payload_is_stable = !is_read_response(headers.bth.opcode);
@@ -82,6 +83,7 @@ bool Egress::poll_cnp(EgressFrame& out) {
   const QPAttributes& attributes = qp->attributes;
   const std::array<u8, kCNPSize> cnp = encode_cnp(attributes.dest_qp, attributes.p_key);
   std::ranges::copy(cnp, out.headers.begin());
+  out.source_qp = attributes.qpn;
   out.headers_size = static_cast<u8>(kCNPSize);
   out.pad_count = 0;
   out.payload_is_stable = true;

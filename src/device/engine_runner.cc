@@ -91,6 +91,20 @@ void EngineRunner::reset(QueuePair& qp, const QPAttributes& initial, Time now) {
   forget(qp);
 }
 
+void EngineRunner::fail(QueuePair& qp, Time now) {
+  const QPState state = qp.attributes.state;
+  if (state == QPState::kReset || state == QPState::kError) return;
+  raise(qp, AsyncEventType::kQPFatal);
+  set_state(qp, QPState::kError, now);
+  settle(qp, now);
+}
+
+void EngineRunner::overrun(CompletionQueue& cq, Time now) {
+  if (!cq.force_overrun()) return;
+  on_overrun(cq);
+  fail_qps_of_overrun_cqs(now);
+}
+
 void EngineRunner::forget(QueuePair& qp) {
   egress_.remove(qp);
   timers_.remove(qp);
@@ -170,12 +184,14 @@ void EngineRunner::deliver(CompletionQueue& cq, const CQE& cqe) {
     case CQPush::kDropped: return;
     case CQPush::kNotificationDue: notifications_.on_due(cq); return;
     case CQPush::kNotificationLater: notifications_.on_later(cq); return;
-    case CQPush::kOverrun:
-      events_.raise(cq.events, AsyncEventType::kCQError);
-      overrun_.push_back(cq);
-      return;
+    case CQPush::kOverrun: return on_overrun(cq);
   }
   CHECK_UNREACHABLE();
+}
+
+void EngineRunner::on_overrun(CompletionQueue& cq) {
+  events_.raise(cq.events, AsyncEventType::kCQError);
+  overrun_.push_back(cq);
 }
 
 u32 EngineRunner::drain_events(QueuePair& qp) {

@@ -32,6 +32,10 @@ class EngineRunner {
   // Everything is forgotten, CQEs too. The attributes become `initial`.
   void reset(QueuePair& qp, const QPAttributes& initial, Time now);
 
+  // --- injected faults
+  void fail(QueuePair& qp, Time now);  // Error, and kQPFatal; an unused QP (Reset) stays
+  void overrun(CompletionQueue& cq, Time now);
+
   // --- outputs
   // The QP that `out` comes from; nullptr: nothing to send now. The spans in `out` are good until
   // the next input.
@@ -56,6 +60,7 @@ class EngineRunner {
   u32 drain_events(QueuePair& qp);
   void follow(QueuePair& qp, u32 event_bits, bool reported, Time now);
   void set_state(QueuePair& qp, QPState to, Time now);
+  void on_overrun(CompletionQueue& cq);
   void fail_qps_of_overrun_cqs(Time now);
   void fail_qps_of(const CompletionQueue& cq, Time now);
   void raise(QueuePair& qp, AsyncEventType type) { events_.raise(qp.events, type); }

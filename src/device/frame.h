@@ -17,8 +17,10 @@ struct EgressFrame {
   u16 udp_source_port = 0;  // 49152..65535, from the QP, so that ECMP spreads QPs
   u8 traffic_class = 0;     // DSCP and ECN
   u8 hop_limit = 64;
+  QPN source_qp{};      // for those who look on; it is in no packet but UD's
   u8 headers_size = 0;  // bytes used of `headers`
   u8 pad_count = 0;     // zero bytes that follow the payload
+  u32 icrc_flip = 0;    // bits of the ICRC to send wrong: 0 but for injected faults
   // False: other agents may write the payload's memory while it is sent (READ responses), so a link
   // must copy it before it computes the ICRC.
   bool payload_is_stable = true;

@@ -62,6 +62,7 @@ bool GSI::poll_frame(EgressFrame& out) {
       .deth = {.q_key = kGSIQKey, .source_qp = kGSIQPN}};
   next_psn_ = next_psn_.next();
   headers.encode(out.headers);
+  out.source_qp = kGSIQPN;
   out.headers_size = static_cast<u8>(headers.size());
   out.pad_count = 0;
   out.payload_is_stable = true;

@@ -13,6 +13,7 @@
 
 #include "device/device.h"
 #include "host/cm/connection_manager.h"
+#include "faults/filter.h"
 #include "host/error.h"
 #include "host/event_target.h"
 #include "host/local_address.h"
@@ -39,6 +40,7 @@ class Adapter {
     Device* operator->() const { return &adapter_.device(); }
     Device& operator*() const { return adapter_.device(); }
     Time now() const { return now_; }
+    [[nodiscard]] faults::FaultFilter* faults() const { return adapter_.faults(); }
 
    private:
     Adapter& adapter_;
@@ -55,6 +57,11 @@ class Adapter {
   // Hears of port events (GID change, port up and down). Events of objects go to their own target.
   virtual void add_port_listener(EventTarget* listener) = 0;
   virtual void remove_port_listener(EventTarget* listener) = 0;
+
+  // Injected faults from now on, in place of those before; none: a device without faults. What
+  // those before still held back is lost. Takes the lock itself.
+  virtual void set_faults(std::vector<faults::Rule> rules, u64 seed) = 0;
+  [[nodiscard]] virtual faults::FaultFilter* faults() = 0;  // inside a Session; nullptr: none
 
   [[nodiscard]] virtual ConnectionManager& connections() = 0;  // takes the lock itself
 

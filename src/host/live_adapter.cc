@@ -6,6 +6,7 @@
 
 #include "host/clock.h"
 #include "host/cm/port_directory.h"
+#include "host/fault_settings.h"
 #include "host/gid_table.h"
 #include "host/links/udp_link.h"
 #include "host/qpn_slot.h"
@@ -50,8 +51,12 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (!link) return tl::unexpected(link.error());
   // What the last owner of our slot has left.
   if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
+  Expected<FaultSettings> faults = faults_from_environment();
+  if (!faults) return tl::unexpected(faults.error());
   const DeviceConfig config = config_for(address, **link);
-  return start(config, std::move(*link));
+  Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
+  if (adapter) (*adapter)->set_faults(std::move(faults->rules), faults->seed);
+  return adapter;
 }
 
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& config,
@@ -155,10 +160,53 @@ bool LiveAdapter::run_due_timers(Time now) {
   return true;
 }
 
-void LiveAdapter::drain(Time now) {
-  if (connections_.drain(now)) policy_.on_application_sleep();  // the peer will answer
+void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
+  const Session session = enter();
+  if (faulty_ != nullptr) link_ = faulty_->release();
+  faulty_ = nullptr;
+  if (rules.empty()) return;
+  auto faulty = std::make_unique<FaultyLink>(
+      std::move(link_), faults::FaultFilter(std::move(rules), seed, session.now()));
+  faulty->set_peer_lookup([this](QPN qpn) -> std::optional<QPN> {
+    const QueuePair* const qp = device_.find_qp(qpn);
+    if (qp == nullptr) return std::nullopt;
+    const QPAttributes& attributes = device_.attributes_of(qp);
+    return attributes.type == QPType::kUD ? std::nullopt : std::optional(attributes.dest_qp);
+  });
+  faulty_ = faulty.get();
+  link_ = std::move(faulty);
+}
+
+faults::FaultFilter* LiveAdapter::faults() {
+  return faulty_ != nullptr ? &faulty_->filter() : nullptr;
+}
+
+// False: nothing has changed.
+bool LiveAdapter::fail_objects(Time now) {
+  bool any = false;
+  while (const std::optional<ObjectFault> fault = faulty_->poll_object_fault()) {
+    QueuePair* const qp = device_.find_qp(fault->qp);
+    if (qp == nullptr) continue;
+    any = true;
+    switch (fault->kind) {
+      case ObjectFault::Kind::kBreakQP: device_.fail_qp(qp, now); break;
+      case ObjectFault::Kind::kOverrunCQ:
+        device_.overrun_cq(device_.init_of(qp).send_cq, now);
+        break;
+    }
+  }
+  return any;
+}
+
+void LiveAdapter::send_frames(Time now) {
   while (device_.poll_frame(now, frame_)) link_->append(frame_);
   link_->flush();
+}
+
+void LiveAdapter::drain(Time now) {
+  if (connections_.drain(now)) policy_.on_application_sleep();  // the peer will answer
+  send_frames(now);
+  if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
   while (const std::optional<void*> user = device_.poll_completion_event())
     if (*user != nullptr) static_cast<EventTarget*>(*user)->on_completion_event();
   while (const std::optional<AsyncEvent> event = device_.poll_async_event()) deliver(*event);
@@ -177,9 +225,8 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
 
 void LiveAdapter::tell_helper() {
   policy_.listens() ? helper_->listen() : helper_->ignore();
-  helper_->wake_at(
-      std::min({device_.next_timer(), connections_.next_timer(), link_->next_timer(),
-                policy_.next_check()}));
+  helper_->wake_at(std::min({device_.next_timer(), connections_.next_timer(), link_->next_timer(),
+                             policy_.next_check()}));
 }
 
 void LiveAdapter::serve() {

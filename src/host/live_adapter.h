@@ -10,7 +10,7 @@
 #include "host/adaptive_mutex.h"
 #include "host/cm/live_connection_manager.h"
 #include "host/helper_thread.h"
-#include "host/links/link.h"
+#include "host/links/faulty_link.h"
 #include "host/progress_policy.h"
 
 namespace verbena::host {
@@ -27,6 +27,8 @@ class LiveAdapter final : public Adapter {
   void request_notification(CompletionQueue* cq, NotifyOn on) override;
   void add_port_listener(EventTarget* listener) override;
   void remove_port_listener(EventTarget* listener) override;
+  void set_faults(std::vector<faults::Rule> rules, u64 seed) override;
+  [[nodiscard]] faults::FaultFilter* faults() override;
   [[nodiscard]] ConnectionManager& connections() override { return connections_; }
   [[nodiscard]] Device& device() override { return device_; }
 
@@ -52,6 +54,8 @@ class LiveAdapter final : public Adapter {
   void take_frames(Time now);
   bool run_due_timers(Time now);
   void drain(Time now);
+  void send_frames(Time now);
+  bool fail_objects(Time now);
   void deliver(const AsyncEvent& event);
   void tell_helper();
   void stay_once();
@@ -63,6 +67,7 @@ class LiveAdapter final : public Adapter {
   Device device_;
   LiveConnectionManager connections_;
   std::unique_ptr<Link> link_;
+  FaultyLink* faulty_ = nullptr;  // link_, where faults were asked for
   ProgressPolicy policy_;
   std::vector<EventTarget*> port_listeners_;
   EgressFrame frame_;

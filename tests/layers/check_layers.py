@@ -24,11 +24,12 @@ LAYERS = [
     ["transport"],
     ["connect"],
     ["device"],
+    ["faults"],
     ["host", "fabric", "collectives", "nvmf", "management"],
     ["abi"],
     ["cli"],
 ]
-SANS_IO = {"base", "wire", "memory", "congestion", "transport", "connect", "device"}
+SANS_IO = {"base", "wire", "memory", "congestion", "transport", "connect", "device", "faults"}
 TRANSPORTS = {"rc", "uc", "ud", "iwarp", "local"}
 
 RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}

@@ -1,82 +1,47 @@
 #include "tests/sim/link.h"
 
-#include "wire/eth/ecn.h"
-#include "wire/roce/icrc.h"
-
 namespace verbena::sim {
 namespace {
 
+using faults::HeldFrame;
+
 // Ethernet 14 + 4, preamble and gap 20, IP and UDP 28 (IPv4): what a frame costs besides.
 constexpr i64 kOverheadBytes = 66;
-// FECN, BECN and the reserved bits beside them: the ICRC does not cover this byte. A17.3.3
-constexpr std::size_t kMaskedByte = 4;
+
+std::vector<faults::Rule> rules_of(const Faults& f) {
+  std::vector<faults::Rule> rules;
+  const auto add = [&](double probability, const faults::Action& action) {
+    if (probability > 0) rules.push_back({.action = action, .selector = {}, .text = {}});
+  };
+  add(f.loss, faults::Loss{f.loss});
+  add(f.mark, faults::Mark{f.mark});
+  add(f.duplicate, faults::Duplicate{f.duplicate, f.reorder_delay});
+  add(f.reorder, faults::Reorder{f.reorder, f.reorder_delay});
+  add(f.corrupt, faults::Corrupt{.probability = f.corrupt, .bits = 3});
+  return rules;
+}
 
 }  // namespace
 
-Frame Frame::of(const EgressFrame& egress, u16 identification) {
-  Frame frame;
-  frame.source = egress.source;
-  frame.destination = egress.destination;
-  frame.udp_source_port = egress.udp_source_port;
-  frame.identification = identification;
-  frame.traffic_class = egress.traffic_class;
-  frame.hop_limit = egress.hop_limit;
-  std::vector<u8>& bytes = frame.transport;
-  bytes.reserve(egress.transport_size() + kICRCSize);
-  bytes.assign(egress.headers.begin(), egress.headers.begin() + egress.headers_size);
-  for (u32 i = 0; i < egress.payload.count; ++i)
-    bytes.insert(bytes.end(), egress.payload.parts[i].begin(), egress.payload.parts[i].end());
-  bytes.resize(bytes.size() + egress.pad_count);
-  CHECK(bytes.size() == egress.transport_size());
-  const u32 icrc = icrc_of({.source = frame.source,
-                            .destination = frame.destination,
-                            .udp_source_port = frame.udp_source_port,
-                            .identification = identification},
-                           bytes);
-  bytes.resize(bytes.size() + kICRCSize);
-  store_icrc(icrc, std::span(bytes).last<kICRCSize>());
-  return frame;
+Link::Link(const LinkConfig& config, u64 seed)
+    : config_(config), filter_(rules_of(config.faults), seed, Time()) {}
+
+IngressFrame Link::Arrival::view() const {
+  IngressFrame view = frame.ingress();
+  view.identification_known = identification == Identification::kKnown;
+  if (identification == Identification::kGuessedWrong) ++view.identification;
+  return view;
 }
 
-IngressFrame Frame::view() const {
-  return {.source = source,
-          .destination = destination,
-          .udp_source_port = udp_source_port,
-          .traffic_class = traffic_class,
-          .hop_limit = hop_limit,
-          .identification_known = identification_known,
-          .identification = identification,
-          .transport = transport};
+Duration Link::duration_of(const HeldFrame& frame) const {
+  const auto bytes = static_cast<i64>(frame.ingress().transport.size());
+  return ps(config_.rate.ps_per_byte * (bytes + kOverheadBytes));
 }
 
-Duration Link::duration_of(const Frame& frame) const {
-  return ps(config_.rate.ps_per_byte * (static_cast<i64>(frame.transport.size()) + kOverheadBytes));
-}
-
-Time Link::arrival(Time sent, bool late) {
-  Time at = sent + config_.delay;
-  if (late)
-    at =
-        at + ps(static_cast<i64>(prng_.in(1, static_cast<u64>(config_.faults.reorder_delay.ps()))));
+Time Link::arrival(Time sent) const {
+  const Time at = sent + config_.delay;
   const i64 grid = config_.coalesce.ps();
   return grid == 0 ? at : Time::from_ps((at.ps() + grid - 1) / grid * grid);
-}
-
-// The CRC finds any three wrong bits, when it need not guess the Identification.
-void Link::corrupt(Frame& frame) {
-  ++counters_.corrupted;
-  frame.identification_known = true;
-  std::vector<u8>& bytes = frame.transport;
-  if (prng_.chance(0.1)) {
-    bytes.resize(prng_.below(bytes.size()));
-    return;
-  }
-  const std::vector<u8> before = bytes;
-  while (bytes == before)
-    for (u64 flips = prng_.in(1, 3); flips != 0; --flips) {
-      const std::size_t at = prng_.below(bytes.size());
-      if (at != kMaskedByte) bytes[at] ^= static_cast<u8>(1u << prng_.below(8));
-    }
 }
 
 Fate Link::drop() {
@@ -85,39 +50,34 @@ Fate Link::drop() {
   return Fate::kLost;
 }
 
-Fate Link::transmit(Frame frame, Time sent, std::vector<Arrival>& arrivals) {
-  const Faults& faults = config_.faults;
+Fate Link::transmit(HeldFrame frame, Time sent, std::vector<Arrival>& arrivals) {
+  const faults::Verdict verdict = filter_.judge(*faults::PacketInfo::of(frame.ingress()), sent);
+  if (is_cut_ || verdict.dropped) return drop();
   ++counters_.frames;
-  if (prng_.chance(faults.loss)) {
-    ++counters_.lost;
-    return Fate::kLost;
-  }
   Fate fate = Fate::kSent;
-  frame.identification_known = config_.identification == Identification::kKnown;
-  if (config_.identification == Identification::kGuessedWrong)
-    frame.identification = static_cast<u16>(frame.identification + 1);
-  if (prng_.chance(faults.mark)) {
+  if (verdict.marked) {
     ++counters_.marked;
     fate = Fate::kMarked;
-    frame.traffic_class = traffic_class_of(dscp_of(frame.traffic_class), ECN::kCE);
+    frame.mark();
   }
-  if (prng_.chance(faults.duplicate)) {
+  if (verdict.copy_delay) {
     ++counters_.copied;
     fate = Fate::kCopied;
-    arrivals.push_back({arrival(sent, true), frame});
+    arrivals.push_back({arrival(sent + *verdict.copy_delay), frame, config_.identification});
   }
-  const bool late = prng_.chance(faults.reorder);
-  if (late) {
+  if (verdict.delay > Duration{}) {
     ++counters_.late;
     fate = Fate::kLate;
   }
-  if (prng_.chance(faults.corrupt)) {
-    if (config_.identification == Identification::kGuessedWrong)
-      frame.identification = static_cast<u16>(frame.identification - 1);
-    corrupt(frame);
+  // The CRC finds wrong bits, when it need not guess the Identification.
+  Identification identification = config_.identification;
+  if (verdict.corruption) {
+    ++counters_.corrupted;
     fate = Fate::kCorrupted;
+    frame.corrupt(*verdict.corruption);
+    identification = Identification::kKnown;
   }
-  arrivals.push_back({arrival(sent, late), std::move(frame)});
+  arrivals.push_back({arrival(sent + verdict.delay), std::move(frame), identification});
   return fate;
 }
 

@@ -1,12 +1,12 @@
-// Link: one direction of a simulated wire: a rate, a delay, and what a bad day does to frames. All
-// choices come from its PRNG.
+// Link: one direction of a simulated wire: a rate, a delay, and what a bad day does to frames, by
+// the faults of the live device (src/faults/).
 #pragma once
 
 #include <vector>
 
 #include "base/prng.h"
 #include "base/time.h"
-#include "device/frame.h"
+#include "faults/held_frame.h"
 
 namespace verbena::sim {
 
@@ -20,7 +20,7 @@ struct Faults {
   double loss = 0;
   double reorder = 0;    // the frame is late by up to reorder_delay
   double duplicate = 0;  // a second copy comes, late by up to reorder_delay
-  double corrupt = 0;    // one to three bits flip, or the end is cut off
+  double corrupt = 0;    // bits flip, and the ICRC is wrong
   double mark = 0;       // ECN: congestion experienced
   Duration reorder_delay = us(5);
 };
@@ -38,21 +38,6 @@ struct LinkConfig {
   Identification identification = Identification::kKnown;
 };
 
-// A frame as it lies on the wire: from BTH to ICRC, and its addressing.
-struct Frame {
-  GID source, destination;
-  u16 udp_source_port = 0;
-  u16 identification = 0;
-  bool identification_known = true;
-  u8 traffic_class = 0, hop_limit = 0;
-  std::vector<u8> transport;
-
-  // Gathers the payload and adds the ICRC, as a real link does.
-  [[nodiscard]] static Frame of(const EgressFrame& egress, u16 identification);
-  [[nodiscard]] IngressFrame view() const;
-  friend bool operator==(const Frame&, const Frame&) = default;
-};
-
 enum class Fate : u8 { kSent, kLost, kLate, kCopied, kCorrupted, kMarked };
 
 struct LinkCounters {
@@ -63,27 +48,29 @@ class Link {
  public:
   struct Arrival {
     Time at;
-    Frame frame;
+    faults::HeldFrame frame;
+    Identification identification = Identification::kKnown;
+    [[nodiscard]] IngressFrame view() const;
   };
-  Link(const LinkConfig& config, PRNG prng) : config_(config), prng_(prng) {}
+  Link(const LinkConfig& config, u64 seed);
 
   const LinkConfig& config() const { return config_; }
   const LinkCounters& counters() const { return counters_; }
   // A cable that is pulled: everything is lost from now on.
-  void cut() { config_.faults.loss = 1; }
+  void cut() { is_cut_ = true; }
 
-  Duration duration_of(const Frame& frame) const;
+  Duration duration_of(const faults::HeldFrame& frame) const;
   // What becomes of a frame whose last bit leaves at `sent`: no arrival, one, or two.
-  Fate transmit(Frame frame, Time sent, std::vector<Arrival>& arrivals);
+  Fate transmit(faults::HeldFrame frame, Time sent, std::vector<Arrival>& arrivals);
   // The frame finds the buffer full.
   Fate drop();
 
  private:
-  Time arrival(Time sent, bool late);
-  void corrupt(Frame& frame);
+  Time arrival(Time sent) const;
 
   LinkConfig config_;
-  PRNG prng_;
+  faults::FaultFilter filter_;
+  bool is_cut_ = false;
   LinkCounters counters_;
 };
 

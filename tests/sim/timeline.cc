@@ -135,7 +135,7 @@ void Timeline::mix(u64 value) {
   hash_ ^= hash_ >> 29;
 }
 
-void Timeline::sent(Time at, u32 node, const Frame& frame, Fate fate) {
+void Timeline::sent(Time at, u32 node, const IngressFrame& frame, Fate fate) {
   Entry& entry = add(at, node, Kind::kFrame);
   entry.fate = fate;
   entry.frame_bytes = frame.transport.size();
@@ -143,7 +143,7 @@ void Timeline::sent(Time at, u32 node, const Frame& frame, Fate fate) {
   entry.headers.assign(frame.transport.begin(),
                        frame.transport.begin() + static_cast<std::ptrdiff_t>(kept));
   // The ICRC stands for all of the bytes.
-  mix(load_icrc(std::span(frame.transport).last<kICRCSize>()));
+  mix(load_icrc(frame.transport.last<kICRCSize>()));
   mix(frame.transport.size() << 32 | u32{frame.udp_source_port} << 16 | frame.traffic_class);
 }
 

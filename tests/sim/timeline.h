@@ -19,7 +19,7 @@ namespace verbena::sim {
 
 class Timeline {
  public:
-  void sent(Time at, u32 node, const Frame& frame, Fate fate);
+  void sent(Time at, u32 node, const IngressFrame& frame, Fate fate);
   void completed(Time at, u32 node, const CQE& cqe);
   void event(Time at, u32 node, AsyncEventType type);
   void note(Time at, u32 node, const std::string& text);

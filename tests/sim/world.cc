@@ -71,8 +71,8 @@ std::vector<CQE> Node::poll(CompletionQueue* cq) {
   return all;
 }
 
-void Node::receive(const Frame& frame) {
-  device_.on_frame(frame.view(), world_.now());
+void Node::receive(const IngressFrame& frame) {
+  device_.on_frame(frame, world_.now());
   settle();
 }
 
@@ -113,8 +113,8 @@ void Node::transmit() {
 
 bool Node::transmit_one() {
   if (!device_.poll_frame(world_.now(), frame_)) return false;
-  Frame frame = Frame::of(frame_, next_identification_++);
-  const Frame copy = frame;
+  faults::HeldFrame frame = faults::HeldFrame::of(frame_, next_identification_++);
+  const faults::HeldFrame copy = frame;
   std::vector<Link::Arrival> arrivals;
   Fate fate = Fate::kLost;
   const Time start = std::max(wire_free_, world_.now());
@@ -124,9 +124,9 @@ bool Node::transmit_one() {
     wire_free_ = start + link_->duration_of(frame);
     fate = link_->transmit(std::move(frame), wire_free_, arrivals);
   }
-  world_.timeline().sent(world_.now(), index_, copy, fate);
+  world_.timeline().sent(world_.now(), index_, copy.ingress(), fate);
   for (Link::Arrival& arrival : arrivals)
-    world_.at(arrival.at, [to = peer_, f = std::move(arrival.frame)] { to->receive(f); });
+    world_.at(arrival.at, [to = peer_, a = std::move(arrival)] { to->receive(a.view()); });
   return true;
 }
 
@@ -153,8 +153,8 @@ Node& World::add_node(const NodeConfig& config) {
 void World::join(Node& a, Node& b, const LinkConfig& config) {
   a.peer_ = &b;
   b.peer_ = &a;
-  a.link_ = std::make_unique<Link>(config, prng_.fork());
-  b.link_ = std::make_unique<Link>(config, prng_.fork());
+  a.link_ = std::make_unique<Link>(config, prng_.next());
+  b.link_ = std::make_unique<Link>(config, prng_.next());
 }
 
 void World::at(Time when, std::function<void()> what) {

@@ -66,7 +66,7 @@ class Node {
   void transmit();
   bool transmit_one();
   void set_timer();
-  void receive(const Frame& frame);
+  void receive(const IngressFrame& frame);
 
   World& world_;
   u32 index_;

@@ -50,6 +50,8 @@ struct Registration {
 Result<MRKeys> register_region(const Registration& asked) {
   const PDObject& pd = PDObject::of(asked.pd);
   auto session = pd.owner().enter();
+  if (session.faults() != nullptr && session.faults()->refuses_registration(session.now()))
+    return failure(Status::kNoMemory);
   if (is_whole_process(asked.memory, asked.length, asked.access))
     return session->memory().register_whole_process(pd.id(), to_access(asked.access));
   return session->memory().register_mr(pd.id(), asked.memory, asked.length, asked.iova,

@@ -126,7 +126,7 @@ void BurstAssembler::write_segment(Burst& burst, const EgressFrame& frame) {
   std::memset(stage(burst, frame.pad_count), 0, frame.pad_count);
   run_size += frame.pad_count;
   digest_run();
-  store_icrc(stage(burst, kICRCSize), icrc.finish());
+  store_icrc(stage(burst, kICRCSize), icrc.finish() ^ frame.icrc_flip);
 }
 
 u8* BurstAssembler::stage(Burst& burst, u32 size) {
