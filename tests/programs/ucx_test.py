@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
-"""UCX on Verbena, unmodified: it finds the device by its files, and every test of ucx_perftest runs on
-its RC and UD transports with the port and GID that it chooses itself.
+"""UCX on Verbena, unmodified: it finds the device by its files; every test of ucx_perftest runs on its
+RC and UD transports with the port and GID that it chooses itself; and the examples of its package
+run, connected by addresses of workers and by rdma_cm.
 
 usage: ucx_test.py [BUILD_DIR] [-k PATTERN]
 """
 
+import atexit
+import pathlib
 import re
 import shutil
+import subprocess
+import tempfile
 import unittest
 
 import harness
 
 BUILD = harness.build_from_command_line()
-LIMIT_S = 60
+LIMIT_S = 120
 # A few dozen messages prove as much as a million; spinning pairs on a busy machine take their time.
-COUNTS = ("-n", "200", "-w", "20")
+COUNTS = "-n 200 -w 20"
+DEVICE = "verbena0:1"
+EXAMPLES = pathlib.Path("/usr/share/doc/libucx-dev/examples")
 
 UCP_TESTS = ("tag_lat", "tag_bw", "tag_sync_lat", "tag_sync_bw", "ucp_put_lat", "ucp_put_bw",
              "ucp_get", "ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap", "stream_bw", "stream_lat",
@@ -27,62 +34,134 @@ UCT_UD_TESTS = (("am_lat", "short"), ("am_lat", "bcopy"), ("am_lat", "zcopy"), (
 ATOMICS = ("add_lat", "add_mr", "fadd", "cswap")
 
 
+def public_folder():
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-ucx-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)
+    return folder
+
+
+def variables(tls, **more):
+    return {"UCX_TLS": tls, "UCX_WARN_UNUSED_ENV_VARS": "n"} | more
+
+
 @unittest.skipUnless(shutil.which("ucx_perftest"), "ucx-utils is not installed")
-class UCXTest(unittest.TestCase):
+class PerftestTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = public_folder()
+
     def test_the_device_is_found(self):
         program = BUILD.run("ucx_info", "-d")
         self.assertEqual(program.process.returncode, 0, program)
         output = program.output()
         for transport in ("rc_verbs", "ud_verbs"):
-            self.assertRegex(output, rf"Transport: {transport}\s+#\s+Device: verbena0:1")
+            self.assertRegex(output, rf"Transport: {transport}\s+#\s+Device: {DEVICE}")
         self.assertIn("Connection manager: rdmacm", output)
 
-    def run_test(self, *options, tls="all", environment=None):
-        variables = {"UCX_TLS": tls, "UCX_WARN_UNUSED_ENV_VARS": "n"} | (environment or {})
-        pair = BUILD.run_pair("ucx_perftest", *COUNTS, *options, limit_s=LIMIT_S,
-                              environment=variables)
-        final = re.search(r"^Final:\s+(\d+)", pair.client.output(), re.MULTILINE)
-        self.assertIsNotNone(final, f"{pair.server}\n{pair.client}")
-        self.assertNotIn("ERROR", pair.client.output() + pair.server.output())
+    def run_batch(self, lines, environment):
+        """Runs all tests of a list in one pair of processes; each prints a row with its number."""
+        batch = self.folder / f"{self.id()}"
+        batch.write_text("".join(f"test{i} {line}\n" for i, line in enumerate(lines)))
+        pair = BUILD.run_pair("ucx_perftest", "-b", batch, "-f", limit_s=LIMIT_S,
+                              environment=environment)
+        both = f"{batch.read_text()}{pair.server}\n{pair.client}"
+        self.assertNotIn("ERROR", pair.client.output() + pair.server.output(), both)
+        rows = re.findall(r"^\s*test(\d+)\s+(\d+)\s", pair.client.output(), re.MULTILINE)
+        self.assertEqual([int(row[0]) for row in rows], list(range(len(lines))), both)
+
+    def run_ucp(self, tls, tests=UCP_TESTS, **environment):
+        self.run_batch([f"-t {test} -s 8 {COUNTS}" for test in tests],
+                       variables(tls, **environment))
+
+    def run_uct(self, transport, tests):
+        self.run_batch([f"-d {DEVICE} -x {transport} -t {test} -D {layout} "
+                        f"-s {8 if test in ATOMICS else 72} {COUNTS}" for test, layout in tests],
+                       variables("all"))
 
     def test_ucp_on_rc(self):
-        for test in UCP_TESTS:
-            with self.subTest(test=test):
-                self.run_test("-t", test, tls="rc_v,self")
+        self.run_ucp("rc_v,self")
 
     def test_ucp_on_ud(self):
-        for test in UCP_TESTS:
-            with self.subTest(test=test):
-                self.run_test("-t", test, tls="ud_v,self")
+        self.run_ucp("ud_v,self")
 
     def test_large_messages(self):
         for tls in ("rc_v,self", "ud_v,self"):
-            for size in (65536, 4 << 20):
-                with self.subTest(tls=tls, size=size):
-                    self.run_test("-t", "tag_bw", "-s", size, "-n", 20, "-w", 2, tls=tls)
+            with self.subTest(tls=tls):
+                self.run_batch([f"-t {test} -s {size} -n 20 -w 2" for size in (65536, 4 << 20)
+                                for test in ("tag_bw", "ucp_put_bw", "ucp_get")], variables(tls))
 
     def test_uct_on_rc(self):
-        for test, layout in UCT_RC_TESTS:
-            with self.subTest(test=test, layout=layout):
-                self.run_test("-d", "verbena0:1", "-x", "rc_verbs", "-t", test, "-D", layout,
-                              "-s", 8 if test in ATOMICS else 72)
+        self.run_uct("rc_verbs", UCT_RC_TESTS)
 
     def test_uct_on_ud(self):
-        for test, layout in UCT_UD_TESTS:
-            with self.subTest(test=test, layout=layout):
-                self.run_test("-d", "verbena0:1", "-x", "ud_verbs", "-t", test, "-D", layout,
-                              "-s", 72)
+        self.run_uct("ud_verbs", UCT_UD_TESTS)
 
     def test_what_ucx_chooses_itself(self):
         """Of all transports, those through our device and those between processes."""
-        self.run_test("-t", "tag_lat")
-        self.run_test("-t", "tag_lat", environment={"UCX_NET_DEVICES": "verbena0:1"}, tls="ib")
+        self.run_ucp("all", ("tag_lat",))
+        self.run_ucp("ib", ("tag_lat",), UCX_NET_DEVICES=DEVICE)
 
     def test_every_gid_index(self):
         for index in range(4):
             with self.subTest(index=index):
-                self.run_test("-t", "tag_lat", tls="rc_v,ud_v,self",
-                              environment={"UCX_IB_GID_INDEX": str(index)})
+                self.run_ucp("rc_v,ud_v,self", ("tag_lat",), UCX_IB_GID_INDEX=str(index))
+
+
+@unittest.skipUnless(EXAMPLES.exists(), "libucx-dev is not installed")
+class ExamplesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = public_folder()
+        for name in ("ucp_client_server", "ucp_hello_world", "uct_hello_world"):
+            subprocess.run(["gcc", "-O1", "-w", EXAMPLES / f"{name}.c", "-o", cls.folder / name,
+                            "-lucp", "-luct", "-lucs"], check=True, stdin=subprocess.DEVNULL)
+
+    def start(self, *command, environment):
+        program = BUILD.start(*command, environment=environment)
+        self.addCleanup(program.kill)
+        return program
+
+    def start_server(self, port, *command, environment):
+        server = self.start(*command, environment=environment)
+        harness.wait_until(lambda: harness.sockets("tcp", port, "0A") or server.ended() or
+                           "listening" in server.output(), 30, f"it listens\n{server}")
+        return server
+
+    def check_hello(self, *command, tls):
+        port = harness.free_tcp_port()
+        command = (self.folder / command[0], *command[1:], "-p", port)
+        server = self.start_server(port, *command, environment=variables(tls))
+        client = self.start(*command, "-n", BUILD.address, environment=variables(tls))
+        self.assertEqual(client.wait(LIMIT_S), 0, f"{server}\n{client}")
+        self.assertEqual(server.wait(LIMIT_S), 0, f"{server}\n{client}")
+
+    def test_hello_of_uct(self):
+        for layout, transport in (("-i", "rc_verbs"), ("-b", "rc_verbs"), ("-z", "rc_verbs"),
+                                  ("-i", "ud_verbs"), ("-z", "ud_verbs")):
+            with self.subTest(layout=layout, transport=transport):
+                self.check_hello("uct_hello_world", layout, "-d", DEVICE, "-t", transport,
+                                 tls="all")
+
+    def test_hello_of_ucp(self):
+        """Waiting by events of a descriptor, by polling, and by ucp_worker_wait()."""
+        for how in ("-f", "-b", "-w"):
+            with self.subTest(how=how):
+                self.check_hello("ucp_hello_world", how, tls="rc_v,self")
+
+    def test_connections_by_rdma_cm(self):
+        """The server runs for ever."""
+        for kind in ("tag", "stream", "am"):
+            with self.subTest(kind=kind):
+                port = harness.free_tcp_port()
+                environment = variables("rc_v,self", UCX_SOCKADDR_TLS_PRIORITY="rdmacm")
+                command = ("stdbuf", "-oL", self.folder / "ucp_client_server", "-p", port,
+                           "-c", kind, "-i", 3)
+                server = self.start_server(port, *command, environment=environment)
+                client = self.start(*command, "-a", BUILD.address, environment=environment)
+                self.assertEqual(client.wait(LIMIT_S), 0, f"{server}\n{client}")
+                self.assertIn("Server received a connection request", server.output())
+                self.assertEqual(harness.sockets("tcp", port, "0A"), [], "it listens by rdma_cm")
 
 
 if __name__ == "__main__":
