@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Out of the way of scripts that use low numbers.
-constexpr int kHighDescriptor = 200;
+// Out of the way of scripts that choose numbers of their own, and below what a process may have.
+constexpr int kHighDescriptor = 900;
 
 tl::unexpected<Failure> cannot(std::string_view what, int error) {
   return failure(kExitCannot, fmt::format("cannot {}: {}", what, std::strerror(error)));

@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
-"""pyverbs on Verbena, unmodified: pyverbs_tour.py in an interpreter that runs on the device.
+"""pyverbs on Verbena, unmodified: pyverbs_tour.py in an interpreter that runs on the device, and
+rdma-core's own tests, which Debian's package brings, as far as they are not about one vendor's card.
 
 usage: pyverbs_test.py [BUILD_DIR] [-k PATTERN]
 """
 
+import atexit
+import gzip
 import pathlib
+import re
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -13,6 +19,15 @@ import harness
 BUILD = harness.build_from_command_line()
 TOUR = pathlib.Path(__file__).with_name("pyverbs_tour.py")
 PYTHON = "/usr/bin/python3"  # pyverbs is built for Debian's own
+OWN_TESTS = pathlib.Path("/usr/share/doc/rdma-core/tests")
+MODULES = ("addr", "atomic", "cq", "cq_events", "cqex", "device", "fork", "mr", "odp", "parent_domain",
+           "pd", "qp", "qpex", "relaxed_ordering", "shared_pd")
+NOT_OURS = {  # and why
+    "test_dm_write_bad_flow": "ours copies to any offset, not to multiples of 4 only",
+    "test_dm_bad_access": "as before",
+    "test_import_dm": "imports by a descriptor of the kernel, which ours has not",
+    "test_imported_rc_ex_rdma_write": "as before",
+}
 
 
 def is_missing():
@@ -27,6 +42,28 @@ class PyverbsTest(unittest.TestCase):
         program = BUILD.run(PYTHON, "-c", TOUR.read_text())
         self.assertEqual(program.process.returncode, 0, program)
         self.assertIn("OK", program.output().splitlines(), program)
+
+    def unpack(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-pyverbs-test-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o755)
+        (folder / "tests").mkdir(0o755)
+        for file in OWN_TESTS.iterdir():
+            text = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+            (folder / "tests" / file.name.removesuffix(".gz")).write_bytes(text)
+        return folder
+
+    @unittest.skipUnless(OWN_TESTS.exists(), "rdma-core's tests are not installed")
+    def test_those_of_rdma_core(self):
+        program = BUILD.run(PYTHON, "-B", self.unpack() / "tests/run_tests.py", "-v",
+                            "--dev", "verbena0", "--gid", "3",
+                            *(f"tests.test_{module}" for module in MODULES), limit_s=240)
+        output = program.output()
+        ran = int(re.search(r"^Ran (\d+) tests", output, re.MULTILINE)[1])
+        skipped = int((re.search(r"skipped=(\d+)", output) or [0, 0])[1])
+        self.assertGreater(ran - skipped, 100, program)
+        failed = re.findall(r"^(?:ERROR|FAIL): (\w+)", output, re.MULTILINE)
+        self.assertEqual([name for name in failed if name not in NOT_OURS], [], program)
 
 
 if __name__ == "__main__":
