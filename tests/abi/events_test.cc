@@ -153,5 +153,80 @@ TEST_F(EventsTest, AnSRQBelowItsLimitTellsSo) {
   verbs.ack_async_event(&event);
 }
 
+// Reads the next event and acknowledges it.
+ibv_async_event next_event(const VerbsLibrary& verbs, ibv_context* context) {
+  ibv_async_event event{};
+  EXPECT_TRUE(readable(context->async_fd, 30'000));
+  EXPECT_EQ(verbs.get_async_event(context, &event), 0);
+  return event;
+}
+
+TEST_F(EventsTest, AnOverrunCQTellsSoAndSoDoItsQPs) {
+  ibv_cq* small = make_cq(1);
+  ibv_qp_init_attr attr = qp_attributes(IBV_QPT_RC);
+  attr.recv_cq = small;
+  ibv_qp *receiver = verbs.create_qp(pd, &attr), *sender = make_qp();
+  connect(sender, receiver);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(post(receiver, recv_wr(1, nullptr)), 0);
+    ASSERT_EQ(post(sender, send_wr(2, IBV_WR_SEND, nullptr)), 0);
+    static_cast<void>(wait_for_completion());
+  }
+  ibv_async_event event = next_event(verbs, context);
+  EXPECT_EQ(event.event_type, IBV_EVENT_CQ_ERR);
+  EXPECT_EQ(event.element.cq, small);
+  verbs.ack_async_event(&event);
+  event = next_event(verbs, context);
+  EXPECT_EQ(event.event_type, IBV_EVENT_QP_FATAL);
+  EXPECT_EQ(event.element.qp, receiver);
+  verbs.ack_async_event(&event);
+  EXPECT_EQ(verbs.destroy_qp(receiver), 0);
+  EXPECT_EQ(verbs.destroy_cq(small), 0);
+}
+
+TEST_F(EventsTest, AQPOfAnSRQTellsThatItTakesNoMore) {
+  ibv_srq_init_attr init{.srq_context = nullptr,
+                         .attr = {.max_wr = 8, .max_sge = 1, .srq_limit = 0}};
+  ibv_srq* srq = verbs.create_srq(pd, &init);
+  ibv_qp_init_attr attr = qp_attributes(IBV_QPT_RC);
+  attr.srq = srq;
+  ibv_qp *shared = verbs.create_qp(pd, &attr), *sender = make_qp();
+  connect(sender, shared);
+  ibv_qp_attr error{};
+  error.qp_state = IBV_QPS_ERR;
+  ASSERT_EQ(verbs.modify_qp(shared, &error, IBV_QP_STATE), 0);
+  ibv_async_event event = next_event(verbs, context);
+  EXPECT_EQ(event.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+  EXPECT_EQ(event.element.qp, shared);
+
+  // Read, not acknowledged: destruction waits for it, and only for it.
+  std::atomic<bool> acknowledged{false};
+  std::thread destroyer([&] {
+    EXPECT_EQ(verbs.destroy_qp(shared), 0);
+    EXPECT_TRUE(acknowledged);
+  });
+  EXPECT_EQ(verbs.destroy_qp(sender), 0) << "another QP does not wait";
+  acknowledged = true;
+  verbs.ack_async_event(&event);
+  destroyer.join();
+  EXPECT_EQ(verbs.destroy_srq(srq), 0);
+}
+
+TEST_F(EventsTest, UnreadAsynchronousEventsGoWithTheirQP) {
+  ibv_srq_init_attr init{.srq_context = nullptr,
+                         .attr = {.max_wr = 8, .max_sge = 1, .srq_limit = 0}};
+  ibv_srq* srq = verbs.create_srq(pd, &init);
+  ibv_qp_init_attr attr = qp_attributes(IBV_QPT_RC);
+  attr.srq = srq;
+  ibv_qp* shared = verbs.create_qp(pd, &attr);
+  ASSERT_EQ(to_init(shared), 0);
+  ibv_qp_attr error{};
+  error.qp_state = IBV_QPS_ERR;
+  ASSERT_EQ(verbs.modify_qp(shared, &error, IBV_QP_STATE), 0);
+  ASSERT_TRUE(readable(context->async_fd, kLong));
+  EXPECT_EQ(verbs.destroy_qp(shared), 0);
+  EXPECT_FALSE(readable(context->async_fd, 0));
+}
+
 }  // namespace
 }  // namespace verbena::test

@@ -230,5 +230,93 @@ TEST_F(MemoryTest, PrefetchedPagesAreResident) {
   EXPECT_EQ(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 0), EINVAL) << "of nothing";
 }
 
+// --- windows at work
+
+class WindowTest : public MemoryTest {
+ protected:
+  void SetUp() override {
+    MemoryTest::SetUp();
+    mr_ = register_all(buffer_.data(), buffer_.size());
+    qp_ = make_qp();
+    peer_ = make_qp();
+    connect(qp_, peer_);
+  }
+  std::uint64_t address(std::size_t offset) const {
+    return reinterpret_cast<std::uint64_t>(buffer_.data()) + offset;
+  }
+  // Binds `mw` through the peer to [0, 64), to be written. The status.
+  ibv_wc_status bind(ibv_mw* mw, std::uint32_t rkey) {
+    ibv_send_wr wr = send_wr(1, IBV_WR_BIND_MW, nullptr);
+    wr.bind_mw = {.mw = mw,
+                  .rkey = rkey,
+                  .bind_info = {.mr = mr_,
+                                .addr = address(0),
+                                .length = 64,
+                                .mw_access_flags = IBV_ACCESS_REMOTE_WRITE}};
+    EXPECT_EQ(post(peer_, wr), 0);
+    return wait_for_completion().status;
+  }
+  ibv_wc_status write_through(std::uint32_t rkey, std::uint64_t remote) {
+    ibv_sge sge = sge_of(mr_, 128, 8);
+    ibv_send_wr wr = send_wr(2, IBV_WR_RDMA_WRITE, &sge);
+    wr.wr.rdma = {.remote_addr = remote, .rkey = rkey};
+    EXPECT_EQ(post(qp_, wr), 0);
+    return wait_for_completion().status;
+  }
+  ibv_wc_status invalidate(ibv_qp* qp, std::uint32_t rkey) {
+    ibv_send_wr wr = send_wr(3, IBV_WR_LOCAL_INV, nullptr);
+    wr.invalidate_rkey = rkey;
+    EXPECT_EQ(post(qp, wr), 0);
+    return wait_for_completion().status;
+  }
+
+  ibv_mr* mr_ = nullptr;
+  ibv_qp *qp_ = nullptr, *peer_ = nullptr;
+};
+
+TEST_F(WindowTest, Type2OpensUntilItIsInvalidated) {
+  ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+  const std::uint32_t key = ibv_inc_rkey(mw->rkey);
+  ASSERT_EQ(bind(mw, key), IBV_WC_SUCCESS);
+  EXPECT_EQ(mw->rkey, key);
+  EXPECT_EQ(write_through(key, address(56)), IBV_WC_SUCCESS);
+  EXPECT_EQ(invalidate(peer_, key), IBV_WC_SUCCESS);
+  EXPECT_EQ(write_through(key, address(0)), IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(WindowTest, AByteBeyondTheWindowIsRefused) {
+  ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+  ASSERT_EQ(bind(mw, ibv_inc_rkey(mw->rkey)), IBV_WC_SUCCESS);
+  EXPECT_EQ(write_through(mw->rkey, address(57)), IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(WindowTest, ThePeerInvalidatesWithItsSend) {
+  ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+  const std::uint32_t key = ibv_inc_rkey(mw->rkey);
+  ASSERT_EQ(bind(mw, key), IBV_WC_SUCCESS);
+  ASSERT_EQ(post(peer_, recv_wr(7, nullptr)), 0);
+  ibv_send_wr wr = send_wr(8, IBV_WR_SEND_WITH_INV, nullptr);
+  wr.invalidate_rkey = key;
+  ASSERT_EQ(post(qp_, wr), 0);
+  for (int i = 0; i < 2; ++i) {
+    const ibv_wc wc = wait_for_completion();
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    if (wc.opcode != IBV_WC_RECV) continue;
+    EXPECT_EQ(wc.wc_flags, static_cast<unsigned>(IBV_WC_WITH_INV));
+    EXPECT_EQ(wc.invalidated_rkey, key);
+  }
+  EXPECT_EQ(write_through(key, address(0)), IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(WindowTest, OnlyABoundType2WindowIsInvalidated) {
+  EXPECT_EQ(invalidate(peer_, mr_->rkey), IBV_WC_MW_BIND_ERR) << "a region";
+}
+
+TEST_F(WindowTest, Type2IsBoundOnce) {
+  ibv_mw* mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+  ASSERT_EQ(bind(mw, ibv_inc_rkey(mw->rkey)), IBV_WC_SUCCESS);
+  EXPECT_EQ(bind(mw, ibv_inc_rkey(mw->rkey)), IBV_WC_MW_BIND_ERR);
+}
+
 }  // namespace
 }  // namespace verbena::test

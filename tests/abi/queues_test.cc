@@ -147,16 +147,6 @@ TEST_F(QueuesTest, SRQLife) {
   EXPECT_EQ(verbs.destroy_srq(srq), 0);
 }
 
-TEST_F(QueuesTest, EnhancedConnectionEstablishmentHasNoVendor) {
-  ibv_qp* qp = make_qp();
-  ibv_ece ece{.vendor_id = 1, .options = 2, .comp_mask = 0};
-  EXPECT_EQ(verbs.query_ece(qp, &ece), 0);
-  EXPECT_EQ(ece.vendor_id, 0u);
-  EXPECT_EQ(verbs.set_ece(qp, &ece), 0);
-  ece.comp_mask = 1;
-  EXPECT_EQ(verbs.set_ece(qp, &ece), EINVAL);
-}
-
 // TearDown() closes the context with all of this alive.
 TEST_F(QueuesTest, ClosingTakesWhatIsLeft) {
   static std::array<char, 64> buffer;

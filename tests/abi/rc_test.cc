@@ -274,5 +274,23 @@ TEST_F(RCTest, ASharedReceiveQueueServesTheQP) {
   EXPECT_EQ(received.qp_num, shared->qp_num);
 }
 
+class ECETest : public VerbsTest {};
+
+TEST_F(ECETest, OptionsAreThoseOfOneVendor) {
+  ibv_qp* qp = make_qp();
+  ibv_ece ece{};
+  ASSERT_EQ(verbs.query_ece(qp, &ece), 0);
+  EXPECT_NE(ece.vendor_id, 0u);
+  ece.options = 0xff;
+  EXPECT_EQ(verbs.set_ece(qp, &ece), 0);
+  EXPECT_EQ(ece.options, 0u) << "what is accepted of them";
+  ++ece.vendor_id;
+  EXPECT_EQ(verbs.set_ece(qp, &ece), EINVAL);
+  ece = {.vendor_id = 0, .options = 0, .comp_mask = 0};
+  EXPECT_EQ(verbs.set_ece(qp, &ece), 0) << "none";
+  ece.comp_mask = 1;
+  EXPECT_EQ(verbs.set_ece(qp, &ece), EINVAL);
+}
+
 }  // namespace
 }  // namespace verbena::test

@@ -45,6 +45,13 @@ class Loader {
     load(to.reg_buf_mr, "ibv_reg_buf_mr", "IBVERBS_1.17");
     load(to.export_buf_dmabuf_fd, "ibv_export_buf_dmabuf_fd", "IBVERBS_1.18");
     load(to.dm_export_dmabuf_fd, "ibv_dm_export_dmabuf_fd", "IBVERBS_1.16");
+    load(to.import_device, "ibv_import_device", "IBVERBS_1.10");
+    load(to.import_pd, "ibv_import_pd", "IBVERBS_1.10");
+    load(to.unimport_pd, "ibv_unimport_pd", "IBVERBS_1.10");
+    load(to.import_mr, "ibv_import_mr", "IBVERBS_1.10");
+    load(to.unimport_mr, "ibv_unimport_mr", "IBVERBS_1.10");
+    load(to.import_dm, "ibv_import_dm", "IBVERBS_1.13");
+    load(to.unimport_dm, "ibv_unimport_dm", "IBVERBS_1.13");
     load(to.rereg_mr, "ibv_rereg_mr", "IBVERBS_1.1");
     load(to.dereg_mr, "ibv_dereg_mr", "IBVERBS_1.1");
     load(to.create_comp_channel, "ibv_create_comp_channel", "IBVERBS_1.0");

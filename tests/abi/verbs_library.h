@@ -63,6 +63,13 @@ struct VerbsLibrary {
   int (*export_buf_dmabuf_fd)(ibv_buf*);
   int (*dm_export_dmabuf_fd)(ibv_dm*);
   decltype(&::ibv_rereg_mr) rereg_mr;
+  decltype(&::ibv_import_device) import_device;
+  decltype(&::ibv_import_pd) import_pd;
+  decltype(&::ibv_unimport_pd) unimport_pd;
+  decltype(&::ibv_import_mr) import_mr;
+  decltype(&::ibv_unimport_mr) unimport_mr;
+  decltype(&::ibv_import_dm) import_dm;
+  decltype(&::ibv_unimport_dm) unimport_dm;
   decltype(&::ibv_dereg_mr) dereg_mr;
   decltype(&::ibv_create_comp_channel) create_comp_channel;
   decltype(&::ibv_destroy_comp_channel) destroy_comp_channel;

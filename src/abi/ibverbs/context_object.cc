@@ -6,6 +6,7 @@
 #include "abi/ibverbs/async_events.h"
 #include "abi/ibverbs/buf_object.h"
 #include "abi/ibverbs/channel_object.h"
+#include "abi/ibverbs/command_file.h"
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/dmah_object.h"
@@ -47,6 +48,12 @@ void destroy_all(const LiveSet<T>& objects) {
   while (T* object = objects.any()) CHECK(destroy(*object) == Status::kOk);
 }
 
+// What another context shares lives on.
+template <typename T>
+void forget_all(const LiveSet<T>& objects) {
+  while (T* object = objects.any()) forget(*object);
+}
+
 std::nullptr_t report(const host::Error& error) {
   std::fprintf(stderr, "verbena: %s\n", error.message.c_str());
   return fail(error.error);
@@ -55,8 +62,12 @@ std::nullptr_t report(const host::Error& error) {
 }  // namespace
 
 ContextObject::ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter> shared,
-                             std::unique_ptr<AsyncEvents> events)
-    : verbs_context{}, device(opened), adapter(std::move(shared)), async_events(std::move(events)) {
+                             std::unique_ptr<AsyncEvents> events, host::Descriptor file)
+    : verbs_context{},
+      device(opened),
+      adapter(std::move(shared)),
+      async_events(std::move(events)),
+      command_file(std::move(file)) {
   sz = sizeof(verbs_context);
   verbs_context::advise_mr = abi::advise_mr;
   verbs_context::alloc_null_mr = abi::alloc_null_mr;
@@ -80,32 +91,51 @@ ContextObject::ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter
 
   context.device = &device.verbs;
   context.ops = operations();
-  context.cmd_fd = -1;  // there is no kernel behind it
+  context.cmd_fd = command_file.get();
   context.async_fd = async_events->fd();
   context.num_comp_vectors = 1;
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
   adapter->add_port_listener(this);
+  open_contexts().insert(this);
 }
 
 ContextObject::~ContextObject() {
+  open_contexts().erase(this);
   adapter->remove_port_listener(this);
   withdraw_all(qps);
   withdraw_all(srqs);
   destroy_all(xrcds);
   withdraw_all(cqs);
   destroy_all(mws);
-  destroy_all(mrs);
+  forget_all(mrs);
   destroy_all(dms);
   destroy_all(dmahs);
   destroy_all(bufs);
   destroy_all(parent_domains);
   destroy_all(tds);
-  destroy_all(pds);
+  forget_all(pds);
   destroy_all(channels);
 }
 
 void ContextObject::on_async_event(const AsyncEvent& event) {
   async_events->push(to_ibv(event.type, {.port_num = kPort}));
+}
+
+LiveSet<ContextObject>& open_contexts() {
+  static auto& contexts = *new LiveSet<ContextObject>;
+  return contexts;
+}
+
+ContextObject* open_context(DeviceObject& device, host::Descriptor command_file) {
+  if (!command_file.is_open()) return fail(errno);
+  auto adapter = host::Adapter::open(device.address);
+  if (!adapter) return report(adapter.error());
+  auto events = ContextObject::AsyncEvents::create();
+  if (!events) return report(events.error());
+  auto context =
+      make<ContextObject>(device, std::move(*adapter), std::move(*events), std::move(command_file));
+  if (context == nullptr) return fail(ENOMEM);
+  return context.release();
 }
 
 }  // namespace verbena::abi
@@ -115,13 +145,8 @@ using namespace verbena::abi;
 
 ibv_context* ibv_open_device(ibv_device* device) {
   DeviceObject& opened = DeviceObject::of(device);
-  auto adapter = host::Adapter::open(opened.address);
-  if (!adapter) return report(adapter.error());
-  auto events = ContextObject::AsyncEvents::create();
-  if (!events) return report(events.error());
-  auto context = make<ContextObject>(opened, std::move(*adapter), std::move(*events));
-  if (context == nullptr) return fail(ENOMEM);
-  return &context.release()->context;
+  ContextObject* context = open_context(opened, CommandFile::describe(opened.address).write());
+  return context == nullptr ? nullptr : &context->context;
 }
 
 int ibv_close_device(ibv_context* context) {

@@ -8,6 +8,7 @@
 #include "abi/ibverbs/device_object.h"
 #include "abi/ibverbs/live_set.h"
 #include "host/adapter.h"
+#include "host/descriptor.h"
 #include "host/event_queue.h"
 
 namespace verbena::abi {
@@ -28,7 +29,7 @@ struct XRCDObject;
 struct ContextObject final : verbs_context, host::EventTarget {
   using AsyncEvents = host::EventQueue<ibv_async_event>;
   ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter> shared,
-                std::unique_ptr<AsyncEvents> events);
+                std::unique_ptr<AsyncEvents> events, host::Descriptor command_file);
   ~ContextObject() override;  // destroys what the application left
   ContextObject(const ContextObject&) = delete;
   ContextObject& operator=(const ContextObject&) = delete;
@@ -45,6 +46,7 @@ struct ContextObject final : verbs_context, host::EventTarget {
   DeviceObject& device;
   const std::shared_ptr<host::Adapter> adapter;
   const std::unique_ptr<AsyncEvents> async_events;
+  const host::Descriptor command_file;  // command_file.h
 
   LiveSet<ChannelObject> channels;
   LiveSet<CQObject> cqs;
@@ -60,6 +62,11 @@ struct ContextObject final : verbs_context, host::EventTarget {
   LiveSet<BufObject> bufs;
   std::atomic<u64> dm_bytes{0};  // of all dms together
 };
+
+// All contexts of this process, for objects that they share.
+[[nodiscard]] LiveSet<ContextObject>& open_contexts();
+// Takes the command file over. nullptr and errno on failure.
+[[nodiscard]] ContextObject* open_context(DeviceObject& device, host::Descriptor command_file);
 
 inline constexpr u8 kPort = 1;  // the only one
 

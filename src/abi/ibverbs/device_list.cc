@@ -18,12 +18,12 @@ namespace {
 // handlers.
 class KnownDevices {
  public:
-  ibv_device* find_or_add(const host::LocalAddress& address) {
+  DeviceObject& find_or_add(const host::LocalAddress& address) {
     const std::lock_guard lock(mutex_);
     for (const auto& device : devices_)
-      if (same(device->address, address)) return &device->verbs;
+      if (same(device->address, address)) return *device;
     devices_.push_back(std::make_unique<DeviceObject>(address));
-    return &devices_.back()->verbs;
+    return *devices_.back();
   }
 
  private:
@@ -42,6 +42,11 @@ KnownDevices& known_devices() {
 }
 
 }  // namespace
+
+DeviceObject& device_on(const host::LocalAddress& address) {
+  return known_devices().find_or_add(address);
+}
+
 }  // namespace verbena::abi
 
 using namespace verbena;
@@ -57,8 +62,7 @@ ibv_device** ibv_get_device_list(int* num_devices) {
   }
   auto** list = new (std::nothrow) ibv_device*[addresses->size() + 1]();
   if (list == nullptr) return fail(ENOMEM);
-  for (std::size_t i = 0; i < addresses->size(); ++i)
-    list[i] = known_devices().find_or_add((*addresses)[i]);
+  for (std::size_t i = 0; i < addresses->size(); ++i) list[i] = &device_on((*addresses)[i]).verbs;
   if (num_devices != nullptr) *num_devices = static_cast<int>(addresses->size());
   return list;
 }

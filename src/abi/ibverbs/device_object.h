@@ -29,4 +29,7 @@ struct DeviceObject : ProviderDevice {
   const host::LocalAddress address;
 };
 
+// The one device of this process on that address.
+[[nodiscard]] DeviceObject& device_on(const host::LocalAddress& address);
+
 }  // namespace verbena::abi

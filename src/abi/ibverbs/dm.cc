@@ -15,14 +15,14 @@ constexpr u32 kMaxLogAlignment = 12;  // a page, where it begins anyway
 int copy_to_dm(ibv_dm* dm, u64 offset, const void* from, std::size_t length) {
   const DMObject& self = DMObject::of(dm);
   if (!self.covers(offset, length)) return refuse(EFAULT);
-  std::memcpy(self.memory.data() + offset, from, length);
+  std::memcpy(self.memory->data() + offset, from, length);
   return 0;
 }
 
 int copy_from_dm(void* to, ibv_dm* dm, u64 offset, std::size_t length) {
   const DMObject& self = DMObject::of(dm);
   if (!self.covers(offset, length)) return refuse(EFAULT);
-  std::memcpy(to, self.memory.data() + offset, length);
+  std::memcpy(to, self.memory->data() + offset, length);
   return 0;
 }
 
@@ -34,11 +34,29 @@ bool take_share(ContextObject& context, u64 length) {
   return false;
 }
 
+DMObject* adopt(std::unique_ptr<DMObject> dm, ContextObject& owner,
+                std::shared_ptr<host::Mapping> memory, u32 handle) {
+  dm->memory = std::move(memory);
+  dm->context = &owner.context;
+  dm->memcpy_to_dm = copy_to_dm;
+  dm->memcpy_from_dm = copy_from_dm;
+  dm->handle = handle;
+  owner.dms.insert(dm.get());
+  return dm.release();
+}
+
 }  // namespace
+
+DMObject* import_dm(ContextObject& context, std::shared_ptr<host::Mapping> memory, u32 handle) {
+  auto dm = make<DMObject>();
+  if (dm == nullptr) return nullptr;
+  context.dm_bytes += memory->size();
+  return adopt(std::move(dm), context, std::move(memory), handle);
+}
 
 Status destroy(DMObject& dm) {
   if (dm.users.in_use()) return Status::kBusy;
-  dm.owner().dm_bytes -= dm.memory.size();
+  dm.owner().dm_bytes -= dm.memory->size();
   dm.owner().dms.erase(&dm);
   delete &dm;
   return Status::kOk;
@@ -55,12 +73,9 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) {
     owner.dm_bytes -= attr->length;
     return fail(memory.error().error);
   }
-  dm->memory = std::move(*memory);
-  dm->context = context;
-  dm->memcpy_to_dm = copy_to_dm;
-  dm->memcpy_from_dm = copy_from_dm;
-  owner.dms.insert(dm.get());
-  return dm.release();
+  static std::atomic<u32> next_handle{1};
+  return adopt(std::move(dm), owner, std::make_shared<host::Mapping>(std::move(*memory)),
+               next_handle++);
 }
 
 int free_dm(ibv_dm* dm) { return refuse(destroy(DMObject::of(dm))); }
@@ -70,4 +85,4 @@ int free_dm(ibv_dm* dm) { return refuse(destroy(DMObject::of(dm))); }
 using namespace verbena::abi;
 
 // A file of memory, which maps like a dma-buf.
-int ibv_dm_export_dmabuf_fd(ibv_dm* dm) { return DMObject::of(dm).memory.export_fd(); }
+int ibv_dm_export_dmabuf_fd(ibv_dm* dm) { return DMObject::of(dm).memory->export_fd(); }

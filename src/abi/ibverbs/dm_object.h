@@ -14,14 +14,17 @@ struct DMObject : ibv_dm {
   static DMObject& of(ibv_dm* dm) { return *static_cast<DMObject*>(dm); }
   [[nodiscard]] ContextObject& owner() const { return ContextObject::of(context); }
   [[nodiscard]] bool covers(u64 offset, u64 length) const {
-    return offset <= memory.size() && length <= memory.size() - offset;
+    return offset <= memory->size() && length <= memory->size() - offset;
   }
 
-  host::Mapping memory;
-  UseCount users;  // regions of it
+  std::shared_ptr<host::Mapping> memory;  // also of those that ibv_import_dm has made of it
+  UseCount users;                         // regions of it
 };
 
 // Deleted; kBusy and unchanged while a region of it is left.
 [[nodiscard]] Status destroy(DMObject& dm);
+// Another object of the same memory, in `context`. nullptr: no memory for it.
+[[nodiscard]] DMObject* import_dm(ContextObject& context, std::shared_ptr<host::Mapping> memory,
+                                  u32 handle);
 
 }  // namespace verbena::abi

@@ -23,6 +23,13 @@ class LiveSet {
     const std::lock_guard lock(mutex_);
     return objects_.size();
   }
+  // Calls visit(object) for each, until it returns true. The set is locked meanwhile.
+  template <typename Visit>
+  void visit_until(Visit visit) const {
+    const std::lock_guard lock(mutex_);
+    for (T* object : objects_)
+      if (visit(*object)) return;
+  }
   // nullptr: none left.
   [[nodiscard]] T* any() const {
     const std::lock_guard lock(mutex_);

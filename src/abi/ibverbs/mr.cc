@@ -64,7 +64,8 @@ void set_keys(MRObject& mr, const MRKeys& keys) {
   mr.rkey = keys.r_key.value;
 }
 
-MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const MRKeys& keys) {
+MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const MRKeys& keys,
+                 host::Mapping memory = {}) {
   mr->context = made.pd->context;
   mr->pd = made.pd;
   mr->addr = made.verbs_address;
@@ -72,15 +73,17 @@ MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const M
   mr->pd_use = Use(PDObject::of(made.pd).users);
   mr->on_demand = (made.access & IBV_ACCESS_ON_DEMAND) != 0;
   set_keys(*mr, keys);
+  mr->shared = std::make_shared<SharedRegion>(mr->owner().adapter, keys.l_key, std::move(memory));
   mr->owner().mrs.insert(mr.get());
   return mr.release();
 }
 
 // `mr` holds what the region needs beyond its domain. nullptr and errno on failure.
-MRObject* create(std::unique_ptr<MRObject> mr, const Registration& asked) {
+MRObject* create(std::unique_ptr<MRObject> mr, const Registration& asked,
+                 host::Mapping memory = {}) {
   const Result<MRKeys> keys = register_region(asked);
   if (!keys) return fail(keys.error());
-  return finish(std::move(mr), asked, *keys);
+  return finish(std::move(mr), asked, *keys, std::move(memory));
 }
 
 // A range of the process's own memory.
@@ -105,10 +108,9 @@ MRObject* create_of_file(std::unique_ptr<MRObject> mr, Registration asked, int f
       (asked.access & IBV_ACCESS_LOCAL_WRITE) != 0 ? host::MapAccess::kReadWrite
                                                    : host::MapAccess::kRead);
   if (!memory) return fail(memory.error().error);
-  mr->memory = std::move(*memory);
-  asked.memory = mr->memory.data();
+  asked.memory = memory->data();
   asked.verbs_address = reinterpret_cast<void*>(offset);
-  return create(std::move(mr), asked);
+  return create(std::move(mr), asked, std::move(*memory));
 }
 
 // --- registration by attributes
@@ -168,14 +170,15 @@ constexpr int to_advise_errno(MemoryFault fault) {
 
 }  // namespace
 
-// A re-registration that failed may have taken the key already.
 Status destroy(MRObject& mr) {
-  ContextObject& owner = mr.owner();
-  const Status status = owner.enter()->memory().deregister_mr(LKey{mr.handle});
-  if (status != Status::kOk && status != Status::kNotFound) return status;
-  owner.mrs.erase(&mr);
+  const Status status = mr.shared->destroy();
+  if (status == Status::kOk) forget(mr);
+  return status;
+}
+
+void forget(MRObject& mr) {
+  mr.owner().mrs.erase(&mr);
   delete &mr;
-  return Status::kOk;
 }
 
 namespace {
@@ -225,7 +228,7 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t dm_offset, size_t length, uns
   if (mr == nullptr) return fail(ENOMEM);
   mr->dm_use = Use(memory.users);
   return create(std::move(mr), {.pd = pd,
-                                .memory = memory.memory.data() + dm_offset,
+                                .memory = memory.memory->data() + dm_offset,
                                 .length = length,
                                 .iova = 0,
                                 .access = access,
@@ -306,6 +309,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
       self.owner().enter()->memory().reregister_mr(LKey{mr->handle}, change);
   if (!keys) return refuse_rereg(keys.error());
   set_keys(self, *keys);
+  self.shared->on_key_changed(keys->l_key);
   self.on_demand = on_demand;
   if (change.pd != nullptr) {
     mr->pd = pd;

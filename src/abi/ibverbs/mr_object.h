@@ -2,7 +2,6 @@
 #pragma once
 
 #include "abi/ibverbs/pd_object.h"
-#include "host/mapping.h"
 
 namespace verbena::abi {
 
@@ -12,10 +11,12 @@ struct MRObject : ibv_mr {
 
   Use pd_use, dm_use, dmah_use;
   bool on_demand = false;
-  host::Mapping memory;  // of a dma-buf
+  std::shared_ptr<SharedRegion> shared;
 };
 
 // Out of the device and deleted; kBusy and unchanged while a window is bound to it.
 [[nodiscard]] Status destroy(MRObject& mr);
+// Deleted; the region stays if another object is the same one.
+void forget(MRObject& mr);
 
 }  // namespace verbena::abi

@@ -6,15 +6,6 @@
 
 using namespace verbena::abi;
 
-// Sharing objects between processes. 1.10, 1.13
-ibv_context* ibv_import_device(int) { return fail(EOPNOTSUPP); }
-ibv_pd* ibv_import_pd(ibv_context*, uint32_t) { return fail(EOPNOTSUPP); }
-void ibv_unimport_pd(ibv_pd*) {}
-ibv_mr* ibv_import_mr(ibv_pd*, uint32_t) { return fail(EOPNOTSUPP); }
-void ibv_unimport_mr(ibv_mr*) {}
-ibv_dm* ibv_import_dm(ibv_context*, uint32_t) { return fail(EOPNOTSUPP); }
-void ibv_unimport_dm(ibv_dm*) {}
-
 // Completion counters. 1.18
 int _ibv_query_comp_cntr_caps(ibv_context*, ibv_comp_cntr_caps*, std::size_t) {
   return refuse(EOPNOTSUPP);

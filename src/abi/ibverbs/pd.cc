@@ -8,14 +8,17 @@ namespace verbena::abi {
 
 Status destroy(PDObject& pd) {
   if (pd.users.in_use()) return Status::kBusy;
-  ContextObject& owner = pd.owner();
   if (!pd.is_parent)
-    if (const Status status = owner.enter()->dealloc_pd(pd.domain); status != Status::kOk)
-      return status;
+    if (const Status status = pd.shared->destroy(); status != Status::kOk) return status;
+  forget(pd);
+  return Status::kOk;
+}
+
+void forget(PDObject& pd) {
+  ContextObject& owner = pd.owner();
   (pd.is_parent ? owner.parent_domains : owner.pds).erase(&pd);
   while (AHObject* ah = pd.address_handles.any()) destroy(*ah);
   delete &pd;
-  return Status::kOk;
 }
 
 }  // namespace verbena::abi
@@ -32,6 +35,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
   pd->context = context;
   pd->handle = (*domain)->id.value;
   pd->domain = *domain;
+  pd->shared = std::make_shared<SharedDomain>(owner.adapter, **domain);
   owner.pds.insert(pd.get());
   return pd.release();
 }

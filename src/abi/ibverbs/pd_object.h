@@ -3,6 +3,7 @@
 #pragma once
 
 #include "abi/ibverbs/context_object.h"
+#include "abi/ibverbs/shared_object.h"
 #include "abi/ibverbs/use_count.h"
 
 namespace verbena::abi {
@@ -15,6 +16,7 @@ struct PDObject : ibv_pd {
   [[nodiscard]] PDId id() const { return domain->id; }
 
   ProtectionDomain* domain = nullptr;
+  std::shared_ptr<SharedDomain> shared;  // not of a parent domain
   LiveSet<AHObject> address_handles;
   UseCount users;  // what was made in it, but address handles
 
@@ -35,6 +37,8 @@ struct TDObject : ibv_td {
 // Out of the device and deleted, with its address handles; kBusy and unchanged while something else
 // is left in it.
 [[nodiscard]] Status destroy(PDObject& pd);
+// Deleted with its address handles; the domain stays if another object is the same one.
+void forget(PDObject& pd);
 [[nodiscard]] Status destroy(TDObject& td);
 
 }  // namespace verbena::abi

@@ -5,6 +5,7 @@
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/qp_object.h"
 #include "abi/ibverbs/translate.h"
+#include "device/identity.h"
 
 namespace verbena::abi {
 namespace {
@@ -160,9 +161,17 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr*
 // Data of one message may reach memory in any order: programs must not watch its last byte.
 int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) { return 0; }
 
-// Enhanced connection establishment: there is nothing of a vendor to agree on.
+// Enhanced connection establishment: two ends of one vendor agree on options beyond the standard.
+// We know of none, so what is accepted of any is 0; another vendor's are refused, and the vendor 0
+// asks for none.
 int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
-  *ece = {};
+  *ece = {.vendor_id = kVendorId, .options = 0, .comp_mask = 0};
   return 0;
 }
-int ibv_set_ece(ibv_qp*, ibv_ece* ece) { return refuse(ece->comp_mask == 0 ? 0 : EINVAL); }
+
+int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
+  if (ece->comp_mask != 0) return refuse(EINVAL);
+  if (ece->vendor_id != 0 && ece->vendor_id != kVendorId) return refuse(EINVAL);
+  ece->options = 0;
+  return 0;
+}

@@ -77,7 +77,7 @@ int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* at
 
 int ibv_query_port_speed(ibv_context* context, uint32_t port, uint64_t* hundreds_of_mbps) {
   if (port != kPort) return refuse(EINVAL);
-  *hundreds_of_mbps = 
+  *hundreds_of_mbps =
       host::speed_or_default_mbps(ContextObject::of(context).device.address.link_speed_mbps) / 100;
   return 0;
 }

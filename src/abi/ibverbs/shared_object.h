@@ -1,0 +1,58 @@
+// SharedDomain, SharedRegion: what a PDObject or an MRObject is in the device. Several objects of
+// one process may be the same one: those that ibv_import_pd and ibv_import_mr make. Destroying any
+// of them destroys it for all; what is left when the last of them goes, goes with it.
+#pragma once
+
+#include "host/adapter.h"
+#include "host/mapping.h"
+
+namespace verbena::abi {
+
+class SharedDomain {
+ public:
+  SharedDomain(std::shared_ptr<host::Adapter> adapter, ProtectionDomain& domain)
+      : adapter_(std::move(adapter)), domain_(&domain) {}
+  ~SharedDomain() { static_cast<void>(destroy()); }
+  SharedDomain(const SharedDomain&) = delete;
+  SharedDomain& operator=(const SharedDomain&) = delete;
+
+  [[nodiscard]] ProtectionDomain* domain() const { return domain_; }
+  [[nodiscard]] Status destroy() {  // kOk also when it has gone already
+    auto session = adapter_->enter();
+    if (gone_) return Status::kOk;
+    const Status status = session->dealloc_pd(domain_);
+    gone_ = status == Status::kOk;
+    return status;
+  }
+
+ private:
+  const std::shared_ptr<host::Adapter> adapter_;
+  ProtectionDomain* const domain_;
+  bool gone_ = false;  // with the adapter locked
+};
+
+class SharedRegion {
+ public:
+  SharedRegion(std::shared_ptr<host::Adapter> adapter, LKey key, host::Mapping memory)
+      : adapter_(std::move(adapter)), key_(key), memory_(std::move(memory)) {}
+  ~SharedRegion() { static_cast<void>(destroy()); }
+  SharedRegion(const SharedRegion&) = delete;
+  SharedRegion& operator=(const SharedRegion&) = delete;
+
+  void on_key_changed(LKey key) { key_ = key; }
+  [[nodiscard]] Status destroy() {  // kOk also when it has gone already
+    auto session = adapter_->enter();
+    if (gone_) return Status::kOk;
+    const Status status = session->memory().deregister_mr(key_);
+    gone_ = status == Status::kOk || status == Status::kNotFound;  // a failed re-registration
+    return gone_ ? Status::kOk : status;
+  }
+
+ private:
+  const std::shared_ptr<host::Adapter> adapter_;
+  LKey key_;
+  const host::Mapping memory_;  // of a dma-buf
+  bool gone_ = false;           // with the adapter locked
+};
+
+}  // namespace verbena::abi
