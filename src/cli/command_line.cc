@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -15,8 +16,11 @@ namespace verbena::cli {
 namespace {
 
 constexpr std::string_view kAddress = "--address";
-constexpr std::array kRunOptionsWithValue = {kAddress, std::string_view("--fault"),
+constexpr std::array kRunOptionsWithValue = {kAddress,
+                                             std::string_view("--fault"),
                                              std::string_view("--fault-file"),
+                                             std::string_view("--capture"),
+                                             std::string_view("--capture-limit"),
                                              std::string_view("--seed")};
 
 bool takes_value(const std::string& option) {
@@ -54,6 +58,10 @@ class Parser {
     run_->add_option("--fault", faults_)->type_name("RULES")->take_all();
     run_->add_option("--fault-file", fault_files_)->type_name("FILE")->take_all();
     run_->add_option("--seed", seed_)->type_name("N");
+    run_->add_option("--capture", capture_)->type_name("FILE");
+    run_->add_option("--capture-limit", capture_limit_)
+        ->transform(CLI::AsSizeValue(false))
+        ->type_name("SIZE");
     devices_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
     devices_->add_flag("--json", json_);
   }
@@ -90,7 +98,14 @@ class Parser {
     if (!faults) return tl::unexpected(faults.error());
     if (!seed_.empty() && !faults::parse_number(seed_))
       return wrong_usage(fmt::format("--seed {} is no number", seed_));
-    return RunRequest{address_, std::move(*faults), seed_, std::move(program)};
+    if (run_->count("--capture") != 0 && capture_.empty()) return wrong_usage("--capture is empty");
+    return RunRequest{
+        .address = address_,
+        .faults = std::move(*faults),
+        .capture = capture_.empty() ? "" : std::filesystem::absolute(capture_).string(),
+        .capture_limit = capture_limit_,
+        .seed = seed_,
+        .command = std::move(program)};
   }
   tl::unexpected<Failure> wrong_usage(std::string_view what) const {
     return failure(kExitCannot, fmt::format("{}; {} explains", what, help_command()));
@@ -119,7 +134,7 @@ class Parser {
   CLI::App app_;
   CLI::App* const run_ = app_.add_subcommand("run");
   CLI::App* const devices_ = app_.add_subcommand("devices");
-  std::string address_, seed_;
+  std::string address_, seed_, capture_, capture_limit_;
   std::vector<std::string> faults_, fault_files_;
   bool json_ = false;
 };

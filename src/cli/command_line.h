@@ -13,6 +13,8 @@ namespace verbena::cli {
 struct RunRequest {
   std::string address;               // --address; "": VERBENA_ADDRESS, or the default
   std::string faults;                // --fault and --fault-file, read and checked; "": none
+  std::string capture;               // --capture, an absolute path; "": none
+  std::string capture_limit;         // --capture-limit, in bytes; "": none
   std::string seed;                  // --seed; "": VERBENA_SEED, or the default
   std::vector<std::string> command;  // program and arguments; never empty
 };

@@ -47,7 +47,8 @@ constexpr std::string_view kRunHelp = R"(NAME
 
 SYNOPSIS
   verbena run [--address ADDRESS[,ADDRESS...]] [--fault RULES]...
-              [--fault-file FILE]... [--seed N] [--] PROGRAM [ARGUMENT...]
+              [--fault-file FILE]... [--seed N] [--capture FILE]
+              [--capture-limit SIZE] [--] PROGRAM [ARGUMENT...]
 
 DESCRIPTION
   Executes PROGRAM so that it, and every program that it starts, loads Verbena's
@@ -75,6 +76,13 @@ OPTIONS
   --seed N
       Of all that is random in the faults (default 1). Same seed and same
       traffic, same faults.
+  --capture FILE
+      All frames of PROGRAM's devices, both ways, as a pcapng file for Wireshark
+      or tshark; what a fault dropped is there with a comment that names it. A
+      second process writes to FILE with its process ID in the name.
+  --capture-limit SIZE
+      At most so much of it on disk (100M, say): the older half is in FILE.old,
+      and what is older than that is gone.
   -h, --help
       this
 
@@ -100,8 +108,8 @@ ENVIRONMENT
   VERBENA_ADDRESS
       As --address. Unset: the interface of the default route; without one, the
       first other interface that is up; else loopback.
-  VERBENA_FAULT, VERBENA_SEED
-      As --fault and --seed.
+  VERBENA_FAULT, VERBENA_SEED, VERBENA_CAPTURE, VERBENA_CAPTURE_LIMIT
+      As --fault, --seed, --capture and --capture-limit (in bytes).
   LD_LIBRARY_PATH
       Kept; the folder of Verbena's library is put in front.
   LD_PRELOAD

@@ -14,6 +14,7 @@
 #include "cli/library_folder.h"
 #include "cli/program.h"
 #include "cli/where.h"
+#include "host/capture/capture_file.h"
 #include "host/fault_settings.h"
 
 namespace verbena::cli {
@@ -61,6 +62,9 @@ void set_environment(const fs::path& library_folder, const RunRequest& request) 
   setenv("LD_LIBRARY_PATH", path.c_str(), 1);
   if (!request.address.empty()) setenv(kAddressVariable, request.address.c_str(), 1);
   if (!request.faults.empty()) setenv(host::kFaultVariable, request.faults.c_str(), 1);
+  if (!request.capture.empty()) setenv(host::kCaptureVariable, request.capture.c_str(), 1);
+  if (!request.capture_limit.empty())
+    setenv(host::kCaptureLimitVariable, request.capture_limit.c_str(), 1);
   if (!request.seed.empty()) setenv(host::kSeedVariable, request.seed.c_str(), 1);
 }
 

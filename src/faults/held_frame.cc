@@ -1,8 +1,10 @@
 #include "faults/held_frame.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/prng.h"
+#include "memory/touch.h"
 #include "wire/eth/ecn.h"
 #include "wire/roce/icrc.h"
 
@@ -17,6 +19,15 @@ u8 headers_size_of(std::span<const u8> transport) {
   const std::optional<BTH> bth = BTH::decode(transport);
   const std::size_t size = bth ? traits_of(bth->opcode).headers_size : kMaxHeadersSize;
   return static_cast<u8>(std::min(size, transport.size()));
+}
+
+// What is not there any more stays zero.
+void gather(const PayloadList& payload, u8* to) {
+  for (u32 i = 0; i < payload.count; ++i) {
+    const Bytes part = payload.parts[i];
+    (void)touch([&] { std::memcpy(to, part.data(), part.size()); });
+    to += part.size();
+  }
 }
 
 PacketHeaders answer_headers(const BTH& request, const Verdict::Answer& what, QPN requester) {
@@ -48,11 +59,9 @@ HeldFrame HeldFrame::of(const EgressFrame& frame, u16 identification) {
   held.headers_size_ = frame.headers_size;
   held.icrc_flip_ = frame.icrc_flip;
   std::vector<u8>& bytes = held.transport_;
-  bytes.reserve(frame.transport_size() + kICRCSize);
-  bytes.assign(frame.headers.begin(), frame.headers.begin() + frame.headers_size);
-  for (u32 i = 0; i < frame.payload.count; ++i)
-    bytes.insert(bytes.end(), frame.payload.parts[i].begin(), frame.payload.parts[i].end());
   bytes.resize(frame.transport_size() + kICRCSize);
+  std::copy_n(frame.headers.begin(), frame.headers_size, bytes.begin());
+  gather(frame.payload, bytes.data() + frame.headers_size);
   held.add_icrc();
   return held;
 }

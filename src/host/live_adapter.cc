@@ -8,6 +8,7 @@
 #include "host/cm/port_directory.h"
 #include "host/fault_settings.h"
 #include "host/gid_table.h"
+#include "host/links/captured_link.h"
 #include "host/links/udp_link.h"
 #include "host/qpn_slot.h"
 #include "host/random.h"
@@ -53,9 +54,13 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
   Expected<FaultSettings> faults = faults_from_environment();
   if (!faults) return tl::unexpected(faults.error());
+  const Expected<CaptureFile*> capture = CaptureFile::of_process();
+  if (!capture) return tl::unexpected(capture.error());
   const DeviceConfig config = config_for(address, **link);
   Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
-  if (adapter) (*adapter)->set_faults(std::move(faults->rules), faults->seed);
+  if (!adapter) return adapter;
+  if (*capture != nullptr) (*adapter)->capture_to(**capture, address.interface);
+  (*adapter)->set_faults(std::move(faults->rules), faults->seed);
   return adapter;
 }
 
@@ -160,6 +165,13 @@ bool LiveAdapter::run_due_timers(Time now) {
   return true;
 }
 
+void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
+  const Session session = enter();
+  capture_ = &file;
+  capture_interface_ = file.add_interface(interface);
+  link_ = std::make_unique<CapturedLink>(std::move(link_), file, capture_interface_);
+}
+
 void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   const Session session = enter();
   if (faulty_ != nullptr) link_ = faulty_->release();
@@ -173,8 +185,19 @@ void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
     const QPAttributes& attributes = device_.attributes_of(qp);
     return attributes.type == QPType::kUD ? std::nullopt : std::optional(attributes.dest_qp);
   });
+  if (capture_ != nullptr) faulty->set_drop_listener(drops_to_capture());
   faulty_ = faulty.get();
   link_ = std::move(faulty);
+}
+
+DropListener LiveAdapter::drops_to_capture() const {
+  return [file = capture_, interface = capture_interface_](
+             faults::Direction direction, const faults::HeldFrame& frame, std::string_view cause) {
+    file->add(interface, frame.ingress(),
+              direction == faults::Direction::kTransmit ? pcapng::PacketDirection::kOutbound
+                                                        : pcapng::PacketDirection::kInbound,
+              monotonic_now(), "dropped by the fault: " + std::string(cause));
+  };
 }
 
 faults::FaultFilter* LiveAdapter::faults() {

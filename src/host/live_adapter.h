@@ -8,6 +8,7 @@
 
 #include "host/adapter.h"
 #include "host/adaptive_mutex.h"
+#include "host/capture/capture_file.h"
 #include "host/cm/live_connection_manager.h"
 #include "host/helper_thread.h"
 #include "host/links/faulty_link.h"
@@ -27,6 +28,8 @@ class LiveAdapter final : public Adapter {
   void request_notification(CompletionQueue* cq, NotifyOn on) override;
   void add_port_listener(EventTarget* listener) override;
   void remove_port_listener(EventTarget* listener) override;
+  // All frames from now on, to a file that outlives it; once.
+  void capture_to(CaptureFile& file, const std::string& interface);
   void set_faults(std::vector<faults::Rule> rules, u64 seed) override;
   [[nodiscard]] faults::FaultFilter* faults() override;
   [[nodiscard]] ConnectionManager& connections() override { return connections_; }
@@ -56,6 +59,7 @@ class LiveAdapter final : public Adapter {
   void drain(Time now);
   void send_frames(Time now);
   bool fail_objects(Time now);
+  [[nodiscard]] DropListener drops_to_capture() const;
   void deliver(const AsyncEvent& event);
   void tell_helper();
   void stay_once();
@@ -68,6 +72,8 @@ class LiveAdapter final : public Adapter {
   LiveConnectionManager connections_;
   std::unique_ptr<Link> link_;
   FaultyLink* faulty_ = nullptr;  // link_, where faults were asked for
+  CaptureFile* capture_ = nullptr;
+  u32 capture_interface_ = 0;
   ProgressPolicy policy_;
   std::vector<EventTarget*> port_listeners_;
   EgressFrame frame_;
