@@ -234,6 +234,9 @@ def commands():
     yield cm_program, "ucmatose", "-c 1 -C 10", 1500
     yield cm_program, "ucmatose", "-c 4 -C 10 -S 3000", 1500
     yield cm_program, "udaddy", "-c 1 -C 10 -S 512", 1500
+    yield cm_program, "rstream", "-T b -T v -S 4096 -C 50", 1500
+    yield cm_program, "rstream", "-T v -S 100000 -C 10", 1500
+    yield cm_program, "riostream", "-T b -T v -S 4096 -C 20", 1500
     yield client_and_server, "rdma_client", "", 1500
     yield cm_program, "rstream", "-S 4096 -C 20 -T v", 1500
     yield cm_program, "rstream", "-S 100000 -C 20 -T v", 1500
