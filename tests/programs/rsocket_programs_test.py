@@ -97,7 +97,7 @@ class RSocketProgramsTest(RDMACMPairs):
         for victim in (0, 1):
             with self.subTest(victim=victim):
                 port = free_port()
-                command = ("rstream", "-p", port, "-T", "b", "-S", 100000, "-C", 1000000)
+                command = ("rstream", "-p", port, "-T", "b", "-S", 1000000, "-C", 20000)
                 server = self.start(*command, "-b", BUILD.address)
                 client = self.start_connected(server, *command, "-s", BUILD.address)
                 pair = (server, client)

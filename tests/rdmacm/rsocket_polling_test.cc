@@ -73,6 +73,8 @@ TEST_F(RSocketPollingTest, WhatIsNoDescriptorIsInvalid) {
   EXPECT_EQ(on[1].revents, POLLNVAL);
   EXPECT_EQ(rpoll(nullptr, 1, 0), -1);
   EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(rpoll(on.data(), ~nfds_t{0}, 0), -1);
+  EXPECT_EQ(errno, EINVAL);
   EXPECT_EQ(rpoll(nullptr, 0, 1), 0);
 }
 

@@ -132,6 +132,10 @@ TEST_F(RSocketStreamTest, NothingToDoIsDone) {
   const auto [client, server] = connect();
   EXPECT_EQ(rsend(client, nullptr, 0, 0), 0);
   EXPECT_EQ(rrecv(server, nullptr, 0, 0), 0);
+  EXPECT_EQ(rsend(client, nullptr, 5, 0), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(rrecv(server, nullptr, 5, 0), -1);
+  EXPECT_EQ(errno, EFAULT);
 }
 
 // --- ends
@@ -197,6 +201,14 @@ TEST_F(RSocketStreamTest, ShutdownOfBothIsTheEndForBoth) {
   EXPECT_EQ(rshutdown(server, SHUT_RDWR), 0);
   EXPECT_EQ(rshutdown(server, 9), -1);
   EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(RSocketStreamTest, WithALingerOfNothingCloseDoesNotWait) {
+  const auto [client, server] = connect();
+  const linger none{.l_onoff = 1, .l_linger = 0};
+  EXPECT_EQ(rsetsockopt(client, SOL_SOCKET, SO_LINGER, &none, sizeof none), 0);
+  close(client);
+  EXPECT_NE(poll_one(server, POLLIN) & (POLLIN | POLLHUP), 0);
 }
 
 // --- connecting

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <rdma/rsocket.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdarg>
 
@@ -57,12 +58,19 @@ iovec part_of(const void* bytes, std::size_t length) {
   return {.iov_base = const_cast<void*>(bytes), .iov_len = length};
 }
 
+bool is_somewhere(std::span<const iovec> parts) {
+  return std::ranges::all_of(
+      parts, [](const iovec& part) { return part.iov_base != nullptr || part.iov_len == 0; });
+}
+
 ssize_t receive(int fd, std::span<const iovec> parts, int flags, NameBuffer from = {}) {
+  if (!is_somewhere(parts)) return fail(EFAULT);
   return with(fd, [&](Socket& socket) { return socket.receive(parts, flags, from); });
 }
 
 ssize_t send(int fd, std::span<const iovec> parts, int flags, const sockaddr* to = nullptr,
              socklen_t length = 0) {
+  if (!is_somewhere(parts)) return fail(EFAULT);
   return with(fd, [&](Socket& socket) { return socket.send(parts, flags, to, length); });
 }
 
@@ -208,6 +216,7 @@ int riounmap(int fd, void* buffer, size_t length) {
 }
 
 size_t riowrite(int fd, const void* buffer, size_t count, off_t offset, int flags) {
+  if (buffer == nullptr && count != 0) return static_cast<size_t>(fail(EFAULT));
   return static_cast<size_t>(
       with(fd, [&](Socket& socket) { return socket.write_mapped(buffer, count, offset, flags); }));
 }

@@ -12,6 +12,8 @@
 namespace verbena::rdmacm::rsocket {
 namespace {
 
+constexpr nfds_t kMostDescriptors = 1U << 20;  // as Linux's nr_open, unless it is changed
+
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
@@ -102,6 +104,7 @@ using namespace verbena::rdmacm::rsocket;
 
 int rpoll(pollfd* descriptors, nfds_t count, int timeout_ms) {
   if (descriptors == nullptr && count != 0) return fail(EFAULT);
+  if (count > kMostDescriptors) return fail(EINVAL);
   Poll poll(std::span(descriptors, count));
   if (!poll.has_rsockets()) return ::poll(descriptors, count, timeout_ms);
   return poll_mixed(poll, timeout_ms);
