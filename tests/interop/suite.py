@@ -7,6 +7,8 @@ usage: suite.py BUILD_DIR --link-mtu N --captures DIR [-k PATTERN]
 
 import argparse
 import dataclasses
+import json
+import os
 import pathlib
 import re
 import subprocess
@@ -266,6 +268,17 @@ def cases(build):
 # --- running them --------------------------------------------------------------------------------
 
 
+def record(case, outcome):
+    """For docs/compatibility.md; conversations are no programs of a package."""
+    path = os.environ.get("VERBENA_RECORD")
+    if not path or case.run in (conversation, refused_connection):
+        return
+    command = f"rping {case.command}" if case.run is rping else case.command
+    line = {"test": case.name, "outcome": outcome, "commands": [command.split()], "peer": "linux"}
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
 def run_case(case):
     """The text that goes into the table, and whether it passed."""
     started = time.monotonic()
@@ -275,6 +288,7 @@ def run_case(case):
     except Failure as error:
         failure = str(error)
     word = "FAILED" if failure else "ok"
+    record(case, "failed" if failure else "passed")
     print(f"{case.name:68} {word:6} {time.monotonic() - started:6.1f} s", flush=True)
     if failure:
         print("\n".join("    " + line for line in failure.splitlines()), flush=True)

@@ -6,6 +6,7 @@ Every wait is for a condition, with a limit. What fails is shown with both comma
 
 import atexit
 import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -101,6 +102,46 @@ def wait_until(condition, limit_s, what):
         time.sleep(0.01)
 
 
+# --- what was run, and how it went ----------------------------------------------------------------
+
+
+class Record:
+    """For docs/compatibility.md: where VERBENA_RECORD names a file, each test adds a line to it: its
+    name, its outcome, the commands it has run."""
+
+    def __init__(self):
+        self.commands = []
+
+    def begin(self):
+        self.commands.clear()
+
+    def end(self, test, outcome):
+        path = os.environ.get("VERBENA_RECORD")
+        if not path or not self.commands:
+            return
+        line = {"test": test.id(), "outcome": outcome, "commands": self.commands}
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+record = Record()
+
+
+class RecordingResult(unittest.TextTestResult):
+    def startTest(self, test):
+        self.bad_before = len(self.failures) + len(self.errors)
+        self.skipped_before = len(self.skipped)
+        record.begin()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        if len(self.failures) + len(self.errors) > self.bad_before:
+            record.end(test, "failed")
+        else:
+            record.end(test, "skipped" if len(self.skipped) > self.skipped_before else "passed")
+
+
 # --- one program ----------------------------------------------------------------------------------
 
 
@@ -110,6 +151,7 @@ class Program:
     def __init__(self, command, environment):
         self.command = [str(part) for part in command]
         self.environment = environment
+        record.commands.append(self.command)
         self._file = tempfile.TemporaryFile(buffering=0)
         self._text = None  # of the file, once the process has ended
         user, _ = ordinary_user()
@@ -326,4 +368,5 @@ def build_from_command_line():
 
 
 def main():
-    unittest.main(verbosity=2, buffer=False)
+    unittest.main(verbosity=2, buffer=False,
+                  testRunner=unittest.TextTestRunner(verbosity=2, resultclass=RecordingResult))
