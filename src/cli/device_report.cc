@@ -24,8 +24,7 @@ std::string_view type_text(GIDType type) {
 
 std::vector<std::string> ip_addresses(const host::LocalAddress& address) {
   std::vector<std::string> texts;
-  if (address.ipv4) texts.push_back(address.ipv4->to_string());
-  if (address.ipv6) texts.push_back(address.ipv6->to_string());
+  for (const GID& gid : address.all()) texts.push_back(gid.to_string());
   return texts;
 }
 

@@ -33,8 +33,9 @@ Registry& registry() {
 }
 
 std::string name_of(const LocalAddress& address) {
-  return address.interface + "," + (address.ipv4 ? address.ipv4->to_string() : "") + "," +
-         (address.ipv6 ? address.ipv6->to_string() : "");
+  std::string name = address.interface;
+  for (const GID& gid : address.all()) name.append(1, ',').append(gid.to_string());
+  return name;
 }
 
 // With all locks held, what the child gets is in order.

@@ -5,7 +5,9 @@ namespace verbena::host {
 std::vector<GIDEntry> gid_table(const LocalAddress& address) {
   const GID ipv6 = address.ipv6 ? *address.ipv6 : *address.ipv4;
   const GID ipv4 = address.ipv4 ? *address.ipv4 : *address.ipv6;
-  return {{ipv6}, {ipv6}, {ipv4}, {ipv4}};
+  std::vector<GIDEntry> table = {{ipv6}, {ipv6}, {ipv4}, {ipv4}};
+  for (const GID& other : address.others) table.push_back({other});
+  return table;
 }
 
 }  // namespace verbena::host

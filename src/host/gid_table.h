@@ -8,8 +8,8 @@
 
 namespace verbena::host {
 
-// Indexes 0 and 1 are IPv6, 2 and 3 IPv4; where one is missing, the other is in its places. All are
-// RoCEv2: a UDP socket cannot carry v1.
+// Indexes 0 and 1 are IPv6, 2 and 3 IPv4; where one is missing, the other is in its places. The
+// other addresses of the interface follow. All are RoCEv2: a UDP socket cannot carry v1.
 [[nodiscard]] std::vector<GIDEntry> gid_table(const LocalAddress& address);
 
 }  // namespace verbena::host

@@ -66,8 +66,20 @@ LocalAddress on_interface(const InterfaceTable& table, const Interface& interfac
   return address;
 }
 
+std::vector<GID> others_than(const LocalAddress& address, const Interface& interface) {
+  std::vector<GID> others;
+  for (const InterfaceAddress& a : interface.addresses) {
+    if (others.size() == LocalAddress::kMaxOthers) break;
+    if (a.usable && a.gid != address.ipv4 && a.gid != address.ipv6) others.push_back(a.gid);
+  }
+  return others;
+}
+
 LocalAddress whole_interface(const InterfaceTable& table, const Interface& interface) {
-  return on_interface(table, interface, first_ipv4(interface), best_ipv6(interface));
+  LocalAddress address =
+      on_interface(table, interface, first_ipv4(interface), best_ipv6(interface));
+  address.others = others_than(address, interface);
+  return address;
 }
 
 // All of the loopback interface's IPv4 prefix is this host (127.0.0.2 is as good as 127.0.0.1).
@@ -149,6 +161,14 @@ bool is_same_place(const LocalAddress& a, const LocalAddress& b) {
 }
 
 }  // namespace
+
+std::vector<GID> LocalAddress::all() const {
+  std::vector<GID> gids;
+  if (ipv4) gids.push_back(*ipv4);
+  if (ipv6) gids.push_back(*ipv6);
+  gids.insert(gids.end(), others.begin(), others.end());
+  return gids;
+}
 
 Expected<std::vector<LocalAddress>> choose_local_addresses(const std::string& choice) {
   const Expected<InterfaceTable> table = InterfaceTable::read();

@@ -1,7 +1,7 @@
-// LocalAddress: one IP address (or an IPv4 and an IPv6 one of the same interface) that a Verbena
-// device stands on, and how it is chosen. VERBENA_ADDRESS: comma-separated IPv4/IPv6 addresses or
-// interface names, one device each: an address gives a device with just that one, a name one with
-// the interface's IPv4 and IPv6 address. Unset: the interface of the default route; without one,
+// LocalAddress: the IP address (or the addresses of one interface) that a Verbena device stands on,
+// and how it is chosen. VERBENA_ADDRESS: comma-separated IPv4/IPv6 addresses or interface names,
+// one device each: an address gives a device with just that one, a name one with all of the
+// interface's, up to a limit. Unset: the interface of the default route; without one,
 // the first other interface that is up; else loopback.
 #pragma once
 
@@ -17,14 +17,19 @@
 namespace verbena::host {
 
 struct LocalAddress {
+  static constexpr std::size_t kMaxOthers = 6;
+
   std::string device_name;  // "verbena0", "verbena1", ... in order of choice
   std::string interface;    // "eth0"
   u32 interface_index = 0;
-  u32 mtu = 0;              // of the interface, bytes
-  std::optional<GID> ipv4;  // at least one of the two
-  std::optional<GID> ipv6;  // link-local preferred (GID 0/1), ::1 on loopback
-  u64 node_guid = 0;        // EUI-64 from the interface's MAC address; made up where it has none
-  u64 link_speed_mbps = 0;  // 0: not known
+  u32 mtu = 0;                // of the interface, bytes
+  std::optional<GID> ipv4;    // at least one of the two
+  std::optional<GID> ipv6;    // link-local preferred (GID 0/1), ::1 on loopback
+  std::vector<GID> others{};  // of the interface, at most kMaxOthers
+  u64 node_guid = 0;          // EUI-64 from the interface's MAC address; made up where it has none
+  u64 link_speed_mbps = 0;    // 0: not known
+
+  [[nodiscard]] std::vector<GID> all() const;  // IPv4 first
 };
 
 using AddressError = Error;

@@ -56,6 +56,19 @@ TEST(LocalAddressTest, DefaultIsTheInterfaceOfTheDefaultRoute) {
   EXPECT_EQ(address.link_speed_mbps, 10000u);
 }
 
+TEST(LocalAddressTest, TheOtherAddressesOfAnInterfaceFollowUpToALimit) {
+  InterfaceTable table = usual();
+  EXPECT_EQ(choose_local_addresses("", table)->front().others,
+            (std::vector<GID>{gid("2001:db8::2")}));
+  for (u32 i = 0; i < 20; ++i)
+    table.interfaces[2].addresses.push_back({GID::from_ipv4(0x0a000001 + i), 24});
+  const LocalAddress address = choose_local_addresses("eth0", table)->front();
+  EXPECT_EQ(address.others.size(), LocalAddress::kMaxOthers);
+  EXPECT_EQ(address.all().size(), LocalAddress::kMaxOthers + 2);
+  EXPECT_EQ(address.all()[3], gid("10.0.0.1"));
+  EXPECT_TRUE(choose_local_addresses("10.0.0.1", table)->front().others.empty());
+}
+
 TEST(LocalAddressTest, WithoutADefaultRouteTheFirstOtherInterface) {
   InterfaceTable table = usual();
   table.default_route_interface = "";

@@ -64,11 +64,12 @@ def udp_counters():
     return dict(zip(names, map(int, values)))
 
 
-def sockets(table, port, state=None):
-    """The rows of /proc/net/TABLE and TABLE6 that are bound to the port, each as a list of fields."""
+def sockets(table, port, state=None, pid="self"):
+    """The rows of /proc/PID/net/TABLE and TABLE6 that are bound to the port, each as a list of
+    fields."""
     rows = []
     for name in (table, table + "6"):
-        path = pathlib.Path("/proc/net") / name
+        path = pathlib.Path(f"/proc/{pid}/net") / name
         for line in path.read_text().splitlines()[1:] if path.exists() else []:
             fields = line.split()
             if int(fields[1].rpartition(":")[2], 16) == port and state in (None, fields[3]):
@@ -222,9 +223,11 @@ class Pair:
 class Build:
     """A build folder: what ./dev build leaves in build/PRESET."""
 
-    def __init__(self, folder, address=ADDRESS):
+    def __init__(self, folder, address=ADDRESS, prefix=()):
+        """`prefix`: a command that runs the command after it."""
         self.folder = pathlib.Path(folder).resolve()
         self.address = address
+        self.prefix = prefix
         for file in (self.verbena, self.library):
             if not file.exists():
                 sys.exit(f"{file} does not exist: ./dev build")
@@ -254,7 +257,7 @@ class Build:
     def start(self, *command, environment=None):
         """Starts a program on the device."""
         variables = {"VERBENA_ADDRESS": self.address} | (environment or {})
-        return Program([self.verbena, "run", "--", *command], variables)
+        return Program([*self.prefix, self.verbena, "run", "--", *command], variables)
 
     def run(self, *command, limit_s=PAIR_LIMIT_S, environment=None):
         """Runs a program on the device to its end, whichever that is."""

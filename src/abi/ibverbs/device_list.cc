@@ -29,7 +29,7 @@ class KnownDevices {
  private:
   static bool same(const host::LocalAddress& a, const host::LocalAddress& b) {
     return a.device_name == b.device_name && a.interface == b.interface && a.ipv4 == b.ipv4 &&
-           a.ipv6 == b.ipv6 && a.mtu == b.mtu;
+           a.ipv6 == b.ipv6 && a.others == b.others && a.mtu == b.mtu;
   }
 
   std::mutex mutex_;

@@ -51,6 +51,20 @@ CMTransport transport_of(const IdObject& id) {
   }
 }
 
+// To kConnecting, before the peer can know: another thread may read its answer at once.
+class Progress {
+ public:
+  explicit Progress(IdObject& id) : id_(id), before_(id.state) { id.state = IdState::kConnecting; }
+  [[nodiscard]] int undone() const {
+    id_.state = before_;
+    return -1;
+  }
+
+ private:
+  IdObject& id_;
+  IdState before_;
+};
+
 u8 at_most_7(u8 count) { return std::min(count, kMaxRetryCount); }
 
 Result<IPPrivateData> with_addresses(const IdObject& id, const rdma_conn_param* param,
@@ -121,15 +135,16 @@ int reply_service(IdObject& id, const rdma_conn_param* param, cm::SIDRStatus sta
 }
 
 int accept_datagrams(IdObject& id, const rdma_conn_param* param) {
-  if (reply_service(id, param, cm::SIDRStatus::kValid) != 0) return -1;
-  id.state = IdState::kConnecting;
+  const Progress progress(id);
+  if (reply_service(id, param, cm::SIDRStatus::kValid) != 0) return progress.undone();
   if (id.is_synchronous) acknowledge_own_event(id);
   return 0;
 }
 
 int accept_connection(IdObject& id, const rdma_conn_param* param) {
   if (data_of(param).size() > cm::REP::kPrivateDataSize) return fail(EINVAL);
-  if (connect_qp(id) != 0) return -1;
+  const Progress progress(id);
+  if (connect_qp(id) != 0) return progress.undone();
   const Status accepted = id.place.device->connections->accept(
       id.connection(),
       {.qpn = qpn_of(id, param),
@@ -142,9 +157,9 @@ int accept_connection(IdObject& id, const rdma_conn_param* param) {
        .private_data = data_of(param)});
   if (accepted != Status::kOk) {
     (void)fail_qp(id);
+    (void)progress.undone();
     return result_of(accepted);
   }
-  id.state = IdState::kConnecting;
   return complete(id);
 }
 
@@ -189,10 +204,10 @@ int rdma_connect(rdma_cm_id* id, rdma_conn_param* param) {
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kRouteResolved || !is_valid(self, param)) return fail(EINVAL);
   settle_depths_of_connect(self, param);
+  const Progress progress(self);
   const int asked =
       self.is_datagram() ? resolve_service(self, param) : request_connection(self, param);
-  if (asked != 0) return -1;
-  self.state = IdState::kConnecting;
+  if (asked != 0) return progress.undone();
   self.connect_data.clear();
   return complete(self);
 }

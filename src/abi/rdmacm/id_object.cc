@@ -101,6 +101,7 @@ void IdObject::publish_path() {
 // --- what the adapter tells
 
 void IdObject::on_connection_event(const CMEvent& news) {
+  comm_id = news.id.value;  // the peer may answer before connect() has returned it
   if (host::is_last(news)) is_over = true;
   if (auto made = event_of(*this, news)) push(std::move(made));
 }

@@ -76,7 +76,7 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
   bool is_synchronous = false;  // it has a channel of its own, and calls wait for their event
   abi::EventAccount account;
 
-  IdState state = IdState::kIdle;
+  std::atomic<IdState> state = IdState::kIdle;
   IdOptions options;
   LocalPlace place;    // what it is bound to
   u64 port_owner = 0;  // in the PortDirectory; 0: no port

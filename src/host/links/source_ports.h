@@ -36,6 +36,7 @@ class SourcePorts {
     return port.fd >= 0 ? port : open_slot(wanted);
   }
   [[nodiscard]] const SourcePort& any() const { return first_; }
+  [[nodiscard]] const GID& address() const { return address_; }
   void close();
 
  private:

@@ -48,10 +48,8 @@ Expected<void> UDPLink::join(const LocalAddress& address, u64 random, const Dire
   DirectoryTable table = directory_.read();
   table.forget(channel_.slot());
   directory_.write(table);
-  for (const std::optional<GID>& gid : {address.ipv4, address.ipv6}) {
-    if (!gid) continue;
-    if (Expected<void> added = add_port(*gid, address.interface_index, lock); !added) return added;
-  }
+  for (const GID& gid : address.all())
+    if (Expected<void> added = add_port(gid, address.interface_index, lock); !added) return added;
   return {};
 }
 
@@ -64,22 +62,21 @@ Expected<void> UDPLink::add_port(const GID& address, u32 interface_index,
   auto port = std::make_unique<Port>(std::move(*receiver), std::move(*sender), directory_, channel_,
                                      interface_index);
   if (Expected<void> joined = port->group.join(lock); !joined) return joined;
-  ports_[ports_[0] == nullptr ? 0 : 1] = std::move(port);
+  ports_.push_back(std::move(port));
   return {};
 }
 
 void UDPLink::start(const LocalAddress& address) {
-  SourcePorts* ipv4 = nullptr;
-  SourcePorts* ipv6 = nullptr;
+  std::vector<SourcePorts*> senders;
   receive_buffer_bytes_ = ~0u;
   for (const auto& port : ports_) {
-    if (port == nullptr) continue;
-    (port->receiver.address().is_ipv4() ? ipv4 : ipv6) = port->sender.get();
-    descriptors_[descriptor_count_++] = port->receiver.fd();
+    senders.push_back(port->sender.get());
+    descriptors_.push_back(port->receiver.fd());
     receive_buffer_bytes_ = std::min(receive_buffer_bytes_, port->receiver.buffer_bytes());
   }
-  descriptors_[descriptor_count_++] = channel_.fd();
-  sender_ = std::make_unique<UDPSender>(address, ipv4, ipv6, counters_);
+  descriptors_.push_back(channel_.fd());
+  quiet_rounds_.resize(descriptors_.size());
+  sender_ = std::make_unique<UDPSender>(address, std::move(senders), counters_);
 }
 
 // Every look costs a system call, so the source that gave last is looked at each time, and those
@@ -87,7 +84,7 @@ void UDPLink::start(const LocalAddress& address) {
 bool UDPLink::receive(Look look) {
   ++round_;
   bool any = false;
-  for (std::size_t source = 0; source < kSources; ++source) {
+  for (std::size_t source = 0; source < quiet_rounds_.size(); ++source) {
     const bool worth_it = look == Look::kEverywhere || source == favourite_ ||
                           quiet_rounds_[source] < kQuietAfter || round_ % kLookInterval == 0;
     if (!worth_it) continue;
@@ -103,8 +100,8 @@ bool UDPLink::receive(Look look) {
 }
 
 bool UDPLink::receive_from(std::size_t source) {
-  if (source == kProcesses) return receive_from_processes();
-  return ports_[source] != nullptr && ports_[source]->receiver.receive(counters_);
+  if (source == ports_.size()) return receive_from_processes();
+  return ports_[source]->receiver.receive(counters_);
 }
 
 bool UDPLink::receive_from_processes() {
@@ -113,8 +110,7 @@ bool UDPLink::receive_from_processes() {
     case ProcessChannel::Received::kNothing: return false;
     case ProcessChannel::Received::kIgnored: return true;
     case ProcessChannel::Received::kAnswer:
-      for (const auto& port : ports_)
-        if (port != nullptr) port->group.on_answer(channel_.answer());
+      for (const auto& port : ports_) port->group.on_answer(channel_.answer());
       return true;
     case ProcessChannel::Received::kFrame: taken_over_ = channel_.frame(); return true;
   }
@@ -123,7 +119,6 @@ bool UDPLink::receive_from_processes() {
 
 bool UDPLink::poll_frame(IngressFrame& out, Time now) {
   for (const auto& port : ports_) {
-    if (port == nullptr) continue;
     while (port->receiver.poll_frame(out)) {
       if (!is_for_us(*port, out, now)) continue;
       ++counters_.received_frames;
@@ -137,9 +132,8 @@ bool UDPLink::poll_taken_over(IngressFrame& out) {
   if (!taken_over_) return false;
   out = *taken_over_;
   taken_over_.reset();
-  const bool ours = std::ranges::any_of(ports_, [&](const auto& port) {
-    return port != nullptr && port->receiver.address() == out.destination;
-  });
+  const bool ours = std::ranges::any_of(
+      ports_, [&](const auto& port) { return port->receiver.address() == out.destination; });
   ++(ours ? counters_.taken_over : counters_.receive_dropped);
   return ours;
 }
@@ -183,17 +177,14 @@ void UDPLink::leave() {
 
 void UDPLink::leave(const Directory::Lock* lock) {
   has_left_ = true;
-  for (const auto& port : ports_)
-    if (port != nullptr) port->group.leave(lock);
-  for (const auto& port : ports_)
-    if (port != nullptr) port->sender->close();
+  for (const auto& port : ports_) port->group.leave(lock);
+  for (const auto& port : ports_) port->sender->close();
   channel_.close();
 }
 
 void UDPLink::abandon() {
   has_left_ = true;
   for (const auto& port : ports_) {
-    if (port == nullptr) continue;
     port->receiver.close();
     port->sender->close();
   }

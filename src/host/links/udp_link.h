@@ -1,11 +1,11 @@
-// UDPLink: RoCEv2 over ordinary UDP sockets; needs no privilege. Port 4791 of the host's IPv4
-// address, its IPv6 address, or both. Shares the port with the other processes of this user
+// UDPLink: RoCEv2 over ordinary UDP sockets; needs no privilege. Port 4791 of each address of a
+// LocalAddress. Shares the port with the other processes of this user
 // (PortGroup): frames for their QPs that come here are handed on to them, once.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "host/cm/mad_router.h"
 #include "host/directory.h"
@@ -40,15 +40,13 @@ class UDPLink final : public Link {
   [[nodiscard]] bool receive(Look look) override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override { return router_.next_timer(); }
-  [[nodiscard]] std::span<const int> descriptors() const override {
-    return {descriptors_.data(), descriptor_count_};
-  }
+  [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
   void leave() override;
   void abandon() override;
   [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
 
  private:
-  // One address family.
+  // One address.
   struct Port {
     Port(DatagramReceiver r, std::unique_ptr<SourcePorts> s, Directory& directory,
          ProcessChannel& channel, u32 interface_index)
@@ -60,8 +58,6 @@ class UDPLink final : public Link {
     PortGroup group;
   };
 
-  static constexpr std::size_t kProcesses = 2, kSources = 3;
-
   explicit UDPLink(Directory directory) : directory_(std::move(directory)) {}
   [[nodiscard]] Expected<void> join(const LocalAddress& address, u64 random,
                                     const Directory::Lock& lock);
@@ -70,7 +66,7 @@ class UDPLink final : public Link {
   void start(const LocalAddress& address);
   void leave(const Directory::Lock* lock);  // nullptr: it could not be had
 
-  bool receive_from(std::size_t source);  // 0, 1: a port; kProcesses
+  bool receive_from(std::size_t source);  // a port's index; after them the other processes
   bool receive_from_processes();
   bool poll_taken_over(IngressFrame& out);
   bool is_for_us(Port& port, const IngressFrame& frame, Time now);
@@ -80,14 +76,13 @@ class UDPLink final : public Link {
   Directory directory_;
   ProcessChannel channel_;
   MADRouter router_{channel_};
-  std::array<std::unique_ptr<Port>, 2> ports_;  // in order of opening; the second may be null
-  std::array<int, 3> descriptors_{};
-  std::size_t descriptor_count_ = 0;
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::vector<int> descriptors_;
   std::unique_ptr<UDPSender> sender_;
   LinkCounters counters_;
   u32 receive_buffer_bytes_ = 0;
   u32 round_ = 0;
-  std::array<u32, kSources> quiet_rounds_{};  // in a row, without anything received
+  std::vector<u32> quiet_rounds_;  // of each source, in a row, without anything received
   std::size_t favourite_ = 0;
   std::optional<IngressFrame> taken_over_;  // from another process; in the channel's buffer
   bool has_left_ = false;

@@ -35,20 +35,17 @@ void flatten(std::span<const iovec> iovs, u8* out) {
 
 }  // namespace
 
-UDPSender::UDPSender(const LocalAddress& address, SourcePorts* ipv4, SourcePorts* ipv6,
+UDPSender::UDPSender(const LocalAddress& address, std::vector<SourcePorts*> ports,
                      LinkCounters& counters)
     : mtu_(address.mtu),
       interface_index_(address.interface_index),
-      source_ipv4_(address.ipv4.value_or(GID{})),
-      source_ipv6_(address.ipv6.value_or(GID{})),
-      ipv4_(ipv4),
-      ipv6_(ipv6),
+      ports_(std::move(ports)),
       counters_(counters) {}
 
 SourcePorts* UDPSender::ports_for(const EgressFrame& frame) const {
-  const bool ipv4 = frame.destination.is_ipv4();
-  if (frame.source != (ipv4 ? source_ipv4_ : source_ipv6_)) return nullptr;
-  return ipv4 ? ipv4_ : ipv6_;
+  if (frame.source.is_ipv4() != frame.destination.is_ipv4()) return nullptr;
+  const auto found = std::ranges::find(ports_, frame.source, &SourcePorts::address);
+  return found == ports_.end() ? nullptr : *found;
 }
 
 u32 UDPSender::max_segment_size(const GID& destination) const {

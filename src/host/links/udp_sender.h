@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "host/links/burst_assembler.h"
 #include "host/links/link.h"
@@ -14,10 +15,8 @@ namespace verbena::host {
 
 class UDPSender {
  public:
-  // Either may be null: then frames of that family are dropped. Both outlive it, as do the
-  // counters.
-  UDPSender(const LocalAddress& address, SourcePorts* ipv4, SourcePorts* ipv6,
-            LinkCounters& counters);
+  // Frames from other addresses than the ports' are dropped. Ports and counters outlive it.
+  UDPSender(const LocalAddress& address, std::vector<SourcePorts*> ports, LinkCounters& counters);
 
   void append(const EgressFrame& frame);
   void flush();
@@ -34,9 +33,7 @@ class UDPSender {
   void count_sent(const Burst& burst);
 
   u32 mtu_, interface_index_;
-  GID source_ipv4_, source_ipv6_;
-  SourcePorts* ipv4_;
-  SourcePorts* ipv6_;
+  std::vector<SourcePorts*> ports_;
   LinkCounters& counters_;
   BurstAssembler assembler_;
   std::array<SendMessage, BurstAssembler::kMaxBursts> messages_;

@@ -23,8 +23,7 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
         gid_(address_.ipv4 ? *address_.ipv4 : *address_.ipv6),
         ports_(std::move(*SourcePorts::open(gid_, address_.interface_index))),
         receiver_(std::move(*DatagramReceiver::open(gid_, address_.interface_index))),
-        sender_(address_, gid_.is_ipv4() ? ports_.get() : nullptr,
-                gid_.is_ipv4() ? nullptr : ports_.get(), counters_),
+        sender_(address_, {ports_.get()}, counters_),
         bytes_(60000) {
     EXPECT_TRUE(receiver_.bind().has_value());
     std::iota(bytes_.begin(), bytes_.end(), u8{1});

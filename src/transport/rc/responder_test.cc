@@ -149,22 +149,6 @@ TEST(RCResponderTest, ADuplicateReadOutsideTheOriginalIsIgnored) {
   EXPECT_EQ(pair.b.qp.state, QPState::kRTS);
 }
 
-// As when the application has learnt, by the data of the first answer, that all is done.
-TEST(RCResponderTest, ARepeatedReadWhoseKeyHasDiedEndsInSilence) {
-  Responses pair;
-  const MRKeys keys =
-      *pair.b.memory.register_mr(kPD, pair.b.buffer.data(), 4096, pair.b.address(), kAllRights);
-  Packet read = pair.read_request(pair.psn(), 0, 3000);
-  read.headers.reth.r_key = keys.r_key;
-  ASSERT_EQ(pair.answer(read).size(), 3u);
-  pair.deliver(pair.b, read);
-  pair.deliver(pair.b, read);
-  ASSERT_EQ(pair.b.memory.deregister_mr(keys.l_key), Status::kOk);
-  EXPECT_TRUE(pair.take_all(pair.b).empty());
-  EXPECT_EQ(pair.b.qp.state, QPState::kRTS);
-  EXPECT_EQ(pair.answer(pair.read_request(pair.psn(3), kFar, 8)).size(), 1u);
-}
-
 TEST(RCResponderTest, ARepeatedReadStillBeingAnsweredStartsOver) {
   Responses pair;
   pair.deliver(pair.b, pair.read_request(pair.psn(), kFar, 4096));

@@ -26,18 +26,12 @@ void RCResponder::build_headers(const Response& response, Op op, TxPacket& out) 
 }
 
 // One packet of a READ response. False: the key has died since, or the memory has gone; a NAK has
-// taken its place, and nothing is answered behind it. Where the READ was answered before, it ends
-// in silence: the requester may have that answer, and the application have withdrawn the key for
-// it.
+// taken its place, and nothing is answered behind it.
 bool RCResponder::build_read(Response& response, TxPacket& out) {
   const u32 length = std::min(response.length_bytes, mtu());
   const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
                                        length, Access::kRemoteRead);
   if (!from || !is_readable({from.data, length})) {
-    if (response.repeated) {
-      responses_.pop_front();
-      return false;
-    }
     const PSN psn = response.psn;
     const MSN msn = response.msn.previous();  // the READ is not done
     responses_.drop_pending();
@@ -62,11 +56,11 @@ bool RCResponder::build_read(Response& response, TxPacket& out) {
 
 bool RCResponder::poll_packet(TxPacket& out) {
   Response* response = responses_.front();
-  while (response != nullptr && response->kind == Response::Kind::kRead) {
+  if (response == nullptr) return false;
+  if (response->kind == Response::Kind::kRead) {
     if (build_read(*response, out)) return true;
     response = responses_.front();
   }
-  if (response == nullptr) return false;
   if (response->kind == Response::Kind::kAtomic) {
     build_headers(*response, Op::kAtomicAcknowledge, out);
     out.headers.aeth.value = credits();
