@@ -56,7 +56,7 @@ class RDMACMProgramsTest(RDMACMPairs):
 
     def test_rping_persistent_with_many_clients(self):
         pings = 500
-        server, clients = self.persistent_clients(8, pings)
+        server, clients = self.persistent_clients(16, pings)
         for client in clients:
             self.assertEqual(client.wait(LIMIT_S), 0, f"{server}\n{client}")
             self.assertEqual(client.output().count("ping data: rdma-ping-"), pings, client)
@@ -124,7 +124,8 @@ class RDMACMProgramsTest(RDMACMPairs):
     # --- the others of rdmacm-utils
 
     def test_ucmatose(self):
-        for options in ("-c 1 -C 10", "-c 20 -C 10 -S 1000", "-c 5 -C 100 -S 65536 -t 8"):
+        for options in ("-c 1 -C 10", "-c 20 -C 10 -S 1000", "-c 5 -C 100 -S 65536 -t 8",
+                        "-c 32 -C 20 -S 100"):
             with self.subTest(options=options):
                 common = ("ucmatose", "-b", BUILD.address, "-p", free_port(), *options.split())
                 server, client = self.check_pair(common, (*common, "-s", BUILD.address))
@@ -192,7 +193,8 @@ class RDMACMProgramsTest(RDMACMPairs):
         for line in ("ib_write_bw -n 500", "ib_read_bw -n 500", "ib_send_bw -n 500",
                      "ib_atomic_bw -n 500", "ib_write_bw -n 200 -q 8", "ib_send_bw -n 500 -e",
                      "ib_send_bw -n 500 -b", "ib_send_bw -c UD -n 500 -s 1024",
-                     "ib_write_bw -n 100 -T 96", "ib_send_bw -n 500 --use-srq"):
+                     "ib_write_bw -n 100 -T 96", "ib_send_bw -D 1 -q 4",
+                     "ib_write_bw -n 64 -q 64 -s 4096", "ib_read_bw -n 500 -b -q 2", "ib_send_bw -n 500 --use-srq"):
             with self.subTest(line=line):
                 self.perftest(*line.split())
 
