@@ -84,6 +84,10 @@ class Device {
   [[nodiscard]] Status modify_qp(QueuePair* qp, const QPModify& change, Time now);
   // Always kOk. Its completions that have not been polled go with it.
   [[nodiscard]] Status destroy_qp(QueuePair* qp);
+  // `counter` outlives the QP. kInvalidArgument: not in Reset or Init; kBusy: one of these
+  // operations has a counter already.
+  [[nodiscard]] Status attach_counter(QueuePair* qp, std::span<const CountedOp> ops,
+                                      CompletionCounter& counter);
   [[nodiscard]] const QPAttributes& attributes_of(const QueuePair* qp) const;
   [[nodiscard]] const QPInit& init_of(const QueuePair* qp) const;  // limits as granted
   // UD: goes from the GID table's entry wr.destination.source_gid_index; wr.destination.source is

@@ -68,12 +68,25 @@ Status Device::modify_qp(QueuePair* qp, const QPModify& change, Time now) {
   const QPState to = change.target(qp->attributes.state);
   if (to == QPState::kReset) {
     impl_->cnps.forget(*qp);
-    impl_->runner.reset(*qp, initial_attributes(qp->init, qp->attributes.qpn, impl_->config), now);
+    QPAttributes initial = initial_attributes(qp->init, qp->attributes.qpn, impl_->config);
+    initial.counters = qp->attributes.counters;
+    impl_->runner.reset(*qp, initial, now);
     return Status::kOk;
   }
   qp->notify_when_drained = wants_drained_event(change, *qp);
   apply_modify(change, impl_->config, qp->attributes);
   impl_->runner.enter(*qp, to, now);
+  return Status::kOk;
+}
+
+Status Device::attach_counter(QueuePair* qp, std::span<const CountedOp> ops,
+                              CompletionCounter& counter) {
+  const QPState state = qp->attributes.state;
+  if (state != QPState::kReset && state != QPState::kInit) return Status::kInvalidArgument;
+  CompletionCounters& counters = qp->attributes.counters;
+  for (const CountedOp op : ops)
+    if (counters.of(op) != nullptr) return Status::kBusy;
+  for (const CountedOp op : ops) counters.of(op) = &counter;
   return Status::kOk;
 }
 

@@ -158,6 +158,8 @@ bool EngineRunner::drain_cqes(QueuePair& qp, Time now) {
   while (qp.engine->poll_receive_cqe(cqe)) {
     reported |= is_error(cqe);
     cqe.completed_at = now;
+    qp.attributes.counters.on_completion(CountedOp::kReceive, cqe.status == WQEStatus::kSuccess,
+                                         cqe.byte_length);
     if (qp.init.xrcd != nullptr)
       deliver_to_srq(qp, cqe, now);
     else

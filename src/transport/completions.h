@@ -46,6 +46,11 @@ inline CQE send_cqe(const SendWQE& wqe, const QPAttributes& qp, WQEStatus status
           .source_qp = {}};
 }
 
+inline void count_completion(const SendWQE& wqe, const QPAttributes& qp, WQEStatus status) {
+  if (const std::optional<CountedOp> op = counted_as(wqe.wr.op))
+    qp.counters.on_completion(*op, status == WQEStatus::kSuccess, wqe.length_bytes);
+}
+
 // A receive that ends without a message: flushed, or in error. A good one is filled in by its
 // responder.
 inline CQE receive_cqe(u64 wr_id, const QPAttributes& qp, WQEStatus status) {

@@ -5,6 +5,7 @@
 #include "base/psn.h"
 #include "memory/protection_table.h"
 #include "transport/address_vector.h"
+#include "transport/completion_counter.h"
 #include "wire/ib/mtu.h"
 
 namespace verbena {
@@ -35,6 +36,8 @@ struct QPAttributes {
   u8 ack_timeout = 0;         // code 0..31, wire/ib/ack_timeout.h; 0: none
   u8 retry_count = 0;         // 0..7
   u8 rnr_retry_count = 0;     // 0..7, 7 is without end
+
+  CompletionCounters counters;  // attached for the QP's life
 };
 
 }  // namespace verbena

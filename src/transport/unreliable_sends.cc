@@ -93,6 +93,7 @@ bool UnreliableSends::poll_cqe(CQE& out) {
     const std::optional<WQEStatus> status = status_of_oldest();
     if (!status.has_value()) return false;
     const SendWQE& wqe = queue_.front();
+    count_completion(wqe, qp_, *status);
     const bool visible = completes_visibly(wqe, qp_, *status);
     if (visible) out = send_cqe(wqe, qp_, *status);
     retire_oldest();

@@ -37,6 +37,14 @@ class Loader {
     load(to.reg_mr_iova, "ibv_reg_mr_iova", "IBVERBS_1.7");
     load(to.reg_mr_iova2, "ibv_reg_mr_iova2", "IBVERBS_1.8");
     load(to.reg_dmabuf_mr, "ibv_reg_dmabuf_mr", "IBVERBS_1.12");
+    load(to.query_comp_cntr_caps, "_ibv_query_comp_cntr_caps", "IBVERBS_1.18");
+    load(to.create_comp_cntr, "ibv_create_comp_cntr", "IBVERBS_1.18");
+    load(to.destroy_comp_cntr, "ibv_destroy_comp_cntr", "IBVERBS_1.18");
+    load(to.set_comp_cntr, "ibv_set_comp_cntr", "IBVERBS_1.18");
+    load(to.inc_comp_cntr, "ibv_inc_comp_cntr", "IBVERBS_1.18");
+    load(to.read_comp_cntr, "ibv_read_comp_cntr", "IBVERBS_1.18");
+    load(to.read_err_comp_cntr, "ibv_read_err_comp_cntr", "IBVERBS_1.18");
+    load(to.qp_attach_comp_cntr, "ibv_qp_attach_comp_cntr", "IBVERBS_1.18");
     load(to.reg_mr_ex, "ibv_reg_mr_ex", "IBVERBS_1.15");
     load(to.alloc_dmah, "ibv_alloc_dmah", "IBVERBS_1.15");
     load(to.dealloc_dmah, "ibv_dealloc_dmah", "IBVERBS_1.15");

@@ -13,7 +13,18 @@ namespace verbena::test {
 extern "C" {
 struct ibv_dmah;
 struct ibv_buf;
+struct ibv_comp_cntr;
 }
+struct NewerCompCntrCaps {
+  std::uint64_t max_value;
+  std::uint32_t max_counters, supported_qp_attach_ops;
+};
+struct NewerCompCntrInit {
+  std::uint32_t comp_mask, type, flags;
+};
+struct NewerAttachCompCntr {
+  std::uint32_t comp_mask, op_mask;
+};
 struct NewerDMAHInit {
   std::uint32_t comp_mask, cpu_id;
   std::uint8_t ph, tph_mem_type;
@@ -54,6 +65,14 @@ struct VerbsLibrary {
   decltype(&::ibv_reg_mr_iova) reg_mr_iova;
   decltype(&::ibv_reg_mr_iova2) reg_mr_iova2;
   decltype(&::ibv_reg_dmabuf_mr) reg_dmabuf_mr;
+  int (*query_comp_cntr_caps)(ibv_context*, NewerCompCntrCaps*, std::size_t);
+  ibv_comp_cntr* (*create_comp_cntr)(ibv_context*, NewerCompCntrInit*);
+  int (*destroy_comp_cntr)(ibv_comp_cntr*);
+  int (*set_comp_cntr)(ibv_comp_cntr*, std::uint64_t);
+  int (*inc_comp_cntr)(ibv_comp_cntr*, std::uint64_t);
+  int (*read_comp_cntr)(ibv_comp_cntr*, std::uint64_t*);
+  int (*read_err_comp_cntr)(ibv_comp_cntr*, std::uint64_t*);
+  int (*qp_attach_comp_cntr)(ibv_qp*, ibv_comp_cntr*, NewerAttachCompCntr*);
   ibv_mr* (*reg_mr_ex)(ibv_pd*, NewerMRInit*);
   ibv_dmah* (*alloc_dmah)(ibv_context*, NewerDMAHInit*);
   int (*dealloc_dmah)(ibv_dmah*);

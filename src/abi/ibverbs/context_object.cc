@@ -7,6 +7,7 @@
 #include "abi/ibverbs/buf_object.h"
 #include "abi/ibverbs/channel_object.h"
 #include "abi/ibverbs/command_file.h"
+#include "abi/ibverbs/comp_cntr_object.h"
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/dmah_object.h"
@@ -111,6 +112,7 @@ ContextObject::~ContextObject() {
   destroy_all(dms);
   destroy_all(dmahs);
   destroy_all(bufs);
+  destroy_all(comp_cntrs);
   destroy_all(parent_domains);
   destroy_all(tds);
   forget_all(pds);

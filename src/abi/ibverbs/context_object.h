@@ -16,6 +16,7 @@ namespace verbena::abi {
 struct ChannelObject;
 struct BufObject;
 struct CQObject;
+struct CompCntrObject;
 struct DMAHObject;
 struct DMObject;
 struct MRObject;
@@ -60,6 +61,7 @@ struct ContextObject final : verbs_context, host::EventTarget {
   LiveSet<DMObject> dms;
   LiveSet<DMAHObject> dmahs;
   LiveSet<BufObject> bufs;
+  LiveSet<CompCntrObject> comp_cntrs;
   std::atomic<u64> dm_bytes{0};  // of all dms together
 };
 

@@ -45,10 +45,24 @@ ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buf, void* addr, std::size_t length,
 int ibv_export_buf_dmabuf_fd(ibv_buf* buf);
 
 // --- 1.18: completion counters
-struct ibv_comp_cntr;
-struct ibv_comp_cntr_caps;
-struct ibv_comp_cntr_init_attr;
-struct ibv_qp_attach_comp_cntr_attr;
+struct ibv_comp_cntr {
+  ibv_context* context;
+  uint32_t handle;
+};
+struct ibv_comp_cntr_caps {
+  uint64_t max_value;
+  uint32_t max_counters;
+  uint32_t supported_qp_attach_ops;  // kAttach*
+};
+struct ibv_comp_cntr_init_attr {
+  uint32_t comp_mask;
+  uint32_t type;  // requests, bytes
+  uint32_t flags;
+};
+struct ibv_qp_attach_comp_cntr_attr {
+  uint32_t comp_mask;
+  uint32_t op_mask;  // kAttach*
+};
 int _ibv_query_comp_cntr_caps(ibv_context* context, ibv_comp_cntr_caps* caps, std::size_t size);
 ibv_comp_cntr* ibv_create_comp_cntr(ibv_context* context, ibv_comp_cntr_init_attr* attr);
 int ibv_destroy_comp_cntr(ibv_comp_cntr* counter);
@@ -74,6 +88,12 @@ inline constexpr u64 kMRInitFDOffset = 1u << 3;
 inline constexpr u64 kMRInitDMAH = 1u << 4;
 inline constexpr u64 kMRInitBuf = 1u << 5;
 inline constexpr u64 kAllMRInit = (1u << 6) - 1;
+
+inline constexpr u32 kAttachSend = 1u << 0;
+inline constexpr u32 kAttachReceive = 1u << 1;
+inline constexpr u32 kAttachRDMARead = 1u << 2;
+inline constexpr u32 kAttachRDMAWrite = 1u << 4;
+inline constexpr u32 kAllAttach = (1u << 6) - 1;
 
 inline constexpr u32 kParentDomainUnprotectedAlloc = 1u << 2;
 

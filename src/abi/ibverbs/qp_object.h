@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "abi/ibverbs/event_account.h"
 #include "abi/ibverbs/pd_object.h"
@@ -24,6 +25,7 @@ struct QPObject final : ibv_qp_ex, host::EventTarget {
   QueuePair* queue = nullptr;
   XRCDObject* xrcd = nullptr;  // of an XRC target
   Use pd_use;
+  std::vector<Use> counter_uses;
   EventAccount async_events;
   std::unique_ptr<SendBuilder> builder;  // only when made with send_ops_flags
 };

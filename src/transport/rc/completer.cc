@@ -292,6 +292,7 @@ bool RCRequester::poll_cqe(CQE& out) {
         return false;
     }
     const SendWQE& wqe = queue_.front();
+    count_completion(wqe, qp_, status);
     const bool visible = completes_visibly(wqe, qp_, status);
     if (visible) out = send_cqe(wqe, qp_, status);
     queue_.pop_front();
