@@ -6,7 +6,7 @@ usage: compatibility.py BUILD_DIR [-o FILE] [--records FILE] [TEST...]
   BUILD_DIR       of Verbena, as ./dev build leaves it
   -o FILE         the document (default: docs/compatibility.md)
   --records FILE  of an earlier run (VERBENA_RECORD), instead of running anything
-  TEST            only these: pingpong ucx ...; others stay as they are in no document
+  TEST            only these: pingpong, ucx, interop, ...
 """
 
 import argparse
