@@ -82,7 +82,7 @@ class Device {
   // kInvalidArgument: a transition, attribute or value that is not allowed, and nothing has
   // changed; kNotSupported: automatic path migration.
   [[nodiscard]] Status modify_qp(QueuePair* qp, const QPModify& change, Time now);
-  // Always kOk. Its completions that have not been polled go with it.
+  // kBusy: attached to a multicast group. Its completions that have not been polled go with it.
   [[nodiscard]] Status destroy_qp(QueuePair* qp);
   // `counter` outlives the QP. kInvalidArgument: not in Reset or Init; kBusy: one of these
   // operations has a counter already.
@@ -101,6 +101,15 @@ class Device {
   // --- injected faults
   void fail_qp(QueuePair* qp, Time now);           // Error, as if its hardware had failed
   void overrun_cq(CompletionQueue* cq, Time now);  // as if one CQE too many had come
+
+  // --- multicast. The driver has to see to it that frames for the group come.
+  // UD only. kInvalidArgument: not UD, no multicast GID, or of an IP version without a GID here;
+  // kNoMemory: a limit. It may be attached already.
+  [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group);
+  [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group);  // kInvalidArgument: not
+  [[nodiscard]] bool receives_multicast(const GID& group) const;           // a QP is attached
+  // One that it is attached to; nullopt: none.
+  [[nodiscard]] std::optional<GID> multicast_group_of(const QueuePair* qp) const;
 
   // --- management datagrams, by QP 1
   [[nodiscard]] bool poll_gsi(GSIMessage& out);  // one that has come; false: none

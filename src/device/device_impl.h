@@ -9,6 +9,7 @@
 #include "device/event_queue.h"
 #include "device/gsi.h"
 #include "device/ingress.h"
+#include "device/multicast_table.h"
 #include "device/object_table.h"
 #include "device/qp_table.h"
 #include "device/shared_receive_queue.h"
@@ -25,9 +26,10 @@ struct Device::Impl {
         srqs(c.limits.max_srq),
         xrcds(c.limits.max_xrcd),
         qps(c.first_qpn, c.limits.max_qp),
+        multicast({c.limits.max_multicast_groups, c.limits.max_qps_of_group}),
         runner(qps, events),
         gsi(port),
-        ingress(qps, runner, cnps, gsi, port),
+        ingress(config, qps, multicast, runner, cnps, gsi, port),
         egress(config, runner, cnps, gsi, port) {}
 
   const DeviceConfig config;
@@ -40,6 +42,7 @@ struct Device::Impl {
 
   u8 srq_generation = 0;  // of the SRQ made last
 
+  MulticastTable multicast;
   AsyncEventQueue events;
   CNPQueue cnps;
   EngineRunner runner;

@@ -1,4 +1,6 @@
 // Device: its calls on queue pairs.
+#include <algorithm>
+
 #include "device/device.h"
 #include "device/device_impl.h"
 #include "device/engine_factory.h"
@@ -91,6 +93,7 @@ Status Device::attach_counter(QueuePair* qp, std::span<const CountedOp> ops,
 }
 
 Status Device::destroy_qp(QueuePair* qp) {
+  if (impl_->multicast.group_of(*qp).has_value()) return Status::kBusy;
   add(impl_->destroyed_qps, qp->engine->counters());
   impl_->cnps.forget(*qp);
   impl_->runner.forget(*qp);
@@ -122,6 +125,27 @@ PostError Device::post_receive(QueuePair* qp, const RecvWR& wr, Time now) {
 void Device::fail_qp(QueuePair* qp, Time now) { impl_->runner.fail(*qp, now); }
 
 void Device::overrun_cq(CompletionQueue* cq, Time now) { impl_->runner.overrun(*cq, now); }
+
+Status Device::attach_multicast(QueuePair* qp, const GID& group) {
+  const bool has_family = std::ranges::any_of(impl_->config.gids, [&group](const GIDEntry& entry) {
+    return !entry.gid.is_zero() && entry.gid.is_ipv4() == group.is_ipv4();
+  });
+  if (qp->attributes.type != QPType::kUD || !group.is_multicast() || !has_family)
+    return Status::kInvalidArgument;
+  return impl_->multicast.attach(*qp, group);
+}
+
+Status Device::detach_multicast(QueuePair* qp, const GID& group) {
+  return impl_->multicast.detach(*qp, group);
+}
+
+bool Device::receives_multicast(const GID& group) const {
+  return !impl_->multicast.find(group).empty();
+}
+
+std::optional<GID> Device::multicast_group_of(const QueuePair* qp) const {
+  return impl_->multicast.group_of(*qp);
+}
 
 QueuePair* Device::find_qp(QPN qpn) { return impl_->qps.find(qpn); }
 

@@ -1,5 +1,7 @@
 #include "device/ingress.h"
 
+#include <algorithm>
+
 #include "device/frame_check.h"
 #include "wire/eth/ecn.h"
 #include "wire/roce/cnp.h"
@@ -15,6 +17,7 @@ void Ingress::on_frame(const IngressFrame& frame, Time now) {
     ++counters_.port_rcv_errors;
     return;
   }
+  if (frame.destination.is_multicast()) return on_multicast(*packet, frame, now);
   if (packet->headers.bth.dest_qp == kGSIQPN) return gsi_.on_packet(*packet, frame);
   QueuePair* const qp = qps_.find(packet->headers.bth.dest_qp);
   if (packet->headers.bth.opcode.service == Service::kCNP) return on_cnp(qp, frame);
@@ -51,6 +54,25 @@ void Ingress::on_packet(QueuePair* qp, const PacketView& packet, const IngressFr
                      .hop_limit = frame.hop_limit,
                      .transport_bytes = static_cast<u16>(frame.transport.size())},
                     now);
+}
+
+// A copy to each QP that is attached. Only the multicast QPN goes with a group.
+// IBTA 9.6.1.1, 10.5.1
+void Ingress::on_multicast(const PacketView& packet, const IngressFrame& frame, Time now) {
+  const std::span<QueuePair* const> attached = multicast_.find(frame.destination);
+  if (packet.headers.bth.dest_qp != kMulticastQPN || attached.empty())
+    return count_drop(Admission::kUnknownQP);
+  const bool is_own = is_own_datagram(packet, frame);
+  for (QueuePair* const qp : attached)
+    if (!is_own || !qp->init.block_own_multicast) on_packet(qp, packet, frame, now);
+}
+
+// Sent by a QP of this device.
+bool Ingress::is_own_datagram(const PacketView& packet, const IngressFrame& frame) const {
+  const QueuePair* const source = qps_.find(packet.headers.deth.source_qp);
+  return source != nullptr && std::ranges::any_of(gids_, [&frame](const GIDEntry& entry) {
+           return entry.gid == frame.source;
+         });
 }
 
 void Ingress::on_marked(QueuePair& qp, Time now) {

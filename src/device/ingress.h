@@ -5,16 +5,25 @@
 #include "device/admission.h"
 #include "device/cnp_queue.h"
 #include "device/counters.h"
+#include "device/device_config.h"
 #include "device/engine_runner.h"
 #include "device/frame.h"
 #include "device/gsi.h"
+#include "device/multicast_table.h"
 
 namespace verbena {
 
 class Ingress {
  public:
-  Ingress(const QPTable& qps, EngineRunner& runner, CNPQueue& cnps, GSI& gsi, Counters& counters)
-      : qps_(qps), runner_(runner), cnps_(cnps), gsi_(gsi), counters_(counters) {}
+  Ingress(const DeviceConfig& config, const QPTable& qps, const MulticastTable& multicast,
+          EngineRunner& runner, CNPQueue& cnps, GSI& gsi, Counters& counters)
+      : gids_(config.gids),
+        qps_(qps),
+        multicast_(multicast),
+        runner_(runner),
+        cnps_(cnps),
+        gsi_(gsi),
+        counters_(counters) {}
 
   void on_frame(const IngressFrame& frame, Time now);
 
@@ -22,10 +31,14 @@ class Ingress {
   bool is_sound(const IngressFrame& frame);
   void on_cnp(const QueuePair* qp, const IngressFrame& frame);
   void on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame, Time now);
+  void on_multicast(const PacketView& packet, const IngressFrame& frame, Time now);
+  bool is_own_datagram(const PacketView& packet, const IngressFrame& frame) const;
   void on_marked(QueuePair& qp, Time now);
   void count_drop(Admission reason);
 
+  const std::vector<GIDEntry>& gids_;
   const QPTable& qps_;
+  const MulticastTable& multicast_;
   EngineRunner& runner_;
   CNPQueue& cnps_;
   GSI& gsi_;

@@ -24,7 +24,8 @@ struct QPInit {
   SendQueueLimits send{};        // as asked; the QP's own limits are at least this
   ReceiveQueueLimits receive{};  // ignored with an SRQ
   bool signal_all = false;
-  void* user = nullptr;  // the caller's own; comes back in events
+  bool block_own_multicast = false;  // UD: gets no copy of what this device's QPs send to a group
+  void* user = nullptr;              // the caller's own; comes back in events
 };
 
 }  // namespace verbena

@@ -54,6 +54,12 @@ class Adapter {
   // Arms the CQ, and the helper thread, since the caller is about to sleep.
   virtual void request_notification(CompletionQueue* cq, NotifyOn on) = 0;
 
+  // Attaches a UD QP to a group, which the port joins on the network with the first, and leaves
+  // with the last. Errors as Device's; kNoMemory also where the host lets it join no more groups.
+  [[nodiscard]] virtual Status attach_multicast(QueuePair* qp, const GID& group) = 0;
+  [[nodiscard]] virtual Status detach_multicast(QueuePair* qp, const GID& group) = 0;
+  virtual void detach_from_all(QueuePair* qp) = 0;
+
   // Hears of port events (GID change, port up and down). Events of objects go to their own target.
   virtual void add_port_listener(EventTarget* listener) = 0;
   virtual void remove_port_listener(EventTarget* listener) = 0;

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "host/clock.h"
 #include "host/cm/port_directory.h"
@@ -129,6 +130,33 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   policy_.on_application_sleep();
   tell_helper();
   mutex_.unlock();
+}
+
+Status LiveAdapter::attach_multicast(QueuePair* qp, const GID& group) {
+  const std::lock_guard lock(mutex_);
+  const bool is_member = device_.receives_multicast(group);
+  if (const Status status = device_.attach_multicast(qp, group); status != Status::kOk || is_member)
+    return status;
+  if (link_->join_multicast(group)) return Status::kOk;
+  CHECK(device_.detach_multicast(qp, group) == Status::kOk);
+  return Status::kNoMemory;
+}
+
+Status LiveAdapter::detach_multicast(QueuePair* qp, const GID& group) {
+  const std::lock_guard lock(mutex_);
+  return detach_with_lock(qp, group);
+}
+
+Status LiveAdapter::detach_with_lock(QueuePair* qp, const GID& group) {
+  const Status status = device_.detach_multicast(qp, group);
+  if (status == Status::kOk && !device_.receives_multicast(group)) link_->leave_multicast(group);
+  return status;
+}
+
+void LiveAdapter::detach_from_all(QueuePair* qp) {
+  const std::lock_guard lock(mutex_);
+  while (const std::optional<GID> group = device_.multicast_group_of(qp))
+    CHECK(detach_with_lock(qp, *group) == Status::kOk);
 }
 
 void LiveAdapter::add_port_listener(EventTarget* listener) {

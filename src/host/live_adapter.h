@@ -26,6 +26,9 @@ class LiveAdapter final : public Adapter {
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
   void request_notification(CompletionQueue* cq, NotifyOn on) override;
+  [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
+  [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group) override;
+  void detach_from_all(QueuePair* qp) override;
   void add_port_listener(EventTarget* listener) override;
   void remove_port_listener(EventTarget* listener) override;
   // All frames from now on, to a file that outlives it; once.
@@ -61,6 +64,7 @@ class LiveAdapter final : public Adapter {
   bool fail_objects(Time now);
   [[nodiscard]] DropListener drops_to_capture() const;
   void deliver(const AsyncEvent& event);
+  Status detach_with_lock(QueuePair* qp, const GID& group);
   void tell_helper();
   void stay_once();
 

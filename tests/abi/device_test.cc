@@ -140,11 +140,6 @@ TEST_F(DeviceTest, DefaultPKeyIsTheFirst) {
   EXPECT_EQ(verbs.get_pkey_index(context, 1, 0x1234), -1);
 }
 
-TEST_F(DeviceTest, WhatIsNotOfferedSaysSo) {
-  ibv_qp* qp = make_qp(IBV_QPT_UD);
-  EXPECT_EQ(verbs.attach_mcast(qp, nullptr, 0), EOPNOTSUPP);
-}
-
 TEST_F(DeviceTest, ForkNeedsNothing) {
   EXPECT_EQ(verbs.fork_init(), 0);
   EXPECT_EQ(verbs.is_fork_initialized(), IBV_FORK_UNNEEDED);

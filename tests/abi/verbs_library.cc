@@ -83,6 +83,7 @@ class Loader {
     load(to.create_ah_from_wc, "ibv_create_ah_from_wc", "IBVERBS_1.1");
     load(to.destroy_ah, "ibv_destroy_ah", "IBVERBS_1.1");
     load(to.attach_mcast, "ibv_attach_mcast", "IBVERBS_1.1");
+    load(to.detach_mcast, "ibv_detach_mcast", "IBVERBS_1.1");
     load(to.query_ece, "ibv_query_ece", "IBVERBS_1.10");
     load(to.set_ece, "ibv_set_ece", "IBVERBS_1.10");
     load(to.fork_init, "ibv_fork_init", "IBVERBS_1.1");

@@ -111,6 +111,7 @@ struct VerbsLibrary {
   decltype(&::ibv_create_ah_from_wc) create_ah_from_wc;
   decltype(&::ibv_destroy_ah) destroy_ah;
   decltype(&::ibv_attach_mcast) attach_mcast;
+  decltype(&::ibv_detach_mcast) detach_mcast;
   decltype(&::ibv_query_ece) query_ece;
   decltype(&::ibv_set_ece) set_ece;
   decltype(&::ibv_fork_init) fork_init;

@@ -113,15 +113,6 @@ TEST_F(IdTest, DevicesAreOpen) {
   rdma_free_devices(devices);
 }
 
-TEST_F(IdTest, WhatTheDeviceLacksIsNotSupported) {
-  rdma_cm_id* id = make_id(RDMA_PS_UDP);
-  sockaddr_in group = address("239.1.2.3", 0);
-  EXPECT_EQ(rdma_join_multicast(id, any(group), nullptr), -1);
-  EXPECT_EQ(errno, EOPNOTSUPP);
-  EXPECT_EQ(rdma_leave_multicast(id, any(group)), -1);
-  EXPECT_EQ(errno, EADDRNOTAVAIL);
-}
-
 TEST_F(IdTest, ECEIsOfNoVendor) {
   rdma_cm_id* id = make_id();
   ibv_ece ece{.vendor_id = 7, .options = 7, .comp_mask = 0};

@@ -1,4 +1,4 @@
-// Address handles. ibv_create_ah(3), ibv_attach_mcast(3).
+// Address handles. ibv_create_ah(3).
 #include "abi/ibverbs/ah_object.h"
 
 #include "abi/ibverbs/address.h"
@@ -47,7 +47,3 @@ int ibv_destroy_ah(ibv_ah* ah) {
 int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr*, uint8_t*, uint16_t*) {
   return -refuse(EOPNOTSUPP);
 }
-
-// Multicast is not offered.
-int ibv_attach_mcast(ibv_qp*, const ibv_gid*, uint16_t) { return refuse(EOPNOTSUPP); }
-int ibv_detach_mcast(ibv_qp*, const ibv_gid*, uint16_t) { return refuse(EOPNOTSUPP); }

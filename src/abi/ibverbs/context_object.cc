@@ -103,7 +103,11 @@ ContextObject::ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter
 ContextObject::~ContextObject() {
   open_contexts().erase(this);
   adapter->remove_port_listener(this);
-  withdraw_all(qps);
+  while (QPObject* const qp = qps.any()) {
+    adapter->detach_from_all(qp->queue);
+    CHECK(withdraw(*qp) == Status::kOk);
+    delete qp;
+  }
   withdraw_all(srqs);
   destroy_all(xrcds);
   withdraw_all(cqs);

@@ -73,11 +73,12 @@ QPObject* adopt(std::unique_ptr<QPObject> qp, QueuePair* queue) {
 }
 
 // Creates; `attr.cap` becomes what was granted. nullptr and errno on failure.
-QPObject* create(ibv_pd* pd, ibv_qp_init_attr& attr) {
+QPObject* create(ibv_pd* pd, ibv_qp_init_attr& attr, u32 create_flags = 0) {
   if (const int error = check(pd, attr); error != 0) return fail(error);
   auto qp = describe(pd->context, pd, attr);
   if (qp == nullptr) return nullptr;
-  const QPInit init = to_init(pd, attr, qp.get());
+  QPInit init = to_init(pd, attr, qp.get());
+  init.block_own_multicast = (create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0;
   const Result<QueuePair*> queue = qp->owner().enter()->create_qp(init);
   if (!queue) return fail(queue.error());
   QPObject* const created = adopt(std::move(qp), *queue);
@@ -118,11 +119,15 @@ Status withdraw_queue(QPObject& qp) {
   return Status::kOk;
 }
 
+u32 create_flags_of(const ibv_qp_init_attr_ex& attr) {
+  return (attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attr.create_flags : 0;
+}
+
 bool offered(const ibv_qp_init_attr_ex& attr) {
   constexpr u32 kOffered = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
                            IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   if ((attr.comp_mask & ~kOffered) != 0) return false;
-  return (attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) == 0 || attr.create_flags == 0;
+  return (create_flags_of(attr) & ~u32{IBV_QP_CREATE_BLOCK_SELF_MCAST_LB}) == 0;
 }
 
 ibv_qp_init_attr basic_part(const ibv_qp_init_attr_ex& attr) {
@@ -162,7 +167,8 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
     return fail(EOPNOTSUPP);
   ibv_pd* const pd = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0 ? attr->pd : nullptr;
   ibv_qp_init_attr basic = basic_part(*attr);
-  QPObject* qp = is_target ? create_xrc_target(context, pd, attr->xrcd, basic) : create(pd, basic);
+  QPObject* qp = is_target ? create_xrc_target(context, pd, attr->xrcd, basic)
+                           : create(pd, basic, create_flags_of(*attr));
   if (qp == nullptr) return nullptr;
   attr->cap = basic.cap;
   if (building)

@@ -54,6 +54,10 @@ ibv_device_attr attributes_of(const ContextObject& context) {
   attr.atomic_cap = IBV_ATOMIC_HCA;
   attr.max_mw = static_cast<int>(limits.max_mw);
   attr.max_ah = static_cast<int>(limits.max_ah);
+  attr.max_mcast_grp = static_cast<int>(limits.max_multicast_groups);
+  attr.max_mcast_qp_attach = static_cast<int>(limits.max_qps_of_group);
+  attr.max_total_mcast_qp_attach =
+      static_cast<int>(limits.max_multicast_groups * limits.max_qps_of_group);
   attr.max_srq = static_cast<int>(limits.max_srq);
   attr.max_srq_wr = static_cast<int>(limits.max_srq_wr);
   attr.max_srq_sge = static_cast<int>(limits.max_sge);

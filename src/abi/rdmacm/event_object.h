@@ -31,6 +31,7 @@ struct EventObject : rdma_cm_event {
   IdObject& owner;                    // whose account it is in: for a request, the listener
   std::unique_ptr<IdObject> request;  // of a connect request: the new ID, until it is read
   std::optional<PeerAnswer> answer;   // of a connect response
+  u64 membership = 0;                 // of a multicast join: its number
   const int type;
 
  private:

@@ -151,6 +151,7 @@ bool on_read(EventObject& event) {
   switch (event.type) {
     case RDMA_CM_EVENT_CONNECT_REQUEST: return on_read_request(event);
     case RDMA_CM_EVENT_CONNECT_RESPONSE: on_read_response(event); return true;
+    case RDMA_CM_EVENT_MULTICAST_JOIN: return on_read_join(event);
     case RDMA_CM_EVENT_REJECTED:
       if (event.owner.has_failed) return false;
       (void)fail_qp(event.owner);

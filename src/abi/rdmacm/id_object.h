@@ -16,6 +16,7 @@
 #include "abi/rdmacm/device_table.h"
 #include "abi/rdmacm/events.h"
 #include "abi/rdmacm/local_routes.h"
+#include "abi/rdmacm/multicast.h"
 #include "abi/rdmacm/socket_endpoint.h"
 
 namespace verbena::rdmacm {
@@ -94,6 +95,8 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
   std::optional<PeerAnswer> peer;
   bool has_failed = false;  // its QP could not follow
 
+  std::vector<Membership> memberships;
+  u64 last_membership = 0;                      // number
   std::vector<u8> connect_data;                 // of rdma_create_ep(): goes before the caller's
   std::optional<ibv_qp_init_attr> accepted_qp;  // of a passive one: for each request
   rdma_addrinfo* resolved = nullptr;            // by name, and not yet asked for

@@ -100,6 +100,19 @@ tl::expected<Route, int> to_ourselves(const LocalPlace& from, bool ipv4) {
   return back_to(device, own != nullptr ? *own : *device->gid_of_family(!ipv4));
 }
 
+// From the place's device, else where the routing table would send it, else any that could.
+tl::expected<Route, int> to_group(const LocalPlace& from, const SocketEndpoint& group) {
+  const bool ipv4 = group.is_ipv4();
+  OpenDevice* device = from.device;
+  if (device == nullptr)
+    if (const auto source = source_by_kernel(group)) device = device_for_source(*source);
+  if (device == nullptr) device = first_with_family(ipv4);
+  if (device == nullptr) return tl::unexpected(ENODEV);
+  const GID* own = from.address.is_zero() ? device->gid_of_family(ipv4) : &from.address;
+  if (own == nullptr || own->is_ipv4() != ipv4) return tl::unexpected(ENETUNREACH);
+  return Route{.device = device, .source = *own, .destination = group.address};
+}
+
 tl::expected<Route, int> to_other(const LocalPlace& from, const GID& source,
                                   const GID& destination) {
   const bool ipv4 = destination.is_ipv4();
@@ -130,6 +143,7 @@ tl::expected<LocalPlace, int> find_local(const SocketEndpoint& endpoint) {
 tl::expected<Route, int> find_route(const LocalPlace& from, const SocketEndpoint& destination) {
   if (open_devices().empty()) return tl::unexpected(ENODEV);
   const GID& to = destination.address;
+  if (to.is_multicast()) return to_group(from, destination);
   if (destination.is_any()) return to_ourselves(from, to.is_ipv4());
   OpenDevice* const own = find_device(to);
   if (own != nullptr && (from.device == nullptr || from.device == own))

@@ -3,6 +3,7 @@
 //   any address, or a loopback address that no device stands on: every device of this process
 //   an address of this host: the device on it, else one on the same interface
 //   to a loopback address or an address of this host that no device stands on: back to ourselves
+//   to a multicast group: the ID's device, else from where the routing table sends it
 //   to everything else: from where the routing table sends it
 #pragma once
 

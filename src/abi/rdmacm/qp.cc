@@ -134,6 +134,7 @@ int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* attr) {
 }
 
 void rdma_destroy_qp(rdma_cm_id* id) {
+  detach_qp(IdObject::of(id));
   ibv_destroy_qp(std::exchange(id->qp, nullptr));
   drop_cqs(IdObject::of(id));
 }

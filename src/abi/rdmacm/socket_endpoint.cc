@@ -1,6 +1,7 @@
 #include "abi/rdmacm/socket_endpoint.h"
 
 #include <arpa/inet.h>
+#include <infiniband/ib.h>
 #include <netinet/in.h>
 
 #include <cstring>
@@ -36,6 +37,15 @@ std::optional<SocketEndpoint> SocketEndpoint::from(const sockaddr* address) {
       return endpoint;
     default: return std::nullopt;
   }
+}
+
+std::optional<SocketEndpoint> SocketEndpoint::from_with_ib(const sockaddr* address) {
+  if (address == nullptr || address->sa_family != AF_IB) return from(address);
+  sockaddr_ib ib{};
+  std::memcpy(&ib, address, sizeof ib);
+  SocketEndpoint endpoint{.family = AF_IB};
+  std::memcpy(endpoint.address.bytes.data(), &ib.sib_addr, sizeof ib.sib_addr);
+  return endpoint;
 }
 
 void SocketEndpoint::store(sockaddr_storage& to) const {

@@ -18,6 +18,8 @@ struct SocketEndpoint {
 
   // nullptr, or a family that is neither: nullopt.
   [[nodiscard]] static std::optional<SocketEndpoint> from(const sockaddr* address);
+  // Those, and AF_IB, whose address is a GID.
+  [[nodiscard]] static std::optional<SocketEndpoint> from_with_ib(const sockaddr* address);
   void store(sockaddr_storage& to) const;
 
   [[nodiscard]] bool is_any() const;       // 0.0.0.0, ::

@@ -1,5 +1,7 @@
 #include "host/links/datagram_receiver.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <netinet/udp.h>
 
 #include <algorithm>
@@ -32,6 +34,22 @@ bool set_receive_options(int fd, int family) {
 void enlarge_buffer(int fd) {
   if (set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, kWantedBufferBytes)) return;
   (void)set_option(fd, SOL_SOCKET, SO_RCVBUF, kWantedBufferBytes);
+}
+
+// And only of what comes for the groups that this socket has joined: IP_MULTICAST_ALL.
+bool add_membership(int fd, const GID& group, u32 interface_index) {
+  if (group.is_ipv4()) {
+    ip_mreqn request{};
+    request.imr_multiaddr.s_addr = htonl(group.ipv4());
+    request.imr_ifindex = static_cast<int>(interface_index);
+    return set_option(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0) &&
+           set_option(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, request);
+  }
+  ipv6_mreq request{};
+  std::memcpy(&request.ipv6mr_multiaddr, group.bytes.data(), group.bytes.size());
+  request.ipv6mr_interface = interface_index;
+  return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0) &&
+         set_option(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, request);
 }
 
 tl::unexpected<Error> bind_failure(int error, const GID& address) {
@@ -83,6 +101,16 @@ Expected<void> DatagramReceiver::bind() {
   const SocketAddress local(address_, kRoCEv2Port, interface_index_);
   if (::bind(fd(), local.data(), local.size()) != 0) return bind_failure(errno, address_);
   return {};
+}
+
+// Unlike the port of an address, that of a group may be shared with other users' processes: nothing
+// can be taken from them.
+Expected<void> DatagramReceiver::join_group() {
+  const bool joined = set_option(fd(), SOL_SOCKET, SO_REUSEADDR, 1) && bind().has_value() &&
+                      add_membership(fd(), address_, interface_index_);
+  if (joined) return {};
+  return failure(errno,
+                 "cannot join the group " + address_.to_string() + ": " + std::strerror(errno));
 }
 
 u32 DatagramReceiver::buffer_bytes() const {

@@ -20,6 +20,8 @@ class DatagramReceiver {
   // Not yet bound: bind() joins the kernel's group of sockets on this port.
   [[nodiscard]] static Expected<DatagramReceiver> open(const GID& address, u32 interface_index);
   [[nodiscard]] Expected<void> bind();
+  // Of an `address` that is a multicast group: binds to it and becomes a member on the interface.
+  [[nodiscard]] Expected<void> join_group();
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] const GID& address() const { return address_; }

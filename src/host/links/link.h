@@ -6,6 +6,7 @@
 
 #include "base/time.h"
 #include "device/frame.h"
+#include "host/error.h"
 
 namespace verbena::host {
 
@@ -41,6 +42,10 @@ class Link {
   [[nodiscard]] virtual Time next_timer() const { return Time::never(); }
   // Readable when receive() would find something. The same ones for the whole life of the link.
   [[nodiscard]] virtual std::span<const int> descriptors() const = 0;
+
+  // Receives what is sent to an IP multicast group from now on, until it leaves it. Joined once.
+  [[nodiscard]] virtual Expected<void> join_multicast(const GID& group) = 0;
+  virtual void leave_multicast(const GID& group) = 0;
 
   // Goes away from the network, so that other processes' traffic is not disturbed by our end.
   // Afterwards nothing is sent or received.

@@ -1,6 +1,7 @@
 #include "host/links/source_ports.h"
 
 #include <linux/filter.h>
+#include <netinet/in.h>
 
 #include <cerrno>
 #include <cstring>
@@ -25,6 +26,20 @@ bool discard_received(int fd) {
   return set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, program);
 }
 
+// Multicast leaves by the interface that the device stands on, and is looped back to this host's
+// members: IP_MULTICAST_LOOP is the default.
+bool set_multicast_options(int fd, int family, u32 interface_index) {
+  const int index = static_cast<int>(interface_index);
+  if (family == AF_INET) {
+    ip_mreqn interface {};
+    interface.imr_ifindex = index;
+    return set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, interface) &&
+           set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, kSocketHopLimit);
+  }
+  return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, index) &&
+         set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, kSocketHopLimit);
+}
+
 bool set_ip_options(int fd, int family) {
   if (family == AF_INET)
     return set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) &&
@@ -40,7 +55,8 @@ Descriptor open_socket(const GID& address, u16 port, u32 interface_index) {
   Descriptor fd = open_kernel_socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
   const SocketAddress local(address, port, interface_index);
   if (!fd.is_open() || !set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1) ||
-      !discard_received(fd.get()) || !set_ip_options(fd.get(), family))
+      !discard_received(fd.get()) || !set_ip_options(fd.get(), family) ||
+      !set_multicast_options(fd.get(), family, interface_index))
     return {};
   (void)set_option(fd.get(), SOL_SOCKET, SO_SNDBUF, kSendBufferBytes);
   (void)set_option(fd.get(), SOL_SOCKET, SO_RCVBUF, kReceiveBufferBytes);

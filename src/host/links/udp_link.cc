@@ -45,6 +45,8 @@ Expected<void> UDPLink::join(const LocalAddress& address, u64 random, const Dire
   Expected<ProcessChannel> channel = ProcessChannel::claim(random);
   if (!channel) return tl::unexpected(channel.error());
   channel_ = std::move(*channel);
+  if (Expected<void> opened = groups_.open(); !opened) return opened;
+  interface_index_ = address.interface_index;
   DirectoryTable table = directory_.read();
   table.forget(channel_.slot());
   directory_.write(table);
@@ -75,6 +77,7 @@ void UDPLink::start(const LocalAddress& address) {
     receive_buffer_bytes_ = std::min(receive_buffer_bytes_, port->receiver.buffer_bytes());
   }
   descriptors_.push_back(channel_.fd());
+  descriptors_.push_back(groups_.fd());
   quiet_rounds_.resize(descriptors_.size());
   sender_ = std::make_unique<UDPSender>(address, std::move(senders), counters_);
 }
@@ -101,6 +104,7 @@ bool UDPLink::receive(Look look) {
 
 bool UDPLink::receive_from(std::size_t source) {
   if (source == ports_.size()) return receive_from_processes();
+  if (source > ports_.size()) return groups_.receive(counters_);
   return ports_[source]->receiver.receive(counters_);
 }
 
@@ -125,7 +129,20 @@ bool UDPLink::poll_frame(IngressFrame& out, Time now) {
       return true;
     }
   }
-  return poll_taken_over(out) || router_.poll_kept(out, now);
+  return poll_multicast(out) || poll_taken_over(out) || router_.poll_kept(out, now);
+}
+
+// A group's port takes nothing else: what names a QP belongs to the port of an address.
+bool UDPLink::poll_multicast(IngressFrame& out) {
+  while (groups_.poll_frame(out)) {
+    if (out.transport.size() >= BTH::kSize &&
+        load_be24(out.transport.data() + kDestQPAt) == kMulticastQPN.value) {
+      ++counters_.received_frames;
+      return true;
+    }
+    ++counters_.receive_dropped;
+  }
+  return false;
 }
 
 bool UDPLink::poll_taken_over(IngressFrame& out) {
@@ -180,6 +197,7 @@ void UDPLink::leave(const Directory::Lock* lock) {
   for (const auto& port : ports_) port->group.leave(lock);
   for (const auto& port : ports_) port->sender->close();
   channel_.close();
+  groups_.close();
 }
 
 void UDPLink::abandon() {
@@ -189,6 +207,7 @@ void UDPLink::abandon() {
     port->sender->close();
   }
   channel_.close();
+  groups_.close();
   router_.close();
   directory_.close();
 }

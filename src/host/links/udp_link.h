@@ -12,6 +12,7 @@
 #include "host/error.h"
 #include "host/links/datagram_receiver.h"
 #include "host/links/link.h"
+#include "host/links/multicast_groups.h"
 #include "host/links/udp_sender.h"
 #include "host/local_address.h"
 #include "host/port_group.h"
@@ -41,6 +42,10 @@ class UDPLink final : public Link {
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override { return router_.next_timer(); }
   [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
+  [[nodiscard]] Expected<void> join_multicast(const GID& group) override {
+    return groups_.join(group, interface_index_);
+  }
+  void leave_multicast(const GID& group) override { groups_.leave(group); }
   void leave() override;
   void abandon() override;
   [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
@@ -66,8 +71,9 @@ class UDPLink final : public Link {
   void start(const LocalAddress& address);
   void leave(const Directory::Lock* lock);  // nullptr: it could not be had
 
-  bool receive_from(std::size_t source);  // a port's index; after them the other processes
+  bool receive_from(std::size_t source);  // a port's index; after them the processes, the groups
   bool receive_from_processes();
+  bool poll_multicast(IngressFrame& out);
   bool poll_taken_over(IngressFrame& out);
   bool is_for_us(Port& port, const IngressFrame& frame, Time now);
   bool is_management_for_us(const IngressFrame& frame, Time now);
@@ -77,6 +83,8 @@ class UDPLink final : public Link {
   ProcessChannel channel_;
   MADRouter router_{channel_};
   std::vector<std::unique_ptr<Port>> ports_;
+  MulticastGroups groups_;
+  u32 interface_index_ = 0;
   std::vector<int> descriptors_;
   std::unique_ptr<UDPSender> sender_;
   LinkCounters counters_;
