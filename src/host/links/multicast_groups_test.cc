@@ -12,7 +12,8 @@
 namespace verbena::host {
 namespace {
 
-struct MulticastGroupsTest : ::testing::Test {
+class MulticastGroupsTest : public ::testing::Test {
+ protected:
   void SetUp() override {
     ASSERT_TRUE(first.open().has_value());
     ASSERT_TRUE(second.open().has_value());
@@ -20,9 +21,9 @@ struct MulticastGroupsTest : ::testing::Test {
     ASSERT_TRUE(opened.has_value());
     ports = std::move(*opened);
   }
-  void send(const GID& group) {
+  void send(const GID& destination) {
     const std::array<u8, 20> bytes{};
-    const SocketAddress to(group, kRoCEv2Port, loopback);
+    const SocketAddress to(destination, kRoCEv2Port, loopback);
     ASSERT_EQ(::sendto(ports->any().fd, bytes.data(), bytes.size(), 0, to.data(), to.size()),
               static_cast<ssize_t>(bytes.size()));
   }
