@@ -12,8 +12,8 @@
 #include <string>
 
 #include "device/device.h"
-#include "host/cm/connection_manager.h"
 #include "faults/filter.h"
+#include "host/cm/connection_manager.h"
 #include "host/error.h"
 #include "host/event_target.h"
 #include "host/local_address.h"

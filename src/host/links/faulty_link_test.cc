@@ -30,6 +30,8 @@ class RecordingLink final : public Link {
     return true;
   }
   std::span<const int> descriptors() const override { return {}; }
+  Expected<void> join_multicast(const GID&) override { return {}; }
+  void leave_multicast(const GID&) override {}
   void leave() override { left = true; }
   void abandon() override {}
   const LinkCounters& counters() const override { return counters_; }
