@@ -21,6 +21,10 @@ class CapturedLink final : public Link {
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override { return below_->next_timer(); }
   [[nodiscard]] std::span<const int> descriptors() const override { return below_->descriptors(); }
+  [[nodiscard]] Expected<void> join_multicast(const GID& group) override {
+    return below_->join_multicast(group);
+  }
+  void leave_multicast(const GID& group) override { below_->leave_multicast(group); }
   void leave() override;
   void abandon() override { below_->abandon(); }
   [[nodiscard]] const LinkCounters& counters() const override { return below_->counters(); }
