@@ -40,7 +40,10 @@ void CMAgent::on_mad(const MADFrame& frame, Time now) {
     ++counters_.output_drops;
     return;
   }
-  const Incoming in{.frame = frame, .transaction_id = message->transaction_id, .now = now};
+  const Incoming in{.frame = frame,
+                    .transaction_id = message->transaction_id,
+                    .attribute_modifier = message->attribute_modifier,
+                    .now = now};
   std::visit([&](const auto& body) { on_message(in, body); }, message->body);
 }
 
@@ -139,13 +142,16 @@ CMConnection& CMAgent::add_connection() {
 // --- out
 
 // For the time that something is asked for again.
-void CMAgent::prepare(CMConnection& c, const cm::Body& body) {
+void CMAgent::prepare(CMConnection& c, const cm::Body& body, u32 attribute_modifier) {
   c.sent_attribute = std::visit([](const auto& message) { return message.kAttribute; }, body);
-  c.sent = cm::Message{.transaction_id = c.transaction_id, .body = body}.encode();
+  c.sent = cm::Message{.transaction_id = c.transaction_id,
+                       .attribute_modifier = attribute_modifier,
+                       .body = body}
+               .encode();
 }
 
-void CMAgent::send(CMConnection& c, const cm::Body& body) {
-  prepare(c, body);
+void CMAgent::send(CMConnection& c, const cm::Body& body, u32 attribute_modifier) {
+  prepare(c, body, attribute_modifier);
   send_again(c);
 }
 

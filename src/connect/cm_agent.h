@@ -91,6 +91,7 @@ class CMAgent {
   struct Incoming {  // the MAD that is being handled
     const MADFrame& frame;
     u64 transaction_id;
+    u32 attribute_modifier;
     Time now;
   };
   using What = decltype(CMEvent::what);
@@ -101,8 +102,8 @@ class CMAgent {
   CMConnection* from_peer(const Incoming& in, CMConnection* connection);
   bool make_room();
   CMConnection& add_connection();
-  void send(CMConnection& connection, const cm::Body& body);
-  void prepare(CMConnection& connection, const cm::Body& body);
+  void send(CMConnection& connection, const cm::Body& body, u32 attribute_modifier = 0);
+  void prepare(CMConnection& connection, const cm::Body& body, u32 attribute_modifier = 0);
   void send_again(const CMConnection& connection);
   void answer(const Incoming& in, const cm::Body& body);
   void transmit(const GID& source, const GID& destination, const cm::MADBytes& mad);

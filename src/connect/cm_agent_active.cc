@@ -13,7 +13,7 @@ bool fits(const ConnectParams& p) {
          p.packet_life_time <= kMaxTimeoutField &&
          p.remote_cm_response_timeout <= kMaxTimeoutField &&
          p.local_cm_response_timeout <= kMaxTimeoutField && p.max_cm_retries <= 15 &&
-         p.private_data.size() <= cm::REQ::kPrivateDataSize;
+         p.ece.vendor_id <= kMask24 && p.private_data.size() <= cm::REQ::kPrivateDataSize;
 }
 
 cm::Path path_of(const ConnectParams& p, u8 ca_ack_delay) {
@@ -43,6 +43,7 @@ cm::TransportService service_of(CMTransport transport) {
 
 cm::REQ request_of(const ConnectParams& p, const CMConfig& config, CommId local_id) {
   cm::REQ req{.local_comm_id = local_id,
+              .vendor_id = p.ece.vendor_id,
               .service_id = p.service_id,
               .local_ca_guid = config.ca_guid,
               .local_qpn = p.qpn,
@@ -86,7 +87,7 @@ Result<CommId> CMAgent::connect(const ConnectParams& p, Time now) {
   c.retire_time = cm_response_time(p.local_cm_response_timeout, p.packet_life_time) * 2;
   c.max_retries = p.max_cm_retries;
   c.patient_until = now + config_.refusal_patience;
-  send(c, request_of(p, config_, c.local_id));
+  send(c, request_of(p, config_, c.local_id), p.ece.options);
   await_answer(c, now);
   return c.local_id;
 }
@@ -101,7 +102,8 @@ void CMAgent::on_message(const Incoming& in, const cm::REP& rep) {
   const bool waits =
       c != nullptr && (c->state == CMState::kREQSent || c->state == CMState::kMRAREQReceived);
   if (waits) {
-    if (adopt_reply(in, rep, *c)) tell(*c, ReplyReceived{rep});
+    if (adopt_reply(in, rep, *c))
+      tell(*c, ReplyReceived{rep, {rep.vendor_id, in.attribute_modifier}});
     return;
   }
   if (c != nullptr && c->remote_id == rep.local_comm_id) return repeat_for_rep(*c);

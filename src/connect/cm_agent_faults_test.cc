@@ -553,12 +553,15 @@ TEST_F(CMAgentFaultsTest, WhatDoesNotFitItsFieldIsRefused) {
         set(p, &P::rnr_retry_count, u8{8}), set(p, &P::flow_label, 1u << 20),
         set(p, &P::sl, u8{16}), set(p, &P::packet_rate, u8{64}),
         set(p, &P::packet_life_time, u8{32}), set(p, &P::remote_cm_response_timeout, u8{32}),
-        set(p, &P::local_cm_response_timeout, u8{32}), set(p, &P::max_cm_retries, u8{16})})
+        set(p, &P::local_cm_response_timeout, u8{32}), set(p, &P::max_cm_retries, u8{16}),
+        set(p, &P::ece, cm::ECE{.vendor_id = 1u << 24})})
     EXPECT_EQ(a.agent.connect(bad, now), failure(Status::kInvalidArgument));
   request();
   EXPECT_EQ(b.agent.mra(passive, {.service_timeout = 32}), Status::kInvalidArgument);
   EXPECT_EQ(b.agent.accept(passive, {.qpn = QPN{1u << 24}}, now), Status::kInvalidArgument);
   EXPECT_EQ(b.agent.accept(passive, {.rnr_retry_count = 8}, now), Status::kInvalidArgument);
+  EXPECT_EQ(b.agent.accept(passive, {.ece = {.vendor_id = 1u << 24}}, now),
+            Status::kInvalidArgument);
   EXPECT_EQ(a.agent.sidr_request({.cm_response_timeout = 32}, now),
             failure(Status::kInvalidArgument));
   EXPECT_EQ(a.agent.sidr_request({.max_cm_retries = 16}, now), failure(Status::kInvalidArgument));

@@ -25,13 +25,14 @@ u8 packet_life_time_of(const cm::REQ& req) {
 }
 
 bool fits(const AcceptParams& p) {
-  return p.qpn.value <= kMask24 && p.rnr_retry_count <= 7 &&
+  return p.qpn.value <= kMask24 && p.rnr_retry_count <= 7 && p.ece.vendor_id <= kMask24 &&
          p.private_data.size() <= cm::REP::kPrivateDataSize;
 }
 
 cm::REP reply_of(const AcceptParams& p, const CMConfig& config, const CMConnection& c) {
   cm::REP rep{.local_comm_id = c.local_id,
               .remote_comm_id = c.remote_id,
+              .vendor_id = p.ece.vendor_id,
               .starting_psn = p.starting_psn,
               .responder_resources = p.responder_resources,
               .target_ack_delay = config.ca_ack_delay,
@@ -116,7 +117,8 @@ void CMAgent::add_request(const Incoming& in, const cm::REQ& req, Listener& list
   tell(c, ConnectRequest{.listener = listener.id,
                          .local_gid = c.local_gid,
                          .remote_gid = c.remote_gid,
-                         .req = req});
+                         .req = req,
+                         .ece = {req.vendor_id, in.attribute_modifier}});
 }
 
 Status CMAgent::accept(CommId id, const AcceptParams& p, Time now) {
@@ -129,7 +131,7 @@ Status CMAgent::accept(CommId id, const AcceptParams& p, Time now) {
   c->user = p.user;
   c->local_qpn = p.qpn;
   c->state = CMState::kREPSent;
-  send(*c, reply_of(p, config_, *c));
+  send(*c, reply_of(p, config_, *c), p.ece.options);
   await_answer(*c, now);
   return Status::kOk;
 }

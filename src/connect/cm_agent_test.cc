@@ -76,6 +76,22 @@ TEST_F(CMAgentTest, ConnectAndDisconnect) {
   EXPECT_EQ(a.agent.disconnect(active, {}, now), Status::kNotFound);
 }
 
+TEST_F(CMAgentTest, OptionsOfAVendorAreOfferedAndTaken) {
+  ConnectParams p = params();
+  p.ece = {.vendor_id = 0xfedcba, .options = 0x12345678};
+  connect(p);
+  carry(a, b);
+  std::vector<CMEvent> events = b.events();
+  ASSERT_EQ(names_of(events), "ConnectRequest");
+  EXPECT_EQ(std::get<ConnectRequest>(events[0].what).ece, p.ece);
+  const cm::ECE taken{.vendor_id = 0xfedcba, .options = 0x10000008};
+  ASSERT_EQ(b.agent.accept(events[0].id, {.qpn = kPassiveQPN, .ece = taken}, now), Status::kOk);
+  carry(b, a);
+  events = a.events();
+  ASSERT_EQ(names_of(events), "ReplyReceived");
+  EXPECT_EQ(std::get<ReplyReceived>(events[0].what).ece, taken);
+}
+
 TEST_F(CMAgentTest, OneTransactionForTheWholeConnect) {
   connect();
   const std::vector<MADOut> req = a.mads();

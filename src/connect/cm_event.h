@@ -16,10 +16,12 @@ struct ConnectRequest {
   ListenerId listener{};
   GID local_gid{}, remote_gid{};
   cm::REQ req{};
+  cm::ECE ece{};
 };
 // A REP to our REQ. Then: mra(), ready_to_use(), reject() or abandon().
 struct ReplyReceived {
   cm::REP rep{};
+  cm::ECE ece{};
 };
 // The peer has what we sent and asks for time.
 struct ReceiptAcknowledged {

@@ -9,6 +9,7 @@
 #include "base/psn.h"
 #include "base/types.h"
 #include "wire/ib/cm/answered.h"
+#include "wire/ib/cm/ece.h"
 #include "wire/ib/cm/ids.h"
 #include "wire/ib/cm/reject_reason.h"
 #include "wire/ib/cm/sidr_rep.h"
@@ -58,6 +59,7 @@ struct ConnectParams {
   u8 remote_cm_response_timeout = kDefaultCMResponseTimeout;
   u8 local_cm_response_timeout = kDefaultCMResponseTimeout;
   u8 max_cm_retries = kDefaultMaxCMRetries;  // 4 bits
+  cm::ECE ece{};                             // what we offer
   std::span<const u8> private_data{};        // up to REQ::kPrivateDataSize; sent as it is
   u64 user = 0;
 };
@@ -68,6 +70,7 @@ struct AcceptParams {
   u8 responder_resources = 0, initiator_depth = 0;
   u8 rnr_retry_count = 7;  // 3 bits
   bool srq = false, end_to_end_flow_control = false;
+  cm::ECE ece{};                       // what we take of the offer
   std::span<const u8> private_data{};  // up to REP::kPrivateDataSize
   u64 user = 0;                        // of later events; that of the listener until then
 };

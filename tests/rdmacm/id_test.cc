@@ -113,15 +113,6 @@ TEST_F(IdTest, DevicesAreOpen) {
   rdma_free_devices(devices);
 }
 
-TEST_F(IdTest, ECEIsOfNoVendor) {
-  rdma_cm_id* id = make_id();
-  ibv_ece ece{.vendor_id = 7, .options = 7, .comp_mask = 0};
-  EXPECT_EQ(rdma_get_remote_ece(id, &ece), 0);
-  EXPECT_EQ(ece.vendor_id, 0u);
-  EXPECT_EQ(rdma_set_local_ece(id, &ece), -1);
-  EXPECT_EQ(errno, EINVAL);
-}
-
 TEST_F(IdTest, EventsHaveNames) {
   EXPECT_STREQ(rdma_event_str(RDMA_CM_EVENT_ADDR_RESOLVED), "RDMA_CM_EVENT_ADDR_RESOLVED");
   EXPECT_STREQ(rdma_event_str(RDMA_CM_EVENT_ESTABLISHED), "RDMA_CM_EVENT_ESTABLISHED");

@@ -2,6 +2,7 @@
 // rdma_establish(3), rdma_notify(3), rdma_disconnect(3).
 #include <algorithm>
 
+#include "abi/rdmacm/ece.h"
 #include "abi/rdmacm/qp_transitions.h"
 #include "abi/rdmacm/rejecting.h"
 #include "abi/rdmacm/results.h"
@@ -118,6 +119,7 @@ int request_connection(IdObject& id, const rdma_conn_param* param) {
        .remote_cm_response_timeout = kCMResponseTimeout,
        .local_cm_response_timeout = kCMResponseTimeout,
        .max_cm_retries = kMaxCMRetries,
+       .ece = offer_of(id),
        .private_data = data->bytes()},
       id);
   if (!asked) return result_of(asked.error());
@@ -154,6 +156,7 @@ int accept_connection(IdObject& id, const rdma_conn_param* param) {
        .rnr_retry_count = param != nullptr ? at_most_7(param->rnr_retry_count) : kMaxRetryCount,
        .srq = has_srq(id, param),
        .end_to_end_flow_control = param != nullptr && param->flow_control != 0,
+       .ece = answer_of(id),
        .private_data = data_of(param)});
   if (accepted != Status::kOk) {
     (void)fail_qp(id);

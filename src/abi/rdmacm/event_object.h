@@ -10,6 +10,7 @@
 
 #include "abi/rdmacm/connection_path.h"
 #include "abi/rdmacm/layout.h"
+#include "wire/ib/cm/ece.h"
 #include "wire/ib/cm/sidr_req.h"
 
 namespace verbena::rdmacm {
@@ -31,6 +32,7 @@ struct EventObject : rdma_cm_event {
   IdObject& owner;                    // whose account it is in: for a request, the listener
   std::unique_ptr<IdObject> request;  // of a connect request: the new ID, until it is read
   std::optional<PeerAnswer> answer;   // of a connect response
+  cm::ECE ece;                        // of a connect response
   u64 membership = 0;                 // of a multicast join: its number
   const int type;
 

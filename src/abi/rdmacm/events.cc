@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "abi/rdmacm/id_object.h"
+#include "abi/rdmacm/ece.h"
 #include "abi/rdmacm/qp_transitions.h"
 #include "abi/rdmacm/results.h"
 
@@ -45,6 +45,7 @@ struct Translator {
     Made made = make(id, RDMA_CM_EVENT_CONNECT_RESPONSE);
     made->set_connection_data(reply.rep.private_data);
     made->answer = PeerAnswer::from(reply.rep, id.path, id.retry_count);
+    made->ece = reply.ece;
     rdma_conn_param& conn = made->param.conn;
     conn.responder_resources = made->answer->responder_resources;
     conn.initiator_depth = made->answer->initiator_depth;
@@ -123,13 +124,15 @@ namespace {
 void on_read_response(EventObject& event) {
   IdObject& id = event.owner;
   id.peer = event.answer;
+  id.remote_ece = event.ece;
   if (id.qp == nullptr) return;  // the program does it
-  if (bring_up_and_confirm(id) == 0) {
+  if (settle_answer(id) == 0 && bring_up_and_confirm(id) == 0) {
     event.event = RDMA_CM_EVENT_ESTABLISHED;
     return;
   }
   event.event = RDMA_CM_EVENT_CONNECT_ERROR;
   event.status = -errno;
+  (void)fail_qp(id);
   id.has_failed = true;
 }
 

@@ -129,6 +129,7 @@ host::ConnectionTarget* IdObject::on_request(CommId id, const ConnectRequest& re
   made->set_gids(made->path.local, made->path.remote);
   made->publish_path();
   made->peer = PeerAnswer::from(request.req);
+  made->remote_ece = request.ece;
   made->responder_resources = made->peer->responder_resources;
   made->initiator_depth = made->peer->initiator_depth;
   IdObject* const target = made.get();

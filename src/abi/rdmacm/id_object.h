@@ -93,6 +93,7 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
   PSN rq_psn;  // of the first packet that our QP receives
   u8 initiator_depth = 0, responder_resources = 0, retry_count = kMaxRetryCount;
   std::optional<PeerAnswer> peer;
+  cm::ECE local_ece, remote_ece;
   bool has_failed = false;  // its QP could not follow
 
   std::vector<Membership> memberships;

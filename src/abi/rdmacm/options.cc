@@ -1,17 +1,14 @@
-// Options, ECE and events of the program's own. rdma_set_option(3), rdma_set_local_ece(3),
-// rdma_get_remote_ece(3), rdma_write_cm_event(3).
+// Options, and events of the program's own. rdma_set_option(3), rdma_write_cm_event(3).
 #include <cstring>
 
 #include "abi/rdmacm/id_object.h"
 #include "abi/rdmacm/newer_cma.h"
-#include "abi/rdmacm/rejecting.h"
 #include "abi/rdmacm/results.h"
 
 namespace verbena::rdmacm {
 namespace {
 
-constexpr u8 kMaxAckTimeout = 31;                                              // 5 bits
-constexpr auto kVendorOptionNotSupported = static_cast<cm::RejectReason>(35);  // IBTA Annex A20
+constexpr u8 kMaxAckTimeout = 31;  // 5 bits
 
 // nullopt: not of the size that the option has.
 template <typename T>
@@ -65,24 +62,6 @@ int rdma_set_option(rdma_cm_id* id, int level, int name, void* value, std::size_
     case RDMA_OPTION_ID_ACK_TIMEOUT: return set_ack_timeout(self, value_of<u8>(value, size));
     default: return fail(ENOSYS);
   }
-}
-
-// There is nothing of a vendor to agree on, so nothing is sent.
-int rdma_set_local_ece(rdma_cm_id* id, ibv_ece* ece) {
-  const bool is_valid = id != nullptr && id->qp == nullptr && ece != nullptr &&
-                        ece->vendor_id != 0 && ece->comp_mask == 0;
-  return is_valid ? 0 : fail(EINVAL);
-}
-
-int rdma_get_remote_ece(rdma_cm_id* id, ibv_ece* ece) {
-  if (id == nullptr || id->qp != nullptr || ece == nullptr) return fail(EINVAL);
-  *ece = {};
-  return 0;
-}
-
-int rdma_reject_ece(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
-  return reject(IdObject::of(id), {static_cast<const u8*>(private_data), private_data_len},
-                kVendorOptionNotSupported);
 }
 
 int rdma_write_cm_event(rdma_cm_id* id, rdma_cm_event_type event, int status, uint64_t arg) {

@@ -1,6 +1,7 @@
 // QPs, SRQs and CQs of IDs. rdma_create_qp(3), rdma_create_srq(3). CQs that the program does not
 // bring are made, with a completion channel each, and destroyed with the QP or SRQ.
 #include "abi/ibverbs/errors.h"
+#include "abi/rdmacm/ece.h"
 #include "abi/rdmacm/qp_transitions.h"
 #include "abi/rdmacm/results.h"
 
@@ -57,7 +58,7 @@ int create_qp(IdObject& id, ibv_qp_init_attr_ex& attr) {
   if (attr.srq == nullptr) attr.srq = id.srq;
   ibv_qp* const qp = ibv_create_qp_ex(id.verbs, &attr);
   if (qp == nullptr) return fail_and_drop_cqs(id);
-  if (initialize_qp(id, qp) != 0) {
+  if (settle_offer(id, qp) != 0 || initialize_qp(id, qp) != 0) {
     const int error = errno;
     ibv_destroy_qp(qp);
     errno = error;

@@ -114,12 +114,8 @@ int bring_up_and_confirm(IdObject& id) {
   if (!id.peer) return fail(EINVAL);
   id.responder_resources = id.peer->responder_resources;
   id.initiator_depth = id.peer->initiator_depth;
-  if (connect_qp(id) == 0 &&
-      result_of(id.place.device->connections->ready_to_use(id.connection())) == 0)
-    return 0;
-  const int error = errno;
-  (void)fail_qp(id);
-  return fail(error);
+  if (connect_qp(id) != 0) return -1;
+  return result_of(id.place.device->connections->ready_to_use(id.connection()));
 }
 
 }  // namespace verbena::rdmacm

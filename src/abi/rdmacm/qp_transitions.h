@@ -11,7 +11,8 @@ namespace verbena::rdmacm {
 [[nodiscard]] int initialize_qp(IdObject& id, ibv_qp* qp);
 [[nodiscard]] int connect_qp(IdObject& id);
 [[nodiscard]] int fail_qp(IdObject& id);
-// The active side has its answer: connects the QP, and tells the peer.
+// The active side has its answer: connects the QP, and tells the peer. When it fails, the QP is to
+// be failed too.
 [[nodiscard]] int bring_up_and_confirm(IdObject& id);
 
 // The attributes for the state that `attr` names; false: not known yet, or no such step.

@@ -37,7 +37,9 @@ std::optional<Message> Message::decode(std::span<const u8> mad) {
   const std::optional<Body> body =
       decode_body(Attribute{header->attribute_id}, mad.subspan(MADHeader::kSize));
   if (!body) return std::nullopt;
-  return Message{.transaction_id = header->transaction_id, .body = *body};
+  return Message{.transaction_id = header->transaction_id,
+                 .attribute_modifier = header->attribute_modifier,
+                 .body = *body};
 }
 
 MADBytes Message::encode() const {
@@ -50,7 +52,8 @@ MADBytes Message::encode() const {
                   .class_version = kClassVersion,
                   .method = MADMethod::kSend,
                   .transaction_id = transaction_id,
-                  .attribute_id = static_cast<u16>(T::kAttribute)}
+                  .attribute_id = static_cast<u16>(T::kAttribute),
+                  .attribute_modifier = attribute_modifier}
             .encode(header_out);
         message.encode(body_out);
       },

@@ -27,6 +27,7 @@ using Body = std::variant<REQ, MRA, REJ, REP, RTU, DREQ, DREP, SIDRREQ, SIDRREP,
 
 struct Message {
   u64 transaction_id = 0;
+  u32 attribute_modifier = 0;  // of REQ and REP: the options of ece.h
   Body body{};
   // nullopt: not 256 bytes or more, or not a CM message of this version.
   [[nodiscard]] static std::optional<Message> decode(std::span<const u8> mad);

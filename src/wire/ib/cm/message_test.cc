@@ -63,7 +63,8 @@ TEST(MessageTest, EveryTruncationIsRefused) {
 
 template <typename T>
 void expect_round_trip() {
-  const Message message{.transaction_id = 0x123456789abcdef0, .body = T{}};
+  const Message message{
+      .transaction_id = 0x123456789abcdef0, .attribute_modifier = 0xfedcba98, .body = T{}};
   EXPECT_EQ(Message::decode(message.encode()), message);
 }
 

@@ -37,6 +37,7 @@ std::string_view to_string(RejectReason reason) {
     case RejectReason::kInvalidClassVersion: return "invalid class version";
     case RejectReason::kInvalidPrimaryFlowLabel: return "invalid primary flow label";
     case RejectReason::kInvalidAlternateFlowLabel: return "invalid alternate flow label";
+    case RejectReason::kVendorOptionNotSupported: return "vendor option not supported";
   }
   return "reserved";
 }

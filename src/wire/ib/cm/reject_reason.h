@@ -42,6 +42,7 @@ enum class RejectReason : u16 {
   kInvalidClassVersion = 31,
   kInvalidPrimaryFlowLabel = 32,
   kInvalidAlternateFlowLabel = 33,
+  kVendorOptionNotSupported = 35,  // of ece.h
 };
 
 // In words, for people; "reserved" for what the table does not name.

@@ -15,6 +15,7 @@ std::optional<REP> REP::decode(std::span<const u8> in) {
              .local_q_key = QKey{r.get32<8>()},
              .local_qpn = QPN{r.get24<12>()},
              .local_eecn = r.get24<16>(),
+             .vendor_id = u32{r.get8<15>()} << 16 | u32{r.get8<19>()} << 8 | r.get8<23>(),
              .starting_psn = PSN{r.get24<20>()},
              .responder_resources = r.get8<24>(),
              .initiator_depth = r.get8<25>(),
@@ -28,14 +29,14 @@ std::optional<REP> REP::decode(std::span<const u8> in) {
 }
 
 void REP::encode(std::span<u8, kSize> out) const {
-  CHECK(local_qpn.value <= kMask24 && local_eecn <= kMask24);
+  CHECK(local_qpn.value <= kMask24 && local_eecn <= kMask24 && vendor_id <= kMask24);
   Writer<kSize> w(out);
   w.put32<0>(local_comm_id.value);
   w.put32<4>(remote_comm_id.value);
   w.put32<8>(local_q_key.value);
-  w.put32<12>(local_qpn.value << 8);
-  w.put32<16>(local_eecn << 8);
-  w.put32<20>(starting_psn.value() << 8);
+  w.put32<12>(local_qpn.value << 8 | vendor_id >> 16);
+  w.put32<16>(local_eecn << 8 | (vendor_id >> 8 & 0xff));
+  w.put32<20>(starting_psn.value() << 8 | (vendor_id & 0xff));
   w.put8<24>(responder_resources);
   w.put8<25>(initiator_depth);
   w.put8<26>(static_cast<u8>(put_bits(target_ack_delay, 3, 5) |

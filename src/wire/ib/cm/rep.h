@@ -3,9 +3,9 @@
 //   |                    Local Communication ID                     |   0
 //   |                    Remote Communication ID                    |   4
 //   |                          Local Q_Key                          |   8
-//   |                   Local QPN                   |     rsvd      |  12
-//   |                   Local EECN                  |     rsvd      |  16
-//   |                  Starting PSN                 |     rsvd      |  20
+//   |                   Local QPN                   | Vendor ID (H) |  12
+//   |                   Local EECN                  | Vendor ID (M) |  16
+//   |                  Starting PSN                 | Vendor ID (L) |  20
 //   | Responder Res.| InitiatorDepth|Delay(5)|F(2)|E|RNR(3)|S|rsvd |  24
 //   |                      Local CA GUID (64)                       |  28
 //   |                    Private Data (196 bytes)                   |  36
@@ -36,6 +36,7 @@ struct REP {
   QKey local_q_key{};
   QPN local_qpn{};
   u32 local_eecn = 0;  // 24 bits
+  u32 vendor_id = 0;   // 24 bits; ece.h
   PSN starting_psn{};
   u8 responder_resources = 0;
   u8 initiator_depth = 0;

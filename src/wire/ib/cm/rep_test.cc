@@ -54,20 +54,21 @@ TEST(REPTest, EveryOtherCapturedREP) {  // as tshark prints each
 }
 
 TEST(REPTest, EveryFieldFull) {
-  // As tshark prints these bytes: Local Communication ID 0x01020304, Remote Communication ID
-  // 0x05060708, Local Q_Key 0x12345678, Local QPN 0xabcdef, Local EE Context Number 0x123456,
-  // Starting PSN 0xfedcba, Responder Resources 0x11, Initiator Depth 0x22, Target ACK Delay 0x15,
-  // Failover Accepted 2, End-To-End Flow Control 1, RNR Retry Count 5, SRQ 1, Local CA GUID
-  // 0x1122334455667788
+  // As tshark prints these bytes, but for the Vendor ID 0x02c9fe: Local Communication ID
+  // 0x01020304, Remote Communication ID 0x05060708, Local Q_Key 0x12345678, Local QPN 0xabcdef,
+  // Local EE Context Number 0x123456, Starting PSN 0xfedcba, Responder Resources 0x11, Initiator
+  // Depth 0x22, Target ACK Delay 0x15, Failover Accepted 2, End-To-End Flow Control 1, RNR Retry
+  // Count 5, SRQ 1, Local CA GUID 0x1122334455667788
   std::array<u8, REP::kSize> bytes = {0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x12,
-                                      0x34, 0x56, 0x78, 0xab, 0xcd, 0xef, 0x00, 0x12, 0x34,
-                                      0x56, 0x00, 0xfe, 0xdc, 0xba, 0x00, 0x11, 0x22, 0xad,
+                                      0x34, 0x56, 0x78, 0xab, 0xcd, 0xef, 0x02, 0x12, 0x34,
+                                      0x56, 0xc9, 0xfe, 0xdc, 0xba, 0xfe, 0x11, 0x22, 0xad,
                                       0xb0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
   REP expected{.local_comm_id = CommId{0x01020304},
                .remote_comm_id = CommId{0x05060708},
                .local_q_key = QKey{0x12345678},
                .local_qpn = QPN{0xabcdef},
                .local_eecn = 0x123456,
+               .vendor_id = 0x02c9fe,
                .starting_psn = PSN{0xfedcba},
                .responder_resources = 0x11,
                .initiator_depth = 0x22,

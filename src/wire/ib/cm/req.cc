@@ -13,6 +13,7 @@ constexpr int kSAPShift = 2;
 
 void decode_numbers(const Reader<REQ::kSize>& r, REQ& req) {
   req.local_comm_id = CommId{r.get32<0>()};
+  req.vendor_id = r.get24<5>();
   req.service_id = ServiceId{r.get64<8>()};
   req.local_ca_guid = GUID{r.get64<16>()};
   req.local_q_key = QKey{r.get32<28>()};
@@ -42,8 +43,9 @@ void decode_bits(const Reader<REQ::kSize>& r, REQ& req) {
 
 void encode_numbers(const REQ& req, Writer<REQ::kSize>& w) {
   CHECK(req.local_qpn.value <= kMask24 && req.local_eecn <= kMask24 && req.remote_eecn <= kMask24);
+  CHECK(req.vendor_id <= kMask24);
   w.put32<0>(req.local_comm_id.value);
-  w.put32<4>(0);
+  w.put32<4>(req.vendor_id);
   w.put64<8>(req.service_id.value);
   w.put64<16>(req.local_ca_guid.value);
   w.put32<24>(0);

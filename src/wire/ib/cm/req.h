@@ -2,7 +2,7 @@
 // Network order; behind the MAD header.
 //    0                8               16              24             31
 //   |                    Local Communication ID                     |   0
-//   |                           reserved                            |   4
+//   |     rsvd      |                   Vendor ID                   |   4
 //   |                        ServiceID (64)                         |   8
 //   |                      Local CA GUID (64)                       |  16
 //   |                           reserved                            |  24
@@ -42,6 +42,7 @@ struct REQ {
   static constexpr std::size_t kSize = kMessageSize;
   static constexpr std::size_t kPrivateDataSize = 92;  // bytes
   CommId local_comm_id{};
+  u32 vendor_id = 0;  // 24 bits; ece.h
   ServiceId service_id{};
   GUID local_ca_guid{};
   QKey local_q_key{};

@@ -1,0 +1,21 @@
+// Enhanced connection establishment: what the two ends of a connection agree on beyond the
+// standard. A QP that is the ID's own agrees by itself; for another, the program asks and answers.
+// rdma_set_local_ece(3), rdma_get_remote_ece(3).
+#pragma once
+
+#include "abi/rdmacm/id_object.h"
+
+namespace verbena::rdmacm {
+
+// What goes into the REQ and the REP.
+[[nodiscard]] cm::ECE offer_of(const IdObject& id);
+[[nodiscard]] cm::ECE answer_of(const IdObject& id);
+
+// Of a QP just made, and not yet the ID's: it is told what the peer offers, if a request made the
+// ID. 0, or -1 and errno.
+[[nodiscard]] int settle_offer(IdObject& id, ibv_qp* qp);
+// The ID's own QP is told what the peer has taken of our offer. EINVAL: it speaks of another
+// vendor's.
+[[nodiscard]] int settle_answer(IdObject& id);
+
+}  // namespace verbena::rdmacm
