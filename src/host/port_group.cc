@@ -91,7 +91,16 @@ void PortGroup::leave(const Directory::Lock* lock) {
       parts_.directory.write(table);
     }
   }
-  parts_.receiver.close();
+}
+
+bool PortGroup::poll_early(IngressFrame& out) {
+  if (next_early_ == early_.size()) {
+    early_.clear();
+    next_early_ = 0;
+    return false;
+  }
+  out = early_[next_early_++].ingress();
+  return true;
 }
 
 void PortGroup::store(DirectoryTable& table, const std::vector<Steer>& layout) {
@@ -142,8 +151,8 @@ std::vector<Steer> PortGroup::discover() {
   return probe_.layout();
 }
 
-// Waits a moment for what comes. Other datagrams are lost: there are no QPs here yet, and where the
-// old program misdirects those of others, their transports recover.
+// Waits a moment for what comes. What is no probe is for others, QP 1 among them, and kept until
+// there is somebody to route it.
 void PortGroup::receive_while_joining() {
   std::array<pollfd, 2> waiting{{{.fd = parts_.receiver.fd(), .events = POLLIN, .revents = 0},
                                  {.fd = parts_.channel.fd(), .events = POLLIN, .revents = 0}}};
@@ -152,7 +161,10 @@ void PortGroup::receive_while_joining() {
   IngressFrame frame;
   while (parts_.receiver.receive(uncounted))
     while (parts_.receiver.poll_frame(frame)) {
-      if (const auto probe = ProbePacket::decode(frame.transport)) on_probe(*probe);
+      if (const auto probe = ProbePacket::decode(frame.transport))
+        on_probe(*probe);
+      else if (early_.size() < kMaxEarly)
+        early_.push_back(faults::HeldFrame::of(frame));
     }
   ProcessChannel::Received received{};
   while ((received = parts_.channel.receive()) != ProcessChannel::Received::kNothing)

@@ -8,8 +8,10 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "base/time.h"
+#include "faults/held_frame.h"
 #include "host/directory.h"
 #include "host/layout_probe.h"
 #include "host/links/datagram_receiver.h"
@@ -32,9 +34,13 @@ class PortGroup {
 
   // Binds and joins; `lock` shows that the directory is locked. Bounded in time.
   [[nodiscard]] Expected<void> join(const Directory::Lock& lock);
-  // Closes the receiver. `lock` is null where it could not be had in time: the others will find
+  // What comes from now on is for the others; then the owner of the receiver hands on what has
+  // come, and closes it. `lock` is null where it could not be had in time: the others will find
   // out.
   void leave(const Directory::Lock* lock);
+  // The next frame that came while we joined; good until the next call. false: none.
+  [[nodiscard]] bool poll_early(IngressFrame& out);
+  [[nodiscard]] bool has_early() const { return !early_.empty(); }
 
   // A frame for another live slot came to us: the program is out of date. Starts or goes on with a
   // probe of the layout, at most once in kProbeInterval, and never waits.
@@ -45,6 +51,7 @@ class PortGroup {
 
  private:
   static constexpr Duration kProbeInterval = ms(50);
+  static constexpr std::size_t kMaxEarly = 256;  // what is beyond is lost
 
   [[nodiscard]] bool attach(const std::vector<Steer>& layout);
   void send_probe(u32 index);
@@ -57,7 +64,9 @@ class PortGroup {
   Parts parts_;
   LayoutProbe probe_;
   bool probing_ = false;  // for on_misdirected()
-  u64 generation_ = 0;    // of the directory when that probe began
+  std::vector<faults::HeldFrame> early_;
+  std::size_t next_early_ = 0;
+  u64 generation_ = 0;  // of the directory when that probe began
   Time next_probe_;
 };
 

@@ -21,6 +21,8 @@
 #include "host/qpn_slot.h"
 #include "host/socket_address.h"
 #include "wire/ib/bth.h"
+#include "wire/ib/deth.h"
+#include "wire/ib/mad.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {
@@ -147,12 +149,13 @@ class PortGroupTest : public testing::TestWithParam<const char*> {
     members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(index));
     return member;
   }
-  // A frame for the first QPN of `slot`; its number is in the payload.
-  u32 send_to(u32 slot) {
-    std::array<u8, BTH::kSize + 4 + kICRCSize> bytes{};
+  // A frame for the first QPN of `slot`, as large as a MAD; its number is in the payload.
+  u32 send_to(u32 slot) { return send_to(first_qpn_of(slot)); }
+  u32 send_to(QPN qpn) {
+    std::array<u8, BTH::kSize + DETH::kSize + kMADSize + kICRCSize> bytes{};
     BTH bth;
     bth.opcode = {Service::kUD, Op::kSendOnly};
-    bth.dest_qp = first_qpn_of(slot);
+    bth.dest_qp = qpn;
     bth.encode(std::span(bytes).first<BTH::kSize>());
     store_be32(bytes.data() + BTH::kSize, ++number_);
     const SocketAddress to(gid_of(address_), kRoCEv2Port, address_.interface_index);
@@ -229,6 +232,19 @@ TEST_P(PortGroupTest, AMemberWithoutAnAnswerDelaysAJoinButDoesNotPreventIt) {
   join();
   members_[0]->go_on();
   EXPECT_TRUE(all_are_reached_directly_in_time());
+}
+
+// A MAD that is nobody's is taken by who gets it.
+TEST_P(PortGroupTest, QP1IsServedThoughAMemberIsStopped) {
+  for (int i = 0; i < 3; ++i) join();
+  members_[0]->stop();
+  bool reached = false;
+  for (int tries = 0; tries < 100 && !reached; ++tries) {
+    send_to(kGSIQPN);
+    for (const std::size_t live : {1u, 2u}) reached |= members_[live]->next_report(20).has_value();
+  }
+  EXPECT_TRUE(reached);
+  members_[0]->go_on();
 }
 
 TEST_P(PortGroupTest, ALostDirectoryIsFoundOutByProbing) {

@@ -3,12 +3,31 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "connect/comm_id_space.h"
 #include "host/probe_packet.h"
 #include "host/qpn_slot.h"
 #include "host/socket_option.h"
+#include "wire/ib/bth.h"
+#include "wire/ib/cm/attribute.h"
+#include "wire/ib/deth.h"
+#include "wire/ib/mad.h"
 
 namespace verbena::host {
 namespace {
+
+constexpr u32 kMADAt = BTH::kSize + DETH::kSize;
+constexpr u32 kAttributeIdAt = kMADAt + 16;
+constexpr u32 kLocalIdAt = kMADAt + MADHeader::kSize;  // SIDRREP: the ID of who asked
+constexpr u32 kRemoteIdAt = kLocalIdAt + 4;
+constexpr u32 kRandom = static_cast<u32>(SKF_AD_OFF + SKF_AD_RANDOM);
+
+constexpr u32 value_of(cm::Attribute attribute) { return static_cast<u32>(attribute); }
+
+u32 end_of(const std::vector<Steer>& table) {
+  u32 end = 1;
+  for (const Steer& steer : table) end = std::max(end, steer.index + 1);
+  return end;
+}
 
 // A balanced tree of comparisons: `sorted` by slot, the slot in the accumulator.
 void emit_search(std::span<const Steer> sorted, std::vector<sock_filter>& out) {
@@ -29,9 +48,11 @@ void emit_search(std::span<const Steer> sorted, std::vector<sock_filter>& out) {
 
 std::vector<sock_filter> steering_program(std::vector<Steer> table) {
   CHECK(table.size() <= kMaxSteered);
-  table.push_back({.slot = 0, .index = 0});
+  const u32 end = end_of(table);
+  if (table.empty()) table.push_back({});
   std::ranges::sort(table, {}, &Steer::slot);
   std::vector<sock_filter> program = {
+      // A probe: 0
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ProbePacket::kOpCode, 0, 5),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ProbePacket::kMagicAt),
@@ -39,9 +60,27 @@ std::vector<sock_filter> steering_program(std::vector<Steer> table) {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ProbePacket::kTargetAt),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kMask24),
       BPF_STMT(BPF_RET | BPF_A, 0),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),  // FECN, BECN, reserved, DestQP
+      // FECN, BECN, reserved, DestQP: 7
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kMask24),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kGSIQPN.value, 0, 9),
+      // A MAD, and whose it is: 10
+      BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kAttributeIdAt),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value_of(cm::Attribute::kREQ), 9, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value_of(cm::Attribute::kSIDRREQ), 8, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value_of(cm::Attribute::kSIDRREP), 0, 2),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kLocalIdAt),
+      BPF_STMT(BPF_JMP | BPF_JA, 1),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kRemoteIdAt),
+      BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, kCommIdRandomBits),
+      BPF_STMT(BPF_JMP | BPF_JA, 1),
+      // The slot: 19
       BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, kQPNIndexBits),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3),
+      // Nobody's: 21
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kRandom),
+      BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, end),
+      BPF_STMT(BPF_RET | BPF_A, 0),
   };
   emit_search(table, program);
   return program;

@@ -5,14 +5,19 @@
 
 #include "base/bytes.h"
 #include "base/prng.h"
+#include "connect/comm_id_space.h"
 #include "host/probe_packet.h"
 #include "host/qpn_slot.h"
+#include "wire/ib/bth.h"
+#include "wire/ib/cm/message.h"
+#include "wire/ib/deth.h"
+#include "wire/roce/icrc.h"
 
 namespace verbena::host {
 namespace {
 
 // What the kernel does for the instructions that the program uses. A load beyond the end returns 0.
-u32 run(const std::vector<sock_filter>& program, std::span<const u8> packet) {
+u32 run(const std::vector<sock_filter>& program, std::span<const u8> packet, u32 random = 0) {
   u32 a = 0;
   for (std::size_t pc = 0; pc < program.size(); ++pc) {
     const sock_filter& i = program[pc];
@@ -21,12 +26,21 @@ u32 run(const std::vector<sock_filter>& program, std::span<const u8> packet) {
         if (i.k + 1 > packet.size()) return 0;
         a = packet[i.k];
         break;
+      case BPF_LD | BPF_H | BPF_ABS:
+        if (i.k + 2 > packet.size()) return 0;
+        a = load_be16(packet.data() + i.k);
+        break;
       case BPF_LD | BPF_W | BPF_ABS:
+        if (i.k == static_cast<u32>(SKF_AD_OFF + SKF_AD_RANDOM)) {
+          a = random;
+          break;
+        }
         if (i.k + 4 > packet.size()) return 0;
         a = load_be32(packet.data() + i.k);
         break;
       case BPF_ALU | BPF_AND | BPF_K: a &= i.k; break;
       case BPF_ALU | BPF_RSH | BPF_K: a >>= i.k; break;
+      case BPF_ALU | BPF_MOD | BPF_K: a %= i.k; break;
       case BPF_JMP | BPF_JEQ | BPF_K: pc += a == i.k ? i.jt : i.jf; break;
       case BPF_JMP | BPF_JGE | BPF_K: pc += a >= i.k ? i.jt : i.jf; break;
       case BPF_JMP | BPF_JA: pc += i.k; break;
@@ -59,8 +73,48 @@ TEST(SteeringProgramTest, EachQPNToTheSocketOfItsSlot) {
            {first_qpn_of(steer_to.slot).value, (steer_to.slot << kQPNIndexBits) + kQPNsPerSlot})
         EXPECT_EQ(steer(program, qpn), steer_to.index);
     EXPECT_EQ(steer(program, 0), 0u);
-    EXPECT_EQ(steer(program, kGSIQPN.value), 0u);
   }
+}
+
+// A packet to QP 1 with this message.
+std::vector<u8> mad_packet(const cm::Body& body) {
+  std::vector<u8> packet(BTH::kSize + DETH::kSize);
+  packet[0] = 0x64;
+  store_be24(packet.data() + 5, kGSIQPN.value);
+  const cm::MADBytes mad = cm::Message{.transaction_id = 1, .body = body}.encode();
+  packet.insert(packet.end(), mad.begin(), mad.end());
+  packet.insert(packet.end(), kICRCSize, 0);
+  return packet;
+}
+
+TEST(SteeringProgramTest, AMADToTheProcessWhoseCommunicationIdItNames) {
+  const std::vector<sock_filter> program =
+      steering_program({{.slot = 3, .index = 1}, {.slot = 5, .index = 0}, {.slot = 9, .index = 2}});
+  for (const auto& [slot, index] : {std::pair{3u, 1u}, {5u, 0u}, {9u, 2u}}) {
+    const CommId theirs{0x12345678}, ours{(slot << kCommIdRandomBits) | 77};
+    for (const cm::Body& body :
+         std::initializer_list<cm::Body>{cm::MRA{.local_comm_id = theirs, .remote_comm_id = ours},
+                                         cm::REJ{.local_comm_id = theirs, .remote_comm_id = ours},
+                                         cm::REP{.local_comm_id = theirs, .remote_comm_id = ours},
+                                         cm::RTU{.local_comm_id = theirs, .remote_comm_id = ours},
+                                         cm::DREQ{.local_comm_id = theirs, .remote_comm_id = ours},
+                                         cm::DREP{.local_comm_id = theirs, .remote_comm_id = ours},
+                                         cm::LAP{.local_comm_id = theirs, .remote_comm_id = ours},
+                                         cm::APR{.local_comm_id = theirs, .remote_comm_id = ours},
+                                         cm::SIDRREP{.request_id = ours}})
+      EXPECT_EQ(run(program, mad_packet(body), 7), index) << body.index();
+  }
+}
+
+TEST(SteeringProgramTest, AMADOfNobodyToARandomProcess) {
+  const std::vector<sock_filter> program =
+      steering_program({{.slot = 3, .index = 1}, {.slot = 5, .index = 0}, {.slot = 9, .index = 2}});
+  const CommId theirs{0x12345678};
+  for (const cm::Body& body : std::initializer_list<cm::Body>{cm::REQ{.local_comm_id = theirs},
+                                                              cm::SIDRREQ{.request_id = theirs},
+                                                              cm::REJ{.local_comm_id = theirs}})
+    for (u32 random = 0; random < 9; ++random)
+      EXPECT_EQ(run(program, mad_packet(body), random), random % 3) << body.index();
 }
 
 TEST(SteeringProgramTest, AProbeToTheSocketItNames) {

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "host/clock.h"
 #include "host/qpn_slot.h"
 #include "wire/ib/bth.h"
 
@@ -17,6 +18,7 @@ constexpr Duration kLeavePatience = ms(500);
 // A source that gave nothing for so many looks is quiet, and then only looked at every so often.
 constexpr u32 kQuietAfter = 64;
 constexpr u32 kLookInterval = 16;
+constexpr u32 kLastLooks = 64;  // before the sockets are closed
 
 constexpr std::size_t kDestQPAt = 5;  // in BTH
 
@@ -123,7 +125,7 @@ bool UDPLink::receive_from_processes() {
 
 bool UDPLink::poll_frame(IngressFrame& out, Time now) {
   for (const auto& port : ports_) {
-    while (port->receiver.poll_frame(out)) {
+    while (port->group.poll_early(out) || port->receiver.poll_frame(out)) {
       if (!is_for_us(*port, out, now)) continue;
       ++counters_.received_frames;
       return true;
@@ -195,9 +197,27 @@ void UDPLink::leave() {
 void UDPLink::leave(const Directory::Lock* lock) {
   has_left_ = true;
   for (const auto& port : ports_) port->group.leave(lock);
-  for (const auto& port : ports_) port->sender->close();
+  hand_on_the_rest();
+  for (const auto& port : ports_) {
+    port->receiver.close();
+    port->sender->close();
+  }
   channel_.close();
   groups_.close();
+}
+
+// What the kernel gave us before the others' program was in place, QP 1's among it.
+void UDPLink::hand_on_the_rest() {
+  IngressFrame ours;
+  const Time now = monotonic_now();
+  for (u32 looks = 0; looks < kLastLooks && receive(Look::kEverywhere); ++looks)
+    while (poll_frame(ours, now)) continue;
+}
+
+Time UDPLink::next_timer() const {
+  const bool has_early =
+      std::ranges::any_of(ports_, [](const auto& port) { return port->group.has_early(); });
+  return has_early ? Time() : router_.next_timer();
 }
 
 void UDPLink::abandon() {

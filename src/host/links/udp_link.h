@@ -40,7 +40,7 @@ class UDPLink final : public Link {
   }
   [[nodiscard]] bool receive(Look look) override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
-  [[nodiscard]] Time next_timer() const override { return router_.next_timer(); }
+  [[nodiscard]] Time next_timer() const override;
   [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
   [[nodiscard]] Expected<void> join_multicast(const GID& group) override {
     return groups_.join(group, interface_index_);
@@ -70,6 +70,7 @@ class UDPLink final : public Link {
                                         const Directory::Lock& lock);
   void start(const LocalAddress& address);
   void leave(const Directory::Lock* lock);  // nullptr: it could not be had
+  void hand_on_the_rest();
 
   bool receive_from(std::size_t source);  // a port's index; after them the processes, the groups
   bool receive_from_processes();
