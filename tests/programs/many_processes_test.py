@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
-"""Many processes on one address, started and killed in any order: those that are left alone finish,
-with the right data, whoever dies beside them, and who starts later finds nothing stale.
+"""Many processes on one address, started, stopped and killed in any order: those that are left alone
+finish, with the right data, whoever dies beside them; who loses its peer is told so in time; and who
+starts later finds nothing stale.
 
 usage: many_processes_test.py [BUILD_DIR] [-k PATTERN]      SEED=n: another course of events
 """
 
 import os
 import random
+import signal
 import time
 import unittest
 
 import harness
+import rdmacm_pairs
 
 BUILD = harness.build_from_command_line()
 PAIRS = 8  # alive at a time
 SECONDS = 8
 LIMIT_S = 60
+FLUSHED = ("stdbuf", "-oL")  # what a program prints is seen at once
+RETRY_EXCEEDED = 12  # IBV_WC_RETRY_EXC_ERR
 PROGRAM = ("ibv_rc_pingpong", "-c", "-e", "-g", 3)
 
 
@@ -56,6 +61,81 @@ class ManyProcessesTest(unittest.TestCase):
             self.check_finished(pair)
         self.check_finished(self.start_pair())
         self.assertGreater(min(finished, killed), 0)
+
+
+class DeathTest(rdmacm_pairs.RDMACMPairs):
+    build = BUILD
+
+    def wait_for_status(self, survivor, limit_s):
+        """Its work completes with an error, and it says so and ends."""
+        started = time.monotonic()
+        self.assertIsNotNone(survivor.wait(LIMIT_S), f"hangs:\n{survivor}")
+        self.assertLess(time.monotonic() - started, limit_s, survivor)
+        self.assertIn(f"Failed status {RETRY_EXCEEDED}:", survivor.output(), survivor)
+
+    def test_a_killed_server_is_retried_as_long_as_its_client_set(self):
+        """perftest's timeout of 67 ms (-u 14), seven retries; and the shortest that stands out."""
+        for line, limit_s in (("ib_write_bw", 10), ("ib_read_bw -q 4", 10), ("ib_send_bw", 10),
+                              ("ib_atomic_bw", 10), ("ib_write_bw -u 10", 4)):
+            with self.subTest(line=line):
+                server, client = BUILD.start_pair(*FLUSHED, *line.split(), "-D", 50)
+                for program in (server, client):
+                    self.addCleanup(program.kill)
+                harness.wait_until(lambda: "#bytes" in client.output() or client.ended(), LIMIT_S,
+                                   f"it begins\n{client}")
+                time.sleep(0.2)
+                self.assertFalse(client.ended(), client)
+                server.kill()
+                self.wait_for_status(client, limit_s)
+
+    def test_a_killed_client_is_seen_by_its_server(self):
+        for line in ("ib_write_bw", "ib_read_bw"):
+            with self.subTest(line=line):
+                server, client = BUILD.start_pair(*FLUSHED, *line.split(), "-D", 50)
+                self.addCleanup(server.kill)
+                harness.wait_until(lambda: "#bytes" in client.output() or client.ended(), LIMIT_S,
+                                   f"it begins\n{client}")
+                client.kill()
+                self.assertIsNotNone(server.wait(LIMIT_S), f"hangs:\n{server}")
+
+    def test_a_stopped_process_holds_up_no_connection(self):
+        """The one that came first, whose socket is the kernel's first; requests that reach it are
+        repeated after a second, and may reach another."""
+        stopped = self.start("rping", "-s", "-a", BUILD.address, "-p", rdmacm_pairs.free_port())
+        harness.wait_until(lambda: listens(stopped), LIMIT_S, f"it listens\n{stopped}")
+        stopped.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(stopped.process.send_signal, signal.SIGCONT)
+        for _ in range(4):
+            port = rdmacm_pairs.free_port()
+            self.check_pair(("rping", "-s", "-a", BUILD.address, "-p", port, "-C", 3),
+                            ("rping", "-c", "-a", BUILD.address, "-p", port, "-C", 3))
+
+    def test_nothing_is_left_of_the_killed(self):
+        """Neither sockets nor files; and all that died together have left room for others."""
+        for _ in range(2):
+            programs = [program for _ in range(PAIRS)
+                        for program in BUILD.start_pair(*PROGRAM, "-n", 1000000)]
+            for program in programs:
+                self.addCleanup(program.kill)
+            harness.wait_until(lambda: len(own_sockets()) >= len(programs), LIMIT_S, "all are there")
+            for program in programs:
+                program.process.kill()
+            for program in programs:
+                program.kill()
+            harness.wait_until(lambda: not own_sockets(), 10, "their sockets are gone")
+            started = time.monotonic()
+            BUILD.run_pair(*PROGRAM, "-n", 10)
+            self.assertLess(time.monotonic() - started, 30)
+
+
+def own_sockets():
+    """On port 4791 of our address."""
+    address = "".join(f"{int(part):02X}" for part in reversed(BUILD.address.split(".")))
+    return [row for row in harness.sockets("udp", harness.ROCE_PORT) if row[1].startswith(address)]
+
+
+def listens(server):
+    return server.ended() or own_sockets()
 
 
 if __name__ == "__main__":
