@@ -118,7 +118,8 @@ using namespace verbena::rdmacm;
 
 int rdma_getaddrinfo(const char* node, const char* service, const rdma_addrinfo* hints,
                      rdma_addrinfo** res) {
-  if (node == nullptr && service == nullptr && hints == nullptr) return fail(EINVAL);
+  if (res == nullptr || (node == nullptr && service == nullptr && hints == nullptr))
+    return fail(EINVAL);
   if (hints != nullptr && (hints->ai_flags & kFlagSA) != 0) return fail(EOPNOTSUPP);
   auto* const made = static_cast<rdma_addrinfo*>(std::calloc(1, sizeof(rdma_addrinfo)));
   if (made == nullptr) return fail(ENOMEM);

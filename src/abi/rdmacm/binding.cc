@@ -117,6 +117,7 @@ int bind_to(IdObject& id, SocketEndpoint endpoint) {
 using namespace verbena::rdmacm;
 
 int rdma_bind_addr(rdma_cm_id* id, sockaddr* address) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   const auto endpoint = SocketEndpoint::from(address);
   if (!endpoint || self.state != IdState::kIdle) return fail(EINVAL);
@@ -124,6 +125,7 @@ int rdma_bind_addr(rdma_cm_id* id, sockaddr* address) {
 }
 
 int rdma_listen(rdma_cm_id* id, int backlog) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state == IdState::kIdle && bind_to(self, {}) != 0) return -1;
   if (self.state != IdState::kBound) return fail(EINVAL);

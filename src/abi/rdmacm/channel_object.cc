@@ -44,4 +44,6 @@ using namespace verbena::rdmacm;
 
 rdma_event_channel* rdma_create_event_channel() { return ChannelObject::create(); }
 
-void rdma_destroy_event_channel(rdma_event_channel* channel) { delete &ChannelObject::of(channel); }
+void rdma_destroy_event_channel(rdma_event_channel* channel) {
+  if (channel != nullptr) delete &ChannelObject::of(channel);
+}

@@ -204,6 +204,7 @@ using namespace verbena;
 using namespace verbena::rdmacm;
 
 int rdma_connect(rdma_cm_id* id, rdma_conn_param* param) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kRouteResolved || !is_valid(self, param)) return fail(EINVAL);
   settle_depths_of_connect(self, param);
@@ -216,6 +217,7 @@ int rdma_connect(rdma_cm_id* id, rdma_conn_param* param) {
 }
 
 int rdma_accept(rdma_cm_id* id, rdma_conn_param* param) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kRequested || !is_valid(self, param)) return fail(EINVAL);
   settle_depths_of_accept(self, param);
@@ -223,17 +225,19 @@ int rdma_accept(rdma_cm_id* id, rdma_conn_param* param) {
 }
 
 int rdma_reject(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
+  if (id == nullptr) return fail(EINVAL);
   return reject(IdObject::of(id), {static_cast<const u8*>(private_data), private_data_len},
                 cm::RejectReason::kConsumerReject);
 }
 
 int rdma_establish(rdma_cm_id* id) {
-  if (id->qp != nullptr) return fail(EINVAL);
+  if (id == nullptr || id->qp != nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   return self.state == IdState::kConnecting ? bring_up_and_confirm(self) : fail(EINVAL);
 }
 
 int rdma_notify(rdma_cm_id* id, ibv_event_type event) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kConnecting || event != IBV_EVENT_COMM_EST) return fail(EINVAL);
   const Status status = self.place.device->connections->establish(self.connection());
@@ -244,6 +248,7 @@ int rdma_notify(rdma_cm_id* id, ibv_event_type event) {
 
 // A connection that is over already has had its event, or has it waiting: nothing to wait for.
 int rdma_disconnect(rdma_cm_id* id) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (id->verbs == nullptr || fail_qp(self) != 0) return fail(EINVAL);
   if (self.state != IdState::kConnecting || self.is_datagram()) return fail(EINVAL);

@@ -49,6 +49,7 @@ int make_accepted_qp(const IdObject& listener, rdma_cm_id* id) {
 using namespace verbena::rdmacm;
 
 int rdma_create_ep(rdma_cm_id** id, rdma_addrinfo* found, ibv_pd* pd, ibv_qp_init_attr* attr) {
+  if (id == nullptr || found == nullptr) return fail(EINVAL);
   IdObject* const made =
       create_id(nullptr, nullptr, static_cast<rdma_port_space>(found->ai_port_space),
                 static_cast<ibv_qp_type>(found->ai_qp_type));
@@ -71,6 +72,7 @@ void rdma_destroy_ep(rdma_cm_id* id) {
 }
 
 int rdma_get_request(rdma_cm_id* listen, rdma_cm_id** id) {
+  if (listen == nullptr || id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(listen);
   if (!self.is_synchronous) return fail(EINVAL);
   acknowledge_own_event(self);

@@ -34,7 +34,7 @@ using namespace verbena::rdmacm;
 
 int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context,
                    rdma_port_space space) {
-  if (!is_port_space(space)) return fail(EINVAL);
+  if (id == nullptr || !is_port_space(space)) return fail(EINVAL);
   const bool is_datagram = space == RDMA_PS_IPOIB || space == RDMA_PS_UDP;
   IdObject* const made = create_id(channel, context, space, is_datagram ? IBV_QPT_UD : IBV_QPT_RC);
   if (made == nullptr) return -1;
@@ -43,6 +43,7 @@ int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context,
 }
 
 int rdma_destroy_id(rdma_cm_id* id) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   self.withdraw();
   acknowledge_own_event(self);
@@ -52,6 +53,7 @@ int rdma_destroy_id(rdma_cm_id* id) {
 }
 
 int rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.is_synchronous && channel == nullptr) return fail(EINVAL);
   ChannelObject* const to =

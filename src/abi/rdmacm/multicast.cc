@@ -93,10 +93,12 @@ void detach_qp(IdObject& id) {
 using namespace verbena::rdmacm;
 
 int rdma_join_multicast(rdma_cm_id* id, sockaddr* address, void* context) {
+  if (id == nullptr) return fail(EINVAL);
   return join(IdObject::of(id), address, false, context);
 }
 
 int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* attr, void* context) {
+  if (id == nullptr || attr == nullptr) return fail(EINVAL);
   constexpr unsigned kBoth = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
   if (attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED) return fail(ENOTSUP);
   if (attr->comp_mask != kBoth || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
@@ -106,6 +108,7 @@ int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* attr, void* 
 }
 
 int rdma_leave_multicast(rdma_cm_id* id, sockaddr* address) {
+  if (id == nullptr) return fail(EINVAL);
   const auto group = SocketEndpoint::from_with_ib(address);
   if (!group) return fail(EINVAL);
   IdObject& self = IdObject::of(id);

@@ -53,6 +53,7 @@ using namespace verbena;
 using namespace verbena::rdmacm;
 
 int rdma_set_option(rdma_cm_id* id, int level, int name, void* value, std::size_t size) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (value == nullptr || level != RDMA_OPTION_ID) return fail(value == nullptr ? EINVAL : ENOSYS);
   switch (name) {
@@ -65,6 +66,7 @@ int rdma_set_option(rdma_cm_id* id, int level, int name, void* value, std::size_
 }
 
 int rdma_write_cm_event(rdma_cm_id* id, rdma_cm_event_type event, int status, uint64_t arg) {
+  if (id == nullptr) return fail(EINVAL);
   if (static_cast<int>(event) != kEventUser) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   auto made = std::make_unique<EventObject>(self, kEventUser, status);

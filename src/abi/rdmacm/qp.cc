@@ -111,7 +111,8 @@ using namespace verbena;
 using namespace verbena::rdmacm;
 
 int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) {
-  if (id->qp != nullptr || id->verbs == nullptr) return fail(EINVAL);
+  if (id == nullptr || attr == nullptr || id->qp != nullptr || id->verbs == nullptr)
+    return fail(EINVAL);
   if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == nullptr) {
     attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
     attr->pd = id->pd;
@@ -125,6 +126,7 @@ int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) {
 }
 
 int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* attr) {
+  if (id == nullptr || attr == nullptr) return fail(EINVAL);
   ibv_qp_init_attr_ex all = extended(*attr, pd != nullptr ? pd : id->pd);
   const int created = rdma_create_qp_ex(id, &all);
   attr->send_cq = all.send_cq;
@@ -156,6 +158,7 @@ int rdma_create_srq_ex(rdma_cm_id* id, ibv_srq_init_attr_ex* attr) {
 }
 
 int rdma_create_srq(rdma_cm_id* id, ibv_pd* pd, ibv_srq_init_attr* attr) {
+  if (id == nullptr || attr == nullptr) return fail(EINVAL);
   ibv_srq_init_attr_ex all{};
   all.srq_context = attr->srq_context;
   all.attr = attr->attr;

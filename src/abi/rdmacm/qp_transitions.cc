@@ -123,5 +123,6 @@ int bring_up_and_confirm(IdObject& id) {
 using namespace verbena::rdmacm;
 
 int rdma_init_qp_attr(rdma_cm_id* id, ibv_qp_attr* attr, int* mask) {
+  if (id == nullptr || attr == nullptr || mask == nullptr) return fail(EINVAL);
   return attributes_for(IdObject::of(id), *attr, *mask) ? 0 : fail(EINVAL);
 }

@@ -42,6 +42,7 @@ void set_route(IdObject& id, const Route& route, const SocketEndpoint& destinati
 using namespace verbena::rdmacm;
 
 int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, int) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   const auto to = SocketEndpoint::from(destination);
   const auto from = SocketEndpoint::from(source);
@@ -60,6 +61,7 @@ int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, i
 }
 
 int rdma_resolve_route(rdma_cm_id* id, int) {
+  if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kAddressResolved) return fail(EINVAL);
   self.publish_path();
