@@ -131,6 +131,15 @@ class AddressesTest(TwoHostsCase):
                 with self.subTest(bound=bound, to=to):
                     self.rping(bound, to)
 
+    def test_a_neighbour_that_nobody_has_asked_for(self):
+        """Is found as soon as it answers."""
+        for to in (self.b.ipv4, self.b.ipv6, self.b.link_local):
+            with self.subTest(to=to):
+                self.a.run(f"ip neighbour flush dev {two_hosts.INTERFACE}")
+                port = next(_ports)
+                self.run_cm_pair(f"rping -s -a :: -p {port} -C 3",
+                                 f"rping -c -a {to} -p {port} -C 3")
+
     def test_a_server_on_both_families(self):
         self.rping("::", self.b.ipv4)
 
@@ -168,6 +177,19 @@ class FailuresTest(TwoHostsCase):
     def test_no_way(self):
         client = self.a.build.run("rping", "-c", "-a", "203.0.113.9", "-C", 1, limit_s=LIMIT_S)
         self.assertIn("RDMA_CM_EVENT_ADDR_ERROR", client.output(), client)
+
+    def test_nobody_is_there(self):
+        """An address of our network that is nobody's, found out within the two seconds that
+        programs give."""
+        for to in (self.a.ipv4.rpartition(".")[0] + ".99", "fd77::99"):
+            with self.subTest(to=to):
+                started = time.monotonic()
+                client = self.a.build.run("rping", "-c", "-a", to, "-C", 1, limit_s=LIMIT_S)
+                self.assertIn("RDMA_CM_EVENT_ADDR_ERROR, error -110", client.output(), client)
+                self.assertLess(time.monotonic() - started, 10, client)
+        client = self.a.build.run("rdma_client", "-s", self.a.ipv4.rpartition(".")[0] + ".98",
+                                  limit_s=LIMIT_S)
+        self.assertIn("Connection timed out", client.output(), client)
 
     def test_a_host_that_vanishes(self):
         """retry_cnt 7 and a timeout of 67 ms: who waits for an acknowledgement is told within a second

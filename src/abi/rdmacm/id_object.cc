@@ -37,6 +37,7 @@ IdObject::~IdObject() {
 }
 
 void IdObject::withdraw() {
+  neighbour.reset();
   for (const Listening& at : listening) at.connections->unlisten(at.id);
   listening.clear();
   if (connection() != CommId{}) place.device->connections->abandon(connection());

@@ -18,13 +18,15 @@
 #include "abi/rdmacm/local_routes.h"
 #include "abi/rdmacm/multicast.h"
 #include "abi/rdmacm/socket_endpoint.h"
+#include "host/next_hop.h"
 
 namespace verbena::rdmacm {
 
-// As Linux's rdma_cm has them; resolving takes no time here.
+// As Linux's rdma_cm has them; resolving a route takes no time here.
 enum class IdState : u8 {
   kIdle,
   kBound,
+  kResolvingAddress,
   kAddressResolved,
   kRouteResolved,
   kListening,
@@ -86,6 +88,8 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
     ListenerId id;
   };
   std::vector<Listening> listening;
+
+  std::unique_ptr<host::NextHopWait> neighbour;  // that is asked whether it is there
 
   std::atomic<u32> comm_id{0};
   std::atomic<bool> is_over{false};

@@ -1,5 +1,7 @@
-// Addresses and routes to a peer. rdma_resolve_addr(3), rdma_resolve_route(3). Neither asks the
-// network: the event is there when the call returns.
+// Addresses and routes to a peer. rdma_resolve_addr(3), rdma_resolve_route(3). The event is there
+// when the call returns, unless a neighbour has to be asked first whether it is there at all.
+#include <algorithm>
+
 #include "abi/rdmacm/binding.h"
 #include "abi/rdmacm/results.h"
 
@@ -36,12 +38,44 @@ void set_route(IdObject& id, const Route& route, const SocketEndpoint& destinati
     id.path.packet_life_time = static_cast<u8>(id.options.ack_timeout - 1);
 }
 
+void on_address_resolved(IdObject& id) {
+  id.state = IdState::kAddressResolved;
+  id.push(RDMA_CM_EVENT_ADDR_RESOLVED);
+}
+
+void on_neighbour_absent(IdObject& id) {
+  id.state = IdState::kBound;
+  id.push(RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
+}
+
+// The neighbour to wait for; nullopt: it is there, or there is nobody to ask.
+std::optional<host::NextHop> neighbour_to_ask(const Route& route,
+                                              const SocketEndpoint& destination) {
+  if (route.source == route.destination) return std::nullopt;
+  const auto hop = host::NextHop::towards(route.destination, destination.scope_id);
+  if (!hop || hop->presence() == host::Presence::kThere) return std::nullopt;
+  hop->ask();
+  return hop->presence() == host::Presence::kAsked ? hop : std::nullopt;
+}
+
+// False: there is no thread to wait in.
+bool wait_for(IdObject& id, const host::NextHop& hop, Duration patience) {
+  id.state = IdState::kResolvingAddress;
+  auto wait = host::NextHopWait::start(hop, patience, [&id](bool is_there) {
+    is_there ? on_address_resolved(id) : on_neighbour_absent(id);
+  });
+  if (!wait) return false;
+  id.neighbour = std::move(*wait);
+  return true;
+}
+
 }  // namespace
 }  // namespace verbena::rdmacm
 
+using namespace verbena;
 using namespace verbena::rdmacm;
 
-int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, int) {
+int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, int timeout_ms) {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   const auto to = SocketEndpoint::from(destination);
@@ -55,8 +89,9 @@ int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, i
     return complete(self);
   }
   set_route(self, *route, *to);
-  self.state = IdState::kAddressResolved;
-  self.push(RDMA_CM_EVENT_ADDR_RESOLVED);
+  self.neighbour.reset();
+  const auto hop = neighbour_to_ask(*route, *to);
+  if (!hop || !wait_for(self, *hop, ms(std::max(timeout_ms, 0)))) on_address_resolved(self);
   return complete(self);
 }
 
