@@ -37,13 +37,18 @@ std::shared_ptr<Adapter> open(const char* ip) {
 }
 
 // Waits until `memory` holds what `wanted` does, as a target of a WRITE does: without polling a CQ.
-bool becomes(const std::vector<u8>& memory, std::span<const u8> wanted) {
+// The ACK that a requester gets orders what the target's helper thread has written before what
+// follows. ThreadSanitizer sees no packets, but it sees the lock.
+void order_after_helper(RCEndpoint& target) { (void)target.adapter().enter(); }
+
+bool becomes(RCEndpoint& target, std::span<const u8> wanted) {
+  const std::vector<u8>& memory = target.buffer();
   const Time deadline = monotonic_now() + RCEndpoint::kPatience;
   while (monotonic_now() < deadline) {
-    const volatile u8* last = memory.data() + wanted.size() - 1;
-    if (*last == wanted.back()) break;
+    if (__atomic_load_n(&memory[wanted.size() - 1], __ATOMIC_ACQUIRE) == wanted.back()) break;
     ::poll(nullptr, 0, 1);
   }
+  order_after_helper(target);
   return std::equal(wanted.begin(), wanted.end(), memory.begin());
 }
 
@@ -105,16 +110,18 @@ TEST_F(AdapterTest, ATargetOfWritesNeedNotPoll) {
   fill(a_, 1);
   a_.post(SendOp::kRDMAWrite, RCEndpoint::kBufferSize);
   EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+  order_after_helper(b_);
   EXPECT_EQ(a_.buffer(), b_.buffer());
 }
 
 // As ib_write_lat does: polls for its own completion, then waits in memory.
 TEST_F(AdapterTest, WaitingInMemoryBetweenPolls) {
   for (u8 i = 1; i < 100; ++i) {
+    order_after_helper(a_);
     a_.buffer()[0] = i;
     a_.post(SendOp::kRDMAWrite, 1);
     EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
-    ASSERT_TRUE(becomes(b_.buffer(), std::span(&i, 1)));
+    ASSERT_TRUE(becomes(b_, std::span(&i, 1)));
     b_.post(SendOp::kRDMAWrite, 1);
     EXPECT_EQ(b_.wait_for_completion().status, WQEStatus::kSuccess);
   }

@@ -89,6 +89,7 @@ TEST_F(ImportTest, RegionsAndQPsOfAnImportedDomainMeet) {
 }
 
 TEST_F(ImportTest, AnyOfTheSharersMayDestroy) {
+  const std::uint32_t handle = pd->handle;
   ibv_pd* same = verbs.import_pd(imported_, pd->handle);
   ibv_mr* mr = verbs.import_mr(same, mr_->handle);
   ASSERT_NE(mr, nullptr);
@@ -96,7 +97,7 @@ TEST_F(ImportTest, AnyOfTheSharersMayDestroy) {
   verbs.unimport_mr(mr_);
   EXPECT_EQ(verbs.dealloc_pd(same), 0);
   verbs.unimport_pd(pd);
-  EXPECT_EQ(verbs.import_pd(imported_, pd->handle), nullptr);
+  EXPECT_EQ(verbs.import_pd(imported_, handle), nullptr);
   EXPECT_EQ(errno, ENOENT);
 }
 
@@ -127,6 +128,9 @@ TEST_F(ImportTest, DeviceMemoryIsShared) {
 }
 
 TEST_F(ImportTest, AnotherProcessImportsTheDeviceButNoObjects) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer lets a child of several threads start none";
+#endif
   const int fd = dup(context->cmd_fd);
   EXPECT_EQ(in_child([&] {
               ibv_context* there = verbs.import_device(fd);
@@ -168,6 +172,9 @@ TEST_F(ForkTest, TheParentGoesOnAfterAChildHasEnded) {
 }
 
 TEST_F(ForkTest, AChildTalksToItsParentByADeviceOfItsOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer lets a child of several threads start none";
+#endif
   int to_child[2], to_parent[2];
   ASSERT_EQ(pipe(to_child), 0);
   ASSERT_EQ(pipe(to_parent), 0);
@@ -188,6 +195,7 @@ TEST_F(ForkTest, AChildTalksToItsParentByADeviceOfItsOwn) {
     if (post(mine, send_wr(1, IBV_WR_SEND, &sge)) != 0) _exit(3);
     _exit(wait_for_completion().status == IBV_WC_SUCCESS ? 0 : 4);
   }
+  close(to_parent[1]);  // a child that dies is an end of file
   std::uint32_t number = 0;
   ASSERT_EQ(read(to_parent[0], &number, 4), 4);
   ASSERT_EQ(to_rtr(qp, number), 0);

@@ -48,6 +48,8 @@ TEST_F(ConnectionTest, PrivateDataAndDepthsReachTheOtherSide) {
   rdma_cm_id* client = make_resolved(port_of(listener));
   make_qp(client);
   EXPECT_EQ(state_of(client), IBV_QPS_INIT);
+  EXPECT_EQ(client->recv_cq->cq_context, client);
+  EXPECT_EQ(client->send_cq->cq_context, client);
   const std::string hello = "hello", welcome = "welcome";
   rdma_conn_param param = with_data(hello);
   param.responder_resources = 3;

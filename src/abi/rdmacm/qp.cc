@@ -12,7 +12,8 @@ namespace {
 int make_cq(IdObject& id, u32 size, ibv_cq*& cq, ibv_comp_channel*& channel) {
   channel = ibv_create_comp_channel(id.verbs);
   if (channel == nullptr) return -1;
-  cq = ibv_create_cq(id.verbs, static_cast<int>(size), &id, channel, 0);
+  rdma_cm_id* const context = &id;  // what rdma_get_recv_comp() looks for; not the address of id
+  cq = ibv_create_cq(id.verbs, static_cast<int>(size), context, channel, 0);
   if (cq != nullptr) return 0;
   const int error = errno;
   ibv_destroy_comp_channel(std::exchange(channel, nullptr));

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cstddef>
 
 namespace verbena::rdmacm::rsocket {
 namespace {
@@ -176,8 +177,10 @@ void Stream::on_targets() {
 
 RemoteSGE Stream::from_memory(std::size_t index) const {
   RemoteSGE sge;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  std::memcpy(&sge, table_.bytes() + index * sizeof sge, sizeof sge);
+  u8* const entry = table_.bytes() + index * sizeof sge;
+  std::atomic_ref<u32> length(*reinterpret_cast<u32*>(entry + offsetof(RemoteSGE, length)));
+  if (length.load(std::memory_order_acquire) == 0) return {};  // what arrives last
+  std::memcpy(&sge, entry, sizeof sge);
   return sge;
 }
 
