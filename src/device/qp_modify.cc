@@ -11,8 +11,9 @@ constexpr u8 kMaxRetryCount = 7;  // 3 bits
 constexpr u8 kOnlyPort = 1;
 constexpr u16 kPKeyBaseMask = 0x7fff;  // IBTA 10.9.1.2: a base of 0 is no P_Key
 
-constexpr AccessFlags kRemoteAccess =
-    Access::kRemoteRead | Access::kRemoteWrite | AccessFlags(Access::kRemoteAtomic);
+constexpr AccessFlags kRemoteAccess = Access::kRemoteRead | Access::kRemoteWrite |
+                                      AccessFlags(Access::kRemoteAtomic) | Access::kFlushGlobal |
+                                      AccessFlags(Access::kFlushPersistent);
 
 bool valid_p_key_index(const DeviceConfig& config, u16 index) {
   return index < config.p_keys.size() && (config.p_keys[index].value & kPKeyBaseMask) != 0;
@@ -38,8 +39,7 @@ bool valid_timers(const QPModify& c) {
 }
 
 bool valid_rd_atomic(const QPModify& c, const DeviceLimits& limits) {
-  if (c.has(QPField::kMaxRdAtomic) && c.max_rd_atomic > limits.max_init_rd_atomic)
-    return false;
+  if (c.has(QPField::kMaxRdAtomic) && c.max_rd_atomic > limits.max_init_rd_atomic) return false;
   return !c.has(QPField::kMaxDestRdAtomic) || c.max_dest_rd_atomic <= limits.max_rd_atomic;
 }
 

@@ -1,4 +1,5 @@
-// Access rights of a memory region or window, and what an operation needs. IBTA Vol 1, 10.6.3.1.
+// Access rights of a memory region or window, and what an operation needs. IBTA Vol 1, 10.6.3.1,
+// Annex A19.
 #pragma once
 
 #include "base/types.h"
@@ -13,6 +14,8 @@ enum class Access : u32 {
   kRemoteAtomic = 1u << 3,
   kMWBind = 1u << 4,
   kZeroBased = 1u << 5,
+  kFlushGlobal = 1u << 8,
+  kFlushPersistent = 1u << 9,  // a QP may have it; no region does: we cannot promise what it means
 };
 
 // A set of Access bits.

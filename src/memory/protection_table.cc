@@ -24,7 +24,8 @@ bool writable_as(AccessFlags wanted, AccessFlags region) {
 }
 
 bool legal_region(const KeyEntry& region) {
-  return writable_as(region.access, region.access) && !wraps(region.start, region.length) &&
+  return writable_as(region.access, region.access) &&
+         !region.access.has(Access::kFlushPersistent) && !wraps(region.start, region.length) &&
          !wraps(region.base, region.length);
 }
 
@@ -84,6 +85,12 @@ struct ProtectionTable::Impl {
   [[nodiscard]] KeyEntry* find_window(RKey key) {
     KeyEntry* entry = keys.find(key.value);
     return entry != nullptr && is_window(*entry) ? entry : nullptr;
+  }
+  // What a peer may name; nullptr: nothing of that PD and, for a type 2 window, of that QP.
+  [[nodiscard]] const KeyEntry* find_remote(PDId pd, QPN qp, RKey key) const {
+    const KeyEntry* entry = keys.find(key.value);
+    if (entry == nullptr || !entry->valid || entry->pd != pd) return nullptr;
+    return entry->kind == KeyKind::kWindow2 && entry->qp != qp ? nullptr : entry;
   }
   // nullptr: the table is full.
   [[nodiscard]] const KeyEntry* insert(const KeyEntry& entry) {
@@ -244,10 +251,15 @@ Resolved ProtectionTable::local(PDId pd, LKey key, u64 address, u64 length, Acce
 Resolved ProtectionTable::remote(PDId pd, QPN qp, RKey key, u64 address, u64 length,
                                  Access need) const {
   if (length == 0) return {};
-  const KeyEntry* entry = std::as_const(impl_->keys).find(key.value);
-  if (entry == nullptr || !entry->valid || entry->pd != pd) return {nullptr, MemoryFault::kBadKey};
-  if (entry->kind == KeyKind::kWindow2 && entry->qp != qp) return {nullptr, MemoryFault::kBadKey};
+  const KeyEntry* entry = std::as_const(*impl_).find_remote(pd, qp, key);
+  if (entry == nullptr) return {nullptr, MemoryFault::kBadKey};
   return resolve(*entry, address, length, need);
+}
+
+MemoryFault ProtectionTable::remote_whole(PDId pd, QPN qp, RKey key, Access need) const {
+  const KeyEntry* entry = std::as_const(*impl_).find_remote(pd, qp, key);
+  if (entry == nullptr) return MemoryFault::kBadKey;
+  return entry->access.has(need) ? MemoryFault::kNone : MemoryFault::kAccess;
 }
 
 u32 ProtectionTable::size() const { return impl_->keys.size(); }

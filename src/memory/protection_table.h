@@ -105,9 +105,11 @@ class ProtectionTable {
   // --- checks, on the data path. Length 0 is always granted, key unchecked (IBTA 9.7.4.1.5).
   // `need` is kLocalRead or kLocalWrite.
   [[nodiscard]] Resolved local(PDId pd, LKey key, u64 address, u64 length, Access need) const;
-  // `need` is kRemoteRead, kRemoteWrite or kRemoteAtomic.
+  // `need` is kRemoteRead, kRemoteWrite, kRemoteAtomic or one of the FLUSH rights.
   [[nodiscard]] Resolved remote(PDId pd, QPN qp, RKey key, u64 address, u64 length,
                                 Access need) const;
+  // The same for all of the region or window that the key names, whatever its length.
+  [[nodiscard]] MemoryFault remote_whole(PDId pd, QPN qp, RKey key, Access need) const;
 
   [[nodiscard]] u32 size() const;               // live regions and windows
   [[nodiscard]] bool pd_in_use(PDId pd) const;  // any region or window left in it

@@ -423,6 +423,27 @@ TEST_F(ProtectionTableTest, DestroyedQPLeavesNoWindowToALaterQPOfItsNumber) {
   EXPECT_TRUE(table_.bind_mw(kPD, kQP, mine, mine, bind).has_value());
 }
 
+TEST_F(ProtectionTableTest, AWholeRegionIsNamedByItsKeyAlone) {
+  const AccessFlags rights = Access::kLocalWrite | AccessFlags(Access::kFlushGlobal);
+  const MRKeys keys =
+      table_.register_mr(kPD, buffer_.data(), buffer_.size(), kIova, rights).value();
+  const auto fault = [&](PDId pd, RKey key, Access need) {
+    return table_.remote_whole(pd, kQP, key, need);
+  };
+  EXPECT_EQ(fault(kPD, keys.r_key, Access::kFlushGlobal), MemoryFault::kNone);
+  EXPECT_EQ(fault(kPD, keys.r_key, Access::kFlushPersistent), MemoryFault::kAccess);
+  EXPECT_EQ(fault(kPD, RKey{keys.r_key.value ^ 1}, Access::kFlushGlobal), MemoryFault::kBadKey);
+  EXPECT_EQ(fault(PDId{kPD.value + 1}, keys.r_key, Access::kFlushGlobal), MemoryFault::kBadKey);
+}
+
+TEST_F(ProtectionTableTest, NoRegionPromisesPersistence) {
+  EXPECT_EQ(table_
+                .register_mr(kPD, buffer_.data(), buffer_.size(), kIova,
+                             Access::kLocalWrite | AccessFlags(Access::kFlushPersistent))
+                .error(),
+            Status::kInvalidArgument);
+}
+
 TEST(NullRegionTest, GrantsLocallyWhatIsNowhere) {
   ProtectionTable table(16, PRNG(1));
   const PDId pd{1};

@@ -70,6 +70,22 @@ TEST_F(SGWalkTest, ElementThatWrapsAroundTheAddressSpaceIsRefused) {
   EXPECT_EQ(gather(table_, kPD, list, 0, 4, out), MemoryFault::kBounds);
 }
 
+// A message may take 2^31 bytes of the null region, in many elements; a walk takes a packet of it.
+TEST_F(SGWalkTest, ThePacketsOfALargeNullMessageAreZeros) {
+  constexpr u32 kHalf = 1u << 30;
+  constexpr u32 kPacket = 4096;  // the largest path MTU
+  const LKey null = table_.register_null(kPD).value();
+  const std::array list = {SGE{0, kHalf, null}, SGE{0x1234, kHalf, null}};
+  const std::array<u64, 4> places = {0, u64{kHalf} - kPacket, u64{kHalf} - 100,
+                                     2 * u64{kHalf} - kPacket};
+  for (const u64 offset : places) {
+    PayloadList out;
+    ASSERT_EQ(gather(table_, kPD, list, offset, kPacket, out), MemoryFault::kNone) << offset;
+    EXPECT_EQ(gathered(out), std::vector<u8>(kPacket)) << offset;
+    EXPECT_EQ(scatter(table_, kPD, list, offset, std::vector<u8>(kPacket, 1)), MemoryFault::kNone);
+  }
+}
+
 TEST_F(SGWalkTest, ScatterFillsElementsInOrder) {
   const std::array list = {sge(10, 2), sge(100, 0), sge(20, 3)};
   const std::array<u8, 3> data = {0xa1, 0xa2, 0xa3};

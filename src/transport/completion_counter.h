@@ -53,6 +53,8 @@ constexpr std::optional<CountedOp> counted_as(SendOp op) {
     case SendOp::kRDMARead: return CountedOp::kRDMARead;
     case SendOp::kCompareSwap:
     case SendOp::kFetchAdd:
+    case SendOp::kFlush:
+    case SendOp::kAtomicWrite:
     case SendOp::kBindMW:
     case SendOp::kLocalInvalidate: return std::nullopt;
   }

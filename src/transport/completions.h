@@ -19,6 +19,8 @@ constexpr CompletionOp completion_op(SendOp op) {
     case SendOp::kRDMARead: return CompletionOp::kRDMARead;
     case SendOp::kCompareSwap: return CompletionOp::kCompareSwap;
     case SendOp::kFetchAdd: return CompletionOp::kFetchAdd;
+    case SendOp::kFlush: return CompletionOp::kFlush;
+    case SendOp::kAtomicWrite: return CompletionOp::kAtomicWrite;
     case SendOp::kBindMW: return CompletionOp::kBindMW;
     case SendOp::kLocalInvalidate: return CompletionOp::kLocalInvalidate;
   }

@@ -28,6 +28,8 @@ enum class CompletionOp : u8 {
   kRDMARead,
   kCompareSwap,
   kFetchAdd,
+  kFlush,
+  kAtomicWrite,
   kBindMW,
   kLocalInvalidate,
   kReceive,

@@ -30,6 +30,8 @@ constexpr MessageOps message_ops(SendOp op) {
     case SendOp::kRDMARead:
     case SendOp::kCompareSwap:
     case SendOp::kFetchAdd:
+    case SendOp::kFlush:
+    case SendOp::kAtomicWrite:
     case SendOp::kBindMW:
     case SendOp::kLocalInvalidate: break;
   }

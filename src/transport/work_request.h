@@ -6,6 +6,7 @@
 #include "memory/protection_table.h"
 #include "memory/sge.h"
 #include "transport/address_vector.h"
+#include "wire/ib/feth.h"
 
 namespace verbena {
 
@@ -18,6 +19,8 @@ enum class SendOp : u8 {
   kRDMARead,
   kCompareSwap,
   kFetchAdd,
+  kFlush,        // RC only, as the next
+  kAtomicWrite,  // 8 bytes
   kBindMW,
   kLocalInvalidate,
 };
@@ -36,6 +39,8 @@ struct SendWR {
   u64 remote_address = 0;  // RDMA and atomics
   RKey r_key;
   u64 compare = 0, swap_or_add = 0;  // atomics
+  FETH flush;                        // kFlush, which has no sg_list
+  u32 flush_length = 0;              // of kRange
 
   AddressVector destination;  // UD only
   QPN dest_qp;

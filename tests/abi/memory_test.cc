@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(BadAccess{IBV_ACCESS_REMOTE_WRITE, EINVAL},   // needs local write
                       BadAccess{IBV_ACCESS_REMOTE_ATOMIC, EINVAL},  // needs local write
                       BadAccess{1 << 12, EINVAL},                   // no such right
-                      BadAccess{1 << 8, EOPNOTSUPP}));              // RDMA FLUSH
+                      BadAccess{1 << 9, EOPNOTSUPP}));              // a FLUSH to persistence
 
 TEST_F(MemoryTest, NoMemoryThereIsAFault) {
   EXPECT_EQ(verbs.reg_mr(pd, reinterpret_cast<void*>(0x1000), 4096, IBV_ACCESS_LOCAL_WRITE),

@@ -79,6 +79,22 @@ TEST_F(SpecialMemoryTest, TheNullRegionIsForLocalUseOnlyAndDoesNotChange) {
 
 // --- device memory
 
+TEST_F(SpecialMemoryTest, AGigabyteOfTheNullRegionIsSentByThePacket) {
+  ibv_mr* null = ibv_alloc_null_mr(pd);
+  ASSERT_NE(null, nullptr);
+  const ibv_sge gigabyte{.addr = 0, .length = 1u << 30, .lkey = null->lkey};
+  ibv_qp* datagrams = make_qp(IBV_QPT_UD);
+  ready_ud(datagrams);
+  ibv_ah_attr route = loopback_route();
+  ibv_sge sge = gigabyte;
+  ibv_send_wr wr = send_wr(1, IBV_WR_SEND, &sge);
+  wr.wr.ud = {
+      .ah = verbs.create_ah(pd, &route), .remote_qpn = datagrams->qp_num, .remote_qkey = kQKey};
+  EXPECT_EQ(post(datagrams, wr), EINVAL) << "longer than a packet";
+  EXPECT_EQ(verbs.destroy_ah(wr.wr.ud.ah), 0);
+  EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, gigabyte, 0, null->rkey), IBV_WC_REM_ACCESS_ERR);
+}
+
 TEST_F(SpecialMemoryTest, DeviceMemoryIsCopiedRegisteredAndUsed) {
   ibv_alloc_dm_attr attr{.length = 1000, .log_align_req = 6, .comp_mask = 0};
   ibv_dm* dm = ibv_alloc_dm(context, &attr);

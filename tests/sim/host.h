@@ -14,8 +14,8 @@ struct QPConfig {
   u8 max_rd_atomic = 4, max_dest_rd_atomic = 4;
   u8 ack_timeout = 12, retry_count = 7, rnr_retry_count = 7, min_rnr_timer = 5;
   u8 traffic_class = 0;
-  AccessFlags remote_access =
-      Access::kRemoteRead | Access::kRemoteWrite | AccessFlags(Access::kRemoteAtomic);
+  AccessFlags remote_access = Access::kRemoteRead | Access::kRemoteWrite |
+                              AccessFlags(Access::kRemoteAtomic) | Access::kFlushGlobal;
 };
 
 struct Host {

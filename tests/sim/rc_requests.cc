@@ -46,7 +46,9 @@ void RCWorkload::build_some(End& end, Request& r) {
   const bool can_land = !end.site->free_slots.empty();
   if (kind < 10 && !plan_.xrc && build_window(end, r)) return;
   if (kind < 35) return build_send(end, r);
-  if (kind < 65 || !can_land) return build_write(end, r);
+  if (kind < 60 || !can_land) return build_write(end, r);
+  if (kind < 63) return build_flush(end, r);
+  if (kind < 66) return build_atomic_write(end, r);
   if (kind < 85) return build_read(end, r);
   build_atomic(end, r);
 }
@@ -180,6 +182,28 @@ void RCWorkload::build_atomic(End& end, Request& r) {
     r.wr.compare = prng_.chance(0.7) ? original : prng_.next();
     if (r.wr.compare == original) peer.arena.expect_word(offset, r.wr.swap_or_add);
   }
+}
+
+// In the order of its queue, like a WRITE; other words than those of READs.
+void RCWorkload::build_atomic_write(End& end, Request& r) {
+  Site& site = *end.site;
+  Site& peer = *end.peer->site;
+  const u64 from = site.source.offset + prng_.below(kSourceBytes - 8 + 1);
+  const u64 offset = end.words.offset + 8 * prng_.below(kWordsPerEnd);
+  r.wr.op = SendOp::kAtomicWrite;
+  r.wr.remote_address = peer.arena.address(offset);
+  r.wr.r_key = end.words_key;
+  r.sges.push_back({site.arena.address(from), 8, site.source_keys.l_key});
+  peer.arena.expect(offset, site.arena.actual(from, 8));
+}
+
+void RCWorkload::build_flush(End& end, Request& r) {
+  r.wr.op = SendOp::kFlush;
+  r.wr.remote_address = end.peer->site->arena.address(end.zone.offset);
+  r.wr.r_key = end.zone_key;
+  r.wr.flush.global = true;
+  if (prng_.chance(0.3)) r.wr.flush.selectivity = FlushSelectivity::kRegion;
+  r.wr.flush_length = static_cast<u32>(prng_.below(end.zone.length + 1));
 }
 
 // A window on what the peer may write here: bound and lent to it, or bound and taken back.

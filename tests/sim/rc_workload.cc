@@ -10,10 +10,11 @@ namespace {
 
 constexpr u32 kWindowsPerEnd = 2;
 
-constexpr AccessFlags kZoneAccess =
-    Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | AccessFlags(Access::kMWBind);
+constexpr AccessFlags kZoneAccess = Access::kLocalWrite | Access::kRemoteWrite |
+                                    Access::kRemoteRead | AccessFlags(Access::kMWBind) |
+                                    Access::kFlushGlobal;
 constexpr AccessFlags kWordsAccess =
-    Access::kLocalWrite | Access::kRemoteRead | AccessFlags(Access::kRemoteAtomic);
+    Access::kLocalWrite | Access::kRemoteWrite | AccessFlags(Access::kRemoteAtomic);
 
 }  // namespace
 

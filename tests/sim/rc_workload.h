@@ -152,6 +152,8 @@ class RCWorkload {
   void build_write(End& end, Request& r);
   void build_read(End& end, Request& r);
   void build_atomic(End& end, Request& r);
+  void build_atomic_write(End& end, Request& r);
+  void build_flush(End& end, Request& r);
   bool build_window(End& end, Request& r);
   std::vector<u8> gather(End& end, Request& r, u32 limit);
   std::vector<Piece> land(Site& site, u64 slot, u32 length, u32 max_pieces);

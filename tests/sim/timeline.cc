@@ -67,6 +67,8 @@ const char* name_of(CompletionOp op) {
     case CompletionOp::kRDMARead: return "READ";
     case CompletionOp::kCompareSwap: return "CMP_SWAP";
     case CompletionOp::kFetchAdd: return "FETCH_ADD";
+    case CompletionOp::kFlush: return "FLUSH";
+    case CompletionOp::kAtomicWrite: return "ATOMIC_WRITE";
     case CompletionOp::kBindMW: return "BIND_MW";
     case CompletionOp::kLocalInvalidate: return "LOCAL_INV";
     case CompletionOp::kReceive: return "RECV";

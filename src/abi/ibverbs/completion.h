@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <infiniband/verbs.h>
 
+#include "abi/ibverbs/newer_verbs.h"
 #include "base/check.h"
 #include "transport/cqe.h"
 
@@ -35,6 +36,8 @@ constexpr ibv_wc_opcode to_ibv(CompletionOp op) {
     case CompletionOp::kRDMARead: return IBV_WC_RDMA_READ;
     case CompletionOp::kCompareSwap: return IBV_WC_COMP_SWAP;
     case CompletionOp::kFetchAdd: return IBV_WC_FETCH_ADD;
+    case CompletionOp::kFlush: return kWCFlush;
+    case CompletionOp::kAtomicWrite: return kWCAtomicWrite;
     case CompletionOp::kBindMW: return IBV_WC_BIND_MW;
     case CompletionOp::kLocalInvalidate: return IBV_WC_LOCAL_INV;
     case CompletionOp::kReceive: return IBV_WC_RECV;

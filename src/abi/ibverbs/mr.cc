@@ -1,4 +1,5 @@
-// Memory regions. ibv_reg_mr(3), ibv_rereg_mr(3), ibv_advise_mr(3), ibv_alloc_null_mr(3).
+// Memory regions: registration. ibv_reg_mr(3), ibv_reg_dmabuf_mr(3), ibv_alloc_null_mr(3).
+// Re-registration: mr_rereg.cc. Advice: mr_advice.cc.
 #include "abi/ibverbs/buf_object.h"
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/dmah_object.h"
@@ -19,11 +20,6 @@ namespace {
 // What a registration may ask for and gets, by the nature of software: on demand, without huge
 // pages.
 constexpr unsigned kHints = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
-
-int check_access(unsigned access) {
-  if ((access & (kAccessFlushGlobal | kAccessFlushPersistent)) != 0) return EOPNOTSUPP;
-  return (access & ~(kAllAccess | kHints)) == 0 ? 0 : EINVAL;
-}
 
 // "The whole address space": how implicit on-demand paging is asked for.
 bool is_whole_process(const void* address, std::size_t length, unsigned access) {
@@ -56,12 +52,6 @@ Result<MRKeys> register_region(const Registration& asked) {
     return session->memory().register_whole_process(pd.id(), to_access(asked.access));
   return session->memory().register_mr(pd.id(), asked.memory, asked.length, asked.iova,
                                        to_access(asked.access));
-}
-
-void set_keys(MRObject& mr, const MRKeys& keys) {
-  mr.handle = keys.l_key.value;
-  mr.lkey = keys.l_key.value;
-  mr.rkey = keys.r_key.value;
 }
 
 MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const MRKeys& keys,
@@ -135,40 +125,18 @@ bool legal_attributes(const ibv_pd* pd, const ibv_mr_init_attr& attr) {
   return has(attr, kMRInitAddr);
 }
 
-// --- re-registration
-
-// The two ways a re-registration fails: the region is as it was, or its key is dead.
-int refuse_rereg(Status status) {
-  errno = to_errno(status);
-  return status == Status::kBusy ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
-}
-int refuse_rereg_input(int error) {
-  errno = error;
-  return IBV_REREG_MR_ERR_INPUT;
-}
-
-bool legal_rereg(const MRObject& mr, int flags, const ibv_pd* pd, const void* address,
-                 std::size_t length, unsigned access) {
-  if (flags == 0 || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0) return false;
-  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (address == nullptr || length == 0))
-    return false;
-  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 && check_access(access) != 0) return false;
-  if ((flags & IBV_REREG_MR_CHANGE_PD) == 0) return true;
-  return pd != nullptr && pd->context == mr.context;
-}
-
-constexpr int to_advise_errno(MemoryFault fault) {
-  switch (fault) {
-    case MemoryFault::kNone: return 0;
-    case MemoryFault::kBadKey: return ENOENT;
-    case MemoryFault::kBounds: return EFAULT;
-    case MemoryFault::kAccess: return EPERM;
-    case MemoryFault::kGone: return EFAULT;
-  }
-  CHECK_UNREACHABLE();
-}
-
 }  // namespace
+
+int check_access(unsigned access) {
+  if ((access & kAccessFlushPersistent) != 0) return EOPNOTSUPP;
+  return (access & ~(kAllAccess | kHints)) == 0 ? 0 : EINVAL;
+}
+
+void set_keys(MRObject& mr, const MRKeys& keys) {
+  mr.handle = keys.l_key.value;
+  mr.lkey = keys.l_key.value;
+  mr.rkey = keys.r_key.value;
+}
 
 Status destroy(MRObject& mr) {
   const Status status = mr.shared->destroy();
@@ -179,35 +147,6 @@ Status destroy(MRObject& mr) {
 void forget(MRObject& mr) {
   mr.owner().mrs.erase(&mr);
   delete &mr;
-}
-
-namespace {
-
-// 0, or why the advice cannot be followed. Prefetching brings pages in; what is to be prefetched
-// without faults is there already or need not be.
-int follow(const PDObject& pd, ibv_advise_mr_advice advice, const ibv_sge& range) {
-  const bool to_write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
-  const Resolved at =
-      pd.owner().enter()->memory().local(pd.id(), LKey{range.lkey}, range.addr, range.length,
-                                         to_write ? Access::kLocalWrite : Access::kLocalRead);
-  if (!at || at.data == nullptr) return to_advise_errno(at.fault);
-  if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-    return host::is_mapped(at.data, range.length) ? 0 : EFAULT;
-  const host::PageIn how = to_write ? host::PageIn::kToWrite : host::PageIn::kToRead;
-  return host::page_in(at.data, range.length, how) ? 0 : EFAULT;
-}
-
-}  // namespace
-
-int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* sg_list,
-              uint32_t num_sge) {
-  if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) return refuse(EOPNOTSUPP);
-  if ((flags & ~static_cast<u32>(IBV_ADVISE_MR_FLAG_FLUSH)) != 0) return refuse(EINVAL);
-  if (sg_list == nullptr || num_sge == 0) return refuse(EINVAL);
-  for (u32 i = 0; i < num_sge; ++i)
-    if (const int error = follow(PDObject::of(pd), advice, sg_list[i]); error != 0)
-      return refuse(error);
-  return 0;
 }
 
 ibv_mr* alloc_null_mr(ibv_pd* pd) {
@@ -284,42 +223,6 @@ ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) {
                            .verbs_address = attr->addr};
   return of_file ? create_of_file(std::move(mr), asked, attr->fd, attr->fd_offset)
                  : create_of_memory(std::move(mr), asked);
-}
-
-int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, int access) {
-  MRObject& self = MRObject::of(mr);
-  if (!legal_rereg(self, flags, pd, addr, length, static_cast<unsigned>(access)))
-    return refuse_rereg_input(EINVAL);
-  const bool on_demand = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0
-                             ? (access & IBV_ACCESS_ON_DEMAND) != 0
-                             : self.on_demand;
-  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && !on_demand &&
-      !host::is_mapped(addr, length))
-    return refuse_rereg_input(EFAULT);
-  const PDId new_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? PDObject::of(pd).id() : PDId{};
-  const AccessFlags new_access = to_access(static_cast<unsigned>(access));
-  const ProtectionTable::Rereg change{
-      .pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? &new_pd : nullptr,
-      .access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? &new_access : nullptr,
-      .translation = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0,
-      .base = static_cast<u8*>(addr),
-      .length = length,
-      .iova = reinterpret_cast<u64>(addr)};
-  const Result<MRKeys> keys =
-      self.owner().enter()->memory().reregister_mr(LKey{mr->handle}, change);
-  if (!keys) return refuse_rereg(keys.error());
-  set_keys(self, *keys);
-  self.shared->on_key_changed(keys->l_key);
-  self.on_demand = on_demand;
-  if (change.pd != nullptr) {
-    mr->pd = pd;
-    self.pd_use = Use(PDObject::of(pd).users);
-  }
-  if (change.translation) {
-    mr->addr = addr;
-    mr->length = length;
-  }
-  return 0;
 }
 
 int ibv_dereg_mr(ibv_mr* mr) { return refuse(destroy(MRObject::of(mr))); }

@@ -19,4 +19,8 @@ struct MRObject : ibv_mr {
 // Deleted; the region stays if another object is the same one.
 void forget(MRObject& mr);
 
+// 0, or the errno that a registration with these rights gives.
+[[nodiscard]] int check_access(unsigned access);
+void set_keys(MRObject& mr, const MRKeys& keys);
+
 }  // namespace verbena::abi

@@ -97,6 +97,25 @@ inline constexpr u32 kAllAttach = (1u << 6) - 1;
 
 inline constexpr u32 kParentDomainUnprotectedAlloc = 1u << 2;
 
+// --- FLUSH and ATOMIC WRITE: ibv_wr_flush(3)
+struct NewerQPEx : ibv_qp_ex {
+  void (*wr_flush)(ibv_qp_ex* qp, uint32_t rkey, uint64_t remote_addr, std::size_t length,
+                   uint8_t type, uint8_t level);
+};
+static_assert(sizeof(NewerQPEx) == 360);
+
+inline constexpr u64 kQPExWithFlush = 1u << 11;
+inline constexpr u8 kFlushGlobal = 1u << 0;  // types
+inline constexpr u8 kFlushPersistent = 1u << 1;
+inline constexpr u8 kFlushRange = 0;  // levels
+inline constexpr u8 kFlushRegion = 1;
+inline constexpr auto kWCFlush = static_cast<ibv_wc_opcode>(8);
+inline constexpr auto kWCAtomicWrite = static_cast<ibv_wc_opcode>(9);
+inline constexpr u64 kDeviceFlushGlobal = u64{1} << 38;
+inline constexpr u64 kDeviceAtomicWrite = u64{1} << 40;
+inline constexpr u32 kODPFlush = 1u << 6;
+inline constexpr u32 kODPAtomicWrite = 1u << 7;
+
 inline constexpr unsigned kAccessFlushGlobal = 1u << 8;
 inline constexpr unsigned kAccessFlushPersistent = 1u << 9;
 

@@ -83,11 +83,29 @@ void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, u32 rkey, const ibv_mw_bind_info* inf
   builder_of(qp).begin_bind(wr, *mw);
 }
 
-// Not offered; creation refuses their flags.
-void wr_send_tso(ibv_qp_ex* qp, void*, u16, u16) { builder_of(qp).fail(PostError::kBadOpcode); }
-void wr_atomic_write(ibv_qp_ex* qp, u32, u64, const void*) {
-  builder_of(qp).fail(PostError::kBadOpcode);
+void wr_atomic_write(ibv_qp_ex* qp, u32 rkey, u64 address, const void* word) {
+  const ibv_data_buf buffer{.addr = const_cast<void*>(word), .length = sizeof(u64)};
+  builder_of(qp).begin(remote_request(qp, SendOp::kAtomicWrite, rkey, address));
+  builder_of(qp).set_inline({&buffer, 1});
 }
+
+// The length of a whole region is the peer's to know.
+void wr_flush(ibv_qp_ex* qp, u32 rkey, u64 address, std::size_t length, u8 type, u8 level) {
+  const bool is_known = type != 0 && (type & ~(kFlushGlobal | kFlushPersistent)) == 0 &&
+                        (level == kFlushRange || level == kFlushRegion);
+  if (!is_known) return builder_of(qp).fail(PostError::kBadOpcode);
+  if (level == kFlushRegion) length = 0;
+  if (length > kMaxMessageSize) return builder_of(qp).fail(PostError::kMessageTooLong);
+  SendWR wr = remote_request(qp, SendOp::kFlush, rkey, address);
+  wr.flush = {.global = (type & kFlushGlobal) != 0,
+              .persistent = (type & kFlushPersistent) != 0,
+              .selectivity = static_cast<FlushSelectivity>(level)};
+  wr.flush_length = static_cast<u32>(length);
+  builder_of(qp).begin(wr);
+}
+
+// Not offered; creation refuses its flag.
+void wr_send_tso(ibv_qp_ex* qp, void*, u16, u16) { builder_of(qp).fail(PostError::kBadOpcode); }
 
 // --- what the last operation works on
 
@@ -147,11 +165,13 @@ u64 buildable_operations(QPType type) {
   constexpr u64 kWrites = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
   constexpr u64 kReadsAndAtomics = IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
                                    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  constexpr u64 kConfirmed = kQPExWithFlush | IBV_QP_EX_WITH_ATOMIC_WRITE;
   constexpr u64 kWindows = IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
   switch (type) {
     case QPType::kRC:
     case QPType::kXRCInitiator:
-      return kSends | kWrites | kReadsAndAtomics | kWindows | IBV_QP_EX_WITH_SEND_WITH_INV;
+      return kSends | kWrites | kReadsAndAtomics | kConfirmed | kWindows |
+             IBV_QP_EX_WITH_SEND_WITH_INV;
     case QPType::kUC: return kSends | kWrites | kWindows;
     case QPType::kUD: return kSends;
     case QPType::kXRCTarget:
@@ -172,6 +192,7 @@ void enable_building(QPObject& qp, const SendQueueLimits& limits) {
   qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
   qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
   qp.wr_atomic_write = wr_atomic_write;
+  qp.wr_flush = wr_flush;
   qp.wr_local_inv = wr_local_inv;
   qp.wr_bind_mw = wr_bind_mw;
   qp.wr_set_sge = wr_set_sge;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "abi/ibverbs/event_account.h"
+#include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/pd_object.h"
 #include "abi/ibverbs/send_builder.h"
 
@@ -12,8 +13,8 @@ namespace verbena::abi {
 
 struct XRCDObject;
 
-struct QPObject final : ibv_qp_ex, host::EventTarget {
-  QPObject() : ibv_qp_ex{} {}
+struct QPObject final : NewerQPEx, host::EventTarget {
+  QPObject() : NewerQPEx{} {}
 
   static QPObject& of(ibv_qp_ex* qp) { return *static_cast<QPObject*>(qp); }
   static QPObject& of(ibv_qp* qp) { return of(reinterpret_cast<ibv_qp_ex*>(qp)); }

@@ -9,6 +9,7 @@
 #include "abi/ibverbs/core_clock.h"
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
 #include "device/identity.h"
 #include "host/clock.h"
@@ -27,7 +28,8 @@ constexpr unsigned kCapabilities =
 
 constexpr u32 kODPSends = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 constexpr u32 kODPWrites = kODPSends | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV;
-constexpr u32 kODPAll = kODPWrites | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+constexpr u32 kODPAll =
+    kODPWrites | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | kODPFlush | kODPAtomicWrite;
 
 ibv_device_attr attributes_of(const ContextObject& context) {
   const DeviceConfig& config = context.config();
@@ -76,7 +78,7 @@ ibv_device_attr_ex extended_attributes_of(const ContextObject& context) {
   attr.xrc_odp_caps = kODPAll;
   attr.completion_timestamp_mask = kTimestampMask;
   attr.hca_core_clock = kCoreClockKHz;
-  attr.device_cap_flags_ex = kCapabilities;
+  attr.device_cap_flags_ex = kCapabilities | kDeviceFlushGlobal | kDeviceAtomicWrite;
   attr.cq_mod_caps = {.max_cq_count = 0xffff, .max_cq_period = 0xffff};  // what the call can say
   attr.max_dm_size = kMaxDMBytes;
   attr.phys_port_cnt_ex = kPort;

@@ -6,20 +6,24 @@
 #include <cstring>
 #include <optional>
 
+#include "abi/ibverbs/newer_verbs.h"
 #include "device/device.h"
 
 namespace verbena::abi {
 
-// The first six access bits of verbs are those of the core.
+// The access bits of verbs are those of the core.
 static_assert(IBV_ACCESS_LOCAL_WRITE == static_cast<u32>(Access::kLocalWrite));
 static_assert(IBV_ACCESS_REMOTE_WRITE == static_cast<u32>(Access::kRemoteWrite));
 static_assert(IBV_ACCESS_REMOTE_READ == static_cast<u32>(Access::kRemoteRead));
 static_assert(IBV_ACCESS_REMOTE_ATOMIC == static_cast<u32>(Access::kRemoteAtomic));
 static_assert(IBV_ACCESS_MW_BIND == static_cast<u32>(Access::kMWBind));
 static_assert(IBV_ACCESS_ZERO_BASED == static_cast<u32>(Access::kZeroBased));
-inline constexpr u32 kAllAccess = (IBV_ACCESS_ZERO_BASED << 1) - 1;
-inline constexpr u32 kRemoteAccess =
-    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+static_assert(kAccessFlushGlobal == static_cast<u32>(Access::kFlushGlobal));
+static_assert(kAccessFlushPersistent == static_cast<u32>(Access::kFlushPersistent));
+inline constexpr u32 kAllAccess = ((IBV_ACCESS_ZERO_BASED << 1) - 1) | kAccessFlushGlobal;
+inline constexpr u32 kRemoteAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                                     IBV_ACCESS_REMOTE_ATOMIC | kAccessFlushGlobal |
+                                     kAccessFlushPersistent;
 
 constexpr AccessFlags to_access(unsigned flags) { return AccessFlags(flags & kAllAccess); }
 constexpr AccessFlags to_remote_access(unsigned flags) {

@@ -68,9 +68,12 @@ PostError set_operation(SendWR& to, const ibv_send_wr& from) {
       to.op = SendOp::kBindMW;
       set_bind(to, from);
       return PostError::kOk;
+    case IBV_WR_ATOMIC_WRITE:
+      to.op = SendOp::kAtomicWrite;
+      set_remote(to, from);
+      return PostError::kOk;
     case IBV_WR_TSO:
-    case IBV_WR_DRIVER1:
-    case IBV_WR_ATOMIC_WRITE: break;
+    case IBV_WR_DRIVER1: break;  // and FLUSH, for which ibv_send_wr has no place
   }
   return PostError::kBadOpcode;
 }

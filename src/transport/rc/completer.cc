@@ -18,9 +18,29 @@ namespace {
 
 constexpr u8 kRetryForEver = 7;  // of rnr_retry. IBTA 11.2.5.2
 
-bool expects_response(SendOp op) {
-  return op == SendOp::kRDMARead || op == SendOp::kCompareSwap || op == SendOp::kFetchAdd;
+enum class Answer : u8 { kAcknowledge, kData, kOriginal, kConfirmation };
+
+// What answers an operation: an ACK, READ responses, an ATOMIC ACK, or a READ response without
+// payload. Annex A19 for the last
+Answer answer_to(SendOp op) {
+  switch (op) {
+    case SendOp::kRDMARead: return Answer::kData;
+    case SendOp::kCompareSwap:
+    case SendOp::kFetchAdd: return Answer::kOriginal;
+    case SendOp::kFlush:
+    case SendOp::kAtomicWrite: return Answer::kConfirmation;
+    case SendOp::kSend:
+    case SendOp::kSendWithImmediate:
+    case SendOp::kSendWithInvalidate:
+    case SendOp::kRDMAWrite:
+    case SendOp::kRDMAWriteWithImmediate:
+    case SendOp::kBindMW:
+    case SendOp::kLocalInvalidate: return Answer::kAcknowledge;
+  }
+  CHECK_UNREACHABLE();
 }
+
+bool expects_response(SendOp op) { return answer_to(op) != Answer::kAcknowledge; }
 
 WQEStatus status_of(NAKCode code) {
   switch (code) {
@@ -133,6 +153,7 @@ SendWQE* RCRequester::expected_response(PSN psn, Time now) {
 void RCRequester::on_read_response(const PacketView& packet, Time now) {
   SendWQE* wqe = expected_response(packet.headers.bth.psn, now);
   if (wqe == nullptr) return;
+  if (answer_to(wqe->wr.op) == Answer::kConfirmation) return on_confirmation(*wqe, packet, now);
   if (wqe->wr.op != SendOp::kRDMARead) return fail(WQEStatus::kBadResponse);
   const u64 offset = u64{wqe->first_psn.distance_to(unacked_)} * mtu();
   const u64 expected = std::min<u64>(mtu(), wqe->length_bytes - offset);
@@ -143,10 +164,17 @@ void RCRequester::on_read_response(const PacketView& packet, Time now) {
   acknowledge_response(*wqe, now);
 }
 
+void RCRequester::on_confirmation(const SendWQE& wqe, const PacketView& packet, Time now) {
+  if (packet.headers.bth.opcode.op != Op::kRDMAReadResponseOnly || !packet.payload.empty())
+    return fail(WQEStatus::kBadResponse);
+  note_credits(packet.headers.aeth);
+  acknowledge_response(wqe, now);
+}
+
 void RCRequester::on_atomic_acknowledge(const PacketView& packet, Time now) {
   SendWQE* wqe = expected_response(packet.headers.bth.psn, now);
   if (wqe == nullptr) return;
-  if (wqe->wr.op == SendOp::kRDMARead) return fail(WQEStatus::kBadResponse);
+  if (answer_to(wqe->wr.op) != Answer::kOriginal) return fail(WQEStatus::kBadResponse);
   std::array<u8, 8> original;  // in the byte order of this host, as the operands were
   std::memcpy(original.data(), &packet.headers.atomic_ack.original_data, original.size());
   if (scatter(memory_, qp_.pd, wqe->wr.sg_list, 0, original) != MemoryFault::kNone)

@@ -17,7 +17,11 @@ constexpr u32 kAckInterval = 32;  // packets between two BTH.A in a long run
 constexpr u32 kAtomicBytes = 8;
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
-bool is_rd_atomic(SendOp op) { return op == SendOp::kRDMARead || is_atomic(op); }
+// Answered by an empty READ response. Annex A19
+bool is_confirmed(SendOp op) { return op == SendOp::kFlush || op == SendOp::kAtomicWrite; }
+bool brings_data(SendOp op) { return op == SendOp::kRDMARead || is_atomic(op); }
+// What takes up a resource of the peer until it is answered.
+bool is_rd_atomic(SendOp op) { return brings_data(op) || is_confirmed(op); }
 
 // Operations that use up a receive WQE of the peer. IBTA 9.7.7.2.5
 bool needs_receive(SendOp op) {
@@ -30,6 +34,8 @@ bool needs_receive(SendOp op) {
     case SendOp::kRDMARead:
     case SendOp::kCompareSwap:
     case SendOp::kFetchAdd:
+    case SendOp::kFlush:
+    case SendOp::kAtomicWrite:
     case SendOp::kBindMW:
     case SendOp::kLocalInvalidate: return false;
   }
@@ -56,8 +62,9 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
 PostError RCRequester::post(const SendWR& wr, Time) {
   if (!may_send_in(qp_.state) && qp_.state != QPState::kError && qp_.state != QPState::kSQE)
     return PostError::kBadState;
-  if (is_rd_atomic(wr.op) && wr.inline_data) return PostError::kBadOpcode;
-  if (is_atomic(wr.op)) {
+  if (brings_data(wr.op) && wr.inline_data) return PostError::kBadOpcode;
+  if (wr.op == SendOp::kFlush && !wr.sg_list.empty()) return PostError::kTooManySGEs;
+  if (is_atomic(wr.op) || wr.op == SendOp::kAtomicWrite) {
     u64 room = 0;
     for (const SGE& sge : wr.sg_list) room += sge.length;
     if (room != kAtomicBytes) return PostError::kUnaligned;
@@ -120,7 +127,8 @@ bool RCRequester::may_start(const SendWQE& wqe) const {
 }
 
 void RCRequester::assign_psns(SendWQE& wqe) {
-  const u64 length = is_atomic(wqe.wr.op) ? 1 : wqe.length_bytes;
+  const bool is_single = is_atomic(wqe.wr.op) || is_confirmed(wqe.wr.op);
+  const u64 length = is_single ? 1 : wqe.length_bytes;
   wqe.packets = static_cast<u32>(std::max<u64>(1, (length + mtu() - 1) / mtu()));
   wqe.first_psn = frontier_;
   wqe.last_psn = frontier_.advanced(wqe.packets - 1);
@@ -201,6 +209,8 @@ u32 RCRequester::build(SendWQE& wqe, TxPacket& out) {
   out.headers.xrceth.xrc_srq = wqe.wr.xrc_srq;
   if (wqe.wr.op == SendOp::kRDMARead) return build_read(wqe, out);
   if (is_atomic(wqe.wr.op)) return build_atomic(wqe, out);
+  if (wqe.wr.op == SendOp::kFlush) return build_flush(wqe, out);
+  if (wqe.wr.op == SendOp::kAtomicWrite) return build_atomic_write(wqe, out);
   return build_message(wqe, out);
 }
 
@@ -227,6 +237,28 @@ u32 RCRequester::build_atomic(const SendWQE& wqe, TxPacket& out) {
                         .r_key = wqe.wr.r_key,
                         .swap_or_add = wqe.wr.swap_or_add,
                         .compare = swap ? wqe.wr.compare : 0};
+  return 1;
+}
+
+u32 RCRequester::build_flush(const SendWQE& wqe, TxPacket& out) {
+  if (cursor_ == frontier_ && !take_rd_atomic()) return 0;
+  out.headers.bth.opcode = {Service::kRC, Op::kFlush};
+  out.headers.feth = wqe.wr.flush;
+  out.headers.reth = {.virtual_address = wqe.wr.remote_address,
+                      .r_key = wqe.wr.r_key,
+                      .dma_length = wqe.wr.flush_length};
+  return 1;
+}
+
+u32 RCRequester::build_atomic_write(const SendWQE& wqe, TxPacket& out) {
+  if (!load_payload(wqe, 0, kAtomicBytes, out.payload)) {
+    stop_at(cursor_index_, WQEStatus::kLocalProtection);
+    return 0;
+  }
+  if (cursor_ == frontier_ && !take_rd_atomic()) return 0;
+  out.headers.bth.opcode = {Service::kRC, Op::kAtomicWrite};
+  out.headers.reth = {
+      .virtual_address = wqe.wr.remote_address, .r_key = wqe.wr.r_key, .dma_length = kAtomicBytes};
   return 1;
 }
 

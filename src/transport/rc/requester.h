@@ -54,6 +54,8 @@ class RCRequester {
   u32 build(SendWQE& wqe, TxPacket& out);
   u32 build_read(const SendWQE& wqe, TxPacket& out);
   u32 build_atomic(const SendWQE& wqe, TxPacket& out);
+  u32 build_flush(const SendWQE& wqe, TxPacket& out);
+  u32 build_atomic_write(const SendWQE& wqe, TxPacket& out);
   u32 build_message(SendWQE& wqe, TxPacket& out);
   bool load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const;
   bool take_rd_atomic();
@@ -67,6 +69,7 @@ class RCRequester {
   // completer.cc: responses, time, completions
   void on_acknowledge(const PacketView& packet, Time now);
   void on_read_response(const PacketView& packet, Time now);
+  void on_confirmation(const SendWQE& wqe, const PacketView& packet, Time now);
   void on_atomic_acknowledge(const PacketView& packet, Time now);
   void on_nak(const AETH& aeth, Time now);
   void on_rnr_nak(const AETH& aeth, Time now);
@@ -97,7 +100,7 @@ class RCRequester {
   PSN unacked_, cursor_, frontier_;
   MSN next_ssn_{1};  // of the next message to start. IBTA 9.7.7.2.1
   u32 chunk_packets_ = 1;
-  u32 rd_atomic_ = 0;  // READ pieces and atomics in flight
+  u32 rd_atomic_ = 0;  // READ pieces, atomics and their like in flight
   u32 since_ack_request_ = 0;
   LossWindow window_;
 

@@ -1,6 +1,7 @@
 #include "transport/rc/responder.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "memory/ordered_copy.h"
@@ -28,9 +29,24 @@ bool is_send(Op op) {
   }
 }
 
+// Operations whose response is more than an ACK, and acknowledges them too.
+bool answers_itself(Op op) {
+  switch (op) {
+    case Op::kRDMAReadRequest:
+    case Op::kCmpSwap:
+    case Op::kFetchAdd:
+    case Op::kFlush:
+    case Op::kAtomicWrite: return true;
+    default: return false;  // every other operation of table 38
+  }
+}
+
 u32 packets_of(u32 length_bytes, u32 mtu) {
   return std::max(1u, static_cast<u32>((u64{length_bytes} + mtu - 1) / mtu));
 }
+
+// The iova is aligned; where the memory behind it is not, no CPU instruction is atomic on it.
+bool is_word(const u8* data) { return reinterpret_cast<std::uintptr_t>(data) % kAtomicBytes == 0; }
 
 // false: the word is not there.
 bool execute_atomic(u64* word, const AtomicETH& eth, bool swap, u64& original) {
@@ -110,7 +126,9 @@ void RCResponder::execute(const PacketView& packet) {
     case Op::kRDMAReadRequest: return on_read(packet);
     case Op::kCmpSwap:
     case Op::kFetchAdd: return on_atomic(packet);
-    default: break;  // the operations with payload
+    case Op::kFlush: return on_flush(packet);
+    case Op::kAtomicWrite: return on_atomic_write(packet);
+    default: break;  // SENDs and WRITEs
   }
   if (!right_length(traits, packet.payload.size())) return invalid_request();
   if (is_send(opcode.op)) return on_send(packet, traits);
@@ -129,8 +147,7 @@ bool RCResponder::right_length(const OpcodeTraits& traits, std::size_t payload) 
   return payload <= mtu() && (traits.first || payload != 0);
 }
 
-// `psns` PSNs are executed; answers when the packet asks for it. READs and atomics answer
-// themselves.
+// `psns` PSNs are executed; acknowledges when the packet asks for it.
 void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) {
   expected_ = expected_.advanced(psns);
   if (message_done) {
@@ -138,8 +155,7 @@ void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) 
     message_ = Message::kNone;
     offset_ = 0;
   }
-  const OpcodeTraits& traits = traits_of(packet.headers.bth.opcode);
-  if (traits.payload && packet.headers.bth.ack_req)
+  if (!answers_itself(packet.headers.bth.opcode.op) && packet.headers.bth.ack_req)
     responses_.acknowledge(expected_.previous(), msn_);
 }
 
@@ -248,7 +264,7 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
   accept(packet, 1, traits.last);
 }
 
-// --- READ and atomics
+// --- READ, atomics and their like
 
 bool RCResponder::room_for_rd_atomic() {
   if (responses_.pending_rd_atomic() < qp_.max_dest_rd_atomic) return true;
@@ -285,8 +301,7 @@ void RCResponder::on_atomic(const PacketView& packet) {
   const Resolved at = memory_.remote(request_pd(), qp_.qpn, eth.r_key, eth.virtual_address,
                                      kAtomicBytes, Access::kRemoteAtomic);
   if (!at) return access_error();
-  // The iova is aligned; where the memory behind it is not, no CPU instruction is atomic on it.
-  if (reinterpret_cast<std::uintptr_t>(at.data) % kAtomicBytes != 0) return invalid_request();
+  if (!is_word(at.data)) return invalid_request();
   if (!room_for_rd_atomic() || responses_.full()) return;
   ResponderResource resource;
   resource.kind = Response::Kind::kAtomic;
@@ -300,6 +315,64 @@ void RCResponder::on_atomic(const PacketView& packet) {
   responses_.execute(resource, qp_.max_dest_rd_atomic);
 }
 
+// --- FLUSH and ATOMIC WRITE. Annex A19
+
+// Answered by an empty READ response, now and when it comes again.
+void RCResponder::confirm(const PacketView& packet) {
+  ResponderResource resource;
+  resource.kind = Response::Kind::kConfirmation;
+  resource.first_psn = expected_;
+  accept(packet, 1, true);
+  resource.msn = msn_;
+  responses_.execute(resource, qp_.max_dest_rd_atomic);
+}
+
+MemoryFault RCResponder::flush_fault(const FETH& feth, const RETH& reth, Access need) const {
+  const MemoryFault fault = memory_.remote_whole(request_pd(), qp_.qpn, reth.r_key, need);
+  if (fault != MemoryFault::kNone || feth.selectivity == FlushSelectivity::kRegion) return fault;
+  return memory_
+      .remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length, need)
+      .fault;
+}
+
+// Requests execute in order, by a CPU that all others are coherent with: what was written before is
+// visible as soon as it is out of this core's store buffer.
+void RCResponder::on_flush(const PacketView& packet) {
+  const FETH& feth = packet.headers.feth;
+  const bool legal =
+      (feth.global || feth.persistent) && (feth.selectivity == FlushSelectivity::kRange ||
+                                           feth.selectivity == FlushSelectivity::kRegion);
+  const bool allowed = (!feth.global || qp_.remote_access.has(Access::kFlushGlobal)) &&
+                       (!feth.persistent || qp_.remote_access.has(Access::kFlushPersistent));
+  if (!legal || !allowed) return invalid_request();
+  for (const Access need : {Access::kFlushGlobal, Access::kFlushPersistent}) {
+    const bool is_asked = need == Access::kFlushGlobal ? feth.global : feth.persistent;
+    if (is_asked && flush_fault(feth, packet.headers.reth, need) != MemoryFault::kNone)
+      return access_error();
+  }
+  if (!room_for_rd_atomic() || responses_.full()) return;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  confirm(packet);
+}
+
+void RCResponder::on_atomic_write(const PacketView& packet) {
+  const RETH& reth = packet.headers.reth;
+  if (!qp_.remote_access.has(Access::kRemoteWrite) || reth.dma_length != kAtomicBytes ||
+      packet.payload.size() != kAtomicBytes || reth.virtual_address % kAtomicBytes != 0)
+    return invalid_request();
+  const Resolved at = memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address,
+                                     kAtomicBytes, Access::kRemoteWrite);
+  if (!at) return access_error();
+  if (!is_word(at.data)) return invalid_request();
+  if (!room_for_rd_atomic() || responses_.full()) return;
+  u64 value;
+  std::memcpy(&value, packet.payload.data(), sizeof value);
+  u64* const word = reinterpret_cast<u64*>(at.data);
+  if (!touch([&] { __atomic_store_n(word, value, __ATOMIC_RELEASE); })) return access_error();
+  ++counters_.rx_write_requests;
+  confirm(packet);
+}
+
 // --- duplicates. IBTA 9.7.4.1.2, 9.7.5.1.2
 
 void RCResponder::on_duplicate(const PacketView& packet) {
@@ -308,9 +381,11 @@ void RCResponder::on_duplicate(const PacketView& packet) {
   switch (packet.headers.bth.opcode.op) {
     case Op::kRDMAReadRequest: return on_duplicate_read(packet);
     case Op::kCmpSwap:
-    case Op::kFetchAdd: {
+    case Op::kFetchAdd:
+    case Op::kFlush:
+    case Op::kAtomicWrite: {
       const ResponderResource* saved = responses_.find(psn);
-      if (saved != nullptr && saved->kind == Response::Kind::kAtomic)
+      if (saved != nullptr && saved->kind != Response::Kind::kRead)
         responses_.repeat(*saved, psn, 0, 0);
       return;
     }

@@ -3,8 +3,8 @@
 // Sans-IO, as transport/engine.h has it.
 //
 // Requests execute strictly in PSN order, each once; duplicates of SENDs and WRITEs are only
-// acknowledged again, of READs executed again, of atomics answered from memory. Nothing is written
-// before key, bounds, rights and length of the whole request have been checked.
+// acknowledged again, of READs executed again, of all others answered from memory. Nothing is
+// written before key, bounds, rights and length of the whole request have been checked.
 #pragma once
 
 #include <optional>
@@ -37,6 +37,10 @@ class RCResponder {
   void on_write(const PacketView& packet, const OpcodeTraits& traits);
   void on_read(const PacketView& packet);
   void on_atomic(const PacketView& packet);
+  void on_flush(const PacketView& packet);
+  void on_atomic_write(const PacketView& packet);
+  void confirm(const PacketView& packet);
+  MemoryFault flush_fault(const FETH& feth, const RETH& reth, Access need) const;
   void on_duplicate(const PacketView& packet);
   void on_duplicate_read(const PacketView& packet);
   bool begin_write(const PacketView& packet);

@@ -65,6 +65,9 @@ bool RCResponder::poll_packet(TxPacket& out) {
     build_headers(*response, Op::kAtomicAcknowledge, out);
     out.headers.aeth.value = credits();
     out.headers.atomic_ack.original_data = response->original;
+  } else if (response->kind == Response::Kind::kConfirmation) {
+    build_headers(*response, Op::kRDMAReadResponseOnly, out);
+    out.headers.aeth.value = credits();
   } else {
     if (response->positive_ack()) response->aeth_value = credits();
     build_headers(*response, Op::kAcknowledge, out);

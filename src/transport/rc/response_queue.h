@@ -12,7 +12,7 @@
 namespace verbena {
 
 struct Response {
-  enum class Kind : u8 { kAcknowledge, kRead, kAtomic };
+  enum class Kind : u8 { kAcknowledge, kRead, kAtomic, kConfirmation };
   Kind kind = Kind::kAcknowledge;
   AETHKind aeth_kind = AETHKind::kACK;
   u8 aeth_value = 0;  // NAK code or RNR timer; the credits of an ACK are filled in when sent
@@ -29,7 +29,7 @@ struct Response {
   bool positive_ack() const { return kind == Kind::kAcknowledge && aeth_kind == AETHKind::kACK; }
 };
 
-// A READ or atomic that was executed, kept for its duplicates.
+// A READ, atomic, FLUSH or ATOMIC WRITE that was executed, kept for its duplicates.
 struct ResponderResource {
   Response::Kind kind = Response::Kind::kRead;
   PSN first_psn;

@@ -113,8 +113,8 @@ TEST_F(UCRequesterTest, InlineDataIsSegmentedLikeAnyOther) {
 }
 
 TEST_F(UCRequesterTest, OperationsOfOtherServicesAreRefused) {
-  for (const SendOp op :
-       {SendOp::kSendWithInvalidate, SendOp::kRDMARead, SendOp::kCompareSwap, SendOp::kFetchAdd})
+  for (const SendOp op : {SendOp::kSendWithInvalidate, SendOp::kRDMARead, SendOp::kCompareSwap,
+                          SendOp::kFetchAdd, SendOp::kFlush, SendOp::kAtomicWrite})
     EXPECT_EQ(peer_.post(request(op), {peer_.sge(0, 8)}), PostError::kBadOpcode);
 }
 

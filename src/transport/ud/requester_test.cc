@@ -100,9 +100,10 @@ TEST_F(UDRequesterTest, EmptyMessageIsAPacket) {
 }
 
 TEST_F(UDRequesterTest, RefusesWhatUDHasNot) {
-  for (const SendOp op : {SendOp::kSendWithInvalidate, SendOp::kRDMAWrite,
-                          SendOp::kRDMAWriteWithImmediate, SendOp::kRDMARead, SendOp::kCompareSwap,
-                          SendOp::kFetchAdd, SendOp::kBindMW, SendOp::kLocalInvalidate})
+  for (const SendOp op :
+       {SendOp::kSendWithInvalidate, SendOp::kRDMAWrite, SendOp::kRDMAWriteWithImmediate,
+        SendOp::kRDMARead, SendOp::kCompareSwap, SendOp::kFetchAdd, SendOp::kFlush,
+        SendOp::kAtomicWrite, SendOp::kBindMW, SendOp::kLocalInvalidate})
     EXPECT_EQ(peer_.post(datagram(op), {peer_.sge(0, 8)}), PostError::kBadOpcode);
   SendWR nowhere = datagram();
   nowhere.destination = {};

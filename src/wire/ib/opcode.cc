@@ -6,6 +6,7 @@
 #include "wire/ib/atomic_eth.h"
 #include "wire/ib/bth.h"
 #include "wire/ib/deth.h"
+#include "wire/ib/feth.h"
 #include "wire/ib/imm_dt.h"
 #include "wire/ib/reth.h"
 #include "wire/ib/xrceth.h"
@@ -36,6 +37,7 @@ constexpr OpcodeTraits kNoPayload = {.request = true, .first = true, .last = tru
 constexpr OpcodeTraits with_reth(OpcodeTraits t) { return t.reth = true, t; }
 constexpr OpcodeTraits with_atomic_eth(OpcodeTraits t) { return t.atomic_eth = true, t; }
 constexpr OpcodeTraits with_imm_dt(OpcodeTraits t) { return t.imm_dt = true, t; }
+constexpr OpcodeTraits with_feth(OpcodeTraits t) { return t.feth = true, t; }
 constexpr OpcodeTraits with_ieth(OpcodeTraits t) { return t.ieth = true, t; }
 constexpr OpcodeTraits with_aeth(OpcodeTraits t) { return t.aeth = true, t; }
 constexpr OpcodeTraits with_atomic_ack_eth(OpcodeTraits t) { return t.atomic_ack_eth = true, t; }
@@ -67,6 +69,8 @@ constexpr auto kOperations = std::to_array<Operation>({
     {Op::kFetchAdd, kInRC, "FetchAdd", with_atomic_eth(kNoPayload)},
     {Op::kSendLastWithInvalidate, kInRC, "SEND Last with Invalidate", with_ieth(kLast)},
     {Op::kSendOnlyWithInvalidate, kInRC, "SEND Only with Invalidate", with_ieth(kOnly)},
+    {Op::kFlush, kInRC, "FLUSH", with_feth(with_reth(kNoPayload))},
+    {Op::kAtomicWrite, kInRC, "ATOMIC WRITE", with_reth(kOnly)},
 });
 
 struct ServiceName {
@@ -85,6 +89,7 @@ constexpr u8 size_of_headers(const OpcodeTraits& t) {
   std::size_t n = BTH::kSize;
   if (t.xrceth) n += XRCETH::kSize;
   if (t.deth) n += DETH::kSize;
+  if (t.feth) n += FETH::kSize;
   if (t.reth) n += RETH::kSize;
   if (t.atomic_eth) n += AtomicETH::kSize;
   if (t.aeth) n += AETH::kSize;

@@ -1,5 +1,5 @@
 // The BTH OpCode: 3 bits of transport service, 5 bits of operation. IBTA Vol 1, 9.2.1, table 38
-// (RC, UC, RD, UD, XRC) and A17.9.3 (CNP).
+// (RC, UC, RD, UD, XRC), A17.9.3 (CNP) and A19 (FLUSH, ATOMIC WRITE).
 #pragma once
 
 #include <array>
@@ -34,6 +34,8 @@ enum class Op : u8 {
   kFetchAdd = 0x14,
   kSendLastWithInvalidate = 0x16,
   kSendOnlyWithInvalidate = 0x17,
+  kFlush = 0x1c,
+  kAtomicWrite = 0x1d,
 };
 // Service::kCNP has the single operation 0x01 (OpCode 0x81); it is spelled kSendMiddle there.
 
@@ -59,7 +61,7 @@ struct OpcodeTraits {
   bool last = false;     // last packet of a message (Last or Only)
   bool payload = false;  // may carry payload (a CNP: its 16 reserved bytes)
   bool reth = false, atomic_eth = false, aeth = false, atomic_ack_eth = false;
-  bool deth = false, imm_dt = false, ieth = false, xrceth = false;
+  bool deth = false, imm_dt = false, ieth = false, xrceth = false, feth = false;
   u8 headers_size = 0;  // bytes of BTH and all extended headers
 };
 extern const std::array<OpcodeTraits, 256> kOpcodeTraits;  // by the OpCode's byte

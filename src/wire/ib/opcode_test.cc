@@ -20,11 +20,11 @@ TEST(OpcodeTest, BytesBothWays) {
   EXPECT_EQ(kCNPOpcode.to_byte(), 0x81);
 }
 
-TEST(OpcodeTest, TheValidOnesAreTable38WithoutRD) {
+TEST(OpcodeTest, TheValidOnesAreTable38WithoutRDAndTheTwoOfA19) {
   std::set<int> valid;
   for (int byte = 0; byte < 256; ++byte)
     if (traits_of(Opcode::from_byte(static_cast<u8>(byte))).valid) valid.insert(byte);
-  std::set<int> expected = {0x64, 0x65, 0x81};
+  std::set<int> expected = {0x64, 0x65, 0x81, 0x1c, 0x1d, 0xbc, 0xbd};
   for (int op = 0x00; op <= 0x17; ++op) {
     if (op == 0x15) continue;
     expected.insert(0x00 | op);
@@ -52,6 +52,8 @@ TEST(OpcodeTest, HeadersOfRC) {
   EXPECT_EQ(size(Op::kAtomicAcknowledge), 12 + 4 + 8);
   EXPECT_EQ(size(Op::kCmpSwap), 12 + 28);
   EXPECT_EQ(size(Op::kFetchAdd), 12 + 28);
+  EXPECT_EQ(size(Op::kFlush), 12 + 4 + 16);
+  EXPECT_EQ(size(Op::kAtomicWrite), 12 + 16);
 }
 
 TEST(OpcodeTest, XRCRequestsCarryXRCETHAndResponsesDoNot) {
@@ -92,6 +94,8 @@ TEST(OpcodeTest, PlaceInTheMessage) {
   EXPECT_EQ(place(Op::kRDMAReadResponseLast), "L");
   EXPECT_EQ(place(Op::kRDMAReadResponseOnly), "FL");
   EXPECT_EQ(place(Op::kCmpSwap), "FL");
+  EXPECT_EQ(place(Op::kFlush), "FL");
+  EXPECT_EQ(place(Op::kAtomicWrite), "FL");
 }
 
 TEST(OpcodeTest, RequestsResponsesAndPayload) {
@@ -101,7 +105,8 @@ TEST(OpcodeTest, RequestsResponsesAndPayload) {
     if (!traits.valid) continue;
     const bool response = op >= Op::kRDMAReadResponseFirst && op <= Op::kAtomicAcknowledge;
     const bool bare = op == Op::kRDMAReadRequest || op == Op::kAcknowledge ||
-                      op == Op::kAtomicAcknowledge || op == Op::kCmpSwap || op == Op::kFetchAdd;
+                      op == Op::kAtomicAcknowledge || op == Op::kCmpSwap || op == Op::kFetchAdd ||
+                      op == Op::kFlush;
     EXPECT_EQ(traits.request, !response) << i;
     EXPECT_EQ(traits.payload, !bare) << i;
   }
@@ -121,6 +126,7 @@ TEST(OpcodeTest, NamesAreTheSpecs) {
                "XRC RDMA WRITE Only with Immediate");
   EXPECT_STREQ(name_of({Service::kUC, Op::kSendMiddle}), "UC SEND Middle");
   EXPECT_STREQ(name_of({Service::kRC, Op::kCmpSwap}), "RC CmpSwap");
+  EXPECT_STREQ(name_of({Service::kXRC, Op::kFlush}), "XRC FLUSH");
   EXPECT_STREQ(name_of(kCNPOpcode), "CNP");
   EXPECT_STREQ(name_of({Service::kRD, Op::kSendOnly}), "reserved");
   EXPECT_STREQ(name_of(Opcode::from_byte(0xff)), "reserved");

@@ -37,11 +37,12 @@ class HeaderReader {
   std::span<const u8> in_;
 };
 
-// In the order they have on the wire. IBTA Vol 1, 9.2 and Annex A14.
+// In the order they have on the wire. IBTA Vol 1, 9.2 and Annexes A14, A19.
 bool decode_extended(const OpcodeTraits& traits, std::span<const u8> in, PacketHeaders& h) {
   HeaderReader r(in);
   if (traits.xrceth && !r.get(h.xrceth)) return false;
   if (traits.deth && !r.get(h.deth)) return false;
+  if (traits.feth && !r.get(h.feth)) return false;
   if (traits.reth && !r.get(h.reth)) return false;
   if (traits.atomic_eth && !r.get(h.atomic)) return false;
   if (traits.aeth && !r.get(h.aeth)) return false;
@@ -71,6 +72,7 @@ void PacketHeaders::encode(std::span<u8> out) const {
   w.put(bth);
   if (traits.xrceth) w.put(xrceth);
   if (traits.deth) w.put(deth);
+  if (traits.feth) w.put(feth);
   if (traits.reth) w.put(reth);
   if (traits.atomic_eth) w.put(atomic);
   if (traits.aeth) w.put(aeth);

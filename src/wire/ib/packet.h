@@ -11,6 +11,7 @@
 #include "wire/ib/atomic_eth.h"
 #include "wire/ib/bth.h"
 #include "wire/ib/deth.h"
+#include "wire/ib/feth.h"
 #include "wire/ib/imm_dt.h"
 #include "wire/ib/reth.h"
 #include "wire/ib/xrceth.h"
@@ -24,6 +25,7 @@ struct PacketHeaders {
   BTH bth{};
   XRCETH xrceth{};
   DETH deth{};
+  FETH feth{};
   RETH reth{};
   AtomicETH atomic{};
   AETH aeth{};

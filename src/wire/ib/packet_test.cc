@@ -14,6 +14,7 @@ PacketHeaders full_headers(Opcode opcode) {
   return {.bth = {.opcode = opcode, .dest_qp = QPN{0x11}, .ack_req = true, .psn = PSN{0x123456}},
           .xrceth = {.xrc_srq = 0x77},
           .deth = {.q_key = QKey{0x11111111}, .source_qp = QPN{0x22}},
+          .feth = {.global = true, .selectivity = FlushSelectivity::kRegion},
           .reth = {.virtual_address = 0x1000, .r_key = RKey{5}, .dma_length = 64},
           .atomic = {.virtual_address = 8, .r_key = RKey{6}, .swap_or_add = 7, .compare = 9},
           .aeth = {.kind = AETHKind::kNAK, .value = 2, .msn = MSN{0xabcdef}},
@@ -29,6 +30,7 @@ PacketHeaders carried(const PacketHeaders& h) {
   out.bth = h.bth;
   if (traits.xrceth) out.xrceth = h.xrceth;
   if (traits.deth) out.deth = h.deth;
+  if (traits.feth) out.feth = h.feth;
   if (traits.reth) out.reth = h.reth;
   if (traits.atomic_eth) out.atomic = h.atomic;
   if (traits.aeth) out.aeth = h.aeth;

@@ -1,0 +1,70 @@
+// Re-registration of memory regions. ibv_rereg_mr(3).
+#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/mr_object.h"
+#include "abi/ibverbs/translate.h"
+#include "host/mapped_memory.h"
+
+namespace verbena::abi {
+namespace {
+
+// The two ways a re-registration fails: the region is as it was, or its key is dead.
+int refuse_rereg(Status status) {
+  errno = to_errno(status);
+  return status == Status::kBusy ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
+}
+int refuse_rereg_input(int error) {
+  errno = error;
+  return IBV_REREG_MR_ERR_INPUT;
+}
+
+bool legal_rereg(const MRObject& mr, int flags, const ibv_pd* pd, const void* address,
+                 std::size_t length, unsigned access) {
+  if (flags == 0 || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0) return false;
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (address == nullptr || length == 0))
+    return false;
+  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 && check_access(access) != 0) return false;
+  if ((flags & IBV_REREG_MR_CHANGE_PD) == 0) return true;
+  return pd != nullptr && pd->context == mr.context;
+}
+
+}  // namespace
+}  // namespace verbena::abi
+
+using namespace verbena;
+using namespace verbena::abi;
+
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, int access) {
+  MRObject& self = MRObject::of(mr);
+  if (!legal_rereg(self, flags, pd, addr, length, static_cast<unsigned>(access)))
+    return refuse_rereg_input(EINVAL);
+  const bool on_demand = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0
+                             ? (access & IBV_ACCESS_ON_DEMAND) != 0
+                             : self.on_demand;
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && !on_demand &&
+      !host::is_mapped(addr, length))
+    return refuse_rereg_input(EFAULT);
+  const PDId new_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? PDObject::of(pd).id() : PDId{};
+  const AccessFlags new_access = to_access(static_cast<unsigned>(access));
+  const ProtectionTable::Rereg change{
+      .pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? &new_pd : nullptr,
+      .access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? &new_access : nullptr,
+      .translation = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0,
+      .base = static_cast<u8*>(addr),
+      .length = length,
+      .iova = reinterpret_cast<u64>(addr)};
+  const Result<MRKeys> keys =
+      self.owner().enter()->memory().reregister_mr(LKey{mr->handle}, change);
+  if (!keys) return refuse_rereg(keys.error());
+  set_keys(self, *keys);
+  self.shared->on_key_changed(keys->l_key);
+  self.on_demand = on_demand;
+  if (change.pd != nullptr) {
+    mr->pd = pd;
+    self.pd_use = Use(PDObject::of(pd).users);
+  }
+  if (change.translation) {
+    mr->addr = addr;
+    mr->length = length;
+  }
+  return 0;
+}
