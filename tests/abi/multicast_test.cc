@@ -94,8 +94,8 @@ TEST_F(MulticastTest, OtherGroupsAreNotReceived) {
   post_receive(receiver, 10, 1024);
   send_to(left);
   EXPECT_EQ(wait_for_completion().wr_id, 1u);
-  send_to(joined);
   buffer[1024 + 39] = 0;
+  send_to(joined);
   ibv_wc wc = wait_for_completion();
   if (wc.wr_id == 1) wc = wait_for_completion();
   EXPECT_EQ(wc.wr_id, 10u);
