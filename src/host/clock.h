@@ -14,11 +14,12 @@ inline Time monotonic_now() {
 }
 
 // When that was by the clock on the wall, as far as the two clocks agree now.
-inline Time wallclock_of(Time monotonic) {
+// In nanoseconds since 1970: a Time of that would overflow.
+inline i64 wallclock_ns_of(Time monotonic) {
   timespec wall{};
   clock_gettime(CLOCK_REALTIME, &wall);
   const i64 wall_ns = i64{wall.tv_sec} * 1'000'000'000 + wall.tv_nsec;
-  return Time::from_ns(wall_ns - monotonic_now().ns() + monotonic.ns());
+  return wall_ns - monotonic_now().ns() + monotonic.ns();
 }
 
 inline timespec to_timespec(Time t) {

@@ -7,6 +7,7 @@ usage: capture_test.py [BUILD_DIR] [-k PATTERN]
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
@@ -53,6 +54,13 @@ class CaptureTest(unittest.TestCase):
             self.assertGreaterEqual(len(ends), ITERATIONS, direction)
         self.assertEqual(self.packets(file, "_ws.malformed or _ws.expert.severity >= 0x800000",
                                       "frame.number"), [])
+
+    def test_times_are_those_of_the_clock_on_the_wall(self):
+        before = time.time()
+        file = self.client_capture()
+        times = [float(seconds) for seconds, in self.packets(file, "infiniband", "frame.time_epoch")]
+        self.assertLess(before - 1, times[0])
+        self.assertLess(times[-1], time.time() + 1)
 
     def test_every_transport_decodes(self):
         for program in ("ibv_uc_pingpong", "ibv_ud_pingpong"):

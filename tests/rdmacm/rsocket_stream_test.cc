@@ -280,7 +280,8 @@ TEST_F(RSocketStreamTest, WhoSpeaksNoRSocketIsRejected) {
   const int listener = make_listener();
   rdma_cm_id* stranger = make_resolved(ntohs(name_of(listener).sin_port));
   make_qp(stranger);
-  rdma_conn_param param = with_data("hello");
+  const std::string hello = "hello";
+  rdma_conn_param param = with_data(hello);
   EXPECT_EQ(rdma_connect(stranger, &param), 0);
   set_blocking(listener, false);
   EXPECT_EQ(poll_one(listener, POLLIN), POLLIN);

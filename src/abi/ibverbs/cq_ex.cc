@@ -58,7 +58,7 @@ u8 read_sl(ibv_cq_ex* cq) { return current(cq).service_level; }
 u8 read_dlid_path_bits(ibv_cq_ex*) { return 0; }
 u64 read_completion_ts(ibv_cq_ex* cq) { return ticks_of(current(cq).completed_at); }
 u64 read_completion_wallclock_ns(ibv_cq_ex* cq) {
-  return static_cast<u64>(host::wallclock_of(current(cq).completed_at).ns());
+  return static_cast<u64>(host::wallclock_ns_of(current(cq).completed_at));
 }
 
 bool is_parent_domain(ibv_pd* pd, const ibv_context* context) {

@@ -140,7 +140,7 @@ void CaptureFile::add(u32 interface, const IngressFrame& frame, pcapng::PacketDi
                                                  frame.transport};
   const std::lock_guard lock(mutex_);
   pcapng::append_packet({.interface = interface,
-                         .time_ns = wallclock_of(now).ns(),
+                         .time_ns = wallclock_ns_of(now),
                          .direction = direction,
                          .comment = comment},
                         parts, pending_);
