@@ -151,8 +151,7 @@ TEST_F(GoneMemoryTest, HolesOfAnImplicitRegionAreRefusedAndTheRestWorks) {
 }
 
 TEST_F(GoneMemoryTest, FaultsOfTheProgramStayItsOwn) {
-  EXPECT_EXIT((void)*const_cast<volatile char*>(pages_ + kPage), ::testing::KilledBySignal(SIGSEGV),
-              "");
+  EXPECT_DEATH((void)*const_cast<volatile char*>(pages_ + kPage), "");  // a signal's, or ASan's
 }
 
 }  // namespace
