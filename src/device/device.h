@@ -27,6 +27,7 @@
 #include "device/protection_domain.h"
 #include "device/qp_init.h"
 #include "device/qp_modify.h"
+#include "device/qp_traffic.h"
 #include "device/srq_init.h"
 #include "transport/engine.h"
 
@@ -97,6 +98,13 @@ class Device {
   [[nodiscard]] PostError post_sends(QueuePair* qp, std::span<const SendWR> wrs, Time now);
   [[nodiscard]] PostError post_receive(QueuePair* qp, const RecvWR& wr, Time now);
   [[nodiscard]] QueuePair* find_qp(QPN qpn);  // nullptr: none
+
+  // --- for those who look on
+  // The QP with the least number that is not below `from`; nullptr: none.
+  [[nodiscard]] const QueuePair* find_qp_from(QPN from) const;
+  [[nodiscard]] u32 qp_count() const;
+  [[nodiscard]] const QPTraffic& traffic_of(const QueuePair* qp) const;
+  [[nodiscard]] const EngineCounters& counters_of(const QueuePair* qp) const;
 
   // --- injected faults
   void fail_qp(QueuePair* qp, Time now);           // Error, as if its hardware had failed

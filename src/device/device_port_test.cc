@@ -73,6 +73,21 @@ TEST_F(DevicePortTest, ASendArrivesOnEveryService) {
   }
 }
 
+TEST_F(DevicePortTest, EachQPCountsItsTraffic) {
+  const Wire::Ends ends = wire.connect(QPType::kUC);
+  const Wire::Ends idle = wire.connect(QPType::kUC);
+  post_receive(ends.b, 0, 64);
+  post_send(ends, 40);
+  wire.run();
+  const u64 octets = BTH::kSize + 40 + kICRCSize;
+  EXPECT_EQ(wire.a.device.traffic_of(ends.a).sent_packets, 1u);
+  EXPECT_EQ(wire.a.device.traffic_of(ends.a).sent_octets, octets);
+  EXPECT_EQ(wire.a.device.traffic_of(ends.a).received_packets, 0u);
+  EXPECT_EQ(wire.b.device.traffic_of(ends.b).received_packets, 1u);
+  EXPECT_EQ(wire.b.device.traffic_of(ends.b).received_octets, octets);
+  EXPECT_EQ(wire.b.device.traffic_of(idle.b).received_packets, 0u);
+}
+
 TEST_F(DevicePortTest, ReadOverRCComesBackAndItsPayloadIsNotStable) {
   const Wire::Ends ends = wire.connect(QPType::kRC);
   std::fill_n(wire.b.memory.begin(), 5000, u8{0x77});

@@ -149,4 +149,14 @@ std::optional<GID> Device::multicast_group_of(const QueuePair* qp) const {
 
 QueuePair* Device::find_qp(QPN qpn) { return impl_->qps.find(qpn); }
 
+const QueuePair* Device::find_qp_from(QPN from) const { return impl_->qps.find_from(from); }
+
+u32 Device::qp_count() const { return impl_->qps.size(); }
+
+const QPTraffic& Device::traffic_of(const QueuePair* qp) const { return qp->traffic; }
+
+const EngineCounters& Device::counters_of(const QueuePair* qp) const {
+  return qp->engine->counters();
+}
+
 }  // namespace verbena

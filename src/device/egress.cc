@@ -51,10 +51,12 @@ bool Egress::poll_frame(Time now, EgressFrame& out) {
     count(out);
     return true;
   }
-  const QueuePair* const qp = runner_.poll_packet(now, packet_);
+  QueuePair* const qp = runner_.poll_packet(now, packet_);
   if (qp == nullptr) return false;
   write_packet(*qp, out);
   count(out);
+  ++qp->traffic.sent_packets;
+  qp->traffic.sent_octets += out.transport_size() + kICRCSize;
   return true;
 }
 

@@ -46,6 +46,8 @@ void Ingress::on_packet(QueuePair* qp, const PacketView& packet, const IngressFr
                         Time now) {
   const Admission admission = admit(qp, packet, frame);
   if (admission != Admission::kAdmitted) return count_drop(admission);
+  ++qp->traffic.received_packets;
+  qp->traffic.received_octets += frame.transport.size();
   if (ecn_of(frame.traffic_class) == ECN::kCE) on_marked(*qp, now);
   runner_.on_packet(*qp, packet,
                     {.source = frame.source,

@@ -23,6 +23,13 @@ class QPTable {
     const u64 index = u64{qpn.value} - first_.value;  // below first_: beyond any size
     return index < slots_.size() ? slots_[index].get() : nullptr;
   }
+  // The one with the least number that is not below `from`; nullptr: none.
+  [[nodiscard]] QueuePair* find_from(QPN from) const {
+    const u64 first = from.value > first_.value ? from.value - first_.value : 0;
+    for (u64 index = first; index < slots_.size(); ++index)
+      if (slots_[index] != nullptr) return slots_[index].get();
+    return nullptr;
+  }
   [[nodiscard]] u32 size() const { return size_; }
 
   template <typename Visit>

@@ -25,6 +25,19 @@ TEST(QPTableTest, FindsByNumber) {
     EXPECT_EQ(table.find(QPN{other}), nullptr) << other;
 }
 
+TEST(QPTableTest, FindsTheNextOne) {
+  QPTable table(QPN{0x100}, 8);
+  EXPECT_EQ(table.find_from(QPN{0}), nullptr);
+  QueuePair* const a = create(table);
+  table.erase(create(table));
+  QueuePair* const c = create(table);
+  EXPECT_EQ(table.find_from(QPN{0}), a);
+  EXPECT_EQ(table.find_from(QPN{0x100}), a);
+  EXPECT_EQ(table.find_from(QPN{0x101}), c);
+  EXPECT_EQ(table.find_from(QPN{0x103}), nullptr);
+  EXPECT_EQ(table.find_from(QPN{0xffffffff}), nullptr);
+}
+
 TEST(QPTableTest, AFreedNumberComesBackLast) {
   QPTable table(QPN{0x100}, 4);
   table.erase(create(table));  // 0x100

@@ -9,6 +9,7 @@
 #include "device/event_queue.h"
 #include "device/intrusive_list.h"
 #include "device/qp_init.h"
+#include "device/qp_traffic.h"
 #include "transport/engine.h"
 
 namespace verbena {
@@ -27,6 +28,7 @@ class QueuePair {
   QPAttributes attributes;
   std::optional<ReceiveQueue> own_receive_queue;  // none with an SRQ; of no use to XRC
   std::unique_ptr<Engine> engine;
+  QPTraffic traffic;
 
   bool notify_when_drained = false;  // asked for in RTS to SQD. IBTA 10.3.1.5
   EventSource events{.qp = this};    // AsyncEventQueue

@@ -80,20 +80,36 @@ void HelperThread::stop() {
 }
 
 void HelperThread::run() {
-  std::array<epoll_event, 3> events;
+  std::array<epoll_event, 4> events;
   while (!is_stopping()) {
     const int ready = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), -1);
     if (ready < 0 && errno != EINTR) return;  // the application has closed our descriptors
     if (ready <= 0) continue;
+    bool due = false;
+    for (int i = 0; i < ready; ++i) due |= handle(events[static_cast<std::size_t>(i)].data.fd);
+    if (!due || is_stopping()) continue;
     wakeups_.fetch_add(1, std::memory_order_relaxed);
-    for (int i = 0; i < ready; ++i) {
-      u64 expirations = 0;
-      if (events[static_cast<std::size_t>(i)].data.fd == timer_.get() &&
-          ::read(timer_.get(), &expirations, sizeof(expirations)) == sizeof(expirations))
-        alarm_ps_.store(Time::never().ps(), std::memory_order_relaxed);
-    }
-    if (!is_stopping()) serve_();
+    serve_();
   }
+}
+
+// Whether it is something to serve the link or the timers for.
+bool HelperThread::handle(int fd) {
+  if (fd == watched_) {
+    answer_();
+    return false;
+  }
+  u64 expirations = 0;
+  if (fd == timer_.get() &&
+      ::read(timer_.get(), &expirations, sizeof(expirations)) == sizeof(expirations))
+    alarm_ps_.store(Time::never().ps(), std::memory_order_relaxed);
+  return true;
+}
+
+void HelperThread::watch(int fd, std::function<void()> answer) {
+  answer_ = std::move(answer);
+  watched_ = fd;
+  (void)add_to(poll_, fd, EPOLLIN);
 }
 
 void HelperThread::watch_link(u32 events) {

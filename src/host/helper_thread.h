@@ -22,6 +22,9 @@ class HelperThread {
   [[nodiscard]] static Expected<std::unique_ptr<HelperThread>> start(
       std::span<const int> descriptors, std::function<void()> serve);
   ~HelperThread() { stop(); }
+  // `answer` runs in the thread whenever `fd` is readable, listening or not. Once; `fd` is closed
+  // only when the thread has stopped, or makes it answer no more.
+  void watch(int fd, std::function<void()> answer);
   void stop();  // waits for the thread to end; not to be called from it
 
   // These three are not thread-safe; the adapter's lock guards them.
@@ -43,8 +46,10 @@ class HelperThread {
   [[nodiscard]] int create_thread();
   void watch_link(u32 events);
   void run();
+  bool handle(int fd);
 
-  std::function<void()> serve_;
+  std::function<void()> serve_, answer_;
+  int watched_ = -1;  // for answer_
   Descriptor
       link_poll_;  // an epoll of the link's descriptors, so that one call turns all on or off
   Descriptor poll_, timer_, stop_;

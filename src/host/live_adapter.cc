@@ -62,6 +62,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (!adapter) return adapter;
   if (*capture != nullptr) (*adapter)->capture_to(**capture, address.interface);
   (*adapter)->set_faults(std::move(faults->rules), faults->seed);
+  (*adapter)->open_stats(address);
   return adapter;
 }
 
@@ -80,6 +81,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& co
 
 LiveAdapter::~LiveAdapter() {
   if (helper_ != nullptr) helper_->stop();  // first: it uses everything else
+  stats_.reset();
   link_->leave();
 }
 
@@ -200,6 +202,19 @@ void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
   link_ = std::make_unique<CapturedLink>(std::move(link_), file, capture_interface_);
 }
 
+void LiveAdapter::open_stats(const LocalAddress& address) {
+  mutex_.lock();
+  stats_ = StatsPort::open(address, slot_of(device_.config().first_qpn.value));
+  if (stats_) helper_->watch(stats_->fd(), [this] { serve_stats(); });
+  mutex_.unlock();
+}
+
+void LiveAdapter::serve_stats() {
+  mutex_.lock();
+  if (stats_) stats_->serve(device_, link_->counters(), monotonic_now());
+  mutex_.unlock();
+}
+
 void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   const Session session = enter();
   if (faulty_ != nullptr) link_ = faulty_->release();
@@ -316,12 +331,14 @@ void LiveAdapter::leave_at_exit() {
   const Time now = monotonic_now();
   connections_.abandon_all(now);
   drain(now);
+  stats_.reset();
   link_->leave();
   mutex_.unlock();
 }
 
 void LiveAdapter::abandon_in_child() {
   link_->abandon();
+  stats_.reset();
   helper_->abandon();
 }
 

@@ -4,6 +4,7 @@
 // they are.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "host/adapter.h"
@@ -13,6 +14,7 @@
 #include "host/helper_thread.h"
 #include "host/links/faulty_link.h"
 #include "host/progress_policy.h"
+#include "host/stats/stats_port.h"
 
 namespace verbena::host {
 
@@ -33,6 +35,8 @@ class LiveAdapter final : public Adapter {
   void remove_port_listener(EventTarget* listener) override;
   // All frames from now on, to a file that outlives it; once.
   void capture_to(CaptureFile& file, const std::string& interface);
+  // Answers those who look on (stats_port.h) from now on; once.
+  void open_stats(const LocalAddress& address);
   void set_faults(std::vector<faults::Rule> rules, u64 seed) override;
   [[nodiscard]] faults::FaultFilter* faults() override;
   [[nodiscard]] ConnectionManager& connections() override { return connections_; }
@@ -70,6 +74,7 @@ class LiveAdapter final : public Adapter {
 
   void serve();  // the helper thread, at a wakeup
   bool serve_once(Time now);
+  void serve_stats();  // the helper thread, at a question
 
   AdaptiveMutex mutex_;
   Device device_;
@@ -78,6 +83,7 @@ class LiveAdapter final : public Adapter {
   FaultyLink* faulty_ = nullptr;  // link_, where faults were asked for
   CaptureFile* capture_ = nullptr;
   u32 capture_interface_ = 0;
+  std::optional<StatsPort> stats_;
   ProgressPolicy policy_;
   std::vector<EventTarget*> port_listeners_;
   EgressFrame frame_;

@@ -1,0 +1,40 @@
+#include "cli/qp_text.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace verbena::cli {
+
+std::string_view text_of(QPType type) {
+  switch (type) {
+    case QPType::kRC: return "RC";
+    case QPType::kUC: return "UC";
+    case QPType::kUD: return "UD";
+    case QPType::kXRCInitiator: return "XRC_INI";
+    case QPType::kXRCTarget: return "XRC_TGT";
+    case QPType::kRawPacket: return "RAW";
+  }
+  CHECK_UNREACHABLE();
+}
+
+std::string_view text_of(QPState state) {
+  switch (state) {
+    case QPState::kReset: return "RESET";
+    case QPState::kInit: return "INIT";
+    case QPState::kRTR: return "RTR";
+    case QPState::kRTS: return "RTS";
+    case QPState::kSQD: return "SQD";
+    case QPState::kSQE: return "SQE";
+    case QPState::kError: return "ERR";
+  }
+  CHECK_UNREACHABLE();
+}
+
+std::string qpn_text(QPN qpn) { return fmt::format("{:#08x}", qpn.value); }
+
+std::string peer_text(const host::QPSnapshot& qp) {
+  return qp.peer.is_zero() ? "-" : qp.peer.to_string();
+}
+
+}  // namespace verbena::cli

@@ -1,0 +1,18 @@
+// `verbena stats` and `verbena top`: the counters of running programs' devices.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "cli/command_line.h"
+#include "cli/failure.h"
+
+namespace verbena::cli {
+
+// Writes to standard output; false: it does not arrive.
+using Print = std::function<bool(std::string_view)>;
+
+[[nodiscard]] Expected<void> stats(const StatsRequest& request, const Print& print);
+[[nodiscard]] Expected<void> top(const TopRequest& request, const Print& print);
+
+}  // namespace verbena::cli

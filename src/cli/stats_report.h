@@ -1,0 +1,43 @@
+// What `verbena stats` says of the devices of running programs, as text and as JSON: counters by
+// their names in sysfs (device/counter_table.h), each QP, and the sums for each peer. With an
+// earlier report of the same devices: also how much was added per second.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/stats/stats_reader.h"
+
+namespace verbena::cli {
+
+struct DeviceStats {
+  host::ObservedAdapter observed;
+  std::string command;  // the process's name, printable
+};
+using StatsReport = std::vector<DeviceStats>;
+
+// All QPs of a device that have one peer.
+struct PeerStats {
+  GID peer;
+  u32 qp_count = 0;
+  QPTraffic traffic;
+  EngineCounters transport;
+};
+[[nodiscard]] std::vector<PeerStats> peers_of(const std::vector<host::QPSnapshot>& qps);
+
+// Of the same process and device in an earlier report; nullptr: it was not there.
+[[nodiscard]] const DeviceStats* find_same(const StatsReport& report, const DeviceStats& device);
+// The same QP earlier; zeros: it was not there, or is another one.
+[[nodiscard]] const host::QPSnapshot& find_same(const DeviceStats* before,
+                                                const host::QPSnapshot& qp);
+// Seconds between the two; 0: there is no earlier one.
+[[nodiscard]] double seconds_between(const DeviceStats* before, const DeviceStats& now);
+
+[[nodiscard]] std::string addresses_text(const host::AdapterSnapshot& adapter);
+
+// `before`: nullptr, or an earlier report.
+[[nodiscard]] std::string to_text(const StatsReport& now, const StatsReport* before);
+// One array. `indent`: spaces a level; -1: all in one line.
+[[nodiscard]] std::string to_json(const StatsReport& now, int indent);
+
+}  // namespace verbena::cli

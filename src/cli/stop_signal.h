@@ -1,0 +1,24 @@
+// StopSignal: SIGINT and SIGTERM as something to wait for: commands that run until they are told to
+// stop then end in order, with exit status 0. One at a time, for the whole process.
+#pragma once
+
+#include "base/time.h"
+#include "host/descriptor.h"
+
+namespace verbena::cli {
+
+class StopSignal {
+ public:
+  StopSignal();
+
+  [[nodiscard]] int fd() const { return signals_.get(); }  // readable once it has come
+  [[nodiscard]] bool wait(Duration limit) const;           // true: it has come
+  // Whichever comes first. `also`: a descriptor, or -1.
+  enum class Woken { kTimeout, kStopped, kReadable };
+  [[nodiscard]] Woken wait(Duration limit, int also) const;
+
+ private:
+  host::Descriptor signals_;
+};
+
+}  // namespace verbena::cli

@@ -1,0 +1,111 @@
+#include "host/stats/snapshot.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr u32 kQuestionMagic = 0x56425351, kAnswerMagic = 0x56425341;
+constexpr u32 kVersion = 1;  // counts up where sizes stay and meanings change
+
+struct QuestionBytes {
+  u32 magic = kQuestionMagic, version = kVersion;
+  u64 nonce = 0;
+  u32 first_qpn = 0, reserved = 0;
+};
+static_assert(sizeof(QuestionBytes) == StatsQuestion::kSize);
+
+struct AnswerHeader {
+  u32 magic = kAnswerMagic, version = kVersion;
+  u32 adapter_size = sizeof(AdapterSnapshot), qp_size = sizeof(QPSnapshot);
+  u64 nonce = 0;
+  u32 qp_count = 0, reserved = 0;
+};
+
+// They travel as they lie in memory: no padding, which would tell of other things.
+static_assert(std::is_trivially_copyable_v<QPSnapshot> &&
+              sizeof(QPSnapshot) == 48 + sizeof(QPTraffic) + sizeof(EngineCounters));
+static_assert(std::is_trivially_copyable_v<AdapterSnapshot> &&
+              sizeof(AdapterSnapshot) == 80 + sizeof(Counters) + sizeof(LinkCounters));
+static_assert(sizeof(AnswerHeader) == 32);
+
+template <typename T>
+u8* put(u8* at, const T& value) {
+  std::memcpy(at, &value, sizeof(value));
+  return at + sizeof(value);
+}
+
+bool is_printable(char c) { return c > ' ' && c <= '~'; }
+
+bool is_name(const AdapterSnapshot::Name& name) {
+  const auto end = std::ranges::find(name, '\0');
+  return end != name.end() && std::all_of(name.begin(), end, is_printable);
+}
+
+// Looked at as numbers: an enumeration must not hold another value.
+bool has_valid_enumerators(const u8* qp) {
+  return qp[offsetof(QPSnapshot, type)] <= static_cast<u8>(QPType::kRawPacket) &&
+         qp[offsetof(QPSnapshot, state)] <= static_cast<u8>(QPState::kError);
+}
+
+}  // namespace
+
+AdapterSnapshot::Name snapshot_name(std::string_view name) {
+  AdapterSnapshot::Name out{};
+  const std::string_view fits = name.substr(0, out.size() - 1);
+  std::ranges::transform(fits, out.begin(), [](char c) { return is_printable(c) ? c : '?'; });
+  return out;
+}
+
+std::optional<StatsQuestion> StatsQuestion::decode(std::span<const u8> in) {
+  QuestionBytes bytes;
+  if (in.size() != sizeof(bytes)) return std::nullopt;
+  std::memcpy(&bytes, in.data(), sizeof(bytes));
+  if (bytes.magic != kQuestionMagic || bytes.version != kVersion) return std::nullopt;
+  return StatsQuestion{.nonce = bytes.nonce, .first_qpn = bytes.first_qpn};
+}
+
+std::array<u8, StatsQuestion::kSize> StatsQuestion::encode() const {
+  std::array<u8, kSize> out{};
+  put(out.data(), QuestionBytes{.nonce = nonce, .first_qpn = first_qpn});
+  return out;
+}
+
+std::optional<StatsAnswer> StatsAnswer::decode(std::span<const u8> in) {
+  AnswerHeader header;
+  if (in.size() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, in.data(), sizeof(header));
+  if (header.magic != kAnswerMagic || header.version != kVersion ||
+      header.adapter_size != sizeof(AdapterSnapshot) || header.qp_size != sizeof(QPSnapshot) ||
+      header.qp_count > kMaxQPs)
+    return std::nullopt;
+  in = in.subspan(sizeof(header));
+  if (in.size() != sizeof(AdapterSnapshot) + header.qp_count * sizeof(QPSnapshot))
+    return std::nullopt;
+
+  StatsAnswer answer{.nonce = header.nonce, .adapter = {}, .qps = {}};
+  std::memcpy(&answer.adapter, in.data(), sizeof(AdapterSnapshot));
+  if (!is_name(answer.adapter.device) || !is_name(answer.adapter.interface)) return std::nullopt;
+  answer.qps.resize(header.qp_count);
+  const u8* at = in.data() + sizeof(AdapterSnapshot);
+  for (QPSnapshot& qp : answer.qps) {
+    if (!has_valid_enumerators(at)) return std::nullopt;
+    std::memcpy(&qp, at, sizeof(qp));
+    at += sizeof(qp);
+  }
+  return answer;
+}
+
+std::vector<u8> StatsAnswer::encode() const {
+  CHECK(qps.size() <= kMaxQPs);
+  std::vector<u8> out(sizeof(AnswerHeader) + sizeof(adapter) + qps.size() * sizeof(QPSnapshot));
+  u8* at = put(out.data(), AnswerHeader{.nonce = nonce, .qp_count = static_cast<u32>(qps.size())});
+  at = put(at, adapter);
+  for (const QPSnapshot& qp : qps) at = put(at, qp);
+  return out;
+}
+
+}  // namespace verbena::host

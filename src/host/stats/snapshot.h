@@ -1,0 +1,68 @@
+// Snapshot: what an adapter tells those who look on (`verbena stats`), and the two messages that
+// carry it between processes of one host, over a Unix datagram socket (stats_port.h): a question,
+// and its answer. An answer holds the device's counters and the QPs from the one that was asked for
+// on, as many as fit; the rest is asked for next. Numbers are in the host's order. Another version
+// or another size of a part is another build of Verbena, which is not understood.
+// Invariant: decode(encode(m)) == m. What is decoded is untrusted: every size is checked, every
+// enumerator is one, every name is printable.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "device/counters.h"
+#include "device/qp_traffic.h"
+#include "host/links/link.h"
+#include "transport/qp_attributes.h"
+
+namespace verbena::host {
+
+// One QP. Of a datagram QP there is no peer: zeros.
+struct QPSnapshot {
+  QPN qpn, dest_qpn;
+  QPType type = QPType::kRC;
+  QPState state = QPState::kReset;
+  std::array<u8, 6> reserved{};  // 0
+  GID source{}, peer{};
+  QPTraffic traffic;
+  EngineCounters transport;
+};
+
+// The adapter as a whole.
+struct AdapterSnapshot {
+  using Name = std::array<char, 16>;  // NUL-terminated, of printable ASCII
+  Name device{}, interface {};
+  GID ipv4{}, ipv6{};  // zeros: none
+  u32 qp_count = 0;
+  u32 next_qpn = 0;  // where the QPs of the next answer begin; 0: these are the last
+  i64 taken_ns = 0;  // CLOCK_MONOTONIC
+  Counters counters;
+  LinkCounters link;
+};
+
+[[nodiscard]] AdapterSnapshot::Name snapshot_name(std::string_view name);  // cut where too long
+
+struct StatsQuestion {
+  static constexpr std::size_t kSize = 24;
+  u64 nonce = 0;
+  u32 first_qpn = 0;
+  [[nodiscard]] static std::optional<StatsQuestion> decode(std::span<const u8> in);
+  [[nodiscard]] std::array<u8, kSize> encode() const;
+  friend bool operator==(const StatsQuestion&, const StatsQuestion&) = default;
+};
+
+struct StatsAnswer {
+  static constexpr u32 kMaxQPs = 128;
+  u64 nonce = 0;  // the question's
+  AdapterSnapshot adapter;
+  std::vector<QPSnapshot> qps;  // by number; at most kMaxQPs
+  [[nodiscard]] static std::optional<StatsAnswer> decode(std::span<const u8> in);
+  [[nodiscard]] std::vector<u8> encode() const;
+};
+inline constexpr std::size_t kMaxStatsAnswerSize =
+    64 + sizeof(AdapterSnapshot) + StatsAnswer::kMaxQPs * sizeof(QPSnapshot);
+
+}  // namespace verbena::host

@@ -1,0 +1,101 @@
+#include "host/stats/stats_port.h"
+
+#include <sys/uio.h>
+
+#include <cstring>
+
+#include "device/queue_pair.h"
+#include "host/kernel_socket.h"
+#include "host/socket_option.h"
+#include "host/stats/stats_name.h"
+
+namespace verbena::host {
+namespace {
+
+QPSnapshot snapshot_of(const Device& device, const QueuePair* qp) {
+  const QPAttributes& attributes = device.attributes_of(qp);
+  QPSnapshot snapshot;
+  snapshot.qpn = attributes.qpn;
+  snapshot.type = attributes.type;
+  snapshot.state = attributes.state;
+  if (is_connected(attributes.type)) {
+    snapshot.dest_qpn = attributes.dest_qp;
+    snapshot.source = attributes.path.source;
+    snapshot.peer = attributes.path.destination;
+  }
+  snapshot.traffic = device.traffic_of(qp);
+  snapshot.transport = device.counters_of(qp);
+  return snapshot;
+}
+
+AdapterSnapshot identity_of(const LocalAddress& address) {
+  AdapterSnapshot identity;
+  identity.device = snapshot_name(address.device_name);
+  identity.interface = snapshot_name(address.interface);
+  identity.ipv4 = address.ipv4.value_or(GID{});
+  identity.ipv6 = address.ipv6.value_or(GID{});
+  return identity;
+}
+
+}  // namespace
+
+StatsAnswer take_snapshot(const AdapterSnapshot& identity, const Device& device,
+                          const LinkCounters& link, QPN first, Time now) {
+  StatsAnswer answer{.nonce = 0, .adapter = identity, .qps = {}};
+  answer.adapter.qp_count = device.qp_count();
+  answer.adapter.taken_ns = now.ns();
+  answer.adapter.counters = device.counters();
+  answer.adapter.link = link;
+  const QueuePair* qp = device.find_qp_from(first);
+  while (qp != nullptr && answer.qps.size() < StatsAnswer::kMaxQPs) {
+    answer.qps.push_back(snapshot_of(device, qp));
+    qp = device.find_qp_from(QPN{answer.qps.back().qpn.value + 1});
+  }
+  if (qp != nullptr) answer.adapter.next_qpn = device.attributes_of(qp).qpn.value;
+  return answer;
+}
+
+std::optional<StatsPort> StatsPort::open(const LocalAddress& address, u32 slot) {
+  Descriptor socket = open_kernel_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const AbstractAddress name(StatsName{.user = ::geteuid(), .slot = slot}.to_string());
+  if (!socket.is_open() || !set_option(socket.get(), SOL_SOCKET, SO_PASSCRED, 1) ||
+      ::bind(socket.get(), name.data(), name.size) != 0)
+    return std::nullopt;
+  return StatsPort(std::move(socket), identity_of(address));
+}
+
+void StatsPort::serve(const Device& device, const LinkCounters& link, Time now) {
+  for (u32 i = 0; i < kMaxQuestions && receive(); ++i) {
+    if (!question_) continue;
+    StatsAnswer answer = take_snapshot(identity_, device, link, QPN{question_->first_qpn}, now);
+    answer.nonce = question_->nonce;
+    const std::vector<u8> bytes = answer.encode();
+    (void)::sendto(fd(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                   reinterpret_cast<const sockaddr*>(&asker_), asker_size_);
+  }
+}
+
+bool StatsPort::receive() {
+  if (!socket_.is_open()) return false;
+  alignas(cmsghdr) std::array<u8, CMSG_SPACE(sizeof(ucred))> control;
+  std::array<u8, StatsQuestion::kSize + 1> bytes;  // longer ones show
+  iovec iov{.iov_base = bytes.data(), .iov_len = bytes.size()};
+  msghdr message{};
+  message.msg_name = &asker_;
+  message.msg_namelen = sizeof(asker_);
+  message.msg_iov = &iov;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t size = ::recvmsg(fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size < 0) return false;
+  asker_size_ = message.msg_namelen;
+  const std::optional<ucred> sender = sender_of(message);
+  const bool allowed = sender && (sender->uid == ::geteuid() || sender->uid == 0);
+  question_ = allowed
+                  ? StatsQuestion::decode(std::span(bytes).first(static_cast<std::size_t>(size)))
+                  : std::nullopt;
+  return true;
+}
+
+}  // namespace verbena::host

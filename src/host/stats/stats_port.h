@@ -1,0 +1,47 @@
+// StatsPort: where an adapter answers those who ask for its counters: a Unix datagram socket of its
+// own, so that no question comes near the data path; the helper thread sleeps on it. The kernel
+// says who asks: this user or root is answered, nobody else. Costs nothing while nobody asks.
+// Not thread-safe; the adapter's lock guards it.
+#pragma once
+
+#include <sys/un.h>
+
+#include <optional>
+
+#include "device/device.h"
+#include "host/descriptor.h"
+#include "host/local_address.h"
+#include "host/stats/snapshot.h"
+
+namespace verbena::host {
+
+class StatsPort {
+ public:
+  // nullopt: there is no socket to be had, or the name is taken; the adapter does without.
+  [[nodiscard]] static std::optional<StatsPort> open(const LocalAddress& address, u32 slot);
+
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  void close() { socket_.reset(); }
+
+  // Answers what waits, at most kMaxQuestions.
+  void serve(const Device& device, const LinkCounters& link, Time now);
+
+ private:
+  static constexpr u32 kMaxQuestions = 16;
+
+  StatsPort(Descriptor socket, const AdapterSnapshot& identity)
+      : socket_(std::move(socket)), identity_(identity) {}
+  bool receive();  // false: nothing waits
+
+  Descriptor socket_;
+  AdapterSnapshot identity_;               // what does not change
+  std::optional<StatsQuestion> question_;  // received last; nullopt: it was none, or not allowed
+  sockaddr_un asker_{};
+  socklen_t asker_size_ = 0;
+};
+
+// The device as it is now, its QPs from `first` on.
+[[nodiscard]] StatsAnswer take_snapshot(const AdapterSnapshot& identity, const Device& device,
+                                        const LinkCounters& link, QPN first, Time now);
+
+}  // namespace verbena::host

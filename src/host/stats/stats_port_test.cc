@@ -1,0 +1,110 @@
+// An adapter and one that looks on, in one process; what a stranger is told in another.
+#include "host/stats/stats_port.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "host/adapter.h"
+#include "host/stats/stats_reader.h"
+
+namespace verbena::host {
+namespace {
+
+LocalAddress address_of(const char* ip) { return choose_local_addresses(ip)->front(); }
+
+std::vector<ObservedAdapter> observed_of_this_process() {
+  Expected<StatsReader> reader = StatsReader::open();
+  EXPECT_TRUE(reader.has_value());
+  Expected<Observation> observation = reader->observe();
+  EXPECT_TRUE(observation.has_value());
+  std::erase_if(observation->adapters, [](const auto& a) { return a.pid != ::getpid(); });
+  return observation->adapters;
+}
+
+TEST(StatsNameTest, BothWays) {
+  const StatsName name{.user = 1000, .slot = 17};
+  EXPECT_EQ(name.to_string(), "verbena-stats-1000-17");
+  EXPECT_EQ(StatsName::parse("verbena-stats-1000-17"), name);
+  for (const char* other :
+       {"", "verbena-stats-", "verbena-stats-1000", "verbena-stats-1000-", "verbena-stats-1000-17x",
+        "verbena-stats-01000-17", "verbena-1000-17", "verbena-stats-1000-0",
+        "verbena-stats-1000-1023", "verbena-stats--1-17", "verbena-stats-99999999999-17"})
+    EXPECT_FALSE(StatsName::parse(other).has_value()) << other;
+}
+
+TEST(StatsNameTest, FoundInProcNetUnix) {
+  constexpr const char* kText =
+      "Num       RefCount Protocol Flags    Type St Inode Path\n"
+      "0000000000000000: 00000002 00000000 00000000 0002 01 4711 @verbena-stats-1000-17\n"
+      "0000000000000000: 00000002 00000000 00000000 0002 01 4712 @verbena-stats-0-3\n"
+      "0000000000000000: 00000002 00000000 00000000 0002 01 4713 /tmp/verbena-stats-1000-18\n"
+      "0000000000000000: 00000002 00000000 00000000 0002 01 4714\n"
+      "0000000000000000: 00000002 00000000 00000000 0002 01 4711 @verbena-stats-1000-17\n";
+  EXPECT_EQ(stats_names_in(kText, 1000), (std::vector{StatsName{.user = 1000, .slot = 17}}));
+  EXPECT_EQ(stats_names_in(kText, 0).size(), 2u);
+  EXPECT_TRUE(stats_names_in(kText, 1).empty());
+}
+
+TEST(StatsPortTest, AnAdapterIsSeenWhileItIsThere) {
+  auto adapter = Adapter::open(address_of("127.0.0.83"));
+  ASSERT_TRUE(adapter.has_value()) << adapter.error().message;
+  const std::vector<ObservedAdapter> seen = observed_of_this_process();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen[0].adapter.ipv4, GID::parse("127.0.0.83"));
+  EXPECT_STREQ(seen[0].adapter.interface.data(), "lo");
+  EXPECT_EQ(seen[0].adapter.qp_count, 0u);
+  EXPECT_TRUE(seen[0].qps.empty());
+  adapter->reset();
+  EXPECT_TRUE(observed_of_this_process().empty());
+}
+
+// More than fit into one answer: asked for one answer after the other.
+TEST(StatsPortTest, ManyQPsAreAllSeen) {
+  constexpr u32 kCount = 3 * StatsAnswer::kMaxQPs + 1;
+  const auto adapter = Adapter::open(address_of("127.0.0.83"));
+  ASSERT_TRUE(adapter.has_value()) << adapter.error().message;
+  {
+    const Adapter::Session session = (*adapter)->enter();
+    ProtectionDomain* const pd = session->alloc_pd().value();
+    CompletionQueue* const cq = session->create_cq(16, nullptr).value();
+    for (u32 i = 0; i < kCount; ++i)
+      ASSERT_TRUE(session
+                      ->create_qp({.type = QPType::kUD,
+                                   .pd = pd,
+                                   .send_cq = cq,
+                                   .receive_cq = cq,
+                                   .send = {.depth = 1, .max_sge = 1},
+                                   .receive = {.depth = 1, .max_sge = 1}})
+                      .has_value());
+  }
+  const std::vector<ObservedAdapter> seen = observed_of_this_process();
+  ASSERT_EQ(seen.size(), 1u);
+  ASSERT_EQ(seen[0].qps.size(), kCount);
+  EXPECT_EQ(seen[0].adapter.qp_count, kCount);
+  for (u32 i = 1; i < kCount; ++i)
+    ASSERT_GT(seen[0].qps[i].qpn.value, seen[0].qps[i - 1].qpn.value);
+  EXPECT_EQ(seen[0].qps[0].type, QPType::kUD);
+  EXPECT_EQ(seen[0].qps[0].state, QPState::kReset);
+}
+
+TEST(StatsPortTest, ASnapshotBeginsWhereItIsAskedTo) {
+  DeviceConfig config;
+  config.first_qpn = QPN{0x100};
+  config.limits.max_qp = 8;
+  Device device(config);
+  ProtectionDomain* const pd = device.alloc_pd().value();
+  CompletionQueue* const cq = device.create_cq(16, nullptr).value();
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(device.create_qp({.type = QPType::kUC, .pd = pd, .send_cq = cq, .receive_cq = cq}));
+  const StatsAnswer all = take_snapshot({}, device, {}, QPN{0}, Time());
+  EXPECT_EQ(all.qps.size(), 3u);
+  EXPECT_EQ(all.adapter.next_qpn, 0u);
+  const StatsAnswer last = take_snapshot({}, device, {}, QPN{0x102}, Time());
+  ASSERT_EQ(last.qps.size(), 1u);
+  EXPECT_EQ(last.qps[0].qpn, QPN{0x102});
+  EXPECT_TRUE(take_snapshot({}, device, {}, QPN{0x103}, Time()).qps.empty());
+}
+
+}  // namespace
+}  // namespace verbena::host
