@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include "base/check.h"
 #include "cli/fault_options.h"
 #include "cli/help.h"
+#include "cli/option_values.h"
 #include "faults/values.h"
 
 namespace verbena::cli {
@@ -64,6 +66,8 @@ class Parser {
         ->type_name("SIZE");
     devices_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
     devices_->add_flag("--json", json_);
+    add_stats_options();
+    add_doctor_options();
   }
 
   Expected<Request> parse(Split split) {
@@ -83,15 +87,33 @@ class Parser {
   }
 
  private:
+  void add_stats_options() {
+    stats_->add_option("--watch", interval_)->type_name("SECONDS")->expected(0, 1);
+    stats_->add_flag("--json", json_);
+    stats_->add_option("--prometheus", listen_)->type_name("PORT");
+    top_->add_option("--interval", interval_)->type_name("SECONDS");
+    for (CLI::App* const command : {stats_, top_})
+      command->add_option("--pid", pid_)->type_name("PID");
+  }
+  void add_doctor_options() {
+    doctor_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
+    doctor_->add_option("PEER", peer_)->type_name("PEER");
+    doctor_->add_flag("--listen", doctor_listens_);
+    doctor_->add_flag("--json", json_);
+  }
+  OutputFormat format() const { return json_ ? OutputFormat::kJSON : OutputFormat::kText; }
+
   Expected<Request> request(std::vector<std::string> program) const {
     if (address_given() && address_.empty()) return wrong_usage("--address is empty");
     if (run_->parsed()) {
       if (program.empty()) return wrong_usage("run needs a program: verbena run -- PROGRAM ...");
       return run_request(std::move(program));
     }
-    if (devices_->parsed())
-      return DevicesRequest{address_, json_ ? OutputFormat::kJSON : OutputFormat::kText};
-    return wrong_usage("a command is needed: run or devices");
+    if (devices_->parsed()) return DevicesRequest{address_, format()};
+    if (stats_->parsed()) return stats_request();
+    if (top_->parsed()) return top_request();
+    if (doctor_->parsed()) return doctor_request();
+    return wrong_usage("a command is needed: run, devices, stats, top or doctor");
   }
   Expected<Request> run_request(std::vector<std::string> program) const {
     auto faults = read_faults(faults_, fault_files_);
@@ -107,6 +129,48 @@ class Parser {
         .seed = seed_,
         .command = std::move(program)};
   }
+  Expected<Request> stats_request() const {
+    StatsRequest request{.watch = {}, .listen = {}, .pid = {}, .format = format()};
+    if (stats_->count("--watch") != 0) {
+      request.watch = interval_.empty() ? sec(1) : parse_interval(interval_);
+      if (!request.watch) return wrong_usage(fmt::format("--watch {} is no time", interval_));
+    }
+    if (stats_->count("--prometheus") != 0) {
+      request.listen = parse_listen_address(listen_);
+      if (!request.listen)
+        return wrong_usage(
+            fmt::format("--prometheus {} is no port and no address with one", listen_));
+      if (request.watch || json_)
+        return wrong_usage("--prometheus goes with neither --watch nor --json");
+    }
+    if (!take_pid(*stats_, request.pid)) return wrong_usage(fmt::format("--pid {} is none", pid_));
+    return request;
+  }
+  Expected<Request> top_request() const {
+    TopRequest request;
+    if (top_->count("--interval") != 0) {
+      const std::optional<Duration> interval = parse_interval(interval_);
+      if (!interval) return wrong_usage(fmt::format("--interval {} is no time", interval_));
+      request.interval = *interval;
+    }
+    if (!take_pid(*top_, request.pid)) return wrong_usage(fmt::format("--pid {} is none", pid_));
+    return request;
+  }
+  Expected<Request> doctor_request() const {
+    if (doctor_->count("PEER") != 0 && peer_.empty()) return wrong_usage("PEER is empty");
+    if (doctor_listens_ && !peer_.empty())
+      return wrong_usage("--listen waits for other doctors: it takes no PEER");
+    return DoctorRequest{address_, peer_, doctor_listens_, format()};
+  }
+  // False: given, and no process's number.
+  bool take_pid(const CLI::App& command, std::optional<pid_t>& out) const {
+    if (command.count("--pid") == 0) return true;
+    const std::optional<u64> pid = faults::parse_number(pid_);
+    if (!pid || *pid == 0 || *pid > static_cast<u64>(std::numeric_limits<pid_t>::max()))
+      return false;
+    out = static_cast<pid_t>(*pid);
+    return true;
+  }
   tl::unexpected<Failure> wrong_usage(std::string_view what) const {
     return failure(kExitCannot, fmt::format("{}; {} explains", what, help_command()));
   }
@@ -115,11 +179,15 @@ class Parser {
     return unexpected.empty() ? "" : unexpected.front();
   }
   bool address_given() const {
-    return run_->count(std::string(kAddress)) + devices_->count(std::string(kAddress)) > 0;
+    const std::string name(kAddress);
+    return run_->count(name) + devices_->count(name) + doctor_->count(name) > 0;
   }
   HelpTopic topic() const {
     if (run_->parsed()) return HelpTopic::kRun;
     if (devices_->parsed()) return HelpTopic::kDevices;
+    if (stats_->parsed()) return HelpTopic::kStats;
+    if (top_->parsed()) return HelpTopic::kTop;
+    if (doctor_->parsed()) return HelpTopic::kDoctor;
     return HelpTopic::kVerbena;
   }
   std::string_view help_command() const {
@@ -127,6 +195,9 @@ class Parser {
       case HelpTopic::kVerbena: return "verbena --help";
       case HelpTopic::kRun: return "verbena run --help";
       case HelpTopic::kDevices: return "verbena devices --help";
+      case HelpTopic::kStats: return "verbena stats --help";
+      case HelpTopic::kTop: return "verbena top --help";
+      case HelpTopic::kDoctor: return "verbena doctor --help";
     }
     CHECK_UNREACHABLE();
   }
@@ -134,9 +205,13 @@ class Parser {
   CLI::App app_;
   CLI::App* const run_ = app_.add_subcommand("run");
   CLI::App* const devices_ = app_.add_subcommand("devices");
+  CLI::App* const stats_ = app_.add_subcommand("stats");
+  CLI::App* const top_ = app_.add_subcommand("top");
+  CLI::App* const doctor_ = app_.add_subcommand("doctor");
   std::string address_, seed_, capture_, capture_limit_;
   std::vector<std::string> faults_, fault_files_;
-  bool json_ = false;
+  std::string interval_, listen_, pid_, peer_;
+  bool json_ = false, doctor_listens_ = false;
 };
 
 }  // namespace

@@ -1,12 +1,17 @@
 // The command line of `verbena`, read: which command, with what. It does nothing yet.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/time.h"
 #include "cli/failure.h"
+#include "wire/ib/gid.h"
 
 namespace verbena::cli {
 
@@ -23,10 +28,31 @@ struct DevicesRequest {
   std::string address;  // as above
   OutputFormat format = OutputFormat::kText;
 };
+struct ListenAddress {
+  GID address;
+  u16 port = 0;  // 0: any that is free
+};
+struct StatsRequest {
+  std::optional<Duration> watch;        // --watch: again and again, so long between
+  std::optional<ListenAddress> listen;  // --prometheus
+  std::optional<pid_t> pid;             // --pid
+  OutputFormat format = OutputFormat::kText;
+};
+struct TopRequest {
+  Duration interval = sec(1);
+  std::optional<pid_t> pid;
+};
+struct DoctorRequest {
+  std::string address;  // as above
+  std::string peer;     // "": none
+  bool listen = false;  // --listen: answer other doctors
+  OutputFormat format = OutputFormat::kText;
+};
 struct PrintRequest {
   std::string text;  // of --help and --version
 };
-using Request = std::variant<RunRequest, DevicesRequest, PrintRequest>;
+using Request =
+    std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest, PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

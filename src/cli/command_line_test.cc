@@ -105,5 +105,44 @@ TEST(CommandLineTest, WrongUsageIsOneLineThatPointsToHelp) {
   EXPECT_THAT(refusal({"devices", "--xml"}), HasSubstr("'--xml'"));
 }
 
+TEST(CommandLineTest, Stats) {
+  const auto request = [](const Arguments& arguments) {
+    return std::get<StatsRequest>(*parse_command_line(arguments));
+  };
+  EXPECT_FALSE(request({"stats"}).watch.has_value());
+  EXPECT_EQ(request({"stats", "--watch"}).watch, sec(1));
+  EXPECT_EQ(request({"stats", "--watch", "0.5"}).watch, ms(500));
+  EXPECT_EQ(request({"stats", "--watch", "--json"}).watch, sec(1));
+  EXPECT_EQ(request({"stats", "--json"}).format, OutputFormat::kJSON);
+  EXPECT_EQ(request({"stats", "--pid", "17"}).pid, 17);
+  EXPECT_EQ(request({"stats", "--prometheus", "[::1]:9100"}).listen->port, 9100);
+  EXPECT_THAT(refusal({"stats", "--watch", "x"}), HasSubstr("--watch x"));
+  EXPECT_THAT(refusal({"stats", "--prometheus", "x"}), HasSubstr("--prometheus x"));
+  EXPECT_THAT(refusal({"stats", "--prometheus", "1", "--json"}), HasSubstr("neither"));
+  for (const char* pid : {"0", "-1", "x", "4294967296"})
+    EXPECT_THAT(refusal({"stats", "--pid", pid}), HasSubstr("--pid")) << pid;
+  EXPECT_THAT(refusal({"stats", "more"}), HasSubstr("unexpected argument 'more'"));
+}
+
+TEST(CommandLineTest, Top) {
+  const auto parsed = parse_command_line(Arguments{"top", "--interval", "2", "--pid", "3"});
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(std::get<TopRequest>(*parsed).interval, sec(2));
+  EXPECT_EQ(std::get<TopRequest>(*parsed).pid, 3);
+  EXPECT_THAT(refusal({"top", "--interval", "0"}), HasSubstr("--interval"));
+}
+
+TEST(CommandLineTest, Doctor) {
+  const auto request = [](const Arguments& arguments) {
+    return std::get<DoctorRequest>(*parse_command_line(arguments));
+  };
+  EXPECT_EQ(request({"doctor"}).peer, "");
+  EXPECT_EQ(request({"doctor", "--json", "10.0.0.2"}).peer, "10.0.0.2");
+  EXPECT_TRUE(request({"doctor", "--listen"}).listen);
+  EXPECT_THAT(refusal({"doctor", "--listen", "10.0.0.2"}), HasSubstr("no PEER"));
+  EXPECT_THAT(refusal({"doctor", ""}), HasSubstr("empty"));
+  EXPECT_THAT(refusal({"doctor", "a", "b"}), HasSubstr("unexpected argument"));
+}
+
 }  // namespace
 }  // namespace verbena::cli

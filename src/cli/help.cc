@@ -11,6 +11,9 @@ constexpr std::string_view kVerbenaHelp = R"(NAME
 SYNOPSIS
   verbena run [--address ADDRESS[,ADDRESS...]] [--] PROGRAM [ARGUMENT...]
   verbena devices [--address ADDRESS[,ADDRESS...]] [--json]
+  verbena stats [--watch [SECONDS]] [--json] [--prometheus PORT] [--pid PID]
+  verbena top [--interval SECONDS] [--pid PID]
+  verbena doctor [--address ADDRESS[,ADDRESS...]] [--json] [--listen | PEER]
   verbena --help | --version
 
 DESCRIPTION
@@ -21,6 +24,11 @@ DESCRIPTION
 COMMANDS
   run       run a program on Verbena's device; `verbena run --help`
   devices   list the devices that a program will see; `verbena devices --help`
+  stats     counters of running programs' devices, QPs and peers, live; also for
+            Prometheus; `verbena stats --help`
+  top       the same as a screen of the busiest QPs; `verbena top --help`
+  doctor    what is right and wrong here, and on the way to a peer, and what to
+            do about it; `verbena doctor --help`
 
 ENVIRONMENT
   VERBENA_ADDRESS
@@ -30,6 +38,7 @@ ENVIRONMENT
 
 EXIT STATUS
   0    done
+  1    doctor: there is a problem
   2    wrong usage, or what was asked cannot be had here; one line on standard
        error says what, and what to do
   126  run: the program was found but cannot be executed
@@ -168,6 +177,118 @@ EXAMPLES
   verbena devices --json | jq -r '.[].gids[].gid'
 )";
 
+constexpr std::string_view kStatsHelp = R"(NAME
+  verbena stats - counters of running programs' devices
+
+SYNOPSIS
+  verbena stats [--watch [SECONDS]] [--json] [--prometheus [ADDRESS:]PORT]
+                [--pid PID]
+
+DESCRIPTION
+  Asks every running program of this user that uses Verbena (for root: of all
+  users) for its counters, and prints them: of each device with the names of
+  /sys/class/infiniband/*/ports/*/counters and hw_counters, then of each QP and
+  of each peer. The program is not disturbed: its helper thread answers, and
+  nothing is counted or copied for this while nobody asks. Programs in another
+  network namespace (a container, say) are seen from inside it.
+
+OPTIONS
+  --watch [SECONDS]
+      Again and again, every second or so many seconds, with what was added per
+      second; until Ctrl-C.
+  --json
+      An array of objects, one for each device; with --watch one line each time.
+  --prometheus [ADDRESS:]PORT
+      Serves http://ADDRESS:PORT/metrics in Prometheus's text format 0.0.4 until
+      Ctrl-C, and prints its address first. ADDRESS: 127.0.0.1 where none is
+      given; 0.0.0.0 for all. PORT 0: one that is free. Of each device 256 QPs
+      and 256 peers have lines of their own.
+  --pid PID
+      Only that process.
+  -h, --help
+      this
+
+EXIT STATUS
+  0    done, or ended by SIGINT or SIGTERM
+  2    wrong usage, or what was asked cannot be had; one line on standard error
+       says why
+
+EXAMPLES
+  verbena stats
+  verbena stats --watch 5 --pid 4711
+  verbena stats --json | jq '.[].hw_counters.retransmitted_packets'
+  verbena stats --prometheus 0.0.0.0:9100
+)";
+
+constexpr std::string_view kTopHelp = R"(NAME
+  verbena top - the busiest QPs of running programs
+
+SYNOPSIS
+  verbena top [--interval SECONDS] [--pid PID]
+
+DESCRIPTION
+  A line for each QP of the programs that `verbena stats` sees, the busiest
+  first: process, QP, type, state, peer; bytes and packets per second each way
+  (TX, RX); packets sent again, RNR NAKs received, ACK timeouts and completions
+  with an error since the QP was made. q or Ctrl-C ends it. Where standard
+  output is no terminal, it prints once, after one interval.
+
+OPTIONS
+  --interval SECONDS
+      Between two looks (default 1).
+  --pid PID
+      Only that process.
+  -h, --help
+      this
+
+EXIT STATUS
+  0    ended by q, SIGINT or SIGTERM, or printed
+  2    wrong usage, or what was asked cannot be had
+)";
+
+constexpr std::string_view kDoctorHelp = R"(NAME
+  verbena doctor - what is right and wrong here, and on the way to a peer
+
+SYNOPSIS
+  verbena doctor [--address ADDRESS[,ADDRESS...]] [--json] [PEER]
+  verbena doctor [--address ADDRESS[,ADDRESS...]] --listen
+
+DESCRIPTION
+  Looks at what programs run by `verbena run` would stand on, one line for each
+  finding: ok, warning or problem, and what to do, as a command where there is
+  one. Addresses, GIDs, MTU, UDP port 4791 (and who has
+  it), the BPF steering between processes, a real exchange with ourselves,
+  socket buffers and the windows that follow from them, GSO and GRO, CPUs, clock
+  and versions.
+
+  With PEER, an address or a name, also the way there: connection management
+  messages that every RoCEv2 device answers (a DREQ for a connection that is not
+  there: DREP) tell of round trip time, loss and ECN. PEER must run something:
+  any program on Verbena or on another RDMA device, or `verbena doctor
+  --listen`, which also tells what arrived, so that path MTU and ECN can be
+  judged both ways.
+
+OPTIONS
+  --address ADDRESS[,ADDRESS...]
+      IP addresses or interface names to stand on. Goes before VERBENA_ADDRESS.
+  --listen
+      Answers the doctors of others until Ctrl-C.
+  --json
+      An object with an array of findings.
+  -h, --help
+      this
+
+EXIT STATUS
+  0    all is well, or there are warnings only
+  1    there is a problem
+  2    wrong usage
+
+EXAMPLES
+  verbena doctor
+  verbena doctor 10.0.0.2
+  verbena doctor --json | jq -r '.findings[] | select(.verdict != "ok").fix'
+)";
+
 }  // namespace
 
 std::string_view help_text(HelpTopic topic) {
@@ -175,6 +296,9 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kVerbena: return kVerbenaHelp;
     case HelpTopic::kRun: return kRunHelp;
     case HelpTopic::kDevices: return kDevicesHelp;
+    case HelpTopic::kStats: return kStatsHelp;
+    case HelpTopic::kTop: return kTopHelp;
+    case HelpTopic::kDoctor: return kDoctorHelp;
   }
   CHECK_UNREACHABLE();
 }

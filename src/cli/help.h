@@ -5,7 +5,7 @@
 
 namespace verbena::cli {
 
-enum class HelpTopic { kVerbena, kRun, kDevices };
+enum class HelpTopic { kVerbena, kRun, kDevices, kStats, kTop, kDoctor };
 
 [[nodiscard]] std::string_view help_text(HelpTopic topic);
 

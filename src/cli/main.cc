@@ -5,7 +5,9 @@
 
 #include "cli/command_line.h"
 #include "cli/devices.h"
+#include "cli/doctor.h"
 #include "cli/run.h"
+#include "cli/stats.h"
 
 namespace verbena::cli {
 namespace {
@@ -16,9 +18,12 @@ int report(const Failure& failure) {
 }
 
 // Output that does not arrive (a full disk, a closed pipe) is no success.
+bool arrives(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+         std::fflush(stdout) == 0;
+}
 int print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
-    return kExitOk;
+  if (arrives(text)) return kExitOk;
   return report({kExitCannot, "cannot write to standard output"});
 }
 
@@ -29,6 +34,17 @@ int handle(const DevicesRequest& request) {
   if (!outcome) return report(outcome.error());
   const int status = print(outcome->output);
   return outcome->problem.empty() ? status : report({kExitCannot, outcome->problem});
+}
+
+int finish(const Expected<void>& outcome) { return outcome ? kExitOk : report(outcome.error()); }
+int handle(const StatsRequest& request) { return finish(stats(request, arrives)); }
+int handle(const TopRequest& request) { return finish(top(request, arrives)); }
+int handle(const DoctorRequest& request) {
+  if (request.listen) return finish(listen_for_doctors(request, arrives));
+  const Findings findings = examine(request);
+  const bool json = request.format == OutputFormat::kJSON;
+  const int status = print(json ? to_json(findings) : to_text(findings));
+  return worst_of(findings) == Verdict::kProblem ? kExitProblem : status;
 }
 
 }  // namespace

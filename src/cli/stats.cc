@@ -76,9 +76,13 @@ Expected<void> watch(Observer& observer, const StatsRequest& request, const Prin
   for (bool first = true;; first = false) {
     Expected<StatsReport> now = observer.observe();
     if (!now) return tl::unexpected(now.error());
-    const std::string text = request.format == OutputFormat::kJSON
-                                 ? to_json(*now, -1)
-                                 : (first ? "" : "\n") + to_text(*now, first ? nullptr : &*before);
+    std::string text;
+    if (request.format == OutputFormat::kJSON)
+      text = to_json(*now, -1);
+    else if (first)
+      text = to_text(*now, nullptr);
+    else
+      text = fmt::format("\n{}", to_text(*now, &*before));
     if (!print(text)) return cannot_print();
     before = std::move(now);
     if (stop.wait(*request.watch)) return {};
@@ -91,9 +95,9 @@ Expected<void> serve(Observer& observer, const StatsRequest& request, const Prin
       host::HTTPServer::listen(request.listen->address, request.listen->port);
   if (!server) return failure(kExitCannot, server.error().message);
   const GID& address = request.listen->address;
-  if (!print(fmt::format(fmt::runtime(address.is_ipv4() ? "http://{}:{}/metrics\n"
-                                                        : "http://[{}]:{}/metrics\n"),
-                         address.to_string(), server->port())))
+  if (!print(fmt::format(
+          fmt::runtime(address.is_ipv4() ? "http://{}:{}/metrics\n" : "http://[{}]:{}/metrics\n"),
+          address.to_string(), server->port())))
     return cannot_print();
   server->serve(stop.fd(), [&] {
     const Expected<StatsReport> report = observer.observe();

@@ -124,6 +124,8 @@ ordered_json json_of(const host::LinkCounters& link) {
           {"taken_over", link.taken_over}};
 }
 
+ordered_json json_of(const DeviceStats& device);
+
 template <typename T>
 ordered_json array_of(const std::vector<T>& items) {
   ordered_json array = ordered_json::array();

@@ -17,7 +17,7 @@ struct HTTPRequest {
     kTooLarge,   // 431
   };
   State state = State::kIncomplete;
-  std::string_view method, target;  // where complete; parts of the bytes
+  std::string_view method{}, target{};  // where complete; parts of the bytes
 };
 
 // `bytes`: what has come so far, untrusted.
@@ -26,7 +26,7 @@ struct HTTPRequest {
 struct HTTPAnswer {
   int status = 200;
   std::string_view content_type = "text/plain; charset=utf-8";
-  std::string body;
+  std::string body{};
 };
 
 // `page`: called for GET or HEAD of /metrics.

@@ -34,11 +34,10 @@ TEST(HTTPMessageTest, Answers) {
 }
 
 TEST(HTTPMessageTest, WhatIsMalformed) {
-  for (const char* bytes :
-       {"\r\n\r\n", "GET\r\n\r\n", "GET /metrics\r\n\r\n", "GET metrics HTTP/1.1\r\n\r\n",
-        "GET /metrics HTTP/2.0\r\n\r\n", "get /metrics HTTP/1.1\r\n\r\n",
-        " /metrics HTTP/1.1\r\n\r\n", "GET /met\x01rics HTTP/1.1\r\n\r\n",
-        "GET /met rics HTTP/1.1\r\n\r\n"})
+  for (const char* bytes : {"\r\n\r\n", "GET\r\n\r\n", "GET /metrics\r\n\r\n",
+                            "GET metrics HTTP/1.1\r\n\r\n", "GET /metrics HTTP/2.0\r\n\r\n",
+                            "get /metrics HTTP/1.1\r\n\r\n", " /metrics HTTP/1.1\r\n\r\n",
+                            "GET /met\x01rics HTTP/1.1\r\n\r\n", "GET /met rics HTTP/1.1\r\n\r\n"})
     EXPECT_EQ(status_of(bytes), 400) << bytes;
 }
 

@@ -43,9 +43,10 @@ void HTTPServer::serve(int stop, const std::function<HTTPAnswer()>& page) {
     std::vector<pollfd> waiting = {{.fd = stop, .events = POLLIN, .revents = 0},
                                    {.fd = socket_.get(), .events = listening, .revents = 0}};
     for (const Connection& c : connections_)
-      waiting.push_back({.fd = c.socket.get(),
-                         .events = static_cast<short>(c.phase == Phase::kWriting ? POLLOUT : POLLIN),
-                         .revents = 0});
+      waiting.push_back(
+          {.fd = c.socket.get(),
+           .events = static_cast<short>(c.phase == Phase::kWriting ? POLLOUT : POLLIN),
+           .revents = 0});
     constexpr int kLookMs = 500;  // for those whose time is over
     if (::poll(waiting.data(), waiting.size(), connections_.empty() ? -1 : kLookMs) < 0 &&
         errno != EINTR)
@@ -54,14 +55,16 @@ void HTTPServer::serve(int stop, const std::function<HTTPAnswer()>& page) {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       Connection& c = connections_[i];
       if (waiting[i + 2].revents == 0) continue;
-      if (c.phase == Phase::kReading) read(c, page);
-      else if (c.phase == Phase::kWriting) write(c);
-      else drain(c);
+      if (c.phase == Phase::kReading)
+        read(c, page);
+      else if (c.phase == Phase::kWriting)
+        write(c);
+      else
+        drain(c);
     }
     const Time now = monotonic_now();
-    std::erase_if(connections_, [&](const Connection& c) {
-      return c.phase == Phase::kOver || now >= c.until;
-    });
+    std::erase_if(connections_,
+                  [&](const Connection& c) { return c.phase == Phase::kOver || now >= c.until; });
     if ((waiting[1].revents & POLLIN) != 0) accept();
   }
 }

@@ -30,7 +30,7 @@ class HTTPServer {
   struct Connection {
     Descriptor socket;
     Time until;  // then it is closed, whatever it does
-    std::string in, out;
+    std::string in{}, out{};
     enum class Phase { kReading, kWriting, kEnding, kOver } phase = Phase::kReading;
   };
 

@@ -1,0 +1,15 @@
+// What `verbena doctor` finds of the machine, whatever device: CPUs, clock, kernel, versions.
+#pragma once
+
+#include "cli/finding.h"
+
+namespace verbena::cli {
+
+[[nodiscard]] Findings examine_machine();
+
+// Each on its own, for the values that the machine shows.
+[[nodiscard]] Finding judge_clock(const std::string& clocksource);  // "": not known
+[[nodiscard]] Finding judge_cpus(unsigned count);
+[[nodiscard]] Finding judge_governor(const std::string& governor, const std::string& driver);
+
+}  // namespace verbena::cli

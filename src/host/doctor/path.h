@@ -1,0 +1,26 @@
+// What the kernel knows of the way to a peer.
+#pragma once
+
+#include <vector>
+
+#include "host/error.h"
+#include "host/local_address.h"
+#include "wire/ib/gid.h"
+
+namespace verbena::host {
+
+// Bytes of IP packet that fit the way from `source`, as far as the kernel has learned. The failure
+// says why there is no way.
+[[nodiscard]] Expected<u32> path_mtu(const GID& source, u32 interface_index,
+                                     const GID& destination);
+
+// The IP addresses of a name, or of an address's text.
+[[nodiscard]] Expected<std::vector<GID>> resolve(const std::string& name);
+
+struct OffloadSupport {
+  bool segmentation = false;  // UDP_SEGMENT: the kernel cuts bursts
+  bool coalescing = false;    // UDP_GRO: the kernel joins them again
+};
+[[nodiscard]] OffloadSupport udp_offloads();
+
+}  // namespace verbena::host

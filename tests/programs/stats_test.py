@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""`verbena stats` and `verbena top` on running programs.
+
+usage: stats_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import harness
+
+SYSFS_NAMES = {
+    "counters": ("port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets",
+                 "port_rcv_errors", "port_xmit_discards", "symbol_error", "link_downed"),
+    "hw_counters": ("duplicate_request", "out_of_sequence", "packet_seq_err", "rnr_nak_retry_err",
+                    "local_ack_timeout_err", "np_cnp_sent", "rp_cnp_handled", "out_of_buffer",
+                    "rx_write_requests", "rx_read_requests", "rx_atomic_requests"),
+}
+SAMPLE = re.compile(r'(verbena_[a-z0-9A-Z_]+)(\{[a-z]+="(?:[^"\\]|\\["\\n])*"'
+                    r'(?:,[a-z]+="(?:[^"\\]|\\["\\n])*")*\})? (\d+)')
+COMMENT = re.compile(r"# (HELP|TYPE) verbena_[a-z0-9A-Z_]+ .+")
+
+
+BUILD = harness.build_from_command_line()
+
+
+class StatsTest(unittest.TestCase):
+    def setUp(self):
+        self.programs = []
+        self.addCleanup(lambda: harness.stop(*self.programs))
+
+    def start_traffic(self, *arguments):
+        """A pair that writes for longer than the test takes."""
+        pair = BUILD.start_pair("ib_write_bw", "-D", "60", *arguments)
+        self.programs += pair
+        harness.wait_until(lambda: self.sends(pair[1]) or any(p.ended() for p in pair), 60,
+                           "the client sends")
+        self.assertFalse(pair[0].ended() or pair[1].ended(), f"{pair[0]}\n{pair[1]}")
+        return pair
+
+    def sends(self, program):
+        return any(qp["sent_packets"] > 100 for device in self.devices(program)
+                   for qp in device["qps"])
+
+    def stats(self, *arguments):
+        program = BUILD.run_verbena("stats", *arguments, limit_s=60)
+        self.assertEqual(program.process.returncode, 0, program)
+        return program.output()
+
+    def devices(self, *programs):
+        pids = {program.pid for program in programs}
+        return [d for d in json.loads(self.stats("--json")) if d["pid"] in pids]
+
+    def start_verbena(self, *arguments):
+        program = harness.Program([BUILD.verbena, *arguments], {})
+        self.programs.append(program)
+        return program
+
+    def test_numbers_grow_under_their_names(self):
+        server, client = self.start_traffic()
+        [first] = self.devices(client)
+        for folder, names in SYSFS_NAMES.items():
+            for name in names:
+                self.assertIn(name, first[folder])
+        self.assertEqual(first["comm"], "ib_write_bw")
+        self.assertEqual(first["addresses"], [BUILD.address])
+        [qp] = first["qps"]
+        self.assertEqual((qp["type"], qp["state"], qp["peer"]), ("RC", "RTS", BUILD.address))
+        [peer] = first["peers"]
+        self.assertEqual(peer["peer"], BUILD.address)
+
+        def has_grown():
+            [now] = self.devices(client)
+            return (now["counters"]["port_xmit_data"] > first["counters"]["port_xmit_data"]
+                    and now["qps"][0]["sent_bytes"] > qp["sent_bytes"]
+                    and now["qps"][0]["received_packets"] > qp["received_packets"])
+        harness.wait_until(has_grown, 30, "the numbers grow")
+        [of_server] = self.devices(server)
+        self.assertGreater(of_server["hw_counters"]["rx_write_requests"], 0)
+
+    def test_text_and_pid(self):
+        server, client = self.start_traffic("-q", "2")
+        text = self.stats("--pid", client.pid)
+        self.assertIn(f"process {client.pid} (ib_write_bw)", text)
+        self.assertNotIn(f"process {server.pid} ", text)
+        self.assertEqual(len(re.findall(r"^  0x[0-9a-f]{6}  RC +RTS ", text, re.M)), 2, text)
+        nobody = BUILD.run_verbena("stats", "--pid", os.getpid())
+        self.assertEqual(nobody.process.returncode, 2, nobody)
+
+    def test_a_killed_process_disappears(self):
+        server, client = self.start_traffic()
+        self.assertEqual(len(self.devices(server, client)), 2)
+        client.process.kill()
+        client.process.wait()
+        self.assertEqual(len(self.devices(client)), 0)
+
+    def test_another_user_sees_nothing(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs two users, so root")
+        server, client = self.start_traffic()
+        output = subprocess.run([BUILD.verbena, "stats", "--json"], user=12345, group=12345,
+                                extra_groups=[], capture_output=True, timeout=60, check=True)
+        self.assertEqual(json.loads(output.stdout), [])
+        output = subprocess.run([BUILD.verbena, "stats", "--json"], capture_output=True,
+                                timeout=60, check=True)  # root sees all
+        self.assertTrue({server.pid, client.pid} <= {d["pid"] for d in json.loads(output.stdout)})
+
+    def test_watch_ends_by_signal_with_0(self):
+        _, client = self.start_traffic()
+        for end in (signal.SIGINT, signal.SIGTERM):
+            watch = self.start_verbena("stats", "--watch", "0.2", "--pid", client.pid)
+            harness.wait_until(lambda: re.search(r"port_xmit_packets +\d+ +[1-9][\d.]*/s",
+                                                 watch.output()), 30, "a rate is shown")
+            watch.process.send_signal(end)
+            self.assertEqual(watch.wait(10), 0, watch)
+
+    def test_watch_as_json_is_a_line_each_time(self):
+        watch = self.start_verbena("stats", "--watch", "0.1", "--json")
+        harness.wait_until(lambda: watch.output().count("\n") >= 2, 30, "two lines")
+        watch.process.send_signal(signal.SIGINT)
+        self.assertEqual(watch.wait(10), 0, watch)
+        for line in watch.output().splitlines():
+            self.assertIsInstance(json.loads(line), list)
+
+    def test_prometheus(self):
+        _, client = self.start_traffic()
+        server = self.start_verbena("stats", "--prometheus", "0")
+        url = harness.wait_until(lambda: re.match(r"(http://127\.0\.0\.1:\d+)/metrics\n",
+                                                  server.output()), 30, "it listens")[1]
+        with urllib.request.urlopen(url + "/metrics", timeout=30) as answer:
+            self.assertEqual(answer.headers["Content-Type"],
+                             "text/plain; version=0.0.4; charset=utf-8")
+            text = answer.read().decode()
+        self.assertTrue(text.endswith("\n"))
+        found = {}
+        for line in text.splitlines():
+            if COMMENT.fullmatch(line):
+                continue
+            match = SAMPLE.fullmatch(line)
+            self.assertTrue(match, line)
+            self.assertIn(f"# TYPE {match[1]} ", text)
+            if f'pid="{client.pid}"' in (match[2] or ""):
+                found[match[1]] = int(match[3])
+        self.assertGreater(found["verbena_port_xmit_packets_total"], 0)
+        self.assertGreater(found["verbena_qp_sent_bytes_total"], 0)
+        self.assertGreater(found["verbena_peer_sent_packets_total"], 0)
+        for path, data, status in (("/", None, 404), ("/metrics", b"x", 405)):
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(url + path, data=data, timeout=30)
+            self.assertEqual(refused.exception.code, status)
+            refused.exception.close()
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(10), 0, server)
+
+    def test_prometheus_port_that_is_taken(self):
+        port = harness.free_tcp_port()
+        first = self.start_verbena("stats", "--prometheus", f"127.0.0.1:{port}")
+        harness.wait_until(lambda: "metrics" in first.output(), 30, "it listens")
+        second = BUILD.run_verbena("stats", "--prometheus", f"127.0.0.1:{port}")
+        self.assertEqual(second.process.returncode, 2, second)
+        self.assertIn(f"TCP port {port}", second.output())
+
+    def test_top_prints_once_where_there_is_no_terminal(self):
+        _, client = self.start_traffic()
+        top = BUILD.run_verbena("top", "--interval", "0.3", "--pid", client.pid, limit_s=60)
+        self.assertEqual(top.process.returncode, 0, top)
+        self.assertNotIn("\x1b", top.output())
+        [line] = [x for x in top.output().splitlines() if x.split()[:1] == [str(client.pid)]]
+        self.assertIn("ib_write_bw", line)
+        self.assertIn(" RTS ", line)
+        self.assertNotEqual(line.split()[6], "0", line)
+
+    def test_top_on_a_terminal_ends_by_q(self):
+        pid, terminal = os.forkpty()
+        if pid == 0:
+            os.execve(BUILD.verbena, ["verbena", "top", "--interval", "0.1"],
+                      {"TERM": "xterm"})
+        shown = b""
+        deadline = time.monotonic() + 30
+        while b"verbena top:" not in shown and time.monotonic() < deadline:
+            shown += os.read(terminal, 4096)
+        os.write(terminal, b"q")
+        try:
+            while chunk := os.read(terminal, 4096):
+                shown += chunk
+        except OSError:  # Linux's word for the end of a terminal
+            pass
+        os.close(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertIn(b"\x1b[?1049l", shown)
+
+
+if __name__ == "__main__":
+    harness.main()
