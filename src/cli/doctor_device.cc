@@ -83,9 +83,7 @@ Finding port_problem(const host::LocalAddress& address, const host::Error& error
                      : "sudo ss -ulpn sport = :4791 tells which; end it, or choose another "
                        "address: --address"};
   }
-  return {Verdict::kProblem, "port", error.message,
-          "see the text, or choose another address: "
-          "--address"};
+  return {Verdict::kProblem, "port", error.message, "choose another address: --address ADDRESS"};
 }
 
 Finding examine_steering(const host::LocalAddress& address, host::Prober& first) {

@@ -66,7 +66,8 @@ DESCRIPTION
   is needed only where PROGRAM begins with a dash.
 
   In /dev/infiniband and /sys/class/infiniband they find the files of Verbena's
-  devices, and those of no others.
+  devices, and those of no others. Counters are not among them, since files
+  would not follow them: `verbena stats` has those.
 
   The loader ignores the library path for programs that gain privilege (set-user-ID,
   set-group-ID, file capabilities), so these are refused: run verbena inside
