@@ -79,10 +79,11 @@ void StatsReader::ask_until_done(std::vector<Query*> queries) {
     const Duration left = deadline - monotonic_now();
     pollfd waiting{.fd = socket_.get(), .events = POLLIN, .revents = 0};
     const int milliseconds = static_cast<int>(left.ns() / 1'000'000) + 1;
-    if (left <= Duration() || ::poll(&waiting, 1, milliseconds) < 0) return;
+    if (left <= Duration() || ::poll(&waiting, 1, milliseconds) < 0) break;
     receive(queries);
     std::erase_if(queries, [](const Query* query) { return query->done; });
   }
+  for (Query* query : queries) (void)ask(*query);  // it may have ended with the question unread
 }
 
 // False: it will not be answered.
