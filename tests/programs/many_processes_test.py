@@ -74,9 +74,9 @@ class DeathTest(rdmacm_pairs.RDMACMPairs):
         self.assertIn(f"Failed status {RETRY_EXCEEDED}:", survivor.output(), survivor)
 
     def test_a_killed_server_is_retried_as_long_as_its_client_set(self):
-        """perftest's timeout of 67 ms (-u 14), seven retries; and the shortest that stands out."""
+        """perftest's timeout of 67 ms (-u 14), seven retries. (A shorter one a busy machine exceeds.)"""
         for line, limit_s in (("ib_write_bw", 10), ("ib_read_bw -q 4", 10), ("ib_send_bw", 10),
-                              ("ib_atomic_bw", 10), ("ib_write_bw -u 10", 4)):
+                              ("ib_atomic_bw", 10)):
             with self.subTest(line=line):
                 server, client = BUILD.start_pair(*FLUSHED, *line.split(), "-D", 50)
                 for program in (server, client):
