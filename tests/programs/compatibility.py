@@ -25,6 +25,8 @@ INTEROP = HERE.parent / "interop/run.py"
 NO_OPTION = re.compile(r"^(?:[0-9a-f:.]*[.:][0-9a-f:.]*|/.*)$")  # addresses, paths
 UNSAID = {"-p", "--port"}  # ports, which each run draws
 MAX_VALUES = 6
+WRAPPERS = {"env", "nsenter", "prlimit", "stdbuf", "timeout"}
+LIBRARIES = {"pyverbs": "python3-pyverbs"}  # of which programs of ours are run
 
 
 def record_tests(build, names):
@@ -44,15 +46,30 @@ def record_tests(build, names):
         return [json.loads(line) for line in file], good
 
 
+def inner_command(command):
+    """What a program runs whose only purpose is to run another: the first word that is one."""
+    for index, word in enumerate(command[1:], start=1):
+        if not word.startswith("-") and not word.isdigit() and shutil.which(word):
+            return command[index:]
+    return []
+
+
 def program_and_arguments(command):
     """Of "verbena run [options] -- program arguments"; None: another command of ours."""
-    if pathlib.Path(command[0]).name == "verbena":
-        if "run" not in command[1:2] or "--" not in command:
-            return None
-        command = command[command.index("--") + 1:]
-    while command and (command[0] in ("env", "exec") or re.match(r"^\w+=", command[0])):
-        command = command[1:]
-    return (pathlib.Path(command[0]).name, command[1:]) if command else None
+    while command:
+        name = pathlib.Path(command[0]).name
+        if name == "verbena":
+            if "run" not in command[1:2] or "--" not in command:
+                return None
+            command = command[command.index("--") + 1:]
+        elif name in WRAPPERS:
+            command = inner_command(command)
+        elif name.startswith("python3"):
+            uses = any("pyverbs" in word for word in command)
+            return ("pyverbs", []) if uses else None
+        else:
+            return name, command[1:]
+    return None
 
 
 class Packages:
@@ -66,17 +83,22 @@ class Packages:
             self._known[program] = self._find(program)
         return self._known[program]
 
-    @staticmethod
-    def _find(program):
+    @classmethod
+    def _find(cls, program):
+        if program in LIBRARIES:
+            return LIBRARIES[program], cls._version(LIBRARIES[program])
         path = shutil.which(program, path="/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin")
         for candidate in filter(None, (path, path and os.path.realpath(path))):
             owner = subprocess.run(["dpkg", "-S", candidate], capture_output=True, text=True,
                                    check=False).stdout.partition(":")[0]
             if owner:
-                version = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", owner],
-                                         capture_output=True, text=True, check=True).stdout
-                return owner, version
+                return owner, cls._version(owner)
         return None
+
+    @staticmethod
+    def _version(package):
+        return subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package],
+                              capture_output=True, text=True, check=True).stdout
 
 
 class Row:
