@@ -210,8 +210,8 @@ TEST_F(ExtendedTest, ABatchThatDoesNotFitTheQueuePostsNone) {
     }
     return ibv_wr_complete(qpx_);
   };
-  ASSERT_EQ(post_reads(depth), 0);  // nobody polls: the queue stays full
-  EXPECT_EQ(post_reads(1), ENOMEM);
+  EXPECT_EQ(post_reads(depth + 1), ENOMEM);
+  ASSERT_EQ(post_reads(depth), 0);
   for (std::uint32_t i = 0; i < depth; ++i) EXPECT_EQ(wait_for_completion().wr_id, i);
   EXPECT_EQ(post_reads(1), 0);
   EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
