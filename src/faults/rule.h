@@ -42,7 +42,7 @@ struct Corrupt {
   u32 bits = 1;            // how many flip
   bool good_icrc = false;  // true: payload bits flip under an ICRC that is right
 };
-struct Rate {
+struct Rate {  // a wire of each QP and direction
   i64 bits_per_second = 0;
   Duration queue = ms(10);  // a packet that would wait longer is lost
 };
