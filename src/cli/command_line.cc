@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/check.h"
+#include "check/settings.h"
 #include "cli/fault_options.h"
 #include "cli/help.h"
 #include "cli/option_values.h"
@@ -23,6 +24,7 @@ constexpr std::array kRunOptionsWithValue = {kAddress,
                                              std::string_view("--fault-file"),
                                              std::string_view("--capture"),
                                              std::string_view("--capture-limit"),
+                                             std::string_view("--check-exit-code"),
                                              std::string_view("--seed")};
 
 bool takes_value(const std::string& option) {
@@ -64,6 +66,8 @@ class Parser {
     run_->add_option("--capture-limit", capture_limit_)
         ->transform(CLI::AsSizeValue(false))
         ->type_name("SIZE");
+    run_->add_flag("--check{1}", check_);  // --check=WORDS
+    run_->add_option("--check-exit-code", check_exit_code_)->type_name("N");
     devices_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
     devices_->add_flag("--json", json_);
     add_stats_options();
@@ -121,11 +125,17 @@ class Parser {
     if (!seed_.empty() && !faults::parse_number(seed_))
       return wrong_usage(fmt::format("--seed {} is no number", seed_));
     if (run_->count("--capture") != 0 && capture_.empty()) return wrong_usage("--capture is empty");
+    if (!check::parse_settings(check_))
+      return wrong_usage(fmt::format("--check={} is not one of fatal, leaks, overlaps", check_));
+    if (!check_exit_code_.empty() && !check::parse_exit_code(check_exit_code_))
+      return wrong_usage(fmt::format("--check-exit-code {} is not 0 to 255", check_exit_code_));
     return RunRequest{
         .address = address_,
         .faults = std::move(*faults),
         .capture = capture_.empty() ? "" : std::filesystem::absolute(capture_).string(),
         .capture_limit = capture_limit_,
+        .check = check_,
+        .check_exit_code = check_exit_code_,
         .seed = seed_,
         .command = std::move(program)};
   }
@@ -209,6 +219,7 @@ class Parser {
   CLI::App* const top_ = app_.add_subcommand("top");
   CLI::App* const doctor_ = app_.add_subcommand("doctor");
   std::string address_, seed_, capture_, capture_limit_;
+  std::string check_, check_exit_code_;
   std::vector<std::string> faults_, fault_files_;
   std::string interval_, listen_, pid_, peer_;
   bool json_ = false, doctor_listens_ = false;

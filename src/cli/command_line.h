@@ -20,6 +20,8 @@ struct RunRequest {
   std::string faults;                // --fault and --fault-file, read and checked; "": none
   std::string capture;               // --capture, an absolute path; "": none
   std::string capture_limit;         // --capture-limit, in bytes; "": none
+  std::string check;                 // --check: words of check/settings.h; "": none
+  std::string check_exit_code;       // --check-exit-code; "": the program's own
   std::string seed;                  // --seed; "": VERBENA_SEED, or the default
   std::vector<std::string> command;  // program and arguments; never empty
 };

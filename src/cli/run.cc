@@ -9,6 +9,7 @@
 
 #include "abi/paths/tree.h"
 #include "base/check.h"
+#include "check/settings.h"
 #include "cli/device_files.h"
 #include "cli/file_tree.h"
 #include "cli/library_folder.h"
@@ -65,6 +66,9 @@ void set_environment(const fs::path& library_folder, const RunRequest& request) 
   if (!request.capture.empty()) setenv(host::kCaptureVariable, request.capture.c_str(), 1);
   if (!request.capture_limit.empty())
     setenv(host::kCaptureLimitVariable, request.capture_limit.c_str(), 1);
+  if (!request.check.empty()) setenv(check::kVariable, request.check.c_str(), 1);
+  if (!request.check_exit_code.empty())
+    setenv(check::kExitCodeVariable, request.check_exit_code.c_str(), 1);
   if (!request.seed.empty()) setenv(host::kSeedVariable, request.seed.c_str(), 1);
 }
 

@@ -41,6 +41,7 @@ struct EngineCounters {
   u64 implied_nak_seq_err = 0;  // ACK beyond an outstanding READ
   u64 packet_seq_err = 0;       // NAK sequence error received
   u64 rnr_nak_retry_err = 0;    // RNR NAKs received
+  u64 rnr_naks_sent = 0;        // for want of a receive
   u64 local_ack_timeout_err = 0;
   u64 resp_local_length_error = 0;
   u64 resp_remote_access_errors = 0;

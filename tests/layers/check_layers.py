@@ -25,11 +25,13 @@ LAYERS = [
     ["connect"],
     ["device"],
     ["faults"],
+    ["check"],
     ["host", "fabric", "collectives", "nvmf", "management"],
     ["abi"],
     ["cli"],
 ]
-SANS_IO = {"base", "wire", "memory", "congestion", "transport", "connect", "device", "faults"}
+SANS_IO = {"base", "wire", "memory", "congestion", "transport", "connect", "device", "faults",
+           "check"}
 TRANSPORTS = {"rc", "uc", "ud", "iwarp", "local"}
 
 RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}

@@ -6,6 +6,7 @@
 #include "abi/ibverbs/async_events.h"
 #include "abi/ibverbs/buf_object.h"
 #include "abi/ibverbs/channel_object.h"
+#include "abi/ibverbs/check/checker.h"
 #include "abi/ibverbs/command_file.h"
 #include "abi/ibverbs/comp_cntr_object.h"
 #include "abi/ibverbs/cq_object.h"
@@ -128,12 +129,13 @@ void ContextObject::on_async_event(const AsyncEvent& event) {
 }
 
 LiveSet<ContextObject>& open_contexts() {
-  static auto& contexts = *new LiveSet<ContextObject>;
+  static auto& contexts = *new LiveSet<ContextObject>("context");
   return contexts;
 }
 
 ContextObject* open_context(DeviceObject& device, host::Descriptor command_file) {
   if (!command_file.is_open()) return fail(errno);
+  Checker::start();
   auto adapter = host::Adapter::open(device.address);
   if (!adapter) return report(adapter.error());
   auto events = ContextObject::AsyncEvents::create();
@@ -156,6 +158,9 @@ ibv_context* ibv_open_device(ibv_device* device) {
 }
 
 int ibv_close_device(ibv_context* context) {
-  delete &ContextObject::of(context);
+  ContextObject& self = ContextObject::of(context);
+  checks::destroyed(&self);
+  const checks::LeavingBehind rest;
+  delete &self;
   return 0;
 }

@@ -49,19 +49,19 @@ struct ContextObject final : verbs_context, host::EventTarget {
   const std::unique_ptr<AsyncEvents> async_events;
   const host::Descriptor command_file;  // command_file.h
 
-  LiveSet<ChannelObject> channels;
-  LiveSet<CQObject> cqs;
-  LiveSet<MRObject> mrs;
-  LiveSet<MWObject> mws;
-  LiveSet<PDObject> pds, parent_domains;
-  LiveSet<QPObject> qps;
-  LiveSet<SRQObject> srqs;
-  LiveSet<XRCDObject> xrcds;
-  LiveSet<TDObject> tds;
-  LiveSet<DMObject> dms;
-  LiveSet<DMAHObject> dmahs;
-  LiveSet<BufObject> bufs;
-  LiveSet<CompCntrObject> comp_cntrs;
+  LiveSet<ChannelObject> channels{"completion channel"};
+  LiveSet<CQObject> cqs{"CQ"};
+  LiveSet<MRObject> mrs{"MR"};
+  LiveSet<MWObject> mws{"MW"};
+  LiveSet<PDObject> pds{"PD"}, parent_domains{"parent domain"};
+  LiveSet<QPObject> qps{"QP"};
+  LiveSet<SRQObject> srqs{"SRQ"};
+  LiveSet<XRCDObject> xrcds{"XRC domain"};
+  LiveSet<TDObject> tds{"thread domain"};
+  LiveSet<DMObject> dms{"DM"};
+  LiveSet<DMAHObject> dmahs{"DMAH"};
+  LiveSet<BufObject> bufs{"buffer"};
+  LiveSet<CompCntrObject> comp_cntrs{"completion counter"};
   std::atomic<u64> dm_bytes{0};  // of all dms together
 };
 

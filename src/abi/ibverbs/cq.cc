@@ -6,6 +6,7 @@
 #include <span>
 
 #include "abi/ibverbs/async_events.h"
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/completion.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
@@ -66,6 +67,7 @@ CQObject* create_cq(ContextObject& owner, const CQRequest& request) {
   cq->queue = *queue;
   cq->cqe = capacity_of(*cq);
   if (cq->channel != nullptr) ++ChannelObject::of(cq->channel).users;
+  checks::made(*cq, request.on_overrun);
   owner.cqs.insert(cq.get());
   return cq.release();
 }
@@ -73,6 +75,7 @@ CQObject* create_cq(ContextObject& owner, const CQRequest& request) {
 Status withdraw(CQObject& cq) {
   if (const Status status = cq.owner().enter()->destroy_cq(cq.queue); status != Status::kOk)
     return status;
+  checks::unmade(cq);
   cq.owner().cqs.erase(&cq);
   forget_unread_events(cq);
   return Status::kOk;
@@ -88,6 +91,7 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
         std::span(batch.cqes)
             .first(std::min(CQEBatch::kSize, static_cast<std::size_t>(num_entries - taken)));
     const u32 count = adapter.poll_cq(self.queue, room);
+    if (checks::active()) checks::polled(self, room.first(count));
     for (const CQE& cqe : room.first(count)) wc[taken++] = to_ibv(cqe);
     if (count < room.size()) break;
   }
@@ -131,14 +135,15 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
     return refuse(EINVAL);
   const Status status = self.owner().enter()->resize_cq(self.queue, static_cast<u32>(cqe));
   if (status == Status::kOk) cq->cqe = capacity_of(self);
+  if (status == Status::kOk) checks::resized(self);
   return refuse(status);
 }
 
 int ibv_destroy_cq(ibv_cq* cq) {
   CQObject& self = CQObject::of(cq);
   if (const Status status = withdraw(self); status != Status::kOk) return refuse(status);
-  self.completion_events.wait_until_settled();
-  self.async_events.wait_until_settled();
+  checks::wait_until_settled(self.completion_events, "completion events of a CQ");
+  checks::wait_until_settled(self.async_events, "asynchronous events of a CQ");
   delete &self;
   return 0;
 }

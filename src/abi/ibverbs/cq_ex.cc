@@ -2,6 +2,7 @@
 //
 // One CQE is taken at a time, when the program asks for the next, so that nothing is ever held back
 // from ibv_poll_cq or from another thread.
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/completion.h"
 #include "abi/ibverbs/core_clock.h"
 #include "abi/ibverbs/cq.h"
@@ -23,6 +24,7 @@ constexpr u32 kOfferedFlags =
 // 0, or ENOENT: the CQ is empty.
 int take_next(CQObject& cq) {
   if (cq.owner().adapter->poll_cq(cq.queue, {&cq.current, 1}) == 0) return ENOENT;
+  if (checks::active()) checks::polled(cq, {&cq.current, 1});
   cq.wr_id = cq.current.wr_id;
   cq.status = to_ibv(cq.current.status);
   return 0;

@@ -3,6 +3,7 @@
 // ibv_get_cq_event and ibv_get_async_event say. Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -25,6 +26,15 @@ class EventAccount {
   void wait_until_settled() {
     std::unique_lock lock(mutex_);
     settled_.wait(lock, [this] { return outstanding_ <= 0; });
+  }
+  // false: some are still outstanding after that.
+  [[nodiscard]] bool settles_within(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    return settled_.wait_for(lock, limit, [this] { return outstanding_ <= 0; });
+  }
+  [[nodiscard]] u64 outstanding() {
+    const std::lock_guard lock(mutex_);
+    return outstanding_ > 0 ? static_cast<u64>(outstanding_) : 0;
   }
 
  private:

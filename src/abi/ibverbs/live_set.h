@@ -4,18 +4,25 @@
 #pragma once
 
 #include <mutex>
+#include <string_view>
 #include <unordered_set>
+
+#include "abi/ibverbs/check/live_objects.h"
 
 namespace verbena::abi {
 
 template <typename T>
 class LiveSet {
  public:
+  explicit LiveSet(std::string_view kind) : kind_(kind) {}  // kind: for the checker
+
   void insert(T* object) {
+    checks::created(object, kind_);
     const std::lock_guard lock(mutex_);
     objects_.insert(object);
   }
   void erase(T* object) {
+    checks::destroyed(object);
     const std::lock_guard lock(mutex_);
     objects_.erase(object);
   }
@@ -37,6 +44,7 @@ class LiveSet {
   }
 
  private:
+  const std::string_view kind_;
   mutable std::mutex mutex_;
   std::unordered_set<T*> objects_;
 };

@@ -1,6 +1,7 @@
 // Memory regions: registration. ibv_reg_mr(3), ibv_reg_dmabuf_mr(3), ibv_alloc_null_mr(3).
 // Re-registration: mr_rereg.cc. Advice: mr_advice.cc.
 #include "abi/ibverbs/buf_object.h"
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/dmah_object.h"
 #include "abi/ibverbs/errors.h"
@@ -64,6 +65,7 @@ MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const M
   mr->on_demand = (made.access & IBV_ACCESS_ON_DEMAND) != 0;
   set_keys(*mr, keys);
   mr->shared = std::make_shared<SharedRegion>(mr->owner().adapter, keys.l_key, std::move(memory));
+  checks::registered(*mr, made.memory, made.iova);
   mr->owner().mrs.insert(mr.get());
   return mr.release();
 }
@@ -225,4 +227,8 @@ ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) {
                  : create_of_memory(std::move(mr), asked);
 }
 
-int ibv_dereg_mr(ibv_mr* mr) { return refuse(destroy(MRObject::of(mr))); }
+int ibv_dereg_mr(ibv_mr* mr) {
+  MRObject& self = MRObject::of(mr);
+  checks::deregistering(self);
+  return refuse(destroy(self));
+}

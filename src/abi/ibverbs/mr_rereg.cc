@@ -1,4 +1,5 @@
 // Re-registration of memory regions. ibv_rereg_mr(3).
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/mr_object.h"
 #include "abi/ibverbs/translate.h"
@@ -55,6 +56,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
   const Result<MRKeys> keys =
       self.owner().enter()->memory().reregister_mr(LKey{mr->handle}, change);
   if (!keys) return refuse_rereg(keys.error());
+  const LKey old_key{mr->lkey};
   set_keys(self, *keys);
   self.shared->on_key_changed(keys->l_key);
   self.on_demand = on_demand;
@@ -66,5 +68,6 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
     mr->addr = addr;
     mr->length = length;
   }
+  checks::reregistered(self, old_key, change.translation);
   return 0;
 }

@@ -17,7 +17,7 @@ struct PDObject : ibv_pd {
 
   ProtectionDomain* domain = nullptr;
   std::shared_ptr<SharedDomain> shared;  // not of a parent domain
-  LiveSet<AHObject> address_handles;
+  LiveSet<AHObject> address_handles{"AH"};
   UseCount users;  // what was made in it, but address handles
 
   // of a parent domain

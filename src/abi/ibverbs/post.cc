@@ -1,6 +1,7 @@
 // Posting chains of work requests. ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3).
 // A whole chain is posted under one session: one lock, and its packets leave in one batch. The
 // requests before a bad one are posted.
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/qp_object.h"
@@ -10,12 +11,23 @@
 namespace verbena::abi {
 namespace {
 
+template <typename WR>
+void tell(host::Adapter::Session& session, const QPObject& qp, const WR& wr, PostError error) {
+  if (!checks::active()) return;
+  if (error == PostError::kOk) {
+    checks::posted(qp, wr);
+  } else {
+    checks::refused(qp, error, session->attributes_of(qp.queue).state);
+  }
+}
+
 PostError post_one(host::Adapter::Session& session, QPObject& qp, const ibv_send_wr& wr) {
   SGEList sges;
   SendWR request;
   if (const PostError error = translate(qp.qp_base, wr, sges, request); error != PostError::kOk)
     return error;
   const PostError error = session->post_send(qp.queue, request, session.now());
+  tell(session, qp, request, error);
   // The window's key once the bind has been carried out. ibv_bind_mw(3)
   if (error == PostError::kOk && wr.opcode == IBV_WR_BIND_MW) wr.bind_mw.mw->rkey = wr.bind_mw.rkey;
   return error;
@@ -24,16 +36,19 @@ PostError post_one(host::Adapter::Session& session, QPObject& qp, const ibv_send
 PostError post_one(host::Adapter::Session& session, QPObject& qp, const ibv_recv_wr& wr) {
   SGEList sges;
   RecvWR request;
-  const PostError error = translate(wr, sges, request);
-  return error != PostError::kOk ? error : session->post_receive(qp.queue, request, session.now());
+  if (const PostError error = translate(wr, sges, request); error != PostError::kOk) return error;
+  const PostError error = session->post_receive(qp.queue, request, session.now());
+  tell(session, qp, request, error);
+  return error;
 }
 
 PostError post_one(host::Adapter::Session& session, SRQObject& srq, const ibv_recv_wr& wr) {
   SGEList sges;
   RecvWR request;
-  const PostError error = translate(wr, sges, request);
-  return error != PostError::kOk ? error
-                                 : session->post_srq_receive(srq.queue, request, session.now());
+  if (const PostError error = translate(wr, sges, request); error != PostError::kOk) return error;
+  const PostError error = session->post_srq_receive(srq.queue, request, session.now());
+  if (checks::active() && error == PostError::kOk) checks::posted(srq, request);
+  return error;
 }
 
 // Posts the chain; on an error `wr` is the request that was refused.

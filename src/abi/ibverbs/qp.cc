@@ -1,6 +1,7 @@
 // Queue pairs: creation and destruction. ibv_create_qp(3), ibv_create_qp_ex(3), ibv_open_qp(3).
 // Attributes: qp_attributes.cc.
 #include "abi/ibverbs/async_events.h"
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
@@ -65,6 +66,7 @@ QPObject* adopt(std::unique_ptr<QPObject> qp, QueuePair* queue) {
     const QPAttributes& attributes = session->attributes_of(queue);
     qp->qp_base.qp_num = qp->qp_base.handle = attributes.qpn.value;
     qp->qp_base.state = to_ibv(attributes.state);
+    checks::made(*qp, session->init_of(queue));
   }
   if (qp->xrcd != nullptr) ++qp->xrcd->users;
   if (qp->qp_base.pd != nullptr) qp->pd_use = Use(PDObject::of(qp->qp_base.pd).users);
@@ -107,7 +109,10 @@ QPObject* create_xrc_target(ibv_context* context, ibv_pd* pd, ibv_xrcd* xrcd,
 // An XRC target goes with its last handle.
 Status withdraw_queue(QPObject& qp) {
   auto session = qp.owner().enter();
-  if (qp.xrcd == nullptr) return session->destroy_qp(qp.queue);
+  if (qp.xrcd == nullptr) {
+    checks::unmaking(qp, session->counters_of(qp.queue).rnr_naks_sent);
+    return session->destroy_qp(qp.queue);
+  }
   XRCTarget& target = target_of(qp.queue);
   if (target.handles.size() > 1) {
     std::erase(target.handles, &qp);
@@ -223,7 +228,7 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 int ibv_destroy_qp(ibv_qp* qp) {
   QPObject& self = QPObject::of(qp);
   if (const Status status = withdraw(self); status != Status::kOk) return refuse(status);
-  self.async_events.wait_until_settled();
+  checks::wait_until_settled(self.async_events, "asynchronous events of a QP");
   delete &self;
   return 0;
 }

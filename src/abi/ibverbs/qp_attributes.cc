@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "abi/ibverbs/address.h"
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/qp_object.h"
 #include "abi/ibverbs/translate.h"
@@ -136,8 +137,14 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   const std::optional<QPModify> change = to_modify(*attr, attr_mask, self.owner().config());
   if (!change) return refuse(EINVAL);
   const Status status = modify(self, *change);
-  if (status != Status::kOk) return refuse(status);
-  if (change->has(QPField::kState)) qp->state = attr->qp_state;
+  if (status != Status::kOk) {
+    if (change->has(QPField::kState)) checks::refused_state(self, change->state);
+    return refuse(status);
+  }
+  if (change->has(QPField::kState)) {
+    checks::changed_state(self, change->state);
+    qp->state = attr->qp_state;
+  }
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <endian.h>
 
 #include "abi/ibverbs/ah_object.h"
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/work_requests.h"
 
@@ -144,7 +145,14 @@ void wr_start(ibv_qp_ex* qp) {
 
 PostError post_all(QPObject& qp, std::span<const SendWR> requests) {
   auto session = qp.owner().enter();
-  return session->post_sends(qp.queue, requests, session.now());
+  const PostError error = session->post_sends(qp.queue, requests, session.now());
+  if (!checks::active()) return error;
+  if (error == PostError::kOk) {
+    for (const SendWR& request : requests) checks::posted(qp, request);
+  } else {
+    checks::refused(qp, error, session->attributes_of(qp.queue).state);
+  }
+  return error;
 }
 
 int wr_complete(ibv_qp_ex* qp) {

@@ -1,5 +1,6 @@
 // Shared receive queues. ibv_create_srq(3), ibv_create_srq_ex(3), ibv_modify_srq(3).
 #include "abi/ibverbs/async_events.h"
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
@@ -61,6 +62,7 @@ ibv_srq* create(const SRQRequest& request, ibv_srq_attr& attr) {
   if (srq->xrcd != nullptr) ++srq->xrcd->users;
   srq->pd_use = Use(PDObject::of(srq->pd).users);
   attr = attributes_of(*srq);
+  checks::made(*srq, srq->owner().enter()->number_of(srq->queue));
   srq->owner().srqs.insert(srq.get());
   return srq.release();
 }
@@ -77,6 +79,7 @@ Status withdraw(SRQObject& srq) {
   if (const Status status = owner.enter()->destroy_srq(srq.queue); status != Status::kOk)
     return status;
   if (srq.xrcd != nullptr) --srq.xrcd->users;
+  checks::unmade(srq);
   owner.srqs.erase(&srq);
   srq.async_events.on_settled(owner.async_events->remove_if([&srq](const ibv_async_event& event) {
     return concerns(event, static_cast<ibv_srq*>(&srq));
@@ -133,7 +136,7 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
 int ibv_destroy_srq(ibv_srq* srq) {
   SRQObject& self = SRQObject::of(srq);
   if (const Status status = withdraw(self); status != Status::kOk) return refuse(status);
-  self.async_events.wait_until_settled();
+  checks::wait_until_settled(self.async_events, "asynchronous events of an SRQ");
   delete &self;
   return 0;
 }

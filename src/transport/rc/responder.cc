@@ -413,6 +413,7 @@ void RCResponder::on_duplicate_read(const PacketView& packet) {
 // --- refusals. IBTA 9.9.3, table 58
 
 void RCResponder::rnr_nak() {
+  ++counters_.rnr_naks_sent;
   nak_sent_ = true;
   responses_.negative(expected_, msn_, AETHKind::kRNRNAK, qp_.min_rnr_timer);
 }

@@ -1,0 +1,186 @@
+#include "abi/ibverbs/check/hooks.h"
+
+#include <chrono>
+
+#include "abi/ibverbs/check/checker.h"
+#include "abi/ibverbs/check/live_objects.h"
+#include "abi/ibverbs/translate.h"
+#include "host/mapped_memory.h"
+
+namespace verbena::abi::checks {
+namespace {
+
+using check::Ledger;
+using check::Site;
+
+// A program may acknowledge in another thread, a little later.
+constexpr std::chrono::seconds kPatience{1};
+
+thread_local bool leaving_behind = false;
+
+template <typename Note>
+void note(const Note& note) {
+  if (Checker* const checker = Checker::active(); checker != nullptr) [[unlikely]]
+    checker->with(note);
+}
+
+check::DeviceId device_of(const ContextObject& context) { return context.adapter.get(); }
+
+check::QPName name_of(const QPObject& qp) {
+  return {device_of(qp.owner()), QPN{qp.qp_base.qp_num}};
+}
+
+check::Handle handle_of(const CQObject& cq) { return cq.queue; }
+check::Handle handle_of(ibv_cq* cq) { return cq == nullptr ? nullptr : CQObject::of(cq).queue; }
+check::Handle handle_of(const SRQObject& srq) { return srq.queue; }
+check::Handle handle_of(ibv_srq* srq) {
+  return srq == nullptr ? nullptr : SRQObject::of(srq).queue;
+}
+
+bool is_there(const MRObject& mr, const check::Region* region) {
+  if (region == nullptr || region->memory == nullptr || mr.on_demand || region->length == 0)
+    return true;
+  return host::is_mapped(region->memory, region->length);
+}
+
+}  // namespace
+
+void registered(const MRObject& mr, const u8* memory, u64 iova) {
+  note([&](Ledger& ledger, const Site& at) {
+    const bool whole_process = memory == nullptr && mr.on_demand;
+    ledger.on_region(device_of(mr.owner()), LKey{mr.lkey},
+                     {.pd = PDObject::of(mr.pd).id(),
+                      .memory = memory,
+                      .length = mr.length,
+                      .iova = iova,
+                      .is_memory = memory != nullptr || whole_process,
+                      .whole_process = whole_process,
+                      .registered = at});
+  });
+}
+
+void reregistered(const MRObject& mr, LKey old_key, bool moved) {
+  note([&](Ledger& ledger, const Site& at) {
+    const check::DeviceId device = device_of(mr.owner());
+    const check::Region* const old = ledger.find_region(device, old_key);
+    check::Region region = old != nullptr ? *old : check::Region{};
+    region.pd = PDObject::of(mr.pd).id();
+    region.registered = at;
+    if (moved) {
+      region.memory = static_cast<const u8*>(mr.addr);
+      region.length = mr.length;
+      region.iova = reinterpret_cast<u64>(mr.addr);
+    }
+    ledger.on_region_changed(device, old_key, LKey{mr.lkey}, region);
+  });
+}
+
+void deregistering(const MRObject& mr) {
+  note([&](Ledger& ledger, const Site& at) {
+    const check::DeviceId device = device_of(mr.owner());
+    const LKey key{mr.lkey};
+    ledger.on_deregister(device, key, is_there(mr, ledger.find_region(device, key)), at);
+  });
+}
+
+void made(const CQObject& cq, OnOverrun on_overrun) {
+  note([&](Ledger& ledger, const Site&) {
+    ledger.on_cq(handle_of(cq), on_overrun == OnOverrun::kFail ? static_cast<u32>(cq.cqe) : 0);
+  });
+}
+
+void resized(const CQObject& cq) {
+  note([&](Ledger& ledger, const Site&) {
+    ledger.on_cq(handle_of(cq), static_cast<u32>(cq.cqe));
+  });
+}
+
+void unmade(const CQObject& cq) {
+  note([&](Ledger& ledger, const Site&) { ledger.on_cq_gone(handle_of(cq)); });
+}
+
+void made(const SRQObject& srq, u32 number) {
+  note([&](Ledger& ledger, const Site&) {
+    ledger.on_srq(handle_of(srq), device_of(srq.owner()), PDObject::of(srq.pd).id(), number);
+  });
+}
+
+void unmade(const SRQObject& srq) {
+  note([&](Ledger& ledger, const Site&) { ledger.on_srq_gone(handle_of(srq)); });
+}
+
+void made(const QPObject& qp, const QPInit& granted) {
+  if (qp.xrcd != nullptr) return;  // an XRC target takes no work
+  note([&](Ledger& ledger, const Site&) {
+    ledger.on_qp(name_of(qp), {.pd = PDObject::of(qp.qp_base.pd).id(),
+                               .send_cq = handle_of(qp.qp_base.send_cq),
+                               .receive_cq = handle_of(qp.qp_base.recv_cq),
+                               .srq = handle_of(qp.qp_base.srq),
+                               .send_depth = granted.send.depth,
+                               .signal_all = granted.signal_all});
+  });
+}
+
+void unmaking(const QPObject& qp, u64 rnr_naks_sent) {
+  note([&](Ledger& ledger, const Site& at) {
+    ledger.on_rnr_naks(name_of(qp), rnr_naks_sent, at);
+    ledger.on_qp_gone(name_of(qp));
+  });
+}
+
+void changed_state(const QPObject& qp, QPState to) {
+  note([&](Ledger& ledger, const Site&) { ledger.on_qp_state(name_of(qp), to); });
+}
+
+void refused_state(const QPObject& qp, QPState to) {
+  note([&](Ledger& ledger, const Site& at) {
+    const auto from = to_qp_state(qp.qp_base.state);
+    if (from) ledger.on_refused_transition(*from, to, at);
+  });
+}
+
+void posted(const QPObject& qp, const SendWR& wr) {
+  note([&](Ledger& ledger, const Site& at) { ledger.on_send(name_of(qp), wr, at); });
+}
+
+void posted(const QPObject& qp, const RecvWR& wr) {
+  note([&](Ledger& ledger, const Site& at) { ledger.on_receive(name_of(qp), wr, at); });
+}
+
+void posted(const SRQObject& srq, const RecvWR& wr) {
+  note([&](Ledger& ledger, const Site& at) { ledger.on_srq_receive(handle_of(srq), wr, at); });
+}
+
+void refused(const QPObject& qp, PostError error, QPState state) {
+  note([&](Ledger& ledger, const Site& at) { ledger.on_refused(name_of(qp), error, state, at); });
+}
+
+void polled(const CQObject& cq, std::span<const CQE> cqes) {
+  if (cqes.empty()) return;
+  note([&](Ledger& ledger, const Site& at) {
+    for (const CQE& cqe : cqes) ledger.on_polled(device_of(cq.owner()), cqe, at);
+  });
+}
+
+void wait_until_settled(EventAccount& events, std::string_view kind) {
+  if (Checker::active() != nullptr && !events.settles_within(kPatience))
+    note([&](Ledger& ledger, const Site& at) {
+      ledger.on_slow_destruction(kind, events.outstanding(), at);
+    });
+  events.wait_until_settled();
+}
+
+void created(const void* object, std::string_view kind) {
+  note([&](Ledger& ledger, const Site& at) { ledger.on_created(object, kind, at); });
+}
+
+void destroyed(const void* object) {
+  note([&](Ledger& ledger, const Site&) {
+    leaving_behind ? ledger.on_left_behind(object) : ledger.on_destroyed(object);
+  });
+}
+
+LeavingBehind::LeavingBehind() { leaving_behind = true; }
+LeavingBehind::~LeavingBehind() { leaving_behind = false; }
+
+}  // namespace verbena::abi::checks

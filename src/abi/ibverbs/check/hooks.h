@@ -1,0 +1,42 @@
+// What the verbs tell the checker, each in one call, and at the cost of a test where there is none
+// (check/checker.h). None of them changes what a program sees.
+#pragma once
+
+#include "abi/ibverbs/check/checker.h"
+#include "abi/ibverbs/cq_object.h"
+#include "abi/ibverbs/mr_object.h"
+#include "abi/ibverbs/qp_object.h"
+#include "abi/ibverbs/srq_object.h"
+
+namespace verbena::abi::checks {
+
+// For the data path, which asks before it calls.
+[[nodiscard]] inline bool active() { return Checker::active() != nullptr; }
+
+// --- memory. `memory`: in this process; nullptr: none, or all of it.
+void registered(const MRObject& mr, const u8* memory, u64 iova);
+void reregistered(const MRObject& mr, LKey old_key, bool moved);
+void deregistering(const MRObject& mr);
+
+// --- queues. `made` is told before the program can use them.
+void made(const CQObject& cq, OnOverrun on_overrun);
+void resized(const CQObject& cq);
+void unmade(const CQObject& cq);
+void made(const SRQObject& srq, u32 number);
+void unmade(const SRQObject& srq);
+void made(const QPObject& qp, const QPInit& granted);
+void unmaking(const QPObject& qp, u64 rnr_naks_sent);
+void changed_state(const QPObject& qp, QPState to);
+void refused_state(const QPObject& qp, QPState to);
+
+// --- work, with the adapter locked, so that its completion cannot come first
+void posted(const QPObject& qp, const SendWR& wr);
+void posted(const QPObject& qp, const RecvWR& wr);
+void posted(const SRQObject& srq, const RecvWR& wr);
+void refused(const QPObject& qp, PostError error, QPState state);
+void polled(const CQObject& cq, std::span<const CQE> cqes);
+
+// As EventAccount's; tells where a program waits for long.
+void wait_until_settled(EventAccount& events, std::string_view kind);
+
+}  // namespace verbena::abi::checks

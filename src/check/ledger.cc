@@ -1,0 +1,393 @@
+#include "check/ledger.h"
+
+#include "check/memory_hash.h"
+#include "check/words.h"
+
+namespace verbena::check {
+namespace {
+
+bool sends_memory(SendOp op) {
+  switch (op) {
+    case SendOp::kSend:
+    case SendOp::kSendWithImmediate:
+    case SendOp::kSendWithInvalidate:
+    case SendOp::kRDMAWrite:
+    case SendOp::kRDMAWriteWithImmediate: return true;
+    case SendOp::kRDMARead:
+    case SendOp::kCompareSwap:
+    case SendOp::kFetchAdd:
+    case SendOp::kBindMW:
+    case SendOp::kLocalInvalidate: return false;
+  }
+  return false;
+}
+
+bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
+
+bool fills_memory(SendOp op) { return op == SendOp::kRDMARead || is_atomic(op); }
+
+bool names_remote_memory(SendOp op) {
+  return fills_memory(op) || op == SendOp::kRDMAWrite || op == SendOp::kRDMAWriteWithImmediate;
+}
+
+bool is_receive(const CQE& cqe) {
+  return cqe.op == CompletionOp::kReceive || cqe.op == CompletionOp::kReceiveRDMAWithImmediate;
+}
+
+Work describe(u64 wr_id, std::span<const SGE> list, bool signaled, const Site& at) {
+  Work work;
+  work.wr_id = wr_id;
+  work.signaled = signaled;
+  work.list.assign(list.begin(), list.end());
+  work.posted = at;
+  for (const SGE& sge : list) work.bytes += sge.length;
+  return work;
+}
+
+}  // namespace
+
+// --- memory
+
+void Ledger::on_region(DeviceId device, LKey key, const Region& region) {
+  regions_.insert(device, key, region);
+}
+
+void Ledger::on_region_changed(DeviceId device, LKey old_key, LKey key, const Region& region) {
+  regions_.erase(device, old_key);
+  regions_.insert(device, key, region);
+}
+
+void Ledger::on_deregister(DeviceId device, LKey key, bool still_there, const Site& at) {
+  const Region* const region = regions_.find(device, key);
+  if (region == nullptr) return;
+  if (const Work* const work = work_naming(device, key); work != nullptr)
+    findings_.add({Kind::kRegionInUse,
+                   words_of(*region) + "; " + words_of(*work) + " has not completed",
+                   {{"deregistered here", at},
+                    {"the work was posted here", work->posted},
+                    {"registered here", region->registered}}});
+  if (!still_there)
+    findings_.add({Kind::kMemoryGone,
+                   words_of(*region) + "; not all of it is mapped any more",
+                   {{"deregistered here", at}, {"registered here", region->registered}}});
+  regions_.erase(device, key);
+}
+
+const Work* Ledger::work_naming(DeviceId device, LKey key) const {
+  for (const auto& [name, qp] : qps_) {
+    if (name.device != device || qp.failed) continue;
+    if (const Work* work = qp.sends.naming(key)) return work;
+    if (const Work* work = qp.receives.naming(key)) return work;
+  }
+  for (const auto& [handle, srq] : srqs_)
+    if (srq.device == device && may_receive(handle))
+      if (const Work* work = srq.receives.naming(key)) return work;
+  return nullptr;
+}
+
+bool Ledger::may_receive(Handle srq) const {
+  return std::ranges::any_of(qps_, [&](const auto& entry) {
+    return entry.second.facts.srq == srq && !entry.second.failed;
+  });
+}
+
+// --- queues
+
+void Ledger::on_cq(Handle cq, u32 capacity) { cqs_[cq].capacity = capacity; }
+
+void Ledger::on_srq(Handle srq, DeviceId device, PDId pd, u32 number) {
+  srqs_[srq] = {.device = device, .pd = pd, .number = number, .receives = {}};
+}
+
+void Ledger::on_srq_gone(Handle srq) {
+  const auto found = srqs_.find(srq);
+  if (found == srqs_.end()) return;
+  settle(found->second.cq, found->second.receives.size());
+  srqs_.erase(found);
+}
+
+// The receives of a shared queue are counted where there is but one CQ that they may complete on.
+void Ledger::on_qp(const QPName& name, const QPFacts& facts) {
+  qps_[name] = {.facts = facts, .sends = {}, .receives = {}, .invalidated = {}};
+  const auto shared = srqs_.find(facts.srq);
+  if (shared == srqs_.end()) return;
+  SRQ& srq = shared->second;
+  if (srq.several_cqs || srq.cq == facts.receive_cq) return;
+  settle(srq.cq, srq.receives.size());
+  srq.several_cqs = srq.cq != nullptr;
+  srq.cq = srq.several_cqs ? nullptr : facts.receive_cq;
+  if (const auto cq = cqs_.find(srq.cq); cq != cqs_.end())
+    cq->second.pending += srq.receives.size();
+}
+
+void Ledger::on_qp_gone(const QPName& name) {
+  const auto found = qps_.find(name);
+  if (found == qps_.end()) return;
+  forget_work(name, found->second);
+  qps_.erase(found);
+}
+
+void Ledger::on_qp_state(const QPName& name, QPState to) {
+  const auto found = qps_.find(name);
+  if (found == qps_.end()) return;
+  found->second.failed = to == QPState::kError;
+  if (to == QPState::kReset) forget_work(name, found->second);
+}
+
+void Ledger::forget_work(const QPName& name, QP& qp) {
+  settle(qp.facts.send_cq, qp.sends.signaled());
+  settle(qp.facts.receive_cq, qp.receives.size());
+  for (const Work& work : qp.sends.all()) remove_targets(name.device, work);
+  for (const Work& work : qp.receives.all()) remove_targets(name.device, work);
+  qp.sends.clear();
+  qp.receives.clear();
+}
+
+void Ledger::on_refused_transition(QPState from, QPState to, const Site& at) {
+  const bool skips = (from == QPState::kReset && (to == QPState::kRTR || to == QPState::kRTS)) ||
+                     (from == QPState::kInit && to == QPState::kRTS);
+  if (!skips) return;
+  findings_.add({Kind::kSkippedState,
+                 "from " + words_of(from) + " to " + words_of(to) +
+                     "; the way is RESET, INIT, RTR, RTS",
+                 {{"called here", at}}});
+}
+
+// --- work
+
+std::optional<u64> Ledger::hash(DeviceId device, const Work& work) const {
+  const auto pieces = regions_.resolve(device, work.list);
+  return pieces ? hash_of(*pieces) : std::nullopt;
+}
+
+void Ledger::check_keys(DeviceId device, PDId pd, const Work& work) {
+  for (const SGE& sge : work.list) {
+    if (sge.length == 0) continue;
+    const Region* const region = regions_.find(device, sge.l_key);
+    if (region == nullptr) {
+      findings_.add({Kind::kUnknownKey,
+                     "L_Key " + hex(sge.l_key.value) + ", in " + words_of(work) +
+                         "; deregistered, or never one",
+                     {{"posted here", work.posted}}});
+    } else if (!(region->pd == pd)) {
+      findings_.add({Kind::kOtherDomain,
+                     "L_Key " + hex(sge.l_key.value) + ", in " + words_of(work),
+                     {{"posted here", work.posted}, {"registered here", region->registered}}});
+    }
+  }
+}
+
+void Ledger::check_r_key(QP& qp, const SendWR& wr, const Site& at) {
+  if (names_remote_memory(wr.op) && qp.invalidated.contains(wr.r_key.value))
+    findings_.add({Kind::kInvalidatedKey,
+                   "R_Key " + hex(wr.r_key.value) +
+                       "; a send before has had it invalidated, and the peer has sent nothing since",
+                   {{"posted here", at}}});
+  if (wr.op == SendOp::kSendWithInvalidate) qp.invalidated.insert(wr.invalidate.value);
+}
+
+// The responder would refuse it. IBTA 9.4.5
+void Ledger::check_alignment(const QPName& name, const SendWR& wr, const Site& at) {
+  if (!is_atomic(wr.op) || wr.remote_address % 8 == 0) return;
+  findings_.add({Kind::kUnaligned,
+                 words_of(name.qpn) + ", remote address " + hex(wr.remote_address),
+                 {{"posted here", at}}});
+}
+
+void Ledger::check_reclaimable(const QP& qp, const QPName& name, const Site& at) {
+  if (qp.failed || qp.sends.size() < qp.facts.send_depth || qp.sends.signaled() != 0) return;
+  if (qp.facts.send_depth == 0) return;
+  findings_.add({Kind::kUnreclaimable,
+                 words_of(name.qpn) + " has " + std::to_string(qp.facts.send_depth) +
+                     " places, and none of the work in them will complete visibly: a card never "
+                     "gets them free again",
+                 {{"one more is posted here", at}, {"the oldest here", qp.sends.oldest().posted}}});
+}
+
+void Ledger::add_targets(DeviceId device, const Work& work) {
+  if (!settings_.overlaps || !work.fills) return;
+  const auto pieces = regions_.resolve(device, work.list);
+  if (!pieces) return;
+  for (const Bytes piece : *pieces)
+    if (targets_.insert(piece))
+      findings_.add({Kind::kOverlap, words_of(work), {{"posted here", work.posted}}});
+}
+
+void Ledger::remove_targets(DeviceId device, const Work& work) {
+  if (!settings_.overlaps || !work.fills) return;
+  const auto pieces = regions_.resolve(device, work.list);
+  if (!pieces) return;
+  for (const Bytes piece : *pieces) targets_.erase(piece);
+}
+
+void Ledger::expect(Handle handle, const Site& at) {
+  const auto found = cqs_.find(handle);
+  if (found == cqs_.end()) return;
+  CQ& cq = found->second;
+  ++cq.pending;
+  if (cq.capacity == 0 || cq.pending <= cq.capacity) return;
+  findings_.add({Kind::kCQTooSmall,
+                 "it has " + std::to_string(cq.capacity) + " entries, and " +
+                     std::to_string(cq.pending) + " completions may come before the next poll",
+                 {{"the last of them is posted here", at}}});
+}
+
+void Ledger::settle(Handle handle, u64 count) {
+  if (const auto cq = cqs_.find(handle); cq != cqs_.end())
+    cq->second.pending -= std::min(cq->second.pending, count);
+}
+
+void Ledger::on_send(const QPName& name, const SendWR& wr, const Site& at) {
+  const auto found = qps_.find(name);
+  if (found == qps_.end()) return;
+  QP& qp = found->second;
+  check_reclaimable(qp, name, at);
+  check_r_key(qp, wr, at);
+  check_alignment(name, wr, at);
+  const bool has_list = !wr.inline_data && (sends_memory(wr.op) || fills_memory(wr.op));
+  Work work = describe(wr.wr_id, has_list ? wr.sg_list : std::span<const SGE>{},
+                       wr.signaled || qp.facts.signal_all, at);
+  check_keys(name.device, qp.facts.pd, work);
+  if (has_list && sends_memory(wr.op)) work.hash = hash(name.device, work);
+  work.fills = has_list && fills_memory(wr.op);
+  add_targets(name.device, work);
+  if (work.signaled) expect(qp.facts.send_cq, at);
+  qp.sends.push(std::move(work));
+}
+
+void Ledger::on_receive(const QPName& name, const RecvWR& wr, const Site& at) {
+  const auto found = qps_.find(name);
+  if (found == qps_.end()) return;
+  QP& qp = found->second;
+  Work work = describe(wr.wr_id, wr.sg_list, true, at);
+  work.fills = true;
+  check_keys(name.device, qp.facts.pd, work);
+  add_targets(name.device, work);
+  expect(qp.facts.receive_cq, at);
+  qp.ever_received = true;
+  qp.receives.push(std::move(work));
+}
+
+void Ledger::on_srq_receive(Handle handle, const RecvWR& wr, const Site& at) {
+  const auto found = srqs_.find(handle);
+  if (found == srqs_.end()) return;
+  SRQ& srq = found->second;
+  Work work = describe(wr.wr_id, wr.sg_list, true, at);
+  work.fills = true;
+  check_keys(srq.device, srq.pd, work);
+  add_targets(srq.device, work);
+  expect(srq.cq, at);
+  srq.receives.push(std::move(work));
+}
+
+void Ledger::on_refused(const QPName& name, PostError error, QPState state, const Site& at) {
+  if (error == PostError::kUnaligned)
+    findings_.add({Kind::kUnaligned,
+                   words_of(name.qpn) + ", or its length is not 8 bytes",
+                   {{"posted here", at}}});
+  if (error == PostError::kBadState)
+    findings_.add({Kind::kWrongState,
+                   words_of(name.qpn) + " is in " + words_of(state),
+                   {{"posted here", at}}});
+  const auto found = qps_.find(name);
+  if (error == PostError::kQueueFull && found != qps_.end())
+    check_reclaimable(found->second, name, at);
+}
+
+// --- completions
+
+void Ledger::on_polled(DeviceId device, const CQE& cqe, const Site& at) {
+  const QPName name{device, cqe.qp};
+  const auto found = qps_.find(name);
+  QP* const qp = found == qps_.end() ? nullptr : &found->second;
+  if (qp != nullptr && cqe.status != WQEStatus::kSuccess) qp->failed = true;
+  if (is_receive(cqe)) {
+    on_receive_polled(device, qp, cqe);
+  } else if (qp != nullptr) {
+    on_send_polled(name, *qp, cqe, at);
+  }
+}
+
+Ledger::SRQ* Ledger::srq_numbered(DeviceId device, u32 number) {
+  const auto found = std::ranges::find_if(srqs_, [&](const auto& entry) {
+    return entry.second.device == device && entry.second.number == number;
+  });
+  return found == srqs_.end() ? nullptr : &found->second;
+}
+
+void Ledger::on_receive_polled(DeviceId device, QP* qp, const CQE& cqe) {
+  SRQ* srq = cqe.srq != 0 ? srq_numbered(device, cqe.srq) : nullptr;
+  if (const auto shared = srqs_.find(qp != nullptr ? qp->facts.srq : nullptr);
+      shared != srqs_.end())
+    srq = &shared->second;
+  if (srq == nullptr && qp == nullptr) return;
+  if (qp != nullptr) qp->invalidated.clear();
+  const auto work = srq != nullptr ? srq->receives.take(cqe.wr_id) : qp->receives.take(cqe.wr_id);
+  if (!work) return;
+  settle(srq != nullptr ? srq->cq : qp->facts.receive_cq, 1);
+  remove_targets(device, *work);
+  if (cqe.status == WQEStatus::kLocalLength)
+    findings_.add({Kind::kReceiveBufferTooSmall,
+                   words_of(cqe.qp) + ", " + words_of(*work),
+                   {{"the receive was posted here", work->posted}}});
+}
+
+void Ledger::on_send_polled(const QPName& name, QP& qp, const CQE& cqe, const Site& at) {
+  const bool good = cqe.status == WQEStatus::kSuccess;
+  u64 visible = 0;
+  for (const Work& work : qp.sends.take_through(cqe.wr_id, !good)) {
+    visible += work.signaled ? 1 : 0;
+    if (good) check_unchanged(name.device, name, work, at);
+    remove_targets(name.device, work);
+  }
+  settle(qp.facts.send_cq, visible);
+}
+
+void Ledger::check_unchanged(DeviceId device, const QPName& name, const Work& work,
+                             const Site& at) {
+  if (!work.hash) return;
+  const std::optional<u64> now = hash(device, work);
+  if (!now || *now == *work.hash) return;
+  findings_.add({Kind::kSendBufferChanged,
+                 words_of(name.qpn) + ", " + words_of(work),
+                 {{"posted here", work.posted}, {"its completion was polled here", at}}});
+}
+
+void Ledger::on_rnr_naks(const QPName& name, u64 count, const Site& at) {
+  const auto found = qps_.find(name);
+  if (count == 0 || found == qps_.end()) return;
+  const QP& qp = found->second;
+  if (qp.ever_received || qp.facts.srq != nullptr) return;
+  findings_.add({Kind::kNeverReceives,
+                 words_of(name.qpn) + " has told its peer " + std::to_string(count) +
+                     " times to wait (RNR NAK)",
+                 {{"seen here", at}}});
+}
+
+// --- objects
+
+void Ledger::on_created(Handle object, std::string_view kind, const Site& at) {
+  objects_[object] = {std::string(kind), at};
+}
+
+void Ledger::on_left_behind(Handle object) {
+  const auto found = objects_.find(object);
+  if (found == objects_.end()) return;
+  left_behind_.push_back(std::move(found->second));
+  objects_.erase(found);
+}
+
+std::vector<Ledger::Object> Ledger::left() const {
+  std::vector<Object> all = left_behind_;
+  for (const auto& [handle, object] : objects_) all.push_back(object);
+  return all;
+}
+
+void Ledger::on_slow_destruction(std::string_view kind, u64 events, const Site& at) {
+  findings_.add({Kind::kUnacknowledgedEvent,
+                 std::string(kind) + ": " + std::to_string(events) +
+                     " events were read and not acknowledged; the call waits for that",
+                 {{"destroyed here", at}}});
+}
+
+}  // namespace verbena::check

@@ -1,0 +1,140 @@
+// Ledger: what a program has made of the verbs so far, and what is wrong with it. Calls come in as
+// the program makes them; findings are polled out. docs/check.md says what each check sees.
+//
+// Sans-IO: no clock, thread, lock or log; it reads the program's memory (memory/touch.h), writes
+// none, and asks the device nothing. One owner; not thread-safe. It allocates: it is there only
+// when a program is to be checked.
+//
+// Objects are named by pointers that the caller does not let two of them have at a time. Work for an
+// object that was never told of is ignored.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "check/findings.h"
+#include "check/regions.h"
+#include "check/settings.h"
+#include "check/targets.h"
+#include "check/work_queue.h"
+#include "transport/cqe.h"
+#include "transport/qp_attributes.h"
+#include "transport/work_request.h"
+
+namespace verbena::check {
+
+using Handle = const void*;
+
+struct QPName {
+  DeviceId device = nullptr;
+  QPN qpn;
+  friend auto operator<=>(const QPName& a, const QPName& b) {
+    return std::pair(a.device, a.qpn.value) <=> std::pair(b.device, b.qpn.value);
+  }
+};
+
+struct QPFacts {
+  PDId pd;
+  Handle send_cq = nullptr, receive_cq = nullptr;
+  Handle srq = nullptr;  // nullptr: its own receive queue
+  u32 send_depth = 0;
+  bool signal_all = false;
+};
+
+class Ledger {
+ public:
+  explicit Ledger(const Settings& settings) : settings_(settings) {}
+
+  // --- memory
+  void on_region(DeviceId device, LKey key, const Region& region);
+  // About to be deregistered; `still_there`: its memory is mapped.
+  void on_deregister(DeviceId device, LKey key, bool still_there, const Site& at);
+  void on_region_changed(DeviceId device, LKey old_key, LKey key, const Region& region);
+  [[nodiscard]] const Region* find_region(DeviceId device, LKey key) const {
+    return regions_.find(device, key);
+  }
+
+  // --- queues
+  void on_cq(Handle cq, u32 capacity);  // made or resized; 0: may overrun
+  void on_cq_gone(Handle cq) { cqs_.erase(cq); }
+  void on_srq(Handle srq, DeviceId device, PDId pd, u32 number);
+  void on_srq_gone(Handle srq);
+  void on_qp(const QPName& name, const QPFacts& facts);
+  void on_qp_gone(const QPName& name);
+  void on_qp_state(const QPName& name, QPState to);
+  void on_refused_transition(QPState from, QPState to, const Site& at);
+
+  // --- work
+  void on_send(const QPName& name, const SendWR& wr, const Site& at);
+  void on_receive(const QPName& name, const RecvWR& wr, const Site& at);
+  void on_srq_receive(Handle srq, const RecvWR& wr, const Site& at);
+  void on_refused(const QPName& name, PostError error, QPState state, const Site& at);
+  void on_polled(DeviceId device, const CQE& cqe, const Site& at);
+  // RNR NAKs that it has sent in its life; told before on_qp_gone().
+  void on_rnr_naks(const QPName& name, u64 count, const Site& at);
+
+  // --- objects
+  void on_created(Handle object, std::string_view kind, const Site& at);
+  void on_destroyed(Handle object) { objects_.erase(object); }
+  void on_left_behind(Handle object);  // destroyed with its context
+  void on_slow_destruction(std::string_view kind, u64 events, const Site& at);
+  struct Object {
+    std::string kind;
+    Site created;
+  };
+  [[nodiscard]] std::vector<Object> left() const;  // never destroyed by the program
+
+  [[nodiscard]] std::optional<Finding> poll_finding() { return findings_.poll(); }
+
+ private:
+  struct CQ {
+    u32 capacity = 0;
+    u64 pending = 0;  // completions that may come, or have and were not polled
+  };
+  struct SRQ {
+    DeviceId device = nullptr;
+    PDId pd;
+    u32 number = 0;
+    WorkQueue receives;
+    Handle cq = nullptr;  // where all its receives complete, as far as known
+    bool several_cqs = false;
+  };
+  struct QP {
+    QPFacts facts;
+    WorkQueue sends, receives;
+    std::unordered_set<u32> invalidated;  // R_Keys, with nothing heard of the peer since
+    bool failed = false;                  // in Error: what is left is only flushed
+    bool ever_received = false;           // had a receive posted
+  };
+
+  [[nodiscard]] std::optional<u64> hash(DeviceId device, const Work& work) const;
+  void check_keys(DeviceId device, PDId pd, const Work& work);
+  void check_r_key(QP& qp, const SendWR& wr, const Site& at);
+  void check_alignment(const QPName& name, const SendWR& wr, const Site& at);
+  void check_reclaimable(const QP& qp, const QPName& name, const Site& at);
+  void check_unchanged(DeviceId device, const QPName& name, const Work& work, const Site& at);
+  void add_targets(DeviceId device, const Work& work);
+  void remove_targets(DeviceId device, const Work& work);
+  void expect(Handle cq, const Site& at);
+  void settle(Handle cq, u64 count);
+  void forget_work(const QPName& name, QP& qp);
+  void on_receive_polled(DeviceId device, QP* qp, const CQE& cqe);
+  void on_send_polled(const QPName& name, QP& qp, const CQE& cqe, const Site& at);
+  [[nodiscard]] const Work* work_naming(DeviceId device, LKey key) const;
+  [[nodiscard]] bool may_receive(Handle srq) const;
+  [[nodiscard]] SRQ* srq_numbered(DeviceId device, u32 number);
+
+  const Settings settings_;
+  Regions regions_;
+  Targets targets_;
+  std::map<QPName, QP> qps_;
+  std::unordered_map<Handle, CQ> cqs_;
+  std::unordered_map<Handle, SRQ> srqs_;
+  std::unordered_map<Handle, Object> objects_;
+  std::vector<Object> left_behind_;
+  Findings findings_;
+};
+
+}  // namespace verbena::check

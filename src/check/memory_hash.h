@@ -1,0 +1,18 @@
+// A hash of bytes that lie in pieces, to see later whether they are still the same.
+#pragma once
+
+#include <optional>
+
+#include "memory/sge.h"
+
+namespace verbena::check {
+
+// Pieces up to this long are hashed as a whole. Of a longer one: its first and last kEdge bytes, and
+// kSample bytes of every kStride between.
+inline constexpr std::size_t kHashedWhole = 1 << 20;
+inline constexpr std::size_t kEdge = 4096, kStride = 1024, kSample = 64;
+
+// nullopt: some of them cannot be read.
+[[nodiscard]] std::optional<u64> hash_of(std::span<const Bytes> pieces);
+
+}  // namespace verbena::check

@@ -1,0 +1,76 @@
+// WorkQueue: the work of one send or receive queue that its program has posted and not seen
+// completed. What a program may count on differs from what a device has done: a buffer belongs to
+// the device until the completion has been polled.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "check/site.h"
+#include "memory/sge.h"
+
+namespace verbena::check {
+
+struct Work {
+  u64 wr_id = 0;
+  bool signaled = true;     // a receive always is
+  bool fills = false;       // the device writes to the list's memory
+  std::vector<SGE> list;    // without what is inline
+  u64 bytes = 0;
+  std::optional<u64> hash;  // of what is sent, where that may be looked at
+  Site posted;
+};
+
+class WorkQueue {
+ public:
+  void push(Work work) {
+    signaled_ += work.signaled ? 1 : 0;
+    works_.push_back(std::move(work));
+  }
+  // A send completed: the first that fits, with the unsignaled before it, which have completed by
+  // that. `also_unsignaled`: an error completes those too. Empty: it is none of these.
+  [[nodiscard]] std::vector<Work> take_through(u64 wr_id, bool also_unsignaled) {
+    const auto last = std::ranges::find_if(works_, [&](const Work& work) {
+      return work.wr_id == wr_id && (work.signaled || also_unsignaled);
+    });
+    if (last == works_.end()) return {};
+    std::vector<Work> taken(std::make_move_iterator(works_.begin()),
+                            std::make_move_iterator(last + 1));
+    works_.erase(works_.begin(), last + 1);
+    for (const Work& work : taken) signaled_ -= work.signaled ? 1 : 0;
+    return taken;
+  }
+  // A receive completed. Those of a shared queue complete in any order.
+  [[nodiscard]] std::optional<Work> take(u64 wr_id) {
+    const auto found =
+        std::ranges::find_if(works_, [&](const Work& work) { return work.wr_id == wr_id; });
+    if (found == works_.end()) return std::nullopt;
+    Work taken = std::move(*found);
+    works_.erase(found);
+    signaled_ -= taken.signaled ? 1 : 0;
+    return taken;
+  }
+  void clear() {
+    works_.clear();
+    signaled_ = 0;
+  }
+  [[nodiscard]] std::size_t size() const { return works_.size(); }
+  [[nodiscard]] std::size_t signaled() const { return signaled_; }
+  [[nodiscard]] const std::deque<Work>& all() const { return works_; }
+  [[nodiscard]] const Work& oldest() const { return works_.front(); }
+  // The first that names the key; nullptr: none.
+  [[nodiscard]] const Work* naming(LKey key) const {
+    const auto found = std::ranges::find_if(works_, [&](const Work& work) {
+      return std::ranges::any_of(work.list, [&](const SGE& sge) { return sge.l_key == key; });
+    });
+    return found == works_.end() ? nullptr : &*found;
+  }
+
+ private:
+  std::deque<Work> works_;
+  std::size_t signaled_ = 0;
+};
+
+}  // namespace verbena::check
