@@ -2,6 +2,7 @@
 
 #include "check/memory_hash.h"
 #include "check/words.h"
+#include "memory/touch.h"
 
 namespace verbena::check {
 namespace {
@@ -57,7 +58,7 @@ void Ledger::on_region_changed(DeviceId device, LKey old_key, LKey key, const Re
   regions_.insert(device, key, region);
 }
 
-void Ledger::on_deregister(DeviceId device, LKey key, bool still_there, const Site& at) {
+void Ledger::on_deregister(DeviceId device, LKey key, const Site& at) {
   const Region* const region = regions_.find(device, key);
   if (region == nullptr) return;
   if (const Work* const work = work_naming(device, key); work != nullptr)
@@ -66,22 +67,18 @@ void Ledger::on_deregister(DeviceId device, LKey key, bool still_there, const Si
                    {{"deregistered here", at},
                     {"the work was posted here", work->posted},
                     {"registered here", region->registered}}});
-  if (!still_there)
-    findings_.add({Kind::kMemoryGone,
-                   words_of(*region) + "; not all of it is mapped any more",
-                   {{"deregistered here", at}, {"registered here", region->registered}}});
   regions_.erase(device, key);
 }
 
 const Work* Ledger::work_naming(DeviceId device, LKey key) const {
   for (const auto& [name, qp] : qps_) {
     if (name.device != device || qp.failed) continue;
-    if (const Work* work = qp.sends.naming(key)) return work;
-    if (const Work* work = qp.receives.naming(key)) return work;
+    if (const Work* work = qp.sends.naming(key, heard_)) return work;
+    if (const Work* work = qp.receives.naming(key, heard_)) return work;
   }
   for (const auto& [handle, srq] : srqs_)
     if (srq.device == device && may_receive(handle))
-      if (const Work* work = srq.receives.naming(key)) return work;
+      if (const Work* work = srq.receives.naming(key, heard_)) return work;
   return nullptr;
 }
 
@@ -147,10 +144,10 @@ void Ledger::on_refused_transition(QPState from, QPState to, const Site& at) {
   const bool skips = (from == QPState::kReset && (to == QPState::kRTR || to == QPState::kRTS)) ||
                      (from == QPState::kInit && to == QPState::kRTS);
   if (!skips) return;
-  findings_.add({Kind::kSkippedState,
-                 "from " + words_of(from) + " to " + words_of(to) +
-                     "; the way is RESET, INIT, RTR, RTS",
-                 {{"called here", at}}});
+  findings_.add(
+      {Kind::kSkippedState,
+       "from " + words_of(from) + " to " + words_of(to) + "; the way is RESET, INIT, RTR, RTS",
+       {{"called here", at}}});
 }
 
 // --- work
@@ -177,12 +174,25 @@ void Ledger::check_keys(DeviceId device, PDId pd, const Work& work) {
   }
 }
 
+void Ledger::check_mapped(DeviceId device, const Work& work) {
+  const auto pieces = regions_.resolve(device, work.list);
+  if (!pieces || std::ranges::all_of(*pieces, is_readable)) return;
+  const auto gone = std::ranges::find_if_not(work.list, [&](const SGE& sge) {
+    return is_readable(regions_.resolve(device, {&sge, 1})->front());
+  });
+  const Region* const region = regions_.find(device, gone->l_key);
+  findings_.add({Kind::kMemoryGone,
+                 words_of(*region) + "; " + words_of(work),
+                 {{"posted here", work.posted}, {"registered here", region->registered}}});
+}
+
 void Ledger::check_r_key(QP& qp, const SendWR& wr, const Site& at) {
   if (names_remote_memory(wr.op) && qp.invalidated.contains(wr.r_key.value))
-    findings_.add({Kind::kInvalidatedKey,
-                   "R_Key " + hex(wr.r_key.value) +
-                       "; a send before has had it invalidated, and the peer has sent nothing since",
-                   {{"posted here", at}}});
+    findings_.add(
+        {Kind::kInvalidatedKey,
+         "R_Key " + hex(wr.r_key.value) +
+             "; a send before has had it invalidated, and the peer has sent nothing since",
+         {{"posted here", at}}});
   if (wr.op == SendOp::kSendWithInvalidate) qp.invalidated.insert(wr.invalidate.value);
 }
 
@@ -248,10 +258,13 @@ void Ledger::on_send(const QPName& name, const SendWR& wr, const Site& at) {
   Work work = describe(wr.wr_id, has_list ? wr.sg_list : std::span<const SGE>{},
                        wr.signaled || qp.facts.signal_all, at);
   check_keys(name.device, qp.facts.pd, work);
-  if (has_list && sends_memory(wr.op)) work.hash = hash(name.device, work);
+  check_mapped(name.device, work);
+  const bool is_looked_at = work.signaled || !qp.facts.is_datagram;
+  if (has_list && sends_memory(wr.op) && is_looked_at) work.hash = hash(name.device, work);
   work.fills = has_list && fills_memory(wr.op);
   add_targets(name.device, work);
   if (work.signaled) expect(qp.facts.send_cq, at);
+  work.heard = heard_;
   qp.sends.push(std::move(work));
 }
 
@@ -262,6 +275,7 @@ void Ledger::on_receive(const QPName& name, const RecvWR& wr, const Site& at) {
   Work work = describe(wr.wr_id, wr.sg_list, true, at);
   work.fills = true;
   check_keys(name.device, qp.facts.pd, work);
+  check_mapped(name.device, work);
   add_targets(name.device, work);
   expect(qp.facts.receive_cq, at);
   qp.ever_received = true;
@@ -275,6 +289,7 @@ void Ledger::on_srq_receive(Handle handle, const RecvWR& wr, const Site& at) {
   Work work = describe(wr.wr_id, wr.sg_list, true, at);
   work.fills = true;
   check_keys(srq.device, srq.pd, work);
+  check_mapped(srq.device, work);
   add_targets(srq.device, work);
   expect(srq.cq, at);
   srq.receives.push(std::move(work));
@@ -302,7 +317,8 @@ void Ledger::on_polled(DeviceId device, const CQE& cqe, const Site& at) {
   QP* const qp = found == qps_.end() ? nullptr : &found->second;
   if (qp != nullptr && cqe.status != WQEStatus::kSuccess) qp->failed = true;
   if (is_receive(cqe)) {
-    on_receive_polled(device, qp, cqe);
+    ++heard_;
+    on_receive_polled(name, qp, cqe, at);
   } else if (qp != nullptr) {
     on_send_polled(name, *qp, cqe, at);
   }
@@ -315,17 +331,20 @@ Ledger::SRQ* Ledger::srq_numbered(DeviceId device, u32 number) {
   return found == srqs_.end() ? nullptr : &found->second;
 }
 
-void Ledger::on_receive_polled(DeviceId device, QP* qp, const CQE& cqe) {
-  SRQ* srq = cqe.srq != 0 ? srq_numbered(device, cqe.srq) : nullptr;
+void Ledger::on_receive_polled(const QPName& name, QP* qp, const CQE& cqe, const Site& at) {
+  SRQ* srq = cqe.srq != 0 ? srq_numbered(name.device, cqe.srq) : nullptr;
   if (const auto shared = srqs_.find(qp != nullptr ? qp->facts.srq : nullptr);
       shared != srqs_.end())
     srq = &shared->second;
   if (srq == nullptr && qp == nullptr) return;
-  if (qp != nullptr) qp->invalidated.clear();
+  if (qp != nullptr) {
+    qp->invalidated.clear();
+    check_still_unchanged(name, *qp, at);
+  }
   const auto work = srq != nullptr ? srq->receives.take(cqe.wr_id) : qp->receives.take(cqe.wr_id);
   if (!work) return;
   settle(srq != nullptr ? srq->cq : qp->facts.receive_cq, 1);
-  remove_targets(device, *work);
+  remove_targets(name.device, *work);
   if (cqe.status == WQEStatus::kLocalLength)
     findings_.add({Kind::kReceiveBufferTooSmall,
                    words_of(cqe.qp) + ", " + words_of(*work),
@@ -343,14 +362,25 @@ void Ledger::on_send_polled(const QPName& name, QP& qp, const CQE& cqe, const Si
   settle(qp.facts.send_cq, visible);
 }
 
+// What comes from the peer may be its answer to what was sent before, and then the program knows
+// that this has arrived, whether or not it has polled the completion: from now on it may write
+// there.
+void Ledger::check_still_unchanged(const QPName& name, QP& qp, const Site& at) {
+  for (Work& work : qp.sends.all()) {
+    if (!qp.failed) check_unchanged(name.device, name, work, at);
+    work.hash.reset();
+  }
+}
+
 void Ledger::check_unchanged(DeviceId device, const QPName& name, const Work& work,
                              const Site& at) {
   if (!work.hash) return;
   const std::optional<u64> now = hash(device, work);
   if (!now || *now == *work.hash) return;
-  findings_.add({Kind::kSendBufferChanged,
-                 words_of(name.qpn) + ", " + words_of(work),
-                 {{"posted here", work.posted}, {"its completion was polled here", at}}});
+  findings_.add(
+      {Kind::kSendBufferChanged,
+       words_of(name.qpn) + ", " + words_of(work),
+       {{"posted here", work.posted}, {"changed when a completion was polled here", at}}});
 }
 
 void Ledger::on_rnr_naks(const QPName& name, u64 count, const Site& at) {

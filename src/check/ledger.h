@@ -5,8 +5,8 @@
 // none, and asks the device nothing. One owner; not thread-safe. It allocates: it is there only
 // when a program is to be checked.
 //
-// Objects are named by pointers that the caller does not let two of them have at a time. Work for an
-// object that was never told of is ignored.
+// Objects are named by pointers that the caller does not let two of them have at a time. Work for
+// an object that was never told of is ignored.
 #pragma once
 
 #include <map>
@@ -41,6 +41,7 @@ struct QPFacts {
   Handle srq = nullptr;  // nullptr: its own receive queue
   u32 send_depth = 0;
   bool signal_all = false;
+  bool is_datagram = false;  // unsignaled sends are known to have left by the peer's answer
 };
 
 class Ledger {
@@ -49,8 +50,7 @@ class Ledger {
 
   // --- memory
   void on_region(DeviceId device, LKey key, const Region& region);
-  // About to be deregistered; `still_there`: its memory is mapped.
-  void on_deregister(DeviceId device, LKey key, bool still_there, const Site& at);
+  void on_deregister(DeviceId device, LKey key, const Site& at);  // about to be
   void on_region_changed(DeviceId device, LKey old_key, LKey key, const Region& region);
   [[nodiscard]] const Region* find_region(DeviceId device, LKey key) const {
     return regions_.find(device, key);
@@ -110,17 +110,19 @@ class Ledger {
   };
 
   [[nodiscard]] std::optional<u64> hash(DeviceId device, const Work& work) const;
+  void check_mapped(DeviceId device, const Work& work);
   void check_keys(DeviceId device, PDId pd, const Work& work);
   void check_r_key(QP& qp, const SendWR& wr, const Site& at);
   void check_alignment(const QPName& name, const SendWR& wr, const Site& at);
   void check_reclaimable(const QP& qp, const QPName& name, const Site& at);
   void check_unchanged(DeviceId device, const QPName& name, const Work& work, const Site& at);
+  void check_still_unchanged(const QPName& name, QP& qp, const Site& at);
   void add_targets(DeviceId device, const Work& work);
   void remove_targets(DeviceId device, const Work& work);
   void expect(Handle cq, const Site& at);
   void settle(Handle cq, u64 count);
   void forget_work(const QPName& name, QP& qp);
-  void on_receive_polled(DeviceId device, QP* qp, const CQE& cqe);
+  void on_receive_polled(const QPName& name, QP* qp, const CQE& cqe, const Site& at);
   void on_send_polled(const QPName& name, QP& qp, const CQE& cqe, const Site& at);
   [[nodiscard]] const Work* work_naming(DeviceId device, LKey key) const;
   [[nodiscard]] bool may_receive(Handle srq) const;
@@ -133,6 +135,7 @@ class Ledger {
   std::unordered_map<Handle, CQ> cqs_;
   std::unordered_map<Handle, SRQ> srqs_;
   std::unordered_map<Handle, Object> objects_;
+  u64 heard_ = 0;  // receives polled
   std::vector<Object> left_behind_;
   Findings findings_;
 };

@@ -7,8 +7,8 @@
 
 namespace verbena::check {
 
-// Pieces up to this long are hashed as a whole. Of a longer one: its first and last kEdge bytes, and
-// kSample bytes of every kStride between.
+// Pieces up to this long are hashed as a whole. Of a longer one: its first and last kEdge bytes,
+// and kSample bytes of every kStride between.
 inline constexpr std::size_t kHashedWhole = 1 << 20;
 inline constexpr std::size_t kEdge = 4096, kStride = 1024, kSample = 64;
 

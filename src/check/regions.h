@@ -18,14 +18,16 @@ struct Region {
   PDId pd;
   const u8* memory = nullptr;
   u64 length = 0, iova = 0;
-  bool is_memory = true;   // false: the null region
+  bool is_memory = true;  // false: the null region
   bool whole_process = false;
   Site registered;
 };
 
 class Regions {
  public:
-  void insert(DeviceId device, LKey key, const Region& region) { of_[{device, key.value}] = region; }
+  void insert(DeviceId device, LKey key, const Region& region) {
+    of_[{device, key.value}] = region;
+  }
   void erase(DeviceId device, LKey key) { of_.erase({device, key.value}); }
   [[nodiscard]] const Region* find(DeviceId device, LKey key) const {
     const auto found = of_.find({device, key.value});

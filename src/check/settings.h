@@ -15,7 +15,8 @@ struct Settings {
   bool overlaps = false;  // memory that two operations in flight write to
 };
 
-// "1" (or "on", or nothing), "fatal", "leaks", "overlaps", and lists of them. nullopt: another word.
+// "1" (or "on", or nothing), "fatal", "leaks", "overlaps", and lists of them. nullopt: another
+// word.
 [[nodiscard]] std::optional<Settings> parse_settings(std::string_view text);
 // 0 to 255, decimal.
 [[nodiscard]] std::optional<int> parse_exit_code(std::string_view text);

@@ -15,10 +15,11 @@ namespace verbena::check {
 
 struct Work {
   u64 wr_id = 0;
-  bool signaled = true;     // a receive always is
-  bool fills = false;       // the device writes to the list's memory
-  std::vector<SGE> list;    // without what is inline
+  bool signaled = true;   // a receive always is
+  bool fills = false;     // the device writes to the list's memory
+  std::vector<SGE> list;  // without what is inline
   u64 bytes = 0;
+  u64 heard = 0;            // receives that the program had polled by then, of whatever queue
   std::optional<u64> hash;  // of what is sent, where that may be looked at
   Site posted;
 };
@@ -58,12 +59,14 @@ class WorkQueue {
   }
   [[nodiscard]] std::size_t size() const { return works_.size(); }
   [[nodiscard]] std::size_t signaled() const { return signaled_; }
-  [[nodiscard]] const std::deque<Work>& all() const { return works_; }
+  [[nodiscard]] std::deque<Work>& all() { return works_; }
   [[nodiscard]] const Work& oldest() const { return works_.front(); }
-  // The first that names the key; nullptr: none.
-  [[nodiscard]] const Work* naming(LKey key) const {
+  // The first that names the key, and may not have ended for all that the program knows: since a
+  // send was posted it has heard nothing, `heard` being what it has heard by now. nullptr: none.
+  [[nodiscard]] const Work* naming(LKey key, u64 heard) const {
     const auto found = std::ranges::find_if(works_, [&](const Work& work) {
-      return std::ranges::any_of(work.list, [&](const SGE& sge) { return sge.l_key == key; });
+      return (work.fills || work.heard == heard) &&
+             std::ranges::any_of(work.list, [&](const SGE& sge) { return sge.l_key == key; });
     });
     return found == works_.end() ? nullptr : &*found;
   }

@@ -57,7 +57,8 @@ constexpr std::string_view kRunHelp = R"(NAME
 SYNOPSIS
   verbena run [--address ADDRESS[,ADDRESS...]] [--fault RULES]...
               [--fault-file FILE]... [--seed N] [--capture FILE]
-              [--capture-limit SIZE] [--] PROGRAM [ARGUMENT...]
+              [--capture-limit SIZE] [--check[=WORDS]] [--check-exit-code N]
+              [--] PROGRAM [ARGUMENT...]
 
 DESCRIPTION
   Executes PROGRAM so that it, and every program that it starts, loads Verbena's
@@ -93,6 +94,14 @@ OPTIONS
   --capture-limit SIZE
       At most so much of it on disk (100M, say): the older half is in FILE.old,
       and what is older than that is gone.
+  --check[=fatal,leaks,overlaps]
+      Says on standard error what PROGRAM does wrong with the verbs, with the
+      stack of the call: buffers changed while they are sent, regions deregistered
+      in use, queues too small, ... (docs/check.md). fatal: abort at the first;
+      leaks: objects left at exit, each; overlaps: memory that two operations in
+      flight write to.
+  --check-exit-code N
+      The exit status where something was found; else it is PROGRAM's own.
   -h, --help
       this
 
@@ -120,6 +129,8 @@ ENVIRONMENT
       first other interface that is up; else loopback.
   VERBENA_FAULT, VERBENA_SEED, VERBENA_CAPTURE, VERBENA_CAPTURE_LIMIT
       As --fault, --seed, --capture and --capture-limit (in bytes).
+  VERBENA_CHECK, VERBENA_CHECK_EXIT_CODE
+      As --check (1, or its words) and --check-exit-code.
   LD_LIBRARY_PATH
       Kept; the folder of Verbena's library is put in front.
   LD_PRELOAD

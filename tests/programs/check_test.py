@@ -24,9 +24,9 @@ LIMIT_S = 60
 WRONG = {
     "send_buffer": ("a buffer changed while it was being sent", "send_it"),
     "small_receive": ("a receive is too small for the message that came", "receive_it"),
-    "never_receives": ("messages came to a queue pair that never had a receive", "close_loop"),
+    "never_receives": ("messages came to a queue pair that never had a receive", "main"),
     "region_in_use": ("a memory region was deregistered while work was using it", "let_go"),
-    "memory_gone": ("memory was unmapped while it was registered", "let_go"),
+    "memory_gone": ("memory was unmapped while it was registered", "send_it"),
     "unknown_key": ("an L_Key names no memory region", "send_it"),
     "other_domain": ("a memory region of another protection domain", "send_it"),
     "invalidated_key": ("an R_Key was used after it was invalidated", "write_it"),

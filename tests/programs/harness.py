@@ -26,6 +26,10 @@ PAIR_LIMIT_S = 120  # spinning pairs on a busy machine get little of it
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+# VERBENA_CHECK=fatal tests/programs/X_test.py: the checker finds nothing in these programs.
+CHECK = {name: os.environ[name] for name in ("VERBENA_CHECK",) if name in os.environ}
+
+
 def own_loopback_address():
     """A loopback address for this run alone: other users' programs cannot have its port 4791."""
     pid = os.getpid()
@@ -156,7 +160,7 @@ class Program:
         self._file = tempfile.TemporaryFile(buffering=0)
         self._text = None  # of the file, once the process has ended
         user, _ = ordinary_user()
-        base = {"PATH": PATH, "HOME": "/tmp", "LC_ALL": "C"}
+        base = {"PATH": PATH, "HOME": "/tmp", "LC_ALL": "C"} | CHECK
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT,
             env=base | environment, cwd="/tmp", start_new_session=True, **user)

@@ -62,7 +62,8 @@ void Checker::start() {
     if (asked == nullptr || std::string_view(asked) == "0") return false;
     const auto settings = check::parse_settings(asked);
     if (!settings) {
-      print("verbena: warning: VERBENA_CHECK is not a list of 1, fatal, leaks, overlaps: ignored\n");
+      print(
+          "verbena: warning: VERBENA_CHECK is not a list of 1, fatal, leaks, overlaps: ignored\n");
       return false;
     }
     instance_ = new Checker(*settings, exit_code_from_environment());
@@ -120,6 +121,7 @@ void Checker::report_leaks() {
 void Checker::on_exit() {
   if (getpid() != started_in) return;
   const std::lock_guard lock(mutex_);
+  std::fflush(stdout);  // what the program has said comes first
   report_leaks();
   if (findings_ == 0) return;
   print("verbena check: " + std::to_string(findings_) +

@@ -5,7 +5,6 @@
 #include "abi/ibverbs/check/checker.h"
 #include "abi/ibverbs/check/live_objects.h"
 #include "abi/ibverbs/translate.h"
-#include "host/mapped_memory.h"
 
 namespace verbena::abi::checks {
 namespace {
@@ -35,12 +34,6 @@ check::Handle handle_of(ibv_cq* cq) { return cq == nullptr ? nullptr : CQObject:
 check::Handle handle_of(const SRQObject& srq) { return srq.queue; }
 check::Handle handle_of(ibv_srq* srq) {
   return srq == nullptr ? nullptr : SRQObject::of(srq).queue;
-}
-
-bool is_there(const MRObject& mr, const check::Region* region) {
-  if (region == nullptr || region->memory == nullptr || mr.on_demand || region->length == 0)
-    return true;
-  return host::is_mapped(region->memory, region->length);
 }
 
 }  // namespace
@@ -77,9 +70,7 @@ void reregistered(const MRObject& mr, LKey old_key, bool moved) {
 
 void deregistering(const MRObject& mr) {
   note([&](Ledger& ledger, const Site& at) {
-    const check::DeviceId device = device_of(mr.owner());
-    const LKey key{mr.lkey};
-    ledger.on_deregister(device, key, is_there(mr, ledger.find_region(device, key)), at);
+    ledger.on_deregister(device_of(mr.owner()), LKey{mr.lkey}, at);
   });
 }
 
@@ -90,9 +81,7 @@ void made(const CQObject& cq, OnOverrun on_overrun) {
 }
 
 void resized(const CQObject& cq) {
-  note([&](Ledger& ledger, const Site&) {
-    ledger.on_cq(handle_of(cq), static_cast<u32>(cq.cqe));
-  });
+  note([&](Ledger& ledger, const Site&) { ledger.on_cq(handle_of(cq), static_cast<u32>(cq.cqe)); });
 }
 
 void unmade(const CQObject& cq) {
@@ -117,7 +106,8 @@ void made(const QPObject& qp, const QPInit& granted) {
                                .receive_cq = handle_of(qp.qp_base.recv_cq),
                                .srq = handle_of(qp.qp_base.srq),
                                .send_depth = granted.send.depth,
-                               .signal_all = granted.signal_all});
+                               .signal_all = granted.signal_all,
+                               .is_datagram = granted.type == QPType::kUD});
   });
 }
 

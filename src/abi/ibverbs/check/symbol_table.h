@@ -1,5 +1,5 @@
-// Names of functions from a module's own symbol table, which has those that no dynamic symbol names:
-// a program's, unless it was stripped.
+// Names of functions from a module's own symbol table, which has those that no dynamic symbol
+// names: a program's, unless it was stripped.
 #pragma once
 
 #include <optional>
