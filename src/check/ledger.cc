@@ -31,6 +31,14 @@ bool names_remote_memory(SendOp op) {
   return fills_memory(op) || op == SendOp::kRDMAWrite || op == SendOp::kRDMAWriteWithImmediate;
 }
 
+bool overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others) {
+  return std::ranges::any_of(some, [&](const Bytes a) {
+    return std::ranges::any_of(others, [&](const Bytes b) {
+      return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+    });
+  });
+}
+
 bool is_receive(const CQE& cqe) {
   return cqe.op == CompletionOp::kReceive || cqe.op == CompletionOp::kReceiveRDMAWithImmediate;
 }
@@ -362,6 +370,25 @@ void Ledger::on_send_polled(const QPName& name, QP& qp, const CQE& cqe, const Si
   settle(qp.facts.send_cq, visible);
 }
 
+// Whether a message or READ that is under way goes where this work sends from: both belong to the
+// device then, and it may be its own doing.
+bool Ledger::may_be_filled(DeviceId device, const Work& sent) {
+  const auto pieces = regions_.resolve(device, sent.list);
+  const auto fills_some = [&](const Work& work) {
+    const auto targets = work.fills ? regions_.resolve(device, work.list) : std::nullopt;
+    return targets && overlap(*targets, *pieces);
+  };
+  return std::ranges::any_of(qps_,
+                             [&](auto& entry) {
+                               QP& qp = entry.second;
+                               return std::ranges::any_of(qp.receives.all(), fills_some) ||
+                                      std::ranges::any_of(qp.sends.all(), fills_some);
+                             }) ||
+         std::ranges::any_of(srqs_, [&](auto& entry) {
+           return std::ranges::any_of(entry.second.receives.all(), fills_some);
+         });
+}
+
 // What comes from the peer may be its answer to what was sent before, and then the program knows
 // that this has arrived, whether or not it has polled the completion: from now on it may write
 // there.
@@ -376,7 +403,7 @@ void Ledger::check_unchanged(DeviceId device, const QPName& name, const Work& wo
                              const Site& at) {
   if (!work.hash) return;
   const std::optional<u64> now = hash(device, work);
-  if (!now || *now == *work.hash) return;
+  if (!now || *now == *work.hash || may_be_filled(device, work)) return;
   findings_.add(
       {Kind::kSendBufferChanged,
        words_of(name.qpn) + ", " + words_of(work),

@@ -116,6 +116,7 @@ class Ledger {
   void check_alignment(const QPName& name, const SendWR& wr, const Site& at);
   void check_reclaimable(const QP& qp, const QPName& name, const Site& at);
   void check_unchanged(DeviceId device, const QPName& name, const Work& work, const Site& at);
+  [[nodiscard]] bool may_be_filled(DeviceId device, const Work& sent);
   void check_still_unchanged(const QPName& name, QP& qp, const Site& at);
   void add_targets(DeviceId device, const Work& work);
   void remove_targets(DeviceId device, const Work& work);

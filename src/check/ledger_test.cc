@@ -28,7 +28,11 @@ class LedgerTest : public ::testing::Test {
   }
   void send(u64 wr_id, bool signaled, LKey key = kKey) {
     const SGE sge{.address = 0x1000, .length = 32, .l_key = key};
-    ledger.on_send(qp, {.wr_id = wr_id, .signaled = signaled, .sg_list = {&sge, 1}}, here());
+    SendWR wr;
+    wr.wr_id = wr_id;
+    wr.signaled = signaled;
+    wr.sg_list = {&sge, 1};
+    ledger.on_send(qp, wr, here());
   }
   void receive(u64 wr_id) {
     const SGE sge{.address = 0x1020, .length = 32, .l_key = kKey};
@@ -87,6 +91,15 @@ TEST_F(LedgerTest, AfterAnAnswerFromThePeerABufferMayChange) {
   memory[0] = 9;
   send(2, true);
   complete(2);
+  EXPECT_EQ(found(), Kinds{});
+}
+
+TEST_F(LedgerTest, WhatAReceiveMayHaveChangedIsNotTheProgramsDoing) {
+  const SGE sge{.address = 0x1000, .length = 8, .l_key = kKey};
+  ledger.on_receive(qp, {.wr_id = 9, .sg_list = {&sge, 1}}, here());
+  send(1, true);
+  memory[0] = 9;
+  complete(1);
   EXPECT_EQ(found(), Kinds{});
 }
 
@@ -155,8 +168,12 @@ TEST_F(LedgerTest, ARegionIsInUseUntilItsWorkHasCompletedOrFailed) {
 }
 
 TEST_F(LedgerTest, AnInvalidatedKeyIsOfNoUseUntilThePeerSpeaks) {
-  ledger.on_send(qp, {.op = SendOp::kSendWithInvalidate, .invalidate = RKey{5}}, here());
-  const SendWR write{.op = SendOp::kRDMAWrite, .r_key = RKey{5}};
+  SendWR invalidation, write;
+  invalidation.op = SendOp::kSendWithInvalidate;
+  invalidation.invalidate = RKey{5};
+  write.op = SendOp::kRDMAWrite;
+  write.r_key = RKey{5};
+  ledger.on_send(qp, invalidation, here());
   ledger.on_send(qp, write, here());
   EXPECT_EQ(found(), Kinds{Kind::kInvalidatedKey});
   receive(1);
