@@ -13,22 +13,29 @@ bool sends_memory(SendOp op) {
     case SendOp::kSendWithImmediate:
     case SendOp::kSendWithInvalidate:
     case SendOp::kRDMAWrite:
-    case SendOp::kRDMAWriteWithImmediate: return true;
+    case SendOp::kRDMAWriteWithImmediate:
+    case SendOp::kAtomicWrite: return true;
     case SendOp::kRDMARead:
     case SendOp::kCompareSwap:
     case SendOp::kFetchAdd:
     case SendOp::kBindMW:
-    case SendOp::kLocalInvalidate: return false;
+    case SendOp::kLocalInvalidate:
+    case SendOp::kFlush: return false;
   }
   return false;
 }
 
-bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
+bool fills_memory(SendOp op) {
+  return op == SendOp::kRDMARead || op == SendOp::kCompareSwap || op == SendOp::kFetchAdd;
+}
 
-bool fills_memory(SendOp op) { return op == SendOp::kRDMARead || is_atomic(op); }
+bool is_atomic(SendOp op) {
+  return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd || op == SendOp::kAtomicWrite;
+}
 
 bool names_remote_memory(SendOp op) {
-  return fills_memory(op) || op == SendOp::kRDMAWrite || op == SendOp::kRDMAWriteWithImmediate;
+  return fills_memory(op) || op == SendOp::kRDMAWrite || op == SendOp::kRDMAWriteWithImmediate ||
+         op == SendOp::kAtomicWrite || op == SendOp::kFlush;
 }
 
 bool overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others) {
