@@ -91,6 +91,7 @@ constexpr NamedEngineCounter kEngineTable[] = {
     {"req_remote_operational_errors", "NAKs for a remote operational error received",
      &E::req_remote_operational_errors},
     {"retransmitted_packets", "packets sent again", &E::retransmitted_packets},
+    {"rnr_naks_sent", "RNR NAKs sent, for want of a receive", &E::rnr_naks_sent},
     {"rx_dropped", "packets dropped by the rules of their service", &E::rx_dropped},
 };
 static_assert(std::size(kEngineTable) == sizeof(EngineCounters) / sizeof(u64), "one has no name");

@@ -90,7 +90,6 @@ class Device {
   [[nodiscard]] Status attach_counter(QueuePair* qp, std::span<const CountedOp> ops,
                                       CompletionCounter& counter);
   [[nodiscard]] const QPAttributes& attributes_of(const QueuePair* qp) const;
-  [[nodiscard]] const EngineCounters& counters_of(const QueuePair* qp) const;
   [[nodiscard]] const QPInit& init_of(const QueuePair* qp) const;  // limits as granted
   // UD: goes from the GID table's entry wr.destination.source_gid_index; wr.destination.source is
   // not looked at.

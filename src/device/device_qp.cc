@@ -105,10 +105,6 @@ Status Device::destroy_qp(QueuePair* qp) {
 
 const QPAttributes& Device::attributes_of(const QueuePair* qp) const { return qp->attributes; }
 
-const EngineCounters& Device::counters_of(const QueuePair* qp) const {
-  return qp->engine->counters();
-}
-
 const QPInit& Device::init_of(const QueuePair* qp) const { return qp->init; }
 
 PostError Device::post_send(QueuePair* qp, const SendWR& wr, Time now) {
