@@ -50,7 +50,7 @@ struct EngineCounters {
   u64 req_remote_operational_errors = 0;
   u64 resp_cqe_error = 0, req_cqe_error = 0;
   u64 rx_write_requests = 0, rx_read_requests = 0, rx_atomic_requests = 0;
-  u64 rx_dropped = 0;  // silently dropped by the rules of the service
+  u64 rx_dropped = 0;        // silently dropped by the rules of the service
   u64 roce_adp_retrans = 0;  // packets sent again before the ACK timeout, unasked
   u64 retransmitted_packets = 0;
 };
