@@ -57,13 +57,16 @@ tl::unexpected<Failure> cannot_print() {
   return failure(kExitCannot, "cannot write to standard output");
 }
 
+tl::unexpected<Failure> shows_nothing(pid_t pid) {
+  return failure(
+      kExitCannot,
+      fmt::format("process {} has no device of Verbena's that this user may look at", pid));
+}
+
 Expected<void> print_once(Observer& observer, const StatsRequest& request, const Print& print) {
   const Expected<StatsReport> report = observer.observe();
   if (!report) return tl::unexpected(report.error());
-  if (request.pid && report->empty())
-    return failure(kExitCannot,
-                   fmt::format("process {} has no device of Verbena's that this user may look at",
-                               *request.pid));
+  if (request.pid && report->empty()) return shows_nothing(*request.pid);
   constexpr int kIndent = 2;
   const bool json = request.format == OutputFormat::kJSON;
   if (!print(json ? to_json(*report, kIndent) : to_text(*report, nullptr))) return cannot_print();
@@ -130,6 +133,7 @@ Expected<void> top(const TopRequest& request, const Print& print) {
   while (true) {
     Expected<StatsReport> now = observer->observe();
     if (!now) return tl::unexpected(now.error());
+    if (once && request.pid && now->empty()) return shows_nothing(*request.pid);
     const ScreenSize size = terminal ? terminal->size() : ScreenSize();
     const std::string screen = top_screen(*now, &*before, once ? nullptr : &size);
     if (!print(once ? screen : Terminal::frame(screen))) return cannot_print();

@@ -99,6 +99,13 @@ std::optional<StatsAnswer> StatsAnswer::decode(std::span<const u8> in) {
   return answer;
 }
 
+std::optional<u64> StatsAnswer::nonce_of(std::span<const u8> in) {
+  AnswerHeader header;
+  if (in.size() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, in.data(), sizeof(header));
+  return header.magic == kAnswerMagic ? std::optional(header.nonce) : std::nullopt;
+}
+
 std::vector<u8> StatsAnswer::encode() const {
   CHECK(qps.size() <= kMaxQPs);
   std::vector<u8> out(sizeof(AnswerHeader) + sizeof(adapter) + qps.size() * sizeof(QPSnapshot));

@@ -60,6 +60,8 @@ struct StatsAnswer {
   AdapterSnapshot adapter;
   std::vector<QPSnapshot> qps;  // by number; at most kMaxQPs
   [[nodiscard]] static std::optional<StatsAnswer> decode(std::span<const u8> in);
+  // Of an answer of any version; nullopt: it is none.
+  [[nodiscard]] static std::optional<u64> nonce_of(std::span<const u8> in);
   [[nodiscard]] std::vector<u8> encode() const;
 };
 inline constexpr std::size_t kMaxStatsAnswerSize =

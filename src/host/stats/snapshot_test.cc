@@ -77,6 +77,9 @@ TEST(SnapshotTest, AnotherVersionIsRefused) {
   std::vector<u8> bytes = example().encode();
   ++bytes[4];
   EXPECT_FALSE(StatsAnswer::decode(bytes).has_value());
+  EXPECT_EQ(StatsAnswer::nonce_of(bytes), example().nonce);
+  ++bytes[0];
+  EXPECT_FALSE(StatsAnswer::nonce_of(bytes).has_value());
 }
 
 TEST(SnapshotTest, NamesArePrintable) {

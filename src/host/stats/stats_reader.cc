@@ -51,7 +51,8 @@ Expected<Observation> StatsReader::observe() {
   text << file.rdbuf();
   std::vector<Query> queries;
   for (const StatsName& name : stats_names_in(text.str(), ::geteuid()))
-    queries.push_back({.found = {.pid = 0, .name = name, .adapter = {}, .qps = {}}});
+    queries.push_back({.found = {.pid = 0, .name = name, .adapter = {}, .qps = {}},
+                       .was_silent = std::ranges::find(silent_, name) != silent_.end()});
 
   for (std::size_t i = 0; i < queries.size(); i += kMaxInFlight) {
     std::vector<Query*> some;
@@ -66,6 +67,7 @@ Expected<Observation> StatsReader::observe() {
       observation.adapters.push_back(std::move(query.found));
     else if (!query.gone)
       observation.silent.push_back(query.found.name);
+  silent_ = observation.silent;
   std::ranges::sort(observation.adapters, {}, [](const ObservedAdapter& a) {
     return std::tuple(a.pid, a.adapter.device, a.name.slot);
   });
@@ -73,15 +75,17 @@ Expected<Observation> StatsReader::observe() {
 }
 
 void StatsReader::ask_until_done(std::vector<Query*> queries) {
-  const Time deadline = monotonic_now() + kPatience;
+  const Time start = monotonic_now();
   std::erase_if(queries, [this](Query* query) { return !ask(*query); });
   while (!queries.empty()) {
+    const bool all_were_silent = std::ranges::all_of(queries, &Query::was_silent);
+    const Time deadline = start + (all_were_silent ? kPatienceWithSilent : kPatience);
     const Duration left = deadline - monotonic_now();
     pollfd waiting{.fd = socket_.get(), .events = POLLIN, .revents = 0};
     const int milliseconds = static_cast<int>(left.ns() / 1'000'000) + 1;
     if (left <= Duration() || ::poll(&waiting, 1, milliseconds) < 0) break;
     receive(queries);
-    std::erase_if(queries, [](const Query* query) { return query->done; });
+    std::erase_if(queries, [](const Query* q) { return q->done || q->other_version; });
   }
   for (Query* query : queries) (void)ask(*query);  // it may have ended with the question unread
 }
@@ -108,23 +112,24 @@ void StatsReader::receive(std::vector<Query*>& waiting) {
   const ssize_t size = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   const std::optional<ucred> sender = size < 0 ? std::nullopt : sender_of(message);
   if (!sender) return;
-  std::optional<StatsAnswer> answer =
-      StatsAnswer::decode(std::span(buffer_).first(static_cast<std::size_t>(size)));
-  if (!answer) return;
-  const auto asked = std::ranges::find(waiting, answer->nonce, &Query::nonce);
-  if (asked != waiting.end()) take(**asked, *sender, std::move(*answer));
+  const auto bytes = std::span<const u8>(buffer_).first(static_cast<std::size_t>(size));
+  const auto asked = std::ranges::find_if(waiting, [&](const Query* query) {
+    // Anybody can have bound the name: only the user whose it is may answer.
+    return query->nonce == StatsAnswer::nonce_of(bytes) && query->found.name.user == sender->uid;
+  });
+  if (asked != waiting.end()) take(**asked, StatsAnswer::decode(bytes), sender->pid);
 }
 
-// Anybody can have bound the name: only the user whose it is may answer.
-void StatsReader::take(Query& query, const ucred& sender, StatsAnswer answer) {
-  if (sender.uid != query.found.name.user) return;
+void StatsReader::take(Query& query, std::optional<StatsAnswer> answer, pid_t sender) {
+  query.other_version = !answer;
+  if (!answer) return;
   ObservedAdapter& found = query.found;
   if (query.first_qpn == 0) {
-    found.pid = sender.pid;
-    found.adapter = answer.adapter;
+    found.pid = sender;
+    found.adapter = answer->adapter;
   }
-  found.qps.insert(found.qps.end(), answer.qps.begin(), answer.qps.end());
-  const u32 next = answer.adapter.next_qpn;
+  found.qps.insert(found.qps.end(), answer->qps.begin(), answer->qps.end());
+  const u32 next = answer->adapter.next_qpn;
   query.done = next <= query.first_qpn;
   query.first_qpn = next;
   if (!query.done && !ask(query)) query.done = true;  // it ends: what is known is better than none

@@ -36,7 +36,8 @@ class StatsReader {
   [[nodiscard]] Expected<Observation> observe();  // bounded in time
 
  private:
-  static constexpr Duration kPatience = ms(500);
+  // A program may wait for a core that others use. One that was silent is stopped, most likely.
+  static constexpr Duration kPatience = sec(2), kPatienceWithSilent = ms(100);
   static constexpr std::size_t kMaxInFlight = 8;  // answers that the kernel holds for a socket
 
   struct Query {
@@ -44,16 +45,19 @@ class StatsReader {
     u64 nonce = 0;
     u32 first_qpn = 0;
     bool done = false;
-    bool gone = false;  // its process has ended
+    bool gone = false;           // its process has ended
+    bool was_silent = false;     // at the last look
+    bool other_version = false;  // has answered, and is not understood
   };
   explicit StatsReader(Descriptor socket);
   void ask_until_done(std::vector<Query*> queries);
   bool ask(Query& query);
   void receive(std::vector<Query*>& waiting);
-  void take(Query& query, const ucred& sender, StatsAnswer answer);
+  void take(Query& query, std::optional<StatsAnswer> answer, pid_t sender);
 
   Descriptor socket_;
   std::vector<u8> buffer_;
+  std::vector<StatsName> silent_;  // at the last look
 };
 
 // The name of a process, printable; "?": it is gone.
