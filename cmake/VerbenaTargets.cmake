@@ -126,12 +126,22 @@ function(verbena_command name)
           DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 endfunction()
 
-# DIR/NAME.cc becomes bench/bench_NAME, where Google Benchmark is there.
+# Beside the layers: programs that measure. They need no test and are in no sanitizer build.
 function(verbena_benchmarks dir)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.cc)
-  if(VERBENA_LIBFUZZER OR NOT sources)
+  if(VERBENA_LIBFUZZER OR VERBENA_SANITIZE)
     return()
   endif()
+  # What the machine can do: plain programs, limit_NAME.
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/limits/*.cc)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM stem)
+    add_executable(limit_${stem} ${source})
+    target_include_directories(limit_${stem} PRIVATE ${CMAKE_SOURCE_DIR})
+    set_target_properties(limit_${stem} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)
+  endforeach()
+  # What the core's parts cost: Google Benchmark, bench_NAME.
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/micro/*.cc)
   if(NOT benchmark_FOUND)
     message(STATUS "Benchmarks are left out: install libbenchmark-dev (or run ./dev setup)")
     return()
@@ -140,6 +150,7 @@ function(verbena_benchmarks dir)
     cmake_path(GET source STEM stem)
     set(target bench_${stem})
     add_executable(${target} ${source})
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
     target_link_libraries(${target} PRIVATE
       verbena_host verbena_fabric verbena_collectives benchmark::benchmark_main)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bench)

@@ -1,0 +1,114 @@
+"""What is compared with what, and the goals: ratios of medians, ours to the peer's."""
+
+import dataclasses
+
+from measurements import (MPI, UCX, Iperf3, Limit, Perftest, SocketPingPong, Sockperf, UDPStream)
+
+MIB = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    name: str
+    measurement: object
+    goal: float = None  # bandwidth, rate: ours is at least so much of it; latency: at most
+    is_limit: bool = False  # of the machine; not another product
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    site: str  # "same host" or "veth"
+    what: str
+    unit: str  # GB/s, M/s: more is better; us: less is
+    ours: object
+    peers: tuple
+    goal: float = None  # absolute, in `unit`
+
+    @property
+    def less_is_better(self):
+        return self.unit == "us"
+
+
+def bandwidth(program, size, *options):
+    return Perftest(program, ("-s", str(size), "-D", "2", "-F", *options), "GB/s")
+
+
+def rate(program, size, *options):
+    return Perftest(program, ("-s", str(size), "-D", "2", "-F", *options), "M/s")
+
+
+def latency(program, size, *options, count=20000):
+    return Perftest(program, ("-s", str(size), "-n", str(count), "-F", *options), "us")
+
+
+def same_host_large(verb, size, count):
+    program = {"write": "ib_write_bw", "read": "ib_read_bw"}[verb]
+    return Case(
+        f"local-{verb}-{size >> 10}k", "same host", f"{verb.upper()} {size >> 10} KiB", "GB/s",
+        bandwidth(program, size),
+        (Peer("process_vm", Limit("limit_process_vm", (verb, size, 1)), 0.9, is_limit=True),
+         Peer("UCX cma", UCX("put_bw" if verb == "write" else "get", "cma", size, count, "GB/s",
+                             ("-d", "memory", "-x", "cma", "-D", "zcopy")), 1.0),
+         Peer("Open MPI vader", MPI("vader", "bandwidth", size, 100), 1.0)))
+
+
+def allreduce(site, size, count):
+    peers = [Peer("Open MPI tcp", MPI("tcp", "allreduce", size, count),
+                  1.0 if site == "same host" else 0.5)]
+    if site == "same host":
+        peers.append(Peer("Open MPI vader", MPI("vader", "allreduce", size, count), 1.1))
+    return Case(f"{'local' if site == 'same host' else 'wire'}-allreduce-{size // MIB}m", site,
+                f"allreduce {size // MIB} MiB, 2 ranks", "us",
+                MPI("ours", "allreduce", size, count), tuple(peers))
+
+
+WIRE_TCP = "tcp"
+
+CASES = (
+    same_host_large("write", 64 << 10, 20000),
+    same_host_large("write", MIB, 3000),
+    same_host_large("write", 8 * MIB, 300),
+    same_host_large("read", MIB, 3000),
+    Case("local-write-lat", "same host", "WRITE 8 B, one way", "us", latency("ib_write_lat", 8),
+         (Peer("process_vm", Limit("limit_process_vm", ("write", 8, 1), "us"), is_limit=True),
+          Peer("UCX cma put", UCX("put_lat", "cma", 8, 50000, "us",
+                                  ("-d", "memory", "-x", "cma", "-D", "zcopy"))),),
+         goal=1.5),
+    Case("local-send-lat", "same host", "SEND 8 B, one way", "us", latency("ib_send_lat", 8),
+         (Peer("Open MPI vader", MPI("vader", "latency", 8, 20000), 2.0),)),
+    Case("local-rate", "same host", "WRITE 8 B, post list 64, 4 QPs", "M/s",
+         rate("ib_write_bw", 8, "-l", "64", "-q", "4"),
+         (Peer("process_vm", Limit("limit_process_vm", ("write", 8, 1), "M/s"), is_limit=True),),
+         goal=2.0),
+    allreduce("same host", MIB, 200),
+    allreduce("same host", 64 * MIB, 10),
+    Case("wire-write-1m", "veth", "WRITE 1 MiB, MTU 4096", "GB/s",
+         bandwidth("ib_write_bw", MIB, "-m", "4096"),
+         (Peer("UDP, GSO+GRO", UDPStream(4112), 0.65, is_limit=True),
+          Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, MIB, 2000, "GB/s"), 2.4),
+          Peer("iperf3", Iperf3(), 2.0))),
+    Case("wire-write-1m-mtu1024", "veth", "WRITE 1 MiB, MTU 1024", "GB/s",
+         bandwidth("ib_write_bw", MIB, "-m", "1024"),
+         (Peer("MTU 4096", bandwidth("ib_write_bw", MIB, "-m", "4096"), 0.8, is_limit=True),)),
+    Case("wire-read-1m", "veth", "READ 1 MiB, MTU 4096", "GB/s",
+         bandwidth("ib_read_bw", MIB, "-m", "4096"),
+         (Peer("WRITE", bandwidth("ib_write_bw", MIB, "-m", "4096"), 0.8, is_limit=True),)),
+    Case("wire-write-64k", "veth", "WRITE 64 KiB, MTU 4096", "GB/s",
+         bandwidth("ib_write_bw", 64 << 10, "-m", "4096"),
+         (Peer("UDP, GSO+GRO", UDPStream(4112), is_limit=True),
+          Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64 << 10, 20000, "GB/s")))),
+    Case("wire-write-lat", "veth", "WRITE 8 B, one way", "us", latency("ib_write_lat", 8),
+         (Peer("raw UDP", SocketPingPong("udp", 24), 1.4, is_limit=True),
+          Peer("sockperf", Sockperf(24)),
+          Peer("UCX tag, tcp", UCX("tag_lat", WIRE_TCP, 8, 20000, "us"), 1.0))),
+    Case("wire-send-lat-events", "veth", "SEND 8 B, -e, one way", "us",
+         latency("ib_send_lat", 8, "-e", count=5000),
+         (Peer("blocking TCP", SocketPingPong("tcp", 8, 5000), 1.0, is_limit=True),)),
+    Case("wire-rate-q1", "veth", "WRITE 64 B", "M/s", rate("ib_write_bw", 64, "-q", "1"),
+         (Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 10.0),)),
+    Case("wire-rate-q16", "veth", "WRITE 64 B, 16 QPs", "M/s", rate("ib_write_bw", 64, "-q", "16"),
+         (Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 10.0),)),
+    allreduce("veth", MIB, 200),
+    allreduce("veth", 64 * MIB, 10),
+)

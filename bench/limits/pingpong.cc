@@ -1,0 +1,137 @@
+// The round trip of a small message over a socket: UDP with both sides spinning (the least that a
+// RoCEv2 packet on a UDP socket can take), or TCP with both sides blocking.
+//
+// usage: pingpong udp|tcp answer PORT                    answers until silence or the end
+//        pingpong udp|tcp ask ADDRESS PORT SIZE COUNT    prints: the median half round trip in us
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "bench/limits/process.h"
+
+namespace {
+
+constexpr double kSilence_s = 20;
+constexpr std::size_t kLargest = 65536;
+
+sockaddr_in at(const char* address, std::size_t port) {
+  sockaddr_in result{};
+  result.sin_family = AF_INET;
+  result.sin_port = htons(static_cast<std::uint16_t>(port));
+  limits::require(inet_pton(AF_INET, address, &result.sin_addr) == 1, "address");
+  return result;
+}
+
+// Spins for a datagram; -1: silence.
+ssize_t spin(int s, std::vector<std::uint8_t>& buffer, sockaddr_in& from) {
+  const double start = limits::now_s();
+  for (;;) {
+    socklen_t length = sizeof from;
+    const ssize_t n = recvfrom(s, buffer.data(), buffer.size(), MSG_DONTWAIT,
+                               reinterpret_cast<sockaddr*>(&from), &length);
+    if (n >= 0) return n;
+    if (limits::now_s() - start > kSilence_s) return -1;
+  }
+}
+
+bool read_all(int s, std::uint8_t* to, std::size_t size) {
+  for (std::size_t got = 0; got < size;) {
+    const ssize_t n = read(s, to + got, size - got);
+    if (n <= 0) return false;
+    got += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+int answer_udp(std::size_t port) {
+  const int s = socket(AF_INET, SOCK_DGRAM, 0);
+  const sockaddr_in here = at("0.0.0.0", port);
+  limits::require(bind(s, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0, "bind");
+  std::vector<std::uint8_t> buffer(kLargest);
+  sockaddr_in from{};
+  for (ssize_t n; (n = spin(s, buffer, from)) > 0;) {
+    sendto(s, buffer.data(), static_cast<std::size_t>(n), 0, reinterpret_cast<sockaddr*>(&from),
+           sizeof from);
+  }
+  return 0;
+}
+
+int answer_tcp(std::size_t port) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const sockaddr_in here = at("0.0.0.0", port);
+  limits::require(bind(listener, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0, "bind");
+  limits::require(listen(listener, 1) == 0, "listen");
+  const int s = accept(listener, nullptr, nullptr);
+  limits::require(s >= 0, "accept");
+  setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  std::uint32_t size = 0;  // the asker's first word
+  if (!read_all(s, reinterpret_cast<std::uint8_t*>(&size), sizeof size) || size > kLargest) return 1;
+  std::vector<std::uint8_t> buffer(size);
+  while (read_all(s, buffer.data(), size)) {
+    if (write(s, buffer.data(), size) != static_cast<ssize_t>(size)) return 1;
+  }
+  return 0;
+}
+
+void print_median(std::vector<double>& round_trips_s) {
+  const auto middle = round_trips_s.begin() + static_cast<std::ptrdiff_t>(round_trips_s.size() / 2);
+  std::nth_element(round_trips_s.begin(), middle, round_trips_s.end());
+  std::printf("%.4f\n", *middle / 2 * 1e6);
+}
+
+int ask_udp(const sockaddr_in& there, std::size_t size, std::size_t count) {
+  const int s = socket(AF_INET, SOCK_DGRAM, 0);
+  std::vector<std::uint8_t> buffer(kLargest);
+  std::vector<double> times;
+  sockaddr_in from{};
+  for (std::size_t i = 0; i < count; ++i) {
+    const double start = limits::now_s();
+    sendto(s, buffer.data(), size, 0, reinterpret_cast<const sockaddr*>(&there), sizeof there);
+    if (spin(s, buffer, from) < 0) return 1;
+    times.push_back(limits::now_s() - start);
+  }
+  sendto(s, buffer.data(), 0, 0, reinterpret_cast<const sockaddr*>(&there), sizeof there);
+  print_median(times);
+  return 0;
+}
+
+int ask_tcp(const sockaddr_in& there, std::size_t size, std::size_t count) {
+  const int s = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+  limits::require(connect(s, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0, "connect");
+  setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  const auto word = static_cast<std::uint32_t>(size);
+  limits::require(write(s, &word, sizeof word) == sizeof word, "write");
+  std::vector<std::uint8_t> buffer(size);
+  std::vector<double> times;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double start = limits::now_s();
+    limits::require(write(s, buffer.data(), size) == static_cast<ssize_t>(size), "write");
+    limits::require(read_all(s, buffer.data(), size), "read");
+    times.push_back(limits::now_s() - start);
+  }
+  print_median(times);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool udp = argc > 1 && std::strcmp(argv[1], "udp") == 0;
+  if (argc == 4 && std::strcmp(argv[2], "answer") == 0) {
+    return udp ? answer_udp(limits::number(argv[3])) : answer_tcp(limits::number(argv[3]));
+  }
+  if (argc == 7 && std::strcmp(argv[2], "ask") == 0) {
+    const sockaddr_in there = at(argv[3], limits::number(argv[4]));
+    const std::size_t size = limits::number(argv[5]), count = limits::number(argv[6]);
+    return udp ? ask_udp(there, size, count) : ask_tcp(there, size, count);
+  }
+  std::fprintf(stderr, "usage: pingpong udp|tcp answer PORT | ask ADDRESS PORT SIZE COUNT\n");
+  return 2;
+}

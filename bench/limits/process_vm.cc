@@ -1,0 +1,70 @@
+// One copy between two processes by the kernel: process_vm_writev() and process_vm_readv(), as a
+// same-host RDMA WRITE and READ of private memory must do it.
+//
+// usage: process_vm write|read SIZE SECONDS [huge]
+// prints: GB_PER_S US_PER_CALL; `huge` backs the other process's memory with transparent huge pages.
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "bench/limits/process.h"
+
+namespace {
+
+constexpr std::size_t kHugePage = 2u << 20;
+
+std::uint8_t* memory(std::size_t size, bool huge) {
+  const std::size_t room = (size + 2 * kHugePage) & ~(kHugePage - 1);
+  void* at = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  limits::require(at != MAP_FAILED, "mmap");
+  auto address = (reinterpret_cast<std::uintptr_t>(at) + kHugePage - 1) & ~(kHugePage - 1);
+  auto* start = reinterpret_cast<std::uint8_t*>(address);
+  madvise(start, room - kHugePage, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  std::memset(start, 1, size);
+  return start;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: process_vm write|read SIZE SECONDS [huge]\n");
+    return 2;
+  }
+  const bool write = std::strcmp(argv[1], "write") == 0;
+  const std::size_t size = limits::number(argv[2]);
+  const double seconds = static_cast<double>(limits::number(argv[3]));
+  std::uint8_t* theirs = memory(size, argc > 4);
+  const pid_t other = fork();  // the same address is its own copy there
+  limits::require(other >= 0, "fork");
+  if (other == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (argc > 4) madvise(theirs, size, MADV_HUGEPAGE);
+    std::memset(theirs, 2, size);
+    pause();
+    _exit(0);
+  }
+  usleep(200'000);  // until it has written its copy
+  std::uint8_t* ours = memory(size, false);
+  const iovec local{ours, size}, remote{theirs, size};
+  const double start = limits::now_s();
+  double end = start;
+  std::uint64_t calls = 0;
+  while (end - start < seconds) {
+    for (int i = 0; i < 16; ++i, ++calls) {
+      const ssize_t moved = write ? process_vm_writev(other, &local, 1, &remote, 1, 0)
+                                  : process_vm_readv(other, &local, 1, &remote, 1, 0);
+      limits::require(moved == static_cast<ssize_t>(size), "process_vm");
+    }
+    end = limits::now_s();
+  }
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  const double each = (end - start) / static_cast<double>(calls);
+  std::printf("%.4f %.4f\n", static_cast<double>(size) / each * 1e-9, each * 1e6);
+}

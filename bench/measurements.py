@@ -1,0 +1,274 @@
+"""What is measured with which program. Each class is one way to get one number from a site; equal
+objects are run once in a round. Bandwidths in GB/s, latencies in us (one way, or as the program
+says), rates in M/s."""
+
+import dataclasses
+import json
+import re
+import shlex
+import subprocess
+
+import harness
+
+LIMIT_S = 90
+
+
+class Failed(Exception):
+    """The program did not give a number."""
+
+
+def finish(program, *others):
+    """Waits for the program, then for the others; Failed unless it ended well."""
+    status = program.wait(LIMIT_S)
+    for other in others:
+        if other.wait(5) is None:
+            other.kill()
+    if status != 0:
+        program.kill()
+        raise Failed("\n".join(str(p) for p in (program, *others)))
+    return program.output()
+
+
+def listens(table, port, program, state=None):
+    harness.wait_until(
+        lambda: harness.sockets(table, port, state, pid=program.pid) or program.ended(),
+        30, f"{program.command} listens on port {port}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Perftest:
+    """An unmodified perftest program on our library. `what`: GB/s, M/s or us."""
+    program: str
+    options: tuple
+    what: str
+    local: str = "on"  # off: same-host traffic takes the wire too
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        command = [self.program, *self.options, "-p", port]
+        variables = {} if self.local == "on" else {"VERBENA_LOCAL": self.local}
+        server = site.start_on_device(site.left, *command, environment=variables)
+        try:
+            listens("tcp", port, server, "0A")
+            client = site.start_on_device(site.right, *command, site.left.address,
+                                          environment=variables)
+            output = finish(client, server)
+        finally:
+            server.kill()
+        rows = harness.perftest_rows(output)
+        if len(rows) != 1:
+            raise Failed(f"{client}")
+        return self._value(rows[0])
+
+    def _value(self, row):
+        if isinstance(row, harness.Latency):
+            return row.typical_us
+        if self.what == "M/s":
+            return row.messages_per_s / 1e6
+        return max(row.mib_per_s * 2 ** 20, row.messages_per_s * row.size) / 1e9
+
+    def __str__(self):
+        return " ".join([self.program, *self.options])
+
+
+@dataclasses.dataclass(frozen=True)
+class UCX:
+    """ucx_perftest, on UCX's own transports. `what`: GB/s, M/s or us."""
+    test: str
+    transports: str
+    size: int
+    count: int
+    what: str
+    uct: tuple = ()  # UCT options that name a transport: -d memory -x cma -D zcopy
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        command = ["ucx_perftest", "-f", "-t", self.test, "-s", self.size, "-n", self.count,
+                   "-p", port, *self.uct]
+        variables = {"UCX_TLS": self.transports, "UCX_WARN_UNUSED_ENV_VARS": "n"}
+        server = site.start(site.left, *command, environment=variables)
+        try:
+            listens("tcp", port, server, "0A")
+            client = site.start(site.right, *command, site.left.address, environment=variables)
+            output = finish(client, server)
+        finally:
+            server.kill()
+        last = output.strip().splitlines()[-1].split()
+        if len(last) != 8:
+            raise Failed(f"{client}")
+        # iterations, latency: 50 %, average, overall; MB/s: average, overall; messages/s likewise
+        values = {"us": float(last[1]), "GB/s": float(last[5]) * 2 ** 20 / 1e9,
+                  "M/s": float(last[7]) / 1e6}
+        return values[self.what]
+
+    def __str__(self):
+        return f"ucx_perftest -t {self.test} -s {self.size} ({self.transports})"
+
+
+@dataclasses.dataclass(frozen=True)
+class MPI:
+    """Two ranks of bench/mpi/measure.c under Open MPI. `transport`: vader, tcp, or ours (UCX on our
+    device)."""
+    transport: str
+    mode: str
+    size: int
+    count: int
+
+    OPTIONS = {
+        "vader": ["--mca", "pml", "ob1", "--mca", "btl", "self,vader"],
+        "tcp": ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp"],
+        "ours": ["--mca", "pml", "ucx", "--mca", "btl", "self"],
+    }
+
+    def run(self, site):
+        program = self._program(site)
+        ranks = ["-n", "2", "--oversubscribe", "--bind-to", "none"]
+        if site.left.address != site.right.address:
+            ranks += ["--host", f"{site.left.address}:1,{site.right.address}:1", "--mca",
+                      "plm_rsh_agent", self._agent(site), "--mca", "oob_tcp_if_include",
+                      "10.77.0.0/24", "--mca", "btl_tcp_if_include", "10.77.0.0/24"]
+        # In a user namespace of its own an ordinary user looks like root.
+        variables = {"TMPDIR": str(site.folder), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        command = [program, self.mode, self.size, self.count]
+        if self.transport == "ours":
+            command = [site.build.verbena, "run", "--", *command]
+            ranks += ["-x", "UCX_TLS", "-x", "UCX_NET_DEVICES", "-x", "VERBENA_ADDRESS"]
+            variables |= {"UCX_TLS": "rc_v,self", "UCX_NET_DEVICES": "verbena0:1",
+                          "VERBENA_ADDRESS": site.left.device}
+        mpirun = harness.Program([*site.left.host, "mpirun", *ranks, *self.OPTIONS[self.transport],
+                                  *command], variables)
+        found = re.search(r"^RESULT ([\d.]+)$", finish(mpirun), re.MULTILINE)
+        if not found:
+            raise Failed(f"{mpirun}")
+        return float(found[1])
+
+    @staticmethod
+    def _program(site):
+        program = site.folder / "measure"
+        if not program.exists():
+            source = harness.pathlib.Path(__file__).parent / "mpi/measure.c"
+            subprocess.run(["mpicc", "-O2", source, "-o", program], check=True,
+                           stdin=subprocess.DEVNULL)
+            program.chmod(0o755)
+        return program
+
+    @staticmethod
+    def _agent(site):
+        """What mpirun starts its daemon on the other host with: `agent HOST COMMAND`. It is in the
+        user namespace of both already."""
+        agent = site.folder / "agent"
+        if not agent.exists():
+            enter = shlex.join(part for part in site.right.host if part != "--user")
+            agent.write_text(f'#!/bin/sh\nshift\nexec {enter} sh -c "$*"\n')
+            agent.chmod(0o755)
+        return str(agent)
+
+    def __str__(self):
+        return f"Open MPI {self.transport}: {self.mode} {self.size} B"
+
+
+@dataclasses.dataclass(frozen=True)
+class Iperf3:
+    seconds: int = 2
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        server = site.start(site.left, "iperf3", "-s", "-1", "-p", port)
+        try:
+            listens("tcp", port, server, "0A")
+            client = site.start(site.right, "iperf3", "-J", "-c", site.left.address, "-p", port,
+                                "-t", self.seconds)
+            output = finish(client, server)
+        finally:
+            server.kill()
+        return json.loads(output)["end"]["sum_received"]["bits_per_second"] / 8e9
+
+    def __str__(self):
+        return "iperf3"
+
+
+@dataclasses.dataclass(frozen=True)
+class Sockperf:
+    """UDP ping-pong, non-blocking receives."""
+    size: int
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        server = site.start(site.left, "sockperf", "server", "--nonblocked", "-i", site.left.address,
+                            "-p", port)
+        try:
+            listens("udp", port, server)
+            client = site.start(site.right, "sockperf", "ping-pong", "--nonblocked", "-i",
+                                site.left.address, "-p", port, "-t", "1", "-m", self.size)
+            output = finish(client)
+        finally:
+            server.kill()
+        found = re.search(r"percentile 50\.000 = +([\d.]+)", output)
+        if not found:
+            raise Failed(f"{client}")
+        return float(found[1])
+
+    def __str__(self):
+        return f"sockperf ping-pong, {self.size} B"
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """A program of bench/limits that needs no other side and prints GB/s and us for each call."""
+    program: str
+    options: tuple
+    what: str = "GB/s"
+
+    def run(self, site):
+        program = site.start(site.right, site.build.folder / "bench" / self.program, *self.options)
+        bandwidth, latency = map(float, finish(program).split())
+        return {"GB/s": bandwidth, "us": latency, "M/s": 1 / latency}[self.what]
+
+    def __str__(self):
+        return " ".join(map(str, (self.program, *self.options)))
+
+
+@dataclasses.dataclass(frozen=True)
+class UDPStream:
+    """Datagrams of that size, cut and joined by the kernel."""
+    datagram: int
+    seconds: int = 2
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        program = site.build.folder / "bench" / "limit_udp_stream"
+        receiver = site.start(site.left, program, "receive", port)
+        try:
+            listens("udp", port, receiver)
+            sender = site.start(site.right, program, "send", site.left.address, port, self.datagram,
+                                self.seconds)
+            finish(sender)
+            return float(finish(receiver))
+        finally:
+            receiver.kill()
+
+    def __str__(self):
+        return f"UDP with GSO and GRO, {self.datagram} B"
+
+
+@dataclasses.dataclass(frozen=True)
+class SocketPingPong:
+    """`protocol`: udp (both sides spin) or tcp (both block)."""
+    protocol: str
+    size: int
+    count: int = 20000
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        program = site.build.folder / "bench" / "limit_pingpong"
+        answerer = site.start(site.left, program, self.protocol, "answer", port)
+        try:
+            listens(self.protocol, port, answerer, "0A" if self.protocol == "tcp" else None)
+            return float(finish(site.start(site.right, program, self.protocol, "ask",
+                                           site.left.address, port, self.size, self.count)))
+        finally:
+            answerer.kill()
+
+    def __str__(self):
+        return f"raw {self.protocol.upper()} ping-pong, {self.size} B"

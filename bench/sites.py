@@ -1,0 +1,82 @@
+"""Where a measurement runs: both sides on one host, or on two network namespaces that a veth joins.
+Either way on one machine, each side on a core of its own, as an ordinary user."""
+
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/programs"))
+import harness  # noqa: E402
+import two_hosts  # noqa: E402
+
+VETH_MTU = 9000
+
+# UCX looks for interfaces in /sys, which shows those of the namespace that it was mounted in.
+WITH_OWN_SYS = ("unshare", "--mount", "sh", "-c", 'mount -t sysfs none /sys && exec "$0" "$@"')
+
+
+class Side:
+    """One end: what to put before a command, and the address that the other reaches it by."""
+
+    def __init__(self, core, address, device, host=()):
+        self.host = host  # the command that enters it
+        self.prefix = (*host, "taskset", "-c", str(core))
+        self.address, self.device = address, device
+
+
+class Site:
+    """Two ends, and the build under test. `folder` holds what the measurements write."""
+
+    def __init__(self, name, build, left, right, folder):
+        self.name, self.build, self.left, self.right, self.folder = name, build, left, right, folder
+
+    def start(self, side, *command, environment=None):
+        return harness.Program([*side.prefix, *command], environment or {})
+
+    def start_on_device(self, side, *command, environment=None):
+        variables = {"VERBENA_ADDRESS": side.device} | (environment or {})
+        return self.start(side, self.build.verbena, "run", "--", *command, environment=variables)
+
+
+def cores():
+    """Two that this process may use; the same one twice where there is but one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[0], allowed[-1]
+
+
+class Sites:
+    """Makes each site when it is first asked for."""
+
+    def __init__(self, build_folder):
+        self.build = harness.Build(build_folder)
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-bench-"))
+        self.folder.chmod(0o777)
+        self._made, self._hosts = {}, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._hosts:
+            self._hosts.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def get(self, name):
+        """unittest.SkipTest: it cannot be had on this machine."""
+        if name not in self._made:
+            self._made[name] = self._same_host() if name == "same host" else self._veth()
+        return self._made[name]
+
+    def _same_host(self):
+        address = harness.ADDRESS
+        left, right = (Side(core, address, address) for core in cores())
+        return Site("same host", self.build, left, right, self.folder)
+
+    def _veth(self):
+        self._hosts = two_hosts.TwoHosts(self.build, VETH_MTU)
+        left, right = (Side(core, host.ipv4, two_hosts.INTERFACE,
+                            (*host.build.prefix, *WITH_OWN_SYS))
+                       for core, host in zip(cores(), (self._hosts.a, self._hosts.b)))
+        return Site("veth", self.build, left, right, self.folder)
