@@ -5,7 +5,8 @@ In each round every measurement of every chosen case runs once, ours and the pee
 what else the machine does meets all of them. The table has medians over the rounds, and the median
 of the rounds' ratios. It is printed, and left as bench.md, bench.json and bench.svg.
 
-usage: run.py BUILD_DIR [--only PATTERN]... [--runs N] [--out DIR] [--list] [--micro]
+usage: run.py BUILD_DIR [--only PATTERN]... [--runs N] [--out DIR] [--list]
+       run.py BUILD_DIR --micro | --instructions
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +43,8 @@ def parse(arguments):
     parser.add_argument("--list", action="store_true", help="list the cases and end")
     parser.add_argument("--micro", action="store_true",
                         help="the core's micro-benchmarks (Google Benchmark) instead")
+    parser.add_argument("--instructions", action="store_true",
+                        help="instructions of the core for each packet (callgrind) instead")
     options = parser.parse_args(arguments)
     if options.runs < 1:
         parser.error("--runs: at least 1")
@@ -121,10 +125,34 @@ def write(options, lines, about):
 
 
 def run_micro(build):
-    programs = sorted(pathlib.Path(build, "bench").glob("bench_*"))
-    if not programs:
-        sys.exit("no micro-benchmarks were built: is libbenchmark-dev installed?")
-    return max(subprocess.run([program], check=False).returncode for program in programs)
+    program = pathlib.Path(build, "bench/bench_core")
+    if not program.exists():
+        sys.exit(f"{program} was not built: is libbenchmark-dev installed?")
+    return subprocess.run([program], check=False).returncode
+
+
+def instructions(build, *work):
+    """Of one frame: what 1000 more requests add to the count, which has no noise."""
+    totals = []
+    for count in (100, 1100):
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+             pathlib.Path(build, "bench/count_frames"), *work, str(count)],
+            capture_output=True, text=True, check=True)
+        collected = re.search(r"Collected : (\d+)", done.stderr)
+        totals.append((int(collected[1]), int(done.stdout)))
+    return (totals[1][0] - totals[0][0]) / (totals[1][1] - totals[0][1])
+
+
+def run_instructions(build):
+    if not shutil.which("valgrind"):
+        sys.exit("valgrind is not installed")
+    print("| request | size | instructions for each frame, both sides |\n|---|---:|---:|")
+    for verb in ("write", "read"):
+        for size in (8, 4096, 65536):
+            print(f"| RDMA {verb.upper()} | {size} | {instructions(build, verb, str(size)):.0f} |",
+                  flush=True)
+    return 0
 
 
 def main():
@@ -136,6 +164,8 @@ def main():
         return 0
     if options.micro:
         return run_micro(options.build)
+    if options.instructions:
+        return run_instructions(options.build)
     missing = [name for name in ("ib_write_bw", "ucx_perftest", "mpirun", "mpicc", "iperf3",
                                  "sockperf", "taskset") if not shutil.which(name)]
     if missing:

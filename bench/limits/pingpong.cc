@@ -66,13 +66,15 @@ int answer_tcp(std::size_t port) {
   const int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const sockaddr_in here = at("0.0.0.0", port);
-  limits::require(bind(listener, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0, "bind");
+  limits::require(bind(listener, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0,
+                  "bind");
   limits::require(listen(listener, 1) == 0, "listen");
   const int s = accept(listener, nullptr, nullptr);
   limits::require(s >= 0, "accept");
   setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   std::uint32_t size = 0;  // the asker's first word
-  if (!read_all(s, reinterpret_cast<std::uint8_t*>(&size), sizeof size) || size > kLargest) return 1;
+  if (!read_all(s, reinterpret_cast<std::uint8_t*>(&size), sizeof size) || size > kLargest)
+    return 1;
   std::vector<std::uint8_t> buffer(size);
   while (read_all(s, buffer.data(), size)) {
     if (write(s, buffer.data(), size) != static_cast<ssize_t>(size)) return 1;
@@ -104,7 +106,8 @@ int ask_udp(const sockaddr_in& there, std::size_t size, std::size_t count) {
 
 int ask_tcp(const sockaddr_in& there, std::size_t size, std::size_t count) {
   const int s = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-  limits::require(connect(s, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0, "connect");
+  limits::require(connect(s, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0,
+                  "connect");
   setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const auto word = static_cast<std::uint32_t>(size);
   limits::require(write(s, &word, sizeof word) == sizeof word, "write");

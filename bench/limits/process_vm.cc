@@ -2,7 +2,8 @@
 // same-host RDMA WRITE and READ of private memory must do it.
 //
 // usage: process_vm write|read SIZE SECONDS [huge]
-// prints: GB_PER_S US_PER_CALL; `huge` backs the other process's memory with transparent huge pages.
+// prints: GB_PER_S US_PER_CALL; `huge` backs the other process's memory with transparent huge
+// pages.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>

@@ -64,7 +64,8 @@ int send_to(const char* address, std::size_t port, std::size_t datagram, double 
   there.sin_port = htons(static_cast<std::uint16_t>(port));
   limits::require(inet_pton(AF_INET, address, &there.sin_addr) == 1, "address");
   const int segment = static_cast<int>(datagram);
-  limits::require(setsockopt(s, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0, "UDP_SEGMENT");
+  limits::require(setsockopt(s, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0,
+                  "UDP_SEGMENT");
   const std::size_t burst = std::min<std::size_t>(kLargestBurst / datagram, 64) * datagram;
   std::vector<std::uint8_t> data(burst, 1);
   const double end = limits::now_s() + seconds;

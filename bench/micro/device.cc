@@ -1,0 +1,37 @@
+// What one packet costs the core: requester, responder and completer of RC, through both devices,
+// with encoding, decoding, ICRC on both sides and one copy of each frame. "frames/s" counts
+// requests and responses; "allocations" are those of one frame, and have to be 0.
+#include <benchmark/benchmark.h>
+
+#include "bench/micro/allocations.h"
+#include "bench/micro/device_pair.h"
+
+namespace {
+
+using namespace verbena;
+
+void run(benchmark::State& state, SendOp op) {
+  bench::DevicePair pair;
+  const auto length = static_cast<u32>(state.range(0));
+  const SGE sge = pair.local(length);
+  const SendWR wr = pair.one_sided(op, sge);
+  pair.complete(wr);  // tables are warm, and have their size
+  u64 frames = 0;
+  const u64 before = bench::allocations();
+  for (auto _ : state) frames += pair.complete(wr);
+  const u64 allocated = bench::allocations() - before;
+  state.SetBytesProcessed(state.iterations() * length);
+  state.counters["frames"] =
+      benchmark::Counter(static_cast<double>(frames), benchmark::Counter::kIsRate);
+  state.counters["per frame"] = benchmark::Counter(
+      static_cast<double>(frames), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["allocations"] = static_cast<double>(allocated) / static_cast<double>(frames);
+}
+
+void rdma_write(benchmark::State& state) { run(state, SendOp::kRDMAWrite); }
+void rdma_read(benchmark::State& state) { run(state, SendOp::kRDMARead); }
+
+BENCHMARK(rdma_write)->Arg(8)->Arg(4096)->Arg(65536)->Arg(1 << 20);
+BENCHMARK(rdma_read)->Arg(8)->Arg(4096)->Arg(65536)->Arg(1 << 20);
+
+}  // namespace
