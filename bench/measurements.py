@@ -8,7 +8,7 @@ import re
 import shlex
 import subprocess
 
-import harness
+from sites import harness
 
 LIMIT_S = 90
 
