@@ -3,19 +3,21 @@
 // 2015, 3.1).
 #pragma once
 
+#include "congestion/dcqcn/parameters.h"
 #include "device/queue_pair.h"
 
 namespace verbena {
 
-inline constexpr Duration kCNPInterval = us(50);
-
 class CNPQueue {
  public:
+  explicit CNPQueue(const NotificationParameters& parameters) : parameters_(parameters) {}
+
   void on_marked(QueuePair& qp, Time now);
   void forget(QueuePair& qp) { due_.remove(qp); }
   [[nodiscard]] QueuePair* pop() { return due_.pop_front(); }  // nullptr: none
 
  private:
+  const NotificationParameters parameters_;
   IntrusiveList<QueuePair, &QueuePair::cnp_due> due_;
 };
 

@@ -7,7 +7,8 @@ namespace {
 
 struct CNPQueueTest : ::testing::Test {
   QueuePair a{{}, {}}, b{{}, {}};
-  CNPQueue cnps;
+  static constexpr Duration kInterval = us(50);
+  CNPQueue cnps{{.cnp_interval = kInterval}};
   Time now = Time::from_ns(0);
 };
 
@@ -17,9 +18,9 @@ TEST_F(CNPQueueTest, AtMostOnePerIntervalAndQP) {
   cnps.on_marked(b, now + ns(2));
   EXPECT_EQ(cnps.pop(), &a);
   EXPECT_EQ(cnps.pop(), &b);
-  cnps.on_marked(a, now + kCNPInterval - ps(1));
+  cnps.on_marked(a, now + kInterval - ps(1));
   EXPECT_EQ(cnps.pop(), nullptr);
-  cnps.on_marked(a, now + kCNPInterval);
+  cnps.on_marked(a, now + kInterval);
   EXPECT_EQ(cnps.pop(), &a);
   EXPECT_EQ(cnps.pop(), nullptr);
 }

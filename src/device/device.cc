@@ -163,6 +163,8 @@ bool Device::poll_frame(Time now, EgressFrame& out) { return impl_->egress.poll_
 
 Time Device::next_timer() const { return impl_->runner.next_timer(); }
 
+Time Device::next_send() const { return impl_->runner.next_send(); }
+
 std::optional<void*> Device::poll_completion_event() {
   const CompletionQueue* const cq = impl_->runner.poll_notification();
   if (cq == nullptr) return std::nullopt;

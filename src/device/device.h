@@ -4,8 +4,8 @@
 // Sans-IO: no socket, clock, thread, lock, global or log sink; no allocation per packet.
 // Same calls in the same order give the same outputs, bit for bit. One owner; not thread-safe.
 // Contract: after any call that takes `now`, drain poll_frame(), poll_completion_event() and
-// poll_async_event(), then re-read next_timer(). (After set_srq_limit(), poll_async_event().) `now`
-// never goes back.
+// poll_async_event(), then re-read next_timer() and next_send(). (After set_srq_limit(),
+// poll_async_event().) `now` never goes back.
 //
 // Objects are named by pointers that stay good until their destroy call. Calling with a pointer
 // that was never returned, or was destroyed, is the caller's bug. Destroying an object that another
@@ -17,6 +17,7 @@
 #include <span>
 
 #include "base/status.h"
+#include "congestion/congestion_control.h"
 #include "device/async_event.h"
 #include "device/counters.h"
 #include "device/cq_moderation.h"
@@ -106,6 +107,9 @@ class Device {
   [[nodiscard]] const QPTraffic& traffic_of(const QueuePair* qp) const;
   [[nodiscard]] const EngineCounters& counters_of(const QueuePair* qp) const;
 
+  // As it is now, to ask it for its rate; nullopt: the QP goes as fast as it can.
+  [[nodiscard]] const std::optional<CongestionControl>& congestion_of(const QueuePair* qp) const;
+
   // --- injected faults
   void fail_qp(QueuePair* qp, Time now);           // Error, as if its hardware had failed
   void overrun_cq(CompletionQueue* cq, Time now);  // as if one CQE too many had come
@@ -130,6 +134,8 @@ class Device {
   // false: nothing to send now. Frames of one QP come in runs, so that a link can batch them.
   [[nodiscard]] bool poll_frame(Time now, EgressFrame& out);
   [[nodiscard]] Time next_timer() const;  // Time::never(): nothing armed
+  // When to try poll_frame() again, for a QP that is held to a rate; Time::never(): there is none.
+  [[nodiscard]] Time next_send() const;
   // The user pointer of a CQ whose notification is due; nullopt: none.
   [[nodiscard]] std::optional<void*> poll_completion_event();
   [[nodiscard]] std::optional<AsyncEvent> poll_async_event();

@@ -6,6 +6,8 @@
 
 #include "base/time.h"
 #include "base/types.h"
+#include "congestion/parameters.h"
+#include "device/pacing_config.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/mtu.h"
 
@@ -39,6 +41,17 @@ struct DeviceLimits {
   static constexpr u32 kMaxSGEOfDevice = 30;
 };
 
+// When an acknowledgement goes that a QP owes.
+enum class AcknowledgementOrder : u8 {
+  kInTurn,  // in its QP's turn
+  kFirst,   // before what all other QPs have to send
+};
+
+struct EgressConfig {
+  u32 run_packets = 32;  // of one QP in a row; 1 and more
+  AcknowledgementOrder acknowledgements = AcknowledgementOrder::kInTurn;
+};
+
 struct DeviceConfig {
   u64 node_guid = 0;
   std::vector<GIDEntry> gids;  // index = GID index
@@ -50,6 +63,9 @@ struct DeviceConfig {
   // Requester flow control, per QP: packets and bytes sent and not yet acknowledged.
   u32 window_packets = 1024;
   u32 window_bytes = 1u << 20;
+  CongestionParameters congestion;  // of every RC, XRC and UC QP
+  PacingConfig pacing;
+  EgressConfig egress;
   // A driver whose peers may be descheduled sets a floor under the Local ACK Timeout.
   Duration min_ack_timeout = us(0);
   // And one before a requester asks again on its own. nullopt: it waits for its ACK timeout.

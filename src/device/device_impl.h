@@ -27,7 +27,8 @@ struct Device::Impl {
         xrcds(c.limits.max_xrcd),
         qps(c.first_qpn, c.limits.max_qp),
         multicast({c.limits.max_multicast_groups, c.limits.max_qps_of_group}),
-        runner(qps, events),
+        cnps(config.congestion.notification),
+        runner(config, qps, events),
         gsi(port),
         ingress(config, qps, multicast, runner, cnps, gsi, port),
         egress(config, runner, cnps, gsi, port) {}

@@ -458,7 +458,7 @@ TEST_F(ECNTest, OneCNPPerInterval) {
   for (int i = 0; i < 5; ++i) deliver_marked(ends, 3);
   EXPECT_TRUE(cnp_from_b().has_value());
   EXPECT_FALSE(cnp_from_b().has_value());
-  wire.now = wire.now + kCNPInterval;
+  wire.now = wire.now + wire.b.device.config().congestion.notification.cnp_interval;
   deliver_marked(ends, 3);
   EXPECT_TRUE(cnp_from_b().has_value());
   EXPECT_EQ(counters_b().np_ecn_marked_roce_packets, 6u);

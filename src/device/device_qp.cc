@@ -60,7 +60,7 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   qp->engine = make_engine(qp->parts(impl_->memory), impl_->config);
   acquire(*granted);
   QueuePair* const created = impl_->qps.insert(std::move(qp));
-  impl_->runner.on_created(impl_->qps.size());
+  impl_->runner.on_created(*created, impl_->qps.size());
   return created;
 }
 
@@ -120,6 +120,10 @@ PostError Device::post_sends(QueuePair* qp, std::span<const SendWR> wrs, Time no
 
 PostError Device::post_receive(QueuePair* qp, const RecvWR& wr, Time now) {
   return impl_->runner.post_receive(*qp, wr, now);
+}
+
+const std::optional<CongestionControl>& Device::congestion_of(const QueuePair* qp) const {
+  return qp->congestion;
 }
 
 void Device::fail_qp(QueuePair* qp, Time now) { impl_->runner.fail(*qp, now); }

@@ -57,6 +57,7 @@ bool Egress::poll_frame(Time now, EgressFrame& out) {
   count(out);
   ++qp->traffic.sent_packets;
   qp->traffic.sent_octets += out.transport_size() + kICRCSize;
+  if (qp->paced) pace(*qp, out, now);
   return true;
 }
 
@@ -77,6 +78,15 @@ void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
   CHECK(source != nullptr);  // modify_qp and post_send let no other pass
   write_addresses(path, source->gid, out);
   out.udp_source_port = source_port(path, attributes.qpn, headers.bth.dest_qp);
+}
+
+void Egress::pace(QueuePair& qp, const EgressFrame& frame, Time now) {
+  const bool is_request = traits_of(packet_.headers.bth.opcode).request;
+  if (!is_request && frame.payload.size_bytes == 0) return;
+  runner_.on_paced(qp,
+                   {.octets = static_cast<u32>(frame.transport_size() + kICRCSize),
+                    .payload_octets = frame.payload.size_bytes},
+                   now);
 }
 
 bool Egress::poll_cnp(EgressFrame& out) {

@@ -23,6 +23,7 @@ class Egress {
  private:
   bool poll_cnp(EgressFrame& out);
   void write_packet(const QueuePair& qp, EgressFrame& out);
+  void pace(QueuePair& qp, const EgressFrame& frame, Time now);
   void count(const EgressFrame& frame);
 
   const DeviceConfig& config_;

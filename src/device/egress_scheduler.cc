@@ -3,19 +3,37 @@
 namespace verbena {
 
 void EgressScheduler::remove(QueuePair& qp) {
-  if (&qp == current()) sent_in_turn_ = 0;
+  if (&qp == active_.front()) sent_in_turn_ = 0;
   active_.remove(qp);
+  acknowledging_.remove(qp);
+  waiting_.remove(qp);
 }
 
-void EgressScheduler::on_sent() {
-  if (++sent_in_turn_ < kQuantumPackets) return;
-  QueuePair* const qp = current();
-  on_idle();
-  active_.push_back(*qp);
+EgressScheduler::Turn EgressScheduler::turn(Time now) {
+  if (waiting_.next() <= now) release(now);
+  if (QueuePair* const qp = acknowledging_.front(); qp != nullptr)
+    return {qp, MaySend::kAcknowledgements};
+  QueuePair* const qp = active_.front();
+  const bool is_held = qp != nullptr && waiting_.contains(*qp);
+  return {qp, is_held ? MaySend::kAcknowledgements : MaySend::kAnything};
 }
 
-void EgressScheduler::on_idle() {
-  CHECK(!active_.empty());
+void EgressScheduler::release(Time now) {
+  while (QueuePair* const qp = waiting_.pop_due(now)) active_.push_back(*qp);
+}
+
+void EgressScheduler::on_sent(const Turn& turn) {
+  if (turn.qp == acknowledging_.front() || ++sent_in_turn_ < config_.run_packets) return;
+  on_idle(turn);
+  active_.push_back(*turn.qp);
+}
+
+void EgressScheduler::on_idle(const Turn& turn) {
+  if (turn.qp == acknowledging_.front()) {
+    acknowledging_.remove(*turn.qp);
+    return;
+  }
+  CHECK(turn.qp == active_.front());
   active_.pop_front();
   sent_in_turn_ = 0;
 }

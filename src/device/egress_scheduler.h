@@ -1,26 +1,49 @@
 // EgressScheduler: whose turn it is to send. Round robin over the QPs that may have packets, up to
-// kQuantumPackets in a turn: packets of one QP come in runs, which a link sends as one batch.
+// run_packets in a turn: packets of one QP come in runs, which a link sends as one batch. QPs that
+// are held to a rate (pacer.h) wait outside of it; what only acknowledges goes all the same.
 #pragma once
 
+#include "device/device_config.h"
 #include "device/queue_pair.h"
+#include "device/timer_queue.h"
 
 namespace verbena {
 
 class EgressScheduler {
  public:
-  static constexpr u32 kQuantumPackets = 32;
+  explicit EgressScheduler(const EgressConfig& config)
+      : config_(config), waiting_(&QueuePair::pacing_position) {}
+  // Room for so many QPs to wait.
+  void reserve(u32 qp_count) { waiting_.reserve(qp_count); }
 
   // The QP may have something to send. Its turn comes after those that wait already.
   void activate(QueuePair& qp) { active_.push_back(qp); }
+  // It may have a request to acknowledge.
+  void on_request(QueuePair& qp) {
+    if (config_.acknowledgements == AcknowledgementOrder::kFirst) acknowledging_.push_back(qp);
+  }
   void remove(QueuePair& qp);
+  // Until then it only acknowledges.
+  void hold(QueuePair& qp, Time until) { waiting_.update(qp, until); }
 
-  [[nodiscard]] QueuePair* current() const { return active_.front(); }  // nullptr: nobody
-  // What current() did with its turn:
-  void on_sent();  // one packet
-  void on_idle();  // nothing left; it waits for the next activate()
+  struct Turn {
+    QueuePair* qp;  // nullptr: nobody
+    MaySend what;
+  };
+  [[nodiscard]] Turn turn(Time now);
+  // What it did with its turn:
+  void on_sent(const Turn& turn);  // one packet
+  void on_idle(const Turn& turn);  // nothing left; it waits for the next activate()
+  // When the next of those that are held may send; never(): none is held.
+  [[nodiscard]] Time next_release() const { return waiting_.next(); }
 
  private:
+  void release(Time now);
+
+  const EgressConfig config_;
   IntrusiveList<QueuePair, &QueuePair::sending> active_;
+  IntrusiveList<QueuePair, &QueuePair::acknowledging> acknowledging_;  // kFirst
+  TimerQueue waiting_;
   u32 sent_in_turn_ = 0;
 };
 

@@ -5,20 +5,23 @@
 namespace verbena {
 namespace {
 
-constexpr u32 kQuantum = EgressScheduler::kQuantumPackets;
+constexpr u32 kQuantum = 32;
+constexpr Time kNow = Time::from_ns(1000);
 
 struct EgressSchedulerTest : ::testing::Test {
   // Sends a packet of whoever's turn it is.
   QueuePair* send() {
-    QueuePair* const qp = scheduler.current();
-    if (qp != nullptr) scheduler.on_sent();
-    return qp;
+    const EgressScheduler::Turn turn = scheduler.turn(now);
+    if (turn.qp != nullptr) scheduler.on_sent(turn);
+    return turn.qp;
   }
+  QueuePair* current() { return scheduler.turn(now).qp; }
   QueuePair a{{}, {}}, b{{}, {}}, c{{}, {}};
-  EgressScheduler scheduler;
+  EgressScheduler scheduler{{.run_packets = kQuantum}};
+  Time now = kNow;
 };
 
-TEST_F(EgressSchedulerTest, NobodyAtFirst) { EXPECT_EQ(scheduler.current(), nullptr); }
+TEST_F(EgressSchedulerTest, NobodyAtFirst) { EXPECT_EQ(current(), nullptr); }
 
 TEST_F(EgressSchedulerTest, RunsOfOneQuantumInTurn) {
   scheduler.activate(a);
@@ -39,11 +42,11 @@ TEST_F(EgressSchedulerTest, AnIdleOneLosesItsTurnAndComesLastAgain) {
   scheduler.activate(a);
   scheduler.activate(b);
   EXPECT_EQ(send(), &a);
-  scheduler.on_idle();
-  EXPECT_EQ(scheduler.current(), &b);
+  scheduler.on_idle(scheduler.turn(now));
+  EXPECT_EQ(current(), &b);
   scheduler.activate(a);
   for (u32 i = 0; i < kQuantum; ++i) ASSERT_EQ(send(), &b);  // the turn starts from 0
-  EXPECT_EQ(scheduler.current(), &a);
+  EXPECT_EQ(current(), &a);
 }
 
 TEST_F(EgressSchedulerTest, RemovedInItsTurnLeavesAFullTurnToTheNext) {
@@ -57,7 +60,7 @@ TEST_F(EgressSchedulerTest, RemovedInItsTurnLeavesAFullTurnToTheNext) {
   scheduler.remove(b);  // not its turn: the turn goes on
   for (u32 i = 1; i < kQuantum; ++i) ASSERT_EQ(send(), &c);
   scheduler.remove(c);
-  EXPECT_EQ(scheduler.current(), nullptr);
+  EXPECT_EQ(current(), nullptr);
 }
 
 }  // namespace

@@ -20,8 +20,19 @@ bool is_error(const CQE& cqe) {
 
 }  // namespace
 
-EngineRunner::EngineRunner(const QPTable& qps, AsyncEventQueue& events)
-    : qps_(qps), events_(events) {}
+EngineRunner::EngineRunner(const DeviceConfig& config, const QPTable& qps, AsyncEventQueue& events)
+    : config_(config),
+      qps_(qps),
+      events_(events),
+      egress_(config.egress),
+      pacer_(config.pacing, egress_),
+      timers_(&QueuePair::timer_position) {}
+
+void EngineRunner::on_created(QueuePair& qp, u32 qp_count) {
+  timers_.reserve(qp_count);
+  egress_.reserve(qp_count);
+  if (is_connected(qp.attributes.type)) pacer_.begin(qp, config_.congestion);
+}
 
 PostError EngineRunner::post_send(QueuePair& qp, const SendWR& wr, Time now) {
   const PostError error = qp.engine->post_send(wr, now);
@@ -57,6 +68,7 @@ PostError EngineRunner::post_receive(QueuePair& qp, const RecvWR& wr, Time now) 
 void EngineRunner::on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context,
                              Time now) {
   qp.engine->on_packet(packet, context, now);
+  egress_.on_request(qp);
   settle(qp, now);
 }
 
@@ -89,6 +101,7 @@ void EngineRunner::reset(QueuePair& qp, const QPAttributes& initial, Time now) {
   if (qp.own_receive_queue.has_value()) qp.own_receive_queue->clear();
   qp.notify_when_drained = false;
   forget(qp);
+  if (qp.congestion.has_value()) pacer_.begin(qp, config_.congestion);
 }
 
 void EngineRunner::fail(QueuePair& qp, Time now) {
@@ -114,17 +127,18 @@ void EngineRunner::forget(QueuePair& qp) {
 }
 
 QueuePair* EngineRunner::poll_packet(Time now, TxPacket& out) {
-  while (QueuePair* const qp = egress_.current()) {
-    const bool sent = qp->engine->poll_packet(now, out);
+  for (;;) {
+    const EgressScheduler::Turn turn = egress_.turn(now);
+    if (turn.qp == nullptr) return nullptr;
+    const bool sent = turn.qp->engine->poll_packet(now, turn.what, out);
     if (sent)
-      egress_.on_sent();
+      egress_.on_sent(turn);
     else
-      egress_.on_idle();
-    collect(*qp, now);
+      egress_.on_idle(turn);
+    collect(*turn.qp, now);
     fail_qps_of_overrun_cqs(now);
-    if (sent) return qp;
+    if (sent) return turn.qp;
   }
-  return nullptr;
 }
 
 // After an input: what comes out, and what follows from it.

@@ -10,6 +10,7 @@
 
 #include "device/egress_scheduler.h"
 #include "device/notification_queue.h"
+#include "device/pacer.h"
 #include "device/qp_table.h"
 #include "device/timer_queue.h"
 
@@ -17,8 +18,8 @@ namespace verbena {
 
 class EngineRunner {
  public:
-  // `qps` is looked through when a CQ overruns.
-  EngineRunner(const QPTable& qps, AsyncEventQueue& events);
+  // `qps` is looked through when a CQ overruns. `config` outlives it.
+  EngineRunner(const DeviceConfig& config, const QPTable& qps, AsyncEventQueue& events);
 
   // --- inputs
   [[nodiscard]] PostError post_send(QueuePair& qp, const SendWR& wr, Time now);
@@ -26,6 +27,11 @@ class EngineRunner {
   [[nodiscard]] PostError post_sends(QueuePair& qp, std::span<const SendWR> wrs, Time now);
   [[nodiscard]] PostError post_receive(QueuePair& qp, const RecvWR& wr, Time now);
   void on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context, Time now);
+  void on_cnp(QueuePair& qp, Time now) { pacer_.on_cnp(qp, now); }
+  // The packet polled last, of a QP that is paced.
+  void on_paced(QueuePair& qp, const Pacer::PacketSize& packet, Time now) {
+    pacer_.on_sent(qp, packet, now);
+  }
   void on_timer(Time now);
   // A change by the application, legal, with the attributes already in place; not to Reset.
   void enter(QueuePair& qp, QPState to, Time now);
@@ -43,10 +49,11 @@ class EngineRunner {
   [[nodiscard]] Time next_timer() const {
     return std::min(timers_.next(), notifications_.next_timer());
   }
+  [[nodiscard]] Time next_send() const { return egress_.next_release(); }
   [[nodiscard]] CompletionQueue* poll_notification() { return notifications_.poll(); }
 
   // --- objects that come and go
-  void on_created(u32 qp_count) { timers_.reserve(qp_count); }
+  void on_created(QueuePair& qp, u32 qp_count);
   // Before it is destroyed: nothing here refers to it any more.
   void forget(QueuePair& qp);
   void forget(CompletionQueue& cq) { notifications_.forget(cq); }
@@ -65,9 +72,11 @@ class EngineRunner {
   void fail_qps_of(const CompletionQueue& cq, Time now);
   void raise(QueuePair& qp, AsyncEventType type) { events_.raise(qp.events, type); }
 
+  const DeviceConfig& config_;
   const QPTable& qps_;
   AsyncEventQueue& events_;
   EgressScheduler egress_;
+  Pacer pacer_;
   TimerQueue timers_;
   NotificationQueue notifications_;
   IntrusiveList<CompletionQueue, &CompletionQueue::overrun_link> overrun_;

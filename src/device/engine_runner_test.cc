@@ -34,7 +34,7 @@ class FakeEngine final : public Engine {
     ++timer_calls;
     deadline = next_deadline;
   }
-  bool poll_packet(Time, TxPacket& out) override {
+  bool poll_packet(Time, MaySend, TxPacket& out) override {
     if (packets == 0) return false;
     --packets;
     out.payload.clear();
@@ -93,7 +93,7 @@ struct EngineRunnerTest : ::testing::Test {
     auto engine = std::make_unique<FakeEngine>(qp->attributes);
     FakeEngine* const raw = engine.get();
     qp->engine = std::move(engine);
-    runner.on_created(qps.size());
+    runner.on_created(*qp, qps.size());
     return {qp, raw};
   }
   void post(QueuePair* qp) { EXPECT_EQ(runner.post_send(*qp, {}, now), PostError::kOk); }
@@ -110,7 +110,8 @@ struct EngineRunnerTest : ::testing::Test {
   CompletionQueue cq{0, 4, nullptr}, other_cq{1, 4, nullptr};
   QPTable qps{QPN{0x100}, 64};
   AsyncEventQueue events;
-  EngineRunner runner{qps, events};
+  DeviceConfig config;
+  EngineRunner runner{config, qps, events};
 };
 
 TEST_F(EngineRunnerTest, CompletionsGoToTheirCQs) {

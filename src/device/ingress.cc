@@ -20,7 +20,7 @@ void Ingress::on_frame(const IngressFrame& frame, Time now) {
   if (frame.destination.is_multicast()) return on_multicast(*packet, frame, now);
   if (packet->headers.bth.dest_qp == kGSIQPN) return gsi_.on_packet(*packet, frame);
   QueuePair* const qp = qps_.find(packet->headers.bth.dest_qp);
-  if (packet->headers.bth.opcode.service == Service::kCNP) return on_cnp(qp, frame);
+  if (packet->headers.bth.opcode.service == Service::kCNP) return on_cnp(qp, frame, now);
   on_packet(qp, *packet, frame, now);
 }
 
@@ -35,11 +35,11 @@ bool Ingress::is_sound(const IngressFrame& frame) {
   return false;
 }
 
-// No reaction yet: there is no rate to lower. A CNP that does not come from the peer is not
-// believed.
-void Ingress::on_cnp(const QueuePair* qp, const IngressFrame& frame) {
+// One that does not come from the peer is not believed.
+void Ingress::on_cnp(QueuePair* qp, const IngressFrame& frame, Time now) {
   const bool known = qp != nullptr && is_connected(qp->attributes.type) && is_from_peer(*qp, frame);
   ++(known ? counters_.rp_cnp_handled : counters_.rp_cnp_ignored);
+  if (known) runner_.on_cnp(*qp, now);
 }
 
 void Ingress::on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame,
@@ -49,6 +49,7 @@ void Ingress::on_packet(QueuePair* qp, const PacketView& packet, const IngressFr
   ++qp->traffic.received_packets;
   qp->traffic.received_octets += frame.transport.size();
   if (ecn_of(frame.traffic_class) == ECN::kCE) on_marked(*qp, now);
+  if (packet.headers.bth.becn) runner_.on_cnp(*qp, now);
   runner_.on_packet(*qp, packet,
                     {.source = frame.source,
                      .destination = frame.destination,

@@ -29,7 +29,7 @@ class Ingress {
 
  private:
   bool is_sound(const IngressFrame& frame);
-  void on_cnp(const QueuePair* qp, const IngressFrame& frame);
+  void on_cnp(QueuePair* qp, const IngressFrame& frame, Time now);
   void on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame, Time now);
   void on_multicast(const PacketView& packet, const IngressFrame& frame, Time now);
   bool is_own_datagram(const PacketView& packet, const IngressFrame& frame) const;

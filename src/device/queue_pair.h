@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "congestion/congestion_control.h"
 #include "device/event_queue.h"
 #include "device/intrusive_list.h"
 #include "device/qp_init.h"
@@ -29,6 +30,8 @@ class QueuePair {
   std::optional<ReceiveQueue> own_receive_queue;  // none with an SRQ; of no use to XRC
   std::unique_ptr<Engine> engine;
   QPTraffic traffic;
+  // Of what this QP sends; nullopt: it goes as fast as it can. EngineRunner
+  std::optional<CongestionControl> congestion;
 
   bool notify_when_drained = false;  // asked for in RTS to SQD. IBTA 10.3.1.5
   EventSource events{.qp = this};    // AsyncEventQueue
@@ -37,6 +40,11 @@ class QueuePair {
   u32 timer_position = kNoTimer;  // TimerQueue
   ListLink<QueuePair> cnp_due;    // CNPQueue
   Time next_cnp_allowed;          // CNPQueue
+
+  ListLink<QueuePair> acknowledging;  // EgressScheduler
+  u32 pacing_position = kNoTimer;     // EgressScheduler: set while it waits for next_send
+  bool paced = false;                 // Pacer: the rate of `congestion` counts
+  Time next_send;                     // Pacer
 };
 
 // Whether packets go to and come from one peer only.

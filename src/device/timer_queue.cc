@@ -8,7 +8,7 @@ void TimerQueue::reserve(u32 qp_count) {
 
 void TimerQueue::place(u32 position, Entry entry) {
   heap_[position] = entry;
-  entry.qp->timer_position = position;
+  entry.qp->*position_ = position;
 }
 
 void TimerQueue::sift_up(u32 position, Entry entry) {
@@ -35,18 +35,18 @@ void TimerQueue::sift_down(u32 position, Entry entry) {
 
 void TimerQueue::update(QueuePair& qp, Time deadline) {
   if (deadline == Time::never()) return;
-  if (qp.timer_position == QueuePair::kNoTimer) {
+  if (!contains(qp)) {
     heap_.push_back({deadline, &qp});
     sift_up(size() - 1, {deadline, &qp});
-  } else if (deadline < heap_[qp.timer_position].at) {
-    sift_up(qp.timer_position, {deadline, &qp});
+  } else if (deadline < heap_[qp.*position_].at) {
+    sift_up(qp.*position_, {deadline, &qp});
   }
 }
 
 void TimerQueue::remove(QueuePair& qp) {
-  const u32 position = qp.timer_position;
+  const u32 position = qp.*position_;
   if (position == QueuePair::kNoTimer) return;
-  qp.timer_position = QueuePair::kNoTimer;
+  qp.*position_ = QueuePair::kNoTimer;
   const Entry last = heap_.back();
   heap_.pop_back();
   if (last.qp == &qp) return;

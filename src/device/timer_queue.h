@@ -1,4 +1,5 @@
-// TimerQueue: which QP's timer is due next. A binary heap with one entry per QP at most.
+// TimerQueue: which QP is due next, of those that wait for a time: its timer's, or to send again. A
+// binary heap with one entry per QP at most.
 // Lazy: an entry may be earlier than its QP's deadline, never later. A deadline that moves to later
 // (every ACK moves one) costs nothing; its entry is looked at again when it comes to the top.
 #pragma once
@@ -11,9 +12,15 @@ namespace verbena {
 
 class TimerQueue {
  public:
+  // `position`: the QP's place in this queue.
+  explicit TimerQueue(u32 QueuePair::*position) : position_(position) {}
+
   // Room for so many QPs, so that update() never allocates.
   void reserve(u32 qp_count);
   [[nodiscard]] u32 size() const { return static_cast<u32>(heap_.size()); }
+  [[nodiscard]] bool contains(const QueuePair& qp) const {
+    return qp.*position_ != QueuePair::kNoTimer;
+  }
 
   void update(QueuePair& qp, Time deadline);  // Time::never(): nothing armed
   void remove(QueuePair& qp);
@@ -30,6 +37,7 @@ class TimerQueue {
   void sift_up(u32 position, Entry entry);
   void sift_down(u32 position, Entry entry);
 
+  u32 QueuePair::*position_;
   std::vector<Entry> heap_;
 };
 

@@ -14,7 +14,7 @@ Time at(i64 nanoseconds) { return Time::from_ns(nanoseconds); }
 
 struct TimerQueueTest : ::testing::Test {
   QueuePair a{{}, {}}, b{{}, {}}, c{{}, {}};
-  TimerQueue timers;
+  TimerQueue timers{&QueuePair::timer_position};
 };
 
 TEST_F(TimerQueueTest, ComesInOrderOfTime) {

@@ -189,10 +189,12 @@ void LiveAdapter::take_frames(Time now) {
 
 bool LiveAdapter::run_due_timers(Time now) {
   if (now >= link_->next_timer()) take_frames(now);
-  const bool any = connections_.run_due_timers(now);
-  if (now < device_.next_timer()) return any;
-  device_.on_timer(now);
-  return true;
+  bool any = connections_.run_due_timers(now);
+  if (now >= device_.next_timer()) {
+    device_.on_timer(now);
+    any = true;
+  }
+  return any || now >= device_.next_send();
 }
 
 void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
@@ -291,8 +293,8 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
 
 void LiveAdapter::tell_helper() {
   policy_.listens() ? helper_->listen() : helper_->ignore();
-  helper_->wake_at(std::min({device_.next_timer(), connections_.next_timer(), link_->next_timer(),
-                             policy_.next_check()}));
+  helper_->wake_at(std::min({device_.next_timer(), device_.next_send(), connections_.next_timer(),
+                             link_->next_timer(), policy_.next_check()}));
 }
 
 void LiveAdapter::serve() {

@@ -25,6 +25,9 @@ struct RxContext {
   u16 transport_bytes = 0;  // BTH .. ICRC, for the GRH's payload length
 };
 
+// Requests and READ responses are held to the QP's rate; what only acknowledges never waits.
+enum class MaySend : u8 { kAnything, kAcknowledgements };
+
 enum class EngineEvent : u8 {
   kFatal,                     // the QP goes to Error
   kSQError,                   // the QP goes to SQE (UC, UD). IBTA 10.3.1.6
@@ -72,7 +75,7 @@ class Engine {
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing
 
   // false: nothing to send now. Bounded work per call.
-  [[nodiscard]] virtual bool poll_packet(Time now, TxPacket& out) = 0;
+  [[nodiscard]] virtual bool poll_packet(Time now, MaySend what, TxPacket& out) = 0;
   [[nodiscard]] virtual bool poll_send_cqe(CQE& out) = 0;
   [[nodiscard]] virtual bool poll_receive_cqe(CQE& out) = 0;
   [[nodiscard]] virtual std::optional<EngineEvent> poll_event() = 0;

@@ -31,7 +31,7 @@ class UnreliableSendsTest : public testing::Test {
   // Polls one packet only.
   bool send_one() {
     TxPacket packet;
-    return peer_.engine->poll_packet(Peer::kNow, packet);
+    return peer_.engine->poll_packet(Peer::kNow, MaySend::kAnything, packet);
   }
 
   Peer peer_{QPType::kUC, QPN{1}, QPN{2}};

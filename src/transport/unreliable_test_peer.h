@@ -110,7 +110,8 @@ class TestPeer {
 
   std::vector<Packet> sent() {
     std::vector<Packet> packets;
-    for (TxPacket packet; engine->poll_packet(kNow, packet);) packets.push_back(encoded(packet));
+    for (TxPacket packet; engine->poll_packet(kNow, MaySend::kAnything, packet);)
+      packets.push_back(encoded(packet));
     return packets;
   }
   std::vector<CQE> send_cqes() {

@@ -42,13 +42,14 @@ void RCEngine::on_receive_posted(Time) { responder_.on_receive_posted(); }
 
 void RCEngine::on_timer(Time now) { requester_.on_timer(now); }
 
-bool RCEngine::poll_packet(Time now, TxPacket& out) {
-  if (!poll_half(now, out)) return false;
+bool RCEngine::poll_packet(Time now, MaySend what, TxPacket& out) {
+  if (!poll_half(now, what, out)) return false;
   out.headers.bth.opcode.service = service_of(qp_.type);
   return true;
 }
 
-bool RCEngine::poll_half(Time now, TxPacket& out) {
+bool RCEngine::poll_half(Time now, MaySend what, TxPacket& out) {
+  if (what == MaySend::kAcknowledgements) return responder_.poll_acknowledgement(out);
   if (responses_in_a_row_ < kResponseRun && responder_.poll_packet(out)) {
     ++responses_in_a_row_;
     return true;

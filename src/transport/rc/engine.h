@@ -20,7 +20,7 @@ class RCEngine final : public Engine {
   void on_packet(const PacketView& packet, const RxContext& context, Time now) override;
   void on_receive_posted(Time now) override;
   void on_timer(Time now) override;
-  [[nodiscard]] bool poll_packet(Time now, TxPacket& out) override;
+  [[nodiscard]] bool poll_packet(Time now, MaySend what, TxPacket& out) override;
   [[nodiscard]] bool poll_send_cqe(CQE& out) override;
   [[nodiscard]] bool poll_receive_cqe(CQE& out) override;
   [[nodiscard]] std::optional<EngineEvent> poll_event() override;
@@ -28,7 +28,7 @@ class RCEngine final : public Engine {
   [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
 
  private:
-  [[nodiscard]] bool poll_half(Time now, TxPacket& out);
+  [[nodiscard]] bool poll_half(Time now, MaySend what, TxPacket& out);
 
   const QPAttributes& qp_;
   EngineCounters counters_;

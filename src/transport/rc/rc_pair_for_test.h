@@ -188,7 +188,7 @@ class RCPair {
   // --- packets
   std::optional<Packet> take(Side& side) {
     TxPacket tx;
-    if (!side.engine.poll_packet(now, tx)) {
+    if (!side.engine.poll_packet(now, MaySend::kAnything, tx)) {
       drain(side);
       return std::nullopt;
     }

@@ -23,6 +23,8 @@ class RCResponder {
   void on_request(const PacketView& packet);
   void on_receive_posted();
   [[nodiscard]] bool poll_packet(TxPacket& out);
+  // The same, when it is no READ data.
+  [[nodiscard]] bool poll_acknowledgement(TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
 

@@ -54,6 +54,11 @@ bool RCResponder::build_read(Response& response, TxPacket& out) {
   return true;
 }
 
+bool RCResponder::poll_acknowledgement(TxPacket& out) {
+  const Response* const response = responses_.front();
+  return response != nullptr && response->kind != Response::Kind::kRead && poll_packet(out);
+}
+
 bool RCResponder::poll_packet(TxPacket& out) {
   Response* response = responses_.front();
   if (response == nullptr) return false;

@@ -121,9 +121,9 @@ TEST_F(UCRequesterTest, OperationsOfOtherServicesAreRefused) {
 TEST_F(UCRequesterTest, KeyThatDiesHalfwayStopsTheMessage) {
   ASSERT_EQ(peer_.post(request(SendOp::kSend), {peer_.sge(0, 1000)}), PostError::kOk);
   TxPacket packet;
-  ASSERT_TRUE(peer_.engine->poll_packet(Peer::kNow, packet));
+  ASSERT_TRUE(peer_.engine->poll_packet(Peer::kNow, MaySend::kAnything, packet));
   ASSERT_EQ(peer_.memory.deregister_mr(peer_.keys.l_key), Status::kOk);
-  EXPECT_FALSE(peer_.engine->poll_packet(Peer::kNow, packet));
+  EXPECT_FALSE(peer_.engine->poll_packet(Peer::kNow, MaySend::kAnything, packet));
   const std::vector<CQE> cqes = peer_.send_cqes();
   ASSERT_EQ(cqes.size(), 1u);
   EXPECT_EQ(cqes[0].status, WQEStatus::kLocalProtection);

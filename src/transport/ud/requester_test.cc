@@ -67,7 +67,7 @@ TEST_F(UDRequesterTest, DestinationIsTheRequestsAddressVector) {
   wr.destination.traffic_class = 0x68;
   ASSERT_EQ(peer_.post(wr, {peer_.sge(0, 8)}), PostError::kOk);
   TxPacket packet;
-  ASSERT_TRUE(peer_.engine->poll_packet(Peer::kNow, packet));
+  ASSERT_TRUE(peer_.engine->poll_packet(Peer::kNow, MaySend::kAnything, packet));
   ASSERT_NE(packet.destination, nullptr);
   EXPECT_EQ(*packet.destination, wr.destination);
 }

@@ -1,0 +1,38 @@
+// What congestion control hears of the network, besides CNPs and losses.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "base/rate.h"
+
+namespace verbena {
+
+// One hop's in-band telemetry, as it was when the packet left that switch's port. Li et al.,
+// SIGCOMM 2019, 4.1.
+struct HopTelemetry {
+  Rate rate;              // of the port
+  Time at;                // when the packet left, by that switch's clock
+  u64 sent_octets = 0;    // by the port, since ever
+  u64 queued_octets = 0;  // in the port's queue
+};
+
+// The hops of one packet, in the order in which it took them. More than kMaxHops are not recorded.
+struct PathTelemetry {
+  static constexpr std::size_t kMaxHops = 8;
+  std::array<HopTelemetry, kMaxHops> hops;
+  u32 count = 0;
+
+  std::span<const HopTelemetry> used() const { return std::span(hops).first(count); }
+};
+
+// An acknowledgement that brought something new.
+struct AckSignal {
+  u64 acknowledged_octets = 0;  // of payload, for the first time
+  u64 in_flight_octets = 0;     // of payload, sent and still not acknowledged
+  // Since the newest of the acknowledged packets was sent; 0: not known (it was sent twice, say).
+  Duration round_trip{};
+  const PathTelemetry* path = nullptr;  // of that packet; nullptr: none was collected
+};
+
+}  // namespace verbena

@@ -1,0 +1,48 @@
+#include "device/pacer.h"
+
+#include <algorithm>
+
+namespace verbena {
+
+void Pacer::begin(QueuePair& qp, const CongestionParameters& parameters) {
+  qp.congestion.reset();
+  qp.next_send = Time();
+  if (parameters.controls()) qp.congestion.emplace(parameters);
+  qp.paced = qp.congestion.has_value() && !is_free(*qp.congestion, Time());
+}
+
+void Pacer::on_cnp(QueuePair& qp, Time now) {
+  if (!qp.congestion.has_value()) return;
+  qp.congestion->on_cnp(now);
+  qp.paced = true;
+}
+
+// Nothing but a CNP can slow it down: until then its packets need not be looked at.
+bool Pacer::is_free(CongestionControl& congestion, Time now) const {
+  return !congestion.wants_acks() && congestion.rate(now) >= config_.unpaced_from;
+}
+
+u32 Pacer::counted_octets(const PacketSize& packet) const {
+  switch (config_.counted) {
+    case PacingConfig::Counted::kPacket: return packet.octets + config_.overhead_octets;
+    case PacingConfig::Counted::kPayload: return packet.payload_octets + config_.overhead_octets;
+  }
+  CHECK_UNREACHABLE();
+}
+
+void Pacer::on_sent(QueuePair& qp, const PacketSize& packet, Time now) {
+  const u32 octets = counted_octets(packet);
+  qp.congestion->on_sent(octets, now);
+  if (is_free(*qp.congestion, now)) {
+    qp.paced = false;
+    return;
+  }
+  const Rate rate = qp.congestion->rate(now);
+  if (rate >= config_.unpaced_from) return;
+  const i64 grain = config_.granularity.ps();
+  const Duration wait = ps(rate.time_of(octets).ps() / grain * grain);
+  qp.next_send = std::max(qp.next_send, now - config_.burst) + wait;
+  if (qp.next_send > now) scheduler_.hold(qp, qp.next_send + config_.burst / 2);
+}
+
+}  // namespace verbena

@@ -1,0 +1,35 @@
+// Pacer: holds QPs to the rates that congestion control gives them. After a packet of S octets a
+// QP's next may go S * 8 / rate later, by the rate of then: a change of rate moves no wait that has
+// begun.
+#pragma once
+
+#include "device/device_config.h"
+#include "device/egress_scheduler.h"
+
+namespace verbena {
+
+class Pacer {
+ public:
+  Pacer(const PacingConfig& config, EgressScheduler& scheduler)
+      : config_(config), scheduler_(scheduler) {}
+
+  struct PacketSize {
+    u32 octets;  // BTH to ICRC
+    u32 payload_octets;
+  };
+
+  // The QP is new, or as new.
+  void begin(QueuePair& qp, const CongestionParameters& parameters);
+  void on_cnp(QueuePair& qp, Time now);
+  // A packet has gone that is held to the rate. Precondition: qp.paced.
+  void on_sent(QueuePair& qp, const PacketSize& packet, Time now);
+
+ private:
+  bool is_free(CongestionControl& congestion, Time now) const;
+  u32 counted_octets(const PacketSize& packet) const;
+
+  const PacingConfig config_;
+  EgressScheduler& scheduler_;
+};
+
+}  // namespace verbena

@@ -1,0 +1,29 @@
+// How a device holds its QPs to the rates that congestion control gives them. After a packet of S
+// octets a QP's next may go S * 8 / rate later. Requests and READ responses are paced; what only
+// acknowledges is not.
+#pragma once
+
+#include "base/rate.h"
+
+namespace verbena {
+
+struct PacingConfig {
+  // Which octets of a packet count, besides `overhead`.
+  enum class Counted : u8 {
+    kPacket,   // BTH to ICRC
+    kPayload,  // no header
+  };
+  Counted counted = Counted::kPacket;
+  // What is added to each packet. IPv4 over Ethernet: preamble 8, MAC 14, IP 20, UDP 8, FCS 4,
+  // gap 12.
+  u32 overhead_octets = 66;
+  // Waits are rounded down to a multiple of it.
+  Duration granularity = ps(1);
+  // A QP that goes late makes up for so much time, and waits half of it longer, so that packets go
+  // in bursts. For drivers whose clock is coarse; 0: each packet at its time.
+  Duration burst{};
+  // Where the rate is at least this, there are no waits.
+  Rate unpaced_from = Rate::unlimited();
+};
+
+}  // namespace verbena
