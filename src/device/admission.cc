@@ -38,15 +38,15 @@ bool is_from_peer(const QueuePair& qp, const IngressFrame& frame) {
   return frame.source == path.destination && frame.destination == path.source;
 }
 
-Admission admit(const QueuePair* qp, const PacketView& packet, const IngressFrame& frame) {
-  if (qp == nullptr) return Admission::kUnknownQP;
+Reception admit(const QueuePair* qp, const PacketView& packet, const IngressFrame& frame) {
+  if (qp == nullptr) return Reception::kUnknownQP;
   const BTH& bth = packet.headers.bth;
   const QPAttributes& attributes = qp->attributes;
-  if (!serves(attributes.type, bth.opcode)) return Admission::kService;
-  if (!takes_packets(attributes.state, traits_of(bth.opcode).request)) return Admission::kState;
-  if (!p_keys_match(attributes.p_key, bth.p_key)) return Admission::kPKey;
-  if (is_connected(attributes.type) && !is_from_peer(*qp, frame)) return Admission::kSource;
-  return Admission::kAdmitted;
+  if (!serves(attributes.type, bth.opcode)) return Reception::kService;
+  if (!takes_packets(attributes.state, traits_of(bth.opcode).request)) return Reception::kState;
+  if (!p_keys_match(attributes.p_key, bth.p_key)) return Reception::kPKey;
+  if (is_connected(attributes.type) && !is_from_peer(*qp, frame)) return Reception::kSource;
+  return Reception::kAccepted;
 }
 
 }  // namespace verbena

@@ -155,7 +155,9 @@ Status Device::post_gsi(const AddressVector& path, const MADBytes& mad) {
 
 // --- the port
 
-void Device::on_frame(const IngressFrame& frame, Time now) { impl_->ingress.on_frame(frame, now); }
+Reception Device::on_frame(const IngressFrame& frame, Time now) {
+  return impl_->ingress.on_frame(frame, now);
+}
 
 void Device::on_timer(Time now) { impl_->runner.on_timer(now); }
 

@@ -29,6 +29,7 @@
 #include "device/qp_init.h"
 #include "device/qp_modify.h"
 #include "device/qp_traffic.h"
+#include "device/reception.h"
 #include "device/srq_init.h"
 #include "transport/engine.h"
 
@@ -106,6 +107,8 @@ class Device {
   [[nodiscard]] u32 qp_count() const;
   [[nodiscard]] const QPTraffic& traffic_of(const QueuePair* qp) const;
   [[nodiscard]] const EngineCounters& counters_of(const QueuePair* qp) const;
+  // What is known of the errors that have ended its work, for explanations.
+  [[nodiscard]] const QPFault& fault_of(const QueuePair* qp) const;
 
   // As it is now, to ask it for its rate; nullopt: the QP goes as fast as it can.
   [[nodiscard]] const std::optional<CongestionControl>& congestion_of(const QueuePair* qp) const;
@@ -129,7 +132,7 @@ class Device {
   [[nodiscard]] Status post_gsi(const AddressVector& path, const MADBytes& mad);
 
   // --- the port
-  void on_frame(const IngressFrame& frame, Time now);
+  Reception on_frame(const IngressFrame& frame, Time now);
   void on_timer(Time now);  // at or after next_timer(); an early call does nothing
   // false: nothing to send now. Frames of one QP come in runs, so that a link can batch them.
   [[nodiscard]] bool poll_frame(Time now, EgressFrame& out);

@@ -126,6 +126,8 @@ const std::optional<CongestionControl>& Device::congestion_of(const QueuePair* q
   return qp->congestion;
 }
 
+const QPFault& Device::fault_of(const QueuePair* qp) const { return qp->engine->fault(); }
+
 void Device::fail_qp(QueuePair* qp, Time now) { impl_->runner.fail(*qp, now); }
 
 void Device::overrun_cq(CompletionQueue* cq, Time now) { impl_->runner.overrun(*cq, now); }

@@ -30,6 +30,7 @@ class FakeEngine final : public Engine {
   }
   void on_packet(const PacketView&, const RxContext&, Time) override {}
   void on_receive_posted(Time) override { ++receives_posted; }
+  const QPFault& fault() const override { return fault_; }
   void on_timer(Time) override {
     ++timer_calls;
     deadline = next_deadline;
@@ -70,6 +71,7 @@ class FakeEngine final : public Engine {
     from.pop_front();
     return true;
   }
+  QPFault fault_;
   const QPAttributes& attributes_;
   EngineCounters counters_;
 };

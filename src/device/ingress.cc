@@ -8,31 +8,40 @@
 
 namespace verbena {
 
-void Ingress::on_frame(const IngressFrame& frame, Time now) {
+Reception Ingress::on_frame(const IngressFrame& frame, Time now) {
   ++counters_.port_rcv_packets;
   counters_.port_rcv_octets += frame.transport.size();
-  if (!is_sound(frame)) return;
+  if (const Reception sound = check(frame); sound != Reception::kAccepted) return sound;
   const std::optional<PacketView> packet = PacketView::decode(without_icrc(frame));
   if (!packet.has_value()) {
     ++counters_.port_rcv_errors;
-    return;
+    return Reception::kMalformed;
   }
   if (frame.destination.is_multicast()) return on_multicast(*packet, frame, now);
-  if (packet->headers.bth.dest_qp == kGSIQPN) return gsi_.on_packet(*packet, frame);
+  if (packet->headers.bth.dest_qp == kGSIQPN) {
+    gsi_.on_packet(*packet, frame);
+    return Reception::kAccepted;
+  }
   QueuePair* const qp = qps_.find(packet->headers.bth.dest_qp);
-  if (packet->headers.bth.opcode.service == Service::kCNP) return on_cnp(qp, frame, now);
-  on_packet(qp, *packet, frame, now);
+  if (packet->headers.bth.opcode.service == Service::kCNP) {
+    on_cnp(qp, frame, now);
+    return Reception::kAccepted;
+  }
+  return on_packet(qp, *packet, frame, now);
 }
 
-bool Ingress::is_sound(const IngressFrame& frame) {
+Reception Ingress::check(const IngressFrame& frame) {
   switch (check_frame(frame)) {
-    case FrameFault::kNone: return true;
-    case FrameFault::kICRC: ++counters_.rx_icrc_encapsulated; break;
+    case FrameFault::kNone: return Reception::kAccepted;
+    case FrameFault::kICRC:
+      ++counters_.rx_icrc_encapsulated;
+      ++counters_.port_rcv_errors;
+      return Reception::kBadICRC;
     case FrameFault::kSize:
     case FrameFault::kAddresses: break;
   }
   ++counters_.port_rcv_errors;
-  return false;
+  return Reception::kMalformed;
 }
 
 // One that does not come from the peer is not believed.
@@ -42,10 +51,13 @@ void Ingress::on_cnp(QueuePair* qp, const IngressFrame& frame, Time now) {
   if (known) runner_.on_cnp(*qp, now);
 }
 
-void Ingress::on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame,
-                        Time now) {
-  const Admission admission = admit(qp, packet, frame);
-  if (admission != Admission::kAdmitted) return count_drop(admission);
+Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame,
+                             Time now) {
+  const Reception admission = admit(qp, packet, frame);
+  if (admission != Reception::kAccepted) {
+    count_drop(admission);
+    return admission;
+  }
   ++qp->traffic.received_packets;
   qp->traffic.received_octets += frame.transport.size();
   if (ecn_of(frame.traffic_class) == ECN::kCE) on_marked(*qp, now);
@@ -57,17 +69,21 @@ void Ingress::on_packet(QueuePair* qp, const PacketView& packet, const IngressFr
                      .hop_limit = frame.hop_limit,
                      .transport_bytes = static_cast<u16>(frame.transport.size())},
                     now);
+  return Reception::kAccepted;
 }
 
 // A copy to each QP that is attached. Only the multicast QPN goes with a group.
 // IBTA 9.6.1.1, 10.5.1
-void Ingress::on_multicast(const PacketView& packet, const IngressFrame& frame, Time now) {
+Reception Ingress::on_multicast(const PacketView& packet, const IngressFrame& frame, Time now) {
   const std::span<QueuePair* const> attached = multicast_.find(frame.destination);
-  if (packet.headers.bth.dest_qp != kMulticastQPN || attached.empty())
-    return count_drop(Admission::kUnknownQP);
+  if (packet.headers.bth.dest_qp != kMulticastQPN || attached.empty()) {
+    count_drop(Reception::kUnknownQP);
+    return Reception::kUnknownQP;
+  }
   const bool is_own = is_own_datagram(packet, frame);
   for (QueuePair* const qp : attached)
     if (!is_own || !qp->init.block_own_multicast) on_packet(qp, packet, frame, now);
+  return Reception::kAccepted;
 }
 
 // Sent by a QP of this device.
@@ -83,14 +99,16 @@ void Ingress::on_marked(QueuePair& qp, Time now) {
   if (is_connected(qp.attributes.type)) cnps_.on_marked(qp, now);
 }
 
-void Ingress::count_drop(Admission reason) {
+void Ingress::count_drop(Reception reason) {
   switch (reason) {
-    case Admission::kAdmitted: return;
-    case Admission::kUnknownQP: ++counters_.dropped_unknown_qp; return;
-    case Admission::kService: ++counters_.dropped_service; return;
-    case Admission::kState: ++counters_.dropped_state; return;
-    case Admission::kPKey: ++counters_.dropped_p_key; return;
-    case Admission::kSource: ++counters_.dropped_source; return;
+    case Reception::kAccepted:
+    case Reception::kMalformed:
+    case Reception::kBadICRC: return;
+    case Reception::kUnknownQP: ++counters_.dropped_unknown_qp; return;
+    case Reception::kService: ++counters_.dropped_service; return;
+    case Reception::kState: ++counters_.dropped_state; return;
+    case Reception::kPKey: ++counters_.dropped_p_key; return;
+    case Reception::kSource: ++counters_.dropped_source; return;
   }
   CHECK_UNREACHABLE();
 }

@@ -25,16 +25,16 @@ class Ingress {
         gsi_(gsi),
         counters_(counters) {}
 
-  void on_frame(const IngressFrame& frame, Time now);
+  Reception on_frame(const IngressFrame& frame, Time now);
 
  private:
-  bool is_sound(const IngressFrame& frame);
+  Reception check(const IngressFrame& frame);
   void on_cnp(QueuePair* qp, const IngressFrame& frame, Time now);
-  void on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame, Time now);
-  void on_multicast(const PacketView& packet, const IngressFrame& frame, Time now);
+  Reception on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame, Time now);
+  Reception on_multicast(const PacketView& packet, const IngressFrame& frame, Time now);
   bool is_own_datagram(const PacketView& packet, const IngressFrame& frame) const;
   void on_marked(QueuePair& qp, Time now);
-  void count_drop(Admission reason);
+  void count_drop(Reception reason);
 
   const std::vector<GIDEntry>& gids_;
   const QPTable& qps_;

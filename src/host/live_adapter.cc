@@ -61,6 +61,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
   if (!adapter) return adapter;
   if (*capture != nullptr) (*adapter)->capture_to(**capture, address.interface);
+  (*adapter)->explain_with(Explainer::from_environment());
   (*adapter)->set_faults(std::move(faults->rules), faults->seed);
   (*adapter)->open_stats(address);
   return adapter;
@@ -113,8 +114,16 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   tell_helper();
   const bool offers_core = policy_.should_offer_core();
   mutex_.unlock();
+  if (explainer_ != nullptr && Explainer::concerns(out.first(count))) explain(out.first(count));
   if (offers_core) ::sched_yield();
   return count;
+}
+
+void LiveAdapter::explain(std::span<const CQE> cqes) {
+  mutex_.lock();
+  std::optional<explain::Facts> error = explainer_->on_completions(device_, cqes);
+  mutex_.unlock();
+  if (error) Explainer::tell(std::move(*error));
 }
 
 void LiveAdapter::stay_once() {
@@ -182,7 +191,8 @@ bool LiveAdapter::receive_batch(Look look, Time now) {
 void LiveAdapter::take_frames(Time now) {
   IngressFrame frame;
   while (link_->poll_frame(frame, now)) {
-    device_.on_frame(frame, now);
+    const Reception reception = device_.on_frame(frame, now);
+    if (explainer_ != nullptr) explainer_->history().on_received(frame, reception, now);
     connections_.receive(now);
   }
 }
@@ -230,23 +240,51 @@ void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
     const QPAttributes& attributes = device_.attributes_of(qp);
     return attributes.type == QPType::kUD ? std::nullopt : std::optional(attributes.dest_qp);
   });
-  if (capture_ != nullptr) faulty->set_drop_listener(drops_to_capture());
+  if (capture_ != nullptr || explainer_ != nullptr) faulty->set_drop_listener(drop_listener());
   faulty_ = faulty.get();
   link_ = std::move(faulty);
 }
 
-DropListener LiveAdapter::drops_to_capture() const {
-  return [file = capture_, interface = capture_interface_](
-             faults::Direction direction, const faults::HeldFrame& frame, std::string_view cause) {
-    file->add(interface, frame.ingress(),
-              direction == faults::Direction::kTransmit ? pcapng::PacketDirection::kOutbound
-                                                        : pcapng::PacketDirection::kInbound,
-              monotonic_now(), "dropped by the fault: " + std::string(cause));
-  };
+void LiveAdapter::explain_with(std::unique_ptr<Explainer> explainer) {
+  const Session session = enter();
+  explainer_ = std::move(explainer);
+}
+
+DropListener LiveAdapter::drop_listener() {
+  return
+      [this](faults::Direction direction, const faults::HeldFrame& frame, std::string_view cause) {
+        if (capture_ != nullptr) drop_to_capture(direction, frame, cause);
+        if (explainer_ != nullptr) drop_to_history(direction, frame, cause);
+      };
+}
+
+void LiveAdapter::drop_to_capture(faults::Direction direction, const faults::HeldFrame& frame,
+                                  std::string_view cause) {
+  capture_->add(capture_interface_, frame.ingress(),
+                direction == faults::Direction::kTransmit ? pcapng::PacketDirection::kOutbound
+                                                          : pcapng::PacketDirection::kInbound,
+                monotonic_now(), "dropped by the fault: " + std::string(cause));
+}
+
+void LiveAdapter::drop_to_history(faults::Direction direction, const faults::HeldFrame& frame,
+                                  std::string_view cause) {
+  explain::PacketHistory& history = explainer_->history();
+  if (direction == faults::Direction::kTransmit)
+    history.on_lost_by_fault(frame.egress(), cause);
+  else
+    history.on_lost_by_fault(frame.ingress(), cause, last_now_);
 }
 
 faults::FaultFilter* LiveAdapter::faults() {
   return faulty_ != nullptr ? &faulty_->filter() : nullptr;
+}
+
+void LiveAdapter::note_object_fault(const ObjectFault& fault, const QueuePair* qp) {
+  switch (fault.kind) {
+    case ObjectFault::Kind::kBreakQP: return explainer_->on_qp_broken_by_rule(fault.qp);
+    case ObjectFault::Kind::kOverrunCQ:
+      return explainer_->on_cq_overrun_by_rule(device_.init_of(qp).send_cq);
+  }
 }
 
 // False: nothing has changed.
@@ -256,6 +294,7 @@ bool LiveAdapter::fail_objects(Time now) {
     QueuePair* const qp = device_.find_qp(fault->qp);
     if (qp == nullptr) continue;
     any = true;
+    if (explainer_ != nullptr) note_object_fault(*fault, qp);
     switch (fault->kind) {
       case ObjectFault::Kind::kBreakQP: device_.fail_qp(qp, now); break;
       case ObjectFault::Kind::kOverrunCQ:
@@ -267,7 +306,10 @@ bool LiveAdapter::fail_objects(Time now) {
 }
 
 void LiveAdapter::send_frames(Time now) {
-  while (device_.poll_frame(now, frame_)) link_->append(frame_);
+  while (device_.poll_frame(now, frame_)) {
+    if (explainer_ != nullptr) explainer_->history().on_sent(frame_, now);
+    link_->append(frame_);
+  }
   link_->flush();
 }
 
@@ -277,7 +319,10 @@ void LiveAdapter::drain(Time now) {
   if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
   while (const std::optional<void*> user = device_.poll_completion_event())
     if (*user != nullptr) static_cast<EventTarget*>(*user)->on_completion_event();
-  while (const std::optional<AsyncEvent> event = device_.poll_async_event()) deliver(*event);
+  while (const std::optional<AsyncEvent> event = device_.poll_async_event()) {
+    if (explainer_ != nullptr) explainer_->on_event(device_, *event, now);
+    deliver(*event);
+  }
 }
 
 void LiveAdapter::deliver(const AsyncEvent& event) {

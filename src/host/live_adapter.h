@@ -11,6 +11,7 @@
 #include "host/adaptive_mutex.h"
 #include "host/capture/capture_file.h"
 #include "host/cm/live_connection_manager.h"
+#include "host/explain/explainer.h"
 #include "host/helper_thread.h"
 #include "host/links/faulty_link.h"
 #include "host/progress_policy.h"
@@ -37,6 +38,8 @@ class LiveAdapter final : public Adapter {
   void capture_to(CaptureFile& file, const std::string& interface);
   // Answers those who look on (stats_port.h) from now on; once.
   void open_stats(const LocalAddress& address);
+  // Says from now on why work ended in error; once, before set_faults().
+  void explain_with(std::unique_ptr<Explainer> explainer);
   void set_faults(std::vector<faults::Rule> rules, u64 seed) override;
   [[nodiscard]] faults::FaultFilter* faults() override;
   [[nodiscard]] ConnectionManager& connections() override { return connections_; }
@@ -59,14 +62,21 @@ class LiveAdapter final : public Adapter {
   LiveAdapter(const DeviceConfig& config, std::unique_ptr<Link> link)
       : device_(config), connections_(*this, device_), link_(std::move(link)) {}
 
+  void explain(std::span<const CQE> cqes);  // those just polled
+
   // All of these with the lock held.
   bool receive_batch(Look look, Time now);
   void take_frames(Time now);
   bool run_due_timers(Time now);
   void drain(Time now);
   void send_frames(Time now);
+  void note_object_fault(const ObjectFault& fault, const QueuePair* qp);
   bool fail_objects(Time now);
-  [[nodiscard]] DropListener drops_to_capture() const;
+  [[nodiscard]] DropListener drop_listener();
+  void drop_to_capture(faults::Direction direction, const faults::HeldFrame& frame,
+                       std::string_view cause);
+  void drop_to_history(faults::Direction direction, const faults::HeldFrame& frame,
+                       std::string_view cause);
   void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
   void tell_helper();
@@ -84,6 +94,7 @@ class LiveAdapter final : public Adapter {
   CaptureFile* capture_ = nullptr;
   u32 capture_interface_ = 0;
   std::optional<StatsPort> stats_;
+  std::unique_ptr<Explainer> explainer_;  // nullptr: errors are not explained
   ProgressPolicy policy_;
   std::vector<EventTarget*> port_listeners_;
   EgressFrame frame_;

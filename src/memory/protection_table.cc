@@ -262,6 +262,18 @@ MemoryFault ProtectionTable::remote_whole(PDId pd, QPN qp, RKey key, Access need
   return entry->access.has(need) ? MemoryFault::kNone : MemoryFault::kAccess;
 }
 
+std::optional<KeyInfo> ProtectionTable::describe(u32 key) const {
+  const KeyEntry* entry = std::as_const(impl_->keys).find(key);
+  if (entry == nullptr) return std::nullopt;
+  return KeyInfo{.pd = entry->pd,
+                 .address = entry->start,
+                 .length = entry->length,
+                 .access = entry->access,
+                 .is_window = is_window(*entry),
+                 .is_bound = !is_window(*entry) || entry->valid,
+                 .qp = entry->qp};
+}
+
 u32 ProtectionTable::size() const { return impl_->keys.size(); }
 
 bool ProtectionTable::pd_in_use(PDId pd) const { return impl_->pd_uses.contains(pd); }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/prng.h"
 #include "base/status.h"
@@ -38,6 +39,16 @@ struct Resolved {
 struct MRKeys {
   LKey l_key{};
   RKey r_key{};  // same number as l_key
+};
+
+// What a key stands for, as far as people are told of it.
+struct KeyInfo {
+  PDId pd{};
+  u64 address = 0, length = 0;  // what SGEs and RETHs may name
+  AccessFlags access{};
+  bool is_window = false;
+  bool is_bound = true;  // a window that is not stands for nothing
+  QPN qp{};              // of a type 2 window, the QP it is bound through
 };
 
 enum class MWType : u8 { k1 = 1, k2 = 2 };
@@ -110,6 +121,9 @@ class ProtectionTable {
                                 Access need) const;
   // The same for all of the region or window that the key names, whatever its length.
   [[nodiscard]] MemoryFault remote_whole(PDId pd, QPN qp, RKey key, Access need) const;
+
+  // nullopt: no such key. For explanations; no check goes by it.
+  [[nodiscard]] std::optional<KeyInfo> describe(u32 key) const;
 
   [[nodiscard]] u32 size() const;               // live regions and windows
   [[nodiscard]] bool pd_in_use(PDId pd) const;  // any region or window left in it

@@ -87,4 +87,15 @@ MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> 
   return there ? MemoryFault::kNone : MemoryFault::kGone;
 }
 
+RefusedSGE find_refused(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
+                        Access need) {
+  for (u32 i = 0; i < list.size(); ++i) {
+    const SGE& sge = list[i];
+    if (sge.length == 0) continue;
+    const Resolved piece = resolve(table, pd, sge, 0, sge.length, need);
+    if (!piece) return {piece.fault, i, sge, need, table.describe(sge.l_key.value)};
+  }
+  return {.need = need, .key = {}};
+}
+
 }  // namespace verbena

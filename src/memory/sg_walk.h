@@ -16,4 +16,16 @@ namespace verbena {
 [[nodiscard]] MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
                                   u64 offset, Bytes data);
 
+// The element that makes such a walk over all of the list fail, and why; kNone: none does, so that
+// memory was gone or the list was too short. For explanations.
+struct RefusedSGE {
+  MemoryFault fault = MemoryFault::kNone;
+  u32 index = 0;
+  SGE sge{};
+  Access need = Access::kLocalRead;
+  std::optional<KeyInfo> key{};
+};
+[[nodiscard]] RefusedSGE find_refused(const ProtectionTable& table, PDId pd,
+                                      std::span<const SGE> list, Access need);
+
 }  // namespace verbena

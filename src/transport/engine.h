@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "transport/cqe.h"
 #include "transport/qp_attributes.h"
+#include "transport/qp_fault.h"
 #include "transport/receive_queue.h"
 #include "transport/send_queue.h"
 #include "transport/tx_packet.h"
@@ -81,6 +82,8 @@ class Engine {
   [[nodiscard]] virtual std::optional<EngineEvent> poll_event() = 0;
   [[nodiscard]] virtual Time next_timer() const = 0;  // Time::never(): nothing armed
   [[nodiscard]] virtual const EngineCounters& counters() const = 0;
+  // Of the first error since Reset, in each half.
+  [[nodiscard]] virtual const QPFault& fault() const = 0;
 };
 
 // What every engine is built from. All referenced objects outlive it.

@@ -43,7 +43,7 @@ u64 message_length(std::span<const SGE> sg_list) {
 
 }  // namespace
 
-PostError SendQueue::push(const SendWR& wr) {
+PostError SendQueue::push(const SendWR& wr, Time now) {
   if (tail_ - head_ >= limits_.depth) return PostError::kQueueFull;
   const u64 length = message_length(wr.sg_list);
   if (wr.inline_data) {
@@ -57,6 +57,7 @@ PostError SendQueue::push(const SendWR& wr) {
   SendWQE& wqe = slots_[slot];
   wqe.wr = wr;
   wqe.length_bytes = static_cast<u32>(length);
+  wqe.posted = now;
   wqe.inline_bytes = nullptr;
   if (wr.inline_data) {
     u8* to = inline_.get() + slot * limits_.max_inline_bytes;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/psn.h"
+#include "base/time.h"
 #include "transport/work_request.h"
 
 namespace verbena {
@@ -14,6 +15,7 @@ struct SendWQE {
   SendWR wr;                         // sg_list points into the queue's own storage
   const u8* inline_bytes = nullptr;  // set when wr.inline_data
   u32 length_bytes = 0;              // of the whole message (READ: to be read; atomics: 8)
+  Time posted;
   // Filled when transmission starts:
   u32 packets = 0;          // PSNs taken (READ: of its responses); 0: a local operation
   PSN first_psn, last_psn;  // meaningful when packets != 0
@@ -31,7 +33,7 @@ class SendQueue {
 
   const SendQueueLimits& limits() const { return limits_; }
   // Copies the request in. kQueueFull, kTooManySGEs, kInlineTooLong, kMessageTooLong.
-  [[nodiscard]] PostError push(const SendWR& wr);
+  [[nodiscard]] PostError push(const SendWR& wr, Time now);
   // Forgets the `count` pushed last.
   void take_back(u32 count);
 

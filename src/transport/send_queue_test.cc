@@ -31,8 +31,8 @@ SendWR inline_request(std::span<const SGE> sg_list) {
 TEST(SendQueueTest, HoldsCopiesInOrder) {
   SendQueue queue({.depth = 3, .max_sge = 2});
   std::vector<SGE> list = {{0x1000, 10, LKey{1}}, {0x2000, 20, LKey{2}}};
-  ASSERT_EQ(queue.push(request(1, list)), PostError::kOk);
-  ASSERT_EQ(queue.push(request(2)), PostError::kOk);
+  ASSERT_EQ(queue.push(request(1, list), Time{}), PostError::kOk);
+  ASSERT_EQ(queue.push(request(2), Time{}), PostError::kOk);
   list.assign(2, {});  // the application may reuse its list at once
   EXPECT_EQ(queue.end_index() - queue.begin_index(), 2u);
   EXPECT_EQ(queue.front().wr.wr_id, 1u);
@@ -47,23 +47,23 @@ TEST(SendQueueTest, HoldsCopiesInOrder) {
 
 TEST(SendQueueTest, TakesExactlyItsDepth) {
   SendQueue queue({.depth = 5});
-  for (u64 id = 0; id < 5; ++id) EXPECT_EQ(queue.push(request(id)), PostError::kOk);
-  EXPECT_EQ(queue.push(request(0)), PostError::kQueueFull);
+  for (u64 id = 0; id < 5; ++id) EXPECT_EQ(queue.push(request(id), Time{}), PostError::kOk);
+  EXPECT_EQ(queue.push(request(0), Time{}), PostError::kQueueFull);
   queue.pop_front();
-  EXPECT_EQ(queue.push(request(0)), PostError::kOk);
-  EXPECT_EQ(queue.push(request(0)), PostError::kQueueFull);
+  EXPECT_EQ(queue.push(request(0), Time{}), PostError::kOk);
+  EXPECT_EQ(queue.push(request(0), Time{}), PostError::kQueueFull);
 }
 
 TEST(SendQueueTest, DepthZeroTakesNone) {
   SendQueue queue({.depth = 0});
-  EXPECT_EQ(queue.push(request(0)), PostError::kQueueFull);
+  EXPECT_EQ(queue.push(request(0), Time{}), PostError::kQueueFull);
 }
 
 TEST(SendQueueTest, RefusesMoreElementsThanItsLimit) {
   SendQueue queue({.depth = 4, .max_sge = 2});
   const std::array<SGE, 3> list{};
-  EXPECT_EQ(queue.push(request(0, list)), PostError::kTooManySGEs);
-  EXPECT_EQ(queue.push(request(0, std::span(list).first(2))), PostError::kOk);
+  EXPECT_EQ(queue.push(request(0, list), Time{}), PostError::kTooManySGEs);
+  EXPECT_EQ(queue.push(request(0, std::span(list).first(2)), Time{}), PostError::kOk);
 }
 
 // IBTA 9.7.7: up to 2^31 bytes.
@@ -71,10 +71,10 @@ TEST(SendQueueTest, MessageMayBe2To31BytesAndNotOneMore) {
   SendQueue queue({.depth = 4, .max_sge = 3});
   const std::array<SGE, 3> list = {SGE{0, 1u << 31, LKey{}}, SGE{0, 1, LKey{}},
                                    SGE{0, ~u32{0}, LKey{}}};
-  EXPECT_EQ(queue.push(request(0, std::span(list).first(1))), PostError::kOk);
+  EXPECT_EQ(queue.push(request(0, std::span(list).first(1)), Time{}), PostError::kOk);
   EXPECT_EQ(queue.front().length_bytes, 1u << 31);
-  EXPECT_EQ(queue.push(request(0, std::span(list).first(2))), PostError::kMessageTooLong);
-  EXPECT_EQ(queue.push(request(0, list)), PostError::kMessageTooLong);
+  EXPECT_EQ(queue.push(request(0, std::span(list).first(2)), Time{}), PostError::kMessageTooLong);
+  EXPECT_EQ(queue.push(request(0, list), Time{}), PostError::kMessageTooLong);
   EXPECT_EQ(queue.end_index() - queue.begin_index(), 1u);
 }
 
@@ -83,7 +83,7 @@ TEST(SendQueueTest, InlineBytesAreCopiedAtOnceFromPlainAddresses) {
   std::vector<u8> a = {1, 2, 3};
   std::vector<u8> b = {4, 5};
   const std::array<SGE, 3> list = {plain(a), SGE{}, plain(b)};  // inline: max_sge does not bind
-  ASSERT_EQ(queue.push(inline_request(list)), PostError::kOk);
+  ASSERT_EQ(queue.push(inline_request(list), Time{}), PostError::kOk);
   a.assign(3, 0);
   const SendWQE& wqe = queue.front();
   EXPECT_EQ(wqe.length_bytes, 5u);
@@ -97,8 +97,8 @@ TEST(SendQueueTest, InlineMayFillItsRoomAndNotOneByteMore) {
   const std::vector<u8> bytes(9);
   const std::array<SGE, 1> fits = {SGE{reinterpret_cast<u64>(bytes.data()), 8, LKey{}}};
   const std::array<SGE, 1> too_long = {plain(bytes)};
-  EXPECT_EQ(queue.push(inline_request(fits)), PostError::kOk);
-  EXPECT_EQ(queue.push(inline_request(too_long)), PostError::kInlineTooLong);
+  EXPECT_EQ(queue.push(inline_request(fits), Time{}), PostError::kOk);
+  EXPECT_EQ(queue.push(inline_request(too_long), Time{}), PostError::kInlineTooLong);
 }
 
 TEST(SendQueueTest, AgreesWithADequeOverManyWraps) {
@@ -108,7 +108,7 @@ TEST(SendQueueTest, AgreesWithADequeOverManyWraps) {
   for (u64 id = 0; id < 10'000; ++id) {
     if (prng.chance(0.5)) {
       const std::array<SGE, 1> list = {SGE{id, static_cast<u32>(id), LKey{}}};
-      const PostError result = queue.push(request(id, list));
+      const PostError result = queue.push(request(id, list), Time{});
       ASSERT_EQ(result, model.size() < 7 ? PostError::kOk : PostError::kQueueFull);
       if (result == PostError::kOk) model.push_back(id);
     } else if (!model.empty()) {
@@ -126,9 +126,9 @@ TEST(SendQueueTest, AgreesWithADequeOverManyWraps) {
 
 TEST(SendQueueTest, WhatWasJustPushedCanBeTakenBack) {
   SendQueue queue({.depth = 3});
-  for (u64 id = 0; id < 3; ++id) ASSERT_EQ(queue.push(request(id)), PostError::kOk);
+  for (u64 id = 0; id < 3; ++id) ASSERT_EQ(queue.push(request(id), Time{}), PostError::kOk);
   queue.take_back(2);
-  EXPECT_EQ(queue.push(request(7)), PostError::kOk);
+  EXPECT_EQ(queue.push(request(7), Time{}), PostError::kOk);
   EXPECT_EQ(queue.at(queue.begin_index()).wr.wr_id, 0u);
   EXPECT_EQ(queue.at(queue.begin_index() + 1).wr.wr_id, 7u);
 }

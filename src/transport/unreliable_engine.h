@@ -11,9 +11,10 @@ template <typename Requester, typename Responder>
 class UnreliableEngine : public Engine {
  public:
   explicit UnreliableEngine(const EngineParts& parts)
-      : requester_(parts, counters_), responder_(parts, counters_) {}
+      : requester_(parts, counters_, fault_.requester),
+        responder_(parts, counters_, fault_.responder) {}
 
-  PostError post_send(const SendWR& wr, Time) override { return requester_.post(wr); }
+  PostError post_send(const SendWR& wr, Time now) override { return requester_.post(wr, now); }
   void take_back_sends(u32 count) override { requester_.take_back(count); }
   void on_state(QPState from, Time) override {
     requester_.on_state(from);
@@ -36,9 +37,11 @@ class UnreliableEngine : public Engine {
   }
   Time next_timer() const override { return Time::never(); }
   const EngineCounters& counters() const override { return counters_; }
+  const QPFault& fault() const override { return fault_; }
 
  private:
   EngineCounters counters_;
+  QPFault fault_;
   Requester requester_;
   Responder responder_;
 };

@@ -5,18 +5,21 @@
 
 namespace verbena {
 
-UnreliableReceives::UnreliableReceives(const EngineParts& parts, EngineCounters& counters)
+UnreliableReceives::UnreliableReceives(const EngineParts& parts, EngineCounters& counters,
+                                       ResponderFault& fault)
     : qp_(parts.attributes),
       memory_(parts.memory),
       queue_(parts.receive_queue),
       shared_(parts.shared_receive_queue),
       srq_pd_(parts.srq_pd),
-      counters_(counters) {}
+      counters_(counters),
+      fault_(fault) {}
 
 void UnreliableReceives::on_state(QPState) {
   halted_ = false;
   if (qp_.state != QPState::kReset) return;
   cqes_.clear();
+  fault_ = {};
   holding_ = fatal_event_ = false;
   if (!shared_) queue_.clear();
 }
@@ -41,9 +44,13 @@ bool UnreliableReceives::acquire() {
 
 bool UnreliableReceives::write(u64 offset, Bytes data) {
   CHECK(holding_);
-  if (scatter(memory_, srq_pd_.value_or(qp_.pd), held_.sg_list(), offset, data) ==
-      MemoryFault::kNone)
-    return true;
+  const PDId pd = srq_pd_.value_or(qp_.pd);
+  if (scatter(memory_, pd, held_.sg_list(), offset, data) == MemoryFault::kNone) return true;
+  fault_ = {.refusal = Refusal::kReceiveMemory,
+            .wr_id = held_.wr_id,
+            .message_bytes = offset + data.size(),
+            .room_bytes = held_.length_bytes,
+            .refused = find_refused(memory_, pd, held_.sg_list(), Access::kLocalWrite)};
   complete_in_error(WQEStatus::kLocalProtection);
   halted_ = fatal_event_ = true;
   return false;

@@ -18,7 +18,7 @@ namespace verbena {
 
 class UnreliableReceives {
  public:
-  UnreliableReceives(const EngineParts& parts, EngineCounters& counters);
+  UnreliableReceives(const EngineParts& parts, EngineCounters& counters, ResponderFault& fault);
 
   void on_state(QPState from);
   // A packet may be taken: the state has a working receive side and no class A fault is pending.
@@ -50,6 +50,7 @@ class UnreliableReceives {
   bool shared_;
   std::optional<PDId> srq_pd_;
   EngineCounters& counters_;
+  ResponderFault& fault_;
   Ring<CQE> cqes_{kCQEsPerPacket};
   bool holding_ = false;
   ReceiveWQE held_;

@@ -22,14 +22,16 @@ bool takes_sends(QPState state) {
 
 }  // namespace
 
-UnreliableSends::UnreliableSends(const EngineParts& parts, EngineCounters& counters)
+UnreliableSends::UnreliableSends(const EngineParts& parts, EngineCounters& counters,
+                                 RequesterFault& fault)
     : qp_(parts.attributes),
       memory_(parts.memory),
       counters_(counters),
+      fault_(fault),
       queue_(parts.send_limits) {}
 
-PostError UnreliableSends::post(const SendWR& wr) {
-  return takes_sends(qp_.state) ? queue_.push(wr) : PostError::kBadState;
+PostError UnreliableSends::post(const SendWR& wr, Time now) {
+  return takes_sends(qp_.state) ? queue_.push(wr, now) : PostError::kBadState;
 }
 
 void UnreliableSends::on_state(QPState) {
@@ -43,6 +45,7 @@ void UnreliableSends::forget() {
   queue_.clear();
   next_ = queue_.end_index();
   begun_ = error_event_ = false;
+  fault_ = {};
   failure_ = WQEStatus::kSuccess;
 }
 
@@ -68,6 +71,10 @@ void UnreliableSends::finish(WQEStatus status) {
     return;
   }
   failure_ = status;
+  const SendWQE& wqe = queue_.at(next_);
+  fault_ = requester_fault(status, wqe.wr, wqe.length_bytes, wqe.posted);
+  if (status == WQEStatus::kLocalProtection)
+    fault_.refused = find_refused(memory_, qp_.pd, wqe.wr.sg_list, Access::kLocalRead);
   halted_ = error_event_ = true;
   ++counters_.req_cqe_error;
 }

@@ -17,10 +17,10 @@ namespace verbena {
 
 class UnreliableSends {
  public:
-  UnreliableSends(const EngineParts& parts, EngineCounters& counters);
+  UnreliableSends(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault);
 
   // The operation and the length are the service's to check. Reset, Init and RTR take no sends.
-  [[nodiscard]] PostError post(const SendWR& wr);
+  [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { queue_.take_back(count); }  // just posted
   void on_state(QPState from);
 
@@ -43,6 +43,7 @@ class UnreliableSends {
   const QPAttributes& qp_;
   ProtectionTable& memory_;
   EngineCounters& counters_;
+  RequesterFault& fault_;
   SendQueue queue_;
   u64 next_ = 0;                             // index of the current WQE
   bool begun_ = false;                       // some packet of it may be out

@@ -25,13 +25,14 @@ LAYERS = [
     ["connect"],
     ["device"],
     ["faults"],
+    ["explain"],
     ["check"],
     ["host", "fabric", "collectives", "nvmf", "management"],
     ["abi"],
     ["cli"],
 ]
 SANS_IO = {"base", "wire", "memory", "congestion", "transport", "connect", "device", "faults",
-           "check"}
+           "explain", "check"}
 TRANSPORTS = {"rc", "uc", "ud", "iwarp", "local"}
 
 RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}

@@ -198,6 +198,7 @@ void RCRequester::progress(u32 psns, Time now) {
   const bool finished = unacked_.distance_to(queue_.at(done_).last_psn) + 1 == psns;
   const bool overtakes = in_flight() < psns;  // acknowledged while it was to be sent again
   unacked_ = unacked_.advanced(psns);
+  answered_ = true;
   if (finished) ++done_;
   if (overtakes) resend_unacknowledged();
   retries_left_ = qp_.retry_count;
@@ -302,9 +303,21 @@ void RCRequester::fail(WQEStatus status) {
   CHECK(done_ < queue_.end_index());
   failed_ = done_;
   failed_status_ = status;
+  note_fault(queue_.at(done_), status);
   fatal_pending_ = true;
   rnr_until_.reset();
   ++counters_.req_cqe_error;
+}
+
+void RCRequester::note_fault(const SendWQE& wqe, WQEStatus status) {
+  if (fault_.status != WQEStatus::kSuccess) return;
+  fault_ = requester_fault(status, wqe.wr, wqe.length_bytes, wqe.posted);
+  fault_.answered = answered_;
+  fault_.started = done_ < fresh_;
+  if (status == WQEStatus::kLocalProtection)
+    fault_.refused =
+        find_refused(memory_, qp_.pd, wqe.wr.sg_list,
+                     expects_response(wqe.wr.op) ? Access::kLocalWrite : Access::kLocalRead);
 }
 
 bool RCRequester::poll_cqe(CQE& out) {
@@ -321,6 +334,8 @@ bool RCRequester::poll_cqe(CQE& out) {
     }
     const SendWQE& wqe = queue_.front();
     count_completion(wqe, qp_, status);
+    // What was posted to a QP that was in Error already is a mistake; what was there is not.
+    if (status == WQEStatus::kFlushed && wqe.posted > entered_error_) note_fault(wqe, status);
     const bool visible = completes_visibly(wqe, qp_, status);
     if (visible) out = send_cqe(wqe, qp_, status);
     queue_.pop_front();

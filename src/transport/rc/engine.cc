@@ -17,8 +17,8 @@ Service service_of(QPType type) {
 
 RCEngine::RCEngine(const EngineParts& parts, const RCLimits& limits)
     : qp_(parts.attributes),
-      requester_(parts, limits, counters_),
-      responder_(parts, limits, counters_) {}
+      requester_(parts, limits, counters_, fault_.requester),
+      responder_(parts, limits, counters_, fault_.responder) {}
 
 PostError RCEngine::post_send(const SendWR& wr, Time now) {
   if (qp_.type == QPType::kXRCTarget) return PostError::kBadOpcode;  // it has no send queue

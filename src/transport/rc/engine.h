@@ -26,12 +26,14 @@ class RCEngine final : public Engine {
   [[nodiscard]] std::optional<EngineEvent> poll_event() override;
   [[nodiscard]] Time next_timer() const override;
   [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
+  [[nodiscard]] const QPFault& fault() const override { return fault_; }
 
  private:
   [[nodiscard]] bool poll_half(Time now, MaySend what, TxPacket& out);
 
   const QPAttributes& qp_;
   EngineCounters counters_;
+  QPFault fault_;
   RCRequester requester_;
   RCResponder responder_;
   u32 responses_in_a_row_ = 0;

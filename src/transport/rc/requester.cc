@@ -50,16 +50,18 @@ u32 window_of(const RCLimits& limits, u32 mtu_bytes) {
 
 }  // namespace
 
-RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters)
+RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters,
+                         RequesterFault& fault)
     : qp_(parts.attributes),
       memory_(parts.memory),
       limits_(limits),
       counters_(counters),
+      fault_(fault),
       queue_(parts.send_limits),
       window_(limits.window_packets),
       probe_timer_(limits.min_probe_timeout) {}
 
-PostError RCRequester::post(const SendWR& wr, Time) {
+PostError RCRequester::post(const SendWR& wr, Time now) {
   if (!may_send_in(qp_.state) && qp_.state != QPState::kError && qp_.state != QPState::kSQE)
     return PostError::kBadState;
   if (brings_data(wr.op) && wr.inline_data) return PostError::kBadOpcode;
@@ -69,7 +71,7 @@ PostError RCRequester::post(const SendWR& wr, Time) {
     for (const SGE& sge : wr.sg_list) room += sge.length;
     if (room != kAtomicBytes) return PostError::kUnaligned;
   }
-  return queue_.push(wr);
+  return queue_.push(wr, now);
 }
 
 void RCRequester::reset() {
@@ -84,7 +86,8 @@ void RCRequester::reset() {
   probe_due_ = false;
   stopped_at_.reset();
   failed_.reset();
-  fatal_pending_ = drain_reported_ = false;
+  fatal_pending_ = drain_reported_ = answered_ = false;
+  fault_ = {};
 }
 
 void RCRequester::on_state(QPState from, Time now) {
@@ -105,6 +108,9 @@ void RCRequester::on_state(QPState from, Time now) {
       resend_unacknowledged();  // the last of it may not have asked for an ACK
       return;
     case QPState::kError:
+      entered_error_ = now;
+      rnr_until_.reset();
+      return;
     case QPState::kSQE: rnr_until_.reset(); return;
     case QPState::kInit:
     case QPState::kRTR: return;

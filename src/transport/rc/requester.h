@@ -29,7 +29,9 @@ namespace verbena {
 
 class RCRequester {
  public:
-  RCRequester(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters);
+  // `fault`: where the error that ends the QP is noted.
+  RCRequester(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters,
+              RequesterFault& fault);
 
   [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { queue_.take_back(count); }  // just posted
@@ -85,6 +87,7 @@ class RCRequester {
   void break_silence();
   void note_probe_answer();
   void fail(WQEStatus status);
+  void note_fault(const SendWQE& wqe, WQEStatus status);
   void stop_at(u64 index, WQEStatus status);
   Time ack_timeout_at() const;
   bool waits_for_response() const { return unacked_ != cursor_; }
@@ -93,6 +96,7 @@ class RCRequester {
   ProtectionTable& memory_;
   const RCLimits limits_;
   EngineCounters& counters_;
+  RequesterFault& fault_;
   SendQueue queue_;
 
   u64 done_ = 0, fresh_ = 0;
@@ -122,6 +126,8 @@ class RCRequester {
   std::optional<u64> failed_;  // the WQE that ended the QP
   WQEStatus failed_status_ = WQEStatus::kSuccess;
   bool fatal_pending_ = false, drain_reported_ = false;
+  bool answered_ = false;  // something has been acknowledged
+  Time entered_error_;
 };
 
 }  // namespace verbena

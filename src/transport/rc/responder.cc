@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "memory/ordered_copy.h"
@@ -49,6 +50,26 @@ u32 packets_of(u32 length_bytes, u32 mtu) {
 // The iova is aligned; where the memory behind it is not, no CPU instruction is atomic on it.
 bool is_word(const u8* data) { return reinterpret_cast<std::uintptr_t>(data) % kAtomicBytes == 0; }
 
+// How the receive's completion and the NAK tell of it.
+std::pair<WQEStatus, NAKCode> told_as(Refusal why) {
+  switch (why) {
+    case Refusal::kReceiveTooSmall: return {WQEStatus::kLocalLength, NAKCode::kInvalidRequest};
+    case Refusal::kReceiveMemory:
+      return {WQEStatus::kLocalProtection, NAKCode::kRemoteOperationalError};
+    case Refusal::kInvalidate: return {WQEStatus::kLocalAccess, NAKCode::kRemoteAccessError};
+    case Refusal::kNone:
+    case Refusal::kOpcodeSequence:
+    case Refusal::kLength:
+    case Refusal::kNotEnabled:
+    case Refusal::kUnaligned:
+    case Refusal::kFlushKind:
+    case Refusal::kTooManyReads:
+    case Refusal::kUnknownSRQ:
+    case Refusal::kRemoteMemory: break;
+  }
+  CHECK_UNREACHABLE();  // they use no receive
+}
+
 // false: the word is not there.
 bool execute_atomic(u64* word, const AtomicETH& eth, bool swap, u64& original) {
   original = eth.compare;
@@ -63,7 +84,8 @@ bool execute_atomic(u64* word, const AtomicETH& eth, bool swap, u64& original) {
 
 }  // namespace
 
-RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters)
+RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters,
+                         ResponderFault& fault)
     : qp_(parts.attributes),
       memory_(parts.memory),
       receive_queue_(parts.receive_queue),
@@ -71,6 +93,7 @@ RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, Engin
       srq_pd_(parts.srq_pd),
       xrc_(parts.xrc_receives),
       counters_(counters),
+      fault_(fault),
       responses_(limits.max_rd_atomic) {}
 
 void RCResponder::on_state(QPState from) {
@@ -80,6 +103,7 @@ void RCResponder::on_state(QPState from) {
       msn_ = MSN(0);
       nak_sent_ = failed_ = holds_receive_ = advertised_zero_ = established_ = false;
       message_ = Message::kNone;
+      fault_ = {};
       offset_ = 0;
       xrc_srq_ = 0;
       cqe_.reset();
@@ -121,8 +145,9 @@ void RCResponder::on_request(const PacketView& packet) {
 void RCResponder::execute(const PacketView& packet) {
   const Opcode opcode = packet.headers.bth.opcode;
   const OpcodeTraits& traits = traits_of(opcode);
-  if (!in_sequence(traits, opcode.op)) return invalid_request();
-  if (traits.first && !choose_srq(packet.headers.xrceth.xrc_srq)) return invalid_request();
+  if (!in_sequence(traits, opcode.op)) return invalid_request(packet, Refusal::kOpcodeSequence);
+  if (traits.first && !choose_srq(packet.headers.xrceth.xrc_srq))
+    return invalid_request(packet, Refusal::kUnknownSRQ);
   switch (opcode.op) {
     case Op::kRDMAReadRequest: return on_read(packet);
     case Op::kCmpSwap:
@@ -131,7 +156,8 @@ void RCResponder::execute(const PacketView& packet) {
     case Op::kAtomicWrite: return on_atomic_write(packet);
     default: break;  // SENDs and WRITEs
   }
-  if (!right_length(traits, packet.payload.size())) return invalid_request();
+  if (!right_length(traits, packet.payload.size()))
+    return invalid_request(packet, Refusal::kLength);
   if (is_send(opcode.op)) return on_send(packet, traits);
   on_write(packet, traits);
 }
@@ -188,14 +214,13 @@ void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits) 
   const u64 end = offset_ + packet.payload.size();
   if (end > receive_.length_bytes) {
     ++counters_.resp_local_length_error;
-    return receive_error(WQEStatus::kLocalLength, NAKCode::kInvalidRequest);
+    return receive_error(packet, Refusal::kReceiveTooSmall);
   }
   const MemoryFault fault =
       scatter(memory_, receive_pd(), receive_.sg_list(), offset_, packet.payload);
-  if (fault != MemoryFault::kNone)
-    return receive_error(WQEStatus::kLocalProtection, NAKCode::kRemoteOperationalError);
+  if (fault != MemoryFault::kNone) return receive_error(packet, Refusal::kReceiveMemory);
   if (traits.ieth && !invalidate(packet.headers.ieth.r_key))
-    return receive_error(WQEStatus::kLocalAccess, NAKCode::kRemoteAccessError);
+    return receive_error(packet, Refusal::kInvalidate);
   message_ = Message::kSend;
   offset_ = end;
   if (traits.last) complete_receive(CompletionOp::kReceive, static_cast<u32>(end), packet, traits);
@@ -230,13 +255,15 @@ bool RCResponder::begin_write(const PacketView& packet) {
   const OpcodeTraits& traits = traits_of(packet.headers.bth.opcode);
   const bool fits = traits.last ? reth.dma_length == packet.payload.size()
                                 : reth.dma_length > packet.payload.size();
-  if (!qp_.remote_access.has(Access::kRemoteWrite) || !fits || reth.dma_length > kMaxMessageSize) {
-    invalid_request();
+  const bool enabled = qp_.remote_access.has(Access::kRemoteWrite);
+  if (!enabled || !fits || reth.dma_length > kMaxMessageSize) {
+    invalid_request(packet, enabled ? Refusal::kLength : Refusal::kNotEnabled);
     return false;
   }
-  if (!memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length,
-                      Access::kRemoteWrite)) {
-    access_error();
+  const Resolved at = memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address,
+                                     reth.dma_length, Access::kRemoteWrite);
+  if (!at) {
+    access_error(packet, at.fault);
     return false;
   }
   write_ = reth;
@@ -246,7 +273,8 @@ bool RCResponder::begin_write(const PacketView& packet) {
 void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits) {
   if (traits.first && !begin_write(packet)) return;
   const u64 end = offset_ + packet.payload.size();
-  if (traits.last ? end != write_.dma_length : end >= write_.dma_length) return invalid_request();
+  if (traits.last ? end != write_.dma_length : end >= write_.dma_length)
+    return invalid_request(packet, Refusal::kLength);
   if (traits.imm_dt && !take_receive()) {
     if (traits.first) offset_ = 0;
     return rnr_nak();
@@ -255,7 +283,8 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
     const Resolved to =
         memory_.remote(request_pd(), qp_.qpn, write_.r_key, write_.virtual_address + offset_,
                        packet.payload.size(), Access::kRemoteWrite);
-    if (!to || !ordered_copy(to.data, packet.payload)) return access_error();
+    if (!to) return access_error(packet, to.fault);
+    if (!ordered_copy(to.data, packet.payload)) return access_error(packet, MemoryFault::kGone);
   }
   if (traits.first) ++counters_.rx_write_requests;
   message_ = Message::kWrite;
@@ -267,20 +296,21 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
 
 // --- READ, atomics and their like
 
-bool RCResponder::room_for_rd_atomic() {
+bool RCResponder::room_for_rd_atomic(const PacketView& packet) {
   if (responses_.pending_rd_atomic() < qp_.max_dest_rd_atomic) return true;
-  invalid_request();  // more than was agreed. IBTA 9.7.4.1.8
+  invalid_request(packet, Refusal::kTooManyReads);  // than was agreed. IBTA 9.7.4.1.8
   return false;
 }
 
 void RCResponder::on_read(const PacketView& packet) {
   const RETH& reth = packet.headers.reth;
-  if (!qp_.remote_access.has(Access::kRemoteRead) || reth.dma_length > kMaxMessageSize)
-    return invalid_request();
-  if (!memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length,
-                      Access::kRemoteRead))
-    return access_error();
-  if (!room_for_rd_atomic() || responses_.full()) return;
+  if (!qp_.remote_access.has(Access::kRemoteRead))
+    return invalid_request(packet, Refusal::kNotEnabled);
+  if (reth.dma_length > kMaxMessageSize) return invalid_request(packet, Refusal::kLength);
+  const Resolved at = memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address,
+                                     reth.dma_length, Access::kRemoteRead);
+  if (!at) return access_error(packet, at.fault);
+  if (!room_for_rd_atomic(packet) || responses_.full()) return;
   ++counters_.rx_read_requests;
   ResponderResource resource;
   resource.kind = Response::Kind::kRead;
@@ -297,19 +327,20 @@ void RCResponder::on_read(const PacketView& packet) {
 
 void RCResponder::on_atomic(const PacketView& packet) {
   const AtomicETH& eth = packet.headers.atomic;
-  if (!qp_.remote_access.has(Access::kRemoteAtomic) || eth.virtual_address % kAtomicBytes != 0)
-    return invalid_request();
+  if (!qp_.remote_access.has(Access::kRemoteAtomic))
+    return invalid_request(packet, Refusal::kNotEnabled);
+  if (eth.virtual_address % kAtomicBytes != 0) return invalid_request(packet, Refusal::kUnaligned);
   const Resolved at = memory_.remote(request_pd(), qp_.qpn, eth.r_key, eth.virtual_address,
                                      kAtomicBytes, Access::kRemoteAtomic);
-  if (!at) return access_error();
-  if (!is_word(at.data)) return invalid_request();
-  if (!room_for_rd_atomic() || responses_.full()) return;
+  if (!at) return access_error(packet, at.fault);
+  if (!is_word(at.data)) return invalid_request(packet, Refusal::kUnaligned);
+  if (!room_for_rd_atomic(packet) || responses_.full()) return;
   ResponderResource resource;
   resource.kind = Response::Kind::kAtomic;
   resource.first_psn = expected_;
   if (!execute_atomic(reinterpret_cast<u64*>(at.data), eth,
                       packet.headers.bth.opcode.op == Op::kCmpSwap, resource.original))
-    return access_error();
+    return access_error(packet, MemoryFault::kGone);
   ++counters_.rx_atomic_requests;
   accept(packet, 1, true);
   resource.msn = msn_;
@@ -343,15 +374,17 @@ void RCResponder::on_flush(const PacketView& packet) {
   const bool legal =
       (feth.global || feth.persistent) && (feth.selectivity == FlushSelectivity::kRange ||
                                            feth.selectivity == FlushSelectivity::kRegion);
+  if (!legal) return invalid_request(packet, Refusal::kFlushKind);
   const bool allowed = (!feth.global || qp_.remote_access.has(Access::kFlushGlobal)) &&
                        (!feth.persistent || qp_.remote_access.has(Access::kFlushPersistent));
-  if (!legal || !allowed) return invalid_request();
+  if (!allowed) return invalid_request(packet, Refusal::kNotEnabled);
   for (const Access need : {Access::kFlushGlobal, Access::kFlushPersistent}) {
     const bool is_asked = need == Access::kFlushGlobal ? feth.global : feth.persistent;
-    if (is_asked && flush_fault(feth, packet.headers.reth, need) != MemoryFault::kNone)
-      return access_error();
+    if (!is_asked) continue;
+    const MemoryFault fault = flush_fault(feth, packet.headers.reth, need);
+    if (fault != MemoryFault::kNone) return access_error(packet, fault);
   }
-  if (!room_for_rd_atomic() || responses_.full()) return;
+  if (!room_for_rd_atomic(packet) || responses_.full()) return;
   std::atomic<bool> barrier{false};
   (void)barrier.exchange(true);  // empties it; a fence says less to ThreadSanitizer
   confirm(packet);
@@ -359,18 +392,21 @@ void RCResponder::on_flush(const PacketView& packet) {
 
 void RCResponder::on_atomic_write(const PacketView& packet) {
   const RETH& reth = packet.headers.reth;
-  if (!qp_.remote_access.has(Access::kRemoteWrite) || reth.dma_length != kAtomicBytes ||
-      packet.payload.size() != kAtomicBytes || reth.virtual_address % kAtomicBytes != 0)
-    return invalid_request();
+  if (!qp_.remote_access.has(Access::kRemoteWrite))
+    return invalid_request(packet, Refusal::kNotEnabled);
+  if (reth.dma_length != kAtomicBytes || packet.payload.size() != kAtomicBytes)
+    return invalid_request(packet, Refusal::kLength);
+  if (reth.virtual_address % kAtomicBytes != 0) return invalid_request(packet, Refusal::kUnaligned);
   const Resolved at = memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address,
                                      kAtomicBytes, Access::kRemoteWrite);
-  if (!at) return access_error();
-  if (!is_word(at.data)) return invalid_request();
-  if (!room_for_rd_atomic() || responses_.full()) return;
+  if (!at) return access_error(packet, at.fault);
+  if (!is_word(at.data)) return invalid_request(packet, Refusal::kUnaligned);
+  if (!room_for_rd_atomic(packet) || responses_.full()) return;
   u64 value;
   std::memcpy(&value, packet.payload.data(), sizeof value);
   u64* const word = reinterpret_cast<u64*>(at.data);
-  if (!touch([&] { __atomic_store_n(word, value, __ATOMIC_RELEASE); })) return access_error();
+  if (!touch([&] { __atomic_store_n(word, value, __ATOMIC_RELEASE); }))
+    return access_error(packet, MemoryFault::kGone);
   ++counters_.rx_write_requests;
   confirm(packet);
 }
@@ -424,22 +460,52 @@ void RCResponder::sequence_nak() {
   responses_.negative(expected_, msn_, AETHKind::kNAK, static_cast<u8>(NAKCode::kPSNSequenceError));
 }
 
-void RCResponder::invalid_request() {
+void RCResponder::invalid_request(const PacketView& packet, Refusal why) {
+  note_fault(packet, why);
   nak_and_fail(NAKCode::kInvalidRequest, EngineEvent::kRequestError);
 }
 
-void RCResponder::access_error() {
+void RCResponder::access_error(const PacketView& packet, MemoryFault why) {
+  note_fault(packet, Refusal::kRemoteMemory);
+  fault_.memory = why;
+  fault_.key = memory_.describe(fault_.r_key.value);
   ++counters_.resp_remote_access_errors;
   nak_and_fail(NAKCode::kRemoteAccessError, EngineEvent::kAccessError);
 }
 
 // The error is told by the completion of the receive that the message was using.
-void RCResponder::receive_error(WQEStatus status, NAKCode code) {
+void RCResponder::receive_error(const PacketView& packet, Refusal why) {
+  note_fault(packet, why);
+  if (why == Refusal::kReceiveMemory)
+    fault_.refused = find_refused(memory_, receive_pd(), receive_.sg_list(), Access::kLocalWrite);
+  const auto [status, code] = told_as(why);
   ++counters_.resp_cqe_error;
   CHECK(holds_receive_ && !cqe_);
   cqe_ = receive_cqe(receive_.wr_id, qp_, status);
   holds_receive_ = false;
   nak_and_fail(code, std::nullopt);
+}
+
+void RCResponder::note_fault(const PacketView& packet, Refusal why) {
+  const Opcode opcode = packet.headers.bth.opcode;
+  const OpcodeTraits& traits = traits_of(opcode);
+  fault_ = {.refusal = why,
+            .opcode = opcode,
+            .wr_id = holds_receive_ ? receive_.wr_id : 0,
+            .message_bytes = offset_ + packet.payload.size(),
+            .room_bytes = holds_receive_ ? receive_.length_bytes : 0};
+  if (traits.atomic_eth) {
+    fault_.remote_address = packet.headers.atomic.virtual_address;
+    fault_.length_bytes = kAtomicBytes;
+    fault_.r_key = packet.headers.atomic.r_key;
+  } else if (traits.ieth) {
+    fault_.r_key = packet.headers.ieth.r_key;
+  } else if (traits.reth || message_ == Message::kWrite) {
+    const RETH& reth = traits.reth ? packet.headers.reth : write_;
+    fault_.remote_address = reth.virtual_address;
+    fault_.length_bytes = reth.dma_length;
+    fault_.r_key = reth.r_key;
+  }
 }
 
 void RCResponder::nak_and_fail(NAKCode code, std::optional<EngineEvent> event) {

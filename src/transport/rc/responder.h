@@ -17,7 +17,9 @@ namespace verbena {
 
 class RCResponder {
  public:
-  RCResponder(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters);
+  // `fault`: where the refusal that ends the QP is noted.
+  RCResponder(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters,
+              ResponderFault& fault);
 
   void on_state(QPState from);
   void on_request(const PacketView& packet);
@@ -46,7 +48,7 @@ class RCResponder {
   void on_duplicate(const PacketView& packet);
   void on_duplicate_read(const PacketView& packet);
   bool begin_write(const PacketView& packet);
-  bool room_for_rd_atomic();
+  bool room_for_rd_atomic(const PacketView& packet);
   bool take_receive();
   void complete_receive(CompletionOp op, u32 bytes, const PacketView& packet,
                         const OpcodeTraits& traits);
@@ -61,9 +63,10 @@ class RCResponder {
   // refusals
   void rnr_nak();
   void sequence_nak();
-  void invalid_request();
-  void access_error();
-  void receive_error(WQEStatus status, NAKCode code);
+  void invalid_request(const PacketView& packet, Refusal why);
+  void access_error(const PacketView& packet, MemoryFault why);
+  void receive_error(const PacketView& packet, Refusal why);
+  void note_fault(const PacketView& packet, Refusal why);
   void nak_and_fail(NAKCode code, std::optional<EngineEvent> event);
 
   // response_builder.cc
@@ -78,6 +81,7 @@ class RCResponder {
   const std::optional<PDId> srq_pd_;
   const XRCReceives* const xrc_;  // of an XRC target; nullptr: RC
   EngineCounters& counters_;
+  ResponderFault& fault_;
   ResponseQueue responses_;
 
   PSN expected_;  // ePSN

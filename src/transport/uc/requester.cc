@@ -9,12 +9,12 @@
 
 namespace verbena {
 
-UCRequester::UCRequester(const EngineParts& parts, EngineCounters& counters)
-    : qp_(parts.attributes), memory_(parts.memory), sends_(parts, counters) {}
+UCRequester::UCRequester(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault)
+    : qp_(parts.attributes), memory_(parts.memory), sends_(parts, counters, fault) {}
 
-PostError UCRequester::post(const SendWR& wr) {
+PostError UCRequester::post(const SendWR& wr, Time now) {
   if (!is_uc_request(wr.op) && !is_local_operation(wr.op)) return PostError::kBadOpcode;
-  return sends_.post(wr);
+  return sends_.post(wr, now);
 }
 
 void UCRequester::on_state(QPState from) {

@@ -14,11 +14,11 @@ bool legal_payload(const OpcodeTraits& traits, std::size_t payload_bytes, u32 mt
 
 }  // namespace
 
-UCResponder::UCResponder(const EngineParts& parts, EngineCounters& counters)
+UCResponder::UCResponder(const EngineParts& parts, EngineCounters& counters, ResponderFault& fault)
     : qp_(parts.attributes),
       memory_(parts.memory),
       counters_(counters),
-      receives_(parts, counters) {}
+      receives_(parts, counters, fault) {}
 
 void UCResponder::on_state(QPState from) {
   receives_.on_state(from);

@@ -12,7 +12,7 @@ namespace verbena {
 
 class UCResponder {
  public:
-  UCResponder(const EngineParts& parts, EngineCounters& counters);
+  UCResponder(const EngineParts& parts, EngineCounters& counters, ResponderFault& fault);
 
   void on_state(QPState from);
   void on_packet(const PacketView& packet, const RxContext& context);

@@ -15,14 +15,14 @@ u64 message_bytes(const SendWR& wr) {
 
 }  // namespace
 
-UDRequester::UDRequester(const EngineParts& parts, EngineCounters& counters)
-    : qp_(parts.attributes), memory_(parts.memory), sends_(parts, counters) {}
+UDRequester::UDRequester(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault)
+    : qp_(parts.attributes), memory_(parts.memory), sends_(parts, counters, fault) {}
 
-PostError UDRequester::post(const SendWR& wr) {
+PostError UDRequester::post(const SendWR& wr, Time now) {
   if (wr.op != SendOp::kSend && wr.op != SendOp::kSendWithImmediate) return PostError::kBadOpcode;
   if (wr.destination.destination.is_zero()) return PostError::kBadDestination;
   if (message_bytes(wr) > bytes(qp_.path_mtu)) return PostError::kMessageTooLong;
-  return sends_.post(wr);
+  return sends_.post(wr, now);
 }
 
 void UDRequester::on_state(QPState from) {

@@ -9,9 +9,9 @@ namespace verbena {
 
 class UDRequester {
  public:
-  UDRequester(const EngineParts& parts, EngineCounters& counters);
+  UDRequester(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault);
 
-  [[nodiscard]] PostError post(const SendWR& wr);
+  [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { sends_.take_back(count); }
   void on_state(QPState from);
   [[nodiscard]] bool poll_packet(TxPacket& out);

@@ -4,8 +4,8 @@
 
 namespace verbena {
 
-UDResponder::UDResponder(const EngineParts& parts, EngineCounters& counters)
-    : qp_(parts.attributes), counters_(counters), receives_(parts, counters) {}
+UDResponder::UDResponder(const EngineParts& parts, EngineCounters& counters, ResponderFault& fault)
+    : qp_(parts.attributes), counters_(counters), receives_(parts, counters, fault) {}
 
 namespace {
 

@@ -13,7 +13,7 @@ namespace verbena {
 
 class UDResponder {
  public:
-  UDResponder(const EngineParts& parts, EngineCounters& counters);
+  UDResponder(const EngineParts& parts, EngineCounters& counters, ResponderFault& fault);
 
   void on_state(QPState from) { receives_.on_state(from); }
   void on_packet(const PacketView& packet, const RxContext& context);

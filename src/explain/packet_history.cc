@@ -1,0 +1,85 @@
+#include "explain/packet_history.h"
+
+#include <algorithm>
+
+#include "wire/ib/aeth.h"
+#include "wire/ib/bth.h"
+
+namespace verbena::explain {
+namespace {
+
+constexpr std::size_t kDestQPAt = 5, kPSNAt = 9;  // of a BTH
+
+u32 read24(Bytes bytes, std::size_t at) {
+  return (u32{bytes[at]} << 16) | (u32{bytes[at + 1]} << 8) | bytes[at + 2];
+}
+
+// Of a packet that begins with `headers`: at least a BTH.
+void describe(Bytes headers, std::size_t transport_bytes, PacketRecord& out) {
+  out.psn = PSN(read24(headers, kPSNAt));
+  out.opcode = headers[0];
+  out.transport_bytes = static_cast<u16>(transport_bytes);
+  const bool aeth = traits_of(Opcode::from_byte(out.opcode)).aeth;
+  out.syndrome =
+      aeth && headers.size() > BTH::kSize ? headers[BTH::kSize] : PacketRecord::kNoSyndrome;
+  out.rule = 0;
+}
+
+}  // namespace
+
+PacketHistory::PacketHistory() : places_(std::make_unique<Place[]>(kPlaces)) {}
+
+void PacketHistory::on_sent(const EgressFrame& frame, Time now) {
+  PacketRecord& record = place_of(frame.source_qp).sent.add();
+  record.at = now;
+  record.qp = frame.source_qp;
+  record.direction = Direction::kSent;
+  record.reception = Reception::kAccepted;
+  describe({frame.headers.data(), frame.headers_size}, frame.transport_size(), record);
+}
+
+void PacketHistory::on_received(const IngressFrame& frame, Reception reception, Time now) {
+  if (frame.transport.size() < BTH::kSize + kICRCSize) return;
+  const QPN qp{read24(frame.transport, kDestQPAt)};
+  PacketRecord& record = place_of(qp).received.add();
+  record.at = now;
+  record.qp = qp;
+  record.direction = Direction::kReceived;
+  record.reception = reception;
+  describe(frame.transport, frame.transport.size() - kICRCSize, record);
+}
+
+void PacketHistory::on_lost_by_fault(const EgressFrame& frame, std::string_view rule) {
+  Ring& sent = place_of(frame.source_qp).sent;
+  if (sent.count != 0) sent.last().rule = number_of(rule);
+}
+
+void PacketHistory::on_lost_by_fault(const IngressFrame& frame, std::string_view rule, Time now) {
+  if (frame.transport.size() < BTH::kSize + kICRCSize) return;
+  on_received(frame, Reception::kAccepted, now);
+  place_of(QPN{read24(frame.transport, kDestQPAt)}).received.last().rule = number_of(rule);
+}
+
+u8 PacketHistory::number_of(std::string_view rule) {
+  const auto found = std::find(rules_.begin(), rules_.end(), rule);
+  if (found == rules_.end() && rules_.size() < kMaxRules) {
+    rules_.emplace_back(rule);
+    return static_cast<u8>(rules_.size());
+  }
+  return static_cast<u8>(std::min<std::size_t>(found - rules_.begin() + 1, rules_.size()));
+}
+
+std::vector<PacketRecord> PacketHistory::of(QPN qp) const {
+  std::vector<PacketRecord> out;
+  const Place& place = place_of(qp);
+  for (const Ring* ring : {&place.received, &place.sent}) {  // at one time: question, answer
+    const u32 kept = std::min(ring->count, kDepth);
+    for (u32 i = ring->count - kept; i != ring->count; ++i)
+      if (ring->records[i % kDepth].qp == qp) out.push_back(ring->records[i % kDepth]);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const PacketRecord& a, const PacketRecord& b) { return a.at < b.at; });
+  return out;
+}
+
+}  // namespace verbena::explain

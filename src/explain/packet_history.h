@@ -1,0 +1,74 @@
+// PacketHistory: the last packets of each QP, both ways, for explanations: fixed records in rings
+// that are made once. A QP's place follows from its number; QPs that meet in one place share it.
+// What was received is kept apart from what was sent, so that retransmissions into silence do not
+// push out the last answer.
+// Sans-IO; deterministic; no allocation but for the names of fault rules. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/psn.h"
+#include "base/time.h"
+#include "device/frame.h"
+#include "device/reception.h"
+
+namespace verbena::explain {
+
+enum class Direction : u8 { kSent, kReceived };
+
+struct PacketRecord {
+  static constexpr u8 kNoSyndrome = 0xff;  // bit 7 of an AETH's is never set
+  Time at;
+  QPN qp;  // of this device
+  PSN psn;
+  u16 transport_bytes = 0;  // BTH .. pad
+  u8 opcode = 0;
+  u8 syndrome = kNoSyndrome;
+  Direction direction = Direction::kSent;
+  Reception reception = Reception::kAccepted;
+  u8 rule = 0;  // 0: passed; else lost by the fault rule of this number
+  friend bool operator==(const PacketRecord&, const PacketRecord&) = default;
+};
+
+class PacketHistory {
+ public:
+  static constexpr u32 kPlaces = 256, kDepth = 16;  // packets of each direction
+  static constexpr u32 kMaxRules = 100;             // the rest share the last number
+
+  PacketHistory();
+
+  void on_sent(const EgressFrame& frame, Time now);
+  void on_received(const IngressFrame& frame, Reception reception, Time now);
+  // The packet just sent went no further.
+  void on_lost_by_fault(const EgressFrame& frame, std::string_view rule);
+  // One that has come goes no further: on_received() is not called for it.
+  void on_lost_by_fault(const IngressFrame& frame, std::string_view rule, Time now);
+
+  // Oldest first; what was received before what was sent at the same time.
+  [[nodiscard]] std::vector<PacketRecord> of(QPN qp) const;
+  // Fault rules as they were written, by PacketRecord::rule - 1.
+  [[nodiscard]] const std::vector<std::string>& rules() const { return rules_; }
+
+ private:
+  struct Ring {
+    std::array<PacketRecord, kDepth> records;
+    u32 count = 0;  // ever added
+    PacketRecord& add() { return records[count++ % kDepth]; }
+    PacketRecord& last() { return records[(count - 1) % kDepth]; }
+  };
+  struct Place {
+    Ring sent, received;
+  };
+
+  Place& place_of(QPN qp) const { return places_[qp.value % kPlaces]; }
+  u8 number_of(std::string_view rule);
+
+  std::unique_ptr<Place[]> places_;
+  std::vector<std::string> rules_;
+};
+
+}  // namespace verbena::explain
