@@ -170,20 +170,24 @@ Advice path_mtu(const Facts& facts) {
 Advice no_receive(const Facts& facts) {
   u8 code = 0;
   if (const PacketRecord* const answer = last_answer(facts)) code = answer->syndrome & 0x1f;
-  const bool srq = facts.peer.qp && facts.peer.qp->has_srq;
-  return {text("the peer had no receive posted%s: it said so (RNR NAK) %u times in a row, with a "
-               "timer of %s (min_rnr_timer %u).",
-               srq ? " (its SRQ is empty)" : " (in its receive queue or SRQ)",
-               facts.qp.rnr_retry_count + 1u, text_of(rnr_timer(code)).c_str(), code),
-          text("receives posted before the peer sends, and again as they complete; rnr_retry 7 "
-               "(without end; now %u), or a longer min_rnr_timer on the peer.",
-               facts.qp.rnr_retry_count)};
+  const char* const where = !facts.peer.qp           ? "in its receive queue or SRQ"
+                            : facts.peer.qp->has_srq ? "its SRQ is empty"
+                                                     : "in its receive queue";
+  return {
+      text("the peer had no receive posted (%s): it said so (RNR NAK) %u times in a row, with a "
+           "timer of %s (min_rnr_timer %u).",
+           where, facts.qp.rnr_retry_count + 1u, text_of(rnr_timer(code)).c_str(), code),
+      text("receives posted before the peer sends, and again as they complete; rnr_retry 7 "
+           "(without end; now %u), or a longer min_rnr_timer on the peer.",
+           facts.qp.rnr_retry_count)};
 }
 
 // What the peer's own half of this device knows.
 std::optional<Advice> from_peer(const Facts& facts) {
   if (!facts.peer.qp || facts.peer.qp->fault.refusal == Refusal::kNone) return std::nullopt;
-  return refusal_advice(facts.peer.qp->fault);
+  Advice advice = refusal_advice(facts.peer.qp->fault);
+  advice.cause = "at the peer, " + advice.cause;
+  return advice;
 }
 
 Advice remote_access(const Facts& facts) {
