@@ -127,6 +127,9 @@ ENVIRONMENT
   VERBENA_ADDRESS
       As --address. Unset: the interface of the default route; without one, the
       first other interface that is up; else loopback.
+  VERBENA_EXPLAIN
+      0: say nothing. Otherwise, where the work of a QP ends in error, a paragraph
+      on standard error says which, after which packets, why, and what to try.
   VERBENA_FAULT, VERBENA_SEED, VERBENA_CAPTURE, VERBENA_CAPTURE_LIMIT
       As --fault, --seed, --capture and --capture-limit (in bytes).
   VERBENA_CHECK, VERBENA_CHECK_EXIT_CODE
