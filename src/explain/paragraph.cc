@@ -57,25 +57,35 @@ const char* drop_name(Reception reception) {
   CHECK_UNREACHABLE();
 }
 
-// Packets that follow each other as those of one message do.
+// Packets that follow each other as those of one message do, or one packet again and again.
 struct Run {
   const PacketRecord* first;
   const PacketRecord* last;
+  u16 largest_bytes;
+  u32 times = 1;
 };
 
-bool continues(const PacketRecord& a, const PacketRecord& b) {
+bool alike(const PacketRecord& a, const PacketRecord& b) {
   return a.direction == b.direction && a.rule == b.rule && a.reception == b.reception &&
-         a.syndrome == b.syndrome && a.psn.next() == b.psn;
+         a.syndrome == b.syndrome;
+}
+
+bool extend(Run& run, const PacketRecord& packet) {
+  if (!alike(*run.last, packet)) return false;
+  const bool is_one = run.first->psn == run.last->psn;
+  const bool again = is_one && packet.psn == run.last->psn && packet.opcode == run.last->opcode;
+  if (!again && (run.times != 1 || run.last->psn.next() != packet.psn)) return false;
+  run.times += again;
+  run.last = &packet;
+  run.largest_bytes = std::max(run.largest_bytes, packet.transport_bytes);
+  return true;
 }
 
 std::vector<Run> runs_of(const std::vector<PacketRecord>& packets) {
   std::vector<Run> runs;
-  for (const PacketRecord& packet : packets) {
-    if (!runs.empty() && continues(*runs.back().last, packet))
-      runs.back().last = &packet;
-    else
-      runs.push_back({&packet, &packet});
-  }
+  for (const PacketRecord& packet : packets)
+    if (runs.empty() || !extend(runs.back(), packet))
+      runs.push_back({&packet, &packet, packet.transport_bytes});
   return runs;
 }
 
@@ -85,18 +95,27 @@ std::string operation_name(const PacketRecord& packet) {
   return std::string(name.substr(std::min(name.find(' ') + 1, name.size())));
 }
 
+// "-1.5 s", "now"
+std::string time_text(const PacketRecord& packet, Time now) {
+  const Duration age = now - packet.at;
+  return age > Duration() ? "-" + text_of(age) : "now";
+}
+
 // "sent SEND First .. SEND Last PSN 5-8"
-std::string run_text(const Run& run) {
+std::string run_text(const Run& run, Time now) {
   const PacketRecord& packet = *run.first;
+  const bool is_many = run.first->psn != run.last->psn;
   const bool aeth = packet.syndrome != PacketRecord::kNoSyndrome;
   const std::string syndrome = aeth ? syndrome_name(packet.syndrome) : "";
   std::string out = packet.direction == Direction::kSent ? "sent " : "got ";
   out += syndrome.empty() ? operation_name(packet) : syndrome;
-  if (run.last != run.first && syndrome.empty()) out += " .. " + operation_name(*run.last);
+  if (is_many && syndrome.empty()) out += " .. " + operation_name(*run.last);
   out += text(" PSN %u", packet.psn.value());
-  if (run.last != run.first) out += text("-%u", run.last->psn.value());
-  if (!aeth)
-    out += text(", %u bytes%s", packet.transport_bytes, run.last != run.first ? " each" : "");
+  if (is_many) out += text("-%u", run.last->psn.value());
+  if (!aeth) out += text(is_many ? ", at most %u bytes each" : ", %u bytes", run.largest_bytes);
+  if (run.times != 1)
+    out += text(", %s%u times, last %s", run.times < PacketHistory::kDepth ? "" : "at least ",
+                run.times, time_text(*run.last, now).c_str());
   if (packet.rule != 0) out += " (lost by a fault)";
   if (const char* const drop = drop_name(packet.reception)) out += text(" (dropped: %s)", drop);
   return out;
@@ -105,11 +124,9 @@ std::string run_text(const Run& run) {
 std::string packets(const Facts& facts) {
   const std::vector<Run> runs = runs_of(facts.packets);
   std::string out;
-  for (std::size_t i = runs.size() - std::min(runs.size(), kRunsShown); i < runs.size(); ++i) {
-    const Duration age = facts.at - runs[i].first->at;
-    out += text("%s %s%s %s", out.empty() ? " Packets before:" : ";", age > Duration() ? "-" : "",
-                age > Duration() ? text_of(age).c_str() : "now", run_text(runs[i]).c_str());
-  }
+  for (std::size_t i = runs.size() - std::min(runs.size(), kRunsShown); i < runs.size(); ++i)
+    out += text("%s %s %s", out.empty() ? " Packets before:" : ";",
+                time_text(*runs[i].first, facts.at).c_str(), run_text(runs[i], facts.at).c_str());
   if (!out.empty()) out.push_back('.');
   return out;
 }

@@ -90,8 +90,26 @@ TEST(ParagraphTest, SaysWhichQPWorkAndPackets) {
   EXPECT_THAT(out, HasSubstr("RDMA WRITE of 48 bytes (wr_id 0xabc, remote address 0x7000, R_Key "
                              "0x00001234) ended with IBV_WC_RETRY_EXC_ERR (transport retry counter "
                              "exceeded) 100.0 ms after it was posted."));
-  EXPECT_THAT(out, HasSubstr("-100.0 ms sent RDMA WRITE Only PSN 5, 64 bytes; -50.0 ms sent"));
+  EXPECT_THAT(out, HasSubstr("Packets before: -100.0 ms sent RDMA WRITE Only PSN 5, 64 bytes, 2 "
+                             "times, last -50.0 ms. Likely cause:"));
   EXPECT_EQ(out.back(), '\n');
+}
+
+TEST(ParagraphTest, PacketsThatFollowEachOtherAreToldTogether) {
+  Facts facts = failed(WQEStatus::kRetryExceeded);
+  facts.packets = {request(100, 5), request(110, 6), request(120, 7), answer(130, 5),
+                   request(140, 6), request(150, 6), request(160, 7)};
+  EXPECT_THAT(said(facts),
+              HasSubstr("-100.0 ms sent RDMA WRITE Only .. RDMA WRITE Only PSN 5-7, at most 64 "
+                        "bytes each; -70.0 ms got Acknowledge PSN 5; -60.0 ms sent RDMA WRITE Only "
+                        "PSN 6, 64 bytes, 2 times, last -50.0 ms; -40.0 ms sent RDMA WRITE Only "
+                        "PSN 7, 64 bytes. Likely"));
+}
+
+TEST(ParagraphTest, AHistoryThatBeganEarlierSaysSo) {
+  Facts facts = failed(WQEStatus::kRetryExceeded);
+  facts.packets.assign(PacketHistory::kDepth, request(100, 5));
+  EXPECT_THAT(said(facts), HasSubstr(", at least 16 times, last -100.0 ms."));
 }
 
 TEST(ParagraphTest, LinesAreOfOneWidth) {

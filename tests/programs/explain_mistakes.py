@@ -44,15 +44,15 @@ class Side:
         return {"gid": str(self.context.query_gid(1, GID_INDEX)), "qpn": self.qp.qp_num,
                 "rkey": self.mr.rkey, "address": self.mr.buf}
 
-    def connect(self, peer, max_rd_atomic=1, rnr_retry=2):
+    def connect(self, peer, max_rd_atomic=1, rnr_retry=2, timeout=15):
         route = addr.GlobalRoute(dgid=addr.GID(peer["gid"]), sgid_index=GID_INDEX)
         attributes = qp.QPAttr(port_num=1)
         attributes.path_mtu = e.IBV_MTU_1024
         attributes.dest_qp_num = peer["qpn"]
         attributes.rq_psn, attributes.sq_psn = 7, 7
         attributes.max_rd_atomic, attributes.max_dest_rd_atomic = max_rd_atomic, 1
-        attributes.min_rnr_timer, attributes.timeout = 6, 8
-        attributes.retry_cnt, attributes.rnr_retry = 3, rnr_retry
+        attributes.min_rnr_timer, attributes.timeout = 6, timeout
+        attributes.retry_cnt, attributes.rnr_retry = 7, rnr_retry
         attributes.ah_attr = addr.AHAttr(gr=route, is_global=1, port_num=1)
         self.qp.to_rts(attributes)
 
@@ -86,6 +86,10 @@ class Side:
 WRITE, READ, SEND = e.IBV_WR_RDMA_WRITE, e.IBV_WR_RDMA_READ, e.IBV_WR_SEND
 ADD = e.IBV_WR_ATOMIC_FETCH_AND_ADD
 
+# Where no answer can come: all retries, soon. Elsewhere they last longer than a busy machine lets a
+# peer wait for its turn.
+NO_PATIENCE = {"timeout": 8}
+
 # Of each mistake: how the ends are made, what the responder does before, what the requester posts,
 # and the status.
 MISTAKES = {
@@ -116,11 +120,14 @@ MISTAKES = {
         status=e.IBV_WC_LOC_PROT_ERR),
     "no-rd-atomic": dict(connect={"max_rd_atomic": 0}, post=(READ, {}),
                          status=e.IBV_WC_LOC_QP_OP_ERR),
-    "wrong-qpn": dict(peer={"qpn": 1000}, post=(WRITE, {}), status=e.IBV_WC_RETRY_EXC_ERR),
-    "responder-in-init": dict(unconnected=True, post=(WRITE, {}), status=e.IBV_WC_RETRY_EXC_ERR),
+    "wrong-qpn": dict(peer={"qpn": 1000}, connect=NO_PATIENCE, post=(WRITE, {}),
+                      status=e.IBV_WC_RETRY_EXC_ERR),
+    "responder-in-init": dict(unconnected=True, connect=NO_PATIENCE, post=(WRITE, {}),
+                              status=e.IBV_WC_RETRY_EXC_ERR),
     "responder-in-error": dict(broken=True, post=(WRITE, {}), status=e.IBV_WC_RETRY_EXC_ERR),
     "responder-ends": dict(ends=True, post=(WRITE, {}), status=e.IBV_WC_RETRY_EXC_ERR),
-    "no-such-address": dict(peer={"gid": "0000:0000:0000:0000:0000:ffff:7fff:fffe"}, post=(WRITE, {}),
+    "no-such-address": dict(peer={"gid": "0000:0000:0000:0000:0000:ffff:7fff:fffe"},
+                            connect=NO_PATIENCE, post=(WRITE, {}),
                             status=e.IBV_WC_RETRY_EXC_ERR),
     "post-in-error": dict(own_error=True, post=(WRITE, {}), status=e.IBV_WC_WR_FLUSH_ERR),
     "small-cq": dict(requester={"cqe": 1}, times=100, post=(WRITE, {}), status=None),

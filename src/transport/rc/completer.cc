@@ -41,6 +41,9 @@ Answer answer_to(SendOp op) {
 }
 
 bool expects_response(SendOp op) { return answer_to(op) != Answer::kAcknowledge; }
+bool brings_data(SendOp op) {
+  return answer_to(op) == Answer::kData || answer_to(op) == Answer::kOriginal;
+}
 
 WQEStatus status_of(NAKCode code) {
   switch (code) {
@@ -317,7 +320,7 @@ void RCRequester::note_fault(const SendWQE& wqe, WQEStatus status) {
   if (status == WQEStatus::kLocalProtection)
     fault_.refused =
         find_refused(memory_, qp_.pd, wqe.wr.sg_list,
-                     expects_response(wqe.wr.op) ? Access::kLocalWrite : Access::kLocalRead);
+                     brings_data(wqe.wr.op) ? Access::kLocalWrite : Access::kLocalRead);
 }
 
 bool RCRequester::poll_cqe(CQE& out) {
