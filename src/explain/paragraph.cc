@@ -98,7 +98,7 @@ std::string operation_name(const PacketRecord& packet) {
 // "-1.5 s", "now"
 std::string time_text(const PacketRecord& packet, Time now) {
   const Duration age = now - packet.at;
-  return age > Duration() ? "-" + text_of(age) : "now";
+  return age > Duration() ? text("-%s", text_of(age).c_str()) : "now";
 }
 
 // "sent SEND First .. SEND Last PSN 5-8"

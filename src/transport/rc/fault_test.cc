@@ -128,7 +128,7 @@ TEST(RCFaultTest, TheSGEThatIsRefusedIsNamed) {
 
 TEST(RCFaultTest, ANewLifeOfTheQPHasNoFault) {
   Fault pair;
-  (void)pair.refused(pair.with_key(pair.request(Op::kRDMAReadRequest, pair.o.psn), kUnknownKey));
+  (void)pair.refused(pair.with_key(pair.request(Op::kRDMAWriteOnly, pair.o.psn, 8), kUnknownKey));
   pair.b.set_state(QPState::kReset, pair.now);
   EXPECT_EQ(pair.b.engine.fault().responder.refusal, Refusal::kNone);
 }
