@@ -14,8 +14,9 @@ namespace verbena::cli {
 namespace {
 
 constexpr u32 kProbes = 100;
-constexpr u32 kFirstTries = 3;
-constexpr Duration kFirstPatience = ms(700);  // a peer's process may sleep
+// Where one answer is all that is asked for: a peer's process may sleep, a packet get lost.
+constexpr u32 kTries = 3;
+constexpr Duration kLongPatience = ms(700);
 constexpr Duration kMinPatience = ms(50);
 constexpr i64 kRoundTripsOfPatience = 8;
 
@@ -53,16 +54,19 @@ class Way {
         fmt::format("choose an interface with one: --address {}", local_.interface)};
   }
 
-  std::optional<host::ProbeResult> probe(const host::Probe& how) {
+  std::optional<host::ProbeResult> probe(const host::Probe& how, Duration patience) {
     host::Probe whole = how;
     whole.destination = peer_;
-    return prober_.exchange(whole, patience_);
+    return prober_.exchange(whole, patience);
+  }
+  std::optional<host::ProbeResult> probe_until_answered(const host::Probe& how) {
+    for (u32 i = 0; i < kTries; ++i)
+      if (auto result = probe(how, kLongPatience)) return result;
+    return std::nullopt;
   }
 
   bool first_answer() {
-    for (u32 i = 0; i < kFirstTries; ++i) {
-      const auto result = probe({});
-      if (!result) continue;
+    if (const auto result = probe_until_answered({})) {
       is_doctor_ = result->note.has_value();
       patience_ = std::max(kMinPatience, result->round_trip * kRoundTripsOfPatience);
       findings_.push_back({Verdict::kOk, "peer",
@@ -80,7 +84,7 @@ class Way {
   void measure() {
     std::vector<Duration> round_trips;
     for (u32 i = 0; i < kProbes; ++i)
-      if (const auto result = probe({})) round_trips.push_back(result->round_trip);
+      if (const auto result = probe({}, patience_)) round_trips.push_back(result->round_trip);
     findings_.push_back(judge_round_trips(std::move(round_trips), kProbes));
   }
 
@@ -94,7 +98,8 @@ class Way {
     }
     for (const ECN ecn : {ECN::kECT0, ECN::kCE}) {
       const u8 mark = traffic_class_of(0, ecn);
-      const auto result = probe({.traffic_class = mark, .answer_traffic_class = mark});
+      const auto result =
+          probe_until_answered({.traffic_class = mark, .answer_traffic_class = mark});
       findings_.push_back(judge_ecn(ecn, result));
     }
   }
@@ -127,7 +132,7 @@ class Way {
     }
     for (u8 code = static_cast<u8>(wanted); code >= static_cast<u8>(MTU::k256); --code) {
       const MTU mtu = static_cast<MTU>(code);
-      if (!fits(mtu)) continue;
+      if (!probe_until_answered({.payload_bytes = bytes(mtu)})) continue;
       if (mtu == wanted)
         findings_.push_back({Verdict::kOk, "path-mtu",
                              fmt::format("packets of {} bytes arrive, unfragmented", bytes(mtu))});
@@ -136,11 +141,6 @@ class Way {
       return;
     }
     findings_.push_back(too_small(wanted, 0));
-  }
-  bool fits(MTU mtu) {
-    for (u32 i = 0; i < kFirstTries; ++i)
-      if (probe({.payload_bytes = bytes(mtu)})) return true;
-    return false;
   }
   Finding too_small(MTU wanted, u32 largest) const {
     return {
@@ -155,7 +155,7 @@ class Way {
   const host::LocalAddress& local_;
   host::Prober& prober_;
   const GID peer_;
-  Duration patience_ = kFirstPatience;
+  Duration patience_;  // with one packet of many
   bool is_doctor_ = false;
   Findings findings_;
 };

@@ -90,6 +90,7 @@ struct FaultFilter::Apply {
     return drop_if((now - start).ps() % period >= flap.up.ps());
   }
   bool operator()(const Refuse& refuse) const {
+    if (sequence.has_passed(packet.psn)) return false;
     if (sequence.has_gap_before(packet.psn)) return drop_if(sequence.gap_is_answered);
     if (!flow.prng.chance(refuse.probability)) return false;
     verdict.answer = {refuse.kind, refuse.value};
@@ -161,7 +162,7 @@ bool FaultFilter::is_turn(std::size_t rule) {
 }
 
 void FaultFilter::Sequence::note(const PacketInfo& packet, const Verdict& verdict) {
-  if (!is_reliable_request(packet.opcode)) return;
+  if (!is_reliable_request(packet.opcode) || has_passed(packet.psn)) return;
   if (verdict.dropped && (!gap || packet.psn.before(*gap))) {
     gap = packet.psn;
     gap_is_answered = verdict.answer.has_value();
@@ -170,6 +171,7 @@ void FaultFilter::Sequence::note(const PacketInfo& packet, const Verdict& verdic
   } else if (!verdict.dropped && packet.psn == gap) {
     gap.reset();
   }
+  if (!verdict.dropped && !has_gap_before(packet.psn)) passed = packet.psn;
 }
 
 FaultFilter::Flow& FaultFilter::flow_of(std::size_t rule, u64 key, const Sequence& sequence) {
@@ -178,7 +180,8 @@ FaultFilter::Flow& FaultFilter::flow_of(std::size_t rule, u64 key, const Sequenc
 }
 
 FaultFilter::Sequence& FaultFilter::sequence_of(u64 key) {
-  return sequences_.try_emplace(key, Sequence{.ordinal = sequences_.size(), .gap = {}})
+  return sequences_
+      .try_emplace(key, Sequence{.ordinal = sequences_.size(), .gap = {}, .passed = {}})
       .first->second;
 }
 

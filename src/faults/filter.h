@@ -62,6 +62,7 @@ class FaultFilter {
     bool is_bad = false;  // BurstLoss
     Time free_at;         // Rate: when the wire is; Delay: when the last packet comes
   };
+  static constexpr u32 kMaxRepeated = 1 << 16;  // further back begins another connection
   // What all rules know of one QP and direction.
   struct Sequence {
     u64 ordinal = 0;  // by first appearance
@@ -69,8 +70,14 @@ class FaultFilter {
     // before it has come, so of those behind it none may be answered. IBTA Vol 1, 9.7.5.2.8
     std::optional<PSN> gap;
     bool gap_is_answered = false;  // the responder ignores what follows, until it comes again
+    std::optional<PSN> passed;     // the last request that has passed in order
     void note(const PacketInfo& packet, const Verdict& verdict);
     [[nodiscard]] bool has_gap_before(PSN psn) const { return gap && gap->before(psn); }
+    // A duplicate of one that was executed: acknowledged again, never refused. IBTA Vol
+    // 1, 9.7.4.1.3
+    [[nodiscard]] bool has_passed(PSN psn) const {
+      return passed && psn.distance_to(*passed) < kMaxRepeated;
+    }
   };
   struct Apply;
 

@@ -187,6 +187,22 @@ TEST(FaultFilterTest, BehindALostPacketNothingIsRefused) {
   EXPECT_TRUE(f.judge(packet(8), kStart).answer.has_value());
 }
 
+// The requester no longer waits for it: what waits for it to come again would wait for ever.
+TEST(FaultFilterTest, ADuplicateIsNotRefused) {
+  FaultFilter f = filter("rnr nth=3-4; loss nth=3");
+  EXPECT_FALSE(f.judge(packet(8), kStart).dropped);
+  EXPECT_FALSE(f.judge(packet(9), kStart).dropped);
+  EXPECT_FALSE(f.judge(packet(8), kStart).answer.has_value());
+  EXPECT_TRUE(f.judge(packet(10), kStart).answer.has_value());
+  EXPECT_FALSE(f.judge(packet(10), kStart).dropped);
+}
+
+TEST(FaultFilterTest, ANewConnectionOfTheSameQPIsNoDuplicate) {
+  FaultFilter f = filter("rnr nth=2-");
+  EXPECT_FALSE(f.judge(packet(0x500000), kStart).dropped);
+  EXPECT_TRUE(f.judge(packet(0x200000), kStart).answer.has_value());
+}
+
 TEST(FaultFilterTest, Registrations) {
   FaultFilter f = filter("registration-error nth=2");
   EXPECT_FALSE(f.refuses_registration(kStart));

@@ -12,7 +12,7 @@ import unittest
 import harness
 
 BUILD = harness.build_from_command_line()
-REQUESTER_LIMIT_S = 30  # far beyond retry_cnt timeouts of perftest's default: 7 x 67 ms
+REQUESTER_LIMIT_S = 60  # far beyond retry_cnt timeouts of perftest's default: 7 x 67 ms
 
 
 @contextlib.contextmanager
@@ -97,13 +97,9 @@ class BadInputTest(unittest.TestCase):
 class PeerDiesTest(unittest.TestCase):
     def start(self, program, *options):
         """A pair in the middle of its transfer."""
-        before = harness.udp_counters()["OutDatagrams"]
-        server, client = BUILD.start_pair(program, "-D", 60, *options)
+        server, client = BUILD.start_pair(program, "-D", 600, *options)
         self.addCleanup(harness.stop, server, client)
-        harness.wait_until(
-            lambda: harness.udp_counters()["OutDatagrams"] > before + 2000 or client.ended(), 30,
-            f"{program} transfers\n{server}\n{client}")
-        self.assertFalse(client.ended() or server.ended(), f"{server}\n{client}")
+        BUILD.wait_for_traffic(server, client)
         return server, client
 
     def ends_with_error(self, survivor):

@@ -30,8 +30,8 @@ class CaptureTest(unittest.TestCase):
         command = [program, "-g", 3, "-n", ITERATIONS, "-p", port]
         server = BUILD.start(*command)
         self.addCleanup(server.kill)
-        harness.wait_until(lambda: harness.sockets("tcp", port, "0A") or server.ended(), 30,
-                           "the server listens")
+        harness.wait_until(lambda: harness.sockets("tcp", port, "0A") or server.ended(),
+                           harness.START_LIMIT_S, "the server listens")
         client = harness.Program([BUILD.verbena, "run", "--capture", file, *options, "--", *command,
                                   BUILD.address], {"VERBENA_ADDRESS": BUILD.address})
         self.addCleanup(client.kill)

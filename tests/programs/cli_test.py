@@ -106,7 +106,7 @@ class RunTest(CommandTest):
         shutil.copy(BUILD.library, self.folder / "lib")
         moved = harness.Program([self.folder / "bin/verbena", "run", "ibv_devices"],
                                 {"VERBENA_ADDRESS": harness.ADDRESS})
-        self.assertEqual(moved.wait(30), 0, moved)
+        self.assertEqual(moved.wait(harness.START_LIMIT_S), 0, moved)
         self.assertIn("verbena0", moved.output())
 
     def test_library_missing_or_not_loadable(self):
@@ -118,7 +118,7 @@ class RunTest(CommandTest):
                 self.add("lib/libibverbs.so.1", content)
             program = harness.Program([self.folder / "bin/verbena", "run", "true"],
                                       {"VERBENA_ADDRESS": harness.ADDRESS})
-            self.assertEqual(program.wait(30), 2, program)
+            self.assertEqual(program.wait(harness.START_LIMIT_S), 2, program)
             [line] = program.output().splitlines()
             self.assertIn(needle, line)
 

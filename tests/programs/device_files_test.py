@@ -108,7 +108,7 @@ class DeviceFilesTest(unittest.TestCase):
     def start_in(self, folder, *command):
         program = BUILD.start(*command, environment={"TMPDIR": folder})
         self.addCleanup(program.kill)
-        harness.wait_until(program.output, 30, f"it runs: {program}")
+        harness.wait_until(program.output, harness.START_LIMIT_S, f"it runs: {program}")
         self.assertTrue(os.listdir(folder), program)
         return program
 
@@ -122,17 +122,17 @@ class DeviceFilesTest(unittest.TestCase):
         for end in (signal.SIGTERM, signal.SIGKILL):
             with self.subTest(end=end):
                 folder = self.temporary_folder()
-                program = self.start_in(folder, "sh", "-c", "echo runs; exec sleep 60")
+                program = self.start_in(folder, "sh", "-c", "echo runs; exec sleep 600")
                 program.process.send_signal(end)
-                harness.wait_until(lambda: not os.listdir(folder), 30, "the files are gone")
+                harness.wait_until(lambda: not os.listdir(folder), harness.START_LIMIT_S, "the files are gone")
 
     def test_they_stay_for_who_outlives_the_program(self):
         folder = self.temporary_folder()
-        program = self.start_in(folder, "sh", "-c", "sleep 60 & echo $!")
-        self.assertEqual(program.wait(30), 0, program)
+        program = self.start_in(folder, "sh", "-c", "sleep 600 & echo $!")
+        self.assertEqual(program.wait(harness.START_LIMIT_S), 0, program)
         self.assertTrue(os.listdir(folder))
         os.kill(int(program.output()), signal.SIGKILL)
-        harness.wait_until(lambda: not os.listdir(folder), 30, "the files are gone")
+        harness.wait_until(lambda: not os.listdir(folder), harness.START_LIMIT_S, "the files are gone")
 
     def test_nobody_waits_for_the_keeper(self):
         """A pipe that was the program's output ends with the program."""

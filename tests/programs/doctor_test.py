@@ -38,8 +38,8 @@ class DoctorTest(unittest.TestCase):
     def start_listener(self, address):
         listener = harness.Program([BUILD.verbena, "doctor", "--listen", "--address", address], {})
         self.programs.append(listener)
-        harness.wait_until(lambda: "answering on" in listener.output() or listener.ended(), 30,
-                           "it listens")
+        harness.wait_until(lambda: "answering on" in listener.output() or listener.ended(),
+                           harness.START_LIMIT_S, "it listens")
         return listener
 
     def verdicts(self, findings, subject):
@@ -59,7 +59,8 @@ class DoctorTest(unittest.TestCase):
     def test_beside_a_running_program(self):
         server = BUILD.start("ib_write_bw", "-p", harness.free_tcp_port())
         self.programs.append(server)
-        harness.wait_until(lambda: harness.sockets("udp", harness.ROCE_PORT), 30, "it has the port")
+        harness.wait_until(lambda: harness.sockets("udp", harness.ROCE_PORT),
+                           harness.START_LIMIT_S, "it has the port")
         findings = self.doctor(status=0)
         self.assertEqual(self.verdicts(findings, "exchange"), ["ok"])
         self.assertFalse(server.ended(), server)
@@ -96,7 +97,7 @@ class DoctorTest(unittest.TestCase):
         self.assertIn("of 100 packets", findings["loss"][0]["text"])
         self.assertIn("ECT(0) arrives as sent, both ways", findings["ecn"][0]["text"])
         listener.process.send_signal(signal.SIGINT)
-        self.assertEqual(listener.wait(10), 0, listener)
+        self.assertEqual(listener.wait(harness.START_LIMIT_S), 0, listener)
 
     def test_any_program_as_peer(self):
         server = BUILD.start("ib_write_bw", "-p", harness.free_tcp_port(),

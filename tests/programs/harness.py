@@ -23,6 +23,7 @@ import unittest
 NOBODY = 65534
 ROCE_PORT = 4791
 PAIR_LIMIT_S = 120  # spinning pairs on a busy machine get little of it
+START_LIMIT_S = 60
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -271,6 +272,25 @@ class Build:
         variables = {"VERBENA_ADDRESS": self.address} | (environment or {})
         return self._finish(Program([self.verbena, *arguments], variables), limit_s)
 
+    def devices_of(self, *programs):
+        """What `verbena stats --json` says of these programs; nothing of one that did not answer."""
+        shown = self.run_verbena("stats", "--json")
+        if shown.process.returncode != 0:
+            raise Failure(f"it says nothing:\n{shown}")
+        text = shown.output()
+        devices = json.loads(text[text.index("["):])  # those that did not answer are warned of
+        return [d for d in devices if d["pid"] in [program.pid for program in programs]]
+
+    def wait_for_traffic(self, server, client):
+        """Until the client is in the middle of its work, with its QPs; Failure where one ends."""
+        def sends():
+            ended = server.ended() or client.ended()
+            return ended or any(qp["sent_packets"] > 100 for device in self.devices_of(client)
+                                for qp in device["qps"])
+        wait_until(sends, START_LIMIT_S, f"the client sends\n{server}\n{client}")
+        if server.ended() or client.ended():
+            raise Failure(f"it has ended\n{server}\n{client}")
+
     @staticmethod
     def _finish(program, limit_s):
         if program.wait(limit_s) is None:
@@ -284,7 +304,7 @@ class Build:
         command = [program, *arguments, "-p", port]
         server = self.start(*command, environment=environment)
         try:
-            wait_until(lambda: sockets("tcp", port, "0A") or server.ended(), 30,
+            wait_until(lambda: sockets("tcp", port, "0A") or server.ended(), START_LIMIT_S,
                        f"{program} listens on TCP port {port}")
         except Failure as failure:
             server.kill()

@@ -53,8 +53,8 @@ class LibfabricTest(unittest.TestCase):
         common = ("fi_pingpong", "-p", provider, "-e", kind, "-c", "-I", 5, *options)
         server = BUILD.start(*common, "-B", port, environment=self.environment)
         self.addCleanup(server.kill)
-        harness.wait_until(lambda: harness.sockets("tcp", port, "0A") or server.ended(), 30,
-                           f"the server listens\n{server}")
+        harness.wait_until(lambda: harness.sockets("tcp", port, "0A") or server.ended(),
+                           harness.START_LIMIT_S, f"the server listens\n{server}")
         client = BUILD.start(*common, "-P", port, self.address, environment=self.environment)
         self.addCleanup(client.kill)
         self.assertEqual(client.wait(LIMIT_S), 0, f"{server}\n{client}")

@@ -20,7 +20,7 @@ BUILD = harness.build_from_command_line()
 PAIRS = 8  # alive at a time
 SECONDS = 8
 LIMIT_S = 60
-FLUSHED = ("stdbuf", "-oL")  # what a program prints is seen at once
+TOLD_LIMIT_S = 30  # far beyond the timeouts that these programs set
 RETRY_EXCEEDED = 12  # IBV_WC_RETRY_EXC_ERR
 PROGRAM = ("ibv_rc_pingpong", "-c", "-e", "-g", 3)
 
@@ -73,35 +73,30 @@ def sleeps(program):
 class DeathTest(rdmacm_pairs.RDMACMPairs):
     build = BUILD
 
-    def wait_for_status(self, survivor, limit_s):
+    def wait_for_status(self, survivor):
         """Its work completes with an error, and it says so and ends."""
         started = time.monotonic()
         self.assertIsNotNone(survivor.wait(LIMIT_S), f"hangs:\n{survivor}")
-        self.assertLess(time.monotonic() - started, limit_s, survivor)
+        self.assertLess(time.monotonic() - started, TOLD_LIMIT_S, survivor)
         self.assertIn(f"Failed status {RETRY_EXCEEDED}:", survivor.output(), survivor)
 
     def test_a_killed_server_is_retried_as_long_as_its_client_set(self):
         """perftest's timeout of 67 ms (-u 14), seven retries. (A shorter one a busy machine exceeds.)"""
-        for line, limit_s in (("ib_write_bw", 10), ("ib_read_bw -q 4", 10), ("ib_send_bw", 10),
-                              ("ib_atomic_bw", 10)):
+        for line in ("ib_write_bw", "ib_read_bw -q 4", "ib_send_bw", "ib_atomic_bw"):
             with self.subTest(line=line):
-                server, client = BUILD.start_pair(*FLUSHED, *line.split(), "-D", 50)
+                server, client = BUILD.start_pair(*line.split(), "-D", 600)
                 for program in (server, client):
                     self.addCleanup(program.kill)
-                harness.wait_until(lambda: "#bytes" in client.output() or client.ended(), LIMIT_S,
-                                   f"it begins\n{client}")
-                time.sleep(0.2)
-                self.assertFalse(client.ended(), client)
+                BUILD.wait_for_traffic(server, client)
                 server.kill()
-                self.wait_for_status(client, limit_s)
+                self.wait_for_status(client)
 
     def test_a_killed_client_is_seen_by_its_server(self):
         for line in ("ib_write_bw", "ib_read_bw"):
             with self.subTest(line=line):
-                server, client = BUILD.start_pair(*FLUSHED, *line.split(), "-D", 50)
+                server, client = BUILD.start_pair(*line.split(), "-D", 600)
                 self.addCleanup(server.kill)
-                harness.wait_until(lambda: "#bytes" in client.output() or client.ended(), LIMIT_S,
-                                   f"it begins\n{client}")
+                BUILD.wait_for_traffic(server, client)
                 client.kill()
                 self.assertIsNotNone(server.wait(LIMIT_S), f"hangs:\n{server}")
 
@@ -131,10 +126,10 @@ class DeathTest(rdmacm_pairs.RDMACMPairs):
                 program.process.kill()
             for program in programs:
                 program.kill()
-            harness.wait_until(lambda: not own_sockets(), 10, "their sockets are gone")
+            harness.wait_until(lambda: not own_sockets(), LIMIT_S, "their sockets are gone")
             started = time.monotonic()
             BUILD.run_pair(*PROGRAM, "-n", 10)
-            self.assertLess(time.monotonic() - started, 30)
+            self.assertLess(time.monotonic() - started, LIMIT_S)
 
 
 def own_sockets():

@@ -42,6 +42,8 @@ MATRIX = {
 def iterations_of(program, options):
     if "-a" in options.split():
         return FEW
+    if program.endswith("_bw") and ("-c UC" in options or "-c UD" in options):
+        return 200
     # A multiple of every post list, or perftest refuses; and of its CQ moderation (100), or it counts
     # more completions than there were, and waits for ever for a QP that was slower than the others.
     return 800 if program.endswith("_bw") else 256

@@ -90,7 +90,7 @@ class RDMACMProgramsTest(RDMACMPairs):
                 client = self.start_connected_rping(server, port, 100000000)
                 (server, client)[victim].process.send_signal(signal.SIGKILL)
                 survivor = (client, server)[victim]
-                self.assertIsNotNone(survivor.wait(20), f"hangs:\n{survivor}")
+                self.assertIsNotNone(survivor.wait(LIMIT_S), f"hangs:\n{survivor}")
 
     # --- refusals
 
@@ -99,7 +99,7 @@ class RDMACMProgramsTest(RDMACMPairs):
         client = BUILD.run(*self.rping("-c", "-C", 1, port=free_port()), limit_s=LIMIT_S)
         self.assertNotEqual(client.process.returncode, 0, client)
         self.assertIn("RDMA_CM_EVENT_REJECTED, error 8", client.output(), client)
-        self.assertLess(time.monotonic() - started, 10, client)
+        self.assertLess(time.monotonic() - started, 30, client)
 
     def test_nobody_listens_synchronously(self):
         client = BUILD.run("rdma_client", "-s", BUILD.address, "-p", free_port())
@@ -174,13 +174,16 @@ class RDMACMProgramsTest(RDMACMPairs):
     def perftest(self, program, *options):
         """perftest connects twice, and its server listens anew in between: where that comes too late
         for its client, which ends then, both are started again."""
-        for _ in range(3):
+        deadline = time.monotonic() + START_LIMIT_S
+        head_start_s = 0.2
+        while True:
             common = (program, "-R", "-p", free_port(), *options)
             server = self.start(*common)
-            time.sleep(0.3)
+            time.sleep(head_start_s)
+            head_start_s *= 2
             client = self.start(*common, BUILD.address)
             self.assertIsNotNone(client.wait(LIMIT_S), f"hangs:\n{server}\n{client}")
-            if not self.was_refused(client):
+            if not self.was_refused(client) or time.monotonic() > deadline:
                 break
             server.kill()
         self.assertEqual(client.process.returncode, 0, f"{server}\n{client}")

@@ -41,29 +41,12 @@ class StatsTest(unittest.TestCase):
         """A pair that writes for longer than the test takes."""
         pair = BUILD.start_pair("ib_write_bw", "-D", "600", *arguments)
         self.programs += pair
-        harness.wait_until(lambda: self.sends(pair[1]) or any(p.ended() for p in pair), LIMIT_S,
-                           "the client sends")
-        self.assertFalse(pair[0].ended() or pair[1].ended(), f"{pair[0]}\n{pair[1]}")
+        BUILD.wait_for_traffic(*pair)
         return pair
-
-    def sends(self, program):
-        return any(qp["sent_packets"] > 100 for device in self.devices(program)
-                   for qp in device["qps"])
-
-    def stats(self, *arguments):
-        program = BUILD.run_verbena("stats", *arguments, limit_s=LIMIT_S)
-        self.assertEqual(program.process.returncode, 0, program)
-        return program.output()
-
-    def devices(self, *programs):
-        pids = {program.pid for program in programs}
-        text = self.stats("--json")
-        text = text[text.index("["):]  # a stopped program of others is warned of
-        return [d for d in json.loads(text) if d["pid"] in pids]
 
     def device_of(self, program):
         """Once it answers."""
-        [device] = harness.wait_until(lambda: self.devices(program), LIMIT_S, "it answers")
+        [device] = harness.wait_until(lambda: BUILD.devices_of(program), LIMIT_S, "it answers")
         return device
 
     def start_verbena(self, *arguments):
@@ -115,7 +98,7 @@ class StatsTest(unittest.TestCase):
         self.device_of(client)
         client.process.kill()
         client.process.wait()
-        self.assertEqual(len(self.devices(client)), 0)
+        self.assertEqual(len(BUILD.devices_of(client)), 0)
 
     def test_another_user_sees_nothing(self):
         if os.geteuid() != 0:

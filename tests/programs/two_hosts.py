@@ -40,7 +40,7 @@ class Host:
 
     def take_link_up(self):
         self.run(f"ip link set {INTERFACE} up")
-        harness.wait_until(lambda: " UP " in self.run(f"ip -brief link show dev {INTERFACE}"), 10,
+        harness.wait_until(lambda: " UP " in self.run(f"ip -brief link show dev {INTERFACE}"), harness.START_LIMIT_S,
                            "the link is up")
 
     def is_ready(self):
@@ -68,7 +68,7 @@ class TwoHosts:
             self.a.bring_up()
             self.b.bring_up()
             for host in (self.a, self.b):
-                harness.wait_until(host.is_ready, 10, "the interfaces have their addresses")
+                harness.wait_until(host.is_ready, harness.START_LIMIT_S, "the interfaces have their addresses")
         except (OSError, harness.Failure) as reason:
             self.close()
             raise unittest.SkipTest(f"no two hosts here: {reason}") from None

@@ -15,7 +15,7 @@ import two_hosts
 
 BUILD = harness.build_from_command_line()
 LIMIT_S = 60
-START_LIMIT_S = 30
+START_LIMIT_S = 60
 RETRY_EXCEEDED = 12  # IBV_WC_RETRY_EXC_ERR
 FLUSHED = ("stdbuf", "-oL")  # what a program prints is seen at once
 REFUSED = ("REJECTED", "refused", "UNREACHABLE, error: 1", "unable to connect")
@@ -186,7 +186,7 @@ class FailuresTest(TwoHostsCase):
                 started = time.monotonic()
                 client = self.a.build.run("rping", "-c", "-a", to, "-C", 1, limit_s=LIMIT_S)
                 self.assertIn("RDMA_CM_EVENT_ADDR_ERROR, error -110", client.output(), client)
-                self.assertLess(time.monotonic() - started, 10, client)
+                self.assertLess(time.monotonic() - started, 30, client)
         client = self.a.build.run("rdma_client", "-s", self.a.ipv4.rpartition(".")[0] + ".98",
                                   limit_s=LIMIT_S)
         self.assertIn("Connection timed out", client.output(), client)
@@ -203,16 +203,16 @@ class FailuresTest(TwoHostsCase):
         self.assertFalse(client.ended(), client)
         self.b.take_link_down()
         self.addCleanup(self.b.take_link_up)
-        told = harness.wait_until(lambda: [side for side in (client, server) if side.ended()], 10,
+        told = harness.wait_until(lambda: [side for side in (client, server) if side.ended()], LIMIT_S,
                                   f"one of them is told\n{server}\n{client}")
         self.assertIn(f"({RETRY_EXCEEDED}) for wr_id", told[0].output(), told[0])
 
     def test_a_link_that_comes_back(self):
         """A break shorter than the retries does no harm."""
-        server, port = self.start_listening(self.b, *FLUSHED, "ibv_rc_pingpong", "-c", "-g", 3, "-n", 30000)
-        client = self.start(self.a, *FLUSHED, "ibv_rc_pingpong", "-c", "-g", 3, "-n", 30000, "-p", port,
-                            self.b.ipv4)
-        harness.wait_until(lambda: "remote address" in client.output() or client.ended(), LIMIT_S,
+        command = (*FLUSHED, "ib_send_lat", "-u", 18, "-n", 20000, "-s", 4096)  # 1 s a try
+        server, port = self.start_listening(self.b, *command)
+        client = self.start(self.a, *command, "-p", port, self.b.ipv4)
+        harness.wait_until(lambda: "#bytes" in client.output() or client.ended(), LIMIT_S,
                            f"it begins\n{client}")
         for _ in range(3):
             self.b.take_link_down()

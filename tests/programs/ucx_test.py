@@ -125,7 +125,8 @@ class ExamplesTest(unittest.TestCase):
     def start_server(self, port, *command, environment):
         server = self.start(*command, environment=environment)
         harness.wait_until(lambda: harness.sockets("tcp", port, "0A") or server.ended() or
-                           "listening" in server.output(), 30, f"it listens\n{server}")
+                           "listening" in server.output(), harness.START_LIMIT_S,
+                           f"it listens\n{server}")
         return server
 
     def check_hello(self, *command, tls):
