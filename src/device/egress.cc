@@ -46,6 +46,7 @@ void copy_payload(const PayloadList& from, PayloadList& to) {
 }  // namespace
 
 bool Egress::poll_frame(Time now, EgressFrame& out) {
+  out.may_wait = packet_.may_wait = false;
   if (poll_cnp(out)) return true;
   if (gsi_.poll_frame(out)) {
     count(out);
@@ -70,6 +71,7 @@ void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
   out.headers_size = static_cast<u8>(headers.size());
   out.pad_count = headers.bth.pad_count;
   out.payload_is_stable = !is_read_response(headers.bth.opcode);
+  out.may_wait = packet_.may_wait;
   copy_payload(packet_.payload, out.payload);
 
   const AddressVector& path =

@@ -24,6 +24,9 @@ struct EgressFrame {
   // False: other agents may write the payload's memory while it is sent (READ responses), so a link
   // must copy it before it computes the ICRC.
   bool payload_is_stable = true;
+  // An answer to an earlier packet of its QP is still to come: a link may hold it back a little, to
+  // send it with those that follow.
+  bool may_wait = false;
   std::array<u8, kMaxHeadersSize> headers;
   PayloadList payload;  // good until the next call into the device
 

@@ -83,6 +83,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& co
 LiveAdapter::~LiveAdapter() {
   if (helper_ != nullptr) helper_->stop();  // first: it uses everything else
   stats_.reset();
+  link_->flush();
   link_->leave();
 }
 
@@ -92,7 +93,14 @@ Time LiveAdapter::lock() {
 }
 
 void LiveAdapter::flush_and_unlock(Time now) {
-  drain(now);
+  holding_.on_call(now);
+  if (append_frames(now)) {
+    if (holding_.may_hold(now) && link_->may_wait())
+      holding_.on_held(now);
+    else
+      send_frames(now);
+  }
+  take_outputs(now);
   tell_helper();
   mutex_.unlock();
 }
@@ -102,6 +110,8 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   u32 count = device_.poll_cq(cq, out);
   if (count == 0) {
     last_now_ = monotonic_now();
+    holding_.on_call(last_now_);
+    if (holding_.deadline() != Time::never()) send_frames(last_now_);
     const bool received = receive_batch(Look::kLikely, last_now_);
     const bool timed = run_due_timers(last_now_);
     if (received || timed) {
@@ -305,17 +315,31 @@ bool LiveAdapter::fail_objects(Time now) {
   return any;
 }
 
-void LiveAdapter::send_frames(Time now) {
-  while (device_.poll_frame(now, frame_)) {
+bool LiveAdapter::append_frames(Time now) {
+  bool any = false;
+  for (; device_.poll_frame(now, frame_); any = true) {
     if (explainer_ != nullptr) explainer_->history().on_sent(frame_, now);
     link_->append(frame_);
   }
+  return any;
+}
+
+void LiveAdapter::send_frames(Time now) {
+  append_frames(now);
   link_->flush();
+  holding_.on_sent();
 }
 
 void LiveAdapter::drain(Time now) {
-  if (connections_.drain(now)) policy_.on_application_sleep();  // the peer will answer
   send_frames(now);
+  take_outputs(now);
+}
+
+void LiveAdapter::take_outputs(Time now) {
+  if (connections_.drain(now)) {
+    policy_.on_application_sleep();  // the peer will answer
+    send_frames(now);
+  }
   if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
   while (const std::optional<void*> user = device_.poll_completion_event())
     if (*user != nullptr) static_cast<EventTarget*>(*user)->on_completion_event();
@@ -339,7 +363,7 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
 void LiveAdapter::tell_helper() {
   policy_.listens() ? helper_->listen() : helper_->ignore();
   helper_->wake_at(std::min({device_.next_timer(), device_.next_send(), connections_.next_timer(),
-                             link_->next_timer(), policy_.next_check()}));
+                             link_->next_timer(), policy_.next_check(), holding_.deadline()}));
 }
 
 void LiveAdapter::serve() {
@@ -359,6 +383,7 @@ void LiveAdapter::serve() {
 }
 
 bool LiveAdapter::serve_once(Time now) {
+  if (now >= holding_.deadline()) holding_.on_overdue(now);
   const bool received = policy_.on_helper_wake(now) && receive_batch(Look::kEverywhere, now);
   if (received) policy_.on_helper_received(now);
   // What a timer waits for may have come already.

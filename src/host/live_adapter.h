@@ -13,6 +13,7 @@
 #include "host/cm/live_connection_manager.h"
 #include "host/explain/explainer.h"
 #include "host/helper_thread.h"
+#include "host/holding_policy.h"
 #include "host/links/faulty_link.h"
 #include "host/progress_policy.h"
 #include "host/stats/stats_port.h"
@@ -69,6 +70,8 @@ class LiveAdapter final : public Adapter {
   void take_frames(Time now);
   bool run_due_timers(Time now);
   void drain(Time now);
+  void take_outputs(Time now);  // of the device, but for its frames
+  bool append_frames(Time now);  // false: there were none
   void send_frames(Time now);
   void note_object_fault(const ObjectFault& fault, const QueuePair* qp);
   bool fail_objects(Time now);
@@ -96,6 +99,7 @@ class LiveAdapter final : public Adapter {
   std::optional<StatsPort> stats_;
   std::unique_ptr<Explainer> explainer_;  // nullptr: errors are not explained
   ProgressPolicy policy_;
+  HoldingPolicy holding_;
   std::vector<EventTarget*> port_listeners_;
   EgressFrame frame_;
   Time last_now_;

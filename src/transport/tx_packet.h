@@ -13,6 +13,7 @@ struct TxPacket {
   PacketHeaders headers;  // bth.pad_count is set from the payload's size
   PayloadList payload;
   const AddressVector* destination = nullptr;  // UD; nullptr: the QP's own path
+  bool may_wait = false;  // a request, and an earlier one's answer is still to come
 };
 
 }  // namespace verbena

@@ -1,7 +1,9 @@
 // BurstAssembler: turns frames into as few datagram calls as the kernel allows: frames to one
 // destination from one port, all of one size (the last may be shorter), go in one UDP_SEGMENT call.
-// Each gets its ICRC, with the Identification that the kernel will give it: its place in the burst.
-// Large pieces of payload are sent from where they lie; the rest is copied together.
+// Several bursts are open at once, so that QPs that take turns fill one each; frames of one path
+// stay in order. Each frame gets its ICRC, with the Identification that the kernel will give it:
+// its place in the burst. Large pieces of payload are sent from where they lie; the rest is copied
+// together.
 // No system calls, no allocation after construction. Payload is the application's memory, which may
 // not be there (memory/touch.h).
 #pragma once
@@ -14,6 +16,7 @@
 
 #include "device/frame.h"
 #include "host/links/source_ports.h"
+#include "wire/roce/icrc.h"
 
 namespace verbena::host {
 
@@ -27,7 +30,7 @@ struct Burst {
   u32 segment_size = 0;      // UDP payload of all segments but the last
   u32 segments = 0;
   u32 bytes = 0;  // UDP payload of all segments together
-  u32 first_iov = 0, iov_count = 0;
+  std::span<const iovec> iovs;
 };
 
 class BurstAssembler {
@@ -50,36 +53,33 @@ class BurstAssembler {
                               u32 max_segment_size);
 
   [[nodiscard]] std::span<const Burst> bursts() const { return {bursts_.data(), burst_count_}; }
-  [[nodiscard]] std::span<const iovec> iovs_of(const Burst& burst) const {
-    return {iovs_.data() + burst.first_iov, burst.iov_count};
-  }
-  [[nodiscard]] bool empty() const { return burst_count_ == 0; }
+  // Nothing in it refers to the application's memory, every frame may wait for others, and no burst
+  // is full.
+  [[nodiscard]] bool may_wait() const { return may_wait_; }
   void clear();
 
  private:
-  static constexpr u32 kStagingBytes = 128 << 10;
-  static constexpr u32 kMaxIOVs = 512;
+  static constexpr u32 kMaxIOVs = 192;  // of one burst
 
-  Burst* joinable(const EgressFrame& frame, const SourcePort& port, u32 udp_size);
-  Burst* begin(const EgressFrame& frame, const SourcePort& port, u32 max_segment_size,
-               u32 udp_size);
-  struct Mark;  // how far everything is filled
-  Mark mark() const;
-  void rewind(const Mark& mark);
-  void write_segment(Burst& burst, const EgressFrame& frame);
-  u8* stage(Burst& burst, u32 size);                   // room for `size` bytes, sent next
-  void refer(Burst& burst, std::span<const u8> part);  // `part` is sent next, from where it lies
+  struct Room {  // what one burst is made of
+    std::array<iovec, kMaxIOVs> iovs;
+    u32 iov_count = 0;
+    u32 staged = 0;  // bytes of `staging`
+    std::array<u8, kMaxTransportSize + kICRCSize> staging;
+  };
 
-  std::unique_ptr<u8[]> staging_;
-  u32 staged_ = 0;
-  std::array<iovec, kMaxIOVs> iovs_;
-  u32 iov_count_ = 0;
+  static bool has_room(const Room& room, u32 udp_size);
+  u32 find(const EgressFrame& frame, const SourcePort& port, u32 udp_size) const;
+  u32 begin(const EgressFrame& frame, const SourcePort& port, u32 max_segment_size, u32 udp_size);
+  void write_segment(const Burst& burst, Room& room, const EgressFrame& frame);
+  u8* stage(Room& room, u32 size);                   // room for `size` bytes, sent next
+  void refer(Room& room, std::span<const u8> part);  // `part` is sent next, from where it lies
+
+  std::unique_ptr<std::array<Room, kMaxBursts>> rooms_;
   std::array<Burst, kMaxBursts> bursts_;
   u32 burst_count_ = 0;
   u32 pending_bytes_ = 0;
+  bool may_wait_ = true;
 };
-
-// A segment's last four bytes: the ICRC, little-endian.
-void store_icrc(u8* at, u32 icrc);
 
 }  // namespace verbena::host

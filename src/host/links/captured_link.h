@@ -17,6 +17,7 @@ class CapturedLink final : public Link {
 
   void append(const EgressFrame& frame) override;
   void flush() override;
+  [[nodiscard]] bool may_wait() const override { return below_->may_wait(); }
   [[nodiscard]] bool receive(Look look) override { return below_->receive(look); }
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override { return below_->next_timer(); }

@@ -32,6 +32,8 @@ class Link {
   // Takes a frame for sending. Its payload may be read until flush() returns.
   virtual void append(const EgressFrame& frame) = 0;
   virtual void flush() = 0;  // sends all that was appended; bounded in time
+  // Whether all that was appended may wait for the next flush(), and none of it is read any more.
+  [[nodiscard]] virtual bool may_wait() const { return false; }
 
   // Takes in one batch of what waits, without blocking; the batch before must have been polled out.
   // false: nothing waited where it looked.

@@ -97,7 +97,7 @@ void expect_equal(const EgressFrame& sent, const Received& got) {
                                 .udp_source_port = got.addressing.udp_source_port,
                                 .identification = got.addressing.identification};
   std::array<u8, kICRCSize> icrc{};
-  store_icrc(icrc.data(), icrc_of(envelope, std::span(got.transport).first(sent.transport_size())));
+  store_icrc(icrc_of(envelope, std::span(got.transport).first(sent.transport_size())), icrc);
   EXPECT_TRUE(std::equal(icrc.begin(), icrc.end(), got.transport.end() - kICRCSize));
   EXPECT_EQ(got.addressing.source, sent.source);
   EXPECT_EQ(got.addressing.destination, sent.destination);

@@ -89,7 +89,7 @@ void UDPSender::flush() {
 
 void UDPSender::send_run(std::span<const Burst> run) {
   for (std::size_t i = 0; i < run.size(); ++i)
-    messages_[i].set(run[i], assembler_.iovs_of(run[i]), interface_index_, headers_[i].msg_hdr);
+    messages_[i].set(run[i], run[i].iovs, interface_index_, headers_[i].msg_hdr);
   for (std::size_t i = 0; i < run.size();) {
     const int sent = ::sendmmsg(run[i].port.fd, &headers_[i], static_cast<unsigned>(run.size() - i),
                                 MSG_DONTWAIT);
@@ -120,7 +120,7 @@ void UDPSender::on_refused(const Burst& burst) {
 void UDPSender::send_one_by_one(const Burst& burst) {
   if (flat_ == nullptr)
     flat_ = std::make_unique_for_overwrite<u8[]>(BurstAssembler::kMaxBurstBytes);
-  flatten(assembler_.iovs_of(burst), flat_.get());
+  flatten(burst.iovs, flat_.get());
   std::span<u8> left(flat_.get(), burst.bytes);
   Burst single = burst;
   single.segments = 1;
@@ -129,10 +129,11 @@ void UDPSender::send_one_by_one(const Burst& burst) {
         left.first(std::min<std::size_t>(burst.segment_size, left.size()));
     left = left.subspan(segment.size());
     const std::span<u8> transport = segment.first(segment.size() - kICRCSize);
-    store_icrc(transport.data() + transport.size(), icrc_of({.source = burst.source,
-                                                             .destination = burst.destination,
-                                                             .udp_source_port = burst.port.number},
-                                                            transport));
+    store_icrc(icrc_of({.source = burst.source,
+                        .destination = burst.destination,
+                        .udp_source_port = burst.port.number},
+                       transport),
+               segment.last<kICRCSize>());
     const iovec iov{.iov_base = segment.data(), .iov_len = segment.size()};
     SendMessage message;
     msghdr header{};

@@ -20,6 +20,7 @@ class UDPSender {
 
   void append(const EgressFrame& frame);
   void flush();
+  [[nodiscard]] bool may_wait() const { return assembler_.may_wait(); }  // as Link's
 
  private:
   static constexpr std::size_t kMaxUnsegmented = 16;

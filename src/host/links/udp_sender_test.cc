@@ -50,11 +50,12 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
       for (IngressFrame in; receiver_.poll_frame(in); ++got) {
         const auto transport = in.transport.first(in.transport.size() - kICRCSize);
         std::array<u8, kICRCSize> icrc{};
-        store_icrc(icrc.data(), icrc_of({.source = in.source,
-                                         .destination = in.destination,
-                                         .udp_source_port = in.udp_source_port,
-                                         .identification = in.identification},
-                                        transport));
+        store_icrc(icrc_of({.source = in.source,
+                            .destination = in.destination,
+                            .udp_source_port = in.udp_source_port,
+                            .identification = in.identification},
+                           transport),
+                   icrc);
         EXPECT_TRUE(std::equal(icrc.begin(), icrc.end(), in.transport.end() - kICRCSize));
       }
     }

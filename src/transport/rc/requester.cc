@@ -182,6 +182,7 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
       continue;
     }
     const u32 psns = build(wqe, out);
+    out.may_wait = waits_for_response();
     if (psns == 0) {
       if (stopped_at_) continue;
       return false;
