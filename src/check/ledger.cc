@@ -38,12 +38,8 @@ bool names_remote_memory(SendOp op) {
          op == SendOp::kAtomicWrite || op == SendOp::kFlush;
 }
 
-bool overlap(const std::vector<Bytes>& some, const std::vector<Bytes>& others) {
-  return std::ranges::any_of(some, [&](const Bytes a) {
-    return std::ranges::any_of(others, [&](const Bytes b) {
-      return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
-    });
-  });
+bool overlap(Bytes a, Bytes b) {
+  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
 }
 
 bool is_receive(const CQE& cqe) {
@@ -69,7 +65,7 @@ void Ledger::on_region(DeviceId device, LKey key, const Region& region) {
 }
 
 void Ledger::on_region_changed(DeviceId device, LKey old_key, LKey key, const Region& region) {
-  regions_.erase(device, old_key);
+  forget_region(device, old_key);
   regions_.insert(device, key, region);
 }
 
@@ -82,25 +78,50 @@ void Ledger::on_deregister(DeviceId device, LKey key, const Site& at) {
                    {{"deregistered here", at},
                     {"the work was posted here", work->posted},
                     {"registered here", region->registered}}});
+  forget_region(device, key);
+}
+
+// What is there from now on is not looked at.
+void Ledger::forget_region(DeviceId device, LKey key) {
   regions_.erase(device, key);
+  for_each_work([&](DeviceId of, Work& work) {
+    const auto names_it = [key](const SGE& sge) { return sge.l_key == key; };
+    if (of == device && std::ranges::any_of(work.list, names_it)) let_go(work);
+  });
+}
+
+template <typename Visit>
+void Ledger::for_each_work(Visit visit) {
+  for (auto& [name, qp] : qps_) {
+    for (Work& work : qp.sends.all()) visit(name.device, work);
+    for (Work& work : qp.receives.all()) visit(name.device, work);
+  }
+  for (auto& [handle, srq] : srqs_)
+    for (Work& work : srq.receives.all()) visit(srq.device, work);
+}
+
+const Work* Ledger::work_naming(const QP& qp, LKey key) const {
+  if (qp.failed) return nullptr;
+  if (const Work* const work = qp.sends.naming(key, heard_)) return work;
+  if (const Work* const work = qp.receives.naming(key, heard_)) return work;
+  const auto shared = srqs_.find(qp.facts.srq);
+  return shared == srqs_.end() || shared->second.lost_some
+             ? nullptr
+             : shared->second.receives.naming(key, heard_);
 }
 
 const Work* Ledger::work_naming(DeviceId device, LKey key) const {
-  for (const auto& [name, qp] : qps_) {
-    if (name.device != device || qp.failed) continue;
-    if (const Work* work = qp.sends.naming(key, heard_)) return work;
-    if (const Work* work = qp.receives.naming(key, heard_)) return work;
-  }
-  for (const auto& [handle, srq] : srqs_)
-    if (srq.device == device && may_receive(handle))
-      if (const Work* work = srq.receives.naming(key, heard_)) return work;
+  for (const auto& [name, qp] : qps_)
+    if (name.device == device)
+      if (const Work* const work = work_naming(qp, key)) return work;
   return nullptr;
 }
 
-bool Ledger::may_receive(Handle srq) const {
-  return std::ranges::any_of(qps_, [&](const auto& entry) {
-    return entry.second.facts.srq == srq && !entry.second.failed;
-  });
+std::vector<QPN> Ledger::users_of(DeviceId device, LKey key) const {
+  std::vector<QPN> users;
+  for (const auto& [name, qp] : qps_)
+    if (name.device == device && work_naming(qp, key) != nullptr) users.push_back(name.qpn);
+  return users;
 }
 
 // --- queues
@@ -124,7 +145,7 @@ void Ledger::on_qp(const QPName& name, const QPFacts& facts) {
   const auto shared = srqs_.find(facts.srq);
   if (shared == srqs_.end()) return;
   SRQ& srq = shared->second;
-  if (srq.several_cqs || srq.cq == facts.receive_cq) return;
+  if (srq.several_cqs || srq.lost_some || srq.cq == facts.receive_cq) return;
   settle(srq.cq, srq.receives.size());
   srq.several_cqs = srq.cq != nullptr;
   srq.cq = srq.several_cqs ? nullptr : facts.receive_cq;
@@ -135,22 +156,31 @@ void Ledger::on_qp(const QPName& name, const QPFacts& facts) {
 void Ledger::on_qp_gone(const QPName& name) {
   const auto found = qps_.find(name);
   if (found == qps_.end()) return;
-  forget_work(name, found->second);
+  forget_work(found->second);
+  if (const auto srq = srqs_.find(found->second.facts.srq); srq != srqs_.end())
+    on_user_gone(srq->second);
   qps_.erase(found);
+}
+
+// A receive that a queue pair had begun to fill goes with it. Nobody is told which.
+void Ledger::on_user_gone(SRQ& srq) {
+  settle(srq.cq, srq.receives.size());
+  srq.cq = nullptr;
+  srq.lost_some = true;
 }
 
 void Ledger::on_qp_state(const QPName& name, QPState to) {
   const auto found = qps_.find(name);
   if (found == qps_.end()) return;
   found->second.failed = to == QPState::kError;
-  if (to == QPState::kReset) forget_work(name, found->second);
+  if (to == QPState::kReset) forget_work(found->second);
 }
 
-void Ledger::forget_work(const QPName& name, QP& qp) {
+void Ledger::forget_work(QP& qp) {
   settle(qp.facts.send_cq, qp.sends.signaled());
   settle(qp.facts.receive_cq, qp.receives.size());
-  for (const Work& work : qp.sends.all()) remove_targets(name.device, work);
-  for (const Work& work : qp.receives.all()) remove_targets(name.device, work);
+  for (Work& work : qp.sends.all()) let_go(work);
+  for (Work& work : qp.receives.all()) let_go(work);
   qp.sends.clear();
   qp.receives.clear();
 }
@@ -167,9 +197,10 @@ void Ledger::on_refused_transition(QPState from, QPState to, const Site& at) {
 
 // --- work
 
-std::optional<u64> Ledger::hash(DeviceId device, const Work& work) const {
-  const auto pieces = regions_.resolve(device, work.list);
-  return pieces ? hash_of(*pieces) : std::nullopt;
+void Ledger::check_memory(DeviceId device, PDId pd, Work& work) {
+  check_keys(device, pd, work);
+  check_mapped(device, work);
+  work.memory = regions_.resolve(device, work.list).value_or(std::vector<Bytes>{});
 }
 
 void Ledger::check_keys(DeviceId device, PDId pd, const Work& work) {
@@ -190,25 +221,15 @@ void Ledger::check_keys(DeviceId device, PDId pd, const Work& work) {
 }
 
 void Ledger::check_mapped(DeviceId device, const Work& work) {
-  const auto pieces = regions_.resolve(device, work.list);
-  if (!pieces || std::ranges::all_of(*pieces, is_readable)) return;
-  const auto gone = std::ranges::find_if_not(work.list, [&](const SGE& sge) {
-    return is_readable(regions_.resolve(device, {&sge, 1})->front());
+  const auto gone = std::ranges::find_if(work.list, [&](const SGE& sge) {
+    const std::optional<Bytes> piece = regions_.resolve(device, sge);
+    return piece && !is_readable(*piece);
   });
+  if (gone == work.list.end()) return;
   const Region* const region = regions_.find(device, gone->l_key);
   findings_.add({Kind::kMemoryGone,
                  words_of(*region) + "; " + words_of(work),
                  {{"posted here", work.posted}, {"registered here", region->registered}}});
-}
-
-void Ledger::check_r_key(QP& qp, const SendWR& wr, const Site& at) {
-  if (names_remote_memory(wr.op) && qp.invalidated.contains(wr.r_key.value))
-    findings_.add(
-        {Kind::kInvalidatedKey,
-         "R_Key " + hex(wr.r_key.value) +
-             "; a send before has had it invalidated, and the peer has sent nothing since",
-         {{"posted here", at}}});
-  if (wr.op == SendOp::kSendWithInvalidate) qp.invalidated.insert(wr.invalidate.value);
 }
 
 // The responder would refuse it. IBTA 9.4.5
@@ -229,20 +250,35 @@ void Ledger::check_reclaimable(const QP& qp, const QPName& name, const Site& at)
                  {{"one more is posted here", at}, {"the oldest here", qp.sends.oldest().posted}}});
 }
 
-void Ledger::add_targets(DeviceId device, const Work& work) {
-  if (!settings_.overlaps || !work.fills) return;
-  const auto pieces = regions_.resolve(device, work.list);
-  if (!pieces) return;
-  for (const Bytes piece : *pieces)
-    if (targets_.insert(piece))
-      findings_.add({Kind::kOverlap, words_of(work), {{"posted here", work.posted}}});
+// A hash is taken of what only the program could change.
+void Ledger::watch(Work& work) {
+  const auto is_filled = [this](Bytes piece) { return filled_.overlaps(piece); };
+  if (work.memory.empty() || std::ranges::any_of(work.memory, is_filled)) return;
+  work.hash = hash_of(work.memory);
+  if (!work.hash) return;
+  for (const Bytes piece : work.memory) sent_.insert(piece);
 }
 
-void Ledger::remove_targets(DeviceId device, const Work& work) {
-  if (!settings_.overlaps || !work.fills) return;
-  const auto pieces = regions_.resolve(device, work.list);
-  if (!pieces) return;
-  for (const Bytes piece : *pieces) targets_.erase(piece);
+// The device writes there from now on. What is sent from there is not looked at any more.
+void Ledger::fill(Work& work) {
+  work.fills = true;
+  for (const Bytes piece : work.memory) {
+    if (settings_.overlaps && filled_.overlaps(piece))
+      findings_.add({Kind::kOverlap, words_of(work), {{"posted here", work.posted}}});
+    filled_.insert(piece);
+    if (sent_.overlaps(piece))
+      for_each_work([&](DeviceId, Work& other) {
+        const auto is_there = [piece](Bytes bytes) { return overlap(bytes, piece); };
+        if (other.hash && std::ranges::any_of(other.memory, is_there)) let_go(other);
+      });
+  }
+}
+
+void Ledger::let_go(Work& work) {
+  if (work.fills || work.hash)
+    for (const Bytes piece : work.memory) (work.fills ? filled_ : sent_).erase(piece);
+  work.memory.clear();
+  work.hash.reset();
 }
 
 void Ledger::expect(Handle handle, const Site& at) {
@@ -262,24 +298,26 @@ void Ledger::settle(Handle handle, u64 count) {
     cq->second.pending -= std::min(cq->second.pending, count);
 }
 
-void Ledger::on_send(const QPName& name, const SendWR& wr, const Site& at) {
+void Ledger::on_send(const QPName& name, const SendWR& wr, const WriteLog& written,
+                     const Site& at) {
   const auto found = qps_.find(name);
   if (found == qps_.end()) return;
   QP& qp = found->second;
   check_reclaimable(qp, name, at);
-  check_r_key(qp, wr, at);
   check_alignment(name, wr, at);
   const bool has_list = !wr.inline_data && (sends_memory(wr.op) || fills_memory(wr.op));
   Work work = describe(wr.wr_id, has_list ? wr.sg_list : std::span<const SGE>{},
                        wr.signaled || qp.facts.signal_all, at);
-  check_keys(name.device, qp.facts.pd, work);
-  check_mapped(name.device, work);
-  const bool is_looked_at = work.signaled || !qp.facts.is_datagram;
-  if (has_list && sends_memory(wr.op) && is_looked_at) work.hash = hash(name.device, work);
-  work.fills = has_list && fills_memory(wr.op);
-  add_targets(name.device, work);
+  check_memory(name.device, qp.facts.pd, work);
+  if (fills_memory(wr.op)) fill(work);
+  if (sends_memory(wr.op) && (work.signaled || !qp.facts.is_datagram)) watch(work);
   if (work.signaled) expect(qp.facts.send_cq, at);
   work.heard = heard_;
+  work.peer_writes = written.count();
+  if (const auto gone = qp.invalidated.find(wr.r_key.value);
+      gone != qp.invalidated.end() && names_remote_memory(wr.op))
+    work.invalidated = gone->second;
+  if (wr.op == SendOp::kSendWithInvalidate) qp.invalidated[wr.invalidate.value] = at;
   qp.sends.push(std::move(work));
 }
 
@@ -288,10 +326,8 @@ void Ledger::on_receive(const QPName& name, const RecvWR& wr, const Site& at) {
   if (found == qps_.end()) return;
   QP& qp = found->second;
   Work work = describe(wr.wr_id, wr.sg_list, true, at);
-  work.fills = true;
-  check_keys(name.device, qp.facts.pd, work);
-  check_mapped(name.device, work);
-  add_targets(name.device, work);
+  check_memory(name.device, qp.facts.pd, work);
+  fill(work);
   expect(qp.facts.receive_cq, at);
   qp.ever_received = true;
   qp.receives.push(std::move(work));
@@ -302,10 +338,8 @@ void Ledger::on_srq_receive(Handle handle, const RecvWR& wr, const Site& at) {
   if (found == srqs_.end()) return;
   SRQ& srq = found->second;
   Work work = describe(wr.wr_id, wr.sg_list, true, at);
-  work.fills = true;
-  check_keys(srq.device, srq.pd, work);
-  check_mapped(srq.device, work);
-  add_targets(srq.device, work);
+  check_memory(srq.device, srq.pd, work);
+  fill(work);
   expect(srq.cq, at);
   srq.receives.push(std::move(work));
 }
@@ -326,16 +360,17 @@ void Ledger::on_refused(const QPName& name, PostError error, QPState state, cons
 
 // --- completions
 
-void Ledger::on_polled(DeviceId device, const CQE& cqe, const Site& at) {
+void Ledger::on_polled(DeviceId device, const CQE& cqe, const WriteLog& written, const Site& at) {
   const QPName name{device, cqe.qp};
+  const Moment now{written, at};
   const auto found = qps_.find(name);
   QP* const qp = found == qps_.end() ? nullptr : &found->second;
   if (qp != nullptr && cqe.status != WQEStatus::kSuccess) qp->failed = true;
   if (is_receive(cqe)) {
     ++heard_;
-    on_receive_polled(name, qp, cqe, at);
+    on_receive_polled(name, qp, cqe, now);
   } else if (qp != nullptr) {
-    on_send_polled(name, *qp, cqe, at);
+    on_send_polled(name, *qp, cqe, now);
   }
 }
 
@@ -346,7 +381,7 @@ Ledger::SRQ* Ledger::srq_numbered(DeviceId device, u32 number) {
   return found == srqs_.end() ? nullptr : &found->second;
 }
 
-void Ledger::on_receive_polled(const QPName& name, QP* qp, const CQE& cqe, const Site& at) {
+void Ledger::on_receive_polled(const QPName& name, QP* qp, const CQE& cqe, const Moment& now) {
   SRQ* srq = cqe.srq != 0 ? srq_numbered(name.device, cqe.srq) : nullptr;
   if (const auto shared = srqs_.find(qp != nullptr ? qp->facts.srq : nullptr);
       shared != srqs_.end())
@@ -354,67 +389,60 @@ void Ledger::on_receive_polled(const QPName& name, QP* qp, const CQE& cqe, const
   if (srq == nullptr && qp == nullptr) return;
   if (qp != nullptr) {
     qp->invalidated.clear();
-    check_still_unchanged(name, *qp, at);
+    check_still_unchanged(name, *qp, now);
   }
-  const auto work = srq != nullptr ? srq->receives.take(cqe.wr_id) : qp->receives.take(cqe.wr_id);
+  auto work = srq != nullptr ? srq->receives.take(cqe.wr_id) : qp->receives.take(cqe.wr_id);
   if (!work) return;
   settle(srq != nullptr ? srq->cq : qp->facts.receive_cq, 1);
-  remove_targets(name.device, *work);
+  let_go(*work);
   if (cqe.status == WQEStatus::kLocalLength)
     findings_.add({Kind::kReceiveBufferTooSmall,
                    words_of(cqe.qp) + ", " + words_of(*work),
                    {{"the receive was posted here", work->posted}}});
 }
 
-void Ledger::on_send_polled(const QPName& name, QP& qp, const CQE& cqe, const Site& at) {
+void Ledger::on_send_polled(const QPName& name, QP& qp, const CQE& cqe, const Moment& now) {
   const bool good = cqe.status == WQEStatus::kSuccess;
-  u64 visible = 0;
-  for (const Work& work : qp.sends.take_through(cqe.wr_id, !good)) {
-    visible += work.signaled ? 1 : 0;
-    if (good) check_unchanged(name.device, name, work, at);
-    remove_targets(name.device, work);
+  std::vector<Work> done = qp.sends.take_through(cqe.wr_id, !good);
+  for (Work& work : done) {
+    if (good) check_unchanged(name, work, now);
+    let_go(work);
   }
-  settle(qp.facts.send_cq, visible);
+  if (!done.empty()) check_invalidated(name, done.back(), cqe);
+  settle(qp.facts.send_cq, static_cast<u64>(std::ranges::count_if(done, &Work::signaled)));
 }
 
-// Whether a message or READ that is under way goes where this work sends from: both belong to the
-// device then, and it may be its own doing.
-bool Ledger::may_be_filled(DeviceId device, const Work& sent) {
-  const auto pieces = regions_.resolve(device, sent.list);
-  const auto fills_some = [&](const Work& work) {
-    const auto targets = work.fills ? regions_.resolve(device, work.list) : std::nullopt;
-    return targets && overlap(*targets, *pieces);
-  };
-  return std::ranges::any_of(qps_,
-                             [&](auto& entry) {
-                               QP& qp = entry.second;
-                               return std::ranges::any_of(qp.receives.all(), fills_some) ||
-                                      std::ranges::any_of(qp.sends.all(), fills_some);
-                             }) ||
-         std::ranges::any_of(srqs_, [&](auto& entry) {
-           return std::ranges::any_of(entry.second.receives.all(), fills_some);
-         });
+void Ledger::check_invalidated(const QPName& name, const Work& work, const CQE& cqe) {
+  if (cqe.status != WQEStatus::kRemoteAccess || !work.invalidated) return;
+  findings_.add({Kind::kInvalidatedKey,
+                 words_of(name.qpn) + ", " + words_of(work),
+                 {{"posted here", work.posted},
+                  {"the send that invalidates was posted here", *work.invalidated}}});
 }
 
 // What comes from the peer may be its answer to what was sent before, and then the program knows
 // that this has arrived, whether or not it has polled the completion: from now on it may write
 // there.
-void Ledger::check_still_unchanged(const QPName& name, QP& qp, const Site& at) {
+void Ledger::check_still_unchanged(const QPName& name, QP& qp, const Moment& now) {
   for (Work& work : qp.sends.all()) {
-    if (!qp.failed) check_unchanged(name.device, name, work, at);
-    work.hash.reset();
+    if (!work.hash) continue;
+    if (!qp.failed) check_unchanged(name, work, now);
+    let_go(work);
   }
 }
 
-void Ledger::check_unchanged(DeviceId device, const QPName& name, const Work& work,
-                             const Site& at) {
+void Ledger::check_unchanged(const QPName& name, const Work& work, const Moment& now) {
   if (!work.hash) return;
-  const std::optional<u64> now = hash(device, work);
-  if (!now || *now == *work.hash || may_be_filled(device, work)) return;
+  const std::optional<u64> hash = hash_of(work.memory);
+  if (!hash || *hash == *work.hash) return;
+  const auto is_written_by_peers = [&](Bytes piece) {
+    return now.written.was_written_since(work.peer_writes, piece);
+  };
+  if (std::ranges::any_of(work.memory, is_written_by_peers)) return;
   findings_.add(
       {Kind::kSendBufferChanged,
        words_of(name.qpn) + ", " + words_of(work),
-       {{"posted here", work.posted}, {"changed when a completion was polled here", at}}});
+       {{"posted here", work.posted}, {"changed when a completion was polled here", now.at}}});
 }
 
 void Ledger::on_rnr_naks(const QPName& name, u64 count, const Site& at) {

@@ -12,13 +12,13 @@
 #include <map>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "check/findings.h"
+#include "check/memory_in_use.h"
 #include "check/regions.h"
 #include "check/settings.h"
-#include "check/targets.h"
 #include "check/work_queue.h"
+#include "memory/write_log.h"
 #include "transport/cqe.h"
 #include "transport/qp_attributes.h"
 #include "transport/work_request.h"
@@ -50,7 +50,9 @@ class Ledger {
 
   // --- memory
   void on_region(DeviceId device, LKey key, const Region& region);
-  void on_deregister(DeviceId device, LKey key, const Site& at);  // about to be
+  // Those whose work in flight names the key; they may be in Error by themselves: on_qp_state().
+  [[nodiscard]] std::vector<QPN> users_of(DeviceId device, LKey key) const;
+  void on_deregister(DeviceId device, LKey key, const Site& at);
   void on_region_changed(DeviceId device, LKey old_key, LKey key, const Region& region);
   [[nodiscard]] const Region* find_region(DeviceId device, LKey key) const {
     return regions_.find(device, key);
@@ -66,12 +68,12 @@ class Ledger {
   void on_qp_state(const QPName& name, QPState to);
   void on_refused_transition(QPState from, QPState to, const Site& at);
 
-  // --- work
-  void on_send(const QPName& name, const SendWR& wr, const Site& at);
+  // --- work. `written`: the device's log, of what peers wrote until then.
+  void on_send(const QPName& name, const SendWR& wr, const WriteLog& written, const Site& at);
   void on_receive(const QPName& name, const RecvWR& wr, const Site& at);
   void on_srq_receive(Handle srq, const RecvWR& wr, const Site& at);
   void on_refused(const QPName& name, PostError error, QPState state, const Site& at);
-  void on_polled(DeviceId device, const CQE& cqe, const Site& at);
+  void on_polled(DeviceId device, const CQE& cqe, const WriteLog& written, const Site& at);
   // RNR NAKs that it has sent in its life; told before on_qp_gone().
   void on_rnr_naks(const QPName& name, u64 count, const Site& at);
 
@@ -100,38 +102,50 @@ class Ledger {
     WorkQueue receives;
     Handle cq = nullptr;  // where all its receives complete, as far as known
     bool several_cqs = false;
+    bool lost_some = false;  // a queue pair has gone, and perhaps receives with it
   };
   struct QP {
     QPFacts facts;
     WorkQueue sends, receives;
-    std::unordered_set<u32> invalidated;  // R_Keys, with nothing heard of the peer since
-    bool failed = false;                  // in Error: what is left is only flushed
-    bool ever_received = false;           // had a receive posted
+    std::map<u32, Site> invalidated;  // R_Keys, with nothing heard of the peer since
+    bool failed = false;              // in Error: what is left is only flushed
+    bool ever_received = false;       // had a receive posted
   };
 
-  [[nodiscard]] std::optional<u64> hash(DeviceId device, const Work& work) const;
+  // What a poll has to say of other work: when, and where.
+  struct Moment {
+    const WriteLog& written;
+    const Site& at;
+  };
+
+  template <typename Visit>
+  void for_each_work(Visit visit);
+  void check_memory(DeviceId device, PDId pd, Work& work);
   void check_mapped(DeviceId device, const Work& work);
   void check_keys(DeviceId device, PDId pd, const Work& work);
-  void check_r_key(QP& qp, const SendWR& wr, const Site& at);
   void check_alignment(const QPName& name, const SendWR& wr, const Site& at);
   void check_reclaimable(const QP& qp, const QPName& name, const Site& at);
-  void check_unchanged(DeviceId device, const QPName& name, const Work& work, const Site& at);
-  [[nodiscard]] bool may_be_filled(DeviceId device, const Work& sent);
-  void check_still_unchanged(const QPName& name, QP& qp, const Site& at);
-  void add_targets(DeviceId device, const Work& work);
-  void remove_targets(DeviceId device, const Work& work);
+  void check_unchanged(const QPName& name, const Work& work, const Moment& now);
+  void check_still_unchanged(const QPName& name, QP& qp, const Moment& now);
+  void check_invalidated(const QPName& name, const Work& work, const CQE& cqe);
+  void watch(Work& work);
+  void fill(Work& work);
+  void let_go(Work& work);
   void expect(Handle cq, const Site& at);
   void settle(Handle cq, u64 count);
-  void forget_work(const QPName& name, QP& qp);
-  void on_receive_polled(const QPName& name, QP* qp, const CQE& cqe, const Site& at);
-  void on_send_polled(const QPName& name, QP& qp, const CQE& cqe, const Site& at);
+  void forget_work(QP& qp);
+  void forget_region(DeviceId device, LKey key);
+  void on_user_gone(SRQ& srq);
+  void on_receive_polled(const QPName& name, QP* qp, const CQE& cqe, const Moment& now);
+  void on_send_polled(const QPName& name, QP& qp, const CQE& cqe, const Moment& now);
   [[nodiscard]] const Work* work_naming(DeviceId device, LKey key) const;
-  [[nodiscard]] bool may_receive(Handle srq) const;
+  [[nodiscard]] const Work* work_naming(const QP& qp, LKey key) const;
   [[nodiscard]] SRQ* srq_numbered(DeviceId device, u32 number);
 
   const Settings settings_;
   Regions regions_;
-  Targets targets_;
+  MemoryInUse filled_;  // where receives, READs and atomics in flight write to
+  MemoryInUse sent_;    // what is hashed
   std::map<QPName, QP> qps_;
   std::unordered_map<Handle, CQ> cqs_;
   std::unordered_map<Handle, SRQ> srqs_;

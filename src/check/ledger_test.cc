@@ -32,7 +32,7 @@ class LedgerTest : public ::testing::Test {
     wr.wr_id = wr_id;
     wr.signaled = signaled;
     wr.sg_list = {&sge, 1};
-    ledger.on_send(qp, wr, here());
+    ledger.on_send(qp, wr, written, here());
   }
   void receive(u64 wr_id) {
     const SGE sge{.address = 0x1020, .length = 32, .l_key = kKey};
@@ -45,7 +45,7 @@ class LedgerTest : public ::testing::Test {
     cqe.op = op;
     cqe.status = status;
     cqe.qp = qp.qpn;
-    ledger.on_polled(&device, cqe, here());
+    ledger.on_polled(&device, cqe, written, here());
   }
   std::vector<Kind> found() {
     std::vector<Kind> kinds;
@@ -57,6 +57,7 @@ class LedgerTest : public ::testing::Test {
   static constexpr PDId kPD{7};
   static constexpr LKey kKey{0x100};
   int device = 0, cq = 0;
+  WriteLog written;
   std::array<u8, 64> memory{};
   const QPName qp{&device, QPN{17}};
   Ledger ledger{Settings{.overlaps = true}};
@@ -98,6 +99,51 @@ TEST_F(LedgerTest, WhatAReceiveMayHaveChangedIsNotTheProgramsDoing) {
   const SGE sge{.address = 0x1000, .length = 8, .l_key = kKey};
   ledger.on_receive(qp, {.wr_id = 9, .sg_list = {&sge, 1}}, here());
   send(1, true);
+  memory[0] = 9;
+  complete(1);
+  EXPECT_EQ(found(), Kinds{});
+}
+
+// A receive or READ that ends first: what it has brought was not there when the send was posted.
+TEST_F(LedgerTest, NorIsWhatAnEndedOneHasChanged) {
+  const SGE sge{.address = 0x1000, .length = 8, .l_key = kKey};
+  SendWR read;
+  read.wr_id = 1;
+  read.op = SendOp::kRDMARead;
+  read.signaled = true;
+  read.sg_list = {&sge, 1};
+  ledger.on_send(qp, read, written, here());
+  send(2, true);  // fenced, say
+  memory[0] = 9;
+  complete(1, CompletionOp::kRDMARead);
+  complete(2);
+  EXPECT_EQ(found(), Kinds{});
+
+  send(3, true);
+  ledger.on_send(qp, read, written, here());
+  memory[0] = 10;
+  complete(3);
+  EXPECT_EQ(found(), Kinds{});
+}
+
+TEST_F(LedgerTest, NorWhatAPeerMayHaveWritten) {
+  send(1, true);
+  memory[0] = 9;
+  written.add({memory.data(), 1});
+  complete(1);
+  EXPECT_EQ(found(), Kinds{});
+  send(2, true);
+  memory[0] = 10;
+  written.add({memory.data() + 32, 8});  // elsewhere
+  complete(2);
+  EXPECT_EQ(found(), Kinds{Kind::kSendBufferChanged});
+}
+
+TEST_F(LedgerTest, MemoryIsNotLookedAtAfterItsRegionHasGone) {
+  send(1, true);
+  receive(2);
+  complete(2, CompletionOp::kReceive);  // the program has heard of the send's arrival, perhaps
+  ledger.on_deregister(&device, kKey, here());
   memory[0] = 9;
   complete(1);
   EXPECT_EQ(found(), Kinds{});
@@ -167,18 +213,40 @@ TEST_F(LedgerTest, ARegionIsInUseUntilItsWorkHasCompletedOrFailed) {
   EXPECT_EQ(found(), Kinds{});
 }
 
+TEST_F(LedgerTest, AQueuePairThatGoesMayTakeReceivesOfASharedQueueWithIt) {
+  int srq = 0;
+  ledger.on_srq(&srq, &device, kPD, 1);
+  const QPName others[] = {{&device, QPN{18}}, {&device, QPN{19}}};
+  for (const QPName& name : others)
+    ledger.on_qp(name, {.pd = kPD, .send_cq = &cq, .receive_cq = &cq, .srq = &srq});
+  const SGE sge{.address = 0x1000, .length = 8, .l_key = kKey};
+  ledger.on_srq_receive(&srq, {.wr_id = 1, .sg_list = {&sge, 1}}, here());
+  EXPECT_EQ(ledger.users_of(&device, kKey).size(), 2u);
+  ledger.on_qp_gone(others[0]);
+  ledger.on_deregister(&device, kKey, here());
+  for (u64 i = 0; i < 9; ++i) ledger.on_srq_receive(&srq, {.wr_id = i, .sg_list = {}}, here());
+  EXPECT_EQ(found(), Kinds{});
+}
+
 TEST_F(LedgerTest, AnInvalidatedKeyIsOfNoUseUntilThePeerSpeaks) {
   SendWR invalidation, write;
   invalidation.op = SendOp::kSendWithInvalidate;
   invalidation.invalidate = RKey{5};
+  write.wr_id = 1;
   write.op = SendOp::kRDMAWrite;
   write.r_key = RKey{5};
-  ledger.on_send(qp, invalidation, here());
-  ledger.on_send(qp, write, here());
+  write.signaled = true;
+  ledger.on_send(qp, invalidation, written, here());
+  ledger.on_send(qp, write, written, here());
+  complete(1, CompletionOp::kRDMAWrite);  // the peer has bound it again, and said so elsewhere
+  EXPECT_EQ(found(), Kinds{});
+  ledger.on_send(qp, write, written, here());
+  complete(1, CompletionOp::kRDMAWrite, WQEStatus::kRemoteAccess);
   EXPECT_EQ(found(), Kinds{Kind::kInvalidatedKey});
-  receive(1);
-  complete(1, CompletionOp::kReceive);
-  ledger.on_send(qp, write, here());
+  receive(2);
+  complete(2, CompletionOp::kReceive);
+  ledger.on_send(qp, write, written, here());
+  complete(1, CompletionOp::kRDMAWrite, WQEStatus::kRemoteAccess);
   EXPECT_EQ(found(), Kinds{});
 }
 

@@ -36,6 +36,7 @@ class Regions {
   // The bytes that a list names; nullopt: not all of them are those of a region.
   [[nodiscard]] std::optional<std::vector<Bytes>> resolve(DeviceId device,
                                                           std::span<const SGE> list) const;
+  [[nodiscard]] std::optional<Bytes> resolve(DeviceId device, const SGE& sge) const;
 
  private:
   std::map<std::pair<DeviceId, u32>, Region> of_;

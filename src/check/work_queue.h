@@ -19,8 +19,11 @@ struct Work {
   bool fills = false;     // the device writes to the list's memory
   std::vector<SGE> list;  // without what is inline
   u64 bytes = 0;
-  u64 heard = 0;            // receives that the program had polled by then, of whatever queue
-  std::optional<u64> hash;  // of what is sent, where that may be looked at
+  std::vector<Bytes> memory;  // the list's, while the device may use it and its regions are there
+  u64 heard = 0;              // receives that the program had polled by then, of whatever queue
+  std::optional<u64> hash;    // of what is sent, where nobody else may write there
+  u64 peer_writes = 0;        // in the device's log by then
+  std::optional<Site> invalidated;  // where a send was posted that invalidates its R_Key
   Site posted;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "memory/key_table.h"
+#include "memory/write_log.h"
 
 namespace verbena {
 namespace {
@@ -129,6 +130,7 @@ struct ProtectionTable::Impl {
   KeyTable keys;
   std::unordered_map<PDId, u32> pd_uses;  // live entries; none for a PD that has none
   u32 bound_type2 = 0;
+  std::unique_ptr<WriteLog> write_log;
 };
 
 ProtectionTable::ProtectionTable(u32 max_entries, PRNG prng)
@@ -253,7 +255,10 @@ Resolved ProtectionTable::remote(PDId pd, QPN qp, RKey key, u64 address, u64 len
   if (length == 0) return {};
   const KeyEntry* entry = std::as_const(*impl_).find_remote(pd, qp, key);
   if (entry == nullptr) return {nullptr, MemoryFault::kBadKey};
-  return resolve(*entry, address, length, need);
+  const Resolved at = resolve(*entry, address, length, need);
+  if (impl_->write_log != nullptr && at.data != nullptr && need != Access::kRemoteRead)
+    impl_->write_log->add({at.data, length});
+  return at;
 }
 
 MemoryFault ProtectionTable::remote_whole(PDId pd, QPN qp, RKey key, Access need) const {
@@ -277,5 +282,11 @@ std::optional<KeyInfo> ProtectionTable::describe(u32 key) const {
 u32 ProtectionTable::size() const { return impl_->keys.size(); }
 
 bool ProtectionTable::pd_in_use(PDId pd) const { return impl_->pd_uses.contains(pd); }
+
+void ProtectionTable::keep_write_log() {
+  if (impl_->write_log == nullptr) impl_->write_log = std::make_unique<WriteLog>();
+}
+
+const WriteLog* ProtectionTable::write_log() const { return impl_->write_log.get(); }
 
 }  // namespace verbena

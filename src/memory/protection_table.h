@@ -18,6 +18,7 @@
 
 namespace verbena {
 
+class WriteLog;
 using PDId = Id<struct PDTag, u32>;
 
 enum class MemoryFault : u8 {
@@ -127,6 +128,10 @@ class ProtectionTable {
 
   [[nodiscard]] u32 size() const;               // live regions and windows
   [[nodiscard]] bool pd_in_use(PDId pd) const;  // any region or window left in it
+
+  // From now on, what remote() grants beside reading is logged.
+  void keep_write_log();
+  [[nodiscard]] const WriteLog* write_log() const;  // nullptr: none is kept
 
  private:
   struct Impl;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`verbena run --check`: what it finds in programs that misuse the verbs (check/*.c), and that it finds
-nothing in those that do not.
+nothing in their twins, which do not. check_programs_test.py: nor in those that everybody uses.
 
 usage: check_test.py [BUILD_DIR] [-k PATTERN]
 """
@@ -114,29 +114,6 @@ class CheckTest(unittest.TestCase):
             done = BUILD.run_verbena("run", *options, "--", "true")
             self.assertEqual(done.process.returncode, 2, done)
             self.assertEqual(len(done.output().splitlines()), 1, done)
-
-
-class UnmodifiedProgramsTest(unittest.TestCase):
-    """Programs that are right: a finding would abort them."""
-    FATAL = {"VERBENA_CHECK": "fatal"}
-
-    def pair(self, program, *arguments):
-        pair = BUILD.run_pair(program, *arguments, environment=self.FATAL)
-        for side in (pair.server, pair.client):
-            self.assertEqual(findings(side.output()), [], side)
-
-    def test_perftest(self):
-        for program in ("ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_atomic_bw",
-                        "ib_send_lat", "ib_write_lat", "ib_read_lat"):
-            for options in ((), ("-b",) if program.endswith("bw") else ("-s", "8192")):
-                with self.subTest(program=program, options=options):
-                    self.pair(program, "-n", "200", *options)
-
-    def test_pingpongs(self):
-        for service in ("rc", "uc", "ud", "srq"):
-            for options in ((), ("-e",)):
-                with self.subTest(service=service, options=options):
-                    self.pair(f"ibv_{service}_pingpong", "-g", "3", "-n", "300", *options)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ PAIR_LIMIT_S = 120  # spinning pairs on a busy machine get little of it
 START_LIMIT_S = 60
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-
 # VERBENA_CHECK=fatal tests/programs/X_test.py: the checker finds nothing in these programs.
 CHECK = {name: os.environ[name] for name in ("VERBENA_CHECK",) if name in os.environ}
+FINDING = re.compile(r"verbena check: (?!left at exit)")
 
 
 def own_loopback_address():
@@ -174,6 +174,8 @@ class Program:
         if self._text is None and self.process.poll() is not None:
             self._text = self._read()
             self._file.close()
+            if CHECK and FINDING.search(self._text):
+                raise Failure(str(self))
         return self._text is not None
 
     def output(self):

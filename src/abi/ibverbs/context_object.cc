@@ -6,7 +6,7 @@
 #include "abi/ibverbs/async_events.h"
 #include "abi/ibverbs/buf_object.h"
 #include "abi/ibverbs/channel_object.h"
-#include "abi/ibverbs/check/checker.h"
+#include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/command_file.h"
 #include "abi/ibverbs/comp_cntr_object.h"
 #include "abi/ibverbs/cq_object.h"
@@ -138,6 +138,7 @@ ContextObject* open_context(DeviceObject& device, host::Descriptor command_file)
   Checker::start();
   auto adapter = host::Adapter::open(device.address);
   if (!adapter) return report(adapter.error());
+  checks::opened(**adapter);
   auto events = ContextObject::AsyncEvents::create();
   if (!events) return report(events.error());
   auto context =

@@ -90,8 +90,8 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
     const std::span room =
         std::span(batch.cqes)
             .first(std::min(CQEBatch::kSize, static_cast<std::size_t>(num_entries - taken)));
-    const u32 count = adapter.poll_cq(self.queue, room);
-    if (checks::active()) checks::polled(self, room.first(count));
+    const u32 count =
+        checks::active() ? checks::poll(self, room) : adapter.poll_cq(self.queue, room);
     for (const CQE& cqe : room.first(count)) wc[taken++] = to_ibv(cqe);
     if (count < room.size()) break;
   }

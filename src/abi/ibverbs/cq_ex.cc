@@ -23,8 +23,10 @@ constexpr u32 kOfferedFlags =
 
 // 0, or ENOENT: the CQ is empty.
 int take_next(CQObject& cq) {
-  if (cq.owner().adapter->poll_cq(cq.queue, {&cq.current, 1}) == 0) return ENOENT;
-  if (checks::active()) checks::polled(cq, {&cq.current, 1});
+  const std::span room(&cq.current, 1);
+  const u32 count =
+      checks::active() ? checks::poll(cq, room) : cq.owner().adapter->poll_cq(cq.queue, room);
+  if (count == 0) return ENOENT;
   cq.wr_id = cq.current.wr_id;
   cq.status = to_ibv(cq.current.status);
   return 0;

@@ -27,6 +27,7 @@ struct CQObject final : ibv_cq_ex, host::EventTarget {
 
   bool single_threaded = false;  // the application polls from one thread at a time
   std::mutex polling;            // held from ibv_start_poll to ibv_end_poll, unless single_threaded
+  std::mutex checked;            // held where the checker hears of what was polled
   CQE current;                   // what the read functions of ibv_cq_ex read
 };
 

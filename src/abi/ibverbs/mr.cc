@@ -65,7 +65,7 @@ MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const M
   mr->on_demand = (made.access & IBV_ACCESS_ON_DEMAND) != 0;
   set_keys(*mr, keys);
   mr->shared = std::make_shared<SharedRegion>(mr->owner().adapter, keys.l_key, std::move(memory));
-  checks::registered(*mr, made.memory, made.iova);
+  checks::registered(*mr, made.memory, made.iova, made.access);
   mr->owner().mrs.insert(mr.get());
   return mr.release();
 }
@@ -229,6 +229,8 @@ ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) {
 
 int ibv_dereg_mr(ibv_mr* mr) {
   MRObject& self = MRObject::of(mr);
-  checks::deregistering(self);
-  return refuse(destroy(self));
+  if (const Status status = self.shared->destroy(); status != Status::kOk) return refuse(status);
+  checks::deregistered(self);
+  forget(self);
+  return 0;
 }

@@ -68,6 +68,6 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
     mr->addr = addr;
     mr->length = length;
   }
-  checks::reregistered(self, old_key, change.translation);
+  checks::reregistered(self, old_key, change);
   return 0;
 }

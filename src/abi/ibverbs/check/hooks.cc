@@ -23,6 +23,11 @@ void note(const Note& note) {
     checker->with(note);
 }
 
+// With the adapter locked.
+const WriteLog& written_in(const ContextObject& context) {
+  return *context.adapter->device().memory().write_log();
+}
+
 check::DeviceId device_of(const ContextObject& context) { return context.adapter.get(); }
 
 check::QPName name_of(const QPObject& qp) {
@@ -38,39 +43,50 @@ check::Handle handle_of(ibv_srq* srq) {
 
 }  // namespace
 
-void registered(const MRObject& mr, const u8* memory, u64 iova) {
+void opened(host::Adapter& adapter) {
+  if (active()) adapter.enter()->memory().keep_write_log();
+}
+
+void registered(const MRObject& mr, const u8* memory, u64 iova, unsigned access) {
   note([&](Ledger& ledger, const Site& at) {
     const bool whole_process = memory == nullptr && mr.on_demand;
     ledger.on_region(device_of(mr.owner()), LKey{mr.lkey},
                      {.pd = PDObject::of(mr.pd).id(),
                       .memory = memory,
                       .length = mr.length,
-                      .iova = iova,
+                      .iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova,
                       .is_memory = memory != nullptr || whole_process,
                       .whole_process = whole_process,
                       .registered = at});
   });
 }
 
-void reregistered(const MRObject& mr, LKey old_key, bool moved) {
+void reregistered(const MRObject& mr, LKey old_key, const ProtectionTable::Rereg& change) {
   note([&](Ledger& ledger, const Site& at) {
     const check::DeviceId device = device_of(mr.owner());
     const check::Region* const old = ledger.find_region(device, old_key);
     check::Region region = old != nullptr ? *old : check::Region{};
     region.pd = PDObject::of(mr.pd).id();
     region.registered = at;
-    if (moved) {
-      region.memory = static_cast<const u8*>(mr.addr);
-      region.length = mr.length;
-      region.iova = reinterpret_cast<u64>(mr.addr);
+    if (change.translation) {
+      region.memory = change.base;
+      region.length = change.length;
+      region.iova = change.iova;
     }
     ledger.on_region_changed(device, old_key, LKey{mr.lkey}, region);
   });
 }
 
-void deregistering(const MRObject& mr) {
+// A queue pair may be in Error, and the completions that tell it not be polled yet.
+void deregistered(const MRObject& mr) {
+  if (!active()) return;
+  auto session = mr.owner().enter();
   note([&](Ledger& ledger, const Site& at) {
-    ledger.on_deregister(device_of(mr.owner()), LKey{mr.lkey}, at);
+    const check::DeviceId device = device_of(mr.owner());
+    for (const QPN qpn : ledger.users_of(device, LKey{mr.lkey}))
+      if (const QueuePair* const qp = session->find_qp(qpn); qp != nullptr)
+        ledger.on_qp_state({device, qpn}, session->attributes_of(qp).state);
+    ledger.on_deregister(device, LKey{mr.lkey}, at);
   });
 }
 
@@ -130,7 +146,9 @@ void refused_state(const QPObject& qp, QPState to) {
 }
 
 void posted(const QPObject& qp, const SendWR& wr) {
-  note([&](Ledger& ledger, const Site& at) { ledger.on_send(name_of(qp), wr, at); });
+  note([&](Ledger& ledger, const Site& at) {
+    ledger.on_send(name_of(qp), wr, written_in(qp.owner()), at);
+  });
 }
 
 void posted(const QPObject& qp, const RecvWR& wr) {
@@ -145,11 +163,16 @@ void refused(const QPObject& qp, PostError error, QPState state) {
   note([&](Ledger& ledger, const Site& at) { ledger.on_refused(name_of(qp), error, state, at); });
 }
 
-void polled(const CQObject& cq, std::span<const CQE> cqes) {
-  if (cqes.empty()) return;
+u32 poll(CQObject& cq, std::span<CQE> out) {
+  const std::lock_guard lock(cq.checked);
+  const u32 count = cq.owner().adapter->poll_cq(cq.queue, out);
+  if (count == 0) return 0;
+  auto session = cq.owner().enter();
   note([&](Ledger& ledger, const Site& at) {
-    for (const CQE& cqe : cqes) ledger.on_polled(device_of(cq.owner()), cqe, at);
+    for (const CQE& cqe : out.first(count))
+      ledger.on_polled(device_of(cq.owner()), cqe, written_in(cq.owner()), at);
   });
+  return count;
 }
 
 void wait_until_settled(EventAccount& events, std::string_view kind) {

@@ -13,10 +13,12 @@ namespace verbena::abi::checks {
 // For the data path, which asks before it calls.
 [[nodiscard]] inline bool active() { return Checker::active() != nullptr; }
 
+void opened(host::Adapter& adapter);
+
 // --- memory. `memory`: in this process; nullptr: none, or all of it.
-void registered(const MRObject& mr, const u8* memory, u64 iova);
-void reregistered(const MRObject& mr, LKey old_key, bool moved);
-void deregistering(const MRObject& mr);
+void registered(const MRObject& mr, const u8* memory, u64 iova, unsigned access);
+void reregistered(const MRObject& mr, LKey old_key, const ProtectionTable::Rereg& change);
+void deregistered(const MRObject& mr);  // the object is still there
 
 // --- queues. `made` is told before the program can use them.
 void made(const CQObject& cq, OnOverrun on_overrun);
@@ -34,7 +36,8 @@ void posted(const QPObject& qp, const SendWR& wr);
 void posted(const QPObject& qp, const RecvWR& wr);
 void posted(const SRQObject& srq, const RecvWR& wr);
 void refused(const QPObject& qp, PostError error, QPState state);
-void polled(const CQObject& cq, std::span<const CQE> cqes);
+// The adapter's poll_cq(). One thread at a time: what another takes later, it is told of later.
+[[nodiscard]] u32 poll(CQObject& cq, std::span<CQE> out);
 
 // As EventAccount's; tells where a program waits for long.
 void wait_until_settled(EventAccount& events, std::string_view kind);
