@@ -37,7 +37,9 @@ WRONG = {
     "unaligned": ("an atomic operation is not on 8 aligned bytes", "add_to"),
     "overlap": ("two operations in flight write to the same memory", "read_to"),
     "unacknowledged": ("an object was destroyed before its events were acked", "finish"),
+    "cm_unacknowledged": ("an object was destroyed before its events were acked", "finish"),
     "leak": ("an object was never destroyed", "make_it"),
+    "cm_leak": ("an object was never destroyed", "make_it"),
 }
 ALL = "leaks,overlaps"  # beside what is always checked
 
@@ -60,7 +62,7 @@ class CheckTest(unittest.TestCase):
         cls.folder.chmod(0o755)
         for name in WRONG:
             subprocess.run(["gcc", "-O1", "-Wall", "-Werror", SOURCES / f"{name}.c",
-                            "-o", cls.folder / name, "-libverbs", "-pthread"], check=True,
+                            "-o", cls.folder / name, "-lrdmacm", "-libverbs", "-pthread"], check=True,
                            stdin=subprocess.DEVNULL)
 
     def check(self, name, how, *options):

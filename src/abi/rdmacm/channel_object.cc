@@ -1,5 +1,6 @@
 #include "abi/rdmacm/channel_object.h"
 
+#include "abi/ibverbs/check/for_rdmacm.h"
 #include "abi/ibverbs/make.h"
 #include "abi/rdmacm/id_object.h"
 #include "abi/rdmacm/results.h"
@@ -42,8 +43,14 @@ std::vector<std::unique_ptr<EventObject>> ChannelObject::take_events_of(const Id
 
 using namespace verbena::rdmacm;
 
-rdma_event_channel* rdma_create_event_channel() { return ChannelObject::create(); }
+rdma_event_channel* rdma_create_event_channel() {
+  ChannelObject* const channel = ChannelObject::create();
+  if (channel != nullptr) verbena_checks_created(channel, "event channel");
+  return channel;
+}
 
 void rdma_destroy_event_channel(rdma_event_channel* channel) {
-  if (channel != nullptr) delete &ChannelObject::of(channel);
+  if (channel == nullptr) return;
+  verbena_checks_destroyed(channel);
+  delete &ChannelObject::of(channel);
 }

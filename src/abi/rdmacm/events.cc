@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "abi/rdmacm/ece.h"
+#include "abi/rdmacm/ids.h"
 #include "abi/rdmacm/qp_transitions.h"
 #include "abi/rdmacm/results.h"
 
@@ -147,6 +148,7 @@ bool on_read_request(EventObject& event) {
     id.is_synchronous = true;
   }
   event.id = event.request.release();
+  given_to_program(id);
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <endian.h>
 
+#include "abi/ibverbs/check/for_rdmacm.h"
 #include "abi/ibverbs/translate.h"
 #include "host/cm/port_directory.h"
 #include "host/random.h"
@@ -31,6 +32,7 @@ IdObject::IdObject(ChannelObject& events_to, void* user, rdma_port_space space, 
 }
 
 IdObject::~IdObject() {
+  verbena_checks_destroyed(this);
   withdraw();
   rdma_freeaddrinfo(resolved);
   if (is_synchronous) delete &ChannelObject::of(channel);

@@ -1,6 +1,7 @@
 // The life of IDs. rdma_create_id(3), rdma_destroy_id(3), rdma_migrate_id(3).
 #include "abi/rdmacm/ids.h"
 
+#include "abi/ibverbs/check/for_rdmacm.h"
 #include "abi/ibverbs/make.h"
 #include "abi/rdmacm/results.h"
 
@@ -14,6 +15,8 @@ bool is_port_space(rdma_port_space space) {
 
 }  // namespace
 
+void given_to_program(const IdObject& id) { verbena_checks_created(&id, "rdma_cm ID"); }
+
 IdObject* create_id(rdma_event_channel* channel, void* context, rdma_port_space space,
                     ibv_qp_type type) {
   ChannelObject* const events =
@@ -25,6 +28,7 @@ IdObject* create_id(rdma_event_channel* channel, void* context, rdma_port_space 
     return abi::fail(ENOMEM);
   }
   id->is_synchronous = channel == nullptr;
+  given_to_program(*id);
   return id.release();
 }
 
@@ -47,7 +51,7 @@ int rdma_destroy_id(rdma_cm_id* id) {
   IdObject& self = IdObject::of(id);
   self.withdraw();
   acknowledge_own_event(self);
-  self.account.wait_until_settled();
+  verbena_checks_wait(&self.account, "events of an rdma_cm ID");
   delete &self;
   return 0;
 }

@@ -1,0 +1,13 @@
+// What librdmacm.so.1 tells the checker, which is in libibverbs.so.1: there is one in a process.
+// Exported at the version VERBENA_PRIVATE.
+#pragma once
+
+#include "abi/ibverbs/event_account.h"
+
+extern "C" {
+// `kind`: as LiveSet's. What was never told of may be destroyed.
+void verbena_checks_created(const void* object, const char* kind);
+void verbena_checks_destroyed(const void* object);
+// As the account's own; tells where a program waits for long.
+void verbena_checks_wait(verbena::abi::EventAccount* events, const char* kind);
+}
