@@ -83,7 +83,8 @@ class ProgramsTest(RDMACMPairs):
 
     @needs("fio")
     def test_fio(self):
-        for verb in ("write", "read", "send"):
+        """Not --verb=send, which does not wait for the other's receives, nor ask for RNR retries."""
+        for verb in ("write", "read"):
             with self.subTest(verb=verb):
                 port = free_port()
                 self.check_pair(
