@@ -1,4 +1,6 @@
 // Binding, ports, resolving and names.
+#include <arpa/inet.h>
+#include <infiniband/ib.h>
 #include <netdb.h>
 
 #include <cerrno>
@@ -156,7 +158,117 @@ TEST_F(AddressTest, BadNamesAreRefused) {
   EXPECT_EQ(errno, EINVAL);
   hints.ai_flags = RAI_NUMERICHOST;
   EXPECT_EQ(rdma_getaddrinfo("no.number", nullptr, &hints, &found), EAI_NONAME);
+  EXPECT_EQ(rdma_getaddrinfo("127.0.0.1", "no such service", &hints, &found), EAI_SERVICE);
+  hints.ai_flags = 0;
+  hints.ai_qp_type = IBV_QPT_UD;
+  hints.ai_port_space = RDMA_PS_TCP;
+  EXPECT_EQ(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &found), EAI_SOCKTYPE) << "EAI_QPTYPE";
+  hints = {};
+  hints.ai_family = AF_UNIX;
+  EXPECT_EQ(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &found), EAI_FAMILY);
+  hints.ai_family = AF_INET6;
+  hints.ai_flags = RAI_NUMERICHOST;
+  EXPECT_EQ(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &found), EAI_ADDRFAMILY);
+  EXPECT_EQ(rdma_getaddrinfo(nullptr, "7471", nullptr, nullptr), -1);
+  EXPECT_EQ(errno, EINVAL);
   rdma_freeaddrinfo(nullptr);
+}
+
+TEST_F(AddressTest, HintsAloneAreCopied) {
+  sockaddr_in from = address("127.0.0.1", 1), to = address("127.0.0.1", 2);
+  rdma_addrinfo hints{}, *found = nullptr;
+  hints.ai_flags = RAI_NOROUTE;
+  hints.ai_family = AF_INET;
+  hints.ai_qp_type = IBV_QPT_UC;
+  hints.ai_port_space = RDMA_PS_IB;
+  hints.ai_src_addr = any(from);
+  hints.ai_dst_addr = any(to);
+  hints.ai_src_len = hints.ai_dst_len = sizeof(sockaddr_in);
+  ASSERT_EQ(rdma_getaddrinfo(nullptr, nullptr, &hints, &found), 0);
+  EXPECT_EQ(found->ai_flags, RAI_NOROUTE);
+  EXPECT_EQ(found->ai_family, AF_INET);
+  EXPECT_EQ(found->ai_qp_type, IBV_QPT_UC);
+  EXPECT_EQ(found->ai_port_space, RDMA_PS_IB);
+  ASSERT_EQ(found->ai_src_len, sizeof(sockaddr_in));
+  EXPECT_EQ(std::memcmp(found->ai_src_addr, &from, sizeof from), 0);
+  EXPECT_EQ(std::memcmp(found->ai_dst_addr, &to, sizeof to), 0);
+  EXPECT_EQ(found->ai_route_len, 0);
+  rdma_freeaddrinfo(found);
+}
+
+// --- AF_IB: GIDs and ServiceIDs
+
+constexpr std::uint64_t kTCPServices = 0x0000000001060000;  // Vol 1, A11.2
+
+sockaddr_ib ib_address(const char* gid, std::uint64_t service_id) {
+  sockaddr_ib to{};
+  to.sib_family = AF_IB;
+  inet_pton(AF_INET6, gid, &to.sib_addr);
+  to.sib_sid = htobe64(service_id);
+  to.sib_sid_mask = htobe64(~std::uint64_t{0});
+  return to;
+}
+
+TEST_F(AddressTest, NumbersBecomeGIDs) {
+  rdma_addrinfo hints{}, *found = nullptr;
+  hints.ai_flags = RAI_FAMILY | RAI_NUMERICHOST;
+  hints.ai_family = AF_IB;
+  hints.ai_port_space = RDMA_PS_TCP;
+  for (const char* node : {"127.0.0.1", "::ffff:127.0.0.1"}) {
+    ASSERT_EQ(rdma_getaddrinfo(node, "7471", &hints, &found), 0);
+    EXPECT_EQ(found->ai_family, AF_IB);
+    ASSERT_EQ(found->ai_dst_len, sizeof(sockaddr_ib));
+    const sockaddr_ib expected = ib_address("::ffff:127.0.0.1", kTCPServices | 7471);
+    const auto* to = reinterpret_cast<sockaddr_ib*>(found->ai_dst_addr);
+    EXPECT_EQ(to->sib_family, AF_IB);
+    EXPECT_EQ(std::memcmp(&to->sib_addr, &expected.sib_addr, sizeof to->sib_addr), 0);
+    EXPECT_EQ(to->sib_sid, expected.sib_sid);
+    EXPECT_EQ(to->sib_sid_mask, expected.sib_sid_mask);
+    rdma_freeaddrinfo(found);
+  }
+  hints.ai_flags = RAI_FAMILY;
+  ASSERT_EQ(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &found), 0);
+  EXPECT_EQ(found->ai_family, AF_INET) << "names have no GID that anybody knows";
+  rdma_freeaddrinfo(found);
+}
+
+TEST_F(AddressTest, GIDsConnect) {
+  const std::string gid = "::ffff:" + own_address();
+  sockaddr_ib here = ib_address(gid.c_str(), kTCPServices);
+  rdma_cm_id* listener = make_id();
+  ASSERT_EQ(bind_error(listener, any(here)), 0);
+  EXPECT_EQ(rdma_get_local_addr(listener)->sa_family, AF_IB);
+  EXPECT_EQ(rdma_listen(listener, 1), 0);
+  sockaddr_ib there = ib_address(gid.c_str(), kTCPServices | port_of(listener));
+  rdma_cm_id* client = make_id();
+  ASSERT_EQ(rdma_resolve_addr(client, nullptr, any(there), 1000), 0);
+  expect_event(RDMA_CM_EVENT_ADDR_RESOLVED);
+  ASSERT_EQ(rdma_resolve_route(client, 1000), 0);
+  expect_event(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  EXPECT_EQ(ntohs(rdma_get_dst_port(client)), port_of(listener));
+  EXPECT_EQ(rdma_get_peer_addr(client)->sa_family, AF_IB);
+  make_qp(client);
+  rdma_conn_param conn{};
+  ASSERT_EQ(rdma_connect(client, &conn), 0);
+  EXPECT_EQ(expect_event(RDMA_CM_EVENT_CONNECT_REQUEST).listener, listener);
+}
+
+TEST_F(AddressTest, AnyGIDListensAtAPort) {
+  sockaddr_ib everywhere = ib_address("::", kTCPServices | 7475);
+  rdma_cm_id* listener = make_id();
+  ASSERT_EQ(bind_error(listener, any(everywhere)), 0);
+  EXPECT_EQ(port_of(listener), 7475);
+  EXPECT_EQ(rdma_listen(listener, 1), 0);
+}
+
+TEST_F(AddressTest, AServiceOfAnotherPortSpaceIsRefused) {
+  sockaddr_ib tcp = ib_address("::", kTCPServices | 7476);
+  EXPECT_EQ(bind_error(make_id(RDMA_PS_UDP), any(tcp)), EPROTONOSUPPORT);
+  rdma_cm_id* id = make_id(RDMA_PS_IB);
+  EXPECT_EQ(rdma_resolve_addr(id, nullptr, any(tcp), 1), -1);
+  EXPECT_EQ(errno, EPROTONOSUPPORT);
+  tcp.sib_sid_mask = htobe64(0xffff);
+  EXPECT_EQ(bind_error(make_id(RDMA_PS_UDP), any(tcp)), 0) << "the mask leaves the port space open";
 }
 
 }  // namespace

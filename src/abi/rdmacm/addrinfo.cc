@@ -1,6 +1,7 @@
 // Names to addresses. rdma_getaddrinfo(3), rdma_freeaddrinfo(3), rdma_resolve_addrinfo(3),
 // rdma_query_addrinfo(3). The system's resolver does the work; there is no InfiniBand subnet whose
 // administration could be asked (RAI_SA).
+#include <infiniband/ib.h>
 #include <netdb.h>
 
 #include <cstdlib>
@@ -12,8 +13,6 @@
 
 namespace verbena::rdmacm {
 namespace {
-
-constexpr int kAFIB = 27;  // AF_IB
 
 int socket_type_of(int qp_type) {
   switch (qp_type) {
@@ -41,7 +40,7 @@ addrinfo hints_from(const rdma_addrinfo& hints) {
   addrinfo to{};
   if ((hints.ai_flags & RAI_PASSIVE) != 0) to.ai_flags |= AI_PASSIVE;
   if ((hints.ai_flags & RAI_NUMERICHOST) != 0) to.ai_flags |= AI_NUMERICHOST;
-  if (hints.ai_family != kAFIB) to.ai_family = hints.ai_family;
+  if (hints.ai_family != AF_IB) to.ai_family = hints.ai_family;
   to.ai_socktype = socket_type_of(hints.ai_qp_type);
   to.ai_protocol = protocol_of(hints.ai_port_space, to.ai_socktype);
   return to;
@@ -56,21 +55,37 @@ int copy_address(const sockaddr* from, socklen_t size, sockaddr*& to, socklen_t&
   return 0;
 }
 
+// As AF_IB: the GID that the address is, and the ServiceID that the port is in its port space.
+int copy_as_ib(const sockaddr* from, PortSpace space, sockaddr*& to, socklen_t& to_size) {
+  SocketEndpoint endpoint = SocketEndpoint::from(from).value_or(SocketEndpoint{});
+  endpoint.family = AF_IB;
+  endpoint.service_prefix = service_prefix_of(space);
+  sockaddr_storage whole{};
+  endpoint.store(whole);
+  return copy_address(reinterpret_cast<const sockaddr*>(&whole), endpoint.size(), to, to_size);
+}
+
+// They want the answer as AF_IB: for numbers only, whose GID needs nobody to say it.
+bool want_ib(const rdma_addrinfo& hints) {
+  constexpr int kNeeded = RAI_FAMILY | RAI_NUMERICHOST;
+  return hints.ai_family == AF_IB && (hints.ai_flags & kNeeded) == kNeeded;
+}
+
 int default_qp_type(int socket_type) { return socket_type == SOCK_DGRAM ? IBV_QPT_UD : IBV_QPT_RC; }
 
 int default_port_space(int protocol) { return protocol == IPPROTO_UDP ? RDMA_PS_UDP : RDMA_PS_TCP; }
 
 int take_result(const addrinfo& found, const rdma_addrinfo& hints, bool is_passive,
                 rdma_addrinfo& to) {
-  to.ai_family = found.ai_family;
+  to.ai_family = want_ib(hints) ? AF_IB : found.ai_family;
   to.ai_qp_type = hints.ai_qp_type != 0 ? hints.ai_qp_type : default_qp_type(found.ai_socktype);
   to.ai_port_space =
       hints.ai_port_space != 0 ? hints.ai_port_space : default_port_space(found.ai_protocol);
-  if (is_passive) {
-    to.ai_flags = RAI_PASSIVE;
-    return copy_address(found.ai_addr, found.ai_addrlen, to.ai_src_addr, to.ai_src_len);
-  }
-  return copy_address(found.ai_addr, found.ai_addrlen, to.ai_dst_addr, to.ai_dst_len);
+  if (is_passive) to.ai_flags = RAI_PASSIVE;
+  sockaddr*& address = is_passive ? to.ai_src_addr : to.ai_dst_addr;
+  socklen_t& size = is_passive ? to.ai_src_len : to.ai_dst_len;
+  if (!want_ib(hints)) return copy_address(found.ai_addr, found.ai_addrlen, address, size);
+  return copy_as_ib(found.ai_addr, static_cast<PortSpace>(to.ai_port_space), address, size);
 }
 
 // 0, -1 and errno, or an EAI_ value.

@@ -99,6 +99,8 @@ int start_listening(IdObject& id, int backlog) {
 }  // namespace
 
 int bind_to(IdObject& id, SocketEndpoint endpoint) {
+  if (!endpoint.fits(id.port_space())) return fail(EPROTONOSUPPORT);
+  endpoint.service_prefix = service_prefix_of(id.port_space());
   const auto place = find_local(endpoint);
   if (!place) return fail(place.error());
   if (take_port(id, *place, endpoint) != 0) return -1;

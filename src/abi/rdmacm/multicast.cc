@@ -55,7 +55,7 @@ int attach(IdObject& id, Membership& membership) {
 }
 
 int join(IdObject& id, const sockaddr* address, bool send_only, void* context) {
-  const auto group = SocketEndpoint::from_with_ib(address);
+  const auto group = SocketEndpoint::from(address);
   if (!group || !group->address.is_multicast() || !id.is_datagram()) return fail(EINVAL);
   if (id.place.device == nullptr) return fail(ENODEV);
   const GID* const source = source_for(id, group->address);
@@ -109,7 +109,7 @@ int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* attr, void* 
 
 int rdma_leave_multicast(rdma_cm_id* id, sockaddr* address) {
   if (id == nullptr) return fail(EINVAL);
-  const auto group = SocketEndpoint::from_with_ib(address);
+  const auto group = SocketEndpoint::from(address);
   if (!group) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   const auto membership = find_membership(self, *group);

@@ -9,14 +9,17 @@ namespace verbena::rdmacm {
 namespace {
 
 SocketEndpoint any_like(const SocketEndpoint& destination) {
-  SocketEndpoint any{.family = destination.family};
+  SocketEndpoint any{.family = destination.family, .service_prefix = destination.service_prefix};
   if (!destination.is_ipv4()) any.address = {};
   return any;
 }
 
 // Linux shows programs the loopback address where they named one, and the GIDs of the device.
 SocketEndpoint source_endpoint(const Route& route, const SocketEndpoint& destination, u16 port) {
-  SocketEndpoint source{.family = destination.family, .address = route.source, .port = port};
+  SocketEndpoint source{.family = destination.family,
+                        .address = route.source,
+                        .port = port,
+                        .service_prefix = destination.service_prefix};
   if (route.source.is_ipv4() != destination.is_ipv4()) source.address = destination.address;
   if (route.source.is_link_local()) source.scope_id = destination.scope_id;
   return source;
@@ -82,6 +85,7 @@ int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, i
   const auto from = SocketEndpoint::from(source);
   if (!to || (source != nullptr && !from)) return fail(EINVAL);
   if (self.state != IdState::kIdle && self.state != IdState::kBound) return fail(EINVAL);
+  if (!to->fits(self.port_space())) return fail(EPROTONOSUPPORT);
   if (self.state == IdState::kIdle && bind_to(self, from.value_or(any_like(*to))) != 0) return -1;
   const auto route = find_route(self.place, *to);
   if (!route) {

@@ -1,5 +1,6 @@
-// SocketEndpoint: a sockaddr of IPv4 or IPv6, as programs give and get them, with its address as a
-// GID.
+// SocketEndpoint: a sockaddr of IPv4, IPv6 or AF_IB, as programs give and get them, with its
+// address as a GID. AF_IB names a GID and a ServiceID, whose lower 16 bits are a port (Vol 1,
+// A11.2).
 #pragma once
 
 #include <sys/socket.h>
@@ -10,18 +11,24 @@
 
 namespace verbena::rdmacm {
 
+// Of all ServiceIDs of a port space.
+constexpr u64 service_prefix_of(PortSpace space) {
+  return service_id_of({.space = space, .port = 0}).value;
+}
+
 struct SocketEndpoint {
   int family = AF_INET;
   GID address = GID::from_ipv4(0);  // an IPv4 one also in AF_INET6, where it is ::ffff:a.b.c.d
   u16 port = 0;
   u32 scope_id = 0;
+  u64 service_prefix = 0;  // AF_IB: the ServiceID without the port; 0: of any port space
 
-  // nullptr, or a family that is neither: nullopt.
+  // nullptr, or another family: nullopt.
   [[nodiscard]] static std::optional<SocketEndpoint> from(const sockaddr* address);
-  // Those, and AF_IB, whose address is a GID.
-  [[nodiscard]] static std::optional<SocketEndpoint> from_with_ib(const sockaddr* address);
   void store(sockaddr_storage& to) const;
 
+  // False: a ServiceID of another port space.
+  [[nodiscard]] bool fits(PortSpace space) const;
   [[nodiscard]] bool is_any() const;       // 0.0.0.0, ::
   [[nodiscard]] bool is_loopback() const;  // 127/8, ::1
   [[nodiscard]] bool is_ipv4() const { return address.is_ipv4(); }
