@@ -89,6 +89,7 @@ function(verbena_preloaded_library name)
 
   set(lib verbena_lib${name})
   add_library(${lib} MODULE $<TARGET_OBJECTS:verbena_abi_${name}>)
+  target_link_libraries(${lib} PRIVATE verbena_device)  # names of counters
   set_target_properties(${lib} PROPERTIES
     OUTPUT_NAME verbena-${name} LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
   target_link_options(${lib} PRIVATE

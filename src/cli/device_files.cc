@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "device/counter_table.h"
 #include "device/identity.h"
 #include "host/gid_table.h"
 #include "host/link_rate.h"
@@ -28,6 +29,7 @@ class Files {
   void text(const std::string& path, std::string_view value) {
     files_.push_back({path, DeviceFileKind::kText, fmt::format("{}\n", value)});
   }
+  void empty(const std::string& path) { files_.push_back({path, DeviceFileKind::kText, ""}); }
   void link(const std::string& path, const std::string& target) {
     files_.push_back({path, DeviceFileKind::kLink, target});
   }
@@ -85,6 +87,9 @@ void add_port(Files& files, const std::string& port, const host::LocalAddress& a
   for (const char* name : {"lid_mask_count", "sm_sl", "has_smi"})
     files.text(port + "/" + name, "0");
   files.text(port + "/pkeys/0", "0xffff");
+  for_each_counter({}, [&](std::string_view name, CounterFolder folder, auto, auto) {
+    files.empty(fmt::format("{}/{}/{}", port, name_of(folder), name));  // abi/paths/port_counter.h
+  });
   const std::vector<GIDEntry> gids = host::gid_table(address);
   for (std::size_t i = 0; i < gids.size(); ++i) add_gid(files, port, i, gids[i], address.interface);
 }

@@ -67,8 +67,9 @@ DESCRIPTION
   is needed only where PROGRAM begins with a dash.
 
   In /dev/infiniband and /sys/class/infiniband they find the files of Verbena's
-  devices, and those of no others. Counters are not among them, since files
-  would not follow them: `verbena stats` has those.
+  devices, and those of no others. The counters among them are live: a program
+  that has opened the device reads its own, any other one the sum of all programs
+  of this user that run on the device.
 
   The loader ignores the library path for programs that gain privilege (set-user-ID,
   set-group-ID, file capabilities), so these are refused: run verbena inside

@@ -14,10 +14,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string_view name_of(CounterFolder folder) {
-  return folder == CounterFolder::kCounters ? "counters" : "hw_counters";
-}
-
 void add(QPTraffic& to, const QPTraffic& more) {
   to.sent_packets += more.sent_packets;
   to.sent_octets += more.sent_octets;

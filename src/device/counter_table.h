@@ -13,6 +13,10 @@ namespace verbena {
 
 enum class CounterFolder : u8 { kCounters, kHWCounters };
 
+constexpr std::string_view name_of(CounterFolder folder) {
+  return folder == CounterFolder::kCounters ? "counters" : "hw_counters";
+}
+
 struct NamedCounter {
   std::string_view name;
   CounterFolder folder = CounterFolder::kCounters;

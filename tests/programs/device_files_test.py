@@ -85,6 +85,37 @@ class DeviceFilesTest(unittest.TestCase):
             [line] = [line for line in devinfo.splitlines() if line.strip().startswith(text)]
             self.assertEqual(self.shell(f"cat {DEVICE}/{file}").strip(), line.split()[-1])
 
+    def test_counters_without_programs_are_0(self):
+        found = self.output_of("sh", "-c", f"cd {DEVICE}/ports/1 && cat {DEVICE}/ports/1/counters/* "
+                               f"{DEVICE}/ports/1/hw_counters/* && ls counters hw_counters")
+        numbers = [line for line in found.splitlines() if line.isdigit()]
+        names = [line for line in found.splitlines() if line[:1].isalpha() and ":" not in line]
+        self.assertEqual(set(numbers), {"0"})
+        self.assertEqual(len(numbers), len(names))
+        for name in ("port_xmit_data", "port_rcv_data", "symbol_error", "out_of_buffer", "lifespan"):
+            self.assertIn(name, names)
+
+    def test_counters_of_running_programs(self):
+        """What they sent and received together, again and again by one descriptor."""
+        pair = BUILD.start_pair("ib_write_bw", "-D", 600)
+        self.addCleanup(harness.stop, *pair)
+        BUILD.wait_for_traffic(*pair)
+        reader = self.output_of("python3", "-c", f"""
+import os, time
+file = os.open("{DEVICE}/ports/1/counters/port_xmit_data", os.O_RDONLY)
+first = int(os.read(file, 100))
+assert os.read(file, 100) == b""
+deadline = time.monotonic() + 60
+while int(os.pread(file, 100, 0)) <= first and time.monotonic() < deadline:
+    time.sleep(0.1)
+os.lseek(file, 0, os.SEEK_SET)
+print(first, int(os.read(file, 100)), open("{DEVICE}/ports/1/counters/port_rcv_data").read())
+""")
+        first, later, received = map(int, reader.split())
+        self.assertGreater(first, 0)
+        self.assertGreater(later, first)
+        self.assertGreater(received, 0)
+
     def test_two_devices(self):
         second = BUILD.address.removesuffix("1") + "2"
         found = self.output_of("ls", "/sys/class/infiniband", "/dev/infiniband",

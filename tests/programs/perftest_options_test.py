@@ -68,6 +68,18 @@ class PerftestOptionsTest(unittest.TestCase):
                 lines = [line for line in client.output().splitlines() if line.count(",") == 1]
                 self.assertGreater(len(lines), COUNT * 0.9, client)
 
+    def test_counters_of_each_side(self):
+        """Each sees its own device's: 200 messages of 16 packets."""
+        names = "counters/port_xmit_packets,counters/port_rcv_packets,hw_counters/rx_write_requests"
+        pair = self.run_pair(f"ib_write_bw -m 4096 -W {names}")
+        sent, received = ({name: int(number) for name, number in
+                           re.findall(r"^\t\w+/(\w+)=(\d+)$", side.output(), re.MULTILINE)}
+                          for side in (pair.client, pair.server))
+        self.assertGreaterEqual(sent["port_xmit_packets"], 16 * COUNT)  # some may go twice
+        self.assertGreaterEqual(received["port_rcv_packets"], 16 * COUNT)
+        self.assertGreaterEqual(received["rx_write_requests"], COUNT)
+        self.assertEqual(sent["rx_write_requests"], 0)
+
     def test_limits_that_are_not_met_fail(self):
         sides = BUILD.start_pair("ib_write_bw", "-n", COUNT, "-w", 1000000)
         self.addCleanup(harness.stop, *sides)

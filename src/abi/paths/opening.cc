@@ -3,7 +3,9 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
+#include "abi/paths/counter_files.h"
 #include "abi/paths/next.h"
 #include "abi/paths/redirected.h"
 
@@ -45,6 +47,24 @@ mode_t mode_of(int flags, std::va_list arguments) {
   return creates ? va_arg(arguments, mode_t) : 0;
 }
 
+template <typename OpenIt>
+int open_redirected(const Redirected& file, int flags, OpenIt&& open_it) {
+  int counter = -1;
+  if (file.is_redirected() && open_counter(file.path(), flags, counter)) return counter;
+  return open_it(file.path());
+}
+
+// For reading, as a stream of what the counter is now.
+template <typename OpenIt>
+FILE* open_stream(const char* path, const char* mode, OpenIt&& open_it) {
+  const Redirected file(path);
+  int counter = -1;
+  if (!file.is_redirected() || mode == nullptr || mode[0] != 'r' ||
+      std::strchr(mode, '+') != nullptr || !open_counter(file.path(), O_RDONLY, counter))
+    return open_it(file.path());
+  return counter < 0 ? nullptr : ::fdopen(counter, mode);
+}
+
 }  // namespace
 }  // namespace verbena::abi::paths
 
@@ -57,45 +77,56 @@ int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
-  return next_open(Redirected(path).path(), flags, mode);
+  return open_redirected(Redirected(path), flags,
+                         [=](const char* name) { return next_open(name, flags, mode); });
 }
 int open64(const char* path, int flags, ...) {
   std::va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
-  return next_open64(Redirected(path).path(), flags, mode);
+  return open_redirected(Redirected(path), flags,
+                         [=](const char* name) { return next_open64(name, flags, mode); });
 }
 int openat(int folder, const char* path, int flags, ...) {
   std::va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
-  return next_openat(folder, Redirected(folder, path).path(), flags, mode);
+  return open_redirected(Redirected(folder, path), flags,
+                         [=](const char* name) { return next_openat(folder, name, flags, mode); });
 }
 int openat64(int folder, const char* path, int flags, ...) {
   std::va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
-  return next_openat64(folder, Redirected(folder, path).path(), flags, mode);
+  return open_redirected(Redirected(folder, path), flags, [=](const char* name) {
+    return next_openat64(folder, name, flags, mode);
+  });
 }
-int __open_2(const char* path, int flags) { return next_open_2(Redirected(path).path(), flags); }
+int __open_2(const char* path, int flags) {
+  return open_redirected(Redirected(path), flags,
+                         [=](const char* name) { return next_open_2(name, flags); });
+}
 int __open64_2(const char* path, int flags) {
-  return next_open64_2(Redirected(path).path(), flags);
+  return open_redirected(Redirected(path), flags,
+                         [=](const char* name) { return next_open64_2(name, flags); });
 }
 int __openat_2(int folder, const char* path, int flags) {
-  return next_openat_2(folder, Redirected(folder, path).path(), flags);
+  return open_redirected(Redirected(folder, path), flags,
+                         [=](const char* name) { return next_openat_2(folder, name, flags); });
 }
 int __openat64_2(int folder, const char* path, int flags) {
-  return next_openat64_2(folder, Redirected(folder, path).path(), flags);
+  return open_redirected(Redirected(folder, path), flags,
+                         [=](const char* name) { return next_openat64_2(folder, name, flags); });
 }
 
 FILE* fopen(const char* path, const char* mode) {
-  return next_fopen(Redirected(path).path(), mode);
+  return open_stream(path, mode, [=](const char* name) { return next_fopen(name, mode); });
 }
 FILE* fopen64(const char* path, const char* mode) {
-  return next_fopen64(Redirected(path).path(), mode);
+  return open_stream(path, mode, [=](const char* name) { return next_fopen64(name, mode); });
 }
 FILE* freopen(const char* path, const char* mode, FILE* stream) {
   return next_freopen(Redirected(path).path(), mode, stream);

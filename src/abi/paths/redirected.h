@@ -20,6 +20,7 @@ class Redirected {
 
   // What was given where nothing is redirected; so nullptr remains nullptr.
   [[nodiscard]] const char* path() const { return path_; }
+  [[nodiscard]] bool is_redirected() const { return path_ == buffer_; }
 
  private:
   const char* path_;

@@ -4,33 +4,18 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "host/stats/messages.h"
 
 namespace verbena::host {
 namespace {
 
-constexpr u32 kQuestionMagic = 0x56425351, kAnswerMagic = 0x56425341;
-constexpr u32 kVersion = 1;  // counts up where sizes stay and meanings change
-
-struct QuestionBytes {
-  u32 magic = kQuestionMagic, version = kVersion;
-  u64 nonce = 0;
-  u32 first_qpn = 0, reserved = 0;
-};
-static_assert(sizeof(QuestionBytes) == StatsQuestion::kSize);
-
-struct AnswerHeader {
-  u32 magic = kAnswerMagic, version = kVersion;
-  u32 adapter_size = sizeof(AdapterSnapshot), qp_size = sizeof(QPSnapshot);
-  u64 nonce = 0;
-  u32 qp_count = 0, reserved = 0;
-};
+static_assert(sizeof(StatsQuestionBytes) == StatsQuestion::kSize);
 
 // They travel as they lie in memory: no padding, which would tell of other things.
 static_assert(std::is_trivially_copyable_v<QPSnapshot> &&
               sizeof(QPSnapshot) == 48 + sizeof(QPTraffic) + sizeof(EngineCounters));
 static_assert(std::is_trivially_copyable_v<AdapterSnapshot> &&
               sizeof(AdapterSnapshot) == 80 + sizeof(Counters) + sizeof(LinkCounters));
-static_assert(sizeof(AnswerHeader) == 32);
 
 template <typename T>
 u8* put(u8* at, const T& value) {
@@ -61,24 +46,24 @@ AdapterSnapshot::Name snapshot_name(std::string_view name) {
 }
 
 std::optional<StatsQuestion> StatsQuestion::decode(std::span<const u8> in) {
-  QuestionBytes bytes;
+  StatsQuestionBytes bytes;
   if (in.size() != sizeof(bytes)) return std::nullopt;
   std::memcpy(&bytes, in.data(), sizeof(bytes));
-  if (bytes.magic != kQuestionMagic || bytes.version != kVersion) return std::nullopt;
+  if (bytes.magic != kStatsQuestionMagic || bytes.version != kStatsVersion) return std::nullopt;
   return StatsQuestion{.nonce = bytes.nonce, .first_qpn = bytes.first_qpn};
 }
 
 std::array<u8, StatsQuestion::kSize> StatsQuestion::encode() const {
   std::array<u8, kSize> out{};
-  put(out.data(), QuestionBytes{.nonce = nonce, .first_qpn = first_qpn});
+  put(out.data(), StatsQuestionBytes{.nonce = nonce, .first_qpn = first_qpn});
   return out;
 }
 
 std::optional<StatsAnswer> StatsAnswer::decode(std::span<const u8> in) {
-  AnswerHeader header;
+  StatsAnswerHeader header;
   if (in.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, in.data(), sizeof(header));
-  if (header.magic != kAnswerMagic || header.version != kVersion ||
+  if (header.magic != kStatsAnswerMagic || header.version != kStatsVersion ||
       header.adapter_size != sizeof(AdapterSnapshot) || header.qp_size != sizeof(QPSnapshot) ||
       header.qp_count > kMaxQPs)
     return std::nullopt;
@@ -100,16 +85,20 @@ std::optional<StatsAnswer> StatsAnswer::decode(std::span<const u8> in) {
 }
 
 std::optional<u64> StatsAnswer::nonce_of(std::span<const u8> in) {
-  AnswerHeader header;
+  StatsAnswerHeader header;
   if (in.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, in.data(), sizeof(header));
-  return header.magic == kAnswerMagic ? std::optional(header.nonce) : std::nullopt;
+  return header.magic == kStatsAnswerMagic ? std::optional(header.nonce) : std::nullopt;
 }
 
 std::vector<u8> StatsAnswer::encode() const {
   CHECK(qps.size() <= kMaxQPs);
-  std::vector<u8> out(sizeof(AnswerHeader) + sizeof(adapter) + qps.size() * sizeof(QPSnapshot));
-  u8* at = put(out.data(), AnswerHeader{.nonce = nonce, .qp_count = static_cast<u32>(qps.size())});
+  std::vector<u8> out(sizeof(StatsAnswerHeader) + sizeof(adapter) +
+                      qps.size() * sizeof(QPSnapshot));
+  u8* at = put(out.data(), StatsAnswerHeader{.adapter_size = sizeof(AdapterSnapshot),
+                                             .qp_size = sizeof(QPSnapshot),
+                                             .nonce = nonce,
+                                             .qp_count = static_cast<u32>(qps.size())});
   at = put(at, adapter);
   for (const QPSnapshot& qp : qps) at = put(at, qp);
   return out;
