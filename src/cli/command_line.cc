@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "base/check.h"
@@ -13,6 +14,7 @@
 #include "cli/fault_options.h"
 #include "cli/help.h"
 #include "cli/option_values.h"
+#include "congestion/presets.h"
 #include "faults/values.h"
 
 namespace verbena::cli {
@@ -25,7 +27,8 @@ constexpr std::array kRunOptionsWithValue = {kAddress,
                                              std::string_view("--capture"),
                                              std::string_view("--capture-limit"),
                                              std::string_view("--check-exit-code"),
-                                             std::string_view("--seed")};
+                                             std::string_view("--seed"),
+                                             std::string_view("--cc")};
 
 bool takes_value(const std::string& option) {
   return std::ranges::find(kRunOptionsWithValue, option) != kRunOptionsWithValue.end();
@@ -62,6 +65,7 @@ class Parser {
     run_->add_option("--fault", faults_)->type_name("RULES")->take_all();
     run_->add_option("--fault-file", fault_files_)->type_name("FILE")->take_all();
     run_->add_option("--seed", seed_)->type_name("N");
+    run_->add_option("--cc", congestion_)->type_name("NAME");
     run_->add_option("--capture", capture_)->type_name("FILE");
     run_->add_option("--capture-limit", capture_limit_)
         ->transform(CLI::AsSizeValue(false))
@@ -124,6 +128,9 @@ class Parser {
     if (!faults) return tl::unexpected(faults.error());
     if (!seed_.empty() && !faults::parse_number(seed_))
       return wrong_usage(fmt::format("--seed {} is no number", seed_));
+    if (run_->count("--cc") != 0 && !congestion_named(congestion_, gbps(1)))
+      return wrong_usage(
+          fmt::format("--cc {} is none of {}", congestion_, fmt::join(congestion_names(), ", ")));
     if (run_->count("--capture") != 0 && capture_.empty()) return wrong_usage("--capture is empty");
     if (!check::parse_settings(check_))
       return wrong_usage(fmt::format("--check={} is not one of fatal, leaks, overlaps", check_));
@@ -137,6 +144,7 @@ class Parser {
         .check = check_,
         .check_exit_code = check_exit_code_,
         .seed = seed_,
+        .congestion = congestion_,
         .command = std::move(program)};
   }
   Expected<Request> stats_request() const {
@@ -218,7 +226,7 @@ class Parser {
   CLI::App* const stats_ = app_.add_subcommand("stats");
   CLI::App* const top_ = app_.add_subcommand("top");
   CLI::App* const doctor_ = app_.add_subcommand("doctor");
-  std::string address_, seed_, capture_, capture_limit_;
+  std::string address_, seed_, congestion_, capture_, capture_limit_;
   std::string check_, check_exit_code_;
   std::vector<std::string> faults_, fault_files_;
   std::string interval_, listen_, pid_, peer_;

@@ -23,6 +23,7 @@ struct RunRequest {
   std::string check;                 // --check: words of check/settings.h; "": none
   std::string check_exit_code;       // --check-exit-code; "": the program's own
   std::string seed;                  // --seed; "": VERBENA_SEED, or the default
+  std::string congestion;            // --cc; "": VERBENA_CC, or the default
   std::vector<std::string> command;  // program and arguments; never empty
 };
 enum class OutputFormat { kText, kJSON };

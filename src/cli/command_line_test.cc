@@ -63,6 +63,14 @@ TEST(CommandLineTest, RunTakesFaults) {
               ElementsAre("prog", "--fault", "x"));
 }
 
+TEST(CommandLineTest, RunTakesACongestionControl) {
+  EXPECT_EQ(run_request({"run", "--cc", "off", "prog"}).congestion, "off");
+  EXPECT_EQ(run_request({"run", "prog", "--cc", "x"}).congestion, "");
+  EXPECT_THAT(refusal({"run", "--cc", "reno", "prog"}),
+              HasSubstr("--cc reno is none of off, dcqcn"));
+  EXPECT_NE(refusal({"run", "--cc", "", "prog"}), "");
+}
+
 TEST(CommandLineTest, WrongFaultsAreRefused) {
   EXPECT_THAT(refusal({"run", "--fault", "los 1%", "prog"}), HasSubstr("unknown fault 'los'"));
   EXPECT_THAT(refusal({"run", "--fault-file", "/nonexistent", "prog"}),

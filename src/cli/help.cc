@@ -56,7 +56,7 @@ constexpr std::string_view kRunHelp = R"(NAME
 
 SYNOPSIS
   verbena run [--address ADDRESS[,ADDRESS...]] [--fault RULES]...
-              [--fault-file FILE]... [--seed N] [--capture FILE]
+              [--fault-file FILE]... [--seed N] [--cc NAME] [--capture FILE]
               [--capture-limit SIZE] [--check[=WORDS]] [--check-exit-code N]
               [--] PROGRAM [ARGUMENT...]
 
@@ -88,6 +88,9 @@ OPTIONS
   --seed N
       Of all that is random in the faults (default 1). Same seed and same
       traffic, same faults.
+  --cc NAME
+      Congestion control, of each QP: dcqcn (default) slows down when the peer
+      tells of ECN marks, and only then; off never does.
   --capture FILE
       All frames of PROGRAM's devices, both ways, as a pcapng file for Wireshark
       or tshark; what a fault dropped is there with a comment that names it. A
@@ -131,8 +134,9 @@ ENVIRONMENT
   VERBENA_EXPLAIN
       0: say nothing. Otherwise, where the work of a QP ends in error, a paragraph
       on standard error says which, after which packets, why, and what to try.
-  VERBENA_FAULT, VERBENA_SEED, VERBENA_CAPTURE, VERBENA_CAPTURE_LIMIT
-      As --fault, --seed, --capture and --capture-limit (in bytes).
+  VERBENA_FAULT, VERBENA_SEED, VERBENA_CC, VERBENA_CAPTURE,
+  VERBENA_CAPTURE_LIMIT
+      As --fault, --seed, --cc, --capture and --capture-limit (in bytes).
   VERBENA_CHECK, VERBENA_CHECK_EXIT_CODE
       As --check (1, or its words) and --check-exit-code.
   LD_LIBRARY_PATH

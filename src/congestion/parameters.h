@@ -8,12 +8,16 @@
 namespace verbena {
 
 // Every flow goes as fast as it can.
-struct UncontrolledParameters {};
+struct UncontrolledParameters {
+  [[nodiscard]] bool valid() const { return true; }
+};
 
 struct CongestionParameters {
   std::variant<UncontrolledParameters, DCQCNParameters> algorithm;
   NotificationParameters notification;
 
+  // All within the ranges that their headers name.
+  [[nodiscard]] bool valid() const;
   [[nodiscard]] bool controls() const {
     return !std::holds_alternative<UncontrolledParameters>(algorithm);
   }

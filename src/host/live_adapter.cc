@@ -7,6 +7,7 @@
 
 #include "host/clock.h"
 #include "host/cm/port_directory.h"
+#include "host/congestion_settings.h"
 #include "host/fault_settings.h"
 #include "host/gid_table.h"
 #include "host/links/captured_link.h"
@@ -29,7 +30,8 @@ constexpr u32 kBufferBytesPerPacket = 2048;
 constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
 constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
 
-DeviceConfig config_for(const LocalAddress& address, const UDPLink& link) {
+DeviceConfig config_for(const LocalAddress& address, const UDPLink& link,
+                        const CongestionSettings& congestion) {
   DeviceConfig config;
   config.node_guid = address.node_guid;
   config.gids = gid_table(address);
@@ -41,6 +43,8 @@ DeviceConfig config_for(const LocalAddress& address, const UDPLink& link) {
   config.window_bytes = std::clamp(share, kMinWindowBytes, kMaxWindowBytes);
   config.window_packets =
       std::clamp(share / kBufferBytesPerPacket, kMinWindowPackets, kMaxWindowPackets);
+  config.congestion = congestion.congestion;
+  config.pacing = congestion.pacing;
   config.min_ack_timeout = kMinACKTimeout;
   config.min_probe_timeout = kMinProbeTimeout;
   return config;
@@ -57,7 +61,10 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (!faults) return tl::unexpected(faults.error());
   const Expected<CaptureFile*> capture = CaptureFile::of_process();
   if (!capture) return tl::unexpected(capture.error());
-  const DeviceConfig config = config_for(address, **link);
+  const Expected<CongestionSettings> congestion =
+      congestion_from_environment(address.link_speed_mbps);
+  if (!congestion) return tl::unexpected(congestion.error());
+  const DeviceConfig config = config_for(address, **link, *congestion);
   Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
   if (!adapter) return adapter;
   if (*capture != nullptr) (*adapter)->capture_to(**capture, address.interface);

@@ -55,7 +55,7 @@ Fate Link::transmit(HeldFrame frame, Time sent, std::vector<Arrival>& arrivals) 
   if (is_cut_ || verdict.dropped) return drop();
   ++counters_.frames;
   Fate fate = Fate::kSent;
-  if (verdict.marked) {
+  if (verdict.marked || is_congested_) {
     ++counters_.marked;
     fate = Fate::kMarked;
     frame.mark();

@@ -58,6 +58,9 @@ class Link {
   const LinkCounters& counters() const { return counters_; }
   // A cable that is pulled: everything is lost from now on.
   void cut() { is_cut_ = true; }
+  // A switch on the way whose queue is long: from now on everything is marked, or no more.
+  void congest() { is_congested_ = true; }
+  void relieve() { is_congested_ = false; }
 
   Duration duration_of(const faults::HeldFrame& frame) const;
   // What becomes of a frame whose last bit leaves at `sent`: no arrival, one, or two.
@@ -70,7 +73,7 @@ class Link {
 
   LinkConfig config_;
   faults::FaultFilter filter_;
-  bool is_cut_ = false;
+  bool is_cut_ = false, is_congested_ = false;
   LinkCounters counters_;
 };
 

@@ -9,6 +9,8 @@ constexpr bool within(Duration value, Duration least, Duration most) {
 
 }  // namespace
 
+bool NotificationParameters::valid() const { return within(cnp_interval, ns(0), sec(1)); }
+
 bool DCQCNParameters::valid() const {
   const Duration shortest_period = decrease == Decrease::kPeriodic ? ns(1) : ns(0);
   return min_rate >= kbps(1) && min_rate <= line_rate && line_rate != Rate::unlimited() &&

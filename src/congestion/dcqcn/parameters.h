@@ -13,6 +13,8 @@ struct NotificationParameters {
   // Between two CNPs of one flow, at least. Paper: N = 50 us; min_time_between_cnps. 0: one for
   // each marked packet. 0 .. 1 s
   Duration cnp_interval = us(50);
+
+  [[nodiscard]] bool valid() const;
 };
 
 // The reaction point: who sends. The defaults are the paper's, for 40 Gb/s.

@@ -13,7 +13,8 @@ namespace verbena {
 
 namespace {
 
-constexpr u32 kAckInterval = 32;  // packets between two BTH.A in a long run
+constexpr Duration kAckRequestPeriod = ms(1);  // where there are no probes
+constexpr u32 kAckInterval = 32;               // packets between two BTH.A in a long run
 constexpr u32 kAtomicBytes = 8;
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
@@ -58,6 +59,8 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
       counters_(counters),
       fault_(fault),
       queue_(parts.send_limits),
+      ack_request_period_(limits.min_probe_timeout ? *limits.min_probe_timeout / 2
+                                                   : kAckRequestPeriod),
       window_(limits.window_packets),
       probe_timer_(limits.min_probe_timeout) {}
 
@@ -187,6 +190,7 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
       if (stopped_at_) continue;
       return false;
     }
+    note_ack_request(out.headers.bth, now);
     sent(wqe, psns, out.headers.bth.ack_req, now);
     return true;
   }
@@ -331,6 +335,16 @@ bool RCRequester::more_follows() {
   const SendWQE& wqe = queue_.at(next);
   if (is_local_operation(wqe.wr.op)) return false;
   return next < fresh_ || (may_start(wqe) && has_credit(wqe));
+}
+
+// Packets that go slowly, held to a rate, ask more often: silence is not to look like loss.
+void RCRequester::note_ack_request(BTH& bth, Time now) {
+  if (!waits_for_response()) ack_requested_at_ = now;
+  if (!bth.ack_req && now - ack_requested_at_ >= ack_request_period_) {
+    bth.ack_req = true;
+    since_ack_request_ = 0;
+  }
+  if (bth.ack_req) ack_requested_at_ = now;
 }
 
 // BTH.A, so that the window and the queue keep moving: where the application waits, where nothing

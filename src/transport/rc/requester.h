@@ -64,6 +64,7 @@ class RCRequester {
   bool build_probe(TxPacket& out);
   bool more_follows();
   bool wants_ack(const SendWQE& wqe, bool last);
+  void note_ack_request(BTH& bth, Time now);
   void sent(const SendWQE& wqe, u32 psns, bool answered, Time now);
   u32 in_flight() const { return unacked_.distance_to(cursor_); }
   u32 mtu() const { return bytes(qp_.path_mtu); }
@@ -106,6 +107,8 @@ class RCRequester {
   u32 chunk_packets_ = 1;
   u32 rd_atomic_ = 0;  // READ pieces, atomics and their like in flight
   u32 since_ack_request_ = 0;
+  Time ack_requested_at_;
+  const Duration ack_request_period_;
   LossWindow window_;
 
   std::optional<MSN> credit_limit_;    // LSN; nullopt: the peer has no end-to-end flow control
