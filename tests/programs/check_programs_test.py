@@ -30,7 +30,7 @@ TESTS = {
     "openmpi_test": ("test_each_rank_may_be_given_the_device_itself",),
     "pingpong_test": ("test_rc_events", "test_rc_new_post_send", "test_uc", "test_ud", "test_srq"),
     "pyverbs_test": ("test_tour",),
-    "rdmacm_programs_test": ("test_rping", "test_ucmatose", "test_udaddy", "test_cmtime",
+    "rdmacm_programs_test": ("*.test_rping", "test_ucmatose", "test_udaddy", "test_cmtime",
                              "test_rdma_client_and_server"),
     "rsocket_programs_test": ("test_riostream", "test_rcopy", "test_udpong_echo"),
     "ucx_test": ("test_ucp_on_rc", "test_ucp_on_ud"),
