@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/rate.h"
+#include "wire/roce/overhead.h"
 
 namespace verbena {
 
@@ -14,9 +15,8 @@ struct PacingConfig {
     kPayload,  // no header
   };
   Counted counted = Counted::kPacket;
-  // What is added to each packet. IPv4 over Ethernet: preamble 8, MAC 14, IP 20, UDP 8, FCS 4,
-  // gap 12.
-  u32 overhead_octets = 66;
+  // What is added to each packet.
+  u32 overhead_octets = kWireOverheadBytes;
   // Waits are rounded down to a multiple of it.
   Duration granularity = ps(1);
   // A QP that goes late makes up for so much time, and waits half of it longer, so that packets go

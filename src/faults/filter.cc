@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "wire/roce/overhead.h"
+
 namespace verbena::faults {
 namespace {
 
 constexpr u64 kRuleStride = 0x9e3779b97f4a7c15, kFlowStride = 0xbf58476d1ce4e5b9;
-// IPv4 and UDP headers, Ethernet header and check, preamble and gap: what a packet costs besides.
-constexpr i64 kOverheadBytes = 66;
 
 u64 key_of(const PacketInfo& packet) {
   return u64{packet.local_qp.value} << 1 | (packet.direction == Direction::kReceive ? 1 : 0);
@@ -23,7 +23,7 @@ Duration up_to(Duration most, PRNG& prng) {
 }
 
 Duration on_wire(std::size_t bytes, i64 bits_per_second) {
-  const __int128 bits = (static_cast<__int128>(bytes) + kOverheadBytes) * 8;
+  const __int128 bits = (static_cast<__int128>(bytes) + kWireOverheadBytes) * 8;
   return ps(static_cast<i64>(bits * 1'000'000'000'000 / bits_per_second));
 }
 

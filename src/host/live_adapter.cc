@@ -215,8 +215,9 @@ void LiveAdapter::take_frames(Time now) {
 }
 
 bool LiveAdapter::run_due_timers(Time now) {
-  if (now >= link_->next_timer()) take_frames(now);
-  bool any = connections_.run_due_timers(now);
+  bool any = now >= link_->next_timer();
+  if (any) take_frames(now);
+  any = connections_.run_due_timers(now) || any;
   if (now >= device_.next_timer()) {
     device_.on_timer(now);
     any = true;

@@ -1,12 +1,11 @@
 #include "tests/sim/link.h"
 
+#include "wire/roce/overhead.h"
+
 namespace verbena::sim {
 namespace {
 
 using faults::HeldFrame;
-
-// Ethernet 14 + 4, preamble and gap 20, IP and UDP 28 (IPv4): what a frame costs besides.
-constexpr i64 kOverheadBytes = 66;
 
 std::vector<faults::Rule> rules_of(const Faults& f) {
   std::vector<faults::Rule> rules;
@@ -35,7 +34,7 @@ IngressFrame Link::Arrival::view() const {
 
 Duration Link::duration_of(const HeldFrame& frame) const {
   const auto bytes = static_cast<i64>(frame.ingress().transport.size());
-  return ps(config_.rate.ps_per_byte * (bytes + kOverheadBytes));
+  return ps(config_.rate.ps_per_byte * (bytes + kWireOverheadBytes));
 }
 
 Time Link::arrival(Time sent) const {
