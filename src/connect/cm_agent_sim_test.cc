@@ -39,6 +39,7 @@ struct Plan {
   double slow = 0;          // that a MAD takes up to 10 s
   double refuse = 0;        // that a program says no, or goes away
   u32 deaths = 0;           // hosts that die; half of them come back
+  double together = 0;      // that the peer connects or disconnects in the same moment
 };
 
 // What a program knows about one connection, and so what it may be told next.
@@ -77,6 +78,7 @@ struct Happening {
   u32 generation = 0;
   MADOut mad{};
   CommId id{};
+  std::optional<u32> peer{};  // to connect to
 };
 
 class World {
@@ -173,7 +175,7 @@ class World {
     switch (happening.kind) {
       case Happening::Kind::kMAD: program.host->receive(happening.mad, now_); break;
       case Happening::Kind::kTimer: program.host->agent.on_timer(now_); break;
-      case Happening::Kind::kConnect: connect(happening.host); break;
+      case Happening::Kind::kConnect: connect(happening.host, happening.peer); break;
       case Happening::Kind::kAct: act(happening.host, happening.id); break;
       case Happening::Kind::kDie: return die(happening.host);
       case Happening::Kind::kRevive: break;
@@ -214,10 +216,15 @@ class World {
 
   // --- the programs
 
-  void connect(u32 i) {
+  void connect(u32 i, std::optional<u32> wanted) {
     Program& program = programs_[i];
-    const u32 peer = prng_.chance(0.5) ? program.last_peer : any_host();  // oneself included
+    const u32 other = prng_.chance(0.5) ? program.last_peer : any_host();  // oneself included
+    const u32 peer = wanted.value_or(other);
     program.last_peer = peer;
+    if (!wanted && prng_.chance(plan_.together)) {
+      note("both connect");
+      at(Duration(), {.kind = Happening::Kind::kConnect, .host = peer, .peer = i});
+    }
     const u8 retries = static_cast<u8>(prng_.in(plan_.min_retries, 15));
     if (prng_.chance(0.2)) {
       const CommId id = *program.host->agent.sidr_request({.local_gid = gid_of(i),
@@ -237,6 +244,16 @@ class World {
                                                    now_);
     program.connections[id.value] = {.phase = Phase::kAsked, .qpn = qpn};
     if (prng_.chance(plan_.refuse)) act_soon(i, id);  // to change its mind
+  }
+
+  // The peer does what it does next, which may be to disconnect too.
+  void act_together(CommId id, const Connection& c) {
+    for (u32 i = 0; i < programs_.size(); ++i) {
+      const auto it = programs_[i].connections.find(c.peer_id.value);
+      if (it == programs_[i].connections.end() || it->second.peer_id != id) continue;
+      if (it->second.phase == Phase::kUp) note("both disconnect");
+      at(Duration(), {.kind = Happening::Kind::kAct, .host = i, .id = c.peer_id});
+    }
   }
 
   void act_soon(u32 i, CommId id) {
@@ -285,6 +302,7 @@ class World {
       case Phase::kUp:
         EXPECT_EQ(agent.disconnect(id, {}, now_), Status::kOk);
         c.phase = Phase::kClosing;
+        if (prng_.chance(plan_.together)) act_together(id, c);
         return;
       case Phase::kToReply:
         EXPECT_EQ(agent.reply_disconnect(id, {}, now_), Status::kOk);
@@ -410,7 +428,8 @@ Plan plan_for(u64 seed) {
           .repeat = prng.chance(0.5) ? 0.2 : 0,
           .slow = prng.chance(0.5) ? 0.1 : 0,
           .refuse = prng.chance(0.5) ? 0.2 : 0,
-          .deaths = prng.chance(0.4) ? static_cast<u32>(prng.in(1, 3)) : 0};
+          .deaths = prng.chance(0.4) ? static_cast<u32>(prng.in(1, 3)) : 0,
+          .together = prng.chance(0.5) ? 0.5 : 0};
 }
 
 u64 number_from(const char* variable, u64 otherwise) {
@@ -447,7 +466,8 @@ TEST(CMAgentSimTest, EverythingEndsAndNothingIsLeft) {
         "reject",        "death",
         "cause 0",       "cause 1",
         "cause 2",       "cause 3",
-        "cause 4",       "cause 5"})
+        "cause 4",       "cause 5",
+        "both connect",  "both disconnect"})
     EXPECT_GT(seen[what], 0u) << what;
 }
 
@@ -461,6 +481,32 @@ TEST(CMAgentSimTest, WithoutFaultsEveryConnectIsEstablished) {
     EXPECT_EQ(seen["Established"] + seen["SIDRReply"], 20u) << seed;
     EXPECT_EQ(seen["Unreachable"] + seen["Rejected"], 0u) << seed;
   }
+}
+
+// Their REQs, and later their DREQs, pass each other on the way: two connections, both whole.
+TEST(CMAgentSimTest, BothConnectAndDisconnectAtOnce) {
+  std::map<std::string, u64> seen;
+  for (u64 seed = 1; seed <= 100; ++seed) {
+    const bool lossy = seed % 2 == 0;
+    World world(seed, {.hosts = 2,
+                       .connects = 6,
+                       .min_retries = 15,
+                       .loss = lossy ? 0.2 : 0,
+                       .repeat = lossy ? 0.3 : 0,
+                       .slow = lossy ? 0.1 : 0,
+                       .together = 1});
+    world.run();
+    world.expect_nothing_left();
+    world.replay_everything();
+    ASSERT_FALSE(HasFailure()) << seed;
+    for (const auto& [what, times] : world.seen()) seen[what] += times;
+    if (lossy) continue;
+    std::map<std::string, u64> here = world.seen();
+    EXPECT_EQ(here["Established"], here["ReplyReceived"]) << seed;
+    EXPECT_EQ(here["Established"] + here["SIDRReply"], 12u) << seed;
+    EXPECT_EQ(here["Unreachable"] + here["Rejected"], 0u) << seed;
+  }
+  EXPECT_GT(seen["both disconnect"], 100u);
 }
 
 TEST(CMAgentSimTest, TheSameSeedIsTheSameRun) {
