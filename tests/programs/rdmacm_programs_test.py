@@ -201,6 +201,23 @@ class RDMACMProgramsTest(RDMACMPairs):
             with self.subTest(line=line):
                 self.perftest(*line.split())
 
+    def test_perftest_options(self):
+        for line in ("ib_write_bw -n 256 -l 8 -t 16 -q 2 -b", "ib_send_bw -n 256 -l 4 -r 64 -m 256",
+                     "ib_read_bw -n 200 -o 1 -m 512 -e -q 4", "ib_atomic_bw -n 200 -A CMP_AND_SWAP -q 4",
+                     "ib_send_bw -c UD -n 200 -s 512 -q 2", "ib_send_bw -c UD -n 200 -s 256 -e -I 64",
+                     "ib_write_bw -D 1 -b --retry_count=3", "ib_send_bw -n 200 --ipv6 -z",
+                     "ib_write_bw -n 200 -x 3 -T 106 -W counters/port_xmit_data",
+                     "ib_read_lat -n 200 -o 4 -s 4096 -m 1024", "ib_send_lat -n 200 -e --use-srq",
+                     "ib_atomic_lat -n 200 -A CMP_AND_SWAP"):
+            with self.subTest(line=line):
+                self.perftest(*line.split())
+
+    def test_perftest_refuses_what_it_does_not_connect_by_rdma_cm(self):
+        for line in ("ib_send_bw -c UC", "ib_write_bw -c XRC"):
+            with self.subTest(line=line):
+                program = BUILD.run(*line.split(), "-R", "-p", free_port(), limit_s=LIMIT_S)
+                self.assertEqual(program.process.returncode, 1, program)
+
     def test_perftest_latency(self):
         for line in ("ib_write_lat -n 500", "ib_read_lat -n 500", "ib_send_lat -n 500",
                      "ib_atomic_lat -n 500", "ib_send_lat -c UD -n 500"):
