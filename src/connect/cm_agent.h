@@ -63,6 +63,7 @@ class CMAgent {
   [[nodiscard]] Status take_request(CommId id);
   [[nodiscard]] Status accept(CommId id, const AcceptParams& params, Time now);
   // The QP received something: the peer is ready though its RTU has not come. 12.9.8.1.
+  // kBusy: it is established.
   [[nodiscard]] Status establish(CommId id);
 
   // Both sides.

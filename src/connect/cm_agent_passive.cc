@@ -151,6 +151,7 @@ void CMAgent::on_message(const Incoming& in, const cm::RTU& rtu) {
 Status CMAgent::establish(CommId id) {
   CMConnection* c = visible(id);
   if (c == nullptr) return Status::kNotFound;
+  if (c->state == CMState::kEstablished) return Status::kBusy;
   if (c->state != CMState::kREPSent && c->state != CMState::kMRAREPReceived)
     return Status::kInvalidArgument;
   c->state = CMState::kEstablished;

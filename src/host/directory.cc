@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "base/check.h"
 #include "host/clock.h"
@@ -34,6 +37,26 @@ u64 checksum_of(const std::vector<Membership>& members) {
   return hash;
 }
 static_assert(sizeof(Membership) == 24 && std::is_trivially_copyable_v<Membership>);
+
+// "process 17", from /proc/locks: "1: FLOCK ADVISORY WRITE 17 00:1a:4711 0 EOF".
+std::string holder_of(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return "another Verbena process";
+  const std::string inode = std::string(":").append(std::to_string(status.st_ino)).append(" ");
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    const std::size_t at = line.find(" WRITE ");
+    if (at == std::string::npos || line.find(" FLOCK ") == std::string::npos ||
+        line.find(inode) == std::string::npos || line.find("->") != std::string::npos)
+      continue;
+    std::istringstream rest(line.substr(at));
+    std::string write;
+    u32 pid = 0;
+    if (rest >> write >> pid && pid != 0)
+      return std::string("process ").append(std::to_string(pid));
+  }
+  return "another Verbena process";
+}
 
 // Abstract socket names and UDP ports belong to a network namespace; so does the file.
 std::string file_name() {
@@ -114,9 +137,8 @@ Expected<Directory::Lock> lock_shared_file(int fd, const std::string& path, Dura
     if (errno != EWOULDBLOCK && errno != EINTR)
       return failure(errno, "cannot lock " + path + ": " + std::strerror(errno));
     if (monotonic_now() >= deadline)
-      return failure(EBUSY, path +
-                                " is locked by another Verbena process that does not go on; "
-                                "is one stopped?");
+      return failure(EBUSY, path + " is locked by " + holder_of(fd) +
+                                ", which does not go on: is it stopped?");
     const timespec pause = to_timespec(Time() + kRetryInterval);
     ::nanosleep(&pause, nullptr);
   }

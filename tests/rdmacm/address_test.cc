@@ -73,6 +73,7 @@ TEST_F(AddressTest, AReusablePortIsSharedUntilOneListens) {
   EXPECT_EQ(errno, EADDRINUSE);
   destroy(two);
   EXPECT_EQ(rdma_listen(one, 1), 0);
+  EXPECT_EQ(rdma_set_option(one, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &yes, sizeof yes), -1);
 }
 
 TEST_F(AddressTest, FamiliesShareAPortOnlyWhenTheyAreApart) {

@@ -211,6 +211,8 @@ TEST_F(ConnectionTest, NotifyingEstablishesWhereTheAnswerIsLate) {
   EXPECT_EQ(rdma_notify(server, IBV_EVENT_COMM_EST), 0);
   EXPECT_EQ(expect_event(RDMA_CM_EVENT_ESTABLISHED).id, server);
   EXPECT_EQ(rdma_notify(server, IBV_EVENT_SQ_DRAINED), -1);
+  EXPECT_EQ(rdma_notify(server, IBV_EVENT_COMM_EST), 0) << "known already";
+  EXPECT_FALSE(has_event(0));
 }
 
 TEST_F(ConnectionTest, DestroyingWaitsForTheAcknowledgement) {

@@ -241,6 +241,7 @@ int rdma_notify(rdma_cm_id* id, ibv_event_type event) {
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kConnecting || event != IBV_EVENT_COMM_EST) return fail(EINVAL);
   const Status status = self.place.device->connections->establish(self.connection());
+  if (status == Status::kBusy) return 0;  // the RTU was faster
   if (status != Status::kOk) return result_of(status);
   self.push(RDMA_CM_EVENT_ESTABLISHED);
   return 0;

@@ -28,6 +28,7 @@ int set_traffic_class(IdObject& id, std::optional<u8> value) {
 
 int set_reuse_address(IdObject& id, std::optional<int> value) {
   if (!value || (*value == 0 && id.state != IdState::kIdle)) return fail(EINVAL);
+  if (id.state == IdState::kListening) return fail(EINVAL);
   id.options.reuse_address = *value != 0;
   return 0;
 }
