@@ -137,6 +137,9 @@ ENVIRONMENT
   VERBENA_FAULT, VERBENA_SEED, VERBENA_CC, VERBENA_CAPTURE,
   VERBENA_CAPTURE_LIMIT
       As --fault, --seed, --cc, --capture and --capture-limit (in bytes).
+  VERBENA_LOCAL
+      on: RDMA WRITEs and READs between processes of this host need no packets,
+      where both say so. Faults, captures and checks turn it off by themselves.
   VERBENA_CHECK, VERBENA_CHECK_EXIT_CODE
       As --check (1, or its words) and --check-exit-code.
   LD_LIBRARY_PATH

@@ -92,6 +92,12 @@ constexpr NamedEngineCounter kEngineTable[] = {
      &E::req_remote_operational_errors},
     {"retransmitted_packets", "packets sent again", &E::retransmitted_packets},
     {"rnr_naks_sent", "RNR NAKs sent, for want of a receive", &E::rnr_naks_sent},
+    {"local_read_requests", "READs of a peer on this host, done without packets",
+     &E::local_read_requests},
+    {"local_read_octets", "octets of these", &E::local_read_octets},
+    {"local_write_requests", "WRITEs to a peer on this host, done without packets",
+     &E::local_write_requests},
+    {"local_write_octets", "octets of these", &E::local_write_octets},
     {"rx_dropped", "packets dropped by the rules of their service", &E::rx_dropped},
 };
 static_assert(std::size(kEngineTable) == sizeof(EngineCounters) / sizeof(u64), "one has no name");

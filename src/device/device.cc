@@ -16,8 +16,7 @@ ProtectionTable& Device::memory() { return impl_->memory; }
 const Counters& Device::counters() const {
   impl_->sum = impl_->port;
   impl_->sum.transport = impl_->destroyed_qps;
-  impl_->qps.for_each(
-      [this](const QueuePair& qp) { add(impl_->sum.transport, qp.engine->counters()); });
+  impl_->qps.for_each([this](const QueuePair& qp) { add(impl_->sum.transport, counters_of(&qp)); });
   return impl_->sum;
 }
 

@@ -105,8 +105,8 @@ class Device {
   // The QP with the least number that is not below `from`; nullptr: none.
   [[nodiscard]] const QueuePair* find_qp_from(QPN from) const;
   [[nodiscard]] u32 qp_count() const;
-  [[nodiscard]] const QPTraffic& traffic_of(const QueuePair* qp) const;
-  [[nodiscard]] const EngineCounters& counters_of(const QueuePair* qp) const;
+  [[nodiscard]] QPTraffic traffic_of(const QueuePair* qp) const;
+  [[nodiscard]] EngineCounters counters_of(const QueuePair* qp) const;
   // What is known of the errors that have ended its work, for explanations.
   [[nodiscard]] const QPFault& fault_of(const QueuePair* qp) const;
 

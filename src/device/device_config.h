@@ -8,6 +8,7 @@
 #include "base/types.h"
 #include "congestion/parameters.h"
 #include "device/pacing_config.h"
+#include "transport/local/published_device.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/mtu.h"
 
@@ -70,6 +71,7 @@ struct DeviceConfig {
   Duration min_ack_timeout = us(0);
   // And one before a requester asks again on its own. nullopt: it waits for its ACK timeout.
   std::optional<Duration> min_probe_timeout = us(50);
+  LocalPorts local{};  // outlive the device
 };
 
 }  // namespace verbena

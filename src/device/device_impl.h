@@ -31,7 +31,15 @@ struct Device::Impl {
         runner(config, qps, events),
         gsi(port),
         ingress(config, qps, multicast, runner, cnps, gsi, port),
-        egress(config, runner, cnps, gsi, port) {}
+        egress(config, runner, cnps, gsi, port) {
+    if (c.local.keys != nullptr) memory.publish_to(*c.local.keys);
+  }
+
+  // What peers of this host have done to the QP without packets.
+  [[nodiscard]] LocalWork local_work_of(const QueuePair& qp) const {
+    return config.local.counts == nullptr ? LocalWork{}
+                                          : config.local.counts->of(qp.attributes.qpn);
+  }
 
   const DeviceConfig config;
   ProtectionTable memory;

@@ -57,7 +57,11 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   if (!qpn.has_value()) return failure(Status::kNoMemory);
   auto qp =
       std::make_unique<QueuePair>(*granted, initial_attributes(*granted, *qpn, impl_->config));
-  qp->engine = make_engine(qp->parts(impl_->memory), impl_->config);
+  EngineParts parts = qp->parts(impl_->memory);
+  const LocalPorts& local = impl_->config.local;
+  parts.peers = local.peers;
+  if (local.counts != nullptr) local.counts->clear(*qpn);
+  qp->engine = make_engine(parts, impl_->config);
   acquire(*granted);
   QueuePair* const created = impl_->qps.insert(std::move(qp));
   impl_->runner.on_created(*created, impl_->qps.size());
@@ -94,7 +98,7 @@ Status Device::attach_counter(QueuePair* qp, std::span<const CountedOp> ops,
 
 Status Device::destroy_qp(QueuePair* qp) {
   if (impl_->multicast.group_of(*qp).has_value()) return Status::kBusy;
-  add(impl_->destroyed_qps, qp->engine->counters());
+  add(impl_->destroyed_qps, counters_of(qp));
   impl_->cnps.forget(*qp);
   impl_->runner.forget(*qp);
   impl_->memory.invalidate_windows_of(qp->attributes.qpn);
@@ -159,10 +163,24 @@ const QueuePair* Device::find_qp_from(QPN from) const { return impl_->qps.find_f
 
 u32 Device::qp_count() const { return impl_->qps.size(); }
 
-const QPTraffic& Device::traffic_of(const QueuePair* qp) const { return qp->traffic; }
+QPTraffic Device::traffic_of(const QueuePair* qp) const {
+  QPTraffic traffic = qp->traffic;
+  const EngineCounters& own = qp->engine->counters();
+  const LocalWork peers = impl_->local_work_of(*qp);
+  const u64 writes = own.local_write_requests, reads = own.local_read_requests;
+  traffic.sent_packets += writes + reads + peers.reads;
+  traffic.received_packets += reads + peers.writes + peers.reads;
+  traffic.sent_octets += own.local_write_octets + peers.read_octets;
+  traffic.received_octets += own.local_read_octets + peers.write_octets;
+  return traffic;
+}
 
-const EngineCounters& Device::counters_of(const QueuePair* qp) const {
-  return qp->engine->counters();
+EngineCounters Device::counters_of(const QueuePair* qp) const {
+  EngineCounters counters = qp->engine->counters();
+  const LocalWork peers = impl_->local_work_of(*qp);
+  counters.rx_write_requests += peers.writes;
+  counters.rx_read_requests += peers.reads;
+  return counters;
 }
 
 }  // namespace verbena

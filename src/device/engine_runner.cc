@@ -89,7 +89,10 @@ void EngineRunner::on_timer(Time now) {
 }
 
 void EngineRunner::enter(QueuePair& qp, QPState to, Time now) {
-  if (to != qp.attributes.state) set_state(qp, to, now);
+  if (to != qp.attributes.state)
+    set_state(qp, to, now);
+  else
+    publish(qp);
   settle(qp, now);
 }
 
@@ -119,6 +122,7 @@ void EngineRunner::overrun(CompletionQueue& cq, Time now) {
 }
 
 void EngineRunner::forget(QueuePair& qp) {
+  if (config_.local.qps != nullptr) config_.local.qps->withdraw(qp.attributes.qpn);
   egress_.remove(qp);
   timers_.remove(qp);
   events_.forget(qp.events);
@@ -220,8 +224,10 @@ u32 EngineRunner::drain_events(QueuePair& qp) {
 // kQPFatal is for what neither a CQE nor another event tells. IBTA 11.6.3.2
 void EngineRunner::follow(QueuePair& qp, u32 event_bits, bool reported, Time now) {
   const auto has = [event_bits](EngineEvent event) { return (event_bits & bit(event)) != 0; };
-  if (has(EngineEvent::kCommunicationEstablished))
+  if (has(EngineEvent::kCommunicationEstablished)) {
     raise(qp, AsyncEventType::kCommunicationEstablished);
+    if (config_.local.qps != nullptr) config_.local.qps->on_established(qp.attributes);
+  }
   if (has(EngineEvent::kSQDrained) && std::exchange(qp.notify_when_drained, false))
     raise(qp, AsyncEventType::kSQDrained);
   if (has(EngineEvent::kRequestError)) raise(qp, AsyncEventType::kQPRequestError);
@@ -239,9 +245,14 @@ void EngineRunner::follow(QueuePair& qp, u32 event_bits, bool reported, Time now
 void EngineRunner::set_state(QueuePair& qp, QPState to, Time now) {
   const QPState from = qp.attributes.state;
   qp.attributes.state = to;
+  publish(qp);
   qp.engine->on_state(from, now);
   if (to == QPState::kError && qp.init.srq != nullptr) raise(qp, AsyncEventType::kQPLastWQEReached);
   egress_.activate(qp);
+}
+
+void EngineRunner::publish(const QueuePair& qp) {
+  if (config_.local.qps != nullptr) config_.local.qps->update(qp.attributes);
 }
 
 void EngineRunner::fail_qps_of_overrun_cqs(Time now) {

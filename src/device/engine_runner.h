@@ -67,6 +67,7 @@ class EngineRunner {
   u32 drain_events(QueuePair& qp);
   void follow(QueuePair& qp, u32 event_bits, bool reported, Time now);
   void set_state(QueuePair& qp, QPState to, Time now);
+  void publish(const QueuePair& qp);
   void on_overrun(CompletionQueue& cq);
   void fail_qps_of_overrun_cqs(Time now);
   void fail_qps_of(const CompletionQueue& cq, Time now);

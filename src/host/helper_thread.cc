@@ -24,8 +24,8 @@ bool add_to(const Descriptor& poll, int fd, u32 events) {
 }  // namespace
 
 Expected<std::unique_ptr<HelperThread>> HelperThread::start(std::span<const int> descriptors,
-                                                            std::function<void()> serve) {
-  std::unique_ptr<HelperThread> helper(new HelperThread(std::move(serve)));
+                                                            Work work) {
+  std::unique_ptr<HelperThread> helper(new HelperThread(std::move(work)));
   const int error = helper->open(descriptors) ? helper->create_thread() : errno;
   if (error != 0)
     return failure(error, std::string("cannot start a helper thread: ") + std::strerror(error));
@@ -80,6 +80,12 @@ void HelperThread::stop() {
 }
 
 void HelperThread::run() {
+  if (work_.begin) work_.begin();
+  sleep_and_serve();
+  if (work_.end) work_.end();
+}
+
+void HelperThread::sleep_and_serve() {
   std::array<epoll_event, 4> events;
   while (!is_stopping()) {
     const int ready = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), -1);
@@ -89,7 +95,7 @@ void HelperThread::run() {
     for (int i = 0; i < ready; ++i) due |= handle(events[static_cast<std::size_t>(i)].data.fd);
     if (!due || is_stopping()) continue;
     wakeups_.fetch_add(1, std::memory_order_relaxed);
-    serve_();
+    work_.serve();
   }
 }
 

@@ -17,10 +17,13 @@ namespace verbena::host {
 
 class HelperThread {
  public:
-  // `serve` runs in the new thread at every wakeup, until nothing is left to do. The thread
-  // listens.
+  struct Work {
+    std::function<void()> serve;           // at every wakeup, until nothing is left to do
+    std::function<void()> begin{}, end{};  // first and last in the thread; may be empty
+  };
+  // The thread listens.
   [[nodiscard]] static Expected<std::unique_ptr<HelperThread>> start(
-      std::span<const int> descriptors, std::function<void()> serve);
+      std::span<const int> descriptors, Work work);
   ~HelperThread() { stop(); }
   // `answer` runs in the thread whenever `fd` is readable, listening or not. Once; `fd` is closed
   // only when the thread has stopped, or makes it answer no more.
@@ -41,14 +44,16 @@ class HelperThread {
   void abandon();
 
  private:
-  explicit HelperThread(std::function<void()> serve) : serve_(std::move(serve)) {}
+  explicit HelperThread(Work work) : work_(std::move(work)) {}
   [[nodiscard]] bool open(std::span<const int> descriptors);
   [[nodiscard]] int create_thread();
   void watch_link(u32 events);
   void run();
+  void sleep_and_serve();
   bool handle(int fd);
 
-  std::function<void()> serve_, answer_;
+  Work work_;
+  std::function<void()> answer_;
   int watched_ = -1;  // for answer_
   Descriptor
       link_poll_;  // an epoll of the link's descriptors, so that one call turns all on or off

@@ -64,8 +64,12 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   const Expected<CongestionSettings> congestion =
       congestion_from_environment(address.link_speed_mbps);
   if (!congestion) return tl::unexpected(congestion.error());
-  const DeviceConfig config = config_for(address, **link, *congestion);
-  Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
+  DeviceConfig config = config_for(address, **link, *congestion);
+  Expected<std::unique_ptr<LocalPath>> local = LocalPath::open((*link)->slot(), config.gids);
+  if (!local) return tl::unexpected(local.error());
+  if (*local != nullptr) config.local = (*local)->ports();
+  Expected<std::shared_ptr<LiveAdapter>> adapter =
+      start(config, std::move(*link), std::move(*local));
   if (!adapter) return adapter;
   if (*capture != nullptr) (*adapter)->capture_to(**capture, address.interface);
   (*adapter)->explain_with(Explainer::from_environment());
@@ -75,20 +79,28 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
 }
 
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& config,
-                                                          std::unique_ptr<Link> link) {
-  std::shared_ptr<LiveAdapter> adapter(new LiveAdapter(config, std::move(link)));
+                                                          std::unique_ptr<Link> link,
+                                                          std::unique_ptr<LocalPath> local) {
+  std::shared_ptr<LiveAdapter> adapter(new LiveAdapter(config, std::move(link), std::move(local)));
   LiveAdapter* self = adapter.get();
   self->mutex_.lock();  // the helper waits until helper_ is set
+  HelperThread::Work work{.serve = [self] { self->serve(); }};
+  if (LocalPath* const path = self->local_.get()) {
+    work.begin = [path] { path->hold_life(); };
+    work.end = [path] { path->end_life(); };
+  }
   Expected<std::unique_ptr<HelperThread>> helper =
-      HelperThread::start(self->link_->descriptors(), [self] { self->serve(); });
+      HelperThread::start(self->link_->descriptors(), std::move(work));
   if (helper) self->helper_ = std::move(*helper);
   self->mutex_.unlock();
   if (!helper) return tl::unexpected(helper.error());
+  if (self->local_ != nullptr) self->local_->start();
   return adapter;
 }
 
 LiveAdapter::~LiveAdapter() {
-  if (helper_ != nullptr) helper_->stop();  // first: it uses everything else
+  if (local_ != nullptr) local_->close();
+  if (helper_ != nullptr) helper_->stop();  // it uses everything else: it uses everything else
   stats_.reset();
   link_->flush();
   link_->leave();
@@ -230,6 +242,16 @@ void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
   capture_ = &file;
   capture_interface_ = file.add_interface(interface);
   link_ = std::make_unique<CapturedLink>(std::move(link_), file, capture_interface_);
+  choose_path();
+}
+
+// Faults and captures are of packets.
+void LiveAdapter::choose_path() {
+  if (local_ == nullptr) return;
+  if (faulty_ == nullptr && capture_ == nullptr)
+    local_->turn_on();
+  else
+    local_->turn_off();
 }
 
 void LiveAdapter::open_stats(const LocalAddress& address) {
@@ -249,6 +271,7 @@ void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   const Session session = enter();
   if (faulty_ != nullptr) link_ = faulty_->release();
   faulty_ = nullptr;
+  choose_path();
   if (rules.empty()) return;
   auto faulty = std::make_unique<FaultyLink>(
       std::move(link_), faults::FaultFilter(std::move(rules), seed, session.now()));
@@ -261,6 +284,7 @@ void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   if (capture_ != nullptr || explainer_ != nullptr) faulty->set_drop_listener(drop_listener());
   faulty_ = faulty.get();
   link_ = std::move(faulty);
+  choose_path();
 }
 
 void LiveAdapter::explain_with(std::unique_ptr<Explainer> explainer) {
@@ -349,6 +373,7 @@ void LiveAdapter::take_outputs(Time now) {
     send_frames(now);
   }
   if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
+  if (local_ != nullptr) local_->wait_for_peers();
   while (const std::optional<void*> user = device_.poll_completion_event())
     if (*user != nullptr) static_cast<EventTarget*>(*user)->on_completion_event();
   while (const std::optional<AsyncEvent> event = device_.poll_async_event()) {
@@ -412,11 +437,13 @@ void LiveAdapter::leave_at_exit() {
   connections_.abandon_all(now);
   drain(now);
   stats_.reset();
+  if (local_ != nullptr) local_->close();
   link_->leave();
   mutex_.unlock();
 }
 
 void LiveAdapter::abandon_in_child() {
+  if (local_ != nullptr) local_->abandon();
   link_->abandon();
   stats_.reset();
   helper_->abandon();

@@ -15,6 +15,7 @@
 #include "host/helper_thread.h"
 #include "host/holding_policy.h"
 #include "host/links/faulty_link.h"
+#include "host/local/local_path.h"
 #include "host/progress_policy.h"
 #include "host/stats/stats_port.h"
 
@@ -23,9 +24,10 @@ namespace verbena::host {
 class LiveAdapter final : public Adapter {
  public:
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open(const LocalAddress& address);
-  // Takes the link over and starts the helper thread.
-  [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> start(const DeviceConfig& config,
-                                                                    std::unique_ptr<Link> link);
+  // Takes the link over and starts the helper thread. `local`, if any: config.local are its ports.
+  [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> start(
+      const DeviceConfig& config, std::unique_ptr<Link> link,
+      std::unique_ptr<LocalPath> local = nullptr);
   ~LiveAdapter() override;
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
@@ -60,8 +62,12 @@ class LiveAdapter final : public Adapter {
   void flush_and_unlock(Time now) override;
 
  private:
-  LiveAdapter(const DeviceConfig& config, std::unique_ptr<Link> link)
-      : device_(config), connections_(*this, device_), link_(std::move(link)) {}
+  LiveAdapter(const DeviceConfig& config, std::unique_ptr<Link> link,
+              std::unique_ptr<LocalPath> local)
+      : local_(std::move(local)),
+        device_(config),
+        connections_(*this, device_),
+        link_(std::move(link)) {}
 
   void explain(std::span<const CQE> cqes);  // those just polled
 
@@ -83,6 +89,7 @@ class LiveAdapter final : public Adapter {
   void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
   void tell_helper();
+  void choose_path();
   void stay_once();
 
   void serve();  // the helper thread, at a wakeup
@@ -90,6 +97,7 @@ class LiveAdapter final : public Adapter {
   void serve_stats();  // the helper thread, at a question
 
   AdaptiveMutex mutex_;
+  std::unique_ptr<LocalPath> local_;  // nullptr: none
   Device device_;
   LiveConnectionManager connections_;
   std::unique_ptr<Link> link_;

@@ -137,7 +137,7 @@ Expected<std::unique_ptr<NextHopWait>> NextHopWait::start(const NextHop& hop, Du
   wait->next_question_ = now + kAskInterval;
   wait->interval_ = kFirstInterval;
   NextHopWait* const self = wait.get();
-  auto thread = HelperThread::start({}, [self] { self->look(); });
+  auto thread = HelperThread::start({}, {.serve = [self] { self->look(); }});
   if (!thread) return tl::unexpected(thread.error());
   wait->thread_ = std::move(*thread);
   wait->thread_->wake_at(now + kFirstInterval);

@@ -43,7 +43,8 @@ class RCEndpoint {
     Adapter::Session session = adapter_->enter();
     EXPECT_EQ(session->destroy_qp(qp_), Status::kOk);
     EXPECT_EQ(session->destroy_cq(cq_), Status::kOk);
-    EXPECT_EQ(session->memory().deregister_mr(keys_.l_key), Status::kOk);
+    const Status deregistered = session->memory().deregister_mr(keys_.l_key);
+    EXPECT_EQ(deregistered, registered_ ? Status::kOk : Status::kNotFound);
     EXPECT_EQ(session->dealloc_pd(pd_), Status::kOk);
   }
   RCEndpoint(const RCEndpoint&) = delete;
@@ -61,6 +62,11 @@ class RCEndpoint {
     to_init();
     to_rtr();
     to_rts(retry_count);
+  }
+  void deregister() {
+    Adapter::Session session = adapter_->enter();
+    EXPECT_EQ(session->memory().deregister_mr(keys_.l_key), Status::kOk);
+    registered_ = false;
   }
   void post_receive() {
     Adapter::Session session = adapter_->enter();
@@ -138,6 +144,7 @@ class RCEndpoint {
   CompletionQueue* cq_ = nullptr;
   QueuePair* qp_ = nullptr;
   MRKeys keys_;
+  bool registered_ = true;
   u32 qpn_ = 0;
   Peer peer_;
 };

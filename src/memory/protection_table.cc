@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "memory/key_table.h"
+#include "memory/published_keys.h"
 #include "memory/write_log.h"
 
 namespace verbena {
@@ -97,11 +98,22 @@ struct ProtectionTable::Impl {
   [[nodiscard]] const KeyEntry* insert(const KeyEntry& entry) {
     if (keys.size() >= max_entries) return nullptr;
     ++pd_uses[entry.pd];
-    return &keys.insert(entry);
+    const KeyEntry& inserted = keys.insert(entry);
+    publish(inserted);
+    return &inserted;
   }
   void erase(const KeyEntry& entry) {
+    withdraw(entry);
     release_pd(entry.pd);
     keys.erase(entry.key);
+  }
+  // Not where the log is kept, which has only what goes through us.
+  void publish(const KeyEntry& entry) {
+    if (publisher != nullptr && write_log == nullptr && entry.kind == KeyKind::kRegion)
+      publisher->publish(entry);
+  }
+  void withdraw(const KeyEntry& entry) {
+    if (publisher != nullptr && entry.kind == KeyKind::kRegion) publisher->withdraw(entry.key);
   }
   void release_pd(PDId pd) {
     const auto use = pd_uses.find(pd);
@@ -131,6 +143,7 @@ struct ProtectionTable::Impl {
   std::unordered_map<PDId, u32> pd_uses;  // live entries; none for a PD that has none
   u32 bound_type2 = 0;
   std::unique_ptr<WriteLog> write_log;
+  KeyPublisher* publisher = nullptr;
 };
 
 ProtectionTable::ProtectionTable(u32 max_entries, PRNG prng)
@@ -139,6 +152,8 @@ ProtectionTable::ProtectionTable(u32 max_entries, PRNG prng)
 }
 
 ProtectionTable::~ProtectionTable() = default;
+
+void ProtectionTable::publish_to(KeyPublisher& publisher) { impl_->publisher = &publisher; }
 
 Result<MRKeys> ProtectionTable::register_mr(PDId pd, u8* base, u64 length, u64 iova,
                                             AccessFlags access) {
@@ -193,7 +208,9 @@ Result<MRKeys> ProtectionTable::reregister_mr(LKey key, const Rereg& change) {
   if (change.translation) changed.key = impl_->keys.draw_variant(region->key);
   ++impl_->pd_uses[changed.pd];
   impl_->release_pd(region->pd);
+  impl_->withdraw(*region);
   *region = changed;
+  impl_->publish(*region);
   return keys_of(*region);
 }
 

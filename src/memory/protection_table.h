@@ -20,6 +20,7 @@ namespace verbena {
 
 class WriteLog;
 using PDId = Id<struct PDTag, u32>;
+class KeyPublisher;
 
 enum class MemoryFault : u8 {
   kNone,
@@ -69,6 +70,9 @@ class ProtectionTable {
   ~ProtectionTable();
   ProtectionTable(const ProtectionTable&) = delete;
   ProtectionTable& operator=(const ProtectionTable&) = delete;
+
+  // What peers may use is told to `publisher`, which outlives this. Before the first registration.
+  void publish_to(KeyPublisher& publisher);
 
   // --- regions. `base` is this process's address of the first byte; `iova` is what SGEs and RETHs
   // call it. kZeroBased means iova 0. kRemoteWrite and kRemoteAtomic need kLocalWrite

@@ -62,6 +62,20 @@ MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> l
   return MemoryFault::kNone;
 }
 
+MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
+                   u64 length, Access need, std::span<MemoryPiece> out, u32& count) {
+  count = 0;
+  bool fits = true, is_there = true;
+  const MemoryFault fault = walk(table, pd, list, offset, length, need, [&](u8* data, u64 bytes) {
+    fits &= count < out.size();
+    is_there &= data != nullptr;
+    if (fits) out[count++] = {data, bytes};
+  });
+  if (fault != MemoryFault::kNone) return fault;
+  if (!is_there) return MemoryFault::kGone;
+  return fits ? MemoryFault::kNone : MemoryFault::kBounds;
+}
+
 MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
                     Bytes data) {
   CHECK(list.size() <= kMaxSGE);

@@ -12,6 +12,15 @@ namespace verbena {
 // the list.
 [[nodiscard]] MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
                                  u64 offset, u32 length, PayloadList& out);
+// The pieces as they lie in memory, none empty, of which nothing is touched: at most out.size(),
+// `count` of them. kGone: in the null region, which has no memory; kBounds also: there are more.
+struct MemoryPiece {
+  u8* data = nullptr;
+  u64 length_bytes = 0;
+};
+[[nodiscard]] MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
+                                 u64 offset, u64 length, Access need, std::span<MemoryPiece> out,
+                                 u32& count);
 // Copies `data` to the list from `offset` on. kBounds when the list ends before the data.
 [[nodiscard]] MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
                                   u64 offset, Bytes data);

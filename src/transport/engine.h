@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "transport/cqe.h"
+#include "transport/peer_memory.h"
 #include "transport/qp_attributes.h"
 #include "transport/qp_fault.h"
 #include "transport/receive_queue.h"
@@ -57,6 +58,8 @@ struct EngineCounters {
   u64 rx_dropped = 0;        // silently dropped by the rules of the service
   u64 roce_adp_retrans = 0;  // packets sent again before the ACK timeout, unasked
   u64 retransmitted_packets = 0;
+  u64 local_write_requests = 0, local_write_octets = 0;  // sent, without packets
+  u64 local_read_requests = 0, local_read_octets = 0;
 };
 
 class Engine {
@@ -96,6 +99,7 @@ struct EngineParts {
   std::optional<PDId> srq_pd =
       {};  // the SRQ's, which its receives are checked against. IBTA 10.2.9.2
   const XRCReceives* xrc_receives = nullptr;  // of an XRC target, which uses no `receive_queue`
+  PeerMemoryFinder* peers = nullptr;          // nullptr: all goes as packets
 };
 
 }  // namespace verbena

@@ -276,6 +276,7 @@ Time RCRequester::ack_timeout_at() const {
 Time RCRequester::next_timer() const {
   if (failed_ || (qp_.state != QPState::kRTS && qp_.state != QPState::kSQD)) return Time::never();
   if (rnr_until_) return *rnr_until_;
+  if (rests_from_) return *rests_from_;
   if (!waits_for_response()) return Time::never();
   return std::min(ack_timeout_at(), probe_timer_.next(timer_base_));
 }
@@ -284,6 +285,10 @@ void RCRequester::on_timer(Time now) {
   if (now < next_timer()) return;
   if (rnr_until_) {
     rnr_until_.reset();
+    return;
+  }
+  if (rests_from_) {
+    rests_from_.reset();
     return;
   }
   if (now < ack_timeout_at()) return break_silence();

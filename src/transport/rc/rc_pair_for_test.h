@@ -49,6 +49,7 @@ struct RCOptions {
   bool signal_all = false, shared_receive_queue = false;
   u32 depth = 512;
   RCLimits limits{};
+  PeerMemoryFinder* peers = nullptr;
 };
 
 inline constexpr u32 kBufferBytes = 1u << 18;
@@ -79,7 +80,8 @@ struct Side {
                 .memory = memory,
                 .receive_queue = receive_queue,
                 .shared_receive_queue = o.shared_receive_queue,
-                .send_limits = {.depth = o.depth, .max_sge = 4, .max_inline_bytes = 256}},
+                .send_limits = {.depth = o.depth, .max_sge = 4, .max_inline_bytes = 256},
+                .peers = o.peers},
                o.limits),
         buffer(kBufferBytes) {
     PRNG content(seed + 1);

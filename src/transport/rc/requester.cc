@@ -62,7 +62,8 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
       ack_request_period_(limits.min_probe_timeout ? *limits.min_probe_timeout / 2
                                                    : kAckRequestPeriod),
       window_(limits.window_packets),
-      probe_timer_(limits.min_probe_timeout) {}
+      probe_timer_(limits.min_probe_timeout),
+      peers_(parts.peers) {}
 
 PostError RCRequester::post(const SendWR& wr, Time now) {
   if (!may_send_in(qp_.state) && qp_.state != QPState::kError && qp_.state != QPState::kSQE)
@@ -87,6 +88,11 @@ void RCRequester::reset() {
   rnr_until_.reset();
   probe_.reset();
   probe_due_ = false;
+  peer_.reset();
+  no_short_cut_before_ = 0;
+  refusals_ = passed_by_ = 0;
+  short_cut_bytes_ = 0;
+  rests_from_.reset();
   stopped_at_.reset();
   failed_.reset();
   fatal_pending_ = drain_reported_ = answered_ = false;
@@ -105,6 +111,7 @@ void RCRequester::on_state(QPState from, Time now) {
       rnr_retries_left_ = qp_.rnr_retry_count;
       timer_base_ = now;
       probe_timer_ = ProbeTimer(limits_.min_probe_timeout);
+      if (peers_ != nullptr && qp_.type == QPType::kRC) peer_ = peers_->find(qp_);
       return;
     case QPState::kSQD:
       drain_reported_ = false;
@@ -113,6 +120,7 @@ void RCRequester::on_state(QPState from, Time now) {
     case QPState::kError:
       entered_error_ = now;
       rnr_until_.reset();
+      rests_from_.reset();
       return;
     case QPState::kSQE: rnr_until_.reset(); return;
     case QPState::kInit:
@@ -131,6 +139,7 @@ bool RCRequester::may_start(const SendWQE& wqe) const {
   if (wqe.wr.fence && rd_atomic_ != 0) return false;
   if (is_rd_atomic(wqe.wr.op) && rd_atomic_ >= qp_.max_rd_atomic && qp_.max_rd_atomic != 0)
     return false;
+  if (waits_for_response() && prefers_short_cut(wqe)) return false;
   // Without a credit one message at a time may still go, to learn of new ones. IBTA 9.7.7.2.5
   return has_credit(wqe) || !waits_for_response();
 }
@@ -167,7 +176,7 @@ bool RCRequester::start(SendWQE& wqe) {
 // --- packets
 
 bool RCRequester::poll_packet(Time now, TxPacket& out) {
-  if (failed_ || rnr_until_ || !may_send_in(qp_.state)) return false;
+  if (failed_ || rnr_until_ || rests_from_ || !may_send_in(qp_.state)) return false;
   if (probe_due_ && build_probe(out)) return true;
   while (cursor_index_ != queue_.end_index()) {
     if (stopped_at_ && cursor_index_ >= *stopped_at_) return false;
@@ -177,6 +186,10 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
       if (!may_start(wqe)) return false;
       if (is_local_operation(wqe.wr.op)) {
         start_local(wqe);
+        continue;
+      }
+      if (take_short_cut(now)) {
+        if (rests_from_) return false;
         continue;
       }
       if (!start(wqe)) return false;
@@ -328,13 +341,14 @@ bool RCRequester::build_probe(TxPacket& out) {
   return true;
 }
 
-// True when packets follow at once that can ask for the ACK. A local operation has none.
+// True when packets follow at once that can ask for the ACK. A local operation has none, and what
+// would rather be copied waits for the ACK.
 bool RCRequester::more_follows() {
   const u64 next = cursor_index_ + 1;
   if (next == queue_.end_index() || next == stopped_at_) return false;
   const SendWQE& wqe = queue_.at(next);
   if (is_local_operation(wqe.wr.op)) return false;
-  return next < fresh_ || (may_start(wqe) && has_credit(wqe));
+  return next < fresh_ || (may_start(wqe) && has_credit(wqe) && !prefers_short_cut(wqe));
 }
 
 // Packets that go slowly, held to a rate, ask more often: silence is not to look like loss.

@@ -13,6 +13,10 @@
 // A READ is asked for in pieces of chunk_packets_ PSNs, aligned to its first PSN, so that its
 // responses fit the window and a repeated request lies inside the original one.
 //
+// A peer on the same host may need no packets (transport/peer_memory.h). A WRITE or READ that finds
+// nothing in flight is copied when its turn comes, and then is what a local operation is: done when
+// started, without PSNs. Of what the peer does not allow, packets are made.
+//
 // In silence the oldest packet goes again as a probe, without moving the cursor: a responder
 // answers it, new or duplicate. If nothing follows its answer, the rest goes again too. None of
 // this uses up retries.
@@ -65,6 +69,16 @@ class RCRequester {
   bool more_follows();
   bool wants_ack(const SendWQE& wqe, bool last);
   void note_ack_request(BTH& bth, Time now);
+
+  // short_cut.cc: without packets
+  struct ShortCut;
+  bool fits_short_cut(const SendWQE& wqe) const;
+  bool prefers_short_cut(const SendWQE& wqe) const;
+  bool take_short_cut(Time now);
+  void collect(ShortCut& copy);
+  bool add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length) const;
+  void finish(const ShortCut& copy);
+
   void sent(const SendWQE& wqe, u32 psns, bool answered, Time now);
   u32 in_flight() const { return unacked_.distance_to(cursor_); }
   u32 mtu() const { return bytes(qp_.path_mtu); }
@@ -123,6 +137,13 @@ class RCRequester {
   ProbeTimer probe_timer_;
   std::optional<Probe> probe_;  // sent, and not answered
   bool probe_due_ = false;
+
+  PeerMemoryFinder* const peers_;
+  std::shared_ptr<PeerMemory> peer_;
+  u64 no_short_cut_before_ = 0;       // a WQE: the peer has refused one not long ago
+  u32 refusals_ = 0, passed_by_ = 0;  // in a row: refused; packets since others were in flight
+  u32 short_cut_bytes_ = 0;           // of the WQE `fresh_` that are copied already
+  std::optional<Time> rests_from_;    // much was copied: let others have a turn
 
   std::optional<u64> stopped_at_;  // a WQE that failed locally; it completes when its turn comes
   WQEStatus stopped_status_ = WQEStatus::kSuccess;

@@ -1,0 +1,190 @@
+// The path without packets, between adapters of one process and of two.
+#include "host/local/local_path.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+
+#include "faults/spec.h"
+#include "host/live_adapter.h"
+#include "host/rc_endpoint_for_test.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr u32 kSize = RCEndpoint::kBufferSize;
+
+std::shared_ptr<Adapter> open(const char* ip) {
+  ::setenv("VERBENA_LOCAL", "on", 1);
+  auto adapter = Adapter::open(choose_local_addresses(ip)->front());
+  ::unsetenv("VERBENA_LOCAL");
+  EXPECT_TRUE(adapter.has_value()) << (adapter ? "" : adapter.error().message);
+  return *adapter;
+}
+
+u64 local_writes(RCEndpoint& endpoint) {
+  return endpoint.adapter().enter()->counters().transport.local_write_requests;
+}
+u64 local_writes_of(RCEndpoint& endpoint, u32 size) {
+  const u64 before = local_writes(endpoint);
+  endpoint.post(SendOp::kRDMAWrite, size);
+  EXPECT_EQ(endpoint.wait_for_completion().status, WQEStatus::kSuccess);
+  return local_writes(endpoint) - before;
+}
+
+class LocalPathTest : public testing::Test {
+ protected:
+  LocalPathTest() : a_(open("127.0.0.91")), b_(open("127.0.0.92")) {
+    a_.connect(b_.self());
+    b_.connect(a_.self());
+    std::iota(a_.buffer().begin(), a_.buffer().end(), u8{3});
+  }
+  void TearDown() override {
+    for (RCEndpoint* endpoint : {&a_, &b_}) endpoint->adapter().set_faults({}, 1);
+  }
+
+  RCEndpoint a_, b_;
+};
+
+TEST_F(LocalPathTest, AWriteIsDoneWhenItIsPosted) {
+  a_.post(SendOp::kRDMAWrite, kSize);
+  EXPECT_EQ(a_.buffer(), b_.buffer());
+  EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+  const Adapter::Session target = b_.adapter().enter();
+  EXPECT_EQ(target->counters().port_rcv_packets, 0u);
+  EXPECT_EQ(target->counters().transport.rx_write_requests, 1u);
+  const QPTraffic traffic = target->traffic_of(target->find_qp_from(QPN{0}));
+  EXPECT_EQ(traffic.received_packets, 1u);
+  EXPECT_EQ(traffic.received_octets, kSize);
+}
+
+TEST_F(LocalPathTest, SendsAndWritesKeepTheirOrder) {
+  for (int i = 0; i < 100; ++i) {
+    b_.post_receive();
+    a_.buffer()[7] = static_cast<u8>(i);
+    a_.post(SendOp::kRDMAWrite, kSize);
+    a_.post(SendOp::kSend, 4);
+    EXPECT_EQ(b_.wait_for_completion().status, WQEStatus::kSuccess);
+    EXPECT_EQ(b_.buffer()[7], static_cast<u8>(i));
+    EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+    EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+  }
+}
+
+TEST_F(LocalPathTest, WithFaultsOnEitherSideAllIsPackets) {
+  EXPECT_EQ(local_writes_of(a_, 100), 1u);
+  for (RCEndpoint* faulty : {&a_, &b_}) {
+    faulty->adapter().set_faults(*faults::parse_rules("delay by=1us nth=1"), 1);
+    EXPECT_EQ(local_writes_of(a_, 100), 0u);
+    faulty->adapter().set_faults({}, 1);
+    for (int i = 0; i < 64; ++i) (void)local_writes_of(a_, 100);  // it asks again
+    EXPECT_EQ(local_writes_of(a_, 100), 1u);
+  }
+}
+
+TEST_F(LocalPathTest, AKeyThatIsNotThereIsAnsweredAsOnTheWire) {
+  RCEndpoint::Peer peer = b_.self();
+  peer.r_key ^= 0x100;
+  RCEndpoint a(open("127.0.0.91")), b(open("127.0.0.92"));
+  peer.qpn = b.self().qpn;
+  a.connect(peer);
+  b.connect(a.self());
+  a.post(SendOp::kRDMAWrite, 100);
+  EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kRemoteAccess);
+}
+
+// Memory that was deregistered is its owner's alone: a peer that was told of the key and goes on
+// writing changes nothing in it from then on.
+TEST_F(LocalPathTest, NothingIsWrittenAfterDeregistration) {
+  std::atomic<bool> stop{false};
+  std::thread writer([this, &stop] {
+    while (!stop) {
+      a_.post(SendOp::kRDMAWrite, kSize);
+      (void)a_.wait_for_completion();
+    }
+  });
+  while (__atomic_load_n(&b_.buffer()[kSize - 1], __ATOMIC_ACQUIRE) == 0) std::this_thread::yield();
+  b_.deregister();
+  std::ranges::fill(b_.buffer(), u8{0});
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(std::ranges::count(b_.buffer(), u8{0}), kSize);
+    std::this_thread::yield();
+  }
+  stop = true;
+  writer.join();
+}
+
+TEST(LocalPathChoiceTest, TheEnvironmentTurnsItOn) {
+  ::setenv("VERBENA_LOCAL", "off", 1);
+  EXPECT_EQ(*LocalPath::open(9, {}), nullptr);
+  ::setenv("VERBENA_LOCAL", "perhaps", 1);
+  EXPECT_FALSE(LocalPath::open(9, {}));
+  ::setenv("VERBENA_LOCAL", "on", 1);
+  EXPECT_NE(*LocalPath::open(9, {}), nullptr);
+  ::unsetenv("VERBENA_LOCAL");
+  EXPECT_EQ(*LocalPath::open(9, {}), nullptr);
+}
+
+// --- a peer in another process
+
+class LocalPeerTest : public testing::Test {
+ protected:
+  // A process with an endpoint on 127.0.0.94 that does nothing but be there.
+  void start_peer() {
+    std::array<int, 2> to_child{}, to_parent{};
+    ASSERT_EQ(::pipe(to_child.data()), 0);
+    ASSERT_EQ(::pipe(to_parent.data()), 0);
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      RCEndpoint endpoint(open("127.0.0.94"));
+      talk(endpoint, to_child[0], to_parent[1]);
+      ::poll(nullptr, 0, -1);
+    }
+    here_.emplace(open("127.0.0.93"));
+    talk(*here_, to_parent[0], to_child[1]);
+  }
+  static void talk(RCEndpoint& endpoint, int read_fd, int write_fd) {
+    RCEndpoint::Peer peer, self = endpoint.self();
+    ASSERT_EQ(::write(write_fd, &self, sizeof(self)), static_cast<ssize_t>(sizeof(self)));
+    ASSERT_EQ(::read(read_fd, &peer, sizeof(peer)), static_cast<ssize_t>(sizeof(peer)));
+    endpoint.connect(peer, 1);
+    ASSERT_EQ(::write(write_fd, "", 1), 1);
+    char ready = 0;
+    ASSERT_EQ(::read(read_fd, &ready, 1), 1);
+  }
+  void TearDown() override {
+    if (child_ > 0) ::kill(child_, SIGKILL);
+    if (child_ > 0) ::waitpid(child_, nullptr, 0);
+  }
+
+  pid_t child_ = 0;
+  std::optional<RCEndpoint> here_;
+};
+
+TEST_F(LocalPeerTest, IsWrittenToWhileItSleeps) {
+  start_peer();
+  EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
+  ::kill(child_, SIGSTOP);
+  EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
+}
+
+TEST_F(LocalPeerTest, ThatWasKilledIsNoLongerThere) {
+  start_peer();
+  EXPECT_EQ(local_writes_of(*here_, 100), 1u);
+  ::kill(child_, SIGKILL);
+  ::waitpid(child_, nullptr, 0);
+  child_ = 0;
+  here_->post(SendOp::kRDMAWrite, 100);
+  EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kRetryExceeded);
+}
+
+}  // namespace
+}  // namespace verbena::host

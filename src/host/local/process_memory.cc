@@ -1,0 +1,136 @@
+#include "host/local/process_memory.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace verbena::host {
+namespace {
+
+class Passage {
+ public:
+  Passage(AccessGates& gates, u32 gate) : gates_(gates), gate_(gate) { gates_.pass_in(gate_); }
+  ~Passage() { gates_.pass_out(gate_); }
+  Passage(const Passage&) = delete;
+  Passage& operator=(const Passage&) = delete;
+
+ private:
+  AccessGates& gates_;
+  u32 gate_;
+};
+
+// Programs poll the end of a buffer for a WRITE (memory/ordered_copy.h). The kernel copies vector
+// by vector, each with no order inside: so what is stored last is a vector of its own.
+u32 size_of_last_store(u64 end, u32 length) {
+  for (const u32 size : {8u, 4u, 2u})
+    if (length > size && end % size == 0) return size;
+  return length > 1 ? 1 : 0;
+}
+
+bool is_one_store(u64 address, u32 length) {
+  return length <= 8 && (length & (length - 1)) == 0 && address % length == 0;
+}
+
+u64 messages_in(std::span<const PeerRange> ranges) {
+  return static_cast<u64>(std::ranges::count_if(ranges, &PeerRange::ends_message));
+}
+
+void* pointer_of(u64 address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+struct ProcessMemory::Vectors {
+  std::array<iovec, kMaxPieces> local;
+  std::array<iovec, 2 * kMaxRanges> remote;
+  u32 local_count = 0, remote_count = 0;
+  u64 bytes = 0;
+
+  explicit Vectors(std::span<const MemoryPiece> pieces) {  // leaves the rest uninitialized
+    for (const MemoryPiece& piece : pieces) {
+      local[local_count++] = {piece.data, piece.length_bytes};
+      bytes += piece.length_bytes;
+    }
+  }
+  void add_remote(u64 address, u32 length) {
+    remote[remote_count++] = {pointer_of(address), length};
+  }
+  void add_written(u64 address, u32 length) {
+    const u32 last =
+        is_one_store(address, length) ? 0 : size_of_last_store(address + length, length);
+    add_remote(address, length - last);
+    if (last != 0) add_remote(address + length - last, last);
+  }
+};
+
+ProcessMemory::ProcessMemory(PeerSegment segment, u32 pid, u32 own_slot,
+                             const std::atomic<bool>& enabled)
+    : segment_(std::move(segment)),
+      pid_(pid),
+      own_slot_(own_slot),
+      life_(segment_.header().life.look()),
+      enabled_(enabled) {
+  segment_.shared().gates.shut(own_slot_);  // whoever had our slot before is gone
+}
+
+bool ProcessMemory::has(const GID& gid) const {
+  const SegmentHeader& header = segment_.header();
+  const auto gids = std::span(header.gids).first(std::min(header.gid_count, header.kMaxGIDs));
+  return std::ranges::find(gids, gid) != gids.end();
+}
+
+// Inside the gate: what is found here stays allowed until we are out.
+bool ProcessMemory::translate(const QPAttributes& qp, std::span<const PeerRange> ranges,
+                              Access need, Vectors& out) const {
+  const PublishedDevice& device = segment_.device();
+  PublishedQP peer;
+  if (segment_.header().open.load(std::memory_order_acquire) != 1 ||
+      !device.qps.find(qp.dest_qp, peer) || !peer.accepts_from(qp) || !peer.access.has(need))
+    return false;
+  for (const PeerRange& range : ranges) {
+    const std::optional<u64> address =
+        device.keys.find(peer.pd, range.r_key, range.address, range.length_bytes, need);
+    if (!address) return false;
+    if (need == Access::kRemoteWrite)
+      out.add_written(*address, range.length_bytes);
+    else
+      out.add_remote(*address, range.length_bytes);
+  }
+  return true;
+}
+
+template <typename Copy>
+bool ProcessMemory::copy(const Vectors& vectors, Copy call) {
+  // The process ID is looked at last: it may have become another's.
+  if (!is_alive()) return false;
+  const ssize_t copied = call(static_cast<pid_t>(pid_), vectors.local.data(), vectors.local_count,
+                              vectors.remote.data(), vectors.remote_count, 0);
+  if (copied < 0 && errno != EFAULT) refused_ = true;
+  return copied >= 0 && static_cast<u64>(copied) == vectors.bytes;
+}
+
+bool ProcessMemory::write(const QPAttributes& qp, std::span<const MemoryPiece> from,
+                          std::span<const PeerRange> to) {
+  if (refused_ || !enabled_.load(std::memory_order_relaxed)) return false;
+  Vectors vectors(from);
+  const Passage passage(segment_.shared().gates, own_slot_);
+  if (!translate(qp, to, Access::kRemoteWrite, vectors) || !copy(vectors, ::process_vm_writev))
+    return false;
+  segment_.shared().counts.add(qp.dest_qp,
+                               {.writes = messages_in(to), .write_octets = vectors.bytes});
+  return true;
+}
+
+bool ProcessMemory::read(const QPAttributes& qp, std::span<const PeerRange> from,
+                         std::span<const MemoryPiece> to) {
+  if (refused_ || !enabled_.load(std::memory_order_relaxed)) return false;
+  Vectors vectors(to);
+  const Passage passage(segment_.shared().gates, own_slot_);
+  if (!translate(qp, from, Access::kRemoteRead, vectors) || !copy(vectors, ::process_vm_readv))
+    return false;
+  segment_.shared().counts.add(qp.dest_qp,
+                               {.reads = messages_in(from), .read_octets = vectors.bytes});
+  return true;
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,104 @@
+#include "memory/published_keys.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+namespace verbena {
+namespace {
+
+constexpr PDId kPD{1}, kOtherPD{2};
+constexpr AccessFlags kAll = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
+
+class PublishedKeysTest : public testing::Test {
+ protected:
+  PublishedKeysTest() { table_.publish_to(publisher_); }
+
+  MRKeys add(u64 iova, u64 length, AccessFlags access = kAll) {
+    return *table_.register_mr(kPD, base_, length, iova, access);
+  }
+  std::optional<u64> find(RKey key, u64 address, u64 length, Access need = Access::kRemoteWrite,
+                          PDId pd = kPD) const {
+    return keys_->find(pd, key, address, length, need);
+  }
+
+  u8* const base_ = reinterpret_cast<u8*>(0x100000);
+  std::unique_ptr<PublishedKeys> keys_ = std::make_unique<PublishedKeys>();
+  KeyPublisher publisher_{*keys_};
+  ProtectionTable table_{1u << 16, PRNG(1)};
+};
+
+TEST_F(PublishedKeysTest, ARegionIsFoundWhereItLies) {
+  const MRKeys keys = add(0x5000, 100);
+  EXPECT_EQ(find(keys.r_key, 0x5000, 100), 0x100000u);
+  EXPECT_EQ(find(keys.r_key, 0x5010, 84, Access::kRemoteRead), 0x100010u);
+}
+
+TEST_F(PublishedKeysTest, EachCheckOfARemoteKeyHolds) {
+  const MRKeys keys = add(0x5000, 100, Access::kRemoteRead);
+  EXPECT_TRUE(find(keys.r_key, 0x5000, 100, Access::kRemoteRead));
+  EXPECT_FALSE(find(keys.r_key, 0x5000, 100, Access::kRemoteWrite));
+  EXPECT_FALSE(find(keys.r_key, 0x5000, 101, Access::kRemoteRead));
+  EXPECT_FALSE(find(keys.r_key, 0x4fff, 10, Access::kRemoteRead));
+  EXPECT_FALSE(find(keys.r_key, ~u64{0}, 2, Access::kRemoteRead));
+  EXPECT_FALSE(find(keys.r_key, 0x5000, 100, Access::kRemoteRead, kOtherPD));
+  EXPECT_FALSE(find(RKey{keys.r_key.value ^ 1}, 0x5000, 100, Access::kRemoteRead));
+  EXPECT_FALSE(find(RKey{0}, 0, 1, Access::kRemoteRead));
+}
+
+TEST_F(PublishedKeysTest, WhatOnlyItsOwnerUsesIsNotPublished) {
+  const MRKeys keys = add(0x5000, 100, Access::kLocalWrite);
+  EXPECT_FALSE(find(keys.r_key, 0x5000, 100, Access::kRemoteRead));
+}
+
+TEST_F(PublishedKeysTest, AWindowIsNotPublished) {
+  const MRKeys region = add(0x5000, 100, kAll | Access::kMWBind);
+  const RKey window = *table_.allocate_mw(kPD, MWType::k1);
+  const RKey bound = *table_.bind_mw(
+      kPD, QPN{1}, window, window,
+      {.mr_l_key = region.l_key, .address = 0x5000, .length = 10, .access = Access::kRemoteWrite});
+  EXPECT_TRUE(table_.remote(kPD, QPN{1}, bound, 0x5000, 10, Access::kRemoteWrite));
+  EXPECT_FALSE(find(bound, 0x5000, 10));
+}
+
+TEST_F(PublishedKeysTest, DeregistrationWithdraws) {
+  const MRKeys keys = add(0x5000, 100);
+  EXPECT_FALSE(publisher_.take_withdrawn());
+  ASSERT_EQ(table_.deregister_mr(keys.l_key), Status::kOk);
+  EXPECT_FALSE(find(keys.r_key, 0x5000, 100));
+  EXPECT_TRUE(publisher_.take_withdrawn());
+  EXPECT_FALSE(publisher_.take_withdrawn());
+}
+
+TEST_F(PublishedKeysTest, ReregistrationReplaces) {
+  const MRKeys before = add(0x5000, 100);
+  const AccessFlags access = Access::kRemoteRead;
+  const MRKeys after = *table_.reregister_mr(before.l_key, {.access = &access});
+  EXPECT_FALSE(find(after.r_key, 0x5000, 100));
+  EXPECT_TRUE(find(after.r_key, 0x5000, 100, Access::kRemoteRead));
+  EXPECT_TRUE(publisher_.take_withdrawn());
+  const MRKeys moved = *table_.reregister_mr(
+      after.l_key, {.translation = true, .base = base_ + 8, .length = 10, .iova = 0});
+  EXPECT_FALSE(find(after.r_key, 0x5000, 100, Access::kRemoteRead));
+  EXPECT_EQ(find(moved.r_key, 0, 10, Access::kRemoteRead), 0x100008u);
+  // One that fails leaves no region. ibv_rereg_mr(3)
+  const AccessFlags illegal = Access::kRemoteWrite;
+  ASSERT_FALSE(table_.reregister_mr(moved.l_key, {.access = &illegal}).has_value());
+  EXPECT_FALSE(find(moved.r_key, 0, 10, Access::kRemoteRead));
+}
+
+TEST_F(PublishedKeysTest, MoreThanThereIsRoomForAreLeftOut) {
+  std::vector<MRKeys> all;
+  for (u32 i = 0; i < 2 * PublishedKeys::kPlaces; ++i) all.push_back(add(0x5000, 100));
+  u32 found = 0;
+  for (const MRKeys& keys : all) found += find(keys.r_key, 0x5000, 100).has_value() ? 1 : 0;
+  EXPECT_GT(found, PublishedKeys::kPlaces * 3 / 4);
+  EXPECT_LE(found, PublishedKeys::kPlaces);
+  for (const MRKeys& keys : all) ASSERT_EQ(table_.deregister_mr(keys.l_key), Status::kOk);
+  for (const MRKeys& keys : all) EXPECT_FALSE(find(keys.r_key, 0x5000, 100));
+  EXPECT_TRUE(find(add(0x5000, 100).r_key, 0x5000, 100));
+}
+
+}  // namespace
+}  // namespace verbena

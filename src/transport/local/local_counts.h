@@ -1,0 +1,53 @@
+// LocalCounts: what peers of this host have done to each QP of a device without packets. They count
+// it, in memory that they share with the device's process, which looks when it is asked for its
+// statistics: nothing else depends on what is there. Zeroed memory: nothing.
+#pragma once
+
+#include <array>
+#include <atomic>
+
+#include "transport/local/published_qps.h"
+
+namespace verbena {
+
+struct LocalWork {
+  u64 writes = 0, write_octets = 0;
+  u64 reads = 0, read_octets = 0;
+};
+
+class LocalCounts {
+ public:
+  // A QP has one peer, so one writer.
+  void add(QPN qpn, const LocalWork& more) {
+    Place& place = places_[qpn.value % PublishedQPs::kPlaces];
+    add(place.writes, more.writes);
+    add(place.write_octets, more.write_octets);
+    add(place.reads, more.reads);
+    add(place.read_octets, more.read_octets);
+  }
+  [[nodiscard]] LocalWork of(QPN qpn) const {
+    const Place& place = places_[qpn.value % PublishedQPs::kPlaces];
+    return {.writes = place.writes.load(std::memory_order_relaxed),
+            .write_octets = place.write_octets.load(std::memory_order_relaxed),
+            .reads = place.reads.load(std::memory_order_relaxed),
+            .read_octets = place.read_octets.load(std::memory_order_relaxed)};
+  }
+  void clear(QPN qpn) {
+    Place& place = places_[qpn.value % PublishedQPs::kPlaces];
+    for (std::atomic<u64>* const count :
+         {&place.writes, &place.write_octets, &place.reads, &place.read_octets})
+      count->store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  struct Place {
+    std::atomic<u64> writes, write_octets, reads, read_octets;
+  };
+  static void add(std::atomic<u64>& count, u64 more) {
+    count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
+
+  std::array<Place, PublishedQPs::kPlaces> places_;
+};
+
+}  // namespace verbena

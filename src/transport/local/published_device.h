@@ -1,0 +1,25 @@
+// PublishedDevice: what a device publishes for other processes of its host, in memory that they
+// share: which of its QPs accept requests, and which keys open what.
+// LocalPorts: what a driver gives a device so that its QPs can do without packets.
+#pragma once
+
+#include "memory/published_keys.h"
+#include "transport/local/local_counts.h"
+#include "transport/local/published_qps.h"
+#include "transport/peer_memory.h"
+
+namespace verbena {
+
+struct PublishedDevice {
+  PublishedKeys keys;
+  PublishedQPs qps;
+};
+
+struct LocalPorts {
+  KeyPublisher* keys = nullptr;  // nullptr: peers on the host send packets
+  QPPublisher* qps = nullptr;
+  PeerMemoryFinder* peers = nullptr;  // nullptr: we send packets
+  LocalCounts* counts = nullptr;      // nullptr with `qps`
+};
+
+}  // namespace verbena

@@ -1,0 +1,61 @@
+// PublishedQPs: the RC queue pairs of one device that accept requests, for other processes of the
+// host to read. QPPublisher is the device's side of it.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <utility>
+
+#include "base/shared_record.h"
+#include "transport/qp_attributes.h"
+
+namespace verbena {
+
+struct PublishedQP {
+  u32 accepts = 0;  // 1: RC, in RTR or beyond, and a first packet has come
+  QPN dest_qp{};
+  u32 rq_psn = 0;  // the first: which of the QPs that had this number its peer is
+  PDId pd{};
+  AccessFlags access{};
+  u32 p_key = 0;
+  GID source{}, destination{};  // of its path
+
+  // Whether requests of `requester` are accepted here: what the device checks of each packet
+  // (device/admission.h), and that both ends are of one connection.
+  [[nodiscard]] bool accepts_from(const QPAttributes& requester) const;
+};
+
+class PublishedQPs {
+ public:
+  static constexpr u32 kPlaces = 1u << 14;  // by the lower bits of the QPN
+
+  [[nodiscard]] bool find(QPN qpn, PublishedQP& out) const {
+    return places_[qpn.value % kPlaces].load(out);
+  }
+
+ private:
+  friend class QPPublisher;
+  std::array<SharedRecord<PublishedQP>, kPlaces> places_;
+};
+
+class QPPublisher {
+ public:
+  explicit QPPublisher(PublishedQPs& qps) : qps_(qps) {}
+
+  // Its attributes or state have changed.
+  void update(const QPAttributes& qp);
+  // In RTR: the first packet has come, and raised its event. IBTA 11.6.3.1
+  void on_established(const QPAttributes& qp);
+  void withdraw(QPN qpn);
+  // Whether anything was withdrawn since the last call: peers may still be at it.
+  [[nodiscard]] bool take_withdrawn() { return std::exchange(withdrawn_, false); }
+
+ private:
+  void publish(const QPAttributes& qp);
+
+  PublishedQPs& qps_;
+  std::bitset<PublishedQPs::kPlaces> published_;
+  bool withdrawn_ = false;
+};
+
+}  // namespace verbena

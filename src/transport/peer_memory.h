@@ -1,0 +1,47 @@
+// PeerMemory: the memory of a peer on the same host, as a requester reaches it without packets.
+//
+// Rule: it does only what the peer's responder would do, and never refuses for it. What it does not
+// do, for whatever reason (a key that is not there, a right that is not granted, memory that is
+// gone, a peer that has ended), goes as packets, and is answered as on any wire. So errors, their
+// completions, states and events are those of the wire by construction.
+// The driver implements it: src/host/local/. Calls block for as long as the copy takes.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "memory/sg_walk.h"
+#include "transport/qp_attributes.h"
+
+namespace verbena {
+
+struct PeerRange {  // one message, or a part of it
+  RKey r_key;
+  u64 address = 0;
+  u32 length_bytes = 0;  // never 0
+  bool ends_message = true;
+};
+
+class PeerMemory {
+ public:
+  static constexpr u32 kMaxRanges = 64;  // in a call
+  static constexpr u32 kMaxPieces = 128;
+
+  virtual ~PeerMemory() = default;
+  // Copies the pieces, one after the other, to the ranges, in order; the last bytes of each become
+  // visible last. The QP's peer must accept each at this moment. False: some were not copied, or in
+  // part. Precondition: both have the same number of bytes.
+  [[nodiscard]] virtual bool write(const QPAttributes& qp, std::span<const MemoryPiece> from,
+                                   std::span<const PeerRange> to) = 0;
+  [[nodiscard]] virtual bool read(const QPAttributes& qp, std::span<const PeerRange> from,
+                                  std::span<const MemoryPiece> to) = 0;
+};
+
+class PeerMemoryFinder {
+ public:
+  virtual ~PeerMemoryFinder() = default;
+  // Of a connected QP; nullptr: its peer is on another host, or not to be reached so.
+  [[nodiscard]] virtual std::shared_ptr<PeerMemory> find(const QPAttributes& qp) = 0;
+};
+
+}  // namespace verbena

@@ -1,0 +1,132 @@
+// A requester's short cut to a peer on the same host: transport/peer_memory.h. Only while nothing
+// is in flight: all that came before is executed at the peer then, so the order of the queue is
+// kept. IBTA Vol 1, 10.8.3.3 (ordering rules).
+#include "memory/sg_walk.h"
+#include "transport/local_operations.h"
+#include "transport/rc/requester.h"
+
+#include <algorithm>
+
+namespace verbena {
+
+namespace {
+
+constexpr u64 kPartBytes = 1u << 20;      // in one call; a peer that deregisters waits for it
+constexpr u64 kTurnBytes = 4u << 20;      // until others have a turn
+constexpr u64 kBytesPerMessage = 4096;    // what takes as long as a message of few bytes
+constexpr u32 kWorthWaiting = 64u << 10;  // bytes
+constexpr u32 kMaxPassedBy = 16;          // WQEs in a row that find others in flight
+// WQEs that go as packets after the peer has refused one; twice as many for each more, up to 64.
+constexpr u64 distrust(u32 refusals) { return u64{1} << std::min(refusals, 6u); }
+
+bool is_copy(SendOp op) { return op == SendOp::kRDMAWrite || op == SendOp::kRDMARead; }
+
+}  // namespace
+
+// A run of WRITEs or READs, or a part of a long one.
+struct RCRequester::ShortCut {
+  SendOp op{};
+  std::array<MemoryPiece, PeerMemory::kMaxPieces> pieces;
+  std::array<PeerRange, PeerMemory::kMaxRanges> ranges;
+  u32 piece_count = 0, range_count = 0;
+  u32 finished = 0;  // WQEs that end in it
+  u64 bytes = 0;
+
+  ShortCut() {}  // leaves the arrays uninitialized on purpose: one is made per copy
+  u64 cost() const { return bytes + range_count * kBytesPerMessage; }
+};
+
+bool RCRequester::fits_short_cut(const SendWQE& wqe) const {
+  return peer_ != nullptr && is_copy(wqe.wr.op) && wqe.length_bytes != 0 &&
+         (wqe.wr.op == SendOp::kRDMAWrite || qp_.max_rd_atomic != 0);
+}
+
+// What is in flight should land first, rather than that packets are made: it is much, or packets
+// would follow packets for ever.
+bool RCRequester::prefers_short_cut(const SendWQE& wqe) const {
+  return (wqe.length_bytes >= kWorthWaiting || passed_by_ >= kMaxPassedBy) && fits_short_cut(wqe) &&
+         fresh_ >= no_short_cut_before_;
+}
+
+// True when something was done, or it is others' turn. Precondition: the WQE `fresh_` may start.
+bool RCRequester::take_short_cut(Time now) {
+  if (!fits_short_cut(queue_.at(fresh_)) || fresh_ < no_short_cut_before_) return false;
+  if (waits_for_response()) {
+    ++passed_by_;
+    return false;
+  }
+  passed_by_ = 0;
+  u64 spent = 0;
+  for (;;) {
+    ShortCut copy;
+    collect(copy);
+    if (copy.range_count == 0) return spent != 0;
+    const std::span pieces(copy.pieces.data(), copy.piece_count);
+    const std::span ranges(copy.ranges.data(), copy.range_count);
+    const bool done = copy.op == SendOp::kRDMAWrite ? peer_->write(qp_, pieces, ranges)
+                                                    : peer_->read(qp_, ranges, pieces);
+    if (!done) {
+      short_cut_bytes_ = 0;  // all of it goes as packets
+      no_short_cut_before_ = fresh_ + distrust(refusals_++);
+      return spent != 0;
+    }
+    refusals_ = 0;
+    finish(copy);
+    spent += copy.cost();
+    if (spent < kTurnBytes) continue;
+    rests_from_ = now;
+    return true;
+  }
+}
+
+// From the WQE `fresh_` on, what is alike. Nothing where our own keys do not allow it: the packets
+// will tell.
+void RCRequester::collect(ShortCut& copy) {
+  u64 done = short_cut_bytes_;
+  for (u64 index = fresh_; index != queue_.end_index() && index != stopped_at_; ++index) {
+    const SendWQE& wqe = queue_.at(index);
+    if (!fits_short_cut(wqe) || (copy.range_count != 0 && wqe.wr.op != copy.op)) return;
+    copy.op = wqe.wr.op;
+    const u64 left = wqe.length_bytes - done;
+    const u64 length = std::min(left, kPartBytes);
+    if (copy.bytes + length > kPartBytes || !add(copy, wqe, done, length)) return;
+    if (length != left) return;
+    ++copy.finished;
+    done = 0;
+  }
+}
+
+bool RCRequester::add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length) const {
+  if (copy.range_count == copy.ranges.size() || copy.piece_count == copy.pieces.size())
+    return false;
+  const std::span room = std::span(copy.pieces).subspan(copy.piece_count);
+  u32 count = 1;
+  if (wqe.inline_bytes != nullptr) {
+    room[0] = {const_cast<u8*>(wqe.inline_bytes) + offset, length};
+  } else {
+    const Access need = copy.op == SendOp::kRDMAWrite ? Access::kLocalRead : Access::kLocalWrite;
+    if (locate(memory_, qp_.pd, wqe.wr.sg_list, offset, length, need, room, count) !=
+        MemoryFault::kNone)
+      return false;
+  }
+  copy.piece_count += count;
+  copy.ranges[copy.range_count++] = {.r_key = wqe.wr.r_key,
+                                     .address = wqe.wr.remote_address + offset,
+                                     .length_bytes = static_cast<u32>(length),
+                                     .ends_message = offset + length == wqe.length_bytes};
+  copy.bytes += length;
+  return true;
+}
+
+void RCRequester::finish(const ShortCut& copy) {
+  const bool is_write = copy.op == SendOp::kRDMAWrite;
+  (is_write ? counters_.local_write_requests : counters_.local_read_requests) += copy.finished;
+  (is_write ? counters_.local_write_octets : counters_.local_read_octets) += copy.bytes;
+  for (u32 i = 0; i < copy.finished; ++i) queue_.at(fresh_ + i).packets = 0;
+  short_cut_bytes_ = copy.finished == 0 ? short_cut_bytes_ + static_cast<u32>(copy.bytes) : 0;
+  fresh_ += copy.finished;
+  cursor_index_ = fresh_;
+  skip_local_operations();
+}
+
+}  // namespace verbena

@@ -1,0 +1,285 @@
+// A requester whose peer is on the same host: transport/peer_memory.h.
+#include "transport/rc/rc_pair_for_test.h"
+
+namespace verbena::test {
+namespace {
+
+constexpr u64 kFar = 1u << 17;
+
+// The memory of a pair's other side, as its keys allow.
+class NearPeer final : public PeerMemory, public PeerMemoryFinder {
+ public:
+  std::shared_ptr<PeerMemory> find(const QPAttributes&) override {
+    return target == nullptr ? nullptr : std::shared_ptr<PeerMemory>(std::shared_ptr<void>(), this);
+  }
+  bool write(const QPAttributes&, std::span<const MemoryPiece> from,
+             std::span<const PeerRange> to) override {
+    return copy(to, from, Access::kRemoteWrite);
+  }
+  bool read(const QPAttributes&, std::span<const PeerRange> from,
+            std::span<const MemoryPiece> to) override {
+    return copy(from, to, Access::kRemoteRead);
+  }
+
+  Side* target = nullptr;
+  bool refuses = false;
+  u32 calls = 0, done = 0;
+
+ private:
+  bool copy(std::span<const PeerRange> ranges, std::span<const MemoryPiece> pieces, Access need) {
+    ++calls;
+    if (refuses) return false;
+    std::vector<u8*> far, near;
+    for (const PeerRange& range : ranges) {
+      const Resolved at = target->memory.remote(kPD, target->qp.qpn, range.r_key, range.address,
+                                                range.length_bytes, need);
+      if (!at) return false;
+      for (u32 i = 0; i < range.length_bytes; ++i) far.push_back(at.data + i);
+    }
+    for (const MemoryPiece& piece : pieces)
+      for (u64 i = 0; i < piece.length_bytes; ++i) near.push_back(piece.data + i);
+    EXPECT_EQ(far.size(), near.size());
+    for (std::size_t i = 0; i < far.size(); ++i)
+      need == Access::kRemoteWrite ? *far[i] = *near[i] : *near[i] = *far[i];
+    ++done;
+    return true;
+  }
+};
+
+class RCShortCutTest : public testing::Test {
+ protected:
+  explicit RCShortCutTest(RCOptions options = {}) : pair(near(options)) {
+    peer.target = &pair.b;
+    pair.a.set_state(QPState::kReset, pair.now);
+    pair.b.set_state(QPState::kReset, pair.now);
+    pair.connect();
+  }
+  RCOptions near(RCOptions options) {
+    options.peers = &peer;
+    return options;
+  }
+  const EngineCounters& counters() const { return pair.a.engine.counters(); }
+
+  NearPeer peer;
+  RCPair pair;
+};
+
+TEST_F(RCShortCutTest, AWriteNeedsNoPackets) {
+  pair.write(1, 3000, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(pair.b.bytes(kFar, 3000), pair.a.bytes(0, 3000));
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(counters().local_write_requests, 1u);
+  EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
+}
+
+TEST_F(RCShortCutTest, AReadNeedsNoPackets) {
+  pair.read(1, 3000, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(pair.a.bytes(0, 3000), pair.b.bytes(kFar, 3000));
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(counters().local_read_requests, 1u);
+}
+
+TEST_F(RCShortCutTest, ItTakesNoPSNs) {
+  pair.write(1, 3000, kFar);
+  pair.receive(9, 0, 100);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  pair.send(2, 10);
+  const std::vector<Packet> packets = pair.take_all(pair.a);
+  ASSERT_EQ(psns_of(packets), (std::vector<u32>{pair.o.psn}));
+  pair.deliver_all(pair.b, packets);
+  pair.settle();
+  EXPECT_EQ(outcomes(pair.a.send_cqes),
+            (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}}));
+}
+
+TEST_F(RCShortCutTest, OperationsThatAreNotCopiesArePackets) {
+  pair.fetch_add(1, 5, kFar);
+  EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kFetchAdd}));
+  EXPECT_EQ(peer.calls, 0u);
+}
+
+TEST_F(RCShortCutTest, AnEmptyWriteIsAPacket) {  // its key is not checked. IBTA 9.7.4.1.5
+  pair.write(1, 0, kFar);
+  EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kRDMAWriteOnly}));
+}
+
+TEST_F(RCShortCutTest, WhatIsInFlightIsNotOvertaken) {
+  pair.receive(9, 0, 100);
+  pair.send(1, 10);
+  pair.write(2, 100, kFar);
+  EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kSendOnly, Op::kRDMAWriteOnly}));
+  EXPECT_EQ(peer.calls, 0u);
+}
+
+TEST_F(RCShortCutTest, ALongWriteWaitsForWhatIsInFlight) {
+  pair.receive(9, 0, 100);
+  SendWR send = make_wr(SendOp::kSend, 1);  // unsignaled: nothing else asks for its ACK
+  pair.must_post(pair.a, send, 0, 10);
+  pair.write(2, 65536, kFar);
+  const std::vector<Packet> packets = pair.take_all(pair.a);
+  ASSERT_EQ(ops_of(packets), (std::vector<Op>{Op::kSendOnly}));
+  EXPECT_TRUE(packets[0].headers.bth.ack_req);
+  EXPECT_EQ(peer.calls, 0u);
+  pair.deliver_all(pair.b, packets);
+  pair.settle();
+  EXPECT_EQ(peer.done, 1u);
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{2, WQEStatus::kSuccess}}));
+  EXPECT_EQ(pair.b.bytes(kFar, 65536), pair.a.bytes(0, 65536));
+}
+
+TEST_F(RCShortCutTest, WhatThePeerRefusesIsAnsweredAsOnTheWire) {
+  SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMAWrite, 1)), kFar);
+  wr.r_key.value ^= 0x100;
+  pair.must_post(pair.a, wr, 0, 3000);
+  pair.settle();
+  EXPECT_EQ(peer.calls, 1u);
+  EXPECT_EQ(peer.done, 0u);
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kRemoteAccess}}));
+  EXPECT_EQ(pair.a.qp.state, QPState::kError);
+  EXPECT_EQ(pair.b.qp.state, QPState::kError);
+  EXPECT_EQ(pair.b.events.front(), EngineEvent::kAccessError);
+}
+
+// One that is not ready yet, with all keys in order.
+TEST_F(RCShortCutTest, ARefusalIsNotAskedForEachTime) {
+  peer.refuses = true;
+  for (u64 i = 0; i < 100; ++i) {
+    pair.write(i, 3000, kFar);
+    pair.settle();
+  }
+  EXPECT_EQ(pair.a.send_cqes.size(), 100u);
+  EXPECT_EQ(peer.calls, 7u);  // 1, 2, 4, ... 64 apart
+  peer.refuses = false;
+  for (u64 i = 0; i < 64; ++i) {
+    pair.write(i, 3000, kFar);
+    pair.settle();
+  }
+  EXPECT_GT(peer.done, 0u);
+}
+
+TEST_F(RCShortCutTest, PacketsDoNotFollowPacketsForEver) {
+  pair.receive(9, 0, 100);
+  pair.send(0, 10);
+  for (u64 i = 1; i <= 100; ++i) pair.write(i, 8, kFar + 8 * i, 8 * i);
+  const std::vector<Packet> packets = pair.take_all(pair.a);
+  EXPECT_EQ(packets.size(), 17u);
+  EXPECT_TRUE(packets.back().headers.bth.ack_req);
+  pair.deliver_all(pair.b, packets);
+  pair.settle();
+  EXPECT_EQ(pair.a.send_cqes.size(), 101u);
+  EXPECT_EQ(counters().local_write_requests, 84u);
+  EXPECT_EQ(pair.b.bytes(kFar + 8, 800), pair.a.bytes(8, 800));
+}
+
+TEST_F(RCShortCutTest, ALaterConnectionIsTriedAgain) {
+  ASSERT_EQ(pair.b.memory.deregister_mr(pair.b.keys.l_key), Status::kOk);
+  pair.write(1, 3000, kFar);
+  pair.settle();
+  ASSERT_EQ(pair.a.qp.state, QPState::kError);
+  pair.b.keys = *pair.b.memory.register_mr(kPD, pair.b.buffer.data(), kBufferBytes,
+                                           pair.b.address(), kAllRights);
+  pair.a.set_state(QPState::kReset, pair.now);
+  pair.b.set_state(QPState::kReset, pair.now);
+  pair.connect();
+  pair.write(2, 3000, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(peer.done, 1u);
+}
+
+TEST_F(RCShortCutTest, OurOwnKeysAreChecked) {
+  SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMAWrite, 1)), kFar);
+  SGE list = pair.a.sge(0, 100);
+  list.l_key.value ^= 0x100;
+  ASSERT_EQ(pair.a.engine.post_send(with_sges(wr, {&list, 1}), pair.now), PostError::kOk);
+  pair.settle();
+  EXPECT_EQ(peer.calls, 0u);
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kLocalProtection}}));
+}
+
+TEST_F(RCShortCutTest, AReadNeedsTheRightToWriteLocally) {
+  const MRKeys read_only = *pair.a.memory.register_mr(kPD, pair.a.buffer.data(), 100,
+                                                      pair.a.address(), Access::kRemoteRead);
+  SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMARead, 1)), kFar);
+  const SGE list{pair.a.address(), 100, read_only.l_key};
+  ASSERT_EQ(pair.a.engine.post_send(with_sges(wr, {&list, 1}), pair.now), PostError::kOk);
+  pair.settle();
+  EXPECT_EQ(peer.calls, 0u);
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kLocalProtection}}));
+}
+
+TEST_F(RCShortCutTest, InlineDataAndListsAreCopied) {
+  std::vector<u8> bytes{1, 2, 3, 4, 5, 6, 7, 8};
+  const SGE inline_list{reinterpret_cast<u64>(bytes.data()), 8, {}};
+  const SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMAWrite, 1)), kFar);
+  ASSERT_EQ(pair.a.engine.post_send(with_sges(inline_data(wr), {&inline_list, 1}), pair.now),
+            PostError::kOk);
+  const std::vector<u8> posted = std::exchange(bytes, std::vector<u8>(8));
+  const std::array<SGE, 3> list{pair.a.sge(0, 10), pair.a.sge(500, 0), pair.a.sge(1000, 20)};
+  SendWR second = pair.with_remote(signaled(make_wr(SendOp::kRDMAWrite, 2)), kFar + 8);
+  ASSERT_EQ(pair.a.engine.post_send(with_sges(second, list), pair.now), PostError::kOk);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(pair.b.bytes(kFar, 8), posted);
+  EXPECT_EQ(pair.b.bytes(kFar + 8, 10), pair.a.bytes(0, 10));
+  EXPECT_EQ(pair.b.bytes(kFar + 18, 20), pair.a.bytes(1000, 20));
+}
+
+TEST_F(RCShortCutTest, ManySmallOnesAreOneCopy) {
+  for (u64 i = 0; i < 100; ++i) pair.write(i, 8, kFar + 8 * i, 8 * i);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(pair.b.bytes(kFar, 800), pair.a.bytes(0, 800));
+  EXPECT_EQ(pair.a.send_cqes.size(), 100u);
+  EXPECT_EQ(peer.calls, 2u);
+}
+
+TEST_F(RCShortCutTest, WritesAndReadsKeepTheirOrder) {
+  pair.write(1, 8, kFar);
+  pair.read(2, 8, kFar, 1000);  // reads what was just written
+  pair.write(3, 8, kFar, 2000);
+  const std::vector<u8> first = pair.a.bytes(0, 8), last = pair.a.bytes(2000, 8);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(pair.a.bytes(1000, 8), first);
+  EXPECT_EQ(pair.b.bytes(kFar, 8), last);
+  EXPECT_EQ(pair.a.send_cqes.size(), 3u);
+}
+
+// 4 MiB, and other QPs and timers have a turn.
+TEST_F(RCShortCutTest, ItRests) {
+  constexpr u32 kLength = 1u << 17;
+  for (u64 i = 0; i < 64; ++i) pair.write(i, kLength, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  const std::size_t before = pair.a.send_cqes.size();
+  EXPECT_EQ(before * kLength, 4u << 20);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(pair.a.send_cqes.size(), before);
+  EXPECT_EQ(pair.a.engine.next_timer(), pair.now);
+  ASSERT_TRUE(pair.fire_timer(pair.a));
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(pair.a.send_cqes.size(), 64u);
+}
+
+TEST_F(RCShortCutTest, NothingStartsInSQD) {
+  pair.a.set_state(QPState::kSQD, pair.now);
+  pair.write(1, 8, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(peer.calls, 0u);
+  pair.a.set_state(QPState::kRTS, pair.now);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(peer.done, 1u);
+}
+
+class RCShortCutLimitsTest : public RCShortCutTest {
+ protected:
+  RCShortCutLimitsTest() : RCShortCutTest({.max_rd_atomic = 0}) {}
+};
+
+TEST_F(RCShortCutLimitsTest, WithoutAResourceAReadFails) {
+  pair.read(1, 8, kFar);
+  pair.settle();
+  EXPECT_EQ(peer.calls, 0u);
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kLocalQPOperation}}));
+}
+
+}  // namespace
+}  // namespace verbena::test
