@@ -76,6 +76,9 @@ class Parser {
     devices_->add_flag("--json", json_);
     add_stats_options();
     add_doctor_options();
+    sim_->add_option("FOLDER", folder_)->type_name("FOLDER");
+    sim_->add_option("-o,--output", output_)->type_name("FOLDER");
+    sim_->add_option("--seed", seed_)->type_name("N");
   }
 
   Expected<Request> parse(Split split) {
@@ -121,7 +124,8 @@ class Parser {
     if (stats_->parsed()) return stats_request();
     if (top_->parsed()) return top_request();
     if (doctor_->parsed()) return doctor_request();
-    return wrong_usage("a command is needed: run, devices, stats, top or doctor");
+    if (sim_->parsed()) return sim_request();
+    return wrong_usage("a command is needed: run, devices, stats, top, doctor or sim");
   }
   Expected<Request> run_request(std::vector<std::string> program) const {
     auto faults = read_faults(faults_, fault_files_);
@@ -180,6 +184,16 @@ class Parser {
       return wrong_usage("--listen waits for other doctors: it takes no PEER");
     return DoctorRequest{address_, peer_, doctor_listens_, format()};
   }
+  Expected<Request> sim_request() const {
+    if (folder_.empty()) return wrong_usage("sim needs a scenario: verbena sim FOLDER");
+    if (sim_->count("--output") != 0 && output_.empty()) return wrong_usage("--output is empty");
+    SimRequest request{.folder = folder_, .output = output_};
+    if (seed_.empty()) return request;
+    const std::optional<u64> seed = faults::parse_number(seed_);
+    if (!seed) return wrong_usage(fmt::format("--seed {} is no number", seed_));
+    request.seed = *seed;
+    return request;
+  }
   // False: given, and no process's number.
   bool take_pid(const CLI::App& command, std::optional<pid_t>& out) const {
     if (command.count("--pid") == 0) return true;
@@ -206,6 +220,7 @@ class Parser {
     if (stats_->parsed()) return HelpTopic::kStats;
     if (top_->parsed()) return HelpTopic::kTop;
     if (doctor_->parsed()) return HelpTopic::kDoctor;
+    if (sim_->parsed()) return HelpTopic::kSim;
     return HelpTopic::kVerbena;
   }
   std::string_view help_command() const {
@@ -216,6 +231,7 @@ class Parser {
       case HelpTopic::kStats: return "verbena stats --help";
       case HelpTopic::kTop: return "verbena top --help";
       case HelpTopic::kDoctor: return "verbena doctor --help";
+      case HelpTopic::kSim: return "verbena sim --help";
     }
     CHECK_UNREACHABLE();
   }
@@ -226,10 +242,11 @@ class Parser {
   CLI::App* const stats_ = app_.add_subcommand("stats");
   CLI::App* const top_ = app_.add_subcommand("top");
   CLI::App* const doctor_ = app_.add_subcommand("doctor");
+  CLI::App* const sim_ = app_.add_subcommand("sim");
   std::string address_, seed_, congestion_, capture_, capture_limit_;
   std::string check_, check_exit_code_;
   std::vector<std::string> faults_, fault_files_;
-  std::string interval_, listen_, pid_, peer_;
+  std::string interval_, listen_, pid_, peer_, folder_, output_;
   bool json_ = false, doctor_listens_ = false;
 };
 

@@ -51,11 +51,17 @@ struct DoctorRequest {
   bool listen = false;  // --listen: answer other doctors
   OutputFormat format = OutputFormat::kText;
 };
+struct SimRequest {
+  std::string folder;  // of the scenario
+  std::string output;  // --output; "": results are printed and nothing else
+  u64 seed = 1;
+};
 struct PrintRequest {
   std::string text;  // of --help and --version
 };
 using Request =
-    std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest, PrintRequest>;
+    std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest, SimRequest,
+                 PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

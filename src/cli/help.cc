@@ -14,6 +14,7 @@ SYNOPSIS
   verbena stats [--watch [SECONDS]] [--json] [--prometheus PORT] [--pid PID]
   verbena top [--interval SECONDS] [--pid PID]
   verbena doctor [--address ADDRESS[,ADDRESS...]] [--json] [--listen | PEER]
+  verbena sim FOLDER [--output FOLDER] [--seed N]
   verbena --help | --version
 
 DESCRIPTION
@@ -29,6 +30,8 @@ COMMANDS
   top       the same as a screen of the busiest QPs; `verbena top --help`
   doctor    what is right and wrong here, and on the way to a peer, and what to
             do about it; `verbena doctor --help`
+  sim       what a network will do: the same devices on a simulated one;
+            `verbena sim --help`
 
 ENVIRONMENT
   VERBENA_ADDRESS
@@ -312,6 +315,39 @@ EXAMPLES
   verbena doctor --json | jq -r '.findings[] | select(.verdict != "ok").fix'
 )";
 
+constexpr std::string_view kSimHelp = R"(NAME
+  verbena sim - what will this network do?
+
+SYNOPSIS
+  verbena sim FOLDER [--output FOLDER] [--seed N]
+
+DESCRIPTION
+  Runs the same RDMA devices that programs use on a simulated network: links,
+  switches without loss (shared buffer, PFC, ECN, ECMP), DCQCN. Prints a summary.
+
+  FOLDER has a scenario as HPCC's ns-3 model takes it, and is run with that
+  model's conventions: config.txt, and the topology and flow files that it names
+  (topology.txt, flow.txt), plain or packed by gzip. Its output formats are those
+  of the model too.
+
+OPTIONS
+  -o FOLDER, --output FOLDER
+      Where the results go: fct.txt (flow completion times), pfc.txt (pauses) and
+      stdout.txt (what is printed). The folder is made where it is missing.
+  --seed N
+      Of all that is random: which frames are marked or lost. The same seed gives
+      the same results; 1 where none is given.
+  -h, --help
+      this
+
+EXIT STATUS
+  0    done
+  2    wrong usage, or the scenario has a mistake: one line says where
+
+EXAMPLES
+  verbena sim tests/reference/micro/incast8_dcqcn -o /tmp/incast8
+)";
+
 }  // namespace
 
 std::string_view help_text(HelpTopic topic) {
@@ -322,6 +358,7 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kStats: return kStatsHelp;
     case HelpTopic::kTop: return kTopHelp;
     case HelpTopic::kDoctor: return kDoctorHelp;
+    case HelpTopic::kSim: return kSimHelp;
   }
   CHECK_UNREACHABLE();
 }

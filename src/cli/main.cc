@@ -7,6 +7,7 @@
 #include "cli/devices.h"
 #include "cli/doctor.h"
 #include "cli/run.h"
+#include "cli/sim.h"
 #include "cli/stats.h"
 
 namespace verbena::cli {
@@ -45,6 +46,10 @@ int handle(const DoctorRequest& request) {
   const bool json = request.format == OutputFormat::kJSON;
   const int status = print(json ? to_json(findings) : to_text(findings));
   return worst_of(findings) == Verdict::kProblem ? kExitProblem : status;
+}
+int handle(const SimRequest& request) {
+  const Expected<std::string> summary = sim(request);
+  return summary ? print(*summary) : report(summary.error());
 }
 
 }  // namespace

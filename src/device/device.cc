@@ -158,9 +158,17 @@ Reception Device::on_frame(const IngressFrame& frame, Time now) {
   return impl_->ingress.on_frame(frame, now);
 }
 
+Reception Device::on_packet(const PacketView& packet, const IngressFrame& frame, Time now) {
+  return impl_->ingress.on_packet(packet, frame, now);
+}
+
 void Device::on_timer(Time now) { impl_->runner.on_timer(now); }
 
 bool Device::poll_frame(Time now, EgressFrame& out) { return impl_->egress.poll_frame(now, out); }
+
+bool Device::poll_acknowledgement(Time now, EgressFrame& out) {
+  return impl_->egress.poll_acknowledgement(now, out);
+}
 
 Time Device::next_timer() const { return impl_->runner.next_timer(); }
 

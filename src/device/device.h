@@ -133,9 +133,15 @@ class Device {
 
   // --- the port
   Reception on_frame(const IngressFrame& frame, Time now);
+  // The same for a packet that the driver vouches for and has decoded, as a simulated link does:
+  // there is no ICRC, and of frame.transport only the size counts.
+  Reception on_packet(const PacketView& packet, const IngressFrame& frame, Time now);
   void on_timer(Time now);  // at or after next_timer(); an early call does nothing
   // false: nothing to send now. Frames of one QP come in runs, so that a link can batch them.
   [[nodiscard]] bool poll_frame(Time now, EgressFrame& out);
+  // The same, but only what tells the peer something: CNPs and, with AcknowledgementOrder::kFirst,
+  // acknowledgements. For a driver whose data has to wait (PFC), or which has a queue for these.
+  [[nodiscard]] bool poll_acknowledgement(Time now, EgressFrame& out);
   [[nodiscard]] Time next_timer() const;  // Time::never(): nothing armed
   // When to try poll_frame() again, for a QP that is held to a rate; Time::never(): there is none.
   [[nodiscard]] Time next_send() const;

@@ -54,12 +54,24 @@ bool Egress::poll_frame(Time now, EgressFrame& out) {
   }
   QueuePair* const qp = runner_.poll_packet(now, packet_);
   if (qp == nullptr) return false;
-  write_packet(*qp, out);
-  count(out);
-  ++qp->traffic.sent_packets;
-  qp->traffic.sent_octets += out.transport_size() + kICRCSize;
+  finish(*qp, out);
   if (qp->paced) pace(*qp, out, now);
   return true;
+}
+
+bool Egress::poll_acknowledgement(Time now, EgressFrame& out) {
+  if (poll_cnp(out)) return true;
+  QueuePair* const qp = runner_.poll_acknowledgement(now, packet_);
+  if (qp == nullptr) return false;
+  finish(*qp, out);
+  return true;
+}
+
+void Egress::finish(QueuePair& qp, EgressFrame& out) {
+  write_packet(qp, out);
+  count(out);
+  ++qp.traffic.sent_packets;
+  qp.traffic.sent_octets += out.transport_size() + kICRCSize;
 }
 
 void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {

@@ -19,8 +19,11 @@ class Egress {
 
   // CNPs first: they are few, and of use only while they are fresh. Then management.
   [[nodiscard]] bool poll_frame(Time now, EgressFrame& out);
+  // Only what tells the peer something: CNPs, and acknowledgements of QPs that have some.
+  [[nodiscard]] bool poll_acknowledgement(Time now, EgressFrame& out);
 
  private:
+  void finish(QueuePair& qp, EgressFrame& out);
   bool poll_cnp(EgressFrame& out);
   void write_packet(const QueuePair& qp, EgressFrame& out);
   void pace(QueuePair& qp, const EgressFrame& frame, Time now);

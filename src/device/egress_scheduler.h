@@ -31,6 +31,10 @@ class EgressScheduler {
     MaySend what;
   };
   [[nodiscard]] Turn turn(Time now);
+  // Of those that have something to acknowledge, with kFirst.
+  [[nodiscard]] Turn acknowledging() const {
+    return {acknowledging_.front(), MaySend::kAcknowledgements};
+  }
   // What it did with its turn:
   void on_sent(const Turn& turn);  // one packet
   void on_idle(const Turn& turn);  // nothing left; it waits for the next activate()

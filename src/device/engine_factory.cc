@@ -27,6 +27,8 @@ std::unique_ptr<Engine> make_engine(const EngineParts& parts, const DeviceConfig
       return std::make_unique<RCEngine>(parts,
                                         RCLimits{.window_packets = config.window_packets,
                                                  .window_bytes = config.window_bytes,
+                                                 .packet_octets = config.packet_octets,
+                                                 .ack_interval = config.ack_interval,
                                                  .min_ack_timeout = config.min_ack_timeout,
                                                  .min_probe_timeout = config.min_probe_timeout,
                                                  .max_rd_atomic = config.limits.max_rd_atomic});

@@ -133,16 +133,27 @@ void EngineRunner::forget(QueuePair& qp) {
 QueuePair* EngineRunner::poll_packet(Time now, TxPacket& out) {
   for (;;) {
     const EgressScheduler::Turn turn = egress_.turn(now);
-    if (turn.qp == nullptr) return nullptr;
-    const bool sent = turn.qp->engine->poll_packet(now, turn.what, out);
-    if (sent)
-      egress_.on_sent(turn);
-    else
-      egress_.on_idle(turn);
-    collect(*turn.qp, now);
-    fail_qps_of_overrun_cqs(now);
-    if (sent) return turn.qp;
+    if (turn.qp == nullptr || take(turn, now, out)) return turn.qp;
   }
+}
+
+QueuePair* EngineRunner::poll_acknowledgement(Time now, TxPacket& out) {
+  for (;;) {
+    const EgressScheduler::Turn turn = egress_.acknowledging();
+    if (turn.qp == nullptr || take(turn, now, out)) return turn.qp;
+  }
+}
+
+// Its turn's packet; false: it has none.
+bool EngineRunner::take(const EgressScheduler::Turn& turn, Time now, TxPacket& out) {
+  const bool sent = turn.qp->engine->poll_packet(now, turn.what, out);
+  if (sent)
+    egress_.on_sent(turn);
+  else
+    egress_.on_idle(turn);
+  collect(*turn.qp, now);
+  fail_qps_of_overrun_cqs(now);
+  return sent;
 }
 
 // After an input: what comes out, and what follows from it.

@@ -46,6 +46,8 @@ class EngineRunner {
   // The QP that `out` comes from; nullptr: nothing to send now. The spans in `out` are good until
   // the next input.
   [[nodiscard]] QueuePair* poll_packet(Time now, TxPacket& out);
+  // The same for acknowledgements alone; none is found with AcknowledgementOrder::kInTurn.
+  [[nodiscard]] QueuePair* poll_acknowledgement(Time now, TxPacket& out);
   [[nodiscard]] Time next_timer() const {
     return std::min(timers_.next(), notifications_.next_timer());
   }
@@ -59,6 +61,7 @@ class EngineRunner {
   void forget(CompletionQueue& cq) { notifications_.forget(cq); }
 
  private:
+  [[nodiscard]] bool take(const EgressScheduler::Turn& turn, Time now, TxPacket& out);
   void settle(QueuePair& qp, Time now);
   void collect(QueuePair& qp, Time now);
   bool drain_cqes(QueuePair& qp, Time now);

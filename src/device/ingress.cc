@@ -17,17 +17,27 @@ Reception Ingress::on_frame(const IngressFrame& frame, Time now) {
     ++counters_.port_rcv_errors;
     return Reception::kMalformed;
   }
-  if (frame.destination.is_multicast()) return on_multicast(*packet, frame, now);
-  if (packet->headers.bth.dest_qp == kGSIQPN) {
-    gsi_.on_packet(*packet, frame);
+  return dispatch(*packet, frame, now);
+}
+
+Reception Ingress::on_packet(const PacketView& packet, const IngressFrame& frame, Time now) {
+  ++counters_.port_rcv_packets;
+  counters_.port_rcv_octets += frame.transport.size();
+  return dispatch(packet, frame, now);
+}
+
+Reception Ingress::dispatch(const PacketView& packet, const IngressFrame& frame, Time now) {
+  if (frame.destination.is_multicast()) return on_multicast(packet, frame, now);
+  if (packet.headers.bth.dest_qp == kGSIQPN) {
+    gsi_.on_packet(packet, frame);
     return Reception::kAccepted;
   }
-  QueuePair* const qp = qps_.find(packet->headers.bth.dest_qp);
-  if (packet->headers.bth.opcode.service == Service::kCNP) {
+  QueuePair* const qp = qps_.find(packet.headers.bth.dest_qp);
+  if (packet.headers.bth.opcode.service == Service::kCNP) {
     on_cnp(qp, frame, now);
     return Reception::kAccepted;
   }
-  return on_packet(qp, *packet, frame, now);
+  return on_packet(qp, packet, frame, now);
 }
 
 Reception Ingress::check(const IngressFrame& frame) {

@@ -26,8 +26,11 @@ class Ingress {
         counters_(counters) {}
 
   Reception on_frame(const IngressFrame& frame, Time now);
+  // One that the driver vouches for and has decoded; of frame.transport only the size counts.
+  Reception on_packet(const PacketView& packet, const IngressFrame& frame, Time now);
 
  private:
+  Reception dispatch(const PacketView& packet, const IngressFrame& frame, Time now);
   Reception check(const IngressFrame& frame);
   void on_cnp(QueuePair* qp, const IngressFrame& frame, Time now);
   Reception on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame, Time now);

@@ -25,9 +25,10 @@ bool store_last(u8* to, Bytes from) {
   return true;
 }
 
-// false: `to` is not there. Precondition: it has room for from.size() bytes, and the two do not
-// overlap.
+// false: `to` is not there. nullptr is in the null region, where all vanishes. Precondition: it has
+// room for from.size() bytes, and the two do not overlap.
 [[nodiscard]] inline bool ordered_copy(u8* to, Bytes from) {
+  if (to == nullptr) return true;
   return touch([&] {
     (void)(store_last<u64>(to, from) || store_last<u32>(to, from) || store_last<u16>(to, from) ||
            store_last<u8>(to, from));

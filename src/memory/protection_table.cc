@@ -52,6 +52,8 @@ constexpr AccessFlags kWindowRights = Access::kRemoteWrite | Access::kRemoteRead
                                       Access::kRemoteAtomic | Access::kZeroBased |
                                       Access::kLocalWrite;
 
+constexpr AccessFlags kNullRights = Access::kLocalWrite | Access::kRemoteWrite;
+
 // The rules about the window itself. IBTA 10.6.7.2.2, o10-36.2.2, o10-37.2.30, o10-37.2.40.
 bool window_takes(const KeyEntry& window, u32 new_key, const MWBind& bind) {
   if ((window.key >> kKeyVariantBits) != (new_key >> kKeyVariantBits)) return false;
@@ -176,15 +178,18 @@ Result<MRKeys> ProtectionTable::register_whole_process(PDId pd, AccessFlags acce
   return register_mr(pd, nullptr, kWholeProcess, 0, access);
 }
 
-Result<LKey> ProtectionTable::register_null(PDId pd) {
+Result<MRKeys> ProtectionTable::register_null(PDId pd, AccessFlags access) {
+  if ((access | kNullRights) != kNullRights || !writable_as(access, access))
+    return failure(Status::kInvalidArgument);
   KeyEntry region;
   region.kind = KeyKind::kNull;
+  region.valid = access.has(Access::kRemoteWrite);  // no peer finds the others
   region.pd = pd;
-  region.access = Access::kLocalWrite;
+  region.access = access;
   region.length = kWholeProcess;
   const KeyEntry* inserted = impl_->insert(region);
   if (inserted == nullptr) return failure(Status::kNoMemory);
-  return LKey{inserted->key};
+  return keys_of(*inserted);
 }
 
 Status ProtectionTable::deregister_mr(LKey key) {

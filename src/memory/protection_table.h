@@ -82,9 +82,10 @@ class ProtectionTable {
   // A region covering the whole address space of the process, addressed by plain pointers
   // (implicit ODP: addr 0, length SIZE_MAX).
   [[nodiscard]] Result<MRKeys> register_whole_process(PDId pd, AccessFlags access);
-  // A region of every address whose reads give zeros and whose writes vanish; for local access
-  // only. It is neither changed nor bound to. ibv_alloc_null_mr(3)
-  [[nodiscard]] Result<LKey> register_null(PDId pd);
+  // A region of every address whose reads give zeros and whose writes vanish. It is neither changed
+  // nor bound to. For local access only, as ibv_alloc_null_mr(3) has it, or with kRemoteWrite: peers
+  // may write there too, which is memory of a simulated host (kInvalidArgument: any other right).
+  [[nodiscard]] Result<MRKeys> register_null(PDId pd, AccessFlags access = Access::kLocalWrite);
   // kBusy while a window is bound to it; kNotFound.
   [[nodiscard]] Status deregister_mr(LKey key);
   // Changes in place what is given (IBTA 11.2.8.5 Reregister). Draws a new variant of the key where

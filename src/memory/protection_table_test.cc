@@ -447,7 +447,7 @@ TEST_F(ProtectionTableTest, NoRegionPromisesPersistence) {
 TEST(NullRegionTest, GrantsLocallyWhatIsNowhere) {
   ProtectionTable table(16, PRNG(1));
   const PDId pd{1};
-  const LKey key = table.register_null(pd).value();
+  const LKey key = table.register_null(pd).value().l_key;
   for (const Access need : {Access::kLocalRead, Access::kLocalWrite}) {
     const Resolved at = table.local(pd, key, 0x1234, 1u << 30, need);
     EXPECT_TRUE(at);
@@ -460,6 +460,28 @@ TEST(NullRegionTest, GrantsLocallyWhatIsNowhere) {
   EXPECT_EQ(table.reregister_mr(key, {}).error(), Status::kNotFound);
   EXPECT_EQ(table.deregister_mr(key), Status::kOk);
   EXPECT_FALSE(table.pd_in_use(pd));
+}
+
+TEST(NullRegionTest, PeersMayWriteToItWhereTheyAreAllowedTo) {
+  ProtectionTable table(16, PRNG(1));
+  const PDId pd{1};
+  const RKey key =
+      table.register_null(pd, Access::kLocalWrite | Access::kRemoteWrite).value().r_key;
+  const Resolved at = table.remote(pd, QPN{1}, key, 0x1234, 1u << 30, Access::kRemoteWrite);
+  EXPECT_TRUE(at);
+  EXPECT_EQ(at.data, nullptr);
+  EXPECT_EQ(table.remote(pd, QPN{1}, key, 0, 8, Access::kRemoteRead).fault, MemoryFault::kAccess);
+  EXPECT_EQ(table.remote(PDId{2}, QPN{1}, key, 0, 8, Access::kRemoteWrite).fault,
+            MemoryFault::kBadKey);
+}
+
+TEST(NullRegionTest, NoOtherRightsThanWriting) {
+  ProtectionTable table(16, PRNG(1));
+  for (const Access access : {Access::kRemoteRead, Access::kRemoteAtomic, Access::kMWBind})
+    EXPECT_EQ(table.register_null(PDId{1}, Access::kLocalWrite | access).error(),
+              Status::kInvalidArgument);
+  EXPECT_EQ(table.register_null(PDId{1}, Access::kRemoteWrite).error(), Status::kInvalidArgument);
+  EXPECT_EQ(table.size(), 0u);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(SGWalkTest, ElementThatWrapsAroundTheAddressSpaceIsRefused) {
 TEST_F(SGWalkTest, ThePacketsOfALargeNullMessageAreZeros) {
   constexpr u32 kHalf = 1u << 30;
   constexpr u32 kPacket = 4096;  // the largest path MTU
-  const LKey null = table_.register_null(kPD).value();
+  const LKey null = table_.register_null(kPD).value().l_key;
   const std::array list = {SGE{0, kHalf, null}, SGE{0x1234, kHalf, null}};
   const std::array<u64, 4> places = {0, u64{kHalf} - kPacket, u64{kHalf} - 100,
                                      2 * u64{kHalf} - kPacket};

@@ -155,9 +155,9 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
   auto mr = make<MRObject>();
   if (mr == nullptr) return fail(ENOMEM);
   const PDObject& domain = PDObject::of(pd);
-  const Result<LKey> key = domain.owner().enter()->memory().register_null(domain.id());
+  const Result<MRKeys> key = domain.owner().enter()->memory().register_null(domain.id());
   if (!key) return fail(key.error());
-  return finish(std::move(mr), {.pd = pd, .length = SIZE_MAX}, {*key, RKey{}});
+  return finish(std::move(mr), {.pd = pd, .length = SIZE_MAX}, {key->l_key, RKey{}});
 }
 
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t dm_offset, size_t length, unsigned access) {

@@ -14,7 +14,6 @@ namespace verbena {
 namespace {
 
 constexpr Duration kAckRequestPeriod = ms(1);  // where there are no probes
-constexpr u32 kAckInterval = 32;               // packets between two BTH.A in a long run
 constexpr u32 kAtomicBytes = 8;
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
@@ -364,7 +363,7 @@ void RCRequester::note_ack_request(BTH& bth, Time now) {
 // BTH.A, so that the window and the queue keep moving: where the application waits, where nothing
 // follows, and at intervals. Responses to READs and atomics acknowledge by themselves.
 bool RCRequester::wants_ack(const SendWQE& wqe, bool last) {
-  const bool want = ++since_ack_request_ >= kAckInterval || in_flight() + 1 >= window_.packets() ||
+  const bool want = ++since_ack_request_ >= limits_.ack_interval || in_flight() + 1 >= window_.packets() ||
                     (last && (wqe.wr.signaled || qp_.signal_all || !more_follows()));
   if (want) since_ack_request_ = 0;
   return want;

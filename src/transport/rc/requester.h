@@ -81,7 +81,7 @@ class RCRequester {
 
   void sent(const SendWQE& wqe, u32 psns, bool answered, Time now);
   u32 in_flight() const { return unacked_.distance_to(cursor_); }
-  u32 mtu() const { return bytes(qp_.path_mtu); }
+  u32 mtu() const { return limits_.packet_size(qp_.path_mtu); }
 
   // completer.cc: responses, time, completions
   void on_acknowledge(const PacketView& packet, Time now);

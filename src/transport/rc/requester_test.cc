@@ -207,6 +207,25 @@ TEST(RCRequesterTest, ALongRunAsksEveryNowAndThen) {
   EXPECT_EQ(since, 0u);
 }
 
+TEST(RCRequesterTest, EachPacketMayAsk) {
+  RCPair pair({.limits = {.ack_interval = 1}});
+  pair.write(1, 20 * 1024, 0);
+  for (const Packet& packet : pair.take_all(pair.a)) EXPECT_TRUE(packet.headers.bth.ack_req);
+}
+
+TEST(RCRequesterTest, PacketsMayHaveASizeThatNoPathMTUHas) {
+  RCPair pair({.mtu = MTU::k4096, .limits = {.packet_octets = 1000}});
+  pair.write(1, 2500, 0);
+  const std::vector<Packet> packets = pair.take_all(pair.a);
+  ASSERT_EQ(packets.size(), 3u);
+  EXPECT_EQ(packets[0].payload.size(), 1000u);
+  EXPECT_EQ(packets[2].payload.size(), 500u);
+  pair.deliver_all(pair.b, packets);
+  const std::vector<Packet> answers = pair.take_all(pair.b);
+  ASSERT_FALSE(answers.empty());
+  EXPECT_TRUE(answers.back().is_ack());
+}
+
 TEST(RCRequesterTest, AFullWindowAsksForTheAcknowledgeThatOpensIt) {
   RCPair pair({.limits = {.window_packets = 8}});
   pair.write(1, 20 * 1024, 0);

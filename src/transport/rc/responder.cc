@@ -92,6 +92,7 @@ RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, Engin
       shared_(parts.shared_receive_queue),
       srq_pd_(parts.srq_pd),
       xrc_(parts.xrc_receives),
+      limits_(limits),
       counters_(counters),
       fault_(fault),
       responses_(limits.max_rd_atomic) {}
@@ -400,6 +401,7 @@ void RCResponder::on_atomic_write(const PacketView& packet) {
   const Resolved at = memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address,
                                      kAtomicBytes, Access::kRemoteWrite);
   if (!at) return access_error(packet, at.fault);
+  if (at.data == nullptr) return access_error(packet, MemoryFault::kAccess);
   if (!is_word(at.data)) return invalid_request(packet, Refusal::kUnaligned);
   if (!room_for_rd_atomic(packet) || responses_.full()) return;
   u64 value;

@@ -58,7 +58,7 @@ class RCResponder {
   // Of memory that requests name, and of receives.
   PDId request_pd() const { return xrc_ != nullptr ? xrc_pd_ : qp_.pd; }
   PDId receive_pd() const { return srq_pd_.value_or(request_pd()); }
-  u32 mtu() const { return bytes(qp_.path_mtu); }
+  u32 mtu() const { return limits_.packet_size(qp_.path_mtu); }
 
   // refusals
   void rnr_nak();
@@ -80,6 +80,7 @@ class RCResponder {
   const bool shared_;
   const std::optional<PDId> srq_pd_;
   const XRCReceives* const xrc_;  // of an XRC target; nullptr: RC
+  const RCLimits limits_;
   EngineCounters& counters_;
   ResponderFault& fault_;
   ResponseQueue responses_;

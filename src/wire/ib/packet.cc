@@ -91,4 +91,14 @@ std::optional<PacketView> PacketView::decode(std::span<const u8> in) {
   return decode_checked(*bth, traits, in, body.first(body.size() - bth->pad_count));
 }
 
+std::optional<PacketView> PacketView::decode(std::span<const u8> headers,
+                                             std::span<const u8> payload) {
+  const std::optional<BTH> bth = BTH::decode(headers);
+  if (!bth) return std::nullopt;
+  const OpcodeTraits& traits = traits_of(bth->opcode);
+  if (!traits.valid || headers.size() != traits.headers_size) return std::nullopt;
+  if (!traits.payload && !payload.empty()) return std::nullopt;
+  return decode_checked(*bth, traits, headers, payload);
+}
+
 }  // namespace verbena

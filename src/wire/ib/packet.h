@@ -47,6 +47,9 @@ struct PacketView {
   // `in` is BTH .. end of pad, without the ICRC. nullopt: short for its OpCode, TVer != 0,
   // reserved OpCode, payload where none may be, pad longer than the payload.
   [[nodiscard]] static std::optional<PacketView> decode(std::span<const u8> in);
+  // The same for headers, and nothing else, that lie apart from their payload.
+  [[nodiscard]] static std::optional<PacketView> decode(std::span<const u8> headers,
+                                                        std::span<const u8> payload);
 };
 
 }  // namespace verbena

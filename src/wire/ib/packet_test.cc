@@ -68,6 +68,22 @@ TEST(PacketTest, EveryOpcodeBothWays) {
   });
 }
 
+TEST(PacketTest, HeadersMayLieApartFromTheirPayload) {
+  const std::vector<u8> payload(100);
+  for_each_valid_opcode([&](Opcode opcode) {
+    const PacketHeaders headers = full_headers(opcode);
+    const std::vector<u8> bytes = encoded(headers, 0);
+    const std::optional<PacketView> packet = PacketView::decode(bytes, payload);
+    ASSERT_EQ(packet.has_value(), traits_of(opcode).payload) << name_of(opcode);
+    EXPECT_TRUE(PacketView::decode(bytes, std::span<const u8>()).has_value()) << name_of(opcode);
+    EXPECT_FALSE(PacketView::decode(std::span(bytes).first(bytes.size() - 1), payload).has_value());
+    EXPECT_FALSE(PacketView::decode(encoded(headers, 1), payload).has_value());
+    if (!packet) return;
+    EXPECT_EQ(packet->headers, carried(headers)) << name_of(opcode);
+    EXPECT_EQ(packet->payload.data(), payload.data());
+  });
+}
+
 TEST(PacketTest, TooShortForItsOpcodeIsRefused) {
   for_each_valid_opcode([](Opcode opcode) {
     const std::vector<u8> bytes = encoded(full_headers(opcode), 0);

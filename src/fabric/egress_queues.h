@@ -1,0 +1,55 @@
+// EgressQueues: what waits at one port of a switch, by priority, and whose turn it is. IEEE 802.1Q,
+// 8.6.8: strict priority (8.6.8.1) for some, then deficit round robin among the rest (Shreedhar and
+// Varghese, SIGCOMM 1995), by frames or by octets.
+// Beside the eight there is one for the MAC's own pause frames, which goes first and never pauses.
+#pragma once
+
+#include <array>
+
+#include "fabric/frame_pool.h"
+
+namespace verbena::fabric {
+
+struct QueueDiscipline {
+  u8 strict = 0;  // priorities, a bit each: these first, the highest before the others
+  // Octets that each of the others may send in its turn; 0: one frame.
+  std::array<u32, kPriorities> quantum{};
+};
+
+class EgressQueues {
+ public:
+  static constexpr u32 kControl = kPriorities;  // the queue of pause frames
+
+  void push(u32 queue, FrameIndex index, FramePool& frames);
+  // kNoFrame: nothing may go now.
+  [[nodiscard]] FrameIndex pop(const QueueDiscipline& discipline, FramePool& frames);
+
+  void pause(u32 priority) { paused_ |= bit(priority); }
+  void resume(u32 priority) { paused_ &= static_cast<u16>(~bit(priority)); }
+  [[nodiscard]] bool is_paused(u32 priority) const { return (paused_ & bit(priority)) != 0; }
+  [[nodiscard]] bool empty() const { return busy_ == 0; }
+  [[nodiscard]] bool may_send() const { return ready() != 0; }
+  [[nodiscard]] u32 octets(u32 queue) const { return queues_[queue].octets; }
+
+ private:
+  struct Queue {
+    FrameIndex head = kNoFrame, tail = kNoFrame;
+    u32 octets = 0;
+  };
+  static constexpr u16 bit(u32 queue) { return static_cast<u16>(1u << queue); }
+  u16 ready() const { return busy_ & static_cast<u16>(~paused_); }
+  u32 choose(u16 ready, const QueueDiscipline& discipline, const FramePool& frames);
+  void pass_turn(u16 candidates, const QueueDiscipline& discipline, const FramePool& frames);
+  u32 size_at_head(u32 queue, const FramePool& frames) const {
+    return frames[queues_[queue].head].size_octets;
+  }
+  FrameIndex pop_from(u32 queue, FramePool& frames);
+
+  u16 busy_ = 0;    // not empty
+  u16 paused_ = 0;
+  u8 turn_ = 0;     // of the round robin: who sent last
+  std::array<Queue, kPriorities + 1> queues_;
+  std::array<u32, kPriorities> deficit_{};  // octets left of a turn
+};
+
+}  // namespace verbena::fabric

@@ -1,0 +1,43 @@
+// FramePool: the frames of one simulation. What is given back is handed out next, while it is still
+// in the cache. The pool grows to the most frames that were ever in the network at once.
+#pragma once
+
+#include <vector>
+
+#include "base/check.h"
+#include "fabric/frame.h"
+
+namespace verbena::fabric {
+
+class FramePool {
+ public:
+  // A frame as the constructor leaves it, `next` cleared; other fields are the taker's to set.
+  [[nodiscard]] FrameIndex take() {
+    ++in_use_;
+    if (free_ == kNoFrame) {
+      frames_.emplace_back();
+      return static_cast<FrameIndex>(frames_.size() - 1);
+    }
+    const FrameIndex index = free_;
+    free_ = frames_[index].next;
+    frames_[index].next = kNoFrame;
+    return index;
+  }
+  void give_back(FrameIndex index) {
+    CHECK(in_use_ != 0);
+    --in_use_;
+    frames_[index].next = free_;
+    free_ = index;
+  }
+  Frame& operator[](FrameIndex index) { return frames_[index]; }
+  const Frame& operator[](FrameIndex index) const { return frames_[index]; }
+  [[nodiscard]] u64 in_use() const { return in_use_; }
+  void prefetch(FrameIndex index) const { __builtin_prefetch(&frames_[index]); }
+
+ private:
+  std::vector<Frame> frames_;
+  FrameIndex free_ = kNoFrame;
+  u64 in_use_ = 0;
+};
+
+}  // namespace verbena::fabric

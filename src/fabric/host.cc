@@ -1,0 +1,315 @@
+#include "fabric/host.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "wire/eth/ecn.h"
+#include "wire/ib/packet.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr u32 kCQEs = 4096;
+constexpr std::array<u8, TransmissionTimes::kMaxOctets> kNoBytes{};  // payload: counted, not read
+
+constexpr u8 bit(u32 priority) { return static_cast<u8>(1u << priority); }
+
+void must(Status status) { CHECK(status == Status::kOk); }
+
+bool is_cnp(const EgressFrame& frame) {
+  return frame.headers[0] >> 5 == static_cast<u8>(Service::kCNP);
+}
+
+QPModify to_state(QPState state) {
+  QPModify change;
+  change.state = state;
+  return change.set(QPField::kState);
+}
+
+// A port takes frames one by one, so QPs take turns so, and acknowledgements wait for no data.
+HostConfig as_nic(HostConfig config) {
+  config.device.egress = {.run_packets = 1, .acknowledgements = AcknowledgementOrder::kFirst};
+  return config;
+}
+
+}  // namespace
+
+Host::Host(Domain& domain, HostConfig config, NodeIndex node, Port& port, u32 place,
+           const std::vector<u32>& addresses)
+    : domain_(domain),
+      config_(as_nic(std::move(config))),
+      node_(node),
+      port_(port),
+      place_(place),
+      addresses_(addresses),
+      device_(config_.device),
+      pd_(*device_.alloc_pd()),
+      cq_(*device_.create_cq(kCQEs, nullptr)),
+      keys_(*device_.memory().register_null(pd_->id, Access::kLocalWrite | Access::kRemoteWrite)) {
+  device_.request_notification(cq_, NotifyOn::kAnyCompletion);
+}
+
+// --- what arrives
+
+void Host::on_arrival(FrameIndex index) {
+  const Frame& frame = domain_.frames[index];
+  if (frame.type == FrameType::kPause) {
+    on_pause_frame(frame);
+    domain_.frames.give_back(index);
+    return transmit();
+  }
+  deliver(frame);
+  domain_.frames.give_back(index);
+  settle();
+}
+
+void Host::on_pause_frame(const Frame& frame) {
+  const u32 priority = frame.priority;
+  if (domain_.trace != nullptr)
+    domain_.trace->on_pause_received(node_, 0, priority, frame.pause_quanta, domain_.now);
+  if (frame.pause_quanta == 0) {
+    paused_ &= static_cast<u8>(~bit(priority));
+    return acknowledgements_.resume(priority);
+  }
+  paused_ |= bit(priority);
+  acknowledgements_.pause(priority);
+  if (config_.pause_expiry == PauseExpiry::kNever) return;
+  paused_until_[priority] = domain_.now + pause_time(frame.pause_quanta, port_.rate);
+  domain_.events.add({paused_until_[priority], EventKind::kPause, place_});
+}
+
+void Host::on_pause_timer() {
+  for (u32 priority = 0; priority < kPriorities; ++priority) {
+    if ((paused_ & bit(priority)) == 0 || paused_until_[priority] != domain_.now) continue;
+    paused_ &= static_cast<u8>(~bit(priority));
+    acknowledgements_.resume(priority);
+  }
+  transmit();
+}
+
+void Host::deliver(const Frame& frame) {
+  const Bytes headers = Bytes(frame.headers).first(frame.header_octets);
+  const std::optional<PacketView> packet =
+      frame.payload_octets == 0
+          ? PacketView::decode(headers)
+          : PacketView::decode(headers, Bytes(kNoBytes).first(frame.payload_octets));
+  CHECK(packet.has_value());  // as a device has made it
+  if (frame.notifies) notify(frame, packet->headers.bth.dest_qp);
+  IngressFrame addresses;
+  addresses.source = GID::from_ipv4(addresses_[frame.source]);
+  addresses.destination = GID::from_ipv4(addresses_[node_]);
+  addresses.traffic_class = frame.traffic_class;
+  addresses.transport = Bytes(kNoBytes).first(frame.header_octets + frame.payload_octets + kICRCSize);
+  if (config_.notification == Notification::kInAcknowledgement && frame.payload_octets == 0)
+    addresses.traffic_class = config_.traffic_class;  // a mark says something of data alone
+  device_.on_packet(*packet, addresses, domain_.now);
+  if (frame.payload_octets == 0) data_may_wait_ = true;
+}
+
+// As if a CNP had come just before.
+void Host::notify(const Frame& frame, QPN qpn) {
+  PacketView cnp;
+  cnp.headers.bth.opcode.service = Service::kCNP;
+  cnp.headers.bth.dest_qp = qpn;
+  IngressFrame addresses;
+  addresses.source = GID::from_ipv4(addresses_[frame.source]);
+  addresses.destination = GID::from_ipv4(addresses_[node_]);
+  device_.on_packet(cnp, addresses, domain_.now);
+}
+
+// --- what the device has to say after any call
+
+void Host::settle() {
+  fetch_acknowledgements();
+  collect();
+  const Time timer = device_.next_timer();
+  if (timer < timer_) {
+    timer_ = timer;
+    domain_.events.add({timer, EventKind::kDeviceTimer, place_});
+  }
+  transmit();
+}
+
+void Host::on_device_timer() {
+  timer_ = Time::never();
+  device_.on_timer(domain_.now);
+  data_may_wait_ = true;
+  settle();
+}
+
+void Host::collect() {
+  while (device_.poll_completion_event()) {
+    std::array<CQE, 16> cqes;
+    u32 count = 0;
+    do {
+      count = device_.poll_cq(cq_, cqes);
+      for (const CQE& cqe : std::span(cqes).first(count)) {
+        CHECK(cqe.status == WQEStatus::kSuccess);
+        finished_.push_back(static_cast<u32>(cqe.wr_id));
+      }
+    } while (count == cqes.size());
+    device_.request_notification(cq_, NotifyOn::kAnyCompletion);
+  }
+}
+
+void Host::fetch_acknowledgements() {
+  while (device_.poll_acknowledgement(domain_.now, out_)) {
+    const bool cnp = is_cnp(out_);
+    Open& open = connections_[index_of(out_.source_qp)];
+    if (cnp && config_.notification == Notification::kInAcknowledgement) {
+      open.owes_notification = true;
+      continue;
+    }
+    const FrameIndex index = domain_.frames.take();
+    Frame& frame = domain_.frames[index];
+    fill(frame);
+    frame.notifies = std::exchange(open.owes_notification, false);
+    frame.obeys_pause = config_.acknowledgements_obey_pause;
+    if (cnp) frame.priority = config_.cnp_priority;
+    acknowledgements_.push(frame.obeys_pause ? frame.priority : EgressQueues::kControl, index,
+                           domain_.frames);
+  }
+}
+
+// From what was polled.
+void Host::fill(Frame& frame) {
+  const Connection& connection = connection_of(out_.source_qp);
+  frame.type = FrameType::kRoCE;
+  frame.source = node_;
+  frame.destination = connection.peer;
+  frame.source_port = connection.source_port != 0 ? connection.source_port : out_.udp_source_port;
+  frame.destination_port = connection.destination_port != 0 ? connection.destination_port : 4791;
+  frame.size_octets = size_of_frame();
+  frame.payload_octets = static_cast<u16>(out_.payload.size_bytes);
+  frame.priority = connection.priority;
+  frame.traffic_class = out_.traffic_class;
+  frame.header_octets = out_.headers_size;
+  frame.obeys_pause = true;
+  frame.notifies = false;
+  CHECK(out_.headers_size <= Frame::kHeaderOctets);
+  std::copy_n(out_.headers.begin(), Frame::kHeaderOctets, frame.headers.begin());
+}
+
+u16 Host::size_of_frame() const {
+  const FrameSizes& sizes = config_.sizes;
+  const u32 payload = out_.payload.size_bytes;
+  if (payload == 0 && sizes.acknowledgement != 0) return sizes.acknowledgement;
+  const std::size_t packet = sizes.counts_headers ? out_.transport_size() : payload;
+  return static_cast<u16>(packet + sizes.overhead);
+}
+
+// --- the port
+
+void Host::wake_at(Time at) {
+  if (at >= wake_) return;
+  wake_ = at;
+  domain_.events.add({at, EventKind::kPortWake, place_});
+}
+
+void Host::on_wake() {
+  if (domain_.now >= wake_) wake_ = Time::never();
+  if (device_.next_send() <= domain_.now) data_may_wait_ = true;
+  transmit();
+}
+
+void Host::transmit() {
+  if (domain_.now >= port_.free_at) {
+    const FrameIndex index = acknowledgements_.pop({.strict = 0xff}, domain_.frames);
+    if (index != kNoFrame)
+      send(domain_, port_, index);
+    else if (!data_may_go() || !transmit_data())
+      return;
+  }
+  if (acknowledgements_.may_send() || data_may_go()) wake_at(port_.free_at);
+}
+
+// False: the device has nothing to send now.
+bool Host::transmit_data() {
+  if (!device_.poll_frame(domain_.now, out_)) {
+    data_may_wait_ = false;
+    if (device_.next_send() != Time::never()) wake_at(device_.next_send());
+    return false;
+  }
+  const FrameIndex index = domain_.frames.take();
+  fill(domain_.frames[index]);
+  send(domain_, port_, index);
+  return true;
+}
+
+// --- flows
+
+QueuePair* Host::create_qp(u32 messages) {
+  const Result<QueuePair*> qp = device_.create_qp({.type = QPType::kRC,
+                                                   .pd = pd_,
+                                                   .send_cq = cq_,
+                                                   .receive_cq = cq_,
+                                                   .send = {.depth = messages, .max_sge = 1},
+                                                   .receive = {.depth = 1, .max_sge = 1}});
+  CHECK(qp.has_value());
+  return *qp;
+}
+
+QPN Host::number_of(const QueuePair* qp) const { return device_.attributes_of(qp).qpn; }
+
+void Host::connect(QueuePair* qp, const Connection& connection) {
+  const std::size_t index = index_of(number_of(qp));
+  if (index >= connections_.size()) connections_.resize(index + 1);
+  connections_[index] = {.connection = connection};
+  data_priorities_ |= bit(connection.priority);
+
+  QPModify init = to_state(QPState::kInit);
+  init.remote_access = Access::kRemoteWrite;
+  init.set(QPField::kPKeyIndex).set(QPField::kPort).set(QPField::kAccessFlags);
+  must(device_.modify_qp(qp, init, domain_.now));
+
+  QPModify rtr = to_state(QPState::kRTR);
+  rtr.path.source = GID::from_ipv4(addresses_[node_]);
+  rtr.path.destination = GID::from_ipv4(addresses_[connection.peer]);
+  rtr.path.traffic_class = config_.traffic_class;
+  rtr.path_mtu = config_.device.active_mtu;
+  rtr.dest_qp = connection.peer_qpn;
+  rtr.set(QPField::kAddressVector).set(QPField::kPathMTU).set(QPField::kDestQPN);
+  rtr.set(QPField::kRQPSN).set(QPField::kMaxDestRdAtomic).set(QPField::kMinRNRTimer);
+  must(device_.modify_qp(qp, rtr, domain_.now));
+
+  QPModify rts = to_state(QPState::kRTS);
+  rts.ack_timeout = 16;  // 268 ms
+  rts.retry_count = rts.rnr_retry_count = 7;
+  rts.set(QPField::kSQPSN).set(QPField::kTimeout).set(QPField::kRetryCount);
+  rts.set(QPField::kRNRRetry).set(QPField::kMaxRdAtomic);
+  must(device_.modify_qp(qp, rts, domain_.now));
+}
+
+void Host::destroy_qp(QueuePair* qp) { must(device_.destroy_qp(qp)); }
+
+u32 Host::packet_octets() const {
+  const DeviceConfig& device = config_.device;
+  return device.packet_octets != 0 ? device.packet_octets : bytes(device.active_mtu);
+}
+
+// Whole packets in all but the last.
+u32 Host::messages_of(u64 octets) const {
+  const u32 most = kMessageOctets / packet_octets() * packet_octets();
+  return static_cast<u32>(std::max<u64>(1, (octets + most - 1) / most));
+}
+
+void Host::write(QueuePair* qp, RKey peer_key, u64 octets, u32 flow) {
+  const u32 most = kMessageOctets / packet_octets() * packet_octets();
+  do {
+    const u32 length = static_cast<u32>(std::min<u64>(octets, most));
+    octets -= length;
+    const SGE sge{.address = 0, .length = length, .l_key = keys_.l_key};
+    SendWR wr;
+    wr.wr_id = flow;
+    wr.op = SendOp::kRDMAWrite;
+    wr.signaled = octets == 0;
+    wr.sg_list = {&sge, 1};
+    wr.r_key = peer_key;
+    CHECK(device_.post_send(qp, wr, domain_.now) == PostError::kOk);
+  } while (octets != 0);
+  data_may_wait_ = true;
+  settle();
+}
+
+}  // namespace verbena::fabric

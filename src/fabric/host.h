@@ -1,0 +1,118 @@
+// Host: a computer with one NIC: a Device, the code that runs behind the verbs library too, and the
+// port that it sends from. Its messages are RDMA WRITEs to and from memory that has no bytes.
+// PFC pauses its data as soon as any priority is paused that it sends data in. What the device
+// acknowledges with goes before data, held by the same pauses or by none.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "fabric/egress_queues.h"
+#include "fabric/flow.h"
+#include "fabric/pfc.h"
+#include "fabric/port.h"
+
+namespace verbena::fabric {
+
+// The size of a frame on the wire, as links and buffers count it, from that of its packet.
+struct FrameSizes {
+  u16 overhead = 14 + 20 + 8 + 4 + 4;  // MAC, IPv4, UDP, ICRC, FCS
+  bool counts_headers = true;          // BTH, what follows it, and pad
+  u16 acknowledgement = 0;             // of what has no payload; 0: by the same rule
+};
+
+// How a congestion notification travels.
+enum class Notification : u8 {
+  kPacket,             // CNPs of their own. IBTA A17.9.3
+  kInAcknowledgement,  // with the acknowledgement of the data that was marked
+};
+
+struct HostConfig {
+  DeviceConfig device{};
+  PauseExpiry pause_expiry = PauseExpiry::kQuanta;
+  FrameSizes sizes{};
+  Notification notification = Notification::kPacket;
+  u8 cnp_priority = 6;
+  bool acknowledgements_obey_pause = true;
+  u8 traffic_class = 2;  // ECT(0)
+};
+
+class Host {
+ public:
+  Host(Domain& domain, HostConfig config, NodeIndex node, Port& port, u32 place,
+       const std::vector<u32>& addresses);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  void on_arrival(FrameIndex index);
+  void on_wake();
+  void on_pause_timer();
+  void on_device_timer();
+
+  // --- flows. Each has a QP at both ends.
+  struct Connection {
+    NodeIndex peer = 0;
+    QPN peer_qpn;
+    u16 source_port = 0, destination_port = 0;  // 0: as the device has them
+    u8 priority = 0;
+  };
+  [[nodiscard]] QueuePair* create_qp(u32 messages);
+  [[nodiscard]] QPN number_of(const QueuePair* qp) const;
+  void connect(QueuePair* qp, const Connection& connection);
+  void destroy_qp(QueuePair* qp);
+  // Writes so many octets to the peer's memory of that key. At its end the flow is finished().
+  void write(QueuePair* qp, RKey peer_key, u64 octets, u32 flow);
+  [[nodiscard]] RKey memory_key() const { return keys_.r_key; }
+  // How many requests write() makes of a message.
+  [[nodiscard]] u32 messages_of(u64 octets) const;
+  // Flows whose last acknowledgement has come; the caller clears it.
+  [[nodiscard]] std::vector<u32>& finished() { return finished_; }
+
+  [[nodiscard]] Device& device() { return device_; }
+
+ private:
+  static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
+
+  void on_pause_frame(const Frame& frame);
+  void deliver(const Frame& frame);
+  void notify(const Frame& frame, QPN qpn);
+  void collect();
+  void fetch_acknowledgements();
+  void fill(Frame& frame);
+  u16 size_of_frame() const;
+  void settle();
+  void transmit();
+  bool transmit_data();
+  void wake_at(Time at);
+  bool data_may_go() const { return data_may_wait_ && (paused_ & data_priorities_) == 0; }
+  Connection& connection_of(QPN qpn) { return connections_[index_of(qpn)].connection; }
+  std::size_t index_of(QPN qpn) const { return qpn.value - config_.device.first_qpn.value; }
+  u32 packet_octets() const;
+
+  struct Open {  // what is known of a QP, by its number
+    Connection connection;
+    bool owes_notification = false;
+  };
+
+  Domain& domain_;
+  const HostConfig config_;
+  const NodeIndex node_;
+  Port& port_;
+  const u32 place_;  // of the port among all
+  const std::vector<u32>& addresses_;
+  Device device_;
+  ProtectionDomain* pd_;
+  CompletionQueue* cq_;
+  MRKeys keys_;
+  std::vector<Open> connections_;
+  std::vector<u32> finished_;
+  EgressQueues acknowledgements_;
+  u8 paused_ = 0, data_priorities_ = 0;  // a bit each
+  bool data_may_wait_ = false;           // in the device, since it was last found to have none
+  std::array<Time, kPriorities> paused_until_{};
+  Time wake_ = Time::never(), timer_ = Time::never();  // set already
+  EgressFrame out_;
+};
+
+}  // namespace verbena::fabric

@@ -1,0 +1,72 @@
+#include "fabric/hpcc_ns3/results.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace verbena::fabric::hpcc_ns3 {
+namespace {
+
+constexpr u64 kProbeOctets = 1000, kHeaderOctets = 48;
+constexpr u64 kNanosecondBits = 8'000'000'000;
+
+double per_second(u64 count, double seconds) {
+  return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+}  // namespace
+
+Duration standalone_time(const Flow& flow, const Config& config, const Network& network) {
+  u64 nanoseconds = 0;
+  u64 slowest = ~u64{0};
+  for (NodeIndex node = flow.source; node != flow.destination;) {
+    const Port& port = network.port(node, network.routes().ports(node, flow.destination)[0]);
+    nanoseconds += 2 * static_cast<u64>(port.delay.ns()) +
+                   kProbeOctets * kNanosecondBits / port.rate.bps();
+    slowest = std::min(slowest, port.rate.bps());
+    node = network.node_of(port.peer);
+  }
+  const u64 packets = (flow.octets + config.packet_payload - 1) / config.packet_payload;
+  const u64 octets = flow.octets + packets * kHeaderOctets;
+  return ns(static_cast<i64>(nanoseconds + octets * kNanosecondBits / slowest));
+}
+
+void Results::on_pause_received(NodeIndex node, u32 port, u32, u32 quanta, Time now) {
+  fmt::format_to(std::back_inserter(pfc_), "{} {} {} {} {}\n", now.ns(), node,
+                 scenario_.topology.is_switch[node] ? 1 : 0, port + 1, quanta != 0 ? 1 : 0);
+}
+
+std::string Results::fct() const {
+  std::string text;
+  for (const Finished& finished : finished_) {
+    const Flow& flow = scenario_.flows[finished.flow];
+    fmt::format_to(std::back_inserter(text), "{:08x} {:08x} {} {} {} {} {} {}\n",
+                   address_of(flow.source), address_of(flow.destination), flow.source_port,
+                   flow.destination_port, flow.octets, flow.start.ns(),
+                   (finished.at - flow.start).ns(),
+                   standalone_time(flow, scenario_.config, network_).ns());
+  }
+  return text;
+}
+
+std::string Results::summary(const Cost& cost) const {
+  const Counters& c = network_.counters();
+  const double run = cost.run_seconds;
+  std::string text = fmt::format(
+      "STAT setup_s {:.3f} run_s {:.3f} events {} ev_per_s {:.0f} hops {} hops_per_s {:.0f} "
+      "data_hops {} datahops_per_s {:.0f} wire_bytes {} ecn_marks {} drops {} pause_sent {} "
+      "resume_sent {} maxrss_mb {:.1f} end_sim_ns {} flows_read {}\n",
+      cost.setup_seconds, run, c.events, per_second(c.events, run), c.hops,
+      per_second(c.hops, run), c.data_hops, per_second(c.data_hops, run), c.wire_octets, c.marks,
+      c.drops, c.pauses, c.resumes, cost.peak_mebibytes, scenario_.config.stop.ns(),
+      scenario_.flows.size());
+  network_.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
+    if (octets > kShownQueue)
+      fmt::format_to(std::back_inserter(text), "MAXQ node {} port {} bytes {}\n", node, port + 1,
+                     octets);
+  });
+  return text;
+}
+
+}  // namespace verbena::fabric::hpcc_ns3

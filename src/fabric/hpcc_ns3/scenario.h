@@ -1,0 +1,41 @@
+// A scenario of HPCC's ns-3 model: its files (topology.txt, flow.txt, config.txt) read, and turned
+// into a network with that model's conventions:
+//   time in whole nanoseconds, cut off as ns-3 does                       link.h
+//   frames: data payload + 48 octets, acknowledgements 60, pause frames 43; no preamble and no gap
+//   an acknowledgement for each packet, which carries the CNP of a marked one
+//   in switches acknowledgements share the data's queue and buffer; ECN at dequeue
+//   headroom 3 * rate * delay of a port; alpha 1/8, more for ports faster than the NICs
+//   a pause ends only by a resume
+//   ECMP by Murmur3 over addresses and ports, seeded with the switch's number; routes.h has the order
+//   DCQCN as NVIDIA's adapters do it, rates in whole bits per second, pacing in whole nanoseconds
+// One thing differs: where acknowledgements go ahead of a pause, that model charges them to the
+// paused priority until the headroom is full, and then loses frames. Here they take from the rest of
+// the buffer then.
+#pragma once
+
+#include <vector>
+
+#include "fabric/flow.h"
+#include "fabric/hpcc_ns3/config.h"
+#include "fabric/network.h"
+
+namespace verbena::fabric::hpcc_ns3 {
+
+struct Scenario {
+  Config config;
+  Topology topology;
+  std::vector<Flow> flows;
+};
+
+// `n_nodes n_switches n_links`, the switches' numbers, then `a b rate delay error_rate`.
+[[nodiscard]] Parsed<Topology> parse_topology(std::string_view name, std::string_view text);
+// A count, then `src dst priority_group dst_port bytes start_s`. Source ports are 10000 and up, for
+// each pair of hosts.
+[[nodiscard]] Parsed<std::vector<Flow>> parse_flows(std::string_view name, std::string_view text,
+                                                    const Topology& topology);
+
+[[nodiscard]] NetworkConfig network_config(const Scenario& scenario, u64 seed);
+// What the network needs and the scenario lacks; "": nothing.
+[[nodiscard]] std::string check(const Scenario& scenario);
+
+}  // namespace verbena::fabric::hpcc_ns3

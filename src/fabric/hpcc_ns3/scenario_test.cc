@@ -1,0 +1,154 @@
+#include "fabric/hpcc_ns3/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "fabric/hpcc_ns3/results.h"
+
+namespace verbena::fabric::hpcc_ns3 {
+namespace {
+
+constexpr std::string_view kTopology =
+    "3 1 2\n2\n0 2 100Gbps 1000ns 0.000000\n1 2 100Gbps 1000ns 0.000000\n";
+constexpr std::string_view kConfig =
+    "ENABLE_QCN 1\nTOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nSIMULATOR_STOP_TIME 2.01\n"
+    "CC_MODE 1\nRATE_AI 20Mb/s\nLINK_DOWN 0 0 0\nKMAX_MAP 1 100000000000 1600\n"
+    "KMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 0.2\nBUFFER_SIZE 32\n"
+    "SOMETHING_ELSE a b c\nACK_HIGH_PRIO 1\n";
+
+Scenario scenario_of(std::string_view topology, std::string_view flows,
+                     std::string_view config = kConfig) {
+  Scenario scenario;
+  scenario.config = parse_config("config.txt", config).value();
+  scenario.topology = parse_topology("topology.txt", topology).value();
+  scenario.flows = parse_flows("flow.txt", flows, scenario.topology).value();
+  EXPECT_EQ(check(scenario), "");
+  return scenario;
+}
+
+struct SimulatedRun {
+  explicit SimulatedRun(Scenario s)
+      : scenario(std::move(s)), network(scenario.topology, network_config(scenario, 1)) {
+    network.set_trace(&results);
+    for (const Flow& flow : scenario.flows) EXPECT_TRUE(network.add_flow(flow));
+    (void)network.run(Time() + scenario.config.stop);
+  }
+  Scenario scenario;
+  Network network;
+  Results results{scenario, network};
+};
+
+std::string error_of(const auto& parsed) { return parsed ? "" : parsed.error().message; }
+
+TEST(HpccConfig, ReadsWhatItKnows) {
+  const Config config = parse_config("config.txt", kConfig).value();
+  EXPECT_TRUE(config.ecn);
+  EXPECT_EQ(config.stop, ns(2'009'999'999));
+  EXPECT_EQ(config.additive_increase, mbps(20));
+  EXPECT_EQ(config.k_max.at(100'000'000'000), 1600u);
+  EXPECT_EQ(config.p_max.at(100'000'000'000), 0.2);
+  EXPECT_EQ(config.buffer_mib, 32u);
+  EXPECT_TRUE(config.acknowledgements_first);
+}
+
+TEST(HpccConfig, SaysWhatIsWrongAndWhere) {
+  EXPECT_EQ(error_of(parse_config("c", "ENABLE_QCN 1\nCC_MODE 3\n")),
+            "c:2: CC_MODE: this value is not supported");
+  EXPECT_EQ(error_of(parse_config("c", "LINK_DOWN 2000 1 2")),
+            "c:1: LINK_DOWN: this value is not supported");
+  EXPECT_EQ(error_of(parse_config("c", "\nBUFFER_SIZE x")),
+            "c:2: BUFFER_SIZE: its value makes no sense");
+  EXPECT_NE(error_of(parse_config("c", "KMAX_MAP 2 1 1")), "");
+  EXPECT_NE(error_of(parse_config("c", "PACKET_PAYLOAD_SIZE 0")), "");
+}
+
+TEST(HpccConfig, Units) {
+  EXPECT_EQ(parse_rate("25Gbps"), gbps(25));
+  EXPECT_EQ(parse_rate("0.5Gb/s"), mbps(500));
+  EXPECT_EQ(parse_rate("100"), Rate::from_bps(100));
+  EXPECT_EQ(parse_rate("0Gbps"), std::nullopt);
+  EXPECT_EQ(parse_rate("-1Gbps"), std::nullopt);
+  EXPECT_EQ(parse_rate("1GB"), std::nullopt);
+  EXPECT_EQ(parse_delay("1000ns"), us(1));
+  EXPECT_EQ(parse_delay("0.001ms"), us(1));
+  EXPECT_EQ(parse_delay("1e-6"), us(1));
+  EXPECT_EQ(parse_delay("1 h"), std::nullopt);
+  EXPECT_EQ(parse_delay("nan"), std::nullopt);
+}
+
+TEST(HpccTopology, SaysWhatIsWrongAndWhere) {
+  EXPECT_NE(error_of(parse_topology("t", "")), "");
+  EXPECT_NE(error_of(parse_topology("t", "3 4 0")), "");
+  EXPECT_NE(error_of(parse_topology("t", "3 1 1\n5\n")).find("t:2"), std::string::npos);
+  EXPECT_NE(error_of(parse_topology("t", "3 1 1\n2\n0 9 1Gbps 1us 0")).find("t:3"),
+            std::string::npos);
+  EXPECT_NE(error_of(parse_topology("t", "3 1 1\n2\n0 2 1Gbps 1us 2")), "");
+  EXPECT_NE(error_of(parse_topology("t", "3 1 2\n2\n0 2 1Gbps 1us 0\n0 1 1Gbps 1us 0"))
+                .find("host 0 has several links"),
+            std::string::npos);
+  EXPECT_NE(error_of(parse_topology("t", "4000000000 1 1")), "");
+}
+
+TEST(HpccFlows, SourcePortsAreOfEachPair) {
+  const Topology topology = parse_topology("t", kTopology).value();
+  const auto flows =
+      parse_flows("f", "3\n1 0 3 100 1 2.0\n0 1 3 100 1 2.0002\n1 0 3 100 1 2\n", topology).value();
+  EXPECT_EQ(flows[0].source_port, 10000);
+  EXPECT_EQ(flows[1].source_port, 10000);
+  EXPECT_EQ(flows[2].source_port, 10001);
+  EXPECT_EQ(flows[1].start.ns(), 2'000'199'999);
+  EXPECT_NE(error_of(parse_flows("f", "1\n1 2 3 100 1 2.0", topology)), "");  // a switch
+  EXPECT_NE(error_of(parse_flows("f", "1\n1 1 3 100 1 2.0", topology)), "");
+  EXPECT_NE(error_of(parse_flows("f", "1\n1 0 9 100 1 2.0", topology)), "");
+  EXPECT_NE(error_of(parse_flows("f", "2\n1 0 3 100 1 2.0", topology)).find("f:2"),
+            std::string::npos);
+}
+
+TEST(HpccScenario, NeedsThresholdsForItsRates) {
+  Scenario scenario = scenario_of(kTopology, "0");
+  scenario.config.k_min.clear();
+  EXPECT_NE(check(scenario).find("100000000000"), std::string::npos);
+  scenario.config.ecn = false;
+  EXPECT_EQ(check(scenario), "");
+}
+
+// Measured in that model.
+TEST(HpccScenario, AloneToTheNanosecond) {
+  const SimulatedRun run(
+      scenario_of(kTopology,
+                  "7\n1 0 3 100 1 2.0\n1 0 3 100 100 2.0001\n1 0 3 100 1000 2.0002\n"
+                  "1 0 3 100 1001 2.0003\n1 0 3 100 10000 2.0004\n1 0 3 100 100000 2.0005\n"
+                  "1 0 3 100 1000000 2.0006\n"));
+  EXPECT_EQ(run.results.fct(),
+            "0b000101 0b000001 10000 100 1 2000000000 4014 4163\n"
+            "0b000101 0b000001 10001 100 100 2000100000 4030 4171\n"
+            "0b000101 0b000001 10002 100 1000 2000199999 4174 4243\n"
+            "0b000101 0b000001 10003 100 1001 2000300000 4178 4247\n"
+            "0b000101 0b000001 10004 100 10000 2000399999 4921 4998\n"
+            "0b000101 0b000001 10005 100 100000 2000500000 12391 12544\n"
+            "0b000101 0b000001 10006 100 1000000 2000599999 87091 88000\n");
+  EXPECT_EQ(run.results.pfc(), "");
+}
+
+// Two senders of 10 MB, 2 MB of buffer, no ECN. Measured in that model: both end at 1664008 and
+// 1664091 ns, 344 pauses, 429680 octets in the longest queue, the first pauses after 33875 ns.
+TEST(HpccScenario, PausesExactly) {
+  const std::string config = std::string(kConfig) + "ENABLE_QCN 0\nBUFFER_SIZE 2\n";
+  const SimulatedRun run(scenario_of(
+      "4 1 3\n3\n0 3 100Gbps 1000ns 0\n1 3 100Gbps 1000ns 0\n2 3 100Gbps 1000ns 0\n",
+      "2\n1 0 3 100 10000000 2.0\n2 0 3 100 10000000 2.0\n", config));
+  const std::string fct = run.results.fct();
+  EXPECT_NE(fct.find(" 1664008 "), std::string::npos) << fct;
+  EXPECT_NE(fct.find(" 1664091 "), std::string::npos) << fct;
+  EXPECT_TRUE(run.results.pfc().starts_with("2000033875 2 0 1 1\n2000033958 1 0 1 1\n"
+                                            "2000038523 2 0 1 0\n"));
+  EXPECT_EQ(run.network.counters().pauses, 344u);
+  EXPECT_EQ(run.network.counters().drops, 0u);
+  const std::string summary = run.results.summary({});
+  EXPECT_NE(summary.find(" hops 80688 "), std::string::npos);
+  EXPECT_NE(summary.find("\nMAXQ node 3 port 1 bytes 429680\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace verbena::fabric::hpcc_ns3

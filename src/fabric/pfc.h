@@ -1,0 +1,39 @@
+// Priority-based flow control: a frame that tells the neighbour to stop sending one priority, for so
+// many quanta, or to go on. IEEE 802.1Q, 36.1; quanta: IEEE 802.3, 31B.2.
+#pragma once
+
+#include "base/rate.h"
+#include "base/types.h"
+
+namespace verbena::fabric {
+
+inline constexpr u16 kLongestPause = 0xffff;  // quanta
+inline constexpr u32 kQuantumBits = 512;
+
+enum class PauseExpiry : u8 {
+  kQuanta,  // as the standard has it: a pause ends by itself, and is asked for again before
+  kNever,   // only a resume ends it
+};
+
+struct PFCConfig {
+  bool enabled = true;
+  PauseExpiry expiry = PauseExpiry::kQuanta;
+  u16 quanta = kLongestPause;
+  u16 frame_octets = 64;
+};
+
+[[nodiscard]] constexpr Duration pause_time(u16 quanta, Rate rate) {
+  return rate.time_of(u64{quanta} * kQuantumBits / 8);
+}
+
+// What can still come after a port has decided to pause its neighbour: the frame that the pause waits
+// for, the pause itself, the link's both ways, and the frame that the neighbour has begun.
+// IEEE 802.1Q, annex N.
+[[nodiscard]] constexpr u32 headroom_for(Rate rate, Duration delay, u32 max_frame_octets,
+                                         const PFCConfig& pfc = {}) {
+  const auto on_the_way = static_cast<u64>(static_cast<unsigned __int128>(rate.bps()) *
+                                           static_cast<u64>((delay * 2).ps()) / 8'000'000'000'000);
+  return static_cast<u32>(on_the_way) + 2 * max_frame_octets + pfc.frame_octets;
+}
+
+}  // namespace verbena::fabric

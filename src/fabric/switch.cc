@@ -1,0 +1,191 @@
+#include "fabric/switch.h"
+
+#include "fabric/ecmp.h"
+#include "wire/eth/ecn.h"
+
+namespace verbena::fabric {
+namespace {
+
+std::vector<SharedBuffer::PortConfig> buffers_of(const std::vector<SwitchPortConfig>& configs) {
+  std::vector<SharedBuffer::PortConfig> buffers;
+  for (const SwitchPortConfig& config : configs) buffers.push_back(config.buffer);
+  return buffers;
+}
+
+constexpr u8 bit(u32 priority) { return static_cast<u8>(1u << priority); }
+
+}  // namespace
+
+Switch::Switch(Domain& domain, const SwitchConfig& config, NodeIndex node, std::span<Port> ports,
+               u32 first_port, std::vector<SwitchPortConfig> port_configs, const Routes& routes,
+               const std::vector<u32>& addresses)
+    : domain_(domain),
+      config_(config),
+      node_(node),
+      ports_(ports),
+      first_port_(first_port),
+      routes_(routes),
+      addresses_(addresses),
+      prng_(config.seed),
+      buffer_(config.buffer, buffers_of(port_configs)),
+      sides_(ports.size()) {
+  for (std::size_t i = 0; i < sides_.size(); ++i) sides_[i].marking = port_configs[i].marking;
+}
+
+void Switch::on_arrival(u32 port, FrameIndex index) {
+  Frame& frame = domain_.frames[index];
+  if (frame.type == FrameType::kPause) {
+    on_pause_frame(port, frame);
+    return domain_.frames.give_back(index);
+  }
+  const std::optional<u32> out = way_of(frame);
+  if (!out) return drop(index, domain_.counters.unroutable);
+  frame.ingress = static_cast<u16>(port);
+  const bool obeys = frame.obeys_pause;
+  frame.obeys_pause = true;  // from here on its queue decides
+  const SharedBuffer::Verdict verdict =
+      buffer_.admit(port, frame.priority, frame.size_octets, obeys);
+  if (verdict == SharedBuffer::Verdict::kRefused) return drop(index, domain_.counters.drops);
+  if (verdict == SharedBuffer::Verdict::kAdmittedPause && config_.pfc.enabled)
+    ask_to_pause(port, frame.priority, config_.pfc.quanta);
+  enqueue(*out, index);
+}
+
+std::optional<u32> Switch::way_of(const Frame& frame) const {
+  const std::span<const u16> ways = routes_.ports(node_, frame.destination);
+  if (ways.size() == 1) return ways[0];
+  if (ways.empty()) return std::nullopt;
+  const u32 hash = flow_hash({.source_address = addresses_[frame.source],
+                              .destination_address = addresses_[frame.destination],
+                              .source_port = frame.source_port,
+                              .destination_port = frame.destination_port},
+                             config_.hash_seed);
+  return ways[hash % static_cast<u32>(ways.size())];
+}
+
+void Switch::drop(FrameIndex index, u64& counter) {
+  ++counter;
+  domain_.frames.give_back(index);
+}
+
+void Switch::enqueue(u32 port, FrameIndex index) {
+  Side& side = sides_[port];
+  const u32 queue = domain_.frames[index].priority;
+  if (side.queues.empty() && !side.queues.is_paused(queue) && ports_[port].is_free(domain_.now))
+    return pass_on(port, index);
+  side.queues.push(queue, index, domain_.frames);
+  side.longest_queue = std::max(side.longest_queue, side.queues.octets(queue));
+  if (config_.mark_at == MarkAt::kEnqueue)
+    mark(side, domain_.frames[index], side.queues.octets(queue));
+  if (ports_[port].is_free(domain_.now))
+    transmit(port);
+  else
+    wake_when_free(domain_, ports_[port], first_port_ + port);
+}
+
+// What enqueue() and transmit() come to where nothing waits.
+void Switch::pass_on(u32 port, FrameIndex index) {
+  Side& side = sides_[port];
+  Frame& frame = domain_.frames[index];
+  side.longest_queue = std::max<u32>(side.longest_queue, frame.size_octets);
+  mark(side, frame, config_.mark_at == MarkAt::kEnqueue ? frame.size_octets : 0);
+  send(domain_, ports_[port], index);
+  leave(frame);
+}
+
+void Switch::on_wake(u32 port) {
+  ports_[port].wake_pending = false;
+  transmit(port);
+}
+
+// Precondition: the port is free.
+void Switch::transmit(u32 port) {
+  Side& side = sides_[port];
+  const FrameIndex index = side.queues.pop(config_.discipline, domain_.frames);
+  if (index == kNoFrame) return;
+  Frame& frame = domain_.frames[index];
+  const bool is_buffered = frame.type == FrameType::kRoCE;
+  if (is_buffered && config_.mark_at == MarkAt::kDequeue) mark(side, frame, side.queues.octets(frame.priority));
+  send(domain_, ports_[port], index);
+  if (side.queues.may_send()) wake_when_free(domain_, ports_[port], first_port_ + port);
+  if (is_buffered) leave(frame);
+}
+
+// The frame leaves the buffer; the neighbour that it came from may go on.
+void Switch::leave(const Frame& frame) {
+  if (buffer_.release(frame.ingress, frame.priority, frame.size_octets) && config_.pfc.enabled)
+    ask_to_pause(frame.ingress, frame.priority, 0);
+}
+
+void Switch::mark(const Side& side, Frame& frame, u32 octets) {
+  if (!side.marking.enabled || !marks(side.marking, octets, prng_)) return;
+  if (ecn_of(frame.traffic_class) == ECN::kNotECT) return;
+  frame.traffic_class = traffic_class_of(dscp_of(frame.traffic_class), ECN::kCE);
+  ++domain_.counters.marks;
+}
+
+// Quanta 0: to go on.
+void Switch::ask_to_pause(u32 port, u32 priority, u16 quanta) {
+  const FrameIndex index = domain_.frames.take();
+  Frame& frame = domain_.frames[index];
+  frame.type = FrameType::kPause;
+  frame.priority = static_cast<u8>(priority);
+  frame.pause_quanta = quanta;
+  frame.size_octets = config_.pfc.frame_octets;
+  frame.payload_octets = 0;
+  ++(quanta != 0 ? domain_.counters.pauses : domain_.counters.resumes);
+  Side& side = sides_[port];
+  side.queues.push(EgressQueues::kControl, index, domain_.frames);
+  if (ports_[port].is_free(domain_.now))
+    transmit(port);
+  else
+    wake_when_free(domain_, ports_[port], first_port_ + port);
+  if (config_.pfc.expiry == PauseExpiry::kNever) return;
+  if (quanta == 0) {
+    side.asking &= static_cast<u8>(~bit(priority));
+    return;
+  }
+  // Half the time that it lasts: the refresh is there before it ends.
+  side.asking |= bit(priority);
+  side.ask_again[priority] = domain_.now + pause_time(quanta, ports_[port].rate) / 2;
+  domain_.events.add({side.ask_again[priority], EventKind::kPause, first_port_ + port});
+}
+
+void Switch::on_pause_frame(u32 port, const Frame& frame) {
+  Side& side = sides_[port];
+  const u32 priority = frame.priority;
+  if (domain_.trace != nullptr)
+    domain_.trace->on_pause_received(node_, port, priority, frame.pause_quanta, domain_.now);
+  if (frame.pause_quanta != 0) {
+    side.queues.pause(priority);
+    if (config_.pfc.expiry == PauseExpiry::kNever) return;
+    side.paused_until[priority] = domain_.now + pause_time(frame.pause_quanta, ports_[port].rate);
+    domain_.events.add({side.paused_until[priority], EventKind::kPause, first_port_ + port});
+    return;
+  }
+  side.queues.resume(priority);
+  if (side.queues.may_send()) {
+    if (ports_[port].is_free(domain_.now))
+      transmit(port);
+    else
+      wake_when_free(domain_, ports_[port], first_port_ + port);
+  }
+}
+
+// Pauses that end by themselves, and those to be asked for again.
+void Switch::on_pause_timer(u32 port) {
+  Side& side = sides_[port];
+  for (u32 priority = 0; priority < kPriorities; ++priority) {
+    if ((side.asking & bit(priority)) != 0 && side.ask_again[priority] == domain_.now)
+      ask_to_pause(port, priority, config_.pfc.quanta);
+    if (side.queues.is_paused(priority) && side.paused_until[priority] == domain_.now)
+      side.queues.resume(priority);
+  }
+  if (!side.queues.may_send()) return;
+  if (ports_[port].is_free(domain_.now))
+    transmit(port);
+  else
+    wake_when_free(domain_, ports_[port], first_port_ + port);
+}
+
+}  // namespace verbena::fabric

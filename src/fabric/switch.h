@@ -1,0 +1,80 @@
+// Switch: an Ethernet switch without loss: store and forward, a shared buffer with PFC, ECN marking,
+// ECMP. IEEE 802.1Q (8.6 forwarding, 36 PFC), RFC 3168 (CE).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/prng.h"
+#include "fabric/egress_queues.h"
+#include "fabric/marking.h"
+#include "fabric/pfc.h"
+#include "fabric/port.h"
+#include "fabric/routes.h"
+#include "fabric/shared_buffer.h"
+
+namespace verbena::fabric {
+
+enum class MarkAt : u8 { kEnqueue, kDequeue };
+
+struct SwitchConfig {
+  SharedBufferConfig buffer{};
+  PFCConfig pfc{};
+  QueueDiscipline discipline{};
+  MarkAt mark_at = MarkAt::kDequeue;
+  u32 hash_seed = 0;
+  u64 seed = 1;  // of random choices
+};
+
+struct SwitchPortConfig {
+  SharedBuffer::PortConfig buffer{};
+  MarkingConfig marking{};
+};
+
+class Switch {
+ public:
+  // `ports`: the switch's own, which are numbered `first_port` .. of all.
+  Switch(Domain& domain, const SwitchConfig& config, NodeIndex node, std::span<Port> ports,
+         u32 first_port, std::vector<SwitchPortConfig> port_configs, const Routes& routes,
+         const std::vector<u32>& addresses);
+
+  void on_arrival(u32 port, FrameIndex index);
+  void on_wake(u32 port);
+  void on_pause_timer(u32 port);
+
+  // Octets that ever waited in one queue of the port, at most, a frame that goes at once included.
+  [[nodiscard]] u32 longest_queue(u32 port) const { return sides_[port].longest_queue; }
+
+ private:
+  struct Side {  // one port's
+    EgressQueues queues;
+    u32 longest_queue = 0;
+    MarkingConfig marking;
+    std::array<Time, kPriorities> paused_until{};  // by the neighbour
+    std::array<Time, kPriorities> ask_again{};     // of the neighbour, to pause
+    u8 asking = 0;                                 // priorities, a bit each
+  };
+
+  void on_pause_frame(u32 port, const Frame& frame);
+  std::optional<u32> way_of(const Frame& frame) const;
+  void drop(FrameIndex index, u64& counter);
+  void enqueue(u32 port, FrameIndex index);
+  void transmit(u32 port);
+  void leave(const Frame& frame);
+  void pass_on(u32 port, FrameIndex index);
+  void mark(const Side& side, Frame& frame, u32 octets);  // in its queue
+  void ask_to_pause(u32 port, u32 priority, u16 quanta);
+
+  Domain& domain_;
+  const SwitchConfig config_;
+  const NodeIndex node_;
+  const std::span<Port> ports_;
+  const u32 first_port_;
+  const Routes& routes_;
+  const std::vector<u32>& addresses_;  // of all nodes, for the hash
+  PRNG prng_;
+  SharedBuffer buffer_;
+  std::vector<Side> sides_;
+};
+
+}  // namespace verbena::fabric

@@ -1,0 +1,33 @@
+// Trace: what a simulation tells those who want results. Calls come in the order of simulated time.
+// Counters is what every simulation counts.
+#pragma once
+
+#include "base/time.h"
+#include "fabric/topology.h"
+
+namespace verbena::fabric {
+
+struct Counters {
+  static constexpr u32 kSmallFrame = 100;
+
+  u64 hops = 0;         // frames sent over a link, of any kind
+  u64 data_hops = 0;    // of those above kSmallFrame octets
+  u64 wire_octets = 0;  // of all hops
+  u64 marks = 0;        // frames marked by a switch
+  u64 pauses = 0, resumes = 0;  // PFC frames sent
+  u64 drops = 0;                // by switches, for want of room
+  u64 lost = 0;                 // by links with an error rate
+  u64 unroutable = 0;
+  u64 events = 0;
+};
+
+class Trace {
+ public:
+  virtual ~Trace() = default;
+  // The last acknowledgement has reached the sender.
+  virtual void on_flow_finished(u32 flow, Time now) = 0;
+  // A device has received a pause frame for a priority; quanta 0: it may send again.
+  virtual void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) = 0;
+};
+
+}  // namespace verbena::fabric
