@@ -14,8 +14,8 @@
 #include "cli/fault_options.h"
 #include "cli/help.h"
 #include "cli/option_values.h"
-#include "congestion/presets.h"
 #include "faults/values.h"
+#include "host/congestion_settings.h"
 
 namespace verbena::cli {
 namespace {
@@ -32,6 +32,10 @@ constexpr std::array kRunOptionsWithValue = {kAddress,
 
 bool takes_value(const std::string& option) {
   return std::ranges::find(kRunOptionsWithValue, option) != kRunOptionsWithValue.end();
+}
+
+bool is_congestion_name(const std::string& name) {
+  return std::ranges::find(host::kCongestionNames, name) != host::kCongestionNames.end();
 }
 
 bool is_option(const std::string& argument) { return argument.size() > 1 && argument[0] == '-'; }
@@ -132,9 +136,9 @@ class Parser {
     if (!faults) return tl::unexpected(faults.error());
     if (!seed_.empty() && !faults::parse_number(seed_))
       return wrong_usage(fmt::format("--seed {} is no number", seed_));
-    if (run_->count("--cc") != 0 && !congestion_named(congestion_, gbps(1)))
-      return wrong_usage(
-          fmt::format("--cc {} is none of {}", congestion_, fmt::join(congestion_names(), ", ")));
+    if (run_->count("--cc") != 0 && !is_congestion_name(congestion_))
+      return wrong_usage(fmt::format("--cc {} is none of {}", congestion_,
+                                     fmt::join(host::kCongestionNames, ", ")));
     if (run_->count("--capture") != 0 && capture_.empty()) return wrong_usage("--capture is empty");
     if (!check::parse_settings(check_))
       return wrong_usage(fmt::format("--check={} is not one of fatal, leaks, overlaps", check_));

@@ -1,16 +1,25 @@
 #include "congestion/congestion_control.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace verbena {
 
 CongestionControl::AnyAlgorithm CongestionControl::start(const CongestionParameters& parameters) {
-  if (const auto* p = std::get_if<DCQCNParameters>(&parameters.algorithm)) return ReactionPoint(*p);
-  CHECK_UNREACHABLE();
+  struct Starter {
+    AnyAlgorithm operator()(const UncontrolledParameters&) const { CHECK_UNREACHABLE(); }
+    AnyAlgorithm operator()(const ConstantRateParameters& p) const { return ConstantRate(p); }
+    AnyAlgorithm operator()(const DCQCNParameters& p) const { return ReactionPoint(p); }
+    AnyAlgorithm operator()(const TIMELYParameters& p) const { return TIMELY(p); }
+    AnyAlgorithm operator()(const SwiftParameters& p) const { return Swift(p); }
+    AnyAlgorithm operator()(const HPCCParameters& p) const { return HPCC(p); }
+  };
+  return std::visit(Starter{}, parameters.algorithm);
 }
 
 CongestionControl::CongestionControl(const CongestionParameters& parameters)
-    : algorithm_(start(parameters)) {}
+    : window_(parameters.window), algorithm_(start(parameters)) {}
 
 void CongestionControl::on_cnp(Time now) {
   std::visit([now](auto& algorithm) { algorithm.on_cnp(now); }, algorithm_);
@@ -37,11 +46,24 @@ Rate CongestionControl::rate(Time now) {
 }
 
 u64 CongestionControl::window(Time now) {
-  return std::visit([now](auto& algorithm) { return algorithm.window(now); }, algorithm_);
+  const u64 own = std::visit([now](auto& algorithm) { return algorithm.window(now); }, algorithm_);
+  switch (window_.kind) {
+    case WindowParameters::Kind::kNone: return own;
+    case WindowParameters::Kind::kFixed: return std::min(own, window_.octets);
+    case WindowParameters::Kind::kByRate: return std::min(own, window_by_rate(now));
+  }
+  CHECK_UNREACHABLE();
+}
+
+u64 CongestionControl::window_by_rate(Time now) {
+  const double share =
+      static_cast<double>(rate(now).bps()) / static_cast<double>(window_.line_rate.bps());
+  return std::max<u64>(1, static_cast<u64>(static_cast<double>(window_.octets) * share));
 }
 
 bool CongestionControl::wants_acks() const {
-  return std::visit([](const auto& algorithm) { return algorithm.kWantsAcks; }, algorithm_);
+  return window_.kind != WindowParameters::Kind::kNone ||
+         std::visit([](const auto& algorithm) { return algorithm.kWantsAcks; }, algorithm_);
 }
 
 Rate CongestionControl::target(Time now) {

@@ -8,9 +8,13 @@
 
 #include <variant>
 
+#include "congestion/constant_rate.h"
 #include "congestion/dcqcn/reaction_point.h"
+#include "congestion/hpcc/hpcc.h"
 #include "congestion/parameters.h"
 #include "congestion/signals.h"
+#include "congestion/swift/swift.h"
+#include "congestion/timely/timely.h"
 
 namespace verbena {
 
@@ -39,9 +43,11 @@ class CongestionControl {
   [[nodiscard]] double alpha(Time now);
 
  private:
-  using AnyAlgorithm = std::variant<ReactionPoint>;
+  using AnyAlgorithm = std::variant<ConstantRate, ReactionPoint, TIMELY, Swift, HPCC>;
   static AnyAlgorithm start(const CongestionParameters& parameters);
+  [[nodiscard]] u64 window_by_rate(Time now);
 
+  const WindowParameters& window_;
   AnyAlgorithm algorithm_;
 };
 

@@ -3,7 +3,11 @@
 
 #include <variant>
 
+#include "congestion/constant_rate.h"
 #include "congestion/dcqcn/parameters.h"
+#include "congestion/hpcc/hpcc.h"
+#include "congestion/swift/swift.h"
+#include "congestion/timely/timely.h"
 
 namespace verbena {
 
@@ -12,9 +16,26 @@ struct UncontrolledParameters {
   [[nodiscard]] bool valid() const { return true; }
 };
 
+// A bound for what a flow has in flight, besides the algorithm's own.
+struct WindowParameters {
+  enum class Kind : u8 {
+    kNone,
+    kFixed,
+    kByRate,  // in proportion to the rate: `octets` at line_rate
+  };
+  Kind kind = Kind::kNone;
+  u64 octets = 0;    // of payload; 1 .. 100 MB
+  Rate line_rate{};  // kByRate
+
+  [[nodiscard]] bool valid() const;
+};
+
 struct CongestionParameters {
-  std::variant<UncontrolledParameters, DCQCNParameters> algorithm;
-  NotificationParameters notification;
+  std::variant<UncontrolledParameters, ConstantRateParameters, DCQCNParameters, TIMELYParameters,
+               SwiftParameters, HPCCParameters>
+      algorithm{};
+  WindowParameters window{};
+  NotificationParameters notification{};
 
   // All within the ranges that their headers name.
   [[nodiscard]] bool valid() const;

@@ -15,8 +15,35 @@ CongestionParameters dcqcn(Rate line_rate) {
   return {.algorithm = DCQCNParameters{.line_rate = line_rate,
                                        .min_rate = std::min(line_rate, part_of(line_rate, 1000)),
                                        .additive_increase = part_of(line_rate, 1000),
-                                       .hyper_increase = part_of(line_rate, 100)},
-          .notification = {}};
+                                       .hyper_increase = part_of(line_rate, 100)}};
+}
+
+// The paper's, for 10 Gb/s, in proportion.
+CongestionParameters timely(Rate line_rate) {
+  return {.algorithm = TIMELYParameters{.line_rate = line_rate,
+                                        .min_rate = std::min(line_rate, part_of(line_rate, 100)),
+                                        .delta = part_of(line_rate, 1000)}};
+}
+
+CongestionParameters swift(Rate line_rate) {
+  return {.algorithm = SwiftParameters{.line_rate = line_rate}};
+}
+
+// W_AI for 32 flows that share a link.
+CongestionParameters hpcc(Rate line_rate) {
+  HPCCParameters parameters;
+  const double window = static_cast<double>(line_rate.bps()) / 8 * parameters.base_rtt.seconds();
+  parameters.line_rate = line_rate;
+  parameters.min_rate = std::min(line_rate, part_of(line_rate, 1000));
+  parameters.additive_octets = static_cast<u64>(window * (1 - parameters.eta) / 32);
+  return {.algorithm = parameters};
+}
+
+// What line_rate brings in 50 us.
+CongestionParameters window(Rate line_rate) {
+  const u64 octets = std::clamp<u64>(line_rate.bps() / 8 / 20'000, 4096, 100'000'000);
+  return {.algorithm = ConstantRateParameters{.line_rate = line_rate},
+          .window = {.kind = WindowParameters::Kind::kFixed, .octets = octets}};
 }
 
 CongestionParameters off(Rate) { return {}; }
@@ -25,7 +52,8 @@ struct Preset {
   std::string_view name;
   CongestionParameters (*make)(Rate);
 };
-constexpr Preset kPresets[] = {{"off", off}, {"dcqcn", dcqcn}};
+constexpr Preset kPresets[] = {{"off", off},       {"dcqcn", dcqcn}, {"window", window},
+                               {"timely", timely}, {"swift", swift}, {"hpcc", hpcc}};
 
 }  // namespace
 

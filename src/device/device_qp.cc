@@ -57,6 +57,7 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   if (!qpn.has_value()) return failure(Status::kNoMemory);
   auto qp =
       std::make_unique<QueuePair>(*granted, initial_attributes(*granted, *qpn, impl_->config));
+  impl_->runner.begin_flow(*qp);
   EngineParts parts = qp->parts(impl_->memory);
   const LocalPorts& local = impl_->config.local;
   parts.peers = local.peers;
@@ -64,7 +65,7 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   qp->engine = make_engine(parts, impl_->config);
   acquire(*granted);
   QueuePair* const created = impl_->qps.insert(std::move(qp));
-  impl_->runner.on_created(*created, impl_->qps.size());
+  impl_->runner.on_created(impl_->qps.size());
   return created;
 }
 

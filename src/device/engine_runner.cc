@@ -28,9 +28,12 @@ EngineRunner::EngineRunner(const DeviceConfig& config, const QPTable& qps, Async
       pacer_(config.pacing, egress_),
       timers_(&QueuePair::timer_position) {}
 
-void EngineRunner::on_created(QueuePair& qp, u32 qp_count) {
+void EngineRunner::on_created(u32 qp_count) {
   timers_.reserve(qp_count);
   egress_.reserve(qp_count);
+}
+
+void EngineRunner::begin_flow(QueuePair& qp) {
   if (is_connected(qp.attributes.type)) pacer_.begin(qp, config_.congestion);
 }
 
@@ -104,7 +107,7 @@ void EngineRunner::reset(QueuePair& qp, const QPAttributes& initial, Time now) {
   if (qp.own_receive_queue.has_value()) qp.own_receive_queue->clear();
   qp.notify_when_drained = false;
   forget(qp);
-  if (qp.congestion.has_value()) pacer_.begin(qp, config_.congestion);
+  begin_flow(qp);
 }
 
 void EngineRunner::fail(QueuePair& qp, Time now) {

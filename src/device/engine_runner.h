@@ -55,7 +55,8 @@ class EngineRunner {
   [[nodiscard]] CompletionQueue* poll_notification() { return notifications_.poll(); }
 
   // --- objects that come and go
-  void on_created(QueuePair& qp, u32 qp_count);
+  void begin_flow(QueuePair& qp);  // before it has an engine
+  void on_created(u32 qp_count);
   // Before it is destroyed: nothing here refers to it any more.
   void forget(QueuePair& qp);
   void forget(CompletionQueue& cq) { notifications_.forget(cq); }

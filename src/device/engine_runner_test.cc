@@ -95,7 +95,7 @@ struct EngineRunnerTest : ::testing::Test {
     auto engine = std::make_unique<FakeEngine>(qp->attributes);
     FakeEngine* const raw = engine.get();
     qp->engine = std::move(engine);
-    runner.on_created(*qp, qps.size());
+    runner.on_created(qps.size());
     return {qp, raw};
   }
   void post(QueuePair* qp) { EXPECT_EQ(runner.post_send(*qp, {}, now), PostError::kOk); }

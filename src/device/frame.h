@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "congestion/signals.h"
 #include "memory/payload.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/packet.h"
@@ -47,6 +48,9 @@ struct IngressFrame {
   bool identification_known = false;
   u16 identification = 0;
   std::span<const u8> transport;  // BTH .. ICRC, both included
+  // Of an acknowledgement: what the packet that it acknowledges has seen on its way (INT), where a
+  // simulated network collects that. nullptr: nothing.
+  const PathTelemetry* path = nullptr;
 };
 
 }  // namespace verbena

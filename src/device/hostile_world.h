@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "congestion/presets.h"
 #include "device/testing.h"
 
 namespace verbena::testing {
@@ -101,6 +102,9 @@ class HostileWorld {
     config.window_packets = 16;
     config.window_bytes = 4096;
     config.limits.max_mr = config.limits.max_mw = 64;
+    config.congestion = *congestion_named("dcqcn", gbps(1));
+    config.congestion.window = {
+        .kind = WindowParameters::Kind::kByRate, .octets = 8192, .line_rate = gbps(1)};
     return config;
   }
   MRKeys enroll(std::size_t at, AccessFlags access) {
@@ -322,8 +326,8 @@ class HostileWorld {
   }
   void pass_time(InputBytes& in) {
     now_ = now_ + us(in.next16());
-    if ((in.next() & 1) != 0 && device_.next_timer() != Time::never())
-      now_ = std::max(now_, device_.next_timer());
+    const Time next = std::min(device_.next_timer(), device_.next_send());
+    if ((in.next() & 1) != 0 && next != Time::never()) now_ = std::max(now_, next);
     device_.on_timer(now_);
   }
   // One step of the state machine, legal or not; or all the way from Reset to RTS.

@@ -77,7 +77,8 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
                      .destination = frame.destination,
                      .traffic_class = frame.traffic_class,
                      .hop_limit = frame.hop_limit,
-                     .transport_bytes = static_cast<u16>(frame.transport.size())},
+                     .transport_bytes = static_cast<u16>(frame.transport.size()),
+                     .path = frame.path},
                     now);
   return Reception::kAccepted;
 }

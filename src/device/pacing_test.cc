@@ -280,6 +280,76 @@ TEST_F(PacingConfigTest, BurstsAreBounded) {
   EXPECT_GT(a->device.next_send() - now, us(5));
 }
 
+struct WindowTest : PacingTest {
+  void with(const CongestionParameters& congestion) {
+    DeviceConfig config = config_at(kGIDA, QPN{0x100});
+    config.congestion = congestion;
+    config.pacing.unpaced_from = gbps(8);
+    start(config, config_at(kGIDB, QPN{0x200}));
+  }
+  u32 burst() {
+    u32 frames = 0;
+    while (from_a()) ++frames;
+    return frames;
+  }
+};
+
+TEST_F(WindowTest, NoMoreThanTheWindowIsInFlight) {
+  with({.algorithm = ConstantRateParameters{.line_rate = gbps(8)},
+        .window = {.kind = WindowParameters::Kind::kFixed, .octets = 4 * kMTU}});
+  const Ends ends = connect();
+  write(ends.a, 10 * kMTU);
+  EXPECT_EQ(burst(), 4u);
+  ASSERT_TRUE(from_b());  // one ACK for all of them
+  EXPECT_EQ(burst(), 4u);
+  ASSERT_TRUE(from_b());
+  EXPECT_EQ(burst(), 2u);
+}
+
+TEST_F(WindowTest, RoundTripsAreHeard) {
+  with({.algorithm = SwiftParameters{.line_rate = gbps(8),
+                                     .packet_octets = kMTU,
+                                     .base_target = us(20),
+                                     .flow_scaling_range = ns(0),
+                                     .max_window = 8}});
+  const Ends ends = connect();
+  write(ends.a, 60 * kMTU);
+  EXPECT_EQ(burst(), 8u);
+  now = now + us(100);  // far beyond the target
+  ASSERT_TRUE(from_b());
+  EXPECT_EQ(burst(), 4u);
+  now = now + us(100);
+  ASSERT_TRUE(from_b());
+  EXPECT_EQ(burst(), 2u);
+  now = now + us(100);
+  ASSERT_TRUE(from_b());
+  EXPECT_EQ(burst(), 1u);
+}
+
+TEST_F(WindowTest, TelemetryComesWithTheAcknowledgement) {
+  HPCCParameters hpcc{.line_rate = gbps(8), .min_rate = mbps(8), .base_rtt = us(10)};
+  with({.algorithm = hpcc});
+  const Ends ends = connect();
+  PathTelemetry path;
+  path.count = 1;
+  path.hops[0] = {.rate = gbps(8), .at = now};
+  for (int i = 0; i < 4; ++i) {
+    write(ends.a, 8);
+    ASSERT_TRUE(from_a());
+    EgressFrame ack;
+    ASSERT_TRUE(b->device.poll_frame(now, ack));
+    const std::vector<u8> bytes = on_the_wire(ack);
+    IngressFrame arriving = received(ack, bytes);
+    now = now + us(20);
+    path.hops[0].at = now;
+    path.hops[0].queued_octets = 100'000;  // ten times what the base round trip holds
+    arriving.path = &path;
+    a->device.on_frame(arriving, now);
+  }
+  std::optional<CongestionControl> control = a->device.congestion_of(ends.a);
+  EXPECT_LT(control->rate(now), gbps(1));
+}
+
 TEST(EgressOrderTest, AcknowledgementsFirstIfAsked) {
   DeviceConfig config = config_at(kGIDA, QPN{0x100});
   config.egress = {.run_packets = 1, .acknowledgements = AcknowledgementOrder::kFirst};

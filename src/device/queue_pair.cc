@@ -18,7 +18,8 @@ EngineParts QueuePair::parts(ProtectionTable& memory) {
           .shared_receive_queue = shared || xrc_target,
           .send_limits = init.send,
           .srq_pd = shared ? std::optional(init.srq->pd.id) : std::nullopt,
-          .xrc_receives = init.xrcd};
+          .xrc_receives = init.xrcd,
+          .congestion = congestion && congestion->wants_acks() ? &*congestion : nullptr};
 }
 
 }  // namespace verbena

@@ -22,7 +22,7 @@ class QueuePair {
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  // What to build this QP's engine from.
+  // What to build this QP's engine from, once its `congestion` is there.
   [[nodiscard]] EngineParts parts(ProtectionTable& memory);
 
   const QPInit init;  // limits as granted

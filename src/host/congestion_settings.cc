@@ -1,5 +1,6 @@
 #include "host/congestion_settings.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -8,7 +9,7 @@
 namespace verbena::host {
 namespace {
 
-constexpr const char* kDefault = "dcqcn";
+constexpr std::string_view kDefault = "dcqcn";
 // Loopback and its like do not tell: more than one QP has here, so that nobody starts with less.
 constexpr u64 kUnknownSpeedMbps = 100'000;
 // A thread that sleeps comes back some 50 us late, and a link wants frames in bursts.
@@ -21,14 +22,14 @@ constexpr Duration kIncreaseInterval = us(500);
 Expected<CongestionSettings> congestion_from_environment(u64 link_speed_mbps) {
   const char* const text = std::getenv(kCongestionVariable);
   const Rate line_rate = mbps(link_speed_mbps != 0 ? link_speed_mbps : kUnknownSpeedMbps);
-  std::optional<CongestionParameters> congestion =
-      congestion_named(text != nullptr ? text : kDefault, line_rate);
-  if (!congestion) {
-    std::string message =
-        std::string(kCongestionVariable).append("=").append(text).append(" is none of");
-    for (const std::string_view name : congestion_names()) message.append(" ").append(name);
+  const std::string_view name = text != nullptr ? text : kDefault;
+  if (std::ranges::find(kCongestionNames, name) == kCongestionNames.end()) {
+    std::string message = std::string(kCongestionVariable).append("=").append(name);
+    message.append(" is none of");
+    for (const std::string_view known : kCongestionNames) message.append(" ").append(known);
     return failure(EINVAL, message);
   }
+  std::optional<CongestionParameters> congestion = congestion_named(name, line_rate);
   if (auto* const dcqcn = std::get_if<DCQCNParameters>(&congestion->algorithm))
     dcqcn->increase_interval = kIncreaseInterval;
   // What the speed is told to be may not be what the path gives: only CNPs slow a QP down. The last

@@ -1,13 +1,19 @@
 // Which congestion control `verbena run --cc` asks of every device of a program.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "congestion/parameters.h"
 #include "device/pacing_config.h"
 #include "host/error.h"
 
 namespace verbena::host {
 
-inline constexpr const char* kCongestionVariable = "VERBENA_CC";  // see congestion/presets.h
+inline constexpr const char* kCongestionVariable = "VERBENA_CC";
+// Of congestion/presets.h. Not the others: they need round trips that no scheduler disturbs, or
+// switches that tell of themselves.
+inline constexpr std::array<std::string_view, 2> kCongestionNames = {"off", "dcqcn"};
 
 struct CongestionSettings {
   CongestionParameters congestion;

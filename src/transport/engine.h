@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/time.h"
+#include "congestion/congestion_control.h"
 #include "transport/cqe.h"
 #include "transport/peer_memory.h"
 #include "transport/qp_attributes.h"
@@ -24,7 +25,8 @@ struct RxContext {
   GID source, destination;
   u8 traffic_class = 0;
   u8 hop_limit = 0;
-  u16 transport_bytes = 0;  // BTH .. ICRC, for the GRH's payload length
+  u16 transport_bytes = 0;              // BTH .. ICRC, for the GRH's payload length
+  const PathTelemetry* path = nullptr;  // of the way of what this acknowledges; nullptr: none
 };
 
 // Requests and READ responses are held to the QP's rate; what only acknowledges never waits.
@@ -99,6 +101,7 @@ struct EngineParts {
   std::optional<PDId> srq_pd =
       {};  // the SRQ's, which its receives are checked against. IBTA 10.2.9.2
   const XRCReceives* xrc_receives = nullptr;  // of an XRC target, which uses no `receive_queue`
+  CongestionControl* congestion = nullptr;    // if it wants_acks(): they are told to it
   PeerMemoryFinder* peers = nullptr;          // nullptr: all goes as packets
 };
 

@@ -58,7 +58,15 @@ WQEStatus status_of(NAKCode code) {
 
 }  // namespace
 
-void RCRequester::on_response(const PacketView& packet, Time now) {
+void RCRequester::on_response(const PacketView& packet, const PathTelemetry* path, Time now) {
+  const PSN before = unacked_;
+  take_response(packet, now);
+  if (ack_signals_ && unacked_ != before)
+    ack_signals_->on_acknowledged(
+        {.before = before, .unacked = unacked_, .in_flight = in_flight(), .mtu = mtu()}, path, now);
+}
+
+void RCRequester::take_response(const PacketView& packet, Time now) {
   if (failed_ || (qp_.state != QPState::kRTS && qp_.state != QPState::kSQD)) return;
   const BTH& bth = packet.headers.bth;
   const bool acknowledge = bth.opcode.op == Op::kAcknowledge;
@@ -245,6 +253,8 @@ void RCRequester::go_back(Recovery why, Time now) {
   if (!waits_for_response() && why != Recovery::kTimeout) return;  // already going back
   if (retries_left_ == 0) return fail(WQEStatus::kRetryExceeded);
   --retries_left_;
+  if (ack_signals_)
+    why == Recovery::kTimeout ? ack_signals_->on_timeout(now) : ack_signals_->on_nak(now);
   if (why == Recovery::kTimeout) implied_nak_at_.reset();
   window_.on_loss();
   resend_unacknowledged();

@@ -31,11 +31,11 @@ void RCEngine::on_state(QPState from, Time now) {
   responder_.on_state(from);
 }
 
-void RCEngine::on_packet(const PacketView& packet, const RxContext&, Time now) {
+void RCEngine::on_packet(const PacketView& packet, const RxContext& context, Time now) {
   if (traits_of(packet.headers.bth.opcode).request)
     responder_.on_request(packet);
   else
-    requester_.on_response(packet, now);
+    requester_.on_response(packet, context.path, now);
 }
 
 void RCEngine::on_receive_posted(Time) { responder_.on_receive_posted(); }

@@ -15,6 +15,7 @@ namespace {
 
 constexpr Duration kAckRequestPeriod = ms(1);  // where there are no probes
 constexpr u32 kAtomicBytes = 8;
+constexpr u32 kMinWindow = 4;  // packets
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
 // Answered by an empty READ response. Annex A19
@@ -45,7 +46,8 @@ bool needs_receive(SendOp op) {
 bool may_send_in(QPState state) { return state == QPState::kRTS || state == QPState::kSQD; }
 
 u32 window_of(const RCLimits& limits, u32 mtu_bytes) {
-  return std::clamp(limits.window_bytes / mtu_bytes, 4u, std::max(limits.window_packets, 4u));
+  return std::clamp(limits.window_bytes / mtu_bytes, kMinWindow,
+                    std::max(limits.window_packets, kMinWindow));
 }
 
 }  // namespace
@@ -62,7 +64,10 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
                                                    : kAckRequestPeriod),
       window_(limits.window_packets),
       probe_timer_(limits.min_probe_timeout),
-      peers_(parts.peers) {}
+      peers_(parts.peers) {
+  if (parts.congestion != nullptr)
+    ack_signals_.emplace(*parts.congestion, std::max(limits.window_packets, kMinWindow));
+}
 
 PostError RCRequester::post(const SendWR& wr, Time now) {
   if (!may_send_in(qp_.state) && qp_.state != QPState::kError && qp_.state != QPState::kSQE)
@@ -177,9 +182,10 @@ bool RCRequester::start(SendWQE& wqe) {
 bool RCRequester::poll_packet(Time now, TxPacket& out) {
   if (failed_ || rnr_until_ || rests_from_ || !may_send_in(qp_.state)) return false;
   if (probe_due_ && build_probe(out)) return true;
+  may_be_in_flight_ = window_packets(now);
   while (cursor_index_ != queue_.end_index()) {
     if (stopped_at_ && cursor_index_ >= *stopped_at_) return false;
-    if (in_flight() >= window_.packets()) return false;
+    if (in_flight() >= may_be_in_flight_) return false;
     SendWQE& wqe = queue_.at(cursor_index_);
     if (cursor_index_ == fresh_) {
       if (!may_start(wqe)) return false;
@@ -214,12 +220,19 @@ void RCRequester::sent(const SendWQE& wqe, u32 psns, bool answered, Time now) {
   if (cursor_ == frontier_) {
     if (answered) probe_timer_.on_sent(cursor_, now);
     frontier_ = frontier_.advanced(psns);
+    if (ack_signals_) ack_signals_->on_sent(cursor_, psns, now);
   } else {
     ++counters_.retransmitted_packets;
+    if (ack_signals_) ack_signals_->on_resent(cursor_, psns);
   }
   const u32 left = cursor_.distance_to(wqe.last_psn) + 1;
   cursor_ = cursor_.advanced(psns);
   if (psns == left) ++cursor_index_;
+}
+
+u32 RCRequester::window_packets(Time now) {
+  if (!ack_signals_) return window_.packets();
+  return std::min(window_.packets(), ack_signals_->window_packets(mtu(), now));
 }
 
 // The PSNs that the packet takes; 0: none may go now.
@@ -335,6 +348,7 @@ bool RCRequester::build_probe(TxPacket& out) {
   cursor_index_ = index;
   out.headers.bth.ack_req = true;
   probe_ = {unacked_.advanced(psns), cursor_};
+  if (ack_signals_) ack_signals_->on_resent(unacked_, psns);
   ++counters_.roce_adp_retrans;
   ++counters_.retransmitted_packets;
   return true;
@@ -361,9 +375,11 @@ void RCRequester::note_ack_request(BTH& bth, Time now) {
 }
 
 // BTH.A, so that the window and the queue keep moving: where the application waits, where nothing
-// follows, and at intervals. Responses to READs and atomics acknowledge by themselves.
+// follows, at intervals, and always where ACKs tell of congestion. Responses to READs and atomics
+// acknowledge by themselves.
 bool RCRequester::wants_ack(const SendWQE& wqe, bool last) {
-  const bool want = ++since_ack_request_ >= limits_.ack_interval || in_flight() + 1 >= window_.packets() ||
+  const bool want = ack_signals_ || ++since_ack_request_ >= limits_.ack_interval ||
+                    in_flight() + 1 >= may_be_in_flight_ ||
                     (last && (wqe.wr.signaled || qp_.signal_all || !more_follows()));
   if (want) since_ack_request_ = 0;
   return want;

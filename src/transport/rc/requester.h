@@ -25,6 +25,7 @@
 #include <optional>
 
 #include "transport/engine.h"
+#include "transport/rc/ack_signals.h"
 #include "transport/rc/limits.h"
 #include "transport/rc/loss_window.h"
 #include "transport/rc/probe_timer.h"
@@ -40,7 +41,8 @@ class RCRequester {
   [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { queue_.take_back(count); }  // just posted
   void on_state(QPState from, Time now);
-  void on_response(const PacketView& packet, Time now);
+  // `path`: RxContext's.
+  void on_response(const PacketView& packet, const PathTelemetry* path, Time now);
   void on_timer(Time now);
   [[nodiscard]] bool poll_packet(Time now, TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
@@ -80,10 +82,13 @@ class RCRequester {
   void finish(const ShortCut& copy);
 
   void sent(const SendWQE& wqe, u32 psns, bool answered, Time now);
+  u32 window_packets(Time now);
   u32 in_flight() const { return unacked_.distance_to(cursor_); }
   u32 mtu() const { return limits_.packet_size(qp_.path_mtu); }
 
   // completer.cc: responses, time, completions
+  void take_response(const PacketView& packet, Time now);
+  void tell_of_acks(PSN before, const PathTelemetry* path, Time now);
   void on_acknowledge(const PacketView& packet, Time now);
   void on_read_response(const PacketView& packet, Time now);
   void on_confirmation(const SendWQE& wqe, const PacketView& packet, Time now);
@@ -124,6 +129,8 @@ class RCRequester {
   Time ack_requested_at_;
   const Duration ack_request_period_;
   LossWindow window_;
+  u32 may_be_in_flight_ = 1;               // packets, when last asked to send
+  std::optional<AckSignals> ack_signals_;  // none without a congestion control that wants them
 
   std::optional<MSN> credit_limit_;    // LSN; nullopt: the peer has no end-to-end flow control
   std::optional<PSN> implied_nak_at_;  // one implied NAK for one gap

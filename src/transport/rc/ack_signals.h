@@ -1,0 +1,43 @@
+// AckSignals: what one requester's acknowledgements and losses tell its congestion control, and the
+// window that follows. Round trips are those of packets that were sent once (RFC 6298, 3): a send
+// time is kept for each that may be in flight, in one allocation at construction.
+#pragma once
+
+#include <vector>
+
+#include "base/psn.h"
+#include "congestion/congestion_control.h"
+
+namespace verbena {
+
+class AckSignals {
+ public:
+  // `window_packets`: no more are ever in flight.
+  AckSignals(CongestionControl& control, u32 window_packets);
+
+  // A packet that was never sent before, which takes so many PSNs. Of a READ, whose responses come
+  // one after the other, only the first has a round trip.
+  void on_sent(PSN psn, u32 psns, Time now);
+  void on_resent(PSN psn, u32 psns);
+
+  struct Progress {
+    PSN before, unacked;  // the oldest that is not acknowledged, before and now
+    u32 in_flight;        // packets
+    u32 mtu;              // octets: a packet that is not full counts as one that is
+  };
+  void on_acknowledged(const Progress& progress, const PathTelemetry* path, Time now);
+  void on_nak(Time now) { control_.on_nak(now); }
+  void on_timeout(Time now) { control_.on_timeout(now); }
+
+  // How many packets may be in flight, at least one.
+  [[nodiscard]] u32 window_packets(u32 mtu, Time now);
+
+ private:
+  Time& sent_at(PSN psn) { return sent_at_[psn.value() & mask_]; }
+
+  CongestionControl& control_;
+  const u32 mask_;
+  std::vector<Time> sent_at_;  // by PSN; never(): none that counts
+};
+
+}  // namespace verbena
