@@ -71,8 +71,7 @@ void set_environment(const fs::path& library_folder, const RunRequest& request) 
   if (!request.check.empty()) setenv(check::kVariable, request.check.c_str(), 1);
   if (!request.check_exit_code.empty())
     setenv(check::kExitCodeVariable, request.check_exit_code.c_str(), 1);
-  if (!request.congestion.empty())
-    setenv(host::kCongestionVariable, request.congestion.c_str(), 1);
+  if (!request.congestion.empty()) setenv(host::kCongestionVariable, request.congestion.c_str(), 1);
   if (!request.seed.empty()) setenv(host::kSeedVariable, request.seed.c_str(), 1);
   setenv(host::kExplainVariable, "1", 0);  // what the user has said stays
 }

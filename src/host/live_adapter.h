@@ -76,7 +76,7 @@ class LiveAdapter final : public Adapter {
   void take_frames(Time now);
   bool run_due_timers(Time now);
   void drain(Time now);
-  void take_outputs(Time now);  // of the device, but for its frames
+  void take_outputs(Time now);   // of the device, but for its frames
   bool append_frames(Time now);  // false: there were none
   void send_frames(Time now);
   void note_object_fault(const ObjectFault& fault, const QueuePair* qp);

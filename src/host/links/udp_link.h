@@ -38,9 +38,7 @@ class UDPLink final : public Link {
   void flush() override {
     if (!has_left_) sender_->flush();
   }
-  [[nodiscard]] bool may_wait() const override {
-    return !has_left_ && sender_->may_wait();
-  }
+  [[nodiscard]] bool may_wait() const override { return !has_left_ && sender_->may_wait(); }
   [[nodiscard]] bool receive(Look look) override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override;
