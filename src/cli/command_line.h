@@ -59,9 +59,8 @@ struct SimRequest {
 struct PrintRequest {
   std::string text;  // of --help and --version
 };
-using Request =
-    std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest, SimRequest,
-                 PrintRequest>;
+using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
+                             SimRequest, PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

@@ -1,8 +1,8 @@
 #include "cli/sim.h"
 
+#include <sys/resource.h>
 #include <chrono>
 #include <filesystem>
-#include <sys/resource.h>
 
 #include <fmt/format.h>
 
@@ -76,7 +76,8 @@ Expected<std::string> sim(const SimRequest& request) {
   network.set_trace(&results);
   for (const fabric::Flow& flow : scenario->flows)
     if (!network.add_flow(flow))
-      return wrong(fmt::format("there is no way from host {} to {}", flow.source, flow.destination));
+      return wrong(
+          fmt::format("there is no way from host {} to {}", flow.source, flow.destination));
   hpcc::Results::Cost cost;
   cost.setup_seconds = seconds_since(begin);
 

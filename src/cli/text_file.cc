@@ -49,7 +49,8 @@ Expected<std::string> read_text(const std::filesystem::path& path) {
   const std::filesystem::path packed = path.string() + ".gz";
   const std::optional<std::string> bytes = read_bytes(packed);
   if (!bytes)
-    return failure(kExitCannot, fmt::format("{} is not there, nor {}", path.string(), packed.string()));
+    return failure(kExitCannot,
+                   fmt::format("{} is not there, nor {}", path.string(), packed.string()));
   if (std::optional<std::string> text = unpacked(*bytes)) return *std::move(text);
   return failure(kExitCannot, fmt::format("{} is no gzip file, or damaged", packed.string()));
 }

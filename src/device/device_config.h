@@ -64,8 +64,8 @@ struct DeviceConfig {
   // Requester flow control, per QP: packets and bytes sent and not yet acknowledged.
   u32 window_packets = 1024;
   u32 window_bytes = 1u << 20;
-  u32 packet_octets = 0;  // of payload in a full RC packet; 0: the QP's path MTU
-  u32 ack_interval = 32;  // RC packets between two requests for an ACK, at most
+  u32 packet_octets = 0;            // of payload in a full RC packet; 0: the QP's path MTU
+  u32 ack_interval = 32;            // RC packets between two requests for an ACK, at most
   CongestionParameters congestion;  // of every RC, XRC and UC QP
   PacingConfig pacing;
   EgressConfig egress;

@@ -17,7 +17,8 @@ TEST(FlowHash, ChoosesAsNS3Does) {
                        .destination_address = 0x0b00a501,
                        .source_port = 10000,
                        .destination_port = 100},
-                      324) % 4,
+                      324) %
+                4,
             2u);
 }
 

@@ -2,8 +2,8 @@
 // where nearly all events lie (a frame arrives after one link delay), and a heap for what is later.
 // R. Brown, "Calendar Queues", CACM 31(10), 1988.
 //
-// A day is sorted when it begins; what is added to the running day goes to its place. Days are lists
-// of small blocks that go from day to day, so that the memory in use is that of the events in
+// A day is sorted when it begins; what is added to the running day goes to its place. Days are
+// lists of small blocks that go from day to day, so that the memory in use is that of the events in
 // flight. No allocation while their number does not exceed what it was.
 #pragma once
 
@@ -67,8 +67,8 @@ class EventQueue {
   static bool later(const LateEvent& a, const LateEvent& b);
 
   u32 day_bits_;
-  u64 now_ = 0;             // the running day
-  u64 size_ = 0;            // of events in days to come, late ones included
+  u64 now_ = 0;               // the running day
+  u64 size_ = 0;              // of events in days to come, late ones included
   std::vector<Event> today_;  // sorted
   std::size_t next_ = 0;      // in it
   std::vector<Day> days_;

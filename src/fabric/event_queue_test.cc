@@ -42,7 +42,8 @@ TEST(EventQueue, NotBeyondTheEnd) {
   EXPECT_EQ(event.place(), 1u);
 }
 
-// Against a list that is sorted anew for each event: near, far and equal times, added all the while.
+// Against a list that is sorted anew for each event: near, far and equal times, added all the
+// while.
 TEST(EventQueue, AsASortedList) {
   PRNG prng(3);
   EventQueue queue(ps(1000));
@@ -50,9 +51,10 @@ TEST(EventQueue, AsASortedList) {
   Time now;
   u32 added = 0;
   const auto add = [&] {
-    const i64 far = prng.chance(0.1) ? 100'000'000 : 20'000;  // beyond the calendar, and within a day
-    const Event event = event_at(now + ps(static_cast<i64>(prng.below(static_cast<u64>(far)))),
-                                 added++);
+    const i64 far =
+        prng.chance(0.1) ? 100'000'000 : 20'000;  // beyond the calendar, and within a day
+    const Event event =
+        event_at(now + ps(static_cast<i64>(prng.below(static_cast<u64>(far)))), added++);
     queue.add(event);
     model.push_back(event);
   };

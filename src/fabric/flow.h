@@ -10,8 +10,9 @@ struct Flow {
   NodeIndex source = 0, destination = 0;
   u64 octets = 0;
   Time start{};
-  u8 priority = 3;                           // of its data
-  u16 source_port = 0, destination_port = 0;  // UDP, for ECMP and results; 0: as the device has them
+  u8 priority = 3;  // of its data
+  u16 source_port = 0,
+      destination_port = 0;  // UDP, for ECMP and results; 0: as the device has them
 };
 
 }  // namespace verbena::fabric

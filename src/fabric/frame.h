@@ -23,8 +23,8 @@ enum class FrameType : u8 {
 struct alignas(64) Frame {
   static constexpr std::size_t kHeaderOctets = 32;  // BTH with RETH and ImmDt
 
-  FrameIndex next = kNoFrame;       // in the list that holds it
-  u32 source = 0, destination = 0;  // hosts
+  FrameIndex next = kNoFrame;                 // in the list that holds it
+  u32 source = 0, destination = 0;            // hosts
   u16 source_port = 0, destination_port = 0;  // UDP
   u16 size_octets = 0;                        // on the wire, as links and buffers count it
   u16 payload_octets = 0;
@@ -34,8 +34,8 @@ struct alignas(64) Frame {
   u8 priority = 0;       // the queue that it goes through; kPause: the one that it is about
   u8 traffic_class = 0;  // DSCP and ECN
   u8 header_octets = 0;
-  bool obeys_pause = true;  // of its sender: false for what goes ahead of a pause
-  bool notifies = false;    // an acknowledgement that stands for a CNP too
+  bool obeys_pause = true;                // of its sender: false for what goes ahead of a pause
+  bool notifies = false;                  // an acknowledgement that stands for a CNP too
   std::array<u8, kHeaderOctets> headers;  // BTH and what follows it
 
   Frame() {}  // leaves `headers` uninitialized on purpose

@@ -100,7 +100,8 @@ void Host::deliver(const Frame& frame) {
   addresses.source = GID::from_ipv4(addresses_[frame.source]);
   addresses.destination = GID::from_ipv4(addresses_[node_]);
   addresses.traffic_class = frame.traffic_class;
-  addresses.transport = Bytes(kNoBytes).first(frame.header_octets + frame.payload_octets + kICRCSize);
+  addresses.transport =
+      Bytes(kNoBytes).first(frame.header_octets + frame.payload_octets + kICRCSize);
   if (config_.notification == Notification::kInAcknowledgement && frame.payload_octets == 0)
     addresses.traffic_class = config_.traffic_class;  // a mark says something of data alone
   device_.on_packet(*packet, addresses, domain_.now);

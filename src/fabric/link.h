@@ -24,7 +24,8 @@ enum class Clock : u8 {
   const u64 whole = static_cast<u64>(seconds);
   const double fraction = seconds - static_cast<double>(whole);
   const u64 places = static_cast<u64>(fraction * 0x1.0p64);
-  const auto nanoseconds = static_cast<u64>(static_cast<unsigned __int128>(places) * 1'000'000'000 >> 64);
+  const auto nanoseconds =
+      static_cast<u64>(static_cast<unsigned __int128>(places) * 1'000'000'000 >> 64);
   return ns(static_cast<i64>(whole * 1'000'000'000 + nanoseconds));
 }
 

@@ -1,5 +1,6 @@
-// ECN marking by queue length: RED's linear ramp on the instantaneous length, as data-centre switches
-// configure it for DCQCN. Floyd and Jacobson, 1993; RFC 3168; Zhu et al., SIGCOMM 2015, 3.1.
+// ECN marking by queue length: RED's linear ramp on the instantaneous length, as data-centre
+// switches configure it for DCQCN. Floyd and Jacobson, 1993; RFC 3168; Zhu et al., SIGCOMM
+// 2015, 3.1.
 #pragma once
 
 #include "base/prng.h"

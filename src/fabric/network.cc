@@ -84,8 +84,7 @@ void Network::add_switch(NodeIndex node, const NetworkConfig& config, PRNG& prng
   const u32 first = first_port_[node];
   const std::span<Port> ports(ports_.data() + first, first_port_[node + 1] - first);
   std::vector<SwitchPortConfig> port_configs;
-  for (const Port& port : ports)
-    port_configs.push_back(config.switch_port(link_of(port)));
+  for (const Port& port : ports) port_configs.push_back(config.switch_port(link_of(port)));
   SwitchConfig own = config.switches;
   own.hash_seed = node;
   own.seed = prng.next();
@@ -194,8 +193,7 @@ void Network::finish(Host& sender) {
   sender.finished().clear();
 }
 
-void Network::for_each_longest_queue(
-    const std::function<void(NodeIndex, u32, u32)>& visit) const {
+void Network::for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const {
   for (const Port& port : ports_)
     if (switches_[port.node] != nullptr)
       visit(port.node, port.number, switches_[port.node]->longest_queue(port.number));

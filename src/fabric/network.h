@@ -86,7 +86,7 @@ class Network {
   std::vector<u32> addresses_;
   std::vector<std::pair<Rate, std::unique_ptr<TransmissionTimes>>> times_;
   std::vector<Port> ports_;
-  std::vector<u32> first_port_;  // of each node, and the end
+  std::vector<u32> first_port_;                    // of each node, and the end
   std::vector<std::unique_ptr<Switch>> switches_;  // by node; nullptr: a host
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<Flow> flows_;

@@ -90,8 +90,8 @@ TEST(Network, EveryFlowEndsAndEveryFrameIsAccountedFor) {
   for (NodeIndex from = 0; from < 5; ++from)
     for (NodeIndex to = 0; to < 5; ++to)
       if (from != to) {
-        ASSERT_TRUE(
-            star.network.add_flow({.source = from, .destination = to, .octets = 100'000 * (to + 1u)}));
+        ASSERT_TRUE(star.network.add_flow(
+            {.source = from, .destination = to, .octets = 100'000 * (to + 1u)}));
       }
   EXPECT_FALSE(star.network.run(Time::from_ns(1'000'000'000)));
   EXPECT_EQ(star.recorder.finished.size(), 20u);

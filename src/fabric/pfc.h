@@ -1,5 +1,5 @@
-// Priority-based flow control: a frame that tells the neighbour to stop sending one priority, for so
-// many quanta, or to go on. IEEE 802.1Q, 36.1; quanta: IEEE 802.3, 31B.2.
+// Priority-based flow control: a frame that tells the neighbour to stop sending one priority, for
+// so many quanta, or to go on. IEEE 802.1Q, 36.1; quanta: IEEE 802.3, 31B.2.
 #pragma once
 
 #include "base/rate.h"
@@ -26,8 +26,8 @@ struct PFCConfig {
   return rate.time_of(u64{quanta} * kQuantumBits / 8);
 }
 
-// What can still come after a port has decided to pause its neighbour: the frame that the pause waits
-// for, the pause itself, the link's both ways, and the frame that the neighbour has begun.
+// What can still come after a port has decided to pause its neighbour: the frame that the pause
+// waits for, the pause itself, the link's both ways, and the frame that the neighbour has begun.
 // IEEE 802.1Q, annex N.
 [[nodiscard]] constexpr u32 headroom_for(Rate rate, Duration delay, u32 max_frame_octets,
                                          const PFCConfig& pfc = {}) {

@@ -27,8 +27,8 @@ class TransmissionTimes {
 struct Port {
   const Duration* times = nullptr;  // by size
   Duration delay;
-  Time free_at;       // the frame being sent is out
-  u32 peer = 0;       // the port at the other end
+  Time free_at;        // the frame being sent is out
+  u32 peer = 0;        // the port at the other end
   NodeIndex node = 0;  // that it belongs to
   u32 number = 0;      // among the node's
   bool wake_pending = false;

@@ -19,7 +19,7 @@ namespace verbena::fabric {
 // All sizes in octets.
 struct SharedBufferConfig {
   u64 size = 32u << 20;
-  u32 reserve = 4096;           // of each port
+  u32 reserve = 4096;            // of each port
   u32 resume_offset = 3 * 1024;  // below the threshold, before a pause ends
 };
 

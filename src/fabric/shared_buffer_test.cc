@@ -15,7 +15,8 @@ using Verdict = SharedBuffer::Verdict;
 SharedBuffer buffer(u32 alpha = SharedBuffer::kAlphaOne / 8, u32 headroom = 10'000) {
   const SharedBufferConfig config{
       .size = 80'000 + 2 * (1000 + headroom), .reserve = 1000, .resume_offset = 2000};
-  return SharedBuffer(config, {{.headroom = headroom, .alpha = alpha}, {.headroom = headroom, .alpha = alpha}});
+  return SharedBuffer(
+      config, {{.headroom = headroom, .alpha = alpha}, {.headroom = headroom, .alpha = alpha}});
 }
 
 TEST(SharedBuffer, TheThresholdIsAlphaOfWhatIsLeft) {
@@ -75,8 +76,7 @@ TEST(SharedBuffer, EmptyAgainAfterAll) {
   for (int i = 0; i < 10'000; ++i) {
     const Held frame{static_cast<u32>(prng.below(2)), static_cast<u32>(prng.below(kPriorities)),
                      static_cast<u32>(prng.in(64, 1500))};
-    const Verdict verdict =
-        b.admit(frame.port, frame.priority, frame.octets, prng.chance(0.9));
+    const Verdict verdict = b.admit(frame.port, frame.priority, frame.octets, prng.chance(0.9));
     if (verdict != Verdict::kRefused) held.push_back(frame);
     if (held.size() > prng.below(100)) release_one();
   }

@@ -105,7 +105,8 @@ void Switch::transmit(u32 port) {
   if (index == kNoFrame) return;
   Frame& frame = domain_.frames[index];
   const bool is_buffered = frame.type == FrameType::kRoCE;
-  if (is_buffered && config_.mark_at == MarkAt::kDequeue) mark(side, frame, side.queues.octets(frame.priority));
+  if (is_buffered && config_.mark_at == MarkAt::kDequeue)
+    mark(side, frame, side.queues.octets(frame.priority));
   send(domain_, ports_[port], index);
   if (side.queues.may_send()) wake_when_free(domain_, ports_[port], first_port_ + port);
   if (is_buffered) leave(frame);

@@ -1,5 +1,5 @@
-// Switch: an Ethernet switch without loss: store and forward, a shared buffer with PFC, ECN marking,
-// ECMP. IEEE 802.1Q (8.6 forwarding, 36 PFC), RFC 3168 (CE).
+// Switch: an Ethernet switch without loss: store and forward, a shared buffer with PFC, ECN
+// marking, ECMP. IEEE 802.1Q (8.6 forwarding, 36 PFC), RFC 3168 (CE).
 #pragma once
 
 #include <optional>

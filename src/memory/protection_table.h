@@ -83,8 +83,9 @@ class ProtectionTable {
   // (implicit ODP: addr 0, length SIZE_MAX).
   [[nodiscard]] Result<MRKeys> register_whole_process(PDId pd, AccessFlags access);
   // A region of every address whose reads give zeros and whose writes vanish. It is neither changed
-  // nor bound to. For local access only, as ibv_alloc_null_mr(3) has it, or with kRemoteWrite: peers
-  // may write there too, which is memory of a simulated host (kInvalidArgument: any other right).
+  // nor bound to. For local access only, as ibv_alloc_null_mr(3) has it, or with kRemoteWrite:
+  // peers may write there too, which is memory of a simulated host (kInvalidArgument: any other
+  // right).
   [[nodiscard]] Result<MRKeys> register_null(PDId pd, AccessFlags access = Access::kLocalWrite);
   // kBusy while a window is bound to it; kNotFound.
   [[nodiscard]] Status deregister_mr(LKey key);

@@ -99,7 +99,8 @@ struct Unit {
 
 // A number with one of these units behind it.
 template <std::size_t kUnits>
-std::optional<double> parse_with_unit(std::string_view word, const std::array<Unit, kUnits>& units) {
+std::optional<double> parse_with_unit(std::string_view word,
+                                      const std::array<Unit, kUnits>& units) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || !(value >= 0)) return std::nullopt;

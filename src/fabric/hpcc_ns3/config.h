@@ -13,8 +13,8 @@ namespace verbena::fabric::hpcc_ns3 {
 struct Config {
   std::string topology_file = "topology.txt", flow_file = "flow.txt";
   Duration stop = sec(3);
-  bool ecn = true;           // ENABLE_QCN
-  u32 packet_payload = 1000;  // octets
+  bool ecn = true;             // ENABLE_QCN
+  u32 packet_payload = 1000;   // octets
   u32 congestion_control = 1;  // CC_MODE; 1: DCQCN
   double alpha_interval_us = 55, decrease_interval_us = 4, increase_interval_us = 1500;
   bool clamp_target = false;
@@ -30,8 +30,8 @@ struct Config {
   u32 buffer_mib = 0;
 };
 
-// Keys that are not known, or change nothing in what is modelled, are passed over. What is known and
-// not modelled (another CC_MODE, LINK_DOWN) is an error.
+// Keys that are not known, or change nothing in what is modelled, are passed over. What is known
+// and not modelled (another CC_MODE, LINK_DOWN) is an error.
 [[nodiscard]] Parsed<Config> parse_config(std::string_view name, std::string_view text);
 
 // "100Gbps", "25Gb/s", "1000Mb/s", "10Mbps"

@@ -22,8 +22,8 @@ Duration standalone_time(const Flow& flow, const Config& config, const Network& 
   u64 slowest = ~u64{0};
   for (NodeIndex node = flow.source; node != flow.destination;) {
     const Port& port = network.port(node, network.routes().ports(node, flow.destination)[0]);
-    nanoseconds += 2 * static_cast<u64>(port.delay.ns()) +
-                   kProbeOctets * kNanosecondBits / port.rate.bps();
+    nanoseconds +=
+        2 * static_cast<u64>(port.delay.ns()) + kProbeOctets * kNanosecondBits / port.rate.bps();
     slowest = std::min(slowest, port.rate.bps());
     node = network.node_of(port.peer);
   }
@@ -57,10 +57,9 @@ std::string Results::summary(const Cost& cost) const {
       "STAT setup_s {:.3f} run_s {:.3f} events {} ev_per_s {:.0f} hops {} hops_per_s {:.0f} "
       "data_hops {} datahops_per_s {:.0f} wire_bytes {} ecn_marks {} drops {} pause_sent {} "
       "resume_sent {} maxrss_mb {:.1f} end_sim_ns {} flows_read {}\n",
-      cost.setup_seconds, run, c.events, per_second(c.events, run), c.hops,
-      per_second(c.hops, run), c.data_hops, per_second(c.data_hops, run), c.wire_octets, c.marks,
-      c.drops, c.pauses, c.resumes, cost.peak_mebibytes, scenario_.config.stop.ns(),
-      scenario_.flows.size());
+      cost.setup_seconds, run, c.events, per_second(c.events, run), c.hops, per_second(c.hops, run),
+      c.data_hops, per_second(c.data_hops, run), c.wire_octets, c.marks, c.drops, c.pauses,
+      c.resumes, cost.peak_mebibytes, scenario_.config.stop.ns(), scenario_.flows.size());
   network_.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
     if (octets > kShownQueue)
       fmt::format_to(std::back_inserter(text), "MAXQ node {} port {} bytes {}\n", node, port + 1,

@@ -26,7 +26,8 @@ class Results final : public Trace {
   struct Cost {
     double setup_seconds = 0, run_seconds = 0, peak_mebibytes = 0;
   };
-  // STAT, then a MAXQ for each port of a switch whose queue was ever longer than kShownQueue octets.
+  // STAT, then a MAXQ for each port of a switch whose queue was ever longer than kShownQueue
+  // octets.
   [[nodiscard]] std::string summary(const Cost& cost) const;
 
  private:

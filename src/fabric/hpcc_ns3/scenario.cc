@@ -181,8 +181,7 @@ std::string check(const Scenario& scenario) {
                            !config.p_max.contains(rate)))
       return fmt::format("KMIN_MAP, KMAX_MAP and PMAX_MAP have nothing for a link of {} bit/s",
                          rate);
-    if (!dcqcn(config, link.config.rate).valid())
-      return "the settings of DCQCN are out of range";
+    if (!dcqcn(config, link.config.rate).valid()) return "the settings of DCQCN are out of range";
   }
   return {};
 }

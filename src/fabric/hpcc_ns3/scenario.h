@@ -6,11 +6,12 @@
 //   in switches acknowledgements share the data's queue and buffer; ECN at dequeue
 //   headroom 3 * rate * delay of a port; alpha 1/8, more for ports faster than the NICs
 //   a pause ends only by a resume
-//   ECMP by Murmur3 over addresses and ports, seeded with the switch's number; routes.h has the order
-//   DCQCN as NVIDIA's adapters do it, rates in whole bits per second, pacing in whole nanoseconds
+//   ECMP by Murmur3 over addresses and ports, seeded with the switch's number; routes.h has the
+//   order DCQCN as NVIDIA's adapters do it, rates in whole bits per second, pacing in whole
+//   nanoseconds
 // One thing differs: where acknowledgements go ahead of a pause, that model charges them to the
-// paused priority until the headroom is full, and then loses frames. Here they take from the rest of
-// the buffer then.
+// paused priority until the headroom is full, and then loses frames. Here they take from the rest
+// of the buffer then.
 #pragma once
 
 #include <vector>

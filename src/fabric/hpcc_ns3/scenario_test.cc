@@ -135,14 +135,15 @@ TEST(HpccScenario, AloneToTheNanosecond) {
 // 1664091 ns, 344 pauses, 429680 octets in the longest queue, the first pauses after 33875 ns.
 TEST(HpccScenario, PausesExactly) {
   const std::string config = std::string(kConfig) + "ENABLE_QCN 0\nBUFFER_SIZE 2\n";
-  const SimulatedRun run(scenario_of(
-      "4 1 3\n3\n0 3 100Gbps 1000ns 0\n1 3 100Gbps 1000ns 0\n2 3 100Gbps 1000ns 0\n",
-      "2\n1 0 3 100 10000000 2.0\n2 0 3 100 10000000 2.0\n", config));
+  const SimulatedRun run(
+      scenario_of("4 1 3\n3\n0 3 100Gbps 1000ns 0\n1 3 100Gbps 1000ns 0\n2 3 100Gbps 1000ns 0\n",
+                  "2\n1 0 3 100 10000000 2.0\n2 0 3 100 10000000 2.0\n", config));
   const std::string fct = run.results.fct();
   EXPECT_NE(fct.find(" 1664008 "), std::string::npos) << fct;
   EXPECT_NE(fct.find(" 1664091 "), std::string::npos) << fct;
-  EXPECT_TRUE(run.results.pfc().starts_with("2000033875 2 0 1 1\n2000033958 1 0 1 1\n"
-                                            "2000038523 2 0 1 0\n"));
+  EXPECT_TRUE(
+      run.results.pfc().starts_with("2000033875 2 0 1 1\n2000033958 1 0 1 1\n"
+                                    "2000038523 2 0 1 0\n"));
   EXPECT_EQ(run.network.counters().pauses, 344u);
   EXPECT_EQ(run.network.counters().drops, 0u);
   const std::string summary = run.results.summary({});

@@ -1,5 +1,5 @@
-// Words: a text as words between blanks, with the line that each is in, for files whose readers care
-// for nothing else.
+// Words: a text as words between blanks, with the line that each is in, for files whose readers
+// care for nothing else.
 #pragma once
 
 #include <charconv>
