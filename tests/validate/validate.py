@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Compares simulations with what HPCC's ns-3 model gave (tests/reference).
+
+  validate.py [--build FOLDER] [--quick] [--seeds N] [SCENARIO...]
+
+Prints a table of ours against the reference, with the bound of each; exits 1 when any is outside.
+--quick: the scenarios on one switch only, which take a few seconds.
+"""
+
+import argparse
+import csv
+import gzip
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "tests" / "reference"
+SEEDED_BOUNDS = {"mean FCT": 2, "longest queue": 5, "ECN marks": 10}  # percent, means of the seeds
+TAILS = {50: 1, 95: 3, 99: 5}  # percentile of the slowdown: percent
+
+
+def text_of(path):
+    if path.exists():
+        return path.read_text()
+    return gzip.open(f"{path}.gz", "rt").read()
+
+
+class Outcome:
+    """The files of one run."""
+
+    def __init__(self, folder):
+        self.flows = [line.split() for line in text_of(folder / "fct.txt").splitlines()]
+        self.fct = {tuple(f[:4]): (int(f[5]), int(f[6]), int(f[7])) for f in self.flows}
+        self.stat, self.longest_queue = {}, 0
+        for line in text_of(folder / "stdout.txt").splitlines():
+            words = line.split()
+            if line.startswith("STAT"):
+                self.stat = dict(zip(words[1::2], map(float, words[2::2])))
+            elif line.startswith("MAXQ"):
+                self.longest_queue = max(self.longest_queue, int(words[-1]))
+
+    def last(self):
+        """When the last flow ended, since the first began: in nanoseconds."""
+        return (max(start + fct for start, fct, _ in self.fct.values()) -
+                min(start for start, _, _ in self.fct.values()))
+
+    def slowdowns(self):
+        return [max(1.0, fct / alone) for _, fct, alone in self.fct.values()]
+
+
+def percentile(values, percent):
+    values = sorted(values)
+    at = (len(values) - 1) * percent / 100
+    low = int(at)
+    high = min(low + 1, len(values) - 1)
+    return values[low] + (values[high] - values[low]) * (at - low)
+
+
+class Table:
+    def __init__(self):
+        self.failed = 0
+        print(f"{'scenario':28} {'what':16} {'ours':>14} {'reference':>14} {'off by':>9} {'bound':>7}")
+
+    def row(self, scenario, what, ours, reference, bound):
+        off = 100 * (ours - reference) / reference if reference else (0.0 if ours == 0 else 100.0)
+        good = abs(off) <= bound
+        self.failed += not good
+        print(f"{scenario:28} {what:16} {ours:14.6g} {reference:14.6g} {off:8.2f}% {bound:6.2f}%"
+              f"{'' if good else '  <-- outside'}", flush=True)
+
+
+def simulate(build, scenario, seed=1):
+    with tempfile.TemporaryDirectory() as out:
+        subprocess.run([build / "bin" / "verbena", "sim", REFERENCE / scenario, "-o", out,
+                        "--seed", str(seed)], check=True, stdout=subprocess.DEVNULL)
+        return Outcome(pathlib.Path(out))
+
+
+def compare_alone(table, build, scenario):
+    ours, reference = simulate(build, scenario), Outcome(REFERENCE / scenario)
+    same = sum(ours.fct.get(flow) == times for flow, times in reference.fct.items())
+    table.row(scenario, "FCTs equal", same, len(reference.fct), 0)
+
+
+def compare_pauses(table, build, scenario):
+    ours, reference = simulate(build, scenario), Outcome(REFERENCE / scenario)
+    table.row(scenario, "last finish", ours.last(), reference.last(), 0.1)
+    table.row(scenario, "longest queue", ours.longest_queue, reference.longest_queue, 1)
+    table.row(scenario, "pauses", ours.stat["pause_sent"], reference.stat["pause_sent"], 2)
+    table.row(scenario, "drops", ours.stat["drops"], 0, 0)
+
+
+def compare_seeds(table, build, scenario, seeds):
+    runs = [simulate(build, scenario, seed) for seed in range(1, seeds + 1)]
+    name = scenario.split("/")[1]
+    rows = [r for r in csv.DictReader(text_of(REFERENCE / "micro_seeds.csv").splitlines())
+            if r["scenario"] == name]
+
+    def mean(column):
+        return statistics.mean(float(r[column]) for r in rows)
+    senders = len(runs[0].fct)
+    table.row(scenario, "mean FCT", statistics.mean(
+        fct for run in runs for _, fct, _ in run.fct.values()), mean("fct_mean_ns"),
+        SEEDED_BOUNDS["mean FCT"])
+    table.row(scenario, "longest queue", statistics.mean(r.longest_queue for r in runs),
+              mean("maxq_bytes"), 10 if senders == 2 else SEEDED_BOUNDS["longest queue"])
+    table.row(scenario, "ECN marks", statistics.mean(r.stat["ecn_marks"] for r in runs),
+              mean("ecn_marks"), SEEDED_BOUNDS["ECN marks"])
+    if mean("pauses"):
+        table.row(scenario, "pauses", statistics.mean(r.stat["pause_sent"] for r in runs),
+                  mean("pauses"), 15)
+    table.row(scenario, "drops", sum(r.stat["drops"] for r in runs), 0, 0)
+
+
+def compare_fat_tree(table, build, scenario):
+    ours, reference = simulate(build, scenario), Outcome(REFERENCE / scenario)
+    table.row(scenario, "flows ended", len(ours.fct), len(reference.fct), 0)
+    for percent, bound in TAILS.items():
+        table.row(scenario, f"slowdown p{percent}", percentile(ours.slowdowns(), percent),
+                  percentile(reference.slowdowns(), percent), bound)
+    table.row(scenario, "drops", ours.stat["drops"], 0, 0)
+    print(f"{scenario:28} {ours.stat['hops_per_s'] / 1e6:.2f} M hops/s, {ours.stat['run_s']:.1f} s, "
+          f"{ours.stat['maxrss_mb']:.0f} MB")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("scenario", nargs="*")
+    options = parser.parse_args()
+    table = Table()
+    for folder in sorted(REFERENCE.glob("m*cro/*"), key=lambda f: (f.parent.name != "micro", f.name)):
+        scenario, name = f"{folder.parent.name}/{folder.name}", folder.name
+        if options.scenario and name not in options.scenario:
+            continue
+        if folder.parent.name == "macro":
+            if not options.quick:
+                compare_fat_tree(table, options.build, scenario)
+        elif name.startswith("single"):
+            compare_alone(table, options.build, scenario)
+        elif name.endswith("pfconly"):
+            compare_pauses(table, options.build, scenario)
+        else:
+            compare_seeds(table, options.build, scenario, options.seeds)
+    print(f"validate: {table.failed} outside their bounds")
+    return 1 if table.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
