@@ -59,7 +59,7 @@ struct Stream {
   }
   // The link that the data takes.
   Link& data_link() { return op == SendOp::kRDMARead ? b.node.link() : a.node.link(); }
-  const EngineCounters& counters() { return a.node.device().counters_of(a.qps[0]); }
+  EngineCounters counters() { return a.node.device().counters_of(a.qps[0]); }
 
   World world{1};
   SendOp op;
