@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "base/check.h"
+#include "transport/qp_state_name.h"
 
 namespace verbena::check {
 
@@ -14,18 +14,7 @@ std::string hex(u64 number) {
 
 std::string words_of(QPN qpn) { return "QP " + hex(qpn.value); }
 
-std::string words_of(QPState state) {
-  switch (state) {
-    case QPState::kReset: return "RESET";
-    case QPState::kInit: return "INIT";
-    case QPState::kRTR: return "RTR";
-    case QPState::kRTS: return "RTS";
-    case QPState::kSQD: return "SQD";
-    case QPState::kSQE: return "SQE";
-    case QPState::kError: return "ERR";
-  }
-  CHECK_UNREACHABLE();
-}
+std::string words_of(QPState state) { return std::string(verbs_name_of(state)); }
 
 std::string words_of(const Region& region) {
   return "region of " + std::to_string(region.length) + " bytes at " +

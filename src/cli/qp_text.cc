@@ -18,19 +18,6 @@ std::string_view text_of(QPType type) {
   CHECK_UNREACHABLE();
 }
 
-std::string_view text_of(QPState state) {
-  switch (state) {
-    case QPState::kReset: return "RESET";
-    case QPState::kInit: return "INIT";
-    case QPState::kRTR: return "RTR";
-    case QPState::kRTS: return "RTS";
-    case QPState::kSQD: return "SQD";
-    case QPState::kSQE: return "SQE";
-    case QPState::kError: return "ERR";
-  }
-  CHECK_UNREACHABLE();
-}
-
 std::string qpn_text(QPN qpn) { return fmt::format("{:#08x}", qpn.value); }
 
 std::string peer_text(const host::QPSnapshot& qp) {

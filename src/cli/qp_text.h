@@ -8,9 +8,8 @@
 
 namespace verbena::cli {
 
-[[nodiscard]] std::string_view text_of(QPType type);    // "RC", as ibv_devinfo's manual has it
-[[nodiscard]] std::string_view text_of(QPState state);  // "RTS"
-[[nodiscard]] std::string qpn_text(QPN qpn);            // "0x004001"
+[[nodiscard]] std::string_view text_of(QPType type);  // "RC", as ibv_devinfo's manual has it
+[[nodiscard]] std::string qpn_text(QPN qpn);          // "0x004001"
 [[nodiscard]] std::string peer_text(const host::QPSnapshot& qp);  // "10.0.0.1"; "-": none
 
 }  // namespace verbena::cli

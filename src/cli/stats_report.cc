@@ -8,6 +8,7 @@
 
 #include "cli/qp_text.h"
 #include "device/counter_table.h"
+#include "transport/qp_state_name.h"
 
 namespace verbena::cli {
 namespace {
@@ -62,7 +63,7 @@ void add_qps(std::string& text, const std::vector<host::QPSnapshot>& qps) {
     const std::string peer =
         qp.peer.is_zero() ? "-" : fmt::format("{} {}", peer_text(qp), qpn_text(qp.dest_qpn));
     text += fmt::format("  {:<9} {:<7} {:<5} {:<26} {}\n", qpn_text(qp.qpn), text_of(qp.type),
-                        text_of(qp.state), peer, numbers_text(qp.traffic, qp.transport));
+                        verbs_name_of(qp.state), peer, numbers_text(qp.traffic, qp.transport));
   }
 }
 
@@ -92,7 +93,7 @@ ordered_json json_of(const EngineCounters& transport) {
 
 ordered_json json_of(const host::QPSnapshot& qp) {
   ordered_json json = {
-      {"qpn", qp.qpn.value}, {"type", text_of(qp.type)}, {"state", text_of(qp.state)}};
+      {"qpn", qp.qpn.value}, {"type", text_of(qp.type)}, {"state", verbs_name_of(qp.state)}};
   if (!qp.peer.is_zero()) {
     json["peer"] = qp.peer.to_string();
     json["dest_qpn"] = qp.dest_qpn.value;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/qp_text.h"
+#include "transport/qp_state_name.h"
 
 namespace verbena::cli {
 namespace {
@@ -34,7 +35,7 @@ Row row_of(const DeviceStats& device, const DeviceStats* before, const host::QPS
           fmt::format(
               "{:>7} {:<15} {} {:<7} {:<5} {:<18} {:>6} {:>6} {:>6} {:>6} {:>7} {:>6} {:>7} {:>6}",
               device.observed.pid, device.command.substr(0, 15), qpn_text(qp.qpn), text_of(qp.type),
-              text_of(qp.state), peer_text(qp), short_number(tx),
+              verbs_name_of(qp.state), peer_text(qp), short_number(tx),
               short_number(rate(n.sent_packets, b.sent_packets, seconds)), short_number(rx),
               short_number(rate(n.received_packets, b.received_packets, seconds)),
               t.retransmitted_packets, t.rnr_nak_retry_err, t.local_ack_timeout_err,

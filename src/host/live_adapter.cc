@@ -100,7 +100,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& co
 
 LiveAdapter::~LiveAdapter() {
   if (local_ != nullptr) local_->close();
-  if (helper_ != nullptr) helper_->stop();  // it uses everything else: it uses everything else
+  if (helper_ != nullptr) helper_->stop();  // it uses everything else
   stats_.reset();
   link_->flush();
   link_->leave();
@@ -168,6 +168,7 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   mutex_.lock();
   device_.request_notification(cq, on);
   policy_.on_application_sleep();
+  if (holding_.deadline() != Time::never()) send_frames(monotonic_now());  // no poll will
   tell_helper();
   mutex_.unlock();
 }
