@@ -6,13 +6,13 @@
 
 namespace verbena::fabric {
 
-enum class EventKind : u8 { kFlowStart, kArrival, kPause, kPortWake, kDeviceTimer };
+enum class EventKind : u8 { kFlowStart, kArrival, kPause, kPortWake, kDeviceTimer, kAlarm };
 
 struct Event {
   static constexpr u32 kPlaceBits = 29;
 
   Time at;
-  u32 what = 0;     // kind (3 bits) | place (29): the flow or port
+  u32 what = 0;     // kind (3 bits) | place (29): the flow, port or alarm
   u32 subject = 0;  // kArrival: the frame
 
   constexpr Event() = default;

@@ -11,6 +11,7 @@ namespace verbena::fabric {
 namespace {
 
 constexpr u32 kCQEs = 4096;
+constexpr u64 kOfConnection = u64{1} << 32;                          // in a wr_id: not of a flow
 constexpr std::array<u8, TransmissionTimes::kMaxOctets> kNoBytes{};  // payload: counted, not read
 
 constexpr u8 bit(u32 priority) { return static_cast<u8>(1u << priority); }
@@ -145,12 +146,22 @@ void Host::collect() {
     u32 count = 0;
     do {
       count = device_.poll_cq(cq_, cqes);
-      for (const CQE& cqe : std::span(cqes).first(count)) {
-        CHECK(cqe.status == WQEStatus::kSuccess);
-        finished_.push_back(static_cast<u32>(cqe.wr_id));
-      }
+      for (const CQE& cqe : std::span(cqes).first(count)) take(cqe);
     } while (count == cqes.size());
     device_.request_notification(cq_, NotifyOn::kAnyCompletion);
+  }
+}
+
+void Host::take(const CQE& cqe) {
+  CHECK(cqe.status == WQEStatus::kSuccess);
+  const u32 number = static_cast<u32>(cqe.wr_id);
+  if (cqe.op == CompletionOp::kReceiveRDMAWithImmediate) {
+    expect(connections_[index_of(cqe.qp)].expects, 1, number);
+    messages_.push_back({.connection = number, .word = cqe.immediate, .arrived = true});
+  } else if ((cqe.wr_id & kOfConnection) != 0) {
+    messages_.push_back({.connection = number});
+  } else {
+    finished_.push_back(number);
   }
 }
 
@@ -240,13 +251,13 @@ bool Host::transmit_data() {
 
 // --- flows
 
-QueuePair* Host::create_qp(u32 messages) {
+QueuePair* Host::create_qp(u32 sends, u32 receives) {
   const Result<QueuePair*> qp = device_.create_qp({.type = QPType::kRC,
                                                    .pd = pd_,
                                                    .send_cq = cq_,
                                                    .receive_cq = cq_,
-                                                   .send = {.depth = messages, .max_sge = 1},
-                                                   .receive = {.depth = 1, .max_sge = 1}});
+                                                   .send = {.depth = sends, .max_sge = 1},
+                                                   .receive = {.depth = receives, .max_sge = 1}});
   CHECK(qp.has_value());
   return *qp;
 }
@@ -309,6 +320,30 @@ void Host::write(QueuePair* qp, RKey peer_key, u64 octets, u32 flow) {
     wr.r_key = peer_key;
     CHECK(device_.post_send(qp, wr, domain_.now) == PostError::kOk);
   } while (octets != 0);
+  data_may_wait_ = true;
+  settle();
+}
+
+// --- messages
+
+void Host::expect(QueuePair* qp, u32 messages, u32 connection) {
+  connections_[index_of(number_of(qp))].expects = qp;
+  RecvWR wr;
+  wr.wr_id = connection;
+  for (u32 i = 0; i < messages; ++i)
+    CHECK(device_.post_receive(qp, wr, domain_.now) == PostError::kOk);
+}
+
+void Host::send_message(QueuePair* qp, RKey peer_key, u32 octets, u32 connection, u32 word) {
+  const SGE sge{.address = 0, .length = octets, .l_key = keys_.l_key};
+  SendWR wr;
+  wr.wr_id = connection | kOfConnection;
+  wr.op = SendOp::kRDMAWriteWithImmediate;
+  wr.signaled = true;
+  wr.immediate = word;
+  if (octets != 0) wr.sg_list = {&sge, 1};
+  wr.r_key = peer_key;
+  CHECK(device_.post_send(qp, wr, domain_.now) == PostError::kOk);
   data_may_wait_ = true;
   settle();
 }

@@ -57,7 +57,7 @@ class Host {
     u16 source_port = 0, destination_port = 0;  // 0: as the device has them
     u8 priority = 0;
   };
-  [[nodiscard]] QueuePair* create_qp(u32 messages);
+  [[nodiscard]] QueuePair* create_qp(u32 sends, u32 receives = 1);
   [[nodiscard]] QPN number_of(const QueuePair* qp) const;
   void connect(QueuePair* qp, const Connection& connection);
   void destroy_qp(QueuePair* qp);
@@ -69,6 +69,17 @@ class Host {
   // Flows whose last acknowledgement has come; the caller clears it.
   [[nodiscard]] std::vector<u32>& finished() { return finished_; }
 
+  // --- messages of connections that stay
+  struct Message {
+    u32 connection = 0;
+    u32 word = 0;          // of what arrived
+    bool arrived = false;  // here; else it was sent from here, and is acknowledged
+  };
+  void expect(QueuePair* qp, u32 messages, u32 connection);
+  void send_message(QueuePair* qp, RKey peer_key, u32 octets, u32 connection, u32 word);
+  // The caller takes them away.
+  [[nodiscard]] std::vector<Message>& messages() { return messages_; }
+
   [[nodiscard]] Device& device() { return device_; }
 
  private:
@@ -78,6 +89,7 @@ class Host {
   void deliver(const Frame& frame);
   void notify(const Frame& frame, QPN qpn);
   void collect();
+  void take(const CQE& cqe);
   void fetch_acknowledgements();
   void fill(Frame& frame);
   u16 size_of_frame() const;
@@ -93,6 +105,7 @@ class Host {
   struct Open {  // what is known of a QP, by its number
     Connection connection;
     bool owes_notification = false;
+    QueuePair* expects = nullptr;  // messages
   };
 
   Domain& domain_;
@@ -107,6 +120,7 @@ class Host {
   MRKeys keys_;
   std::vector<Open> connections_;
   std::vector<u32> finished_;
+  std::vector<Message> messages_;
   EgressQueues acknowledgements_;
   u8 paused_ = 0, data_priorities_ = 0;  // a bit each
   bool data_may_wait_ = false;           // in the device, since it was last found to have none

@@ -132,6 +132,7 @@ void Network::handle(const Event& event) {
   switch (event.kind()) {
     case EventKind::kFlowStart: return start(event.place());
     case EventKind::kArrival: return on_arrival(event);
+    case EventKind::kAlarm: return application_->on_alarm(event.place(), domain_.now);
     case EventKind::kPause:
     case EventKind::kPortWake:
     case EventKind::kDeviceTimer: break;
@@ -144,7 +145,7 @@ void Network::handle(const Event& event) {
   if (event.kind() == EventKind::kPause)
     return at_switch != nullptr ? at_switch->on_pause_timer(port.number) : host->on_pause_timer();
   host->on_device_timer();
-  finish(*host);
+  settle(*host);
 }
 
 void Network::on_arrival(const Event& event) {
@@ -157,7 +158,22 @@ void Network::on_arrival(const Event& event) {
     return at_switch->on_arrival(port.number, event.subject);
   Host& host = *hosts_[port.node];
   host.on_arrival(event.subject);
-  finish(host);
+  settle(host);
+}
+
+void Network::join(const Flow& ends, QueuePair* sender, QueuePair* receiver) {
+  Host& source = *hosts_[ends.source];
+  Host& destination = *hosts_[ends.destination];
+  source.connect(sender, {.peer = ends.destination,
+                          .peer_qpn = destination.number_of(receiver),
+                          .source_port = ends.source_port,
+                          .destination_port = ends.destination_port,
+                          .priority = ends.priority});
+  destination.connect(receiver, {.peer = ends.source,
+                                 .peer_qpn = source.number_of(sender),
+                                 .source_port = ends.destination_port,
+                                 .destination_port = ends.source_port,
+                                 .priority = ends.priority});
 }
 
 void Network::start(u32 number) {
@@ -167,17 +183,13 @@ void Network::start(u32 number) {
   FlowEnds& ends = ends_[number];
   ends = {.sender = source.create_qp(source.messages_of(flow.octets)),
           .receiver = destination.create_qp(1)};
-  source.connect(ends.sender, {.peer = flow.destination,
-                               .peer_qpn = destination.number_of(ends.receiver),
-                               .source_port = flow.source_port,
-                               .destination_port = flow.destination_port,
-                               .priority = flow.priority});
-  destination.connect(ends.receiver, {.peer = flow.source,
-                                      .peer_qpn = source.number_of(ends.sender),
-                                      .source_port = flow.destination_port,
-                                      .destination_port = flow.source_port,
-                                      .priority = flow.priority});
+  join(flow, ends.sender, ends.receiver);
   source.write(ends.sender, destination.memory_key(), flow.octets, number);
+}
+
+void Network::settle(Host& host) {
+  finish(host);
+  if (!host.messages().empty()) hand_over(host);
 }
 
 // The peer has acknowledged everything, so that its QP has nothing left to do.
@@ -191,6 +203,45 @@ void Network::finish(Host& sender) {
     if (domain_.trace != nullptr) domain_.trace->on_flow_finished(number, domain_.now);
   }
   sender.finished().clear();
+}
+
+bool Network::connect(const ConnectionConfig& config) {
+  if (routes_.ports(config.source, config.destination).empty()) return false;
+  Host& destination = *hosts_[config.destination];
+  QueuePair* const sender = hosts_[config.source]->create_qp(config.depth);
+  QueuePair* const receiver = destination.create_qp(1, config.depth);
+  join({.source = config.source,
+        .destination = config.destination,
+        .priority = config.priority,
+        .source_port = config.source_port,
+        .destination_port = config.destination_port},
+       sender, receiver);
+  destination.expect(receiver, config.depth, static_cast<u32>(connections_.size()));
+  connections_.push_back(config);
+  connection_senders_.push_back(sender);
+  return true;
+}
+
+void Network::send(u32 connection, u32 octets, u32 word) {
+  CHECK(octets <= ConnectionConfig::kMaxMessageOctets);
+  const ConnectionConfig& ends = connections_[connection];
+  hosts_[ends.source]->send_message(connection_senders_[connection],
+                                    hosts_[ends.destination]->memory_key(), octets, connection,
+                                    word);
+}
+
+void Network::set_alarm(Time at, u32 word) { domain_.events.add({at, EventKind::kAlarm, word}); }
+
+// What the application does of it may give this host messages anew, though not at once.
+void Network::hand_over(Host& host) {
+  delivered_.swap(host.messages());
+  for (const Host::Message& message : delivered_) {
+    if (message.arrived)
+      application_->on_arrival(message.connection, message.word, domain_.now);
+    else
+      application_->on_sent(message.connection, domain_.now);
+  }
+  delivered_.clear();
 }
 
 void Network::for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const {

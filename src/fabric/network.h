@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "fabric/application.h"
 #include "fabric/host.h"
 #include "fabric/switch.h"
 
@@ -47,6 +48,15 @@ class Network {
   // hosts, which are different ones.
   [[nodiscard]] bool add_flow(const Flow& flow);
   void set_trace(Trace* trace) { domain_.trace = trace; }
+
+  // --- for an application, before run() and from its calls
+  void set_application(Application* application) { application_ = application; }
+  // Connections are numbered in the order in which they are made. False: as for flows.
+  [[nodiscard]] bool connect(const ConnectionConfig& config);
+  // At most kMaxMessageOctets, and no more messages than `depth` between send() and on_sent().
+  void send(u32 connection, u32 octets, u32 word);
+  void set_alarm(Time at, u32 word);  // on_alarm() then; word: below 2^29
+
   // All events up to `end`, that included. False: there is nothing left to happen.
   bool run(Time end);
 
@@ -79,7 +89,10 @@ class Network {
   void handle(const Event& event);
   void on_arrival(const Event& event);
   void start(u32 flow);
+  void settle(Host& host);
   void finish(Host& sender);
+  void hand_over(Host& host);
+  void join(const Flow& ends, QueuePair* sender, QueuePair* receiver);
 
   Domain domain_;
   const Routes routes_;
@@ -92,6 +105,10 @@ class Network {
   std::vector<Flow> flows_;
   std::vector<FlowEnds> ends_;
   u32 finished_ = 0;
+  std::vector<ConnectionConfig> connections_;
+  std::vector<QueuePair*> connection_senders_;
+  Application* application_ = nullptr;
+  std::vector<Host::Message> delivered_;  // being handed over
   PRNG errors_;
 };
 
