@@ -14,6 +14,7 @@ CongestionControl::AnyAlgorithm CongestionControl::start(const CongestionParamet
     AnyAlgorithm operator()(const TIMELYParameters& p) const { return TIMELY(p); }
     AnyAlgorithm operator()(const SwiftParameters& p) const { return Swift(p); }
     AnyAlgorithm operator()(const HPCCParameters& p) const { return HPCC(p); }
+    AnyAlgorithm operator()(const DCTCPParameters& p) const { return DCTCP(p); }
   };
   return std::visit(Starter{}, parameters.algorithm);
 }

@@ -10,6 +10,7 @@
 
 #include "congestion/constant_rate.h"
 #include "congestion/dcqcn/reaction_point.h"
+#include "congestion/dctcp/dctcp.h"
 #include "congestion/hpcc/hpcc.h"
 #include "congestion/parameters.h"
 #include "congestion/signals.h"
@@ -43,7 +44,7 @@ class CongestionControl {
   [[nodiscard]] double alpha(Time now);
 
  private:
-  using AnyAlgorithm = std::variant<ConstantRate, ReactionPoint, TIMELY, Swift, HPCC>;
+  using AnyAlgorithm = std::variant<ConstantRate, ReactionPoint, TIMELY, Swift, HPCC, DCTCP>;
   static AnyAlgorithm start(const CongestionParameters& parameters);
   [[nodiscard]] u64 window_by_rate(Time now);
 

@@ -5,6 +5,7 @@
 
 #include "congestion/constant_rate.h"
 #include "congestion/dcqcn/parameters.h"
+#include "congestion/dctcp/dctcp.h"
 #include "congestion/hpcc/hpcc.h"
 #include "congestion/swift/swift.h"
 #include "congestion/timely/timely.h"
@@ -32,7 +33,7 @@ struct WindowParameters {
 
 struct CongestionParameters {
   std::variant<UncontrolledParameters, ConstantRateParameters, DCQCNParameters, TIMELYParameters,
-               SwiftParameters, HPCCParameters>
+               SwiftParameters, HPCCParameters, DCTCPParameters>
       algorithm{};
   WindowParameters window{};
   NotificationParameters notification{};

@@ -10,6 +10,10 @@ Rate part_of(Rate rate, u64 divisor) {
   return std::max(mbps(1), Rate::from_bps(rate.bps() / divisor));
 }
 
+u64 octets_in_50_us(Rate rate) {
+  return std::clamp<u64>(rate.bps() / 8 / 20'000, 4096, 100'000'000);
+}
+
 // The paper's, with its rates in proportion to a line of 40 Gb/s.
 CongestionParameters dcqcn(Rate line_rate) {
   return {.algorithm = DCQCNParameters{.line_rate = line_rate,
@@ -22,7 +26,8 @@ CongestionParameters dcqcn(Rate line_rate) {
 CongestionParameters timely(Rate line_rate) {
   return {.algorithm = TIMELYParameters{.line_rate = line_rate,
                                         .min_rate = std::min(line_rate, part_of(line_rate, 100)),
-                                        .delta = part_of(line_rate, 1000)}};
+                                        .delta = part_of(line_rate, 1000),
+                                        .hyper_delta = part_of(line_rate, 200)}};
 }
 
 CongestionParameters swift(Rate line_rate) {
@@ -39,11 +44,21 @@ CongestionParameters hpcc(Rate line_rate) {
   return {.algorithm = parameters};
 }
 
+// What line_rate brings in 50 us: a window, and the time in which it may grow by a packet.
+CongestionParameters dctcp(Rate line_rate) {
+  return {.algorithm = DCTCPParameters{.line_rate = line_rate,
+                                       .min_rate = std::min(line_rate, part_of(line_rate, 1000)),
+                                       .additive_increase = std::min(line_rate, mbps(160))},
+          .window = {.kind = WindowParameters::Kind::kByRate,
+                     .octets = octets_in_50_us(line_rate),
+                     .line_rate = line_rate},
+          .notification = {.cnp_interval = Duration{}}};
+}
+
 // What line_rate brings in 50 us.
 CongestionParameters window(Rate line_rate) {
-  const u64 octets = std::clamp<u64>(line_rate.bps() / 8 / 20'000, 4096, 100'000'000);
   return {.algorithm = ConstantRateParameters{.line_rate = line_rate},
-          .window = {.kind = WindowParameters::Kind::kFixed, .octets = octets}};
+          .window = {.kind = WindowParameters::Kind::kFixed, .octets = octets_in_50_us(line_rate)}};
 }
 
 CongestionParameters off(Rate) { return {}; }
@@ -53,7 +68,8 @@ struct Preset {
   CongestionParameters (*make)(Rate);
 };
 constexpr Preset kPresets[] = {{"off", off},       {"dcqcn", dcqcn}, {"window", window},
-                               {"timely", timely}, {"swift", swift}, {"hpcc", hpcc}};
+                               {"timely", timely}, {"swift", swift}, {"hpcc", hpcc},
+                               {"dctcp", dctcp}};
 
 }  // namespace
 

@@ -9,7 +9,8 @@
 
 namespace verbena {
 
-// All names: "off" (uncontrolled), "dcqcn", "window" (fixed), "timely", "swift", "hpcc".
+// All names: "off" (uncontrolled), "dcqcn", "window" (fixed), "timely", "swift", "hpcc",
+// "dctcp".
 [[nodiscard]] std::span<const std::string_view> congestion_names();
 // nullopt: no such name. `line_rate`: 1 Mb/s and more, not unlimited.
 [[nodiscard]] std::optional<CongestionParameters> congestion_named(std::string_view name,

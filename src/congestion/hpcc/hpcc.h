@@ -6,6 +6,10 @@
 //   U >= eta, or max_stage additive steps    W = Wc / (U / eta) + W_AI
 //   else                                     W = Wc + W_AI
 // Wc becomes W once in a round trip. The flow is paced at W / T.
+//
+// Choices that the authors' ns-3 model has beside (FAST_REACT 0, MULTI_RATE 1 and VAR_WIN 0 there):
+// to look at one acknowledgement in each round trip; to have U and Wc for each hop, the least W
+// counting; and to be bound by the rate alone, or by WindowParameters too.
 #pragma once
 
 #include "congestion/algorithm.h"
@@ -13,6 +17,12 @@
 namespace verbena {
 
 struct HPCCParameters {
+  enum class Reaction : u8 { kEachAck, kEachRoundTrip };
+  enum class Loop : u8 { kOne, kEachHop };
+  enum class Bound : u8 { kWindowAndRate, kRate };
+  Reaction reaction = Reaction::kEachAck;
+  Loop loop = Loop::kOne;
+  Bound bound = Bound::kWindowAndRate;
   Rate line_rate = gbps(100);  // flows start with a window of line_rate * base_rtt
   Rate min_rate = mbps(100);   // 1 kb/s .. line_rate
   Duration base_rtt = us(13);  // T: the network's, without queues. 1 ns .. 10 s
@@ -30,20 +40,34 @@ class HPCC : public Algorithm {
   explicit HPCC(const HPCCParameters& parameters);
   void on_ack(const AckSignal& ack, Time now);
   [[nodiscard]] Rate rate(Time now) const;
-  [[nodiscard]] u64 window(Time) const { return static_cast<u64>(window_); }
-  [[nodiscard]] double alpha(Time) const { return utilization_; }  // U
+  [[nodiscard]] u64 window(Time) const {
+    return p_.bound == HPCCParameters::Bound::kRate ? kNoWindow : static_cast<u64>(window_);
+  }
+  [[nodiscard]] double alpha(Time) const { return loops_[0].utilization; }  // U
 
  private:
-  bool measure(const PathTelemetry& path);
-  void adjust();
+  struct Loop {
+    double reference = 0;    // Wc, octets
+    double utilization = 1;  // U
+    u32 stage = 0;
+  };
+  struct Load {  // of a hop, since the last acknowledgement
+    double u = 0;
+    Duration elapsed{};  // 0: nothing can be said
+  };
+
+  Load load_of(const HopTelemetry& hop, const HopTelemetry& last) const;
+  void measure(Loop& loop, const Load& load) const;
+  double adjust(Loop& loop) const;
+  void use_highest(const PathTelemetry& path);
+  void use_each(const PathTelemetry& path);
 
   const HPCCParameters& p_;
-  double window_, reference_;  // W and Wc, octets
-  double utilization_ = 1;     // U
-  u32 stage_ = 0;
-  u64 round_left_ = 0;  // octets that were in flight when Wc was set
+  double window_;                                    // W, octets
+  std::array<Loop, PathTelemetry::kMaxHops> loops_;  // kOne: the first
+  u64 round_left_ = 0;                               // octets that were in flight when Wc was set
   bool new_round_ = true;
-  PathTelemetry last_;  // of the last acknowledgement
+  PathTelemetry last_;  // of the last acknowledgement that was looked at
 };
 
 }  // namespace verbena

@@ -93,6 +93,48 @@ TEST_F(HPCCTest, WithinARoundTripTheReferenceStays) {
   }
 }
 
+// The same loads, the one at the first hop, the other at the second: each hop has its own U.
+TEST(HPCCLoopsTest, EachHopHasItsOwnIfAsked) {
+  HPCCParameters p = plain();
+  p.loop = HPCCParameters::Loop::kEachHop;
+  HPCC each(p);
+  const HPCCParameters plain_one = plain();
+  HPCC one(plain_one);
+  PathTelemetry path;
+  path.count = 2;
+  for (HopTelemetry& hop : path.hops) hop = {.rate = gbps(100), .at = kStart};
+  Time now = kStart;
+  for (u32 i = 0; i < 6; ++i) {
+    for (HPCC* const flow : {&each, &one})
+      flow->on_ack({.acknowledged_octets = 1000, .path = &path}, now);
+    now = now + us(5);                        // half a round trip
+    path.hops[i % 2].sent_octets += 125'000;  // twice what the link can
+    for (HopTelemetry& hop : path.hops) hop.at = now;
+  }
+  EXPECT_LT(one.window(now), each.window(now));  // which thinks that one hop has it all
+}
+
+TEST(HPCCReactionTest, OnceInARoundTripIfAsked) {
+  HPCCParameters p = plain();
+  p.reaction = HPCCParameters::Reaction::kEachRoundTrip;
+  HPCC flow(p);
+  PathTelemetry path;
+  path.count = 1;
+  path.hops[0] = {.rate = gbps(100), .at = kStart};
+  flow.on_ack({.acknowledged_octets = 1000, .in_flight_octets = 10'000, .path = &path}, kStart);
+  path.hops[0] = {.rate = gbps(100), .at = kStart + us(10), .sent_octets = 250'000};
+  flow.on_ack({.acknowledged_octets = 1000, .in_flight_octets = 10'000, .path = &path}, kStart);
+  EXPECT_EQ(flow.window(kStart), 125'000u);
+  flow.on_ack({.acknowledged_octets = 10'000, .in_flight_octets = 0, .path = &path}, kStart);
+  EXPECT_LT(flow.window(kStart), 70'000u);
+}
+
+TEST(HPCCBoundTest, ByTheRateAloneIfAsked) {
+  HPCCParameters p = plain();
+  p.bound = HPCCParameters::Bound::kRate;
+  EXPECT_EQ(HPCC(p).window(kStart), kNoWindow);
+}
+
 TEST_F(HPCCTest, NoTelemetryOrAnotherPathChangesNothing) {
   ack(0, 0);
   flow.on_ack({.acknowledged_octets = 1000}, now);

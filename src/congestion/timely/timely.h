@@ -7,6 +7,11 @@
 //   gradient <= 0         rate = rate + N * delta;  N = 5 at the fifth such time in a row, else 1
 //   else                  rate = rate * (1 - beta * gradient), the gradient being 1 at most
 // One round trip counts for each segment that is acknowledged.
+//
+// HPCC's ns-3 model (https://github.com/alibaba-edu/High-Precision-Congestion-Control) has it
+// otherwise (Variant::kHPCCModel): one round trip counts in each round trip; rises of any
+// kind count, not those by the gradient alone, and after hyper_after of them the step is
+// hyper_delta; and the gradient may be so large that the rate falls to min_rate.
 #pragma once
 
 #include "congestion/algorithm.h"
@@ -14,6 +19,8 @@
 namespace verbena {
 
 struct TIMELYParameters {
+  enum class Variant : u8 { kPaper, kHPCCModel };
+  Variant variant = Variant::kPaper;
   Rate line_rate = gbps(10);  // flows start with it and never exceed it
   Rate min_rate = mbps(1);    // 1 kb/s .. line_rate
   double alpha = 0.875;       // weight of the newest difference. 0 .. 1
@@ -21,16 +28,17 @@ struct TIMELYParameters {
   Rate delta = mbps(10);      // 1 kb/s and more
   Duration t_low = us(50);    // 0 .. t_high
   Duration t_high = us(500);
-  Duration min_rtt = us(20);   // of the network without queues. 1 ns and more
-  u32 hyper_after = 5;         // times in a row that the gradient is not positive
-  u32 hyper_factor = 5;        // N
-  u32 segment_octets = 16384;  // paper: 16 to 64 KB
+  Duration min_rtt = us(20);    // of the network without queues. 1 ns and more
+  u32 hyper_after = 5;          // times in a row that the gradient is not positive
+  Rate hyper_delta = mbps(50);  // N * delta. 1 kb/s and more
+  u32 segment_octets = 16384;   // paper: 16 to 64 KB
 
   [[nodiscard]] bool valid() const;
 };
 
 class TIMELY : public Algorithm {
  public:
+  using Variant = TIMELYParameters::Variant;
   static constexpr bool kWantsAcks = true;
 
   explicit TIMELY(const TIMELYParameters& parameters)
@@ -39,16 +47,19 @@ class TIMELY : public Algorithm {
   [[nodiscard]] Rate rate(Time) const { return rate_; }
 
  private:
-  void on_segment(Duration rtt);
-  void add(u64 steps);
+  [[nodiscard]] bool counts(const AckSignal& ack);
+  void on_round_trip(Duration rtt);
+  void rise(Duration rtt);
+  void add(Rate step);
   void multiply(double factor);
 
   const TIMELYParameters& p_;
   Rate rate_;
   Duration last_rtt_{};  // 0: none yet
   double diff_ns_ = 0;
-  u32 falling_ = 0;  // times in a row
-  u64 octets_ = 0;   // acknowledged since the last segment was complete
+  u32 rises_ = 0;         // in a row; kPaper: those by the gradient
+  u64 octets_ = 0;        // acknowledged since the last round trip that counted
+  u64 round_octets_ = 0;  // kHPCCModel: that were in flight then
 };
 
 }  // namespace verbena

@@ -60,6 +60,26 @@ TEST_F(TIMELYTest, OneRoundTripCountsForEachSegment) {
   EXPECT_LT(rate(), 10'000'000'000u);
 }
 
+// As HPCC's ns-3 model has it: the sixth rise of any kind is a great one, and one round trip in
+// each counts.
+TEST(TIMELYModelTest, CountsRoundTripsAndAllRises) {
+  const TIMELYParameters p{.variant = TIMELYParameters::Variant::kHPCCModel};
+  TIMELY flow(p);
+  const auto ack = [&](Duration rtt, u64 octets) {
+    flow.on_ack({.acknowledged_octets = octets, .in_flight_octets = 9000, .round_trip = rtt}, kNow);
+  };
+  ack(us(30), 1000);  // the first is only noted
+  ack(ms(5), 9000);   // the round trip is not over
+  EXPECT_EQ(flow.rate(kNow), gbps(10));
+  ack(ms(5), 1000);
+  const u64 low = flow.rate(kNow).bps();
+  EXPECT_EQ(low, static_cast<u64>(10e9 * (1 - 0.8 * 0.9)));
+  for (int i = 0; i < 5; ++i) ack(us(30), 10'000);
+  EXPECT_EQ(flow.rate(kNow).bps(), low + 5 * 10'000'000);
+  ack(us(30), 10'000);
+  EXPECT_EQ(flow.rate(kNow).bps(), low + 5 * 10'000'000 + 50'000'000);
+}
+
 TEST_F(TIMELYTest, StaysWithinItsBounds) {
   for (int i = 0; i < 100; ++i) segment(sec(1));
   EXPECT_EQ(rate(), 1'000'000u);
