@@ -1,0 +1,33 @@
+// Direct: AllToAll as an exchange of pairs, and SendReceive as one message to the next rank.
+//
+//   n ranks, S octets   rounds   octets that a rank sends
+//   AllToAll            n - 1    S (n - 1) / n: in round i to rank + i, from rank - i
+//   SendReceive         1        S
+// A rank's memory holds what it has, then what it gets. Its own block of an AllToAll is not moved:
+// whoever prepares the memory puts it into the second half.
+// A lane for each channel; a SendReceive is cut into pieces of chunk_octets, an AllToAll is not.
+#pragma once
+
+#include "collectives/schedule.h"
+
+namespace verbena::collectives {
+
+class Direct final : public Schedule {
+ public:
+  explicit Direct(const Shape& shape);
+
+  [[nodiscard]] u32 lanes() const override { return shape().channels; }
+  [[nodiscard]] u64 steps(u32 rank, u32 lane) const override;
+  [[nodiscard]] Step step(u32 rank, u32 lane, u64 index) const override;
+  [[nodiscard]] Range input(u32) const override { return {0, shape().octets}; }
+  [[nodiscard]] Range output(u32) const override { return {shape().octets, shape().octets}; }
+  [[nodiscard]] u64 memory_octets() const override { return 2 * shape().octets; }
+
+ private:
+  [[nodiscard]] bool is_all_to_all() const { return shape().operation == Operation::kAllToAll; }
+  [[nodiscard]] Range message(const Range& memory, u32 block, u32 channel, u64 piece) const;
+
+  u64 pieces_ = 1;
+};
+
+}  // namespace verbena::collectives

@@ -1,0 +1,100 @@
+#include "collectives/halving_doubling.h"
+
+#include <bit>
+
+namespace verbena::collectives {
+
+HalvingDoubling::HalvingDoubling(const Shape& shape)
+    : Schedule(shape),
+      places_(std::bit_floor(shape.ranks)),
+      rounds_(static_cast<u32>(std::countr_zero(places_))),
+      folded_(shape.ranks - places_) {}
+
+u32 HalvingDoubling::place_of(u32 rank) const {
+  return rank < 2 * folded_ ? rank / 2 : rank - folded_;
+}
+
+u32 HalvingDoubling::rank_at(u32 place) const {
+  return place < folded_ ? 2 * place : place + folded_;
+}
+
+// Of a place's number: which tells the two halves of a round apart.
+u32 HalvingDoubling::bit(u32 round) const { return reduces_all() ? round : rounds_ - 1 - round; }
+
+// What a place keeps after so many rounds of halving.
+HalvingDoubling::Half HalvingDoubling::half_after(u32 place, u32 rounds) const {
+  Half half{0, places_};
+  for (u32 round = 0; round < rounds; ++round) {
+    half.count /= 2;
+    if ((place >> bit(round) & 1) != 0) half.first += half.count;
+  }
+  return half;
+}
+
+Range HalvingDoubling::channel(u32 lane) const {
+  const Range whole{0, shape().octets};
+  return reduces_all() ? part(whole, shape().channels, lane, shape().element_octets) : whole;
+}
+
+Range HalvingDoubling::own_part(u32 rank) const {
+  return part({0, shape().octets}, ranks(), rank, shape().element_octets);
+}
+
+// A block is a place's: an equal part, or its ranks' own parts.
+Range HalvingDoubling::range_of(u32 lane, const Half& half) const {
+  const Range all = channel(lane);
+  const auto begin = [&](u32 block) {
+    if (block == places_) return all.end();
+    return reduces_all() ? part(all, places_, block, shape().element_octets).offset
+                         : own_part(rank_at(block)).offset;
+  };
+  const u64 first = begin(half.first);
+  return {first, begin(half.first + half.count) - first};
+}
+
+Step HalvingDoubling::fold_step(u32 rank, u32 lane) const {
+  const Range range = halves() ? channel(lane) : own_part(rank | 1);
+  if (is_folded(rank)) return {Action::kSend, rank - 1, range};
+  return {halves() ? Action::kReduce : Action::kCopy, rank + 1, range};
+}
+
+Step HalvingDoubling::unfold_step(u32 rank, u32 lane) const {
+  const Range range = doubles() ? channel(lane) : own_part(rank | 1);
+  return is_folded(rank) ? Step{Action::kCopy, rank - 1, range}
+                         : Step{Action::kSend, rank + 1, range};
+}
+
+Step HalvingDoubling::exchange(u32 rank, u32 lane, u64 index) const {
+  const u64 number = index / 2 + (halves() ? 0 : rounds_);
+  const bool halving = number < rounds_;
+  const u32 round = static_cast<u32>(halving ? number : 2 * rounds_ - 1 - number);
+  const u32 place = place_of(rank), partner = place ^ 1u << bit(round);
+  const bool sends = index % 2 == 0;
+  // Halving: what the partner keeps goes to it. Doubling: what this place has.
+  const Half half = half_after(sends == halving ? partner : place, round + 1);
+  const Action action = sends ? Action::kSend : halving ? Action::kReduce : Action::kCopy;
+  return {action, rank_at(partner), range_of(lane, half)};
+}
+
+u64 HalvingDoubling::steps(u32 rank, u32) const {
+  if (is_folded(rank)) return 2;
+  const u64 exchanges = 2 * u64{rounds_} * (reduces_all() ? 2 : 1);
+  return exchanges + (rank < 2 * folded_ ? 2 : 0);
+}
+
+Step HalvingDoubling::step(u32 rank, u32 lane, u64 index) const {
+  if (rank >= 2 * folded_) return exchange(rank, lane, index);
+  if (index == 0) return fold_step(rank, lane);
+  if (index + 1 == steps(rank, lane)) return unfold_step(rank, lane);
+  return exchange(rank, lane, index - 1);
+}
+
+Range HalvingDoubling::input(u32 rank) const {
+  return halves() ? Range{0, shape().octets} : own_part(rank);
+}
+
+Range HalvingDoubling::output(u32 rank) const {
+  return doubles() ? Range{0, shape().octets} : own_part(rank);
+}
+
+}  // namespace verbena::collectives

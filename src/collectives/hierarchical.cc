@@ -1,0 +1,85 @@
+#include "collectives/hierarchical.h"
+
+#include "collectives/ring_round.h"
+#include "collectives/tree_moves.h"
+
+namespace verbena::collectives {
+
+Hierarchical::Hierarchical(const Shape& shape)
+    : Schedule(shape),
+      parts_(shape.algorithm == Algorithm::kHierarchicalTree ? 4 : 3),
+      pieces_(pieces((shape.octets + shape.channels - 1) / shape.channels,
+                     shape.chunk_octets * shape.ranks_per_node)) {}
+
+Range Hierarchical::shard(u32 channel, u64 piece, u32 local) const {
+  const u64 element = shape().element_octets;
+  const Range mine = part({0, shape().octets}, shape().channels, channel, element);
+  return part(part(mine, pieces_, piece, element), shape().ranks_per_node, local, element);
+}
+
+// Every second channel has the second tree, so that no node is a leaf, or inside, for all data.
+TreeNode Hierarchical::node_in_tree(u32 rank, u32 channel) const {
+  return tree_node(shape().nodes(), shape().node_of(rank), channel % 2);
+}
+
+u64 Hierarchical::steps_of_piece(u32 rank, u32 lane) const {
+  const u32 which = lane % parts_;
+  if (which == 0 || which + 1 == parts_) return 2 * (shape().ranks_per_node - 1);
+  return has_tree() ? tree_moves(node_in_tree(rank, lane / parts_)) : 4 * (shape().nodes() - 1);
+}
+
+u64 Hierarchical::steps(u32 rank, u32 lane) const { return pieces_ * steps_of_piece(rank, lane); }
+
+Step Hierarchical::step(u32 rank, u32 lane, u64 index) const {
+  const u64 in_piece = steps_of_piece(rank, lane), piece = index / in_piece;
+  const u32 which = lane % parts_;
+  Step step = which == 0 || which + 1 == parts_ ? within_node(rank, lane, piece, index % in_piece)
+              : has_tree()                      ? along_tree(rank, lane, piece, index % in_piece)
+                                                : around_ring(rank, lane, piece, index % in_piece);
+  if (index % in_piece != 0) return step;
+  // What this part begins with is what an earlier one has ended with, where that had anything to
+  // do.
+  for (u32 before = 1; before <= which; ++before) {
+    const u64 its_steps = steps_of_piece(rank, lane - before);
+    if (its_steps == 0) continue;
+    const bool needs_it =
+        !(has_tree() && which == 2 && has_parent(node_in_tree(rank, lane / parts_)));
+    if (needs_it) step.after = {lane - before, (piece + 1) * its_steps};
+    break;
+  }
+  return step;
+}
+
+// First every GPU gets its own shard of all others', at the end all others' shards.
+Step Hierarchical::within_node(u32 rank, u32 lane, u64 piece, u64 index) const {
+  const u32 gpus = shape().ranks_per_node, local = shape().local_of(rank), first = rank - local;
+  const u32 channel = lane / parts_, distance = static_cast<u32>(index / 2) + 1;
+  const u32 to = (local + distance) % gpus, from = (local + gpus - distance) % gpus;
+  const bool scatters = lane % parts_ == 0;
+  if (index % 2 == 0)
+    return {Action::kSend, first + to, shard(channel, piece, scatters ? to : local)};
+  return scatters ? Step{Action::kReduce, first + from, shard(channel, piece, local)}
+                  : Step{Action::kCopy, first + from, shard(channel, piece, from)};
+}
+
+Step Hierarchical::around_ring(u32 rank, u32 lane, u64 piece, u64 index) const {
+  const u32 nodes = shape().nodes(), node = shape().node_of(rank), gpus = shape().ranks_per_node;
+  const u32 local = shape().local_of(rank);
+  const Range mine = shard(lane / parts_, piece, local);
+  const RingRound round = all_reduce_round(nodes, node, index / 2);
+  const auto block = [&](u64 number) { return part(mine, nodes, number, shape().element_octets); };
+  const auto rank_in = [&](u32 other) { return other % nodes * gpus + local; };
+  return index % 2 == 0
+             ? Step{Action::kSend, rank_in(node + 1), block(round.send_block)}
+             : Step{round.receive, rank_in(node + nodes - 1), block(round.receive_block)};
+}
+
+Step Hierarchical::along_tree(u32 rank, u32 lane, u64 piece, u64 index) const {
+  const TreeNode node = node_in_tree(rank, lane / parts_);
+  const TreeMove move = lane % parts_ == 1 ? up_move(node, index) : down_move(node, index);
+  const u32 local = shape().local_of(rank);
+  return {move.action, move.peer * shape().ranks_per_node + local,
+          shard(lane / parts_, piece, local)};
+}
+
+}  // namespace verbena::collectives

@@ -1,0 +1,356 @@
+// Every schedule, done on arrays: its result, and what it sends against the closed form.
+#include "collectives/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <numeric>
+#include <string>
+
+#include "collectives/binary_tree.h"
+#include "collectives/make_schedule.h"
+#include "collectives/ring_order.h"
+#include "collectives/testing.h"
+
+namespace verbena::collectives {
+namespace {
+
+u8 value_of(u32 rank, u64 place) { return static_cast<u8>(rank * 151 + place * 7 + place / 251); }
+
+u8 sum_of(u32 ranks, u64 place) {
+  u8 sum = 0;
+  for (u32 rank = 0; rank < ranks; ++rank) sum = static_cast<u8>(sum + value_of(rank, place));
+  return sum;
+}
+
+// What a rank has before: its input, and what AllToAll leaves to others.
+void fill(const Schedule& schedule, ArrayRun& run) {
+  const Shape& shape = schedule.shape();
+  const u64 block = shape.octets / shape.ranks;
+  for (u32 rank = 0; rank < schedule.ranks(); ++rank) {
+    const Range input = schedule.input(rank);
+    for (u64 i = input.offset; i < input.end(); ++i) run.memory[rank][i] = value_of(rank, i);
+    if (shape.operation != Operation::kAllToAll) continue;
+    for (u64 i = rank * block; i < (rank + 1) * block; ++i)
+      run.memory[rank][schedule.output(rank).offset + i] = value_of(rank, i);
+  }
+}
+
+// Of place i of a rank's output, counted from the start of the output.
+u8 expected(const Shape& shape, u32 rank, u64 offset, u64 i) {
+  switch (shape.operation) {
+    case Operation::kAllReduce: return sum_of(shape.ranks, i);
+    case Operation::kReduceScatter: return sum_of(shape.ranks, offset + i);
+    case Operation::kBroadcast: return value_of(shape.root, i);
+    case Operation::kSendReceive: return value_of((rank + shape.ranks - 1) % shape.ranks, i);
+    case Operation::kAllToAll: {
+      const u64 block = shape.octets / shape.ranks;
+      return value_of(static_cast<u32>(i / block), rank * block + i % block);
+    }
+    case Operation::kAllGather: {
+      u32 owner = 0;
+      while (part({0, shape.octets}, shape.ranks, owner, shape.element_octets).end() <= i) ++owner;
+      return value_of(owner, i);
+    }
+  }
+  return 0;
+}
+
+std::string words(const Shape& shape) {
+  return std::string(name_of(shape.operation)) + " by " + std::string(name_of(shape.algorithm)) +
+         ", " + std::to_string(shape.ranks) + " ranks in nodes of " +
+         std::to_string(shape.ranks_per_node) + ", " + std::to_string(shape.octets) + " octets, " +
+         std::to_string(shape.channels) + " channels, chunks of " +
+         std::to_string(shape.chunk_octets);
+}
+
+void check(const Shape& asked) {
+  SCOPED_TRACE(words(asked));
+  const auto schedule = make_schedule(asked);
+  const Shape& shape = schedule->shape();
+  for (const std::size_t window : {std::size_t{1}, std::size_t{8}}) {
+    ArrayRun run(*schedule, asked.octets + window, window);
+    fill(*schedule, run);
+    ASSERT_TRUE(run.run());
+    for (u32 rank = 0; rank < shape.ranks; ++rank) {
+      const Range output = schedule->output(rank);
+      for (u64 i = 0; i < output.length; ++i)
+        ASSERT_EQ(run.memory[rank][output.offset + i], expected(shape, rank, output.offset, i))
+            << "rank " << rank << ", octet " << i;
+    }
+  }
+}
+
+// Ranks and GPUs per node: odd ones, primes, powers of two and their neighbours.
+constexpr std::array<std::pair<u32, u32>, 18> kRanks = {{{2, 1},
+                                                         {3, 1},
+                                                         {4, 1},
+                                                         {5, 1},
+                                                         {7, 1},
+                                                         {8, 1},
+                                                         {13, 1},
+                                                         {16, 1},
+                                                         {17, 1},
+                                                         {4, 2},
+                                                         {6, 2},
+                                                         {2, 2},
+                                                         {9, 3},
+                                                         {12, 4},
+                                                         {16, 4},
+                                                         {24, 8},
+                                                         {32, 8},
+                                                         {20, 4}}};
+
+class EverySchedule : public testing::TestWithParam<std::pair<Operation, Algorithm>> {};
+
+TEST_P(EverySchedule, EndsWithWhatItMust) {
+  Shape shape{.operation = GetParam().first, .algorithm = GetParam().second};
+  for (const auto& [ranks, gpus] : kRanks)
+    for (const u64 elements : {u64{0}, u64{1}, u64{5}, u64{257}})
+      for (const u32 channels : {1u, 3u})
+        for (const u64 chunk : {u64{0}, u64{24}}) {
+          shape.ranks = ranks;
+          shape.ranks_per_node = gpus;
+          shape.octets = elements * 4;
+          shape.channels = channels;
+          shape.chunk_octets = chunk;
+          shape.root = ranks / 2;
+          if (refusal(shape).empty()) check(shape);
+          if (HasFatalFailure()) return;
+        }
+}
+
+std::vector<std::pair<Operation, Algorithm>> all_there_are() {
+  std::vector<std::pair<Operation, Algorithm>> pairs;
+  for (const Operation operation : kOperations)
+    for (const Algorithm algorithm : kAlgorithms)
+      if (refusal({.operation = operation, .algorithm = algorithm}).empty())
+        pairs.emplace_back(operation, algorithm);
+  return pairs;
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, EverySchedule, testing::ValuesIn(all_there_are()),
+                         [](const auto& pair) {
+                           std::string name = std::string(name_of(pair.param.first)) + "_by_" +
+                                              std::string(name_of(pair.param.second));
+                           std::replace(name.begin(), name.end(), ' ', '_');
+                           return name;
+                         });
+
+struct Sent {
+  u64 messages = 0, most_by_a_rank = 0, all = 0;
+};
+
+Sent sent(const Shape& shape) {
+  const auto schedule = make_schedule(shape);
+  ArrayRun run(*schedule, 1, 8);
+  EXPECT_TRUE(run.run());
+  return {run.messages_sent, *std::ranges::max_element(run.octets_sent),
+          std::accumulate(run.octets_sent.begin(), run.octets_sent.end(), u64{0})};
+}
+
+constexpr u64 kSize = 32 * 8 * 12;  // octets: all that follows divides it
+
+TEST(WhatSchedulesSend, Rings) {
+  for (const u32 n : {2u, 3u, 4u, 8u, 12u}) {
+    for (const Operation operation : {Operation::kAllGather, Operation::kReduceScatter}) {
+      const Sent once = sent({.operation = operation, .ranks = n, .octets = kSize});
+      EXPECT_EQ(once.messages, n * (n - 1));
+      EXPECT_EQ(once.most_by_a_rank, kSize / n * (n - 1));
+    }
+    const Sent both = sent({.ranks = n, .octets = kSize, .channels = 2});
+    EXPECT_EQ(both.messages, 2 * n * 2 * (n - 1));
+    EXPECT_EQ(both.most_by_a_rank, 2 * kSize / n * (n - 1));
+    EXPECT_EQ(both.all, n * both.most_by_a_rank);
+    const Sent broadcast = sent({.operation = Operation::kBroadcast, .ranks = n, .octets = kSize});
+    EXPECT_EQ(broadcast.most_by_a_rank, kSize);
+    EXPECT_EQ(broadcast.all, (n - 1) * kSize);
+  }
+}
+
+TEST(WhatSchedulesSend, Trees) {
+  for (const u32 n : {2u, 3u, 4u, 7u, 8u, 24u}) {
+    const Sent one = sent({.algorithm = Algorithm::kTree, .ranks = n, .octets = kSize});
+    EXPECT_EQ(one.messages, 2 * (n - 1));
+    EXPECT_EQ(one.all, 2 * (n - 1) * kSize);
+    EXPECT_LE(one.most_by_a_rank, 3 * kSize);
+    // Inner node of one tree, leaf of the other: no rank has more than both roles.
+    const Sent two = sent({.algorithm = Algorithm::kDoubleTree, .ranks = n, .octets = kSize});
+    EXPECT_EQ(two.messages, 4 * (n - 1));
+    EXPECT_EQ(two.all, 2 * (n - 1) * kSize);
+    EXPECT_LE(two.most_by_a_rank, 2 * kSize);
+  }
+}
+
+TEST(WhatSchedulesSend, HalvingDoubling) {
+  for (const u32 n : {2u, 4u, 8u, 16u}) {
+    const u32 rounds = static_cast<u32>(std::countr_zero(n));
+    const Sent s = sent({.algorithm = Algorithm::kHalvingDoubling, .ranks = n, .octets = kSize});
+    EXPECT_EQ(s.messages, n * 2 * rounds);
+    EXPECT_EQ(s.most_by_a_rank, 2 * kSize / n * (n - 1));
+  }
+  // One rank outside of the core: one message of all there is to it and one from it.
+  const Sent odd = sent({.algorithm = Algorithm::kHalvingDoubling, .ranks = 5, .octets = kSize});
+  EXPECT_EQ(odd.messages, 4 * 2 * 2 + 2);
+  EXPECT_EQ(odd.most_by_a_rank, 2 * kSize / 4 * 3 + kSize);
+}
+
+TEST(WhatSchedulesSend, ToAllRanks) {
+  const Sent direct = sent({.operation = Operation::kAllToAll,
+                            .algorithm = Algorithm::kDirect,
+                            .ranks = 12,
+                            .octets = kSize});
+  EXPECT_EQ(direct.messages, 12 * 11);
+  EXPECT_EQ(direct.most_by_a_rank, kSize / 12 * 11);
+  const Sent next = sent({.operation = Operation::kSendReceive,
+                          .algorithm = Algorithm::kDirect,
+                          .ranks = 12,
+                          .octets = kSize});
+  EXPECT_EQ(next.messages, 12u);
+  EXPECT_EQ(next.most_by_a_rank, kSize);
+}
+
+// What leaves a node, and by which NIC.
+struct BetweenNodes {
+  u64 octets_of_a_gpu = 0;  // the most
+  u64 messages = 0;
+  u64 between_rails = 0;  // messages
+};
+
+BetweenNodes between_nodes(const Shape& shape) {
+  const auto schedule = make_schedule(shape);
+  BetweenNodes result;
+  for (u32 rank = 0; rank < shape.ranks; ++rank) {
+    u64 octets = 0;
+    for (u32 lane = 0; lane < schedule->lanes(); ++lane)
+      for (u64 i = 0; i < schedule->steps(rank, lane); ++i) {
+        const Step step = schedule->step(rank, lane, i);
+        if (step.action != Action::kSend || shape.node_of(rank) == shape.node_of(step.peer))
+          continue;
+        octets += step.range.length;
+        ++result.messages;
+        if (shape.local_of(rank) != shape.local_of(step.peer)) ++result.between_rails;
+      }
+    result.octets_of_a_gpu = std::max(result.octets_of_a_gpu, octets);
+  }
+  return result;
+}
+
+TEST(BetweenNodes, HierarchicalSendsItsShard) {
+  const Shape shape{
+      .algorithm = Algorithm::kHierarchical, .ranks = 32, .ranks_per_node = 8, .octets = kSize};
+  const BetweenNodes ring = between_nodes(shape);
+  EXPECT_EQ(ring.octets_of_a_gpu, 2 * kSize / 8 / 4 * 3);
+  EXPECT_EQ(ring.messages, 32 * 2 * 3);
+  EXPECT_EQ(ring.between_rails, 0u);
+  Shape tree = shape;
+  tree.algorithm = Algorithm::kHierarchicalTree;
+  EXPECT_LE(between_nodes(tree).octets_of_a_gpu, 3 * kSize / 8);
+  EXPECT_EQ(between_nodes(tree).between_rails, 0u);
+}
+
+TEST(BetweenNodes, RailsAreKept) {
+  for (const u32 nodes : {1u, 2u, 3u, 4u, 5u, 8u})
+    for (const u32 gpus : {3u, 4u, 8u}) {
+      Shape shape{.algorithm = Algorithm::kRailRing,
+                  .ranks = nodes * gpus,
+                  .ranks_per_node = gpus,
+                  .octets = kSize,
+                  .channels = gpus};
+      EXPECT_EQ(between_nodes(shape).between_rails, 0u) << nodes << " nodes of " << gpus;
+      shape.algorithm = Algorithm::kDoubleTree;
+      EXPECT_EQ(between_nodes(shape).between_rails, 0u) << nodes << " nodes of " << gpus;
+    }
+  Shape plain{.ranks = 32, .ranks_per_node = 8, .octets = kSize, .channels = 8};
+  EXPECT_EQ(between_nodes(plain).between_rails, between_nodes(plain).messages);
+  const BetweenNodes direct = between_nodes({.operation = Operation::kAllToAll,
+                                             .algorithm = Algorithm::kRailDirect,
+                                             .ranks = 32,
+                                             .ranks_per_node = 8,
+                                             .octets = kSize});
+  EXPECT_EQ(direct.between_rails, 0u);
+  EXPECT_EQ(direct.octets_of_a_gpu, kSize / 4 * 3);
+}
+
+// The ring of every channel visits each rank once, and no two channels leave a node by the same
+// NIC.
+TEST(RingOrder, VisitsEveryRankOnce) {
+  const Shape shape{.algorithm = Algorithm::kRailRing, .ranks = 40, .ranks_per_node = 8};
+  for (u32 channel = 0; channel < 8; ++channel) {
+    const RingOrder order(shape, channel);
+    for (u32 rank = 0; rank < 40; ++rank) EXPECT_EQ(order.rank_at(order.position_of(rank)), rank);
+  }
+  for (u32 a = 0; a < 8; ++a)
+    for (u32 b = 0; b < a; ++b)
+      EXPECT_NE(RingOrder(shape, a).rank_at(7), RingOrder(shape, b).rank_at(7));
+}
+
+TEST(BinaryTree, ParentsAndChildrenAgree) {
+  for (u32 places = 1; places <= 70; ++places)
+    for (const u32 tree : {0u, 1u}) {
+      u32 roots = 0, edges = 0, inner_twice = 0;
+      for (u32 place = 0; place < places; ++place) {
+        const TreeNode node = tree_node(places, place, tree);
+        roots += node.parent == TreeNode::kNone ? 1 : 0;
+        edges += node.degree;
+        for (const u32 child : node.children)
+          if (child != TreeNode::kNone) {
+            EXPECT_EQ(tree_node(places, child, tree).parent, place);
+          }
+        u32 depth = 0;
+        for (u32 p = place; p != TreeNode::kNone && depth <= 8; ++depth)
+          p = tree_node(places, p, tree).parent;
+        EXPECT_LE(depth, std::bit_width(places - 1) + 1u);
+        if (node.degree == 2 && tree_node(places, place, 1 - tree).degree == 2) ++inner_twice;
+      }
+      EXPECT_EQ(roots, 1u);
+      EXPECT_EQ(edges, places - 1);
+      EXPECT_EQ(inner_twice, 0u) << places;
+    }
+}
+
+// Steps are computed: a million of them for each of a thousand ranks need no memory.
+TEST(Schedules, AreNotStored) {
+  const auto schedule = make_schedule(
+      {.ranks = 1024, .octets = u64{1} << 40, .channels = 64, .chunk_octets = u64{1} << 14});
+  EXPECT_EQ(schedule->steps(1023, 63), u64{2} * 2 * 1023 * 1024);
+  const Step last = schedule->step(1023, 63, schedule->steps(1023, 63) - 1);
+  EXPECT_EQ(last.action, Action::kCopy);
+  EXPECT_EQ(last.peer, 1022u);
+  EXPECT_EQ(last.range.length, u64{1} << 14);
+}
+
+TEST(Schedules, WhatCannotBeIsSaid) {
+  EXPECT_EQ(refusal({.operation = Operation::kAllToAll}),
+            "no all to all by ring: there is direct, rail direct");
+  EXPECT_EQ(refusal({.ranks = 1}), "ranks: 2 to 1048576");
+  EXPECT_EQ(refusal({.ranks = 12, .ranks_per_node = 8}),
+            "12 ranks are no whole number of nodes of 8");
+  EXPECT_EQ(refusal({.octets = 6}), "a size of 6 octets is no whole number of elements of 4");
+  EXPECT_EQ(refusal({.channels = 0}), "channels: 1 to 64");
+  EXPECT_EQ(refusal({.operation = Operation::kBroadcast, .root = 2}), "root: a rank, 0 to 1");
+  EXPECT_EQ(refusal({}), "");
+}
+
+TEST(Schedules, NamesReadAsTheyAreWritten) {
+  for (const Operation operation : kOperations)
+    EXPECT_EQ(operation_named(name_of(operation)), operation);
+  for (const Algorithm algorithm : kAlgorithms)
+    EXPECT_EQ(algorithm_named(name_of(algorithm)), algorithm);
+  EXPECT_EQ(operation_named("AllReduce"), Operation::kAllReduce);
+  EXPECT_EQ(operation_named("all_reduce"), Operation::kAllReduce);
+  EXPECT_EQ(algorithm_named("halving-doubling"), Algorithm::kHalvingDoubling);
+  EXPECT_EQ(algorithm_named("bruck"), std::nullopt);
+}
+
+// nccl-tests, doc/PERFORMANCE.md
+TEST(Schedules, BusBandwidthIsThatOfNCCLTests) {
+  EXPECT_DOUBLE_EQ(bus_factor(Operation::kAllReduce, 8), 1.75);
+  EXPECT_DOUBLE_EQ(bus_factor(Operation::kAllGather, 8), 0.875);
+  EXPECT_DOUBLE_EQ(bus_factor(Operation::kReduceScatter, 8), 0.875);
+  EXPECT_DOUBLE_EQ(bus_factor(Operation::kAllToAll, 8), 0.875);
+  EXPECT_DOUBLE_EQ(bus_factor(Operation::kBroadcast, 8), 1);
+}
+
+}  // namespace
+}  // namespace verbena::collectives
