@@ -57,9 +57,8 @@ u64 CongestionControl::window(Time now) {
 }
 
 u64 CongestionControl::window_by_rate(Time now) {
-  const double share =
-      static_cast<double>(rate(now).bps()) / static_cast<double>(window_.line_rate.bps());
-  return std::max<u64>(1, static_cast<u64>(static_cast<double>(window_.octets) * share));
+  const auto octet_rate = static_cast<unsigned __int128>(window_.octets) * rate(now).bps();
+  return std::max<u64>(1, static_cast<u64>(octet_rate / window_.line_rate.bps()));
 }
 
 bool CongestionControl::wants_acks() const {

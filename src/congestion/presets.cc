@@ -40,7 +40,7 @@ CongestionParameters hpcc(Rate line_rate) {
   const double window = static_cast<double>(line_rate.bps()) / 8 * parameters.base_rtt.seconds();
   parameters.line_rate = line_rate;
   parameters.min_rate = std::min(line_rate, part_of(line_rate, 1000));
-  parameters.additive_octets = static_cast<u64>(window * (1 - parameters.eta) / 32);
+  parameters.additive_octets = window * (1 - parameters.eta) / 32;
   return {.algorithm = parameters};
 }
 

@@ -26,6 +26,12 @@ FrameIndex EgressQueues::pop_from(u32 queue, FramePool& frames) {
   return index;
 }
 
+u64 EgressQueues::octets_of_all() const {
+  u64 sum = 0;
+  for (const Queue& queue : queues_) sum += queue.octets;
+  return sum;
+}
+
 FrameIndex EgressQueues::pop(const QueueDiscipline& discipline, FramePool& frames) {
   const u16 candidates = ready();
   if (candidates == 0) return kNoFrame;

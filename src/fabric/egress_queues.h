@@ -30,6 +30,7 @@ class EgressQueues {
   [[nodiscard]] bool empty() const { return busy_ == 0; }
   [[nodiscard]] bool may_send() const { return ready() != 0; }
   [[nodiscard]] u32 octets(u32 queue) const { return queues_[queue].octets; }
+  [[nodiscard]] u64 octets_of_all() const;
 
  private:
   struct Queue {

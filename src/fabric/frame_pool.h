@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "congestion/signals.h"
 #include "fabric/frame.h"
 
 namespace verbena::fabric {
@@ -31,11 +32,17 @@ class FramePool {
   }
   Frame& operator[](FrameIndex index) { return frames_[index]; }
   const Frame& operator[](FrameIndex index) const { return frames_[index]; }
+  // What the frame has noted on its way, where that is collected (telemetry.h).
+  [[nodiscard]] PathTelemetry& path(FrameIndex index) {
+    if (paths_.size() <= index) paths_.resize(frames_.size());
+    return paths_[index];
+  }
   [[nodiscard]] u64 in_use() const { return in_use_; }
   void prefetch(FrameIndex index) const { __builtin_prefetch(&frames_[index]); }
 
  private:
   std::vector<Frame> frames_;
+  std::vector<PathTelemetry> paths_;  // by frame; empty where none are collected
   FrameIndex free_ = kNoFrame;
   u64 in_use_ = 0;
 };

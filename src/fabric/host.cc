@@ -60,7 +60,9 @@ void Host::on_arrival(FrameIndex index) {
     domain_.frames.give_back(index);
     return transmit();
   }
-  deliver(frame);
+  const bool has_path = config_.collects_telemetry;
+  if (has_path && frame.payload_octets != 0) seen_ = domain_.frames.path(index);
+  deliver(frame, has_path ? &domain_.frames.path(index) : nullptr);
   domain_.frames.give_back(index);
   settle();
 }
@@ -89,7 +91,7 @@ void Host::on_pause_timer() {
   transmit();
 }
 
-void Host::deliver(const Frame& frame) {
+void Host::deliver(const Frame& frame, const PathTelemetry* path) {
   const Bytes headers = Bytes(frame.headers).first(frame.header_octets);
   const std::optional<PacketView> packet =
       frame.payload_octets == 0
@@ -101,6 +103,7 @@ void Host::deliver(const Frame& frame) {
   addresses.source = GID::from_ipv4(addresses_[frame.source]);
   addresses.destination = GID::from_ipv4(addresses_[node_]);
   addresses.traffic_class = frame.traffic_class;
+  if (frame.payload_octets == 0) addresses.path = path;
   addresses.transport =
       Bytes(kNoBytes).first(frame.header_octets + frame.payload_octets + kICRCSize);
   if (config_.notification == Notification::kInAcknowledgement && frame.payload_octets == 0)
@@ -178,6 +181,7 @@ void Host::fetch_acknowledgements() {
     fill(frame);
     frame.notifies = std::exchange(open.owes_notification, false);
     frame.obeys_pause = config_.acknowledgements_obey_pause;
+    if (config_.collects_telemetry) domain_.frames.path(index) = seen_;
     if (cnp) frame.priority = config_.cnp_priority;
     acknowledgements_.push(frame.obeys_pause ? frame.priority : EgressQueues::kControl, index,
                            domain_.frames);
@@ -245,6 +249,7 @@ bool Host::transmit_data() {
   }
   const FrameIndex index = domain_.frames.take();
   fill(domain_.frames[index]);
+  if (config_.collects_telemetry) domain_.frames.path(index).count = 0;
   send(domain_, port_, index);
   return true;
 }

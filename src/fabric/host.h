@@ -35,7 +35,8 @@ struct HostConfig {
   Notification notification = Notification::kPacket;
   u8 cnp_priority = 6;
   bool acknowledgements_obey_pause = true;
-  u8 traffic_class = 2;  // ECT(0)
+  u8 traffic_class = 2;             // ECT(0)
+  bool collects_telemetry = false;  // telemetry.h
 };
 
 class Host {
@@ -86,7 +87,7 @@ class Host {
   static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
 
   void on_pause_frame(const Frame& frame);
-  void deliver(const Frame& frame);
+  void deliver(const Frame& frame, const PathTelemetry* path);
   void notify(const Frame& frame, QPN qpn);
   void collect();
   void take(const CQE& cqe);
@@ -127,6 +128,7 @@ class Host {
   std::array<Time, kPriorities> paused_until_{};
   Time wake_ = Time::never(), timer_ = Time::never();  // set already
   EgressFrame out_;
+  PathTelemetry seen_;  // by the data that arrived last, for its acknowledgement
 };
 
 }  // namespace verbena::fabric

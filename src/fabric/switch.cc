@@ -89,7 +89,7 @@ void Switch::pass_on(u32 port, FrameIndex index) {
   Frame& frame = domain_.frames[index];
   side.longest_queue = std::max<u32>(side.longest_queue, frame.size_octets);
   mark(side, frame, config_.mark_at == MarkAt::kEnqueue ? frame.size_octets : 0);
-  send(domain_, ports_[port], index);
+  put_on_wire(port, index);
   leave(frame);
 }
 
@@ -107,9 +107,23 @@ void Switch::transmit(u32 port) {
   const bool is_buffered = frame.type == FrameType::kRoCE;
   if (is_buffered && config_.mark_at == MarkAt::kDequeue)
     mark(side, frame, side.queues.octets(frame.priority));
-  send(domain_, ports_[port], index);
+  put_on_wire(port, index);
   if (side.queues.may_send()) wake_when_free(domain_, ports_[port], first_port_ + port);
   if (is_buffered) leave(frame);
+}
+
+void Switch::put_on_wire(u32 port, FrameIndex index) {
+  Side& side = sides_[port];
+  const Frame& frame = domain_.frames[index];
+  if (config_.telemetry.enabled && frame.payload_octets != 0)
+    note(domain_.frames.path(index),
+         {.rate = ports_[port].rate,
+          .at = domain_.now,
+          .sent_octets = side.sent_octets,
+          .queued_octets = side.queues.octets_of_all()},
+         config_.telemetry);
+  side.sent_octets += frame.size_octets;
+  send(domain_, ports_[port], index);
 }
 
 // The frame leaves the buffer; the neighbour that it came from may go on.

@@ -12,6 +12,7 @@
 #include "fabric/port.h"
 #include "fabric/routes.h"
 #include "fabric/shared_buffer.h"
+#include "fabric/telemetry.h"
 
 namespace verbena::fabric {
 
@@ -22,6 +23,7 @@ struct SwitchConfig {
   PFCConfig pfc{};
   QueueDiscipline discipline{};
   MarkAt mark_at = MarkAt::kDequeue;
+  TelemetryConfig telemetry{};
   u32 hash_seed = 0;
   u64 seed = 1;  // of random choices
 };
@@ -49,6 +51,7 @@ class Switch {
   struct Side {  // one port's
     EgressQueues queues;
     u32 longest_queue = 0;
+    u64 sent_octets = 0;
     MarkingConfig marking;
     std::array<Time, kPriorities> paused_until{};  // by the neighbour
     std::array<Time, kPriorities> ask_again{};     // of the neighbour, to pause
@@ -60,6 +63,7 @@ class Switch {
   void drop(FrameIndex index, u64& counter);
   void enqueue(u32 port, FrameIndex index);
   void transmit(u32 port);
+  void put_on_wire(u32 port, FrameIndex index);
   void leave(const Frame& frame);
   void pass_on(u32 port, FrameIndex index);
   void mark(const Side& side, Frame& frame, u32 octets);  // in its queue

@@ -76,9 +76,8 @@ void HPCC::measure(Loop& loop, const Load& load) const {
 double HPCC::adjust(Loop& loop) const {
   const bool multiplies = loop.utilization >= p_.eta || loop.stage >= p_.max_stage;
   const double scaled = multiplies ? loop.reference / (loop.utilization / p_.eta) : loop.reference;
-  const double window =
-      std::clamp(scaled + static_cast<double>(p_.additive_octets),
-                 octets_in(p_.min_rate, p_.base_rtt), octets_in(p_.line_rate, p_.base_rtt));
+  const double window = std::clamp(scaled + p_.additive_octets, octets_in(p_.min_rate, p_.base_rtt),
+                                   octets_in(p_.line_rate, p_.base_rtt));
   if (new_round_) {
     loop.stage = multiplies ? 0 : loop.stage + 1;
     loop.reference = window;

@@ -23,12 +23,12 @@ struct HPCCParameters {
   Reaction reaction = Reaction::kEachAck;
   Loop loop = Loop::kOne;
   Bound bound = Bound::kWindowAndRate;
-  Rate line_rate = gbps(100);  // flows start with a window of line_rate * base_rtt
-  Rate min_rate = mbps(100);   // 1 kb/s .. line_rate
-  Duration base_rtt = us(13);  // T: the network's, without queues. 1 ns .. 10 s
-  double eta = 0.95;           // utilization aimed at. Above 0, 1 at most
-  u32 max_stage = 5;           // additive steps in a row
-  u64 additive_octets = 80;    // W_AI: window * (1 - eta) / flows that share a link, at most
+  Rate line_rate = gbps(100);   // flows start with a window of line_rate * base_rtt
+  Rate min_rate = mbps(100);    // 1 kb/s .. line_rate
+  Duration base_rtt = us(13);   // T: the network's, without queues. 1 ns .. 10 s
+  double eta = 0.95;            // utilization aimed at. Above 0, 1 at most
+  u32 max_stage = 5;            // additive steps in a row
+  double additive_octets = 80;  // W_AI: window * (1 - eta) / flows that share a link, at most
 
   [[nodiscard]] bool valid() const;
 };

@@ -8,6 +8,9 @@
 namespace verbena::fabric::hpcc_ns3 {
 namespace {
 
+constexpr u64 kMostMicroseconds = 1'000'000'000'000;
+constexpr u32 kMostTelemetryUnit = 1000;
+
 template <typename Number>
 bool read(Words& words, Number& out) {
   const std::optional<Number> value = words.next_number<Number>();
@@ -47,49 +50,98 @@ bool read(Words& words, std::map<u64, Value>& out) {
   return true;
 }
 
-// Three numbers that must be 0.
-bool read_link_down(Words& words) {
-  std::array<double, 3> numbers{};
-  for (double& number : numbers)
-    if (!read(words, number)) return false;
-  return numbers == std::array<double, 3>{};
+// When, in microseconds, and between which nodes; all 0: never.
+bool read(Words& words, std::optional<LinkDown>& out) {
+  const std::optional<u64> after = words.next_number<u64>();
+  const std::optional<u32> a = words.next_number<u32>(), b = words.next_number<u32>();
+  if (!after || !a || !b || *after > kMostMicroseconds) return false;
+  if (*after != 0) out = LinkDown{.after = us(static_cast<i64>(*after)), .a = *a, .b = *b};
+  return true;
+}
+
+bool read(Words& words, Control& out) {
+  const std::optional<u32> mode = words.next_number<u32>();
+  if (!mode) return false;
+  for (const Control control :
+       {Control::kNone, Control::kDCQCN, Control::kHPCC, Control::kTIMELY, Control::kDCTCP})
+    if (*mode == static_cast<u32>(control)) {
+      out = control;
+      return true;
+    }
+  return false;
+}
+
+bool read_stop(Words& words, Duration& out) {
+  double seconds = 0;
+  if (!read(words, seconds) || !(seconds >= 0 && seconds < 1e6)) return false;
+  out = ns3_duration(seconds);
+  return true;
+}
+
+// What must have one value: another one asks for something that is not modelled.
+bool is_off(Words& words) {
+  bool value = true;
+  return read(words, value) && !value;
 }
 
 enum class Outcome { kRead, kUnknown, kBad };
 
-Outcome read_key(std::string_view key, Words& words, Config& c) {
-  const auto done = [](bool ok) { return ok ? Outcome::kRead : Outcome::kBad; };
-  if (key == "TOPOLOGY_FILE") return done(read(words, c.topology_file));
-  if (key == "FLOW_FILE") return done(read(words, c.flow_file));
-  if (key == "ENABLE_QCN") return done(read(words, c.ecn));
-  if (key == "PACKET_PAYLOAD_SIZE")
-    return done(read(words, c.packet_payload) && c.packet_payload >= 1 && c.packet_payload <= 4096);
-  if (key == "CC_MODE") return done(read(words, c.congestion_control) && c.congestion_control == 1);
-  if (key == "ALPHA_RESUME_INTERVAL") return done(read(words, c.alpha_interval_us));
-  if (key == "RATE_DECREASE_INTERVAL") return done(read(words, c.decrease_interval_us));
-  if (key == "RP_TIMER") return done(read(words, c.increase_interval_us));
-  if (key == "CLAMP_TARGET_RATE") return done(read(words, c.clamp_target));
-  if (key == "EWMA_GAIN") return done(read(words, c.gain));
-  if (key == "FAST_RECOVERY_TIMES") return done(read(words, c.fast_recovery));
-  if (key == "RATE_AI") return done(read(words, c.additive_increase));
-  if (key == "RATE_HAI") return done(read(words, c.hyper_increase));
-  if (key == "MIN_RATE") return done(read(words, c.min_rate));
-  if (key == "ERROR_RATE_PER_LINK") return done(read(words, c.error_rate));
-  if (key == "HAS_WIN") return done(read(words, c.has_window));
-  if (key == "VAR_WIN") return done(read(words, c.variable_window));
-  if (key == "ACK_HIGH_PRIO") return done(read(words, c.acknowledgements_first));
-  if (key == "KMAX_MAP") return done(read(words, c.k_max));
-  if (key == "KMIN_MAP") return done(read(words, c.k_min));
-  if (key == "PMAX_MAP") return done(read(words, c.p_max));
-  if (key == "BUFFER_SIZE") return done(read(words, c.buffer_mib));
-  if (key == "LINK_DOWN") return done(read_link_down(words));
-  if (key == "SIMULATOR_STOP_TIME") {
-    double seconds = 0;
-    if (!read(words, seconds) || !(seconds >= 0 && seconds < 1e6)) return Outcome::kBad;
-    c.stop = ns3_duration(seconds);
-    return Outcome::kRead;
-  }
+Outcome outcome(bool ok) { return ok ? Outcome::kRead : Outcome::kBad; }
+
+Outcome read_control_key(std::string_view key, Words& words, Config& c) {
+  if (key == "CC_MODE") return outcome(read(words, c.control));
+  if (key == "ALPHA_RESUME_INTERVAL") return outcome(read(words, c.alpha_interval_us));
+  if (key == "RATE_DECREASE_INTERVAL") return outcome(read(words, c.decrease_interval_us));
+  if (key == "RP_TIMER") return outcome(read(words, c.increase_interval_us));
+  if (key == "CLAMP_TARGET_RATE") return outcome(read(words, c.clamp_target));
+  if (key == "EWMA_GAIN") return outcome(read(words, c.gain));
+  if (key == "FAST_RECOVERY_TIMES") return outcome(read(words, c.fast_recovery));
+  if (key == "RATE_AI") return outcome(read(words, c.additive_increase));
+  if (key == "RATE_HAI") return outcome(read(words, c.hyper_increase));
+  if (key == "MIN_RATE") return outcome(read(words, c.min_rate));
+  if (key == "DCTCP_RATE_AI") return outcome(read(words, c.dctcp_increase));
+  if (key == "HAS_WIN") return outcome(read(words, c.has_window));
+  if (key == "VAR_WIN") return outcome(read(words, c.variable_window));
+  if (key == "GLOBAL_T") return outcome(read(words, c.global_window));
+  if (key == "RATE_BOUND") return outcome(read(words, c.paced));
+  if (key == "FAST_REACT") return outcome(read(words, c.reacts_to_each_ack));
+  if (key == "MULTI_RATE") return outcome(read(words, c.rate_for_each_hop));
+  if (key == "U_TARGET") return outcome(read(words, c.target_utilization));
+  if (key == "MI_THRESH") return outcome(read(words, c.max_stage));
+  if (key == "INT_MULTI")
+    return outcome(read(words, c.telemetry_unit) && c.telemetry_unit >= 1 &&
+                   c.telemetry_unit <= kMostTelemetryUnit);
+  if (key == "SAMPLE_FEEDBACK") return outcome(is_off(words));
   return Outcome::kUnknown;
+}
+
+Outcome read_key(std::string_view key, Words& words, Config& c) {
+  if (key == "TOPOLOGY_FILE") return outcome(read(words, c.topology_file));
+  if (key == "FLOW_FILE") return outcome(read(words, c.flow_file));
+  if (key == "SIMULATOR_STOP_TIME") return outcome(read_stop(words, c.stop));
+  if (key == "ENABLE_QCN") return outcome(read(words, c.ecn));
+  if (key == "PACKET_PAYLOAD_SIZE")
+    return outcome(read(words, c.packet_payload) && c.packet_payload >= 1 &&
+                   c.packet_payload <= 4096);
+  if (key == "L2_ACK_INTERVAL") return outcome(read(words, c.ack_interval));
+  if (key == "L2_BACK_TO_ZERO") return outcome(is_off(words));
+  if (key == "ERROR_RATE_PER_LINK")
+    return outcome(read(words, c.error_rate) && c.error_rate >= 0 && c.error_rate <= 1);
+  if (key == "ACK_HIGH_PRIO") return outcome(read(words, c.acknowledgements_first));
+  if (key == "KMAX_MAP") return outcome(read(words, c.k_max));
+  if (key == "KMIN_MAP") return outcome(read(words, c.k_min));
+  if (key == "PMAX_MAP") return outcome(read(words, c.p_max));
+  if (key == "BUFFER_SIZE") return outcome(read(words, c.buffer_mib));
+  if (key == "LINK_DOWN") return outcome(read(words, c.link_down));
+  return read_control_key(key, words, c);
+}
+
+std::string what_is_wrong(std::string_view key) {
+  if (key == "CC_MODE")
+    return "CC_MODE: not supported; there is 0 (none), 1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP)";
+  if (key == "SAMPLE_FEEDBACK" || key == "L2_BACK_TO_ZERO")
+    return fmt::format("{}: only 0 is supported", key);
+  return fmt::format("{}: its value makes no sense", key);
 }
 
 struct Unit {
@@ -142,12 +194,13 @@ Parsed<Config> parse_config(std::string_view name, std::string_view text) {
     switch (read_key(*key, words, config)) {
       case Outcome::kRead: break;
       case Outcome::kUnknown: (void)words.rest_of_line(); break;
-      case Outcome::kBad:
-        return words.error(*key == "CC_MODE" || *key == "LINK_DOWN"
-                               ? fmt::format("{}: this value is not supported", *key)
-                               : fmt::format("{}: its value makes no sense", *key));
+      case Outcome::kBad: return words.error(what_is_wrong(*key));
     }
   }
+  if (config.ack_interval < 1 || config.ack_interval > config.packet_payload)
+    return words.error(
+        fmt::format("L2_ACK_INTERVAL: only 1 to PACKET_PAYLOAD_SIZE is supported: every packet is "
+                    "acknowledged"));
   return config;
 }
 

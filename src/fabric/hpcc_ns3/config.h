@@ -3,35 +3,63 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "fabric/hpcc_ns3/words.h"
 #include "fabric/link.h"
 
 namespace verbena::fabric::hpcc_ns3 {
 
+enum class Control : u8 {  // CC_MODE
+  kNone = 0,
+  kDCQCN = 1,
+  kHPCC = 3,
+  kTIMELY = 7,
+  kDCTCP = 8,
+};
+
+// LINK_DOWN
+struct LinkDown {
+  Duration after;  // the second second of the simulation
+  u32 a = 0, b = 0;
+};
+
 // Defaults are the model's own.
 struct Config {
   std::string topology_file = "topology.txt", flow_file = "flow.txt";
   Duration stop = sec(3);
-  bool ecn = true;             // ENABLE_QCN
-  u32 packet_payload = 1000;   // octets
-  u32 congestion_control = 1;  // CC_MODE; 1: DCQCN
+  bool ecn = true;                              // ENABLE_QCN
+  u32 packet_payload = 1000, ack_interval = 1;  // octets
+  Control control = Control::kDCQCN;
   double alpha_interval_us = 55, decrease_interval_us = 4, increase_interval_us = 1500;
   bool clamp_target = false;
   double gain = 1.0 / 16;
   u32 fast_recovery = 5;
   Rate additive_increase = mbps(5), hyper_increase = mbps(50), min_rate = mbps(100);
-  double error_rate = 0;  // of each link, beside its own
-  bool has_window = false, variable_window = false;
+  Rate dctcp_increase = gbps(1);  // DCTCP_RATE_AI
+  double error_rate = 0;          // of each link, beside its own
+  // A window of what the network's longest way holds; with the rate if it is variable.
+  bool has_window = true, variable_window = false;
+  bool global_window = true;            // GLOBAL_T
+  bool paced = true;                    // RATE_BOUND
   bool acknowledgements_first = false;  // ACK_HIGH_PRIO
+  // HPCC: FAST_REACT, MULTI_RATE, U_TARGET, MI_THRESH, INT_MULTI
+  bool reacts_to_each_ack = true, rate_for_each_hop = true;
+  double target_utilization = 0.95;
+  u32 max_stage = 5, telemetry_unit = 1;
+  std::optional<LinkDown> link_down;
   // By the rate of a port in bit/s: thresholds in units of 1000 octets, and a probability.
   std::map<u64, u32> k_min, k_max;
   std::map<u64, double> p_max;
-  u32 buffer_mib = 0;
+  u32 buffer_mib = 16;
 };
 
-// Keys that are not known, or change nothing in what is modelled, are passed over. What is known
-// and not modelled (another CC_MODE, LINK_DOWN) is an error.
+// All keys of that model are known. Passed over is what has no effect there either
+// (USE_DYNAMIC_PFC_THRESHOLD, PAUSE_TIME, DATA_RATE, LINK_DELAY, and L2_CHUNK_SIZE with
+// L2_BACK_TO_ZERO 0), what only names or asks for other output (TRACE_*, ENABLE_TRACE, QLEN_MON_*,
+// *_OUTPUT_FILE), and keys that the model does not know. An error is what it does and this does
+// not: HPCC-PINT (CC_MODE 10), SAMPLE_FEEDBACK 1, L2_BACK_TO_ZERO 1, and an L2_ACK_INTERVAL other
+// than 1 to a packet's payload, with which flows there may never end.
 [[nodiscard]] Parsed<Config> parse_config(std::string_view name, std::string_view text);
 
 // "100Gbps", "25Gb/s", "1000Mb/s", "10Mbps"

@@ -8,7 +8,7 @@
 namespace verbena::fabric::hpcc_ns3 {
 namespace {
 
-constexpr u64 kProbeOctets = 1000, kHeaderOctets = 48;
+constexpr u64 kHeaderOctets = 48;
 constexpr u64 kNanosecondBits = 8'000'000'000;
 
 double per_second(u64 count, double seconds) {
@@ -17,19 +17,10 @@ double per_second(u64 count, double seconds) {
 
 }  // namespace
 
-Duration standalone_time(const Flow& flow, const Config& config, const Network& network) {
-  u64 nanoseconds = 0;
-  u64 slowest = ~u64{0};
-  for (NodeIndex node = flow.source; node != flow.destination;) {
-    const Port& port = network.port(node, network.routes().ports(node, flow.destination)[0]);
-    nanoseconds +=
-        2 * static_cast<u64>(port.delay.ns()) + kProbeOctets * kNanosecondBits / port.rate.bps();
-    slowest = std::min(slowest, port.rate.bps());
-    node = network.node_of(port.peer);
-  }
+Duration standalone_time(const Flow& flow, const Config& config, const Path& path) {
   const u64 packets = (flow.octets + config.packet_payload - 1) / config.packet_payload;
   const u64 octets = flow.octets + packets * kHeaderOctets;
-  return ns(static_cast<i64>(nanoseconds + octets * kNanosecondBits / slowest));
+  return ns(static_cast<i64>(path.round_trip_ns() + octets * kNanosecondBits / path.slowest_bps));
 }
 
 void Results::on_pause_received(NodeIndex node, u32 port, u32, u32 quanta, Time now) {
@@ -41,11 +32,12 @@ std::string Results::fct() const {
   std::string text;
   for (const Finished& finished : finished_) {
     const Flow& flow = scenario_.flows[finished.flow];
-    fmt::format_to(std::back_inserter(text), "{:08x} {:08x} {} {} {} {} {} {}\n",
-                   address_of(flow.source), address_of(flow.destination), flow.source_port,
-                   flow.destination_port, flow.octets, flow.start.ns(),
-                   (finished.at - flow.start).ns(),
-                   standalone_time(flow, scenario_.config, network_).ns());
+    fmt::format_to(
+        std::back_inserter(text), "{:08x} {:08x} {} {} {} {} {} {}\n", address_of(flow.source),
+        address_of(flow.destination), flow.source_port, flow.destination_port, flow.octets,
+        flow.start.ns(), (finished.at - flow.start).ns(),
+        standalone_time(flow, scenario_.config, paths_.between(flow.source, flow.destination))
+            .ns());
   }
   return text;
 }

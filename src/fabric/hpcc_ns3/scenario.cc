@@ -5,10 +5,17 @@
 
 #include <fmt/format.h>
 
+#include "fabric/hpcc_ns3/paths.h"
+
 namespace verbena::fabric::hpcc_ns3 {
 namespace {
 
 constexpr u16 kDataOverhead = 48, kAcknowledgementOctets = 60, kPauseOctets = 43;
+// What data carries beside, by the control: five hops and their number, a time.
+constexpr u16 kTelemetryOctets = 5 * 8 + 2, kTimestampOctets = 8;
+constexpr u16 kAcknowledgementWithTelemetry = 46 + kTelemetryOctets;
+constexpr u32 kMostInFlight = 16'384;             // packets
+constexpr u32 kSentUnit = 128, kQueuedUnit = 80;  // of telemetry
 constexpr u16 kFirstSourcePort = 10000;
 constexpr u32 kMaxLinks = 1u << 22;
 constexpr u32 kMarkingUnit = 1000;  // octets
@@ -82,28 +89,140 @@ DCQCNParameters dcqcn(const Config& config, Rate line_rate) {
   return p;
 }
 
-HostConfig host(const Config& config, const LinkConfig& link) {
+// Of the longest way: T and the window.
+struct Reference {
+  Duration round_trip;
+  u64 window = 0;  // octets
+};
+
+HPCCParameters hpcc(const Config& config, const Reference& reference, Rate line_rate) {
+  using P = HPCCParameters;
+  P p;
+  p.reaction = config.reacts_to_each_ack ? P::Reaction::kEachAck : P::Reaction::kEachRoundTrip;
+  p.loop = config.rate_for_each_hop ? P::Loop::kEachHop : P::Loop::kOne;
+  p.bound = P::Bound::kRate;
+  p.line_rate = line_rate;
+  p.min_rate = config.min_rate;
+  p.base_rtt = reference.round_trip;
+  p.eta = config.target_utilization;
+  p.max_stage = config.max_stage;
+  p.additive_octets =
+      static_cast<double>(config.additive_increase.bps()) / 8 * reference.round_trip.seconds();
+  return p;
+}
+
+TIMELYParameters timely(const Config& config, Rate line_rate) {
+  return {.variant = TIMELYParameters::Variant::kHPCCModel,
+          .line_rate = line_rate,
+          .min_rate = config.min_rate,
+          .delta = config.additive_increase,
+          .hyper_delta = config.hyper_increase};
+}
+
+DCTCPParameters dctcp(const Config& config, Rate line_rate) {
+  return {.line_rate = line_rate,
+          .min_rate = config.min_rate,
+          .g = config.gain,
+          .additive_increase = config.dctcp_increase,
+          .packet_octets = config.packet_payload};
+}
+
+WindowParameters window(const Config& config, const Reference& reference, Rate line_rate) {
+  if (!config.has_window) return {};
+  return {.kind = config.variable_window ? WindowParameters::Kind::kByRate
+                                         : WindowParameters::Kind::kFixed,
+          .octets = reference.window,
+          .line_rate = line_rate};
+}
+
+CongestionParameters congestion(const Config& config, const Reference& reference, Rate line_rate) {
+  CongestionParameters p;
+  switch (config.control) {
+    case Control::kNone: p.algorithm = ConstantRateParameters{.line_rate = line_rate}; break;
+    case Control::kDCQCN: p.algorithm = dcqcn(config, line_rate); break;
+    case Control::kHPCC: p.algorithm = hpcc(config, reference, line_rate); break;
+    case Control::kTIMELY: p.algorithm = timely(config, line_rate); break;
+    case Control::kDCTCP: p.algorithm = dctcp(config, line_rate); break;
+  }
+  p.window = window(config, reference, line_rate);
+  p.notification.cnp_interval = Duration();
+  return p;
+}
+
+// Packets. A control that is told of acknowledgements keeps a time for each, so that there must be
+// some bound.
+u32 most_in_flight(const Config& config, const CongestionParameters& congestion) {
+  if (congestion.window.kind != WindowParameters::Kind::kNone)
+    return static_cast<u32>(congestion.window.octets / config.packet_payload + 1);
+  return CongestionControl(congestion).wants_acks() ? kMostInFlight : PSN::kHalf - 1;
+}
+
+FrameSizes frame_sizes(Control control) {
+  FrameSizes sizes = {.overhead = kDataOverhead,
+                      .counts_headers = false,
+                      .acknowledgement = kAcknowledgementOctets};
+  if (control == Control::kTIMELY) sizes.overhead += kTimestampOctets;
+  if (control == Control::kHPCC) {
+    sizes.overhead += kTelemetryOctets;
+    sizes.acknowledgement = kAcknowledgementWithTelemetry;
+  }
+  return sizes;
+}
+
+HostConfig host(const Config& config, const Reference& reference, const LinkConfig& link) {
   HostConfig host;
+  host.sizes = frame_sizes(config.control);
   DeviceConfig& device = host.device;
   device.active_mtu = MTU::k4096;
   device.packet_octets = config.packet_payload;
   device.ack_interval = 1;
-  device.window_packets = PSN::kHalf - 1;  // none
+  device.congestion = congestion(config, reference, link.rate);
+  device.window_packets = most_in_flight(config, device.congestion);
   device.window_bytes = ~u32{0};
   device.min_probe_timeout = std::nullopt;
-  device.congestion.algorithm = dcqcn(config, link.rate);
-  device.congestion.notification.cnp_interval = Duration();
   device.pacing = {.counted = PacingConfig::Counted::kPayload,
-                   .overhead_octets = kDataOverhead,
+                   .overhead_octets = host.sizes.overhead,
                    .granularity = ns(1),
-                   .unpaced_from = link.rate};
+                   .unpaced_from = config.paced ? link.rate : Rate::from_bps(1)};
   host.pause_expiry = PauseExpiry::kNever;
-  host.sizes = {.overhead = kDataOverhead,
-                .counts_headers = false,
-                .acknowledgement = kAcknowledgementOctets};
   host.notification = Notification::kInAcknowledgement;
   host.acknowledgements_obey_pause = !config.acknowledgements_first;
+  host.collects_telemetry = config.control == Control::kHPCC;
   return host;
+}
+
+// Whether T and the window are used.
+bool needs_reference(const Config& config) {
+  return config.has_window || config.control == Control::kHPCC;
+}
+
+Paths::Extent extent_of(const Scenario& scenario) {
+  const Routes routes(scenario.topology);
+  return Paths(scenario.topology, routes, scenario.config.packet_payload).extent();
+}
+
+Reference reference_of(const Scenario& scenario) {
+  if (!needs_reference(scenario.config)) return {.round_trip = us(1)};
+  const Paths::Extent extent = extent_of(scenario);
+  return {.round_trip = ns(static_cast<i64>(std::max<u64>(extent.longest_ns, 1))),
+          .window = std::max<u64>(extent.most_octets, 1)};
+}
+
+// Of the links that hosts hang on.
+std::string check_control(const Scenario& scenario) {
+  const Config& config = scenario.config;
+  if (needs_reference(config) && !config.global_window) {
+    const Paths::Extent extent = extent_of(scenario);
+    if (extent.longest_ns != extent.shortest_ns || extent.most_octets != extent.least_octets)
+      return "GLOBAL_T 0 is supported only where all pairs of hosts are equally far apart";
+  }
+  const Reference reference = reference_of(scenario);
+  for (const TopologyLink& link : scenario.topology.links) {
+    if (scenario.topology.is_switch[link.a] && scenario.topology.is_switch[link.b]) continue;
+    if (!congestion(config, reference, link.config.rate).valid())
+      return "the settings of the congestion control are out of range";
+  }
+  return {};
 }
 
 }  // namespace
@@ -170,8 +289,9 @@ Parsed<std::vector<Flow>> parse_flows(std::string_view name, std::string_view te
 
 std::string check(const Scenario& scenario) {
   const Config& config = scenario.config;
-  if (config.has_window) return "HAS_WIN 1 is not supported";
-  if (config.buffer_mib == 0) return "BUFFER_SIZE is missing";
+  if (config.buffer_mib == 0) return "BUFFER_SIZE is 0";
+  if (config.link_down) return "LINK_DOWN is not supported";
+  if (const std::string wrong = check_control(scenario); !wrong.empty()) return wrong;
   if (!config.ecn) return {};
   for (const TopologyLink& link : scenario.topology.links) {
     const u64 rate = link.config.rate.bps();
@@ -181,7 +301,6 @@ std::string check(const Scenario& scenario) {
                            !config.p_max.contains(rate)))
       return fmt::format("KMIN_MAP, KMAX_MAP and PMAX_MAP have nothing for a link of {} bit/s",
                          rate);
-    if (!dcqcn(config, link.config.rate).valid()) return "the settings of DCQCN are out of range";
   }
   return {};
 }
@@ -190,13 +309,18 @@ NetworkConfig network_config(const Scenario& scenario, u64 seed) {
   const Config& config = scenario.config;
   const Rate nic = nic_rate(scenario.topology);
   NetworkConfig network;
-  network.host = [config](const LinkConfig& link) { return host(config, link); };
+  network.host = [config, reference = reference_of(scenario)](const LinkConfig& link) {
+    return host(config, reference, link);
+  };
   network.switch_port = [config, nic](const LinkConfig& link) {
     return switch_port(config, nic, link);
   };
   network.switches.buffer.size = u64{config.buffer_mib} << 20;
   network.switches.pfc = {.expiry = PauseExpiry::kNever, .frame_octets = kPauseOctets};
   network.switches.mark_at = MarkAt::kDequeue;
+  network.switches.telemetry = {.enabled = config.control == Control::kHPCC,
+                                .sent_unit = kSentUnit * config.telemetry_unit,
+                                .queued_unit = kQueuedUnit * config.telemetry_unit};
   network.clock = Clock::kNanoseconds;
   network.link_error_rate = config.error_rate;
   network.seed = seed;

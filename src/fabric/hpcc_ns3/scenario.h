@@ -6,12 +6,14 @@
 //   in switches acknowledgements share the data's queue and buffer; ECN at dequeue
 //   headroom 3 * rate * delay of a port; alpha 1/8, more for ports faster than the NICs
 //   a pause ends only by a resume
+//   windows, and T of HPCC, are those of the network's longest way, seen by a payload's packet
+//   HPCC's data carries 42 octets of telemetry, and its acknowledgements as much; TIMELY's data 8
 //   ECMP by Murmur3 over addresses and ports, seeded with the switch's number; routes.h has the
 //   order DCQCN as NVIDIA's adapters do it, rates in whole bits per second, pacing in whole
 //   nanoseconds
-// One thing differs: where acknowledgements go ahead of a pause, that model charges them to the
-// paused priority until the headroom is full, and then loses frames. Here they take from the rest
-// of the buffer then.
+// Two things differ. A change of HPCC's rate moves no wait that has begun. And where
+// acknowledgements go ahead of a pause, that model charges them to the paused priority until the
+// headroom is full, and then loses frames. Here they take from the rest of the buffer then.
 #pragma once
 
 #include <vector>

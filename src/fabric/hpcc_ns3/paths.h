@@ -1,0 +1,50 @@
+// Paths: what HPCC's ns-3 model knows of the way between two hosts: the first of the shortest ones.
+#pragma once
+
+#include <vector>
+
+#include "fabric/routes.h"
+
+namespace verbena::fabric::hpcc_ns3 {
+
+struct Path {
+  u64 delay_ns = 0;         // of its links, one way
+  u64 transmission_ns = 0;  // of a full payload without headers, over each link
+  u64 slowest_bps = 0;
+
+  [[nodiscard]] u64 round_trip_ns() const { return 2 * delay_ns + transmission_ns; }
+  [[nodiscard]] u64 octets_in_flight() const {  // the bandwidth-delay product
+    return round_trip_ns() * slowest_bps / 1'000'000'000 / 8;
+  }
+};
+
+class Paths {
+ public:
+  // Both outlive it. `payload`: octets of a full packet's.
+  Paths(const Topology& topology, const Routes& routes, u32 payload);
+
+  // Two different hosts. A Path of zeros: there is none.
+  [[nodiscard]] Path between(NodeIndex source, NodeIndex destination) const;
+  // Of all pairs of hosts, the greatest and the least of each.
+  struct Extent {
+    u64 longest_ns = 0, shortest_ns = ~u64{0};  // round trips
+    u64 most_octets = 0, least_octets = ~u64{0};
+  };
+  [[nodiscard]] Extent extent() const;
+
+ private:
+  struct End {
+    NodeIndex peer;
+    u32 link;
+  };
+  const End& end(NodeIndex node, u32 port) const { return ends_[first_[node] + port]; }
+  std::vector<NodeIndex> representatives() const;
+
+  const Topology& topology_;
+  const Routes& routes_;
+  const u32 payload_;
+  std::vector<u32> first_;  // of each node's ports
+  std::vector<End> ends_;
+};
+
+}  // namespace verbena::fabric::hpcc_ns3
