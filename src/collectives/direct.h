@@ -5,7 +5,7 @@
 //   SendReceive         1        S
 // A rank's memory holds what it has, then what it gets. Its own block of an AllToAll is not moved:
 // whoever prepares the memory puts it into the second half.
-// A lane for each channel; a SendReceive is cut into pieces of chunk_octets, an AllToAll is not.
+// A lane for each channel. Messages are not cut further.
 #pragma once
 
 #include "collectives/schedule.h"
@@ -14,7 +14,7 @@ namespace verbena::collectives {
 
 class Direct final : public Schedule {
  public:
-  explicit Direct(const Shape& shape);
+  using Schedule::Schedule;
 
   [[nodiscard]] u32 lanes() const override { return shape().channels; }
   [[nodiscard]] u64 steps(u32 rank, u32 lane) const override;
@@ -25,9 +25,7 @@ class Direct final : public Schedule {
 
  private:
   [[nodiscard]] bool is_all_to_all() const { return shape().operation == Operation::kAllToAll; }
-  [[nodiscard]] Range message(const Range& memory, u32 block, u32 channel, u64 piece) const;
-
-  u64 pieces_ = 1;
+  [[nodiscard]] Range message(const Range& memory, u32 block, u32 channel) const;
 };
 
 }  // namespace verbena::collectives

@@ -28,6 +28,7 @@ LAYERS = [
     ["explain"],
     ["check"],
     ["host", "fabric", "collectives", "nvmf", "management"],
+    ["jobs"],
     ["abi"],
     ["cli"],
 ]

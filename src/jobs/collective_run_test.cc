@@ -1,0 +1,226 @@
+#include "jobs/collective_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "collectives/make_schedule.h"
+#include "jobs/testing.h"
+
+namespace verbena::jobs {
+namespace {
+
+using collectives::Algorithm;
+using collectives::Operation;
+using collectives::Shape;
+
+constexpr Rate kRate = gbps(100);
+constexpr Duration kDelay = us(1);
+constexpr u32 kHeaders = 50 + 12;  // of each packet
+
+fabric::NetworkConfig lossless() {
+  fabric::NetworkConfig config;
+  config.host = [](const fabric::LinkConfig&) {
+    fabric::HostConfig host;
+    host.device.active_mtu = MTU::k4096;
+    return host;
+  };
+  config.switch_port = [](const fabric::LinkConfig& link) {
+    fabric::SwitchPortConfig port;
+    port.marking.enabled = false;
+    port.buffer.headroom =
+        fabric::headroom_for(link.rate, link.delay, fabric::NetworkConfig::kLongestFrame);
+    return port;
+  };
+  return config;
+}
+
+struct Result {
+  double seconds = 0;
+  TimeSpent spent;
+  u64 network_octets = 0, nvlink_octets = 0, messages = 0;
+  fabric::Counters counters;
+};
+
+Result run(const Shape& shape, const TestNetwork& net, const RunConfig& config = {},
+           const NVLinkConfig& nvlink = {}) {
+  EXPECT_EQ(refusal(shape), "");
+  const auto schedule = make_schedule(shape);
+  fabric::Network network(net.topology, lossless());
+  Cluster cluster{.gpus_per_node = shape.ranks_per_node, .nics = net.hosts, .nvlink = nvlink};
+  cluster.nics.resize(shape.ranks);
+  CollectiveRun collective(*schedule, cluster, config, network);
+  collective.start();
+  EXPECT_FALSE(network.run(Time::never()));
+  EXPECT_EQ(collective.mistake(), "");
+  EXPECT_TRUE(collective.finished());
+  EXPECT_EQ(collective.spent().sum(), collective.time());
+  EXPECT_EQ(network.frames_in_flight(), 0u);
+  EXPECT_EQ(network.counters().drops, 0u);
+  return {collective.time().seconds(), collective.spent(),    collective.network_octets(),
+          collective.nvlink_octets(),  collective.messages(), network.counters()};
+}
+
+Result run_on_star(const Shape& shape, const RunConfig& config = {}) {
+  return run(shape, star(shape.ranks, {.rate = kRate, .delay = kDelay}), config);
+}
+
+// How long so many octets take at a NIC, with their headers.
+double wire_time(u64 octets) {
+  const double packets = std::ceil(static_cast<double>(octets) / 4096);
+  return (static_cast<double>(octets) + packets * kHeaders) * 8 / 100e9;
+}
+
+// Of one message's last packet, after the NIC has sent it: two links and once more through the
+// switch.
+double way() { return 2e-6 + (4096 + kHeaders) * 8 / 100e9; }
+
+constexpr u64 kOctets = 16u << 20;
+constexpr u32 kPieces = 64;  // where the data is cut
+
+struct ClosedForm {
+  Operation operation;
+  Algorithm algorithm;
+  u32 ranks;
+  double (*seconds)(u32 ranks);
+};
+
+double ring_rounds(u32 rounds, u32 ranks) { return rounds * (wire_time(kOctets / ranks) + way()); }
+double halving(u32 ranks) {
+  double sum = 0;
+  for (u32 n = 2; n <= ranks; n *= 2) sum += wire_time(kOctets / n) + way();
+  return sum;
+}
+// A pipeline: a NIC sends everything `times`, and the first piece needs `hops` to the last rank.
+double pipeline(double times, double hops) {
+  return times * wire_time(kOctets) + hops * (wire_time(kOctets / kPieces) + way());
+}
+
+constexpr std::array kClosedForms = {
+    ClosedForm{Operation::kAllReduce, Algorithm::kRing, 8,
+               [](u32 n) { return ring_rounds(2 * (n - 1), n); }},
+    ClosedForm{Operation::kAllReduce, Algorithm::kRing, 7,
+               [](u32 n) { return ring_rounds(2 * (n - 1), n); }},
+    ClosedForm{Operation::kAllGather, Algorithm::kRing, 8,
+               [](u32 n) { return ring_rounds(n - 1, n); }},
+    ClosedForm{Operation::kReduceScatter, Algorithm::kRing, 8,
+               [](u32 n) { return ring_rounds(n - 1, n); }},
+    ClosedForm{Operation::kAllReduce, Algorithm::kHalvingDoubling, 8,
+               [](u32 n) { return 2 * halving(n); }},
+    ClosedForm{Operation::kAllGather, Algorithm::kHalvingDoubling, 16, halving},
+    ClosedForm{Operation::kReduceScatter, Algorithm::kHalvingDoubling, 16, halving},
+    ClosedForm{Operation::kAllToAll, Algorithm::kDirect, 8,
+               [](u32 n) { return ring_rounds(n - 1, n); }},
+    ClosedForm{Operation::kBroadcast, Algorithm::kRing, 8,
+               [](u32 n) { return pipeline(1.0 - 1.0 / kPieces, n - 1); }},
+    ClosedForm{Operation::kSendReceive, Algorithm::kDirect, 8,
+               [](u32) { return wire_time(kOctets) + way(); }},
+};
+
+class IdealFabric : public testing::TestWithParam<ClosedForm> {};
+
+// A collective where nothing is in its way: bus bandwidth as nccl-tests defines it.
+TEST_P(IdealFabric, BusBandwidthIsTheClosedForm) {
+  const ClosedForm& form = GetParam();
+  const bool is_cut = form.operation == Operation::kBroadcast;
+  const Shape shape{.operation = form.operation,
+                    .algorithm = form.algorithm,
+                    .ranks = form.ranks,
+                    .octets = kOctets,
+                    .chunk_octets = is_cut ? kOctets / kPieces : 0};
+  const Result result = run_on_star(shape);
+  const double factor = bus_factor(form.operation, form.ranks) * kOctets * 8;
+  const double bus = factor / result.seconds, expected = factor / form.seconds(form.ranks);
+  EXPECT_NEAR(bus / expected, 1, 0.01) << bus / 1e9 << " Gb/s, not " << expected / 1e9;
+  EXPECT_EQ(result.counters.pauses, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, IdealFabric, testing::ValuesIn(kClosedForms));
+
+// An inner node of the one tree sends all data up and twice down; with two trees every rank sends
+// all of it twice, in sum.
+TEST(CollectiveRun, TreesTakeTheTimeOfTheirBusiestNIC) {
+  Shape shape{
+      .algorithm = Algorithm::kTree, .ranks = 15, .octets = 4 * kOctets, .chunk_octets = 1u << 17};
+  const double whole = wire_time(4 * kOctets);
+  EXPECT_NEAR(run_on_star(shape).seconds / whole, 3, 0.1);
+  shape.algorithm = Algorithm::kDoubleTree;
+  EXPECT_NEAR(run_on_star(shape).seconds / whole, 2, 0.1);
+}
+
+// What goes over the NICs is a shard; NVLink is not in its way.
+TEST(CollectiveRun, HierarchicalRunsAtTheRateOfAllNICs) {
+  const Shape shape{.algorithm = Algorithm::kHierarchical,
+                    .ranks = 32,
+                    .ranks_per_node = 8,
+                    .octets = 4 * kOctets,
+                    .channels = 2,
+                    .chunk_octets = 1u << 19};
+  const TestNetwork net = rails(4, 8, 0, {.rate = kRate, .delay = kDelay});
+  const Result result = run(shape, net);
+  const double nic = 2 * wire_time(4 * kOctets / 8) * 3 / 4;
+  EXPECT_NEAR(result.seconds / nic, 1, 0.08);
+  EXPECT_EQ(result.network_octets, 32 * 2 * (4 * kOctets / 8) * 3 / 4);
+  EXPECT_EQ(result.nvlink_octets, 32 * 2 * (4 * kOctets) * 7 / 8);
+}
+
+TEST(CollectiveRun, WithinANodeNothingIsSentByNICs) {
+  const Shape shape{.ranks = 8, .ranks_per_node = 8, .octets = kOctets};
+  const Result result = run_on_star(shape);
+  EXPECT_EQ(result.network_octets, 0u);
+  EXPECT_EQ(result.counters.hops, 0u);
+  const NVLinkConfig nvlink;
+  const double round =
+      static_cast<double>(kOctets) / 8 * 8 / static_cast<double>(nvlink.rate.bps()) +
+      nvlink.latency.seconds();
+  EXPECT_NEAR(result.seconds / (14 * round), 1, 0.001);
+  EXPECT_EQ(result.spent.nvlink, result.spent.sum());
+}
+
+TEST(CollectiveRun, StepOverheadIsOfEachRound) {
+  const Shape shape{.ranks = 8, .octets = 8 * 4096};
+  const Result plain = run_on_star(shape), slow = run_on_star(shape, {.step_overhead = us(5)});
+  EXPECT_NEAR(slow.seconds - plain.seconds, 14 * 5e-6, 1e-7);
+  EXPECT_EQ(slow.spent.overhead, us(5 * 14));
+}
+
+TEST(CollectiveRun, NoWayIsSaid) {
+  const TestNetwork net = rails(2, 2, 0, {});
+  const auto schedule =
+      collectives::make_schedule({.ranks = 4, .ranks_per_node = 2, .octets = 4096});
+  fabric::Network network(net.topology, lossless());
+  const Cluster cluster{.gpus_per_node = 2, .nics = net.hosts};
+  CollectiveRun run(*schedule, cluster, {}, network);
+  run.start();
+  EXPECT_EQ(run.mistake(), "there is no way from the NIC of rank 3 to that of rank 0");
+}
+
+// A ring by number enters each node at another GPU than it has left the last one from: between
+// rails, over spines, where flows of one hash value share a link. Rings along rails have a switch
+// each.
+TEST(CollectiveRun, RailAlignmentTakesAwayCollisions) {
+  const TestNetwork net = rails(8, 4, 8, {.rate = kRate, .delay = kDelay});
+  Shape shape{.ranks = 32, .ranks_per_node = 4, .octets = 32u << 18, .channels = 4};
+  const auto along_rails = [&] {
+    shape.algorithm = Algorithm::kRailRing;
+    return run(shape, net);
+  };
+  const Result by_number = run(shape, net);
+  const Result aligned = along_rails();
+  EXPECT_GT(by_number.seconds, 1.3 * aligned.seconds);
+  EXPECT_GT(by_number.spent.waiting.seconds(), 0.2 * by_number.seconds);
+}
+
+TEST(CollectiveRun, SameSeedSameCourse) {
+  const Shape shape{.algorithm = Algorithm::kDoubleTree,
+                    .ranks = 16,
+                    .octets = 1u << 20,
+                    .channels = 2,
+                    .chunk_octets = 1u << 16};
+  const TestNetwork net = rails(4, 4, 2, {});
+  EXPECT_EQ(run(shape, net).seconds, run(shape, net).seconds);
+}
+
+}  // namespace
+}  // namespace verbena::jobs
