@@ -24,6 +24,9 @@ class EgressQueues {
   // kNoFrame: nothing may go now.
   [[nodiscard]] FrameIndex pop(const QueueDiscipline& discipline, FramePool& frames);
 
+  // The first of that queue, paused or not. Precondition: it has one.
+  [[nodiscard]] FrameIndex take(u32 queue, FramePool& frames) { return pop_from(queue, frames); }
+
   void pause(u32 priority) { paused_ |= bit(priority); }
   void resume(u32 priority) { paused_ &= static_cast<u16>(~bit(priority)); }
   [[nodiscard]] bool is_paused(u32 priority) const { return (paused_ & bit(priority)) != 0; }

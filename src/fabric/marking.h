@@ -1,6 +1,7 @@
-// ECN marking by queue length: RED's linear ramp on the instantaneous length, as data-centre
-// switches configure it for DCQCN. Floyd and Jacobson, 1993; RFC 3168; Zhu et al., SIGCOMM
-// 2015, 3.1.
+// ECN marking, and dropping before a queue is full, by queue length: RED's linear ramp (Floyd and
+// Jacobson, 1993), on the instantaneous length, as data-centre switches configure it for DCQCN (Zhu
+// et al., SIGCOMM 2015, 3.1), or on its average. With a profile for each port and a set of
+// priorities it is what switches call WRED.
 #pragma once
 
 #include "base/prng.h"
@@ -10,17 +11,40 @@ namespace verbena::fabric {
 // A frame is marked never below k_min octets, always above k_max, and between with a probability
 // that rises from 0 to p_max.
 struct MarkingConfig {
+  // What is done with a frame that cannot be marked, where another one would be: its sender does
+  // not know ECN.
+  enum class NotECT : u8 {
+    kPass,  // nothing: in a network without loss
+    kDrop,  // RFC 3168, 5; when it would be queued, whatever `mark_at` says
+  };
   bool enabled = true;
   u64 k_min = 400'000, k_max = 1'600'000;
   double p_max = 0.2;
+  u8 priorities = 0xff;  // in which frames are looked at, a bit each
+  // Of the newest length in the average; 1: that length alone. Floyd and Jacobson, 4: w_q, 0.002.
+  // The average stands still while no frame comes.
+  double weight = 1;
+  NotECT not_ect = NotECT::kPass;
 };
 
-// `octets`: in the queue that the frame goes through.
+// `octets`: in the queue that the frame goes through, or their average.
 [[nodiscard]] inline bool marks(const MarkingConfig& config, u64 octets, PRNG& prng) {
   if (octets <= config.k_min) return false;
   if (octets > config.k_max) return true;
   return prng.chance(config.p_max * static_cast<double>(octets - config.k_min) /
                      static_cast<double>(config.k_max - config.k_min));
 }
+
+// The length of one queue, averaged over the frames that come.
+class AverageLength {
+ public:
+  u64 update(double weight, u64 octets) {
+    average_ += weight * (static_cast<double>(octets) - average_);
+    return static_cast<u64>(average_);
+  }
+
+ private:
+  double average_ = 0;
+};
 
 }  // namespace verbena::fabric

@@ -15,11 +15,23 @@ enum class PauseExpiry : u8 {
   kNever,   // only a resume ends it
 };
 
+// PFC watchdog: a port whose neighbour pauses one priority for too long takes it for broken: it
+// throws away what waits there and what comes for it, and heeds no pause, until the neighbour has
+// asked for none for a while. Guo et al., RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.3;
+// the times are those of SONiC's (its "PFC Watchdog" design), action drop.
+struct PFCWatchdogConfig {
+  bool enabled = false;
+  Duration detection = ms(200);    // without interruption
+  Duration restoration = ms(200);  // without a pause
+};
+
 struct PFCConfig {
   bool enabled = true;
   PauseExpiry expiry = PauseExpiry::kQuanta;
   u16 quanta = kLongestPause;
   u16 frame_octets = 64;
+  u8 priorities = 0xff;  // that are without loss, a bit each; the others never pause, and lose
+  PFCWatchdogConfig watchdog{};
 };
 
 [[nodiscard]] constexpr Duration pause_time(u16 quanta, Rate rate) {

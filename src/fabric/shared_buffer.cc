@@ -34,6 +34,14 @@ SharedBuffer::Verdict SharedBuffer::admit(u32 port, u32 priority, u32 octets, bo
   return Verdict::kAdmittedPause;
 }
 
+bool SharedBuffer::admit_lossy(u32 port, u32 priority, u32 octets) {
+  Account& account = of(port, priority);
+  if (shared_of(account) + octets > threshold(port) || !has_room(octets)) return false;
+  charge(account, port, octets, false);
+  total_used_ += octets;
+  return true;
+}
+
 void SharedBuffer::charge(Account& account, u32 port, u32 octets, bool within_limits) {
   const u32 ingress = account.ingress + octets;
   if (ingress <= config_.reserve) {

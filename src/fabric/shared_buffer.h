@@ -39,6 +39,9 @@ class SharedBuffer {
     kAdmittedPause,  // and the neighbour must pause this priority
     kRefused,        // no room: the frame is lost
   };
+  // Of a priority without PFC: nothing is kept for it but the reserve and its part of the pool, and
+  // no pause is asked for. False: the frame is lost.
+  [[nodiscard]] bool admit_lossy(u32 port, u32 priority, u32 octets);
   // A frame that does not obey the pause cannot be held back, and headroom is not meant for it: it
   // may fill the whole buffer.
   [[nodiscard]] Verdict admit(u32 port, u32 priority, u32 octets, bool obeys_pause = true);

@@ -27,6 +27,7 @@ Switch::Switch(Domain& domain, const SwitchConfig& config, NodeIndex node, std::
       routes_(routes),
       addresses_(addresses),
       prng_(config.seed),
+      spreading_(config.spreading, config.hash_seed, PRNG(config.seed).fork().next()),
       buffer_(config.buffer, buffers_of(port_configs)),
       sides_(ports.size()) {
   for (std::size_t i = 0; i < sides_.size(); ++i) sides_[i].marking = port_configs[i].marking;
@@ -40,27 +41,42 @@ void Switch::on_arrival(u32 port, FrameIndex index) {
   }
   const std::optional<u32> out = way_of(frame);
   if (!out) return drop(index, domain_.counters.unroutable);
+  if ((sides_[*out].storming & bit(frame.priority)) != 0)
+    return drop(index, domain_.counters.watchdog_drops);
+  if (drops_early(*out, frame)) return drop(index, domain_.counters.early_drops);
   frame.ingress = static_cast<u16>(port);
-  const bool obeys = frame.obeys_pause;
-  frame.obeys_pause = true;  // from here on its queue decides
-  const SharedBuffer::Verdict verdict =
-      buffer_.admit(port, frame.priority, frame.size_octets, obeys);
-  if (verdict == SharedBuffer::Verdict::kRefused) return drop(index, domain_.counters.drops);
-  if (verdict == SharedBuffer::Verdict::kAdmittedPause && config_.pfc.enabled)
-    ask_to_pause(port, frame.priority, config_.pfc.quanta);
+  if (!admit(port, frame)) return drop(index, domain_.counters.drops);
   enqueue(*out, index);
 }
 
-std::optional<u32> Switch::way_of(const Frame& frame) const {
+bool Switch::is_lossless(u32 priority) const {
+  return (config_.pfc.priorities & bit(priority)) != 0;
+}
+
+// False: there is no room.
+bool Switch::admit(u32 port, Frame& frame) {
+  const bool obeys = frame.obeys_pause;
+  frame.obeys_pause = true;  // from here on its queue decides
+  if (!is_lossless(frame.priority))
+    return buffer_.admit_lossy(port, frame.priority, frame.size_octets);
+  const SharedBuffer::Verdict verdict =
+      buffer_.admit(port, frame.priority, frame.size_octets, obeys);
+  if (verdict == SharedBuffer::Verdict::kAdmittedPause && config_.pfc.enabled)
+    ask_to_pause(port, frame.priority, config_.pfc.quanta);
+  return verdict != SharedBuffer::Verdict::kRefused;
+}
+
+std::optional<u32> Switch::way_of(const Frame& frame) {
   const std::span<const u16> ways = routes_.ports(node_, frame.destination);
   if (ways.size() == 1) return ways[0];
   if (ways.empty()) return std::nullopt;
-  const u32 hash = flow_hash({.source_address = addresses_[frame.source],
-                              .destination_address = addresses_[frame.destination],
-                              .source_port = frame.source_port,
-                              .destination_port = frame.destination_port},
-                             config_.hash_seed);
-  return ways[hash % static_cast<u32>(ways.size())];
+  return spreading_.choose(ways,
+                           {.source_address = addresses_[frame.source],
+                            .destination_address = addresses_[frame.destination],
+                            .source_port = frame.source_port,
+                            .destination_port = frame.destination_port},
+                           frame, domain_.now,
+                           [this](u16 port) { return sides_[port].queues.octets_of_all(); });
 }
 
 void Switch::drop(FrameIndex index, u64& counter) {
@@ -132,11 +148,25 @@ void Switch::leave(const Frame& frame) {
     ask_to_pause(frame.ingress, frame.priority, 0);
 }
 
-void Switch::mark(const Side& side, Frame& frame, u32 octets) {
-  if (!side.marking.enabled || !marks(side.marking, octets, prng_)) return;
-  if (ecn_of(frame.traffic_class) == ECN::kNotECT) return;
+bool Switch::would_mark(Side& side, const Frame& frame, u32 octets) {
+  const MarkingConfig& marking = side.marking;
+  if (!marking.enabled || (marking.priorities & bit(frame.priority)) == 0) return false;
+  const u64 length =
+      marking.weight == 1 ? octets : side.average[frame.priority].update(marking.weight, octets);
+  return marks(marking, length, prng_);
+}
+
+void Switch::mark(Side& side, Frame& frame, u32 octets) {
+  if (ecn_of(frame.traffic_class) == ECN::kNotECT || !would_mark(side, frame, octets)) return;
   frame.traffic_class = traffic_class_of(dscp_of(frame.traffic_class), ECN::kCE);
   ++domain_.counters.marks;
+}
+
+bool Switch::drops_early(u32 port, const Frame& frame) {
+  Side& side = sides_[port];
+  return side.marking.not_ect == MarkingConfig::NotECT::kDrop &&
+         ecn_of(frame.traffic_class) == ECN::kNotECT &&
+         would_mark(side, frame, side.queues.octets(frame.priority) + frame.size_octets);
 }
 
 // Quanta 0: to go on.
@@ -167,24 +197,47 @@ void Switch::ask_to_pause(u32 port, u32 priority, u16 quanta) {
 }
 
 void Switch::on_pause_frame(u32 port, const Frame& frame) {
-  Side& side = sides_[port];
   const u32 priority = frame.priority;
   if (domain_.trace != nullptr)
     domain_.trace->on_pause_received(node_, port, priority, frame.pause_quanta, domain_.now);
-  if (frame.pause_quanta != 0) {
-    side.queues.pause(priority);
-    if (config_.pfc.expiry == PauseExpiry::kNever) return;
-    side.paused_until[priority] = domain_.now + pause_time(frame.pause_quanta, ports_[port].rate);
-    domain_.events.add({side.paused_until[priority], EventKind::kPause, first_port_ + port});
-    return;
+  if (frame.pause_quanta == 0) {
+    resume(port, priority);
+    return send_on(port);
   }
+  pause(port, priority,
+        config_.pfc.expiry == PauseExpiry::kNever
+            ? Time::never()
+            : domain_.now + pause_time(frame.pause_quanta, ports_[port].rate));
+}
+
+void Switch::pause(u32 port, u32 priority, Time until) {
+  Side& side = sides_[port];
+  side.paused_until[priority] = until;
+  if (until != Time::never()) domain_.events.add({until, EventKind::kPause, first_port_ + port});
+  if ((side.storming & bit(priority)) != 0 || side.queues.is_paused(priority)) return;
+  side.queues.pause(priority);
+  side.paused_since[priority] = domain_.now;
+  if (config_.pfc.watchdog.enabled)
+    domain_.events.add(
+        {domain_.now + config_.pfc.watchdog.detection, EventKind::kPause, first_port_ + port});
+}
+
+// The pause is over. To heed pauses again the watchdog waits.
+void Switch::resume(u32 port, u32 priority) {
+  Side& side = sides_[port];
+  side.paused_until[priority] = domain_.now;
   side.queues.resume(priority);
-  if (side.queues.may_send()) {
-    if (ports_[port].is_free(domain_.now))
-      transmit(port);
-    else
-      wake_when_free(domain_, ports_[port], first_port_ + port);
-  }
+  if ((side.storming & bit(priority)) != 0)
+    domain_.events.add(
+        {domain_.now + config_.pfc.watchdog.restoration, EventKind::kPause, first_port_ + port});
+}
+
+void Switch::send_on(u32 port) {
+  if (!sides_[port].queues.may_send()) return;
+  if (ports_[port].is_free(domain_.now))
+    transmit(port);
+  else
+    wake_when_free(domain_, ports_[port], first_port_ + port);
 }
 
 // Pauses that end by themselves, and those to be asked for again.
@@ -193,14 +246,38 @@ void Switch::on_pause_timer(u32 port) {
   for (u32 priority = 0; priority < kPriorities; ++priority) {
     if ((side.asking & bit(priority)) != 0 && side.ask_again[priority] == domain_.now)
       ask_to_pause(port, priority, config_.pfc.quanta);
-    if (side.queues.is_paused(priority) && side.paused_until[priority] == domain_.now)
-      side.queues.resume(priority);
+    if (side.paused_until[priority] == domain_.now && domain_.now > Time()) resume(port, priority);
+    if (config_.pfc.watchdog.enabled) watch(port, priority);
   }
-  if (!side.queues.may_send()) return;
-  if (ports_[port].is_free(domain_.now))
-    transmit(port);
-  else
-    wake_when_free(domain_, ports_[port], first_port_ + port);
+  send_on(port);
+}
+
+void Switch::watch(u32 port, u32 priority) {
+  Side& side = sides_[port];
+  const PFCWatchdogConfig& watchdog = config_.pfc.watchdog;
+  if ((side.storming & bit(priority)) != 0) {
+    const Time end = side.paused_until[priority];
+    if (domain_.now >= end && domain_.now - end >= watchdog.restoration)
+      side.storming &= static_cast<u8>(~bit(priority));
+    return;
+  }
+  if (!side.queues.is_paused(priority) ||
+      domain_.now - side.paused_since[priority] < watchdog.detection)
+    return;
+  ++domain_.counters.storms;
+  side.storming |= bit(priority);
+  flush(port, priority);
+  side.queues.resume(priority);
+}
+
+// What waits there is lost, and makes room.
+void Switch::flush(u32 port, u32 priority) {
+  Side& side = sides_[port];
+  while (side.queues.octets(priority) != 0) {
+    const FrameIndex index = side.queues.take(priority, domain_.frames);
+    leave(domain_.frames[index]);
+    drop(index, domain_.counters.watchdog_drops);
+  }
 }
 
 }  // namespace verbena::fabric

@@ -1,5 +1,5 @@
-// Switch: an Ethernet switch without loss: store and forward, a shared buffer with PFC, ECN
-// marking, ECMP. IEEE 802.1Q (8.6 forwarding, 36 PFC), RFC 3168 (CE).
+// Switch: an Ethernet switch without loss: a shared buffer with PFC, ECN marking, strict and round
+// robin queues, several equal ways. IEEE 802.1Q (8.6 forwarding, 36 PFC), RFC 3168 (CE).
 #pragma once
 
 #include <optional>
@@ -12,6 +12,7 @@
 #include "fabric/port.h"
 #include "fabric/routes.h"
 #include "fabric/shared_buffer.h"
+#include "fabric/spreading.h"
 #include "fabric/telemetry.h"
 
 namespace verbena::fabric {
@@ -23,6 +24,7 @@ struct SwitchConfig {
   PFCConfig pfc{};
   QueueDiscipline discipline{};
   MarkAt mark_at = MarkAt::kDequeue;
+  SpreadingConfig spreading{};
   TelemetryConfig telemetry{};
   u32 hash_seed = 0;
   u64 seed = 1;  // of random choices
@@ -53,20 +55,32 @@ class Switch {
     u32 longest_queue = 0;
     u64 sent_octets = 0;
     MarkingConfig marking;
-    std::array<Time, kPriorities> paused_until{};  // by the neighbour
-    std::array<Time, kPriorities> ask_again{};     // of the neighbour, to pause
-    u8 asking = 0;                                 // priorities, a bit each
+    std::array<AverageLength, kPriorities> average;
+    std::array<Time, kPriorities> paused_until{};  // by the neighbour; never(): until it resumes
+    std::array<Time, kPriorities> paused_since{};  // without interruption
+    u8 storming = 0;  // priorities whose pauses are not heeded, a bit each: the watchdog's
+    std::array<Time, kPriorities> ask_again{};  // of the neighbour, to pause
+    u8 asking = 0;                              // priorities, a bit each
   };
 
   void on_pause_frame(u32 port, const Frame& frame);
-  std::optional<u32> way_of(const Frame& frame) const;
+  std::optional<u32> way_of(const Frame& frame);
+  bool admit(u32 port, Frame& frame);
+  bool drops_early(u32 port, const Frame& frame);
+  bool would_mark(Side& side, const Frame& frame, u32 octets);
   void drop(FrameIndex index, u64& counter);
   void enqueue(u32 port, FrameIndex index);
   void transmit(u32 port);
   void put_on_wire(u32 port, FrameIndex index);
   void leave(const Frame& frame);
   void pass_on(u32 port, FrameIndex index);
-  void mark(const Side& side, Frame& frame, u32 octets);  // in its queue
+  void mark(Side& side, Frame& frame, u32 octets);  // in its queue
+  void pause(u32 port, u32 priority, Time until);
+  void resume(u32 port, u32 priority);
+  void send_on(u32 port);
+  void watch(u32 port, u32 priority);
+  void flush(u32 port, u32 priority);
+  bool is_lossless(u32 priority) const;
   void ask_to_pause(u32 port, u32 priority, u16 quanta);
 
   Domain& domain_;
@@ -77,6 +91,7 @@ class Switch {
   const Routes& routes_;
   const std::vector<u32>& addresses_;  // of all nodes, for the hash
   PRNG prng_;
+  Spreading spreading_;
   SharedBuffer buffer_;
   std::vector<Side> sides_;
 };

@@ -16,6 +16,9 @@ struct Counters {
   u64 marks = 0;                // frames marked by a switch
   u64 pauses = 0, resumes = 0;  // PFC frames sent
   u64 drops = 0;                // by switches, for want of room
+  u64 early_drops = 0;          // by switches, of frames that cannot be marked
+  u64 storms = 0;               // pauses that a watchdog ended
+  u64 watchdog_drops = 0;       // of what waited for them
   u64 lost = 0;                 // by links with an error rate
   u64 unroutable = 0;
   u64 events = 0;

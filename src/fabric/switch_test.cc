@@ -1,0 +1,208 @@
+// Switches by what networks of them do.
+#include "fabric/switch.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "fabric/network.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr Time kEnd = Time::from_ns(2'000'000'000);
+
+struct Ends final : Trace {
+  void on_flow_finished(u32 flow, Time now) override { at[flow] = now; }
+  void on_pause_received(NodeIndex, u32, u32, u32, Time) override {}
+  std::map<u32, Time> at;
+};
+
+NetworkConfig plain() {
+  NetworkConfig config;
+  config.host = [](const LinkConfig&) {
+    HostConfig host;
+    host.device.active_mtu = MTU::k1024;
+    return host;
+  };
+  config.switch_port = [](const LinkConfig& link) {
+    SwitchPortConfig port;
+    port.marking.enabled = false;
+    port.buffer.headroom = headroom_for(link.rate, link.delay, 1024 + 66);
+    return port;
+  };
+  return config;
+}
+
+NetworkConfig with_marking(const MarkingConfig& marking) {
+  NetworkConfig config = plain();
+  config.switch_port = [marking](const LinkConfig& link) {
+    return SwitchPortConfig{.buffer = {.headroom = headroom_for(link.rate, link.delay, 1024 + 66)},
+                            .marking = marking};
+  };
+  return config;
+}
+
+Topology star(u32 hosts) {
+  Topology topology;
+  for (u32 i = 0; i < hosts; ++i) (void)topology.add_host();
+  const NodeIndex hub = topology.add_switch();
+  for (NodeIndex host = 0; host < hosts; ++host) topology.join(host, hub, {});
+  return topology;
+}
+
+// Hosts 0 .. n - 1 on one leaf, n .. 2n - 1 on the other, two spines between them: nodes 2n + 2 and
+// 2n + 3.
+Topology two_leaves(u32 hosts_each) {
+  Topology topology;
+  for (u32 i = 0; i < 2 * hosts_each; ++i) (void)topology.add_host();
+  const NodeIndex left = topology.add_switch(), right = topology.add_switch();
+  const NodeIndex spines[] = {topology.add_switch(), topology.add_switch()};
+  for (u32 i = 0; i < hosts_each; ++i) topology.join(i, left, {});
+  for (u32 i = 0; i < hosts_each; ++i) topology.join(hosts_each + i, right, {});
+  for (const NodeIndex spine : spines) {
+    topology.join(left, spine, {});
+    topology.join(right, spine, {});
+  }
+  return topology;
+}
+
+struct Course {
+  Course(Topology t, const NetworkConfig& config, const std::vector<Flow>& flows)
+      : topology(std::move(t)), network(topology, config) {
+    network.set_trace(&ends);
+    for (const Flow& flow : flows) EXPECT_TRUE(network.add_flow(flow));
+    (void)network.run(kEnd);
+    EXPECT_EQ(ends.at.size(), flows.size());
+    EXPECT_EQ(network.frames_in_flight(), 0u);
+  }
+  double microseconds(u32 flow) { return static_cast<double>(ends.at[flow].ps()) * 1e-6; }
+  Topology topology;
+  Network network;
+  Ends ends;
+};
+
+// Two flows of 5 MB to one host, in two priorities; alone one takes 420 us.
+std::vector<Flow> two_priorities() {
+  return {{.source = 1, .destination = 0, .octets = 5'000'000, .priority = 3},
+          {.source = 2, .destination = 0, .octets = 5'000'000, .priority = 5}};
+}
+
+TEST(SwitchQueues, AStrictPriorityGoesFirst) {
+  NetworkConfig config = plain();
+  config.switches.discipline.strict = 1 << 5;
+  Course run(star(3), config, two_priorities());
+  EXPECT_NEAR(run.microseconds(1), 430, 15);
+  EXPECT_NEAR(run.microseconds(0), 850, 25);
+}
+
+TEST(SwitchQueues, QuantaShareTheLink) {
+  NetworkConfig config = plain();
+  config.switches.discipline.quantum[3] = 2000;
+  config.switches.discipline.quantum[5] = 6000;
+  Course run(star(3), config, two_priorities());
+  EXPECT_NEAR(run.microseconds(1), 425 * 4 / 3.0, 25);  // three quarters of the link
+  EXPECT_NEAR(run.microseconds(0), 850, 25);
+}
+
+// Thresholds of nothing, and a queue that is never longer than the frame that goes through it.
+TEST(SwitchMarking, AtEnqueueTheFrameItselfCounts) {
+  for (const MarkAt at : {MarkAt::kEnqueue, MarkAt::kDequeue}) {
+    NetworkConfig config = with_marking({.k_min = 0, .k_max = 0});
+    config.switches.mark_at = at;
+    Course run(star(2), config, {{.source = 0, .destination = 1, .octets = 100'000}});
+    EXPECT_EQ(run.network.counters().marks > 0, at == MarkAt::kEnqueue);
+  }
+}
+
+TEST(SwitchMarking, OnlyPrioritiesThatAreLookedAt) {
+  NetworkConfig config = with_marking({.k_min = 0, .k_max = 0, .priorities = 1 << 4});
+  config.switches.mark_at = MarkAt::kEnqueue;
+  Course run(star(2), config, {{.source = 0, .destination = 1, .octets = 100'000}});
+  EXPECT_EQ(run.network.counters().marks, 0u);
+}
+
+std::vector<Flow> incast(u32 senders, u64 octets) {
+  std::vector<Flow> flows;
+  for (NodeIndex i = 1; i <= senders; ++i)
+    flows.push_back({.source = i, .destination = 0, .octets = octets});
+  return flows;
+}
+
+TEST(SwitchMarking, WhoDoesNotKnowECNLosesInstead) {
+  NetworkConfig config =
+      with_marking({.k_min = 50'000, .k_max = 200'000, .not_ect = MarkingConfig::NotECT::kDrop});
+  config.host = [](const LinkConfig&) {
+    HostConfig host;
+    host.device.active_mtu = MTU::k1024;
+    host.traffic_class = 0;
+    return host;
+  };
+  Course run(star(4), config, incast(3, 500'000));
+  EXPECT_GT(run.network.counters().early_drops, 0u);
+  EXPECT_EQ(run.network.counters().drops, 0u);
+  EXPECT_EQ(run.network.counters().marks, 0u);
+}
+
+TEST(SwitchMarking, AnAverageIsSlowerThanTheQueue) {
+  const auto marks = [](double weight) {
+    Course run(star(3), with_marking({.k_min = 100'000, .k_max = 100'000, .weight = weight}),
+               incast(2, 400'000));
+    return run.network.counters().marks;
+  };
+  EXPECT_GT(marks(1), marks(0.002));
+}
+
+TEST(SwitchPFC, PrioritiesWithoutItLose) {
+  NetworkConfig config = plain();
+  config.switches.buffer.size = 1u << 20;
+  config.switches.pfc.priorities = static_cast<u8>(~(1u << 3));
+  Course run(star(5), config, incast(4, 1'000'000));
+  EXPECT_EQ(run.network.counters().pauses, 0u);
+  EXPECT_GT(run.network.counters().drops, 0u);
+}
+
+// Eight QPs between two hosts, with one source port: the hash sees one flow, or eight.
+u32 uplinks_used(SpreadingConfig::Kind kind) {
+  NetworkConfig config = plain();
+  config.switches.spreading.kind = kind;
+  std::vector<Flow> flows;
+  for (int i = 0; i < 8; ++i)
+    flows.push_back({.source = 0,
+                     .destination = 1,
+                     .octets = 200'000,
+                     .source_port = 1000,
+                     .destination_port = 100});
+  Course run(two_leaves(1), config, flows);
+  u32 used = 0;
+  run.network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
+    used += node == 2 && port != 0 && octets > 1000 ? 1 : 0;  // that data took
+  });
+  return used;
+}
+
+TEST(SwitchWays, FlowsKeepTheirsAndQPsSpreadIfAsked) {
+  using Kind = SpreadingConfig::Kind;
+  EXPECT_EQ(uplinks_used(Kind::kFlowHash), 1u);
+  EXPECT_EQ(uplinks_used(Kind::kFlowAndQPHash), 2u);
+  EXPECT_EQ(uplinks_used(Kind::kPacketSpray), 2u);
+  EXPECT_EQ(uplinks_used(Kind::kLeastLoaded), 1u);  // one link feeds them: no queue is longer
+}
+
+// Four flows from one leaf to the other, over two uplinks. Whatever the order in which frames
+// arrive, all that was sent arrives.
+TEST(SwitchWays, ReorderedFlowsEndToo) {
+  using Kind = SpreadingConfig::Kind;
+  for (const Kind kind : {Kind::kPacketSpray, Kind::kFlowlet, Kind::kLeastLoaded}) {
+    NetworkConfig config = plain();
+    config.switches.spreading.kind = kind;
+    std::vector<Flow> flows;
+    for (NodeIndex i = 0; i < 4; ++i)
+      flows.push_back({.source = i, .destination = 4 + i, .octets = 300'000});
+    Course run(two_leaves(4), config, flows);
+    EXPECT_EQ(run.network.counters().drops, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace verbena::fabric
