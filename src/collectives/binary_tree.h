@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 
 #include "base/types.h"
 
@@ -24,6 +25,10 @@ struct TreeNode {
   constexpr void add(u32 child) { children[degree++] = child; }
 };
 
+// Edges between the root and the farthest place.
+[[nodiscard]] constexpr u32 tree_depth(u32 places) {
+  return places < 2 ? 0 : static_cast<u32>(std::bit_width(places - 1));
+}
 // tree: 0 or 1
 [[nodiscard]] TreeNode tree_node(u32 places, u32 place, u32 tree);
 

@@ -17,4 +17,13 @@ Step Direct::step(u32 rank, u32 lane, u64 index) const {
                         : Step{Action::kCopy, from, message(output(rank), from, lane)};
 }
 
+Pipeline Direct::pipeline() const {
+  Pipeline pipeline;
+  for (u64 round = 0; round < steps(0, 0) / 2; ++round)
+    pipeline.stages.push_back({.lanes = lanes_of_channels(0, 1), .window = [round](u32, u32) {
+                                 return StepWindow{2 * round, 2};
+                               }});
+  return pipeline;
+}
+
 }  // namespace verbena::collectives

@@ -1,6 +1,7 @@
 #include "collectives/halving_doubling.h"
 
 #include <bit>
+#include <utility>
 
 namespace verbena::collectives {
 
@@ -87,6 +88,25 @@ Step HalvingDoubling::step(u32 rank, u32 lane, u64 index) const {
   if (index == 0) return fold_step(rank, lane);
   if (index + 1 == steps(rank, lane)) return unfold_step(rank, lane);
   return exchange(rank, lane, index - 1);
+}
+
+Pipeline HalvingDoubling::pipeline() const {
+  Pipeline pipeline;
+  const auto add = [&](std::function<StepWindow(u32, u32)> window) {
+    pipeline.stages.push_back({.lanes = lanes_of_channels(0, 1), .window = std::move(window)});
+  };
+  const auto first = [this](u32 rank, u32) { return StepWindow{0, rank < 2 * folded_ ? 1u : 0u}; };
+  const auto last = [this](u32 rank, u32 lane) {
+    return rank < 2 * folded_ ? StepWindow{steps(rank, lane) - 1, 1} : StepWindow{};
+  };
+  if (folded_ != 0) add(first);
+  for (u32 round = 0; round < rounds_ * (reduces_all() ? 2 : 1); ++round)
+    add([this, round](u32 rank, u32) {
+      if (is_folded(rank)) return StepWindow{};
+      return StepWindow{2 * u64{round} + (rank < 2 * folded_ ? 1 : 0), 2};
+    });
+  if (folded_ != 0) add(last);
+  return pipeline;
 }
 
 Range HalvingDoubling::input(u32 rank) const {

@@ -24,6 +24,7 @@ class HalvingDoubling final : public Schedule {
   [[nodiscard]] u32 lanes() const override { return reduces_all() ? shape().channels : 1; }
   [[nodiscard]] u64 steps(u32 rank, u32 lane) const override;
   [[nodiscard]] Step step(u32 rank, u32 lane, u64 index) const override;
+  [[nodiscard]] Pipeline pipeline() const override;
   [[nodiscard]] Range input(u32 rank) const override;
   [[nodiscard]] Range output(u32 rank) const override;
 

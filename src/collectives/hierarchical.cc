@@ -82,4 +82,26 @@ Step Hierarchical::along_tree(u32 rank, u32 lane, u64 piece, u64 index) const {
           shard(lane / parts_, piece, local)};
 }
 
+Pipeline Hierarchical::pipeline() const {
+  const auto pair = [](u32, u32) { return StepWindow{0, 2}; };
+  const auto piece = [this](u32 rank, u32 lane) {
+    return StepWindow{0, steps_of_piece(rank, lane)};
+  };
+  Pipeline pipeline{.pieces = pieces_, .stages = {}};
+  const auto add = [&](u64 rounds, u64 levels, const std::function<StepWindow(u32, u32)>& window) {
+    const u32 first = static_cast<u32>(pipeline.stages.size());
+    pipeline.stages.push_back({.lanes = lanes_of_channels(first, parts_),
+                               .rounds = rounds,
+                               .levels = levels,
+                               .window = window});
+  };
+  const u64 within = shape().ranks_per_node - 1, nodes = shape().nodes();
+  add(within, 1, pair);
+  if (!has_tree()) add(2 * (nodes - 1), 1, pair);
+  for (u32 direction = 0; has_tree() && direction < 2; ++direction)
+    add(1, tree_depth(shape().nodes()), piece);
+  add(within, 1, pair);
+  return pipeline;
+}
+
 }  // namespace verbena::collectives

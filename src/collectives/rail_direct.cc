@@ -49,4 +49,12 @@ Step RailDirect::between_nodes(u32 rank, u64 index) const {
   return step;
 }
 
+// A piece is what goes to one node; the own node's is like the others', and goes nowhere else.
+Pipeline RailDirect::pipeline() const {
+  const u64 others = shape().ranks_per_node - 1;
+  Stage within{.lanes = {0}, .rounds = others, .window = [](u32, u32) { return StepWindow{0, 2}; }};
+  Stage between{.lanes = {1}, .window = [](u32, u32) { return StepWindow{0, 2 * kPieces}; }};
+  return {.pieces = shape().nodes(), .stages = {within, between}};
+}
+
 }  // namespace verbena::collectives

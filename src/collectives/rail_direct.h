@@ -21,6 +21,7 @@ class RailDirect final : public Schedule {
   [[nodiscard]] u32 lanes() const override { return 2; }
   [[nodiscard]] u64 steps(u32 rank, u32 lane) const override;
   [[nodiscard]] Step step(u32 rank, u32 lane, u64 index) const override;
+  [[nodiscard]] Pipeline pipeline() const override;
   [[nodiscard]] Range input(u32) const override { return {0, shape().octets}; }
   [[nodiscard]] Range output(u32) const override { return {2 * shape().octets, shape().octets}; }
   [[nodiscard]] u64 memory_octets() const override { return 3 * shape().octets; }

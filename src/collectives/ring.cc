@@ -72,6 +72,18 @@ Step Ring::step(u32 rank, u32 lane, u64 index) const {
                : Step{round.receive, neighbour(lane, rank, ranks() - 1), range};
 }
 
+Pipeline Ring::pipeline() const {
+  Stage stage{.lanes = lanes_of_channels(0, 1), .window = {}};
+  if (!is_broadcast()) {
+    stage.rounds = rounds() * chunks_;
+    stage.window = [](u32, u32) { return StepWindow{0, 2}; };
+    return {.stages = {stage}};
+  }
+  stage.levels = ranks() - 1;
+  stage.window = [this](u32 rank, u32 lane) { return StepWindow{0, steps(rank, lane) / chunks_}; };
+  return {.pieces = chunks_, .stages = {stage}};
+}
+
 Range Ring::input(u32 rank) const {
   return shape().operation == Operation::kAllGather
              ? part(whole(), ranks(), rank, shape().element_octets)

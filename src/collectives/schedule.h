@@ -8,6 +8,7 @@
 #pragma once
 
 #include "collectives/operation.h"
+#include "collectives/pipeline.h"
 #include "collectives/step.h"
 
 namespace verbena::collectives {
@@ -26,10 +27,20 @@ class Schedule {
   // index < steps(rank, lane)
   [[nodiscard]] virtual Step step(u32 rank, u32 lane, u64 index) const = 0;
 
+  [[nodiscard]] virtual Pipeline pipeline() const = 0;
+
   // Where a rank's part in the operation lies in its memory.
   [[nodiscard]] virtual Range input(u32 rank) const = 0;
   [[nodiscard]] virtual Range output(u32 rank) const = 0;
   [[nodiscard]] virtual u64 memory_octets() const { return shape_.octets; }
+
+ protected:
+  // Lanes `first`, `first` + `apart`, ... one for each channel.
+  [[nodiscard]] std::vector<u32> lanes_of_channels(u32 first, u32 apart) const {
+    std::vector<u32> result;
+    for (u32 lane = first; lane < lanes(); lane += apart) result.push_back(lane);
+    return result;
+  }
 
  private:
   const Shape shape_;

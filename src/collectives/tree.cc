@@ -64,4 +64,16 @@ Step Tree::step(u32 rank, u32 lane, u64 index) const {
   return step;
 }
 
+Pipeline Tree::pipeline() const {
+  const auto window = [this](u32 rank, u32 lane) {
+    return StepWindow{0, steps(rank, lane) / pieces_};
+  };
+  const u64 levels = tree_depth(shape().nodes()) + tree_depth(shape().ranks_per_node);
+  Pipeline pipeline{.pieces = pieces_, .stages = {}};
+  for (u32 direction = 0; direction < directions_; ++direction)
+    pipeline.stages.push_back(
+        {.lanes = lanes_of_channels(direction, directions_), .levels = levels, .window = window});
+  return pipeline;
+}
+
 }  // namespace verbena::collectives

@@ -1,0 +1,30 @@
+// Pipeline: a schedule in few words, for those who count with rates instead of messages. Data goes
+// through stages in pieces; while one piece is in one stage, the next is in the stage before. In a
+// stage every rank does a window of its steps, and so again for each round: what it then sends, to
+// whom, is much the same.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/types.h"
+
+namespace verbena::collectives {
+
+struct StepWindow {
+  u64 first = 0, count = 0;
+};
+
+struct Stage {
+  std::vector<u32> lanes;  // which do the same beside each other, one for each channel
+  u64 rounds = 1;          // of one piece, one after another, by all ranks
+  u64 levels = 1;          // of ranks that a piece goes through, each by then at the next piece
+  std::function<StepWindow(u32 rank, u32 lane)> window;  // of the first round of the first piece
+};
+
+struct Pipeline {
+  u64 pieces = 1;
+  std::vector<Stage> stages;
+};
+
+}  // namespace verbena::collectives

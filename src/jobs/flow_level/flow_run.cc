@@ -1,0 +1,154 @@
+#include "jobs/flow_level/flow_run.h"
+
+#include <algorithm>
+
+#include "jobs/flow_level/max_min.h"
+#include "jobs/flow_level/ways.h"
+
+namespace verbena::jobs {
+namespace {
+
+using collectives::Action;
+using collectives::Pipeline;
+using collectives::Schedule;
+using collectives::Stage;
+using collectives::Step;
+
+// Flows, what they use, and how long a packet is under way where nothing else is.
+struct Flows {
+  Paths paths;
+  std::vector<double> octets;
+  double latency = 0;  // the longest
+};
+
+class FlowLevel {
+ public:
+  FlowLevel(const Schedule& schedule, const Cluster& cluster, const fabric::Topology& topology,
+            const FlowLevelConfig& config)
+      : schedule_(schedule),
+        cluster_(cluster),
+        topology_(topology),
+        config_(config),
+        ways_(topology) {
+    const double packet = config.packet_octets;
+    const double share = packet / (packet + config.header_octets);
+    for (const fabric::TopologyLink& link : topology.links)
+      for (u32 direction = 0; direction < 2; ++direction)
+        capacity_.push_back(share * static_cast<double>(link.config.rate.bps()) / 8);
+    nvlink_ = static_cast<u32>(capacity_.size());
+    capacity_.resize(capacity_.size() + 2 * u64{schedule.ranks()},
+                     static_cast<double>(cluster.nvlink.rate.bps()) / 8);
+  }
+
+  FlowLevelResult run();
+
+ private:
+  void add_stage(const Stage& stage, std::size_t lanes, double times, Flows& flows);
+  void add_flow(u32 from, u32 to, u32 lane, double octets, Flows& flows);
+  double latency_of(const std::vector<u32>& way) const;
+  struct Round {
+    double seconds = 0, latency = 0;
+  };
+  Round round(const Stage& stage);
+
+  const Schedule& schedule_;
+  const Cluster& cluster_;
+  const fabric::Topology& topology_;
+  const FlowLevelConfig config_;
+  Ways ways_;
+  std::vector<double> capacity_;  // octets per second: of link directions, then NVLink out and in
+  u32 nvlink_ = 0;                // the first of these
+  std::vector<u32> way_;
+  std::string mistake_;
+};
+
+double FlowLevel::latency_of(const std::vector<u32>& way) const {
+  double seconds = 0;
+  const double octets = config_.packet_octets + config_.header_octets;
+  for (std::size_t i = 0; i < way.size(); ++i) {
+    const fabric::LinkConfig& link = topology_.links[way[i] / 2].config;
+    seconds += link.delay.seconds();
+    if (i != 0) seconds += octets * 8 / static_cast<double>(link.rate.bps());
+  }
+  return seconds;
+}
+
+void FlowLevel::add_flow(u32 from, u32 to, u32 lane, double octets, Flows& flows) {
+  flows.paths.begin_flow();
+  flows.octets.push_back(octets);
+  if (cluster_.share_a_node(from, to)) {
+    flows.paths.add(nvlink_ + 2 * from);
+    flows.paths.add(nvlink_ + 2 * to + 1);
+    flows.latency = std::max(flows.latency, cluster_.nvlink.latency.seconds());
+    return;
+  }
+  way_.clear();
+  const u64 name = (u64{from} << 32 | to) * 64 + lane + (config_.seed << 20);
+  if (!ways_.find(cluster_.nics[from], cluster_.nics[to], name, way_)) {
+    mistake_ = "there is no way from the NIC of rank " + std::to_string(from) +
+               " to that of rank " + std::to_string(to);
+    return;
+  }
+  for (const u32 direction : way_) flows.paths.add(direction);
+  flows.latency = std::max(flows.latency, latency_of(way_));
+}
+
+// What all ranks send in one round, `times` over, on the first so many lanes of the stage.
+void FlowLevel::add_stage(const Stage& stage, std::size_t lanes, double times, Flows& flows) {
+  for (std::size_t i = 0; i < lanes; ++i)
+    for (u32 rank = 0; rank < schedule_.ranks() && mistake_.empty(); ++rank) {
+      const u32 lane = stage.lanes[i];
+      const collectives::StepWindow window = stage.window(rank, lane);
+      for (u64 index = window.first; index < window.first + window.count; ++index) {
+        const Step step = schedule_.step(rank, lane, index);
+        if (step.action == Action::kSend)
+          add_flow(rank, step.peer, lane, times * static_cast<double>(step.range.length), flows);
+      }
+    }
+}
+
+// With several channels one's latency is hidden behind the others' flows.
+FlowLevel::Round FlowLevel::round(const Stage& stage) {
+  Flows all;
+  add_stage(stage, stage.lanes.size(), 1, all);
+  const double together = time_to_end(all.paths, capacity_, all.octets);
+  double alone = together;
+  if (stage.lanes.size() > 1) {
+    Flows one;
+    add_stage(stage, 1, 1, one);
+    alone = time_to_end(one.paths, capacity_, one.octets);
+  }
+  return {.seconds = std::max(together, alone + all.latency), .latency = all.latency};
+}
+
+FlowLevelResult FlowLevel::run() {
+  const Pipeline pipeline = schedule_.pipeline();
+  FlowLevelResult result;
+  double busiest = 0;
+  Flows together;
+  for (const Stage& stage : pipeline.stages) {
+    if (stage.rounds == 0 || stage.levels == 0) continue;
+    const Round one = round(stage);
+    const double rounds = static_cast<double>(stage.rounds),
+                 levels = static_cast<double>(stage.levels);
+    result.seconds += rounds * levels * one.seconds;
+    result.latency_seconds += rounds * levels * one.latency;
+    if (stage.levels == 1) busiest = std::max(busiest, rounds * one.seconds);
+    if (pipeline.pieces > 1) add_stage(stage, stage.lanes.size(), rounds, together);
+  }
+  if (pipeline.pieces > 1) {
+    busiest = std::max(busiest, time_to_end(together.paths, capacity_, together.octets));
+    result.seconds += static_cast<double>(pipeline.pieces - 1) * busiest;
+  }
+  result.mistake = mistake_;
+  return result;
+}
+
+}  // namespace
+
+FlowLevelResult run_flow_level(const Schedule& schedule, const Cluster& cluster,
+                               const fabric::Topology& topology, const FlowLevelConfig& config) {
+  return FlowLevel(schedule, cluster, topology, config).run();
+}
+
+}  // namespace verbena::jobs

@@ -1,0 +1,34 @@
+// A collective operation counted with rates instead of packets: all messages of a round are flows
+// that share the links of the topology, and NVLink ports, max-min fairly. One round of each kind is
+// counted, and taken as often as there are such. So 100,000 GPUs take seconds.
+//
+// What it leaves out: queues and how congestion control finds the fair rates, pauses, ranks that
+// run ahead of others. docs/jobs.md has its error against packets.
+#pragma once
+
+#include <string>
+
+#include "collectives/schedule.h"
+#include "fabric/topology.h"
+#include "jobs/cluster.h"
+
+namespace verbena::jobs {
+
+struct FlowLevelConfig {
+  u32 packet_octets = 4096;     // of payload
+  u32 header_octets = 50 + 12;  // of each packet, on the wire
+  u64 seed = 1;                 // of ECMP's choices
+};
+
+struct FlowLevelResult {
+  std::string mistake;  // "": none
+  double seconds = 0;
+  double latency_seconds = 0;  // of them: what rounds need besides their flows
+};
+
+[[nodiscard]] FlowLevelResult run_flow_level(const collectives::Schedule& schedule,
+                                             const Cluster& cluster,
+                                             const fabric::Topology& topology,
+                                             const FlowLevelConfig& config);
+
+}  // namespace verbena::jobs

@@ -1,0 +1,107 @@
+#include "jobs/flow_level/flow_run.h"
+
+#include <gtest/gtest.h>
+
+#include "collectives/make_schedule.h"
+#include "jobs/collective_run.h"
+#include "jobs/flow_level/ways.h"
+#include "jobs/testing.h"
+
+namespace verbena::jobs {
+namespace {
+
+using collectives::Algorithm;
+using collectives::Operation;
+using collectives::Shape;
+
+constexpr fabric::LinkConfig kLink{.rate = gbps(100), .delay = us(1)};
+
+double by_flows(const Shape& shape, const TestNetwork& net) {
+  const auto schedule = make_schedule(shape);
+  const Cluster cluster{.gpus_per_node = shape.ranks_per_node, .nics = net.hosts};
+  const FlowLevelResult result = run_flow_level(*schedule, cluster, net.topology, {});
+  EXPECT_EQ(result.mistake, "");
+  return result.seconds;
+}
+
+double by_packets(const Shape& shape, const TestNetwork& net) {
+  fabric::NetworkConfig config;
+  config.host = [](const fabric::LinkConfig&) {
+    fabric::HostConfig host;
+    host.device.active_mtu = MTU::k4096;
+    return host;
+  };
+  const auto schedule = make_schedule(shape);
+  const Cluster cluster{.gpus_per_node = shape.ranks_per_node, .nics = net.hosts};
+  fabric::Network network(net.topology, config);
+  CollectiveRun run(*schedule, cluster, {}, network);
+  run.start();
+  EXPECT_FALSE(network.run(Time::never()));
+  EXPECT_TRUE(run.finished());
+  return run.time().seconds();
+}
+
+TEST(FlowLevel, ARingIsItsClosedForm) {
+  const Shape shape{.ranks = 8, .octets = 8u << 20};
+  const double round = (1u << 20) * (4096.0 + 62) / 4096 * 8 / 100e9 + 2e-6 + 4158 * 8 / 100e9;
+  EXPECT_NEAR(by_flows(shape, star(8, kLink)), 14 * round, 1e-9);
+}
+
+// What users are told of its error: within 5 % where nothing collides.
+TEST(FlowLevel, AgreesWithPackets) {
+  const TestNetwork hub = star(16, kLink), railed = rails(4, 4, 4, kLink);
+  for (const auto& [operation, algorithm] :
+       {std::pair{Operation::kAllReduce, Algorithm::kRing},
+        std::pair{Operation::kAllReduce, Algorithm::kHalvingDoubling},
+        std::pair{Operation::kAllGather, Algorithm::kHalvingDoubling},
+        std::pair{Operation::kAllToAll, Algorithm::kDirect},
+        std::pair{Operation::kSendReceive, Algorithm::kDirect},
+        std::pair{Operation::kBroadcast, Algorithm::kRing}}) {
+    const Shape shape{.operation = operation,
+                      .algorithm = algorithm,
+                      .ranks = 16,
+                      .octets = 8u << 20,
+                      .chunk_octets = operation == Operation::kBroadcast ? 1u << 18 : 0};
+    EXPECT_NEAR(by_flows(shape, hub) / by_packets(shape, hub), 1, 0.05)
+        << name_of(operation) << " by " << name_of(algorithm);
+  }
+  for (const Algorithm algorithm : {Algorithm::kRailRing, Algorithm::kHierarchical}) {
+    const Shape shape{.algorithm = algorithm,
+                      .ranks = 16,
+                      .ranks_per_node = 4,
+                      .octets = 16u << 20,
+                      .channels = 4};
+    EXPECT_NEAR(by_flows(shape, railed) / by_packets(shape, railed), 1, 0.15) << name_of(algorithm);
+  }
+}
+
+TEST(FlowLevel, NoWayIsSaid) {
+  const TestNetwork net = rails(2, 2, 0, kLink);
+  const auto schedule =
+      collectives::make_schedule({.ranks = 4, .ranks_per_node = 2, .octets = 4096});
+  const Cluster cluster{.gpus_per_node = 2, .nics = net.hosts};
+  EXPECT_EQ(run_flow_level(*schedule, cluster, net.topology, {}).mistake,
+            "there is no way from the NIC of rank 1 to that of rank 2");
+}
+
+TEST(Ways, SpreadOverAllThatAreShortest) {
+  const TestNetwork net = rails(2, 2, 4, kLink);
+  Ways ways(net.topology);
+  std::vector<u32> seen;
+  for (u64 flow = 0; flow < 100; ++flow) {
+    std::vector<u32> way;
+    ASSERT_TRUE(ways.find(net.hosts[0], net.hosts[1], flow, way));
+    ASSERT_EQ(way.size(), 4u);  // leaf, spine, leaf, host
+    EXPECT_EQ(way[0], 0u);
+    EXPECT_EQ(way[3], 2 * 1 + 1u);
+    seen.push_back(way[1]);
+  }
+  std::ranges::sort(seen);
+  EXPECT_EQ(std::ranges::unique(seen).begin() - seen.begin(), 4);
+  std::vector<u32> way;
+  ASSERT_TRUE(ways.find(net.hosts[0], net.hosts[2], 0, way));
+  EXPECT_EQ(way, (std::vector<u32>{0, 2 * 2 + 1}));  // the same leaf
+}
+
+}  // namespace
+}  // namespace verbena::jobs

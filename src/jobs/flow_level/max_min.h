@@ -1,0 +1,41 @@
+// Max-min fair rates: none can be raised without lowering one that is not higher. By progressive
+// filling: all rates rise together until a resource is full; those that use it stay, the others
+// rise on. D. Bertsekas and R. Gallager, "Data Networks", 2nd edition, 1992, 6.5.2.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+
+namespace verbena::jobs {
+
+// The resources that each flow uses, one after another in one array.
+class Paths {
+ public:
+  void begin_flow() { begin_.push_back(static_cast<u32>(resources_.size())); }
+  void add(u32 resource) { resources_.push_back(resource); }  // of the flow begun last
+
+  [[nodiscard]] u32 flows() const { return static_cast<u32>(begin_.size()); }
+  [[nodiscard]] std::span<const u32> of(u32 flow) const {
+    const u32 end =
+        flow + 1 < begin_.size() ? begin_[flow + 1] : static_cast<u32>(resources_.size());
+    return {resources_.data() + begin_[flow], end - begin_[flow]};
+  }
+
+ private:
+  std::vector<u32> begin_, resources_;
+};
+
+// By flow, in the unit of `capacity`, which is by resource and above 0. Flows that are not
+// `active`, and those that use nothing, have the rate 0.
+[[nodiscard]] std::vector<double> max_min_rates(const Paths& paths,
+                                                const std::vector<double>& capacity,
+                                                const std::vector<bool>& active);
+
+// How long it takes until flows of so many units have all ended, each at its fair rate; who ends
+// leaves its share to the others.
+[[nodiscard]] double time_to_end(const Paths& paths, const std::vector<double>& capacity,
+                                 std::vector<double> units);
+
+}  // namespace verbena::jobs

@@ -1,0 +1,38 @@
+// Ways: the links from one host to another in a topology of any size: shortest ones, chosen at each
+// switch by a hash of the flow, as ECMP does. Only switches that hosts hang on are goals, and only
+// switches have tables, so that 100,000 hosts cost no more than their links.
+#pragma once
+
+#include <vector>
+
+#include "fabric/topology.h"
+
+namespace verbena::jobs {
+
+class Ways {
+ public:
+  explicit Ways(const fabric::Topology& topology);
+
+  // Appends links' directions: 2 * the number of a link from its a to its b, one more from b to a.
+  // False: there is no way; `out` is as it was.
+  [[nodiscard]] bool find(fabric::NodeIndex from, fabric::NodeIndex to, u64 flow,
+                          std::vector<u32>& out);
+
+ private:
+  static constexpr u16 kFar = 0xffff;
+  struct Edge {
+    fabric::NodeIndex to;
+    u32 direction;
+  };
+
+  const std::vector<u16>& hops_to(fabric::NodeIndex goal);
+
+  const fabric::Topology& topology_;
+  std::vector<u32> begin_;  // of each node's edges
+  std::vector<Edge> edges_;
+  std::vector<u32> switch_number_;  // of each node; hosts: none
+  std::vector<fabric::NodeIndex> switches_;
+  std::vector<std::vector<u16>> hops_;  // by goal and switch; empty: not asked for yet
+};
+
+}  // namespace verbena::jobs
