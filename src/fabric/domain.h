@@ -1,21 +1,72 @@
 // Domain: the part of a network that one thread simulates: its events, its frames and what it has
-// counted. Nothing in it is shared with another domain.
+// counted. Nothing in it is shared with another domain; what goes over a link to another one is
+// put in an outbox, which that one empties before the next window.
 #pragma once
+
+#include <array>
+#include <span>
+#include <vector>
 
 #include "fabric/event_queue.h"
 #include "fabric/frame_pool.h"
-#include "fabric/trace.h"
+#include "fabric/trace_buffer.h"
 
 namespace verbena::fabric {
 
-struct Domain {
-  explicit Domain(Duration day) : events(day) {}
+// Frames on their way to another domain, with their arrivals.
+struct Outbox {
+  std::vector<Event> arrivals;
+  std::vector<Frame> frames;
+  Time earliest = Time::never();
+
+  void clear() {
+    arrivals.clear();
+    frames.clear();
+    earliest = Time::never();
+  }
+};
+
+class Domain {
+ public:
+  Domain(Duration window, std::span<const u32> node_of_place, u32 its_number, u32 domains)
+      : events(window, node_of_place), number(its_number), outboxes_{Boxes(domains), Boxes(domains)} {}
 
   EventQueue events;
   FramePool frames;
   Time now;
+  Time latest;  // of all events so far
   Counters counters;
-  Trace* trace = nullptr;
+  TraceBuffer told;  // in this window
+  Trace* trace = &told;
+  const u32 number;
+
+  // --- to and from other domains. While one box of a pair is filled, the other can be emptied.
+  void hand_over(u32 domain, const Event& arrival) {
+    Outbox& box = outboxes_[filling_][domain];
+    box.arrivals.push_back(arrival);
+    box.frames.push_back(frames[arrival.subject]);
+    box.earliest = std::min(box.earliest, arrival.at);
+    frames.give_back(arrival.subject);
+  }
+  void change_boxes() { filling_ ^= 1; }
+  // Since the last change.
+  [[nodiscard]] const Outbox& filled_for(u32 domain) const { return outboxes_[filling_][domain]; }
+  // Until the last change.
+  [[nodiscard]] Outbox& to_empty_for(u32 domain) { return outboxes_[filling_ ^ 1u][domain]; }
+  void accept(Outbox& box) {
+    for (std::size_t i = 0; i < box.arrivals.size(); ++i) {
+      Event arrival = box.arrivals[i];
+      arrival.subject = frames.take();
+      frames[arrival.subject] = box.frames[i];
+      events.add(arrival);
+    }
+    box.clear();
+  }
+
+ private:
+  using Boxes = std::vector<Outbox>;
+  std::array<Boxes, 2> outboxes_;  // by domain
+  u32 filling_ = 0;
 };
 
 }  // namespace verbena::fabric

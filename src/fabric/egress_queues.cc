@@ -22,7 +22,10 @@ FrameIndex EgressQueues::pop_from(u32 queue, FramePool& frames) {
   from.head = frame.next;
   frame.next = kNoFrame;
   from.octets -= frame.size_octets;
-  if (from.head == kNoFrame) busy_ &= static_cast<u16>(~bit(queue));
+  if (from.head == kNoFrame)
+    busy_ &= static_cast<u16>(~bit(queue));
+  else
+    frames.prefetch(from.head);
   return index;
 }
 

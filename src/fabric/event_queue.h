@@ -1,82 +1,67 @@
-// EventQueue: the events to come, in their order. A calendar of short days for the near future,
-// where nearly all events lie (a frame arrives after one link delay), and a heap for what is later.
-// R. Brown, "Calendar Queues", CACM 31(10), 1988.
-//
-// A day is sorted when it begins; what is added to the running day goes to its place. Days are
-// lists of small blocks that go from day to day, so that the memory in use is that of the events in
-// flight. No allocation while their number does not exceed what it was.
+// EventQueue: the events of one part of a network. Time goes in windows that are not longer than a
+// frame takes over any link. So what one node does within a window reaches no other in it, and each
+// node's events of the window are simulated by themselves, one node after another, while what they
+// need is in the cache.
 #pragma once
 
-#include <array>
+#include <span>
 #include <vector>
 
-#include "fabric/event.h"
+#include "fabric/agenda.h"
+#include "fabric/calendar.h"
 
 namespace verbena::fabric {
 
 class EventQueue {
  public:
-  // `day`: how long one lasts; rounded up to a power of two of picoseconds.
-  explicit EventQueue(Duration day);
+  // `node_of_place`: of each port. It outlives the queue.
+  EventQueue(Duration window, std::span<const u32> node_of_place);
+  // From now on there is one agenda for all nodes, whose events may then meet within a window.
+  // While the queue is empty.
+  void keep_together();
 
-  void add(const Event& event);  // at or after the event taken last
-  // false: no event is left, or the next is after `end`.
-  [[nodiscard]] bool take(Time end, Event& out) {
-    if (next_ == today_.size() && !begin_next_day()) return false;
-    if (today_[next_].at > end) return false;
-    out = today_[next_++];
-    return true;
+  // At or after the event taken last; from the node being simulated, or between windows.
+  void add(const Event& event) {
+    if (running_ && (event.at - start_).ps() < length_) return agenda_.add(event);
+    calendar_.add(calendar_.window_of(event.at), event);
   }
-  // When a day has just begun: visit(event) for the first events of the next, in no order, so that
-  // what they need can be fetched into the cache.
+
+  static constexpr u64 kNever = Calendar::kNever;
+  [[nodiscard]] u64 next_window() const { return calendar_.next(); }
+  [[nodiscard]] u64 window_of(Time at) const { return calendar_.window_of(at); }
+  [[nodiscard]] Time start_of(u64 window) const { return calendar_.start_of(window); }
+
+  // A window, which is not before the last: open(); then next_node() until it is false, and for
+  // each take() until it is false. What is left then, being after `end`, stays for the next time.
+  void open(u64 window);
+  [[nodiscard]] bool next_node();
+  [[nodiscard]] bool take(Time end, Event& out) { return agenda_.take(end, out); }
   template <typename Visit>
-  void look_ahead(const Visit& visit) const {
-    if (next_ != 1 || size_ == late_.size()) return;
-    const Block& block = blocks_[days_[next_busy_day() % kDays].first];
-    for (u32 i = 0; i < block.used; ++i) visit(block.events[i]);
+  void look_ahead(u32 n, const Visit& visit) const {
+    agenda_.look_ahead(n, visit);
   }
-  [[nodiscard]] bool empty() const { return size_ == 0 && next_ == today_.size(); }
+  [[nodiscard]] bool empty() const { return calendar_.size() == 0; }
 
  private:
-  static constexpr u32 kDays = 8192;  // that the calendar shows
-  static constexpr u32 kNone = ~u32{0};
-  struct Block {
-    static constexpr u32 kEvents = 7;
-    std::array<Event, kEvents> events;
-    u32 next = kNone;
-    u32 used = 0;
-  };
-  struct Day {
-    u32 first = kNone, last = kNone;  // blocks
-  };
-  struct LateEvent {
-    Event event;
-    u64 order;  // of those added, for equal ones
+  struct Group {  // of events of one node
+    u32 node = 0;
+    u32 begin = 0, end = 0;
   };
 
-  u64 day_of(Time at) const { return static_cast<u64>(at.ps()) >> day_bits_; }
-  void add_to_day(u64 day, const Event& event);
-  void add_today(const Event& event);
-  void add_late(const Event& event);
-  bool begin_next_day();
-  u64 next_busy_day() const;
-  void open(u64 day);
-  void sort_today();
-  void bring_near();
-  u32 new_block();
-  static bool later(const LateEvent& a, const LateEvent& b);
+  void group_by_node();
+  void end_node();
 
-  u32 day_bits_;
-  u64 now_ = 0;               // the running day
-  u64 size_ = 0;              // of events in days to come, late ones included
-  std::vector<Event> today_;  // sorted
-  std::size_t next_ = 0;      // in it
-  std::vector<Day> days_;
-  std::array<u64, kDays / 64> busy_{};  // a bit for each day that has events
-  std::vector<Block> blocks_;
-  u32 free_ = kNone;
-  std::vector<LateEvent> late_;  // a heap
-  u64 late_added_ = 0;
+  std::span<const u32> node_of_place_;  // empty: they are kept together
+  i64 length_;  // of a window, in picoseconds
+  Calendar calendar_;
+  Agenda agenda_;
+  bool running_ = false;
+  Time start_;                  // of the open window
+  std::vector<Event> events_;   // of the open window, as they were added
+  std::vector<Event> grouped_;  // the same, by node
+  std::vector<Group> groups_;
+  std::size_t next_group_ = 0;
+  std::vector<u32> group_of_;  // of each node, while they are made
 };
 
 }  // namespace verbena::fabric

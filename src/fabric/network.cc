@@ -1,22 +1,51 @@
 #include "fabric/network.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "fabric/partition.h"
 
 namespace verbena::fabric {
 namespace {
 
-constexpr Duration kShortestDay = ps(1024);
-constexpr i64 kDaysOfALink = 4096;  // half of what the calendar shows
+constexpr Duration kLongestWindow = ps(i64{1} << Agenda::kMaxWindowBits);
+// With shorter ones, nodes by themselves have too little to do at a time.
+constexpr Duration kShortestWindow = ns(100);
+constexpr u64 kEventsOfAMember = 50;  // that are worth to wake it
+constexpr u32 kAhead = 20;  // events that what they need is fetched before
 
-// So that frames arrive within what the calendar shows, on all but unusually long links.
-Duration day_for(const Topology& topology) {
-  std::vector<i64> delays;
+Duration shortest_delay(const Topology& topology) {
+  Duration shortest = kLongestWindow;
   for (const TopologyLink& link : topology.links)
-    delays.push_back((link.config.delay + link.config.rate.time_of(1500)).ps());
-  if (delays.empty()) return kShortestDay;
-  const auto middle = delays.begin() + static_cast<std::ptrdiff_t>(delays.size() / 2);
-  std::ranges::nth_element(delays, middle);
-  return std::max(kShortestDay, ps(*middle / kDaysOfALink));
+    shortest = std::min(shortest, link.config.delay);
+  return shortest;
+}
+
+// Where a link takes no time, there is none for nodes by themselves.
+Duration window_for(const Topology& topology) {
+  return std::max(shortest_delay(topology), ps(1));
+}
+
+// One where a link takes no time: then nothing can be simulated at the same time.
+u32 domains_for(const Topology& topology, u32 threads) {
+  return shortest_delay(topology).ps() == 0 ? 1 : std::max(1u, std::min(threads, topology.nodes));
+}
+
+std::vector<u32> ports_of_nodes(const Topology& topology) {
+  std::vector<u32> first(topology.nodes + 1);
+  for (const TopologyLink& link : topology.links)
+    for (const NodeIndex node : {link.a, link.b}) ++first[node + 1];
+  for (NodeIndex node = 0; node < topology.nodes; ++node) first[node + 1] += first[node];
+  return first;
+}
+
+std::vector<u32> nodes_of_ports(const Topology& topology) {
+  const std::vector<u32> first = ports_of_nodes(topology);
+  std::vector<u32> nodes(first.back());
+  for (NodeIndex node = 0; node < topology.nodes; ++node)
+    std::fill(nodes.begin() + first[node], nodes.begin() + first[node + 1], node);
+  return nodes;
 }
 
 LinkConfig link_of(const Port& port) {
@@ -26,11 +55,21 @@ LinkConfig link_of(const Port& port) {
 }  // namespace
 
 Network::Network(const Topology& topology, const NetworkConfig& config)
-    : domain_(day_for(topology)), routes_(topology), errors_(config.seed) {
+    : routes_(topology),
+      domain_of_(partition(topology, domains_for(topology, config.threads))),
+      node_of_port_(nodes_of_ports(topology)),
+      first_port_(ports_of_nodes(topology)) {
   CHECK(topology.nodes <= kMaxNodes);
+  const u32 domains = domains_for(topology, config.threads);
+  for (u32 number = 0; number < domains; ++number) {
+    domains_.push_back(std::make_unique<Domain>(window_for(topology), node_of_port_, number, domains));
+    if (domains == 1 && shortest_delay(topology) < kShortestWindow)
+      domains_.back()->events.keep_together();
+  }
   for (NodeIndex node = 0; node < topology.nodes; ++node) addresses_.push_back(address_of(node));
   add_ports(topology, config);
   add_nodes(topology, config);
+  crew_ = std::make_unique<Crew>(domains, [this](u32 domain) { simulate(*domains_[domain]); });
 }
 
 Network::~Network() = default;
@@ -43,11 +82,6 @@ const Duration* Network::times_of(Rate rate, Clock clock) {
 }
 
 void Network::add_ports(const Topology& topology, const NetworkConfig& config) {
-  first_port_.assign(topology.nodes + 1, 0);
-  for (const TopologyLink& link : topology.links)
-    for (const NodeIndex node : {link.a, link.b}) ++first_port_[node + 1];
-  for (NodeIndex node = 0; node < topology.nodes; ++node)
-    first_port_[node + 1] += first_port_[node];
   ports_.resize(first_port_.back());
   std::vector<u32> used(topology.nodes);
   const auto add = [&](NodeIndex node, const LinkConfig& link) -> u32 {
@@ -65,14 +99,17 @@ void Network::add_ports(const Topology& topology, const NetworkConfig& config) {
     const u32 a = add(link.a, link.config), b = add(link.b, link.config);
     ports_[a].peer = b;
     ports_[b].peer = a;
+    ports_[a].peer_domain = static_cast<u16>(domain_of_[link.b]);
+    ports_[b].peer_domain = static_cast<u16>(domain_of_[link.a]);
   }
 }
 
 void Network::add_nodes(const Topology& topology, const NetworkConfig& config) {
-  PRNG prng(config.seed);
+  PRNG prng(config.seed), errors(~config.seed);
   switches_.resize(topology.nodes);
   hosts_.resize(topology.nodes);
   for (NodeIndex node = 0; node < topology.nodes; ++node) {
+    errors_.push_back(errors.fork());
     if (topology.is_switch[node])
       add_switch(node, config, prng);
     else if (first_port_[node] != first_port_[node + 1])
@@ -88,7 +125,7 @@ void Network::add_switch(NodeIndex node, const NetworkConfig& config, PRNG& prng
   SwitchConfig own = config.switches;
   own.hash_seed = node;
   own.seed = prng.next();
-  switches_[node] = std::make_unique<Switch>(domain_, own, node, ports, first,
+  switches_[node] = std::make_unique<Switch>(domain_of(node), own, node, ports, first,
                                              std::move(port_configs), routes_, addresses_);
 }
 
@@ -98,67 +135,72 @@ void Network::add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng) 
   own.device.gids = {{.gid = GID::from_ipv4(addresses_[node])}};
   own.device.seed = prng.next();
   hosts_[node] =
-      std::make_unique<Host>(domain_, std::move(own), node, ports_[place], place, addresses_);
+      std::make_unique<Host>(domain_of(node), std::move(own), node, ports_[place], place, addresses_);
 }
 
 bool Network::add_flow(const Flow& flow) {
   if (routes_.ports(flow.source, flow.destination).empty()) return false;
-  const u32 number = static_cast<u32>(flows_.size());
+  starts_.push_back({std::max(flow.start, now_), static_cast<u32>(flows_.size())});
+  std::ranges::push_heap(starts_, std::greater{});
   flows_.push_back(flow);
   ends_.emplace_back();
-  domain_.events.add({flow.start, EventKind::kFlowStart, number});
   return true;
 }
 
 bool Network::run(Time end) {
-  Event event;
-  while (domain_.events.take(end, event)) {
-    prefetch();
-    domain_.now = event.at;
-    ++domain_.counters.events;
-    handle(event);
+  end_ = end;
+  const EventQueue& any = domains_[0]->events;
+  for (;;) {
+    window_ = next_window();
+    if (window_ == EventQueue::kNever) return false;
+    if (any.start_of(window_) > end) return true;
+    open_flows(window_);
+    for (const auto& domain : domains_) domain->change_boxes();
+    simulate_window();
+    close_window();
+    if (any.start_of(window_ + 1) > end) return next_window() != EventQueue::kNever;
   }
-  return !domain_.events.empty();
 }
 
-// What the events after this one will touch, so that it is in the cache by then.
-void Network::prefetch() const {
-  domain_.events.look_ahead([this](const Event& event) {
-    if (event.kind() == EventKind::kArrival) domain_.frames.prefetch(event.subject);
-  });
+// Frames between domains count with the domain that they go to.
+u64 Network::next_window() const {
+  const EventQueue& any = domains_[0]->events;
+  u64 next = starts_.empty() ? EventQueue::kNever : any.window_of(starts_.front().at);
+  for (const auto& domain : domains_) {
+    next = std::min(next, domain->events.next_window());
+    for (u32 to = 0; to < domains_.size(); ++to)
+      if (const Outbox& box = domain->filled_for(to); !box.arrivals.empty())
+        next = std::min(next, any.window_of(box.earliest));
+  }
+  return next;
 }
 
-void Network::handle(const Event& event) {
-  switch (event.kind()) {
-    case EventKind::kFlowStart: return start(event.place());
-    case EventKind::kArrival: return on_arrival(event);
-    case EventKind::kAlarm: return application_->on_alarm(event.place(), domain_.now);
-    case EventKind::kPause:
-    case EventKind::kPortWake:
-    case EventKind::kDeviceTimer: break;
+// --- between windows
+
+// Flows that start in this window get QPs at both ends.
+void Network::open_flows(u64 window) {
+  const EventQueue& any = domains_[0]->events;
+  const Time now = std::max(any.start_of(window), now_);
+  for (const auto& domain : domains_) domain->now = now;
+  while (!starts_.empty() && any.window_of(starts_.front().at) <= window) {
+    std::ranges::pop_heap(starts_, std::greater{});
+    const Start start = starts_.back();
+    starts_.pop_back();
+    open(start.flow);
+    const NodeIndex source = flows_[start.flow].source;
+    domain_of(source).events.add(
+        {start.at, EventKind::kFlowStart, first_port_[source], start.flow, start.flow});
   }
-  const Port& port = ports_[event.place()];
-  Switch* const at_switch = switches_[port.node].get();
-  Host* const host = hosts_[port.node].get();
-  if (event.kind() == EventKind::kPortWake)
-    return at_switch != nullptr ? at_switch->on_wake(port.number) : host->on_wake();
-  if (event.kind() == EventKind::kPause)
-    return at_switch != nullptr ? at_switch->on_pause_timer(port.number) : host->on_pause_timer();
-  host->on_device_timer();
-  settle(*host);
 }
 
-void Network::on_arrival(const Event& event) {
-  const Port& port = ports_[event.place()];
-  if (port.error_rate > 0 && errors_.chance(port.error_rate)) {
-    ++domain_.counters.lost;
-    return domain_.frames.give_back(event.subject);
-  }
-  if (Switch* const at_switch = switches_[port.node].get(); at_switch != nullptr)
-    return at_switch->on_arrival(port.number, event.subject);
-  Host& host = *hosts_[port.node];
-  host.on_arrival(event.subject);
-  settle(host);
+void Network::open(u32 number) {
+  const Flow& flow = flows_[number];
+  Host& source = *hosts_[flow.source];
+  Host& destination = *hosts_[flow.destination];
+  FlowEnds& ends = ends_[number];
+  ends = {.sender = source.create_qp(source.messages_of(flow.octets)),
+          .receiver = destination.create_qp(1)};
+  join(flow, ends.sender, ends.receiver);
 }
 
 void Network::join(const Flow& ends, QueuePair* sender, QueuePair* receiver) {
@@ -176,33 +218,121 @@ void Network::join(const Flow& ends, QueuePair* sender, QueuePair* receiver) {
                                  .priority = ends.priority});
 }
 
-void Network::start(u32 number) {
-  const Flow& flow = flows_[number];
-  Host& source = *hosts_[flow.source];
-  Host& destination = *hosts_[flow.destination];
-  FlowEnds& ends = ends_[number];
-  ends = {.sender = source.create_qp(source.messages_of(flow.octets)),
-          .receiver = destination.create_qp(1)};
-  join(flow, ends.sender, ends.receiver);
-  source.write(ends.sender, destination.memory_key(), flow.octets, number);
+// What a window has brought forth goes to the trace. A flow that has ended loses its QPs: the peer
+// has acknowledged everything, so that its own has nothing left to do.
+class Network::Finisher final : public Trace {
+ public:
+  explicit Finisher(Network& network) : network_(network) {}
+  void on_flow_finished(u32 flow, Time now) override {
+    network_.finish(flow);
+    if (network_.trace_ != nullptr) network_.trace_->on_flow_finished(flow, now);
+  }
+  void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) override {
+    if (network_.trace_ != nullptr)
+      network_.trace_->on_pause_received(node, port, priority, quanta, now);
+  }
+
+ private:
+  Network& network_;
+};
+
+void Network::close_window() {
+  for (const auto& domain : domains_) {
+    now_ = std::max(now_, domain->latest);
+    if (!domain->told.empty()) told_.append(domain->told);
+  }
+  if (told_.empty()) return;
+  Finisher finisher(*this);
+  told_.tell(finisher);
 }
 
-void Network::settle(Host& host) {
-  finish(host);
+void Network::finish(u32 number) {
+  const Flow& flow = flows_[number];
+  hosts_[flow.source]->destroy_qp(ends_[number].sender);
+  hosts_[flow.destination]->destroy_qp(ends_[number].receiver);
+  ends_[number] = {};
+  ++finished_;
+}
+
+// Windows that have little to do come in a row, and are no work for several.
+void Network::simulate_window() {
+  if (events_of_last_ >= kEventsOfAMember * domains_.size())
+    crew_->run();
+  else
+    for (const auto& domain : domains_) simulate(*domain);
+  const u64 events = counters().events;
+  events_of_last_ = events - std::exchange(events_before_, events);
+}
+
+// --- within a window, by one thread for each domain
+
+void Network::simulate(Domain& domain) {
+  for (const auto& other : domains_) domain.accept(other->to_empty_for(domain.number));
+  domain.events.open(window_);
+  while (domain.events.next_node()) simulate_node(domain);
+}
+
+void Network::simulate_node(Domain& domain) {
+  const auto fetch = [&domain](const Event& event) {
+    if (event.kind() == EventKind::kArrival) domain.frames.prefetch(event.subject);
+  };
+  for (u32 i = 0; i < kAhead; ++i) domain.events.look_ahead(i, fetch);
+  Event event;
+  while (domain.events.take(end_, event)) {
+    domain.events.look_ahead(kAhead, fetch);
+    domain.now = event.at;
+    ++domain.counters.events;
+    handle(domain, event);
+  }
+  domain.latest = std::max(domain.latest, domain.now);
+}
+
+void Network::handle(Domain& domain, const Event& event) {
+  if (event.kind() == EventKind::kAlarm) return application_->on_alarm(event.place(), domain.now);
+  const Port& port = ports_[event.place()];
+  Switch* const at_switch = switches_[port.node].get();
+  Host* const host = hosts_[port.node].get();
+  switch (event.kind()) {
+    case EventKind::kFlowStart: {
+      const Flow& flow = flows_[event.subject];
+      return host->write(ends_[event.subject].sender, hosts_[flow.destination]->memory_key(),
+                         flow.octets, event.subject);
+    }
+    case EventKind::kArrival: return on_arrival(domain, event);
+    case EventKind::kPause:
+      return at_switch != nullptr ? at_switch->on_pause_timer(port.number) : host->on_pause_timer();
+    case EventKind::kPortWake:
+      return at_switch != nullptr ? at_switch->on_wake(port.number) : host->on_wake();
+    case EventKind::kDeviceTimer: host->on_device_timer(); return collect(domain, *host);
+    case EventKind::kAlarm: return;
+  }
+}
+
+void Network::on_arrival(Domain& domain, const Event& event) {
+  const Port& port = ports_[event.place()];
+  if (port.error_rate > 0 && errors_[port.node].chance(port.error_rate)) {
+    ++domain.counters.lost;
+    return domain.frames.give_back(event.subject);
+  }
+  if (Switch* const at_switch = switches_[port.node].get(); at_switch != nullptr)
+    return at_switch->on_arrival(port.number, event.subject);
+  Host& host = *hosts_[port.node];
+  host.on_arrival(event.subject);
+  collect(domain, host);
+}
+
+void Network::collect(Domain& domain, Host& host) {
+  for (const u32 flow : host.finished()) domain.told.on_flow_finished(flow, domain.now);
+  host.finished().clear();
   if (!host.messages().empty()) hand_over(host);
 }
 
-// The peer has acknowledged everything, so that its QP has nothing left to do.
-void Network::finish(Host& sender) {
-  if (sender.finished().empty()) return;
-  for (const u32 number : sender.finished()) {
-    sender.destroy_qp(ends_[number].sender);
-    hosts_[flows_[number].destination]->destroy_qp(ends_[number].receiver);
-    ends_[number] = {};
-    ++finished_;
-    if (domain_.trace != nullptr) domain_.trace->on_flow_finished(number, domain_.now);
-  }
-  sender.finished().clear();
+// --- for an application
+
+void Network::set_application(Application* application) {
+  CHECK(domains_.size() == 1);
+  application_ = application;
+  domains_[0]->events.keep_together();
 }
 
 bool Network::connect(const ConnectionConfig& config) {
@@ -230,18 +360,38 @@ void Network::send(u32 connection, u32 octets, u32 word) {
                                     word);
 }
 
-void Network::set_alarm(Time at, u32 word) { domain_.events.add({at, EventKind::kAlarm, word}); }
+void Network::set_alarm(Time at, u32 word) {
+  domains_[0]->events.add({at, EventKind::kAlarm, word});
+}
 
 // What the application does of it may give this host messages anew, though not at once.
 void Network::hand_over(Host& host) {
+  const Time now = domains_[0]->now;
   delivered_.swap(host.messages());
   for (const Host::Message& message : delivered_) {
     if (message.arrived)
-      application_->on_arrival(message.connection, message.word, domain_.now);
+      application_->on_arrival(message.connection, message.word, now);
     else
-      application_->on_sent(message.connection, domain_.now);
+      application_->on_sent(message.connection, now);
   }
   delivered_.clear();
+}
+
+// --- what has happened
+
+Counters Network::counters() const {
+  Counters sum;
+  for (const auto& domain : domains_) sum += domain->counters;
+  return sum;
+}
+
+u64 Network::frames_in_flight() const {
+  u64 frames = 0;
+  for (const auto& domain : domains_) {
+    frames += domain->frames.in_use();
+    for (u32 to = 0; to < domains_.size(); ++to) frames += domain->filled_for(to).frames.size();
+  }
+  return frames;
 }
 
 void Network::for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const {

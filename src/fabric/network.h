@@ -1,5 +1,11 @@
 // Network: hosts and switches joined by links, and the flows that go through them, in simulated
-// time. Everything random comes from one seed; the same input gives the same output, bit for bit.
+// time. Everything random comes from one seed; the same input gives the same output, bit for bit,
+// whatever the number of threads.
+//
+// Time goes in windows as long as the shortest link's delay. What a node does within a window
+// reaches no other before its end, so that nodes are simulated one after another, or by several
+// threads, each its own domain. What concerns several of them is done between windows: flows are
+// given their QPs at both ends, and what has happened is told.
 #pragma once
 
 #include <functional>
@@ -8,6 +14,7 @@
 #include <vector>
 
 #include "fabric/application.h"
+#include "fabric/crew.h"
 #include "fabric/host.h"
 #include "fabric/switch.h"
 
@@ -28,6 +35,7 @@ struct NetworkConfig {
   Clock clock = Clock::kPicoseconds;
   double link_error_rate = 0;  // of each link, beside its own
   u64 seed = 1;
+  u32 threads = 1;  // that simulate, the caller's among them
 };
 
 // The IPv4 address of a node, in host order.
@@ -45,12 +53,13 @@ class Network {
   Network& operator=(const Network&) = delete;
 
   // Flows are numbered in the order in which they are added. False: there is no way between the two
-  // hosts, which are different ones.
+  // hosts, which are different ones. It starts at `flow.start`, and not before now().
   [[nodiscard]] bool add_flow(const Flow& flow);
-  void set_trace(Trace* trace) { domain_.trace = trace; }
+  void set_trace(Trace* trace) { trace_ = trace; }
 
-  // --- for an application, before run() and from its calls
-  void set_application(Application* application) { application_ = application; }
+  // --- for an application, before run() and from its calls. It joins what hosts do without any
+  // link between them, so that nodes are simulated together and `threads` is 1.
+  void set_application(Application* application);  // before anything else
   // Connections are numbered in the order in which they are made. False: as for flows.
   [[nodiscard]] bool connect(const ConnectionConfig& config);
   // At most kMaxMessageOctets, and no more messages than `depth` between send() and on_sent().
@@ -60,15 +69,15 @@ class Network {
   // All events up to `end`, that included. False: there is nothing left to happen.
   bool run(Time end);
 
-  [[nodiscard]] Time now() const { return domain_.now; }
-  [[nodiscard]] const Counters& counters() const { return domain_.counters; }
+  [[nodiscard]] Time now() const { return now_; }  // the last event's
+  [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Routes& routes() const { return routes_; }
   [[nodiscard]] const Port& port(NodeIndex node, u32 number) const {
     return ports_[first_port_[node] + number];
   }
   [[nodiscard]] NodeIndex node_of(u32 port) const { return ports_[port].node; }  // of all ports
   [[nodiscard]] u32 flows_finished() const { return finished_; }
-  [[nodiscard]] u64 frames_in_flight() const { return domain_.frames.in_use(); }
+  [[nodiscard]] u64 frames_in_flight() const;
   // visit(node, port, octets) for each port of a switch: its longest queue.
   void for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const;
   [[nodiscard]] Host& host(NodeIndex node) { return *hosts_[node]; }
@@ -78,6 +87,14 @@ class Network {
     QueuePair* sender = nullptr;
     QueuePair* receiver = nullptr;
   };
+  struct Start {
+    Time at;
+    u32 flow;
+    bool operator>(const Start& other) const {
+      return at != other.at ? at > other.at : flow > other.flow;
+    }
+  };
+  class Finisher;
 
   void add_ports(const Topology& topology, const NetworkConfig& config);
   void add_nodes(const Topology& topology, const NetworkConfig& config);
@@ -85,31 +102,47 @@ class Network {
   void add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng);
   const Duration* times_of(Rate rate, Clock clock);
 
-  void prefetch() const;
-  void handle(const Event& event);
-  void on_arrival(const Event& event);
-  void start(u32 flow);
-  void settle(Host& host);
-  void finish(Host& sender);
+  [[nodiscard]] u64 next_window() const;
+  void open_flows(u64 window);
+  void open(u32 flow);
+  void simulate_window();
+  void simulate(Domain& domain);
+  void simulate_node(Domain& domain);
+  void handle(Domain& domain, const Event& event);
+  void on_arrival(Domain& domain, const Event& event);
+  void collect(Domain& domain, Host& host);
+  void close_window();
+  void finish(u32 flow);
   void hand_over(Host& host);
   void join(const Flow& ends, QueuePair* sender, QueuePair* receiver);
+  Domain& domain_of(NodeIndex node) { return *domains_[domain_of_[node]]; }
 
-  Domain domain_;
   const Routes routes_;
+  const std::vector<u32> domain_of_;     // of each node
+  const std::vector<u32> node_of_port_;  // of all ports
+  std::vector<std::unique_ptr<Domain>> domains_;
   std::vector<u32> addresses_;
   std::vector<std::pair<Rate, std::unique_ptr<TransmissionTimes>>> times_;
   std::vector<Port> ports_;
   std::vector<u32> first_port_;                    // of each node, and the end
   std::vector<std::unique_ptr<Switch>> switches_;  // by node; nullptr: a host
   std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<PRNG> errors_;  // of each node
   std::vector<Flow> flows_;
   std::vector<FlowEnds> ends_;
+  std::vector<Start> starts_;  // of flows that have no QPs yet: a heap
   u32 finished_ = 0;
   std::vector<ConnectionConfig> connections_;
   std::vector<QueuePair*> connection_senders_;
   Application* application_ = nullptr;
   std::vector<Host::Message> delivered_;  // being handed over
-  PRNG errors_;
+  Trace* trace_ = nullptr;
+  TraceBuffer told_;  // by all domains
+  Time now_;
+  Time end_;        // of the run
+  u64 window_ = 0;  // being simulated
+  u64 events_before_ = 0, events_of_last_ = 0;  // windows
+  std::unique_ptr<Crew> crew_;
 };
 
 }  // namespace verbena::fabric

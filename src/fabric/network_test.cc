@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -172,6 +174,96 @@ TEST(Network, ASeedIsACourse) {
   EXPECT_EQ(first.size(), 4u);
   EXPECT_EQ(finish_times(1), first);
   EXPECT_NE(finish_times(2), first);
+}
+
+struct Told final : Trace {
+  void on_flow_finished(u32 flow, Time now) override { tell(0, flow, 0, 0, now); }
+  void on_pause_received(NodeIndex node, u32 port, u32, u32 quanta, Time now) override {
+    tell(1, node, port, quanta, now);
+  }
+  void tell(u64 kind, u64 a, u64 b, u64 c, Time now) {
+    all.push_back({kind, a, b, c, static_cast<u64>(now.ps())});
+  }
+  std::vector<std::array<u64, 5>> all;
+};
+
+// Two racks of four hosts under two spines, with links of different lengths: everything at once.
+struct Pods {
+  explicit Pods(u32 threads, u64 seed = 1) {
+    std::vector<NodeIndex> hosts, spines;
+    for (u32 i = 0; i < 8; ++i) hosts.push_back(topology.add_host());
+    for (u32 i = 0; i < 2; ++i) spines.push_back(topology.add_switch());
+    for (u32 rack = 0; rack < 2; ++rack) {
+      const NodeIndex leaf = topology.add_switch();
+      for (u32 i = 0; i < 4; ++i) topology.join(hosts[rack * 4 + i], leaf, {.delay = ns(300)});
+      for (const NodeIndex spine : spines)
+        topology.join(leaf, spine, {.delay = us(1), .error_rate = 0.0005});
+    }
+    NetworkConfig config;
+    config.threads = threads;
+    config.seed = seed;
+    config.switches.buffer.size = 1u << 20;
+    config.switch_port = [](const LinkConfig& link) {
+      return SwitchPortConfig{.buffer = {.headroom = headroom_for(link.rate, link.delay, 1090)},
+                              .marking = {.k_min = 20'000, .k_max = 100'000}};
+    };
+    config.host = [](const LinkConfig& link) {
+      HostConfig host;
+      host.device.active_mtu = MTU::k1024;
+      host.device.congestion.algorithm = DCQCNParameters{.line_rate = link.rate};
+      return host;
+    };
+    network = std::make_unique<Network>(topology, config);
+    network->set_trace(&told);
+    PRNG prng(7);
+    for (u32 i = 0; i < 60; ++i) {
+      const NodeIndex from = static_cast<NodeIndex>(prng.below(8));
+      const NodeIndex to = i % 3 == 0 && from != 0 ? 0 : (from + 1 + prng.below(7)) % 8;
+      EXPECT_TRUE(network->add_flow({.source = from,
+                                     .destination = to,
+                                     .octets = prng.below(600'000),
+                                     .start = Time::from_ns(prng.in(0, 400) * 100)}));
+    }
+  }
+  Topology topology;
+  Told told;
+  std::unique_ptr<Network> network;
+};
+
+// In steps, some of which end within a window.
+template <typename Watch>
+void run_in_steps(Network& network, const Watch& watch) {
+  for (i64 end = 777; network.run(Time::from_ns(end)); end += 777 + end / 3) watch();
+  watch();
+}
+
+TEST(Network, ThreadsChangeNothing) {
+  for (const u64 seed : {1u, 2u}) {
+    Pods one(1, seed);
+    EXPECT_FALSE(one.network->run(Time::never()));
+    EXPECT_EQ(one.network->flows_finished(), 60u);
+    EXPECT_GT(one.network->counters().marks, 0u);
+    EXPECT_GT(one.network->counters().pauses, 0u);
+    EXPECT_GT(one.network->counters().lost, 0u);
+    for (const u32 threads : {2u, 3u}) {
+      Pods several(threads, seed);
+      EXPECT_FALSE(several.network->run(Time::never()));
+      EXPECT_EQ(several.told.all, one.told.all) << threads;
+      EXPECT_EQ(several.network->counters(), one.network->counters()) << threads;
+      EXPECT_EQ(several.network->now(), one.network->now());
+    }
+  }
+}
+
+TEST(Network, StepsChangeNothing) {
+  Pods whole(1);
+  EXPECT_FALSE(whole.network->run(Time::never()));
+  for (const u32 threads : {1u, 2u}) {
+    Pods steps(threads);
+    run_in_steps(*steps.network, [] {});
+    EXPECT_EQ(steps.told.all, whole.told.all);
+    EXPECT_EQ(steps.network->counters(), whole.network->counters());
+  }
 }
 
 TEST(Network, NoWayIsSaid) {

@@ -22,6 +22,21 @@ struct Counters {
   u64 lost = 0;                 // by links with an error rate
   u64 unroutable = 0;
   u64 events = 0;
+
+  friend bool operator==(const Counters&, const Counters&) = default;
+  Counters& operator+=(const Counters& other) {
+    hops += other.hops;
+    data_hops += other.data_hops;
+    wire_octets += other.wire_octets;
+    marks += other.marks;
+    pauses += other.pauses;
+    resumes += other.resumes;
+    drops += other.drops;
+    lost += other.lost;
+    unroutable += other.unroutable;
+    events += other.events;
+    return *this;
+  }
 };
 
 class Trace {

@@ -43,7 +43,7 @@ std::string Results::fct() const {
 }
 
 std::string Results::summary(const Cost& cost) const {
-  const Counters& c = network_.counters();
+  const Counters c = network_.counters();
   const double run = cost.run_seconds;
   std::string text = fmt::format(
       "STAT setup_s {:.3f} run_s {:.3f} events {} ev_per_s {:.0f} hops {} hops_per_s {:.0f} "

@@ -1,0 +1,69 @@
+// Calendar: the events to come, by the window of time that they lie in, and in no order within it:
+// lists of the near future's windows, where nearly all events are (a frame arrives after one link
+// delay), and a heap for what is later. R. Brown, "Calendar Queues", CACM 31(10), 1988.
+//
+// The lists are made of small blocks that go from window to window, so that the memory in use is
+// that of the events in flight. No allocation while their number does not exceed what it was.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "fabric/event.h"
+
+namespace verbena::fabric {
+
+class Calendar {
+ public:
+  static constexpr u64 kNever = ~u64{0};
+
+  explicit Calendar(Duration window);
+
+  [[nodiscard]] u64 window_of(Time at) const { return static_cast<u64>(at.ps()) / length_; }
+  [[nodiscard]] Time start_of(u64 window) const {
+    return Time::from_ps(static_cast<i64>(window * length_));
+  }
+  void add(u64 window, const Event& event);  // at or after the window taken last
+  // The first window that has events; kNever: there are none.
+  [[nodiscard]] u64 next() const;
+  // The events of that window, which is not before the one taken last, behind what `out` has, in
+  // the order of adding.
+  void take(u64 window, std::vector<Event>& out);
+  [[nodiscard]] u64 size() const { return size_ + late_.size(); }
+
+ private:
+  static constexpr u32 kWindows = 8192;  // that have a list
+  static constexpr u32 kNone = ~u32{0};
+  struct Block {
+    static constexpr u32 kEvents = 31;
+    std::array<Event, kEvents> events;
+    u32 next = kNone;
+    u32 used = 0;
+  };
+  struct List {
+    u32 first = kNone, last = kNone;  // blocks
+  };
+
+  void add_near(u64 window, const Event& event);
+  void bring_near();
+  u32 new_block();
+  struct LateEvent {
+    Event event;
+    u64 order;  // of those added, for equal ones
+  };
+  static bool later(const LateEvent& a, const LateEvent& b) {
+    return a.event.at != b.event.at ? a.event.at > b.event.at : a.order > b.order;
+  }
+
+  u64 length_;   // of a window, in picoseconds
+  u64 now_ = 0;  // the window taken last
+  u64 size_ = 0;
+  std::vector<List> lists_;
+  std::array<u64, kWindows / 64> busy_{};  // a bit for each list that has events
+  std::vector<Block> blocks_;
+  u32 free_ = kNone;
+  std::vector<LateEvent> late_;  // a heap
+  u64 late_added_ = 0;
+};
+
+}  // namespace verbena::fabric

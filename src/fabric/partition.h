@@ -1,0 +1,14 @@
+// Partition: which domain simulates which node. Hosts are divided evenly, in their order; a switch
+// goes where most of what hangs on it is, so that few links join domains.
+#pragma once
+
+#include <vector>
+
+#include "fabric/topology.h"
+
+namespace verbena::fabric {
+
+// The domain, below `domains`, of each node.
+[[nodiscard]] std::vector<u32> partition(const Topology& topology, u32 domains);
+
+}  // namespace verbena::fabric
