@@ -77,7 +77,9 @@ void Agenda::sort_equal_times() {
     if (comes_before(events_[a.index], events_[b.index])) return true;
     return a.index < b.index && !comes_before(events_[b.index], events_[a.index]);
   };
-  const auto at = [this](std::size_t i) { return sorted_.begin() + static_cast<std::ptrdiff_t>(i); };
+  const auto at = [this](std::size_t i) {
+    return sorted_.begin() + static_cast<std::ptrdiff_t>(i);
+  };
   for (std::size_t i = 0; i < sorted_.size();) {
     std::size_t end = i + 1;
     while (end < sorted_.size() && sorted_[end].since_start == sorted_[i].since_start) ++end;

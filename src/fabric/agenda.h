@@ -77,7 +77,7 @@ class Agenda {
 
   std::span<const Event> events_;
   std::vector<Entry> sorted_;
-  std::size_t next_ = 0;  // in it
+  std::size_t next_ = 0;      // in it
   std::vector<Added> added_;  // a heap
   u64 adds_ = 0;
   Time last_;  // of the event taken last

@@ -29,7 +29,9 @@ struct Outbox {
 class Domain {
  public:
   Domain(Duration window, std::span<const u32> node_of_place, u32 its_number, u32 domains)
-      : events(window, node_of_place), number(its_number), outboxes_{Boxes(domains), Boxes(domains)} {}
+      : events(window, node_of_place),
+        number(its_number),
+        outboxes_{Boxes(domains), Boxes(domains)} {}
 
   EventQueue events;
   FramePool frames;

@@ -52,7 +52,7 @@ class EventQueue {
   void end_node();
 
   std::span<const u32> node_of_place_;  // empty: they are kept together
-  i64 length_;  // of a window, in picoseconds
+  i64 length_;                          // of a window, in picoseconds
   Calendar calendar_;
   Agenda agenda_;
   bool running_ = false;

@@ -13,19 +13,16 @@ constexpr Duration kLongestWindow = ps(i64{1} << Agenda::kMaxWindowBits);
 // With shorter ones, nodes by themselves have too little to do at a time.
 constexpr Duration kShortestWindow = ns(100);
 constexpr u64 kEventsOfAMember = 50;  // that are worth to wake it
-constexpr u32 kAhead = 20;  // events that what they need is fetched before
+constexpr u32 kAhead = 20;            // events that what they need is fetched before
 
 Duration shortest_delay(const Topology& topology) {
   Duration shortest = kLongestWindow;
-  for (const TopologyLink& link : topology.links)
-    shortest = std::min(shortest, link.config.delay);
+  for (const TopologyLink& link : topology.links) shortest = std::min(shortest, link.config.delay);
   return shortest;
 }
 
 // Where a link takes no time, there is none for nodes by themselves.
-Duration window_for(const Topology& topology) {
-  return std::max(shortest_delay(topology), ps(1));
-}
+Duration window_for(const Topology& topology) { return std::max(shortest_delay(topology), ps(1)); }
 
 // One where a link takes no time: then nothing can be simulated at the same time.
 u32 domains_for(const Topology& topology, u32 threads) {
@@ -62,7 +59,8 @@ Network::Network(const Topology& topology, const NetworkConfig& config)
   CHECK(topology.nodes <= kMaxNodes);
   const u32 domains = domains_for(topology, config.threads);
   for (u32 number = 0; number < domains; ++number) {
-    domains_.push_back(std::make_unique<Domain>(window_for(topology), node_of_port_, number, domains));
+    domains_.push_back(
+        std::make_unique<Domain>(window_for(topology), node_of_port_, number, domains));
     if (domains == 1 && shortest_delay(topology) < kShortestWindow)
       domains_.back()->events.keep_together();
   }
@@ -134,8 +132,8 @@ void Network::add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng) 
   HostConfig own = config.host(link_of(ports_[place]));
   own.device.gids = {{.gid = GID::from_ipv4(addresses_[node])}};
   own.device.seed = prng.next();
-  hosts_[node] =
-      std::make_unique<Host>(domain_of(node), std::move(own), node, ports_[place], place, addresses_);
+  hosts_[node] = std::make_unique<Host>(domain_of(node), std::move(own), node, ports_[place], place,
+                                        addresses_);
 }
 
 bool Network::add_flow(const Flow& flow) {

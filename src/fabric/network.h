@@ -139,8 +139,8 @@ class Network {
   Trace* trace_ = nullptr;
   TraceBuffer told_;  // by all domains
   Time now_;
-  Time end_;        // of the run
-  u64 window_ = 0;  // being simulated
+  Time end_;                                    // of the run
+  u64 window_ = 0;                              // being simulated
   u64 events_before_ = 0, events_of_last_ = 0;  // windows
   std::unique_ptr<Crew> crew_;
 };

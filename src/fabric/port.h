@@ -46,7 +46,8 @@ struct alignas(64) Port {
 // That port's frame is due to something older than that the other's last frame is out.
 [[nodiscard]] inline u64 rank_of_arrival(const Port& port, Time now) {
   constexpr u32 kBusyBits = 34;  // 17 ms
-  constexpr u64 kLongestWay = (u64{1} << (64 - kBusyBits)) - 1, kLongestBusy = (u64{1} << kBusyBits) - 1;
+  constexpr u64 kLongestWay = (u64{1} << (64 - kBusyBits)) - 1,
+                kLongestBusy = (u64{1} << kBusyBits) - 1;
   const u64 way = static_cast<u64>((port.free_at + port.delay - now).ps());
   const u64 busy = static_cast<u64>((now - port.busy_since).ps());
   return (kLongestWay - std::min(way, kLongestWay)) << kBusyBits | std::min(busy, kLongestBusy);
