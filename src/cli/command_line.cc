@@ -83,6 +83,7 @@ class Parser {
     sim_->add_option("FOLDER", folder_)->type_name("FOLDER");
     sim_->add_option("-o,--output", output_)->type_name("FOLDER");
     sim_->add_option("--seed", seed_)->type_name("N");
+    sim_->add_option("--threads", threads_)->type_name("N");
   }
 
   Expected<Request> parse(Split split) {
@@ -192,6 +193,13 @@ class Parser {
     if (folder_.empty()) return wrong_usage("sim needs a scenario: verbena sim FOLDER");
     if (sim_->count("--output") != 0 && output_.empty()) return wrong_usage("--output is empty");
     SimRequest request{.folder = folder_, .output = output_};
+    if (sim_->count("--threads") != 0) {
+      const std::optional<u64> threads = faults::parse_number(threads_);
+      if (!threads || *threads == 0 || *threads > SimRequest::kMaxThreads)
+        return wrong_usage(fmt::format("--threads {}: it is 1 to {}", threads_,
+                                       SimRequest::kMaxThreads));
+      request.threads = static_cast<u32>(*threads);
+    }
     if (seed_.empty()) return request;
     const std::optional<u64> seed = faults::parse_number(seed_);
     if (!seed) return wrong_usage(fmt::format("--seed {} is no number", seed_));
@@ -250,7 +258,7 @@ class Parser {
   std::string address_, seed_, congestion_, capture_, capture_limit_;
   std::string check_, check_exit_code_;
   std::vector<std::string> faults_, fault_files_;
-  std::string interval_, listen_, pid_, peer_, folder_, output_;
+  std::string interval_, listen_, pid_, peer_, folder_, output_, threads_;
   bool json_ = false, doctor_listens_ = false;
 };
 

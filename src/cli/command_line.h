@@ -52,9 +52,11 @@ struct DoctorRequest {
   OutputFormat format = OutputFormat::kText;
 };
 struct SimRequest {
+  static constexpr u32 kMaxThreads = 1024;
   std::string folder;  // of the scenario
   std::string output;  // --output; "": results are printed and nothing else
   u64 seed = 1;
+  u32 threads = 1;  // which change no result
 };
 struct PrintRequest {
   std::string text;  // of --help and --version

@@ -14,7 +14,7 @@ SYNOPSIS
   verbena stats [--watch [SECONDS]] [--json] [--prometheus PORT] [--pid PID]
   verbena top [--interval SECONDS] [--pid PID]
   verbena doctor [--address ADDRESS[,ADDRESS...]] [--json] [--listen | PEER]
-  verbena sim FOLDER [--output FOLDER] [--seed N]
+  verbena sim FOLDER [--output FOLDER] [--seed N] [--threads N]
   verbena --help | --version
 
 DESCRIPTION
@@ -319,7 +319,7 @@ constexpr std::string_view kSimHelp = R"(NAME
   verbena sim - what will this network do?
 
 SYNOPSIS
-  verbena sim FOLDER [--output FOLDER] [--seed N]
+  verbena sim FOLDER [--output FOLDER] [--seed N] [--threads N]
 
 DESCRIPTION
   Runs the same RDMA devices that programs use on a simulated network: links,
@@ -337,6 +337,9 @@ OPTIONS
   --seed N
       Of all that is random: which frames are marked or lost. The same seed gives
       the same results; 1 where none is given.
+  --threads N
+      How many simulate at the same time; 1 where none is given. The results are
+      the same with any number.
   -h, --help
       this
 

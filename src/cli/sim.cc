@@ -71,7 +71,9 @@ Expected<std::string> sim(const SimRequest& request) {
   const WallClock::time_point begin = WallClock::now();
   const Expected<hpcc::Scenario> scenario = read_scenario(request.folder);
   if (!scenario) return tl::unexpected(scenario.error());
-  fabric::Network network(scenario->topology, hpcc::network_config(*scenario, request.seed));
+  fabric::NetworkConfig config = hpcc::network_config(*scenario, request.seed);
+  config.threads = request.threads;
+  fabric::Network network(scenario->topology, config);
   hpcc::Results results(*scenario, network);
   network.set_trace(&results);
   for (const fabric::Flow& flow : scenario->flows)

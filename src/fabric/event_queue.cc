@@ -19,6 +19,7 @@ EventQueue::EventQueue(Duration window, std::span<const u32> node_of_place)
 }
 
 void EventQueue::keep_together() {
+  if (node_of_place_.empty()) return;
   CHECK(empty() && !running_);
   node_of_place_ = {};
   length_ = kTogether.ps();

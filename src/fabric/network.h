@@ -69,7 +69,8 @@ class Network {
   // All events up to `end`, that included. False: there is nothing left to happen.
   bool run(Time end);
 
-  [[nodiscard]] Time now() const { return now_; }  // the last event's
+  // The last event's; from an application's calls, that of what it hears of.
+  [[nodiscard]] Time now() const { return application_ != nullptr ? domains_[0]->now : now_; }
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Routes& routes() const { return routes_; }
   [[nodiscard]] const Port& port(NodeIndex node, u32 number) const {
