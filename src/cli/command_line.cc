@@ -196,8 +196,8 @@ class Parser {
     if (sim_->count("--threads") != 0) {
       const std::optional<u64> threads = faults::parse_number(threads_);
       if (!threads || *threads == 0 || *threads > SimRequest::kMaxThreads)
-        return wrong_usage(fmt::format("--threads {}: it is 1 to {}", threads_,
-                                       SimRequest::kMaxThreads));
+        return wrong_usage(
+            fmt::format("--threads {}: it is 1 to {}", threads_, SimRequest::kMaxThreads));
       request.threads = static_cast<u32>(*threads);
     }
     if (seed_.empty()) return request;

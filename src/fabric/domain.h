@@ -17,11 +17,13 @@ namespace verbena::fabric {
 struct Outbox {
   std::vector<Event> arrivals;
   std::vector<Frame> frames;
+  std::vector<PathTelemetry> paths;  // where they are collected
   Time earliest = Time::never();
 
   void clear() {
     arrivals.clear();
     frames.clear();
+    paths.clear();
     earliest = Time::never();
   }
 };
@@ -47,6 +49,10 @@ class Domain {
     Outbox& box = outboxes_[filling_][domain];
     box.arrivals.push_back(arrival);
     box.frames.push_back(frames[arrival.subject]);
+    if (frames.has_paths()) {
+      box.paths.resize(box.frames.size());
+      box.paths.back() = frames.path(arrival.subject);
+    }
     box.earliest = std::min(box.earliest, arrival.at);
     frames.give_back(arrival.subject);
   }
@@ -60,6 +66,7 @@ class Domain {
       Event arrival = box.arrivals[i];
       arrival.subject = frames.take();
       frames[arrival.subject] = box.frames[i];
+      if (i < box.paths.size()) frames.path(arrival.subject) = box.paths[i];
       events.add(arrival);
     }
     box.clear();

@@ -37,6 +37,7 @@ class FramePool {
     if (paths_.size() <= index) paths_.resize(frames_.size());
     return paths_[index];
   }
+  [[nodiscard]] bool has_paths() const { return !paths_.empty(); }
   [[nodiscard]] u64 in_use() const { return in_use_; }
   void prefetch(FrameIndex index) const { __builtin_prefetch(&frames_[index]); }
 

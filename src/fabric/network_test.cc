@@ -189,7 +189,7 @@ struct Told final : Trace {
 
 // Two racks of four hosts under two spines, with links of different lengths: everything at once.
 struct Pods {
-  explicit Pods(u32 threads, u64 seed = 1) {
+  explicit Pods(u32 threads, u64 seed = 1, bool telemetry = false) {
     std::vector<NodeIndex> hosts, spines;
     for (u32 i = 0; i < 8; ++i) hosts.push_back(topology.add_host());
     for (u32 i = 0; i < 2; ++i) spines.push_back(topology.add_switch());
@@ -207,10 +207,13 @@ struct Pods {
       return SwitchPortConfig{.buffer = {.headroom = headroom_for(link.rate, link.delay, 1090)},
                               .marking = {.k_min = 20'000, .k_max = 100'000}};
     };
-    config.host = [](const LinkConfig& link) {
+    config.switches.telemetry.enabled = telemetry;
+    config.host = [telemetry](const LinkConfig& link) {
       HostConfig host;
       host.device.active_mtu = MTU::k1024;
       host.device.congestion.algorithm = DCQCNParameters{.line_rate = link.rate};
+      host.collects_telemetry = telemetry;
+      if (telemetry) host.device.congestion.algorithm = HPCCParameters{.line_rate = link.rate};
       return host;
     };
     network = std::make_unique<Network>(topology, config);
@@ -253,6 +256,16 @@ TEST(Network, ThreadsChangeNothing) {
       EXPECT_EQ(several.network->now(), one.network->now());
     }
   }
+}
+
+// What switches note in frames goes with them.
+TEST(Network, ThreadsChangeNothingInTelemetry) {
+  Pods one(1, 1, true), two(2, 1, true);
+  EXPECT_FALSE(one.network->run(Time::never()));
+  EXPECT_FALSE(two.network->run(Time::never()));
+  EXPECT_EQ(one.network->flows_finished(), 60u);
+  EXPECT_EQ(two.told.all, one.told.all);
+  EXPECT_EQ(two.network->counters(), one.network->counters());
 }
 
 TEST(Network, StepsChangeNothing) {

@@ -2,6 +2,9 @@
 // Counters is what every simulation counts.
 #pragma once
 
+#include <array>
+#include <bit>
+
 #include "base/time.h"
 #include "fabric/topology.h"
 
@@ -25,16 +28,11 @@ struct Counters {
 
   friend bool operator==(const Counters&, const Counters&) = default;
   Counters& operator+=(const Counters& other) {
-    hops += other.hops;
-    data_hops += other.data_hops;
-    wire_octets += other.wire_octets;
-    marks += other.marks;
-    pauses += other.pauses;
-    resumes += other.resumes;
-    drops += other.drops;
-    lost += other.lost;
-    unroutable += other.unroutable;
-    events += other.events;
+    using All = std::array<u64, sizeof(Counters) / sizeof(u64)>;
+    All sum = std::bit_cast<All>(*this);
+    const All more = std::bit_cast<All>(other);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
+    *this = std::bit_cast<Counters>(sum);
     return *this;
   }
 };
