@@ -141,8 +141,9 @@ ENVIRONMENT
   VERBENA_CAPTURE_LIMIT
       As --fault, --seed, --cc, --capture and --capture-limit (in bytes).
   VERBENA_LOCAL
-      on: RDMA WRITEs and READs between processes of this host need no packets,
-      where both say so. Faults, captures and checks turn it off by themselves.
+      off: all between processes of this host goes as packets. Unset, or on: RDMA
+      WRITEs and READs need none, where the system lets one process reach the
+      other's memory. Faults, captures and checks turn that off by themselves.
   VERBENA_CHECK, VERBENA_CHECK_EXIT_CODE
       As --check (1, or its words) and --check-exit-code.
   LD_LIBRARY_PATH

@@ -15,13 +15,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-void add(QPTraffic& to, const QPTraffic& more) {
-  to.sent_packets += more.sent_packets;
-  to.sent_octets += more.sent_octets;
-  to.received_packets += more.received_packets;
-  to.received_octets += more.received_octets;
-}
-
 // --- text
 
 void add_counters(std::string& text, const DeviceStats& now, const DeviceStats* before) {
@@ -160,8 +153,8 @@ std::vector<PeerStats> peers_of(const std::vector<host::QPSnapshot>& qps) {
     if (peer == peers.end())
       peer = peers.insert(peers.end(), {.peer = qp.peer, .traffic = {}, .transport = {}});
     ++peer->qp_count;
-    add(peer->traffic, qp.traffic);
-    verbena::add(peer->transport, qp.transport);
+    peer->traffic += qp.traffic;
+    add(peer->transport, qp.transport);
   }
   return peers;
 }

@@ -94,9 +94,11 @@ constexpr NamedEngineCounter kEngineTable[] = {
     {"rnr_naks_sent", "RNR NAKs sent, for want of a receive", &E::rnr_naks_sent},
     {"local_read_requests", "READs of a peer on this host, done without packets",
      &E::local_read_requests},
+    {"local_read_packets", "packets that these would have been", &E::local_read_packets},
     {"local_read_octets", "octets of these", &E::local_read_octets},
     {"local_write_requests", "WRITEs to a peer on this host, done without packets",
      &E::local_write_requests},
+    {"local_write_packets", "packets that these would have been", &E::local_write_packets},
     {"local_write_octets", "octets of these", &E::local_write_octets},
     {"rx_dropped", "packets dropped by the rules of their service", &E::rx_dropped},
 };

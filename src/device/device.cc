@@ -16,7 +16,10 @@ ProtectionTable& Device::memory() { return impl_->memory; }
 const Counters& Device::counters() const {
   impl_->sum = impl_->port;
   impl_->sum.transport = impl_->destroyed_qps;
-  impl_->qps.for_each([this](const QueuePair& qp) { add(impl_->sum.transport, counters_of(&qp)); });
+  impl_->qps.for_each([this](const QueuePair& qp) {
+    add(impl_->sum.transport, counters_of(&qp));
+    add(impl_->sum, impl_->local_traffic_of(qp));
+  });
   return impl_->sum;
 }
 

@@ -9,6 +9,7 @@
 #include "device/event_queue.h"
 #include "device/gsi.h"
 #include "device/ingress.h"
+#include "device/local_traffic.h"
 #include "device/multicast_table.h"
 #include "device/object_table.h"
 #include "device/qp_table.h"
@@ -40,6 +41,10 @@ struct Device::Impl {
     return config.local.counts == nullptr ? LocalWork{}
                                           : config.local.counts->of(qp.attributes.qpn);
   }
+  // Both ways.
+  [[nodiscard]] QPTraffic local_traffic_of(const QueuePair& qp) const {
+    return as_packets(done_without_packets(qp.engine->counters()), local_work_of(qp));
+  }
 
   const DeviceConfig config;
   ProtectionTable memory;
@@ -55,7 +60,7 @@ struct Device::Impl {
   AsyncEventQueue events;
   CNPQueue cnps;
   EngineRunner runner;
-  Counters port;                 // without the transports
+  Counters port;                 // without the transports, and what needed no packets of live QPs
   EngineCounters destroyed_qps;  // what their transports had counted
   Counters sum;                  // as last handed out
   GSI gsi;                       // counts in `port`

@@ -100,6 +100,7 @@ Status Device::attach_counter(QueuePair* qp, std::span<const CountedOp> ops,
 Status Device::destroy_qp(QueuePair* qp) {
   if (impl_->multicast.group_of(*qp).has_value()) return Status::kBusy;
   add(impl_->destroyed_qps, counters_of(qp));
+  add(impl_->port, impl_->local_traffic_of(*qp));
   impl_->cnps.forget(*qp);
   impl_->runner.forget(*qp);
   impl_->memory.invalidate_windows_of(qp->attributes.qpn);
@@ -166,13 +167,7 @@ u32 Device::qp_count() const { return impl_->qps.size(); }
 
 QPTraffic Device::traffic_of(const QueuePair* qp) const {
   QPTraffic traffic = qp->traffic;
-  const EngineCounters& own = qp->engine->counters();
-  const LocalWork peers = impl_->local_work_of(*qp);
-  const u64 writes = own.local_write_requests, reads = own.local_read_requests;
-  traffic.sent_packets += writes + reads + peers.reads;
-  traffic.received_packets += reads + peers.writes + peers.reads;
-  traffic.sent_octets += own.local_write_octets + peers.read_octets;
-  traffic.received_octets += own.local_read_octets + peers.write_octets;
+  traffic += impl_->local_traffic_of(*qp);
   return traffic;
 }
 

@@ -60,8 +60,9 @@ struct EngineCounters {
   u64 rx_dropped = 0;        // silently dropped by the rules of the service
   u64 roce_adp_retrans = 0;  // packets sent again before the ACK timeout, unasked
   u64 retransmitted_packets = 0;
-  u64 local_write_requests = 0, local_write_octets = 0;  // sent, without packets
-  u64 local_read_requests = 0, local_read_octets = 0;
+  // Done without packets; `packets` is how many there would have been.
+  u64 local_write_requests = 0, local_write_packets = 0, local_write_octets = 0;
+  u64 local_read_requests = 0, local_read_packets = 0, local_read_octets = 0;
 };
 
 class Engine {

@@ -30,7 +30,7 @@ void sleep_for(Duration pause) {
 
 Expected<std::unique_ptr<LocalPath>> LocalPath::open(u32 slot, std::span<const GIDEntry> gids) {
   const char* const text = std::getenv(kVariable);
-  const std::string_view choice(text == nullptr ? "off" : text);
+  const std::string_view choice(text == nullptr ? "on" : text);
   if (choice == "off") return nullptr;
   if (choice != "on")
     return failure(EINVAL, std::string(kVariable) + " is neither on nor off: " + text);

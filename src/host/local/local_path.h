@@ -12,8 +12,8 @@ namespace verbena::host {
 
 class LocalPath final : public PeerMemoryFinder {
  public:
-  // nullptr where the host does not let us, or the user does not want it (VERBENA_LOCAL=on).
-  // EINVAL: that says something else.
+  // nullptr where the host does not let us, or the user does not want it (VERBENA_LOCAL=off).
+  // EINVAL: that is neither off nor on.
   [[nodiscard]] static Expected<std::unique_ptr<LocalPath>> open(u32 slot,
                                                                  std::span<const GIDEntry> gids);
   ~LocalPath() override { close(); }

@@ -2,8 +2,11 @@
 #include "host/local/local_path.h"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,9 +25,7 @@ namespace {
 constexpr u32 kSize = RCEndpoint::kBufferSize;
 
 std::shared_ptr<Adapter> open(const char* ip) {
-  ::setenv("VERBENA_LOCAL", "on", 1);
   auto adapter = Adapter::open(choose_local_addresses(ip)->front());
-  ::unsetenv("VERBENA_LOCAL");
   EXPECT_TRUE(adapter.has_value()) << (adapter ? "" : adapter.error().message);
   return *adapter;
 }
@@ -58,11 +59,25 @@ TEST_F(LocalPathTest, AWriteIsDoneWhenItIsPosted) {
   EXPECT_EQ(a_.buffer(), b_.buffer());
   EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
   const Adapter::Session target = b_.adapter().enter();
-  EXPECT_EQ(target->counters().port_rcv_packets, 0u);
   EXPECT_EQ(target->counters().transport.rx_write_requests, 1u);
+}
+
+// As a card counts what it sends to itself.
+TEST_F(LocalPathTest, CopiesCountAsPackets) {
+  constexpr u64 kPackets = kSize / 4096;
+  EXPECT_EQ(local_writes_of(a_, kSize), 1u);
+  const auto packets = [](RCEndpoint& endpoint) {
+    const Adapter::Session device = endpoint.adapter().enter();
+    const Counters& counters = device->counters();
+    return std::pair(counters.port_xmit_packets, counters.port_rcv_packets);
+  };
+  EXPECT_EQ(packets(a_), std::pair(kPackets, u64{1}));
+  EXPECT_EQ(packets(b_), std::pair(u64{1}, kPackets));
+  const Adapter::Session target = b_.adapter().enter();
   const QPTraffic traffic = target->traffic_of(target->find_qp_from(QPN{0}));
-  EXPECT_EQ(traffic.received_packets, 1u);
-  EXPECT_EQ(traffic.received_octets, kSize);
+  EXPECT_EQ(traffic.received_packets, kPackets);
+  EXPECT_GT(traffic.received_octets, kSize);
+  EXPECT_EQ(traffic.received_octets, target->counters().port_rcv_octets);
 }
 
 TEST_F(LocalPathTest, SendsAndWritesKeepTheirOrder) {
@@ -121,7 +136,7 @@ TEST_F(LocalPathTest, NothingIsWrittenAfterDeregistration) {
   writer.join();
 }
 
-TEST(LocalPathChoiceTest, TheEnvironmentTurnsItOn) {
+TEST(LocalPathChoiceTest, TheEnvironmentTurnsItOff) {
   ::setenv("VERBENA_LOCAL", "off", 1);
   EXPECT_EQ(*LocalPath::open(9, {}), nullptr);
   ::setenv("VERBENA_LOCAL", "perhaps", 1);
@@ -129,7 +144,7 @@ TEST(LocalPathChoiceTest, TheEnvironmentTurnsItOn) {
   ::setenv("VERBENA_LOCAL", "on", 1);
   EXPECT_NE(*LocalPath::open(9, {}), nullptr);
   ::unsetenv("VERBENA_LOCAL");
-  EXPECT_EQ(*LocalPath::open(9, {}), nullptr);
+  EXPECT_NE(*LocalPath::open(9, {}), nullptr);
 }
 
 // --- a peer in another process
@@ -173,6 +188,39 @@ TEST_F(LocalPeerTest, IsWrittenToWhileItSleeps) {
   start_peer();
   EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
   ::kill(child_, SIGSTOP);
+  EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
+}
+
+// As a container that lets nobody touch another process: this thread gets EPERM.
+void forbid_process_vm() {
+  std::array<sock_filter, 5> program{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog filter{.len = program.size(), .filter = program.data()};
+  ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
+TEST_F(LocalPeerTest, ThatMayNotBeTouchedGetsPackets) {
+  start_peer();
+  EXPECT_EQ(local_writes_of(*here_, 100), 1u);
+  std::thread([this] {
+    forbid_process_vm();
+    EXPECT_EQ(local_writes_of(*here_, 100), 0u);
+    EXPECT_EQ(local_writes_of(*here_, 100), 0u);
+  }).join();
+}
+
+// The child has neither the adapter nor its lock; the parent's memory and keys are as they were.
+TEST_F(LocalPeerTest, IsWrittenToByOneThatHasForked) {
+  start_peer();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
   EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
 }
 

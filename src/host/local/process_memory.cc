@@ -36,6 +36,13 @@ u64 messages_in(std::span<const PeerRange> ranges) {
   return static_cast<u64>(std::ranges::count_if(ranges, &PeerRange::ends_message));
 }
 
+u64 packets_in(std::span<const PeerRange> ranges, MTU mtu) {
+  const u64 size = bytes(mtu);
+  u64 packets = 0;
+  for (const PeerRange& range : ranges) packets += (range.length_bytes + size - 1) / size;
+  return packets;
+}
+
 void* pointer_of(u64 address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
@@ -116,8 +123,9 @@ bool ProcessMemory::write(const QPAttributes& qp, std::span<const MemoryPiece> f
   const Passage passage(segment_.shared().gates, own_slot_);
   if (!translate(qp, to, Access::kRemoteWrite, vectors) || !copy(vectors, ::process_vm_writev))
     return false;
-  segment_.shared().counts.add(qp.dest_qp,
-                               {.writes = messages_in(to), .write_octets = vectors.bytes});
+  segment_.shared().counts.add(qp.dest_qp, {.writes = messages_in(to),
+                                            .write_packets = packets_in(to, qp.path_mtu),
+                                            .write_octets = vectors.bytes});
   return true;
 }
 
@@ -128,8 +136,9 @@ bool ProcessMemory::read(const QPAttributes& qp, std::span<const PeerRange> from
   const Passage passage(segment_.shared().gates, own_slot_);
   if (!translate(qp, from, Access::kRemoteRead, vectors) || !copy(vectors, ::process_vm_readv))
     return false;
-  segment_.shared().counts.add(qp.dest_qp,
-                               {.reads = messages_in(from), .read_octets = vectors.bytes});
+  segment_.shared().counts.add(qp.dest_qp, {.reads = messages_in(from),
+                                            .read_packets = packets_in(from, qp.path_mtu),
+                                            .read_octets = vectors.bytes});
   return true;
 }
 

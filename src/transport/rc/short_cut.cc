@@ -31,6 +31,7 @@ struct RCRequester::ShortCut {
   u32 piece_count = 0, range_count = 0;
   u32 finished = 0;  // WQEs that end in it
   u64 bytes = 0;
+  u64 packets = 0;  // that it would have been
 
   ShortCut() {}  // leaves the arrays uninitialized on purpose: one is made per copy
   u64 cost() const { return bytes + range_count * kBytesPerMessage; }
@@ -115,13 +116,16 @@ bool RCRequester::add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length
                                      .length_bytes = static_cast<u32>(length),
                                      .ends_message = offset + length == wqe.length_bytes};
   copy.bytes += length;
+  copy.packets += (length + mtu() - 1) / mtu();
   return true;
 }
 
 void RCRequester::finish(const ShortCut& copy) {
   const bool is_write = copy.op == SendOp::kRDMAWrite;
   (is_write ? counters_.local_write_requests : counters_.local_read_requests) += copy.finished;
+  (is_write ? counters_.local_write_packets : counters_.local_read_packets) += copy.packets;
   (is_write ? counters_.local_write_octets : counters_.local_read_octets) += copy.bytes;
+  answered_ = true;
   for (u32 i = 0; i < copy.finished; ++i) queue_.at(fresh_ + i).packets = 0;
   short_cut_bytes_ = copy.finished == 0 ? short_cut_bytes_ + static_cast<u32>(copy.bytes) : 0;
   fresh_ += copy.finished;
