@@ -27,6 +27,13 @@ class EgressQueues {
   // The first of that queue, paused or not. Precondition: it has one.
   [[nodiscard]] FrameIndex take(u32 queue, FramePool& frames) { return pop_from(queue, frames); }
 
+  template <typename Predicate>
+  [[nodiscard]] bool any_of(u32 queue, const FramePool& frames, const Predicate& matches) const {
+    for (FrameIndex i = queues_[queue].head; i != kNoFrame; i = frames[i].next)
+      if (matches(frames[i])) return true;
+    return false;
+  }
+
   void pause(u32 priority) { paused_ |= bit(priority); }
   void resume(u32 priority) { paused_ &= static_cast<u16>(~bit(priority)); }
   [[nodiscard]] bool is_paused(u32 priority) const { return (paused_ & bit(priority)) != 0; }

@@ -82,7 +82,46 @@ void Host::on_pause_frame(const Frame& frame) {
   domain_.events.add({paused_until_[priority], EventKind::kPause, place_});
 }
 
+void Host::ask_to_pause(u32 priority, u16 quanta) {
+  const FrameIndex index = domain_.frames.take();
+  Frame& frame = domain_.frames[index];
+  frame.type = FrameType::kPause;
+  frame.priority = static_cast<u8>(priority);
+  frame.pause_quanta = quanta;
+  frame.size_octets = config_.pause_frame_octets;
+  frame.payload_octets = 0;
+  ++(quanta != 0 ? domain_.counters.pauses : domain_.counters.resumes);
+  acknowledgements_.push(EgressQueues::kControl, index, domain_.frames);
+  transmit();
+}
+
+void Host::begin_stuck_pause(u32 priority) {
+  stuck_ |= bit(priority);
+  ask_to_pause(priority, kLongestPause);
+  if (config_.pause_expiry == PauseExpiry::kNever) return;
+  ask_again_ = domain_.now + pause_time(kLongestPause, port_.rate) / 2;
+  domain_.events.add({ask_again_, EventKind::kPause, place_});
+}
+
+void Host::end_stuck_pause(u32 priority) {
+  stuck_ &= static_cast<u8>(~bit(priority));
+  ask_to_pause(priority, 0);
+}
+
+void Host::on_link_down() {
+  paused_ = 0;
+  for (u32 priority = 0; priority < kPriorities; ++priority) acknowledgements_.resume(priority);
+}
+
+void Host::on_link_up() {
+  data_may_wait_ = true;
+  wake_at(std::max(port_.free_at, domain_.now));
+}
+
 void Host::on_pause_timer() {
+  if (stuck_ != 0 && domain_.now == ask_again_)
+    for (u32 priority = 0; priority < kPriorities; ++priority)
+      if ((stuck_ & bit(priority)) != 0) begin_stuck_pause(priority);
   for (u32 priority = 0; priority < kPriorities; ++priority) {
     if ((paused_ & bit(priority)) == 0 || paused_until_[priority] != domain_.now) continue;
     paused_ &= static_cast<u8>(~bit(priority));
@@ -128,12 +167,15 @@ void Host::notify(const Frame& frame, QPN qpn) {
 void Host::settle() {
   fetch_acknowledgements();
   collect();
-  const Time timer = device_.next_timer();
-  if (timer < timer_) {
-    timer_ = timer;
-    domain_.events.add({timer, EventKind::kDeviceTimer, place_});
-  }
+  arm_timer();
   transmit();
+}
+
+void Host::arm_timer() {
+  const Time timer = device_.next_timer();
+  if (timer >= timer_) return;
+  timer_ = timer;
+  domain_.events.add({timer, EventKind::kDeviceTimer, place_});
 }
 
 void Host::on_device_timer() {
@@ -155,8 +197,16 @@ void Host::collect() {
   }
 }
 
+// A message that fails takes the rest of its QP's with it.
+void Host::take_failure(const CQE& cqe) {
+  Open& open = connections_[index_of(cqe.qp)];
+  if (std::exchange(open.failed, true) || (cqe.wr_id & kOfConnection) != 0) return;
+  if (cqe.op != CompletionOp::kReceiveRDMAWithImmediate && open.expects == nullptr)
+    failed_.push_back(static_cast<u32>(cqe.wr_id));
+}
+
 void Host::take(const CQE& cqe) {
-  CHECK(cqe.status == WQEStatus::kSuccess);
+  if (cqe.status != WQEStatus::kSuccess) return take_failure(cqe);
   const u32 number = static_cast<u32>(cqe.wr_id);
   if (cqe.op == CompletionOp::kReceiveRDMAWithImmediate) {
     expect(connections_[index_of(cqe.qp)].expects, 1, number);
@@ -230,6 +280,7 @@ void Host::on_wake() {
 }
 
 void Host::transmit() {
+  if (!port_.up) return;
   if (domain_.now >= port_.free_at) {
     const FrameIndex index = acknowledgements_.pop({.strict = 0xff}, domain_.frames);
     if (index != kNoFrame)
@@ -244,6 +295,7 @@ void Host::transmit() {
 bool Host::transmit_data() {
   if (!device_.poll_frame(domain_.now, out_)) {
     data_may_wait_ = false;
+    arm_timer();  // that what was sent since is acknowledged
     if (device_.next_send() != Time::never()) wake_at(device_.next_send());
     return false;
   }

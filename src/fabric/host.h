@@ -35,7 +35,8 @@ struct HostConfig {
   Notification notification = Notification::kPacket;
   u8 cnp_priority = 6;
   bool acknowledgements_obey_pause = true;
-  u8 traffic_class = 2;             // ECT(0)
+  u8 traffic_class = 2;  // ECT(0)
+  u16 pause_frame_octets = 64;
   bool collects_telemetry = false;  // telemetry.h
 };
 
@@ -50,6 +51,13 @@ class Host {
   void on_wake();
   void on_pause_timer();
   void on_device_timer();
+
+  // The link, whose Port says so, has changed.
+  void on_link_down();
+  void on_link_up();
+  // Asks the switch to pause until asked for an end.
+  void begin_stuck_pause(u32 priority);
+  void end_stuck_pause(u32 priority);
 
   // --- flows. Each has a QP at both ends.
   struct Connection {
@@ -69,6 +77,8 @@ class Host {
   [[nodiscard]] u32 messages_of(u64 octets) const;
   // Flows whose last acknowledgement has come; the caller clears it.
   [[nodiscard]] std::vector<u32>& finished() { return finished_; }
+  // Those that were given up; likewise.
+  [[nodiscard]] std::vector<u32>& failed() { return failed_; }
 
   // --- messages of connections that stay
   struct Message {
@@ -87,6 +97,8 @@ class Host {
   static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
 
   void on_pause_frame(const Frame& frame);
+  void ask_to_pause(u32 priority, u16 quanta);
+  void take_failure(const CQE& cqe);
   void deliver(const Frame& frame, const PathTelemetry* path);
   void notify(const Frame& frame, QPN qpn);
   void collect();
@@ -95,6 +107,7 @@ class Host {
   void fill(Frame& frame);
   u16 size_of_frame() const;
   void settle();
+  void arm_timer();
   void transmit();
   bool transmit_data();
   void wake_at(Time at);
@@ -106,6 +119,7 @@ class Host {
   struct Open {  // what is known of a QP, by its number
     Connection connection;
     bool owes_notification = false;
+    bool failed = false;
     QueuePair* expects = nullptr;  // messages
   };
 
@@ -120,12 +134,14 @@ class Host {
   CompletionQueue* cq_;
   MRKeys keys_;
   std::vector<Open> connections_;
-  std::vector<u32> finished_;
+  std::vector<u32> finished_, failed_;
   std::vector<Message> messages_;
   EgressQueues acknowledgements_;
   u8 paused_ = 0, data_priorities_ = 0;  // a bit each
   bool data_may_wait_ = false;           // in the device, since it was last found to have none
   std::array<Time, kPriorities> paused_until_{};
+  u8 stuck_ = 0;      // priorities that it never lets go on, a bit each
+  Time ask_again_{};  // of the switch, to pause them
   Time wake_ = Time::never(), timer_ = Time::never();  // set already
   EgressFrame out_;
   PathTelemetry seen_;  // by the data that arrived last, for its acknowledgement

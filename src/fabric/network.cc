@@ -52,10 +52,14 @@ LinkConfig link_of(const Port& port) {
 }  // namespace
 
 Network::Network(const Topology& topology, const NetworkConfig& config)
-    : routes_(topology),
+    : topology_(topology),
+      routes_(topology),
       domain_of_(partition(topology, domains_for(topology, config.threads))),
       node_of_port_(nodes_of_ports(topology)),
-      first_port_(ports_of_nodes(topology)) {
+      first_port_(ports_of_nodes(topology)),
+      deadlock_check_(config.deadlock_check),
+      next_deadlock_check_(deadlock_check_ == Duration{} ? Time::never()
+                                                         : Time() + deadlock_check_) {
   CHECK(topology.nodes <= kMaxNodes);
   const u32 domains = domains_for(topology, config.threads);
   for (u32 number = 0; number < domains; ++number) {
@@ -67,6 +71,7 @@ Network::Network(const Topology& topology, const NetworkConfig& config)
   for (NodeIndex node = 0; node < topology.nodes; ++node) addresses_.push_back(address_of(node));
   add_ports(topology, config);
   add_nodes(topology, config);
+  plan(config.faults);
   crew_ = std::make_unique<Crew>(domains, [this](u32 domain) { simulate(*domains_[domain]); });
 }
 
@@ -88,9 +93,9 @@ void Network::add_ports(const Topology& topology, const NetworkConfig& config) {
     port.times = times_of(link.rate, config.clock);
     port.delay = link.delay;
     port.node = node;
-    port.number = number;
+    port.number = static_cast<u16>(number);
     port.rate = link.rate;
-    port.error_rate = 1 - (1 - link.error_rate) * (1 - config.link_error_rate);
+    port.error_rate = static_cast<float>(1 - (1 - link.error_rate) * (1 - config.link_error_rate));
     return first_port_[node] + number;
   };
   for (const TopologyLink& link : topology.links) {
@@ -146,6 +151,19 @@ bool Network::add_flow(const Flow& flow) {
 }
 
 bool Network::run(Time end) {
+  while (!changes_.empty() && changes_.back().at <= end) {
+    const Change change = changes_.back();
+    changes_.pop_back();
+    (void)advance(change.at - ps(1));
+    apply(change);
+  }
+  const bool goes_on = advance(end);
+  if (!goes_on) look_for_deadlock();
+  return goes_on || !changes_.empty();
+}
+
+// All events up to `end`, that included.
+bool Network::advance(Time end) {
   end_ = end;
   const EventQueue& any = domains_[0]->events;
   for (;;) {
@@ -225,6 +243,10 @@ class Network::Finisher final : public Trace {
     network_.finish(flow);
     if (network_.trace_ != nullptr) network_.trace_->on_flow_finished(flow, now);
   }
+  void on_flow_failed(u32 flow, Time now) override {
+    network_.fail(flow);
+    if (network_.trace_ != nullptr) network_.trace_->on_flow_failed(flow, now);
+  }
   void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) override {
     if (network_.trace_ != nullptr)
       network_.trace_->on_pause_received(node, port, priority, quanta, now);
@@ -239,17 +261,111 @@ void Network::close_window() {
     now_ = std::max(now_, domain->latest);
     if (!domain->told.empty()) told_.append(domain->told);
   }
+  if (now_ >= next_deadlock_check_) {
+    look_for_deadlock();
+    next_deadlock_check_ = now_ + deadlock_check_;
+  }
   if (told_.empty()) return;
   Finisher finisher(*this);
   told_.tell(finisher);
 }
 
 void Network::finish(u32 number) {
+  end(number);
+  ++finished_;
+}
+
+void Network::fail(u32 number) {
+  end(number);
+  ++failed_;
+}
+
+void Network::end(u32 number) {
   const Flow& flow = flows_[number];
   hosts_[flow.source]->destroy_qp(ends_[number].sender);
   hosts_[flow.destination]->destroy_qp(ends_[number].receiver);
   ends_[number] = {};
-  ++finished_;
+}
+
+// --- faults, between windows too
+
+void Network::plan(const NetworkFaults& faults) {
+  using Kind = Change::Kind;
+  const auto add = [this](Time at, Kind kind, u32 subject) {
+    if (at != Time::never()) changes_.push_back({at, kind, subject});
+  };
+  for (const LinkOutage& outage : faults.outages) {
+    CHECK(outage.link < topology_.links.size() && outage.down < outage.up);
+    add(outage.down, Kind::kLinkDown, outage.link);
+    add(outage.down + faults.convergence, Kind::kRoutes, 0);
+    if (outage.up == Time::never()) continue;
+    add(outage.up, Kind::kLinkUp, outage.link);
+    add(outage.up + faults.convergence, Kind::kRoutes, 0);
+  }
+  stuck_pauses_ = faults.stuck_pauses;
+  for (u32 i = 0; i < stuck_pauses_.size(); ++i) {
+    add(stuck_pauses_[i].from, Kind::kPause, i);
+    add(stuck_pauses_[i].until, Kind::kResume, i);
+  }
+  std::ranges::stable_sort(changes_, std::ranges::less{}, &Change::at);
+  std::ranges::reverse(changes_);  // the last first
+  if (faults.outages.empty()) return;
+  down_.assign(topology_.links.size(), false);
+  deaf_until_.assign(ports_.size(), Time::from_ps(-1));
+}
+
+void Network::apply(const Change& change) {
+  now_ = std::max(now_, change.at);
+  for (const auto& domain : domains_) domain->now = now_;
+  switch (change.kind) {
+    case Change::Kind::kLinkDown: return change_link(change.subject, false);
+    case Change::Kind::kLinkUp: return change_link(change.subject, true);
+    case Change::Kind::kRoutes: routes_ = Routes(topology_, down_); return;
+    case Change::Kind::kPause: return change_pause(stuck_pauses_[change.subject], true);
+    case Change::Kind::kResume: return change_pause(stuck_pauses_[change.subject], false);
+  }
+}
+
+void Network::change_link(u32 link, bool up) {
+  if (down_[link] != up) return;  // it is so already
+  down_[link] = !up;
+  u32 nth[2] = {0, 0};  // of the ends' ports
+  const TopologyLink& changed = topology_.links[link];
+  for (u32 i = 0; i < link; ++i)
+    for (const NodeIndex node : {topology_.links[i].a, topology_.links[i].b}) {
+      nth[0] += node == changed.a ? 1 : 0;
+      nth[1] += node == changed.b ? 1 : 0;
+    }
+  const u32 places[2] = {first_port_[changed.a] + nth[0], first_port_[changed.b] + nth[1]};
+  for (const u32 place : places) {
+    Port& port = ports_[place];
+    port.up = up;
+    if (!up) deaf_until_[port.peer] = std::max(port.free_at, now_) + port.delay;
+  }
+  for (const u32 place : places) {
+    const Port& port = ports_[place];
+    if (Switch* const at_switch = switches_[port.node].get(); at_switch != nullptr)
+      up ? at_switch->on_link_up(port.number) : at_switch->on_link_down(port.number);
+    else
+      up ? hosts_[port.node]->on_link_up() : hosts_[port.node]->on_link_down();
+  }
+}
+
+void Network::change_pause(const StuckPause& pause, bool on) {
+  for (u32 priority = 0; priority < kPriorities; ++priority) {
+    if ((pause.priorities >> priority & 1) == 0) continue;
+    if (Switch* const at_switch = switches_[pause.node].get(); at_switch != nullptr)
+      on ? at_switch->begin_stuck_pause(pause.port, priority)
+         : at_switch->end_stuck_pause(pause.port, priority);
+    else
+      on ? hosts_[pause.node]->begin_stuck_pause(priority)
+         : hosts_[pause.node]->end_stuck_pause(priority);
+  }
+}
+
+void Network::look_for_deadlock() {
+  if (deadlock_ || deadlock_check_ == Duration{}) return;
+  deadlock_ = find_deadlock(switches_, ports_, first_port_, now_ - deadlock_check_, now_);
 }
 
 // Windows that have little to do come in a row, and are no work for several.
@@ -308,6 +424,10 @@ void Network::handle(Domain& domain, const Event& event) {
 
 void Network::on_arrival(Domain& domain, const Event& event) {
   const Port& port = ports_[event.place()];
+  if (!deaf_until_.empty() && event.at <= deaf_until_[event.place()]) {
+    ++domain.counters.lost;
+    return domain.frames.give_back(event.subject);
+  }
   if (port.error_rate > 0 && errors_[port.node].chance(port.error_rate)) {
     ++domain.counters.lost;
     return domain.frames.give_back(event.subject);
@@ -322,6 +442,8 @@ void Network::on_arrival(Domain& domain, const Event& event) {
 void Network::collect(Domain& domain, Host& host) {
   for (const u32 flow : host.finished()) domain.told.on_flow_finished(flow, domain.now);
   host.finished().clear();
+  for (const u32 flow : host.failed()) domain.told.on_flow_failed(flow, domain.now);
+  host.failed().clear();
   if (!host.messages().empty()) hand_over(host);
 }
 

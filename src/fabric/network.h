@@ -15,7 +15,9 @@
 
 #include "fabric/application.h"
 #include "fabric/crew.h"
+#include "fabric/deadlock.h"
 #include "fabric/host.h"
+#include "fabric/network_faults.h"
 #include "fabric/switch.h"
 
 namespace verbena::fabric {
@@ -34,6 +36,8 @@ struct NetworkConfig {
   SwitchConfig switches{};
   Clock clock = Clock::kPicoseconds;
   double link_error_rate = 0;  // of each link, beside its own
+  NetworkFaults faults{};
+  Duration deadlock_check = ms(1);  // queues that are paused so long are looked at; 0: never
   u64 seed = 1;
   u32 threads = 1;  // that simulate, the caller's among them
 };
@@ -78,6 +82,9 @@ class Network {
   }
   [[nodiscard]] NodeIndex node_of(u32 port) const { return ports_[port].node; }  // of all ports
   [[nodiscard]] u32 flows_finished() const { return finished_; }
+  [[nodiscard]] u32 flows_failed() const { return failed_; }
+  // The first that was found.
+  [[nodiscard]] const std::optional<Deadlock>& deadlock() const { return deadlock_; }
   [[nodiscard]] u64 frames_in_flight() const;
   // visit(node, port, octets) for each port of a switch: its longest queue.
   void for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const;
@@ -103,6 +110,19 @@ class Network {
   void add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng);
   const Duration* times_of(Rate rate, Clock clock);
 
+  struct Change {
+    enum class Kind : u8 { kLinkDown, kLinkUp, kRoutes, kPause, kResume };
+    Time at;
+    Kind kind;
+    u32 subject;  // link, or the number of the stuck pause
+  };
+
+  void plan(const NetworkFaults& faults);
+  void apply(const Change& change);
+  void change_link(u32 link, bool up);
+  void change_pause(const StuckPause& pause, bool on);
+  void look_for_deadlock();
+  bool advance(Time end);
   [[nodiscard]] u64 next_window() const;
   void open_flows(u64 window);
   void open(u32 flow);
@@ -114,11 +134,14 @@ class Network {
   void collect(Domain& domain, Host& host);
   void close_window();
   void finish(u32 flow);
+  void fail(u32 flow);
+  void end(u32 flow);
   void hand_over(Host& host);
   void join(const Flow& ends, QueuePair* sender, QueuePair* receiver);
   Domain& domain_of(NodeIndex node) { return *domains_[domain_of_[node]]; }
 
-  const Routes routes_;
+  const Topology& topology_;
+  Routes routes_;
   const std::vector<u32> domain_of_;     // of each node
   const std::vector<u32> node_of_port_;  // of all ports
   std::vector<std::unique_ptr<Domain>> domains_;
@@ -132,7 +155,14 @@ class Network {
   std::vector<Flow> flows_;
   std::vector<FlowEnds> ends_;
   std::vector<Start> starts_;  // of flows that have no QPs yet: a heap
-  u32 finished_ = 0;
+  u32 finished_ = 0, failed_ = 0;
+  std::vector<Change> changes_;  // to come, the last first
+  std::vector<StuckPause> stuck_pauses_;
+  std::vector<bool> down_;        // links; empty: no link ever is
+  std::vector<Time> deaf_until_;  // of each port: what arrives until then was on a link that failed
+  const Duration deadlock_check_;
+  Time next_deadlock_check_;
+  std::optional<Deadlock> deadlock_;
   std::vector<ConnectionConfig> connections_;
   std::vector<QueuePair*> connection_senders_;
   Application* application_ = nullptr;

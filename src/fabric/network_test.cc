@@ -151,6 +151,15 @@ TEST(Network, LinksThatLoseFrames) {
   EXPECT_EQ(star.network.frames_in_flight(), 0u);
 }
 
+// Nothing follows that would show the loss, and nobody answers: the sender's timer alone knows.
+TEST(Network, AFlowOfOnePacketSurvivesItsLoss) {
+  Star star(3, config_with_mtu(MTU::k1024), {.error_rate = 0.2});
+  star.incast(100);
+  EXPECT_FALSE(star.network.run(Time::from_ns(60'000'000'000)));
+  EXPECT_EQ(star.recorder.finished.size(), 2u);
+  EXPECT_GT(star.network.counters().lost, 0u);
+}
+
 // ECN marks, CNPs and rates: the same seed gives the same course, another one another.
 std::vector<i64> finish_times(u64 seed) {
   NetworkConfig config;

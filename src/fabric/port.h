@@ -31,11 +31,12 @@ struct alignas(64) Port {
   Time busy_since;     // it has sent without a pause
   u32 peer = 0;        // the port at the other end
   NodeIndex node = 0;  // that it belongs to
-  u32 number = 0;      // among the node's
+  u16 number = 0;      // among the node's
   u16 peer_domain = 0;
   bool wake_pending = false;
+  bool up = true;  // its link
   Rate rate;
-  double error_rate = 0;
+  float error_rate = 0;
 
   // Nothing is being sent, and nothing has waited for longer.
   [[nodiscard]] bool is_free(Time now) const { return now >= free_at && !wake_pending; }

@@ -9,8 +9,8 @@ constexpr u32 kFar = ~u32{0};
 
 }  // namespace
 
-Routes::Routes(const Topology& topology) {
-  find_neighbours(topology);
+Routes::Routes(const Topology& topology, const std::vector<bool>& down) {
+  find_neighbours(topology, down);
   group_hosts(topology);
   set_begin_ = {0, 0};  // set 0 is empty
   sets_at_.assign(u64{topology.nodes} * groups_, 0);
@@ -19,16 +19,20 @@ Routes::Routes(const Topology& topology) {
 
 // Of several links to one neighbour the last counts. The order is that in which equal ways are
 // found, and so that of the hash's choices.
-void Routes::find_neighbours(const Topology& topology) {
+void Routes::find_neighbours(const Topology& topology, const std::vector<bool>& down) {
   neighbours_.resize(topology.nodes);
   std::vector<u16> ports(topology.nodes);
-  const auto add = [&](NodeIndex from, NodeIndex to) {
+  const auto add = [&](NodeIndex from, NodeIndex to, bool is_down) {
+    const u16 port = ports[from]++;
+    if (is_down) return;
     std::erase_if(neighbours_[from], [to](const Neighbour& n) { return n.node == to; });
-    neighbours_[from].push_back({to, ports[from]++});
+    neighbours_[from].push_back({to, port});
   };
-  for (const TopologyLink& link : topology.links) {
-    add(link.a, link.b);
-    add(link.b, link.a);
+  for (std::size_t i = 0; i < topology.links.size(); ++i) {
+    const TopologyLink& link = topology.links[i];
+    const bool is_down = !down.empty() && down[i];
+    add(link.a, link.b, is_down);
+    add(link.b, link.a, is_down);
   }
   for (std::vector<Neighbour>& of_node : neighbours_)
     std::ranges::sort(of_node, std::ranges::greater{}, &Neighbour::node);

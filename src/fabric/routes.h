@@ -12,7 +12,8 @@ namespace verbena::fabric {
 
 class Routes {
  public:
-  explicit Routes(const Topology& topology);
+  // `down`: links that are not there, by number; empty: none.
+  explicit Routes(const Topology& topology, const std::vector<bool>& down = {});
 
   // Ports of `node`, in the order in which a hash chooses among them. Empty: there is no way.
   // `node` is not the destination.
@@ -31,7 +32,7 @@ class Routes {
     u16 port;
   };
 
-  void find_neighbours(const Topology& topology);
+  void find_neighbours(const Topology& topology, const std::vector<bool>& down);
   void group_hosts(const Topology& topology);
   void find_ways(const Topology& topology, NodeIndex root, u32 group);
   u32 set_of(const std::vector<u16>& ports);

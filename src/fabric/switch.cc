@@ -67,9 +67,10 @@ bool Switch::admit(u32 port, Frame& frame) {
 }
 
 std::optional<u32> Switch::way_of(const Frame& frame) {
-  const std::span<const u16> ways = routes_.ports(node_, frame.destination);
-  if (ways.size() == 1) return ways[0];
+  std::span<const u16> ways = routes_.ports(node_, frame.destination);
+  if (ports_down_ != 0) ways = those_up(ways);
   if (ways.empty()) return std::nullopt;
+  if (ways.size() == 1) return ways[0];
   return spreading_.choose(ways,
                            {.source_address = addresses_[frame.source],
                             .destination_address = addresses_[frame.destination],
@@ -171,6 +172,7 @@ bool Switch::drops_early(u32 port, const Frame& frame) {
 
 // Quanta 0: to go on.
 void Switch::ask_to_pause(u32 port, u32 priority, u16 quanta) {
+  if (!ports_[port].up || (quanta == 0 && (sides_[port].stuck & bit(priority)) != 0)) return;
   const FrameIndex index = domain_.frames.take();
   Frame& frame = domain_.frames[index];
   frame.type = FrameType::kPause;
@@ -266,18 +268,69 @@ void Switch::watch(u32 port, u32 priority) {
     return;
   ++domain_.counters.storms;
   side.storming |= bit(priority);
-  flush(port, priority);
+  flush(port, priority, domain_.counters.watchdog_drops);
   side.queues.resume(priority);
 }
 
 // What waits there is lost, and makes room.
-void Switch::flush(u32 port, u32 priority) {
+void Switch::flush(u32 port, u32 queue, u64& counter) {
   Side& side = sides_[port];
-  while (side.queues.octets(priority) != 0) {
-    const FrameIndex index = side.queues.take(priority, domain_.frames);
-    leave(domain_.frames[index]);
-    drop(index, domain_.counters.watchdog_drops);
+  while (side.queues.octets(queue) != 0) {
+    const FrameIndex index = side.queues.take(queue, domain_.frames);
+    if (domain_.frames[index].type == FrameType::kRoCE) leave(domain_.frames[index]);
+    drop(index, counter);
   }
+}
+
+// --- links that change, and a port that is broken
+
+std::span<const u16> Switch::those_up(std::span<const u16> ways) {
+  ways_up_.clear();
+  for (const u16 way : ways)
+    if (ports_[way].up) ways_up_.push_back(way);
+  return ways_up_;
+}
+
+void Switch::on_link_down(u32 port) {
+  ++ports_down_;
+  Side& side = sides_[port];
+  side.asking = side.storming = 0;
+  side.paused_until = {};
+  for (u32 queue = 0; queue <= EgressQueues::kControl; ++queue) {
+    side.queues.resume(queue);
+    flush(port, queue, domain_.counters.lost);
+  }
+}
+
+// The neighbour has forgotten what it was told.
+void Switch::on_link_up(u32 port) {
+  --ports_down_;
+  for (u32 priority = 0; priority < kPriorities; ++priority)
+    if (buffer_.paused(port, priority) || (sides_[port].stuck & bit(priority)) != 0)
+      ask_to_pause(port, priority, config_.pfc.quanta);
+}
+
+void Switch::begin_stuck_pause(u32 port, u32 priority) {
+  sides_[port].stuck |= bit(priority);
+  ask_to_pause(port, priority, config_.pfc.quanta);
+}
+
+void Switch::end_stuck_pause(u32 port, u32 priority) {
+  sides_[port].stuck &= static_cast<u8>(~bit(priority));
+  if (!buffer_.paused(port, priority)) ask_to_pause(port, priority, 0);
+}
+
+// --- for a look at deadlocks
+
+bool Switch::is_stuck(u32 port, u32 priority, Time since) const {
+  const Side& side = sides_[port];
+  return side.queues.is_paused(priority) && side.queues.octets(priority) != 0 &&
+         side.paused_since[priority] <= since;
+}
+
+bool Switch::holds(u32 port, u32 priority, u32 ingress) const {
+  return sides_[port].queues.any_of(
+      priority, domain_.frames, [ingress](const Frame& frame) { return frame.ingress == ingress; });
 }
 
 }  // namespace verbena::fabric

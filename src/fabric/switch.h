@@ -47,6 +47,18 @@ class Switch {
   void on_pause_timer(u32 port);
 
   // Octets that ever waited in one queue of the port, at most, a frame that goes at once included.
+  [[nodiscard]] u32 port_count() const { return static_cast<u32>(ports_.size()); }
+  // Frames of the priority wait at the port, and have been paused since then or before.
+  [[nodiscard]] bool is_stuck(u32 port, u32 priority, Time since) const;
+  // Frames of the priority wait at the port that came by another one.
+  [[nodiscard]] bool holds(u32 port, u32 priority, u32 ingress) const;
+  // The link of the port, whose Port says so, has changed.
+  void on_link_down(u32 port);
+  void on_link_up(u32 port);
+  // Asks the neighbour to pause, whatever there is room for, until asked for an end.
+  void begin_stuck_pause(u32 port, u32 priority);
+  void end_stuck_pause(u32 port, u32 priority);
+
   [[nodiscard]] u32 longest_queue(u32 port) const { return sides_[port].longest_queue; }
 
  private:
@@ -60,6 +72,7 @@ class Switch {
     std::array<Time, kPriorities> paused_since{};  // without interruption
     u8 storming = 0;  // priorities whose pauses are not heeded, a bit each: the watchdog's
     std::array<Time, kPriorities> ask_again{};  // of the neighbour, to pause
+    u8 stuck = 0;                               // priorities that it never lets go on, a bit each
     u8 asking = 0;                              // priorities, a bit each
   };
 
@@ -79,7 +92,8 @@ class Switch {
   void resume(u32 port, u32 priority);
   void send_on(u32 port);
   void watch(u32 port, u32 priority);
-  void flush(u32 port, u32 priority);
+  void flush(u32 port, u32 queue, u64& counter);
+  std::span<const u16> those_up(std::span<const u16> ways);
   bool is_lossless(u32 priority) const;
   void ask_to_pause(u32 port, u32 priority, u16 quanta);
 
@@ -94,6 +108,8 @@ class Switch {
   Spreading spreading_;
   SharedBuffer buffer_;
   std::vector<Side> sides_;
+  u32 ports_down_ = 0;
+  std::vector<u16> ways_up_;  // of the frame being looked at, while a port is down
 };
 
 }  // namespace verbena::fabric

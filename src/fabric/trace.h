@@ -22,7 +22,7 @@ struct Counters {
   u64 early_drops = 0;          // by switches, of frames that cannot be marked
   u64 storms = 0;               // pauses that a watchdog ended
   u64 watchdog_drops = 0;       // of what waited for them
-  u64 lost = 0;                 // by links with an error rate
+  u64 lost = 0;                 // by links: errors, and what was on its way when one went down
   u64 unroutable = 0;
   u64 events = 0;
 
@@ -42,6 +42,8 @@ class Trace {
   virtual ~Trace() = default;
   // The last acknowledgement has reached the sender.
   virtual void on_flow_finished(u32 flow, Time now) = 0;
+  // Its sender has given it up: nothing was acknowledged for too long (IBTA 9.9.2.4.2).
+  virtual void on_flow_failed(u32 /*flow*/, Time /*now*/) {}
   // A device has received a pause frame for a priority; quanta 0: it may send again.
   virtual void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) = 0;
 };

@@ -14,6 +14,9 @@ class TraceBuffer final : public Trace {
   void on_flow_finished(u32 flow, Time now) override {
     told_.push_back({.at = now, .kind = Kind::kFlowFinished, .who = flow});
   }
+  void on_flow_failed(u32 flow, Time now) override {
+    told_.push_back({.at = now, .kind = Kind::kFlowFailed, .who = flow});
+  }
   void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) override {
     told_.push_back({now, Kind::kPauseReceived, node, port, priority, quanta});
   }
@@ -30,6 +33,7 @@ class TraceBuffer final : public Trace {
     for (const Told& told : told_) {
       switch (told.kind) {
         case Kind::kFlowFinished: trace.on_flow_finished(told.who, told.at); break;
+        case Kind::kFlowFailed: trace.on_flow_failed(told.who, told.at); break;
         case Kind::kPauseReceived:
           trace.on_pause_received(told.who, told.port, told.priority, told.quanta, told.at);
           break;
@@ -39,7 +43,7 @@ class TraceBuffer final : public Trace {
   }
 
  private:
-  enum class Kind : u8 { kFlowFinished, kPauseReceived };
+  enum class Kind : u8 { kFlowFinished, kFlowFailed, kPauseReceived };
   struct Told {
     Time at;
     Kind kind;

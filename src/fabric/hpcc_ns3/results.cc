@@ -57,6 +57,11 @@ std::string Results::summary(const Cost& cost) const {
       fmt::format_to(std::back_inserter(text), "MAXQ node {} port {} bytes {}\n", node, port + 1,
                      octets);
   });
+  if (const std::optional<Deadlock>& deadlock = network_.deadlock())
+    fmt::format_to(std::back_inserter(text), "DEADLOCK at_ns {} queues {}: {}\n",
+                   deadlock->seen.ns(), deadlock->queues, to_string(*deadlock));
+  if (network_.flows_failed() != 0)
+    fmt::format_to(std::back_inserter(text), "FAILED flows {}\n", network_.flows_failed());
   return text;
 }
 

@@ -32,7 +32,7 @@ class Results final : public Trace {
     double setup_seconds = 0, run_seconds = 0, peak_mebibytes = 0;
   };
   // STAT, then a MAXQ for each port of a switch whose queue was ever longer than kShownQueue
-  // octets.
+  // octets; DEADLOCK with a circle of `node:port` if there was one, FAILED if flows were given up.
   [[nodiscard]] std::string summary(const Cost& cost) const;
 
  private:

@@ -14,8 +14,9 @@ constexpr u16 kDataOverhead = 48, kAcknowledgementOctets = 60, kPauseOctets = 43
 // What data carries beside, by the control: five hops and their number, a time.
 constexpr u16 kTelemetryOctets = 5 * 8 + 2, kTimestampOctets = 8;
 constexpr u16 kAcknowledgementWithTelemetry = 46 + kTelemetryOctets;
-constexpr u32 kMostInFlight = 16'384;             // packets
-constexpr u32 kSentUnit = 128, kQueuedUnit = 80;  // of telemetry
+constexpr Time kFirstFailure = Time::from_ns(2'000'000'000);  // which LINK_DOWN counts from
+constexpr u32 kMostInFlight = 16'384;                         // packets
+constexpr u32 kSentUnit = 128, kQueuedUnit = 80;              // of telemetry
 constexpr u16 kFirstSourcePort = 10000;
 constexpr u32 kMaxLinks = 1u << 22;
 constexpr u32 kMarkingUnit = 1000;  // octets
@@ -191,6 +192,24 @@ HostConfig host(const Config& config, const Reference& reference, const LinkConf
   return host;
 }
 
+// The last of several between the two nodes, as that model has one.
+std::optional<u32> link_that_fails(const Scenario& scenario) {
+  const LinkDown& down = *scenario.config.link_down;
+  const std::vector<TopologyLink>& links = scenario.topology.links;
+  for (std::size_t i = links.size(); i-- != 0;)
+    if ((links[i].a == down.a && links[i].b == down.b) ||
+        (links[i].a == down.b && links[i].b == down.a))
+      return static_cast<u32>(i);
+  return std::nullopt;
+}
+
+NetworkFaults faults_of(const Scenario& scenario) {
+  if (!scenario.config.link_down) return {};
+  return {.outages = {{.link = *link_that_fails(scenario),
+                       .down = kFirstFailure + scenario.config.link_down->after}},
+          .convergence = Duration{}};
+}
+
 // Whether T and the window are used.
 bool needs_reference(const Config& config) {
   return config.has_window || config.control == Control::kHPCC;
@@ -290,7 +309,8 @@ Parsed<std::vector<Flow>> parse_flows(std::string_view name, std::string_view te
 std::string check(const Scenario& scenario) {
   const Config& config = scenario.config;
   if (config.buffer_mib == 0) return "BUFFER_SIZE is 0";
-  if (config.link_down) return "LINK_DOWN is not supported";
+  if (config.link_down && !link_that_fails(scenario))
+    return "LINK_DOWN names two nodes that no link joins";
   if (const std::string wrong = check_control(scenario); !wrong.empty()) return wrong;
   if (!config.ecn) return {};
   for (const TopologyLink& link : scenario.topology.links) {
@@ -321,6 +341,7 @@ NetworkConfig network_config(const Scenario& scenario, u64 seed) {
   network.switches.telemetry = {.enabled = config.control == Control::kHPCC,
                                 .sent_unit = kSentUnit * config.telemetry_unit,
                                 .queued_unit = kQueuedUnit * config.telemetry_unit};
+  network.faults = faults_of(scenario);
   network.clock = Clock::kNanoseconds;
   network.link_error_rate = config.error_rate;
   network.seed = seed;

@@ -180,6 +180,24 @@ TEST(HpccScenario, OneRoundTripForAllPairsOrNone) {
   EXPECT_NE(check(scenario).find("GLOBAL_T"), std::string::npos);
 }
 
+TEST(HpccScenario, ALinkGoesDown) {
+  // Two ways between the hosts' switches; each goes down in turn, and the flow has one of them.
+  const std::string_view topology =
+      "6 4 6\n2 3 4 5\n0 2 100Gbps 1000ns 0\n1 3 100Gbps 1000ns 0\n2 4 100Gbps 1000ns 0\n"
+      "4 3 100Gbps 1000ns 0\n2 5 100Gbps 1000ns 0\n5 3 100Gbps 1000ns 0\n";
+  u64 lost = 0;
+  for (const std::string_view link : {"2 4", "2 5"}) {
+    const SimulatedRun run(scenario_of(topology, "1\n0 1 3 100 1000000 2.0\n",
+                                       std::string(kConfig) + "LINK_DOWN 20 " + std::string(link)));
+    EXPECT_EQ(run.network.flows_finished(), 1u);
+    lost += run.network.counters().lost;
+  }
+  EXPECT_GE(lost, 11u);
+  Scenario scenario = scenario_of(topology, "0");
+  scenario.config.link_down = LinkDown{.after = us(1), .a = 0, .b = 1};
+  EXPECT_NE(check(scenario).find("LINK_DOWN"), std::string::npos);
+}
+
 // Measured in that model.
 TEST(HpccScenario, AloneToTheNanosecond) {
   const SimulatedRun run(

@@ -1,0 +1,43 @@
+// What goes wrong in a simulated network, and when.
+//
+// A link that goes down takes with it what is on its way over it; both ends notice at once, as loss
+// of signal is noticed (IEEE 802.3, 46.3.4). A switch throws away what waits at the port, takes the
+// port out of its groups of equal ways, and sends what comes later over the others, if there are
+// any; else it is unroutable. A host keeps what it has to send. The other switches go on as before
+// until the routing protocol has told them: `convergence` later all routes are those of the links
+// that are up then. BGP in a data centre (RFC 7938) takes milliseconds to seconds. When the link is
+// up again its ends use it at once, and the others after as long a time.
+//
+// A stuck pause is a broken NIC or port that tells its neighbour to pause, again and again: Guo et
+// al., RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.3. (A slow receiver, 4.4 there, is
+// HostConfig::receiver.)
+#pragma once
+
+#include <vector>
+
+#include "base/time.h"
+#include "fabric/topology.h"
+
+namespace verbena::fabric {
+
+struct LinkOutage {
+  u32 link = 0;  // in Topology::links
+  Time down;
+  Time up = Time::never();  // after `down`
+};
+
+struct StuckPause {
+  NodeIndex node = 0;      // that sends the pauses
+  u32 port = 0;            // of the node's
+  u8 priorities = 1 << 3;  // a bit each
+  Time from;
+  Time until = Time::never();  // then it lets its neighbour go on
+};
+
+struct NetworkFaults {
+  std::vector<LinkOutage> outages{};
+  Duration convergence = ms(10);
+  std::vector<StuckPause> stuck_pauses{};
+};
+
+}  // namespace verbena::fabric

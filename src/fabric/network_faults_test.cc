@@ -1,0 +1,163 @@
+#include "fabric/network_faults.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "fabric/network.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr Time at_us(i64 microseconds) { return Time::from_ns(microseconds * 1000); }
+constexpr Time kEnd = Time::from_ns(60'000'000'000);
+
+struct Ends final : Trace {
+  void on_flow_finished(u32 flow, Time now) override { finished[flow] = now; }
+  void on_flow_failed(u32 flow, Time) override { failed.push_back(flow); }
+  void on_pause_received(NodeIndex, u32, u32, u32, Time) override {}
+  std::map<u32, Time> finished;
+  std::vector<u32> failed;
+};
+
+NetworkConfig with(const NetworkFaults& faults, u32 threads = 1) {
+  NetworkConfig config;
+  config.host = [](const LinkConfig&) {
+    HostConfig host;
+    host.device.active_mtu = MTU::k1024;
+    return host;
+  };
+  config.switch_port = [](const LinkConfig& link) {
+    SwitchPortConfig port;
+    port.marking.enabled = false;
+    port.buffer.headroom = headroom_for(link.rate, link.delay, 1024 + 66);
+    return port;
+  };
+  config.faults = faults;
+  config.threads = threads;
+  return config;
+}
+
+// Host 0 at switch 2, host 1 at switch 3, switches 4 and 5 between them. Links: 0 and 1 of the
+// hosts; 2 and 3 from switch 2, 4 and 5 to switch 3.
+Topology diamond() {
+  Topology topology;
+  for (int i = 0; i < 2; ++i) (void)topology.add_host();
+  for (int i = 0; i < 4; ++i) (void)topology.add_switch();
+  topology.join(0, 2, {});
+  topology.join(1, 3, {});
+  for (const NodeIndex spine : {4u, 5u}) topology.join(2, spine, {});
+  for (const NodeIndex spine : {4u, 5u}) topology.join(3, spine, {});
+  return topology;
+}
+
+struct Course {
+  Course(Topology t, const NetworkConfig& config, const std::vector<Flow>& flows)
+      : topology(std::move(t)), network(topology, config) {
+    network.set_trace(&ends);
+    for (const Flow& flow : flows) EXPECT_TRUE(network.add_flow(flow));
+    (void)network.run(kEnd);
+    EXPECT_EQ(network.frames_in_flight(), 0u);
+  }
+  Topology topology;
+  Network network;
+  Ends ends;
+};
+
+// 20 MB take 1.7 ms.
+const std::vector<Flow> kOneFlow = {{.source = 0, .destination = 1, .octets = 20'000'000}};
+
+// The way of the acknowledgements is another one's business: flows of which both ways are hit wait.
+TEST(LinkOutages, TheSwitchAtTheLinkTakesAnotherWayAtOnce) {
+  u32 went_on = 0;
+  for (u16 source_port = 1; source_port <= 8; ++source_port) {
+    std::vector<Flow> flow = kOneFlow;
+    flow[0].source_port = source_port;
+    const Course course(
+        diamond(), with({.outages = {{.link = 2, .down = at_us(500)}}, .convergence = ms(100)}),
+        flow);
+    ASSERT_EQ(course.ends.finished.size(), 1u);
+    const bool was_hit = course.network.counters().lost > 5;
+    went_on += was_hit && course.ends.finished.at(0) < at_us(3000) ? 1 : 0;
+  }
+  EXPECT_GT(went_on, 0u);
+}
+
+// A link further on: until routes are computed anew, what the first switch sends there is lost.
+TEST(LinkOutages, TheOthersFollowLater) {
+  u32 delayed = 0;
+  for (const u32 link : {4u, 5u}) {
+    const Course course(
+        diamond(), with({.outages = {{.link = link, .down = at_us(500)}}, .convergence = ms(5)}),
+        kOneFlow);
+    ASSERT_EQ(course.ends.finished.size(), 1u) << link;
+    delayed += course.ends.finished.at(0) > at_us(5000) ? 1 : 0;
+    EXPECT_EQ(course.network.counters().unroutable != 0, course.ends.finished.at(0) > at_us(5000));
+  }
+  EXPECT_EQ(delayed, 1u);  // the flow takes one of them
+}
+
+TEST(LinkOutages, WhatIsOnItsWayIsLostAndCountedAndAFlapEnds) {
+  const Course course(diamond(),
+                      with({.outages = {{.link = 1, .down = at_us(300), .up = at_us(700)},
+                                        {.link = 0, .down = at_us(1000), .up = at_us(1200)}}}),
+                      kOneFlow);
+  ASSERT_EQ(course.ends.finished.size(), 1u);
+  // At least what one microsecond of the link holds.
+  EXPECT_GE(course.network.counters().lost, 11u);
+  EXPECT_GT(course.network.counters().unroutable, 0u);
+}
+
+TEST(LinkOutages, WithoutAWayAFlowIsGivenUp) {
+  const Course course(diamond(), with({.outages = {{.link = 1, .down = at_us(300)}}}), kOneFlow);
+  EXPECT_TRUE(course.ends.finished.empty());
+  EXPECT_EQ(course.ends.failed, std::vector<u32>{0});
+  EXPECT_EQ(course.network.flows_failed(), 1u);
+}
+
+TEST(LinkOutages, TheSameForAnyNumberOfThreads) {
+  const NetworkFaults faults = {.outages = {{.link = 4, .down = at_us(300), .up = at_us(900)},
+                                            {.link = 1, .down = at_us(1300), .up = at_us(1400)}},
+                                .convergence = us(100)};
+  const Course one(diamond(), with(faults, 1), kOneFlow), two(diamond(), with(faults, 2), kOneFlow);
+  EXPECT_EQ(one.ends.finished, two.ends.finished);
+  EXPECT_EQ(one.network.counters(), two.network.counters());
+}
+
+Topology star(u32 hosts) {
+  Topology topology;
+  for (u32 i = 0; i < hosts; ++i) (void)topology.add_host();
+  const NodeIndex hub = topology.add_switch();
+  for (NodeIndex host = 0; host < hosts; ++host) topology.join(host, hub, {});
+  return topology;
+}
+
+// Host 0 pauses its switch. Host 1 sends to it, and to host 2, which suffers for it.
+const std::vector<Flow> kVictim = {{.source = 1, .destination = 0, .octets = 8'000'000},
+                                   {.source = 1, .destination = 2, .octets = 8'000'000}};
+
+TEST(StuckPauses, HoldUpOthersWhileTheyLast) {
+  NetworkConfig config =
+      with({.stuck_pauses = {{.node = 0, .from = at_us(100), .until = at_us(50'000)}}});
+  config.switches.buffer.size = 1u << 20;
+  const Course course(star(3), config, kVictim);
+  ASSERT_EQ(course.ends.finished.size(), 2u);
+  EXPECT_GT(course.ends.finished.at(1), at_us(50'000));
+  EXPECT_GT(course.network.counters().pauses, 50'000u / 168);  // refreshed twice in each 336 us
+  EXPECT_FALSE(course.network.deadlock().has_value());         // it waits for a host
+}
+
+TEST(StuckPauses, AWatchdogFreesTheOthers) {
+  NetworkConfig config =
+      with({.stuck_pauses = {{.node = 0, .from = at_us(100), .until = at_us(50'000)}}});
+  config.switches.buffer.size = 1u << 20;
+  config.switches.pfc.watchdog = {.enabled = true, .detection = ms(2), .restoration = ms(2)};
+  const Course course(star(3), config, kVictim);
+  ASSERT_EQ(course.ends.finished.size(), 2u);
+  EXPECT_LT(course.ends.finished.at(1), at_us(10'000));
+  EXPECT_GT(course.ends.finished.at(0), at_us(50'000));
+  EXPECT_EQ(course.network.counters().storms, 1u);
+}
+
+}  // namespace
+}  // namespace verbena::fabric
