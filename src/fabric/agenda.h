@@ -43,9 +43,8 @@ class Agenda {
     added_.clear();
   }
   // The event that will be taken after `n` others of those known at first; nullptr: there is none.
-  template <typename Visit>
-  void look_ahead(u32 n, const Visit& visit) const {
-    if (next_ + n < sorted_.size()) visit(events_[sorted_[next_ + n].index]);
+  [[nodiscard]] const Event* ahead(u32 n) const {
+    return next_ + n < sorted_.size() ? &events_[sorted_[next_ + n].index] : nullptr;
   }
 
  private:

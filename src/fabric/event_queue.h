@@ -36,10 +36,7 @@ class EventQueue {
   void open(u64 window);
   [[nodiscard]] bool next_node();
   [[nodiscard]] bool take(Time end, Event& out) { return agenda_.take(end, out); }
-  template <typename Visit>
-  void look_ahead(u32 n, const Visit& visit) const {
-    agenda_.look_ahead(n, visit);
-  }
+  [[nodiscard]] const Event* ahead(u32 n) const { return agenda_.ahead(n); }
   [[nodiscard]] bool empty() const { return calendar_.size() == 0; }
 
  private:

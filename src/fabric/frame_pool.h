@@ -39,7 +39,9 @@ class FramePool {
   }
   [[nodiscard]] bool has_paths() const { return !paths_.empty(); }
   [[nodiscard]] u64 in_use() const { return in_use_; }
-  void prefetch(FrameIndex index) const { __builtin_prefetch(&frames_[index]); }
+  [[gnu::always_inline]] void prefetch(FrameIndex index) const {
+    __builtin_prefetch(&frames_[index]);
+  }
 
  private:
   std::vector<Frame> frames_;
