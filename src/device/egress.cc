@@ -46,7 +46,7 @@ void copy_payload(const PayloadList& from, PayloadList& to) {
 }  // namespace
 
 bool Egress::poll_frame(Time now, EgressFrame& out) {
-  out.may_wait = packet_.may_wait = false;
+  out.urgency = packet_.urgency = Urgency::kNow;
   if (poll_cnp(out)) return true;
   if (gsi_.poll_frame(out)) {
     count(out);
@@ -83,7 +83,7 @@ void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
   out.headers_size = static_cast<u8>(headers.size());
   out.pad_count = headers.bth.pad_count;
   out.payload_is_stable = !is_read_response(headers.bth.opcode);
-  out.may_wait = packet_.may_wait;
+  out.urgency = packet_.urgency;
   copy_payload(packet_.payload, out.payload);
 
   const AddressVector& path =

@@ -8,6 +8,7 @@
 
 #include "congestion/signals.h"
 #include "memory/payload.h"
+#include "transport/urgency.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/packet.h"
 
@@ -25,9 +26,7 @@ struct EgressFrame {
   // False: other agents may write the payload's memory while it is sent (READ responses), so a link
   // must copy it before it computes the ICRC.
   bool payload_is_stable = true;
-  // An answer to an earlier packet of its QP is still to come: a link may hold it back a little, to
-  // send it with those that follow.
-  bool may_wait = false;
+  Urgency urgency = Urgency::kNow;
   std::array<u8, kMaxHeadersSize> headers;
   PayloadList payload;  // good until the next call into the device
 

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +15,7 @@
 namespace verbena::host {
 namespace {
 
+constexpr Duration kNear = us(50);
 constexpr std::size_t kStackBytes = 1 << 20;  // of address space; touched as needed
 
 bool add_to(const Descriptor& poll, int fd, u32 events) {
@@ -135,8 +137,10 @@ void HelperThread::ignore() {
   watch_link(0);
 }
 
-void HelperThread::wake_at(Time when) {
-  if (when.ps() >= alarm_ps_.load(std::memory_order_relaxed)) return;
+void HelperThread::wake_at(Time when, Time now) {
+  if (when == Time::never()) return;
+  const Time set_to = Time::from_ps(alarm_ps_.load(std::memory_order_relaxed));
+  if (when >= set_to && set_to - now >= std::min((when - now) / 2, kNear)) return;
   alarm_ps_.store(when.ps(), std::memory_order_relaxed);
   itimerspec alarm{.it_interval = {}, .it_value = to_timespec(when)};
   if (alarm.it_value.tv_sec == 0 && alarm.it_value.tv_nsec == 0) alarm.it_value.tv_nsec = 1;

@@ -34,8 +34,9 @@ class HelperThread {
   // Wake up for the descriptors, or not.
   void listen();
   void ignore();
-  // Wake up at `when`, or earlier if an earlier time was asked for and has not come. Cheap when so.
-  void wake_at(Time when);
+  // Wake up at `when`. Earlier if an earlier time was asked for and is not near: so this is cheap
+  // when called again and again with a time that moves on, and such a time never comes.
+  void wake_at(Time when, Time now);
 
   [[nodiscard]] bool is_stopping() const { return stopping_.load(std::memory_order_relaxed); }
   [[nodiscard]] u64 wakeups() const { return wakeups_.load(std::memory_order_relaxed); }

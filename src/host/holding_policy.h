@@ -1,18 +1,23 @@
-// HoldingPolicy: may a request packet wait in the link for others to go with it in one system call?
+// HoldingPolicy: may a packet wait in the link for others to go with it in one system call?
 //
 // One call to the kernel costs as much as building and checking some twenty small packets, and
 // takes up to 64 of them. A card learns of each request by its own doorbell; here a program that
 // posts many small requests one by one would pay for a call each. So a packet whose QP still waits
-// for an earlier answer may be held back (EgressFrame::may_wait), if the program calls again and
-// again at short intervals: until one datagram call is full, or a poll finds nothing, or a packet
-// comes that must not wait. Should the program stop calling instead, the helper thread sends what
-// is held after kPatience, and for some time, which doubles with each repetition, nothing is held
-// back.
+// for an earlier answer may be held back (Urgency::kWithMore), if the program calls again and again
+// at short intervals: until one datagram call is full, or a poll finds nothing, or a packet comes
+// that must not wait. Should the program stop calling instead, the helper thread sends what is held
+// after kPatience, and for some time, which doubles with each repetition, nothing is held back.
+//
+// An acknowledgement (Urgency::kWithReply) costs a call, too, and where programs take turns the
+// other side waits for the reply behind it. So it may be held back when it is due from a poll, if
+// the program has lately replied with requests of its own, soon and each time: until the reply, or
+// a poll that finds nothing. TCP's delayed ACK of interactive connections is the same idea.
 //
 // Pure logic: no thread, no clock. Not thread-safe.
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "base/time.h"
 
@@ -22,35 +27,76 @@ class HoldingPolicy {
  public:
   // The application called, to post or in vain to poll.
   void on_call(Time now) {
-    calls_in_a_row_ = now - last_call_ <= kShort ? std::min(calls_in_a_row_ + 1, kInARow) : 0;
+    const bool soon = now - last_call_ <= kShort;
+    calls_in_a_row_ = soon ? std::min(calls_in_a_row_ + 1, kMaxInARow)
+                           : calls_in_a_row_ - std::min(calls_in_a_row_, kInARow);
     last_call_ = now;
   }
+  // The call has taken so long. Only the program's own time counts between calls.
+  void on_return(Time now) { last_call_ = now; }
   [[nodiscard]] bool may_hold(Time now) const {
     return calls_in_a_row_ >= kInARow && now >= not_before_;
   }
 
   void on_held(Time now) {
-    if (deadline_ == Time::never()) deadline_ = now + kPatience;
+    holds_requests_ = true;
+    deadline_ = std::min(deadline_, now + kPatience);
   }
-  void on_sent() { deadline_ = Time::never(); }
+  void on_held_acknowledgement(Time now) {
+    deadline_ = std::min(deadline_, now + kPatienceForReply);
+  }
+  void on_sent() {
+    holds_requests_ = false;
+    deadline_ = Time::never();
+  }
   // When what is held must go; never(): nothing is.
   [[nodiscard]] Time deadline() const { return deadline_; }
+
+  // The program was polling when it became due.
+  void on_acknowledgement(Time now) {
+    on_no_reply();
+    awaits_reply_ = true;
+    acknowledgement_due_ = now;
+  }
+  // The program sends a request.
+  void on_request(Time now) {
+    if (!awaits_reply_) return;
+    if (now - acknowledgement_due_ > kSoon) return on_no_reply();
+    awaits_reply_ = false;
+    trust_ = std::min(trust_ + 1, kMaxTrust);
+  }
+  // It polled in vain.
+  void on_no_reply() {
+    if (std::exchange(awaits_reply_, false)) trust_ = std::min(trust_, std::max(trust_ - kLost, 0));
+  }
+  [[nodiscard]] bool awaits_reply() const { return awaits_reply_; }
+  [[nodiscard]] bool may_hold_acknowledgement() const { return trust_ >= kTrusted; }
+
   // The helper found it still there at the deadline.
   void on_overdue(Time now) {
+    if (std::exchange(awaits_reply_, false)) trust_ = kBetrayed;
+    if (!holds_requests_) return;
     rest_ = now < not_before_ + kMaxRest ? std::min(rest_ * 2, kMaxRest) : kMinRest;
     not_before_ = now + rest_;
   }
 
  private:
-  static constexpr u32 kInARow = 16;
+  static constexpr u32 kInARow = 16, kMaxInARow = 64;
   static constexpr Duration kShort = us(10);
   static constexpr Duration kPatience = us(200);
+  static constexpr i32 kTrusted = 3, kMaxTrust = 16, kLost = 4, kBetrayed = -64;
+  static constexpr Duration kSoon = us(100), kPatienceForReply = ms(1);
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
   u32 calls_in_a_row_ = 0;
   Time last_call_, not_before_;
   Duration rest_ = kMinRest;
   Time deadline_ = Time::never();
+  bool holds_requests_ = false;
+
+  bool awaits_reply_ = false;
+  i32 trust_ = 0;  // that it replies
+  Time acknowledgement_due_;
 };
 
 }  // namespace verbena::host

@@ -24,6 +24,24 @@ TEST_F(HoldingPolicyTest, HoldsOnlyForWhoCallsAgainAndAgain) {
   EXPECT_FALSE(policy_.may_hold(now_));
 }
 
+TEST_F(HoldingPolicyTest, APauseIsForgivenToWhoHasCalledForLong) {
+  for (u32 i = 0; i < 5; ++i) call_often();
+  for (u32 i = 0; i < 3; ++i) {
+    policy_.on_call(now_ = now_ + sec(1));
+    EXPECT_TRUE(policy_.may_hold(now_)) << i;
+  }
+  policy_.on_call(now_ = now_ + sec(1));
+  EXPECT_FALSE(policy_.may_hold(now_));
+}
+
+TEST_F(HoldingPolicyTest, TheTimeOfTheCallItselfIsNoPause) {
+  for (u32 i = 0; i < 20; ++i) {
+    policy_.on_call(now_ = now_ + us(1));
+    policy_.on_return(now_ = now_ + us(50));
+  }
+  EXPECT_TRUE(policy_.may_hold(now_));
+}
+
 TEST_F(HoldingPolicyTest, TheDeadlineIsTheFirstFramesAndGoesWithIt) {
   EXPECT_EQ(policy_.deadline(), Time::never());
   policy_.on_held(now_);
@@ -36,7 +54,9 @@ TEST_F(HoldingPolicyTest, TheDeadlineIsTheFirstFramesAndGoesWithIt) {
 TEST_F(HoldingPolicyTest, WhoLeftThemLyingIsDistrustedForLongerEachTime) {
   Duration expected = ms(20);
   for (u32 times = 0; times < 12; ++times) {
+    policy_.on_held(now_);
     policy_.on_overdue(now_);
+    policy_.on_sent();
     call_often();
     EXPECT_FALSE(policy_.may_hold(now_));
     now_ = now_ + expected;
@@ -45,10 +65,63 @@ TEST_F(HoldingPolicyTest, WhoLeftThemLyingIsDistrustedForLongerEachTime) {
     expected = std::min(expected * 2, sec(1));
   }
   now_ = now_ + sec(3);
+  policy_.on_held(now_);
   policy_.on_overdue(now_);
   now_ = now_ + ms(10);
   call_often();
   EXPECT_TRUE(policy_.may_hold(now_));
+}
+
+TEST_F(HoldingPolicyTest, AnAcknowledgementWaitsForWhoHasRepliedSoonBefore) {
+  for (u32 i = 0; i < 3; ++i) {
+    EXPECT_FALSE(policy_.may_hold_acknowledgement()) << i;
+    policy_.on_acknowledgement(now_);
+    EXPECT_TRUE(policy_.awaits_reply());
+    policy_.on_request(now_ = now_ + us(2));
+    EXPECT_FALSE(policy_.awaits_reply());
+  }
+  EXPECT_TRUE(policy_.may_hold_acknowledgement());
+  policy_.on_request(now_);  // of its own accord
+  policy_.on_acknowledgement(now_);
+  policy_.on_acknowledgement(now_);  // the first had no reply
+  EXPECT_FALSE(policy_.may_hold_acknowledgement());
+}
+
+TEST_F(HoldingPolicyTest, LateAndMissingRepliesCountAgainstIt) {
+  const auto reply = [this](Duration after) {
+    policy_.on_acknowledgement(now_);
+    policy_.on_request(now_ = now_ + after);
+  };
+  for (u32 i = 0; i < 100; ++i) reply(us(1));
+  for (u32 i = 0; i < 3; ++i) {
+    reply(us(101));
+    EXPECT_TRUE(policy_.may_hold_acknowledgement()) << i;  // once is nothing
+  }
+  policy_.on_acknowledgement(now_);
+  policy_.on_no_reply();
+  EXPECT_FALSE(policy_.may_hold_acknowledgement());
+  for (u32 i = 0; i < 3; ++i) reply(us(1));
+  EXPECT_TRUE(policy_.may_hold_acknowledgement());
+}
+
+TEST_F(HoldingPolicyTest, AnOverdueAcknowledgementTakesLongToForget) {
+  for (u32 i = 0; i < 100; ++i) {
+    policy_.on_acknowledgement(now_);
+    policy_.on_request(now_);
+  }
+  policy_.on_acknowledgement(now_);
+  policy_.on_held_acknowledgement(now_);
+  EXPECT_EQ(policy_.deadline(), now_ + ms(1));
+  policy_.on_overdue(now_ = now_ + ms(1));
+  policy_.on_sent();
+  u32 replies = 0;
+  for (; !policy_.may_hold_acknowledgement(); ++replies) {
+    policy_.on_acknowledgement(now_);
+    policy_.on_request(now_);
+  }
+  EXPECT_GE(replies, 64u);
+  call_often();
+  EXPECT_TRUE(policy_.may_hold(now_));  // requests are another matter
 }
 
 }  // namespace

@@ -113,11 +113,14 @@ Time LiveAdapter::lock() {
 
 void LiveAdapter::flush_and_unlock(Time now) {
   holding_.on_call(now);
-  if (append_frames(now)) {
+  const Appended appended = append_frames(now);
+  if (appended.requests) holding_.on_request(now);
+  if (appended.any) {
     if (holding_.may_hold(now) && link_->may_wait())
       holding_.on_held(now);
     else
       send_frames(now);
+    holding_.on_return(monotonic_now());
   }
   take_outputs(now);
   tell_helper();
@@ -134,11 +137,17 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
     const bool received = receive_batch(Look::kLikely, last_now_);
     const bool timed = run_due_timers(last_now_);
     if (received || timed) {
-      drain(last_now_);
+      drain_for_poll(last_now_);
+      holding_.on_return(monotonic_now());
       count = device_.poll_cq(cq, out);
+    } else {
+      holding_.on_no_reply();
     }
   }
-  policy_.on_application_poll(count == 0 ? PollResult::kEmpty : PollResult::kFound, last_now_);
+  policy_.on_application_poll(count == 0                ? PollResult::kEmpty
+                              : holding_.awaits_reply() ? PollResult::kFoundWithRequest
+                                                        : PollResult::kFound,
+                              last_now_);
   while (policy_.should_stay()) stay_once();
   tell_helper();
   const bool offers_core = policy_.should_offer_core();
@@ -160,7 +169,7 @@ void LiveAdapter::stay_once() {
   mutex_.lock();
   last_now_ = monotonic_now();
   const bool received = receive_batch(Look::kLikely, last_now_);
-  if (received) drain(last_now_);
+  if (received) drain_for_poll(last_now_);
   policy_.on_stay(received ? StayResult::kReceived : StayResult::kNothing, last_now_);
 }
 
@@ -348,13 +357,14 @@ bool LiveAdapter::fail_objects(Time now) {
   return any;
 }
 
-bool LiveAdapter::append_frames(Time now) {
-  bool any = false;
-  for (; device_.poll_frame(now, frame_); any = true) {
+LiveAdapter::Appended LiveAdapter::append_frames(Time now) {
+  Appended appended;
+  for (; device_.poll_frame(now, frame_); appended.any = true) {
+    appended.requests |= frame_.urgency != Urgency::kWithReply;
     if (explainer_ != nullptr) explainer_->history().on_sent(frame_, now);
     link_->append(frame_);
   }
-  return any;
+  return appended;
 }
 
 void LiveAdapter::send_frames(Time now) {
@@ -365,6 +375,18 @@ void LiveAdapter::send_frames(Time now) {
 
 void LiveAdapter::drain(Time now) {
   send_frames(now);
+  take_outputs(now);
+}
+
+// The program goes on, and may reply to what it has just received.
+void LiveAdapter::drain_for_poll(Time now) {
+  const Appended appended = append_frames(now);
+  const bool acknowledges = appended.any && !appended.requests;
+  if (acknowledges) holding_.on_acknowledgement(now);
+  if (acknowledges && holding_.may_hold_acknowledgement() && link_->may_wait())
+    holding_.on_held_acknowledgement(now);
+  else
+    send_frames(now);
   take_outputs(now);
 }
 
@@ -396,8 +418,15 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
 
 void LiveAdapter::tell_helper() {
   policy_.listens() ? helper_->listen() : helper_->ignore();
-  helper_->wake_at(std::min({device_.next_timer(), device_.next_send(), connections_.next_timer(),
-                             link_->next_timer(), policy_.next_check(), holding_.deadline()}));
+  helper_->wake_at(helper_deadline(), last_now_);
+}
+
+// Polls run timers too: while they come, the helper only looks whether they still do.
+Time LiveAdapter::helper_deadline() const {
+  const Time check = std::min(policy_.next_check(), holding_.deadline());
+  if (!policy_.listens()) return check;
+  return std::min({check, device_.next_timer(), device_.next_send(), connections_.next_timer(),
+                   link_->next_timer()});
 }
 
 void LiveAdapter::serve() {
@@ -418,12 +447,14 @@ void LiveAdapter::serve() {
 
 bool LiveAdapter::serve_once(Time now) {
   if (now >= holding_.deadline()) holding_.on_overdue(now);
-  const bool received = policy_.on_helper_wake(now) && receive_batch(Look::kEverywhere, now);
+  const bool received = policy_.on_helper_wake(now) && (receive_batch(Look::kLikely, now) ||
+                                                        receive_batch(Look::kEverywhere, now));
   if (received) policy_.on_helper_received(now);
   // What a timer waits for may have come already.
   if (!received && now >= device_.next_timer()) (void)receive_batch(Look::kEverywhere, now);
-  (void)run_due_timers(now);
-  drain(now);
+  const bool timed = run_due_timers(now);
+  if (received || timed || now >= holding_.deadline()) send_frames(now);
+  take_outputs(now);
   tell_helper();
   return received;
 }

@@ -76,8 +76,12 @@ class LiveAdapter final : public Adapter {
   void take_frames(Time now);
   bool run_due_timers(Time now);
   void drain(Time now);
-  void take_outputs(Time now);   // of the device, but for its frames
-  bool append_frames(Time now);  // false: there were none
+  void drain_for_poll(Time now);
+  void take_outputs(Time now);  // of the device, but for its frames
+  struct Appended {
+    bool any = false, requests = false;  // at all; other than acknowledgements
+  };
+  Appended append_frames(Time now);
   void send_frames(Time now);
   void note_object_fault(const ObjectFault& fault, const QueuePair* qp);
   bool fail_objects(Time now);
@@ -89,6 +93,7 @@ class LiveAdapter final : public Adapter {
   void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
   void tell_helper();
+  [[nodiscard]] Time helper_deadline() const;
   void choose_path();
   void stay_once();
 

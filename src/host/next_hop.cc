@@ -140,7 +140,7 @@ Expected<std::unique_ptr<NextHopWait>> NextHopWait::start(const NextHop& hop, Du
   auto thread = HelperThread::start({}, {.serve = [self] { self->look(); }});
   if (!thread) return tl::unexpected(thread.error());
   wait->thread_ = std::move(*thread);
-  wait->thread_->wake_at(now + kFirstInterval);
+  wait->thread_->wake_at(now + kFirstInterval, now);
   return wait;
 }
 
@@ -153,7 +153,7 @@ void NextHopWait::look() {
     hop_.ask();
     next_question_ = now + kAskInterval;
   }
-  thread_->wake_at(std::min(now + interval_, deadline_));
+  thread_->wake_at(std::min(now + interval_, deadline_), now);
   interval_ = std::min(interval_ * 2, kLongestInterval);
 }
 

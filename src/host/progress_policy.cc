@@ -17,21 +17,24 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
   judge_patience(result, now);
   judge_listening();
   judge_stay(result);
-  if (result == PollResult::kFound) {
+  if (result != PollResult::kEmpty) {
     empty_polls_ = 0;
     last_found_ = now;
-    stays_ = trust_ > 0 && stay_trust_ > 0;
-    if (trust_ > 0 && !stays_) listen();
+    const bool will_wait = trust_ > 0 && result == PollResult::kFound;
+    stays_ = will_wait && stay_trust_ > 0;
+    if (will_wait && !stays_) listen();
   } else if (++empty_polls_ >= kSpinning && listens_) {
     listens_ = false;
     polls_at_check_ = polls_;
     next_check_ = now + check_interval_;
+  } else if (!listens_ && now >= next_check_ - check_interval_ / 2) {
+    look_later(now);  // so that the helper need not wake while polls come
   }
 }
 
 // A program that comes back after a pause has not waited yet, unless others had its core meanwhile.
 void ProgressPolicy::judge_patience(PollResult result, Time now) {
-  if (result == PollResult::kFound)
+  if (result != PollResult::kEmpty)
     empty_since_.reset();
   else if (!empty_since_ || (!offers_core_ && now > last_poll_ + kPatience))
     empty_since_ = now;
@@ -77,10 +80,14 @@ bool ProgressPolicy::on_helper_wake(Time now) {
     listen();
     return true;
   }
+  look_later(now);
+  return false;
+}
+
+void ProgressPolicy::look_later(Time now) {
   polls_at_check_ = polls_;
   check_interval_ = std::min(check_interval_ * 2, kMaxCheck);
   next_check_ = now + check_interval_;
-  return false;
 }
 
 void ProgressPolicy::on_helper_received(Time now) {

@@ -3,11 +3,12 @@
 // While the helper listens, its epoll watches the link and any packet wakes it. That costs 7 us for
 // the sender's core and 21 us until it runs, so it must not listen while an application thread
 // spins in ibv_poll_cq. But a program may stop polling at any time (to wait in memory for a WRITE,
-// or in read()), so a backstop looks every 1 to 4 ms whether polls still come. Programs like
-// ib_write_lat poll, then spin on memory, then poll again: where the helper was of use between
-// polls, it listens again right after a poll that found something, not only at the backstop. And
-// where it was of use soon after that poll, waking it is saved too: the polling thread stays for a
-// few microseconds more and receives itself what the program will next wait for in memory.
+// or in read()), so a backstop looks, 1 to 4 ms after the last polls, whether more have come.
+// Programs like ib_write_lat poll, then spin on memory, then poll again: where the helper was of
+// use between polls, it listens again right after a poll that found something, not only at the
+// backstop. And where it was of use soon after that poll, waking it is saved too: the polling
+// thread stays for a few microseconds more and receives itself what the program will next wait for
+// in memory.
 //
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
@@ -23,7 +24,11 @@
 
 namespace verbena::host {
 
-enum class PollResult { kEmpty, kFound };
+enum class PollResult {
+  kEmpty,
+  kFound,
+  kFoundWithRequest,  // a peer's request was executed with it: nothing to wait for in memory
+};
 enum class StayResult { kReceived, kNothing };
 
 class ProgressPolicy {
@@ -67,6 +72,7 @@ class ProgressPolicy {
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
   void listen();
+  void look_later(Time now);
   void judge_patience(PollResult result, Time now);
   void judge_listening();
   void judge_stay(PollResult next_poll);

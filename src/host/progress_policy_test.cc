@@ -75,6 +75,31 @@ TEST_F(ProgressPolicyTest, AFindingSpinnerKeepsReceivingItself) {  // ib_send_la
   }
 }
 
+TEST_F(ProgressPolicyTest, WhoHasFoundItsRequestWaitsForNoOther) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  policy_.on_helper_received(at(ms(1)));
+  poll_empty(3, ms(2));
+  policy_.on_application_poll(PollResult::kFoundWithRequest, at(ms(2)));
+  EXPECT_FALSE(policy_.should_stay());
+  EXPECT_FALSE(policy_.listens());
+  policy_.on_application_poll(PollResult::kFound, at(ms(3)));
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, TheBackstopMovesOnWithThePolls) {
+  poll_empty(3);
+  poll_empty(1, us(400));
+  EXPECT_EQ(policy_.next_check(), at(ms(1)));
+  poll_empty(1, us(500));
+  EXPECT_EQ(policy_.next_check(), at(us(2500)));
+  poll_empty(1, us(1500));
+  EXPECT_EQ(policy_.next_check(), at(us(5500)));
+  poll_empty(1, us(1501));
+  EXPECT_FALSE(policy_.on_helper_wake(at(us(5500))));  // one poll has come since
+  EXPECT_TRUE(policy_.on_helper_wake(at(us(9500))));
+}
+
 TEST_F(ProgressPolicyTest, ListensBetweenPollsOnceThatWasOfUse) {  // ib_write_lat
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));  // it waits in memory

@@ -5,6 +5,7 @@
 
 #include "memory/payload.h"
 #include "transport/address_vector.h"
+#include "transport/urgency.h"
 #include "wire/ib/packet.h"
 
 namespace verbena {
@@ -13,7 +14,7 @@ struct TxPacket {
   PacketHeaders headers;  // bth.pad_count is set from the payload's size
   PayloadList payload;
   const AddressVector* destination = nullptr;  // UD; nullptr: the QP's own path
-  bool may_wait = false;  // a request, and an earlier one's answer is still to come
+  Urgency urgency = Urgency::kNow;
 };
 
 }  // namespace verbena

@@ -1,5 +1,6 @@
 #include "host/links/burst_assembler.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -23,10 +24,26 @@ bool same_path(const Burst& burst, const EgressFrame& frame, const SourcePort& p
 }
 
 bool takes(const Burst& burst, u32 udp_size) {
-  return !burst.closed && udp_size <= burst.segment_size &&
-         burst.segment_size <= burst.max_segment_size &&
-         burst.segments < BurstAssembler::kMaxSegments &&
+  const u32 longer = std::max(udp_size, burst.segment_size);
+  return !burst.closed && (udp_size <= burst.segment_size || burst.yields) &&
+         longer <= burst.max_segment_size && burst.segments < BurstAssembler::kMaxSegments &&
          burst.bytes + udp_size <= BurstAssembler::kMaxBurstBytes;
+}
+
+RoCEv2Envelope envelope_of(const Burst& burst, u32 place) {
+  return {.source = burst.source,
+          .destination = burst.destination,
+          .udp_source_port = burst.port.number,
+          .identification = static_cast<u16>(place)};
+}
+
+// The ICRC of a segment that the kernel will number otherwise. What was injected in it stays.
+void renumber(const Burst& burst, u32 from, u32 to, std::span<u8> segment) {
+  const std::span<const u8> transport = segment.first(segment.size() - kICRCSize);
+  const std::span<u8, kICRCSize> icrc = segment.last<kICRCSize>();
+  store_icrc(load_icrc(icrc) ^ icrc_of(envelope_of(burst, from), transport) ^
+                 icrc_of(envelope_of(burst, to), transport),
+             icrc);
 }
 
 }  // namespace
@@ -54,22 +71,47 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, const So
   if (index == kNone) return Append::kFull;
   Burst& burst = bursts_[index];
   Room& room = (*rooms_)[index];
-  const u32 iovs_before = room.iov_count, staged_before = room.staged;
-  const std::size_t last_size = iovs_before == 0 ? 0 : room.iovs[iovs_before - 1].iov_len;
-  if (!touch([&] { write_segment(burst, room, frame); })) {
-    room.iov_count = iovs_before;
-    room.staged = staged_before;
-    if (iovs_before != 0) room.iovs[iovs_before - 1].iov_len = last_size;
+  const bool overtakes = udp_size > burst.segment_size;
+  if (!(overtakes ? overtake(burst, room, frame) : follow(burst, room, frame))) {
     burst_count_ = bursts_before;
     return Append::kGone;
   }
   burst.iovs = std::span(room.iovs).first(room.iov_count);
-  burst.closed = udp_size < burst.segment_size;
+  burst.closed = udp_size != burst.segment_size;
+  burst.yields = burst.segments == 0 && frame.urgency == Urgency::kWithReply;
+  burst.segment_size = std::max(burst.segment_size, udp_size);
   burst.bytes += udp_size;
   pending_bytes_ += udp_size;
   ++burst.segments;
-  may_wait_ = may_wait_ && frame.may_wait && burst.segments < kMaxSegments;
+  may_wait_ = may_wait_ && frame.urgency != Urgency::kNow && burst.segments < kMaxSegments;
   return Append::kAdded;
+}
+
+// Both false when the payload is gone; then nothing has changed.
+bool BurstAssembler::follow(const Burst& burst, Room& room, const EgressFrame& frame) {
+  const u32 iovs_before = room.iov_count, staged_before = room.staged;
+  const std::size_t last_size = iovs_before == 0 ? 0 : room.iovs[iovs_before - 1].iov_len;
+  if (touch([&] { write_segment(burst, burst.segments, room, frame); })) return true;
+  room.iov_count = iovs_before;
+  room.staged = staged_before;
+  if (iovs_before != 0) room.iovs[iovs_before - 1].iov_len = last_size;
+  return false;
+}
+
+bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame& frame) {
+  const iovec overtaken = room.iovs[0];
+  const u32 staged_before = room.staged;
+  room.iov_count = 0;
+  if (!touch([&] { write_segment(burst, 0, room, frame); })) {
+    room.iovs[0] = overtaken;
+    room.iov_count = 1;
+    room.staged = staged_before;
+    return false;
+  }
+  const std::span<u8> segment(static_cast<u8*>(overtaken.iov_base), overtaken.iov_len);
+  renumber(burst, 0, 1, segment);
+  refer(room, segment);
+  return true;
 }
 
 // The burst that the frame may join: only the newest of its path, which keeps it in order.
@@ -97,12 +139,10 @@ u32 BurstAssembler::begin(const EgressFrame& frame, const SourcePort& port, u32 
   return burst_count_++;
 }
 
-void BurstAssembler::write_segment(const Burst& burst, Room& room, const EgressFrame& frame) {
-  ICRC icrc({.source = burst.source,
-             .destination = burst.destination,
-             .udp_source_port = burst.port.number,
-             .identification = static_cast<u16>(burst.segments)},
-            frame.transport_size());
+// As the segment at `place` in the burst.
+void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
+                                   const EgressFrame& frame) {
+  ICRC icrc(envelope_of(burst, place), frame.transport_size());
   u8* run = stage(room, frame.headers_size);  // bytes staged in a row and not yet in the CRC
   std::memcpy(run, frame.headers.data(), frame.headers_size);
   u32 run_size = frame.headers_size;

@@ -1,11 +1,11 @@
 // BurstAssembler: turns frames into as few datagram calls as the kernel allows: frames to one
 // destination from one port, all of one size (the last may be shorter), go in one UDP_SEGMENT call.
 // Several bursts are open at once, so that QPs that take turns fill one each; frames of one path
-// stay in order. Each frame gets its ICRC, with the Identification that the kernel will give it:
-// its place in the burst. Large pieces of payload are sent from where they lie; the rest is copied
-// together.
-// No system calls, no allocation after construction. Payload is the application's memory, which may
-// not be there (memory/touch.h).
+// stay in order, but that a request may overtake an acknowledgement: it is longer, so the two fit
+// in one burst only that way round. Each frame gets its ICRC, with the Identification that the
+// kernel will give it: its place in the burst. Large pieces of payload are sent from where they
+// lie; the rest is copied together. No system calls, no allocation after construction. Payload is
+// the application's memory, which may not be there (memory/touch.h).
 #pragma once
 
 #include <sys/uio.h>
@@ -26,6 +26,7 @@ struct Burst {
   GID source, destination;
   u8 traffic_class = 0, hop_limit = 0;
   bool closed = false;       // its last segment is shorter: no more may follow
+  bool yields = false;       // what comes next may go before all that is in it
   u32 max_segment_size = 0;  // UDP payload that the path takes when cut; 0: never cut
   u32 segment_size = 0;      // UDP payload of all segments but the last
   u32 segments = 0;
@@ -71,7 +72,9 @@ class BurstAssembler {
   static bool has_room(const Room& room, u32 udp_size);
   u32 find(const EgressFrame& frame, const SourcePort& port, u32 udp_size) const;
   u32 begin(const EgressFrame& frame, const SourcePort& port, u32 max_segment_size, u32 udp_size);
-  void write_segment(const Burst& burst, Room& room, const EgressFrame& frame);
+  bool follow(const Burst& burst, Room& room, const EgressFrame& frame);
+  bool overtake(const Burst& burst, Room& room, const EgressFrame& frame);
+  void write_segment(const Burst& burst, u32 place, Room& room, const EgressFrame& frame);
   u8* stage(Room& room, u32 size);                   // room for `size` bytes, sent next
   void refer(Room& room, std::span<const u8> part);  // `part` is sent next, from where it lies
 

@@ -41,8 +41,14 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
     frame.payload.add(std::span(bytes_).first(payload_size));
     return frame;
   }
+  // Receives frames with so much payload, in this order and each with the right ICRC.
+  void expect_frames(const std::vector<std::size_t>& payload_sizes) {
+    expect_frames(payload_sizes.size());
+    EXPECT_EQ(received_sizes_, payload_sizes);
+  }
   // Receives `count` frames, each with the right ICRC.
   void expect_frames(std::size_t count) {
+    received_sizes_.clear();
     std::size_t got = 0;
     pollfd waiting{.fd = receiver_.fd(), .events = POLLIN, .revents = 0};
     while (got < count && ::poll(&waiting, 1, 5000) == 1) {
@@ -57,6 +63,7 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
                            transport),
                    icrc);
         EXPECT_TRUE(std::equal(icrc.begin(), icrc.end(), in.transport.end() - kICRCSize));
+        received_sizes_.push_back(transport.size() - BTH::kSize);
       }
     }
     EXPECT_EQ(got, count);
@@ -69,6 +76,7 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
   DatagramReceiver receiver_;
   UDPSender sender_;
   std::vector<u8> bytes_;
+  std::vector<std::size_t> received_sizes_;
 };
 
 // The kernel does not segment for an IPv4 socket without checksums.
@@ -87,6 +95,41 @@ TEST_P(UDPSenderIPv4Test, WithoutSegmentationFramesGoOneByOne) {
   EXPECT_EQ(counters_.sent_bursts, 9u);
   expect_frames(3);
   EXPECT_EQ(counters_.send_dropped, 0u);
+}
+
+// The longer one first: the kernel cuts all segments but the last to one length.
+TEST_P(UDPSenderTest, ARequestAndAnAcknowledgementBeforeItShareABurst) {
+  EgressFrame acknowledgement = frame(4);
+  acknowledgement.urgency = Urgency::kWithReply;
+  sender_.append(acknowledgement);
+  EXPECT_TRUE(sender_.may_wait());
+  sender_.append(frame(24));
+  EXPECT_FALSE(sender_.may_wait());
+  sender_.append(frame(24));  // none may follow what is shorter
+  sender_.flush();
+  EXPECT_EQ(counters_.sent_bursts, 2u);
+  expect_frames({24, 4, 24});
+  sender_.append(frame(4));  // as short, but it is not said that another may overtake it
+  sender_.append(frame(24));
+  sender_.flush();
+  expect_frames({4, 24});
+}
+
+TEST_P(UDPSenderTest, AnAcknowledgementStaysWhereARequestThatWouldOvertakeItHasGone) {
+  survive_memory_faults();
+  void* const page = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  EgressFrame acknowledgement = frame(4), gone = frame(0);
+  acknowledgement.urgency = Urgency::kWithReply;
+  gone.payload.add({static_cast<const u8*>(page), 64});
+  sender_.append(acknowledgement);
+  sender_.append(gone);
+  sender_.append(acknowledgement);
+  sender_.flush();
+  EXPECT_EQ(counters_.send_dropped, 1u);
+  EXPECT_EQ(counters_.sent_bursts, 1u);
+  expect_frames({4, 4});
+  ::munmap(page, 4096);
 }
 
 TEST_P(UDPSenderTest, LargeFramesGoAlone) {

@@ -203,11 +203,11 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
       continue;
     }
     const u32 psns = build(wqe, out);
-    out.may_wait = waits_for_response();
     if (psns == 0) {
       if (stopped_at_) continue;
       return false;
     }
+    out.urgency = waits_for_response() ? Urgency::kWithMore : Urgency::kNow;
     note_ack_request(out.headers.bth, now);
     sent(wqe, psns, out.headers.bth.ack_req, now);
     return true;

@@ -74,7 +74,10 @@ bool RCResponder::poll_packet(TxPacket& out) {
     build_headers(*response, Op::kRDMAReadResponseOnly, out);
     out.headers.aeth.value = credits();
   } else {
-    if (response->positive_ack()) response->aeth_value = credits();
+    if (response->positive_ack()) {
+      response->aeth_value = credits();
+      out.urgency = Urgency::kWithReply;
+    }
     build_headers(*response, Op::kAcknowledge, out);
   }
   responses_.pop_front();
