@@ -52,7 +52,9 @@ class HoldingPolicy {
   // When what is held must go; never(): nothing is.
   [[nodiscard]] Time deadline() const { return deadline_; }
 
-  // The program was polling when it became due.
+  [[nodiscard]] bool holds_requests() const { return holds_requests_; }
+
+  // It became due while the program was polling, or with what woke it.
   void on_acknowledgement(Time now) {
     on_no_reply();
     awaits_reply_ = true;

@@ -137,7 +137,8 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
     const bool received = receive_batch(Look::kLikely, last_now_);
     const bool timed = run_due_timers(last_now_);
     if (received || timed) {
-      drain_for_poll(last_now_);
+      send_or_await_reply(last_now_);
+      take_outputs(last_now_);
       holding_.on_return(monotonic_now());
       count = device_.poll_cq(cq, out);
     } else {
@@ -169,7 +170,10 @@ void LiveAdapter::stay_once() {
   mutex_.lock();
   last_now_ = monotonic_now();
   const bool received = receive_batch(Look::kLikely, last_now_);
-  if (received) drain_for_poll(last_now_);
+  if (received) {
+    send_or_await_reply(last_now_);
+    take_outputs(last_now_);
+  }
   policy_.on_stay(received ? StayResult::kReceived : StayResult::kNothing, last_now_);
 }
 
@@ -177,7 +181,7 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   mutex_.lock();
   device_.request_notification(cq, on);
   policy_.on_application_sleep();
-  if (holding_.deadline() != Time::never()) send_frames(monotonic_now());  // no poll will
+  if (holding_.holds_requests()) send_frames(monotonic_now());  // no poll will
   tell_helper();
   mutex_.unlock();
 }
@@ -379,7 +383,7 @@ void LiveAdapter::drain(Time now) {
 }
 
 // The program goes on, and may reply to what it has just received.
-void LiveAdapter::drain_for_poll(Time now) {
+void LiveAdapter::send_or_await_reply(Time now) {
   const Appended appended = append_frames(now);
   const bool acknowledges = appended.any && !appended.requests;
   if (acknowledges) holding_.on_acknowledgement(now);
@@ -387,22 +391,26 @@ void LiveAdapter::drain_for_poll(Time now) {
     holding_.on_held_acknowledgement(now);
   else
     send_frames(now);
-  take_outputs(now);
 }
 
-void LiveAdapter::take_outputs(Time now) {
+bool LiveAdapter::take_outputs(Time now) {
   if (connections_.drain(now)) {
     policy_.on_application_sleep();  // the peer will answer
     send_frames(now);
   }
   if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
   if (local_ != nullptr) local_->wait_for_peers();
-  while (const std::optional<void*> user = device_.poll_completion_event())
-    if (*user != nullptr) static_cast<EventTarget*>(*user)->on_completion_event();
+  bool woke = false;
+  while (const std::optional<void*> user = device_.poll_completion_event()) {
+    if (*user == nullptr) continue;
+    static_cast<EventTarget*>(*user)->on_completion_event();
+    woke = true;
+  }
   while (const std::optional<AsyncEvent> event = device_.poll_async_event()) {
     if (explainer_ != nullptr) explainer_->on_event(device_, *event, now);
     deliver(*event);
   }
+  return woke;
 }
 
 void LiveAdapter::deliver(const AsyncEvent& event) {
@@ -431,32 +439,37 @@ Time LiveAdapter::helper_deadline() const {
 
 void LiveAdapter::serve() {
   std::optional<Time> offered;  // the core, to others
+  Look look = Look::kEverywhere;
   for (bool again = true; again;) {
     mutex_.lock();
     const Time now = last_now_ = monotonic_now();
     if (offered) policy_.on_core_returned(*offered, now);
     offered.reset();
-    const bool received = serve_once(now);
-    again = (received || policy_.should_look_again(now)) && !helper_->is_stopping();
+    const Served served = serve_once(look, now);
+    again = (served.received || policy_.should_look_again(now)) && !helper_->is_stopping();
+    look = Look::kLikely;
     mutex_.unlock();
-    if (received || !again) continue;
+    if (!again || (served.received && !served.woke)) continue;
     offered = now;
     ::sched_yield();
   }
 }
 
-bool LiveAdapter::serve_once(Time now) {
+LiveAdapter::Served LiveAdapter::serve_once(Look look, Time now) {
   if (now >= holding_.deadline()) holding_.on_overdue(now);
-  const bool received = policy_.on_helper_wake(now) && (receive_batch(Look::kLikely, now) ||
-                                                        receive_batch(Look::kEverywhere, now));
-  if (received) policy_.on_helper_received(now);
+  Served served;
+  served.received = policy_.on_helper_wake(now) && receive_batch(look, now);
+  if (served.received) policy_.on_helper_received(now);
   // What a timer waits for may have come already.
-  if (!received && now >= device_.next_timer()) (void)receive_batch(Look::kEverywhere, now);
+  if (!served.received && now >= device_.next_timer()) (void)receive_batch(Look::kEverywhere, now);
   const bool timed = run_due_timers(now);
-  if (received || timed || now >= holding_.deadline()) send_frames(now);
-  take_outputs(now);
+  served.woke = take_outputs(now);
+  if (served.received && served.woke)
+    send_or_await_reply(now);
+  else if (served.received || timed || now >= holding_.deadline())
+    send_frames(now);
   tell_helper();
-  return received;
+  return served;
 }
 
 void LiveAdapter::leave_at_exit() {

@@ -76,8 +76,9 @@ class LiveAdapter final : public Adapter {
   void take_frames(Time now);
   bool run_due_timers(Time now);
   void drain(Time now);
-  void drain_for_poll(Time now);
-  void take_outputs(Time now);  // of the device, but for its frames
+  void send_or_await_reply(Time now);
+  // Of the device, but for its frames. Whether a program was told of a completion.
+  bool take_outputs(Time now);
   struct Appended {
     bool any = false, requests = false;  // at all; other than acknowledgements
   };
@@ -98,7 +99,10 @@ class LiveAdapter final : public Adapter {
   void stay_once();
 
   void serve();  // the helper thread, at a wakeup
-  bool serve_once(Time now);
+  struct Served {
+    bool received = false, woke = false;  // frames; a program
+  };
+  Served serve_once(Look look, Time now);
   void serve_stats();  // the helper thread, at a question
 
   AdaptiveMutex mutex_;

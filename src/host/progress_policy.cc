@@ -24,7 +24,7 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
     stays_ = will_wait && stay_trust_ > 0;
     if (will_wait && !stays_) listen();
   } else if (++empty_polls_ >= kSpinning && listens_) {
-    listens_ = false;
+    listens_ = waits_for_events_ = false;
     polls_at_check_ = polls_;
     next_check_ = now + check_interval_;
   } else if (!listens_ && now >= next_check_ - check_interval_ / 2) {
@@ -100,8 +100,8 @@ void ProgressPolicy::on_helper_received(Time now) {
 }
 
 bool ProgressPolicy::should_look_again(Time now) const {
-  return listens_ && polls_ == polls_at_receive_ && now >= no_linger_before_ &&
-         now < last_receive_ + kLinger;
+  const bool is_alone = waits_for_events_ || polls_ == polls_at_receive_;
+  return listens_ && is_alone && now >= no_linger_before_ && now < last_receive_ + kLinger;
 }
 
 void ProgressPolicy::on_core_returned(Time before, Time now) {

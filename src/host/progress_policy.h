@@ -39,7 +39,11 @@ class ProgressPolicy {
   [[nodiscard]] Time next_check() const { return listens_ ? Time::never() : next_check_; }
 
   void on_application_poll(PollResult result, Time now);
-  void on_application_sleep() { listen(); }  // it asked for a notification: it is about to wait
+  // It asked for a notification: it is about to wait.
+  void on_application_sleep() {
+    listen();
+    waits_for_events_ = true;
+  }
 
   // After a poll that found something: should its thread receive a little longer before it returns?
   [[nodiscard]] bool should_stay() const { return stays_; }
@@ -97,6 +101,7 @@ class ProgressPolicy {
   u32 stay_trust_ = 0;
   Time last_found_;
 
+  bool waits_for_events_ = false;  // and has not spun since
   u64 polls_at_receive_ = 0;
   Time last_receive_;
   Time no_linger_before_;

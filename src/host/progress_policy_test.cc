@@ -193,6 +193,19 @@ TEST_F(ProgressPolicyTest, LingersAfterTrafficWhileNobodyPolls) {
   EXPECT_FALSE(policy_.should_look_again(at(us(62))));
 }
 
+TEST_F(ProgressPolicyTest, LingersForWhoPollsOnlyWhenTold) {  // ib_send_lat -e
+  policy_.on_helper_received(at(us(0)));
+  policy_.on_application_sleep();
+  policy_.on_application_poll(PollResult::kFound, at(us(1)));
+  poll_empty(2, us(2));
+  EXPECT_TRUE(policy_.should_look_again(at(us(49))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(50))));
+  poll_empty(1, us(51));  // it spins now
+  policy_.on_helper_received(at(us(60)));
+  poll_empty(1, us(61));
+  EXPECT_FALSE(policy_.should_look_again(at(us(62))));
+}
+
 TEST_F(ProgressPolicyTest, DoesNotLingerWhereOthersWantTheCore) {
   policy_.on_helper_received(at(us(0)));
   policy_.on_core_returned(at(us(1)), at(us(2)));  // nobody had wanted it
