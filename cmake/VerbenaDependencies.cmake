@@ -28,6 +28,15 @@ verbena_find(isal HEADER isa-l.h LIBRARY isal PACKAGE libisal-dev)
 verbena_find(expected HEADER tl/expected.hpp PACKAGE libexpected-dev)
 verbena_find(verbs_headers HEADER infiniband/verbs.h PACKAGE libibverbs-dev)
 verbena_find(rdmacm_headers HEADER rdma/rdma_cma.h PACKAGE librdmacm-dev)
+verbena_find(sqlite HEADER sqlite3.h LIBRARY sqlite3 PACKAGE libsqlite3-dev)
+# The library that draws the charts of report.html, which goes into the page.
+find_file(VERBENA_CHART_LIBRARY chart.min.js PATH_SUFFIXES share/javascript/chart.js
+          PATHS /usr /usr/local NO_DEFAULT_PATH)
+mark_as_advanced(VERBENA_CHART_LIBRARY)
+if(NOT VERBENA_CHART_LIBRARY)
+  message(FATAL_ERROR "chart.min.js not found: install libjs-chart.js (or run ./dev setup)")
+endif()
+find_package(yaml-cpp REQUIRED)  # libyaml-cpp-dev
 if(NOT VERBENA_LIBFUZZER)
   verbena_find(cli11 HEADER CLI/CLI.hpp PACKAGE libcli11-dev)
   find_package(fmt REQUIRED)     # libfmt-dev

@@ -60,6 +60,25 @@ Split split_at_program(std::span<const std::string> arguments) {
   return split;
 }
 
+// "key=value"
+std::optional<fabric::Setting> setting_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) return std::nullopt;
+  return fabric::Setting{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  std::erase(parts, "");
+  return parts;
+}
+
 // The commands and options, and where CLI11 puts their values.
 class Parser {
  public:
@@ -80,7 +99,11 @@ class Parser {
     devices_->add_flag("--json", json_);
     add_stats_options();
     add_doctor_options();
-    sim_->add_option("FOLDER", folder_)->type_name("FOLDER");
+    sim_->add_option("SCENARIO", scenario_)->type_name("SCENARIO");
+    sim_->add_option("--set", settings_)->type_name("KEY=VALUE")->expected(1)->take_all();
+    sim_->add_option("--sweep", sweeps_)->type_name("KEY=VALUES")->expected(1)->take_all();
+    sim_->add_option("--compare", compared_)->type_name("SCENARIO")->expected(2, 1000);
+    sim_->add_option("--capture", links_)->type_name("LINK")->expected(1)->take_all();
     sim_->add_option("-o,--output", output_)->type_name("FOLDER");
     sim_->add_option("--seed", seed_)->type_name("N");
     sim_->add_option("--threads", threads_)->type_name("N");
@@ -190,9 +213,28 @@ class Parser {
     return DoctorRequest{address_, peer_, doctor_listens_, format()};
   }
   Expected<Request> sim_request() const {
-    if (folder_.empty()) return wrong_usage("sim needs a scenario: verbena sim FOLDER");
+    if (sim_->count("SCENARIO") != 0 && scenario_.empty()) return wrong_usage("SCENARIO is empty");
     if (sim_->count("--output") != 0 && output_.empty()) return wrong_usage("--output is empty");
-    SimRequest request{.folder = folder_, .output = output_};
+    SimRequest request;
+    request.output = output_;
+    request.captures = links_;
+    if (!links_.empty() && output_.empty())
+      return wrong_usage("--capture needs --output, for the file");
+    if (!scenario_.empty()) request.scenarios.push_back(scenario_);
+    request.scenarios.insert(request.scenarios.end(), compared_.begin(), compared_.end());
+    for (const std::string& text : settings_) {
+      const std::optional<fabric::Setting> setting = setting_of(text);
+      if (!setting) return wrong_usage(fmt::format("--set {}: write it as kmin=100k", text));
+      request.settings.push_back(*setting);
+    }
+    for (const std::string& text : sweeps_) {
+      const std::optional<fabric::Setting> setting = setting_of(text);
+      Sweep sweep;
+      if (setting) sweep = {setting->key, split_at_commas(setting->value)};
+      if (sweep.values.empty())
+        return wrong_usage(fmt::format("--sweep {}: write it as kmin=50k,100k,200k", text));
+      request.sweeps.push_back(std::move(sweep));
+    }
     if (sim_->count("--threads") != 0) {
       const std::optional<u64> threads = faults::parse_number(threads_);
       if (!threads || *threads == 0 || *threads > SimRequest::kMaxThreads)
@@ -258,7 +300,8 @@ class Parser {
   std::string address_, seed_, congestion_, capture_, capture_limit_;
   std::string check_, check_exit_code_;
   std::vector<std::string> faults_, fault_files_;
-  std::string interval_, listen_, pid_, peer_, folder_, output_, threads_;
+  std::string interval_, listen_, pid_, peer_, scenario_, output_, threads_;
+  std::vector<std::string> settings_, sweeps_, compared_, links_;
   bool json_ = false, doctor_listens_ = false;
 };
 

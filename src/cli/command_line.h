@@ -11,6 +11,7 @@
 
 #include "base/time.h"
 #include "cli/failure.h"
+#include "fabric/scenario/setting.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::cli {
@@ -51,12 +52,20 @@ struct DoctorRequest {
   bool listen = false;  // --listen: answer other doctors
   OutputFormat format = OutputFormat::kText;
 };
+struct Sweep {
+  std::string key;
+  std::vector<std::string> values;  // one at least
+};
 struct SimRequest {
   static constexpr u32 kMaxThreads = 1024;
-  std::string folder;  // of the scenario
+  // YAML files, or one folder of HPCC's ns-3 model; none: the example. Several: --compare
+  std::vector<std::string> scenarios;
   std::string output;  // --output; "": results are printed and nothing else
-  u64 seed = 1;
-  u32 threads = 1;  // which change no result
+  std::optional<u64> seed;
+  std::vector<fabric::Setting> settings;  // --set
+  std::vector<Sweep> sweeps;              // --sweep
+  std::vector<std::string> captures;      // --capture: names of links
+  u32 threads = 1;                        // of each simulation; they change no result
 };
 struct PrintRequest {
   std::string text;  // of --help and --version

@@ -10,5 +10,6 @@ inline constexpr int kExitProblem = 1;          // doctor has found one
 inline constexpr int kExitCannot = 2;           // wrong usage, or what was asked cannot be had here
 inline constexpr int kExitNotExecutable = 126;  // the program is there, but is no program
 inline constexpr int kExitNotFound = 127;
+inline constexpr int kExitInterrupted = 130;  // sim: told to stop; what there is was written
 
 }  // namespace verbena::cli

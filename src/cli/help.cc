@@ -14,7 +14,7 @@ SYNOPSIS
   verbena stats [--watch [SECONDS]] [--json] [--prometheus PORT] [--pid PID]
   verbena top [--interval SECONDS] [--pid PID]
   verbena doctor [--address ADDRESS[,ADDRESS...]] [--json] [--listen | PEER]
-  verbena sim FOLDER [--output FOLDER] [--seed N] [--threads N]
+  verbena sim [SCENARIO] [OPTIONS]
   verbena --help | --version
 
 DESCRIPTION
@@ -320,36 +320,67 @@ constexpr std::string_view kSimHelp = R"(NAME
   verbena sim - what will this network do?
 
 SYNOPSIS
-  verbena sim FOLDER [--output FOLDER] [--seed N] [--threads N]
+  verbena sim [SCENARIO] [--output FOLDER] [--seed N] [--threads N]
+              [--set KEY=VALUE]...
+  verbena sim [SCENARIO] --sweep KEY=VALUE,VALUE,...
+  verbena sim --compare SCENARIO SCENARIO...
 
 DESCRIPTION
   Runs the same RDMA devices that programs use on a simulated network: links,
-  switches without loss (shared buffer, PFC, ECN, ECMP), DCQCN. Prints a summary.
+  switches with shared buffers, PFC, ECN and ECMP, and congestion control. Prints
+  a summary. Without SCENARIO it runs an example and says what it shows.
 
-  FOLDER has a scenario as HPCC's ns-3 model takes it, and is run with that
-  model's conventions: config.txt, and the topology and flow files that it names
-  (topology.txt, flow.txt), plain or packed by gzip. Its output formats are those
-  of the model too.
+  SCENARIO is a file in YAML. Two lines are enough:
+
+    topology: star          # fat_tree, leaf_spine, rail_optimized, dumbbell, import
+    workload: incast        # permutation, all_to_all, poisson, flows
+
+  docs/simulator.md has all keys, and examples/ scenarios to begin with. A mistake
+  is told in one line, with file, line, key and what would be right.
+
+  A folder instead is a scenario of HPCC's ns-3 model (config.txt, and the topology
+  and flow files that it names), run with that model's conventions. Its results are
+  in that model's formats: fct.txt, pfc.txt and stdout.txt.
+
+  While it runs, standard error shows how far it is. After SIGINT or SIGTERM the
+  results so far are written, marked as interrupted.
 
 OPTIONS
   -o FOLDER, --output FOLDER
-      Where the results go: fct.txt (flow completion times), pfc.txt (pauses) and
-      stdout.txt (what is printed). The folder is made where it is missing.
+      Where the results go: results.sqlite (flows, queues, pauses, marks, rates,
+      links), report.html (charts; needs no network) and summary.txt. Of a sweep or
+      comparison: a folder for each run, and table.csv.
   --seed N
-      Of all that is random: which frames are marked or lost. The same seed gives
-      the same results; 1 where none is given.
+      Of all that is random: arrivals, who sends to whom, which frames are marked or
+      lost. The same scenario and seed give the same results, to the byte; 1 where
+      neither this nor the scenario says.
   --threads N
-      How many simulate at the same time; 1 where none is given. The results are
-      the same with any number.
+      How many simulate one scenario at the same time; 1 where none is given. The
+      results are the same with any number.
+  --set KEY=VALUE
+      As if the scenario said so. KEY is a key's path (switch.ecn.kmin), or as much
+      of its end as no other key has (kmin). Several are allowed.
+  --sweep KEY=VALUE,VALUE,...
+      Runs it with each value, and prints the results side by side. Several sweeps
+      make a grid. All cores are used; the results do not depend on how many.
+  --capture LINK
+      Writes the frames of a link (h0-s0) to capture.pcapng in the output folder, for
+      Wireshark; several are allowed. Payload is not simulated: its octets are 0.
+  --compare SCENARIO SCENARIO...
+      Runs them all, and prints the results side by side.
   -h, --help
       this
 
 EXIT STATUS
   0    done
   2    wrong usage, or the scenario has a mistake: one line says where
+  130  interrupted; what there is was written
 
 EXAMPLES
-  verbena sim tests/reference/micro/incast8_dcqcn -o /tmp/incast8
+  verbena sim
+  verbena sim examples/incast.yaml -o /tmp/incast
+  verbena sim examples/ecn_tuning.yaml --sweep kmin=20k,100k,400k
+  verbena sim --compare examples/incast.yaml examples/incast_without_pfc.yaml
 )";
 
 }  // namespace

@@ -48,8 +48,10 @@ int handle(const DoctorRequest& request) {
   return worst_of(findings) == Verdict::kProblem ? kExitProblem : status;
 }
 int handle(const SimRequest& request) {
-  const Expected<std::string> summary = sim(request);
-  return summary ? print(*summary) : report(summary.error());
+  const Expected<SimOutcome> outcome = sim(request);
+  if (!outcome) return report(outcome.error());
+  const int status = print(outcome->output);
+  return outcome->was_interrupted ? kExitInterrupted : status;
 }
 
 }  // namespace

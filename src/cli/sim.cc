@@ -1,97 +1,82 @@
 #include "cli/sim.h"
 
-#include <sys/resource.h>
-#include <chrono>
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
 
-#include "cli/text_file.h"
-#include "fabric/hpcc_ns3/results.h"
-#include "fabric/hpcc_ns3/scenario.h"
+#include "cli/sim_compare.h"
+#include "cli/sim_example.h"
+#include "cli/sim_folder.h"
+#include "cli/sim_scenario.h"
 
 namespace verbena::cli {
 namespace {
 
-namespace fs = std::filesystem;
-namespace hpcc = fabric::hpcc_ns3;
-using WallClock = std::chrono::steady_clock;
-
-double seconds_since(WallClock::time_point start) {
-  return std::chrono::duration<double>(WallClock::now() - start).count();
+std::vector<fabric::Setting> settings_of(const SimRequest& request) {
+  std::vector<fabric::Setting> settings = request.settings;
+  if (request.seed) settings.push_back({"seed", std::to_string(*request.seed)});
+  return settings;
 }
 
-double peak_mebibytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+Expected<std::vector<u32>> links_of(const SimRequest& request, const fabric::Scenario& scenario) {
+  std::vector<u32> links;
+  for (const std::string& name : request.captures) {
+    const std::optional<u32> link = scenario.plan.link_named(name);
+    if (!link)
+      return failure(kExitCannot,
+                     fmt::format("--capture {}: there is no such link; links are named "
+                                 "as {}",
+                                 name, scenario.plan.link_name(0)));
+    links.push_back(*link);
+  }
+  return links;
 }
 
-tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
-
-Expected<hpcc::Scenario> read_scenario(const fs::path& folder) {
-  hpcc::Scenario scenario;
-  const auto config_text = read_text(folder / "config.txt");
-  if (!config_text) return tl::unexpected(config_text.error());
-  auto config = hpcc::parse_config("config.txt", *config_text);
-  if (!config) return wrong(config.error().message);
-  scenario.config = *std::move(config);
-
-  const std::string& topology_file = scenario.config.topology_file;
-  const auto topology_text = read_text(folder / topology_file);
-  if (!topology_text) return tl::unexpected(topology_text.error());
-  auto topology = hpcc::parse_topology(topology_file, *topology_text);
-  if (!topology) return wrong(topology.error().message);
-  scenario.topology = *std::move(topology);
-
-  const std::string& flow_file = scenario.config.flow_file;
-  const auto flow_text = read_text(folder / flow_file);
-  if (!flow_text) return tl::unexpected(flow_text.error());
-  auto flows = hpcc::parse_flows(flow_file, *flow_text, scenario.topology);
-  if (!flows) return wrong(flows.error().message);
-  scenario.flows = *std::move(flows);
-  if (const std::string missing = hpcc::check(scenario); !missing.empty())
-    return wrong("config.txt: " + missing);
-  return scenario;
-}
-
-Expected<void> write_results(const fs::path& folder, const hpcc::Results& results,
-                             const std::string& summary) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
-  if (const auto done = write_text(folder / "fct.txt", results.fct()); !done) return done;
-  if (const auto done = write_text(folder / "pfc.txt", results.pfc()); !done) return done;
-  return write_text(folder / "stdout.txt", summary);
+Expected<SimOutcome> run_one(const SimRequest& request) {
+  const bool is_example = request.scenarios.empty();
+  Expected<fabric::Scenario> scenario =
+      read_scenario_file(is_example ? "" : request.scenarios.front(), settings_of(request));
+  if (!scenario) return tl::unexpected(scenario.error());
+  scenario->network.threads = request.threads;
+  fabric::Simulation simulation(*scenario);
+  if (!simulation.mistake().empty()) return failure(kExitCannot, simulation.mistake());
+  const Expected<std::vector<u32>> links = links_of(request, *scenario);
+  if (!links) return tl::unexpected(links.error());
+  if (!links->empty()) simulation.capture(*links);
+  const StopSignal stop;
+  run_to_end(simulation, stop);
+  const fabric::Summary summary = fabric::summarize(simulation);
+  if (!request.output.empty())
+    if (const auto done = write_results(request.output, simulation, summary); !done)
+      return tl::unexpected(done.error());
+  SimOutcome outcome;
+  outcome.was_interrupted = summary.outcome == fabric::Outcome::kRunning;
+  outcome.output = fabric::text_of(summary, simulation);
+  if (is_example)
+    outcome.output =
+        fmt::format("{}{}\n{}{}", kExampleBefore, scenario->text, outcome.output, kExampleAfter);
+  return outcome;
 }
 
 }  // namespace
 
-Expected<std::string> sim(const SimRequest& request) {
-  const WallClock::time_point begin = WallClock::now();
-  const Expected<hpcc::Scenario> scenario = read_scenario(request.folder);
-  if (!scenario) return tl::unexpected(scenario.error());
-  fabric::NetworkConfig config = hpcc::network_config(*scenario, request.seed);
-  config.threads = request.threads;
-  fabric::Network network(scenario->topology, config);
-  hpcc::Results results(*scenario, network);
-  network.set_trace(&results);
-  for (const fabric::Flow& flow : scenario->flows)
-    if (!network.add_flow(flow))
-      return wrong(
-          fmt::format("there is no way from host {} to {}", flow.source, flow.destination));
-  hpcc::Results::Cost cost;
-  cost.setup_seconds = seconds_since(begin);
-
-  const WallClock::time_point start = WallClock::now();
-  network.run(Time() + scenario->config.stop);
-  cost.run_seconds = seconds_since(start);
-  cost.peak_mebibytes = peak_mebibytes();
-  const std::string summary = results.summary(cost);
-  if (!request.output.empty())
-    if (const auto done = write_results(request.output, results, summary); !done)
-      return tl::unexpected(done.error());
-  return summary;
+Expected<SimOutcome> sim(const SimRequest& request) {
+  const bool has_folder = std::ranges::any_of(request.scenarios, [](const std::string& scenario) {
+    return std::filesystem::is_directory(scenario);
+  });
+  if (has_folder &&
+      (request.scenarios.size() > 1 || !request.settings.empty() || !request.sweeps.empty()))
+    return failure(kExitCannot,
+                   "--set, --sweep and --compare are for scenarios in YAML, and this is a folder");
+  if (!request.captures.empty() &&
+      (has_folder || !request.sweeps.empty() || request.scenarios.size() > 1))
+    return failure(kExitCannot, "--capture is for one scenario in YAML");
+  if (!request.sweeps.empty() || request.scenarios.size() > 1) return sim_compare(request);
+  if (!has_folder) return run_one(request);
+  const Expected<std::string> summary = sim_folder(request);
+  if (!summary) return tl::unexpected(summary.error());
+  return SimOutcome{*summary};
 }
 
 }  // namespace verbena::cli

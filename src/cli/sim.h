@@ -8,7 +8,12 @@
 
 namespace verbena::cli {
 
-// What to print. The results are in the request's output folder.
-[[nodiscard]] Expected<std::string> sim(const SimRequest& request);
+struct SimOutcome {
+  std::string output;            // what to print
+  bool was_interrupted = false;  // by SIGINT or SIGTERM: the results are partial
+};
+
+// The results are in the request's output folder.
+[[nodiscard]] Expected<SimOutcome> sim(const SimRequest& request);
 
 }  // namespace verbena::cli

@@ -9,6 +9,7 @@
 
 #include "fabric/event_queue.h"
 #include "fabric/frame_pool.h"
+#include "fabric/sent_frame.h"
 #include "fabric/trace_buffer.h"
 
 namespace verbena::fabric {
@@ -41,6 +42,7 @@ class Domain {
   Time latest;  // of all events so far
   Counters counters;
   TraceBuffer told;  // in this window
+  std::vector<SentFrame> tapped;
   Trace* trace = &told;
   const u32 number;
 

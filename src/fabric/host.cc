@@ -284,11 +284,16 @@ void Host::transmit() {
   if (domain_.now >= port_.free_at) {
     const FrameIndex index = acknowledgements_.pop({.strict = 0xff}, domain_.frames);
     if (index != kNoFrame)
-      send(domain_, port_, index);
+      put_on_wire(index);
     else if (!data_may_go() || !transmit_data())
       return;
   }
   if (acknowledgements_.may_send() || data_may_go()) wake_at(port_.free_at);
+}
+
+void Host::put_on_wire(FrameIndex index) {
+  sent_octets_ += domain_.frames[index].size_octets;
+  send(domain_, port_, index);
 }
 
 // False: the device has nothing to send now.
@@ -302,7 +307,7 @@ bool Host::transmit_data() {
   const FrameIndex index = domain_.frames.take();
   fill(domain_.frames[index]);
   if (config_.collects_telemetry) domain_.frames.path(index).count = 0;
-  send(domain_, port_, index);
+  put_on_wire(index);
   return true;
 }
 

@@ -92,6 +92,7 @@ class Host {
   [[nodiscard]] std::vector<Message>& messages() { return messages_; }
 
   [[nodiscard]] Device& device() { return device_; }
+  [[nodiscard]] u64 sent_octets() const { return sent_octets_; }  // in frames
 
  private:
   static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
@@ -110,6 +111,7 @@ class Host {
   void arm_timer();
   void transmit();
   bool transmit_data();
+  void put_on_wire(FrameIndex index);
   void wake_at(Time at);
   bool data_may_go() const { return data_may_wait_ && (paused_ & data_priorities_) == 0; }
   Connection& connection_of(QPN qpn) { return connections_[index_of(qpn)].connection; }
@@ -127,6 +129,7 @@ class Host {
   const HostConfig config_;
   const NodeIndex node_;
   Port& port_;
+  u64 sent_octets_ = 0;
   const u32 place_;  // of the port among all
   const std::vector<u32>& addresses_;
   Device device_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 #include <utility>
 
 #include "fabric/partition.h"
@@ -516,6 +517,26 @@ u64 Network::frames_in_flight() const {
     for (u32 to = 0; to < domains_.size(); ++to) frames += domain->filled_for(to).frames.size();
   }
   return frames;
+}
+
+std::vector<SentFrame> Network::take_tapped() {
+  std::vector<SentFrame> all;
+  for (const auto& domain : domains_) {
+    all.insert(all.end(), domain->tapped.begin(), domain->tapped.end());
+    domain->tapped.clear();
+  }
+  std::ranges::stable_sort(all, [](const SentFrame& a, const SentFrame& b) {
+    return std::tie(a.at, a.node, a.port) < std::tie(b.at, b.node, b.port);
+  });
+  return all;
+}
+
+std::optional<Rate> Network::rate_of(u32 flow) const {
+  if (ends_[flow].sender == nullptr) return std::nullopt;
+  std::optional<CongestionControl> congestion =
+      hosts_[flows_[flow].source]->device().congestion_of(ends_[flow].sender);
+  if (!congestion) return std::nullopt;
+  return congestion->rate(now_);
 }
 
 void Network::for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const {

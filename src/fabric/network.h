@@ -88,6 +88,19 @@ class Network {
   [[nodiscard]] u64 frames_in_flight() const;
   // visit(node, port, octets) for each port of a switch: its longest queue.
   void for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const;
+  // In frames, by this port.
+  [[nodiscard]] u64 sent_octets(NodeIndex node, u32 port) const {
+    return switches_[node] != nullptr ? switches_[node]->sent_octets(port)
+                                      : hosts_[node]->sent_octets();
+  }
+  // nullptr: a host.
+  [[nodiscard]] const Switch* switch_at(NodeIndex node) const { return switches_[node].get(); }
+  // That congestion control gives a flow now; nullopt: it does not run, or is not controlled.
+  [[nodiscard]] std::optional<Rate> rate_of(u32 flow) const;
+  // Frames that this port sends are kept for take_tapped(), from now on.
+  void tap(NodeIndex node, u32 port) { ports_[first_port_[node] + port].tapped = true; }
+  // Since the last call, in the order in which they were sent.
+  [[nodiscard]] std::vector<SentFrame> take_tapped();
   [[nodiscard]] Host& host(NodeIndex node) { return *hosts_[node]; }
 
  private:

@@ -34,7 +34,8 @@ struct alignas(64) Port {
   u16 number = 0;      // among the node's
   u16 peer_domain = 0;
   bool wake_pending = false;
-  bool up = true;  // its link
+  bool up = true;       // its link
+  bool tapped = false;  // what it sends is kept
   Rate rate;
   float error_rate = 0;
 
@@ -59,6 +60,8 @@ inline void send(Domain& domain, Port& port, FrameIndex index) {
   const Frame& frame = domain.frames[index];
   if (domain.now != port.free_at) port.busy_since = domain.now;
   port.free_at = domain.now + port.times[frame.size_octets];
+  if (port.tapped) [[unlikely]]
+    domain.tapped.push_back({domain.now, port.node, port.number, frame});
   ++domain.counters.hops;
   domain.counters.data_hops += frame.size_octets > Counters::kSmallFrame ? 1 : 0;
   domain.counters.wire_octets += frame.size_octets;

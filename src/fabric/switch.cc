@@ -161,6 +161,7 @@ void Switch::mark(Side& side, Frame& frame, u32 octets) {
   if (ecn_of(frame.traffic_class) == ECN::kNotECT || !would_mark(side, frame, octets)) return;
   frame.traffic_class = traffic_class_of(dscp_of(frame.traffic_class), ECN::kCE);
   ++domain_.counters.marks;
+  ++side.marks;
 }
 
 bool Switch::drops_early(u32 port, const Frame& frame) {

@@ -60,12 +60,17 @@ class Switch {
   void end_stuck_pause(u32 port, u32 priority);
 
   [[nodiscard]] u32 longest_queue(u32 port) const { return sides_[port].longest_queue; }
+  // In all queues of the port, now.
+  [[nodiscard]] u64 waiting_octets(u32 port) const { return sides_[port].queues.octets_of_all(); }
+  [[nodiscard]] u64 sent_octets(u32 port) const { return sides_[port].sent_octets; }
+  [[nodiscard]] u64 marked_frames(u32 port) const { return sides_[port].marks; }
 
  private:
   struct Side {  // one port's
     EgressQueues queues;
     u32 longest_queue = 0;
     u64 sent_octets = 0;
+    u64 marks = 0;
     MarkingConfig marking;
     std::array<AverageLength, kPriorities> average;
     std::array<Time, kPriorities> paused_until{};  // by the neighbour; never(): until it resumes

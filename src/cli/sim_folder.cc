@@ -1,0 +1,97 @@
+#include "cli/sim_folder.h"
+
+#include <sys/resource.h>
+#include <chrono>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/text_file.h"
+#include "fabric/hpcc_ns3/results.h"
+#include "fabric/hpcc_ns3/scenario.h"
+
+namespace verbena::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace hpcc = fabric::hpcc_ns3;
+using WallClock = std::chrono::steady_clock;
+
+double seconds_since(WallClock::time_point start) {
+  return std::chrono::duration<double>(WallClock::now() - start).count();
+}
+
+double peak_mebibytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
+
+Expected<hpcc::Scenario> read_scenario(const fs::path& folder) {
+  hpcc::Scenario scenario;
+  const auto config_text = read_text(folder / "config.txt");
+  if (!config_text) return tl::unexpected(config_text.error());
+  auto config = hpcc::parse_config("config.txt", *config_text);
+  if (!config) return wrong(config.error().message);
+  scenario.config = *std::move(config);
+
+  const std::string& topology_file = scenario.config.topology_file;
+  const auto topology_text = read_text(folder / topology_file);
+  if (!topology_text) return tl::unexpected(topology_text.error());
+  auto topology = hpcc::parse_topology(topology_file, *topology_text);
+  if (!topology) return wrong(topology.error().message);
+  scenario.topology = *std::move(topology);
+
+  const std::string& flow_file = scenario.config.flow_file;
+  const auto flow_text = read_text(folder / flow_file);
+  if (!flow_text) return tl::unexpected(flow_text.error());
+  auto flows = hpcc::parse_flows(flow_file, *flow_text, scenario.topology);
+  if (!flows) return wrong(flows.error().message);
+  scenario.flows = *std::move(flows);
+  if (const std::string missing = hpcc::check(scenario); !missing.empty())
+    return wrong("config.txt: " + missing);
+  return scenario;
+}
+
+Expected<void> write_results(const fs::path& folder, const hpcc::Results& results,
+                             const std::string& summary) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  if (const auto done = write_text(folder / "fct.txt", results.fct()); !done) return done;
+  if (const auto done = write_text(folder / "pfc.txt", results.pfc()); !done) return done;
+  return write_text(folder / "stdout.txt", summary);
+}
+
+}  // namespace
+
+Expected<std::string> sim_folder(const SimRequest& request) {
+  const WallClock::time_point begin = WallClock::now();
+  const Expected<hpcc::Scenario> scenario = read_scenario(request.scenarios.front());
+  if (!scenario) return tl::unexpected(scenario.error());
+  fabric::NetworkConfig config = hpcc::network_config(*scenario, request.seed.value_or(1));
+  config.threads = request.threads;
+  fabric::Network network(scenario->topology, config);
+  hpcc::Results results(*scenario, network);
+  network.set_trace(&results);
+  for (const fabric::Flow& flow : scenario->flows)
+    if (!network.add_flow(flow))
+      return wrong(
+          fmt::format("there is no way from host {} to {}", flow.source, flow.destination));
+  hpcc::Results::Cost cost;
+  cost.setup_seconds = seconds_since(begin);
+
+  const WallClock::time_point start = WallClock::now();
+  network.run(Time() + scenario->config.stop);
+  cost.run_seconds = seconds_since(start);
+  cost.peak_mebibytes = peak_mebibytes();
+  const std::string summary = results.summary(cost);
+  if (!request.output.empty())
+    if (const auto done = write_results(request.output, results, summary); !done)
+      return tl::unexpected(done.error());
+  return summary;
+}
+
+}  // namespace verbena::cli

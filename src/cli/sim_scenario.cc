@@ -1,0 +1,75 @@
+#include "cli/sim_scenario.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "cli/sim_example.h"
+#include "cli/sim_progress.h"
+#include "cli/text_file.h"
+#include "fabric/results/database.h"
+#include "fabric/results/report.h"
+
+namespace verbena::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using WallClock = std::chrono::steady_clock;
+constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
+
+tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
+
+}  // namespace
+
+Expected<fabric::Scenario> read_scenario_file(const std::string& path,
+                                              const std::vector<fabric::Setting>& settings) {
+  std::string text(kExampleScenario);
+  if (!path.empty()) {
+    Expected<std::string> read = read_text(path);
+    if (!read) return tl::unexpected(read.error());
+    text = *std::move(read);
+  }
+  const fs::path folder = fs::path(path).parent_path();
+  const fabric::FileReader read_file =
+      [&folder](const std::string& name) -> fabric::Parsed<std::string> {
+    Expected<std::string> file = read_text(folder / name);
+    if (!file) return tl::unexpected(fabric::InputError{file.error().message});
+    return *std::move(file);
+  };
+  auto scenario = fabric::read_scenario(path.empty() ? "example" : path, text, settings, read_file);
+  if (!scenario) return wrong(scenario.error().message);
+  return *std::move(scenario);
+}
+
+void run_to_end(fabric::Simulation& simulation, const StopSignal& stop) {
+  SimProgress progress(simulation);
+  WallClock::time_point next_look = WallClock::now() + kBetweenLooks;
+  while (simulation.advance()) {
+    const WallClock::time_point now = WallClock::now();
+    if (now < next_look) continue;
+    next_look = now + kBetweenLooks;
+    progress.show();
+    if (stop.wait(Duration())) return;
+  }
+}
+
+Expected<void> write_results(const fs::path& folder, const fabric::Simulation& simulation,
+                             const fabric::Summary& summary) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  if (simulation.captured()) {
+    const std::vector<u8>& file = simulation.captured()->file();
+    if (const auto done = write_text(folder / "capture.pcapng", {file.begin(), file.end()}); !done)
+      return done;
+  }
+  const std::string failed = fabric::write_database(folder / "results.sqlite", simulation, summary);
+  if (!failed.empty()) return wrong(failed);
+  if (const auto done =
+          write_text(folder / "report.html", fabric::report_html(simulation, summary));
+      !done)
+    return done;
+  return write_text(folder / "summary.txt", fabric::text_of(summary, simulation));
+}
+
+}  // namespace verbena::cli

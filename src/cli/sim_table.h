@@ -1,0 +1,20 @@
+// Results side by side: a row for each number, a column for each run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric/results/summary.h"
+
+namespace verbena::cli {
+
+struct SimColumn {
+  std::string title;
+  std::vector<fabric::SummaryLine> lines;  // the same names in all columns
+};
+
+// For a terminal of so many characters; more columns than fit are continued below.
+[[nodiscard]] std::string table_text(const std::vector<SimColumn>& columns, std::size_t width);
+[[nodiscard]] std::string table_csv(const std::vector<SimColumn>& columns);
+
+}  // namespace verbena::cli

@@ -1,0 +1,20 @@
+// How long a flow takes where there is no other: what slowdown is measured by. From its start to
+// the arrival of its last acknowledgement at the sender.
+#pragma once
+
+#include "fabric/network.h"
+
+namespace verbena::fabric {
+
+struct PacketSizes {
+  u32 payload = 4096;                 // of a full packet
+  u32 header = 50 + 12;               // of each frame, with FCS; host.h
+  u32 first_header = 50 + 12 + 16;    // with the RETH
+  u32 acknowledgement = 50 + 12 + 4;  // with the AETH
+};
+
+// All frames over the slowest link of the path, one over each other, the acknowledgement back.
+[[nodiscard]] Duration alone_time(const Flow& flow, const PacketSizes& sizes,
+                                  const Network& network);
+
+}  // namespace verbena::fabric

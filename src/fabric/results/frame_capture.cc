@@ -1,0 +1,97 @@
+#include "fabric/results/frame_capture.h"
+
+#include <algorithm>
+#include <array>
+
+#include "wire/capture/pcapng.h"
+#include "wire/eth/ethernet.h"
+#include "wire/roce/v2_packet.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr u32 kNotCaptured = ~u32{0};
+constexpr std::size_t kFCSSize = 4, kPFCOctets = 18;  // opcode, vector, eight times
+constexpr u16 kPFCOpcode = 0x0101;
+
+MAC mac_of(NodeIndex node) {  // locally administered
+  return {{0x02, 0, static_cast<u8>(node >> 24), static_cast<u8>(node >> 16),
+           static_cast<u8>(node >> 8), static_cast<u8>(node)}};
+}
+
+void put16(std::vector<u8>& out, std::size_t at, u16 value) {
+  out[at] = static_cast<u8>(value >> 8);
+  out[at + 1] = static_cast<u8>(value);
+}
+
+}  // namespace
+
+FrameCapture::FrameCapture(const Plan& plan, const std::vector<u32>& links)
+    : interface_of_(plan.topology.links.size(), kNotCaptured) {
+  pcapng::append_section("verbena sim", file_);
+  u32 interfaces = 0;
+  for (const u32 link : links) {
+    if (interface_of_[link] != kNotCaptured) continue;
+    interface_of_[link] = interfaces++;
+    pcapng::append_interface(plan.link_name(link), file_);
+  }
+}
+
+void FrameCapture::add(const SentFrame& sent, const LinkEnd& end) {
+  if (file_.size() >= kMostOctets || interface_of_[end.link] == kNotCaptured) return;
+  if (sent.frame.type == FrameType::kPause)
+    add_pause(sent, end);
+  else
+    add_roce(sent, end);
+}
+
+// Ethernet, IPv4, UDP, the packet, ICRC; as on the wire without the FCS.
+void FrameCapture::add_roce(const SentFrame& sent, const LinkEnd& end) {
+  const Frame& frame = sent.frame;
+  const std::size_t pad = frame.headers[1] >> 4 & 3;  // PadCnt of the BTH. IBTA 9.2
+  const std::size_t transport = frame.header_octets + frame.payload_octets + pad;
+  const RoCEv2Envelope envelope{.source = GID::from_ipv4(address_of(frame.source)),
+                                .destination = GID::from_ipv4(address_of(frame.destination)),
+                                .udp_source_port = frame.source_port,
+                                .udp_destination_port = frame.destination_port};
+  const std::size_t headers = EthernetHeader::kSize + envelope_size(envelope);
+  std::vector<u8> bytes(headers + transport + kICRCSize);
+  const EthernetHeader ethernet{.destination = mac_of(end.peer), .source = mac_of(end.node)};
+  ethernet.encode(std::span(bytes).first<EthernetHeader::kSize>());
+  encode_envelope(envelope,
+                  {.dscp = dscp_of(frame.traffic_class), .ecn = ecn_of(frame.traffic_class)},
+                  transport, std::span(bytes).subspan(EthernetHeader::kSize));
+  std::copy_n(frame.headers.begin(), frame.header_octets,
+              bytes.begin() + static_cast<std::ptrdiff_t>(headers));
+  const u32 icrc = icrc_of(envelope, std::span(bytes).subspan(headers, transport));
+  for (std::size_t i = 0; i < kICRCSize; ++i)
+    bytes[headers + transport + i] = static_cast<u8>(icrc >> 8 * i);
+  append(sent, end, std::move(bytes));
+}
+
+// IEEE 802.1Q, 36.2: to the MAC control address, for one priority.
+void FrameCapture::add_pause(const SentFrame& sent, const LinkEnd& end) {
+  const Frame& frame = sent.frame;
+  std::vector<u8> bytes(
+      std::max<std::size_t>(frame.size_octets, EthernetHeader::kSize + kPFCOctets + kFCSSize) -
+      kFCSSize);
+  const EthernetHeader ethernet{.destination = {{0x01, 0x80, 0xc2, 0, 0, 0x01}},
+                                .source = mac_of(end.node),
+                                .ether_type = EtherType::kMACControl};
+  ethernet.encode(std::span(bytes).first<EthernetHeader::kSize>());
+  put16(bytes, EthernetHeader::kSize, kPFCOpcode);
+  put16(bytes, EthernetHeader::kSize + 2, static_cast<u16>(1u << frame.priority));
+  put16(bytes, EthernetHeader::kSize + 4 + 2u * frame.priority, frame.pause_quanta);
+  append(sent, end, std::move(bytes));
+}
+
+void FrameCapture::append(const SentFrame& sent, const LinkEnd& end, std::vector<u8> bytes) {
+  const std::array<std::span<const u8>, 1> parts = {bytes};
+  pcapng::append_packet({.interface = interface_of_[end.link],
+                         .time_ns = sent.at.ns(),
+                         .direction = end.is_b ? pcapng::PacketDirection::kInbound
+                                               : pcapng::PacketDirection::kOutbound},
+                        parts, file_);
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,220 @@
+#include "fabric/results/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "fabric/results/report_assets.h"
+
+namespace verbena::fabric {
+namespace {
+
+using JSON = nlohmann::ordered_json;
+
+constexpr std::size_t kShownSeries = 8, kShownFlows = 3000, kShownPoints = 500, kShownPaused = 10;
+constexpr std::size_t kDrawnNodes = 300, kDrawnLinks = 3000;
+
+double us_of(Duration duration) { return static_cast<double>(duration.ps()) * 1e-6; }
+
+// The places of the largest values, largest first.
+template <typename Value>
+std::vector<u32> largest(const std::vector<Value>& values, std::size_t count) {
+  std::vector<u32> places;
+  for (u32 i = 0; i < values.size(); ++i)
+    if (values[i] > Value{}) places.push_back(i);
+  std::ranges::stable_sort(places, [&](u32 a, u32 b) { return values[a] > values[b]; });
+  if (places.size() > count) places.resize(count);
+  return places;
+}
+
+class Report {
+ public:
+  Report(const Simulation& simulation, const Summary& summary)
+      : simulation_(simulation), summary_(summary) {
+    const std::size_t samples = simulation.samples().times().size();
+    step_ = std::max<std::size_t>(1, (samples + kShownPoints - 1) / kShownPoints);
+  }
+
+  JSON data() const {
+    JSON data;
+    data["outcome"] = name_of(summary_.outcome);
+    data["complete"] =
+        summary_.outcome == Outcome::kComplete || summary_.outcome == Outcome::kTimeIsUp;
+    data["seed"] = simulation_.scenario().network.seed;
+    data["scenario"] = simulation_.scenario().text;
+    data["end_us"] = us_of(summary_.simulated);
+    for (const SummaryLine& line : lines_of(summary_))
+      if (line.name != "outcome") data["summary"].push_back({line.name, line.value});
+    add_topology(data);
+    add_flows(data);
+    add_times(data);
+    add_queues(data);
+    add_rates(data);
+    add_loads(data);
+    return data;
+  }
+
+ private:
+  void add_topology(JSON& data) const {
+    const Plan& plan = simulation_.scenario().plan;
+    const Topology& topology = plan.topology;
+    const std::vector<u32> tier = tiers(topology);
+    data["nodes"] = JSON::array();
+    data["links"] = JSON::array();
+    data["paused"] = JSON::array();
+    data["shows_hosts"] = topology.nodes <= kDrawnNodes;
+    for (NodeIndex node = 0; node < topology.nodes; ++node)
+      data["nodes"].push_back({{"name", plan.names[node]},
+                               {"is_switch", bool{topology.is_switch[node]}},
+                               {"tier", tier[node]}});
+    for (u32 i = 0; i < topology.links.size() && i < kDrawnLinks; ++i)
+      data["links"].push_back({{"name", plan.link_name(i)},
+                               {"a", topology.links[i].a},
+                               {"b", topology.links[i].b},
+                               {"paused", {paused_part(2 * i), paused_part(2 * i + 1)}}});
+    for (const u32 end : largest(simulation_.paused_times(), kShownPaused))
+      data["paused"].push_back({{"name", end_name(simulation_, end)},
+                                {"us", us_of(simulation_.paused_times()[end])},
+                                {"part", paused_part(end)}});
+  }
+  double paused_part(u32 end) const {
+    const Duration all = summary_.simulated;
+    if (all <= Duration()) return 0;
+    return std::min(1.0, simulation_.paused_times()[end].seconds() / all.seconds());
+  }
+
+  void add_flows(JSON& data) const {
+    data["flows"] = JSON::array();
+    data["buckets"] = JSON::array();
+    const std::size_t every = summary_.finished / kShownFlows + 1;
+    for (std::size_t i = 0, ended = 0; i < simulation_.flows().size(); ++i) {
+      const Simulation::FlowResult& result = simulation_.flows()[i];
+      if (result.finished == Time::never() || ended++ % every != 0) continue;
+      const Flow& flow = simulation_.scenario().flows[i];
+      const double slowdown = (result.finished - flow.start).seconds() / result.alone.seconds();
+      data["flows"].push_back({std::max<u64>(1, flow.octets), slowdown});
+    }
+    for (const SlowdownBucket& bucket : summary_.by_size) {
+      const double most = static_cast<double>(bucket.most_octets);
+      data["buckets"].push_back({{"most", most},
+                                 {"middle", std::min(most, 1e9) / std::sqrt(10)},
+                                 {"flows", bucket.flows},
+                                 {"p50", bucket.p50},
+                                 {"p95", bucket.p95},
+                                 {"p99", bucket.p99}});
+    }
+  }
+
+  void add_times(JSON& data) const {
+    data["times_us"] = JSON::array();
+    const std::vector<Time>& times = simulation_.samples().times();
+    for (std::size_t i = 0; i < times.size(); i += step_)
+      data["times_us"].push_back(us_of(times[i] - Time()));
+  }
+
+  // The greatest value of each `step_` samples.
+  std::vector<u64> thinned(const std::vector<u64>& values) const {
+    std::vector<u64> kept;
+    for (std::size_t i = 0; i < values.size(); i += step_)
+      kept.push_back(*std::max_element(
+          values.begin() + static_cast<std::ptrdiff_t>(i),
+          values.begin() + static_cast<std::ptrdiff_t>(std::min(i + step_, values.size()))));
+    return kept;
+  }
+  std::vector<u64> filled(const SeriesSet& set, u32 thing) const {
+    return set.filled(thing, simulation_.samples().times().size());
+  }
+
+  void add_queues(JSON& data) const {
+    data["queues"] = JSON::array();
+    std::vector<u64> longest(simulation_.queues().size());
+    for (u32 i = 0; i < longest.size(); ++i)
+      for (const SeriesSet::Point& point : simulation_.queues().of(i))
+        longest[i] = std::max(longest[i], point.value);
+    for (const u32 end : largest(longest, kShownSeries))
+      data["queues"].push_back({{"name", end_name(simulation_, end)},
+                                {"values", thinned(filled(simulation_.queues(), end))}});
+  }
+
+  void add_rates(JSON& data) const {
+    data["rates"] = JSON::array();
+    const Plan& plan = simulation_.scenario().plan;
+    std::vector<u64> octets(simulation_.rates().size());
+    for (u32 i = 0; i < octets.size(); ++i)
+      if (!simulation_.rates().of(i).empty()) octets[i] = simulation_.scenario().flows[i].octets;
+    for (const u32 i : largest(octets, kShownSeries)) {
+      const Flow& flow = simulation_.scenario().flows[i];
+      data["rates"].push_back(
+          {{"name", plan.names[flow.source] + " to " + plan.names[flow.destination]},
+           {"values", thinned(filled(simulation_.rates(), i))}});
+    }
+  }
+
+  void add_loads(JSON& data) const {
+    data["loads"] = JSON::array();
+    std::vector<u64> sent;
+    std::array<u64, 10> histogram{};
+    for (const LinkEnd& end : simulation_.ports().ends()) {
+      const Port& port = simulation_.network().port(end.node, end.port);
+      sent.push_back(simulation_.network().sent_octets(end.node, end.port));
+      const double bits =
+          static_cast<double>(port.rate.bps()) * std::max(summary_.simulated.seconds(), 1e-12);
+      const double used =
+          static_cast<double>(simulation_.network().sent_octets(end.node, end.port)) * 8 / bits;
+      ++histogram[std::min<std::size_t>(9, static_cast<std::size_t>(used * 10))];
+    }
+    data["utilization"] = histogram;
+    for (const u32 end : largest(sent, kShownSeries / 2))
+      data["loads"].push_back({{"name", end_name(simulation_, end)}, {"values", loads_of(end)}});
+  }
+  std::vector<u64> loads_of(u32 end) const {
+    const std::vector<u64> sent = filled(simulation_.sent(), end);
+    const std::vector<Time>& times = simulation_.samples().times();
+    std::vector<u64> loads;
+    for (std::size_t i = 0; i < sent.size(); i += step_) {
+      const std::size_t next = std::min(i + step_, sent.size() - 1);
+      const Duration time = times[next] - times[i];
+      loads.push_back(
+          time > Duration()
+              ? static_cast<u64>(static_cast<double>(sent[next] - sent[i]) * 8 / time.seconds())
+              : 0);
+    }
+    return loads;
+  }
+
+  const Simulation& simulation_;
+  const Summary& summary_;
+  std::size_t step_ = 1;
+};
+
+void replace(std::string& text, std::string_view mark, std::string_view by) {
+  const std::size_t at = text.find(mark);
+  CHECK(at != std::string::npos);
+  text.replace(at, mark.size(), by);
+}
+
+// For a script element, which "</script>" in a string would end.
+std::string in_script(const JSON& data) {
+  std::string text;
+  for (const char c : data.dump(-1, ' ', true, JSON::error_handler_t::replace)) {
+    if (c == '<')
+      text += "\\u003c";
+    else
+      text += c;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string report_html(const Simulation& simulation, const Summary& summary) {
+  std::string page(kReportPage);
+  replace(page, "@CODE@", kReportCode);
+  replace(page, "@CHARTS@", kChartLibrary);
+  replace(page, "@DATA@", in_script(Report(simulation, summary).data()));
+  return page;
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,148 @@
+#include "fabric/results/simulation.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "fabric/results/alone_time.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr Duration kLastFrames = ms(1);  // until pauses end and notifications arrive
+
+PacketSizes packet_sizes(const Scenario& scenario) {
+  const HostConfig host = scenario.network.host(scenario.plan.topology.links.front().config);
+  PacketSizes sizes;
+  sizes.payload = bytes(host.device.active_mtu);
+  return sizes;
+}
+
+}  // namespace
+
+std::string_view name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kRunning: return "interrupted";
+    case Outcome::kComplete: return "complete";
+    case Outcome::kTimeIsUp: return "time is up";
+    case Outcome::kDeadlock: return "deadlock";
+    case Outcome::kStalled: return "stalled";
+  }
+  CHECK_UNREACHABLE();
+}
+
+Simulation::Simulation(const Scenario& scenario)
+    : scenario_(scenario),
+      network_(scenario.plan.topology, scenario.network),
+      ports_(scenario.plan.topology),
+      flows_(scenario.flows.size()),
+      paused_(ports_.ends().size()),
+      queues_(ports_.ends().size()),
+      sent_(ports_.ends().size()),
+      marks_(ports_.ends().size()),
+      rates_(std::min<std::size_t>(scenario.flows.size(), kRatedFlows)),
+      held_(ports_.ends().size()) {
+  network_.set_trace(this);
+  const PacketSizes sizes = packet_sizes(scenario);
+  for (u32 i = 0; i < scenario.flows.size(); ++i) {
+    const Flow& flow = scenario.flows[i];
+    if (!network_.add_flow(flow)) {
+      mistake_ = fmt::format("there is no way from {} to {}", scenario.plan.names[flow.source],
+                             scenario.plan.names[flow.destination]);
+      return;
+    }
+    flows_[i].alone = alone_time(flow, sizes, network_);
+  }
+}
+
+void Simulation::capture(const std::vector<u32>& links) {
+  capture_.emplace(scenario_.plan, links);
+  for (const u32 link : links)
+    for (const u32 end : {2 * link, 2 * link + 1})
+      network_.tap(ports_.ends()[end].node, ports_.ends()[end].port);
+}
+
+bool Simulation::run_network(Time until) {
+  const bool more = network_.run(until);
+  if (capture_)
+    for (const SentFrame& sent : network_.take_tapped())
+      capture_->add(sent, ports_.ends()[ports_.end_of(sent.node, sent.port)]);
+  return more;
+}
+
+bool Simulation::advance() {
+  const Time stop = std::min(samples_.next(), scenario_.end);
+  const bool more = run_network(stop);
+  now_ = stop;
+  if (now_ >= samples_.next()) sample();
+  if (network_.flows_finished() + network_.flows_failed() == flows_.size())
+    finish(Outcome::kComplete);
+  else if (network_.deadlock())
+    finish(Outcome::kDeadlock);
+  else if (now_ >= scenario_.end)
+    finish(Outcome::kTimeIsUp);
+  else if (!more || is_stalled())
+    finish(Outcome::kStalled);
+  return outcome_ == Outcome::kRunning;
+}
+
+bool Simulation::is_stalled() {
+  const u64 frames = network_.counters().data_hops;
+  const bool waits = std::ranges::any_of(scenario_.flows,
+                                         [this](const Flow& flow) { return flow.start >= moved_; });
+  if (frames != moved_frames_ || waits) {
+    moved_frames_ = frames;
+    moved_ = now_;
+  }
+  return now_ - moved_ > kPatience;
+}
+
+void Simulation::finish(Outcome outcome) {
+  outcome_ = outcome;
+  if (outcome == Outcome::kComplete) run_network(now_ + kLastFrames);
+  for (u32 end = 0; end < held_.size(); ++end) {
+    const Held& held = held_[end];
+    if (held.priorities != 0)
+      paused_[end] = paused_[end] + (std::min(now_, held.until) - held.since);
+  }
+}
+
+void Simulation::sample() {
+  const u32 number = samples_.take(now_);
+  for (u32 i = 0; i < ports_.ends().size(); ++i) {
+    const LinkEnd& end = ports_.ends()[i];
+    sent_.note(i, number, network_.sent_octets(end.node, end.port));
+    const Switch* const at_switch = network_.switch_at(end.node);
+    if (at_switch == nullptr) continue;
+    queues_.note(i, number, at_switch->waiting_octets(end.port));
+    marks_.note(i, number, at_switch->marked_frames(end.port));
+  }
+  for (u32 flow = 0; flow < rates_.size(); ++flow)
+    rates_.note(flow, number, network_.rate_of(flow).value_or(Rate()).bps());
+  const std::size_t points = queues_.points() + sent_.points() + marks_.points() + rates_.points();
+  if (samples_.times().size() < kMostSamples && points < kMostPoints + 64 * sent_.size()) return;
+  samples_.halve();
+  for (SeriesSet* const series : {&queues_, &sent_, &marks_, &rates_}) series->halve();
+}
+
+void Simulation::on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) {
+  const u32 end = ports_.end_of(node, port);
+  if (pauses_.size() < kMostPauses)
+    pauses_.push_back({now, end, static_cast<u16>(quanta), static_cast<u8>(priority)});
+  Held& held = held_[end];
+  const u8 bit = static_cast<u8>(1u << priority);
+  if (held.priorities != 0 && (now >= held.until || (quanta == 0 && held.priorities == bit))) {
+    paused_[end] = paused_[end] + (std::min(now, held.until) - held.since);
+    held.priorities = 0;
+  }
+  if (quanta == 0) {
+    held.priorities &= static_cast<u8>(~bit);
+    return;
+  }
+  if (held.priorities == 0) held.since = now;
+  held.priorities |= bit;
+  held.until = std::max(held.until,
+                        now + pause_time(static_cast<u16>(quanta), network_.port(node, port).rate));
+}
+
+}  // namespace verbena::fabric

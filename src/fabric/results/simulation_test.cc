@@ -1,0 +1,146 @@
+#include "fabric/results/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "fabric/results/summary.h"
+
+namespace verbena::fabric {
+namespace {
+
+Scenario scenario_of(const std::string& text) {
+  Parsed<Scenario> scenario = read_scenario("t", text, {}, [](const std::string& name) {
+    return Parsed<std::string>(tl::unexpected(InputError{name}));
+  });
+  EXPECT_TRUE(scenario.has_value()) << scenario.error().message;
+  return *std::move(scenario);
+}
+
+Summary run(const std::string& text) {
+  const Scenario scenario = scenario_of(text);
+  Simulation simulation(scenario);
+  EXPECT_EQ(simulation.mistake(), "");
+  while (simulation.advance()) continue;
+  const Summary summary = summarize(simulation);
+  if (summary.outcome == Outcome::kComplete) {
+    EXPECT_EQ(simulation.network().frames_in_flight(), 0u);
+  }
+  return summary;
+}
+
+// 62 octets of headers go with each payload of 4096, on every link.
+TEST(Simulation, OneFlowHasTheLineRateLessTheHeaders) {
+  for (const char* const rate : {"25Gbps", "100Gbps", "400Gbps"}) {
+    const Summary summary =
+        run(fmt::format("topology: {{kind: dumbbell, left: 1}}\nlinks: {{rate: {}}}\n"
+                        "workload: {{kind: flows, flows: [{{from: 0, to: 1, size: 40MB}}]}}\n",
+                        rate));
+    ASSERT_EQ(summary.outcome, Outcome::kComplete);
+    const double line = std::stod(rate) * 1e9 * 4096 / (4096 + 62);
+    EXPECT_NEAR(summary.goodput_bps / line, 1, 0.02) << rate;
+    EXPECT_NEAR(*summary.slowdown_p50, 1, 0.001) << rate;
+  }
+}
+
+TEST(Simulation, SmallFlowsTakeWhatTheyTakeAlone) {
+  for (const char* const size : {"1", "1000", "4096", "4097", "100KB"}) {
+    const Summary summary =
+        run(fmt::format("topology: {{kind: fat-tree}}\n"
+                        "workload: {{kind: flows, flows: [{{from: 0, to: 15, size: {}}}]}}\n",
+                        size));
+    EXPECT_NEAR(*summary.slowdown_p50, 1, 0.001) << size;
+  }
+}
+
+std::string incast(int senders, const std::string& rest) {
+  return fmt::format(
+      "topology: {{kind: star, hosts: {}}}\nworkload: {{kind: incast, size: 2MB}}\n{}\n",
+      senders + 1, rest);
+}
+
+TEST(Simulation, FlowsShareABottleneckFairly) {
+  for (const int senders : {2, 4, 8}) {
+    const Summary summary =
+        run(incast(senders, "switch: {ecn: off}\nhosts: {congestion-control: off}"));
+    EXPECT_GT(*summary.fairness, 0.999) << senders;
+    EXPECT_NEAR(*summary.slowdown_p50, senders, 0.03 * senders);
+  }
+}
+
+// The buffer is small, so that headroom is all that is between a pause and a loss.
+TEST(Simulation, TheHeadroomOfTheStandardIsEnoughAndLessIsNot) {
+  const u32 needed = headroom_for(gbps(100), us(1), NetworkConfig::kLongestFrame);
+  for (const double part : {1.0, 0.5}) {
+    const Summary summary =
+        run(incast(8, fmt::format("switch: {{ecn: off, buffer: 1MB, headroom: {}}}\n"
+                                  "hosts: {{congestion-control: off}}",
+                                  static_cast<u32>(needed * part))));
+    EXPECT_GT(summary.pauses, 0u);
+    if (part == 1.0) {
+      EXPECT_EQ(summary.drops, 0u);
+    } else {
+      EXPECT_GT(summary.drops, 0u);
+    }
+    EXPECT_EQ(summary.finished, summary.flows);
+  }
+}
+
+TEST(Simulation, PausedTimeAndQueuesAreSeen) {
+  const Scenario scenario =
+      scenario_of(incast(4, "switch: {ecn: off, buffer: 1MB}\nhosts: {congestion-control: off}"));
+  Simulation simulation(scenario);
+  while (simulation.advance()) continue;
+  const Summary summary = summarize(simulation);
+  EXPECT_GT(summary.longest_pause, us(100));
+  EXPECT_LT(summary.longest_pause, summary.simulated);
+  EXPECT_EQ(end_name(simulation, summary.longest_queue_at), "s0 -> h0");
+  u64 longest = 0;
+  for (const SeriesSet::Point& point : simulation.queues().of(summary.longest_queue_at))
+    longest = std::max(longest, point.value);
+  EXPECT_GT(longest, summary.longest_queue * 9 / 10);
+  EXPECT_GT(summary.busiest, 0.95);
+}
+
+TEST(Simulation, RatesAreThoseOfCongestionControl) {
+  const Scenario scenario = scenario_of(incast(4, "hosts: {congestion-control: dcqcn}"));
+  Simulation simulation(scenario);
+  while (simulation.advance()) continue;
+  ASSERT_EQ(simulation.rates().size(), 4u);
+  EXPECT_EQ(simulation.rates().of(0).front().value, gbps(100).bps());
+  EXPECT_GT(simulation.rates().of(0).size(), 3u);
+}
+
+TEST(Simulation, EndsWhereItsTimeIsUp) {
+  const Summary summary = run(incast(4, "duration: 100us"));
+  EXPECT_EQ(summary.outcome, Outcome::kTimeIsUp);
+  EXPECT_EQ(summary.finished, 0u);
+  EXPECT_EQ(summary.simulated, us(100));
+}
+
+TEST(Simulation, WhatALinkThatIsDownLosesIsSentAgain) {
+  const Summary summary = run(incast(2, "faults: {down: h1-s0, at: 20us, for: 30us}"));
+  EXPECT_EQ(summary.outcome, Outcome::kComplete);
+  EXPECT_GT(summary.lost, 0u);
+}
+
+TEST(Simulation, ALongOneHasResultsOfABoundedSize) {
+  const Scenario scenario = scenario_of(
+      "topology: {kind: star, hosts: 2}\nlinks: {rate: 1Gbps}\nworkload: {kind: incast, size: "
+      "10MB}\n");
+  Simulation simulation(scenario);
+  while (simulation.advance()) continue;
+  EXPECT_GT(simulation.now(), Time() + ms(80));
+  EXPECT_LE(simulation.samples().times().size(), Simulation::kMostSamples);
+  EXPECT_GE(simulation.samples().times().size(), Simulation::kMostSamples / 4);
+}
+
+TEST(Simulation, NoWayIsSaid) {
+  const Scenario scenario = scenario_of(
+      "topology: {kind: rail-optimized, spines: 0}\n"
+      "workload: {kind: flows, flows: [{from: n0.g0, to: n1.g1}]}\n");
+  EXPECT_EQ(Simulation(scenario).mistake(), "there is no way from n0.g0 to n1.g1");
+}
+
+}  // namespace
+}  // namespace verbena::fabric

@@ -1,0 +1,212 @@
+#include "fabric/results/summary.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "fabric/scenario/units.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr std::array<u64, 7> kBuckets = {1'000,      10'000,      100'000,     1'000'000,
+                                         10'000'000, 100'000'000, u64{1} << 60};
+
+// Precondition: sorted and not empty. The nearest rank.
+template <typename T>
+T percentile(const std::vector<T>& sorted, double percent) {
+  const auto rank =
+      static_cast<std::size_t>(std::ceil(percent / 100 * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+}
+
+struct Ended {
+  u64 octets;
+  Duration time;
+  double slowdown;
+};
+
+std::vector<Ended> ended_flows(const Simulation& simulation) {
+  std::vector<Ended> ended;
+  for (u32 i = 0; i < simulation.flows().size(); ++i) {
+    const Simulation::FlowResult& result = simulation.flows()[i];
+    if (result.finished == Time::never()) continue;
+    const Flow& flow = simulation.scenario().flows[i];
+    const Duration time = result.finished - flow.start;
+    ended.push_back({flow.octets, time,
+                     static_cast<double>(time.ps()) / static_cast<double>(result.alone.ps())});
+  }
+  return ended;
+}
+
+void add_flows(const std::vector<Ended>& ended, Summary& summary) {
+  std::vector<Duration> times;
+  std::vector<double> slowdowns;
+  double sum = 0, squares = 0;
+  for (const Ended& flow : ended) {
+    times.push_back(flow.time);
+    slowdowns.push_back(flow.slowdown);
+    summary.octets += flow.octets;
+    const double rate = static_cast<double>(flow.octets) / flow.time.seconds();
+    sum += rate;
+    squares += rate * rate;
+  }
+  if (ended.empty()) return;
+  std::ranges::sort(times);
+  std::ranges::sort(slowdowns);
+  summary.fct_p50 = percentile(times, 50);
+  summary.fct_p99 = percentile(times, 99);
+  summary.fct_max = times.back();
+  summary.slowdown_p50 = percentile(slowdowns, 50);
+  summary.slowdown_p95 = percentile(slowdowns, 95);
+  summary.slowdown_p99 = percentile(slowdowns, 99);
+  if (squares > 0) summary.fairness = sum * sum / (squares * static_cast<double>(ended.size()));
+}
+
+void add_buckets(std::vector<Ended> ended, Summary& summary) {
+  std::ranges::sort(ended, {}, &Ended::octets);
+  auto from = ended.begin();
+  for (const u64 most : kBuckets) {
+    const auto to = std::ranges::upper_bound(from, ended.end(), most, {}, &Ended::octets);
+    std::vector<double> slowdowns;
+    for (; from != to; ++from) slowdowns.push_back(from->slowdown);
+    if (slowdowns.empty()) continue;
+    std::ranges::sort(slowdowns);
+    summary.by_size.push_back({.most_octets = most,
+                               .flows = slowdowns.size(),
+                               .p50 = percentile(slowdowns, 50),
+                               .p95 = percentile(slowdowns, 95),
+                               .p99 = percentile(slowdowns, 99)});
+  }
+}
+
+void add_links(const Simulation& simulation, Summary& summary) {
+  const Network& network = simulation.network();
+  const double seconds = summary.simulated.seconds();
+  for (u32 i = 0; i < simulation.ports().ends().size(); ++i) {
+    const LinkEnd& end = simulation.ports().ends()[i];
+    const Port& port = network.port(end.node, end.port);
+    const double used = static_cast<double>(network.sent_octets(end.node, end.port)) * 8 /
+                        (static_cast<double>(port.rate.bps()) * std::max(seconds, 1e-12));
+    if (used > summary.busiest) {
+      summary.busiest = used;
+      summary.busiest_at = i;
+    }
+    if (simulation.paused_times()[i] > summary.longest_pause) {
+      summary.longest_pause = simulation.paused_times()[i];
+      summary.longest_pause_at = i;
+    }
+  }
+  network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
+    if (octets <= summary.longest_queue) return;
+    summary.longest_queue = octets;
+    summary.longest_queue_at = simulation.ports().end_of(node, port);
+  });
+}
+
+std::string size_text(u64 most) {
+  return most >= u64{1} << 60 ? "more" : "to " + octets_text(static_cast<double>(most));
+}
+
+std::string text(const std::optional<Duration>& time) { return time ? duration_text(*time) : "-"; }
+std::string text(const std::optional<double>& number) {
+  return number ? fmt::format("{:.3f}", *number) : "-";
+}
+
+// "leaf0 -> spine1 -> leaf2 -> leaf0, priority 3": who waits for whom.
+std::string deadlock_text(const Simulation& simulation) {
+  const Deadlock& deadlock = *simulation.network().deadlock();
+  const std::vector<std::string>& names = simulation.scenario().plan.names;
+  std::string text;
+  for (const WaitingQueue& queue : deadlock.cycle) text += names[queue.node] + " -> ";
+  return fmt::format("{}{}, priority {}; seen after {}", text, names[deadlock.cycle.front().node],
+                     deadlock.cycle.front().priority, duration_text(deadlock.seen - Time()));
+}
+
+}  // namespace
+
+Summary summarize(const Simulation& simulation) {
+  const Counters& counters = simulation.network().counters();
+  Summary summary;
+  summary.outcome = simulation.outcome();
+  summary.simulated = simulation.now() - Time();
+  summary.flows = simulation.flows().size();
+  const std::vector<Ended> ended = ended_flows(simulation);
+  summary.finished = ended.size();
+  if (summary.finished == summary.flows && !ended.empty()) {
+    Time last{};
+    for (const Simulation::FlowResult& flow : simulation.flows())
+      last = std::max(last, flow.finished);
+    summary.simulated = last - Time();
+  }
+  add_flows(ended, summary);
+  add_buckets(ended, summary);
+  add_links(simulation, summary);
+  if (summary.simulated > Duration())
+    summary.goodput_bps = static_cast<double>(summary.octets) * 8 / summary.simulated.seconds();
+  summary.failed = simulation.network().flows_failed();
+  summary.drops = counters.drops + counters.early_drops + counters.watchdog_drops;
+  summary.lost = counters.lost;
+  summary.marks = counters.marks;
+  summary.pauses = counters.pauses;
+  summary.hops = counters.hops;
+  summary.events = counters.events;
+  return summary;
+}
+
+std::string end_name(const Simulation& simulation, u32 link_end) {
+  const LinkEnd& end = simulation.ports().ends()[link_end];
+  const std::vector<std::string>& names = simulation.scenario().plan.names;
+  return fmt::format("{} -> {}", names[end.node], names[end.peer]);
+}
+
+std::vector<SummaryLine> lines_of(const Summary& s) {
+  return {{"outcome", std::string(name_of(s.outcome))},
+          {"simulated time", duration_text(s.simulated)},
+          {"flows ended", fmt::format("{} of {}", s.finished, s.flows)},
+          {"flows given up", std::to_string(s.failed)},
+          {"FCT p50", text(s.fct_p50)},
+          {"FCT p99", text(s.fct_p99)},
+          {"FCT max", text(s.fct_max)},
+          {"slowdown p50", text(s.slowdown_p50)},
+          {"slowdown p95", text(s.slowdown_p95)},
+          {"slowdown p99", text(s.slowdown_p99)},
+          {"goodput", rate_text(s.goodput_bps)},
+          {"fairness (Jain)", text(s.fairness)},
+          {"longest queue", octets_text(static_cast<double>(s.longest_queue))},
+          {"busiest link", fmt::format("{:.1f} %", s.busiest * 100)},
+          {"ECN marks", std::to_string(s.marks)},
+          {"pauses", std::to_string(s.pauses)},
+          {"longest paused", duration_text(s.longest_pause)},
+          {"dropped by switches", std::to_string(s.drops)},
+          {"lost on links", std::to_string(s.lost)}};
+}
+
+std::string text_of(const Summary& s, const Simulation& simulation) {
+  std::string out;
+  const auto add = std::back_inserter(out);
+  for (const SummaryLine& line : lines_of(s)) {
+    std::string where;
+    if (line.name == "longest queue" && s.longest_queue != 0)
+      where = end_name(simulation, s.longest_queue_at);
+    if (line.name == "busiest link" && s.busiest > 0) where = end_name(simulation, s.busiest_at);
+    if (line.name == "longest paused" && s.longest_pause > Duration())
+      where = end_name(simulation, s.longest_pause_at);
+    fmt::format_to(add, "{:<20} {}{}{}\n", line.name, line.value, where.empty() ? "" : "   ",
+                   where);
+  }
+  if (simulation.network().deadlock())
+    fmt::format_to(add, "\ndeadlock: {}\n", deadlock_text(simulation));
+  if (s.by_size.size() < 2) return out;
+  fmt::format_to(add, "\n{:<12} {:>8} {:>9} {:>9} {:>9}\n", "flow size", "flows", "p50", "p95",
+                 "p99 (slowdown)");
+  for (const SlowdownBucket& bucket : s.by_size)
+    fmt::format_to(add, "{:<12} {:>8} {:>9.2f} {:>9.2f} {:>9.2f}\n", size_text(bucket.most_octets),
+                   bucket.flows, bucket.p50, bucket.p95, bucket.p99);
+  return out;
+}
+
+}  // namespace verbena::fabric

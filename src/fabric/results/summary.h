@@ -1,0 +1,52 @@
+// Summary: a simulation in a few numbers, which terminal, report and comparisons show.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fabric/results/simulation.h"
+
+namespace verbena::fabric {
+
+// Of the flows of some size, which have ended.
+struct SlowdownBucket {
+  u64 most_octets = 0;  // and more than the bucket before
+  u64 flows = 0;
+  double p50 = 0, p95 = 0, p99 = 0;  // of slowdown: time over time alone
+};
+
+struct Summary {
+  Outcome outcome = Outcome::kRunning;
+  Duration simulated{};  // to the end of the last flow, or of all
+  u64 flows = 0, finished = 0;
+  u64 octets = 0;  // of the flows that have ended
+  std::optional<Duration> fct_p50, fct_p99, fct_max;
+  std::optional<double> slowdown_p50, slowdown_p95, slowdown_p99;
+  std::optional<double> fairness;  // Jain's index of the flows' throughput. 1/flows .. 1
+  double goodput_bps = 0;          // of all flows together
+  u64 failed = 0;                  // flows that were given up
+  u64 drops = 0, lost = 0, marks = 0, pauses = 0;
+  u64 hops = 0, events = 0;
+  u64 longest_queue = 0;     // octets
+  u32 longest_queue_at = 0;  // link end
+  Duration longest_pause{};  // in sum, of one link end
+  u32 longest_pause_at = 0;
+  double busiest = 0;  // utilization of a link end, 0 .. 1
+  u32 busiest_at = 0;
+  std::vector<SlowdownBucket> by_size;
+};
+
+[[nodiscard]] Summary summarize(const Simulation& simulation);
+// "leaf0 -> h3"
+[[nodiscard]] std::string end_name(const Simulation& simulation, u32 link_end);
+// Lines for a terminal.
+[[nodiscard]] std::string text_of(const Summary& summary, const Simulation& simulation);
+
+// One of the numbers, for tables: its name with unit, and the value as text; "-": there is none.
+struct SummaryLine {
+  std::string name, value;
+};
+[[nodiscard]] std::vector<SummaryLine> lines_of(const Summary& summary);
+
+}  // namespace verbena::fabric

@@ -1,0 +1,54 @@
+#include <array>
+
+#include <fmt/format.h>
+
+#include "fabric/scenario/congestion.h"
+#include "fabric/scenario/parts.h"
+#include "wire/ib/packet.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr std::array kMTUs = {MTU::k256, MTU::k512, MTU::k1024, MTU::k2048, MTU::k4096};
+
+MTU read_mtu(Section& section) {
+  const u64 octets = section.octets("mtu", 4096);
+  for (const MTU mtu : kMTUs)
+    if (bytes(mtu) == octets) return mtu;
+  section.complain(
+      "mtu", fmt::format("{} is no path MTU; there are 256, 512, 1024, 2048 and 4096", octets));
+  return MTU::k4096;
+}
+
+std::vector<Rate> rates_of_hosts(const Plan& plan) {
+  std::vector<Rate> rates;
+  for (const TopologyLink& link : plan.topology.links)
+    for (const NodeIndex node : {link.a, link.b})
+      if (!plan.topology.is_switch[node] &&
+          std::ranges::find(rates, link.config.rate) == rates.end())
+        rates.push_back(link.config.rate);
+  return rates;
+}
+
+}  // namespace
+
+void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
+  HostConfig host;
+  host.device.active_mtu = read_mtu(section);
+  // As links count frames here: without preamble and gap.
+  host.device.pacing.overhead_octets = host.sizes.overhead - static_cast<u32>(kICRCSize);
+  host.cnp_priority = static_cast<u8>(section.count("cnp_priority", host.cnp_priority, 0, 7));
+  const CongestionSettings congestion =
+      read_congestion(section.section("congestion_control", "algorithm"), rates_of_hosts(plan));
+  section.done();
+  for (const Rate rate : rates_of_hosts(plan))
+    if (std::holds_alternative<HPCCParameters>(congestion(rate).algorithm))
+      host.collects_telemetry = config.switches.telemetry.enabled = true;
+  config.host = [host, congestion](const LinkConfig& link) {
+    HostConfig own = host;
+    own.device.congestion = congestion(link.rate);
+    return own;
+  };
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,26 @@
+// The parts of a scenario file, each from its section.
+#pragma once
+
+#include "fabric/scenario/scenario.h"
+#include "fabric/scenario/section.h"
+
+namespace verbena::fabric {
+
+[[nodiscard]] PlanLinks read_links(Section links);
+// nullopt: the mistake has been told.
+[[nodiscard]] std::optional<Plan> read_topology(Section topology, const PlanLinks& links,
+                                                const FileReader& read_file);
+// Precondition of both: `hosts` is read first, for the longest frame.
+void read_hosts(Section hosts, const Plan& plan, NetworkConfig& config);
+void read_switch(Section switches, const Plan& plan, u32 longest_frame, NetworkConfig& config);
+struct WorkloadContext {
+  const Plan& plan;
+  const FileReader& read_file;
+  Time end;
+  u64 seed = 1;
+};
+void read_workload(Section workload, const WorkloadContext& context, PRNG& prng,
+                   std::vector<Flow>& flows);
+void read_fault(Section fault, const Plan& plan, NetworkFaults& faults);
+
+}  // namespace verbena::fabric

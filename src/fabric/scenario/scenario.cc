@@ -1,0 +1,86 @@
+#include "fabric/scenario/scenario.h"
+
+#include <fmt/format.h>
+
+#include "fabric/scenario/parts.h"
+#include "fabric/scenario/settings.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr u64 kMostSeed = ~u64{0};
+
+tl::unexpected<InputError> wrong(const std::string& what) {
+  return tl::unexpected(InputError{what});
+}
+
+Parsed<YAML::Node> parse(const std::string& name, const std::string& text) {
+  try {
+    YAML::Node root = YAML::Load(text);
+    if (!root.IsMap()) return wrong(fmt::format("{}:1: expected keys and their values", name));
+    return root;
+  } catch (const YAML::Exception& error) {
+    return wrong(fmt::format("{}:{}: {}", name, error.mark.line + 1, error.msg));
+  }
+}
+
+// A whole file, once. What is wrong with it is in the Reading.
+class Reader {
+ public:
+  Reader(Reading& reading, const FileReader& read_file)
+      : reading_(reading), read_file_(read_file) {}
+
+  Scenario read(const YAML::Node& node) {
+    Section root(reading_, node, {});
+    Scenario scenario;
+    scenario.network.seed = root.count("seed", 1, 0, kMostSeed);
+    if (root.has("duration")) scenario.end = Time() + root.duration("duration", {});
+    const PlanLinks links = read_links(root.section("links"));
+    std::optional<Plan> plan = read_topology(root.section("topology", "kind"), links, read_file_);
+    if (plan)
+      read_on(root, *std::move(plan), scenario);
+    else
+      for (const char* const key : {"hosts", "switch", "workload", "faults"}) (void)root.has(key);
+    root.done();
+    return scenario;
+  }
+
+ private:
+  void read_on(Section& root, Plan plan, Scenario& scenario) {
+    scenario.plan = std::move(plan);
+    read_hosts(root.section("hosts"), scenario.plan, scenario.network);
+    read_switch(root.section("switch"), scenario.plan, NetworkConfig::kLongestFrame,
+                scenario.network);
+    PRNG prng = PRNG(scenario.network.seed).fork();
+    const WorkloadContext context{scenario.plan, read_file_, scenario.end, scenario.network.seed};
+    for (Section& workload : root.sections("workload", "kind"))
+      read_workload(workload, context, prng, scenario.flows);
+    if (!root.has("workload")) root.complain("workload", "what do hosts send? workload: incast");
+    for (Section& fault : root.sections("faults", "down"))
+      read_fault(fault, scenario.plan, scenario.network.faults);
+  }
+
+  Reading& reading_;
+  const FileReader& read_file_;
+};
+
+}  // namespace
+
+Parsed<Scenario> read_scenario(const std::string& name, const std::string& text,
+                               const std::vector<Setting>& settings, const FileReader& read_file) {
+  const Parsed<YAML::Node> root = parse(name, text);
+  if (!root) return tl::unexpected(root.error());
+  for (const Setting& setting : settings) {
+    Reading known(name);
+    (void)Reader(known, read_file).read(*root);
+    if (const Parsed<void> done = apply(setting, known, *root); !done)
+      return tl::unexpected(done.error());
+  }
+  Reading reading(name);
+  Scenario scenario = Reader(reading, read_file).read(*root);
+  if (const std::optional<std::string> mistake = reading.mistake()) return wrong(*mistake);
+  scenario.text = settings.empty() ? text : YAML::Dump(*root) + "\n";
+  return scenario;
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,32 @@
+// Scenario: a simulation as a user describes it in YAML, read and checked: the network, its
+// traffic, how long it runs. docs/simulator.md has all keys.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fabric/hpcc_ns3/words.h"
+#include "fabric/network.h"
+#include "fabric/scenario/setting.h"
+#include "fabric/topologies/plan.h"
+
+namespace verbena::fabric {
+
+struct Scenario {
+  Plan plan;
+  NetworkConfig network;
+  std::vector<Flow> flows;   // in the order of the file
+  Time end = Time::never();  // never: when all flows have ended
+  std::string text;          // the file, with what was set besides
+};
+
+// A file that a scenario names, by the name that it has there.
+using FileReader = std::function<Parsed<std::string>(const std::string& name)>;
+
+// `name`: of the file, for errors. `settings` replace what the file says, or add to it.
+[[nodiscard]] Parsed<Scenario> read_scenario(const std::string& name, const std::string& text,
+                                             const std::vector<Setting>& settings,
+                                             const FileReader& read_file);
+
+}  // namespace verbena::fabric

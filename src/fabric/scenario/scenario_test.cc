@@ -1,0 +1,199 @@
+#include "fabric/scenario/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace verbena::fabric {
+namespace {
+
+const std::map<std::string, std::string> kFiles = {
+    {"links.txt", "a s\nb s 25Gbps 2us\nc t\ns t 400Gbps # between\n"},
+    {"reference.txt", "3 1 2\n2\n0 2 100Gbps 1000ns 0\n1 2 100Gbps 1000ns 0\n"},
+    {"sizes.txt", "# octets percent\n100 0\n200 50\n1000 100\n"},
+    {"flows.txt", "1\n0 1 3 100 5000 0.001\n"},
+    {"bad.txt", "a s 10\n"}};
+
+Parsed<std::string> read_file(const std::string& name) {
+  const auto file = kFiles.find(name);
+  if (file == kFiles.end()) return tl::unexpected(InputError{name + ": no such file"});
+  return file->second;
+}
+
+Parsed<Scenario> read(const std::string& text, const std::vector<Setting>& settings = {}) {
+  return read_scenario("t.yaml", text, settings, read_file);
+}
+
+std::string mistake(const std::string& text, const std::vector<Setting>& settings = {}) {
+  const Parsed<Scenario> scenario = read(text, settings);
+  return scenario ? "none" : scenario.error().message;
+}
+
+const LinkConfig& first_link(const Scenario& scenario) {
+  return scenario.plan.topology.links.front().config;
+}
+
+TEST(Scenario, TwoLinesAreEnough) {
+  const Parsed<Scenario> scenario = read("topology: star\nworkload: incast\n");
+  ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
+  EXPECT_EQ(scenario->plan.hosts.size(), 8u);
+  EXPECT_EQ(scenario->flows.size(), 7u);
+  EXPECT_EQ(first_link(*scenario).rate, gbps(100));
+  EXPECT_EQ(scenario->end, Time::never());
+}
+
+TEST(Scenario, SaysWhatIsSet) {
+  const Parsed<Scenario> scenario = read(R"(
+topology: {kind: dumbbell, left: 2, right: 3}
+links: {rate: 25Gbps, delay: 500ns, fabric: {rate: 50Gbps}}
+switch: {buffer: 4MiB, alpha: 1/4, headroom: 50KB, ecn: {kmin: 10KB, kmax: 20KB, pmax: 10%}}
+hosts: {mtu: 1024, congestion-control: {algorithm: dcqcn, g: 1/16}}
+workload:
+  - {kind: flows, flows: [{from: h0, to: 4, size: 1MB, start: 3us}]}
+  - {kind: incast, to: h1, from: [h2, h3], size: 5KB, stagger: 1us}
+duration: 10ms
+seed: 7
+)");
+  ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
+  EXPECT_EQ(scenario->plan.names[6], "s1");
+  EXPECT_EQ(scenario->plan.topology.links.back().config.rate, gbps(50));
+  EXPECT_EQ(scenario->plan.topology.links.back().config.delay, ns(500));
+  const SwitchPortConfig port = scenario->network.switch_port(first_link(*scenario));
+  EXPECT_EQ(port.buffer.alpha, SharedBuffer::kAlphaOne / 4);
+  EXPECT_EQ(port.buffer.headroom, 50'000u);
+  EXPECT_EQ(port.marking.k_min, 10'000u);
+  EXPECT_DOUBLE_EQ(port.marking.p_max, 0.1);
+  const HostConfig host = scenario->network.host(first_link(*scenario));
+  EXPECT_EQ(host.device.active_mtu, MTU::k1024);
+  EXPECT_DOUBLE_EQ(std::get<DCQCNParameters>(host.device.congestion.algorithm).g, 1.0 / 16);
+  ASSERT_EQ(scenario->flows.size(), 3u);
+  EXPECT_EQ(scenario->flows[0].start, Time() + us(3));
+  EXPECT_EQ(scenario->flows[2].start, Time() + us(1));
+  EXPECT_EQ(scenario->end, Time() + ms(10));
+  EXPECT_EQ(scenario->network.seed, 7u);
+}
+
+TEST(Scenario, MarkingFollowsTheRateOfTheLink) {
+  const Parsed<Scenario> scenario = read("topology: star\nworkload: incast\n");
+  EXPECT_EQ(scenario->network.switch_port({.rate = gbps(400)}).marking.k_min, 1'600'000u);
+  EXPECT_EQ(scenario->network.switch_port({.rate = gbps(25)}).marking.k_max, 400'000u);
+}
+
+TEST(Scenario, TopologiesFromFiles) {
+  const Parsed<Scenario> list =
+      read("topology: {kind: import, file: links.txt}\nworkload: {kind: incast, to: c}\n");
+  ASSERT_TRUE(list.has_value()) << list.error().message;
+  EXPECT_EQ(list->plan.hosts.size(), 3u);
+  EXPECT_EQ(list->plan.topology.links[1].config.delay, us(2));
+  EXPECT_EQ(list->plan.names[list->flows[0].destination], "c");
+  const Parsed<Scenario> reference = read(
+      "topology: {kind: import, file: reference.txt}\nworkload: {kind: flows, file: flows.txt}\n");
+  ASSERT_TRUE(reference.has_value()) << reference.error().message;
+  EXPECT_EQ(reference->flows[0].octets, 5000u);
+}
+
+TEST(Scenario, FatTreeLeafSpineAndRails) {
+  const Parsed<Scenario> tree = read("topology: {kind: fat-tree, k: 4}\nworkload: permutation\n");
+  EXPECT_EQ(tree->plan.topology.nodes, 16u + 20u);
+  EXPECT_EQ(tree->plan.topology.links.size(), 48u);
+  const Parsed<Scenario> spine = read(
+      "topology: {kind: leaf-spine, leaves: 2, hosts-per-leaf: 8, oversubscription: 2}\n"
+      "workload: permutation\n");
+  EXPECT_EQ(spine->plan.topology.nodes, 16u + 2 + 4);
+  const Parsed<Scenario> scaled = read(
+      "topology: {kind: leaf-spine, leaves: 2, hosts-per-leaf: 8, spines: 2, oversubscription: 4}\n"
+      "workload: permutation\n");
+  EXPECT_EQ(scaled->plan.topology.links.back().config.rate, gbps(100));
+  const Parsed<Scenario> rails = read(
+      "topology: {kind: rail-optimized, nodes: 4, rails: 2, spines: 0}\nworkload: all-to-all\n");
+  EXPECT_EQ(rails->flows.size(), 2u * 4 * 3);  // within a rail
+}
+
+TEST(Scenario, SettingsReplaceValues) {
+  const std::string text =
+      "topology: star\nswitch: {ecn: on}\nworkload: {kind: incast, size: 1MB}\n";
+  const Parsed<Scenario> scenario =
+      read(text, {{"kmin", "50k"}, {"topology.hosts", "5"}, {"size", "2MB"}, {"seed", "9"}});
+  ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
+  EXPECT_EQ(scenario->network.switch_port({}).marking.k_min, 50'000u);
+  EXPECT_EQ(scenario->flows.size(), 4u);
+  EXPECT_EQ(scenario->flows[0].octets, 2'000'000u);
+  EXPECT_EQ(scenario->network.seed, 9u);
+  EXPECT_EQ(mistake(text, {{"kmim", "50k"}}),
+            "kmim: this scenario has no such key; did you mean kmin?");
+  EXPECT_EQ(mistake(text, {{"enabled", "on"}}),
+            "enabled may be switch.pfc.enabled, switch.pfc.watchdog.enabled or switch.ecn.enabled: "
+            "give the whole path");
+}
+
+TEST(Scenario, MistakesNameLineKeyAndFix) {
+  const std::string rest = "workload: incast\n";
+  EXPECT_EQ(mistake("topology: star\nswitch:\n  ecn: {kmni: 5}\n" + rest),
+            "t.yaml:3: switch.ecn.kmni: no such key; did you mean kmin?");
+  EXPECT_EQ(mistake("topology: star\nkmin: 5\n" + rest),
+            "t.yaml:2: kmin: no such key; there is switch.ecn.kmin");
+  EXPECT_EQ(mistake("topology: star\nlinks: {rate: 100}\n" + rest),
+            "t.yaml:2: links.rate: '100' is no rate; write it as 100Gbps");
+  EXPECT_EQ(mistake("topology: star\nlinks: {delay: 1}\n" + rest),
+            "t.yaml:2: links.delay: '1' is no time; write it as 1us, 250ns or 10ms");
+  EXPECT_EQ(mistake("topology: {kind: fat-tree, k: 5}\n" + rest),
+            "t.yaml:1: topology.k: 5 is odd; a fat tree's switches have 2, 4, 6, ... ports");
+  EXPECT_EQ(mistake("topology: sta\n" + rest),
+            "t.yaml:1: topology.kind: 'sta' is not known; did you mean star?");
+  EXPECT_EQ(
+      mistake("topology: star\nworkload: {kind: incast, to: h9}\n"),
+      "t.yaml:2: workload.to: there is no host 'h9'; hosts are h0 .. h7, or by number 0 .. 7");
+  EXPECT_EQ(mistake("topology: star\nswitch: {ecn: {kmin: 9k, kmax: 5k}}\n" + rest),
+            "t.yaml:2: switch.ecn.kmin: 9000 is above kmax, 5000");
+  EXPECT_EQ(mistake("topology: star\nhosts: {mtu: 1500}\n" + rest),
+            "t.yaml:2: hosts.mtu: 1500 is no path MTU; there are 256, 512, 1024, 2048 and 4096");
+  EXPECT_EQ(mistake("topology: star\nseed: 1\nseed: 2\n" + rest),
+            "t.yaml:3: seed: is given twice; leave one out");
+  EXPECT_EQ(mistake("topology: star\n"),
+            "t.yaml:1: workload: what do hosts send? workload: incast");
+  EXPECT_EQ(mistake("topology: [star]\n" + rest),
+            "t.yaml:1: topology: expected keys and their values, as `key: value`");
+  EXPECT_EQ(mistake("topology: {kind: import, file: bad.txt}\n" + rest),
+            "t.yaml:1: topology.file: bad.txt:1: '10' is no rate; write it as 100Gbps");
+  EXPECT_EQ(mistake("topology: dual-tor\n" + rest),
+            "t.yaml:1: topology.kind: hosts have one link each here, so there is no dual-ToR");
+  EXPECT_EQ(
+      mistake("topology: star\nswitch: {buffer: 100KB}\n" + rest),
+      "t.yaml:2: switch.buffer: headroom and reserve of the ports of s0 are 300.4 kB of 100 kB; "
+      "raise buffer, or lower headroom");
+}
+
+TEST(Scenario, GarbageIsAMistake) {
+  for (const char* const text :
+       {"", "a", "- 1", "{", "a: [", "\t", "topology: {kind: {a: b}}", "topology: {? [a] : b}",
+        "workload: [1, [2]]", "topology: star\nworkload: [[incast]]",
+        "topology: star\nworkload: {kind: flows, flows: [1]}", "*x", "%YAML 9.9\n---\na: b"})
+    EXPECT_NE(mistake(text), "none") << text;
+}
+
+// Every prefix of a scenario is read, or refused with the file's name.
+TEST(Scenario, CutOffAnywhere) {
+  const std::string text =
+      "topology: {kind: star, hosts: 4}\nlinks: {rate: 100Gbps}\nworkload: {kind: incast, size: "
+      "1MB}\n";
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    const std::string wrong = mistake(text.substr(0, n));
+    EXPECT_TRUE(wrong == "none" || wrong.starts_with("t.yaml")) << wrong;
+  }
+}
+
+TEST(Scenario, Outages) {
+  const Parsed<Scenario> scenario = read(
+      "topology: star\nworkload: incast\nfaults:\n  - {down: h1-s0, at: 1ms, for: 10us}\n"
+      "  - {stuck_pause: h2}\n");
+  ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
+  const NetworkFaults& faults = scenario->network.faults;
+  ASSERT_EQ(faults.outages.size(), 1u);
+  EXPECT_EQ(faults.outages[0].link, 1u);
+  EXPECT_EQ(faults.outages[0].up, Time() + ms(1) + us(10));
+  EXPECT_EQ(mistake("topology: star\nworkload: incast\nfaults: {down: h1-h2}\n"),
+            "t.yaml:3: faults.down: there is no link 'h1-h2'; links are named as h0-s0");
+}
+
+}  // namespace
+}  // namespace verbena::fabric

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "fabric/scenario/parts.h"
+#include "fabric/scenario/units.h"
+
+namespace verbena::fabric {
+namespace {
+
+// Of one port. What is nullopt follows from its link.
+struct PortSettings {
+  u32 alpha = SharedBuffer::kAlphaOne / 8;
+  std::optional<u32> headroom;
+  bool ecn = true;
+  std::optional<u64> k_min, k_max;
+  double p_max = 0.2;
+  u32 longest_frame = 0;
+  PFCConfig pfc;
+};
+
+// Kmin and Kmax in proportion to the rate: 400 KB and 1600 KB at 100 Gb/s, as Li et al., "HPCC",
+// SIGCOMM 2019, 5.1 have them for DCQCN.
+MarkingConfig marking_of(const PortSettings& settings, Rate rate) {
+  const MarkingConfig usual;
+  const auto scaled = [&](u64 octets) {
+    return std::max<u64>(1, octets * (rate.bps() / 1'000'000) / 100'000);
+  };
+  MarkingConfig marking{.enabled = settings.ecn, .p_max = settings.p_max};
+  marking.k_min = settings.k_min.value_or(scaled(usual.k_min));
+  marking.k_max = settings.k_max.value_or(std::max(marking.k_min, scaled(usual.k_max)));
+  return marking;
+}
+
+SwitchPortConfig port_config(const PortSettings& settings, const LinkConfig& link) {
+  SwitchPortConfig port;
+  port.buffer.alpha = settings.alpha;
+  port.buffer.headroom = settings.headroom.value_or(
+      headroom_for(link.rate, link.delay, settings.longest_frame, settings.pfc));
+  if (!settings.pfc.enabled) port.buffer.headroom = settings.headroom.value_or(0);
+  port.marking = marking_of(settings, link.rate);
+  return port;
+}
+
+void read_ecn(Section section, PortSettings& port, SwitchConfig& switches) {
+  static constexpr std::array<std::string_view, 2> kPlaces = {"enqueue", "dequeue"};
+  port.ecn = section.on("enabled", true);
+  if (section.has("kmin")) port.k_min = section.octets("kmin", 0, 1);
+  if (section.has("kmax")) port.k_max = section.octets("kmax", 0, 1);
+  port.p_max = section.number("pmax", port.p_max, 0, 1);
+  switches.mark_at = static_cast<MarkAt>(
+      section.choice("at", static_cast<std::size_t>(MarkAt::kDequeue), kPlaces));
+  if (port.k_min && port.k_max && *port.k_min > *port.k_max)
+    section.complain("kmin", fmt::format("{} is above kmax, {}", *port.k_min, *port.k_max));
+  section.done();
+}
+
+void read_watchdog(Section section, PFCWatchdogConfig& watchdog) {
+  watchdog.enabled = section.on("enabled", watchdog.enabled);
+  watchdog.detection = section.duration("detection", watchdog.detection);
+  watchdog.restoration = section.duration("restoration", watchdog.restoration);
+  section.done();
+}
+
+// One or several priorities, a bit each.
+u8 read_priorities(Section& section, std::string_view key, u8 fallback) {
+  u8 priorities = 0;
+  for (const std::string& word : section.texts(key)) {
+    if (word.size() == 1 && word[0] >= '0' && word[0] <= '7')
+      priorities |= static_cast<u8>(1u << (word[0] - '0'));
+    else
+      section.complain(key, fmt::format("'{}' is no priority; there are 0 .. 7", word));
+  }
+  return section.has(key) ? priorities : fallback;
+}
+
+void read_pfc(Section section, PFCConfig& pfc) {
+  pfc.enabled = section.on("enabled", true);
+  pfc.quanta = static_cast<u16>(section.count("quanta", pfc.quanta, 1, kLongestPause));
+  pfc.priorities = read_priorities(section, "priorities", pfc.priorities);
+  read_watchdog(section.section("watchdog", "enabled"), pfc.watchdog);
+  section.done();
+}
+
+void read_ecmp(Section section, SpreadingConfig& spreading) {
+  static constexpr std::array<std::string_view, 5> kModes = {"flow", "flow_and_qp", "spray",
+                                                             "flowlet", "least_loaded"};
+  spreading.kind = static_cast<SpreadingConfig::Kind>(section.choice("mode", 0, kModes));
+  spreading.flowlet_gap = section.duration("flowlet_gap", spreading.flowlet_gap);
+  section.done();
+}
+
+void read_buffer(Section& section, SharedBufferConfig& buffer) {
+  buffer.size = section.octets("buffer", buffer.size, 10'000);
+  buffer.reserve =
+      static_cast<u32>(std::min<u64>(section.octets("reserve", buffer.reserve), 1u << 30));
+  buffer.resume_offset = static_cast<u32>(
+      std::min<u64>(section.octets("resume_offset", buffer.resume_offset), 1u << 30));
+}
+
+// What ports are given of their own must leave something to share.
+void check_buffer(Section& section, const Plan& plan, const PortSettings& port,
+                  const SharedBufferConfig& buffer) {
+  std::vector<u64> given(plan.topology.nodes);
+  for (const TopologyLink& link : plan.topology.links)
+    for (const NodeIndex node : {link.a, link.b})
+      given[node] += port_config(port, link.config).buffer.headroom + u64{buffer.reserve};
+  for (NodeIndex node = 0; node < plan.topology.nodes; ++node)
+    if (plan.topology.is_switch[node] && given[node] + 2 * port.longest_frame > buffer.size)
+      return section.complain(
+          "buffer",
+          fmt::format("headroom and reserve of the ports of {} are {} of {}; raise buffer, "
+                      "or lower headroom",
+                      plan.names[node], octets_text(static_cast<double>(given[node])),
+                      octets_text(static_cast<double>(buffer.size))));
+}
+
+}  // namespace
+
+void read_switch(Section section, const Plan& plan, u32 longest_frame, NetworkConfig& config) {
+  PortSettings port;
+  port.longest_frame = longest_frame;
+  SwitchConfig& switches = config.switches;
+  read_buffer(section, switches.buffer);
+  port.alpha =
+      static_cast<u32>(section.number("alpha", 0.125, 1.0 / SharedBuffer::kAlphaOne, 1024) *
+                       SharedBuffer::kAlphaOne);
+  if (section.text("headroom", "auto") != "auto")
+    port.headroom = static_cast<u32>(std::min<u64>(section.octets("headroom", 0), 1u << 30));
+  read_pfc(section.section("pfc", "enabled"), switches.pfc);
+  port.pfc = switches.pfc;
+  read_ecn(section.section("ecn", "enabled"), port, switches);
+  config.faults.convergence = section.duration("convergence", config.faults.convergence);
+  read_ecmp(section.section("ecmp", "mode"), switches.spreading);
+  switches.discipline.strict = read_priorities(section, "strict", switches.discipline.strict);
+  check_buffer(section, plan, port, switches.buffer);
+  section.done();
+  config.switch_port = [port](const LinkConfig& link) { return port_config(port, link); };
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,47 @@
+#include "fabric/workloads/poisson.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace verbena::fabric {
+namespace {
+
+std::vector<Rate> rates_of_hosts(const Topology& topology) {
+  std::vector<Rate> rates(topology.nodes);
+  for (const TopologyLink& link : topology.links)
+    for (const NodeIndex node : {link.a, link.b}) rates[node] = link.config.rate;
+  return rates;
+}
+
+// Between two arrivals, in picoseconds, with this mean.
+double gap(double mean, PRNG& prng) {
+  const double chance = static_cast<double>((prng.next() >> 11) + 1) * 0x1.0p-53;  // (0, 1]
+  return -mean * std::log(chance);
+}
+
+}  // namespace
+
+std::vector<Flow> poisson(const Plan& plan, const Poisson& poisson, PRNG& prng) {
+  const std::vector<Rate> rates = rates_of_hosts(plan.topology);
+  const double mean_bits = poisson.sizes.mean() * 8;
+  const double end = static_cast<double>(poisson.duration.ps());
+  std::vector<Flow> flows;
+  for (const std::vector<NodeIndex>& island : islands(plan)) {
+    for (std::size_t i = 0; i < island.size() && island.size() > 1; ++i) {
+      const double bits_per_ps = static_cast<double>(rates[island[i]].bps()) * 1e-12 * poisson.load;
+      const double mean_gap = mean_bits / bits_per_ps;
+      for (double at = gap(mean_gap, prng); at < end && flows.size() < Poisson::kMostFlows;
+           at += gap(mean_gap, prng)) {
+        const std::size_t peer = prng.below(island.size() - 1);
+        flows.push_back({.source = island[i],
+                         .destination = island[peer < i ? peer : peer + 1],
+                         .octets = poisson.sizes.draw(prng),
+                         .start = poisson.start + ps(static_cast<i64>(at))});
+      }
+    }
+  }
+  std::ranges::stable_sort(flows, {}, &Flow::start);
+  return flows;
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""verbena sim: scenarios in YAML, their results, sweeps, and the report in a real browser.
+
+usage: sim_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-")
+                     else "build/release").resolve()
+VERBENA = BUILD / "bin" / "verbena"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+LIMIT_S = 120
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def sim(*arguments):
+    return subprocess.run([VERBENA, "sim", *map(str, arguments)], capture_output=True, text=True,
+                          timeout=LIMIT_S)
+
+
+def numbers(text):
+    """The summary's lines as a dictionary."""
+    return dict(re.split(r"\s{2,}", line, maxsplit=2)[:2] for line in text.splitlines()
+                if re.match(r"\S.*\S\s{2,}\S", line))
+
+
+class SimTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-sim-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def succeeds(self, *arguments):
+        done = sim(*arguments)
+        self.assertEqual(done.returncode, 0, done)
+        return done.stdout
+
+    def scenario(self, text):
+        path = self.folder / "scenario.yaml"
+        path.write_text(text)
+        return path
+
+    def rows(self, folder, query):
+        with sqlite3.connect(folder / "results.sqlite") as database:
+            return database.execute(query).fetchall()
+
+
+class Examples(SimTest):
+    def run_example(self, name, *arguments):
+        return numbers(self.succeeds(EXAMPLES / name, *arguments))
+
+    def test_the_built_in_one_says_what_it_shows(self):
+        output = self.succeeds()
+        self.assertIn("What it shows", output)
+        self.assertIn("topology: {kind: star, hosts: 9}", output)
+        self.assertEqual(numbers(output)["dropped by switches"], "0")
+
+    def test_all_that_are_there_complete(self):
+        for path in sorted(EXAMPLES.glob("*.yaml")):
+            with self.subTest(path.name):
+                result = self.run_example(path.name)
+                self.assertEqual(result["outcome"], "complete")
+                self.assertRegex(result["flows ended"], r"^(\d+) of \1$")
+
+    def test_pfc_keeps_an_incast_without_loss(self):
+        with_pfc = self.run_example("incast.yaml")
+        without = self.run_example("incast_without_pfc.yaml")
+        self.assertEqual(with_pfc["dropped by switches"], "0")
+        self.assertGreater(int(with_pfc["pauses"]), 0)
+        self.assertEqual(without["pauses"], "0")
+        self.assertGreater(int(without["dropped by switches"]), 0)
+
+    def test_ecmp_collides(self):
+        hashed = self.run_example("ecmp_collisions.yaml", "--set", "congestion_control=off")
+        self.assertGreater(float(hashed["slowdown p99"]), 1.9)
+
+    def test_late_marks_make_long_queues(self):
+        with_table = self.succeeds(EXAMPLES / "ecn_tuning.yaml", "--sweep", "kmin=20k,400k")
+        row = next(line for line in with_table.splitlines() if line.startswith("longest queue"))
+        self.assertEqual(len(re.findall(r"[\d.]+ [kM]B", row)), 2)
+
+
+class Mistakes(SimTest):
+    def test_one_line_names_file_line_key_and_fix(self):
+        path = self.scenario("topology: star\nswitch:\n  ecn: {kmni: 5}\nworkload: incast\n")
+        done = sim(path)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, f"verbena: {path}:3: switch.ecn.kmni: no such key; did you mean "
+                                      "kmin?\n")
+
+    def test_what_is_not_there(self):
+        for arguments in (["/nowhere.yaml"], ["--set", "kmin"], ["--sweep", "kmin=,"],
+                          ["--set", "kmim=3"], ["--compare", "/nowhere.yaml", "/neither.yaml"]):
+            with self.subTest(arguments):
+                done = sim(*arguments)
+                self.assertEqual(done.returncode, 2, done)
+                self.assertEqual(len(done.stderr.splitlines()[-1:]), 1)
+                self.assertTrue(done.stderr.splitlines()[-1].startswith("verbena: "), done.stderr)
+
+
+class Results(SimTest):
+    def test_same_seed_same_bytes(self):
+        for name in ("a", "b"):
+            self.succeeds(EXAMPLES / "ecn_tuning.yaml", "--seed", 3, "-o", self.folder / name)
+        for file in ("results.sqlite", "report.html", "summary.txt"):
+            self.assertEqual((self.folder / "a" / file).read_bytes(),
+                             (self.folder / "b" / file).read_bytes(), file)
+
+    def test_the_database_adds_up(self):
+        self.succeeds("--set", "size=500KB", "-o", self.folder)
+        self.assertEqual(self.rows(self.folder, "SELECT value FROM run WHERE key = 'status'"),
+                         [("complete",)])
+        self.assertEqual(self.rows(self.folder, "SELECT count(*), sum(octets), count(finish_ps) "
+                                                "FROM flows"), [(8, 8 * 500_000, 8)])
+        # What h0's switch port sent: all payload, with the headers of each packet.
+        (sent,), = self.rows(self.folder, "SELECT sent_octets FROM ports JOIN nodes USING (node) "
+                                          "JOIN links USING (link) WHERE nodes.name = 's0' AND "
+                                          "links.name = 'h0-s0'")
+        self.assertGreaterEqual(sent, 8 * (500_000 + 123 * 62))
+        self.assertLess(sent, 8 * 520_000)
+        (marks,), = self.rows(self.folder, "SELECT sum(marks) FROM ports")
+        self.assertEqual(self.rows(self.folder, "SELECT value FROM run WHERE key = 'marks'"),
+                         [(marks,)])
+        self.assertGreater(self.rows(self.folder, "SELECT max(octets) FROM queues")[0][0], 100_000)
+        self.assertGreater(self.rows(self.folder, "SELECT count(*) FROM rates")[0][0], 8)
+
+    def test_interrupted_results_say_so(self):
+        path = self.scenario("topology: {kind: star, hosts: 9}\n"
+                             "workload: {kind: incast, size: 100GB}\n")
+        program = subprocess.Popen([VERBENA, "sim", path, "-o", self.folder / "out"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        program.send_signal(signal.SIGINT)
+        output, errors = program.communicate(timeout=LIMIT_S)
+        self.assertEqual(program.returncode, 130, errors)
+        self.assertEqual(numbers(output)["outcome"], "interrupted")
+        self.assertEqual(self.rows(self.folder / "out", "SELECT value FROM run WHERE key = 'status'"),
+                         [("interrupted",)])
+        self.assertIn('"outcome":"interrupted"', (self.folder / "out/report.html").read_text())
+
+
+class Captures(SimTest):
+    @unittest.skipUnless(shutil.which("tshark"), "tshark is not installed")
+    def test_wireshark_reads_packets_and_pauses(self):
+        self.succeeds(EXAMPLES / "incast.yaml", "--set", "size=100KB", "--set", "buffer=1400KB",
+                      "--capture", "h1-s0", "-o", self.folder)
+        fields = subprocess.run(
+            ["tshark", "-r", self.folder / "capture.pcapng", "-T", "fields", "-e", "frame.protocols",
+             "-e", "infiniband.bth.opcode", "-e", "macc.opcode"],
+            capture_output=True, text=True, timeout=LIMIT_S).stdout.splitlines()
+        opcodes = [line.split("\t")[1] for line in fields if "infiniband" in line]
+        self.assertEqual(set(opcodes), {"6", "7", "8", "17"})  # first, middle, last, ACK
+        self.assertEqual(len([opcode for opcode in opcodes if opcode != "17"]), 25)
+        self.assertTrue(any("macc" in line for line in fields), fields[:3])
+
+    def test_a_link_that_is_not_there(self):
+        done = sim("--capture", "h0-h1", "-o", self.folder)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("links are named as h0-s0", done.stderr)
+
+
+class Sweeps(SimTest):
+    def test_a_grid_side_by_side_does_not_depend_on_cores(self):
+        arguments = ["--set", "size=200KB", "--sweep", "kmin=20k,100k", "--sweep", "seed=1,2"]
+        outputs = []
+        for cores in ("0", None):
+            pinned = ["taskset", "-c", cores] if cores and shutil.which("taskset") else []
+            outputs.append(subprocess.run([*pinned, VERBENA, "sim", *arguments],
+                                          capture_output=True, text=True, timeout=LIMIT_S).stdout)
+        self.assertEqual(outputs[0], outputs[1])
+        for title in ("kmin=20k seed=1", "kmin=20k seed=2", "kmin=100k seed=1", "kmin=100k seed=2"):
+            self.assertIn(title, outputs[0])
+
+    def test_compare_and_its_files(self):
+        table = self.succeeds("--compare", EXAMPLES / "incast.yaml",
+                              EXAMPLES / "incast_without_pfc.yaml", "-o", self.folder)
+        self.assertIn("incast_without_pfc", table.splitlines()[0])
+        self.assertEqual(len((self.folder / "table.csv").read_text().splitlines()), 3)
+        self.assertTrue((self.folder / "incast" / "report.html").exists())
+
+
+@unittest.skipUnless(BROWSER, "chromium is not installed")
+class Report(SimTest):
+    def open_in_browser(self, page, *options):
+        command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                   f"--user-data-dir={self.folder / 'profile'}", "--virtual-time-budget=5000", *options,
+                   page.as_uri()]
+        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S,
+                              env={**os.environ, "HOME": str(self.folder)})
+
+    def test_a_browser_draws_it_without_a_network(self):
+        self.succeeds(EXAMPLES / "incast.yaml", "--set", "congestion_control=dcqcn", "-o", self.folder)
+        page = self.folder / "report.html"
+        text = page.read_text()
+        self.assertNotRegex(text, r'(src|href)="')
+        done = self.open_in_browser(page, "--host-resolver-rules=MAP * 0.0.0.0", "--dump-dom",
+                                    "--enable-logging=stderr", "--v=0")
+        self.assertNotRegex(done.stderr, r"Uncaught|SyntaxError|TypeError")
+        document = done.stdout
+        self.assertRegex(document, r'class="badge good">complete<')
+        # Chart.js gives a canvas its size when it has drawn it.
+        for chart in ("slowdown", "queues", "rates", "loads", "utilization"):
+            self.assertRegex(document, rf'<canvas id="{chart}"[^>]*width="\d+"', chart)
+        self.assertEqual(document.count('class="link"'), 17)
+        self.assertIn("dropped by switches", document)
+
+
+if __name__ == "__main__":
+    unittest.main()
