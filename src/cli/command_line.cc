@@ -14,6 +14,7 @@
 #include "cli/fault_options.h"
 #include "cli/help.h"
 #include "cli/option_values.h"
+#include "cli/plan.h"
 #include "faults/values.h"
 #include "host/congestion_settings.h"
 
@@ -107,6 +108,7 @@ class Parser {
     sim_->add_option("-o,--output", output_)->type_name("FOLDER");
     sim_->add_option("--seed", seed_)->type_name("N");
     sim_->add_option("--threads", threads_)->type_name("N");
+    add_plan_options();
   }
 
   Expected<Request> parse(Split split) {
@@ -140,6 +142,15 @@ class Parser {
     doctor_->add_flag("--listen", doctor_listens_);
     doctor_->add_flag("--json", json_);
   }
+  void add_plan_options() {
+    plan_->add_option("--rate", rate_)->type_name("RATE");
+    plan_->add_option("--cable", cable_)->type_name("METRES");
+    plan_->add_option("--mtu", mtu_)->type_name("OCTETS");
+    plan_->add_option("--buffer", buffer_)->type_name("SIZE");
+    plan_->add_option("--ports", ports_)->type_name("N");
+    plan_->add_flag("--sonic", prints_sonic_);
+    plan_->add_flag("--catalogue", prints_catalogue_);
+  }
   OutputFormat format() const { return json_ ? OutputFormat::kJSON : OutputFormat::kText; }
 
   Expected<Request> request(std::vector<std::string> program) const {
@@ -153,7 +164,8 @@ class Parser {
     if (top_->parsed()) return top_request();
     if (doctor_->parsed()) return doctor_request();
     if (sim_->parsed()) return sim_request();
-    return wrong_usage("a command is needed: run, devices, stats, top, doctor or sim");
+    if (plan_->parsed()) return plan_request();
+    return wrong_usage("a command is needed: run, devices, stats, top, doctor, sim or plan");
   }
   Expected<Request> run_request(std::vector<std::string> program) const {
     auto faults = read_faults(faults_, fault_files_);
@@ -248,6 +260,16 @@ class Parser {
     request.seed = *seed;
     return request;
   }
+  Expected<Request> plan_request() const {
+    PlanRequest request;
+    if (prints_sonic_) request.print = PlanRequest::Print::kSONiC;
+    if (prints_catalogue_) request.print = PlanRequest::Print::kCatalogue;
+    const auto read = parse_tuning(
+        {.rate = rate_, .cable = cable_, .mtu = mtu_, .buffer = buffer_, .ports = ports_});
+    if (!read) return wrong_usage(read.error());
+    request.tuning = *read;
+    return request;
+  }
   // False: given, and no process's number.
   bool take_pid(const CLI::App& command, std::optional<pid_t>& out) const {
     if (command.count("--pid") == 0) return true;
@@ -275,6 +297,7 @@ class Parser {
     if (top_->parsed()) return HelpTopic::kTop;
     if (doctor_->parsed()) return HelpTopic::kDoctor;
     if (sim_->parsed()) return HelpTopic::kSim;
+    if (plan_->parsed()) return HelpTopic::kPlan;
     return HelpTopic::kVerbena;
   }
   std::string_view help_command() const {
@@ -286,6 +309,7 @@ class Parser {
       case HelpTopic::kTop: return "verbena top --help";
       case HelpTopic::kDoctor: return "verbena doctor --help";
       case HelpTopic::kSim: return "verbena sim --help";
+      case HelpTopic::kPlan: return "verbena plan --help";
     }
     CHECK_UNREACHABLE();
   }
@@ -297,12 +321,14 @@ class Parser {
   CLI::App* const top_ = app_.add_subcommand("top");
   CLI::App* const doctor_ = app_.add_subcommand("doctor");
   CLI::App* const sim_ = app_.add_subcommand("sim");
+  CLI::App* const plan_ = app_.add_subcommand("plan");
   std::string address_, seed_, congestion_, capture_, capture_limit_;
   std::string check_, check_exit_code_;
   std::vector<std::string> faults_, fault_files_;
   std::string interval_, listen_, pid_, peer_, scenario_, output_, threads_;
   std::vector<std::string> settings_, sweeps_, compared_, links_;
-  bool json_ = false, doctor_listens_ = false;
+  std::string rate_, cable_, mtu_, buffer_, ports_;
+  bool json_ = false, doctor_listens_ = false, prints_sonic_ = false, prints_catalogue_ = false;
 };
 
 }  // namespace

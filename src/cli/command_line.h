@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "cli/failure.h"
 #include "fabric/scenario/setting.h"
+#include "jobs/plan/tuning.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::cli {
@@ -67,11 +68,16 @@ struct SimRequest {
   std::vector<std::string> captures;      // --capture: names of links
   u32 threads = 1;                        // of each simulation; they change no result
 };
+struct PlanRequest {
+  enum class Print : u8 { kTuning, kSONiC, kCatalogue };
+  Print print = Print::kTuning;
+  jobs::TuningRequest tuning;
+};
 struct PrintRequest {
   std::string text;  // of --help and --version
 };
 using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
-                             SimRequest, PrintRequest>;
+                             SimRequest, PlanRequest, PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

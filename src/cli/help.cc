@@ -32,6 +32,7 @@ COMMANDS
             do about it; `verbena doctor --help`
   sim       what a network will do: the same devices on a simulated one;
             `verbena sim --help`
+  plan      what switches and NICs of a RoCEv2 cluster are to be set to
 
 ENVIRONMENT
   VERBENA_ADDRESS
@@ -338,6 +339,10 @@ DESCRIPTION
   docs/simulator.md has all keys, and examples/ scenarios to begin with. A mistake
   is told in one line, with file, line, key and what would be right.
 
+  With `collective: all reduce` instead of a workload, or with a preset, SCENARIO is
+  a job: GPUs do a collective operation by each algorithm, and a table tells time,
+  bandwidth and where the time went. docs/jobs.md has its keys.
+
   A folder instead is a scenario of HPCC's ns-3 model (config.txt, and the topology
   and flow files that it names), run with that model's conventions. Its results are
   in that model's formats: fct.txt, pfc.txt and stdout.txt.
@@ -383,6 +388,39 @@ EXAMPLES
   verbena sim --compare examples/incast.yaml examples/incast_without_pfc.yaml
 )";
 
+constexpr std::string_view kPlanHelp = R"(NAME
+  verbena plan - what are switches and NICs of a RoCEv2 cluster to be set to?
+
+SYNOPSIS
+  verbena plan [--rate RATE] [--cable METRES] [--mtu OCTETS]
+               [--buffer SIZE] [--ports N] [--sonic]
+  verbena plan --catalogue
+
+DESCRIPTION
+  Computes for links of one rate and length: PFC headroom with its parts, ECN
+  thresholds, DCQCN parameters, priorities. docs/jobs.md has the formulas'
+  sources.
+
+OPTIONS
+  --rate RATE       of the links: 100Gbps, 400G; 400 Gb/s where it is not given
+  --cable METRES    30m; 30 where it is not given
+  --mtu OCTETS      path MTU of RoCEv2; 4096 where it is not given
+  --buffer SIZE     packet memory of a switch, as 64MiB: says whether switches
+                    mark before they pause, even if all ports are congested
+  --ports N         of that switch; 64 where it is not given
+  --sonic           prints tables of SONiC's config_db.json instead
+  --catalogue       prints NICs and switches, with the sources of the data
+  -h, --help        this
+
+EXIT STATUS
+  0    done
+  2    wrong usage
+
+EXAMPLES
+  verbena plan --rate 400G --cable 100m --buffer 64MiB --ports 32
+  verbena plan --rate 100G --cable 5m --sonic > roce.json
+)";
+
 }  // namespace
 
 std::string_view help_text(HelpTopic topic) {
@@ -394,6 +432,7 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kTop: return kTopHelp;
     case HelpTopic::kDoctor: return kDoctorHelp;
     case HelpTopic::kSim: return kSimHelp;
+    case HelpTopic::kPlan: return kPlanHelp;
   }
   CHECK_UNREACHABLE();
 }

@@ -5,7 +5,7 @@
 
 namespace verbena::cli {
 
-enum class HelpTopic { kVerbena, kRun, kDevices, kStats, kTop, kDoctor, kSim };
+enum class HelpTopic { kVerbena, kRun, kDevices, kStats, kTop, kDoctor, kSim, kPlan };
 
 [[nodiscard]] std::string_view help_text(HelpTopic topic);
 

@@ -6,6 +6,7 @@
 #include "cli/command_line.h"
 #include "cli/devices.h"
 #include "cli/doctor.h"
+#include "cli/plan.h"
 #include "cli/run.h"
 #include "cli/sim.h"
 #include "cli/stats.h"
@@ -47,6 +48,7 @@ int handle(const DoctorRequest& request) {
   const int status = print(json ? to_json(findings) : to_text(findings));
   return worst_of(findings) == Verdict::kProblem ? kExitProblem : status;
 }
+int handle(const PlanRequest& request) { return print(plan(request)); }
 int handle(const SimRequest& request) {
   const Expected<SimOutcome> outcome = sim(request);
   if (!outcome) return report(outcome.error());

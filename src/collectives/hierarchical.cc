@@ -97,7 +97,10 @@ Pipeline Hierarchical::pipeline() const {
   };
   const u64 within = shape().ranks_per_node - 1, nodes = shape().nodes();
   add(within, 1, pair);
-  if (!has_tree()) add(2 * (nodes - 1), 1, pair);
+  if (!has_tree()) {
+    add(2 * (nodes - 1), 1, pair);
+    pipeline.stages.back().pace = Pace::kRing;
+  }
   for (u32 direction = 0; has_tree() && direction < 2; ++direction)
     add(1, tree_depth(shape().nodes()), piece);
   add(within, 1, pair);

@@ -15,10 +15,17 @@ struct StepWindow {
   u64 first = 0, count = 0;
 };
 
+// Who waits for whom in a round.
+enum class Pace : u8 {
+  kSlowest,  // everyone, in the end, for the slowest
+  kRing,     // as many messages as ranks go around: a round takes what hops take on average
+};
+
 struct Stage {
   std::vector<u32> lanes;  // which do the same beside each other, one for each channel
   u64 rounds = 1;          // of one piece, one after another, by all ranks
-  u64 levels = 1;          // of ranks that a piece goes through, each by then at the next piece
+  Pace pace = Pace::kSlowest;
+  u64 levels = 1;  // of ranks that a piece goes through, each by then at the next piece
   std::function<StepWindow(u32 rank, u32 lane)> window;  // of the first round of the first piece
 };
 

@@ -76,10 +76,12 @@ Pipeline Ring::pipeline() const {
   Stage stage{.lanes = lanes_of_channels(0, 1), .window = {}};
   if (!is_broadcast()) {
     stage.rounds = rounds() * chunks_;
+    stage.pace = Pace::kRing;
     stage.window = [](u32, u32) { return StepWindow{0, 2}; };
     return {.stages = {stage}};
   }
   stage.levels = ranks() - 1;
+  stage.pace = Pace::kRing;
   stage.window = [this](u32 rank, u32 lane) { return StepWindow{0, steps(rank, lane) / chunks_}; };
   return {.pieces = chunks_, .stages = {stage}};
 }

@@ -68,7 +68,9 @@ Pipeline Tree::pipeline() const {
   const auto window = [this](u32 rank, u32 lane) {
     return StepWindow{0, steps(rank, lane) / pieces_};
   };
-  const u64 levels = tree_depth(shape().nodes()) + tree_depth(shape().ranks_per_node);
+  // Levels within nodes take little time beside those between nodes.
+  const u32 nodes = shape().nodes();
+  const u64 levels = tree_depth(nodes > 1 ? nodes : shape().ranks_per_node);
   Pipeline pipeline{.pieces = pieces_, .stages = {}};
   for (u32 direction = 0; direction < directions_; ++direction)
     pipeline.stages.push_back(

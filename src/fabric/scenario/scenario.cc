@@ -47,6 +47,8 @@ class Reader {
 
  private:
   void read_on(Section& root, Plan plan, Scenario& scenario) {
+    if (plan.topology.nodes > kMaxNodes)
+      root.complain("topology", fmt::format("there may be {} nodes in all", kMaxNodes));
     scenario.plan = std::move(plan);
     read_hosts(root.section("hosts"), scenario.plan, scenario.network);
     read_switch(root.section("switch"), scenario.plan, NetworkConfig::kLongestFrame,

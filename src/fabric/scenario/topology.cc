@@ -13,7 +13,8 @@
 namespace verbena::fabric {
 namespace {
 
-constexpr u32 kMostPorts = 4096;  // of a switch
+constexpr u32 kMostPorts = 4096;      // of a switch
+constexpr u32 kMostNodes = 1u << 18;  // where they are not simulated; else kMaxNodes
 
 u32 count(Section& section, std::string_view key, u32 fallback, u32 least, u32 most) {
   return static_cast<u32>(section.count(key, fallback, least, most));
@@ -74,7 +75,7 @@ std::optional<Plan> read_leaf_spine(Section& section, PlanLinks links, const Fil
 std::optional<Plan> read_rail_optimized(Section& section, const PlanLinks& links,
                                         const FileReader&) {
   RailOptimized shape;
-  shape.nodes = count(section, "nodes", 4, 1, kMostPorts);
+  shape.nodes = count(section, "nodes", 4, 1, kMostNodes);
   shape.rails = count(section, "rails", 8, 1, 64);
   shape.groups = count(section, "groups", 1, 1, shape.nodes);
   shape.spines = count(section, "spines", 4, 0, kMostPorts);
@@ -83,8 +84,14 @@ std::optional<Plan> read_rail_optimized(Section& section, const PlanLinks& links
                                            shape.nodes, shape.groups));
     return std::nullopt;
   }
-  if (u64{shape.nodes + shape.groups} * shape.rails + shape.spines > kMaxNodes) {
-    section.complain("nodes", fmt::format("there may be {} nodes in all", kMaxNodes));
+  if (shape.nodes / shape.groups > kMostPorts) {
+    section.complain("groups", fmt::format("{} nodes of a group are more than the {} ports of its "
+                                           "leaf switches",
+                                           shape.nodes / shape.groups, kMostPorts));
+    return std::nullopt;
+  }
+  if (u64{shape.nodes + shape.groups} * shape.rails + shape.spines > kMostNodes) {
+    section.complain("nodes", fmt::format("there may be {} nodes in all", kMostNodes));
     return std::nullopt;
   }
   return rail_optimized(shape, links);

@@ -1,6 +1,7 @@
 #include "jobs/flow_level/flow_run.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "jobs/flow_level/max_min.h"
 #include "jobs/flow_level/ways.h"
@@ -9,17 +10,21 @@ namespace verbena::jobs {
 namespace {
 
 using collectives::Action;
+using collectives::Pace;
 using collectives::Pipeline;
 using collectives::Schedule;
 using collectives::Stage;
 using collectives::Step;
 
-// Flows, what they use, and how long a packet is under way where nothing else is.
 struct Flows {
   Paths paths;
   std::vector<double> octets;
-  double latency = 0;  // the longest
+  std::vector<double> latency;  // of a packet, where nothing else is
 };
+
+double longest(const std::vector<double>& times) {
+  return times.empty() ? 0 : *std::ranges::max_element(times);
+}
 
 class FlowLevel {
  public:
@@ -47,7 +52,8 @@ class FlowLevel {
   void add_flow(u32 from, u32 to, u32 lane, double octets, Flows& flows);
   double latency_of(const std::vector<u32>& way) const;
   struct Round {
-    double seconds = 0, latency = 0;
+    double together = 0;  // all channels, without latency
+    double alone = 0;     // one channel, with it
   };
   Round round(const Stage& stage);
 
@@ -79,18 +85,19 @@ void FlowLevel::add_flow(u32 from, u32 to, u32 lane, double octets, Flows& flows
   if (cluster_.share_a_node(from, to)) {
     flows.paths.add(nvlink_ + 2 * from);
     flows.paths.add(nvlink_ + 2 * to + 1);
-    flows.latency = std::max(flows.latency, cluster_.nvlink.latency.seconds());
+    flows.latency.push_back(cluster_.nvlink.latency.seconds());
     return;
   }
   way_.clear();
   const u64 name = (u64{from} << 32 | to) * 64 + lane + (config_.seed << 20);
   if (!ways_.find(cluster_.nics[from], cluster_.nics[to], name, way_)) {
+    flows.latency.push_back(0);
     mistake_ = "there is no way from the NIC of rank " + std::to_string(from) +
                " to that of rank " + std::to_string(to);
     return;
   }
   for (const u32 direction : way_) flows.paths.add(direction);
-  flows.latency = std::max(flows.latency, latency_of(way_));
+  flows.latency.push_back(latency_of(way_));
 }
 
 // What all ranks send in one round, `times` over, on the first so many lanes of the stage.
@@ -107,20 +114,21 @@ void FlowLevel::add_stage(const Stage& stage, std::size_t lanes, double times, F
     }
 }
 
-// With several channels one's latency is hidden behind the others' flows.
 FlowLevel::Round FlowLevel::round(const Stage& stage) {
-  Flows all;
+  Flows all, one;
   add_stage(stage, stage.lanes.size(), 1, all);
-  const double together = time_to_end(all.paths, capacity_, all.octets);
-  double alone = together;
-  if (stage.lanes.size() > 1) {
-    Flows one;
-    add_stage(stage, 1, 1, one);
-    alone = time_to_end(one.paths, capacity_, one.octets);
-  }
-  return {.seconds = std::max(together, alone + all.latency), .latency = all.latency};
+  add_stage(stage, 1, 1, one);
+  std::vector<double> ends = end_times(one.paths, capacity_, one.octets);
+  for (std::size_t i = 0; i < ends.size(); ++i) ends[i] += one.latency[i];
+  const bool is_mean = stage.pace == Pace::kRing && !ends.empty();
+  const double sum = std::accumulate(ends.begin(), ends.end(), 0.0);
+  return {.together = longest(end_times(all.paths, capacity_, all.octets)),
+          .alone = is_mean ? sum / static_cast<double>(ends.size()) : longest(ends)};
 }
 
+// The first piece goes through all stages; each of the others ends as much later as the busiest
+// stage is busy with it, or the links are that all stages share. With several channels one's
+// latency is hidden behind the others' flows.
 FlowLevelResult FlowLevel::run() {
   const Pipeline pipeline = schedule_.pipeline();
   FlowLevelResult result;
@@ -129,15 +137,18 @@ FlowLevelResult FlowLevel::run() {
   for (const Stage& stage : pipeline.stages) {
     if (stage.rounds == 0 || stage.levels == 0) continue;
     const Round one = round(stage);
-    const double rounds = static_cast<double>(stage.rounds),
-                 levels = static_cast<double>(stage.levels);
-    result.seconds += rounds * levels * one.seconds;
-    result.latency_seconds += rounds * levels * one.latency;
-    if (stage.levels == 1) busiest = std::max(busiest, rounds * one.seconds);
+    const double rounds = static_cast<double>(stage.rounds);
+    const double piece = rounds * std::max(one.together, one.alone);
+    if (stage.levels == 1) {
+      result.seconds += piece;
+      busiest = std::max(busiest, piece);
+    } else {
+      result.seconds += one.together + static_cast<double>(stage.levels - 1) * one.alone;
+    }
     if (pipeline.pieces > 1) add_stage(stage, stage.lanes.size(), rounds, together);
   }
   if (pipeline.pieces > 1) {
-    busiest = std::max(busiest, time_to_end(together.paths, capacity_, together.octets));
+    busiest = std::max(busiest, longest(end_times(together.paths, capacity_, together.octets)));
     result.seconds += static_cast<double>(pipeline.pieces - 1) * busiest;
   }
   result.mistake = mistake_;

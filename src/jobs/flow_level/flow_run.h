@@ -23,7 +23,6 @@ struct FlowLevelConfig {
 struct FlowLevelResult {
   std::string mistake;  // "": none
   double seconds = 0;
-  double latency_seconds = 0;  // of them: what rounds need besides their flows
 };
 
 [[nodiscard]] FlowLevelResult run_flow_level(const collectives::Schedule& schedule,

@@ -64,9 +64,10 @@ std::vector<double> max_min_rates(const Paths& paths, const std::vector<double>&
   return rates;
 }
 
-double time_to_end(const Paths& paths, const std::vector<double>& capacity,
-                   std::vector<double> units) {
+std::vector<double> end_times(const Paths& paths, const std::vector<double>& capacity,
+                              std::vector<double> units) {
   double time = 0;
+  std::vector<double> ends(units.size());
   std::vector<bool> active(units.size());
   while (true) {
     bool any = false;
@@ -74,7 +75,7 @@ double time_to_end(const Paths& paths, const std::vector<double>& capacity,
       active[flow] = units[flow] > 0 && !paths.of(flow).empty();
       any |= active[flow];
     }
-    if (!any) return time;
+    if (!any) return ends;
     const std::vector<double> rates = max_min_rates(paths, capacity, active);
     double first = std::numeric_limits<double>::infinity();
     for (u32 flow = 0; flow < units.size(); ++flow)
@@ -82,8 +83,9 @@ double time_to_end(const Paths& paths, const std::vector<double>& capacity,
     time += first;
     for (u32 flow = 0; flow < units.size(); ++flow) {
       if (!active[flow]) continue;
-      const bool ends = units[flow] / rates[flow] <= first * kSame;
-      units[flow] = ends ? 0 : units[flow] - rates[flow] * first;
+      const bool ended = units[flow] / rates[flow] <= first * kSame;
+      units[flow] = ended ? 0 : units[flow] - rates[flow] * first;
+      if (ended) ends[flow] = time;
     }
   }
 }

@@ -33,9 +33,9 @@ class Paths {
                                                 const std::vector<double>& capacity,
                                                 const std::vector<bool>& active);
 
-// How long it takes until flows of so many units have all ended, each at its fair rate; who ends
-// leaves its share to the others.
-[[nodiscard]] double time_to_end(const Paths& paths, const std::vector<double>& capacity,
-                                 std::vector<double> units);
+// When each of the flows, of so many units, has ended that begin now and have their fair rates; who
+// ends leaves its share to the others.
+[[nodiscard]] std::vector<double> end_times(const Paths& paths, const std::vector<double>& capacity,
+                                            std::vector<double> units);
 
 }  // namespace verbena::jobs

@@ -42,9 +42,11 @@ TEST(MaxMin, FlowsThatAreNotActiveTakeNothing) {
 }
 
 TEST(MaxMin, WhoEndsLeavesItsShare) {
-  EXPECT_DOUBLE_EQ(time_to_end(paths({{0}, {0}}), {10}, {10, 30}), 4);
-  EXPECT_DOUBLE_EQ(time_to_end(paths({{0}, {0, 1}}), {10, 2}, {40, 4}), 4.4);
-  EXPECT_DOUBLE_EQ(time_to_end(paths({{0}, {}}), {10}, {0, 5}), 0);
+  EXPECT_EQ(end_times(paths({{0}, {0}}), {10}, {10, 30}), (std::vector<double>{2, 4}));
+  const std::vector<double> ends = end_times(paths({{0}, {0, 1}}), {10, 2}, {40, 4});
+  EXPECT_DOUBLE_EQ(ends[0], 4.4);
+  EXPECT_DOUBLE_EQ(ends[1], 2);
+  EXPECT_EQ(end_times(paths({{0}, {}}), {10}, {0, 5}), (std::vector<double>{0, 0}));
 }
 
 // No flow can have more without taking it from one that has no more: every flow has a full resource

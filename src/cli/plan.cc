@@ -1,0 +1,89 @@
+#include "cli/plan.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "fabric/scenario/units.h"
+#include "faults/values.h"
+#include "jobs/plan/catalogue.h"
+
+namespace verbena::cli {
+namespace {
+
+constexpr u64 kMostMetres = 100'000, kMostPorts = 4096;
+constexpr Rate kLeast = gbps(1), kMost = gbps(3200);
+
+// "30" or "30m"
+std::optional<u64> metres(std::string text) {
+  if (text.ends_with('m')) text.pop_back();
+  const std::optional<u64> value = faults::parse_number(text);
+  return value && *value <= kMostMetres ? value : std::nullopt;
+}
+
+bool is_mtu(u64 octets) {
+  return octets == 256 || octets == 512 || octets == 1024 || octets == 2048 || octets == 4096;
+}
+
+std::string catalogue() {
+  std::string text = "NICs\n";
+  for (const jobs::NICModel& nic : jobs::nic_models())
+    text += fmt::format("  {:<20} {:<48} {:<14} {}\n  {:<20} {}{}\n", nic.name, nic.ports, nic.host,
+                        nic.technologies, "", nic.source,
+                        nic.most_watts ? fmt::format("; {} W at most", *nic.most_watts) : "");
+  text += "\nSwitches\n";
+  for (const jobs::SwitchModel& model : jobs::switch_models())
+    text += fmt::format("  {:<20} {} x {:<43} {}\n  {:<20} {}\n", model.name, model.ports,
+                        fabric::rate_text(static_cast<double>(model.port_rate.bps())),
+                        model.technologies, "", model.source);
+  return text;
+}
+
+}  // namespace
+
+tl::expected<jobs::TuningRequest, std::string> parse_tuning(const TuningWords& words) {
+  jobs::TuningRequest request;
+  if (!words.rate.empty()) {
+    const std::optional<Rate> rate = fabric::rate_of(words.rate);
+    if (!rate || *rate < kLeast || *rate > kMost)
+      return tl::unexpected(
+          fmt::format("--rate {}: write it as 400Gbps, 1 Gb/s to 3.2 Tb/s", words.rate));
+    request.rate = *rate;
+  }
+  if (!words.cable.empty()) {
+    const std::optional<u64> length = metres(words.cable);
+    if (!length)
+      return tl::unexpected(fmt::format("--cable {}: write it as 30m, up to 100 km", words.cable));
+    request.cable_metres = static_cast<u32>(*length);
+  }
+  if (!words.mtu.empty()) {
+    const std::optional<u64> mtu = faults::parse_number(words.mtu);
+    if (!mtu || !is_mtu(*mtu))
+      return tl::unexpected(
+          fmt::format("--mtu {} is none of 256, 512, 1024, 2048 and 4096", words.mtu));
+    request.mtu = static_cast<u32>(*mtu);
+  }
+  if (!words.buffer.empty()) {
+    const std::optional<u64> octets = fabric::octets_of(words.buffer);
+    if (!octets || *octets == 0)
+      return tl::unexpected(fmt::format("--buffer {}: write it as 64MiB", words.buffer));
+    request.buffer_octets = *octets;
+  }
+  if (!words.ports.empty()) {
+    const std::optional<u64> ports = faults::parse_number(words.ports);
+    if (!ports || *ports == 0 || *ports > kMostPorts)
+      return tl::unexpected(fmt::format("--ports {} is none of 1 .. {}", words.ports, kMostPorts));
+    request.switch_ports = static_cast<u32>(*ports);
+  }
+  return request;
+}
+
+std::string plan(const PlanRequest& request) {
+  switch (request.print) {
+    case PlanRequest::Print::kTuning: return text_of(request.tuning, tune(request.tuning));
+    case PlanRequest::Print::kSONiC: return sonic_config(request.tuning, tune(request.tuning));
+    case PlanRequest::Print::kCatalogue: return catalogue();
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace verbena::cli

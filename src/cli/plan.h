@@ -1,0 +1,22 @@
+// `verbena plan`: what switches and NICs are to be set to.
+#pragma once
+
+#include <string>
+
+#include <tl/expected.hpp>
+
+#include "cli/command_line.h"
+
+namespace verbena::cli {
+
+// Options as they were given; "": not given.
+struct TuningWords {
+  std::string rate, cable, mtu, buffer, ports;
+};
+// Or which option is wrong, and how it would be right.
+[[nodiscard]] tl::expected<jobs::TuningRequest, std::string> parse_tuning(const TuningWords& words);
+
+// What to print.
+[[nodiscard]] std::string plan(const PlanRequest& request);
+
+}  // namespace verbena::cli

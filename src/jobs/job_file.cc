@@ -1,0 +1,243 @@
+#include "jobs/job_file.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/prng.h"
+#include "collectives/make_schedule.h"
+#include "fabric/scenario/parts.h"
+#include "fabric/scenario/settings.h"
+#include "jobs/presets.h"
+
+namespace verbena::jobs {
+namespace {
+
+using collectives::Algorithm;
+using collectives::Operation;
+using collectives::Shape;
+using fabric::Section;
+
+constexpr u64 kChunk = 512 * 1024;  // NCCL: NCCL_BUFFSIZE of 4 MiB in NCCL_STEPS, 8
+constexpr u32 kMostGPUsOfNode = 256;
+
+std::vector<std::string_view> names_of_operations() {
+  std::vector<std::string_view> names;
+  for (const Operation operation : collectives::kOperations) names.push_back(name_of(operation));
+  return names;
+}
+
+std::string list_of(const std::vector<std::string_view>& words) {
+  return fabric::one_of({words.begin(), words.end()});
+}
+
+Operation read_operation(Section& section) {
+  const std::string word = section.text("operation", "all reduce");
+  const std::optional<Operation> operation = collectives::operation_named(word);
+  if (!operation)
+    section.complain("operation",
+                     fmt::format("'{}' is none of {}", word, list_of(names_of_operations())));
+  return operation.value_or(Operation::kAllReduce);
+}
+
+// The longest message that a schedule of this shape has, or somewhat more.
+u64 longest_message(const Shape& shape) {
+  switch (shape.algorithm) {
+    case Algorithm::kRing:
+    case Algorithm::kRailRing:
+    case Algorithm::kTree:
+    case Algorithm::kDoubleTree:
+    case Algorithm::kHierarchical:
+    case Algorithm::kHierarchicalTree: return shape.chunk_octets;
+    case Algorithm::kHalvingDoubling: return shape.octets;
+    case Algorithm::kDirect:
+      return shape.operation == Operation::kAllToAll ? shape.octets / shape.ranks : shape.octets;
+    case Algorithm::kRailDirect: return shape.octets / shape.nodes();
+  }
+  CHECK_UNREACHABLE();
+}
+
+std::string refusal_of(const Shape& shape) {
+  const std::string refusal = collectives::refusal(shape);
+  if (!refusal.empty() || longest_message(shape) <= fabric::ConnectionConfig::kMaxMessageOctets)
+    return refusal;
+  return fmt::format("{} has messages of more than 1 GiB here", name_of(shape.algorithm));
+}
+
+// A list, or one text with commas, as --set has it.
+std::vector<std::string> read_words(Section& section, std::string_view key) {
+  std::vector<std::string> words;
+  for (const std::string& text : section.texts(key))
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      words.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  return words;
+}
+
+// Those asked for; all that there are, where none is.
+std::vector<Shape> read_algorithms(Section& section, Shape shape) {
+  std::vector<Shape> shapes;
+  std::vector<std::string> words = read_words(section, "algorithm");
+  if (words.size() == 1 && words[0] == "all") words.clear();
+  for (const std::string& word : words) {
+    const std::optional<Algorithm> algorithm = collectives::algorithm_named(word);
+    if (algorithm) {
+      shape.algorithm = *algorithm;
+      shapes.push_back(shape);
+      if (const std::string refusal = refusal_of(shape); !refusal.empty())
+        section.complain("algorithm", refusal);
+      continue;
+    }
+    std::vector<std::string_view> names;
+    for (const Algorithm known : collectives::kAlgorithms) names.push_back(name_of(known));
+    section.complain("algorithm", fmt::format("'{}' is none of all, {}", word, list_of(names)));
+  }
+  if (!words.empty()) return shapes;
+  std::string refusal;
+  for (const Algorithm algorithm : collectives::kAlgorithms) {
+    shape.algorithm = algorithm;
+    refusal = refusal_of(shape);
+    if (refusal.empty()) shapes.push_back(shape);
+  }
+  if (shapes.empty()) section.complain("algorithm", refusal);
+  return shapes;
+}
+
+// A rail-optimized topology has as many rails as its nodes have GPUs.
+u32 rails_of(Section topology) {
+  return topology.text("kind", "").starts_with("rail")
+             ? static_cast<u32>(topology.count("rails", 8, 1, kMostGPUsOfNode))
+             : 1;
+}
+
+void shuffle(std::vector<fabric::NodeIndex>& nodes, u64 seed) {
+  PRNG prng(seed);
+  for (std::size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[prng.below(i)]);
+}
+
+void read_cluster(Section& section, u32 rails, Job& job) {
+  const u64 hosts = job.plan.hosts.size();
+  const u64 gpus = section.count("gpus", hosts, 2, hosts);
+  job.cluster.gpus_per_node =
+      static_cast<u32>(section.count("gpus_per_node", rails, 1, kMostGPUsOfNode));
+  if (gpus % job.cluster.gpus_per_node != 0)
+    section.complain("gpus_per_node", fmt::format("{} GPUs are no whole number of nodes of {}",
+                                                  gpus, job.cluster.gpus_per_node));
+  Section nvlink = section.section("nvlink", "rate");
+  job.cluster.nvlink.rate = nvlink.rate("rate", job.cluster.nvlink.rate);
+  job.cluster.nvlink.latency = nvlink.duration("latency", job.cluster.nvlink.latency);
+  nvlink.done();
+  job.cluster.nics = job.plan.hosts;
+  constexpr std::array<std::string_view, 2> kPlacements = {"in_order", "random"};
+  if (section.choice("placement", 0, kPlacements) == 1) shuffle(job.cluster.nics, job.network.seed);
+  job.cluster.nics.resize(gpus);
+}
+
+void read_collective(Section section, u32 rails, Job& job) {
+  Shape shape;
+  shape.operation = read_operation(section);
+  read_cluster(section, rails, job);
+  shape.ranks = job.cluster.ranks();
+  shape.ranks_per_node = job.cluster.gpus_per_node;
+  shape.element_octets = static_cast<u32>(section.octets("element", 4, 1));
+  shape.octets = section.octets("size", 16u << 20, 1);
+  shape.channels = static_cast<u32>(
+      section.count("channels", std::max(2u, shape.ranks_per_node), 1, collectives::kMaxChannels));
+  shape.chunk_octets = section.octets("chunk", kChunk, 1);
+  if (shape.chunk_octets > fabric::ConnectionConfig::kMaxMessageOctets)
+    section.complain("chunk", "a message has 1 GiB at most");
+  shape.root = static_cast<u32>(section.count("root", 0, 0, shape.ranks - 1));
+  if (shape.element_octets > 4096 || shape.octets % shape.element_octets != 0)
+    section.complain("size", fmt::format("{} octets are no whole number of elements of {}",
+                                         shape.octets, shape.element_octets));
+  job.run.window = static_cast<u32>(section.count("window", job.run.window, 1, 64));
+  job.run.step_overhead = section.duration("step_overhead", {});
+  job.run.priority = static_cast<u8>(section.count("priority", job.run.priority, 0, 7));
+  constexpr std::array<std::string_view, 3> kMethods = {"packets", "flows", "both"};
+  job.method = static_cast<Method>(section.choice("method", 0, kMethods));
+  if (job.method != Method::kFlows && job.plan.topology.nodes > fabric::kMaxNodes)
+    section.complain("method", fmt::format("{} nodes are too many for packets: method: flows",
+                                           job.plan.topology.nodes));
+  job.shapes = read_algorithms(section, shape);
+  section.done();
+}
+
+// What `to` does not say is as `from` says.
+void fill_in(YAML::Node to, const YAML::Node& from) {
+  for (const auto& entry : from) {
+    const std::string key = entry.first.Scalar();
+    if (!to[key].IsDefined())
+      to[key] = YAML::Clone(entry.second);
+    else if (to[key].IsMap() && entry.second.IsMap())
+      fill_in(to[key], entry.second);
+  }
+}
+
+void read_preset(Section& root, YAML::Node node) {
+  const std::string name = root.text("preset", "");
+  if (name.empty()) return;
+  if (const Preset* const preset = preset_named(name); preset != nullptr)
+    return fill_in(node, YAML::Load(std::string(preset->yaml)));
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) names.emplace_back(preset.name);
+  root.complain("preset", fmt::format("'{}' is none of {}", name, fabric::one_of(names)));
+}
+
+Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileReader& read_file) {
+  Section root(reading, node, {});
+  read_preset(root, node);
+  Job job;
+  job.network.seed = root.count("seed", 1, 0, ~u64{0});
+  const fabric::PlanLinks links = read_links(root.section("links"));
+  std::optional<fabric::Plan> plan =
+      read_topology(root.section("topology", "kind"), links, read_file);
+  if (plan) {
+    job.plan = *std::move(plan);
+    read_hosts(root.section("hosts"), job.plan, job.network);
+    read_switch(root.section("switch"), job.plan, fabric::NetworkConfig::kLongestFrame,
+                job.network);
+    read_collective(root.section("collective", "operation"),
+                    rails_of(root.section("topology", "kind")), job);
+  } else {
+    for (const char* const key : {"hosts", "switch", "collective"}) (void)root.has(key);
+  }
+  root.done();
+  return job;
+}
+
+tl::unexpected<fabric::InputError> wrong(const std::string& what) {
+  return tl::unexpected(fabric::InputError{what});
+}
+
+}  // namespace
+
+bool is_job(const std::string& text) {
+  try {
+    const YAML::Node root = YAML::Load(text);
+    return root.IsMap() && (root["collective"].IsDefined() || root["preset"].IsDefined());
+  } catch (const YAML::Exception&) {
+    return false;
+  }
+}
+
+fabric::Parsed<Job> read_job(const std::string& name, const std::string& text,
+                             const std::vector<fabric::Setting>& settings,
+                             const fabric::FileReader& read_file) {
+  CHECK(is_job(text));
+  const YAML::Node root = YAML::Load(text);
+  for (const fabric::Setting& setting : settings) {
+    fabric::Reading known(name);
+    (void)read(known, root, read_file);
+    if (const fabric::Parsed<void> done = apply(setting, known, root); !done)
+      return tl::unexpected(done.error());
+  }
+  fabric::Reading reading(name);
+  Job job = read(reading, root, read_file);
+  if (const std::optional<std::string> mistake = reading.mistake()) return wrong(*mistake);
+  return job;
+}
+
+}  // namespace verbena::jobs

@@ -1,0 +1,101 @@
+#include "jobs/job_report.h"
+
+#include <fmt/format.h>
+
+#include "fabric/scenario/units.h"
+
+namespace verbena::jobs {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+std::string percent(Duration part, Duration whole) {
+  const double share = whole == Duration() ? 0 : part.seconds() / whole.seconds();
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string time_text(double seconds) {
+  return fabric::duration_text(ps(static_cast<i64>(seconds * 1e12)));
+}
+
+std::string line_of(const CollectiveResult& result) {
+  const std::string name(name_of(result.shape.algorithm));
+  if (!result.mistake.empty()) return fmt::format("{:<18} {}\n", name, result.mistake);
+  std::string line =
+      fmt::format("{:<18} {:>10} {:>8.2f} {:>8.2f}", name, time_text(result.seconds()),
+                  result.algorithm_bandwidth() / kGiga, result.bus_bandwidth() / kGiga);
+  if (result.by_packets) {
+    const TimeSpent& spent = result.by_packets->spent;
+    const Duration all = result.by_packets->time;
+    line += fmt::format("  {:>7} {:>7} {:>8} {:>7} {:>8}", percent(spent.nvlink, all),
+                        percent(spent.sending, all), percent(spent.distance, all),
+                        percent(spent.waiting, all), percent(spent.overhead, all));
+    if (result.flow_seconds)
+      line += fmt::format("  {:>10} {:>+6.1f} %", time_text(*result.flow_seconds),
+                          100 * (*result.flow_seconds / all.seconds() - 1));
+  }
+  return line + "\n";
+}
+
+std::string head_of(const Job& job) {
+  std::string head =
+      fmt::format("{:<18} {:>10} {:>8} {:>8}", "algorithm", "time", "algbw", "busbw");
+  if (job.method != Method::kFlows)
+    head += fmt::format("  {:>7} {:>7} {:>8} {:>7} {:>8}", "NVLink", "sending", "distance",
+                        "waiting", "overhead");
+  if (job.method == Method::kBoth) head += fmt::format("  {:>10} {:>8}", "flow-level", "error");
+  return head + fmt::format("\n{:<18} {:>10} {:>8} {:>8}\n", "", "", "GB/s", "GB/s");
+}
+
+}  // namespace
+
+double CollectiveResult::seconds() const {
+  return by_packets ? by_packets->time.seconds() : flow_seconds.value_or(0);
+}
+
+double CollectiveResult::algorithm_bandwidth() const {
+  return seconds() > 0 ? static_cast<double>(shape.octets) / seconds() : 0;
+}
+
+double CollectiveResult::bus_bandwidth() const {
+  return algorithm_bandwidth() * bus_factor(shape.operation, shape.ranks);
+}
+
+std::string text_of(const Job& job, const std::vector<CollectiveResult>& results) {
+  const collectives::Shape& shape = job.shapes.front();
+  std::string text =
+      fmt::format("{} of {}, {} GPUs in nodes of {}, {} channels\n", name_of(shape.operation),
+                  fabric::octets_text(static_cast<double>(shape.octets)), shape.ranks,
+                  shape.ranks_per_node, shape.channels);
+  text += head_of(job);
+  for (const CollectiveResult& result : results) text += line_of(result);
+  for (const CollectiveResult& result : results)
+    if (result.by_packets && result.by_packets->counters.drops != 0)
+      text += fmt::format("{}: {} frames dropped\n", name_of(result.shape.algorithm),
+                          result.by_packets->counters.drops);
+  return text;
+}
+
+std::string csv_of(const std::vector<CollectiveResult>& results) {
+  std::string text =
+      "operation,algorithm,ranks,ranks_per_node,octets,channels,seconds,algbw,busbw,nvlink_seconds,"
+      "sending_seconds,distance_seconds,waiting_seconds,overhead_seconds,messages,network_octets,"
+      "nvlink_octets,wire_octets,hops,marks,pauses,drops,flow_level_seconds,mistake\n";
+  for (const CollectiveResult& r : results) {
+    const PacketResult p = r.by_packets.value_or(PacketResult());
+    text += fmt::format(
+        "{},{},{},{},{},{},{:.12g},{:.9g},{:.9g},{:.12g},{:.12g},{:.12g},{:.12g},{:.12g},{},{},{},{"
+        "},"
+        "{},{},{},{},{},{}\n",
+        name_of(r.shape.operation), name_of(r.shape.algorithm), r.shape.ranks,
+        r.shape.ranks_per_node, r.shape.octets, r.shape.channels, r.seconds(),
+        r.algorithm_bandwidth(), r.bus_bandwidth(), p.spent.nvlink.seconds(),
+        p.spent.sending.seconds(), p.spent.distance.seconds(), p.spent.waiting.seconds(),
+        p.spent.overhead.seconds(), p.messages, p.network_octets, p.nvlink_octets,
+        p.counters.wire_octets, p.counters.hops, p.counters.marks, p.counters.pauses,
+        p.counters.drops, r.flow_seconds ? fmt::format("{:.12g}", *r.flow_seconds) : "", r.mistake);
+  }
+  return text;
+}
+
+}  // namespace verbena::jobs

@@ -1,0 +1,36 @@
+// What a job has come to, in a table for a terminal and one for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fabric/trace.h"
+#include "jobs/job_file.h"
+
+namespace verbena::jobs {
+
+struct PacketResult {
+  Duration time{};
+  TimeSpent spent{};
+  u64 messages = 0, network_octets = 0, nvlink_octets = 0;
+  fabric::Counters counters{};
+};
+
+struct CollectiveResult {
+  collectives::Shape shape;  // as the schedule has it
+  std::string mistake;       // "": none; else there is nothing more
+  std::optional<PacketResult> by_packets;
+  std::optional<double> flow_seconds;  // flow-level
+
+  // Of the packets, where there are.
+  [[nodiscard]] double seconds() const;
+  [[nodiscard]] double algorithm_bandwidth() const;  // octets per second, as nccl-tests' algbw
+  [[nodiscard]] double bus_bandwidth() const;        // and busbw
+};
+
+[[nodiscard]] std::string text_of(const Job& job, const std::vector<CollectiveResult>& results);
+// A line of names, then one for each result, with commas.
+[[nodiscard]] std::string csv_of(const std::vector<CollectiveResult>& results);
+
+}  // namespace verbena::jobs

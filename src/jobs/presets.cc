@@ -1,0 +1,78 @@
+#include "jobs/presets.h"
+
+#include <array>
+
+namespace verbena::jobs {
+namespace {
+
+// Delays: 5 ns/m, for cables of 30 m, and about 300 ns for a switch.
+constexpr std::array kPresets = {
+    Preset{.name = "cloud_roce_3200",
+           .source =
+               "Google Cloud, A3 Ultra and A4 machine types: 8 GPUs, 8 ConnectX-7, 3,200 Gb/s of "
+               "RoCE, each NIC aligned with one GPU (Networking and GPU machines). 32 nodes here",
+           .yaml = R"(
+topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
+links: {rate: 400Gbps, delay: 450ns}
+hosts: {congestion_control: dcqcn}
+collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
+)"},
+    Preset{
+        .name = "cloud_tcp_1600",
+        .source =
+            "Google Cloud, A3 Mega: 8 H100, GPUDirect-TCPXO, 1,600 Gb/s for the GPUs (Networking "
+            "and GPU machines). Its TCP is simulated as RDMA: what is shown is a bound",
+        .yaml = R"(
+topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
+links: {rate: 200Gbps, delay: 450ns}
+hosts: {congestion_control: dcqcn}
+collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
+)"},
+    Preset{
+        .name = "dgx_h100_superpod",
+        .source =
+            "NVIDIA DGX SuperPOD Reference Architecture, DGX H100 (RA-11333-001): a scalable unit "
+            "of 32 nodes, 8 NDR NICs each, 8 QM9700 leaf switches with half their ports up. Its "
+            "InfiniBand is simulated as RoCEv2 without marks: PFC instead of credits",
+        .yaml = R"(
+topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
+links: {rate: 400Gbps, delay: 450ns}
+switch: {ecn: off}
+hosts: {congestion_control: off}
+collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
+)"},
+    Preset{.name = "spectrum_x",
+           .source =
+               "NVIDIA Spectrum-X: BlueField-3 SuperNICs of 400 Gb/s on SN5600 switches, adaptive "
+               "routing: each frame takes the uplink with the shortest queue",
+           .yaml = R"(
+topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
+links: {rate: 400Gbps, delay: 450ns}
+switch: {ecmp: least_loaded}
+hosts: {congestion_control: dcqcn}
+collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
+)"},
+    Preset{
+        .name = "ethernet_100g",
+        .source =
+            "32 nodes with 2 GPUs and 2 NICs of 100 Gb/s (Intel E810-CQDA2), GPUs joined by PCIe "
+            "4.0 x16, whose 32 GB/s are its rate; leaves 2:1 oversubscribed",
+        .yaml = R"(
+topology: {kind: rail_optimized, nodes: 32, rails: 2, spines: 16}
+links: {rate: 100Gbps, delay: 450ns}
+hosts: {congestion_control: dcqcn}
+collective: {nvlink: {rate: 256Gbps, latency: 1us}}
+)"},
+};
+
+}  // namespace
+
+std::span<const Preset> presets() { return kPresets; }
+
+const Preset* preset_named(std::string_view name) {
+  for (const Preset& preset : kPresets)
+    if (preset.name == name) return &preset;
+  return nullptr;
+}
+
+}  // namespace verbena::jobs

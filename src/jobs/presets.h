@@ -1,0 +1,20 @@
+// Presets: clusters that can be had, each as the part of a job file that describes it, and where
+// its numbers come from. What the user's file says goes before what the preset says.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace verbena::jobs {
+
+struct Preset {
+  std::string_view name;
+  std::string_view source;
+  std::string_view yaml;
+};
+
+[[nodiscard]] std::span<const Preset> presets();
+// nullptr: no such preset.
+[[nodiscard]] const Preset* preset_named(std::string_view name);
+
+}  // namespace verbena::jobs

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""verbena sim of jobs, and verbena plan.
+
+usage: jobs_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import csv
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-")
+                     else "build/release").resolve()
+VERBENA = BUILD / "bin" / "verbena"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+LIMIT_S = 120
+
+
+def verbena(*arguments):
+    return subprocess.run([VERBENA, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=LIMIT_S)
+
+
+class Jobs(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-jobs-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_job(self, job, *options):
+        done = verbena("sim", job, "-o", self.folder, *options)
+        self.assertEqual(done.returncode, 0, done)
+        with open(self.folder / "collectives.csv", newline="") as file:
+            rows = {row["algorithm"]: row for row in csv.DictReader(file)}
+        self.assertEqual((self.folder / "summary.txt").read_text(), done.stdout)
+        return done.stdout, rows
+
+    def test_rails_take_collisions_away(self):
+        text, rows = self.run_job(EXAMPLES / "allreduce_rails.yaml", "--set",
+                                  "collective.algorithm=ring,rail ring,hierarchical", "--set", "size=4MiB")
+        self.assertIn("all reduce of 4.194 MB, 128 GPUs in nodes of 8", text)
+        self.assertGreater(float(rows["ring"]["seconds"]), 2 * float(rows["rail ring"]["seconds"]))
+        for row in rows.values():
+            self.assertEqual(row["drops"], "0")
+            parts = sum(float(row[f"{part}_seconds"]) for part in
+                        ("nvlink", "sending", "distance", "waiting", "overhead"))
+            self.assertAlmostEqual(parts, float(row["seconds"]), delta=1e-9)
+
+    def test_a_hundred_thousand_gpus(self):
+        _, rows = self.run_job(EXAMPLES / "allreduce_100k_gpus.yaml", "--set",
+                               "collective.algorithm=hierarchical tree")
+        self.assertEqual(rows["hierarchical tree"]["ranks"], "100000")
+        self.assertGreater(float(rows["hierarchical tree"]["busbw"]), 1e9)
+
+    def test_mistakes_are_told_with_their_place(self):
+        job = self.folder / "job.yaml"
+        job.write_text("preset: spectrum_x\ncollective:\n  algorithm: bruck\n")
+        done = verbena("sim", job)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("job.yaml:3: collective.algorithm: 'bruck' is none of all, ring", done.stderr)
+
+
+class Plan(unittest.TestCase):
+    def test_settings(self):
+        done = verbena("plan", "--rate", "100G", "--cable", "100m")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("RoCEv2 on 100 Gb/s links, cables of 100 m", done.stdout)
+        self.assertIn("Kmin 400 kB, Kmax 1.6 MB", done.stdout)
+
+    def test_sonic_reads_it(self):
+        tables = json.loads(verbena("plan", "--sonic", "--rate", "400G", "--cable", "30m").stdout)
+        profile = tables["BUFFER_PROFILE"]["pg_lossless_400000_30m_profile"]
+        self.assertGreater(int(profile["xoff"]), 100_000)
+
+    def test_wrong_options_are_told(self):
+        done = verbena("plan", "--rate", "fast")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--rate fast: write it as 400Gbps", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
