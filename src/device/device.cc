@@ -28,11 +28,13 @@ const Counters& Device::counters() const {
 Result<ProtectionDomain*> Device::alloc_pd() {
   ProtectionDomain* const pd = impl_->pds.create();
   if (pd == nullptr) return failure(Status::kNoMemory);
+  if (KeyPublisher* const publisher = impl_->config.local.keys) publisher->publish(pd->id);
   return pd;
 }
 
 Status Device::dealloc_pd(ProtectionDomain* pd) {
   if (pd->users != 0 || impl_->memory.pd_in_use(pd->id)) return Status::kBusy;
+  if (KeyPublisher* const publisher = impl_->config.local.keys) publisher->withdraw(pd->id);
   impl_->pds.destroy(pd);
   return Status::kOk;
 }

@@ -25,11 +25,6 @@ void write_addresses(const AddressVector& path, const GID& source, EgressFrame& 
   out.hop_limit = path.hop_limit != 0 ? path.hop_limit : kDefaultHopLimit;
 }
 
-// Other agents may write to what a READ reads, all the while. IBTA 10.6.6
-bool is_read_response(Opcode opcode) {
-  return opcode.op >= Op::kRDMAReadResponseFirst && opcode.op <= Op::kRDMAReadResponseOnly;
-}
-
 // What the device knows better than a transport: IBTA 9.2; MigReq as ConnectX has it.
 void complete_bth(const QPAttributes& qp, u32 payload_bytes, BTH& bth) {
   bth.mig_req = true;
@@ -82,7 +77,7 @@ void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
   out.source_qp = attributes.qpn;
   out.headers_size = static_cast<u8>(headers.size());
   out.pad_count = headers.bth.pad_count;
-  out.payload_is_stable = !is_read_response(headers.bth.opcode);
+  out.payload_is_stable = packet_.payload.unstable == 0;
   out.urgency = packet_.urgency;
   copy_payload(packet_.payload, out.payload);
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "device/device.h"
@@ -16,6 +17,7 @@
 #include "host/cm/connection_manager.h"
 #include "host/error.h"
 #include "host/event_target.h"
+#include "host/local/process_memory.h"
 #include "host/local_address.h"
 
 namespace verbena::host {
@@ -68,6 +70,12 @@ class Adapter {
   // those before still held back is lost. Takes the lock itself.
   virtual void set_faults(std::vector<faults::Rule> rules, u64 seed) = 0;
   [[nodiscard]] virtual faults::FaultFilter* faults() = 0;  // inside a Session; nullptr: none
+
+  // For regions and domains that other processes import, and we from them (LocalPath). Both take
+  // the lock themselves. nullopt, EOPNOTSUPP: the host does not let us.
+  [[nodiscard]] virtual std::optional<ExportPlace> export_place() = 0;
+  [[nodiscard]] virtual Expected<std::shared_ptr<ProcessMemory>> exporter_at(
+      const ExportPlace& place) = 0;
 
   [[nodiscard]] virtual ConnectionManager& connections() = 0;  // takes the lock itself
 

@@ -60,9 +60,7 @@ std::string holder_of(int fd) {
 
 // Abstract socket names and UDP ports belong to a network namespace; so does the file.
 std::string file_name() {
-  struct stat ns {};
-  const u64 inode = ::stat("/proc/self/ns/net", &ns) == 0 ? ns.st_ino : 0;
-  return "verbena-" + std::to_string(::geteuid()) + "-" + std::to_string(inode);
+  return "verbena-" + std::to_string(::geteuid()) + "-" + std::to_string(network_namespace());
 }
 
 bool is_ours(int fd) {
@@ -76,6 +74,11 @@ bool read_all(int fd, void* out, std::size_t size, std::size_t at) {
 }
 
 }  // namespace
+
+u64 network_namespace() {
+  struct stat ns {};
+  return ::stat("/proc/self/ns/net", &ns) == 0 ? ns.st_ino : 0;
+}
 
 void DirectoryTable::forget(u32 slot) {
   const auto gone = std::ranges::stable_partition(

@@ -72,6 +72,7 @@ class Directory {
 
 // For other files of this kind: where such a file of this user and network namespace may be, the
 // best place first; one opened, made if it is not there; and its lock.
+[[nodiscard]] u64 network_namespace();  // of this process; 0: unknown
 [[nodiscard]] std::vector<std::string> shared_file_paths();
 [[nodiscard]] Expected<Descriptor> open_shared_file(const std::string& path);
 [[nodiscard]] Expected<Directory::Lock> lock_shared_file(int fd, const std::string& path,

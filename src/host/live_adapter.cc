@@ -301,6 +301,17 @@ void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   choose_path();
 }
 
+std::optional<ExportPlace> LiveAdapter::export_place() {
+  const Session session = enter();
+  return local_ == nullptr ? std::nullopt : std::optional(local_->place());
+}
+
+Expected<std::shared_ptr<ProcessMemory>> LiveAdapter::exporter_at(const ExportPlace& place) {
+  const Session session = enter();
+  if (local_ == nullptr) return failure(EOPNOTSUPP, "no memory that processes share");
+  return local_->exporter_at(place);
+}
+
 void LiveAdapter::explain_with(std::unique_ptr<Explainer> explainer) {
   const Session session = enter();
   explainer_ = std::move(explainer);

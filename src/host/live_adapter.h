@@ -45,6 +45,9 @@ class LiveAdapter final : public Adapter {
   void explain_with(std::unique_ptr<Explainer> explainer);
   void set_faults(std::vector<faults::Rule> rules, u64 seed) override;
   [[nodiscard]] faults::FaultFilter* faults() override;
+  [[nodiscard]] std::optional<ExportPlace> export_place() override;
+  [[nodiscard]] Expected<std::shared_ptr<ProcessMemory>> exporter_at(
+      const ExportPlace& place) override;
   [[nodiscard]] ConnectionManager& connections() override { return connections_; }
   [[nodiscard]] Device& device() override { return device_; }
 

@@ -49,7 +49,7 @@ TEST_F(MemoryFaultsTest, WhatIsThereIsAccessed) {
   const Pages pages(2);
   EXPECT_TRUE(is_readable(pages.bytes()));
   const std::array<u8, 5> data = {1, 2, 3, 4, 5};
-  EXPECT_TRUE(ordered_copy(pages.bytes().data() + 10, data));
+  EXPECT_TRUE(ordered_copy({}, pages.bytes().data() + 10, data));
   EXPECT_EQ(pages.bytes()[14], 5);
 }
 
@@ -59,8 +59,8 @@ TEST_F(MemoryFaultsTest, WhatHasGoneIsNoticedEveryTime) {
   const std::array<u8, 16> data{};
   for (int i = 0; i < 1000; ++i) {
     EXPECT_FALSE(is_readable(pages.bytes()));
-    EXPECT_FALSE(ordered_copy(pages.bytes().data() + 2 * kPage - data.size(), data));
-    EXPECT_FALSE(ordered_copy(pages.bytes().data() + kPage - 8, data)) << "across its edge";
+    EXPECT_FALSE(ordered_copy({}, pages.bytes().data() + 2 * kPage - data.size(), data));
+    EXPECT_FALSE(ordered_copy({}, pages.bytes().data() + kPage - 8, data)) << "across its edge";
   }
   EXPECT_TRUE(is_readable(pages.bytes().first(kPage)));
   EXPECT_TRUE(is_readable(pages.bytes().last(kPage)));

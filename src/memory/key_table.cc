@@ -16,7 +16,7 @@ KeyTable::KeyTable(PRNG prng) : prng_(prng), mask_(kInitialSlots - 1), slots_(kI
 KeyEntry& KeyTable::insert(const KeyEntry& entry) {
   CHECK(size_ < kMaxKeys);
   if (2 * (size_ + 1) > slots_.size()) grow();
-  const u32 key = draw_key();
+  const u32 key = is_free(entry.key) ? entry.key : draw_key();
   KeyEntry& slot = slots_[slot_of(key)];
   slot = entry;
   slot.key = key;
@@ -48,7 +48,7 @@ u32 KeyTable::draw_variant(u32 key) {
 u32 KeyTable::draw_key() {
   for (;;) {  // at most a quarter of the indices are taken: 1.34 tries on average
     const u32 key = static_cast<u32>(prng_.next() >> 32);
-    if (index_of(key) != 0 && slots_[slot_of(key)].kind == KeyKind::kFree) return key;
+    if (is_free(key)) return key;
   }
 }
 

@@ -30,7 +30,7 @@ struct alignas(64) KeyEntry {
   PDId pd{};
   AccessFlags access{};
   u64 start = 0, length = 0;
-  u64 base = 0;           // an address; arithmetic on it never needs an object
+  u64 base = 0;           // an address (memory/imported_memory.h: or not quite)
   QPN qp{};               // bound type 2 window: the QP it belongs to
   u32 region_key = 0;     // bound window
   u32 bound_windows = 0;  // region
@@ -57,7 +57,8 @@ class KeyTable {
   [[nodiscard]] KeyEntry* find(u32 key) {
     return const_cast<KeyEntry*>(std::as_const(*this).find(key));
   }
-  // Draws a key for the entry and puts it in. Precondition: size() < kMaxKeys.
+  // Puts the entry in, with the key that it has where no other has its index, else with one that
+  // is drawn. Precondition: size() < kMaxKeys.
   KeyEntry& insert(const KeyEntry& entry);
   void erase(u32 key);  // the key is in the table
   // Another variant of `key`, never the same.
@@ -76,6 +77,9 @@ class KeyTable {
     while (slots_[at].kind != KeyKind::kFree && index_of(slots_[at].key) != index_of(key))
       at = (at + 1) & mask_;
     return at;
+  }
+  bool is_free(u32 key) const {
+    return index_of(key) != 0 && slots_[slot_of(key)].kind == KeyKind::kFree;
   }
   u32 draw_key();
   void grow();

@@ -3,11 +3,12 @@
 // writes in increasing address order. memcpy promises no order, so the last aligned word (or the
 // last byte, where the end is not aligned) is one store with release semantics.
 // The target is the application's, and may not be there: memory/touch.h.
+// Imported memory keeps that order by its own means.
 #pragma once
 
 #include <cstring>
 
-#include "memory/sge.h"
+#include "memory/imported_memory.h"
 #include "memory/touch.h"
 
 namespace verbena {
@@ -25,10 +26,10 @@ bool store_last(u8* to, Bytes from) {
   return true;
 }
 
-// false: `to` is not there. nullptr is in the null region, where all vanishes. Precondition: it has
-// room for from.size() bytes, and the two do not overlap.
-[[nodiscard]] inline bool ordered_copy(u8* to, Bytes from) {
-  if (to == nullptr) return true;
+// false: `to` is not there. Precondition: it has room for from.size() bytes, and the two do not
+// overlap.
+[[nodiscard]] inline bool ordered_copy(const ImportedRegions& imported, u8* to, Bytes from) {
+  if (!is_here(to)) return imported.write(to, from);
   return touch([&] {
     (void)(store_last<u64>(to, from) || store_last<u32>(to, from) || store_last<u16>(to, from) ||
            store_last<u8>(to, from));

@@ -9,11 +9,19 @@ namespace verbena {
 
 struct PayloadList {
   std::array<Bytes, kMaxSGE> parts;  // the first `count` are set, none empty
-  u32 count = 0;
+  u16 count = 0;
+  u16 unstable = 0;    // above 0: others may change a part while it is looked at
   u32 size_bytes = 0;  // sum of the parts
 
   PayloadList() {}  // leaves parts uninitialized on purpose: one is made per packet
-  void clear() { count = size_bytes = 0; }
+  void clear() {
+    count = unstable = 0;
+    size_bytes = 0;
+  }
+  void add_unstable(Bytes part) {
+    unstable = 1;
+    add(part);
+  }
   void add(Bytes part) {
     if (part.empty()) return;
     parts[count++] = part;

@@ -10,10 +10,19 @@
 namespace verbena {
 namespace {
 
-constexpr u64 kWholeProcess = ~u64{0};  // as length: every address but the last byte
+constexpr u64 kEveryAddress = ~u64{0};             // as length: but the last
+constexpr u64 kWholeProcess = kEveryAddress >> 1;  // every address of a program, and no other's
 
 bool is_window(const KeyEntry& entry) {
   return entry.kind == KeyKind::kWindow1 || entry.kind == KeyKind::kWindow2;
+}
+
+bool is_imported_region(const KeyEntry& entry) {
+  return entry.kind == KeyKind::kRegion && ImportedRegions::is_imported(entry.base);
+}
+
+bool is_own_region(const KeyEntry& entry) {
+  return entry.kind == KeyKind::kRegion && !ImportedRegions::is_imported(entry.base);
 }
 
 // The last byte of [first, first + length) lies before `first`.
@@ -25,10 +34,14 @@ bool writable_as(AccessFlags wanted, AccessFlags region) {
   return !writes || region.has(Access::kLocalWrite);
 }
 
+bool is_of_this_process(u64 base, u64 length) {
+  return base <= kWholeProcess && length <= kWholeProcess - base;
+}
+
 bool legal_region(const KeyEntry& region) {
   return writable_as(region.access, region.access) &&
          !region.access.has(Access::kFlushPersistent) && !wraps(region.start, region.length) &&
-         !wraps(region.base, region.length);
+         is_of_this_process(region.base, region.length);
 }
 
 void translate(KeyEntry& region, u8* base, u64 length, u64 iova) {
@@ -106,16 +119,18 @@ struct ProtectionTable::Impl {
   }
   void erase(const KeyEntry& entry) {
     withdraw(entry);
+    if (is_imported_region(entry)) imported.remove(entry.base);
     release_pd(entry.pd);
     keys.erase(entry.key);
   }
-  // Not where the log is kept, which has only what goes through us.
+  // A log has only what goes through us.
   void publish(const KeyEntry& entry) {
-    if (publisher != nullptr && write_log == nullptr && entry.kind == KeyKind::kRegion)
-      publisher->publish(entry);
+    if (publisher == nullptr || !is_own_region(entry)) return;
+    publisher->publish(entry, write_log == nullptr ? KeyPublisher::Audience::kAll
+                                                   : KeyPublisher::Audience::kImporters);
   }
   void withdraw(const KeyEntry& entry) {
-    if (publisher != nullptr && entry.kind == KeyKind::kRegion) publisher->withdraw(entry.key);
+    if (publisher != nullptr && is_own_region(entry)) publisher->withdraw(entry.key);
   }
   void release_pd(PDId pd) {
     const auto use = pd_uses.find(pd);
@@ -144,6 +159,7 @@ struct ProtectionTable::Impl {
   KeyTable keys;
   std::unordered_map<PDId, u32> pd_uses;  // live entries; none for a PD that has none
   u32 bound_type2 = 0;
+  ImportedRegions imported;
   std::unique_ptr<WriteLog> write_log;
   KeyPublisher* publisher = nullptr;
 };
@@ -186,9 +202,32 @@ Result<MRKeys> ProtectionTable::register_null(PDId pd, AccessFlags access) {
   region.valid = access.has(Access::kRemoteWrite);  // no peer finds the others
   region.pd = pd;
   region.access = access;
-  region.length = kWholeProcess;
+  region.length = kEveryAddress;
   const KeyEntry* inserted = impl_->insert(region);
   if (inserted == nullptr) return failure(Status::kNoMemory);
+  return keys_of(*inserted);
+}
+
+Result<MRKeys> ProtectionTable::import_mr(PDId pd, std::shared_ptr<ImportedMemory> memory,
+                                          u64 length, u64 iova, AccessFlags access, LKey key) {
+  KeyEntry region;
+  region.key = key.value;
+  region.kind = KeyKind::kRegion;
+  region.valid = true;
+  region.pd = pd;
+  region.access = AccessFlags(access.bits & ~static_cast<u32>(Access::kRemoteAtomic));
+  region.start = iova;
+  region.length = length;
+  if (length > ImportedRegions::kMaxLength || wraps(iova, length))
+    return failure(Status::kInvalidArgument);
+  const std::optional<u64> base = impl_->imported.add(std::move(memory));
+  if (!base) return failure(Status::kNoMemory);
+  region.base = *base;
+  const KeyEntry* inserted = impl_->insert(region);
+  if (inserted == nullptr) {
+    impl_->imported.remove(*base);
+    return failure(Status::kNoMemory);
+  }
   return keys_of(*inserted);
 }
 
@@ -278,7 +317,7 @@ Resolved ProtectionTable::remote(PDId pd, QPN qp, RKey key, u64 address, u64 len
   const KeyEntry* entry = std::as_const(*impl_).find_remote(pd, qp, key);
   if (entry == nullptr) return {nullptr, MemoryFault::kBadKey};
   const Resolved at = resolve(*entry, address, length, need);
-  if (impl_->write_log != nullptr && at.data != nullptr && need != Access::kRemoteRead)
+  if (impl_->write_log != nullptr && is_here(at.data) && need != Access::kRemoteRead)
     impl_->write_log->add({at.data, length});
   return at;
 }
@@ -304,6 +343,8 @@ std::optional<KeyInfo> ProtectionTable::describe(u32 key) const {
 u32 ProtectionTable::size() const { return impl_->keys.size(); }
 
 bool ProtectionTable::pd_in_use(PDId pd) const { return impl_->pd_uses.contains(pd); }
+
+const ImportedRegions& ProtectionTable::imported() const { return impl_->imported; }
 
 void ProtectionTable::keep_write_log() {
   if (impl_->write_log == nullptr) impl_->write_log = std::make_unique<WriteLog>();

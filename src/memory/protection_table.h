@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "base/types.h"
 #include "memory/access.h"
+#include "memory/imported_memory.h"
 #include "memory/sge.h"
 
 namespace verbena {
@@ -31,7 +32,7 @@ enum class MemoryFault : u8 {
 };
 
 // Where the bytes are, or why not. Without a fault, nullptr is in the null region (or nothing was
-// asked for): reads give zeros and writes vanish.
+// asked for): reads give zeros and writes vanish. Whoever touches them asks is_here() first.
 struct Resolved {
   u8* data = nullptr;
   MemoryFault fault = MemoryFault::kNone;
@@ -87,6 +88,10 @@ class ProtectionTable {
   // peers may write there too, which is memory of a simulated host (kInvalidArgument: any other
   // right).
   [[nodiscard]] Result<MRKeys> register_null(PDId pd, AccessFlags access = Access::kLocalWrite);
+  // A region of another process's memory, with that process's key where it is free here; without
+  // the right of atomics, which no copy can give. kInvalidArgument also: longer than kMaxLength.
+  [[nodiscard]] Result<MRKeys> import_mr(PDId pd, std::shared_ptr<ImportedMemory> memory,
+                                         u64 length, u64 iova, AccessFlags access, LKey key);
   // kBusy while a window is bound to it; kNotFound.
   [[nodiscard]] Status deregister_mr(LKey key);
   // Changes in place what is given (IBTA 11.2.8.5 Reregister). Draws a new variant of the key where
@@ -128,6 +133,8 @@ class ProtectionTable {
                                 Access need) const;
   // The same for all of the region or window that the key names, whatever its length.
   [[nodiscard]] MemoryFault remote_whole(PDId pd, QPN qp, RKey key, Access need) const;
+
+  [[nodiscard]] const ImportedRegions& imported() const;
 
   // nullopt: no such key. For explanations; no check goes by it.
   [[nodiscard]] std::optional<KeyInfo> describe(u32 key) const;

@@ -1,29 +1,34 @@
 #include "memory/published_keys.h"
 
 namespace verbena {
-namespace {
-
-bool is_for_peers(AccessFlags access) {
-  return access.has(Access::kRemoteRead) || access.has(Access::kRemoteWrite);
+std::optional<u64> PublishedKey::locate(u64 address, u64 bytes) const {
+  const KeyEntry entry{.start = start, .length = length, .base = base};
+  return entry.covers(address, bytes) ? std::optional(entry.base_of(address)) : std::nullopt;
 }
 
-}  // namespace
-
-std::optional<u64> PublishedKeys::find(PDId pd, RKey key, u64 address, u64 length,
-                                       Access need) const {
+std::optional<PublishedKey> PublishedKeys::find(u32 key) const {
+  if (key == 0) return std::nullopt;
   for (u32 probe = 0; probe < kProbes; ++probe) {
     PublishedKey found;
-    if (!places_[place_of(key.value, probe)].load(found) || found.key != key.value) continue;
-    const KeyEntry entry{.start = found.start, .length = found.length, .base = found.base};
-    if (found.pd != pd || !found.access.has(need) || !entry.covers(address, length))
-      return std::nullopt;
-    return entry.base_of(address);
+    if (places_[place_of(key, probe)].load(found) && found.key == key) return found;
   }
   return std::nullopt;
 }
 
-void KeyPublisher::publish(const KeyEntry& entry) {
-  if (!is_for_peers(entry.access)) return;
+std::optional<u64> PublishedKeys::find(PDId pd, RKey key, u64 address, u64 length,
+                                       Access need) const {
+  const std::optional<PublishedKey> found = find(key.value);
+  if (!found || found->for_peers != 1 || found->pd != pd || !found->access.has(need))
+    return std::nullopt;
+  return found->locate(address, length);
+}
+
+bool PublishedKeys::has(PDId pd) const {
+  return pd.value < kPDs &&
+         (pds_[pd.value / 64].load(std::memory_order_acquire) >> pd.value % 64 & 1) != 0;
+}
+
+void KeyPublisher::publish(const KeyEntry& entry, Audience audience) {
   for (u32 probe = 0; probe < PublishedKeys::kProbes; ++probe) {
     const u32 place = PublishedKeys::place_of(entry.key, probe);
     if (taken_[place] != 0) continue;
@@ -31,6 +36,7 @@ void KeyPublisher::publish(const KeyEntry& entry) {
     return keys_.places_[place].store({.key = entry.key,
                                        .pd = entry.pd,
                                        .access = entry.access,
+                                       .for_peers = audience == Audience::kAll ? 1u : 0u,
                                        .start = entry.start,
                                        .length = entry.length,
                                        .base = entry.base});
@@ -45,6 +51,16 @@ void KeyPublisher::withdraw(u32 key) {
     withdrawn_ = true;
     return keys_.places_[place].store({});
   }
+}
+
+void KeyPublisher::publish(PDId pd) {
+  if (pd.value < PublishedKeys::kPDs)
+    keys_.pds_[pd.value / 64].fetch_or(u64{1} << pd.value % 64, std::memory_order_release);
+}
+
+void KeyPublisher::withdraw(PDId pd) {
+  if (pd.value < PublishedKeys::kPDs)
+    keys_.pds_[pd.value / 64].fetch_and(~(u64{1} << pd.value % 64), std::memory_order_release);
 }
 
 }  // namespace verbena

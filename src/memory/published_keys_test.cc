@@ -47,9 +47,36 @@ TEST_F(PublishedKeysTest, EachCheckOfARemoteKeyHolds) {
   EXPECT_FALSE(find(RKey{0}, 0, 1, Access::kRemoteRead));
 }
 
-TEST_F(PublishedKeysTest, WhatOnlyItsOwnerUsesIsNotPublished) {
+TEST_F(PublishedKeysTest, WhatOnlyItsOwnerUsesCanBeImported) {
   const MRKeys keys = add(0x5000, 100, Access::kLocalWrite);
   EXPECT_FALSE(find(keys.r_key, 0x5000, 100, Access::kRemoteRead));
+  const std::optional<PublishedKey> found = keys_->find(keys.r_key.value);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->pd, kPD);
+  EXPECT_EQ(found->access, AccessFlags(Access::kLocalWrite));
+  EXPECT_EQ(found->locate(0x5010, 84), 0x100010u);
+  EXPECT_FALSE(found->locate(0x5010, 85));
+  EXPECT_FALSE(keys_->find(keys.r_key.value ^ 1));
+  EXPECT_FALSE(keys_->find(0));
+}
+
+TEST_F(PublishedKeysTest, WhereALogIsKeptPeersSendPackets) {
+  table_.keep_write_log();
+  const MRKeys keys = add(0x5000, 100);
+  EXPECT_FALSE(find(keys.r_key, 0x5000, 100));
+  EXPECT_TRUE(keys_->find(keys.r_key.value));
+}
+
+TEST_F(PublishedKeysTest, DomainsAreThereUntilTheyAreWithdrawn) {
+  for (const PDId pd : {PDId{0}, PDId{63}, PDId{64}, PDId{65535}}) {
+    EXPECT_FALSE(keys_->has(pd));
+    publisher_.publish(pd);
+    EXPECT_TRUE(keys_->has(pd));
+    publisher_.withdraw(pd);
+    EXPECT_FALSE(keys_->has(pd));
+  }
+  publisher_.publish(PDId{65536});
+  EXPECT_FALSE(keys_->has(PDId{65536}));
 }
 
 TEST_F(PublishedKeysTest, AWindowIsNotPublished) {

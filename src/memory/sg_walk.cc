@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "base/check.h"
 #include "memory/touch.h"
 
 namespace verbena {
 namespace {
-
-constexpr u32 kMaxPacketPayload = 4096;  // the largest path MTU
-
-// What the null region reads as. A walk is about one packet.
-Bytes zeros(u64 length) {
-  static constexpr std::array<u8, kMaxPacketPayload> kZeros{};
-  CHECK(length <= kZeros.size());
-  return {kZeros.data(), length};
-}
 
 // The bytes [offset, offset + length) of one element; an element that wraps around 2^64 has none.
 Resolved resolve(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset, u64 length,
@@ -47,19 +39,57 @@ MemoryFault walk(const ProtectionTable& table, PDId pd, std::span<const SGE> lis
   return length == 0 ? MemoryFault::kNone : MemoryFault::kBounds;
 }
 
+// Appends what is not here. False: gone.
+bool add_copy(const ProtectionTable& table, const u8* data, u64 length, PayloadList& out) {
+  const std::optional<Bytes> copy = table.imported().read(data, length, out.size_bytes);
+  if (copy) out.add_unstable(*copy);
+  return copy.has_value();
+}
+
+void copy_here(std::span<const MemoryPiece> to, Bytes data) {
+  const u8* from = data.data();
+  for (const MemoryPiece& piece : to) {
+    std::memmove(piece.data, from, piece.length_bytes);  // a loopback payload may overlap
+    from += piece.length_bytes;
+  }
+}
+
+// Some of it may not be here. False: gone.
+bool copy(const ProtectionTable& table, std::span<const MemoryPiece> to, Bytes data) {
+  for (const MemoryPiece& piece : to) {
+    const Bytes part = data.first(piece.length_bytes);
+    const bool there = is_here(piece.data) ? touch([&] { copy_here(std::span(&piece, 1), part); })
+                                           : table.imported().write(piece.data, part);
+    if (!there) return false;
+    data = data.subspan(piece.length_bytes);
+  }
+  return true;
+}
+
 }  // namespace
 
 MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
                    u32 length, PayloadList& out) {
   const u32 before = out.count;
+  bool gone = false;
   const MemoryFault fault =
-      walk(table, pd, list, offset, length, Access::kLocalRead, [&out](const u8* data, u64 bytes) {
-        out.add(data == nullptr ? zeros(bytes) : Bytes(data, bytes));
+      walk(table, pd, list, offset, length, Access::kLocalRead, [&](const u8* data, u64 bytes) {
+        if (is_here(data))
+          out.add({data, bytes});
+        else
+          gone |= !add_copy(table, data, bytes, out);
       });
   if (fault != MemoryFault::kNone) return fault;
+  if (gone) return MemoryFault::kGone;
   for (u32 i = before; i < out.count; ++i)
     if (!is_readable(out.parts[i])) return MemoryFault::kGone;
   return MemoryFault::kNone;
+}
+
+std::optional<Bytes> readable(const ProtectionTable& table, const u8* data, u32 length) {
+  if (!is_here(data)) return table.imported().read(data, length, 0);
+  const Bytes bytes(data, length);
+  return is_readable(bytes) ? std::optional(bytes) : std::nullopt;
 }
 
 MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
@@ -68,7 +98,7 @@ MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> l
   bool fits = true, is_there = true;
   const MemoryFault fault = walk(table, pd, list, offset, length, need, [&](u8* data, u64 bytes) {
     fits &= count < out.size();
-    is_there &= data != nullptr;
+    is_there &= is_here(data);
     if (fits) out[count++] = {data, bytes};
   });
   if (fault != MemoryFault::kNone) return fault;
@@ -79,25 +109,17 @@ MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> l
 MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
                     Bytes data) {
   CHECK(list.size() <= kMaxSGE);
-  struct Piece {
-    u8* to;
-    u64 length;
-  };
-  std::array<Piece, kMaxSGE> pieces;  // uninitialized: one is made per packet
+  std::array<MemoryPiece, kMaxSGE> pieces;  // uninitialized: one is made per packet
   u32 count = 0;
+  bool all_here = true;
   const MemoryFault fault =
       walk(table, pd, list, offset, data.size(), Access::kLocalWrite, [&](u8* to, u64 length) {
-        pieces[count++] = {to, length};  // nullptr: to vanish
+        pieces[count++] = {to, length};
+        all_here &= is_here(to);
       });
   if (fault != MemoryFault::kNone) return fault;
-  const bool there = touch([&] {
-    const u8* from = data.data();
-    for (u32 i = 0; i < count; ++i) {
-      if (pieces[i].to != nullptr)
-        std::memmove(pieces[i].to, from, pieces[i].length);  // a loopback payload may overlap
-      from += pieces[i].length;
-    }
-  });
+  const std::span<const MemoryPiece> to(pieces.data(), count);
+  const bool there = all_here ? touch([&] { copy_here(to, data); }) : copy(table, to, data);
   return there ? MemoryFault::kNone : MemoryFault::kGone;
 }
 

@@ -8,12 +8,16 @@
 
 namespace verbena {
 
-// Appends the pieces to `out`, each readable at this moment. Precondition: the range lies inside
-// the list.
+// Appends the pieces to `out`, each readable at this moment; of imported memory, a copy that is
+// good until the next packet. Precondition: the range lies inside the list.
 [[nodiscard]] MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
                                  u64 offset, u32 length, PayloadList& out);
+// What a check of the table has granted, at most a packet's payload, if it can be read now; of
+// imported memory, a copy that is good until the next packet.
+[[nodiscard]] std::optional<Bytes> readable(const ProtectionTable& table, const u8* data,
+                                            u32 length);
 // The pieces as they lie in memory, none empty, of which nothing is touched: at most out.size(),
-// `count` of them. kGone: in the null region, which has no memory; kBounds also: there are more.
+// `count` of them. kGone: not here (imported_memory.h); kBounds also: there are more.
 struct MemoryPiece {
   u8* data = nullptr;
   u64 length_bytes = 0;

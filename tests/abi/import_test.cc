@@ -1,5 +1,5 @@
-// Objects that several contexts share: ibv_import_device(3) and the others; and children of
-// fork(2).
+// Objects that several contexts of a process share: ibv_import_device(3) and the others; and
+// children of fork(2). Those of other processes: import_process_test.cc.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,21 +125,6 @@ TEST_F(ImportTest, DeviceMemoryIsShared) {
   EXPECT_EQ(ibv_free_dm(dm), 0);
   EXPECT_EQ(ibv_memcpy_from_dm(text, same, 8, 5), 0);
   verbs.unimport_dm(same);
-}
-
-TEST_F(ImportTest, AnotherProcessImportsTheDeviceButNoObjects) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer lets a child of several threads start none";
-#endif
-  const int fd = dup(context->cmd_fd);
-  EXPECT_EQ(in_child([&] {
-              ibv_context* there = verbs.import_device(fd);
-              if (there == nullptr) return 1;
-              if (verbs.import_pd(there, pd->handle) != nullptr || errno != EOPNOTSUPP) return 2;
-              return verbs.alloc_pd(there) != nullptr && verbs.close_device(there) == 0 ? 0 : 3;
-            }),
-            0);
-  close(fd);
 }
 
 // --- fork

@@ -11,7 +11,7 @@
 namespace verbena::abi {
 namespace {
 
-constexpr char kMagic[] = "verbena-device-1";
+constexpr char kMagic[] = "verbena-device-2";
 constexpr std::size_t kMaxBytes = 512;
 
 // Of this process, and of no child that it forks.
@@ -22,17 +22,23 @@ std::string process_identity() {
 
 }  // namespace
 
-CommandFile CommandFile::describe(const host::LocalAddress& address) {
+CommandFile CommandFile::describe(const host::LocalAddress& address,
+                                  const std::optional<host::ExportPlace>& place) {
   const bool whole_interface = address.ipv4 && address.ipv6;
   const GID one = address.ipv4 ? *address.ipv4 : address.ipv6.value_or(GID{});
   return {.device_name = address.device_name,
           .choice = whole_interface ? address.interface : one.to_string(),
+          .place = place,
           .of_this_process = true};
 }
 
 host::Descriptor CommandFile::write() const {
-  const std::string text =
-      std::string(kMagic) + ' ' + process_identity() + ' ' + device_name + ' ' + choice + '\n';
+  std::ostringstream out;
+  out << kMagic << ' ' << process_identity() << ' ' << device_name << ' ' << choice;
+  if (place)
+    out << ' ' << place->segment.pid << ' ' << place->segment.fd << ' ' << place->segment.nonce
+        << ' ' << place->slot << ' ' << place->network;
+  const std::string text = out.str();
   host::Descriptor file(::memfd_create("verbena-device", MFD_CLOEXEC));
   if (file.is_open() && ::write(file.get(), text.data(), text.size()) < 0) file.reset();
   return file;
@@ -47,6 +53,10 @@ std::optional<CommandFile> CommandFile::read(int fd) {
   CommandFile file;
   if (!(text >> magic >> process >> file.device_name >> file.choice) || magic != kMagic)
     return std::nullopt;
+  host::ExportPlace place;
+  if (text >> place.segment.pid >> place.segment.fd >> place.segment.nonce >> place.slot >>
+      place.network)
+    file.place = place;
   file.of_this_process = process == process_identity();
   return file;
 }

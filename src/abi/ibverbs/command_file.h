@@ -1,21 +1,24 @@
 // CommandFile: what cmd_fd of an ibv_context is here, where there is no kernel to command: a file
-// of memory that says which device is open and in which process. Whoever gets the descriptor (dup,
-// SCM_RIGHTS) can open the same device: ibv_import_device(3).
+// of memory that says which device is open, in which process, and where that exports what it makes.
+// Whoever gets the descriptor (dup, SCM_RIGHTS) can open the same device: ibv_import_device(3).
 #pragma once
 
 #include <optional>
 
 #include "host/descriptor.h"
+#include "host/local/segment.h"
 #include "host/local_address.h"
 
 namespace verbena::abi {
 
 struct CommandFile {
   std::string device_name;
-  std::string choice;            // of VERBENA_ADDRESS, for this device alone
-  bool of_this_process = false;  // its objects can be imported
+  std::string choice;                      // of VERBENA_ADDRESS, for this device alone
+  std::optional<host::ExportPlace> place;  // nullopt: it exports nothing
+  bool of_this_process = false;
 
-  [[nodiscard]] static CommandFile describe(const host::LocalAddress& address);
+  [[nodiscard]] static CommandFile describe(const host::LocalAddress& address,
+                                            const std::optional<host::ExportPlace>& place);
   [[nodiscard]] host::Descriptor write() const;                  // not open: errno tells why
   [[nodiscard]] static std::optional<CommandFile> read(int fd);  // nullopt: no such file
 };

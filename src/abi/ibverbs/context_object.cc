@@ -133,12 +133,16 @@ LiveSet<ContextObject>& open_contexts() {
   return contexts;
 }
 
-ContextObject* open_context(DeviceObject& device, host::Descriptor command_file) {
-  if (!command_file.is_open()) return fail(errno);
+ContextObject* open_context(DeviceObject& device, host::Descriptor imported) {
   Checker::start();
   auto adapter = host::Adapter::open(device.address);
   if (!adapter) return report(adapter.error());
   checks::opened(**adapter);
+  host::Descriptor command_file =
+      imported.is_open()
+          ? std::move(imported)
+          : CommandFile::describe(device.address, (*adapter)->export_place()).write();
+  if (!command_file.is_open()) return fail(errno);
   auto events = ContextObject::AsyncEvents::create();
   if (!events) return report(events.error());
   auto context =
@@ -153,8 +157,7 @@ using namespace verbena;
 using namespace verbena::abi;
 
 ibv_context* ibv_open_device(ibv_device* device) {
-  DeviceObject& opened = DeviceObject::of(device);
-  ContextObject* context = open_context(opened, CommandFile::describe(opened.address).write());
+  ContextObject* context = open_context(DeviceObject::of(device));
   return context == nullptr ? nullptr : &context->context;
 }
 

@@ -67,8 +67,8 @@ struct ContextObject final : verbs_context, host::EventTarget {
 
 // All contexts of this process, for objects that they share.
 [[nodiscard]] LiveSet<ContextObject>& open_contexts();
-// Takes the command file over. nullptr and errno on failure.
-[[nodiscard]] ContextObject* open_context(DeviceObject& device, host::Descriptor command_file);
+// Takes the command file over, if one was imported. nullptr and errno on failure.
+[[nodiscard]] ContextObject* open_context(DeviceObject& device, host::Descriptor imported = {});
 
 inline constexpr u8 kPort = 1;  // the only one
 

@@ -25,7 +25,7 @@ int follow(const PDObject& pd, ibv_advise_mr_advice advice, const ibv_sge& range
   const Resolved at =
       pd.owner().enter()->memory().local(pd.id(), LKey{range.lkey}, range.addr, range.length,
                                          to_write ? Access::kLocalWrite : Access::kLocalRead);
-  if (!at || at.data == nullptr) return to_advise_errno(at.fault);
+  if (!at || !is_here(at.data)) return to_advise_errno(at.fault);
   if (advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
     return host::is_mapped(at.data, range.length) ? 0 : EFAULT;
   const host::PageIn how = to_write ? host::PageIn::kToWrite : host::PageIn::kToRead;

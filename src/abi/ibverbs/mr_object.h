@@ -12,6 +12,7 @@ struct MRObject : ibv_mr {
   Use pd_use, dm_use, dmah_use;
   bool on_demand = false;
   std::shared_ptr<SharedRegion> shared;
+  u64 exporter = 0;  // the process that it was imported from; 0: made here
 };
 
 // Out of the device and deleted; kBusy and unchanged while a window is bound to it.

@@ -36,6 +36,7 @@ using namespace verbena::abi;
 
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, int access) {
   MRObject& self = MRObject::of(mr);
+  if (self.exporter != 0) return refuse_rereg_input(EOPNOTSUPP);
   if (!legal_rereg(self, flags, pd, addr, length, static_cast<unsigned>(access)))
     return refuse_rereg_input(EINVAL);
   const bool on_demand = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0

@@ -51,6 +51,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   parent->context = context;
   parent->handle = extended.handle;
   parent->domain = extended.domain;
+  parent->exporter = extended.exporter;
   parent->is_parent = true;
   parent->extended = Use(extended.users);
   if (attr->td != nullptr) parent->thread_domain = Use(TDObject::of(attr->td).users);

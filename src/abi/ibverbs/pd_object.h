@@ -17,6 +17,7 @@ struct PDObject : ibv_pd {
 
   ProtectionDomain* domain = nullptr;
   std::shared_ptr<SharedDomain> shared;  // not of a parent domain
+  u64 exporter = 0;                      // the process that it was imported from; 0: made here
   LiveSet<AHObject> address_handles{"AH"};
   UseCount users;  // what was made in it, but address handles
 

@@ -1,6 +1,7 @@
 // SharedDomain, SharedRegion: what a PDObject or an MRObject is in the device. Several objects of
 // one process may be the same one: those that ibv_import_pd and ibv_import_mr make. Destroying any
-// of them destroys it for all; what is left when the last of them goes, goes with it.
+// of them destroys it for all; what is left when the last of them goes, goes with it. What was made
+// in another process is not destroyed, only what stands for it here.
 #pragma once
 
 #include "host/adapter.h"

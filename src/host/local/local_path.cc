@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "host/clock.h"
+#include "host/directory.h"
 #include "host/process_channel.h"
 
 namespace verbena::host {
@@ -31,17 +32,18 @@ void sleep_for(Duration pause) {
 Expected<std::unique_ptr<LocalPath>> LocalPath::open(u32 slot, std::span<const GIDEntry> gids) {
   const char* const text = std::getenv(kVariable);
   const std::string_view choice(text == nullptr ? "on" : text);
-  if (choice == "off") return nullptr;
-  if (choice != "on")
+  if (choice != "on" && choice != "off")
     return failure(EINVAL, std::string(kVariable) + " is neither on nor off: " + text);
   Expected<OwnSegment> segment = OwnSegment::create(slot, gids);
-  Expected<SegmentDirectory> directory = SegmentDirectory::open();
-  if (!segment || !directory) return nullptr;
-  return std::unique_ptr<LocalPath>(
-      new LocalPath(slot, std::move(*segment), std::move(*directory)));
+  if (!segment) return nullptr;
+  std::optional<SegmentDirectory> directory;
+  if (choice == "on")
+    if (Expected<SegmentDirectory> opened = SegmentDirectory::open())
+      directory = std::move(*opened);
+  return std::unique_ptr<LocalPath>(new LocalPath(slot, std::move(*segment), std::move(directory)));
 }
 
-LocalPath::LocalPath(u32 slot, OwnSegment segment, SegmentDirectory directory)
+LocalPath::LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirectory> directory)
     : slot_(slot),
       segment_(std::move(segment)),
       directory_(std::move(directory)),
@@ -51,13 +53,24 @@ LocalPath::LocalPath(u32 slot, OwnSegment segment, SegmentDirectory directory)
 void LocalPath::start() {
   layout().header.life.wait_until_held();
   turn_on();
-  (void)directory_.set(slot_, {.pid = static_cast<u32>(::getpid()),
-                               .fd = static_cast<u32>(segment_.fd()),
-                               .nonce = layout().header.nonce});
+  if (directory_) (void)directory_->set(slot_, place().segment);
+}
+
+LocalPorts LocalPath::ports() {
+  if (!directory_) return {.keys = &keys_};
+  return {&keys_, &qps_, this, &layout().shared.counts};
+}
+
+ExportPlace LocalPath::place() const {
+  return {.segment = {.pid = static_cast<u32>(::getpid()),
+                      .fd = static_cast<u32>(segment_.fd()),
+                      .nonce = layout().header.nonce},
+          .slot = slot_,
+          .network = network_namespace()};
 }
 
 void LocalPath::turn_on() {
-  if (abandoned_) return;
+  if (abandoned_ || !directory_) return;
   enabled_.store(true, std::memory_order_relaxed);
   layout().header.open.store(1, std::memory_order_release);
 }
@@ -74,18 +87,16 @@ void LocalPath::close() {
 }
 
 void LocalPath::abandon() {
+  segment_.keep_copy();
   abandoned_ = true;
   enabled_.store(false, std::memory_order_relaxed);
 }
 
-void LocalPath::wait_for_peers() {
-  const bool keys = keys_.take_withdrawn(), qps = qps_.take_withdrawn();
-  if ((keys || qps) && !abandoned_) wait_for_gates();
-}
-
 void LocalPath::wait_for_gates() {
+  if (abandoned_) return;
   AccessGates& gates = layout().shared.gates;
   gates.on_withdrawn();
+  if (!gates.has_visitors()) return;
   for (u32 slot = kFirstSlot; slot <= kLastSlot; ++slot)
     if (const u32 look = gates.look(slot); AccessGates::is_open(look)) wait_for_gate(slot, look);
 }
@@ -114,15 +125,36 @@ std::shared_ptr<PeerMemory> LocalPath::find(const QPAttributes& qp) {
 }
 
 std::shared_ptr<ProcessMemory> LocalPath::open_peer(u32 slot) {
-  const std::optional<SegmentPlace> place = directory_.find(slot);
+  const std::optional<SegmentPlace> place = directory_->find(slot);
   if (!place) return nullptr;
-  Expected<PeerSegment> segment = PeerSegment::open(*place, slot);
-  if (!segment) return nullptr;
-  auto peer = std::make_shared<ProcessMemory>(std::move(*segment), place->pid, slot_, enabled_);
-  // That the process has this segment open was true after it was seen alive.
-  if (!peer->is_alive() || !PeerSegment::open(*place, slot)) return nullptr;
-  peers_[slot] = peer;
+  std::shared_ptr<ProcessMemory> peer = open(*place, slot);
+  if (peer != nullptr) peers_[slot] = peer;
   return peer;
+}
+
+std::shared_ptr<ProcessMemory> LocalPath::open(const SegmentPlace& place, u32 slot) {
+  Expected<PeerSegment> segment = PeerSegment::open(place, slot);
+  if (!segment) return nullptr;
+  auto process = std::make_shared<ProcessMemory>(std::move(*segment), place.pid, slot_, enabled_);
+  // That the process has this segment open was true after it was seen alive.
+  if (!process->is_alive() || !PeerSegment::open(place, slot)) return nullptr;
+  return process;
+}
+
+Expected<std::shared_ptr<ProcessMemory>> LocalPath::exporter_at(const ExportPlace& place) {
+  if (place.network != network_namespace())
+    return failure(EXDEV, "the exporter is in another network namespace");
+  std::erase_if(exporters_, [](const auto& known) { return known.second.expired(); });
+  for (const auto& [nonce, known] : exporters_)
+    if (std::shared_ptr<ProcessMemory> exporter = known.lock();
+        nonce == place.segment.nonce && exporter->is_alive())
+      return exporter;
+  std::shared_ptr<ProcessMemory> exporter = open(place.segment, place.slot);
+  if (exporter == nullptr) return failure(ESRCH, "the exporter has ended");
+  if (const int error = exporter->refusal(); error != 0)
+    return failure(error, "the kernel keeps the exporter's memory from us");
+  exporters_.emplace_back(place.segment.nonce, exporter);
+  return exporter;
 }
 
 }  // namespace verbena::host

@@ -1,7 +1,12 @@
-// LocalPath: an adapter's part in the path between processes of one host: it publishes its device
-// for peers, and finds peers for its device. Same user and network namespace only.
+// LocalPath: an adapter's part in what processes of one host do to each other's memory: it
+// publishes its device for those who import from it, and finds those that it imports from; unless
+// the user says no (VERBENA_LOCAL=off), also peers, so that both do without packets.
+// Same user and network namespace only.
 // Not thread-safe, but for hold_life() and end_life(); the adapter's lock guards it.
 #pragma once
+
+#include <optional>
+#include <vector>
 
 #include "base/time.h"
 #include "host/local/process_memory.h"
@@ -12,13 +17,12 @@ namespace verbena::host {
 
 class LocalPath final : public PeerMemoryFinder {
  public:
-  // nullptr where the host does not let us, or the user does not want it (VERBENA_LOCAL=off).
-  // EINVAL: that is neither off nor on.
+  // nullptr where the host does not let us. EINVAL: VERBENA_LOCAL is neither on nor off.
   [[nodiscard]] static Expected<std::unique_ptr<LocalPath>> open(u32 slot,
                                                                  std::span<const GIDEntry> gids);
   ~LocalPath() override { close(); }
 
-  [[nodiscard]] LocalPorts ports() { return {&keys_, &qps_, this, &layout().shared.counts}; }
+  [[nodiscard]] LocalPorts ports();
 
   // The helper thread's first and last act. start() waits for the first; peers find us from then
   // on.
@@ -26,22 +30,31 @@ class LocalPath final : public PeerMemoryFinder {
   void end_life() { layout().header.life.release(); }
   void start();
 
-  // Off: we use no peer's memory, and no peer uses ours.
+  // Off: all is packets between us and our peers. Imported regions are none of that.
   void turn_on();
   void turn_off();
 
-  // Returns when no peer is copying any more by what the device has withdrawn meanwhile.
-  void wait_for_peers();
+  // Returns when nobody is copying any more by what the device has withdrawn meanwhile.
+  void wait_for_peers() {
+    const bool keys = keys_.take_withdrawn(), qps = qps_.take_withdrawn();
+    if (keys || qps) wait_for_gates();
+  }
 
   [[nodiscard]] std::shared_ptr<PeerMemory> find(const QPAttributes& qp) override;
+
+  // Where others find what the device exports, and who exports there. ESRCH: the process has ended;
+  // EXDEV: it is in another network namespace; else why the kernel keeps its memory from us.
+  [[nodiscard]] ExportPlace place() const;
+  [[nodiscard]] Expected<std::shared_ptr<ProcessMemory>> exporter_at(const ExportPlace& place);
 
   void close();    // turn_off(), for good
   void abandon();  // in a child after fork(): the segment is the parent's
 
  private:
-  LocalPath(u32 slot, OwnSegment segment, SegmentDirectory directory);
+  LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirectory> directory);
   [[nodiscard]] SegmentLayout& layout() const { return segment_.layout(); }
   [[nodiscard]] std::shared_ptr<ProcessMemory> open_peer(u32 slot);
+  [[nodiscard]] std::shared_ptr<ProcessMemory> open(const SegmentPlace& place, u32 slot);
   void wait_for_gates();
   void wait_for_gate(u32 slot, u32 look);
 
@@ -49,10 +62,11 @@ class LocalPath final : public PeerMemoryFinder {
 
   u32 slot_;
   OwnSegment segment_;
-  SegmentDirectory directory_;
+  std::optional<SegmentDirectory> directory_;  // of peers; nullopt: there are packets
   KeyPublisher keys_;
   QPPublisher qps_;
-  std::array<std::weak_ptr<ProcessMemory>, kLastSlot + 1> peers_;  // by slot
+  std::array<std::weak_ptr<ProcessMemory>, kLastSlot + 1> peers_;        // by slot
+  std::vector<std::pair<u64, std::weak_ptr<ProcessMemory>>> exporters_;  // by nonce
   std::atomic<bool> enabled_{false};
   bool abandoned_ = false;
 };

@@ -138,13 +138,15 @@ TEST_F(LocalPathTest, NothingIsWrittenAfterDeregistration) {
 
 TEST(LocalPathChoiceTest, TheEnvironmentTurnsItOff) {
   ::setenv("VERBENA_LOCAL", "off", 1);
-  EXPECT_EQ(*LocalPath::open(9, {}), nullptr);
+  EXPECT_EQ((*LocalPath::open(9, {}))->ports().peers, nullptr);
+  EXPECT_EQ((*LocalPath::open(9, {}))->ports().qps, nullptr);
+  EXPECT_NE((*LocalPath::open(9, {}))->ports().keys, nullptr) << "for those who import";
   ::setenv("VERBENA_LOCAL", "perhaps", 1);
   EXPECT_FALSE(LocalPath::open(9, {}));
   ::setenv("VERBENA_LOCAL", "on", 1);
-  EXPECT_NE(*LocalPath::open(9, {}), nullptr);
+  EXPECT_NE((*LocalPath::open(9, {}))->ports().peers, nullptr);
   ::unsetenv("VERBENA_LOCAL");
-  EXPECT_NE(*LocalPath::open(9, {}), nullptr);
+  EXPECT_NE((*LocalPath::open(9, {}))->ports().peers, nullptr);
 }
 
 // --- a peer in another process

@@ -77,6 +77,7 @@ ProcessMemory::ProcessMemory(PeerSegment segment, u32 pid, u32 own_slot,
       own_slot_(own_slot),
       life_(segment_.header().life.look()),
       enabled_(enabled) {
+  segment_.shared().gates.come();
   segment_.shared().gates.shut(own_slot_);  // whoever had our slot before is gone
 }
 
@@ -140,6 +141,43 @@ bool ProcessMemory::read(const QPAttributes& qp, std::span<const PeerRange> from
                                             .read_packets = packets_in(from, qp.path_mtu),
                                             .read_octets = vectors.bytes});
   return true;
+}
+
+int ProcessMemory::refusal() const {
+  u8 byte = 0;
+  iovec here{&byte, 1}, nowhere{nullptr, 1};
+  (void)::process_vm_readv(static_cast<pid_t>(pid_), &here, 1, &nowhere, 1, 0);
+  return errno == EFAULT ? 0 : errno;
+}
+
+// Inside the gate.
+std::optional<u64> ProcessMemory::locate(const PublishedKey& region, u64 offset, u64 length,
+                                         Access need) const {
+  const std::optional<PublishedKey> now = exported(region.key);
+  if (!now || now->pd != region.pd || !now->access.has(need)) return std::nullopt;
+  return now->locate(region.start + offset, length);
+}
+
+bool ProcessMemory::write(const PublishedKey& region, u64 offset, Bytes from) {
+  if (refused_) return false;
+  const MemoryPiece piece{const_cast<u8*>(from.data()), from.size()};  // which is only read
+  Vectors vectors(std::span(&piece, 1));
+  const Passage passage(segment_.shared().gates, own_slot_);
+  const std::optional<u64> to = locate(region, offset, from.size(), Access::kLocalWrite);
+  if (!to) return false;
+  vectors.add_written(*to, static_cast<u32>(from.size()));
+  return copy(vectors, ::process_vm_writev);
+}
+
+bool ProcessMemory::read(const PublishedKey& region, u64 offset, MutableBytes to) {
+  if (refused_) return false;
+  const MemoryPiece piece{to.data(), to.size()};
+  Vectors vectors(std::span(&piece, 1));
+  const Passage passage(segment_.shared().gates, own_slot_);
+  const std::optional<u64> from = locate(region, offset, to.size(), Access::kLocalRead);
+  if (!from) return false;
+  vectors.add_remote(*from, static_cast<u32>(to.size()));
+  return copy(vectors, ::process_vm_readv);
 }
 
 }  // namespace verbena::host

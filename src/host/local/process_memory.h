@@ -1,6 +1,7 @@
-// ProcessMemory: the PeerMemory of one process of this host: process_vm_writev(2) and
-// process_vm_readv(2), after the checks that the peer's responder would make, by what its device
-// publishes. The kernel allows these calls where it allows ptrace: for processes of the same user.
+// ProcessMemory: the memory of one process of this host: process_vm_writev(2) and
+// process_vm_readv(2), by what its device publishes. As PeerMemory, after the checks that the
+// peer's responder would make; and of regions that were imported, as long as they are there. The
+// kernel allows these calls where it allows ptrace: for processes of the same user.
 #pragma once
 
 #include "host/local/segment.h"
@@ -23,8 +24,19 @@ class ProcessMemory final : public PeerMemory {
   [[nodiscard]] bool read(const QPAttributes& qp, std::span<const PeerRange> from,
                           std::span<const MemoryPiece> to) override;
 
+  // --- what can be imported
+  [[nodiscard]] int refusal() const;  // 0, or the errno with which the kernel refuses us all of it
+  [[nodiscard]] bool exports(PDId pd) const { return segment_.device().keys.has(pd); }
+  [[nodiscard]] std::optional<PublishedKey> exported(u32 key) const {
+    return segment_.device().keys.find(key);
+  }
+  // False: the region is no longer there as it was, or some of its memory is not.
+  [[nodiscard]] bool write(const PublishedKey& region, u64 offset, Bytes from);
+  [[nodiscard]] bool read(const PublishedKey& region, u64 offset, MutableBytes to);
+
  private:
   struct Vectors;
+  std::optional<u64> locate(const PublishedKey& region, u64 offset, u64 length, Access need) const;
   bool translate(const QPAttributes& qp, std::span<const PeerRange> ranges, Access need,
                  Vectors& out) const;
   template <typename Copy>

@@ -64,6 +64,11 @@ Expected<OwnSegment> OwnSegment::create(u32 slot, std::span<const GIDEntry> gids
   return segment;
 }
 
+void OwnSegment::keep_copy() {
+  (void)::mmap(mapping_.data(), sizeof(SegmentLayout), PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_FIXED, fd(), 0);
+}
+
 Expected<PeerSegment> PeerSegment::open(const SegmentPlace& place, u32 slot) {
   const Descriptor file = open_segment(place);
   if (!file.is_open()) return failure(ESTALE, "no shared memory of a Verbena device");

@@ -16,7 +16,7 @@ inline constexpr std::size_t kSegmentAlignment = 4096;
 
 // Zeroed memory, but for what the owner writes. A change of layout is a change of kMagic.
 struct alignas(kSegmentAlignment) SegmentHeader {
-  static constexpr u64 kMagic = 0x32434f4c42525656;
+  static constexpr u64 kMagic = 0x33434f4c42525656;
   static constexpr u32 kMaxGIDs = 64;
   u64 magic;
   u64 nonce;
@@ -45,6 +45,8 @@ class OwnSegment {
     return *reinterpret_cast<SegmentLayout*>(mapping_.data());
   }
   [[nodiscard]] int fd() const { return file_.get(); }
+  // Ours from now on, and no longer what others map. In a child of fork().
+  void keep_copy();
 
  private:
   Descriptor file_;
@@ -56,6 +58,13 @@ struct SegmentPlace {
   u32 pid = 0;
   u32 fd = 0;
   u64 nonce = 0;
+};
+
+// The same, for whoever gets it from elsewhere, and may be anywhere.
+struct ExportPlace {
+  SegmentPlace segment;
+  u32 slot = 0;
+  u64 network = 0;  // the namespace that slots are of
 };
 
 class PeerSegment {

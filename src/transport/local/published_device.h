@@ -16,8 +16,8 @@ struct PublishedDevice {
 };
 
 struct LocalPorts {
-  KeyPublisher* keys = nullptr;  // nullptr: peers on the host send packets
-  QPPublisher* qps = nullptr;
+  KeyPublisher* keys = nullptr;       // nullptr: nothing can be imported
+  QPPublisher* qps = nullptr;         // nullptr: peers on the host send packets
   PeerMemoryFinder* peers = nullptr;  // nullptr: we send packets
   LocalCounts* counts = nullptr;      // nullptr with `qps`
 };

@@ -285,7 +285,8 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
         memory_.remote(request_pd(), qp_.qpn, write_.r_key, write_.virtual_address + offset_,
                        packet.payload.size(), Access::kRemoteWrite);
     if (!to) return access_error(packet, to.fault);
-    if (!ordered_copy(to.data, packet.payload)) return access_error(packet, MemoryFault::kGone);
+    if (!ordered_copy(memory_.imported(), to.data, packet.payload))
+      return access_error(packet, MemoryFault::kGone);
   }
   if (traits.first) ++counters_.rx_write_requests;
   message_ = Message::kWrite;
@@ -401,7 +402,7 @@ void RCResponder::on_atomic_write(const PacketView& packet) {
   const Resolved at = memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address,
                                      kAtomicBytes, Access::kRemoteWrite);
   if (!at) return access_error(packet, at.fault);
-  if (at.data == nullptr) return access_error(packet, MemoryFault::kAccess);
+  if (!is_here(at.data)) return access_error(packet, MemoryFault::kAccess);
   if (!is_word(at.data)) return invalid_request(packet, Refusal::kUnaligned);
   if (!room_for_rd_atomic(packet) || responses_.full()) return;
   u64 value;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "memory/touch.h"
+#include "memory/sg_walk.h"
 #include "transport/rc/responder.h"
 #include "wire/ib/credits.h"
 
@@ -31,7 +31,8 @@ bool RCResponder::build_read(Response& response, TxPacket& out) {
   const u32 length = std::min(response.length_bytes, mtu());
   const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
                                        length, Access::kRemoteRead);
-  if (!from || !is_readable({from.data, length})) {
+  const std::optional<Bytes> payload = from ? readable(memory_, from.data, length) : std::nullopt;
+  if (!payload) {
     const PSN psn = response.psn;
     const MSN msn = response.msn.previous();  // the READ is not done
     responses_.drop_pending();
@@ -45,7 +46,7 @@ bool RCResponder::build_read(Response& response, TxPacket& out) {
                                  : (last ? Op::kRDMAReadResponseOnly : Op::kRDMAReadResponseFirst);
   build_headers(response, op, out);
   out.headers.aeth.value = credits();
-  out.payload.add({from.data, length});
+  out.payload.add_unstable(*payload);  // its owner may write to it all the while. IBTA 10.6.6
   response.started = true;
   response.address += length;
   response.length_bytes -= length;

@@ -109,7 +109,7 @@ WQEStatus UCResponder::place_write(const PacketView& packet, const OpcodeTraits&
   if (traits.imm_dt && !receives_.acquire()) return WQEStatus::kRemoteInvalidRequest;
   const Resolved to = memory_.remote(qp_.pd, qp_.qpn, reth_.r_key,
                                      reth_.virtual_address + received_, size, Access::kRemoteWrite);
-  if (!to || !ordered_copy(to.data, packet.payload)) {
+  if (!to || !ordered_copy(memory_.imported(), to.data, packet.payload)) {
     ++counters_.resp_remote_access_errors;
     return WQEStatus::kRemoteAccess;
   }
