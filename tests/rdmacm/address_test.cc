@@ -251,7 +251,17 @@ TEST_F(AddressTest, GIDsConnect) {
   make_qp(client);
   rdma_conn_param conn{};
   ASSERT_EQ(rdma_connect(client, &conn), 0);
-  EXPECT_EQ(expect_event(RDMA_CM_EVENT_CONNECT_REQUEST).listener, listener);
+  const Event request = expect_event(RDMA_CM_EVENT_CONNECT_REQUEST);
+  EXPECT_EQ(request.listener, listener);
+  const auto& local = reinterpret_cast<sockaddr_ib&>(*rdma_get_local_addr(request.id));
+  EXPECT_EQ(local.sib_family, AF_IB);
+  EXPECT_EQ(local.sib_sid, there.sib_sid);
+  EXPECT_EQ(local.sib_sid_mask, ~std::uint64_t{0});
+  EXPECT_EQ(std::memcmp(&local.sib_addr, &there.sib_addr, sizeof local.sib_addr), 0);
+  const auto& peer = reinterpret_cast<sockaddr_ib&>(*rdma_get_peer_addr(request.id));
+  EXPECT_EQ(peer.sib_family, AF_IB);
+  EXPECT_EQ(std::memcmp(&peer.sib_addr, &there.sib_addr, sizeof peer.sib_addr), 0);
+  EXPECT_EQ(rdma_get_dst_port(request.id), rdma_get_src_port(client));
 }
 
 TEST_F(AddressTest, AnyGIDListensAtAPort) {

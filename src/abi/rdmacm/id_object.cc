@@ -10,7 +10,13 @@
 namespace verbena::rdmacm {
 namespace {
 
-SocketEndpoint endpoint_of(const IPEndpoint& ip) {
+// As a request to `listener` shows it: who listens by AF_IB has peers of AF_IB.
+SocketEndpoint endpoint_of(const IPEndpoint& ip, const SocketEndpoint& listener) {
+  if (listener.family == AF_IB)
+    return {.family = AF_IB,
+            .address = ip.address,
+            .port = ip.port,
+            .service_prefix = listener.service_prefix};
   return {
       .family = ip.address.is_ipv4() ? AF_INET : AF_INET6, .address = ip.address, .port = ip.port};
 }
@@ -117,8 +123,8 @@ std::unique_ptr<IdObject> IdObject::make_request(CommId id, const std::optional<
   made->state = IdState::kRequested;
   made->options = options;
   made->set_device(*device);
-  made->set_source(endpoint_of(request->destination));
-  made->set_destination(endpoint_of(request->source));
+  made->set_source(endpoint_of(request->destination, source()));
+  made->set_destination(endpoint_of(request->source, source()));
   made->comm_id = id.value;
   return made;
 }
