@@ -25,8 +25,6 @@ MODULES = ("addr", "atomic", "cq", "cq_events", "cqex", "device", "fork", "mr", 
 NOT_OURS = {  # and why
     "test_dm_write_bad_flow": "ours copies to any offset, not to multiples of 4 only",
     "test_dm_bad_access": "as before",
-    "test_import_dm": "imports by a descriptor of the kernel, which ours has not",
-    "test_imported_rc_ex_rdma_write": "as before",
 }
 
 
