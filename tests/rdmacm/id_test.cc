@@ -1,7 +1,10 @@
 // IDs, channels, options and names.
 #include <fcntl.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "tests/rdmacm/rdmacm_fixture.h"
 
@@ -56,6 +59,33 @@ TEST_F(IdTest, MovesToAnotherChannelWithItsEvents) {
   ASSERT_EQ(rdma_get_cm_event(other, &event), 0);
   EXPECT_EQ(event->event, RDMA_CM_EVENT_ADDR_RESOLVED);
   EXPECT_EQ(rdma_ack_cm_event(event), 0);
+  destroy(id);
+  rdma_destroy_event_channel(other);
+}
+
+// rdma_migrate_id(3): "will block while there are any unacknowledged events on the current
+// channel".
+TEST_F(IdTest, WaitsForWhatWasReadOfItBeforeItMoves) {
+  rdma_event_channel* other = rdma_create_event_channel();
+  rdma_cm_id* id = make_id();
+  sockaddr_in there = address(own_address(), 7);
+  ASSERT_EQ(rdma_resolve_addr(id, nullptr, any(there), 1000), 0);
+  rdma_cm_event* read = nullptr;
+  ASSERT_EQ(rdma_get_cm_event(channel, &read), 0);
+  ASSERT_EQ(rdma_resolve_route(id, 1000), 0);
+  ASSERT_TRUE(has_event(5000)) << "one that is not read";
+  std::atomic<bool> acknowledged{false};
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    acknowledged = true;
+    rdma_ack_cm_event(read);
+  });
+  EXPECT_EQ(rdma_migrate_id(id, other), 0);
+  EXPECT_TRUE(acknowledged);
+  reader.join();
+  ASSERT_EQ(rdma_get_cm_event(other, &read), 0);
+  EXPECT_EQ(read->event, RDMA_CM_EVENT_ROUTE_RESOLVED);
+  EXPECT_EQ(rdma_ack_cm_event(read), 0);
   destroy(id);
   rdma_destroy_event_channel(other);
 }

@@ -15,32 +15,41 @@ class EventAccount {
  public:
   void on_queued() {
     const std::lock_guard lock(mutex_);
-    ++outstanding_;
+    ++queued_;
+  }
+  [[nodiscard]] u64 queued() {  // since the beginning
+    const std::lock_guard lock(mutex_);
+    return queued_;
   }
   // Acknowledged, or taken back from the queue before the application saw them.
   void on_settled(u64 count) {
     const std::lock_guard lock(mutex_);
-    outstanding_ -= static_cast<i64>(count);
-    if (outstanding_ <= 0) settled_.notify_all();
+    settled_ += count;
+    some_settled_.notify_all();
   }
   void wait_until_settled() {
     std::unique_lock lock(mutex_);
-    settled_.wait(lock, [this] { return outstanding_ <= 0; });
+    some_settled_.wait(lock, [this] { return settled_ >= queued_; });
+  }
+  // So many since the beginning.
+  void wait_until_settled(u64 count) {
+    std::unique_lock lock(mutex_);
+    some_settled_.wait(lock, [this, count] { return settled_ >= count; });
   }
   // false: some are still outstanding after that.
   [[nodiscard]] bool settles_within(std::chrono::milliseconds limit) {
     std::unique_lock lock(mutex_);
-    return settled_.wait_for(lock, limit, [this] { return outstanding_ <= 0; });
+    return some_settled_.wait_for(lock, limit, [this] { return settled_ >= queued_; });
   }
   [[nodiscard]] u64 outstanding() {
     const std::lock_guard lock(mutex_);
-    return outstanding_ > 0 ? static_cast<u64>(outstanding_) : 0;
+    return queued_ > settled_ ? queued_ - settled_ : 0;
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable settled_;
-  i64 outstanding_ = 0;  // below 0 when an application acknowledges too much
+  std::condition_variable some_settled_;
+  u64 queued_ = 0, settled_ = 0;  // more settled, when an application acknowledges too much
 };
 
 }  // namespace verbena::abi

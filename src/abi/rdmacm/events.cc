@@ -144,7 +144,7 @@ bool on_read_request(EventObject& event) {
   if (event.owner.is_synchronous) {
     ChannelObject* const own = ChannelObject::create();
     if (own == nullptr) return false;
-    id.move_to(*own);
+    (void)id.move_to(*own);
     id.is_synchronous = true;
   }
   event.id = event.request.release();

@@ -64,8 +64,8 @@ std::vector<std::unique_ptr<EventObject>> IdObject::take_unread() {
 }
 
 void IdObject::push(std::unique_ptr<EventObject> new_event) {
-  account.on_queued();
   const std::lock_guard lock(channel_mutex);
+  account.on_queued();
   ChannelObject::of(channel).push(std::move(new_event));
 }
 
@@ -73,11 +73,13 @@ void IdObject::push(int type, int status) {
   push(std::make_unique<EventObject>(*this, type, status));
 }
 
-void IdObject::move_to(ChannelObject& to) {
+u64 IdObject::move_to(ChannelObject& to) {
   const std::lock_guard lock(channel_mutex);
-  for (auto& waiting : ChannelObject::of(channel).take_events_of(*this))
-    to.push(std::move(waiting));
+  auto unread = ChannelObject::of(channel).take_events_of(*this);
+  const u64 read = account.queued() - unread.size();
+  for (auto& waiting : unread) to.push(std::move(waiting));
   channel = &to;
+  return read;
 }
 
 SocketEndpoint IdObject::source() const {

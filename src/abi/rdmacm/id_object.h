@@ -56,8 +56,8 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
   // To its channel; counted until it is acknowledged.
   void push(std::unique_ptr<EventObject> event);
   void push(int type, int status = 0);
-  // Its events go to another channel, those that wait as well.
-  void move_to(ChannelObject& to);
+  // Its events go to another channel, those that wait as well. How many events were read before.
+  [[nodiscard]] u64 move_to(ChannelObject& to);
   // No more of the network's business: ends what is under way, frees the port, drops unread events.
   void withdraw();
 

@@ -65,7 +65,7 @@ int rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) {
   if (to == nullptr) return -1;
   if (self.is_synchronous) acknowledge_own_event(self);
   ChannelObject& from = ChannelObject::of(self.channel);
-  self.move_to(*to);
+  self.account.wait_until_settled(self.move_to(*to));
   if (self.is_synchronous) delete &from;
   self.is_synchronous = channel == nullptr;
   return 0;

@@ -3,10 +3,22 @@
 
 #include "base/check.h"
 #include "memory/sg_walk.h"
+#include "memory/touch.h"
 #include "transport/rc/responder.h"
 #include "wire/ib/credits.h"
 
 namespace verbena {
+namespace {
+
+// A copy takes the place of what is not here. False: it cannot be read.
+bool load(const ProtectionTable& memory, Bytes& payload) {
+  if (is_here(payload.data())) return is_readable(payload);
+  const auto copy = readable(memory, payload.data(), static_cast<u32>(payload.size()));
+  if (copy) payload = *copy;
+  return copy.has_value();
+}
+
+}  // namespace
 
 // The credits to tell: receives that are ready; none are counted where an SRQ is shared. 9.7.7.2
 u8 RCResponder::credits() {
@@ -31,8 +43,8 @@ bool RCResponder::build_read(Response& response, TxPacket& out) {
   const u32 length = std::min(response.length_bytes, mtu());
   const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
                                        length, Access::kRemoteRead);
-  const std::optional<Bytes> payload = from ? readable(memory_, from.data, length) : std::nullopt;
-  if (!payload) {
+  Bytes payload(from.data, length);
+  if (!from || !load(memory_, payload)) {
     const PSN psn = response.psn;
     const MSN msn = response.msn.previous();  // the READ is not done
     responses_.drop_pending();
@@ -46,7 +58,7 @@ bool RCResponder::build_read(Response& response, TxPacket& out) {
                                  : (last ? Op::kRDMAReadResponseOnly : Op::kRDMAReadResponseFirst);
   build_headers(response, op, out);
   out.headers.aeth.value = credits();
-  out.payload.add_unstable(*payload);  // its owner may write to it all the while. IBTA 10.6.6
+  out.payload.add_unstable(payload);  // its owner may write to it all the while. IBTA 10.6.6
   response.started = true;
   response.address += length;
   response.length_bytes -= length;
