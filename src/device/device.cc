@@ -175,6 +175,10 @@ bool Device::poll_acknowledgement(Time now, EgressFrame& out) {
   return impl_->egress.poll_acknowledgement(now, out);
 }
 
+void Device::pause(QueuePair* qp) { impl_->runner.pause(*qp); }
+
+void Device::resume(QueuePair* qp) { impl_->runner.resume(*qp); }
+
 Time Device::next_timer() const { return impl_->runner.next_timer(); }
 
 Time Device::next_send() const { return impl_->runner.next_send(); }

@@ -142,6 +142,9 @@ class Device {
   // The same, but only what tells the peer something: CNPs and, with AcknowledgementOrder::kFirst,
   // acknowledgements. For a driver whose data has to wait (PFC), or which has a queue for these.
   [[nodiscard]] bool poll_acknowledgement(Time now, EgressFrame& out);
+  // Between the two the QP sends nothing but acknowledgements: PFC pauses the priority that it has.
+  void pause(QueuePair* qp);
+  void resume(QueuePair* qp);
   [[nodiscard]] Time next_timer() const;  // Time::never(): nothing armed
   // When to try poll_frame() again, for a QP that is held to a rate; Time::never(): there is none.
   [[nodiscard]] Time next_send() const;

@@ -14,7 +14,7 @@ EgressScheduler::Turn EgressScheduler::turn(Time now) {
   if (QueuePair* const qp = acknowledging_.front(); qp != nullptr)
     return {qp, MaySend::kAcknowledgements};
   QueuePair* const qp = active_.front();
-  const bool is_held = qp != nullptr && waiting_.contains(*qp);
+  const bool is_held = qp != nullptr && (qp->send_paused || waiting_.contains(*qp));
   return {qp, is_held ? MaySend::kAcknowledgements : MaySend::kAnything};
 }
 

@@ -26,6 +26,13 @@ class EgressScheduler {
   // Until then it only acknowledges.
   void hold(QueuePair& qp, Time until) { waiting_.update(qp, until); }
 
+  // Until it is let go on it only acknowledges; a rate holds it besides.
+  void pause(QueuePair& qp) { qp.send_paused = true; }
+  void resume(QueuePair& qp) {
+    qp.send_paused = false;
+    activate(qp);
+  }
+
   struct Turn {
     QueuePair* qp;  // nullptr: nobody
     MaySend what;

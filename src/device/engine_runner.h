@@ -51,6 +51,8 @@ class EngineRunner {
   [[nodiscard]] Time next_timer() const {
     return std::min(timers_.next(), notifications_.next_timer());
   }
+  void pause(QueuePair& qp) { egress_.pause(qp); }
+  void resume(QueuePair& qp) { egress_.resume(qp); }
   [[nodiscard]] Time next_send() const { return egress_.next_release(); }
   [[nodiscard]] CompletionQueue* poll_notification() { return notifications_.poll(); }
 

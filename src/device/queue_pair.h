@@ -43,6 +43,7 @@ class QueuePair {
 
   ListLink<QueuePair> acknowledging;  // EgressScheduler
   u32 pacing_position = kNoTimer;     // EgressScheduler: set while it waits for next_send
+  bool send_paused = false;           // EgressScheduler: by the driver
   bool paced = false;                 // Pacer: the rate of `congestion` counts
   Time next_send;                     // Pacer
 };

@@ -24,6 +24,7 @@ class EgressQueues {
   // kNoFrame: nothing may go now.
   [[nodiscard]] FrameIndex pop(const QueueDiscipline& discipline, FramePool& frames);
 
+  [[nodiscard]] FrameIndex first(u32 queue) const { return queues_[queue].head; }
   // The first of that queue, paused or not. Precondition: it has one.
   [[nodiscard]] FrameIndex take(u32 queue, FramePool& frames) { return pop_from(queue, frames); }
 

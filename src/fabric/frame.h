@@ -15,6 +15,13 @@ inline constexpr FrameIndex kNoFrame = ~u32{0};
 // Traffic classes of IEEE 802.1Q, which PFC pauses one by one.
 inline constexpr u32 kPriorities = 8;
 
+// How much of a frame has come when its arrival is told.
+enum class Extent : u8 {
+  kWhole,
+  kHead,  // a switch that cuts through may go on with it
+  kRest,  // whole, after the head was told of
+};
+
 enum class FrameType : u8 {
   kRoCE,
   kPause,  // PFC, between two neighbours
@@ -34,7 +41,8 @@ struct alignas(64) Frame {
   u8 priority = 0;       // the queue that it goes through; kPause: the one that it is about
   u8 traffic_class = 0;  // DSCP and ECN
   u8 header_octets = 0;
-  bool obeys_pause = true;                // of its sender: false for what goes ahead of a pause
+  bool obeys_pause = true;  // of its sender: false for what goes ahead of a pause
+  Extent extent = Extent::kWhole;
   bool notifies = false;                  // an acknowledgement that stands for a CNP too
   std::array<u8, kHeaderOctets> headers;  // BTH and what follows it
 

@@ -60,6 +60,12 @@ void Host::on_arrival(FrameIndex index) {
     domain_.frames.give_back(index);
     return transmit();
   }
+  if (config_.receiver.drain != Rate::unlimited()) return receive_slowly(index);
+  accept(index);
+}
+
+void Host::accept(FrameIndex index) {
+  const Frame& frame = domain_.frames[index];
   const bool has_path = config_.collects_telemetry;
   if (has_path && frame.payload_octets != 0) seen_ = domain_.frames.path(index);
   deliver(frame, has_path ? &domain_.frames.path(index) : nullptr);
@@ -67,19 +73,57 @@ void Host::on_arrival(FrameIndex index) {
   settle();
 }
 
+// --- a receiver that is slow
+
+void Host::receive_slowly(FrameIndex index) {
+  const Frame& frame = domain_.frames[index];
+  const ReceiverConfig& receiver = config_.receiver;
+  if (received_.octets(0) + frame.size_octets > receiver.buffer_octets) {
+    ++domain_.counters.drops;
+    return domain_.frames.give_back(index);
+  }
+  const u32 priority = frame.priority;
+  received_.push(0, index, domain_.frames);
+  if (received_.octets(0) > receiver.pause_above && (asking_ & bit(priority)) == 0)
+    ask_to_pause(priority, kLongestPause);
+  if (drained_at_ == Time::never()) begin_drain();
+}
+
+void Host::begin_drain() {
+  const Frame& first = domain_.frames[received_.first(0)];
+  drained_at_ = domain_.now + config_.receiver.drain.time_of(first.size_octets);
+  domain_.events.add({drained_at_, EventKind::kPause, place_});
+}
+
+void Host::drain() {
+  const FrameIndex index = received_.take(0, domain_.frames);
+  drained_at_ = Time::never();
+  if (received_.octets(0) != 0) begin_drain();
+  if (received_.octets(0) < config_.receiver.resume_below)
+    for (u32 priority = 0; priority < kPriorities; ++priority)
+      if ((asking_ & ~stuck_ & bit(priority)) != 0) ask_to_pause(priority, 0);
+  accept(index);
+}
+
+// --- pauses
+
 void Host::on_pause_frame(const Frame& frame) {
   const u32 priority = frame.priority;
   if (domain_.trace != nullptr)
     domain_.trace->on_pause_received(node_, 0, priority, frame.pause_quanta, domain_.now);
-  if (frame.pause_quanta == 0) {
-    paused_ &= static_cast<u8>(~bit(priority));
-    return acknowledgements_.resume(priority);
-  }
+  if (frame.pause_quanta == 0) return resume(priority);
   paused_ |= bit(priority);
   acknowledgements_.pause(priority);
+  parked_.pause(priority);
   if (config_.pause_expiry == PauseExpiry::kNever) return;
   paused_until_[priority] = domain_.now + pause_time(frame.pause_quanta, port_.rate);
   domain_.events.add({paused_until_[priority], EventKind::kPause, place_});
+}
+
+void Host::resume(u32 priority) {
+  paused_ &= static_cast<u8>(~bit(priority));
+  acknowledgements_.resume(priority);
+  parked_.resume(priority);
 }
 
 void Host::ask_to_pause(u32 priority, u16 quanta) {
@@ -93,14 +137,20 @@ void Host::ask_to_pause(u32 priority, u16 quanta) {
   ++(quanta != 0 ? domain_.counters.pauses : domain_.counters.resumes);
   acknowledgements_.push(EgressQueues::kControl, index, domain_.frames);
   transmit();
+  if (quanta == 0) {
+    asking_ &= static_cast<u8>(~bit(priority));
+    return;
+  }
+  asking_ |= bit(priority);
+  if (config_.pause_expiry == PauseExpiry::kNever) return;
+  // Half the time that it lasts: the refresh is there before it ends.
+  ask_again_[priority] = domain_.now + pause_time(quanta, port_.rate) / 2;
+  domain_.events.add({ask_again_[priority], EventKind::kPause, place_});
 }
 
 void Host::begin_stuck_pause(u32 priority) {
   stuck_ |= bit(priority);
   ask_to_pause(priority, kLongestPause);
-  if (config_.pause_expiry == PauseExpiry::kNever) return;
-  ask_again_ = domain_.now + pause_time(kLongestPause, port_.rate) / 2;
-  domain_.events.add({ask_again_, EventKind::kPause, place_});
 }
 
 void Host::end_stuck_pause(u32 priority) {
@@ -109,25 +159,30 @@ void Host::end_stuck_pause(u32 priority) {
 }
 
 void Host::on_link_down() {
-  paused_ = 0;
-  for (u32 priority = 0; priority < kPriorities; ++priority) acknowledgements_.resume(priority);
+  for (u32 priority = 0; priority < kPriorities; ++priority) resume(priority);
 }
 
+// The switch has forgotten what it was told.
 void Host::on_link_up() {
   data_may_wait_ = true;
+  for (u32 priority = 0; priority < kPriorities; ++priority)
+    if ((asking_ & bit(priority)) != 0) ask_to_pause(priority, kLongestPause);
   wake_at(std::max(port_.free_at, domain_.now));
 }
 
-void Host::on_pause_timer() {
-  if (stuck_ != 0 && domain_.now == ask_again_)
-    for (u32 priority = 0; priority < kPriorities; ++priority)
-      if ((stuck_ & bit(priority)) != 0) begin_stuck_pause(priority);
-  for (u32 priority = 0; priority < kPriorities; ++priority) {
-    if ((paused_ & bit(priority)) == 0 || paused_until_[priority] != domain_.now) continue;
-    paused_ &= static_cast<u8>(~bit(priority));
-    acknowledgements_.resume(priority);
-  }
+void Host::on_own_timer() {
+  if (drained_at_ == domain_.now) drain();
+  post_due();
+  end_pauses();
   transmit();
+}
+
+void Host::end_pauses() {
+  for (u32 priority = 0; priority < kPriorities; ++priority) {
+    if ((asking_ & bit(priority)) != 0 && ask_again_[priority] == domain_.now)
+      ask_to_pause(priority, kLongestPause);
+    if ((paused_ & bit(priority)) != 0 && paused_until_[priority] == domain_.now) resume(priority);
+  }
 }
 
 void Host::deliver(const Frame& frame, const PathTelemetry* path) {
@@ -191,7 +246,14 @@ void Host::collect() {
     u32 count = 0;
     do {
       count = device_.poll_cq(cq_, cqes);
-      for (const CQE& cqe : std::span(cqes).first(count)) take(cqe);
+      for (const CQE& cqe : std::span(cqes).first(count)) {
+        if (config_.pcie.completion == Duration{}) {
+          take(cqe);
+          continue;
+        }
+        completions_.push_back({domain_.now + config_.pcie.completion, cqe});
+        domain_.events.add({completions_.back().at, EventKind::kPause, place_});
+      }
     } while (count == cqes.size());
     device_.request_notification(cq_, NotifyOn::kAnyCompletion);
   }
@@ -298,17 +360,44 @@ void Host::put_on_wire(FrameIndex index) {
 
 // False: the device has nothing to send now.
 bool Host::transmit_data() {
-  if (!device_.poll_frame(domain_.now, out_)) {
-    data_may_wait_ = false;
-    arm_timer();  // that what was sent since is acknowledged
-    if (device_.next_send() != Time::never()) wake_at(device_.next_send());
-    return false;
+  if (const FrameIndex index = parked_.pop({}, domain_.frames); index != kNoFrame) {
+    release(domain_.frames[index]);
+    put_on_wire(index);
+    return true;
   }
-  const FrameIndex index = domain_.frames.take();
-  fill(domain_.frames[index]);
-  if (config_.collects_telemetry) domain_.frames.path(index).count = 0;
-  put_on_wire(index);
+  while (data_may_wait_ && device_.poll_frame(domain_.now, out_)) {
+    const FrameIndex index = domain_.frames.take();
+    fill(domain_.frames[index]);
+    if (config_.collects_telemetry) domain_.frames.path(index).count = 0;
+    if (paused_ != 0 && park(index)) continue;
+    put_on_wire(index);
+    return true;
+  }
+  data_may_wait_ = false;
+  arm_timer();  // that what was sent since is acknowledged
+  if (device_.next_send() != Time::never()) wake_at(device_.next_send());
+  return false;
+}
+
+// Its priority is paused: the frame waits, and its QP sends no more.
+bool Host::park(FrameIndex index) {
+  Frame& frame = domain_.frames[index];
+  if ((paused_ & bit(frame.priority)) == 0) return false;
+  Open& open = connections_[index_of(out_.source_qp)];
+  open.paused = true;
+  device_.pause(open.qp);
+  frame.ingress = static_cast<u16>(index_of(out_.source_qp));
+  parked_.push(frame.priority, index, domain_.frames);
   return true;
+}
+
+// The QP whose frame waited, if it is still that one.
+void Host::release(const Frame& frame) {
+  Open& open = connections_[frame.ingress];
+  if (!open.paused) return;
+  open.paused = false;
+  device_.resume(open.qp);
+  data_may_wait_ = true;
 }
 
 // --- flows
@@ -329,7 +418,7 @@ QPN Host::number_of(const QueuePair* qp) const { return device_.attributes_of(qp
 void Host::connect(QueuePair* qp, const Connection& connection) {
   const std::size_t index = index_of(number_of(qp));
   if (index >= connections_.size()) connections_.resize(index + 1);
-  connections_[index] = {.connection = connection};
+  connections_[index] = {.connection = connection, .qp = qp};
   data_priorities_ |= bit(connection.priority);
 
   QPModify init = to_state(QPState::kInit);
@@ -355,7 +444,10 @@ void Host::connect(QueuePair* qp, const Connection& connection) {
   must(device_.modify_qp(qp, rts, domain_.now));
 }
 
-void Host::destroy_qp(QueuePair* qp) { must(device_.destroy_qp(qp)); }
+void Host::destroy_qp(QueuePair* qp) {
+  connections_[index_of(number_of(qp))].paused = false;
+  must(device_.destroy_qp(qp));
+}
 
 u32 Host::packet_octets() const {
   const DeviceConfig& device = config_.device;
@@ -380,8 +472,28 @@ void Host::write(QueuePair* qp, RKey peer_key, u64 octets, u32 flow) {
     wr.signaled = octets == 0;
     wr.sg_list = {&sge, 1};
     wr.r_key = peer_key;
-    CHECK(device_.post_send(qp, wr, domain_.now) == PostError::kOk);
+    post(wr, qp);
   } while (octets != 0);
+  post_due();
+}
+
+void Host::post(const SendWR& wr, QueuePair* qp) {
+  const Time at = domain_.now + config_.pcie.posting;
+  postings_.push_back({.at = at, .qp = qp, .wr = wr, .sge = {}});
+  if (!wr.sg_list.empty()) postings_.back().sge = wr.sg_list[0];
+  if (config_.pcie.posting != Duration{}) domain_.events.add({at, EventKind::kPause, place_});
+}
+
+// What has reached the NIC, and the program.
+void Host::post_due() {
+  for (; !completions_.empty() && completions_.front().at <= domain_.now; completions_.pop_front())
+    take(completions_.front().cqe);
+  if (postings_.empty() || postings_.front().at > domain_.now) return;
+  for (; !postings_.empty() && postings_.front().at <= domain_.now; postings_.pop_front()) {
+    Posting& posting = postings_.front();
+    if (!posting.wr.sg_list.empty()) posting.wr.sg_list = {&posting.sge, 1};
+    CHECK(device_.post_send(posting.qp, posting.wr, domain_.now) == PostError::kOk);
+  }
   data_may_wait_ = true;
   settle();
 }
@@ -405,9 +517,8 @@ void Host::send_message(QueuePair* qp, RKey peer_key, u32 octets, u32 connection
   wr.immediate = word;
   if (octets != 0) wr.sg_list = {&sge, 1};
   wr.r_key = peer_key;
-  CHECK(device_.post_send(qp, wr, domain_.now) == PostError::kOk);
-  data_may_wait_ = true;
-  settle();
+  post(wr, qp);
+  post_due();
 }
 
 }  // namespace verbena::fabric

@@ -1,9 +1,11 @@
 // Host: a computer with one NIC: a Device, the code that runs behind the verbs library too, and the
 // port that it sends from. Its messages are RDMA WRITEs to and from memory that has no bytes.
-// PFC pauses its data as soon as any priority is paused that it sends data in. What the device
-// acknowledges with goes before data, held by the same pauses or by none.
+// PFC pauses what it sends in the priority, be it data or what the device acknowledges with, which
+// goes before data; a host may be told to send acknowledgements whatever is paused. Of a QP whose
+// priority is paused at most one packet is taken from the device, and waits.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -28,6 +30,22 @@ enum class Notification : u8 {
   kInAcknowledgement,  // with the acknowledgement of the data that was marked
 };
 
+// A host that takes what arrives slower than the link brings it: its NIC holds frames back in a
+// buffer, and asks for pauses while that is filling. Guo et al., RDMA over Commodity Ethernet at
+// Scale, SIGCOMM 2016, 4.4 (slow-receiver symptom).
+struct ReceiverConfig {
+  Rate drain = Rate::unlimited();                           // of frames as links count them
+  u32 buffer_octets = 1u << 20;                             // what exceeds it is dropped
+  u32 pause_above = 512u << 10, resume_below = 256u << 10;  // octets in the buffer
+};
+
+// What the way between program and NIC takes. Neugebauer et al., Understanding PCIe Performance for
+// End Host Networking, SIGCOMM 2018, 3 and 6: a read takes 0.5 to 1 us, a posted write half of it.
+struct PCIeConfig {
+  Duration posting{};     // from the verb to the first packet: doorbell, fetching WQE and payload
+  Duration completion{};  // from the last packet to the program: data and CQE are written
+};
+
 struct HostConfig {
   DeviceConfig device{};
   PauseExpiry pause_expiry = PauseExpiry::kQuanta;
@@ -37,6 +55,8 @@ struct HostConfig {
   bool acknowledgements_obey_pause = true;
   u8 traffic_class = 2;  // ECT(0)
   u16 pause_frame_octets = 64;
+  ReceiverConfig receiver{};
+  PCIeConfig pcie{};
   bool collects_telemetry = false;  // telemetry.h
 };
 
@@ -49,7 +69,7 @@ class Host {
 
   void on_arrival(FrameIndex index);
   void on_wake();
-  void on_pause_timer();
+  void on_own_timer();  // pauses that end or are asked for again, the receiver, and PCIe
   void on_device_timer();
 
   // The link, whose Port says so, has changed.
@@ -100,6 +120,16 @@ class Host {
   void on_pause_frame(const Frame& frame);
   void ask_to_pause(u32 priority, u16 quanta);
   void take_failure(const CQE& cqe);
+  void accept(FrameIndex index);
+  void receive_slowly(FrameIndex index);
+  void drain();
+  void begin_drain();
+  void end_pauses();
+  void resume(u32 priority);
+  bool park(FrameIndex index);
+  void release(const Frame& frame);
+  void post(const SendWR& wr, QueuePair* qp);
+  void post_due();
   void deliver(const Frame& frame, const PathTelemetry* path);
   void notify(const Frame& frame, QPN qpn);
   void collect();
@@ -113,7 +143,9 @@ class Host {
   bool transmit_data();
   void put_on_wire(FrameIndex index);
   void wake_at(Time at);
-  bool data_may_go() const { return data_may_wait_ && (paused_ & data_priorities_) == 0; }
+  bool data_may_go() const {
+    return parked_.may_send() || (data_may_wait_ && (data_priorities_ & ~paused_) != 0);
+  }
   Connection& connection_of(QPN qpn) { return connections_[index_of(qpn)].connection; }
   std::size_t index_of(QPN qpn) const { return qpn.value - config_.device.first_qpn.value; }
   u32 packet_octets() const;
@@ -122,6 +154,8 @@ class Host {
     Connection connection;
     bool owes_notification = false;
     bool failed = false;
+    QueuePair* qp = nullptr;
+    bool paused = false;           // with a packet in parked_
     QueuePair* expects = nullptr;  // messages
   };
 
@@ -143,8 +177,24 @@ class Host {
   u8 paused_ = 0, data_priorities_ = 0;  // a bit each
   bool data_may_wait_ = false;           // in the device, since it was last found to have none
   std::array<Time, kPriorities> paused_until_{};
-  u8 stuck_ = 0;      // priorities that it never lets go on, a bit each
-  Time ask_again_{};  // of the switch, to pause them
+  EgressQueues parked_;  // data of paused priorities
+  u8 asking_ = 0;        // the switch to pause them, a bit each
+  u8 stuck_ = 0;         // of those: whatever the receiver says
+  std::array<Time, kPriorities> ask_again_{};
+  EgressQueues received_;  // slowly; its first queue
+  Time drained_at_ = Time::never();
+  struct Posting {
+    Time at;
+    QueuePair* qp;
+    SendWR wr;
+    SGE sge;
+  };
+  std::deque<Posting> postings_;  // on their way to the NIC
+  struct Completion {
+    Time at;
+    CQE cqe;
+  };
+  std::deque<Completion> completions_;                 // on their way to the program
   Time wake_ = Time::never(), timer_ = Time::never();  // set already
   EgressFrame out_;
   PathTelemetry seen_;  // by the data that arrived last, for its acknowledgement

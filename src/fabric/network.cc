@@ -133,6 +133,12 @@ void Network::add_switch(NodeIndex node, const NetworkConfig& config, PRNG& prng
   const std::span<Port> ports(ports_.data() + first, first_port_[node + 1] - first);
   std::vector<SwitchPortConfig> port_configs;
   for (const Port& port : ports) port_configs.push_back(config.switch_port(link_of(port)));
+  const ForwardingConfig& forwarding = config.switches.forwarding;
+  for (const Port& port : ports) {
+    ports_[port.peer].latency_ps = static_cast<u32>(forwarding.latency.ps());
+    if (forwarding.mode == ForwardingConfig::Mode::kCutThrough)
+      ports_[port.peer].head_octets = ForwardingConfig::kHeadOctets;
+  }
   SwitchConfig own = config.switches;
   own.hash_seed = node;
   own.seed = prng.next();
@@ -348,7 +354,8 @@ void Network::change_link(u32 link, bool up) {
   for (const u32 place : places) {
     Port& port = ports_[place];
     port.up = up;
-    if (!up) deaf_until_[port.peer] = std::max(port.free_at, now_) + port.delay;
+    if (!up)
+      deaf_until_[port.peer] = std::max(port.free_at, now_) + port.delay + ps(i64{port.latency_ps});
   }
   for (const u32 place : places) {
     const Port& port = ports_[place];
@@ -419,7 +426,9 @@ void Network::handle(Domain& domain, const Event& event) {
     }
     case EventKind::kArrival: return on_arrival(domain, event);
     case EventKind::kPause:
-      return at_switch != nullptr ? at_switch->on_pause_timer(port.number) : host->on_pause_timer();
+      if (at_switch != nullptr) return at_switch->on_pause_timer(port.number);
+      host->on_own_timer();
+      return collect(domain, *host);
     case EventKind::kPortWake:
       return at_switch != nullptr ? at_switch->on_wake(port.number) : host->on_wake();
     case EventKind::kDeviceTimer: host->on_device_timer(); return collect(domain, *host);
@@ -433,7 +442,8 @@ void Network::on_arrival(Domain& domain, const Event& event) {
     ++domain.counters.lost;
     return domain.frames.give_back(event.subject);
   }
-  if (port.error_rate > 0 && errors_[port.node].chance(port.error_rate)) {
+  if (port.error_rate > 0 && domain.frames[event.subject].extent != Extent::kRest &&
+      errors_[port.node].chance(port.error_rate)) {
     ++domain.counters.lost;
     return domain.frames.give_back(event.subject);
   }

@@ -147,6 +147,20 @@ TEST(StuckPauses, HoldUpOthersWhileTheyLast) {
   EXPECT_FALSE(course.network.deadlock().has_value());         // it waits for a host
 }
 
+// The same host sends to host 2 in another priority, which nobody pauses.
+TEST(StuckPauses, HoldUpNoOtherPriority) {
+  NetworkConfig config =
+      with({.stuck_pauses = {{.node = 0, .from = at_us(100), .until = at_us(50'000)}}});
+  config.switches.buffer.size = 1u << 20;
+  std::vector<Flow> flows = kVictim;
+  flows[1].priority = 4;
+  const Course course(star(3), config, flows);
+  ASSERT_EQ(course.ends.finished.size(), 2u);
+  EXPECT_LT(course.ends.finished.at(1), at_us(2000));
+  EXPECT_GT(course.ends.finished.at(0), at_us(50'000));
+  EXPECT_EQ(course.network.counters().drops, 0u);
+}
+
 TEST(StuckPauses, AWatchdogFreesTheOthers) {
   NetworkConfig config =
       with({.stuck_pauses = {{.node = 0, .from = at_us(100), .until = at_us(50'000)}}});
@@ -157,6 +171,54 @@ TEST(StuckPauses, AWatchdogFreesTheOthers) {
   EXPECT_LT(course.ends.finished.at(1), at_us(10'000));
   EXPECT_GT(course.ends.finished.at(0), at_us(50'000));
   EXPECT_EQ(course.network.counters().storms, 1u);
+}
+
+NetworkConfig with_host(const ReceiverConfig& receiver, const PCIeConfig& pcie) {
+  NetworkConfig config = with({});
+  config.host = [receiver, pcie](const LinkConfig&) {
+    HostConfig host;
+    host.device.active_mtu = MTU::k1024;
+    host.receiver = receiver;
+    host.pcie = pcie;
+    return host;
+  };
+  return config;
+}
+
+// 4 MB at 20 Gb/s take 1.7 ms with headers. The NIC's buffer fills, and pauses keep it from
+// overflowing.
+TEST(SlowReceivers, DrainAtTheirRateAndPause) {
+  const Course course(star(2),
+                      with_host({.drain = gbps(20),
+                                 .buffer_octets = 200'000,
+                                 .pause_above = 100'000,
+                                 .resume_below = 50'000},
+                                {}),
+                      {{.source = 1, .destination = 0, .octets = 4'000'000}});
+  ASSERT_EQ(course.ends.finished.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(course.ends.finished.at(0).ns()), 1'720'000, 50'000);
+  EXPECT_GT(course.network.counters().pauses, 10u);
+  EXPECT_EQ(course.network.counters().drops, 0u);
+}
+
+TEST(SlowReceivers, WithoutRoomTheyDrop) {
+  const Course course(star(2),
+                      with_host({.drain = gbps(20),
+                                 .buffer_octets = 100'000,
+                                 .pause_above = 100'000,
+                                 .resume_below = 50'000},
+                                {}),
+                      {{.source = 1, .destination = 0, .octets = 1'000'000}});
+  EXPECT_EQ(course.ends.finished.size(), 1u);
+  EXPECT_GT(course.network.counters().drops, 0u);
+}
+
+TEST(PCIe, TakesItsTimeBeforeAndAfter) {
+  const std::vector<Flow> flow = {{.source = 1, .destination = 0, .octets = 100'000}};
+  const Course without(star(2), with_host({}, {}), flow);
+  const Course with_it(star(2), with_host({}, {.posting = ns(900), .completion = ns(300)}), flow);
+  ASSERT_EQ(with_it.ends.finished.size(), 1u);
+  EXPECT_EQ(with_it.ends.finished.at(0) - without.ends.finished.at(0), ns(1200));
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ struct alignas(64) Port {
   bool wake_pending = false;
   bool up = true;       // its link
   bool tapped = false;  // what it sends is kept
+  u16 head_octets = 0;  // the other end may go on with so much of a frame; 0: with all of it
+  u32 latency_ps = 0;   // of the other end, before it has a frame in a queue
   Rate rate;
   float error_rate = 0;
 
@@ -55,9 +57,19 @@ struct alignas(64) Port {
   return (kLongestWay - std::min(way, kLongestWay)) << kBusyBits | std::min(busy, kLongestBusy);
 }
 
+// Pause frames are the MAC's own business: no switch forwards them.
+[[nodiscard]] inline Time time_of_arrival(const Port& port, Frame& frame, Time now) {
+  const bool by_head = port.head_octets != 0 && frame.size_octets > port.head_octets;
+  frame.extent = by_head ? Extent::kHead : Extent::kWhole;
+  if ((port.head_octets | port.latency_ps) == 0 || frame.type == FrameType::kPause)
+    return port.free_at + port.delay;
+  return (by_head ? now + port.times[port.head_octets] : port.free_at) + port.delay +
+         ps(port.latency_ps);
+}
+
 // Puts a frame on the wire. Precondition: now >= port.free_at.
 inline void send(Domain& domain, Port& port, FrameIndex index) {
-  const Frame& frame = domain.frames[index];
+  Frame& frame = domain.frames[index];
   if (domain.now != port.free_at) port.busy_since = domain.now;
   port.free_at = domain.now + port.times[frame.size_octets];
   if (port.tapped) [[unlikely]]
@@ -65,8 +77,8 @@ inline void send(Domain& domain, Port& port, FrameIndex index) {
   ++domain.counters.hops;
   domain.counters.data_hops += frame.size_octets > Counters::kSmallFrame ? 1 : 0;
   domain.counters.wire_octets += frame.size_octets;
-  const Event arrival(port.free_at + port.delay, EventKind::kArrival, port.peer, index,
-                      rank_of_arrival(port, domain.now));
+  const Event arrival(time_of_arrival(port, frame, domain.now), EventKind::kArrival, port.peer,
+                      index, rank_of_arrival(port, domain.now));
   if (port.peer_domain == domain.number)
     domain.events.add(arrival);
   else

@@ -41,12 +41,23 @@ void Switch::on_arrival(u32 port, FrameIndex index) {
   }
   const std::optional<u32> out = way_of(frame);
   if (!out) return drop(index, domain_.counters.unroutable);
+  if (frame.extent == Extent::kHead && ports_[*out].rate > ports_[port].rate)
+    return wait_for_rest(port, index);
   if ((sides_[*out].storming & bit(frame.priority)) != 0)
     return drop(index, domain_.counters.watchdog_drops);
   if (drops_early(*out, frame)) return drop(index, domain_.counters.early_drops);
   frame.ingress = static_cast<u16>(port);
   if (!admit(port, frame)) return drop(index, domain_.counters.drops);
   enqueue(*out, index);
+}
+
+// The way out would be faster than the frame comes.
+void Switch::wait_for_rest(u32 port, FrameIndex index) {
+  Frame& frame = domain_.frames[index];
+  frame.extent = Extent::kRest;
+  const Duration* const times = ports_[port].times;
+  domain_.events.add({domain_.now + times[frame.size_octets] - times[ForwardingConfig::kHeadOctets],
+                      EventKind::kArrival, first_port_ + port, index});
 }
 
 bool Switch::is_lossless(u32 priority) const {

@@ -82,6 +82,40 @@ struct Course {
   Ends ends;
 };
 
+// One packet of 1000 octets over two links of 100 Gb/s, and its acknowledgement: sizes as in
+// network_test.cc.
+constexpr i64 kData = (1000 + 50 + 12 + 16) * 80, kAck = (50 + 12 + 4) * 80, kHead = 64 * 80;
+constexpr i64 kWay = 4 * 1'000'000;
+
+i64 picoseconds_of_one_packet(const ForwardingConfig& forwarding, Rate way_out = gbps(100)) {
+  NetworkConfig config = plain();
+  config.switches.forwarding = forwarding;
+  Topology topology;
+  for (int i = 0; i < 2; ++i) (void)topology.add_host();
+  (void)topology.add_switch();
+  topology.join(0, 2, {});
+  topology.join(1, 2, {.rate = way_out});
+  Course run(std::move(topology), config, {{.source = 0, .destination = 1, .octets = 1000}});
+  return run.ends.at[0].ps();
+}
+
+TEST(SwitchForwarding, ALatencyIsAddedOnceEachWay) {
+  EXPECT_EQ(picoseconds_of_one_packet({.latency = ns(400)}),
+            2 * kData + 2 * kAck + kWay + 2 * 400'000);
+}
+
+TEST(SwitchForwarding, CutThroughWaitsForTheHeadAlone) {
+  EXPECT_EQ(picoseconds_of_one_packet({.mode = ForwardingConfig::Mode::kCutThrough}),
+            kHead + kData + kHead + kAck + kWay);
+}
+
+// Out at 400 Gb/s: the whole frame is waited for. The acknowledgement comes back at that rate, and
+// cuts through.
+TEST(SwitchForwarding, AFasterWayOutIsNoneToCutThrough) {
+  EXPECT_EQ(picoseconds_of_one_packet({.mode = ForwardingConfig::Mode::kCutThrough}, gbps(400)),
+            kData + kData / 4 + kHead / 4 + kAck + kWay);
+}
+
 // Two flows of 5 MB to one host, in two priorities; alone one takes 420 us.
 std::vector<Flow> two_priorities() {
   return {{.source = 1, .destination = 0, .octets = 5'000'000, .priority = 3},
