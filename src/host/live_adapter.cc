@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <mutex>
 
+#include "device/frame_check.h"
 #include "host/clock.h"
 #include "host/cm/port_directory.h"
 #include "host/congestion_settings.h"
 #include "host/fault_settings.h"
 #include "host/gid_table.h"
 #include "host/links/captured_link.h"
+#include "host/links/local_link.h"
 #include "host/links/udp_link.h"
 #include "host/qpn_slot.h"
 #include "host/random.h"
@@ -50,6 +52,11 @@ DeviceConfig config_for(const LocalAddress& address, const UDPLink& link,
   return config;
 }
 
+std::unique_ptr<Link> with_local_frames(std::unique_ptr<Link> link, LocalPath* local) {
+  if (local == nullptr) return link;
+  return std::make_unique<LocalLink>(std::move(link), *local);
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& address) {
@@ -68,8 +75,9 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   Expected<std::unique_ptr<LocalPath>> local = LocalPath::open((*link)->slot(), config.gids);
   if (!local) return tl::unexpected(local.error());
   if (*local != nullptr) config.local = (*local)->ports();
+  std::unique_ptr<Link> with_local = with_local_frames(std::move(*link), local->get());
   Expected<std::shared_ptr<LiveAdapter>> adapter =
-      start(config, std::move(*link), std::move(*local));
+      start(config, std::move(with_local), std::move(*local));
   if (!adapter) return adapter;
   if (*capture != nullptr) (*adapter)->capture_to(**capture, address.interface);
   (*adapter)->explain_with(Explainer::from_environment());
@@ -234,10 +242,17 @@ bool LiveAdapter::receive_batch(Look look, Time now) {
 void LiveAdapter::take_frames(Time now) {
   IngressFrame frame;
   while (link_->poll_frame(frame, now)) {
-    const Reception reception = device_.on_frame(frame, now);
+    const Reception reception = take_frame(frame, now);
     if (explainer_ != nullptr) explainer_->history().on_received(frame, reception, now);
     connections_.receive(now);
   }
+}
+
+Reception LiveAdapter::take_frame(const IngressFrame& frame, Time now) {
+  if (link_->vouches() && frame.transport.size() > kICRCSize)
+    if (const std::optional<PacketView> packet = PacketView::decode(without_icrc(frame)))
+      return device_.on_packet(*packet, frame, now);
+  return device_.on_frame(frame, now);
 }
 
 bool LiveAdapter::run_due_timers(Time now) {
@@ -437,7 +452,8 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
 
 void LiveAdapter::tell_helper() {
   policy_.listens() ? helper_->listen() : helper_->ignore();
-  helper_->wake_at(helper_deadline(), last_now_);
+  const Listening listening = policy_.listens() ? Listening::kYes : Listening::kNo;
+  helper_->wake_at(link_->on_listening(listening) ? last_now_ : helper_deadline(), last_now_);
 }
 
 // Polls run timers too: while they come, the helper only looks whether they still do.

@@ -77,6 +77,7 @@ class LiveAdapter final : public Adapter {
   // All of these with the lock held.
   bool receive_batch(Look look, Time now);
   void take_frames(Time now);
+  Reception take_frame(const IngressFrame& frame, Time now);
   bool run_due_timers(Time now);
   void drain(Time now);
   void send_or_await_reply(Time now);

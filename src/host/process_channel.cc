@@ -162,4 +162,11 @@ ProcessChannel::Received ProcessChannel::decode(std::span<const u8> message) {
   return Received::kFrame;
 }
 
+ProcessWaker::ProcessWaker() : socket_(open_socket()) {}
+
+void ProcessWaker::wake(u32 slot) {
+  const Name name(slot);
+  (void)::sendto(socket_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, name.data(), name.size);
+}
+
 }  // namespace verbena::host

@@ -55,4 +55,15 @@ class ProcessChannel {
   ProbeAnswer answer_;
 };
 
+// Wakes processes that wait for their channel: it gets a message that says nothing.
+class ProcessWaker {
+ public:
+  ProcessWaker();
+  void wake(u32 slot);
+  void close() { socket_.reset(); }
+
+ private:
+  Descriptor socket_;
+};
+
 }  // namespace verbena::host

@@ -22,6 +22,9 @@ class CapturedLink final : public Link {
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override { return below_->next_timer(); }
   [[nodiscard]] std::span<const int> descriptors() const override { return below_->descriptors(); }
+  [[nodiscard]] bool on_listening(Listening listening) override {
+    return below_->on_listening(listening);
+  }
   [[nodiscard]] Expected<void> join_multicast(const GID& group) override {
     return below_->join_multicast(group);
   }

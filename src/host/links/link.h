@@ -19,6 +19,9 @@ struct LinkCounters {
   u64 handed_on = 0, taken_over = 0;  // frames that first reached the wrong process of this host
 };
 
+// Whether somebody sleeps until descriptors() are readable.
+enum class Listening { kNo, kYes };
+
 // Where receive() looks.
 enum class Look {
   kLikely,     // sources that have been quiet are only looked at now and then
@@ -38,12 +41,16 @@ class Link {
   // Takes in one batch of what waits, without blocking; the batch before must have been polled out.
   // false: nothing waited where it looked.
   [[nodiscard]] virtual bool receive(Look look) = 0;
-  // The next frame of the batch, good until the next receive(); false: no more.
+  // The next frame of the batch, good until the next call of this or receive(); false: no more.
   [[nodiscard]] virtual bool poll_frame(IngressFrame& out, Time now) = 0;
+  // Whether the link answers for the frame polled last: it has room for an ICRC, and none in it.
+  [[nodiscard]] virtual bool vouches() const { return false; }
   // When poll_frame() has one that did not come just now; never(): none waits.
   [[nodiscard]] virtual Time next_timer() const { return Time::never(); }
   // Readable when receive() would find something. The same ones for the whole life of the link.
   [[nodiscard]] virtual std::span<const int> descriptors() const = 0;
+  // Told again and again. True: receive() would find what makes no descriptor readable.
+  [[nodiscard]] virtual bool on_listening(Listening) { return false; }
 
   // Receives what is sent to an IP multicast group from now on, until it leaves it. Joined once.
   [[nodiscard]] virtual Expected<void> join_multicast(const GID& group) = 0;

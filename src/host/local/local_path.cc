@@ -116,12 +116,15 @@ void LocalPath::wait_for_gate(u32 slot, u32 look) {
 }
 
 std::shared_ptr<PeerMemory> LocalPath::find(const QPAttributes& qp) {
-  const u32 slot = slot_of(qp.dest_qp.value);
-  if (abandoned_ || !is_process_slot(slot)) return nullptr;
-  std::shared_ptr<ProcessMemory> peer = peers_[slot].lock();
-  if (peer == nullptr || !peer->is_alive()) peer = open_peer(slot);
-  if (peer == nullptr || !peer->has(qp.path.destination)) return nullptr;
-  return peer;
+  std::shared_ptr<ProcessMemory> found = peer(slot_of(qp.dest_qp.value));
+  if (found == nullptr || !found->has(qp.path.destination)) return nullptr;
+  return found;
+}
+
+std::shared_ptr<ProcessMemory> LocalPath::peer(u32 slot) {
+  if (abandoned_ || !directory_ || !is_process_slot(slot)) return nullptr;
+  std::shared_ptr<ProcessMemory> known = peers_[slot].lock();
+  return known != nullptr && known->is_alive() ? known : open_peer(slot);
 }
 
 std::shared_ptr<ProcessMemory> LocalPath::open_peer(u32 slot) {

@@ -47,6 +47,20 @@ class LocalPath final : public PeerMemoryFinder {
   [[nodiscard]] ExportPlace place() const;
   [[nodiscard]] Expected<std::shared_ptr<ProcessMemory>> exporter_at(const ExportPlace& place);
 
+  // --- frames through shared memory: links/local_link.h
+  [[nodiscard]] u32 slot() const { return slot_; }
+  [[nodiscard]] bool is_on() const { return enabled_.load(std::memory_order_relaxed); }
+  // The process that has the slot now; nullptr: none that can be reached so.
+  [[nodiscard]] std::shared_ptr<ProcessMemory> peer(u32 slot);
+  [[nodiscard]] Doorbells& doorbells() const { return layout().shared.doorbells; }
+  // The ring of frames from a peer to us; nullopt: it has claimed none.
+  [[nodiscard]] std::optional<u32> ring_from(u32 slot) const {
+    return layout().shared.rings.find(slot);
+  }
+  [[nodiscard]] Expected<Mapping> map_own_ring(u32 ring) const {
+    return map_ring(segment_.fd(), ring);
+  }
+
   void close();    // turn_off(), for good
   void abandon();  // in a child after fork(): the segment is the parent's
 

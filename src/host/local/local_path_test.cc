@@ -40,6 +40,12 @@ u64 local_writes_of(RCEndpoint& endpoint, u32 size) {
   return local_writes(endpoint) - before;
 }
 
+// Datagrams sent by its link.
+u64 bursts(RCEndpoint& endpoint) {
+  const Adapter::Session session = endpoint.adapter().enter();
+  return static_cast<const LiveAdapter&>(endpoint.adapter()).link_counters().sent_bursts;
+}
+
 class LocalPathTest : public testing::Test {
  protected:
   LocalPathTest() : a_(open("127.0.0.91")), b_(open("127.0.0.92")) {
@@ -90,6 +96,31 @@ TEST_F(LocalPathTest, SendsAndWritesKeepTheirOrder) {
     EXPECT_EQ(b_.buffer()[7], static_cast<u8>(i));
     EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
     EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+  }
+}
+
+TEST_F(LocalPathTest, SendsGoThroughMemory) {
+  for (const u32 size : {8u, kSize}) {
+    b_.post_receive();
+    a_.post(SendOp::kSend, size);
+    EXPECT_EQ(b_.wait_for_completion().byte_length, size);
+    EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+  }
+  EXPECT_EQ(a_.buffer(), b_.buffer());
+  EXPECT_EQ(bursts(a_), 0u);
+  EXPECT_EQ(bursts(b_), 0u);
+}
+
+TEST_F(LocalPathTest, WithFaultsOnEitherSideSendsAreDatagrams) {
+  for (RCEndpoint* faulty : {&a_, &b_}) {
+    faulty->adapter().set_faults(*faults::parse_rules("delay by=1us nth=1"), 1);
+    const u64 before = bursts(a_);
+    b_.post_receive();
+    a_.post(SendOp::kSend, 8);
+    EXPECT_EQ(b_.wait_for_completion().status, WQEStatus::kSuccess);
+    EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+    EXPECT_GT(bursts(a_), before);
+    faulty->adapter().set_faults({}, 1);
   }
 }
 
@@ -173,6 +204,7 @@ class LocalPeerTest : public testing::Test {
     ASSERT_EQ(::write(write_fd, &self, sizeof(self)), static_cast<ssize_t>(sizeof(self)));
     ASSERT_EQ(::read(read_fd, &peer, sizeof(peer)), static_cast<ssize_t>(sizeof(peer)));
     endpoint.connect(peer, 1);
+    endpoint.post_receive();
     ASSERT_EQ(::write(write_fd, "", 1), 1);
     char ready = 0;
     ASSERT_EQ(::read(read_fd, &ready, 1), 1);
@@ -224,6 +256,22 @@ TEST_F(LocalPeerTest, IsWrittenToByOneThatHasForked) {
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
+}
+
+TEST_F(LocalPeerTest, ThatSleepsIsWokenBySends) {
+  start_peer();
+  here_->post(SendOp::kSend, kSize);
+  EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kSuccess);
+  EXPECT_EQ(bursts(*here_), 0u);
+}
+
+TEST_F(LocalPeerTest, ThatWasKilledTakesNoSends) {
+  start_peer();
+  ::kill(child_, SIGKILL);
+  ::waitpid(child_, nullptr, 0);
+  child_ = 0;
+  here_->post(SendOp::kSend, 100);
+  EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kRetryExceeded);
 }
 
 TEST_F(LocalPeerTest, ThatWasKilledIsNoLongerThere) {

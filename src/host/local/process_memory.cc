@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "host/process_channel.h"
+#include "host/qpn_slot.h"
+
 namespace verbena::host {
 namespace {
 
@@ -87,13 +90,24 @@ bool ProcessMemory::has(const GID& gid) const {
   return std::ranges::find(gids, gid) != gids.end();
 }
 
+Mapping ProcessMemory::claim_ring() {
+  RingClaims& rings = segment_.shared().rings;
+  std::optional<u32> ring = rings.claim(own_slot_);
+  for (u32 slot = kFirstSlot; slot <= kLastSlot && !ring; ++slot)
+    if (rings.find(slot) && !ProcessChannel::is_alive(slot))
+      ring = rings.take_over(own_slot_, slot);
+  if (!ring) return {};
+  Expected<Mapping> mapping = map_ring(segment_.fd(), *ring);
+  return mapping ? std::move(*mapping) : Mapping();
+}
+
 // Inside the gate: what is found here stays allowed until we are out.
 bool ProcessMemory::translate(const QPAttributes& qp, std::span<const PeerRange> ranges,
                               Access need, Vectors& out) const {
   const PublishedDevice& device = segment_.device();
   PublishedQP peer;
-  if (segment_.header().open.load(std::memory_order_acquire) != 1 ||
-      !device.qps.find(qp.dest_qp, peer) || !peer.accepts_from(qp) || !peer.access.has(need))
+  if (!is_open() || !device.qps.find(qp.dest_qp, peer) || !peer.accepts_from(qp) ||
+      !peer.access.has(need))
     return false;
   for (const PeerRange& range : ranges) {
     const std::optional<u64> address =

@@ -18,6 +18,12 @@ class ProcessMemory final : public PeerMemory {
     return LifeSign::is_alive(life_) && segment_.header().life.look() == life_;
   }
   [[nodiscard]] bool has(const GID& gid) const;
+  [[nodiscard]] bool is_open() const {
+    return segment_.header().open.load(std::memory_order_acquire) == 1;
+  }
+  // The ring for our frames to it; a ring without memory where there is none.
+  [[nodiscard]] Mapping claim_ring();
+  [[nodiscard]] Doorbells& doorbells() const { return segment_.shared().doorbells; }
 
   [[nodiscard]] bool write(const QPAttributes& qp, std::span<const MemoryPiece> from,
                            std::span<const PeerRange> to) override;

@@ -33,7 +33,7 @@ Descriptor open_segment(const SegmentPlace& place) {
       ::open(path_of(std::to_string(place.pid), place.fd).c_str(), O_PATH | O_CLOEXEC));
   struct stat file {};
   if (!found.is_open() || ::fstat(found.get(), &file) != 0 || !S_ISREG(file.st_mode) ||
-      file.st_size != sizeof(SegmentLayout))
+      file.st_size != kSegmentBytes)
     return {};
   Descriptor opened(
       ::open(path_of("self", static_cast<u64>(found.get())).c_str(), O_RDWR | O_CLOEXEC));
@@ -47,7 +47,7 @@ Expected<OwnSegment> OwnSegment::create(u32 slot, std::span<const GIDEntry> gids
   OwnSegment segment;
   segment.file_ = Descriptor(::memfd_create("verbena-device", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!segment.file_.is_open()) return cannot("memfd_create");
-  if (::ftruncate(segment.fd(), sizeof(SegmentLayout)) != 0) return cannot("ftruncate");
+  if (::ftruncate(segment.fd(), kSegmentBytes) != 0) return cannot("ftruncate");
   if (::fcntl(segment.fd(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) return cannot("F_ADD_SEALS");
   Expected<Mapping> mapping =
       Mapping::of_file(segment.fd(), 0, sizeof(SegmentLayout), MapAccess::kReadWrite);
@@ -69,8 +69,13 @@ void OwnSegment::keep_copy() {
                MAP_PRIVATE | MAP_FIXED, fd(), 0);
 }
 
+Expected<Mapping> map_ring(int segment, u32 ring) {
+  return Mapping::of_file(segment, sizeof(SegmentLayout) + u64{ring} * sizeof(SegmentRing),
+                          sizeof(SegmentRing), MapAccess::kReadWrite);
+}
+
 Expected<PeerSegment> PeerSegment::open(const SegmentPlace& place, u32 slot) {
-  const Descriptor file = open_segment(place);
+  Descriptor file = open_segment(place);
   if (!file.is_open()) return failure(ESTALE, "no shared memory of a Verbena device");
   Expected<Mapping> mapping =
       Mapping::of_file(file.get(), 0, sizeof(SegmentLayout), MapAccess::kRead);
@@ -78,6 +83,7 @@ Expected<PeerSegment> PeerSegment::open(const SegmentPlace& place, u32 slot) {
                                               sizeof(SegmentLayout::Shared), MapAccess::kReadWrite);
   if (!mapping || !shared) return cannot("mmap");
   PeerSegment segment;
+  segment.file_ = std::move(file);
   segment.mapping_ = std::move(*mapping);
   segment.shared_ = std::move(*shared);
   const SegmentHeader& header = segment.header();

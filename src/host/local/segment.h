@@ -5,7 +5,10 @@
 #pragma once
 
 #include "device/device_config.h"
+#include "host/local/doorbells.h"
+#include "host/local/frame_ring.h"
 #include "host/local/life_sign.h"
+#include "host/local/ring_claims.h"
 #include "host/mapping.h"
 #include "transport/local/access_gates.h"
 #include "transport/local/published_device.h"
@@ -32,9 +35,19 @@ struct SegmentLayout {
   struct Shared {  // what peers write
     AccessGates gates;
     LocalCounts counts;
+    Doorbells doorbells;
+    RingClaims rings;
   };
   alignas(kSegmentAlignment) Shared shared;
 };
+
+// Behind the layout, rings of frames for the owner, from one peer each. Mapped when they are used.
+struct alignas(kSegmentAlignment) SegmentRing {
+  FrameRing frames;
+};
+inline constexpr u64 kSegmentBytes =
+    sizeof(SegmentLayout) + RingClaims::kRings * sizeof(SegmentRing);
+[[nodiscard]] Expected<Mapping> map_ring(int segment, u32 ring);
 
 class OwnSegment {
  public:
@@ -77,11 +90,13 @@ class PeerSegment {
   [[nodiscard]] SegmentLayout::Shared& shared() const {
     return *reinterpret_cast<SegmentLayout::Shared*>(shared_.data());
   }
+  [[nodiscard]] int fd() const { return file_.get(); }
 
  private:
   [[nodiscard]] const SegmentLayout& layout() const {
     return *reinterpret_cast<const SegmentLayout*>(mapping_.data());
   }
+  Descriptor file_;
   Mapping mapping_, shared_;
 };
 

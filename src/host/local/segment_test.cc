@@ -64,7 +64,7 @@ TEST(SegmentTest, NothingElseIsTakenForOne) {
 
   // As large, and with the same bytes, but it could be cut short.
   const int copy = ::memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  ASSERT_EQ(::ftruncate(copy, sizeof(SegmentLayout)), 0);
+  ASSERT_EQ(::ftruncate(copy, kSegmentBytes), 0);
   ASSERT_EQ(::pwrite(copy, &own->layout().header, sizeof(SegmentHeader), 0),
             static_cast<ssize_t>(sizeof(SegmentHeader)));
   wrong.fd = static_cast<u32>(copy);

@@ -1,0 +1,78 @@
+// LocalLink: a Link whose frames to a process of this host go through memory that both share
+// (local/frame_ring.h), all others through the link below. Frames of RC only: of a connection both
+// ends know each other's process before the first frame. They have no ICRC, and who sends them is
+// what the memory says; all else is as on the wire, and what finds no room is lost.
+// A process that sleeps is woken through its ProcessChannel, which the link below receives from.
+#pragma once
+
+#include <memory>
+
+#include "host/links/link.h"
+#include "host/local/doorbells.h"
+#include "host/local/frame_ring.h"
+#include "host/local/local_path.h"
+#include "host/process_channel.h"
+
+namespace verbena::host {
+
+class LocalLink final : public Link {
+ public:
+  // The path outlives it.
+  LocalLink(std::unique_ptr<Link> below, LocalPath& path) : below_(std::move(below)), path_(path) {}
+
+  void append(const EgressFrame& frame) override;
+  void flush() override;
+  // A request costs no call here, so it waits for none; a reply may bring an acknowledgement.
+  [[nodiscard]] bool may_wait() const override { return !is_urgent_ && below_->may_wait(); }
+  [[nodiscard]] bool receive(Look look) override;
+  [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
+  [[nodiscard]] bool vouches() const override { return came_through_memory_; }
+  [[nodiscard]] bool on_listening(Listening listening) override;
+  [[nodiscard]] Time next_timer() const override { return below_->next_timer(); }
+  [[nodiscard]] std::span<const int> descriptors() const override { return below_->descriptors(); }
+  [[nodiscard]] Expected<void> join_multicast(const GID& group) override {
+    return below_->join_multicast(group);
+  }
+  void leave_multicast(const GID& group) override { below_->leave_multicast(group); }
+  void leave() override;
+  void abandon() override;
+  [[nodiscard]] const LinkCounters& counters() const override;
+
+ private:
+  static constexpr u32 kQuiet = 4096;  // looks that found nothing: then peers here are not expected
+
+  struct Outgoing {
+    std::shared_ptr<ProcessMemory> peer;  // nullptr: none on this host
+    Mapping memory;
+    std::optional<FrameRingWriter> ring;
+    u32 frames_until_look = 0;  // for a peer, or for a ring
+  };
+  struct Incoming {
+    u32 number = 0;
+    Mapping memory;
+    std::optional<FrameRingReader> ring;
+  };
+
+  [[nodiscard]] Outgoing* route_of(const EgressFrame& frame);
+  [[nodiscard]] bool has_peer(u32 slot, Outgoing& to);
+  [[nodiscard]] bool has_ring(Outgoing& to);
+  [[nodiscard]] FrameRingReader* ring_from(u32 slot);
+  [[nodiscard]] bool any_rung() const;
+  [[nodiscard]] bool looks_below(Look look, bool found);
+
+  std::unique_ptr<Link> below_;
+  LocalPath& path_;
+  ProcessWaker waker_;
+  std::array<Outgoing, kLastSlot + 1> to_;    // by slot
+  std::array<Incoming, kLastSlot + 1> from_;  // by slot
+  std::vector<u32> unflushed_;                // slots
+  Doorbells::Rung rung_{};
+  u32 batch_left_ = 0;
+  u32 quiet_looks_ = kQuiet, looks_since_below_ = 0;
+  u64 sent_ = 0, send_dropped_ = 0, received_ = 0;
+  bool is_urgent_ = false;  // what is not flushed yet
+  bool has_left_ = false, came_through_memory_ = false;
+  mutable LinkCounters counters_;
+};
+
+}  // namespace verbena::host

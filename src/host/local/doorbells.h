@@ -1,0 +1,51 @@
+// Doorbells: how a process hears that others have put frames into its rings (frame_ring.h), and how
+// they know that it sleeps. In shared memory that all of them write; zeroed memory: nobody rang,
+// and it is awake. A process that rings for nothing costs a look.
+#pragma once
+
+#include <array>
+#include <atomic>
+
+#include "base/types.h"
+
+namespace verbena::host {
+
+class Doorbells {
+ public:
+  static constexpr u32 kWords = 16;  // 64 process slots each
+  using Rung = std::array<u64, kWords>;
+
+  // --- others
+  // True when the owner sleeps, and the caller has to wake it: one of them does.
+  [[nodiscard]] bool ring(u32 slot) {
+    rung_[slot / 64].fetch_or(u64{1} << slot % 64, std::memory_order_seq_cst);
+    return sleeps_.load(std::memory_order_seq_cst) != 0 &&
+           sleeps_.exchange(0, std::memory_order_seq_cst) != 0;
+  }
+
+  // --- the owner
+  // Adds those that rang since to `rung`. True: some did.
+  [[nodiscard]] bool take(Rung& rung) {
+    bool any = false;
+    for (u32 word = 0; word < kWords; ++word) {
+      if (rung_[word].load(std::memory_order_relaxed) == 0) continue;
+      rung[word] |= rung_[word].exchange(0, std::memory_order_seq_cst);
+      any = true;
+    }
+    return any;
+  }
+  // It sleeps from now on, unless somebody rang: take() afterwards.
+  void sleep() {
+    if (sleeps_.load(std::memory_order_relaxed) == 0)
+      sleeps_.exchange(1, std::memory_order_seq_cst);
+  }
+  void wake() {
+    if (sleeps_.load(std::memory_order_relaxed) != 0) sleeps_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  alignas(64) std::array<std::atomic<u64>, kWords> rung_;
+  alignas(64) std::atomic<u32> sleeps_;
+};
+
+}  // namespace verbena::host
