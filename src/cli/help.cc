@@ -142,9 +142,10 @@ ENVIRONMENT
   VERBENA_CAPTURE_LIMIT
       As --fault, --seed, --cc, --capture and --capture-limit (in bytes).
   VERBENA_LOCAL
-      off: all between processes of this host goes as packets. Unset, or on: RDMA
-      WRITEs and READs need none, where the system lets one process reach the
-      other's memory. Faults, captures and checks turn that off by themselves.
+      off: all between processes of this host goes as UDP packets. Unset, or on:
+      RDMA WRITEs and READs are copied, and other packets of RC go through shared
+      memory, where the system lets one process reach the other's. Faults, captures
+      and checks turn that off by themselves.
   VERBENA_CHECK, VERBENA_CHECK_EXIT_CODE
       As --check (1, or its words) and --check-exit-code.
   LD_LIBRARY_PATH

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two processes of one host: WRITEs and READs without packets, the same with packets, and what
-happens when one of the two is killed.
+"""Two processes of one host: WRITEs and READs without packets, packets without datagrams, the same
+with datagrams, and what happens when one of the two is killed.
 
 usage: local_path_test.py [BUILD_DIR] [-k PATTERN]
 """
@@ -22,9 +22,9 @@ def transport(program, counter):
     return sum(device["hw_counters"][counter] for device in devices)
 
 
-def frames(program):
+def frames(program, counter="sent_frames"):
     """Real ones; port_xmit_packets counts copies too."""
-    return sum(device["link"]["sent_frames"] for device in BUILD.devices_of(program))
+    return sum(device["link"][counter] for device in BUILD.devices_of(program))
 
 
 def port(program, counter):
@@ -59,6 +59,13 @@ class LocalPathTest(unittest.TestCase):
 
     def test_read(self):
         self.check_copies("ib_read_bw", "local_read_requests", "rx_read_requests")
+
+    def test_sends_and_atomics_are_packets_but_no_datagrams(self):
+        for program in ("ib_send_bw", "ib_atomic_bw"):
+            with self.subTest(program=program):
+                client, _ = self.run_for_a_while(program)
+                self.assertGreater(frames(client), 100, client)
+                self.assertLess(frames(client, "sent_bursts"), 100, client)
 
     def test_copies_are_counted_at_both_ports(self):
         self.check_octets("ib_write_bw", sender=0)
