@@ -473,7 +473,8 @@ void LiveAdapter::serve() {
     if (offered) policy_.on_core_returned(*offered, now);
     offered.reset();
     const Served served = serve_once(look, now);
-    again = (served.received || policy_.should_look_again(now)) && !helper_->is_stopping();
+    again = ((served.received && !served.woke) || policy_.should_look_again(now)) &&
+            !helper_->is_stopping();
     look = Look::kLikely;
     mutex_.unlock();
     if (!again || (served.received && !served.woke)) continue;

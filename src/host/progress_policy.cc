@@ -20,9 +20,7 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
   if (result != PollResult::kEmpty) {
     empty_polls_ = 0;
     last_found_ = now;
-    const bool will_wait = trust_ > 0 && result == PollResult::kFound;
-    stays_ = will_wait && stay_trust_ > 0;
-    if (will_wait && !stays_) listen();
+    on_found(result);
   } else if (++empty_polls_ >= kSpinning && listens_) {
     listens_ = waits_for_events_ = false;
     polls_at_check_ = polls_;
@@ -30,6 +28,17 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
   } else if (!listens_ && now >= next_check_ - check_interval_ / 2) {
     look_later(now);  // so that the helper need not wake while polls come
   }
+}
+
+void ProgressPolicy::on_found(PollResult result) {
+  if (result == PollResult::kFoundWithRequest) {
+    ++requests_in_a_row_;
+    stays_ = false;
+    return;
+  }
+  const bool breaks_row = std::exchange(requests_in_a_row_, 0) >= kPingPong;
+  stays_ = trust_ > 0 && stay_trust_ > 0;
+  if (!stays_ && (trust_ > 0 || breaks_row)) listen();
 }
 
 // A program that comes back after a pause has not waited yet, unless others had its core meanwhile.

@@ -8,7 +8,8 @@
 // use between polls, it listens again right after a poll that found something, not only at the
 // backstop. And where it was of use soon after that poll, waking it is saved too: the polling
 // thread stays for a few microseconds more and receives itself what the program will next wait for
-// in memory.
+// in memory. And where each completion came with a request and now one comes without, the program
+// will wait for it.
 //
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
@@ -64,6 +65,7 @@ class ProgressPolicy {
 
  private:
   static constexpr u32 kSpinning = 3;  // empty polls in a row
+  static constexpr u32 kPingPong = 8;  // requests in a row
   static constexpr u32 kTrust = 64;    // useless listenings until we stop doing it
   static constexpr u32 kStayTrustForHelp = 1, kStayTrustLost = 2;
   static constexpr u32 kMaxTrustForHelp = 8;
@@ -76,6 +78,7 @@ class ProgressPolicy {
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
   void listen();
+  void on_found(PollResult result);
   void look_later(Time now);
   void judge_patience(PollResult result, Time now);
   void judge_listening();
@@ -91,6 +94,8 @@ class ProgressPolicy {
   bool offers_core_ = false;
   std::optional<Time> empty_since_;  // all polls since have found nothing
   Time last_poll_;
+
+  u32 requests_in_a_row_ = 0;  // polls that found, each with a request
 
   bool polled_since_listening_ = true;
   bool received_since_listening_ = false;

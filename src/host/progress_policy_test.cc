@@ -87,6 +87,17 @@ TEST_F(ProgressPolicyTest, WhoHasFoundItsRequestWaitsForNoOther) {
   EXPECT_TRUE(policy_.listens());
 }
 
+TEST_F(ProgressPolicyTest, ListensWhereACompletionComesWithoutTheUsualRequest) {
+  poll_empty(3);
+  for (int i = 0; i < 7; ++i) policy_.on_application_poll(PollResult::kFoundWithRequest, at(us(i)));
+  policy_.on_application_poll(PollResult::kFound, at(us(8)));
+  EXPECT_FALSE(policy_.listens());  // that it always comes with one is not known yet
+  for (int i = 0; i < 8; ++i)
+    policy_.on_application_poll(PollResult::kFoundWithRequest, at(us(10 + i)));
+  policy_.on_application_poll(PollResult::kFound, at(us(20)));
+  EXPECT_TRUE(policy_.listens());
+}
+
 TEST_F(ProgressPolicyTest, TheBackstopMovesOnWithThePolls) {
   poll_empty(3);
   poll_empty(1, us(400));
