@@ -1,13 +1,28 @@
 #include "device/device.h"
 
+#include "base/prefetch.h"
 #include "device/device_impl.h"
 #include "device/grants.h"
 
 namespace verbena {
+namespace {
+
+constexpr std::size_t kEngineOctets = 2048;  // about an RC engine's
+
+}  // namespace
 
 Device::Device(const DeviceConfig& config) : impl_(std::make_unique<Impl>(config)) {}
 
 Device::~Device() = default;
+
+void Device::fetch(u32 step, QPN qpn) const {
+  if (step == 0) return prefetch_object(*impl_);
+  if (step == 1) return impl_->qps.prefetch(qpn);
+  const QueuePair* const qp = impl_->qps.find(qpn);
+  if (qp == nullptr) return;
+  if (step == 2) return prefetch_object(*qp);
+  if (qp->engine != nullptr) prefetch_octets(qp->engine.get(), kEngineOctets);
+}
 
 const DeviceConfig& Device::config() const { return impl_->config; }
 

@@ -151,6 +151,11 @@ class Device {
   // The user pointer of a CQ whose notification is due; nullopt: none.
   [[nodiscard]] std::optional<void*> poll_completion_event();
   [[nodiscard]] std::optional<AsyncEvent> poll_async_event();
+  // For a driver of many devices, which knows whose turn is near: fetches into the cache what a
+  // packet of that QP will need. Steps 0 .. kFetchSteps - 1, some time apart: each goes on from
+  // what the one before it has fetched.
+  static constexpr u32 kFetchSteps = 4;
+  void fetch(u32 step, QPN qpn) const;
   // The user pointer given at creation, for events.
   [[nodiscard]] static void* user_of(const QueuePair* qp);
   [[nodiscard]] static void* user_of(const CompletionQueue* cq);

@@ -37,6 +37,13 @@ class EventQueue {
   [[nodiscard]] bool next_node();
   [[nodiscard]] bool take(Time end, Event& out) { return agenda_.take(end, out); }
   [[nodiscard]] const Event* ahead(u32 n) const { return agenda_.ahead(n); }
+  // Those of the n-th node after this one, in no order; empty: there is none.
+  [[nodiscard]] std::span<const Event> of_node_ahead(u32 n) const {
+    const std::size_t index = next_group_ + n - 1;
+    if (index >= groups_.size() || node_of_place_.empty()) return {};
+    return std::span(grouped_).subspan(groups_[index].begin,
+                                       groups_[index].end - groups_[index].begin);
+  }
   [[nodiscard]] bool empty() const { return calendar_.size() == 0; }
 
  private:

@@ -73,6 +73,13 @@ void Host::accept(FrameIndex index) {
   settle();
 }
 
+void Host::fetch(u32 step, FrameIndex index) const {
+  const Frame& frame = domain_.frames[index];
+  if (frame.type != FrameType::kRoCE) return;
+  const std::array<u8, Frame::kHeaderOctets>& h = frame.headers;
+  device_.fetch(step, QPN{static_cast<u32>(h[5]) << 16 | static_cast<u32>(h[6]) << 8 | h[7]});
+}
+
 // --- a receiver that is slow
 
 void Host::receive_slowly(FrameIndex index) {

@@ -68,6 +68,8 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   void on_arrival(FrameIndex index);
+  // Fetches what an arrival needs into the cache, as Device::fetch() does.
+  void fetch(u32 step, FrameIndex index) const;
   void on_wake();
   void on_own_timer();  // pauses that end or are asked for again, the receiver, and PCIe
   void on_device_timer();

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "fabric/partition.h"
 
 namespace verbena::fabric {
@@ -14,6 +15,7 @@ constexpr Duration kLongestWindow = ps(i64{1} << Agenda::kMaxWindowBits);
 // With shorter ones, nodes by themselves have too little to do at a time.
 constexpr Duration kShortestWindow = ns(100);
 constexpr u64 kEventsOfAMember = 50;  // that are worth to wake it
+constexpr std::size_t kFetched = 8;   // arrivals of the next nodes, likewise
 constexpr u32 kAhead = 16;            // events that what they need is fetched before
 
 Duration shortest_delay(const Topology& topology) {
@@ -398,7 +400,35 @@ void Network::simulate_window() {
 void Network::simulate(Domain& domain) {
   for (const auto& other : domains_) domain.accept(other->to_empty_for(domain.number));
   domain.events.open(window_);
-  while (domain.events.next_node()) simulate_node(domain);
+  while (domain.events.next_node()) {
+    fetch_ahead(domain);
+    simulate_node(domain);
+  }
+}
+
+// What the next nodes will touch, by each of them one step.
+void Network::fetch_ahead(const Domain& domain) const {
+  constexpr u32 kSteps = Device::kFetchSteps + 1;
+  for (u32 ahead = 1; ahead <= kSteps; ++ahead) {
+    const std::span<const Event> events = domain.events.of_node_ahead(ahead);
+    if (events.empty()) return;
+    const NodeIndex node = node_of_port_[events[0].place()];
+    if (const Switch* const at_switch = switches_[node].get(); at_switch != nullptr) {
+      if (ahead == 2) prefetch_object(*at_switch);
+      if (ahead == 1) at_switch->fetch();
+      continue;
+    }
+    const Host* const host = hosts_[node].get();
+    if (ahead == kSteps) prefetch_object(*host);
+    for (const Event& event : events.first(std::min<std::size_t>(events.size(), kFetched))) {
+      if (event.kind() != EventKind::kArrival) continue;
+      if (ahead == kSteps) {
+        domain.frames.prefetch(event.subject);
+      } else {
+        host->fetch(Device::kFetchSteps - ahead, event.subject);
+      }
+    }
+  }
 }
 
 void Network::simulate_node(Domain& domain) {

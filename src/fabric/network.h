@@ -142,6 +142,7 @@ class Network {
   void simulate_window();
   void simulate(Domain& domain);
   void simulate_node(Domain& domain);
+  void fetch_ahead(const Domain& domain) const;
   void handle(Domain& domain, const Event& event);
   void on_arrival(Domain& domain, const Event& event);
   void collect(Domain& domain, Host& host);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/prefetch.h"
 #include "fabric/topology.h"
 
 namespace verbena::fabric {
@@ -23,6 +24,10 @@ class Routes {
     if (group == kNoGroup) return {};
     const u32 set = sets_at_[node * u64{groups_} + group];
     return {set_ports_.data() + set_begin_[set], set_begin_[set + 1] - set_begin_[set]};
+  }
+  // Fetches into the cache what ports() looks at for this node.
+  void fetch(NodeIndex node) const {
+    prefetch_octets(sets_at_.data() + node * u64{groups_}, groups_ * sizeof(u32));
   }
 
  private:

@@ -60,6 +60,11 @@ void Switch::wait_for_rest(u32 port, FrameIndex index) {
                       EventKind::kArrival, first_port_ + port, index});
 }
 
+void Switch::fetch() const {
+  routes_.fetch(node_);
+  prefetch_octets(sides_.data(), sides_.size() * sizeof(Side));
+}
+
 bool Switch::is_lossless(u32 priority) const {
   return (config_.pfc.priorities & bit(priority)) != 0;
 }

@@ -58,6 +58,8 @@ class Switch {
          const std::vector<u32>& addresses);
 
   void on_arrival(u32 port, FrameIndex index);
+  // Fetches what arrivals need into the cache.
+  void fetch() const;
   void on_wake(u32 port);
   void on_pause_timer(u32 port);
 
