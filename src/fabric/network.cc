@@ -550,6 +550,14 @@ Counters Network::counters() const {
   return sum;
 }
 
+std::optional<Rate> Network::rate_of(u32 flow) const {
+  const QueuePair* const sender = ends_[flow].sender;
+  if (sender == nullptr) return std::nullopt;
+  std::optional<CongestionControl> control =
+      hosts_[flows_[flow].source]->device().congestion_of(sender);
+  return control ? std::optional(control->rate(now_)) : std::nullopt;
+}
+
 u64 Network::frames_in_flight() const {
   u64 frames = 0;
   for (const auto& domain : domains_) {
@@ -569,14 +577,6 @@ std::vector<SentFrame> Network::take_tapped() {
     return std::tie(a.at, a.node, a.port) < std::tie(b.at, b.node, b.port);
   });
   return all;
-}
-
-std::optional<Rate> Network::rate_of(u32 flow) const {
-  if (ends_[flow].sender == nullptr) return std::nullopt;
-  std::optional<CongestionControl> congestion =
-      hosts_[flows_[flow].source]->device().congestion_of(ends_[flow].sender);
-  if (!congestion) return std::nullopt;
-  return congestion->rate(now_);
 }
 
 void Network::for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const {

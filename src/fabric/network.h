@@ -83,6 +83,8 @@ class Network {
   [[nodiscard]] NodeIndex node_of(u32 port) const { return ports_[port].node; }  // of all ports
   [[nodiscard]] u32 flows_finished() const { return finished_; }
   [[nodiscard]] u32 flows_failed() const { return failed_; }
+  // At which the flow may send now, by its congestion control; nullopt: it has none, or has ended.
+  [[nodiscard]] std::optional<Rate> rate_of(u32 flow) const;
   // The first that was found.
   [[nodiscard]] const std::optional<Deadlock>& deadlock() const { return deadlock_; }
   [[nodiscard]] u64 frames_in_flight() const;
@@ -95,8 +97,6 @@ class Network {
   }
   // nullptr: a host.
   [[nodiscard]] const Switch* switch_at(NodeIndex node) const { return switches_[node].get(); }
-  // That congestion control gives a flow now; nullopt: it does not run, or is not controlled.
-  [[nodiscard]] std::optional<Rate> rate_of(u32 flow) const;
   // Frames that this port sends are kept for take_tapped(), from now on.
   void tap(NodeIndex node, u32 port) { ports_[first_port_[node] + port].tapped = true; }
   // Since the last call, in the order in which they were sent.

@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "tests" / "reference"
 SEEDED_BOUNDS = {"mean FCT": 2, "longest queue": 5, "ECN marks": 10}  # percent, means of the seeds
 TAILS = {50: 1, 95: 3, 99: 5}  # percentile of the slowdown: percent
+BUCKETS, BUCKET_BOUND = 20, 10  # of the flows, by size; percent
+VICTIM_BOUND = 3  # percent
 
 
 def text_of(path):
@@ -32,6 +34,7 @@ class Outcome:
     """The files of one run."""
 
     def __init__(self, folder):
+        self.folder = folder
         self.flows = [line.split() for line in text_of(folder / "fct.txt").splitlines()]
         self.fct = {tuple(f[:4]): (int(f[5]), int(f[6]), int(f[7])) for f in self.flows}
         self.stat, self.longest_queue = {}, 0
@@ -47,8 +50,37 @@ class Outcome:
         return (max(start + fct for start, fct, _ in self.fct.values()) -
                 min(start for start, _, _ in self.fct.values()))
 
-    def slowdowns(self):
-        return [max(1.0, fct / alone) for _, fct, alone in self.fct.values()]
+    def slowdowns(self, flows=None):
+        chosen = self.fct if flows is None else flows
+        return [max(1.0, self.fct[flow][1] / self.fct[flow][2]) for flow in chosen]
+
+    def buckets(self):
+        """The flows in equal parts, the smallest first; none where all have one size."""
+        ordered = sorted(self.flows, key=lambda flow: (int(flow[4]), flow[:4]))
+        if len({flow[4] for flow in ordered}) < BUCKETS:
+            return []
+        keys = [tuple(flow[:4]) for flow in ordered]
+        return [keys[i * len(keys) // BUCKETS:(i + 1) * len(keys) // BUCKETS]
+                for i in range(BUCKETS)]
+
+    def victims(self):
+        """Flows whose sender was paused while they ran, and whose receiver was nobody's incast: at
+        most two flows to it were under way at the time."""
+        pauses = {}
+        for line in text_of(self.folder / "pfc.txt").splitlines():
+            at, node, is_switch, _, paused = map(int, line.split())
+            if not is_switch and paused:
+                pauses.setdefault(node, []).append(at)
+        spans = [(flow[1], start, start + fct) for flow, (start, fct, _) in self.fct.items()]
+
+        def is_victim(flow):
+            start, fct, _ = self.fct[flow]
+            sender = (int(flow[0], 16) - 0x0b000001) >> 8 & 0xffff
+            if not any(start <= at <= start + fct for at in pauses.get(sender, [])):
+                return False
+            return sum(to == flow[1] and begin < start + fct and start < end
+                       for to, begin, end in spans) <= 2
+        return [flow for flow in self.fct if is_victim(flow)]
 
 
 def percentile(values, percent):
@@ -115,12 +147,26 @@ def compare_seeds(table, build, scenario, seeds):
     table.row(scenario, "drops", sum(r.stat["drops"] for r in runs), 0, 0)
 
 
+def compare_buckets(table, scenario, ours, reference):
+    """The bucket whose median, and the one whose mean, is furthest off."""
+    for what, value in (("p50", lambda v: percentile(v, 50)), ("mean", statistics.mean)):
+        pairs = [(value(ours.slowdowns(flows)), value(reference.slowdowns(flows)))
+                 for flows in reference.buckets()]
+        if pairs:
+            table.row(scenario, f"worst bucket {what}",
+                      *max(pairs, key=lambda pair: abs(pair[0] / pair[1] - 1)), BUCKET_BOUND)
+
+
 def compare_fat_tree(table, build, scenario):
     ours, reference = simulate(build, scenario), Outcome(REFERENCE / scenario)
     table.row(scenario, "flows ended", len(ours.fct), len(reference.fct), 0)
     for percent, bound in TAILS.items():
         table.row(scenario, f"slowdown p{percent}", percentile(ours.slowdowns(), percent),
                   percentile(reference.slowdowns(), percent), bound)
+    compare_buckets(table, scenario, ours, reference)
+    if victims := reference.victims():
+        table.row(scenario, f"{len(victims)} victims", statistics.mean(ours.slowdowns(victims)),
+                  statistics.mean(reference.slowdowns(victims)), VICTIM_BOUND)
     table.row(scenario, "drops", ours.stat["drops"], 0, 0)
     print(f"{scenario:28} {ours.stat['hops_per_s'] / 1e6:.2f} M hops/s, {ours.stat['run_s']:.1f} s, "
           f"{ours.stat['maxrss_mb']:.0f} MB")

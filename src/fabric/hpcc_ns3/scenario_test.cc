@@ -216,6 +216,42 @@ TEST(HpccScenario, AloneToTheNanosecond) {
   EXPECT_EQ(run.results.pfc(), "");
 }
 
+// incast8_dcqcnpaper of tests/reference: eight senders of 10 MB, DCQCN with the paper's timers. The
+// mean rate of those that still send, in Gb/s, measured in that model in one run: first what the
+// CNPs of all do alike, then what chance makes of it, as means of some time.
+TEST(HpccScenario, RatesFollowTheirCourse) {
+  const std::string config =
+      std::string(kConfig) +
+      "SIMULATOR_STOP_TIME 2.03\nALPHA_RESUME_INTERVAL 50\nRATE_DECREASE_INTERVAL 50\n"
+      "RP_TIMER 55\nEWMA_GAIN 0.00390625\nFAST_RECOVERY_TIMES 1\nRATE_AI 20Mb/s\n"
+      "RATE_HAI 200Mb/s\nMIN_RATE 1000Mb/s\nCLAMP_TARGET_RATE 0\n";
+  std::string topology = "10 1 9\n9\n0 9 100Gbps 1000ns 0\n", flows = "8\n";
+  for (u32 host = 1; host <= 8; ++host) {
+    topology += std::to_string(host) + " 9 100Gbps 1000ns 0\n";
+    flows += std::to_string(host) + " 0 3 100 10000000 2.0\n";
+  }
+  const Scenario scenario = scenario_of(topology, flows, config);
+  Network network(scenario.topology, network_config(scenario, 1));
+  for (const Flow& flow : scenario.flows) ASSERT_TRUE(network.add_flow(flow));
+  const auto mean_at = [&](i64 microseconds) {
+    (void)network.run(Time::from_ns(2'000'000'000 + microseconds * 1000));
+    double sum = 0;
+    u32 active = 0;
+    for (u32 flow = 0; flow < 8; ++flow)
+      if (const std::optional<Rate> rate = network.rate_of(flow)) {
+        sum += static_cast<double>(rate->bps()) * 1e-9;
+        ++active;
+      }
+    return sum / active;
+  };
+  constexpr std::pair<i64, double> kAlike[] = {{12, 100},   {48, 100},    {84, 50}, {96, 50},
+                                               {180, 12.5}, {300, 3.125}, {420, 1}, {900, 1}};
+  for (const auto& [at, rate] : kAlike) EXPECT_NEAR(mean_at(at), rate, 0.1 * rate) << at;
+  double sum = 0;
+  for (i64 at = 1200; at <= 6000; at += 100) sum += mean_at(at) / 49;
+  EXPECT_NEAR(sum, 12.05, 1.205);
+}
+
 // Two senders of 10 MB, 2 MB of buffer, no ECN. Measured in that model: both end at 1664008 and
 // 1664091 ns, 344 pauses, 429680 octets in the longest queue, the first pauses after 33875 ns.
 TEST(HpccScenario, PausesExactly) {
