@@ -29,6 +29,14 @@ double peak_mebibytes() {
 
 tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
 
+// The model is started in a folder above, and its settings name files from there.
+Expected<std::string> read_named(const fs::path& folder, const fs::path& name) {
+  Expected<std::string> text = read_text(folder / name);
+  if (text || !name.has_parent_path()) return text;
+  if (Expected<std::string> beside = read_text(folder / name.filename())) return beside;
+  return text;
+}
+
 Expected<hpcc::Scenario> read_scenario(const fs::path& folder) {
   hpcc::Scenario scenario;
   const auto config_text = read_text(folder / "config.txt");
@@ -38,14 +46,14 @@ Expected<hpcc::Scenario> read_scenario(const fs::path& folder) {
   scenario.config = *std::move(config);
 
   const std::string& topology_file = scenario.config.topology_file;
-  const auto topology_text = read_text(folder / topology_file);
+  const auto topology_text = read_named(folder, topology_file);
   if (!topology_text) return tl::unexpected(topology_text.error());
   auto topology = hpcc::parse_topology(topology_file, *topology_text);
   if (!topology) return wrong(topology.error().message);
   scenario.topology = *std::move(topology);
 
   const std::string& flow_file = scenario.config.flow_file;
-  const auto flow_text = read_text(folder / flow_file);
+  const auto flow_text = read_named(folder, flow_file);
   if (!flow_text) return tl::unexpected(flow_text.error());
   auto flows = hpcc::parse_flows(flow_file, *flow_text, scenario.topology);
   if (!flows) return wrong(flows.error().message);

@@ -20,6 +20,7 @@ BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].st
                      else "build/release").resolve()
 VERBENA = BUILD / "bin" / "verbena"
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+REFERENCE = pathlib.Path(__file__).resolve().parents[1] / "reference"
 LIMIT_S = 120
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -106,6 +107,20 @@ class Mistakes(SimTest):
                 self.assertEqual(done.returncode, 2, done)
                 self.assertEqual(len(done.stderr.splitlines()[-1:]), 1)
                 self.assertTrue(done.stderr.splitlines()[-1].startswith("verbena: "), done.stderr)
+
+
+class Folders(SimTest):
+    def test_files_may_be_named_from_where_the_model_is_started(self):
+        given = self.folder / "mix"
+        shutil.copytree(REFERENCE / "micro/single_small", given)
+        before = self.succeeds(given, "-o", self.folder / "a")
+        config = given / "config.txt"
+        config.write_text(config.read_text().replace(" topology.txt", " mix/topology.txt")
+                          .replace(" flow.txt", " mix/flow.txt"))
+        self.succeeds(given, "-o", self.folder / "b")
+        self.assertEqual((self.folder / "a/fct.txt").read_text(),
+                         (self.folder / "b/fct.txt").read_text())
+        self.assertIn("STAT", before)
 
 
 class Results(SimTest):
