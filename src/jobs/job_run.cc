@@ -50,7 +50,7 @@ CollectiveResult run_collective(const Job& job, const collectives::Shape& shape,
     result.mistake = run_packets(job, *schedule, stop, result.by_packets);
   if (job.method == Method::kPackets || !result.mistake.empty()) return result;
   const FlowLevelResult flows =
-      run_flow_level(*schedule, job.cluster, job.plan.topology, flow_level_config(job));
+      run_flow_level(*schedule, job.cluster, job.plan.topology, flow_level_config(job), stop);
   result.mistake = flows.mistake;
   result.flow_seconds = flows.seconds;
   return result;

@@ -22,18 +22,15 @@ struct Flows {
   std::vector<double> latency;  // of a packet, where nothing else is
 };
 
-double longest(const std::vector<double>& times) {
-  return times.empty() ? 0 : *std::ranges::max_element(times);
-}
-
 class FlowLevel {
  public:
   FlowLevel(const Schedule& schedule, const Cluster& cluster, const fabric::Topology& topology,
-            const FlowLevelConfig& config)
+            const FlowLevelConfig& config, const Stop& stop)
       : schedule_(schedule),
         cluster_(cluster),
         topology_(topology),
         config_(config),
+        stop_(stop),
         ways_(topology) {
     const double packet = config.packet_octets;
     const double share = packet / (packet + config.header_octets);
@@ -61,6 +58,7 @@ class FlowLevel {
   const Cluster& cluster_;
   const fabric::Topology& topology_;
   const FlowLevelConfig config_;
+  const Stop& stop_;
   Ways ways_;
   std::vector<double> capacity_;  // octets per second: of link directions, then NVLink out and in
   u32 nvlink_ = 0;                // the first of these
@@ -118,12 +116,17 @@ FlowLevel::Round FlowLevel::round(const Stage& stage) {
   Flows all, one;
   add_stage(stage, stage.lanes.size(), 1, all);
   add_stage(stage, 1, 1, one);
+  const double together = busiest_time(all.paths, capacity_, all.octets);
+  if (one.octets.empty()) return {.together = together};
+  if (stage.pace == Pace::kSlowest)
+    return {.together = together,
+            .alone = busiest_time(one.paths, capacity_, one.octets) +
+                     *std::ranges::max_element(one.latency)};
   std::vector<double> ends = end_times(one.paths, capacity_, one.octets);
   for (std::size_t i = 0; i < ends.size(); ++i) ends[i] += one.latency[i];
-  const bool is_mean = stage.pace == Pace::kRing && !ends.empty();
-  const double sum = std::accumulate(ends.begin(), ends.end(), 0.0);
-  return {.together = longest(end_times(all.paths, capacity_, all.octets)),
-          .alone = is_mean ? sum / static_cast<double>(ends.size()) : longest(ends)};
+  return {
+      .together = together,
+      .alone = std::accumulate(ends.begin(), ends.end(), 0.0) / static_cast<double>(ends.size())};
 }
 
 // The first piece goes through all stages; each of the others ends as much later as the busiest
@@ -136,6 +139,7 @@ FlowLevelResult FlowLevel::run() {
   Flows together;
   for (const Stage& stage : pipeline.stages) {
     if (stage.rounds == 0 || stage.levels == 0) continue;
+    if (stop_()) return {.mistake = "interrupted"};
     const Round one = round(stage);
     const double rounds = static_cast<double>(stage.rounds);
     const double piece = rounds * std::max(one.together, one.alone);
@@ -148,7 +152,7 @@ FlowLevelResult FlowLevel::run() {
     if (pipeline.pieces > 1) add_stage(stage, stage.lanes.size(), rounds, together);
   }
   if (pipeline.pieces > 1) {
-    busiest = std::max(busiest, longest(end_times(together.paths, capacity_, together.octets)));
+    busiest = std::max(busiest, busiest_time(together.paths, capacity_, together.octets));
     result.seconds += static_cast<double>(pipeline.pieces - 1) * busiest;
   }
   result.mistake = mistake_;
@@ -158,8 +162,9 @@ FlowLevelResult FlowLevel::run() {
 }  // namespace
 
 FlowLevelResult run_flow_level(const Schedule& schedule, const Cluster& cluster,
-                               const fabric::Topology& topology, const FlowLevelConfig& config) {
-  return FlowLevel(schedule, cluster, topology, config).run();
+                               const fabric::Topology& topology, const FlowLevelConfig& config,
+                               const Stop& stop) {
+  return FlowLevel(schedule, cluster, topology, config, stop).run();
 }
 
 }  // namespace verbena::jobs

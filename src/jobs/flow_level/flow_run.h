@@ -11,6 +11,7 @@
 #include "collectives/schedule.h"
 #include "fabric/topology.h"
 #include "jobs/cluster.h"
+#include "jobs/stop.h"
 
 namespace verbena::jobs {
 
@@ -28,6 +29,6 @@ struct FlowLevelResult {
 [[nodiscard]] FlowLevelResult run_flow_level(const collectives::Schedule& schedule,
                                              const Cluster& cluster,
                                              const fabric::Topology& topology,
-                                             const FlowLevelConfig& config);
+                                             const FlowLevelConfig& config, const Stop& stop);
 
 }  // namespace verbena::jobs

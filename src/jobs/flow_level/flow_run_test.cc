@@ -14,12 +14,13 @@ using collectives::Algorithm;
 using collectives::Operation;
 using collectives::Shape;
 
+const Stop kNever = [] { return false; };
 constexpr fabric::LinkConfig kLink{.rate = gbps(100), .delay = us(1)};
 
 double by_flows(const Shape& shape, const TestNetwork& net) {
   const auto schedule = make_schedule(shape);
   const Cluster cluster{.gpus_per_node = shape.ranks_per_node, .nics = net.hosts};
-  const FlowLevelResult result = run_flow_level(*schedule, cluster, net.topology, {});
+  const FlowLevelResult result = run_flow_level(*schedule, cluster, net.topology, {}, kNever);
   EXPECT_EQ(result.mistake, "");
   return result.seconds;
 }
@@ -80,8 +81,16 @@ TEST(FlowLevel, NoWayIsSaid) {
   const auto schedule =
       collectives::make_schedule({.ranks = 4, .ranks_per_node = 2, .octets = 4096});
   const Cluster cluster{.gpus_per_node = 2, .nics = net.hosts};
-  EXPECT_EQ(run_flow_level(*schedule, cluster, net.topology, {}).mistake,
+  EXPECT_EQ(run_flow_level(*schedule, cluster, net.topology, {}, kNever).mistake,
             "there is no way from the NIC of rank 1 to that of rank 2");
+}
+
+TEST(FlowLevel, CanBeStopped) {
+  const TestNetwork net = star(2, kLink);
+  const auto schedule = collectives::make_schedule({.ranks = 2, .octets = 4096});
+  const Cluster cluster{.gpus_per_node = 1, .nics = net.hosts};
+  EXPECT_EQ(run_flow_level(*schedule, cluster, net.topology, {}, [] { return true; }).mistake,
+            "interrupted");
 }
 
 TEST(Ways, SpreadOverAllThatAreShortest) {

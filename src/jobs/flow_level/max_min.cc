@@ -7,7 +7,8 @@
 namespace verbena::jobs {
 namespace {
 
-constexpr double kSame = 1 + 1e-9;  // shares, and ends, that differ by less are equal
+constexpr double kSame = 1 + 1e-9;     // shares that differ by less are equal
+constexpr double kSameEnd = 1 + 1e-3;  // ranges of an array that is not divided evenly end together
 
 struct Users {  // of each resource: flows
   std::vector<u32> begin, flows;
@@ -83,11 +84,22 @@ std::vector<double> end_times(const Paths& paths, const std::vector<double>& cap
     time += first;
     for (u32 flow = 0; flow < units.size(); ++flow) {
       if (!active[flow]) continue;
-      const bool ended = units[flow] / rates[flow] <= first * kSame;
+      const bool ended = units[flow] / rates[flow] <= first * kSameEnd;
       units[flow] = ended ? 0 : units[flow] - rates[flow] * first;
       if (ended) ends[flow] = time;
     }
   }
+}
+
+double busiest_time(const Paths& paths, const std::vector<double>& capacity,
+                    const std::vector<double>& units) {
+  std::vector<double> carried(capacity.size());
+  for (u32 flow = 0; flow < paths.flows(); ++flow)
+    for (const u32 resource : paths.of(flow)) carried[resource] += units[flow];
+  double longest = 0;
+  for (std::size_t i = 0; i < capacity.size(); ++i)
+    longest = std::max(longest, carried[i] / capacity[i]);
+  return longest;
 }
 
 }  // namespace verbena::jobs

@@ -38,4 +38,10 @@ class Paths {
 [[nodiscard]] std::vector<double> end_times(const Paths& paths, const std::vector<double>& capacity,
                                             std::vector<double> units);
 
+// How long the resource that has most to carry takes for all that goes through it: no flow is
+// later, and one is as late, where all have equal units. For the share of a flow is never below
+// that of its fullest resource, and there it is that until the end.
+[[nodiscard]] double busiest_time(const Paths& paths, const std::vector<double>& capacity,
+                                  const std::vector<double>& units);
+
 }  // namespace verbena::jobs

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace verbena::jobs {
 namespace {
 
@@ -47,6 +49,16 @@ TEST(MaxMin, WhoEndsLeavesItsShare) {
   EXPECT_DOUBLE_EQ(ends[0], 4.4);
   EXPECT_DOUBLE_EQ(ends[1], 2);
   EXPECT_EQ(end_times(paths({{0}, {}}), {10}, {0, 5}), (std::vector<double>{0, 0}));
+}
+
+// Flows of 12 units on resources 0 and 1, of which 1 is the fuller.
+TEST(MaxMin, TheBusiestResourceEndsLast) {
+  const Paths p = paths({{0}, {0, 1}, {1}, {1, 2}});
+  const std::vector<double> capacity{10, 6, 1000}, units(4, 12);
+  const std::vector<double> ends = end_times(p, capacity, units);
+  EXPECT_DOUBLE_EQ(*std::ranges::max_element(ends), 6);
+  EXPECT_DOUBLE_EQ(busiest_time(p, capacity, units), 6);
+  EXPECT_DOUBLE_EQ(busiest_time(paths({}), capacity, {}), 0);
 }
 
 // No flow can have more without taking it from one that has no more: every flow has a full resource
