@@ -14,6 +14,7 @@
 #include "fabric/flow.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
+#include "fabric/receiver.h"
 
 namespace verbena::fabric {
 
@@ -28,15 +29,6 @@ struct FrameSizes {
 enum class Notification : u8 {
   kPacket,             // CNPs of their own. IBTA A17.9.3
   kInAcknowledgement,  // with the acknowledgement of the data that was marked
-};
-
-// A host that takes what arrives slower than the link brings it: its NIC holds frames back in a
-// buffer, and asks for pauses while that is filling. Guo et al., RDMA over Commodity Ethernet at
-// Scale, SIGCOMM 2016, 4.4 (slow-receiver symptom).
-struct ReceiverConfig {
-  Rate drain = Rate::unlimited();                           // of frames as links count them
-  u32 buffer_octets = 1u << 20;                             // what exceeds it is dropped
-  u32 pause_above = 512u << 10, resume_below = 256u << 10;  // octets in the buffer
 };
 
 // What the way between program and NIC takes. Neugebauer et al., Understanding PCIe Performance for

@@ -153,6 +153,8 @@ void Network::add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng) 
   HostConfig own = config.host(link_of(ports_[place]));
   own.device.gids = {{.gid = GID::from_ipv4(addresses_[node])}};
   own.device.seed = prng.next();
+  for (const SlowReceiver& slow : config.faults.slow_receivers)
+    if (slow.node == node) own.receiver = slow.receiver;
   hosts_[node] = std::make_unique<Host>(domain_of(node), std::move(own), node, ports_[place], place,
                                         addresses_);
 }

@@ -9,13 +9,14 @@
 // up again its ends use it at once, and the others after as long a time.
 //
 // A stuck pause is a broken NIC or port that tells its neighbour to pause, again and again: Guo et
-// al., RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.3. (A slow receiver, 4.4 there, is
-// HostConfig::receiver.)
+// al., RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.3. A slow
+// receiver: 4.4 there.
 #pragma once
 
 #include <vector>
 
 #include "base/time.h"
+#include "fabric/receiver.h"
 #include "fabric/topology.h"
 
 namespace verbena::fabric {
@@ -34,10 +35,16 @@ struct StuckPause {
   Time until = Time::never();  // then it lets its neighbour go on
 };
 
+struct SlowReceiver {
+  NodeIndex node = 0;
+  ReceiverConfig receiver{};  // in place of the host's
+};
+
 struct NetworkFaults {
   std::vector<LinkOutage> outages{};
   Duration convergence = ms(10);
   std::vector<StuckPause> stuck_pauses{};
+  std::vector<SlowReceiver> slow_receivers{};
 };
 
 }  // namespace verbena::fabric

@@ -1,5 +1,7 @@
 #include "fabric/results/alone_time.h"
 
+#include <vector>
+
 namespace verbena::fabric {
 namespace {
 
@@ -9,6 +11,21 @@ Duration time_of(u64 octets, Rate rate) {
   return ps(static_cast<i64>(octets * kBitPicoseconds / rate.bps()));
 }
 
+// What has to come over `link` before the switch at its end goes on over `next`.
+u64 awaited(u64 frame, const Port& link, const Port& next, u32 head_octets) {
+  const bool cuts_through = head_octets != 0 && next.rate <= link.rate;
+  return cuts_through ? std::min<u64>(frame, head_octets) : frame;
+}
+
+std::vector<const Port*> way_of(const Flow& flow, const Network& network) {
+  std::vector<const Port*> way;
+  for (NodeIndex node = flow.source; node != flow.destination;) {
+    way.push_back(&network.port(node, network.routes().ports(node, flow.destination)[0]));
+    node = network.node_of(way.back()->peer);
+  }
+  return way;
+}
+
 }  // namespace
 
 Duration alone_time(const Flow& flow, const PacketSizes& sizes, const Network& network) {
@@ -16,14 +33,18 @@ Duration alone_time(const Flow& flow, const PacketSizes& sizes, const Network& n
   const u64 all = flow.octets + sizes.first_header + (packets - 1) * sizes.header;
   const u64 one =
       packets == 1 ? all : sizes.payload + (packets == 2 ? sizes.first_header : sizes.header);
-  Duration time{};
-  Rate slowest = Rate::unlimited();
-  for (NodeIndex node = flow.source; node != flow.destination;) {
-    const Port& port = network.port(node, network.routes().ports(node, flow.destination)[0]);
-    time =
-        time + port.delay * 2 + time_of(one, port.rate) + time_of(sizes.acknowledgement, port.rate);
-    slowest = std::min(slowest, port.rate);
-    node = network.node_of(port.peer);
+  const std::vector<const Port*> way = way_of(flow, network);
+  const Port& last = *way.back();
+  Duration time =
+      last.delay * 2 + time_of(one, last.rate) + time_of(sizes.acknowledgement, way.front()->rate);
+  Rate slowest = last.rate;
+  for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+    const Port& link = *way[i];
+    const Port& next = *way[i + 1];
+    time = time + (link.delay + ps(i64{link.latency_ps})) * 2 +
+           time_of(awaited(one, link, next, link.head_octets), link.rate) +
+           time_of(awaited(sizes.acknowledgement, next, link, link.head_octets), next.rate);
+    slowest = std::min(slowest, link.rate);
   }
   return time + time_of(all, slowest) - time_of(one, slowest);
 }

@@ -13,7 +13,8 @@ struct PacketSizes {
   u32 acknowledgement = 50 + 12 + 4;  // with the AETH
 };
 
-// All frames over the slowest link of the path, one over each other, the acknowledgement back.
+// All frames over the slowest link of the path, one (or its head, where switches cut through) over
+// each other, the acknowledgement back.
 [[nodiscard]] Duration alone_time(const Flow& flow, const PacketSizes& sizes,
                                   const Network& network);
 

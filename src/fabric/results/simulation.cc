@@ -11,11 +11,8 @@ namespace {
 
 constexpr Duration kLastFrames = ms(1);  // until pauses end and notifications arrive
 
-PacketSizes packet_sizes(const Scenario& scenario) {
-  const HostConfig host = scenario.network.host(scenario.plan.topology.links.front().config);
-  PacketSizes sizes;
-  sizes.payload = bytes(host.device.active_mtu);
-  return sizes;
+HostConfig first_host(const Scenario& scenario) {
+  return scenario.network.host(scenario.plan.topology.links.front().config);
 }
 
 }  // namespace
@@ -43,7 +40,9 @@ Simulation::Simulation(const Scenario& scenario)
       rates_(std::min<std::size_t>(scenario.flows.size(), kRatedFlows)),
       held_(ports_.ends().size()) {
   network_.set_trace(this);
-  const PacketSizes sizes = packet_sizes(scenario);
+  const HostConfig host = first_host(scenario);
+  const PacketSizes sizes{.payload = bytes(host.device.active_mtu)};
+  const Duration pcie = host.pcie.posting + host.pcie.completion;
   for (u32 i = 0; i < scenario.flows.size(); ++i) {
     const Flow& flow = scenario.flows[i];
     if (!network_.add_flow(flow)) {
@@ -51,7 +50,7 @@ Simulation::Simulation(const Scenario& scenario)
                              scenario.plan.names[flow.destination]);
       return;
     }
-    flows_[i].alone = alone_time(flow, sizes, network_);
+    flows_[i].alone = alone_time(flow, sizes, network_) + pcie;
   }
 }
 

@@ -53,6 +53,30 @@ TEST(Simulation, SmallFlowsTakeWhatTheyTakeAlone) {
   }
 }
 
+TEST(Simulation, WhatSwitchesAndPCIeTakeIsPartOfWhatAFlowTakesAlone) {
+  for (const char* const size : {"1", "5000", "100KB"})
+    for (const char* const mode : {"store_and_forward", "cut_through"}) {
+      const Summary summary =
+          run(fmt::format("topology: {{kind: leaf_spine, hosts_per_leaf: 2, spines: 1}}\n"
+                          "links: {{rate: 25Gbps, fabric: {{rate: 100Gbps}}}}\n"
+                          "switch: {{forwarding: {{mode: {}, latency: 600ns}}}}\n"
+                          "hosts: {{pcie: {{posting: 900ns, completion: 300ns}}}}\n"
+                          "workload: {{kind: flows, flows: [{{from: 0, to: 7, size: {}}}]}}\n",
+                          mode, size));
+      EXPECT_NEAR(*summary.slowdown_p50, 1, 0.001) << size << ' ' << mode;
+    }
+}
+
+TEST(Simulation, ASlowReceiverPausesAndSetsTheRate) {
+  const Summary summary =
+      run("topology: {kind: star, hosts: 2}\nhosts: {congestion_control: off}\n"
+          "workload: {kind: flows, flows: [{from: 0, to: 1, size: 10MB}]}\n"
+          "faults: {slow_receiver: h1, drain: 20Gbps, buffer: 200KB}\n");
+  EXPECT_NEAR(summary.goodput_bps / 20e9 * (4096 + 62) / 4096, 1, 0.03);
+  EXPECT_GT(summary.pauses, 0u);
+  EXPECT_EQ(summary.drops, 0u);
+}
+
 std::string incast(int senders, const std::string& rest) {
   return fmt::format(
       "topology: {{kind: star, hosts: {}}}\nworkload: {{kind: incast, size: 2MB}}\n{}\n",

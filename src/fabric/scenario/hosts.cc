@@ -30,6 +30,14 @@ std::vector<Rate> rates_of_hosts(const Plan& plan) {
   return rates;
 }
 
+PCIeConfig read_pcie(Section section) {
+  PCIeConfig pcie;
+  pcie.posting = section.duration("posting", pcie.posting);
+  pcie.completion = section.duration("completion", pcie.completion);
+  section.done();
+  return pcie;
+}
+
 }  // namespace
 
 void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
@@ -38,6 +46,7 @@ void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
   // As links count frames here: without preamble and gap.
   host.device.pacing.overhead_octets = host.sizes.overhead - static_cast<u32>(kICRCSize);
   host.cnp_priority = static_cast<u8>(section.count("cnp_priority", host.cnp_priority, 0, 7));
+  host.pcie = read_pcie(section.section("pcie"));
   const CongestionSettings congestion =
       read_congestion(section.section("congestion_control", "algorithm"), rates_of_hosts(plan));
   section.done();

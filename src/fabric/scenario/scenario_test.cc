@@ -145,6 +145,12 @@ TEST(Scenario, MistakesNameLineKeyAndFix) {
       "t.yaml:2: workload.to: there is no host 'h9'; hosts are h0 .. h7, or by number 0 .. 7");
   EXPECT_EQ(mistake("topology: star\nswitch: {ecn: {kmin: 9k, kmax: 5k}}\n" + rest),
             "t.yaml:2: switch.ecn.kmin: 9000 is above kmax, 5000");
+  EXPECT_EQ(mistake("topology: star\nswitch: {forwarding: cut}\n" + rest),
+            "t.yaml:2: switch.forwarding.mode: 'cut' is not known; there are store_and_forward or "
+            "cut_through");
+  EXPECT_EQ(
+      mistake("topology: star\nfaults: {slow_receiver: h0, buffer: 1k, pause_above: 2k}\n" + rest),
+      "t.yaml:2: faults.pause_above: it is above buffer");
   EXPECT_EQ(mistake("topology: star\nhosts: {mtu: 1500}\n" + rest),
             "t.yaml:2: hosts.mtu: 1500 is no path MTU; there are 256, 512, 1024, 2048 and 4096");
   EXPECT_EQ(mistake("topology: star\nseed: 1\nseed: 2\n" + rest),

@@ -91,6 +91,14 @@ void read_ecmp(Section section, SpreadingConfig& spreading) {
   section.done();
 }
 
+void read_forwarding(Section section, ForwardingConfig& forwarding) {
+  static constexpr std::array<std::string_view, 2> kModes = {"store_and_forward", "cut_through"};
+  forwarding.mode = static_cast<ForwardingConfig::Mode>(section.choice("mode", 0, kModes));
+  forwarding.latency = section.duration("latency", forwarding.latency);
+  if (forwarding.latency > ms(4)) section.complain("latency", "4 ms is the longest");
+  section.done();
+}
+
 void read_buffer(Section& section, SharedBufferConfig& buffer) {
   buffer.size = section.octets("buffer", buffer.size, 10'000);
   buffer.reserve =
@@ -133,6 +141,7 @@ void read_switch(Section section, const Plan& plan, u32 longest_frame, NetworkCo
   read_ecn(section.section("ecn", "enabled"), port, switches);
   config.faults.convergence = section.duration("convergence", config.faults.convergence);
   read_ecmp(section.section("ecmp", "mode"), switches.spreading);
+  read_forwarding(section.section("forwarding", "mode"), switches.forwarding);
   switches.discipline.strict = read_priorities(section, "strict", switches.discipline.strict);
   check_buffer(section, plan, port, switches.buffer);
   section.done();
