@@ -102,6 +102,34 @@ TEST(Network, EveryFlowEndsAndEveryFrameIsAccountedFor) {
   EXPECT_EQ(star.network.counters().drops, 0u);
 }
 
+// At any time a frame is where it was sent to, counted where it was lost, or on its way. Without
+// pauses all frames are of devices.
+TEST(Network, NoFrameIsLostUncounted) {
+  NetworkConfig config = pfc_config(0, 200'000);
+  config.switches.pfc.enabled = false;
+  config.faults.outages = {
+      {.link = 2, .down = Time::from_ns(200'000), .up = Time::from_ns(400'000)}};
+  Star star(9, config, {.error_rate = 0.001});
+  star.incast(2'000'000);
+  u64 most_in_flight = 0;
+  for (i64 at = 50'000; star.network.run(Time::from_ns(at)); at += 50'000) {
+    u64 sent = 0, received = 0;
+    for (NodeIndex host = 0; host < 9; ++host) {
+      sent += star.network.host(host).device().counters().port_xmit_packets;
+      received += star.network.host(host).device().counters().port_rcv_packets;
+    }
+    const Counters counters = star.network.counters();
+    most_in_flight = std::max(most_in_flight, star.network.frames_in_flight());
+    ASSERT_EQ(sent, received + counters.drops + counters.lost + counters.unroutable +
+                        star.network.frames_in_flight())
+        << at;
+  }
+  EXPECT_EQ(star.recorder.finished.size(), 8u);
+  EXPECT_GT(star.network.counters().drops, 0u);
+  EXPECT_GT(star.network.counters().lost, 0u);
+  EXPECT_GT(most_in_flight, 100u);
+}
+
 TEST(Network, NothingIsLostWithTheHeadroomOfTheStandard) {
   Star star(9, pfc_config(1));
   star.incast(2'000'000);

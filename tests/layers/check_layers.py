@@ -3,10 +3,12 @@
 
   check_layers.py includes SRC          what each file under SRC includes
   check_layers.py symbols ARCHIVE...    what each sans-IO archive asks of the world (by nm)
+  check_layers.py one CORE DRIVER...    whether all drivers run the code of that archive
 
 A folder includes only folders above it in LAYERS; PEERS never include each other, nor do the
 transports. The sans-IO layers have no clock, socket, thread or lock: no header that offers one, no
-symbol that is one. Prints a line for each violation; exits 1 if there is any, 2 on wrong usage.
+symbol that is one. The simulated and the live device are one: each driver asks the archive CORE for
+its functions, and has none of them itself. Prints a line for each violation; exits 1 if there is any, 2 on wrong usage.
 """
 
 import os
@@ -169,6 +171,24 @@ def check_archives(archives):
     return violations
 
 
+def functions_of(archive, *options):
+    """Demangled names of the functions that `nm OPTIONS` tells of, but for inline ones."""
+    nm = subprocess.run(["nm", "-C", *options, str(archive)], check=True, capture_output=True,
+                        text=True)
+    return {match[1] for match in re.finditer(r"^[0-9a-f ]* [TU] (.+)$", nm.stdout, re.MULTILINE)}
+
+
+def check_drivers(core, drivers):
+    offered = functions_of(core, "--defined-only")
+    violations = []
+    for driver in drivers:
+        violations += [f"{driver.name}: has its own {name}, which {core.name} has"
+                       for name in sorted(functions_of(driver, "--defined-only") & offered)]
+        if not functions_of(driver, "--undefined-only") & offered:
+            violations.append(f"{driver.name}: asks {core.name} for nothing")
+    return violations
+
+
 def main(arguments):
     match arguments:
         case ["includes", src] if pathlib.Path(src).is_dir():
@@ -177,6 +197,9 @@ def main(arguments):
         case ["symbols", *archives] if archives and all(map(os.path.isfile, archives)):
             violations = check_archives([pathlib.Path(a) for a in archives])
             what = f"symbols of {len(archives)} archives"
+        case ["one", core, *drivers] if drivers and all(map(os.path.isfile, [core, *drivers])):
+            violations = check_drivers(pathlib.Path(core), [pathlib.Path(d) for d in drivers])
+            what = f"{len(drivers)} drivers of {pathlib.Path(core).name}"
         case _:
             print(__doc__.strip(), file=sys.stderr)
             return 2

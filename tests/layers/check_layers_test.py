@@ -121,28 +121,51 @@ class Symbols(unittest.TestCase):
                        "readable", "opener", "connect_rc", "_GLOBAL_OFFSET_TABLE_"]:
             self.assertFalse(check_layers.is_forbidden_symbol(symbol), symbol)
 
-    def test_a_real_archive(self):
+
+
+class Archives(unittest.TestCase):
+    def archives(self, sources):
+        """One archive for each source, by its name."""
         compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++")
         if not compiler:
             self.skipTest("no C++ compiler")
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            (folder / "bad.cc").write_text(
-                "#include <chrono>\n#include <mutex>\n#include <unistd.h>\n"
-                "std::mutex m;\nint f() { m.lock(); return static_cast<int>(read(0, &m, 1)); }\n"
-                "auto now() { return std::chrono::steady_clock::now(); }\n")
-            (folder / "good.cc").write_text(
-                "#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n#include <vector>\n"
-                'void fail(int n) { std::fprintf(stderr, "%d", n); std::abort(); }\n'
-                "std::vector<int> grow(std::vector<int> v) { v.resize(v.size() * 2); return v; }\n")
-            for stem in ["bad", "good"]:
-                subprocess.run([compiler, "-std=c++20", "-O2", "-c", f"{stem}.cc"],
-                               cwd=folder, check=True)
-                subprocess.run(["ar", "rc", f"{stem}.a", f"{stem}.o"], cwd=folder, check=True)
-            found = check_layers.check_archives([folder / "bad.a"])
-            for name in ["pthread_mutex_lock", "read", "steady_clock::now"]:
-                self.assertTrue(any(name in line for line in found), f"{name} in {found}")
-            self.assertEqual(check_layers.check_archives([folder / "good.a"]), [])
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        root = pathlib.Path(folder.name)
+        for stem, text in sources.items():
+            (root / f"{stem}.cc").write_text(text)
+            subprocess.run([compiler, "-std=c++20", "-O2", "-c", f"{stem}.cc"], cwd=root, check=True)
+            subprocess.run(["ar", "rc", f"{stem}.a", f"{stem}.o"], cwd=root, check=True)
+        return [root / f"{stem}.a" for stem in sources]
+
+    def test_what_a_sans_io_archive_needs(self):
+        bad, good = self.archives({
+            "bad": "#include <chrono>\n#include <mutex>\n#include <unistd.h>\n"
+                   "std::mutex m;\n"
+                   "int f() { m.lock(); return static_cast<int>(read(0, &m, 1)); }\n"
+                   "auto now() { return std::chrono::steady_clock::now(); }\n",
+            "good": "#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n#include <vector>\n"
+                    'void fail(int n) { std::fprintf(stderr, "%d", n); std::abort(); }\n'
+                    "std::vector<int> grow(std::vector<int> v) "
+                    "{ v.resize(v.size() * 2); return v; }\n"})
+        found = check_layers.check_archives([bad])
+        for name in ["pthread_mutex_lock", "read", "steady_clock::now"]:
+            self.assertTrue(any(name in line for line in found), f"{name} in {found}")
+        self.assertEqual(check_layers.check_archives([good]), [])
+
+    def test_drivers_run_the_core_and_no_copy_of_it(self):
+        core, driver, other, copy = self.archives({
+            "core": "namespace n { int step(int i) { return i + 1; } }\n",
+            "driver": "namespace n { int step(int); }\nint run() { return n::step(1); }\n",
+            "other": "int run() { return 2; }\n",
+            "copy": "namespace n { int step(int i) { return i + 2; } int f(int);\n"
+                    "int g() { return f(1); } }\n"})
+        self.assertEqual(check_layers.check_drivers(core, [driver]), [])
+        self.assertEqual(check_layers.check_drivers(core, [driver, other]),
+                         ["other.a: asks core.a for nothing"])
+        self.assertEqual(check_layers.check_drivers(core, [copy]),
+                         ["copy.a: has its own n::step(int), which core.a has",
+                          "copy.a: asks core.a for nothing"])
 
 
 class CommandLine(unittest.TestCase):
