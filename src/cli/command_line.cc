@@ -31,6 +31,16 @@ constexpr std::array kRunOptionsWithValue = {kAddress,
                                              std::string_view("--seed"),
                                              std::string_view("--cc")};
 
+struct PlanPrint {
+  const char* option;
+  PlanRequest::Print print;
+};
+constexpr std::array kPlanPrints = {PlanPrint{"--sonic", PlanRequest::Print::kSONiC},
+                                    PlanPrint{"--nvue", PlanRequest::Print::kNVUE},
+                                    PlanPrint{"--eos", PlanRequest::Print::kEOS},
+                                    PlanPrint{"--nic", PlanRequest::Print::kNIC},
+                                    PlanPrint{"--catalogue", PlanRequest::Print::kCatalogue}};
+
 bool takes_value(const std::string& option) {
   return std::ranges::find(kRunOptionsWithValue, option) != kRunOptionsWithValue.end();
 }
@@ -148,8 +158,8 @@ class Parser {
     plan_->add_option("--mtu", mtu_)->type_name("OCTETS");
     plan_->add_option("--buffer", buffer_)->type_name("SIZE");
     plan_->add_option("--ports", ports_)->type_name("N");
-    plan_->add_flag("--sonic", prints_sonic_);
-    plan_->add_flag("--catalogue", prints_catalogue_);
+    plan_->add_option("--interfaces", interfaces_)->type_name("NAMES");
+    for (const auto& [name, print] : kPlanPrints) plan_->add_flag(name);
   }
   OutputFormat format() const { return json_ ? OutputFormat::kJSON : OutputFormat::kText; }
 
@@ -262,12 +272,22 @@ class Parser {
   }
   Expected<Request> plan_request() const {
     PlanRequest request;
-    if (prints_sonic_) request.print = PlanRequest::Print::kSONiC;
-    if (prints_catalogue_) request.print = PlanRequest::Print::kCatalogue;
+    for (const auto& [name, print] : kPlanPrints) {
+      if (plan_->count(name) == 0) continue;
+      if (request.print != PlanRequest::Print::kTuning)
+        return wrong_usage("only one of --sonic, --nvue, --eos, --nic and --catalogue");
+      request.print = print;
+    }
     const auto read = parse_tuning(
         {.rate = rate_, .cable = cable_, .mtu = mtu_, .buffer = buffer_, .ports = ports_});
     if (!read) return wrong_usage(read.error());
     request.tuning = *read;
+    if (plan_->count("--interfaces") == 0) return request;
+    if (request.print != PlanRequest::Print::kSONiC && request.print != PlanRequest::Print::kEOS)
+      return wrong_usage("--interfaces goes with --sonic and --eos");
+    const auto interfaces = parse_interfaces(interfaces_);
+    if (!interfaces) return wrong_usage(interfaces.error());
+    request.interfaces = *interfaces;
     return request;
   }
   // False: given, and no process's number.
@@ -327,8 +347,8 @@ class Parser {
   std::vector<std::string> faults_, fault_files_;
   std::string interval_, listen_, pid_, peer_, scenario_, output_, threads_;
   std::vector<std::string> settings_, sweeps_, compared_, links_;
-  std::string rate_, cable_, mtu_, buffer_, ports_;
-  bool json_ = false, doctor_listens_ = false, prints_sonic_ = false, prints_catalogue_ = false;
+  std::string rate_, cable_, mtu_, buffer_, ports_, interfaces_;
+  bool json_ = false, doctor_listens_ = false;
 };
 
 }  // namespace

@@ -152,5 +152,36 @@ TEST(CommandLineTest, Doctor) {
   EXPECT_THAT(refusal({"doctor", "a", "b"}), HasSubstr("unexpected argument"));
 }
 
+PlanRequest plan_request(const Arguments& arguments) {
+  const Expected<Request> request = parse_command_line(arguments);
+  EXPECT_TRUE(request.has_value()) << (request ? "" : request.error().message);
+  return request ? std::get<PlanRequest>(*request) : PlanRequest{};
+}
+
+TEST(CommandLineTest, PlanPrintsOneThing) {
+  using Print = PlanRequest::Print;
+  EXPECT_EQ(plan_request({"plan"}).print, Print::kTuning);
+  EXPECT_EQ(plan_request({"plan", "--sonic"}).print, Print::kSONiC);
+  EXPECT_EQ(plan_request({"plan", "--nvue"}).print, Print::kNVUE);
+  EXPECT_EQ(plan_request({"plan", "--eos"}).print, Print::kEOS);
+  EXPECT_EQ(plan_request({"plan", "--nic"}).print, Print::kNIC);
+  EXPECT_EQ(plan_request({"plan", "--catalogue"}).print, Print::kCatalogue);
+  EXPECT_THAT(refusal({"plan", "--nic", "--eos"}), StartsWith("only one of --sonic, --nvue"));
+}
+
+TEST(CommandLineTest, PlanTakesInterfacesOfSwitches) {
+  EXPECT_THAT(plan_request({"plan", "--sonic", "--interfaces", "Ethernet0,Ethernet8"}).interfaces,
+              ElementsAre("Ethernet0", "Ethernet8"));
+  EXPECT_THAT(plan_request({"plan", "--eos", "--interfaces", "Ethernet1/1"}).interfaces,
+              ElementsAre("Ethernet1/1"));
+  for (const char* const wrong : {"", "Ethernet0,", ",Ethernet0", "a b", "a\"b"})
+    EXPECT_THAT(refusal({"plan", "--sonic", std::string("--interfaces=") + wrong}),
+                StartsWith("--interfaces"))
+        << wrong;
+  for (const Arguments& arguments :
+       {Arguments{"plan", "--nvue", "--interfaces", "swp1"}, {"plan", "--interfaces", "swp1"}})
+    EXPECT_THAT(refusal(arguments), StartsWith("--interfaces goes with --sonic and --eos"));
+}
+
 }  // namespace
 }  // namespace verbena::cli

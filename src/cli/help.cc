@@ -394,13 +394,15 @@ constexpr std::string_view kPlanHelp = R"(NAME
 
 SYNOPSIS
   verbena plan [--rate RATE] [--cable METRES] [--mtu OCTETS]
-               [--buffer SIZE] [--ports N] [--sonic]
+               [--buffer SIZE] [--ports N]
+               [--sonic | --nvue | --eos | --nic] [--interfaces NAMES]
   verbena plan --catalogue
 
 DESCRIPTION
   Computes for links of one rate and length: PFC headroom with its parts, ECN
   thresholds, DCQCN parameters, priorities. docs/jobs.md has the formulas'
-  sources.
+  sources. Configurations for switches and NICs set what public manuals
+  support; a comment in them tells what is left out.
 
 OPTIONS
   --rate RATE       of the links: 100Gbps, 400G; 400 Gb/s where it is not given
@@ -410,6 +412,13 @@ OPTIONS
                     mark before they pause, even if all ports are congested
   --ports N         of that switch; 64 where it is not given
   --sonic           prints tables of SONiC's config_db.json instead
+  --nvue            prints commands of NVUE (Cumulus Linux) instead
+  --eos             prints configuration for Arista EOS instead
+  --nic             prints a shell script for NICs instead: sh SCRIPT mlx5 eth2
+                    mlx5_0 (mlx5, irdma or bnxt_re; as root)
+  --interfaces NAMES
+                    of a switch, as Ethernet0,Ethernet8, for --sonic and --eos;
+                    Ethernet0 (EOS: Ethernet1/1) where they are not given
   --catalogue       prints NICs and switches, with the sources of the data
   -h, --help        this
 
@@ -419,7 +428,8 @@ EXIT STATUS
 
 EXAMPLES
   verbena plan --rate 400G --cable 100m --buffer 64MiB --ports 32
-  verbena plan --rate 100G --cable 5m --sonic > roce.json
+  verbena plan --rate 100G --cable 5m --sonic --interfaces Ethernet0,Ethernet8
+  verbena plan --rate 400G --cable 30m --nic > roce.sh
 )";
 
 }  // namespace

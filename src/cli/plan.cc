@@ -1,11 +1,18 @@
 #include "cli/plan.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "fabric/scenario/units.h"
 #include "faults/values.h"
 #include "jobs/plan/catalogue.h"
+#include "jobs/plan/eos.h"
+#include "jobs/plan/nic_script.h"
+#include "jobs/plan/nvue.h"
+#include "jobs/plan/sonic.h"
 
 namespace verbena::cli {
 namespace {
@@ -22,6 +29,13 @@ std::optional<u64> metres(std::string text) {
 
 bool is_mtu(u64 octets) {
   return octets == 256 || octets == 512 || octets == 1024 || octets == 2048 || octets == 4096;
+}
+
+// What stands in JSON and in configurations as it is: Ethernet0, Ethernet1/1, Port-Channel7.
+bool names_interface(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '/' || c == '-' || c == '_' || c == '.';
+  });
 }
 
 std::string catalogue() {
@@ -77,10 +91,27 @@ tl::expected<jobs::TuningRequest, std::string> parse_tuning(const TuningWords& w
   return request;
 }
 
+tl::expected<std::vector<std::string>, std::string> parse_interfaces(std::string_view text) {
+  std::vector<std::string> names;
+  while (true) {
+    const std::string_view name = text.substr(0, text.find(','));
+    if (!names_interface(name))
+      return tl::unexpected(
+          fmt::format("--interfaces: '{}' is none; write them as Ethernet0,Ethernet8", name));
+    names.emplace_back(name);
+    if (name.size() == text.size()) return names;
+    text.remove_prefix(name.size() + 1);
+  }
+}
+
 std::string plan(const PlanRequest& request) {
+  const jobs::TuningRequest& tuning = request.tuning;
   switch (request.print) {
-    case PlanRequest::Print::kTuning: return text_of(request.tuning, tune(request.tuning));
-    case PlanRequest::Print::kSONiC: return sonic_config(request.tuning, tune(request.tuning));
+    case PlanRequest::Print::kTuning: return text_of(tuning, tune(tuning));
+    case PlanRequest::Print::kSONiC: return sonic_config(tuning, tune(tuning), request.interfaces);
+    case PlanRequest::Print::kNVUE: return nvue_commands(tuning, tune(tuning));
+    case PlanRequest::Print::kEOS: return eos_config(tuning, tune(tuning), request.interfaces);
+    case PlanRequest::Print::kNIC: return nic_script(tuning, tune(tuning));
     case PlanRequest::Print::kCatalogue: return catalogue();
   }
   CHECK_UNREACHABLE();

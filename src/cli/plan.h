@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <tl/expected.hpp>
 
@@ -15,6 +17,11 @@ struct TuningWords {
 };
 // Or which option is wrong, and how it would be right.
 [[nodiscard]] tl::expected<jobs::TuningRequest, std::string> parse_tuning(const TuningWords& words);
+
+// Names with commas between them, as a switch names its ports: Ethernet0,Ethernet8. Or which is
+// none.
+[[nodiscard]] tl::expected<std::vector<std::string>, std::string> parse_interfaces(
+    std::string_view text);
 
 // What to print.
 [[nodiscard]] std::string plan(const PlanRequest& request);

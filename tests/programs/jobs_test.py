@@ -84,6 +84,33 @@ class Plan(unittest.TestCase):
         profile = tables["BUFFER_PROFILE"]["pg_lossless_400000_30m_profile"]
         self.assertGreater(int(profile["xoff"]), 100_000)
 
+    def test_sonic_has_the_ports_named(self):
+        tables = json.loads(verbena("plan", "--sonic", "--interfaces", "Ethernet0,Ethernet8").stdout)
+        self.assertEqual(set(tables["PORT_QOS_MAP"]), {"global", "Ethernet0", "Ethernet8"})
+        for name in ("BUFFER_PG", "QUEUE"):
+            self.assertEqual(set(tables[name]), {"Ethernet0|3", "Ethernet8|3"})
+        for row in tables["BUFFER_PG"].values():
+            self.assertIn(row["profile"], tables["BUFFER_PROFILE"])
+
+    def test_the_same_for_cumulus_and_eos(self):
+        nvue = verbena("plan", "--nvue", "--rate", "400G").stdout
+        self.assertIn("traffic-class 3 min-threshold 1600000\n", nvue)
+        for line in nvue.splitlines():
+            self.assertRegex(line, r"^(# |nv set |nv config apply$)")
+        eos = verbena("plan", "--eos", "--rate", "400G", "--interfaces", "Ethernet3/1").stdout
+        self.assertIn("minimum-threshold 1600000 bytes maximum-threshold 6400000 bytes", eos)
+        self.assertIn("interface Ethernet3/1\n   service-profile VERBENA_ROCE\n", eos)
+
+    def test_a_shell_reads_the_script_for_nics(self):
+        script = verbena("plan", "--nic", "--rate", "400G").stdout
+        self.assertIn('echo 400 > "$ecn/roce_rp/rpg_ai_rate"', script)
+        done = subprocess.run(["sh", "-n"], input=script, capture_output=True, text=True,
+                              timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 0, done)
+        done = subprocess.run(["sh", "-s", "other", "eth2", "dev0"], input=script,
+                              capture_output=True, text=True, timeout=LIMIT_S)
+        self.assertEqual((done.returncode, done.stderr), (2, "other: none of mlx5, irdma, bnxt_re\n"))
+
     def test_wrong_options_are_told(self):
         done = verbena("plan", "--rate", "fast")
         self.assertEqual(done.returncode, 2)

@@ -1,5 +1,6 @@
 #include "jobs/plan/tuning.h"
 
+#include <cmath>
 #include <variant>
 
 #include <fmt/format.h>
@@ -30,8 +31,14 @@ Tuning tune(const TuningRequest& request) {
                              .ports = request.switch_ports,
                              .headroom = tuning.headroom.sum(),
                              .lossless_priorities = request.lossless_priorities});
-  tuning.dcqcn = std::get<DCQCNParameters>(congestion_named("dcqcn", request.rate)->algorithm);
+  const CongestionParameters congestion = *congestion_named("dcqcn", request.rate);
+  tuning.dcqcn = std::get<DCQCNParameters>(congestion.algorithm);
+  tuning.notification = congestion.notification;
   return tuning;
+}
+
+u32 dce_tcp_g(const DCQCNParameters& parameters) {
+  return static_cast<u32>(std::lround(1024 * (1 - parameters.g)));
 }
 
 std::string text_of(const TuningRequest& request, const Tuning& tuning) {
@@ -55,37 +62,16 @@ std::string text_of(const TuningRequest& request, const Tuning& tuning) {
   text += fmt::format(
       "\nDCQCN at the NICs: rpg_ai_rate {}, rpg_hai_rate {}, rpg_time_reset {}, rpg_byte_reset "
       "{},\n"
-      "  rpg_threshold {}, dce_tcp_g {:.0f}/1024, dce_tcp_rtt {}\n",
+      "  rpg_threshold {}, dce_tcp_g {}/1024 (g {:.0f}/1024), dce_tcp_rtt {}\n",
       rate(d.additive_increase), rate(d.hyper_increase), fabric::duration_text(d.increase_interval),
-      size(d.byte_counter), d.fast_recovery, d.g * 1024, fabric::duration_text(d.alpha_interval));
+      size(d.byte_counter), d.fast_recovery, dce_tcp_g(d), d.g * 1024,
+      fabric::duration_text(d.alpha_interval));
   return text +
          fmt::format(
              "\nPriorities: data DSCP {} -> priority {} (lossless), CNPs DSCP {} -> priority "
              "{} (strict)\n",
              Tuning::kDataDSCP, Tuning::kDataPriority, Tuning::kNotificationDSCP,
              Tuning::kNotificationPriority);
-}
-
-// https://github.com/sonic-net/SONiC/wiki/Configuration
-std::string sonic_config(const TuningRequest& request, const Tuning& tuning) {
-  const u32 data = Tuning::kDataPriority;
-  return fmt::format(
-      R"({{
-  "DSCP_TO_TC_MAP": {{"ROCE": {{"{}": "{}", "{}": "{}"}}}},
-  "TC_TO_QUEUE_MAP": {{"ROCE": {{"{}": "{}", "{}": "{}"}}}},
-  "WRED_PROFILE": {{"ROCE_LOSSLESS": {{
-    "ecn": "ecn_all", "wred_green_enable": "true",
-    "green_min_threshold": "{}", "green_max_threshold": "{}", "green_drop_probability": "{:.0f}"}}}},
-  "BUFFER_PROFILE": {{"pg_lossless_{}_{}m_profile": {{
-    "pool": "ingress_lossless_pool", "size": "{}", "xoff": "{}", "dynamic_th": "0"}}}},
-  "PORT_QOS_MAP": {{"global": {{"dscp_to_tc_map": "ROCE"}},
-    "Ethernet0": {{"dscp_to_tc_map": "ROCE", "tc_to_queue_map": "ROCE", "pfc_enable": "{}"}}}}
-}}
-)",
-      Tuning::kDataDSCP, data, Tuning::kNotificationDSCP, Tuning::kNotificationPriority, data, data,
-      Tuning::kNotificationPriority, Tuning::kNotificationPriority, tuning.ecn.k_min,
-      tuning.ecn.k_max, 100 * tuning.ecn.p_max, request.rate.bps() / 1'000'000,
-      request.cable_metres, tuning.headroom.sum(), tuning.headroom.sum(), data);
 }
 
 }  // namespace verbena::jobs

@@ -25,6 +25,7 @@ struct Tuning {
   ECNThresholds ecn;
   u64 marks_before_pauses = 0;  // k_min at most, in the worst case; 0: not known, or no such
   DCQCNParameters dcqcn;
+  NotificationParameters notification;
 
   // The usual ones: RoCEv2 data, and CNPs before everything else.
   static constexpr u32 kDataDSCP = 26, kDataPriority = 3, kNotificationDSCP = 48,
@@ -34,7 +35,7 @@ struct Tuning {
 [[nodiscard]] Tuning tune(const TuningRequest& request);
 // For people, with how each number comes about.
 [[nodiscard]] std::string text_of(const TuningRequest& request, const Tuning& tuning);
-// For SONiC: tables of config_db.json.
-[[nodiscard]] std::string sonic_config(const TuningRequest& request, const Tuning& tuning);
+// g as NVIDIA's adapters take it: what remains of the old alpha, in 1/1024. 0 .. 1023
+[[nodiscard]] u32 dce_tcp_g(const DCQCNParameters& parameters);
 
 }  // namespace verbena::jobs
