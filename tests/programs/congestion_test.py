@@ -42,12 +42,12 @@ class CongestionTest(unittest.TestCase):
     def test_with_the_marks_the_slowness_ends(self):
         slow = self.mib_per_s("--fault", "mark dir=tx", iterations=200)
         again = self.mib_per_s("--fault", "mark dir=tx from=0ms for=20ms", iterations=20000)
-        self.assertGreater(again, 4 * slow)
+        self.assertGreater(again, 2 * slow)
 
     def test_off_is_never_slow(self):
         slow = self.mib_per_s("--fault", "mark dir=tx", iterations=200)
         off = self.mib_per_s("--cc", "off", "--fault", "mark dir=tx", iterations=5000)
-        self.assertGreater(off, 4 * slow)
+        self.assertGreater(off, 2 * slow)
 
     def test_an_unknown_name_is_one_line(self):
         done = BUILD.run_verbena("run", "--cc", "reno", "--", "true")
