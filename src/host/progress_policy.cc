@@ -25,9 +25,9 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
     listens_ = waits_for_events_ = false;
     polls_at_check_ = polls_;
     next_check_ = now + check_interval_;
-  } else if (!listens_ && now >= next_check_ - check_interval_ / 2) {
-    look_later(now);  // so that the helper need not wake while polls come
   }
+  // So that the helper need not wake while polls come.
+  if (!listens_ && now >= next_check_ - check_interval_ / 2) look_later(now);
 }
 
 void ProgressPolicy::on_found(PollResult result) {

@@ -98,6 +98,15 @@ TEST_F(ProgressPolicyTest, ListensWhereACompletionComesWithoutTheUsualRequest) {
   EXPECT_TRUE(policy_.listens());
 }
 
+// ib_write_bw between processes of one host: what is posted is done at once.
+TEST_F(ProgressPolicyTest, TheBackstopMovesOnWithPollsThatAlwaysFind) {
+  poll_empty(3);
+  policy_.on_application_poll(PollResult::kFoundWithRequest, at(us(600)));
+  EXPECT_EQ(policy_.next_check(), at(us(2600)));
+  policy_.on_application_poll(PollResult::kFoundWithRequest, at(us(700)));
+  EXPECT_EQ(policy_.next_check(), at(us(2600)));
+}
+
 TEST_F(ProgressPolicyTest, TheBackstopMovesOnWithThePolls) {
   poll_empty(3);
   poll_empty(1, us(400));
