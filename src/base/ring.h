@@ -48,9 +48,12 @@ class Ring {
     CHECK(i < size());
     return slots_[(head_ + i) & mask_];
   }
+  // What is emptied often begins anew each time, and so stays in few cache lines.
   T pop() {
     CHECK(!empty());
-    return std::move(slots_[head_++ & mask_]);
+    T& first = slots_[head_++ & mask_];
+    if (head_ == tail_) head_ = tail_ = 0;
+    return std::move(first);
   }
   void clear() { head_ = tail_; }
 
@@ -58,7 +61,7 @@ class Ring {
   std::size_t capacity_;
   std::size_t mask_;
   std::unique_ptr<T[]> slots_;
-  std::size_t head_ = 0, tail_ = 0;  // count up for ever; the difference is the size
+  std::size_t head_ = 0, tail_ = 0;  // count up; the difference is the size
 };
 
 }  // namespace verbena

@@ -12,6 +12,11 @@ constexpr Opcode kSendOnly{Service::kUD, Op::kSendOnly};
 
 }  // namespace
 
+GSI::Queues& GSI::queues() {
+  if (queues_ == nullptr) queues_ = std::make_unique<Queues>();
+  return *queues_;
+}
+
 void GSI::on_packet(const PacketView& packet, const IngressFrame& frame) {
   const PacketHeaders& headers = packet.headers;
   if (headers.bth.opcode != kSendOnly) {
@@ -30,33 +35,33 @@ void GSI::on_packet(const PacketView& packet, const IngressFrame& frame) {
     ++counters_.dropped_source;
     return;
   }
-  if (received_.full()) {
+  if (queues().received.full()) {
     ++counters_.out_of_buffer;
     return;
   }
-  GSIMessage& message = received_.push({.source = frame.source,
-                                        .destination = frame.destination,
-                                        .source_qp = headers.deth.source_qp,
-                                        .mad = {}});
+  GSIMessage& message = queues().received.push({.source = frame.source,
+                                                .destination = frame.destination,
+                                                .source_qp = headers.deth.source_qp,
+                                                .mad = {}});
   std::ranges::copy(packet.payload, message.mad.begin());
 }
 
 bool GSI::poll(GSIMessage& out) {
-  if (received_.empty()) return false;
-  out = received_.pop();
+  if (queues_ == nullptr || queues_->received.empty()) return false;
+  out = queues_->received.pop();
   return true;
 }
 
 Status GSI::post(const AddressVector& path, const MADBytes& mad) {
-  if (sends_.full()) return Status::kAgain;
-  sends_.push({.path = path, .mad = mad});
+  if (queues().sends.full()) return Status::kAgain;
+  queues().sends.push({.path = path, .mad = mad});
   return Status::kOk;
 }
 
 bool GSI::poll_frame(EgressFrame& out) {
-  if (sends_.empty()) return false;
-  const Send& send = sends_.front();  // its place is not used again before the next post()
-  (void)sends_.pop();
+  if (queues_ == nullptr || queues_->sends.empty()) return false;
+  const Send& send = queues_->sends.front();  // its place is not used again before the next post()
+  (void)queues_->sends.pop();
   const PacketHeaders headers{
       .bth = {.opcode = kSendOnly, .mig_req = true, .dest_qp = kGSIQPN, .psn = next_psn_},
       .deth = {.q_key = kGSIQKey, .source_qp = kGSIQPN}};

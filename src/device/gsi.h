@@ -1,7 +1,10 @@
 // GSI: the General Services Interface, QP 1: management datagrams of 256 bytes, in and out, outside
 // of all objects that a program makes. IBTA Vol 1, 13.5.1; UD SEND Only with the Q_Key 0x80010000.
 // Both queues are bounded. What does not fit on its way in is dropped: MADs are asked for again.
+// They take memory with their first message: a device of a simulation never has one.
 #pragma once
+
+#include <memory>
 
 #include "base/ring.h"
 #include "base/status.h"
@@ -24,8 +27,7 @@ class GSI {
  public:
   static constexpr std::size_t kQueueSize = 64;  // messages, each way
 
-  explicit GSI(Counters& counters)
-      : counters_(counters), received_(kQueueSize), sends_(kQueueSize) {}
+  explicit GSI(Counters& counters) : counters_(counters) {}
 
   // A packet to QP 1. Its frame is sound; nothing else of it has been looked at.
   void on_packet(const PacketView& packet, const IngressFrame& frame);
@@ -41,9 +43,14 @@ class GSI {
     AddressVector path;
     MADBytes mad;
   };
+  struct Queues {
+    Ring<GSIMessage> received{kQueueSize};
+    Ring<Send> sends{kQueueSize};
+  };
+  Queues& queues();
+
   Counters& counters_;
-  Ring<GSIMessage> received_;
-  Ring<Send> sends_;
+  std::unique_ptr<Queues> queues_;
   PSN next_psn_;
 };
 
