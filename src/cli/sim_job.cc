@@ -43,8 +43,9 @@ Expected<void> write_results(const fs::path& folder, const std::string& table,
 
 Expected<SimOutcome> sim_job(const SimRequest& request,
                              const std::vector<fabric::Setting>& settings) {
-  const Expected<jobs::Job> job = read(request.scenarios.front(), settings);
+  Expected<jobs::Job> job = read(request.scenarios.front(), settings);
   if (!job) return tl::unexpected(job.error());
+  job->network.threads = request.threads;
   const StopSignal stop;
   SimOutcome outcome;
   const jobs::Stop stops = [&] { return outcome.was_interrupted |= stop.wait(Duration()); };

@@ -1,5 +1,7 @@
 #include "collectives/ring.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "collectives/ring_round.h"
 
@@ -45,6 +47,11 @@ u64 Ring::steps(u32 rank, u32 lane) const {
   if (!is_broadcast()) return 2 * rounds() * chunks_;
   const u32 distance = distance_from_root(lane, rank);
   return chunks_ * (distance == 0 || distance == ranks() - 1 ? 1 : 2);
+}
+
+// Around a ring they are always the same two.
+u64 Ring::steps_until_repeated(u32 rank, u32 lane) const {
+  return std::min<u64>(2, steps(rank, lane));
 }
 
 Step Ring::broadcast_step(u32 rank, u32 channel, u64 index) const {

@@ -22,6 +22,7 @@ class Ring final : public Schedule {
   [[nodiscard]] u32 lanes() const override { return shape().channels; }
   [[nodiscard]] u64 steps(u32 rank, u32 lane) const override;
   [[nodiscard]] Step step(u32 rank, u32 lane, u64 index) const override;
+  [[nodiscard]] u64 steps_until_repeated(u32 rank, u32 lane) const override;
   [[nodiscard]] Pipeline pipeline() const override;
   [[nodiscard]] Range input(u32 rank) const override;
   [[nodiscard]] Range output(u32 rank) const override;

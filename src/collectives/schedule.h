@@ -27,6 +27,13 @@ class Schedule {
   // index < steps(rank, lane)
   [[nodiscard]] virtual Step step(u32 rank, u32 lane, u64 index) const = 0;
 
+  // Steps of a lane after which its peers come again, in the same order. steps() at most.
+  [[nodiscard]] virtual u64 steps_until_repeated(u32 rank, u32 lane) const {
+    return steps(rank, lane);
+  }
+  // The ranks that the lane of this one sends to, each once, in their order.
+  [[nodiscard]] std::vector<u32> receivers(u32 rank, u32 lane) const;
+
   [[nodiscard]] virtual Pipeline pipeline() const = 0;
 
   // Where a rank's part in the operation lies in its memory.

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "collectives/binary_tree.h"
@@ -118,6 +119,32 @@ TEST_P(EverySchedule, EndsWithWhatItMust) {
           if (refusal(shape).empty()) check(shape);
           if (HasFatalFailure()) return;
         }
+}
+
+// They are found in the first steps; here in all.
+TEST_P(EverySchedule, SendsToItsReceivers) {
+  for (const auto& [ranks, gpus] : kRanks) {
+    const Shape shape{.operation = GetParam().first,
+                      .algorithm = GetParam().second,
+                      .ranks = ranks,
+                      .ranks_per_node = gpus,
+                      .octets = u64{ranks} * 4 * 64,
+                      .channels = 2,
+                      .chunk_octets = 24,
+                      .root = ranks / 2};
+    if (!refusal(shape).empty()) continue;
+    const auto schedule = make_schedule(shape);
+    for (u32 rank = 0; rank < ranks; ++rank)
+      for (u32 lane = 0; lane < schedule->lanes(); ++lane) {
+        std::set<u32> peers;
+        for (u64 index = 0; index < schedule->steps(rank, lane); ++index)
+          if (const Step step = schedule->step(rank, lane, index); step.action == Action::kSend)
+            peers.insert(step.peer);
+        const std::vector<u32> receivers = schedule->receivers(rank, lane);
+        ASSERT_EQ(std::set(receivers.begin(), receivers.end()), peers) << words(shape);
+        ASSERT_EQ(receivers.size(), peers.size());
+      }
+  }
 }
 
 std::vector<std::pair<Operation, Algorithm>> all_there_are() {

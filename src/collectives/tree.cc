@@ -52,6 +52,10 @@ Range Tree::piece(const Lane& lane, u64 index) const {
 
 u64 Tree::steps(u32 rank, u32 lane) const { return pieces_ * tree_moves(node_of(rank, at(lane))); }
 
+u64 Tree::steps_until_repeated(u32 rank, u32 lane) const {
+  return tree_moves(node_of(rank, at(lane)));
+}
+
 Step Tree::step(u32 rank, u32 lane, u64 index) const {
   const Lane where = at(lane);
   const TreeNode node = node_of(rank, where);

@@ -1,6 +1,9 @@
 // Application: what runs on the hosts of a network while it lives, where flows known beforehand are
-// not enough: it sends messages on connections of its own and hears of them. Calls come in the
-// order of simulated time, and from them it may use the network again.
+// not enough: it sends messages on connections of its own and hears of them. Each call belongs to
+// one host, and those of one host come in the order of simulated time. Hosts are simulated one
+// after another within a window of time, or by several threads at once: from a call the application
+// touches what belongs to that host alone, and uses the network for it. What another host is to
+// know goes to it as a message or a signal (Network::signal), and is seen by it when that has come.
 #pragma once
 
 #include "base/time.h"
@@ -11,10 +14,11 @@ namespace verbena::fabric {
 class Application {
  public:
   virtual ~Application() = default;
-  // The whole message is in the receiver's memory: the completion of its immediate data.
+  // At the receiver: the whole message is in its memory, the completion of its immediate data.
   virtual void on_arrival(u32 connection, u32 word, Time now) = 0;
-  // Its sender has the acknowledgement: one more may be under way.
+  // At the sender, which has the acknowledgement: one more may be under way.
   virtual void on_sent(u32 connection, Time now) = 0;
+  // At the host that it was set for.
   virtual void on_alarm(u32 word, Time now) = 0;
 };
 

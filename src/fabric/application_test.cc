@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "fabric/network.h"
@@ -44,7 +46,7 @@ class PingPong final : public Application {
 // BTH, RETH, ImmDt, ICRC and 46 octets below: 82 with each message, 66 of each acknowledgement.
 TEST(Application, AMessageArrivesBeforeItsSenderKnows) {
   PingPong hosts(7);
-  hosts.network().set_alarm(Time::from_ns(500), 7);
+  hosts.network().set_alarm(0, Time::from_ns(500), 7);
   EXPECT_FALSE(hosts.network().run(Time::from_ns(1'000'000)));
   ASSERT_EQ(hosts.arrivals.size(), 1u);
   ASSERT_EQ(hosts.sent.size(), 1u);
@@ -55,7 +57,7 @@ TEST(Application, AMessageArrivesBeforeItsSenderKnows) {
 
 TEST(Application, MessagesAnswerMessages) {
   PingPong hosts(100);
-  hosts.network().set_alarm(Time(), 1);
+  hosts.network().set_alarm(0, Time(), 1);
   EXPECT_FALSE(hosts.network().run(Time::from_ns(1'000'000)));
   ASSERT_EQ(hosts.words.size(), 100u);
   for (u32 i = 0; i < 100; ++i) EXPECT_EQ(hosts.words[i], i + 1);
@@ -71,6 +73,64 @@ TEST(Application, ConnectionsAreReused) {
     EXPECT_FALSE(hosts.network().run(Time::never()));
     EXPECT_EQ(hosts.sent.size(), round * ConnectionConfig{}.depth);
     EXPECT_EQ(hosts.arrivals.size(), hosts.sent.size());
+  }
+}
+
+// Hosts in a row tell each other when they have heard something.
+class Whisper final : public Application {
+ public:
+  static constexpr u32 kHosts = 6;
+  explicit Whisper(u32 threads) : topology_(star()), network_(topology_, config(threads)) {
+    network_.set_application(this);
+  }
+  void on_arrival(u32, u32, Time) override {}
+  void on_sent(u32, Time) override {}
+  void on_alarm(u32 word, Time now) override {
+    const u32 host = word % kHosts;
+    heard[host].emplace_back(word, now);
+    if (word / kHosts == 20) return;
+    const u32 next = (host + 1) % kHosts, round = word / kHosts + 1;
+    network_.signal(host, next, now + kNotice, round * kHosts + next);
+  }
+  void run() {
+    for (u32 host = 0; host < kHosts; ++host)
+      network_.set_alarm(host, Time::from_ns(100 * host), host);
+    EXPECT_FALSE(network_.run(Time::never()));
+  }
+  std::array<std::vector<std::pair<u32, Time>>, kHosts> heard;
+
+ private:
+  static constexpr Duration kNotice = ns(300);
+  static NetworkConfig config(u32 threads) {
+    NetworkConfig config;
+    config.shortest_signal = kNotice;
+    config.threads = threads;
+    return config;
+  }
+  static Topology star() {
+    Topology topology;
+    for (u32 i = 0; i < kHosts; ++i) topology.add_host();
+    const NodeIndex hub = topology.add_switch();
+    for (NodeIndex host = 0; host < kHosts; ++host)
+      topology.join(host, hub, {.rate = gbps(100), .delay = us(1)});
+    return topology;
+  }
+  Topology topology_;
+  Network network_;
+};
+
+TEST(Application, SignalsComeWhenTheyAreDue) {
+  Whisper one(1), three(3);
+  one.run();
+  three.run();
+  EXPECT_EQ(one.heard, three.heard);
+  for (u32 host = 0; host < Whisper::kHosts; ++host) {
+    ASSERT_EQ(one.heard[host].size(), 21u);
+    for (u32 round = 0; round <= 20; ++round) {
+      const u32 first = (host + Whisper::kHosts - round % Whisper::kHosts) % Whisper::kHosts;
+      EXPECT_EQ(one.heard[host][round], std::pair(round * Whisper::kHosts + host,
+                                                  Time::from_ns(100 * first) + ns(300) * round));
+    }
   }
 }
 

@@ -14,15 +14,17 @@
 
 namespace verbena::fabric {
 
-// Frames on their way to another domain, with their arrivals.
+// Frames on their way to another domain, with their arrivals, and signals.
 struct Outbox {
   std::vector<Event> arrivals;
+  std::vector<Event> signals;
   std::vector<Frame> frames;
   std::vector<PathTelemetry> paths;  // where they are collected
   Time earliest = Time::never();
 
   void clear() {
     arrivals.clear();
+    signals.clear();
     frames.clear();
     paths.clear();
     earliest = Time::never();
@@ -58,6 +60,11 @@ class Domain {
     box.earliest = std::min(box.earliest, arrival.at);
     frames.give_back(arrival.subject);
   }
+  void hand_over_signal(u32 domain, const Event& signal) {
+    Outbox& box = outboxes_[filling_][domain];
+    box.signals.push_back(signal);
+    box.earliest = std::min(box.earliest, signal.at);
+  }
   void change_boxes() { filling_ ^= 1; }
   // Since the last change.
   [[nodiscard]] const Outbox& filled_for(u32 domain) const { return outboxes_[filling_][domain]; }
@@ -71,6 +78,7 @@ class Domain {
       if (i < box.paths.size()) frames.path(arrival.subject) = box.paths[i];
       events.add(arrival);
     }
+    for (const Event& signal : box.signals) events.add(signal);
     box.clear();
   }
 

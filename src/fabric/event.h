@@ -14,9 +14,9 @@ struct Event {
   static constexpr u32 kPlaceBits = 29;
 
   Time at;
-  u32 what = 0;     // kind (3 bits) | place (29): the port, of all, or the alarm
-  u32 subject = 0;  // kArrival: the frame; kFlowStart: the flow
-  u64 rank = 0;     // kArrival: see port.h; kFlowStart: the flow
+  u32 what = 0;     // kind (3 bits) | place (29): the port, of all
+  u32 subject = 0;  // kArrival: the frame; kFlowStart: the flow; kAlarm: its word
+  u64 rank = 0;     // kArrival: see port.h; others: the subject
 
   constexpr Event() = default;
   constexpr Event(Time when, EventKind kind, u32 place, u32 about = 0, u64 its_rank = 0)

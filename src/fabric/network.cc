@@ -24,8 +24,13 @@ Duration shortest_delay(const Topology& topology) {
   return shortest;
 }
 
-// Where a link takes no time, there is none for nodes by themselves.
-Duration window_for(const Topology& topology) { return std::max(shortest_delay(topology), ps(1)); }
+// What nodes do reaches no other before.
+Duration notice(const Topology& topology, const NetworkConfig& config) {
+  return std::min(shortest_delay(topology), config.shortest_signal);
+}
+
+// Where there is none, there is no time for nodes by themselves.
+Duration window_for(Duration notice) { return std::max(notice, ps(1)); }
 
 // What the event will touch first is in the cache by then. (A function of nothing but this is one
 // without effect to GCC, which leaves its calls out unless they are inlined.)
@@ -34,9 +39,11 @@ Duration window_for(const Topology& topology) { return std::max(shortest_delay(t
     domain.frames.prefetch(event->subject);
 }
 
-// One where a link takes no time: then nothing can be simulated at the same time.
-u32 domains_for(const Topology& topology, u32 threads) {
-  return shortest_delay(topology).ps() == 0 ? 1 : std::max(1u, std::min(threads, topology.nodes));
+// One where there is no notice: then nothing can be simulated at the same time.
+u32 domains_for(const Topology& topology, const NetworkConfig& config) {
+  return notice(topology, config).ps() == 0
+             ? 1
+             : std::max(1u, std::min(config.threads, topology.nodes));
 }
 
 std::vector<u32> ports_of_nodes(const Topology& topology) {
@@ -64,19 +71,19 @@ LinkConfig link_of(const Port& port) {
 Network::Network(const Topology& topology, const NetworkConfig& config)
     : topology_(topology),
       routes_(topology),
-      domain_of_(partition(topology, domains_for(topology, config.threads))),
+      domain_of_(partition(topology, domains_for(topology, config))),
       node_of_port_(nodes_of_ports(topology)),
       first_port_(ports_of_nodes(topology)),
+      notice_(notice(topology, config)),
       deadlock_check_(config.deadlock_check),
       next_deadlock_check_(deadlock_check_ == Duration{} ? Time::never()
                                                          : Time() + deadlock_check_) {
   CHECK(topology.nodes <= kMaxNodes);
-  const u32 domains = domains_for(topology, config.threads);
+  const u32 domains = domains_for(topology, config);
   for (u32 number = 0; number < domains; ++number) {
     domains_.push_back(
-        std::make_unique<Domain>(window_for(topology), node_of_port_, number, domains));
-    if (domains == 1 && shortest_delay(topology) < kShortestWindow)
-      domains_.back()->events.keep_together();
+        std::make_unique<Domain>(window_for(notice_), node_of_port_, number, domains));
+    if (domains == 1 && notice_ < kShortestWindow) domains_.back()->events.keep_together();
   }
   for (NodeIndex node = 0; node < topology.nodes; ++node) addresses_.push_back(address_of(node));
   add_ports(topology, config);
@@ -176,6 +183,7 @@ bool Network::run(Time end) {
     apply(change);
   }
   const bool goes_on = advance(end);
+  for (const auto& domain : domains_) domain->now = now_;
   if (!goes_on) look_for_deadlock();
   return goes_on || !changes_.empty();
 }
@@ -203,7 +211,7 @@ u64 Network::next_window() const {
   for (const auto& domain : domains_) {
     next = std::min(next, domain->events.next_window());
     for (u32 to = 0; to < domains_.size(); ++to)
-      if (const Outbox& box = domain->filled_for(to); !box.arrivals.empty())
+      if (const Outbox& box = domain->filled_for(to); box.earliest != Time::never())
         next = std::min(next, any.window_of(box.earliest));
   }
   return next;
@@ -446,7 +454,7 @@ void Network::simulate_node(Domain& domain) {
 }
 
 void Network::handle(Domain& domain, const Event& event) {
-  if (event.kind() == EventKind::kAlarm) return application_->on_alarm(event.place(), domain.now);
+  if (event.kind() == EventKind::kAlarm) return application_->on_alarm(event.subject, domain.now);
   const Port& port = ports_[event.place()];
   Switch* const at_switch = switches_[port.node].get();
   Host* const host = hosts_[port.node].get();
@@ -491,16 +499,10 @@ void Network::collect(Domain& domain, Host& host) {
   host.finished().clear();
   for (const u32 flow : host.failed()) domain.told.on_flow_failed(flow, domain.now);
   host.failed().clear();
-  if (!host.messages().empty()) hand_over(host);
+  if (!host.messages().empty()) hand_over(domain, host);
 }
 
 // --- for an application
-
-void Network::set_application(Application* application) {
-  CHECK(domains_.size() == 1);
-  application_ = application;
-  domains_[0]->events.keep_together();
-}
 
 bool Network::connect(const ConnectionConfig& config) {
   if (routes_.ports(config.source, config.destination).empty()) return false;
@@ -527,21 +529,31 @@ void Network::send(u32 connection, u32 octets, u32 word) {
                                     word);
 }
 
-void Network::set_alarm(Time at, u32 word) {
-  domains_[0]->events.add({at, EventKind::kAlarm, word});
+void Network::set_alarm(NodeIndex host, Time at, u32 word) {
+  domain_of(host).events.add({at, EventKind::kAlarm, first_port_[host], word, word});
 }
 
-// What the application does of it may give this host messages anew, though not at once.
-void Network::hand_over(Host& host) {
-  const Time now = domains_[0]->now;
-  delivered_.swap(host.messages());
-  for (const Host::Message& message : delivered_) {
+void Network::signal(NodeIndex from, NodeIndex to, Time at, u32 word) {
+  Domain& domain = domain_of(from);
+  CHECK(at - domain.now >= notice_);
+  const Event signal(at, EventKind::kAlarm, first_port_[to], word, word);
+  if (domain_of_[to] == domain.number)
+    domain.events.add(signal);
+  else
+    domain.hand_over_signal(domain_of_[to], signal);
+}
+
+// What the application does of it may give this host messages anew.
+void Network::hand_over(Domain& domain, Host& host) {
+  std::vector<Host::Message>& messages = host.messages();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Host::Message message = messages[i];
     if (message.arrived)
-      application_->on_arrival(message.connection, message.word, now);
+      application_->on_arrival(message.connection, message.word, domain.now);
     else
-      application_->on_sent(message.connection, now);
+      application_->on_sent(message.connection, domain.now);
   }
-  delivered_.clear();
+  messages.clear();
 }
 
 // --- what has happened

@@ -38,6 +38,9 @@ struct NetworkConfig {
   double link_error_rate = 0;  // of each link, beside its own
   NetworkFaults faults{};
   Duration deadlock_check = ms(1);  // queues that are paused so long are looked at; 0: never
+  // What an application's signals take, at least. The shorter, the less is simulated at a time; 0:
+  // all nodes are simulated together, by one thread.
+  Duration shortest_signal = ps(i64{1} << Agenda::kMaxWindowBits);
   u64 seed = 1;
   u32 threads = 1;  // that simulate, the caller's among them
 };
@@ -61,20 +64,23 @@ class Network {
   [[nodiscard]] bool add_flow(const Flow& flow);
   void set_trace(Trace* trace) { trace_ = trace; }
 
-  // --- for an application, before run() and from its calls. It joins what hosts do without any
-  // link between them, so that nodes are simulated together and `threads` is 1.
-  void set_application(Application* application);  // before anything else
-  // Connections are numbered in the order in which they are made. False: as for flows.
+  // --- for an application (application.h)
+  void set_application(Application* application) { application_ = application; }
+  // Between runs. Connections are numbered in the order in which they are made. False: as for
+  // flows.
   [[nodiscard]] bool connect(const ConnectionConfig& config);
-  // At most kMaxMessageOctets, and no more messages than `depth` between send() and on_sent().
+  // The others between runs, and from the application's calls for the host that sends or sets. At
+  // most kMaxMessageOctets, and no more messages than `depth` between send() and on_sent().
   void send(u32 connection, u32 octets, u32 word);
-  void set_alarm(Time at, u32 word);  // on_alarm() then; word: below 2^29
+  void set_alarm(NodeIndex host, Time at, u32 word);  // on_alarm() then
+  // Likewise at another host, by as much later than now as its shortest_signal or the shortest link
+  // takes, at least.
+  void signal(NodeIndex from, NodeIndex to, Time at, u32 word);
 
   // All events up to `end`, that included. False: there is nothing left to happen.
   bool run(Time end);
 
-  // The last event's; from an application's calls, that of what it hears of.
-  [[nodiscard]] Time now() const { return application_ != nullptr ? domains_[0]->now : now_; }
+  [[nodiscard]] Time now() const { return now_; }  // the last event's, between runs
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Routes& routes() const { return routes_; }
   [[nodiscard]] const Port& port(NodeIndex node, u32 number) const {
@@ -150,7 +156,7 @@ class Network {
   void finish(u32 flow);
   void fail(u32 flow);
   void end(u32 flow);
-  void hand_over(Host& host);
+  void hand_over(Domain& domain, Host& host);
   void join(const Flow& ends, QueuePair* sender, QueuePair* receiver);
   Domain& domain_of(NodeIndex node) { return *domains_[domain_of_[node]]; }
 
@@ -174,13 +180,12 @@ class Network {
   std::vector<StuckPause> stuck_pauses_;
   std::vector<bool> down_;        // links; empty: no link ever is
   std::vector<Time> deaf_until_;  // of each port: what arrives until then was on a link that failed
-  const Duration deadlock_check_;
+  const Duration notice_, deadlock_check_;
   Time next_deadlock_check_;
   std::optional<Deadlock> deadlock_;
   std::vector<ConnectionConfig> connections_;
   std::vector<QueuePair*> connection_senders_;
   Application* application_ = nullptr;
-  std::vector<Host::Message> delivered_;  // being handed over
   Trace* trace_ = nullptr;
   TraceBuffer told_;  // by all domains
   Time now_;

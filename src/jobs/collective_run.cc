@@ -1,5 +1,7 @@
 #include "jobs/collective_run.h"
 
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
@@ -10,14 +12,15 @@ namespace {
 using collectives::Action;
 using collectives::Step;
 
-// An alarm's word: a pipe whose message has arrived by NVLink, or a lane that goes on.
-constexpr u32 kOfLane = 1;
-constexpr u32 word_of_pipe(u32 pipe) { return pipe << 1; }
-constexpr u32 word_of_lane(u32 place) { return place << 1 | kOfLane; }
-
 constexpr u32 kPacketOctets = 4096;  // of which one is on its way where nothing else is
 
 }  // namespace
+
+fabric::NetworkConfig network_for(const Cluster& cluster, fabric::NetworkConfig config) {
+  if (cluster.gpus_per_node > 1)
+    config.shortest_signal = std::min(config.shortest_signal, cluster.nvlink.latency);
+  return config;
+}
 
 CollectiveRun::CollectiveRun(const collectives::Schedule& schedule, const Cluster& cluster,
                              const RunConfig& config, fabric::Network& network)
@@ -28,113 +31,129 @@ CollectiveRun::CollectiveRun(const collectives::Schedule& schedule, const Cluste
       nvlink_(cluster.ranks(), cluster.nvlink),
       lanes_(schedule.lanes()),
       lane_(u64{schedule.ranks()} * lanes_),
-      unsent_octets_(schedule.ranks()),
-      lanes_that_wait_(schedule.ranks()) {
+      ranks_(schedule.ranks()) {
   CHECK(cluster.ranks() == schedule.ranks());
   network.set_application(this);
+  for (u32 place = 0; place < lane_.size(); ++place) {
+    first_pipe_.push_back(static_cast<u32>(pipes_.size()));
+    const u32 rank = place / lanes_, lane = place % lanes_;
+    for (const u32 to : schedule.receivers(rank, lane)) {
+      pipes_.push_back({.from = rank, .to = to, .lane = lane});
+      connect(pipes_.back());
+      if (!mistake_.empty()) return;
+    }
+  }
+  first_pipe_.push_back(static_cast<u32>(pipes_.size()));
+  CHECK(pipes_.size() >> (32 - kAboutBits) == 0 && lane_.size() >> (32 - kAboutBits) == 0);
 }
 
 void CollectiveRun::start() {
-  started_at_ = finished_at_ = network_.now();
-  unfinished_lanes_ = lane_.size();
-  for (u32 place = 0; place < lane_.size(); ++place) {
-    lane_[place].steps = schedule_.steps(place / lanes_, place % lanes_);
-    ready(place);
+  started_at_ = network_.now();
+  for (u32 rank = 0; rank < ranks_.size(); ++rank) {
+    ranks_[rank].unfinished_lanes = lanes_;
+    for (u32 lane = 0; lane < lanes_; ++lane) {
+      lane_[place_of(rank, lane)].steps = schedule_.steps(rank, lane);
+      ranks_[rank].ready.push_back(place_of(rank, lane));
+    }
   }
-  work();
+  for (u32 rank = 0; rank < ranks_.size(); ++rank) work(rank, started_at_);
 }
 
 // --- pipes
 
-u32 CollectiveRun::pipe_of(u32 from, u32 to, u32 lane) {
-  const u64 key = u64{place_of(from, lane)} * schedule_.ranks() + to;
-  const auto [at, is_new] = pipe_numbers_.try_emplace(key, static_cast<u32>(pipes_.size()));
-  if (is_new) add_pipe(from, to, lane);
-  return at->second;
-}
-
-void CollectiveRun::add_pipe(u32 from, u32 to, u32 lane) {
-  Pipe pipe{.from = from, .to = to, .lane = lane};
-  pipe.messages.resize(config_.window);
-  const u32 number = static_cast<u32>(pipes_.size());
-  if (!cluster_.share_a_node(from, to)) {
-    const fabric::ConnectionConfig ends{.source = cluster_.nics[from],
-                                        .destination = cluster_.nics[to],
-                                        .depth = config_.window,
-                                        .priority = config_.priority};
-    if (network_.connect(ends)) {
-      pipe.connection = static_cast<u32>(pipe_of_connection_.size());
-      pipe.distance = distance(pipe);
-      pipe_of_connection_.push_back(number);
-    } else {
-      mistake_ = "there is no way from the NIC of rank " + std::to_string(from) +
-                 " to that of rank " + std::to_string(to);
-    }
+void CollectiveRun::connect(Pipe& pipe) {
+  if (cluster_.share_a_node(pipe.from, pipe.to)) {
+    pipe.notice = cluster_.nvlink.latency;
+    return;
   }
-  pipes_.push_back(std::move(pipe));
+  const fabric::ConnectionConfig ends{.source = cluster_.nics[pipe.from],
+                                      .destination = cluster_.nics[pipe.to],
+                                      .depth = config_.window,
+                                      .priority = config_.priority};
+  if (!network_.connect(ends)) {
+    mistake_ = "there is no way from the NIC of rank " + std::to_string(pipe.from) +
+               " to that of rank " + std::to_string(pipe.to);
+    return;
+  }
+  pipe.connection = static_cast<u32>(pipe_of_connection_.size());
+  pipe_of_connection_.push_back(static_cast<u32>(pipes_.size() - 1));
+  measure(pipe);
 }
 
-// A lower bound: of several equal ways the first.
-Duration CollectiveRun::distance(const Pipe& pipe) const {
+// Lower bounds: of several equal ways the first.
+void CollectiveRun::measure(Pipe& pipe) const {
   fabric::NodeIndex node = cluster_.nics[pipe.from];
   const fabric::NodeIndex end = cluster_.nics[pipe.to];
-  Duration sum;
   bool is_first = true;
   while (node != end) {
     const fabric::Port& port = network_.port(node, network_.routes().ports(node, end)[0]);
-    sum = sum + port.delay +
-          (std::exchange(is_first, false) ? Duration() : port.rate.time_of(kPacketOctets));
+    pipe.notice = pipe.notice + port.delay;
+    if (!std::exchange(is_first, false))
+      pipe.distance = pipe.distance + port.rate.time_of(kPacketOctets);
     node = network_.node_of(port.peer);
   }
-  return sum;
+  pipe.distance = pipe.distance + pipe.notice;
+}
+
+u32 CollectiveRun::pipe_of(u32 from, u32 to, u32 lane) const {
+  const u32 place = place_of(from, lane);
+  const auto begin = pipes_.begin() + first_pipe_[place],
+             end = pipes_.begin() + first_pipe_[place + 1];
+  const auto at = std::ranges::lower_bound(begin, end, to, std::less{}, &Pipe::to);
+  CHECK(at != end && at->to == to);
+  return static_cast<u32>(at - pipes_.begin());
 }
 
 // --- lanes
 
-// Lanes that became ready, one after another, so that a long row of them needs no stack.
-void CollectiveRun::work() {
-  if (next_ready_ != 0) return;  // called from below
-  while (next_ready_ < ready_.size() && mistake_.empty()) go_on(ready_[next_ready_++]);
-  ready_.clear();
-  next_ready_ = 0;
+// Lanes of the rank that became ready, one after another, so that a long row needs no stack.
+void CollectiveRun::work(u32 number, Time now) {
+  Rank& rank = ranks_[number];
+  if (rank.next_ready != 0) return;  // called from below
+  while (rank.next_ready < rank.ready.size()) go_on(rank.ready[rank.next_ready++], now);
+  rank.ready.clear();
+  rank.next_ready = 0;
 }
 
-void CollectiveRun::go_on(u32 place) {
+void CollectiveRun::go_on(u32 place, Time now) {
   const u32 rank = place / lanes_, number = place % lanes_;
   Lane& lane = lane_[place];
   while (lane.done != lane.steps) {
     const Step step = schedule_.step(rank, number, lane.done);
-    if (step.after.steps > lane_[place_of(rank, step.after.lane)].done) {
-      ++lanes_that_wait_[rank];
-      return wait(place, Waits::kLane, step.after.lane);
-    }
-    if (!do_step(place, step)) return;
+    if (step.after.steps > lane_[place_of(rank, step.after.lane)].done)
+      return wait_for_lane(place, step.after.lane);
+    const bool done =
+        step.action == Action::kSend ? send(place, step, now) : take(place, step, now);
+    if (!done) return;
   }
-  finish_lane(place);
+  finish_lane(place, now);
 }
 
-void CollectiveRun::finish_lane(u32 place) {
-  if (--unfinished_lanes_ != 0) return;
-  finished_at_ = network_.now();
-  spent_ = lane_[place].spent;
+void CollectiveRun::finish_lane(u32 place, Time now) {
+  Rank& rank = ranks_[place / lanes_];
+  if (--rank.unfinished_lanes != 0) return;
+  rank.finished_at = now;
+  rank.spent = lane_[place].spent;
 }
 
-bool CollectiveRun::do_step(u32 place, const Step& step) {
-  if (step.action == Action::kSend) return send(place, step);
-  return take(place, step);
+bool CollectiveRun::finished() const {
+  return std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.unfinished_lanes == 0; });
 }
 
-// The step was done, and perhaps others wait for that.
-void CollectiveRun::wake_lanes_after(u32 rank, u32 number) {
-  if (lanes_that_wait_[rank] == 0) return;
-  for (u32 other = 0; other < lanes_; ++other) {
-    const Lane& lane = lane_[place_of(rank, other)];
-    if (lane.waits != Waits::kLane || lane.waits_for != number) continue;
-    const Step step = schedule_.step(rank, other, lane.done);
-    if (step.after.steps > lane_[place_of(rank, number)].done) continue;
-    --lanes_that_wait_[rank];
-    wake(place_of(rank, other), lane_[place_of(rank, number)].spent);
-  }
+const CollectiveRun::Rank& CollectiveRun::last_rank() const {
+  return *std::ranges::max_element(ranks_, std::less{}, &Rank::finished_at);
+}
+
+u64 CollectiveRun::sum(u64 Rank::*counter) const {
+  u64 sum = 0;
+  for (const Rank& rank : ranks_) sum += rank.*counter;
+  return sum;
+}
+
+// The step is done, and perhaps others wait for that.
+void CollectiveRun::end_step(u32 place) {
+  ++lane_[place].done;
+  if (lane_[place].first_waiter != kNone) wake_waiters_of(place);
 }
 
 void CollectiveRun::wait(u32 place, Waits what, u32 on) {
@@ -142,73 +161,126 @@ void CollectiveRun::wait(u32 place, Waits what, u32 on) {
   lane_[place].waits_for = on;
 }
 
+void CollectiveRun::wait_for_lane(u32 place, u32 other) {
+  Lane& waited_for = lane_[place_of(place / lanes_, other)];
+  wait(place, Waits::kLane, other);
+  lane_[place].next = std::exchange(waited_for.first_waiter, place);
+}
+
+// Those that wait for more steps find that out, and wait again.
+void CollectiveRun::wake_waiters_of(u32 place) {
+  u32 waiter = std::exchange(lane_[place].first_waiter, kNone);
+  while (waiter != kNone) {
+    const u32 next = lane_[waiter].next;
+    const Step step = schedule_.step(waiter / lanes_, waiter % lanes_, lane_[waiter].done);
+    if (step.after.steps > lane_[place].done)
+      wait_for_lane(waiter, place % lanes_);
+    else
+      wake(waiter, lane_[place].spent);
+    waiter = next;
+  }
+}
+
 void CollectiveRun::wake(u32 place, const TimeSpent& spent) {
   Lane& lane = lane_[place];
   lane.waits = Waits::kNot;
   lane.spent = spent;
-  ready(place);
+  ranks_[place / lanes_].ready.push_back(place);
 }
 
-// --- messages
+// --- messages: the sender
 
-bool CollectiveRun::send(u32 place, const Step& step) {
-  const u32 rank = place / lanes_, number = place % lanes_;
-  const u32 pipe_number = pipe_of(rank, step.peer, number);
-  Pipe& pipe = pipes_[pipe_number];
-  if (pipe.posted - pipe.taken == config_.window || pipe.posted - pipe.sent == config_.window) {
-    wait(place, Waits::kRoom, pipe_number);
+bool CollectiveRun::send(u32 place, const Step& step, Time now) {
+  const u32 number = pipe_of(place / lanes_, step.peer, place % lanes_);
+  const Pipe& pipe = pipes_[number];
+  const bool is_sent = pipe.connection == kNone || pipe.posted - pipe.sent < config_.window;
+  if (pipe.posted - pipe.confirmed == config_.window || !is_sent) {
+    wait(place, Waits::kRoom, number);
     return false;
   }
-  post(pipe, pipe_number, step.range.length, lane_[place].spent);
-  ++lane_[place].done;
-  wake_lanes_after(rank, number);
+  post(number, static_cast<u32>(step.range.length), lane_[place].spent, now);
+  end_step(place);
   return true;
 }
 
-void CollectiveRun::post(Pipe& pipe, u32 number, u64 octets, const TimeSpent& spent) {
-  const Time now = network_.now();
-  Message& message = pipe.messages[pipe.posted++ % config_.window];
-  message = {.posted = now, .octets = octets, .spent = spent};
-  ++messages_;
-  if (cluster_.share_a_node(pipe.from, pipe.to)) {
-    nvlink_octets_ += octets;
-    return network_.set_alarm(nvlink_.send(pipe.from, pipe.to, octets, now), word_of_pipe(number));
+void CollectiveRun::post(u32 number, u32 octets, const TimeSpent& spent, Time now) {
+  Pipe& pipe = pipes_[number];
+  Rank& rank = ranks_[pipe.from];
+  if (pipe.messages == nullptr) pipe.messages.reset(new Message[config_.window]);
+  Message& message = slot(pipe, pipe.posted++);
+  message = {.posted = now, .spent = spent, .octets = octets};
+  ++rank.messages;
+  const fabric::NodeIndex nic = cluster_.nics[pipe.from];
+  if (pipe.connection == kNone) {
+    rank.nvlink_octets += octets;
+    return network_.signal(nic, cluster_.nics[pipe.to], nvlink_.send(pipe.from, octets, now),
+                           word_of(About::kBegins, number));
   }
-  if (pipe.connection == kNone) return;  // a mistake
-  network_octets_ += octets;
-  unsent_octets_[pipe.from] += octets;
-  message.ahead =
-      time_at(network_.port(cluster_.nics[pipe.from], 0).rate, unsent_octets_[pipe.from]);
-  network_.send(pipe.connection, static_cast<u32>(octets), 0);
+  rank.network_octets += octets;
+  rank.unsent_octets += octets;
+  message.ahead = time_at(network_.port(nic, 0).rate, rank.unsent_octets);
+  network_.send(pipe.connection, octets, 0);
 }
 
-bool CollectiveRun::take(u32 place, const Step& step) {
-  const u32 rank = place / lanes_, number = place % lanes_;
-  const u32 pipe_number = pipe_of(step.peer, rank, number);
-  Pipe& pipe = pipes_[pipe_number];
-  Lane& lane = lane_[place];
-  if (pipe.arrived == pipe.taken) {
-    wait(place, Waits::kMessage, pipe_number);
-    return false;
-  }
-  CHECK(pipe.messages[pipe.taken % config_.window].octets == step.range.length);
-  ++pipe.taken;
-  const u32 sender = place_of(pipe.from, pipe.lane);
-  if (lane_[sender].waits == Waits::kRoom && lane_[sender].waits_for == pipe_number)
-    wake(sender, lane.spent);
-  if (config_.step_overhead != Duration()) {
-    wait(place, Waits::kOverhead, kNone);
-    network_.set_alarm(network_.now() + config_.step_overhead, word_of_lane(place));
-    return false;
-  }
-  ++lane.done;
-  wake_lanes_after(rank, number);
-  return true;
+// Of many pipes few are in use at a time.
+void CollectiveRun::leave_if_idle(Pipe& pipe) {
+  if (pipe.confirmed == pipe.posted && pipe.sent == pipe.posted) pipe.messages.reset();
 }
 
-TimeSpent CollectiveRun::spent_with(const Pipe& pipe, const Message& message) const {
+void CollectiveRun::on_sent(u32 connection, Time now) {
+  const u32 number = pipe_of_connection_[connection];
+  Pipe& pipe = pipes_[number];
+  ranks_[pipe.from].unsent_octets -= slot(pipe, pipe.sent++).octets;
+  leave_if_idle(pipe);
+  const u32 place = place_of(pipe.from, pipe.lane);
+  const Lane& lane = lane_[place];
+  if (lane.waits != Waits::kRoom || lane.waits_for != number) return;
+  TimeSpent spent = lane.spent;
+  spent.waiting = spent.waiting + (now - started_at_ - spent.sum());
+  wake(place, spent);
+  work(pipe.from, now);
+}
+
+void CollectiveRun::on_taken(u32 number, Time now) {
+  Pipe& pipe = pipes_[number];
+  TimeSpent spent = slot(pipe, pipe.confirmed++).spent;
+  if (pipe.connection == kNone) pipe.sent = pipe.confirmed;
+  leave_if_idle(pipe);
+  const u32 place = place_of(pipe.from, pipe.lane);
+  const Lane& lane = lane_[place];
+  if (lane.waits != Waits::kRoom || lane.waits_for != number) return;
+  Duration& on_the_way = pipe.connection == kNone ? spent.nvlink : spent.distance;
+  on_the_way = on_the_way + pipe.notice;
+  wake(place, spent);
+  work(pipe.from, now);
+}
+
+// --- messages: the receiver
+
+// At its NVLink port.
+void CollectiveRun::on_begin(u32 number, Time now) {
+  Pipe& pipe = pipes_[number];
+  const u32 octets = slot(pipe, pipe.begun++).octets;
+  network_.set_alarm(cluster_.nics[pipe.to], nvlink_.receive(pipe.to, octets, now),
+                     word_of(About::kArrives, number));
+}
+
+void CollectiveRun::on_arrival(u32 connection, u32, Time now) {
+  on_message(pipe_of_connection_[connection], now);
+}
+
+void CollectiveRun::on_message(u32 number, Time now) {
+  Pipe& pipe = pipes_[number];
+  const Message& message = slot(pipe, pipe.arrived++);
+  const u32 place = place_of(pipe.to, pipe.lane);
+  if (lane_[place].waits != Waits::kMessage || lane_[place].waits_for != number) return;
+  wake(place, spent_with(pipe, message, now));
+  work(pipe.to, now);
+}
+
+TimeSpent CollectiveRun::spent_with(const Pipe& pipe, const Message& message, Time now) const {
   TimeSpent spent = message.spent;
-  const Duration took = network_.now() - message.posted;
+  const Duration took = now - message.posted;
   if (pipe.connection == kNone) {
     spent.nvlink = spent.nvlink + took;
     return spent;
@@ -221,46 +293,49 @@ TimeSpent CollectiveRun::spent_with(const Pipe& pipe, const Message& message) co
   return spent;
 }
 
-void CollectiveRun::on_message(u32 number) {
+bool CollectiveRun::take(u32 place, const Step& step, Time now) {
+  const u32 number = pipe_of(step.peer, place / lanes_, place % lanes_);
   Pipe& pipe = pipes_[number];
-  const Message& message = pipe.messages[pipe.arrived++ % config_.window];
-  if (pipe.connection == kNone)
-    pipe.sent = pipe.arrived;
-  else
-    unsent_octets_[pipe.from] -= message.octets;
-  const u32 receiver = place_of(pipe.to, pipe.lane);
-  if (lane_[receiver].waits == Waits::kMessage && lane_[receiver].waits_for == number)
-    wake(receiver, spent_with(pipe, message));
-  work();
-}
-
-void CollectiveRun::on_arrival(u32 connection, u32, Time) {
-  on_message(pipe_of_connection_[connection]);
-}
-
-void CollectiveRun::on_sent(u32 connection, Time) {
-  const u32 number = pipe_of_connection_[connection];
-  Pipe& pipe = pipes_[number];
-  ++pipe.sent;
-  const u32 sender = place_of(pipe.from, pipe.lane);
-  if (lane_[sender].waits == Waits::kRoom && lane_[sender].waits_for == number) {
-    const Duration until_now = network_.now() - started_at_;
-    TimeSpent spent = lane_[sender].spent;
-    spent.waiting = spent.waiting + (until_now - spent.sum());
-    wake(sender, spent);
+  if (pipe.arrived == pipe.taken) {
+    wait(place, Waits::kMessage, number);
+    return false;
   }
-  work();
+  CHECK(slot(pipe, pipe.taken).octets == step.range.length);
+  confirm(number, lane_[place].spent, now);
+  if (config_.step_overhead != Duration()) {
+    wait(place, Waits::kOverhead, kNone);
+    network_.set_alarm(cluster_.nics[pipe.to], now + config_.step_overhead,
+                       word_of(About::kGoesOn, place));
+    return false;
+  }
+  end_step(place);
+  return true;
 }
 
-void CollectiveRun::on_alarm(u32 word, Time) {
-  if ((word & kOfLane) == 0) return on_message(word >> 1);
-  const u32 place = word >> 1;
+// That a message was taken.
+void CollectiveRun::confirm(u32 number, const TimeSpent& spent, Time now) {
+  Pipe& pipe = pipes_[number];
+  slot(pipe, pipe.taken++).spent = spent;
+  network_.signal(cluster_.nics[pipe.to], cluster_.nics[pipe.from], now + pipe.notice,
+                  word_of(About::kWasTaken, number));
+}
+
+void CollectiveRun::on_overhead_over(u32 place, Time now) {
   TimeSpent spent = lane_[place].spent;
   spent.overhead = spent.overhead + config_.step_overhead;
   wake(place, spent);
-  ++lane_[place].done;
-  wake_lanes_after(place / lanes_, place % lanes_);
-  work();
+  end_step(place);
+  work(place / lanes_, now);
+}
+
+void CollectiveRun::on_alarm(u32 word, Time now) {
+  const u32 number = word >> kAboutBits;
+  switch (static_cast<About>(word & ((1u << kAboutBits) - 1))) {
+    case About::kBegins: return on_begin(number, now);
+    case About::kArrives: return on_message(number, now);
+    case About::kWasTaken: return on_taken(number, now);
+    case About::kGoesOn: return on_overhead_over(number, now);
+  }
 }
 
 }  // namespace verbena::jobs

@@ -1,15 +1,21 @@
 // CollectiveRun: a schedule done on the hosts of a simulated network. A send is an RDMA WRITE with
 // immediate data on an RC QP of its two ranks and lane; what waits for it goes on when it is in the
-// receiver's memory. Within a node messages take the NVLink switch instead.
+// receiver's memory. Within a node messages take the NVLink switch instead. Connections are made
+// before the start, as NCCL does.
 //
 // As in NCCL, a sender is ahead of its receiver by `window` messages at most (NCCL_STEPS): it has
-// to wait until one has been taken. That news takes no time here. Nor does adding: a GPU's memory
-// is faster than its links by far; `step_overhead` is for what it needs before it goes on.
+// to wait until it hears that one has been taken, which takes the links' delays, or NVLink's
+// latency. Adding takes no time: a GPU's memory is faster than its links by far; `step_overhead` is
+// for what it needs before it goes on.
+//
+// Each call of the network belongs to one rank, and touches what is that rank's alone: its lanes,
+// its half of a pipe, and those slots of a pipe's messages that are with it. A slot is the sender's
+// until the message is sent, then the receiver's, and again the sender's when it has heard that the
+// message was taken. So ranks may be simulated by several threads.
 #pragma once
 
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "collectives/schedule.h"
@@ -25,25 +31,32 @@ struct RunConfig {
   u8 priority = 3;  // of the data
 };
 
+// What a network must be like for runs on that cluster: as `config`, with the notice that its ranks
+// need of each other.
+[[nodiscard]] fabric::NetworkConfig network_for(const Cluster& cluster,
+                                                fabric::NetworkConfig config);
+
 class CollectiveRun final : public fabric::Application {
  public:
   // Messages of the schedule are no longer than ConnectionConfig::kMaxMessageOctets. All arguments
-  // outlive the run; `cluster` has as many ranks as the schedule.
+  // outlive the run; `cluster` has as many ranks as the schedule, `network` is as network_for() has
+  // it.
   CollectiveRun(const collectives::Schedule& schedule, const Cluster& cluster,
                 const RunConfig& config, fabric::Network& network);
 
-  // Every rank begins, now. Then the network runs.
+  // Every rank begins, now. Then the network runs. Precondition: no mistake.
   void start();
-  [[nodiscard]] bool finished() const { return unfinished_lanes_ == 0; }
-  // What makes it impossible; "": nothing, so far.
+  // What makes it impossible; "": nothing.
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
 
-  // Precondition of all: finished().
-  [[nodiscard]] Duration time() const { return finished_at_ - started_at_; }
-  [[nodiscard]] const TimeSpent& spent() const { return spent_; }
-  [[nodiscard]] u64 network_octets() const { return network_octets_; }  // of messages
-  [[nodiscard]] u64 nvlink_octets() const { return nvlink_octets_; }
-  [[nodiscard]] u64 messages() const { return messages_; }
+  // --- between the network's runs
+  [[nodiscard]] bool finished() const;
+  [[nodiscard]] u64 messages() const { return sum(&Rank::messages); }
+  // Precondition of all below: finished().
+  [[nodiscard]] Duration time() const { return last_rank().finished_at - started_at_; }
+  [[nodiscard]] const TimeSpent& spent() const { return last_rank().spent; }
+  [[nodiscard]] u64 network_octets() const { return sum(&Rank::network_octets); }  // of messages
+  [[nodiscard]] u64 nvlink_octets() const { return sum(&Rank::nvlink_octets); }
 
   void on_arrival(u32 connection, u32 word, Time now) override;
   void on_sent(u32 connection, Time now) override;
@@ -56,41 +69,69 @@ class CollectiveRun final : public fabric::Application {
     u64 done = 0;  // steps
     u64 steps = 0;
     Waits waits = Waits::kNot;
-    u32 waits_for = kNone;  // a pipe, or a lane of the rank
-    TimeSpent spent{};      // until now, along the way that led here
+    u32 waits_for = kNone;                   // a pipe, or a lane of the rank
+    u32 first_waiter = kNone, next = kNone;  // lanes of the rank that wait for this one
+    TimeSpent spent{};                       // until now, along the way that led here
+  };
+  struct alignas(64) Rank {
+    std::vector<u32> ready{};  // places of lanes that may go on
+    std::size_t next_ready = 0;
+    u32 unfinished_lanes = 0;
+    u64 unsent_octets = 0;  // posted at its NIC and not acknowledged
+    u64 network_octets = 0, nvlink_octets = 0, messages = 0;
+    Time finished_at;
+    TimeSpent spent{};  // by the lane that finished last
   };
   struct Message {
     Time posted;
-    u64 octets = 0;
     Duration ahead{};   // the octets posted at its NIC before it, and its own
-    TimeSpent spent{};  // by its sender, until it was posted
+    TimeSpent spent{};  // by its sender, until it was posted; then by who took it, until then
+    u32 octets = 0;
   };
-  // From one rank to another on one lane.
+  // From one rank to another on one lane. Numbers are of messages.
   struct Pipe {
     u32 from = 0, to = 0, lane = 0;
-    u32 connection = kNone;                            // none: by NVLink
-    u32 posted = 0, sent = 0, arrived = 0, taken = 0;  // messages; sent: acknowledged
-    Duration distance{};
-    std::vector<Message> messages{};  // those not taken, by their number modulo the window
+    u32 connection = kNone;                   // none: by NVLink
+    u32 posted = 0, sent = 0, confirmed = 0;  // the sender's; acknowledged; heard to be taken
+    u32 begun = 0, arrived = 0, taken = 0;    // the receiver's; begun: at its NVLink port
+    std::unique_ptr<Message[]>
+        messages{};                 // by their number modulo the window; none under way: none
+    Duration distance{}, notice{};  // of a packet; of what the receiver tells the sender
   };
+  // What an alarm is about, in the lowest bits of its word: a pipe, or a lane.
+  enum class About : u8 { kBegins, kArrives, kWasTaken, kGoesOn };
+  static constexpr u32 kAboutBits = 2;
+  static constexpr u32 word_of(About about, u32 number) {
+    return number << kAboutBits | static_cast<u32>(about);
+  }
 
   [[nodiscard]] u32 place_of(u32 rank, u32 lane) const { return rank * lanes_ + lane; }
-  u32 pipe_of(u32 from, u32 to, u32 lane);
-  void add_pipe(u32 from, u32 to, u32 lane);
-  [[nodiscard]] Duration distance(const Pipe& pipe) const;
-  void ready(u32 place) { ready_.push_back(place); }
-  void work();
-  void go_on(u32 place);
-  bool do_step(u32 place, const collectives::Step& step);
-  bool send(u32 place, const collectives::Step& step);
-  bool take(u32 place, const collectives::Step& step);
-  void post(Pipe& pipe, u32 number, u64 octets, const TimeSpent& spent);
-  void on_message(u32 pipe);
-  [[nodiscard]] TimeSpent spent_with(const Pipe& pipe, const Message& message) const;
+  [[nodiscard]] Message& slot(const Pipe& pipe, u32 number) const {
+    return pipe.messages[number % config_.window];
+  }
+  void connect(Pipe& pipe);
+  void measure(Pipe& pipe) const;
+  [[nodiscard]] u32 pipe_of(u32 from, u32 to, u32 lane) const;
+  void work(u32 rank, Time now);
+  void go_on(u32 place, Time now);
+  bool send(u32 place, const collectives::Step& step, Time now);
+  bool take(u32 place, const collectives::Step& step, Time now);
+  void post(u32 number, u32 octets, const TimeSpent& spent, Time now);
+  void confirm(u32 number, const TimeSpent& spent, Time now);
+  void on_begin(u32 number, Time now);
+  void on_message(u32 number, Time now);
+  void on_taken(u32 number, Time now);
+  static void leave_if_idle(Pipe& pipe);
+  void on_overhead_over(u32 place, Time now);
+  [[nodiscard]] TimeSpent spent_with(const Pipe& pipe, const Message& message, Time now) const;
+  void end_step(u32 place);
   void wait(u32 place, Waits what, u32 on);
+  void wait_for_lane(u32 place, u32 other);
   void wake(u32 place, const TimeSpent& spent);
-  void wake_lanes_after(u32 rank, u32 lane);
-  void finish_lane(u32 place);
+  void wake_waiters_of(u32 place);
+  void finish_lane(u32 place, Time now);
+  [[nodiscard]] const Rank& last_rank() const;
+  [[nodiscard]] u64 sum(u64 Rank::*counter) const;
 
   const collectives::Schedule& schedule_;
   const Cluster& cluster_;
@@ -99,18 +140,12 @@ class CollectiveRun final : public fabric::Application {
   NVLinkPorts nvlink_;
   const u32 lanes_;  // of a rank
   std::vector<Lane> lane_;
-  std::vector<Pipe> pipes_;
-  std::unordered_map<u64, u32> pipe_numbers_;
+  std::vector<Rank> ranks_;
+  std::vector<Pipe> pipes_;      // by their senders' places, then by receivers
+  std::vector<u32> first_pipe_;  // of each place, and the end
   std::vector<u32> pipe_of_connection_;
-  std::vector<u64> unsent_octets_;    // posted at a rank's NIC and not arrived
-  std::vector<u32> lanes_that_wait_;  // of a rank, for another lane of its
-  std::vector<u32> ready_;            // places of lanes that may go on
-  std::size_t next_ready_ = 0;
-  u64 unfinished_lanes_ = 0;
   std::string mistake_;
-  Time started_at_, finished_at_;
-  TimeSpent spent_;
-  u64 network_octets_ = 0, nvlink_octets_ = 0, messages_ = 0;
+  Time started_at_;
 };
 
 }  // namespace verbena::jobs

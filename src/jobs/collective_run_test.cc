@@ -44,12 +44,14 @@ struct Result {
 };
 
 Result run(const Shape& shape, const TestNetwork& net, const RunConfig& config = {},
-           const NVLinkConfig& nvlink = {}) {
+           const NVLinkConfig& nvlink = {}, u32 threads = 1) {
   EXPECT_EQ(refusal(shape), "");
   const auto schedule = make_schedule(shape);
-  fabric::Network network(net.topology, lossless());
   Cluster cluster{.gpus_per_node = shape.ranks_per_node, .nics = net.hosts, .nvlink = nvlink};
   cluster.nics.resize(shape.ranks);
+  fabric::NetworkConfig network_config = lossless();
+  network_config.threads = threads;
+  fabric::Network network(net.topology, network_for(cluster, network_config));
   CollectiveRun collective(*schedule, cluster, config, network);
   collective.start();
   EXPECT_FALSE(network.run(Time::never()));
@@ -189,11 +191,10 @@ TEST(CollectiveRun, NoWayIsSaid) {
   const TestNetwork net = rails(2, 2, 0, {});
   const auto schedule =
       collectives::make_schedule({.ranks = 4, .ranks_per_node = 2, .octets = 4096});
-  fabric::Network network(net.topology, lossless());
   const Cluster cluster{.gpus_per_node = 2, .nics = net.hosts};
-  CollectiveRun run(*schedule, cluster, {}, network);
-  run.start();
-  EXPECT_EQ(run.mistake(), "there is no way from the NIC of rank 3 to that of rank 0");
+  fabric::Network network(net.topology, network_for(cluster, lossless()));
+  const CollectiveRun run(*schedule, cluster, {}, network);
+  EXPECT_EQ(run.mistake(), "there is no way from the NIC of rank 1 to that of rank 2");
 }
 
 // A ring by number enters each node at another GPU than it has left the last one from: between
@@ -210,6 +211,44 @@ TEST(CollectiveRun, RailAlignmentTakesAwayCollisions) {
   const Result aligned = along_rails();
   EXPECT_GT(by_number.seconds, 1.3 * aligned.seconds);
   EXPECT_GT(by_number.spent.waiting.seconds(), 0.2 * by_number.seconds);
+}
+
+// NVLink, where nodes have several GPUs, and what ranks tell each other join hosts without a link.
+TEST(CollectiveRun, SameCourseByAnyNumberOfThreads) {
+  Shape shape{.ranks = 16,
+              .ranks_per_node = 4,
+              .octets = 1u << 20,
+              .channels = 2,
+              .chunk_octets = 1u << 14};
+  const TestNetwork net = rails(4, 4, 2, {});
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kDoubleTree,
+                                    Algorithm::kHierarchical, Algorithm::kHalvingDoubling}) {
+    shape.algorithm = algorithm;
+    const Result one = run(shape, net, {.step_overhead = us(1)});
+    for (const u32 threads : {2u, 3u}) {
+      const Result several = run(shape, net, {.step_overhead = us(1)}, {}, threads);
+      EXPECT_EQ(several.seconds, one.seconds);
+      EXPECT_EQ(several.spent.waiting, one.spent.waiting);
+      EXPECT_EQ(several.messages, one.messages);
+      EXPECT_EQ(several.counters.hops, one.counters.hops);
+      EXPECT_EQ(several.counters.marks, one.counters.marks);
+      EXPECT_EQ(several.counters.events, one.counters.events);
+    }
+  }
+}
+
+// Without a notice of each other, ranks are simulated together.
+TEST(CollectiveRun, NVLinkMayTakeNoTime) {
+  const Shape shape{.algorithm = Algorithm::kHierarchical,
+                    .ranks = 16,
+                    .ranks_per_node = 4,
+                    .octets = 1u << 20,
+                    .channels = 2};
+  const TestNetwork net = rails(4, 4, 0, {.rate = kRate, .delay = kDelay});
+  const double slow = run(shape, net).seconds;
+  const double fast = run(shape, net, {}, {.latency = Duration()}, 2).seconds;
+  EXPECT_LT(fast, slow);
+  EXPECT_NEAR(fast, slow, 1e-5);
 }
 
 TEST(CollectiveRun, SameSeedSameCourse) {

@@ -12,19 +12,18 @@ constexpr Duration kPatience = sec(5);
 
 std::string run_packets(const Job& job, const collectives::Schedule& schedule, const Stop& stop,
                         std::optional<PacketResult>& result) {
-  fabric::Network network(job.plan.topology, job.network);
+  fabric::Network network(job.plan.topology, network_for(job.cluster, job.network));
   CollectiveRun run(schedule, job.cluster, job.run, network);
+  if (!run.mistake().empty()) return run.mistake();
   run.start();
   Time moved;
   u64 messages = 0;
   for (Time end = Time() + kStretch; network.run(end) && !run.finished(); end = end + kStretch) {
-    if (!run.mistake().empty()) break;
     if (stop()) return "interrupted";
     if (run.messages() != messages) moved = end;
     messages = run.messages();
     if (end - moved > kPatience) return "nothing moves any more: a deadlock of pauses, or no way";
   }
-  if (!run.mistake().empty()) return run.mistake();
   if (!run.finished()) return "messages wait for others that never come";
   result = PacketResult{.time = run.time(),
                         .spent = run.spent(),

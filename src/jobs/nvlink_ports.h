@@ -1,7 +1,8 @@
 // NVLinkPorts: the GPUs' ports to the switches of their nodes. A message takes its sender's port,
-// then its receiver's, each for the time that its octets last, in the order in which messages were
-// handed over; what has begun to leave the one arrives at the other a latency later. No packets, no
-// loss: NVLink has credits, and its switch the same rate on each port.
+// then its receiver's, each for the time that its octets last: the one in the order in which
+// messages were handed over, the other in that in which their first octets come, a latency after
+// they began to leave. No packets, no loss: NVLink has credits, and its switch the same rate on
+// each port.
 #pragma once
 
 #include <algorithm>
@@ -21,20 +22,25 @@ class NVLinkPorts {
  public:
   NVLinkPorts(u32 ranks, const NVLinkConfig& config) : config_(config), ports_(ranks) {}
 
-  // When a message that is handed over now has arrived as a whole.
-  [[nodiscard]] Time send(u32 from, u32 to, u64 octets, Time now) {
-    const Duration lasts = time_at(config_.rate, octets);
-    const Time leaves = std::max(now, ports_[from].out_free);
-    ports_[from].out_free = leaves + lasts;
-    const Time begins = std::max(leaves + config_.latency, ports_[to].in_free);
-    ports_[to].in_free = begins + lasts;
-    return ports_[to].in_free;
+  // When the first octets of a message that is handed over now come to its receiver's port.
+  [[nodiscard]] Time send(u32 from, u64 octets, Time now) {
+    return take(ports_[from].out_free, octets, now) + config_.latency;
+  }
+  // When all of a message is there whose first octets have come now.
+  [[nodiscard]] Time receive(u32 to, u64 octets, Time now) {
+    return take(ports_[to].in_free, octets, now) + time_at(config_.rate, octets);
   }
 
  private:
-  struct Port {
+  struct alignas(64) Port {  // the two sides of a rank, which one thread simulates
     Time out_free, in_free;
   };
+  // When it begins.
+  Time take(Time& free, u64 octets, Time now) const {
+    const Time begins = std::max(now, free);
+    free = begins + time_at(config_.rate, octets);
+    return begins;
+  }
   const NVLinkConfig config_;
   std::vector<Port> ports_;
 };

@@ -34,7 +34,7 @@ double by_packets(const Shape& shape, const TestNetwork& net) {
   };
   const auto schedule = make_schedule(shape);
   const Cluster cluster{.gpus_per_node = shape.ranks_per_node, .nics = net.hosts};
-  fabric::Network network(net.topology, config);
+  fabric::Network network(net.topology, network_for(cluster, config));
   CollectiveRun run(*schedule, cluster, {}, network);
   run.start();
   EXPECT_FALSE(network.run(Time::never()));
