@@ -109,9 +109,10 @@ class Whisper final : public Application {
   }
   static Topology star() {
     Topology topology;
-    for (u32 i = 0; i < kHosts; ++i) topology.add_host();
+    std::vector<NodeIndex> hosts;
+    for (u32 i = 0; i < kHosts; ++i) hosts.push_back(topology.add_host());
     const NodeIndex hub = topology.add_switch();
-    for (NodeIndex host = 0; host < kHosts; ++host)
+    for (const NodeIndex host : hosts)
       topology.join(host, hub, {.rate = gbps(100), .delay = us(1)});
     return topology;
   }
