@@ -49,6 +49,11 @@ class Jobs(unittest.TestCase):
                         ("nvlink", "sending", "distance", "waiting", "overhead"))
             self.assertAlmostEqual(parts, float(row["seconds"]), delta=1e-9)
 
+    def test_threads_change_nothing(self):
+        job = EXAMPLES / "allreduce_rails.yaml"
+        setting = ["--set", "collective.algorithm=rail ring,double tree", "--set", "size=1MiB"]
+        self.assertEqual(self.run_job(job, *setting), self.run_job(job, *setting, "--threads", "2"))
+
     def test_all_examples_end(self):
         jobs = [path for path in sorted(EXAMPLES.glob("*.yaml"))
                 if "\ncollective:" in path.read_text()]
