@@ -7,28 +7,7 @@
 namespace verbena {
 namespace {
 
-// From one address to behind another, as prefetch_octets().
-[[gnu::always_inline]] inline void fetch_between(const void* from, const void* to) {
-  const char* const begin = static_cast<const char*>(from);
-  prefetch_octets(begin, static_cast<std::size_t>(static_cast<const char*>(to) - begin));
-}
-
-// What a packet touches of an RC engine, in octets from its begin, as a trace of memory accesses
-// has shown: the requester and where the responder begins; where it ends. Between lie what errors
-// and receives need.
-[[gnu::always_inline]] inline void fetch_engine(const Engine& engine) {
-  const char* const begin = reinterpret_cast<const char*>(&engine);
-  prefetch_octets(begin, 64);
-  fetch_between(begin + 512, begin + 1344);
-  fetch_between(begin + 1856, begin + 1984);
-}
-
-// Likewise: all but the most of congestion control.
-[[gnu::always_inline]] inline void fetch_qp(const QueuePair& qp) {
-  fetch_between(&qp, &qp.congestion);
-  prefetch_octets(&qp.congestion, 1);
-  fetch_between(&qp.notify_when_drained, &qp + 1);
-}
+constexpr std::size_t kEngineOctets = 2048;  // about an RC engine's
 
 }  // namespace
 
@@ -37,16 +16,12 @@ Device::Device(const DeviceConfig& config) : impl_(std::make_unique<Impl>(config
 Device::~Device() = default;
 
 void Device::fetch(u32 step, QPN qpn) const {
-  if (step == 0) {  // all but configuration and counters
-    prefetch_octets(&impl_->config.local, 1);
-    fetch_between(&impl_->qps, &impl_->port.transport);
-    return fetch_between(&impl_->gsi, impl_.get() + 1);
-  }
+  if (step == 0) return prefetch_object(*impl_);
   if (step == 1) return impl_->qps.prefetch(qpn);
   const QueuePair* const qp = impl_->qps.find(qpn);
   if (qp == nullptr) return;
-  if (step == 2) return fetch_qp(*qp);
-  if (qp->engine != nullptr) fetch_engine(*qp->engine);
+  if (step == 2) return prefetch_object(*qp);
+  if (qp->engine != nullptr) prefetch_octets(qp->engine.get(), kEngineOctets);
 }
 
 const DeviceConfig& Device::config() const { return impl_->config; }
