@@ -7,6 +7,7 @@ namespace {
 
 bool serves(QPType type, Opcode opcode) {
   const Service service = opcode.service;
+  if (opcode == kSackOpcode) return type == QPType::kRC || type == QPType::kXRCInitiator;
   switch (type) {
     case QPType::kRC: return service == Service::kRC;
     case QPType::kUC: return service == Service::kUC;

@@ -9,6 +9,7 @@
 #include "congestion/parameters.h"
 #include "device/pacing_config.h"
 #include "transport/local/published_device.h"
+#include "transport/rc/limits.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/mtu.h"
 
@@ -64,8 +65,10 @@ struct DeviceConfig {
   // Requester flow control, per QP: packets and bytes sent and not yet acknowledged.
   u32 window_packets = 1024;
   u32 window_bytes = 1u << 20;
-  u32 packet_octets = 0;            // of payload in a full RC packet; 0: the QP's path MTU
-  u32 ack_interval = 32;            // RC packets between two requests for an ACK, at most
+  u32 packet_octets = 0;  // of payload in a full RC packet; 0: the QP's path MTU
+  u32 ack_interval = 32;  // RC packets between two requests for an ACK, at most
+  Retransmission retransmission = Retransmission::kGoBackN;
+  u32 reordering_packets = 3;       // with selective repeat. RCLimits
   CongestionParameters congestion;  // of every RC, XRC and UC QP
   PacingConfig pacing;
   EgressConfig egress;

@@ -31,6 +31,8 @@ std::unique_ptr<Engine> make_engine(const EngineParts& parts, const DeviceConfig
                                                  .ack_interval = config.ack_interval,
                                                  .min_ack_timeout = config.min_ack_timeout,
                                                  .min_probe_timeout = config.min_probe_timeout,
+                                                 .retransmission = config.retransmission,
+                                                 .reordering_packets = config.reordering_packets,
                                                  .max_rd_atomic = config.limits.max_rd_atomic});
     case QPType::kUC: return std::make_unique<UCEngine>(parts);
     case QPType::kUD: return std::make_unique<UDEngine>(parts);

@@ -30,6 +30,18 @@ TEST_P(XRCFabric, EverythingCompletesOnceInOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, XRCFabric, ::testing::ValuesIn(seeds(2)), seed_name);
 
+class SelectiveFabric : public ::testing::TestWithParam<u64> {};
+
+TEST_P(SelectiveFabric, EverythingCompletesOnceInOrder) {
+  World world(GetParam());
+  PRNG& prng = world.prng();
+  RCPlan plan = prng.chance(0.2) ? RCPlan::draw_xrc(prng) : RCPlan::draw(prng);
+  RCWorkload work(world, RCPlan::with_selective_repeat(std::move(plan), prng));
+  EXPECT_EQ(work.run(kLongEnough), std::nullopt) << world.report();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SelectiveFabric, ::testing::ValuesIn(seeds()), seed_name);
+
 // The seeds prove nothing about a recovery that they never reach.
 TEST(RCFabricCoverage, TheSeedsReachEveryRecovery) {
   EngineCounters sum;

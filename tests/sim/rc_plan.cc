@@ -116,4 +116,14 @@ RCPlan RCPlan::draw_xrc(PRNG& prng) {
   return plan;
 }
 
+RCPlan RCPlan::with_selective_repeat(RCPlan plan, PRNG& prng) {
+  const u64 ends = prng.in(1, 6);  // mostly both
+  if (ends != 1) plan.retransmission[0] = Retransmission::kSelectiveRepeat;
+  if (ends != 2) plan.retransmission[1] = Retransmission::kSelectiveRepeat;
+  constexpr std::array<u32, 4> kReordering = {0, 1, 3, 32};
+  plan.reordering_packets = kReordering[prng.below(kReordering.size())];
+  if (prng.chance(0.5)) plan.link.faults.reorder = prng.chance(0.5) ? 0.2 : 0.8;
+  return plan;
+}
+
 }  // namespace verbena::sim

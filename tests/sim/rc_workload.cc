@@ -27,6 +27,8 @@ RCWorkload::RCWorkload(World& world, const RCPlan& plan)
     config.window_packets = plan.window_packets[i];
     config.window_bytes = plan.window_bytes[i];
     config.min_probe_timeout = plan.min_probe_timeout;
+    config.retransmission = plan.retransmission[i];
+    config.reordering_packets = plan.reordering_packets;
     Node& node = world.add_node({.device = config, .egress = plan.egress[i]});
     const u64 iova = prng_.chance(0.2) ? 0 : prng_.below(u64{1} << 40) * 4096;
     sites_[i] = std::make_unique<Site>(world, node, iova);

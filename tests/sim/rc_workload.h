@@ -24,6 +24,8 @@ struct RCPlan {
   std::array<Egress, 2> egress{};
   std::array<u32, 2> window_packets = {1024, 1024}, window_bytes = {1u << 20, 1u << 20};
   std::optional<Duration> min_probe_timeout{};
+  std::array<Retransmission, 2> retransmission{};
+  u32 reordering_packets = 3;
   u32 connections = 1;
   u32 operations = 20;  // of each side of each connection
   u32 max_bytes = 4096;
@@ -39,6 +41,8 @@ struct RCPlan {
   // A plan drawn from the PRNG, with faults that a connection survives.
   [[nodiscard]] static RCPlan draw(PRNG& prng);
   [[nodiscard]] static RCPlan draw_xrc(PRNG& prng);
+  // `plan` with selective repeat, at one end or both, and a network that reorders much.
+  [[nodiscard]] static RCPlan with_selective_repeat(RCPlan plan, PRNG& prng);
 };
 
 class RCWorkload {

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "memory/sg_walk.h"
 #include "transport/completions.h"
+#include "transport/rc/answer.h"
 #include "transport/rc/requester.h"
 #include "wire/ib/ack_timeout.h"
 #include "wire/ib/credits.h"
@@ -18,29 +19,6 @@ namespace {
 
 constexpr u8 kRetryForEver = 7;  // of rnr_retry. IBTA 11.2.5.2
 
-enum class Answer : u8 { kAcknowledge, kData, kOriginal, kConfirmation };
-
-// What answers an operation: an ACK, READ responses, an ATOMIC ACK, or a READ response without
-// payload. Annex A19 for the last
-Answer answer_to(SendOp op) {
-  switch (op) {
-    case SendOp::kRDMARead: return Answer::kData;
-    case SendOp::kCompareSwap:
-    case SendOp::kFetchAdd: return Answer::kOriginal;
-    case SendOp::kFlush:
-    case SendOp::kAtomicWrite: return Answer::kConfirmation;
-    case SendOp::kSend:
-    case SendOp::kSendWithImmediate:
-    case SendOp::kSendWithInvalidate:
-    case SendOp::kRDMAWrite:
-    case SendOp::kRDMAWriteWithImmediate:
-    case SendOp::kBindMW:
-    case SendOp::kLocalInvalidate: return Answer::kAcknowledge;
-  }
-  CHECK_UNREACHABLE();
-}
-
-bool expects_response(SendOp op) { return answer_to(op) != Answer::kAcknowledge; }
 bool brings_data(SendOp op) {
   return answer_to(op) == Answer::kData || answer_to(op) == Answer::kOriginal;
 }
@@ -69,13 +47,14 @@ void RCRequester::on_response(const PacketView& packet, const PathTelemetry* pat
 void RCRequester::take_response(const PacketView& packet, Time now) {
   if (failed_ || (qp_.state != QPState::kRTS && qp_.state != QPState::kSQD)) return;
   const BTH& bth = packet.headers.bth;
-  const bool acknowledge = bth.opcode.op == Op::kAcknowledge;
+  const bool acknowledge = bth.opcode.op == Op::kAcknowledge && bth.opcode != kSackOpcode;
   if (unacked_.distance_to(bth.psn) >= unacked_.distance_to(frontier_)) {
     // A ghost, a repetition, or (the one just before) an unsolicited credit update. 9.7.7.2.2
     if (acknowledge && bth.psn.next() == unacked_ && packet.headers.aeth.kind == AETHKind::kACK)
       note_credits(packet.headers.aeth);
     return;
   }
+  if (bth.opcode == kSackOpcode) return on_sack(packet, now);
   if (acknowledge) return on_acknowledge(packet, now);
   if (bth.opcode.op == Op::kAtomicAcknowledge) return on_atomic_acknowledge(packet, now);
   on_read_response(packet, now);
@@ -85,8 +64,10 @@ void RCRequester::on_acknowledge(const PacketView& packet, Time now) {
   const AETH& aeth = packet.headers.aeth;
   const PSN psn = packet.headers.bth.psn;
   const PSN end = aeth.kind == AETHKind::kACK ? psn.next() : psn;
+  if (scoreboard_ && aeth.kind != AETHKind::kACK) scoreboard_->on_missing(psn);
   if (!acknowledge_before(end, now)) return implied_nak(now);
   if (failed_) return;
+  if (scoreboard_ && aeth.kind != AETHKind::kACK && unacked_ != psn) return;  // it came late
   switch (aeth.kind) {
     case AETHKind::kACK: return note_credits(aeth);
     case AETHKind::kRNRNAK: return on_rnr_nak(aeth, now);
@@ -133,6 +114,7 @@ void RCRequester::on_rnr_nak(const AETH& aeth, Time now) {
 // Acknowledges all PSNs before `end`. False: a READ or atomic without its response stands in the
 // way.
 bool RCRequester::acknowledge_before(PSN end, Time now) {
+  if (scoreboard_) return acknowledge_executed(end, now);
   u32 left = unacked_.distance_to(end);
   while (left != 0) {
     const SendWQE& wqe = queue_.at(done_);
@@ -145,9 +127,10 @@ bool RCRequester::acknowledge_before(PSN end, Time now) {
   return true;
 }
 
-// The READ or atomic that `psn` answers, when it is the very next expected; nullptr: it was dealt
-// with (a gap, or an error).
+// The READ or atomic that `psn` answers, when it is the very next expected, or any that is;
+// nullptr: it was dealt with (a gap, or an error).
 SendWQE* RCRequester::expected_response(PSN psn, Time now) {
+  if (scoreboard_) return unanswered(psn);
   if (!acknowledge_before(psn, now)) {
     implied_nak(now);
     return nullptr;
@@ -166,20 +149,21 @@ void RCRequester::on_read_response(const PacketView& packet, Time now) {
   if (wqe == nullptr) return;
   if (answer_to(wqe->wr.op) == Answer::kConfirmation) return on_confirmation(*wqe, packet, now);
   if (wqe->wr.op != SendOp::kRDMARead) return fail(WQEStatus::kBadResponse);
-  const u64 offset = u64{wqe->first_psn.distance_to(unacked_)} * mtu();
+  const PSN psn = packet.headers.bth.psn;
+  const u64 offset = u64{wqe->first_psn.distance_to(psn)} * mtu();
   const u64 expected = std::min<u64>(mtu(), wqe->length_bytes - offset);
   if (packet.payload.size() != expected) return fail(WQEStatus::kBadResponse);
   if (scatter(memory_, qp_.pd, wqe->wr.sg_list, offset, packet.payload) != MemoryFault::kNone)
     return fail(WQEStatus::kLocalProtection);
   if (traits_of(packet.headers.bth.opcode).aeth) note_credits(packet.headers.aeth);
-  acknowledge_response(*wqe, now);
+  acknowledge_response(*wqe, psn, now);
 }
 
 void RCRequester::on_confirmation(const SendWQE& wqe, const PacketView& packet, Time now) {
   if (packet.headers.bth.opcode.op != Op::kRDMAReadResponseOnly || !packet.payload.empty())
     return fail(WQEStatus::kBadResponse);
   note_credits(packet.headers.aeth);
-  acknowledge_response(wqe, now);
+  acknowledge_response(wqe, packet.headers.bth.psn, now);
 }
 
 void RCRequester::on_atomic_acknowledge(const PacketView& packet, Time now) {
@@ -191,11 +175,15 @@ void RCRequester::on_atomic_acknowledge(const PacketView& packet, Time now) {
   if (scatter(memory_, qp_.pd, wqe->wr.sg_list, 0, original) != MemoryFault::kNone)
     return fail(WQEStatus::kLocalProtection);
   note_credits(packet.headers.aeth);
-  acknowledge_response(*wqe, now);
+  acknowledge_response(*wqe, packet.headers.bth.psn, now);
 }
 
-// One response packet has arrived; the last of a piece frees its place at the responder.
-void RCRequester::acknowledge_response(const SendWQE& wqe, Time now) {
+void RCRequester::acknowledge_response(const SendWQE& wqe, PSN psn, Time now) {
+  scoreboard_ ? take_answer(wqe, psn, now) : free_answered(wqe, now);
+}
+
+// The next response packet is here; the last of a piece frees its place at the responder.
+void RCRequester::free_answered(const SendWQE& wqe, Time now) {
   const u32 packet = wqe.first_psn.distance_to(unacked_) + 1;
   if (packet % chunk_packets_ == 0 || packet == wqe.packets) {
     CHECK(rd_atomic_ != 0);
@@ -208,10 +196,11 @@ void RCRequester::acknowledge_response(const SendWQE& wqe, Time now) {
 void RCRequester::progress(u32 psns, Time now) {
   const bool finished = unacked_.distance_to(queue_.at(done_).last_psn) + 1 == psns;
   const bool overtakes = in_flight() < psns;  // acknowledged while it was to be sent again
+  if (scoreboard_) scoreboard_->on_acknowledged(unacked_, psns);
   unacked_ = unacked_.advanced(psns);
   answered_ = true;
   if (finished) ++done_;
-  if (overtakes) resend_unacknowledged();
+  if (overtakes) move_back();
   retries_left_ = qp_.retry_count;
   rnr_retries_left_ = qp_.rnr_retry_count;
   rnr_until_.reset();
@@ -242,6 +231,7 @@ void RCRequester::stop_at(u64 index, WQEStatus status) {
 // --- recovery
 
 void RCRequester::implied_nak(Time now) {
+  if (scoreboard_) return look_again(now);
   if (implied_nak_at_ == unacked_ || !waits_for_response()) return;
   implied_nak_at_ = unacked_;
   ++counters_.implied_nak_seq_err;
@@ -269,7 +259,13 @@ void RCRequester::note_probe_answer() {
   probe_.reset();
 }
 
+// All that is not known to have arrived.
 void RCRequester::resend_unacknowledged() {
+  if (scoreboard_) scoreboard_->force(frontier_);
+  move_back();
+}
+
+void RCRequester::move_back() {
   cursor_ = unacked_;
   cursor_index_ = done_;
   since_ack_request_ = 0;

@@ -44,7 +44,8 @@ void RCEngine::on_timer(Time now) { requester_.on_timer(now); }
 
 bool RCEngine::poll_packet(Time now, MaySend what, TxPacket& out) {
   if (!poll_half(now, what, out)) return false;
-  out.headers.bth.opcode.service = service_of(qp_.type);
+  Opcode& opcode = out.headers.bth.opcode;
+  if (opcode != kSackOpcode) opcode.service = service_of(qp_.type);
   return true;
 }
 

@@ -15,7 +15,6 @@ namespace {
 
 constexpr Duration kAckRequestPeriod = ms(1);  // where there are no probes
 constexpr u32 kAtomicBytes = 8;
-constexpr u32 kMinWindow = 4;  // packets
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
 // Answered by an empty READ response. Annex A19
@@ -45,9 +44,10 @@ bool needs_receive(SendOp op) {
 
 bool may_send_in(QPState state) { return state == QPState::kRTS || state == QPState::kSQD; }
 
-u32 window_of(const RCLimits& limits, u32 mtu_bytes) {
-  return std::clamp(limits.window_bytes / mtu_bytes, kMinWindow,
-                    std::max(limits.window_packets, kMinWindow));
+std::unique_ptr<Scoreboard> scoreboard_of(const RCLimits& limits) {
+  if (limits.retransmission == Retransmission::kGoBackN) return nullptr;
+  return std::make_unique<Scoreboard>(limits.most_psns(limits.window_packets),
+                                      limits.reordering_packets);
 }
 
 }  // namespace
@@ -63,10 +63,11 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
       ack_request_period_(limits.min_probe_timeout ? *limits.min_probe_timeout / 2
                                                    : kAckRequestPeriod),
       window_(limits.window_packets),
+      scoreboard_(scoreboard_of(limits)),
       probe_timer_(limits.min_probe_timeout),
       peers_(parts.peers) {
   if (parts.congestion != nullptr)
-    ack_signals_.emplace(*parts.congestion, std::max(limits.window_packets, kMinWindow));
+    ack_signals_.emplace(*parts.congestion, std::max(limits.window_packets, RCLimits::kMinWindow));
 }
 
 PostError RCRequester::post(const SendWR& wr, Time now) {
@@ -109,8 +110,11 @@ void RCRequester::on_state(QPState from, Time now) {
     case QPState::kRTS:
       if (from != QPState::kRTR) return;
       unacked_ = cursor_ = frontier_ = qp_.sq_psn;
-      window_ = LossWindow(window_of(limits_, mtu()));
-      chunk_packets_ = std::max(1u, window_.packets() / 4);
+      window_ = LossWindow(limits_.window(mtu()));
+      if (scoreboard_) scoreboard_->reset(unacked_);
+      losses_until_ = unacked_;
+      losses_ = 0;
+      chunk_packets_ = RCLimits::chunk(window_.packets());
       retries_left_ = qp_.retry_count;
       rnr_retries_left_ = qp_.rnr_retry_count;
       timer_base_ = now;
@@ -184,6 +188,7 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
   if (probe_due_ && build_probe(out)) return true;
   may_be_in_flight_ = window_packets(now);
   while (cursor_index_ != queue_.end_index()) {
+    if (scoreboard_ && skip_arrived()) continue;
     if (stopped_at_ && cursor_index_ >= *stopped_at_) return false;
     if (in_flight() >= may_be_in_flight_) return false;
     SendWQE& wqe = queue_.at(cursor_index_);
@@ -219,11 +224,13 @@ void RCRequester::sent(const SendWQE& wqe, u32 psns, bool answered, Time now) {
   if (!waits_for_response()) timer_base_ = now;
   if (cursor_ == frontier_) {
     if (answered) probe_timer_.on_sent(cursor_, now);
+    if (scoreboard_) scoreboard_->on_sent(cursor_);
     frontier_ = frontier_.advanced(psns);
     if (ack_signals_) ack_signals_->on_sent(cursor_, psns, now);
   } else {
     ++counters_.retransmitted_packets;
     if (ack_signals_) ack_signals_->on_resent(cursor_, psns);
+    if (scoreboard_) note_resent(psns, now);
   }
   const u32 left = cursor_.distance_to(wqe.last_psn) + 1;
   cursor_ = cursor_.advanced(psns);
@@ -242,6 +249,7 @@ u32 RCRequester::build(SendWQE& wqe, TxPacket& out) {
   out.headers.bth.psn = cursor_;
   out.headers.bth.solicited_event = false;
   out.headers.bth.ack_req = true;
+  out.headers.bth.takes_sack = scoreboard_ != nullptr;
   out.headers.xrceth.xrc_srq = wqe.wr.xrc_srq;
   if (wqe.wr.op == SendOp::kRDMARead) return build_read(wqe, out);
   if (is_atomic(wqe.wr.op)) return build_atomic(wqe, out);
@@ -255,7 +263,8 @@ u32 RCRequester::build(SendWQE& wqe, TxPacket& out) {
 u32 RCRequester::build_read(const SendWQE& wqe, TxPacket& out) {
   if (cursor_ == frontier_ && !take_rd_atomic()) return 0;
   const u32 packet = wqe.first_psn.distance_to(cursor_);
-  const u32 psns = std::min(chunk_packets_ - packet % chunk_packets_, wqe.packets - packet);
+  const u32 piece = psns_of_piece(wqe, cursor_);
+  const u32 psns = scoreboard_ ? unanswered_psns(piece) : piece;
   const u64 offset = u64{packet} * mtu();
   const u64 length = std::min<u64>(u64{psns} * mtu(), wqe.length_bytes - offset);
   out.headers.bth.opcode = {Service::kRC, Op::kRDMAReadRequest};
@@ -263,6 +272,12 @@ u32 RCRequester::build_read(const SendWQE& wqe, TxPacket& out) {
                       .r_key = wqe.wr.r_key,
                       .dma_length = static_cast<u32>(length)};
   return psns;
+}
+
+u32 RCRequester::psns_of_piece(const SendWQE& wqe, PSN psn) const {
+  if (wqe.wr.op != SendOp::kRDMARead) return 1;
+  const u32 packet = wqe.first_psn.distance_to(psn);
+  return std::min(chunk_packets_ - packet % chunk_packets_, wqe.packets - packet);
 }
 
 u32 RCRequester::build_atomic(const SendWQE& wqe, TxPacket& out) {
@@ -349,6 +364,7 @@ bool RCRequester::build_probe(TxPacket& out) {
   out.headers.bth.ack_req = true;
   probe_ = {unacked_.advanced(psns), cursor_};
   if (ack_signals_) ack_signals_->on_resent(unacked_, psns);
+  if (scoreboard_) scoreboard_->on_resent(unacked_, psns, frontier_);
   ++counters_.roce_adp_retrans;
   ++counters_.retransmitted_packets;
   return true;
@@ -378,7 +394,8 @@ void RCRequester::note_ack_request(BTH& bth, Time now) {
 // follows, at intervals, and always where ACKs tell of congestion. Responses to READs and atomics
 // acknowledge by themselves.
 bool RCRequester::wants_ack(const SendWQE& wqe, bool last) {
-  const bool want = ack_signals_ || ++since_ack_request_ >= limits_.ack_interval ||
+  const bool want = ack_signals_ || (scoreboard_ && resends()) ||
+                    ++since_ack_request_ >= limits_.ack_interval ||
                     in_flight() + 1 >= may_be_in_flight_ ||
                     (last && (wqe.wr.signaled || qp_.signal_all || !more_follows()));
   if (want) since_ack_request_ = 0;

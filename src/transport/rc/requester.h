@@ -8,7 +8,8 @@
 //   [fresh, end)   not started
 // and the PSNs by three marks, unacked <= cursor <= frontier:
 //   unacked   the oldest not acknowledged, always inside the WQE `done` (or == frontier)
-//   cursor    the next to send; moved back to `unacked` to retransmit (go-back-N)
+//   cursor    the next to send; moved back to `unacked` to retransmit: all (go-back-N), or, with a
+//             scoreboard, what of it is lost (selective repeat)
 //   frontier  the next never sent
 // A READ is asked for in pieces of chunk_packets_ PSNs, aligned to its first PSN, so that its
 // responses fit the window and a repeated request lies inside the original one.
@@ -22,6 +23,7 @@
 // this uses up retries.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "transport/engine.h"
@@ -29,6 +31,7 @@
 #include "transport/rc/limits.h"
 #include "transport/rc/loss_window.h"
 #include "transport/rc/probe_timer.h"
+#include "transport/rc/scoreboard.h"
 
 namespace verbena {
 
@@ -81,8 +84,24 @@ class RCRequester {
   bool add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length) const;
   void finish(const ShortCut& copy);
 
+  // selective_repeat.cc: only what is lost
+  void on_sack(const PacketView& packet, Time now);
+  bool acknowledge_executed(PSN end, Time now);
+  void advance(Time now);
+  SendWQE* unanswered(PSN psn);
+  void take_answer(const SendWQE& wqe, PSN psn, Time now);
+  void look_again(Time now);
+  bool skip_arrived();
+  u32 arrived(const SendWQE& wqe) const;
+  u32 unanswered_psns(u32 most) const;
+  void note_resent(u32 psns, Time now);
+  void note_lost(u32 psns, Time now);
+
   void sent(const SendWQE& wqe, u32 psns, bool answered, Time now);
   u32 window_packets(Time now);
+  // Of a READ: to where the request for it ends.
+  u32 psns_of_piece(const SendWQE& wqe, PSN psn) const;
+  bool resends() const { return cursor_ != frontier_; }
   u32 in_flight() const { return unacked_.distance_to(cursor_); }
   u32 mtu() const { return limits_.packet_size(qp_.path_mtu); }
 
@@ -97,12 +116,14 @@ class RCRequester {
   void on_rnr_nak(const AETH& aeth, Time now);
   bool acknowledge_before(PSN end, Time now);
   SendWQE* expected_response(PSN psn, Time now);
-  void acknowledge_response(const SendWQE& wqe, Time now);
+  void acknowledge_response(const SendWQE& wqe, PSN psn, Time now);
+  void free_answered(const SendWQE& wqe, Time now);
   void progress(u32 psns, Time now);
   void skip_local_operations();
   void note_credits(const AETH& aeth);
   void implied_nak(Time now);
   void resend_unacknowledged();
+  void move_back();
   void go_back(Recovery why, Time now);
   void break_silence();
   void note_probe_answer();
@@ -129,7 +150,10 @@ class RCRequester {
   Time ack_requested_at_;
   const Duration ack_request_period_;
   LossWindow window_;
-  u32 may_be_in_flight_ = 1;               // packets, when last asked to send
+  const std::unique_ptr<Scoreboard> scoreboard_;  // nullptr: go-back-N
+  PSN losses_until_;                              // the losses before it are one event,
+  u32 losses_ = 0;                                // of so many packets
+  u32 may_be_in_flight_ = 1;                      // packets, when last asked to send
   std::optional<AckSignals> ack_signals_;  // none without a congestion control that wants them
 
   std::optional<MSN> credit_limit_;    // LSN; nullopt: the peer has no end-to-end flow control

@@ -101,6 +101,7 @@ void RCResponder::on_state(QPState from) {
   switch (qp_.state) {
     case QPState::kReset:
       responses_.clear();
+      reorder_buffer_.reset();
       msn_ = MSN(0);
       nak_sent_ = failed_ = holds_receive_ = advertised_zero_ = established_ = false;
       message_ = Message::kNone;
@@ -113,7 +114,9 @@ void RCResponder::on_state(QPState from) {
       if (!shared_) receive_queue_.clear();
       return;
     case QPState::kRTR:
-      if (from == QPState::kInit) expected_ = qp_.rq_psn;
+      if (from != QPState::kInit) return;
+      expected_ = qp_.rq_psn;
+      make_room();
       return;
     case QPState::kError:
       if (!failed_) responses_.clear();  // asked for by the application: silent at once
@@ -136,10 +139,12 @@ void RCResponder::on_request(const PacketView& packet) {
     if (!established_ && qp_.state == QPState::kRTR)
       event_ = EngineEvent::kCommunicationEstablished;
     established_ = true;
-    return execute(packet);
+    execute(packet);
+    return execute_kept();
   }
   if (ahead >= PSN::kHalf) return on_duplicate(packet);
   ++counters_.out_of_sequence;
+  if (keeps_for(packet)) return on_early(packet, ahead);
   sequence_nak();
 }
 
@@ -433,6 +438,7 @@ void RCResponder::on_duplicate(const PacketView& packet) {
     default: break;  // SENDs and WRITEs
   }
   if (packet.headers.bth.ack_req) responses_.acknowledge(expected_.previous(), msn_);
+  if (keeps_for(packet)) tell_of_kept();
 }
 
 // The repeated request must lie inside the original one, to the byte. 9.7.5.1.2 allows it to start
@@ -446,7 +452,10 @@ void RCResponder::on_duplicate_read(const PacketView& packet) {
   if (reth.virtual_address != saved->address + skipped || skipped > saved->length_bytes ||
       reth.dma_length > saved->length_bytes - skipped)
     return;
-  responses_.repeat(*saved, packet.headers.bth.psn, reth.virtual_address, reth.dma_length);
+  if (keeps_for(packet))
+    responses_.repeat_part(*saved, packet.headers.bth.psn, reth.virtual_address, reth.dma_length);
+  else
+    responses_.repeat(*saved, packet.headers.bth.psn, reth.virtual_address, reth.dma_length);
 }
 
 // --- refusals. IBTA 9.9.3, table 58
@@ -532,6 +541,8 @@ bool RCResponder::poll_cqe(CQE& out) {
     cqe_.reset();
     return true;
   }
+  execute_kept();
+  if (cqe_) return poll_cqe(out);
   if (qp_.state != QPState::kError) return false;
   if (holds_receive_) {
     holds_receive_ = false;

@@ -2,15 +2,19 @@
 // CQEs out. IBTA Vol 1, 9.7.4 (request validation), 9.7.5 (responses), 9.9.3 (responder errors).
 // Sans-IO, as transport/engine.h has it.
 //
-// Requests execute strictly in PSN order, each once; duplicates of SENDs and WRITEs are only
-// acknowledged again, of READs executed again, of all others answered from memory. Nothing is
-// written before key, bounds, rights and length of the whole request have been checked.
+// What comes before its turn is dropped (go-back-N), or kept for it where both ends have selective
+// repeat (reorder_buffer.h). So requests execute strictly in PSN order, each once; duplicates of
+// SENDs and WRITEs are only acknowledged again, of READs executed again, of all others answered
+// from memory. Nothing is written before key, bounds, rights and length of the whole request have
+// been checked.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "transport/engine.h"
 #include "transport/rc/limits.h"
+#include "transport/rc/reorder_buffer.h"
 #include "transport/rc/response_queue.h"
 
 namespace verbena {
@@ -45,6 +49,13 @@ class RCResponder {
   void on_atomic_write(const PacketView& packet);
   void confirm(const PacketView& packet);
   MemoryFault flush_fault(const FETH& feth, const RETH& reth, Access need) const;
+  void make_room();
+  void on_early(const PacketView& packet, u32 ahead);
+  void execute_kept();
+  void tell_of_kept();
+  bool keeps_for(const PacketView& packet) const {
+    return reorder_buffer_ != nullptr && packet.headers.bth.takes_sack;
+  }
   void on_duplicate(const PacketView& packet);
   void on_duplicate_read(const PacketView& packet);
   bool begin_write(const PacketView& packet);
@@ -84,6 +95,7 @@ class RCResponder {
   EngineCounters& counters_;
   ResponderFault& fault_;
   ResponseQueue responses_;
+  std::unique_ptr<ReorderBuffer> reorder_buffer_;  // nullptr: go-back-N
 
   PSN expected_;  // ePSN
   MSN msn_;

@@ -32,7 +32,7 @@ void RCResponder::build_headers(const Response& response, Op op, TxPacket& out) 
   out.payload.clear();
   out.headers.bth.opcode = {Service::kRC, op};
   out.headers.bth.psn = response.psn;
-  out.headers.bth.ack_req = out.headers.bth.solicited_event = false;
+  out.headers.bth.ack_req = out.headers.bth.solicited_event = out.headers.bth.takes_sack = false;
   out.headers.aeth = {
       .kind = response.aeth_kind, .value = response.aeth_value, .msn = response.msn};
 }
@@ -86,6 +86,11 @@ bool RCResponder::poll_packet(TxPacket& out) {
   } else if (response->kind == Response::Kind::kConfirmation) {
     build_headers(*response, Op::kRDMAReadResponseOnly, out);
     out.headers.aeth.value = credits();
+  } else if (response->kind == Response::Kind::kSack) {
+    build_headers(*response, kSackOpcode.op, out);
+    out.headers.bth.opcode = kSackOpcode;
+    out.headers.aeth.value = credits();
+    out.headers.sack = {.first = response->sacked_from, .bits = response->original};
   } else {
     if (response->positive_ack()) {
       response->aeth_value = credits();

@@ -42,6 +42,26 @@ void ResponseQueue::acknowledge(PSN psn, MSN msn) {
   push(ack);
 }
 
+// Not before a READ, an atomic or their like: what it says of them would come ahead of them.
+void ResponseQueue::sack(PSN psn, MSN msn, const SackETH& sack) {
+  for (std::size_t i = pending_.size(); i != 0 && pending_[i - 1].acknowledges_only(); --i) {
+    Response& waiting = pending_[i - 1];
+    if (waiting.kind != Response::Kind::kSack || waiting.sacked_from != sack.first) continue;
+    waiting.psn = psn;
+    waiting.msn = msn;
+    waiting.original = sack.bits;
+    return;
+  }
+  if (full()) return;  // as if lost
+  Response response;
+  response.kind = Response::Kind::kSack;
+  response.psn = psn;
+  response.msn = msn;
+  response.sacked_from = sack.first;
+  response.original = sack.bits;
+  push(response);
+}
+
 void ResponseQueue::negative(PSN psn, MSN msn, AETHKind kind, u8 value) {
   if (pending_.full()) return;
   Response nak;
@@ -63,12 +83,17 @@ void ResponseQueue::repeat(const ResponderResource& original, PSN psn, u64 addre
   // One that is still being answered starts over from where the requester asks.
   for (std::size_t i = 0; i < pending_.size(); ++i) {
     Response& waiting = pending_[i];
-    if (waiting.kind == Response::Kind::kAcknowledge || !original.holds(waiting.psn)) continue;
+    if (waiting.acknowledges_only() || !original.holds(waiting.psn)) continue;
     const bool repeated = waiting.repeated;
     waiting = response_to(original, psn, address, length_bytes);
     waiting.repeated = repeated;
     return;
   }
+  repeat_part(original, psn, address, length_bytes);
+}
+
+void ResponseQueue::repeat_part(const ResponderResource& original, PSN psn, u64 address,
+                                u32 length_bytes) {
   if (full()) return;
   Response again = response_to(original, psn, address, length_bytes);
   again.repeated = true;
@@ -84,7 +109,7 @@ const ResponderResource* ResponseQueue::find(PSN psn) const {
 u32 ResponseQueue::pending_rd_atomic() const {
   u32 n = 0;
   for (std::size_t i = 0; i < pending_.size(); ++i)
-    n += pending_[i].kind != Response::Kind::kAcknowledge && !pending_[i].repeated ? 1 : 0;
+    n += !pending_[i].acknowledges_only() && !pending_[i].repeated ? 1 : 0;
   return n;
 }
 

@@ -8,24 +8,27 @@
 
 #include "base/ring.h"
 #include "transport/engine.h"
+#include "wire/ib/sack_eth.h"
 
 namespace verbena {
 
 struct Response {
-  enum class Kind : u8 { kAcknowledge, kRead, kAtomic, kConfirmation };
+  enum class Kind : u8 { kAcknowledge, kRead, kAtomic, kConfirmation, kSack };
   Kind kind = Kind::kAcknowledge;
   AETHKind aeth_kind = AETHKind::kACK;
   u8 aeth_value = 0;  // NAK code or RNR timer; the credits of an ACK are filled in when sent
   PSN psn;            // of the (next) response packet
   MSN msn;
   u64 address = 0;  // kRead: next byte
+  PSN sacked_from;  // kSack: of the first bit
   RKey r_key;
   PDId pd;
   u32 length_bytes = 0;   // kRead: still to send
   bool started = false;   // kRead: the First packet is out
   bool repeated = false;  // answers a duplicate: takes no responder resource
-  u64 original = 0;       // kAtomic
+  u64 original = 0;       // kAtomic; kSack: its bits
 
+  bool acknowledges_only() const { return kind == Kind::kAcknowledge || kind == Kind::kSack; }
   bool positive_ack() const { return kind == Kind::kAcknowledge && aeth_kind == AETHKind::kACK; }
 };
 
@@ -52,11 +55,15 @@ class ResponseQueue {
   void clear();
   // --- in
   void acknowledge(PSN psn, MSN msn);  // joins an ACK that still waits at the end
+  // `psn` is the oldest that has not come. Joins one that waits and is about the same 64 PSNs.
+  void sack(PSN psn, MSN msn, const SackETH& sack);
   void negative(PSN psn, MSN msn, AETHKind kind, u8 value);
   // A new READ or atomic. Precondition: !full(). Its resource replaces the oldest beyond `limit`.
   void execute(const ResponderResource& resource, u8 limit);
   // A duplicate. For a READ, `address`/`length_bytes` are those of the repeated request.
   void repeat(const ResponderResource& original, PSN psn, u64 address, u32 length_bytes);
+  // The same, beside what is still being answered: only a part is missing.
+  void repeat_part(const ResponderResource& original, PSN psn, u64 address, u32 length_bytes);
   [[nodiscard]] const ResponderResource* find(PSN psn) const;
   [[nodiscard]] u32 pending_rd_atomic() const;  // without repetitions
   [[nodiscard]] bool full() const { return pending_.size() + 2 >= kMaxPending; }

@@ -14,6 +14,7 @@ constexpr u8 kTVerMask = 0xf;
 constexpr u8 kFECN = 0x80;
 constexpr u8 kBECN = 0x40;
 constexpr u8 kAckReq = 0x80;
+constexpr u8 kTakesSack = 0x40;
 
 constexpr u8 when(bool set, u8 mask) { return set ? mask : u8{0}; }
 
@@ -25,6 +26,7 @@ std::optional<BTH> BTH::decode(std::span<const u8> in) {
   const u8 flags = r.get8<1>();
   if ((flags & kTVerMask) != 0) return std::nullopt;
   const u8 ecn = r.get8<4>();
+  const u8 asked = r.get8<8>();
   return BTH{.opcode = Opcode::from_byte(r.get8<0>()),
              .solicited_event = (flags & kSolicitedEvent) != 0,
              .mig_req = (flags & kMigReq) != 0,
@@ -33,7 +35,8 @@ std::optional<BTH> BTH::decode(std::span<const u8> in) {
              .fecn = (ecn & kFECN) != 0,
              .becn = (ecn & kBECN) != 0,
              .dest_qp = QPN{r.get24<5>()},
-             .ack_req = (r.get8<8>() & kAckReq) != 0,
+             .ack_req = (asked & kAckReq) != 0,
+             .takes_sack = (asked & kTakesSack) != 0,
              .psn = PSN{r.get24<9>()}};
 }
 
@@ -46,7 +49,7 @@ void BTH::encode(std::span<u8, kSize> out) const {
   w.put16<2>(p_key.value);
   w.put8<4>(static_cast<u8>(when(fecn, kFECN) | when(becn, kBECN)));
   w.put24<5>(dest_qp.value);
-  w.put8<8>(when(ack_req, kAckReq));
+  w.put8<8>(static_cast<u8>(when(ack_req, kAckReq) | when(takes_sack, kTakesSack)));
   w.put24<9>(psn.value());
 }
 

@@ -2,8 +2,10 @@
 //    0                8               16                              31
 //   |    OpCode     |S|M|Pad| TVer  |             P_Key             |
 //   |F|B|   rsvd    |                    DestQP                     |
-//   |A|    rsvd     |                      PSN                      |
+//   |A|K|   rsvd    |                      PSN                      |
 // Invariant: decode(encode(h)) == h for valid h. Reserved bits: sent as 0, ignored on receipt.
+// K is one of those of the spec, which devices that do not know it ignore; we send it where
+// selective repeat is asked for: takes_sack.
 #pragma once
 
 #include <optional>
@@ -24,6 +26,7 @@ struct BTH {
   bool fecn = false, becn = false;
   QPN dest_qp{};
   bool ack_req = false;
+  bool takes_sack = false;  // request: its sender understands SackETH
   PSN psn{};
   // nullopt on a short buffer or TVer != 0: the caller drops the packet and counts it.
   [[nodiscard]] static std::optional<BTH> decode(std::span<const u8> in);

@@ -73,8 +73,17 @@ TEST(BTHTest, ReservedBitsAreIgnored) {
   std::array<u8, BTH::kSize> bytes{};
   const std::optional<BTH> plain = BTH::decode(bytes);
   bytes[4] = 0x3f;
-  bytes[8] = 0x7f;
+  bytes[8] = 0x3f;
   EXPECT_EQ(BTH::decode(bytes), plain);
+}
+
+TEST(BTHTest, TheFirstReservedBitBesideAIsOursAndNobodyElseSendsIt) {
+  std::array<u8, BTH::kSize> bytes{};
+  BTH{.takes_sack = true}.encode(bytes);
+  EXPECT_EQ(bytes[8], 0x40);
+  EXPECT_EQ(BTH::decode(bytes), (BTH{.takes_sack = true}));
+  BTH{.ack_req = true}.encode(bytes);
+  EXPECT_EQ(bytes[8], 0x80);
 }
 
 TEST(BTHDeathTest, FieldsWiderThanTheWireAreACrash) {

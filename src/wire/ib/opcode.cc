@@ -9,6 +9,7 @@
 #include "wire/ib/feth.h"
 #include "wire/ib/imm_dt.h"
 #include "wire/ib/reth.h"
+#include "wire/ib/sack_eth.h"
 #include "wire/ib/xrceth.h"
 
 namespace verbena {
@@ -41,6 +42,7 @@ constexpr OpcodeTraits with_feth(OpcodeTraits t) { return t.feth = true, t; }
 constexpr OpcodeTraits with_ieth(OpcodeTraits t) { return t.ieth = true, t; }
 constexpr OpcodeTraits with_aeth(OpcodeTraits t) { return t.aeth = true, t; }
 constexpr OpcodeTraits with_atomic_ack_eth(OpcodeTraits t) { return t.atomic_ack_eth = true, t; }
+constexpr OpcodeTraits with_sack_eth(OpcodeTraits t) { return t.sack_eth = true, t; }
 constexpr OpcodeTraits response(OpcodeTraits t) { return t.request = false, t; }
 
 constexpr auto kOperations = std::to_array<Operation>({
@@ -96,6 +98,7 @@ constexpr u8 size_of_headers(const OpcodeTraits& t) {
   if (t.atomic_ack_eth) n += AtomicAckETH::kSize;
   if (t.imm_dt) n += ImmDt::kSize;
   if (t.ieth) n += IETH::kSize;
+  if (t.sack_eth) n += SackETH::kSize;
   return static_cast<u8>(n);
 }
 
@@ -114,6 +117,8 @@ constexpr std::array<OpcodeTraits, 256> make_traits() {
       if ((o.services & bit(s.service)) != 0)
         table[Opcode{s.service, o.op}.to_byte()] = in_service(s.service, o.traits);
   table[kCNPOpcode.to_byte()] = in_service(Service::kCNP, response(kOnly));
+  table[kSackOpcode.to_byte()] =
+      in_service(Service::kOwn, with_sack_eth(with_aeth(response(kNoPayload))));
   return table;
 }
 
@@ -135,6 +140,7 @@ constexpr std::array<Name, 256> make_names() {
       if ((o.services & bit(s.service)) != 0)
         table[Opcode{s.service, o.op}.to_byte()] = join(s.name, o.name);
   table[kCNPOpcode.to_byte()] = join("", "CNP");
+  table[kSackOpcode.to_byte()] = join("", "Selective Acknowledge");
   return table;
 }
 

@@ -1,5 +1,5 @@
 // The BTH OpCode: 3 bits of transport service, 5 bits of operation. IBTA Vol 1, 9.2.1, table 38
-// (RC, UC, RD, UD, XRC), A17.9.3 (CNP) and A19 (FLUSH, ATOMIC WRITE).
+// (RC, UC, RD, UD, XRC, manufacturer defined), A17.9.3 (CNP) and A19 (FLUSH, ATOMIC WRITE).
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace verbena {
 
-enum class Service : u8 { kRC = 0, kUC = 1, kRD = 2, kUD = 3, kCNP = 4, kXRC = 5 };
+enum class Service : u8 { kRC = 0, kUC = 1, kRD = 2, kUD = 3, kCNP = 4, kXRC = 5, kOwn = 6 };
 
 enum class Op : u8 {
   kSendFirst = 0x00,
@@ -37,6 +37,7 @@ enum class Op : u8 {
   kFlush = 0x1c,
   kAtomicWrite = 0x1d,
 };
+// Service::kOwn, manufacturer defined, has kAcknowledge alone (sack_eth.h), for RC and XRC.
 // Service::kCNP has the single operation 0x01 (OpCode 0x81); it is spelled kSendMiddle there.
 
 struct Opcode {
@@ -50,7 +51,8 @@ struct Opcode {
   }
   friend constexpr bool operator==(Opcode, Opcode) = default;
 };
-inline constexpr Opcode kCNPOpcode{Service::kCNP, Op::kSendMiddle};  // 0x81
+inline constexpr Opcode kCNPOpcode{Service::kCNP, Op::kSendMiddle};    // 0x81
+inline constexpr Opcode kSackOpcode{Service::kOwn, Op::kAcknowledge};  // 0xd1
 
 // What an operation carries and where in a message it stands, by table 38. An operation of a single
 // packet (READ Request, atomics, Acknowledge, CNP) is both first and last.
@@ -62,6 +64,7 @@ struct OpcodeTraits {
   bool payload = false;  // may carry payload (a CNP: its 16 reserved bytes)
   bool reth = false, atomic_eth = false, aeth = false, atomic_ack_eth = false;
   bool deth = false, imm_dt = false, ieth = false, xrceth = false, feth = false;
+  bool sack_eth = false;
   u8 headers_size = 0;  // bytes of BTH and all extended headers
 };
 extern const std::array<OpcodeTraits, 256> kOpcodeTraits;  // by the OpCode's byte

@@ -20,11 +20,11 @@ TEST(OpcodeTest, BytesBothWays) {
   EXPECT_EQ(kCNPOpcode.to_byte(), 0x81);
 }
 
-TEST(OpcodeTest, TheValidOnesAreTable38WithoutRDAndTheTwoOfA19) {
+TEST(OpcodeTest, TheValidOnesAreTable38WithoutRDTheTwoOfA19AndOurOwn) {
   std::set<int> valid;
   for (int byte = 0; byte < 256; ++byte)
     if (traits_of(Opcode::from_byte(static_cast<u8>(byte))).valid) valid.insert(byte);
-  std::set<int> expected = {0x64, 0x65, 0x81, 0x1c, 0x1d, 0xbc, 0xbd};
+  std::set<int> expected = {0x64, 0x65, 0x81, 0x1c, 0x1d, 0xbc, 0xbd, 0xd1};
   for (int op = 0x00; op <= 0x17; ++op) {
     if (op == 0x15) continue;
     expected.insert(0x00 | op);
@@ -120,6 +120,13 @@ TEST(OpcodeTest, CNP) {
   EXPECT_EQ(traits.headers_size, 12);
 }
 
+TEST(OpcodeTest, SelectiveAcknowledge) {
+  const OpcodeTraits& traits = traits_of(kSackOpcode);
+  EXPECT_TRUE(traits.valid && traits.aeth && traits.sack_eth);
+  EXPECT_FALSE(traits.request || traits.payload);
+  EXPECT_EQ(traits.headers_size, 12 + 4 + 12);
+}
+
 TEST(OpcodeTest, NamesAreTheSpecs) {
   EXPECT_STREQ(name_of({Service::kRC, Op::kRDMAWriteOnly}), "RC RDMA WRITE Only");
   EXPECT_STREQ(name_of({Service::kXRC, Op::kRDMAWriteOnlyWithImmediate}),
@@ -128,6 +135,7 @@ TEST(OpcodeTest, NamesAreTheSpecs) {
   EXPECT_STREQ(name_of({Service::kRC, Op::kCmpSwap}), "RC CmpSwap");
   EXPECT_STREQ(name_of({Service::kXRC, Op::kFlush}), "XRC FLUSH");
   EXPECT_STREQ(name_of(kCNPOpcode), "CNP");
+  EXPECT_STREQ(name_of(kSackOpcode), "Selective Acknowledge");
   EXPECT_STREQ(name_of({Service::kRD, Op::kSendOnly}), "reserved");
   EXPECT_STREQ(name_of(Opcode::from_byte(0xff)), "reserved");
 }

@@ -49,6 +49,7 @@ bool decode_extended(const OpcodeTraits& traits, std::span<const u8> in, PacketH
   if (traits.atomic_ack_eth && !r.get(h.atomic_ack)) return false;
   if (traits.imm_dt && !r.get(h.imm)) return false;
   if (traits.ieth && !r.get(h.ieth)) return false;
+  if (traits.sack_eth && !r.get(h.sack)) return false;
   return true;
 }
 
@@ -79,6 +80,7 @@ void PacketHeaders::encode(std::span<u8> out) const {
   if (traits.atomic_ack_eth) w.put(atomic_ack);
   if (traits.imm_dt) w.put(imm);
   if (traits.ieth) w.put(ieth);
+  if (traits.sack_eth) w.put(sack);
 }
 
 std::optional<PacketView> PacketView::decode(std::span<const u8> in) {

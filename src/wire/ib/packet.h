@@ -14,6 +14,7 @@
 #include "wire/ib/feth.h"
 #include "wire/ib/imm_dt.h"
 #include "wire/ib/reth.h"
+#include "wire/ib/sack_eth.h"
 #include "wire/ib/xrceth.h"
 
 namespace verbena {
@@ -32,6 +33,7 @@ struct PacketHeaders {
   AtomicAckETH atomic_ack{};
   ImmDt imm{};
   IETH ieth{};
+  SackETH sack{};
 
   // Bytes that encode() writes: OpcodeTraits::headers_size.
   [[nodiscard]] std::size_t size() const { return traits_of(bth.opcode).headers_size; }

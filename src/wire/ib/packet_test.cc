@@ -20,7 +20,8 @@ PacketHeaders full_headers(Opcode opcode) {
           .aeth = {.kind = AETHKind::kNAK, .value = 2, .msn = MSN{0xabcdef}},
           .atomic_ack = {.original_data = 0x1122334455667788},
           .imm = {.value = 0xcafe1234},
-          .ieth = {.r_key = RKey{0x99}}};
+          .ieth = {.r_key = RKey{0x99}},
+          .sack = {.first = PSN{0x123440}, .bits = 0x8000000000000001}};
 }
 
 // `h` with what its OpCode does not carry set back: what decode() gives.
@@ -37,6 +38,7 @@ PacketHeaders carried(const PacketHeaders& h) {
   if (traits.atomic_ack_eth) out.atomic_ack = h.atomic_ack;
   if (traits.imm_dt) out.imm = h.imm;
   if (traits.ieth) out.ieth = h.ieth;
+  if (traits.sack_eth) out.sack = h.sack;
   return out;
 }
 

@@ -1,0 +1,46 @@
+// What an RC responder with selective repeat does with requests that come before their turn: keeps
+// them, says which it has, and executes them when those before them are.
+#include "transport/rc/responder.h"
+
+namespace verbena {
+
+// Before the first packet, as the packets' size is known only now.
+void RCResponder::make_room() {
+  if (limits_.retransmission == Retransmission::kGoBackN) return;
+  const u32 packets = limits_.window(mtu());
+  reorder_buffer_ = std::make_unique<ReorderBuffer>(RCLimits::most_psns(packets), packets, mtu());
+}
+
+void RCResponder::on_early(const PacketView& packet, u32 ahead) {
+  const bool fits = ahead < reorder_buffer_->window();
+  if (fits) reorder_buffer_->keep(packet);
+  const PSN psn = fits ? packet.headers.bth.psn : expected_;
+  responses_.sack(expected_, msn_, reorder_buffer_->around(psn));
+}
+
+// What does not execute is as if lost: it has been refused, or there was no room for its answer.
+// A receive that completes has to be polled first: then it goes on.
+void RCResponder::execute_kept() {
+  if (reorder_buffer_ == nullptr || reorder_buffer_->empty()) return;
+  const PSN before = expected_;
+  while (!failed_ && !cqe_) {
+    const std::optional<PacketView> packet = reorder_buffer_->take(expected_);
+    if (!packet) break;
+    const PSN psn = expected_;
+    execute(*packet);
+    if (expected_ == psn) return;
+  }
+  if (expected_ != before && !failed_) responses_.acknowledge(expected_.previous(), msn_);
+}
+
+// All of it: what was said before may have been lost.
+void RCResponder::tell_of_kept() {
+  const u32 window = reorder_buffer_->window();
+  if (reorder_buffer_->empty()) return;
+  for (u32 i = 0; i < window + SackETH::kPSNs; i += SackETH::kPSNs) {
+    const SackETH some = reorder_buffer_->around(expected_.advanced(i));
+    if (some.bits != 0) responses_.sack(expected_, msn_, some);
+  }
+}
+
+}  // namespace verbena
