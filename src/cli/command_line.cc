@@ -17,6 +17,7 @@
 #include "cli/plan.h"
 #include "faults/values.h"
 #include "host/congestion_settings.h"
+#include "host/retransmission_settings.h"
 
 namespace verbena::cli {
 namespace {
@@ -29,7 +30,8 @@ constexpr std::array kRunOptionsWithValue = {kAddress,
                                              std::string_view("--capture-limit"),
                                              std::string_view("--check-exit-code"),
                                              std::string_view("--seed"),
-                                             std::string_view("--cc")};
+                                             std::string_view("--cc"),
+                                             std::string_view("--retransmission")};
 
 struct PlanPrint {
   const char* option;
@@ -100,6 +102,7 @@ class Parser {
     run_->add_option("--fault-file", fault_files_)->type_name("FILE")->take_all();
     run_->add_option("--seed", seed_)->type_name("N");
     run_->add_option("--cc", congestion_)->type_name("NAME");
+    run_->add_option("--retransmission", retransmission_)->type_name("NAME");
     run_->add_option("--capture", capture_)->type_name("FILE");
     run_->add_option("--capture-limit", capture_limit_)
         ->transform(CLI::AsSizeValue(false))
@@ -185,6 +188,9 @@ class Parser {
     if (run_->count("--cc") != 0 && !is_congestion_name(congestion_))
       return wrong_usage(fmt::format("--cc {} is none of {}", congestion_,
                                      fmt::join(host::kCongestionNames, ", ")));
+    if (run_->count("--retransmission") != 0 && !host::retransmission_named(retransmission_))
+      return wrong_usage(fmt::format("--retransmission {} is none of {}", retransmission_,
+                                     fmt::join(host::kRetransmissionNames, ", ")));
     if (run_->count("--capture") != 0 && capture_.empty()) return wrong_usage("--capture is empty");
     if (!check::parse_settings(check_))
       return wrong_usage(fmt::format("--check={} is not one of fatal, leaks, overlaps", check_));
@@ -199,6 +205,7 @@ class Parser {
         .check_exit_code = check_exit_code_,
         .seed = seed_,
         .congestion = congestion_,
+        .retransmission = retransmission_,
         .command = std::move(program)};
   }
   Expected<Request> stats_request() const {
@@ -342,7 +349,7 @@ class Parser {
   CLI::App* const doctor_ = app_.add_subcommand("doctor");
   CLI::App* const sim_ = app_.add_subcommand("sim");
   CLI::App* const plan_ = app_.add_subcommand("plan");
-  std::string address_, seed_, congestion_, capture_, capture_limit_;
+  std::string address_, seed_, congestion_, retransmission_, capture_, capture_limit_;
   std::string check_, check_exit_code_;
   std::vector<std::string> faults_, fault_files_;
   std::string interval_, listen_, pid_, peer_, scenario_, output_, threads_;

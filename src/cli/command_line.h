@@ -26,6 +26,7 @@ struct RunRequest {
   std::string check_exit_code;       // --check-exit-code; "": the program's own
   std::string seed;                  // --seed; "": VERBENA_SEED, or the default
   std::string congestion;            // --cc; "": VERBENA_CC, or the default
+  std::string retransmission;        // --retransmission; likewise
   std::vector<std::string> command;  // program and arguments; never empty
 };
 enum class OutputFormat { kText, kJSON };

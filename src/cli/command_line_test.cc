@@ -71,6 +71,14 @@ TEST(CommandLineTest, RunTakesACongestionControl) {
   EXPECT_NE(refusal({"run", "--cc", "", "prog"}), "");
 }
 
+TEST(CommandLineTest, RunTakesARetransmission) {
+  EXPECT_EQ(run_request({"run", "--retransmission", "selective_repeat", "prog"}).retransmission,
+            "selective_repeat");
+  EXPECT_EQ(run_request({"run", "prog"}).retransmission, "");
+  EXPECT_THAT(refusal({"run", "--retransmission", "sack", "prog"}),
+              HasSubstr("--retransmission sack is none of go_back_n, selective_repeat"));
+}
+
 TEST(CommandLineTest, WrongFaultsAreRefused) {
   EXPECT_THAT(refusal({"run", "--fault", "los 1%", "prog"}), HasSubstr("unknown fault 'los'"));
   EXPECT_THAT(refusal({"run", "--fault-file", "/nonexistent", "prog"}),

@@ -60,8 +60,9 @@ constexpr std::string_view kRunHelp = R"(NAME
 
 SYNOPSIS
   verbena run [--address ADDRESS[,ADDRESS...]] [--fault RULES]...
-              [--fault-file FILE]... [--seed N] [--cc NAME] [--capture FILE]
-              [--capture-limit SIZE] [--check[=WORDS]] [--check-exit-code N]
+              [--fault-file FILE]... [--seed N] [--cc NAME]
+              [--retransmission NAME] [--capture FILE] [--capture-limit SIZE]
+              [--check[=WORDS]] [--check-exit-code N]
               [--] PROGRAM [ARGUMENT...]
 
 DESCRIPTION
@@ -95,6 +96,10 @@ OPTIONS
   --cc NAME
       Congestion control, of each QP: dcqcn (default) slows down when the peer
       tells of ECN marks, and only then; off never does.
+  --retransmission NAME
+      What RC QPs send again when a packet is lost: go_back_n (default), as cards
+      do, that packet and all after it; selective_repeat that packet alone, where
+      the peer is a Verbena that was told the same. Any other peer gets go_back_n.
   --capture FILE
       All frames of PROGRAM's devices, both ways, as a pcapng file for Wireshark
       or tshark; what a fault dropped is there with a comment that names it. A
@@ -138,9 +143,10 @@ ENVIRONMENT
   VERBENA_EXPLAIN
       0: say nothing. Otherwise, where the work of a QP ends in error, a paragraph
       on standard error says which, after which packets, why, and what to try.
-  VERBENA_FAULT, VERBENA_SEED, VERBENA_CC, VERBENA_CAPTURE,
+  VERBENA_FAULT, VERBENA_SEED, VERBENA_CC, VERBENA_RETRANSMISSION, VERBENA_CAPTURE,
   VERBENA_CAPTURE_LIMIT
-      As --fault, --seed, --cc, --capture and --capture-limit (in bytes).
+      As --fault, --seed, --cc, --retransmission, --capture and --capture-limit
+      (in bytes).
   VERBENA_LOCAL
       off: all between processes of this host goes as UDP packets. Unset, or on:
       RDMA WRITEs and READs are copied, and other packets of RC go through shared

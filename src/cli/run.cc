@@ -19,6 +19,7 @@
 #include "host/congestion_settings.h"
 #include "host/explain/explainer.h"
 #include "host/fault_settings.h"
+#include "host/retransmission_settings.h"
 
 namespace verbena::cli {
 namespace {
@@ -72,6 +73,8 @@ void set_environment(const fs::path& library_folder, const RunRequest& request) 
   if (!request.check_exit_code.empty())
     setenv(check::kExitCodeVariable, request.check_exit_code.c_str(), 1);
   if (!request.congestion.empty()) setenv(host::kCongestionVariable, request.congestion.c_str(), 1);
+  if (!request.retransmission.empty())
+    setenv(host::kRetransmissionVariable, request.retransmission.c_str(), 1);
   if (!request.seed.empty()) setenv(host::kSeedVariable, request.seed.c_str(), 1);
   setenv(host::kExplainVariable, "1", 0);  // what the user has said stays
 }

@@ -16,6 +16,7 @@
 #include "host/links/udp_link.h"
 #include "host/qpn_slot.h"
 #include "host/random.h"
+#include "host/retransmission_settings.h"
 
 namespace verbena::host {
 namespace {
@@ -33,7 +34,7 @@ constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
 constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
 
 DeviceConfig config_for(const LocalAddress& address, const UDPLink& link,
-                        const CongestionSettings& congestion) {
+                        const CongestionSettings& congestion, Retransmission retransmission) {
   DeviceConfig config;
   config.node_guid = address.node_guid;
   config.gids = gid_table(address);
@@ -45,6 +46,7 @@ DeviceConfig config_for(const LocalAddress& address, const UDPLink& link,
   config.window_bytes = std::clamp(share, kMinWindowBytes, kMaxWindowBytes);
   config.window_packets =
       std::clamp(share / kBufferBytesPerPacket, kMinWindowPackets, kMaxWindowPackets);
+  config.retransmission = retransmission;
   config.congestion = congestion.congestion;
   config.pacing = congestion.pacing;
   config.min_ack_timeout = kMinACKTimeout;
@@ -71,7 +73,9 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   const Expected<CongestionSettings> congestion =
       congestion_from_environment(address.link_speed_mbps);
   if (!congestion) return tl::unexpected(congestion.error());
-  DeviceConfig config = config_for(address, **link, *congestion);
+  const Expected<Retransmission> retransmission = retransmission_from_environment();
+  if (!retransmission) return tl::unexpected(retransmission.error());
+  DeviceConfig config = config_for(address, **link, *congestion, *retransmission);
   Expected<std::unique_ptr<LocalPath>> local = LocalPath::open((*link)->slot(), config.gids);
   if (!local) return tl::unexpected(local.error());
   if (*local != nullptr) config.local = (*local)->ports();
