@@ -12,7 +12,8 @@ namespace {
 
 constexpr u32 kCQEs = 4096;
 constexpr u64 kOfConnection = u64{1} << 32;                          // in a wr_id: not of a flow
-constexpr std::array<u8, TransmissionTimes::kMaxOctets> kNoBytes{};  // payload: counted, not read
+constexpr std::array<u8, TransmissionTimes::kMaxOctets> kNoBytes{};  // frames: counted, not read
+constexpr const u8* kNowhere = nullptr;                              // and payload, not kept either
 
 constexpr u8 bit(u32 priority) { return static_cast<u8>(1u << priority); }
 
@@ -197,7 +198,7 @@ void Host::deliver(const Frame& frame, const PathTelemetry* path) {
   const std::optional<PacketView> packet =
       frame.payload_octets == 0
           ? PacketView::decode(headers)
-          : PacketView::decode(headers, Bytes(kNoBytes).first(frame.payload_octets));
+          : PacketView::decode(headers, Bytes(kNowhere, frame.payload_octets));
   CHECK(packet.has_value());  // as a device has made it
   if (frame.notifies) notify(frame, packet->headers.bth.dest_qp);
   IngressFrame addresses;

@@ -38,6 +38,15 @@ PCIeConfig read_pcie(Section section) {
   return pcie;
 }
 
+void read_retransmission(Section section, DeviceConfig& device) {
+  static constexpr std::string_view kKinds[] = {"go_back_n", "selective_repeat"};
+  device.retransmission = static_cast<Retransmission>(
+      section.choice("kind", static_cast<std::size_t>(device.retransmission), kKinds));
+  device.reordering_packets =
+      static_cast<u32>(section.count("reordering", device.reordering_packets, 0, 1u << 20));
+  section.done();
+}
+
 }  // namespace
 
 void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
@@ -46,6 +55,7 @@ void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
   // As links count frames here: without preamble and gap.
   host.device.pacing.overhead_octets = host.sizes.overhead - static_cast<u32>(kICRCSize);
   host.cnp_priority = static_cast<u8>(section.count("cnp_priority", host.cnp_priority, 0, 7));
+  read_retransmission(section.section("retransmission", "kind"), host.device);
   host.pcie = read_pcie(section.section("pcie"));
   const CongestionSettings congestion =
       read_congestion(section.section("congestion_control", "algorithm"), rates_of_hosts(plan));
