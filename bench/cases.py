@@ -63,6 +63,16 @@ def allreduce(site, size, count):
                 MPI("ours", "allreduce", size, count), tuple(peers))
 
 
+def losing(share, size, retransmission):
+    """Goodput of a wire that loses so many percent of all packets, each way."""
+    kind = retransmission.replace("_", "-")
+    return Case(f"loss-{share}-write-{size >> 10}k-{kind}", f"veth losing {share} %",
+                f"WRITE {size >> 10} KiB, {share} % lost, {kind}", "GB/s",
+                Perftest("ib_write_bw", ("-s", str(size), "-D", "2", "-F"), "GB/s",
+                         retransmission=retransmission),
+                (Peer("iperf3", Iperf3()),))
+
+
 WIRE_TCP = "tcp"
 
 CASES = (
@@ -111,4 +121,6 @@ CASES = (
          (Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 10.0),)),
     allreduce("veth", MIB, 200),
     allreduce("veth", 64 * MIB, 10),
+    *(losing(share, size, retransmission) for share in ("0", "0.01", "0.1", "1")
+      for size in (MIB, 64 << 10) for retransmission in ("go_back_n", "selective_repeat")),
 )

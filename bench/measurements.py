@@ -42,11 +42,14 @@ class Perftest:
     options: tuple
     what: str
     local: str = "on"  # off: same-host traffic takes the wire too
+    retransmission: str = "go_back_n"
 
     def run(self, site):
         port = harness.free_tcp_port()
         command = [self.program, *self.options, "-p", port]
         variables = {} if self.local == "on" else {"VERBENA_LOCAL": self.local}
+        if self.retransmission != "go_back_n":
+            variables["VERBENA_RETRANSMISSION"] = self.retransmission
         server = site.start_on_device(site.left, *command, environment=variables)
         try:
             listens("tcp", port, server, "0A")
@@ -68,7 +71,8 @@ class Perftest:
         return max(row.mib_per_s * 2 ** 20, row.messages_per_s * row.size) / 1e9
 
     def __str__(self):
-        return " ".join([self.program, *self.options])
+        kind = [] if self.retransmission == "go_back_n" else [f"({self.retransmission})"]
+        return " ".join([self.program, *self.options, *kind])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Where a measurement runs: both sides on one host, or on two network namespaces that a veth joins.
+"""Where a measurement runs: both sides on one host, or on two network namespaces that a veth joins,
+which may lose packets.
 Either way on one machine, each side on a core of its own, as an ordinary user."""
 
 import os
@@ -12,6 +13,12 @@ import harness  # noqa: E402
 import two_hosts  # noqa: E402
 
 VETH_MTU = 9000
+LOSSY_MTU = 4200  # so that packets of TCP are as long as those of RDMA
+
+# Each packet of the other side is lost by chance, one by one: what the kernel would carry in one
+# piece (GSO) is cut before.
+LOSSES_PER_MILLION = {f"veth losing {share} %": int(float(share) * 10000)
+                      for share in ("0", "0.01", "0.1", "1")}
 
 # UCX looks for interfaces in /sys, which shows those of the namespace that it was mounted in.
 WITH_OWN_SYS = ("unshare", "--mount", "sh", "-c", 'mount -t sysfs none /sys && exec "$0" "$@"')
@@ -53,30 +60,48 @@ class Sites:
         self.build = harness.Build(build_folder)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-bench-"))
         self.folder.chmod(0o777)
-        self._made, self._hosts = {}, None
+        self._made, self._hosts = {}, []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self._hosts:
-            self._hosts.close()
+        for hosts in self._hosts:
+            hosts.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def get(self, name):
         """unittest.SkipTest: it cannot be had on this machine."""
         if name not in self._made:
-            self._made[name] = self._same_host() if name == "same host" else self._veth()
+            self._made[name] = self._make(name)
         return self._made[name]
+
+    def _make(self, name):
+        if name == "same host":
+            return self._same_host()
+        if name in LOSSES_PER_MILLION:
+            return self._lossy(name, LOSSES_PER_MILLION[name])
+        return self._veth(name, VETH_MTU)
 
     def _same_host(self):
         address = harness.ADDRESS
         left, right = (Side(core, address, address) for core in cores())
         return Site("same host", self.build, left, right, self.folder)
 
-    def _veth(self):
-        self._hosts = two_hosts.TwoHosts(self.build, VETH_MTU)
+    def _veth(self, name, mtu):
+        hosts = two_hosts.TwoHosts(self.build, mtu)
+        self._hosts.append(hosts)
         left, right = (Side(core, host.ipv4, two_hosts.INTERFACE,
                             (*host.build.prefix, *WITH_OWN_SYS))
-                       for core, host in zip(cores(), (self._hosts.a, self._hosts.b)))
-        return Site("veth", self.build, left, right, self.folder)
+                       for core, host in zip(cores(), (hosts.a, hosts.b)))
+        return Site(name, self.build, left, right, self.folder)
+
+    def _lossy(self, name, per_million):
+        site = self._veth(name, LOSSY_MTU)
+        for host in (self._hosts[-1].a, self._hosts[-1].b):
+            host.run(f"ip link set {two_hosts.INTERFACE} gso_max_segs 1")
+            host.run("nft add table ip loss")
+            host.run("nft add chain ip loss arriving { type filter hook prerouting priority -300 ; }")
+            host.run(f"nft add rule ip loss arriving iifname {two_hosts.INTERFACE} "
+                     f"numgen random mod 1000000 < {per_million} drop")
+        return site

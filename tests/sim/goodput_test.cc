@@ -19,6 +19,7 @@ struct Load {
   double least;        // share of the line rate
   u32 at_once = 0;     // messages of each QP in flight; 0: all
   u8 ack_timeout = 8;  // 1 ms
+  Retransmission retransmission = Retransmission::kGoBackN;
 };
 
 class Goodput : public ::testing::TestWithParam<Load> {};
@@ -26,10 +27,11 @@ class Goodput : public ::testing::TestWithParam<Load> {};
 TEST_P(Goodput, StaysAboveItsShare) {
   const Load& load = GetParam();
   World world(1);
-  const auto config = [](u32 index) {
+  const auto config = [&load](u32 index) {
     DeviceConfig c = device_config(index, 1, false);
     c.window_packets = 256;
     c.window_bytes = 256 * 1024;
+    c.retransmission = load.retransmission;
     return c;
   };
   Host a(world, world.add_node({.device = config(0), .egress = Egress::kEager}), 0);
@@ -106,6 +108,25 @@ INSTANTIATE_TEST_SUITE_P(
         Load{"OneMessageAtATime", SendOp::kRDMAWrite, 1, 2000, 4096, 0.01, kLarge, 0.08, 1, 16},
         Load{"OneReadAtATime", SendOp::kRDMARead, 1, 2000, 4096, 0.01, kLarge, 0.08, 1, 16},
         Load{"FourAtATime", SendOp::kRDMAWrite, 4, 500, 65536, 0.01, kLarge, 0.3, 4, 16}),
+    [](const auto& p) { return std::string(p.param.name); });
+
+constexpr Retransmission kSelective = Retransmission::kSelectiveRepeat;
+INSTANTIATE_TEST_SUITE_P(
+    SelectiveRepeat, Goodput,
+    ::testing::Values(
+        Load{"OneWriter", SendOp::kRDMAWrite, 1, 50, 1 << 20, 0, kLarge, 0.85, 0, 8, kSelective},
+        Load{"OneWriterLossy", SendOp::kRDMAWrite, 1, 20, 1 << 20, 0.001, kLarge, 0.85, 0, 8,
+             kSelective},
+        Load{"OneReaderLossy", SendOp::kRDMARead, 1, 20, 1 << 20, 0.001, kLarge, 0.85, 0, 8,
+             kSelective},
+        Load{"OneWriterVeryLossy", SendOp::kRDMAWrite, 1, 20, 1 << 20, 0.01, kLarge, 0.75, 0, 16,
+             kSelective},
+        Load{"OneReaderVeryLossy", SendOp::kRDMARead, 1, 20, 1 << 20, 0.01, kLarge, 0.75, 0, 16,
+             kSelective},
+        Load{"ManyWritersSmallBuffer", SendOp::kRDMAWrite, 16, 40, 65536, 0, kSmall, 0.85, 0, 8,
+             kSelective},
+        Load{"ManyReadersSmallBuffer", SendOp::kRDMARead, 16, 40, 65536, 0, kSmall, 0.85, 0, 8,
+             kSelective}),
     [](const auto& p) { return std::string(p.param.name); });
 
 }  // namespace
