@@ -101,6 +101,7 @@ class HostileWorld {
     config.active_mtu = kMTU;
     config.window_packets = 16;
     config.window_bytes = 4096;
+    config.retransmission = Retransmission::kSelectiveRepeat;  // for those who ask for it
     config.limits.max_mr = config.limits.max_mw = 64;
     config.congestion = *congestion_named("dcqcn", gbps(1));
     config.congestion.window = {

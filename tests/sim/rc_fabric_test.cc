@@ -42,6 +42,26 @@ TEST_P(SelectiveFabric, EverythingCompletesOnceInOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SelectiveFabric, ::testing::ValuesIn(seeds()), seed_name);
 
+u64 packets_sent_again(Retransmission retransmission) {
+  u64 sum = 0;
+  for (u64 seed = 1; seed <= 40; ++seed) {
+    World world(seed);
+    RCPlan plan = RCPlan::draw(world.prng());
+    plan.retransmission = {retransmission, retransmission};
+    RCWorkload work(world, plan);
+    EXPECT_EQ(work.run(kLongEnough), std::nullopt) << world.report();
+    for (std::size_t side = 0; side < 2; ++side)
+      sum += work.counters(side).transport.retransmitted_packets;
+  }
+  return sum;
+}
+
+TEST(SelectiveFabricCoverage, FarLessGoesAgainThanGoingBackSends) {
+  const u64 few = packets_sent_again(Retransmission::kSelectiveRepeat);
+  EXPECT_GT(few, 0u);
+  EXPECT_LT(few * 2, packets_sent_again(Retransmission::kGoBackN));
+}
+
 // The seeds prove nothing about a recovery that they never reach.
 TEST(RCFabricCoverage, TheSeedsReachEveryRecovery) {
   EngineCounters sum;

@@ -1,5 +1,7 @@
 // What an RC responder with selective repeat does with requests that come before their turn: keeps
 // them, says which it has, and executes them when those before them are.
+#include <algorithm>
+
 #include "transport/rc/responder.h"
 
 namespace verbena {
@@ -31,6 +33,13 @@ void RCResponder::execute_kept() {
     if (expected_ == psn) return;
   }
   if (expected_ != before && !failed_) responses_.acknowledge(expected_.previous(), msn_);
+}
+
+// What claims PSNs that the responses to a READ take: nobody would ever ask for it.
+void RCResponder::forget_kept(u32 psns) {
+  if (reorder_buffer_ == nullptr || reorder_buffer_->empty()) return;
+  const u32 end = std::min(psns, reorder_buffer_->window());
+  for (u32 i = 1; i < end; ++i) (void)reorder_buffer_->take(expected_.advanced(i));
 }
 
 // All of it: what was said before may have been lost.

@@ -182,6 +182,7 @@ bool RCResponder::right_length(const OpcodeTraits& traits, std::size_t payload) 
 
 // `psns` PSNs are executed; acknowledges when the packet asks for it.
 void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) {
+  if (psns > 1) forget_kept(psns);
   expected_ = expected_.advanced(psns);
   if (message_done) {
     msn_ = msn_.next();

@@ -52,6 +52,7 @@ class RCResponder {
   void make_room();
   void on_early(const PacketView& packet, u32 ahead);
   void execute_kept();
+  void forget_kept(u32 psns);
   void tell_of_kept();
   bool keeps_for(const PacketView& packet) const {
     return reorder_buffer_ != nullptr && packet.headers.bth.takes_sack;

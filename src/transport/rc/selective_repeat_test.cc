@@ -202,6 +202,21 @@ TEST(SelectiveRepeat, PSNsWrapAround) {
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
+// A peer that numbers wrongly: its packet is never executed, neither now nor a round of PSNs later.
+TEST(SelectiveRepeat, WhatClaimsThePSNsOfAREADIsForgotten) {
+  RCOptions o = selective();
+  RCPair pair(o);
+  const std::vector<u8> before = pair.b.bytes(0, 100);
+  Packet stray = pair.request(Op::kRDMAWriteOnly, kPSN + 2, 100);
+  stray.headers.bth.takes_sack = true;
+  pair.deliver(pair.b, stray);
+  pair.deliver(pair.b, pair.read_request(kPSN, 32768, 4096));
+  const std::vector<Packet> answers = pair.take_all(pair.b);
+  EXPECT_EQ(answers.size(), 5u);  // the SACK, and the READ's
+  pair.deliver(pair.b, pair.request(Op::kRDMAWriteOnly, kPSN + 4, 0));
+  EXPECT_EQ(pair.b.bytes(0, 100), before);
+}
+
 // --- peers without it
 
 TEST(SelectiveRepeat, ToARequesterThatDoesNotAskAGapIsAnsweredAsTheStandardHasIt) {
