@@ -1,5 +1,6 @@
 #include "fabric/scenario/scenario.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -40,6 +41,24 @@ TEST(Scenario, TwoLinesAreEnough) {
   EXPECT_EQ(scenario->flows.size(), 7u);
   EXPECT_EQ(first_link(*scenario).rate, gbps(100));
   EXPECT_EQ(scenario->end, Time::never());
+}
+
+DeviceConfig device_with(const std::string& hosts) {
+  const Parsed<Scenario> scenario =
+      read("topology: star\nhosts: {" + hosts + "}\nworkload: incast\n");
+  EXPECT_TRUE(scenario.has_value()) << scenario.error().message;
+  return scenario->network.host(first_link(*scenario)).device;
+}
+
+TEST(Scenario, HostsGoBackUnlessSelectiveRepeatIsAskedFor) {
+  EXPECT_EQ(device_with("").retransmission, Retransmission::kGoBackN);
+  EXPECT_EQ(device_with("retransmission: go_back_n").retransmission, Retransmission::kGoBackN);
+  const DeviceConfig device =
+      device_with("retransmission: {kind: selective_repeat, reordering: 32}");
+  EXPECT_EQ(device.retransmission, Retransmission::kSelectiveRepeat);
+  EXPECT_EQ(device.reordering_packets, 32u);
+  EXPECT_THAT(mistake("topology: star\nhosts: {retransmission: sack}\nworkload: incast\n"),
+              ::testing::HasSubstr("go_back_n"));
 }
 
 TEST(Scenario, SaysWhatIsSet) {
