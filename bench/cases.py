@@ -18,7 +18,7 @@ class Peer:
 @dataclasses.dataclass(frozen=True)
 class Case:
     name: str
-    site: str  # "same host" or "veth"
+    site: str  # as in sites.py
     what: str
     unit: str  # GB/s, M/s: more is better; us: less is
     ours: object
@@ -73,6 +73,13 @@ def losing(share, size, retransmission):
                 (Peer("iperf3", Iperf3()),))
 
 
+def links(name, what, unit, measurement):
+    """AF_PACKET and AF_XDP beside UDP sockets, on the same veth."""
+    on = {link: dataclasses.replace(measurement, link=link) for link in ("udp", "packet", "xdp")}
+    return Case(f"links-{name}", "veth, as root", f"{what}, AF_PACKET", unit, on["packet"],
+                (Peer("UDP sockets", on["udp"]), Peer("AF_XDP", on["xdp"])))
+
+
 WIRE_TCP = "tcp"
 
 CASES = (
@@ -119,6 +126,12 @@ CASES = (
          (Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 10.0),)),
     Case("wire-rate-q16", "veth", "WRITE 64 B, 16 QPs", "M/s", rate("ib_write_bw", 64, "-q", "16"),
          (Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 10.0),)),
+    links("write-1m", "WRITE 1 MiB, MTU 4096", "GB/s",
+          bandwidth("ib_write_bw", MIB, "-m", "4096", "-x", "3")),
+    links("write-1m-v1", "WRITE 1 MiB, MTU 4096, GID 2 (RoCEv1 on raw links)", "GB/s",
+          bandwidth("ib_write_bw", MIB, "-m", "4096", "-x", "2")),
+    links("write-lat", "WRITE 8 B, one way", "us", latency("ib_write_lat", 8, "-x", "3")),
+    links("rate", "WRITE 64 B", "M/s", rate("ib_write_bw", 64, "-x", "3")),
     allreduce("veth", MIB, 200),
     allreduce("veth", 64 * MIB, 10),
     *(losing(share, size, retransmission) for share in ("0", "0.01", "0.1", "1")

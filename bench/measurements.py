@@ -43,6 +43,7 @@ class Perftest:
     what: str
     local: str = "on"  # off: same-host traffic takes the wire too
     retransmission: str = "go_back_n"
+    link: str = "udp"  # or packet, xdp: of both ends
 
     def run(self, site):
         port = harness.free_tcp_port()
@@ -50,6 +51,7 @@ class Perftest:
         variables = {} if self.local == "on" else {"VERBENA_LOCAL": self.local}
         if self.retransmission != "go_back_n":
             variables["VERBENA_RETRANSMISSION"] = self.retransmission
+        variables |= {} if self.link == "udp" else {"VERBENA_LINK": self.link}
         server = site.start_on_device(site.left, *command, environment=variables)
         try:
             listens("tcp", port, server, "0A")
@@ -71,8 +73,10 @@ class Perftest:
         return max(row.mib_per_s * 2 ** 20, row.messages_per_s * row.size) / 1e9
 
     def __str__(self):
-        kind = [] if self.retransmission == "go_back_n" else [f"({self.retransmission})"]
-        return " ".join([self.program, *self.options, *kind])
+        words = [self.program, *self.options]
+        if self.retransmission != "go_back_n":
+            words.append(f"({self.retransmission})")
+        return " ".join(words if self.link == "udp" else [f"VERBENA_LINK={self.link}", *words])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """Where a measurement runs: both sides on one host, or on two network namespaces that a veth joins,
-which may lose packets.
-Either way on one machine, each side on a core of its own, as an ordinary user."""
+which may lose packets. Either way on one machine, each side on a core of its own, as an ordinary
+user; "veth, as root" is for links that need privilege."""
 
 import os
 import pathlib
 import shutil
 import sys
 import tempfile
+import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests/programs"))
 import harness  # noqa: E402
@@ -27,8 +28,9 @@ WITH_OWN_SYS = ("unshare", "--mount", "sh", "-c", 'mount -t sysfs none /sys && e
 class Side:
     """One end: what to put before a command, and the address that the other reaches it by."""
 
-    def __init__(self, core, address, device, host=()):
+    def __init__(self, core, address, device, host=(), user=None):
         self.host = host  # the command that enters it
+        self.user = user  # as harness.Build's
         self.prefix = (*host, "taskset", "-c", str(core))
         self.address, self.device = address, device
 
@@ -40,7 +42,7 @@ class Site:
         self.name, self.build, self.left, self.right, self.folder = name, build, left, right, folder
 
     def start(self, side, *command, environment=None):
-        return harness.Program([*side.prefix, *command], environment or {})
+        return harness.Program([*side.prefix, *command], environment or {}, side.user)
 
     def start_on_device(self, side, *command, environment=None):
         variables = {"VERBENA_ADDRESS": side.device} | (environment or {})
@@ -81,6 +83,8 @@ class Sites:
             return self._same_host()
         if name in LOSSES_PER_MILLION:
             return self._lossy(name, LOSSES_PER_MILLION[name])
+        if name == "veth, as root":
+            return self._veth_as_root(name)
         return self._veth(name, VETH_MTU)
 
     def _same_host(self):
@@ -89,10 +93,17 @@ class Sites:
         return Site("same host", self.build, left, right, self.folder)
 
     def _veth(self, name, mtu):
-        hosts = two_hosts.TwoHosts(self.build, mtu)
+        return self._site_of(name, two_hosts.TwoHosts(self.build, mtu), WITH_OWN_SYS)
+
+    def _veth_as_root(self, name):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("AF_XDP needs root")
+        return self._site_of(name, two_hosts.TwoHosts(self.build, VETH_MTU, as_root=True), ())
+
+    def _site_of(self, name, hosts, prefix):
         self._hosts.append(hosts)
-        left, right = (Side(core, host.ipv4, two_hosts.INTERFACE,
-                            (*host.build.prefix, *WITH_OWN_SYS))
+        left, right = (Side(core, host.ipv4, two_hosts.INTERFACE, (*host.build.prefix, *prefix),
+                            host.build.user)
                        for core, host in zip(cores(), (hosts.a, hosts.b)))
         return Site(name, self.build, left, right, self.folder)
 

@@ -17,6 +17,7 @@
 #include "cli/plan.h"
 #include "faults/values.h"
 #include "host/congestion_settings.h"
+#include "host/link_kind.h"
 #include "host/retransmission_settings.h"
 
 namespace verbena::cli {
@@ -98,6 +99,7 @@ class Parser {
   Parser() {
     app_.set_version_flag("--version", "verbena " VERBENA_VERSION);
     run_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
+    run_->add_option("--link", link_)->type_name("NAME");
     run_->add_option("--fault", faults_)->type_name("RULES")->take_all();
     run_->add_option("--fault-file", fault_files_)->type_name("FILE")->take_all();
     run_->add_option("--seed", seed_)->type_name("N");
@@ -191,6 +193,9 @@ class Parser {
     if (run_->count("--retransmission") != 0 && !host::retransmission_named(retransmission_))
       return wrong_usage(fmt::format("--retransmission {} is none of {}", retransmission_,
                                      fmt::join(host::kRetransmissionNames, ", ")));
+    if (run_->count("--link") != 0 && !host::link_kind_named(link_))
+      return wrong_usage(
+          fmt::format("--link {} is none of {}", link_, fmt::join(host::kLinkNames, ", ")));
     if (run_->count("--capture") != 0 && capture_.empty()) return wrong_usage("--capture is empty");
     if (!check::parse_settings(check_))
       return wrong_usage(fmt::format("--check={} is not one of fatal, leaks, overlaps", check_));
@@ -206,6 +211,7 @@ class Parser {
         .seed = seed_,
         .congestion = congestion_,
         .retransmission = retransmission_,
+        .link = link_,
         .command = std::move(program)};
   }
   Expected<Request> stats_request() const {
@@ -349,7 +355,7 @@ class Parser {
   CLI::App* const doctor_ = app_.add_subcommand("doctor");
   CLI::App* const sim_ = app_.add_subcommand("sim");
   CLI::App* const plan_ = app_.add_subcommand("plan");
-  std::string address_, seed_, congestion_, retransmission_, capture_, capture_limit_;
+  std::string address_, seed_, congestion_, retransmission_, link_, capture_, capture_limit_;
   std::string check_, check_exit_code_;
   std::vector<std::string> faults_, fault_files_;
   std::string interval_, listen_, pid_, peer_, scenario_, output_, threads_;

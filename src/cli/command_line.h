@@ -27,6 +27,7 @@ struct RunRequest {
   std::string seed;                  // --seed; "": VERBENA_SEED, or the default
   std::string congestion;            // --cc; "": VERBENA_CC, or the default
   std::string retransmission;        // --retransmission; likewise
+  std::string link;                  // --link; "": VERBENA_LINK, or the default
   std::vector<std::string> command;  // program and arguments; never empty
 };
 enum class OutputFormat { kText, kJSON };

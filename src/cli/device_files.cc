@@ -77,7 +77,8 @@ void add_gid(Files& files, const std::string& port, std::size_t index, const GID
   files.text(fmt::format("{}/gid_attrs/ndevs/{}", port, index), interface);
 }
 
-void add_port(Files& files, const std::string& port, const host::LocalAddress& address) {
+void add_port(Files& files, const std::string& port, const host::LocalAddress& address,
+              host::LinkKind link) {
   files.text(port + "/state", "4: ACTIVE");
   files.text(port + "/phys_state", "5: LinkUp");
   files.text(port + "/link_layer", "Ethernet");
@@ -90,11 +91,12 @@ void add_port(Files& files, const std::string& port, const host::LocalAddress& a
   for_each_counter({}, [&](std::string_view name, CounterFolder folder, auto, auto) {
     files.empty(fmt::format("{}/{}/{}", port, name_of(folder), name));  // abi/paths/port_counter.h
   });
-  const std::vector<GIDEntry> gids = host::gid_table(address);
+  const std::vector<GIDEntry> gids = host::gid_table(address, link);
   for (std::size_t i = 0; i < gids.size(); ++i) add_gid(files, port, i, gids[i], address.interface);
 }
 
-void add_device(Files& files, const std::string& device, const host::LocalAddress& address) {
+void add_device(Files& files, const std::string& device, const host::LocalAddress& address,
+                host::LinkKind link) {
   files.text(device + "/node_type", "1: CA");
   files.text(device + "/node_guid", guid_text(address.node_guid));
   files.text(device + "/sys_image_guid", guid_text(address.node_guid));
@@ -102,7 +104,7 @@ void add_device(Files& files, const std::string& device, const host::LocalAddres
   files.text(device + "/fw_ver", kFirmwareVersion);
   files.text(device + "/hw_rev", fmt::format("{:#x}", kHardwareVersion));
   for (const char* name : {"hca_type", "board_id"}) files.text(device + "/" + name, "Verbena");
-  add_port(files, device + "/ports/1", address);
+  add_port(files, device + "/ports/1", address, link);
 }
 
 std::string first_line(const std::string& path) {
@@ -150,7 +152,8 @@ std::string cpu_mask(const std::string& cpu_list) {
   return text;
 }
 
-std::vector<DeviceFile> files_of(const host::LocalAddress& address, const Locality& locality) {
+std::vector<DeviceFile> files_of(const host::LocalAddress& address, host::LinkKind link,
+                                 const Locality& locality) {
   Files files;
   const std::string& name = address.device_name;
   const std::string number = number_of(name), uverbs = "uverbs" + number;
@@ -159,7 +162,7 @@ std::vector<DeviceFile> files_of(const host::LocalAddress& address, const Locali
   const std::string verbs = fmt::format("{}/infiniband_verbs/{}", card, uverbs);
 
   add_card(files, card, address, locality);
-  add_device(files, device, address);
+  add_device(files, device, address, link);
   files.text(verbs + "/ibdev", name);
   files.text(verbs + "/abi_version", "1");
   files.text(verbs + "/dev",

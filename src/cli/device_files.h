@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/link_kind.h"
 #include "host/local_address.h"
 
 namespace verbena::cli {
@@ -32,7 +33,7 @@ struct Locality {
 
 // The files of one device, and those that are there once for all devices.
 [[nodiscard]] std::vector<DeviceFile> files_of(const host::LocalAddress& address,
-                                               const Locality& locality);
+                                               host::LinkKind link, const Locality& locality);
 [[nodiscard]] std::vector<DeviceFile> common_files();
 
 }  // namespace verbena::cli

@@ -29,7 +29,8 @@ std::map<std::string, std::string> contents(const std::vector<DeviceFile>& files
 }
 
 TEST(DeviceFilesTest, WhatProgramsReadOfADevice) {
-  auto files = contents(files_of(second_device(), {.numa_node = 1, .cpu_list = "0-3,33"}));
+  auto files = contents(
+      files_of(second_device(), host::LinkKind::kUDP, {.numa_node = 1, .cpu_list = "0-3,33"}));
   const std::string card = "/sys/devices/virtual/infiniband/verbena1";
   const std::string device = card + "/infiniband/verbena1", port = device + "/ports/1";
   EXPECT_EQ(files["/sys/class/infiniband/verbena1"],
@@ -51,8 +52,16 @@ TEST(DeviceFilesTest, WhatProgramsReadOfADevice) {
   EXPECT_EQ(files[card + "/net/eth0"], "/sys/class/net/eth0");
 }
 
+TEST(DeviceFilesTest, OnARawLinkEvenGIDIndexesAreRoCEv1) {
+  auto files = contents(files_of(second_device(), host::LinkKind::kPacket, {}));
+  const std::string types =
+      "/sys/devices/virtual/infiniband/verbena1/infiniband/verbena1/ports/1/gid_attrs/types/";
+  for (const char* const index : {"0", "2"}) EXPECT_EQ(files[types + index], "IB/RoCE v1\n");
+  for (const char* const index : {"1", "3"}) EXPECT_EQ(files[types + index], "RoCE v2\n");
+}
+
 TEST(DeviceFilesTest, TheVerbsDeviceHasTheNumberOfTheName) {
-  auto files = contents(files_of(second_device(), {}));
+  auto files = contents(files_of(second_device(), host::LinkKind::kUDP, {}));
   const std::string verbs = "/sys/devices/virtual/infiniband/verbena1/infiniband_verbs/uverbs1";
   EXPECT_EQ(files["/sys/class/infiniband_verbs/uverbs1"],
             "../../devices/virtual/infiniband/verbena1/infiniband_verbs/uverbs1");

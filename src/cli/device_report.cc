@@ -45,6 +45,7 @@ std::string text_of(const DeviceReport& report) {
     return text;
   }
   line("port 1", fmt::format("active, Ethernet, path MTU {}", bytes(report.config.active_mtu)));
+  line("link", name_of(report.link));
   line("UDP 4791", "can be used");
   for (std::size_t i = 0; i < report.config.gids.size(); ++i) {
     const GIDEntry& entry = report.config.gids[i];
@@ -60,6 +61,7 @@ nlohmann::ordered_json json_of(const DeviceReport& report) {
   nlohmann::ordered_json port = {{"number", 1},
                                  {"state", usable ? "active" : "down"},
                                  {"link_layer", "Ethernet"},
+                                 {"link", name_of(report.link)},
                                  {"udp_port", 4791}};
   if (usable) port["path_mtu"] = bytes(report.config.active_mtu);
   if (!usable) port["problem"] = report.problem;

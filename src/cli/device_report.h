@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/device_config.h"
+#include "host/link_kind.h"
 #include "host/local_address.h"
 
 namespace verbena::cli {
@@ -12,6 +13,7 @@ namespace verbena::cli {
 struct DeviceReport {
   host::LocalAddress address;
   DeviceConfig config;  // meaningful when it could be opened
+  host::LinkKind link = host::LinkKind::kUDP;
   std::string problem;  // why the device cannot be opened; "": it was
 };
 

@@ -18,6 +18,7 @@ DeviceReport eth0() {
   report.address.ipv4 = GID::parse("10.77.0.2");
   report.address.node_guid = 0x0242acfffe110002;
   report.config.active_mtu = MTU::k1024;
+  report.link = host::LinkKind::kPacket;
   report.config.gids = {{*report.address.ipv4, GIDType::kRoCEv1},
                         {*report.address.ipv4, GIDType::kRoCEv2}};
   return report;
@@ -30,6 +31,7 @@ TEST(DeviceReportTest, Text) {
             "  addresses   10.77.0.2\n"
             "  node GUID   0242:acff:fe11:0002\n"
             "  port 1      active, Ethernet, path MTU 1024\n"
+            "  link        packet\n"
             "  UDP 4791    can be used\n"
             "  GIDs        0  RoCE v1  10.77.0.2\n"
             "              1  RoCE v2  10.77.0.2\n");
@@ -49,6 +51,7 @@ TEST(DeviceReportTest, JSON) {
   EXPECT_EQ(devices[0]["node_guid"], "0242:acff:fe11:0002");
   EXPECT_EQ(devices[0]["addresses"], nlohmann::json({"10.77.0.2"}));
   EXPECT_EQ(devices[0]["port"]["state"], "active");
+  EXPECT_EQ(devices[0]["port"]["link"], "packet");
   EXPECT_EQ(devices[0]["port"]["path_mtu"], 1024);
   EXPECT_EQ(devices[0]["gids"][1]["type"], "RoCE v2");
   EXPECT_EQ(nlohmann::json::parse(to_json({})), nlohmann::json::array());

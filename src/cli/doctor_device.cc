@@ -1,5 +1,7 @@
 #include "cli/doctor_device.h"
 
+#include <cerrno>
+#include <cstdlib>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -8,6 +10,7 @@
 #include "host/doctor/port_holder.h"
 #include "host/doctor/prober.h"
 #include "host/gid_table.h"
+#include "host/link_kind.h"
 #include "host/stats/stats_reader.h"
 #include "wire/roce/icrc.h"
 
@@ -32,11 +35,19 @@ Finding examine_interface(const host::LocalAddress& address) {
   return {Verdict::kOk, "interface", fmt::format("{}, {}", address.interface, speed)};
 }
 
-Finding examine_gids(const host::LocalAddress& address) {
+Finding examine_link(host::LinkKind link) {
+  const bool chosen = std::getenv(host::kLinkVariable) != nullptr;
+  return {Verdict::kOk, "link",
+          fmt::format("{}{}", name_of(link),
+                      chosen ? fmt::format(", as {} says", host::kLinkVariable) : ", the default")};
+}
+
+Finding examine_gids(const host::LocalAddress& address, host::LinkKind link) {
   std::vector<std::string> texts;
-  const std::vector<GIDEntry> gids = host::gid_table(address);
+  const std::vector<GIDEntry> gids = host::gid_table(address, link);
   for (std::size_t i = 0; i < gids.size(); ++i)
-    texts.push_back(fmt::format("{} {}", i, gids[i].gid.to_string()));
+    texts.push_back(fmt::format("{} {}{}", i, gids[i].gid.to_string(),
+                                gids[i].type == GIDType::kRoCEv1 ? " (v1)" : ""));
   return {Verdict::kOk, "gids", fmt::format("RoCE v2, by index: {}", fmt::join(texts, ", "))};
 }
 
@@ -83,6 +94,9 @@ Finding port_problem(const host::LocalAddress& address, const host::Error& error
                      : "sudo ss -ulpn sport = :4791 tells which; end it, or choose another "
                        "address: --address"};
   }
+  if (error.error == EPERM || error.error == EACCES || error.error == EOPNOTSUPP)
+    return {Verdict::kProblem, "link", error.message,
+            fmt::format("{}=udp needs no privilege", host::kLinkVariable)};
   return {Verdict::kProblem, "port", error.message, "choose another address: --address ADDRESS"};
 }
 
@@ -132,10 +146,14 @@ Finding judge_buffers(const BufferFacts& facts) {
 }
 
 Findings examine_device(const host::LocalAddress& address, const std::string& why) {
+  const auto link = host::link_kind_from_environment();
+  if (!link)
+    return {{Verdict::kProblem, "link", link.error().message, "choose one of them, or none"}};
   Findings findings = {{Verdict::kOk, "address",
                         fmt::format("{}: {}, {}", address.device_name, addresses_of(address), why)},
                        examine_interface(address),
-                       examine_gids(address)};
+                       examine_link(*link),
+                       examine_gids(address, *link)};
   DeviceConfig config;
   {
     const auto adapter = host::Adapter::open(address);

@@ -59,7 +59,7 @@ constexpr std::string_view kRunHelp = R"(NAME
   verbena run - run a program on Verbena's device
 
 SYNOPSIS
-  verbena run [--address ADDRESS[,ADDRESS...]] [--fault RULES]...
+  verbena run [--address ADDRESS[,ADDRESS...]] [--link NAME] [--fault RULES]...
               [--fault-file FILE]... [--seed N] [--cc NAME]
               [--retransmission NAME] [--capture FILE] [--capture-limit SIZE]
               [--check[=WORDS]] [--check-exit-code N]
@@ -85,6 +85,12 @@ OPTIONS
   --address ADDRESS[,ADDRESS...]
       IP addresses or interface names to stand on, one device each
       (verbena0, verbena1, ...). Goes before VERBENA_ADDRESS.
+  --link udp|packet|xdp
+      What carries the frames. udp (default): UDP sockets, without privilege.
+      packet: Ethernet frames by AF_PACKET; needs CAP_NET_RAW. xdp: the same by
+      AF_XDP, past the kernel's stack; needs CAP_NET_RAW, CAP_NET_ADMIN and
+      CAP_BPF, and one process at a time has it on an interface. On these two,
+      GID indexes 0 and 2 are RoCE v1.
   --fault RULES
       What goes wrong, in the devices of PROGRAM: rules with ; between them.
       FAULTS, below, has the language.
@@ -143,10 +149,10 @@ ENVIRONMENT
   VERBENA_EXPLAIN
       0: say nothing. Otherwise, where the work of a QP ends in error, a paragraph
       on standard error says which, after which packets, why, and what to try.
-  VERBENA_FAULT, VERBENA_SEED, VERBENA_CC, VERBENA_RETRANSMISSION, VERBENA_CAPTURE,
-  VERBENA_CAPTURE_LIMIT
-      As --fault, --seed, --cc, --retransmission, --capture and --capture-limit
-      (in bytes).
+  VERBENA_LINK, VERBENA_FAULT, VERBENA_SEED, VERBENA_CC, VERBENA_RETRANSMISSION,
+  VERBENA_CAPTURE, VERBENA_CAPTURE_LIMIT
+      As --link, --fault, --seed, --cc, --retransmission, --capture and
+      --capture-limit (in bytes).
   VERBENA_LOCAL
       off: all between processes of this host goes as UDP packets. Unset, or on:
       RDMA WRITEs and READs are copied, and other packets of RC go through shared

@@ -19,6 +19,7 @@
 #include "host/congestion_settings.h"
 #include "host/explain/explainer.h"
 #include "host/fault_settings.h"
+#include "host/link_kind.h"
 #include "host/retransmission_settings.h"
 
 namespace verbena::cli {
@@ -75,21 +76,23 @@ void set_environment(const fs::path& library_folder, const RunRequest& request) 
   if (!request.congestion.empty()) setenv(host::kCongestionVariable, request.congestion.c_str(), 1);
   if (!request.retransmission.empty())
     setenv(host::kRetransmissionVariable, request.retransmission.c_str(), 1);
+  if (!request.link.empty()) setenv(host::kLinkVariable, request.link.c_str(), 1);
   if (!request.seed.empty()) setenv(host::kSeedVariable, request.seed.c_str(), 1);
   setenv(host::kExplainVariable, "1", 0);  // what the user has said stays
 }
 
-std::vector<DeviceFile> device_files(const std::vector<host::LocalAddress>& addresses) {
+std::vector<DeviceFile> device_files(const std::vector<host::LocalAddress>& addresses,
+                                     host::LinkKind link) {
   std::vector<DeviceFile> files = common_files();
   for (const host::LocalAddress& address : addresses) {
-    std::vector<DeviceFile> more = files_of(address, locality_of(address.interface));
+    std::vector<DeviceFile> more = files_of(address, link, locality_of(address.interface));
     files.insert(files.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
   }
   return files;
 }
 
-Expected<void> show_files(const std::vector<host::LocalAddress>& addresses,
+Expected<void> show_files(const std::vector<host::LocalAddress>& addresses, host::LinkKind link,
                           const fs::path& library_folder) {
   std::error_code error;
   const fs::path parent = fs::temp_directory_path(error);
@@ -99,7 +102,8 @@ Expected<void> show_files(const std::vector<host::LocalAddress>& addresses,
     fs::remove(*folder, error);
     return removed;
   }
-  if (auto written = write_file_tree(*folder, device_files(addresses)); !written) return written;
+  if (auto written = write_file_tree(*folder, device_files(addresses, link)); !written)
+    return written;
   setenv(abi::paths::kTreeVariable, folder->c_str(), 1);
   setenv("LD_PRELOAD", preloaded(library_folder, std::getenv("LD_PRELOAD")).c_str(), 1);
   return {};
@@ -132,7 +136,9 @@ Failure run(const RunRequest& request) {
   if (const Expected<void> use = check_library_use(*program); !use) return use.error();
 
   set_environment(*library_folder, request);
-  if (const Expected<void> shown = show_files(*addresses, *library_folder); !shown)
+  const auto link = host::link_kind_from_environment();
+  if (!link) return {kExitCannot, link.error().message};
+  if (const Expected<void> shown = show_files(*addresses, *link, *library_folder); !shown)
     fmt::print(stderr,
                "verbena: warning: {}; programs that look for devices in /dev and /sys find none\n",
                shown.error().message);

@@ -12,10 +12,9 @@
 #include "transport/rc/limits.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/mtu.h"
+#include "wire/roce/gid_type.h"
 
 namespace verbena {
-
-enum class GIDType : u8 { kRoCEv1, kRoCEv2 };
 
 struct GIDEntry {
   GID gid;

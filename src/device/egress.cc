@@ -18,8 +18,9 @@ u16 source_port(const AddressVector& path, QPN local, QPN remote) {
                               : source_port_of(local, remote);
 }
 
-void write_addresses(const AddressVector& path, const GID& source, EgressFrame& out) {
-  out.source = source;
+void write_addresses(const AddressVector& path, const GIDEntry& source, EgressFrame& out) {
+  out.source = source.gid;
+  out.type = source.type;
   out.destination = path.destination;
   out.traffic_class = path.traffic_class;
   out.hop_limit = path.hop_limit != 0 ? path.hop_limit : kDefaultHopLimit;
@@ -85,7 +86,7 @@ void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
       packet_.destination != nullptr ? *packet_.destination : attributes.path;
   const GIDEntry* const source = gid_at(config_, path.source_gid_index);
   CHECK(source != nullptr);  // modify_qp and post_send let no other pass
-  write_addresses(path, source->gid, out);
+  write_addresses(path, *source, out);
   out.udp_source_port = source_port(path, attributes.qpn, headers.bth.dest_qp);
 }
 
@@ -109,7 +110,7 @@ bool Egress::poll_cnp(EgressFrame& out) {
   out.pad_count = 0;
   out.payload_is_stable = true;
   out.payload.clear();
-  write_addresses(attributes.path, attributes.path.source, out);
+  write_addresses(attributes.path, {attributes.path.source}, out);
   out.traffic_class = traffic_class_of(dscp_of(out.traffic_class), ECN::kNotECT);
   out.udp_source_port = source_port(attributes.path, attributes.qpn, attributes.dest_qp);
   ++counters_.np_cnp_sent;

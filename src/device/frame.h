@@ -1,5 +1,6 @@
 // Frames between a device and its driver: one RoCE transport packet with its addressing.
-// GIDs are the IP addresses (IPv4-mapped or IPv6); the link adds and removes IP, UDP and the ICRC.
+// GIDs are the IP addresses (IPv4-mapped or IPv6); the link adds and removes IP and UDP, or the GRH
+// of RoCEv1, and the ICRC.
 #pragma once
 
 #include <array>
@@ -11,11 +12,13 @@
 #include "transport/urgency.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/packet.h"
+#include "wire/roce/gid_type.h"
 
 namespace verbena {
 
 struct EgressFrame {
   GID source, destination;
+  GIDType type = GIDType::kRoCEv2;
   u16 udp_source_port = 0;  // 49152..65535, from the QP, so that ECMP spreads QPs
   u8 traffic_class = 0;     // DSCP and ECN
   u8 hop_limit = 64;
@@ -39,6 +42,7 @@ struct EgressFrame {
 
 struct IngressFrame {
   GID source, destination;
+  GIDType type = GIDType::kRoCEv2;
   u16 udp_source_port = 0;
   u8 traffic_class = 0;
   u8 hop_limit = 0;
@@ -46,6 +50,9 @@ struct IngressFrame {
   // position within a GSO burst). A wrong guess costs time, not correctness.
   bool identification_known = false;
   u16 identification = 0;
+  // Where it is known: the other one that it may be, as the kernel does not say whether the packets
+  // that it has joined counted theirs up or all had the same.
+  std::optional<u16> other_identification{};
   std::span<const u8> transport;  // BTH .. ICRC, both included
   // Of an acknowledgement: what the packet that it acknowledges has seen on its way (INT), where a
   // simulated network collects that. nullptr: nothing.

@@ -17,12 +17,23 @@ u32 expected_icrc(const IngressFrame& frame, u16 identification) {
                  without_icrc(frame));
 }
 
+u32 expected_icrc_of_v1(const IngressFrame& frame) {
+  return icrc_of_v1({.payload_length = static_cast<u16>(frame.transport.size()),
+                     .sgid = frame.source,
+                     .dgid = frame.destination},
+                    without_icrc(frame));
+}
+
 // The guess first, since it is right nearly always; then whether any Identification would do.
 bool icrc_holds(const IngressFrame& frame) {
   const u32 received = load_icrc(frame.transport.last<kICRCSize>());
+  if (frame.type == GIDType::kRoCEv1) return expected_icrc_of_v1(frame) == received;
   const u32 guessed = expected_icrc(frame, frame.identification);
   if (guessed == received) return true;
-  if (frame.identification_known || !frame.source.is_ipv4()) return false;
+  if (!frame.source.is_ipv4()) return false;
+  if (frame.identification_known)
+    return frame.other_identification &&
+           expected_icrc(frame, *frame.other_identification) == received;
   const u32 for_zero = frame.identification == 0 ? guessed : expected_icrc(frame, 0);
   return for_zero == received ||
          solve_identification(for_zero, received, without_icrc(frame).size()).has_value();

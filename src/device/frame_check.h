@@ -1,6 +1,6 @@
 // What every frame must pass before anything in it is believed: size, addresses, ICRC.
-// IBTA Vol 1, 9.6; A17.3.3; wire/roce/icrc.h tells of the Identification that a UDP socket never
-// sees.
+// IBTA Vol 1, 9.6; A16, A17.3.3; wire/roce/icrc.h tells of the Identification that a UDP socket
+// never sees.
 #pragma once
 
 #include "device/frame.h"

@@ -55,6 +55,33 @@ TEST_F(FrameCheckTest, AWrongGuessIsSolvedButAWrongFactIsNot) {
   }
 }
 
+// Linux joins packets whose Identifications count up, or are all the same.
+TEST_F(FrameCheckTest, OneOfTwoThatItMayBe) {
+  IngressFrame f = ipv4_frame();
+  f.identification_known = true;
+  f.identification = kIdentification + 3;
+  f.other_identification = kIdentification;
+  EXPECT_EQ(check_frame(f), FrameFault::kNone);
+  f.other_identification = kIdentification + 1;
+  EXPECT_EQ(check_frame(f), FrameFault::kICRC);
+}
+
+// Its ICRC has the GRH, and neither UDP ports nor an Identification.
+TEST_F(FrameCheckTest, RoCEv1HasAnICRCOfItsOwn) {
+  IngressFrame f = ipv4_frame();
+  f.type = GIDType::kRoCEv1;
+  EXPECT_EQ(check_frame(f), FrameFault::kICRC);
+  const std::span<u8> transport = std::span(bytes).first(bytes.size() - kICRCSize);
+  store_icrc(icrc_of_v1({.payload_length = static_cast<u16>(bytes.size()),
+                         .sgid = f.source,
+                         .dgid = f.destination},
+                        transport),
+             std::span(bytes).last<kICRCSize>());
+  EXPECT_EQ(check_frame(f), FrameFault::kNone);
+  f.destination = f.source;
+  EXPECT_EQ(check_frame(f), FrameFault::kICRC);
+}
+
 // Some Identification fits a random ICRC once in 65536: all of these single-bit errors are found.
 TEST_F(FrameCheckTest, EverySingleBitErrorIsFound) {
   for (const bool known : {false, true}) {

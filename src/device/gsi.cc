@@ -73,6 +73,7 @@ bool GSI::poll_frame(EgressFrame& out) {
   out.payload_is_stable = true;
   out.payload.clear();
   out.payload.add(send.mad);
+  out.type = GIDType::kRoCEv2;
   out.source = send.path.source;
   out.destination = send.path.destination;
   out.traffic_class = send.path.traffic_class;

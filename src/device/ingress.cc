@@ -7,6 +7,14 @@
 #include "wire/roce/cnp.h"
 
 namespace verbena {
+namespace {
+
+// RoCEv1 has neither ECN nor CNPs.
+bool is_marked(const IngressFrame& frame) {
+  return ecn_of(frame.traffic_class) == ECN::kCE && frame.type == GIDType::kRoCEv2;
+}
+
+}  // namespace
 
 Reception Ingress::on_frame(const IngressFrame& frame, Time now) {
   ++counters_.port_rcv_packets;
@@ -70,11 +78,12 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
   }
   ++qp->traffic.received_packets;
   qp->traffic.received_octets += frame.transport.size();
-  if (ecn_of(frame.traffic_class) == ECN::kCE) on_marked(*qp, now);
+  if (is_marked(frame)) on_marked(*qp, now);
   if (packet.headers.bth.becn) runner_.on_cnp(*qp, now);
   runner_.on_packet(*qp, packet,
                     {.source = frame.source,
                      .destination = frame.destination,
+                     .type = frame.type,
                      .traffic_class = frame.traffic_class,
                      .hop_limit = frame.hop_limit,
                      .transport_bytes = static_cast<u16>(frame.transport.size()),

@@ -51,6 +51,7 @@ HeldFrame HeldFrame::of(const EgressFrame& frame, u16 identification) {
   HeldFrame held;
   held.source_ = frame.source;
   held.destination_ = frame.destination;
+  held.type_ = frame.type;
   held.udp_source_port_ = frame.udp_source_port;
   held.identification_ = identification;
   held.traffic_class_ = frame.traffic_class;
@@ -70,9 +71,11 @@ HeldFrame HeldFrame::of(const IngressFrame& frame) {
   HeldFrame held;
   held.source_ = frame.source;
   held.destination_ = frame.destination;
+  held.type_ = frame.type;
   held.udp_source_port_ = frame.udp_source_port;
   held.identification_ = frame.identification;
   held.identification_known_ = frame.identification_known;
+  held.other_identification_ = frame.other_identification;
   held.traffic_class_ = frame.traffic_class;
   held.hop_limit_ = frame.hop_limit;
   held.headers_size_ = headers_size_of(frame.transport);
@@ -85,6 +88,7 @@ HeldFrame HeldFrame::answer_to(const EgressFrame& request, const Verdict::Answer
   HeldFrame held;
   held.source_ = request.destination;
   held.destination_ = request.source;
+  held.type_ = request.type;
   held.udp_source_port_ = request.udp_source_port;
   held.traffic_class_ = request.traffic_class;
   held.hop_limit_ = kAnswerHopLimit;
@@ -102,6 +106,7 @@ std::optional<HeldFrame> HeldFrame::answer_to(const IngressFrame& request,
   HeldFrame held;
   held.source_ = request.destination;
   held.destination_ = request.source;
+  held.type_ = request.type;
   held.udp_source_port_ = request.udp_source_port;
   held.traffic_class_ = request.traffic_class;
   held.hop_limit_ = kAnswerHopLimit;
@@ -113,14 +118,23 @@ std::optional<HeldFrame> HeldFrame::answer_to(const IngressFrame& request,
   return held;
 }
 
+u32 HeldFrame::right_icrc(Bytes transport) const {
+  if (type_ == GIDType::kRoCEv1)
+    return icrc_of_v1({.payload_length = static_cast<u16>(transport_.size()),
+                       .sgid = source_,
+                       .dgid = destination_},
+                      transport);
+  return icrc_of({.source = source_,
+                  .destination = destination_,
+                  .udp_source_port = udp_source_port_,
+                  .identification = identification_},
+                 transport);
+}
+
 void HeldFrame::add_icrc() {
   const std::span<u8> bytes(transport_);
-  const u32 icrc = icrc_of({.source = source_,
-                            .destination = destination_,
-                            .udp_source_port = udp_source_port_,
-                            .identification = identification_},
-                           bytes.first(bytes.size() - kICRCSize));
-  store_icrc(icrc ^ icrc_flip_, bytes.last<kICRCSize>());
+  store_icrc(right_icrc(bytes.first(bytes.size() - kICRCSize)) ^ icrc_flip_,
+             bytes.last<kICRCSize>());
 }
 
 void HeldFrame::corrupt(const Verdict::Corruption& corruption) {
@@ -133,6 +147,7 @@ void HeldFrame::corrupt(const Verdict::Corruption& corruption) {
     if (at != kMaskedByte) transport_[at] ^= static_cast<u8>(1u << prng.below(8));
   }
   identification_known_ = true;  // or a receiver might find one that makes the ICRC right
+  other_identification_.reset();
   if (corruption.good_icrc) return add_icrc();
   icrc_flip_ = 1;
   transport_.back() ^= 1;
@@ -144,6 +159,7 @@ EgressFrame HeldFrame::egress() const {
   EgressFrame frame;
   frame.source = source_;
   frame.destination = destination_;
+  frame.type = type_;
   frame.udp_source_port = udp_source_port_;
   frame.traffic_class = traffic_class_;
   frame.hop_limit = hop_limit_;
@@ -160,11 +176,13 @@ EgressFrame HeldFrame::egress() const {
 IngressFrame HeldFrame::ingress() const {
   return {.source = source_,
           .destination = destination_,
+          .type = type_,
           .udp_source_port = udp_source_port_,
           .traffic_class = traffic_class_,
           .hop_limit = hop_limit_,
           .identification_known = identification_known_,
           .identification = identification_,
+          .other_identification = other_identification_,
           .transport = transport_};
 }
 

@@ -34,10 +34,13 @@ class HeldFrame {
 
  private:
   void add_icrc();
+  [[nodiscard]] u32 right_icrc(Bytes transport) const;  // of BTH .. end of pad
 
   GID source_, destination_;
+  GIDType type_ = GIDType::kRoCEv2;
   u16 udp_source_port_ = 0, identification_ = 0;
   bool identification_known_ = true;
+  std::optional<u16> other_identification_;
   u8 traffic_class_ = 0, hop_limit_ = 0;
   QPN source_qp_{};
   u8 headers_size_ = 0;

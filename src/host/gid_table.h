@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "device/device_config.h"
+#include "host/link_kind.h"
 #include "host/local_address.h"
 
 namespace verbena::host {
 
 // Indexes 0 and 1 are IPv6, 2 and 3 IPv4; where one is missing, the other is in its places. The
-// other addresses of the interface follow. All are RoCEv2: a UDP socket cannot carry v1.
-[[nodiscard]] std::vector<GIDEntry> gid_table(const LocalAddress& address);
+// other addresses of the interface follow. 0 and 2 are RoCEv1 on a raw link; everything else is
+// RoCEv2: a UDP socket cannot carry v1.
+[[nodiscard]] std::vector<GIDEntry> gid_table(const LocalAddress& address, LinkKind link);
 
 }  // namespace verbena::host

@@ -13,6 +13,7 @@
 #include "host/gid_table.h"
 #include "host/links/captured_link.h"
 #include "host/links/local_link.h"
+#include "host/links/raw/raw_link.h"
 #include "host/links/udp_link.h"
 #include "host/qpn_slot.h"
 #include "host/random.h"
@@ -33,11 +34,11 @@ constexpr u32 kBufferBytesPerPacket = 2048;
 constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
 constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
 
-DeviceConfig config_for(const LocalAddress& address, const UDPLink& link,
+DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLink& link,
                         const CongestionSettings& congestion, Retransmission retransmission) {
   DeviceConfig config;
   config.node_guid = address.node_guid;
-  config.gids = gid_table(address);
+  config.gids = gid_table(address, kind);
   config.active_mtu = largest_mtu_for_link(address.mtu).value_or(MTU::k256);
   config.first_qpn = first_qpn_of(link.slot());
   config.limits.max_qp = kQPNsPerSlot;
@@ -62,6 +63,8 @@ std::unique_ptr<Link> with_local_frames(std::unique_ptr<Link> link, LocalPath* l
 }  // namespace
 
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& address) {
+  const Expected<LinkKind> kind = link_kind_from_environment();
+  if (!kind) return tl::unexpected(kind.error());
   Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64());
   if (!link) return tl::unexpected(link.error());
   // What the last owner of our slot has left.
@@ -75,11 +78,13 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (!congestion) return tl::unexpected(congestion.error());
   const Expected<Retransmission> retransmission = retransmission_from_environment();
   if (!retransmission) return tl::unexpected(retransmission.error());
-  DeviceConfig config = config_for(address, **link, *congestion, *retransmission);
+  DeviceConfig config = config_for(address, *kind, **link, *congestion, *retransmission);
   Expected<std::unique_ptr<LocalPath>> local = LocalPath::open((*link)->slot(), config.gids);
   if (!local) return tl::unexpected(local.error());
   if (*local != nullptr) config.local = (*local)->ports();
-  std::unique_ptr<Link> with_local = with_local_frames(std::move(*link), local->get());
+  Expected<std::unique_ptr<Link>> on_wire = RawLink::on(std::move(*link), address, *kind);
+  if (!on_wire) return tl::unexpected(on_wire.error());
+  std::unique_ptr<Link> with_local = with_local_frames(std::move(*on_wire), local->get());
   Expected<std::shared_ptr<LiveAdapter>> adapter =
       start(config, std::move(with_local), std::move(*local));
   if (!adapter) return adapter;

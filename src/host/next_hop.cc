@@ -124,6 +124,22 @@ Presence NextHop::presence() const {
   return (entry->ndm_state & kThereStates) != 0 ? Presence::kThere : Presence::kAsked;
 }
 
+std::optional<Neighbour> NextHop::neighbour() const {
+  ndmsg header{};
+  header.ndm_family = static_cast<u8>(family_of(neighbour_));
+  header.ndm_ifindex = static_cast<int>(interface_index_);
+  Question question(RTM_GETNEIGH, header);
+  question.add(NDA_DST, ip_bytes(neighbour_));
+  const std::optional<ndmsg> entry = question.ask();
+  const std::span<const u8> address = question.attribute(NDA_LLADDR);
+  Neighbour found;
+  if (!entry || (entry->ndm_state & kThereStates) == 0 || address.size() != found.mac.bytes.size())
+    return std::nullopt;
+  std::ranges::copy(address, found.mac.bytes.begin());
+  found.is_stale = (entry->ndm_state & NUD_STALE) != 0;
+  return found;
+}
+
 void NextHop::ask() const {
   const Descriptor socket = open_kernel_socket(family_of(destination_), SOCK_DGRAM | SOCK_CLOEXEC);
   const SocketAddress to(destination_, kDiscardPort, interface_index_);

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "host/error.h"
 #include "host/helper_thread.h"
+#include "wire/eth/ethernet.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::host {
@@ -20,6 +21,11 @@ enum class Presence : u8 {
   kNotKnown,  // nobody has asked, or the link has no addresses to ask for
 };
 
+struct Neighbour {
+  MAC mac;
+  bool is_stale = false;  // the kernel will ask again once something goes to it
+};
+
 class NextHop {
  public:
   // `interface_index`: of a link-local destination. nullopt: it is this host; or the kernel does
@@ -27,6 +33,9 @@ class NextHop {
   [[nodiscard]] static std::optional<NextHop> towards(const GID& destination, u32 interface_index);
 
   [[nodiscard]] Presence presence() const;
+  [[nodiscard]] std::optional<Neighbour> neighbour() const;  // nullopt: not there (yet)
+  [[nodiscard]] u32 interface_index() const { return interface_index_; }
+  [[nodiscard]] bool is_behind_router() const { return neighbour_ != destination_; }
   // Has the kernel ask, by an empty datagram to the destination's discard port. RFC 863.
   void ask() const;
 

@@ -17,12 +17,14 @@
 #include "transport/send_queue.h"
 #include "transport/tx_packet.h"
 #include "transport/xrc_receives.h"
+#include "wire/roce/gid_type.h"
 
 namespace verbena {
 
 // What a packet came with, outside of its transport headers.
 struct RxContext {
   GID source, destination;
+  GIDType type = GIDType::kRoCEv2;
   u8 traffic_class = 0;
   u8 hop_limit = 0;
   u16 transport_bytes = 0;              // BTH .. ICRC, for the GRH's payload length

@@ -154,13 +154,13 @@ class RecordingResult(unittest.TextTestResult):
 class Program:
     """A running process, and what it has printed. Standard output and error go into one file."""
 
-    def __init__(self, command, environment):
+    def __init__(self, command, environment, user=None):
         self.command = [str(part) for part in command]
         self.environment = environment
         record.commands.append(self.command)
         self._file = tempfile.TemporaryFile(buffering=0)
         self._text = None  # of the file, once the process has ended
-        user, _ = ordinary_user()
+        user = ordinary_user()[0] if user is None else user
         base = {"PATH": PATH, "HOME": "/tmp", "LC_ALL": "C"} | CHECK
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT,
@@ -230,11 +230,13 @@ class Pair:
 class Build:
     """A build folder: what ./dev build leaves in build/PRESET."""
 
-    def __init__(self, folder, address=ADDRESS, prefix=()):
-        """`prefix`: a command that runs the command after it."""
+    def __init__(self, folder, address=ADDRESS, prefix=(), user=None):
+        """`prefix`: a command that runs the command after it. `user`: for subprocess.Popen; unless
+        given, an ordinary one."""
         self.folder = pathlib.Path(folder).resolve()
         self.address = address
         self.prefix = prefix
+        self.user = user
         for file in (self.verbena, self.library):
             if not file.exists():
                 sys.exit(f"{file} does not exist: ./dev build")
@@ -264,7 +266,7 @@ class Build:
     def start(self, *command, environment=None):
         """Starts a program on the device."""
         variables = {"VERBENA_ADDRESS": self.address} | (environment or {})
-        return Program([*self.prefix, self.verbena, "run", "--", *command], variables)
+        return Program([*self.prefix, self.verbena, "run", "--", *command], variables, self.user)
 
     def run(self, *command, limit_s=PAIR_LIMIT_S, environment=None):
         """Runs a program on the device to its end, whichever that is."""
@@ -272,7 +274,8 @@ class Build:
 
     def run_verbena(self, *arguments, limit_s=PAIR_LIMIT_S, environment=None):
         variables = {"VERBENA_ADDRESS": self.address} | (environment or {})
-        return self._finish(Program([self.verbena, *arguments], variables), limit_s)
+        return self._finish(Program([*self.prefix, self.verbena, *arguments], variables, self.user),
+                            limit_s)
 
     def devices_of(self, *programs):
         """What `verbena stats --json` says of these programs; nothing of one that did not answer."""

@@ -1,5 +1,7 @@
 """Two hosts on this machine: network namespaces that a veth joins, each with addresses of its own,
-made in a user namespace, so that no privilege is needed. Everything is gone when the holders end.
+made in a user namespace, so that no privilege is needed: there the programs have all rights that a
+network namespace gives, and none over the machine. Or, as root, without one: then the programs are
+root's. Everything is gone when the holders end.
 """
 
 import subprocess
@@ -13,16 +15,19 @@ INTERFACE = "net0"
 class Host:
     """A network namespace, held by a sleeping process, with the programs of a build in it."""
 
-    def __init__(self, build, holder, number):
+    def __init__(self, build, holder, number, as_root):
         self.holder = holder
+        self._enter = entering(holder.pid, as_root)
+        self._user = {} if as_root else harness.ordinary_user()[0]
         self.ipv4, self.ipv6 = f"10.77.0.{number}", f"fd77::{number}"
         self.more_ipv4, self.more_ipv6 = f"10.77.1.{number}", f"fd77:1::{number}"
-        self.build = harness.Build(build.folder, address=INTERFACE, prefix=entering(holder.pid))
+        self.build = harness.Build(build.folder, address=INTERFACE, prefix=self._enter,
+                                   user=self._user)
 
     def run(self, line):
         """Runs a command that has to succeed."""
-        done = subprocess.run([*entering(self.holder.pid), *line.split()], capture_output=True,
-                              text=True, **harness.ordinary_user()[0])
+        done = subprocess.run([*self._enter, *line.split()], capture_output=True, text=True,
+                              **self._user)
         if done.returncode != 0:
             raise harness.Failure(f"$ {line}\n{done.stderr}")
         return done.stdout
@@ -56,13 +61,15 @@ class Host:
 class TwoHosts:
     """`a` and `b`, joined by a link of so many bytes."""
 
-    def __init__(self, build, mtu):
+    def __init__(self, build, mtu, as_root=False):
         self._holders = []
+        self._user = {} if as_root else harness.ordinary_user()[0]
         self.mtu = mtu
+        namespaces = ["--net"] if as_root else ["--user", "--map-root-user", "--net"]
         try:
-            first = self._hold(["unshare", "--user", "--map-root-user", "--net"])
-            second = self._hold([*entering(first.pid), "unshare", "--net"])
-            self.a, self.b = Host(build, first, 1), Host(build, second, 2)
+            first = self._hold(["unshare", *namespaces])
+            second = self._hold([*entering(first.pid, as_root), "unshare", "--net"])
+            self.a, self.b = (Host(build, first, 1, as_root), Host(build, second, 2, as_root))
             self.a.run(f"ip link add {INTERFACE} mtu {mtu} type veth "
                        f"peer name {INTERFACE} mtu {mtu} netns {second.pid}")
             self.a.bring_up()
@@ -77,7 +84,7 @@ class TwoHosts:
         holder = subprocess.Popen([*prefix, "sh", "-c", "echo ready; exec sleep 3600"],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, cwd="/",
-                                  **harness.ordinary_user()[0])
+                                  **self._user)
         self._holders.append(holder)
         first = holder.stdout.readline().strip()
         if first != "ready":
@@ -91,5 +98,7 @@ class TwoHosts:
             holder.stdout.close()
 
 
-def entering(pid):
+def entering(pid, as_root=False):
+    if as_root:
+        return ("nsenter", f"--target={pid}", "--net", "--")
     return ("nsenter", f"--target={pid}", "--user", "--net", "--preserve-credentials", "--")

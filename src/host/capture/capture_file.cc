@@ -35,7 +35,22 @@ struct Headers {
   std::size_t size = 0;
 };
 
-Headers headers_of(const IngressFrame& frame) {
+EtherType ether_type_of(const IngressFrame& frame) {
+  if (frame.type == GIDType::kRoCEv1) return EtherType::kRoCEv1;
+  return frame.source.is_ipv4() ? EtherType::kIPv4 : EtherType::kIPv6;
+}
+
+// The GRH of RoCEv1, or IP and UDP. Its size in bytes.
+std::size_t write_envelope(const IngressFrame& frame, std::span<u8> out) {
+  if (frame.type == GIDType::kRoCEv1) {
+    GRH{.traffic_class = frame.traffic_class,
+        .payload_length = static_cast<u16>(frame.transport.size()),
+        .hop_limit = frame.hop_limit,
+        .sgid = frame.source,
+        .dgid = frame.destination}
+        .encode(out.first<GRH::kSize>());
+    return GRH::kSize;
+  }
   const RoCEv2Envelope envelope{.source = frame.source,
                                 .destination = frame.destination,
                                 .udp_source_port = frame.udp_source_port,
@@ -43,15 +58,19 @@ Headers headers_of(const IngressFrame& frame) {
   const RoCEv2MaskedFields masked{.dscp = dscp_of(frame.traffic_class),
                                   .ecn = ecn_of(frame.traffic_class),
                                   .hop_limit = frame.hop_limit};
+  const std::size_t without_icrc = std::max(frame.transport.size(), kICRCSize) - kICRCSize;
+  encode_envelope(envelope, masked, without_icrc, out);
+  return envelope_size(envelope);
+}
+
+Headers headers_of(const IngressFrame& frame) {
   Headers headers;
   EthernetHeader{.destination = mac_of(frame.destination),
                  .source = mac_of(frame.source),
-                 .ether_type = frame.source.is_ipv4() ? EtherType::kIPv4 : EtherType::kIPv6}
+                 .ether_type = ether_type_of(frame)}
       .encode(std::span(headers.bytes).first<EthernetHeader::kSize>());
-  const std::size_t without_icrc = std::max(frame.transport.size(), kICRCSize) - kICRCSize;
-  encode_envelope(envelope, masked, without_icrc,
-                  std::span(headers.bytes).subspan(EthernetHeader::kSize));
-  headers.size = EthernetHeader::kSize + envelope_size(envelope);
+  headers.size = EthernetHeader::kSize +
+                 write_envelope(frame, std::span(headers.bytes).subspan(EthernetHeader::kSize));
   return headers;
 }
 

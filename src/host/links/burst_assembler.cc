@@ -19,8 +19,9 @@ u32 udp_size_of(const EgressFrame& frame) {
 }
 
 bool same_path(const Burst& burst, const EgressFrame& frame, const SourcePort& port) {
-  return burst.port.fd == port.fd && burst.traffic_class == frame.traffic_class &&
-         burst.hop_limit == frame.hop_limit && burst.destination == frame.destination;
+  return burst.port.fd == port.fd && burst.port.number == port.number &&
+         burst.traffic_class == frame.traffic_class && burst.hop_limit == frame.hop_limit &&
+         burst.destination == frame.destination;
 }
 
 bool takes(const Burst& burst, u32 udp_size) {

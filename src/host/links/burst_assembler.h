@@ -40,6 +40,7 @@ class BurstAssembler {
   static constexpr u32 kMaxSegments = 64;        // the kernel's UDP_MAX_SEGMENTS, before 6.9
   static constexpr u32 kMaxBurstBytes = 65000;   // of UDP payload; IP's total length is 16 bits
   static constexpr u32 kEnoughBytes = 32 << 10;  // then sending early beats a longer batch
+  static constexpr u32 kMaxIOVs = 192;           // of one burst
   static constexpr u32 kMinGatherBytes = 1024;   // below, copying is quicker than one more iovec
 
   BurstAssembler();
@@ -60,8 +61,6 @@ class BurstAssembler {
   void clear();
 
  private:
-  static constexpr u32 kMaxIOVs = 192;  // of one burst
-
   struct Room {  // what one burst is made of
     std::array<iovec, kMaxIOVs> iovs;
     u32 iov_count = 0;

@@ -30,6 +30,9 @@ class UDPLink final : public Link {
   ~UDPLink() override { leave(); }
 
   [[nodiscard]] u32 slot() const { return channel_.slot(); }  // of our QPNs, see qpn_slot.h
+  [[nodiscard]] std::span<const int> receivers() const {      // one socket of each address
+    return std::span(descriptors_).first(ports_.size());
+  }
   [[nodiscard]] u32 receive_buffer_bytes() const { return receive_buffer_bytes_; }
 
   void append(const EgressFrame& frame) override {

@@ -34,22 +34,27 @@ void encode_ipv4(const RxContext& context, std::span<u8, kIPv4HeaderSize> out) {
   w.put16<10>(checksum_of(out));
 }
 
+// The IPv6 header of RoCEv2, or the GRH of RoCEv1.
+GRH grh_of(const RxContext& context) {
+  const bool has_udp = context.type == GIDType::kRoCEv2;
+  const std::size_t udp_size = has_udp ? kUDPHeaderSize : 0;
+  return {.traffic_class = context.traffic_class,
+          .payload_length = static_cast<u16>(udp_size + context.transport_bytes),
+          .next_header = has_udp ? kProtocolUDP : kNextHeaderIBA,
+          .hop_limit = context.hop_limit,
+          .sgid = context.source,
+          .dgid = context.destination};
+}
+
 }  // namespace
 
 std::array<u8, GRH::kSize> grh_bytes(const RxContext& context) {
   std::array<u8, GRH::kSize> out{};
   const std::span<u8, GRH::kSize> all(out);
-  if (context.destination.is_ipv4()) {
+  if (context.type == GIDType::kRoCEv2 && context.destination.is_ipv4())
     encode_ipv4(context, all.last<kIPv4HeaderSize>());
-  } else {
-    const GRH grh{.traffic_class = context.traffic_class,
-                  .payload_length = static_cast<u16>(kUDPHeaderSize + context.transport_bytes),
-                  .next_header = kProtocolUDP,
-                  .hop_limit = context.hop_limit,
-                  .sgid = context.source,
-                  .dgid = context.destination};
-    grh.encode(all);
-  }
+  else
+    grh_of(context).encode(all);
   return out;
 }
 

@@ -67,6 +67,17 @@ TEST_F(UDResponderTest, DatagramLiesBehindFortyBytesOfGRH) {
   EXPECT_EQ(to_.bytes_at(110, 100), from_.bytes_at(0, 100));
 }
 
+TEST_F(UDResponderTest, RoCEv1LeavesItsGRH) {
+  RxContext context = ipv4_context();
+  context.type = GIDType::kRoCEv1;
+  EXPECT_EQ(GRH::decode(grh_bytes(context)), (GRH{.traffic_class = 0x68,
+                                                  .payload_length = 124,
+                                                  .next_header = kNextHeaderIBA,
+                                                  .hop_limit = 63,
+                                                  .sgid = context.source,
+                                                  .dgid = context.destination}));
+}
+
 TEST_F(UDResponderTest, TheCompletionTellsTheVersionOfIP) {
   RxContext ipv6 = ipv4_context();
   ipv6.source.bytes[0] = ipv6.destination.bytes[0] = 0xfe;

@@ -1,0 +1,28 @@
+// What carries a device's frames, as the user says it: VERBENA_LINK.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "host/error.h"
+
+namespace verbena::host {
+
+inline constexpr const char* kLinkVariable = "VERBENA_LINK";
+
+enum class LinkKind : unsigned char {
+  kUDP,     // UDP sockets: needs no privilege. RoCEv2
+  kPacket,  // Ethernet frames through AF_PACKET: CAP_NET_RAW. RoCEv2 and RoCEv1
+  kXDP,     // Ethernet frames through AF_XDP: CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF. The same
+};
+
+// As VERBENA_LINK has them, in the order of the enumerators.
+inline constexpr std::array<std::string_view, 3> kLinkNames = {"udp", "packet", "xdp"};
+
+[[nodiscard]] std::string_view name_of(LinkKind kind);
+[[nodiscard]] std::optional<LinkKind> link_kind_named(std::string_view name);
+// Unset or empty: kUDP. EINVAL: it is none of the names.
+[[nodiscard]] Expected<LinkKind> link_kind_from_environment();
+
+}  // namespace verbena::host

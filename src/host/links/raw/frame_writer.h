@@ -1,0 +1,31 @@
+// Ethernet frames as they leave a raw link: Ethernet, then IP and UDP or the GRH of RoCEv1, then
+// the transport packet and its ICRC. The UDP checksum is 0, as cards send it: the ICRC covers more.
+#pragma once
+
+#include <span>
+
+#include "device/frame.h"
+#include "wire/eth/ethernet.h"
+#include "wire/ib/grh.h"
+#include "wire/roce/v2_packet.h"
+
+namespace verbena::host {
+
+// Ethernet, IPv6 and UDP are the longest.
+inline constexpr std::size_t kMaxEnvelopeSize = EthernetHeader::kSize + 48;
+
+struct EthernetPath {
+  MAC source, destination;
+};
+
+// Ethernet, IP and UDP headers of `transport_size` bytes, BTH .. end of pad. Their size in bytes.
+std::size_t write_v2_headers(const EthernetPath& path, const RoCEv2Envelope& envelope,
+                             const RoCEv2MaskedFields& masked, std::size_t transport_size,
+                             std::span<u8> out);
+
+// The whole frame, from Ethernet header to ICRC, with the IPv4 Identification 0. Its size in bytes;
+// 0: the payload is not there any more (memory/touch.h), or `out` is too small.
+[[nodiscard]] std::size_t write_frame(const EthernetPath& path, const EgressFrame& frame,
+                                      std::span<u8> out);
+
+}  // namespace verbena::host

@@ -1,0 +1,44 @@
+// Frames for the tests of raw links: a SEND of `payload` bytes between two addresses.
+#pragma once
+
+#include <numeric>
+#include <vector>
+
+#include "host/links/raw/frame_writer.h"
+#include "wire/ib/bth.h"
+
+namespace verbena::host::test {
+
+inline constexpr MAC kMACOfA{{2, 0, 0, 0, 0, 0xa}}, kMACOfB{{2, 0, 0, 0, 0, 0xb}};
+inline const GID kIPv4OfA = GID::from_ipv4(0x0a4d0001), kIPv4OfB = GID::from_ipv4(0x0a4d0002);
+
+// What it refers to lives as long as it.
+struct RawFrame {
+  RawFrame(GIDType type, const GID& from, const GID& to, QPN dest_qp, std::size_t payload_size)
+      : payload(payload_size) {
+    std::iota(payload.begin(), payload.end(), u8{1});
+    frame.type = type;
+    frame.source = from;
+    frame.destination = to;
+    frame.udp_source_port = 0xc123;
+    frame.traffic_class = 0x6a;
+    frame.hop_limit = 63;
+    BTH bth{.opcode = {Service::kRC, Op::kSendOnly}, .dest_qp = dest_qp, .psn = PSN{7}};
+    bth.pad_count = static_cast<u8>(-payload_size & 3);
+    bth.encode(std::span(frame.headers).first<BTH::kSize>());
+    frame.headers_size = BTH::kSize;
+    frame.pad_count = bth.pad_count;
+    frame.payload.add(payload);
+  }
+  // As it is on the wire.
+  [[nodiscard]] std::vector<u8> bytes() const {
+    std::vector<u8> out(kMaxEnvelopeSize + frame.transport_size() + kICRCSize);
+    out.resize(write_frame({.source = kMACOfA, .destination = kMACOfB}, frame, out));
+    return out;
+  }
+
+  EgressFrame frame;
+  std::vector<u8> payload;
+};
+
+}  // namespace verbena::host::test

@@ -1,0 +1,162 @@
+#include "host/links/raw/raw_link.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "host/clock.h"
+#include "host/kernel_socket.h"
+#include "host/links/raw/packet_port.h"
+#include "host/links/raw/take_filter.h"
+#include "host/links/raw/xdp_port.h"
+
+namespace verbena::host {
+namespace {
+
+// As UDPLink's: what has long given nothing is looked at now and then.
+constexpr u32 kQuietAfter = 64, kLookInterval = 16;
+
+// EOPNOTSUPP: the interface has no Ethernet frames.
+Expected<MAC> mac_of(const LocalAddress& address) {
+  ifreq request{};
+  address.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  const Descriptor socket = open_kernel_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC);
+  if (::ioctl(socket.get(), SIOCGIFHWADDR, &request) != 0)
+    return failure(
+        errno, "cannot read the MAC address of " + address.interface + ": " + std::strerror(errno));
+  if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+    return failure(EOPNOTSUPP, "raw links need an Ethernet interface, which " + address.interface +
+                                   " is not; VERBENA_LINK=udp works on it");
+  MAC mac;
+  std::memcpy(mac.bytes.data(), request.ifr_hwaddr.sa_data, mac.bytes.size());
+  return mac;
+}
+
+Expected<std::unique_ptr<RawPort>> port_of(LinkKind kind, const TakenTraffic& taken,
+                                           const LocalAddress& address, LinkCounters& counters) {
+  switch (kind) {
+    case LinkKind::kUDP: break;
+    case LinkKind::kPacket: return PacketPort::open(taken, address.mtu, counters);
+    case LinkKind::kXDP: return XDPPort::open(taken, address, counters);
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Link>> RawLink::on(std::unique_ptr<UDPLink> link,
+                                            const LocalAddress& address, LinkKind kind) {
+  if (kind == LinkKind::kUDP) return link;
+  std::unique_ptr<RawLink> raw(new RawLink(std::move(link), address.interface_index));
+  if (Expected<void> opened = raw->open_port(address, kind); !opened)
+    return tl::unexpected(opened.error());
+  return raw;
+}
+
+Expected<void> RawLink::open_port(const LocalAddress& address, LinkKind kind) {
+  const Expected<MAC> mac = mac_of(address);
+  if (!mac) return tl::unexpected(mac.error());
+  const TakenTraffic taken{.addresses = address.all(),
+                           .slot = below_->slot(),
+                           .interface_index = address.interface_index,
+                           .mac = *mac};
+  Expected<std::unique_ptr<RawPort>> port = port_of(kind, taken, address, own_);
+  if (!port) return tl::unexpected(port.error());
+  port_ = std::move(*port);
+  for (const int fd : below_->receivers())
+    if (!attach_filter(fd, leave_filter(taken)))
+      return failure(errno, std::string("cannot attach a BPF filter to a UDP socket: ") +
+                                std::strerror(errno));
+  descriptors_.assign(port_->descriptors().begin(), port_->descriptors().end());
+  std::ranges::copy(below_->descriptors(), std::back_inserter(descriptors_));
+  return {};
+}
+
+void RawLink::append(const EgressFrame& frame) {
+  if (has_left_) return;
+  if (!std::exchange(any_appended_, true)) flush_begun_ = monotonic_now();
+  const Neighbours::Route& route = neighbours_.towards(frame.destination, flush_begun_);
+  frame.type == GIDType::kRoCEv1 ? append_v1(frame, route) : append_v2(frame, route);
+}
+
+void RawLink::append_v2(const EgressFrame& frame, const Neighbours::Route& route) {
+  switch (route.way) {
+    case Neighbours::Way::kNeighbour:
+    case Neighbours::Way::kRouter: return port_->append(frame, *route.mac);
+    case Neighbours::Way::kThisHost:
+    case Neighbours::Way::kKernel:
+    case Neighbours::Way::kUnsettled: return below_->append(frame);
+  }
+  CHECK_UNREACHABLE();
+}
+
+void RawLink::append_v1(const EgressFrame& frame, const Neighbours::Route& route) {
+  switch (route.way) {
+    case Neighbours::Way::kThisHost: return below_->append(frame);
+    case Neighbours::Way::kUnsettled: neighbours_.ask(frame.destination, flush_begun_); break;
+    case Neighbours::Way::kNeighbour: break;
+    case Neighbours::Way::kRouter:
+    case Neighbours::Way::kKernel: ++own_.send_dropped; return;
+  }
+  if (route.mac)
+    port_->append(frame, *route.mac);
+  else
+    ++own_.send_dropped;
+}
+
+void RawLink::flush() {
+  any_appended_ = false;
+  if (has_left_) return;
+  port_->flush();
+  below_->flush();
+}
+
+bool RawLink::receive(Look look) {
+  if (has_left_) return false;
+  bool any = port_->receive();
+  const bool looks_below = look == Look::kEverywhere || below_quiet_rounds_ < kQuietAfter ||
+                           ++round_ % kLookInterval == 0;
+  if (!looks_below) return any;
+  const bool below_gave = below_->receive(look);
+  below_quiet_rounds_ = below_gave ? 0 : below_quiet_rounds_ + 1;
+  return any || below_gave;
+}
+
+bool RawLink::poll_frame(IngressFrame& out, Time now) {
+  if (!port_->poll_frame(out)) return below_->poll_frame(out, now);
+  ++own_.received_frames;
+  return true;
+}
+
+void RawLink::leave() {
+  if (std::exchange(has_left_, true)) return;
+  below_->leave();
+  if (port_ != nullptr) port_->close();
+}
+
+void RawLink::abandon() {
+  has_left_ = true;
+  port_->close();
+  below_->abandon();
+}
+
+const LinkCounters& RawLink::counters() const {
+  counters_ = below_->counters();
+  counters_.sent_frames += own_.sent_frames;
+  counters_.sent_bursts += own_.sent_bursts;
+  counters_.send_dropped += own_.send_dropped;
+  counters_.segmentation_refused += own_.segmentation_refused;
+  counters_.received_frames += own_.received_frames;
+  counters_.received_datagrams += own_.received_datagrams;
+  counters_.receive_dropped += own_.receive_dropped;
+  return counters_;
+}
+
+}  // namespace verbena::host

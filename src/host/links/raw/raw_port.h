@@ -1,0 +1,26 @@
+// RawPort: how a RawLink puts Ethernet frames on its interface, and takes those for this process.
+// Not thread-safe.
+#pragma once
+
+#include <span>
+
+#include "device/frame.h"
+#include "wire/eth/ethernet.h"
+
+namespace verbena::host {
+
+class RawPort {
+ public:
+  virtual ~RawPort() = default;
+
+  // All as in Link; `to` is the neighbour that takes the frame.
+  virtual void append(const EgressFrame& frame, const MAC& to) = 0;
+  virtual void flush() = 0;
+  [[nodiscard]] virtual bool may_wait() const = 0;
+  [[nodiscard]] virtual bool receive() = 0;
+  [[nodiscard]] virtual bool poll_frame(IngressFrame& out) = 0;
+  [[nodiscard]] virtual std::span<const int> descriptors() const = 0;
+  virtual void close() = 0;  // and in a child after fork(): our copies
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,86 @@
+#include "host/links/raw/taken_traffic.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "host/qpn_slot.h"
+#include "wire/eth/ipv4.h"
+#include "wire/eth/ipv6.h"
+#include "wire/eth/udp.h"
+#include "wire/ib/grh.h"
+#include "wire/roce/icrc.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr u32 kAll = ~0u;
+constexpr u32 kEtherTypeAt = 12;
+constexpr u32 kIPAt = EthernetHeader::kSize;  // or the GRH
+constexpr u32 kSlotMask = (kMask24 >> kQPNIndexBits) << kQPNIndexBits;
+constexpr u32 kDestQPWordAt = 4;       // in BTH: FECN, BECN, reserved; DestQP
+constexpr u32 kDestinationPortAt = 2;  // in UDP
+constexpr u32 kVersionAndIHL = 0x45;   // IPv4 without options
+constexpr u32 kFragmentMask = 0x3fff;  // more fragments, and the offset
+constexpr u32 kIPv6DestinationAt = 24;
+
+FieldTest byte_is(u32 at, u32 value) { return {FieldSize::kByte, at, kAll, value}; }
+FieldTest half_is(u32 at, u32 value) { return {FieldSize::kHalf, at, kAll, value}; }
+FieldTest word_is(u32 at, u32 value) { return {FieldSize::kWord, at, kAll, value}; }
+FieldTest ether_type_is(EtherType type) { return half_is(kEtherTypeAt, static_cast<u32>(type)); }
+
+void add_destination(const GID& gid, std::vector<FieldTest>& tests) {
+  for (u32 i = 0; i < gid.bytes.size(); i += 4)
+    tests.push_back(word_is(kIPAt + kIPv6DestinationAt + i, load_be32(gid.bytes.data() + i)));
+}
+
+std::vector<FieldTest> v2_over_ipv4(const GID& address, u32 slot) {
+  constexpr u32 kUDPAt = kIPAt + IPv4Header::kSize;
+  return {ether_type_is(EtherType::kIPv4),
+          byte_is(kIPAt, kVersionAndIHL),
+          byte_is(kIPAt + 9, kProtocolUDP),
+          word_is(kIPAt + 16, address.ipv4()),
+          {FieldSize::kHalf, kIPAt + 6, kFragmentMask, 0},
+          half_is(kUDPAt + kDestinationPortAt, kRoCEv2Port),
+          slot_test(slot, kUDPAt + UDPHeader::kSize)};
+}
+
+std::vector<FieldTest> v2_over_ipv6(const GID& address, u32 slot) {
+  constexpr u32 kUDPAt = kIPAt + IPv6Header::kSize;
+  std::vector<FieldTest> tests = {ether_type_is(EtherType::kIPv6), byte_is(kIPAt + 6, kProtocolUDP),
+                                  half_is(kUDPAt + kDestinationPortAt, kRoCEv2Port),
+                                  slot_test(slot, kUDPAt + UDPHeader::kSize)};
+  add_destination(address, tests);
+  return tests;
+}
+
+std::vector<FieldTest> v1(const GID& address, u32 slot) {
+  std::vector<FieldTest> tests = {ether_type_is(EtherType::kRoCEv1),
+                                  byte_is(kIPAt + 6, kNextHeaderIBA),
+                                  slot_test(slot, kIPAt + GRH::kSize)};
+  add_destination(address, tests);
+  return tests;
+}
+
+TakenCase case_of(std::vector<FieldTest> tests) {
+  u32 size = 0;
+  for (const FieldTest& test : tests) size = std::max(size, test.at + static_cast<u32>(test.size));
+  return {.tests = std::move(tests), .size_bytes = size};
+}
+
+}  // namespace
+
+FieldTest slot_test(u32 slot, u32 bth_at) {
+  return {FieldSize::kWord, bth_at + kDestQPWordAt, kSlotMask, slot << kQPNIndexBits};
+}
+
+std::vector<TakenCase> cases_of(const TakenTraffic& taken) {
+  std::vector<TakenCase> cases;
+  for (const GID& address : taken.addresses) {
+    cases.push_back(case_of(address.is_ipv4() ? v2_over_ipv4(address, taken.slot)
+                                              : v2_over_ipv6(address, taken.slot)));
+    cases.push_back(case_of(v1(address, taken.slot)));
+  }
+  return cases;
+}
+
+}  // namespace verbena::host

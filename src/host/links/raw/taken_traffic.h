@@ -1,0 +1,42 @@
+// Which packets a raw link takes: RoCEv2 and RoCEv1 to an address of the device and a QP of this
+// process (qpn_slot.h). Everything else is left to the kernel and to UDP sockets: QP 1, multicast,
+// other processes' QPs. As tests that a BPF program can make, classic (take_filter.h) or not
+// (xdp_program.h).
+#pragma once
+
+#include <vector>
+
+#include "base/types.h"
+#include "wire/eth/ethernet.h"
+#include "wire/ib/gid.h"
+
+namespace verbena::host {
+
+struct TakenTraffic {
+  std::vector<GID> addresses;
+  u32 slot = 0;
+  u32 interface_index = 0;
+  MAC mac;  // of the interface
+};
+
+enum class FieldSize : u8 { kByte = 1, kHalf = 2, kWord = 4 };  // bytes
+
+// A field of the packet, in network order, has this value where the mask has ones.
+struct FieldTest {
+  FieldSize size;
+  u32 at;  // bytes from the Ethernet header on
+  u32 mask, value;
+};
+
+// A frame is taken that passes all tests of any of the cases. In each, the field that lies furthest
+// behind ends at `size_bytes`.
+struct TakenCase {
+  std::vector<FieldTest> tests;
+  u32 size_bytes = 0;
+};
+[[nodiscard]] std::vector<TakenCase> cases_of(const TakenTraffic& taken);
+
+// The test for the process's slot, where the BTH is.
+[[nodiscard]] FieldTest slot_test(u32 slot, u32 bth_at);
+
+}  // namespace verbena::host

@@ -1,0 +1,41 @@
+// The XDP program of an AF_XDP link: what the link takes (taken_traffic.h) goes to the socket of
+// the queue that it came on; everything else, and what comes on a queue without a socket, goes on
+// to the kernel. eBPF instructions written here, so nothing is compiled at run time. Linux,
+// Documentation/bpf/standardization/instruction-set.rst.
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <vector>
+
+#include "host/descriptor.h"
+#include "host/error.h"
+#include "host/links/raw/taken_traffic.h"
+
+namespace verbena::host {
+
+// `map_fd`: an XSKMAP from queues to sockets.
+[[nodiscard]] std::vector<bpf_insn> xdp_program(const TakenTraffic& taken, int map_fd);
+
+enum class XDPFrames : u8 { kOneBuffer, kSeveralBuffers };
+
+// The program on its interface, with its map. Gone when this is closed, or the process ends in
+// whatever way: a BPF link holds it there. One XDP program at a time can be on an interface.
+class XDPAttachment {
+ public:
+  // `queues`: how many the map has room for.
+  [[nodiscard]] static Expected<XDPAttachment> load(const TakenTraffic& taken, u32 queues,
+                                                    XDPFrames frames);
+  [[nodiscard]] bool add_socket(u32 queue, int fd);  // false: errno
+  // From now on frames come. In the driver where it can, else in the kernel's generic place.
+  [[nodiscard]] Expected<void> attach();
+  void close();
+
+ private:
+  XDPAttachment() = default;
+
+  u32 interface_index_ = 0;
+  Descriptor map_, program_, link_;
+};
+
+}  // namespace verbena::host
