@@ -32,7 +32,8 @@ constexpr std::array kRunOptionsWithValue = {kAddress,
                                              std::string_view("--check-exit-code"),
                                              std::string_view("--seed"),
                                              std::string_view("--cc"),
-                                             std::string_view("--retransmission")};
+                                             std::string_view("--retransmission"),
+                                             std::string_view("--link")};
 
 struct PlanPrint {
   const char* option;

@@ -79,6 +79,14 @@ TEST(CommandLineTest, RunTakesARetransmission) {
               HasSubstr("--retransmission sack is none of go_back_n, selective_repeat"));
 }
 
+TEST(CommandLineTest, RunTakesALink) {
+  EXPECT_EQ(run_request({"run", "--link", "packet", "prog"}).link, "packet");
+  EXPECT_EQ(run_request({"run", "prog", "--link", "x"}).link, "");
+  EXPECT_THAT(refusal({"run", "--link", "ethernet", "prog"}),
+              HasSubstr("--link ethernet is none of udp, packet, xdp"));
+  EXPECT_NE(refusal({"run", "--link", "", "prog"}), "");
+}
+
 TEST(CommandLineTest, WrongFaultsAreRefused) {
   EXPECT_THAT(refusal({"run", "--fault", "los 1%", "prog"}), HasSubstr("unknown fault 'los'"));
   EXPECT_THAT(refusal({"run", "--fault-file", "/nonexistent", "prog"}),
