@@ -19,12 +19,14 @@
 #include "fabric/host.h"
 #include "fabric/network_faults.h"
 #include "fabric/switch.h"
+#include "fabric/technology.h"
 
 namespace verbena::fabric {
 
 struct NetworkConfig {
   static constexpr u32 kLongestFrame = 4096 + 100;  // octets: the largest path MTU, with headers
 
+  Technology technology = Technology::kRoCEv2;
   // What a host, and a port of a switch, are like, from their link.
   std::function<HostConfig(const LinkConfig& link)> host = [](const LinkConfig&) {
     return HostConfig{};

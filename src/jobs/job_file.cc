@@ -191,6 +191,7 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
   read_preset(root, node);
   Job job;
   job.network.seed = root.count("seed", 1, 0, ~u64{0});
+  job.network.technology = read_technology(root);
   const fabric::PlanLinks links = read_links(root.section("links"));
   std::optional<fabric::Plan> plan =
       read_topology(root.section("topology", "kind"), links, read_file);

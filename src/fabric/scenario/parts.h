@@ -6,6 +6,8 @@
 
 namespace verbena::fabric {
 
+// The key of that name, of the whole file.
+[[nodiscard]] Technology read_technology(Section& root);
 [[nodiscard]] PlanLinks read_links(Section links);
 // nullopt: the mistake has been told.
 [[nodiscard]] std::optional<Plan> read_topology(Section topology, const PlanLinks& links,

@@ -34,6 +34,7 @@ class Reader {
     Section root(reading_, node, {});
     Scenario scenario;
     scenario.network.seed = root.count("seed", 1, 0, kMostSeed);
+    scenario.network.technology = read_technology(root);
     if (root.has("duration")) scenario.end = Time() + root.duration("duration", {});
     const PlanLinks links = read_links(root.section("links"));
     std::optional<Plan> plan = read_topology(root.section("topology", "kind"), links, read_file_);

@@ -92,6 +92,16 @@ seed: 7
   EXPECT_EQ(scenario->network.seed, 7u);
 }
 
+TEST(Scenario, TechnologyIsRoCEv2UnlessSaidOtherwise) {
+  const std::string rest = "topology: star\nworkload: incast\n";
+  EXPECT_EQ(read(rest)->network.technology, Technology::kRoCEv2);
+  EXPECT_EQ(read(rest + "technology: rocev2\n")->network.technology, Technology::kRoCEv2);
+  EXPECT_EQ(mistake(rest + "technology: iwarp\n"),
+            "t.yaml:3: technology: iwarp is not simulated yet");
+  EXPECT_EQ(mistake(rest + "technology: infinibund\n"),
+            "t.yaml:3: technology: 'infinibund' is not known; did you mean infiniband?");
+}
+
 TEST(Scenario, MarkingFollowsTheRateOfTheLink) {
   const Parsed<Scenario> scenario = read("topology: star\nworkload: incast\n");
   EXPECT_EQ(scenario->network.switch_port({.rate = gbps(400)}).marking.k_min, 1'600'000u);
