@@ -15,6 +15,7 @@ CongestionControl::AnyAlgorithm CongestionControl::start(const CongestionParamet
     AnyAlgorithm operator()(const SwiftParameters& p) const { return Swift(p); }
     AnyAlgorithm operator()(const HPCCParameters& p) const { return HPCC(p); }
     AnyAlgorithm operator()(const DCTCPParameters& p) const { return DCTCP(p); }
+    AnyAlgorithm operator()(const IBCCParameters& p) const { return IBCC(p); }
   };
   return std::visit(Starter{}, parameters.algorithm);
 }

@@ -12,6 +12,7 @@
 #include "congestion/dcqcn/reaction_point.h"
 #include "congestion/dctcp/dctcp.h"
 #include "congestion/hpcc/hpcc.h"
+#include "congestion/ib_cc/ib_cc.h"
 #include "congestion/parameters.h"
 #include "congestion/signals.h"
 #include "congestion/swift/swift.h"
@@ -44,7 +45,7 @@ class CongestionControl {
   [[nodiscard]] double alpha(Time now);
 
  private:
-  using AnyAlgorithm = std::variant<ConstantRate, ReactionPoint, TIMELY, Swift, HPCC, DCTCP>;
+  using AnyAlgorithm = std::variant<ConstantRate, ReactionPoint, TIMELY, Swift, HPCC, DCTCP, IBCC>;
   static AnyAlgorithm start(const CongestionParameters& parameters);
   [[nodiscard]] u64 window_by_rate(Time now);
 

@@ -7,6 +7,7 @@
 #include "congestion/dcqcn/parameters.h"
 #include "congestion/dctcp/dctcp.h"
 #include "congestion/hpcc/hpcc.h"
+#include "congestion/ib_cc/ib_cc.h"
 #include "congestion/swift/swift.h"
 #include "congestion/timely/timely.h"
 
@@ -33,7 +34,7 @@ struct WindowParameters {
 
 struct CongestionParameters {
   std::variant<UncontrolledParameters, ConstantRateParameters, DCQCNParameters, TIMELYParameters,
-               SwiftParameters, HPCCParameters, DCTCPParameters>
+               SwiftParameters, HPCCParameters, DCTCPParameters, IBCCParameters>
       algorithm{};
   WindowParameters window{};
   NotificationParameters notification{};

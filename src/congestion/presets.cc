@@ -61,6 +61,12 @@ CongestionParameters window(Rate line_rate) {
           .window = {.kind = WindowParameters::Kind::kFixed, .octets = octets_in_50_us(line_rate)}};
 }
 
+// Every marked packet has its BECN.
+CongestionParameters ib_cc(Rate line_rate) {
+  return {.algorithm = IBCCParameters{.line_rate = line_rate},
+          .notification = {.cnp_interval = Duration{}}};
+}
+
 CongestionParameters off(Rate) { return {}; }
 
 struct Preset {
@@ -69,7 +75,7 @@ struct Preset {
 };
 constexpr Preset kPresets[] = {{"off", off},       {"dcqcn", dcqcn}, {"window", window},
                                {"timely", timely}, {"swift", swift}, {"hpcc", hpcc},
-                               {"dctcp", dctcp}};
+                               {"dctcp", dctcp},   {"ib_cc", ib_cc}};
 
 }  // namespace
 

@@ -10,7 +10,7 @@
 namespace verbena {
 
 // All names: "off" (uncontrolled), "dcqcn", "window" (fixed), "timely", "swift", "hpcc",
-// "dctcp".
+// "dctcp", "ib_cc".
 [[nodiscard]] std::span<const std::string_view> congestion_names();
 // nullopt: no such name. `line_rate`: 1 Mb/s and more, not unlimited.
 [[nodiscard]] std::optional<CongestionParameters> congestion_named(std::string_view name,

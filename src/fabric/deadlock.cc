@@ -17,7 +17,7 @@ struct Stuck {
 
 class WaitGraph {
  public:
-  WaitGraph(std::span<const std::unique_ptr<Switch>> switches, std::span<const Port> ports,
+  WaitGraph(std::span<const std::unique_ptr<SwitchNode>> switches, std::span<const Port> ports,
             std::span<const u32> first_port)
       : switches_(switches), ports_(ports), first_port_(first_port) {}
 
@@ -67,7 +67,7 @@ class WaitGraph {
 
   void join(Stuck& stuck) {
     const Port& peer = ports_[ports_[key(stuck.queue).first].peer];
-    const Switch* const neighbour = switches_[peer.node].get();
+    const SwitchNode* const neighbour = switches_[peer.node].get();
     const u32 priority = stuck.queue.priority;
     bool holds_any = false;
     for (u32 port = 0; neighbour != nullptr && port < neighbour->port_count(); ++port) {
@@ -82,7 +82,7 @@ class WaitGraph {
     if (!holds_any) stuck.may_go_on = true;  // a host, or the end of the pause is on its way
   }
 
-  const std::span<const std::unique_ptr<Switch>> switches_;
+  const std::span<const std::unique_ptr<SwitchNode>> switches_;
   const std::span<const Port> ports_;
   const std::span<const u32> first_port_;
   std::vector<Stuck> stuck_;
@@ -99,7 +99,7 @@ std::string to_string(const Deadlock& deadlock) {
   return text + fmt::format("{}:{}, priority {}", first.node, first.port + 1, first.priority);
 }
 
-std::optional<Deadlock> find_deadlock(std::span<const std::unique_ptr<Switch>> switches,
+std::optional<Deadlock> find_deadlock(std::span<const std::unique_ptr<SwitchNode>> switches,
                                       std::span<const Port> ports, std::span<const u32> first_port,
                                       Time since, Time now) {
   WaitGraph graph(switches, ports, first_port);

@@ -5,7 +5,8 @@
 // A queue of a switch is stuck that has waited under a pause for some time. It waits for the queues
 // of its neighbour that hold frames which came by the neighbour's port that asked for the pause. A
 // queue that waits for one that is not stuck, or for a host, may go on one day; when all those are
-// taken away, again and again, what is left waits for nothing but itself.
+// taken away, again and again, what is left waits for nothing but itself. In InfiniBand, likewise,
+// a lane that has waited for credits: they come when those leave who came by its link.
 #pragma once
 
 #include <memory>
@@ -14,7 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "fabric/switch.h"
+#include "fabric/port.h"
+#include "fabric/switch_node.h"
 
 namespace verbena::fabric {
 
@@ -37,7 +39,7 @@ struct Deadlock {
 // `switches`: by node, nullptr: a host. `ports`: all; `first_port`: of each node. Stuck is who has
 // been paused since `since` or before.
 [[nodiscard]] std::optional<Deadlock> find_deadlock(
-    std::span<const std::unique_ptr<Switch>> switches, std::span<const Port> ports,
+    std::span<const std::unique_ptr<SwitchNode>> switches, std::span<const Port> ports,
     std::span<const u32> first_port, Time since, Time now);
 
 }  // namespace verbena::fabric

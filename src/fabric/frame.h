@@ -24,7 +24,8 @@ enum class Extent : u8 {
 
 enum class FrameType : u8 {
   kRoCE,
-  kPause,  // PFC, between two neighbours
+  kPause,        // PFC, between two neighbours
+  kFlowControl,  // InfiniBand's credits, likewise
 };
 
 struct alignas(64) Frame {
@@ -36,7 +37,7 @@ struct alignas(64) Frame {
   u16 size_octets = 0;                        // on the wire, as links and buffers count it
   u16 payload_octets = 0;
   u16 ingress = 0;       // the port of the switch that it came in by
-  u16 pause_quanta = 0;  // kPause: of 512 bit times; 0 resumes
+  u16 pause_quanta = 0;  // kPause: of 512 bit times; 0 resumes. kFlowControl: FCCL
   FrameType type = FrameType::kRoCE;
   u8 priority = 0;       // the queue that it goes through; kPause: the one that it is about
   u8 traffic_class = 0;  // DSCP and ECN

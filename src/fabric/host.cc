@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "fabric/infiniband/packets.h"
 #include "wire/eth/ecn.h"
 #include "wire/ib/packet.h"
 
@@ -37,6 +38,13 @@ HostConfig as_nic(HostConfig config) {
 
 }  // namespace
 
+void be_on_infiniband(HostConfig& host, const InfiniBandConfig& config, const LinkConfig& link) {
+  host.channel_adapter = {.credits = credits_for(config, link), .sl_to_vl = config.sl_to_vl};
+  host.sizes = {.overhead = kLocalOverheadOctets};
+  host.notification = Notification::kPacket;  // with the BECN. IBTA A10.2.1.2
+  host.cnp_priority = config.sl_to_vl[host.cnp_priority];
+}
+
 Host::Host(Domain& domain, HostConfig config, NodeIndex node, Port& port, u32 place,
            const std::vector<u32>& addresses)
     : domain_(domain),
@@ -50,19 +58,27 @@ Host::Host(Domain& domain, HostConfig config, NodeIndex node, Port& port, u32 pl
       cq_(*device_.create_cq(kCQEs, nullptr)),
       keys_(*device_.memory().register_null(pd_->id, Access::kLocalWrite | Access::kRemoteWrite)) {
   device_.request_notification(cq_, NotifyOn::kAnyCompletion);
+  if (config_.channel_adapter) credits_.emplace(config_.channel_adapter->credits);
 }
 
 // --- what arrives
 
 void Host::on_arrival(FrameIndex index) {
   const Frame& frame = domain_.frames[index];
-  if (frame.type == FrameType::kPause) {
-    on_pause_frame(frame);
-    domain_.frames.give_back(index);
-    return transmit();
-  }
+  if (frame.type != FrameType::kRoCE) return on_link_packet(index);
+  if (credits_) credits_->on_received(frame.priority, frame.size_octets);
   if (config_.receiver.drain != Rate::unlimited()) return receive_slowly(index);
   accept(index);
+}
+
+void Host::on_link_packet(FrameIndex index) {
+  const Frame& frame = domain_.frames[index];
+  if (frame.type == FrameType::kPause)
+    on_pause_frame(frame);
+  else
+    on_flow_control(frame);
+  domain_.frames.give_back(index);
+  transmit();
 }
 
 void Host::accept(FrameIndex index) {
@@ -70,6 +86,7 @@ void Host::accept(FrameIndex index) {
   const bool has_path = config_.collects_telemetry;
   if (has_path && frame.payload_octets != 0) seen_ = domain_.frames.path(index);
   deliver(frame, has_path ? &domain_.frames.path(index) : nullptr);
+  if (credits_) free(frame);
   domain_.frames.give_back(index);
   settle();
 }
@@ -86,13 +103,13 @@ void Host::fetch(u32 step, FrameIndex index) const {
 void Host::receive_slowly(FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   const ReceiverConfig& receiver = config_.receiver;
-  if (received_.octets(0) + frame.size_octets > receiver.buffer_octets) {
+  if (!credits_ && received_.octets(0) + frame.size_octets > receiver.buffer_octets) {
     ++domain_.counters.drops;
     return domain_.frames.give_back(index);
   }
   const u32 priority = frame.priority;
   received_.push(0, index, domain_.frames);
-  if (received_.octets(0) > receiver.pause_above && (asking_ & bit(priority)) == 0)
+  if (!credits_ && received_.octets(0) > receiver.pause_above && (asking_ & bit(priority)) == 0)
     ask_to_pause(priority, kLongestPause);
   if (drained_at_ == Time::never()) begin_drain();
 }
@@ -120,12 +137,16 @@ void Host::on_pause_frame(const Frame& frame) {
   if (domain_.trace != nullptr)
     domain_.trace->on_pause_received(node_, 0, priority, frame.pause_quanta, domain_.now);
   if (frame.pause_quanta == 0) return resume(priority);
-  paused_ |= bit(priority);
-  acknowledgements_.pause(priority);
-  parked_.pause(priority);
+  hold(priority);
   if (config_.pause_expiry == PauseExpiry::kNever) return;
   paused_until_[priority] = domain_.now + pause_time(frame.pause_quanta, port_.rate);
   domain_.events.add({paused_until_[priority], EventKind::kPause, place_});
+}
+
+void Host::hold(u32 priority) {
+  paused_ |= bit(priority);
+  acknowledgements_.pause(priority);
+  parked_.pause(priority);
 }
 
 void Host::resume(u32 priority) {
@@ -167,15 +188,61 @@ void Host::end_stuck_pause(u32 priority) {
 }
 
 void Host::on_link_down() {
+  if (credits_) return;
   for (u32 priority = 0; priority < kPriorities; ++priority) resume(priority);
 }
 
 // The switch has forgotten what it was told.
 void Host::on_link_up() {
   data_may_wait_ = true;
+  for (u32 lane = 0; credits_ && lane < kVirtualLanes; ++lane) tell_credits(lane);
   for (u32 priority = 0; priority < kPriorities; ++priority)
     if ((asking_ & bit(priority)) != 0) ask_to_pause(priority, kLongestPause);
   wake_at(std::max(port_.free_at, domain_.now));
+}
+
+// --- credits, InfiniBand's
+
+void Host::on_flow_control(const Frame& frame) {
+  credits_->on_limit(frame.priority, credit_limit_of(frame));
+  if ((paused_ & bit(frame.priority)) != 0 && credits_->may_send(frame.priority))
+    resume(frame.priority);
+}
+
+// For a packet that goes.
+void Host::take_credits(const Frame& frame) {
+  if (frame.type != FrameType::kRoCE) return;
+  credits_->on_sent(frame.priority, frame.size_octets);
+  if (!credits_->may_send(frame.priority)) hold(frame.priority);
+  if (waits_since_ == Time::never()) return;
+  waited_ = waited_ + (domain_.now - std::exchange(waits_since_, Time::never()));
+}
+
+// Its place in the buffer.
+void Host::free(const Frame& frame) {
+  credits_->on_freed(frame.priority, frame.size_octets);
+  if (credits_->update_is_due(frame.priority)) tell_credits(frame.priority);
+}
+
+void Host::tell_credits(u32 lane) {
+  ++domain_.counters.credit_updates;
+  acknowledgements_.push(EgressQueues::kControl, make_flow_control(domain_.frames, lane, *credits_),
+                         domain_.frames);
+}
+
+void Host::on_lost(FrameIndex index) {
+  const Frame& frame = domain_.frames[index];
+  if (credits_ && frame.type == FrameType::kRoCE) {
+    credits_->on_received(frame.priority, frame.size_octets);
+    free(frame);
+  }
+  domain_.frames.give_back(index);
+  if (credits_) transmit();
+}
+
+Duration Host::waited_for_credits(Time now) const {
+  if (waits_since_ == Time::never()) return waited_;
+  return waited_ + (now - waits_since_);
 }
 
 void Host::on_own_timer() {
@@ -204,7 +271,8 @@ void Host::deliver(const Frame& frame, const PathTelemetry* path) {
   IngressFrame addresses;
   addresses.source = GID::from_ipv4(addresses_[frame.source]);
   addresses.destination = GID::from_ipv4(addresses_[node_]);
-  addresses.traffic_class = frame.traffic_class;
+  addresses.traffic_class =
+      credits_ ? traffic_class_of(0, has_fecn(frame) ? ECN::kCE : ECN::kECT0) : frame.traffic_class;
   if (frame.payload_octets == 0) addresses.path = path;
   addresses.transport =
       Bytes(kNoBytes).first(frame.header_octets + frame.payload_octets + kICRCSize);
@@ -356,14 +424,28 @@ void Host::transmit() {
     if (index != kNoFrame)
       put_on_wire(index);
     else if (!data_may_go() || !transmit_data())
-      return;
+      return note_wait();
   }
-  if (acknowledgements_.may_send() || data_may_go()) wake_at(port_.free_at);
+  if (acknowledgements_.may_send() || data_may_go() || (credits_ && paused_ != 0))
+    wake_at(port_.free_at);
 }
 
 void Host::put_on_wire(FrameIndex index) {
   sent_octets_ += domain_.frames[index].size_octets;
+  if (credits_) take_credits(domain_.frames[index]);
   send(domain_, port_, index);
+}
+
+// Nothing may go. What waits is known for sure when credits have come: then it goes, or there was
+// nothing.
+void Host::note_wait() {
+  if (!credits_) return;
+  const bool waits = !parked_.empty() || !acknowledgements_.empty() ||
+                     (data_may_wait_ && (data_priorities_ & paused_) != 0);
+  if (!waits)
+    waits_since_ = Time::never();
+  else if (waits_since_ == Time::never())
+    waits_since_ = domain_.now;
 }
 
 // False: the device has nothing to send now.
@@ -427,7 +509,9 @@ void Host::connect(QueuePair* qp, const Connection& connection) {
   const std::size_t index = index_of(number_of(qp));
   if (index >= connections_.size()) connections_.resize(index + 1);
   connections_[index] = {.connection = connection, .qp = qp};
-  data_priorities_ |= bit(connection.priority);
+  u8& priority = connections_[index].connection.priority;
+  if (config_.channel_adapter) priority = config_.channel_adapter->sl_to_vl[priority];
+  data_priorities_ |= bit(priority);
 
   QPModify init = to_state(QPState::kInit);
   init.remote_access = Access::kRemoteWrite;
@@ -437,7 +521,7 @@ void Host::connect(QueuePair* qp, const Connection& connection) {
   QPModify rtr = to_state(QPState::kRTR);
   rtr.path.source = GID::from_ipv4(addresses_[node_]);
   rtr.path.destination = GID::from_ipv4(addresses_[connection.peer]);
-  rtr.path.traffic_class = config_.traffic_class;
+  rtr.path.traffic_class = config_.channel_adapter ? connection.priority : config_.traffic_class;
   rtr.path_mtu = config_.device.active_mtu;
   rtr.dest_qp = connection.peer_qpn;
   rtr.set(QPField::kAddressVector).set(QPField::kPathMTU).set(QPField::kDestQPN);

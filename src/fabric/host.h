@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "fabric/egress_queues.h"
 #include "fabric/flow.h"
+#include "fabric/infiniband/link_credits.h"
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/receiver.h"
@@ -38,6 +39,12 @@ struct PCIeConfig {
   Duration completion{};  // from the last packet to the program: data and CQE are written
 };
 
+// A host on InfiniBand: credits instead of pauses, lanes instead of priorities.
+struct ChannelAdapterConfig {
+  CreditConfig credits{};
+  std::array<u8, kPriorities> sl_to_vl{};
+};
+
 struct HostConfig {
   DeviceConfig device{};
   PauseExpiry pause_expiry = PauseExpiry::kQuanta;
@@ -50,7 +57,10 @@ struct HostConfig {
   ReceiverConfig receiver{};
   PCIeConfig pcie{};
   bool collects_telemetry = false;  // telemetry.h
+  std::optional<ChannelAdapterConfig> channel_adapter{};
 };
+// The same computer on a link of InfiniBand.
+void be_on_infiniband(HostConfig& host, const InfiniBandConfig& config, const LinkConfig& link);
 
 class Host {
  public:
@@ -60,6 +70,7 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   void on_arrival(FrameIndex index);
+  void on_lost(FrameIndex index);  // what should have arrived, on the link
   // Fetches what an arrival needs into the cache, as Device::fetch() does.
   void fetch(u32 step, FrameIndex index) const;
   void on_wake();
@@ -107,11 +118,19 @@ class Host {
 
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] u64 sent_octets() const { return sent_octets_; }  // in frames
+  // How long, until now, it had packets and no credits for any. InfiniBand's.
+  [[nodiscard]] Duration waited_for_credits(Time now) const;
 
  private:
   static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
 
+  void on_link_packet(FrameIndex index);
   void on_pause_frame(const Frame& frame);
+  void on_flow_control(const Frame& frame);
+  void hold(u32 priority);
+  void take_credits(const Frame& frame);
+  void free(const Frame& frame);
+  void tell_credits(u32 lane);
   void ask_to_pause(u32 priority, u16 quanta);
   void take_failure(const CQE& cqe);
   void accept(FrameIndex index);
@@ -136,6 +155,7 @@ class Host {
   void transmit();
   bool transmit_data();
   void put_on_wire(FrameIndex index);
+  void note_wait();
   void wake_at(Time at);
   bool data_may_go() const {
     return parked_.may_send() || (data_may_wait_ && (data_priorities_ & ~paused_) != 0);
@@ -190,6 +210,9 @@ class Host {
   };
   std::deque<Completion> completions_;                 // on their way to the program
   Time wake_ = Time::never(), timer_ = Time::never();  // set already
+  std::optional<LinkCredits> credits_;                 // InfiniBand's
+  Time waits_since_ = Time::never();                   // with packets, and credits for none
+  Duration waited_{};
   EgressFrame out_;
   PathTelemetry seen_;  // by the data that arrived last, for its acknowledgement
 };

@@ -62,15 +62,12 @@ std::vector<u32> nodes_of_ports(const Topology& topology) {
   return nodes;
 }
 
-LinkConfig link_of(const Port& port) {
-  return {.rate = port.rate, .delay = port.delay, .error_rate = port.error_rate};
-}
-
 }  // namespace
 
 Network::Network(const Topology& topology, const NetworkConfig& config)
     : topology_(topology),
       routes_(topology),
+      engine_(config.infiniband.routing),
       domain_of_(partition(topology, domains_for(topology, config))),
       node_of_port_(nodes_of_ports(topology)),
       first_port_(ports_of_nodes(topology)),
@@ -86,6 +83,7 @@ Network::Network(const Topology& topology, const NetworkConfig& config)
     if (domains == 1 && notice_ < kShortestWindow) domains_.back()->events.keep_together();
   }
   for (NodeIndex node = 0; node < topology.nodes; ++node) addresses_.push_back(address_of(node));
+  if (config.technology == Technology::kInfiniBand) tables_.emplace(topology, engine_);
   add_ports(topology, config);
   add_nodes(topology, config);
   plan(config.faults);
@@ -131,7 +129,7 @@ void Network::add_nodes(const Topology& topology, const NetworkConfig& config) {
   for (NodeIndex node = 0; node < topology.nodes; ++node) {
     errors_.push_back(errors.fork());
     if (topology.is_switch[node])
-      add_switch(node, config, prng);
+      tables_ ? add_infiniband_switch(node, config) : add_switch(node, config, prng);
     else if (first_port_[node] != first_port_[node + 1])
       add_host(node, config, prng);
   }
@@ -155,11 +153,23 @@ void Network::add_switch(NodeIndex node, const NetworkConfig& config, PRNG& prng
                                              std::move(port_configs), routes_, addresses_);
 }
 
+void Network::add_infiniband_switch(NodeIndex node, const NetworkConfig& config) {
+  const u32 first = first_port_[node];
+  const std::span<Port> ports(ports_.data() + first, first_port_[node + 1] - first);
+  for (const Port& port : ports) {
+    ports_[port.peer].latency_ps = static_cast<u32>(config.infiniband.latency.ps());
+    if (config.infiniband.cuts_through) ports_[port.peer].head_octets = kLRHOctets;
+  }
+  switches_[node] = std::make_unique<InfiniBandSwitch>(domain_of(node), config.infiniband, node,
+                                                       ports, first, *tables_);
+}
+
 void Network::add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng) {
   const u32 place = first_port_[node];
   HostConfig own = config.host(link_of(ports_[place]));
   own.device.gids = {{.gid = GID::from_ipv4(addresses_[node])}};
   own.device.seed = prng.next();
+  if (tables_) be_on_infiniband(own, config.infiniband, link_of(ports_[place]));
   for (const SlowReceiver& slow : config.faults.slow_receivers)
     if (slow.node == node) own.receiver = slow.receiver;
   hosts_[node] = std::make_unique<Host>(domain_of(node), std::move(own), node, ports_[place], place,
@@ -346,7 +356,10 @@ void Network::apply(const Change& change) {
   switch (change.kind) {
     case Change::Kind::kLinkDown: return change_link(change.subject, false);
     case Change::Kind::kLinkUp: return change_link(change.subject, true);
-    case Change::Kind::kRoutes: routes_ = Routes(topology_, down_); return;
+    case Change::Kind::kRoutes:
+      routes_ = Routes(topology_, down_);
+      if (tables_) tables_.emplace(topology_, engine_, down_);
+      return;
     case Change::Kind::kPause: return change_pause(stuck_pauses_[change.subject], true);
     case Change::Kind::kResume: return change_pause(stuck_pauses_[change.subject], false);
   }
@@ -371,7 +384,7 @@ void Network::change_link(u32 link, bool up) {
   }
   for (const u32 place : places) {
     const Port& port = ports_[place];
-    if (Switch* const at_switch = switches_[port.node].get(); at_switch != nullptr)
+    if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
       up ? at_switch->on_link_up(port.number) : at_switch->on_link_down(port.number);
     else
       up ? hosts_[port.node]->on_link_up() : hosts_[port.node]->on_link_down();
@@ -381,7 +394,7 @@ void Network::change_link(u32 link, bool up) {
 void Network::change_pause(const StuckPause& pause, bool on) {
   for (u32 priority = 0; priority < kPriorities; ++priority) {
     if ((pause.priorities >> priority & 1) == 0) continue;
-    if (Switch* const at_switch = switches_[pause.node].get(); at_switch != nullptr)
+    if (SwitchNode* const at_switch = switches_[pause.node].get(); at_switch != nullptr)
       on ? at_switch->begin_stuck_pause(pause.port, priority)
          : at_switch->end_stuck_pause(pause.port, priority);
     else
@@ -423,8 +436,8 @@ void Network::fetch_ahead(const Domain& domain) const {
     const std::span<const Event> events = domain.events.of_node_ahead(ahead);
     if (events.empty()) return;
     const NodeIndex node = node_of_port_[events[0].place()];
-    if (const Switch* const at_switch = switches_[node].get(); at_switch != nullptr) {
-      if (ahead == 2) prefetch_object(*at_switch);
+    if (const SwitchNode* const at_switch = switches_[node].get(); at_switch != nullptr) {
+      if (ahead == 2) prefetch_octets(at_switch, sizeof(Switch));
       if (ahead == 1) at_switch->fetch();
       continue;
     }
@@ -456,7 +469,7 @@ void Network::simulate_node(Domain& domain) {
 void Network::handle(Domain& domain, const Event& event) {
   if (event.kind() == EventKind::kAlarm) return application_->on_alarm(event.subject, domain.now);
   const Port& port = ports_[event.place()];
-  Switch* const at_switch = switches_[port.node].get();
+  SwitchNode* const at_switch = switches_[port.node].get();
   Host* const host = hosts_[port.node].get();
   switch (event.kind()) {
     case EventKind::kFlowStart: {
@@ -478,20 +491,24 @@ void Network::handle(Domain& domain, const Event& event) {
 
 void Network::on_arrival(Domain& domain, const Event& event) {
   const Port& port = ports_[event.place()];
-  if (!deaf_until_.empty() && event.at <= deaf_until_[event.place()]) {
-    ++domain.counters.lost;
-    return domain.frames.give_back(event.subject);
-  }
+  if (!deaf_until_.empty() && event.at <= deaf_until_[event.place()]) return lose(domain, event);
   if (port.error_rate > 0 && domain.frames[event.subject].extent != Extent::kRest &&
-      errors_[port.node].chance(port.error_rate)) {
-    ++domain.counters.lost;
-    return domain.frames.give_back(event.subject);
-  }
-  if (Switch* const at_switch = switches_[port.node].get(); at_switch != nullptr)
+      domain.frames[event.subject].type != FrameType::kFlowControl &&
+      errors_[port.node].chance(port.error_rate))
+    return lose(domain, event);
+  if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
     return at_switch->on_arrival(port.number, event.subject);
   Host& host = *hosts_[port.node];
   host.on_arrival(event.subject);
   collect(domain, host);
+}
+
+void Network::lose(Domain& domain, const Event& event) {
+  const Port& port = ports_[event.place()];
+  ++domain.counters.lost;
+  if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
+    return at_switch->on_lost(port.number, event.subject);
+  hosts_[port.node]->on_lost(event.subject);
 }
 
 void Network::collect(Domain& domain, Host& host) {

@@ -17,6 +17,7 @@
 #include "fabric/crew.h"
 #include "fabric/deadlock.h"
 #include "fabric/host.h"
+#include "fabric/infiniband/infiniband_switch.h"
 #include "fabric/network_faults.h"
 #include "fabric/switch.h"
 #include "fabric/technology.h"
@@ -35,7 +36,8 @@ struct NetworkConfig {
     return SwitchPortConfig{
         .buffer = {.headroom = headroom_for(link.rate, link.delay, kLongestFrame)}};
   };
-  SwitchConfig switches{};
+  SwitchConfig switches{};        // of Ethernet
+  InfiniBandConfig infiniband{};  // instead of it
   Clock clock = Clock::kPicoseconds;
   double link_error_rate = 0;  // of each link, beside its own
   NetworkFaults faults{};
@@ -85,6 +87,10 @@ class Network {
   [[nodiscard]] Time now() const { return now_; }  // the last event's, between runs
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Routes& routes() const { return routes_; }
+  // Ports by which `node` sends what is for the host.
+  [[nodiscard]] std::span<const u16> ways(NodeIndex node, NodeIndex destination) const {
+    return tables_ ? tables_->ports(node, destination) : routes_.ports(node, destination);
+  }
   [[nodiscard]] const Port& port(NodeIndex node, u32 number) const {
     return ports_[first_port_[node] + number];
   }
@@ -104,7 +110,12 @@ class Network {
                                       : hosts_[node]->sent_octets();
   }
   // nullptr: a host.
-  [[nodiscard]] const Switch* switch_at(NodeIndex node) const { return switches_[node].get(); }
+  [[nodiscard]] const SwitchNode* switch_at(NodeIndex node) const { return switches_[node].get(); }
+  // How long this port had something to send and no credits. InfiniBand's.
+  [[nodiscard]] Duration waited_for_credits(NodeIndex node, u32 port) const {
+    return switches_[node] != nullptr ? switches_[node]->waited_for_credits(port, now_)
+                                      : hosts_[node]->waited_for_credits(now_);
+  }
   // Frames that this port sends are kept for take_tapped(), from now on.
   void tap(NodeIndex node, u32 port) { ports_[first_port_[node] + port].tapped = true; }
   // Since the last call, in the order in which they were sent.
@@ -128,6 +139,7 @@ class Network {
   void add_ports(const Topology& topology, const NetworkConfig& config);
   void add_nodes(const Topology& topology, const NetworkConfig& config);
   void add_switch(NodeIndex node, const NetworkConfig& config, PRNG& prng);
+  void add_infiniband_switch(NodeIndex node, const NetworkConfig& config);
   void add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng);
   const Duration* times_of(Rate rate, Clock clock);
 
@@ -153,6 +165,7 @@ class Network {
   void fetch_ahead(const Domain& domain) const;
   void handle(Domain& domain, const Event& event);
   void on_arrival(Domain& domain, const Event& event);
+  void lose(Domain& domain, const Event& event);
   void collect(Domain& domain, Host& host);
   void close_window();
   void finish(u32 flow);
@@ -164,14 +177,16 @@ class Network {
 
   const Topology& topology_;
   Routes routes_;
-  const std::vector<u32> domain_of_;     // of each node
-  const std::vector<u32> node_of_port_;  // of all ports
+  std::optional<ForwardingTables> tables_;  // InfiniBand's
+  const RoutingEngine engine_;              // their
+  const std::vector<u32> domain_of_;        // of each node
+  const std::vector<u32> node_of_port_;     // of all ports
   std::vector<std::unique_ptr<Domain>> domains_;
   std::vector<u32> addresses_;
   std::vector<std::pair<Rate, std::unique_ptr<TransmissionTimes>>> times_;
   std::vector<Port> ports_;
-  std::vector<u32> first_port_;                    // of each node, and the end
-  std::vector<std::unique_ptr<Switch>> switches_;  // by node; nullptr: a host
+  std::vector<u32> first_port_;                        // of each node, and the end
+  std::vector<std::unique_ptr<SwitchNode>> switches_;  // by node; nullptr: a host
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<PRNG> errors_;  // of each node
   std::vector<Flow> flows_;

@@ -45,6 +45,10 @@ struct alignas(64) Port {
   [[nodiscard]] bool is_free(Time now) const { return now >= free_at && !wake_pending; }
 };
 
+[[nodiscard]] inline LinkConfig link_of(const Port& port) {
+  return {.rate = port.rate, .delay = port.delay, .error_rate = port.error_rate};
+}
+
 // Of frames that arrive at the same time that comes first which was sent first, and of those that
 // of the port which had been idle last: as if each frame's way had been simulated event by event.
 // That port's frame is due to something older than that the other's last frame is out.
@@ -57,11 +61,11 @@ struct alignas(64) Port {
   return (kLongestWay - std::min(way, kLongestWay)) << kBusyBits | std::min(busy, kLongestBusy);
 }
 
-// Pause frames are the MAC's own business: no switch forwards them.
+// Pause frames are the MAC's own business: no switch forwards them; nor flow control packets.
 [[nodiscard]] inline Time time_of_arrival(const Port& port, Frame& frame, Time now) {
   const bool by_head = port.head_octets != 0 && frame.size_octets > port.head_octets;
   frame.extent = by_head ? Extent::kHead : Extent::kWhole;
-  if ((port.head_octets | port.latency_ps) == 0 || frame.type == FrameType::kPause)
+  if ((port.head_octets | port.latency_ps) == 0 || frame.type != FrameType::kRoCE)
     return port.free_at + port.delay;
   return (by_head ? now + port.times[port.head_octets] : port.free_at) + port.delay +
          ps(port.latency_ps);

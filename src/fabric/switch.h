@@ -13,6 +13,7 @@
 #include "fabric/routes.h"
 #include "fabric/shared_buffer.h"
 #include "fabric/spreading.h"
+#include "fabric/switch_node.h"
 #include "fabric/telemetry.h"
 
 namespace verbena::fabric {
@@ -50,37 +51,32 @@ struct SwitchPortConfig {
   MarkingConfig marking{};
 };
 
-class Switch {
+class Switch final : public SwitchNode {
  public:
   // `ports`: the switch's own, which are numbered `first_port` .. of all.
   Switch(Domain& domain, const SwitchConfig& config, NodeIndex node, std::span<Port> ports,
          u32 first_port, std::vector<SwitchPortConfig> port_configs, const Routes& routes,
          const std::vector<u32>& addresses);
 
-  void on_arrival(u32 port, FrameIndex index);
-  // Fetches what arrivals need into the cache.
-  void fetch() const;
-  void on_wake(u32 port);
-  void on_pause_timer(u32 port);
+  void on_arrival(u32 port, FrameIndex index) override;
+  void on_lost(u32 /*port*/, FrameIndex index) override { domain_.frames.give_back(index); }
+  void fetch() const override;
+  void on_wake(u32 port) override;
+  void on_pause_timer(u32 port) override;
+  void on_link_down(u32 port) override;
+  void on_link_up(u32 port) override;
+  void begin_stuck_pause(u32 port, u32 priority) override;
+  void end_stuck_pause(u32 port, u32 priority) override;
 
-  // Octets that ever waited in one queue of the port, at most, a frame that goes at once included.
-  [[nodiscard]] u32 port_count() const { return static_cast<u32>(ports_.size()); }
-  // Frames of the priority wait at the port, and have been paused since then or before.
-  [[nodiscard]] bool is_stuck(u32 port, u32 priority, Time since) const;
-  // Frames of the priority wait at the port that came by another one.
-  [[nodiscard]] bool holds(u32 port, u32 priority, u32 ingress) const;
-  // The link of the port, whose Port says so, has changed.
-  void on_link_down(u32 port);
-  void on_link_up(u32 port);
-  // Asks the neighbour to pause, whatever there is room for, until asked for an end.
-  void begin_stuck_pause(u32 port, u32 priority);
-  void end_stuck_pause(u32 port, u32 priority);
-
-  [[nodiscard]] u32 longest_queue(u32 port) const { return sides_[port].longest_queue; }
-  // In all queues of the port, now.
-  [[nodiscard]] u64 waiting_octets(u32 port) const { return sides_[port].queues.octets_of_all(); }
-  [[nodiscard]] u64 sent_octets(u32 port) const { return sides_[port].sent_octets; }
-  [[nodiscard]] u64 marked_frames(u32 port) const { return sides_[port].marks; }
+  [[nodiscard]] u32 port_count() const override { return static_cast<u32>(ports_.size()); }
+  [[nodiscard]] bool is_stuck(u32 port, u32 priority, Time since) const override;
+  [[nodiscard]] bool holds(u32 port, u32 priority, u32 ingress) const override;
+  [[nodiscard]] u32 longest_queue(u32 port) const override { return sides_[port].longest_queue; }
+  [[nodiscard]] u64 waiting_octets(u32 port) const override {
+    return sides_[port].queues.octets_of_all();
+  }
+  [[nodiscard]] u64 sent_octets(u32 port) const override { return sides_[port].sent_octets; }
+  [[nodiscard]] u64 marked_frames(u32 port) const override { return sides_[port].marks; }
 
  private:
   struct Side {  // one port's

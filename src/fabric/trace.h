@@ -24,6 +24,7 @@ struct Counters {
   u64 watchdog_drops = 0;       // of what waited for them
   u64 lost = 0;                 // by links: errors, and what was on its way when one went down
   u64 unroutable = 0;
+  u64 credit_updates = 0;  // InfiniBand flow control packets
   u64 events = 0;
 
   friend bool operator==(const Counters&, const Counters&) = default;

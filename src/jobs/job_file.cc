@@ -197,13 +197,12 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
       read_topology(root.section("topology", "kind"), links, read_file);
   if (plan) {
     job.plan = *std::move(plan);
-    read_hosts(root.section("hosts"), job.plan, job.network);
-    read_switch(root.section("switch"), job.plan, fabric::NetworkConfig::kLongestFrame,
-                job.network);
+    read_fabric(root, job.plan, job.network);
     read_collective(root.section("collective", "operation"),
                     rails_of(root.section("topology", "kind")), job);
   } else {
-    for (const char* const key : {"hosts", "switch", "collective"}) (void)root.has(key);
+    for (const char* const key : {"hosts", "switch", "infiniband", "collective"})
+      (void)root.has(key);
   }
   root.done();
   return job;

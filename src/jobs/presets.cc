@@ -5,7 +5,7 @@
 namespace verbena::jobs {
 namespace {
 
-// Delays: 5 ns/m, for cables of 30 m, and about 300 ns for a switch.
+// Delays: 5 ns/m, for cables of 30 m, and about 300 ns for a switch (InfiniBand has its own).
 constexpr std::array kPresets = {
     Preset{.name = "cloud_roce_3200",
            .source =
@@ -32,13 +32,12 @@ collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
         .name = "dgx_h100_superpod",
         .source =
             "NVIDIA DGX SuperPOD Reference Architecture, DGX H100 (RA-11333-001): a scalable unit "
-            "of 32 nodes, 8 NDR NICs each, 8 QM9700 leaf switches with half their ports up. Its "
-            "InfiniBand is simulated as RoCEv2 without marks: PFC instead of credits",
+            "of 32 nodes, 8 NDR NICs each, 8 QM9700 leaf switches with half their ports up. "
+            "InfiniBand, routed as a fat tree; the switches' latency is beside the delay",
         .yaml = R"(
+technology: infiniband
 topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
-links: {rate: 400Gbps, delay: 450ns}
-switch: {ecn: off}
-hosts: {congestion_control: off}
+links: {rate: NDR, delay: 150ns}
 collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
 )"},
     Preset{.name = "spectrum_x",

@@ -4,6 +4,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "wire/ib/grh.h"
+#include "wire/ib/lrh.h"
 #include "wire/ib/packet.h"
 #include "wire/roce/cnp.h"
 
@@ -21,6 +22,7 @@ void check_headers(std::span<const u8> in) {
   check_header<IETH>(in);
   check_header<XRCETH>(in);
   check_header<GRH>(in);
+  check_header<LRH>(in);
 }
 
 std::vector<u8> encoded(const PacketView& packet) {

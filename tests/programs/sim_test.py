@@ -83,6 +83,20 @@ class Examples(SimTest):
         self.assertEqual(without["pauses"], "0")
         self.assertGreater(int(without["dropped by switches"]), 0)
 
+    def test_infiniband_neither_drops_nor_pauses_and_lanes_keep_victims_apart(self):
+        finished = []
+        for lanes in ("1", "8"):
+            result = self.run_example("infiniband_incast.yaml", "--set", f"vls={lanes}", "-o",
+                                      self.folder / lanes)
+            self.assertEqual(result["dropped by switches"], "0")
+            self.assertEqual(result["pauses"], "0")
+            finished += self.rows(self.folder / lanes, "SELECT slowdown FROM flows WHERE octets < 1e6")
+            self.assertEqual(self.rows(self.folder / lanes, "SELECT sum(paused_ps) FROM ports"), [(0,)])
+            waits = "SELECT max(waited_for_credits_ps) FROM ports"
+            self.assertGreater(self.rows(self.folder / lanes, waits)[0][0], 0)
+        self.assertGreater(finished[0][0], 3)
+        self.assertLess(finished[1][0], 1.5)
+
     def test_ecmp_collides(self):
         hashed = self.run_example("ecmp_collisions.yaml", "--set", "congestion_control=off")
         self.assertGreater(float(hashed["slowdown p99"]), 1.9)
@@ -179,6 +193,19 @@ class Captures(SimTest):
         self.assertEqual(set(opcodes), {"6", "7", "8", "17"})  # first, middle, last, ACK
         self.assertEqual(len([opcode for opcode in opcodes if opcode != "17"]), 25)
         self.assertTrue(any("macc" in line for line in fields), fields[:3])
+
+    @unittest.skipUnless(shutil.which("tshark"), "tshark is not installed")
+    def test_wireshark_reads_infiniband(self):
+        self.succeeds(EXAMPLES / "infiniband_incast.yaml", "--set", "vls=8", "--set",
+                      "workload.1.size=20KB", "--capture", "h8-leaf0", "-o", self.folder)
+        fields = subprocess.run(
+            ["tshark", "-r", self.folder / "capture.pcapng", "-T", "fields", "-e", "infiniband.lrh.vl",
+             "-e", "infiniband.lrh.sl", "-e", "infiniband.lrh.slid", "-e", "infiniband.bth.opcode"],
+            capture_output=True, text=True, timeout=LIMIT_S).stdout.splitlines()
+        packets = [tuple(int(field, 0) for field in line.split("\t")) for line in fields]
+        self.assertEqual([packet for packet in packets if packet[3] != 17],  # from h8, node 8, LID 9
+                         [(1, 1, 9, 6), *[(1, 1, 9, 7)] * 3, (1, 1, 9, 8)])
+        self.assertIn((1, 1, 18, 17), packets)
 
     def test_a_link_that_is_not_there(self):
         done = sim("--capture", "h0-h1", "-o", self.folder)

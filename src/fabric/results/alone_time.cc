@@ -20,13 +20,22 @@ u64 awaited(u64 frame, const Port& link, const Port& next, u32 head_octets) {
 std::vector<const Port*> way_of(const Flow& flow, const Network& network) {
   std::vector<const Port*> way;
   for (NodeIndex node = flow.source; node != flow.destination;) {
-    way.push_back(&network.port(node, network.routes().ports(node, flow.destination)[0]));
+    way.push_back(&network.port(node, network.ways(node, flow.destination)[0]));
     node = network.node_of(way.back()->peer);
   }
   return way;
 }
 
 }  // namespace
+
+PacketSizes sizes_for(Technology technology, u32 payload) {
+  PacketSizes sizes{.payload = payload};
+  if (technology != Technology::kInfiniBand) return sizes;
+  constexpr u32 kLess = 50 - kLocalOverheadOctets;
+  for (u32* const size : {&sizes.header, &sizes.first_header, &sizes.acknowledgement})
+    *size -= kLess;
+  return sizes;
+}
 
 Duration alone_time(const Flow& flow, const PacketSizes& sizes, const Network& network) {
   const u64 packets = std::max<u64>(1, (flow.octets + sizes.payload - 1) / sizes.payload);

@@ -13,6 +13,8 @@ struct PacketSizes {
   u32 acknowledgement = 50 + 12 + 4;  // with the AETH
 };
 
+[[nodiscard]] PacketSizes sizes_for(Technology technology, u32 payload);
+
 // All frames over the slowest link of the path, one (or its head, where switches cut through) over
 // each other, the acknowledgement back.
 [[nodiscard]] Duration alone_time(const Flow& flow, const PacketSizes& sizes,

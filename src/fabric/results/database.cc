@@ -20,6 +20,7 @@ void write_run(SQLiteFile& file, const Simulation& simulation, const Summary& su
   put("status", is_complete ? "complete" : name_of(summary.outcome));
   put("outcome", name_of(summary.outcome));
   put("scenario", std::string_view(simulation.scenario().text));
+  put("technology", name_of(simulation.scenario().network.technology));
   put("seed", simulation.scenario().network.seed);
   put("simulated_ps", summary.simulated.ps());
   put("sample_interval_ps", simulation.samples().interval().ps());
@@ -30,6 +31,7 @@ void write_run(SQLiteFile& file, const Simulation& simulation, const Summary& su
   put("events", summary.events);
   put("marks", summary.marks);
   put("pauses", summary.pauses);
+  put("credit_updates", simulation.network().counters().credit_updates);
   put("drops", summary.drops);
   put("lost", summary.lost);
   put("frames_in_flight", simulation.network().frames_in_flight());
@@ -80,11 +82,12 @@ void write_ports(SQLiteFile& file, const Simulation& simulation, const Summary& 
   });
   Rows rows(file, "ports",
             "node INTEGER, port INTEGER, link INTEGER, peer INTEGER, sent_octets INTEGER, "
-            "utilization REAL, longest_queue_octets INTEGER, marks INTEGER, paused_ps INTEGER");
+            "utilization REAL, longest_queue_octets INTEGER, marks INTEGER, paused_ps INTEGER, "
+            "waited_for_credits_ps INTEGER");
   for (u32 i = 0; i < longest.size(); ++i) {
     const LinkEnd& end = simulation.ports().ends()[i];
     const Port& port = simulation.network().port(end.node, end.port);
-    const Switch* const at_switch = simulation.network().switch_at(end.node);
+    const SwitchNode* const at_switch = simulation.network().switch_at(end.node);
     const double bits = static_cast<double>(port.rate.bps()) * summary.simulated.seconds();
     rows.add(end.node)
         .add(end.port)
@@ -97,6 +100,7 @@ void write_ports(SQLiteFile& file, const Simulation& simulation, const Summary& 
         .add(longest[i])
         .add(at_switch != nullptr ? at_switch->marked_frames(end.port) : 0)
         .add(simulation.paused_times()[i].ps())
+        .add(simulation.network().waited_for_credits(end.node, end.port).ps())
         .end();
   }
 }

@@ -5,6 +5,7 @@
 
 #include "wire/capture/pcapng.h"
 #include "wire/eth/ethernet.h"
+#include "wire/ib/lrh.h"
 #include "wire/roce/v2_packet.h"
 
 namespace verbena::fabric {
@@ -26,23 +27,28 @@ void put16(std::vector<u8>& out, std::size_t at, u16 value) {
 
 }  // namespace
 
-FrameCapture::FrameCapture(const Plan& plan, const std::vector<u32>& links)
-    : interface_of_(plan.topology.links.size(), kNotCaptured) {
+FrameCapture::FrameCapture(const Plan& plan, const std::vector<u32>& links, Technology technology)
+    : technology_(technology), interface_of_(plan.topology.links.size(), kNotCaptured) {
   pcapng::append_section("verbena sim", file_);
   u32 interfaces = 0;
   for (const u32 link : links) {
     if (interface_of_[link] != kNotCaptured) continue;
     interface_of_[link] = interfaces++;
-    pcapng::append_interface(plan.link_name(link), file_);
+    pcapng::append_interface(plan.link_name(link), file_,
+                             technology == Technology::kInfiniBand ? pcapng::LinkType::kInfiniBand
+                                                                   : pcapng::LinkType::kEthernet);
   }
 }
 
 void FrameCapture::add(const SentFrame& sent, const LinkEnd& end) {
   if (file_.size() >= kMostOctets || interface_of_[end.link] == kNotCaptured) return;
-  if (sent.frame.type == FrameType::kPause)
-    add_pause(sent, end);
-  else
-    add_roce(sent, end);
+  switch (sent.frame.type) {
+    case FrameType::kRoCE:
+      return technology_ == Technology::kInfiniBand ? add_infiniband(sent, end)
+                                                    : add_roce(sent, end);
+    case FrameType::kPause: return add_pause(sent, end);
+    case FrameType::kFlowControl: return;
+  }
 }
 
 // Ethernet, IPv4, UDP, the packet, ICRC; as on the wire without the FCS.
@@ -66,6 +72,24 @@ void FrameCapture::add_roce(const SentFrame& sent, const LinkEnd& end) {
   const u32 icrc = icrc_of(envelope, std::span(bytes).subspan(headers, transport));
   for (std::size_t i = 0; i < kICRCSize; ++i)
     bytes[headers + transport + i] = static_cast<u8>(icrc >> 8 * i);
+  append(sent, end, std::move(bytes));
+}
+
+// LRH, the packet, ICRC, VCRC. IBTA 7.7, 7.8.
+void FrameCapture::add_infiniband(const SentFrame& sent, const LinkEnd& end) {
+  const Frame& frame = sent.frame;
+  const std::size_t pad = frame.headers[1] >> 4 & 3;  // PadCnt of the BTH. IBTA 9.2
+  const std::size_t transport = frame.header_octets + frame.payload_octets + pad;
+  const LRH lrh{.virtual_lane = frame.priority,
+                .service_level = frame.traffic_class,
+                .dlid = lid_of(frame.destination),
+                .packet_words = static_cast<u16>((LRH::kSize + transport + kICRCSize) / 4),
+                .slid = lid_of(frame.source)};
+  std::vector<u8> bytes(LRH::kSize + transport + kICRCSize + kVCRCSize);
+  lrh.encode(std::span(bytes).first<LRH::kSize>());
+  std::copy_n(frame.headers.begin(), frame.header_octets, bytes.begin() + LRH::kSize);
+  const u32 icrc = icrc_of_local(lrh, std::span(bytes).subspan(LRH::kSize, transport));
+  store_icrc(icrc, std::span(bytes).subspan(LRH::kSize + transport).first<kICRCSize>());
   append(sent, end, std::move(bytes));
 }
 

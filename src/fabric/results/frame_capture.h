@@ -1,5 +1,7 @@
 // FrameCapture: the frames of chosen links, as a pcapng file that Wireshark reads: an interface for
-// each link. Payload is not simulated: its octets are 0, and the ICRC is that of zeros.
+// each link. Of InfiniBand's links: packets from the LRH on, with a VCRC of 0; flow control
+// packets, for which this kind of capture has no place, are not in it. Payload is not simulated:
+// its octets are 0, and the ICRC is that of zeros.
 #pragma once
 
 #include <vector>
@@ -13,16 +15,18 @@ class FrameCapture {
  public:
   static constexpr std::size_t kMostOctets = 256u << 20;  // then it ends
 
-  FrameCapture(const Plan& plan, const std::vector<u32>& links);
+  FrameCapture(const Plan& plan, const std::vector<u32>& links, Technology technology);
   // Frames come in the order in which they were sent.
   void add(const SentFrame& sent, const LinkEnd& end);
   [[nodiscard]] const std::vector<u8>& file() const { return file_; }
 
  private:
   void add_roce(const SentFrame& sent, const LinkEnd& end);
+  void add_infiniband(const SentFrame& sent, const LinkEnd& end);
   void add_pause(const SentFrame& sent, const LinkEnd& end);
   void append(const SentFrame& sent, const LinkEnd& end, std::vector<u8> frame);
 
+  const Technology technology_;
   std::vector<u32> interface_of_;  // by link
   std::vector<u8> file_;
 };

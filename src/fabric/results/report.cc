@@ -32,7 +32,7 @@ std::vector<u32> largest(const std::vector<Value>& values, std::size_t count) {
 class Report {
  public:
   Report(const Simulation& simulation, const Summary& summary)
-      : simulation_(simulation), summary_(summary) {
+      : simulation_(simulation), summary_(summary), held_(simulation.held_times()) {
     const std::size_t samples = simulation.samples().times().size();
     step_ = std::max<std::size_t>(1, (samples + kShownPoints - 1) / kShownPoints);
   }
@@ -42,6 +42,7 @@ class Report {
     data["outcome"] = name_of(summary_.outcome);
     data["complete"] =
         summary_.outcome == Outcome::kComplete || summary_.outcome == Outcome::kTimeIsUp;
+    data["held"] = summary_.has_credits ? "without credits" : "paused";
     data["seed"] = simulation_.scenario().network.seed;
     data["scenario"] = simulation_.scenario().text;
     data["end_us"] = us_of(summary_.simulated);
@@ -74,15 +75,15 @@ class Report {
                                {"a", topology.links[i].a},
                                {"b", topology.links[i].b},
                                {"paused", {paused_part(2 * i), paused_part(2 * i + 1)}}});
-    for (const u32 end : largest(simulation_.paused_times(), kShownPaused))
+    for (const u32 end : largest(held_, kShownPaused))
       data["paused"].push_back({{"name", end_name(simulation_, end)},
-                                {"us", us_of(simulation_.paused_times()[end])},
+                                {"us", us_of(held_[end])},
                                 {"part", paused_part(end)}});
   }
   double paused_part(u32 end) const {
     const Duration all = summary_.simulated;
     if (all <= Duration()) return 0;
-    return std::min(1.0, simulation_.paused_times()[end].seconds() / all.seconds());
+    return std::min(1.0, held_[end].seconds() / all.seconds());
   }
 
   void add_flows(JSON& data) const {
@@ -186,6 +187,7 @@ class Report {
 
   const Simulation& simulation_;
   const Summary& summary_;
+  const std::vector<Duration> held_;  // by link end
   std::size_t step_ = 1;
 };
 

@@ -41,7 +41,7 @@ Simulation::Simulation(const Scenario& scenario)
       held_(ports_.ends().size()) {
   network_.set_trace(this);
   const HostConfig host = first_host(scenario);
-  const PacketSizes sizes{.payload = bytes(host.device.active_mtu)};
+  const PacketSizes sizes = sizes_for(scenario.network.technology, bytes(host.device.active_mtu));
   const Duration pcie = host.pcie.posting + host.pcie.completion;
   for (u32 i = 0; i < scenario.flows.size(); ++i) {
     const Flow& flow = scenario.flows[i];
@@ -55,7 +55,7 @@ Simulation::Simulation(const Scenario& scenario)
 }
 
 void Simulation::capture(const std::vector<u32>& links) {
-  capture_.emplace(scenario_.plan, links);
+  capture_.emplace(scenario_.plan, links, scenario_.network.technology);
   for (const u32 link : links)
     for (const u32 end : {2 * link, 2 * link + 1})
       network_.tap(ports_.ends()[end].node, ports_.ends()[end].port);
@@ -106,12 +106,19 @@ void Simulation::finish(Outcome outcome) {
   }
 }
 
+std::vector<Duration> Simulation::held_times() const {
+  std::vector<Duration> held = paused_;
+  for (u32 i = 0; i < held.size(); ++i)
+    held[i] = held[i] + network_.waited_for_credits(ports_.ends()[i].node, ports_.ends()[i].port);
+  return held;
+}
+
 void Simulation::sample() {
   const u32 number = samples_.take(now_);
   for (u32 i = 0; i < ports_.ends().size(); ++i) {
     const LinkEnd& end = ports_.ends()[i];
     sent_.note(i, number, network_.sent_octets(end.node, end.port));
-    const Switch* const at_switch = network_.switch_at(end.node);
+    const SwitchNode* const at_switch = network_.switch_at(end.node);
     if (at_switch == nullptr) continue;
     queues_.note(i, number, at_switch->waiting_octets(end.port));
     marks_.note(i, number, at_switch->marked_frames(end.port));

@@ -59,6 +59,8 @@ class Simulation final : public Trace {
   [[nodiscard]] const std::vector<FlowResult>& flows() const { return flows_; }
   [[nodiscard]] const std::vector<Pause>& pauses() const { return pauses_; }
   [[nodiscard]] const std::vector<Duration>& paused_times() const { return paused_; }  // by end
+  // For how long an end had to wait: paused, or with something to send and no credits.
+  [[nodiscard]] std::vector<Duration> held_times() const;
   [[nodiscard]] const SampleTimes& samples() const { return samples_; }
   // By link end; all but the queues count from the beginning.
   [[nodiscard]] const SeriesSet& queues() const { return queues_; }  // octets; 0 at hosts

@@ -86,6 +86,7 @@ void add_buckets(std::vector<Ended> ended, Summary& summary) {
 void add_links(const Simulation& simulation, Summary& summary) {
   const Network& network = simulation.network();
   const double seconds = summary.simulated.seconds();
+  const std::vector<Duration> held = simulation.held_times();
   for (u32 i = 0; i < simulation.ports().ends().size(); ++i) {
     const LinkEnd& end = simulation.ports().ends()[i];
     const Port& port = network.port(end.node, end.port);
@@ -95,8 +96,8 @@ void add_links(const Simulation& simulation, Summary& summary) {
       summary.busiest = used;
       summary.busiest_at = i;
     }
-    if (simulation.paused_times()[i] > summary.longest_pause) {
-      summary.longest_pause = simulation.paused_times()[i];
+    if (held[i] > summary.longest_pause) {
+      summary.longest_pause = held[i];
       summary.longest_pause_at = i;
     }
   }
@@ -122,8 +123,10 @@ std::string deadlock_text(const Simulation& simulation) {
   const std::vector<std::string>& names = simulation.scenario().plan.names;
   std::string text;
   for (const WaitingQueue& queue : deadlock.cycle) text += names[queue.node] + " -> ";
-  return fmt::format("{}{}, priority {}; seen after {}", text, names[deadlock.cycle.front().node],
-                     deadlock.cycle.front().priority, duration_text(deadlock.seen - Time()));
+  const bool has_lanes = simulation.scenario().network.technology == Technology::kInfiniBand;
+  return fmt::format("{}{}, {} {}; seen after {}", text, names[deadlock.cycle.front().node],
+                     has_lanes ? "VL" : "priority", deadlock.cycle.front().priority,
+                     duration_text(deadlock.seen - Time()));
 }
 
 }  // namespace
@@ -132,6 +135,7 @@ Summary summarize(const Simulation& simulation) {
   const Counters& counters = simulation.network().counters();
   Summary summary;
   summary.outcome = simulation.outcome();
+  summary.has_credits = simulation.scenario().network.technology == Technology::kInfiniBand;
   summary.simulated = simulation.now() - Time();
   summary.flows = simulation.flows().size();
   const std::vector<Ended> ended = ended_flows(simulation);
@@ -178,9 +182,9 @@ std::vector<SummaryLine> lines_of(const Summary& s) {
           {"fairness (Jain)", text(s.fairness)},
           {"longest queue", octets_text(static_cast<double>(s.longest_queue))},
           {"busiest link", fmt::format("{:.1f} %", s.busiest * 100)},
-          {"ECN marks", std::to_string(s.marks)},
+          {s.has_credits ? "FECN marks" : "ECN marks", std::to_string(s.marks)},
           {"pauses", std::to_string(s.pauses)},
-          {"longest paused", duration_text(s.longest_pause)},
+          {s.has_credits ? "longest credit wait" : "longest paused", duration_text(s.longest_pause)},
           {"dropped by switches", std::to_string(s.drops)},
           {"lost on links", std::to_string(s.lost)}};
 }
@@ -193,7 +197,8 @@ std::string text_of(const Summary& s, const Simulation& simulation) {
     if (line.name == "longest queue" && s.longest_queue != 0)
       where = end_name(simulation, s.longest_queue_at);
     if (line.name == "busiest link" && s.busiest > 0) where = end_name(simulation, s.busiest_at);
-    if (line.name == "longest paused" && s.longest_pause > Duration())
+    if ((line.name == "longest paused" || line.name == "longest credit wait") &&
+        s.longest_pause > Duration())
       where = end_name(simulation, s.longest_pause_at);
     fmt::format_to(add, "{:<20} {}{}{}\n", line.name, line.value, where.empty() ? "" : "   ",
                    where);

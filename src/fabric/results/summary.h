@@ -30,9 +30,10 @@ struct Summary {
   u64 hops = 0, events = 0;
   u64 longest_queue = 0;     // octets
   u32 longest_queue_at = 0;  // link end
-  Duration longest_pause{};  // in sum, of one link end
+  Duration longest_pause{};  // in sum, of one link end; in InfiniBand: without credits
   u32 longest_pause_at = 0;
-  double busiest = 0;  // utilization of a link end, 0 .. 1
+  bool has_credits = false;  // InfiniBand
+  double busiest = 0;        // utilization of a link end, 0 .. 1
   u32 busiest_at = 0;
   std::vector<SlowdownBucket> by_size;
 };

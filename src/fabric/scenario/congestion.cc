@@ -64,6 +64,15 @@ void read(Section& s, DCTCPParameters& p) {
   p.additive_increase = s.rate("additive_increase", p.additive_increase);
 }
 
+void read(Section& s, IBCCParameters& p) {
+  constexpr u32 kMost = IBCCParameters::kMostEntries - 1;
+  p.ccti_increase = static_cast<u32>(s.count("ccti_increase", p.ccti_increase, 1, kMost));
+  p.ccti_limit = static_cast<u32>(s.count("ccti_limit", p.ccti_limit, 0, kMost));
+  p.ccti_min = static_cast<u32>(s.count("ccti_min", p.ccti_min, 0, kMost));
+  p.ccti_timer = s.duration("ccti_timer", p.ccti_timer);
+  p.cct_step = s.number("cct_step", p.cct_step, 0.125, 64);
+}
+
 CongestionParameters read_all(Section& section, std::string_view name, Rate line_rate) {
   CongestionParameters parameters = *congestion_named(name, line_rate);
   std::visit([&](auto& algorithm) { read(section, algorithm); }, parameters.algorithm);
@@ -77,11 +86,11 @@ CongestionParameters read_all(Section& section, std::string_view name, Rate line
 
 }  // namespace
 
-CongestionSettings read_congestion(Section section, std::vector<Rate> line_rates) {
+CongestionSettings read_congestion(Section section, std::vector<Rate> line_rates,
+                                   std::string_view usual) {
   const std::span<const std::string_view> names = congestion_names();
-  const std::size_t dcqcn =
-      static_cast<std::size_t>(std::ranges::find(names, "dcqcn") - names.begin());
-  const std::string_view name = names[section.choice("algorithm", dcqcn, names)];
+  const auto fallback = static_cast<std::size_t>(std::ranges::find(names, usual) - names.begin());
+  const std::string_view name = names[section.choice("algorithm", fallback, names)];
   std::vector<std::pair<Rate, CongestionParameters>> settings;
   for (const Rate rate : line_rates) {
     settings.emplace_back(rate, read_all(section, name, rate));

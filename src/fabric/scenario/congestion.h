@@ -11,6 +11,8 @@ namespace verbena::fabric {
 
 // The parameters for a line of that rate.
 using CongestionSettings = std::function<CongestionParameters(Rate line_rate)>;
-[[nodiscard]] CongestionSettings read_congestion(Section section, std::vector<Rate> line_rates);
+// `usual`: the algorithm where none is named.
+[[nodiscard]] CongestionSettings read_congestion(Section section, std::vector<Rate> line_rates,
+                                                 std::string_view usual);
 
 }  // namespace verbena::fabric

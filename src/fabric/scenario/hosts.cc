@@ -53,12 +53,16 @@ void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
   HostConfig host;
   host.device.active_mtu = read_mtu(section);
   // As links count frames here: without preamble and gap.
-  host.device.pacing.overhead_octets = host.sizes.overhead - static_cast<u32>(kICRCSize);
+  const u32 overhead =
+      config.technology == Technology::kInfiniBand ? kLocalOverheadOctets : host.sizes.overhead;
+  host.device.pacing.overhead_octets = overhead - static_cast<u32>(kICRCSize);
   host.cnp_priority = static_cast<u8>(section.count("cnp_priority", host.cnp_priority, 0, 7));
   read_retransmission(section.section("retransmission", "kind"), host.device);
   host.pcie = read_pcie(section.section("pcie"));
+  const bool is_infiniband = config.technology == Technology::kInfiniBand;
   const CongestionSettings congestion =
-      read_congestion(section.section("congestion_control", "algorithm"), rates_of_hosts(plan));
+      read_congestion(section.section("congestion_control", "algorithm"), rates_of_hosts(plan),
+                      is_infiniband ? "off" : "dcqcn");
   section.done();
   for (const Rate rate : rates_of_hosts(plan))
     if (std::holds_alternative<HPCCParameters>(congestion(rate).algorithm))

@@ -41,7 +41,8 @@ class Reader {
     if (plan)
       read_on(root, *std::move(plan), scenario);
     else
-      for (const char* const key : {"hosts", "switch", "workload", "faults"}) (void)root.has(key);
+      for (const char* const key : {"hosts", "switch", "infiniband", "workload", "faults"})
+        (void)root.has(key);
     root.done();
     return scenario;
   }
@@ -51,9 +52,7 @@ class Reader {
     if (plan.topology.nodes > kMaxNodes)
       root.complain("topology", fmt::format("there may be {} nodes in all", kMaxNodes));
     scenario.plan = std::move(plan);
-    read_hosts(root.section("hosts"), scenario.plan, scenario.network);
-    read_switch(root.section("switch"), scenario.plan, NetworkConfig::kLongestFrame,
-                scenario.network);
+    read_fabric(root, scenario.plan, scenario.network);
     PRNG prng = PRNG(scenario.network.seed).fork();
     const WorkloadContext context{scenario.plan, read_file_, scenario.end, scenario.network.seed};
     for (Section& workload : root.sections("workload", "kind"))
@@ -61,6 +60,9 @@ class Reader {
     if (!root.has("workload")) root.complain("workload", "what do hosts send? workload: incast");
     for (Section& fault : root.sections("faults", "down"))
       read_fault(fault, scenario.plan, scenario.network.faults);
+    if (scenario.network.technology == Technology::kInfiniBand &&
+        !scenario.network.faults.stuck_pauses.empty())
+      root.complain("faults", "stuck_pause is of Ethernet: InfiniBand has no pauses");
   }
 
   Reading& reading_;

@@ -63,18 +63,6 @@ void read_watchdog(Section section, PFCWatchdogConfig& watchdog) {
   section.done();
 }
 
-// One or several priorities, a bit each.
-u8 read_priorities(Section& section, std::string_view key, u8 fallback) {
-  u8 priorities = 0;
-  for (const std::string& word : section.texts(key)) {
-    if (word.size() == 1 && word[0] >= '0' && word[0] <= '7')
-      priorities |= static_cast<u8>(1u << (word[0] - '0'));
-    else
-      section.complain(key, fmt::format("'{}' is no priority; there are 0 .. 7", word));
-  }
-  return section.has(key) ? priorities : fallback;
-}
-
 void read_pfc(Section section, PFCConfig& pfc) {
   pfc.enabled = section.on("enabled", true);
   pfc.quanta = static_cast<u16>(section.count("quanta", pfc.quanta, 1, kLongestPause));
@@ -88,14 +76,6 @@ void read_ecmp(Section section, SpreadingConfig& spreading) {
                                                              "flowlet", "least_loaded"};
   spreading.kind = static_cast<SpreadingConfig::Kind>(section.choice("mode", 0, kModes));
   spreading.flowlet_gap = section.duration("flowlet_gap", spreading.flowlet_gap);
-  section.done();
-}
-
-void read_forwarding(Section section, ForwardingConfig& forwarding) {
-  static constexpr std::array<std::string_view, 2> kModes = {"store_and_forward", "cut_through"};
-  forwarding.mode = static_cast<ForwardingConfig::Mode>(section.choice("mode", 0, kModes));
-  forwarding.latency = section.duration("latency", forwarding.latency);
-  if (forwarding.latency > ms(4)) section.complain("latency", "4 ms is the longest");
   section.done();
 }
 
@@ -125,6 +105,26 @@ void check_buffer(Section& section, const Plan& plan, const PortSettings& port,
 }
 
 }  // namespace
+
+u8 read_priorities(Section& section, std::string_view key, u8 fallback) {
+  u8 priorities = 0;
+  for (const std::string& word : section.texts(key)) {
+    if (word.size() == 1 && word[0] >= '0' && word[0] <= '7')
+      priorities |= static_cast<u8>(1u << (word[0] - '0'));
+    else
+      section.complain(key, fmt::format("'{}' is no priority; there are 0 .. 7", word));
+  }
+  return section.has(key) ? priorities : fallback;
+}
+
+void read_forwarding(Section section, ForwardingConfig& forwarding) {
+  static constexpr std::array<std::string_view, 2> kModes = {"store_and_forward", "cut_through"};
+  forwarding.mode = static_cast<ForwardingConfig::Mode>(
+      section.choice("mode", static_cast<std::size_t>(forwarding.mode), kModes));
+  forwarding.latency = section.duration("latency", forwarding.latency);
+  if (forwarding.latency > ms(4)) section.complain("latency", "4 ms is the longest");
+  section.done();
+}
 
 void read_switch(Section section, const Plan& plan, u32 longest_frame, NetworkConfig& config) {
   PortSettings port;

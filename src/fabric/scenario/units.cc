@@ -20,6 +20,11 @@ constexpr std::array kRateUnits = {
     Unit{"Kbps", 1e3},  Unit{"Tb/s", 1e12},  Unit{"Gb/s", 1e9},   Unit{"Mb/s", 1e6},
     Unit{"kb/s", 1e3},  Unit{"Gbit/s", 1e9}, Unit{"Mbit/s", 1e6}, Unit{"bps", 1},
     Unit{"b/s", 1},     Unit{"T", 1e12},     Unit{"G", 1e9},      Unit{"M", 1e6}};
+// InfiniBand's, of four lanes, without what coding takes. IBTA Vol 2, 5.
+constexpr std::array kRateNames = {Unit{"SDR", 8e9},      Unit{"DDR", 16e9},     Unit{"QDR", 32e9},
+                                   Unit{"FDR10", 40e9},   Unit{"FDR", 54.5e9},   Unit{"EDR", 100e9},
+                                   Unit{"HDR", 200e9},    Unit{"HDR100", 100e9}, Unit{"NDR", 400e9},
+                                   Unit{"NDR200", 200e9}, Unit{"XDR", 800e9}};
 constexpr std::array kTimeUnits = {Unit{"ps", 1},   Unit{"ns", 1e3}, Unit{"us", 1e6},
                                    Unit{"µs", 1e6}, Unit{"ms", 1e9}, Unit{"s", 1e12}};
 constexpr std::array kSizeUnits = {
@@ -64,6 +69,8 @@ std::string with_prefix(double value, std::span<const std::string_view> units) {
 }  // namespace
 
 std::optional<Rate> rate_of(std::string_view text) {
+  if (const auto name = std::ranges::find(kRateNames, text, &Unit::name); name != kRateNames.end())
+    return Rate::from_bps(static_cast<u64>(name->factor));
   const std::optional<i64> bps = quantity(text, kRateUnits);
   if (!bps) return std::nullopt;
   return Rate::from_bps(static_cast<u64>(*bps));

@@ -1,5 +1,6 @@
 // Quantities as people write them in scenarios, and as they are printed for people.
 //   rates      100Gbps, 100Gb/s, 400G, 25.5Mbps      bits per second, powers of 1000
+//              EDR, HDR, NDR, XDR, ...                InfiniBand's, of four lanes
 //   times      250ns, 1.5us, 3ms, 1s, 800ps, 0
 //   sizes      1500, 64KB, 50k (powers of 1000), 64KiB (of 1024)      octets
 //   numbers    0.125, 1/8, 12.5%

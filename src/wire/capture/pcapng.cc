@@ -8,7 +8,6 @@ namespace {
 constexpr u32 kSectionHeader = 0x0a0d0d0a, kInterfaceDescription = 1, kEnhancedPacket = 6;
 constexpr u32 kByteOrderMagic = 0x1a2b3c4d;
 constexpr u16 kMajor = 1, kMinor = 0;
-constexpr u16 kEthernet = 1;  // LINKTYPE_ETHERNET
 enum Option : u16 {
   kEnd = 0,
   kComment = 1,
@@ -70,9 +69,9 @@ void append_section(std::string_view application, std::vector<u8>& out) {
   block.end();
 }
 
-void append_interface(std::string_view name, std::vector<u8>& out) {
+void append_interface(std::string_view name, std::vector<u8>& out, LinkType type) {
   Block block(kInterfaceDescription, out);
-  block.put(kEthernet);
+  block.put(static_cast<u16>(type));
   block.put(u16{0});
   block.put(u32{0});  // packets are never cut
   block.option(kName, name);

@@ -13,8 +13,14 @@ namespace verbena::pcapng {
 
 // What came first in the file.
 void append_section(std::string_view application, std::vector<u8>& out);
-// Its number is how many came before it. Link type Ethernet.
-void append_interface(std::string_view name, std::vector<u8>& out);
+// What its packets begin with. tcpdump.org's list of link types.
+enum class LinkType : u16 {
+  kEthernet = 1,
+  kInfiniBand = 247,  // LRH .. VCRC
+};
+// Its number is how many came before it.
+void append_interface(std::string_view name, std::vector<u8>& out,
+                      LinkType type = LinkType::kEthernet);
 
 enum class PacketDirection : u8 { kInbound = 1, kOutbound = 2 };  // epb_flags, bits 0 and 1
 
@@ -24,7 +30,7 @@ struct Packet {
   PacketDirection direction = PacketDirection::kInbound;
   std::string_view comment{};  // "": none
 };
-// `parts` together are the frame, from its Ethernet header on.
+// `parts` together are the frame, from its first header on.
 void append_packet(const Packet& packet, std::span<const std::span<const u8>> parts,
                    std::vector<u8>& out);
 

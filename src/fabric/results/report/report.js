@@ -191,7 +191,7 @@
       const line = svg(picture, "line", {
         x1: from[0], y1: from[1], x2: to[0], y2: to[1], class: "link",
         stroke: mix(most > 0 ? part / most : 0), "stroke-width": part > 0 ? 2.5 : 1.2});
-      svg(line, "title", {}, `${link.name}: paused ${percent(part)} of the time`);
+      svg(line, "title", {}, `${link.name}: ${data.held} ${percent(part)} of the time`);
     });
     data.nodes.forEach((node, i) => {
       if (!at[i]) return;
@@ -207,13 +207,13 @@
     });
     const key = add(element("topology"), "div");
     key.className = "key";
-    add(key, "span", "never paused");
+    add(key, "span", `never ${data.held}`);
     add(key, "i").style.background = `linear-gradient(90deg, ${mix(0)}, ${mix(1)})`;
-    add(key, "span", most > 0 ? `paused ${percent(most)} of the time` : "nothing was paused");
+    add(key, "span", most > 0 ? `${data.held} ${percent(most)} of the time` : `nothing was ${data.held}`);
     if (!data.shows_hosts) add(key, "span", "(hosts are too many to be drawn)");
   };
   drawTopology();
   if (data.paused.length)
-    table(element("paused"), ["paused", "for", "of the time"],
+    table(element("paused"), [data.held, "for", "of the time"],
           data.paused.map((p) => [p.name, time(p.us), percent(p.part)]));
 })();

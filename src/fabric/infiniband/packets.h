@@ -1,0 +1,32 @@
+// What InfiniBand does with frames of the simulation: flow control packets, and the FECN bit of the
+// BTH.
+#pragma once
+
+#include "fabric/frame_pool.h"
+#include "fabric/infiniband/link_credits.h"
+
+namespace verbena::fabric {
+
+// For the neighbour of the port whose credits these are. IBTA 7.9.4.
+[[nodiscard]] inline FrameIndex make_flow_control(FramePool& frames, u32 lane,
+                                                  LinkCredits& credits) {
+  const FrameIndex index = frames.take();
+  Frame& frame = frames[index];
+  frame.type = FrameType::kFlowControl;
+  frame.priority = static_cast<u8>(lane);
+  frame.pause_quanta = credits.tell(lane);
+  frame.size_octets = kFlowControlOctets;
+  frame.payload_octets = 0;
+  return index;
+}
+[[nodiscard]] inline u16 credit_limit_of(const Frame& frame) { return frame.pause_quanta; }
+
+// IBTA 9.2: the first bit of the BTH's fifth octet.
+inline constexpr std::size_t kFECNAt = 4;
+inline constexpr u8 kFECNBit = 0x80;
+inline void set_fecn(Frame& frame) { frame.headers[kFECNAt] |= kFECNBit; }
+[[nodiscard]] inline bool has_fecn(const Frame& frame) {
+  return (frame.headers[kFECNAt] & kFECNBit) != 0;
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,44 @@
+// SwitchNode: what a network asks of any switch. Switch is the Ethernet one, InfiniBandSwitch that
+// of InfiniBand.
+#pragma once
+
+#include "base/check.h"
+#include "base/time.h"
+#include "fabric/frame.h"
+
+namespace verbena::fabric {
+
+class SwitchNode {
+ public:
+  virtual ~SwitchNode() = default;
+
+  virtual void on_arrival(u32 port, FrameIndex index) = 0;
+  // What should have arrived was lost on the link.
+  virtual void on_lost(u32 port, FrameIndex index) = 0;
+  virtual void on_wake(u32 port) = 0;
+  virtual void on_pause_timer(u32 /*port*/) {}
+  // Fetches what arrivals need into the cache.
+  virtual void fetch() const = 0;
+  // The link of the port, whose Port says so, has changed.
+  virtual void on_link_down(u32 port) = 0;
+  virtual void on_link_up(u32 port) = 0;
+  // Asks the neighbour to pause, whatever there is room for, until asked for an end. Ethernet's.
+  virtual void begin_stuck_pause(u32 /*port*/, u32 /*priority*/) { CHECK_UNREACHABLE(); }
+  virtual void end_stuck_pause(u32 /*port*/, u32 /*priority*/) { CHECK_UNREACHABLE(); }
+
+  [[nodiscard]] virtual u32 port_count() const = 0;
+  // Frames of the priority (or virtual lane) wait at the port, and may not go since then or before.
+  [[nodiscard]] virtual bool is_stuck(u32 port, u32 priority, Time since) const = 0;
+  // Frames of the priority wait at the port that came by another one.
+  [[nodiscard]] virtual bool holds(u32 port, u32 priority, u32 ingress) const = 0;
+  // Octets that ever waited in one queue of the port, at most, a frame that goes at once included.
+  [[nodiscard]] virtual u32 longest_queue(u32 port) const = 0;
+  // In all queues of the port, now.
+  [[nodiscard]] virtual u64 waiting_octets(u32 port) const = 0;
+  [[nodiscard]] virtual u64 sent_octets(u32 port) const = 0;
+  [[nodiscard]] virtual u64 marked_frames(u32 port) const = 0;
+  // How long, until now, the port had something to send and no credits. InfiniBand's.
+  [[nodiscard]] virtual Duration waited_for_credits(u32 /*port*/, Time /*now*/) const { return {}; }
+};
+
+}  // namespace verbena::fabric
