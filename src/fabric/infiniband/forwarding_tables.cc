@@ -95,6 +95,7 @@ class Subnet {
 struct Distances {
   std::vector<u32> down;  // by ways that go down only
   std::vector<u32> all;
+  bool is_directed = false;  // each step of a way is up or down, as is said
 };
 
 // `may_pass(from, to)`: from a switch that is reached to one before it on a way.
@@ -123,6 +124,7 @@ Distances up_and_down(const Subnet& subnet, NodeIndex leaf) {
   found.down =
       spread(subnet, leaf, [&](NodeIndex from, NodeIndex to) { return subnet.goes_up(from, to); });
   found.all = found.down;
+  found.is_directed = true;
   for (const NodeIndex node : subnet.from_the_roots()) {
     if (found.down[node] != kFar) continue;
     for (const Way& way : subnet.ways(node))
@@ -154,7 +156,8 @@ std::vector<u16> candidates(const Subnet& subnet, const Distances& to, NodeIndex
   std::vector<u16> ports;
   for (const Way& way : subnet.ways(node))
     if (subnet.is_switch(way.to) && distance[way.to] != kFar &&
-        distance[way.to] + 1 == distance[node])
+        distance[way.to] + 1 == distance[node] &&
+        (!to.is_directed || subnet.goes_up(node, way.to) != goes_down))
       ports.push_back(way.port);
   return ports;
 }

@@ -20,9 +20,11 @@ class Routed {
  public:
   Routed(const Topology& topology, RoutingEngine engine, const std::vector<bool>& down = {})
       : topology_(topology), tables_(topology, engine, down), peers_(topology.nodes) {
+    links_.resize(topology.nodes);
     for (const TopologyLink& link : topology.links) {
       peers_[link.a].push_back(link.b);
       peers_[link.b].push_back(link.a);
+      for (const NodeIndex node : {link.a, link.b}) links_[node].push_back(&link);
     }
   }
 
@@ -35,6 +37,10 @@ class Routed {
       way.emplace_back(node, ports[0]);
     }
     return way;
+  }
+
+  [[nodiscard]] const TopologyLink* link_at(const Channel& channel) const {
+    return links_[channel.first][channel.second];
   }
 
   [[nodiscard]] std::vector<NodeIndex> hosts() const {
@@ -80,6 +86,7 @@ class Routed {
   const Topology& topology_;
   ForwardingTables tables_;
   std::vector<std::vector<NodeIndex>> peers_;  // by node and port
+  std::vector<std::vector<const TopologyLink*>> links_;
 };
 
 // Switches joined at random, so that all are joined, with a host or two at each.
@@ -128,8 +135,9 @@ TEST_P(ForwardingTablesTest, LinksThatAreDownAreNotUsed) {
   PRNG prng(GetParam());
   const Topology topology = random_topology(prng);
   std::vector<bool> down(topology.links.size());
-  const u64 failed = prng.below(topology.links.size());
-  down[failed] = true;
+  const TopologyLink& failed = topology.links[prng.below(topology.links.size())];
+  if (!topology.is_switch[failed.a] || !topology.is_switch[failed.b]) return;
+  down[static_cast<std::size_t>(&failed - topology.links.data())] = true;
   for (const RoutingEngine engine : {RoutingEngine::kUpDown, RoutingEngine::kMinHop}) {
     const Routed routed(topology, engine, down);
     const Routes reachable(topology, down);
@@ -137,9 +145,8 @@ TEST_P(ForwardingTablesTest, LinksThatAreDownAreNotUsed) {
       for (const NodeIndex to : routed.hosts()) {
         if (from == to) continue;
         const std::vector<Channel> way = routed.way(from, to);
-        if (!way.empty()) {
-          EXPECT_FALSE(reachable.ports(from, to).empty());
-        }
+        EXPECT_EQ(way.empty(), reachable.ports(from, to).empty());
+        for (const Channel& channel : way) EXPECT_NE(routed.link_at(channel), &failed);
       }
   }
 }

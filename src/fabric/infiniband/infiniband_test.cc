@@ -247,12 +247,12 @@ TEST(InfiniBand, CreditsSurviveLinksThatDoNot) {
 // Two leaves. A victim sends over the link between them, as does a sender to a host whose own link
 // is wanted by others too.
 constexpr u8 kVictim = 1, kOthers = 0;
-Time time_of_victim(u32 lanes, CongestionParameters congestion = {}, bool fecn = false) {
+Time time_of_victim(u32 lanes, CongestionParameters congestion = {}, FECNConfig fecn = {}) {
   NetworkConfig config = infiniband();
   config.infiniband.lanes = lanes;
   for (u32 sl = 0; sl < kPriorities; ++sl)
     config.infiniband.sl_to_vl[sl] = static_cast<u8>(sl % lanes);
-  config.infiniband.fecn.enabled = fecn;
+  config.infiniband.fecn = fecn;
   const auto host = config.host;
   config.host = [host, congestion](const LinkConfig& link) {
     HostConfig own = host(link);
@@ -264,7 +264,7 @@ Time time_of_victim(u32 lanes, CongestionParameters congestion = {}, bool fecn =
   for (const NodeIndex from : {1u, 4u, 5u, 6u}) run.add(from, 3, 6'000'000, kOthers);
   run.run();
   run.expect_nothing_lost();
-  EXPECT_EQ(run.network.counters().marks != 0, fecn);
+  EXPECT_EQ(run.network.counters().marks != 0, fecn.enabled);
   return run.finished.at(0);
 }
 
@@ -280,7 +280,8 @@ TEST(InfiniBand, CongestionControlFreesTheVictim) {
   const CongestionParameters control{
       .algorithm = IBCCParameters{.line_rate = gbps(100), .ccti_timer = us(20)},
       .notification = {.cnp_interval = Duration{}}};
-  const Time without = time_of_victim(1), with = time_of_victim(1, control, true);
+  const FECNConfig fecn{.enabled = true, .threshold = 8, .marking_rate = 15};
+  const Time without = time_of_victim(1), with = time_of_victim(1, control, fecn);
   EXPECT_LT(static_cast<double>(with.ps()), 0.8 * static_cast<double>(without.ps()));
 }
 
