@@ -43,9 +43,8 @@ inline constexpr u16 kFlowControlOctets = 8;
 inline constexpr u32 kLIDs = 0xbfff;  // unicast, of a subnet. IBTA 4.1.3
 
 // Switches mark packets (FECN) of a lane whose queue is above a threshold and that is no victim of
-// another switch: credits are there. IBTA A10.2.1. With the defaults, and those of IBCC, a flow
-// that shares a lane with an incast takes a third of the time that it takes without
-// (docs/simulator.md).
+// another switch: credits are there. IBTA A10.2.1. With these defaults, and those of IBCC, the
+// victim in infiniband_test.cc takes a third of the time that it takes without.
 struct FECNConfig {
   bool enabled = false;
   u8 threshold = 8;       // Threshold: 1 (marks least) .. 15: 16 - threshold sixteenths of a buffer

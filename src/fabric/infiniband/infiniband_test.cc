@@ -109,7 +109,7 @@ TEST_P(CreditLoop, ThroughputIsBufferOverRoundTrip) {
   config.infiniband.credit_update_octets = 1;
   const LinkConfig link{.rate = gbps(100), .delay = delay};
   Subnet run(star(2, link).topology, config);
-  constexpr u64 kPackets = 3000;
+  constexpr u64 kPackets = 10'000;
   run.add(0, 1, kPackets * 4096);
   run.run();
   run.expect_nothing_lost();
@@ -277,12 +277,11 @@ TEST(InfiniBand, AVictimIsBlockedOnTheLaneAndNotOnAnother) {
 }
 
 TEST(InfiniBand, CongestionControlFreesTheVictim) {
-  const CongestionParameters control{
-      .algorithm = IBCCParameters{.line_rate = gbps(100), .ccti_timer = us(20)},
-      .notification = {.cnp_interval = Duration{}}};
-  const FECNConfig fecn{.enabled = true, .threshold = 8, .marking_rate = 15};
+  const CongestionParameters control{.algorithm = IBCCParameters{.line_rate = gbps(100)},
+                                     .notification = {.cnp_interval = Duration{}}};
+  const FECNConfig fecn{.enabled = true};
   const Time without = time_of_victim(1), with = time_of_victim(1, control, fecn);
-  EXPECT_LT(static_cast<double>(with.ps()), 0.8 * static_cast<double>(without.ps()));
+  EXPECT_LT(static_cast<double>(with.ps()), 0.5 * static_cast<double>(without.ps()));
 }
 
 TEST(InfiniBand, WeightsDivideALinkAmongLanes) {
