@@ -168,25 +168,26 @@ std::string end_name(const Simulation& simulation, u32 link_end) {
 }
 
 std::vector<SummaryLine> lines_of(const Summary& s) {
-  return {{"outcome", std::string(name_of(s.outcome))},
-          {"simulated time", duration_text(s.simulated)},
-          {"flows ended", fmt::format("{} of {}", s.finished, s.flows)},
-          {"flows given up", std::to_string(s.failed)},
-          {"FCT p50", text(s.fct_p50)},
-          {"FCT p99", text(s.fct_p99)},
-          {"FCT max", text(s.fct_max)},
-          {"slowdown p50", text(s.slowdown_p50)},
-          {"slowdown p95", text(s.slowdown_p95)},
-          {"slowdown p99", text(s.slowdown_p99)},
-          {"goodput", rate_text(s.goodput_bps)},
-          {"fairness (Jain)", text(s.fairness)},
-          {"longest queue", octets_text(static_cast<double>(s.longest_queue))},
-          {"busiest link", fmt::format("{:.1f} %", s.busiest * 100)},
-          {s.has_credits ? "FECN marks" : "ECN marks", std::to_string(s.marks)},
-          {"pauses", std::to_string(s.pauses)},
-          {s.has_credits ? "longest credit wait" : "longest paused", duration_text(s.longest_pause)},
-          {"dropped by switches", std::to_string(s.drops)},
-          {"lost on links", std::to_string(s.lost)}};
+  return {
+      {"outcome", std::string(name_of(s.outcome))},
+      {"simulated time", duration_text(s.simulated)},
+      {"flows ended", fmt::format("{} of {}", s.finished, s.flows)},
+      {"flows given up", std::to_string(s.failed)},
+      {"FCT p50", text(s.fct_p50)},
+      {"FCT p99", text(s.fct_p99)},
+      {"FCT max", text(s.fct_max)},
+      {"slowdown p50", text(s.slowdown_p50)},
+      {"slowdown p95", text(s.slowdown_p95)},
+      {"slowdown p99", text(s.slowdown_p99)},
+      {"goodput", rate_text(s.goodput_bps)},
+      {"fairness (Jain)", text(s.fairness)},
+      {"longest queue", octets_text(static_cast<double>(s.longest_queue))},
+      {"busiest link", fmt::format("{:.1f} %", s.busiest * 100)},
+      {s.has_credits ? "FECN marks" : "ECN marks", std::to_string(s.marks)},
+      {"pauses", std::to_string(s.pauses)},
+      {s.has_credits ? "longest credit wait" : "longest paused", duration_text(s.longest_pause)},
+      {"dropped by switches", std::to_string(s.drops)},
+      {"lost on links", std::to_string(s.lost)}};
 }
 
 std::string text_of(const Summary& s, const Simulation& simulation) {
