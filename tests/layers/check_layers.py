@@ -36,7 +36,7 @@ LAYERS = [
 ]
 SANS_IO = {"base", "wire", "memory", "congestion", "transport", "connect", "device", "faults",
            "explain", "check"}
-TRANSPORTS = {"rc", "uc", "ud", "iwarp", "local"}
+TRANSPORTS = {"rc", "uc", "ud", "iwarp", "local", "tcp"}
 
 RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}
 

@@ -1,0 +1,28 @@
+#include "congestion/tcp/reno.h"
+
+namespace verbena::tcp {
+
+// RFC 5681, 3.1, by octets: a segment more when a window's worth has been acknowledged.
+void Reno::on_acknowledged(u64 octets, Time) {
+  if (state_.in_slow_start()) octets = state_.slow_start(octets);
+  if (state_.in_slow_start()) return;
+  acknowledged_ += octets;
+  while (acknowledged_ >= state_.window) {
+    acknowledged_ -= state_.window;
+    state_.window += state_.mss;
+  }
+}
+
+// Equation 4 of RFC 5681.
+void Reno::on_congestion(u64 in_flight, Time) {
+  state_.threshold = state_.at_least_two(static_cast<double>(in_flight) / 2);
+  state_.window = state_.threshold;
+  acknowledged_ = 0;
+}
+
+void Reno::on_timeout(u64 in_flight, Time now) {
+  on_congestion(in_flight, now);
+  state_.restart();
+}
+
+}  // namespace verbena::tcp

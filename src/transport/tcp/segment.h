@@ -1,0 +1,35 @@
+// Segment: what one end of a TCP connection tells the other, without its octets. Sequence numbers
+// count the stream's octets from 0 and do not wrap (RFC 9293, 3.4 has 32 bits of them); SYN and FIN
+// take none here. A connection is used one way: segments have octets, or acknowledge.
+#pragma once
+
+#include <array>
+
+#include "base/types.h"
+#include "wire/eth/ecn.h"
+
+namespace verbena::tcp {
+
+struct SACKBlock {
+  u64 begin = 0, end = 0;  // octets received, end excluded
+  friend bool operator==(const SACKBlock&, const SACKBlock&) = default;
+};
+
+struct Segment {
+  static constexpr u32 kMostBlocks = 3;  // beside timestamps. RFC 2018, 3
+
+  u64 sequence = 0;  // of the first octet
+  u32 octets = 0;
+  u64 acknowledgement = 0;  // octets received without a gap, if `ack`
+  u64 window = 0;           // octets that the receiver has room for, behind `acknowledgement`
+  bool syn = false, ack = false;
+  bool push = false;  // ends a message; its word is in the segment, as data of the program
+  bool ece = false, cwr = false;
+  bool duplicate = false;  // the acknowledged segment had been received before: D-SACK, RFC 2883
+  ECN ecn = ECN::kNotECT;  // of its IP header
+  u32 word = 0;
+  u32 block_count = 0;
+  std::array<SACKBlock, kMostBlocks> blocks{};
+};
+
+}  // namespace verbena::tcp
