@@ -1,0 +1,36 @@
+// How many octets of a TCP stream an RDMA WRITE takes in iWARP: what MPA, DDP and RDMAP add. RFC
+// 5044, 4 and 5.1; RFC 5041, 4.1 and 4.2; RFC 7306, 6 (immediate data). Without markers, with CRCs.
+//
+//   FPDU      | length (2) | ULPDU: DDP header, payload | pad to 4 | CRC (4) |
+//   tagged    | control (2) | STag (4) | TO (8) |                      RDMA WRITE
+//   untagged  | control (2) | ULP (4) | QN (4) | MSN (4) | MO (4) |    the others
+#pragma once
+
+#include "base/types.h"
+
+namespace verbena::iwarp {
+
+inline constexpr u32 kMPAOverhead = 2 + 4;  // length, CRC
+inline constexpr u32 kTaggedHeader = 14, kUntaggedHeader = 18;
+inline constexpr u32 kImmediateData = 8;  // octets. RFC 7306, 6.1
+
+// Of an FPDU with so many octets of ULPDU.
+[[nodiscard]] constexpr u32 fpdu_octets(u32 ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
+// The longest ULPDU of which an FPDU fits a segment. RFC 5044, 5.1: MULPDU = EMSS - (6 + EMSS mod
+// 4).
+[[nodiscard]] constexpr u32 longest_ulpdu(u32 mss) { return mss - (kMPAOverhead + mss % 4); }
+
+// A message by RDMA WRITE, as FPDUs for segments of `mss`. Precondition: mss >= 32.
+[[nodiscard]] constexpr u64 write_octets(u64 message, u32 mss) {
+  const u64 payload = longest_ulpdu(mss) - kTaggedHeader;
+  const u64 full = message / payload;
+  const u32 rest = static_cast<u32>(message % payload);
+  u64 octets = full * fpdu_octets(longest_ulpdu(mss));
+  if (rest != 0 || message == 0) octets += fpdu_octets(kTaggedHeader + rest);
+  return octets;
+}
+
+// What tells the receiver's program, behind the WRITE.
+inline constexpr u32 kImmediateOctets = fpdu_octets(kUntaggedHeader + kImmediateData);
+
+}  // namespace verbena::iwarp

@@ -1,0 +1,74 @@
+// MPA: how DDP's messages keep their boundaries in a TCP stream. RFC 5044; RFC 6581 (revision 2).
+// Markers are not supported: who asks for them is refused.
+//
+// An FPDU (4.1):
+//   | ULPDU_Length (16) | ULPDU ... | pad to 4 octets, the length included | CRC (32) |
+// The CRC is CRC-32C over all before it, sent as iSCSI's (its octets from the lowest); where both
+// sides do without, the field is there and its value means nothing.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "wire/iwarp/framing.h"
+
+namespace verbena::iwarp {
+
+[[nodiscard]] u32 crc32c(std::span<const u8> bytes);
+
+enum class CRCUse : u8 { kUsed, kNotUsed };
+
+// One FPDU at the beginning of a stream's octets.
+struct FPDUView {
+  enum class Status : u8 {
+    kWhole,
+    kIncomplete,  // more octets are needed
+    kBad,         // wrong CRC: the connection ends. RFC 5044, 5.3
+  };
+  Status status = Status::kIncomplete;
+  std::span<const u8> ulpdu{};
+  std::size_t size = 0;  // of the FPDU, in octets; kWhole
+
+  [[nodiscard]] static FPDUView decode(std::span<const u8> stream, CRCUse crc);
+};
+
+// Appends an FPDU. Precondition: at most 65535 octets.
+void append_fpdu(std::span<const u8> ulpdu, CRCUse crc, std::vector<u8>& stream);
+
+// The request and the reply that begin a connection. RFC 5044, 7.1. Network order.
+//   | key (16 octets): "MPA ID Req Frame" or "MPA ID Rep Frame" |
+//   |M|C|R|S|  rsvd |   Rev (8)     |   PD_Length (16)  |  private data ...
+struct MPAFrame {
+  static constexpr std::size_t kSize = 20;  // bytes, without private data
+  static constexpr u16 kMostPrivateData = 512;
+
+  bool is_reply = false;
+  bool markers = false, crc = false, rejected = false;
+  bool enhanced = false;  // S: private data begins with MPAEnhancement. RFC 6581, 4
+  u8 revision = 1;        // 1 or 2
+  u16 private_data_length = 0;
+
+  // nullopt: short, another key, revision or longer private data.
+  [[nodiscard]] static std::optional<MPAFrame> decode(std::span<const u8> in);
+  void encode(std::span<u8, kSize> out) const;
+  friend bool operator==(const MPAFrame&, const MPAFrame&) = default;
+};
+
+// What revision 2 has in front of private data. RFC 6581, 9.
+//   |A|B|  IRD (14) |C|D|  ORD (14) |
+struct MPAEnhancement {
+  static constexpr std::size_t kSize = 4;  // bytes
+  bool peer_to_peer = false;               // A
+  bool rtr_send = false;                   // B: ready-to-receive by an empty FPDU,
+  bool rtr_write = false;                  // C: by an RDMA WRITE,
+  bool rtr_read = false;                   // D: by an RDMA READ request
+  u16 ird = 0, ord = 0;                    // 14 bits
+  [[nodiscard]] static std::optional<MPAEnhancement> decode(std::span<const u8> in);
+  void encode(std::span<u8, kSize> out) const;
+  friend bool operator==(const MPAEnhancement&, const MPAEnhancement&) = default;
+};
+
+}  // namespace verbena::iwarp

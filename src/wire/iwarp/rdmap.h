@@ -1,0 +1,70 @@
+// RDMAP: what a DDP message means. RFC 5040, 4; RFC 7306 (atomics, immediate data). Network order.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "base/types.h"
+
+namespace verbena::iwarp {
+
+// RFC 5040, 4.3, table 4; RFC 7306, 4.
+enum class RDMAPOpcode : u8 {
+  kWrite = 0,
+  kReadRequest = 1,
+  kReadResponse = 2,
+  kSend = 3,
+  kSendInvalidate = 4,
+  kSendSolicited = 5,
+  kSendSolicitedInvalidate = 6,
+  kTerminate = 7,
+  kImmediateData = 8,
+  kImmediateDataSolicited = 9,
+  kAtomicRequest = 10,
+  kAtomicResponse = 11,
+};
+
+// Queues of untagged messages. RFC 5040, 5.1; RFC 7306, 5.1 for atomic responses.
+inline constexpr u32 kSendQueueNumber = 0, kReadQueueNumber = 1, kTerminateQueueNumber = 2,
+                     kAtomicResponseQueueNumber = 3;
+
+[[nodiscard]] constexpr bool is_tagged(RDMAPOpcode opcode) {
+  return opcode == RDMAPOpcode::kWrite || opcode == RDMAPOpcode::kReadResponse;
+}
+
+// The octet in DDP's header: | RV (2) | rsvd (2) | Opcode (4) |
+inline constexpr u8 kRDMAPVersion = 1;
+[[nodiscard]] constexpr u8 control_of(RDMAPOpcode opcode) {
+  return static_cast<u8>(kRDMAPVersion << 6 | static_cast<u8>(opcode));
+}
+// nullopt: another version, or an opcode that there is not.
+[[nodiscard]] std::optional<RDMAPOpcode> opcode_of(u8 control);
+
+// The payload of a READ request. 4.4.
+//   | sink STag (32) | sink TO (64) | size (32) | source STag (32) | source TO (64) |
+struct RDMAPReadRequest {
+  static constexpr std::size_t kSize = 28;  // bytes
+  u32 sink_stag = 0;
+  u64 sink_offset = 0;
+  u32 length = 0;  // bytes
+  u32 source_stag = 0;
+  u64 source_offset = 0;
+  [[nodiscard]] static std::optional<RDMAPReadRequest> decode(std::span<const u8> in);
+  void encode(std::span<u8, kSize> out) const;
+  friend bool operator==(const RDMAPReadRequest&, const RDMAPReadRequest&) = default;
+};
+
+// The beginning of a TERMINATE's payload: why the stream ends. 4.8.
+//   | layer (4) | type (4) | code (8) |M|D|R| rsvd (13) |
+struct RDMAPTerminate {
+  static constexpr std::size_t kSize = 4;           // bytes
+  u8 layer = 0;                                     // 0 RDMAP, 1 DDP, 2 MPA
+  u8 type = 0, code = 0;                            // by layer
+  bool has_length = false, has_ddp_header = false;  // of the segment that was wrong, follow
+  bool has_rdmap_header = false;
+  [[nodiscard]] static std::optional<RDMAPTerminate> decode(std::span<const u8> in);
+  void encode(std::span<u8, kSize> out) const;
+  friend bool operator==(const RDMAPTerminate&, const RDMAPTerminate&) = default;
+};
+
+}  // namespace verbena::iwarp
