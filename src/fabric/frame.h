@@ -24,6 +24,7 @@ enum class Extent : u8 {
 
 enum class FrameType : u8 {
   kRoCE,
+  kTCP,          // a segment; `headers` as fabric/tcp/segment_codec.h has them
   kPause,        // PFC, between two neighbours
   kFlowControl,  // InfiniBand's credits, likewise
 };

@@ -339,7 +339,7 @@ void Host::collect() {
 void Host::take_failure(const CQE& cqe) {
   Open& open = connections_[index_of(cqe.qp)];
   if (std::exchange(open.failed, true) || (cqe.wr_id & kOfConnection) != 0) return;
-  if (cqe.op != CompletionOp::kReceiveRDMAWithImmediate && open.expects == nullptr)
+  if (cqe.op != CompletionOp::kReceiveRDMAWithImmediate && !open.expects)
     failed_.push_back(static_cast<u32>(cqe.wr_id));
 }
 
@@ -347,7 +347,7 @@ void Host::take(const CQE& cqe) {
   if (cqe.status != WQEStatus::kSuccess) return take_failure(cqe);
   const u32 number = static_cast<u32>(cqe.wr_id);
   if (cqe.op == CompletionOp::kReceiveRDMAWithImmediate) {
-    expect(connections_[index_of(cqe.qp)].expects, 1, number);
+    expect(static_cast<EndNumber>(index_of(cqe.qp)), 1, number);
     messages_.push_back({.connection = number, .word = cqe.immediate, .arrived = true});
   } else if ((cqe.wr_id & kOfConnection) != 0) {
     messages_.push_back({.connection = number});
@@ -492,7 +492,7 @@ void Host::release(const Frame& frame) {
 
 // --- flows
 
-QueuePair* Host::create_qp(u32 sends, u32 receives) {
+EndNumber Host::create_end(u32 sends, u32 receives) {
   const Result<QueuePair*> qp = device_.create_qp({.type = QPType::kRC,
                                                    .pd = pd_,
                                                    .send_cq = cq_,
@@ -500,16 +500,17 @@ QueuePair* Host::create_qp(u32 sends, u32 receives) {
                                                    .send = {.depth = sends, .max_sge = 1},
                                                    .receive = {.depth = receives, .max_sge = 1}});
   CHECK(qp.has_value());
-  return *qp;
+  const std::size_t index = index_of(number_of(*qp));
+  if (index >= connections_.size()) connections_.resize(index + 1);
+  connections_[index] = {};
+  connections_[index].qp = *qp;
+  return static_cast<EndNumber>(index);
 }
 
-QPN Host::number_of(const QueuePair* qp) const { return device_.attributes_of(qp).qpn; }
-
-void Host::connect(QueuePair* qp, const Connection& connection) {
-  const std::size_t index = index_of(number_of(qp));
-  if (index >= connections_.size()) connections_.resize(index + 1);
-  connections_[index] = {.connection = connection, .qp = qp};
-  u8& priority = connections_[index].connection.priority;
+void Host::connect(EndNumber end, const Connection& connection) {
+  QueuePair* const qp = connections_[end].qp;
+  connections_[end].connection = connection;
+  u8& priority = connections_[end].connection.priority;
   if (config_.channel_adapter) priority = config_.channel_adapter->sl_to_vl[priority];
   data_priorities_ |= bit(priority);
 
@@ -523,7 +524,7 @@ void Host::connect(QueuePair* qp, const Connection& connection) {
   rtr.path.destination = GID::from_ipv4(addresses_[connection.peer]);
   rtr.path.traffic_class = config_.channel_adapter ? connection.priority : config_.traffic_class;
   rtr.path_mtu = config_.device.active_mtu;
-  rtr.dest_qp = connection.peer_qpn;
+  rtr.dest_qp = QPN{config_.device.first_qpn.value + connection.peer_end};
   rtr.set(QPField::kAddressVector).set(QPField::kPathMTU).set(QPField::kDestQPN);
   rtr.set(QPField::kRQPSN).set(QPField::kMaxDestRdAtomic).set(QPField::kMinRNRTimer);
   must(device_.modify_qp(qp, rtr, domain_.now));
@@ -536,9 +537,20 @@ void Host::connect(QueuePair* qp, const Connection& connection) {
   must(device_.modify_qp(qp, rts, domain_.now));
 }
 
-void Host::destroy_qp(QueuePair* qp) {
-  connections_[index_of(number_of(qp))].paused = false;
-  must(device_.destroy_qp(qp));
+void Host::destroy_end(EndNumber end) {
+  connections_[end].paused = false;
+  must(device_.destroy_qp(connections_[end].qp));
+}
+
+std::optional<Rate> Host::rate_of(EndNumber end, Time now) const {
+  std::optional<CongestionControl> control = device_.congestion_of(connections_[end].qp);
+  return control ? std::optional(control->rate(now)) : std::nullopt;
+}
+
+Repairs Host::repairs() const {
+  const EngineCounters counters = device_.counters().transport;
+  return {.retransmissions = counters.retransmitted_packets,
+          .timeouts = counters.local_ack_timeout_err};
 }
 
 u32 Host::packet_octets() const {
@@ -552,7 +564,7 @@ u32 Host::messages_of(u64 octets) const {
   return static_cast<u32>(std::max<u64>(1, (octets + most - 1) / most));
 }
 
-void Host::write(QueuePair* qp, RKey peer_key, u64 octets, u32 flow) {
+void Host::write(EndNumber end, u64 octets, u32 flow) {
   const u32 most = kMessageOctets / packet_octets() * packet_octets();
   do {
     const u32 length = static_cast<u32>(std::min<u64>(octets, most));
@@ -563,8 +575,8 @@ void Host::write(QueuePair* qp, RKey peer_key, u64 octets, u32 flow) {
     wr.op = SendOp::kRDMAWrite;
     wr.signaled = octets == 0;
     wr.sg_list = {&sge, 1};
-    wr.r_key = peer_key;
-    post(wr, qp);
+    wr.r_key = connections_[end].connection.peer_key;
+    post(wr, connections_[end].qp);
   } while (octets != 0);
   post_due();
 }
@@ -592,15 +604,15 @@ void Host::post_due() {
 
 // --- messages
 
-void Host::expect(QueuePair* qp, u32 messages, u32 connection) {
-  connections_[index_of(number_of(qp))].expects = qp;
+void Host::expect(EndNumber end, u32 messages, u32 connection) {
+  connections_[end].expects = true;
   RecvWR wr;
   wr.wr_id = connection;
   for (u32 i = 0; i < messages; ++i)
-    CHECK(device_.post_receive(qp, wr, domain_.now) == PostError::kOk);
+    CHECK(device_.post_receive(connections_[end].qp, wr, domain_.now) == PostError::kOk);
 }
 
-void Host::send_message(QueuePair* qp, RKey peer_key, u32 octets, u32 connection, u32 word) {
+void Host::send_message(EndNumber end, u32 octets, u32 connection, u32 word) {
   const SGE sge{.address = 0, .length = octets, .l_key = keys_.l_key};
   SendWR wr;
   wr.wr_id = connection | kOfConnection;
@@ -608,8 +620,8 @@ void Host::send_message(QueuePair* qp, RKey peer_key, u32 octets, u32 connection
   wr.signaled = true;
   wr.immediate = word;
   if (octets != 0) wr.sg_list = {&sge, 1};
-  wr.r_key = peer_key;
-  post(wr, qp);
+  wr.r_key = connections_[end].connection.peer_key;
+  post(wr, connections_[end].qp);
   post_due();
 }
 

@@ -11,6 +11,7 @@
 
 #include "device/device.h"
 #include "fabric/egress_queues.h"
+#include "fabric/endpoint.h"
 #include "fabric/flow.h"
 #include "fabric/infiniband/link_credits.h"
 #include "fabric/pfc.h"
@@ -62,64 +63,40 @@ struct HostConfig {
 // The same computer on a link of InfiniBand.
 void be_on_infiniband(HostConfig& host, const InfiniBandConfig& config, const LinkConfig& link);
 
-class Host {
+class Host final : public Endpoint {
  public:
   Host(Domain& domain, HostConfig config, NodeIndex node, Port& port, u32 place,
        const std::vector<u32>& addresses);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  void on_arrival(FrameIndex index);
-  void on_lost(FrameIndex index);  // what should have arrived, on the link
-  // Fetches what an arrival needs into the cache, as Device::fetch() does.
-  void fetch(u32 step, FrameIndex index) const;
-  void on_wake();
-  void on_own_timer();  // pauses that end or are asked for again, the receiver, and PCIe
-  void on_device_timer();
+  void on_arrival(FrameIndex index) override;
+  void on_lost(FrameIndex index) override;
+  void fetch(u32 step, FrameIndex index) const override;
+  void on_wake() override;
+  void on_own_timer() override;  // pauses that end or are asked for again, the receiver, and PCIe
+  void on_device_timer() override;
 
-  // The link, whose Port says so, has changed.
-  void on_link_down();
-  void on_link_up();
-  // Asks the switch to pause until asked for an end.
-  void begin_stuck_pause(u32 priority);
-  void end_stuck_pause(u32 priority);
+  void on_link_down() override;
+  void on_link_up() override;
+  void begin_stuck_pause(u32 priority) override;
+  void end_stuck_pause(u32 priority) override;
 
-  // --- flows. Each has a QP at both ends.
-  struct Connection {
-    NodeIndex peer = 0;
-    QPN peer_qpn;
-    u16 source_port = 0, destination_port = 0;  // 0: as the device has them
-    u8 priority = 0;
-  };
-  [[nodiscard]] QueuePair* create_qp(u32 sends, u32 receives = 1);
-  [[nodiscard]] QPN number_of(const QueuePair* qp) const;
-  void connect(QueuePair* qp, const Connection& connection);
-  void destroy_qp(QueuePair* qp);
-  // Writes so many octets to the peer's memory of that key. At its end the flow is finished().
-  void write(QueuePair* qp, RKey peer_key, u64 octets, u32 flow);
-  [[nodiscard]] RKey memory_key() const { return keys_.r_key; }
-  // How many requests write() makes of a message.
-  [[nodiscard]] u32 messages_of(u64 octets) const;
-  // Flows whose last acknowledgement has come; the caller clears it.
-  [[nodiscard]] std::vector<u32>& finished() { return finished_; }
-  // Those that were given up; likewise.
-  [[nodiscard]] std::vector<u32>& failed() { return failed_; }
-
-  // --- messages of connections that stay
-  struct Message {
-    u32 connection = 0;
-    u32 word = 0;          // of what arrived
-    bool arrived = false;  // here; else it was sent from here, and is acknowledged
-  };
-  void expect(QueuePair* qp, u32 messages, u32 connection);
-  void send_message(QueuePair* qp, RKey peer_key, u32 octets, u32 connection, u32 word);
-  // The caller takes them away.
-  [[nodiscard]] std::vector<Message>& messages() { return messages_; }
+  // An end is a QP.
+  [[nodiscard]] EndNumber create_end(u32 sends, u32 receives) override;
+  void connect(EndNumber end, const Connection& connection) override;
+  void destroy_end(EndNumber end) override;
+  // Flows and messages are written to the peer's memory of that key.
+  [[nodiscard]] RKey memory_key() const override { return keys_.r_key; }
+  [[nodiscard]] std::optional<Rate> rate_of(EndNumber end, Time now) const override;
+  void write(EndNumber end, u64 octets, u32 flow) override;
+  [[nodiscard]] u32 messages_of(u64 octets) const override;
+  void expect(EndNumber end, u32 messages, u32 connection) override;
+  void send_message(EndNumber end, u32 octets, u32 connection, u32 word) override;
+  [[nodiscard]] Repairs repairs() const override;
 
   [[nodiscard]] Device& device() { return device_; }
-  [[nodiscard]] u64 sent_octets() const { return sent_octets_; }  // in frames
-  // How long, until now, it had packets and no credits for any. InfiniBand's.
-  [[nodiscard]] Duration waited_for_credits(Time now) const;
+  [[nodiscard]] Duration waited_for_credits(Time now) const override;
 
  private:
   static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
@@ -161,6 +138,7 @@ class Host {
     return parked_.may_send() || (data_may_wait_ && (data_priorities_ & ~paused_) != 0);
   }
   Connection& connection_of(QPN qpn) { return connections_[index_of(qpn)].connection; }
+  QPN number_of(const QueuePair* qp) const { return device_.attributes_of(qp).qpn; }
   std::size_t index_of(QPN qpn) const { return qpn.value - config_.device.first_qpn.value; }
   u32 packet_octets() const;
 
@@ -169,15 +147,14 @@ class Host {
     bool owes_notification = false;
     bool failed = false;
     QueuePair* qp = nullptr;
-    bool paused = false;           // with a packet in parked_
-    QueuePair* expects = nullptr;  // messages
+    bool paused = false;   // with a packet in parked_
+    bool expects = false;  // messages
   };
 
   Domain& domain_;
   const HostConfig config_;
   const NodeIndex node_;
   Port& port_;
-  u64 sent_octets_ = 0;
   const u32 place_;  // of the port among all
   const std::vector<u32>& addresses_;
   Device device_;
@@ -185,8 +162,6 @@ class Host {
   CompletionQueue* cq_;
   MRKeys keys_;
   std::vector<Open> connections_;
-  std::vector<u32> finished_, failed_;
-  std::vector<Message> messages_;
   EgressQueues acknowledgements_;
   u8 paused_ = 0, data_priorities_ = 0;  // a bit each
   bool data_may_wait_ = false;           // in the device, since it was last found to have none

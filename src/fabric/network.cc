@@ -7,6 +7,7 @@
 
 #include "base/prefetch.h"
 #include "fabric/partition.h"
+#include "fabric/tcp/tcp_host.h"
 
 namespace verbena::fabric {
 namespace {
@@ -166,12 +167,19 @@ void Network::add_infiniband_switch(NodeIndex node, const NetworkConfig& config)
 
 void Network::add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng) {
   const u32 place = first_port_[node];
+  ReceiverConfig receiver = config.host(link_of(ports_[place])).receiver;
+  for (const SlowReceiver& slow : config.faults.slow_receivers)
+    if (slow.node == node) receiver = slow.receiver;
+  if (speaks_tcp(config.technology)) {
+    hosts_[node] = std::make_unique<TCPHost>(domain_of(node), config.tcp, receiver, node,
+                                             ports_[place], place);
+    return;
+  }
   HostConfig own = config.host(link_of(ports_[place]));
   own.device.gids = {{.gid = GID::from_ipv4(addresses_[node])}};
   own.device.seed = prng.next();
+  own.receiver = receiver;
   if (tables_) be_on_infiniband(own, config.infiniband, link_of(ports_[place]));
-  for (const SlowReceiver& slow : config.faults.slow_receivers)
-    if (slow.node == node) own.receiver = slow.receiver;
   hosts_[node] = std::make_unique<Host>(domain_of(node), std::move(own), node, ports_[place], place,
                                         addresses_);
 }
@@ -247,24 +255,25 @@ void Network::open_flows(u64 window) {
 
 void Network::open(u32 number) {
   const Flow& flow = flows_[number];
-  Host& source = *hosts_[flow.source];
-  Host& destination = *hosts_[flow.destination];
+  Endpoint& source = *hosts_[flow.source];
   FlowEnds& ends = ends_[number];
-  ends = {.sender = source.create_qp(source.messages_of(flow.octets)),
-          .receiver = destination.create_qp(1)};
+  ends = {.sender = source.create_end(source.messages_of(flow.octets), 1),
+          .receiver = hosts_[flow.destination]->create_end(1, 1)};
   join(flow, ends.sender, ends.receiver);
 }
 
-void Network::join(const Flow& ends, QueuePair* sender, QueuePair* receiver) {
-  Host& source = *hosts_[ends.source];
-  Host& destination = *hosts_[ends.destination];
+void Network::join(const Flow& ends, EndNumber sender, EndNumber receiver) {
+  Endpoint& source = *hosts_[ends.source];
+  Endpoint& destination = *hosts_[ends.destination];
   source.connect(sender, {.peer = ends.destination,
-                          .peer_qpn = destination.number_of(receiver),
+                          .peer_end = receiver,
+                          .peer_key = destination.memory_key(),
                           .source_port = ends.source_port,
                           .destination_port = ends.destination_port,
                           .priority = ends.priority});
   destination.connect(receiver, {.peer = ends.source,
-                                 .peer_qpn = source.number_of(sender),
+                                 .peer_end = sender,
+                                 .peer_key = source.memory_key(),
                                  .source_port = ends.destination_port,
                                  .destination_port = ends.source_port,
                                  .priority = ends.priority});
@@ -318,8 +327,8 @@ void Network::fail(u32 number) {
 
 void Network::end(u32 number) {
   const Flow& flow = flows_[number];
-  hosts_[flow.source]->destroy_qp(ends_[number].sender);
-  hosts_[flow.destination]->destroy_qp(ends_[number].receiver);
+  hosts_[flow.source]->destroy_end(ends_[number].sender);
+  hosts_[flow.destination]->destroy_end(ends_[number].receiver);
   ends_[number] = {};
 }
 
@@ -441,7 +450,7 @@ void Network::fetch_ahead(const Domain& domain) const {
       if (ahead == 1) at_switch->fetch();
       continue;
     }
-    const Host* const host = hosts_[node].get();
+    const Endpoint* const host = hosts_[node].get();
     if (ahead == kSteps) prefetch_object(*host);
     for (const Event& event : events.first(std::min<std::size_t>(events.size(), kFetched))) {
       if (event.kind() != EventKind::kArrival) continue;
@@ -470,13 +479,10 @@ void Network::handle(Domain& domain, const Event& event) {
   if (event.kind() == EventKind::kAlarm) return application_->on_alarm(event.subject, domain.now);
   const Port& port = ports_[event.place()];
   SwitchNode* const at_switch = switches_[port.node].get();
-  Host* const host = hosts_[port.node].get();
+  Endpoint* const host = hosts_[port.node].get();
   switch (event.kind()) {
-    case EventKind::kFlowStart: {
-      const Flow& flow = flows_[event.subject];
-      return host->write(ends_[event.subject].sender, hosts_[flow.destination]->memory_key(),
-                         flow.octets, event.subject);
-    }
+    case EventKind::kFlowStart:
+      return host->write(ends_[event.subject].sender, flows_[event.subject].octets, event.subject);
     case EventKind::kArrival: return on_arrival(domain, event);
     case EventKind::kPause:
       if (at_switch != nullptr) return at_switch->on_pause_timer(port.number);
@@ -498,7 +504,7 @@ void Network::on_arrival(Domain& domain, const Event& event) {
     return lose(domain, event);
   if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
     return at_switch->on_arrival(port.number, event.subject);
-  Host& host = *hosts_[port.node];
+  Endpoint& host = *hosts_[port.node];
   host.on_arrival(event.subject);
   collect(domain, host);
 }
@@ -511,7 +517,7 @@ void Network::lose(Domain& domain, const Event& event) {
   hosts_[port.node]->on_lost(event.subject);
 }
 
-void Network::collect(Domain& domain, Host& host) {
+void Network::collect(Domain& domain, Endpoint& host) {
   for (const u32 flow : host.finished()) domain.told.on_flow_finished(flow, domain.now);
   host.finished().clear();
   for (const u32 flow : host.failed()) domain.told.on_flow_failed(flow, domain.now);
@@ -523,9 +529,9 @@ void Network::collect(Domain& domain, Host& host) {
 
 bool Network::connect(const ConnectionConfig& config) {
   if (routes_.ports(config.source, config.destination).empty()) return false;
-  Host& destination = *hosts_[config.destination];
-  QueuePair* const sender = hosts_[config.source]->create_qp(config.depth);
-  QueuePair* const receiver = destination.create_qp(1, config.depth);
+  Endpoint& destination = *hosts_[config.destination];
+  const EndNumber sender = hosts_[config.source]->create_end(config.depth, 1);
+  const EndNumber receiver = destination.create_end(1, config.depth);
   join({.source = config.source,
         .destination = config.destination,
         .priority = config.priority,
@@ -540,10 +546,8 @@ bool Network::connect(const ConnectionConfig& config) {
 
 void Network::send(u32 connection, u32 octets, u32 word) {
   CHECK(octets <= ConnectionConfig::kMaxMessageOctets);
-  const ConnectionConfig& ends = connections_[connection];
-  hosts_[ends.source]->send_message(connection_senders_[connection],
-                                    hosts_[ends.destination]->memory_key(), octets, connection,
-                                    word);
+  hosts_[connections_[connection].source]->send_message(connection_senders_[connection], octets,
+                                                        connection, word);
 }
 
 void Network::set_alarm(NodeIndex host, Time at, u32 word) {
@@ -561,10 +565,10 @@ void Network::signal(NodeIndex from, NodeIndex to, Time at, u32 word) {
 }
 
 // What the application does of it may give this host messages anew.
-void Network::hand_over(Domain& domain, Host& host) {
-  std::vector<Host::Message>& messages = host.messages();
+void Network::hand_over(Domain& domain, Endpoint& host) {
+  std::vector<Endpoint::Message>& messages = host.messages();
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const Host::Message message = messages[i];
+    const Endpoint::Message message = messages[i];
     if (message.arrived)
       application_->on_arrival(message.connection, message.word, domain.now);
     else
@@ -582,11 +586,19 @@ Counters Network::counters() const {
 }
 
 std::optional<Rate> Network::rate_of(u32 flow) const {
-  const QueuePair* const sender = ends_[flow].sender;
-  if (sender == nullptr) return std::nullopt;
-  std::optional<CongestionControl> control =
-      hosts_[flows_[flow].source]->device().congestion_of(sender);
-  return control ? std::optional(control->rate(now_)) : std::nullopt;
+  const EndNumber sender = ends_[flow].sender;
+  return sender == kNoEnd ? std::nullopt : hosts_[flows_[flow].source]->rate_of(sender, now_);
+}
+
+Repairs Network::repairs() const {
+  Repairs sum;
+  for (const auto& host : hosts_) {
+    if (host == nullptr) continue;
+    const Repairs own = host->repairs();
+    sum.retransmissions += own.retransmissions;
+    sum.timeouts += own.timeouts;
+  }
+  return sum;
 }
 
 u64 Network::frames_in_flight() const {

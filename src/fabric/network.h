@@ -20,6 +20,7 @@
 #include "fabric/infiniband/infiniband_switch.h"
 #include "fabric/network_faults.h"
 #include "fabric/switch.h"
+#include "fabric/tcp/tcp_host_config.h"
 #include "fabric/technology.h"
 
 namespace verbena::fabric {
@@ -32,6 +33,7 @@ struct NetworkConfig {
   std::function<HostConfig(const LinkConfig& link)> host = [](const LinkConfig&) {
     return HostConfig{};
   };
+  TCPHostConfig tcp{};  // of hosts that speak iWARP or TCP
   std::function<SwitchPortConfig(const LinkConfig& link)> switch_port = [](const LinkConfig& link) {
     return SwitchPortConfig{
         .buffer = {.headroom = headroom_for(link.rate, link.delay, kLongestFrame)}};
@@ -120,12 +122,13 @@ class Network {
   void tap(NodeIndex node, u32 port) { ports_[first_port_[node] + port].tapped = true; }
   // Since the last call, in the order in which they were sent.
   [[nodiscard]] std::vector<SentFrame> take_tapped();
-  [[nodiscard]] Host& host(NodeIndex node) { return *hosts_[node]; }
+  // Precondition: it has a device, as all of technologies other than iWARP and TCP.
+  [[nodiscard]] Host& host(NodeIndex node) { return static_cast<Host&>(*hosts_[node]); }
+  [[nodiscard]] Repairs repairs() const;  // of all hosts
 
  private:
   struct FlowEnds {
-    QueuePair* sender = nullptr;
-    QueuePair* receiver = nullptr;
+    EndNumber sender = kNoEnd, receiver = kNoEnd;
   };
   struct Start {
     Time at;
@@ -166,13 +169,13 @@ class Network {
   void handle(Domain& domain, const Event& event);
   void on_arrival(Domain& domain, const Event& event);
   void lose(Domain& domain, const Event& event);
-  void collect(Domain& domain, Host& host);
+  void collect(Domain& domain, Endpoint& host);
   void close_window();
   void finish(u32 flow);
   void fail(u32 flow);
   void end(u32 flow);
-  void hand_over(Domain& domain, Host& host);
-  void join(const Flow& ends, QueuePair* sender, QueuePair* receiver);
+  void hand_over(Domain& domain, Endpoint& host);
+  void join(const Flow& ends, EndNumber sender, EndNumber receiver);
   Domain& domain_of(NodeIndex node) { return *domains_[domain_of_[node]]; }
 
   const Topology& topology_;
@@ -187,7 +190,7 @@ class Network {
   std::vector<Port> ports_;
   std::vector<u32> first_port_;                        // of each node, and the end
   std::vector<std::unique_ptr<SwitchNode>> switches_;  // by node; nullptr: a host
-  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<Endpoint>> hosts_;
   std::vector<PRNG> errors_;  // of each node
   std::vector<Flow> flows_;
   std::vector<FlowEnds> ends_;
@@ -201,7 +204,7 @@ class Network {
   Time next_deadlock_check_;
   std::optional<Deadlock> deadlock_;
   std::vector<ConnectionConfig> connections_;
-  std::vector<QueuePair*> connection_senders_;
+  std::vector<EndNumber> connection_senders_;
   Application* application_ = nullptr;
   Trace* trace_ = nullptr;
   TraceBuffer told_;  // by all domains

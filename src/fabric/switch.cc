@@ -137,7 +137,7 @@ void Switch::transmit(u32 port) {
   const FrameIndex index = side.queues.pop(config_.discipline, domain_.frames);
   if (index == kNoFrame) return;
   Frame& frame = domain_.frames[index];
-  const bool is_buffered = frame.type == FrameType::kRoCE;
+  const bool is_buffered = frame.type != FrameType::kPause;
   if (is_buffered && config_.mark_at == MarkAt::kDequeue)
     mark(side, frame, side.queues.octets(frame.priority));
   put_on_wire(port, index);
@@ -294,7 +294,7 @@ void Switch::flush(u32 port, u32 queue, u64& counter) {
   Side& side = sides_[port];
   while (side.queues.octets(queue) != 0) {
     const FrameIndex index = side.queues.take(queue, domain_.frames);
-    if (domain_.frames[index].type == FrameType::kRoCE) leave(domain_.frames[index]);
+    if (domain_.frames[index].type != FrameType::kPause) leave(domain_.frames[index]);
     drop(index, counter);
   }
 }

@@ -29,4 +29,8 @@ inline constexpr std::array kTechnologies = {Technology::kRoCEv2, Technology::kI
   CHECK_UNREACHABLE();
 }
 
+[[nodiscard]] constexpr bool speaks_tcp(Technology technology) {
+  return technology == Technology::kIWARP || technology == Technology::kTCP;
+}
+
 }  // namespace verbena::fabric

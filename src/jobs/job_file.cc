@@ -197,7 +197,7 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
       read_topology(root.section("topology", "kind"), links, read_file);
   if (plan) {
     job.plan = *std::move(plan);
-    read_fabric(root, job.plan, job.network);
+    read_fabric(root, root.section("hosts"), job.plan, job.network);
     read_collective(root.section("collective", "operation"),
                     rails_of(root.section("topology", "kind")), job);
   } else {

@@ -34,6 +34,9 @@ void write_run(SQLiteFile& file, const Simulation& simulation, const Summary& su
   put("credit_updates", simulation.network().counters().credit_updates);
   put("drops", summary.drops);
   put("lost", summary.lost);
+  put("technology", name_of(simulation.scenario().network.technology));
+  put("retransmissions", summary.repairs.retransmissions);
+  put("timeouts", summary.repairs.timeouts);
   put("frames_in_flight", simulation.network().frames_in_flight());
 }
 

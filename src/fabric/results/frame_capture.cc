@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "base/bytes.h"
+#include "fabric/tcp/segment_codec.h"
 #include "wire/capture/pcapng.h"
 #include "wire/eth/ethernet.h"
+#include "wire/eth/ipv4.h"
+#include "wire/eth/tcp.h"
 #include "wire/ib/lrh.h"
 #include "wire/roce/v2_packet.h"
 
@@ -23,6 +27,71 @@ MAC mac_of(NodeIndex node) {  // locally administered
 void put16(std::vector<u8>& out, std::size_t at, u16 value) {
   out[at] = static_cast<u8>(value >> 8);
   out[at + 1] = static_cast<u8>(value);
+}
+
+// NOP, NOP, timestamps that nobody reads (RFC 7323, 3.2); NOP, NOP, SACK blocks (RFC 2018, 3), and
+// D-SACK as the octet before what is acknowledged (RFC 2883, 4), since which it was is not
+// simulated.
+std::vector<u8> options_of(const tcp::Segment& segment) {
+  std::vector<u8> options(option_octets(segment));
+  options[0] = options[1] = 1;
+  options[2] = 8;
+  options[3] = 10;
+  if (options.size() == kTimestampOctets) return options;
+  u8* at = options.data() + kTimestampOctets;
+  at[0] = at[1] = 1;
+  at[2] = 5;
+  at[3] = static_cast<u8>(options.size() - kTimestampOctets - 2);
+  at += 4;
+  const auto put = [&at](u64 begin, u64 block_end) {
+    store_be32(at, static_cast<u32>(begin));
+    store_be32(at + 4, static_cast<u32>(block_end));
+    at += 8;
+  };
+  if (segment.duplicate) put(segment.acknowledgement - 1, segment.acknowledgement);
+  for (u32 i = 0; i < segment.block_count; ++i) put(segment.blocks[i].begin, segment.blocks[i].end);
+  return options;
+}
+
+// Sequence numbers begin with 0, for both sides, and wrap; segments with octets acknowledge none.
+TCPHeader header_of(const Frame& frame, const tcp::Segment& segment, std::size_t options) {
+  const u8 flags =
+      static_cast<u8>((segment.syn ? TCPHeader::kSYN : 0) | (segment.push ? TCPHeader::kPSH : 0) |
+                      (segment.ece ? TCPHeader::kECE : 0) | (segment.cwr ? TCPHeader::kCWR : 0) |
+                      (segment.ack || !segment.syn ? TCPHeader::kACK : 0));
+  return {.source_port = frame.source_port,
+          .destination_port = frame.destination_port,
+          .sequence = static_cast<u32>(segment.sequence),
+          .acknowledgement = static_cast<u32>(segment.acknowledgement),
+          .words = static_cast<u8>((TCPHeader::kSize + options) / 4),
+          .flags = flags,
+          .window = static_cast<u16>(segment.window >> kWindowScale)};
+}
+
+// Ethernet, IPv4, TCP; as on the wire without the FCS.
+std::vector<u8> tcp_frame_of(const Frame& frame, const MAC& to, const MAC& from) {
+  const tcp::Segment segment = segment_of(frame);
+  const std::vector<u8> options = options_of(segment);
+  const std::size_t size = TCPHeader::kSize + options.size() + segment.octets;
+  constexpr std::size_t kTransport = EthernetHeader::kSize + IPv4Header::kSize;
+  std::vector<u8> bytes(kTransport + size);
+  const EthernetHeader ethernet{.destination = to, .source = from};
+  ethernet.encode(std::span(bytes).first<EthernetHeader::kSize>());
+  const IPv4Header ip{.dscp = dscp_of(frame.traffic_class),
+                      .ecn = ecn_of(frame.traffic_class),
+                      .total_length = static_cast<u16>(IPv4Header::kSize + size),
+                      .dont_fragment = true,
+                      .protocol = kProtocolTCP,
+                      .source = address_of(frame.source),
+                      .destination = address_of(frame.destination)};
+  ip.encode(std::span(bytes).subspan<EthernetHeader::kSize, IPv4Header::kSize>());
+  const std::span<u8> transport = std::span(bytes).subspan(kTransport);
+  TCPHeader header = header_of(frame, segment, options.size());
+  std::ranges::copy(options, transport.begin() + TCPHeader::kSize);
+  header.encode(transport.first<TCPHeader::kSize>());
+  header.checksum = tcp_checksum(ip.source, ip.destination, transport);
+  header.encode(transport.first<TCPHeader::kSize>());
+  return bytes;
 }
 
 }  // namespace
@@ -46,6 +115,8 @@ void FrameCapture::add(const SentFrame& sent, const LinkEnd& end) {
     case FrameType::kRoCE:
       return technology_ == Technology::kInfiniBand ? add_infiniband(sent, end)
                                                     : add_roce(sent, end);
+    case FrameType::kTCP:
+      return append(sent, end, tcp_frame_of(sent.frame, mac_of(end.peer), mac_of(end.node)));
     case FrameType::kPause: return add_pause(sent, end);
     case FrameType::kFlowControl: return;
   }

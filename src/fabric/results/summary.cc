@@ -154,6 +154,7 @@ Summary summarize(const Simulation& simulation) {
   summary.failed = simulation.network().flows_failed();
   summary.drops = counters.drops + counters.early_drops + counters.watchdog_drops;
   summary.lost = counters.lost;
+  summary.repairs = simulation.network().repairs();
   summary.marks = counters.marks;
   summary.pauses = counters.pauses;
   summary.hops = counters.hops;
@@ -187,7 +188,9 @@ std::vector<SummaryLine> lines_of(const Summary& s) {
       {"pauses", std::to_string(s.pauses)},
       {s.has_credits ? "longest credit wait" : "longest paused", duration_text(s.longest_pause)},
       {"dropped by switches", std::to_string(s.drops)},
-      {"lost on links", std::to_string(s.lost)}};
+      {"lost on links", std::to_string(s.lost)},
+      {"sent again", std::to_string(s.repairs.retransmissions)},
+      {"timeouts", std::to_string(s.repairs.timeouts)}};
 }
 
 std::string text_of(const Summary& s, const Simulation& simulation) {

@@ -27,6 +27,7 @@ struct Summary {
   double goodput_bps = 0;          // of all flows together
   u64 failed = 0;                  // flows that were given up
   u64 drops = 0, lost = 0, marks = 0, pauses = 0;
+  Repairs repairs{};
   u64 hops = 0, events = 0;
   u64 longest_queue = 0;     // octets
   u32 longest_queue_at = 0;  // link end

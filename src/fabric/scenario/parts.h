@@ -12,8 +12,8 @@ namespace verbena::fabric {
 // nullopt: the mistake has been told.
 [[nodiscard]] std::optional<Plan> read_topology(Section topology, const PlanLinks& links,
                                                 const FileReader& read_file);
-// Hosts and switches: the sections hosts, and switch or infiniband.
-void read_fabric(Section& root, const Plan& plan, NetworkConfig& config);
+// Hosts and switches: `hosts`, and the sections tcp and switch, or infiniband.
+void read_fabric(Section& root, Section hosts, const Plan& plan, NetworkConfig& config);
 // Precondition of the others: `hosts` is read first, for the longest frame.
 void read_hosts(Section hosts, const Plan& plan, NetworkConfig& config);
 void read_switch(Section switches, const Plan& plan, u32 longest_frame, NetworkConfig& config);
@@ -21,6 +21,10 @@ void read_infiniband(Section& root, const Plan& plan, NetworkConfig& config);
 void read_forwarding(Section section, ForwardingConfig& forwarding);
 // One or several priorities, a bit each.
 [[nodiscard]] u8 read_priorities(Section& section, std::string_view key, u8 fallback);
+// Of hosts that speak TCP; others have no use for it. Precondition: `hosts` is read first.
+void read_tcp(Section tcp, NetworkConfig& config);
+// The largest that hosts of this network send.
+[[nodiscard]] u32 longest_frame_of(const NetworkConfig& config);
 struct WorkloadContext {
   const Plan& plan;
   const FileReader& read_file;

@@ -96,10 +96,45 @@ TEST(Scenario, TechnologyIsRoCEv2UnlessSaidOtherwise) {
   const std::string rest = "topology: star\nworkload: incast\n";
   EXPECT_EQ(read(rest)->network.technology, Technology::kRoCEv2);
   EXPECT_EQ(read(rest + "technology: rocev2\n")->network.technology, Technology::kRoCEv2);
-  EXPECT_EQ(mistake(rest + "technology: iwarp\n"),
-            "t.yaml:3: technology: iwarp is not simulated yet");
+  EXPECT_EQ(read(rest + "technology: iwarp\n")->network.technology, Technology::kIWARP);
   EXPECT_EQ(mistake(rest + "technology: infinibund\n"),
             "t.yaml:3: technology: 'infinibund' is not known; did you mean infiniband?");
+}
+
+TEST(Scenario, TCPHasSettingsOfItsOwn) {
+  const std::string rest = "topology: star\nworkload: incast\n";
+  const Parsed<Scenario> usual = read(rest + "technology: tcp\n");
+  EXPECT_FALSE(usual->network.switches.pfc.enabled);
+  EXPECT_EQ(usual->network.tcp.framing, TCPHostConfig::Framing::kStream);
+  EXPECT_EQ(usual->network.tcp.tcp.control, tcp::ControlKind::kCUBIC);
+  EXPECT_FALSE(usual->network.tcp.tcp.ecn);
+  const Parsed<Scenario> own =
+      read(rest +
+           "technology: iwarp\nswitch: {pfc: on}\nhosts: {pcie: {posting: 1us}}\n"
+           "tcp: {congestion_control: dctcp, mss: 1460, rto_min: 10ms, window: 1MiB, rack: off, "
+           "delayed_ack: {segments: 4, timeout: 1ms}, initial_window: 4}\n");
+  ASSERT_TRUE(own.has_value()) << own.error().message;
+  EXPECT_TRUE(own->network.switches.pfc.enabled);
+  const TCPHostConfig& host = own->network.tcp;
+  EXPECT_EQ(host.framing, TCPHostConfig::Framing::kIWARP);
+  EXPECT_EQ(host.posting, us(1));
+  EXPECT_EQ(host.tcp.control, tcp::ControlKind::kDCTCP);
+  EXPECT_TRUE(host.tcp.ecn);
+  EXPECT_EQ(host.tcp.mss, 1460u);
+  EXPECT_EQ(host.tcp.segments_per_ack, 4u);
+  EXPECT_FALSE(host.tcp.rack);
+  EXPECT_EQ(read(rest + "tcp: reno\n")->network.tcp.tcp.control, tcp::ControlKind::kReno);
+}
+
+TEST(Scenario, MistakesInTCPAreOneLine) {
+  const std::string rest = "topology: star\nworkload: incast\ntechnology: tcp\n";
+  EXPECT_EQ(
+      mistake(rest + "tcp: {congestion_control: vegas}\n"),
+      "t.yaml:4: tcp.congestion_control: 'vegas' is not known; there are reno, cubic or dctcp");
+  EXPECT_EQ(mistake(rest + "tcp: {congestion_control: dctcp, ecn: off}\n"),
+            "t.yaml:4: tcp.ecn: DCTCP needs it");
+  EXPECT_EQ(mistake(rest + "tcp: {window: 1GiB}\n"), "t.yaml:4: tcp.window: less than 64 MiB");
+  EXPECT_EQ(mistake(rest + "tcp: {rto_min: 0}\n"), "t.yaml:4: tcp.rto_min: from 1 us to 60 s");
 }
 
 TEST(Scenario, MarkingFollowsTheRateOfTheLink) {

@@ -64,7 +64,7 @@ void read_watchdog(Section section, PFCWatchdogConfig& watchdog) {
 }
 
 void read_pfc(Section section, PFCConfig& pfc) {
-  pfc.enabled = section.on("enabled", true);
+  pfc.enabled = section.on("enabled", pfc.enabled);
   pfc.quanta = static_cast<u16>(section.count("quanta", pfc.quanta, 1, kLongestPause));
   pfc.priorities = read_priorities(section, "priorities", pfc.priorities);
   read_watchdog(section.section("watchdog", "enabled"), pfc.watchdog);
@@ -136,6 +136,7 @@ void read_switch(Section section, const Plan& plan, u32 longest_frame, NetworkCo
                        SharedBuffer::kAlphaOne);
   if (section.text("headroom", "auto") != "auto")
     port.headroom = static_cast<u32>(std::min<u64>(section.octets("headroom", 0), 1u << 30));
+  switches.pfc.enabled = !speaks_tcp(config.technology);  // which bears losses
   read_pfc(section.section("pfc", "enabled"), switches.pfc);
   port.pfc = switches.pfc;
   read_ecn(section.section("ecn", "enabled"), port, switches);

@@ -1,0 +1,92 @@
+// Endpoint: what a network asks of a computer at the end of a link, whatever that speaks: it takes
+// frames from the link, sends frames of its own, and has one end of each of its connections.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/rate.h"
+#include "base/time.h"
+#include "base/types.h"
+#include "fabric/frame.h"
+#include "fabric/topology.h"
+
+namespace verbena::fabric {
+
+// An end of a connection, as its host numbers them.
+using EndNumber = u32;
+inline constexpr EndNumber kNoEnd = ~EndNumber{0};
+
+// What a transport had to do more than once.
+struct Repairs {
+  u64 retransmissions = 0;  // packets
+  u64 timeouts = 0;
+};
+
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+
+  virtual void on_arrival(FrameIndex index) = 0;
+  virtual void on_lost(FrameIndex index) = 0;  // what should have arrived, on the link
+  // Fetches what an arrival needs into the cache, as Device::fetch() does.
+  virtual void fetch(u32 step, FrameIndex index) const = 0;
+  virtual void on_wake() = 0;
+  virtual void on_own_timer() = 0;
+  virtual void on_device_timer() = 0;
+
+  // The link, whose Port says so, has changed.
+  virtual void on_link_down() = 0;
+  virtual void on_link_up() = 0;
+  // Asks the switch to pause until asked for an end.
+  virtual void begin_stuck_pause(u32 priority) = 0;
+  virtual void end_stuck_pause(u32 priority) = 0;
+
+  // --- connections. Each is used one way, and has an end at both hosts.
+  struct Connection {
+    NodeIndex peer = 0;
+    EndNumber peer_end = 0;
+    RKey peer_key{};                            // where the transport writes to memory
+    u16 source_port = 0, destination_port = 0;  // 0: as the transport has them
+    u8 priority = 0;
+  };
+  // For so many messages under way, sent and received.
+  [[nodiscard]] virtual EndNumber create_end(u32 sends, u32 receives) = 0;
+  virtual void connect(EndNumber end, const Connection& connection) = 0;
+  virtual void destroy_end(EndNumber end) = 0;
+  [[nodiscard]] virtual RKey memory_key() const = 0;
+  // At which the end may send now, by its congestion control; nullopt: it has none.
+  [[nodiscard]] virtual std::optional<Rate> rate_of(EndNumber end, Time now) const = 0;
+
+  // --- flows
+  // Sends so many octets to the peer. At its end the flow is finished().
+  virtual void write(EndNumber end, u64 octets, u32 flow) = 0;
+  // How many messages write() makes of them.
+  [[nodiscard]] virtual u32 messages_of(u64 octets) const = 0;
+
+  // --- messages of connections that stay
+  struct Message {
+    u32 connection = 0;
+    u32 word = 0;          // of what arrived
+    bool arrived = false;  // here; else it was sent from here, and is acknowledged
+  };
+  virtual void expect(EndNumber end, u32 messages, u32 connection) = 0;
+  virtual void send_message(EndNumber end, u32 octets, u32 connection, u32 word) = 0;
+
+  // --- what has come of it. The caller takes it away.
+  [[nodiscard]] std::vector<u32>& finished() { return finished_; }  // flows, acknowledged
+  [[nodiscard]] std::vector<u32>& failed() { return failed_; }      // flows that were given up
+  [[nodiscard]] std::vector<Message>& messages() { return messages_; }
+
+  [[nodiscard]] u64 sent_octets() const { return sent_octets_; }  // in frames
+  [[nodiscard]] virtual Repairs repairs() const = 0;
+  // How long, until now, it had packets and no credits for any. InfiniBand's.
+  [[nodiscard]] virtual Duration waited_for_credits(Time /*now*/) const { return {}; }
+
+ protected:
+  std::vector<u32> finished_, failed_;
+  std::vector<Message> messages_;
+  u64 sent_octets_ = 0;
+};
+
+}  // namespace verbena::fabric
