@@ -43,7 +43,8 @@ constexpr std::array kPlanPrints = {PlanPrint{"--sonic", PlanRequest::Print::kSO
                                     PlanPrint{"--nvue", PlanRequest::Print::kNVUE},
                                     PlanPrint{"--eos", PlanRequest::Print::kEOS},
                                     PlanPrint{"--nic", PlanRequest::Print::kNIC},
-                                    PlanPrint{"--catalogue", PlanRequest::Print::kCatalogue}};
+                                    PlanPrint{"--catalogue", PlanRequest::Print::kCatalogue},
+                                    PlanPrint{"--host-path", PlanRequest::Print::kHostPath}};
 
 bool takes_value(const std::string& option) {
   return std::ranges::find(kRunOptionsWithValue, option) != kRunOptionsWithValue.end();
@@ -289,7 +290,8 @@ class Parser {
     for (const auto& [name, print] : kPlanPrints) {
       if (plan_->count(name) == 0) continue;
       if (request.print != PlanRequest::Print::kTuning)
-        return wrong_usage("only one of --sonic, --nvue, --eos, --nic and --catalogue");
+        return wrong_usage(
+            "only one of --sonic, --nvue, --eos, --nic, --catalogue and --host-path");
       request.print = print;
     }
     const auto read = parse_tuning(

@@ -71,7 +71,7 @@ struct SimRequest {
   u32 threads = 1;                        // of each simulation; they change no result
 };
 struct PlanRequest {
-  enum class Print : u8 { kTuning, kSONiC, kNVUE, kEOS, kNIC, kCatalogue };
+  enum class Print : u8 { kTuning, kSONiC, kNVUE, kEOS, kNIC, kCatalogue, kHostPath };
   Print print = Print::kTuning;
   jobs::TuningRequest tuning;
   std::vector<std::string> interfaces;  // of kSONiC and kEOS; none: an example stands for them

@@ -182,6 +182,7 @@ TEST(CommandLineTest, PlanPrintsOneThing) {
   EXPECT_EQ(plan_request({"plan", "--eos"}).print, Print::kEOS);
   EXPECT_EQ(plan_request({"plan", "--nic"}).print, Print::kNIC);
   EXPECT_EQ(plan_request({"plan", "--catalogue"}).print, Print::kCatalogue);
+  EXPECT_EQ(plan_request({"plan", "--host-path"}).print, Print::kHostPath);
   EXPECT_THAT(refusal({"plan", "--nic", "--eos"}), StartsWith("only one of --sonic, --nvue"));
 }
 

@@ -408,7 +408,7 @@ SYNOPSIS
   verbena plan [--rate RATE] [--cable METRES] [--mtu OCTETS]
                [--buffer SIZE] [--ports N]
                [--sonic | --nvue | --eos | --nic] [--interfaces NAMES]
-  verbena plan --catalogue
+  verbena plan --catalogue | --host-path
 
 DESCRIPTION
   Computes for links of one rate and length: PFC headroom with its parts, ECN
@@ -432,6 +432,9 @@ OPTIONS
                     of a switch, as Ethernet0,Ethernet8, for --sonic and --eos;
                     Ethernet0 (EOS: Ethernet1/1) where they are not given
   --catalogue       prints NICs and switches, with the sources of the data
+  --host-path       prints the steps between a GPU's memory and the NIC, with
+                    latency, rate, CPU time and sources, of kernel TCP, TCP with
+                    payload in GPU memory, host RDMA and GPUDirect RDMA
   -h, --help        this
 
 EXIT STATUS

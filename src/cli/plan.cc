@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "fabric/scenario/units.h"
 #include "faults/values.h"
+#include "jobs/host_path/table.h"
 #include "jobs/plan/catalogue.h"
 #include "jobs/plan/eos.h"
 #include "jobs/plan/nic_script.h"
@@ -113,6 +114,7 @@ std::string plan(const PlanRequest& request) {
     case PlanRequest::Print::kEOS: return eos_config(tuning, tune(tuning), request.interfaces);
     case PlanRequest::Print::kNIC: return nic_script(tuning, tune(tuning));
     case PlanRequest::Print::kCatalogue: return catalogue();
+    case PlanRequest::Print::kHostPath: return jobs::host_path_table(jobs::HostPathConfig{}.cores);
   }
   CHECK_UNREACHABLE();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -11,6 +12,12 @@ namespace {
 
 using collectives::Action;
 using collectives::Step;
+
+Duration cpu_of(std::span<const HostStep> steps, u64 octets) {
+  Duration sum;
+  for (const HostStep& step : steps) sum = sum + step.cpu_time(octets);
+  return sum;
+}
 
 constexpr u32 kPacketOctets = 4096;  // of which one is on its way where nothing else is
 
@@ -29,11 +36,18 @@ CollectiveRun::CollectiveRun(const collectives::Schedule& schedule, const Cluste
       config_(config),
       network_(network),
       nvlink_(cluster.ranks(), cluster.nvlink),
+      path_(config.host_path.kind ? &model_of(*config.host_path.kind) : nullptr),
+      sending_sides_(path_ != nullptr ? cluster.ranks() : 0),
+      receiving_sides_(path_ != nullptr ? cluster.ranks() : 0),
       lanes_(schedule.lanes()),
       lane_(u64{schedule.ranks()} * lanes_),
       ranks_(schedule.ranks()) {
   CHECK(cluster.ranks() == schedule.ranks());
   network.set_application(this);
+  if (path_ != nullptr) {
+    sending_path_ = sums_of(path_->sending, config.host_path.cores);
+    receiving_path_ = sums_of(path_->receiving, config.host_path.cores);
+  }
   for (u32 place = 0; place < lane_.size(); ++place) {
     first_pipe_.push_back(static_cast<u32>(pipes_.size()));
     const u32 rank = place / lanes_, lane = place % lanes_;
@@ -144,6 +158,12 @@ const CollectiveRun::Rank& CollectiveRun::last_rank() const {
   return *std::ranges::max_element(ranks_, std::less{}, &Rank::finished_at);
 }
 
+Duration CollectiveRun::cpu_time() const {
+  Duration sum;
+  for (const Rank& rank : ranks_) sum = sum + rank.cpu_time;
+  return sum;
+}
+
 u64 CollectiveRun::sum(u64 Rank::*counter) const {
   u64 sum = 0;
   for (const Rank& rank : ranks_) sum += rank.*counter;
@@ -219,7 +239,17 @@ void CollectiveRun::post(u32 number, u32 octets, const TimeSpent& spent, Time no
   rank.network_octets += octets;
   rank.unsent_octets += octets;
   message.ahead = time_at(network_.port(nic, 0).rate, rank.unsent_octets);
-  network_.send(pipe.connection, octets, 0);
+  if (path_ == nullptr) return network_.send(pipe.connection, octets, 0);
+  const Time at = sending_sides_[pipe.from].send(sending_path_, octets, now);
+  message.host = at - now;
+  rank.cpu_time = rank.cpu_time + cpu_of(path_->sending, octets);
+  network_.set_alarm(nic, at, word_of(About::kSending, number));
+}
+
+// It has reached the sender's NIC. A message of a pipe is not ahead of the one before.
+void CollectiveRun::begin_sending(u32 number) {
+  Pipe& pipe = pipes_[number];
+  network_.send(pipe.connection, slot(pipe, pipe.handed++).octets, 0);
 }
 
 // Of many pipes few are in use at a time.
@@ -266,7 +296,21 @@ void CollectiveRun::on_begin(u32 number, Time now) {
 }
 
 void CollectiveRun::on_arrival(u32 connection, u32, Time now) {
-  on_message(pipe_of_connection_[connection], now);
+  on_landed(pipe_of_connection_[connection], now);
+}
+
+// At the receiver's NIC. From there it goes the host's path.
+void CollectiveRun::on_landed(u32 number, Time now) {
+  if (path_ == nullptr) return on_message(number, now);
+  Pipe& pipe = pipes_[number];
+  Message& message = slot(pipe, pipe.landed++);
+  const fabric::NodeIndex nic = cluster_.nics[pipe.to];
+  const Rate line = network_.port(nic, 0).rate;
+  const Time at = receiving_sides_[pipe.to].receive(receiving_path_, message.octets, line, now);
+  message.host = message.host + (at - now);
+  Rank& rank = ranks_[pipe.to];
+  rank.cpu_time = rank.cpu_time + cpu_of(path_->receiving, message.octets);
+  network_.set_alarm(nic, at, word_of(About::kArrives, number));
 }
 
 void CollectiveRun::on_message(u32 number, Time now) {
@@ -285,11 +329,13 @@ TimeSpent CollectiveRun::spent_with(const Pipe& pipe, const Message& message, Ti
     spent.nvlink = spent.nvlink + took;
     return spent;
   }
-  const Duration distance = std::min(took, pipe.distance);
-  const Duration sending = std::min(took - distance, message.ahead);
+  const Duration outside = took - message.host;
+  const Duration distance = std::min(outside, pipe.distance);
+  const Duration sending = std::min(outside - distance, message.ahead);
+  spent.host = spent.host + message.host;
   spent.distance = spent.distance + distance;
   spent.sending = spent.sending + sending;
-  spent.waiting = spent.waiting + (took - distance - sending);
+  spent.waiting = spent.waiting + (outside - distance - sending);
   return spent;
 }
 
@@ -335,6 +381,7 @@ void CollectiveRun::on_alarm(u32 word, Time now) {
     case About::kArrives: return on_message(number, now);
     case About::kWasTaken: return on_taken(number, now);
     case About::kGoesOn: return on_overhead_over(number, now);
+    case About::kSending: return begin_sending(number);
   }
 }
 

@@ -20,6 +20,7 @@
 
 #include "collectives/schedule.h"
 #include "fabric/network.h"
+#include "jobs/host_path/host_side.h"
 #include "jobs/nvlink_ports.h"
 #include "jobs/time_spent.h"
 
@@ -29,6 +30,7 @@ struct RunConfig {
   u32 window = 8;  // messages; 1 .. 64
   Duration step_overhead{};
   u8 priority = 3;  // of the data
+  HostPathConfig host_path{};
 };
 
 // What a network must be like for runs on that cluster: as `config`, with the notice that its ranks
@@ -57,6 +59,7 @@ class CollectiveRun final : public fabric::Application {
   [[nodiscard]] const TimeSpent& spent() const { return last_rank().spent; }
   [[nodiscard]] u64 network_octets() const { return sum(&Rank::network_octets); }  // of messages
   [[nodiscard]] u64 nvlink_octets() const { return sum(&Rank::nvlink_octets); }
+  [[nodiscard]] Duration cpu_time() const;  // of all hosts, in sum
 
   void on_arrival(u32 connection, u32 word, Time now) override;
   void on_sent(u32 connection, Time now) override;
@@ -79,6 +82,7 @@ class CollectiveRun final : public fabric::Application {
     u32 unfinished_lanes = 0;
     u64 unsent_octets = 0;  // posted at its NIC and not acknowledged
     u64 network_octets = 0, nvlink_octets = 0, messages = 0;
+    Duration cpu_time{};  // of its host's path
     Time finished_at;
     TimeSpent spent{};  // by the lane that finished last
   };
@@ -86,6 +90,7 @@ class CollectiveRun final : public fabric::Application {
     Time posted;
     Duration ahead{};   // the octets posted at its NIC before it, and its own
     TimeSpent spent{};  // by its sender, until it was posted; then by who took it, until then
+    Duration host{};    // in the host paths of both
     u32 octets = 0;
   };
   // From one rank to another on one lane. Numbers are of messages.
@@ -94,13 +99,14 @@ class CollectiveRun final : public fabric::Application {
     u32 connection = kNone;                   // none: by NVLink
     u32 posted = 0, sent = 0, confirmed = 0;  // the sender's; acknowledged; heard to be taken
     u32 begun = 0, arrived = 0, taken = 0;    // the receiver's; begun: at its NVLink port
+    u32 handed = 0, landed = 0;               // to the sender's NIC; at the receiver's
     std::unique_ptr<Message[]>
         messages{};                 // by their number modulo the window; none under way: none
     Duration distance{}, notice{};  // of a packet; of what the receiver tells the sender
   };
   // What an alarm is about, in the lowest bits of its word: a pipe, or a lane.
-  enum class About : u8 { kBegins, kArrives, kWasTaken, kGoesOn };
-  static constexpr u32 kAboutBits = 2;
+  enum class About : u8 { kBegins, kArrives, kWasTaken, kGoesOn, kSending };
+  static constexpr u32 kAboutBits = 3;
   static constexpr u32 word_of(About about, u32 number) {
     return number << kAboutBits | static_cast<u32>(about);
   }
@@ -119,6 +125,8 @@ class CollectiveRun final : public fabric::Application {
   void post(u32 number, u32 octets, const TimeSpent& spent, Time now);
   void confirm(u32 number, const TimeSpent& spent, Time now);
   void on_begin(u32 number, Time now);
+  void begin_sending(u32 number);
+  void on_landed(u32 number, Time now);
   void on_message(u32 number, Time now);
   void on_taken(u32 number, Time now);
   static void leave_if_idle(Pipe& pipe);
@@ -138,7 +146,10 @@ class CollectiveRun final : public fabric::Application {
   const RunConfig config_;
   fabric::Network& network_;
   NVLinkPorts nvlink_;
-  const u32 lanes_;  // of a rank
+  const HostPathModel* const path_;  // nullptr: none
+  HostPathSums sending_path_, receiving_path_;
+  std::vector<HostSide> sending_sides_, receiving_sides_;  // of each rank
+  const u32 lanes_;                                        // of a rank
   std::vector<Lane> lane_;
   std::vector<Rank> ranks_;
   std::vector<Pipe> pipes_;      // by their senders' places, then by receivers

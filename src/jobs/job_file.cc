@@ -186,6 +186,21 @@ void read_preset(Section& root, YAML::Node node) {
   root.complain("preset", fmt::format("'{}' is none of {}", name, fabric::one_of(names)));
 }
 
+HostPathConfig read_host_path(Section section, fabric::Technology technology) {
+  std::vector<std::string_view> names = {"none"};
+  for (const HostPathKind kind : kHostPathKinds) names.push_back(model_of(kind).name);
+  HostPathConfig path;
+  const std::size_t choice = section.choice("kind", 0, names);
+  path.cores = static_cast<u32>(section.count("cores", path.cores, 1, 1024));
+  section.done();
+  if (choice == 0) return path;
+  path.kind = kHostPathKinds[choice - 1];
+  if (model_of(*path.kind).is_tcp != (technology == fabric::Technology::kTCP))
+    section.complain("kind",
+                     fmt::format("{} is no way for {}", names[choice], name_of(technology)));
+  return path;
+}
+
 Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileReader& read_file) {
   Section root(reading, node, {});
   read_preset(root, node);
@@ -197,11 +212,13 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
       read_topology(root.section("topology", "kind"), links, read_file);
   if (plan) {
     job.plan = *std::move(plan);
-    read_fabric(root, root.section("hosts"), job.plan, job.network);
+    Section hosts = root.section("hosts");
+    job.run.host_path = read_host_path(hosts.section("path", "kind"), job.network.technology);
+    read_fabric(root, std::move(hosts), job.plan, job.network);
     read_collective(root.section("collective", "operation"),
                     rails_of(root.section("topology", "kind")), job);
   } else {
-    for (const char* const key : {"hosts", "switch", "infiniband", "collective"})
+    for (const char* const key : {"hosts", "tcp", "switch", "infiniband", "collective"})
       (void)root.has(key);
   }
   root.done();

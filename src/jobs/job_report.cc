@@ -18,7 +18,8 @@ std::string time_text(double seconds) {
   return fabric::duration_text(ps(static_cast<i64>(seconds * 1e12)));
 }
 
-std::string line_of(const CollectiveResult& result) {
+std::string line_of(const Job& job, const CollectiveResult& result) {
+  const bool has_host_path = job.run.host_path.kind.has_value();
   const std::string name(name_of(result.shape.algorithm));
   if (!result.mistake.empty()) return fmt::format("{:<18} {}\n", name, result.mistake);
   std::string line =
@@ -30,6 +31,10 @@ std::string line_of(const CollectiveResult& result) {
     line += fmt::format("  {:>7} {:>7} {:>8} {:>7} {:>8}", percent(spent.nvlink, all),
                         percent(spent.sending, all), percent(spent.distance, all),
                         percent(spent.waiting, all), percent(spent.overhead, all));
+    if (has_host_path)
+      line +=
+          fmt::format(" {:>6} {:>7.2f}", percent(spent.host, all),
+                      result.by_packets->cpu_time.seconds() / all.seconds() / result.shape.ranks);
     if (result.flow_seconds)
       line += fmt::format("  {:>10} {:>+6.1f} %", time_text(*result.flow_seconds),
                           100 * (*result.flow_seconds / all.seconds() - 1));
@@ -43,6 +48,8 @@ std::string head_of(const Job& job) {
   if (job.method != Method::kFlows)
     head += fmt::format("  {:>7} {:>7} {:>8} {:>7} {:>8}", "NVLink", "sending", "distance",
                         "waiting", "overhead");
+  if (job.method != Method::kFlows && job.run.host_path.kind)
+    head += fmt::format(" {:>6} {:>7}", "host", "cores");
   if (job.method == Method::kBoth) head += fmt::format("  {:>10} {:>8}", "flow-level", "error");
   return head + fmt::format("\n{:<18} {:>10} {:>8} {:>8}\n", "", "", "GB/s", "GB/s");
 }
@@ -68,11 +75,16 @@ std::string text_of(const Job& job, const std::vector<CollectiveResult>& results
                   fabric::octets_text(static_cast<double>(shape.octets)), shape.ranks,
                   shape.ranks_per_node, shape.channels);
   text += head_of(job);
-  for (const CollectiveResult& result : results) text += line_of(result);
+  for (const CollectiveResult& result : results) text += line_of(job, result);
   for (const CollectiveResult& result : results)
     if (result.by_packets && result.by_packets->counters.drops != 0)
       text += fmt::format("{}: {} frames dropped\n", name_of(result.shape.algorithm),
                           result.by_packets->counters.drops);
+  for (const CollectiveResult& result : results)
+    if (result.by_packets && result.by_packets->repairs.retransmissions != 0)
+      text += fmt::format(
+          "{}: {} packets sent again, {} timeouts\n", name_of(result.shape.algorithm),
+          result.by_packets->repairs.retransmissions, result.by_packets->repairs.timeouts);
   return text;
 }
 
@@ -80,20 +92,22 @@ std::string csv_of(const std::vector<CollectiveResult>& results) {
   std::string text =
       "operation,algorithm,ranks,ranks_per_node,octets,channels,seconds,algbw,busbw,nvlink_seconds,"
       "sending_seconds,distance_seconds,waiting_seconds,overhead_seconds,messages,network_octets,"
-      "nvlink_octets,wire_octets,hops,marks,pauses,drops,flow_level_seconds,mistake\n";
+      "nvlink_octets,wire_octets,hops,marks,pauses,drops,host_seconds,cpu_seconds,"
+      "retransmissions,timeouts,flow_level_seconds,mistake\n";
   for (const CollectiveResult& r : results) {
     const PacketResult p = r.by_packets.value_or(PacketResult());
     text += fmt::format(
-        "{},{},{},{},{},{},{:.12g},{:.9g},{:.9g},{:.12g},{:.12g},{:.12g},{:.12g},{:.12g},{},{},{},{"
-        "},"
-        "{},{},{},{},{},{}\n",
+        "{},{},{},{},{},{},{:.12g},{:.9g},{:.9g},{:.12g},{:.12g},{:.12g},{:.12g},{:.12g},"
+        "{},{},{},{},{},{},{},{},{:.12g},{:.12g},{},{},{},{}\n",
         name_of(r.shape.operation), name_of(r.shape.algorithm), r.shape.ranks,
         r.shape.ranks_per_node, r.shape.octets, r.shape.channels, r.seconds(),
         r.algorithm_bandwidth(), r.bus_bandwidth(), p.spent.nvlink.seconds(),
         p.spent.sending.seconds(), p.spent.distance.seconds(), p.spent.waiting.seconds(),
         p.spent.overhead.seconds(), p.messages, p.network_octets, p.nvlink_octets,
         p.counters.wire_octets, p.counters.hops, p.counters.marks, p.counters.pauses,
-        p.counters.drops, r.flow_seconds ? fmt::format("{:.12g}", *r.flow_seconds) : "", r.mistake);
+        p.counters.drops, p.spent.host.seconds(), p.cpu_time.seconds(), p.repairs.retransmissions,
+        p.repairs.timeouts, r.flow_seconds ? fmt::format("{:.12g}", *r.flow_seconds) : "",
+        r.mistake);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/endpoint.h"
 #include "fabric/trace.h"
 #include "jobs/job_file.h"
 
@@ -14,6 +15,8 @@ struct PacketResult {
   Duration time{};
   TimeSpent spent{};
   u64 messages = 0, network_octets = 0, nvlink_octets = 0;
+  Duration cpu_time{};  // of all hosts, in their paths
+  fabric::Repairs repairs{};
   fabric::Counters counters{};
 };
 

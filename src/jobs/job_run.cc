@@ -30,6 +30,8 @@ std::string run_packets(const Job& job, const collectives::Schedule& schedule, c
                         .messages = run.messages(),
                         .network_octets = run.network_octets(),
                         .nvlink_octets = run.nvlink_octets(),
+                        .cpu_time = run.cpu_time(),
+                        .repairs = network.repairs(),
                         .counters = network.counters()};
   return "";
 }

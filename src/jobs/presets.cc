@@ -21,11 +21,13 @@ collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
         .name = "cloud_tcp_1600",
         .source =
             "Google Cloud, A3 Mega: 8 H100, GPUDirect-TCPXO, 1,600 Gb/s for the GPUs (Networking "
-            "and GPU machines). Its TCP is simulated as RDMA: what is shown is a bound",
+            "and GPU machines). Simulated as TCP with payload in GPU memory, headers for the CPU",
         .yaml = R"(
+technology: tcp
 topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
 links: {rate: 200Gbps, delay: 450ns}
-hosts: {congestion_control: dcqcn}
+hosts: {path: {kind: tcp_offload, cores: 8}}
+tcp: {congestion_control: dctcp, rto_min: 10ms}
 collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
 )"},
     Preset{

@@ -13,8 +13,11 @@ struct TimeSpent {
   Duration distance{};  // what one packet needs for the way where nothing else is
   Duration waiting{};   // the rest between nodes: queues, pauses, slowed senders
   Duration overhead{};  // between a message's arrival and the next step
+  Duration host{};      // between the GPU's memory and the NIC, on both sides (host_path/)
 
-  [[nodiscard]] Duration sum() const { return nvlink + sending + distance + waiting + overhead; }
+  [[nodiscard]] Duration sum() const {
+    return nvlink + sending + distance + waiting + overhead + host;
+  }
 };
 
 }  // namespace verbena::jobs

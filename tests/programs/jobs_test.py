@@ -46,7 +46,7 @@ class Jobs(unittest.TestCase):
         for row in rows.values():
             self.assertEqual(row["drops"], "0")
             parts = sum(float(row[f"{part}_seconds"]) for part in
-                        ("nvlink", "sending", "distance", "waiting", "overhead"))
+                        ("nvlink", "sending", "distance", "waiting", "overhead", "host"))
             self.assertAlmostEqual(parts, float(row["seconds"]), delta=1e-9)
 
     def test_threads_change_nothing(self):

@@ -97,6 +97,14 @@ class Examples(SimTest):
         self.assertGreater(finished[0][0], 3)
         self.assertLess(finished[1][0], 1.5)
 
+    def test_tcp_and_iwarp_lose_and_repair(self):
+        for technology in "tcp", "iwarp":
+            result = self.run_example("tcp_vs_rdma.yaml", "--set", f"technology={technology}")
+            self.assertEqual(result["pauses"], "0")
+            self.assertGreater(int(result["dropped by switches"]), 0)
+            self.assertGreaterEqual(int(result["sent again"]), int(result["dropped by switches"]))
+        self.assertEqual(self.run_example("tcp_vs_rdma.yaml")["sent again"], "0")
+
     def test_ecmp_collides(self):
         hashed = self.run_example("ecmp_collisions.yaml", "--set", "congestion_control=off")
         self.assertGreater(float(hashed["slowdown p99"]), 1.9)

@@ -1,0 +1,68 @@
+// The host path: what a message goes through between a GPU's memory and the NIC, step by step, in
+// each of the ways that there are:
+//   kernel_tcp    through host memory and the kernel's TCP: a copy by the GPU's DMA engine, one by
+//                 the CPU into socket buffers, and the same on the other side
+//   tcp_offload   TCP whose payload the NIC fetches from the GPU's memory and puts there, while the
+//                 CPU sees headers alone: GPUDirect-TCPX, Linux's device memory TCP
+//   host_rdma     RDMA to and from host memory, with a copy by the GPU's DMA engine on each side
+//   gpudirect     RDMA to and from the GPU's memory: GPUDirect RDMA
+//
+// A step adds its latency to each message and cannot be faster than its rate. Some take a message
+// whole, before the next step begins (a copy by the DMA engine, of which the program hears when it
+// is done); others pass on what comes. CPU time is that of the host's cores. What a number was
+// taken from is said with it; "split" is where a measured sum is divided by us.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/rate.h"
+#include "fabric/technology.h"
+
+namespace verbena::jobs {
+
+enum class HostPathKind : u8 { kKernelTCP, kTCPOffload, kHostRDMA, kGPUDirect };
+
+struct HostStep {
+  enum class Passing : u8 { kThrough, kWhole };
+
+  std::string_view name;
+  Duration latency{};  // of each message
+  // Of one core, where it is of the CPU; unlimited: other steps are slower.
+  Rate rate = Rate::unlimited();
+  Passing passing = Passing::kThrough;
+  bool is_of_cpu = false;      // each octet is
+  Duration cpu_per_message{};  // beside that of octets, which is 1 / rate, where it is of the CPU
+  std::string_view source;
+
+  [[nodiscard]] Duration cpu_time(u64 octets) const;
+};
+
+struct HostPathModel {
+  std::string_view name;
+  std::string_view what;
+  std::span<const HostStep> sending, receiving;
+  bool is_tcp = false;  // else RDMA: RoCE, InfiniBand or iWARP
+};
+
+[[nodiscard]] const HostPathModel& model_of(HostPathKind kind);
+inline constexpr HostPathKind kHostPathKinds[] = {
+    HostPathKind::kKernelTCP, HostPathKind::kTCPOffload, HostPathKind::kHostRDMA,
+    HostPathKind::kGPUDirect};
+
+// As a job has it.
+struct HostPathConfig {
+  std::optional<HostPathKind> kind;  // nullopt: none; the NIC is where the data is, at no cost
+  u32 cores = 4;                     // of the CPU that serve one NIC, each way
+};
+
+// One direction of a path, in numbers.
+struct HostPathSums {
+  Duration latency{};                // of a message without octets
+  Rate whole = Rate::unlimited();    // of what takes messages whole; unlimited: nothing does
+  Rate through = Rate::unlimited();  // of the slowest of the others, with all cores
+};
+[[nodiscard]] HostPathSums sums_of(std::span<const HostStep> steps, u32 cores);
+
+}  // namespace verbena::jobs
