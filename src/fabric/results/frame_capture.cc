@@ -48,24 +48,29 @@ std::vector<u8> options_of(const tcp::Segment& segment) {
     store_be32(at + 4, static_cast<u32>(block_end));
     at += 8;
   };
-  if (segment.duplicate) put(segment.acknowledgement - 1, segment.acknowledgement);
-  for (u32 i = 0; i < segment.block_count; ++i) put(segment.blocks[i].begin, segment.blocks[i].end);
+  if (segment.duplicate) put(segment.acknowledgement, segment.acknowledgement + 1);
+  for (u32 i = 0; i < segment.block_count; ++i)
+    put(segment.blocks[i].begin + 1, segment.blocks[i].end + 1);
   return options;
 }
 
-// Sequence numbers begin with 0, for both sides, and wrap; segments with octets acknowledge none.
+constexpr u16 kOpenWindow = 0xffff;  // of an end that nothing is sent to
+
+// Sequence numbers begin with 0, which is the SYN's, for both sides, and wrap.
 TCPHeader header_of(const Frame& frame, const tcp::Segment& segment, std::size_t options) {
   const u8 flags =
       static_cast<u8>((segment.syn ? TCPHeader::kSYN : 0) | (segment.push ? TCPHeader::kPSH : 0) |
                       (segment.ece ? TCPHeader::kECE : 0) | (segment.cwr ? TCPHeader::kCWR : 0) |
                       (segment.ack || !segment.syn ? TCPHeader::kACK : 0));
+  const u64 sequence = segment.syn ? 0 : segment.sequence + 1;
+  const u64 acknowledgement = flags == TCPHeader::kSYN ? 0 : segment.acknowledgement + 1;
   return {.source_port = frame.source_port,
           .destination_port = frame.destination_port,
-          .sequence = static_cast<u32>(segment.sequence),
-          .acknowledgement = static_cast<u32>(segment.acknowledgement),
+          .sequence = static_cast<u32>(sequence),
+          .acknowledgement = static_cast<u32>(acknowledgement),
           .words = static_cast<u8>((TCPHeader::kSize + options) / 4),
           .flags = flags,
-          .window = static_cast<u16>(segment.window >> kWindowScale)};
+          .window = segment.ack ? static_cast<u16>(segment.window >> kWindowScale) : kOpenWindow};
 }
 
 // Ethernet, IPv4, TCP; as on the wire without the FCS.

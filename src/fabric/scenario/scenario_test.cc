@@ -123,7 +123,8 @@ TEST(Scenario, TCPHasSettingsOfItsOwn) {
   EXPECT_EQ(host.tcp.mss, 1460u);
   EXPECT_EQ(host.tcp.segments_per_ack, 4u);
   EXPECT_FALSE(host.tcp.rack);
-  EXPECT_EQ(read(rest + "tcp: reno\n")->network.tcp.tcp.control, tcp::ControlKind::kReno);
+  EXPECT_EQ(read(rest + "technology: tcp\ntcp: reno\n")->network.tcp.tcp.control,
+            tcp::ControlKind::kReno);
 }
 
 TEST(Scenario, MistakesInTCPAreOneLine) {

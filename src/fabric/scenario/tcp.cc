@@ -30,7 +30,9 @@ u32 longest_frame_of(const NetworkConfig& config) {
   return speaks_tcp(config.technology) ? config.tcp.longest_frame() : NetworkConfig::kLongestFrame;
 }
 
+// Of others it is not even read, so that short names of keys (--set) are those of `hosts` then.
 void read_tcp(Section section, NetworkConfig& config) {
+  if (!speaks_tcp(config.technology)) return;
   static constexpr std::array<std::string_view, 3> kControls = {"reno", "cubic", "dctcp"};
   using Framing = TCPHostConfig::Framing;
   config.tcp.framing = config.technology == Technology::kIWARP ? Framing::kIWARP : Framing::kStream;

@@ -12,7 +12,7 @@ namespace verbena::iwarp {
 
 inline constexpr u32 kMPAOverhead = 2 + 4;  // length, CRC
 inline constexpr u32 kTaggedHeader = 14, kUntaggedHeader = 18;
-inline constexpr u32 kImmediateData = 8;  // octets. RFC 7306, 6.1
+inline constexpr u32 kImmediateDataOctets = 8;  // RFC 7306, 6.1
 
 // Of an FPDU with so many octets of ULPDU.
 [[nodiscard]] constexpr u32 fpdu_octets(u32 ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
@@ -31,6 +31,6 @@ inline constexpr u32 kImmediateData = 8;  // octets. RFC 7306, 6.1
 }
 
 // What tells the receiver's program, behind the WRITE.
-inline constexpr u32 kImmediateOctets = fpdu_octets(kUntaggedHeader + kImmediateData);
+inline constexpr u32 kImmediateOctets = fpdu_octets(kUntaggedHeader + kImmediateDataOctets);
 
 }  // namespace verbena::iwarp
