@@ -167,15 +167,23 @@ void EngineRunner::settle(QueuePair& qp, Time now) {
 }
 
 void EngineRunner::collect(QueuePair& qp, Time now) {
-  for (;;) {
-    const bool reported = drain_cqes(qp, now);
-    const u32 event_bits = drain_events(qp);
-    if (event_bits == 0) break;
-    follow(qp, event_bits, reported, now);
+  EngineOutputs outputs = qp.engine->outputs();
+  if (outputs.send_cqes || outputs.receive_cqes || outputs.events) {
+    drain(qp, now);
+    outputs = qp.engine->outputs();
   }
   if (qp.init.srq != nullptr && qp.init.srq->take_limit_reached())
     events_.raise(qp.init.srq->events, AsyncEventType::kSRQLimitReached);
-  timers_.update(qp, qp.engine->next_timer());
+  timers_.update(qp, outputs.next_timer);
+}
+
+void EngineRunner::drain(QueuePair& qp, Time now) {
+  for (;;) {
+    const bool reported = drain_cqes(qp, now);
+    const u32 event_bits = drain_events(qp);
+    if (event_bits == 0) return;
+    follow(qp, event_bits, reported, now);
+  }
 }
 
 // Whether any CQE reports an error: then the application knows, and needs no event.

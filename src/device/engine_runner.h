@@ -67,6 +67,7 @@ class EngineRunner {
   [[nodiscard]] bool take(const EgressScheduler::Turn& turn, Time now, TxPacket& out);
   void settle(QueuePair& qp, Time now);
   void collect(QueuePair& qp, Time now);
+  void drain(QueuePair& qp, Time now);
   bool drain_cqes(QueuePair& qp, Time now);
   void deliver(CompletionQueue& cq, const CQE& cqe);
   void deliver_to_srq(QueuePair& qp, const CQE& cqe, Time now);

@@ -33,14 +33,10 @@ void TimerQueue::sift_down(u32 position, Entry entry) {
   place(position, entry);
 }
 
-void TimerQueue::update(QueuePair& qp, Time deadline) {
-  if (deadline == Time::never()) return;
-  if (!contains(qp)) {
-    heap_.push_back({deadline, &qp});
-    sift_up(size() - 1, {deadline, &qp});
-  } else if (deadline < heap_[qp.*position_].at) {
-    sift_up(qp.*position_, {deadline, &qp});
-  }
+void TimerQueue::move(QueuePair& qp, Time to) {
+  if (contains(qp)) return sift_up(qp.*position_, {to, &qp});
+  heap_.push_back({to, &qp});
+  sift_up(size() - 1, {to, &qp});
 }
 
 void TimerQueue::remove(QueuePair& qp) {

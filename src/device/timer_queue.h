@@ -22,7 +22,9 @@ class TimerQueue {
     return qp.*position_ != QueuePair::kNoTimer;
   }
 
-  void update(QueuePair& qp, Time deadline);  // Time::never(): nothing armed
+  void update(QueuePair& qp, Time deadline) {  // Time::never(): nothing armed
+    if (deadline != Time::never() && !has_entry_before(qp, deadline)) move(qp, deadline);
+  }
   void remove(QueuePair& qp);
   [[nodiscard]] Time next() const { return heap_.empty() ? Time::never() : heap_[0].at; }
   // Takes out a QP whose entry is due: its engine knows whether its deadline is. nullptr: none.
@@ -33,6 +35,10 @@ class TimerQueue {
     Time at;
     QueuePair* qp;
   };
+  [[nodiscard]] bool has_entry_before(const QueuePair& qp, Time deadline) const {
+    return contains(qp) && heap_[qp.*position_].at <= deadline;
+  }
+  void move(QueuePair& qp, Time to);  // to an earlier place, or in
   void place(u32 position, Entry entry);
   void sift_up(u32 position, Entry entry);
   void sift_down(u32 position, Entry entry);

@@ -43,6 +43,13 @@ enum class EngineEvent : u8 {
   kAccessError,               // a request without the right; goes with kFatal
 };
 
+// A look at what would come out of an engine, which costs less than to ask for each. False: nothing
+// would; true promises nothing.
+struct EngineOutputs {
+  bool send_cqes = true, receive_cqes = true, events = true;
+  Time next_timer;
+};
+
 // Counters of one QP's transport; the device sums them. Names as in hw_counters of Linux.
 struct EngineCounters {
   u64 out_of_sequence = 0;  // requests ahead of the expected PSN
@@ -89,6 +96,7 @@ class Engine {
   [[nodiscard]] virtual bool poll_receive_cqe(CQE& out) = 0;
   [[nodiscard]] virtual std::optional<EngineEvent> poll_event() = 0;
   [[nodiscard]] virtual Time next_timer() const = 0;  // Time::never(): nothing armed
+  [[nodiscard]] virtual EngineOutputs outputs() const { return {.next_timer = next_timer()}; }
   [[nodiscard]] virtual const EngineCounters& counters() const = 0;
   // Of the first error since Reset, in each half.
   [[nodiscard]] virtual const QPFault& fault() const = 0;

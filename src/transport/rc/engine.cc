@@ -70,4 +70,11 @@ std::optional<EngineEvent> RCEngine::poll_event() {
 
 Time RCEngine::next_timer() const { return requester_.next_timer(); }
 
+EngineOutputs RCEngine::outputs() const {
+  return {.send_cqes = requester_.may_complete(),
+          .receive_cqes = responder_.may_complete(),
+          .events = requester_.may_have_event() || responder_.may_have_event(),
+          .next_timer = requester_.next_timer()};
+}
+
 }  // namespace verbena

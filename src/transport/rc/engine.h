@@ -25,6 +25,7 @@ class RCEngine final : public Engine {
   [[nodiscard]] bool poll_receive_cqe(CQE& out) override;
   [[nodiscard]] std::optional<EngineEvent> poll_event() override;
   [[nodiscard]] Time next_timer() const override;
+  [[nodiscard]] EngineOutputs outputs() const override;
   [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
   [[nodiscard]] const QPFault& fault() const override { return fault_; }
 

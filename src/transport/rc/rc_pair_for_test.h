@@ -237,12 +237,17 @@ class RCPair {
     drain(side);
     return true;
   }
+  // What outputs() rules out must not come.
   void drain(Side& side) {
-    CQE cqe;
-    while (side.engine.poll_send_cqe(cqe)) side.send_cqes.push_back(cqe);
-    while (side.engine.poll_receive_cqe(cqe)) side.receive_cqes.push_back(cqe);
+    const EngineOutputs expected = side.engine.outputs();
+    EXPECT_EQ(expected.next_timer, side.engine.next_timer());
+    for (CQE cqe; side.engine.poll_send_cqe(cqe); side.send_cqes.push_back(cqe))
+      EXPECT_TRUE(expected.send_cqes);
+    for (CQE cqe; side.engine.poll_receive_cqe(cqe); side.receive_cqes.push_back(cqe))
+      EXPECT_TRUE(expected.receive_cqes);
     bool fatal = false;
     while (const std::optional<EngineEvent> event = side.engine.poll_event()) {
+      EXPECT_TRUE(expected.events);
       side.events.push_back(*event);
       fatal = fatal || *event == EngineEvent::kFatal;
     }

@@ -33,6 +33,9 @@ class RCResponder {
   [[nodiscard]] bool poll_acknowledgement(TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
+  // False: poll_cqe() or poll_event() would give nothing.
+  [[nodiscard]] bool may_complete() const { return cqe_ || qp_.state == QPState::kError; }
+  [[nodiscard]] bool may_have_event() const { return event_ || fatal_pending_; }
 
  private:
   enum class Message : u8 { kNone, kSend, kWrite };
