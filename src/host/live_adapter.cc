@@ -131,7 +131,10 @@ Time LiveAdapter::lock() {
 void LiveAdapter::flush_and_unlock(Time now) {
   holding_.on_call(now);
   const Appended appended = append_frames(now);
-  if (appended.requests) holding_.on_request(now);
+  if (appended.requests) {
+    holding_.on_request(now);
+    policy_.on_application_request();
+  }
   if (appended.any) {
     if (holding_.may_hold(now) && link_->may_wait())
       holding_.on_held(now);

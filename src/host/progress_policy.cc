@@ -9,14 +9,14 @@ void ProgressPolicy::listen() {
   listens_ = true;
   empty_polls_ = 0;
   check_interval_ = kMinCheck;
-  polled_since_listening_ = received_since_listening_ = false;
+  polled_since_listening_ = received_since_listening_ = requested_since_help_ = false;
 }
 
 void ProgressPolicy::on_application_poll(PollResult result, Time now) {
   ++polls_;
   judge_patience(result, now);
-  judge_listening();
-  judge_stay(result);
+  judge_listening(now);
+  judge_stay(result, now);
   if (result != PollResult::kEmpty) {
     empty_polls_ = 0;
     last_found_ = now;
@@ -52,19 +52,20 @@ void ProgressPolicy::judge_patience(PollResult result, Time now) {
 }
 
 // Was it of use that the helper listened since the last poll?
-void ProgressPolicy::judge_listening() {
+void ProgressPolicy::judge_listening(Time now) {
   if (!listens_ || polled_since_listening_) return;
   polled_since_listening_ = true;
   if (received_since_listening_)
-    trust_ = kTrust;
+    trust_ = was_help_needed(now) ? std::min(trust_ + kTrustWon, kTrust)
+                                  : trust_ - std::min(trust_, kTrustLost);
   else if (!received_in_stay_)
     trust_ -= std::min(trust_, 1u);
 }
 
 // Was it of use that the polling thread stayed? Not if the program could have polled it itself.
-void ProgressPolicy::judge_stay(PollResult next_poll) {
+void ProgressPolicy::judge_stay(PollResult next_poll, Time now) {
   if (!std::exchange(received_in_stay_, false)) return;
-  if (next_poll == PollResult::kEmpty) {
+  if (next_poll == PollResult::kEmpty && was_help_needed(now)) {
     trust_ = stay_trust_ = kTrust;
   } else {
     trust_ -= std::min(trust_, 1u);
@@ -76,6 +77,7 @@ void ProgressPolicy::distrust_stay() { stay_trust_ -= std::min(stay_trust_, kSta
 
 void ProgressPolicy::on_stay(StayResult result, Time now) {
   received_in_stay_ = result == StayResult::kReceived;
+  if (received_in_stay_) last_help_ = now;
   if (!received_in_stay_ && now < last_found_ + kStay) return;
   if (!received_in_stay_) distrust_stay();
   stays_ = false;
@@ -104,7 +106,7 @@ void ProgressPolicy::on_helper_received(Time now) {
     stay_trust_ =
         std::max(stay_trust_, std::min(stay_trust_ + kStayTrustForHelp, kMaxTrustForHelp));
   received_since_listening_ = true;
-  last_receive_ = now;
+  last_receive_ = last_help_ = now;
   polls_at_receive_ = polls_;
 }
 

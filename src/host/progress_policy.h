@@ -11,6 +11,10 @@
 // in memory. And where each completion came with a request and now one comes without, the program
 // will wait for it.
 //
+// Of use means: the program waited in memory. Then it goes on with a request of its own, or was
+// away for long; who just polls on would have received it himself, and the helper has only fought
+// with him for the lock and the core. MPI programs do both, so it is a matter of how often.
+//
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
 // packet that it waits for cannot be made. So the polling thread then offers its core to others.
@@ -40,6 +44,9 @@ class ProgressPolicy {
   [[nodiscard]] Time next_check() const { return listens_ ? Time::never() : next_check_; }
 
   void on_application_poll(PollResult result, Time now);
+  void on_application_request() {  // it posted one
+    requested_since_help_ |= received_since_listening_ || received_in_stay_;
+  }
   // It asked for a notification: it is about to wait.
   void on_application_sleep() {
     listen();
@@ -66,10 +73,12 @@ class ProgressPolicy {
  private:
   static constexpr u32 kSpinning = 3;  // empty polls in a row
   static constexpr u32 kPingPong = 8;  // requests in a row
-  static constexpr u32 kTrust = 64;    // useless listenings until we stop doing it
+  static constexpr u32 kTrust = 64;    // useless listenings until we stop doing it, at most
+  static constexpr u32 kTrustWon = 16, kTrustLost = 8;  // by help that was needed, or was not
   static constexpr u32 kStayTrustForHelp = 1, kStayTrustLost = 2;
   static constexpr u32 kMaxTrustForHelp = 8;
   static constexpr Duration kStay = us(12), kSoon = us(100);
+  static constexpr Duration kAway = us(500);  // then others wait for the program
   // Longer than an answer takes that is on its way, and far shorter than a time slice.
   static constexpr Duration kPatience = us(100);
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
@@ -81,8 +90,11 @@ class ProgressPolicy {
   void on_found(PollResult result);
   void look_later(Time now);
   void judge_patience(PollResult result, Time now);
-  void judge_listening();
-  void judge_stay(PollResult next_poll);
+  void judge_listening(Time now);
+  void judge_stay(PollResult next_poll, Time now);
+  [[nodiscard]] bool was_help_needed(Time now) const {
+    return requested_since_help_ || now >= last_help_ + kAway;
+  }
   void distrust_stay();
 
   bool listens_ = true;
@@ -99,6 +111,8 @@ class ProgressPolicy {
 
   bool polled_since_listening_ = true;
   bool received_since_listening_ = false;
+  Time last_help_;  // what the program did not receive itself
+  bool requested_since_help_ = false;
   u32 trust_ = 0;  // in listening between polls
 
   bool stays_ = false;

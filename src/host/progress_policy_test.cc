@@ -133,6 +133,40 @@ TEST_F(ProgressPolicyTest, ListensBetweenPollsOnceThatWasOfUse) {  // ib_write_l
   }
 }
 
+// ib_write_lat in a hurry: its next poll comes soon after the help, but after its own request.
+TEST_F(ProgressPolicyTest, ListensForWhoAnswersWhatTheHelperReceived) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  for (int i = 1; i < 1000; ++i) {
+    policy_.on_helper_received(at(ms(i)));
+    policy_.on_application_request();
+    poll_empty(3, ms(i) + us(1));
+    policy_.on_application_poll(PollResult::kFound, at(ms(i) + us(2)));
+    if (policy_.should_stay()) policy_.on_stay(StayResult::kNothing, at(ms(i) + us(20)));
+    ASSERT_TRUE(policy_.listens()) << i;
+  }
+}
+
+// An MPI program that polls all the time: what the helper receives, it would have received itself.
+TEST_F(ProgressPolicyTest, StopsListeningForWhoPollsOn) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  policy_.on_helper_received(at(ms(1)));
+  int listened = 0;
+  for (int i = 2; i < 1000; ++i) {
+    policy_.on_application_request();
+    poll_empty(3, ms(i));
+    policy_.on_application_poll(PollResult::kFound, at(ms(i)));
+    if (policy_.should_stay()) policy_.on_stay(StayResult::kReceived, at(ms(i) + us(1)));
+    if (!policy_.listens()) continue;
+    ++listened;
+    policy_.on_helper_received(at(ms(i) + us(5)));
+    poll_empty(1, ms(i) + us(6));
+  }
+  EXPECT_GE(listened, 1);
+  EXPECT_LE(listened, 16);
+}
+
 TEST_F(ProgressPolicyTest, StaysWhereTheHelperWasOfUseSoonAfterAPoll) {
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
