@@ -2,7 +2,10 @@
 
 import dataclasses
 
-from measurements import (MPI, UCX, Iperf3, Limit, Perftest, SocketPingPong, Sockperf, UDPStream)
+from cpu import IdleWakeups, TargetCPU
+from measurements import (MPI, UCX, Iperf3, Libfabric, Limit, Perftest, SocketPingPong, Sockperf,
+                          UDPStream)
+from soft_roce import GuestPerftest
 
 MIB = 1 << 20
 
@@ -20,14 +23,14 @@ class Case:
     name: str
     site: str  # as in sites.py
     what: str
-    unit: str  # GB/s, M/s: more is better; us: less is
+    unit: str  # GB/s, M/s: more is better; us, 1/s and %: less is
     ours: object
     peers: tuple
     goal: float = None  # absolute, in `unit`
 
     @property
     def less_is_better(self):
-        return self.unit == "us"
+        return self.unit in ("us", "1/s", "%")
 
 
 def bandwidth(program, size, *options):
@@ -78,6 +81,14 @@ def links(name, what, unit, measurement):
     on = {link: dataclasses.replace(measurement, link=link) for link in ("udp", "packet", "xdp")}
     return Case(f"links-{name}", "veth, as root", f"{what}, AF_PACKET", unit, on["packet"],
                 (Peer("UDP sockets", on["udp"]), Peer("AF_XDP", on["xdp"])))
+
+
+def beside_soft_roce(name, what, unit, program, *options):
+    """At least twice its bandwidth; a latency that is no worse."""
+    ours, theirs = (GuestPerftest(stack, program, (*options, "-F"), unit)
+                    for stack in ("verbena", "rxe"))
+    return Case(f"soft-roce-{name}", "two guests", what, unit, ours,
+                (Peer("Linux soft-RoCE", theirs, 1.0 if unit == "us" else 2.0),))
 
 
 WIRE_TCP = "tcp"
@@ -136,4 +147,19 @@ CASES = (
     allreduce("veth", 64 * MIB, 10),
     *(losing(share, size, retransmission) for share in ("0", "0.01", "0.1", "1")
       for size in (MIB, 64 << 10) for retransmission in ("go_back_n", "selective_repeat")),
+    Case("wire-rate-q1000", "veth", "WRITE 64 B, 1000 QPs", "M/s",
+         rate("ib_write_bw", 64, "-q", "1000", "-t", "16"),
+         (Peer("1 QP", rate("ib_write_bw", 64, "-q", "1"), 1 / 1.3, is_limit=True),)),
+    Case("wire-libfabric-lat", "veth", "fi_pingpong rdm 64 B, one way", "us",
+         Libfabric("verbs;ofi_rxm", 64),
+         (Peer("libfabric tcp", Libfabric("tcp;ofi_rxm", 64), 1.0),)),
+    Case("local-idle", "same host", "idle device, wakeups", "1/s", IdleWakeups(), (), goal=0),
+    Case("local-target-cpu", "same host", "target of WRITE 1 MiB, CPU", "%", TargetCPU(MIB), (),
+         goal=1),
+    beside_soft_roce("write", "WRITE 64 KiB", "GB/s", "ib_write_bw", "-s", "65536", "-D", "3"),
+    beside_soft_roce("read", "READ 64 KiB", "GB/s", "ib_read_bw", "-s", "65536", "-D", "3"),
+    beside_soft_roce("send", "SEND 64 KiB", "GB/s", "ib_send_bw", "-s", "65536", "-D", "3"),
+    beside_soft_roce("write-lat", "WRITE 8 B, one way", "us", "ib_write_lat", "-s", "8", "-n",
+                     "300"),
+    beside_soft_roce("send-lat", "SEND 8 B, one way", "us", "ib_send_lat", "-s", "8", "-n", "300"),
 )

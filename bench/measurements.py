@@ -35,6 +35,14 @@ def listens(table, port, program, state=None):
         30, f"{program.command} listens on port {port}")
 
 
+def perftest_value(row, what):
+    if isinstance(row, harness.Latency):
+        return row.typical_us
+    if what == "M/s":
+        return row.messages_per_s / 1e6
+    return max(row.mib_per_s * 2 ** 20, row.messages_per_s * row.size) / 1e9
+
+
 @dataclasses.dataclass(frozen=True)
 class Perftest:
     """An unmodified perftest program on our library. `what`: GB/s, M/s or us."""
@@ -63,14 +71,7 @@ class Perftest:
         rows = harness.perftest_rows(output)
         if len(rows) != 1:
             raise Failed(f"{client}")
-        return self._value(rows[0])
-
-    def _value(self, row):
-        if isinstance(row, harness.Latency):
-            return row.typical_us
-        if self.what == "M/s":
-            return row.messages_per_s / 1e6
-        return max(row.mib_per_s * 2 ** 20, row.messages_per_s * row.size) / 1e9
+        return perftest_value(rows[0], self.what)
 
     def __str__(self):
         words = [self.program, *self.options]
@@ -111,6 +112,33 @@ class UCX:
 
     def __str__(self):
         return f"ucx_perftest -t {self.test} -s {self.size} ({self.transports})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Libfabric:
+    """fi_pingpong over reliable unconnected endpoints of a provider: us for half a round trip."""
+    provider: str
+    size: int
+    count: int = 20000
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        command = ["fi_pingpong", "-p", self.provider, "-e", "rdm", "-S", self.size, "-I",
+                   self.count]
+        start = site.start_on_device if "verbs" in self.provider else site.start
+        server = start(site.left, *command, "-B", port)
+        try:
+            listens("tcp", port, server, "0A")
+            output = finish(start(site.right, *command, "-P", port, site.left.address), server)
+        finally:
+            server.kill()
+        rows = [line.split() for line in output.splitlines() if line[:1].isdigit()]
+        if len(rows) != 1:
+            raise Failed(output)
+        return float(rows[0][6])  # bytes, sent, acknowledged, total, time, MB/s, usec/xfer, Mxfers/s
+
+    def __str__(self):
+        return f"fi_pingpong -p {self.provider}, {self.size} B"
 
 
 @dataclasses.dataclass(frozen=True)

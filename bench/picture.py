@@ -9,11 +9,12 @@ COLOURS = {"ours": "#6b3fa0", "peer": "#9aa5b1", "limit": "#d5dbe1"}
 
 
 def bars_of(line):
-    """(name, median, kind) of what gave a value; ours first."""
+    """(name, median, kind) of what gave a value; ours first. None without somebody beside."""
     bars = [("Verbena", line.ours.median, "ours")]
     bars += [(peer.name, series.median, "limit" if peer.is_limit else "peer")
              for peer, series in line.peers]
-    return [bar for bar in bars if bar[1] is not None]
+    bars = [bar for bar in bars if bar[1]]
+    return bars if len(bars) > 1 else []
 
 
 def text(x, y, words, **attributes):
@@ -40,7 +41,7 @@ def case_picture(line, top):
 def svg(lines, caption):
     parts, top = [], TOP
     for line in lines:
-        if line.ours.median is not None:
+        if line.ours.median and bars_of(line):
             more, top = case_picture(line, top)
             parts += more
     head = [

@@ -1,6 +1,6 @@
-"""Where a measurement runs: both sides on one host, or on two network namespaces that a veth joins,
-which may lose packets. Either way on one machine, each side on a core of its own, as an ordinary
-user; "veth, as root" is for links that need privilege."""
+"""Where a measurement runs: both sides on one host, on two network namespaces that a veth joins,
+which may lose packets, or in two guests of the lab (soft_roce.py). All on one machine, each side on
+a core of its own, as an ordinary user; "veth, as root" is for links that need privilege."""
 
 import os
 import pathlib
@@ -62,14 +62,14 @@ class Sites:
         self.build = harness.Build(build_folder)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-bench-"))
         self.folder.chmod(0o777)
-        self._made, self._hosts = {}, []
+        self._made, self._closed_at_end = {}, []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for hosts in self._hosts:
-            hosts.close()
+        for made in self._closed_at_end:
+            made.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def get(self, name):
@@ -85,6 +85,8 @@ class Sites:
             return self._lossy(name, LOSSES_PER_MILLION[name])
         if name == "veth, as root":
             return self._veth_as_root(name)
+        if name == "two guests":
+            return self._two_guests()
         return self._veth(name, VETH_MTU)
 
     def _same_host(self):
@@ -101,18 +103,25 @@ class Sites:
         return self._site_of(name, two_hosts.TwoHosts(self.build, VETH_MTU, as_root=True), ())
 
     def _site_of(self, name, hosts, prefix):
-        self._hosts.append(hosts)
+        self._closed_at_end.append(hosts)
         left, right = (Side(core, host.ipv4, two_hosts.INTERFACE, (*host.build.prefix, *prefix),
                             host.build.user)
                        for core, host in zip(cores(), (hosts.a, hosts.b)))
         return Site(name, self.build, left, right, self.folder)
 
     def _lossy(self, name, per_million):
-        site = self._veth(name, LOSSY_MTU)
-        for host in (self._hosts[-1].a, self._hosts[-1].b):
+        hosts = two_hosts.TwoHosts(self.build, LOSSY_MTU)
+        site = self._site_of(name, hosts, WITH_OWN_SYS)
+        for host in (hosts.a, hosts.b):
             host.run(f"ip link set {two_hosts.INTERFACE} gso_max_segs 1")
             host.run("nft add table ip loss")
             host.run("nft add chain ip loss arriving { type filter hook prerouting priority -300 ; }")
             host.run(f"nft add rule ip loss arriving iifname {two_hosts.INTERFACE} "
                      f"numgen random mod 1000000 < {per_million} drop")
         return site
+
+    def _two_guests(self):
+        import soft_roce  # which needs what is defined here
+        guests = soft_roce.Guests(self.build, self.folder)
+        self._closed_at_end.append(guests)
+        return guests

@@ -167,10 +167,17 @@ function(verbena_benchmarks dir)
     cmake_path(GET source STEM stem)
     verbena_bench_program(limit_${stem} ${source})
   endforeach()
-  # What the core's parts cost: in instructions (count_frames), in time (bench_core).
+  # What the core's parts cost: in instructions (count_frames), in memory (count_memory), in time
+  # (bench_core).
   verbena_bench_program(count_frames
     ${CMAKE_SOURCE_DIR}/${dir}/count/frames.cc ${CMAKE_SOURCE_DIR}/${dir}/micro/device_pair.cc)
   target_link_libraries(count_frames PRIVATE verbena_device)
+  verbena_bench_program(count_memory ${CMAKE_SOURCE_DIR}/${dir}/count/memory.cc
+    ${CMAKE_SOURCE_DIR}/${dir}/micro/device_pair.cc ${CMAKE_SOURCE_DIR}/${dir}/micro/allocations.cc)
+  target_link_libraries(count_memory PRIVATE verbena_device)
+  if(BUILD_TESTING)  # an idle RC QP with small queues takes 4 KiB at most
+    add_test(NAME idle_qp_memory COMMAND count_memory 1 4096)
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/micro/*.cc)
   if(benchmark_FOUND)
     verbena_bench_program(bench_core ${sources})

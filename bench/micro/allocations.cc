@@ -1,17 +1,26 @@
 #include "bench/micro/allocations.h"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
-std::atomic<std::uint64_t> count{0};
+std::atomic<std::uint64_t> count{0}, octets{0};
 
 void* allocate(std::size_t size) {
+  void* const at = std::malloc(size);
+  if (at == nullptr) std::abort();
   count.fetch_add(1, std::memory_order_relaxed);
-  if (void* const at = std::malloc(size)) return at;
-  std::abort();
+  octets.fetch_add(malloc_usable_size(at), std::memory_order_relaxed);
+  return at;
+}
+
+void release(void* at) {
+  octets.fetch_sub(malloc_usable_size(at), std::memory_order_relaxed);
+  std::free(at);
 }
 
 }  // namespace
@@ -19,12 +28,13 @@ void* allocate(std::size_t size) {
 namespace bench {
 
 std::uint64_t allocations() { return count.load(std::memory_order_relaxed); }
+std::uint64_t octets_in_use() { return octets.load(std::memory_order_relaxed); }
 
 }  // namespace bench
 
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
-void operator delete(void* at) noexcept { std::free(at); }
-void operator delete[](void* at) noexcept { std::free(at); }
-void operator delete(void* at, std::size_t) noexcept { std::free(at); }
-void operator delete[](void* at, std::size_t) noexcept { std::free(at); }
+void operator delete(void* at) noexcept { release(at); }
+void operator delete[](void* at) noexcept { release(at); }
+void operator delete(void* at, std::size_t) noexcept { release(at); }
+void operator delete[](void* at, std::size_t) noexcept { release(at); }

@@ -31,7 +31,22 @@ void run(benchmark::State& state, SendOp op) {
 void rdma_write(benchmark::State& state) { run(state, SendOp::kRDMAWrite); }
 void rdma_read(benchmark::State& state) { run(state, SendOp::kRDMARead); }
 
+// The same with other QPs, which take turns.
+void rdma_write_of_many_qps(benchmark::State& state) {
+  constexpr u32 kLength = 8;
+  bench::DevicePair pair;
+  for (i64 i = 1; i < state.range(0); ++i) pair.connect(64);
+  const SGE sge = pair.local(kLength);
+  const SendWR wr = pair.one_sided(SendOp::kRDMAWrite, sge);
+  for (i64 i = 0; i < state.range(0); ++i) pair.complete(wr);
+  u64 frames = 0;
+  for (auto _ : state) frames += pair.complete(wr);
+  state.counters["per frame"] = benchmark::Counter(
+      static_cast<double>(frames), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
 BENCHMARK(rdma_write)->Arg(8)->Arg(4096)->Arg(65536)->Arg(1 << 20);
+BENCHMARK(rdma_write_of_many_qps)->Arg(1)->Arg(16)->Arg(1000);
 BENCHMARK(rdma_read)->Arg(8)->Arg(4096)->Arg(65536)->Arg(1 << 20);
 
 }  // namespace

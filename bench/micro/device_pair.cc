@@ -29,35 +29,40 @@ Port make_port(u32 index) {
   port.keys = *port.device->memory().register_mr(
       port.pd->id, port.memory.data(), port.memory.size(), port.address(),
       Access::kLocalWrite | Access::kRemoteWrite | AccessFlags(Access::kRemoteRead));
-  port.qp = *port.device->create_qp({.type = QPType::kRC,
-                                     .pd = port.pd,
-                                     .send_cq = port.cq,
-                                     .receive_cq = port.cq,
-                                     .send = {.depth = kDepth, .max_sge = 1},
-                                     .receive = {.depth = kDepth, .max_sge = 1}});
   return port;
 }
 
+QueuePair* make_qp(Port& port, u32 depth) {
+  return *port.device->create_qp({.type = QPType::kRC,
+                                  .pd = port.pd,
+                                  .send_cq = port.cq,
+                                  .receive_cq = port.cq,
+                                  .send = {.depth = depth, .max_sge = 1},
+                                  .receive = {.depth = depth, .max_sge = 1}});
+}
+
+// The QP made last.
 void bring_up(Port& port, const Port& peer, Time now) {
+  QueuePair* const qp = port.qps.back();
   QPModify change;
   change.set(QPField::kState).set(QPField::kPKeyIndex).set(QPField::kPort);
   change.set(QPField::kAccessFlags);
   change.state = QPState::kInit;
   change.remote_access = Access::kRemoteWrite | AccessFlags(Access::kRemoteRead);
-  must(port.device->modify_qp(port.qp, change, now));
+  must(port.device->modify_qp(qp, change, now));
 
   QPModify rtr;
   rtr.state = QPState::kRTR;
   rtr.path.source = port.device->config().gids[0].gid;
   rtr.path.destination = peer.device->config().gids[0].gid;
   rtr.path_mtu = MTU::k4096;
-  rtr.dest_qp = peer.device->attributes_of(peer.qp).qpn;
+  rtr.dest_qp = peer.device->attributes_of(peer.qps.back()).qpn;
   rtr.rq_psn = kFirstPSN;
   rtr.max_dest_rd_atomic = 4;
   rtr.min_rnr_timer = 5;
   rtr.set(QPField::kState).set(QPField::kAddressVector).set(QPField::kPathMTU);
   rtr.set(QPField::kDestQPN).set(QPField::kRQPSN).set(QPField::kMaxDestRdAtomic);
-  must(port.device->modify_qp(port.qp, rtr.set(QPField::kMinRNRTimer), now));
+  must(port.device->modify_qp(qp, rtr.set(QPField::kMinRNRTimer), now));
 
   QPModify rts;
   rts.state = QPState::kRTS;
@@ -67,12 +72,16 @@ void bring_up(Port& port, const Port& peer, Time now) {
   rts.max_rd_atomic = 4;
   rts.set(QPField::kState).set(QPField::kSQPSN).set(QPField::kTimeout);
   rts.set(QPField::kRetryCount).set(QPField::kRNRRetry).set(QPField::kMaxRdAtomic);
-  must(port.device->modify_qp(port.qp, rts, now));
+  must(port.device->modify_qp(qp, rts, now));
 }
 
 }  // namespace
 
-DevicePair::DevicePair() : a(make_port(0)), b(make_port(1)), wire_(1 << 14) {
+DevicePair::DevicePair() : a(make_port(0)), b(make_port(1)), wire_(1 << 14) { connect(kDepth); }
+
+void DevicePair::connect(u32 depth) {
+  a.qps.push_back(make_qp(a, depth));
+  b.qps.push_back(make_qp(b, depth));
   bring_up(a, b, now_);
   bring_up(b, a, now_);
 }
@@ -120,7 +129,8 @@ bool DevicePair::carry(Port& from, Port& to) {
 }
 
 u64 DevicePair::complete(const SendWR& wr) {
-  CHECK(a.device->post_send(a.qp, wr, now_) == PostError::kOk);
+  next_qp_ = (next_qp_ + 1) % a.qps.size();
+  CHECK(a.device->post_send(a.qps[next_qp_], wr, now_) == PostError::kOk);
   const u64 before = frames_;
   std::array<CQE, 1> cqe;
   while (a.device->poll_cq(a.cq, cqe) == 0) {

@@ -1,5 +1,5 @@
-// Two devices, one RC connection, and nothing between them but a copy of each frame: what remains
-// is the cost of the core. Time stands still but for one nanosecond a frame.
+// Two devices, RC connections, and nothing between them but a copy of each frame: what remains is
+// the cost of the core. Time stands still but for one nanosecond a frame.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace bench {
 
-struct Port {  // one device, its QP, and its memory
+struct Port {  // one device, its QPs, and its memory
   std::unique_ptr<verbena::Device> device;
   verbena::ProtectionDomain* pd = nullptr;
   verbena::CompletionQueue* cq = nullptr;
-  verbena::QueuePair* qp = nullptr;
+  std::vector<verbena::QueuePair*> qps;
   std::vector<verbena::u8> memory;
   verbena::MRKeys keys;
 
@@ -26,7 +26,9 @@ class DevicePair {
  public:
   static constexpr std::size_t kMemorySize = 4u << 20;  // bytes
 
-  DevicePair();
+  DevicePair();  // with one connection
+  // One more, between queues of `depth` WQEs.
+  void connect(verbena::u32 depth);
 
   Port a, b;
 
@@ -34,8 +36,8 @@ class DevicePair {
   [[nodiscard]] verbena::SGE local(verbena::u32 length) const;
   [[nodiscard]] verbena::SendWR one_sided(verbena::SendOp op, const verbena::SGE& local) const;
 
-  // Posts the request at `a`, carries frames until `a` has its completion; how many frames went
-  // either way.
+  // Posts the request at `a`, to each QP in turn, carries frames until `a` has its completion; how
+  // many frames went either way.
   verbena::u64 complete(const verbena::SendWR& wr);
 
  private:
@@ -45,6 +47,7 @@ class DevicePair {
   verbena::EgressFrame frame_;
   std::vector<verbena::u8> wire_;
   verbena::u64 frames_ = 0;
+  std::size_t next_qp_ = 0;
 };
 
 }  // namespace bench

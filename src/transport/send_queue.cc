@@ -11,7 +11,7 @@ namespace verbena {
 SendQueue::SendQueue(const SendQueueLimits& limits)
     : limits_(limits),
       mask_(std::bit_ceil(u64{std::max(limits.depth, 1u)}) - 1),
-      slots_(new SendWQE[mask_ + 1]),
+      slots_(new Slot[mask_ + 1]),
       sges_(new SGE[(mask_ + 1) * std::max(limits.max_sge, 1u)]),
       inline_(new u8[(mask_ + 1) * limits.max_inline_bytes]) {
   CHECK(limits.max_sge <= kMaxSGE);
@@ -19,7 +19,7 @@ SendQueue::SendQueue(const SendQueueLimits& limits)
 
 SendWQE& SendQueue::at(u64 index) {
   CHECK(index - head_ < tail_ - head_);
-  return slots_[index & mask_];
+  return slots_[index & mask_].wqe;
 }
 
 void SendQueue::take_back(u32 count) {
@@ -54,8 +54,9 @@ PostError SendQueue::push(const SendWR& wr, Time now) {
   if (length > kMaxMessageSize) return PostError::kMessageTooLong;
 
   const u64 slot = tail_ & mask_;
-  SendWQE& wqe = slots_[slot];
+  SendWQE& wqe = slots_[slot].wqe;
   wqe.wr = wr;
+  wqe.packets = 0;
   wqe.length_bytes = static_cast<u32>(length);
   wqe.posted = now;
   wqe.inline_bytes = nullptr;

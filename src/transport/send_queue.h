@@ -46,10 +46,14 @@ class SendQueue {
   void clear() { head_ = tail_; }
 
  private:
+  union Slot {  // left uninitialized: what has never been used costs no memory
+    SendWQE wqe;
+    Slot() {}
+  };
   SendQueueLimits limits_;
   u64 mask_;
   u64 head_ = 0, tail_ = 0;
-  std::unique_ptr<SendWQE[]> slots_;
+  std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<SGE[]> sges_;
   std::unique_ptr<u8[]> inline_;
 };

@@ -19,7 +19,13 @@ Response response_to(const ResponderResource& r, PSN psn, u64 address, u32 lengt
 
 }  // namespace
 
-ResponseQueue::ResponseQueue(u8 max_resources) : pending_(kMaxPending), resources_(max_resources) {}
+ResponseQueue::ResponseQueue(u8 max_resources) : max_resources_(max_resources) {}
+
+void ResponseQueue::take_memory() {
+  if (pending_.capacity() != 0) return;
+  pending_ = Ring<Response>(kMaxPending);
+  resources_ = Ring<ResponderResource>(max_resources_);
+}
 
 void ResponseQueue::clear() {
   pending_.clear();
@@ -27,6 +33,7 @@ void ResponseQueue::clear() {
 }
 
 void ResponseQueue::acknowledge(PSN psn, MSN msn) {
+  take_memory();
   if (!pending_.empty()) {
     Response& last = pending_[pending_.size() - 1];
     if (last.positive_ack()) {
@@ -63,6 +70,7 @@ void ResponseQueue::sack(PSN psn, MSN msn, const SackETH& sack) {
 }
 
 void ResponseQueue::negative(PSN psn, MSN msn, AETHKind kind, u8 value) {
+  take_memory();
   if (pending_.full()) return;
   Response nak;
   nak.aeth_kind = kind;
@@ -73,6 +81,7 @@ void ResponseQueue::negative(PSN psn, MSN msn, AETHKind kind, u8 value) {
 }
 
 void ResponseQueue::execute(const ResponderResource& resource, u8 limit) {
+  take_memory();
   while (resources_.size() >= limit || resources_.full()) (void)resources_.pop();
   resources_.push(resource);
   push(response_to(resource, resource.first_psn, resource.address, resource.length_bytes));

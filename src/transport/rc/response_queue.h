@@ -2,6 +2,7 @@
 // from which duplicate READs and atomics are answered. IBTA Vol 1, 9.7.5.1 (responses), 9.7.5.1.2
 // (coalesced ACKs), 9.4.5 (responder resources).
 // Bounded: kMaxPending responses; a request that finds no room is treated as lost.
+// The first request takes the memory for all of them, once: a QP that is never asked has none.
 #pragma once
 
 #include <optional>
@@ -74,10 +75,12 @@ class ResponseQueue {
   void drop_pending() { pending_.clear(); }
 
  private:
+  void take_memory();
   void push(const Response& response) { pending_.push(response); }
 
-  Ring<Response> pending_;
-  Ring<ResponderResource> resources_;
+  const u8 max_resources_;
+  Ring<Response> pending_{0};
+  Ring<ResponderResource> resources_{0};
 };
 
 }  // namespace verbena
