@@ -22,7 +22,7 @@ LAB = pathlib.Path(__file__).resolve().parents[1] / "tests/lab"
 LINK_MTU = 4200  # gives both stacks a path MTU of 4096
 PREFIX = "10.77.0."  # guest N is N + 1
 BOOT_LIMIT_S, RUN_LIMIT_S, LAB_LIMIT_S = 120, 120, 7200
-SERVER_START_S = 3  # nothing in the guest says when it listens
+SERVER_START_S = 5  # nothing in the guest says when it listens
 
 
 def why_not():
