@@ -1,25 +1,17 @@
 #include "fabric/deadlock.h"
 
-#include <gtest/gtest.h>
-
-#include "fabric/network.h"
+#include "fabric/testing.h"
 
 namespace verbena::fabric {
 namespace {
 
-NetworkConfig pfc_alone(PauseExpiry expiry) {
-  NetworkConfig config;
-  config.host = [expiry](const LinkConfig&) {
-    HostConfig host;
-    host.device.active_mtu = MTU::k1024;
+// 1 MiB of buffer, and pauses that end so.
+NetworkConfig with_expiry(PauseExpiry expiry) {
+  NetworkConfig config = testing::pfc_alone();
+  config.host = [usual = config.host, expiry](const LinkConfig& link) {
+    HostConfig host = usual(link);
     host.pause_expiry = expiry;
     return host;
-  };
-  config.switch_port = [](const LinkConfig& link) {
-    SwitchPortConfig port;
-    port.marking.enabled = false;
-    port.buffer.headroom = headroom_for(link.rate, link.delay, 1024 + 66);
-    return port;
   };
   config.switches.buffer.size = 1u << 20;
   config.switches.pfc.expiry = expiry;
@@ -46,7 +38,7 @@ struct Ring {
           network.add_flow({.source = i, .destination = (i + 2) % kRing, .octets = 5'000'000}));
   }
   static NetworkConfig config(PauseExpiry expiry, bool watchdog) {
-    NetworkConfig config = pfc_alone(expiry);
+    NetworkConfig config = with_expiry(expiry);
     config.switches.pfc.watchdog = {.enabled = watchdog, .detection = ms(5), .restoration = ms(5)};
     return config;
   }
@@ -97,7 +89,7 @@ TEST(Deadlock, UpAndDownRoutesHaveNone) {
   for (u32 i = 0; i < kLeaves * kHosts; ++i) topology.join(i, leaves[i / kHosts], {});
   for (const NodeIndex leaf : leaves)
     for (const NodeIndex spine : spines) topology.join(leaf, spine, {});
-  Network network(topology, pfc_alone(PauseExpiry::kNever));
+  Network network(topology, with_expiry(PauseExpiry::kNever));
   u32 flows = 0;
   for (NodeIndex from = 0; from < kLeaves * kHosts; ++from)
     for (const NodeIndex to : {from + 1, from + 5, from + 6, from + 11})

@@ -27,20 +27,22 @@ class Endpoint {
  public:
   virtual ~Endpoint() = default;
 
-  virtual void on_arrival(FrameIndex index) = 0;
-  virtual void on_lost(FrameIndex index) = 0;  // what should have arrived, on the link
+  // Ports are the host's own, by their numbers.
+  virtual void on_arrival(u32 port, FrameIndex index) = 0;
+  virtual void on_lost(u32 port, FrameIndex index) = 0;  // what should have arrived, on the link
   // Fetches what an arrival needs into the cache, as Device::fetch() does.
   virtual void fetch(u32 step, FrameIndex index) const = 0;
   virtual void on_wake() = 0;
   virtual void on_own_timer() = 0;
   virtual void on_device_timer() = 0;
 
-  // The link, whose Port says so, has changed.
-  virtual void on_link_down() = 0;
-  virtual void on_link_up() = 0;
-  // Asks the switch to pause until asked for an end.
-  virtual void begin_stuck_pause(u32 priority) = 0;
-  virtual void end_stuck_pause(u32 priority) = 0;
+  // The link of the port, whose Port says so, has changed.
+  virtual void on_link_down(u32 port) = 0;
+  virtual void on_link_up(u32 port) = 0;
+  virtual void on_routes_changed() {}
+  // Asks the port's switch to pause until asked for an end.
+  virtual void begin_stuck_pause(u32 port, u32 priority) = 0;
+  virtual void end_stuck_pause(u32 port, u32 priority) = 0;
 
   // --- connections. Each is used one way, and has an end at both hosts.
   struct Connection {
@@ -55,6 +57,8 @@ class Endpoint {
   virtual void connect(EndNumber end, const Connection& connection) = 0;
   virtual void destroy_end(EndNumber end) = 0;
   [[nodiscard]] virtual RKey memory_key() const = 0;
+  // The number of the peer's end of a QP that is connected, or was. RoCE's.
+  [[nodiscard]] virtual QPN peer_of(QPN /*qpn*/) const { return {}; }
   // At which the end may send now, by its congestion control; nullopt: it has none.
   [[nodiscard]] virtual std::optional<Rate> rate_of(EndNumber end, Time now) const = 0;
 
@@ -78,7 +82,7 @@ class Endpoint {
   [[nodiscard]] std::vector<u32>& failed() { return failed_; }      // flows that were given up
   [[nodiscard]] std::vector<Message>& messages() { return messages_; }
 
-  [[nodiscard]] u64 sent_octets() const { return sent_octets_; }  // in frames
+  [[nodiscard]] virtual u64 sent_octets(u32 port) const = 0;  // in frames
   [[nodiscard]] virtual Repairs repairs() const = 0;
   // How long, until now, it had packets and no credits for any. InfiniBand's.
   [[nodiscard]] virtual Duration waited_for_credits(Time /*now*/) const { return {}; }
@@ -86,7 +90,6 @@ class Endpoint {
  protected:
   std::vector<u32> finished_, failed_;
   std::vector<Message> messages_;
-  u64 sent_octets_ = 0;
 };
 
 }  // namespace verbena::fabric

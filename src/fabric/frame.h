@@ -46,6 +46,7 @@ struct alignas(64) Frame {
   bool obeys_pause = true;  // of its sender: false for what goes ahead of a pause
   Extent extent = Extent::kWhole;
   bool notifies = false;                  // an acknowledgement that stands for a CNP too
+  bool is_judged = false;                 // by the rules of the link that it comes from
   std::array<u8, kHeaderOctets> headers;  // BTH and what follows it
 
   Frame() {}  // leaves `headers` uninitialized on purpose

@@ -24,6 +24,13 @@ class FramePool {
     frames_[index].next = kNoFrame;
     return index;
   }
+  [[nodiscard]] FrameIndex copy(FrameIndex index) {
+    const FrameIndex copied = take();
+    frames_[copied] = frames_[index];
+    frames_[copied].next = kNoFrame;
+    if (has_paths()) path(copied) = PathTelemetry(path(index));
+    return copied;
+  }
   void give_back(FrameIndex index) {
     CHECK(in_use_ != 0);
     --in_use_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "fabric/ecmp.h"
 #include "fabric/infiniband/packets.h"
 #include "wire/eth/ecn.h"
 #include "wire/ib/packet.h"
@@ -45,13 +46,13 @@ void be_on_infiniband(HostConfig& host, const InfiniBandConfig& config, const Li
   host.cnp_priority = config.sl_to_vl[host.cnp_priority];
 }
 
-Host::Host(Domain& domain, HostConfig config, NodeIndex node, Port& port, u32 place,
-           const std::vector<u32>& addresses)
+Host::Host(Domain& domain, HostConfig config, NodeIndex node, std::span<Port> ports, u32 first_port,
+           const Routes& routes, const std::vector<u32>& addresses)
     : domain_(domain),
       config_(as_nic(std::move(config))),
       node_(node),
-      port_(port),
-      place_(place),
+      ports_(make_ports(ports, first_port)),
+      routes_(routes),
       addresses_(addresses),
       device_(config_.device),
       pd_(*device_.alloc_pd()),
@@ -61,20 +62,30 @@ Host::Host(Domain& domain, HostConfig config, NodeIndex node, Port& port, u32 pl
   if (config_.channel_adapter) credits_.emplace(config_.channel_adapter->credits);
 }
 
+std::span<HostPort> Host::make_ports(std::span<Port> ports, u32 first_port) {
+  if (ports.size() > 1) several_.resize(ports.size());
+  const std::span<HostPort> made = several_.empty() ? std::span(&only_, 1) : std::span(several_);
+  for (u32 i = 0; i < ports.size(); ++i) {
+    made[i].port = &ports[i];
+    made[i].place = first_port + i;
+  }
+  return made;
+}
+
 // --- what arrives
 
-void Host::on_arrival(FrameIndex index) {
+void Host::on_arrival(u32 port, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
-  if (frame.type != FrameType::kRoCE) return on_link_packet(index);
+  if (frame.type != FrameType::kRoCE) return on_link_packet(ports_[port], index);
   if (credits_) credits_->on_received(frame.priority, frame.size_octets);
-  if (config_.receiver.drain != Rate::unlimited()) return receive_slowly(index);
+  if (config_.receiver.drain != Rate::unlimited()) return receive_slowly(ports_[port], index);
   accept(index);
 }
 
-void Host::on_link_packet(FrameIndex index) {
+void Host::on_link_packet(HostPort& at, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   if (frame.type == FrameType::kPause)
-    on_pause_frame(frame);
+    on_pause_frame(at, frame);
   else
     on_flow_control(frame);
   domain_.frames.give_back(index);
@@ -100,7 +111,7 @@ void Host::fetch(u32 step, FrameIndex index) const {
 
 // --- a receiver that is slow
 
-void Host::receive_slowly(FrameIndex index) {
+void Host::receive_slowly(HostPort& at, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   const ReceiverConfig& receiver = config_.receiver;
   if (!credits_ && received_.octets(0) + frame.size_octets > receiver.buffer_octets) {
@@ -109,15 +120,15 @@ void Host::receive_slowly(FrameIndex index) {
   }
   const u32 priority = frame.priority;
   received_.push(0, index, domain_.frames);
-  if (!credits_ && received_.octets(0) > receiver.pause_above && (asking_ & bit(priority)) == 0)
-    ask_to_pause(priority, kLongestPause);
+  if (!credits_ && received_.octets(0) > receiver.pause_above && (at.asking & bit(priority)) == 0)
+    ask_to_pause(at, priority, kLongestPause);
   if (drained_at_ == Time::never()) begin_drain();
 }
 
 void Host::begin_drain() {
   const Frame& first = domain_.frames[received_.first(0)];
   drained_at_ = domain_.now + config_.receiver.drain.time_of(first.size_octets);
-  domain_.events.add({drained_at_, EventKind::kPause, place_});
+  domain_.events.add({drained_at_, EventKind::kPause, ports_[0].place});
 }
 
 void Host::drain() {
@@ -125,37 +136,27 @@ void Host::drain() {
   drained_at_ = Time::never();
   if (received_.octets(0) != 0) begin_drain();
   if (received_.octets(0) < config_.receiver.resume_below)
-    for (u32 priority = 0; priority < kPriorities; ++priority)
-      if ((asking_ & ~stuck_ & bit(priority)) != 0) ask_to_pause(priority, 0);
+    for (HostPort& at : ports_)
+      for (u32 priority = 0; priority < kPriorities; ++priority)
+        if ((at.asking & ~at.stuck & bit(priority)) != 0) ask_to_pause(at, priority, 0);
   accept(index);
 }
 
 // --- pauses
 
-void Host::on_pause_frame(const Frame& frame) {
+void Host::on_pause_frame(HostPort& at, const Frame& frame) {
   const u32 priority = frame.priority;
   if (domain_.trace != nullptr)
-    domain_.trace->on_pause_received(node_, 0, priority, frame.pause_quanta, domain_.now);
-  if (frame.pause_quanta == 0) return resume(priority);
-  hold(priority);
+    domain_.trace->on_pause_received(node_, at.port->number, priority, frame.pause_quanta,
+                                     domain_.now);
+  if (frame.pause_quanta == 0) return at.resume(priority);
+  at.pause(priority);
   if (config_.pause_expiry == PauseExpiry::kNever) return;
-  paused_until_[priority] = domain_.now + pause_time(frame.pause_quanta, port_.rate);
-  domain_.events.add({paused_until_[priority], EventKind::kPause, place_});
+  at.paused_until[priority] = domain_.now + pause_time(frame.pause_quanta, at.port->rate);
+  domain_.events.add({at.paused_until[priority], EventKind::kPause, at.place});
 }
 
-void Host::hold(u32 priority) {
-  paused_ |= bit(priority);
-  acknowledgements_.pause(priority);
-  parked_.pause(priority);
-}
-
-void Host::resume(u32 priority) {
-  paused_ &= static_cast<u8>(~bit(priority));
-  acknowledgements_.resume(priority);
-  parked_.resume(priority);
-}
-
-void Host::ask_to_pause(u32 priority, u16 quanta) {
+void Host::ask_to_pause(HostPort& at, u32 priority, u16 quanta) {
   const FrameIndex index = domain_.frames.take();
   Frame& frame = domain_.frames[index];
   frame.type = FrameType::kPause;
@@ -164,56 +165,68 @@ void Host::ask_to_pause(u32 priority, u16 quanta) {
   frame.size_octets = config_.pause_frame_octets;
   frame.payload_octets = 0;
   ++(quanta != 0 ? domain_.counters.pauses : domain_.counters.resumes);
-  acknowledgements_.push(EgressQueues::kControl, index, domain_.frames);
+  at.acknowledgements.push(EgressQueues::kControl, index, domain_.frames);
   transmit();
   if (quanta == 0) {
-    asking_ &= static_cast<u8>(~bit(priority));
+    at.asking &= static_cast<u8>(~bit(priority));
     return;
   }
-  asking_ |= bit(priority);
+  at.asking |= bit(priority);
   if (config_.pause_expiry == PauseExpiry::kNever) return;
   // Half the time that it lasts: the refresh is there before it ends.
-  ask_again_[priority] = domain_.now + pause_time(quanta, port_.rate) / 2;
-  domain_.events.add({ask_again_[priority], EventKind::kPause, place_});
+  at.ask_again[priority] = domain_.now + pause_time(quanta, at.port->rate) / 2;
+  domain_.events.add({at.ask_again[priority], EventKind::kPause, at.place});
 }
 
-void Host::begin_stuck_pause(u32 priority) {
-  stuck_ |= bit(priority);
-  ask_to_pause(priority, kLongestPause);
+void Host::begin_stuck_pause(u32 port, u32 priority) {
+  ports_[port].stuck |= bit(priority);
+  ask_to_pause(ports_[port], priority, kLongestPause);
 }
 
-void Host::end_stuck_pause(u32 priority) {
-  stuck_ &= static_cast<u8>(~bit(priority));
-  ask_to_pause(priority, 0);
+void Host::end_stuck_pause(u32 port, u32 priority) {
+  ports_[port].stuck &= static_cast<u8>(~bit(priority));
+  ask_to_pause(ports_[port], priority, 0);
 }
 
-void Host::on_link_down() {
+void Host::on_link_down(u32 port) {
   if (credits_) return;
-  for (u32 priority = 0; priority < kPriorities; ++priority) resume(priority);
+  HostPort& at = ports_[port];
+  for (u32 priority = 0; priority < kPriorities; ++priority) at.resume(priority);
+  on_routes_changed();
 }
 
 // The switch has forgotten what it was told.
-void Host::on_link_up() {
+void Host::on_link_up(u32 port) {
+  HostPort& at = ports_[port];
   data_may_wait_ = true;
   for (u32 lane = 0; credits_ && lane < kVirtualLanes; ++lane) tell_credits(lane);
   for (u32 priority = 0; priority < kPriorities; ++priority)
-    if ((asking_ & bit(priority)) != 0) ask_to_pause(priority, kLongestPause);
-  wake_at(std::max(port_.free_at, domain_.now));
+    if ((at.asking & bit(priority)) != 0) ask_to_pause(at, priority, kLongestPause);
+  on_routes_changed();
+  wake_at(at, std::max(at.port->free_at, domain_.now));
+}
+
+// What waits at a port that is down may have another now.
+void Host::on_routes_changed() {
+  if (ports_.size() == 1) return;
+  for (HostPort& at : ports_)
+    if (!at.port->up) move_waiting(at);
+  transmit();
 }
 
 // --- credits, InfiniBand's
 
 void Host::on_flow_control(const Frame& frame) {
   credits_->on_limit(frame.priority, credit_limit_of(frame));
-  if ((paused_ & bit(frame.priority)) != 0 && credits_->may_send(frame.priority))
-    resume(frame.priority);
+  if ((only_.paused & bit(frame.priority)) != 0 && credits_->may_send(frame.priority))
+    only_.resume(frame.priority);
 }
 
 // For a packet that goes.
 void Host::take_credits(const Frame& frame) {
   if (frame.type != FrameType::kRoCE) return;
   credits_->on_sent(frame.priority, frame.size_octets);
-  if (!credits_->may_send(frame.priority)) hold(frame.priority);
+  if (!credits_->may_send(frame.priority)) only_.pause(frame.priority);
   if (waits_since_ == Time::never()) return;
   waited_ = waited_ + (domain_.now - std::exchange(waits_since_, Time::never()));
 }
@@ -226,11 +239,11 @@ void Host::free(const Frame& frame) {
 
 void Host::tell_credits(u32 lane) {
   ++domain_.counters.credit_updates;
-  acknowledgements_.push(EgressQueues::kControl, make_flow_control(domain_.frames, lane, *credits_),
-                         domain_.frames);
+  only_.acknowledgements.push(EgressQueues::kControl,
+                              make_flow_control(domain_.frames, lane, *credits_), domain_.frames);
 }
 
-void Host::on_lost(FrameIndex index) {
+void Host::on_lost(u32 /*port*/, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   if (credits_ && frame.type == FrameType::kRoCE) {
     credits_->on_received(frame.priority, frame.size_octets);
@@ -248,15 +261,16 @@ Duration Host::waited_for_credits(Time now) const {
 void Host::on_own_timer() {
   if (drained_at_ == domain_.now) drain();
   post_due();
-  end_pauses();
+  for (HostPort& at : ports_) end_pauses(at);
   transmit();
 }
 
-void Host::end_pauses() {
+void Host::end_pauses(HostPort& at) {
   for (u32 priority = 0; priority < kPriorities; ++priority) {
-    if ((asking_ & bit(priority)) != 0 && ask_again_[priority] == domain_.now)
-      ask_to_pause(priority, kLongestPause);
-    if ((paused_ & bit(priority)) != 0 && paused_until_[priority] == domain_.now) resume(priority);
+    if ((at.asking & bit(priority)) != 0 && at.ask_again[priority] == domain_.now)
+      ask_to_pause(at, priority, kLongestPause);
+    if ((at.paused & bit(priority)) != 0 && at.paused_until[priority] == domain_.now)
+      at.resume(priority);
   }
 }
 
@@ -306,7 +320,7 @@ void Host::arm_timer() {
   const Time timer = device_.next_timer();
   if (timer >= timer_) return;
   timer_ = timer;
-  domain_.events.add({timer, EventKind::kDeviceTimer, place_});
+  domain_.events.add({timer, EventKind::kDeviceTimer, ports_[0].place});
 }
 
 void Host::on_device_timer() {
@@ -328,7 +342,7 @@ void Host::collect() {
           continue;
         }
         completions_.push_back({domain_.now + config_.pcie.completion, cqe});
-        domain_.events.add({completions_.back().at, EventKind::kPause, place_});
+        domain_.events.add({completions_.back().at, EventKind::kPause, ports_[0].place});
       }
     } while (count == cqes.size());
     device_.request_notification(cq_, NotifyOn::kAnyCompletion);
@@ -371,8 +385,8 @@ void Host::fetch_acknowledgements() {
     frame.obeys_pause = config_.acknowledgements_obey_pause;
     if (config_.collects_telemetry) domain_.frames.path(index) = seen_;
     if (cnp) frame.priority = config_.cnp_priority;
-    acknowledgements_.push(frame.obeys_pause ? frame.priority : EgressQueues::kControl, index,
-                           domain_.frames);
+    port_for(frame).acknowledgements.push(
+        frame.obeys_pause ? frame.priority : EgressQueues::kControl, index, domain_.frames);
   }
 }
 
@@ -391,6 +405,7 @@ void Host::fill(Frame& frame) {
   frame.header_octets = out_.headers_size;
   frame.obeys_pause = true;
   frame.notifies = false;
+  frame.is_judged = false;
   CHECK(out_.headers_size <= Frame::kHeaderOctets);
   std::copy_n(out_.headers.begin(), Frame::kHeaderOctets, frame.headers.begin());
 }
@@ -403,45 +418,86 @@ u16 Host::size_of_frame() const {
   return static_cast<u16>(packet + sizes.overhead);
 }
 
-// --- the port
+// --- the ports
 
-void Host::wake_at(Time at) {
-  if (at >= wake_) return;
-  wake_ = at;
-  domain_.events.add({at, EventKind::kPortWake, place_});
+// Of those that are up and lead to the peer: by the flow's hash, of all if that one will do.
+HostPort& Host::port_by_hash(const Frame& frame) {
+  const u32 hash = flow_hash({.source_address = addresses_[node_],
+                              .destination_address = addresses_[frame.destination],
+                              .source_port = frame.source_port,
+                              .destination_port = frame.destination_port},
+                             node_);
+  const u32 count = static_cast<u32>(ports_.size());
+  std::array<u16, Topology::kMostLinksOfHost> usable{};
+  u32 usable_count = 0;
+  for (const u16 port : routes_.ports(node_, frame.destination)) {
+    if (!ports_[port].port->up) continue;
+    if (port == hash % count) return ports_[port];
+    usable[usable_count++] = port;
+  }
+  return ports_[usable_count == 0 ? hash % count : usable[hash / count % usable_count]];
+}
+
+// To the ports that the frames may take now.
+void Host::move_waiting(HostPort& from) {
+  for (EgressQueues HostPort::*const queues : {&HostPort::acknowledgements, &HostPort::parked})
+    for (u32 queue = 0; queue <= EgressQueues::kControl; ++queue)
+      for (u32 octets = (from.*queues).octets(queue); octets != 0;) {
+        const FrameIndex index = (from.*queues).take(queue, domain_.frames);
+        const Frame& frame = domain_.frames[index];
+        octets -= frame.size_octets;
+        HostPort& to = frame.type == FrameType::kPause ? from : port_for(frame);
+        (to.*queues).push(queue, index, domain_.frames);
+      }
+}
+
+void Host::wake_at(HostPort& at, Time when) {
+  if (when >= at.wake) return;
+  at.wake = when;
+  domain_.events.add({when, EventKind::kPortWake, at.place});
 }
 
 void Host::on_wake() {
-  if (domain_.now >= wake_) wake_ = Time::never();
+  for (HostPort& at : ports_)
+    if (domain_.now >= at.wake) at.wake = Time::never();
   if (device_.next_send() <= domain_.now) data_may_wait_ = true;
   transmit();
 }
 
+// While one port asks the device, packets for those before it may come forth.
 void Host::transmit() {
-  if (!port_.up) return;
-  if (domain_.now >= port_.free_at) {
-    const FrameIndex index = acknowledgements_.pop({.strict = 0xff}, domain_.frames);
-    if (index != kNoFrame)
-      put_on_wire(index);
-    else if (!data_may_go() || !transmit_data())
-      return note_wait();
-  }
-  if (acknowledgements_.may_send() || data_may_go() || (credits_ && paused_ != 0))
-    wake_at(port_.free_at);
+  if (several_.empty()) [[likely]]
+    return transmit(only_);
+  for (HostPort& at : several_) transmit(at);
+  for (HostPort& at : several_)
+    if (at.parked.may_send()) transmit(at);
 }
 
-void Host::put_on_wire(FrameIndex index) {
-  sent_octets_ += domain_.frames[index].size_octets;
+void Host::transmit(HostPort& at) {
+  if (!at.port->up) return;
+  if (domain_.now >= at.port->free_at) {
+    const FrameIndex index = at.acknowledgements.pop({.strict = 0xff}, domain_.frames);
+    if (index != kNoFrame)
+      put_on_wire(at, index);
+    else if (!data_may_go(at) || !transmit_data(at))
+      return note_wait();
+  }
+  if (at.acknowledgements.may_send() || data_may_go(at) || (credits_ && at.paused != 0))
+    wake_at(at, at.port->free_at);
+}
+
+void Host::put_on_wire(HostPort& at, FrameIndex index) {
+  at.sent_octets += domain_.frames[index].size_octets;
   if (credits_) take_credits(domain_.frames[index]);
-  send(domain_, port_, index);
+  send(domain_, *at.port, index);
 }
 
 // Nothing may go. What waits is known for sure when credits have come: then it goes, or there was
 // nothing.
 void Host::note_wait() {
   if (!credits_) return;
-  const bool waits = !parked_.empty() || !acknowledgements_.empty() ||
-                     (data_may_wait_ && (data_priorities_ & paused_) != 0);
+  const bool waits = !only_.parked.empty() || !only_.acknowledgements.empty() ||
+                     (data_may_wait_ && (data_priorities_ & only_.paused) != 0);
   if (!waits)
     waits_since_ = Time::never();
   else if (waits_since_ == Time::never())
@@ -449,36 +505,39 @@ void Host::note_wait() {
 }
 
 // False: the device has nothing to send now.
-bool Host::transmit_data() {
-  if (const FrameIndex index = parked_.pop({}, domain_.frames); index != kNoFrame) {
+bool Host::transmit_data(HostPort& at) {
+  if (const FrameIndex index = at.parked.pop({}, domain_.frames); index != kNoFrame) {
     release(domain_.frames[index]);
-    put_on_wire(index);
+    put_on_wire(at, index);
     return true;
   }
   while (data_may_wait_ && device_.poll_frame(domain_.now, out_)) {
     const FrameIndex index = domain_.frames.take();
-    fill(domain_.frames[index]);
+    Frame& frame = domain_.frames[index];
+    fill(frame);
     if (config_.collects_telemetry) domain_.frames.path(index).count = 0;
-    if (paused_ != 0 && park(index)) continue;
-    put_on_wire(index);
+    HostPort& its = port_for(frame);
+    if (&its != &at || (at.paused & bit(frame.priority)) != 0) {
+      park(its, index);
+      continue;
+    }
+    put_on_wire(at, index);
     return true;
   }
   data_may_wait_ = false;
   arm_timer();  // that what was sent since is acknowledged
-  if (device_.next_send() != Time::never()) wake_at(device_.next_send());
+  if (device_.next_send() != Time::never()) wake_at(at, device_.next_send());
   return false;
 }
 
-// Its priority is paused: the frame waits, and its QP sends no more.
-bool Host::park(FrameIndex index) {
+// The frame waits, and its QP sends no more.
+void Host::park(HostPort& at, FrameIndex index) {
   Frame& frame = domain_.frames[index];
-  if ((paused_ & bit(frame.priority)) == 0) return false;
   Open& open = connections_[index_of(out_.source_qp)];
   open.paused = true;
   device_.pause(open.qp);
   frame.ingress = static_cast<u16>(index_of(out_.source_qp));
-  parked_.push(frame.priority, index, domain_.frames);
-  return true;
+  at.parked.push(frame.priority, index, domain_.frames);
 }
 
 // The QP whose frame waited, if it is still that one.
@@ -542,6 +601,12 @@ void Host::destroy_end(EndNumber end) {
   must(device_.destroy_qp(connections_[end].qp));
 }
 
+QPN Host::peer_of(QPN qpn) const {
+  const std::size_t index = index_of(qpn);
+  if (index >= connections_.size()) return {};
+  return QPN{config_.device.first_qpn.value + connections_[index].connection.peer_end};
+}
+
 std::optional<Rate> Host::rate_of(EndNumber end, Time now) const {
   std::optional<CongestionControl> control = device_.congestion_of(connections_[end].qp);
   return control ? std::optional(control->rate(now)) : std::nullopt;
@@ -585,7 +650,8 @@ void Host::post(const SendWR& wr, QueuePair* qp) {
   const Time at = domain_.now + config_.pcie.posting;
   postings_.push_back({.at = at, .qp = qp, .wr = wr, .sge = {}});
   if (!wr.sg_list.empty()) postings_.back().sge = wr.sg_list[0];
-  if (config_.pcie.posting != Duration{}) domain_.events.add({at, EventKind::kPause, place_});
+  if (config_.pcie.posting != Duration{})
+    domain_.events.add({at, EventKind::kPause, ports_[0].place});
 }
 
 // What has reached the NIC, and the program.

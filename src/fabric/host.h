@@ -1,8 +1,9 @@
 // Host: a computer with one NIC: a Device, the code that runs behind the verbs library too, and the
-// port that it sends from. Its messages are RDMA WRITEs to and from memory that has no bytes.
-// PFC pauses what it sends in the priority, be it data or what the device acknowledges with, which
-// goes before data; a host may be told to send acknowledgements whatever is paused. Of a QP whose
-// priority is paused at most one packet is taken from the device, and waits.
+// port that it sends from, or several (host_port.h). Its messages are RDMA WRITEs to and from
+// memory that has no bytes. PFC pauses what it sends in the priority, be it data or what the device
+// acknowledges with, which goes before data; a host may be told to send acknowledgements whatever
+// is paused. Of a QP whose priority is paused at most one packet is taken from the device, and
+// waits.
 #pragma once
 
 #include <deque>
@@ -13,10 +14,11 @@
 #include "fabric/egress_queues.h"
 #include "fabric/endpoint.h"
 #include "fabric/flow.h"
+#include "fabric/host_port.h"
 #include "fabric/infiniband/link_credits.h"
 #include "fabric/pfc.h"
-#include "fabric/port.h"
 #include "fabric/receiver.h"
+#include "fabric/routes.h"
 
 namespace verbena::fabric {
 
@@ -65,22 +67,24 @@ void be_on_infiniband(HostConfig& host, const InfiniBandConfig& config, const Li
 
 class Host final : public Endpoint {
  public:
-  Host(Domain& domain, HostConfig config, NodeIndex node, Port& port, u32 place,
-       const std::vector<u32>& addresses);
+  // `ports`: the host's own, which are numbered `first_port` .. of all.
+  Host(Domain& domain, HostConfig config, NodeIndex node, std::span<Port> ports, u32 first_port,
+       const Routes& routes, const std::vector<u32>& addresses);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  void on_arrival(FrameIndex index) override;
-  void on_lost(FrameIndex index) override;
+  void on_arrival(u32 port, FrameIndex index) override;
+  void on_lost(u32 port, FrameIndex index) override;
   void fetch(u32 step, FrameIndex index) const override;
   void on_wake() override;
   void on_own_timer() override;  // pauses that end or are asked for again, the receiver, and PCIe
   void on_device_timer() override;
 
-  void on_link_down() override;
-  void on_link_up() override;
-  void begin_stuck_pause(u32 priority) override;
-  void end_stuck_pause(u32 priority) override;
+  void on_link_down(u32 port) override;
+  void on_link_up(u32 port) override;
+  void on_routes_changed() override;
+  void begin_stuck_pause(u32 port, u32 priority) override;
+  void end_stuck_pause(u32 port, u32 priority) override;
 
   // An end is a QP.
   [[nodiscard]] EndNumber create_end(u32 sends, u32 receives) override;
@@ -95,28 +99,33 @@ class Host final : public Endpoint {
   void send_message(EndNumber end, u32 octets, u32 connection, u32 word) override;
   [[nodiscard]] Repairs repairs() const override;
 
+  [[nodiscard]] QPN peer_of(QPN qpn) const override;
+  [[nodiscard]] u64 sent_octets(u32 port) const override { return ports_[port].sent_octets; }
+
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] Duration waited_for_credits(Time now) const override;
 
  private:
   static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
 
-  void on_link_packet(FrameIndex index);
-  void on_pause_frame(const Frame& frame);
+  std::span<HostPort> make_ports(std::span<Port> ports, u32 first_port);
+  void on_link_packet(HostPort& at, FrameIndex index);
+  void on_pause_frame(HostPort& at, const Frame& frame);
   void on_flow_control(const Frame& frame);
-  void hold(u32 priority);
   void take_credits(const Frame& frame);
   void free(const Frame& frame);
   void tell_credits(u32 lane);
-  void ask_to_pause(u32 priority, u16 quanta);
+  void ask_to_pause(HostPort& at, u32 priority, u16 quanta);
   void take_failure(const CQE& cqe);
   void accept(FrameIndex index);
-  void receive_slowly(FrameIndex index);
+  void receive_slowly(HostPort& at, FrameIndex index);
   void drain();
   void begin_drain();
-  void end_pauses();
-  void resume(u32 priority);
-  bool park(FrameIndex index);
+  void end_pauses(HostPort& at);
+  void park(HostPort& at, FrameIndex index);
+  HostPort& port_for(const Frame& frame) { return several_.empty() ? only_ : port_by_hash(frame); }
+  HostPort& port_by_hash(const Frame& frame);
+  void move_waiting(HostPort& from);
   void release(const Frame& frame);
   void post(const SendWR& wr, QueuePair* qp);
   void post_due();
@@ -130,12 +139,13 @@ class Host final : public Endpoint {
   void settle();
   void arm_timer();
   void transmit();
-  bool transmit_data();
-  void put_on_wire(FrameIndex index);
+  void transmit(HostPort& at);
+  bool transmit_data(HostPort& at);
+  void put_on_wire(HostPort& at, FrameIndex index);
   void note_wait();
-  void wake_at(Time at);
-  bool data_may_go() const {
-    return parked_.may_send() || (data_may_wait_ && (data_priorities_ & ~paused_) != 0);
+  void wake_at(HostPort& at, Time when);
+  bool data_may_go(const HostPort& at) const {
+    return at.parked.may_send() || (data_may_wait_ && (data_priorities_ & ~at.paused) != 0);
   }
   Connection& connection_of(QPN qpn) { return connections_[index_of(qpn)].connection; }
   QPN number_of(const QueuePair* qp) const { return device_.attributes_of(qp).qpn; }
@@ -154,23 +164,19 @@ class Host final : public Endpoint {
   Domain& domain_;
   const HostConfig config_;
   const NodeIndex node_;
-  Port& port_;
-  const u32 place_;  // of the port among all
+  HostPort only_;                  // where there is one, as is usual: beside what goes with it
+  std::vector<HostPort> several_;  // else
+  const std::span<HostPort> ports_;
+  const Routes& routes_;
   const std::vector<u32>& addresses_;
   Device device_;
   ProtectionDomain* pd_;
   CompletionQueue* cq_;
   MRKeys keys_;
   std::vector<Open> connections_;
-  EgressQueues acknowledgements_;
-  u8 paused_ = 0, data_priorities_ = 0;  // a bit each
-  bool data_may_wait_ = false;           // in the device, since it was last found to have none
-  std::array<Time, kPriorities> paused_until_{};
-  EgressQueues parked_;  // data of paused priorities
-  u8 asking_ = 0;        // the switch to pause them, a bit each
-  u8 stuck_ = 0;         // of those: whatever the receiver says
-  std::array<Time, kPriorities> ask_again_{};
-  EgressQueues received_;  // slowly; its first queue
+  u8 data_priorities_ = 0;      // a bit each
+  bool data_may_wait_ = false;  // in the device, since it was last found to have none
+  EgressQueues received_;       // slowly; its first queue
   Time drained_at_ = Time::never();
   struct Posting {
     Time at;
@@ -183,10 +189,10 @@ class Host final : public Endpoint {
     Time at;
     CQE cqe;
   };
-  std::deque<Completion> completions_;                 // on their way to the program
-  Time wake_ = Time::never(), timer_ = Time::never();  // set already
-  std::optional<LinkCredits> credits_;                 // InfiniBand's
-  Time waits_since_ = Time::never();                   // with packets, and credits for none
+  std::deque<Completion> completions_;  // on their way to the program
+  Time timer_ = Time::never();          // set already
+  std::optional<LinkCredits> credits_;  // InfiniBand's, of the only port
+  Time waits_since_ = Time::never();    // with packets, and credits for none
   Duration waited_{};
   EgressFrame out_;
   PathTelemetry seen_;  // by the data that arrived last, for its acknowledgement

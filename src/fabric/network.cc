@@ -8,6 +8,7 @@
 #include "base/prefetch.h"
 #include "fabric/partition.h"
 #include "fabric/tcp/tcp_host.h"
+#include "wire/eth/ecn.h"
 
 namespace verbena::fabric {
 namespace {
@@ -63,11 +64,24 @@ std::vector<u32> nodes_of_ports(const Topology& topology) {
   return nodes;
 }
 
+void mark(Frame& frame) {
+  if (ecn_of(frame.traffic_class) == ECN::kNotECT) return;
+  frame.traffic_class = traffic_class_of(dscp_of(frame.traffic_class), ECN::kCE);
+}
+
+void deliver_later(Domain& domain, Event arrival, FrameIndex index, Duration late) {
+  domain.frames[index].is_judged = true;
+  arrival.at = arrival.at + late;
+  arrival.subject = index;
+  domain.events.add(arrival);
+}
+
 }  // namespace
 
 Network::Network(const Topology& topology, const NetworkConfig& config)
     : topology_(topology),
-      routes_(topology),
+      parallel_links_(config.parallel_links),
+      routes_(topology, {}, parallel_links_),
       engine_(config.infiniband.routing),
       domain_of_(partition(topology, domains_for(topology, config))),
       node_of_port_(nodes_of_ports(topology)),
@@ -88,6 +102,9 @@ Network::Network(const Topology& topology, const NetworkConfig& config)
   add_ports(topology, config);
   add_nodes(topology, config);
   plan(config.faults);
+  add_filters(config.faults.rules, config.seed);
+  is_faulty_ = !deaf_until_.empty() || !filters_.empty() ||
+               std::ranges::any_of(ports_, [](const Port& port) { return port.error_rate > 0; });
   crew_ = std::make_unique<Crew>(domains, [this](u32 domain) { simulate(*domains_[domain]); });
 }
 
@@ -166,22 +183,26 @@ void Network::add_infiniband_switch(NodeIndex node, const NetworkConfig& config)
 }
 
 void Network::add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng) {
-  const u32 place = first_port_[node];
-  ReceiverConfig receiver = config.host(link_of(ports_[place])).receiver;
+  const u32 first = first_port_[node];
+  const std::span<Port> ports(ports_.data() + first, first_port_[node + 1] - first);
+  const LinkConfig fastest = link_of(*std::ranges::max_element(ports, {}, &Port::rate));
+  HostConfig own = config.host(fastest);
   for (const SlowReceiver& slow : config.faults.slow_receivers)
-    if (slow.node == node) receiver = slow.receiver;
+    if (slow.node == node) own.receiver = slow.receiver;
   if (speaks_tcp(config.technology)) {
-    hosts_[node] = std::make_unique<TCPHost>(domain_of(node), config.tcp, receiver, node,
-                                             ports_[place], place);
+    CHECK(ports.size() == 1);
+    hosts_[node] = std::make_unique<TCPHost>(domain_of(node), config.tcp, own.receiver, node,
+                                             ports.front(), first);
     return;
   }
-  HostConfig own = config.host(link_of(ports_[place]));
   own.device.gids = {{.gid = GID::from_ipv4(addresses_[node])}};
   own.device.seed = prng.next();
-  own.receiver = receiver;
-  if (tables_) be_on_infiniband(own, config.infiniband, link_of(ports_[place]));
-  hosts_[node] = std::make_unique<Host>(domain_of(node), std::move(own), node, ports_[place], place,
-                                        addresses_);
+  if (tables_) {
+    CHECK(ports.size() == 1);
+    be_on_infiniband(own, config.infiniband, fastest);
+  }
+  hosts_[node] = std::make_unique<Host>(domain_of(node), std::move(own), node, ports, first,
+                                        routes_, addresses_);
 }
 
 bool Network::add_flow(const Flow& flow) {
@@ -359,32 +380,55 @@ void Network::plan(const NetworkFaults& faults) {
   deaf_until_.assign(ports_.size(), Time::from_ps(-1));
 }
 
+// What arrives at the node was sent by the other.
+void Network::add_filters(const std::vector<LinkRules>& all, u64 seed) {
+  if (all.empty()) return;
+  filters_.resize(ports_.size());
+  PRNG seeds(seed ^ 0x6661756c74);  // others than of what else is random
+  for (const LinkRules& rules : all)
+    for (const u32 place : places_of(rules.link)) {
+      const bool receives = ports_[place].node == rules.node;
+      filters_[place].emplace_back(
+          rules.rules, receives ? faults::Direction::kReceive : faults::Direction::kTransmit,
+          seeds.next());
+    }
+}
+
 void Network::apply(const Change& change) {
   now_ = std::max(now_, change.at);
   for (const auto& domain : domains_) domain->now = now_;
   switch (change.kind) {
     case Change::Kind::kLinkDown: return change_link(change.subject, false);
     case Change::Kind::kLinkUp: return change_link(change.subject, true);
-    case Change::Kind::kRoutes:
-      routes_ = Routes(topology_, down_);
-      if (tables_) tables_.emplace(topology_, engine_, down_);
-      return;
+    case Change::Kind::kRoutes: return change_routes();
     case Change::Kind::kPause: return change_pause(stuck_pauses_[change.subject], true);
     case Change::Kind::kResume: return change_pause(stuck_pauses_[change.subject], false);
   }
 }
 
+void Network::change_routes() {
+  routes_ = Routes(topology_, down_, parallel_links_);
+  if (tables_) tables_.emplace(topology_, engine_, down_);
+  for (const auto& host : hosts_)
+    if (host != nullptr) host->on_routes_changed();
+}
+
+// Of all ports, those at its a and its b.
+std::array<u32, 2> Network::places_of(u32 link) const {
+  u32 nth[2] = {0, 0};  // of the ends' ports
+  const TopologyLink& wanted = topology_.links[link];
+  for (u32 i = 0; i < link; ++i)
+    for (const NodeIndex node : {topology_.links[i].a, topology_.links[i].b}) {
+      nth[0] += node == wanted.a ? 1 : 0;
+      nth[1] += node == wanted.b ? 1 : 0;
+    }
+  return {first_port_[wanted.a] + nth[0], first_port_[wanted.b] + nth[1]};
+}
+
 void Network::change_link(u32 link, bool up) {
   if (down_[link] != up) return;  // it is so already
   down_[link] = !up;
-  u32 nth[2] = {0, 0};  // of the ends' ports
-  const TopologyLink& changed = topology_.links[link];
-  for (u32 i = 0; i < link; ++i)
-    for (const NodeIndex node : {topology_.links[i].a, topology_.links[i].b}) {
-      nth[0] += node == changed.a ? 1 : 0;
-      nth[1] += node == changed.b ? 1 : 0;
-    }
-  const u32 places[2] = {first_port_[changed.a] + nth[0], first_port_[changed.b] + nth[1]};
+  const std::array<u32, 2> places = places_of(link);
   for (const u32 place : places) {
     Port& port = ports_[place];
     port.up = up;
@@ -396,7 +440,8 @@ void Network::change_link(u32 link, bool up) {
     if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
       up ? at_switch->on_link_up(port.number) : at_switch->on_link_down(port.number);
     else
-      up ? hosts_[port.node]->on_link_up() : hosts_[port.node]->on_link_down();
+      up ? hosts_[port.node]->on_link_up(port.number)
+         : hosts_[port.node]->on_link_down(port.number);
   }
 }
 
@@ -407,8 +452,8 @@ void Network::change_pause(const StuckPause& pause, bool on) {
       on ? at_switch->begin_stuck_pause(pause.port, priority)
          : at_switch->end_stuck_pause(pause.port, priority);
     else
-      on ? hosts_[pause.node]->begin_stuck_pause(priority)
-         : hosts_[pause.node]->end_stuck_pause(priority);
+      on ? hosts_[pause.node]->begin_stuck_pause(pause.port, priority)
+         : hosts_[pause.node]->end_stuck_pause(pause.port, priority);
   }
 }
 
@@ -496,17 +541,58 @@ void Network::handle(Domain& domain, const Event& event) {
 }
 
 void Network::on_arrival(Domain& domain, const Event& event) {
+  if (is_faulty_ && !survives(domain, event)) return;
   const Port& port = ports_[event.place()];
-  if (!deaf_until_.empty() && event.at <= deaf_until_[event.place()]) return lose(domain, event);
-  if (port.error_rate > 0 && domain.frames[event.subject].extent != Extent::kRest &&
-      domain.frames[event.subject].type != FrameType::kFlowControl &&
-      errors_[port.node].chance(port.error_rate))
-    return lose(domain, event);
   if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
     return at_switch->on_arrival(port.number, event.subject);
   Endpoint& host = *hosts_[port.node];
-  host.on_arrival(event.subject);
+  host.on_arrival(port.number, event.subject);
   collect(domain, host);
+}
+
+// False: the frame is lost, or comes later.
+bool Network::survives(Domain& domain, const Event& event) {
+  const Port& port = ports_[event.place()];
+  const Frame& frame = domain.frames[event.subject];
+  const bool is_deaf = !deaf_until_.empty() && event.at <= deaf_until_[event.place()];
+  if (is_deaf ||
+      (port.error_rate > 0 && frame.extent != Extent::kRest && !frame.is_judged &&
+       frame.type != FrameType::kFlowControl && errors_[port.node].chance(port.error_rate))) {
+    lose(domain, event);
+    return false;
+  }
+  if (filters_.empty() || filters_[event.place()].empty()) return true;
+  return passes(domain, event, filters_[event.place()]);
+}
+
+bool Network::passes(Domain& domain, const Event& event, std::vector<PacketFilter>& filters) {
+  const FrameIndex index = event.subject;
+  if (Frame& frame = domain.frames[index]; frame.type != FrameType::kRoCE ||
+                                           frame.extent == Extent::kRest ||
+                                           std::exchange(frame.is_judged, false))
+    return true;
+  const QPN sender = sender_of(domain.frames[index]);
+  Duration late{};
+  for (PacketFilter& filter : filters) {
+    const faults::Verdict verdict =
+        filter.judge(domain.frames[index], sender, addresses_, event.at);
+    if (verdict.dropped || verdict.corruption) {
+      lose(domain, event);
+      return false;
+    }
+    if (verdict.marked) mark(domain.frames[index]);
+    if (verdict.copy_delay)
+      deliver_later(domain, event, domain.frames.copy(index), late + *verdict.copy_delay);
+    late = late + verdict.delay;
+  }
+  if (late == Duration{}) return true;
+  deliver_later(domain, event, index, late);
+  return false;
+}
+
+QPN Network::sender_of(const Frame& frame) const {
+  const std::array<u8, Frame::kHeaderOctets>& h = frame.headers;
+  return hosts_[frame.destination]->peer_of(QPN{u32{h[5]} << 16 | u32{h[6]} << 8 | h[7]});
 }
 
 void Network::lose(Domain& domain, const Event& event) {
@@ -514,7 +600,7 @@ void Network::lose(Domain& domain, const Event& event) {
   ++domain.counters.lost;
   if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
     return at_switch->on_lost(port.number, event.subject);
-  hosts_[port.node]->on_lost(event.subject);
+  hosts_[port.node]->on_lost(port.number, event.subject);
 }
 
 void Network::collect(Domain& domain, Endpoint& host) {

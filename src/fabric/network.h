@@ -19,6 +19,7 @@
 #include "fabric/host.h"
 #include "fabric/infiniband/infiniband_switch.h"
 #include "fabric/network_faults.h"
+#include "fabric/packet_faults.h"
 #include "fabric/switch.h"
 #include "fabric/tcp/tcp_host_config.h"
 #include "fabric/technology.h"
@@ -29,7 +30,7 @@ struct NetworkConfig {
   static constexpr u32 kLongestFrame = 4096 + 100;  // octets: the largest path MTU, with headers
 
   Technology technology = Technology::kRoCEv2;
-  // What a host, and a port of a switch, are like, from their link.
+  // What a host, and a port of a switch, are like, from their link; a host's fastest.
   std::function<HostConfig(const LinkConfig& link)> host = [](const LinkConfig&) {
     return HostConfig{};
   };
@@ -42,6 +43,7 @@ struct NetworkConfig {
   InfiniBandConfig infiniband{};  // instead of it
   Clock clock = Clock::kPicoseconds;
   double link_error_rate = 0;  // of each link, beside its own
+  ParallelLinks parallel_links = ParallelLinks::kAll;
   NetworkFaults faults{};
   Duration deadlock_check = ms(1);  // queues that are paused so long are looked at; 0: never
   // What an application's signals take, at least. The shorter, the less is simulated at a time; 0:
@@ -109,7 +111,7 @@ class Network {
   // In frames, by this port.
   [[nodiscard]] u64 sent_octets(NodeIndex node, u32 port) const {
     return switches_[node] != nullptr ? switches_[node]->sent_octets(port)
-                                      : hosts_[node]->sent_octets();
+                                      : hosts_[node]->sent_octets(port);
   }
   // nullptr: a host.
   [[nodiscard]] const SwitchNode* switch_at(NodeIndex node) const { return switches_[node].get(); }
@@ -154,8 +156,11 @@ class Network {
   };
 
   void plan(const NetworkFaults& faults);
+  void add_filters(const std::vector<LinkRules>& all, u64 seed);
+  std::array<u32, 2> places_of(u32 link) const;
   void apply(const Change& change);
   void change_link(u32 link, bool up);
+  void change_routes();
   void change_pause(const StuckPause& pause, bool on);
   void look_for_deadlock();
   bool advance(Time end);
@@ -169,6 +174,9 @@ class Network {
   void handle(Domain& domain, const Event& event);
   void on_arrival(Domain& domain, const Event& event);
   void lose(Domain& domain, const Event& event);
+  bool survives(Domain& domain, const Event& event);
+  QPN sender_of(const Frame& frame) const;
+  bool passes(Domain& domain, const Event& event, std::vector<PacketFilter>& filters);
   void collect(Domain& domain, Endpoint& host);
   void close_window();
   void finish(u32 flow);
@@ -179,6 +187,7 @@ class Network {
   Domain& domain_of(NodeIndex node) { return *domains_[domain_of_[node]]; }
 
   const Topology& topology_;
+  const ParallelLinks parallel_links_;
   Routes routes_;
   std::optional<ForwardingTables> tables_;  // InfiniBand's
   const RoutingEngine engine_;              // their
@@ -191,7 +200,9 @@ class Network {
   std::vector<u32> first_port_;                        // of each node, and the end
   std::vector<std::unique_ptr<SwitchNode>> switches_;  // by node; nullptr: a host
   std::vector<std::unique_ptr<Endpoint>> hosts_;
-  std::vector<PRNG> errors_;  // of each node
+  std::vector<PRNG> errors_;                        // of each node
+  std::vector<std::vector<PacketFilter>> filters_;  // by the port of all where frames arrive
+  bool is_faulty_ = false;                          // not all that is sent has to arrive
   std::vector<Flow> flows_;
   std::vector<FlowEnds> ends_;
   std::vector<Start> starts_;  // of flows that have no QPs yet: a heap

@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "fabric/receiver.h"
 #include "fabric/topology.h"
+#include "faults/rule.h"
 
 namespace verbena::fabric {
 
@@ -40,11 +41,19 @@ struct SlowReceiver {
   ReceiverConfig receiver{};  // in place of the host's
 };
 
+// Faults of single packets on a link. packet_faults.h
+struct LinkRules {
+  u32 link = 0;        // in Topology::links
+  NodeIndex node = 0;  // at one of its ends: what it sends is `tx`
+  std::vector<faults::Rule> rules{};
+};
+
 struct NetworkFaults {
   std::vector<LinkOutage> outages{};
   Duration convergence = ms(10);
   std::vector<StuckPause> stuck_pauses{};
   std::vector<SlowReceiver> slow_receivers{};
+  std::vector<LinkRules> rules{};
 };
 
 }  // namespace verbena::fabric

@@ -1,38 +1,17 @@
 #include "fabric/network_faults.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
-
-#include "fabric/network.h"
+#include "fabric/testing.h"
 
 namespace verbena::fabric {
 namespace {
 
-constexpr Time at_us(i64 microseconds) { return Time::from_ns(microseconds * 1000); }
-constexpr Time kEnd = Time::from_ns(60'000'000'000);
-
-struct Ends final : Trace {
-  void on_flow_finished(u32 flow, Time now) override { finished[flow] = now; }
-  void on_flow_failed(u32 flow, Time) override { failed.push_back(flow); }
-  void on_pause_received(NodeIndex, u32, u32, u32, Time) override {}
-  std::map<u32, Time> finished;
-  std::vector<u32> failed;
-};
+using testing::at_us;
+using testing::Course;
+using testing::pfc_alone;
+using testing::star;
 
 NetworkConfig with(const NetworkFaults& faults, u32 threads = 1) {
-  NetworkConfig config;
-  config.host = [](const LinkConfig&) {
-    HostConfig host;
-    host.device.active_mtu = MTU::k1024;
-    return host;
-  };
-  config.switch_port = [](const LinkConfig& link) {
-    SwitchPortConfig port;
-    port.marking.enabled = false;
-    port.buffer.headroom = headroom_for(link.rate, link.delay, 1024 + 66);
-    return port;
-  };
+  NetworkConfig config = pfc_alone();
   config.faults = faults;
   config.threads = threads;
   return config;
@@ -50,19 +29,6 @@ Topology diamond() {
   for (const NodeIndex spine : {4u, 5u}) topology.join(3, spine, {});
   return topology;
 }
-
-struct Course {
-  Course(Topology t, const NetworkConfig& config, const std::vector<Flow>& flows)
-      : topology(std::move(t)), network(topology, config) {
-    network.set_trace(&ends);
-    for (const Flow& flow : flows) EXPECT_TRUE(network.add_flow(flow));
-    (void)network.run(kEnd);
-    EXPECT_EQ(network.frames_in_flight(), 0u);
-  }
-  Topology topology;
-  Network network;
-  Ends ends;
-};
 
 // 20 MB take 1.7 ms.
 const std::vector<Flow> kOneFlow = {{.source = 0, .destination = 1, .octets = 20'000'000}};
@@ -124,23 +90,20 @@ TEST(LinkOutages, TheSameForAnyNumberOfThreads) {
   EXPECT_EQ(one.network.counters(), two.network.counters());
 }
 
-Topology star(u32 hosts) {
-  Topology topology;
-  for (u32 i = 0; i < hosts; ++i) (void)topology.add_host();
-  const NodeIndex hub = topology.add_switch();
-  for (NodeIndex host = 0; host < hosts; ++host) topology.join(host, hub, {});
-  return topology;
-}
-
 // Host 0 pauses its switch. Host 1 sends to it, and to host 2, which suffers for it.
 const std::vector<Flow> kVictim = {{.source = 1, .destination = 0, .octets = 8'000'000},
                                    {.source = 1, .destination = 2, .octets = 8'000'000}};
 
-TEST(StuckPauses, HoldUpOthersWhileTheyLast) {
+// From 0.1 to 50 ms, and 1 MiB of buffer.
+NetworkConfig with_stuck_pause() {
   NetworkConfig config =
       with({.stuck_pauses = {{.node = 0, .from = at_us(100), .until = at_us(50'000)}}});
   config.switches.buffer.size = 1u << 20;
-  const Course course(star(3), config, kVictim);
+  return config;
+}
+
+TEST(StuckPauses, HoldUpOthersWhileTheyLast) {
+  const Course course(star(3), with_stuck_pause(), kVictim);
   ASSERT_EQ(course.ends.finished.size(), 2u);
   EXPECT_GT(course.ends.finished.at(1), at_us(50'000));
   EXPECT_GT(course.network.counters().pauses, 50'000u / 168);  // refreshed twice in each 336 us
@@ -149,12 +112,9 @@ TEST(StuckPauses, HoldUpOthersWhileTheyLast) {
 
 // The same host sends to host 2 in another priority, which nobody pauses.
 TEST(StuckPauses, HoldUpNoOtherPriority) {
-  NetworkConfig config =
-      with({.stuck_pauses = {{.node = 0, .from = at_us(100), .until = at_us(50'000)}}});
-  config.switches.buffer.size = 1u << 20;
   std::vector<Flow> flows = kVictim;
   flows[1].priority = 4;
-  const Course course(star(3), config, flows);
+  const Course course(star(3), with_stuck_pause(), flows);
   ASSERT_EQ(course.ends.finished.size(), 2u);
   EXPECT_LT(course.ends.finished.at(1), at_us(2000));
   EXPECT_GT(course.ends.finished.at(0), at_us(50'000));
@@ -162,9 +122,7 @@ TEST(StuckPauses, HoldUpNoOtherPriority) {
 }
 
 TEST(StuckPauses, AWatchdogFreesTheOthers) {
-  NetworkConfig config =
-      with({.stuck_pauses = {{.node = 0, .from = at_us(100), .until = at_us(50'000)}}});
-  config.switches.buffer.size = 1u << 20;
+  NetworkConfig config = with_stuck_pause();
   config.switches.pfc.watchdog = {.enabled = true, .detection = ms(2), .restoration = ms(2)};
   const Course course(star(3), config, kVictim);
   ASSERT_EQ(course.ends.finished.size(), 2u);
@@ -174,10 +132,9 @@ TEST(StuckPauses, AWatchdogFreesTheOthers) {
 }
 
 NetworkConfig with_host(const ReceiverConfig& receiver, const PCIeConfig& pcie) {
-  NetworkConfig config = with({});
-  config.host = [receiver, pcie](const LinkConfig&) {
-    HostConfig host;
-    host.device.active_mtu = MTU::k1024;
+  NetworkConfig config = pfc_alone();
+  config.host = [usual = config.host, receiver, pcie](const LinkConfig& link) {
+    HostConfig host = usual(link);
     host.receiver = receiver;
     host.pcie = pcie;
     return host;
@@ -185,16 +142,21 @@ NetworkConfig with_host(const ReceiverConfig& receiver, const PCIeConfig& pcie) 
   return config;
 }
 
+// Host 0 drains 20 Gb/s, and asks for a pause above 100 kB.
+Course to_slow_receiver(u32 buffer_octets, u64 octets) {
+  return {star(2),
+          with_host({.drain = gbps(20),
+                     .buffer_octets = buffer_octets,
+                     .pause_above = 100'000,
+                     .resume_below = 50'000},
+                    {}),
+          {{.source = 1, .destination = 0, .octets = octets}}};
+}
+
 // 4 MB at 20 Gb/s take 1.7 ms with headers. The NIC's buffer fills, and pauses keep it from
 // overflowing.
 TEST(SlowReceivers, DrainAtTheirRateAndPause) {
-  const Course course(star(2),
-                      with_host({.drain = gbps(20),
-                                 .buffer_octets = 200'000,
-                                 .pause_above = 100'000,
-                                 .resume_below = 50'000},
-                                {}),
-                      {{.source = 1, .destination = 0, .octets = 4'000'000}});
+  const Course course = to_slow_receiver(200'000, 4'000'000);
   ASSERT_EQ(course.ends.finished.size(), 1u);
   EXPECT_NEAR(static_cast<double>(course.ends.finished.at(0).ns()), 1'720'000, 50'000);
   EXPECT_GT(course.network.counters().pauses, 10u);
@@ -202,13 +164,7 @@ TEST(SlowReceivers, DrainAtTheirRateAndPause) {
 }
 
 TEST(SlowReceivers, WithoutRoomTheyDrop) {
-  const Course course(star(2),
-                      with_host({.drain = gbps(20),
-                                 .buffer_octets = 100'000,
-                                 .pause_above = 100'000,
-                                 .resume_below = 50'000},
-                                {}),
-                      {{.source = 1, .destination = 0, .octets = 1'000'000}});
+  const Course course = to_slow_receiver(100'000, 1'000'000);
   EXPECT_EQ(course.ends.finished.size(), 1u);
   EXPECT_GT(course.network.counters().drops, 0u);
 }

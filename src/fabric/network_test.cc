@@ -1,11 +1,10 @@
 #include "fabric/network.h"
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <memory>
 #include <string>
-#include <vector>
+
+#include "fabric/testing.h"
 
 namespace verbena::fabric {
 namespace {
@@ -19,18 +18,9 @@ struct Recorder final : Trace {
   std::vector<NodeIndex> pauses, resumes;
 };
 
-// Hosts 0 .. n - 1 on one switch.
-Topology star(u32 hosts, const LinkConfig& link = {}) {
-  Topology topology;
-  for (u32 i = 0; i < hosts; ++i) (void)topology.add_host();
-  const NodeIndex hub = topology.add_switch();
-  for (NodeIndex host = 0; host < hosts; ++host) topology.join(host, hub, link);
-  return topology;
-}
-
 struct Star {
   explicit Star(u32 hosts, const NetworkConfig& config = {}, const LinkConfig& link = {})
-      : topology(star(hosts, link)), network(topology, config) {
+      : topology(testing::star(hosts, link)), network(topology, config) {
     network.set_trace(&recorder);
   }
   void incast(u64 octets) {
@@ -52,17 +42,9 @@ NetworkConfig config_with_mtu(MTU mtu) {
   return config;
 }
 
-// Without ECN; `headroom` of what the standard asks for.
 NetworkConfig pfc_config(double headroom, u64 buffer_octets = 1u << 20) {
-  NetworkConfig config = config_with_mtu(MTU::k1024);
+  NetworkConfig config = testing::pfc_alone(headroom);
   config.switches.buffer.size = buffer_octets;
-  config.switch_port = [headroom](const LinkConfig& link) {
-    SwitchPortConfig port;
-    port.marking.enabled = false;
-    port.buffer.headroom =
-        static_cast<u32>(headroom * headroom_for(link.rate, link.delay, 1024 + 66));
-    return port;
-  };
   return config;
 }
 
@@ -317,7 +299,7 @@ TEST(Network, StepsChangeNothing) {
 }
 
 TEST(Network, NoWayIsSaid) {
-  Topology topology = star(2);
+  Topology topology = testing::star(2);
   const NodeIndex alone = topology.add_host(), other = topology.add_host();
   topology.join(alone, other, {});
   Network network(topology, {});

@@ -1,6 +1,7 @@
 // Routes: where a node sends what is for a host: all neighbours that are nearest to it, by the
-// number of links. One table for each node and group of hosts that hang on the same switch, so that
-// thousands of hosts need no table of their own.
+// number of links. One table for each node and group of hosts that hang on the same switches, so
+// that thousands of hosts need no table of their own. A host with several links is reached by any
+// of them, and has several ways itself; it passes on nothing.
 #pragma once
 
 #include <span>
@@ -11,15 +12,25 @@
 
 namespace verbena::fabric {
 
+// Which of several links between the same two nodes are used.
+enum class ParallelLinks : u8 {
+  kAll,
+  kLast,  // that which is listed last, as HPCC's ns-3 model does it
+};
+
 class Routes {
  public:
   // `down`: links that are not there, by number; empty: none.
-  explicit Routes(const Topology& topology, const std::vector<bool>& down = {});
+  explicit Routes(const Topology& topology, const std::vector<bool>& down = {},
+                  ParallelLinks parallel = ParallelLinks::kAll);
 
   // Ports of `node`, in the order in which a hash chooses among them. Empty: there is no way.
   // `node` is not the destination.
   [[nodiscard]] std::span<const u16> ports(NodeIndex node, NodeIndex destination) const {
     if (attached_to_[destination] == node) return {&attached_port_[destination], 1};
+    if (!more_links_.empty()) [[unlikely]]
+      if (const std::span<const u16> direct = ports_to(destination, node); !direct.empty())
+        return direct;
     const u32 group = group_of_[destination];
     if (group == kNoGroup) return {};
     const u32 set = sets_at_[node * u64{groups_} + group];
@@ -34,21 +45,34 @@ class Routes {
   static constexpr u32 kNoGroup = ~u32{0};
   struct Neighbour {
     NodeIndex node;
-    u16 port;
+    u16 port, back;  // to it, and its own that leads back
+  };
+  struct Attachment {  // of a host to a node, by one or several links
+    NodeIndex node;
+    std::vector<u16> ports;  // the node's
   };
 
-  void find_neighbours(const Topology& topology, const std::vector<bool>& down);
+  void find_neighbours(const Topology& topology, const std::vector<bool>& down,
+                       ParallelLinks parallel);
+  void attach(const Topology& topology, NodeIndex host);
   void group_hosts(const Topology& topology);
-  void find_ways(const Topology& topology, NodeIndex root, u32 group);
+  void find_ways(const Topology& topology, const std::vector<NodeIndex>& roots, u32 group);
   u32 set_of(const std::vector<u16>& ports);
+  std::span<const u16> ports_to(NodeIndex host, NodeIndex from) const {
+    for (const Attachment& attachment : more_links_[host])
+      if (attachment.node == from) return attachment.ports;
+    return {};
+  }
 
   u32 groups_ = 0;
   std::vector<std::vector<Neighbour>> neighbours_;  // of each node, the highest number first
   std::vector<NodeIndex> attached_to_;              // of a host: the node at its only link
   std::vector<u16> attached_port_;                  // and that node's port
-  std::vector<u32> group_of_;                       // of a host
-  std::vector<NodeIndex> roots_;                    // of each group
-  std::vector<u32> sets_at_;                        // by node and group
+  // Of each host that has several links: all of them. Empty: there is no such host.
+  std::vector<std::vector<Attachment>> more_links_;
+  std::vector<u32> group_of_;                  // of a host
+  std::vector<std::vector<NodeIndex>> roots_;  // the switches that each group hangs on
+  std::vector<u32> sets_at_;                   // by node and group
   std::vector<u32> set_begin_;
   std::vector<u16> set_ports_;
 };

@@ -63,14 +63,65 @@ TEST(TopologyCheck, NamesWhatIsWrong) {
   topology.join(a, s, {});
   topology.join(b, s, {});
   EXPECT_EQ(check(topology), "");
-  topology.join(a, b, {});
-  EXPECT_NE(check(topology).find("host 0 has several links"), std::string::npos);
-  topology.links.back() = {s, s, {}};
+  topology.join(s, s, {});
   EXPECT_NE(check(topology).find("linked to itself"), std::string::npos);
   topology.links.back() = {s, 9, {}};
   EXPECT_NE(check(topology).find("node 9"), std::string::npos);
   topology.links.back() = {s, a, {.rate = Rate()}};
   EXPECT_NE(check(topology).find("no rate"), std::string::npos);
+  topology.links.pop_back();
+  for (u32 i = 0; i < Topology::kMostLinksOfHost; ++i) topology.join(a, s, {});
+  EXPECT_NE(check(topology).find("host 0 has more than"), std::string::npos);
+}
+
+// Hosts 0 and 1 on the leaves 2 and 3 of one plane and 4 and 5 of the other; spines 6 and 7.
+struct TwoPlanes : ::testing::Test {
+  TwoPlanes() {
+    for (int i = 0; i < 2; ++i) (void)topology.add_host();
+    for (int i = 0; i < 6; ++i) (void)topology.add_switch();
+    for (const NodeIndex host : {0u, 1u})
+      for (const NodeIndex plane : {0u, 1u}) topology.join(host, 2 + 2 * plane + host, {});
+    for (const NodeIndex leaf : {2u, 3u, 4u, 5u}) topology.join(leaf, leaf < 4 ? 6 : 7, {});
+  }
+  std::vector<NodeIndex> next(NodeIndex from, NodeIndex to, std::vector<bool> down = {}) {
+    return next_nodes(topology, Routes(topology, down), from, to);
+  }
+  Topology topology;
+};
+
+TEST_F(TwoPlanes, AHostOfSeveralLinksIsReachedByAnyOfThem) {
+  EXPECT_EQ(check(topology), "");
+  EXPECT_EQ(next(0, 1), (std::vector<NodeIndex>{4, 2}));
+  EXPECT_EQ(next(6, 1), (std::vector<NodeIndex>{3}));
+  EXPECT_EQ(next(7, 1), (std::vector<NodeIndex>{5}));
+  EXPECT_EQ(next(3, 1), (std::vector<NodeIndex>{1}));
+  EXPECT_EQ(next(5, 1), (std::vector<NodeIndex>{1}));
+}
+
+// Link 2 is the first of host 1: its plane has no way to it any more.
+TEST_F(TwoPlanes, APlaneThatHasLostTheHostIsNoWay) {
+  const std::vector<bool> down = {false, false, true, false, false, false, false, false};
+  EXPECT_EQ(next(0, 1, down), (std::vector<NodeIndex>{4}));
+  EXPECT_TRUE(next(2, 1, down).empty());
+  EXPECT_EQ(next(1, 0, down), (std::vector<NodeIndex>{5}));
+}
+
+TEST(Routes, SeveralLinksBetweenTwoNodesAreAllUsedUnlessAskedOtherwise) {
+  Topology topology;
+  const NodeIndex a = topology.add_host(), b = topology.add_host();
+  const NodeIndex left = topology.add_switch(), right = topology.add_switch();
+  for (int i = 0; i < 2; ++i) {
+    topology.join(a, left, {});
+    topology.join(left, right, {});
+  }
+  topology.join(right, b, {});
+  const Routes all(topology), last(topology, {}, ParallelLinks::kLast);
+  EXPECT_EQ(all.ports(a, b).size(), 2u);
+  EXPECT_EQ(all.ports(left, b).size(), 2u);
+  EXPECT_EQ(all.ports(left, a).size(), 2u);
+  EXPECT_EQ(last.ports(a, b).size(), 1u);
+  EXPECT_EQ(last.ports(left, b)[0], 3u);
+  EXPECT_EQ(last.ports(left, a)[0], 2u);
 }
 
 }  // namespace

@@ -1,54 +1,22 @@
 // Switches by what networks of them do.
 #include "fabric/switch.h"
 
-#include <gtest/gtest.h>
-
-#include <map>
-
-#include "fabric/network.h"
+#include "fabric/testing.h"
 
 namespace verbena::fabric {
 namespace {
 
-constexpr Time kEnd = Time::from_ns(2'000'000'000);
-
-struct Ends final : Trace {
-  void on_flow_finished(u32 flow, Time now) override { at[flow] = now; }
-  void on_pause_received(NodeIndex, u32, u32, u32, Time) override {}
-  std::map<u32, Time> at;
-};
-
-NetworkConfig plain() {
-  NetworkConfig config;
-  config.host = [](const LinkConfig&) {
-    HostConfig host;
-    host.device.active_mtu = MTU::k1024;
-    return host;
-  };
-  config.switch_port = [](const LinkConfig& link) {
-    SwitchPortConfig port;
-    port.marking.enabled = false;
-    port.buffer.headroom = headroom_for(link.rate, link.delay, 1024 + 66);
-    return port;
-  };
-  return config;
-}
+using testing::incast;
+using testing::pfc_alone;
+using testing::star;
 
 NetworkConfig with_marking(const MarkingConfig& marking) {
-  NetworkConfig config = plain();
+  NetworkConfig config = pfc_alone();
   config.switch_port = [marking](const LinkConfig& link) {
     return SwitchPortConfig{.buffer = {.headroom = headroom_for(link.rate, link.delay, 1024 + 66)},
                             .marking = marking};
   };
   return config;
-}
-
-Topology star(u32 hosts) {
-  Topology topology;
-  for (u32 i = 0; i < hosts; ++i) (void)topology.add_host();
-  const NodeIndex hub = topology.add_switch();
-  for (NodeIndex host = 0; host < hosts; ++host) topology.join(host, hub, {});
-  return topology;
 }
 
 // Hosts 0 .. n - 1 on one leaf, n .. 2n - 1 on the other, two spines between them: nodes 2n + 2 and
@@ -67,19 +35,12 @@ Topology two_leaves(u32 hosts_each) {
   return topology;
 }
 
-struct Course {
+// All flows end.
+struct Course : testing::Course {
   Course(Topology t, const NetworkConfig& config, const std::vector<Flow>& flows)
-      : topology(std::move(t)), network(topology, config) {
-    network.set_trace(&ends);
-    for (const Flow& flow : flows) EXPECT_TRUE(network.add_flow(flow));
-    (void)network.run(kEnd);
-    EXPECT_EQ(ends.at.size(), flows.size());
-    EXPECT_EQ(network.frames_in_flight(), 0u);
+      : testing::Course(std::move(t), config, flows) {
+    EXPECT_EQ(ends.finished.size(), flows.size());
   }
-  double microseconds(u32 flow) { return static_cast<double>(ends.at[flow].ps()) * 1e-6; }
-  Topology topology;
-  Network network;
-  Ends ends;
 };
 
 // One packet of 1000 octets over two links of 100 Gb/s, and its acknowledgement: sizes as in
@@ -88,7 +49,7 @@ constexpr i64 kData = (1000 + 50 + 12 + 16) * 80, kAck = (50 + 12 + 4) * 80, kHe
 constexpr i64 kWay = 4 * 1'000'000;
 
 i64 picoseconds_of_one_packet(const ForwardingConfig& forwarding, Rate way_out = gbps(100)) {
-  NetworkConfig config = plain();
+  NetworkConfig config = pfc_alone();
   config.switches.forwarding = forwarding;
   Topology topology;
   for (int i = 0; i < 2; ++i) (void)topology.add_host();
@@ -96,7 +57,7 @@ i64 picoseconds_of_one_packet(const ForwardingConfig& forwarding, Rate way_out =
   topology.join(0, 2, {});
   topology.join(1, 2, {.rate = way_out});
   Course run(std::move(topology), config, {{.source = 0, .destination = 1, .octets = 1000}});
-  return run.ends.at[0].ps();
+  return run.ends.finished.at(0).ps();
 }
 
 TEST(SwitchForwarding, ALatencyIsAddedOnceEachWay) {
@@ -123,7 +84,7 @@ std::vector<Flow> two_priorities() {
 }
 
 TEST(SwitchQueues, AStrictPriorityGoesFirst) {
-  NetworkConfig config = plain();
+  NetworkConfig config = pfc_alone();
   config.switches.discipline.strict = 1 << 5;
   Course run(star(3), config, two_priorities());
   EXPECT_NEAR(run.microseconds(1), 430, 15);
@@ -131,7 +92,7 @@ TEST(SwitchQueues, AStrictPriorityGoesFirst) {
 }
 
 TEST(SwitchQueues, QuantaShareTheLink) {
-  NetworkConfig config = plain();
+  NetworkConfig config = pfc_alone();
   config.switches.discipline.quantum[3] = 2000;
   config.switches.discipline.quantum[5] = 6000;
   Course run(star(3), config, two_priorities());
@@ -154,13 +115,6 @@ TEST(SwitchMarking, OnlyPrioritiesThatAreLookedAt) {
   config.switches.mark_at = MarkAt::kEnqueue;
   Course run(star(2), config, {{.source = 0, .destination = 1, .octets = 100'000}});
   EXPECT_EQ(run.network.counters().marks, 0u);
-}
-
-std::vector<Flow> incast(u32 senders, u64 octets) {
-  std::vector<Flow> flows;
-  for (NodeIndex i = 1; i <= senders; ++i)
-    flows.push_back({.source = i, .destination = 0, .octets = octets});
-  return flows;
 }
 
 TEST(SwitchMarking, WhoDoesNotKnowECNLosesInstead) {
@@ -188,7 +142,7 @@ TEST(SwitchMarking, AnAverageIsSlowerThanTheQueue) {
 }
 
 TEST(SwitchPFC, PrioritiesWithoutItLose) {
-  NetworkConfig config = plain();
+  NetworkConfig config = pfc_alone();
   config.switches.buffer.size = 1u << 20;
   config.switches.pfc.priorities = static_cast<u8>(~(1u << 3));
   Course run(star(5), config, incast(4, 1'000'000));
@@ -198,7 +152,7 @@ TEST(SwitchPFC, PrioritiesWithoutItLose) {
 
 // Eight QPs between two hosts, with one source port: the hash sees one flow, or eight.
 u32 uplinks_used(SpreadingConfig::Kind kind) {
-  NetworkConfig config = plain();
+  NetworkConfig config = pfc_alone();
   config.switches.spreading.kind = kind;
   std::vector<Flow> flows;
   for (int i = 0; i < 8; ++i)
@@ -228,7 +182,7 @@ TEST(SwitchWays, FlowsKeepTheirsAndQPsSpreadIfAsked) {
 TEST(SwitchWays, ReorderedFlowsEndToo) {
   using Kind = SpreadingConfig::Kind;
   for (const Kind kind : {Kind::kPacketSpray, Kind::kFlowlet, Kind::kLeastLoaded}) {
-    NetworkConfig config = plain();
+    NetworkConfig config = pfc_alone();
     config.switches.spreading.kind = kind;
     std::vector<Flow> flows;
     for (NodeIndex i = 0; i < 4; ++i)

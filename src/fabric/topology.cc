@@ -14,8 +14,8 @@ std::string check(const Topology& topology) {
     if (link.config.rate.bps() == 0)
       return fmt::format("the link of nodes {} and {} has no rate", link.a, link.b);
     for (const NodeIndex node : {link.a, link.b})
-      if (++links_of[node] > 1 && !topology.is_switch[node])
-        return fmt::format("host {} has several links; it may have one", node);
+      if (++links_of[node] > Topology::kMostLinksOfHost && !topology.is_switch[node])
+        return fmt::format("host {} has more than {} links", node, Topology::kMostLinksOfHost);
   }
   return {};
 }

@@ -18,6 +18,8 @@ struct TopologyLink {
 };
 
 struct Topology {
+  static constexpr u32 kMostLinksOfHost = 16;
+
   u32 nodes = 0;
   std::vector<bool> is_switch;  // of each node
   std::vector<TopologyLink> links;
@@ -34,7 +36,7 @@ struct Topology {
 };
 
 // What is wrong with it; "": nothing. A link joins two different nodes that exist, at a rate above
-// 0; a host has one link.
+// 0; a host has at most kMostLinksOfHost.
 [[nodiscard]] std::string check(const Topology& topology);
 
 }  // namespace verbena::fabric

@@ -106,11 +106,13 @@ std::vector<Shape> read_algorithms(Section& section, Shape shape) {
   return shapes;
 }
 
-// A rail-optimized topology has as many rails as its nodes have GPUs.
+// A topology with rails has as many as its nodes have GPUs.
 u32 rails_of(Section topology) {
-  return topology.text("kind", "").starts_with("rail")
-             ? static_cast<u32>(topology.count("rails", 8, 1, kMostGPUsOfNode))
-             : 1;
+  const std::string kind = topology.text("kind", "");
+  if (kind.starts_with("rail"))
+    return static_cast<u32>(topology.count("rails", 8, 1, kMostGPUsOfNode));
+  return kind.starts_with("dual") ? static_cast<u32>(topology.count("rails", 1, 1, kMostGPUsOfNode))
+                                  : 1;
 }
 
 void shuffle(std::vector<fabric::NodeIndex>& nodes, u64 seed) {

@@ -241,6 +241,79 @@ class Sweeps(SimTest):
         self.assertTrue((self.folder / "incast" / "report.html").exists())
 
 
+class Compat(SimTest):
+    def test_a_scenario_of_the_model_ends_as_its_folder_does(self):
+        folder = REFERENCE / "micro" / "incast8_dcqcn"
+        self.succeeds(folder, "-o", self.folder / "ns3")
+        theirs = sorted(int(line.split()[6]) for line in
+                        (self.folder / "ns3" / "fct.txt").read_text().splitlines())
+        for name in ("topology.txt", "flow.txt"):
+            shutil.copy(folder / name, self.folder)
+        self.succeeds(self.scenario("topology: {kind: import, file: topology.txt}\n"
+                                    "workload: {kind: flows, file: flow.txt}\n"
+                                    "compat: hpcc-ns3\n"), "-o", self.folder)
+        ours = [ps // 1000 for ps, in self.rows(
+            self.folder, "SELECT finish_ps - start_ps FROM flows ORDER BY 1")]
+        self.assertEqual(ours, theirs)
+
+
+class SeveralLinks(SimTest):
+    DUAL = ("topology: {kind: dual_tor, segments: 2, hosts_per_segment: 2, rails: 2}\n"
+            "switch: {convergence: 50us}\nworkload: {kind: all_to_all, size: 200KB}\n")
+
+    def test_both_ports_of_a_NIC_are_used_and_shown(self):
+        self.succeeds(self.scenario(self.DUAL), "-o", self.folder,
+                      "--capture", "n0.g0-tor0.0.A", "--capture", "n0.g0-tor0.0.B")
+        used = self.rows(self.folder, "SELECT port, utilization FROM ports JOIN nodes USING (node) "
+                                      "WHERE name = 'n0.g0' ORDER BY port")
+        self.assertEqual([port for port, _ in used], [0, 1])
+        self.assertGreater(min(part for _, part in used), 0.1)
+        self.assertGreater(len(self.rows(self.folder, "SELECT DISTINCT node, port FROM loads JOIN "
+                                                      "nodes USING (node) WHERE name = 'n0.g0'")), 1)
+        self.assertGreater((self.folder / "capture.pcapng").stat().st_size, 100_000)
+
+    def test_a_failed_link_costs_no_flow(self):
+        faults = "faults: {down: n0.g0-tor0.0.B, at: 20us}\n"
+        result = numbers(self.succeeds(self.scenario(self.DUAL + faults)))
+        self.assertEqual(result["outcome"], "complete")
+        self.assertEqual(result["flows given up"], "0")
+
+
+class Faults(SimTest):
+    def test_rules_lose_packets_the_same_with_the_same_seed(self):
+        path = self.scenario("topology: {kind: star, hosts: 4}\nworkload: incast\n"
+                             "faults: [{at_host: h1, rules: loss 0.5% dir=tx},\n"
+                             "         {at_link: s0-h0, rules: 'burst-loss; delay by=3us'}]\n")
+        once, again = self.succeeds(path), self.succeeds(path)
+        self.assertEqual(once, again)
+        self.assertNotEqual(numbers(once)["lost on links"], "0")
+        self.assertNotEqual(once, self.succeeds(path, "--seed", "2"))
+
+    RING = """topology: {kind: import, file: ring.txt}
+switch: {buffer: 1MiB, ecn: off, pfc: {watchdog: {enabled: %s, detection: 5ms, restoration: 5ms}}}
+hosts: {congestion_control: off}
+workload: {kind: flows, flows: [%s]}
+"""
+
+    def ring(self, watchdog):
+        (self.folder / "ring.txt").write_text("".join(
+            f"h{i} s{i}\ns{i} s{(i + 1) % 5}\n" for i in range(5)))
+        flows = ", ".join(f"{{from: h{i}, to: h{(i + 2) % 5}, size: 5MB}}" for i in range(5))
+        return self.succeeds(self.scenario(self.RING % (watchdog, flows)), "-o", self.folder)
+
+    def test_a_deadlock_is_a_circle_of_ports_and_a_watchdog_ends_it(self):
+        output = self.ring("off")
+        self.assertEqual(numbers(output)["outcome"], "deadlock")
+        self.assertRegex(output, r"deadlock: s(\d):\d -> (s\d:\d -> ){4}s\1:\d, priority 3; 5 queues")
+        self.assertIn("PFC watchdog: off", output)
+        report = (self.folder / "report.html").read_text()
+        self.assertRegex(report, r'"circle":\[\d+,\d+,\d+,\d+,\d+\]')
+        output = self.ring("on")
+        self.assertEqual(numbers(output)["outcome"], "complete")
+        self.assertRegex(output, r"PFC watchdog: it ended [1-9]\d* pauses, and [1-9]\d* frames")
+        self.assertEqual(len(self.rows(self.folder, "SELECT value FROM run WHERE key = 'deadlock'")), 1)
+
+
 @unittest.skipUnless(BROWSER, "chromium is not installed")
 class Report(SimTest):
     def open_in_browser(self, page, *options):

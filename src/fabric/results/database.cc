@@ -37,6 +37,9 @@ void write_run(SQLiteFile& file, const Simulation& simulation, const Summary& su
   put("technology", name_of(simulation.scenario().network.technology));
   put("retransmissions", summary.repairs.retransmissions);
   put("timeouts", summary.repairs.timeouts);
+  if (const auto deadlock = deadlock_text(simulation)) put("deadlock", std::string_view(*deadlock));
+  put("watchdog_storms", simulation.network().counters().storms);
+  put("watchdog_drops", simulation.network().counters().watchdog_drops);
   put("frames_in_flight", simulation.network().frames_in_flight());
 }
 

@@ -48,6 +48,7 @@ class Report {
     data["end_us"] = us_of(summary_.simulated);
     for (const SummaryLine& line : lines_of(summary_))
       if (line.name != "outcome") data["summary"].push_back({line.name, line.value});
+    add_deadlock(data);
     add_topology(data);
     add_flows(data);
     add_times(data);
@@ -58,6 +59,19 @@ class Report {
   }
 
  private:
+  void add_deadlock(JSON& data) const {
+    const auto text = [](const std::optional<std::string>& value) {
+      return value ? JSON(*value) : JSON(nullptr);
+    };
+    data["deadlock"] = text(deadlock_text(simulation_));
+    data["watchdog"] = text(watchdog_text(simulation_));
+    data["circle"] = JSON::array();  // links
+    if (const std::optional<Deadlock>& deadlock = simulation_.network().deadlock())
+      for (const WaitingQueue& queue : deadlock->cycle)
+        data["circle"].push_back(
+            simulation_.ports().ends()[simulation_.ports().end_of(queue.node, queue.port)].link);
+  }
+
   void add_topology(JSON& data) const {
     const Plan& plan = simulation_.scenario().plan;
     const Topology& topology = plan.topology;

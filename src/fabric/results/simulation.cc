@@ -16,9 +16,17 @@ HostConfig first_host(const Scenario& scenario) {
   return scenario.network.host(scenario.plan.topology.links.front().config);
 }
 
+PacketSizes sizes_of_device(const NetworkConfig& network, const HostConfig& host) {
+  const FrameSizes& frames = host.sizes;
+  const u32 own = host.device.packet_octets;
+  PacketSizes sizes = sizes_for(network.technology, own != 0 ? own : bytes(host.device.active_mtu));
+  if (!frames.counts_headers) sizes.header = sizes.first_header = frames.overhead;
+  if (frames.acknowledgement != 0) sizes.acknowledgement = frames.acknowledgement;
+  return sizes;
+}
+
 PacketSizes sizes_of(const NetworkConfig& network, const HostConfig& host) {
-  if (!speaks_tcp(network.technology))
-    return sizes_for(network.technology, bytes(host.device.active_mtu));
+  if (!speaks_tcp(network.technology)) return sizes_of_device(network, host);
   const u32 bare = network.tcp.longest_frame() - network.tcp.tcp.mss;
   if (network.technology == Technology::kTCP)
     return {.payload = network.tcp.tcp.mss,
@@ -91,7 +99,7 @@ bool Simulation::advance() {
   if (now_ >= samples_.next()) sample();
   if (network_.flows_finished() + network_.flows_failed() == flows_.size())
     finish(Outcome::kComplete);
-  else if (network_.deadlock())
+  else if (network_.deadlock() && !scenario_.network.switches.pfc.watchdog.enabled)
     finish(Outcome::kDeadlock);
   else if (now_ >= scenario_.end)
     finish(Outcome::kTimeIsUp);

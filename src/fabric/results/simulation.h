@@ -18,7 +18,7 @@ enum class Outcome : u8 {
   kRunning,
   kComplete,  // all flows have ended, or were given up
   kTimeIsUp,  // the scenario's duration is over
-  kDeadlock,  // queues wait for each other in a circle; Network::deadlock()
+  kDeadlock,  // queues wait for each other in a circle (Network::deadlock()), and no watchdog is on
   kStalled,   // nothing has moved for kPatience, and flows wait
 };
 [[nodiscard]] std::string_view name_of(Outcome outcome);

@@ -117,19 +117,36 @@ std::string text(const std::optional<double>& number) {
   return number ? fmt::format("{:.3f}", *number) : "-";
 }
 
-// "leaf0 -> spine1 -> leaf2 -> leaf0, priority 3": who waits for whom.
-std::string deadlock_text(const Simulation& simulation) {
-  const Deadlock& deadlock = *simulation.network().deadlock();
-  const std::vector<std::string>& names = simulation.scenario().plan.names;
+// "leaf0:3 -> spine1:0 -> leaf0:3": who waits for whom, nodes with their ports.
+std::string circle_of(const Deadlock& deadlock, const std::vector<std::string>& names) {
   std::string text;
-  for (const WaitingQueue& queue : deadlock.cycle) text += names[queue.node] + " -> ";
-  const bool has_lanes = simulation.scenario().network.technology == Technology::kInfiniBand;
-  return fmt::format("{}{}, {} {}; seen after {}", text, names[deadlock.cycle.front().node],
-                     has_lanes ? "VL" : "priority", deadlock.cycle.front().priority,
-                     duration_text(deadlock.seen - Time()));
+  for (const WaitingQueue& queue : deadlock.cycle)
+    text += fmt::format("{}:{} -> ", names[queue.node], queue.port);
+  const WaitingQueue& first = deadlock.cycle.front();
+  return text + fmt::format("{}:{}", names[first.node], first.port);
 }
 
 }  // namespace
+
+std::optional<std::string> deadlock_text(const Simulation& simulation) {
+  const std::optional<Deadlock>& deadlock = simulation.network().deadlock();
+  if (!deadlock) return std::nullopt;
+  const bool has_lanes = simulation.scenario().network.technology == Technology::kInfiniBand;
+  return fmt::format("{}, {} {}; {} queues, seen after {}",
+                     circle_of(*deadlock, simulation.scenario().plan.names),
+                     has_lanes ? "VL" : "priority", deadlock->cycle.front().priority,
+                     deadlock->queues, duration_text(deadlock->seen - Time()));
+}
+
+std::optional<std::string> watchdog_text(const Simulation& simulation) {
+  const Counters& counters = simulation.network().counters();
+  if (simulation.scenario().network.switches.pfc.watchdog.enabled)
+    return fmt::format("it ended {} pauses, and {} frames were dropped for that", counters.storms,
+                       counters.watchdog_drops);
+  const bool has_pauses = simulation.scenario().network.technology != Technology::kInfiniBand;
+  if (!simulation.network().deadlock() || !has_pauses) return std::nullopt;
+  return "off; with switch: {pfc: {watchdog: on}} it would end the pauses, and lose frames";
+}
 
 Summary summarize(const Simulation& simulation) {
   const Counters& counters = simulation.network().counters();
@@ -152,7 +169,8 @@ Summary summarize(const Simulation& simulation) {
   if (summary.simulated > Duration())
     summary.goodput_bps = static_cast<double>(summary.octets) * 8 / summary.simulated.seconds();
   summary.failed = simulation.network().flows_failed();
-  summary.drops = counters.drops + counters.early_drops + counters.watchdog_drops;
+  summary.drops =
+      counters.drops + counters.early_drops + counters.watchdog_drops + counters.unroutable;
   summary.lost = counters.lost;
   summary.repairs = simulation.network().repairs();
   summary.marks = counters.marks;
@@ -207,8 +225,10 @@ std::string text_of(const Summary& s, const Simulation& simulation) {
     fmt::format_to(add, "{:<20} {}{}{}\n", line.name, line.value, where.empty() ? "" : "   ",
                    where);
   }
-  if (simulation.network().deadlock())
-    fmt::format_to(add, "\ndeadlock: {}\n", deadlock_text(simulation));
+  if (const auto deadlock = deadlock_text(simulation))
+    fmt::format_to(add, "\ndeadlock: {}\n", *deadlock);
+  if (const auto watchdog = watchdog_text(simulation))
+    fmt::format_to(add, "\nPFC watchdog: {}\n", *watchdog);
   if (s.by_size.size() < 2) return out;
   fmt::format_to(add, "\n{:<12} {:>8} {:>9} {:>9} {:>9}\n", "flow size", "flows", "p50", "p95",
                  "p99 (slowdown)");

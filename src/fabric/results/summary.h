@@ -42,6 +42,11 @@ struct Summary {
 [[nodiscard]] Summary summarize(const Simulation& simulation);
 // "leaf0 -> h3"
 [[nodiscard]] std::string end_name(const Simulation& simulation, u32 link_end);
+// "s0:1 -> s1:2 -> s0:1, priority 3; ...": the circle, each port waiting for the next. nullopt:
+// none.
+[[nodiscard]] std::optional<std::string> deadlock_text(const Simulation& simulation);
+// What the PFC watchdog has done; nullopt: it is off, and there was nothing to do for it.
+[[nodiscard]] std::optional<std::string> watchdog_text(const Simulation& simulation);
 // Lines for a terminal.
 [[nodiscard]] std::string text_of(const Summary& summary, const Simulation& simulation);
 

@@ -1,5 +1,7 @@
 #include "fabric/scenario/congestion.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "congestion/presets.h"
@@ -73,8 +75,7 @@ void read(Section& s, IBCCParameters& p) {
   p.cct_step = s.number("cct_step", p.cct_step, 0.125, 64);
 }
 
-CongestionParameters read_all(Section& section, std::string_view name, Rate line_rate) {
-  CongestionParameters parameters = *congestion_named(name, line_rate);
+CongestionParameters read_all(Section& section, CongestionParameters parameters) {
   std::visit([&](auto& algorithm) { read(section, algorithm); }, parameters.algorithm);
   WindowParameters& window = parameters.window;
   window.octets = section.octets("window", window.octets);
@@ -86,14 +87,27 @@ CongestionParameters read_all(Section& section, std::string_view name, Rate line
 
 }  // namespace
 
+CongestionParameters usual_preset(std::string_view name, Rate line_rate) {
+  return *congestion_named(name, line_rate);
+}
+
+std::vector<Rate> rates_of_hosts(const Topology& topology) {
+  std::vector<Rate> rates;
+  for (const TopologyLink& link : topology.links)
+    for (const NodeIndex node : {link.a, link.b})
+      if (!topology.is_switch[node] && std::ranges::find(rates, link.config.rate) == rates.end())
+        rates.push_back(link.config.rate);
+  return rates;
+}
+
 CongestionSettings read_congestion(Section section, std::vector<Rate> line_rates,
-                                   std::string_view usual) {
+                                   std::string_view usual, const CongestionPresets& presets) {
   const std::span<const std::string_view> names = congestion_names();
   const auto fallback = static_cast<std::size_t>(std::ranges::find(names, usual) - names.begin());
   const std::string_view name = names[section.choice("algorithm", fallback, names)];
   std::vector<std::pair<Rate, CongestionParameters>> settings;
   for (const Rate rate : line_rates) {
-    settings.emplace_back(rate, read_all(section, name, rate));
+    settings.emplace_back(rate, read_all(section, presets(name, rate)));
     if (!settings.back().second.valid())
       section.complain({}, fmt::format("a setting is out of its range, for a line of {}",
                                        rate_text(static_cast<double>(rate.bps()))));

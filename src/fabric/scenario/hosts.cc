@@ -20,16 +20,6 @@ MTU read_mtu(Section& section) {
   return MTU::k4096;
 }
 
-std::vector<Rate> rates_of_hosts(const Plan& plan) {
-  std::vector<Rate> rates;
-  for (const TopologyLink& link : plan.topology.links)
-    for (const NodeIndex node : {link.a, link.b})
-      if (!plan.topology.is_switch[node] &&
-          std::ranges::find(rates, link.config.rate) == rates.end())
-        rates.push_back(link.config.rate);
-  return rates;
-}
-
 PCIeConfig read_pcie(Section section) {
   PCIeConfig pcie;
   pcie.posting = section.duration("posting", pcie.posting);
@@ -61,10 +51,10 @@ void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
   host.pcie = read_pcie(section.section("pcie"));
   const bool is_infiniband = config.technology == Technology::kInfiniBand;
   const CongestionSettings congestion =
-      read_congestion(section.section("congestion_control", "algorithm"), rates_of_hosts(plan),
-                      is_infiniband ? "off" : "dcqcn");
+      read_congestion(section.section("congestion_control", "algorithm"),
+                      rates_of_hosts(plan.topology), is_infiniband ? "off" : "dcqcn");
   section.done();
-  for (const Rate rate : rates_of_hosts(plan))
+  for (const Rate rate : rates_of_hosts(plan.topology))
     if (std::holds_alternative<HPCCParameters>(congestion(rate).algorithm))
       host.collects_telemetry = config.switches.telemetry.enabled = true;
   config.host = [host, congestion](const LinkConfig& link) {

@@ -41,7 +41,8 @@ class Reader {
     if (plan)
       read_on(root, *std::move(plan), scenario);
     else
-      for (const char* const key : {"hosts", "tcp", "switch", "infiniband", "workload", "faults"})
+      for (const char* const key :
+           {"hosts", "tcp", "switch", "infiniband", "workload", "faults", "compat"})
         (void)root.has(key);
     root.done();
     return scenario;
@@ -53,6 +54,7 @@ class Reader {
       root.complain("topology", fmt::format("there may be {} nodes in all", kMaxNodes));
     scenario.plan = std::move(plan);
     read_fabric(root, root.section("hosts"), scenario.plan, scenario.network);
+    read_compat(root, scenario.plan, scenario.network);
     PRNG prng = PRNG(scenario.network.seed).fork();
     const WorkloadContext context{scenario.plan, read_file_, scenario.end, scenario.network.seed};
     for (Section& workload : root.sections("workload", "kind"))

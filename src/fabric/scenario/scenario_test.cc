@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 namespace verbena::fabric {
@@ -13,6 +14,7 @@ const std::map<std::string, std::string> kFiles = {
     {"reference.txt", "3 1 2\n2\n0 2 100Gbps 1000ns 0\n1 2 100Gbps 1000ns 0\n"},
     {"sizes.txt", "# octets percent\n100 0\n200 50\n1000 100\n"},
     {"flows.txt", "1\n0 1 3 100 5000 0.001\n"},
+    {"two.txt", "host a\nhost b\na s\na t\nb s\nb t\n"},
     {"bad.txt", "a s 10\n"}};
 
 Parsed<std::string> read_file(const std::string& name) {
@@ -174,6 +176,89 @@ TEST(Scenario, FatTreeLeafSpineAndRails) {
   EXPECT_EQ(rails->flows.size(), 2u * 4 * 3);  // within a rail
 }
 
+u32 links_of(const Plan& plan, const std::string& name) {
+  const NodeIndex node =
+      static_cast<NodeIndex>(std::ranges::find(plan.names, name) - plan.names.begin());
+  EXPECT_LT(node, plan.topology.nodes) << name;
+  return static_cast<u32>(std::ranges::count_if(
+      plan.topology.links, [node](const TopologyLink& l) { return l.a == node || l.b == node; }));
+}
+
+// 8 nodes of 2 NICs with 2 ports: 8 pairs of ToRs, each with 4 NICs below it.
+TEST(Scenario, DualToR) {
+  const Parsed<Scenario> planes = read(
+      "topology: {kind: dual-tor, segments: 2, hosts-per-segment: 4, rails: 2, "
+      "spines-per-plane: 2, oversubscription: 2}\nworkload: permutation\n");
+  ASSERT_TRUE(planes.has_value()) << planes.error().message;
+  const Plan& plan = planes->plan;
+  EXPECT_EQ(plan.hosts.size(), 16u);
+  EXPECT_EQ(plan.topology.nodes, 16u + 8 + 4);
+  EXPECT_EQ(links_of(plan, "n7.g1"), 2u);
+  EXPECT_EQ(links_of(plan, "tor1.1.A"), 4u + 2);
+  EXPECT_EQ(links_of(plan, "spineB1"), 4u);
+  EXPECT_EQ(plan.topology.links.back().config.rate, gbps(100));
+  EXPECT_TRUE(plan.link_named("n0.g0-tor0.0.B").has_value());
+  EXPECT_TRUE(plan.link_named("tor1.0.B-spineB0").has_value());
+  EXPECT_FALSE(plan.link_named("tor1.0.B-spineA0").has_value());
+  const Parsed<Scenario> one = read(
+      "topology: {kind: dual-tor, planes: 1, pods: 2, spines-per-plane: 3, cores-per-plane: 5}\n"
+      "workload: permutation\n");
+  ASSERT_TRUE(one.has_value()) << one.error().message;
+  EXPECT_EQ(one->plan.hosts.size(), 32u);
+  EXPECT_EQ(links_of(one->plan, "pod1.spineA2"), 4u + 5);
+  EXPECT_EQ(links_of(one->plan, "coreA4"), 6u);
+}
+
+TEST(Scenario, AListMayHaveHostsOfSeveralLinks) {
+  const Parsed<Scenario> list = read(
+      "topology: {kind: import, file: two.txt}\nworkload: {kind: incast, to: a}\n"
+      "faults: {stuck_pause: a, at: 1ms}\n");
+  ASSERT_TRUE(list.has_value()) << list.error().message;
+  EXPECT_EQ(list->plan.hosts.size(), 2u);
+  EXPECT_EQ(list->network.faults.stuck_pauses.size(), 2u);
+}
+
+TEST(Scenario, RulesAreOfHostsAndOfLinks) {
+  const std::string star = "topology: star\nworkload: incast\nfaults: ";
+  const Parsed<Scenario> scenario = read(
+      star + "[{at_host: h3, rules: loss 1%; mark}, {at_link: s0-h1, rules: [delay by=1us]}]\n");
+  ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
+  const std::vector<LinkRules>& rules = scenario->network.faults.rules;
+  ASSERT_EQ(rules.size(), 2u);
+  EXPECT_EQ(rules[0].rules.size(), 2u);
+  EXPECT_EQ(rules[0].node, scenario->plan.host_named("h3"));
+  EXPECT_EQ(scenario->plan.names[rules[1].node], "s0");
+  EXPECT_NE(mistake(star + "{at_host: h9, rules: loss}\n").find("there is no host 'h9'"),
+            std::string::npos);
+  EXPECT_NE(mistake(star + "{at_link: h1-s0, rules: los}\n").find("faults.rules"),
+            std::string::npos);
+  EXPECT_NE(mistake(star + "{at_host: h1, rules: rnr}\n").find("a link answers nothing"),
+            std::string::npos);
+  EXPECT_NE(mistake(star + "{at_host: h1}\n").find("what happens to packets?"), std::string::npos);
+}
+
+// As tests/reference/micro/incast2_dcqcn has it.
+TEST(Scenario, CompatFollowsTheModel) {
+  const Parsed<Scenario> scenario = read(
+      "topology: {kind: star, hosts: 3}\nworkload: incast\ncompat: hpcc-ns3\n"
+      "switch: {headroom: 1000}\n");
+  ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
+  const HostConfig host = scenario->network.host(first_link(*scenario));
+  EXPECT_EQ(host.device.packet_octets, 1000u);
+  EXPECT_EQ(host.notification, Notification::kInAcknowledgement);
+  EXPECT_EQ(std::get<DCQCNParameters>(host.device.congestion.algorithm).fast_recovery, 1u);
+  const SwitchPortConfig port = scenario->network.switch_port(first_link(*scenario));
+  EXPECT_EQ(port.buffer.headroom, 1000u);
+  EXPECT_EQ(port.marking.k_min, 400'000u);
+  EXPECT_EQ(scenario->network.clock, Clock::kNanoseconds);
+  const std::string swift =
+      "topology: star\nworkload: incast\ncompat: hpcc-ns3\n"
+      "hosts: {congestion_control: swift}\n";
+  EXPECT_NE(mistake(swift).find("has no swift"), std::string::npos);
+  EXPECT_NE(mistake("topology: star\nworkload: incast\ncompat: ns2\n").find("'ns2' is not known"),
+            std::string::npos);
+}
+
 TEST(Scenario, SettingsReplaceValues) {
   const std::string text =
       "topology: star\nswitch: {ecn: on}\nworkload: {kind: incast, size: 1MB}\n";
@@ -226,8 +311,6 @@ TEST(Scenario, MistakesNameLineKeyAndFix) {
             "t.yaml:1: topology: expected keys and their values, as `key: value`");
   EXPECT_EQ(mistake("topology: {kind: import, file: bad.txt}\n" + rest),
             "t.yaml:1: topology.file: bad.txt:1: '10' is no rate; write it as 100Gbps");
-  EXPECT_EQ(mistake("topology: dual-tor\n" + rest),
-            "t.yaml:1: topology.kind: hosts have one link each here, so there is no dual-ToR");
   EXPECT_EQ(
       mistake("topology: star\nswitch: {buffer: 100KB}\n" + rest),
       "t.yaml:2: switch.buffer: headroom and reserve of the ports of s0 are 300.4 kB of 100 kB; "

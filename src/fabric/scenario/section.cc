@@ -25,6 +25,7 @@ Section::Section(Reading& reading, const YAML::Node& node, std::string path)
 }
 
 std::string Section::path_to(std::string_view key) const {
+  if (key.empty()) return path_;
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
 

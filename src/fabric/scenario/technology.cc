@@ -12,7 +12,23 @@ Technology read_technology(Section& root) {
   return kTechnologies[root.choice("technology", 0, names)];
 }
 
+namespace {
+
+bool has_bonded_hosts(const Topology& topology) {
+  std::vector<bool> has_link(topology.nodes);
+  for (const TopologyLink& link : topology.links)
+    for (const NodeIndex node : {link.a, link.b}) {
+      if (!topology.is_switch[node] && has_link[node]) return true;
+      has_link[node] = true;
+    }
+  return false;
+}
+
+}  // namespace
+
 void read_fabric(Section& root, Section hosts, const Plan& plan, NetworkConfig& config) {
+  if (config.technology != Technology::kRoCEv2 && has_bonded_hosts(plan.topology))
+    root.complain("technology", "hosts with several links speak rocev2");
   read_hosts(std::move(hosts), plan, config);
   (void)root.has("tcp");  // others have no use for it
   if (config.technology == Technology::kInfiniBand) return read_infiniband(root, plan, config);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "fabric/scenario/parts.h"
+#include "fabric/topologies/dual_tor.h"
 #include "fabric/topologies/dumbbell.h"
 #include "fabric/topologies/fat_tree.h"
 #include "fabric/topologies/imported.h"
@@ -45,31 +46,73 @@ std::optional<Plan> read_fat_tree(Section& section, const PlanLinks& links, cons
   return fat_tree(k, links);
 }
 
+struct Uplinks {
+  u32 spines = 0;  // that each leaf is linked to
+  Rate rate;
+};
 // Spines and the rate of their links follow from the oversubscription, as far as they are not
-// given.
+// given. `below`: the rate of all links of a leaf to hosts, in bit/s.
+std::optional<Uplinks> read_uplinks(Section& section, std::string_view key, double below,
+                                    Rate rate) {
+  const bool has_spines = section.has(key);
+  const double ratio = section.number("oversubscription", 1, 0.01, 1000);
+  const double needed = below / ratio / static_cast<double>(rate.bps());
+  const auto enough = static_cast<u32>(std::clamp(needed + 0.999, 1.0, double{kMostPorts}));
+  Uplinks uplinks{.spines = count(section, key, enough, 1, kMostPorts), .rate = rate};
+  if (has_spines && section.has("oversubscription"))
+    uplinks.rate =
+        Rate::from_bps(static_cast<u64>(below / ratio / static_cast<double>(uplinks.spines)));
+  if (uplinks.rate >= mbps(1) && uplinks.rate <= gbps(10'000)) return uplinks;
+  section.complain("oversubscription", "the links to the spines come out of 1 Mb/s .. 10 Tb/s");
+  return std::nullopt;
+}
+
+double bps_of(const LinkConfig& link, u32 count) {
+  return static_cast<double>(link.rate.bps()) * static_cast<double>(count);
+}
+
 std::optional<Plan> read_leaf_spine(Section& section, PlanLinks links, const FileReader&) {
   LeafSpine shape;
   shape.leaves = count(section, "leaves", 4, 1, kMostPorts);
   shape.hosts_per_leaf = count(section, "hosts_per_leaf", 8, 1, kMostPorts);
-  const double below =
-      static_cast<double>(links.host.rate.bps()) * static_cast<double>(shape.hosts_per_leaf);
-  const bool has_spines = section.has("spines");
-  const double ratio = section.number("oversubscription", 1, 0.01, 1000);
-  const double needed = below / ratio / static_cast<double>(links.fabric.rate.bps());
-  shape.spines = count(section, "spines",
-                       std::clamp(static_cast<u32>(needed + 0.999), 1u, kMostPorts), 1, kMostPorts);
-  if (has_spines && section.has("oversubscription"))
-    links.fabric.rate =
-        Rate::from_bps(static_cast<u64>(below / ratio / static_cast<double>(shape.spines)));
-  if (links.fabric.rate < mbps(1) || links.fabric.rate > gbps(10'000)) {
-    section.complain("oversubscription", "the links to the spines come out of 1 Mb/s .. 10 Tb/s");
-    return std::nullopt;
-  }
+  const std::optional<Uplinks> uplinks =
+      read_uplinks(section, "spines", bps_of(links.host, shape.hosts_per_leaf), links.fabric.rate);
+  if (!uplinks) return std::nullopt;
+  shape.spines = uplinks->spines;
+  links.fabric.rate = uplinks->rate;
   if (u64{shape.leaves} * (shape.hosts_per_leaf + 1) + shape.spines > kMaxNodes) {
     section.complain("leaves", fmt::format("there may be {} nodes in all", kMaxNodes));
     return std::nullopt;
   }
   return leaf_spine(shape, links);
+}
+
+std::optional<Plan> read_dual_tor(Section& section, PlanLinks links, const FileReader&) {
+  DualTor shape;
+  shape.pods = count(section, "pods", 1, 1, kMostPorts);
+  shape.segments = count(section, "segments", 2, 1, kMostPorts);
+  shape.hosts_per_segment = count(section, "hosts_per_segment", 8, 1, kMostPorts);
+  shape.rails = count(section, "rails", 1, 1, 64);
+  shape.planes = count(section, "planes", 2, 1, 2);
+  const std::optional<Uplinks> uplinks = read_uplinks(
+      section, "spines_per_plane", bps_of(links.host, shape.hosts_per_segment), links.fabric.rate);
+  shape.cores_per_plane = count(section, "cores_per_plane", shape.pods == 1 ? 0 : 4,
+                                shape.pods == 1 ? 0 : 1, kMostPorts);
+  if (!uplinks) return std::nullopt;
+  shape.spines_per_plane = uplinks->spines;
+  links.fabric.rate = uplinks->rate;
+  if (dual_tor_nodes(shape) > kMostNodes) {
+    section.complain("segments", fmt::format("there may be {} nodes in all", kMostNodes));
+    return std::nullopt;
+  }
+  const u64 tors_of_spine = u64{shape.segments} * shape.rails * 2 / shape.planes;
+  if (std::max(tors_of_spine, u64{shape.pods} * shape.spines_per_plane) > kMostPorts) {
+    section.complain("segments", fmt::format("a switch of the spine or core needs more than {} "
+                                             "ports",
+                                             kMostPorts));
+    return std::nullopt;
+  }
+  return dual_tor(shape, links);
 }
 
 std::optional<Plan> read_rail_optimized(Section& section, const PlanLinks& links,
@@ -131,6 +174,7 @@ constexpr std::array kKinds = {
     Kind{"fat_tree", with<read_fat_tree>},
     Kind{"leaf_spine", with<read_leaf_spine>},
     Kind{"rail_optimized", with<read_rail_optimized>},
+    Kind{"dual_tor", with<read_dual_tor>},
     Kind{"import", with<read_import>},
 };
 
@@ -141,10 +185,6 @@ std::optional<Plan> read_topology(Section section, const PlanLinks& links,
   std::vector<std::string_view> names;
   for (const Kind& kind : kKinds) names.push_back(kind.name);
   const std::string word = section.text("kind", "");
-  if (word.starts_with("dual")) {
-    section.complain("kind", "hosts have one link each here, so there is no dual-ToR");
-    return std::nullopt;
-  }
   if (word.empty()) {
     section.complain("kind", fmt::format("of what kind? {}", one_of({names.begin(), names.end()})));
     section.done();

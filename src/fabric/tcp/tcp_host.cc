@@ -123,7 +123,7 @@ void TCPHost::write_due() {
 
 // --- what arrives
 
-void TCPHost::on_arrival(FrameIndex index) {
+void TCPHost::on_arrival(u32 /*port*/, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   if (frame.type == FrameType::kPause) {
     on_pause_frame(frame);
@@ -143,7 +143,7 @@ void TCPHost::on_arrival(FrameIndex index) {
   transmit();
 }
 
-void TCPHost::on_lost(FrameIndex index) { domain_.frames.give_back(index); }
+void TCPHost::on_lost(u32 /*port*/, FrameIndex index) { domain_.frames.give_back(index); }
 
 void TCPHost::fetch(u32 step, FrameIndex index) const {
   const Frame& frame = domain_.frames[index];
@@ -410,16 +410,18 @@ void TCPHost::ask_to_pause(u32 priority, u16 quanta) {
   domain_.events.add({ask_again_[priority], EventKind::kPause, place_});
 }
 
-void TCPHost::begin_stuck_pause(u32 priority) { ask_to_pause(priority, kLongestPause); }
+void TCPHost::begin_stuck_pause(u32 /*port*/, u32 priority) {
+  ask_to_pause(priority, kLongestPause);
+}
 
-void TCPHost::end_stuck_pause(u32 priority) { ask_to_pause(priority, 0); }
+void TCPHost::end_stuck_pause(u32 /*port*/, u32 priority) { ask_to_pause(priority, 0); }
 
-void TCPHost::on_link_down() {
+void TCPHost::on_link_down(u32 /*port*/) {
   for (u32 priority = 0; priority < kPriorities; ++priority) resume(priority);
 }
 
 // The switch has forgotten what it was told.
-void TCPHost::on_link_up() {
+void TCPHost::on_link_up(u32 /*port*/) {
   for (u32 priority = 0; priority < kPriorities; ++priority)
     if ((asking_ & bit(priority)) != 0) ask_to_pause(priority, kLongestPause);
   wake_at(std::max(port_.free_at, domain_.now));

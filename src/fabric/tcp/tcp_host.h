@@ -40,16 +40,16 @@ class TCPHost final : public Endpoint {
   TCPHost(const TCPHost&) = delete;
   TCPHost& operator=(const TCPHost&) = delete;
 
-  void on_arrival(FrameIndex index) override;
-  void on_lost(FrameIndex index) override;
+  void on_arrival(u32 port, FrameIndex index) override;
+  void on_lost(u32 port, FrameIndex index) override;
   void fetch(u32 step, FrameIndex index) const override;
   void on_wake() override;
   void on_own_timer() override;     // pauses that end, programs that read, what was posted
   void on_device_timer() override;  // TCP's
-  void on_link_down() override;
-  void on_link_up() override;
-  void begin_stuck_pause(u32 priority) override;
-  void end_stuck_pause(u32 priority) override;
+  void on_link_down(u32 port) override;
+  void on_link_up(u32 port) override;
+  void begin_stuck_pause(u32 port, u32 priority) override;
+  void end_stuck_pause(u32 port, u32 priority) override;
 
   [[nodiscard]] EndNumber create_end(u32 sends, u32 receives) override;
   void connect(EndNumber end, const Connection& connection) override;
@@ -61,6 +61,7 @@ class TCPHost final : public Endpoint {
   void expect(EndNumber end, u32 messages, u32 connection) override;
   void send_message(EndNumber end, u32 octets, u32 connection, u32 word) override;
   [[nodiscard]] Repairs repairs() const override;
+  [[nodiscard]] u64 sent_octets(u32 /*port*/) const override { return sent_octets_; }
 
  private:
   struct Sending {  // a message, or a flow, that is not acknowledged

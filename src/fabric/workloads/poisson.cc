@@ -6,10 +6,11 @@
 namespace verbena::fabric {
 namespace {
 
-std::vector<Rate> rates_of_hosts(const Topology& topology) {
-  std::vector<Rate> rates(topology.nodes);
+// Of all links of each node, in bit/s.
+std::vector<u64> rates_of_nodes(const Topology& topology) {
+  std::vector<u64> rates(topology.nodes);
   for (const TopologyLink& link : topology.links)
-    for (const NodeIndex node : {link.a, link.b}) rates[node] = link.config.rate;
+    for (const NodeIndex node : {link.a, link.b}) rates[node] += link.config.rate.bps();
   return rates;
 }
 
@@ -22,13 +23,13 @@ double gap(double mean, PRNG& prng) {
 }  // namespace
 
 std::vector<Flow> poisson(const Plan& plan, const Poisson& poisson, PRNG& prng) {
-  const std::vector<Rate> rates = rates_of_hosts(plan.topology);
+  const std::vector<u64> rates = rates_of_nodes(plan.topology);
   const double mean_bits = poisson.sizes.mean() * 8;
   const double end = static_cast<double>(poisson.duration.ps());
   std::vector<Flow> flows;
   for (const std::vector<NodeIndex>& island : islands(plan)) {
     for (std::size_t i = 0; i < island.size() && island.size() > 1; ++i) {
-      const double bits_per_ps = static_cast<double>(rates[island[i]].bps()) * 1e-12 * poisson.load;
+      const double bits_per_ps = static_cast<double>(rates[island[i]]) * 1e-12 * poisson.load;
       const double mean_gap = mean_bits / bits_per_ps;
       for (double at = gap(mean_gap, prng); at < end && flows.size() < Poisson::kMostFlows;
            at += gap(mean_gap, prng)) {

@@ -44,15 +44,34 @@ const std::vector<u16>& Ways::hops_to(fabric::NodeIndex goal) {
   return hops;
 }
 
+// Of the pairs of links that are nearest to each other one, by the flow.
+std::optional<Ways::Ends> Ways::ends_of(fabric::NodeIndex from, fabric::NodeIndex to, u64 flow) {
+  std::vector<Ends> nearest;
+  u16 least = kFar;
+  for (const Edge& up : edges_of(from))
+    for (const Edge& down : edges_of(to)) {
+      if (!topology_.is_switch[up.to] || !topology_.is_switch[down.to]) continue;
+      const u16 hops = hops_to(down.to)[switch_number_[up.to]];
+      if (hops == kFar || hops > least) continue;
+      if (hops < least) nearest.clear();
+      least = hops;
+      nearest.push_back({up, down});
+    }
+  if (nearest.empty()) return std::nullopt;
+  if (nearest.size() == 1) return nearest.front();
+  return nearest[PRNG(flow * 0x9e3779b97f4a7c15 + from).below(nearest.size())];
+}
+
 bool Ways::find(fabric::NodeIndex from, fabric::NodeIndex to, u64 flow, std::vector<u32>& out) {
-  const Edge up = edges_[begin_[from]], down = edges_[begin_[to]];
-  if (up.to == to) {
-    out.push_back(up.direction);
-    return true;
-  }
-  if (!topology_.is_switch[up.to] || !topology_.is_switch[down.to]) return false;
+  for (const Edge& edge : edges_of(from))
+    if (edge.to == to) {
+      out.push_back(edge.direction);
+      return true;
+    }
+  const std::optional<Ends> ends = ends_of(from, to, flow);
+  if (!ends) return false;
+  const auto& [up, down] = *ends;
   const std::vector<u16>& hops = hops_to(down.to);
-  if (hops[switch_number_[up.to]] == kFar) return false;
   out.push_back(up.direction);
   for (fabric::NodeIndex node = up.to; node != down.to;) {
     const u16 nearer = static_cast<u16>(hops[switch_number_[node]] - 1);

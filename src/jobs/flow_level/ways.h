@@ -3,6 +3,8 @@
 // switches have tables, so that 100,000 hosts cost no more than their links.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "fabric/topology.h"
@@ -25,7 +27,15 @@ class Ways {
     u32 direction;
   };
 
+  struct Ends {
+    Edge up, down;  // of the two hosts
+  };
+
   const std::vector<u16>& hops_to(fabric::NodeIndex goal);
+  [[nodiscard]] std::span<const Edge> edges_of(fabric::NodeIndex node) const {
+    return std::span(edges_).subspan(begin_[node], begin_[node + 1] - begin_[node]);
+  }
+  std::optional<Ends> ends_of(fabric::NodeIndex from, fabric::NodeIndex to, u64 flow);
 
   const fabric::Topology& topology_;
   std::vector<u32> begin_;  // of each node's edges

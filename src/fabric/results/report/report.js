@@ -46,6 +46,12 @@
     add(box, "span", name);
     add(box, "b", value);
   });
+  const say = (id, what, words) => {
+    element(id).hidden = !words;
+    element(id).textContent = `${what}: ${words}`;
+  };
+  say("deadlock", "Deadlock, each port waits for the next", data.deadlock);
+  say("watchdog", "PFC watchdog", data.watchdog);
   element("scenario").textContent = data.scenario;
 
   // --- charts
@@ -184,14 +190,24 @@
     const most = Math.max(...data.links.map((l) => Math.max(l.paused[0], l.paused[1])), 0);
     const ordered = data.links.slice().sort((a, b) =>
         Math.max(...a.paused) - Math.max(...b.paused));
+    const circle = new Set(data.circle.map((link) => data.links[link]));
+    const beside = {};  // links between the same two nodes
+    ordered.forEach((link) => (beside[`${link.a} ${link.b}`] ||= []).push(link));
     ordered.forEach((link) => {
       const from = at[link.a], to = at[link.b];
       if (!from || !to) return;
       const part = Math.max(...link.paused);
-      const line = svg(picture, "line", {
-        x1: from[0], y1: from[1], x2: to[0], y2: to[1], class: "link",
-        stroke: mix(most > 0 ? part / most : 0), "stroke-width": part > 0 ? 2.5 : 1.2});
-      svg(line, "title", {}, `${link.name}: ${data.held} ${percent(part)} of the time`);
+      const others = beside[`${link.a} ${link.b}`];
+      const shift = 5 * (others.indexOf(link) - (others.length - 1) / 2);
+      const flat = from[1] === to[1] && Math.abs(from[0] - to[0]) > 1.5 * width / rows.at(-1).length;
+      const [x, y] = [(from[0] + to[0]) / 2 + shift, (from[1] + to[1]) / 2 + (flat ? -34 : 0)];
+      const line = svg(picture, "path", {
+        d: `M${from[0] + shift} ${from[1]} Q${x} ${y} ${to[0] + shift} ${to[1]}`, fill: "none",
+        class: "link", stroke: mix(most > 0 ? part / most : 0),
+        "stroke-width": part > 0 ? 2.5 : 1.2});
+      if (circle.has(link)) line.setAttribute("stroke-dasharray", "7 4");
+      svg(line, "title", {}, `${link.name}: ${data.held} ${percent(part)} of the time` +
+          (circle.has(link) ? "; part of the deadlock" : ""));
     });
     data.nodes.forEach((node, i) => {
       if (!at[i]) return;
@@ -210,6 +226,7 @@
     add(key, "span", `never ${data.held}`);
     add(key, "i").style.background = `linear-gradient(90deg, ${mix(0)}, ${mix(1)})`;
     add(key, "span", most > 0 ? `${data.held} ${percent(most)} of the time` : `nothing was ${data.held}`);
+    if (data.circle.length) add(key, "span", "(dashes: the deadlock)");
     if (!data.shows_hosts) add(key, "span", "(hosts are too many to be drawn)");
   };
   drawTopology();
