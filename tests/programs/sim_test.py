@@ -205,7 +205,7 @@ class Captures(SimTest):
     @unittest.skipUnless(shutil.which("tshark"), "tshark is not installed")
     def test_wireshark_reads_infiniband(self):
         self.succeeds(EXAMPLES / "infiniband_incast.yaml", "--set", "vls=8", "--set",
-                      "workload.1.size=20KB", "--capture", "h8-leaf0", "-o", self.folder)
+                      "workload.1.flows.0.size=20KB", "--capture", "h8-leaf0", "-o", self.folder)
         fields = subprocess.run(
             ["tshark", "-r", self.folder / "capture.pcapng", "-T", "fields", "-e", "infiniband.lrh.vl",
              "-e", "infiniband.lrh.sl", "-e", "infiniband.lrh.slid", "-e", "infiniband.bth.opcode"],

@@ -19,6 +19,12 @@ constexpr u32 kNotCaptured = ~u32{0};
 constexpr std::size_t kFCSSize = 4, kPFCOctets = 18;  // opcode, vector, eight times
 constexpr u16 kPFCOpcode = 0x0101;
 
+// The record header of Endace's Extensible Record Format: a time of 32.32 bits, little-endian,
+// then, in network order, type, flags, length of the record, losses, and length on the wire.
+// Wireshark knows InfiniBand in no other way.
+constexpr std::size_t kERFSize = 16;
+constexpr u8 kERFInfiniBand = 21, kERFVaryingLength = 0x04;
+
 MAC mac_of(NodeIndex node) {  // locally administered
   return {{0x02, 0, static_cast<u8>(node >> 24), static_cast<u8>(node >> 16),
            static_cast<u8>(node >> 8), static_cast<u8>(node)}};
@@ -97,6 +103,15 @@ std::vector<u8> tcp_frame_of(const Frame& frame, const MAC& to, const MAC& from)
   header.checksum = tcp_checksum(ip.source, ip.destination, transport);
   header.encode(transport.first<TCPHeader::kSize>());
   return bytes;
+void put_erf(std::vector<u8>& out, i64 time_ns) {
+  constexpr u64 kSecond = 1'000'000'000;
+  const u64 ns = static_cast<u64>(time_ns);
+  const u64 time = ns / kSecond << 32 | (ns % kSecond << 32) / kSecond;
+  for (std::size_t i = 0; i < sizeof time; ++i) out[i] = static_cast<u8>(time >> 8 * i);
+  out[8] = kERFInfiniBand;
+  out[9] = kERFVaryingLength;
+  put16(out, 10, static_cast<u16>(out.size()));
+  put16(out, 14, static_cast<u16>(out.size() - kERFSize));
 }
 
 }  // namespace
@@ -109,7 +124,7 @@ FrameCapture::FrameCapture(const Plan& plan, const std::vector<u32>& links, Tech
     if (interface_of_[link] != kNotCaptured) continue;
     interface_of_[link] = interfaces++;
     pcapng::append_interface(plan.link_name(link), file_,
-                             technology == Technology::kInfiniBand ? pcapng::LinkType::kInfiniBand
+                             technology == Technology::kInfiniBand ? pcapng::LinkType::kERF
                                                                    : pcapng::LinkType::kEthernet);
   }
 }
@@ -161,11 +176,13 @@ void FrameCapture::add_infiniband(const SentFrame& sent, const LinkEnd& end) {
                 .dlid = lid_of(frame.destination),
                 .packet_words = static_cast<u16>((LRH::kSize + transport + kICRCSize) / 4),
                 .slid = lid_of(frame.source)};
-  std::vector<u8> bytes(LRH::kSize + transport + kICRCSize + kVCRCSize);
-  lrh.encode(std::span(bytes).first<LRH::kSize>());
-  std::copy_n(frame.headers.begin(), frame.header_octets, bytes.begin() + LRH::kSize);
-  const u32 icrc = icrc_of_local(lrh, std::span(bytes).subspan(LRH::kSize, transport));
-  store_icrc(icrc, std::span(bytes).subspan(LRH::kSize + transport).first<kICRCSize>());
+  std::vector<u8> bytes(kERFSize + LRH::kSize + transport + kICRCSize + kVCRCSize);
+  put_erf(bytes, sent.at.ns());
+  const std::span<u8> packet = std::span(bytes).subspan(kERFSize);
+  lrh.encode(packet.first<LRH::kSize>());
+  std::copy_n(frame.headers.begin(), frame.header_octets, packet.begin() + LRH::kSize);
+  const u32 icrc = icrc_of_local(lrh, packet.subspan(LRH::kSize, transport));
+  store_icrc(icrc, packet.subspan(LRH::kSize + transport).first<kICRCSize>());
   append(sent, end, std::move(bytes));
 }
 

@@ -16,7 +16,7 @@ void append_section(std::string_view application, std::vector<u8>& out);
 // What its packets begin with. tcpdump.org's list of link types.
 enum class LinkType : u16 {
   kEthernet = 1,
-  kInfiniBand = 247,  // LRH .. VCRC
+  kERF = 197,  // Endace's record header, which says what follows
 };
 // Its number is how many came before it.
 void append_interface(std::string_view name, std::vector<u8>& out,
