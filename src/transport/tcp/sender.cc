@@ -57,10 +57,11 @@ void Sender::on_acknowledgement(const Segment& segment, Time now) {
                             .may_reduce = state_ == State::kOpen},
                            now);
   if (segment.ece) take_echo(segment, now);
-  if (delivered.advanced == 0 && delivered.octets == 0) return;
-  timeouts_ = 0;
-  arm_timeout(now);
-  arm_probe(now);
+  if (delivered.advanced != 0) {  // RFC 6298, 5.3: what is beyond a gap does not count
+    timeouts_ = 0;
+    arm_timeout(now);
+  }
+  if (delivered.octets != 0) arm_probe(now);
 }
 
 void Sender::on_connected(Time now) {

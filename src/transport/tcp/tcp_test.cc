@@ -113,8 +113,8 @@ TEST_P(Lossy, EachMessageArrivesOnceAndInOrder) {
 }
 
 // Mathis et al., The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm, CCR 1997:
-// rate = MSS / RTT * C / sqrt(p), C = sqrt(3/2) where each segment is acknowledged. By less than a
-// tenth of that for a window in octets that a recovery does not let grow.
+// rate = MSS / RTT * C / sqrt(p), C = sqrt(3/2) where each segment is acknowledged. Within a fifth:
+// some 150 losses by chance.
 TEST_P(Lossy, RenoFollowsTheFormulaOfMathis) {
   for (const double loss : {0.0005, 0.002}) {
     Config config = config_of(ControlKind::kReno);
@@ -129,7 +129,7 @@ TEST_P(Lossy, RenoFollowsTheFormulaOfMathis) {
     path.run_for(sec(3));
     const double rate = static_cast<double>(path[0].sender.acknowledged() - before) / 3;
     const double formula = kMSS / 1e-3 * std::sqrt(1.5 / loss);
-    EXPECT_NEAR(rate / formula, 1, 0.15) << loss;
+    EXPECT_NEAR(rate / formula, 1, 0.2) << loss;
   }
 }
 
@@ -268,6 +268,25 @@ TEST(TCP, RACKBearsReordering) {
   }
   EXPECT_GT(sent_again[0], 100u);
   EXPECT_LT(sent_again[1], sent_again[0] / 10);
+}
+
+// RFC 6298, 5.3: as long as a gap stays, segments beyond it do not put the timeout off. Without
+// RACK nothing else finds a retransmission that was lost.
+TEST(TCP, ALostRetransmissionIsFound) {
+  for (const bool rack : {true, false}) {
+    Config config = config_of(ControlKind::kReno);
+    config.rack = rack;
+    config.rto_min = ms(5);
+    ToyPath path(config, {.rate = gbps(1), .delay = us(500)});
+    u32 losses = 2;
+    path.loses = [&losses](u32, const Segment& segment) {
+      return segment.sequence == 50 * kMSS && losses != 0 && losses-- != 0;
+    };
+    path.write(0, u64{1} << 40);
+    path.run(Time() + ms(50));
+    EXPECT_EQ(path[0].sender.counters().timeouts, rack ? 0u : 1u);
+    EXPECT_GT(path[0].sender.acknowledged(), 1000u * kMSS);
+  }
 }
 
 // --- acknowledgements and flow control
