@@ -103,6 +103,8 @@ std::vector<u8> tcp_frame_of(const Frame& frame, const MAC& to, const MAC& from)
   header.checksum = tcp_checksum(ip.source, ip.destination, transport);
   header.encode(transport.first<TCPHeader::kSize>());
   return bytes;
+}
+
 void put_erf(std::vector<u8>& out, i64 time_ns) {
   constexpr u64 kSecond = 1'000'000'000;
   const u64 ns = static_cast<u64>(time_ns);
