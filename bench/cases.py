@@ -56,6 +56,18 @@ def same_host_large(verb, size, count):
          Peer("Open MPI vader", MPI("vader", "bandwidth", size, 100), 1.0)))
 
 
+def shared(measurement):
+    return dataclasses.replace(measurement, share="on")
+
+
+def same_host_shared(verb, size):
+    program = {"write": "ib_write_bw", "read": "ib_read_bw"}[verb]
+    return Case(f"shared-{verb}-{size >> 10}k", "same host",
+                f"{verb.upper()} {size >> 10} KiB, VERBENA_SHARE=on", "GB/s",
+                shared(bandwidth(program, size)),
+                (Peer("Open MPI vader", MPI("vader", "bandwidth", size, 100), 2.5),))
+
+
 def allreduce(site, size, count):
     peers = [Peer("Open MPI tcp", MPI("tcp", "allreduce", size, count),
                   1.0 if site == "same host" else 0.5)]
@@ -109,6 +121,12 @@ CASES = (
          rate("ib_write_bw", 8, "-l", "64", "-q", "4"),
          (Peer("process_vm", Limit("limit_process_vm", ("write", 8, 1), "M/s"), is_limit=True),),
          goal=2.0),
+    same_host_shared("write", MIB),
+    same_host_shared("write", 8 * MIB),
+    Case("shared-write-lat", "same host", "WRITE 8 B, one way, VERBENA_SHARE=on", "us",
+         shared(latency("ib_write_lat", 8)), (), goal=0.3),
+    Case("shared-rate", "same host", "WRITE 8 B, post list 64, VERBENA_SHARE=on", "M/s",
+         shared(rate("ib_write_bw", 8, "-l", "64")), (), goal=10.0),
     allreduce("same host", MIB, 200),
     allreduce("same host", 64 * MIB, 10),
     Case("wire-write-1m", "veth", "WRITE 1 MiB, MTU 4096", "GB/s",

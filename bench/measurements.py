@@ -52,6 +52,7 @@ class Perftest:
     local: str = "on"  # off: same-host traffic takes the wire too
     retransmission: str = "go_back_n"
     link: str = "udp"  # or packet, xdp: of both ends
+    share: str = "off"  # on: registered memory is common with peers of the host
 
     def run(self, site):
         port = harness.free_tcp_port()
@@ -60,6 +61,8 @@ class Perftest:
         if self.retransmission != "go_back_n":
             variables["VERBENA_RETRANSMISSION"] = self.retransmission
         variables |= {} if self.link == "udp" else {"VERBENA_LINK": self.link}
+        if self.share != "off":
+            variables["VERBENA_SHARE"] = self.share
         server = site.start_on_device(site.left, *command, environment=variables)
         try:
             listens("tcp", port, server, "0A")

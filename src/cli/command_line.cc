@@ -113,6 +113,7 @@ class Parser {
         ->type_name("SIZE");
     run_->add_flag("--check{1}", check_);  // --check=WORDS
     run_->add_option("--check-exit-code", check_exit_code_)->type_name("N");
+    run_->add_flag("--share{on}", share_);  // --share=off
     devices_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
     devices_->add_flag("--json", json_);
     add_stats_options();
@@ -203,6 +204,8 @@ class Parser {
       return wrong_usage(fmt::format("--check={} is not one of fatal, leaks, overlaps", check_));
     if (!check_exit_code_.empty() && !check::parse_exit_code(check_exit_code_))
       return wrong_usage(fmt::format("--check-exit-code {} is not 0 to 255", check_exit_code_));
+    if (!share_.empty() && share_ != "on" && share_ != "off")
+      return wrong_usage(fmt::format("--share={} is neither on nor off", share_));
     return RunRequest{
         .address = address_,
         .faults = std::move(*faults),
@@ -214,6 +217,7 @@ class Parser {
         .congestion = congestion_,
         .retransmission = retransmission_,
         .link = link_,
+        .share = share_,
         .command = std::move(program)};
   }
   Expected<Request> stats_request() const {
@@ -358,7 +362,8 @@ class Parser {
   CLI::App* const doctor_ = app_.add_subcommand("doctor");
   CLI::App* const sim_ = app_.add_subcommand("sim");
   CLI::App* const plan_ = app_.add_subcommand("plan");
-  std::string address_, seed_, congestion_, retransmission_, link_, capture_, capture_limit_;
+  std::string address_, seed_, congestion_, retransmission_, link_, capture_, capture_limit_,
+      share_;
   std::string check_, check_exit_code_;
   std::vector<std::string> faults_, fault_files_;
   std::string interval_, listen_, pid_, peer_, scenario_, output_, threads_;

@@ -28,6 +28,7 @@ struct RunRequest {
   std::string congestion;            // --cc; "": VERBENA_CC, or the default
   std::string retransmission;        // --retransmission; likewise
   std::string link;                  // --link; "": VERBENA_LINK, or the default
+  std::string share;                 // --share: on; "": VERBENA_SHARE, or off
   std::vector<std::string> command;  // program and arguments; never empty
 };
 enum class OutputFormat { kText, kJSON };

@@ -63,6 +63,14 @@ TEST(CommandLineTest, RunTakesFaults) {
               ElementsAre("prog", "--fault", "x"));
 }
 
+TEST(CommandLineTest, RunTakesWhetherMemoryIsShared) {
+  EXPECT_EQ(run_request({"run", "--share", "prog"}).share, "on");
+  EXPECT_EQ(run_request({"run", "--share=off", "prog"}).share, "off");
+  EXPECT_EQ(run_request({"run", "prog", "--share"}).share, "");
+  EXPECT_THAT(refusal({"run", "--share=some", "prog"}),
+              HasSubstr("--share=some is neither on nor off"));
+}
+
 TEST(CommandLineTest, RunTakesACongestionControl) {
   EXPECT_EQ(run_request({"run", "--cc", "off", "prog"}).congestion, "off");
   EXPECT_EQ(run_request({"run", "prog", "--cc", "x"}).congestion, "");

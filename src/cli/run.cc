@@ -27,6 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kShareVariable = "VERBENA_SHARE";  // host/local/local_path.h
+
 Expected<fs::path> find_loadable_library() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -77,6 +79,7 @@ void set_environment(const fs::path& library_folder, const RunRequest& request) 
   if (!request.retransmission.empty())
     setenv(host::kRetransmissionVariable, request.retransmission.c_str(), 1);
   if (!request.link.empty()) setenv(host::kLinkVariable, request.link.c_str(), 1);
+  if (!request.share.empty()) setenv(kShareVariable, request.share.c_str(), 1);
   if (!request.seed.empty()) setenv(host::kSeedVariable, request.seed.c_str(), 1);
   setenv(host::kExplainVariable, "1", 0);  // what the user has said stays
 }

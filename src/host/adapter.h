@@ -17,6 +17,7 @@
 #include "host/cm/connection_manager.h"
 #include "host/error.h"
 #include "host/event_target.h"
+#include "host/local/common_memory.h"
 #include "host/local/process_memory.h"
 #include "host/local_address.h"
 
@@ -76,6 +77,10 @@ class Adapter {
   [[nodiscard]] virtual std::optional<ExportPlace> export_place() = 0;
   [[nodiscard]] virtual Expected<std::shared_ptr<ProcessMemory>> exporter_at(
       const ExportPlace& place) = 0;
+
+  // Before memory is registered that peers may reach: what of it they can map, made so where the
+  // user asks for it (host/local/common_memory.h). nullopt: nothing. Not inside a Session.
+  [[nodiscard]] virtual std::optional<CommonMemory> common_memory(std::span<const u8> memory) = 0;
 
   [[nodiscard]] virtual ConnectionManager& connections() = 0;  // takes the lock itself
 

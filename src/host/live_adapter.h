@@ -48,6 +48,9 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] std::optional<ExportPlace> export_place() override;
   [[nodiscard]] Expected<std::shared_ptr<ProcessMemory>> exporter_at(
       const ExportPlace& place) override;
+  [[nodiscard]] std::optional<CommonMemory> common_memory(std::span<const u8> memory) override {
+    return local_ != nullptr ? local_->common_memory(memory) : std::nullopt;
+  }
   [[nodiscard]] ConnectionManager& connections() override { return connections_; }
   [[nodiscard]] Device& device() override { return device_; }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/types.h"
+#include "host/local/replaced_memory.h"
 #include "memory/touch.h"
 
 namespace verbena::host {
@@ -66,6 +67,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   const bool by_an_access = info->si_code > 0;
+  if (by_an_access && may_retry_after_replacement(reinterpret_cast<u64>(info->si_addr))) return;
   if (by_an_access && fault_recovery != nullptr)
     resume_in_recovery(*static_cast<ucontext_t*>(context));
   else

@@ -2,7 +2,8 @@
 // SIGBUS.
 //
 // A library that takes signals in someone's program must be polite. This one acts only on a fault
-// of a thread that is inside touch(). All else goes where it would have gone without it: to the
+// of a thread that is inside touch(), or that met memory being replaced
+// (local/replaced_memory.h). All else goes where it would have gone without it: to the
 // handler that was there before, with its mask and flags, or to the system's default action, at the
 // instruction that faulted. It is installed once, when the first device is opened, and never again:
 // an application that sets a handler later replaces it, and then has what any program has whose

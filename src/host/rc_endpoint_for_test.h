@@ -63,6 +63,21 @@ class RCEndpoint {
     to_rtr();
     to_rts(retry_count);
   }
+  // In place of its buffer: memory that peers may map. What self() would tell them of it.
+  Peer register_common(std::span<u8> memory) {
+    deregister();
+    common_ = adapter_->common_memory(memory);
+    Adapter::Session session = adapter_->enter();
+    const u64 address = reinterpret_cast<u64>(memory.data());
+    keys_ = *session->memory().register_mr(pd_->id, memory.data(), memory.size(), address,
+                                           Access::kLocalWrite | Access::kRemoteWrite);
+    if (common_) session->memory().share(keys_.l_key, common_->span);
+    registered_ = true;
+    Peer peer = self();
+    peer.address = address;
+    return peer;
+  }
+  void aim_at(const Peer& peer) { peer_ = peer; }
   void deregister() {
     Adapter::Session session = adapter_->enter();
     EXPECT_EQ(session->memory().deregister_mr(keys_.l_key), Status::kOk);
@@ -144,6 +159,7 @@ class RCEndpoint {
   CompletionQueue* cq_ = nullptr;
   QueuePair* qp_ = nullptr;
   MRKeys keys_;
+  std::optional<CommonMemory> common_;
   bool registered_ = true;
   u32 qpn_ = 0;
   Peer peer_;

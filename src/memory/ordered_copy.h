@@ -26,14 +26,17 @@ bool store_last(u8* to, Bytes from) {
   return true;
 }
 
+// Inside touch(), of memory that is here.
+inline void copy_last_bytes_last(u8* to, Bytes from) {
+  (void)(store_last<u64>(to, from) || store_last<u32>(to, from) || store_last<u16>(to, from) ||
+         store_last<u8>(to, from));
+}
+
 // false: `to` is not there. Precondition: it has room for from.size() bytes, and the two do not
 // overlap.
 [[nodiscard]] inline bool ordered_copy(const ImportedRegions& imported, u8* to, Bytes from) {
   if (!is_here(to)) return imported.write(to, from);
-  return touch([&] {
-    (void)(store_last<u64>(to, from) || store_last<u32>(to, from) || store_last<u16>(to, from) ||
-           store_last<u8>(to, from));
-  });
+  return touch([&] { copy_last_bytes_last(to, from); });
 }
 
 }  // namespace verbena

@@ -231,6 +231,11 @@ Result<MRKeys> ProtectionTable::import_mr(PDId pd, std::shared_ptr<ImportedMemor
   return keys_of(*inserted);
 }
 
+void ProtectionTable::share(LKey key, const SharedSpan& span) {
+  const KeyEntry* const region = impl_->find_region(key);
+  if (region != nullptr && impl_->publisher != nullptr) impl_->publisher->share(key.value, span);
+}
+
 Status ProtectionTable::deregister_mr(LKey key) {
   const KeyEntry* region = impl_->keys.find(key.value);
   if (region == nullptr || is_window(*region)) return Status::kNotFound;

@@ -22,6 +22,7 @@ namespace verbena {
 class WriteLog;
 using PDId = Id<struct PDTag, u32>;
 class KeyPublisher;
+struct SharedSpan;
 
 enum class MemoryFault : u8 {
   kNone,
@@ -92,6 +93,9 @@ class ProtectionTable {
   // the right of atomics, which no copy can give. kInvalidArgument also: longer than kMaxLength.
   [[nodiscard]] Result<MRKeys> import_mr(PDId pd, std::shared_ptr<ImportedMemory> memory,
                                          u64 length, u64 iova, AccessFlags access, LKey key);
+  // Peers on this host may map these pages of the region, which lie in a file, as long as its key
+  // is as it is now. Nothing where keys are not published.
+  void share(LKey key, const SharedSpan& span);
   // kBusy while a window is bound to it; kNotFound.
   [[nodiscard]] Status deregister_mr(LKey key);
   // Changes in place what is given (IBTA 11.2.8.5 Reregister). Draws a new variant of the key where

@@ -1,6 +1,7 @@
 #include "memory/published_keys.h"
 
 namespace verbena {
+
 std::optional<u64> PublishedKey::locate(u64 address, u64 bytes) const {
   const KeyEntry entry{.start = start, .length = length, .base = base};
   return entry.covers(address, bytes) ? std::optional(entry.base_of(address)) : std::nullopt;
@@ -15,12 +16,19 @@ std::optional<PublishedKey> PublishedKeys::find(u32 key) const {
   return std::nullopt;
 }
 
-std::optional<u64> PublishedKeys::find(PDId pd, RKey key, u64 address, u64 length,
-                                       Access need) const {
-  const std::optional<PublishedKey> found = find(key.value);
-  if (!found || found->for_peers != 1 || found->pd != pd || !found->access.has(need))
+std::optional<PublishedKey> PublishedKeys::find(PDId pd, RKey key, Access need) const {
+  std::optional<PublishedKey> found = find(key.value);
+  if (found && (found->for_peers != 1 || found->pd != pd || !found->access.has(need)))
     return std::nullopt;
-  return found->locate(address, length);
+  return found;
+}
+
+std::optional<SharedSpan> PublishedKeys::span_of(RKey key, u64 span) const {
+  for (u32 probe = 0; probe < kProbes && span != 0; ++probe) {
+    PublishedSpan found;
+    if (spans_[place_of(key.value, probe)].load(found) && found.number == span) return found.span;
+  }
+  return std::nullopt;
 }
 
 bool PublishedKeys::has(PDId pd) const {
@@ -43,14 +51,30 @@ void KeyPublisher::publish(const KeyEntry& entry, Audience audience) {
   }
 }
 
+std::optional<u32> KeyPublisher::place_of(u32 key) const {
+  for (u32 probe = 0; probe < PublishedKeys::kProbes; ++probe)
+    if (const u32 place = PublishedKeys::place_of(key, probe); taken_[place] == key) return place;
+  return std::nullopt;
+}
+
+void KeyPublisher::share(u32 key, const SharedSpan& span) {
+  const std::optional<u32> place = place_of(key);
+  PublishedKey published;
+  if (!place || !keys_.places_[*place].load(published)) return;
+  published.span = ++last_span_;
+  keys_.spans_[*place].store({published.span, span});
+  keys_.places_[*place].store(published);
+}
+
 void KeyPublisher::withdraw(u32 key) {
-  for (u32 probe = 0; probe < PublishedKeys::kProbes; ++probe) {
-    const u32 place = PublishedKeys::place_of(key, probe);
-    if (taken_[place] != key) continue;
-    taken_[place] = 0;
-    withdrawn_ = true;
-    return keys_.places_[place].store({});
-  }
+  const std::optional<u32> place = place_of(key);
+  if (!place) return;
+  taken_[*place] = 0;
+  withdrawn_ = true;
+  PublishedSpan shared;
+  unshared_ |= keys_.spans_[*place].load(shared) && shared.number != 0;
+  keys_.places_[*place].store({});
+  keys_.spans_[*place].store({});
 }
 
 void KeyPublisher::publish(PDId pd) {

@@ -20,7 +20,8 @@ class PublishedKeysTest : public testing::Test {
   }
   std::optional<u64> find(RKey key, u64 address, u64 length, Access need = Access::kRemoteWrite,
                           PDId pd = kPD) const {
-    return keys_->find(pd, key, address, length, need);
+    const std::optional<PublishedKey> found = keys_->find(pd, key, need);
+    return found ? found->locate(address, length) : std::nullopt;
   }
 
   u8* const base_ = reinterpret_cast<u8*>(0x100000);
@@ -113,6 +114,39 @@ TEST_F(PublishedKeysTest, ReregistrationReplaces) {
   const AccessFlags illegal = Access::kRemoteWrite;
   ASSERT_FALSE(table_.reregister_mr(moved.l_key, {.access = &illegal}).has_value());
   EXPECT_FALSE(find(moved.r_key, 0, 10, Access::kRemoteRead));
+}
+
+TEST_F(PublishedKeysTest, APeerFindsThePagesOfARegionUntilItsKeyIsWithdrawn) {
+  const SharedSpan span{.address = 0x101000,
+                        .length = 0x1000,
+                        .offset = 0x2000,
+                        .device = 7,
+                        .inode = 8,
+                        .descriptor = 9};
+  const MRKeys keys = add(0x5000, 0x2000), plain = add(0x9000, 100);
+  const auto number_of = [&](RKey key) { return keys_->find(kPD, key, Access::kRemoteRead)->span; };
+  EXPECT_EQ(number_of(keys.r_key), 0u);
+  table_.share(keys.l_key, span);
+  const u64 number = number_of(keys.r_key);
+  EXPECT_NE(number, 0u);
+  EXPECT_EQ(number_of(plain.r_key), 0u);
+  EXPECT_EQ(keys_->span_of(keys.r_key, number), span);
+  EXPECT_FALSE(keys_->span_of(keys.r_key, number + 1));
+  EXPECT_FALSE(keys_->span_of(keys.r_key, 0));
+  ASSERT_EQ(table_.deregister_mr(plain.l_key), Status::kOk);
+  EXPECT_FALSE(publisher_.take_unshared());
+  ASSERT_EQ(table_.deregister_mr(keys.l_key), Status::kOk);
+  EXPECT_TRUE(publisher_.take_unshared());
+  EXPECT_FALSE(keys_->span_of(keys.r_key, number));
+}
+
+TEST_F(PublishedKeysTest, APageIsNotSharedByWhatTheKeyBecomes) {
+  const MRKeys before = add(0x5000, 0x2000);
+  table_.share(before.l_key, {.address = 0x100000, .length = 0x1000});
+  const AccessFlags access = Access::kRemoteRead;
+  const MRKeys after = *table_.reregister_mr(before.l_key, {.access = &access});
+  EXPECT_EQ(keys_->find(kPD, after.r_key, Access::kRemoteRead)->span, 0u);
+  EXPECT_TRUE(publisher_.take_unshared());
 }
 
 TEST_F(PublishedKeysTest, MoreThanThereIsRoomForAreLeftOut) {

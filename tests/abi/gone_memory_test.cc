@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 
 #include "tests/abi/verbs_fixture.h"
 
@@ -75,12 +77,21 @@ class GoneMemoryTest : public VerbsTest {
   ibv_qp *qp_ = nullptr, *peer_ = nullptr;
 };
 
+// Where peers have the very pages, they are there until the key is withdrawn, as with a card, which
+// holds on to them.
+bool peers_have_the_pages() {
+  const char* const share = std::getenv("VERBENA_SHARE");
+  return share != nullptr && std::string(share) == "on";
+}
+
 TEST_F(GoneMemoryTest, ARemoteWriteIsRefused) {
+  if (peers_have_the_pages()) GTEST_SKIP() << "it is not gone";
   EXPECT_EQ(remote(IBV_WR_RDMA_WRITE, 64), IBV_WC_REM_ACCESS_ERR);
   expect_event(IBV_EVENT_QP_ACCESS_ERR, peer_);
 }
 
 TEST_F(GoneMemoryTest, ARemoteReadIsRefused) {
+  if (peers_have_the_pages()) GTEST_SKIP() << "it is not gone";
   EXPECT_EQ(remote(IBV_WR_RDMA_READ, 2 * kPage), IBV_WC_REM_ACCESS_ERR);
   expect_event(IBV_EVENT_QP_ACCESS_ERR, peer_);
 }

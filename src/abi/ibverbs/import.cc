@@ -107,7 +107,8 @@ int take_over(ContextObject& context, const Origin& origin, u32 handle, const PD
   mr.length = length;
   mr.lkey = keys->l_key.value;
   mr.rkey = keys->r_key.value;
-  mr.shared = std::make_shared<SharedRegion>(context.adapter, keys->l_key, host::Mapping());
+  mr.shared =
+      std::make_shared<SharedRegion>(context.adapter, keys->l_key, host::Mapping(), nullptr);
   checks::registered(mr, nullptr, region->start, 0);
   return 0;
 }

@@ -44,19 +44,23 @@ struct Registration {
   void* verbs_address = nullptr;  // what ibv_mr::addr says
 };
 
-Result<MRKeys> register_region(const Registration& asked) {
+Result<MRKeys> register_region(const Registration& asked,
+                               const std::optional<host::CommonMemory>& common) {
   const PDObject& pd = PDObject::of(asked.pd);
   auto session = pd.owner().enter();
   if (session.faults() != nullptr && session.faults()->refuses_registration(session.now()))
     return failure(Status::kNoMemory);
   if (is_whole_process(asked.memory, asked.length, asked.access))
     return session->memory().register_whole_process(pd.id(), to_access(asked.access));
-  return session->memory().register_mr(pd.id(), asked.memory, asked.length, asked.iova,
-                                       to_access(asked.access));
+  const Result<MRKeys> keys = session->memory().register_mr(pd.id(), asked.memory, asked.length,
+                                                            asked.iova, to_access(asked.access));
+  if (keys && common) session->memory().share(keys->l_key, common->span);
+  return keys;
 }
 
 MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const MRKeys& keys,
-                 host::Mapping memory = {}) {
+                 host::Mapping memory = {},
+                 std::shared_ptr<const host::SharedFile> file = nullptr) {
   mr->context = made.pd->context;
   mr->pd = made.pd;
   mr->addr = made.verbs_address;
@@ -64,7 +68,8 @@ MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const M
   mr->pd_use = Use(PDObject::of(made.pd).users);
   mr->on_demand = (made.access & IBV_ACCESS_ON_DEMAND) != 0;
   set_keys(*mr, keys);
-  mr->shared = std::make_shared<SharedRegion>(mr->owner().adapter, keys.l_key, std::move(memory));
+  mr->shared = std::make_shared<SharedRegion>(mr->owner().adapter, keys.l_key, std::move(memory),
+                                              std::move(file));
   checks::registered(*mr, made.memory, made.iova, made.access);
   mr->owner().mrs.insert(mr.get());
   return mr.release();
@@ -73,9 +78,12 @@ MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const M
 // `mr` holds what the region needs beyond its domain. nullptr and errno on failure.
 MRObject* create(std::unique_ptr<MRObject> mr, const Registration& asked,
                  host::Mapping memory = {}) {
-  const Result<MRKeys> keys = register_region(asked);
+  std::optional<host::CommonMemory> common = common_memory(
+      ContextObject::of(asked.pd->context), {asked.memory, asked.length}, asked.access);
+  const Result<MRKeys> keys = register_region(asked, common);
   if (!keys) return fail(keys.error());
-  return finish(std::move(mr), asked, *keys, std::move(memory));
+  return finish(std::move(mr), asked, *keys, std::move(memory),
+                common ? std::move(common->file) : nullptr);
 }
 
 // A range of the process's own memory.
@@ -132,6 +140,14 @@ bool legal_attributes(const ibv_pd* pd, const ibv_mr_init_attr& attr) {
 int check_access(unsigned access) {
   if ((access & kAccessFlushPersistent) != 0) return EOPNOTSUPP;
   return (access & ~(kAllAccess | kHints)) == 0 ? 0 : EINVAL;
+}
+
+std::optional<host::CommonMemory> common_memory(ContextObject& owner, std::span<const u8> memory,
+                                                unsigned access) {
+  constexpr unsigned kRemote =
+      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  if ((access & kRemote) == 0 || (access & IBV_ACCESS_ON_DEMAND) != 0) return std::nullopt;
+  return owner.adapter->common_memory(memory);
 }
 
 void set_keys(MRObject& mr, const MRKeys& keys) {

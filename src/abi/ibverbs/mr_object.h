@@ -22,6 +22,10 @@ void forget(MRObject& mr);
 
 // 0, or the errno that a registration with these rights gives.
 [[nodiscard]] int check_access(unsigned access);
+// What of memory that is about to be registered so peers of this host can map.
+[[nodiscard]] std::optional<host::CommonMemory> common_memory(ContextObject& owner,
+                                                              std::span<const u8> memory,
+                                                              unsigned access);
 void set_keys(MRObject& mr, const MRKeys& keys);
 
 }  // namespace verbena::abi

@@ -28,6 +28,21 @@ bool legal_rereg(const MRObject& mr, int flags, const ibv_pd* pd, const void* ad
   return pd != nullptr && pd->context == mr.context;
 }
 
+// Of new memory only. With other rights or another domain, peers copy what they have mapped before.
+std::optional<host::CommonMemory> common_after(MRObject& mr, const ProtectionTable::Rereg& change,
+                                               bool on_demand) {
+  if (!change.translation || on_demand) return std::nullopt;
+  return common_memory(mr.owner(), {change.base, change.length}, IBV_ACCESS_REMOTE_READ);
+}
+
+Result<MRKeys> reregister(MRObject& mr, const ProtectionTable::Rereg& change,
+                          const std::optional<host::CommonMemory>& common) {
+  auto session = mr.owner().enter();
+  const Result<MRKeys> keys = session->memory().reregister_mr(LKey{mr.handle}, change);
+  if (keys && common) session->memory().share(keys->l_key, common->span);
+  return keys;
+}
+
 }  // namespace
 }  // namespace verbena::abi
 
@@ -54,12 +69,13 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
       .base = static_cast<u8*>(addr),
       .length = length,
       .iova = reinterpret_cast<u64>(addr)};
-  const Result<MRKeys> keys =
-      self.owner().enter()->memory().reregister_mr(LKey{mr->handle}, change);
+  std::optional<host::CommonMemory> common = common_after(self, change, on_demand);
+  const Result<MRKeys> keys = reregister(self, change, common);
   if (!keys) return refuse_rereg(keys.error());
   const LKey old_key{mr->lkey};
   set_keys(self, *keys);
   self.shared->on_key_changed(keys->l_key);
+  if (common) self.shared->on_file_changed(std::move(common->file));
   self.on_demand = on_demand;
   if (change.pd != nullptr) {
     mr->pd = pd;

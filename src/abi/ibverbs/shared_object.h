@@ -34,13 +34,18 @@ class SharedDomain {
 
 class SharedRegion {
  public:
-  SharedRegion(std::shared_ptr<host::Adapter> adapter, LKey key, host::Mapping memory)
-      : adapter_(std::move(adapter)), key_(key), memory_(std::move(memory)) {}
+  SharedRegion(std::shared_ptr<host::Adapter> adapter, LKey key, host::Mapping memory,
+               std::shared_ptr<const host::SharedFile> file)
+      : adapter_(std::move(adapter)),
+        key_(key),
+        memory_(std::move(memory)),
+        file_(std::move(file)) {}
   ~SharedRegion() { static_cast<void>(destroy()); }
   SharedRegion(const SharedRegion&) = delete;
   SharedRegion& operator=(const SharedRegion&) = delete;
 
   void on_key_changed(LKey key) { key_ = key; }
+  void on_file_changed(std::shared_ptr<const host::SharedFile> file) { file_ = std::move(file); }
   [[nodiscard]] Status destroy() {  // kOk also when it has gone already
     auto session = adapter_->enter();
     if (gone_) return Status::kOk;
@@ -52,8 +57,9 @@ class SharedRegion {
  private:
   const std::shared_ptr<host::Adapter> adapter_;
   LKey key_;
-  const host::Mapping memory_;  // of a dma-buf
-  bool gone_ = false;           // with the adapter locked
+  const host::Mapping memory_;                    // of a dma-buf
+  std::shared_ptr<const host::SharedFile> file_;  // that peers map; nullptr: none
+  bool gone_ = false;                             // with the adapter locked
 };
 
 }  // namespace verbena::abi

@@ -97,7 +97,7 @@ void LocalLink::append(const EgressFrame& frame) {
 void LocalLink::flush() {
   for (const u32 slot : unflushed_) {
     Outgoing& to = to_[slot];
-    if (to.ring && to.ring->publish() && to.peer->doorbells().ring(path_.slot())) waker_.wake(slot);
+    if (to.ring && to.ring->publish() && to.peer->doorbells().ring(path_.slot())) path_.wake(slot);
   }
   unflushed_.clear();
   is_urgent_ = false;
@@ -124,6 +124,7 @@ bool LocalLink::looks_below(Look look, bool found) {
 
 bool LocalLink::receive(Look look) {
   batch_left_ = kBatch;
+  served_ = 0;
   const bool found = path_.doorbells().take(rung_) || any_rung();
   return (looks_below(look, found) && below_->receive(look)) || found;
 }
@@ -146,19 +147,25 @@ FrameRingReader* LocalLink::ring_from(u32 slot) {
 bool LocalLink::poll_frame(IngressFrame& out, Time now) {
   for (u32 word = 0; word < Doorbells::kWords && batch_left_ != 0; ++word) {
     while (rung_[word] != 0) {
-      FrameRingReader* const ring =
-          ring_from(word * 64 + static_cast<u32>(std::countr_zero(rung_[word])));
+      const u32 slot = word * 64 + static_cast<u32>(std::countr_zero(rung_[word]));
+      FrameRingReader* const ring = ring_from(slot);
       if (ring != nullptr && ring->poll(out)) {
         --batch_left_;
         ++received_;
         came_through_memory_ = true;
+        served_ = slot;
         return true;
       }
+      on_ring_empty(slot);
       rung_[word] &= rung_[word] - 1;
     }
   }
   came_through_memory_ = false;
   return below_->poll_frame(out, now);
+}
+
+void LocalLink::on_ring_empty(u32 slot) {
+  if (served_ != slot) path_.on_withdrawn_by(slot);
 }
 
 bool LocalLink::on_listening(Listening listening) {
@@ -178,7 +185,6 @@ void LocalLink::leave() {
 
 void LocalLink::abandon() {
   has_left_ = true;
-  waker_.close();
   below_->abandon();
 }
 

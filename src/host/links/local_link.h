@@ -11,7 +11,6 @@
 #include "host/local/doorbells.h"
 #include "host/local/frame_ring.h"
 #include "host/local/local_path.h"
-#include "host/process_channel.h"
 
 namespace verbena::host {
 
@@ -57,17 +56,17 @@ class LocalLink final : public Link {
   [[nodiscard]] bool has_peer(u32 slot, Outgoing& to);
   [[nodiscard]] bool has_ring(Outgoing& to);
   [[nodiscard]] FrameRingReader* ring_from(u32 slot);
+  void on_ring_empty(u32 slot);
   [[nodiscard]] bool any_rung() const;
   [[nodiscard]] bool looks_below(Look look, bool found);
 
   std::unique_ptr<Link> below_;
   LocalPath& path_;
-  ProcessWaker waker_;
   std::array<Outgoing, kLastSlot + 1> to_;    // by slot
   std::array<Incoming, kLastSlot + 1> from_;  // by slot
   std::vector<u32> unflushed_;                // slots
   Doorbells::Rung rung_{};
-  u32 batch_left_ = 0;
+  u32 batch_left_ = 0, served_ = 0;  // frames of a receive(); the slot of the last one
   u32 quiet_looks_ = kQuiet, looks_since_below_ = 0;
   u64 sent_ = 0, send_dropped_ = 0, received_ = 0;
   bool is_urgent_ = false;  // what is not flushed yet

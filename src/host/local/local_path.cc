@@ -10,17 +10,30 @@
 
 #include "host/clock.h"
 #include "host/directory.h"
-#include "host/process_channel.h"
+#include "host/local/huge_pages.h"
 
 namespace verbena::host {
 namespace {
-
-constexpr const char* kVariable = "VERBENA_LOCAL";
 
 // A peer copies 1 MiB at most at a time. One that takes longer is descheduled, or stopped, or dead.
 constexpr Duration kLongCopy = ms(2);
 constexpr Duration kLookInterval = ms(1);
 constexpr Duration kPatience = sec(2);  // with one that is stopped in the middle
+
+Expected<bool> turned_on(const char* variable, const char* otherwise) {
+  const char* const text = std::getenv(variable);
+  const std::string_view choice(text == nullptr ? otherwise : text);
+  if (choice == "on" || choice == "off") return choice == "on";
+  return failure(EINVAL, std::string(variable) + " is neither on nor off: " + text);
+}
+
+Expected<LocalChoices> choices_from_environment() {
+  const Expected<bool> share = turned_on("VERBENA_SHARE", "off");
+  if (!share) return tl::unexpected(share.error());
+  const Expected<bool> huge = turned_on("VERBENA_HUGE", "on");
+  if (!huge) return tl::unexpected(huge.error());
+  return LocalChoices{*share ? Sharing::kReplace : Sharing::kAsFound, *huge};
+}
 
 void sleep_for(Duration pause) {
   const timespec time = to_timespec(Time() + pause);
@@ -30,23 +43,26 @@ void sleep_for(Duration pause) {
 }  // namespace
 
 Expected<std::unique_ptr<LocalPath>> LocalPath::open(u32 slot, std::span<const GIDEntry> gids) {
-  const char* const text = std::getenv(kVariable);
-  const std::string_view choice(text == nullptr ? "on" : text);
-  if (choice != "on" && choice != "off")
-    return failure(EINVAL, std::string(kVariable) + " is neither on nor off: " + text);
+  const Expected<bool> local = turned_on("VERBENA_LOCAL", "on");
+  if (!local) return tl::unexpected(local.error());
+  const Expected<LocalChoices> choices = choices_from_environment();
+  if (!choices) return tl::unexpected(choices.error());
   Expected<OwnSegment> segment = OwnSegment::create(slot, gids);
   if (!segment) return nullptr;
   std::optional<SegmentDirectory> directory;
-  if (choice == "on")
+  if (*local)
     if (Expected<SegmentDirectory> opened = SegmentDirectory::open())
       directory = std::move(*opened);
-  return std::unique_ptr<LocalPath>(new LocalPath(slot, std::move(*segment), std::move(directory)));
+  return std::unique_ptr<LocalPath>(
+      new LocalPath(slot, std::move(*segment), std::move(directory), *choices));
 }
 
-LocalPath::LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirectory> directory)
+LocalPath::LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirectory> directory,
+                     const LocalChoices& choices)
     : slot_(slot),
       segment_(std::move(segment)),
       directory_(std::move(directory)),
+      choices_(choices),
       keys_(layout().device.keys),
       qps_(layout().device.qps) {}
 
@@ -88,6 +104,7 @@ void LocalPath::close() {
 
 void LocalPath::abandon() {
   segment_.keep_copy();
+  waker_.close();
   abandoned_ = true;
   enabled_.store(false, std::memory_order_relaxed);
 }
@@ -113,6 +130,25 @@ void LocalPath::wait_for_gate(u32 slot, u32 look) {
     if (!ProcessChannel::is_alive(slot) || waited >= kPatience) return gates.shut(slot);
     sleep_for(kLookInterval);
   }
+}
+
+// So that they let go of it even if they never use the path again.
+void LocalPath::tell_mappers() {
+  layout().shared.mappers.take([this](u32 slot) {
+    const std::shared_ptr<ProcessMemory> mapper = peer(slot);
+    if (mapper != nullptr && mapper->doorbells().ring(slot_)) wake(slot);
+  });
+}
+
+void LocalPath::on_withdrawn_by(u32 slot) {
+  if (const std::shared_ptr<ProcessMemory> known = peers_[slot].lock()) known->drop_withdrawn();
+}
+
+std::optional<CommonMemory> LocalPath::common_memory(std::span<const u8> memory) const {
+  if (!directory_) return std::nullopt;
+  std::optional<CommonMemory> common = common_memory_of(memory, choices_.sharing);
+  if (!common && choices_.gives_huge_pages) give_huge_pages(memory);
+  return common;
 }
 
 std::shared_ptr<PeerMemory> LocalPath::find(const QPAttributes& qp) {

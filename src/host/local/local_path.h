@@ -9,15 +9,23 @@
 #include <vector>
 
 #include "base/time.h"
+#include "host/local/common_memory.h"
 #include "host/local/process_memory.h"
 #include "host/local/segment_directory.h"
+#include "host/process_channel.h"
 #include "host/qpn_slot.h"
 
 namespace verbena::host {
 
+// By VERBENA_SHARE and VERBENA_HUGE.
+struct LocalChoices {
+  Sharing sharing = Sharing::kAsFound;
+  bool gives_huge_pages = true;
+};
+
 class LocalPath final : public PeerMemoryFinder {
  public:
-  // nullptr where the host does not let us. EINVAL: VERBENA_LOCAL is neither on nor off.
+  // nullptr where the host does not let us. EINVAL: a variable is neither on nor off.
   [[nodiscard]] static Expected<std::unique_ptr<LocalPath>> open(u32 slot,
                                                                  std::span<const GIDEntry> gids);
   ~LocalPath() override { close(); }
@@ -38,7 +46,11 @@ class LocalPath final : public PeerMemoryFinder {
   void wait_for_peers() {
     const bool keys = keys_.take_withdrawn(), qps = qps_.take_withdrawn();
     if (keys || qps) wait_for_gates();
+    if (keys_.take_unshared()) tell_mappers();
   }
+
+  // How memory that is about to be registered is made ready for peers. Thread-safe.
+  [[nodiscard]] std::optional<CommonMemory> common_memory(std::span<const u8> memory) const;
 
   [[nodiscard]] std::shared_ptr<PeerMemory> find(const QPAttributes& qp) override;
 
@@ -52,6 +64,9 @@ class LocalPath final : public PeerMemoryFinder {
   [[nodiscard]] bool is_on() const { return enabled_.load(std::memory_order_relaxed); }
   // The process that has the slot now; nullptr: none that can be reached so.
   [[nodiscard]] std::shared_ptr<ProcessMemory> peer(u32 slot);
+  void wake(u32 slot) { waker_.wake(slot); }
+  // A peer rang, and there was no frame: it has withdrawn what we have mapped.
+  void on_withdrawn_by(u32 slot);
   [[nodiscard]] Doorbells& doorbells() const { return layout().shared.doorbells; }
   // The ring of frames from a peer to us; nullopt: it has claimed none.
   [[nodiscard]] std::optional<u32> ring_from(u32 slot) const {
@@ -65,22 +80,26 @@ class LocalPath final : public PeerMemoryFinder {
   void abandon();  // in a child after fork(): the segment is the parent's
 
  private:
-  LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirectory> directory);
+  LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirectory> directory,
+            const LocalChoices& choices);
   [[nodiscard]] SegmentLayout& layout() const { return segment_.layout(); }
   [[nodiscard]] std::shared_ptr<ProcessMemory> open_peer(u32 slot);
   [[nodiscard]] std::shared_ptr<ProcessMemory> open(const SegmentPlace& place, u32 slot);
   void wait_for_gates();
   void wait_for_gate(u32 slot, u32 look);
+  void tell_mappers();
 
   static_assert(kLastSlot < AccessGates::kGates);
 
   u32 slot_;
   OwnSegment segment_;
   std::optional<SegmentDirectory> directory_;  // of peers; nullopt: there are packets
+  const LocalChoices choices_;
   KeyPublisher keys_;
   QPPublisher qps_;
   std::array<std::weak_ptr<ProcessMemory>, kLastSlot + 1> peers_;        // by slot
   std::vector<std::pair<u64, std::weak_ptr<ProcessMemory>>> exporters_;  // by nonce
+  ProcessWaker waker_;
   std::atomic<bool> enabled_{false};
   bool abandoned_ = false;
 };

@@ -4,24 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "host/process_channel.h"
 #include "host/qpn_slot.h"
+#include "memory/ordered_copy.h"
 
 namespace verbena::host {
 namespace {
-
-class Passage {
- public:
-  Passage(AccessGates& gates, u32 gate) : gates_(gates), gate_(gate) { gates_.pass_in(gate_); }
-  ~Passage() { gates_.pass_out(gate_); }
-  Passage(const Passage&) = delete;
-  Passage& operator=(const Passage&) = delete;
-
- private:
-  AccessGates& gates_;
-  u32 gate_;
-};
 
 // Programs poll the end of a buffer for a WRITE (memory/ordered_copy.h). The kernel copies vector
 // by vector, each with no order inside: so what is stored last is a vector of its own.
@@ -46,9 +36,82 @@ u64 packets_in(std::span<const PeerRange> ranges, MTU mtu) {
   return packets;
 }
 
+u64 bytes_in(std::span<const PeerRange> ranges) {
+  u64 bytes = 0;
+  for (const PeerRange& range : ranges) bytes += range.length_bytes;
+  return bytes;
+}
+
 void* pointer_of(u64 address) { return reinterpret_cast<void*>(address); }
 
+// The bytes of a list of pieces, one after the other.
+class PieceWalk {
+ public:
+  explicit PieceWalk(std::span<const MemoryPiece> pieces) : piece_(pieces.data()) {}
+
+  // The next, `length` of them or less; not to be asked for more than there are.
+  MutableBytes next(u64 length) {
+    if (offset_ == piece_->length_bytes) {
+      ++piece_;
+      offset_ = 0;
+    }
+    const u64 take = std::min(length, piece_->length_bytes - offset_);
+    u8* const at = piece_->data + offset_;
+    offset_ += take;
+    return {at, take};
+  }
+
+ private:
+  const MemoryPiece* piece_;
+  u64 offset_ = 0;
+};
+
+// Inside touch().
+void write_to(u8* to, u64 length, PieceWalk& from) {
+  for (MutableBytes part; length != 0; to += part.size(), length -= part.size()) {
+    part = from.next(length);
+    if (part.size() == length)
+      copy_last_bytes_last(to, part);
+    else
+      std::memcpy(to, part.data(), part.size());
+  }
+}
+
+void read_from(const u8* from, u64 length, PieceWalk& to) {
+  for (MutableBytes part; length != 0; from += part.size(), length -= part.size()) {
+    part = to.next(length);
+    std::memcpy(part.data(), from, part.size());
+  }
+}
+
 }  // namespace
+
+// While there is one, what is found in the tables stays allowed.
+class ProcessMemory::Passage {
+ public:
+  explicit Passage(ProcessMemory& to) : gates_(to.segment_.shared().gates), gate_(to.own_slot_) {
+    if (gates_.pass_in(gate_) != to.withdrawals_) to.drop_withdrawn();
+  }
+  ~Passage() { gates_.pass_out(gate_); }
+  Passage(const Passage&) = delete;
+  Passage& operator=(const Passage&) = delete;
+
+ private:
+  AccessGates& gates_;
+  u32 gate_;
+};
+
+// Where the ranges of a call are.
+struct ProcessMemory::Targets {
+  struct Target {
+    u64 address;  // in the peer
+    u8* here;     // nullptr: not mapped
+  };
+  std::array<Target, kMaxRanges> targets;
+  bool all_here = true;
+
+  Targets() {}  // leaves them uninitialized on purpose: one is made per call
+};
 
 struct ProcessMemory::Vectors {
   std::array<iovec, kMaxPieces> local;
@@ -61,6 +124,14 @@ struct ProcessMemory::Vectors {
       local[local_count++] = {piece.data, piece.length_bytes};
       bytes += piece.length_bytes;
     }
+  }
+  void add(std::span<const PeerRange> ranges, const Targets& targets) {
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+      add_remote(targets.targets[i].address, ranges[i].length_bytes);
+  }
+  void add_written(std::span<const PeerRange> ranges, const Targets& targets) {
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+      add_written(targets.targets[i].address, ranges[i].length_bytes);
   }
   void add_remote(u64 address, u32 length) {
     remote[remote_count++] = {pointer_of(address), length};
@@ -79,7 +150,8 @@ ProcessMemory::ProcessMemory(PeerSegment segment, u32 pid, u32 own_slot,
       pid_(pid),
       own_slot_(own_slot),
       life_(segment_.header().life.look()),
-      enabled_(enabled) {
+      enabled_(enabled),
+      mappings_(pid, segment_.shared().mappers, own_slot) {
   segment_.shared().gates.come();
   segment_.shared().gates.shut(own_slot_);  // whoever had our slot before is gone
 }
@@ -101,22 +173,28 @@ Mapping ProcessMemory::claim_ring() {
   return mapping ? std::move(*mapping) : Mapping();
 }
 
-// Inside the gate: what is found here stays allowed until we are out.
+void ProcessMemory::drop_withdrawn() {
+  withdrawals_ = segment_.shared().gates.withdrawals();
+  mappings_.drop_withdrawn(segment_.device().keys);
+}
+
 bool ProcessMemory::translate(const QPAttributes& qp, std::span<const PeerRange> ranges,
-                              Access need, Vectors& out) const {
+                              Access need, Targets& out) {
   const PublishedDevice& device = segment_.device();
   PublishedQP peer;
   if (!is_open() || !device.qps.find(qp.dest_qp, peer) || !peer.accepts_from(qp) ||
       !peer.access.has(need))
     return false;
+  Targets::Target* to = out.targets.data();
+  std::optional<PublishedKey> key;  // that of the range before, mostly
   for (const PeerRange& range : ranges) {
-    const std::optional<u64> address =
-        device.keys.find(peer.pd, range.r_key, range.address, range.length_bytes, need);
+    if (!key || key->key != range.r_key.value) key = device.keys.find(peer.pd, range.r_key, need);
+    if (!key) return false;
+    const std::optional<u64> address = key->locate(range.address, range.length_bytes);
     if (!address) return false;
-    if (need == Access::kRemoteWrite)
-      out.add_written(*address, range.length_bytes);
-    else
-      out.add_remote(*address, range.length_bytes);
+    u8* const here = mappings_.find(device.keys, *key, *address, range.length_bytes);
+    out.all_here &= here != nullptr;
+    *to++ = {*address, here};
   }
   return true;
 }
@@ -124,7 +202,7 @@ bool ProcessMemory::translate(const QPAttributes& qp, std::span<const PeerRange>
 template <typename Copy>
 bool ProcessMemory::copy(const Vectors& vectors, Copy call) {
   // The process ID is looked at last: it may have become another's.
-  if (!is_alive()) return false;
+  if (refused_ || !is_alive()) return false;
   const ssize_t copied = call(static_cast<pid_t>(pid_), vectors.local.data(), vectors.local_count,
                               vectors.remote.data(), vectors.remote_count, 0);
   if (copied < 0 && errno != EFAULT) refused_ = true;
@@ -133,28 +211,63 @@ bool ProcessMemory::copy(const Vectors& vectors, Copy call) {
 
 bool ProcessMemory::write(const QPAttributes& qp, std::span<const MemoryPiece> from,
                           std::span<const PeerRange> to) {
-  if (refused_ || !enabled_.load(std::memory_order_relaxed)) return false;
-  Vectors vectors(from);
-  const Passage passage(segment_.shared().gates, own_slot_);
-  if (!translate(qp, to, Access::kRemoteWrite, vectors) || !copy(vectors, ::process_vm_writev))
-    return false;
-  segment_.shared().counts.add(qp.dest_qp, {.writes = messages_in(to),
-                                            .write_packets = packets_in(to, qp.path_mtu),
-                                            .write_octets = vectors.bytes});
-  return true;
+  if (!enabled_.load(std::memory_order_relaxed)) return false;
+  Targets targets;
+  const Passage passage(*this);
+  if (!translate(qp, to, Access::kRemoteWrite, targets)) return false;
+  const bool done =
+      targets.all_here ? write_here(from, to, targets) : write_there(from, to, targets);
+  if (done)
+    segment_.shared().counts.add(qp.dest_qp, {.writes = messages_in(to),
+                                              .write_packets = packets_in(to, qp.path_mtu),
+                                              .write_octets = bytes_in(to)});
+  return done;
 }
 
 bool ProcessMemory::read(const QPAttributes& qp, std::span<const PeerRange> from,
                          std::span<const MemoryPiece> to) {
-  if (refused_ || !enabled_.load(std::memory_order_relaxed)) return false;
+  if (!enabled_.load(std::memory_order_relaxed)) return false;
+  Targets targets;
+  const Passage passage(*this);
+  if (!translate(qp, from, Access::kRemoteRead, targets)) return false;
+  const bool done = targets.all_here ? read_here(from, targets, to) : read_there(from, targets, to);
+  if (done)
+    segment_.shared().counts.add(qp.dest_qp, {.reads = messages_in(from),
+                                              .read_packets = packets_in(from, qp.path_mtu),
+                                              .read_octets = bytes_in(from)});
+  return done;
+}
+
+bool ProcessMemory::write_here(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
+                               const Targets& targets) const {
+  return is_alive() && touch([&] {
+           PieceWalk walk(from);
+           for (std::size_t i = 0; i < to.size(); ++i)
+             write_to(targets.targets[i].here, to[i].length_bytes, walk);
+         });
+}
+
+bool ProcessMemory::read_here(std::span<const PeerRange> from, const Targets& targets,
+                              std::span<const MemoryPiece> to) const {
+  return is_alive() && touch([&] {
+           PieceWalk walk(to);
+           for (std::size_t i = 0; i < from.size(); ++i)
+             read_from(targets.targets[i].here, from[i].length_bytes, walk);
+         });
+}
+
+bool ProcessMemory::write_there(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
+                                const Targets& targets) {
+  Vectors vectors(from);
+  vectors.add_written(to, targets);
+  return copy(vectors, ::process_vm_writev);
+}
+
+bool ProcessMemory::read_there(std::span<const PeerRange> from, const Targets& targets,
+                               std::span<const MemoryPiece> to) {
   Vectors vectors(to);
-  const Passage passage(segment_.shared().gates, own_slot_);
-  if (!translate(qp, from, Access::kRemoteRead, vectors) || !copy(vectors, ::process_vm_readv))
-    return false;
-  segment_.shared().counts.add(qp.dest_qp, {.reads = messages_in(from),
-                                            .read_packets = packets_in(from, qp.path_mtu),
-                                            .read_octets = vectors.bytes});
-  return true;
+  vectors.add(from, targets);
+  return copy(vectors, ::process_vm_readv);
 }
 
 int ProcessMemory::refusal() const {
@@ -173,10 +286,9 @@ std::optional<u64> ProcessMemory::locate(const PublishedKey& region, u64 offset,
 }
 
 bool ProcessMemory::write(const PublishedKey& region, u64 offset, Bytes from) {
-  if (refused_) return false;
   const MemoryPiece piece{const_cast<u8*>(from.data()), from.size()};  // which is only read
   Vectors vectors(std::span(&piece, 1));
-  const Passage passage(segment_.shared().gates, own_slot_);
+  const Passage passage(*this);
   const std::optional<u64> to = locate(region, offset, from.size(), Access::kLocalWrite);
   if (!to) return false;
   vectors.add_written(*to, static_cast<u32>(from.size()));
@@ -184,10 +296,9 @@ bool ProcessMemory::write(const PublishedKey& region, u64 offset, Bytes from) {
 }
 
 bool ProcessMemory::read(const PublishedKey& region, u64 offset, MutableBytes to) {
-  if (refused_) return false;
   const MemoryPiece piece{to.data(), to.size()};
   Vectors vectors(std::span(&piece, 1));
-  const Passage passage(segment_.shared().gates, own_slot_);
+  const Passage passage(*this);
   const std::optional<u64> from = locate(region, offset, to.size(), Access::kLocalRead);
   if (!from) return false;
   vectors.add_remote(*from, static_cast<u32>(to.size()));

@@ -1,9 +1,11 @@
-// ProcessMemory: the memory of one process of this host: process_vm_writev(2) and
-// process_vm_readv(2), by what its device publishes. As PeerMemory, after the checks that the
-// peer's responder would make; and of regions that were imported, as long as they are there. The
-// kernel allows these calls where it allows ptrace: for processes of the same user.
+// ProcessMemory: the memory of one process of this host, by what its device publishes: mapped where
+// it can be (peer_mappings.h), else process_vm_writev(2) and process_vm_readv(2). As PeerMemory,
+// after the checks that the peer's responder would make; and of regions that were imported, as long
+// as they are there. The kernel allows all of it where it allows ptrace: for processes of the same
+// user.
 #pragma once
 
+#include "host/local/peer_mappings.h"
 #include "host/local/segment.h"
 #include "transport/peer_memory.h"
 
@@ -30,6 +32,10 @@ class ProcessMemory final : public PeerMemory {
   [[nodiscard]] bool read(const QPAttributes& qp, std::span<const PeerRange> from,
                           std::span<const MemoryPiece> to) override;
 
+  // What it has withdrawn, we map no longer.
+  void drop_withdrawn();
+  [[nodiscard]] u32 mapped() const { return mappings_.count(); }  // regions
+
   // --- what can be imported
   [[nodiscard]] int refusal() const;  // 0, or the errno with which the kernel refuses us all of it
   [[nodiscard]] bool exports(PDId pd) const { return segment_.device().keys.has(pd); }
@@ -42,9 +48,20 @@ class ProcessMemory final : public PeerMemory {
 
  private:
   struct Vectors;
+  struct Targets;
+  class Passage;
   std::optional<u64> locate(const PublishedKey& region, u64 offset, u64 length, Access need) const;
   bool translate(const QPAttributes& qp, std::span<const PeerRange> ranges, Access need,
-                 Vectors& out) const;
+                 Targets& out);
+  // By what is mapped here, and by the kernel.
+  bool write_here(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
+                  const Targets& targets) const;
+  bool read_here(std::span<const PeerRange> from, const Targets& targets,
+                 std::span<const MemoryPiece> to) const;
+  bool write_there(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
+                   const Targets& targets);
+  bool read_there(std::span<const PeerRange> from, const Targets& targets,
+                  std::span<const MemoryPiece> to);
   template <typename Copy>
   bool copy(const Vectors& vectors, Copy call);
 
@@ -53,6 +70,8 @@ class ProcessMemory final : public PeerMemory {
   LifeSign::Look life_;
   const std::atomic<bool>& enabled_;
   bool refused_ = false;  // by the kernel, for good
+  PeerMappings mappings_;
+  u64 withdrawals_ = 0;  // of the peer, when we last looked at what we have mapped
 };
 
 }  // namespace verbena::host

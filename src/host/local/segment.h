@@ -9,6 +9,7 @@
 #include "host/local/frame_ring.h"
 #include "host/local/life_sign.h"
 #include "host/local/ring_claims.h"
+#include "host/local/slot_set.h"
 #include "host/mapping.h"
 #include "transport/local/access_gates.h"
 #include "transport/local/published_device.h"
@@ -19,7 +20,7 @@ inline constexpr std::size_t kSegmentAlignment = 4096;
 
 // Zeroed memory, but for what the owner writes. A change of layout is a change of kMagic.
 struct alignas(kSegmentAlignment) SegmentHeader {
-  static constexpr u64 kMagic = 0x33434f4c42525656;
+  static constexpr u64 kMagic = 0x34434f4c42525656;
   static constexpr u32 kMaxGIDs = 64;
   u64 magic;
   u64 nonce;
@@ -37,6 +38,7 @@ struct SegmentLayout {
     LocalCounts counts;
     Doorbells doorbells;
     RingClaims rings;
+    SlotSet mappers;  // who may have mapped memory of the owner
   };
   alignas(kSegmentAlignment) Shared shared;
 };

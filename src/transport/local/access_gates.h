@@ -18,11 +18,13 @@ class AccessGates {
 
   // --- the peer's side: one access at a time through a gate. Once before the first:
   void come() { has_visitors_.store(1, std::memory_order_seq_cst); }
-  void pass_in(u32 gate) {
+  // How often something has been withdrawn up to now.
+  u64 pass_in(u32 gate) {
     // Sequentially consistent: either the owner sees the gate open, or we see what it withdrew.
     gates_[gate].fetch_add(1, std::memory_order_seq_cst);
-    (void)withdrawals_.load(std::memory_order_seq_cst);
+    return withdrawals_.load(std::memory_order_seq_cst);
   }
+  [[nodiscard]] u64 withdrawals() const { return withdrawals_.load(std::memory_order_seq_cst); }
   void pass_out(u32 gate) { gates_[gate].fetch_add(1, std::memory_order_release); }
 
   // --- the owner's side

@@ -21,6 +21,20 @@ constexpr u64 distrust(u32 refusals) { return u64{1} << std::min(refusals, 6u); 
 
 bool is_copy(SendOp op) { return op == SendOp::kRDMAWrite || op == SendOp::kRDMARead; }
 
+// The pieces of [offset, offset + length) of a list; 0: not all of it may be used, or is here.
+u32 pieces_of(const ProtectionTable& memory, PDId pd, std::span<const SGE> list, u64 offset,
+              u64 length, Access need, std::span<MemoryPiece> out) {
+  const bool is_simple = list.size() == 1 && list[0].address + offset >= list[0].address;
+  if (is_simple && list[0].length == offset + length) {  // as most are
+    const Resolved piece = memory.local(pd, list[0].l_key, list[0].address + offset, length, need);
+    out[0] = {piece.data, length};
+    return piece && is_here(piece.data) ? 1 : 0;
+  }
+  u32 count = 0;
+  const MemoryFault fault = locate(memory, pd, list, offset, length, need, out, count);
+  return fault == MemoryFault::kNone ? count : 0;
+}
+
 }  // namespace
 
 // A run of WRITEs or READs, or a part of a long one.
@@ -106,9 +120,8 @@ bool RCRequester::add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length
     room[0] = {const_cast<u8*>(wqe.inline_bytes) + offset, length};
   } else {
     const Access need = copy.op == SendOp::kRDMAWrite ? Access::kLocalRead : Access::kLocalWrite;
-    if (locate(memory_, qp_.pd, wqe.wr.sg_list, offset, length, need, room, count) !=
-        MemoryFault::kNone)
-      return false;
+    count = pieces_of(memory_, qp_.pd, wqe.wr.sg_list, offset, length, need, room);
+    if (count == 0) return false;
   }
   copy.piece_count += count;
   copy.ranges[copy.range_count++] = {.r_key = wqe.wr.r_key,

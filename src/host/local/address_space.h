@@ -1,0 +1,40 @@
+// AddressSpace: what lies where in this process, as the kernel tells it: ioctl(PROCMAP_QUERY) of
+// /proc/self/maps, which answers for one address (Linux 6.11), or that file's text before.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/types.h"
+#include "host/descriptor.h"
+
+namespace verbena::host {
+
+struct MappedArea {  // one mapping; [begin, end)
+  u64 begin = 0, end = 0;
+  u64 offset = 0;             // of `begin` in the file
+  u64 device = 0, inode = 0;  // the file, as in stat(2); inode 0: none
+  bool is_readable = false, is_writable = false, is_executable = false, is_shared = false;
+  std::string name;  // a path, or what the kernel calls it, "[heap]"
+};
+
+class AddressSpace {
+ public:
+  // kQuickly: no text, which takes as long as there are mappings.
+  enum class Look { kQuickly, kThoroughly };
+  explicit AddressSpace(Look look);
+
+  // nullopt: nothing is mapped there, or the kernel does not tell.
+  [[nodiscard]] std::optional<MappedArea> at(u64 address) const;
+
+ private:
+  [[nodiscard]] std::optional<MappedArea> ask(u64 address) const;
+
+  Look look_;
+  Descriptor maps_;
+};
+
+// A line of /proc/PID/maps. proc_pid_maps(5). nullopt: it is none.
+[[nodiscard]] std::optional<MappedArea> parse_mapped_area(const std::string& line);
+
+}  // namespace verbena::host

@@ -1,0 +1,25 @@
+// Huge pages behind memory that peers copy to and from: process_vm_writev(2) looks up and pins page
+// by page, so that it goes twice as fast into pages of 2 MiB (docs/performance.md).
+// VERBENA_HUGE=off leaves memory alone.
+#pragma once
+
+#include <span>
+
+#include "base/types.h"
+
+namespace verbena::host {
+
+inline constexpr u64 kHugePage = 2u << 20;
+
+// What of `memory` is asked for: at most 128 aligned huge pages, of each of which it has at least
+// half. `count` 0: none.
+struct HugePages {
+  u64 begin = 0, count = 0;
+};
+[[nodiscard]] HugePages huge_pages_of(std::span<const u8> memory);
+
+// Copies memory that lies in small pages into huge ones, in place: MADV_COLLAPSE, Linux 6.1. What
+// the kernel cannot make huge stays as it is. Takes some 0.2 ms for each.
+void give_huge_pages(std::span<const u8> memory);
+
+}  // namespace verbena::host

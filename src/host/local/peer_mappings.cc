@@ -1,0 +1,75 @@
+#include "host/local/peer_mappings.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include <algorithm>
+#include <string>
+
+#include "host/descriptor.h"
+
+namespace verbena::host {
+namespace {
+
+bool is_file_of(const SharedSpan& span, int fd) {
+  struct stat file {};
+  return ::fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_dev == span.device &&
+         file.st_ino == span.inode;
+}
+
+// Opened only when it is what it should be: opening a device or a pipe may do something.
+Descriptor open_file(u32 pid, const SharedSpan& span, MapAccess access) {
+  const std::string path =
+      "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(span.descriptor);
+  const Descriptor found(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!found.is_open() || !is_file_of(span, found.get())) return {};
+  const std::string again = "/proc/self/fd/" + std::to_string(found.get());
+  const int mode = access == MapAccess::kReadWrite ? O_RDWR : O_RDONLY;
+  Descriptor opened(::open(again.c_str(), mode | O_CLOEXEC));
+  struct statfs system {};
+  const bool is_in_memory =
+      opened.is_open() && ::fstatfs(opened.get(), &system) == 0 && system.f_type == TMPFS_MAGIC;
+  return is_in_memory ? std::move(opened) : Descriptor();
+}
+
+MapAccess access_by(const PublishedKey& key) {
+  const bool writes = key.access.has(Access::kRemoteWrite) || key.access.has(Access::kRemoteAtomic);
+  return writes ? MapAccess::kReadWrite : MapAccess::kRead;
+}
+
+}  // namespace
+
+void PeerMappings::map(const PublishedKeys& keys, const PublishedKey& key, Place& place) const {
+  place = {};
+  place.number = key.span;
+  place.key = key.key;
+  const std::optional<SharedSpan> span = keys.span_of(RKey{key.key}, key.span);
+  if (!span || span->length == 0) return;
+  const MapAccess access = access_by(key);
+  const Descriptor file = open_file(pid_, *span, access);
+  if (!file.is_open()) return;
+  mappers_.add(own_slot_);
+  Expected<Mapping> mapping = Mapping::of_file(file.get(), span->offset, span->length, access);
+  if (!mapping) return;
+  place.address = span->address;
+  place.mapping = std::move(*mapping);
+  (void)::madvise(place.mapping.data(), place.mapping.size(), MADV_DONTFORK);  // not our children's
+}
+
+void PeerMappings::drop_withdrawn(const PublishedKeys& keys) {
+  for (Place& place : places_) {
+    if (place.number == 0) continue;
+    const std::optional<PublishedKey> published = keys.find(place.key);
+    if (!published || published->span != place.number) place = {};
+  }
+}
+
+u32 PeerMappings::count() const {
+  return static_cast<u32>(std::ranges::count_if(
+      places_, [](const Place& place) { return place.mapping.data() != nullptr; }));
+}
+
+}  // namespace verbena::host
