@@ -123,8 +123,8 @@ OPTIONS
       The exit status where something was found; else it is PROGRAM's own.
   --share
       Pages that PROGRAM registers become common memory, which peers on this host
-      write to and read without a call to the kernel, several times faster. They
-      are then common with children of fork(2), too.
+      write to and read without a call to the kernel, several times faster. Until
+      they are deregistered they are common with children of fork(2), too.
   -h, --help
       this
 
@@ -168,7 +168,7 @@ ENVIRONMENT
   VERBENA_HUGE
       off: registered memory keeps its small pages. Unset, or on: of large regions
       that peers may reach, the first 256 MiB get huge pages, twice as fast to
-      copy to, for some 0.2 ms of registration for each 2 MiB.
+      copy to, soon after they are registered.
   VERBENA_CHECK, VERBENA_CHECK_EXIT_CODE
       As --check (1, or its words) and --check-exit-code.
   LD_LIBRARY_PATH

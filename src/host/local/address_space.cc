@@ -20,8 +20,8 @@ constexpr u32 kMaxName = 4096;  // PATH_MAX
 // struct procmap_query of linux/fs.h, which older headers lack.
 struct Query {
   u64 size = sizeof(Query);
-  u64 flags = 0;    // 0: the mapping that covers the address
-  u64 address = 0;  // asked
+  u64 flags = 0x10;  // PROCMAP_QUERY_COVERING_OR_NEXT_VMA
+  u64 address = 0;   // asked
   u64 begin = 0, end = 0, area_flags = 0, page_size = 0, offset = 0, inode = 0;
   u32 major = 0, minor = 0;
   u32 name_size = 0, build_id_size = 0;  // room, then what there is
@@ -36,13 +36,18 @@ enum : u64 { kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8 };
 AddressSpace::AddressSpace(Look look) : look_(look), maps_(::open(kMaps, O_RDONLY | O_CLOEXEC)) {}
 
 std::optional<MappedArea> AddressSpace::at(u64 address) const {
+  std::optional<MappedArea> area = from(address);
+  return area && area->begin <= address ? area : std::nullopt;
+}
+
+std::optional<MappedArea> AddressSpace::from(u64 address) const {
   if (!maps_.is_open()) return std::nullopt;
   const std::optional<MappedArea> told = ask(address);
   if (told || errno != ENOTTY || look_ == Look::kQuickly) return told;
   std::ifstream text(kMaps);
   for (std::string line; std::getline(text, line);) {
     const std::optional<MappedArea> area = parse_mapped_area(line);
-    if (area && area->begin <= address && address < area->end) return area;
+    if (area && address < area->end) return area;
   }
   return std::nullopt;
 }

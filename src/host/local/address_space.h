@@ -26,6 +26,8 @@ class AddressSpace {
 
   // nullopt: nothing is mapped there, or the kernel does not tell.
   [[nodiscard]] std::optional<MappedArea> at(u64 address) const;
+  // The first that ends after the address.
+  [[nodiscard]] std::optional<MappedArea> from(u64 address) const;
 
  private:
   [[nodiscard]] std::optional<MappedArea> ask(u64 address) const;

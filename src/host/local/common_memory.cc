@@ -45,7 +45,7 @@ using FileIdentity = std::pair<u64, u64>;  // device, inode
 
 // Those of this process, by what they are. Never destroyed: a region may outlive everything.
 struct Files {
-  std::mutex mutex;
+  std::recursive_mutex mutex;  // the last owner of a file may be one that holds it
   std::map<FileIdentity, std::weak_ptr<const SharedFile>> open;
 };
 
@@ -108,11 +108,33 @@ Descriptor open_file_of(const MappedArea& area) {
   return {};
 }
 
-// With the lock held.
-std::shared_ptr<const SharedFile> keep(const FileIdentity& identity, Descriptor file) {
+// What of the range is still the file's becomes private memory again. Unless the file has been
+// found anew meanwhile.
+void give_back(const Range& range, const FileIdentity& identity) {
+  const std::lock_guard lock(files().mutex);
+  const auto known = files().open.find(identity);
+  if (known != files().open.end() && !known->second.expired()) return;
+  const AddressSpace space(AddressSpace::Look::kThoroughly);
+  for (u64 at = range.begin; at < range.end;) {
+    const std::optional<MappedArea> area = space.from(at);
+    if (!area) return;
+    const Range part = common({std::max(at, area->begin), area->end}, range);
+    if (!part.empty() && FileIdentity(area->device, area->inode) == identity)
+      (void)give_back_memory(part.begin, part.end - part.begin);
+    at = area->end;
+  }
+}
+
+// With the lock held. A range that is not empty is replaced memory.
+std::shared_ptr<const SharedFile> keep(const FileIdentity& identity, Descriptor file,
+                                       const Range& replaced) {
   std::erase_if(files().open, [](const auto& known) { return known.second.expired(); });
   if (!file.is_open() || files().open.size() >= kMaxFiles) return nullptr;
-  auto shared = std::make_shared<const SharedFile>(std::move(file));
+  const auto end = [replaced, identity](const SharedFile* ended) {
+    delete ended;
+    if (!replaced.empty()) give_back(replaced, identity);
+  };
+  std::shared_ptr<const SharedFile> shared(new SharedFile(std::move(file)), end);
   files().open[identity] = shared;
   return shared;
 }
@@ -124,7 +146,8 @@ std::shared_ptr<const SharedFile> file_of(const MappedArea& area) {
   const auto known = files().open.find(identity);
   if (known != files().open.end())
     if (std::shared_ptr<const SharedFile> file = known->second.lock()) return file;
-  return keep(identity, open_file_of(area));
+  const bool was_replaced = area.name == kNameInMaps;
+  return keep(identity, open_file_of(area), was_replaced ? Range{area.begin, area.end} : Range());
 }
 
 std::optional<CommonMemory> find_in(const MappedArea& area, const Range& memory) {
@@ -171,7 +194,8 @@ std::optional<CommonMemory> replace_in(const AddressSpace& space, const Range& p
   if (!memory.is_open() || ::ftruncate(memory.get(), static_cast<off_t>(length)) != 0)
     return std::nullopt;
   const std::optional<FileIdentity> identity = identity_of(memory.get());
-  std::shared_ptr<const SharedFile> file = identity ? keep(*identity, std::move(memory)) : nullptr;
+  std::shared_ptr<const SharedFile> file =
+      identity ? keep(*identity, std::move(memory), part) : nullptr;
   if (file == nullptr || !replace_memory(part.begin, length, file->fd())) return std::nullopt;
   return CommonMemory{.span = {.address = part.begin,
                                .length = length,

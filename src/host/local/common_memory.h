@@ -1,7 +1,8 @@
 // CommonMemory: memory of this process that other processes of the host can map too, so that peers
 // reach it without a system call: what the program mapped MAP_SHARED from a memfd or a file of a
 // memory file system; or, where the user asks for it (VERBENA_SHARE=on), the whole pages of private
-// anonymous memory, which are then replaced by those of a memfd (replaced_memory.h).
+// anonymous memory, which are then replaced by those of a memfd (replaced_memory.h), until the last
+// region of them is gone.
 // What it is not (files on disks, huge pages of hugetlbfs, stacks, special mappings) is left alone:
 // peers copy, or send packets.
 #pragma once

@@ -1,8 +1,12 @@
 #include "host/local/huge_pages.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <mutex>
+#include <vector>
 
 namespace verbena::host {
 namespace {
@@ -12,6 +16,46 @@ constexpr u64 kMaxHugePages = 128;  // in a call: a registration is not to take 
 
 void collapse(u64 begin, u64 count) {
   (void)::madvise(reinterpret_cast<void*>(begin), count * kHugePage, kCollapse);
+}
+
+constexpr std::size_t kMaxWaiting = 64;
+
+// What waits, and whether a thread is at it. Never destroyed: that thread may outlive main().
+struct Waiting {
+  std::mutex mutex;
+  std::vector<std::span<const u8>> memory;
+  bool is_served = false;
+};
+
+Waiting& waiting() {
+  static Waiting* const instance = new Waiting;
+  return *instance;
+}
+
+void* serve_waiting(void*) {
+  for (;;) {
+    std::span<const u8> next;
+    {
+      const std::lock_guard lock(waiting().mutex);
+      waiting().is_served = !waiting().memory.empty();
+      if (!waiting().is_served) return nullptr;
+      next = waiting().memory.back();
+      waiting().memory.pop_back();
+    }
+    give_huge_pages(next);
+  }
+}
+
+// The program's signals are for its own threads.
+bool start_thread() {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  const bool started = ::pthread_create(&thread, nullptr, serve_waiting, nullptr) == 0;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (started) ::pthread_detach(thread);
+  return started;
 }
 
 }  // namespace
@@ -32,6 +76,14 @@ void give_huge_pages(std::span<const u8> memory) {
   collapse(pages.begin, 1);
   if (pages.count > 2) collapse(pages.begin + kHugePage, pages.count - 2);
   if (pages.count > 1) collapse(pages.begin + (pages.count - 1) * kHugePage, 1);
+}
+
+void give_huge_pages_soon(std::span<const u8> memory) {
+  if (huge_pages_of(memory).count == 0) return;
+  const std::unique_lock lock(waiting().mutex, std::try_to_lock);  // held for ever after some forks
+  if (!lock.owns_lock() || waiting().memory.size() >= kMaxWaiting) return;
+  waiting().memory.push_back(memory);
+  if (!waiting().is_served) waiting().is_served = start_thread();
 }
 
 }  // namespace verbena::host

@@ -147,7 +147,7 @@ void LocalPath::on_withdrawn_by(u32 slot) {
 std::optional<CommonMemory> LocalPath::common_memory(std::span<const u8> memory) const {
   if (!directory_) return std::nullopt;
   std::optional<CommonMemory> common = common_memory_of(memory, choices_.sharing);
-  if (!common && choices_.gives_huge_pages) give_huge_pages(memory);
+  if (!common && choices_.gives_huge_pages) give_huge_pages_soon(memory);
   return common;
 }
 

@@ -46,29 +46,36 @@ class HeldRange {
 
 bool is_held(u64 address) { return address - held_begin.load() < held_length.load(); }
 
-// Moved, the copy keeps its page tables: nothing faults again. Where the kernel will not move it,
-// the file is mapped once more.
-void put_in_place(void* copy, u64 address, u64 length, int file) {
+// Moved, the copy keeps its page tables: nothing faults again.
+void put_in_place(void* copy, u64 address, u64 length) {
   void* const at = pointer_to(address);
-  if (::mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at) return;
-  CHECK(::mmap(at, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == at);
-  ::munmap(copy, length);
+  CHECK(::mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at);
 }
 
-}  // namespace
-
-bool replace_memory(u64 address, u64 length, int file) {
-  void* const copy = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+bool replace_by(void* copy, u64 address, u64 length) {
   if (copy == MAP_FAILED) return false;
   const HeldRange held(address, length);
   // A memory file system that is full shows as a fault.
   if (held.is_held() && touch([&] { std::memcpy(copy, pointer_to(address), length); })) {
-    put_in_place(copy, address, length, file);
+    put_in_place(copy, address, length);
     return true;
   }
   if (held.is_held()) held.give_back();
   ::munmap(copy, length);
   return false;
+}
+
+}  // namespace
+
+bool replace_memory(u64 address, u64 length, int file) {
+  return replace_by(::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), address,
+                    length);
+}
+
+bool give_back_memory(u64 address, u64 length) {
+  return replace_by(
+      ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), address,
+      length);
 }
 
 bool may_retry_after_replacement(u64 address) {

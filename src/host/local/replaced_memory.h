@@ -1,19 +1,22 @@
 // Replaced memory: private pages of this process that give way to pages of a file with the same
-// contents, at the same addresses, so that other processes can map them too. VERBENA_SHARE=on
+// contents, at the same addresses, so that other processes can map them too (VERBENA_SHARE=on); and
+// back.
 //
 // Other threads may go on: what they write into the pages meanwhile waits, in the handler of the
 // fault that it is (memory_faults.h), until the new ones are there. But a system call that writes
 // there meanwhile fails with EFAULT.
-// From then on the pages are common with children of fork().
+// While they are the file's, the pages are common with children of fork().
 #pragma once
 
 #include "base/types.h"
 
 namespace verbena::host {
 
-// Precondition: [address, address + length) are whole pages, private, anonymous and writable, the
-// file has `length` bytes, and no other call is in progress. False: all is as it was.
+// Precondition of both: [address, address + length) are whole pages that can be read and written,
+// the file has `length` bytes, and no other call is in progress. False: all is as it was.
 [[nodiscard]] bool replace_memory(u64 address, u64 length, int file);
+// By private anonymous memory.
+[[nodiscard]] bool give_back_memory(u64 address, u64 length);
 
 // For the handler of faults: true when the access may be tried again, since the memory there may
 // have been about to be replaced, and no longer is. Each replacement gives each thread one try.

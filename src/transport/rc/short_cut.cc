@@ -40,14 +40,18 @@ u32 pieces_of(const ProtectionTable& memory, PDId pd, std::span<const SGE> list,
 // A run of WRITEs or READs, or a part of a long one.
 struct RCRequester::ShortCut {
   SendOp op{};
-  std::array<MemoryPiece, PeerMemory::kMaxPieces> pieces;
-  std::array<PeerRange, PeerMemory::kMaxRanges> ranges;
+  union {  // so that its elements are not initialized: 4 KiB, and one is made per copy
+    std::array<MemoryPiece, PeerMemory::kMaxPieces> pieces;
+  };
+  union {
+    std::array<PeerRange, PeerMemory::kMaxRanges> ranges;
+  };
   u32 piece_count = 0, range_count = 0;
   u32 finished = 0;  // WQEs that end in it
   u64 bytes = 0;
   u64 packets = 0;  // that it would have been
 
-  ShortCut() {}  // leaves the arrays uninitialized on purpose: one is made per copy
+  ShortCut() {}
   u64 cost() const { return bytes + range_count * kBytesPerMessage; }
 };
 
