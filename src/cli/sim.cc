@@ -10,8 +10,6 @@
 #include "cli/sim_folder.h"
 #include "cli/sim_job.h"
 #include "cli/sim_scenario.h"
-#include "cli/text_file.h"
-#include "jobs/job_file.h"
 
 namespace verbena::cli {
 namespace {
@@ -62,13 +60,8 @@ Expected<SimOutcome> run_one(const SimRequest& request) {
   return outcome;
 }
 
-bool is_job(const std::string& path) {
-  const Expected<std::string> text = read_text(path);
-  return text && jobs::is_job(*text);
-}
-
 Expected<SimOutcome> run_file(const SimRequest& request) {
-  if (request.scenarios.empty() || !is_job(request.scenarios.front())) return run_one(request);
+  if (request.scenarios.empty() || !is_job_file(request.scenarios.front())) return run_one(request);
   return sim_job(request, settings_of(request));
 }
 
@@ -85,9 +78,11 @@ Expected<SimOutcome> sim(const SimRequest& request) {
   if (!request.captures.empty() &&
       (has_folder || !request.sweeps.empty() || request.scenarios.size() > 1))
     return failure(kExitCannot, "--capture is for one scenario in YAML");
-  if (!has_folder && std::ranges::any_of(request.scenarios, is_job) &&
-      (!request.sweeps.empty() || !request.captures.empty() || request.scenarios.size() > 1))
-    return failure(kExitCannot, "--sweep, --compare and --capture are not for jobs");
+  const auto jobs = std::ranges::count_if(request.scenarios, is_job_file);
+  if (!has_folder && jobs > 0 && !request.captures.empty())
+    return failure(kExitCannot, "--capture is not for jobs");
+  if (!has_folder && jobs > 0 && static_cast<std::size_t>(jobs) < request.scenarios.size())
+    return failure(kExitCannot, "--compare: some are jobs, some are scenarios");
   if (!request.sweeps.empty() || request.scenarios.size() > 1) return sim_compare(request);
   if (!has_folder) return run_file(request);
   const Expected<std::string> summary = sim_folder(request);

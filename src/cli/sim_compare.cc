@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/sim_job.h"
 #include "cli/sim_scenario.h"
 #include "cli/sim_table.h"
 #include "cli/text_file.h"
@@ -81,7 +82,21 @@ std::string folder_name(std::string title) {
   return title;
 }
 
+Expected<SimColumn> column_of_job(Run& run, const std::string& output, const StopSignal& stop) {
+  const Expected<jobs::Job> job = read_job_file(run.scenario, run.settings);
+  if (!job) return tl::unexpected(job.error());
+  const jobs::JobResults results = run_job(
+      *job, [&](const jobs::Progress&) { return run.was_interrupted |= stop.wait(Duration()); });
+  if (!output.empty())
+    if (const auto done =
+            write_job_results(fs::path(output) / folder_name(run.title), *job, results);
+        !done)
+      return tl::unexpected(done.error());
+  return SimColumn{run.title, lines_of(*job, results)};
+}
+
 Expected<SimColumn> column_of(Run& run, const std::string& output, const StopSignal& stop) {
+  if (is_job_file(run.scenario)) return column_of_job(run, output, stop);
   const Expected<fabric::Scenario> scenario = read_scenario_file(run.scenario, run.settings);
   if (!scenario) return tl::unexpected(scenario.error());
   fabric::Simulation simulation(*scenario);

@@ -1,12 +1,11 @@
 #include "cli/sim_job.h"
 
-#include <filesystem>
-
 #include <fmt/format.h>
 
+#include "cli/progress_line.h"
 #include "cli/stop_signal.h"
 #include "cli/text_file.h"
-#include "jobs/job_run.h"
+#include "fabric/scenario/units.h"
 
 namespace verbena::cli {
 namespace {
@@ -15,7 +14,23 @@ namespace fs = std::filesystem;
 
 tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
 
-Expected<jobs::Job> read(const std::string& path, const std::vector<fabric::Setting>& settings) {
+void show(ProgressLine& line, const jobs::Progress& progress) {
+  const double seconds = line.seconds(), part = progress.part ? progress.part() : 0;
+  line.show(fmt::format("{} simulated, {:.2f} M events/s, {:.1f} %, {:.0f} s to go",
+                        fabric::duration_text(progress.simulated),
+                        static_cast<double>(progress.events) / seconds / 1e6, part * 100,
+                        part > 0 ? seconds * (1 - part) / part : 0));
+}
+
+}  // namespace
+
+bool is_job_file(const std::string& path) {
+  const Expected<std::string> text = read_text(path);
+  return text && jobs::is_job(*text);
+}
+
+Expected<jobs::Job> read_job_file(const std::string& path,
+                                  const std::vector<fabric::Setting>& settings) {
   const Expected<std::string> text = read_text(path);
   if (!text) return tl::unexpected(text.error());
   const fs::path folder = fs::path(path).parent_path();
@@ -30,31 +45,36 @@ Expected<jobs::Job> read(const std::string& path, const std::vector<fabric::Sett
   return *std::move(job);
 }
 
-Expected<void> write_results(const fs::path& folder, const std::string& table,
-                             const std::vector<jobs::CollectiveResult>& results) {
+Expected<void> write_job_results(const fs::path& folder, const jobs::Job& job,
+                                 const jobs::JobResults& results) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
-  if (const auto done = write_text(folder / "summary.txt", table); !done) return done;
-  return write_text(folder / "collectives.csv", jobs::csv_of(results));
+  for (const jobs::ResultFile& file : files_of(job, results))
+    if (const auto done = write_text(folder / file.name, file.text); !done) return done;
+  const std::string failed = write_database(folder / "results.sqlite", job, results);
+  if (!failed.empty()) return wrong(failed);
+  return {};
 }
-
-}  // namespace
 
 Expected<SimOutcome> sim_job(const SimRequest& request,
                              const std::vector<fabric::Setting>& settings) {
-  Expected<jobs::Job> job = read(request.scenarios.front(), settings);
+  Expected<jobs::Job> job = read_job_file(request.scenarios.front(), settings);
   if (!job) return tl::unexpected(job.error());
   job->network.threads = request.threads;
   const StopSignal stop;
   SimOutcome outcome;
-  const jobs::Stop stops = [&] { return outcome.was_interrupted |= stop.wait(Duration()); };
-  std::vector<jobs::CollectiveResult> results;
-  for (const collectives::Shape& shape : job->shapes)
-    if (!outcome.was_interrupted) results.push_back(jobs::run_collective(*job, shape, stops));
-  outcome.output = jobs::text_of(*job, results);
+  jobs::JobResults results;
+  {
+    ProgressLine line;
+    results = run_job(*job, [&](const jobs::Progress& progress) {
+      if (line.is_due()) show(line, progress);
+      return outcome.was_interrupted |= stop.wait(Duration());
+    });
+  }
+  outcome.output = text_of(*job, results);
   if (!request.output.empty())
-    if (const auto done = write_results(request.output, outcome.output, results); !done)
+    if (const auto done = write_job_results(request.output, *job, results); !done)
       return tl::unexpected(done.error());
   return outcome;
 }

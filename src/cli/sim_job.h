@@ -1,13 +1,25 @@
-// Jobs: scenarios whose hosts are the NICs of GPUs and do collective operations.
+// Jobs, as `verbena sim` runs them.
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
+#include "cli/command_line.h"
 #include "cli/sim.h"
+#include "fabric/scenario/setting.h"
+#include "jobs/job_results.h"
 
 namespace verbena::cli {
 
-// The request's only scenario is a job.
+[[nodiscard]] bool is_job_file(const std::string& path);
+[[nodiscard]] Expected<jobs::Job> read_job_file(const std::string& path,
+                                                const std::vector<fabric::Setting>& settings);
+[[nodiscard]] Expected<void> write_job_results(const std::filesystem::path& folder,
+                                               const jobs::Job& job,
+                                               const jobs::JobResults& results);
+
+// Runs the request's one job.
 [[nodiscard]] Expected<SimOutcome> sim_job(const SimRequest& request,
                                            const std::vector<fabric::Setting>& settings);
 

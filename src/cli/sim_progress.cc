@@ -1,7 +1,5 @@
 #include "cli/sim_progress.h"
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include "fabric/scenario/units.h"
@@ -9,20 +7,12 @@
 namespace verbena::cli {
 namespace {
 
-using namespace std::chrono_literals;
-constexpr auto kTerminalInterval = 200ms, kPlainInterval = 10'000ms;
 constexpr double kWithHeaders = 1.02;  // about
 
 }  // namespace
 
-SimProgress::SimProgress(const fabric::Simulation& simulation)
-    : simulation_(simulation), is_terminal_(::isatty(STDERR_FILENO) == 1) {
+SimProgress::SimProgress(const fabric::Simulation& simulation) : simulation_(simulation) {
   for (const fabric::Flow& flow : simulation.scenario().flows) octets_ += flow.octets;
-  next_ = start_ + (is_terminal_ ? 2 * kTerminalInterval : kPlainInterval);
-}
-
-SimProgress::~SimProgress() {
-  if (shown_ && is_terminal_) fmt::print(stderr, "\r\x1b[K");
 }
 
 // Of the time, where it is bounded, and of what hosts have to send, whichever is more.
@@ -38,20 +28,15 @@ double SimProgress::part_done() const {
 }
 
 void SimProgress::show() {
-  const WallClock::time_point now = WallClock::now();
-  if (now < next_) return;
-  next_ = now + (is_terminal_ ? kTerminalInterval : kPlainInterval);
-  const double seconds = std::chrono::duration<double>(now - start_).count();
+  if (!line_.is_due()) return;
+  const double seconds = line_.seconds();
   const double part = std::min(part_done(), 0.999);
   const u64 events = simulation_.network().counters().events;
-  const std::string line = fmt::format(
+  line_.show(fmt::format(
       "{} simulated, {} of {} flows, {:.2f} M events/s, {:.0f} %, {:.0f} s to go",
       fabric::duration_text(simulation_.now() - Time()), simulation_.network().flows_finished(),
       simulation_.flows().size(), static_cast<double>(events) / seconds / 1e6, part * 100,
-      part > 0 ? seconds * (1 - part) / part : 0);
-  fmt::print(stderr, "{}", is_terminal_ ? "\r\x1b[K" + line : line + "\n");
-  std::fflush(stderr);
-  shown_ = true;
+      part > 0 ? seconds * (1 - part) / part : 0));
 }
 
 }  // namespace verbena::cli

@@ -10,7 +10,7 @@ namespace verbena::cli {
 
 struct SimColumn {
   std::string title;
-  std::vector<fabric::SummaryLine> lines;  // the same names in all columns
+  std::vector<fabric::SummaryLine> lines;  // "-" stands for what others have and it has not
 };
 
 // For a terminal of so many characters; more columns than fit are continued below.

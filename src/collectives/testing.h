@@ -1,4 +1,4 @@
-// For tests: a schedule done on arrays. Ranks go on in an order that a seed chooses; a message is
+// For tests: a script done on arrays. Ranks go on in an order that a seed chooses; a message is
 // read from its sender's memory when it arrives, as late as a network may; at most `window`
 // messages wait between two ranks of a lane.
 #pragma once
@@ -16,12 +16,14 @@ namespace verbena::collectives {
 class ArrayRun {
  public:
   ArrayRun(const Schedule& schedule, u64 seed, std::size_t window)
-      : memory(schedule.ranks(), std::vector<u8>(schedule.memory_octets())),
-        octets_sent(schedule.ranks()),
-        schedule_(schedule),
+      : ArrayRun(schedule, schedule.memory_octets(), seed, window) {}
+  ArrayRun(const Script& script, u64 memory_octets, u64 seed, std::size_t window)
+      : memory(script.ranks(), std::vector<u8>(memory_octets)),
+        octets_sent(script.ranks()),
+        script_(script),
         prng_(seed),
         window_(window),
-        done_(schedule.ranks(), std::vector<u64>(schedule.lanes())) {}
+        done_(script.ranks(), std::vector<u64>(script.lanes())) {}
 
   std::vector<std::vector<u8>> memory;  // of each rank
   std::vector<u64> octets_sent;         // by each rank
@@ -31,8 +33,8 @@ class ArrayRun {
   // expects.
   [[nodiscard]] bool run() {
     std::vector<std::pair<u32, u32>> open;
-    for (u32 rank = 0; rank < schedule_.ranks(); ++rank)
-      for (u32 lane = 0; lane < schedule_.lanes(); ++lane) open.emplace_back(rank, lane);
+    for (u32 rank = 0; rank < script_.ranks(); ++rank)
+      for (u32 lane = 0; lane < script_.lanes(); ++lane) open.emplace_back(rank, lane);
     bool moves = true;
     while (moves && fits_) {
       moves = false;
@@ -40,7 +42,7 @@ class ArrayRun {
       for (const auto& [rank, lane] : open) moves |= go_on(rank, lane);
     }
     for (const auto& [rank, lane] : open)
-      if (done_[rank][lane] != schedule_.steps(rank, lane)) return false;
+      if (done_[rank][lane] != script_.steps(rank, lane)) return false;
     for (const auto& [ends, messages] : under_way_)
       if (!messages.empty()) return false;
     return fits_;
@@ -55,14 +57,23 @@ class ArrayRun {
   // A few steps of one lane; false: it has to wait, or is done.
   bool go_on(u32 rank, u32 lane) {
     u64& done = done_[rank][lane];
-    const u64 before = done, end = std::min(schedule_.steps(rank, lane), before + prng_.in(1, 4));
+    const u64 before = done, end = std::min(script_.steps(rank, lane), before + prng_.in(1, 4));
     for (; done != end; ++done) {
-      const Step step = schedule_.step(rank, lane, done);
+      const Step step = script_.step(rank, lane, done);
       if (step.after.steps != 0 && step.after.steps > done_[rank][step.after.lane]) break;
-      if (!(step.action == Action::kSend ? send(rank, lane, step) : receive(rank, lane, step)))
-        break;
+      if (!do_step(rank, lane, step)) break;
     }
     return done != before;
+  }
+
+  bool do_step(u32 rank, u32 lane, const Step& step) {
+    switch (step.action) {
+      case Action::kSend: return send(rank, lane, step);
+      case Action::kCopy:
+      case Action::kReduce: return receive(rank, lane, step);
+      case Action::kCompute: return true;
+    }
+    return false;
   }
 
   bool send(u32 rank, u32 lane, const Step& step) {
@@ -79,8 +90,8 @@ class ArrayRun {
     if (messages.empty()) return false;
     const Range from = messages.front();
     messages.pop_front();
-    if (from.length != step.range.length || from.end() > schedule_.memory_octets() ||
-        step.range.end() > schedule_.memory_octets()) {
+    if (from.length != step.range.length || from.end() > memory[rank].size() ||
+        step.range.end() > memory[rank].size()) {
       fits_ = false;
       return false;
     }
@@ -92,7 +103,7 @@ class ArrayRun {
     return true;
   }
 
-  const Schedule& schedule_;
+  const Script& script_;
   PRNG prng_;
   std::size_t window_;
   std::vector<std::vector<u64>> done_;  // steps, by rank and lane

@@ -29,9 +29,9 @@ fabric::NetworkConfig network_for(const Cluster& cluster, fabric::NetworkConfig 
   return config;
 }
 
-CollectiveRun::CollectiveRun(const collectives::Schedule& schedule, const Cluster& cluster,
+CollectiveRun::CollectiveRun(const collectives::Script& script, const Cluster& cluster,
                              const RunConfig& config, fabric::Network& network)
-    : schedule_(schedule),
+    : script_(script),
       cluster_(cluster),
       config_(config),
       network_(network),
@@ -39,10 +39,10 @@ CollectiveRun::CollectiveRun(const collectives::Schedule& schedule, const Cluste
       path_(config.host_path.kind ? &model_of(*config.host_path.kind) : nullptr),
       sending_sides_(path_ != nullptr ? cluster.ranks() : 0),
       receiving_sides_(path_ != nullptr ? cluster.ranks() : 0),
-      lanes_(schedule.lanes()),
-      lane_(u64{schedule.ranks()} * lanes_),
-      ranks_(schedule.ranks()) {
-  CHECK(cluster.ranks() == schedule.ranks());
+      lanes_(script.lanes()),
+      lane_(u64{script.ranks()} * lanes_),
+      ranks_(script.ranks()) {
+  CHECK(cluster.ranks() == script.ranks());
   network.set_application(this);
   if (path_ != nullptr) {
     sending_path_ = sums_of(path_->sending, config.host_path.cores);
@@ -51,7 +51,7 @@ CollectiveRun::CollectiveRun(const collectives::Schedule& schedule, const Cluste
   for (u32 place = 0; place < lane_.size(); ++place) {
     first_pipe_.push_back(static_cast<u32>(pipes_.size()));
     const u32 rank = place / lanes_, lane = place % lanes_;
-    for (const u32 to : schedule.receivers(rank, lane)) {
+    for (const u32 to : script.receivers(rank, lane)) {
       pipes_.push_back({.from = rank, .to = to, .lane = lane});
       connect(pipes_.back());
       if (!mistake_.empty()) return;
@@ -66,7 +66,7 @@ void CollectiveRun::start() {
   for (u32 rank = 0; rank < ranks_.size(); ++rank) {
     ranks_[rank].unfinished_lanes = lanes_;
     for (u32 lane = 0; lane < lanes_; ++lane) {
-      lane_[place_of(rank, lane)].steps = schedule_.steps(rank, lane);
+      lane_[place_of(rank, lane)].steps = script_.steps(rank, lane);
       ranks_[rank].ready.push_back(place_of(rank, lane));
     }
   }
@@ -133,14 +133,31 @@ void CollectiveRun::go_on(u32 place, Time now) {
   const u32 rank = place / lanes_, number = place % lanes_;
   Lane& lane = lane_[place];
   while (lane.done != lane.steps) {
-    const Step step = schedule_.step(rank, number, lane.done);
+    const Step step = script_.step(rank, number, lane.done);
     if (step.after.steps > lane_[place_of(rank, step.after.lane)].done)
       return wait_for_lane(place, step.after.lane);
-    const bool done =
-        step.action == Action::kSend ? send(place, step, now) : take(place, step, now);
-    if (!done) return;
+    if (!do_step(place, step, now)) return;
   }
   finish_lane(place, now);
+}
+
+bool CollectiveRun::do_step(u32 place, const Step& step, Time now) {
+  switch (step.action) {
+    case Action::kSend: return send(place, step, now);
+    case Action::kCopy:
+    case Action::kReduce: return take(place, step, now);
+    case Action::kCompute: return compute(place, step, now);
+  }
+  CHECK_UNREACHABLE();
+}
+
+bool CollectiveRun::compute(u32 place, const Step& step, Time now) {
+  if (step.lasts != Duration()) {
+    wait_until(place, Waits::kComputing, now + step.lasts);
+    return false;
+  }
+  end_step(place, now);
+  return true;
 }
 
 void CollectiveRun::finish_lane(u32 place, Time now) {
@@ -152,6 +169,15 @@ void CollectiveRun::finish_lane(u32 place, Time now) {
 
 bool CollectiveRun::finished() const {
   return std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.unfinished_lanes == 0; });
+}
+
+double CollectiveRun::part_done() const {
+  u64 done = 0, all = 1;
+  for (const Lane& lane : lane_) {
+    done += lane.done;
+    all += lane.steps;
+  }
+  return static_cast<double>(done) / static_cast<double>(all);
 }
 
 const CollectiveRun::Rank& CollectiveRun::last_rank() const {
@@ -171,8 +197,9 @@ u64 CollectiveRun::sum(u64 Rank::*counter) const {
 }
 
 // The step is done, and perhaps others wait for that.
-void CollectiveRun::end_step(u32 place) {
-  ++lane_[place].done;
+void CollectiveRun::end_step(u32 place, Time now) {
+  const u64 index = lane_[place].done++;
+  if (observer_ != nullptr) observer_->on_step(place / lanes_, place % lanes_, index, now);
   if (lane_[place].first_waiter != kNone) wake_waiters_of(place);
 }
 
@@ -192,7 +219,7 @@ void CollectiveRun::wake_waiters_of(u32 place) {
   u32 waiter = std::exchange(lane_[place].first_waiter, kNone);
   while (waiter != kNone) {
     const u32 next = lane_[waiter].next;
-    const Step step = schedule_.step(waiter / lanes_, waiter % lanes_, lane_[waiter].done);
+    const Step step = script_.step(waiter / lanes_, waiter % lanes_, lane_[waiter].done);
     if (step.after.steps > lane_[place].done)
       wait_for_lane(waiter, place % lanes_);
     else
@@ -219,7 +246,7 @@ bool CollectiveRun::send(u32 place, const Step& step, Time now) {
     return false;
   }
   post(number, static_cast<u32>(step.range.length), lane_[place].spent, now);
-  end_step(place);
+  end_step(place, now);
   return true;
 }
 
@@ -349,12 +376,10 @@ bool CollectiveRun::take(u32 place, const Step& step, Time now) {
   CHECK(slot(pipe, pipe.taken).octets == step.range.length);
   confirm(number, lane_[place].spent, now);
   if (config_.step_overhead != Duration()) {
-    wait(place, Waits::kOverhead, kNone);
-    network_.set_alarm(cluster_.nics[pipe.to], now + config_.step_overhead,
-                       word_of(About::kGoesOn, place));
+    wait_until(place, Waits::kOverhead, now + config_.step_overhead);
     return false;
   }
-  end_step(place);
+  end_step(place, now);
   return true;
 }
 
@@ -366,11 +391,17 @@ void CollectiveRun::confirm(u32 number, const TimeSpent& spent, Time now) {
                   word_of(About::kWasTaken, number));
 }
 
-void CollectiveRun::on_overhead_over(u32 place, Time now) {
+void CollectiveRun::wait_until(u32 place, Waits what, Time end) {
+  wait(place, what, kNone);
+  network_.set_alarm(cluster_.nics[place / lanes_], end, word_of(About::kGoesOn, place));
+}
+
+void CollectiveRun::on_time_over(u32 place, Time now) {
   TimeSpent spent = lane_[place].spent;
-  spent.overhead = spent.overhead + config_.step_overhead;
+  Duration& part = lane_[place].waits == Waits::kComputing ? spent.computing : spent.overhead;
+  part = part + (now - started_at_ - spent.sum());
   wake(place, spent);
-  end_step(place);
+  end_step(place, now);
   work(place / lanes_, now);
 }
 
@@ -380,7 +411,7 @@ void CollectiveRun::on_alarm(u32 word, Time now) {
     case About::kBegins: return on_begin(number, now);
     case About::kArrives: return on_message(number, now);
     case About::kWasTaken: return on_taken(number, now);
-    case About::kGoesOn: return on_overhead_over(number, now);
+    case About::kGoesOn: return on_time_over(number, now);
     case About::kSending: return begin_sending(number);
   }
 }

@@ -1,4 +1,5 @@
-// CollectiveRun: a schedule done on the hosts of a simulated network. A send is an RDMA WRITE with
+// CollectiveRun: a script done on the hosts of a simulated network: a collective operation, or the
+// program of a job. A send is an RDMA WRITE with
 // immediate data on an RC QP of its two ranks and lane; what waits for it goes on when it is in the
 // receiver's memory. Within a node messages take the NVLink switch instead. Connections are made
 // before the start, as NCCL does.
@@ -18,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/schedule.h"
+#include "collectives/script.h"
 #include "fabric/network.h"
 #include "jobs/host_path/host_side.h"
 #include "jobs/nvlink_ports.h"
@@ -38,14 +39,22 @@ struct RunConfig {
 [[nodiscard]] fabric::NetworkConfig network_for(const Cluster& cluster,
                                                 fabric::NetworkConfig config);
 
+// Hears of each step that is done; of several ranks by several threads at once.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void on_step(u32 rank, u32 lane, u64 index, Time now) = 0;
+};
+
 class CollectiveRun final : public fabric::Application {
  public:
-  // Messages of the schedule are no longer than ConnectionConfig::kMaxMessageOctets. All arguments
-  // outlive the run; `cluster` has as many ranks as the schedule, `network` is as network_for() has
+  // Messages of the script are no longer than ConnectionConfig::kMaxMessageOctets. All arguments
+  // outlive the run; `cluster` has as many ranks as the script, `network` is as network_for() has
   // it.
-  CollectiveRun(const collectives::Schedule& schedule, const Cluster& cluster,
-                const RunConfig& config, fabric::Network& network);
+  CollectiveRun(const collectives::Script& script, const Cluster& cluster, const RunConfig& config,
+                fabric::Network& network);
 
+  void set_observer(StepObserver* observer) { observer_ = observer; }  // before start()
   // Every rank begins, now. Then the network runs. Precondition: no mistake.
   void start();
   // What makes it impossible; "": nothing.
@@ -54,6 +63,7 @@ class CollectiveRun final : public fabric::Application {
   // --- between the network's runs
   [[nodiscard]] bool finished() const;
   [[nodiscard]] u64 messages() const { return sum(&Rank::messages); }
+  [[nodiscard]] double part_done() const;  // of all steps. 0 .. 1
   // Precondition of all below: finished().
   [[nodiscard]] Duration time() const { return last_rank().finished_at - started_at_; }
   [[nodiscard]] const TimeSpent& spent() const { return last_rank().spent; }
@@ -67,7 +77,7 @@ class CollectiveRun final : public fabric::Application {
 
  private:
   static constexpr u32 kNone = ~u32{0};
-  enum class Waits : u8 { kNot, kMessage, kRoom, kLane, kOverhead };
+  enum class Waits : u8 { kNot, kMessage, kRoom, kLane, kOverhead, kComputing };
   struct Lane {
     u64 done = 0;  // steps
     u64 steps = 0;
@@ -130,9 +140,12 @@ class CollectiveRun final : public fabric::Application {
   void on_message(u32 number, Time now);
   void on_taken(u32 number, Time now);
   static void leave_if_idle(Pipe& pipe);
-  void on_overhead_over(u32 place, Time now);
+  bool do_step(u32 place, const collectives::Step& step, Time now);
+  bool compute(u32 place, const collectives::Step& step, Time now);
+  void wait_until(u32 place, Waits what, Time end);
+  void on_time_over(u32 place, Time now);
   [[nodiscard]] TimeSpent spent_with(const Pipe& pipe, const Message& message, Time now) const;
-  void end_step(u32 place);
+  void end_step(u32 place, Time now);
   void wait(u32 place, Waits what, u32 on);
   void wait_for_lane(u32 place, u32 other);
   void wake(u32 place, const TimeSpent& spent);
@@ -141,11 +154,12 @@ class CollectiveRun final : public fabric::Application {
   [[nodiscard]] const Rank& last_rank() const;
   [[nodiscard]] u64 sum(u64 Rank::*counter) const;
 
-  const collectives::Schedule& schedule_;
+  const collectives::Script& script_;
   const Cluster& cluster_;
   const RunConfig config_;
   fabric::Network& network_;
   NVLinkPorts nvlink_;
+  StepObserver* observer_ = nullptr;
   const HostPathModel* const path_;  // nullptr: none
   HostPathSums sending_path_, receiving_path_;
   std::vector<HostSide> sending_sides_, receiving_sides_;  // of each rank

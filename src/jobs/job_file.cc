@@ -5,11 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "base/prng.h"
 #include "collectives/make_schedule.h"
 #include "fabric/scenario/parts.h"
 #include "fabric/scenario/settings.h"
+#include "jobs/cluster_section.h"
 #include "jobs/presets.h"
+#include "jobs/step_sections.h"
 
 namespace verbena::jobs {
 namespace {
@@ -20,7 +21,6 @@ using collectives::Shape;
 using fabric::Section;
 
 constexpr u64 kChunk = 512 * 1024;  // NCCL: NCCL_BUFFSIZE of 4 MiB in NCCL_STEPS, 8
-constexpr u32 kMostGPUsOfNode = 256;
 
 std::vector<std::string_view> names_of_operations() {
   std::vector<std::string_view> names;
@@ -115,29 +115,6 @@ u32 rails_of(Section topology) {
                                   : 1;
 }
 
-void shuffle(std::vector<fabric::NodeIndex>& nodes, u64 seed) {
-  PRNG prng(seed);
-  for (std::size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[prng.below(i)]);
-}
-
-void read_cluster(Section& section, u32 rails, Job& job) {
-  const u64 hosts = job.plan.hosts.size();
-  const u64 gpus = section.count("gpus", hosts, 2, hosts);
-  job.cluster.gpus_per_node =
-      static_cast<u32>(section.count("gpus_per_node", rails, 1, kMostGPUsOfNode));
-  if (gpus % job.cluster.gpus_per_node != 0)
-    section.complain("gpus_per_node", fmt::format("{} GPUs are no whole number of nodes of {}",
-                                                  gpus, job.cluster.gpus_per_node));
-  Section nvlink = section.section("nvlink", "rate");
-  job.cluster.nvlink.rate = nvlink.rate("rate", job.cluster.nvlink.rate);
-  job.cluster.nvlink.latency = nvlink.duration("latency", job.cluster.nvlink.latency);
-  nvlink.done();
-  job.cluster.nics = job.plan.hosts;
-  constexpr std::array<std::string_view, 2> kPlacements = {"in_order", "random"};
-  if (section.choice("placement", 0, kPlacements) == 1) shuffle(job.cluster.nics, job.network.seed);
-  job.cluster.nics.resize(gpus);
-}
-
 void read_collective(Section section, u32 rails, Job& job) {
   Shape shape;
   shape.operation = read_operation(section);
@@ -155,9 +132,7 @@ void read_collective(Section section, u32 rails, Job& job) {
   if (shape.element_octets > 4096 || shape.octets % shape.element_octets != 0)
     section.complain("size", fmt::format("{} octets are no whole number of elements of {}",
                                          shape.octets, shape.element_octets));
-  job.run.window = static_cast<u32>(section.count("window", job.run.window, 1, 64));
-  job.run.step_overhead = section.duration("step_overhead", {});
-  job.run.priority = static_cast<u8>(section.count("priority", job.run.priority, 0, 7));
+  read_run(section, job.run);
   constexpr std::array<std::string_view, 3> kMethods = {"packets", "flows", "both"};
   job.method = static_cast<Method>(section.choice("method", 0, kMethods));
   if (job.method != Method::kFlows && job.plan.topology.nodes > fabric::kMaxNodes)
@@ -178,11 +153,28 @@ void fill_in(YAML::Node to, const YAML::Node& from) {
   }
 }
 
+// What the GPUs do: the key of the section that says so.
+constexpr std::array<std::string_view, 3> kSections = {"collective", "training", "inference"};
+
+std::string section_of(const YAML::Node& root) {
+  for (const std::string_view name : kSections)
+    if (root[std::string(name)].IsDefined()) return std::string(name);
+  return "collective";
+}
+
+// Presets have what they say of the GPUs under `collective`.
+YAML::Node fitted(YAML::Node preset, const std::string& section) {
+  if (section == "collective") return preset;
+  preset[section] = preset["collective"];
+  preset.remove("collective");
+  return preset;
+}
+
 void read_preset(Section& root, YAML::Node node) {
   const std::string name = root.text("preset", "");
   if (name.empty()) return;
   if (const Preset* const preset = preset_named(name); preset != nullptr)
-    return fill_in(node, YAML::Load(std::string(preset->yaml)));
+    return fill_in(node, fitted(YAML::Load(std::string(preset->yaml)), section_of(node)));
   std::vector<std::string> names;
   for (const Preset& preset : presets()) names.emplace_back(preset.name);
   root.complain("preset", fmt::format("'{}' is none of {}", name, fabric::one_of(names)));
@@ -203,6 +195,14 @@ HostPathConfig read_host_path(Section section, fabric::Technology technology) {
   return path;
 }
 
+// One of the sections; the others are unknown keys beside it.
+void read_work(Section& root, const std::string& name, Job& job) {
+  const u32 rails = rails_of(root.section("topology", "kind"));
+  if (name == "training") return read_training(root.section(name), rails, job);
+  if (name == "inference") return read_inference(root.section(name), rails, job);
+  read_collective(root.section(name, "operation"), rails, job);
+}
+
 Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileReader& read_file) {
   Section root(reading, node, {});
   read_preset(root, node);
@@ -217,11 +217,10 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
     Section hosts = root.section("hosts");
     job.run.host_path = read_host_path(hosts.section("path", "kind"), job.network.technology);
     read_fabric(root, std::move(hosts), job.plan, job.network);
-    read_collective(root.section("collective", "operation"),
-                    rails_of(root.section("topology", "kind")), job);
+    read_work(root, section_of(node), job);
   } else {
-    for (const char* const key : {"hosts", "tcp", "switch", "infiniband", "collective"})
-      (void)root.has(key);
+    for (const char* const key : {"hosts", "tcp", "switch", "infiniband"}) (void)root.has(key);
+    for (const std::string_view key : kSections) (void)root.has(key);
   }
   root.done();
   return job;
@@ -236,7 +235,10 @@ tl::unexpected<fabric::InputError> wrong(const std::string& what) {
 bool is_job(const std::string& text) {
   try {
     const YAML::Node root = YAML::Load(text);
-    return root.IsMap() && (root["collective"].IsDefined() || root["preset"].IsDefined());
+    return root.IsMap() &&
+           (root["preset"].IsDefined() || std::ranges::any_of(kSections, [&](std::string_view key) {
+              return root[std::string(key)].IsDefined();
+            }));
   } catch (const YAML::Exception&) {
     return false;
   }

@@ -1,7 +1,8 @@
 // A job as a user describes it in YAML: a scenario's network (docs/simulator.md), and under
-// `collective` what its GPUs do. docs/jobs.md has all keys.
+// `collective`, `training` or `inference` what its GPUs do. docs/jobs.md has all keys.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "fabric/scenario/scenario.h"
 #include "jobs/cluster.h"
 #include "jobs/collective_run.h"
+#include "jobs/steps/inference_step.h"
+#include "jobs/steps/training_step.h"
 
 namespace verbena::jobs {
 
@@ -21,9 +24,13 @@ struct Job {
   RunConfig run;
   std::vector<collectives::Shape> shapes;  // one for each algorithm
   Method method = Method::kPackets;
+  // One of them where it is a step that the GPUs do, and then there are no shapes.
+  std::optional<TrainingConfig> training;
+  std::optional<InferenceConfig> inference;
+  Cutting cutting;  // of a step's operations
 };
 
-// Has it a key `collective` or `preset`? False also where it is no YAML.
+// Has it a key `preset`, or one of those? False also where it is no YAML.
 [[nodiscard]] bool is_job(const std::string& text);
 // As fabric::read_scenario().
 [[nodiscard]] fabric::Parsed<Job> read_job(const std::string& name, const std::string& text,

@@ -130,7 +130,7 @@ collective: {algorithm: [rail ring, hierarchical], size: 4MiB, method: both})");
   ASSERT_TRUE(job.has_value()) << job.error().message;
   std::vector<CollectiveResult> results;
   for (const collectives::Shape& shape : job->shapes)
-    results.push_back(run_collective(*job, shape, [] { return false; }));
+    results.push_back(run_collective(*job, shape, [](const Progress&) { return false; }));
   for (const CollectiveResult& result : results) {
     EXPECT_EQ(result.mistake, "");
     ASSERT_TRUE(result.by_packets && result.flow_seconds);
@@ -150,7 +150,8 @@ collective: {algorithm: [rail ring, hierarchical], size: 4MiB, method: both})");
 TEST(JobRun, StopsWhenAsked) {
   const auto job = job_of(std::string(kRails) + "collective: {algorithm: ring, size: 64MiB}");
   ASSERT_TRUE(job.has_value());
-  EXPECT_EQ(run_collective(*job, job->shapes[0], [] { return true; }).mistake, "interrupted");
+  EXPECT_EQ(run_collective(*job, job->shapes[0], [](const Progress&) { return true; }).mistake,
+            "interrupted");
 }
 
 }  // namespace

@@ -10,16 +10,20 @@ constexpr Duration kStretch = us(100);
 // Nothing moves for so long: packets were lost again and again, or wait for each other.
 constexpr Duration kPatience = sec(5);
 
-std::string run_packets(const Job& job, const collectives::Schedule& schedule, const Stop& stop,
-                        std::optional<PacketResult>& result) {
+}  // namespace
+
+std::string run_packets(const Job& job, const collectives::Script& script, StepObserver* observer,
+                        const Stop& stop, std::optional<PacketResult>& result) {
   fabric::Network network(job.plan.topology, network_for(job.cluster, job.network));
-  CollectiveRun run(schedule, job.cluster, job.run, network);
+  CollectiveRun run(script, job.cluster, job.run, network);
   if (!run.mistake().empty()) return run.mistake();
+  run.set_observer(observer);
   run.start();
   Time moved;
   u64 messages = 0;
   for (Time end = Time() + kStretch; network.run(end) && !run.finished(); end = end + kStretch) {
-    if (stop()) return "interrupted";
+    if (stop({end - Time(), network.counters().events, [&] { return run.part_done(); }}))
+      return kInterrupted;
     if (run.messages() != messages) moved = end;
     messages = run.messages();
     if (end - moved > kPatience) return "nothing moves any more: a deadlock of pauses, or no way";
@@ -36,6 +40,8 @@ std::string run_packets(const Job& job, const collectives::Schedule& schedule, c
   return "";
 }
 
+namespace {
+
 FlowLevelConfig flow_level_config(const Job& job) {
   const MTU mtu = job.network.host({}).device.active_mtu;
   return {.packet_octets = static_cast<u32>(bytes(mtu)), .seed = job.network.seed};
@@ -48,7 +54,7 @@ CollectiveResult run_collective(const Job& job, const collectives::Shape& shape,
   CollectiveResult result{
       .shape = schedule->shape(), .mistake = {}, .by_packets = {}, .flow_seconds = {}};
   if (job.method != Method::kFlows)
-    result.mistake = run_packets(job, *schedule, stop, result.by_packets);
+    result.mistake = run_packets(job, *schedule, nullptr, stop, result.by_packets);
   if (job.method == Method::kPackets || !result.mistake.empty()) return result;
   const FlowLevelResult flows =
       run_flow_level(*schedule, job.cluster, job.plan.topology, flow_level_config(job), stop);

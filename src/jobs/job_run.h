@@ -1,4 +1,5 @@
-// Runs one collective operation of a job, by packets, by flows or by both.
+// Runs what a job asks for: one collective operation, by packets, by flows or by both; any script,
+// by packets.
 #pragma once
 
 #include "jobs/job_report.h"
@@ -8,5 +9,10 @@ namespace verbena::jobs {
 
 [[nodiscard]] CollectiveResult run_collective(const Job& job, const collectives::Shape& shape,
                                               const Stop& stop);
+
+// What went wrong; "": nothing, and there is a result. `observer`: or nullptr.
+[[nodiscard]] std::string run_packets(const Job& job, const collectives::Script& script,
+                                      StepObserver* observer, const Stop& stop,
+                                      std::optional<PacketResult>& result);
 
 }  // namespace verbena::jobs

@@ -8,6 +8,7 @@ import csv
 import json
 import pathlib
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,43 @@ class Jobs(unittest.TestCase):
                 _, rows = self.run_job(path)
                 for row in rows.values():
                     self.assertGreater(float(row["busbw"]), 1e9)
+
+    def run_step(self, job, *options):
+        done = verbena("sim", job, "-o", self.folder, *options)
+        self.assertEqual(done.returncode, 0, done)
+        return done.stdout, sqlite3.connect(self.folder / "results.sqlite")
+
+    def test_a_training_step(self):
+        text, results = self.run_step(EXAMPLES / "training_step.yaml")
+        self.assertIn("16 GPUs (h100): tensor 8, pipeline 1, data 2", text)
+        step, drops = (results.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()[0]
+                       for key in ("step_ps", "drops"))
+        self.assertEqual(drops, 0)
+        # What each GPU computes and is idle for is the step; no task lies outside of it.
+        for (account,) in results.execute(
+                "SELECT sum(computing_ps + idle_ps) FROM accounts GROUP BY gpu"):
+            self.assertAlmostEqual(account / step, 1, delta=1e-6)
+        self.assertEqual(results.execute("SELECT min(begin_ps) >= 0, max(end_ps) FROM tasks")
+                         .fetchone(), (1, step))
+        trace = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+        self.assertEqual(sum(event["ph"] == "X" for event in trace), results.execute(
+            "SELECT count(*) FROM tasks WHERE end_ps > begin_ps").fetchone()[0])
+
+    def test_an_inference_step(self):
+        text, results = self.run_step(EXAMPLES / "inference_step.yaml")
+        self.assertIn("first token", text)
+        moved = results.execute("SELECT count(*) FROM tasks WHERE purpose = 'KV cache' AND gpu < 4"
+                                ).fetchone()[0]
+        self.assertEqual(moved, 4 * 8)  # by each GPU that prefills, of each layer
+
+    def test_jobs_are_compared(self):
+        done = verbena("sim", EXAMPLES / "training_step.yaml", "--sweep", "tensor=4,8",
+                       "--set", "model.layers=1", "-o", self.folder)
+        self.assertEqual(done.returncode, 0, done)
+        with open(self.folder / "table.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["run"] for row in rows], ["tensor=4", "tensor=8"])
+        self.assertNotEqual(rows[0]["step time"], rows[1]["step time"])
 
     def test_a_hundred_thousand_gpus(self):
         _, rows = self.run_job(EXAMPLES / "allreduce_100k_gpus.yaml", "--set",

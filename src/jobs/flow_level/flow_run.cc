@@ -139,7 +139,7 @@ FlowLevelResult FlowLevel::run() {
   Flows together;
   for (const Stage& stage : pipeline.stages) {
     if (stage.rounds == 0 || stage.levels == 0) continue;
-    if (stop_()) return {.mistake = "interrupted"};
+    if (stop_(Progress())) return {.mistake = kInterrupted};
     const Round one = round(stage);
     const double rounds = static_cast<double>(stage.rounds);
     const double piece = rounds * std::max(one.together, one.alone);

@@ -14,7 +14,7 @@ using collectives::Algorithm;
 using collectives::Operation;
 using collectives::Shape;
 
-const Stop kNever = [] { return false; };
+const Stop kNever = [](const Progress&) { return false; };
 constexpr fabric::LinkConfig kLink{.rate = gbps(100), .delay = us(1)};
 
 double by_flows(const Shape& shape, const TestNetwork& net) {
@@ -89,7 +89,7 @@ TEST(FlowLevel, CanBeStopped) {
   const TestNetwork net = star(2, kLink);
   const auto schedule = collectives::make_schedule({.ranks = 2, .octets = 4096});
   const Cluster cluster{.gpus_per_node = 1, .nics = net.hosts};
-  EXPECT_EQ(run_flow_level(*schedule, cluster, net.topology, {}, [] { return true; }).mistake,
+  EXPECT_EQ(run_flow_level(*schedule, cluster, net.topology, {}, [](const Progress&) { return true; }).mistake,
             "interrupted");
 }
 

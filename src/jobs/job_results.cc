@@ -1,0 +1,80 @@
+#include "jobs/job_results.h"
+
+#include <fmt/format.h>
+
+#include "fabric/scenario/units.h"
+#include "jobs/job_run.h"
+#include "jobs/step_report.h"
+
+namespace verbena::jobs {
+namespace {
+
+using fabric::SummaryLine;
+
+void add_counters(const fabric::Counters& counters, std::vector<SummaryLine>& lines) {
+  lines.push_back({"link hops", std::to_string(counters.hops)});
+  lines.push_back({"marks", std::to_string(counters.marks)});
+  lines.push_back({"pauses", std::to_string(counters.pauses)});
+  lines.push_back({"drops", std::to_string(counters.drops)});
+}
+
+std::vector<SummaryLine> lines_of(const Job& job, const StepResult& step) {
+  if (!step.mistake.empty()) return {{"mistake", step.mistake}};
+  const double seconds = step.time().seconds();
+  std::vector<SummaryLine> lines = {{"step time", fabric::duration_text(step.time())}};
+  if (job.training)
+    lines.push_back({"tokens a second",
+                     fmt::format("{:.0f}", static_cast<double>(job.training->tokens()) / seconds)});
+  lines.push_back(
+      {"computing", fmt::format("{:.1f} %", 100 * step.mean.all_computing().seconds() / seconds)});
+  for (std::size_t i = 0; i < kPurposes; ++i)
+    if (step.mean.idle[i] != Duration())
+      lines.push_back({fmt::format("idle for {}", name_of(static_cast<Purpose>(i))),
+                       fmt::format("{:.1f} %", 100 * step.mean.idle[i].seconds() / seconds)});
+  add_counters(step.packets.counters, lines);
+  return lines;
+}
+
+}  // namespace
+
+JobResults run_job(const Job& job, const Stop& stop) {
+  JobResults results;
+  if (job.training || job.inference) {
+    results.step = run_step(job, stop);
+    return results;
+  }
+  for (const collectives::Shape& shape : job.shapes) {
+    results.collectives.push_back(run_collective(job, shape, stop));
+    if (results.collectives.back().mistake == kInterrupted) break;
+  }
+  return results;
+}
+
+std::string text_of(const Job& job, const JobResults& results) {
+  return results.step ? text_of(job, *results.step) : text_of(job, results.collectives);
+}
+
+std::vector<SummaryLine> lines_of(const Job& job, const JobResults& results) {
+  if (results.step) return lines_of(job, *results.step);
+  std::vector<SummaryLine> lines;
+  for (const CollectiveResult& result : results.collectives) {
+    const std::string name(name_of(result.shape.algorithm));
+    const bool is_done = result.mistake.empty();
+    lines.push_back({name + " time",
+                     is_done ? fabric::duration_text(ps(static_cast<i64>(result.seconds() * 1e12)))
+                             : result.mistake});
+    lines.push_back({name + " busbw, GB/s",
+                     is_done ? fmt::format("{:.2f}", result.bus_bandwidth() / 1e9) : "-"});
+  }
+  return lines;
+}
+
+std::vector<ResultFile> files_of(const Job& job, const JobResults& results) {
+  std::vector<ResultFile> files = {{"summary.txt", text_of(job, results)}};
+  if (results.step && results.step->mistake.empty())
+    files.push_back({"trace.json", trace_of(job, *results.step)});
+  if (!results.step) files.push_back({"collectives.csv", csv_of(results.collectives)});
+  return files;
+}
+
+}  // namespace verbena::jobs

@@ -1,0 +1,36 @@
+// A whole job: run, and what it has come to, as text and as numbers for tables.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fabric/results/summary.h"
+#include "jobs/job_report.h"
+#include "jobs/step_run.h"
+#include "jobs/stop.h"
+
+namespace verbena::jobs {
+
+// Of a step, or of a collective operation by each algorithm asked for.
+struct JobResults {
+  std::optional<StepResult> step;
+  std::vector<CollectiveResult> collectives;
+};
+
+// What is not begun when `stop` says so is not among the results.
+[[nodiscard]] JobResults run_job(const Job& job, const Stop& stop);
+[[nodiscard]] std::string text_of(const Job& job, const JobResults& results);
+// The same names for all jobs of a kind.
+[[nodiscard]] std::vector<fabric::SummaryLine> lines_of(const Job& job, const JobResults& results);
+// What goes into a folder of results beside results.sqlite: summary.txt, and trace.json of a step
+// or collectives.csv.
+struct ResultFile {
+  std::string name, text;
+};
+[[nodiscard]] std::vector<ResultFile> files_of(const Job& job, const JobResults& results);
+// results.sqlite: docs/jobs.md. "": done.
+[[nodiscard]] std::string write_database(const std::string& path, const Job& job,
+                                         const JobResults& results);
+
+}  // namespace verbena::jobs

@@ -1,0 +1,25 @@
+#include "jobs/program/task.h"
+
+#include "base/check.h"
+
+namespace verbena::jobs {
+
+std::string_view name_of(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::kForward: return "forward";
+    case Purpose::kBackward: return "backward";
+    case Purpose::kOptimizer: return "optimizer";
+    case Purpose::kPrefill: return "prefill";
+    case Purpose::kDecode: return "decode";
+    case Purpose::kTensor: return "tensor";
+    case Purpose::kData: return "data";
+    case Purpose::kPipeline: return "pipeline";
+    case Purpose::kExpert: return "expert";
+    case Purpose::kCacheMove: return "KV cache";
+    case Purpose::kModelLoad: return "model load";
+    case Purpose::kOther: return "other";
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace verbena::jobs

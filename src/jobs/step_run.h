@@ -1,0 +1,38 @@
+// Runs one step of a job, packet by packet: of training, or of inference.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jobs/job_report.h"
+#include "jobs/stop.h"
+#include "jobs/timeline.h"
+
+namespace verbena::jobs {
+
+// What all groups of a communicator have done of one kind of operation, of one size.
+struct OperationTotal {
+  u32 operation = 0;  // of the program's
+  Purpose purpose = Purpose::kOther;
+  u32 times = 0;             // by a rank
+  Duration mean{};           // from its beginning on a rank to its end there
+  double bus_bandwidth = 0;  // octets a second, at that mean; 0 of what sends to one rank
+};
+
+struct StepResult {
+  std::string mistake;  // "": none; else there is nothing more
+  PacketResult packets;
+  std::unique_ptr<Program> program;
+  std::unique_ptr<Timeline> timeline;
+  Time begin, end;
+  Account mean;  // of all ranks
+  std::vector<OperationTotal> operations;
+
+  [[nodiscard]] Duration time() const { return end - begin; }
+};
+
+// Precondition: the job has a step.
+[[nodiscard]] StepResult run_step(const Job& job, const Stop& stop);
+
+}  // namespace verbena::jobs

@@ -1,0 +1,13 @@
+// The sections `training` and `inference` of a job.
+#pragma once
+
+#include "fabric/scenario/section.h"
+#include "jobs/job_file.h"
+
+namespace verbena::jobs {
+
+// Precondition of both: the job's plan has been read. `rails` as in read_cluster().
+void read_training(fabric::Section section, u32 rails, Job& job);
+void read_inference(fabric::Section section, u32 rails, Job& job);
+
+}  // namespace verbena::jobs
