@@ -87,7 +87,8 @@ void write_collectives(fabric::SQLiteFile& file, const std::vector<CollectiveRes
             "operation TEXT, algorithm TEXT, gpus INTEGER, gpus_per_node INTEGER, octets INTEGER, "
             "channels INTEGER, seconds REAL, algbw REAL, busbw REAL, flow_level_seconds REAL, "
             "computing_ps INTEGER, nvlink_ps INTEGER, sending_ps INTEGER, distance_ps INTEGER, "
-            "waiting_ps INTEGER, overhead_ps INTEGER, messages INTEGER, network_octets INTEGER, "
+            "waiting_ps INTEGER, overhead_ps INTEGER, host_ps INTEGER, messages INTEGER, "
+            "network_octets INTEGER, "
             "nvlink_octets INTEGER, link_hops INTEGER, marks INTEGER, pauses INTEGER, "
             "drops INTEGER, mistake TEXT");
   for (const CollectiveResult& result : results) {
@@ -99,7 +100,7 @@ void write_collectives(fabric::SQLiteFile& file, const std::vector<CollectiveRes
     if (result.by_packets) {
       const TimeSpent& spent = result.by_packets->spent;
       for (const Duration part : {spent.computing, spent.nvlink, spent.sending, spent.distance,
-                                  spent.waiting, spent.overhead})
+                                  spent.waiting, spent.overhead, spent.host})
         rows.add(part.ps());
       const PacketResult& packets = *result.by_packets;
       for (const u64 count :
@@ -107,7 +108,7 @@ void write_collectives(fabric::SQLiteFile& file, const std::vector<CollectiveRes
             packets.counters.marks, packets.counters.pauses, packets.counters.drops})
         rows.add(count);
     } else {
-      for (u32 i = 0; i < 13; ++i) rows.add_null();
+      for (u32 i = 0; i < 14; ++i) rows.add_null();
     }
     rows.add(std::string_view(result.mistake)).end();
   }
