@@ -92,30 +92,50 @@ TEST_F(CommonMemoryTest, RegionsThatOverlapHaveOneFile) {
   EXPECT_EQ(second->span.length, 4 * kPage) << "the rest is copied to";
 }
 
-TEST_F(CommonMemoryTest, MemoryStaysValidAndIsFoundAgainAfterItsRegionIsGone) {
-  ASSERT_TRUE(common_memory_of(part(0, kSize), Sharing::kReplace));
+TEST_F(CommonMemoryTest, IsPrivateAgainAndUnchangedWhenTheLastRegionIsGone) {
+  std::optional<CommonMemory> first = common_memory_of(part(0, kSize), Sharing::kReplace);
+  std::optional<CommonMemory> second = common_memory_of(part(0, kPage), Sharing::kReplace);
   memory_[9] = 0x77;
+  first.reset();
+  EXPECT_TRUE(is_shared(memory_));
+  second.reset();
+  EXPECT_FALSE(is_shared(memory_));
+  EXPECT_FALSE(is_shared(memory_ + kSize - 1));
+  EXPECT_EQ(memory_[9], 0x77);
+  EXPECT_EQ(memory_[kSize - 1], static_cast<u8>(kSize - 1 + 7));
   const auto again = common_memory_of(part(0, kSize), Sharing::kReplace);
   ASSERT_TRUE(again);
-  EXPECT_EQ(memory_[9], 0x77);
   EXPECT_EQ(in_file(*again, memory_ + 9), 0x77);
 }
 
-TEST_F(CommonMemoryTest, TheProgramMayUnmapIt) {
-  ASSERT_TRUE(common_memory_of(part(0, kSize), Sharing::kReplace));
+TEST_F(CommonMemoryTest, TheProgramMayUnmapItOrMapSomethingElseThere) {
+  std::optional<CommonMemory> common = common_memory_of(part(0, kSize), Sharing::kReplace);
   ASSERT_EQ(::munmap(memory_ + kPage, kPage), 0);
+  void* const other =
+      ::mmap(memory_ + 3 * kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_EQ(other, memory_ + 3 * kPage);
+  common.reset();
   EXPECT_EQ(memory_[0], 7);
   EXPECT_EQ(memory_[2 * kPage], static_cast<u8>(2 * kPage + 7));
+  EXPECT_EQ(memory_[3 * kPage], 0);
+  const AddressSpace space(AddressSpace::Look::kThoroughly);
+  EXPECT_FALSE(space.at(address_of(memory_ + 3 * kPage))->is_writable);
 }
 
-TEST_F(CommonMemoryTest, IsCommonWithChildrenOfFork) {
-  ASSERT_TRUE(common_memory_of(part(0, kSize), Sharing::kReplace));
-  const pid_t child = ::fork();
-  if (child == 0) {
-    memory_[3] = 0x33;
-    ::_exit(0);
-  }
-  ::waitpid(child, nullptr, 0);
+TEST_F(CommonMemoryTest, IsCommonWithChildrenOfForkWhileItIsRegistered) {
+  std::optional<CommonMemory> common = common_memory_of(part(0, kSize), Sharing::kReplace);
+  const auto write_in_child = [this](u8 value) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      memory_[3] = value;
+      ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+  };
+  write_in_child(0x33);
+  EXPECT_EQ(memory_[3], 0x33);
+  common.reset();
+  write_in_child(0x44);
   EXPECT_EQ(memory_[3], 0x33);
 }
 
@@ -166,7 +186,8 @@ TEST_F(CommonMemoryTest, ThreadsThatWriteMeanwhileLoseNothing) {
   std::atomic<u64> mismatches{0};
   const auto count = [&](std::size_t page) {
     auto* const word = reinterpret_cast<volatile u64*>(memory_ + page * kPage);
-    u64 expected = *word = 0;
+    u64 expected = 0;
+    *word = 0;
     while (!stop) {
       if (*word != expected) ++mismatches;
       *word = ++expected;

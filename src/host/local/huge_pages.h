@@ -11,8 +11,8 @@ namespace verbena::host {
 
 inline constexpr u64 kHugePage = 2u << 20;
 
-// What of `memory` is asked for: at most 128 aligned huge pages, of each of which it has at least
-// half. `count` 0: none.
+// What of `memory` is asked for: at most 128 aligned huge pages, of each of which it has half
+// or more. `count` 0: none.
 struct HugePages {
   u64 begin = 0, count = 0;
 };

@@ -15,7 +15,8 @@ TEST(HugePagesTest, AreThoseThatTheMemoryHasHalfOf) {
   EXPECT_EQ(of(kStart, 3 * kHugePage).count, 3u);
   EXPECT_EQ(of(kStart + 16, 2 * kHugePage - 16).begin, kStart);
   EXPECT_EQ(of(kStart + 16, 2 * kHugePage - 16).count, 2u);
-  EXPECT_EQ(of(kStart + kHalf, 2 * kHugePage).count, 3u);
+  EXPECT_EQ(of(kStart + kHalf - 1, 2 * kHugePage).begin, kStart);
+  EXPECT_EQ(of(kStart + kHalf - 1, 2 * kHugePage + 1).count, 3u);
   EXPECT_EQ(of(kStart + kHalf + 1, 2 * kHugePage).begin, kStart + kHugePage);
   EXPECT_EQ(of(kStart + kHalf + 1, 2 * kHugePage - 2).count, 1u);
 }
