@@ -111,23 +111,22 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& p) { return std::string(p.param.name); });
 
 constexpr Retransmission kSelective = Retransmission::kSelectiveRepeat;
-INSTANTIATE_TEST_SUITE_P(
-    SelectiveRepeat, Goodput,
-    ::testing::Values(
-        Load{"OneWriter", SendOp::kRDMAWrite, 1, 50, 1 << 20, 0, kLarge, 0.85, 0, 8, kSelective},
-        Load{"OneWriterLossy", SendOp::kRDMAWrite, 1, 20, 1 << 20, 0.001, kLarge, 0.85, 0, 8,
-             kSelective},
-        Load{"OneReaderLossy", SendOp::kRDMARead, 1, 20, 1 << 20, 0.001, kLarge, 0.85, 0, 8,
-             kSelective},
-        Load{"OneWriterVeryLossy", SendOp::kRDMAWrite, 1, 20, 1 << 20, 0.01, kLarge, 0.75, 0, 16,
-             kSelective},
-        Load{"OneReaderVeryLossy", SendOp::kRDMARead, 1, 20, 1 << 20, 0.01, kLarge, 0.75, 0, 16,
-             kSelective},
-        Load{"ManyWritersSmallBuffer", SendOp::kRDMAWrite, 16, 40, 65536, 0, kSmall, 0.85, 0, 8,
-             kSelective},
-        Load{"ManyReadersSmallBuffer", SendOp::kRDMARead, 16, 40, 65536, 0, kSmall, 0.85, 0, 8,
-             kSelective}),
-    [](const auto& p) { return std::string(p.param.name); });
+INSTANTIATE_TEST_SUITE_P(SelectiveRepeat, Goodput,
+                         ::testing::Values(Load{"OneWriter", SendOp::kRDMAWrite, 1, 50, 1 << 20, 0,
+                                                kLarge, 0.85, 0, 8, kSelective},
+                                           Load{"OneWriterLossy", SendOp::kRDMAWrite, 1, 20,
+                                                1 << 20, 0.001, kLarge, 0.85, 0, 8, kSelective},
+                                           Load{"OneReaderLossy", SendOp::kRDMARead, 1, 20, 1 << 20,
+                                                0.001, kLarge, 0.85, 0, 8, kSelective},
+                                           Load{"OneWriterVeryLossy", SendOp::kRDMAWrite, 1, 20,
+                                                1 << 20, 0.01, kLarge, 0.75, 0, 16, kSelective},
+                                           Load{"OneReaderVeryLossy", SendOp::kRDMARead, 1, 20,
+                                                1 << 20, 0.01, kLarge, 0.75, 0, 16, kSelective},
+                                           Load{"ManyWritersSmallBuffer", SendOp::kRDMAWrite, 16,
+                                                40, 65536, 0, kSmall, 0.85, 0, 8, kSelective},
+                                           Load{"ManyReadersSmallBuffer", SendOp::kRDMARead, 16, 40,
+                                                65536, 0, kSmall, 0.85, 0, 8, kSelective}),
+                         [](const auto& p) { return std::string(p.param.name); });
 
 }  // namespace
 }  // namespace verbena::sim

@@ -1,7 +1,7 @@
 // FrameCapture: the frames of chosen links, as a pcapng file that Wireshark reads: an interface for
 // each link. Of InfiniBand's links: packets from the LRH on, with a VCRC of 0, in ERF records; flow
-// control packets are not in it. Payload is not simulated: its octets are 0, and the ICRC is that of
-// zeros.
+// control packets are not in it. Payload is not simulated: its octets are 0, and the ICRC is that
+// of zeros.
 #pragma once
 
 #include <vector>

@@ -151,6 +151,7 @@ class TCPHost final : public Endpoint {
   std::deque<Reading> readings_;
   Time reads_at_;                                      // the program has read until then
   Time wake_ = Time::never(), timer_ = Time::never();  // set already
+  u64 sent_octets_ = 0;                                // in frames
 };
 
 }  // namespace verbena::fabric

@@ -89,8 +89,10 @@ TEST(FlowLevel, CanBeStopped) {
   const TestNetwork net = star(2, kLink);
   const auto schedule = collectives::make_schedule({.ranks = 2, .octets = 4096});
   const Cluster cluster{.gpus_per_node = 1, .nics = net.hosts};
-  EXPECT_EQ(run_flow_level(*schedule, cluster, net.topology, {}, [](const Progress&) { return true; }).mistake,
-            "interrupted");
+  EXPECT_EQ(
+      run_flow_level(*schedule, cluster, net.topology, {}, [](const Progress&) { return true; })
+          .mistake,
+      "interrupted");
 }
 
 TEST(Ways, SpreadOverAllThatAreShortest) {

@@ -19,7 +19,7 @@ CollectiveResult run(const std::string& rest) {
       "collective: {size: 32MiB, algorithm: ring}\n" +
       rest);
   EXPECT_TRUE(job.has_value()) << job.error().message;
-  return run_collective(*job, job->shapes.front(), [] { return false; });
+  return run_collective(*job, job->shapes.front(), [](const Progress&) { return false; });
 }
 
 TEST(HostPathJob, ARingOverTCPAndIWARPIsAsFastAsItsFramesAllow) {

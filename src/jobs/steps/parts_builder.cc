@@ -62,8 +62,8 @@ Shape PartsBuilder::shape_of(const Communicator& communicator, collectives::Oper
 u32 PartsBuilder::operation(u32 communicator, collectives::Operation operation, u64 octets,
                             u32 root) {
   const Shape shape = shape_of(parts_.communicators[communicator], operation, octets, root);
-  const auto same =
-      std::find_if(parts_.operations.begin(), parts_.operations.end(), [&](const GroupOperation& known) {
+  const auto same = std::find_if(
+      parts_.operations.begin(), parts_.operations.end(), [&](const GroupOperation& known) {
         return known.communicator == communicator && known.shape.operation == operation &&
                known.shape.octets == shape.octets && known.shape.root == root;
       });
