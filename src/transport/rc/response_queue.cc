@@ -51,6 +51,7 @@ void ResponseQueue::acknowledge(PSN psn, MSN msn) {
 
 // Not before a READ, an atomic or their like: what it says of them would come ahead of them.
 void ResponseQueue::sack(PSN psn, MSN msn, const SackETH& sack) {
+  take_memory();
   for (std::size_t i = pending_.size(); i != 0 && pending_[i - 1].acknowledges_only(); --i) {
     Response& waiting = pending_[i - 1];
     if (waiting.kind != Response::Kind::kSack || waiting.sacked_from != sack.first) continue;
