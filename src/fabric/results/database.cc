@@ -34,7 +34,6 @@ void write_run(SQLiteFile& file, const Simulation& simulation, const Summary& su
   put("credit_updates", simulation.network().counters().credit_updates);
   put("drops", summary.drops);
   put("lost", summary.lost);
-  put("technology", name_of(simulation.scenario().network.technology));
   put("retransmissions", summary.repairs.retransmissions);
   put("timeouts", summary.repairs.timeouts);
   if (const auto deadlock = deadlock_text(simulation)) put("deadlock", std::string_view(*deadlock));
