@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <cstring>
 
 #include "base/check.h"
 #include "memory/touch.h"
@@ -52,11 +51,17 @@ void put_in_place(void* copy, u64 address, u64 length) {
   CHECK(::mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at);
 }
 
+// Whole pages, with what lies in them beside the region: also what AddressSanitizer, whose memcpy
+// would refuse, has poisoned.
+void copy_pages(void* to, const void* from, u64 length) {
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(length) : : "memory");
+}
+
 bool replace_by(void* copy, u64 address, u64 length) {
   if (copy == MAP_FAILED) return false;
   const HeldRange held(address, length);
   // A memory file system that is full shows as a fault.
-  if (held.is_held() && touch([&] { std::memcpy(copy, pointer_to(address), length); })) {
+  if (held.is_held() && touch([&] { copy_pages(copy, pointer_to(address), length); })) {
     put_in_place(copy, address, length);
     return true;
   }
