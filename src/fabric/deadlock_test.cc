@@ -5,6 +5,9 @@
 namespace verbena::fabric {
 namespace {
 
+using testing::kRing;
+using testing::ring;
+
 // 1 MiB of buffer, and pauses that end so.
 NetworkConfig with_expiry(PauseExpiry expiry) {
   NetworkConfig config = testing::pfc_alone();
@@ -18,19 +21,7 @@ NetworkConfig with_expiry(PauseExpiry expiry) {
   return config;
 }
 
-// Switches in a ring, one host at each, which sends to the host two switches on: the shortest way
-// is always the same way round.
-constexpr u32 kRing = 5;
-
-Topology ring() {
-  Topology topology;
-  for (u32 i = 0; i < kRing; ++i) (void)topology.add_host();
-  for (u32 i = 0; i < kRing; ++i) (void)topology.add_switch();
-  for (u32 i = 0; i < kRing; ++i) topology.join(i, kRing + i, {});
-  for (u32 i = 0; i < kRing; ++i) topology.join(kRing + i, kRing + (i + 1) % kRing, {});
-  return topology;
-}
-
+// Each host sends to the one two switches on: the shortest way is always the same way round.
 struct Ring {
   Ring(PauseExpiry expiry, bool watchdog) : network(topology, config(expiry, watchdog)) {
     for (u32 i = 0; i < kRing; ++i)

@@ -23,6 +23,17 @@ inline Topology star(u32 hosts, const LinkConfig& link = {}) {
   return topology;
 }
 
+// Switches in a ring, one host at each: host i at switch kRing + i.
+inline constexpr u32 kRing = 5;
+inline Topology ring() {
+  Topology topology;
+  for (u32 i = 0; i < kRing; ++i) (void)topology.add_host();
+  for (u32 i = 0; i < kRing; ++i) (void)topology.add_switch();
+  for (u32 i = 0; i < kRing; ++i) topology.join(i, kRing + i, {});
+  for (u32 i = 0; i < kRing; ++i) topology.join(kRing + i, kRing + (i + 1) % kRing, {});
+  return topology;
+}
+
 inline std::vector<Flow> incast(u32 senders, u64 octets) {
   std::vector<Flow> flows;
   for (NodeIndex i = 1; i <= senders; ++i)

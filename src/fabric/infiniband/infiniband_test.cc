@@ -5,6 +5,7 @@
 
 #include "fabric/network.h"
 #include "fabric/results/alone_time.h"
+#include "fabric/testing.h"
 #include "fabric/topologies/dumbbell.h"
 #include "fabric/topologies/fat_tree.h"
 #include "fabric/topologies/leaf_spine.h"
@@ -310,15 +311,8 @@ TEST(InfiniBand, HighPriorityLanesGoFirst) {
 
 // --- deadlocks
 
-constexpr u32 kRing = 5;
-Topology ring() {
-  Topology topology;
-  for (u32 i = 0; i < kRing; ++i) (void)topology.add_host();
-  for (u32 i = 0; i < kRing; ++i) (void)topology.add_switch();
-  for (u32 i = 0; i < kRing; ++i) topology.join(i, kRing + i, {});
-  for (u32 i = 0; i < kRing; ++i) topology.join(kRing + i, kRing + (i + 1) % kRing, {});
-  return topology;
-}
+using testing::kRing;
+using testing::ring;
 
 TEST(InfiniBand, ShortestWaysDeadlockARingAndUpDownDoesNot) {
   for (const RoutingEngine engine : {RoutingEngine::kMinHop, RoutingEngine::kUpDown}) {

@@ -1,11 +1,8 @@
 // The path without packets into memory that both processes map: no system call writes it, and what
 // a key has granted is let go of with the key.
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +13,7 @@
 #include <thread>
 
 #include "host/live_adapter.h"
+#include "host/local/forbid_process_vm_for_test.h"
 #include "host/rc_endpoint_for_test.h"
 
 namespace verbena::host {
@@ -37,20 +35,6 @@ u64 local_writes_of(RCEndpoint& endpoint, u32 size) {
   endpoint.post(SendOp::kRDMAWrite, size);
   EXPECT_EQ(endpoint.wait_for_completion().status, WQEStatus::kSuccess);
   return count() - before;
-}
-
-// This thread from now on.
-void forbid_process_vm() {
-  std::array<sock_filter, 5> program{{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  }};
-  const sock_fprog filter{.len = program.size(), .filter = program.data()};
-  ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-  ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
 }
 
 // In all of this process.

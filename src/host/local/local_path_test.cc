@@ -2,11 +2,8 @@
 #include "host/local/local_path.h"
 
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +14,7 @@
 
 #include "faults/spec.h"
 #include "host/live_adapter.h"
+#include "host/local/forbid_process_vm_for_test.h"
 #include "host/rc_endpoint_for_test.h"
 
 namespace verbena::host {
@@ -223,20 +221,6 @@ TEST_F(LocalPeerTest, IsWrittenToWhileItSleeps) {
   EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
   ::kill(child_, SIGSTOP);
   EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
-}
-
-// As a container that lets nobody touch another process: this thread gets EPERM.
-void forbid_process_vm() {
-  std::array<sock_filter, 5> program{{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  }};
-  const sock_fprog filter{.len = program.size(), .filter = program.data()};
-  ASSERT_EQ(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-  ASSERT_EQ(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
 }
 
 TEST_F(LocalPeerTest, ThatMayNotBeTouchedGetsPackets) {
