@@ -175,12 +175,17 @@ void Stream::on_targets() {
   }
 }
 
+// A peer's WRITE stores the last eight octets of an entry last, and at once: key and length.
 RemoteSGE Stream::from_memory(std::size_t index) const {
-  RemoteSGE sge;
-  u8* const entry = table_.bytes() + index * sizeof sge;
-  std::atomic_ref<u32> length(*reinterpret_cast<u32*>(entry + offsetof(RemoteSGE, length)));
-  if (length.load(std::memory_order_acquire) == 0) return {};  // what arrives last
-  std::memcpy(&sge, entry, sizeof sge);
+  struct Last {
+    u32 key, length;
+  };
+  u8* const entry = table_.bytes() + index * sizeof(RemoteSGE);
+  const std::atomic_ref<u64> stored_last(*reinterpret_cast<u64*>(entry + sizeof(u64)));
+  const Last last = std::bit_cast<Last>(stored_last.load(std::memory_order_acquire));
+  if (last.length == 0) return {};
+  RemoteSGE sge = {.key = last.key, .length = last.length};
+  std::memcpy(&sge.address, entry, sizeof sge.address);
   return sge;
 }
 
