@@ -37,6 +37,7 @@ if(NOT VERBENA_CHART_LIBRARY)
   message(FATAL_ERROR "chart.min.js not found: install libjs-chart.js (or run ./dev setup)")
 endif()
 find_package(yaml-cpp REQUIRED)  # libyaml-cpp-dev
+find_package(Protobuf REQUIRED)  # libprotobuf-dev protobuf-compiler
 if(NOT VERBENA_LIBFUZZER)
   verbena_find(cli11 HEADER CLI/CLI.hpp PACKAGE libcli11-dev)
   find_package(fmt REQUIRED)     # libfmt-dev

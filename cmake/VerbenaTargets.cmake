@@ -46,6 +46,21 @@ function(verbena_embed_texts target)
   target_sources(${target} PRIVATE ${output})
 endfunction()
 
+# src/DIR/NAME.proto becomes "DIR/NAME.pb.h", part of the library TARGET.
+function(verbena_messages target proto)
+  cmake_path(REMOVE_EXTENSION proto LAST_ONLY OUTPUT_VARIABLE stem)
+  set(folder ${CMAKE_BINARY_DIR}/generated/messages)
+  set(code ${folder}/${stem}.pb.cc)
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(OUTPUT ${code} ${folder}/${stem}.pb.h DEPENDS ${CMAKE_SOURCE_DIR}/src/${proto}
+    COMMAND protobuf::protoc --cpp_out=${folder} -I${CMAKE_SOURCE_DIR}/src
+            ${CMAKE_SOURCE_DIR}/src/${proto})
+  set_source_files_properties(${code} PROPERTIES COMPILE_OPTIONS -w)  # not ours to mend
+  target_sources(${target} PRIVATE ${code})
+  target_include_directories(${target} SYSTEM PUBLIC ${folder})
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf-lite)
+endfunction()
+
 # src/NAME becomes verbena_NAME. FLAT: not the folders below. Its *_test.cc: tests/CMakeLists.txt.
 function(verbena_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FLAT" "" "LINKS")

@@ -9,12 +9,17 @@ namespace {
 
 using Rows = fabric::SQLiteFile::Rows;
 
+std::string_view kind_of(const Job& job) {
+  if (job.imported) return "chakra";
+  return job.training ? "training" : "inference";
+}
+
 void write_run(fabric::SQLiteFile& file, const Job& job, const StepResult& result) {
   Rows rows(file, "run", "key TEXT PRIMARY KEY, value");
   const auto put = [&rows](std::string_view key, auto value) { rows.add(key).add(value).end(); };
   const fabric::Counters& counters = result.packets.counters;
   put("schema", i64{1});
-  put("kind", std::string_view(job.training ? "training" : "inference"));
+  put("kind", kind_of(job));
   put("seed", job.network.seed);
   put("gpus", result.program->ranks());
   put("gpus_per_node", job.cluster.gpus_per_node);

@@ -8,6 +8,7 @@
 #include "collectives/make_schedule.h"
 #include "fabric/scenario/parts.h"
 #include "fabric/scenario/settings.h"
+#include "jobs/chakra/section.h"
 #include "jobs/cluster_section.h"
 #include "jobs/presets.h"
 #include "jobs/step_sections.h"
@@ -154,7 +155,8 @@ void fill_in(YAML::Node to, const YAML::Node& from) {
 }
 
 // What the GPUs do: the key of the section that says so.
-constexpr std::array<std::string_view, 3> kSections = {"collective", "training", "inference"};
+constexpr std::array<std::string_view, 4> kSections = {"collective", "training", "inference",
+                                                       "chakra"};
 
 std::string section_of(const YAML::Node& root) {
   for (const std::string_view name : kSections)
@@ -196,9 +198,11 @@ HostPathConfig read_host_path(Section section, fabric::Technology technology) {
 }
 
 // One of the sections; the others are unknown keys beside it.
-void read_work(Section& root, const std::string& name, Job& job) {
+void read_work(Section& root, const std::string& name, const fabric::FileReader& read_file,
+               Job& job) {
   const u32 rails = rails_of(root.section("topology", "kind"));
   if (name == "training") return read_training(root.section(name), rails, job);
+  if (name == "chakra") return read_chakra(root.section(name, "traces"), rails, read_file, job);
   if (name == "inference") return read_inference(root.section(name), rails, job);
   read_collective(root.section(name, "operation"), rails, job);
 }
@@ -217,7 +221,7 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
     Section hosts = root.section("hosts");
     job.run.host_path = read_host_path(hosts.section("path", "kind"), job.network.technology);
     read_fabric(root, std::move(hosts), job.plan, job.network);
-    read_work(root, section_of(node), job);
+    read_work(root, section_of(node), read_file, job);
   } else {
     for (const char* const key : {"hosts", "tcp", "switch", "infiniband"}) (void)root.has(key);
     for (const std::string_view key : kSections) (void)root.has(key);

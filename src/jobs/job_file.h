@@ -1,5 +1,5 @@
 // A job as a user describes it in YAML: a scenario's network (docs/simulator.md), and under
-// `collective`, `training` or `inference` what its GPUs do. docs/jobs.md has all keys.
+// `collective`, `training`, `inference` or `chakra` what its GPUs do. docs/jobs.md has all keys.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,13 @@ namespace verbena::jobs {
 
 enum class Method : u8 { kPackets, kFlows, kBoth };
 
+// A step as execution traces have it.
+struct ImportedJob {
+  GPU gpu;  // for what they give no times of
+  u64 nodes = 0;
+  ProgramParts parts;
+};
+
 struct Job {
   fabric::Plan plan;
   fabric::NetworkConfig network;
@@ -27,7 +34,10 @@ struct Job {
   // One of them where it is a step that the GPUs do, and then there are no shapes.
   std::optional<TrainingConfig> training;
   std::optional<InferenceConfig> inference;
+  std::optional<ImportedJob> imported;
   Cutting cutting;  // of a step's operations
+
+  [[nodiscard]] bool has_step() const { return training || inference || imported; }
 };
 
 // Has it a key `preset`, or one of those? False also where it is no YAML.

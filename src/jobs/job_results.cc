@@ -39,7 +39,7 @@ std::vector<SummaryLine> lines_of(const Job& job, const StepResult& step) {
 
 JobResults run_job(const Job& job, const Stop& stop) {
   JobResults results;
-  if (job.training || job.inference) {
+  if (job.has_step()) {
     results.step = run_step(job, stop);
     return results;
   }

@@ -68,6 +68,17 @@ std::string inference_head(const InferenceConfig& config, const StepResult& resu
   return text + fmt::format("{:<12} {}\n", "all", duration_text(result.time()));
 }
 
+std::string imported_head(const ImportedJob& job, const StepResult& result) {
+  return fmt::format("chakra, {} GPUs ({}): {} nodes\n{:<12} {}\n", result.program->ranks(),
+                     job.gpu.name, job.nodes, "step", duration_text(result.time()));
+}
+
+std::string head_of(const Job& job, const StepResult& result) {
+  if (job.imported) return imported_head(*job.imported, result);
+  return job.training ? training_head(*job.training, result)
+                      : inference_head(*job.inference, result);
+}
+
 std::string operations_text(const StepResult& result) {
   if (result.operations.empty()) return "";
   std::string text =
@@ -88,8 +99,7 @@ std::string operations_text(const StepResult& result) {
 
 std::string text_of(const Job& job, const StepResult& result) {
   if (!result.mistake.empty()) return result.mistake + "\n";
-  std::string text =
-      job.training ? training_head(*job.training, result) : inference_head(*job.inference, result);
+  std::string text = head_of(job, result);
   const Duration all = result.time(), computing = result.mean.all_computing();
   text += fmt::format("{:<12} {:.1f} %: {}\n", "computing", share(computing, all),
                       parts_text(result.mean.computing, all));

@@ -9,6 +9,7 @@ namespace {
 
 ProgramParts parts_of(const Job& job) {
   const u32 in_node = job.cluster.gpus_per_node;
+  if (job.imported) return job.imported->parts;
   return job.training ? training_step(*job.training, in_node, job.cutting)
                       : inference_step(*job.inference, in_node, job.cutting);
 }

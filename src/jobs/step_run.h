@@ -14,7 +14,7 @@ namespace verbena::jobs {
 // What all groups of a communicator have done of one kind of operation, of one size.
 struct OperationTotal {
   u32 operation = 0;  // of the program's
-  Purpose purpose = Purpose::kOther;
+  Purpose purpose = Purpose::kCollective;
   u32 times = 0;             // by a rank
   Duration mean{};           // from its beginning on a rank to its end there
   double bus_bandwidth = 0;  // octets a second, at that mean; 0 of what sends to one rank

@@ -48,32 +48,6 @@ Transformer read_model(Section section) {
   return model;
 }
 
-GPU read_gpu(Section section) {
-  GPU gpu;
-  const std::string name = section.text("name", std::string(gpu.name));
-  if (const GPU* const known = gpu_named(name); known != nullptr)
-    gpu = *known;
-  else
-    section.complain("name", fmt::format("'{}' is none of {}", name, names_of(gpus())));
-  gpu.flops = section.number("flops", gpu.flops, 1e9, 1e18);
-  gpu.memory_octets =
-      static_cast<double>(
-          section.rate("memory", Rate::from_bps(static_cast<u64>(gpu.memory_octets * 8))).bps()) /
-      8;
-  gpu.efficiency = section.number("efficiency", gpu.efficiency, 0.01, 1);
-  section.done();
-  return gpu;
-}
-
-Cutting read_cutting(Section& section) {
-  Cutting cutting;
-  cutting.channels = count(section, "channels", cutting.channels, 1, collectives::kMaxChannels);
-  cutting.chunk_octets = section.octets("chunk", cutting.chunk_octets, 4096);
-  if (cutting.chunk_octets > fabric::ConnectionConfig::kMaxMessageOctets)
-    section.complain("chunk", "a message has 1 GiB at most");
-  return cutting;
-}
-
 // As many replicas as GPUs are left.
 void read_parallelism(Section& section, u32 ranks, Parallelism& parallel) {
   parallel.tensor = count(section, "tensor", 1, 1, ranks);
@@ -101,6 +75,32 @@ void read_batch(Section& section, TrainingConfig& config) {
 }
 
 }  // namespace
+
+GPU read_gpu(Section section) {
+  GPU gpu;
+  const std::string name = section.text("name", std::string(gpu.name));
+  if (const GPU* const known = gpu_named(name); known != nullptr)
+    gpu = *known;
+  else
+    section.complain("name", fmt::format("'{}' is none of {}", name, names_of(gpus())));
+  gpu.flops = section.number("flops", gpu.flops, 1e9, 1e18);
+  gpu.memory_octets =
+      static_cast<double>(
+          section.rate("memory", Rate::from_bps(static_cast<u64>(gpu.memory_octets * 8))).bps()) /
+      8;
+  gpu.efficiency = section.number("efficiency", gpu.efficiency, 0.01, 1);
+  section.done();
+  return gpu;
+}
+
+Cutting read_cutting(Section& section) {
+  Cutting cutting;
+  cutting.channels = count(section, "channels", cutting.channels, 1, collectives::kMaxChannels);
+  cutting.chunk_octets = section.octets("chunk", cutting.chunk_octets, 4096);
+  if (cutting.chunk_octets > fabric::ConnectionConfig::kMaxMessageOctets)
+    section.complain("chunk", "a message has 1 GiB at most");
+  return cutting;
+}
 
 void read_training(Section section, u32 rails, Job& job) {
   read_cluster(section, rails, job);

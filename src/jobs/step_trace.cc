@@ -20,11 +20,15 @@ json named(const char* what, u32 process, u32 thread, std::string name) {
 
 double microseconds(Duration time) { return time.seconds() * 1e6; }
 
-// Threads of a GPU: one that computes, and one for each communicator.
+// Threads of a GPU: one that computes, one for each communicator, and its CPU's.
 struct Threads {
   u32 of_gpu;
+  [[nodiscard]] u32 place_of(const Task& task) const {
+    if (!task.computes()) return task.communicator + 1;
+    return task.unit == Task::Unit::kGPU ? 0 : of_gpu - 1;
+  }
   [[nodiscard]] u32 of(u32 local, const Task& task) const {
-    return local * of_gpu + (task.computes() ? 0 : task.communicator + 1);
+    return local * of_gpu + place_of(task);
   }
 };
 
@@ -33,7 +37,7 @@ struct Threads {
 std::string trace_of(const Job& job, const StepResult& result) {
   const Program& program = *result.program;
   const u32 in_node = job.cluster.gpus_per_node;
-  const Threads threads{.of_gpu = program.communicators() + 1};
+  const Threads threads{.of_gpu = program.communicators() + 2};
   json events = json::array();
   for (u32 rank = 0; rank < std::min(program.ranks(), kTracedGPUs); ++rank) {
     const u32 node = rank / in_node, local = rank % in_node;
@@ -46,6 +50,9 @@ std::string trace_of(const Job& job, const StepResult& result) {
         events.push_back(named("thread_name", node, local * threads.of_gpu + i + 1,
                                gpu + " " + program.communicator(i).name()));
     const std::vector<Task>& tasks = program.tasks_of(rank);
+    if (std::ranges::any_of(tasks, [](const Task& task) { return task.unit == Task::Unit::kCPU; }))
+      events.push_back(
+          named("thread_name", node, local * threads.of_gpu + threads.of_gpu - 1, gpu + " CPU"));
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const Span& span = result.timeline->spans_of(rank)[i];
       if (span.end <= span.begin) continue;

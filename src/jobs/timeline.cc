@@ -57,7 +57,7 @@ Account account_of(const Program& program, const Timeline& timeline, u32 rank, T
   Account account;
   Time free = begin;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (!tasks[i].computes()) continue;
+    if (!tasks[i].occupies_gpu()) continue;
     account.computing[place_of(tasks[i].purpose)] =
         account.computing[place_of(tasks[i].purpose)] + tasks[i].lasts;
     Duration& idle = account.idle[place_of(awaited(tasks[i], tasks, spans))];

@@ -32,6 +32,9 @@ Program::Program(ProgramParts parts) : parts_(std::move(parts)) {
 }
 
 void Program::lay_out_lanes() {
+  for (const std::vector<Task>& tasks : parts_.tasks)
+    for (const Task& task : tasks)
+      if (task.computes()) lanes_ = std::max(lanes_, static_cast<u32>(task.unit) + 1);
   for (u32 number = 0; number < parts_.communicators.size(); ++number) {
     first_lane_.push_back(lanes_);
     u32 widest = 0;
@@ -178,7 +181,8 @@ std::optional<Program::Mark> Program::mark_at(u32 rank, u32 number, u64 index) c
 
 Duration Program::computing_of(u32 rank) const {
   Duration sum;
-  for (const Task& task : tasks_of(rank)) sum = sum + task.lasts;
+  for (const Task& task : tasks_of(rank))
+    if (task.occupies_gpu()) sum = sum + task.lasts;
   return sum;
 }
 

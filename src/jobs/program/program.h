@@ -2,9 +2,10 @@
 // their communicators. It is a script as that of a single operation is, so that who does those
 // does programs too.
 //
-// Lane 0 of each rank is its computing. Every communicator has lanes of its own, as many as its
-// widest operation; those of a rank that is in none of its groups are empty. What a task waits for
-// are steps of no time before its own; of an operation there is at least one, with which it begins.
+// Lane 0 of each rank is its GPU's computing; where tasks are a CPU's, lane 1 is that.
+// Every communicator has lanes of its own, as many as its widest operation; those of a rank that is
+// in none of its groups are empty. What a task waits for are steps of no time before its own; of an
+// operation there is at least one, with which it begins.
 #pragma once
 
 #include <memory>
@@ -58,7 +59,7 @@ class Program final : public collectives::Script {
   [[nodiscard]] const collectives::Shape& shape_of(u32 operation) const {
     return schedules_[operation]->shape();
   }
-  [[nodiscard]] Duration computing_of(u32 rank) const;  // of all its tasks
+  [[nodiscard]] Duration computing_of(u32 rank) const;  // of its GPU's tasks
 
   // Of a step that is done: what begins or ends with it, on this lane.
   struct Mark {
@@ -93,7 +94,7 @@ class Program final : public collectives::Script {
   [[nodiscard]] static const Segment& segment_at(const Lane& lane, u64 index);
   [[nodiscard]] u32 lanes_of(u32 communicator) const;
   [[nodiscard]] u32 first_lane_of(const Task& task) const {
-    return task.computes() ? 0 : first_lane_[task.communicator];
+    return task.computes() ? static_cast<u32>(task.unit) : first_lane_[task.communicator];
   }
   [[nodiscard]] collectives::Step step_of_operation(u32 rank, u32 lane, u32 task, u64 index) const;
   [[nodiscard]] static u64 first_step_of(const Lane& lane, u32 task);

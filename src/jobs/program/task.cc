@@ -17,7 +17,11 @@ std::string_view name_of(Purpose purpose) {
     case Purpose::kExpert: return "expert";
     case Purpose::kCacheMove: return "KV cache";
     case Purpose::kModelLoad: return "model load";
-    case Purpose::kOther: return "other";
+    case Purpose::kKernel: return "kernels";
+    case Purpose::kMemory: return "memory";
+    case Purpose::kHost: return "CPU";
+    case Purpose::kCollective: return "collectives";
+    case Purpose::kMessage: return "messages";
   }
   CHECK_UNREACHABLE();
 }

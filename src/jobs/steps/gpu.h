@@ -19,9 +19,11 @@ struct GPU {
   double efficiency = 0.5;         // of flops
 
   // For work of so many operations that reads so many octets, whichever takes longer.
+  [[nodiscard]] double seconds_of(double operations, double octets) const {
+    return std::max(operations / (flops * efficiency), octets / memory_octets);
+  }
   [[nodiscard]] Duration time_of(double operations, double octets) const {
-    const double seconds = std::max(operations / (flops * efficiency), octets / memory_octets);
-    return ps(static_cast<i64>(seconds * 1e12));
+    return ps(static_cast<i64>(seconds_of(operations, octets) * 1e12));
   }
 };
 

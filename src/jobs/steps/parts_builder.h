@@ -30,6 +30,8 @@ class PartsBuilder {
   // Tasks are those of this role, from now on.
   void begin_role() { parts_.tasks.emplace_back(); }
   u32 compute(std::string name, Purpose purpose, Duration lasts, std::vector<u32> after);
+  // The task added last, to say more of it.
+  [[nodiscard]] Task& last() { return parts_.tasks.back().back(); }
   u32 operate(std::string name, Purpose purpose, u32 operation, std::vector<u32> after);
 
   [[nodiscard]] ProgramParts take(std::vector<u32> role_of);

@@ -1,0 +1,68 @@
+// Trace: what one rank of a job has done, or is to do, as MLCommons Chakra's execution traces have
+// it (Sridharan et al., Chakra: Advancing Performance Benchmarking and Co-design using Standardized
+// Execution Traces, 2023): nodes, and which of them each one comes after. docs/jobs.md says what is
+// made of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "collectives/operation.h"
+#include "fabric/hpcc_ns3/words.h"
+#include "jobs/chakra/process_groups.h"
+
+namespace verbena::jobs::chakra {
+
+// Of a trace.
+inline constexpr u64 kMostNodes = u64{1} << 22;
+inline constexpr u64 kMostOctets = u64{1} << 30;
+
+struct Node {
+  enum class Kind : u8 {
+    kNothing,  // takes no time; others come after it
+    kComputes,
+    kMemory,  // loads or stores what is not in the GPU's memory
+    kSends,
+    kReceives,
+    kOperates,  // takes part in a collective operation
+  };
+
+  u64 id = 0;
+  std::string name;
+  Kind kind = Kind::kNothing;
+  bool is_of_cpu = false;
+  std::vector<u64> after;  // ids
+  Duration lasts{};        // 0: not told
+  u64 operations = 0;      // floating-point operations, kComputes
+  u64 tensor_octets = 0;   // read and written, kComputes and kMemory
+  // --- of communication
+  std::optional<collectives::Operation> operation;  // kOperates
+  u64 octets = 0;                                   // that the rank begins with
+  u64 peer = 0;                                     // a rank, of kSends and kReceives
+  u64 tag = 0;
+  std::string group;        // of kOperates; "": all ranks
+  std::optional<u64> root;  // a rank
+};
+
+struct Trace {
+  std::string file;
+  std::vector<Node> nodes;
+  ProcessGroups groups;  // those that PyTorch's trace tells of
+};
+
+// Which of them count. Converted traces of PyTorch have what called an operation as its control
+// dependency, which is often not in the trace; the converter gives what has to wait data
+// dependencies, and those are all that Chakra's feeder for simulators looks at.
+enum class Dependencies : u8 { kData, kDataAndControl };
+
+// `octets`: the file's. `rank`: whose trace it is. The mistake names the file, and the node where
+// it is one's.
+[[nodiscard]] fabric::Parsed<Trace> read_trace(std::string file, const std::string& octets,
+                                               u32 rank, Dependencies which);
+
+// "prefix.3.et: node 17 (all_reduce): " for what is wrong with it.
+[[nodiscard]] std::string place_of(const Trace& trace, const Node& node);
+
+}  // namespace verbena::jobs::chakra
