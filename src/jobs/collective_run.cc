@@ -58,7 +58,7 @@ CollectiveRun::CollectiveRun(const collectives::Script& script, const Cluster& c
     }
   }
   first_pipe_.push_back(static_cast<u32>(pipes_.size()));
-  CHECK(pipes_.size() >> (32 - kAboutBits) == 0 && lane_.size() >> (32 - kAboutBits) == 0);
+  CHECK(std::max(pipes_.size(), lane_.size()) < kForeignWord >> kAboutBits);
 }
 
 void CollectiveRun::start() {

@@ -48,6 +48,9 @@ class StepObserver {
 
 class CollectiveRun final : public fabric::Application {
  public:
+  // Set in no word of its alarms, and for another application's on the same network (SideBySide).
+  static constexpr u32 kForeignWord = u32{1} << 31;
+
   // Messages of the script are no longer than ConnectionConfig::kMaxMessageOctets. All arguments
   // outlive the run; `cluster` has as many ranks as the script, `network` is as network_for() has
   // it.
@@ -59,6 +62,8 @@ class CollectiveRun final : public fabric::Application {
   void start();
   // What makes it impossible; "": nothing.
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
+
+  [[nodiscard]] u32 connections() const { return static_cast<u32>(pipe_of_connection_.size()); }
 
   // --- between the network's runs
   [[nodiscard]] bool finished() const;
@@ -114,7 +119,8 @@ class CollectiveRun final : public fabric::Application {
         messages{};                 // by their number modulo the window; none under way: none
     Duration distance{}, notice{};  // of a packet; of what the receiver tells the sender
   };
-  // What an alarm is about, in the lowest bits of its word: a pipe, or a lane.
+  // What an alarm is about, in the lowest bits of its word: a pipe, or a lane. kForeignWord is not
+  // set.
   enum class About : u8 { kBegins, kArrives, kWasTaken, kGoesOn, kSending };
   static constexpr u32 kAboutBits = 3;
   static constexpr u32 word_of(About about, u32 number) {

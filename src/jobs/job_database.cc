@@ -119,6 +119,43 @@ void write_collectives(fabric::SQLiteFile& file, const std::vector<CollectiveRes
   }
 }
 
+// Of a step, or beside each algorithm: what it has come to, and every read.
+struct StorageOf {
+  std::string_view algorithm;  // "": of a step
+  const StorageResult& result;
+};
+
+std::vector<StorageOf> storage_of(const JobResults& results) {
+  std::vector<StorageOf> all;
+  if (results.step && results.step->packets.storage)
+    all.push_back({"", *results.step->packets.storage});
+  for (const CollectiveResult& one : results.collectives)
+    if (one.by_packets && one.by_packets->storage)
+      all.push_back({name_of(one.shape.algorithm), *one.by_packets->storage});
+  return all;
+}
+
+void write_storage(fabric::SQLiteFile& file, const std::vector<StorageOf>& all) {
+  Rows rows(file, "storage",
+            "algorithm TEXT, gpus INTEGER, reads INTEGER, octets INTEGER, time_ps INTEGER, "
+            "octets_per_second_of_gpu REAL, p50_ps INTEGER, p99_ps INTEGER, max_ps INTEGER");
+  for (const auto& [algorithm, result] : all) {
+    rows.add(algorithm).add(result.gpus).add(u64{result.reads.size()}).add(result.octets);
+    rows.add(result.time.ps()).add(result.rate()).add(result.median.ps());
+    rows.add(result.p99.ps()).add(result.longest.ps()).end();
+  }
+}
+
+void write_storage_reads(fabric::SQLiteFile& file, const std::vector<StorageOf>& all) {
+  Rows rows(file, "storage_reads",
+            "algorithm TEXT, gpu INTEGER, server INTEGER, begin_ps INTEGER, end_ps INTEGER");
+  for (const auto& [algorithm, result] : all)
+    for (const StorageRead& read : result.reads) {
+      rows.add(algorithm).add(read.gpu).add(read.server);
+      rows.add((read.begin - Time()).ps()).add((read.end - Time()).ps()).end();
+    }
+}
+
 }  // namespace
 
 std::string write_database(const std::string& path, const Job& job, const JobResults& results) {
@@ -130,6 +167,10 @@ std::string write_database(const std::string& path, const Job& job, const JobRes
     write_tasks(file, *results.step);
     write_operations(file, *results.step);
     write_accounts(file, *results.step);
+  }
+  if (const std::vector<StorageOf> storage = storage_of(results); !storage.empty()) {
+    write_storage(file, storage);
+    write_storage_reads(file, storage);
   }
   return file.finish();
 }

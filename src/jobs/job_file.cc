@@ -12,6 +12,7 @@
 #include "jobs/cluster_section.h"
 #include "jobs/presets.h"
 #include "jobs/step_sections.h"
+#include "jobs/storage/storage_section.h"
 
 namespace verbena::jobs {
 namespace {
@@ -222,8 +223,10 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
     job.run.host_path = read_host_path(hosts.section("path", "kind"), job.network.technology);
     read_fabric(root, std::move(hosts), job.plan, job.network);
     read_work(root, section_of(node), read_file, job);
+    if (root.has("storage")) read_storage(root.section("storage", "servers"), job);
   } else {
-    for (const char* const key : {"hosts", "tcp", "switch", "infiniband"}) (void)root.has(key);
+    for (const char* const key : {"hosts", "tcp", "switch", "infiniband", "storage"})
+      (void)root.has(key);
     for (const std::string_view key : kSections) (void)root.has(key);
   }
   root.done();

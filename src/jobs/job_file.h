@@ -12,6 +12,7 @@
 #include "jobs/collective_run.h"
 #include "jobs/steps/inference_step.h"
 #include "jobs/steps/training_step.h"
+#include "jobs/storage/storage_config.h"
 
 namespace verbena::jobs {
 
@@ -35,7 +36,8 @@ struct Job {
   std::optional<TrainingConfig> training;
   std::optional<InferenceConfig> inference;
   std::optional<ImportedJob> imported;
-  Cutting cutting;  // of a step's operations
+  Cutting cutting;                       // of a step's operations
+  std::optional<StorageConfig> storage;  // beside it
 
   [[nodiscard]] bool has_step() const { return training || inference || imported; }
 };

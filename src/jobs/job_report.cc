@@ -77,6 +77,10 @@ std::string text_of(const Job& job, const std::vector<CollectiveResult>& results
   text += head_of(job);
   for (const CollectiveResult& result : results) text += line_of(job, result);
   for (const CollectiveResult& result : results)
+    if (result.by_packets && result.by_packets->storage)
+      text += fmt::format("{}: {}", name_of(result.shape.algorithm),
+                          text_of(*result.by_packets->storage));
+  for (const CollectiveResult& result : results)
     if (result.by_packets && result.by_packets->counters.drops != 0)
       text += fmt::format("{}: {} frames dropped\n", name_of(result.shape.algorithm),
                           result.by_packets->counters.drops);

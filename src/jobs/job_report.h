@@ -8,6 +8,7 @@
 #include "fabric/endpoint.h"
 #include "fabric/trace.h"
 #include "jobs/job_file.h"
+#include "jobs/storage/storage_report.h"
 
 namespace verbena::jobs {
 
@@ -18,6 +19,7 @@ struct PacketResult {
   Duration cpu_time{};  // of all hosts, in their paths
   fabric::Repairs repairs{};
   fabric::Counters counters{};
+  std::optional<StorageResult> storage{};
 };
 
 struct CollectiveResult {

@@ -1,5 +1,8 @@
 #include "jobs/job_results.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "fabric/scenario/units.h"
@@ -31,6 +34,8 @@ std::vector<SummaryLine> lines_of(const Job& job, const StepResult& step) {
     if (step.mean.idle[i] != Duration())
       lines.push_back({fmt::format("idle for {}", name_of(static_cast<Purpose>(i))),
                        fmt::format("{:.1f} %", 100 * step.mean.idle[i].seconds() / seconds)});
+  if (step.packets.storage)
+    std::ranges::copy(lines_of(*step.packets.storage), std::back_inserter(lines));
   add_counters(step.packets.counters, lines);
   return lines;
 }
@@ -65,6 +70,9 @@ std::vector<SummaryLine> lines_of(const Job& job, const JobResults& results) {
                              : result.mistake});
     lines.push_back({name + " busbw, GB/s",
                      is_done ? fmt::format("{:.2f}", result.bus_bandwidth() / 1e9) : "-"});
+    if (!is_done || !result.by_packets || !result.by_packets->storage) continue;
+    for (const SummaryLine& line : lines_of(*result.by_packets->storage))
+      lines.push_back({name + " " + line.name, line.value});
   }
   return lines;
 }

@@ -1,7 +1,10 @@
 #include "jobs/job_run.h"
 
+#include <memory>
+
 #include "collectives/make_schedule.h"
 #include "jobs/flow_level/flow_run.h"
+#include "jobs/storage/side_by_side.h"
 
 namespace verbena::jobs {
 namespace {
@@ -10,6 +13,34 @@ constexpr Duration kStretch = us(100);
 // Nothing moves for so long: packets were lost again and again, or wait for each other.
 constexpr Duration kPatience = sec(5);
 
+// Reads of training data beside the run, if the job has them.
+class Background {
+ public:
+  Background(const Job& job, CollectiveRun& run, fabric::Network& network) : job_(job) {
+    if (!job.storage) return;
+    constexpr u32 kMark = CollectiveRun::kForeignWord;
+    reads_ = std::make_unique<StorageReads>(*job.storage, job.cluster, network, run.connections(),
+                                            kMark, job.network.seed);
+    both_ = std::make_unique<SideBySide>(run, *reads_, run.connections(), kMark);
+    network.set_application(both_.get());
+  }
+
+  [[nodiscard]] std::string mistake() const { return reads_ ? reads_->mistake() : ""; }
+  void start() {
+    if (reads_) reads_->start();
+  }
+  [[nodiscard]] std::optional<StorageResult> result(Duration time) const {
+    if (!reads_) return std::nullopt;
+    return storage_result(reads_->reads_until(Time() + time), *job_.storage, job_.cluster.ranks(),
+                          time);
+  }
+
+ private:
+  const Job& job_;
+  std::unique_ptr<StorageReads> reads_;
+  std::unique_ptr<SideBySide> both_;
+};
+
 }  // namespace
 
 std::string run_packets(const Job& job, const collectives::Script& script, StepObserver* observer,
@@ -17,8 +48,11 @@ std::string run_packets(const Job& job, const collectives::Script& script, StepO
   fabric::Network network(job.plan.topology, network_for(job.cluster, job.network));
   CollectiveRun run(script, job.cluster, job.run, network);
   if (!run.mistake().empty()) return run.mistake();
+  Background background(job, run, network);
+  if (!background.mistake().empty()) return background.mistake();
   run.set_observer(observer);
   run.start();
+  background.start();
   Time moved;
   u64 messages = 0;
   for (Time end = Time() + kStretch; network.run(end) && !run.finished(); end = end + kStretch) {
@@ -36,7 +70,8 @@ std::string run_packets(const Job& job, const collectives::Script& script, StepO
                         .nvlink_octets = run.nvlink_octets(),
                         .cpu_time = run.cpu_time(),
                         .repairs = network.repairs(),
-                        .counters = network.counters()};
+                        .counters = network.counters(),
+                        .storage = background.result(run.time())};
   return "";
 }
 

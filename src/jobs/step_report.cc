@@ -106,6 +106,7 @@ std::string text_of(const Job& job, const StepResult& result) {
   text += fmt::format("{:<12} {:.1f} %: {}\n", "idle", share(all - computing, all),
                       parts_text(result.mean.idle, all));
   text += operations_text(result);
+  if (result.packets.storage) text += fmt::format("\n{}", text_of(*result.packets.storage));
   const fabric::Counters& counters = result.packets.counters;
   return text + fmt::format("\n{} link hops, {} marks, {} pauses, {} drops\n", counters.hops,
                             counters.marks, counters.pauses, counters.drops);
