@@ -45,12 +45,13 @@ collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
     Preset{.name = "spectrum_x",
            .source =
                "NVIDIA Spectrum-X: BlueField-3 SuperNICs of 400 Gb/s on SN5600 switches, adaptive "
-               "routing: each frame takes the uplink with the shortest queue",
+               "routing: frames are spread over all uplinks, one by one, and the NICs place what "
+               "comes out of order, here by selective repeat",
            .yaml = R"(
 topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
 links: {rate: 400Gbps, delay: 450ns}
-switch: {ecmp: least_loaded}
-hosts: {congestion_control: dcqcn}
+switch: {ecmp: spray}
+hosts: {congestion_control: dcqcn, retransmission: {kind: selective_repeat, reordering: 64}}
 collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
 )"},
     Preset{
