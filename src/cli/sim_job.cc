@@ -5,6 +5,7 @@
 #include "cli/progress_line.h"
 #include "cli/stop_signal.h"
 #include "cli/text_file.h"
+#include "fabric/scenario/other_technologies.h"
 #include "fabric/scenario/units.h"
 
 namespace verbena::cli {
@@ -42,6 +43,8 @@ Expected<jobs::Job> read_job_file(const std::string& path,
                               return *std::move(file);
                             });
   if (!job) return wrong(job.error().message);
+  if (!job->left_out.empty())
+    fmt::print(stderr, "{}: {}\n", path, left_out_text(job->network.technology, job->left_out));
   return *std::move(job);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/text_file.h"
 #include "fabric/results/database.h"
 #include "fabric/results/report.h"
+#include "fabric/scenario/other_technologies.h"
 
 namespace verbena::cli {
 namespace {
@@ -38,6 +39,9 @@ Expected<fabric::Scenario> read_scenario_file(const std::string& path,
   };
   auto scenario = fabric::read_scenario(path.empty() ? "example" : path, text, settings, read_file);
   if (!scenario) return wrong(scenario.error().message);
+  if (!scenario->left_out.empty())
+    fmt::print(stderr, "{}: {}\n", path.empty() ? "example" : path,
+               left_out_text(scenario->network.technology, scenario->left_out));
   return *std::move(scenario);
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "collectives/make_schedule.h"
+#include "fabric/scenario/other_technologies.h"
 #include "fabric/scenario/parts.h"
 #include "fabric/scenario/settings.h"
 #include "jobs/chakra/section.h"
@@ -198,6 +199,18 @@ HostPathConfig read_host_path(Section section, fabric::Technology technology) {
   return path;
 }
 
+// A way of the host for others; `none` is for all.
+void leave_out_path(fabric::Technology technology, const YAML::Node& root,
+                    std::vector<std::string>& left_out) {
+  const YAML::Node hosts = root["hosts"];
+  if (!hosts.IsMap() || !hosts["path"].IsDefined()) return;
+  const YAML::Node path = hosts["path"].IsMap() ? hosts["path"]["kind"] : hosts["path"];
+  for (const HostPathKind kind : kHostPathKinds)
+    if (path.IsDefined() && path.IsScalar() && path.Scalar() == model_of(kind).name &&
+        model_of(kind).is_tcp != (technology == fabric::Technology::kTCP))
+      return fabric::leave_out(hosts, "hosts.path", left_out);
+}
+
 // One of the sections; the others are unknown keys beside it.
 void read_work(Section& root, const std::string& name, const fabric::FileReader& read_file,
                Job& job) {
@@ -220,6 +233,7 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
   if (plan) {
     job.plan = *std::move(plan);
     Section hosts = root.section("hosts");
+    job.says_host_path = hosts.has("path");
     job.run.host_path = read_host_path(hosts.section("path", "kind"), job.network.technology);
     read_fabric(root, std::move(hosts), job.plan, job.network);
     read_work(root, section_of(node), read_file, job);
@@ -256,14 +270,22 @@ fabric::Parsed<Job> read_job(const std::string& name, const std::string& text,
                              const fabric::FileReader& read_file) {
   CHECK(is_job(text));
   const YAML::Node root = YAML::Load(text);
-  for (const fabric::Setting& setting : settings) {
+  std::vector<std::string> left_out;
+  const std::optional<fabric::Technology> technology = fabric::technology_given(settings);
+  for (const fabric::Setting& setting :
+       technology ? fabric::settings_for(*technology, settings, left_out) : settings) {
     fabric::Reading known(name);
     (void)read(known, root, read_file);
     if (const fabric::Parsed<void> done = apply(setting, known, root); !done)
       return tl::unexpected(done.error());
   }
+  if (technology) {
+    fabric::leave_out_others(*technology, root, left_out);
+    leave_out_path(*technology, root, left_out);
+  }
   fabric::Reading reading(name);
   Job job = read(reading, root, read_file);
+  job.left_out = left_out;
   if (const std::optional<std::string> mistake = reading.mistake()) return wrong(*mistake);
   return job;
 }

@@ -38,6 +38,9 @@ struct Job {
   std::optional<ImportedJob> imported;
   Cutting cutting;                       // of a step's operations
   std::optional<StorageConfig> storage;  // beside it
+  // Paths of what was of other technologies; only where the technology was set besides the file.
+  std::vector<std::string> left_out;
+  bool says_host_path = false;  // `hosts: {path: none}` too
 
   [[nodiscard]] bool has_step() const { return training || inference || imported; }
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "fabric/scenario/other_technologies.h"
 #include "fabric/scenario/parts.h"
 #include "fabric/scenario/settings.h"
 
@@ -77,14 +78,19 @@ Parsed<Scenario> read_scenario(const std::string& name, const std::string& text,
                                const std::vector<Setting>& settings, const FileReader& read_file) {
   const Parsed<YAML::Node> root = parse(name, text);
   if (!root) return tl::unexpected(root.error());
-  for (const Setting& setting : settings) {
+  std::vector<std::string> left_out;
+  const std::optional<Technology> technology = technology_given(settings);
+  for (const Setting& setting :
+       technology ? settings_for(*technology, settings, left_out) : settings) {
     Reading known(name);
     (void)Reader(known, read_file).read(*root);
     if (const Parsed<void> done = apply(setting, known, *root); !done)
       return tl::unexpected(done.error());
   }
+  if (technology) leave_out_others(*technology, *root, left_out);
   Reading reading(name);
   Scenario scenario = Reader(reading, read_file).read(*root);
+  scenario.left_out = left_out;
   if (const std::optional<std::string> mistake = reading.mistake()) return wrong(*mistake);
   scenario.text = settings.empty() ? text : YAML::Dump(*root) + "\n";
   return scenario;

@@ -19,6 +19,8 @@ struct Scenario {
   std::vector<Flow> flows;   // in the order of the file
   Time end = Time::never();  // never: when all flows have ended
   std::string text;          // the file, with what was set besides
+  // Paths of what was of other technologies; only where the technology was set besides.
+  std::vector<std::string> left_out;
 };
 
 // A file that a scenario names, by the name that it has there.
