@@ -167,6 +167,13 @@ class Parser {
     plan_->add_option("--buffer", buffer_)->type_name("SIZE");
     plan_->add_option("--ports", ports_)->type_name("N");
     plan_->add_option("--interfaces", interfaces_)->type_name("NAMES");
+    plan_->add_option("JOB", scenario_)->type_name("JOB");
+    plan_->add_option("--technologies", technologies_)->type_name("NAMES");
+    plan_->add_option("--topologies", topologies_)->type_name("NAMES");
+    plan_->add_option("--set", settings_)->type_name("KEY=VALUE")->expected(1)->take_all();
+    plan_->add_option("-o,--output", output_)->type_name("FOLDER");
+    plan_->add_option("--seed", seed_)->type_name("N");
+    plan_->add_option("--threads", threads_)->type_name("N");
     for (const auto& [name, print] : kPlanPrints) plan_->add_flag(name);
   }
   OutputFormat format() const { return json_ ? OutputFormat::kJSON : OutputFormat::kText; }
@@ -289,8 +296,65 @@ class Parser {
     request.seed = *seed;
     return request;
   }
+  Expected<std::vector<fabric::Technology>> technologies() const {
+    std::vector<fabric::Technology> named;
+    for (const std::string& name : split_at_commas(technologies_)) {
+      const auto known = std::ranges::find(fabric::kTechnologies, name, [](fabric::Technology one) {
+        return std::string(name_of(one));
+      });
+      if (known == fabric::kTechnologies.end())
+        return wrong_usage(
+            fmt::format("--technologies: '{}' is none of rocev2, infiniband, iwarp "
+                        "and tcp",
+                        name));
+      if (std::ranges::find(named, *known) == named.end()) named.push_back(*known);
+    }
+    if (plan_->count("--technologies") == 0)
+      named.assign(fabric::kTechnologies.begin(), fabric::kTechnologies.end());
+    if (named.empty()) return wrong_usage("--technologies is empty");
+    return named;
+  }
+  Expected<Request> plan_job_request(const PlanRequest& tuning) const {
+    for (const char* const option : {"--rate", "--mtu", "--buffer", "--ports", "--interfaces"})
+      if (plan_->count(option) != 0)
+        return wrong_usage(fmt::format("{}: the job says it, or it goes without a JOB", option));
+    if (tuning.print != PlanRequest::Print::kTuning)
+      return wrong_usage("--sonic and its like go without a JOB; -o FOLDER writes all of them");
+    PlanRequest request = tuning;
+    PlanJobRequest& job = request.job.emplace();
+    job.job = scenario_;
+    job.output = output_;
+    const auto named = technologies();
+    if (!named) return tl::unexpected(named.error());
+    job.technologies = *named;
+    job.topologies = split_at_commas(topologies_);
+    if (plan_->count("--topologies") != 0 && job.topologies.empty())
+      return wrong_usage("--topologies is empty");
+    for (const std::string& text : settings_) {
+      const std::optional<fabric::Setting> setting = setting_of(text);
+      if (!setting) return wrong_usage(fmt::format("--set {}: write it as size=64MiB", text));
+      if (setting->key == "technology")
+        return wrong_usage("--set technology: here it is --technologies");
+      job.settings.push_back(*setting);
+    }
+    if (!seed_.empty()) {
+      if (!faults::parse_number(seed_))
+        return wrong_usage(fmt::format("--seed {} is no number", seed_));
+      job.settings.push_back({"seed", seed_});
+    }
+    if (plan_->count("--cable") != 0) job.cable_metres = tuning.tuning.cable_metres;
+    if (plan_->count("--threads") == 0) return request;
+    const std::optional<u64> threads = faults::parse_number(threads_);
+    if (!threads || *threads == 0 || *threads > SimRequest::kMaxThreads)
+      return wrong_usage(
+          fmt::format("--threads {}: it is 1 to {}", threads_, SimRequest::kMaxThreads));
+    job.threads = static_cast<u32>(*threads);
+    return request;
+  }
   Expected<Request> plan_request() const {
     PlanRequest request;
+    if (plan_->count("JOB") != 0 && scenario_.empty()) return wrong_usage("JOB is empty");
+    if (plan_->count("--output") != 0 && output_.empty()) return wrong_usage("--output is empty");
     for (const auto& [name, print] : kPlanPrints) {
       if (plan_->count(name) == 0) continue;
       if (request.print != PlanRequest::Print::kTuning)
@@ -302,6 +366,11 @@ class Parser {
         {.rate = rate_, .cable = cable_, .mtu = mtu_, .buffer = buffer_, .ports = ports_});
     if (!read) return wrong_usage(read.error());
     request.tuning = *read;
+    if (!scenario_.empty()) return plan_job_request(request);
+    for (const char* const option :
+         {"--technologies", "--topologies", "--set", "--output", "--seed", "--threads"})
+      if (plan_->count(option) != 0)
+        return wrong_usage(fmt::format("{} goes with a JOB: verbena plan job.yaml", option));
     if (plan_->count("--interfaces") == 0) return request;
     if (request.print != PlanRequest::Print::kSONiC && request.print != PlanRequest::Print::kEOS)
       return wrong_usage("--interfaces goes with --sonic and --eos");
@@ -368,7 +437,7 @@ class Parser {
   std::vector<std::string> faults_, fault_files_;
   std::string interval_, listen_, pid_, peer_, scenario_, output_, threads_;
   std::vector<std::string> settings_, sweeps_, compared_, links_;
-  std::string rate_, cable_, mtu_, buffer_, ports_, interfaces_;
+  std::string rate_, cable_, mtu_, buffer_, ports_, interfaces_, technologies_, topologies_;
   bool json_ = false, doctor_listens_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "cli/failure.h"
 #include "fabric/scenario/setting.h"
+#include "fabric/technology.h"
 #include "jobs/plan/tuning.h"
 #include "wire/ib/gid.h"
 
@@ -71,11 +72,22 @@ struct SimRequest {
   std::vector<std::string> captures;      // --capture: names of links
   u32 threads = 1;                        // of each simulation; they change no result
 };
+// verbena plan JOB
+struct PlanJobRequest {
+  std::string job;                               // a file
+  std::vector<fabric::Technology> technologies;  // --technologies; all where it is not given
+  std::vector<std::string> topologies;           // --topologies: kinds or files; none: the job's
+  std::string output;                            // --output; "": nothing is written
+  std::vector<fabric::Setting> settings;         // --set, and --seed
+  u32 threads = 0;                               // simulations at a time; 0: as many as cores
+  std::optional<u32> cable_metres;               // --cable; else as the links' delays have it
+};
 struct PlanRequest {
   enum class Print : u8 { kTuning, kSONiC, kNVUE, kEOS, kNIC, kCatalogue, kHostPath };
   Print print = Print::kTuning;
   jobs::TuningRequest tuning;
   std::vector<std::string> interfaces;  // of kSONiC and kEOS; none: an example stands for them
+  std::optional<PlanJobRequest> job;    // instead of all of them
 };
 struct PrintRequest {
   std::string text;  // of --help and --version

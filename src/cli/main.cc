@@ -7,6 +7,7 @@
 #include "cli/devices.h"
 #include "cli/doctor.h"
 #include "cli/plan.h"
+#include "cli/plan_job.h"
 #include "cli/run.h"
 #include "cli/sim.h"
 #include "cli/stats.h"
@@ -48,13 +49,15 @@ int handle(const DoctorRequest& request) {
   const int status = print(json ? to_json(findings) : to_text(findings));
   return worst_of(findings) == Verdict::kProblem ? kExitProblem : status;
 }
-int handle(const PlanRequest& request) { return print(plan(request)); }
-int handle(const SimRequest& request) {
-  const Expected<SimOutcome> outcome = sim(request);
+int finish(const Expected<SimOutcome>& outcome) {
   if (!outcome) return report(outcome.error());
   const int status = print(outcome->output);
   return outcome->was_interrupted ? kExitInterrupted : status;
 }
+int handle(const PlanRequest& request) {
+  return request.job ? finish(plan_job(*request.job)) : print(plan(request));
+}
+int handle(const SimRequest& request) { return finish(sim(request)); }
 
 }  // namespace
 }  // namespace verbena::cli

@@ -13,6 +13,7 @@
 #include "jobs/plan/eos.h"
 #include "jobs/plan/nic_script.h"
 #include "jobs/plan/nvue.h"
+#include "jobs/plan/plan_text.h"
 #include "jobs/plan/sonic.h"
 
 namespace verbena::cli {
@@ -39,18 +40,35 @@ bool names_interface(std::string_view name) {
   });
 }
 
+std::string watts_of(const jobs::Range& watts, std::string_view source) {
+  return fmt::format("{:g} .. {:g} W: {}", watts.low, watts.high, source);
+}
+
+std::string price_of(const jobs::Range& dollars, u32 year, std::string_view source) {
+  return fmt::format("{} of {}: {}", dollars_text(dollars), year, source);
+}
+
 std::string catalogue() {
+  constexpr std::string_view kUnder = "                       ";
   std::string text = "NICs\n";
   for (const jobs::NICModel& nic : jobs::nic_models())
-    text += fmt::format("  {:<20} {:<48} {:<14} {}\n  {:<20} {}{}\n", nic.name, nic.ports, nic.host,
-                        nic.technologies, "", nic.source,
-                        nic.most_watts ? fmt::format("; {} W at most", *nic.most_watts) : "");
+    text += fmt::format("  {:<20} {:<48} {:<14} {}\n{}{}\n{}{}\n{}{}\n", nic.name, nic.ports,
+                        nic.host, nic.technologies, kUnder, nic.source, kUnder,
+                        watts_of(nic.watts, nic.watts_source), kUnder,
+                        price_of(nic.dollars, nic.year, nic.dollars_source));
   text += "\nSwitches\n";
   for (const jobs::SwitchModel& model : jobs::switch_models())
-    text += fmt::format("  {:<20} {} x {:<43} {}\n  {:<20} {}\n", model.name, model.ports,
+    text += fmt::format("  {:<20} {} x {:<43} {}\n{}{}\n{}{}\n{}{}\n", model.name, model.ports,
                         fabric::rate_text(static_cast<double>(model.port_rate.bps())),
-                        model.technologies, "", model.source);
-  return text;
+                        model.technologies, kUnder, model.source, kUnder,
+                        watts_of(model.watts, model.watts_source), kUnder,
+                        price_of(model.dollars, model.year, model.dollars_source));
+  text += "\nCables, with what is at both ends\n";
+  for (const jobs::CableModel& cable : jobs::cable_models())
+    text += fmt::format("  {:<34} up to {:>4} m, {:g} .. {:g} W; {}\n", cable.name,
+                        cable.most_metres, cable.watts.low, cable.watts.high,
+                        price_of(cable.dollars, cable.year, cable.source));
+  return text + "\nPrices are ranges for few pieces: check your quote.\n";
 }
 
 }  // namespace

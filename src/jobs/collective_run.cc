@@ -184,6 +184,12 @@ const CollectiveRun::Rank& CollectiveRun::last_rank() const {
   return *std::ranges::max_element(ranks_, std::less{}, &Rank::finished_at);
 }
 
+Latencies CollectiveRun::latencies() const {
+  Latencies sum;
+  for (const Rank& rank : ranks_) sum += rank.latencies;
+  return sum;
+}
+
 Duration CollectiveRun::cpu_time() const {
   Duration sum;
   for (const Rank& rank : ranks_) sum = sum + rank.cpu_time;
@@ -343,6 +349,7 @@ void CollectiveRun::on_landed(u32 number, Time now) {
 void CollectiveRun::on_message(u32 number, Time now) {
   Pipe& pipe = pipes_[number];
   const Message& message = slot(pipe, pipe.arrived++);
+  if (pipe.connection != kNone) ranks_[pipe.to].latencies.add(now - message.posted);
   const u32 place = place_of(pipe.to, pipe.lane);
   if (lane_[place].waits != Waits::kMessage || lane_[place].waits_for != number) return;
   wake(place, spent_with(pipe, message, now));

@@ -22,6 +22,7 @@
 #include "collectives/script.h"
 #include "fabric/network.h"
 #include "jobs/host_path/host_side.h"
+#include "jobs/latencies.h"
 #include "jobs/nvlink_ports.h"
 #include "jobs/time_spent.h"
 
@@ -75,6 +76,8 @@ class CollectiveRun final : public fabric::Application {
   [[nodiscard]] u64 network_octets() const { return sum(&Rank::network_octets); }  // of messages
   [[nodiscard]] u64 nvlink_octets() const { return sum(&Rank::nvlink_octets); }
   [[nodiscard]] Duration cpu_time() const;  // of all hosts, in sum
+  // Of messages between nodes: from when the sender had one ready to when the receiver had it all.
+  [[nodiscard]] Latencies latencies() const;
 
   void on_arrival(u32 connection, u32 word, Time now) override;
   void on_sent(u32 connection, Time now) override;
@@ -97,7 +100,8 @@ class CollectiveRun final : public fabric::Application {
     u32 unfinished_lanes = 0;
     u64 unsent_octets = 0;  // posted at its NIC and not acknowledged
     u64 network_octets = 0, nvlink_octets = 0, messages = 0;
-    Duration cpu_time{};  // of its host's path
+    Duration cpu_time{};    // of its host's path
+    Latencies latencies{};  // of messages that it received
     Time finished_at;
     TimeSpent spent{};  // by the lane that finished last
   };

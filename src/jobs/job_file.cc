@@ -225,6 +225,7 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
   Section root(reading, node, {});
   read_preset(root, node);
   Job job;
+  job.preset = root.text("preset", "");
   job.network.seed = root.count("seed", 1, 0, ~u64{0});
   job.network.technology = read_technology(root);
   const fabric::PlanLinks links = read_links(root.section("links"));
@@ -264,6 +265,18 @@ bool is_job(const std::string& text) {
     return false;
   }
 }
+
+std::string without_preset(const std::string& text) {
+  YAML::Node root = YAML::Load(text);
+  if (!root["preset"].IsDefined()) return text;
+  fabric::Reading reading("");
+  Section section(reading, root, {});
+  read_preset(section, root);
+  root.remove("preset");
+  return YAML::Dump(root) + "\n";
+}
+
+std::string section_of_job(const std::string& text) { return section_of(YAML::Load(text)); }
 
 fabric::Parsed<Job> read_job(const std::string& name, const std::string& text,
                              const std::vector<fabric::Setting>& settings,

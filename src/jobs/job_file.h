@@ -26,6 +26,7 @@ struct ImportedJob {
 };
 
 struct Job {
+  std::string preset;  // its name; "": none
   fabric::Plan plan;
   fabric::NetworkConfig network;
   Cluster cluster;
@@ -47,6 +48,11 @@ struct Job {
 
 // Has it a key `preset`, or one of those? False also where it is no YAML.
 [[nodiscard]] bool is_job(const std::string& text);
+// Its text with what the preset says written out, and no key `preset`. Preconditions of both:
+// is_job().
+[[nodiscard]] std::string without_preset(const std::string& text);
+// "collective", "training" or "inference".
+[[nodiscard]] std::string section_of_job(const std::string& text);
 // As fabric::read_scenario().
 [[nodiscard]] fabric::Parsed<Job> read_job(const std::string& name, const std::string& text,
                                            const std::vector<fabric::Setting>& settings,

@@ -16,7 +16,8 @@ struct PacketResult {
   Duration time{};
   TimeSpent spent{};
   u64 messages = 0, network_octets = 0, nvlink_octets = 0;
-  Duration cpu_time{};  // of all hosts, in their paths
+  Duration cpu_time{};    // of all hosts, in their paths
+  Latencies latencies{};  // of messages between nodes
   fabric::Repairs repairs{};
   fabric::Counters counters{};
   std::optional<StorageResult> storage{};

@@ -69,6 +69,7 @@ std::string run_packets(const Job& job, const collectives::Script& script, StepO
                         .network_octets = run.network_octets(),
                         .nvlink_octets = run.nvlink_octets(),
                         .cpu_time = run.cpu_time(),
+                        .latencies = run.latencies(),
                         .repairs = network.repairs(),
                         .counters = network.counters(),
                         .storage = background.result(run.time())};

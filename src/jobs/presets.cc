@@ -41,7 +41,9 @@ technology: infiniband
 topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
 links: {rate: NDR, delay: 150ns}
 collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
-)"},
+)",
+        .nic = "ConnectX-7",
+        .switch_model = "Quantum-2 QM9700"},
     Preset{.name = "spectrum_x",
            .source =
                "NVIDIA Spectrum-X: BlueField-3 SuperNICs of 400 Gb/s on SN5600 switches, adaptive "
@@ -53,7 +55,9 @@ links: {rate: 400Gbps, delay: 450ns}
 switch: {ecmp: spray}
 hosts: {congestion_control: dcqcn, retransmission: {kind: selective_repeat, reordering: 64}}
 collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
-)"},
+)",
+           .nic = "BlueField-3",
+           .switch_model = "Spectrum-4 SN5600"},
     Preset{
         .name = "ethernet_100g",
         .source =
@@ -64,7 +68,8 @@ topology: {kind: rail_optimized, nodes: 32, rails: 2, spines: 16}
 links: {rate: 100Gbps, delay: 450ns}
 hosts: {congestion_control: dcqcn}
 collective: {nvlink: {rate: 256Gbps, latency: 1us}}
-)"},
+)",
+        .nic = "Intel E810-CQDA2"},
 };
 
 }  // namespace

@@ -11,6 +11,8 @@ struct Preset {
   std::string_view name;
   std::string_view source;
   std::string_view yaml;
+  // What it is built of, as jobs/plan/catalogue.h names it; "": whatever fits.
+  std::string_view nic = "", switch_model = "";
 };
 
 [[nodiscard]] std::span<const Preset> presets();

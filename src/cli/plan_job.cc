@@ -1,0 +1,253 @@
+#include "cli/plan_job.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/stop_signal.h"
+#include "cli/text_file.h"
+#include "jobs/plan/cloud.h"
+#include "jobs/plan/plan_report.h"
+#include "jobs/plan/topologies.h"
+
+namespace verbena::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using jobs::Candidate;
+
+tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
+
+// A text to read jobs from: the file's, or the same on another topology.
+struct Source {
+  std::string topology;  // as the user named it; "": the file's
+  std::string text;
+};
+
+class Planner {
+ public:
+  explicit Planner(const PlanJobRequest& request) : request_(request) {}
+
+  Expected<SimOutcome> run() {
+    if (const auto done = read_sources(); !done) return tl::unexpected(done.error());
+    if (const auto done = read_candidates(); !done) return tl::unexpected(done.error());
+    run_all(results_.candidates);
+    results_.recommendation = jobs::recommend(results_.candidates);
+    if (results_.recommendation.best != nullptr && !is_stopped()) vary();
+    prove();
+    SimOutcome outcome;
+    outcome.was_interrupted = is_stopped();
+    outcome.output = jobs::text_of(results_);
+    if (request_.output.empty()) return outcome;
+    if (const auto done = write(outcome.output); !done) return tl::unexpected(done.error());
+    return outcome;
+  }
+
+ private:
+  bool is_stopped() const { return stop_.wait(Duration()); }
+  jobs::Stop stop() const {
+    return [this](const jobs::Progress&) { return is_stopped(); };
+  }
+
+  // --- what is compared
+  fabric::Parsed<jobs::Job> read(const Source& source,
+                                 const std::vector<fabric::Setting>& settings) const {
+    const fs::path folder = fs::path(request_.job).parent_path();
+    return jobs::read_job(request_.job, source.text, settings,
+                          [&folder](const std::string& name) -> fabric::Parsed<std::string> {
+                            Expected<std::string> file = read_text(folder / name);
+                            if (!file)
+                              return tl::unexpected(fabric::InputError{file.error().message});
+                            return *std::move(file);
+                          });
+  }
+  std::vector<fabric::Setting> settings_for(fabric::Technology technology) const {
+    std::vector<fabric::Setting> settings = request_.settings;
+    settings.push_back({"technology", std::string(name_of(technology))});
+    return settings;
+  }
+  // With the usual way to the GPU where the file says none.
+  fabric::Parsed<jobs::Job> read_for(const Source& source, fabric::Technology technology,
+                                     const std::vector<fabric::Setting>& more,
+                                     std::vector<fabric::Setting>& used) const {
+    used = settings_for(technology);
+    fabric::Parsed<jobs::Job> job = read(source, used);
+    if (job && !job->says_host_path)
+      used.push_back(
+          {"hosts.path", std::string(jobs::model_of(jobs::usual_path(technology)).name)});
+    used.insert(used.end(), more.begin(), more.end());
+    return job ? read(source, used) : std::move(job);
+  }
+  Expected<void> read_sources() {
+    const Expected<std::string> text = read_text(request_.job);
+    if (!text) return tl::unexpected(text.error());
+    if (!jobs::is_job(*text))
+      return wrong(fmt::format("{} is no job: it needs a section collective, training or inference",
+                               request_.job));
+    sources_.push_back({"", *text});
+    if (request_.topologies.empty()) return {};
+    const auto job = read_any(sources_.front());
+    if (!job) return wrong(job.error().message);
+    const jobs::JobSize size{job->cluster.ranks(), job->cluster.gpus_per_node};
+    sources_.clear();
+    for (const std::string& name : request_.topologies)
+      if (const auto done = add_source(*text, name, size); !done) return done;
+    return {};
+  }
+  // With the first technology that takes it.
+  fabric::Parsed<jobs::Job> read_any(const Source& source) const {
+    fabric::Parsed<jobs::Job> job = read(source, settings_for(request_.technologies.front()));
+    for (std::size_t i = 1; i < request_.technologies.size() && !job; ++i)
+      if (auto other = read(source, settings_for(request_.technologies[i])); other) return other;
+    return job;
+  }
+  Expected<void> add_source(const std::string& text, const std::string& name, jobs::JobSize size) {
+    std::string other = jobs::topology_of_kind(name, size.gpus, size.gpus_per_node), folder;
+    if (!other.empty()) {
+      other = "topology: " + other;
+    } else if (fs::exists(name)) {
+      const Expected<std::string> file = read_text(name);
+      if (!file) return tl::unexpected(file.error());
+      other = *file;
+      folder = fs::absolute(name).parent_path().string();
+    } else {
+      return wrong(fmt::format("--topologies {}: no such file, and none of the kinds {}", name,
+                               fmt::join(jobs::topology_kinds(), ", ")));
+    }
+    const auto made = jobs::with_topology(text, other, folder, size);
+    if (!made) return wrong(fmt::format("{}: {}", name, made.error().message));
+    sources_.push_back({fs::path(name).stem().string(), *made});
+    return {};
+  }
+  Candidate candidate_of(const Source& source, fabric::Technology technology,
+                         const std::vector<fabric::Setting>& more) const {
+    Candidate candidate;
+    candidate.topology = source.topology;
+    candidate.technology = technology;
+    fabric::Parsed<jobs::Job> job = read_for(source, technology, more, candidate.settings);
+    if (!job) {
+      candidate.mistake = job.error().message;
+      return candidate;
+    }
+    candidate.job = *std::move(job);
+    if (candidate.job.plan.topology.nodes > fabric::kMaxNodes)
+      candidate.mistake = fmt::format(
+          "{} nodes are too many for packets, which technologies are "
+          "compared by; there may be {}",
+          candidate.job.plan.topology.nodes, fabric::kMaxNodes);
+    candidate.bill = jobs::bill_of({.plan = candidate.job.plan,
+                                    .technology = technology,
+                                    .preset = jobs::preset_named(candidate.job.preset),
+                                    .cable_metres = request_.cable_metres.value_or(0)});
+    return candidate;
+  }
+  Expected<void> read_candidates() {
+    results_.file = request_.job;
+    for (const Source& source : sources_)
+      for (const fabric::Technology technology : request_.technologies)
+        results_.candidates.push_back(candidate_of(source, technology, {}));
+    const bool is_any_good = std::ranges::any_of(
+        results_.candidates, [](const Candidate& one) { return one.mistake.empty(); });
+    if (!is_any_good) return wrong(results_.candidates.front().mistake);
+    return {};
+  }
+
+  // --- running
+  // Each thread takes the next that nobody has.
+  void run_all(std::vector<Candidate>& candidates) {
+    std::atomic<std::size_t> next = 0;
+    std::size_t done = 0;
+    std::mutex printing;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < candidates.size(); i = next++) {
+        Candidate& candidate = candidates[i];
+        if (!candidate.mistake.empty()) continue;
+        candidate.measured = jobs::measure(candidate.job, stop());
+        const std::lock_guard lock(printing);
+        fmt::print(stderr, "{} of {}: {}{}{}\n", ++done, candidates.size(), candidate.name(),
+                   candidate.variant.empty() ? "" : ", ", candidate.variant);
+      }
+    };
+    const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    const std::size_t threads = request_.threads == 0 ? cores : request_.threads;
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 1; i < std::min(threads, candidates.size()); ++i)
+      workers.emplace_back(work);
+    work();
+  }
+  void vary() {
+    const Candidate& best = *results_.recommendation.best;
+    const auto source = std::ranges::find(sources_, best.topology, &Source::topology);
+    for (const jobs::Variant& variant : jobs::variants_of(results_.candidates, best))
+      for (const Candidate& candidate : results_.candidates) {
+        const bool is_tcp = candidate.technology == fabric::Technology::kTCP;
+        if (!candidate.is_done() || candidate.topology != best.topology ||
+            (variant.of_tcp_only && !is_tcp))
+          continue;
+        results_.varied.push_back(candidate_of(*source, candidate.technology, variant.settings));
+        results_.varied.back().variant = variant.name;
+      }
+    run_all(results_.varied);
+    results_.lessons = jobs::lessons_of(results_.candidates, results_.varied, best);
+  }
+  // Of the topology that is recommended, or the first one that RoCEv2 takes.
+  const Candidate* of_rocev2() const {
+    const Candidate* found = nullptr;
+    for (const Candidate& candidate : results_.candidates) {
+      if (candidate.technology != fabric::Technology::kRoCEv2 || !candidate.is_done()) continue;
+      if (found == nullptr) found = &candidate;
+      if (results_.recommendation.best != nullptr &&
+          candidate.topology == results_.recommendation.best->topology)
+        return &candidate;
+    }
+    return found;
+  }
+  void prove() {
+    const Candidate* const candidate = of_rocev2();
+    if (candidate == nullptr) return;
+    results_.tuned = tuned_links(candidate->job, candidate->bill.switch_buffer_octets,
+                                 request_.cable_metres.value_or(0));
+    if (is_stopped()) return;
+    fmt::print(stderr, "proof of RoCEv2's settings\n");
+    const jobs::TunedLinks& links = results_.tuned.front();
+    results_.proof_ports = jobs::ports_of_largest_switch(candidate->job.plan.topology);
+    results_.proof = jobs::prove(
+        {links.request, links.tuning, candidate->job.network, results_.proof_ports}, stop());
+  }
+
+  Expected<void> write(const std::string& text) const {
+    const fs::path folder = request_.output;
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+    std::vector<jobs::PlanFile> files = jobs::settings_files(results_);
+    for (const Candidate& candidate : results_.candidates)
+      if (candidate.mistake.empty()) {
+        for (jobs::PlanFile& file : jobs::cloud_files(candidate.job, results_.candidates))
+          files.push_back(std::move(file));
+        break;
+      }
+    files.push_back({"plan.txt", text});
+    for (const jobs::PlanFile& file : files)
+      if (const auto done = write_text(folder / file.name, file.text); !done) return done;
+    const std::string failed = jobs::write_database(folder / "results.sqlite", results_);
+    if (!failed.empty()) return wrong(failed);
+    return {};
+  }
+
+  const PlanJobRequest& request_;
+  const StopSignal stop_;
+  std::vector<Source> sources_;
+  jobs::PlanResults results_;
+};
+
+}  // namespace
+
+Expected<SimOutcome> plan_job(const PlanJobRequest& request) { return Planner(request).run(); }
+
+}  // namespace verbena::cli

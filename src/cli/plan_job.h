@@ -1,0 +1,13 @@
+// `verbena plan JOB`: the job with each technology, on each topology; a table, a recommendation,
+// and settings that are proven. What comes out does not depend on how many cores there are.
+#pragma once
+
+#include "cli/command_line.h"
+#include "cli/failure.h"
+#include "cli/sim.h"
+
+namespace verbena::cli {
+
+[[nodiscard]] Expected<SimOutcome> plan_job(const PlanJobRequest& request);
+
+}  // namespace verbena::cli

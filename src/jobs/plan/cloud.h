@@ -1,0 +1,19 @@
+// What is to be done to have the cluster of a cloud's preset: a checklist, and a blueprint of
+// Google's Cluster Toolkit. Presets of clusters that are built by their owners have none.
+//   Google Cloud, AI Hypercomputer: Obtain capacity; Choose a consumption option; Network profiles
+//   for specific use cases (RoCE VPC networks); Use NCCL/gIB Google Cloud, GKE: Maximize GPU
+//   network bandwidth (GPUDirect-TCPXO) GoogleCloudPlatform/cluster-toolkit: modules/network/vpc,
+//   multivpc, gpu-rdma-vpc; community/modules/compute/schedmd-slurm-gcp-v6-nodeset, -partition;
+//   scheduler/...-controller
+// None of it was tried on the cloud.
+#pragma once
+
+#include "jobs/job_file.h"
+#include "jobs/plan/plan_report.h"
+
+namespace verbena::jobs {
+
+// `best`: what was measured there, to compare with what nccl-tests says. Empty: no cloud's preset.
+[[nodiscard]] std::vector<PlanFile> cloud_files(const Job& job, const std::vector<Candidate>& all);
+
+}  // namespace verbena::jobs

@@ -1,0 +1,151 @@
+#include "jobs/plan/comparison.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collectives/make_schedule.h"
+#include "fabric/scenario/units.h"
+#include "jobs/flow_level/flow_run.h"
+#include "jobs/job_run.h"
+#include "jobs/step_run.h"
+
+namespace verbena::jobs {
+namespace {
+
+double seconds_by_flows(const Job& job, const collectives::Shape& shape, const Stop& stop) {
+  const auto schedule = collectives::make_schedule(shape);
+  const FlowLevelConfig config{
+      .packet_octets = static_cast<u32>(bytes(job.network.host({}).device.active_mtu)),
+      .seed = job.network.seed};
+  return run_flow_level(*schedule, job.cluster, job.plan.topology, config, stop).seconds;
+}
+
+std::vector<collectives::Shape> shortlist(const Job& job, const Stop& stop) {
+  if (job.shapes.size() <= kMostAlgorithms) return job.shapes;
+  std::vector<std::pair<double, std::size_t>> by_time;
+  for (std::size_t i = 0; i < job.shapes.size(); ++i)
+    by_time.emplace_back(seconds_by_flows(job, job.shapes[i], stop), i);
+  std::ranges::sort(by_time);
+  std::vector<collectives::Shape> best;
+  for (std::size_t i = 0; i < kMostAlgorithms; ++i) best.push_back(job.shapes[by_time[i].second]);
+  return best;
+}
+
+double cores_of(const Job& job, const PacketResult& packets) {
+  return packets.cpu_time.seconds() / packets.time.seconds() / job.cluster.ranks();
+}
+
+Measured of_collective(const Job& job, const Stop& stop) {
+  Measured best{.mistake = "no algorithm ran", .name = {}, .packets = {}};
+  for (const collectives::Shape& shape : shortlist(job, stop)) {
+    const CollectiveResult result = run_collective(job, shape, stop);
+    if (!result.mistake.empty()) {
+      if (!best.mistake.empty()) best.mistake = result.mistake;
+      if (result.mistake == kInterrupted)
+        return {.mistake = kInterrupted, .name = {}, .packets = {}};
+      continue;
+    }
+    if (best.mistake.empty() && best.time <= result.by_packets->time) continue;
+    best = {.mistake = {},
+            .time = result.by_packets->time,
+            .name = std::string(name_of(result.shape.algorithm)),
+            .bus_bandwidth = result.bus_bandwidth(),
+            .cores = cores_of(job, *result.by_packets),
+            .packets = *result.by_packets};
+  }
+  return best;
+}
+
+// The operation that takes most time, among those that are not of tensor parallelism, which stays
+// in the nodes as a rule.
+const OperationTotal* main_operation(const StepResult& step) {
+  const OperationTotal* best = nullptr;
+  const auto weight = [](const OperationTotal& total) {
+    return std::tuple(total.bus_bandwidth > 0, total.purpose != Purpose::kTensor,
+                      total.mean * total.times);
+  };
+  for (const OperationTotal& total : step.operations)
+    if (best == nullptr || weight(*best) < weight(total)) best = &total;
+  return best;
+}
+
+Measured of_step(const Job& job, const Stop& stop) {
+  const StepResult step = run_step(job, stop);
+  Measured measured{.mistake = step.mistake, .name = {}, .packets = {}};
+  if (!step.mistake.empty()) return measured;
+  measured.time = step.time();
+  measured.cores = cores_of(job, step.packets);
+  measured.packets = step.packets;
+  if (const OperationTotal* const operation = main_operation(step); operation != nullptr) {
+    measured.bus_bandwidth = operation->bus_bandwidth;
+    measured.name = fmt::format("{} {}", name_of(operation->purpose),
+                                name_of(step.program->shape_of(operation->operation).operation));
+  }
+  return measured;
+}
+
+std::string tcp_cores(const Job& job) {
+  if (!job.run.host_path.kind) return "";
+  return fmt::format("; {} of {} cores for each NIC, each way, of which the host has {} x {} NICs",
+                     model_of(*job.run.host_path.kind).name, job.run.host_path.cores,
+                     2 * job.run.host_path.cores, job.cluster.gpus_per_node);
+}
+
+std::string_view control_of(const Job& job) {
+  switch (job.network.tcp.tcp.control) {
+    case tcp::ControlKind::kReno: return "Reno";
+    case tcp::ControlKind::kCUBIC: return "CUBIC";
+    case tcp::ControlKind::kDCTCP: return "DCTCP, which needs ECN marks at switches";
+  }
+  CHECK_UNREACHABLE();
+}
+
+}  // namespace
+
+Measured measure(const Job& job, const Stop& stop) {
+  Job by_packets = job;
+  by_packets.method = Method::kPackets;
+  return job.training || job.inference ? of_step(by_packets, stop)
+                                       : of_collective(by_packets, stop);
+}
+
+std::string Candidate::name() const {
+  const std::string_view name = name_of(technology);
+  return topology.empty() ? std::string(name) : fmt::format("{} on {}", name, topology);
+}
+
+HostPathKind usual_path(fabric::Technology technology) {
+  return technology == fabric::Technology::kTCP ? HostPathKind::kKernelTCP
+                                                : HostPathKind::kGPUDirect;
+}
+
+std::string what_to_tune(const Candidate& candidate) {
+  switch (candidate.technology) {
+    case fabric::Technology::kRoCEv2:
+      return "PFC headroom, ECN thresholds, DSCP and priorities on every port; DCQCN on every NIC";
+    case fabric::Technology::kInfiniBand:
+      return "nothing for flow control, which is credits; a subnet manager, and its routing";
+    case fabric::Technology::kIWARP:
+      return fmt::format("nothing on switches; congestion control of the NICs' TCP: {}",
+                         control_of(candidate.job));
+    case fabric::Technology::kTCP:
+      return fmt::format("nothing on switches; congestion control: {}{}", control_of(candidate.job),
+                         tcp_cores(candidate.job));
+  }
+  CHECK_UNREACHABLE();
+}
+
+Range price_of_gpus(const Job& job) {
+  const std::string_view name = job.training    ? job.training->gpu.name
+                                : job.inference ? job.inference->gpu.name
+                                                : std::string_view();
+  return price_of_gpu(name).dollars * job.cluster.ranks();
+}
+
+double cost_of_work(const Candidate& candidate) {
+  return candidate.measured.time.seconds() *
+         (price_of_gpus(candidate.job).middle() + candidate.bill.dollars.middle());
+}
+
+}  // namespace verbena::jobs

@@ -1,0 +1,57 @@
+// What `verbena plan` measures: a job run with one technology on one topology, in the numbers that
+// technologies are compared by.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobs/job_file.h"
+#include "jobs/job_report.h"
+#include "jobs/plan/bill.h"
+#include "jobs/stop.h"
+
+namespace verbena::jobs {
+
+// Of more algorithms than this the best are looked for with fair rates (flow_level/), and the rest
+// is not simulated: choosing them takes milliseconds, packets take seconds.
+inline constexpr std::size_t kMostAlgorithms = 3;
+
+struct Measured {
+  std::string mistake;       // "": none; else there is nothing more
+  Duration time{};           // of the step, or of the operation by the fastest algorithm
+  std::string name;          // that algorithm; of a step, the operation that busbw is of
+  double bus_bandwidth = 0;  // octets a second
+  double cores = 0;          // of the CPU that are busy for each GPU, on average
+  PacketResult packets;
+};
+
+// By packets, whatever the job's method.
+[[nodiscard]] Measured measure(const Job& job, const Stop& stop);
+
+// A line of the table.
+struct Candidate {
+  std::string topology;  // as the user named it; "": the file's own
+  fabric::Technology technology = fabric::Technology::kRoCEv2;
+  std::string variant;                    // what is otherwise than in the file; "": nothing
+  std::vector<fabric::Setting> settings;  // that make it so
+  std::string mistake;                    // why there is no job of it; "": there is one
+  Job job;
+  Bill bill;
+  Measured measured;
+
+  [[nodiscard]] bool is_done() const { return mistake.empty() && measured.mistake.empty(); }
+  [[nodiscard]] std::string name() const;  // "rocev2", "rocev2 on fat_tree"
+};
+
+// The way between GPU and NIC where the file names none: gpudirect, or kernel_tcp for TCP.
+[[nodiscard]] HostPathKind usual_path(fabric::Technology technology);
+// What has to be set for it, in a line.
+[[nodiscard]] std::string what_to_tune(const Candidate& candidate);
+
+// All GPUs, by the name that jobs have for them.
+[[nodiscard]] Range price_of_gpus(const Job& job);
+// What a unit of work costs: seconds times the price of GPUs and network (the middle of each). The
+// less the better; only ratios mean something.
+[[nodiscard]] double cost_of_work(const Candidate& candidate);
+
+}  // namespace verbena::jobs

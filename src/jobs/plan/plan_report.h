@@ -1,0 +1,48 @@
+// A whole plan: as text for people, and as tables for who wants to trace a number (results.sqlite).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobs/plan/comparison.h"
+#include "jobs/plan/proof.h"
+#include "jobs/plan/recommendation.h"
+#include "jobs/plan/tuning.h"
+
+namespace verbena::jobs {
+
+// Links of one rate and length, for RoCEv2.
+struct TunedLinks {
+  TuningRequest request;
+  Tuning tuning;
+  bool of_hosts = false;  // there are hosts at them
+};
+// Of a topology; those of hosts first. `cable_metres`: 0: as their delays have it.
+[[nodiscard]] std::vector<TunedLinks> tuned_links(const Job& job, u64 switch_buffer_octets,
+                                                  u32 cable_metres);
+// The most that a switch has.
+[[nodiscard]] u32 ports_of_largest_switch(const fabric::Topology& topology);
+
+struct PlanResults {
+  std::string file;
+  std::vector<Candidate> candidates;  // of the job itself
+  std::vector<Candidate> varied;
+  Recommendation recommendation;     // of `candidates`
+  std::vector<std::string> lessons;  // of `varied`
+  std::vector<TunedLinks> tuned;     // none: RoCEv2 is not among the technologies
+  std::optional<Proof> proof;        // for the first of them
+  u32 proof_ports = 0;
+};
+
+[[nodiscard]] std::string text_of(const PlanResults& results);
+// "": done.
+[[nodiscard]] std::string write_database(const std::string& path, const PlanResults& results);
+
+// Files of settings for switches and NICs.
+struct PlanFile {
+  std::string name, text;
+};
+[[nodiscard]] std::vector<PlanFile> settings_files(const PlanResults& results);
+
+}  // namespace verbena::jobs

@@ -1,0 +1,38 @@
+// Recommendation: of what was measured, what to buy, why, and what would change it. Chosen is the
+// least cost of work (comparison.h) among technologies that can be had; what is within kTie of it
+// costs the same as far as anybody can tell, and of those the fastest is taken. Every sentence is a
+// number of a run or follows from such by the arithmetic that it tells.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobs/plan/comparison.h"
+
+namespace verbena::jobs {
+
+inline constexpr double kTie = 0.01;
+
+struct Recommendation {
+  const Candidate* best = nullptr;  // nullptr: nothing ran
+  std::vector<std::string> reasons, changes;
+};
+
+// `candidates`: of the job itself. They outlive it.
+[[nodiscard]] Recommendation recommend(const std::vector<Candidate>& candidates);
+
+// The settings of runs that say what would change it, for each technology of `candidates` on the
+// topology of `best`: other sizes or faster GPUs, links that lose frames, more cores for TCP.
+struct Variant {
+  std::string name;
+  std::vector<fabric::Setting> settings;
+  bool of_tcp_only = false;
+};
+[[nodiscard]] std::vector<Variant> variants_of(const std::vector<Candidate>& candidates,
+                                               const Candidate& best);
+// What they have shown.
+[[nodiscard]] std::vector<std::string> lessons_of(const std::vector<Candidate>& candidates,
+                                                  const std::vector<Candidate>& varied,
+                                                  const Candidate& best);
+
+}  // namespace verbena::jobs
