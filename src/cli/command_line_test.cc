@@ -208,5 +208,45 @@ TEST(CommandLineTest, PlanTakesInterfacesOfSwitches) {
     EXPECT_THAT(refusal(arguments), StartsWith("--interfaces goes with --sonic and --eos"));
 }
 
+TEST(CommandLineTest, PlanTakesAJob) {
+  EXPECT_FALSE(plan_request({"plan"}).job.has_value());
+  const PlanRequest all = plan_request({"plan", "job.yaml"});
+  ASSERT_TRUE(all.job.has_value());
+  EXPECT_EQ(all.job->job, "job.yaml");
+  EXPECT_EQ(all.job->technologies.size(), 4u);
+  EXPECT_FALSE(all.job->cable_metres.has_value());
+  const PlanRequest some =
+      plan_request({"plan", "job.yaml", "--technologies", "tcp,infiniband,tcp", "--topologies",
+                    "fat_tree,a.yaml", "-o", "out", "--set", "size=1MiB", "--seed", "7", "--cable",
+                    "20m", "--threads", "2"});
+  ASSERT_TRUE(some.job.has_value());
+  EXPECT_THAT(some.job->technologies,
+              ElementsAre(fabric::Technology::kTCP, fabric::Technology::kInfiniBand));
+  EXPECT_THAT(some.job->topologies, ElementsAre("fat_tree", "a.yaml"));
+  EXPECT_EQ(some.job->output, "out");
+  ASSERT_EQ(some.job->settings.size(), 2u);
+  EXPECT_EQ(some.job->settings[1].value, "7");
+  EXPECT_EQ(some.job->cable_metres, 20u);
+  EXPECT_EQ(some.job->threads, 2u);
+}
+
+TEST(CommandLineTest, PlanRefusesInALine) {
+  const auto with = [](const std::string& option, const std::string& value) {
+    return refusal({"plan", "job.yaml", option, value});
+  };
+  EXPECT_THAT(with("--technologies", "roce"), StartsWith("--technologies: 'roce' is none of"));
+  EXPECT_THAT(with("--technologies", ","), StartsWith("--technologies is empty"));
+  EXPECT_THAT(with("--topologies", ","), StartsWith("--topologies is empty"));
+  EXPECT_THAT(with("--set", "x"), StartsWith("--set x"));
+  EXPECT_THAT(with("--set", "technology=tcp"), HasSubstr("--technologies"));
+  EXPECT_THAT(with("--seed", "x"), StartsWith("--seed x"));
+  EXPECT_THAT(with("--threads", "0"), StartsWith("--threads 0"));
+  EXPECT_THAT(with("--rate", "400G"), StartsWith("--rate: the job says it"));
+  EXPECT_THAT(refusal({"plan", "job.yaml", "--sonic"}), StartsWith("--sonic"));
+  EXPECT_THAT(refusal({"plan", ""}), StartsWith("JOB is empty"));
+  for (const char* const option : {"--technologies", "--topologies", "-o", "--threads"})
+    EXPECT_THAT(refusal({"plan", option, "1"}), HasSubstr("goes with a JOB")) << option;
+}
+
 }  // namespace
 }  // namespace verbena::cli

@@ -32,7 +32,7 @@ COMMANDS
             do about it; `verbena doctor --help`
   sim       what a network will do: the same devices on a simulated one;
             `verbena sim --help`
-  plan      what switches and NICs of a RoCEv2 cluster are to be set to
+  plan      which technology for a job; what switches and NICs are to be set to
 
 ENVIRONMENT
   VERBENA_ADDRESS
@@ -413,23 +413,47 @@ EXAMPLES
 )";
 
 constexpr std::string_view kPlanHelp = R"(NAME
-  verbena plan - what are switches and NICs of a RoCEv2 cluster to be set to?
+  verbena plan - which technology for my job? What are switches and NICs to be
+                 set to?
 
 SYNOPSIS
+  verbena plan JOB [--technologies NAMES] [--topologies NAMES] [-o FOLDER]
+               [--set KEY=VALUE]... [--seed N] [--cable METRES] [--threads N]
   verbena plan [--rate RATE] [--cable METRES] [--mtu OCTETS]
                [--buffer SIZE] [--ports N]
                [--sonic | --nvue | --eos | --nic] [--interfaces NAMES]
   verbena plan --catalogue | --host-path
 
 DESCRIPTION
-  Computes for links of one rate and length: PFC headroom with its parts, ECN
+  With a JOB (docs/jobs.md): simulates it with each technology on the same
+  topology and links, and prints a table: time, bus bandwidth, 99th percentile
+  of messages' latency, CPU cores, price and power of the network, and what must
+  be tuned. Then what it recommends, why, and what would change it, and for
+  RoCEv2 a proof of the settings in the worst incast at one switch.
+  docs/planning.md explains each number. What a file says of other technologies
+  is left out where one has no use for it.
+
+  Without: computes for links of one rate and length: PFC headroom with its parts, ECN
   thresholds, DCQCN parameters, priorities. docs/jobs.md has the formulas'
   sources. Configurations for switches and NICs set what public manuals
   support; a comment in them tells what is left out.
 
 OPTIONS
+  --technologies NAMES
+                    of rocev2, infiniband, iwarp, tcp; all where not given
+  --topologies NAMES
+                    instead of the job's, each: star, leaf_spine, fat_tree,
+                    rail_optimized, rail_only, dual_tor, as large as its GPUs
+                    need; or files with `topology` (and `links`)
+  -o, --output FOLDER
+                    plan.txt, results.sqlite with every number, settings for
+                    SONiC, NVUE, EOS and NICs; for presets of clouds,
+                    deployment.md and blueprint.yaml
+  --set KEY=VALUE   as verbena sim has it; --seed N likewise
+  --threads N       simulations at a time; as many as cores where not given
   --rate RATE       of the links: 100Gbps, 400G; 400 Gb/s where it is not given
-  --cable METRES    30m; 30 where it is not given
+  --cable METRES    30m; 30 where it is not given; with a JOB, what the links'
+                    delays stand for at 5 ns/m
   --mtu OCTETS      path MTU of RoCEv2; 4096 where it is not given
   --buffer SIZE     packet memory of a switch, as 64MiB: says whether switches
                     mark before they pause, even if all ports are congested
@@ -450,9 +474,12 @@ OPTIONS
 
 EXIT STATUS
   0    done
-  2    wrong usage
+  2    wrong usage, or the job has a mistake: one line says where
+  130  interrupted; what there is was printed
 
 EXAMPLES
+  verbena plan examples/allreduce_rails.yaml -o plan/
+  verbena plan job.yaml --technologies rocev2,infiniband --topologies fat_tree,rail_only
   verbena plan --rate 400G --cable 100m --buffer 64MiB --ports 32
   verbena plan --rate 100G --cable 5m --sonic --interfaces Ethernet0,Ethernet8
   verbena plan --rate 400G --cable 30m --nic > roce.sh

@@ -184,6 +184,18 @@ void read_preset(Section& root, YAML::Node node) {
   root.complain("preset", fmt::format("'{}' is none of {}", name, fabric::one_of(names)));
 }
 
+// What the preset says stands in the file then, and nothing of the preset. Its name; "": it has
+// none, or one that is not known, which stays.
+std::string write_out_preset(YAML::Node root) {
+  fabric::Reading reading("");
+  Section section(reading, root, {});
+  const std::string name = section.text("preset", "");
+  if (preset_named(name) == nullptr) return "";
+  read_preset(section, root);
+  root.remove("preset");
+  return name;
+}
+
 HostPathConfig read_host_path(Section section, fabric::Technology technology) {
   std::vector<std::string_view> names = {"none"};
   for (const HostPathKind kind : kHostPathKinds) names.push_back(model_of(kind).name);
@@ -203,7 +215,7 @@ HostPathConfig read_host_path(Section section, fabric::Technology technology) {
 void leave_out_path(fabric::Technology technology, const YAML::Node& root,
                     std::vector<std::string>& left_out) {
   const YAML::Node hosts = root["hosts"];
-  if (!hosts.IsMap() || !hosts["path"].IsDefined()) return;
+  if (!hosts.IsDefined() || !hosts.IsMap() || !hosts["path"].IsDefined()) return;
   const YAML::Node path = hosts["path"].IsMap() ? hosts["path"]["kind"] : hosts["path"];
   for (const HostPathKind kind : kHostPathKinds)
     if (path.IsDefined() && path.IsScalar() && path.Scalar() == model_of(kind).name &&
@@ -267,13 +279,8 @@ bool is_job(const std::string& text) {
 }
 
 std::string without_preset(const std::string& text) {
-  YAML::Node root = YAML::Load(text);
-  if (!root["preset"].IsDefined()) return text;
-  fabric::Reading reading("");
-  Section section(reading, root, {});
-  read_preset(section, root);
-  root.remove("preset");
-  return YAML::Dump(root) + "\n";
+  const YAML::Node root = YAML::Load(text);
+  return write_out_preset(root).empty() ? text : YAML::Dump(root) + "\n";
 }
 
 std::string section_of_job(const std::string& text) { return section_of(YAML::Load(text)); }
@@ -292,13 +299,16 @@ fabric::Parsed<Job> read_job(const std::string& name, const std::string& text,
     if (const fabric::Parsed<void> done = apply(setting, known, root); !done)
       return tl::unexpected(done.error());
   }
+  std::string preset;
   if (technology) {
+    preset = write_out_preset(root);
     fabric::leave_out_others(*technology, root, left_out);
     leave_out_path(*technology, root, left_out);
   }
   fabric::Reading reading(name);
   Job job = read(reading, root, read_file);
   job.left_out = left_out;
+  if (!preset.empty()) job.preset = preset;
   if (const std::optional<std::string> mistake = reading.mistake()) return wrong(*mistake);
   return job;
 }

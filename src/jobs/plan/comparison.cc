@@ -87,9 +87,10 @@ Measured of_step(const Job& job, const Stop& stop) {
 
 std::string tcp_cores(const Job& job) {
   if (!job.run.host_path.kind) return "";
-  return fmt::format("; {} of {} cores for each NIC, each way, of which the host has {} x {} NICs",
+  return fmt::format("; {}, {} cores for each NIC, each way: {} of a node with {} NICs",
                      model_of(*job.run.host_path.kind).name, job.run.host_path.cores,
-                     2 * job.run.host_path.cores, job.cluster.gpus_per_node);
+                     2 * job.run.host_path.cores * job.cluster.gpus_per_node,
+                     job.cluster.gpus_per_node);
 }
 
 std::string_view control_of(const Job& job) {

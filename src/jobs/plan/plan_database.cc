@@ -99,7 +99,7 @@ void write_tuning(fabric::SQLiteFile& file, const PlanResults& results) {
 
 void write_proof(fabric::SQLiteFile& file, const PlanResults& results) {
   Rows rows(file, "proof",
-            "settings TEXT, senders INTEGER, octets INTEGER, buffer_octets INTEGER, "
+            "settings TEXT, senders INTEGER, octets INTEGER, "
             "headroom_octets INTEGER, least_headroom_octets INTEGER, drops INTEGER, "
             "pauses INTEGER, marks INTEGER, incast_ps INTEGER, paused_ps INTEGER, "
             "victim_slowdown REAL, finished INTEGER");
@@ -109,7 +109,6 @@ void write_proof(fabric::SQLiteFile& file, const PlanResults& results) {
     rows.add(std::string_view(run.name))
         .add(proof.senders)
         .add(proof.octets)
-        .add(proof.buffer_octets)
         .add(run.headroom_octets)
         .add(proof.least_headroom_octets)
         .add(run.drops)

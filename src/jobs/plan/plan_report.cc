@@ -49,13 +49,15 @@ std::string head_of(const PlanResults& results, const Candidate& first) {
   const Job& job = first.job;
   std::string text = fmt::format("{}: {} on {} GPUs in nodes of {}\n", results.file, what_runs(job),
                                  job.cluster.ranks(), job.cluster.gpus_per_node);
-  text += fmt::format(
-      "Held equal: GPUs and what they do, a NIC for each host of the topology, links ({}), the "
-      "topology, the\nseed. Not equal: what it costs and draws. A NIC reaches the GPU's memory by "
-      "itself (gpudirect), for TCP by\nthe kernel and copies (kernel_tcp), unless hosts.path says "
-      "otherwise. InfiniBand's switches cut through\nand add {} each; Ethernet's are as `switch` "
-      "says.\n",
-      links_text(job.plan.topology), fabric::duration_text(job.network.infiniband.latency));
+  text += wrapped(
+      fmt::format(
+          "Held equal: GPUs and what they do, a NIC for each host of the topology, links ({}), the "
+          "topology, the seed. Not equal: what it costs and draws. A NIC reaches the GPU's memory "
+          "by itself (gpudirect), for TCP by the kernel and copies (kernel_tcp), unless hosts.path "
+          "says otherwise. InfiniBand's switches cut through and add {} each; Ethernet's are as "
+          "`switch` says.",
+          links_text(job.plan.topology), fabric::duration_text(job.network.infiniband.latency)),
+      0);
   return text;
 }
 
@@ -97,15 +99,16 @@ std::string notes_of(const PlanResults& results) {
   std::string text;
   for (const Candidate& candidate : results.candidates) {
     if (!candidate.is_done()) continue;
-    text += fmt::format("{}: busbw of {}; ", candidate.name(), candidate.measured.name);
+    std::string note = fmt::format("{}: busbw of {}; ", candidate.name(), candidate.measured.name);
     for (const BillItem& item : candidate.bill.items)
-      text += fmt::format("{}{} {}", &item == &candidate.bill.items.front() ? "" : ", ", item.count,
+      note += fmt::format("{}{} {}", &item == &candidate.bill.items.front() ? "" : ", ", item.count,
                           item.what);
-    text += "\n";
-    if (!candidate.bill.can_be_had()) text += "  " + candidate.bill.shortfall + "\n";
+    text += wrapped(note, 2).substr(2);
+    if (!candidate.bill.can_be_had()) text += wrapped(candidate.bill.shortfall, 2);
     if (!candidate.job.left_out.empty())
-      text += fmt::format("  left out of the file, as others' keys: {}\n",
-                          fmt::join(candidate.job.left_out, ", "));
+      text += wrapped(fmt::format("left out of the file, since other technologies have it: {}",
+                                  fmt::join(candidate.job.left_out, ", ")),
+                      2);
   }
   return text;
 }
@@ -117,7 +120,8 @@ std::string tuning_of(const PlanResults& results) {
     if (!candidate.mistake.empty() || std::ranges::find(told, candidate.technology) != told.end())
       continue;
     told.push_back(candidate.technology);
-    text += fmt::format("  {:<11} {}\n", name_of(candidate.technology), what_to_tune(candidate));
+    text += fmt::format("  {:<11}", name_of(candidate.technology)) +
+            wrapped(what_to_tune(candidate), 14).substr(13);
   }
   return text;
 }
@@ -125,7 +129,7 @@ std::string tuning_of(const PlanResults& results) {
 std::string list_of(std::string_view title, const std::vector<std::string>& lines) {
   if (lines.empty()) return "";
   std::string text = fmt::format("\n{}\n", title);
-  for (const std::string& line : lines) text += fmt::format("  {}\n", line);
+  for (const std::string& line : lines) text += "  - " + wrapped(line, 4).substr(4);
   return text;
 }
 
@@ -183,8 +187,8 @@ std::string text_of(const PlanResults& results) {
   if (first == nullptr) return "";
   std::string text = head_of(results, *first) + "\n" + table_of(results) + "\n" + notes_of(results);
   text +=
-      "Prices and watts are ranges: `verbena plan --catalogue` has their sources and years; check "
-      "your quote.\n\n";
+      "Prices and watts are ranges, many of them estimates: `verbena plan --catalogue` has their\n"
+      "sources and years; check your quote.\n\n";
   text += tuning_of(results);
   if (results.recommendation.best != nullptr)
     text += fmt::format("\nRecommended: {}\n", results.recommendation.best->name());

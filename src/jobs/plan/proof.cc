@@ -12,8 +12,9 @@ namespace verbena::jobs {
 namespace {
 
 constexpr u32 kMostSenders = 63, kLeastSenders = 7;
-constexpr u64 kSharedOctets = 1u << 20;  // at least, beside all headroom
-constexpr u64 kFlowOctets = 1'000'000;   // several times what a port may hold
+constexpr u64 kSharedOctets = 1u << 20;  // that other ports have left, beside all headroom
+constexpr u64 kReserveOctets = 4096;     // of each port
+constexpr u64 kFlowOctets = 1'000'000;
 constexpr i64 kPicosecondsPerMetre = 5000;
 constexpr u64 kSearchOctets = 512;  // how exactly the least headroom is looked for
 constexpr Duration kStretch = us(100), kLongest = ms(500);
@@ -25,7 +26,14 @@ struct Setup {
   u64 headroom = 0;
   Control control = Control::kDCQCN;
   Lossless lossless = Lossless::kPFC;
+  u64 shared_octets = kSharedOctets;
 };
+
+// Headroom and reserve of all ports, and little besides. Ports: of the senders, the target, the
+// bystander and the link to B.
+u64 buffer_octets(const Setup& setup, u32 senders) {
+  return (u64{senders} + 3) * (setup.headroom + kReserveOctets) + setup.shared_octets;
+}
 
 // Half of what PHYs and a response take, since the headroom has them once and the link twice.
 Duration slow_delay(const Tuning& tuning) {
@@ -37,12 +45,13 @@ Duration slow_delay(const Tuning& tuning) {
 
 class Incast final : public fabric::Trace {
  public:
-  Incast(const ProofRequest& request, const Setup& setup, u32 senders)
-      : request_(request), setup_(setup) {
+  // `proof`: who sends how much, through which buffer.
+  Incast(const ProofRequest& request, const Setup& setup, const Proof& proof)
+      : request_(request), setup_(setup), proof_(proof) {
     link_ = {.rate = request.tuning.link.rate, .delay = slow_delay(request.tuning)};
     target_ = host_at(a_ = topology_.add_switch());
     bystander_ = host_at(a_);
-    for (u32 i = 0; i < senders; ++i) senders_.push_back(host_at(a_));
+    for (u32 i = 0; i < proof.senders; ++i) senders_.push_back(host_at(a_));
     b_ = topology_.add_switch();
     topology_.join(a_, b_, link_);
     uplink_ = {b_, 0};
@@ -50,15 +59,15 @@ class Incast final : public fabric::Trace {
     victim_ = host_at(b_);
   }
 
-  // `octets` by each, and the victim beside or alone.
-  ProofRun run(u64 octets, bool with_incast, const Stop& stop) {
+  enum class Who : u8 { kAll, kVictim };
+  ProofRun run(Who who, const Stop& stop) {
     fabric::Network network(topology_, config());
     network.set_trace(this);
     started_ = 0;
-    if (with_incast)
+    if (who == Who::kAll)
       for (const fabric::NodeIndex sender : senders_)
-        add(network, {.source = sender, .destination = target_, .octets = octets});
-    add(network, {.source = victim_, .destination = bystander_, .octets = octets});
+        add(network, {.source = sender, .destination = target_, .octets = proof_.octets});
+    add(network, {.source = victim_, .destination = bystander_, .octets = proof_.octets});
     for (Time end = Time() + kStretch; network.run(end) && end - Time() < kLongest;
          end = end + kStretch)
       if (network.flows_finished() == started_ ||
@@ -91,7 +100,8 @@ class Incast final : public fabric::Trace {
     config.faults = {};
     config.threads = 1;
     config.switches.pfc.enabled = setup_.lossless == Lossless::kPFC;
-    config.switches.buffer.size = buffer_octets();
+    config.switches.buffer.size = buffer_octets(setup_, proof_.senders);
+    config.switches.buffer.reserve = kReserveOctets;
     config.host = [this, usual = request_.network.host](const fabric::LinkConfig& link) {
       fabric::HostConfig host = usual(link);
       host.device.congestion =
@@ -108,12 +118,6 @@ class Incast final : public fabric::Trace {
     };
     return config;
   }
-  // The job's, or as much as the headroom of all ports needs.
-  u64 buffer_octets() const {
-    const auto ports = static_cast<u64>(topology_.links.size());
-    return std::max(request_.network.switches.buffer.size,
-                    ports * (request_.tuning.headroom.sum() + 4096) + kSharedOctets);
-  }
   void on_flow_finished(u32 flow, Time now) override {
     if (flow + 1 == started_)
       victim_end_ = now;
@@ -129,6 +133,7 @@ class Incast final : public fabric::Trace {
 
   const ProofRequest& request_;
   const Setup setup_;
+  const Proof& proof_;
   fabric::Topology topology_;
   fabric::LinkConfig link_;
   fabric::NodeIndex a_ = 0, b_ = 0, target_ = 0, bystander_ = 0, victim_ = 0;
@@ -140,22 +145,23 @@ class Incast final : public fabric::Trace {
   Duration paused_;
 };
 
-ProofRun run_with(const ProofRequest& request, const Setup& setup, u32 senders, const Stop& stop) {
-  Incast alone(request, setup, senders);
-  (void)alone.run(kFlowOctets, false, stop);
-  Incast incast(request, setup, senders);
-  ProofRun run = incast.run(kFlowOctets, true, stop);
+ProofRun run_with(const ProofRequest& request, const Setup& setup, const Proof& proof,
+                  const Stop& stop) {
+  Incast alone(request, setup, proof);
+  (void)alone.run(Incast::Who::kVictim, stop);
+  Incast incast(request, setup, proof);
+  ProofRun run = incast.run(Incast::Who::kAll, stop);
   if (run.is_finished)
     run.victim_slowdown = incast.victim_time().seconds() / alone.victim_time().seconds();
   return run;
 }
 
-u64 least_headroom(const ProofRequest& request, u32 senders, const Stop& stop) {
+u64 least_headroom(const ProofRequest& request, const Proof& proof, const Stop& stop) {
   u64 lossy = 0, enough = request.tuning.headroom.sum();
   while (enough - lossy > kSearchOctets) {
     const u64 between = (lossy + enough) / 2;
     const Setup setup{.headroom = between, .control = Control::kNone};
-    const ProofRun run = Incast(request, setup, senders).run(kFlowOctets, true, stop);
+    const ProofRun run = Incast(request, setup, proof).run(Incast::Who::kAll, stop);
     (run.drops == 0 ? enough : lossy) = between;
   }
   return enough;
@@ -174,13 +180,11 @@ Proof prove(const ProofRequest& request, const Stop& stop) {
   Proof proof;
   proof.senders =
       std::clamp(request.ports < 3 ? 0 : request.ports - 3, kLeastSenders, kMostSenders);
-  proof.octets = kFlowOctets;
   const u64 computed = request.tuning.headroom.sum();
-  proof.buffer_octets = std::max(request.network.switches.buffer.size,
-                                 u64{proof.senders + 5} * (computed + 4096) + kSharedOctets);
-  proof.least_headroom_octets = least_headroom(request, proof.senders, stop);
+  proof.octets = kFlowOctets;
+  proof.least_headroom_octets = least_headroom(request, proof, stop);
   const auto run = [&](std::string_view name, const Setup& setup) {
-    proof.runs.push_back(run_with(request, setup, proof.senders, stop));
+    proof.runs.push_back(run_with(request, setup, proof, stop));
     proof.runs.back().name = name;
   };
   run("as computed", {.headroom = computed});
@@ -188,15 +192,17 @@ Proof prove(const ProofRequest& request, const Stop& stop) {
   run("DCQCN off, too little headroom",
       {.headroom = proof.least_headroom_octets * 9 / 10, .control = Control::kNone});
   run("DCQCN off, no PFC", {.headroom = 0, .control = Control::kNone, .lossless = Lossless::kNone});
+  run("as computed, buffer free",
+      {.headroom = computed, .shared_octets = request.network.switches.buffer.size});
   return proof;
 }
 
 std::string text_of(const ProofRequest& request, const Proof& proof) {
   const u64 computed = request.tuning.headroom.sum();
   std::string text = fmt::format(
-      "{} hosts send {} each to one, through a switch with {} of buffer; links of {} and {} m, "
-      "PHYs and\nresponses as slow as IEEE 802.3 allows\n",
-      proof.senders + 1, size(proof.octets), size(proof.buffer_octets),
+      "{} hosts send {} each to one, through a switch whose buffer is taken but for {} and the\n"
+      "headroom; links of {} and {} m, PHYs and responses as slow as IEEE 802.3 allows\n",
+      proof.senders + 1, size(proof.octets), size(kSharedOctets),
       fabric::rate_text(static_cast<double>(request.tuning.link.rate.bps())),
       request.tuning.link.cable_metres);
   text += fmt::format("  {:<32} {:>10} {:>7} {:>7} {:>9} {:>10} {:>9}\n", "settings", "headroom",

@@ -40,10 +40,11 @@ struct ProofRun {
 
 struct Proof {
   u32 senders = 0;
-  u64 octets = 0;  // that each sends
-  u64 buffer_octets = 0;
+  u64 octets = 0;                 // that each sends
   u64 least_headroom_octets = 0;  // with which nothing is dropped here
-  std::vector<ProofRun> runs;     // as tuned; without DCQCN; with too little headroom; without PFC
+  // As tuned; without DCQCN; with too little headroom; without PFC; as tuned, nothing else in the
+  // buffer.
+  std::vector<ProofRun> runs;
   [[nodiscard]] bool holds() const;
 };
 

@@ -177,11 +177,13 @@ std::vector<std::string> lessons_of(const std::vector<Candidate>& candidates,
     if (group.size() == 1) {
       const Candidate* const before = same_technology(candidates, group[0]);
       if (!group[0].is_done() || before == nullptr || !before->is_done()) continue;
-      lessons.push_back(fmt::format("{}: {} takes {} instead of {}, and is {} {}", name,
-                                    group[0].name(), fabric::duration_text(group[0].measured.time),
-                                    fabric::duration_text(before->measured.time),
-                                    speed_text(group[0].measured.time, best.measured.time),
-                                    best.name()));
+      std::string lesson = fmt::format("{}: {} takes {} instead of {}", name, group[0].name(),
+                                       fabric::duration_text(group[0].measured.time),
+                                       fabric::duration_text(before->measured.time));
+      if (group[0].technology != best.technology)
+        lesson += fmt::format(", and is {} {}",
+                              speed_text(group[0].measured.time, best.measured.time), best.name());
+      lessons.push_back(std::move(lesson));
       continue;
     }
     const Recommendation other = recommend(group);
