@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fabric/results/report_assets.h"
+#include "fabric/results/report_page.h"
 
 namespace verbena::fabric {
 namespace {
@@ -33,7 +34,7 @@ class Report {
  public:
   Report(const Simulation& simulation, const Summary& summary)
       : simulation_(simulation), summary_(summary), held_(simulation.held_times()) {
-    const std::size_t samples = simulation.samples().times().size();
+    const std::size_t samples = simulation.record().samples().times().size();
     step_ = std::max<std::size_t>(1, (samples + kShownPoints - 1) / kShownPoints);
   }
 
@@ -124,7 +125,7 @@ class Report {
 
   void add_times(JSON& data) const {
     data["times_us"] = JSON::array();
-    const std::vector<Time>& times = simulation_.samples().times();
+    const std::vector<Time>& times = simulation_.record().samples().times();
     for (std::size_t i = 0; i < times.size(); i += step_)
       data["times_us"].push_back(us_of(times[i] - Time()));
   }
@@ -139,31 +140,31 @@ class Report {
     return kept;
   }
   std::vector<u64> filled(const SeriesSet& set, u32 thing) const {
-    return set.filled(thing, simulation_.samples().times().size());
+    return set.filled(thing, simulation_.record().samples().times().size());
   }
 
   void add_queues(JSON& data) const {
     data["queues"] = JSON::array();
-    std::vector<u64> longest(simulation_.queues().size());
+    std::vector<u64> longest(simulation_.record().queues().size());
     for (u32 i = 0; i < longest.size(); ++i)
-      for (const SeriesSet::Point& point : simulation_.queues().of(i))
+      for (const SeriesSet::Point& point : simulation_.record().queues().of(i))
         longest[i] = std::max(longest[i], point.value);
     for (const u32 end : largest(longest, kShownSeries))
       data["queues"].push_back({{"name", end_name(simulation_, end)},
-                                {"values", thinned(filled(simulation_.queues(), end))}});
+                                {"values", thinned(filled(simulation_.record().queues(), end))}});
   }
 
   void add_rates(JSON& data) const {
     data["rates"] = JSON::array();
     const Plan& plan = simulation_.scenario().plan;
-    std::vector<u64> octets(simulation_.rates().size());
+    std::vector<u64> octets(simulation_.record().rates().size());
     for (u32 i = 0; i < octets.size(); ++i)
-      if (!simulation_.rates().of(i).empty()) octets[i] = simulation_.scenario().flows[i].octets;
+      if (!simulation_.record().rates().of(i).empty()) octets[i] = simulation_.scenario().flows[i].octets;
     for (const u32 i : largest(octets, kShownSeries)) {
       const Flow& flow = simulation_.scenario().flows[i];
       data["rates"].push_back(
           {{"name", plan.names[flow.source] + " to " + plan.names[flow.destination]},
-           {"values", thinned(filled(simulation_.rates(), i))}});
+           {"values", thinned(filled(simulation_.record().rates(), i))}});
     }
   }
 
@@ -185,8 +186,8 @@ class Report {
       data["loads"].push_back({{"name", end_name(simulation_, end)}, {"values", loads_of(end)}});
   }
   std::vector<u64> loads_of(u32 end) const {
-    const std::vector<u64> sent = filled(simulation_.sent(), end);
-    const std::vector<Time>& times = simulation_.samples().times();
+    const std::vector<u64> sent = filled(simulation_.record().sent(), end);
+    const std::vector<Time>& times = simulation_.record().samples().times();
     std::vector<u64> loads;
     for (std::size_t i = 0; i < sent.size(); i += step_) {
       const std::size_t next = std::min(i + step_, sent.size() - 1);
@@ -205,32 +206,10 @@ class Report {
   std::size_t step_ = 1;
 };
 
-void replace(std::string& text, std::string_view mark, std::string_view by) {
-  const std::size_t at = text.find(mark);
-  CHECK(at != std::string::npos);
-  text.replace(at, mark.size(), by);
-}
-
-// For a script element, which "</script>" in a string would end.
-std::string in_script(const JSON& data) {
-  std::string text;
-  for (const char c : data.dump(-1, ' ', true, JSON::error_handler_t::replace)) {
-    if (c == '<')
-      text += "\\u003c";
-    else
-      text += c;
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string report_html(const Simulation& simulation, const Summary& summary) {
-  std::string page(kReportPage);
-  replace(page, "@CODE@", kReportCode);
-  replace(page, "@CHARTS@", kChartLibrary);
-  replace(page, "@DATA@", in_script(Report(simulation, summary).data()));
-  return page;
+  return report_page(kReportPage, kReportCode, Report(simulation, summary).data());
 }
 
 }  // namespace verbena::fabric

@@ -6,8 +6,8 @@
 
 namespace verbena::fabric {
 
-extern const std::string_view kReportPage;  // with @DATA@, @CHARTS@ and @CODE@
-extern const std::string_view kReportCode;
+extern const std::string_view kReportPage, kReportCode;    // of a scenario
+extern const std::string_view kReportStyle, kReportParts;  // of all reports
 extern const std::string_view kChartLibrary;
 
 }  // namespace verbena::fabric

@@ -54,14 +54,10 @@ std::string_view name_of(Outcome outcome) {
 Simulation::Simulation(const Scenario& scenario)
     : scenario_(scenario),
       network_(scenario.plan.topology, scenario.network),
-      ports_(scenario.plan.topology),
-      flows_(scenario.flows.size()),
-      paused_(ports_.ends().size()),
-      queues_(ports_.ends().size()),
-      sent_(ports_.ends().size()),
-      marks_(ports_.ends().size()),
-      rates_(std::min<std::size_t>(scenario.flows.size(), kRatedFlows)),
-      held_(ports_.ends().size()) {
+      record_(scenario.plan.topology,
+              static_cast<u32>(std::min<std::size_t>(scenario.flows.size(), kRatedFlows)),
+              NetworkRecord::kMostPoints),
+      flows_(scenario.flows.size()) {
   network_.set_trace(this);
   const HostConfig host = first_host(scenario);
   const PacketSizes sizes = sizes_of(scenario.network, host);
@@ -81,22 +77,22 @@ void Simulation::capture(const std::vector<u32>& links) {
   capture_.emplace(scenario_.plan, links, scenario_.network.technology);
   for (const u32 link : links)
     for (const u32 end : {2 * link, 2 * link + 1})
-      network_.tap(ports_.ends()[end].node, ports_.ends()[end].port);
+      network_.tap(ports().ends()[end].node, ports().ends()[end].port);
 }
 
 bool Simulation::run_network(Time until) {
   const bool more = network_.run(until);
   if (capture_)
     for (const SentFrame& sent : network_.take_tapped())
-      capture_->add(sent, ports_.ends()[ports_.end_of(sent.node, sent.port)]);
+      capture_->add(sent, ports().ends()[ports().end_of(sent.node, sent.port)]);
   return more;
 }
 
 bool Simulation::advance() {
-  const Time stop = std::min(samples_.next(), scenario_.end);
+  const Time stop = std::min(record_.next_sample(), scenario_.end);
   const bool more = run_network(stop);
   now_ = stop;
-  if (now_ >= samples_.next()) sample();
+  if (now_ >= record_.next_sample()) record_.sample(network_, now_);
   if (network_.flows_finished() + network_.flows_failed() == flows_.size())
     finish(Outcome::kComplete);
   else if (network_.deadlock() && !scenario_.network.switches.pfc.watchdog.enabled)
@@ -122,56 +118,14 @@ bool Simulation::is_stalled() {
 void Simulation::finish(Outcome outcome) {
   outcome_ = outcome;
   if (outcome == Outcome::kComplete) run_network(now_ + kLastFrames);
-  for (u32 end = 0; end < held_.size(); ++end) {
-    const Held& held = held_[end];
-    if (held.priorities != 0)
-      paused_[end] = paused_[end] + (std::min(now_, held.until) - held.since);
-  }
+  record_.finish(now_);
 }
 
 std::vector<Duration> Simulation::held_times() const {
-  std::vector<Duration> held = paused_;
+  std::vector<Duration> held = record_.paused_times();
   for (u32 i = 0; i < held.size(); ++i)
-    held[i] = held[i] + network_.waited_for_credits(ports_.ends()[i].node, ports_.ends()[i].port);
+    held[i] = held[i] + network_.waited_for_credits(ports().ends()[i].node, ports().ends()[i].port);
   return held;
-}
-
-void Simulation::sample() {
-  const u32 number = samples_.take(now_);
-  for (u32 i = 0; i < ports_.ends().size(); ++i) {
-    const LinkEnd& end = ports_.ends()[i];
-    sent_.note(i, number, network_.sent_octets(end.node, end.port));
-    const SwitchNode* const at_switch = network_.switch_at(end.node);
-    if (at_switch == nullptr) continue;
-    queues_.note(i, number, at_switch->waiting_octets(end.port));
-    marks_.note(i, number, at_switch->marked_frames(end.port));
-  }
-  for (u32 flow = 0; flow < rates_.size(); ++flow)
-    rates_.note(flow, number, network_.rate_of(flow).value_or(Rate()).bps());
-  const std::size_t points = queues_.points() + sent_.points() + marks_.points() + rates_.points();
-  if (samples_.times().size() < kMostSamples && points < kMostPoints + 64 * sent_.size()) return;
-  samples_.halve();
-  for (SeriesSet* const series : {&queues_, &sent_, &marks_, &rates_}) series->halve();
-}
-
-void Simulation::on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) {
-  const u32 end = ports_.end_of(node, port);
-  if (pauses_.size() < kMostPauses)
-    pauses_.push_back({now, end, static_cast<u16>(quanta), static_cast<u8>(priority)});
-  Held& held = held_[end];
-  const u8 bit = static_cast<u8>(1u << priority);
-  if (held.priorities != 0 && (now >= held.until || (quanta == 0 && held.priorities == bit))) {
-    paused_[end] = paused_[end] + (std::min(now, held.until) - held.since);
-    held.priorities = 0;
-  }
-  if (quanta == 0) {
-    held.priorities &= static_cast<u8>(~bit);
-    return;
-  }
-  if (held.priorities == 0) held.since = now;
-  held.priorities |= bit;
-  held.until = std::max(held.until,
-                        now + pause_time(static_cast<u16>(quanta), network_.port(node, port).rate));
 }
 
 }  // namespace verbena::fabric

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "fabric/results/frame_capture.h"
-#include "fabric/results/port_map.h"
-#include "fabric/results/series.h"
+#include "fabric/results/network_record.h"
 #include "fabric/scenario/scenario.h"
 
 namespace verbena::fabric {
@@ -26,9 +25,7 @@ enum class Outcome : u8 {
 class Simulation final : public Trace {
  public:
   static constexpr Duration kPatience = sec(5);
-  static constexpr std::size_t kMostSamples = 2000, kMostPoints = 400'000;
-  static constexpr u32 kRatedFlows = 64;         // the first so many are asked for their rate
-  static constexpr u32 kMostPauses = 2'000'000;  // that are kept; all are counted
+  static constexpr u32 kRatedFlows = 64;  // the first so many are asked for their rate
 
   // `scenario` outlives it.
   explicit Simulation(const Scenario& scenario);
@@ -44,57 +41,35 @@ class Simulation final : public Trace {
     Time finished = Time::never();  // never: it has not
     Duration alone{};
   };
-  struct Pause {
-    Time at;
-    u32 link_end;  // that was paused: a place in ports().ends()
-    u16 quanta;    // 0: it may go on
-    u8 priority;
-  };
   [[nodiscard]] const std::optional<FrameCapture>& captured() const { return capture_; }
   [[nodiscard]] Outcome outcome() const { return outcome_; }
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   [[nodiscard]] const Network& network() const { return network_; }
-  [[nodiscard]] const PortMap& ports() const { return ports_; }
+  [[nodiscard]] const NetworkRecord& record() const { return record_; }
+  [[nodiscard]] const PortMap& ports() const { return record_.ports(); }
   [[nodiscard]] const std::vector<FlowResult>& flows() const { return flows_; }
-  [[nodiscard]] const std::vector<Pause>& pauses() const { return pauses_; }
-  [[nodiscard]] const std::vector<Duration>& paused_times() const { return paused_; }  // by end
   // For how long an end had to wait: paused, or with something to send and no credits.
   [[nodiscard]] std::vector<Duration> held_times() const;
-  [[nodiscard]] const SampleTimes& samples() const { return samples_; }
-  // By link end; all but the queues count from the beginning.
-  [[nodiscard]] const SeriesSet& queues() const { return queues_; }  // octets; 0 at hosts
-  [[nodiscard]] const SeriesSet& sent() const { return sent_; }      // octets
-  [[nodiscard]] const SeriesSet& marks() const { return marks_; }
-  [[nodiscard]] const SeriesSet& rates() const { return rates_; }  // by flow; bit/s, 0: not running
 
  private:
   void on_flow_finished(u32 flow, Time now) override { flows_[flow].finished = now; }
-  void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) override;
+  void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) override {
+    record_.on_pause_received(node, port, priority, quanta, now);
+  }
   bool run_network(Time until);
-  void sample();
   bool is_stalled();
   void finish(Outcome outcome);
 
-  struct Held {  // a link end that is paused
-    Time since{}, until{};
-    u8 priorities = 0;  // a bit each
-  };
-
   const Scenario& scenario_;
   Network network_;
-  PortMap ports_;
+  NetworkRecord record_;
   std::string mistake_;
   Outcome outcome_ = Outcome::kRunning;
   Time now_{};
   Time moved_{};  // when data was last seen to move
   u64 moved_frames_ = 0;
   std::vector<FlowResult> flows_;
-  std::vector<Pause> pauses_;
-  std::vector<Duration> paused_;
-  SampleTimes samples_;
-  SeriesSet queues_, sent_, marks_, rates_;
-  std::vector<Held> held_;  // by link end
   std::optional<FrameCapture> capture_;
 };
 

@@ -120,7 +120,7 @@ TEST(Simulation, PausedTimeAndQueuesAreSeen) {
   EXPECT_LT(summary.longest_pause, summary.simulated);
   EXPECT_EQ(end_name(simulation, summary.longest_queue_at), "s0 -> h0");
   u64 longest = 0;
-  for (const SeriesSet::Point& point : simulation.queues().of(summary.longest_queue_at))
+  for (const SeriesSet::Point& point : simulation.record().queues().of(summary.longest_queue_at))
     longest = std::max(longest, point.value);
   EXPECT_GT(longest, summary.longest_queue * 9 / 10);
   EXPECT_GT(summary.busiest, 0.95);
@@ -130,9 +130,9 @@ TEST(Simulation, RatesAreThoseOfCongestionControl) {
   const Scenario scenario = scenario_of(incast(4, "hosts: {congestion-control: dcqcn}"));
   Simulation simulation(scenario);
   while (simulation.advance()) continue;
-  ASSERT_EQ(simulation.rates().size(), 4u);
-  EXPECT_EQ(simulation.rates().of(0).front().value, gbps(100).bps());
-  EXPECT_GT(simulation.rates().of(0).size(), 3u);
+  ASSERT_EQ(simulation.record().rates().size(), 4u);
+  EXPECT_EQ(simulation.record().rates().of(0).front().value, gbps(100).bps());
+  EXPECT_GT(simulation.record().rates().of(0).size(), 3u);
 }
 
 TEST(Simulation, EndsWhereItsTimeIsUp) {
@@ -155,8 +155,8 @@ TEST(Simulation, ALongOneHasResultsOfABoundedSize) {
   Simulation simulation(scenario);
   while (simulation.advance()) continue;
   EXPECT_GT(simulation.now(), Time() + ms(80));
-  EXPECT_LE(simulation.samples().times().size(), Simulation::kMostSamples);
-  EXPECT_GE(simulation.samples().times().size(), Simulation::kMostSamples / 4);
+  EXPECT_LE(simulation.record().samples().times().size(), NetworkRecord::kMostSamples);
+  EXPECT_GE(simulation.record().samples().times().size(), NetworkRecord::kMostSamples / 4);
 }
 
 TEST(Simulation, NoWayIsSaid) {

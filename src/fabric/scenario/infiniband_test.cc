@@ -111,7 +111,7 @@ TEST(InfiniBandScenario, WaitsAreInTheSummary) {
   const Summary summary = summarize(simulation);
   EXPECT_EQ(summary.finished, 8u);
   EXPECT_EQ(summary.drops + summary.lost + summary.pauses, 0u);
-  EXPECT_TRUE(simulation.pauses().empty());
+  EXPECT_TRUE(simulation.record().pauses().empty());
   EXPECT_GT(summary.longest_pause, summary.simulated / 2);
   EXPECT_LT(summary.longest_pause, summary.simulated);
   const u32 most = summary.longest_pause_at;

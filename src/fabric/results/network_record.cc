@@ -1,0 +1,86 @@
+#include "fabric/results/network_record.h"
+
+#include <algorithm>
+
+namespace verbena::fabric {
+
+NetworkRecord::NetworkRecord(const Topology& topology, u32 rated_flows, std::size_t most_points)
+    : ports_(topology),
+      most_points_(most_points),
+      paused_(ports_.ends().size()),
+      queues_(ports_.ends().size()),
+      sent_(ports_.ends().size()),
+      marks_(ports_.ends().size()),
+      rates_(rated_flows),
+      held_(ports_.ends().size()) {
+  for (const LinkEnd& end : ports_.ends())
+    port_rates_.push_back(topology.links[end.link].config.rate);
+}
+
+void NetworkRecord::sample(const Network& network, Time now) {
+  const u32 number = samples_.take(now);
+  for (u32 i = 0; i < ports_.ends().size(); ++i) {
+    const LinkEnd& end = ports_.ends()[i];
+    sent_.note(i, number, network.sent_octets(end.node, end.port));
+    const SwitchNode* const at_switch = network.switch_at(end.node);
+    if (at_switch == nullptr) continue;
+    queues_.note(i, number, at_switch->waiting_octets(end.port));
+    marks_.note(i, number, at_switch->marked_frames(end.port));
+  }
+  for (u32 flow = 0; flow < rates_.size(); ++flow)
+    rates_.note(flow, number, network.rate_of(flow).value_or(Rate()).bps());
+  thin_out();
+}
+
+void NetworkRecord::thin_out() {
+  const std::size_t points = queues_.points() + sent_.points() + marks_.points() + rates_.points();
+  if (samples_.times().size() < kMostSamples && points < most_points_ + 64 * sent_.size()) return;
+  samples_.halve();
+  for (SeriesSet* const series : {&queues_, &sent_, &marks_, &rates_}) series->halve();
+}
+
+void NetworkRecord::finish(Time now) {
+  for (u32 end = 0; end < held_.size(); ++end) {
+    const Held& held = held_[end];
+    if (held.priorities != 0)
+      paused_[end] = paused_[end] + (std::min(now, held.until) - held.since);
+  }
+}
+
+void NetworkRecord::on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta,
+                                      Time now) {
+  const u32 end = ports_.end_of(node, port);
+  if (pauses_.size() < kMostPauses)
+    pauses_.push_back({now, end, static_cast<u16>(quanta), static_cast<u8>(priority)});
+  Held& held = held_[end];
+  const u8 bit = static_cast<u8>(1u << priority);
+  if (held.priorities != 0 && (now >= held.until || (quanta == 0 && held.priorities == bit))) {
+    paused_[end] = paused_[end] + (std::min(now, held.until) - held.since);
+    held.priorities = 0;
+  }
+  if (quanta == 0) {
+    held.priorities &= static_cast<u8>(~bit);
+    return;
+  }
+  if (held.priorities == 0) held.since = now;
+  held.priorities |= bit;
+  held.until = std::max(held.until, now + pause_time(static_cast<u16>(quanta), port_rates_[end]));
+}
+
+std::vector<PortTotal> NetworkRecord::totals(const Network& network) const {
+  std::vector<PortTotal> totals;
+  for (u32 i = 0; i < ports_.ends().size(); ++i) {
+    const LinkEnd& end = ports_.ends()[i];
+    const SwitchNode* const at_switch = network.switch_at(end.node);
+    totals.push_back({.sent_octets = network.sent_octets(end.node, end.port),
+                      .marks = at_switch != nullptr ? at_switch->marked_frames(end.port) : 0,
+                      .rate = port_rates_[i],
+                      .waited_for_credits = network.waited_for_credits(end.node, end.port)});
+  }
+  network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
+    totals[ports_.end_of(node, port)].longest_queue_octets = octets;
+  });
+  return totals;
+}
+
+}  // namespace verbena::fabric

@@ -1,0 +1,73 @@
+// NetworkRecord: what is to be known of a network that runs, whoever runs it: pauses, and samples of
+// queues, links, marks and rates over time. It keeps no network: who runs one hands it over at each
+// sample, and stops the network for it at next_sample(). Same network, same record, bit for bit.
+#pragma once
+
+#include <vector>
+
+#include "fabric/network.h"
+#include "fabric/results/port_map.h"
+#include "fabric/results/series.h"
+
+namespace verbena::fabric {
+
+// What one end of a link has done until now.
+struct PortTotal {
+  u64 sent_octets = 0, marks = 0;
+  Rate rate{};
+  u32 longest_queue_octets = 0;
+  Duration waited_for_credits{};  // InfiniBand's
+};
+
+class NetworkRecord final : public Trace {
+ public:
+  static constexpr std::size_t kMostSamples = 2000, kMostPoints = 400'000;
+  static constexpr u32 kMostPauses = 2'000'000;  // that are kept; all are counted
+
+  // Of a network of that topology, and so many flows' rates. When there are more than about
+  // `most_points` values every second sample is left out.
+  NetworkRecord(const Topology& topology, u32 rated_flows, std::size_t most_points);
+
+  [[nodiscard]] Time next_sample() const { return samples_.next(); }
+  void sample(const Network& network, Time now);  // at next_sample(), or later
+  void finish(Time now);                          // nothing comes after
+
+  void on_flow_finished(u32 /*flow*/, Time /*now*/) override {}
+  void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) override;
+
+  struct Pause {
+    Time at;
+    u32 link_end;  // that was paused: a place in ports().ends()
+    u16 quanta;    // 0: it may go on
+    u8 priority;
+  };
+  [[nodiscard]] const PortMap& ports() const { return ports_; }
+  [[nodiscard]] const std::vector<Pause>& pauses() const { return pauses_; }
+  [[nodiscard]] const std::vector<Duration>& paused_times() const { return paused_; }  // by end
+  [[nodiscard]] const SampleTimes& samples() const { return samples_; }
+  // By link end; all but the queues count from the beginning.
+  [[nodiscard]] const SeriesSet& queues() const { return queues_; }  // octets; 0 at hosts
+  [[nodiscard]] const SeriesSet& sent() const { return sent_; }      // octets
+  [[nodiscard]] const SeriesSet& marks() const { return marks_; }
+  [[nodiscard]] const SeriesSet& rates() const { return rates_; }  // by flow; bit/s, 0: not running
+  [[nodiscard]] std::vector<PortTotal> totals(const Network& network) const;  // by link end
+
+ private:
+  struct Held {  // a link end that is paused
+    Time since{}, until{};
+    u8 priorities = 0;  // a bit each
+  };
+
+  void thin_out();
+
+  PortMap ports_;
+  const std::size_t most_points_;
+  std::vector<Rate> port_rates_;  // by link end
+  std::vector<Pause> pauses_;
+  std::vector<Duration> paused_;
+  SampleTimes samples_;
+  SeriesSet queues_, sent_, marks_, rates_;
+  std::vector<Held> held_;  // by link end
+};
+
+}  // namespace verbena::fabric

@@ -1,0 +1,42 @@
+// The tables of results.sqlite that tell what a network is and did: docs/simulator.md has their
+// columns. Scenarios have one network; jobs may have one for each algorithm, and then each row ends
+// with that one's name.
+#pragma once
+
+#include <string_view>
+
+#include "fabric/results/network_record.h"
+#include "fabric/results/sqlite_file.h"
+#include "fabric/topologies/plan.h"
+
+namespace verbena::fabric {
+
+// `nodes` and `links`.
+void write_plan(SQLiteFile& file, const Plan& plan, const PortMap& ports);
+
+// `ports`, `pauses`, `queues`, `marks` and `loads`.
+class NetworkTables {
+ public:
+  // `label_column`: "algorithm TEXT", or "": there is none.
+  NetworkTables(SQLiteFile& file, std::string_view label_column);
+  // `simulated`: the time that utilization is a share of.
+  void add(const NetworkRecord& record, const std::vector<PortTotal>& totals, Duration simulated,
+           std::string_view label);
+
+ private:
+  using Rows = SQLiteFile::Rows;
+
+  void add_ports(const NetworkRecord& record, const std::vector<PortTotal>& totals,
+                 Duration simulated);
+  void add_pauses(const NetworkRecord& record);
+  void add_queues(const NetworkRecord& record);
+  void add_marks(const NetworkRecord& record);
+  void add_loads(const NetworkRecord& record);
+  void end(Rows& rows) const;
+
+  const bool is_labelled_;
+  std::string_view label_;
+  Rows ports_, pauses_, queues_, marks_, loads_;
+};
+
+}  // namespace verbena::fabric
