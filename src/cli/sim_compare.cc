@@ -83,8 +83,9 @@ std::string folder_name(std::string title) {
 }
 
 Expected<SimColumn> column_of_job(Run& run, const std::string& output, const StopSignal& stop) {
-  const Expected<jobs::Job> job = read_job_file(run.scenario, run.settings);
+  Expected<jobs::Job> job = read_job_file(run.scenario, run.settings);
   if (!job) return tl::unexpected(job.error());
+  if (!output.empty()) job->keep = jobs::Keep::kAll;
   const jobs::JobResults results = run_job(
       *job, [&](const jobs::Progress&) { return run.was_interrupted |= stop.wait(Duration()); });
   if (!output.empty())

@@ -7,6 +7,7 @@
 #include "cli/text_file.h"
 #include "fabric/scenario/other_technologies.h"
 #include "fabric/scenario/units.h"
+#include "jobs/report/job_page.h"
 
 namespace verbena::cli {
 namespace {
@@ -55,9 +56,12 @@ Expected<void> write_job_results(const fs::path& folder, const jobs::Job& job,
   if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
   for (const jobs::ResultFile& file : files_of(job, results))
     if (const auto done = write_text(folder / file.name, file.text); !done) return done;
-  const std::string failed = write_database(folder / "results.sqlite", job, results);
+  const fs::path database = folder / "results.sqlite";
+  const std::string failed = write_database(database, job, results);
   if (!failed.empty()) return wrong(failed);
-  return {};
+  const fabric::Parsed<std::string> report = jobs::report_html(database);
+  if (!report) return wrong(report.error().message);
+  return write_text(folder / "report.html", *report);
 }
 
 Expected<SimOutcome> sim_job(const SimRequest& request,
@@ -65,6 +69,7 @@ Expected<SimOutcome> sim_job(const SimRequest& request,
   Expected<jobs::Job> job = read_job_file(request.scenarios.front(), settings);
   if (!job) return tl::unexpected(job.error());
   job->network.threads = request.threads;
+  if (!request.output.empty()) job->keep = jobs::Keep::kAll;
   const StopSignal stop;
   SimOutcome outcome;
   jobs::JobResults results;

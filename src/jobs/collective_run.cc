@@ -350,10 +350,22 @@ void CollectiveRun::on_message(u32 number, Time now) {
   Pipe& pipe = pipes_[number];
   const Message& message = slot(pipe, pipe.arrived++);
   if (pipe.connection != kNone) ranks_[pipe.to].latencies.add(now - message.posted);
+  if (observer_ != nullptr) observer_->on_message(pipe.to, arrived_message(pipe, message), now);
   const u32 place = place_of(pipe.to, pipe.lane);
   if (lane_[place].waits != Waits::kMessage || lane_[place].waits_for != number) return;
   wake(place, spent_with(pipe, message, now));
   work(pipe.to, now);
+}
+
+ArrivedMessage CollectiveRun::arrived_message(const Pipe& pipe, const Message& message) const {
+  const bool by_nvlink = pipe.connection == kNone;
+  const Rate rate =
+      by_nvlink ? cluster_.nvlink.rate : network_.port(cluster_.nics[pipe.from], 0).rate;
+  return {.from = pipe.from,
+          .lane = pipe.lane,
+          .octets = message.octets,
+          .posted = message.posted,
+          .alone = (by_nvlink ? pipe.notice : pipe.distance) + time_at(rate, message.octets)};
 }
 
 TimeSpent CollectiveRun::spent_with(const Pipe& pipe, const Message& message, Time now) const {

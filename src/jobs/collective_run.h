@@ -40,11 +40,19 @@ struct RunConfig {
 [[nodiscard]] fabric::NetworkConfig network_for(const Cluster& cluster,
                                                 fabric::NetworkConfig config);
 
-// Hears of each step that is done; of several ranks by several threads at once.
+struct ArrivedMessage {
+  u32 from = 0, lane = 0, octets = 0;
+  Time posted;
+  Duration alone{};  // what it takes where nothing else is, without headers and host path
+};
+
+// Hears of each step that is done, and of messages that are in their receivers' memory; of several
+// ranks by several threads at once.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
   virtual void on_step(u32 rank, u32 lane, u64 index, Time now) = 0;
+  virtual void on_message(u32 /*rank*/, const ArrivedMessage& /*message*/, Time /*now*/) {}
 };
 
 class CollectiveRun final : public fabric::Application {
@@ -148,6 +156,7 @@ class CollectiveRun final : public fabric::Application {
   void begin_sending(u32 number);
   void on_landed(u32 number, Time now);
   void on_message(u32 number, Time now);
+  [[nodiscard]] ArrivedMessage arrived_message(const Pipe& pipe, const Message& message) const;
   void on_taken(u32 number, Time now);
   static void leave_if_idle(Pipe& pipe);
   bool do_step(u32 place, const collectives::Step& step, Time now);

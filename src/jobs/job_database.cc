@@ -1,7 +1,10 @@
 // results.sqlite of a job.
+#include <algorithm>
+#include <cstdio>
+
 #include <fmt/format.h>
 
-#include "fabric/results/sqlite_file.h"
+#include "fabric/results/network_tables.h"
 #include "jobs/job_results.h"
 
 namespace verbena::jobs {
@@ -9,30 +12,148 @@ namespace {
 
 using Rows = fabric::SQLiteFile::Rows;
 
-std::string_view kind_of(const Job& job) {
-  if (job.imported) return "chakra";
-  return job.training ? "training" : "inference";
+constexpr u64 kMostProgressRows = 1'000'000;  // of a run; more: only when lanes ended
+
+// A run packet by packet, by the name that its rows have.
+struct NamedRun {
+  std::string_view name;
+  const PacketResult* packets;
+};
+
+std::vector<NamedRun> runs_of(const JobResults& results) {
+  std::vector<NamedRun> runs;
+  if (results.step && results.step->packets.record)
+    runs.push_back({"step", &results.step->packets});
+  for (const CollectiveResult& result : results.collectives)
+    if (result.by_packets && result.by_packets->record)
+      runs.push_back({name_of(result.shape.algorithm), &*result.by_packets});
+  return runs;
 }
 
-void write_run(fabric::SQLiteFile& file, const Job& job, const StepResult& result) {
-  Rows rows(file, "run", "key TEXT PRIMARY KEY, value");
-  const auto put = [&rows](std::string_view key, auto value) { rows.add(key).add(value).end(); };
+std::string_view kind_of(const Job& job) {
+  if (job.imported) return "chakra";
+  if (job.training) return "training";
+  return job.inference ? "inference" : "collective";
+}
+
+class RunTable {
+ public:
+  explicit RunTable(fabric::SQLiteFile& file) : rows_(file, "run", "key TEXT PRIMARY KEY, value") {}
+
+  void put(std::string_view key, auto value) { rows_.add(key).add(value).end(); }
+
+ private:
+  Rows rows_;
+};
+
+void put_step(RunTable& run, const StepResult& result) {
   const fabric::Counters& counters = result.packets.counters;
-  put("schema", i64{1});
-  put("kind", kind_of(job));
-  put("seed", job.network.seed);
-  put("gpus", result.program->ranks());
-  put("gpus_per_node", job.cluster.gpus_per_node);
-  put("step_ps", result.time().ps());
-  put("computing_ps", result.mean.all_computing().ps());
-  put("messages", result.packets.messages);
-  put("network_octets", result.packets.network_octets);
-  put("nvlink_octets", result.packets.nvlink_octets);
-  put("link_hops", counters.hops);
-  put("events", counters.events);
-  put("marks", counters.marks);
-  put("pauses", counters.pauses);
-  put("drops", counters.drops);
+  run.put("step_ps", result.time().ps());
+  run.put("computing_ps", result.mean.all_computing().ps());
+  run.put("messages", result.packets.messages);
+  run.put("network_octets", result.packets.network_octets);
+  run.put("nvlink_octets", result.packets.nvlink_octets);
+  run.put("link_hops", counters.hops);
+  run.put("events", counters.events);
+  run.put("marks", counters.marks);
+  run.put("pauses", counters.pauses);
+  run.put("drops", counters.drops);
+}
+
+void write_run(fabric::SQLiteFile& file, const Job& job, const JobResults& results) {
+  RunTable run(file);
+  run.put("schema", i64{2});
+  run.put("status", status_of(results));
+  run.put("kind", kind_of(job));
+  run.put("scenario", std::string_view(job.text));
+  run.put("technology", name_of(job.network.technology));
+  run.put("seed", job.network.seed);
+  run.put("gpus", job.cluster.ranks());
+  run.put("gpus_per_node", job.cluster.gpus_per_node);
+  if (results.step && results.step->packets.messages != 0) put_step(run, *results.step);
+}
+
+void write_summary(fabric::SQLiteFile& file, const Job& job, const JobResults& results) {
+  Rows rows(file, "summary", "name TEXT PRIMARY KEY, value TEXT");
+  for (const fabric::SummaryLine& line : lines_of(job, results))
+    rows.add(line.name).add(line.value).end();
+}
+
+void write_gpus(fabric::SQLiteFile& file, const Cluster& cluster) {
+  Rows rows(file, "gpus", "gpu INTEGER PRIMARY KEY, server INTEGER, node INTEGER");
+  for (u32 gpu = 0; gpu < cluster.ranks(); ++gpu)
+    rows.add(gpu).add(gpu / cluster.gpus_per_node).add(cluster.nics[gpu]).end();
+}
+
+// Where the time went along the critical path.
+void write_critical_path(fabric::SQLiteFile& file, const std::vector<NamedRun>& runs) {
+  Rows rows(file, "critical_path", "part TEXT, ps INTEGER, algorithm TEXT");
+  for (const NamedRun& run : runs) {
+    const TimeSpent& spent = run.packets->spent;
+    const auto put = [&](std::string_view part, Duration time) {
+      rows.add(part).add(time.ps()).add(run.name).end();
+    };
+    put("computing", spent.computing);
+    put("NVLink", spent.nvlink);
+    put("sending", spent.sending);
+    put("distance", spent.distance);
+    put("waiting", spent.waiting);
+    put("overhead", spent.overhead);
+    put("host", spent.host);
+  }
+}
+
+void add_progress(Rows& rows, const NamedRun& run) {
+  const RunRecord& record = *run.packets->record;
+  const u64 all = u64{record.ranks()} * record.lanes() * ProgressLog::kParts;
+  const u32 first = all <= kMostProgressRows ? 1 : ProgressLog::kParts;
+  for (u32 gpu = 0; gpu < record.ranks(); ++gpu)
+    for (u32 lane = 0; lane < record.lanes(); ++lane)
+      for (u32 part = first; part <= ProgressLog::kParts; ++part) {
+        const Time at = record.progress().reached(gpu, lane, part);
+        if (at != Time::never()) rows.add(gpu).add(lane).add(part).add(at.ps()).add(run.name).end();
+      }
+}
+
+void add_messages(Rows& rows, const NamedRun& run, const Cluster& cluster) {
+  const RunRecord& record = *run.packets->record;
+  for (u32 gpu = 0; gpu < record.ranks(); ++gpu)
+    for (const MessageLog::Message& message : record.messages().of(gpu)) {
+      const ArrivedMessage& what = message.what;
+      rows.add(what.from).add(gpu).add(what.lane).add(what.octets);
+      rows.add(std::string_view(cluster.share_a_node(what.from, gpu) ? "NVLink" : "network"));
+      rows.add(what.posted.ps()).add((what.posted + message.took).ps()).add(what.alone.ps());
+      rows.add(message.took.seconds() / what.alone.seconds());
+      rows.add(record.messages().each_stands_for(gpu)).add(run.name).end();
+    }
+}
+
+// The network's tables, how far GPUs were when, and messages.
+void write_runs(fabric::SQLiteFile& file, const Job& job, const std::vector<NamedRun>& runs) {
+  write_plan(file, job.plan, runs.front().packets->record->network().ports());
+  write_gpus(file, job.cluster);
+  write_critical_path(file, runs);
+  Rows samples(file, "samples", "interval_ps INTEGER, end_ps INTEGER, algorithm TEXT");
+  Rows progress(file, "progress",
+                "gpu INTEGER, lane INTEGER, eighths INTEGER, time_ps INTEGER, algorithm TEXT");
+  Rows messages(file, "messages",
+                "source INTEGER, destination INTEGER, lane INTEGER, octets INTEGER, way TEXT, "
+                "posted_ps INTEGER, arrived_ps INTEGER, alone_ps INTEGER, slowdown REAL, "
+                "stands_for INTEGER, algorithm TEXT");
+  fabric::NetworkTables tables(file, "algorithm TEXT");
+  for (const NamedRun& run : runs) {
+    const RunRecord& record = *run.packets->record;
+    samples.add(record.network().samples().interval().ps());
+    samples.add(run.packets->time.ps()).add(run.name).end();
+    if (run.name != "step") add_progress(progress, run);
+    add_messages(messages, run, job.cluster);
+    tables.add(record.network(), record.totals(), run.packets->time, run.name);
+  }
+}
+
+// NULL: it has not come to that.
+void add_time(Rows& rows, Time time, bool is_known, Time begin) {
+  is_known ? rows.add((time - begin).ps()) : rows.add_null();
 }
 
 void write_tasks(fabric::SQLiteFile& file, const StepResult& result) {
@@ -45,7 +166,10 @@ void write_tasks(fabric::SQLiteFile& file, const StepResult& result) {
       const Span& span = result.timeline->spans_of(rank)[i];
       rows.add(rank).add(i).add(std::string_view(tasks[i].name)).add(name_of(tasks[i].purpose));
       tasks[i].computes() ? rows.add_null() : rows.add(tasks[i].operation);
-      rows.add((span.begin - result.begin).ps()).add((span.end - result.begin).ps()).end();
+      const bool has_begun = span.begin != Time::never(), has_ended = span.end > result.begin;
+      add_time(rows, span.begin, has_begun, result.begin);
+      add_time(rows, span.end, has_begun && has_ended, result.begin);
+      rows.end();
     }
   }
 }
@@ -158,21 +282,38 @@ void write_storage_reads(fabric::SQLiteFile& file, const std::vector<StorageOf>&
 
 }  // namespace
 
+std::string_view status_of(const JobResults& results) {
+  std::vector<std::string_view> mistakes;
+  if (results.step) mistakes.push_back(results.step->mistake);
+  for (const CollectiveResult& result : results.collectives) mistakes.push_back(result.mistake);
+  if (std::ranges::count(mistakes, kInterrupted) != 0) return "interrupted";
+  const bool all_well = std::ranges::all_of(mistakes, &std::string_view::empty);
+  return all_well ? "complete" : "failed";
+}
+
 std::string write_database(const std::string& path, const Job& job, const JobResults& results) {
-  fabric::SQLiteFile file(path);
-  if (!results.step) {
-    write_collectives(file, results.collectives);
-  } else if (results.step->mistake.empty()) {
-    write_run(file, job, *results.step);
-    write_tasks(file, *results.step);
-    write_operations(file, *results.step);
-    write_accounts(file, *results.step);
+  const std::string unfinished = path + ".part";
+  {
+    fabric::SQLiteFile file(unfinished);
+    write_run(file, job, results);
+    write_summary(file, job, results);
+    if (!results.step) write_collectives(file, results.collectives);
+    if (results.step && results.step->packets.messages != 0) {
+      write_tasks(file, *results.step);
+      write_operations(file, *results.step);
+    }
+    if (results.step && results.step->mistake.empty()) write_accounts(file, *results.step);
+    if (const std::vector<NamedRun> runs = runs_of(results); !runs.empty())
+      write_runs(file, job, runs);
+    if (const std::vector<StorageOf> storage = storage_of(results); !storage.empty()) {
+      write_storage(file, storage);
+      write_storage_reads(file, storage);
+    }
+    if (const std::string error = file.finish(); !error.empty())
+      return fmt::format("{}: {}", path, error);
   }
-  if (const std::vector<StorageOf> storage = storage_of(results); !storage.empty()) {
-    write_storage(file, storage);
-    write_storage_reads(file, storage);
-  }
-  return file.finish();
+  if (std::rename(unfinished.c_str(), path.c_str()) == 0) return {};
+  return fmt::format("cannot write {}", path);
 }
 
 }  // namespace verbena::jobs

@@ -310,6 +310,7 @@ fabric::Parsed<Job> read_job(const std::string& name, const std::string& text,
   job.left_out = left_out;
   if (!preset.empty()) job.preset = preset;
   if (const std::optional<std::string> mistake = reading.mistake()) return wrong(*mistake);
+  job.text = settings.empty() ? text : YAML::Dump(root) + "\n";
   return job;
 }
 

@@ -17,6 +17,8 @@
 namespace verbena::jobs {
 
 enum class Method : u8 { kPackets, kFlows, kBoth };
+// What is kept of a run packet by packet: its numbers alone, or all that results.sqlite has.
+enum class Keep : u8 { kNumbers, kAll };
 
 // A step as execution traces have it.
 struct ImportedJob {
@@ -42,6 +44,8 @@ struct Job {
   // Paths of what was of other technologies; only where the technology was set besides the file.
   std::vector<std::string> left_out;
   bool says_host_path = false;  // `hosts: {path: none}` too
+  Keep keep = Keep::kNumbers;
+  std::string text;  // as it was read, with all settings
 
   [[nodiscard]] bool has_step() const { return training || inference || imported; }
 };

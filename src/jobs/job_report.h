@@ -1,6 +1,7 @@
 // What a job has come to, in a table for a terminal and one for programs.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "fabric/endpoint.h"
 #include "fabric/trace.h"
 #include "jobs/job_file.h"
+#include "jobs/report/run_record.h"
 #include "jobs/storage/storage_report.h"
 
 namespace verbena::jobs {
@@ -21,11 +23,13 @@ struct PacketResult {
   fabric::Repairs repairs{};
   fabric::Counters counters{};
   std::optional<StorageResult> storage{};
+  std::shared_ptr<const RunRecord> record{};  // nullptr: Keep::kNumbers
 };
 
 struct CollectiveResult {
   collectives::Shape shape;  // as the schedule has it
-  std::string mistake;       // "": none; else there is nothing more
+  std::string mistake;       // "": none; else there is nothing more, or if it is kInterrupted, what
+                             // there was until then
   std::optional<PacketResult> by_packets;
   std::optional<double> flow_seconds;  // flow-level
 

@@ -20,6 +20,8 @@ struct JobResults {
 
 // What is not begun when `stop` says so is not among the results.
 [[nodiscard]] JobResults run_job(const Job& job, const Stop& stop);
+// "complete", "interrupted" or "failed".
+[[nodiscard]] std::string_view status_of(const JobResults& results);
 [[nodiscard]] std::string text_of(const Job& job, const JobResults& results);
 // The same names for all jobs of a kind.
 [[nodiscard]] std::vector<fabric::SummaryLine> lines_of(const Job& job, const JobResults& results);

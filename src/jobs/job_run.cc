@@ -1,5 +1,6 @@
 #include "jobs/job_run.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "collectives/make_schedule.h"
@@ -41,6 +42,52 @@ class Background {
   std::unique_ptr<SideBySide> both_;
 };
 
+// Until `end`, with samples for the record on the way. False: there is nothing left to happen.
+bool run_stretch(fabric::Network& network, Time end, RunRecord* record) {
+  if (record == nullptr) return network.run(end);
+  bool more = true;
+  while (more && record->network().next_sample() <= end) {
+    more = network.run(record->network().next_sample());
+    record->network().sample(network, record->network().next_sample());
+  }
+  return more && network.run(end);
+}
+
+std::size_t points_of_run(const Job& job) {
+  return fabric::NetworkRecord::kMostPoints / std::max<std::size_t>(1, job.shapes.size());
+}
+
+PacketResult result_of(const CollectiveRun& run, const fabric::Network& network) {
+  PacketResult result{.time = network.now() - Time(),
+                      .messages = run.messages(),
+                      .network_octets = run.network_octets(),
+                      .nvlink_octets = run.nvlink_octets(),
+                      .cpu_time = run.cpu_time(),
+                      .latencies = run.latencies(),
+                      .repairs = network.repairs(),
+                      .counters = network.counters()};
+  if (!run.finished()) return result;
+  result.time = run.time();
+  result.spent = run.spent();
+  return result;
+}
+
+// "": it is finished.
+std::string run_to_end(CollectiveRun& run, fabric::Network& network, RunRecord* record,
+                       const Stop& stop) {
+  Time moved;
+  u64 messages = 0;
+  for (Time end = Time() + kStretch; run_stretch(network, end, record) && !run.finished();
+       end = end + kStretch) {
+    if (stop({end - Time(), network.counters().events, [&] { return run.part_done(); }}))
+      return kInterrupted;
+    if (run.messages() != messages) moved = end;
+    messages = run.messages();
+    if (end - moved > kPatience) return "nothing moves any more: a deadlock of pauses, or no way";
+  }
+  return run.finished() ? "" : "messages wait for others that never come";
+}
+
 }  // namespace
 
 std::string run_packets(const Job& job, const collectives::Script& script, StepObserver* observer,
@@ -50,30 +97,20 @@ std::string run_packets(const Job& job, const collectives::Script& script, StepO
   if (!run.mistake().empty()) return run.mistake();
   Background background(job, run, network);
   if (!background.mistake().empty()) return background.mistake();
-  run.set_observer(observer);
+  std::shared_ptr<RunRecord> record;
+  if (job.keep == Keep::kAll)
+    record = std::make_shared<RunRecord>(script, job.plan.topology, points_of_run(job), observer);
+  run.set_observer(record ? record.get() : observer);
+  if (record) network.set_trace(&record->network());
   run.start();
   background.start();
-  Time moved;
-  u64 messages = 0;
-  for (Time end = Time() + kStretch; network.run(end) && !run.finished(); end = end + kStretch) {
-    if (stop({end - Time(), network.counters().events, [&] { return run.part_done(); }}))
-      return kInterrupted;
-    if (run.messages() != messages) moved = end;
-    messages = run.messages();
-    if (end - moved > kPatience) return "nothing moves any more: a deadlock of pauses, or no way";
-  }
-  if (!run.finished()) return "messages wait for others that never come";
-  result = PacketResult{.time = run.time(),
-                        .spent = run.spent(),
-                        .messages = run.messages(),
-                        .network_octets = run.network_octets(),
-                        .nvlink_octets = run.nvlink_octets(),
-                        .cpu_time = run.cpu_time(),
-                        .latencies = run.latencies(),
-                        .repairs = network.repairs(),
-                        .counters = network.counters(),
-                        .storage = background.result(run.time())};
-  return "";
+  const std::string mistake = run_to_end(run, network, record.get(), stop);
+  if (!mistake.empty() && mistake != kInterrupted) return mistake;
+  result = result_of(run, network);
+  result->storage = background.result(result->time);
+  if (record) record->finish(network, Time() + result->time);
+  result->record = std::move(record);
+  return mistake;
 }
 
 namespace {

@@ -10,7 +10,8 @@ namespace verbena::jobs {
 [[nodiscard]] CollectiveResult run_collective(const Job& job, const collectives::Shape& shape,
                                               const Stop& stop);
 
-// What went wrong; "": nothing, and there is a result. `observer`: or nullptr.
+// What went wrong; "": nothing, and there is a result. kInterrupted: there is what was done until
+// then. `observer`: or nullptr.
 [[nodiscard]] std::string run_packets(const Job& job, const collectives::Script& script,
                                       StepObserver* observer, const Stop& stop,
                                       std::optional<PacketResult>& result);

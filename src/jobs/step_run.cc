@@ -74,9 +74,10 @@ StepResult run_step(const Job& job, const Stop& stop) {
   result.timeline = std::make_unique<Timeline>(*result.program);
   std::optional<PacketResult> packets;
   result.mistake = run_packets(job, *result.program, result.timeline.get(), stop, packets);
-  if (!result.mistake.empty()) return result;
+  if (!packets) return result;
   result.packets = *packets;
   result.end = result.begin + packets->time;
+  if (!result.mistake.empty()) return result;
   result.mean = mean_account(result);
   result.operations = totals(*result.program, *result.timeline);
   return result;

@@ -21,7 +21,8 @@ struct OperationTotal {
 };
 
 struct StepResult {
-  std::string mistake;  // "": none; else there is nothing more
+  std::string mistake;  // "": none. kInterrupted: packets and timeline are what there was until
+                        // then. Else there is nothing more.
   PacketResult packets;
   std::unique_ptr<Program> program;
   std::unique_ptr<Timeline> timeline;

@@ -6,12 +6,16 @@ usage: jobs_test.py [BUILD_DIR] [-k PATTERN]
 
 import csv
 import json
+import os
 import pathlib
+import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-")
@@ -19,6 +23,7 @@ BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].st
 VERBENA = BUILD / "bin" / "verbena"
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 LIMIT_S = 120
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def verbena(*arguments):
@@ -113,6 +118,135 @@ class Jobs(unittest.TestCase):
         done = verbena("sim", job)
         self.assertEqual(done.returncode, 2, done)
         self.assertIn("job.yaml:3: collective.algorithm: 'bruck' is none of all, ring", done.stderr)
+
+
+class Report(unittest.TestCase):
+    """report.html is made of rows of results.sqlite, and says of which."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-report-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def report_of(self, job, *options):
+        done = verbena("sim", job, "-o", self.folder, *options)
+        self.assertEqual(done.returncode, 0, done)
+        return self.data(), sqlite3.connect(self.folder / "results.sqlite")
+
+    def data(self):
+        text = (self.folder / "report.html").read_text()
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>',
+                                    text, re.S).group(1))
+
+    def test_every_number_of_a_collective_is_in_the_database(self):
+        data, results = self.report_of(
+            EXAMPLES / "allreduce_rails.yaml", "--set", "nodes=4", "--set",
+            "collective.algorithm=ring,hierarchical", "--set", "size=2MiB")
+        queries = dict(data["queries"])
+        rows = lambda name, *arguments: [list(row) for row in results.execute(queries[name], arguments)]
+        self.assertEqual(data["summary"], rows("numbers"))
+        self.assertEqual(data["collectives"], rows("collectives"))
+        self.assertEqual(list(data["runs"]), ["ring", "hierarchical"])
+        for name, run in data["runs"].items():
+            self.assertEqual(run["path"], rows("where the time went", name))
+            self.assertEqual(sum(run["utilization"]), sum(n for _, n in rows("utilization", name)))
+            for row in run["timeline"]:
+                spans = [[eighth, end] for lane, eighth, end in rows("timeline", name, row["gpu"])
+                         if lane == row["lane"]]
+                self.assertEqual([[eighth, end] for _, end, eighth, _ in row["spans"]], spans)
+            self.assertLessEqual(max(end for row in run["timeline"] for _, end, _, _ in row["spans"]),
+                                 run["end_us"] * 1.000001)
+            self.assertLessEqual({tuple(message) for message in run["flows"]},
+                                 {tuple(message) for message in rows("messages", name)})
+            for queue, row in zip(run["queues"], rows("longest queues", name)):
+                self.assertEqual((queue["name"], max(queue["values"])), (row[2], row[3]))
+            for load, row in zip(run["loads"], rows("busiest links", name)):
+                self.assertEqual(load["name"], row[2])
+                self.assertLessEqual(max(load["values"]), 400e9 * 1.01)
+            for link, row in zip(run["links"], rows("pauses on the topology", name)):
+                self.assertEqual(link["name"], row[0])
+        # What the tables say adds up to what the whole run counted.
+        messages, marks = results.execute("SELECT messages, marks FROM collectives "
+                                          "WHERE algorithm = 'ring'").fetchone()
+        self.assertEqual(messages, results.execute(
+            "SELECT sum(stands_for) FROM messages WHERE algorithm = 'ring'").fetchone()[0])
+        self.assertEqual(marks, results.execute(
+            "SELECT sum(marks) FROM ports WHERE algorithm = 'ring'").fetchone()[0])
+
+    def test_every_number_of_a_step_is_in_the_database(self):
+        data, results = self.report_of(EXAMPLES / "training_step.yaml", "--set", "model.layers=1")
+        queries = dict(data["queries"])
+        self.assertEqual(data["operations"],
+                         [list(row) for row in results.execute(queries["operations"])])
+        step = data["run"]["step_ps"] * 1e-6
+        for account in data["accounts"]:
+            self.assertAlmostEqual(sum(a + b for _, a, b in account["rows"]) / step, 1, delta=1e-6)
+        lanes = {(row["gpu"], row["lane"]): row["spans"] for row in data["runs"]["step"]["timeline"]}
+        self.assertEqual({lane for _, lane in lanes}, {"computing", "tensor", "data"})
+        tasks = results.execute(queries["timeline of a GPU"], (0,)).fetchall()
+        ends = {end for _, _, _, _, end in tasks}
+        for lane in ("computing", "tensor", "data"):
+            for begin, end, purpose, _ in lanes[0, lane]:
+                self.assertIn(end, ends)
+
+    def test_the_same_bytes_with_and_without_threads(self):
+        files = []
+        for threads in "1", "2":
+            self.report_of(EXAMPLES / "training_step.yaml", "--set", "model.layers=1", "--threads", threads)
+            files.append([(self.folder / name).read_bytes() for name in ("results.sqlite", "report.html")])
+        self.assertEqual(*files)
+
+    def test_rates_need_no_network(self):
+        data, _ = self.report_of(EXAMPLES / "allreduce_rails.yaml", "--set", "method=flows")
+        self.assertEqual(data["runs"], {})
+        self.assertGreater(data["collectives"][0][4], 0)
+
+    def interrupted(self, job, *options):
+        process = subprocess.Popen([VERBENA, "sim", job, "-o", self.folder, *options],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=LIMIT_S)
+        data = self.data()
+        self.assertEqual(data["run"]["status"], "interrupted")
+        return data, sqlite3.connect(self.folder / "results.sqlite")
+
+    def test_an_interrupted_collective_leaves_what_there_was(self):
+        data, results = self.interrupted(EXAMPLES / "allreduce_rails.yaml", "--set", "size=8GiB",
+                                         "--set", "collective.algorithm=rail ring")
+        self.assertEqual(results.execute("SELECT mistake FROM collectives").fetchall(),
+                         [("interrupted",)])
+        self.assertGreater(results.execute("SELECT sum(sent_octets) FROM ports").fetchone()[0], 0)
+        self.assertEqual(list(data["runs"]), ["rail ring"])
+
+    def test_an_interrupted_step_leaves_what_there_was(self):
+        data, results = self.interrupted(EXAMPLES / "training_step.yaml", "--set", "model.layers=80")
+        self.assertGreater(results.execute("SELECT count(end_ps) FROM tasks").fetchone()[0], 0)
+        self.assertTrue(data["runs"]["step"]["timeline"])
+
+    @unittest.skipUnless(BROWSER, "chromium is not installed")
+    def test_a_browser_draws_it_without_a_network(self):
+        for job, options, charts in (
+                ("allreduce_rails.yaml", ["--set", "nodes=4", "--set", "size=2MiB"],
+                 ("busbw", "path", "slowdown", "queues", "loads", "utilization")),
+                ("training_step.yaml", ["--set", "model.layers=1"],
+                 ("path", "accounts", "slowdown", "queues", "loads", "utilization"))):
+            with self.subTest(job):
+                self.report_of(EXAMPLES / job, *options)
+                page = self.folder / "report.html"
+                self.assertNotRegex(page.read_text(), r'(src|href)="')
+                done = subprocess.run(
+                    [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                     f"--user-data-dir={self.folder / 'profile'}", "--virtual-time-budget=5000",
+                     "--host-resolver-rules=MAP * 0.0.0.0", "--dump-dom", "--enable-logging=stderr",
+                     "--v=0", page.as_uri()], capture_output=True, text=True, timeout=LIMIT_S,
+                    env={**os.environ, "HOME": str(self.folder)})
+                self.assertNotRegex(done.stderr, r"Uncaught|SyntaxError|TypeError")
+                self.assertRegex(done.stdout, r'class="badge good">complete<')
+                # Chart.js gives a canvas its size when it has drawn it.
+                for chart in charts:
+                    self.assertRegex(done.stdout, rf'<canvas id="{chart}"[^>]*width="\d+"', chart)
+                self.assertGreater(done.stdout.count('class="span"'), 20)
+                self.assertGreater(done.stdout.count('class="link"'), 20)
 
 
 class Plan(unittest.TestCase):

@@ -1,6 +1,7 @@
-// NetworkRecord: what is to be known of a network that runs, whoever runs it: pauses, and samples of
-// queues, links, marks and rates over time. It keeps no network: who runs one hands it over at each
-// sample, and stops the network for it at next_sample(). Same network, same record, bit for bit.
+// NetworkRecord: what is to be known of a network that runs, whoever runs it: pauses, and samples
+// of queues, links, marks and rates over time. It keeps no network: who runs one hands it over at
+// each sample, and stops the network for it at next_sample(). Same network, same record, bit for
+// bit.
 #pragma once
 
 #include <vector>

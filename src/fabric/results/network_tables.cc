@@ -129,13 +129,13 @@ void NetworkTables::add_marks(const NetworkRecord& record) {
 }
 
 void NetworkTables::add_loads(const NetworkRecord& record) {
-  for_each_growth(
-      record, record.sent(), [&](const LinkEnd& place, Time at, Duration since, u64 octets) {
-        if (since <= Duration()) return;
-        loads_.add(at.ps()).add(place.node).add(place.port).add(octets);
-        loads_.add(static_cast<i64>(static_cast<double>(octets) * 8 / since.seconds()));
-        end(loads_);
-      });
+  for_each_growth(record, record.sent(),
+                  [&](const LinkEnd& place, Time at, Duration since, u64 octets) {
+                    if (since <= Duration()) return;
+                    loads_.add(at.ps()).add(place.node).add(place.port).add(octets);
+                    loads_.add(static_cast<i64>(static_cast<double>(octets) * 8 / since.seconds()));
+                    end(loads_);
+                  });
 }
 
 }  // namespace verbena::fabric

@@ -159,7 +159,8 @@ class Report {
     const Plan& plan = simulation_.scenario().plan;
     std::vector<u64> octets(simulation_.record().rates().size());
     for (u32 i = 0; i < octets.size(); ++i)
-      if (!simulation_.record().rates().of(i).empty()) octets[i] = simulation_.scenario().flows[i].octets;
+      if (!simulation_.record().rates().of(i).empty())
+        octets[i] = simulation_.scenario().flows[i].octets;
     for (const u32 i : largest(octets, kShownSeries)) {
       const Flow& flow = simulation_.scenario().flows[i];
       data["rates"].push_back(
