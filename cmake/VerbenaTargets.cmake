@@ -136,6 +136,22 @@ function(verbena_preloaded_library name)
   install(TARGETS ${lib} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
 endfunction()
 
+# src/cli/mpi becomes lib/libverbena-mpi.so where an MPI is found. `verbena` loads it when it is
+# started by mpirun.
+function(verbena_mpi_plugin)
+  find_package(MPI QUIET COMPONENTS CXX)  # libopenmpi-dev; optional
+  if(NOT MPI_CXX_FOUND OR VERBENA_LIBFUZZER)
+    return()
+  endif()
+  add_library(verbena_mpi MODULE ${CMAKE_SOURCE_DIR}/src/cli/mpi/plugin.cc)
+  target_include_directories(verbena_mpi PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_compile_definitions(verbena_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_link_libraries(verbena_mpi PRIVATE MPI::MPI_CXX)
+  set_target_properties(verbena_mpi PROPERTIES OUTPUT_NAME verbena-mpi)
+  add_dependencies(product verbena_mpi)
+  install(TARGETS verbena_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
+endfunction()
+
 # src/LAYER becomes the program bin/NAME. It finds the drop-in libraries by the definition
 # VERBENA_LIBRARY_RELATIVE_PATHS: folders relative to the one of its executable (/proc/self/exe),
 # ':' between them; the first that holds libibverbs.so.1 wins. The first is for an installed tree,
@@ -143,6 +159,7 @@ endfunction()
 function(verbena_command name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LAYER" "LINKS")
   verbena_sources(sources GLOB_RECURSE src/${arg_LAYER})
+  list(FILTER sources EXCLUDE REGEX "/src/cli/mpi/")  # verbena_mpi_plugin()
   set(main ${CMAKE_SOURCE_DIR}/src/${arg_LAYER}/main.cc)
   if(NOT main IN_LIST sources OR VERBENA_LIBFUZZER)
     return()

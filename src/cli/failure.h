@@ -11,7 +11,7 @@ namespace verbena::cli {
 
 struct Failure {
   int exit_status = kExitCannot;
-  std::string message;  // what, and what to do
+  std::string message;  // what, and what to do; "": another process says it
 };
 
 template <typename T>

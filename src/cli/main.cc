@@ -16,7 +16,7 @@ namespace verbena::cli {
 namespace {
 
 int report(const Failure& failure) {
-  fmt::print(stderr, "verbena: {}\n", failure.message);
+  if (!failure.message.empty()) fmt::print(stderr, "verbena: {}\n", failure.message);
   return failure.exit_status;
 }
 

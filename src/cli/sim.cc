@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/mpi_ranks.h"
 #include "cli/sim_compare.h"
 #include "cli/sim_example.h"
 #include "cli/sim_folder.h"
@@ -67,7 +68,9 @@ Expected<SimOutcome> run_file(const SimRequest& request) {
 
 }  // namespace
 
-Expected<SimOutcome> sim(const SimRequest& request) {
+namespace {
+
+Expected<SimOutcome> sim_any(const SimRequest& request) {
   const bool has_folder = std::ranges::any_of(request.scenarios, [](const std::string& scenario) {
     return std::filesystem::is_directory(scenario);
   });
@@ -84,10 +87,23 @@ Expected<SimOutcome> sim(const SimRequest& request) {
   if (!has_folder && jobs > 0 && static_cast<std::size_t>(jobs) < request.scenarios.size())
     return failure(kExitCannot, "--compare: some are jobs, some are scenarios");
   if (!request.sweeps.empty() || request.scenarios.size() > 1) return sim_compare(request);
+  if (const auto place = mpi_place())
+    return failure(kExitCannot, fmt::format("one run is not shared out to the {} processes of "
+                                            "mpirun: use --sweep or --compare, or no mpirun",
+                                            place->size));
   if (!has_folder) return run_file(request);
   const Expected<std::string> summary = sim_folder(request);
   if (!summary) return tl::unexpected(summary.error());
   return SimOutcome{*summary};
+}
+
+}  // namespace
+
+Expected<SimOutcome> sim(const SimRequest& request) {
+  Expected<SimOutcome> outcome = sim_any(request);
+  const std::optional<MPIPlace> place = mpi_place();
+  if (!outcome && place && place->rank != 0) outcome.error().message.clear();  // the first tells it
+  return outcome;
 }
 
 }  // namespace verbena::cli

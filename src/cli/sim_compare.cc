@@ -3,16 +3,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
-#include <mutex>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "cli/sim_job.h"
 #include "cli/sim_scenario.h"
+#include "cli/sim_share.h"
 #include "cli/sim_table.h"
 #include "cli/text_file.h"
 
@@ -22,14 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kMostRuns = 10'000;
 constexpr std::size_t kPlainWidth = 100;
-
-struct Run {
-  std::string scenario;  // a file
-  std::vector<fabric::Setting> settings;
-  std::string title;
-  Expected<SimColumn> column = failure(kExitCannot, "it did not run");
-  bool was_interrupted = false;
-};
 
 // Every choice of one value of each sweep, the last one changing fastest.
 std::vector<std::vector<fabric::Setting>> grid_of(const std::vector<Sweep>& sweeps) {
@@ -55,13 +45,13 @@ std::string title_of(const SimRequest& request, const std::string& scenario,
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-std::vector<Run> runs_of(const SimRequest& request) {
-  std::vector<Run> runs;
+std::vector<SimRun> runs_of(const SimRequest& request) {
+  std::vector<SimRun> runs;
   const std::vector<std::string> scenarios =
       request.scenarios.empty() ? std::vector<std::string>{""} : request.scenarios;
   for (const std::string& scenario : scenarios)
     for (const std::vector<fabric::Setting>& point : grid_of(request.sweeps)) {
-      Run run;
+      SimRun run;
       run.scenario = scenario;
       run.settings = request.settings;
       if (request.seed) run.settings.push_back({"seed", std::to_string(*request.seed)});
@@ -70,8 +60,8 @@ std::vector<Run> runs_of(const SimRequest& request) {
       runs.push_back(std::move(run));
     }
   // Scenarios of one name are told apart by their paths.
-  for (Run& run : runs)
-    if (std::ranges::count(runs, run.title, &Run::title) > 1 && request.sweeps.empty())
+  for (SimRun& run : runs)
+    if (std::ranges::count(runs, run.title, &SimRun::title) > 1 && request.sweeps.empty())
       run.title = run.scenario;
   return runs;
 }
@@ -82,12 +72,12 @@ std::string folder_name(std::string title) {
   return title;
 }
 
-Expected<SimColumn> column_of_job(Run& run, const std::string& output, const StopSignal& stop) {
+Expected<SimColumn> column_of_job(SimRun& run, const std::string& output, const StopAsked& stop) {
   Expected<jobs::Job> job = read_job_file(run.scenario, run.settings);
   if (!job) return tl::unexpected(job.error());
   if (!output.empty()) job->keep = jobs::Keep::kAll;
-  const jobs::JobResults results = run_job(
-      *job, [&](const jobs::Progress&) { return run.was_interrupted |= stop.wait(Duration()); });
+  const jobs::JobResults results =
+      run_job(*job, [&](const jobs::Progress&) { return run.was_interrupted |= stop(); });
   if (!output.empty())
     if (const auto done =
             write_job_results(fs::path(output) / folder_name(run.title), *job, results);
@@ -96,14 +86,14 @@ Expected<SimColumn> column_of_job(Run& run, const std::string& output, const Sto
   return SimColumn{run.title, lines_of(*job, results)};
 }
 
-Expected<SimColumn> column_of(Run& run, const std::string& output, const StopSignal& stop) {
+Expected<SimColumn> column_of(SimRun& run, const std::string& output, const StopAsked& stop) {
   if (is_job_file(run.scenario)) return column_of_job(run, output, stop);
   const Expected<fabric::Scenario> scenario = read_scenario_file(run.scenario, run.settings);
   if (!scenario) return tl::unexpected(scenario.error());
   fabric::Simulation simulation(*scenario);
   if (!simulation.mistake().empty()) return failure(kExitCannot, simulation.mistake());
   while (simulation.advance())
-    if (stop.wait(Duration())) break;
+    if (stop()) break;
   const fabric::Summary summary = fabric::summarize(simulation);
   run.was_interrupted = summary.outcome == fabric::Outcome::kRunning;
   if (!output.empty())
@@ -112,23 +102,6 @@ Expected<SimColumn> column_of(Run& run, const std::string& output, const StopSig
         !done)
       return tl::unexpected(done.error());
   return SimColumn{run.title, fabric::lines_of(summary)};
-}
-
-// Each core takes the next run that nobody has.
-void run_all(std::vector<Run>& runs, const std::string& output, const StopSignal& stop) {
-  std::atomic<std::size_t> next = 0, done = 0;
-  std::mutex printing;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < runs.size() && !stop.wait(Duration()); i = next++) {
-      runs[i].column = column_of(runs[i], output, stop);
-      const std::lock_guard lock(printing);
-      fmt::print(stderr, "{} of {}: {}\n", ++done, runs.size(), runs[i].title);
-    }
-  };
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> workers;
-  for (std::size_t i = 1; i < std::min(cores, runs.size()); ++i) workers.emplace_back(work);
-  work();
 }
 
 std::size_t terminal_width() {
@@ -142,21 +115,22 @@ std::size_t terminal_width() {
 }  // namespace
 
 Expected<SimOutcome> sim_compare(const SimRequest& request) {
-  std::vector<Run> runs = runs_of(request);
+  std::vector<SimRun> runs = runs_of(request);
   if (runs.size() > kMostRuns)
     return failure(kExitCannot, fmt::format("there are more than {} runs", kMostRuns));
-  const StopSignal stop;
-  run_all(runs, request.output, stop);
-
+  const Expected<ShareEnd> end = run_all(runs, [&request](SimRun& run, const StopAsked& stop) {
+    run.column = column_of(run, request.output, stop);
+  });
+  if (!end) return tl::unexpected(end.error());
   SimOutcome outcome;
+  if (*end == ShareEnd::kElsewhere) return outcome;
+  for (const SimRun& run : runs)
+    if (run.has_run && !run.column) return tl::unexpected(run.column.error());
   std::vector<SimColumn> columns;
-  outcome.was_interrupted = stop.wait(Duration());
-  for (const Run& run : runs) {
+  outcome.was_interrupted = *end == ShareEnd::kStopped;
+  for (const SimRun& run : runs) {
     outcome.was_interrupted |= run.was_interrupted;
-    if (run.column)
-      columns.push_back(*run.column);
-    else if (!stop.wait(Duration()))
-      return tl::unexpected(run.column.error());
+    if (run.has_run) columns.push_back(*run.column);
   }
   if (columns.empty()) return outcome;
   outcome.output = table_text(columns, terminal_width());

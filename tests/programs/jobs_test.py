@@ -191,7 +191,8 @@ class Report(unittest.TestCase):
     def test_the_same_bytes_with_and_without_threads(self):
         files = []
         for threads in "1", "2":
-            self.report_of(EXAMPLES / "training_step.yaml", "--set", "model.layers=1", "--threads", threads)
+            self.report_of(EXAMPLES / "allreduce_rails.yaml", "--set", "nodes=4", "--set", "size=1MiB",
+                           "--set", "collective.algorithm=hierarchical", "--threads", threads)
             files.append([(self.folder / name).read_bytes() for name in ("results.sqlite", "report.html")])
         self.assertEqual(*files)
 
@@ -200,12 +201,19 @@ class Report(unittest.TestCase):
         self.assertEqual(data["runs"], {})
         self.assertGreater(data["collectives"][0][4], 0)
 
+    def waits_for_signals(self, pid):
+        blocked = re.search(r"SigBlk:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+        return int(blocked.group(1), 16) >> (signal.SIGINT - 1) & 1
+
     def interrupted(self, job, *options):
         process = subprocess.Popen([VERBENA, "sim", job, "-o", self.folder, *options],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(1.5)
+        while not self.waits_for_signals(process.pid):
+            time.sleep(0.05)
+        time.sleep(1)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=LIMIT_S)
+        self.assertEqual(process.returncode, 130)
         data = self.data()
         self.assertEqual(data["run"]["status"], "interrupted")
         return data, sqlite3.connect(self.folder / "results.sqlite")

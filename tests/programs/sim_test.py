@@ -314,6 +314,97 @@ workload: {kind: flows, flows: [%s]}
         self.assertEqual(len(self.rows(self.folder, "SELECT value FROM run WHERE key = 'deadlock'")), 1)
 
 
+@unittest.skipUnless(shutil.which("mpirun") and (BUILD / "lib/libverbena-mpi.so").exists(),
+                     "Open MPI is not installed, or was not when Verbena was built")
+class SweepsOverMachines(SimTest):
+    SWEEP = ["--sweep", "topology.hosts=3,5,9", "--sweep", "kmin=50k,100k"]
+
+    def command(self, *arguments, ranks=3):
+        return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), "--mca", "btl",
+                "self,vader", str(VERBENA), "sim", *map(str, arguments)]
+
+    def mpirun(self, *arguments, **options):
+        return subprocess.run(self.command(*arguments, **options), capture_output=True, text=True,
+                              timeout=LIMIT_S, env={**os.environ, "TMPDIR": str(self.folder)})
+
+    def test_the_table_is_that_of_one_machine(self):
+        one = self.succeeds(EXAMPLES / "incast.yaml", *self.SWEEP, "-o", self.folder / "one")
+        three = self.mpirun(EXAMPLES / "incast.yaml", *self.SWEEP, "-o", self.folder / "three")
+        self.assertEqual((three.returncode, three.stdout), (0, one), three.stderr)
+        files = sorted(path.relative_to(self.folder / "one") for path in
+                       (self.folder / "one").rglob("*") if path.is_file())
+        self.assertEqual(len(files), 6 * 3 + 1)
+        for file in files:
+            self.assertEqual((self.folder / "one" / file).read_bytes(),
+                             (self.folder / "three" / file).read_bytes(), file)
+
+    def test_more_processes_than_runs(self):
+        sweep = ["--sweep", "topology.hosts=3,4"]
+        self.assertEqual(self.mpirun(EXAMPLES / "incast.yaml", *sweep).stdout,
+                         self.succeeds(EXAMPLES / "incast.yaml", *sweep))
+
+    def test_a_mistake_ends_all_and_is_told_once(self):
+        done = self.mpirun(EXAMPLES / "incast.yaml", "--sweep", "kmin=50k,few,100k")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr.count("verbena: "), 1, done.stderr)
+
+    def test_one_run_is_not_shared_out(self):
+        done = self.mpirun(EXAMPLES / "incast.yaml")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr.count("one run is not shared out to the 3 processes"), 1)
+
+    def long_sweep(self, *options):
+        return subprocess.Popen(
+            self.command(EXAMPLES / "incast.yaml", "--set", "size=100GB", "--sweep",
+                         "topology.hosts=3,5,9", *options),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env={**os.environ, "TMPDIR": str(self.folder)})
+
+    def processes_of(self, mpirun):
+        """Of `verbena`, once each of them waits for signals."""
+        while True:
+            children = subprocess.run(["pgrep", "-P", str(mpirun.pid)], capture_output=True, text=True)
+            found = [int(pid) for pid in children.stdout.split()]
+            status = [pathlib.Path(f"/proc/{pid}/status").read_text() for pid in found]
+            blocked = [int(re.search(r"SigBlk:\s*(\w+)", text).group(1), 16) >> (signal.SIGINT - 1) & 1
+                       for text in status]
+            if len(found) == 3 and all(blocked):
+                return found
+            self.assertIsNone(mpirun.poll())
+            time.sleep(0.05)
+
+    def test_a_signal_to_one_process_ends_all_with_what_there_was(self):
+        mpirun = self.long_sweep("-o", self.folder / "out")
+        processes = self.processes_of(mpirun)
+        time.sleep(1)
+        os.kill(processes[1], signal.SIGINT)
+        output, errors = mpirun.communicate(timeout=LIMIT_S)
+        self.assertEqual(mpirun.returncode, 130, errors)
+        self.assertEqual(output.count("interrupted"), 3)
+        self.assertEqual(self.rows(self.folder / "out/topology.hosts=9",
+                                   "SELECT value FROM run WHERE key = 'status'"), [("interrupted",)])
+
+    def test_a_signal_to_mpirun_leaves_no_process(self):
+        mpirun = self.long_sweep()
+        processes = self.processes_of(mpirun)
+        mpirun.send_signal(signal.SIGINT)
+        mpirun.communicate(timeout=LIMIT_S)
+        for pid in processes:
+            state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
+            self.assertRegex(state.stdout, r"^(Z.*)?$")  # gone, or waiting for somebody to hear of it
+
+    def test_mpi_that_cannot_be_loaded_is_one_line(self):
+        program = self.folder / "bin/verbena"
+        program.parent.mkdir()
+        shutil.copy(VERBENA, program)
+        done = subprocess.run([program, "sim", EXAMPLES / "incast.yaml", "--sweep", "seed=1,2"],
+                              capture_output=True, text=True, timeout=LIMIT_S,
+                              env={**os.environ, "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "0"})
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"^verbena: this is one of 2 processes of mpirun, and MPI cannot "
+                                      r"be loaded \(libverbena-mpi.so: .*\n$")
+
+
 @unittest.skipUnless(BROWSER, "chromium is not installed")
 class Report(SimTest):
     def open_in_browser(self, page, *options):

@@ -1,0 +1,22 @@
+// What libverbena-mpi.so offers: messages between the processes that mpirun has started, by the MPI
+// that it was built with. `verbena` loads it when it finds itself among such; so it needs no MPI
+// itself. All calls from one thread.
+#pragma once
+
+extern "C" {
+
+struct verbena_mpi {
+  void (*start)(int* rank, int* size);  // MPI_Init; an error ends the process, as MPI's do
+  void (*send)(int to, int tag, const void* octets, int length);
+  // 1: a message is there, of this length, and receive() takes it.
+  int (*poll)(int* from, int* tag, int* length);
+  void (*receive)(int from, int tag, void* octets, int length);
+  void (*finish)(void);  // all have sent and received everything
+};
+
+// The name has the version of the structure in it.
+const struct verbena_mpi* verbena_mpi_1(void);
+}
+
+inline constexpr const char* kMPIPluginName = "libverbena-mpi.so";
+inline constexpr const char* kMPIPluginSymbol = "verbena_mpi_1";
