@@ -41,4 +41,12 @@ void read_run(fabric::Section& section, RunConfig& run) {
   run.priority = static_cast<u8>(section.count("priority", run.priority, 0, 7));
 }
 
+void read_method(fabric::Section& section, Job& job) {
+  constexpr std::array<std::string_view, 3> kMethods = {"packets", "flows", "both"};
+  job.method = static_cast<Method>(section.choice("method", 0, kMethods));
+  if (job.method != Method::kFlows && job.plan.topology.nodes > fabric::kMaxNodes)
+    section.complain("method", fmt::format("{} nodes are too many for packets: method: flows",
+                                           job.plan.topology.nodes));
+}
+
 }  // namespace verbena::jobs

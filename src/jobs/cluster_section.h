@@ -12,5 +12,7 @@ inline constexpr u32 kMostGPUsOfNode = 256;
 void read_cluster(fabric::Section& section, u32 rails, Job& job);
 // How messages are sent: `window`, `step_overhead`, `priority`.
 void read_run(fabric::Section& section, RunConfig& run);
+// `method`. Precondition: the job's plan has been read.
+void read_method(fabric::Section& section, Job& job);
 
 }  // namespace verbena::jobs

@@ -49,7 +49,9 @@ class RunTable {
 void put_step(RunTable& run, const StepResult& result) {
   const fabric::Counters& counters = result.packets.counters;
   run.put("step_ps", result.time().ps());
+  if (result.flow_time) run.put("flow_level_ps", result.flow_time->ps());
   run.put("computing_ps", result.mean.all_computing().ps());
+  if (result.packets.messages == 0) return;
   run.put("messages", result.packets.messages);
   run.put("network_octets", result.packets.network_octets);
   run.put("nvlink_octets", result.packets.nvlink_octets);
@@ -70,7 +72,7 @@ void write_run(fabric::SQLiteFile& file, const Job& job, const JobResults& resul
   run.put("seed", job.network.seed);
   run.put("gpus", job.cluster.ranks());
   run.put("gpus_per_node", job.cluster.gpus_per_node);
-  if (results.step && results.step->packets.messages != 0) put_step(run, *results.step);
+  if (results.step && results.step->timeline) put_step(run, *results.step);
 }
 
 void write_summary(fabric::SQLiteFile& file, const Job& job, const JobResults& results) {
@@ -160,7 +162,7 @@ void write_tasks(fabric::SQLiteFile& file, const StepResult& result) {
   Rows rows(file, "tasks",
             "gpu INTEGER, task INTEGER, name TEXT, purpose TEXT, operation INTEGER, "
             "begin_ps INTEGER, end_ps INTEGER");
-  for (u32 rank = 0; rank < result.program->ranks(); ++rank) {
+  for (const auto& [rank, stands_for] : result.timeline->samples()) {
     const std::vector<Task>& tasks = result.program->tasks_of(rank);
     for (u32 i = 0; i < tasks.size(); ++i) {
       const Span& span = result.timeline->spans_of(rank)[i];
@@ -194,10 +196,11 @@ void write_operations(fabric::SQLiteFile& file, const StepResult& result) {
   }
 }
 
-// What each GPU's time went into.
+// What each GPU's time went into; at flow-level each stands for those that did the same.
 void write_accounts(fabric::SQLiteFile& file, const StepResult& result) {
-  Rows rows(file, "accounts", "gpu INTEGER, purpose TEXT, computing_ps INTEGER, idle_ps INTEGER");
-  for (u32 rank = 0; rank < result.program->ranks(); ++rank) {
+  Rows rows(file, "accounts",
+            "gpu INTEGER, purpose TEXT, computing_ps INTEGER, idle_ps INTEGER, stands_for INTEGER");
+  for (const auto& [rank, stands_for] : result.timeline->samples()) {
     const Account account =
         account_of(*result.program, *result.timeline, rank, result.begin, result.end);
     for (std::size_t i = 0; i < kPurposes; ++i)
@@ -206,6 +209,7 @@ void write_accounts(fabric::SQLiteFile& file, const StepResult& result) {
             .add(name_of(static_cast<Purpose>(i)))
             .add(account.computing[i].ps())
             .add(account.idle[i].ps())
+            .add(stands_for)
             .end();
   }
 }
@@ -298,7 +302,7 @@ std::string write_database(const std::string& path, const Job& job, const JobRes
     write_run(file, job, results);
     write_summary(file, job, results);
     if (!results.step) write_collectives(file, results.collectives);
-    if (results.step && results.step->packets.messages != 0) {
+    if (results.step && results.step->timeline) {
       write_tasks(file, *results.step);
       write_operations(file, *results.step);
     }

@@ -136,11 +136,7 @@ void read_collective(Section section, u32 rails, Job& job) {
     section.complain("size", fmt::format("{} octets are no whole number of elements of {}",
                                          shape.octets, shape.element_octets));
   read_run(section, job.run);
-  constexpr std::array<std::string_view, 3> kMethods = {"packets", "flows", "both"};
-  job.method = static_cast<Method>(section.choice("method", 0, kMethods));
-  if (job.method != Method::kFlows && job.plan.topology.nodes > fabric::kMaxNodes)
-    section.complain("method", fmt::format("{} nodes are too many for packets: method: flows",
-                                           job.plan.topology.nodes));
+  read_method(section, job);
   job.shapes = read_algorithms(section, shape);
   section.done();
 }

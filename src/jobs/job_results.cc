@@ -36,7 +36,9 @@ std::vector<SummaryLine> lines_of(const Job& job, const StepResult& step) {
                        fmt::format("{:.1f} %", 100 * step.mean.idle[i].seconds() / seconds)});
   if (step.packets.storage)
     std::ranges::copy(lines_of(*step.packets.storage), std::back_inserter(lines));
-  add_counters(step.packets.counters, lines);
+  if (step.flow_time && job.method == Method::kBoth)
+    lines.push_back({"flow-level", fabric::duration_text(*step.flow_time)});
+  if (job.method != Method::kFlows) add_counters(step.packets.counters, lines);
   return lines;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "collectives/make_schedule.h"
+#include "fabric/results/alone_time.h"
 #include "jobs/flow_level/flow_run.h"
 #include "jobs/storage/side_by_side.h"
 
@@ -113,14 +114,10 @@ std::string run_packets(const Job& job, const collectives::Script& script, StepO
   return mistake;
 }
 
-namespace {
-
 FlowLevelConfig flow_level_config(const Job& job) {
-  const MTU mtu = job.network.host({}).device.active_mtu;
-  return {.packet_octets = static_cast<u32>(bytes(mtu)), .seed = job.network.seed};
+  const fabric::PacketSizes sizes = fabric::packet_sizes(job.network, job.network.host({}));
+  return {.packet_octets = sizes.payload, .header_octets = sizes.header, .seed = job.network.seed};
 }
-
-}  // namespace
 
 CollectiveResult run_collective(const Job& job, const collectives::Shape& shape, const Stop& stop) {
   const auto schedule = collectives::make_schedule(shape);

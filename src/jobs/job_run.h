@@ -2,10 +2,14 @@
 // by packets.
 #pragma once
 
+#include "jobs/flow_level/flow_run.h"
 #include "jobs/job_report.h"
 #include "jobs/stop.h"
 
 namespace verbena::jobs {
+
+// With the payload and headers of the job's technology.
+[[nodiscard]] FlowLevelConfig flow_level_config(const Job& job);
 
 [[nodiscard]] CollectiveResult run_collective(const Job& job, const collectives::Shape& shape,
                                               const Stop& stop);

@@ -43,11 +43,11 @@ std::string training_head(const TrainingConfig& config, const StepResult& result
 // When the last task for this purpose ended; nullopt: there was none.
 std::optional<Time> end_of(const StepResult& result, Purpose purpose) {
   std::optional<Time> end;
-  for (u32 rank = 0; rank < result.program->ranks(); ++rank) {
-    const std::vector<Task>& tasks = result.program->tasks_of(rank);
+  for (const Timeline::Sample& sample : result.timeline->samples()) {
+    const std::vector<Task>& tasks = result.program->tasks_of(sample.rank);
     for (std::size_t i = 0; i < tasks.size(); ++i)
       if (tasks[i].purpose == purpose)
-        end = std::max(end.value_or(Time()), result.timeline->spans_of(rank)[i].end);
+        end = std::max(end.value_or(Time()), result.timeline->spans_of(sample.rank)[i].end);
   }
   return end;
 }
@@ -95,6 +95,12 @@ std::string operations_text(const StepResult& result) {
   return text;
 }
 
+std::string flows_text(Duration time, Method method, Duration by_packets) {
+  if (method == Method::kFlows) return "\nat flow-level: fair rates instead of packets\n";
+  return fmt::format("\n{:<12} {}, {:+.1f} % of the step by packets\n", "flow-level",
+                     duration_text(time), share(time, by_packets) - 100);
+}
+
 }  // namespace
 
 std::string text_of(const Job& job, const StepResult& result) {
@@ -106,6 +112,8 @@ std::string text_of(const Job& job, const StepResult& result) {
   text += fmt::format("{:<12} {:.1f} %: {}\n", "idle", share(all - computing, all),
                       parts_text(result.mean.idle, all));
   text += operations_text(result);
+  if (result.flow_time) text += flows_text(*result.flow_time, job.method, all);
+  if (job.method == Method::kFlows) return text;
   if (result.packets.storage) text += fmt::format("\n{}", text_of(*result.packets.storage));
   const fabric::Counters& counters = result.packets.counters;
   return text + fmt::format("\n{} link hops, {} marks, {} pauses, {} drops\n", counters.hops,

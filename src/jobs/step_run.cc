@@ -1,7 +1,9 @@
 #include "jobs/step_run.h"
 
+#include <cmath>
 #include <map>
 
+#include "jobs/flow_level/flow_program.h"
 #include "jobs/job_run.h"
 
 namespace verbena::jobs {
@@ -15,21 +17,21 @@ ProgramParts parts_of(const Job& job) {
 }
 
 Account mean_account(const StepResult& result) {
-  Account sum;
-  const u32 ranks = result.program->ranks();
-  for (u32 rank = 0; rank < ranks; ++rank) {
+  std::array<double, kPurposes> computing{}, idle{};  // seconds, in sum
+  for (const Timeline::Sample& sample : result.timeline->samples()) {
     const Account one =
-        account_of(*result.program, *result.timeline, rank, result.begin, result.end);
+        account_of(*result.program, *result.timeline, sample.rank, result.begin, result.end);
     for (std::size_t i = 0; i < kPurposes; ++i) {
-      sum.computing[i] = sum.computing[i] + one.computing[i];
-      sum.idle[i] = sum.idle[i] + one.idle[i];
+      computing[i] += one.computing[i].seconds() * sample.stands_for;
+      idle[i] += one.idle[i].seconds() * sample.stands_for;
     }
   }
+  Account mean;
   for (std::size_t i = 0; i < kPurposes; ++i) {
-    sum.computing[i] = sum.computing[i] / ranks;
-    sum.idle[i] = sum.idle[i] / ranks;
+    mean.computing[i] = ps(std::llround(computing[i] * 1e12 / result.program->ranks()));
+    mean.idle[i] = ps(std::llround(idle[i] * 1e12 / result.program->ranks()));
   }
-  return sum;
+  return mean;
 }
 
 std::vector<OperationTotal> totals(const Program& program, const Timeline& timeline) {
@@ -38,17 +40,17 @@ std::vector<OperationTotal> totals(const Program& program, const Timeline& timel
     double seconds = 0;
   };
   std::map<std::pair<u32, Purpose>, Sum> sums;
-  for (u32 rank = 0; rank < program.ranks(); ++rank) {
+  for (const auto& [rank, stands_for] : timeline.samples()) {
     const std::vector<Task>& tasks = program.tasks_of(rank);
     std::map<std::pair<u32, Purpose>, bool> met;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       if (tasks[i].computes()) continue;
       const std::pair key(tasks[i].operation, tasks[i].purpose);
       Sum& sum = sums[key];
-      if (!std::exchange(met[key], true)) ++sum.ranks;
-      ++sum.done;
+      if (!std::exchange(met[key], true)) sum.ranks += stands_for;
+      sum.done += stands_for;
       const Span& span = timeline.spans_of(rank)[i];
-      if (span.end > span.begin) sum.seconds += (span.end - span.begin).seconds();
+      if (span.end > span.begin) sum.seconds += (span.end - span.begin).seconds() * stands_for;
     }
   }
   std::vector<OperationTotal> result;
@@ -66,20 +68,42 @@ std::vector<OperationTotal> totals(const Program& program, const Timeline& timel
   return result;
 }
 
-}  // namespace
+void sum_up(StepResult& result) {
+  result.mean = mean_account(result);
+  result.operations = totals(*result.program, *result.timeline);
+}
 
-StepResult run_step(const Job& job, const Stop& stop) {
-  StepResult result;
+void run_by_packets(const Job& job, const Stop& stop, StepResult& result) {
   result.program = std::make_unique<Program>(parts_of(job));
   result.timeline = std::make_unique<Timeline>(*result.program);
   std::optional<PacketResult> packets;
   result.mistake = run_packets(job, *result.program, result.timeline.get(), stop, packets);
-  if (!packets) return result;
+  if (!packets) return;
   result.packets = *packets;
   result.end = result.begin + packets->time;
-  if (!result.mistake.empty()) return result;
-  result.mean = mean_account(result);
-  result.operations = totals(*result.program, *result.timeline);
+  if (result.mistake.empty()) sum_up(result);
+}
+
+void run_by_flows(const Job& job, const Stop& stop, StepResult& result) {
+  if (result.program == nullptr)
+    result.program = std::make_unique<Program>(parts_of(job), Program::Asked::kTasks);
+  FlowProgramResult flows = run_flow_program(*result.program, job.cluster, job.plan.topology,
+                                             flow_level_config(job), stop);
+  result.mistake = flows.mistake;
+  if (!result.mistake.empty()) return;
+  result.flow_time = flows.time;
+  if (result.timeline != nullptr) return;
+  result.timeline = std::make_unique<Timeline>(*result.program, std::move(flows.spans));
+  result.end = result.begin + flows.time;
+  sum_up(result);
+}
+
+}  // namespace
+
+StepResult run_step(const Job& job, const Stop& stop) {
+  StepResult result;
+  if (job.method != Method::kFlows) run_by_packets(job, stop, result);
+  if (job.method != Method::kPackets && result.mistake.empty()) run_by_flows(job, stop, result);
   return result;
 }
 

@@ -1,7 +1,8 @@
-// Runs one step of a job, packet by packet: of training, or of inference.
+// Runs one step of a job: of training, or of inference.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,14 @@ struct OperationTotal {
 };
 
 struct StepResult {
-  std::string mistake;  // "": none. kInterrupted: packets and timeline are what there was until
-                        // then. Else there is nothing more.
-  PacketResult packets;
+  std::string mistake;   // "": none. kInterrupted: packets and timeline are what there was until
+                         // then. Else there is nothing more.
+  PacketResult packets;  // nothing at flow-level
+  std::optional<Duration> flow_time{};  // at flow-level
   std::unique_ptr<Program> program;
   std::unique_ptr<Timeline> timeline;
-  Time begin, end;
-  Account mean;  // of all ranks
+  Time begin, end;  // by packets, where there are
+  Account mean;     // of all ranks
   std::vector<OperationTotal> operations;
 
   [[nodiscard]] Duration time() const { return end - begin; }

@@ -119,6 +119,7 @@ void read_training(Section section, u32 rails, Job& job) {
       static_cast<Recomputation>(section.choice("recomputation", 0, kRecomputations));
   job.cutting = read_cutting(section);
   read_run(section, job.run);
+  read_method(section, job);
   if (const std::string wrong = refusal(config); !wrong.empty()) section.complain("model", wrong);
   section.done();
 }
@@ -142,6 +143,7 @@ void read_inference(Section section, u32 rails, Job& job) {
   config.loads_model = section.on("load_model", false);
   job.cutting = read_cutting(section);
   read_run(section, job.run);
+  read_method(section, job);
   if (const std::string wrong = refusal(config); !wrong.empty()) section.complain("serving", wrong);
   section.done();
 }

@@ -1,6 +1,7 @@
 #include "jobs/timeline.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace verbena::jobs {
 namespace {
@@ -30,6 +31,20 @@ Purpose last_of(const std::vector<Task>& tasks, const std::vector<Span>& spans) 
 Timeline::Timeline(const Program& program) : program_(program), spans_(program.ranks()) {
   for (u32 rank = 0; rank < program.ranks(); ++rank)
     spans_[rank].resize(program.tasks_of(rank).size());
+  for (u32 rank = 0; rank < program.ranks(); ++rank) samples_.push_back({rank, 1});
+}
+
+Timeline::Timeline(const Program& program, ClassSpans spans)
+    : program_(program), spans_(std::move(spans.spans)), classes_(std::move(spans.class_of)) {
+  std::vector<u32> place(spans_.size(), ~u32{0});
+  for (u32 rank = 0; rank < program.ranks(); ++rank) {
+    u32& at = place[classes_[rank]];
+    if (at == ~u32{0}) {
+      at = static_cast<u32>(samples_.size());
+      samples_.push_back({rank, 0});
+    }
+    ++samples_[at].stands_for;
+  }
 }
 
 void Timeline::on_step(u32 rank, u32 lane, u64 index, Time now) {

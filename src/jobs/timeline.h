@@ -13,18 +13,35 @@ struct Span {
   Time begin = Time::never(), end;  // end before begin: it never began
 };
 
+// Of ranks that did the same at the same time.
+struct ClassSpans {
+  std::vector<std::vector<Span>> spans;  // by class, of its ranks' tasks
+  std::vector<u32> class_of;             // by rank
+};
+
 class Timeline final : public StepObserver {
  public:
   explicit Timeline(const Program& program);  // which outlives it
+  // Of what is over.
+  Timeline(const Program& program, ClassSpans spans);
 
   void on_step(u32 rank, u32 lane, u64 index, Time now) override;
 
   // Of a rank's tasks, in their order.
-  [[nodiscard]] const std::vector<Span>& spans_of(u32 rank) const { return spans_[rank]; }
+  [[nodiscard]] const std::vector<Span>& spans_of(u32 rank) const {
+    return spans_[classes_.empty() ? rank : classes_[rank]];
+  }
+  // Ranks that stand for all, each for so many.
+  struct Sample {
+    u32 rank, stands_for;
+  };
+  [[nodiscard]] const std::vector<Sample>& samples() const { return samples_; }
 
  private:
   const Program& program_;
   std::vector<std::vector<Span>> spans_;
+  std::vector<u32> classes_;  // by rank; empty: each rank has its own spans
+  std::vector<Sample> samples_;
 };
 
 // Of a rank: how long it computed, and was idle, for which purpose. The time before a task that

@@ -112,6 +112,23 @@ class Jobs(unittest.TestCase):
                                "collective.algorithm=hierarchical tree")
         self.assertEqual(rows["hierarchical tree"]["ranks"], "100000")
 
+    def test_a_step_of_a_hundred_thousand_gpus(self):
+        text, results = self.run_step(EXAMPLES / "training_100k_gpus.yaml", "--set", "model.layers=20",
+                                      "--set", "batch=12500")
+        self.assertIn("100000 GPUs", text)
+        # A GPU of each stage stands for all of its stage.
+        self.assertEqual(results.execute("SELECT DISTINCT stands_for FROM accounts").fetchall(),
+                         [(10000,)])
+        self.assertEqual(results.execute("SELECT count(DISTINCT gpu) FROM tasks").fetchone()[0], 10)
+
+    def test_both_methods_tell_their_difference(self):
+        text, results = self.run_step(EXAMPLES / "training_step.yaml", "--set", "method=both",
+                                      "--set", "model.layers=1")
+        self.assertRegex(text, r"flow-level +\S+ ms, [-+]0\.\d % of the step by packets")
+        packets, flows = (results.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()[0]
+                          for key in ("step_ps", "flow_level_ps"))
+        self.assertAlmostEqual(flows / packets, 1, delta=0.02)
+
     def test_mistakes_are_told_with_their_place(self):
         job = self.folder / "job.yaml"
         job.write_text("preset: spectrum_x\ncollective:\n  algorithm: bruck\n")
@@ -180,7 +197,7 @@ class Report(unittest.TestCase):
         step = data["run"]["step_ps"] * 1e-6
         for account in data["accounts"]:
             self.assertAlmostEqual(sum(a + b for _, a, b in account["rows"]) / step, 1, delta=1e-6)
-        lanes = {(row["gpu"], row["lane"]): row["spans"] for row in data["runs"]["step"]["timeline"]}
+        lanes = {(row["gpu"], row["lane"]): row["spans"] for row in data["timeline"]}
         self.assertEqual({lane for _, lane in lanes}, {"computing", "tensor", "data"})
         tasks = results.execute(queries["timeline of a GPU"], (0,)).fetchall()
         ends = {end for _, _, _, _, end in tasks}
@@ -229,7 +246,7 @@ class Report(unittest.TestCase):
     def test_an_interrupted_step_leaves_what_there_was(self):
         data, results = self.interrupted(EXAMPLES / "training_step.yaml", "--set", "model.layers=80")
         self.assertGreater(results.execute("SELECT count(end_ps) FROM tasks").fetchone()[0], 0)
-        self.assertTrue(data["runs"]["step"]["timeline"])
+        self.assertTrue(data["timeline"])
 
     @unittest.skipUnless(BROWSER, "chromium is not installed")
     def test_a_browser_draws_it_without_a_network(self):

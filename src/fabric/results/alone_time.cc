@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "wire/iwarp/framing.h"
+
 namespace verbena::fabric {
 namespace {
 
@@ -35,6 +37,32 @@ PacketSizes sizes_for(Technology technology, u32 payload) {
   for (u32* const size : {&sizes.header, &sizes.first_header, &sizes.acknowledgement})
     *size -= kLess;
   return sizes;
+}
+
+namespace {
+
+PacketSizes sizes_of_device(const NetworkConfig& network, const HostConfig& host) {
+  const FrameSizes& frames = host.sizes;
+  const u32 own = host.device.packet_octets;
+  PacketSizes sizes = sizes_for(network.technology, own != 0 ? own : bytes(host.device.active_mtu));
+  if (!frames.counts_headers) sizes.header = sizes.first_header = frames.overhead;
+  if (frames.acknowledgement != 0) sizes.acknowledgement = frames.acknowledgement;
+  return sizes;
+}
+
+}  // namespace
+
+PacketSizes packet_sizes(const NetworkConfig& network, const HostConfig& host) {
+  if (!speaks_tcp(network.technology)) return sizes_of_device(network, host);
+  const u32 bare = network.tcp.longest_frame() - network.tcp.tcp.mss;
+  if (network.technology == Technology::kTCP)
+    return {.payload = network.tcp.tcp.mss,
+            .header = bare,
+            .first_header = bare,
+            .acknowledgement = bare};
+  const u32 payload = iwarp::longest_ulpdu(network.tcp.tcp.mss) - iwarp::kTaggedHeader;
+  const u32 header = bare + iwarp::kMPAOverhead + iwarp::kTaggedHeader;
+  return {.payload = payload, .header = header, .first_header = header, .acknowledgement = bare};
 }
 
 Duration alone_time(const Flow& flow, const PacketSizes& sizes, const Network& network) {

@@ -15,6 +15,9 @@ struct PacketSizes {
 
 [[nodiscard]] PacketSizes sizes_for(Technology technology, u32 payload);
 
+// Of what hosts of that network send.
+[[nodiscard]] PacketSizes packet_sizes(const NetworkConfig& network, const HostConfig& host);
+
 // All frames over the slowest link of the path, one (or its head, where switches cut through) over
 // each other, the acknowledgement back.
 [[nodiscard]] Duration alone_time(const Flow& flow, const PacketSizes& sizes,

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "fabric/results/alone_time.h"
-#include "wire/iwarp/framing.h"
 
 namespace verbena::fabric {
 namespace {
@@ -14,28 +13,6 @@ constexpr Duration kLastFrames = ms(1);  // until pauses end and notifications a
 
 HostConfig first_host(const Scenario& scenario) {
   return scenario.network.host(scenario.plan.topology.links.front().config);
-}
-
-PacketSizes sizes_of_device(const NetworkConfig& network, const HostConfig& host) {
-  const FrameSizes& frames = host.sizes;
-  const u32 own = host.device.packet_octets;
-  PacketSizes sizes = sizes_for(network.technology, own != 0 ? own : bytes(host.device.active_mtu));
-  if (!frames.counts_headers) sizes.header = sizes.first_header = frames.overhead;
-  if (frames.acknowledgement != 0) sizes.acknowledgement = frames.acknowledgement;
-  return sizes;
-}
-
-PacketSizes sizes_of(const NetworkConfig& network, const HostConfig& host) {
-  if (!speaks_tcp(network.technology)) return sizes_of_device(network, host);
-  const u32 bare = network.tcp.longest_frame() - network.tcp.tcp.mss;
-  if (network.technology == Technology::kTCP)
-    return {.payload = network.tcp.tcp.mss,
-            .header = bare,
-            .first_header = bare,
-            .acknowledgement = bare};
-  const u32 payload = iwarp::longest_ulpdu(network.tcp.tcp.mss) - iwarp::kTaggedHeader;
-  const u32 header = bare + iwarp::kMPAOverhead + iwarp::kTaggedHeader;
-  return {.payload = payload, .header = header, .first_header = header, .acknowledgement = bare};
 }
 
 }  // namespace
@@ -60,7 +37,7 @@ Simulation::Simulation(const Scenario& scenario)
       flows_(scenario.flows.size()) {
   network_.set_trace(this);
   const HostConfig host = first_host(scenario);
-  const PacketSizes sizes = sizes_of(scenario.network, host);
+  const PacketSizes sizes = packet_sizes(scenario.network, host);
   const Duration pcie = host.pcie.posting + host.pcie.completion;
   for (u32 i = 0; i < scenario.flows.size(); ++i) {
     const Flow& flow = scenario.flows[i];

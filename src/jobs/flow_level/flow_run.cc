@@ -24,9 +24,10 @@ struct Flows {
 
 class FlowLevel {
  public:
-  FlowLevel(const Schedule& schedule, const Cluster& cluster, const fabric::Topology& topology,
-            const FlowLevelConfig& config, const Stop& stop)
+  FlowLevel(const Schedule& schedule, const Communicator* groups, const Cluster& cluster,
+            const fabric::Topology& topology, const FlowLevelConfig& config, const Stop& stop)
       : schedule_(schedule),
+        groups_(groups),
         cluster_(cluster),
         topology_(topology),
         config_(config),
@@ -38,7 +39,7 @@ class FlowLevel {
       for (u32 direction = 0; direction < 2; ++direction)
         capacity_.push_back(share * static_cast<double>(link.config.rate.bps()) / 8);
     nvlink_ = static_cast<u32>(capacity_.size());
-    capacity_.resize(capacity_.size() + 2 * u64{schedule.ranks()},
+    capacity_.resize(capacity_.size() + 2 * u64{cluster.ranks()},
                      static_cast<double>(cluster.nvlink.rate.bps()) / 8);
   }
 
@@ -46,6 +47,7 @@ class FlowLevel {
 
  private:
   void add_stage(const Stage& stage, std::size_t lanes, double times, Flows& flows);
+  void add_flows(u32 from, u32 to, u32 lane, double octets, Flows& flows);  // of all groups
   void add_flow(u32 from, u32 to, u32 lane, double octets, Flows& flows);
   double latency_of(const std::vector<u32>& way) const;
   struct Round {
@@ -55,6 +57,7 @@ class FlowLevel {
   Round round(const Stage& stage);
 
   const Schedule& schedule_;
+  const Communicator* const groups_;  // nullptr: one, of all ranks
   const Cluster& cluster_;
   const fabric::Topology& topology_;
   const FlowLevelConfig config_;
@@ -98,6 +101,12 @@ void FlowLevel::add_flow(u32 from, u32 to, u32 lane, double octets, Flows& flows
   flows.latency.push_back(latency_of(way_));
 }
 
+void FlowLevel::add_flows(u32 from, u32 to, u32 lane, double octets, Flows& flows) {
+  if (groups_ == nullptr) return add_flow(from, to, lane, octets, flows);
+  for (u32 group = 0; group < groups_->groups() && mistake_.empty(); ++group)
+    add_flow(groups_->member(group, from), groups_->member(group, to), lane, octets, flows);
+}
+
 // What all ranks send in one round, `times` over, on the first so many lanes of the stage.
 void FlowLevel::add_stage(const Stage& stage, std::size_t lanes, double times, Flows& flows) {
   for (std::size_t i = 0; i < lanes; ++i)
@@ -107,7 +116,7 @@ void FlowLevel::add_stage(const Stage& stage, std::size_t lanes, double times, F
       for (u64 index = window.first; index < window.first + window.count; ++index) {
         const Step step = schedule_.step(rank, lane, index);
         if (step.action == Action::kSend)
-          add_flow(rank, step.peer, lane, times * static_cast<double>(step.range.length), flows);
+          add_flows(rank, step.peer, lane, times * static_cast<double>(step.range.length), flows);
       }
     }
 }
@@ -164,7 +173,13 @@ FlowLevelResult FlowLevel::run() {
 FlowLevelResult run_flow_level(const Schedule& schedule, const Cluster& cluster,
                                const fabric::Topology& topology, const FlowLevelConfig& config,
                                const Stop& stop) {
-  return FlowLevel(schedule, cluster, topology, config, stop).run();
+  return FlowLevel(schedule, nullptr, cluster, topology, config, stop).run();
+}
+
+FlowLevelResult run_flow_level(const Schedule& schedule, const Communicator& groups,
+                               const Cluster& cluster, const fabric::Topology& topology,
+                               const FlowLevelConfig& config, const Stop& stop) {
+  return FlowLevel(schedule, &groups, cluster, topology, config, stop).run();
 }
 
 }  // namespace verbena::jobs

@@ -11,13 +11,14 @@
 #include "collectives/schedule.h"
 #include "fabric/topology.h"
 #include "jobs/cluster.h"
+#include "jobs/program/communicator.h"
 #include "jobs/stop.h"
 
 namespace verbena::jobs {
 
 struct FlowLevelConfig {
   u32 packet_octets = 4096;     // of payload
-  u32 header_octets = 50 + 12;  // of each packet, on the wire
+  u32 header_octets = 50 + 12;  // of each packet, on the wire; fabric::packet_sizes()
   u64 seed = 1;                 // of ECMP's choices
 };
 
@@ -28,6 +29,12 @@ struct FlowLevelResult {
 
 [[nodiscard]] FlowLevelResult run_flow_level(const collectives::Schedule& schedule,
                                              const Cluster& cluster,
+                                             const fabric::Topology& topology,
+                                             const FlowLevelConfig& config, const Stop& stop);
+
+// Of all groups of the communicator at once.
+[[nodiscard]] FlowLevelResult run_flow_level(const collectives::Schedule& schedule,
+                                             const Communicator& groups, const Cluster& cluster,
                                              const fabric::Topology& topology,
                                              const FlowLevelConfig& config, const Stop& stop);
 

@@ -20,6 +20,7 @@ class Communicator {
                u32 ranks_per_node);
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] u32 groups() const { return static_cast<u32>(groups_.size()); }
   [[nodiscard]] u32 size() const { return static_cast<u32>(groups_.front().size()); }
   // kNone: of no group.
   [[nodiscard]] u32 group_of(u32 rank) const { return group_of_[rank]; }

@@ -13,11 +13,12 @@ using collectives::Action;
 using collectives::After;
 using collectives::Step;
 
-Program::Program(ProgramParts parts) : parts_(std::move(parts)) {
+Program::Program(ProgramParts parts, Asked asked) : parts_(std::move(parts)) {
   for (const GroupOperation& operation : parts_.operations) {
     CHECK(operation.shape.ranks == parts_.communicators[operation.communicator].size());
     schedules_.push_back(collectives::make_schedule(operation.shape));
   }
+  if (asked == Asked::kTasks) return;
   lay_out_lanes();
   std::vector<std::vector<std::shared_ptr<const Layout>>> known(parts_.tasks.size());  // by role
   for (u32 rank = 0; rank < parts_.ranks; ++rank) {

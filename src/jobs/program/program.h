@@ -37,7 +37,9 @@ class Program final : public collectives::Script {
  public:
   // All members of a group have the same operations of its communicator in the same order, and what
   // tasks come after is such that no rank waits for itself.
-  explicit Program(ProgramParts parts);
+  // kTasks: steps() and what is told of them are not asked for; it then costs no more than `parts`.
+  enum class Asked : u8 { kTasks, kSteps };
+  explicit Program(ProgramParts parts, Asked asked = Asked::kSteps);
 
   [[nodiscard]] u32 ranks() const override { return parts_.ranks; }
   [[nodiscard]] u32 lanes() const override { return lanes_; }
@@ -50,6 +52,11 @@ class Program final : public collectives::Script {
   }
   [[nodiscard]] const Communicator& communicator(u32 number) const {
     return parts_.communicators[number];
+  }
+  [[nodiscard]] u32 role_of(u32 rank) const { return parts_.role_of[rank]; }
+  [[nodiscard]] u32 operations() const { return static_cast<u32>(parts_.operations.size()); }
+  [[nodiscard]] u32 number_of_communicator(u32 operation) const {
+    return parts_.operations[operation].communicator;
   }
   [[nodiscard]] u32 communicators() const { return static_cast<u32>(parts_.communicators.size()); }
   // Of an operation.

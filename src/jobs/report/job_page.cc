@@ -100,7 +100,8 @@ class JobPage {
       for (i64 gpu = 0; gpu < std::min<i64>(kShownGPUs, data["run"]["gpus"]); ++gpu)
         shown.push_back(gpu);
     }
-    if (data["runs"].contains("step")) data["runs"]["step"]["timeline"] = timeline(shown, data);
+    if (!data["run"].contains("step_ps")) return;
+    data["timeline"] = timeline(shown, data["run"]["step_ps"].get<double>() * 1e-6);
   }
 
   void add_accounts(const std::vector<i64>& shown, JSON& data) {
@@ -114,8 +115,7 @@ class JobPage {
                                   {"rows", rows_.rows(kAccountQuery.text, {std::to_string(gpu)})}});
   }
 
-  JSON timeline(const std::vector<i64>& gpus, const JSON& data) {
-    const double end_us = data["runs"]["step"]["end_us"];
+  JSON timeline(const std::vector<i64>& gpus, double end_us) {
     JSON result = JSON::array();
     for (const i64 gpu : gpus) {
       std::map<std::string, Lane> lanes;  // "": its computing, the first

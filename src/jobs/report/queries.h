@@ -26,7 +26,8 @@ inline constexpr NamedQuery kIdleQuery{
     "GROUP BY gpu ORDER BY idle, gpu"};
 inline constexpr NamedQuery kMeanAccountQuery{
     "time of all GPUs",
-    "SELECT purpose, sum(computing_ps) * 1e-6, sum(idle_ps) * 1e-6 FROM accounts GROUP BY purpose"};
+    "SELECT purpose, sum(computing_ps * stands_for) * 1e-6, sum(idle_ps * stands_for) * 1e-6 FROM "
+    "accounts GROUP BY purpose"};
 inline constexpr NamedQuery kAccountQuery{
     "time of a GPU",
     "SELECT purpose, computing_ps * 1e-6, idle_ps * 1e-6 FROM accounts WHERE gpu = ?1"};

@@ -81,9 +81,10 @@
   // --- one run
 
   const timeline = (chosen) => {
+    show("timeline");
     element("timeline").replaceChildren();
     element("purposes").replaceChildren();
-    const rows = chosen.timeline, step = data.accounts || run.kind !== "collective";
+    const rows = chosen.timeline, step = run.kind !== "collective";
     element("timeline_note").textContent = step ?
         "For each GPU its computing, and the operations of each of its communicators." :
         "For each GPU its lanes: how long each eighth of their steps took. " +
@@ -128,7 +129,7 @@
   const showRun = (name) => {
     const chosen = data.runs[name];
     const held = run.technology === "infiniband" ? "without credits" : "paused";
-    timeline(chosen);
+    if (!data.timeline) timeline(chosen);
     element("slowdown").closest("section").hidden = chosen.flows.length === 0;
     if (chosen.flows.length) slowdown(chosen, "message");
     overTime("queues", chosen, chosen.queues, "waiting", size);
@@ -140,6 +141,7 @@
       table(element("paused"), [held, "for", "of the time"],
             chosen.paused.map((p) => [p.name, time(p.us), percent(p.part)]));
   };
+  if (data.timeline) timeline({timeline: data.timeline, end_us: run.step_ps * 1e-6});
   const names = Object.keys(data.runs);
   names.forEach((name) => { add(element("run"), "option", name).value = name; });
   element("run").addEventListener("change", () => showRun(element("run").value));
