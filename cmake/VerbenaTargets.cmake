@@ -61,6 +61,15 @@ function(verbena_messages target proto)
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf-lite)
 endfunction()
 
+# The objects of TARGET can be optimized together with others when a library is linked that asks for
+# it with -flto.
+function(verbena_optimize_at_link_time target)
+  get_target_property(type ${target} TYPE)
+  if(VERBENA_LTO AND type STREQUAL STATIC_LIBRARY)
+    target_compile_options(${target} PRIVATE -flto -ffat-lto-objects)
+  endif()
+endfunction()
+
 # src/NAME becomes verbena_NAME. FLAT: not the folders below. Its *_test.cc: tests/CMakeLists.txt.
 function(verbena_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FLAT" "" "LINKS")
@@ -92,6 +101,7 @@ function(verbena_drop_in_library name)
   set_target_properties(verbena_abi_${name} PROPERTIES CXX_VISIBILITY_PRESET default)
   target_include_directories(verbena_abi_${name} PRIVATE ${CMAKE_SOURCE_DIR}/include)
   target_compile_options(verbena_abi_${name} PRIVATE -fno-semantic-interposition)
+  verbena_optimize_at_link_time(verbena_abi_${name})
 
   set(lib verbena_lib${name})  # not "${name}": that is how one links the system's
   add_library(${lib} SHARED $<TARGET_OBJECTS:verbena_abi_${name}>)
@@ -101,6 +111,9 @@ function(verbena_drop_in_library name)
   target_link_options(${lib} PRIVATE
     LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed
     LINKER:-z,nodelete)  # UCX and NCCL dlclose it while its helper thread lives
+  if(VERBENA_LTO)
+    target_link_options(${lib} PRIVATE -flto -flto=auto)  # only the first undoes -fno-lto
+  endif()
   if(NOT VERBENA_SANITIZE)
     # Any program can load it, whichever C++ runtime that program has, or none.
     target_link_options(${lib} PRIVATE -static-libstdc++ -static-libgcc)
