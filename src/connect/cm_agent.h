@@ -79,7 +79,8 @@ class CMAgent {
   [[nodiscard]] Status sidr_reply(CommId id, const SIDRReplyParams& params, Time now);
 
   void on_mad(const MADFrame& frame, Time now);
-  void on_timer(Time now);                   // at or after next_timer(); an early call does nothing
+  void on_timer(Time now);  // at or after next_timer(); an early call does nothing
+  [[nodiscard]] bool has_output() const { return !mads_.empty() || !events_.empty(); }
   [[nodiscard]] bool poll_mad(MADOut& out);  // false: none
   [[nodiscard]] std::optional<CMEvent> poll_event();
   [[nodiscard]] Time next_timer() const { return connections_.next_deadline(); }

@@ -39,8 +39,17 @@ void EngineRunner::begin_flow(QueuePair& qp) {
 
 PostError EngineRunner::post_send(QueuePair& qp, const SendWR& wr, Time now) {
   const PostError error = qp.engine->post_send(wr, now);
-  if (error == PostError::kOk) settle(qp, now);
+  if (error == PostError::kOk) on_posted(qp, now);
   return error;
+}
+
+// In RTS a request does no more than wait for its turn: nothing comes out of it, and no timer
+// moves.
+void EngineRunner::on_posted(QueuePair& qp, Time now) {
+  if (qp.attributes.state == QPState::kRTS)
+    egress_.activate(qp);
+  else
+    settle(qp, now);
 }
 
 PostError EngineRunner::post_sends(QueuePair& qp, std::span<const SendWR> wrs, Time now) {
@@ -53,7 +62,7 @@ PostError EngineRunner::post_sends(QueuePair& qp, std::span<const SendWR> wrs, T
     }
     ++posted;
   }
-  settle(qp, now);
+  on_posted(qp, now);
   return PostError::kOk;
 }
 
@@ -63,8 +72,8 @@ PostError EngineRunner::post_receive(QueuePair& qp, const RecvWR& wr, Time now) 
     return PostError::kBadState;
   const PostError error = qp.own_receive_queue->push(wr);
   if (error != PostError::kOk) return error;
-  qp.engine->on_receive_posted(now);
-  settle(qp, now);
+  // In Error it is flushed at once.
+  if (qp.engine->on_receive_posted(now) || qp.attributes.state == QPState::kError) settle(qp, now);
   return PostError::kOk;
 }
 
@@ -149,6 +158,10 @@ QueuePair* EngineRunner::poll_acknowledgement(Time now, TxPacket& out) {
 
 // Its turn's packet; false: it has none.
 bool EngineRunner::take(const EgressScheduler::Turn& turn, Time now, TxPacket& out) {
+  if (turn.qp->engine->is_idle()) {
+    egress_.on_idle(turn);
+    return false;
+  }
   const bool sent = turn.qp->engine->poll_packet(now, turn.what, out);
   if (sent)
     egress_.on_sent(turn);

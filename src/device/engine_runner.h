@@ -65,6 +65,7 @@ class EngineRunner {
 
  private:
   [[nodiscard]] bool take(const EgressScheduler::Turn& turn, Time now, TxPacket& out);
+  void on_posted(QueuePair& qp, Time now);
   void settle(QueuePair& qp, Time now);
   void collect(QueuePair& qp, Time now);
   void drain(QueuePair& qp, Time now);

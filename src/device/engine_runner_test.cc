@@ -29,7 +29,10 @@ class FakeEngine final : public Engine {
       for (u32 i = 0; i < flushes; ++i) send_cqes.push_back(failure_of(WQEStatus::kFlushed));
   }
   void on_packet(const PacketView&, const RxContext&, Time) override {}
-  void on_receive_posted(Time) override { ++receives_posted; }
+  bool on_receive_posted(Time) override {
+    ++receives_posted;
+    return true;
+  }
   const QPFault& fault() const override { return fault_; }
   void on_timer(Time) override {
     ++timer_calls;
@@ -98,7 +101,8 @@ struct EngineRunnerTest : ::testing::Test {
     runner.on_created(qps.size());
     return {qp, raw};
   }
-  void post(QueuePair* qp) { EXPECT_EQ(runner.post_send(*qp, {}, now), PostError::kOk); }
+  // Has the runner look what has come out of the engine.
+  void give_input(QueuePair* qp) { runner.on_packet(*qp, {}, {}, now); }
   // The types of all events that wait, in order.
   std::vector<AsyncEventType> drain() {
     std::vector<AsyncEventType> types;
@@ -120,7 +124,7 @@ TEST_F(EngineRunnerTest, CompletionsGoToTheirCQs) {
   const auto [qp, engine] = create(cq, other_cq);
   engine->send_cqes = {completion(1), completion(2)};
   engine->receive_cqes = {completion(3)};
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(cq.size(), 2u);
   EXPECT_EQ(other_cq.size(), 1u);
 }
@@ -129,7 +133,7 @@ TEST_F(EngineRunnerTest, NotificationsAreDueOncePerCQ) {
   const auto [qp, engine] = create(cq, other_cq);
   cq.request_notification(NotifyOn::kAnyCompletion);
   engine->send_cqes = {completion(1), completion(2)};
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(runner.poll_notification(), &cq);
   EXPECT_EQ(runner.poll_notification(), nullptr);
 }
@@ -141,6 +145,16 @@ TEST_F(EngineRunnerTest, ARefusedPostChangesNothing) {
   EXPECT_EQ(runner.post_send(*qp, {}, now), PostError::kQueueFull);
   TxPacket packet;
   EXPECT_EQ(runner.poll_packet(now, packet), nullptr);
+}
+
+TEST_F(EngineRunnerTest, APostIsLookedAfterAtOnceOnlyOutsideRTS) {
+  const auto [qp, engine] = create(cq, cq);
+  engine->send_cqes = {completion(1)};
+  EXPECT_EQ(runner.post_send(*qp, {}, now), PostError::kOk);
+  EXPECT_EQ(cq.size(), 0u);
+  qp->attributes.state = QPState::kError;
+  EXPECT_EQ(runner.post_send(*qp, {}, now), PostError::kOk);
+  EXPECT_EQ(cq.size(), 1u);
 }
 
 TEST_F(EngineRunnerTest, ReceivesGoToTheOwnQueueOnly) {
@@ -158,7 +172,7 @@ TEST_F(EngineRunnerTest, AnErrorThatACQEReportsIsNoFatalEvent) {
   engine->send_cqes = {failure_of(WQEStatus::kRetryExceeded)};
   engine->events = {EngineEvent::kFatal};
   engine->flushes = 2;
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(qp->attributes.state, QPState::kError);
   EXPECT_EQ(engine->states,
             (std::vector<FakeEngine::StateChange>{{QPState::kRTS, QPState::kError}}));
@@ -169,10 +183,10 @@ TEST_F(EngineRunnerTest, AnErrorThatACQEReportsIsNoFatalEvent) {
 TEST_F(EngineRunnerTest, AnErrorThatNothingReportsIsAFatalEvent) {
   const auto [qp, engine] = create(cq, cq);
   engine->events = {EngineEvent::kFatal};
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(drain(), Types{AsyncEventType::kQPFatal});
   engine->events = {EngineEvent::kFatal};  // in Error already
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(engine->states.size(), 1u);
   EXPECT_EQ(drain(), Types{});
 }
@@ -183,7 +197,7 @@ TEST_F(EngineRunnerTest, AResponderErrorHasItsOwnEvent) {
         std::pair(EngineEvent::kAccessError, AsyncEventType::kQPAccessError)}) {
     const auto [qp, engine] = create(cq, cq);
     engine->events = {EngineEvent::kFatal, event};  // in whatever order
-    post(qp);
+    give_input(qp);
     EXPECT_EQ(qp->attributes.state, QPState::kError);
     EXPECT_EQ(drain(), Types{type});
   }
@@ -192,11 +206,11 @@ TEST_F(EngineRunnerTest, AResponderErrorHasItsOwnEvent) {
 TEST_F(EngineRunnerTest, ASendErrorOfAnUnreliableServiceStopsTheSendQueueOnly) {
   const auto [qp, engine] = create(cq, cq);
   engine->events = {EngineEvent::kSQError};
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(qp->attributes.state, QPState::kSQE);
   qp->attributes.state = QPState::kError;
   engine->events = {EngineEvent::kSQError};
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(qp->attributes.state, QPState::kError);
 }
 
@@ -207,7 +221,7 @@ TEST_F(EngineRunnerTest, TheDrainedEventComesOnceAndOnlyIfAskedFor) {
   EXPECT_EQ(drain(), Types{});
   qp->notify_when_drained = true;
   engine->events = {EngineEvent::kSQDrained, EngineEvent::kSQDrained};
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(drain(), Types{AsyncEventType::kSQDrained});
   EXPECT_FALSE(qp->notify_when_drained);
 }
@@ -215,7 +229,7 @@ TEST_F(EngineRunnerTest, TheDrainedEventComesOnceAndOnlyIfAskedFor) {
 TEST_F(EngineRunnerTest, CommunicationEstablishedIsPassedOn) {
   const auto [qp, engine] = create(cq, cq);
   engine->events = {EngineEvent::kCommunicationEstablished};
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(drain(), Types{AsyncEventType::kCommunicationEstablished});
 }
 
@@ -234,10 +248,10 @@ TEST_F(EngineRunnerTest, TheSRQLimitIsLookedAtAfterEachCall) {
   const auto [qp, engine] = create(cq, cq, &srq);
   EXPECT_EQ(srq.queue().push({}), PostError::kOk);
   EXPECT_EQ(srq.set_limit(1), Status::kOk);
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(drain(), Types{});
   EXPECT_EQ(srq.queue().pop_wr_id(), 0u);
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(drain(), Types{AsyncEventType::kSRQLimitReached});
   EXPECT_EQ(srq.limit(), 0u);
 }
@@ -250,7 +264,7 @@ TEST_F(EngineRunnerTest, ACQOverrunTakesAllItsQPsToError) {
   idle->attributes.state = QPState::kReset;
   engine_a->send_cqes.resize(5);  // one more than there is room for
   engine_b->flushes = 5;          // overruns the other CQ in turn
-  post(a);
+  give_input(a);
   EXPECT_TRUE(cq.overrun());
   EXPECT_TRUE(other_cq.overrun());
   for (const QueuePair* const qp : {a, b, c}) EXPECT_EQ(qp->attributes.state, QPState::kError);
@@ -263,7 +277,7 @@ TEST_F(EngineRunnerTest, ACQOverrunTakesAllItsQPsToError) {
 
 TEST_F(EngineRunnerTest, AnOverrunWhilePollingPacketsIsFollowedUpToo) {
   const auto [qp, engine] = create(cq, cq);
-  post(qp);
+  give_input(qp);
   engine->packets = 1;
   engine->send_cqes.resize(5);
   TxPacket packet;
@@ -274,8 +288,8 @@ TEST_F(EngineRunnerTest, AnOverrunWhilePollingPacketsIsFollowedUpToo) {
 TEST_F(EngineRunnerTest, PacketsComeInRunsInTurn) {
   const auto [a, engine_a] = create(cq, cq);
   const auto [b, engine_b] = create(cq, cq);
-  post(a);
-  post(b);
+  give_input(a);
+  give_input(b);
   engine_a->packets = 40;
   engine_b->packets = 3;
   std::vector<std::pair<QueuePair*, int>> runs;
@@ -290,7 +304,7 @@ TEST_F(EngineRunnerTest, PacketsComeInRunsInTurn) {
 TEST_F(EngineRunnerTest, ATimerFiresWhenItsDeadlineHasCome) {
   const auto [qp, engine] = create(cq, cq);
   engine->deadline = now + us(10);
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(runner.next_timer(), now + us(10));
   runner.on_timer(now + us(9));
   EXPECT_EQ(engine->timer_calls, 0u);
@@ -303,9 +317,9 @@ TEST_F(EngineRunnerTest, ATimerFiresWhenItsDeadlineHasCome) {
 TEST_F(EngineRunnerTest, ADeadlineThatMovedIsLookedUpAgain) {
   const auto [qp, engine] = create(cq, cq);
   engine->deadline = now + us(10);
-  post(qp);
+  give_input(qp);
   engine->deadline = now + us(50);
-  post(qp);
+  give_input(qp);
   runner.on_timer(now + us(10));
   EXPECT_EQ(engine->timer_calls, 0u);
   EXPECT_EQ(runner.next_timer(), now + us(50));
@@ -318,7 +332,7 @@ TEST_F(EngineRunnerTest, ADeadlineThatMovedIsLookedUpAgain) {
 TEST_F(EngineRunnerTest, AnEngineThatIsAlwaysDueDoesNotHoldUsForEver) {
   const auto [qp, engine] = create(cq, cq);
   engine->deadline = engine->next_deadline = now;
-  post(qp);
+  give_input(qp);
   runner.on_timer(now);
   EXPECT_EQ(engine->timer_calls, 1u);
 }
@@ -357,7 +371,7 @@ TEST_F(EngineRunnerTest, ABatchIsPostedWholeOrNotAtAll) {
 TEST_F(EngineRunnerTest, CompletionsBearTheTime) {
   const auto [qp, engine] = create(cq, cq);
   engine->send_cqes = {completion(1)};
-  post(qp);
+  give_input(qp);
   CQE cqe;
   ASSERT_EQ(cq.poll({&cqe, 1}), 1u);
   EXPECT_EQ(cqe.completed_at, now);
@@ -368,7 +382,7 @@ TEST_F(EngineRunnerTest, AModeratedNotificationIsDueWhenItsPeriodHasPassed) {
   cq.moderate({.count = 10, .period = us(7)});
   cq.request_notification(NotifyOn::kAnyCompletion);
   engine->send_cqes = {completion(1), completion(2)};
-  post(qp);
+  give_input(qp);
   EXPECT_EQ(runner.poll_notification(), nullptr);
   EXPECT_EQ(runner.next_timer(), now + us(7));
   runner.on_timer(now + us(6));
@@ -384,7 +398,7 @@ TEST_F(EngineRunnerTest, AModeratedCQThatGoesIsForgotten) {
   cq.moderate({.count = 10, .period = us(7)});
   cq.request_notification(NotifyOn::kAnyCompletion);
   engine->send_cqes = {completion(1)};
-  post(qp);
+  give_input(qp);
   runner.forget(cq);
   EXPECT_EQ(runner.next_timer(), Time::never());
 }

@@ -140,11 +140,16 @@ void LiveAdapter::flush_and_unlock(Time now) {
       holding_.on_held(now);
     else
       send_frames(now);
-    holding_.on_return(monotonic_now());
+    note_return(now);
   }
   take_outputs(now);
   tell_helper();
   mutex_.unlock();
+}
+
+// The clock is read only where the call may have taken long.
+void LiveAdapter::note_return(Time began) {
+  holding_.on_return(link_->take_called() ? monotonic_now() : began);
 }
 
 u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
@@ -159,7 +164,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
     if (received || timed) {
       send_or_await_reply(last_now_);
       take_outputs(last_now_);
-      holding_.on_return(monotonic_now());
+      note_return(last_now_);
       count = device_.poll_cq(cq, out);
     } else {
       holding_.on_no_reply();

@@ -84,6 +84,7 @@ class LiveAdapter final : public Adapter {
   bool run_due_timers(Time now);
   void drain(Time now);
   void send_or_await_reply(Time now);
+  void note_return(Time began);
   // Of the device, but for its frames. Whether a program was told of a completion.
   bool take_outputs(Time now);
   struct Appended {

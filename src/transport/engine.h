@@ -86,10 +86,12 @@ class Engine {
   virtual void on_state(QPState from, Time now) = 0;
   // For the state the QP is in (RTR and beyond); P_Key, ICRC and source checked by the device.
   virtual void on_packet(const PacketView& packet, const RxContext& context, Time now) = 0;
-  // A receive was posted (own queue or SRQ).
-  virtual void on_receive_posted(Time now) = 0;
+  // A receive was posted (own queue or SRQ). False: nothing will come out for that.
+  [[nodiscard]] virtual bool on_receive_posted(Time now) = 0;
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing
 
+  // True: poll_packet() would give nothing until the next input, whatever the time.
+  [[nodiscard]] virtual bool is_idle() { return false; }
   // false: nothing to send now. Bounded work per call.
   [[nodiscard]] virtual bool poll_packet(Time now, MaySend what, TxPacket& out) = 0;
   [[nodiscard]] virtual bool poll_send_cqe(CQE& out) = 0;

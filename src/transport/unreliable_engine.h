@@ -23,7 +23,7 @@ class UnreliableEngine : public Engine {
   void on_packet(const PacketView& packet, const RxContext& context, Time) override {
     responder_.on_packet(packet, context);
   }
-  void on_receive_posted(Time) override {}
+  bool on_receive_posted(Time) override { return false; }
   void on_timer(Time) override {}
 
   bool poll_packet(Time, MaySend what, TxPacket& out) override {

@@ -97,7 +97,7 @@ class TestPeer {
   }
   void post_receive(u64 wr_id, const std::vector<SGE>& list) {
     CHECK(receives.push({.wr_id = wr_id, .sg_list = list}) == PostError::kOk);
-    engine->on_receive_posted(kNow);
+    (void)engine->on_receive_posted(kNow);
   }
   void deliver(const Packet& packet, const RxContext& context = {}) {
     const std::optional<PacketView> view = PacketView::decode(packet);

@@ -151,6 +151,7 @@ void LiveConnectionManager::watch(CommId id, const GID& local, const GID& remote
 }
 
 bool LiveConnectionManager::drain(Time now) {
+  if (!agent_.has_output()) return false;
   bool any = false;
   while (const std::optional<CMEvent> event = agent_.poll_event()) {
     deliver(*event, now);

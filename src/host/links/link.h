@@ -51,6 +51,8 @@ class Link {
   [[nodiscard]] virtual std::span<const int> descriptors() const = 0;
   // Told again and again. True: receive() would find what makes no descriptor readable.
   [[nodiscard]] virtual bool on_listening(Listening) { return false; }
+  // Whether it may have called the kernel since the last question, so that time has gone by.
+  [[nodiscard]] virtual bool take_called() { return true; }
 
   // Receives what is sent to an IP multicast group from now on, until it leaves it. Joined once.
   [[nodiscard]] virtual Expected<void> join_multicast(const GID& group) = 0;

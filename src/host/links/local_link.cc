@@ -10,8 +10,11 @@
 namespace verbena::host {
 namespace {
 
-constexpr u32 kBatch = 64;              // frames in a receive()
-constexpr u32 kLooksWithoutBelow = 16;  // while there are frames of this host
+constexpr u32 kBatch = 64;  // frames in a receive()
+// While there are frames of this host: looks in vain without a look below; one that finds takes as
+// long as kVainLooksOfOne.
+constexpr u32 kLooksWithoutBelow = 64;
+constexpr u32 kVainLooksOfOne = 4;
 constexpr u32 kFramesUntilLook = 4096;  // where there was no peer, or no ring
 constexpr std::size_t kDestQPAt = 5;    // in BTH
 constexpr u8 kServiceMask = 0xe0;       // of the opcode; RC is 0
@@ -48,8 +51,15 @@ LocalLink::Outgoing* LocalLink::route_of(const EgressFrame& frame) {
   const u32 slot = slot_of(load_be24(frame.headers.data() + kDestQPAt));
   if (!is_process_slot(slot)) return nullptr;
   Outgoing& to = to_[slot];
-  const bool is_here = has_peer(slot, to) && to.peer->is_open() && to.peer->has(frame.destination);
+  const bool is_here = has_peer(slot, to) && to.peer->is_open() && is_at(frame.destination, to);
   return is_here && has_ring(to) ? &to : nullptr;
+}
+
+bool LocalLink::is_at(const GID& gid, Outgoing& to) {
+  if (to.known == gid) return true;
+  const bool has = to.peer->has(gid);
+  if (has) to.known = gid;
+  return has;
 }
 
 // One whose process of the same number is on another host is looked for in vain, now and then.
@@ -57,6 +67,7 @@ bool LocalLink::has_peer(u32 slot, Outgoing& to) {
   if (to.peer != nullptr && to.peer->is_alive()) return true;
   to.ring.reset();
   to.peer.reset();
+  to.known = {};
   if (!is_due(to.frames_until_look)) return false;
   to.peer = path_.peer(slot);
   if (to.peer != nullptr) to.frames_until_look = 0;
@@ -75,7 +86,10 @@ bool LocalLink::has_ring(Outgoing& to) {
 void LocalLink::append(const EgressFrame& frame) {
   if (has_left_) return;
   Outgoing* const to = route_of(frame);
-  if (to == nullptr) return below_->append(frame);
+  if (to == nullptr) {
+    has_appended_below_ = true;
+    return below_->append(frame);
+  }
   const MutableBytes room =
       to->ring->add({.size = static_cast<u32>(frame.transport_size() + kICRCSize),
                      .udp_source_port = frame.udp_source_port,
@@ -97,18 +111,19 @@ void LocalLink::append(const EgressFrame& frame) {
 void LocalLink::flush() {
   for (const u32 slot : unflushed_) {
     Outgoing& to = to_[slot];
-    if (to.ring && to.ring->publish() && to.peer->doorbells().ring(path_.slot())) path_.wake(slot);
+    if (!to.ring || !to.ring->publish() || to.ring->is_watched()) continue;
+    if (!to.peer->doorbells().ring(path_.slot())) continue;
+    path_.wake(slot);
+    called_ = true;
   }
   unflushed_.clear();
   is_urgent_ = false;
+  if (!std::exchange(has_appended_below_, false)) return;
+  called_ = true;
   below_->flush();
 }
 
 // --- in
-
-bool LocalLink::any_rung() const {
-  return std::ranges::any_of(rung_, [](u64 word) { return word != 0; });
-}
 
 // A look at sockets costs more than what comes through memory: where that goes on, it is rare.
 bool LocalLink::looks_below(Look look, bool found) {
@@ -116,16 +131,57 @@ bool LocalLink::looks_below(Look look, bool found) {
     quiet_looks_ = 0;
   else if (quiet_looks_ < kQuiet)
     ++quiet_looks_;
-  if (look == Look::kLikely && quiet_looks_ < kQuiet && ++looks_since_below_ < kLooksWithoutBelow)
+  looks_since_below_ += found ? kVainLooksOfOne : 1;
+  if (look == Look::kLikely && quiet_looks_ < kQuiet && looks_since_below_ < kLooksWithoutBelow)
     return false;
   looks_since_below_ = 0;
+  called_ = true;
   return true;
+}
+
+// --- the ring that is watched
+
+// Whether any has, or may have, something.
+bool LocalLink::look_at_rings() {
+  if (watch_.slot != 0 && from_[watch_.slot].ring->has_more()) on_found(watch_.slot);
+  return any_rung_ = path_.doorbells().take(rung_) || any_rung_;
+}
+
+void LocalLink::note_served(u32 slot) {
+  if (slot == watch_.slot) return;
+  if (slot != std::exchange(watch_.candidate, slot)) watch_.in_a_row = 0;
+  if (++watch_.in_a_row >= kWatched) watch(slot);
+}
+
+void LocalLink::watch(u32 slot) {
+  unwatch();
+  from_[slot].ring->watch();
+  watch_ = {.slot = slot};
+}
+
+void LocalLink::unwatch() {
+  if (watch_.slot == 0) return;
+  const u32 slot = std::exchange(watch_, {}).slot;
+  FrameRingReader& ring = *from_[slot].ring;
+  ring.unwatch();
+  if (ring.has_more()) on_found(slot);
+}
+
+// Where another has taken the ring over, it may have rung no bell: then all are looked at.
+void LocalLink::on_found(u32 slot) {
+  any_rung_ = true;
+  if (path_.ring_from(slot) == from_[slot].number) {
+    rung_[slot / 64] |= u64{1} << slot % 64;
+  } else {
+    unwatch();
+    rung_.fill(~u64{0});
+  }
 }
 
 bool LocalLink::receive(Look look) {
   batch_left_ = kBatch;
-  served_ = 0;
-  const bool found = path_.doorbells().take(rung_) || any_rung();
+  served_ = word_ = 0;
+  const bool found = look_at_rings();
   return (looks_below(look, found) && below_->receive(look)) || found;
 }
 
@@ -135,6 +191,7 @@ FrameRingReader* LocalLink::ring_from(u32 slot) {
   if (!number) return nullptr;
   Incoming& from = from_[slot];
   if (!from.ring || from.number != *number) {
+    if (slot == watch_.slot) unwatch();
     Expected<Mapping> memory = path_.map_own_ring(*number);
     if (!memory) return nullptr;
     from.number = *number;
@@ -145,27 +202,30 @@ FrameRingReader* LocalLink::ring_from(u32 slot) {
 }
 
 bool LocalLink::poll_frame(IngressFrame& out, Time now) {
-  for (u32 word = 0; word < Doorbells::kWords && batch_left_ != 0; ++word) {
-    while (rung_[word] != 0) {
-      const u32 slot = word * 64 + static_cast<u32>(std::countr_zero(rung_[word]));
+  for (; any_rung_ && word_ < Doorbells::kWords && batch_left_ != 0; ++word_) {
+    while (rung_[word_] != 0) {
+      const u32 slot = word_ * 64 + static_cast<u32>(std::countr_zero(rung_[word_]));
       FrameRingReader* const ring = ring_from(slot);
       if (ring != nullptr && ring->poll(out)) {
         --batch_left_;
         ++received_;
         came_through_memory_ = true;
+        if (served_ != slot) note_served(slot);
         served_ = slot;
         return true;
       }
       on_ring_empty(slot);
-      rung_[word] &= rung_[word] - 1;
+      rung_[word_] &= rung_[word_] - 1;
     }
   }
+  if (word_ == Doorbells::kWords)
+    any_rung_ = std::ranges::any_of(rung_, [](u64 word) { return word != 0; });
   came_through_memory_ = false;
   return below_->poll_frame(out, now);
 }
 
 void LocalLink::on_ring_empty(u32 slot) {
-  if (served_ != slot) path_.on_withdrawn_by(slot);
+  if (served_ != slot && is_process_slot(slot)) path_.on_withdrawn_by(slot);
 }
 
 bool LocalLink::on_listening(Listening listening) {
@@ -174,8 +234,9 @@ bool LocalLink::on_listening(Listening listening) {
     doorbells.wake();
     return false;
   }
+  unwatch();
   doorbells.sleep();
-  return doorbells.take(rung_) || any_rung();
+  return any_rung_ = doorbells.take(rung_) || any_rung_;
 }
 
 void LocalLink::leave() {

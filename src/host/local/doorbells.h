@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <utility>
 
 #include "base/types.h"
 
@@ -26,6 +27,7 @@ class Doorbells {
   // --- the owner
   // Adds those that rang since to `rung`. True: some did.
   [[nodiscard]] bool take(Rung& rung) {
+    if (!has_rung()) return false;
     bool any = false;
     for (u32 word = 0; word < kWords; ++word) {
       if (rung_[word].load(std::memory_order_relaxed) == 0) continue;
@@ -44,6 +46,13 @@ class Doorbells {
   }
 
  private:
+  // Asked by each poll of a program that waits: without a branch, or a loop.
+  [[nodiscard]] bool has_rung() const { return any_of(std::make_index_sequence<kWords>()) != 0; }
+  template <std::size_t... word>
+  [[nodiscard]] u64 any_of(std::index_sequence<word...>) const {
+    return (rung_[word].load(std::memory_order_relaxed) | ...);
+  }
+
   alignas(64) std::array<std::atomic<u64>, kWords> rung_;
   alignas(64) std::atomic<u32> sleeps_;
 };

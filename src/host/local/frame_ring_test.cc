@@ -28,12 +28,12 @@ class FrameRingTest : public testing::Test {
     std::iota(wanted.begin(), wanted.end(), seed);
     EXPECT_TRUE(std::ranges::equal(frame.transport, wanted));
   }
-  // What a peer can write: both counts, each in a cache line, then the records.
+  // What a peer can write: both counts and a flag, each in a cache line, then the records.
   void set_written(u64 value) {
     std::memcpy(reinterpret_cast<u8*>(ring_.get()), &value, sizeof value);
   }
   void set_record(u64 at, u32 size) {
-    std::memcpy(reinterpret_cast<u8*>(ring_.get()) + 128 + at, &size, sizeof size);
+    std::memcpy(reinterpret_cast<u8*>(ring_.get()) + 192 + at, &size, sizeof size);
   }
   void expect_nothing() {
     IngressFrame frame;
@@ -54,6 +54,19 @@ TEST_F(FrameRingTest, FramesComeOutAsTheyWentIn) {
   expect(FrameRing::kMaxFrame, 2);
   expect(1, 3);
   expect_nothing();
+}
+
+TEST_F(FrameRingTest, AWriterHearsWhetherItsReaderWatches) {
+  EXPECT_FALSE(writer_.is_watched());
+  reader_.watch();
+  EXPECT_TRUE(writer_.is_watched());
+  EXPECT_FALSE(reader_.has_more());
+  ASSERT_TRUE(put(10, 1));
+  EXPECT_TRUE(reader_.has_more());
+  expect(10, 1);
+  EXPECT_FALSE(reader_.has_more());
+  reader_.unwatch();
+  EXPECT_FALSE(writer_.is_watched());
 }
 
 TEST_F(FrameRingTest, WhatIsNotPublishedIsNotSeen) {

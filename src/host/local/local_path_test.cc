@@ -21,6 +21,7 @@ namespace verbena::host {
 namespace {
 
 constexpr u32 kSize = RCEndpoint::kBufferSize;
+constexpr u64 kReceiveId = 1, kSendId = 2;  // RCEndpoint's
 
 std::shared_ptr<Adapter> open(const char* ip) {
   auto adapter = Adapter::open(choose_local_addresses(ip)->front());
@@ -182,8 +183,9 @@ TEST(LocalPathChoiceTest, TheEnvironmentTurnsItOff) {
 
 class LocalPeerTest : public testing::Test {
  protected:
-  // A process with an endpoint on 127.0.0.94 that does nothing but be there.
-  void start_peer() {
+  // A process with an endpoint on 127.0.0.94 that answers so many SENDs, polling for each, and then
+  // does nothing but be there.
+  void start_peer(u32 answers = 0) {
     std::array<int, 2> to_child{}, to_parent{};
     ASSERT_EQ(::pipe(to_child.data()), 0);
     ASSERT_EQ(::pipe(to_parent.data()), 0);
@@ -192,6 +194,7 @@ class LocalPeerTest : public testing::Test {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       RCEndpoint endpoint(open("127.0.0.94"));
       talk(endpoint, to_child[0], to_parent[1]);
+      for (u32 i = 0; i < answers; ++i) answer(endpoint);
       ::poll(nullptr, 0, -1);
     }
     here_.emplace(open("127.0.0.93"));
@@ -206,6 +209,19 @@ class LocalPeerTest : public testing::Test {
     ASSERT_EQ(::write(write_fd, "", 1), 1);
     char ready = 0;
     ASSERT_EQ(::read(read_fd, &ready, 1), 1);
+  }
+  static void answer(RCEndpoint& endpoint) {
+    EXPECT_EQ(endpoint.wait_for_completion().wr_id, kReceiveId);
+    endpoint.post_receive();
+    endpoint.post(SendOp::kSend, 8);
+    EXPECT_EQ(endpoint.wait_for_completion().wr_id, kSendId);
+  }
+  // Posted, done and answered.
+  void ask() {
+    here_->post(SendOp::kSend, 8);
+    EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kSuccess);
+    EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kSuccess);
+    here_->post_receive();
   }
   void TearDown() override {
     if (child_ > 0) ::kill(child_, SIGKILL);
@@ -245,6 +261,16 @@ TEST_F(LocalPeerTest, IsWrittenToByOneThatHasForked) {
 TEST_F(LocalPeerTest, ThatSleepsIsWokenBySends) {
   start_peer();
   here_->post(SendOp::kSend, kSize);
+  EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kSuccess);
+  EXPECT_EQ(bursts(*here_), 0u);
+}
+
+// While both poll, each looks at the other's ring without a bell. Then one polls no more.
+TEST_F(LocalPeerTest, ThatHasPolledForLongIsWokenBySends) {
+  constexpr u32 kAnswers = 100;
+  start_peer(kAnswers);
+  for (u32 i = 0; i < kAnswers; ++i) ask();
+  here_->post(SendOp::kSend, 8);
   EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kSuccess);
   EXPECT_EQ(bursts(*here_), 0u);
 }

@@ -38,9 +38,15 @@ void RCEngine::on_packet(const PacketView& packet, const RxContext& context, Tim
     requester_.on_response(packet, context.path, now);
 }
 
-void RCEngine::on_receive_posted(Time) { responder_.on_receive_posted(); }
+bool RCEngine::on_receive_posted(Time) { return responder_.on_receive_posted(); }
 
 void RCEngine::on_timer(Time now) { requester_.on_timer(now); }
+
+bool RCEngine::is_idle() {
+  if (!responder_.is_idle() || !requester_.is_idle()) return false;
+  responses_in_a_row_ = 0;
+  return true;
+}
 
 bool RCEngine::poll_packet(Time now, MaySend what, TxPacket& out) {
   if (!poll_half(now, what, out)) return false;

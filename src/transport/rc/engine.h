@@ -18,8 +18,9 @@ class RCEngine final : public Engine {
   void take_back_sends(u32 count) override { requester_.take_back(count); }
   void on_state(QPState from, Time now) override;
   void on_packet(const PacketView& packet, const RxContext& context, Time now) override;
-  void on_receive_posted(Time now) override;
+  [[nodiscard]] bool on_receive_posted(Time now) override;
   void on_timer(Time now) override;
+  [[nodiscard]] bool is_idle() override;
   [[nodiscard]] bool poll_packet(Time now, MaySend what, TxPacket& out) override;
   [[nodiscard]] bool poll_send_cqe(CQE& out) override;
   [[nodiscard]] bool poll_receive_cqe(CQE& out) override;

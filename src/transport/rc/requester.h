@@ -47,6 +47,7 @@ class RCRequester {
   // `path`: RxContext's.
   void on_response(const PacketView& packet, const PathTelemetry* path, Time now);
   void on_timer(Time now);
+  [[nodiscard]] bool is_idle() const { return cursor_index_ == queue_.end_index() && !probe_due_; }
   [[nodiscard]] bool poll_packet(Time now, TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();

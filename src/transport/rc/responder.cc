@@ -528,9 +528,10 @@ void RCResponder::nak_and_fail(NAKCode code, std::optional<EngineEvent> event) {
   if (event) event_ = event;
 }
 
-void RCResponder::on_receive_posted() {
-  if (!advertised_zero_ || failed_) return;
+bool RCResponder::on_receive_posted() {
+  if (!advertised_zero_ || failed_) return false;
   responses_.acknowledge(expected_.previous(), msn_);  // unsolicited: new credits. 9.7.7.2.2
+  return true;
 }
 
 // --- completions

@@ -27,7 +27,9 @@ class RCResponder {
 
   void on_state(QPState from);
   void on_request(const PacketView& packet);
-  void on_receive_posted();
+  // False: it is of no interest to the peer.
+  [[nodiscard]] bool on_receive_posted();
+  [[nodiscard]] bool is_idle() const { return responses_.empty(); }
   [[nodiscard]] bool poll_packet(TxPacket& out);
   // The same, when it is no READ data.
   [[nodiscard]] bool poll_acknowledgement(TxPacket& out);

@@ -70,6 +70,7 @@ class ResponseQueue {
   [[nodiscard]] bool full() const { return pending_.size() + 2 >= kMaxPending; }
 
   // --- out: the response at the front, to be sent from and popped by the responder.
+  [[nodiscard]] bool empty() const { return pending_.empty(); }
   [[nodiscard]] Response* front() { return pending_.empty() ? nullptr : &pending_.front(); }
   void pop_front() { (void)pending_.pop(); }
   void drop_pending() { pending_.clear(); }
