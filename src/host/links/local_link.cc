@@ -87,7 +87,7 @@ void LocalLink::append(const EgressFrame& frame) {
   if (has_left_) return;
   Outgoing* const to = route_of(frame);
   if (to == nullptr) {
-    has_appended_below_ = true;
+    has_appended_below_ = called_ = true;  // which may be more than it holds back
     return below_->append(frame);
   }
   const MutableBytes room =
