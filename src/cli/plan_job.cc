@@ -77,11 +77,14 @@ class Planner {
                                      std::vector<fabric::Setting>& used) const {
     used = settings_for(technology);
     fabric::Parsed<jobs::Job> job = read(source, used);
-    if (job && !job->says_host_path)
+    if (!job) return job;
+    for (const fabric::Setting& setting : latency_settings(results_.own, *job))
+      used.push_back(setting);
+    if (!job->says_host_path)
       used.push_back(
           {"hosts.path", std::string(jobs::model_of(jobs::usual_path(technology)).name)});
     used.insert(used.end(), more.begin(), more.end());
-    return job ? read(source, used) : std::move(job);
+    return read(source, used);
   }
   Expected<void> read_sources() {
     const Expected<std::string> text = read_text(request_.job);
@@ -90,6 +93,8 @@ class Planner {
       return wrong(fmt::format("{} is no job: it needs a section collective, training or inference",
                                request_.job));
     sources_.push_back({"", *text});
+    if (const auto plain = read(sources_.front(), request_.settings))
+      results_.own = plain->network.technology;
     if (request_.topologies.empty()) return {};
     const auto job = read_any(sources_.front());
     if (!job) return wrong(job.error().message);

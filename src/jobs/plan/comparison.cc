@@ -13,6 +13,8 @@
 namespace verbena::jobs {
 namespace {
 
+constexpr std::string_view kSwitchLatency = "300ns";  // of Ethernet's, as in presets.cc
+
 double seconds_by_flows(const Job& job, const collectives::Shape& shape, const Stop& stop) {
   const auto schedule = collectives::make_schedule(shape);
   const FlowLevelConfig config{
@@ -119,6 +121,29 @@ std::string Candidate::name() const {
 HostPathKind usual_path(fabric::Technology technology) {
   return technology == fabric::Technology::kTCP ? HostPathKind::kKernelTCP
                                                 : HostPathKind::kGPUDirect;
+}
+
+std::vector<fabric::Setting> latency_settings(fabric::Technology own, const Job& job) {
+  const bool was_infiniband = own == fabric::Technology::kInfiniBand;
+  const bool is_infiniband = job.network.technology == fabric::Technology::kInfiniBand;
+  if (is_infiniband && !was_infiniband &&
+      job.network.infiniband.latency == fabric::InfiniBandConfig{}.latency)
+    return {{"infiniband.forwarding.latency", "0"}};
+  if (was_infiniband && !is_infiniband &&
+      job.network.switches.forwarding.latency == fabric::ForwardingConfig{}.latency)
+    return {{"switch.forwarding.latency", std::string(kSwitchLatency)}};
+  return {};
+}
+
+std::string latency_text(fabric::Technology own) {
+  if (own != fabric::Technology::kInfiniBand)
+    return "The links' delays have the latency of switches in them, so that InfiniBand's, which "
+           "cut "
+           "through, add none.";
+  return fmt::format(
+      "The links' delays are of cables; switches add {} (InfiniBand, cutting through) "
+      "or {} (Ethernet, storing and forwarding).",
+      fabric::duration_text(fabric::InfiniBandConfig{}.latency), kSwitchLatency);
 }
 
 std::string what_to_tune(const Candidate& candidate) {

@@ -45,6 +45,11 @@ struct Candidate {
 
 // The way between GPU and NIC where the file names none: gpudirect, or kernel_tcp for TCP.
 [[nodiscard]] HostPathKind usual_path(fabric::Technology technology);
+// A file's delays are those of its own technology: Ethernet's have the latency of switches in them,
+// as presets do (about 300 ns), InfiniBand's are of cables, since its switches have a latency of
+// their own. Settings that make others' switches alike, as far as the job has not set them itself.
+[[nodiscard]] std::vector<fabric::Setting> latency_settings(fabric::Technology own, const Job& job);
+[[nodiscard]] std::string latency_text(fabric::Technology own);
 // What has to be set for it, in a line.
 [[nodiscard]] std::string what_to_tune(const Candidate& candidate);
 

@@ -54,11 +54,16 @@ std::string head_of(const PlanResults& results, const Candidate& first) {
           "Held equal: GPUs and what they do, a NIC for each host of the topology, links ({}), the "
           "topology, the seed. Not equal: what it costs and draws. A NIC reaches the GPU's memory "
           "by itself (gpudirect), for TCP by the kernel and copies (kernel_tcp), unless hosts.path "
-          "says otherwise. InfiniBand's switches cut through and add {} each; Ethernet's are as "
-          "`switch` says.",
-          links_text(job.plan.topology), fabric::duration_text(job.network.infiniband.latency)),
+          "says otherwise. {}",
+          links_text(job.plan.topology), latency_text(results.own)),
       0);
   return text;
+}
+
+bool was_interrupted(const PlanResults& results) {
+  return std::ranges::any_of(results.candidates, [](const Candidate& candidate) {
+    return candidate.measured.mistake == kInterrupted;
+  });
 }
 
 std::string path_text(const Job& job) {
@@ -193,7 +198,9 @@ std::string text_of(const PlanResults& results) {
   if (results.recommendation.best != nullptr)
     text += fmt::format("\nRecommended: {}\n", results.recommendation.best->name());
   else
-    text += "\nNothing can be recommended: no technology both ran and can be had\n";
+    text += was_interrupted(results)
+                ? "\nInterrupted before anything could be recommended\n"
+                : "\nNothing can be recommended: no technology both ran and can be had\n";
   text += list_of("Why", results.recommendation.reasons);
   text += list_of("What would change it", results.recommendation.changes);
   text += list_of("With the job changed (each simulated)", results.lessons);

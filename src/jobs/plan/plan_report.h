@@ -26,7 +26,8 @@ struct TunedLinks {
 
 struct PlanResults {
   std::string file;
-  std::vector<Candidate> candidates;  // of the job itself
+  fabric::Technology own = fabric::Technology::kRoCEv2;  // of the file
+  std::vector<Candidate> candidates;                     // of the job itself
   std::vector<Candidate> varied;
   Recommendation recommendation;     // of `candidates`
   std::vector<std::string> lessons;  // of `varied`

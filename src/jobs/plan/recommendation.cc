@@ -28,34 +28,23 @@ bool qualifies(const Candidate& candidate) {
   return candidate.is_done() && candidate.bill.can_be_had();
 }
 
-const Candidate* least(const std::vector<Candidate>& candidates, const Candidate* except) {
+// nullptr: nothing ran that can be had.
+const Candidate* choose(const std::vector<Candidate>& candidates) {
   const Candidate* best = nullptr;
   for (const Candidate& candidate : candidates)
-    if (&candidate != except && qualifies(candidate) &&
-        (best == nullptr || cost_of_work(candidate) < cost_of_work(*best)))
-      best = &candidate;
-  return best;
-}
-
-// The fastest of those that cost as good as the same.
-const Candidate* choose(const std::vector<Candidate>& candidates) {
-  const Candidate* best = least(candidates, nullptr);
-  if (best == nullptr) return nullptr;
-  const double most = cost_of_work(*best) * (1 + kTie);
-  for (const Candidate& candidate : candidates)
-    if (qualifies(candidate) && cost_of_work(candidate) <= most &&
-        candidate.measured.time < best->measured.time)
+    if (qualifies(candidate) && (best == nullptr || cost_of_work(candidate) < cost_of_work(*best)))
       best = &candidate;
   return best;
 }
 
 std::string against(const Candidate& best, const Candidate& other) {
+  const double more = cost_of_work(other) / cost_of_work(best) - 1;
   return fmt::format(
       "{}: {} it; its network costs {:.2f} times as much, GPUs and network for the "
-      "same work {:+.1f} %",
+      "same work {:+.1f} %{}",
       other.name(), speed_text(other.measured.time, best.measured.time),
-      other.bill.dollars.middle() / best.bill.dollars.middle(),
-      100 * (cost_of_work(other) / cost_of_work(best) - 1));
+      other.bill.dollars.middle() / best.bill.dollars.middle(), 100 * more,
+      more < kTie ? ": no difference, as prices go" : "");
 }
 
 // For which price of its network the other would cost the same.

@@ -1,7 +1,7 @@
 // Recommendation: of what was measured, what to buy, why, and what would change it. Chosen is the
-// least cost of work (comparison.h) among technologies that can be had; what is within kTie of it
-// costs the same as far as anybody can tell, and of those the fastest is taken. Every sentence is a
-// number of a run or follows from such by the arithmetic that it tells.
+// least cost of work (comparison.h) among technologies that can be had; of others within kTie of it
+// is said that they are as good. Every sentence is a number of a run or follows from such by the
+// arithmetic that it tells.
 #pragma once
 
 #include <string>
