@@ -104,7 +104,9 @@ std::string notes_of(const PlanResults& results) {
   std::string text;
   for (const Candidate& candidate : results.candidates) {
     if (!candidate.is_done()) continue;
-    std::string note = fmt::format("{}: busbw of {}; ", candidate.name(), candidate.measured.name);
+    std::string note = candidate.name() + ": ";
+    if (!candidate.measured.name.empty())
+      note += fmt::format("busbw of {}; ", candidate.measured.name);
     for (const BillItem& item : candidate.bill.items)
       note += fmt::format("{}{} {}", &item == &candidate.bill.items.front() ? "" : ", ", item.count,
                           item.what);

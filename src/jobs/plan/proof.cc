@@ -99,6 +99,7 @@ class Incast final : public fabric::Trace {
     config.technology = fabric::Technology::kRoCEv2;
     config.faults = {};
     config.threads = 1;
+    config.switches.forwarding = {};  // what has come is in the buffer
     config.switches.pfc.enabled = setup_.lossless == Lossless::kPFC;
     config.switches.buffer.size = buffer_octets(setup_, proof_.senders);
     config.switches.buffer.reserve = kReserveOctets;
