@@ -466,7 +466,8 @@ OPTIONS
   --interfaces NAMES
                     of a switch, as Ethernet0,Ethernet8, for --sonic and --eos;
                     Ethernet0 (EOS: Ethernet1/1) where they are not given
-  --catalogue       prints NICs and switches, with the sources of the data
+  --catalogue       prints NICs, switches and cables, with prices, watts and the
+                    sources of the data
   --host-path       prints the steps between a GPU's memory and the NIC, with
                     latency, rate, CPU time and sources, of kernel TCP, TCP with
                     payload in GPU memory, host RDMA and GPUDirect RDMA

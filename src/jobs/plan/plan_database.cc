@@ -1,5 +1,7 @@
 // results.sqlite of a plan: every number of its text is in a row, or follows from some.
 // docs/planning.md
+#include <fmt/format.h>
+
 #include "fabric/results/sqlite_file.h"
 #include "jobs/plan/plan_report.h"
 
@@ -8,10 +10,19 @@ namespace {
 
 using Rows = fabric::SQLiteFile::Rows;
 
+// With which `verbena sim` does the same run.
+std::string settings_text(const Candidate& candidate) {
+  std::string text;
+  for (const fabric::Setting& setting : candidate.settings)
+    text += fmt::format("{}--set '{}={}'", text.empty() ? "" : " ", setting.key, setting.value);
+  return text;
+}
+
 void add_run(Rows& rows, const Candidate& candidate) {
   rows.add(std::string_view(candidate.topology))
       .add(name_of(candidate.technology))
-      .add(std::string_view(candidate.variant));
+      .add(std::string_view(candidate.variant))
+      .add(std::string_view(settings_text(candidate)));
   const Measured& m = candidate.measured;
   const std::string& mistake = candidate.mistake.empty() ? m.mistake : candidate.mistake;
   rows.add(std::string_view(mistake));
@@ -31,7 +42,8 @@ void add_run(Rows& rows, const Candidate& candidate) {
 void write_runs(fabric::SQLiteFile& file, const PlanResults& results) {
   Rows rows(
       file, "runs",
-      "topology TEXT, technology TEXT, variant TEXT, mistake TEXT, time_ps INTEGER, name TEXT, "
+      "topology TEXT, technology TEXT, variant TEXT, settings TEXT, mistake TEXT, time_ps INTEGER, "
+      "name TEXT, "
       "busbw REAL, latency_p50_ps INTEGER, latency_p99_ps INTEGER, cpu_ps INTEGER, "
       "cores REAL, gpus INTEGER, messages INTEGER, network_octets INTEGER, link_hops INTEGER, "
       "events INTEGER, marks INTEGER, pauses INTEGER, drops INTEGER, retransmissions INTEGER, "
