@@ -317,6 +317,34 @@ TEST(Scenario, MistakesNameLineKeyAndFix) {
       "raise buffer, or lower headroom");
 }
 
+TEST(Scenario, CongestionControlOutOfRangeNamesKeyLineAndRange) {
+  const auto mistake_of = [](const std::string& setting) {
+    return mistake("topology: star\nworkload: incast\nhosts:\n  congestion_control:\n    " +
+                   setting + "\n");
+  };
+  const std::string where = "t.yaml:6: hosts.congestion_control.";
+  EXPECT_EQ(mistake_of("algorithm: dcqcn\n    g: 5"),
+            where + "g: '5' is no number of 0.0009765625 .. 1");
+  EXPECT_EQ(mistake_of("algorithm: dcqcn\n    min_rate: 400Gbps"),
+            where + "min_rate: it is 1 kb/s .. 100 Gb/s, the line's rate");
+  EXPECT_EQ(mistake_of("algorithm: dcqcn\n    alpha_interval: 0"),
+            where + "alpha_interval: it is 1 ns .. 1 s");
+  EXPECT_EQ(mistake_of("algorithm: dcqcn\n    hyper_increase: 1kbps"),
+            where + "hyper_increase: it is 1 Mb/s at least");
+  EXPECT_EQ(mistake_of("algorithm: timely\n    t_low: 1s"), where + "t_low: it is 0 ps .. 500 us");
+  EXPECT_EQ(mistake_of("algorithm: hpcc\n    base_rtt: 0"), where + "base_rtt: it is 1 ns .. 10 s");
+  EXPECT_EQ(mistake_of("algorithm: window\n    window: 1GB"),
+            where + "window: it is 1 B .. 100 MB");
+}
+
+TEST(Scenario, TooManyFlowsAreRefusedBeforeTheyAreMade) {
+  EXPECT_EQ(
+      mistake("topology: {kind: star, hosts: 64}\nlinks: {rate: 400Gbps}\n"
+              "workload: {kind: poisson, load: 0.9, duration: 1000s, sizes: 100}\n"),
+      "t.yaml:3: workload.duration: about 2.88e+07 million flows begin, and 20 million are the "
+      "most: make it shorter, or the load smaller");
+}
+
 TEST(Scenario, GarbageIsAMistake) {
   for (const char* const text :
        {"", "a", "- 1", "{", "a: [", "\t", "topology: {kind: {a: b}}", "topology: {? [a] : b}",

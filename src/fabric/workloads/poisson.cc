@@ -20,17 +20,30 @@ double gap(double mean, PRNG& prng) {
   return -mean * std::log(chance);
 }
 
+// Between two flows that a host of these links begins, on average, in picoseconds.
+double mean_gap_of(u64 rate_bps, const Poisson& poisson) {
+  return poisson.sizes.mean() * 8 / (static_cast<double>(rate_bps) * 1e-12 * poisson.load);
+}
+
 }  // namespace
+
+double expected_flows(const Plan& plan, const Poisson& poisson) {
+  const std::vector<u64> rates = rates_of_nodes(plan.topology);
+  double flows = 0;
+  for (const std::vector<NodeIndex>& island : islands(plan))
+    for (const NodeIndex host : island)
+      if (island.size() > 1)
+        flows += static_cast<double>(poisson.duration.ps()) / mean_gap_of(rates[host], poisson);
+  return flows;
+}
 
 std::vector<Flow> poisson(const Plan& plan, const Poisson& poisson, PRNG& prng) {
   const std::vector<u64> rates = rates_of_nodes(plan.topology);
-  const double mean_bits = poisson.sizes.mean() * 8;
   const double end = static_cast<double>(poisson.duration.ps());
   std::vector<Flow> flows;
   for (const std::vector<NodeIndex>& island : islands(plan)) {
     for (std::size_t i = 0; i < island.size() && island.size() > 1; ++i) {
-      const double bits_per_ps = static_cast<double>(rates[island[i]]) * 1e-12 * poisson.load;
-      const double mean_gap = mean_bits / bits_per_ps;
+      const double mean_gap = mean_gap_of(rates[island[i]], poisson);
       for (double at = gap(mean_gap, prng); at < end && flows.size() < Poisson::kMostFlows;
            at += gap(mean_gap, prng)) {
         const std::size_t peer = prng.below(island.size() - 1);

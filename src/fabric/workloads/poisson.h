@@ -19,6 +19,8 @@ struct Poisson {
   Time start{};
   Duration duration = ms(1);  // in which flows begin
 };
+// How many flows begin, on average.
+[[nodiscard]] double expected_flows(const Plan& plan, const Poisson& poisson);
 // In the order of their starts. More than kMostFlows are not made.
 [[nodiscard]] std::vector<Flow> poisson(const Plan& plan, const Poisson& poisson, PRNG& prng);
 
