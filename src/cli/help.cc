@@ -377,7 +377,8 @@ DESCRIPTION
 OPTIONS
   -o FOLDER, --output FOLDER
       Where the results go: results.sqlite (flows, queues, pauses, marks, rates,
-      links), report.html (charts; needs no network) and summary.txt. Of a sweep or
+      links), report.html (charts; needs no network) and summary.txt; of a job also
+      its timeline, messages and what GPUs did (docs/jobs.md). Of a sweep or
       comparison: a folder for each run, and table.csv.
   --seed N
       Of all that is random: arrivals, who sends to whom, which frames are marked or
@@ -391,7 +392,9 @@ OPTIONS
       of its end as no other key has (kmin). Several are allowed.
   --sweep KEY=VALUE,VALUE,...
       Runs it with each value, and prints the results side by side. Several sweeps
-      make a grid. All cores are used; the results do not depend on how many.
+      make a grid. All cores are used; the results do not depend on how many. Under
+      mpirun (Open MPI) the runs are shared out to its processes, and the first one
+      prints the same table.
   --capture LINK
       Writes the frames of a link (h0-s0) to capture.pcapng in the output folder, for
       Wireshark; several are allowed. Payload is not simulated: its octets are 0.
