@@ -153,7 +153,7 @@ endfunction()
 # started by mpirun.
 function(verbena_mpi_plugin)
   find_package(MPI QUIET COMPONENTS CXX)  # libopenmpi-dev; optional
-  if(NOT MPI_CXX_FOUND OR VERBENA_LIBFUZZER)
+  if(NOT MPI_CXX_FOUND OR VERBENA_LIBFUZZER OR VERBENA_SANITIZE)  # MPI leaves memory behind
     return()
   endif()
   add_library(verbena_mpi MODULE ${CMAKE_SOURCE_DIR}/src/cli/mpi/plugin.cc)
