@@ -25,6 +25,7 @@ enum class Extent : u8 {
 enum class FrameType : u8 {
   kRoCE,
   kTCP,          // a segment; `headers` as fabric/tcp/segment_codec.h has them
+  kLive,         // a RoCE packet of a live process (live/live_packet.h); `headers` are a part of it
   kPause,        // PFC, between two neighbours
   kFlowControl,  // InfiniBand's credits, likewise
 };

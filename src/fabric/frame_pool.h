@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "congestion/signals.h"
 #include "fabric/frame.h"
+#include "fabric/live/live_packet.h"
 
 namespace verbena::fabric {
 
@@ -29,6 +30,7 @@ class FramePool {
     frames_[copied] = frames_[index];
     frames_[copied].next = kNoFrame;
     if (has_paths()) path(copied) = PathTelemetry(path(index));
+    if (frames_[copied].type == FrameType::kLive) live(copied) = LivePacket(live(index));
     return copied;
   }
   void give_back(FrameIndex index) {
@@ -45,6 +47,11 @@ class FramePool {
     return paths_[index];
   }
   [[nodiscard]] bool has_paths() const { return !paths_.empty(); }
+  // Of a frame of a live process.
+  [[nodiscard]] LivePacket& live(FrameIndex index) {
+    if (live_.size() <= index) live_.resize(frames_.size());
+    return live_[index];
+  }
   [[nodiscard]] u64 in_use() const { return in_use_; }
   [[gnu::always_inline]] void prefetch(FrameIndex index) const {
     __builtin_prefetch(&frames_[index]);
@@ -53,6 +60,7 @@ class FramePool {
  private:
   std::vector<Frame> frames_;
   std::vector<PathTelemetry> paths_;  // by frame; empty where none are collected
+  std::vector<LivePacket> live_;      // likewise; empty where no process is live
   FrameIndex free_ = kNoFrame;
   u64 in_use_ = 0;
 };

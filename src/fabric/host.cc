@@ -76,7 +76,8 @@ std::span<HostPort> Host::make_ports(std::span<Port> ports, u32 first_port) {
 
 void Host::on_arrival(u32 port, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
-  if (frame.type != FrameType::kRoCE) return on_link_packet(ports_[port], index);
+  if (frame.type != FrameType::kRoCE && frame.type != FrameType::kLive)
+    return on_link_packet(ports_[port], index);
   if (credits_) credits_->on_received(frame.priority, frame.size_octets);
   if (config_.receiver.drain != Rate::unlimited()) return receive_slowly(ports_[port], index);
   accept(index);
@@ -94,6 +95,8 @@ void Host::on_link_packet(HostPort& at, FrameIndex index) {
 
 void Host::accept(FrameIndex index) {
   const Frame& frame = domain_.frames[index];
+  if (frame.type == FrameType::kLive) [[unlikely]]
+    return deliver_live(index);
   const bool has_path = config_.collects_telemetry;
   if (has_path && frame.payload_octets != 0) seen_ = domain_.frames.path(index);
   deliver(frame, has_path ? &domain_.frames.path(index) : nullptr);
@@ -507,7 +510,10 @@ void Host::note_wait() {
 // False: the device has nothing to send now.
 bool Host::transmit_data(HostPort& at) {
   if (const FrameIndex index = at.parked.pop({}, domain_.frames); index != kNoFrame) {
-    release(domain_.frames[index]);
+    if (domain_.frames[index].type == FrameType::kLive) [[unlikely]]
+      note_left_live(index);
+    else
+      release(domain_.frames[index]);
     put_on_wire(at, index);
     return true;
   }
@@ -547,6 +553,57 @@ void Host::release(const Frame& frame) {
   open.paused = false;
   device_.resume(open.qp);
   data_may_wait_ = true;
+}
+
+// --- packets of live processes
+
+void Host::send_live(LivePacket packet) {
+  const FrameIndex index = domain_.frames.take();
+  Frame& frame = domain_.frames[index];
+  fill_live(frame, packet);
+  const bool is_data = packet.kind == LivePacket::Kind::kData;
+  domain_.frames.live(index) = std::move(packet);
+  HostPort& at = port_for(frame);
+  if (is_data)
+    at.parked.push(frame.priority, index, domain_.frames);
+  else
+    at.acknowledgements.push(frame.obeys_pause ? frame.priority : EgressQueues::kControl, index,
+                             domain_.frames);
+  transmit();
+}
+
+// Headers: as much of the packet as a frame has room for. It has a BTH at least.
+void Host::fill_live(Frame& frame, const LivePacket& packet) const {
+  const std::size_t transport = packet.octets.size() - kICRCSize;
+  const std::size_t headers = std::min<std::size_t>(transport, Frame::kHeaderOctets);
+  frame.type = FrameType::kLive;
+  frame.source = packet.source;
+  frame.destination = packet.destination;
+  frame.source_port = packet.udp_source_port;
+  frame.destination_port = 4791;
+  frame.size_octets = static_cast<u16>(transport + config_.sizes.overhead);
+  frame.payload_octets = static_cast<u16>(transport - headers);
+  frame.priority =
+      packet.kind == LivePacket::Kind::kNotification ? config_.cnp_priority : packet.priority;
+  frame.traffic_class = packet.traffic_class;
+  frame.header_octets = static_cast<u8>(headers);
+  frame.obeys_pause = packet.kind == LivePacket::Kind::kData || config_.acknowledgements_obey_pause;
+  frame.notifies = false;
+  frame.is_judged = false;
+  std::copy_n(packet.octets.begin(), headers, frame.headers.begin());
+}
+
+void Host::deliver_live(FrameIndex index) {
+  const Frame& frame = domain_.frames[index];
+  LivePacket& packet = arrived_live_.emplace_back(std::move(domain_.frames.live(index)));
+  packet.traffic_class = frame.traffic_class;
+  packet.arrived = domain_.now;
+  domain_.frames.give_back(index);
+}
+
+void Host::note_left_live(FrameIndex index) {
+  const LivePacket& packet = domain_.frames.live(index);
+  left_live_.push_back({packet.owner, static_cast<u32>(packet.octets.size())});
 }
 
 // --- flows

@@ -16,6 +16,7 @@
 #include "fabric/flow.h"
 #include "fabric/host_port.h"
 #include "fabric/infiniband/link_credits.h"
+#include "fabric/live/live_packet.h"
 #include "fabric/pfc.h"
 #include "fabric/receiver.h"
 #include "fabric/routes.h"
@@ -102,6 +103,13 @@ class Host final : public Endpoint {
   [[nodiscard]] QPN peer_of(QPN qpn) const override;
   [[nodiscard]] u64 sent_octets(u32 port) const override { return ports_[port].sent_octets; }
 
+  // --- packets of live processes, which share the port with the device and go before its data
+  // To be called at packet.given, while that time is simulated. Not on InfiniBand.
+  void send_live(LivePacket packet);
+  // Since they were last taken away: what has come, and the data that has left.
+  [[nodiscard]] std::vector<LivePacket>& arrived_live() { return arrived_live_; }
+  [[nodiscard]] std::vector<LeftPacket>& left_live() { return left_live_; }
+
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] Duration waited_for_credits(Time now) const override;
 
@@ -130,6 +138,9 @@ class Host final : public Endpoint {
   void post(const SendWR& wr, QueuePair* qp);
   void post_due();
   void deliver(const Frame& frame, const PathTelemetry* path);
+  void deliver_live(FrameIndex index);
+  void fill_live(Frame& frame, const LivePacket& packet) const;
+  void note_left_live(FrameIndex index);
   void notify(const Frame& frame, QPN qpn);
   void collect();
   void take(const CQE& cqe);
@@ -194,6 +205,8 @@ class Host final : public Endpoint {
   std::optional<LinkCredits> credits_;  // InfiniBand's, of the only port
   Time waits_since_ = Time::never();    // with packets, and credits for none
   Duration waited_{};
+  std::vector<LivePacket> arrived_live_;
+  std::vector<LeftPacket> left_live_;
   EgressFrame out_;
   PathTelemetry seen_;  // by the data that arrived last, for its acknowledgement
 };

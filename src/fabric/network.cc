@@ -256,6 +256,13 @@ u64 Network::next_window() const {
   return next;
 }
 
+Time Network::next_event() const {
+  const u64 window = next_window();
+  const Time change = changes_.empty() ? Time::never() : changes_.back().at;
+  if (window == EventQueue::kNever) return change;
+  return std::min(std::max(now_, domains_[0]->events.start_of(window)), change);
+}
+
 // --- between windows
 
 // Flows that start in this window get QPs at both ends.
@@ -567,9 +574,9 @@ bool Network::survives(Domain& domain, const Event& event) {
 
 bool Network::passes(Domain& domain, const Event& event, std::vector<PacketFilter>& filters) {
   const FrameIndex index = event.subject;
-  if (Frame& frame = domain.frames[index]; frame.type != FrameType::kRoCE ||
-                                           frame.extent == Extent::kRest ||
-                                           std::exchange(frame.is_judged, false))
+  Frame& judged = domain.frames[index];
+  if ((judged.type != FrameType::kRoCE && judged.type != FrameType::kLive) ||
+      judged.extent == Extent::kRest || std::exchange(judged.is_judged, false))
     return true;
   const QPN sender = sender_of(domain.frames[index]);
   Duration late{};

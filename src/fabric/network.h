@@ -89,6 +89,8 @@ class Network {
   bool run(Time end);
 
   [[nodiscard]] Time now() const { return now_; }  // the last event's, between runs
+  // Nothing happens before, between runs; never(): nothing is left to happen.
+  [[nodiscard]] Time next_event() const;
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Routes& routes() const { return routes_; }
   // Ports by which `node` sends what is for the host.

@@ -135,6 +135,7 @@ void FrameCapture::add(const SentFrame& sent, const LinkEnd& end) {
   if (file_.size() >= kMostOctets || interface_of_[end.link] == kNotCaptured) return;
   switch (sent.frame.type) {
     case FrameType::kRoCE:
+    case FrameType::kLive:
       return technology_ == Technology::kInfiniBand ? add_infiniband(sent, end)
                                                     : add_roce(sent, end);
     case FrameType::kTCP:

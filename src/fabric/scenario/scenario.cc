@@ -28,8 +28,8 @@ Parsed<YAML::Node> parse(const std::string& name, const std::string& text) {
 // A whole file, once. What is wrong with it is in the Reading.
 class Reader {
  public:
-  Reader(Reading& reading, const FileReader& read_file)
-      : reading_(reading), read_file_(read_file) {}
+  Reader(Reading& reading, const FileReader& read_file, ScenarioUse use)
+      : reading_(reading), read_file_(read_file), use_(use) {}
 
   Scenario read(const YAML::Node& node) {
     Section root(reading_, node, {});
@@ -60,7 +60,8 @@ class Reader {
     const WorkloadContext context{scenario.plan, read_file_, scenario.end, scenario.network.seed};
     for (Section& workload : root.sections("workload", "kind"))
       read_workload(workload, context, prng, scenario.flows);
-    if (!root.has("workload")) root.complain("workload", "what do hosts send? workload: incast");
+    if (!root.has("workload") && use_ == ScenarioUse::kSimulation)
+      root.complain("workload", "what do hosts send? workload: incast");
     for (Section& fault : root.sections("faults", "down"))
       read_fault(fault, scenario.plan, scenario.network.faults);
     if (scenario.network.technology == Technology::kInfiniBand &&
@@ -70,12 +71,14 @@ class Reader {
 
   Reading& reading_;
   const FileReader& read_file_;
+  const ScenarioUse use_;
 };
 
 }  // namespace
 
 Parsed<Scenario> read_scenario(const std::string& name, const std::string& text,
-                               const std::vector<Setting>& settings, const FileReader& read_file) {
+                               const std::vector<Setting>& settings, const FileReader& read_file,
+                               ScenarioUse use) {
   const Parsed<YAML::Node> root = parse(name, text);
   if (!root) return tl::unexpected(root.error());
   std::vector<std::string> left_out;
@@ -83,13 +86,13 @@ Parsed<Scenario> read_scenario(const std::string& name, const std::string& text,
   for (const Setting& setting :
        technology ? settings_for(*technology, settings, left_out) : settings) {
     Reading known(name);
-    (void)Reader(known, read_file).read(*root);
+    (void)Reader(known, read_file, use).read(*root);
     if (const Parsed<void> done = apply(setting, known, *root); !done)
       return tl::unexpected(done.error());
   }
   if (technology) leave_out_others(*technology, *root, left_out);
   Reading reading(name);
-  Scenario scenario = Reader(reading, read_file).read(*root);
+  Scenario scenario = Reader(reading, read_file, use).read(*root);
   scenario.left_out = left_out;
   if (const std::optional<std::string> mistake = reading.mistake()) return wrong(*mistake);
   scenario.text = settings.empty() ? text : YAML::Dump(*root) + "\n";

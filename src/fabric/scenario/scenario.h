@@ -26,9 +26,13 @@ struct Scenario {
 // A file that a scenario names, by the name that it has there.
 using FileReader = std::function<Parsed<std::string>(const std::string& name)>;
 
+// What it is read for: live processes need no workload.
+enum class ScenarioUse : u8 { kSimulation, kLiveFabric };
+
 // `name`: of the file, for errors. `settings` replace what the file says, or add to it.
 [[nodiscard]] Parsed<Scenario> read_scenario(const std::string& name, const std::string& text,
                                              const std::vector<Setting>& settings,
-                                             const FileReader& read_file);
+                                             const FileReader& read_file,
+                                             ScenarioUse use = ScenarioUse::kSimulation);
 
 }  // namespace verbena::fabric

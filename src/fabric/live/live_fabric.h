@@ -1,0 +1,86 @@
+// LiveFabric: a scenario's network through which packets of live processes go, beside the flows
+// that the scenario itself has. A process stands on one of its hosts: what it sends waits in that
+// host's NIC for its turn and for pauses, and goes on as a simulated frame of the same size.
+// Sans-IO: packets and the time go in by calls, packets are taken out; who calls it says how
+// simulated and real time belong together. docs/live_fabric.md
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "fabric/live/latency_histogram.h"
+#include "fabric/live/live_packet.h"
+#include "fabric/live/paused_time.h"
+#include "fabric/scenario/scenario.h"
+
+namespace verbena::fabric {
+
+// What live processes have sent and received on one host. Octets: of whole frames on the link.
+struct LiveFigures {
+  struct Way {
+    u64 packets = 0, octets = 0;
+    Time first = Time::never(), last;  // of data
+    u64 octets_after_first = 0;
+    // Of the data, from the end of the first packet to that of the last; 0: there were less than
+    // two.
+    [[nodiscard]] double bits_per_second() const;
+  };
+  Way sent, received;        // sent: what was given to the NIC
+  u64 marked = 0;            // of those received: congestion experienced
+  LatencyHistogram latency;  // of those received: from the sender's NIC, its queue included
+  PausedTime paused;
+};
+
+class LiveFabric final : private Application, private Trace {
+ public:
+  // `scenario` outlives it, and is of RoCEv2 (mistake_in()).
+  explicit LiveFabric(const Scenario& scenario);
+  // Why no process can live in it; "": nothing is against it.
+  [[nodiscard]] static std::string mistake_in(const Scenario& scenario);
+  // Of the scenario's own flows; "": nothing.
+  [[nodiscard]] const std::string& mistake() const { return mistake_; }
+
+  // Now, to the NIC of its source; the octets are a BTH and an ICRC at least, and kMostOctets at
+  // most.
+  static constexpr std::size_t kMostOctets = 4096 + 128;
+  void send(LivePacket packet);
+  // All that happens until then, which is now() afterwards.
+  void run(Time until);
+  [[nodiscard]] Time now() const { return now_; }
+  // Nothing happens before, if nothing is sent; never(): nothing at all.
+  [[nodiscard]] Time next_event() const { return network_.next_event(); }
+
+  // What has come to its destination, in the order of time; the caller takes it away.
+  [[nodiscard]] std::vector<LivePacket>& arrived() { return arrived_; }
+  // Data that has left NICs; likewise.
+  [[nodiscard]] std::vector<LeftPacket>& left() { return left_; }
+
+  [[nodiscard]] const LiveFigures& figures(NodeIndex host) const { return figures_[host]; }
+  [[nodiscard]] Rate rate_of(NodeIndex host) const { return network_.port(host, 0).rate; }
+  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+  // Lines for a terminal: one host; the whole network.
+  [[nodiscard]] std::string text_of(NodeIndex host) const;
+  [[nodiscard]] std::string text() const;
+
+ private:
+  void on_arrival(u32, u32, Time) override {}
+  void on_sent(u32, Time) override {}
+  void on_alarm(u32 host, Time now) override;
+  void on_flow_finished(u32, Time) override {}
+  void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) override;
+  void collect();
+
+  const Scenario& scenario_;
+  Network network_;
+  std::string mistake_;
+  Time now_;
+  std::vector<std::deque<LivePacket>> given_;  // by host; each has an alarm
+  std::vector<NodeIndex> live_;                // hosts that packets have gone to or come from
+  std::vector<bool> is_live_;
+  std::vector<LiveFigures> figures_;
+  std::vector<LivePacket> arrived_;
+  std::vector<LeftPacket> left_;
+};
+
+}  // namespace verbena::fabric

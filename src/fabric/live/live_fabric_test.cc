@@ -1,0 +1,132 @@
+// Packets with octets on their way through a simulated network.
+#include "fabric/live/live_fabric.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/eth/ecn.h"
+
+namespace verbena::fabric {
+namespace {
+
+constexpr u32 kAround = 14 + 20 + 8 + 4;  // MAC, IPv4, UDP, FCS
+
+Scenario read(const std::string& text) {
+  const auto none = [](const std::string&) -> Parsed<std::string> {
+    return tl::unexpected(InputError{"no file"});
+  };
+  Parsed<Scenario> scenario = read_scenario("test", text, {}, none, ScenarioUse::kLiveFabric);
+  EXPECT_TRUE(scenario.has_value()) << (scenario ? "" : scenario.error().message);
+  return *std::move(scenario);
+}
+
+// A SEND Only of RC whose octets are told apart by `number`.
+LivePacket packet(NodeIndex from, NodeIndex to, std::size_t octets, u8 number = 0) {
+  LivePacket made;
+  made.source = from;
+  made.destination = to;
+  made.owner = number;
+  made.priority = 3;
+  made.traffic_class = traffic_class_of(0, ECN::kECT0);
+  made.octets.assign(octets, number);
+  made.octets[0] = 0x04;
+  made.octets[1] = 0;  // TVer
+  return made;
+}
+
+struct LiveFabricTest : ::testing::Test {
+  Scenario star = read(
+      "topology: {kind: star, hosts: 3}\nlinks: {rate: 10Gbps, delay: 1us}\n"
+      "switch: {buffer: 256KiB, ecn: {enabled: on, kmin: 10KB, kmax: 20KB}}\n");
+  NodeIndex host(u32 number) const { return star.plan.hosts[number]; }
+};
+
+TEST_F(LiveFabricTest, APacketTakesWhatItsLinksTakeAndKeepsItsOctets) {
+  LiveFabric fabric(star);
+  fabric.run(Time() + us(5));
+  LivePacket sent = packet(host(0), host(1), 1000, 7);
+  fabric.send(sent);
+  fabric.run(Time() + us(100));
+  ASSERT_EQ(fabric.arrived().size(), 1u);
+  const LivePacket& got = fabric.arrived()[0];
+  EXPECT_EQ(got.octets, sent.octets);
+  EXPECT_EQ(got.source, host(0));
+  EXPECT_EQ(got.given, Time() + us(5));
+  EXPECT_EQ(got.arrived - got.given, (us(1) + gbps(10).time_of(1000 + kAround)) * 2);
+  ASSERT_EQ(fabric.left().size(), 1u);
+  EXPECT_EQ(fabric.left()[0].owner, 7u);
+  EXPECT_EQ(fabric.left()[0].octets, 1000u);
+}
+
+TEST_F(LiveFabricTest, ALinkCarriesNoMoreThanItsRateAndKeepsTheOrder) {
+  LiveFabric fabric(star);
+  for (u8 i = 0; i < 100; ++i) fabric.send(packet(host(0), host(1), 1000, i));
+  fabric.run(Time() + ms(1));
+  ASSERT_EQ(fabric.arrived().size(), 100u);
+  for (u8 i = 0; i < 100; ++i) EXPECT_EQ(fabric.arrived()[i].owner, i);
+  EXPECT_NEAR(fabric.figures(host(1)).received.bits_per_second(), 10e9, 10e6);
+}
+
+TEST_F(LiveFabricTest, AnIncastMarksAndPausesAndLosesNothing) {
+  LiveFabric fabric(star);
+  for (u32 i = 0; i < 200; ++i)
+    for (const u32 from : {0u, 1u}) fabric.send(packet(host(from), host(2), 1000));
+  fabric.run(Time() + ms(2));
+  EXPECT_EQ(fabric.arrived().size(), 400u);
+  const LiveFigures& receiver = fabric.figures(host(2));
+  EXPECT_GT(receiver.marked, 0u);
+  EXPECT_LT(receiver.marked, 400u);
+  EXPECT_GT(fabric.figures(host(0)).paused.pauses(), 0u);
+  EXPECT_GT(fabric.figures(host(0)).paused.total(fabric.now()), Duration{});
+}
+
+TEST_F(LiveFabricTest, AcknowledgementsGoBeforeDataThatWaits) {
+  LiveFabric fabric(star);
+  for (u8 i = 0; i < 10; ++i) fabric.send(packet(host(0), host(1), 1000, i));
+  LivePacket acknowledgement = packet(host(0), host(1), 20, 99);
+  acknowledgement.kind = LivePacket::Kind::kAcknowledgement;
+  fabric.send(acknowledgement);
+  fabric.run(Time() + us(100));
+  ASSERT_EQ(fabric.arrived().size(), 11u);
+  EXPECT_EQ(fabric.arrived()[1].owner, 99u);  // behind the one that was being sent
+}
+
+TEST_F(LiveFabricTest, RulesOfLinksAreForTheseTooAndCopiesHaveTheOctets) {
+  star = read(
+      "topology: {kind: star, hosts: 3}\n"
+      "faults: [{at_host: h1, rules: duplicate}]\n");
+  LiveFabric fabric(star);
+  fabric.send(packet(host(0), host(1), 500, 3));
+  fabric.run(Time() + ms(1));
+  ASSERT_EQ(fabric.arrived().size(), 2u);
+  EXPECT_EQ(fabric.arrived()[0].octets, fabric.arrived()[1].octets);
+}
+
+TEST_F(LiveFabricTest, WhatIsNoPacketOfADeviceIsCarriedAsItIs) {
+  star = read("topology: {kind: star, hosts: 3}\nfaults: [{at_host: h1, rules: loss}]\n");
+  LiveFabric fabric(star);
+  LivePacket odd = packet(host(0), host(1), 500);
+  odd.octets[1] = 0x0f;  // of no version that there is
+  fabric.send(odd);
+  fabric.run(Time() + ms(1));
+  ASSERT_EQ(fabric.arrived().size(), 1u);
+  EXPECT_EQ(fabric.arrived()[0].octets, odd.octets);
+}
+
+TEST_F(LiveFabricTest, NothingIsLeftToHappenWhereNothingWasSent) {
+  LiveFabric fabric(star);
+  EXPECT_EQ(fabric.next_event(), Time::never());
+  fabric.send(packet(host(0), host(1), 500));
+  EXPECT_EQ(fabric.next_event(), Time());
+}
+
+TEST_F(LiveFabricTest, OnlyRoCEv2IsForLiveProcesses) {
+  EXPECT_EQ(LiveFabric::mistake_in(star), "");
+  for (const std::string technology : {"infiniband", "iwarp", "tcp"}) {
+    const std::string mistake =
+        LiveFabric::mistake_in(read("technology: " + technology + "\ntopology: dumbbell\n"));
+    EXPECT_NE(mistake.find(technology), std::string::npos) << mistake;
+  }
+}
+
+}  // namespace
+}  // namespace verbena::fabric
