@@ -19,6 +19,7 @@
 #include "host/congestion_settings.h"
 #include "host/link_kind.h"
 #include "host/retransmission_settings.h"
+#include "live/fabric_server.h"
 
 namespace verbena::cli {
 namespace {
@@ -33,7 +34,10 @@ constexpr std::array kRunOptionsWithValue = {kAddress,
                                              std::string_view("--seed"),
                                              std::string_view("--cc"),
                                              std::string_view("--retransmission"),
-                                             std::string_view("--link")};
+                                             std::string_view("--link"),
+                                             std::string_view("--fabric"),
+                                             std::string_view("--as"),
+                                             std::string_view("--scale")};
 
 struct PlanPrint {
   const char* option;
@@ -114,6 +118,13 @@ class Parser {
     run_->add_flag("--check{1}", check_);  // --check=WORDS
     run_->add_option("--check-exit-code", check_exit_code_)->type_name("N");
     run_->add_flag("--share{on}", share_);  // --share=off
+    run_->add_option("--fabric", fabric_file_)->type_name("SCENARIO");
+    run_->add_option("--as", as_)->type_name("HOST");
+    run_->add_option("--scale", scale_)->type_name("N");
+    fabric_->add_option("SCENARIO", scenario_)->type_name("SCENARIO");
+    fabric_->add_option("--set", settings_)->type_name("KEY=VALUE")->expected(1)->take_all();
+    fabric_->add_option("--scale", scale_)->type_name("N");
+    fabric_->add_flag("--background", background_);
     devices_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
     devices_->add_flag("--json", json_);
     add_stats_options();
@@ -190,7 +201,9 @@ class Parser {
     if (doctor_->parsed()) return doctor_request();
     if (sim_->parsed()) return sim_request();
     if (plan_->parsed()) return plan_request();
-    return wrong_usage("a command is needed: run, devices, stats, top, doctor, sim or plan");
+    if (fabric_->parsed()) return fabric_request();
+    return wrong_usage(
+        "a command is needed: run, devices, stats, top, doctor, sim, fabric or plan");
   }
   Expected<Request> run_request(std::vector<std::string> program) const {
     auto faults = read_faults(faults_, fault_files_);
@@ -213,6 +226,7 @@ class Parser {
       return wrong_usage(fmt::format("--check-exit-code {} is not 0 to 255", check_exit_code_));
     if (!share_.empty() && share_ != "on" && share_ != "off")
       return wrong_usage(fmt::format("--share={} is neither on nor off", share_));
+    if (const auto wrong = wrong_fabric_options()) return wrong_usage(*wrong);
     return RunRequest{
         .address = address_,
         .faults = std::move(*faults),
@@ -225,7 +239,46 @@ class Parser {
         .retransmission = retransmission_,
         .link = link_,
         .share = share_,
+        .fabric = fabric_file_,
+        .as = as_,
+        .scale = scale(),
         .command = std::move(program)};
+  }
+  std::optional<std::string> wrong_fabric_options() const {
+    if (run_->count("--fabric") == 0)
+      return run_->count("--as") + run_->count("--scale") == 0
+                 ? std::nullopt
+                 : std::optional<std::string>("--as and --scale go with --fabric");
+    if (fabric_file_.empty()) return "--fabric is empty";
+    if (address_given() || run_->count("--link") != 0)
+      return "--fabric goes with neither --address nor --link: the host has its own";
+    return wrong_scale();
+  }
+  std::optional<std::string> wrong_scale() const {
+    if (scale_.empty() || scale()) return std::nullopt;
+    return fmt::format("--scale {}: it is 1 to {}", scale_, live::FabricServerConfig::kMostScale);
+  }
+  // nullopt: not given, or wrong.
+  std::optional<u32> scale() const {
+    const std::optional<u64> number = faults::parse_number(scale_);
+    if (!number || *number == 0 || *number > live::FabricServerConfig::kMostScale)
+      return std::nullopt;
+    return static_cast<u32>(*number);
+  }
+  Expected<Request> fabric_request() const {
+    if (scenario_.empty()) return wrong_usage("fabric needs a scenario: a file in YAML");
+    if (const auto wrong = wrong_scale()) return wrong_usage(*wrong);
+    FabricRequest request{
+        .scenario = scenario_,
+        .settings = {},
+        .scale = scale().value_or(live::FabricServerConfig::kDefaultScale),
+        .run = background_ ? FabricRequest::Run::kInBackground : FabricRequest::Run::kInForeground};
+    for (const std::string& text : settings_) {
+      const std::optional<fabric::Setting> setting = setting_of(text);
+      if (!setting) return wrong_usage(fmt::format("--set {}: write it as kmin=100k", text));
+      request.settings.push_back(*setting);
+    }
+    return request;
   }
   Expected<Request> stats_request() const {
     StatsRequest request{.watch = {}, .listen = {}, .pid = {}, .format = format()};
@@ -407,6 +460,7 @@ class Parser {
     if (doctor_->parsed()) return HelpTopic::kDoctor;
     if (sim_->parsed()) return HelpTopic::kSim;
     if (plan_->parsed()) return HelpTopic::kPlan;
+    if (fabric_->parsed()) return HelpTopic::kFabric;
     return HelpTopic::kVerbena;
   }
   std::string_view help_command() const {
@@ -419,6 +473,7 @@ class Parser {
       case HelpTopic::kDoctor: return "verbena doctor --help";
       case HelpTopic::kSim: return "verbena sim --help";
       case HelpTopic::kPlan: return "verbena plan --help";
+      case HelpTopic::kFabric: return "verbena fabric --help";
     }
     CHECK_UNREACHABLE();
   }
@@ -431,6 +486,7 @@ class Parser {
   CLI::App* const doctor_ = app_.add_subcommand("doctor");
   CLI::App* const sim_ = app_.add_subcommand("sim");
   CLI::App* const plan_ = app_.add_subcommand("plan");
+  CLI::App* const fabric_ = app_.add_subcommand("fabric");
   std::string address_, seed_, congestion_, retransmission_, link_, capture_, capture_limit_,
       share_;
   std::string check_, check_exit_code_;
@@ -438,7 +494,8 @@ class Parser {
   std::string interval_, listen_, pid_, peer_, scenario_, output_, threads_;
   std::vector<std::string> settings_, sweeps_, compared_, links_;
   std::string rate_, cable_, mtu_, buffer_, ports_, interfaces_, technologies_, topologies_;
-  bool json_ = false, doctor_listens_ = false;
+  std::string fabric_file_, as_, scale_;
+  bool json_ = false, doctor_listens_ = false, background_ = false;
 };
 
 }  // namespace

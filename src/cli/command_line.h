@@ -30,6 +30,9 @@ struct RunRequest {
   std::string retransmission;        // --retransmission; likewise
   std::string link;                  // --link; "": VERBENA_LINK, or the default
   std::string share;                 // --share: on; "": VERBENA_SHARE, or off
+  std::string fabric;                // --fabric: a scenario's file; "": none
+  std::string as;                    // --as, of that; "": by the rank in an MPI job
+  std::optional<u32> scale;          // --scale; not given: that of the fabric, or the default
   std::vector<std::string> command;  // program and arguments; never empty
 };
 enum class OutputFormat { kText, kJSON };
@@ -89,11 +92,18 @@ struct PlanRequest {
   std::vector<std::string> interfaces;  // of kSONiC and kEOS; none: an example stands for them
   std::optional<PlanJobRequest> job;    // instead of all of them
 };
+struct FabricRequest {
+  enum class Run : u8 { kInForeground, kInBackground };
+  std::string scenario;                   // a YAML file
+  std::vector<fabric::Setting> settings;  // --set
+  u32 scale = 0;                          // --scale: real time for 1 of simulated
+  Run run = Run::kInForeground;           // --background: as `run` starts it
+};
 struct PrintRequest {
   std::string text;  // of --help and --version
 };
 using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
-                             SimRequest, PlanRequest, PrintRequest>;
+                             SimRequest, PlanRequest, FabricRequest, PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

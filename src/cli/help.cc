@@ -15,6 +15,7 @@ SYNOPSIS
   verbena top [--interval SECONDS] [--pid PID]
   verbena doctor [--address ADDRESS[,ADDRESS...]] [--json] [--listen | PEER]
   verbena sim [SCENARIO] [OPTIONS]
+  verbena fabric SCENARIO [--set KEY=VALUE]... [--scale N]
   verbena --help | --version
 
 DESCRIPTION
@@ -32,6 +33,7 @@ COMMANDS
             do about it; `verbena doctor --help`
   sim       what a network will do: the same devices on a simulated one;
             `verbena sim --help`
+  fabric    a simulated network for running programs; `verbena fabric --help`
   plan      which technology for a job; what switches and NICs are to be set to
 
 ENVIRONMENT
@@ -63,6 +65,7 @@ SYNOPSIS
               [--fault-file FILE]... [--seed N] [--cc NAME]
               [--retransmission NAME] [--capture FILE] [--capture-limit SIZE]
               [--check[=WORDS]] [--check-exit-code N] [--share]
+              [--fabric SCENARIO --as HOST [--scale N]]
               [--] PROGRAM [ARGUMENT...]
 
 DESCRIPTION
@@ -125,6 +128,18 @@ OPTIONS
       Pages that PROGRAM registers become common memory, which peers on this host
       write to and read without a call to the kernel, several times faster. Until
       they are deregistered they are common with children of fork(2), too.
+  --fabric SCENARIO
+      PROGRAM's packets go through the simulated network of that file: its links,
+      switches, pauses and marks, in time that goes slower than the real one. The
+      simulation is started where it does not run, and ends with the last program
+      in it. Simulated figures go to standard error at the end.
+      docs/live_fabric.md; `verbena fabric --help`
+  --as HOST
+      The host of the scenario that PROGRAM is on, by name or number, and nobody
+      else; not given: the rank, where PROGRAM is one of an MPI job. Host N is
+      reached at 127.64.0.0 + N + 1, also by TCP and rdma_cm.
+  --scale N
+      One second simulated takes N seconds: 1000 where it is not given.
   -h, --help
       this
 
@@ -415,6 +430,44 @@ EXAMPLES
   verbena sim --compare examples/incast.yaml examples/incast_without_pfc.yaml
 )";
 
+constexpr std::string_view kFabricHelp = R"(NAME
+  verbena fabric - a simulated network for running programs
+
+SYNOPSIS
+  verbena fabric SCENARIO [--set KEY=VALUE]... [--scale N]
+
+DESCRIPTION
+  Simulates the network of SCENARIO, a file as `verbena sim` has it (workload may
+  be left out), for programs that `verbena run --fabric SCENARIO --as HOST` puts
+  on its hosts: their packets wait in the simulated NIC, are paused, marked and
+  dropped as simulated ones are, beside the flows of the scenario itself. Time
+  begins with the first packet of a program, and goes slower than the real one.
+
+  `verbena run --fabric` starts it by itself, where it does not run. Started by
+  hand, it stays until Ctrl-C, and then prints, in simulated time: what each host
+  with a program has sent and received, its throughput, pauses, marks, and how
+  long packets took; marks, pauses and drops of the whole network.
+
+  Only technology rocev2. docs/live_fabric.md
+
+OPTIONS
+  --set KEY=VALUE   as in `verbena sim`
+  --scale N         one second simulated takes N seconds, 1 to 1000000; 1000
+                    where it is not given. Programs answer in real time: the
+                    larger N, the less that matters
+  -h, --help        this
+
+EXIT STATUS
+  0    stopped
+  2    wrong usage, or the file has a mistake
+
+EXAMPLES
+  verbena run --fabric examples/live_incast.yaml --as h0 -- ib_write_bw -n 20 &
+  verbena run --fabric examples/live_incast.yaml --as h1 -- ib_write_bw -n 20 \
+      127.64.0.1
+  verbena fabric examples/live_incast.yaml --scale 200
+)";
+
 constexpr std::string_view kPlanHelp = R"(NAME
   verbena plan - which technology for my job? What are switches and NICs to be
                  set to?
@@ -501,6 +554,7 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kDoctor: return kDoctorHelp;
     case HelpTopic::kSim: return kSimHelp;
     case HelpTopic::kPlan: return kPlanHelp;
+    case HelpTopic::kFabric: return kFabricHelp;
   }
   CHECK_UNREACHABLE();
 }

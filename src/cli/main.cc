@@ -6,6 +6,7 @@
 #include "cli/command_line.h"
 #include "cli/devices.h"
 #include "cli/doctor.h"
+#include "cli/fabric.h"
 #include "cli/plan.h"
 #include "cli/plan_job.h"
 #include "cli/run.h"
@@ -54,6 +55,7 @@ int finish(const Expected<SimOutcome>& outcome) {
   const int status = print(outcome->output);
   return outcome->was_interrupted ? kExitInterrupted : status;
 }
+int handle(const FabricRequest& request) { return finish(fabric(request, arrives)); }
 int handle(const PlanRequest& request) {
   return request.job ? finish(plan_job(*request.job)) : print(plan(request));
 }

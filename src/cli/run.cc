@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "check/settings.h"
 #include "cli/device_files.h"
+#include "cli/fabric.h"
 #include "cli/file_tree.h"
 #include "cli/library_folder.h"
 #include "cli/program.h"
@@ -124,13 +125,22 @@ Failure execute(const fs::path& program, const std::vector<std::string>& command
           fmt::format("cannot execute {}: {}", program.string(), std::strerror(errno))};
 }
 
+// The program's only device is that host's. In the environment, so that all its programs are there.
+Expected<std::vector<host::LocalAddress>> address_in_fabric(const RunRequest& request) {
+  const Expected<host::FabricPlace> place = claim_fabric_host(request);
+  if (!place) return tl::unexpected(place.error());
+  const std::string address = GID::from_ipv4(host::fabric_address_of(place->host)).to_string();
+  setenv(host::kFabricVariable, place->text().c_str(), 1);
+  setenv(kAddressVariable, address.c_str(), 1);
+  setenv(host::kLinkVariable, "udp", 1);
+  return addresses_of(address);
+}
+
 }  // namespace
 
 Failure run(const RunRequest& request) {
   const Expected<fs::path> library_folder = find_loadable_library();
   if (!library_folder) return library_folder.error();
-  const auto addresses = addresses_of(request.address);
-  if (!addresses) return addresses.error();
 
   const char* const search_path = std::getenv("PATH");
   const Expected<fs::path> program = find_program(
@@ -139,6 +149,9 @@ Failure run(const RunRequest& request) {
   if (const Expected<void> use = check_library_use(*program); !use) return use.error();
 
   set_environment(*library_folder, request);
+  const auto addresses =
+      request.fabric.empty() ? addresses_of(request.address) : address_in_fabric(request);
+  if (!addresses) return addresses.error();
   const auto link = host::link_kind_from_environment();
   if (!link) return {kExitCannot, link.error().message};
   if (const Expected<void> shown = show_files(*addresses, *link, *library_folder); !shown)

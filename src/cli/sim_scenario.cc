@@ -23,7 +23,8 @@ tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCan
 }  // namespace
 
 Expected<fabric::Scenario> read_scenario_file(const std::string& path,
-                                              const std::vector<fabric::Setting>& settings) {
+                                              const std::vector<fabric::Setting>& settings,
+                                              fabric::ScenarioUse use) {
   std::string text(kExampleScenario);
   if (!path.empty()) {
     Expected<std::string> read = read_text(path);
@@ -37,7 +38,8 @@ Expected<fabric::Scenario> read_scenario_file(const std::string& path,
     if (!file) return tl::unexpected(fabric::InputError{file.error().message});
     return *std::move(file);
   };
-  auto scenario = fabric::read_scenario(path.empty() ? "example" : path, text, settings, read_file);
+  auto scenario =
+      fabric::read_scenario(path.empty() ? "example" : path, text, settings, read_file, use);
   if (!scenario) return wrong(scenario.error().message);
   if (!scenario->left_out.empty())
     fmt::print(stderr, "{}: {}\n", path.empty() ? "example" : path,

@@ -13,7 +13,8 @@ namespace verbena::cli {
 
 // "": the built-in example.
 [[nodiscard]] Expected<fabric::Scenario> read_scenario_file(
-    const std::string& path, const std::vector<fabric::Setting>& settings);
+    const std::string& path, const std::vector<fabric::Setting>& settings,
+    fabric::ScenarioUse use = fabric::ScenarioUse::kSimulation);
 
 // Runs it to its end, or until it is told to stop.
 void run_to_end(fabric::Simulation& simulation, const StopSignal& stop);

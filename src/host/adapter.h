@@ -36,18 +36,20 @@ class Adapter {
   // helper learns of new timers. Keep it short; do not nest.
   class Session {
    public:
-    explicit Session(Adapter& adapter) : adapter_(adapter), now_(adapter.lock()) {}
-    ~Session() { adapter_.flush_and_unlock(now_); }
+    explicit Session(Adapter& adapter)
+        : adapter_(adapter), real_now_(adapter.lock()), now_(adapter.device_now(real_now_)) {}
+    ~Session() { adapter_.flush_and_unlock(real_now_); }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
     Device* operator->() const { return &adapter_.device(); }
     Device& operator*() const { return adapter_.device(); }
-    Time now() const { return now_; }
+    Time now() const { return now_; }            // by the device's clock
+    Time real_now() const { return real_now_; }  // by the host's; another in a simulated fabric
     [[nodiscard]] faults::FaultFilter* faults() const { return adapter_.faults(); }
 
    private:
     Adapter& adapter_;
-    Time now_;
+    Time real_now_, now_;
   };
   [[nodiscard]] Session enter() { return Session(*this); }
 
@@ -88,6 +90,7 @@ class Adapter {
 
  protected:
   [[nodiscard]] virtual Time lock() = 0;
+  [[nodiscard]] virtual Time device_now(Time real) = 0;
   virtual void flush_and_unlock(Time now) = 0;
   friend class Session;
 };

@@ -39,4 +39,13 @@ Expected<CongestionSettings> congestion_from_environment(u64 link_speed_mbps) {
       .pacing = {.burst = kBurst, .unpaced_from = Rate::from_bps(line_rate.bps() / 100 * 99)}};
 }
 
+Expected<CongestionSettings> congestion_in_fabric(Rate line_rate, u32 scale) {
+  Expected<CongestionSettings> settings = congestion_from_environment(line_rate.bps() / 1'000'000);
+  if (!settings) return settings;
+  if (auto* const dcqcn = std::get_if<DCQCNParameters>(&settings->congestion.algorithm))
+    dcqcn->increase_interval = DCQCNParameters{}.increase_interval;
+  settings->pacing.burst = kBurst / scale;
+  return settings;
+}
+
 }  // namespace verbena::host

@@ -26,6 +26,7 @@ namespace {
 constexpr Duration kMinACKTimeout = ms(1);
 constexpr Duration kMinProbeTimeout = ms(4);
 constexpr Duration kExitPatience = ms(10);
+constexpr Duration kPeerPatience = ms(400);  // in a fabric: real time
 
 // What may be on its way to one QP: a part of the peer's receive buffer, which is taken to be like
 // ours. The kernel charges a small packet with about 2 KB.
@@ -55,6 +56,26 @@ DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLin
   return config;
 }
 
+// As a simulated host's: its network has no receive buffer to overflow. But peers are processes,
+// and answer as late as those do, in real time.
+DeviceConfig config_in_fabric(const LocalAddress& address, u32 slot, const FabricAttached& settings,
+                              const CongestionSettings& congestion, Retransmission retransmission) {
+  DeviceConfig config;
+  config.node_guid = address.node_guid;
+  config.gids = gid_table(address, LinkKind::kUDP);
+  config.active_mtu = mtu_from_bytes(settings.mtu).value_or(MTU::k1024);
+  config.first_qpn = first_qpn_of(slot);
+  config.limits.max_qp = kQPNsPerSlot;
+  config.seed = random_u64();
+  config.retransmission = retransmission;
+  config.congestion = congestion.congestion;
+  config.pacing = congestion.pacing;
+  config.egress = {.run_packets = 1, .acknowledgements = AcknowledgementOrder::kFirst};
+  config.min_ack_timeout = kPeerPatience / settings.clock.scale;
+  config.min_probe_timeout = kPeerPatience / settings.clock.scale;
+  return config;
+}
+
 std::unique_ptr<Link> with_local_frames(std::unique_ptr<Link> link, LocalPath* local) {
   if (local == nullptr) return link;
   return std::make_unique<LocalLink>(std::move(link), *local);
@@ -63,16 +84,15 @@ std::unique_ptr<Link> with_local_frames(std::unique_ptr<Link> link, LocalPath* l
 }  // namespace
 
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& address) {
+  const Expected<std::optional<FabricPlace>> place = FabricLink::place_from_environment();
+  if (!place) return tl::unexpected(place.error());
+  if (*place) return open_in_fabric(address, **place);
   const Expected<LinkKind> kind = link_kind_from_environment();
   if (!kind) return tl::unexpected(kind.error());
   Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64());
   if (!link) return tl::unexpected(link.error());
   // What the last owner of our slot has left.
   if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
-  Expected<FaultSettings> faults = faults_from_environment();
-  if (!faults) return tl::unexpected(faults.error());
-  const Expected<CaptureFile*> capture = CaptureFile::of_process();
-  if (!capture) return tl::unexpected(capture.error());
   const Expected<CongestionSettings> congestion =
       congestion_from_environment(address.link_speed_mbps);
   if (!congestion) return tl::unexpected(congestion.error());
@@ -88,11 +108,41 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   Expected<std::shared_ptr<LiveAdapter>> adapter =
       start(config, std::move(with_local), std::move(*local));
   if (!adapter) return adapter;
-  if (*capture != nullptr) (*adapter)->capture_to(**capture, address.interface);
-  (*adapter)->explain_with(Explainer::from_environment());
-  (*adapter)->set_faults(std::move(faults->rules), faults->seed);
-  (*adapter)->open_stats(address);
+  if (const auto done = (*adapter)->obey_environment(address); !done)
+    return tl::unexpected(done.error());
   return adapter;
+}
+
+Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_in_fabric(const LocalAddress& address,
+                                                                   const FabricPlace& place) {
+  Expected<std::unique_ptr<FabricLink>> link = FabricLink::open(place, random_u64());
+  if (!link) return tl::unexpected(link.error());
+  if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
+  const FabricAttached& settings = (*link)->settings();
+  const Expected<CongestionSettings> congestion =
+      congestion_in_fabric(Rate::from_bps(settings.rate_bps), settings.clock.scale);
+  if (!congestion) return tl::unexpected(congestion.error());
+  const Expected<Retransmission> retransmission = retransmission_from_environment();
+  if (!retransmission) return tl::unexpected(retransmission.error());
+  const DeviceConfig config =
+      config_in_fabric(address, (*link)->slot(), settings, *congestion, *retransmission);
+  Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
+  if (!adapter) return adapter;
+  if (const auto done = (*adapter)->obey_environment(address); !done)
+    return tl::unexpected(done.error());
+  return adapter;
+}
+
+Expected<void> LiveAdapter::obey_environment(const LocalAddress& address) {
+  Expected<FaultSettings> faults = faults_from_environment();
+  if (!faults) return tl::unexpected(faults.error());
+  const Expected<CaptureFile*> capture = CaptureFile::of_process();
+  if (!capture) return tl::unexpected(capture.error());
+  if (*capture != nullptr) capture_to(**capture, address.interface);
+  explain_with(Explainer::from_environment());
+  set_faults(std::move(faults->rules), faults->seed);
+  open_stats(address);
+  return {};
 }
 
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& config,
@@ -100,6 +150,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& co
                                                           std::unique_ptr<LocalPath> local) {
   std::shared_ptr<LiveAdapter> adapter(new LiveAdapter(config, std::move(link), std::move(local)));
   LiveAdapter* self = adapter.get();
+  self->fabric_ = dynamic_cast<FabricLink*>(self->link_.get());
   self->mutex_.lock();  // the helper waits until helper_ is set
   HelperThread::Work work{.serve = [self] { self->serve(); }};
   if (LocalPath* const path = self->local_.get()) {
@@ -268,19 +319,20 @@ void LiveAdapter::take_frames(Time now) {
 Reception LiveAdapter::take_frame(const IngressFrame& frame, Time now) {
   if (link_->vouches() && frame.transport.size() > kICRCSize)
     if (const std::optional<PacketView> packet = PacketView::decode(without_icrc(frame)))
-      return device_.on_packet(*packet, frame, now);
-  return device_.on_frame(frame, now);
+      return device_.on_packet(*packet, frame, device_time(now));
+  return device_.on_frame(frame, device_time(now));
 }
 
 bool LiveAdapter::run_due_timers(Time now) {
   bool any = now >= link_->next_timer();
   if (any) take_frames(now);
   any = connections_.run_due_timers(now) || any;
-  if (now >= device_.next_timer()) {
-    device_.on_timer(now);
+  const Time device_now = device_time(now);
+  if (device_now >= device_.next_timer()) {
+    device_.on_timer(device_now);
     any = true;
   }
-  return any || now >= device_.next_send();
+  return any || device_now >= next_send();
 }
 
 void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
@@ -320,7 +372,7 @@ void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   choose_path();
   if (rules.empty()) return;
   auto faulty = std::make_unique<FaultyLink>(
-      std::move(link_), faults::FaultFilter(std::move(rules), seed, session.now()));
+      std::move(link_), faults::FaultFilter(std::move(rules), seed, session.real_now()));
   faulty->set_peer_lookup([this](QPN qpn) -> std::optional<QPN> {
     const QueuePair* const qp = device_.find_qp(qpn);
     if (qp == nullptr) return std::nullopt;
@@ -395,9 +447,9 @@ bool LiveAdapter::fail_objects(Time now) {
     any = true;
     if (explainer_ != nullptr) note_object_fault(*fault, qp);
     switch (fault->kind) {
-      case ObjectFault::Kind::kBreakQP: device_.fail_qp(qp, now); break;
+      case ObjectFault::Kind::kBreakQP: device_.fail_qp(qp, device_time(now)); break;
       case ObjectFault::Kind::kOverrunCQ:
-        device_.overrun_cq(device_.init_of(qp).send_cq, now);
+        device_.overrun_cq(device_.init_of(qp).send_cq, device_time(now));
         break;
     }
   }
@@ -406,12 +458,34 @@ bool LiveAdapter::fail_objects(Time now) {
 
 LiveAdapter::Appended LiveAdapter::append_frames(Time now) {
   Appended appended;
-  for (; device_.poll_frame(now, frame_); appended.any = true) {
+  for (; poll_frame(now); appended.any = true) {
     appended.requests |= frame_.urgency != Urgency::kWithReply;
     if (explainer_ != nullptr) explainer_->history().on_sent(frame_, now);
     link_->append(frame_);
   }
   return appended;
+}
+
+// Of a fabric whose simulated NIC has no room for data, acknowledgements alone.
+bool LiveAdapter::poll_frame(Time now) {
+  if (fabric_ == nullptr || fabric_->takes_data())
+    return device_.poll_frame(device_time(now), frame_);
+  return device_.poll_acknowledgement(device_time(now), frame_);
+}
+
+// By the device's clock. What waits for the simulated NIC waits for no time.
+Time LiveAdapter::next_send() const {
+  return fabric_ == nullptr || fabric_->takes_data() ? device_.next_send() : Time::never();
+}
+
+// The fabric is gone, as a NIC would be.
+void LiveAdapter::fail_all_qps(Time now) {
+  for (const QueuePair* qp = device_.find_qp_from(QPN{}); qp != nullptr;) {
+    const QPN number = device_.attributes_of(qp).qpn;
+    device_.fail_qp(device_.find_qp(number), device_time(now));
+    qp = device_.find_qp_from(QPN{number.value + 1});
+  }
+  deliver({.type = AsyncEventType::kPortError});
 }
 
 void LiveAdapter::send_frames(Time now) {
@@ -442,6 +516,7 @@ bool LiveAdapter::take_outputs(Time now) {
     send_frames(now);
   }
   if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
+  if (fabric_ != nullptr && fabric_->has_died()) fail_all_qps(now);
   if (local_ != nullptr) local_->wait_for_peers();
   bool woke = false;
   while (const std::optional<void*> user = device_.poll_completion_event()) {
@@ -477,8 +552,8 @@ void LiveAdapter::tell_helper() {
 Time LiveAdapter::helper_deadline() const {
   const Time check = std::min(policy_.next_check(), holding_.deadline());
   if (!policy_.listens()) return check;
-  return std::min({check, device_.next_timer(), device_.next_send(), connections_.next_timer(),
-                   link_->next_timer()});
+  return std::min({check, real_time(std::min(device_.next_timer(), next_send())),
+                   connections_.next_timer(), link_->next_timer()});
 }
 
 void LiveAdapter::serve() {
@@ -506,7 +581,8 @@ LiveAdapter::Served LiveAdapter::serve_once(Look look, Time now) {
   served.received = policy_.on_helper_wake(now) && receive_batch(look, now);
   if (served.received) policy_.on_helper_received(now);
   // What a timer waits for may have come already.
-  if (!served.received && now >= device_.next_timer()) (void)receive_batch(Look::kEverywhere, now);
+  if (!served.received && device_time(now) >= device_.next_timer())
+    (void)receive_batch(Look::kEverywhere, now);
   const bool timed = run_due_timers(now);
   served.woke = take_outputs(now);
   if (served.received && served.woke)

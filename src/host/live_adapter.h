@@ -14,6 +14,7 @@
 #include "host/explain/explainer.h"
 #include "host/helper_thread.h"
 #include "host/holding_policy.h"
+#include "host/links/fabric/fabric_link.h"
 #include "host/links/faulty_link.h"
 #include "host/local/local_path.h"
 #include "host/progress_policy.h"
@@ -65,6 +66,7 @@ class LiveAdapter final : public Adapter {
 
  protected:
   [[nodiscard]] Time lock() override;
+  [[nodiscard]] Time device_now(Time real) override { return device_time(real); }
   void flush_and_unlock(Time now) override;
 
  private:
@@ -74,6 +76,17 @@ class LiveAdapter final : public Adapter {
         device_(config),
         connections_(*this, device_),
         link_(std::move(link)) {}
+
+  [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_in_fabric(
+      const LocalAddress& address, const FabricPlace& place);
+  [[nodiscard]] Expected<void> obey_environment(const LocalAddress& address);
+  // The device's clock, and when it will be so late: the host's but in a fabric.
+  [[nodiscard]] Time device_time(Time now) {
+    return fabric_ == nullptr ? now : fabric_->device_time(now);
+  }
+  [[nodiscard]] Time real_time(Time of_device) const {
+    return fabric_ == nullptr ? of_device : fabric_->real_time(of_device);
+  }
 
   void explain(std::span<const CQE> cqes);  // those just polled
 
@@ -91,6 +104,9 @@ class LiveAdapter final : public Adapter {
     bool any = false, requests = false;  // at all; other than acknowledgements
   };
   Appended append_frames(Time now);
+  [[nodiscard]] bool poll_frame(Time now);  // into frame_
+  [[nodiscard]] Time next_send() const;
+  void fail_all_qps(Time now);
   void send_frames(Time now);
   void note_object_fault(const ObjectFault& fault, const QueuePair* qp);
   bool fail_objects(Time now);
@@ -119,6 +135,7 @@ class LiveAdapter final : public Adapter {
   LiveConnectionManager connections_;
   std::unique_ptr<Link> link_;
   FaultyLink* faulty_ = nullptr;  // link_, where faults were asked for
+  FabricLink* fabric_ = nullptr;  // below it all, where frames go through a simulated fabric
   CaptureFile* capture_ = nullptr;
   u32 capture_interface_ = 0;
   std::optional<StatsPort> stats_;

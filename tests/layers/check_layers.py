@@ -31,6 +31,7 @@ LAYERS = [
     ["check"],
     ["host", "fabric", "collectives", "nvmf", "management"],
     ["jobs"],
+    ["live"],
     ["abi"],
     ["cli"],
 ]

@@ -48,7 +48,7 @@ Result<MRKeys> register_region(const Registration& asked,
                                const std::optional<host::CommonMemory>& common) {
   const PDObject& pd = PDObject::of(asked.pd);
   auto session = pd.owner().enter();
-  if (session.faults() != nullptr && session.faults()->refuses_registration(session.now()))
+  if (session.faults() != nullptr && session.faults()->refuses_registration(session.real_now()))
     return failure(Status::kNoMemory);
   if (is_whole_process(asked.memory, asked.length, asked.access))
     return session->memory().register_whole_process(pd.id(), to_access(asked.access));

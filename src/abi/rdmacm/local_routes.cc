@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include "host/directory.h"
 #include "host/interface_table.h"
 #include "host/kernel_socket.h"
+#include "host/links/fabric/fabric_protocol.h"
 #include "host/process_channel.h"
 #include "host/socket_address.h"
 
@@ -72,6 +74,12 @@ bool another_process_is_on(const GID& address) {
   return std::ranges::any_of(members, [&](const host::Membership& member) {
     return member.address == address && host::ProcessChannel::is_alive(member.slot);
   });
+}
+
+// A simulated fabric, whose hosts have addresses of this one.
+bool is_in_our_fabric(const GID& address) {
+  return std::getenv(host::kFabricVariable) != nullptr && address.is_ipv4() &&
+         host::fabric_host_of(address.ipv4());
 }
 
 OpenDevice* first_with_family(bool ipv4) {
@@ -151,7 +159,7 @@ tl::expected<Route, int> find_route(const LocalPlace& from, const SocketEndpoint
   const auto source = source_by_kernel(destination);
   if (!source) return tl::unexpected(source.error());
   const bool is_of_this_host = *source == to || destination.is_loopback();
-  if (is_of_this_host && own == nullptr && !another_process_is_on(to))
+  if (is_of_this_host && own == nullptr && !another_process_is_on(to) && !is_in_our_fabric(to))
     return to_ourselves(from, to.is_ipv4());
   const auto route = to_other(from, *source, to);
   if (route && !is_reachable_from(route->source, destination)) return tl::unexpected(ENETUNREACH);

@@ -48,7 +48,7 @@ void LiveConnectionManager::unlisten(ListenerId id) {
 Result<CommId> LiveConnectionManager::connect(const ConnectParams& params,
                                               ConnectionTarget& target) {
   const auto session = adapter_.enter();
-  const Result<CommId> id = agent_.connect(params, session.now());
+  const Result<CommId> id = agent_.connect(params, session.real_now());
   if (id)
     connections_[*id] = {.target = &target,
                          .local = params.local_gid,
@@ -60,7 +60,7 @@ Result<CommId> LiveConnectionManager::connect(const ConnectParams& params,
 Result<CommId> LiveConnectionManager::sidr_request(const SIDRRequestParams& params,
                                                    ConnectionTarget& target) {
   const auto session = adapter_.enter();
-  const Result<CommId> id = agent_.sidr_request(params, session.now());
+  const Result<CommId> id = agent_.sidr_request(params, session.real_now());
   if (id) connections_[*id] = {.target = &target};
   return id;
 }
@@ -70,7 +70,7 @@ void LiveConnectionManager::abandon(CommId id) {
   const auto session = adapter_.enter();
   if (!connections_.contains(id)) return;
   forget(id);
-  (void)agent_.abandon(id, session.now());
+  (void)agent_.abandon(id, session.real_now());
 }
 
 void LiveConnectionManager::forget(CommId id) {
@@ -86,7 +86,7 @@ Status LiveConnectionManager::ready_to_use(CommId id) {
 Status LiveConnectionManager::accept(CommId id, const AcceptParams& params) {
   const auto session = adapter_.enter();
   watch_.set_qpn(id, params.qpn);
-  return agent_.accept(id, params, session.now());
+  return agent_.accept(id, params, session.real_now());
 }
 
 Status LiveConnectionManager::establish(CommId id) {
@@ -96,22 +96,22 @@ Status LiveConnectionManager::establish(CommId id) {
 
 Status LiveConnectionManager::reject(CommId id, const RejectParams& params) {
   const auto session = adapter_.enter();
-  const Status status = agent_.reject(id, params, session.now());
+  const Status status = agent_.reject(id, params, session.real_now());
   if (status == Status::kOk) forget(id);
   return status;
 }
 
 Status LiveConnectionManager::sidr_reply(CommId id, const SIDRReplyParams& params) {
   const auto session = adapter_.enter();
-  const Status status = agent_.sidr_reply(id, params, session.now());
+  const Status status = agent_.sidr_reply(id, params, session.real_now());
   if (status == Status::kOk) forget(id);
   return status;
 }
 
 Status LiveConnectionManager::disconnect(CommId id) {
   const auto session = adapter_.enter();
-  const Status asked = agent_.disconnect(id, {}, session.now());
-  return asked == Status::kOk ? asked : agent_.reply_disconnect(id, {}, session.now());
+  const Status asked = agent_.disconnect(id, {}, session.real_now());
+  return asked == Status::kOk ? asked : agent_.reply_disconnect(id, {}, session.real_now());
 }
 
 Status LiveConnectionManager::take_request(CommId id) {

@@ -1,0 +1,23 @@
+// `verbena fabric`: simulates the fabric of a scenario for live processes. And what `verbena run`
+// needs of it: a host in that fabric, which is started where it does not run.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "cli/command_line.h"
+#include "cli/failure.h"
+#include "host/links/fabric/fabric_protocol.h"
+
+namespace verbena::cli {
+
+// Until it is told to stop, or the last process leaves it. `print`: false where that is not
+// possible.
+[[nodiscard]] Expected<void> fabric(const FabricRequest& request,
+                                    const std::function<bool(std::string_view)>& print);
+
+// The host that the request asks for. It is ours until the descriptor, which exec does not close,
+// is closed in all processes that have it.
+[[nodiscard]] Expected<host::FabricPlace> claim_fabric_host(const RunRequest& request);
+
+}  // namespace verbena::cli

@@ -1,0 +1,180 @@
+// What the processes of a live fabric (docs/live_fabric.md) and its server tell each other:
+// messages on a Unix socket of whole messages (SOCK_SEQPACKET), between processes of one host, user
+// and version of Verbena: structs as they lie in memory, behind a kind.
+//
+//   `verbena run`   Claim ->       <- Claimed, or Refused      and stays until the program's end
+//   a device        Attach ->      <- Attached, or Refused
+//                   Packet ->      <- Packet, Credit, Clock    while it lives
+//                   Leave ->       <- Report                   then both close
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "host/descriptor.h"
+#include "host/error.h"
+#include "host/links/fabric/fabric_clock.h"
+#include "wire/ib/opcode.h"
+
+namespace verbena::host {
+
+inline constexpr const char* kFabricVariable = "VERBENA_FABRIC";  // a FabricPlace
+inline constexpr u32 kFabricVersion = 0x56464131;  // changes with the layout of any message
+
+// Which host a device is, and where its fabric's server is: "NAME HOST CLAIM".
+struct FabricPlace {
+  std::string name;  // of the server
+  u32 host = 0;      // among the scenario's hosts
+  u64 claim = 0;     // as the server has named it
+  [[nodiscard]] std::string text() const;
+  // nullopt: it is none.
+  [[nodiscard]] static std::optional<FabricPlace> parse(const std::string& text);
+};
+
+// The IPv4 address of a host, from 127.64.0.1 up: its device's GID, and an address at which the
+// kernel reaches the program itself.
+[[nodiscard]] constexpr u32 fabric_address_of(u32 host) { return 0x7f400001 + host; }
+// nullopt: no host of a fabric.
+[[nodiscard]] constexpr std::optional<u32> fabric_host_of(u32 address) {
+  if (address < 0x7f400001 || address - 0x7f400001 >= 1u << 16) return std::nullopt;
+  return address - 0x7f400001;
+}
+
+enum class FabricKind : u32 {
+  kClaim = 1,
+  kClaimed,
+  kRefused,
+  kAttach,
+  kAttached,
+  kPacket,
+  kCredit,
+  kClock,
+  kLeave,
+  kReport
+};
+
+struct FabricClaim {
+  static constexpr FabricKind kKind = FabricKind::kClaim;
+  u32 version = kFabricVersion;
+  u64 scenario = 0;             // hash of the file
+  u32 scale = 0;                // 0: whatever it is
+  std::array<char, 64> host{};  // name or number, ended by 0
+};
+struct FabricClaimed {
+  static constexpr FabricKind kKind = FabricKind::kClaimed;
+  u32 host = 0;
+  u64 claim = 0;
+};
+struct FabricRefused {
+  static constexpr FabricKind kKind = FabricKind::kRefused;
+  i32 error = 0;                    // errno
+  std::array<char, 200> message{};  // ended by 0
+};
+struct FabricAttach {
+  static constexpr FabricKind kKind = FabricKind::kAttach;
+  u32 version = kFabricVersion;
+  u32 host = 0;
+  u64 claim = 0;
+  u32 slot = 0;  // of its QPNs
+};
+struct FabricAttached {
+  static constexpr FabricKind kKind = FabricKind::kAttached;
+  u64 rate_bps = 0;      // of the host's NIC
+  u32 mtu = 0;           // octets of payload
+  u32 queue_octets = 0;  // of data that may wait in the NIC, packets as in FabricPacket
+  FabricClock clock{};
+};
+struct FabricPacket {  // and the octets behind it
+  static constexpr FabricKind kKind = FabricKind::kPacket;
+  u32 peer = 0;  // to the server: where it goes; from it: where it comes from
+  u16 udp_source_port = 0;
+  u8 traffic_class = 0, hop_limit = 0;
+};
+struct FabricCredit {  // so much data has left the NIC
+  static constexpr FabricKind kKind = FabricKind::kCredit;
+  u64 octets = 0;
+};
+struct FabricClockMessage {
+  static constexpr FabricKind kKind = FabricKind::kClock;
+  FabricClock clock{};
+};
+struct FabricLeave {
+  static constexpr FabricKind kKind = FabricKind::kLeave;
+};
+struct FabricReport {  // and a text behind it
+  static constexpr FabricKind kKind = FabricKind::kReport;
+};
+
+inline constexpr std::size_t kMaxFabricMessage = 8192;
+
+// What goes before data, and into no queue of the NIC that is limited: ACKs and CNPs.
+[[nodiscard]] constexpr bool is_fabric_acknowledgement(Opcode opcode) {
+  return opcode == kCNPOpcode || opcode == kSackOpcode || opcode.op == Op::kAcknowledge;
+}
+
+// A connected socket, or one that listens, on the abstract name that this user's server of `name`
+// has. EADDRINUSE: there is one already; ECONNREFUSED: there is none.
+[[nodiscard]] Expected<Descriptor> connect_to_fabric(const std::string& name);
+[[nodiscard]] Expected<Descriptor> listen_as_fabric(const std::string& name);
+// That the process at the other end is of this user.
+[[nodiscard]] bool is_own_user(int socket);
+
+// Sends one message, without blocking. 0, or an errno.
+[[nodiscard]] int send_fabric_message(int socket, FabricKind kind, std::span<const u8> fixed,
+                                      std::span<const u8> rest = {});
+template <typename Message>
+[[nodiscard]] int send_fabric(int socket, const Message& message, std::span<const u8> rest = {}) {
+  return send_fabric_message(
+      socket, Message::kKind,
+      {reinterpret_cast<const u8*>(&message), std::is_empty_v<Message> ? 0 : sizeof(message)},
+      rest);
+}
+
+// A message that was received, still in its buffer.
+struct FabricMessage {
+  FabricKind kind{};
+  std::span<const u8> body;
+
+  // nullopt: it is another, or too short.
+  [[nodiscard]] static std::optional<FabricMessage> of(std::span<const u8> bytes);
+  template <typename Message>
+  [[nodiscard]] std::optional<Message> as() const {
+    Message message{};
+    const std::size_t size = std::is_empty_v<Message> ? 0 : sizeof(message);
+    if (kind != Message::kKind || body.size() < size) return std::nullopt;
+    std::copy_n(body.begin(), size, reinterpret_cast<u8*>(&message));
+    return message;
+  }
+  template <typename Message>
+  [[nodiscard]] std::span<const u8> rest() const {
+    return body.subspan(std::is_empty_v<Message> ? 0 : sizeof(Message));
+  }
+};
+
+// Sends `message` and waits for the answer, for a few seconds at most.
+template <typename Answer, typename Message>
+[[nodiscard]] Expected<Answer> ask_fabric(int socket, const Message& message);
+// One message, waited for. 0: the other end is gone; an Error: nothing came in time.
+[[nodiscard]] Expected<std::size_t> await_fabric_message(int socket, std::span<u8> buffer);
+
+[[nodiscard]] Error error_of(const FabricRefused& refused);
+
+template <typename Answer, typename Message>
+Expected<Answer> ask_fabric(int socket, const Message& message) {
+  std::array<u8, kMaxFabricMessage> buffer;
+  if (const int error = send_fabric(socket, message); error != 0)
+    return failure(error, "the fabric's server does not listen");
+  const Expected<std::size_t> size = await_fabric_message(socket, buffer);
+  if (!size) return tl::unexpected(size.error());
+  const auto answer = FabricMessage::of(std::span(buffer).first(*size));
+  if (!answer) return failure(ECONNRESET, "the fabric's server has ended");
+  if (const auto refused = answer->template as<FabricRefused>())
+    return tl::unexpected(error_of(*refused));
+  if (const auto wanted = answer->template as<Answer>()) return *wanted;
+  return failure(EPROTO, "the fabric's server is of another version of Verbena");
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,430 @@
+#include "live/fabric_server.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "fabric/flow.h"
+#include "host/clock.h"
+#include "host/qpn_slot.h"
+#include "host/random.h"
+#include "host/socket_option.h"
+#include "wire/eth/ecn.h"
+#include "wire/ib/bth.h"
+
+namespace verbena::live {
+namespace {
+
+using fabric::LivePacket;
+using host::FabricClock;
+
+// All of it real time.
+constexpr Duration kShortestWait = us(250);   // what is due until then happens at once
+constexpr Duration kLongestStep = ms(20);     // what is behind that is not caught up with
+constexpr Duration kBetweenClocks = ms(10);   // that processes are told of
+constexpr Duration kQueueTime = ms(10);       // that a NIC's queue of data lasts
+constexpr Duration kLinger = ms(500);         // after the last process
+constexpr Duration kFirstPatience = sec(20);  // for the first process
+constexpr Duration kStuckPatience = sec(2);   // with a process that takes nothing
+
+constexpr u32 kShortestQueue = 64 << 10;       // octets
+constexpr std::size_t kLongestBacklog = 4096;  // packets; what is beyond is lost
+constexpr std::size_t kLateBacklog = 128;      // simulated time waits for the process
+constexpr u32 kReadAtOnce = 64;                // messages of one process
+constexpr int kBufferOctets = 4 << 20;         // as far as the kernel grants it
+constexpr std::size_t kDestQPAt = 5;           // in BTH
+constexpr u32 kDSCPsOfAPriority = 8;
+
+LivePacket::Kind kind_of(Opcode opcode) {
+  if (opcode == kCNPOpcode) return LivePacket::Kind::kNotification;
+  return host::is_fabric_acknowledgement(opcode) ? LivePacket::Kind::kAcknowledgement
+                                                 : LivePacket::Kind::kData;
+}
+
+// As switches map DSCPs where nobody says otherwise; best effort is what flows have in scenarios.
+u8 priority_of(u8 traffic_class) {
+  const u8 dscp = dscp_of(traffic_class);
+  return dscp == 0 ? fabric::Flow{}.priority : static_cast<u8>(dscp / kDSCPsOfAPriority);
+}
+
+// A NIC with ECN marks all its packets as capable of it, but CNPs.
+u8 capable(u8 traffic_class, LivePacket::Kind kind) {
+  if (kind == LivePacket::Kind::kNotification || ecn_of(traffic_class) != ECN::kNotECT)
+    return traffic_class;
+  return traffic_class_of(dscp_of(traffic_class), ECN::kECT0);
+}
+
+u32 dest_qp_of(const LivePacket& packet) { return load_be24(packet.octets.data() + kDestQPAt); }
+
+std::string name_of_process(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return "another process";
+  std::string name;
+  std::ifstream file(fmt::format("/proc/{}/comm", peer.pid));
+  std::getline(file, name);
+  return name.empty() ? fmt::format("process {}", peer.pid)
+                      : fmt::format("process {} ({})", peer.pid, name);
+}
+
+}  // namespace
+
+FabricServer::FabricServer(fabric::LiveFabric& fabric, const FabricServerConfig& config,
+                           host::Descriptor listening)
+    : fabric_(fabric),
+      config_(config),
+      listening_(std::move(listening)),
+      host_of_node_(fabric.scenario().plan.topology.nodes),
+      clock_{.simulated = {}, .real = host::monotonic_now(), .scale = config.scale, .runs = false},
+      alone_since_(clock_.real) {
+  const std::vector<fabric::NodeIndex>& hosts = fabric.scenario().plan.hosts;
+  for (u32 i = 0; i < hosts.size(); ++i) host_of_node_[hosts[i]] = i;
+}
+
+void FabricServer::run(int stop) {
+  for (;;) {
+    wait(stop);
+    pollfd stopped{.fd = stop, .events = POLLIN, .revents = 0};
+    if (stop >= 0 && ::poll(&stopped, 1, 0) > 0) return;
+    advance();
+    accept_clients();
+    for (u32 i = 0; i < clients_.size(); ++i) read(*clients_[i]);
+    advance();  // what has been sent now is sent at this time
+    deliver();
+    give_credit();
+    tell_clock(host::monotonic_now());
+    forget_the_gone();
+    if (is_over(host::monotonic_now())) return;
+  }
+}
+
+void FabricServer::wait(int stop) {
+  std::vector<pollfd> waiting = {{.fd = stop, .events = POLLIN, .revents = 0},
+                                 {.fd = listening_.get(), .events = POLLIN, .revents = 0}};
+  for (const auto& client : clients_) {
+    const short events = static_cast<short>(client->backlog.empty() ? POLLIN : POLLIN | POLLOUT);
+    waiting.push_back({.fd = client->socket.get(), .events = events, .revents = 0});
+  }
+  const timespec limit = host::to_timespec(Time() + time_to_wait(host::monotonic_now()));
+  (void)::ppoll(waiting.data(), waiting.size(), &limit, nullptr);
+}
+
+Duration FabricServer::time_to_wait(Time now) const {
+  if (has_to_wait(now)) return ms(1);
+  const bool has_news = std::ranges::any_of(clients_, [](const auto& client) {
+    return client->role == Client::Role::kDevice && !client->knows_clock;
+  });
+  const bool may_end = config_.life == FabricServerConfig::Life::kUntilTheLastLeaves;
+  const Duration idle = has_news ? kBetweenClocks : may_end ? ms(100) : sec(10);
+  const Time next = clock_.when(fabric_.next_event());
+  if (next == Time::never()) return idle;
+  return std::clamp(next - now, kShortestWait, idle);
+}
+
+void FabricServer::accept_clients() {
+  for (;;) {
+    host::Descriptor socket(
+        ::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.is_open()) return;
+    if (!host::is_own_user(socket.get())) continue;
+    (void)host::set_option(socket.get(), SOL_SOCKET, SO_SNDBUF, kBufferOctets);
+    clients_.push_back(std::make_unique<Client>());
+    clients_.back()->socket = std::move(socket);
+    clients_.back()->number = next_client_++;
+  }
+}
+
+// --- what processes say
+
+void FabricServer::read(Client& client) {
+  std::array<u8, host::kMaxFabricMessage> buffer;
+  for (u32 i = 0; i < kReadAtOnce && !client.is_gone; ++i) {
+    const ssize_t size = ::recv(client.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+    const auto message = host::FabricMessage::of(
+        std::span(buffer).first(size > 0 ? static_cast<std::size_t>(size) : 0));
+    if (message)
+      take(client, *message);
+    else
+      client.is_gone = true;
+  }
+}
+
+void FabricServer::take(Client& client, const host::FabricMessage& message) {
+  if (const auto packet = message.as<host::FabricPacket>())
+    on_packet(client, *packet, message.rest<host::FabricPacket>());
+  else if (const auto claim = message.as<host::FabricClaim>())
+    on_claim(client, *claim);
+  else if (const auto attach = message.as<host::FabricAttach>())
+    on_attach(client, *attach);
+  else if (message.as<host::FabricLeave>())
+    on_leave(client);
+  else
+    client.is_gone = true;
+}
+
+void FabricServer::refuse(Client& client, int error, const std::string& message) {
+  host::FabricRefused refused{.error = error};
+  message.copy(refused.message.data(), refused.message.size() - 1);
+  (void)tell(client, refused);
+}
+
+// Who has the host, other than by this claim; "": nobody.
+std::string FabricServer::holder_of(u32 host, u64 claim) const {
+  for (const auto& client : clients_)
+    if (!client->is_gone && client->role != Client::Role::kUnknown && client->host == host &&
+        client->claim != claim)
+      return name_of_process(client->socket.get());
+  return {};
+}
+
+void FabricServer::on_claim(Client& client, const host::FabricClaim& claim) {
+  if (claim.version != host::kFabricVersion)
+    return refuse(client, EPROTO, "the fabric's server is of another version of Verbena");
+  if (claim.scenario != config_.scenario_hash)
+    return refuse(client, ESTALE,
+                  "the file has changed since programs run in its fabric; end them first");
+  if (claim.scale != 0 && claim.scale != config_.scale)
+    return refuse(client, EINVAL,
+                  fmt::format("its fabric runs already, with --scale {}", config_.scale));
+  const fabric::Plan& plan = fabric_.scenario().plan;
+  const std::string name(claim.host.data(), strnlen(claim.host.data(), claim.host.size()));
+  const std::optional<fabric::NodeIndex> node = plan.host_named(name);
+  if (!node) return refuse(client, ENOENT, fmt::format("there is no host {}", name));
+  const u32 host = host_of_node_[*node];
+  if (const std::string holder = holder_of(host, 0); !holder.empty())
+    return refuse(client, EBUSY, fmt::format("host {} is taken by {}", name, holder));
+  client.role = Client::Role::kProgram;
+  client.host = host;
+  client.claim = host::random_u64() | 1;
+  (void)tell(client, host::FabricClaimed{.host = host, .claim = client.claim});
+}
+
+void FabricServer::on_attach(Client& client, const host::FabricAttach& attach) {
+  const std::vector<fabric::NodeIndex>& hosts = fabric_.scenario().plan.hosts;
+  if (attach.version != host::kFabricVersion || attach.host >= hosts.size())
+    return refuse(client, EPROTO, "the fabric's server is another one than at the start");
+  if (const std::string holder = holder_of(attach.host, attach.claim); !holder.empty())
+    return refuse(client, EBUSY, fmt::format("host {} is taken by {}", attach.host, holder));
+  client.role = Client::Role::kDevice;
+  client.host = attach.host;
+  client.claim = attach.claim;
+  client.slot = attach.slot;
+  client.packets_before = packets_of(attach.host);
+  const Rate rate = fabric_.rate_of(hosts[attach.host]);
+  const double lasting = static_cast<double>(rate.bps()) / 8 * kQueueTime.seconds() / config_.scale;
+  const fabric::LinkConfig link{.rate = rate};
+  (void)tell(client, host::FabricAttached{
+                         .rate_bps = rate.bps(),
+                         .mtu = bytes(fabric_.scenario().network.host(link).device.active_mtu),
+                         .queue_octets = std::max(kShortestQueue, static_cast<u32>(lasting)),
+                         .clock = clock_});
+}
+
+void FabricServer::on_packet(Client& client, const host::FabricPacket& packet,
+                             std::span<const u8> octets) {
+  const std::vector<fabric::NodeIndex>& hosts = fabric_.scenario().plan.hosts;
+  if (client.role != Client::Role::kDevice || octets.size() < BTH::kSize + kICRCSize ||
+      octets.size() > fabric::LiveFabric::kMostOctets) {
+    client.is_gone = true;
+    return;
+  }
+  if (!clock_.runs) {
+    began_ = host::monotonic_now();
+    set_clock({.simulated = fabric_.now(), .real = began_, .scale = config_.scale, .runs = true});
+  }
+  const LivePacket::Kind kind = kind_of(Opcode::from_byte(octets[0]));
+  LivePacket live{.source = hosts[client.host],
+                  .owner = client.number,
+                  .udp_source_port = packet.udp_source_port,
+                  .traffic_class = capable(packet.traffic_class, kind),
+                  .hop_limit = packet.hop_limit,
+                  .priority = priority_of(packet.traffic_class),
+                  .kind = kind,
+                  .given = {},
+                  .arrived = {},
+                  .octets = {octets.begin(), octets.end()}};
+  const bool is_known = packet.peer < hosts.size();
+  if (is_known && packet.peer != client.host) {
+    live.destination = hosts[packet.peer];
+    return fabric_.send(std::move(live));
+  }
+  // To itself, past the network; or to nobody.
+  if (kind == LivePacket::Kind::kData) client.credit += octets.size();
+  if (!is_known) {
+    ++undelivered_;
+    return;
+  }
+  live.destination = live.source;
+  fabric_.arrived().push_back(std::move(live));
+}
+
+void FabricServer::on_leave(Client& client) {
+  const bool has_traffic = packets_of(client.host) != client.packets_before;
+  const std::string text =
+      client.role == Client::Role::kDevice && has_traffic
+          ? fmt::format("verbena: in simulated time, 1 : {}\n{}", config_.scale,
+                        fabric_.text_of(fabric_.scenario().plan.hosts[client.host]))
+          : "";
+  (void)tell(client, host::FabricReport{}, {reinterpret_cast<const u8*>(text.data()), text.size()});
+  client.is_gone = true;
+}
+
+u64 FabricServer::packets_of(u32 host) const {
+  const fabric::LiveFigures& figures = fabric_.figures(fabric_.scenario().plan.hosts[host]);
+  return figures.sent.packets + figures.received.packets;
+}
+
+// --- time
+
+bool FabricServer::has_to_wait(Time now) const {
+  return std::ranges::any_of(clients_, [now](const auto& client) {
+    return client->backlog.size() > kLateBacklog && now - client->stuck_since < kStuckPatience;
+  });
+}
+
+void FabricServer::advance() {
+  const Time now = host::monotonic_now();
+  if (!clock_.runs) return;
+  const Duration behind = clock_.at(now) - fabric_.now();
+  const Duration most = kLongestStep / config_.scale;
+  const Duration step = has_to_wait(now) ? Duration{} : std::min(behind, most);
+  if (step > Duration{}) fabric_.run(fabric_.now() + step);
+  if (behind <= most && step == behind) return;
+  slipped_ = slipped_ + (behind - step) * config_.scale;
+  FabricClock clock = clock_;
+  clock.simulated = fabric_.now();
+  clock.real = now;
+  set_clock(clock);
+}
+
+void FabricServer::set_clock(const FabricClock& clock) {
+  if (!clock_.runs) told_ = Time();
+  clock_ = clock;
+  for (const auto& client : clients_) client->knows_clock = false;
+  tell_clock(clock.real);
+}
+
+void FabricServer::tell_clock(Time now) {
+  if (now - told_ < kBetweenClocks) return;
+  told_ = now;
+  for (const auto& client : clients_)
+    if (client->role == Client::Role::kDevice && !client->knows_clock)
+      client->knows_clock = tell(*client, host::FabricClockMessage{.clock = clock_});
+}
+
+// --- what processes are given
+
+// False: its socket has no room.
+template <typename Message>
+bool FabricServer::tell(Client& client, const Message& message, std::span<const u8> rest) {
+  const int error = host::send_fabric(client.socket.get(), message, rest);
+  if (error != 0 && error != EAGAIN && error != EWOULDBLOCK) client.is_gone = true;
+  return error == 0;
+}
+
+void FabricServer::deliver() {
+  for (const auto& client : clients_) flush(*client);
+  for (const LivePacket& packet : fabric_.arrived()) {
+    if (Client* const client = receiver_of(packet))
+      give(*client, packet);
+    else
+      ++undelivered_;
+  }
+  fabric_.arrived().clear();
+}
+
+// QP 1 is that of all processes of the host: any one of them hands its packets on.
+FabricServer::Client* FabricServer::receiver_of(const LivePacket& packet) {
+  const u32 host = host_of_node_[packet.destination];
+  const u32 qpn = dest_qp_of(packet);
+  for (const auto& client : clients_)
+    if (client->role == Client::Role::kDevice && !client->is_gone && client->host == host &&
+        (qpn == kGSIQPN.value || client->slot == host::slot_of(qpn)))
+      return client.get();
+  return nullptr;
+}
+
+void FabricServer::give(Client& client, const LivePacket& packet) {
+  const host::FabricPacket header{.peer = host_of_node_[packet.source],
+                                  .udp_source_port = packet.udp_source_port,
+                                  .traffic_class = packet.traffic_class,
+                                  .hop_limit = packet.hop_limit};
+  if (client.backlog.empty()) {
+    const int error = host::send_fabric(client.socket.get(), header, packet.octets);
+    if (error == 0) return;
+    if (error != EAGAIN && error != EWOULDBLOCK) {
+      client.is_gone = true;
+      return;
+    }
+    client.stuck_since = host::monotonic_now();
+  }
+  if (client.backlog.size() >= kLongestBacklog) {
+    ++undelivered_;
+    return;
+  }
+  std::vector<u8>& waiting = client.backlog.emplace_back(sizeof(header) + packet.octets.size());
+  std::memcpy(waiting.data(), &header, sizeof(header));
+  std::ranges::copy(packet.octets, waiting.begin() + sizeof(header));
+}
+
+void FabricServer::flush(Client& client) {
+  while (!client.backlog.empty() && !client.is_gone) {
+    const int error = host::send_fabric_message(client.socket.get(), host::FabricKind::kPacket,
+                                                client.backlog.front());
+    if (error == EAGAIN || error == EWOULDBLOCK) return;
+    if (error != 0) client.is_gone = true;
+    client.backlog.pop_front();
+    client.stuck_since = client.backlog.empty() ? Time::never() : host::monotonic_now();
+  }
+}
+
+// What a full socket does not take is told later.
+void FabricServer::give_credit() {
+  for (const fabric::LeftPacket& left : fabric_.left())
+    for (const auto& client : clients_)
+      if (client->number == left.owner) client->credit += left.octets;
+  fabric_.left().clear();
+  for (const auto& client : clients_) {
+    if (client->credit == 0 || client->is_gone) continue;
+    if (tell(*client, host::FabricCredit{.octets = client->credit})) client->credit = 0;
+  }
+}
+
+void FabricServer::forget_the_gone() {
+  std::erase_if(clients_, [](const auto& client) { return client->is_gone; });
+}
+
+bool FabricServer::is_over(Time now) {
+  if (config_.life == FabricServerConfig::Life::kUntilStopped) return false;
+  if (!clients_.empty()) {
+    alone_since_ = now;
+    return false;
+  }
+  return now - alone_since_ > (next_client_ == 1 ? kFirstPatience : kLinger);
+}
+
+std::string FabricServer::text() const {
+  std::string text;
+  for (const fabric::NodeIndex node : fabric_.scenario().plan.hosts)
+    if (packets_of(host_of_node_[node]) != 0) text += fabric_.text_of(node);
+  text += fabric_.text();
+  const Duration real = clock_.runs ? host::monotonic_now() - began_ : Duration{};
+  if (undelivered_ != 0)
+    text += fmt::format("fabric: {} packets were for no process\n", undelivered_);
+  if (slipped_ > real / 100)
+    text += fmt::format(
+        "fabric: simulated time stood still for {:.0f} % of the time: a larger --scale "
+        "needs less\n",
+        100 * slipped_.seconds() / real.seconds());
+  return text;
+}
+
+}  // namespace verbena::live
