@@ -290,11 +290,19 @@ bool FabricServer::has_to_wait(Time now) const {
   });
 }
 
+// As far as there is nothing to simulate on the way, time costs nothing.
+Duration FabricServer::longest_step() const {
+  const Time next = fabric_.next_event();
+  const Duration busy = kLongestStep / config_.scale;
+  return next == Time::never() ? Time::never() - fabric_.now()
+                               : std::max(busy, next - fabric_.now());
+}
+
 void FabricServer::advance() {
   const Time now = host::monotonic_now();
   if (!clock_.runs) return;
   const Duration behind = clock_.at(now) - fabric_.now();
-  const Duration most = kLongestStep / config_.scale;
+  const Duration most = longest_step();
   const Duration step = has_to_wait(now) ? Duration{} : std::min(behind, most);
   if (step > Duration{}) fabric_.run(fabric_.now() + step);
   if (behind <= most && step == behind) return;

@@ -68,6 +68,7 @@ class FabricServer {
   [[nodiscard]] std::string holder_of(u32 host, u64 claim) const;
 
   void advance();
+  [[nodiscard]] Duration longest_step() const;
   [[nodiscard]] bool has_to_wait(Time now) const;
   void set_clock(const host::FabricClock& clock);
   void deliver();
