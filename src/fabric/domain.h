@@ -31,6 +31,14 @@ struct Outbox {
   }
 };
 
+// What a host asked for of one of its connections, to be done between windows.
+struct ConnectionRequest {
+  enum class Kind : u8 { kOpen, kSend, kClose };
+  Kind kind = Kind::kOpen;
+  u32 connection = 0;
+  u32 octets = 0, word = 0;  // kSend
+};
+
 class Domain {
  public:
   Domain(Duration window, std::span<const u32> node_of_place, u32 its_number, u32 domains)
@@ -45,6 +53,7 @@ class Domain {
   Counters counters;
   TraceBuffer told;  // in this window
   std::vector<SentFrame> tapped;
+  std::vector<ConnectionRequest> requests;  // in this window
   Trace* trace = &told;
   const u32 number;
 

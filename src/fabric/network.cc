@@ -215,6 +215,8 @@ bool Network::add_flow(const Flow& flow) {
 }
 
 bool Network::run(Time end) {
+  end_ = now_;
+  do_requests();  // of between the runs
   while (!changes_.empty() && changes_.back().at <= end) {
     const Change change = changes_.back();
     changes_.pop_back();
@@ -281,6 +283,38 @@ void Network::open_flows(u64 window) {
   }
 }
 
+// What hosts have asked for in the window that ends, or between runs: host after host, whichever
+// domains they are in.
+void Network::do_requests() {
+  std::vector<ConnectionRequest> requests;
+  for (const auto& domain : domains_) {
+    requests.insert(requests.end(), domain->requests.begin(), domain->requests.end());
+    domain->requests.clear();
+  }
+  if (requests.empty()) return;
+  std::ranges::stable_sort(requests, {}, [this](const ConnectionRequest& request) {
+    return connections_[request.connection].source;
+  });
+  const Time end = domains_[0]->events.start_of(window_ + 1);
+  for (const auto& domain : domains_) domain->now = std::min(end, std::max(end_, now_));
+  for (const ConnectionRequest& request : requests) do_request(request);
+}
+
+void Network::do_request(const ConnectionRequest& request) {
+  const u32 number = request.connection;
+  const ConnectionConfig& config = connections_[number];
+  EndNumber& sender = connection_senders_[number];
+  if (request.kind == ConnectionRequest::Kind::kClose) {
+    hosts_[config.source]->destroy_end(sender);
+    hosts_[config.destination]->destroy_end(connection_receivers_[number]);
+    sender = kNoEnd;
+    return;
+  }
+  if (sender == kNoEnd) make_ends(number);
+  if (request.kind == ConnectionRequest::Kind::kSend)
+    hosts_[config.source]->send_message(sender, request.octets, number, request.word);
+}
+
 void Network::open(u32 number) {
   const Flow& flow = flows_[number];
   Endpoint& source = *hosts_[flow.source];
@@ -334,6 +368,7 @@ void Network::close_window() {
     now_ = std::max(now_, domain->latest);
     if (!domain->told.empty()) told_.append(domain->told);
   }
+  do_requests();
   if (now_ >= next_deadlock_check_) {
     look_for_deadlock();
     next_deadlock_check_ = now_ + deadlock_check_;
@@ -621,7 +656,22 @@ void Network::collect(Domain& domain, Endpoint& host) {
 // --- for an application
 
 bool Network::connect(const ConnectionConfig& config) {
+  if (!plan_connection(config)) return false;
+  make_ends(static_cast<u32>(connections_.size() - 1));
+  return true;
+}
+
+bool Network::plan_connection(const ConnectionConfig& config) {
   if (routes_.ports(config.source, config.destination).empty()) return false;
+  connections_.push_back(config);
+  connection_senders_.push_back(kNoEnd);
+  connection_receivers_.push_back(kNoEnd);
+  connection_is_shut_.push_back(1);
+  return true;
+}
+
+void Network::make_ends(u32 connection) {
+  const ConnectionConfig& config = connections_[connection];
   Endpoint& destination = *hosts_[config.destination];
   const EndNumber sender = hosts_[config.source]->create_end(config.depth, 1);
   const EndNumber receiver = destination.create_end(1, config.depth);
@@ -631,14 +681,33 @@ bool Network::connect(const ConnectionConfig& config) {
         .source_port = config.source_port,
         .destination_port = config.destination_port},
        sender, receiver);
-  destination.expect(receiver, config.depth, static_cast<u32>(connections_.size()));
-  connections_.push_back(config);
-  connection_senders_.push_back(sender);
-  return true;
+  destination.expect(receiver, config.depth, connection);
+  connection_senders_[connection] = sender;
+  connection_receivers_[connection] = receiver;
+  connection_is_shut_[connection] = 0;
+}
+
+void Network::open_connection(u32 connection) {
+  if (connection_is_shut_[connection] != 0)
+    domain_of_sender(connection)
+        .requests.push_back({.kind = ConnectionRequest::Kind::kOpen, .connection = connection});
+}
+
+void Network::close_connection(u32 connection) {
+  CHECK(connection_is_shut_[connection] == 0);
+  connection_is_shut_[connection] = 1;
+  domain_of_sender(connection)
+      .requests.push_back({.kind = ConnectionRequest::Kind::kClose, .connection = connection});
 }
 
 void Network::send(u32 connection, u32 octets, u32 word) {
   CHECK(octets <= ConnectionConfig::kMaxMessageOctets);
+  if (connection_is_shut_[connection] != 0)
+    return domain_of_sender(connection)
+        .requests.push_back({.kind = ConnectionRequest::Kind::kSend,
+                             .connection = connection,
+                             .octets = octets,
+                             .word = word});
   hosts_[connections_[connection].source]->send_message(connection_senders_[connection], octets,
                                                         connection, word);
 }

@@ -77,6 +77,12 @@ class Network {
   // Between runs. Connections are numbered in the order in which they are made. False: as for
   // flows.
   [[nodiscard]] bool connect(const ConnectionConfig& config);
+  // Likewise, with QPs only while they are used: from the window after open_connection(), or the
+  // first message, to that after close_connection(), by when all messages have to be acknowledged.
+  // Then it may be opened again. Both are for the host that sends, as send() is.
+  [[nodiscard]] bool plan_connection(const ConnectionConfig& config);
+  void open_connection(u32 connection);
+  void close_connection(u32 connection);
   // The others between runs, and from the application's calls for the host that sends or sets. At
   // most kMaxMessageOctets, and no more messages than `depth` between send() and on_sent().
   void send(u32 connection, u32 octets, u32 word);
@@ -99,6 +105,9 @@ class Network {
   }
   [[nodiscard]] const Port& port(NodeIndex node, u32 number) const {
     return ports_[first_port_[node] + number];
+  }
+  [[nodiscard]] u32 ports_of(NodeIndex node) const {  // how many
+    return first_port_[node + 1] - first_port_[node];
   }
   [[nodiscard]] NodeIndex node_of(u32 port) const { return ports_[port].node; }  // of all ports
   [[nodiscard]] u32 flows_finished() const { return finished_; }
@@ -168,6 +177,12 @@ class Network {
   bool advance(Time end);
   [[nodiscard]] u64 next_window() const;
   void open_flows(u64 window);
+  void do_requests();
+  void do_request(const ConnectionRequest& request);
+  void make_ends(u32 connection);
+  [[nodiscard]] Domain& domain_of_sender(u32 connection) {
+    return domain_of(connections_[connection].source);
+  }
   void open(u32 flow);
   void simulate_window();
   void simulate(Domain& domain);
@@ -217,7 +232,10 @@ class Network {
   Time next_deadlock_check_;
   std::optional<Deadlock> deadlock_;
   std::vector<ConnectionConfig> connections_;
-  std::vector<EndNumber> connection_senders_;
+  std::vector<EndNumber> connection_senders_, connection_receivers_;  // kNoEnd: not open
+  // Of each connection, by its sender's calls: it is, or is to be, without ends. Messages wait
+  // then.
+  std::vector<u8> connection_is_shut_;
   Application* application_ = nullptr;
   Trace* trace_ = nullptr;
   TraceBuffer told_;  // by all domains

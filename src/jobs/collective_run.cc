@@ -21,6 +21,17 @@ Duration cpu_of(std::span<const HostStep> steps, u64 octets) {
 
 constexpr u32 kPacketOctets = 4096;  // of which one is on its way where nothing else is
 
+// Of a rank, where not all are open at a time: as many as its lanes use now and next, or more.
+constexpr u32 kOpenOfLane = 4, kOpenOfRank = 32;
+constexpr u64 kStepsAhead = 4;  // among which the lane's next message is looked for
+
+Rate rate_of_nic(const fabric::Network& network, fabric::NodeIndex nic) {
+  u64 bps = 0;
+  for (u32 port = 0; port < network.ports_of(nic); ++port)
+    bps += network.port(nic, port).rate.bps();
+  return Rate::from_bps(bps);
+}
+
 }  // namespace
 
 fabric::NetworkConfig network_for(const Cluster& cluster, fabric::NetworkConfig config) {
@@ -48,16 +59,9 @@ CollectiveRun::CollectiveRun(const collectives::Script& script, const Cluster& c
     sending_path_ = sums_of(path_->sending, config.host_path.cores);
     receiving_path_ = sums_of(path_->receiving, config.host_path.cores);
   }
-  for (u32 place = 0; place < lane_.size(); ++place) {
-    first_pipe_.push_back(static_cast<u32>(pipes_.size()));
-    const u32 rank = place / lanes_, lane = place % lanes_;
-    for (const u32 to : script.receivers(rank, lane)) {
-      pipes_.push_back({.from = rank, .to = to, .lane = lane});
-      connect(pipes_.back());
-      if (!mistake_.empty()) return;
-    }
-  }
-  first_pipe_.push_back(static_cast<u32>(pipes_.size()));
+  for (u32 rank = 0; rank < ranks_.size(); ++rank)
+    ranks_[rank].nic = rate_of_nic(network, cluster.nics[rank]);
+  add_pipes();
   CHECK(std::max(pipes_.size(), lane_.size()) < kForeignWord >> kAboutBits);
 }
 
@@ -75,6 +79,55 @@ void CollectiveRun::start() {
 
 // --- pipes
 
+void CollectiveRun::add_pipes() {
+  u64 by_network = 0;
+  for (u32 place = 0; place < lane_.size(); ++place) {
+    first_pipe_.push_back(static_cast<u32>(pipes_.size()));
+    const u32 rank = place / lanes_, lane = place % lanes_;
+    for (const u32 to : script_.receivers(rank, lane)) {
+      pipes_.push_back({.from = rank, .to = to, .lane = lane});
+      if (!cluster_.share_a_node(rank, to)) ++by_network;
+    }
+  }
+  first_pipe_.push_back(static_cast<u32>(pipes_.size()));
+  all_are_open_ = by_network <= kMadeAtStart;
+  for (Pipe& pipe : pipes_) {
+    connect(pipe);
+    if (!mistake_.empty()) return;
+  }
+}
+
+// Its connection is open from the next window on at the latest.
+void CollectiveRun::use(u32 number) {
+  Pipe& pipe = pipes_[number];
+  if (all_are_open_ || pipe.connection == kNone) return;
+  Rank& rank = ranks_[pipe.from];
+  if (pipe.is_open == 0) network_.open_connection(pipe.connection);
+  if (std::exchange(pipe.is_open, 1) != 0) std::erase(rank.open, number);
+  rank.open.push_back(number);
+  if (rank.open.size() > std::max(kOpenOfRank, kOpenOfLane * lanes_)) close_one(rank);
+}
+
+// The one for which the lane's next message will be, so that it need not wait then.
+void CollectiveRun::use_next(u32 place) {
+  if (all_are_open_) return;
+  const u32 rank = place / lanes_, number = place % lanes_;
+  const Lane& lane = lane_[place];
+  for (u64 i = lane.done + 1; i < std::min(lane.steps, lane.done + 1 + kStepsAhead); ++i) {
+    const Step step = script_.step(rank, number, i);
+    if (step.action == Action::kSend) return use(pipe_of(rank, step.peer, number));
+  }
+}
+
+void CollectiveRun::close_one(Rank& rank) {
+  const auto idle = std::ranges::find_if(
+      rank.open, [this](u32 number) { return pipes_[number].posted == pipes_[number].sent; });
+  if (idle == rank.open.end() || *idle == rank.open.back()) return;
+  pipes_[*idle].is_open = 0;
+  network_.close_connection(pipes_[*idle].connection);
+  rank.open.erase(idle);
+}
+
 void CollectiveRun::connect(Pipe& pipe) {
   if (cluster_.share_a_node(pipe.from, pipe.to)) {
     pipe.notice = cluster_.nvlink.latency;
@@ -84,13 +137,13 @@ void CollectiveRun::connect(Pipe& pipe) {
                                       .destination = cluster_.nics[pipe.to],
                                       .depth = config_.window,
                                       .priority = config_.priority};
-  if (!network_.connect(ends)) {
+  if (!(all_are_open_ ? network_.connect(ends) : network_.plan_connection(ends))) {
     mistake_ = "there is no way from the NIC of rank " + std::to_string(pipe.from) +
                " to that of rank " + std::to_string(pipe.to);
     return;
   }
   pipe.connection = static_cast<u32>(pipe_of_connection_.size());
-  pipe_of_connection_.push_back(static_cast<u32>(pipes_.size() - 1));
+  pipe_of_connection_.push_back(static_cast<u32>(&pipe - pipes_.data()));
   measure(pipe);
 }
 
@@ -251,7 +304,9 @@ bool CollectiveRun::send(u32 place, const Step& step, Time now) {
     wait(place, Waits::kRoom, number);
     return false;
   }
+  use(number);
   post(number, static_cast<u32>(step.range.length), lane_[place].spent, now);
+  use_next(place);
   end_step(place, now);
   return true;
 }
@@ -271,7 +326,7 @@ void CollectiveRun::post(u32 number, u32 octets, const TimeSpent& spent, Time no
   }
   rank.network_octets += octets;
   rank.unsent_octets += octets;
-  message.ahead = time_at(network_.port(nic, 0).rate, rank.unsent_octets);
+  message.ahead = time_at(rank.nic, rank.unsent_octets);
   if (path_ == nullptr) return network_.send(pipe.connection, octets, 0);
   const Time at = sending_sides_[pipe.from].send(sending_path_, octets, now);
   message.host = at - now;
@@ -338,7 +393,7 @@ void CollectiveRun::on_landed(u32 number, Time now) {
   Pipe& pipe = pipes_[number];
   Message& message = slot(pipe, pipe.landed++);
   const fabric::NodeIndex nic = cluster_.nics[pipe.to];
-  const Rate line = network_.port(nic, 0).rate;
+  const Rate line = ranks_[pipe.to].nic;
   const Time at = receiving_sides_[pipe.to].receive(receiving_path_, message.octets, line, now);
   message.host = message.host + (at - now);
   Rank& rank = ranks_[pipe.to];

@@ -2,7 +2,8 @@
 // program of a job. A send is an RDMA WRITE with
 // immediate data on an RC QP of its two ranks and lane; what waits for it goes on when it is in the
 // receiver's memory. Within a node messages take the NVLink switch instead. Connections are made
-// before the start, as NCCL does.
+// before the start, as NCCL does; where they are more than kMadeAtStart, when they are about to be
+// used, and those of a rank that were not used for longest end when it has many.
 //
 // As in NCCL, a sender is ahead of its receiver by `window` messages at most (NCCL_STEPS): it has
 // to wait until it hears that one has been taken, which takes the links' delays, or NVLink's
@@ -59,6 +60,7 @@ class CollectiveRun final : public fabric::Application {
  public:
   // Set in no word of its alarms, and for another application's on the same network (SideBySide).
   static constexpr u32 kForeignWord = u32{1} << 31;
+  static constexpr u32 kMadeAtStart = 1u << 16;  // connections: 1 GB, at 16 KB for both ends
 
   // Messages of the script are no longer than ConnectionConfig::kMaxMessageOctets. All arguments
   // outlive the run; `cluster` has as many ranks as the script, `network` is as network_for() has
@@ -106,7 +108,9 @@ class CollectiveRun final : public fabric::Application {
     std::vector<u32> ready{};  // places of lanes that may go on
     std::size_t next_ready = 0;
     u32 unfinished_lanes = 0;
-    u64 unsent_octets = 0;  // posted at its NIC and not acknowledged
+    u64 unsent_octets = 0;    // posted at its NIC and not acknowledged
+    Rate nic;                 // all ports of it
+    std::vector<u32> open{};  // pipes with a connection, the one used last at the end; if not all
     u64 network_octets = 0, nvlink_octets = 0, messages = 0;
     Duration cpu_time{};    // of its host's path
     Latencies latencies{};  // of messages that it received
@@ -127,6 +131,7 @@ class CollectiveRun final : public fabric::Application {
     u32 posted = 0, sent = 0, confirmed = 0;  // the sender's; acknowledged; heard to be taken
     u32 begun = 0, arrived = 0, taken = 0;    // the receiver's; begun: at its NVLink port
     u32 handed = 0, landed = 0;               // to the sender's NIC; at the receiver's
+    u32 is_open = 0;                          // the sender's: 1: in its list of open ones
     std::unique_ptr<Message[]>
         messages{};                 // by their number modulo the window; none under way: none
     Duration distance{}, notice{};  // of a packet; of what the receiver tells the sender
@@ -143,7 +148,11 @@ class CollectiveRun final : public fabric::Application {
   [[nodiscard]] Message& slot(const Pipe& pipe, u32 number) const {
     return pipe.messages[number % config_.window];
   }
+  void add_pipes();
   void connect(Pipe& pipe);
+  void use(u32 number);
+  void use_next(u32 place);
+  void close_one(Rank& rank);
   void measure(Pipe& pipe) const;
   [[nodiscard]] u32 pipe_of(u32 from, u32 to, u32 lane) const;
   void work(u32 rank, Time now);
@@ -188,6 +197,7 @@ class CollectiveRun final : public fabric::Application {
   std::vector<Pipe> pipes_;      // by their senders' places, then by receivers
   std::vector<u32> first_pipe_;  // of each place, and the end
   std::vector<u32> pipe_of_connection_;
+  bool all_are_open_ = true;
   std::string mistake_;
   Time started_at_;
 };

@@ -238,6 +238,23 @@ TEST(CollectiveRun, SameCourseByAnyNumberOfThreads) {
 }
 
 // Without a notice of each other, ranks are simulated together.
+// More connections than are made at the start: each NIC sends all it has to, and what is received
+// after the last message was sent is one message more.
+TEST(CollectiveRun, ConnectionsMayBeMadeWhenTheyAreUsed) {
+  const Shape shape{.operation = Operation::kAllToAll,
+                    .algorithm = Algorithm::kDirect,
+                    .ranks = 260,
+                    .octets = 260 * 4096};
+  ASSERT_GT(shape.ranks * (shape.ranks - 1), CollectiveRun::kMadeAtStart);
+  const TestNetwork net = star(shape.ranks, {.rate = kRate, .delay = kDelay});
+  const Result one = run(shape, net), several = run(shape, net, {}, {}, 3);
+  EXPECT_EQ(one.messages, 260u * 259);
+  EXPECT_EQ(one.network_octets, 260u * 259 * 4096);
+  EXPECT_EQ(one.seconds, several.seconds);
+  EXPECT_EQ(one.counters.hops, several.counters.hops);
+  EXPECT_GT(one.seconds, 259 * wire_time(4096));
+}
+
 TEST(CollectiveRun, NVLinkMayTakeNoTime) {
   const Shape shape{.algorithm = Algorithm::kHierarchical,
                     .ranks = 16,
