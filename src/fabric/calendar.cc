@@ -7,13 +7,9 @@
 
 namespace verbena::fabric {
 
-Calendar::Calendar(Duration window) : length_(static_cast<u64>(window.ps())), lists_(kWindows) {
-  CHECK(window.ps() > 0);
-}
-
 void Calendar::add(u64 window, const Event& event) {
-  if (window < now_ + kWindows) return add_near(window, event);
-  late_.push_back({event, late_added_++});
+  if (window < first_ + kWindows) return add_near(window, event);
+  late_.push_back({event, window, late_added_++});
   std::ranges::push_heap(late_, later);
 }
 
@@ -46,31 +42,33 @@ void Calendar::add_near(u64 window, const Event& event) {
 }
 
 // What is late is at least kWindows away, and so behind all lists.
-u64 Calendar::next() const {
-  if (size_ == 0) return late_.empty() ? kNever : window_of(late_.front().event.at);
-  const u32 from = static_cast<u32>(now_ % kWindows);
-  u32 word = from / 64;
-  u64 bits = busy_[word] & (~u64{0} << (from % 64));
-  while (bits == 0) {
-    word = (word + 1) % static_cast<u32>(busy_.size());
-    bits = busy_[word];
+u64 Calendar::next(u64 from) const {
+  const u64 next_late = late_.empty() ? kNever : late_.front().window;
+  if (size_ == 0 || from >= first_ + kWindows) return next_late;
+  for (u64 window = std::max(from, first_); window < first_ + kWindows;) {
+    const u32 index = static_cast<u32>(window % kWindows);
+    const u64 bits = busy_[index / 64] >> (index % 64);
+    if (bits != 0) {
+      window += static_cast<u32>(std::countr_zero(bits));
+      return window < first_ + kWindows ? window : next_late;
+    }
+    window += 64 - index % 64;
   }
-  const u32 index = word * 64 + static_cast<u32>(std::countr_zero(bits));
-  return now_ + (index + kWindows - from) % kWindows;
+  return next_late;
 }
 
 // Before any of the same window can be added after them.
 void Calendar::bring_near() {
-  while (!late_.empty() && window_of(late_.front().event.at) < now_ + kWindows) {
+  while (!late_.empty() && late_.front().window < first_ + kWindows) {
     std::ranges::pop_heap(late_, later);
-    add_near(window_of(late_.back().event.at), late_.back().event);
+    add_near(late_.back().window, late_.back().event);
     late_.pop_back();
   }
 }
 
 void Calendar::take(u64 window, std::vector<Event>& out) {
-  CHECK(window >= now_);
-  now_ = window;
+  CHECK(window >= first_);
+  if (window > first_) first_ = window - 1;
   bring_near();
   const u32 index = static_cast<u32>(window % kWindows);
   for (u32 at = lists_[index].first; at != kNone;) {

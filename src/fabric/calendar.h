@@ -17,17 +17,14 @@ class Calendar {
  public:
   static constexpr u64 kNever = ~u64{0};
 
-  explicit Calendar(Duration window);
+  Calendar() : lists_(kWindows) {}
 
-  [[nodiscard]] u64 window_of(Time at) const { return static_cast<u64>(at.ps()) / length_; }
-  [[nodiscard]] Time start_of(u64 window) const {
-    return Time::from_ps(static_cast<i64>(window * length_));
-  }
-  void add(u64 window, const Event& event);  // at or after the window taken last
-  // The first window that has events; kNever: there are none.
-  [[nodiscard]] u64 next() const;
-  // The events of that window, which is not before the one taken last, behind what `out` has, in
-  // the order of adding.
+  // Not before the one before the window taken last.
+  void add(u64 window, const Event& event);
+  // The first window, from this one on, that has events; kNever: there is none.
+  [[nodiscard]] u64 next(u64 from) const;
+  // The events of that window, which is not before the one before that taken last, behind what
+  // `out` has, in the order of adding.
   void take(u64 window, std::vector<Event>& out);
   [[nodiscard]] u64 size() const { return size_ + late_.size(); }
 
@@ -49,14 +46,14 @@ class Calendar {
   u32 new_block();
   struct LateEvent {
     Event event;
+    u64 window;
     u64 order;  // of those added, for equal ones
   };
   static bool later(const LateEvent& a, const LateEvent& b) {
-    return a.event.at != b.event.at ? a.event.at > b.event.at : a.order > b.order;
+    return a.window != b.window ? a.window > b.window : a.order > b.order;
   }
 
-  u64 length_;   // of a window, in picoseconds
-  u64 now_ = 0;  // the window taken last
+  u64 first_ = 0;  // that has a list: the one before the window taken last
   u64 size_ = 0;
   std::vector<List> lists_;
   std::array<u64, kWindows / 64> busy_{};  // a bit for each list that has events

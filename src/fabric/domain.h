@@ -19,15 +19,15 @@ struct Outbox {
   std::vector<Event> arrivals;
   std::vector<Event> signals;
   std::vector<Frame> frames;
-  std::vector<PathTelemetry> paths;  // where they are collected
-  Time earliest = Time::never();
+  std::vector<PathTelemetry> paths;       // where they are collected
+  u64 first_window = EventQueue::kNever;  // in which any of it is due
 
   void clear() {
     arrivals.clear();
     signals.clear();
     frames.clear();
     paths.clear();
-    earliest = Time::never();
+    first_window = EventQueue::kNever;
   }
 };
 
@@ -41,8 +41,8 @@ struct ConnectionRequest {
 
 class Domain {
  public:
-  Domain(Duration window, std::span<const u32> node_of_place, u32 its_number, u32 domains)
-      : events(window, node_of_place),
+  Domain(const Windows& windows, std::span<const u32> node_of_place, u32 its_number, u32 domains)
+      : events(windows, node_of_place),
         number(its_number),
         outboxes_{Boxes(domains), Boxes(domains)} {}
 
@@ -66,13 +66,13 @@ class Domain {
       box.paths.resize(box.frames.size());
       box.paths.back() = frames.path(arrival.subject);
     }
-    box.earliest = std::min(box.earliest, arrival.at);
+    box.first_window = std::min(box.first_window, events.window_of(arrival.at, arrival.place()));
     frames.give_back(arrival.subject);
   }
   void hand_over_signal(u32 domain, const Event& signal) {
     Outbox& box = outboxes_[filling_][domain];
     box.signals.push_back(signal);
-    box.earliest = std::min(box.earliest, signal.at);
+    box.first_window = std::min(box.first_window, events.window_of(signal.at, signal.place()));
   }
   void change_boxes() { filling_ ^= 1; }
   // Since the last change.

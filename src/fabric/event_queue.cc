@@ -12,9 +12,9 @@ constexpr Duration kTogether = ns(32);  // a window of all nodes, which is to be
 
 }  // namespace
 
-EventQueue::EventQueue(Duration window, std::span<const u32> node_of_place)
-    : node_of_place_(node_of_place), length_(window.ps()), calendar_(window) {
-  CHECK(window.ps() <= i64{1} << Agenda::kMaxWindowBits);
+EventQueue::EventQueue(const Windows& windows, std::span<const u32> node_of_place)
+    : node_of_place_(node_of_place), windows_(windows), length_(windows.length().ps()) {
+  CHECK(length_ > 0 && length_ <= i64{1} << Agenda::kMaxWindowBits);
   if (!node_of_place.empty()) group_of_.assign(std::ranges::max(node_of_place) + 1, kNoGroup);
 }
 
@@ -22,12 +22,12 @@ void EventQueue::keep_together() {
   if (node_of_place_.empty()) return;
   CHECK(empty() && !running_);
   node_of_place_ = {};
+  windows_ = Windows(kTogether);
   length_ = kTogether.ps();
-  calendar_ = Calendar(kTogether);
 }
 
 void EventQueue::open(u64 window) {
-  start_ = calendar_.start_of(window);
+  start_ = windows_.start_of(window);
   events_.clear();
   calendar_.take(window, events_);
   groups_.clear();

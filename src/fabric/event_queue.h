@@ -1,7 +1,6 @@
-// EventQueue: the events of one part of a network. Time goes in windows that are not longer than a
-// frame takes over any link. So what one node does within a window reaches no other in it, and each
-// node's events of the window are simulated by themselves, one node after another, while what they
-// need is in the cache.
+// EventQueue: the events of one part of a network. Time goes in windows (windows.h): what one node
+// does within a window reaches no other in it, and each node's events of the window are simulated
+// by themselves, one node after another, while what they need is in the cache.
 #pragma once
 
 #include <span>
@@ -9,30 +8,41 @@
 
 #include "fabric/agenda.h"
 #include "fabric/calendar.h"
+#include "fabric/windows.h"
 
 namespace verbena::fabric {
 
 class EventQueue {
  public:
   // `node_of_place`: of each port. It outlives the queue.
-  EventQueue(Duration window, std::span<const u32> node_of_place);
+  EventQueue(const Windows& windows, std::span<const u32> node_of_place);
   // From now on there is one agenda for all nodes, whose events may then meet within a window.
   // While the queue is empty.
   void keep_together();
 
-  // At or after the event taken last; from the node being simulated, or between windows.
+  // At or after the event taken last; of the node being simulated, or between windows.
   void add(const Event& event) {
     if (running_ && (event.at - start_).ps() < length_) return agenda_.add(event);
-    calendar_.add(calendar_.window_of(event.at), event);
+    calendar_.add(window_of(event.at, event.place()), event);
+  }
+  // Of another node than that being simulated.
+  void add_elsewhere(const Event& event) {
+    if (node_of_place_.empty()) return add(event);
+    calendar_.add(window_of(event.at, event.place()), event);
   }
 
   static constexpr u64 kNever = Calendar::kNever;
-  [[nodiscard]] u64 next_window() const { return calendar_.next(); }
-  [[nodiscard]] u64 window_of(Time at) const { return calendar_.window_of(at); }
-  [[nodiscard]] Time start_of(u64 window) const { return calendar_.start_of(window); }
+  // From this one on, that has events.
+  [[nodiscard]] u64 next_window(u64 from) const { return calendar_.next(from); }
+  [[nodiscard]] u64 window_of(Time at, u32 place) const {
+    return windows_.window_of(at, windows_.side_of(place));
+  }
+  [[nodiscard]] Time start_of(u64 window) const { return windows_.start_of(window); }
+  [[nodiscard]] Time end_of(u64 window) const { return start_of(window) + ps(length_); }
 
-  // A window, which is not before the last: open(); then next_node() until it is false, and for
-  // each take() until it is false. What is left then, being after `end`, stays for the next time.
+  // A window, which is not before the one before the last: open(); then next_node() until it is
+  // false, and for each take() until it is false. What is left then, being after `end`, stays for
+  // the next time.
   void open(u64 window);
   [[nodiscard]] bool next_node();
   [[nodiscard]] bool take(Time end, Event& out) { return agenda_.take(end, out); }
@@ -56,7 +66,8 @@ class EventQueue {
   void end_node();
 
   std::span<const u32> node_of_place_;  // empty: they are kept together
-  i64 length_;                          // of a window, in picoseconds
+  Windows windows_;
+  i64 length_;  // of a window, in picoseconds
   Calendar calendar_;
   Agenda agenda_;
   bool running_ = false;

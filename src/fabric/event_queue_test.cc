@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/prng.h"
@@ -24,11 +25,11 @@ Event event_at(i64 ps_, u32 place, u32 subject = 0) {
 }
 
 struct Queue {
-  explicit Queue(Duration window) : nodes(nodes_of_ports()), events(window, nodes) {}
+  explicit Queue(Duration window) : nodes(nodes_of_ports()), events(Windows(window), nodes) {}
   // The next window's events, as they are taken.
   std::vector<Event> window(Time end = Time::never()) {
     std::vector<Event> taken;
-    events.open(events.next_window());
+    events.open(events.next_window(0));
     while (events.next_node())
       for (Event event; events.take(end, event);) taken.push_back(event);
     return taken;
@@ -40,7 +41,7 @@ struct Queue {
 TEST(EventQueue, NothingAtFirst) {
   Queue queue(ns(1));
   EXPECT_TRUE(queue.events.empty());
-  EXPECT_EQ(queue.events.next_window(), EventQueue::kNever);
+  EXPECT_EQ(queue.events.next_window(0), EventQueue::kNever);
 }
 
 TEST(EventQueue, ANodesEventsOfAWindowComeTogether) {
@@ -96,7 +97,7 @@ TEST(EventQueue, WhatIsAfterTheEndStays) {
 TEST(EventQueue, WhatIsAddedToTheRunningWindowTakesItsPlace) {
   Queue queue(ns(10));
   for (const i64 at : {100, 300, 500}) queue.events.add(event_at(at, 1));
-  queue.events.open(queue.events.next_window());
+  queue.events.open(queue.events.next_window(0));
   ASSERT_TRUE(queue.events.next_node());
   std::vector<i64> times;
   for (Event event; queue.events.take(Time::never(), event);) {
@@ -109,7 +110,51 @@ TEST(EventQueue, WhatIsAddedToTheRunningWindowTakesItsPlace) {
   }
   EXPECT_EQ(times, (std::vector<i64>{100, 300, 300, 400, 500}));
   EXPECT_FALSE(queue.events.next_node());
-  EXPECT_EQ(queue.events.next_window(), 1u);
+  EXPECT_EQ(queue.events.next_window(0), 1u);
+}
+
+TEST(EventQueue, SidesTakeTurnsByTwoNotices) {
+  const std::vector<u32> nodes = nodes_of_ports();
+  const std::vector<u8> sides = {0, 1, 0, 1, 0, 1, 0, 1};
+  EventQueue events(Windows(ps(1000), sides), nodes);
+  for (const i64 at : {500, 1500, 2500, 3500})
+    for (const u32 place : {2u, 3u}) events.add(event_at(at, place));
+  std::vector<std::pair<u32, i64>> taken;
+  for (u64 from = 0, window; (window = events.next_window(from)) != EventQueue::kNever;
+       from = window + 1) {
+    events.open(window);
+    while (events.next_node())
+      for (Event event; events.take(Time::never(), event);)
+        taken.emplace_back(event.place(), event.at.ps());
+  }
+  EXPECT_EQ(
+      taken,
+      (std::vector<std::pair<u32, i64>>{
+          {2, 500}, {3, 500}, {3, 1500}, {2, 1500}, {2, 2500}, {3, 2500}, {3, 3500}, {2, 3500}}));
+}
+
+// What is left of both sides' windows, and what is added to them, comes with the next run.
+TEST(EventQueue, BothSidesStopAtTheEnd) {
+  const std::vector<u32> nodes = nodes_of_ports();
+  const std::vector<u8> sides = {0, 1, 0, 1, 0, 1, 0, 1};
+  EventQueue events(Windows(ps(1000), sides), nodes);
+  for (const i64 at : {1100, 1900})
+    for (const u32 place : {2u, 3u}) events.add(event_at(at, place));
+  const auto run = [&events](Time end) {
+    u32 taken = 0;
+    for (u64 from = 0, window; (window = events.next_window(from)) != EventQueue::kNever &&
+                               events.start_of(window) <= end;
+         from = window + 1) {
+      events.open(window);
+      while (events.next_node())
+        for (Event event; events.take(end, event);) ++taken;
+    }
+    return taken;
+  };
+  EXPECT_EQ(run(Time::from_ps(1500)), 2u);
+  for (const u32 place : {2u, 3u}) events.add(event_at(1600, place));
+  EXPECT_EQ(run(Time::from_ps(2000)), 4u);
+  EXPECT_TRUE(events.empty());
 }
 
 // Against a list that is sorted anew: few and many events in a window, near and far ones.
@@ -132,7 +177,7 @@ TEST_P(AgainstAList, EachNodeSeesItsEventsInOrder) {
   };
   for (u32 i = 0; i < GetParam(); ++i) add(static_cast<u32>(prng.below(kNodes)), now);
   for (u32 left = 20'000; left > 0 && !queue.events.empty();) {
-    queue.events.open(queue.events.next_window());
+    queue.events.open(queue.events.next_window(0));
     while (queue.events.next_node()) {
       for (Event event; queue.events.take(Time::never(), event);) {
         std::vector<Event>& of_node = model[event.place()];

@@ -6,6 +6,7 @@
 
 #include "fabric/ecmp.h"
 #include "fabric/infiniband/packets.h"
+#include "fabric/pause_frame.h"
 #include "wire/eth/ecn.h"
 #include "wire/ib/packet.h"
 
@@ -160,14 +161,8 @@ void Host::on_pause_frame(HostPort& at, const Frame& frame) {
 }
 
 void Host::ask_to_pause(HostPort& at, u32 priority, u16 quanta) {
-  const FrameIndex index = domain_.frames.take();
-  Frame& frame = domain_.frames[index];
-  frame.type = FrameType::kPause;
-  frame.priority = static_cast<u8>(priority);
-  frame.pause_quanta = quanta;
-  frame.size_octets = config_.pause_frame_octets;
-  frame.payload_octets = 0;
-  ++(quanta != 0 ? domain_.counters.pauses : domain_.counters.resumes);
+  const FrameIndex index =
+      make_pause(domain_.frames, domain_.counters, priority, quanta, config_.pause_frame_octets);
   at.acknowledgements.push(EgressQueues::kControl, index, domain_.frames);
   transmit();
   if (quanta == 0) {

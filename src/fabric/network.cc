@@ -31,8 +31,29 @@ Duration notice(const Topology& topology, const NetworkConfig& config) {
   return std::min(shortest_delay(topology), config.shortest_signal);
 }
 
-// Where there is none, there is no time for nodes by themselves.
-Duration window_for(Duration notice) { return std::max(notice, ps(1)); }
+// Of a link, in windows that alternate.
+Duration notice_of_sides(const Topology& topology) {
+  return std::min(shortest_delay(topology), kLongestWindow / 2);
+}
+
+// Of each port's node. Empty: windows are not to alternate: signals would come too soon.
+std::vector<u8> sides_of_ports(const Topology& topology, const NetworkConfig& config,
+                               const std::vector<u32>& node_of_port) {
+  const Duration notice = notice_of_sides(topology);
+  if (notice < kShortestWindow || config.shortest_signal < notice * 2) return {};
+  const std::vector<u8> sides = sides_of(topology);
+  if (sides.empty()) return {};
+  std::vector<u8> of_ports;
+  for (const u32 node : node_of_port) of_ports.push_back(sides[node]);
+  return of_ports;
+}
+
+// Where there is no notice, there is no time for nodes by themselves.
+Windows windows_for(const Topology& topology, const NetworkConfig& config,
+                    const std::vector<u8>& side_of_port) {
+  if (side_of_port.empty()) return Windows(std::max(notice(topology, config), ps(1)));
+  return {notice_of_sides(topology), side_of_port};
+}
 
 // What the event will touch first is in the cache by then. (A function of nothing but this is one
 // without effect to GCC, which leaves its calls out unless they are inlined.)
@@ -85,17 +106,18 @@ Network::Network(const Topology& topology, const NetworkConfig& config)
       engine_(config.infiniband.routing),
       domain_of_(partition(topology, domains_for(topology, config))),
       node_of_port_(nodes_of_ports(topology)),
+      side_of_port_(sides_of_ports(topology, config, node_of_port_)),
+      windows_(windows_for(topology, config, side_of_port_)),
       first_port_(ports_of_nodes(topology)),
-      notice_(notice(topology, config)),
       deadlock_check_(config.deadlock_check),
       next_deadlock_check_(deadlock_check_ == Duration{} ? Time::never()
                                                          : Time() + deadlock_check_) {
   CHECK(topology.nodes <= kMaxNodes);
   const u32 domains = domains_for(topology, config);
   for (u32 number = 0; number < domains; ++number) {
-    domains_.push_back(
-        std::make_unique<Domain>(window_for(notice_), node_of_port_, number, domains));
-    if (domains == 1 && notice_ < kShortestWindow) domains_.back()->events.keep_together();
+    domains_.push_back(std::make_unique<Domain>(windows_, node_of_port_, number, domains));
+    if (domains == 1 && windows_.length() < kShortestWindow)
+      domains_.back()->events.keep_together();
   }
   for (NodeIndex node = 0; node < topology.nodes; ++node) addresses_.push_back(address_of(node));
   if (config.technology == Technology::kInfiniBand) tables_.emplace(topology, engine_);
@@ -215,8 +237,16 @@ bool Network::add_flow(const Flow& flow) {
 }
 
 bool Network::run(Time end) {
-  end_ = now_;
-  do_requests();  // of between the runs
+  do_requests(now_);  // of between the runs
+  // Flows that start one after another get their QPs between windows of all nodes: a QP's number,
+  // and its first turn among those of its host, are due to when it is made.
+  if (windows_.order() == Windows::Order::kAlternate && now_ == Time() && !starts_.empty() &&
+      domains_[0]->events.empty()) {
+    const Windows each(shortest_delay(topology_));
+    const auto [first, last] = std::ranges::minmax(starts_, {}, &Start::at);
+    if (each.window_of(first.at, 0) != each.window_of(last.at, 0))
+      for (const auto& domain : domains_) domain->events = EventQueue(each, node_of_port_);
+  }
   while (!changes_.empty() && changes_.back().at <= end) {
     const Change change = changes_.back();
     changes_.pop_back();
@@ -233,46 +263,49 @@ bool Network::run(Time end) {
 bool Network::advance(Time end) {
   end_ = end;
   const EventQueue& any = domains_[0]->events;
-  for (;;) {
-    window_ = next_window();
-    if (window_ == EventQueue::kNever) return false;
-    if (any.start_of(window_) > end) return true;
-    open_flows(window_);
+  const Time reached = now_;
+  for (u64 from = 0;; from = window_ + 1) {
+    window_ = next_window(from);
+    if (window_ == EventQueue::kNever || any.start_of(window_) > end) break;
+    open_flows(window_, reached);
     for (const auto& domain : domains_) domain->change_boxes();
     simulate_window();
     close_window();
-    if (any.start_of(window_ + 1) > end) return next_window() != EventQueue::kNever;
   }
+  tell(Time::never());
+  return next_window(0) != EventQueue::kNever;
 }
 
-// Frames between domains count with the domain that they go to.
-u64 Network::next_window() const {
-  const EventQueue& any = domains_[0]->events;
-  u64 next = starts_.empty() ? EventQueue::kNever : any.window_of(starts_.front().at);
+// The first from this one on. Frames between domains count with the domain that they go to.
+u64 Network::next_window(u64 from) const {
+  u64 next = starts_.empty() ? EventQueue::kNever : window_of(starts_.front());
   for (const auto& domain : domains_) {
-    next = std::min(next, domain->events.next_window());
+    next = std::min(next, domain->events.next_window(from));
     for (u32 to = 0; to < domains_.size(); ++to)
-      if (const Outbox& box = domain->filled_for(to); box.earliest != Time::never())
-        next = std::min(next, any.window_of(box.earliest));
+      next = std::min(next, domain->filled_for(to).first_window);
   }
   return next;
 }
 
 Time Network::next_event() const {
-  const u64 window = next_window();
+  const u64 window = next_window(0);
   const Time change = changes_.empty() ? Time::never() : changes_.back().at;
   if (window == EventQueue::kNever) return change;
   return std::min(std::max(now_, domains_[0]->events.start_of(window)), change);
 }
 
+u64 Network::window_of(const Start& start) const {
+  return domains_[0]->events.window_of(start.at, first_port_[flows_[start.flow].source]);
+}
+
 // --- between windows
 
-// Flows that start in this window get QPs at both ends.
-void Network::open_flows(u64 window) {
+// Flows that start in this window get QPs at both ends. `reached`: by all nodes.
+void Network::open_flows(u64 window, Time reached) {
   const EventQueue& any = domains_[0]->events;
-  const Time now = std::max(any.start_of(window), now_);
+  const Time now = std::max(any.start_of(window), reached);
   for (const auto& domain : domains_) domain->now = now;
-  while (!starts_.empty() && any.window_of(starts_.front().at) <= window) {
+  while (!starts_.empty() && window_of(starts_.front()) <= window) {
     std::ranges::pop_heap(starts_, std::greater{});
     const Start start = starts_.back();
     starts_.pop_back();
@@ -285,7 +318,7 @@ void Network::open_flows(u64 window) {
 
 // What hosts have asked for in the window that ends, or between runs: host after host, whichever
 // domains they are in.
-void Network::do_requests() {
+void Network::do_requests(Time now) {
   std::vector<ConnectionRequest> requests;
   for (const auto& domain : domains_) {
     requests.insert(requests.end(), domain->requests.begin(), domain->requests.end());
@@ -295,8 +328,7 @@ void Network::do_requests() {
   std::ranges::stable_sort(requests, {}, [this](const ConnectionRequest& request) {
     return connections_[request.connection].source;
   });
-  const Time end = domains_[0]->events.start_of(window_ + 1);
-  for (const auto& domain : domains_) domain->now = std::min(end, std::max(end_, now_));
+  for (const auto& domain : domains_) domain->now = now;
   for (const ConnectionRequest& request : requests) do_request(request);
 }
 
@@ -368,14 +400,19 @@ void Network::close_window() {
     now_ = std::max(now_, domain->latest);
     if (!domain->told.empty()) told_.append(domain->told);
   }
-  do_requests();
+  do_requests(std::min(domains_[0]->events.end_of(window_), end_));
   if (now_ >= next_deadlock_check_) {
     look_for_deadlock();
     next_deadlock_check_ = now_ + deadlock_check_;
   }
+  tell(domains_[0]->events.start_of(window_ + 1));
+}
+
+// What was before `end`: nothing will be any more.
+void Network::tell(Time end) {
   if (told_.empty()) return;
   Finisher finisher(*this);
-  told_.tell(finisher);
+  told_.tell(finisher, end);
 }
 
 void Network::finish(u32 number) {
@@ -539,13 +576,17 @@ void Network::fetch_ahead(const Domain& domain) const {
     }
     const Endpoint* const host = hosts_[node].get();
     if (ahead == kSteps) prefetch_object(*host);
+    std::array<u32, 2> fetched_for{~0u, ~0u};  // hosts: data come from one, answers from another
     for (const Event& event : events.first(std::min<std::size_t>(events.size(), kFetched))) {
       if (event.kind() != EventKind::kArrival) continue;
       if (ahead == kSteps) {
         domain.frames.prefetch(event.subject);
-      } else {
-        host->fetch(Device::kFetchSteps - ahead, event.subject);
+        continue;
       }
+      const u32 source = domain.frames[event.subject].source;
+      if (std::ranges::find(fetched_for, source) != fetched_for.end()) continue;
+      fetched_for = {source, fetched_for[0]};
+      host->fetch(Device::kFetchSteps - ahead, event.subject);
     }
   }
 }
@@ -564,19 +605,21 @@ void Network::simulate_node(Domain& domain) {
 
 void Network::handle(Domain& domain, const Event& event) {
   if (event.kind() == EventKind::kAlarm) return application_->on_alarm(event.subject, domain.now);
-  const Port& port = ports_[event.place()];
-  SwitchNode* const at_switch = switches_[port.node].get();
-  Endpoint* const host = hosts_[port.node].get();
+  // Not from the Port, which most arrivals do not need.
+  const NodeIndex node = node_of_port_[event.place()];
+  const u32 port = event.place() - first_port_[node];
+  SwitchNode* const at_switch = switches_[node].get();
+  Endpoint* const host = hosts_[node].get();
   switch (event.kind()) {
     case EventKind::kFlowStart:
       return host->write(ends_[event.subject].sender, flows_[event.subject].octets, event.subject);
     case EventKind::kArrival: return on_arrival(domain, event);
     case EventKind::kPause:
-      if (at_switch != nullptr) return at_switch->on_pause_timer(port.number);
+      if (at_switch != nullptr) return at_switch->on_pause_timer(port);
       host->on_own_timer();
       return collect(domain, *host);
     case EventKind::kPortWake:
-      return at_switch != nullptr ? at_switch->on_wake(port.number) : host->on_wake();
+      return at_switch != nullptr ? at_switch->on_wake(port) : host->on_wake();
     case EventKind::kDeviceTimer: host->on_device_timer(); return collect(domain, *host);
     case EventKind::kAlarm: return;
   }
@@ -584,11 +627,12 @@ void Network::handle(Domain& domain, const Event& event) {
 
 void Network::on_arrival(Domain& domain, const Event& event) {
   if (is_faulty_ && !survives(domain, event)) return;
-  const Port& port = ports_[event.place()];
-  if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
-    return at_switch->on_arrival(port.number, event.subject);
-  Endpoint& host = *hosts_[port.node];
-  host.on_arrival(port.number, event.subject);
+  const NodeIndex node = node_of_port_[event.place()];
+  const u32 port = event.place() - first_port_[node];
+  if (SwitchNode* const at_switch = switches_[node].get(); at_switch != nullptr)
+    return at_switch->on_arrival(port, event.subject);
+  Endpoint& host = *hosts_[node];
+  host.on_arrival(port, event.subject);
   collect(domain, host);
 }
 
@@ -718,10 +762,10 @@ void Network::set_alarm(NodeIndex host, Time at, u32 word) {
 
 void Network::signal(NodeIndex from, NodeIndex to, Time at, u32 word) {
   Domain& domain = domain_of(from);
-  CHECK(at - domain.now >= notice_);
+  CHECK(at - domain.now >= windows_.length());
   const Event signal(at, EventKind::kAlarm, first_port_[to], word, word);
   if (domain_of_[to] == domain.number)
-    domain.events.add(signal);
+    domain.events.add_elsewhere(signal);
   else
     domain.hand_over_signal(domain_of_[to], signal);
 }

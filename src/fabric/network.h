@@ -2,10 +2,10 @@
 // time. Everything random comes from one seed; the same input gives the same output, bit for bit,
 // whatever the number of threads.
 //
-// Time goes in windows as long as the shortest link's delay. What a node does within a window
-// reaches no other before its end, so that nodes are simulated one after another, or by several
-// threads, each its own domain. What concerns several of them is done between windows: flows are
-// given their QPs at both ends, and what has happened is told.
+// Time goes in windows (windows.h). What a node does within a window reaches no other before its
+// end, so that nodes are simulated one after another, or by several threads, each its own domain.
+// What concerns several of them is done between windows: flows are given their QPs at both ends,
+// and what has happened is told.
 #pragma once
 
 #include <functional>
@@ -87,8 +87,7 @@ class Network {
   // most kMaxMessageOctets, and no more messages than `depth` between send() and on_sent().
   void send(u32 connection, u32 octets, u32 word);
   void set_alarm(NodeIndex host, Time at, u32 word);  // on_alarm() then
-  // Likewise at another host, by as much later than now as its shortest_signal or the shortest link
-  // takes, at least.
+  // Likewise at another host, by as much later than now as the shortest_signal takes, at least.
   void signal(NodeIndex from, NodeIndex to, Time at, u32 word);
 
   // All events up to `end`, that included. False: there is nothing left to happen.
@@ -175,9 +174,10 @@ class Network {
   void change_pause(const StuckPause& pause, bool on);
   void look_for_deadlock();
   bool advance(Time end);
-  [[nodiscard]] u64 next_window() const;
-  void open_flows(u64 window);
-  void do_requests();
+  [[nodiscard]] u64 next_window(u64 from) const;
+  [[nodiscard]] u64 window_of(const Start& start) const;
+  void open_flows(u64 window, Time reached);
+  void do_requests(Time now);
   void do_request(const ConnectionRequest& request);
   void make_ends(u32 connection);
   [[nodiscard]] Domain& domain_of_sender(u32 connection) {
@@ -196,6 +196,7 @@ class Network {
   bool passes(Domain& domain, const Event& event, std::vector<PacketFilter>& filters);
   void collect(Domain& domain, Endpoint& host);
   void close_window();
+  void tell(Time end);
   void finish(u32 flow);
   void fail(u32 flow);
   void end(u32 flow);
@@ -210,6 +211,8 @@ class Network {
   const RoutingEngine engine_;              // their
   const std::vector<u32> domain_of_;        // of each node
   const std::vector<u32> node_of_port_;     // of all ports
+  const std::vector<u8> side_of_port_;      // likewise; empty: windows are not divided by sides
+  const Windows windows_;
   std::vector<std::unique_ptr<Domain>> domains_;
   std::vector<u32> addresses_;
   std::vector<std::pair<Rate, std::unique_ptr<TransmissionTimes>>> times_;
@@ -228,7 +231,7 @@ class Network {
   std::vector<StuckPause> stuck_pauses_;
   std::vector<bool> down_;        // links; empty: no link ever is
   std::vector<Time> deaf_until_;  // of each port: what arrives until then was on a link that failed
-  const Duration notice_, deadlock_check_;
+  const Duration deadlock_check_;
   Time next_deadlock_check_;
   std::optional<Deadlock> deadlock_;
   std::vector<ConnectionConfig> connections_;

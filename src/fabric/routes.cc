@@ -44,8 +44,8 @@ void Routes::find_neighbours(const Topology& topology, const std::vector<bool>& 
 void Routes::attach(const Topology& topology, NodeIndex host) {
   const std::vector<Neighbour>& links = neighbours_[host];
   if (links.size() == 1) {
-    attached_to_[host] = links[0].node;
-    attached_port_[host] = links[0].back;
+    places_[host].attached_to = links[0].node;
+    places_[host].port = links[0].back;
   }
   if (links.size() < 2) return;
   if (more_links_.empty()) more_links_.resize(topology.nodes);
@@ -58,9 +58,7 @@ void Routes::attach(const Topology& topology, NodeIndex host) {
 }
 
 void Routes::group_hosts(const Topology& topology) {
-  attached_to_.assign(topology.nodes, topology.nodes);
-  attached_port_.assign(topology.nodes, 0);
-  group_of_.assign(topology.nodes, kNoGroup);
+  places_.assign(topology.nodes, {.attached_to = topology.nodes});
   std::map<std::vector<NodeIndex>, u32> groups;
   for (NodeIndex host = 0; host < topology.nodes; ++host) {
     if (topology.is_switch[host]) continue;
@@ -71,7 +69,7 @@ void Routes::group_hosts(const Topology& topology) {
         roots.push_back(neighbour.node);
     if (roots.empty()) continue;
     const auto [group, is_new] = groups.try_emplace(roots, static_cast<u32>(roots_.size()));
-    group_of_[host] = group->second;
+    places_[host].group = group->second;
     if (is_new) roots_.push_back(std::move(roots));
   }
 }

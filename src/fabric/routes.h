@@ -27,13 +27,13 @@ class Routes {
   // Ports of `node`, in the order in which a hash chooses among them. Empty: there is no way.
   // `node` is not the destination.
   [[nodiscard]] std::span<const u16> ports(NodeIndex node, NodeIndex destination) const {
-    if (attached_to_[destination] == node) return {&attached_port_[destination], 1};
+    const Place& place = places_[destination];
+    if (place.attached_to == node) return {&place.port, 1};
     if (!more_links_.empty()) [[unlikely]]
       if (const std::span<const u16> direct = ports_to(destination, node); !direct.empty())
         return direct;
-    const u32 group = group_of_[destination];
-    if (group == kNoGroup) return {};
-    const u32 set = sets_at_[node * u64{groups_} + group];
+    if (place.group == kNoGroup) return {};
+    const u32 set = sets_at_[node * u64{groups_} + place.group];
     return {set_ports_.data() + set_begin_[set], set_begin_[set + 1] - set_begin_[set]};
   }
   // Fetches into the cache what ports() looks at for this node.
@@ -66,11 +66,14 @@ class Routes {
 
   u32 groups_ = 0;
   std::vector<std::vector<Neighbour>> neighbours_;  // of each node, the highest number first
-  std::vector<NodeIndex> attached_to_;              // of a host: the node at its only link
-  std::vector<u16> attached_port_;                  // and that node's port
   // Of each host that has several links: all of them. Empty: there is no such host.
   std::vector<std::vector<Attachment>> more_links_;
-  std::vector<u32> group_of_;                  // of a host
+  struct Place {            // of a host
+    NodeIndex attached_to;  // the node at its only link
+    u32 group = kNoGroup;
+    u16 port = 0;  // of that node
+  };
+  std::vector<Place> places_;
   std::vector<std::vector<NodeIndex>> roots_;  // the switches that each group hangs on
   std::vector<u32> sets_at_;                   // by node and group
   std::vector<u32> set_begin_;

@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "base/prefetch.h"
 #include "base/types.h"
 #include "fabric/frame.h"
 
@@ -53,6 +54,11 @@ class SharedBuffer {
     return of(port, priority).ingress + of(port, priority).headroom_used;
   }
   [[nodiscard]] u64 threshold(u32 port) const;
+  // Into the cache, what frames need.
+  void fetch() const {
+    prefetch_octets(accounts_.data(), accounts_.size() * sizeof(Account));
+    prefetch_octets(ports_.data(), ports_.size() * sizeof(PortConfig));
+  }
   [[nodiscard]] u64 shared_used() const { return shared_used_; }
 
  private:

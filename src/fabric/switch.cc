@@ -1,6 +1,7 @@
 #include "fabric/switch.h"
 
 #include "fabric/ecmp.h"
+#include "fabric/pause_frame.h"
 #include "wire/eth/ecn.h"
 
 namespace verbena::fabric {
@@ -29,7 +30,8 @@ Switch::Switch(Domain& domain, const SwitchConfig& config, NodeIndex node, std::
       prng_(config.seed),
       spreading_(config.spreading, config.hash_seed, PRNG(config.seed).fork().next()),
       buffer_(config.buffer, buffers_of(port_configs)),
-      sides_(ports.size()) {
+      sides_(ports.size()),
+      rare_(ports.size()) {
   for (std::size_t i = 0; i < sides_.size(); ++i) sides_[i].marking = port_configs[i].marking;
 }
 
@@ -63,6 +65,8 @@ void Switch::wait_for_rest(u32 port, FrameIndex index) {
 void Switch::fetch() const {
   routes_.fetch(node_);
   prefetch_octets(sides_.data(), sides_.size() * sizeof(Side));
+  prefetch_octets(ports_.data(), ports_.size() * sizeof(Port));
+  buffer_.fetch();
 }
 
 bool Switch::is_lossless(u32 priority) const {
@@ -109,7 +113,7 @@ void Switch::enqueue(u32 port, FrameIndex index) {
   side.queues.push(queue, index, domain_.frames);
   side.longest_queue = std::max(side.longest_queue, side.queues.octets(queue));
   if (config_.mark_at == MarkAt::kEnqueue)
-    mark(side, domain_.frames[index], side.queues.octets(queue));
+    mark(port, domain_.frames[index], side.queues.octets(queue));
   if (ports_[port].is_free(domain_.now))
     transmit(port);
   else
@@ -121,7 +125,7 @@ void Switch::pass_on(u32 port, FrameIndex index) {
   Side& side = sides_[port];
   Frame& frame = domain_.frames[index];
   side.longest_queue = std::max<u32>(side.longest_queue, frame.size_octets);
-  mark(side, frame, config_.mark_at == MarkAt::kEnqueue ? frame.size_octets : 0);
+  mark(port, frame, config_.mark_at == MarkAt::kEnqueue ? frame.size_octets : 0);
   put_on_wire(port, index);
   leave(frame);
 }
@@ -139,7 +143,7 @@ void Switch::transmit(u32 port) {
   Frame& frame = domain_.frames[index];
   const bool is_buffered = frame.type != FrameType::kPause;
   if (is_buffered && config_.mark_at == MarkAt::kDequeue)
-    mark(side, frame, side.queues.octets(frame.priority));
+    mark(port, frame, side.queues.octets(frame.priority));
   put_on_wire(port, index);
   if (side.queues.may_send()) wake_when_free(domain_, ports_[port], first_port_ + port);
   if (is_buffered) leave(frame);
@@ -165,54 +169,49 @@ void Switch::leave(const Frame& frame) {
     ask_to_pause(frame.ingress, frame.priority, 0);
 }
 
-bool Switch::would_mark(Side& side, const Frame& frame, u32 octets) {
-  const MarkingConfig& marking = side.marking;
+bool Switch::would_mark(u32 port, const Frame& frame, u32 octets) {
+  const MarkingConfig& marking = sides_[port].marking;
   if (!marking.enabled || (marking.priorities & bit(frame.priority)) == 0) return false;
-  const u64 length =
-      marking.weight == 1 ? octets : side.average[frame.priority].update(marking.weight, octets);
+  const u64 length = marking.weight == 1
+                         ? octets
+                         : rare_[port].average[frame.priority].update(marking.weight, octets);
   return marks(marking, length, prng_);
 }
 
-void Switch::mark(Side& side, Frame& frame, u32 octets) {
-  if (ecn_of(frame.traffic_class) == ECN::kNotECT || !would_mark(side, frame, octets)) return;
+void Switch::mark(u32 port, Frame& frame, u32 octets) {
+  if (ecn_of(frame.traffic_class) == ECN::kNotECT || !would_mark(port, frame, octets)) return;
   frame.traffic_class = traffic_class_of(dscp_of(frame.traffic_class), ECN::kCE);
   ++domain_.counters.marks;
-  ++side.marks;
+  ++sides_[port].marks;
 }
 
 bool Switch::drops_early(u32 port, const Frame& frame) {
-  Side& side = sides_[port];
+  const Side& side = sides_[port];
   return side.marking.not_ect == MarkingConfig::NotECT::kDrop &&
          ecn_of(frame.traffic_class) == ECN::kNotECT &&
-         would_mark(side, frame, side.queues.octets(frame.priority) + frame.size_octets);
+         would_mark(port, frame, side.queues.octets(frame.priority) + frame.size_octets);
 }
 
 // Quanta 0: to go on.
 void Switch::ask_to_pause(u32 port, u32 priority, u16 quanta) {
-  if (!ports_[port].up || (quanta == 0 && (sides_[port].stuck & bit(priority)) != 0)) return;
-  const FrameIndex index = domain_.frames.take();
-  Frame& frame = domain_.frames[index];
-  frame.type = FrameType::kPause;
-  frame.priority = static_cast<u8>(priority);
-  frame.pause_quanta = quanta;
-  frame.size_octets = config_.pfc.frame_octets;
-  frame.payload_octets = 0;
-  ++(quanta != 0 ? domain_.counters.pauses : domain_.counters.resumes);
-  Side& side = sides_[port];
-  side.queues.push(EgressQueues::kControl, index, domain_.frames);
+  if (!ports_[port].up || (quanta == 0 && (rare_[port].stuck & bit(priority)) != 0)) return;
+  const FrameIndex index =
+      make_pause(domain_.frames, domain_.counters, priority, quanta, config_.pfc.frame_octets);
+  sides_[port].queues.push(EgressQueues::kControl, index, domain_.frames);
   if (ports_[port].is_free(domain_.now))
     transmit(port);
   else
     wake_when_free(domain_, ports_[port], first_port_ + port);
   if (config_.pfc.expiry == PauseExpiry::kNever) return;
+  Rare& rare = rare_[port];
   if (quanta == 0) {
-    side.asking &= static_cast<u8>(~bit(priority));
+    rare.asking &= static_cast<u8>(~bit(priority));
     return;
   }
   // Half the time that it lasts: the refresh is there before it ends.
-  side.asking |= bit(priority);
-  side.ask_again[priority] = domain_.now + pause_time(quanta, ports_[port].rate) / 2;
-  domain_.events.add({side.ask_again[priority], EventKind::kPause, first_port_ + port});
+  rare.asking |= bit(priority);
+  rare.ask_again[priority] = domain_.now + pause_time(quanta, ports_[port].rate) / 2;
+  domain_.events.add({rare.ask_again[priority], EventKind::kPause, first_port_ + port});
 }
 
 void Switch::on_pause_frame(u32 port, const Frame& frame) {
@@ -231,11 +230,11 @@ void Switch::on_pause_frame(u32 port, const Frame& frame) {
 
 void Switch::pause(u32 port, u32 priority, Time until) {
   Side& side = sides_[port];
-  side.paused_until[priority] = until;
+  rare_[port].paused_until[priority] = until;
   if (until != Time::never()) domain_.events.add({until, EventKind::kPause, first_port_ + port});
   if ((side.storming & bit(priority)) != 0 || side.queues.is_paused(priority)) return;
   side.queues.pause(priority);
-  side.paused_since[priority] = domain_.now;
+  rare_[port].paused_since[priority] = domain_.now;
   if (config_.pfc.watchdog.enabled)
     domain_.events.add(
         {domain_.now + config_.pfc.watchdog.detection, EventKind::kPause, first_port_ + port});
@@ -244,7 +243,7 @@ void Switch::pause(u32 port, u32 priority, Time until) {
 // The pause is over. To heed pauses again the watchdog waits.
 void Switch::resume(u32 port, u32 priority) {
   Side& side = sides_[port];
-  side.paused_until[priority] = domain_.now;
+  rare_[port].paused_until[priority] = domain_.now;
   side.queues.resume(priority);
   if ((side.storming & bit(priority)) != 0)
     domain_.events.add(
@@ -261,11 +260,11 @@ void Switch::send_on(u32 port) {
 
 // Pauses that end by themselves, and those to be asked for again.
 void Switch::on_pause_timer(u32 port) {
-  Side& side = sides_[port];
+  const Rare& rare = rare_[port];
   for (u32 priority = 0; priority < kPriorities; ++priority) {
-    if ((side.asking & bit(priority)) != 0 && side.ask_again[priority] == domain_.now)
+    if ((rare.asking & bit(priority)) != 0 && rare.ask_again[priority] == domain_.now)
       ask_to_pause(port, priority, config_.pfc.quanta);
-    if (side.paused_until[priority] == domain_.now && domain_.now > Time()) resume(port, priority);
+    if (rare.paused_until[priority] == domain_.now && domain_.now > Time()) resume(port, priority);
     if (config_.pfc.watchdog.enabled) watch(port, priority);
   }
   send_on(port);
@@ -275,13 +274,13 @@ void Switch::watch(u32 port, u32 priority) {
   Side& side = sides_[port];
   const PFCWatchdogConfig& watchdog = config_.pfc.watchdog;
   if ((side.storming & bit(priority)) != 0) {
-    const Time end = side.paused_until[priority];
+    const Time end = rare_[port].paused_until[priority];
     if (domain_.now >= end && domain_.now - end >= watchdog.restoration)
       side.storming &= static_cast<u8>(~bit(priority));
     return;
   }
   if (!side.queues.is_paused(priority) ||
-      domain_.now - side.paused_since[priority] < watchdog.detection)
+      domain_.now - rare_[port].paused_since[priority] < watchdog.detection)
     return;
   ++domain_.counters.storms;
   side.storming |= bit(priority);
@@ -311,8 +310,8 @@ std::span<const u16> Switch::those_up(std::span<const u16> ways) {
 void Switch::on_link_down(u32 port) {
   ++ports_down_;
   Side& side = sides_[port];
-  side.asking = side.storming = 0;
-  side.paused_until = {};
+  rare_[port].asking = side.storming = 0;
+  rare_[port].paused_until = {};
   for (u32 queue = 0; queue <= EgressQueues::kControl; ++queue) {
     side.queues.resume(queue);
     flush(port, queue, domain_.counters.lost);
@@ -323,17 +322,17 @@ void Switch::on_link_down(u32 port) {
 void Switch::on_link_up(u32 port) {
   --ports_down_;
   for (u32 priority = 0; priority < kPriorities; ++priority)
-    if (buffer_.paused(port, priority) || (sides_[port].stuck & bit(priority)) != 0)
+    if (buffer_.paused(port, priority) || (rare_[port].stuck & bit(priority)) != 0)
       ask_to_pause(port, priority, config_.pfc.quanta);
 }
 
 void Switch::begin_stuck_pause(u32 port, u32 priority) {
-  sides_[port].stuck |= bit(priority);
+  rare_[port].stuck |= bit(priority);
   ask_to_pause(port, priority, config_.pfc.quanta);
 }
 
 void Switch::end_stuck_pause(u32 port, u32 priority) {
-  sides_[port].stuck &= static_cast<u8>(~bit(priority));
+  rare_[port].stuck &= static_cast<u8>(~bit(priority));
   if (!buffer_.paused(port, priority)) ask_to_pause(port, priority, 0);
 }
 
@@ -342,7 +341,7 @@ void Switch::end_stuck_pause(u32 port, u32 priority) {
 bool Switch::is_stuck(u32 port, u32 priority, Time since) const {
   const Side& side = sides_[port];
   return side.queues.is_paused(priority) && side.queues.octets(priority) != 0 &&
-         side.paused_since[priority] <= since;
+         rare_[port].paused_since[priority] <= since;
 }
 
 bool Switch::holds(u32 port, u32 priority, u32 ingress) const {

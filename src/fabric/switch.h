@@ -79,19 +79,21 @@ class Switch final : public SwitchNode {
   [[nodiscard]] u64 marked_frames(u32 port) const override { return sides_[port].marks; }
 
  private:
-  struct Side {  // one port's
+  struct alignas(64) Side {  // one port's, that each frame needs
     EgressQueues queues;
     u32 longest_queue = 0;
+    u8 storming = 0;  // priorities whose pauses are not heeded, a bit each: the watchdog's
     u64 sent_octets = 0;
     u64 marks = 0;
     MarkingConfig marking;
+  };
+  struct Rare {  // what pauses and averages need of it
     std::array<AverageLength, kPriorities> average;
     std::array<Time, kPriorities> paused_until{};  // by the neighbour; never(): until it resumes
     std::array<Time, kPriorities> paused_since{};  // without interruption
-    u8 storming = 0;  // priorities whose pauses are not heeded, a bit each: the watchdog's
-    std::array<Time, kPriorities> ask_again{};  // of the neighbour, to pause
-    u8 stuck = 0;                               // priorities that it never lets go on, a bit each
-    u8 asking = 0;                              // priorities, a bit each
+    std::array<Time, kPriorities> ask_again{};     // of the neighbour, to pause
+    u8 stuck = 0;   // priorities that it never lets go on, a bit each
+    u8 asking = 0;  // priorities, a bit each
   };
 
   void on_pause_frame(u32 port, const Frame& frame);
@@ -99,14 +101,14 @@ class Switch final : public SwitchNode {
   void wait_for_rest(u32 port, FrameIndex index);
   bool admit(u32 port, Frame& frame);
   bool drops_early(u32 port, const Frame& frame);
-  bool would_mark(Side& side, const Frame& frame, u32 octets);
+  bool would_mark(u32 port, const Frame& frame, u32 octets);
   void drop(FrameIndex index, u64& counter);
   void enqueue(u32 port, FrameIndex index);
   void transmit(u32 port);
   void put_on_wire(u32 port, FrameIndex index);
   void leave(const Frame& frame);
   void pass_on(u32 port, FrameIndex index);
-  void mark(Side& side, Frame& frame, u32 octets);  // in its queue
+  void mark(u32 port, Frame& frame, u32 octets);  // in its queue
   void pause(u32 port, u32 priority, Time until);
   void resume(u32 port, u32 priority);
   void send_on(u32 port);
@@ -127,6 +129,7 @@ class Switch final : public SwitchNode {
   Spreading spreading_;
   SharedBuffer buffer_;
   std::vector<Side> sides_;
+  std::vector<Rare> rare_;
   u32 ports_down_ = 0;
   std::vector<u16> ways_up_;  // of the frame being looked at, while a port is down
 };

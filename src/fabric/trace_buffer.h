@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "fabric/trace.h"
@@ -27,8 +28,12 @@ class TraceBuffer final : public Trace {
     told_.insert(told_.end(), other.told_.begin(), other.told_.end());
     other.told_.clear();
   }
-  // In order, and forgets it.
-  void tell(Trace& trace) {
+  // In order, what was before `end`, and forgets it.
+  void tell(Trace& trace, Time end) {
+    const auto from_end =
+        std::ranges::stable_partition(told_, [end](const Told& told) { return told.at < end; });
+    std::vector<Told> later(from_end.begin(), from_end.end());
+    told_.erase(from_end.begin(), told_.end());
     std::ranges::stable_sort(told_, comes_before);
     for (const Told& told : told_) {
       switch (told.kind) {
@@ -39,7 +44,7 @@ class TraceBuffer final : public Trace {
           break;
       }
     }
-    told_.clear();
+    told_ = std::move(later);
   }
 
  private:

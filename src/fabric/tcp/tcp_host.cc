@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fabric/pause_frame.h"
 #include "fabric/tcp/segment_codec.h"
 #include "wire/iwarp/framing.h"
 
@@ -389,14 +390,8 @@ void TCPHost::end_pauses() {
 }
 
 void TCPHost::ask_to_pause(u32 priority, u16 quanta) {
-  const FrameIndex index = domain_.frames.take();
-  Frame& frame = domain_.frames[index];
-  frame.type = FrameType::kPause;
-  frame.priority = static_cast<u8>(priority);
-  frame.pause_quanta = quanta;
-  frame.size_octets = config_.pause_frame_octets;
-  frame.payload_octets = 0;
-  ++(quanta != 0 ? domain_.counters.pauses : domain_.counters.resumes);
+  const FrameIndex index =
+      make_pause(domain_.frames, domain_.counters, priority, quanta, config_.pause_frame_octets);
   acknowledgements_.push(EgressQueues::kControl, index, domain_.frames);
   transmit();
   if (quanta == 0) {

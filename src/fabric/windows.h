@@ -1,0 +1,54 @@
+// Windows: how time is divided so that each node can be simulated by itself for a while. What a
+// node does reaches no other sooner than the shortest link takes, which is `notice`.
+//   kEach       All nodes go on by one notice, one after another: window n is [n, n+1) notices.
+//   kAlternate  Where links join two sides, and all hosts are on one, as in fat trees, a side goes
+//               on by two notices while the other waits halfway: window n is [n-1, n+1), of side
+//               n % 2. So a node is fetched into the cache half as often, and does twice as much.
+// What happens to frames is the same in both. A QP's number, and its first turn, are due to when it
+// is made, though: where flows start one after another kEach is taken (Network::run()).
+#pragma once
+
+#include <vector>
+
+#include "base/time.h"
+#include "fabric/topology.h"
+
+namespace verbena::fabric {
+
+// Of each node 0 or 1: hosts 0, and neighbours never the same. Empty: there is no such division.
+[[nodiscard]] std::vector<u8> sides_of(const Topology& topology);
+
+class Windows {
+ public:
+  enum class Order : u8 { kEach, kAlternate };
+
+  // `notice` > 0. `side_of_place`: of each port's node; it outlives this.
+  explicit Windows(Duration notice) : notice_(static_cast<u64>(notice.ps())) {}
+  Windows(Duration notice, const std::vector<u8>& side_of_place)
+      : notice_(static_cast<u64>(notice.ps())), side_of_place_(&side_of_place) {}
+
+  [[nodiscard]] Order order() const {
+    return side_of_place_ == nullptr ? Order::kEach : Order::kAlternate;
+  }
+  [[nodiscard]] Duration length() const {
+    return ps(static_cast<i64>(order() == Order::kEach ? notice_ : 2 * notice_));
+  }
+  [[nodiscard]] u32 side_of(u32 place) const {
+    return side_of_place_ == nullptr ? 0 : (*side_of_place_)[place];
+  }
+  // That in which a node of the side is at that time.
+  [[nodiscard]] u64 window_of(Time at, u32 side) const {
+    const u64 count = static_cast<u64>(at.ps()) / notice_;
+    return order() == Order::kEach ? count : count + ((count ^ side) & 1);
+  }
+  [[nodiscard]] Time start_of(u64 window) const {
+    const u64 end_of_first = order() == Order::kEach ? 0 : notice_;
+    return Time::from_ps(static_cast<i64>(window * notice_) - static_cast<i64>(end_of_first));
+  }
+
+ private:
+  u64 notice_;  // in picoseconds
+  const std::vector<u8>* side_of_place_ = nullptr;
+};
+
+}  // namespace verbena::fabric
