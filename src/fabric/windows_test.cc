@@ -78,6 +78,11 @@ TEST(Windows, ResultsDoNotDependOnThem) {
   NetworkConfig config = testing::pfc_alone();
   config.switches.buffer.size = 400'000;
   const Course alternate(two_leaves(), config, flows);
+  config.threads = 3;
+  const Course by_three(two_leaves(), config, flows);
+  EXPECT_EQ(by_three.ends.finished, alternate.ends.finished);
+  EXPECT_EQ(by_three.network.counters(), alternate.network.counters());
+  config.threads = 1;
   config.shortest_signal = us(1);
   const Course each(two_leaves(), config, flows);
   EXPECT_EQ(alternate.ends.finished, each.ends.finished);
