@@ -50,6 +50,11 @@ struct alignas(64) Frame {
   bool is_judged = false;                 // by the rules of the link that it comes from
   std::array<u8, kHeaderOctets> headers;  // BTH and what follows it
 
+  // No switch forwards it.
+  [[nodiscard]] bool is_for_a_neighbour() const {
+    return type == FrameType::kPause || type == FrameType::kFlowControl;
+  }
+
   Frame() {}  // leaves `headers` uninitialized on purpose
 };
 static_assert(sizeof(Frame) == 64);

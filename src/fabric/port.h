@@ -65,8 +65,7 @@ struct alignas(64) Port {
 [[nodiscard]] inline Time time_of_arrival(const Port& port, Frame& frame, Time now) {
   const bool by_head = port.head_octets != 0 && frame.size_octets > port.head_octets;
   frame.extent = by_head ? Extent::kHead : Extent::kWhole;
-  if ((port.head_octets | port.latency_ps) == 0 ||
-      (frame.type != FrameType::kRoCE && frame.type != FrameType::kLive))
+  if ((port.head_octets | port.latency_ps) == 0 || frame.is_for_a_neighbour())
     return port.free_at + port.delay;
   return (by_head ? now + port.times[port.head_octets] : port.free_at) + port.delay +
          ps(port.latency_ps);

@@ -237,6 +237,18 @@ TEST(Scenario, RulesAreOfHostsAndOfLinks) {
   EXPECT_NE(mistake(star + "{at_host: h1}\n").find("what happens to packets?"), std::string::npos);
 }
 
+// 1 us at 100 Gb/s are 12,500 octets.
+TEST(Scenario, HeadroomHasRoomForWhatIsInTheSwitch) {
+  const std::string star = "topology: star\nworkload: incast\n";
+  const Parsed<Scenario> at_once = read(star);
+  const Parsed<Scenario> later = read(star + "switch: {forwarding: {latency: 1us}}\n");
+  ASSERT_TRUE(at_once.has_value() && later.has_value());
+  const auto headroom = [](const Scenario& scenario) {
+    return scenario.network.switch_port(first_link(scenario)).buffer.headroom;
+  };
+  EXPECT_EQ(headroom(*later), headroom(*at_once) + 12'500);
+}
+
 // As tests/reference/micro/incast2_dcqcn has it.
 TEST(Scenario, CompatFollowsTheModel) {
   const Parsed<Scenario> scenario = read(

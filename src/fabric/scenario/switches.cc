@@ -17,6 +17,7 @@ struct PortSettings {
   std::optional<u64> k_min, k_max;
   double p_max = 0.2;
   u32 longest_frame = 0;
+  Duration latency{};  // before a frame that has come counts in the buffer
   PFCConfig pfc;
 };
 
@@ -33,11 +34,16 @@ MarkingConfig marking_of(const PortSettings& settings, Rate rate) {
   return marking;
 }
 
+// What is in the switch already, but not in its buffer, is under way too.
+u32 headroom_of(const PortSettings& settings, const LinkConfig& link) {
+  const Duration one_way = link.delay + ps(settings.latency.ps() / 2);
+  return headroom_for(link.rate, one_way, settings.longest_frame, settings.pfc);
+}
+
 SwitchPortConfig port_config(const PortSettings& settings, const LinkConfig& link) {
   SwitchPortConfig port;
   port.buffer.alpha = settings.alpha;
-  port.buffer.headroom = settings.headroom.value_or(
-      headroom_for(link.rate, link.delay, settings.longest_frame, settings.pfc));
+  port.buffer.headroom = settings.headroom.value_or(headroom_of(settings, link));
   if (!settings.pfc.enabled) port.buffer.headroom = settings.headroom.value_or(0);
   port.marking = marking_of(settings, link.rate);
   return port;
@@ -143,6 +149,7 @@ void read_switch(Section section, const Plan& plan, u32 longest_frame, NetworkCo
   config.faults.convergence = section.duration("convergence", config.faults.convergence);
   read_ecmp(section.section("ecmp", "mode"), switches.spreading);
   read_forwarding(section.section("forwarding", "mode"), switches.forwarding);
+  port.latency = switches.forwarding.latency;
   switches.discipline.strict = read_priorities(section, "strict", switches.discipline.strict);
   check_buffer(section, plan, port, switches.buffer);
   section.done();

@@ -41,8 +41,7 @@ struct Split {
 std::optional<Split> split(std::string_view text) {
   Split parts;
   const char* const end = text.data() + text.size();
-  const auto [rest, error] =
-      std::from_chars(text.data(), end, parts.value, std::chars_format::fixed);
+  const auto [rest, error] = std::from_chars(text.data(), end, parts.value);
   if (error != std::errc() || !std::isfinite(parts.value) || parts.value < 0) return std::nullopt;
   parts.unit = std::string_view(rest, static_cast<std::size_t>(end - rest));
   while (parts.unit.starts_with(' ')) parts.unit.remove_prefix(1);

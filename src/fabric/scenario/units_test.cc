@@ -39,6 +39,7 @@ TEST(Units, Numbers) {
   EXPECT_EQ(number_of("1/8"), 0.125);
   EXPECT_EQ(number_of("12.5%"), 0.125);
   EXPECT_EQ(number_of("0.2"), 0.2);
+  EXPECT_EQ(number_of("1e-5"), 1e-5);
   EXPECT_EQ(number_of("1/0"), std::nullopt);
   EXPECT_EQ(number_of("often"), std::nullopt);
 }

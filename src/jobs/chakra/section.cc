@@ -68,6 +68,7 @@ void read_chakra(fabric::Section section, u32 rails, const fabric::FileReader& r
   imported.gpu = read_gpu(section.section("gpu", "name"));
   job.cutting = read_cutting(section);
   read_run(section, job.run);
+  read_method(section, job);
   const std::vector<chakra::Trace> traces = read_traces(section, job.cluster.ranks(), read_file);
   const chakra::ProcessGroups groups = read_process_groups(section, read_file);
   section.done();

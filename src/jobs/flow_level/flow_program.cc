@@ -10,12 +10,14 @@
 namespace verbena::jobs {
 namespace {
 
+constexpr u32 kUnits = 2;  // that compute: GPU, CPU
+
 // One class while the program runs.
 struct Doing {
   const std::vector<Task>* tasks = nullptr;
   std::vector<Span> spans;
   std::vector<bool> has_ended;           // by task
-  std::vector<std::vector<u32>> lanes;   // tasks: of its computing, then of each communicator
+  std::vector<std::vector<u32>> lanes;   // tasks: of each unit, then of each communicator
   std::vector<std::size_t> done;         // of each lane
   std::vector<Time> free;                // of each lane: when its last task has ended
   std::vector<std::vector<Time>> begun;  // of each communicator: its operations, in their order
@@ -51,13 +53,14 @@ class FlowProgram {
     one.tasks = &program_.tasks_of(rank);
     one.spans.resize(one.tasks->size());
     one.has_ended.resize(one.tasks->size());
-    one.lanes.resize(program_.communicators() + 1);
+    one.lanes.resize(program_.communicators() + kUnits);
     one.done.resize(one.lanes.size());
     one.free.resize(one.lanes.size());
     one.begun.resize(program_.communicators());
     for (u32 i = 0; i < one.tasks->size(); ++i) {
       const Task& task = (*one.tasks)[i];
-      one.lanes[task.computes() ? 0 : task.communicator + 1].push_back(i);
+      one.lanes[task.computes() ? static_cast<u32>(task.unit) : task.communicator + kUnits]
+          .push_back(i);
     }
     doing_.push_back(std::move(one));
   }
@@ -73,8 +76,8 @@ class FlowProgram {
       if (!one.has_ended[before]) return false;
       begin = std::max(begin, one.spans[before].end);
     }
-    if (!task.computes() && one.begun[lane - 1].size() == one.done[lane])
-      one.begun[lane - 1].push_back(begin);
+    if (!task.computes() && one.begun[task.communicator].size() == one.done[lane])
+      one.begun[task.communicator].push_back(begin);
     const std::optional<Time> end =
         task.computes() ? begin + task.lasts : end_of(number, task, one.done[lane]);
     if (!end) return false;
