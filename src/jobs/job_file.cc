@@ -245,10 +245,11 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
     job.says_host_path = hosts.has("path");
     job.run.host_path = read_host_path(hosts.section("path", "kind"), job.network.technology);
     read_fabric(root, std::move(hosts), job.plan, job.network);
+    fabric::read_faults(root, job.plan, job.network);
     read_work(root, section_of(node), read_file, job);
     if (root.has("storage")) read_storage(root.section("storage", "servers"), job);
   } else {
-    for (const char* const key : {"hosts", "tcp", "switch", "infiniband", "storage"})
+    for (const char* const key : {"hosts", "tcp", "switch", "infiniband", "faults", "storage"})
       (void)root.has(key);
     for (const std::string_view key : kSections) (void)root.has(key);
   }

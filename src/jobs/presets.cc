@@ -59,6 +59,19 @@ collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
            .nic = "BlueField-3",
            .switch_model = "Spectrum-4 SN5600"},
     Preset{
+        .name = "dual_plane",
+        .source =
+            "Alibaba HPN (Qian et al., SIGCOMM 2024): 8 GPUs with a NIC each of two ports of 200 "
+            "Gb/s, which stand on two ToR switches of one rail, and these in two planes; 400 Gb/s "
+            "between switches. Two segments of 16 nodes here, of 128 there",
+        .yaml = R"(
+topology: {kind: dual_tor, segments: 2, hosts_per_segment: 16, rails: 8, spines_per_plane: 8}
+links: {rate: 200Gbps, delay: 450ns, fabric: {rate: 400Gbps, delay: 450ns}}
+hosts: {congestion_control: dcqcn}
+collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
+)",
+        .nic = "ConnectX-7"},
+    Preset{
         .name = "ethernet_100g",
         .source =
             "32 nodes with 2 GPUs and 2 NICs of 100 Gb/s (Intel E810-CQDA2), GPUs joined by PCIe "

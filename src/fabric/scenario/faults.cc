@@ -116,8 +116,6 @@ void read_slow_receiver(Section& section, const Plan& plan, NetworkFaults& fault
   section.complain("slow_receiver", fmt::format("there is no host '{}'", name));
 }
 
-}  // namespace
-
 void read_fault(Section section, const Plan& plan, NetworkFaults& faults) {
   if (section.has("stuck_pause"))
     read_stuck_pause(section, plan, faults);
@@ -134,6 +132,15 @@ void read_fault(Section section, const Plan& plan, NetworkFaults& faults) {
                      "what is broken? down: h0-s0, stuck_pause: h0, slow_receiver: h0, or "
                      "{at_host: h0, rules: loss 1%}");
   section.done();
+}
+
+}  // namespace
+
+void read_faults(Section& root, const Plan& plan, NetworkConfig& config) {
+  for (const Section& fault : root.sections("faults", "down"))
+    read_fault(fault, plan, config.faults);
+  if (config.technology == Technology::kInfiniBand && !config.faults.stuck_pauses.empty())
+    root.complain("faults", "stuck_pause is of Ethernet: InfiniBand has no pauses");
 }
 
 }  // namespace verbena::fabric

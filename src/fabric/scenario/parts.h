@@ -35,6 +35,6 @@ struct WorkloadContext {
 };
 void read_workload(Section workload, const WorkloadContext& context, PRNG& prng,
                    std::vector<Flow>& flows);
-void read_fault(Section fault, const Plan& plan, NetworkFaults& faults);
+void read_faults(Section& root, const Plan& plan, NetworkConfig& config);
 
 }  // namespace verbena::fabric

@@ -62,11 +62,7 @@ class Reader {
       read_workload(workload, context, prng, scenario.flows);
     if (!root.has("workload") && use_ == ScenarioUse::kSimulation)
       root.complain("workload", "what do hosts send? workload: incast");
-    for (Section& fault : root.sections("faults", "down"))
-      read_fault(fault, scenario.plan, scenario.network.faults);
-    if (scenario.network.technology == Technology::kInfiniBand &&
-        !scenario.network.faults.stuck_pauses.empty())
-      root.complain("faults", "stuck_pause is of Ethernet: InfiniBand has no pauses");
+    read_faults(root, scenario.plan, scenario.network);
   }
 
   Reading& reading_;
