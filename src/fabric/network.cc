@@ -9,6 +9,7 @@
 #include "fabric/partition.h"
 #include "fabric/tcp/tcp_host.h"
 #include "wire/eth/ecn.h"
+#include "wire/roce/source_port.h"
 
 namespace verbena::fabric {
 namespace {
@@ -713,6 +714,19 @@ bool Network::plan_connection(const ConnectionConfig& config) {
   connection_receivers_.push_back(kNoEnd);
   connection_is_shut_.push_back(1);
   return true;
+}
+
+u16 Network::source_port_for(NodeIndex source, NodeIndex destination, u32 port, u32 which) const {
+  constexpr u32 kSourcePorts = 0x4000;  // from the first dynamic one
+  FlowTuple flow{.source_address = addresses_[source],
+                 .destination_address = addresses_[destination],
+                 .source_port = 0,
+                 .destination_port = 4791};
+  for (u32 place = 0, found = 0;; ++place) {
+    flow.source_port = static_cast<u16>(kFirstSourcePort + place % kSourcePorts);
+    if (flow_hash(flow, source) % ports_of(source) == port && found++ == which)
+      return flow.source_port;
+  }
 }
 
 void Network::make_ends(u32 connection) {

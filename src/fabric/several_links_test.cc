@@ -50,6 +50,19 @@ TEST(SeveralLinks, ManyFlowsTakeAllOfThem) {
   EXPECT_EQ(course.network.counters().unroutable, 0u);
 }
 
+TEST(SeveralLinks, SourcePortsCanBeChosenForThem) {
+  const Network network(two_planes(), with({}));
+  std::vector<Flow> flows = flows_between(0, 1, 8, 1'000'000);
+  for (u32 i = 0; i < flows.size(); ++i) {
+    flows[i].source_port = network.source_port_for(0, 1, i % 2, i / 2);
+    flows[i].destination_port = 4791;
+  }
+  const Course course(two_planes(), with({}), flows);
+  ASSERT_EQ(course.ends.finished.size(), 8u);
+  EXPECT_EQ(course.network.sent_octets(0, 0), course.network.sent_octets(0, 1));
+  EXPECT_NE(flows[0].source_port, flows[2].source_port);
+}
+
 // All go at once, and in order: nothing is sent twice.
 TEST(SeveralLinks, AFlowTakesOne) {
   const Course course(two_planes(), with({}), flows_between(0, 1, 1, 2'000'000));

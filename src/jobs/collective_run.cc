@@ -136,7 +136,8 @@ void CollectiveRun::connect(Pipe& pipe) {
   const fabric::ConnectionConfig ends{.source = cluster_.nics[pipe.from],
                                       .destination = cluster_.nics[pipe.to],
                                       .depth = config_.window,
-                                      .priority = config_.priority};
+                                      .priority = config_.priority,
+                                      .source_port = source_port_of(pipe)};
   if (!(all_are_open_ ? network_.connect(ends) : network_.plan_connection(ends))) {
     mistake_ = "there is no way from the NIC of rank " + std::to_string(pipe.from) +
                " to that of rank " + std::to_string(pipe.to);
@@ -145,6 +146,15 @@ void CollectiveRun::connect(Pipe& pipe) {
   pipe.connection = static_cast<u32>(pipe_of_connection_.size());
   pipe_of_connection_.push_back(static_cast<u32>(&pipe - pipes_.data()));
   measure(pipe);
+}
+
+// The ports of a NIC get as many connections each; 0: there is one, or the transport decides.
+u16 CollectiveRun::source_port_of(const Pipe& pipe) {
+  const u32 ports = network_.ports_of(cluster_.nics[pipe.from]);
+  const u32 number = ranks_[pipe.from].connections++;
+  if (ports == 1) return 0;
+  return network_.source_port_for(cluster_.nics[pipe.from], cluster_.nics[pipe.to], number % ports,
+                                  pipe.lane);
 }
 
 // Lower bounds: of several equal ways the first.

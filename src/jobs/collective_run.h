@@ -110,6 +110,7 @@ class CollectiveRun final : public fabric::Application {
     u32 unfinished_lanes = 0;
     u64 unsent_octets = 0;    // posted at its NIC and not acknowledged
     Rate nic;                 // all ports of it
+    u32 connections = 0;      // from it to others
     std::vector<u32> open{};  // pipes with a connection, the one used last at the end; if not all
     u64 network_octets = 0, nvlink_octets = 0, messages = 0;
     Duration cpu_time{};    // of its host's path
@@ -150,6 +151,7 @@ class CollectiveRun final : public fabric::Application {
   }
   void add_pipes();
   void connect(Pipe& pipe);
+  [[nodiscard]] u16 source_port_of(const Pipe& pipe);
   void use(u32 number);
   void use_next(u32 place);
   void close_one(Rank& rank);

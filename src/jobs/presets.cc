@@ -68,7 +68,7 @@ collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
 topology: {kind: dual_tor, segments: 2, hosts_per_segment: 16, rails: 8, spines_per_plane: 8}
 links: {rate: 200Gbps, delay: 450ns, fabric: {rate: 400Gbps, delay: 450ns}}
 hosts: {congestion_control: dcqcn}
-collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
+collective: {channels: 16, nvlink: {rate: 3.6Tbps, latency: 700ns}}
 )",
         .nic = "ConnectX-7"},
     Preset{

@@ -68,7 +68,7 @@ class Examples(SimTest):
 
     def test_all_that_are_there_complete(self):
         for path in sorted(EXAMPLES.glob("*.yaml")):
-            if re.search("^(collective|training|inference):", path.read_text(), re.M):
+            if re.search("^(collective|training|inference|chakra):", path.read_text(), re.M):
                 continue  # a job: jobs_test.py
             with self.subTest(path.name):
                 result = self.run_example(path.name)
