@@ -105,9 +105,9 @@ class Network {
   [[nodiscard]] const Port& port(NodeIndex node, u32 number) const {
     return ports_[first_port_[node] + number];
   }
-  // A UDP source port by which flows of RoCE leave the host by that port of its NIC: the `which`-th of
-  // those there are. So programs that know the hash spread connections evenly (Qian et al., Alibaba
-  // HPN, SIGCOMM 2024, 6).
+  // A UDP source port by which flows of RoCE leave the host by that port of its NIC: the `which`-th
+  // of those there are. So programs that know the hash spread connections evenly (Qian et al.,
+  // Alibaba HPN, SIGCOMM 2024, 6).
   [[nodiscard]] u16 source_port_for(NodeIndex source, NodeIndex destination, u32 port,
                                     u32 which) const;
   [[nodiscard]] u32 ports_of(NodeIndex node) const {  // how many
