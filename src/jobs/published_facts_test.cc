@@ -92,8 +92,7 @@ TEST(PublishedFacts, DualPlane) {
       "switch: {convergence: 100us}\ncollective: {algorithm: rail ring, size: 64MiB}\n";
   const double whole = busbw_of(text);
   EXPECT_GT(whole, 380);  // of 400, by both ports
-  const double broken =
-      busbw_of(text + "faults: {down: n0.g0-tor0.0.A, at: 20us, for: 100ms}\n");
+  const double broken = busbw_of(text + "faults: {down: n0.g0-tor0.0.A, at: 20us, for: 100ms}\n");
   EXPECT_LT(broken, whole / 2);
   EXPECT_GT(broken, whole / 3);
 }
