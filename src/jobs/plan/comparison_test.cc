@@ -145,7 +145,9 @@ TEST(Presets, AreReadWithEachTechnology) {
     for (const Technology technology : fabric::kTechnologies) {
       const auto job = job_of(fmt::format("preset: {}\n", preset.name),
                               {{"technology", std::string(name_of(technology))}});
-      EXPECT_TRUE(job.has_value()) << preset.name << ": " << job.error().message;
+      const bool speaks_roce_only = preset.name == "dual_plane";  // NICs with several ports
+      EXPECT_EQ(job.has_value(), !speaks_roce_only || technology == Technology::kRoCEv2)
+          << preset.name << ": " << (job ? "" : job.error().message);
     }
 }
 
