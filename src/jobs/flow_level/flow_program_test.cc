@@ -82,11 +82,14 @@ TEST_P(AgainstPackets, AgreesWithinItsError) {
 INSTANTIATE_TEST_SUITE_P(
     Steps, AgainstPackets,
     testing::Values(
-        Compared{"training: {model: {layers: 2}, tensor: 4, sequence: 1024, method: both}", 0.02},
+        Compared{"training: {model: {layers: 2, vocabulary: 4096}, tensor: 4, sequence: 1024, "
+                 "method: both}",
+                 0.02},
         Compared{"training: {model: {layers: 4}, tensor: 2, pipeline: 4, sequence: 1024, "
                  "method: both}",
                  0.08},
-        Compared{"training: {model: {layers: 2}, tensor: 4, sequence: 1024, sharding: full, "
+        Compared{"training: {model: {layers: 2, vocabulary: 4096}, tensor: 4, sequence: 1024, "
+                 "sharding: full, "
                  "method: both}",
                  0.02},
         Compared{"inference: {model: {layers: 4}, tensor: 4, serving: disaggregated, output: 4, "
