@@ -90,8 +90,10 @@ class Planner {
     const Expected<std::string> text = read_text(request_.job);
     if (!text) return tl::unexpected(text.error());
     if (!jobs::is_job(*text))
-      return wrong(fmt::format("{} is no job: it needs a section collective, training or inference",
-                               request_.job));
+      return wrong(
+          fmt::format("{} is no job: it needs a section collective, training, inference or "
+                      "chakra",
+                      request_.job));
     sources_.push_back({"", *text});
     if (const auto plain = read(sources_.front(), request_.settings))
       results_.own = plain->network.technology;

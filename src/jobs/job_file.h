@@ -48,6 +48,11 @@ struct Job {
   std::string text;  // as it was read, with all settings
 
   [[nodiscard]] bool has_step() const { return training || inference || imported; }
+  [[nodiscard]] const GPU* gpu() const {  // that does the step; nullptr: there is none
+    if (training) return &training->gpu;
+    if (inference) return &inference->gpu;
+    return imported ? &imported->gpu : nullptr;
+  }
 };
 
 // Has it a key `preset`, or one of those? False also where it is no YAML.

@@ -275,6 +275,14 @@ class Report(unittest.TestCase):
 
 
 class Plan(unittest.TestCase):
+    def test_a_job_of_each_kind_is_planned(self):
+        for name in ("chakra_step", "inference_step", "storage_reads"):
+            with self.subTest(name):
+                done = verbena("plan", EXAMPLES / f"{name}.yaml", "--technologies",
+                               "rocev2,infiniband")
+                self.assertEqual(done.returncode, 0, done)
+                self.assertRegex(done.stdout, r"Recommended: (rocev2|infiniband)\n")
+
     def test_settings(self):
         done = verbena("plan", "--rate", "100G", "--cable", "100m")
         self.assertEqual(done.returncode, 0, done)

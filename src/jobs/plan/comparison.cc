@@ -109,8 +109,7 @@ std::string_view control_of(const Job& job) {
 Measured measure(const Job& job, const Stop& stop) {
   Job by_packets = job;
   by_packets.method = Method::kPackets;
-  return job.training || job.inference ? of_step(by_packets, stop)
-                                       : of_collective(by_packets, stop);
+  return job.has_step() ? of_step(by_packets, stop) : of_collective(by_packets, stop);
 }
 
 std::string Candidate::name() const {
@@ -163,9 +162,7 @@ std::string what_to_tune(const Candidate& candidate) {
 }
 
 Range price_of_gpus(const Job& job) {
-  const std::string_view name = job.training    ? job.training->gpu.name
-                                : job.inference ? job.inference->gpu.name
-                                                : std::string_view();
+  const std::string_view name = job.gpu() != nullptr ? job.gpu()->name : std::string_view();
   return price_of_gpu(name).dollars * job.cluster.ranks();
 }
 

@@ -20,6 +20,7 @@ constexpr u32 kLanesOfPort = 8;  // SONiC names a port by its first lane
 std::string what_runs(const Job& job) {
   if (job.training) return fmt::format("a training step of {}", job.training->model.name);
   if (job.inference) return fmt::format("an inference batch of {}", job.inference->model.name);
+  if (job.imported) return "a step of execution traces";
   const collectives::Shape& shape = job.shapes.front();
   return fmt::format("{} of {}", name_of(shape.operation),
                      fabric::octets_text(static_cast<double>(shape.octets)));

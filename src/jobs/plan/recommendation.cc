@@ -65,10 +65,6 @@ std::string break_even(const Candidate& best, const Candidate& other) {
       other.name(), dollars_text(price), range, is_inside ? ", so ask for quotes of both" : "");
 }
 
-std::string section_of(const Job& job) {
-  return job.training ? "training" : job.inference ? "inference" : "collective";
-}
-
 std::string text_of_size(u64 octets) { return fabric::octets_text(static_cast<double>(octets)); }
 
 Variant other_size(const Job& job, u64 octets) {
@@ -80,8 +76,8 @@ Variant other_size(const Job& job, u64 octets) {
 }
 
 Variant faster_gpus(const Job& job) {
-  const GPU& gpu = job.training ? job.training->gpu : job.inference->gpu;
-  const std::string section = section_of(job);
+  const GPU& gpu = *job.gpu();
+  const std::string section = job.training ? "training" : "inference";
   return {.name = "GPUs twice as fast",
           .settings = {{section + ".gpu.flops", fmt::format("{:.6g}", 2 * gpu.flops)},
                        {section + ".gpu.memory",
@@ -132,9 +128,9 @@ Recommendation recommend(const std::vector<Candidate>& candidates) {
 std::vector<Variant> variants_of(const std::vector<Candidate>& candidates, const Candidate& best) {
   std::vector<Variant> variants;
   const Job& job = best.job;
-  if (job.shapes.empty()) {
+  if (job.training || job.inference) {  // traces have times of their own
     variants.push_back(faster_gpus(job));
-  } else {
+  } else if (!job.shapes.empty()) {
     variants.push_back(other_size(job, job.shapes.front().octets / kSizeFactor));
     if (best.measured.packets.counters.events < kManyEvents / kSizeFactor)
       variants.push_back(other_size(job, job.shapes.front().octets * kSizeFactor));
