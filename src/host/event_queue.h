@@ -25,9 +25,11 @@ class EventQueue {
   [[nodiscard]] int fd() const { return descriptor_.fd(); }
 
   void push(T event) {
-    const std::lock_guard lock(mutex_);
-    events_.push_back(std::move(event));
-    descriptor_.add();
+    {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(std::move(event));
+    }
+    descriptor_.add();  // which may give the core to who takes it
   }
   // The oldest event. An errno where there is none: EAGAIN with O_NONBLOCK, EINTR after a signal.
   [[nodiscard]] tl::expected<T, int> pop() {

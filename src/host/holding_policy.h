@@ -37,6 +37,9 @@ class HoldingPolicy {
   [[nodiscard]] bool may_hold(Time now) const {
     return calls_in_a_row_ >= kInARow && now >= not_before_;
   }
+  [[nodiscard]] bool is_called_often(Time now) const {
+    return calls_in_a_row_ >= kInARow && now - last_call_ <= kShort;
+  }
 
   void on_held(Time now) {
     holds_requests_ = true;
@@ -85,7 +88,7 @@ class HoldingPolicy {
  private:
   static constexpr u32 kInARow = 16, kMaxInARow = 64;
   static constexpr Duration kShort = us(10);
-  static constexpr Duration kPatience = us(200);
+  static constexpr Duration kPatience = us(500);
   static constexpr i32 kTrusted = 3, kMaxTrust = 16, kLost = 4, kBetrayed = -64;
   static constexpr Duration kSoon = us(100), kPatienceForReply = ms(1);
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);

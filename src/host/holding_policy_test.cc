@@ -42,11 +42,18 @@ TEST_F(HoldingPolicyTest, TheTimeOfTheCallItselfIsNoPause) {
   EXPECT_TRUE(policy_.may_hold(now_));
 }
 
+TEST_F(HoldingPolicyTest, WhoCallsOftenDoesSoUntilItPauses) {
+  EXPECT_FALSE(policy_.is_called_often(now_));
+  call_often();
+  EXPECT_TRUE(policy_.is_called_often(now_ + us(10)));
+  EXPECT_FALSE(policy_.is_called_often(now_ + us(11)));
+}
+
 TEST_F(HoldingPolicyTest, TheDeadlineIsTheFirstFramesAndGoesWithIt) {
   EXPECT_EQ(policy_.deadline(), Time::never());
   policy_.on_held(now_);
   policy_.on_held(now_ + us(50));
-  EXPECT_EQ(policy_.deadline(), now_ + us(200));
+  EXPECT_EQ(policy_.deadline(), now_ + us(500));
   policy_.on_sent();
   EXPECT_EQ(policy_.deadline(), Time::never());
 }

@@ -26,7 +26,9 @@ namespace {
 constexpr Duration kMinACKTimeout = ms(1);
 constexpr Duration kMinProbeTimeout = ms(4);
 constexpr Duration kExitPatience = ms(10);
-constexpr Duration kPeerPatience = ms(400);  // in a fabric: real time
+constexpr Duration kTimersRunByCalls = us(500);  // how late they are if no call follows, at most
+constexpr u32 kHelperOffers = 16;                // of the core, to the program that has the lock
+constexpr Duration kPeerPatience = ms(400);      // in a fabric: real time
 
 // What may be on its way to one QP: a part of the peer's receive buffer, which is taken to be like
 // ours. The kernel charges a small packet with about 2 KB.
@@ -181,6 +183,7 @@ Time LiveAdapter::lock() {
 
 void LiveAdapter::flush_and_unlock(Time now) {
   holding_.on_call(now);
+  run_device_timers(now);
   const Appended appended = append_frames(now);
   if (appended.requests) {
     holding_.on_request(now);
@@ -206,25 +209,9 @@ void LiveAdapter::note_return(Time began) {
 u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   mutex_.lock();
   u32 count = device_.poll_cq(cq, out);
-  if (count == 0) {
-    last_now_ = monotonic_now();
-    holding_.on_call(last_now_);
-    if (holding_.deadline() != Time::never()) send_frames(last_now_);
-    const bool received = receive_batch(Look::kLikely, last_now_);
-    const bool timed = run_due_timers(last_now_);
-    if (received || timed) {
-      send_or_await_reply(last_now_);
-      take_outputs(last_now_);
-      note_return(last_now_);
-      count = device_.poll_cq(cq, out);
-    } else {
-      holding_.on_no_reply();
-    }
-  }
-  policy_.on_application_poll(count == 0                ? PollResult::kEmpty
-                              : holding_.awaits_reply() ? PollResult::kFoundWithRequest
-                                                        : PollResult::kFound,
-                              last_now_);
+  const bool received = count == 0 && receive_in_poll();
+  if (received) count = device_.poll_cq(cq, out);
+  policy_.on_application_poll(result_of_poll(count, received), last_now_);
   while (policy_.should_stay()) stay_once();
   tell_helper();
   const bool offers_core = policy_.should_offer_core();
@@ -232,6 +219,28 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   if (explainer_ != nullptr && Explainer::concerns(out.first(count))) explain(out.first(count));
   if (offers_core) ::sched_yield();
   return count;
+}
+
+// False: nothing has come, and no timer was due.
+bool LiveAdapter::receive_in_poll() {
+  const Time now = last_now_ = monotonic_now();
+  holding_.on_call(now);
+  if (holding_.deadline() != Time::never()) send_frames(now);
+  const bool received = receive_batch(Look::kLikely, now);
+  const bool timed = run_due_timers(now);
+  if (!received && !timed) {
+    holding_.on_no_reply();
+    return false;
+  }
+  send_or_await_reply(now);
+  take_outputs(now);
+  note_return(now);
+  return true;
+}
+
+PollResult LiveAdapter::result_of_poll(u32 count, bool received) const {
+  if (count == 0) return received ? PollResult::kReceived : PollResult::kEmpty;
+  return holding_.awaits_reply() ? PollResult::kFoundWithRequest : PollResult::kFound;
 }
 
 void LiveAdapter::explain(std::span<const CQE> cqes) {
@@ -327,12 +336,15 @@ bool LiveAdapter::run_due_timers(Time now) {
   bool any = now >= link_->next_timer();
   if (any) take_frames(now);
   any = connections_.run_due_timers(now) || any;
+  any = run_device_timers(now) || any;
+  return any || device_time(now) >= next_send();
+}
+
+bool LiveAdapter::run_device_timers(Time now) {
   const Time device_now = device_time(now);
-  if (device_now >= device_.next_timer()) {
-    device_.on_timer(device_now);
-    any = true;
-  }
-  return any || device_now >= next_send();
+  if (device_now < device_.next_timer()) return false;
+  device_.on_timer(device_now);
+  return true;
 }
 
 void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
@@ -548,19 +560,32 @@ void LiveAdapter::tell_helper() {
   helper_->wake_at(link_->on_listening(listening) ? last_now_ : helper_deadline(), last_now_);
 }
 
-// Polls run timers too: while they come, the helper only looks whether they still do.
+// Calls run timers too: while they come, the helper only looks whether they still do. To set its
+// alarm anew takes as long as ten calls.
 Time LiveAdapter::helper_deadline() const {
   const Time check = std::min(policy_.next_check(), holding_.deadline());
   if (!policy_.listens()) return check;
-  return std::min({check, real_time(std::min(device_.next_timer(), next_send())),
-                   connections_.next_timer(), link_->next_timer()});
+  const Time timers = std::min({real_time(std::min(device_.next_timer(), next_send())),
+                                connections_.next_timer(), link_->next_timer()});
+  const bool are_run = holding_.is_called_often(last_now_) && timers != Time::never();
+  return std::min(check, are_run ? std::max(timers, last_now_ + kTimersRunByCalls) : timers);
+}
+
+// The program may be in a call, on this very core: who waited for the lock would get it between
+// that call and the next one, at the price of two switches of the core for each call.
+void LiveAdapter::lock_as_helper() {
+  for (u32 i = 0; i < kHelperOffers; ++i) {
+    if (mutex_.try_lock()) return;
+    ::sched_yield();
+  }
+  mutex_.lock();
 }
 
 void LiveAdapter::serve() {
   std::optional<Time> offered;  // the core, to others
   Look look = Look::kEverywhere;
   for (bool again = true; again;) {
-    mutex_.lock();
+    lock_as_helper();
     const Time now = last_now_ = monotonic_now();
     if (offered) policy_.on_core_returned(*offered, now);
     offered.reset();
@@ -579,7 +604,8 @@ LiveAdapter::Served LiveAdapter::serve_once(Look look, Time now) {
   if (now >= holding_.deadline()) holding_.on_overdue(now);
   Served served;
   served.received = policy_.on_helper_wake(now) && receive_batch(look, now);
-  if (served.received) policy_.on_helper_received(now);
+  if (served.received)
+    policy_.on_helper_received(holding_.is_called_often(now) ? Calls::kOften : Calls::kSeldom, now);
   // What a timer waits for may have come already.
   if (!served.received && device_time(now) >= device_.next_timer())
     (void)receive_batch(Look::kEverywhere, now);

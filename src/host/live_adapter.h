@@ -92,9 +92,12 @@ class LiveAdapter final : public Adapter {
 
   // All of these with the lock held.
   bool receive_batch(Look look, Time now);
+  bool receive_in_poll();
+  [[nodiscard]] PollResult result_of_poll(u32 count, bool received) const;
   void take_frames(Time now);
   Reception take_frame(const IngressFrame& frame, Time now);
   bool run_due_timers(Time now);
+  bool run_device_timers(Time now);
   void drain(Time now);
   void send_or_await_reply(Time now);
   void note_return(Time began);
@@ -126,6 +129,7 @@ class LiveAdapter final : public Adapter {
   struct Served {
     bool received = false, woke = false;  // frames; a program
   };
+  void lock_as_helper();
   Served serve_once(Look look, Time now);
   void serve_stats();  // the helper thread, at a question
 

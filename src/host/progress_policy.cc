@@ -4,9 +4,17 @@
 #include <utility>
 
 namespace verbena::host {
+namespace {
+
+bool has_found(PollResult result) {
+  return result == PollResult::kFound || result == PollResult::kFoundWithRequest;
+}
+
+}  // namespace
 
 void ProgressPolicy::listen() {
   listens_ = true;
+  rests_until_.reset();
   empty_polls_ = 0;
   check_interval_ = kMinCheck;
   polled_since_listening_ = received_since_listening_ = requested_since_help_ = false;
@@ -17,12 +25,13 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
   judge_patience(result, now);
   judge_listening(now);
   judge_stay(result, now);
-  if (result != PollResult::kEmpty) {
+  if (has_found(result)) {
     empty_polls_ = 0;
     last_found_ = now;
     on_found(result);
   } else if (++empty_polls_ >= kSpinning && listens_) {
     listens_ = waits_for_events_ = false;
+    rests_until_.reset();
     polls_at_check_ = polls_;
     next_check_ = now + check_interval_;
   }
@@ -65,7 +74,7 @@ void ProgressPolicy::judge_listening(Time now) {
 // Was it of use that the polling thread stayed? Not if the program could have polled it itself.
 void ProgressPolicy::judge_stay(PollResult next_poll, Time now) {
   if (!std::exchange(received_in_stay_, false)) return;
-  if (next_poll == PollResult::kEmpty && was_help_needed(now)) {
+  if (!has_found(next_poll) && was_help_needed(now)) {
     trust_ = stay_trust_ = kTrust;
   } else {
     trust_ -= std::min(trust_, 1u);
@@ -85,6 +94,8 @@ void ProgressPolicy::on_stay(StayResult result, Time now) {
 }
 
 bool ProgressPolicy::on_helper_wake(Time now) {
+  if (rests_until_ && now < *rests_until_) return false;
+  rests_until_.reset();
   if (listens_) return true;
   if (now < next_check_) return false;
   if (polls_ == polls_at_check_) {
@@ -101,18 +112,21 @@ void ProgressPolicy::look_later(Time now) {
   next_check_ = now + check_interval_;
 }
 
-void ProgressPolicy::on_helper_received(Time now) {
+void ProgressPolicy::on_helper_received(Calls calls, Time now) {
   if (!received_since_listening_ && now < last_found_ + kSoon)
     stay_trust_ =
         std::max(stay_trust_, std::min(stay_trust_ + kStayTrustForHelp, kMaxTrustForHelp));
   received_since_listening_ = true;
+  const Duration gap = now - last_receive_;
+  linger_ = gap < kMaxLinger ? std::clamp(gap * 2, kLinger, kMaxLinger) : kLinger;
   last_receive_ = last_help_ = now;
   polls_at_receive_ = polls_;
+  if (calls == Calls::kOften) rests_until_ = now + kRestAmongCalls;
 }
 
 bool ProgressPolicy::should_look_again(Time now) const {
   const bool is_alone = waits_for_events_ || polls_ == polls_at_receive_;
-  return listens_ && is_alone && now >= no_linger_before_ && now < last_receive_ + kLinger;
+  return listens() && is_alone && now >= no_linger_before_ && now < last_receive_ + linger_;
 }
 
 void ProgressPolicy::on_core_returned(Time before, Time now) {

@@ -15,6 +15,11 @@
 // away for long; who just polls on would have received it himself, and the helper has only fought
 // with him for the lock and the core. MPI programs do both, so it is a matter of how often.
 //
+// A program that posts one request after the other polls seldom, and what comes meanwhile, mostly
+// acknowledgements, is not urgent: to take each as it comes would cost two switches of the core. So
+// the helper then rests a while after it has received, as cards moderate their interrupts. And who
+// sleeps until a completion comes, but not for long, finds the helper still awake.
+//
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
 // packet that it waits for cannot be made. So the polling thread then offers its core to others.
@@ -31,17 +36,21 @@ namespace verbena::host {
 
 enum class PollResult {
   kEmpty,
+  kReceived,  // packets, and nothing that is complete by them
   kFound,
   kFoundWithRequest,  // a peer's request was executed with it: nothing to wait for in memory
 };
 enum class StayResult { kReceived, kNothing };
+enum class Calls { kOften, kSeldom };  // how the program calls just now
 
 class ProgressPolicy {
  public:
   // Should the helper's epoll watch the link?
-  [[nodiscard]] bool listens() const { return listens_; }
+  [[nodiscard]] bool listens() const { return listens_ && !rests_until_; }
   // When the helper must wake to look after the application; never() while it listens.
-  [[nodiscard]] Time next_check() const { return listens_ ? Time::never() : next_check_; }
+  [[nodiscard]] Time next_check() const {
+    return rests_until_ ? *rests_until_ : listens_ ? Time::never() : next_check_;
+  }
 
   void on_application_poll(PollResult result, Time now);
   void on_application_request() {  // it posted one
@@ -62,7 +71,7 @@ class ProgressPolicy {
 
   // The helper woke, for whatever reason. Should it receive now?
   [[nodiscard]] bool on_helper_wake(Time now);
-  void on_helper_received(Time now);
+  void on_helper_received(Calls calls, Time now);
   // The helper found the link empty: should it look again, after it has offered the core to others?
   // Going to sleep and being woken costs more than a few looks, but only where nobody needs the
   // core.
@@ -82,8 +91,9 @@ class ProgressPolicy {
   // Longer than an answer takes that is on its way, and far shorter than a time slice.
   static constexpr Duration kPatience = us(100);
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
-  static constexpr Duration kLinger = us(50);
-  static constexpr Duration kCoreWanted = us(100);  // away for longer: others want the core
+  static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
+  static constexpr Duration kCoreWanted = us(500);  // away for longer: others want the core
+  static constexpr Duration kRestAmongCalls = us(100);
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
   void listen();
@@ -122,7 +132,9 @@ class ProgressPolicy {
 
   bool waits_for_events_ = false;  // and has not spun since
   u64 polls_at_receive_ = 0;
+  std::optional<Time> rests_until_;  // among the program's calls
   Time last_receive_;
+  Duration linger_ = kLinger;
   Time no_linger_before_;
   Duration rest_ = kMinRest;
 };

@@ -11,6 +11,7 @@ class ProgressPolicyTest : public testing::Test {
   void poll_empty(int times, Duration when = us(0)) {
     for (int i = 0; i < times; ++i) policy_.on_application_poll(PollResult::kEmpty, at(when));
   }
+  void helper_receives(Time now) { policy_.on_helper_received(Calls::kSeldom, now); }
 
   ProgressPolicy policy_;
 };
@@ -78,7 +79,7 @@ TEST_F(ProgressPolicyTest, AFindingSpinnerKeepsReceivingItself) {  // ib_send_la
 TEST_F(ProgressPolicyTest, WhoHasFoundItsRequestWaitsForNoOther) {
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  policy_.on_helper_received(at(ms(1)));
+  helper_receives(at(ms(1)));
   poll_empty(3, ms(2));
   policy_.on_application_poll(PollResult::kFoundWithRequest, at(ms(2)));
   EXPECT_FALSE(policy_.should_stay());
@@ -123,13 +124,13 @@ TEST_F(ProgressPolicyTest, TheBackstopMovesOnWithThePolls) {
 TEST_F(ProgressPolicyTest, ListensBetweenPollsOnceThatWasOfUse) {  // ib_write_lat
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));  // it waits in memory
-  policy_.on_helper_received(at(ms(1)));
+  helper_receives(at(ms(1)));
   for (int i = 0; i < 1000; ++i) {
     poll_empty(5, ms(2 + i));
     EXPECT_FALSE(policy_.listens());
     policy_.on_application_poll(PollResult::kFound, at(ms(2 + i)));
     ASSERT_TRUE(policy_.listens()) << i;
-    if (i % 10 == 0) policy_.on_helper_received(at(ms(2 + i) + us(200)));
+    if (i % 10 == 0) helper_receives(at(ms(2 + i) + us(200)));
   }
 }
 
@@ -138,7 +139,7 @@ TEST_F(ProgressPolicyTest, ListensForWhoAnswersWhatTheHelperReceived) {
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
   for (int i = 1; i < 1000; ++i) {
-    policy_.on_helper_received(at(ms(i)));
+    helper_receives(at(ms(i)));
     policy_.on_application_request();
     poll_empty(3, ms(i) + us(1));
     policy_.on_application_poll(PollResult::kFound, at(ms(i) + us(2)));
@@ -151,7 +152,7 @@ TEST_F(ProgressPolicyTest, ListensForWhoAnswersWhatTheHelperReceived) {
 TEST_F(ProgressPolicyTest, StopsListeningForWhoPollsOn) {
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  policy_.on_helper_received(at(ms(1)));
+  helper_receives(at(ms(1)));
   int listened = 0;
   for (int i = 2; i < 1000; ++i) {
     policy_.on_application_request();
@@ -160,7 +161,7 @@ TEST_F(ProgressPolicyTest, StopsListeningForWhoPollsOn) {
     if (policy_.should_stay()) policy_.on_stay(StayResult::kReceived, at(ms(i) + us(1)));
     if (!policy_.listens()) continue;
     ++listened;
-    policy_.on_helper_received(at(ms(i) + us(5)));
+    helper_receives(at(ms(i) + us(5)));
     poll_empty(1, ms(i) + us(6));
   }
   EXPECT_GE(listened, 1);
@@ -170,13 +171,13 @@ TEST_F(ProgressPolicyTest, StopsListeningForWhoPollsOn) {
 TEST_F(ProgressPolicyTest, StaysWhereTheHelperWasOfUseSoonAfterAPoll) {
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  policy_.on_helper_received(at(ms(1)));
+  helper_receives(at(ms(1)));
   for (int i = 2; i < 1000; ++i) {
     poll_empty(5, ms(i));
     policy_.on_application_poll(PollResult::kFound, at(ms(i)));
     if (i == 2) {
       EXPECT_FALSE(policy_.should_stay());  // how soon is not known yet
-      policy_.on_helper_received(at(ms(i) + us(30)));
+      helper_receives(at(ms(i) + us(30)));
       continue;
     }
     ASSERT_TRUE(policy_.should_stay()) << i;
@@ -192,9 +193,9 @@ TEST_F(ProgressPolicyTest, StaysWhereTheHelperWasOfUseSoonAfterAPoll) {
 TEST_F(ProgressPolicyTest, StayingEndsSoonAndIsGivenUpWhenInVain) {
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  policy_.on_helper_received(at(ms(1)));
+  helper_receives(at(ms(1)));
   policy_.on_application_poll(PollResult::kFound, at(ms(2)));
-  policy_.on_helper_received(at(ms(2) + us(30)));
+  helper_receives(at(ms(2) + us(30)));
   poll_empty(3, ms(3));
   policy_.on_application_poll(PollResult::kFound, at(ms(3)));
   EXPECT_TRUE(policy_.should_stay());
@@ -209,9 +210,9 @@ TEST_F(ProgressPolicyTest, StayingEndsSoonAndIsGivenUpWhenInVain) {
 TEST_F(ProgressPolicyTest, DoesNotStayForWhatTheProgramPollsItself) {
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  policy_.on_helper_received(at(ms(1)));
+  helper_receives(at(ms(1)));
   policy_.on_application_poll(PollResult::kFound, at(ms(2)));
-  policy_.on_helper_received(at(ms(2) + us(30)));
+  helper_receives(at(ms(2) + us(30)));
   int stayed = 0;
   for (int i = 3; i < 1000; ++i) {
     policy_.on_application_poll(PollResult::kFound, at(ms(i)));
@@ -226,7 +227,7 @@ TEST_F(ProgressPolicyTest, DoesNotStayForWhatTheProgramPollsItself) {
 TEST_F(ProgressPolicyTest, StopsListeningBetweenPollsWhenThatIsNoLongerOfUse) {
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  policy_.on_helper_received(at(ms(1)));
+  helper_receives(at(ms(1)));
   int listened = 0;
   for (int i = 0; i < 1000; ++i) {
     poll_empty(3, ms(2));
@@ -239,40 +240,72 @@ TEST_F(ProgressPolicyTest, StopsListeningBetweenPollsWhenThatIsNoLongerOfUse) {
 
 TEST_F(ProgressPolicyTest, LingersAfterTrafficWhileNobodyPolls) {
   EXPECT_FALSE(policy_.should_look_again(at(us(0))));
-  policy_.on_helper_received(at(us(0)));
+  helper_receives(at(us(0)));
   EXPECT_TRUE(policy_.should_look_again(at(us(49))));
   EXPECT_FALSE(policy_.should_look_again(at(us(50))));
-  policy_.on_helper_received(at(us(60)));
+  helper_receives(at(us(60)));
   poll_empty(1, us(61));
   EXPECT_FALSE(policy_.should_look_again(at(us(62))));
 }
 
+TEST_F(ProgressPolicyTest, LingersForAsLongAsMessagesLetWait) {
+  helper_receives(at(us(0)));
+  helper_receives(at(us(60)));
+  EXPECT_TRUE(policy_.should_look_again(at(us(60 + 119))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(60 + 120))));
+  helper_receives(at(us(60 + 149)));
+  EXPECT_TRUE(policy_.should_look_again(at(us(209 + 149))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(209 + 150))));
+  helper_receives(at(us(1000)));  // too seldom to wait for
+  EXPECT_TRUE(policy_.should_look_again(at(us(1049))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(1050))));
+}
+
+TEST_F(ProgressPolicyTest, RestsAfterEachReceiptWhileTheProgramCallsOften) {  // ib_write_bw -q 1000
+  policy_.on_helper_received(Calls::kOften, at(us(0)));
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_FALSE(policy_.should_look_again(at(us(1))));
+  EXPECT_EQ(policy_.next_check(), at(us(100)));
+  EXPECT_FALSE(policy_.on_helper_wake(at(us(99))));  // for something else
+  EXPECT_TRUE(policy_.on_helper_wake(at(us(100))));
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, RestsNoLongerWhereTheProgramSleepsOrSpins) {
+  policy_.on_helper_received(Calls::kOften, at(us(0)));
+  policy_.on_application_sleep();
+  EXPECT_TRUE(policy_.listens());
+  policy_.on_helper_received(Calls::kOften, at(us(10)));
+  poll_empty(3, us(20));
+  EXPECT_EQ(policy_.next_check(), at(us(20) + ms(1)));
+}
+
 TEST_F(ProgressPolicyTest, LingersForWhoPollsOnlyWhenTold) {  // ib_send_lat -e
-  policy_.on_helper_received(at(us(0)));
+  helper_receives(at(us(0)));
   policy_.on_application_sleep();
   policy_.on_application_poll(PollResult::kFound, at(us(1)));
   poll_empty(2, us(2));
   EXPECT_TRUE(policy_.should_look_again(at(us(49))));
   EXPECT_FALSE(policy_.should_look_again(at(us(50))));
   poll_empty(1, us(51));  // it spins now
-  policy_.on_helper_received(at(us(60)));
+  helper_receives(at(us(60)));
   poll_empty(1, us(61));
   EXPECT_FALSE(policy_.should_look_again(at(us(62))));
 }
 
 TEST_F(ProgressPolicyTest, DoesNotLingerWhereOthersWantTheCore) {
-  policy_.on_helper_received(at(us(0)));
+  helper_receives(at(us(0)));
   policy_.on_core_returned(at(us(1)), at(us(2)));  // nobody had wanted it
   EXPECT_TRUE(policy_.should_look_again(at(us(2))));
   policy_.on_core_returned(at(us(2)), at(us(3002)));
-  policy_.on_helper_received(at(ms(4)));
+  helper_receives(at(ms(4)));
   EXPECT_FALSE(policy_.should_look_again(at(ms(4))));
-  policy_.on_helper_received(at(ms(14)));
+  helper_receives(at(ms(14)));
   EXPECT_TRUE(policy_.should_look_again(at(ms(14))));
   policy_.on_core_returned(at(ms(14)), at(ms(17)));  // again: a longer rest
-  policy_.on_helper_received(at(ms(30)));
+  helper_receives(at(ms(30)));
   EXPECT_FALSE(policy_.should_look_again(at(ms(30))));
-  policy_.on_helper_received(at(ms(38)));
+  helper_receives(at(ms(38)));
   EXPECT_TRUE(policy_.should_look_again(at(ms(38))));
 }
 
@@ -289,6 +322,14 @@ TEST_F(ProgressPolicyTest, OffersTheCoreAfterPollingInVainForLong) {
   EXPECT_FALSE(policy_.should_offer_core());
   poll_empty(1, ms(5));
   EXPECT_FALSE(policy_.should_offer_core());
+}
+
+TEST_F(ProgressPolicyTest, KeepsTheCoreWhilePacketsCome) {  // ib_read_bw -s 1048576
+  for (Duration t = us(0); t < ms(1); t = t + us(10)) {
+    policy_.on_application_poll(PollResult::kReceived, at(t));
+    EXPECT_FALSE(policy_.should_offer_core());
+  }
+  EXPECT_FALSE(policy_.listens());  // it spins
 }
 
 TEST_F(ProgressPolicyTest, AProgramThatPollsNowAndThenKeepsItsCore) {
