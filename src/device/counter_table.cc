@@ -100,6 +100,7 @@ constexpr NamedEngineCounter kEngineTable[] = {
      &E::local_write_requests},
     {"local_write_packets", "packets that these would have been", &E::local_write_packets},
     {"local_write_octets", "octets of these", &E::local_write_octets},
+    {"local_acknowledgements", "acknowledgements that were no frame", &E::local_acknowledgements},
     {"rx_dropped", "packets dropped by the rules of their service", &E::rx_dropped},
 };
 static_assert(std::size(kEngineTable) == sizeof(EngineCounters) / sizeof(u64), "one has no name");

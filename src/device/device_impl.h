@@ -43,7 +43,10 @@ struct Device::Impl {
   }
   // Both ways.
   [[nodiscard]] QPTraffic local_traffic_of(const QueuePair& qp) const {
-    return as_packets(done_without_packets(qp.engine->counters()), local_work_of(qp));
+    const EngineCounters& engine = qp.engine->counters();
+    QPTraffic traffic = as_packets(done_without_packets(engine), local_work_of(qp));
+    traffic += as_packets(engine.local_acknowledgements);
+    return traffic;
   }
 
   const DeviceConfig config;

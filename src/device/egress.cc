@@ -48,10 +48,34 @@ bool Egress::poll_frame(Time now, EgressFrame& out) {
     count(out);
     return true;
   }
-  QueuePair* const qp = runner_.poll_packet(now, packet_);
-  if (qp == nullptr) return false;
-  finish(*qp, out);
-  if (qp->paced) pace(*qp, out, now);
+  for (;;) {
+    QueuePair* const qp = runner_.poll_packet(now, packet_);
+    if (qp == nullptr) {
+      if (config_.local.packets != nullptr) config_.local.packets->flush();
+      return false;
+    }
+    if (goes_without_frame(*qp)) {
+      packet_.urgency = Urgency::kNow;
+      continue;
+    }
+    finish(*qp, out);
+    if (qp->paced) pace(*qp, out, now);
+    return true;
+  }
+}
+
+// To a peer on the same host.
+bool Egress::goes_without_frame(QueuePair& qp) {
+  if (config_.local.packets == nullptr || qp.attributes.type != QPType::kRC || qp.paced)
+    return false;
+  complete_bth(qp.attributes, packet_.payload.size_bytes, packet_.headers.bth);
+  if (!config_.local.packets->take(qp.attributes, packet_)) return false;
+  const u64 octets = packet_.headers.size() + packet_.payload.size_bytes +
+                     packet_.headers.bth.pad_count + kICRCSize;
+  ++counters_.port_xmit_packets;
+  counters_.port_xmit_octets += octets;
+  ++qp.traffic.sent_packets;
+  qp.traffic.sent_octets += octets;
   return true;
 }
 

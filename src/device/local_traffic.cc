@@ -40,6 +40,10 @@ QPTraffic as_packets(const LocalWork& done, const LocalWork& by_peer) {
                          by_peer.reads * kReadRequestOctets};
 }
 
+QPTraffic as_packets(u64 acknowledgements) {
+  return {.sent_packets = acknowledgements, .sent_octets = acknowledgements * kAnswerOctets};
+}
+
 void add(Counters& port, const QPTraffic& more) {
   port.port_xmit_packets += more.sent_packets;
   port.port_xmit_octets += more.sent_octets;

@@ -14,6 +14,9 @@ namespace verbena {
 // Of one QP: what it has done at its peer, and its peer at it.
 [[nodiscard]] QPTraffic as_packets(const LocalWork& done, const LocalWork& by_peer);
 
+// Acknowledgements that it has sent without a frame.
+[[nodiscard]] QPTraffic as_packets(u64 acknowledgements);
+
 void add(Counters& port, const QPTraffic& more);
 
 }  // namespace verbena

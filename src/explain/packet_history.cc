@@ -49,6 +49,23 @@ void PacketHistory::on_received(const IngressFrame& frame, Reception reception, 
   describe(frame.transport, frame.transport.size() - kICRCSize, record);
 }
 
+void PacketHistory::on_received(const PacketView& packet, std::size_t transport_bytes,
+                                Reception reception, Time now) {
+  const BTH& bth = packet.headers.bth;
+  PacketRecord& record = place_of(bth.dest_qp).received.add();
+  record = {.at = now,
+            .qp = bth.dest_qp,
+            .psn = bth.psn,
+            .transport_bytes = static_cast<u16>(transport_bytes),
+            .opcode = bth.opcode.to_byte(),
+            .direction = Direction::kReceived,
+            .reception = reception};
+  std::array<u8, AETH::kSize> aeth;
+  if (!traits_of(bth.opcode).aeth) return;
+  packet.headers.aeth.encode(aeth);
+  record.syndrome = aeth[0];
+}
+
 void PacketHistory::on_lost_by_fault(const EgressFrame& frame, std::string_view rule) {
   Ring& sent = place_of(frame.source_qp).sent;
   if (sent.count != 0) sent.last().rule = number_of(rule);

@@ -42,7 +42,11 @@ class PacketHistory {
   PacketHistory();
 
   void on_sent(const EgressFrame& frame, Time now);
+  void on_sent(const PacketRecord& packet) { place_of(packet.qp).sent.add() = packet; }
   void on_received(const IngressFrame& frame, Reception reception, Time now);
+  // One that came decoded.
+  void on_received(const PacketView& packet, std::size_t transport_bytes, Reception reception,
+                   Time now);
   // The packet just sent went no further.
   void on_lost_by_fault(const EgressFrame& frame, std::string_view rule);
   // One that has come goes no further: on_received() is not called for it.

@@ -320,15 +320,22 @@ void LiveAdapter::take_frames(Time now) {
   IngressFrame frame;
   while (link_->poll_frame(frame, now)) {
     const Reception reception = take_frame(frame, now);
-    if (explainer_ != nullptr) explainer_->history().on_received(frame, reception, now);
+    if (explainer_ != nullptr) note_received(frame, reception, now);
     connections_.receive(now);
   }
 }
 
+void LiveAdapter::note_received(const IngressFrame& frame, Reception reception, Time now) {
+  explain::PacketHistory& history = explainer_->history();
+  if (const PacketView* const packet = link_->decoded())
+    history.on_received(*packet, frame.transport.size() - kICRCSize, reception, now);
+  else
+    history.on_received(frame, reception, now);
+}
+
 Reception LiveAdapter::take_frame(const IngressFrame& frame, Time now) {
-  if (link_->vouches() && frame.transport.size() > kICRCSize)
-    if (const std::optional<PacketView> packet = PacketView::decode(without_icrc(frame)))
-      return device_.on_packet(*packet, frame, device_time(now));
+  if (const PacketView* const packet = link_->decoded())
+    return device_.on_packet(*packet, frame, device_time(now));
   return device_.on_frame(frame, device_time(now));
 }
 
@@ -411,6 +418,8 @@ Expected<std::shared_ptr<ProcessMemory>> LiveAdapter::exporter_at(const ExportPl
 void LiveAdapter::explain_with(std::unique_ptr<Explainer> explainer) {
   const Session session = enter();
   explainer_ = std::move(explainer);
+  if (local_ != nullptr)
+    local_->outgoing().note_in(explainer_ != nullptr ? &explainer_->history() : nullptr);
 }
 
 DropListener LiveAdapter::drop_listener() {

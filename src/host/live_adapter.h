@@ -95,6 +95,7 @@ class LiveAdapter final : public Adapter {
   bool receive_in_poll();
   [[nodiscard]] PollResult result_of_poll(u32 count, bool received) const;
   void take_frames(Time now);
+  void note_received(const IngressFrame& frame, Reception reception, Time now);
   Reception take_frame(const IngressFrame& frame, Time now);
   bool run_due_timers(Time now);
   bool run_device_timers(Time now);

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "congestion/congestion_control.h"
 #include "transport/cqe.h"
+#include "transport/local/local_packets.h"
 #include "transport/peer_memory.h"
 #include "transport/qp_attributes.h"
 #include "transport/qp_fault.h"
@@ -72,6 +73,7 @@ struct EngineCounters {
   // Done without packets; `packets` is how many there would have been.
   u64 local_write_requests = 0, local_write_packets = 0, local_write_octets = 0;
   u64 local_read_requests = 0, local_read_packets = 0, local_read_octets = 0;
+  u64 local_acknowledgements = 0;  // that were no frame
 };
 
 class Engine {
@@ -116,6 +118,7 @@ struct EngineParts {
   const XRCReceives* xrc_receives = nullptr;  // of an XRC target, which uses no `receive_queue`
   CongestionControl* congestion = nullptr;    // if it wants_acks(): they are told to it
   PeerMemoryFinder* peers = nullptr;          // nullptr: all goes as packets
+  LocalPackets* local_packets = nullptr;      // of RC. nullptr: all packets are polled out
 };
 
 }  // namespace verbena

@@ -43,8 +43,9 @@ class Link {
   [[nodiscard]] virtual bool receive(Look look) = 0;
   // The next frame of the batch, good until the next call of this or receive(); false: no more.
   [[nodiscard]] virtual bool poll_frame(IngressFrame& out, Time now) = 0;
-  // Whether the link answers for the frame polled last: it has room for an ICRC, and none in it.
-  [[nodiscard]] virtual bool vouches() const { return false; }
+  // The packet of the frame polled last, where the link answers for it: there is no ICRC in it, and
+  // of frame.transport only the size counts. nullptr: it is to be checked and decoded.
+  [[nodiscard]] virtual const PacketView* decoded() const { return nullptr; }
   // When poll_frame() has one that did not come just now; never(): none waits.
   [[nodiscard]] virtual Time next_timer() const { return Time::never(); }
   // Readable when receive() would find something. The same ones for the whole life of the link.

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cstring>
 
-#include "base/bytes.h"
-#include "memory/touch.h"
+#include "device/frame_check.h"
+#include "host/local/ring_headers.h"
 
 namespace verbena::host {
 namespace {
@@ -15,109 +15,20 @@ constexpr u32 kBatch = 64;  // frames in a receive()
 // long as kVainLooksOfOne.
 constexpr u32 kLooksWithoutBelow = 64;
 constexpr u32 kVainLooksOfOne = 4;
-constexpr u32 kFramesUntilLook = 4096;  // where there was no peer, or no ring
-constexpr std::size_t kDestQPAt = 5;    // in BTH
-constexpr u8 kServiceMask = 0xe0;       // of the opcode; RC is 0
-
-bool is_rc(const EgressFrame& frame) { return (frame.headers[0] & kServiceMask) == 0; }
-
-// What fails is tried again later.
-bool is_due(u32& frames_until_look) {
-  if (frames_until_look != 0) {
-    --frames_until_look;
-    return false;
-  }
-  frames_until_look = kFramesUntilLook;
-  return true;
-}
-
-// But for its ICRC.
-void write_frame(const EgressFrame& frame, u8* at) {
-  const auto add = [&at](Bytes bytes) {
-    std::memcpy(at, bytes.data(), bytes.size());
-    at += bytes.size();
-  };
-  add(Bytes(frame.headers).first(frame.headers_size));
-  for (u32 i = 0; i < frame.payload.count; ++i) add(frame.payload.parts[i]);
-  std::memset(at, 0, frame.pad_count);
-}
 
 }  // namespace
 
 // --- out
 
-LocalLink::Outgoing* LocalLink::route_of(const EgressFrame& frame) {
-  if (!is_rc(frame) || !path_.is_on()) return nullptr;
-  const u32 slot = slot_of(load_be24(frame.headers.data() + kDestQPAt));
-  if (!is_process_slot(slot)) return nullptr;
-  Outgoing& to = to_[slot];
-  const bool is_here = has_peer(slot, to) && to.peer->is_open() && is_at(frame.destination, to);
-  return is_here && has_ring(to) ? &to : nullptr;
-}
-
-bool LocalLink::is_at(const GID& gid, Outgoing& to) {
-  if (to.known == gid) return true;
-  const bool has = to.peer->has(gid);
-  if (has) to.known = gid;
-  return has;
-}
-
-// One whose process of the same number is on another host is looked for in vain, now and then.
-bool LocalLink::has_peer(u32 slot, Outgoing& to) {
-  if (to.peer != nullptr && to.peer->is_alive()) return true;
-  to.ring.reset();
-  to.peer.reset();
-  to.known = {};
-  if (!is_due(to.frames_until_look)) return false;
-  to.peer = path_.peer(slot);
-  if (to.peer != nullptr) to.frames_until_look = 0;
-  return to.peer != nullptr;
-}
-
-bool LocalLink::has_ring(Outgoing& to) {
-  if (to.ring) return true;
-  if (!is_due(to.frames_until_look)) return false;
-  to.memory = to.peer->claim_ring();
-  if (to.memory.data() == nullptr) return false;
-  to.ring.emplace(reinterpret_cast<SegmentRing*>(to.memory.data())->frames);
-  return true;
-}
-
 void LocalLink::append(const EgressFrame& frame) {
   if (has_left_) return;
-  Outgoing* const to = route_of(frame);
-  if (to == nullptr) {
-    has_appended_below_ = called_ = true;  // which may be more than it holds back
-    return below_->append(frame);
-  }
-  const MutableBytes room =
-      to->ring->add({.size = static_cast<u32>(frame.transport_size() + kICRCSize),
-                     .udp_source_port = frame.udp_source_port,
-                     .traffic_class = frame.traffic_class,
-                     .hop_limit = frame.hop_limit,
-                     .source = frame.source,
-                     .destination = frame.destination});
-  if (room.empty()) {
-    ++send_dropped_;
-    return;
-  }
-  if (!touch([&] { write_frame(frame, room.data()); })) return to->ring->take_back();
-  ++sent_;
-  is_urgent_ |= frame.urgency != Urgency::kWithReply;
-  const u32 slot = static_cast<u32>(to - to_.data());
-  if (unflushed_.empty() || unflushed_.back() != slot) unflushed_.push_back(slot);
+  if (path_.outgoing().take(frame)) return;
+  has_appended_below_ = called_ = true;  // which may be more than it holds back
+  below_->append(frame);
 }
 
 void LocalLink::flush() {
-  for (const u32 slot : unflushed_) {
-    Outgoing& to = to_[slot];
-    if (!to.ring || !to.ring->publish() || to.ring->is_watched()) continue;
-    if (!to.peer->doorbells().ring(path_.slot())) continue;
-    path_.wake(slot);
-    called_ = true;
-  }
-  unflushed_.clear();
-  is_urgent_ = false;
+  path_.outgoing().flush();
   if (!std::exchange(has_appended_below_, false)) return;
   called_ = true;
   below_->flush();
@@ -144,7 +55,8 @@ bool LocalLink::looks_below(Look look, bool found) {
 // Whether any has, or may have, something.
 bool LocalLink::look_at_rings() {
   if (watch_.slot != 0 && from_[watch_.slot].ring->has_more()) on_found(watch_.slot);
-  return any_rung_ = path_.doorbells().take(rung_) || any_rung_;
+  any_rung_ = path_.doorbells().take(rung_) || any_rung_;
+  return any_rung_ || watch_.has_more;
 }
 
 void LocalLink::note_served(u32 slot) {
@@ -164,18 +76,21 @@ void LocalLink::unwatch() {
   const u32 slot = std::exchange(watch_, {}).slot;
   FrameRingReader& ring = *from_[slot].ring;
   ring.unwatch();
-  if (ring.has_more()) on_found(slot);
+  if (ring.has_more()) note_rung(slot);
+}
+
+void LocalLink::note_rung(u32 slot) {
+  any_rung_ = true;
+  rung_[slot / 64] |= u64{1} << slot % 64;
 }
 
 // Where another has taken the ring over, it may have rung no bell: then all are looked at.
 void LocalLink::on_found(u32 slot) {
+  watch_.has_more = path_.ring_from(slot) == from_[slot].number;
+  if (watch_.has_more) return;
+  unwatch();
   any_rung_ = true;
-  if (path_.ring_from(slot) == from_[slot].number) {
-    rung_[slot / 64] |= u64{1} << slot % 64;
-  } else {
-    unwatch();
-    rung_.fill(~u64{0});
-  }
+  rung_.fill(~u64{0});
 }
 
 bool LocalLink::receive(Look look) {
@@ -194,6 +109,7 @@ FrameRingReader* LocalLink::ring_from(u32 slot) {
     if (slot == watch_.slot) unwatch();
     Expected<Mapping> memory = path_.map_own_ring(*number);
     if (!memory) return nullptr;
+    from.ring.reset();
     from.number = *number;
     from.memory = std::move(*memory);
     from.ring.emplace(reinterpret_cast<SegmentRing*>(from.memory.data())->frames);
@@ -201,15 +117,57 @@ FrameRingReader* LocalLink::ring_from(u32 slot) {
   return &*from.ring;
 }
 
-bool LocalLink::poll_frame(IngressFrame& out, Time now) {
-  for (; any_rung_ && word_ < Doorbells::kWords && batch_left_ != 0; ++word_) {
+// The packet of a record; nullptr: it makes no sense, and is to be dropped as any such frame. One
+// whose headers are in the record has its payload there, too: what changes meanwhile is the peer's
+// own data. All else is copied before it is looked at.
+const PacketView* LocalLink::decode(const RingFrame& frame, Bytes body, IngressFrame& out) {
+  out.transport = {};
+  if ((frame.headers.flags & RingHeaders::kAreHere) != 0) {
+    if (!from_ring(frame.headers, packet_.headers)) return nullptr;
+    packet_.payload = body;
+    const std::size_t padded = (body.size() + 3) & ~std::size_t{3};
+    const std::size_t size = packet_.headers.size() + padded + kICRCSize;
+    out.transport = Bytes(copy_).first(std::min(size, copy_.size()));
+    return &packet_;
+  }
+  if (body.size() <= kICRCSize || body.size() > copy_.size()) return nullptr;
+  std::memcpy(copy_.data(), body.data(), body.size());
+  out.transport = Bytes(copy_).first(body.size());
+  const std::optional<PacketView> packet = PacketView::decode(without_icrc(out));
+  if (!packet) return nullptr;
+  packet_ = *packet;
+  return &packet_;
+}
+
+bool LocalLink::take_record(FrameRingReader& ring, IngressFrame& out) {
+  RingFrame frame;
+  Bytes body;
+  if (!ring.poll(frame, body)) return false;
+  out.source = frame.source;
+  out.destination = frame.destination;
+  out.type = GIDType::kRoCEv2;
+  out.udp_source_port = frame.udp_source_port;
+  out.traffic_class = frame.traffic_class;
+  out.hop_limit = frame.hop_limit;
+  decoded_ = decode(frame, body, out);
+  --batch_left_;
+  ++received_;
+  return true;
+}
+
+// Half of the batch is for those that rang.
+bool LocalLink::poll_watched(IngressFrame& out) {
+  const u32 kept = any_rung_ ? kBatch / 2 : 0;
+  watch_.has_more = batch_left_ > kept && take_record(*from_[watch_.slot].ring, out);
+  return watch_.has_more;
+}
+
+bool LocalLink::poll_rung(IngressFrame& out) {
+  for (; word_ < Doorbells::kWords && batch_left_ != 0; ++word_) {
     while (rung_[word_] != 0) {
       const u32 slot = word_ * 64 + static_cast<u32>(std::countr_zero(rung_[word_]));
       FrameRingReader* const ring = ring_from(slot);
-      if (ring != nullptr && ring->poll(out)) {
-        --batch_left_;
-        ++received_;
-        came_through_memory_ = true;
+      if (ring != nullptr && take_record(*ring, out)) {
         if (served_ != slot) note_served(slot);
         served_ = slot;
         return true;
@@ -220,7 +178,13 @@ bool LocalLink::poll_frame(IngressFrame& out, Time now) {
   }
   if (word_ == Doorbells::kWords)
     any_rung_ = std::ranges::any_of(rung_, [](u64 word) { return word != 0; });
-  came_through_memory_ = false;
+  return false;
+}
+
+bool LocalLink::poll_frame(IngressFrame& out, Time now) {
+  path_.outgoing().on_time(now);
+  if ((watch_.has_more && poll_watched(out)) || (any_rung_ && poll_rung(out))) return true;
+  decoded_ = nullptr;
   return below_->poll_frame(out, now);
 }
 
@@ -241,18 +205,20 @@ bool LocalLink::on_listening(Listening listening) {
 
 void LocalLink::leave() {
   has_left_ = true;
+  path_.outgoing().close();
   below_->leave();
 }
 
 void LocalLink::abandon() {
   has_left_ = true;
+  path_.outgoing().close();
   below_->abandon();
 }
 
 const LinkCounters& LocalLink::counters() const {
   counters_ = below_->counters();
-  counters_.sent_frames += sent_;
-  counters_.send_dropped += send_dropped_;
+  counters_.sent_frames += path_.outgoing().sent();
+  counters_.send_dropped += path_.outgoing().dropped();
   counters_.received_frames += received_;
   return counters_;
 }

@@ -1,12 +1,14 @@
 // LocalLink: a Link whose frames to a process of this host go through memory that both share
-// (local/frame_ring.h), all others through the link below. Frames of RC only: of a connection both
-// ends know each other's process before the first frame. They have no ICRC, and who sends them is
-// what the memory says; all else is as on the wire, and what finds no room is lost.
+// (local/outgoing_rings.h, which the device uses without us, too), all others through the link
+// below. What comes through memory has no ICRC, and is from whom the memory says; it may have been
+// no frame at all: then there is a packet (decoded()), and octets that mean nothing. All else is as
+// on the wire.
 // A process that sleeps is woken through its ProcessChannel, which the link below receives from.
 // The ring that frames came through last is looked at directly while the program polls, so that its
 // writer rings no bell.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -25,12 +27,16 @@ class LocalLink final : public Link {
   void append(const EgressFrame& frame) override;
   void flush() override;
   // A request costs no call here, so it waits for none; a reply may bring an acknowledgement.
-  [[nodiscard]] bool may_wait() const override { return !is_urgent_ && below_->may_wait(); }
+  [[nodiscard]] bool may_wait() const override {
+    return !path_.outgoing().is_urgent() && below_->may_wait();
+  }
   [[nodiscard]] bool receive(Look look) override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
-  [[nodiscard]] bool vouches() const override { return came_through_memory_; }
+  [[nodiscard]] const PacketView* decoded() const override { return decoded_; }
   [[nodiscard]] bool on_listening(Listening listening) override;
-  [[nodiscard]] bool take_called() override { return std::exchange(called_, false); }
+  [[nodiscard]] bool take_called() override {
+    return path_.outgoing().take_called() | std::exchange(called_, false);
+  }
   [[nodiscard]] Time next_timer() const override { return below_->next_timer(); }
   [[nodiscard]] std::span<const int> descriptors() const override { return below_->descriptors(); }
   [[nodiscard]] Expected<void> join_multicast(const GID& group) override {
@@ -44,13 +50,6 @@ class LocalLink final : public Link {
  private:
   static constexpr u32 kQuiet = 4096;  // looks that found nothing: then peers here are not expected
 
-  struct Outgoing {
-    std::shared_ptr<ProcessMemory> peer;  // nullptr: none on this host
-    Mapping memory;
-    std::optional<FrameRingWriter> ring;
-    GID known{};                // one that the peer has
-    u32 frames_until_look = 0;  // for a peer, or for a ring
-  };
   struct Incoming {
     u32 number = 0;
     Mapping memory;
@@ -60,37 +59,39 @@ class LocalLink final : public Link {
   // The ring that is looked at without a bell.
   struct Watch {
     u32 slot = 0;                     // 0: none
+    bool has_more = false;            // when last looked at
     u32 candidate = 0, in_a_row = 0;  // batches that came from one slot
   };
   static constexpr u32 kWatched = 16;  // batches in a row, and then its ring is watched
 
-  [[nodiscard]] Outgoing* route_of(const EgressFrame& frame);
-  [[nodiscard]] bool has_peer(u32 slot, Outgoing& to);
-  [[nodiscard]] static bool is_at(const GID& gid, Outgoing& to);
-  [[nodiscard]] bool has_ring(Outgoing& to);
   [[nodiscard]] FrameRingReader* ring_from(u32 slot);
   void on_ring_empty(u32 slot);
+  [[nodiscard]] bool take_record(FrameRingReader& ring, IngressFrame& out);
+  [[nodiscard]] const PacketView* decode(const RingFrame& frame, Bytes body, IngressFrame& out);
+  [[nodiscard]] bool poll_watched(IngressFrame& out);
+  [[nodiscard]] bool poll_rung(IngressFrame& out);
   [[nodiscard]] bool look_at_rings();
   void note_served(u32 slot);
   void watch(u32 slot);
   void unwatch();
   void on_found(u32 slot);
+  void note_rung(u32 slot);
   [[nodiscard]] bool looks_below(Look look, bool found);
 
   std::unique_ptr<Link> below_;
   LocalPath& path_;
-  std::array<Outgoing, kLastSlot + 1> to_;    // by slot
   std::array<Incoming, kLastSlot + 1> from_;  // by slot
-  std::vector<u32> unflushed_;                // slots
   Doorbells::Rung rung_{};
   bool any_rung_ = false;  // unless `rung_` is all zeros
   u32 word_ = 0;           // of `rung_`, that receive()'s frames have come to
   Watch watch_;
   u32 batch_left_ = 0, served_ = 0;  // frames of a receive(); the slot of the last one
   u32 quiet_looks_ = kQuiet, looks_since_below_ = 0;
-  u64 sent_ = 0, send_dropped_ = 0, received_ = 0;
-  bool is_urgent_ = false;  // what is not flushed yet
-  bool has_left_ = false, came_through_memory_ = false;
+  u64 received_ = 0;
+  PacketView packet_;                           // of the frame polled last,
+  const PacketView* decoded_ = nullptr;         // if it came through memory
+  std::array<u8, FrameRing::kMaxBody> copy_{};  // of its octets
+  bool has_left_ = false;
   bool has_appended_below_ = false, called_ = false;
   mutable LinkCounters counters_;
 };

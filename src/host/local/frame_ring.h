@@ -1,39 +1,56 @@
-// FrameRing: frames from one process to one other, in order, through memory that both map: one
-// writes, one reads, nobody waits. Neither trusts what the other can change: a ring that makes no
-// sense is broken, takes nothing more and gives nothing more.
-//   record: | RingFrame | transport (BTH .. ICRC, which is not filled in) | padding to 8 bytes |
-// A new writer or reader goes on where another has left off.
+// FrameRing: frames and packets from one process to one other, in order, through memory that both
+// map: one writes, one reads, nobody waits. Neither trusts what the other can change: a ring that
+// makes no sense is broken, takes nothing more and gives nothing more.
+//   record: | RingFrame | body | padding to a cache line |
+// The body is a transport packet (BTH .. ICRC, which is not filled in), or only its payload where
+// the headers are in RingFrame already.
+// The reader sees by a record itself that it is there: its first word, which is written last, and
+// which was 0 before. So a short one takes one cache line from core to core.
+// A new writer or reader goes on where another has left off; a reader perhaps with the last record
+// once more, which is then a duplicate to its QP.
 // A reader that looks at the ring again and again says so, and the writer need not ring for it
 // (doorbells.h): two cache lines less that go from core to core for each frame.
-// A record never goes around the end: a RingFrame of size kSkip leads to the start.
+// A record never goes around the end: one of length kSkip leads to the start.
 #pragma once
 
 #include <array>
 #include <atomic>
-#include <memory>
 
+#include "base/bytes.h"
 #include "device/frame.h"
 
 namespace verbena::host {
 
+// Headers of a packet that needs no others: SENDs and acknowledgements.
+struct RingHeaders {
+  enum Flags : u8 { kAreHere = 1, kSolicited = 2, kAckReq = 4, kTakesSack = 8 };
+  u8 flags = 0;  // without kAreHere they are in the body
+  u8 opcode = 0;
+  u16 p_key = 0;
+  u32 dest_qp = 0;
+  u32 psn = 0;
+  u32 word = 0;  // what follows the BTH: immediate data, a key, an AETH
+};
+
 struct RingFrame {
   static constexpr u32 kSkip = ~0u;
-  u32 size = 0;  // of the transport packet
+  u32 length = 0;  // bytes of it and its body. The writer fills it in
   u16 udp_source_port = 0;
   u8 traffic_class = 0, hop_limit = 0;
   GID source{}, destination{};
+  RingHeaders headers{};
 };
 
 class FrameRing {
  public:
   static constexpr u64 kBytes = 2u << 20;  // twice the largest window of a QP
-  static constexpr u32 kMaxFrame = kMaxHeadersSize + 4096 + 4;
+  static constexpr u32 kMaxBody = kMaxHeadersSize + 4096 + 4;
 
  private:
   friend class FrameRingWriter;
   friend class FrameRingReader;
   // Counts of bytes that never wrap in practice.
-  alignas(64) std::atomic<u64> written_;
+  alignas(64) std::atomic<u64> written_;  // for the next writer
   alignas(64) std::atomic<u64> read_;
   alignas(64) std::atomic<u32> watched_;  // 1: by its reader. Written by the reader
   alignas(64) std::array<u8, kBytes> bytes_;
@@ -41,11 +58,11 @@ class FrameRing {
 
 class FrameRingWriter {
  public:
-  explicit FrameRingWriter(FrameRing& ring) : ring_(ring), end_(ring.written_.load()) {}
+  explicit FrameRingWriter(FrameRing& ring);
 
-  // Where to write frame.size bytes of transport packet, before publish(); empty: full.
-  [[nodiscard]] MutableBytes add(const RingFrame& frame);
-  void take_back() { end_ = before_last_; }  // what was added last
+  // Where to write so many bytes of body, before publish(); nullptr: full.
+  [[nodiscard]] u8* add(const RingFrame& frame, u32 body_bytes);
+  void take_back();  // what was added last
   // True when there is something that was not published before.
   bool publish();
   // Whether the reader will find what has been published by itself.
@@ -57,35 +74,40 @@ class FrameRingWriter {
  private:
   [[nodiscard]] u8* at(u64 position) { return ring_.bytes_.data() + position % FrameRing::kBytes; }
   [[nodiscard]] bool has_room(u64 bytes);
-  void skip_to_start();
+  void set_length(u64 position, u32 length);
 
   FrameRing& ring_;
   u64 end_, before_last_ = 0;
-  u64 published_ = end_;
-  u64 read_ = 0;  // as last seen
+  u64 published_;
+  u32 first_length_ = 0;  // of what is not published yet
+  u64 read_ = 0;          // as last seen
 };
 
 class FrameRingReader {
  public:
   explicit FrameRingReader(FrameRing& ring);
 
-  // The next frame, a copy that is good until the next call; false: none.
-  [[nodiscard]] bool poll(IngressFrame& out);
-  [[nodiscard]] bool has_more() const {
-    return !is_broken_ && ring_.written_.load(std::memory_order_acquire) != begin_;
-  }
+  // The next record, and its body, which is good until the next call, but may change under our
+  // eyes. False: none.
+  [[nodiscard]] bool poll(RingFrame& out, Bytes& body);
+  [[nodiscard]] bool has_more() const { return !is_broken_ && length_at(begin_) != 0; }
   // From now on has_more() is asked again and again.
   void watch() { ring_.watched_.store(1, std::memory_order_relaxed); }
   // No more: has_more() is to be asked once after this.
   void unwatch() { ring_.watched_.exchange(0, std::memory_order_seq_cst); }
 
  private:
-  [[nodiscard]] bool next(RingFrame& out);
+  [[nodiscard]] u8* at(u64 position) const {
+    return ring_.bytes_.data() + position % FrameRing::kBytes;
+  }
+  [[nodiscard]] u32 length_at(u64 position) const;
+  [[nodiscard]] bool is_sound(u32 length) const;
+  void free();
 
   FrameRing& ring_;
   u64 begin_;
+  u64 freed_;  // up to where the writer may write again
   bool is_broken_ = false;
-  std::unique_ptr<u8[]> copy_;
 };
 
 }  // namespace verbena::host

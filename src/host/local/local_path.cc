@@ -74,7 +74,7 @@ void LocalPath::start() {
 
 LocalPorts LocalPath::ports() {
   if (!directory_) return {.keys = &keys_};
-  return {&keys_, &qps_, this, &layout().shared.counts};
+  return {&keys_, &qps_, this, &layout().shared.counts, &outgoing_};
 }
 
 ExportPlace LocalPath::place() const {

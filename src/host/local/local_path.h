@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "host/local/common_memory.h"
+#include "host/local/outgoing_rings.h"
 #include "host/local/process_memory.h"
 #include "host/local/segment_directory.h"
 #include "host/process_channel.h"
@@ -59,7 +60,8 @@ class LocalPath final : public PeerMemoryFinder {
   [[nodiscard]] ExportPlace place() const;
   [[nodiscard]] Expected<std::shared_ptr<ProcessMemory>> exporter_at(const ExportPlace& place);
 
-  // --- frames through shared memory: links/local_link.h
+  // --- frames and packets through shared memory: links/local_link.h
+  [[nodiscard]] OutgoingRings& outgoing() { return outgoing_; }
   [[nodiscard]] u32 slot() const { return slot_; }
   [[nodiscard]] bool is_on() const { return enabled_.load(std::memory_order_relaxed); }
   // The process that has the slot now; nullptr: none that can be reached so.
@@ -100,6 +102,7 @@ class LocalPath final : public PeerMemoryFinder {
   std::array<std::weak_ptr<ProcessMemory>, kLastSlot + 1> peers_;        // by slot
   std::vector<std::pair<u64, std::weak_ptr<ProcessMemory>>> exporters_;  // by nonce
   ProcessWaker waker_;
+  OutgoingRings outgoing_{*this};
   std::atomic<bool> enabled_{false};
   bool abandoned_ = false;
 };

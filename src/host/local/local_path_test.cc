@@ -12,6 +12,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/prng.h"
 #include "faults/spec.h"
 #include "host/live_adapter.h"
 #include "host/local/forbid_process_vm_for_test.h"
@@ -108,6 +109,55 @@ TEST_F(LocalPathTest, SendsGoThroughMemory) {
   EXPECT_EQ(a_.buffer(), b_.buffer());
   EXPECT_EQ(bursts(a_), 0u);
   EXPECT_EQ(bursts(b_), 0u);
+}
+
+// SENDs, with receives or before them, among WRITEs: some as packets, some copied.
+TEST_F(LocalPathTest, AnyMixKeepsItsOrder) {
+  constexpr std::array kOps{SendOp::kSend, SendOp::kSendWithImmediate, SendOp::kRDMAWrite,
+                            SendOp::kRDMAWriteWithImmediate};
+  PRNG prng(7);
+  for (u32 round = 0; round < 300; ++round) {
+    RCEndpoint& from = round % 2 == 0 ? a_ : b_;
+    RCEndpoint& to = round % 2 == 0 ? b_ : a_;
+    const bool receives_first = prng.below(8) != 0;  // else it answers that there is none
+    const u32 messages = 1 + static_cast<u32>(prng.below(20));
+    std::ranges::generate(from.buffer(), [&] { return static_cast<u8>(prng.below(256)); });
+    std::vector<u32> wanted, got;
+    for (u32 i = 0; i < messages && receives_first; ++i) to.post_receive();
+    for (u32 i = 0; i < messages; ++i) {
+      const SendOp op = i + 1 == messages ? SendOp::kSend : kOps[prng.below(kOps.size())];
+      const u32 size = i + 1 == messages ? kSize : static_cast<u32>(prng.below(9000));
+      from.post(op, size);
+      if (op != SendOp::kRDMAWrite) wanted.push_back(size);
+    }
+    for (u32 i = 0; i < messages && !receives_first; ++i) to.post_receive();
+    while (got.size() < wanted.size()) {
+      const CQE cqe = to.wait_for_completion();
+      ASSERT_EQ(cqe.status, WQEStatus::kSuccess);
+      got.push_back(cqe.byte_length);
+    }
+    EXPECT_EQ(got, wanted);
+    for (u32 i = 0; i < messages; ++i)
+      ASSERT_EQ(from.wait_for_completion().status, WQEStatus::kSuccess);
+    EXPECT_EQ(from.buffer(), to.buffer());
+    for (std::size_t left = messages - wanted.size(); left != 0; --left) {  // receives
+      from.post(SendOp::kSend, 0);
+      EXPECT_EQ(to.wait_for_completion().status, WQEStatus::kSuccess);
+      EXPECT_EQ(from.wait_for_completion().status, WQEStatus::kSuccess);
+    }
+  }
+}
+
+TEST_F(LocalPathTest, PacketsThatAreNoFramesAreCounted) {
+  for (int i = 0; i < 4; ++i) b_.post_receive();
+  for (int i = 0; i < 3; ++i) {
+    a_.post(SendOp::kSend, 5000);  // two packets
+    EXPECT_EQ(b_.wait_for_completion().status, WQEStatus::kSuccess);
+    EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+  }
+  const Adapter::Session sender = a_.adapter().enter();
+  EXPECT_EQ(sender->counters().port_xmit_packets, 6u);
+  EXPECT_EQ(sender->counters().port_rcv_packets, 3u);
 }
 
 TEST_F(LocalPathTest, WithFaultsOnEitherSideSendsAreDatagrams) {
@@ -282,6 +332,20 @@ TEST_F(LocalPeerTest, ThatWasKilledTakesNoSends) {
   child_ = 0;
   here_->post(SendOp::kSend, 100);
   EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kRetryExceeded);
+}
+
+// In mid-stream: what it has not answered fails, and the rest is flushed.
+TEST_F(LocalPeerTest, ThatIsKilledWhileItPolls) {
+  constexpr u32 kAnswers = 1000, kAsked = 50, kMore = 10;
+  start_peer(kAnswers);
+  for (u32 i = 0; i < kAsked; ++i) ask();
+  ::kill(child_, SIGKILL);
+  ::waitpid(child_, nullptr, 0);
+  child_ = 0;
+  for (u32 i = 0; i < kMore; ++i) here_->post(SendOp::kSend, 8);
+  EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kRetryExceeded);
+  for (u32 i = 0; i < kMore; ++i)  // one of them is the receive
+    EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kFlushed);
 }
 
 TEST_F(LocalPeerTest, ThatWasKilledIsNoLongerThere) {

@@ -5,6 +5,7 @@
 
 #include "memory/published_keys.h"
 #include "transport/local/local_counts.h"
+#include "transport/local/local_packets.h"
 #include "transport/local/published_qps.h"
 #include "transport/peer_memory.h"
 
@@ -20,6 +21,7 @@ struct LocalPorts {
   QPPublisher* qps = nullptr;         // nullptr: peers on the host send packets
   PeerMemoryFinder* peers = nullptr;  // nullptr: we send packets
   LocalCounts* counts = nullptr;      // nullptr with `qps`
+  LocalPackets* packets = nullptr;    // nullptr: each packet is a frame
 };
 
 }  // namespace verbena

@@ -50,6 +50,7 @@ struct RCOptions {
   u32 depth = 512;
   RCLimits limits{};
   PeerMemoryFinder* peers = nullptr;
+  LocalPackets* local_packets = nullptr;
 };
 
 inline constexpr u32 kBufferBytes = 1u << 18;
@@ -81,7 +82,8 @@ struct Side {
                 .receive_queue = receive_queue,
                 .shared_receive_queue = o.shared_receive_queue,
                 .send_limits = {.depth = o.depth, .max_sge = 4, .max_inline_bytes = 256},
-                .peers = o.peers},
+                .peers = o.peers,
+                .local_packets = o.local_packets},
                o.limits),
         buffer(kBufferBytes) {
     PRNG content(seed + 1);

@@ -92,6 +92,7 @@ RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, Engin
       shared_(parts.shared_receive_queue),
       srq_pd_(parts.srq_pd),
       xrc_(parts.xrc_receives),
+      local_packets_(parts.local_packets),
       limits_(limits),
       counters_(counters),
       fault_(fault),
@@ -189,7 +190,15 @@ void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) 
     message_ = Message::kNone;
     offset_ = 0;
   }
-  if (!answers_itself(packet.headers.bth.opcode.op) && packet.headers.bth.ack_req)
+  if (!answers_itself(packet.headers.bth.opcode.op) && packet.headers.bth.ack_req) acknowledge();
+}
+
+// To a peer on the same host at once, unless other responses come first.
+void RCResponder::acknowledge() {
+  if (local_packets_ != nullptr && responses_.empty() &&
+      local_packets_->acknowledge(qp_, expected_.previous(), {.value = credits(), .msn = msn_}))
+    ++counters_.local_acknowledgements;
+  else
     responses_.acknowledge(expected_.previous(), msn_);
 }
 

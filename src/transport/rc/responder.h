@@ -71,6 +71,7 @@ class RCResponder {
                         const OpcodeTraits& traits);
   bool invalidate(RKey key);
   void accept(const PacketView& packet, u32 psns, bool message_done);
+  void acknowledge();
   bool choose_srq(u32 number);
   // Of memory that requests name, and of receives.
   PDId request_pd() const { return xrc_ != nullptr ? xrc_pd_ : qp_.pd; }
@@ -97,6 +98,7 @@ class RCResponder {
   const bool shared_;
   const std::optional<PDId> srq_pd_;
   const XRCReceives* const xrc_;  // of an XRC target; nullptr: RC
+  LocalPackets* const local_packets_;
   const RCLimits limits_;
   EngineCounters& counters_;
   ResponderFault& fault_;

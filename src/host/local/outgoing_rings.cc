@@ -1,0 +1,181 @@
+#include "host/local/outgoing_rings.h"
+
+#include <cstring>
+
+#include "base/bytes.h"
+#include "host/local/local_path.h"
+#include "host/local/ring_headers.h"
+#include "memory/touch.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr u32 kFramesUntilLook = 4096;  // where there was no peer, or no ring
+constexpr std::size_t kDestQPAt = 5;    // in BTH
+constexpr u8 kServiceMask = 0xe0;       // of the opcode; RC is 0
+
+bool is_rc(const EgressFrame& frame) { return (frame.headers[0] & kServiceMask) == 0; }
+
+// What fails is tried again later.
+bool is_due(u32& frames_until_look) {
+  if (frames_until_look != 0) {
+    --frames_until_look;
+    return false;
+  }
+  frames_until_look = kFramesUntilLook;
+  return true;
+}
+
+u8* write(Bytes bytes, u8* at) {
+  std::memcpy(at, bytes.data(), bytes.size());
+  return at + bytes.size();
+}
+
+u8* write(const PayloadList& payload, u8* at) {
+  for (u32 i = 0; i < payload.count; ++i) at = write(payload.parts[i], at);
+  return at;
+}
+
+RingFrame frame_of(const QPAttributes& qp, const RingHeaders& headers) {
+  return {.traffic_class = qp.path.traffic_class,
+          .source = qp.path.source,
+          .destination = qp.path.destination,
+          .headers = headers};
+}
+
+// But for its ICRC.
+void write(const EgressFrame& frame, u8* at) {
+  at = write(Bytes(frame.headers).first(frame.headers_size), at);
+  std::memset(write(frame.payload, at), 0, frame.pad_count);
+}
+
+}  // namespace
+
+// --- to whom
+
+OutgoingRings::Peer* OutgoingRings::peer_of(QPN dest_qp, const GID& destination) {
+  if (is_closed_ || !path_.is_on()) return nullptr;
+  const u32 slot = slot_of(dest_qp.value);
+  if (!is_process_slot(slot)) return nullptr;
+  Peer& to = to_[slot];
+  const bool reaches = is_here(slot, to) && to.process->is_open() && is_at(destination, to);
+  return reaches && has_ring(to) ? &to : nullptr;
+}
+
+bool OutgoingRings::is_at(const GID& gid, Peer& to) {
+  if (to.known == gid) return true;
+  const bool has = to.process->has(gid);
+  if (has) to.known = gid;
+  return has;
+}
+
+// One whose process of the same number is on another host is looked for in vain, now and then.
+bool OutgoingRings::is_here(u32 slot, Peer& to) {
+  if (to.process != nullptr && to.process->is_alive()) return true;
+  to.ring.reset();
+  to.process.reset();
+  to.known = {};
+  if (!is_due(to.frames_until_look)) return false;
+  to.process = path_.peer(slot);
+  if (to.process != nullptr) to.frames_until_look = 0;
+  return to.process != nullptr;
+}
+
+bool OutgoingRings::has_ring(Peer& to) {
+  if (to.ring) return true;
+  if (!is_due(to.frames_until_look)) return false;
+  to.memory = to.process->claim_ring();
+  if (to.memory.data() == nullptr) return false;
+  to.ring.emplace(reinterpret_cast<SegmentRing*>(to.memory.data())->frames);
+  return true;
+}
+
+// --- what
+
+// Where its body is; nullptr: it is lost.
+template <typename Write>
+u8* OutgoingRings::put(Peer& to, const RingFrame& frame, u32 body_bytes, const Write& write) {
+  to.last_ack = nullptr;
+  u8* const room = to.ring->add(frame, body_bytes);
+  if (room == nullptr) {
+    ++dropped_;
+    return nullptr;
+  }
+  if (body_bytes != 0 && !touch([&] { write(room); })) {
+    to.ring->take_back();
+    return nullptr;
+  }
+  ++sent_;
+  const u32 slot = static_cast<u32>(&to - to_.data());
+  if (unflushed_.empty() || unflushed_.back() != slot) unflushed_.push_back(slot);
+  return room;
+}
+
+// It stands for the one before, if the peer has not seen that yet. IBTA 9.7.5.1.2
+void OutgoingRings::put_acknowledgement(Peer& to, const RingFrame& frame) {
+  const QPN qp{frame.headers.dest_qp};
+  if (to.last_ack != nullptr && to.last_ack_qp == qp) {
+    std::memcpy(to.last_ack - sizeof frame.headers, &frame.headers, sizeof frame.headers);
+    return;
+  }
+  to.last_ack = put(to, frame, 0, [](u8*) {});
+  to.last_ack_qp = qp;
+}
+
+bool OutgoingRings::take(const QPAttributes& qp, const TxPacket& packet) {
+  const std::optional<RingHeaders> headers = to_ring(packet.headers);
+  if (!headers) return false;
+  Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
+  if (to == nullptr) return false;
+  (void)put(*to, frame_of(qp, *headers), packet.payload.size_bytes,
+            [&](u8* at) { write(packet.payload, at); });
+  if (history_ != nullptr) note(qp, *headers, packet.payload.size_bytes);
+  return true;
+}
+
+bool OutgoingRings::acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) {
+  Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
+  if (to == nullptr) return false;
+  const RingHeaders headers = acknowledgement_of(qp, psn, aeth);
+  put_acknowledgement(*to, frame_of(qp, headers));
+  if (history_ != nullptr) note(qp, headers, 0);
+  return true;
+}
+
+void OutgoingRings::note(const QPAttributes& qp, const RingHeaders& headers, u32 payload_bytes) {
+  history_->on_sent(record_of(headers, payload_bytes, qp.qpn, now_));
+}
+
+bool OutgoingRings::take(const EgressFrame& frame) {
+  if (!is_rc(frame)) return false;
+  Peer* const to = peer_of(QPN{load_be24(frame.headers.data() + kDestQPAt)}, frame.destination);
+  if (to == nullptr) return false;
+  is_urgent_ |= frame.urgency != Urgency::kWithReply;
+  (void)put(*to,
+            {.udp_source_port = frame.udp_source_port,
+             .traffic_class = frame.traffic_class,
+             .hop_limit = frame.hop_limit,
+             .source = frame.source,
+             .destination = frame.destination},
+            static_cast<u32>(frame.transport_size() + kICRCSize),
+            [&](u8* at) { write(frame, at); });
+  return true;
+}
+
+// --- when
+
+void OutgoingRings::flush() {
+  for (const u32 slot : unflushed_) flush(slot, to_[slot]);
+  unflushed_.clear();
+  is_urgent_ = false;
+}
+
+void OutgoingRings::flush(u32 slot, Peer& to) {
+  to.last_ack = nullptr;
+  if (!to.ring || !to.ring->publish() || to.ring->is_watched()) return;
+  if (!to.process->doorbells().ring(path_.slot())) return;
+  path_.wake(slot);
+  called_ = true;
+}
+
+}  // namespace verbena::host

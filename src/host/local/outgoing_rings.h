@@ -1,0 +1,76 @@
+// OutgoingRings: from an adapter to processes of this host: the ring (frame_ring.h) in each of them
+// that is for us, and the bell that tells them. Packets of RC only: of a connection both ends know
+// each other's process before the first one. What finds no room is lost.
+// Not thread-safe; the adapter's lock guards it.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "explain/packet_history.h"
+#include "host/local/frame_ring.h"
+#include "host/local/process_memory.h"
+#include "host/qpn_slot.h"
+#include "transport/local/local_packets.h"
+
+namespace verbena::host {
+
+class LocalPath;
+
+class OutgoingRings final : public LocalPackets {
+ public:
+  explicit OutgoingRings(LocalPath& path) : path_(path) {}
+
+  [[nodiscard]] bool take(const QPAttributes& qp, const TxPacket& packet) override;
+  [[nodiscard]] bool acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) override;
+  // The same for a frame. False: it is for elsewhere.
+  [[nodiscard]] bool take(const EgressFrame& frame);
+  void flush() override;
+  // Nothing is taken any more.
+  void close() { is_closed_ = true; }
+  // Where to note each packet that is no frame. nullptr: nowhere.
+  void note_in(explain::PacketHistory* history) { history_ = history; }
+  void on_time(Time now) { now_ = now; }
+
+  // Whether what was taken as a frame is not for a reply to take along.
+  [[nodiscard]] bool is_urgent() const { return is_urgent_; }
+  // Since the last question.
+  [[nodiscard]] bool take_called() { return std::exchange(called_, false); }
+  [[nodiscard]] u64 sent() const { return sent_; }
+  [[nodiscard]] u64 dropped() const { return dropped_; }
+
+ private:
+  struct Peer {
+    std::shared_ptr<ProcessMemory> process;  // nullptr: none on this host
+    Mapping memory;
+    std::optional<FrameRingWriter> ring;
+    GID known{};                // one that the peer has
+    u32 frames_until_look = 0;  // for a peer, or for a ring
+    u8* last_ack = nullptr;     // nullptr: not what was added last, or published
+    QPN last_ack_qp{};
+  };
+
+  [[nodiscard]] Peer* peer_of(QPN dest_qp, const GID& destination);
+  [[nodiscard]] bool is_here(u32 slot, Peer& to);
+  [[nodiscard]] static bool is_at(const GID& gid, Peer& to);
+  [[nodiscard]] static bool has_ring(Peer& to);
+  void note(const QPAttributes& qp, const RingHeaders& headers, u32 payload_bytes);
+  template <typename Write>
+  u8* put(Peer& to, const RingFrame& frame, u32 body_bytes, const Write& write);
+  void put_acknowledgement(Peer& to, const RingFrame& frame);
+  void flush(u32 slot, Peer& to);
+
+  LocalPath& path_;
+  std::array<Peer, kLastSlot + 1> to_;  // by slot
+  std::vector<u32> unflushed_;          // slots
+  explain::PacketHistory* history_ = nullptr;
+  Time now_;
+  u64 sent_ = 0, dropped_ = 0;
+  bool is_urgent_ = false;  // of what is not flushed yet
+  bool called_ = false, is_closed_ = false;
+};
+
+}  // namespace verbena::host

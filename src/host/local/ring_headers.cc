@@ -1,0 +1,96 @@
+#include "host/local/ring_headers.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr u32 kWordSize = 4;
+
+// BTH, and one word at most.
+bool fits(Opcode opcode, const OpcodeTraits& traits) {
+  return opcode.service == Service::kRC && traits.valid &&
+         traits.headers_size <= BTH::kSize + kWordSize;
+}
+
+constexpr u32 kKindAt = 29, kValueAt = 24;
+constexpr u32 kValueMask = 0x1f;
+
+u32 to_word(const AETH& aeth) {
+  return u32{static_cast<u8>(aeth.kind)} << kKindAt | u32{aeth.value} << kValueAt |
+         aeth.msn.value();
+}
+AETH to_aeth(u32 word) {
+  return {.kind = static_cast<AETHKind>(word >> kKindAt & 3),
+          .value = static_cast<u8>(word >> kValueAt & kValueMask),
+          .msn = MSN(word)};
+}
+
+u32 word_of(const PacketHeaders& headers, const OpcodeTraits& traits) {
+  if (traits.aeth) return to_word(headers.aeth);
+  return traits.ieth ? headers.ieth.r_key.value : headers.imm.value;
+}
+
+u8 flags_of(const BTH& bth) {
+  u32 flags = RingHeaders::kAreHere;
+  if (bth.solicited_event) flags |= RingHeaders::kSolicited;
+  if (bth.ack_req) flags |= RingHeaders::kAckReq;
+  if (bth.takes_sack) flags |= RingHeaders::kTakesSack;
+  return static_cast<u8>(flags);
+}
+
+}  // namespace
+
+RingHeaders acknowledgement_of(const QPAttributes& qp, PSN psn, const AETH& aeth) {
+  return {.flags = RingHeaders::kAreHere,
+          .opcode = Opcode{Service::kRC, Op::kAcknowledge}.to_byte(),
+          .p_key = qp.p_key.value,
+          .dest_qp = qp.dest_qp.value,
+          .psn = psn.value(),
+          .word = to_word(aeth)};
+}
+
+std::optional<RingHeaders> to_ring(const PacketHeaders& headers) {
+  const BTH& bth = headers.bth;
+  const OpcodeTraits& traits = traits_of(bth.opcode);
+  if (!fits(bth.opcode, traits)) return std::nullopt;
+  return RingHeaders{.flags = flags_of(bth),
+                     .opcode = bth.opcode.to_byte(),
+                     .p_key = bth.p_key.value,
+                     .dest_qp = bth.dest_qp.value,
+                     .psn = bth.psn.value(),
+                     .word = word_of(headers, traits)};
+}
+
+bool from_ring(const RingHeaders& ring, PacketHeaders& out) {
+  const Opcode opcode = Opcode::from_byte(ring.opcode);
+  const OpcodeTraits& traits = traits_of(opcode);
+  if (!fits(opcode, traits)) return false;
+  const auto has = [&ring](RingHeaders::Flags flag) { return (ring.flags & flag) != 0; };
+  out.bth = {.opcode = opcode,
+             .solicited_event = has(RingHeaders::kSolicited),
+             .mig_req = true,
+             .p_key = PKey{ring.p_key},
+             .dest_qp = QPN{ring.dest_qp & kMask24},
+             .ack_req = has(RingHeaders::kAckReq),
+             .takes_sack = has(RingHeaders::kTakesSack),
+             .psn = PSN(ring.psn)};
+  if (traits.aeth) out.aeth = to_aeth(ring.word);
+  if (traits.imm_dt) out.imm.value = ring.word;
+  if (traits.ieth) out.ieth.r_key = RKey{ring.word};
+  return true;
+}
+
+explain::PacketRecord record_of(const RingHeaders& headers, std::size_t payload_bytes, QPN qp,
+                                Time at) {
+  constexpr u32 kSyndromeAt = 24;
+  const OpcodeTraits& traits = traits_of(Opcode::from_byte(headers.opcode));
+  const std::size_t padded = (payload_bytes + 3) & ~std::size_t{3};
+  return {.at = at,
+          .qp = qp,
+          .psn = PSN(headers.psn),
+          .transport_bytes = static_cast<u16>(traits.headers_size + padded),
+          .opcode = headers.opcode,
+          .syndrome = traits.aeth ? static_cast<u8>(headers.word >> kSyndromeAt)
+                                  : explain::PacketRecord::kNoSyndrome};
+}
+
+}  // namespace verbena::host

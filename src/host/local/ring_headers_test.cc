@@ -1,0 +1,94 @@
+#include "host/local/ring_headers.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::host {
+namespace {
+
+constexpr std::array kSends{Op::kSendFirst,
+                            Op::kSendMiddle,
+                            Op::kSendLast,
+                            Op::kSendOnly,
+                            Op::kSendLastWithImmediate,
+                            Op::kSendOnlyWithImmediate,
+                            Op::kSendLastWithInvalidate,
+                            Op::kSendOnlyWithInvalidate};
+
+TEST(RingHeadersTest, SendsComeOutAsTheyWentIn) {
+  for (const Op op : kSends) {
+    PacketHeaders in, out;
+    in.bth = {.opcode = {Service::kRC, op},
+              .solicited_event = true,
+              .mig_req = true,
+              .p_key = PKey{0x8001},
+              .dest_qp = QPN{0x123456},
+              .ack_req = true,
+              .takes_sack = true,
+              .psn = PSN(0xfedcba)};
+    if (traits_of(in.bth.opcode).imm_dt) in.imm.value = 0x80000001;
+    if (traits_of(in.bth.opcode).ieth) in.ieth.r_key = RKey{0xf0000001};
+    const std::optional<RingHeaders> ring = to_ring(in);
+    ASSERT_TRUE(ring.has_value());
+    ASSERT_TRUE(from_ring(*ring, out));
+    EXPECT_EQ(out, in) << name_of(in.bth.opcode);
+  }
+}
+
+TEST(RingHeadersTest, AcknowledgementsComeOutAsTheyWentIn) {
+  for (const AETHKind kind : {AETHKind::kACK, AETHKind::kRNRNAK, AETHKind::kNAK}) {
+    PacketHeaders in, out;
+    in.bth.opcode = {Service::kRC, Op::kAcknowledge};
+    in.bth.mig_req = true;
+    in.bth.psn = PSN(7);
+    in.aeth = {.kind = kind, .value = 0x1f, .msn = MSN(0xffffff)};
+    ASSERT_TRUE(from_ring(*to_ring(in), out));
+    EXPECT_EQ(out, in);
+  }
+}
+
+TEST(RingHeadersTest, AnAcknowledgementIsThatOfItsPacket) {
+  QPAttributes qp;
+  qp.dest_qp = QPN{9};
+  qp.p_key = PKey{0x8001};
+  PacketHeaders out;
+  ASSERT_TRUE(from_ring(acknowledgement_of(qp, PSN(5), {.value = 3, .msn = MSN(8)}), out));
+  EXPECT_EQ(out.bth, (BTH{.opcode = {Service::kRC, Op::kAcknowledge},
+                          .mig_req = true,
+                          .p_key = PKey{0x8001},
+                          .dest_qp = QPN{9},
+                          .psn = PSN(5)}));
+  EXPECT_EQ(out.aeth, (AETH{.kind = AETHKind::kACK, .value = 3, .msn = MSN(8)}));
+}
+
+TEST(RingHeadersTest, WhatNeedsMoreDoesNotFit) {
+  for (const Opcode opcode :
+       {Opcode{Service::kRC, Op::kRDMAWriteOnly}, Opcode{Service::kRC, Op::kFetchAdd},
+        Opcode{Service::kRC, Op::kAtomicAcknowledge}, Opcode{Service::kUC, Op::kSendOnly},
+        Opcode{Service::kXRC, Op::kSendOnly}, kSackOpcode, kCNPOpcode}) {
+    PacketHeaders headers;
+    headers.bth.opcode = opcode;
+    EXPECT_FALSE(to_ring(headers).has_value()) << name_of(opcode);
+  }
+}
+
+TEST(RingHeadersTest, WhatNoOneWritesIsRefused) {
+  PacketHeaders out;
+  for (u32 opcode = 0; opcode < 256; ++opcode) {
+    PacketHeaders headers;
+    headers.bth.opcode = Opcode::from_byte(static_cast<u8>(opcode));
+    EXPECT_EQ(from_ring({.opcode = static_cast<u8>(opcode)}, out), to_ring(headers).has_value());
+  }
+}
+
+TEST(RingHeadersTest, AreToldOfAsOfAFrame) {
+  QPAttributes qp;
+  const RingHeaders headers =
+      acknowledgement_of(qp, PSN(5), {.kind = AETHKind::kNAK, .value = 2, .msn = MSN(8)});
+  const explain::PacketRecord record = record_of(headers, 0, QPN{7}, Time::from_ns(1));
+  EXPECT_EQ(record.syndrome, 0x62);
+  EXPECT_EQ(record.transport_bytes, BTH::kSize + AETH::kSize);
+  EXPECT_EQ(record.qp, QPN{7});
+}
+
+}  // namespace
+}  // namespace verbena::host
