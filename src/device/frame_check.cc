@@ -1,7 +1,6 @@
 #include "device/frame_check.h"
 
 #include "wire/ib/mtu.h"
-#include "wire/roce/icrc.h"
 
 namespace verbena {
 namespace {
@@ -9,8 +8,9 @@ namespace {
 constexpr std::size_t kMinFrameSize = BTH::kSize + kICRCSize;
 constexpr std::size_t kMaxFrameSize = kMaxHeadersSize + bytes(MTU::k4096) + kICRCSize;
 
-u32 expected_icrc(const IngressFrame& frame, u16 identification) {
-  return icrc_of({.source = frame.source,
+u32 expected_icrc(const IngressFrame& frame, EnvelopeCRC& flow, u16 identification) {
+  return icrc_of(flow,
+                 {.source = frame.source,
                   .destination = frame.destination,
                   .udp_source_port = frame.udp_source_port,
                   .identification = identification},
@@ -25,27 +25,27 @@ u32 expected_icrc_of_v1(const IngressFrame& frame) {
 }
 
 // The guess first, since it is right nearly always; then whether any Identification would do.
-bool icrc_holds(const IngressFrame& frame) {
+bool icrc_holds(const IngressFrame& frame, EnvelopeCRC& flow) {
   const u32 received = load_icrc(frame.transport.last<kICRCSize>());
   if (frame.type == GIDType::kRoCEv1) return expected_icrc_of_v1(frame) == received;
-  const u32 guessed = expected_icrc(frame, frame.identification);
+  const u32 guessed = expected_icrc(frame, flow, frame.identification);
   if (guessed == received) return true;
   if (!frame.source.is_ipv4()) return false;
   if (frame.identification_known)
     return frame.other_identification &&
-           expected_icrc(frame, *frame.other_identification) == received;
-  const u32 for_zero = frame.identification == 0 ? guessed : expected_icrc(frame, 0);
+           expected_icrc(frame, flow, *frame.other_identification) == received;
+  const u32 for_zero = frame.identification == 0 ? guessed : expected_icrc(frame, flow, 0);
   return for_zero == received ||
          solve_identification(for_zero, received, without_icrc(frame).size()).has_value();
 }
 
 }  // namespace
 
-FrameFault check_frame(const IngressFrame& frame) {
+FrameFault check_frame(const IngressFrame& frame, EnvelopeCRC& flow) {
   const std::size_t size = frame.transport.size();
   if (size < kMinFrameSize || size > kMaxFrameSize) return FrameFault::kSize;
   if (frame.source.is_ipv4() != frame.destination.is_ipv4()) return FrameFault::kAddresses;
-  return icrc_holds(frame) ? FrameFault::kNone : FrameFault::kICRC;
+  return icrc_holds(frame, flow) ? FrameFault::kNone : FrameFault::kICRC;
 }
 
 }  // namespace verbena

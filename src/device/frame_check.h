@@ -4,6 +4,7 @@
 #pragma once
 
 #include "device/frame.h"
+#include "wire/roce/icrc.h"
 
 namespace verbena {
 
@@ -14,7 +15,12 @@ enum class FrameFault : u8 {
   kICRC,
 };
 
-[[nodiscard]] FrameFault check_frame(const IngressFrame& frame);
+// `flow`: what it has seen of the frames before.
+[[nodiscard]] FrameFault check_frame(const IngressFrame& frame, EnvelopeCRC& flow);
+[[nodiscard]] inline FrameFault check_frame(const IngressFrame& frame) {
+  EnvelopeCRC none;
+  return check_frame(frame, none);
+}
 // BTH .. end of pad. Precondition: check_frame() gave kNone.
 [[nodiscard]] inline Bytes without_icrc(const IngressFrame& frame) {
   return frame.transport.first(frame.transport.size() - kICRCSize);

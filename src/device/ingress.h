@@ -10,6 +10,7 @@
 #include "device/frame.h"
 #include "device/gsi.h"
 #include "device/multicast_table.h"
+#include "wire/roce/icrc.h"
 
 namespace verbena {
 
@@ -46,6 +47,7 @@ class Ingress {
   CNPQueue& cnps_;
   GSI& gsi_;
   Counters& counters_;
+  EnvelopeCRC flow_;
 };
 
 }  // namespace verbena

@@ -143,7 +143,7 @@ u32 BurstAssembler::begin(const EgressFrame& frame, const SourcePort& port, u32 
 // As the segment at `place` in the burst.
 void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
                                    const EgressFrame& frame) {
-  ICRC icrc(envelope_of(burst, place), frame.transport_size());
+  ICRC icrc(flow_.of(envelope_of(burst, place), frame.transport_size()));
   u8* run = stage(room, frame.headers_size);  // bytes staged in a row and not yet in the CRC
   std::memcpy(run, frame.headers.data(), frame.headers_size);
   u32 run_size = frame.headers_size;

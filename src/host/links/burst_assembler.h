@@ -79,6 +79,7 @@ class BurstAssembler {
 
   std::unique_ptr<std::array<Room, kMaxBursts>> rooms_;
   std::array<Burst, kMaxBursts> bursts_;
+  EnvelopeCRC flow_;
   u32 burst_count_ = 0;
   u32 pending_bytes_ = 0;
   bool may_wait_ = true;

@@ -36,6 +36,13 @@ constexpr u32 multiply(u32 a, u32 b) {
   return product;
 }
 
+// x^(8 n): runs the register forwards over n bytes of zeros.
+constexpr u32 forward(std::size_t n) {
+  u32 power = kOne;
+  for (std::size_t i = 0; i < 8 * n; ++i) power = times_x(power);
+  return power;
+}
+
 // x^(-8 n): runs the register backwards over n bytes of zeros. n <= 65535.
 class BackwardPowers {
  public:

@@ -3,6 +3,7 @@
 #include <isa-l/crc.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -66,46 +67,71 @@ void put_masked_ipv6(std::span<u8, IPv6Header::kSize> out, u16 payload_length, u
   std::ranges::copy(destination.bytes, out.begin() + 24);
 }
 
-// How much of the transport to copy behind the masked bytes: all, if there is `room`, else what
-// leaves a multiple of 32 bytes, which ISA-L does much quicker than one with an odd end.
-std::size_t copied_size(std::size_t transport_size, std::size_t room) {
-  constexpr std::size_t kStride = 32;
-  if (transport_size <= room) return transport_size;
-  return BTH::kSize + (transport_size - BTH::kSize) % kStride;
-}
-
-// CRC of `masked` (with room behind its `size` bytes for some headers) and of BTH and what follows.
-u32 crc_with_headers(std::span<u8> masked, std::size_t size, std::span<const u8> bth_and_more) {
-  CHECK(bth_and_more.size() >= BTH::kSize && size + kMaxHeadersSize <= masked.size());
-  const std::size_t n = copied_size(bth_and_more.size(), masked.size() - size);
-  std::ranges::copy(bth_and_more.first(n), masked.begin() + static_cast<std::ptrdiff_t>(size));
-  masked[size + kFECNAt] = kOnes;
-  const u32 crc = crc32(kAfterLRH, masked.first(size + n));
-  return n == bth_and_more.size() ? crc : crc32(crc, bth_and_more.subspan(n));
-}
-
 constexpr crc32_field::BackwardPowers kBackward;
+
+using ByByte = std::array<u32, 256>;
+
+// What to add to the CRC before BTH for each value of its byte that is masked, so that the CRC
+// behind that byte is as if it were ones: the difference, run backwards to where BTH begins.
+constexpr ByByte kMask = [] {
+  ByByte table{};
+  const u32 back = kBackward.of(kFECNAt);
+  for (u32 byte = 0; byte < table.size(); ++byte)
+    table[byte] = crc32_field::multiply(back, byte ^ kOnes);
+  return table;
+}();
+
+// What each byte of the Identification adds to the CRC behind an IPv4 envelope.
+constexpr u32 kAfterIdentification = kIPv4AfterIdentification + UDPHeader::kSize;
+constexpr std::array<ByByte, 2> kIdentification = [] {
+  std::array<ByByte, 2> tables{};
+  const u32 forward = crc32_field::forward(2 + kAfterIdentification);
+  for (u32 at = 0; at < tables.size(); ++at)
+    for (u32 byte = 0; byte < tables[at].size(); ++byte)
+      tables[at][byte] = crc32_field::multiply(forward, byte << 8 * at);
+  return tables;
+}();
+
+u32 crc_of_ipv4(const RoCEv2Envelope& envelope, std::size_t udp_length) {
+  std::array<u8, kIPv4EnvelopeSize> masked;
+  put_masked_ipv4(masked, envelope, udp_length);
+  return crc32(kAfterLRH, masked);
+}
+
+u32 crc_of_ipv6(const RoCEv2Envelope& envelope, std::size_t udp_length) {
+  std::array<u8, kIPv6EnvelopeSize> masked;
+  put_masked_ipv6(std::span(masked).first<IPv6Header::kSize>(), static_cast<u16>(udp_length),
+                  kProtocolUDP, envelope.source, envelope.destination);
+  Writer<kIPv6EnvelopeSize> w(masked);
+  put_masked_udp<IPv6Header::kSize>(w, envelope, udp_length);
+  return crc32(kAfterLRH, masked);
+}
+
+u32 crc_of(const RoCEv2Envelope& envelope, std::size_t transport_size) {
+  CHECK(transport_size <= kMaxTransportSize);
+  const std::size_t udp_length = UDPHeader::kSize + transport_size + kICRCSize;
+  return envelope.source.is_ipv4() ? crc_of_ipv4(envelope, udp_length)
+                                   : crc_of_ipv6(envelope, udp_length);
+}
 
 }  // namespace
 
-ICRC::ICRC(const RoCEv2Envelope& envelope, std::size_t transport_size) : crc_(kAfterLRH) {
-  CHECK(transport_size <= kMaxTransportSize);
-  const std::size_t udp_length = UDPHeader::kSize + transport_size + kICRCSize;
-  const std::span<u8, kMaskedSize> out(masked_);
-  if (envelope.source.is_ipv4()) {
-    put_masked_ipv4(out.first<kIPv4EnvelopeSize>(), envelope, udp_length);
-    envelope_size_ = kIPv4EnvelopeSize;
-    return;
+u32 EnvelopeCRC::of(const RoCEv2Envelope& envelope, std::size_t transport_size) {
+  RoCEv2Envelope flow = envelope;
+  flow.identification = 0;
+  if (transport_size != last_size_ || flow != last_) {
+    crc_ = crc_of(flow, transport_size);
+    last_ = flow;
+    last_size_ = transport_size;
   }
-  put_masked_ipv6(out.first<IPv6Header::kSize>(), static_cast<u16>(udp_length), kProtocolUDP,
-                  envelope.source, envelope.destination);
-  Writer<kIPv6EnvelopeSize> w(out.first<kIPv6EnvelopeSize>());
-  put_masked_udp<IPv6Header::kSize>(w, envelope, udp_length);
-  envelope_size_ = kIPv6EnvelopeSize;
+  if (envelope.identification == 0 || !envelope.source.is_ipv4()) return crc_;
+  return crc_ ^ kIdentification[0][envelope.identification >> 8] ^
+         kIdentification[1][envelope.identification & 0xff];
 }
 
 void ICRC::headers(std::span<const u8> bth_and_more) {
-  crc_ = crc_with_headers(masked_, envelope_size_, bth_and_more);
+  CHECK(bth_and_more.size() >= BTH::kSize);
+  crc_ = crc32(crc_ ^ kMask[bth_and_more[kFECNAt]], bth_and_more);
 }
 
 void ICRC::update(std::span<const u8> bytes) {
@@ -113,16 +139,23 @@ void ICRC::update(std::span<const u8> bytes) {
 }
 
 u32 icrc_of(const RoCEv2Envelope& envelope, std::span<const u8> transport) {
-  ICRC icrc(envelope, transport.size());
+  ICRC icrc(crc_of(envelope, transport.size()));
+  icrc.headers(transport);
+  return icrc.finish();
+}
+
+u32 icrc_of(EnvelopeCRC& flow, const RoCEv2Envelope& envelope, std::span<const u8> transport) {
+  ICRC icrc(flow.of(envelope, transport.size()));
   icrc.headers(transport);
   return icrc.finish();
 }
 
 u32 icrc_of_v1(const GRH& grh, std::span<const u8> transport) {
-  std::array<u8, GRH::kSize + kMaxHeadersSize> masked;
-  put_masked_ipv6(std::span(masked).first<GRH::kSize>(), grh.payload_length, grh.next_header,
-                  grh.sgid, grh.dgid);
-  return crc_with_headers(masked, GRH::kSize, transport);
+  std::array<u8, GRH::kSize> masked;
+  put_masked_ipv6(masked, grh.payload_length, grh.next_header, grh.sgid, grh.dgid);
+  ICRC icrc(crc32(kAfterLRH, masked));
+  icrc.headers(transport);
+  return icrc.finish();
 }
 
 // The CRC is linear in the message, so the two ICRCs differ by what the Identification alone leaves
@@ -130,7 +163,7 @@ u32 icrc_of_v1(const GRH& grh, std::span<const u8> transport) {
 // n + 2 bytes, the register must be the two bytes themselves: first byte lowest, nothing above.
 std::optional<u16> solve_identification(u32 computed, u32 received, std::size_t transport_size) {
   CHECK(transport_size <= kMaxTransportSize);
-  const std::size_t n = kIPv4AfterIdentification + UDPHeader::kSize + transport_size;
+  const std::size_t n = kAfterIdentification + transport_size;
   const u32 bytes = crc32_field::multiply(kBackward.of(n + 2), computed ^ received);
   if (bytes > 0xffff) return std::nullopt;
   return static_cast<u16>((bytes & 0xff) << 8 | bytes >> 8);

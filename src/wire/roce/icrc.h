@@ -33,23 +33,32 @@ struct RoCEv2Envelope {
   friend bool operator==(const RoCEv2Envelope&, const RoCEv2Envelope&) = default;
 };
 
-// Running CRC of one packet. First headers(), once: BTH and any number of the bytes behind it; then
-// update() with the rest in order; finish() gives the value to store little-endian. Envelope and
-// headers go through the CRC in one call, since a call for a few bytes costs as much as one for
-// 100.
-class ICRC {
+// The CRC behind an envelope, where the packet itself begins. Packets come in runs of one flow and
+// one size, whose envelopes differ in nothing but the Identification: what was computed last is
+// kept, and the Identification, which enters linearly, is added to it.
+class EnvelopeCRC {
  public:
   // `transport_size`: bytes from BTH to the end of pad, without the ICRC; <= kMaxTransportSize.
-  ICRC(const RoCEv2Envelope& envelope, std::size_t transport_size);
+  [[nodiscard]] u32 of(const RoCEv2Envelope& envelope, std::size_t transport_size);
+
+ private:
+  RoCEv2Envelope last_{};  // with the Identification 0
+  std::size_t last_size_ = 0;
+  u32 crc_ = 0;  // behind it; of no use while last_size_ is 0
+};
+
+// Running CRC of one packet. First headers(), once: BTH and any number of the bytes behind it; then
+// update() with the rest in order; finish() gives the value to store little-endian. A call for a
+// few bytes costs as much as one for 100.
+class ICRC {
+ public:
+  explicit ICRC(u32 behind_envelope) : crc_(behind_envelope) {}
   void headers(std::span<const u8> bth_and_more);  // >= 12 bytes; masks the byte of FECN and BECN
   void update(std::span<const u8> bytes);
   [[nodiscard]] u32 finish() const { return crc_; }
 
  private:
-  static constexpr std::size_t kMaskedSize = 48 + kMaxHeadersSize;  // IPv6 40, UDP 8, headers
   u32 crc_;
-  std::size_t envelope_size_;
-  std::array<u8, kMaskedSize> masked_;  // envelope, then room for headers
 };
 
 // The four bytes on the wire, behind pad. Little-endian, unlike all else.
@@ -65,6 +74,9 @@ constexpr void store_icrc(u32 icrc, std::span<u8, kICRCSize> out) {
 
 // The whole in one call. `transport`: BTH .. end of pad, contiguous.
 [[nodiscard]] u32 icrc_of(const RoCEv2Envelope& envelope, std::span<const u8> transport);
+// The same, where `flow` has seen the packets before.
+[[nodiscard]] u32 icrc_of(EnvelopeCRC& flow, const RoCEv2Envelope& envelope,
+                          std::span<const u8> transport);
 
 // The same for RoCEv1 (EtherType 0x8915) and for InfiniBand with a GRH: LRH is masked whole, in
 // RoCEv1 it does not exist but counts. Annex A16.
