@@ -20,12 +20,11 @@ Reception Ingress::on_frame(const IngressFrame& frame, Time now) {
   ++counters_.port_rcv_packets;
   counters_.port_rcv_octets += frame.transport.size();
   if (const Reception sound = check(frame); sound != Reception::kAccepted) return sound;
-  const std::optional<PacketView> packet = PacketView::decode(without_icrc(frame));
-  if (!packet.has_value()) {
+  if (!packet_.assign(without_icrc(frame))) {
     ++counters_.port_rcv_errors;
     return Reception::kMalformed;
   }
-  return dispatch(*packet, frame, now);
+  return dispatch(packet_, frame, now);
 }
 
 Reception Ingress::on_packet(const PacketView& packet, const IngressFrame& frame, Time now) {
@@ -108,6 +107,7 @@ Reception Ingress::on_multicast(const PacketView& packet, const IngressFrame& fr
 
 // Sent by a QP of this device.
 bool Ingress::is_own_datagram(const PacketView& packet, const IngressFrame& frame) const {
+  if (!traits_of(packet.headers.bth.opcode).deth) return false;
   const QueuePair* const source = qps_.find(packet.headers.deth.source_qp);
   return source != nullptr && std::ranges::any_of(gids_, [&frame](const GIDEntry& entry) {
            return entry.gid == frame.source;

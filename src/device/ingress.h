@@ -48,6 +48,7 @@ class Ingress {
   GSI& gsi_;
   Counters& counters_;
   EnvelopeCRC flow_;
+  PacketView packet_;  // the one at hand; a member since it is large
 };
 
 }  // namespace verbena

@@ -256,7 +256,8 @@ void RCResponder::complete_receive(CompletionOp op, u32 length, const PacketView
   cqe.solicited = packet.headers.bth.solicited_event;
   cqe.with_immediate = traits.imm_dt;
   cqe.with_invalidate = traits.ieth;
-  cqe.immediate = traits.ieth ? packet.headers.ieth.r_key.value : packet.headers.imm.value;
+  if (traits.ieth) cqe.immediate = packet.headers.ieth.r_key.value;
+  if (traits.imm_dt) cqe.immediate = packet.headers.imm.value;
   cqe.service_level = qp_.path.service_level;
   cqe.source_qp = qp_.dest_qp;
   cqe_ = cqe;

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "base/bytes.h"
+#include "base/check.h"
 #include "base/psn.h"
 #include "base/types.h"
 
@@ -32,5 +34,19 @@ struct AETH {
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const AETH&, const AETH&) = default;
 };
+
+inline std::optional<AETH> AETH::decode(std::span<const u8> in) {
+  if (in.size() < kSize) return std::nullopt;
+  const u32 word = Reader<kSize>(in.first<kSize>()).get32<0>();
+  if (word >> 31 != 0) return std::nullopt;
+  return AETH{.kind = static_cast<AETHKind>(word >> 29),
+              .value = static_cast<u8>(word >> 24 & 0x1f),
+              .msn = MSN{word}};
+}
+
+inline void AETH::encode(std::span<u8, kSize> out) const {
+  CHECK(value <= 0x1f);
+  Writer<kSize>(out).put32<0>(static_cast<u32>(kind) << 29 | u32{value} << 24 | msn.value());
+}
 
 }  // namespace verbena

@@ -53,17 +53,6 @@ bool decode_extended(const OpcodeTraits& traits, std::span<const u8> in, PacketH
   return true;
 }
 
-// `in` is known to hold all headers. Has one return, so that the view, which is big, is built where
-// the caller wants it.
-std::optional<PacketView> decode_checked(const BTH& bth, const OpcodeTraits& traits,
-                                         std::span<const u8> in, std::span<const u8> payload) {
-  std::optional<PacketView> packet(std::in_place);
-  packet->headers.bth = bth;
-  packet->payload = payload;
-  if (!decode_extended(traits, in.subspan(BTH::kSize), packet->headers)) packet.reset();
-  return packet;
-}
-
 }  // namespace
 
 void PacketHeaders::encode(std::span<u8> out) const {
@@ -83,24 +72,41 @@ void PacketHeaders::encode(std::span<u8> out) const {
   if (traits.sack_eth) w.put(sack);
 }
 
-std::optional<PacketView> PacketView::decode(std::span<const u8> in) {
+bool PacketView::assign(std::span<const u8> in) {
   const std::optional<BTH> bth = BTH::decode(in);
-  if (!bth) return std::nullopt;
+  if (!bth) return false;
   const OpcodeTraits& traits = traits_of(bth->opcode);
-  if (!traits.valid || in.size() < traits.headers_size) return std::nullopt;
+  if (!traits.valid || in.size() < traits.headers_size) return false;
   const std::span<const u8> body = in.subspan(traits.headers_size);
-  if (body.size() < bth->pad_count || (!traits.payload && !body.empty())) return std::nullopt;
-  return decode_checked(*bth, traits, in, body.first(body.size() - bth->pad_count));
+  if (body.size() < bth->pad_count || (!traits.payload && !body.empty())) return false;
+  headers.bth = *bth;
+  payload = body.first(body.size() - bth->pad_count);
+  return decode_extended(traits, in.subspan(BTH::kSize), headers);
+}
+
+bool PacketView::assign(std::span<const u8> headers_in, std::span<const u8> payload_in) {
+  const std::optional<BTH> bth = BTH::decode(headers_in);
+  if (!bth) return false;
+  const OpcodeTraits& traits = traits_of(bth->opcode);
+  if (!traits.valid || headers_in.size() != traits.headers_size) return false;
+  if (!traits.payload && !payload_in.empty()) return false;
+  headers.bth = *bth;
+  payload = payload_in;
+  return decode_extended(traits, headers_in.subspan(BTH::kSize), headers);
+}
+
+// Both have one return, so that the view, which is big, is built where the caller wants it.
+std::optional<PacketView> PacketView::decode(std::span<const u8> in) {
+  std::optional<PacketView> packet(std::in_place);
+  if (!packet->assign(in)) packet.reset();
+  return packet;
 }
 
 std::optional<PacketView> PacketView::decode(std::span<const u8> headers,
                                              std::span<const u8> payload) {
-  const std::optional<BTH> bth = BTH::decode(headers);
-  if (!bth) return std::nullopt;
-  const OpcodeTraits& traits = traits_of(bth->opcode);
-  if (!traits.valid || headers.size() != traits.headers_size) return std::nullopt;
-  if (!traits.payload && !payload.empty()) return std::nullopt;
-  return decode_checked(*bth, traits, headers, payload);
+  std::optional<PacketView> packet(std::in_place);
+  if (!packet->assign(headers, payload)) packet.reset();
+  return packet;
 }
 
 }  // namespace verbena

@@ -52,6 +52,10 @@ struct PacketView {
   // The same for headers, and nothing else, that lie apart from their payload.
   [[nodiscard]] static std::optional<PacketView> decode(std::span<const u8> headers,
                                                         std::span<const u8> payload);
+  // Both in place, for a view that is used again and again. Fields that the OpCode does not carry
+  // keep what they had. False: as nullopt, and the view means nothing.
+  [[nodiscard]] bool assign(std::span<const u8> in);
+  [[nodiscard]] bool assign(std::span<const u8> headers, std::span<const u8> payload);
 };
 
 }  // namespace verbena

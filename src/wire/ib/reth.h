@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "base/bytes.h"
 #include "base/types.h"
 
 namespace verbena {
@@ -19,5 +20,19 @@ struct RETH {
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const RETH&, const RETH&) = default;
 };
+
+inline std::optional<RETH> RETH::decode(std::span<const u8> in) {
+  if (in.size() < kSize) return std::nullopt;
+  const Reader<kSize> r(in.first<kSize>());
+  return RETH{
+      .virtual_address = r.get64<0>(), .r_key = RKey{r.get32<8>()}, .dma_length = r.get32<12>()};
+}
+
+inline void RETH::encode(std::span<u8, kSize> out) const {
+  Writer<kSize> w(out);
+  w.put64<0>(virtual_address);
+  w.put32<8>(r_key.value);
+  w.put32<12>(dma_length);
+}
 
 }  // namespace verbena
