@@ -266,8 +266,9 @@ void RCResponder::complete_receive(CompletionOp op, u32 length, const PacketView
 
 // --- RDMA WRITE
 
-// Checks the whole message once; each packet checks its own bytes again, as a key may die between.
-bool RCResponder::begin_write(const PacketView& packet) {
+// Checks the whole message once, and gives where it begins; each later packet checks its own bytes
+// again, as a key may die between. False: refused.
+bool RCResponder::begin_write(const PacketView& packet, Resolved& to) {
   const RETH& reth = packet.headers.reth;
   const OpcodeTraits& traits = traits_of(packet.headers.bth.opcode);
   const bool fits = traits.last ? reth.dma_length == packet.payload.size()
@@ -277,10 +278,10 @@ bool RCResponder::begin_write(const PacketView& packet) {
     invalid_request(packet, enabled ? Refusal::kLength : Refusal::kNotEnabled);
     return false;
   }
-  const Resolved at = memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address,
-                                     reth.dma_length, Access::kRemoteWrite);
-  if (!at) {
-    access_error(packet, at.fault);
+  to = memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address, reth.dma_length,
+                      Access::kRemoteWrite);
+  if (!to) {
+    access_error(packet, to.fault);
     return false;
   }
   write_ = reth;
@@ -288,7 +289,8 @@ bool RCResponder::begin_write(const PacketView& packet) {
 }
 
 void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits) {
-  if (traits.first && !begin_write(packet)) return;
+  Resolved to;
+  if (traits.first && !begin_write(packet, to)) return;
   const u64 end = offset_ + packet.payload.size();
   if (traits.last ? end != write_.dma_length : end >= write_.dma_length)
     return invalid_request(packet, Refusal::kLength);
@@ -297,9 +299,9 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
     return rnr_nak();
   }
   if (!packet.payload.empty()) {
-    const Resolved to =
-        memory_.remote(request_pd(), qp_.qpn, write_.r_key, write_.virtual_address + offset_,
-                       packet.payload.size(), Access::kRemoteWrite);
+    if (!traits.first)
+      to = memory_.remote(request_pd(), qp_.qpn, write_.r_key, write_.virtual_address + offset_,
+                          packet.payload.size(), Access::kRemoteWrite);
     if (!to) return access_error(packet, to.fault);
     if (!ordered_copy(memory_.imported(), to.data, packet.payload))
       return access_error(packet, MemoryFault::kGone);

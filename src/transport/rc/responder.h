@@ -64,7 +64,7 @@ class RCResponder {
   }
   void on_duplicate(const PacketView& packet);
   void on_duplicate_read(const PacketView& packet);
-  bool begin_write(const PacketView& packet);
+  bool begin_write(const PacketView& packet, Resolved& to);
   bool room_for_rd_atomic(const PacketView& packet);
   bool take_receive();
   void complete_receive(CompletionOp op, u32 bytes, const PacketView& packet,
