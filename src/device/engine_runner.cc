@@ -163,11 +163,13 @@ bool EngineRunner::take(const EgressScheduler::Turn& turn, Time now, TxPacket& o
     return false;
   }
   const bool sent = turn.qp->engine->poll_packet(now, turn.what, out);
-  if (sent)
+  if (sent) {
     egress_.on_sent(turn);
-  else
+    collect_after_packet(*turn.qp, now);
+  } else {
     egress_.on_idle(turn);
-  collect(*turn.qp, now);
+    collect(*turn.qp, now);
+  }
   fail_qps_of_overrun_cqs(now);
   return sent;
 }
@@ -180,14 +182,15 @@ void EngineRunner::settle(QueuePair& qp, Time now) {
 }
 
 void EngineRunner::collect(QueuePair& qp, Time now) {
-  EngineOutputs outputs = qp.engine->outputs();
-  if (outputs.send_cqes || outputs.receive_cqes || outputs.events) {
-    drain(qp, now);
-    outputs = qp.engine->outputs();
-  }
+  if (qp.engine->may_report()) drain(qp, now);
   if (qp.init.srq != nullptr && qp.init.srq->take_limit_reached())
     events_.raise(qp.init.srq->events, AsyncEventType::kSRQLimitReached);
-  timers_.update(qp, outputs.next_timer);
+  timers_.update(qp, qp.engine->next_timer());
+}
+
+// The same where only a packet has come out: what is in the timer queue is not too late then.
+void EngineRunner::collect_after_packet(QueuePair& qp, Time now) {
+  if (qp.engine->may_report() || !timers_.contains(qp)) collect(qp, now);
 }
 
 void EngineRunner::drain(QueuePair& qp, Time now) {
@@ -288,10 +291,6 @@ void EngineRunner::set_state(QueuePair& qp, QPState to, Time now) {
 
 void EngineRunner::publish(const QueuePair& qp) {
   if (config_.local.qps != nullptr) config_.local.qps->update(qp.attributes);
-}
-
-void EngineRunner::fail_qps_of_overrun_cqs(Time now) {
-  while (const CompletionQueue* const cq = overrun_.pop_front()) fail_qps_of(*cq, now);
 }
 
 void EngineRunner::fail_qps_of(const CompletionQueue& cq, Time now) {

@@ -68,6 +68,7 @@ class EngineRunner {
   void on_posted(QueuePair& qp, Time now);
   void settle(QueuePair& qp, Time now);
   void collect(QueuePair& qp, Time now);
+  void collect_after_packet(QueuePair& qp, Time now);
   void drain(QueuePair& qp, Time now);
   bool drain_cqes(QueuePair& qp, Time now);
   void deliver(CompletionQueue& cq, const CQE& cqe);
@@ -77,7 +78,9 @@ class EngineRunner {
   void set_state(QueuePair& qp, QPState to, Time now);
   void publish(const QueuePair& qp);
   void on_overrun(CompletionQueue& cq);
-  void fail_qps_of_overrun_cqs(Time now);
+  void fail_qps_of_overrun_cqs(Time now) {
+    while (const CompletionQueue* const cq = overrun_.pop_front()) fail_qps_of(*cq, now);
+  }
   void fail_qps_of(const CompletionQueue& cq, Time now);
   void raise(QueuePair& qp, AsyncEventType type) { events_.raise(qp.events, type); }
 

@@ -44,13 +44,6 @@ enum class EngineEvent : u8 {
   kAccessError,               // a request without the right; goes with kFatal
 };
 
-// A look at what would come out of an engine, which costs less than to ask for each. False: nothing
-// would; true promises nothing.
-struct EngineOutputs {
-  bool send_cqes = true, receive_cqes = true, events = true;
-  Time next_timer;
-};
-
 // Counters of one QP's transport; the device sums them. Names as in hw_counters of Linux.
 struct EngineCounters {
   u64 out_of_sequence = 0;  // requests ahead of the expected PSN
@@ -94,13 +87,16 @@ class Engine {
 
   // True: poll_packet() would give nothing until the next input, whatever the time.
   [[nodiscard]] virtual bool is_idle() { return false; }
-  // false: nothing to send now. Bounded work per call.
+  // false: nothing to send now. Bounded work per call. A packet arms the timer or moves it to
+  // later, if it does anything to it.
   [[nodiscard]] virtual bool poll_packet(Time now, MaySend what, TxPacket& out) = 0;
+  // Whether CQEs or events may come out, which costs less than to ask for each. False: none would;
+  // true promises nothing.
+  [[nodiscard]] virtual bool may_report() const { return true; }
   [[nodiscard]] virtual bool poll_send_cqe(CQE& out) = 0;
   [[nodiscard]] virtual bool poll_receive_cqe(CQE& out) = 0;
   [[nodiscard]] virtual std::optional<EngineEvent> poll_event() = 0;
   [[nodiscard]] virtual Time next_timer() const = 0;  // Time::never(): nothing armed
-  [[nodiscard]] virtual EngineOutputs outputs() const { return {.next_timer = next_timer()}; }
   [[nodiscard]] virtual const EngineCounters& counters() const = 0;
   // Of the first error since Reset, in each half.
   [[nodiscard]] virtual const QPFault& fault() const = 0;

@@ -65,6 +65,8 @@ bool RCEngine::poll_half(Time now, MaySend what, TxPacket& out) {
   return requester_.poll_packet(now, out) || responder_.poll_packet(out);
 }
 
+bool RCEngine::may_report() const { return requester_.may_report() || responder_.may_report(); }
+
 bool RCEngine::poll_send_cqe(CQE& out) { return requester_.poll_cqe(out); }
 
 bool RCEngine::poll_receive_cqe(CQE& out) { return responder_.poll_cqe(out); }
@@ -75,12 +77,5 @@ std::optional<EngineEvent> RCEngine::poll_event() {
 }
 
 Time RCEngine::next_timer() const { return requester_.next_timer(); }
-
-EngineOutputs RCEngine::outputs() const {
-  return {.send_cqes = requester_.may_complete(),
-          .receive_cqes = responder_.may_complete(),
-          .events = requester_.may_have_event() || responder_.may_have_event(),
-          .next_timer = requester_.next_timer()};
-}
 
 }  // namespace verbena

@@ -22,11 +22,11 @@ class RCEngine final : public Engine {
   void on_timer(Time now) override;
   [[nodiscard]] bool is_idle() override;
   [[nodiscard]] bool poll_packet(Time now, MaySend what, TxPacket& out) override;
+  [[nodiscard]] bool may_report() const override;
   [[nodiscard]] bool poll_send_cqe(CQE& out) override;
   [[nodiscard]] bool poll_receive_cqe(CQE& out) override;
   [[nodiscard]] std::optional<EngineEvent> poll_event() override;
   [[nodiscard]] Time next_timer() const override;
-  [[nodiscard]] EngineOutputs outputs() const override;
   [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
   [[nodiscard]] const QPFault& fault() const override { return fault_; }
 

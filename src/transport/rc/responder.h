@@ -35,9 +35,10 @@ class RCResponder {
   [[nodiscard]] bool poll_acknowledgement(TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
-  // False: poll_cqe() or poll_event() would give nothing.
-  [[nodiscard]] bool may_complete() const { return cqe_ || qp_.state == QPState::kError; }
-  [[nodiscard]] bool may_have_event() const { return event_ || fatal_pending_; }
+  // False: neither poll_cqe() nor poll_event() would give anything.
+  [[nodiscard]] bool may_report() const {
+    return cqe_ || event_ || fatal_pending_ || qp_.state == QPState::kError;
+  }
 
  private:
   enum class Message : u8 { kNone, kSend, kWrite };
