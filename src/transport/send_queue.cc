@@ -17,19 +17,9 @@ SendQueue::SendQueue(const SendQueueLimits& limits)
   CHECK(limits.max_sge <= kMaxSGE);
 }
 
-SendWQE& SendQueue::at(u64 index) {
-  CHECK(index - head_ < tail_ - head_);
-  return slots_[index & mask_].wqe;
-}
-
 void SendQueue::take_back(u32 count) {
   CHECK(count <= tail_ - head_);
   tail_ -= count;
-}
-
-void SendQueue::pop_front() {
-  CHECK(!empty());
-  ++head_;
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/check.h"
 #include "base/psn.h"
 #include "base/time.h"
 #include "transport/work_request.h"
@@ -40,9 +41,15 @@ class SendQueue {
   u64 begin_index() const { return head_; }
   u64 end_index() const { return tail_; }
   bool empty() const { return head_ == tail_; }
-  SendWQE& at(u64 index);  // begin_index() <= index < end_index()
+  SendWQE& at(u64 index) {  // begin_index() <= index < end_index()
+    CHECK(index - head_ < tail_ - head_);
+    return slots_[index & mask_].wqe;
+  }
   SendWQE& front() { return at(head_); }
-  void pop_front();
+  void pop_front() {
+    CHECK(!empty());
+    ++head_;
+  }
   void clear() { head_ = tail_; }
 
  private:

@@ -115,14 +115,15 @@ void RCRequester::on_rnr_nak(const AETH& aeth, Time now) {
 // way.
 bool RCRequester::acknowledge_before(PSN end, Time now) {
   if (scoreboard_) return acknowledge_executed(end, now);
+  const PSN before = unacked_;
   u32 left = unacked_.distance_to(end);
-  while (left != 0) {
+  while (left != 0 && !failed_) {
     const SendWQE& wqe = queue_.at(done_);
     if (expects_response(wqe.wr.op)) return false;
+    if (unacked_ == before) note_news(now);
     const u32 here = std::min(left, unacked_.distance_to(wqe.last_psn) + 1);
-    progress(here, now);
+    retire(wqe, here, now);
     left -= here;
-    if (failed_) return true;
   }
   return true;
 }
@@ -194,21 +195,31 @@ void RCRequester::free_answered(const SendWQE& wqe, Time now) {
 
 // `psns` more are acknowledged, all inside the WQE `done_`.
 void RCRequester::progress(u32 psns, Time now) {
-  const bool finished = unacked_.distance_to(queue_.at(done_).last_psn) + 1 == psns;
-  const bool overtakes = in_flight() < psns;  // acknowledged while it was to be sent again
-  if (scoreboard_) scoreboard_->on_acknowledged(unacked_, psns);
-  unacked_ = unacked_.advanced(psns);
+  note_news(now);
+  retire(queue_.at(done_), psns, now);
+}
+
+// The peer acknowledges something that it had not.
+void RCRequester::note_news(Time now) {
   answered_ = true;
-  if (finished) ++done_;
-  if (overtakes) move_back();
   retries_left_ = qp_.retry_count;
   rnr_retries_left_ = qp_.rnr_retry_count;
   rnr_until_.reset();
   implied_nak_at_.reset();
   timer_base_ = now;
-  probe_timer_.on_acknowledged(unacked_, now);
   probe_due_ = false;
-  note_probe_answer();
+}
+
+// `wqe` is the one at `done_`.
+void RCRequester::retire(const SendWQE& wqe, u32 psns, Time now) {
+  const bool finished = unacked_.distance_to(wqe.last_psn) + 1 == psns;
+  const bool overtakes = in_flight() < psns;  // acknowledged while it was to be sent again
+  if (scoreboard_) scoreboard_->on_acknowledged(unacked_, psns);
+  unacked_ = unacked_.advanced(psns);
+  if (finished) ++done_;
+  if (overtakes) move_back();
+  probe_timer_.on_acknowledged(unacked_, now);
+  if (probe_) note_probe_answer();
   window_.on_acknowledged(psns);
   if (finished) skip_local_operations();
 }
@@ -253,7 +264,7 @@ void RCRequester::go_back(Recovery why, Time now) {
 
 // An ACK of the probe and no more means that the peer has no more, if it is the probe's.
 void RCRequester::note_probe_answer() {
-  if (!probe_ || unacked_.before(probe_->end)) return;
+  if (unacked_.before(probe_->end)) return;
   if (unacked_ == probe_->end && unacked_.before(probe_->in_flight_end))
     probe_timer_.on_probe_answered();
   probe_.reset();

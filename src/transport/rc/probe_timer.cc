@@ -8,14 +8,6 @@ void ProbeTimer::on_sent(PSN psn, Time now) {
   if (!timed_) timed_ = {psn, now};
 }
 
-void ProbeTimer::on_acknowledged(PSN unacked, Time now) {
-  probes_ = 0;
-  peer_is_awake_ = false;
-  if (!timed_ || !timed_->psn.before(unacked)) return;
-  measure(now - timed_->sent);
-  timed_.reset();
-}
-
 void ProbeTimer::on_resent() {
   peer_is_awake_ = false;
   timed_.reset();

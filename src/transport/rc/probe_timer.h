@@ -28,7 +28,14 @@ class ProbeTimer {
   // --- round trips: one packet at a time is measured
   void on_sent(PSN psn, Time now);  // a packet that was never sent before and will be answered
   void on_resent();
-  void on_acknowledged(PSN unacked, Time now);  // all before `unacked`; ends the silence
+  // All before `unacked`; ends the silence.
+  void on_acknowledged(PSN unacked, Time now) {
+    probes_ = 0;
+    peer_is_awake_ = false;
+    if (!timed_ || !timed_->psn.before(unacked)) return;
+    measure(now - timed_->sent);
+    timed_.reset();
+  }
 
   // The answer was to the probe, and to nothing else that was in flight. Holds until the next news.
   void on_probe_answered() { peer_is_awake_ = true; }

@@ -154,8 +154,8 @@ bool RCRequester::may_start(const SendWQE& wqe) const {
 
 void RCRequester::assign_psns(SendWQE& wqe) {
   const bool is_single = is_atomic(wqe.wr.op) || is_confirmed(wqe.wr.op);
-  const u64 length = is_single ? 1 : wqe.length_bytes;
-  wqe.packets = static_cast<u32>(std::max<u64>(1, (length + mtu() - 1) / mtu()));
+  const u32 length = is_single ? 1 : wqe.length_bytes;
+  wqe.packets = length <= mtu() ? 1 : (length - 1) / mtu() + 1;
   wqe.first_psn = frontier_;
   wqe.last_psn = frontier_.advanced(wqe.packets - 1);
   if (wqe.wr.op != SendOp::kRDMARead) next_ssn_ = next_ssn_.next();

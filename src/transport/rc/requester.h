@@ -126,6 +126,8 @@ class RCRequester {
   void acknowledge_response(const SendWQE& wqe, PSN psn, Time now);
   void free_answered(const SendWQE& wqe, Time now);
   void progress(u32 psns, Time now);
+  void note_news(Time now);
+  void retire(const SendWQE& wqe, u32 psns, Time now);
   void skip_local_operations();
   void note_credits(const AETH& aeth);
   void implied_nak(Time now);
