@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 
 #include "memory/sge.h"
 
@@ -12,6 +13,8 @@ struct PayloadList {
   u16 count = 0;
   u16 unstable = 0;    // above 0: others may change a part while it is looked at
   u32 size_bytes = 0;  // sum of the parts
+
+  std::span<const Bytes> list() const { return std::span(parts).first(count); }
 
   PayloadList() {}  // leaves parts uninitialized on purpose: one is made per packet
   void clear() {

@@ -58,7 +58,7 @@ void BurstAssembler::clear() {
 }
 
 bool BurstAssembler::has_room(const Room& room, u32 udp_size) {
-  return udp_size <= room.staging.size() - room.staged &&
+  return udp_size + kMaxHeadersSize <= room.staging.size() - room.staged &&
          kMaxIOVsPerFrame <= kMaxIOVs - room.iov_count;
 }
 
@@ -140,52 +140,50 @@ u32 BurstAssembler::begin(const EgressFrame& frame, const SourcePort& port, u32 
   return burst_count_++;
 }
 
-// As the segment at `place` in the burst.
+// As the segment at `place` in the burst. What is copied in a row is one piece, for the CRC too.
 void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
                                    const EgressFrame& frame) {
   ICRC icrc(flow_.of(envelope_of(burst, place), frame.transport_size()));
-  u8* run = stage(room, frame.headers_size);  // bytes staged in a row and not yet in the CRC
-  std::memcpy(run, frame.headers.data(), frame.headers_size);
-  u32 run_size = frame.headers_size;
+  u8* piece = room.staging.data() + room.staged;
+  std::memcpy(piece, frame.headers.data(), kMaxHeadersSize);  // a fixed size is quicker
+  u8* end = piece + frame.headers_size;
   bool headers_done = false;
-  const auto digest_run = [&] {
-    const std::span<const u8> bytes(run, run_size);
+  const auto digest_piece = [&] {
+    const std::span<const u8> bytes(piece, end);
     headers_done ? icrc.update(bytes) : icrc.headers(bytes);
     headers_done = true;
-    run_size = 0;
   };
-  for (u32 i = 0; i < frame.payload.count; ++i) {
-    const Bytes part = frame.payload.parts[i];
+  for (const Bytes part : frame.payload.list()) {
     if (frame.payload_is_stable && part.size() >= kMinGatherBytes) {
-      digest_run();
+      digest_piece();
+      stage(room, {piece, end});
+      piece = end;
       refer(room, part);
       icrc.update(part);
-      run = room.staging.data() + room.staged;
       may_wait_ = false;
     } else {
-      std::memcpy(stage(room, static_cast<u32>(part.size())), part.data(), part.size());
-      run_size += static_cast<u32>(part.size());
+      std::memcpy(end, part.data(), part.size());
+      end += part.size();
     }
   }
-  std::memset(stage(room, frame.pad_count), 0, frame.pad_count);
-  run_size += frame.pad_count;
-  digest_run();
-  store_icrc(icrc.finish() ^ frame.icrc_flip,
-             std::span<u8, kICRCSize>(stage(room, kICRCSize), kICRCSize));
+  std::memset(end, 0, kICRCSize);  // the pad is shorter
+  end += frame.pad_count;
+  digest_piece();
+  store_icrc(icrc.finish() ^ frame.icrc_flip, std::span<u8, kICRCSize>(end, kICRCSize));
+  stage(room, {piece, end + kICRCSize});
 }
 
-u8* BurstAssembler::stage(Room& room, u32 size) {
-  u8* at = room.staging.data() + room.staged;
-  room.staged += size;
+// `bytes`, just written to the end of what is staged, are sent next.
+void BurstAssembler::stage(Room& room, std::span<const u8> bytes) {
+  room.staged += static_cast<u32>(bytes.size());
   if (room.iov_count != 0) {
     iovec& last = room.iovs[room.iov_count - 1];
-    if (static_cast<u8*>(last.iov_base) + last.iov_len == at) {
-      last.iov_len += size;
-      return at;
+    if (static_cast<u8*>(last.iov_base) + last.iov_len == bytes.data()) {
+      last.iov_len += bytes.size();
+      return;
     }
   }
-  refer(room, {at, size});
-  return at;
+  refer(room, bytes);
 }
 
 void BurstAssembler::refer(Room& room, std::span<const u8> part) {

@@ -65,7 +65,8 @@ class BurstAssembler {
     std::array<iovec, kMaxIOVs> iovs;
     u32 iov_count = 0;
     u32 staged = 0;  // bytes of `staging`
-    std::array<u8, kMaxTransportSize + kICRCSize> staging;
+    // Headers are written in their largest size, whatever follows.
+    std::array<u8, kMaxTransportSize + kICRCSize + kMaxHeadersSize> staging;
   };
 
   static bool has_room(const Room& room, u32 udp_size);
@@ -74,7 +75,7 @@ class BurstAssembler {
   bool follow(const Burst& burst, Room& room, const EgressFrame& frame);
   bool overtake(const Burst& burst, Room& room, const EgressFrame& frame);
   void write_segment(const Burst& burst, u32 place, Room& room, const EgressFrame& frame);
-  u8* stage(Room& room, u32 size);                   // room for `size` bytes, sent next
+  void stage(Room& room, std::span<const u8> bytes);
   void refer(Room& room, std::span<const u8> part);  // `part` is sent next, from where it lies
 
   std::unique_ptr<std::array<Room, kMaxBursts>> rooms_;
