@@ -114,15 +114,21 @@ u32 crc_of(const RoCEv2Envelope& envelope, std::size_t transport_size) {
                                    : crc_of_ipv6(envelope, udp_length);
 }
 
+// Alike but for the Identification.
+bool same_flow(const RoCEv2Envelope& a, const RoCEv2Envelope& b) {
+  return a.source == b.source && a.destination == b.destination &&
+         a.udp_source_port == b.udp_source_port &&
+         a.udp_destination_port == b.udp_destination_port && a.dont_fragment == b.dont_fragment;
+}
+
 }  // namespace
 
 u32 EnvelopeCRC::of(const RoCEv2Envelope& envelope, std::size_t transport_size) {
-  RoCEv2Envelope flow = envelope;
-  flow.identification = 0;
-  if (transport_size != last_size_ || flow != last_) {
-    crc_ = crc_of(flow, transport_size);
-    last_ = flow;
+  if (transport_size != last_size_ || !same_flow(envelope, last_)) {
+    last_ = envelope;
+    last_.identification = 0;
     last_size_ = transport_size;
+    crc_ = crc_of(last_, transport_size);
   }
   if (envelope.identification == 0 || !envelope.source.is_ipv4()) return crc_;
   return crc_ ^ kIdentification[0][envelope.identification >> 8] ^
