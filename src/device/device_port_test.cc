@@ -73,6 +73,22 @@ TEST_F(DevicePortTest, ASendArrivesOnEveryService) {
   }
 }
 
+TEST_F(DevicePortTest, WhatAPacketCarriesIsNotToldOfTheNext) {
+  const Wire::Ends ends = wire.connect(QPType::kRC);
+  post_receive(ends.b, 0, 64);
+  post_receive(ends.b, 0, 64);
+  SendWR wr;
+  wr.op = SendOp::kSendWithImmediate;
+  wr.immediate = 0xcafe;
+  ASSERT_EQ(wire.a.device.post_send(ends.a, wr, wire.now), PostError::kOk);
+  post_send(ends, 40);
+  wire.run();
+  EXPECT_EQ(wire.b.completion()->immediate, 0xcafeu);
+  const std::optional<CQE> second = wire.b.completion();
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->immediate, 0u);
+}
+
 TEST_F(DevicePortTest, EachQPCountsItsTraffic) {
   const Wire::Ends ends = wire.connect(QPType::kUC);
   const Wire::Ends idle = wire.connect(QPType::kUC);

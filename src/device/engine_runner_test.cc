@@ -314,6 +314,22 @@ TEST_F(EngineRunnerTest, ATimerFiresWhenItsDeadlineHasCome) {
   EXPECT_EQ(runner.next_timer(), now + us(30));
 }
 
+TEST_F(EngineRunnerTest, APacketArmsTheTimer) {
+  const auto [qp, engine] = create(cq, cq);
+  engine->packets = 2;
+  give_input(qp);
+  EXPECT_EQ(runner.next_timer(), Time::never());
+  TxPacket packet;
+  engine->deadline = now + us(10);
+  EXPECT_EQ(runner.poll_packet(now, packet), qp);
+  EXPECT_EQ(runner.next_timer(), now + us(10));
+  engine->deadline = now + us(30);
+  EXPECT_EQ(runner.poll_packet(now, packet), qp);
+  runner.on_timer(now + us(10));
+  EXPECT_EQ(engine->timer_calls, 0u);
+  EXPECT_EQ(runner.next_timer(), now + us(30));
+}
+
 TEST_F(EngineRunnerTest, ADeadlineThatMovedIsLookedUpAgain) {
   const auto [qp, engine] = create(cq, cq);
   engine->deadline = now + us(10);

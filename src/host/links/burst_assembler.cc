@@ -175,6 +175,7 @@ void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
 
 // `bytes`, just written to the end of what is staged, are sent next.
 void BurstAssembler::stage(Room& room, std::span<const u8> bytes) {
+  if (bytes.empty()) return;  // between two parts that are sent from where they lie
   room.staged += static_cast<u32>(bytes.size());
   if (room.iov_count != 0) {
     iovec& last = room.iovs[room.iov_count - 1];

@@ -192,10 +192,12 @@ class RCPair {
   // --- packets
   std::optional<Packet> take(Side& side) {
     TxPacket tx;
+    const Time timer = side.engine.next_timer();
     if (!side.engine.poll_packet(now, MaySend::kAnything, tx)) {
       drain(side);
       return std::nullopt;
     }
+    EXPECT_TRUE(timer == Time::never() || side.engine.next_timer() >= timer);
     Packet packet;
     packet.headers = tx.headers;
     packet.headers.bth.dest_qp = side.qp.dest_qp;

@@ -86,6 +86,22 @@ TEST(PacketTest, HeadersMayLieApartFromTheirPayload) {
   });
 }
 
+// What the packet before has left in it is in no field that the OpCode carries.
+TEST(PacketTest, AViewMayBeUsedAgain) {
+  PacketView view;
+  for_each_valid_opcode([&](Opcode opcode) {
+    PacketHeaders headers = full_headers(opcode);
+    headers.bth.psn = PSN{opcode.to_byte()};
+    const std::size_t payload = traits_of(opcode).payload ? 100 : 0;
+    const std::vector<u8> bytes = encoded(headers, payload);
+    ASSERT_TRUE(view.assign(bytes)) << name_of(opcode);
+    EXPECT_EQ(carried(view.headers), carried(headers)) << name_of(opcode);
+    EXPECT_EQ(view.payload.data(), bytes.data() + headers.size());
+    EXPECT_EQ(view.payload.size(), payload);
+    EXPECT_FALSE(view.assign(std::span(bytes).first(headers.size() - 1)));
+  });
+}
+
 TEST(PacketTest, TooShortForItsOpcodeIsRefused) {
   for_each_valid_opcode([](Opcode opcode) {
     const std::vector<u8> bytes = encoded(full_headers(opcode), 0);

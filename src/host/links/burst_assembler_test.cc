@@ -1,0 +1,100 @@
+#include "host/links/burst_assembler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/prng.h"
+#include "device/testing.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr SourcePort kPort{.fd = 3, .number = 50000};
+constexpr u32 kMaxSegment = 9000;
+
+struct BurstAssemblerTest : ::testing::Test {
+  // A SEND whose payload has parts of these sizes.
+  EgressFrame frame_of(std::span<const u32> sizes, Urgency urgency = Urgency::kNow) {
+    EgressFrame frame;
+    frame.source = testing::kGIDA;
+    frame.destination = testing::kGIDB;
+    frame.udp_source_port = kPort.number;
+    frame.urgency = urgency;
+    for (const u32 size : sizes) frame.payload.add({memory.data() + prng.below(100), size});
+    PacketHeaders headers;
+    headers.bth.opcode = {Service::kRC, Op::kSendOnly};
+    headers.bth.psn = PSN{psn++};
+    headers.bth.becn = prng.below(2) == 0;
+    headers.bth.pad_count = frame.pad_count = static_cast<u8>(-frame.payload.size_bytes & 3);
+    headers.encode(frame.headers);
+    frame.headers_size = static_cast<u8>(headers.size());
+    return frame;
+  }
+  void append(const EgressFrame& frame) {
+    ASSERT_EQ(assembler.append(frame, kPort, kMaxSegment), BurstAssembler::Append::kAdded);
+  }
+  static std::vector<u8> bytes_of(const Burst& burst) {
+    std::vector<u8> bytes;
+    for (const iovec& iov : burst.iovs) {
+      EXPECT_NE(iov.iov_len, 0u);
+      const u8* const at = static_cast<const u8*>(iov.iov_base);
+      bytes.insert(bytes.end(), at, at + iov.iov_len);
+    }
+    return bytes;
+  }
+  // What the frames are on the wire, in that order, in one burst.
+  static std::vector<u8> expected(std::span<const EgressFrame> frames) {
+    std::vector<u8> bytes;
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      const std::vector<u8> one = testing::on_the_wire(frames[i], static_cast<u16>(i));
+      bytes.insert(bytes.end(), one.begin(), one.end());
+    }
+    return bytes;
+  }
+
+  PRNG prng{1};
+  std::vector<u8> memory = [this] {
+    std::vector<u8> bytes(1 << 14);
+    std::ranges::generate(bytes, [this] { return static_cast<u8>(prng.next()); });
+    return bytes;
+  }();
+  u32 psn = 0;
+  BurstAssembler assembler;
+};
+
+TEST_F(BurstAssemblerTest, SmallFramesAreOnePiece) {
+  std::vector<EgressFrame> frames;
+  for (u32 i = 0; i < BurstAssembler::kMaxSegments; ++i)
+    append(frames.emplace_back(frame_of(std::array<u32, 2>{40, 23})));
+  ASSERT_EQ(assembler.bursts().size(), 1u);
+  EXPECT_EQ(assembler.bursts()[0].iovs.size(), 1u);
+  EXPECT_EQ(bytes_of(assembler.bursts()[0]), expected(frames));
+}
+
+// Large parts stay where they lie, others are copied; whatever follows what.
+TEST_F(BurstAssemblerTest, PartsOfAnySize) {
+  constexpr std::array<u32, 4> kSizes = {1, 61, BurstAssembler::kMinGatherBytes, 1501};
+  for (int round = 0; round < 500; ++round) {
+    std::vector<u32> sizes;
+    for (u64 i = prng.below(5); i > 0; --i) sizes.push_back(kSizes[prng.below(kSizes.size())]);
+    std::vector<EgressFrame> frames;
+    for (u64 i = prng.in(1, 3); i > 0; --i) append(frames.emplace_back(frame_of(sizes)));
+    ASSERT_EQ(assembler.bursts().size(), 1u);
+    EXPECT_EQ(bytes_of(assembler.bursts()[0]), expected(frames)) << round;
+    assembler.clear();
+  }
+}
+
+TEST_F(BurstAssemblerTest, ARequestOvertakesAnAcknowledgement) {
+  const EgressFrame ack = frame_of({}, Urgency::kWithReply);
+  const EgressFrame request = frame_of(std::array<u32, 1>{64});
+  append(ack);
+  append(request);
+  ASSERT_EQ(assembler.bursts().size(), 1u);
+  EXPECT_EQ(bytes_of(assembler.bursts()[0]), expected(std::array{request, ack}));
+}
+
+}  // namespace
+}  // namespace verbena::host
