@@ -137,6 +137,7 @@ void EngineRunner::forget(QueuePair& qp) {
   if (config_.local.qps != nullptr) config_.local.qps->withdraw(qp.attributes.qpn);
   egress_.remove(qp);
   timers_.remove(qp);
+  qp.timer_armed = false;
   events_.forget(qp.events);
   for (CompletionQueue* const cq : {qp.init.send_cq, qp.init.receive_cq})
     if (cq != nullptr) cq->remove(qp.attributes.qpn);
@@ -185,12 +186,14 @@ void EngineRunner::collect(QueuePair& qp, Time now) {
   if (qp.engine->may_report()) drain(qp, now);
   if (qp.init.srq != nullptr && qp.init.srq->take_limit_reached())
     events_.raise(qp.init.srq->events, AsyncEventType::kSRQLimitReached);
-  timers_.update(qp, qp.engine->next_timer());
+  const Time deadline = qp.engine->next_timer();
+  qp.timer_armed = deadline != Time::never();
+  timers_.update(qp, deadline);
 }
 
-// The same where only a packet has come out: what is in the timer queue is not too late then.
+// The same where only a packet has come out: a timer that was armed already is not too late then.
 void EngineRunner::collect_after_packet(QueuePair& qp, Time now) {
-  if (qp.engine->may_report() || !timers_.contains(qp)) collect(qp, now);
+  if (qp.engine->may_report() || !qp.timer_armed) collect(qp, now);
 }
 
 void EngineRunner::drain(QueuePair& qp, Time now) {

@@ -330,6 +330,20 @@ TEST_F(EngineRunnerTest, APacketArmsTheTimer) {
   EXPECT_EQ(runner.next_timer(), now + us(30));
 }
 
+// Of the timer that was armed before there may still be an entry, which is too late.
+TEST_F(EngineRunnerTest, APacketMayArmTheTimerForSooner) {
+  const auto [qp, engine] = create(cq, cq);
+  engine->deadline = now + us(100);
+  give_input(qp);
+  engine->deadline = Time::never();
+  engine->packets = 1;
+  give_input(qp);
+  TxPacket packet;
+  engine->deadline = now + us(10);
+  EXPECT_EQ(runner.poll_packet(now, packet), qp);
+  EXPECT_EQ(runner.next_timer(), now + us(10));
+}
+
 TEST_F(EngineRunnerTest, ADeadlineThatMovedIsLookedUpAgain) {
   const auto [qp, engine] = create(cq, cq);
   engine->deadline = now + us(10);

@@ -38,6 +38,7 @@ class QueuePair {
   ListLink<QueuePair> sending;       // EgressScheduler
   static constexpr u32 kNoTimer = ~u32{0};
   u32 timer_position = kNoTimer;  // TimerQueue
+  bool timer_armed = false;       // EngineRunner: when it asked last
   ListLink<QueuePair> cnp_due;    // CNPQueue
   Time next_cnp_allowed;          // CNPQueue
 
