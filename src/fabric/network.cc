@@ -9,7 +9,6 @@
 #include "fabric/partition.h"
 #include "fabric/tcp/tcp_host.h"
 #include "wire/eth/ecn.h"
-#include "wire/roce/source_port.h"
 
 namespace verbena::fabric {
 namespace {
@@ -318,37 +317,6 @@ void Network::open_flows(u64 window, Time reached) {
   }
 }
 
-// What hosts have asked for in the window that ends, or between runs: host after host, whichever
-// domains they are in.
-void Network::do_requests(Time now) {
-  std::vector<ConnectionRequest> requests;
-  for (const auto& domain : domains_) {
-    requests.insert(requests.end(), domain->requests.begin(), domain->requests.end());
-    domain->requests.clear();
-  }
-  if (requests.empty()) return;
-  std::ranges::stable_sort(requests, {}, [this](const ConnectionRequest& request) {
-    return connections_[request.connection].source;
-  });
-  for (const auto& domain : domains_) domain->now = now;
-  for (const ConnectionRequest& request : requests) do_request(request);
-}
-
-void Network::do_request(const ConnectionRequest& request) {
-  const u32 number = request.connection;
-  const ConnectionConfig& config = connections_[number];
-  EndNumber& sender = connection_senders_[number];
-  if (request.kind == ConnectionRequest::Kind::kClose) {
-    hosts_[config.source]->destroy_end(sender);
-    hosts_[config.destination]->destroy_end(connection_receivers_[number]);
-    sender = kNoEnd;
-    return;
-  }
-  if (sender == kNoEnd) make_ends(number);
-  if (request.kind == ConnectionRequest::Kind::kSend)
-    hosts_[config.source]->send_message(sender, request.octets, number, request.word);
-}
-
 void Network::open(u32 number) {
   const Flow& flow = flows_[number];
   Endpoint& source = *hosts_[flow.source];
@@ -432,110 +400,6 @@ void Network::end(u32 number) {
   hosts_[flow.source]->destroy_end(ends_[number].sender);
   hosts_[flow.destination]->destroy_end(ends_[number].receiver);
   ends_[number] = {};
-}
-
-// --- faults, between windows too
-
-void Network::plan(const NetworkFaults& faults) {
-  using Kind = Change::Kind;
-  const auto add = [this](Time at, Kind kind, u32 subject) {
-    if (at != Time::never()) changes_.push_back({at, kind, subject});
-  };
-  for (const LinkOutage& outage : faults.outages) {
-    CHECK(outage.link < topology_.links.size() && outage.down < outage.up);
-    add(outage.down, Kind::kLinkDown, outage.link);
-    add(outage.down + faults.convergence, Kind::kRoutes, 0);
-    if (outage.up == Time::never()) continue;
-    add(outage.up, Kind::kLinkUp, outage.link);
-    add(outage.up + faults.convergence, Kind::kRoutes, 0);
-  }
-  stuck_pauses_ = faults.stuck_pauses;
-  for (u32 i = 0; i < stuck_pauses_.size(); ++i) {
-    add(stuck_pauses_[i].from, Kind::kPause, i);
-    add(stuck_pauses_[i].until, Kind::kResume, i);
-  }
-  std::ranges::stable_sort(changes_, std::ranges::less{}, &Change::at);
-  std::ranges::reverse(changes_);  // the last first
-  if (faults.outages.empty()) return;
-  down_.assign(topology_.links.size(), false);
-  deaf_until_.assign(ports_.size(), Time::from_ps(-1));
-}
-
-// What arrives at the node was sent by the other.
-void Network::add_filters(const std::vector<LinkRules>& all, u64 seed) {
-  if (all.empty()) return;
-  filters_.resize(ports_.size());
-  PRNG seeds(seed ^ 0x6661756c74);  // others than of what else is random
-  for (const LinkRules& rules : all)
-    for (const u32 place : places_of(rules.link)) {
-      const bool receives = ports_[place].node == rules.node;
-      filters_[place].emplace_back(
-          rules.rules, receives ? faults::Direction::kReceive : faults::Direction::kTransmit,
-          seeds.next());
-    }
-}
-
-void Network::apply(const Change& change) {
-  now_ = std::max(now_, change.at);
-  for (const auto& domain : domains_) domain->now = now_;
-  switch (change.kind) {
-    case Change::Kind::kLinkDown: return change_link(change.subject, false);
-    case Change::Kind::kLinkUp: return change_link(change.subject, true);
-    case Change::Kind::kRoutes: return change_routes();
-    case Change::Kind::kPause: return change_pause(stuck_pauses_[change.subject], true);
-    case Change::Kind::kResume: return change_pause(stuck_pauses_[change.subject], false);
-  }
-}
-
-void Network::change_routes() {
-  routes_ = Routes(topology_, down_, parallel_links_);
-  if (tables_) tables_.emplace(topology_, engine_, down_);
-  for (const auto& host : hosts_)
-    if (host != nullptr) host->on_routes_changed();
-}
-
-// Of all ports, those at its a and its b.
-std::array<u32, 2> Network::places_of(u32 link) const {
-  u32 nth[2] = {0, 0};  // of the ends' ports
-  const TopologyLink& wanted = topology_.links[link];
-  for (u32 i = 0; i < link; ++i)
-    for (const NodeIndex node : {topology_.links[i].a, topology_.links[i].b}) {
-      nth[0] += node == wanted.a ? 1 : 0;
-      nth[1] += node == wanted.b ? 1 : 0;
-    }
-  return {first_port_[wanted.a] + nth[0], first_port_[wanted.b] + nth[1]};
-}
-
-void Network::change_link(u32 link, bool up) {
-  if (down_[link] != up) return;  // it is so already
-  down_[link] = !up;
-  const std::array<u32, 2> places = places_of(link);
-  for (const u32 place : places) {
-    Port& port = ports_[place];
-    port.up = up;
-    if (!up)
-      deaf_until_[port.peer] = std::max(port.free_at, now_) + port.delay + ps(i64{port.latency_ps});
-  }
-  for (const u32 place : places) {
-    const Port& port = ports_[place];
-    if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
-      up ? at_switch->on_link_up(port.number) : at_switch->on_link_down(port.number);
-    else
-      up ? hosts_[port.node]->on_link_up(port.number)
-         : hosts_[port.node]->on_link_down(port.number);
-  }
-}
-
-void Network::change_pause(const StuckPause& pause, bool on) {
-  for (u32 priority = 0; priority < kPriorities; ++priority) {
-    if ((pause.priorities >> priority & 1) == 0) continue;
-    if (SwitchNode* const at_switch = switches_[pause.node].get(); at_switch != nullptr)
-      on ? at_switch->begin_stuck_pause(pause.port, priority)
-         : at_switch->end_stuck_pause(pause.port, priority);
-    else
-      on ? hosts_[pause.node]->begin_stuck_pause(pause.port, priority)
-         : hosts_[pause.node]->end_stuck_pause(pause.port, priority);
-  }
 }
 
 void Network::look_for_deadlock() {
@@ -700,76 +564,6 @@ void Network::collect(Domain& domain, Endpoint& host) {
 }
 
 // --- for an application
-
-bool Network::connect(const ConnectionConfig& config) {
-  if (!plan_connection(config)) return false;
-  make_ends(static_cast<u32>(connections_.size() - 1));
-  return true;
-}
-
-bool Network::plan_connection(const ConnectionConfig& config) {
-  if (routes_.ports(config.source, config.destination).empty()) return false;
-  connections_.push_back(config);
-  connection_senders_.push_back(kNoEnd);
-  connection_receivers_.push_back(kNoEnd);
-  connection_is_shut_.push_back(1);
-  return true;
-}
-
-u16 Network::source_port_for(NodeIndex source, NodeIndex destination, u32 port, u32 which) const {
-  constexpr u32 kSourcePorts = 0x4000;  // from the first dynamic one
-  FlowTuple flow{.source_address = addresses_[source],
-                 .destination_address = addresses_[destination],
-                 .source_port = 0,
-                 .destination_port = 4791};
-  for (u32 place = 0, found = 0;; ++place) {
-    flow.source_port = static_cast<u16>(kFirstSourcePort + place % kSourcePorts);
-    if (flow_hash(flow, source) % ports_of(source) == port && found++ == which)
-      return flow.source_port;
-  }
-}
-
-void Network::make_ends(u32 connection) {
-  const ConnectionConfig& config = connections_[connection];
-  Endpoint& destination = *hosts_[config.destination];
-  const EndNumber sender = hosts_[config.source]->create_end(config.depth, 1);
-  const EndNumber receiver = destination.create_end(1, config.depth);
-  join({.source = config.source,
-        .destination = config.destination,
-        .priority = config.priority,
-        .source_port = config.source_port,
-        .destination_port = config.destination_port},
-       sender, receiver);
-  destination.expect(receiver, config.depth, connection);
-  connection_senders_[connection] = sender;
-  connection_receivers_[connection] = receiver;
-  connection_is_shut_[connection] = 0;
-}
-
-void Network::open_connection(u32 connection) {
-  if (connection_is_shut_[connection] != 0)
-    domain_of_sender(connection)
-        .requests.push_back({.kind = ConnectionRequest::Kind::kOpen, .connection = connection});
-}
-
-void Network::close_connection(u32 connection) {
-  CHECK(connection_is_shut_[connection] == 0);
-  connection_is_shut_[connection] = 1;
-  domain_of_sender(connection)
-      .requests.push_back({.kind = ConnectionRequest::Kind::kClose, .connection = connection});
-}
-
-void Network::send(u32 connection, u32 octets, u32 word) {
-  CHECK(octets <= ConnectionConfig::kMaxMessageOctets);
-  if (connection_is_shut_[connection] != 0)
-    return domain_of_sender(connection)
-        .requests.push_back({.kind = ConnectionRequest::Kind::kSend,
-                             .connection = connection,
-                             .octets = octets,
-                             .word = word});
-  hosts_[connections_[connection].source]->send_message(connection_senders_[connection], octets,
-                                                        connection, word);
-}
 
 void Network::set_alarm(NodeIndex host, Time at, u32 word) {
   domain_of(host).events.add({at, EventKind::kAlarm, first_port_[host], word, word});
