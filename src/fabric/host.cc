@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "fabric/ecmp.h"
@@ -13,7 +14,7 @@
 namespace verbena::fabric {
 namespace {
 
-constexpr u32 kCQEs = 4096;
+constexpr u32 kFewCQEs = 16, kMostCQEs = 4096;
 constexpr u64 kOfConnection = u64{1} << 32;                          // in a wr_id: not of a flow
 constexpr std::array<u8, TransmissionTimes::kMaxOctets> kNoBytes{};  // frames: counted, not read
 constexpr const u8* kNowhere = nullptr;                              // and payload, not kept either
@@ -57,7 +58,7 @@ Host::Host(Domain& domain, HostConfig config, NodeIndex node, std::span<Port> po
       addresses_(addresses),
       device_(config_.device),
       pd_(*device_.alloc_pd()),
-      cq_(*device_.create_cq(kCQEs, nullptr)),
+      cq_(*device_.create_cq(kFewCQEs, nullptr)),
       keys_(*device_.memory().register_null(pd_->id, Access::kLocalWrite | Access::kRemoteWrite)) {
   device_.request_notification(cq_, NotifyOn::kAnyCompletion);
   if (config_.channel_adapter) credits_.emplace(config_.channel_adapter->credits);
@@ -615,7 +616,17 @@ EndNumber Host::create_end(u32 sends, u32 receives) {
   if (index >= connections_.size()) connections_.resize(index + 1);
   connections_[index] = {};
   connections_[index].qp = *qp;
+  connections_[index].completions = sends + receives;
+  completions_at_most_ += sends + receives;
+  make_room_for_completions();
   return static_cast<EndNumber>(index);
+}
+
+// The CQ is as long as it has to be: most hosts of a large network have few QPs, and what they keep
+// lies the closer together.
+void Host::make_room_for_completions() {
+  const u32 needed = std::min(kMostCQEs, std::bit_ceil(completions_at_most_));
+  if (needed > device_.capacity_of(cq_)) must(device_.resize_cq(cq_, needed));
 }
 
 void Host::connect(EndNumber end, const Connection& connection) {
@@ -650,6 +661,7 @@ void Host::connect(EndNumber end, const Connection& connection) {
 
 void Host::destroy_end(EndNumber end) {
   connections_[end].paused = false;
+  completions_at_most_ -= connections_[end].completions;
   must(device_.destroy_qp(connections_[end].qp));
 }
 

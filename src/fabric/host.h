@@ -144,6 +144,7 @@ class Host final : public Endpoint {
   void notify(const Frame& frame, QPN qpn);
   void collect();
   void take(const CQE& cqe);
+  void make_room_for_completions();
   void fetch_acknowledgements();
   void fill(Frame& frame);
   u16 size_of_frame() const;
@@ -170,6 +171,7 @@ class Host final : public Endpoint {
     QueuePair* qp = nullptr;
     bool paused = false;   // with a packet in parked_
     bool expects = false;  // messages
+    u32 completions = 0;   // that may be under way, at most
   };
 
   Domain& domain_;
@@ -185,9 +187,10 @@ class Host final : public Endpoint {
   CompletionQueue* cq_;
   MRKeys keys_;
   std::vector<Open> connections_;
-  u8 data_priorities_ = 0;      // a bit each
-  bool data_may_wait_ = false;  // in the device, since it was last found to have none
-  EgressQueues received_;       // slowly; its first queue
+  u32 completions_at_most_ = 0;  // of all of them that are open
+  u8 data_priorities_ = 0;       // a bit each
+  bool data_may_wait_ = false;   // in the device, since it was last found to have none
+  EgressQueues received_;        // slowly; its first queue
   Time drained_at_ = Time::never();
   struct Posting {
     Time at;
