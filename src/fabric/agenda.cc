@@ -1,13 +1,14 @@
 #include "fabric/agenda.h"
 
 #include <array>
+#include <bit>
 
 #include "base/check.h"
 
 namespace verbena::fabric {
 namespace {
 
-constexpr std::size_t kFew = 32;     // sorted by insertion
+constexpr std::size_t kFew = 32;     // sorted by insertion alone
 constexpr std::size_t kMany = 2048;  // worth large tables
 
 // By kBits of the times from `shift` on; stable.
@@ -33,43 +34,60 @@ void Agenda::begin(Time start, std::span<const Event> events) {
   next_ = 0;
   last_ = start;
   sorted_.resize(events.size());
-  for (u32 i = 0; i < events.size(); ++i)
+  u32 all_bits = 0;
+  for (u32 i = 0; i < events.size(); ++i) {
     sorted_[i] = {static_cast<u32>((events[i].at - start).ps()), i};
+    all_bits |= sorted_[i].since_start;
+  }
+  times_bits_ = static_cast<u32>(std::bit_width(all_bits));
   sort();
 }
 
-void Agenda::add(Event event) {
-  event.at = std::max(event.at, last_);
-  added_.push_back({event, adds_++});
-  std::ranges::push_heap(added_, comes_after);
+void Agenda::insert(Time at, u32 what, u32 subject, u64 rank) {
+  if (next_added_ == added_.size()) {
+    added_.clear();
+    next_added_ = 0;
+  }
+  Event event;
+  event.at = std::max(at, last_);
+  event.what = what;
+  event.subject = subject;
+  event.rank = rank;
+  added_.emplace_back();
+  std::size_t to = added_.size() - 1;
+  for (; to > next_added_ && comes_before(event, added_[to - 1]); --to) added_[to] = added_[to - 1];
+  added_[to] = event;
 }
 
 void Agenda::sort() {
-  if (sorted_.size() > kFew) {
-    sort_by_time();
-  } else {
-    for (std::size_t i = 1; i < sorted_.size(); ++i) {
-      const Entry entry = sorted_[i];
-      std::size_t to = i;
-      for (; to > 0 && entry.since_start < sorted_[to - 1].since_start; --to)
-        sorted_[to] = sorted_[to - 1];
-      sorted_[to] = entry;
-    }
-  }
+  if (sorted_.size() < kMany)
+    sort_few();
+  else
+    sort_many();
   sort_equal_times();
 }
 
-void Agenda::sort_by_time() {
-  constexpr u32 kSmall = 7, kLarge = 11;
-  static_assert(3 * kSmall >= kMaxWindowBits && 2 * kLarge >= kMaxWindowBits);
-  if (sorted_.size() < kMany) {
-    distribute<Entry, kSmall>(sorted_, spare_, 0);
-    distribute<Entry, kSmall>(spare_, sorted_, kSmall);
-    distribute<Entry, kSmall>(sorted_, spare_, 2 * kSmall);
-    return sorted_.swap(spare_);
+// By the highest digit, if they are worth it; then hardly any is far from its place.
+void Agenda::sort_few() {
+  constexpr u32 kDigit = 8;
+  if (sorted_.size() > kFew) {
+    distribute<Entry, kDigit>(sorted_, spare_, times_bits_ > kDigit ? times_bits_ - kDigit : 0);
+    sorted_.swap(spare_);
   }
-  distribute<Entry, kLarge>(sorted_, spare_, 0);
-  distribute<Entry, kLarge>(spare_, sorted_, kLarge);
+  for (std::size_t i = 1; i < sorted_.size(); ++i) {
+    const Entry entry = sorted_[i];
+    std::size_t to = i;
+    for (; to > 0 && entry.since_start < sorted_[to - 1].since_start; --to)
+      sorted_[to] = sorted_[to - 1];
+    sorted_[to] = entry;
+  }
+}
+
+void Agenda::sort_many() {
+  constexpr u32 kDigit = 11;
+  static_assert(2 * kDigit >= kMaxWindowBits);
+  distribute<Entry, kDigit>(sorted_, spare_, 0);
+  distribute<Entry, kDigit>(spare_, sorted_, kDigit);
 }
 
 void Agenda::sort_equal_times() {

@@ -7,8 +7,7 @@
 
 namespace verbena::fabric {
 
-void Calendar::add(u64 window, const Event& event) {
-  if (window < first_ + kWindows) return add_near(window, event);
+void Calendar::add_late(u64 window, Event event) {
   late_.push_back({event, window, late_added_++});
   std::ranges::push_heap(late_, later);
 }
@@ -25,20 +24,17 @@ u32 Calendar::new_block() {
   return block;
 }
 
-void Calendar::add_near(u64 window, const Event& event) {
-  const u32 index = static_cast<u32>(window % kWindows);
-  List& to = lists_[index];
+Calendar::Block& Calendar::append_block(u32 list) {
+  const u32 block = new_block();
+  List& to = lists_[list];
   if (to.last == kNone) {
-    to.first = to.last = new_block();
-    busy_[index / 64] |= u64{1} << (index % 64);
-  } else if (blocks_[to.last].used == Block::kEvents) {
-    const u32 block = new_block();
+    to.first = block;
+    busy_[list / 64] |= u64{1} << (list % 64);
+  } else {
     blocks_[to.last].next = block;
-    to.last = block;
   }
-  Block& block = blocks_[to.last];
-  block.events[block.used++] = event;
-  ++size_;
+  to.last = block;
+  return blocks_[block];
 }
 
 // What is late is at least kWindows away, and so behind all lists.
@@ -46,7 +42,7 @@ u64 Calendar::next(u64 from) const {
   const u64 next_late = late_.empty() ? kNever : late_.front().window;
   if (size_ == 0 || from >= first_ + kWindows) return next_late;
   for (u64 window = std::max(from, first_); window < first_ + kWindows;) {
-    const u32 index = static_cast<u32>(window % kWindows);
+    const u32 index = index_of(window);
     const u64 bits = busy_[index / 64] >> (index % 64);
     if (bits != 0) {
       window += static_cast<u32>(std::countr_zero(bits));
@@ -61,19 +57,28 @@ u64 Calendar::next(u64 from) const {
 void Calendar::bring_near() {
   while (!late_.empty() && late_.front().window < first_ + kWindows) {
     std::ranges::pop_heap(late_, later);
-    add_near(late_.back().window, late_.back().event);
+    add(late_.back().window, late_.back().event);
     late_.pop_back();
   }
 }
 
-void Calendar::take(u64 window, std::vector<Event>& out) {
+void Calendar::reach(u64 window) {
   CHECK(window >= first_);
   if (window > first_) first_ = window - 1;
   bring_near();
-  const u32 index = static_cast<u32>(window % kWindows);
+}
+
+u32 Calendar::count(u64 window) const {
+  u32 sum = 0;
+  for (u32 at = lists_[index_of(window)].first; at != kNone; at = blocks_[at].next)
+    sum += blocks_[at].used;
+  return sum;
+}
+
+void Calendar::clear(u64 window) {
+  const u32 index = index_of(window);
   for (u32 at = lists_[index].first; at != kNone;) {
     Block& block = blocks_[at];
-    out.insert(out.end(), block.events.begin(), block.events.begin() + block.used);
     size_ -= block.used;
     const u32 next = block.next;
     block.next = free_;

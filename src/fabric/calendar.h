@@ -19,13 +19,27 @@ class Calendar {
 
   Calendar() : lists_(kWindows) {}
 
-  // Not before the one before the window taken last.
-  void add(u64 window, const Event& event);
+  // Not before the one before the window reached last.
+  void add(u64 window, const Event& event) {
+    if (window >= first_ + kWindows) [[unlikely]]
+      return add_late(window, event);
+    Block& block = block_with_room(index_of(window));
+    block.events[block.used++] = event;
+    ++size_;
+  }
   // The first window, from this one on, that has events; kNever: there is none.
   [[nodiscard]] u64 next(u64 from) const;
-  // The events of that window, which is not before the one before that taken last, behind what
-  // `out` has, in the order of adding.
-  void take(u64 window, std::vector<Event>& out);
+  // Goes on to that window, which is not before the one before that reached last.
+  void reach(u64 window);
+  // What the window reached last has: how many; visit(event) in the order of adding; and nothing
+  // any more.
+  [[nodiscard]] u32 count(u64 window) const;
+  template <typename Visit>
+  void visit(u64 window, const Visit& visit) const {
+    for (u32 at = lists_[index_of(window)].first; at != kNone; at = blocks_[at].next)
+      for (u32 i = 0; i < blocks_[at].used; ++i) visit(blocks_[at].events[i]);
+  }
+  void clear(u64 window);
   [[nodiscard]] u64 size() const { return size_ + late_.size(); }
 
  private:
@@ -41,7 +55,15 @@ class Calendar {
     u32 first = kNone, last = kNone;  // blocks
   };
 
-  void add_near(u64 window, const Event& event);
+  static u32 index_of(u64 window) { return static_cast<u32>(window % kWindows); }
+  Block& block_with_room(u32 list) {
+    const u32 last = lists_[list].last;
+    if (last == kNone || blocks_[last].used == Block::kEvents) [[unlikely]]
+      return append_block(list);
+    return blocks_[last];
+  }
+  Block& append_block(u32 list);
+  void add_late(u64 window, Event event);
   void bring_near();
   u32 new_block();
   struct LateEvent {
@@ -53,7 +75,7 @@ class Calendar {
     return a.window != b.window ? a.window > b.window : a.order > b.order;
   }
 
-  u64 first_ = 0;  // that has a list: the one before the window taken last
+  u64 first_ = 0;  // that has a list: the one before the window reached last
   u64 size_ = 0;
   std::vector<List> lists_;
   std::array<u64, kWindows / 64> busy_{};  // a bit for each list that has events

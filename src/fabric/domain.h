@@ -66,7 +66,7 @@ class Domain {
       box.paths.resize(box.frames.size());
       box.paths.back() = frames.path(arrival.subject);
     }
-    box.first_window = std::min(box.first_window, events.window_of(arrival.at, arrival.place()));
+    box.first_window = std::min(box.first_window, events.window_at_neighbour(arrival));
     frames.give_back(arrival.subject);
   }
   void hand_over_signal(u32 domain, const Event& signal) {

@@ -8,7 +8,7 @@ namespace verbena::fabric {
 namespace {
 
 constexpr u32 kNoGroup = ~u32{0};
-constexpr Duration kTogether = ns(32);  // a window of all nodes, which is to be sorted
+constexpr Duration kWindowOfAll = ns(32);  // which is to be sorted
 
 }  // namespace
 
@@ -22,50 +22,61 @@ void EventQueue::keep_together() {
   if (node_of_place_.empty()) return;
   CHECK(empty() && !running_);
   node_of_place_ = {};
-  windows_ = Windows(kTogether);
-  length_ = kTogether.ps();
+  windows_ = Windows(kWindowOfAll);
+  length_ = kWindowOfAll.ps();
 }
 
 void EventQueue::open(u64 window) {
+  window_ = window;
   start_ = windows_.start_of(window);
-  events_.clear();
-  calendar_.take(window, events_);
+  calendar_.reach(window);
+  grouped_.resize(calendar_.count(window));
   groups_.clear();
   next_group_ = 0;
   if (node_of_place_.empty())
-    groups_.push_back({.end = static_cast<u32>(events_.size())});
+    take_all(window);
   else
-    group_by_node();
+    group_by_node(window);
+  calendar_.clear(window);
+}
+
+void EventQueue::take_all(u64 window) {
+  groups_.push_back({.end = static_cast<u32>(grouped_.size())});
+  u32 next = 0;
+  calendar_.visit(window, [&](const Event& event) { grouped_[next++] = event; });
 }
 
 // In the order in which the nodes' first events were added, as the last windows had it.
-void EventQueue::group_by_node() {
-  for (const Event& event : events_) {
-    const u32 node = node_of_place_[event.place()];
-    if (group_of_[node] == kNoGroup) {
-      group_of_[node] = static_cast<u32>(groups_.size());
-      groups_.push_back({.node = node});
+void EventQueue::group_by_node(u64 window) {
+  group_of_event_.resize(grouped_.size());
+  u32 next = 0;
+  calendar_.visit(window, [&](const Event& event) {
+    u32& group = group_of_[node_of_place_[event.place()]];
+    if (group == kNoGroup) {
+      group = static_cast<u32>(groups_.size());
+      groups_.push_back({.node = node_of_place_[event.place()]});
     }
-    ++groups_[group_of_[node]].end;
-  }
+    ++groups_[group].end;
+    group_of_event_[next++] = group;
+  });
   u32 sum = 0;
   for (Group& group : groups_) {
     group.begin = sum;
     sum += group.end;
     group.end = group.begin;
+    group_of_[group.node] = kNoGroup;
   }
-  grouped_.resize(events_.size());
-  for (const Event& event : events_)
-    grouped_[groups_[group_of_[node_of_place_[event.place()]]].end++] = event;
-  for (const Group& group : groups_) group_of_[group.node] = kNoGroup;
+  next = 0;
+  calendar_.visit(window, [&](const Event& event) {
+    grouped_[groups_[group_of_event_[next++]].end++] = event;
+  });
 }
 
 bool EventQueue::next_node() {
   end_node();
   if (next_group_ == groups_.size()) return false;
   const Group& group = groups_[next_group_++];
-  const std::vector<Event>& events = node_of_place_.empty() ? events_ : grouped_;
-  agenda_.begin(start_, std::span(events).subspan(group.begin, group.end - group.begin));
+  agenda_.begin(start_, std::span(grouped_).subspan(group.begin, group.end - group.begin));
   running_ = true;
   return true;
 }

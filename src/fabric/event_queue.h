@@ -22,10 +22,21 @@ class EventQueue {
 
   // At or after the event taken last; of the node being simulated, or between windows.
   void add(const Event& event) {
-    if (running_ && (event.at - start_).ps() < length_) return agenda_.add(event);
-    calendar_.add(window_of(event.at, event.place()), event);
+    if (!running_) return calendar_.add(window_of(event.at, event.place()), event);
+    const Duration since = event.at - start_;
+    if (since.ps() < length_) return agenda_.add(event);
+    calendar_.add(windows_.window_after(window_, since, Windows::Side::kOwn), event);
   }
-  // Of another node than that being simulated.
+  // Of a node that is linked to that being simulated; or between windows.
+  void add_at_neighbour(const Event& event) {
+    if (node_of_place_.empty()) return add(event);
+    calendar_.add(window_at_neighbour(event), event);
+  }
+  [[nodiscard]] u64 window_at_neighbour(const Event& event) const {
+    if (!running_) return window_of(event.at, event.place());
+    return windows_.window_after(window_, event.at - start_, Windows::Side::kOther);
+  }
+  // Of any node other than that being simulated.
   void add_elsewhere(const Event& event) {
     if (node_of_place_.empty()) return add(event);
     calendar_.add(window_of(event.at, event.place()), event);
@@ -45,6 +56,11 @@ class EventQueue {
   // the next time.
   void open(u64 window);
   [[nodiscard]] bool next_node();
+  // That is simulated; kTogether: all of them.
+  static constexpr u32 kTogether = ~u32{0};
+  [[nodiscard]] u32 node() const {
+    return node_of_place_.empty() ? kTogether : groups_[next_group_ - 1].node;
+  }
   [[nodiscard]] bool take(Time end, Event& out) { return agenda_.take(end, out); }
   [[nodiscard]] const Event* ahead(u32 n) const { return agenda_.ahead(n); }
   // Those of the n-th node after this one, in no order; empty: there is none.
@@ -62,7 +78,8 @@ class EventQueue {
     u32 begin = 0, end = 0;
   };
 
-  void group_by_node();
+  void take_all(u64 window);
+  void group_by_node(u64 window);
   void end_node();
 
   std::span<const u32> node_of_place_;  // empty: they are kept together
@@ -71,12 +88,13 @@ class EventQueue {
   Calendar calendar_;
   Agenda agenda_;
   bool running_ = false;
-  Time start_;                  // of the open window
-  std::vector<Event> events_;   // of the open window, as they were added
-  std::vector<Event> grouped_;  // the same, by node
+  u64 window_ = 0;              // that is open
+  Time start_;                  // of it
+  std::vector<Event> grouped_;  // its events, by node
   std::vector<Group> groups_;
   std::size_t next_group_ = 0;
-  std::vector<u32> group_of_;  // of each node, while they are made
+  std::vector<u32> group_of_;        // of each node, while they are made
+  std::vector<u32> group_of_event_;  // likewise, as they were added
 };
 
 }  // namespace verbena::fabric

@@ -459,27 +459,29 @@ void Network::fetch_ahead(const Domain& domain) const {
 
 void Network::simulate_node(Domain& domain) {
   for (u32 i = 0; i < kAhead; ++i) prefetch(domain, domain.events.ahead(i));
+  const NodeIndex node = domain.events.node();
   Event event;
   while (domain.events.take(end_, event)) {
     prefetch(domain, domain.events.ahead(kAhead));
     domain.now = event.at;
     ++domain.counters.events;
-    handle(domain, event);
+    handle(domain, event, node != EventQueue::kTogether ? node : node_of_port_[event.place()]);
   }
   domain.latest = std::max(domain.latest, domain.now);
 }
 
-void Network::handle(Domain& domain, const Event& event) {
-  if (event.kind() == EventKind::kAlarm) return application_->on_alarm(event.subject, domain.now);
-  // Not from the Port, which most arrivals do not need.
-  const NodeIndex node = node_of_port_[event.place()];
+void Network::handle(Domain& domain, const Event& event, NodeIndex node) {
   const u32 port = event.place() - first_port_[node];
   SwitchNode* const at_switch = switches_[node].get();
   Endpoint* const host = hosts_[node].get();
   switch (event.kind()) {
     case EventKind::kFlowStart:
       return host->write(ends_[event.subject].sender, flows_[event.subject].octets, event.subject);
-    case EventKind::kArrival: return on_arrival(domain, event);
+    case EventKind::kArrival:
+      if (is_faulty_ && !survives(domain, event)) return;
+      if (at_switch != nullptr) return at_switch->on_arrival(port, event.subject);
+      host->on_arrival(port, event.subject);
+      return collect(domain, *host);
     case EventKind::kPause:
       if (at_switch != nullptr) return at_switch->on_pause_timer(port);
       host->on_own_timer();
@@ -487,19 +489,8 @@ void Network::handle(Domain& domain, const Event& event) {
     case EventKind::kPortWake:
       return at_switch != nullptr ? at_switch->on_wake(port) : host->on_wake();
     case EventKind::kDeviceTimer: host->on_device_timer(); return collect(domain, *host);
-    case EventKind::kAlarm: return;
+    case EventKind::kAlarm: return application_->on_alarm(event.subject, domain.now);
   }
-}
-
-void Network::on_arrival(Domain& domain, const Event& event) {
-  if (is_faulty_ && !survives(domain, event)) return;
-  const NodeIndex node = node_of_port_[event.place()];
-  const u32 port = event.place() - first_port_[node];
-  if (SwitchNode* const at_switch = switches_[node].get(); at_switch != nullptr)
-    return at_switch->on_arrival(port, event.subject);
-  Endpoint& host = *hosts_[node];
-  host.on_arrival(port, event.subject);
-  collect(domain, host);
 }
 
 // False: the frame is lost, or comes later.

@@ -193,8 +193,7 @@ class Network {
   void simulate(Domain& domain);
   void simulate_node(Domain& domain);
   void fetch_ahead(const Domain& domain) const;
-  void handle(Domain& domain, const Event& event);
-  void on_arrival(Domain& domain, const Event& event);
+  void handle(Domain& domain, const Event& event, NodeIndex node);
   void lose(Domain& domain, const Event& event);
   bool survives(Domain& domain, const Event& event);
   QPN sender_of(const Frame& frame) const;

@@ -84,7 +84,7 @@ inline void send(Domain& domain, Port& port, FrameIndex index) {
   const Event arrival(time_of_arrival(port, frame, domain.now), EventKind::kArrival, port.peer,
                       index, rank_of_arrival(port, domain.now));
   if (port.peer_domain == domain.number)
-    domain.events.add_elsewhere(arrival);
+    domain.events.add_at_neighbour(arrival);
   else
     domain.hand_over(port.peer_domain, arrival);
 }

@@ -41,16 +41,16 @@ void Switch::on_arrival(u32 port, FrameIndex index) {
     on_pause_frame(port, frame);
     return domain_.frames.give_back(index);
   }
-  const std::optional<u32> out = way_of(frame);
-  if (!out) return drop(index, domain_.counters.unroutable);
-  if (frame.extent == Extent::kHead && ports_[*out].rate > ports_[port].rate)
+  const u32 out = way_of(frame);
+  if (out == kNoWay) return drop(index, domain_.counters.unroutable);
+  if (frame.extent == Extent::kHead && ports_[out].rate > ports_[port].rate)
     return wait_for_rest(port, index);
-  if ((sides_[*out].storming & bit(frame.priority)) != 0)
+  if ((sides_[out].storming & bit(frame.priority)) != 0)
     return drop(index, domain_.counters.watchdog_drops);
-  if (drops_early(*out, frame)) return drop(index, domain_.counters.early_drops);
+  if (drops_early(out, frame)) return drop(index, domain_.counters.early_drops);
   frame.ingress = static_cast<u16>(port);
   if (!admit(port, frame)) return drop(index, domain_.counters.drops);
-  enqueue(*out, index);
+  enqueue(out, index);
 }
 
 // The way out would be faster than the frame comes.
@@ -86,10 +86,10 @@ bool Switch::admit(u32 port, Frame& frame) {
   return verdict != SharedBuffer::Verdict::kRefused;
 }
 
-std::optional<u32> Switch::way_of(const Frame& frame) {
+u32 Switch::way_of(const Frame& frame) {
   std::span<const u16> ways = routes_.ports(node_, frame.destination);
   if (ports_down_ != 0) ways = those_up(ways);
-  if (ways.empty()) return std::nullopt;
+  if (ways.empty()) return kNoWay;
   if (ways.size() == 1) return ways[0];
   return spreading_.choose(ways,
                            {.source_address = addresses_[frame.source],

@@ -2,7 +2,6 @@
 // robin queues, several equal ways. IEEE 802.1Q (8.6 forwarding, 36 PFC), RFC 3168 (CE).
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "base/prng.h"
@@ -97,7 +96,8 @@ class Switch final : public SwitchNode {
   };
 
   void on_pause_frame(u32 port, const Frame& frame);
-  std::optional<u32> way_of(const Frame& frame);
+  static constexpr u32 kNoWay = ~u32{0};
+  u32 way_of(const Frame& frame);
   void wait_for_rest(u32 port, FrameIndex index);
   bool admit(u32 port, Frame& frame);
   bool drops_early(u32 port, const Frame& frame);

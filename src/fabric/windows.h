@@ -41,6 +41,19 @@ class Windows {
     const u64 count = static_cast<u64>(at.ps()) / notice_;
     return order() == Order::kEach ? count : count + ((count ^ side) & 1);
   }
+  // The same for what comes so long after the start of a window of that side, or of the other:
+  // mostly soon, and then without a division.
+  enum class Side : u8 { kOwn, kOther };
+  [[nodiscard]] u64 window_after(u64 window, Duration since_start, Side side) const {
+    const u64 since = static_cast<u64>(since_start.ps());
+    const u64 notices = since < 4 * notice_
+                            ? (since >= notice_ ? 1u : 0u) + (since >= 2 * notice_ ? 1u : 0u) +
+                                  (since >= 3 * notice_ ? 1u : 0u)
+                            : since / notice_;
+    if (order() == Order::kEach) return window + notices;
+    const u64 count = window - 1 + notices;
+    return count + ((count ^ window ^ (side == Side::kOther ? 1 : 0)) & 1);
+  }
   [[nodiscard]] Time start_of(u64 window) const {
     const u64 end_of_first = order() == Order::kEach ? 0 : notice_;
     return Time::from_ps(static_cast<i64>(window * notice_) - static_cast<i64>(end_of_first));

@@ -64,6 +64,26 @@ TEST(Windows, WhatIsSentArrivesInALaterOne) {
   }
 }
 
+// window_after(), from windows of both sides, for what comes soon and what comes late.
+TEST(Windows, AfterTheStartOfAWindowTheyAreTheSame) {
+  const std::vector<u8> sides = {0, 1};
+  const Duration notice = ps(1000);
+  PRNG prng(2);
+  for (const Windows& windows : {Windows(notice), Windows(notice, sides)})
+    for (u32 i = 0; i < 10'000; ++i) {
+      const bool alternates = windows.order() == Windows::Order::kAlternate;
+      const u32 side = alternates ? i % 2 : 0;
+      const u64 window =
+          windows.window_of(Time::from_ps(static_cast<i64>(prng.below(20'000))), side);
+      const Duration since = ps(static_cast<i64>(1000 + prng.below(i % 4 == 0 ? 50'000 : 4'000)));
+      const Time at = windows.start_of(window) + since;
+      ASSERT_EQ(windows.window_after(window, since, Windows::Side::kOwn),
+                windows.window_of(at, side));
+      ASSERT_EQ(windows.window_after(window, since, Windows::Side::kOther),
+                windows.window_of(at, alternates ? side ^ 1 : 0));
+    }
+}
+
 // Where signals may come sooner than after two links' delays all nodes go on together. (Flows start
 // with the first window: a QP that is made while others send has its first turn by when it is
 // made.)
