@@ -7,6 +7,7 @@
 #include "cli/devices.h"
 #include "cli/doctor.h"
 #include "cli/fabric.h"
+#include "cli/huge_heap.h"
 #include "cli/plan.h"
 #include "cli/plan_job.h"
 #include "cli/run.h"
@@ -59,7 +60,10 @@ int handle(const FabricRequest& request) { return finish(fabric(request, arrives
 int handle(const PlanRequest& request) {
   return request.job ? finish(plan_job(*request.job)) : print(plan(request));
 }
-int handle(const SimRequest& request) { return finish(sim(request)); }
+int handle(const SimRequest& request) {
+  put_heap_on_huge_pages();
+  return finish(sim(request));
+}
 
 }  // namespace
 }  // namespace verbena::cli
