@@ -24,7 +24,11 @@ class Calendar {
     if (window >= first_ + kWindows) [[unlikely]]
       return add_late(window, event);
     Block& block = block_with_room(index_of(window));
-    block.events[block.used++] = event;
+    Event& place = block.events[block.used++];  // written in parts, as `event` just was
+    place.at = event.at;
+    place.what = event.what;
+    place.subject = event.subject;
+    place.rank = event.rank;
     ++size_;
   }
   // The first window, from this one on, that has events; kNever: there is none.
