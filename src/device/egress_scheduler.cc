@@ -1,9 +1,12 @@
 #include "device/egress_scheduler.h"
 
+#include <utility>
+
 namespace verbena {
 
 void EgressScheduler::remove(QueuePair& qp) {
   if (&qp == active_.front()) sent_in_turn_ = 0;
+  if (&qp == served_) served_ = nullptr;
   active_.remove(qp);
   acknowledging_.remove(qp);
   waiting_.remove(qp);
@@ -11,6 +14,7 @@ void EgressScheduler::remove(QueuePair& qp) {
 
 EgressScheduler::Turn EgressScheduler::turn(Time now) {
   if (waiting_.next() <= now) release(now);
+  put_back_served();
   if (QueuePair* const qp = acknowledging_.front(); qp != nullptr)
     return {qp, MaySend::kAcknowledgements};
   QueuePair* const qp = active_.front();
@@ -22,10 +26,15 @@ void EgressScheduler::release(Time now) {
   while (QueuePair* const qp = waiting_.pop_due(now)) active_.push_back(*qp);
 }
 
+void EgressScheduler::put_back_served() {
+  if (served_ != nullptr) active_.push_back(*std::exchange(served_, nullptr));
+}
+
 void EgressScheduler::on_sent(const Turn& turn) {
   if (turn.qp == acknowledging_.front() || ++sent_in_turn_ < config_.run_packets) return;
   on_idle(turn);
-  active_.push_back(*turn.qp);
+  put_back_served();
+  served_ = turn.qp;
 }
 
 void EgressScheduler::on_idle(const Turn& turn) {

@@ -1,6 +1,8 @@
 // EgressScheduler: whose turn it is to send. Round robin over the QPs that may have packets, up to
 // run_packets in a turn: packets of one QP come in runs, which a link sends as one batch. QPs that
-// are held to a rate (pacer.h) wait outside of it; what only acknowledges goes all the same.
+// are held to a rate (pacer.h) wait outside of it; what only acknowledges goes all the same. Who
+// has had a turn comes after all whose time comes until the next turn: a packet takes its time to
+// leave.
 #pragma once
 
 #include "device/device_config.h"
@@ -17,7 +19,9 @@ class EgressScheduler {
   void reserve(u32 qp_count) { waiting_.reserve(qp_count); }
 
   // The QP may have something to send. Its turn comes after those that wait already.
-  void activate(QueuePair& qp) { active_.push_back(qp); }
+  void activate(QueuePair& qp) {
+    if (&qp != served_) active_.push_back(qp);
+  }
   // It may have a request to acknowledge.
   void on_request(QueuePair& qp) {
     if (config_.acknowledgements == AcknowledgementOrder::kFirst) acknowledging_.push_back(qp);
@@ -50,12 +54,14 @@ class EgressScheduler {
 
  private:
   void release(Time now);
+  void put_back_served();
 
   const EgressConfig config_;
   IntrusiveList<QueuePair, &QueuePair::sending> active_;
   IntrusiveList<QueuePair, &QueuePair::acknowledging> acknowledging_;  // kFirst
   TimerQueue waiting_;
   u32 sent_in_turn_ = 0;
+  QueuePair* served_ = nullptr;  // has had the last turn, and is in no list
 };
 
 }  // namespace verbena

@@ -63,5 +63,24 @@ TEST_F(EgressSchedulerTest, RemovedInItsTurnLeavesAFullTurnToTheNext) {
   EXPECT_EQ(current(), nullptr);
 }
 
+// A packet takes its time to leave, and the next turn comes after that.
+TEST_F(EgressSchedulerTest, WhoseTimeHasComeGoesBeforeTheOneThatSentLast) {
+  EgressScheduler one{{.run_packets = 1}};
+  one.reserve(3);
+  one.activate(a);
+  one.hold(b, now + ns(50));
+  EXPECT_EQ(one.turn(now).qp, &a);
+  one.on_sent(one.turn(now));
+  one.activate(a);  // it is acknowledged something
+  one.activate(c);  // it is new
+  now = now + ns(83);
+  for (QueuePair* const qp : {&c, &b, &a}) {
+    ASSERT_EQ(one.turn(now).qp, qp);
+    one.on_sent(one.turn(now));
+  }
+  one.remove(a);  // which has sent last
+  EXPECT_EQ(one.turn(now).qp, &c);
+}
+
 }  // namespace
 }  // namespace verbena

@@ -459,7 +459,8 @@ void Host::wake_at(HostPort& at, Time when) {
 void Host::on_wake() {
   for (HostPort& at : ports_)
     if (domain_.now >= at.wake) at.wake = Time::never();
-  if (device_.next_send() <= domain_.now) data_may_wait_ = true;
+  // Also when it is not due yet: a wake for then may have been left out in favour of this one.
+  if (device_.next_send() != Time::never()) data_may_wait_ = true;
   transmit();
 }
 
