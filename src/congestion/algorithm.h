@@ -18,6 +18,8 @@ struct Algorithm {
   void on_sent(u64 /*octets*/, Time) {}
   // Octets of payload that may be in flight.
   [[nodiscard]] u64 window(Time) { return kNoWindow; }
+  // What it has heard makes the rate fall later, not yet.
+  [[nodiscard]] bool will_slow_down() const { return false; }
   // What rate() is on its way to, and how much of the network is taken to be congested (0 .. 1).
   [[nodiscard]] Rate target(Time) { return Rate::unlimited(); }
   [[nodiscard]] double alpha(Time) { return 0; }

@@ -62,6 +62,10 @@ u64 CongestionControl::window_by_rate(Time now) {
   return std::max<u64>(1, static_cast<u64>(octet_rate / window_.line_rate.bps()));
 }
 
+bool CongestionControl::will_slow_down() const {
+  return std::visit([](const auto& algorithm) { return algorithm.will_slow_down(); }, algorithm_);
+}
+
 bool CongestionControl::wants_acks() const {
   return window_.kind != WindowParameters::Kind::kNone ||
          std::visit([](const auto& algorithm) { return algorithm.kWantsAcks; }, algorithm_);

@@ -37,6 +37,8 @@ class CongestionControl {
   [[nodiscard]] Rate rate(Time now);
   // Octets of payload that may be in flight: a packet may go while fewer are.
   [[nodiscard]] u64 window(Time now);
+  // Whether the rate falls later, whatever is heard until then. Since rate() was last asked for.
+  [[nodiscard]] bool will_slow_down() const;
   // Whether on_ack(), on_nak() and on_timeout() and window() matter.
   [[nodiscard]] bool wants_acks() const;
 

@@ -19,7 +19,8 @@ void Pacer::on_cnp(QueuePair& qp, Time now) {
 
 // Nothing but a CNP can slow it down: until then its packets need not be looked at.
 bool Pacer::is_free(CongestionControl& congestion, Time now) const {
-  return !congestion.wants_acks() && congestion.rate(now) >= config_.unpaced_from;
+  return !congestion.wants_acks() && congestion.rate(now) >= config_.unpaced_from &&
+         !congestion.will_slow_down();
 }
 
 u32 Pacer::counted_octets(const PacketSize& packet) const {

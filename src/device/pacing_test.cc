@@ -1,6 +1,7 @@
 // QPs held to a rate: by the device's calls alone, from a CNP to the time at which a frame comes.
 #include <gtest/gtest.h>
 
+#include "device/pacer.h"
 #include "device/testing.h"
 #include "wire/eth/ecn.h"
 
@@ -348,6 +349,27 @@ TEST_F(WindowTest, TelemetryComesWithTheAcknowledgement) {
   }
   std::optional<CongestionControl> control = a->device.congestion_of(ends.a);
   EXPECT_LT(control->rate(now), gbps(1));
+}
+
+// With decreases at the ends of periods the rate is still the line's when the next packet goes.
+TEST(PacerTest, OneCNPIsEnoughThoughTheRateFallsLater) {
+  EgressScheduler scheduler{{}};
+  scheduler.reserve(1);
+  const PacingConfig config{.unpaced_from = gbps(100)};
+  Pacer pacer(config, scheduler);
+  const CongestionParameters parameters{
+      .algorithm = DCQCNParameters{.line_rate = gbps(100),
+                                   .decrease = DCQCNParameters::Decrease::kPeriodic,
+                                   .decrease_interval = us(4)}};
+  QueuePair qp{{}, {}};
+  pacer.begin(qp, parameters);
+  EXPECT_FALSE(qp.paced);
+  pacer.on_cnp(qp, kStart);
+  pacer.on_sent(qp, {.octets = 1000, .payload_octets = 1000}, kStart + ns(100));
+  EXPECT_EQ(scheduler.next_release(), Time::never());
+  EXPECT_TRUE(qp.paced);
+  pacer.on_sent(qp, {.octets = 1000, .payload_octets = 1000}, kStart + us(5));
+  EXPECT_NE(scheduler.next_release(), Time::never());
 }
 
 TEST(EgressOrderTest, AcknowledgementsFirstIfAsked) {

@@ -33,6 +33,9 @@ class ReactionPoint : public Algorithm {
     return rate_;
   }
 
+  // kPeriodic: at the end of the period in which a CNP came.
+  [[nodiscard]] bool will_slow_down() const { return decrease_at_ != Time::never(); }
+
   // For those who look on.
   [[nodiscard]] Rate target(Time now);
   [[nodiscard]] double alpha(Time now);  // 0 .. 1

@@ -336,5 +336,16 @@ TEST(ReactionPointTest, FlowsShareABottleneckFairly) {
   }
 }
 
+TEST(ReactionPointTest, TellsThatADecreaseIsToCome) {
+  const DCQCNParameters parameters = periodic();
+  ReactionPoint point(parameters);
+  EXPECT_FALSE(point.will_slow_down());
+  point.on_cnp(kStart);
+  EXPECT_EQ(point.rate(kStart), gbps(100));
+  EXPECT_TRUE(point.will_slow_down());
+  EXPECT_LT(point.rate(kStart + ns(4001)), gbps(100));
+  EXPECT_FALSE(point.will_slow_down());
+}
+
 }  // namespace
 }  // namespace verbena
