@@ -92,9 +92,7 @@ Expected<SimOutcome> sim_any(const SimRequest& request) {
                                             "mpirun: use --sweep or --compare, or no mpirun",
                                             place->size));
   if (!has_folder) return run_file(request);
-  const Expected<std::string> summary = sim_folder(request);
-  if (!summary) return tl::unexpected(summary.error());
-  return SimOutcome{*summary};
+  return sim_folder(request);
 }
 
 }  // namespace

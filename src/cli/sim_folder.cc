@@ -1,11 +1,14 @@
 #include "cli/sim_folder.h"
 
 #include <sys/resource.h>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include <fmt/format.h>
 
+#include "cli/sim_progress.h"
+#include "cli/stop_signal.h"
 #include "cli/text_file.h"
 #include "fabric/hpcc_ns3/results.h"
 #include "fabric/hpcc_ns3/scenario.h"
@@ -16,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 namespace hpcc = fabric::hpcc_ns3;
 using WallClock = std::chrono::steady_clock;
+constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
+constexpr Duration kSlice = us(100);  // simulated between two looks at the clock
 
 double seconds_since(WallClock::time_point start) {
   return std::chrono::duration<double>(WallClock::now() - start).count();
@@ -73,9 +78,40 @@ Expected<void> write_results(const fs::path& folder, const hpcc::Results& result
   return write_text(folder / "stdout.txt", summary);
 }
 
+Expected<void> add_flows(const hpcc::Scenario& scenario, fabric::Network& network) {
+  for (const fabric::Flow& flow : scenario.flows)
+    if (!network.add_flow(flow))
+      return wrong(fmt::format("{}: there is no way from host {} to {}", scenario.config.flow_file,
+                               flow.source, flow.destination));
+  return {};
+}
+
+Time first_start(const hpcc::Scenario& scenario) {
+  Time first = Time() + scenario.config.stop;
+  for (const fabric::Flow& flow : scenario.flows) first = std::min(first, flow.start);
+  return first;
+}
+
+// False: it was told to stop before its end, at `now`.
+bool run_to_end(const hpcc::Scenario& scenario, fabric::Network& network, Time& now) {
+  const StopSignal stop;
+  const Time end = Time() + scenario.config.stop;
+  SimProgress progress(network, scenario.flows, Time::never());
+  WallClock::time_point next_look = WallClock::now() + kBetweenLooks;
+  now = first_start(scenario);
+  while (network.run(now) && now < end) {
+    now = std::min(now + kSlice, end);
+    if (WallClock::now() < next_look) continue;
+    next_look = WallClock::now() + kBetweenLooks;
+    progress.show(now);
+    if (stop.wait(Duration())) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-Expected<std::string> sim_folder(const SimRequest& request) {
+Expected<SimOutcome> sim_folder(const SimRequest& request) {
   const WallClock::time_point begin = WallClock::now();
   const Expected<hpcc::Scenario> scenario = read_scenario(request.scenarios.front());
   if (!scenario) return tl::unexpected(scenario.error());
@@ -84,22 +120,26 @@ Expected<std::string> sim_folder(const SimRequest& request) {
   fabric::Network network(scenario->topology, config);
   hpcc::Results results(*scenario, network);
   network.set_trace(&results);
-  for (const fabric::Flow& flow : scenario->flows)
-    if (!network.add_flow(flow))
-      return wrong(
-          fmt::format("there is no way from host {} to {}", flow.source, flow.destination));
+  if (const auto added = add_flows(*scenario, network); !added)
+    return tl::unexpected(added.error());
   hpcc::Results::Cost cost;
   cost.setup_seconds = seconds_since(begin);
 
   const WallClock::time_point start = WallClock::now();
-  network.run(Time() + scenario->config.stop);
+  Time now;
+  SimOutcome outcome;
+  outcome.was_interrupted = !run_to_end(*scenario, network, now);
   cost.run_seconds = seconds_since(start);
   cost.peak_mebibytes = peak_mebibytes();
-  const std::string summary = results.summary(cost);
+  outcome.output = results.summary(cost);
+  for (const std::string& difference : hpcc::differences(scenario->config))
+    outcome.output += fmt::format("NOTE config.txt: {}\n", difference);
+  if (outcome.was_interrupted)
+    outcome.output += fmt::format("INTERRUPTED at_ns {}: the results are partial\n", now.ns());
   if (!request.output.empty())
-    if (const auto done = write_results(request.output, results, summary); !done)
+    if (const auto done = write_results(request.output, results, outcome.output); !done)
       return tl::unexpected(done.error());
-  return summary;
+  return outcome;
 }
 
 }  // namespace verbena::cli

@@ -1,5 +1,7 @@
 #include "cli/sim_progress.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "fabric/scenario/units.h"
@@ -11,32 +13,36 @@ constexpr double kWithHeaders = 1.02;  // about
 
 }  // namespace
 
-SimProgress::SimProgress(const fabric::Simulation& simulation) : simulation_(simulation) {
-  for (const fabric::Flow& flow : simulation.scenario().flows) octets_ += flow.octets;
+SimProgress::SimProgress(const fabric::Network& network, std::span<const fabric::Flow> flows,
+                         Time end)
+    : network_(network), flows_(flows.size()), end_(end) {
+  for (const fabric::Flow& flow : flows) {
+    octets_ += flow.octets;
+    senders_.push_back(flow.source);
+  }
+  std::ranges::sort(senders_);
+  senders_.erase(std::ranges::unique(senders_).begin(), senders_.end());
 }
 
 // Of the time, where it is bounded, and of what hosts have to send, whichever is more.
-double SimProgress::part_done() const {
-  const fabric::Scenario& scenario = simulation_.scenario();
+double SimProgress::part_done(Time now) const {
   u64 sent = 0;
-  for (const fabric::NodeIndex host : scenario.plan.hosts)
-    sent += simulation_.network().sent_octets(host, 0);
+  for (const fabric::NodeIndex host : senders_) sent += network_.sent_octets(host, 0);
   const double part = static_cast<double>(sent) / (static_cast<double>(octets_) * kWithHeaders + 1);
-  if (scenario.end == Time::never()) return part;
-  return std::max(part, static_cast<double>(simulation_.now().ps()) /
-                            static_cast<double>(scenario.end.ps() + 1));
+  if (end_ == Time::never()) return part;
+  return std::max(part, static_cast<double>(now.ps()) / static_cast<double>(end_.ps() + 1));
 }
 
-void SimProgress::show() {
+void SimProgress::show(Time now) {
   if (!line_.is_due()) return;
   const double seconds = line_.seconds();
-  const double part = std::min(part_done(), 0.999);
-  const u64 events = simulation_.network().counters().events;
-  line_.show(fmt::format(
-      "{} simulated, {} of {} flows, {:.2f} M events/s, {:.0f} %, {:.0f} s to go",
-      fabric::duration_text(simulation_.now() - Time()), simulation_.network().flows_finished(),
-      simulation_.flows().size(), static_cast<double>(events) / seconds / 1e6, part * 100,
-      part > 0 ? seconds * (1 - part) / part : 0));
+  const double part = std::min(part_done(now), 0.999);
+  const u64 events = network_.counters().events;
+  line_.show(
+      fmt::format("{} simulated, {} of {} flows, {:.2f} M events/s, {:.0f} %, {:.0f} s to go",
+                  fabric::duration_text(now - Time()), network_.flows_finished(), flows_,
+                  static_cast<double>(events) / seconds / 1e6, part * 100,
+                  part > 0 ? seconds * (1 - part) / part : 0));
 }
 
 }  // namespace verbena::cli

@@ -1,21 +1,27 @@
-// How far the simulation of a scenario is.
+// How far the simulation of some flows is.
 #pragma once
 
+#include <span>
+
 #include "cli/progress_line.h"
-#include "fabric/results/simulation.h"
+#include "fabric/network.h"
 
 namespace verbena::cli {
 
 class SimProgress {
  public:
-  explicit SimProgress(const fabric::Simulation& simulation);
+  // All outlive it. `end`: of simulated time; never(): with the last flow.
+  SimProgress(const fabric::Network& network, std::span<const fabric::Flow> flows, Time end);
 
-  void show();  // when it is time to; cheap
+  void show(Time now);  // when it is time to; cheap
 
  private:
-  [[nodiscard]] double part_done() const;
+  [[nodiscard]] double part_done(Time now) const;
 
-  const fabric::Simulation& simulation_;
+  const fabric::Network& network_;
+  const std::size_t flows_;
+  std::vector<fabric::NodeIndex> senders_;
+  const Time end_;
   ProgressLine line_;
   u64 octets_ = 0;  // of all flows
 };

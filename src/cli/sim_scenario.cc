@@ -48,13 +48,14 @@ Expected<fabric::Scenario> read_scenario_file(const std::string& path,
 }
 
 void run_to_end(fabric::Simulation& simulation, const StopSignal& stop) {
-  SimProgress progress(simulation);
+  const fabric::Scenario& scenario = simulation.scenario();
+  SimProgress progress(simulation.network(), scenario.flows, scenario.end);
   WallClock::time_point next_look = WallClock::now() + kBetweenLooks;
   while (simulation.advance()) {
     const WallClock::time_point now = WallClock::now();
     if (now < next_look) continue;
     next_look = now + kBetweenLooks;
-    progress.show();
+    progress.show(simulation.now());
     if (stop.wait(Duration())) return;
   }
 }

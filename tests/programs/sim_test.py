@@ -188,6 +188,24 @@ class Results(SimTest):
         self.assertIn('"outcome":"interrupted"', (self.folder / "out/report.html").read_text())
 
 
+    def test_an_interrupted_folder_says_so(self):
+        given = self.folder / "given"
+        given.mkdir()
+        (given / "topology.txt").write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+        (given / "flow.txt").write_text("2\n1 0 3 100 1000 2\n1 0 3 100 4000000000 2\n")
+        (given / "config.txt").write_text("CC_MODE 0 ENABLE_QCN 0 HAS_WIN 0 L2_BACK_TO_ZERO 1")
+        program = subprocess.Popen([VERBENA, "sim", given, "-o", self.folder / "out"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        program.send_signal(signal.SIGINT)
+        output, errors = program.communicate(timeout=LIMIT_S)
+        self.assertEqual(program.returncode, 130, errors)
+        self.assertRegex(output, r"\nNOTE config.txt: L2_BACK_TO_ZERO 1 is run as 0")
+        self.assertRegex(output, r"\nINTERRUPTED at_ns \d+: the results are partial\n$")
+        self.assertEqual((self.folder / "out/stdout.txt").read_text(), output)
+        self.assertEqual(len((self.folder / "out/fct.txt").read_text().splitlines()), 1)
+
+
 class Captures(SimTest):
     @unittest.skipUnless(shutil.which("tshark"), "tshark is not installed")
     def test_wireshark_reads_packets_and_pauses(self):

@@ -1,5 +1,6 @@
 #include "fabric/hpcc_ns3/config.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -16,6 +17,17 @@ bool read(Words& words, Number& out) {
   const std::optional<Number> value = words.next_number<Number>();
   if (value) out = *value;
   return value.has_value();
+}
+
+// Of "32.0", as a script may write it, the model reads 32.
+bool read(Words& words, u32& out) {
+  const std::optional<std::string_view> word = words.next();
+  if (!word) return false;
+  const char* const end = word->data() + word->size();
+  const auto [rest, error] = std::from_chars(word->data(), end, out);
+  if (error != std::errc()) return false;
+  return rest == end ||
+         (*rest == '.' && std::all_of(rest + 1, end, [](char c) { return c >= '0' && c <= '9'; }));
 }
 
 bool read(Words& words, bool& out) {
@@ -78,12 +90,6 @@ bool read_stop(Words& words, Duration& out) {
   return true;
 }
 
-// What must have one value: another one asks for something that is not modelled.
-bool is_off(Words& words) {
-  bool value = true;
-  return read(words, value) && !value;
-}
-
 enum class Outcome { kRead, kUnknown, kBad };
 
 Outcome outcome(bool ok) { return ok ? Outcome::kRead : Outcome::kBad; }
@@ -111,7 +117,7 @@ Outcome read_control_key(std::string_view key, Words& words, Config& c) {
   if (key == "INT_MULTI")
     return outcome(read(words, c.telemetry_unit) && c.telemetry_unit >= 1 &&
                    c.telemetry_unit <= kMostTelemetryUnit);
-  if (key == "SAMPLE_FEEDBACK") return outcome(is_off(words));
+  if (key == "SAMPLE_FEEDBACK") return outcome(read(words, c.samples_feedback));
   return Outcome::kUnknown;
 }
 
@@ -124,7 +130,7 @@ Outcome read_key(std::string_view key, Words& words, Config& c) {
     return outcome(read(words, c.packet_payload) && c.packet_payload >= 1 &&
                    c.packet_payload <= 4096);
   if (key == "L2_ACK_INTERVAL") return outcome(read(words, c.ack_interval));
-  if (key == "L2_BACK_TO_ZERO") return outcome(is_off(words));
+  if (key == "L2_BACK_TO_ZERO") return outcome(read(words, c.back_to_zero));
   if (key == "ERROR_RATE_PER_LINK")
     return outcome(read(words, c.error_rate) && c.error_rate >= 0 && c.error_rate <= 1);
   if (key == "ACK_HIGH_PRIO") return outcome(read(words, c.acknowledgements_first));
@@ -139,8 +145,6 @@ Outcome read_key(std::string_view key, Words& words, Config& c) {
 std::string what_is_wrong(std::string_view key) {
   if (key == "CC_MODE")
     return "CC_MODE: not supported; there is 0 (none), 1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP)";
-  if (key == "SAMPLE_FEEDBACK" || key == "L2_BACK_TO_ZERO")
-    return fmt::format("{}: only 0 is supported", key);
   return fmt::format("{}: its value makes no sense", key);
 }
 
@@ -150,15 +154,15 @@ struct Unit {
 };
 
 // A number with one of these units behind it.
-template <std::size_t kUnits>
-std::optional<double> parse_with_unit(std::string_view word,
+template <typename Result, std::size_t kUnits>
+std::optional<Result> parse_with_unit(std::string_view word,
                                       const std::array<Unit, kUnits>& units) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || !(value >= 0)) return std::nullopt;
   const std::string_view rest(end, static_cast<std::size_t>(word.data() + word.size() - end));
   for (const Unit& unit : units)
-    if (rest == unit.name) return value * unit.factor;
+    if (rest == unit.name) return static_cast<Result>(value) * unit.factor;
   return std::nullopt;
 }
 
@@ -174,17 +178,18 @@ std::optional<Rate> parse_rate(std::string_view word) {
                                                   {"Mb/s", 1e6},
                                                   {"Gbps", 1e9},
                                                   {"Gb/s", 1e9}}};
-  const std::optional<double> bps = parse_with_unit(word, kUnits);
+  const std::optional<double> bps = parse_with_unit<double>(word, kUnits);
   if (!bps || *bps < 1 || *bps > 1e14) return std::nullopt;
   return Rate::from_bps(static_cast<u64>(std::llround(*bps)));
 }
 
 std::optional<Duration> parse_delay(std::string_view word) {
   static constexpr std::array<Unit, 6> kUnits = {
-      {{"ns", 1e3}, {"us", 1e6}, {"ms", 1e9}, {"s", 1e12}, {"ps", 1}, {"", 1e12}}};
-  const std::optional<double> picoseconds = parse_with_unit(word, kUnits);
-  if (!picoseconds || *picoseconds > 1e15) return std::nullopt;
-  return ps(std::llround(*picoseconds));
+      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"ps", 1e-3}, {"", 1e9}}};
+  // With more places than a double has: 0.3us is a little less than 300 ns, and so 299.
+  const std::optional<long double> nanoseconds = parse_with_unit<long double>(word, kUnits);
+  if (!nanoseconds || *nanoseconds > 1e12L) return std::nullopt;
+  return ns(static_cast<i64>(*nanoseconds));
 }
 
 Parsed<Config> parse_config(std::string_view name, std::string_view text) {
@@ -193,15 +198,29 @@ Parsed<Config> parse_config(std::string_view name, std::string_view text) {
   while (const std::optional<std::string_view> key = words.next()) {
     switch (read_key(*key, words, config)) {
       case Outcome::kRead: break;
-      case Outcome::kUnknown: (void)words.rest_of_line(); break;
+      case Outcome::kUnknown: break;  // nor is what follows it, up to the next key
       case Outcome::kBad: return words.error(what_is_wrong(*key));
     }
   }
-  if (config.ack_interval < 1 || config.ack_interval > config.packet_payload)
-    return words.error(
-        fmt::format("L2_ACK_INTERVAL: only 1 to PACKET_PAYLOAD_SIZE is supported: every packet is "
-                    "acknowledged"));
   return config;
+}
+
+std::vector<std::string> differences(const Config& config) {
+  std::vector<std::string> all;
+  if (config.ack_interval == 0)
+    all.emplace_back("L2_ACK_INTERVAL 0 is run as 1; in that model no flow ends with it");
+  if (config.ack_interval > config.packet_payload)
+    all.push_back(fmt::format(
+        "L2_ACK_INTERVAL {} is run as 1; in that model a flow's packets are acknowledged from that "
+        "octet on, and shorter flows may never end",
+        config.ack_interval));
+  if (config.back_to_zero)
+    all.emplace_back(
+        "L2_BACK_TO_ZERO 1 is run as 0: after a loss a sender goes back to the lost packet, not to "
+        "its chunk, and flows of any length end");
+  if (config.samples_feedback && config.control == Control::kHPCC)
+    all.emplace_back("SAMPLE_FEEDBACK 1 is run as 0: hops without a queue count too");
+  return all;
 }
 
 }  // namespace verbena::fabric::hpcc_ns3

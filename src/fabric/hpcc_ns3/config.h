@@ -4,6 +4,8 @@
 
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "fabric/hpcc_ns3/words.h"
 #include "fabric/link.h"
@@ -27,7 +29,7 @@ struct LinkDown {
 // Defaults are the model's own.
 struct Config {
   std::string topology_file = "topology.txt", flow_file = "flow.txt";
-  Duration stop = sec(3);
+  Duration stop = ns(3'010'000'000);
   bool ecn = true;                              // ENABLE_QCN
   u32 packet_payload = 1000, ack_interval = 1;  // octets
   Control control = Control::kDCQCN;
@@ -47,6 +49,7 @@ struct Config {
   bool reacts_to_each_ack = true, rate_for_each_hop = true;
   double target_utilization = 0.95;
   u32 max_stage = 5, telemetry_unit = 1;
+  bool samples_feedback = false, back_to_zero = false;  // read, and told of: differences()
   std::optional<LinkDown> link_down;
   // By the rate of a port in bit/s: thresholds in units of 1000 octets, and a probability.
   std::map<u64, u32> k_min, k_max;
@@ -57,14 +60,15 @@ struct Config {
 // All keys of that model are known. Passed over is what has no effect there either
 // (USE_DYNAMIC_PFC_THRESHOLD, PAUSE_TIME, DATA_RATE, LINK_DELAY, and L2_CHUNK_SIZE with
 // L2_BACK_TO_ZERO 0), what only names or asks for other output (TRACE_*, ENABLE_TRACE, QLEN_MON_*,
-// *_OUTPUT_FILE), and keys that the model does not know. An error is what it does and this does
-// not: HPCC-PINT (CC_MODE 10), SAMPLE_FEEDBACK 1, L2_BACK_TO_ZERO 1, and an L2_ACK_INTERVAL other
-// than 1 to a packet's payload, with which flows there may never end.
+// *_OUTPUT_FILE), and words that are no key, as that model does it: it knows no lines, and no
+// comments. An error is what it does and this does not: HPCC-PINT (CC_MODE 10).
 [[nodiscard]] Parsed<Config> parse_config(std::string_view name, std::string_view text);
+// What is run otherwise than the settings say, a sentence each.
+[[nodiscard]] std::vector<std::string> differences(const Config& config);
 
 // "100Gbps", "25Gb/s", "1000Mb/s", "10Mbps"
 [[nodiscard]] std::optional<Rate> parse_rate(std::string_view word);
-// "1000ns", "1us", "0.001ms", "0.000001s"; a bare number is seconds.
+// "1000ns", "1us", "0.001ms", "0.000001s"; a bare number is seconds. Whole nanoseconds, cut off.
 [[nodiscard]] std::optional<Duration> parse_delay(std::string_view word);
 
 }  // namespace verbena::fabric::hpcc_ns3

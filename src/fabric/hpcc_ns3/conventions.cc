@@ -1,5 +1,6 @@
 #include "fabric/hpcc_ns3/conventions.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "fabric/hpcc_ns3/paths.h"
@@ -15,7 +16,10 @@ constexpr u32 kMostInFlight = 16'384;             // packets
 constexpr u32 kSentUnit = 128, kQueuedUnit = 80;  // of telemetry
 constexpr u32 kMarkingUnit = 1000;                // octets
 
-Duration microseconds(double value) { return ps(std::llround(value * 1e6)); }
+// Whole ones, cut off, as ns-3 takes them; below one that model would stand still.
+Duration microseconds(double value) {
+  return value >= 1 ? us(static_cast<i64>(value)) : ps(std::llround(value * 1e6));
+}
 
 // The rate of the NICs, which a switch's ports are measured by: that of the first host.
 Rate nic_rate(const Topology& topology) {
@@ -199,8 +203,8 @@ SwitchPortConfig Conventions::switch_port(const LinkConfig& link) const {
   port.marking.enabled = config_.ecn;
   if (!config_.ecn) return port;
   const u64 rate = link.rate.bps();
-  port.marking.k_min = u64{config_.k_min.at(rate)} * kMarkingUnit;
   port.marking.k_max = u64{config_.k_max.at(rate)} * kMarkingUnit;
+  port.marking.k_min = std::min(u64{config_.k_min.at(rate)} * kMarkingUnit, port.marking.k_max);
   port.marking.p_max = config_.p_max.at(rate);
   return port;
 }

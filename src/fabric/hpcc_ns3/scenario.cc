@@ -112,6 +112,10 @@ Parsed<std::vector<Flow>> parse_flows(std::string_view name, std::string_view te
     if (*priority >= kPriorities || !(*start >= 0 && *start < 1e6))
       return words.error("a priority is 0 .. 7, and a start a time");
     const auto [at, is_new] = next_port.try_emplace({*source, *destination}, kFirstSourcePort);
+    if (*octets == 0) {
+      ++at->second;
+      continue;
+    }
     flows.push_back({.source = *source,
                      .destination = *destination,
                      .octets = *octets,

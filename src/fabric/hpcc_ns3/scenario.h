@@ -36,7 +36,8 @@ struct Scenario {
 // `n_nodes n_switches n_links`, the switches' numbers, then `a b rate delay error_rate`.
 [[nodiscard]] Parsed<Topology> parse_topology(std::string_view name, std::string_view text);
 // A count, then `src dst priority_group dst_port bytes start_s`. Source ports are 10000 and up, for
-// each pair of hosts.
+// each pair of hosts. A flow of no octets has one too, and is left out: it sends nothing there, and
+// never ends.
 [[nodiscard]] Parsed<std::vector<Flow>> parse_flows(std::string_view name, std::string_view text,
                                                     const Topology& topology);
 
