@@ -110,6 +110,34 @@ TEST(Simulation, TheHeadroomOfTheStandardIsEnoughAndLessIsNot) {
   }
 }
 
+// A ring of switches with full frames on every link in both directions: a pause waits for one, and
+// is asked for on another.
+TEST(Simulation, TheHeadroomThatIsComputedIsEnoughWithFramesInBothDirections) {
+  const auto ring = [](const std::string&) -> Parsed<std::string> {
+    return "a s0\nb s1\nc s2\nd s3\ns0 s1\ns1 s2\ns2 s3\ns3 s0\n";
+  };
+  const auto drops = [&ring](std::string_view headroom) {
+    const auto scenario =
+        read_scenario("t.yaml",
+                      fmt::format("topology: {{kind: import, file: ring.txt}}\n"
+                                  "workload: {{kind: flows, flows: [{{from: a, to: c, size: 20MB}},"
+                                  " {{from: b, to: d, size: 20MB}}, {{from: c, to: a, size: 20MB}},"
+                                  " {{from: d, to: b, size: 20MB}}]}}\n"
+                                  "switch: {{buffer: 4MiB, ecn: off, headroom: {}}}\n"
+                                  "hosts: {{congestion_control: off}}\n",
+                                  headroom),
+                      {}, ring);
+    EXPECT_TRUE(scenario.has_value()) << (scenario ? "" : scenario.error().message);
+    Simulation simulation(*scenario);
+    while (simulation.advance()) continue;
+    const Summary summary = summarize(simulation);
+    EXPECT_GT(summary.pauses, 0u);
+    return summary.drops;
+  };
+  EXPECT_EQ(drops("auto"), 0u);
+  EXPECT_GT(drops("33456"), 0u);  // without the frame that a pause is asked for on
+}
+
 TEST(Simulation, PausedTimeAndQueuesAreSeen) {
   const Scenario scenario =
       scenario_of(incast(4, "switch: {ecn: off, buffer: 1MB}\nhosts: {congestion-control: off}"));

@@ -325,7 +325,7 @@ TEST(Scenario, MistakesNameLineKeyAndFix) {
             "t.yaml:1: topology.file: bad.txt:1: '10' is no rate; write it as 100Gbps");
   EXPECT_EQ(
       mistake("topology: star\nswitch: {buffer: 100KB}\n" + rest),
-      "t.yaml:2: switch.buffer: headroom and reserve of the ports of s0 are 300.4 kB of 100 kB; "
+      "t.yaml:2: switch.buffer: headroom and reserve of the ports of s0 are 334 kB of 100 kB; "
       "raise buffer, or lower headroom");
 }
 

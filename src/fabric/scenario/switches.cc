@@ -34,10 +34,12 @@ MarkingConfig marking_of(const PortSettings& settings, Rate rate) {
   return marking;
 }
 
-// What is in the switch already, but not in its buffer, is under way too.
+// What is in the switch already, but not in its buffer, is under way too. And the frame that a
+// pause is asked for on is in the headroom, which the standard's formula takes to be below it.
 u32 headroom_of(const PortSettings& settings, const LinkConfig& link) {
   const Duration one_way = link.delay + ps(settings.latency.ps() / 2);
-  return headroom_for(link.rate, one_way, settings.longest_frame, settings.pfc);
+  return headroom_for(link.rate, one_way, settings.longest_frame, settings.pfc) +
+         settings.longest_frame;
 }
 
 SwitchPortConfig port_config(const PortSettings& settings, const LinkConfig& link) {
