@@ -6,24 +6,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "fabric/scenario/keys.h"
+
 namespace verbena::fabric {
 namespace {
-
-std::string normalized(std::string key) {
-  std::ranges::replace(key, '-', '_');
-  return key;
-}
-
-// As the file spells it; "": it is not there.
-std::string spelling(const YAML::Node& section, const std::string& key) {
-  if (!section.IsMap()) return "";
-  for (const auto& entry : section)
-    if (entry.first.IsScalar() && normalized(entry.first.Scalar()) == key)
-      return entry.first.Scalar();
-  return "";
-}
-
-std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 bool has_use_for_section(Technology technology, std::string_view section) {
   const bool is_infiniband = technology == Technology::kInfiniBand;
@@ -44,23 +30,23 @@ bool has_use_for_control(Technology technology, const std::string& name) {
 
 std::string name_of_control(const YAML::Node& control) {
   if (control.IsScalar()) return control.Scalar();
-  const std::string key = spelling(control, "algorithm");
+  const std::string key = find_key(control, "algorithm").spelling;
   return key.empty() || !control[key].IsScalar() ? "" : control[key].Scalar();
 }
 
 void leave_out_of_hosts(Technology technology, YAML::Node hosts,
                         std::vector<std::string>& left_out) {
-  const std::string control = spelling(hosts, "congestion_control");
+  const std::string control = find_key(hosts, "congestion_control").spelling;
   if (!control.empty() && !has_use_for_control(technology, name_of_control(hosts[control])))
     leave_out(hosts, "hosts.congestion_control", left_out);
   if (speaks_tcp(technology)) leave_out(hosts, "hosts.retransmission", left_out);
 }
 
 void leave_out_stuck_pauses(YAML::Node root, std::vector<std::string>& left_out) {
-  const std::string key = spelling(root, "faults");
+  const std::string key = find_key(root, "faults").spelling;
   if (key.empty()) return;
   const auto is_of_pauses = [](const YAML::Node& fault) {
-    return !spelling(fault, "stuck_pause").empty();
+    return !find_key(fault, "stuck_pause").spelling.empty();
   };
   if (is_of_pauses(root[key])) return leave_out(root, "faults", left_out);
   if (!root[key].IsSequence()) return;
@@ -99,7 +85,7 @@ std::vector<Setting> settings_for(Technology technology, const std::vector<Setti
 }
 
 void leave_out(YAML::Node section, const std::string& path, std::vector<std::string>& left_out) {
-  const std::string key = spelling(section, last_part(path));
+  const std::string key = find_key(section, last_part(path)).spelling;
   if (key.empty()) return;
   section.remove(key);
   left_out.push_back(path);
@@ -109,7 +95,7 @@ void leave_out_others(Technology technology, YAML::Node root, std::vector<std::s
   constexpr std::array<std::string_view, 4> kSections = {"infiniband", "tcp", "switch", "compat"};
   for (const std::string_view section : kSections)
     if (!has_use_for_section(technology, section)) leave_out(root, std::string(section), left_out);
-  if (const std::string hosts = spelling(root, "hosts"); !hosts.empty())
+  if (const std::string hosts = find_key(root, "hosts").spelling; !hosts.empty())
     leave_out_of_hosts(technology, root[hosts], left_out);
   if (technology == Technology::kInfiniBand) leave_out_stuck_pauses(root, left_out);
 }

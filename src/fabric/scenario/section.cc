@@ -5,17 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "fabric/scenario/keys.h"
 #include "fabric/scenario/units.h"
 
 namespace verbena::fabric {
-namespace {
-
-std::string normalized(std::string key) {
-  std::ranges::replace(key, '-', '_');
-  return key;
-}
-
-}  // namespace
 
 Section::Section(Reading& reading, const YAML::Node& node, std::string path)
     : reading_(&reading), node_(node), path_(std::move(path)) {
@@ -34,12 +27,7 @@ YAML::Node Section::find(std::string_view key) {
     asked_.emplace_back(key);
     reading_->offer(path_to(key));
   }
-  YAML::Node found;
-  if (!node_.IsMap()) return found;
-  for (const auto& entry : node_)
-    if (entry.first.IsScalar() && normalized(entry.first.Scalar()) == key)
-      found.reset(entry.second);
-  return found;
+  return find_key(node_, key).value;
 }
 
 bool Section::has(std::string_view key) { return !find(key).IsNull(); }

@@ -4,15 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "fabric/scenario/keys.h"
+
 namespace verbena::fabric {
 namespace {
-
-std::string normalized(std::string key) {
-  std::ranges::replace(key, '-', '_');
-  return key;
-}
-
-std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 // Of the keys there are, the path of the only one that ends with `key`.
 Parsed<std::string> path_of(const std::string& key, const std::vector<std::string>& offered) {
@@ -33,14 +28,6 @@ Parsed<std::string> path_of(const std::string& key, const std::vector<std::strin
                                                meant ? "; did you mean " + *meant + "?" : "")});
 }
 
-// The key as the file spells it.
-std::string spelling(const YAML::Node& node, const std::string& key) {
-  for (const auto& entry : node)
-    if (entry.first.IsScalar() && normalized(entry.first.Scalar()) == key)
-      return entry.first.Scalar();
-  return key;
-}
-
 // `path` from `node` on; `done`: the path to it.
 void put(YAML::Node node, const std::string& path, const std::string& done,
          const std::string& value, const Reading& known) {
@@ -51,7 +38,8 @@ void put(YAML::Node node, const std::string& path, const std::string& done,
     const std::size_t place = std::stoul(key);  // as it was offered
     return put(node[place], path.substr(dot + 1), here, value, known);
   }
-  const std::string spelled = spelling(node, key);
+  const std::string found = find_key(node, key).spelling;
+  const std::string spelled = found.empty() ? key : found;
   if (dot == std::string::npos) {
     node[spelled] = value;
     return;
