@@ -128,7 +128,8 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_in_fabric(const LocalAd
   if (!retransmission) return tl::unexpected(retransmission.error());
   const DeviceConfig config =
       config_in_fabric(address, (*link)->slot(), settings, *congestion, *retransmission);
-  Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
+  FabricLink* const fabric = link->get();
+  Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link), nullptr, fabric);
   if (!adapter) return adapter;
   if (const auto done = (*adapter)->obey_environment(address); !done)
     return tl::unexpected(done.error());
@@ -149,10 +150,11 @@ Expected<void> LiveAdapter::obey_environment(const LocalAddress& address) {
 
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& config,
                                                           std::unique_ptr<Link> link,
-                                                          std::unique_ptr<LocalPath> local) {
+                                                          std::unique_ptr<LocalPath> local,
+                                                          FabricLink* fabric) {
   std::shared_ptr<LiveAdapter> adapter(new LiveAdapter(config, std::move(link), std::move(local)));
   LiveAdapter* self = adapter.get();
-  self->fabric_ = dynamic_cast<FabricLink*>(self->link_.get());
+  self->fabric_ = fabric;
   self->mutex_.lock();  // the helper waits until helper_ is set
   HelperThread::Work work{.serve = [self] { self->serve(); }};
   if (LocalPath* const path = self->local_.get()) {

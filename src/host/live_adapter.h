@@ -26,9 +26,10 @@ class LiveAdapter final : public Adapter {
  public:
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open(const LocalAddress& address);
   // Takes the link over and starts the helper thread. `local`, if any: config.local are its ports.
+  // `fabric`: the link, if it leads into a simulated network.
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> start(
       const DeviceConfig& config, std::unique_ptr<Link> link,
-      std::unique_ptr<LocalPath> local = nullptr);
+      std::unique_ptr<LocalPath> local = nullptr, FabricLink* fabric = nullptr);
   ~LiveAdapter() override;
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;

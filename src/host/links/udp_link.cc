@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "host/clock.h"
+#include "host/links/management_frames.h"
 #include "host/qpn_slot.h"
 #include "wire/ib/bth.h"
 
@@ -166,20 +167,10 @@ bool UDPLink::is_for_us(Port& port, const IngressFrame& frame, Time now) {
     return false;
   }
   if (load_be24(frame.transport.data() + kDestQPAt) == kGSIQPN.value)
-    return is_management_for_us(frame, now);
+    return is_management_for_us(router_, frame, now, counters_);
   if (!is_process_slot(slot)) return true;
   hand_on(port, slot, frame, now);
   return false;
-}
-
-bool UDPLink::is_management_for_us(const IngressFrame& frame, Time now) {
-  switch (router_.route(frame, now)) {
-    case MADRouter::Outcome::kOurs: return true;
-    case MADRouter::Outcome::kKept: return false;
-    case MADRouter::Outcome::kHandedOn: ++counters_.handed_on; return false;
-    case MADRouter::Outcome::kDropped: ++counters_.receive_dropped; return false;
-  }
-  CHECK_UNREACHABLE();
 }
 
 void UDPLink::hand_on(Port& port, u32 slot, const IngressFrame& frame, Time now) {

@@ -81,7 +81,6 @@ class UDPLink final : public Link {
   bool poll_multicast(IngressFrame& out);
   bool poll_taken_over(IngressFrame& out);
   bool is_for_us(Port& port, const IngressFrame& frame, Time now);
-  bool is_management_for_us(const IngressFrame& frame, Time now);
   void hand_on(Port& port, u32 slot, const IngressFrame& frame, Time now);
 
   Directory directory_;

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "host/clock.h"
+#include "host/links/management_frames.h"
 #include "host/qpn_slot.h"
 #include "memory/touch.h"
 #include "wire/ib/bth.h"
@@ -180,13 +181,7 @@ bool FabricLink::is_for_us(const IngressFrame& frame, Time now) {
   if (frame.transport.size() < BTH::kSize ||
       load_be24(frame.transport.data() + kDestQPAt) != kGSIQPN.value)
     return true;
-  switch (router_.route(frame, now)) {
-    case MADRouter::Outcome::kOurs: return true;
-    case MADRouter::Outcome::kKept: return false;
-    case MADRouter::Outcome::kHandedOn: ++counters_.handed_on; return false;
-    case MADRouter::Outcome::kDropped: ++counters_.receive_dropped; return false;
-  }
-  CHECK_UNREACHABLE();
+  return is_management_for_us(router_, frame, now, counters_);
 }
 
 Expected<void> FabricLink::join_multicast(const GID& /*group*/) {
