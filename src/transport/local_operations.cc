@@ -3,14 +3,20 @@
 #include "base/check.h"
 
 namespace verbena {
+namespace {
+
+bool bind(const WindowBinding& to, const QPAttributes& qp, ProtectionTable& memory) {
+  return memory.bind_mw(qp.pd, qp.qpn, to.mw, to.mw_new, to.mw_bind).has_value();
+}
+
+}  // namespace
 
 WQEStatus execute_local_operation(const SendWQE& wqe, const QPAttributes& qp,
                                   ProtectionTable& memory) {
-  const SendWR& wr = wqe.wr;
-  CHECK(is_local_operation(wr.op));
-  const bool done = wr.op == SendOp::kBindMW
-                        ? memory.bind_mw(qp.pd, qp.qpn, wr.mw, wr.mw_new, wr.mw_bind).has_value()
-                        : memory.invalidate(qp.pd, qp.qpn, wr.invalidate) == MemoryFault::kNone;
+  CHECK(is_local_operation(wqe.wr.op));
+  const bool done = wqe.wr.op == SendOp::kBindMW
+                        ? bind(*wqe.binding, qp, memory)
+                        : memory.invalidate(qp.pd, qp.qpn, wqe.wr.invalidate) == MemoryFault::kNone;
   return done ? WQEStatus::kSuccess : WQEStatus::kMWBind;
 }
 

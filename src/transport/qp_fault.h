@@ -59,7 +59,7 @@ struct QPFault {
   ResponderFault responder;
 };
 
-[[nodiscard]] inline RequesterFault requester_fault(WQEStatus status, const SendWR& wr,
+[[nodiscard]] inline RequesterFault requester_fault(WQEStatus status, const SendRequest& wr,
                                                     u32 length_bytes, Time posted) {
   return {.status = status,
           .wr_id = wr.wr_id,

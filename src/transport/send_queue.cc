@@ -8,12 +8,13 @@
 
 namespace verbena {
 
-SendQueue::SendQueue(const SendQueueLimits& limits)
+SendQueue::SendQueue(const SendQueueLimits& limits, Addressing addressing)
     : limits_(limits),
       mask_(std::bit_ceil(u64{std::max(limits.depth, 1u)}) - 1),
       slots_(new Slot[mask_ + 1]),
       sges_(new SGE[(mask_ + 1) * std::max(limits.max_sge, 1u)]),
-      inline_(new u8[(mask_ + 1) * limits.max_inline_bytes]) {
+      inline_(new u8[(mask_ + 1) * limits.max_inline_bytes]),
+      destinations_(addressing == Addressing::kOfRequest ? new Destination[mask_ + 1] : nullptr) {
   CHECK(limits.max_sge <= kMaxSGE);
 }
 
@@ -49,22 +50,39 @@ PostError SendQueue::push(const SendWR& wr, Time now) {
   wqe.packets = 0;
   wqe.length_bytes = static_cast<u32>(length);
   wqe.posted = now;
-  wqe.inline_bytes = nullptr;
-  if (wr.inline_data) {
-    u8* to = inline_.get() + slot * limits_.max_inline_bytes;
-    wqe.inline_bytes = to;
-    for (const SGE& sge : wr.sg_list) {
-      if (sge.length != 0) std::memcpy(to, reinterpret_cast<const void*>(sge.address), sge.length);
-      to += sge.length;
-    }
-    wqe.wr.sg_list = {};
-  } else {
-    SGE* to = sges_.get() + slot * std::max(limits_.max_sge, 1u);
-    std::copy(wr.sg_list.begin(), wr.sg_list.end(), to);
-    wqe.wr.sg_list = {to, wr.sg_list.size()};
-  }
+  wqe.inline_bytes = wr.inline_data ? copy_inline(slot, wr.sg_list) : nullptr;
+  wqe.wr.sg_list = wr.inline_data ? std::span<const SGE>{} : copy_list(slot, wr.sg_list);
+  wqe.ud = destinations_ ? copy_destination(slot, wr) : nullptr;
+  wqe.binding = wr.op == SendOp::kBindMW ? copy_binding(slot, wr) : nullptr;
   ++tail_;
   return PostError::kOk;
+}
+
+const u8* SendQueue::copy_inline(u64 slot, std::span<const SGE> list) {
+  u8* const begin = inline_.get() + slot * limits_.max_inline_bytes;
+  u8* to = begin;
+  for (const SGE& sge : list) {
+    if (sge.length != 0) std::memcpy(to, reinterpret_cast<const void*>(sge.address), sge.length);
+    to += sge.length;
+  }
+  return begin;
+}
+
+std::span<const SGE> SendQueue::copy_list(u64 slot, std::span<const SGE> list) {
+  SGE* const to = sges_.get() + slot * std::max(limits_.max_sge, 1u);
+  std::ranges::copy(list, to);
+  return {to, list.size()};
+}
+
+const UDDestination* SendQueue::copy_destination(u64 slot, const UDDestination& destination) {
+  destinations_[slot].ud = destination;
+  return &destinations_[slot].ud;
+}
+
+const WindowBinding* SendQueue::copy_binding(u64 slot, const WindowBinding& binding) {
+  if (!bindings_) bindings_ = std::make_unique<WindowBinding[]>(mask_ + 1);
+  bindings_[slot] = binding;
+  return &bindings_[slot];
 }
 
 }  // namespace verbena

@@ -1,5 +1,6 @@
 // SendQueue: the bounded ring of posted send WQEs of one QP, with their SGEs and inline bytes.
-// All memory is taken at construction (untouched pages cost nothing); posting copies.
+// All memory is taken at construction (untouched pages cost nothing), but for windows: the first
+// bind takes what all of them need, since few QPs ever have one. Posting copies.
 // A WQE is named by a running index that never wraps in practice (64 bits).
 #pragma once
 
@@ -12,15 +13,21 @@
 
 namespace verbena {
 
+// Its pointers, and that of wr.sg_list, are into the queue's own storage.
 struct SendWQE {
-  SendWR wr;                         // sg_list points into the queue's own storage
-  const u8* inline_bytes = nullptr;  // set when wr.inline_data
-  u32 length_bytes = 0;              // of the whole message (READ: to be read; atomics: 8)
+  SendRequest wr;
+  const u8* inline_bytes = nullptr;        // set when wr.inline_data
+  const UDDestination* ud = nullptr;       // set when each request has its own
+  const WindowBinding* binding = nullptr;  // set for kBindMW
   Time posted;
+  u32 length_bytes = 0;  // of the whole message (READ: to be read; atomics: 8)
   // Filled when transmission starts:
   u32 packets = 0;          // PSNs taken (READ: of its responses); 0: a local operation
   PSN first_psn, last_psn;  // meaningful when packets != 0
 };
+static_assert(sizeof(SendWQE) <= 128, "two cache lines");
+
+enum class Addressing : u8 { kOfQP, kOfRequest };  // connected; UD
 
 struct SendQueueLimits {
   u32 depth = 0;             // WQEs
@@ -30,7 +37,7 @@ struct SendQueueLimits {
 
 class SendQueue {
  public:
-  explicit SendQueue(const SendQueueLimits& limits);
+  explicit SendQueue(const SendQueueLimits& limits, Addressing addressing = Addressing::kOfQP);
 
   const SendQueueLimits& limits() const { return limits_; }
   // Copies the request in. kQueueFull, kTooManySGEs, kInlineTooLong, kMessageTooLong.
@@ -57,12 +64,23 @@ class SendQueue {
     SendWQE wqe;
     Slot() {}
   };
+  union Destination {  // so is this
+    UDDestination ud;
+    Destination() {}
+  };
+  const u8* copy_inline(u64 slot, std::span<const SGE> list);
+  std::span<const SGE> copy_list(u64 slot, std::span<const SGE> list);
+  const UDDestination* copy_destination(u64 slot, const UDDestination& destination);
+  const WindowBinding* copy_binding(u64 slot, const WindowBinding& binding);
+
   SendQueueLimits limits_;
   u64 mask_;
   u64 head_ = 0, tail_ = 0;
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<SGE[]> sges_;
   std::unique_ptr<u8[]> inline_;
+  std::unique_ptr<Destination[]> destinations_;  // kOfRequest
+  std::unique_ptr<WindowBinding[]> bindings_;    // once one was posted
 };
 
 }  // namespace verbena

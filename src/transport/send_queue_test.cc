@@ -45,6 +45,46 @@ TEST(SendQueueTest, HoldsCopiesInOrder) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(SendQueueTest, KeepsTheDestinationOfEachRequest) {
+  SendQueue queue({.depth = 2}, Addressing::kOfRequest);
+  for (u32 i = 0; i < 4; ++i) {
+    SendWR wr = request(i);
+    wr.destination.flow_label = 10 + i;
+    wr.dest_qp = QPN{20 + i};
+    wr.q_key = QKey{30 + i};
+    ASSERT_EQ(queue.push(wr, Time{}), PostError::kOk);
+    wr = {};  // the application may reuse its request at once
+    const u64 oldest = i == 0 ? 0 : i - 1;
+    const UDDestination& kept = *queue.front().ud;
+    EXPECT_EQ(kept.destination.flow_label, 10 + oldest);
+    EXPECT_EQ(kept.dest_qp, QPN{static_cast<u32>(20 + oldest)});
+    EXPECT_EQ(kept.q_key, QKey{static_cast<u32>(30 + oldest)});
+    if (i != 0) queue.pop_front();
+  }
+}
+
+TEST(SendQueueTest, KeepsTheWindowOfEachBind) {
+  SendQueue queue({.depth = 4});
+  ASSERT_EQ(queue.push(request(0), Time{}), PostError::kOk);
+  for (u32 i = 1; i < 4; ++i) {
+    SendWR wr = request(i);
+    wr.op = SendOp::kBindMW;
+    wr.mw = RKey{i};
+    wr.mw_new = RKey{10 + i};
+    wr.mw_bind.length = 20 + i;
+    ASSERT_EQ(queue.push(wr, Time{}), PostError::kOk);
+  }
+  EXPECT_EQ(queue.front().binding, nullptr);
+  EXPECT_EQ(queue.front().ud, nullptr);
+  for (u32 i = 1; i < 4; ++i) {
+    queue.pop_front();
+    const WindowBinding& kept = *queue.front().binding;
+    EXPECT_EQ(kept.mw, RKey{i});
+    EXPECT_EQ(kept.mw_new, RKey{10 + i});
+    EXPECT_EQ(kept.mw_bind.length, 20 + i);
+  }
+}
+
 TEST(SendQueueTest, TakesExactlyItsDepth) {
   SendQueue queue({.depth = 5});
   for (u64 id = 0; id < 5; ++id) EXPECT_EQ(queue.push(request(id), Time{}), PostError::kOk);

@@ -23,12 +23,12 @@ bool takes_sends(QPState state) {
 }  // namespace
 
 UnreliableSends::UnreliableSends(const EngineParts& parts, EngineCounters& counters,
-                                 RequesterFault& fault)
+                                 RequesterFault& fault, Addressing addressing)
     : qp_(parts.attributes),
       memory_(parts.memory),
       counters_(counters),
       fault_(fault),
-      queue_(parts.send_limits) {}
+      queue_(parts.send_limits, addressing) {}
 
 PostError UnreliableSends::post(const SendWR& wr, Time now) {
   return takes_sends(qp_.state) ? queue_.push(wr, now) : PostError::kBadState;

@@ -4,8 +4,8 @@
 // queue and asks for SQE; SQE and Error flush.
 //   [ completed: CQE not yet polled | being transmitted or failed | waiting ]
 //   begin_index()                   next_                                   end_index()
-// Invariant: no allocation after construction; a CQE needs no room of its own, it is made from its
-// WQE when polled.
+// Invariant: no allocation after construction but the queue's (send_queue.h); a CQE needs no room
+// of its own, it is made from its WQE when polled.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,8 @@ namespace verbena {
 
 class UnreliableSends {
  public:
-  UnreliableSends(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault);
+  UnreliableSends(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault,
+                  Addressing addressing = Addressing::kOfQP);
 
   // The operation and the length are the service's to check. Reset, Init and RTR take no sends.
   [[nodiscard]] PostError post(const SendWR& wr, Time now);

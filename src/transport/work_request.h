@@ -25,32 +25,39 @@ enum class SendOp : u8 {
   kLocalInvalidate,
 };
 
-struct SendWR {
+// What a send request of any service may have.
+struct SendRequest {
   u64 wr_id = 0;
   SendOp op = SendOp::kSend;
   bool signaled = false;     // a completion also on success
   bool solicited = false;    // BTH.SE on the last packet
   bool fence = false;        // wait for all earlier READs and atomics
   bool inline_data = false;  // sg_list holds plain addresses; bytes are copied now, keys unused
+  FETH flush;                // kFlush, which has no sg_list
   std::span<const SGE> sg_list;
 
   u32 immediate = 0;       // host order, *WithImmediate
   RKey invalidate;         // kSendWithInvalidate, kLocalInvalidate
   u64 remote_address = 0;  // RDMA and atomics
   RKey r_key;
+  u32 flush_length = 0;              // kFlush: of kRange
   u64 compare = 0, swap_or_add = 0;  // atomics
-  FETH flush;                        // kFlush, which has no sg_list
-  u32 flush_length = 0;              // of kRange
+  u32 xrc_srq = 0;                   // XRC only
+};
 
-  AddressVector destination;  // UD only
+struct UDDestination {  // UD only: where each request goes
+  AddressVector destination;
   QPN dest_qp;
   QKey q_key;
-
-  RKey mw;      // kBindMW: the window as it is now
-  RKey mw_new;  // and its key after the bind
-  MWBind mw_bind;
-  u32 xrc_srq = 0;  // XRC only
 };
+
+struct WindowBinding {  // kBindMW only
+  RKey mw;              // the window as it is now
+  RKey mw_new;          // and its key after the bind
+  MWBind mw_bind;
+};
+
+struct SendWR : SendRequest, UDDestination, WindowBinding {};
 
 struct RecvWR {
   u64 wr_id = 0;

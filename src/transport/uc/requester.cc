@@ -45,7 +45,7 @@ bool UCRequester::poll_packet(TxPacket& out) {
 }
 
 void UCRequester::write_headers(const SendWQE& wqe, u32 payload_bytes, PacketHeaders& out) {
-  const SendWR& wr = wqe.wr;
+  const SendRequest& wr = wqe.wr;
   const MessageOps ops = message_ops(wr.op);
   const bool first = offset_ == 0;
   const bool last = offset_ + payload_bytes == wqe.length_bytes;

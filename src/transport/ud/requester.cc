@@ -16,7 +16,9 @@ u64 message_bytes(const SendWR& wr) {
 }  // namespace
 
 UDRequester::UDRequester(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault)
-    : qp_(parts.attributes), memory_(parts.memory), sends_(parts, counters, fault) {}
+    : qp_(parts.attributes),
+      memory_(parts.memory),
+      sends_(parts, counters, fault, Addressing::kOfRequest) {}
 
 PostError UDRequester::post(const SendWR& wr, Time now) {
   if (wr.op != SendOp::kSend && wr.op != SendOp::kSendWithImmediate) return PostError::kBadOpcode;
@@ -39,7 +41,7 @@ bool UDRequester::poll_packet(TxPacket& out) {
     sends_.finish(WQEStatus::kLocalProtection);
     return false;
   }
-  out.destination = &wqe->wr.destination;
+  out.destination = &wqe->ud->destination;
   write_headers(*wqe, out.headers);
   next_psn_ = next_psn_.next();
   sends_.finish(WQEStatus::kSuccess);
@@ -47,16 +49,17 @@ bool UDRequester::poll_packet(TxPacket& out) {
 }
 
 void UDRequester::write_headers(const SendWQE& wqe, PacketHeaders& out) const {
-  const SendWR& wr = wqe.wr;
+  const SendRequest& wr = wqe.wr;
+  const UDDestination& to = *wqe.ud;
   const bool immediate = wr.op == SendOp::kSendWithImmediate;
   out.bth = {.opcode = {Service::kUD, immediate ? Op::kSendOnlyWithImmediate : Op::kSendOnly},
              .solicited_event = wr.solicited,
              .mig_req = true,
              .pad_count = pad_count_for(wqe.length_bytes),
              .p_key = qp_.p_key,
-             .dest_qp = wr.dest_qp,
+             .dest_qp = to.dest_qp,
              .psn = next_psn_};
-  out.deth = {(wr.q_key.value & kOwnQKeyBit) != 0 ? qp_.q_key : wr.q_key, qp_.qpn};
+  out.deth = {(to.q_key.value & kOwnQKeyBit) != 0 ? qp_.q_key : to.q_key, qp_.qpn};
   out.imm = {wr.immediate};
 }
 
