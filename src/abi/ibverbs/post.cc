@@ -23,7 +23,8 @@ void tell(host::Adapter::Session& session, const QPObject& qp, const WR& wr, Pos
 
 PostError post_one(host::Adapter::Session& session, QPObject& qp, const ibv_send_wr& wr) {
   SGEList sges;
-  SendWR request;
+  SendWRRoom room;
+  SendWR& request = room.wr;
   if (const PostError error = translate(qp.qp_base, wr, sges, request); error != PostError::kOk)
     return error;
   const PostError error = session->post_send(qp.queue, request, session.now());

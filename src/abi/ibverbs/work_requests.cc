@@ -8,20 +8,20 @@
 namespace verbena::abi {
 namespace {
 
-void set_remote(SendWR& to, const ibv_send_wr& from) {
+void set_remote(SendRequest& to, const ibv_send_wr& from) {
   to.remote_address = from.wr.rdma.remote_addr;
   to.r_key = RKey{from.wr.rdma.rkey};
 }
 
-void set_atomic(SendWR& to, const ibv_send_wr& from) {
+void set_atomic(SendRequest& to, const ibv_send_wr& from) {
   to.remote_address = from.wr.atomic.remote_addr;
   to.r_key = RKey{from.wr.atomic.rkey};
 }
 
-void set_bind(SendWR& to, const ibv_send_wr& from) {
-  to.mw = RKey{from.bind_mw.mw->rkey};
-  to.mw_new = RKey{from.bind_mw.rkey};
-  to.mw_bind = to_mw_bind(from.bind_mw.bind_info);
+void set_bind(WindowBinding& to, const ibv_send_wr& from) {
+  to = {.mw = RKey{from.bind_mw.mw->rkey},
+        .mw_new = RKey{from.bind_mw.rkey},
+        .mw_bind = to_mw_bind(from.bind_mw.bind_info)};
 }
 
 // The operation and its operands.
@@ -79,18 +79,18 @@ PostError set_operation(SendWR& to, const ibv_send_wr& from) {
 }
 
 // UD: where to. IBV_SEND_IP_CSUM is for UD over IP stacks in cards; other services ignore it.
-PostError set_destination(SendWR& to, const ibv_send_wr& from) {
+PostError set_destination(UDDestination& to, const ibv_send_wr& from) {
   if (from.wr.ud.ah == nullptr) return PostError::kBadDestination;
   if ((from.send_flags & IBV_SEND_IP_CSUM) != 0) return PostError::kBadOpcode;
-  to.destination = AHObject::of(from.wr.ud.ah).path;
-  to.dest_qp = QPN{from.wr.ud.remote_qpn};
-  to.q_key = QKey{from.wr.ud.remote_qkey};
+  to = {.destination = AHObject::of(from.wr.ud.ah).path,
+        .dest_qp = QPN{from.wr.ud.remote_qpn},
+        .q_key = QKey{from.wr.ud.remote_qkey}};
   return PostError::kOk;
 }
 
 }  // namespace
 
-void set_flags(SendWR& wr, unsigned send_flags) {
+void set_flags(SendRequest& wr, unsigned send_flags) {
   wr.signaled = (send_flags & IBV_SEND_SIGNALED) != 0;
   wr.solicited = (send_flags & IBV_SEND_SOLICITED) != 0;
   wr.fence = (send_flags & IBV_SEND_FENCE) != 0;
@@ -106,6 +106,7 @@ MWBind to_mw_bind(const ibv_mw_bind_info& info) {
 
 PostError translate(const ibv_qp& qp, const ibv_send_wr& from, SGEList& sges, SendWR& to) {
   if (!sges.assign(from.sg_list, from.num_sge)) return PostError::kTooManySGEs;
+  static_cast<SendRequest&>(to) = {};
   to.wr_id = from.wr_id;
   to.sg_list = sges.sges();
   set_flags(to, from.send_flags);

@@ -35,13 +35,22 @@ class SGEList {
   };
 };
 
+// A request in the core's form. Only what is of its operation and service is ever set, and nothing
+// is initialized before: most of it is of few requests.
+union SendWRRoom {
+  SendWRRoom() {}
+  SendWR wr;
+};
+
 // Sets what every operation has, by the bits of ibv_send_flags.
-void set_flags(SendWR& wr, unsigned send_flags);
+void set_flags(SendRequest& wr, unsigned send_flags);
 
 // What the window is bound to.
 [[nodiscard]] MWBind to_mw_bind(const ibv_mw_bind_info& info);
 
 // Translates all but the scatter/gather list, which `sges` takes. kOk, or why it cannot be posted.
+// Of `to`, which may be uninitialized, UDDestination is set for UD alone, and WindowBinding for
+// binds.
 [[nodiscard]] PostError translate(const ibv_qp& qp, const ibv_send_wr& from, SGEList& sges,
                                   SendWR& to);
 [[nodiscard]] PostError translate(const ibv_recv_wr& from, SGEList& sges, RecvWR& to);
