@@ -115,7 +115,8 @@ Expected<SimOutcome> sim_folder(const SimRequest& request) {
   const WallClock::time_point begin = WallClock::now();
   const Expected<hpcc::Scenario> scenario = read_scenario(request.scenarios.front());
   if (!scenario) return tl::unexpected(scenario.error());
-  fabric::NetworkConfig config = hpcc::network_config(*scenario, request.seed.value_or(hpcc::kUsualSeed));
+  fabric::NetworkConfig config =
+      hpcc::network_config(*scenario, request.seed.value_or(hpcc::kUsualSeed));
   config.threads = request.threads;
   fabric::Network network(scenario->topology, config);
   hpcc::Results results(*scenario, network);
