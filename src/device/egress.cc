@@ -42,22 +42,20 @@ void copy_payload(const PayloadList& from, PayloadList& to) {
 }  // namespace
 
 bool Egress::poll_frame(Time now, EgressFrame& out) {
-  out.urgency = packet_.urgency = Urgency::kNow;
+  out.urgency = Urgency::kNow;
   if (poll_cnp(out)) return true;
   if (gsi_.poll_frame(out)) {
     count(out);
     return true;
   }
   for (;;) {
+    packet_.urgency = Urgency::kNow;
     QueuePair* const qp = runner_.poll_packet(now, packet_);
     if (qp == nullptr) {
       if (config_.local.packets != nullptr) config_.local.packets->flush();
       return false;
     }
-    if (goes_without_frame(*qp)) {
-      packet_.urgency = Urgency::kNow;
-      continue;
-    }
+    if (goes_without_frame(*qp)) continue;
     finish(*qp, out);
     if (qp->paced) pace(*qp, out, now);
     return true;

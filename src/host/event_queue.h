@@ -42,8 +42,8 @@ class EventQueue {
       return event;
     }
   }
-  // Drops events of an object that goes away. Their counts go too, so the descriptor tells the
-  // truth.
+  // Drops events of an object that goes away, and for which push() is not called any more, nor
+  // running. Their counts go too, so the descriptor tells the truth.
   template <typename Predicate>
   std::size_t remove_if(Predicate predicate) {
     const std::lock_guard lock(mutex_);

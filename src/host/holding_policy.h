@@ -37,6 +37,7 @@ class HoldingPolicy {
   [[nodiscard]] bool may_hold(Time now) const {
     return calls_in_a_row_ >= kInARow && now >= not_before_;
   }
+  // The program goes on calling: it will soon call again.
   [[nodiscard]] bool is_called_often(Time now) const {
     return calls_in_a_row_ >= kInARow && now - last_call_ <= kShort;
   }

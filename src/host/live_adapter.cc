@@ -571,15 +571,15 @@ void LiveAdapter::tell_helper() {
   helper_->wake_at(link_->on_listening(listening) ? last_now_ : helper_deadline(), last_now_);
 }
 
-// Calls run timers too: while they come, the helper only looks whether they still do. To set its
-// alarm anew takes as long as ten calls.
+// Calls run the device's timers too: while they come, the helper only looks whether they still do.
+// To set its alarm anew takes as long as ten calls.
 Time LiveAdapter::helper_deadline() const {
   const Time check = std::min(policy_.next_check(), holding_.deadline());
   if (!policy_.listens()) return check;
-  const Time timers = std::min({real_time(std::min(device_.next_timer(), next_send())),
-                                connections_.next_timer(), link_->next_timer()});
-  const bool are_run = holding_.is_called_often(last_now_) && timers != Time::never();
-  return std::min(check, are_run ? std::max(timers, last_now_ + kTimersRunByCalls) : timers);
+  const Time device = real_time(std::min(device_.next_timer(), next_send()));
+  const Time by_calls = last_now_ + kTimersRunByCalls;
+  return std::min({check, connections_.next_timer(), link_->next_timer(),
+                   holding_.is_called_often(last_now_) ? std::max(device, by_calls) : device});
 }
 
 // The program may be in a call, on this very core: who waited for the lock would get it between

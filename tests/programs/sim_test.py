@@ -187,7 +187,6 @@ class Results(SimTest):
                          [("interrupted",)])
         self.assertIn('"outcome":"interrupted"', (self.folder / "out/report.html").read_text())
 
-
     def test_an_interrupted_folder_says_so(self):
         given = self.folder / "given"
         given.mkdir()
