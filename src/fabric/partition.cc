@@ -13,11 +13,16 @@ class Partitioning {
       : topology_(topology),
         neighbours_(topology.nodes),
         domain_of_(topology.nodes, kNoDomain),
+        weights_(topology.nodes),
         load_(domains) {
+    u64 all = 0;
     for (const TopologyLink& link : topology.links) {
       neighbours_[link.a].push_back(link.b);
       neighbours_[link.b].push_back(link.a);
+      for (const NodeIndex node : {link.a, link.b}) weights_[node] += weight_of(link);
+      all += 2 * weight_of(link);
     }
+    share_ = all / domains;
   }
 
   std::vector<u32> run() {
@@ -54,27 +59,39 @@ class Partitioning {
     found.erase(std::ranges::unique(found).begin(), found.end());
     return found;
   }
-  // That of most neighbours; among equal ones, that which has least to do.
+  // That of most neighbours, of those that have not got their share; among equal ones, that which
+  // has least to do.
   u32 best_for(NodeIndex node) const {
     std::vector<u32> links(load_.size());
     for (const NodeIndex neighbour : neighbours_[node])
       if (domain_of_[neighbour] != kNoDomain) ++links[domain_of_[neighbour]];
+    const auto is_better = [&](u32 domain, u32 than) {
+      const bool has_room = load_[domain] < share_;
+      if (has_room != (load_[than] < share_)) return has_room;
+      if (has_room && links[domain] != links[than]) return links[domain] > links[than];
+      return load_[domain] < load_[than];
+    };
     u32 best = 0;
     for (u32 domain = 1; domain < links.size(); ++domain)
-      if (links[domain] > links[best] ||
-          (links[domain] == links[best] && load_[domain] < load_[best]))
-        best = domain;
+      if (is_better(domain, best)) best = domain;
     return best;
   }
   void give(NodeIndex node, u32 domain) {
     domain_of_[node] = domain;
-    load_[domain] += neighbours_[node].size();
+    load_[domain] += weights_[node];
+  }
+  // What goes over a link is due to its rate; unlimited ones count like the fastest there are.
+  static u64 weight_of(const TopologyLink& link) {
+    constexpr u64 kFastest = 1'600'000'000'000;
+    return std::min(link.config.rate.bps(), kFastest);
   }
 
   const Topology& topology_;
   std::vector<std::vector<NodeIndex>> neighbours_;
   std::vector<u32> domain_of_;
-  std::vector<u64> load_;  // links of the nodes of each domain
+  std::vector<u64> weights_;  // of each node: of its links
+  std::vector<u64> load_;     // of each domain: of its nodes
+  u64 share_ = 0;             // of each domain, of all nodes
 };
 
 }  // namespace

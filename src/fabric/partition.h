@@ -1,5 +1,6 @@
 // Partition: which domain simulates which node. Hosts are divided evenly, in their order; a switch
-// goes where most of what hangs on it is, so that few links join domains.
+// goes where most of what hangs on it is, so that few links join domains, as long as that has not
+// got its share of all that links can carry.
 #pragma once
 
 #include <vector>
