@@ -15,16 +15,15 @@ class Agenda {
  public:
   static constexpr u32 kMaxWindowBits = 21;  // of picoseconds: 2.1 us
 
-  // `events` lie in the window that starts at `start`, and stay until the end. The last agenda has
-  // ended.
-  void begin(Time start, std::span<const Event> events);
+  // `events` lie in the window from `start` on, and stay until the end. The last agenda has ended.
+  void begin(Time start, Duration length, std::span<const Event> events);
   // At or after the event taken last: what would be earlier happens at its time. (In parts, which
   // stay in registers: to read as a whole what has just been written in parts takes long.)
   void add(const Event& event) { insert(event.at, event.what, event.subject, event.rank); }
   // false: no event is left, or the next is after `end`.
   [[nodiscard]] bool take(Time end, Event& out) {
     const bool is_added = next_is_added();
-    if (!is_added && next_ == sorted_.size()) return false;
+    if (!is_added && next_ == events_.size()) return false;
     const Event& event = is_added ? added_[next_added_] : events_[sorted_[next_].index];
     if (event.at > end) return false;
     out = event;
@@ -36,12 +35,12 @@ class Agenda {
   // Hands what is left to visit(event), equal ones in the order of adding, and ends.
   template <typename Visit>
   void end(const Visit& visit) {
-    for (; next_ != sorted_.size(); ++next_) visit(events_[sorted_[next_].index]);
-    for (; next_added_ != added_.size(); ++next_added_) visit(added_[next_added_]);
+    for (; next_ != events_.size(); ++next_) visit(events_[sorted_[next_].index]);
+    for (; next_added_ != end_of_added_; ++next_added_) visit(added_[next_added_]);
   }
   // The event that will be taken after `n` others of those known at first; nullptr: there is none.
   [[nodiscard]] const Event* ahead(u32 n) const {
-    return next_ + n < sorted_.size() ? &events_[sorted_[next_ + n].index] : nullptr;
+    return next_ + n < events_.size() ? &events_[sorted_[next_ + n].index] : nullptr;
   }
 
  private:
@@ -56,23 +55,26 @@ class Agenda {
     return a.rank != b.rank ? a.rank < b.rank : a.what < b.what;
   }
   bool next_is_added() const {
-    return next_added_ != added_.size() &&
-           (next_ == sorted_.size() ||
+    return next_added_ != end_of_added_ &&
+           (next_ == events_.size() ||
             comes_before(added_[next_added_], events_[sorted_[next_].index]));
   }
   void insert(Time at, u32 what, u32 subject, u64 rank);
-  void sort();
+  Entry entry_of(u32 index) const {
+    return {static_cast<u32>((events_[index].at - start_).ps()), index};
+  }
   void sort_many();
-  void sort_few();
+  void sort_few(u32 bits_of_times);
+  bool insert_each();
   void sort_equal_times();
 
   std::span<const Event> events_;
-  std::vector<Entry> sorted_;
-  std::size_t next_ = 0;      // in it
-  std::vector<Event> added_;  // equal ones in the order of adding
-  std::size_t next_added_ = 0;
-  Time last_;           // of the event taken last
-  u32 times_bits_ = 0;  // the longest time in sorted_ has so many
+  Time start_;                 // of the window
+  std::vector<Entry> sorted_;  // as many as events_, and what is left of longer ones
+  std::size_t next_ = 0;       // in it
+  std::vector<Event> added_;   // equal ones in the order of adding; and room
+  std::size_t next_added_ = 0, end_of_added_ = 0;
+  Time last_;  // of the event taken last
   std::vector<Entry> spare_;
 };
 

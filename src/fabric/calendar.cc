@@ -7,34 +7,32 @@
 
 namespace verbena::fabric {
 
-void Calendar::add_late(u64 window, Event event) {
+void Calendar::add_late(u64 window, const Event& event) {
   late_.push_back({event, window, late_added_++});
   std::ranges::push_heap(late_, later);
 }
 
 u32 Calendar::new_block() {
   if (free_ == kNone) {
-    blocks_.emplace_back();
-    return static_cast<u32>(blocks_.size() - 1);
+    events_.resize(events_.size() + kBlock);
+    next_.push_back(kNone);
+    return static_cast<u32>(next_.size() - 1);
   }
   const u32 block = free_;
-  free_ = blocks_[block].next;
-  blocks_[block].next = kNone;
-  blocks_[block].used = 0;
+  free_ = next_[block];
+  next_[block] = kNone;
   return block;
 }
 
-Calendar::Block& Calendar::append_block(u32 list) {
-  const u32 block = new_block();
-  List& to = lists_[list];
-  if (to.last == kNone) {
-    to.first = block;
-    busy_[list / 64] |= u64{1} << (list % 64);
+void Calendar::append_block(List& list, u64 window) {
+  const u32 block = new_block(), index = index_of(window);
+  if (list.first == kNone) {
+    list.first = block;
+    busy_[index / 64] |= u64{1} << (index % 64);
   } else {
-    blocks_[to.last].next = block;
+    next_[last_block_of(list)] = block;
   }
-  to.last = block;
-  return blocks_[block];
+  list.next = block * kBlock;
 }
 
 // What is late is at least kWindows away, and so behind all lists.
@@ -69,23 +67,24 @@ void Calendar::reach(u64 window) {
 }
 
 u32 Calendar::count(u64 window) const {
+  const List& list = lists_[index_of(window)];
   u32 sum = 0;
-  for (u32 at = lists_[index_of(window)].first; at != kNone; at = blocks_[at].next)
-    sum += blocks_[at].used;
+  for (u32 block = list.first; block != kNone; block = next_[block])
+    sum += end_of(list, block) - block * kBlock;
   return sum;
 }
 
 void Calendar::clear(u64 window) {
   const u32 index = index_of(window);
-  for (u32 at = lists_[index].first; at != kNone;) {
-    Block& block = blocks_[at];
-    size_ -= block.used;
-    const u32 next = block.next;
-    block.next = free_;
-    free_ = at;
-    at = next;
+  List& list = lists_[index];
+  for (u32 block = list.first; block != kNone;) {
+    size_ -= end_of(list, block) - block * kBlock;
+    const u32 next = next_[block];
+    next_[block] = free_;
+    free_ = block;
+    block = next;
   }
-  lists_[index] = {};
+  list = {};
   busy_[index / 64] &= ~(u64{1} << (index % 64));
 }
 

@@ -4,6 +4,8 @@
 //
 // The lists are made of small blocks that go from window to window, so that the memory in use is
 // that of the events in flight. No allocation while their number does not exceed what it was.
+// Blocks lie one after another, so that a list need only know its next place: that of a new block
+// is the first of one.
 #pragma once
 
 #include <array>
@@ -23,8 +25,10 @@ class Calendar {
   void add(u64 window, const Event& event) {
     if (window >= first_ + kWindows) [[unlikely]]
       return add_late(window, event);
-    Block& block = block_with_room(index_of(window));
-    Event& place = block.events[block.used++];  // written in parts, as `event` just was
+    List& list = lists_[index_of(window)];
+    if (list.next % kBlock == 0) [[unlikely]]
+      append_block(list, window);
+    Event& place = events_[list.next++];  // written in parts, as `event` just was
     place.at = event.at;
     place.what = event.what;
     place.subject = event.subject;
@@ -40,8 +44,9 @@ class Calendar {
   [[nodiscard]] u32 count(u64 window) const;
   template <typename Visit>
   void visit(u64 window, const Visit& visit) const {
-    for (u32 at = lists_[index_of(window)].first; at != kNone; at = blocks_[at].next)
-      for (u32 i = 0; i < blocks_[at].used; ++i) visit(blocks_[at].events[i]);
+    const List& list = lists_[index_of(window)];
+    for (u32 block = list.first; block != kNone; block = next_[block])
+      for (u32 i = block * kBlock, end = end_of(list, block); i != end; ++i) visit(events_[i]);
   }
   void clear(u64 window);
   [[nodiscard]] u64 size() const { return size_ + late_.size(); }
@@ -49,25 +54,19 @@ class Calendar {
  private:
   static constexpr u32 kWindows = 8192;  // that have a list
   static constexpr u32 kNone = ~u32{0};
-  struct Block {
-    static constexpr u32 kEvents = 31;
-    std::array<Event, kEvents> events;
-    u32 next = kNone;
-    u32 used = 0;
-  };
+  static constexpr u32 kBlock = 32;  // events
   struct List {
-    u32 first = kNone, last = kNone;  // blocks
+    u32 first = kNone;  // block
+    u32 next = 0;       // place, in events_; the first of a block: the last block is full
   };
 
   static u32 index_of(u64 window) { return static_cast<u32>(window % kWindows); }
-  Block& block_with_room(u32 list) {
-    const u32 last = lists_[list].last;
-    if (last == kNone || blocks_[last].used == Block::kEvents) [[unlikely]]
-      return append_block(list);
-    return blocks_[last];
+  static u32 last_block_of(const List& list) { return (list.next - 1) / kBlock; }
+  u32 end_of(const List& list, u32 block) const {  // of what the block holds
+    return block == last_block_of(list) ? list.next : (block + 1) * kBlock;
   }
-  Block& append_block(u32 list);
-  void add_late(u64 window, Event event);
+  void append_block(List& list, u64 window);
+  void add_late(u64 window, const Event& event);
   void bring_near();
   u32 new_block();
   struct LateEvent {
@@ -83,7 +82,8 @@ class Calendar {
   u64 size_ = 0;
   std::vector<List> lists_;
   std::array<u64, kWindows / 64> busy_{};  // a bit for each list that has events
-  std::vector<Block> blocks_;
+  std::vector<Event> events_;              // of all blocks
+  std::vector<u32> next_;                  // of each block, in its list
   u32 free_ = kNone;
   std::vector<LateEvent> late_;  // a heap
   u64 late_added_ = 0;

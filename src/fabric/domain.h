@@ -58,7 +58,7 @@ class Domain {
   const u32 number;
 
   // --- to and from other domains. While one box of a pair is filled, the other can be emptied.
-  void hand_over(u32 domain, const Event& arrival) {
+  [[gnu::noinline]] void hand_over(u32 domain, const Event& arrival) {
     Outbox& box = outboxes_[filling_][domain];
     box.arrivals.push_back(arrival);
     box.frames.push_back(frames[arrival.subject]);

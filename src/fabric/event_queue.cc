@@ -76,7 +76,8 @@ bool EventQueue::next_node() {
   end_node();
   if (next_group_ == groups_.size()) return false;
   const Group& group = groups_[next_group_++];
-  agenda_.begin(start_, std::span(grouped_).subspan(group.begin, group.end - group.begin));
+  agenda_.begin(start_, ps(length_),
+                std::span(grouped_).subspan(group.begin, group.end - group.begin));
   running_ = true;
   return true;
 }

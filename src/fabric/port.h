@@ -71,13 +71,18 @@ struct alignas(64) Port {
          ps(port.latency_ps);
 }
 
+// What few ports do: apart, so that all others need no room on the stack for it.
+[[gnu::noinline, gnu::cold]] inline void tap(Domain& domain, const Port& port, const Frame& frame) {
+  domain.tapped.push_back({domain.now, port.node, port.number, frame});
+}
+
 // Puts a frame on the wire. Precondition: now >= port.free_at.
 inline void send(Domain& domain, Port& port, FrameIndex index) {
   Frame& frame = domain.frames[index];
   if (domain.now != port.free_at) port.busy_since = domain.now;
   port.free_at = domain.now + port.times[frame.size_octets];
   if (port.tapped) [[unlikely]]
-    domain.tapped.push_back({domain.now, port.node, port.number, frame});
+    tap(domain, port, frame);
   ++domain.counters.hops;
   domain.counters.data_hops += frame.size_octets > Counters::kSmallFrame ? 1 : 0;
   domain.counters.wire_octets += frame.size_octets;

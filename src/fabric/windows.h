@@ -23,9 +23,11 @@ class Windows {
   enum class Order : u8 { kEach, kAlternate };
 
   // `notice` > 0. `side_of_place`: of each port's node; it outlives this.
-  explicit Windows(Duration notice) : notice_(static_cast<u64>(notice.ps())) {}
-  Windows(Duration notice, const std::vector<u8>& side_of_place)
-      : notice_(static_cast<u64>(notice.ps())), side_of_place_(&side_of_place) {}
+  explicit Windows(Duration notice)
+      : notice_(static_cast<u64>(notice.ps())), reciprocal_(~u64{0} / notice_) {}
+  Windows(Duration notice, const std::vector<u8>& side_of_place) : Windows(notice) {
+    side_of_place_ = &side_of_place;
+  }
 
   [[nodiscard]] Order order() const {
     return side_of_place_ == nullptr ? Order::kEach : Order::kAlternate;
@@ -38,21 +40,15 @@ class Windows {
   }
   // That in which a node of the side is at that time.
   [[nodiscard]] u64 window_of(Time at, u32 side) const {
-    const u64 count = static_cast<u64>(at.ps()) / notice_;
+    const u64 count = notices_in(static_cast<u64>(at.ps()));
     return order() == Order::kEach ? count : count + ((count ^ side) & 1);
   }
-  // The same for what comes so long after the start of a window of that side, or of the other:
-  // mostly soon, and then without a division.
+  // The same for what comes so long after the start of a window of that side, or of the other.
   enum class Side : u8 { kOwn, kOther };
   [[nodiscard]] u64 window_after(u64 window, Duration since_start, Side side) const {
-    const u64 since = static_cast<u64>(since_start.ps());
-    const u64 notices = since < 4 * notice_
-                            ? (since >= notice_ ? 1u : 0u) + (since >= 2 * notice_ ? 1u : 0u) +
-                                  (since >= 3 * notice_ ? 1u : 0u)
-                            : since / notice_;
+    const u64 notices = notices_in(static_cast<u64>(since_start.ps()));
     if (order() == Order::kEach) return window + notices;
-    const u64 count = window - 1 + notices;
-    return count + ((count ^ window ^ (side == Side::kOther ? 1 : 0)) & 1);
+    return window + (side == Side::kOther ? (notices - 1) | 1 : notices & ~u64{1});
   }
   [[nodiscard]] Time start_of(u64 window) const {
     const u64 end_of_first = order() == Order::kEach ? 0 : notice_;
@@ -60,7 +56,15 @@ class Windows {
   }
 
  private:
-  u64 notice_;  // in picoseconds
+  // Whole ones, without a division: a product with the reciprocal is at most one too small for
+  // times below 2^63.
+  [[nodiscard]] u64 notices_in(u64 time) const {
+    const u64 count = static_cast<u64>(static_cast<unsigned __int128>(time) * reciprocal_ >> 64);
+    return count + (time - count * notice_ >= notice_ ? 1 : 0);
+  }
+
+  u64 notice_;      // in picoseconds
+  u64 reciprocal_;  // so often it is in 2^64
   const std::vector<u8>* side_of_place_ = nullptr;
 };
 
