@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "device/frame.h"
 #include "fabric/event_queue.h"
 #include "fabric/frame_pool.h"
 #include "fabric/sent_frame.h"
@@ -54,6 +55,9 @@ class Domain {
   TraceBuffer told;  // in this window
   std::vector<SentFrame> tapped;
   std::vector<ConnectionRequest> requests;  // in this window
+  // Of the host being simulated: one for all, which stays in the cache.
+  PacketView arrived;
+  EgressFrame leaving;
   Trace* trace = &told;
   const u32 number;
 

@@ -59,7 +59,9 @@ Host::Host(Domain& domain, HostConfig config, NodeIndex node, std::span<Port> po
       device_(config_.device),
       pd_(*device_.alloc_pd()),
       cq_(*device_.create_cq(kFewCQEs, nullptr)),
-      keys_(*device_.memory().register_null(pd_->id, Access::kLocalWrite | Access::kRemoteWrite)) {
+      keys_(*device_.memory().register_null(pd_->id, Access::kLocalWrite | Access::kRemoteWrite)),
+      out_(domain.leaving),
+      packet_(domain.arrived) {
   device_.request_notification(cq_, NotifyOn::kAnyCompletion);
   if (config_.channel_adapter) credits_.emplace(config_.channel_adapter->credits);
 }
@@ -275,12 +277,10 @@ void Host::end_pauses(HostPort& at) {
 
 void Host::deliver(const Frame& frame, const PathTelemetry* path) {
   const Bytes headers = Bytes(frame.headers).first(frame.header_octets);
-  const std::optional<PacketView> packet =
-      frame.payload_octets == 0
-          ? PacketView::decode(headers)
-          : PacketView::decode(headers, Bytes(kNowhere, frame.payload_octets));
-  CHECK(packet.has_value());  // as a device has made it
-  if (frame.notifies) notify(frame, packet->headers.bth.dest_qp);
+  CHECK(frame.payload_octets == 0  // as a device has made it
+            ? packet_.assign(headers)
+            : packet_.assign(headers, Bytes(kNowhere, frame.payload_octets)));
+  if (frame.notifies) notify(frame, packet_.headers.bth.dest_qp);
   IngressFrame addresses;
   addresses.source = GID::from_ipv4(addresses_[frame.source]);
   addresses.destination = GID::from_ipv4(addresses_[node_]);
@@ -291,7 +291,7 @@ void Host::deliver(const Frame& frame, const PathTelemetry* path) {
       Bytes(kNoBytes).first(frame.header_octets + frame.payload_octets + kICRCSize);
   if (config_.notification == Notification::kInAcknowledgement && frame.payload_octets == 0)
     addresses.traffic_class = config_.traffic_class;  // a mark says something of data alone
-  device_.on_packet(*packet, addresses, domain_.now);
+  device_.on_packet(packet_, addresses, domain_.now);
   if (frame.payload_octets == 0) data_may_wait_ = true;
 }
 

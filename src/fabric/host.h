@@ -210,7 +210,8 @@ class Host final : public Endpoint {
   Duration waited_{};
   std::vector<LivePacket> arrived_live_;
   std::vector<LeftPacket> left_live_;
-  EgressFrame out_;
+  EgressFrame& out_;    // the domain's
+  PacketView& packet_;  // likewise: what has arrived
   PathTelemetry seen_;  // by the data that arrived last, for its acknowledgement
 };
 
