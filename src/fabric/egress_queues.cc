@@ -4,44 +4,10 @@
 
 namespace verbena::fabric {
 
-void EgressQueues::push(u32 queue, FrameIndex index, FramePool& frames) {
-  Queue& to = queues_[queue];
-  if (to.head == kNoFrame)
-    to.head = index;
-  else
-    frames[to.tail].next = index;
-  to.tail = index;
-  to.octets += frames[index].size_octets;
-  busy_ |= bit(queue);
-}
-
-FrameIndex EgressQueues::pop_from(u32 queue, FramePool& frames) {
-  Queue& from = queues_[queue];
-  const FrameIndex index = from.head;
-  Frame& frame = frames[index];
-  from.head = frame.next;
-  frame.next = kNoFrame;
-  from.octets -= frame.size_octets;
-  if (from.head == kNoFrame)
-    busy_ &= static_cast<u16>(~bit(queue));
-  else
-    frames.prefetch(from.head);
-  return index;
-}
-
 u64 EgressQueues::octets_of_all() const {
   u64 sum = 0;
   for (const Queue& queue : queues_) sum += queue.octets;
   return sum;
-}
-
-FrameIndex EgressQueues::pop(const QueueDiscipline& discipline, FramePool& frames) {
-  const u16 candidates = ready();
-  if (candidates == 0) return kNoFrame;
-  const bool alone = (candidates & (candidates - 1)) == 0;
-  return pop_from(alone ? static_cast<u32>(std::countr_zero(candidates))
-                        : choose(candidates, discipline, frames),
-                  frames);
 }
 
 // Precondition: at least two are ready.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 
 #include "fabric/frame_pool.h"
 
@@ -20,9 +21,25 @@ class EgressQueues {
  public:
   static constexpr u32 kControl = kPriorities;  // the queue of pause frames
 
-  void push(u32 queue, FrameIndex index, FramePool& frames);
+  void push(u32 queue, FrameIndex index, FramePool& frames) {
+    Queue& to = queues_[queue];
+    if (to.head == kNoFrame)
+      to.head = index;
+    else
+      frames[to.tail].next = index;
+    to.tail = index;
+    to.octets += frames[index].size_octets;
+    busy_ |= bit(queue);
+  }
   // kNoFrame: nothing may go now.
-  [[nodiscard]] FrameIndex pop(const QueueDiscipline& discipline, FramePool& frames);
+  [[nodiscard]] FrameIndex pop(const QueueDiscipline& discipline, FramePool& frames) {
+    const u16 candidates = ready();
+    if (candidates == 0) return kNoFrame;
+    const bool alone = (candidates & (candidates - 1)) == 0;
+    return pop_from(alone ? static_cast<u32>(std::countr_zero(candidates))
+                          : choose(candidates, discipline, frames),
+                    frames);
+  }
 
   [[nodiscard]] FrameIndex first(u32 queue) const { return queues_[queue].head; }
   // The first of that queue, paused or not. Precondition: it has one.
@@ -55,7 +72,19 @@ class EgressQueues {
   u32 size_at_head(u32 queue, const FramePool& frames) const {
     return frames[queues_[queue].head].size_octets;
   }
-  FrameIndex pop_from(u32 queue, FramePool& frames);
+  FrameIndex pop_from(u32 queue, FramePool& frames) {
+    Queue& from = queues_[queue];
+    const FrameIndex index = from.head;
+    Frame& frame = frames[index];
+    from.head = frame.next;
+    frame.next = kNoFrame;
+    from.octets -= frame.size_octets;
+    if (from.head == kNoFrame)
+      busy_ &= static_cast<u16>(~bit(queue));
+    else
+      frames.prefetch(from.head);
+    return index;
+  }
 
   u16 busy_ = 0;  // not empty
   u16 paused_ = 0;

@@ -460,20 +460,23 @@ void Network::fetch_ahead(const Domain& domain) const {
 void Network::simulate_node(Domain& domain) {
   for (u32 i = 0; i < kAhead; ++i) prefetch(domain, domain.events.ahead(i));
   const NodeIndex node = domain.events.node();
-  Event event;
-  while (domain.events.take(end_, event)) {
+  const bool are_together = node == EventQueue::kTogether;
+  Place place = are_together ? Place{} : place_of(node);
+  u64 count = 0;
+  for (Event event; domain.events.take(end_, event); ++count) {
     prefetch(domain, domain.events.ahead(kAhead));
     domain.now = event.at;
-    ++domain.counters.events;
-    handle(domain, event, node != EventQueue::kTogether ? node : node_of_port_[event.place()]);
+    if (are_together) place = place_of(node_of_port_[event.place()]);
+    handle(domain, event, place);
   }
+  domain.counters.events += count;
   domain.latest = std::max(domain.latest, domain.now);
 }
 
-void Network::handle(Domain& domain, const Event& event, NodeIndex node) {
-  const u32 port = event.place() - first_port_[node];
-  SwitchNode* const at_switch = switches_[node].get();
-  Endpoint* const host = hosts_[node].get();
+void Network::handle(Domain& domain, const Event& event, const Place& place) {
+  const u32 port = event.place() - place.first_port;
+  SwitchNode* const at_switch = place.at_switch;
+  Endpoint* const host = place.host;
   switch (event.kind()) {
     case EventKind::kFlowStart:
       return host->write(ends_[event.subject].sender, flows_[event.subject].octets, event.subject);

@@ -193,7 +193,15 @@ class Network {
   void simulate(Domain& domain);
   void simulate_node(Domain& domain);
   void fetch_ahead(const Domain& domain) const;
-  void handle(Domain& domain, const Event& event, NodeIndex node);
+  struct Place {  // where events happen
+    u32 first_port;
+    SwitchNode* at_switch;  // nullptr: a host
+    Endpoint* host;         // nullptr: a switch
+  };
+  [[nodiscard]] Place place_of(NodeIndex node) const {
+    return {first_port_[node], switches_[node].get(), hosts_[node].get()};
+  }
+  void handle(Domain& domain, const Event& event, const Place& place);
   void lose(Domain& domain, const Event& event);
   bool survives(Domain& domain, const Event& event);
   QPN sender_of(const Frame& frame) const;
