@@ -78,7 +78,8 @@ std::span<HostPort> Host::make_ports(std::span<Port> ports, u32 first_port) {
 
 // --- what arrives
 
-void Host::on_arrival(u32 port, FrameIndex index) {
+// In one function with what it calls here, as on_wake().
+[[gnu::flatten]] void Host::on_arrival(u32 port, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   if (frame.type != FrameType::kRoCE && frame.type != FrameType::kLive)
     return on_link_packet(ports_[port], index);
@@ -456,7 +457,7 @@ void Host::wake_at(HostPort& at, Time when) {
   domain_.events.add({when, EventKind::kPortWake, at.place});
 }
 
-void Host::on_wake() {
+[[gnu::flatten]] void Host::on_wake() {
   for (HostPort& at : ports_)
     if (domain_.now >= at.wake) at.wake = Time::never();
   // Also when it is not due yet: a wake for then may have been left out in favour of this one.
