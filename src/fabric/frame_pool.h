@@ -13,6 +13,9 @@ namespace verbena::fabric {
 
 class FramePool {
  public:
+  // Addresses for so many: memory is taken as they are used, and none is moved until there are
+  // more.
+  void reserve(std::size_t frames) { frames_.reserve(frames); }
   // A frame as the constructor leaves it, `next` cleared; other fields are the taker's to set.
   [[nodiscard]] FrameIndex take() {
     ++in_use_;

@@ -19,7 +19,8 @@ constexpr Duration kShortestWindow = ns(100);
 constexpr Duration kNoNotice = ps(1);  // a window where there is none
 constexpr u64 kEventsOfAMember = 50;   // that are worth to wake it
 constexpr std::size_t kFetched = 8;    // arrivals of the next nodes, likewise
-constexpr u32 kAhead = 16;             // events that what they need is fetched before
+constexpr std::size_t kFramesOfPort = 128, kMostFrames = 1u << 22;  // that addresses are kept for
+constexpr u32 kAhead = 16;  // events that what they need is fetched before
 
 Duration shortest_delay(const Topology& topology) {
   Duration shortest = kLongestWindow;
@@ -123,6 +124,7 @@ Network::Network(const Topology& topology, const NetworkConfig& config)
   for (NodeIndex node = 0; node < topology.nodes; ++node) addresses_.push_back(address_of(node));
   if (config.technology == Technology::kInfiniBand) tables_.emplace(topology, engine_);
   add_ports(topology, config);
+  reserve_frames();
   add_nodes(topology, config);
   plan(config.faults);
   add_filters(config.faults.rules, config.seed);
@@ -161,6 +163,13 @@ void Network::add_ports(const Topology& topology, const NetworkConfig& config) {
     ports_[a].peer_domain = static_cast<u16>(domain_of_[link.b]);
     ports_[b].peer_domain = static_cast<u16>(domain_of_[link.a]);
   }
+}
+
+void Network::reserve_frames() {
+  std::vector<std::size_t> ports(domains_.size());
+  for (const Port& port : ports_) ++ports[domain_of_[port.node]];
+  for (const auto& domain : domains_)
+    domain->frames.reserve(std::min(kFramesOfPort * ports[domain->number], kMostFrames));
 }
 
 void Network::add_nodes(const Topology& topology, const NetworkConfig& config) {

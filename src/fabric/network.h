@@ -157,6 +157,7 @@ class Network {
   class Finisher;
 
   void add_ports(const Topology& topology, const NetworkConfig& config);
+  void reserve_frames();
   void add_nodes(const Topology& topology, const NetworkConfig& config);
   void add_switch(NodeIndex node, const NetworkConfig& config, PRNG& prng);
   void add_infiniband_switch(NodeIndex node, const NetworkConfig& config);
