@@ -23,13 +23,13 @@ Spreading::Spreading(const SpreadingConfig& config, u32 hash_seed, u64 seed)
 u16 Spreading::choose_blindly(std::span<const u16> ways, const FlowTuple& flow, const Frame& frame,
                               Time now) {
   const u32 hash = flow_hash(flow, hash_seed_);
-  const auto by = [ways](u32 value) { return ways[value % static_cast<u32>(ways.size())]; };
   switch (config_.kind) {
-    case SpreadingConfig::Kind::kFlowHash: return by(hash);
     case SpreadingConfig::Kind::kFlowAndQPHash:
-      return by(flow_hash({.source_address = destination_qpn(frame)}, hash));
+      return ways[flow_hash({.source_address = destination_qpn(frame)}, hash) %
+                  static_cast<u32>(ways.size())];
     case SpreadingConfig::Kind::kPacketSpray: return any(ways);
     case SpreadingConfig::Kind::kFlowlet: return of_flowlet(ways, hash, now);
+    case SpreadingConfig::Kind::kFlowHash:  // choose() does these
     case SpreadingConfig::Kind::kLeastLoaded: break;
   }
   CHECK_UNREACHABLE();

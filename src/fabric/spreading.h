@@ -43,6 +43,8 @@ class Spreading {
   template <typename Queued>
   [[nodiscard]] u16 choose(std::span<const u16> ways, const FlowTuple& flow, const Frame& frame,
                            Time now, const Queued& queued) {
+    if (config_.kind == SpreadingConfig::Kind::kFlowHash)
+      return ways[flow_hash(flow, hash_seed_) % static_cast<u32>(ways.size())];
     if (config_.kind != SpreadingConfig::Kind::kLeastLoaded)
       return choose_blindly(ways, flow, frame, now);
     const u32 first = flow_hash(flow, hash_seed_) % static_cast<u32>(ways.size());
