@@ -7,6 +7,8 @@
 // at short intervals: until one datagram call is full, or a poll finds nothing, or a packet comes
 // that must not wait. Should the program stop calling instead, the helper thread sends what is held
 // after kPatience, and for some time, which doubles with each repetition, nothing is held back.
+// What no earlier answer stands in the way of (Urgency::kFirst) waits only among requests that are
+// posted in a row, without a poll: those of many QPs.
 //
 // An acknowledgement (Urgency::kWithReply) costs a call, too, and where programs take turns the
 // other side waits for the reply behind it. So it may be held back when it is due from a poll, if
@@ -32,6 +34,7 @@ class HoldingPolicy {
                            : calls_in_a_row_ - std::min(calls_in_a_row_, kInARow);
     last_call_ = now;
   }
+  void on_poll() { requests_in_a_row_ = 0; }
   // The call has taken so long. Only the program's own time counts between calls.
   void on_return(Time now) { last_call_ = now; }
   [[nodiscard]] bool may_hold(Time now) const {
@@ -41,6 +44,9 @@ class HoldingPolicy {
   [[nodiscard]] bool is_called_often(Time now) const {
     return calls_in_a_row_ >= kInARow && now - last_call_ <= kShort;
   }
+
+  // It posts and posts, and has not looked yet what became of it.
+  [[nodiscard]] bool posts_on() const { return requests_in_a_row_ >= kInARow; }
 
   void on_held(Time now) {
     holds_requests_ = true;
@@ -66,6 +72,7 @@ class HoldingPolicy {
   }
   // The program sends a request.
   void on_request(Time now) {
+    ++requests_in_a_row_;
     if (!awaits_reply_) return;
     if (now - acknowledgement_due_ > kSoon) return on_no_reply();
     awaits_reply_ = false;
@@ -95,6 +102,7 @@ class HoldingPolicy {
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
   u32 calls_in_a_row_ = 0;
+  u32 requests_in_a_row_ = 0;  // without a poll
   Time last_call_, not_before_;
   Duration rest_ = kMinRest;
   Time deadline_ = Time::never();

@@ -210,12 +210,13 @@ void LiveAdapter::note_return(Time began) {
 
 u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   mutex_.lock();
+  holding_.on_poll();
   u32 count = device_.poll_cq(cq, out);
   const bool received = count == 0 && receive_in_poll();
   if (received) count = device_.poll_cq(cq, out);
   policy_.on_application_poll(result_of_poll(count, received), last_now_);
   while (policy_.should_stay()) stay_once();
-  tell_helper();
+  if (received || policy_.listens() || policy_.next_check() != told_check_) tell_helper();
   const bool offers_core = policy_.should_offer_core();
   mutex_.unlock();
   if (explainer_ != nullptr && Explainer::concerns(out.first(count))) explain(out.first(count));
@@ -342,6 +343,7 @@ Reception LiveAdapter::take_frame(const IngressFrame& frame, Time now) {
 }
 
 bool LiveAdapter::run_due_timers(Time now) {
+  if (now < due_) return false;
   bool any = now >= link_->next_timer();
   if (any) take_frames(now);
   any = connections_.run_due_timers(now) || any;
@@ -483,6 +485,8 @@ LiveAdapter::Appended LiveAdapter::append_frames(Time now) {
   Appended appended;
   for (; poll_frame(now); appended.any = true) {
     appended.requests |= frame_.urgency != Urgency::kWithReply;
+    if (frame_.urgency == Urgency::kFirst)
+      frame_.urgency = holding_.posts_on() ? Urgency::kWithMore : Urgency::kNow;
     if (explainer_ != nullptr) explainer_->history().on_sent(frame_, now);
     link_->append(frame_);
   }
@@ -566,20 +570,27 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
 }
 
 void LiveAdapter::tell_helper() {
+  const Time device = device_due(), others = std::min(connections_.next_timer(), link_->next_timer());
+  due_ = fabric_ == nullptr ? std::min(device, others) : Time();  // its clock changes its pace
+  told_check_ = policy_.next_check();
   policy_.listens() ? helper_->listen() : helper_->ignore();
   const Listening listening = policy_.listens() ? Listening::kYes : Listening::kNo;
-  helper_->wake_at(link_->on_listening(listening) ? last_now_ : helper_deadline(), last_now_);
+  const bool at_once = link_->on_listening(listening);
+  helper_->wake_at(at_once ? last_now_ : helper_deadline(device, others), last_now_);
+}
+
+Time LiveAdapter::device_due() const {
+  return real_time(std::min(device_.next_timer(), next_send()));
 }
 
 // Calls run the device's timers too: while they come, the helper only looks whether they still do.
 // To set its alarm anew takes as long as ten calls.
-Time LiveAdapter::helper_deadline() const {
+Time LiveAdapter::helper_deadline(Time device, Time others) const {
   const Time check = std::min(policy_.next_check(), holding_.deadline());
   if (!policy_.listens()) return check;
-  const Time device = real_time(std::min(device_.next_timer(), next_send()));
   const Time by_calls = last_now_ + kTimersRunByCalls;
-  return std::min({check, connections_.next_timer(), link_->next_timer(),
-                   holding_.is_called_often(last_now_) ? std::max(device, by_calls) : device});
+  return std::min(
+      {check, others, holding_.is_called_often(last_now_) ? std::max(device, by_calls) : device});
 }
 
 // The program may be in a call, on this very core: who waited for the lock would get it between

@@ -122,8 +122,9 @@ class LiveAdapter final : public Adapter {
                        std::string_view cause);
   void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
-  void tell_helper();
-  [[nodiscard]] Time helper_deadline() const;
+  void tell_helper();  // after all that may have changed what is due, and who is to look
+  [[nodiscard]] Time device_due() const;
+  [[nodiscard]] Time helper_deadline(Time device, Time others) const;
   void choose_path();
   void stay_once();
 
@@ -151,6 +152,8 @@ class LiveAdapter final : public Adapter {
   std::vector<EventTarget*> port_listeners_;
   EgressFrame frame_;
   Time last_now_;
+  Time due_;         // the first timer of all, and what is held to a rate
+  Time told_check_;  // policy_.next_check(), as the helper knows it
   std::unique_ptr<HelperThread> helper_;
 };
 

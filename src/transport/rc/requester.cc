@@ -15,6 +15,7 @@ namespace {
 
 constexpr Duration kAckRequestPeriod = ms(1);  // where there are no probes
 constexpr u32 kAtomicBytes = 8;
+constexpr u32 kLongRun = 16;  // of requests whose completion nobody asked for
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
 // Answered by an empty READ response. Annex A19
@@ -87,7 +88,7 @@ void RCRequester::reset() {
   queue_.clear();
   done_ = fresh_ = cursor_index_ = queue_.begin_index();
   next_ssn_ = MSN(1);
-  rd_atomic_ = since_ack_request_ = 0;
+  rd_atomic_ = since_ack_request_ = unawaited_ = 0;
   credit_limit_.reset();
   implied_nak_at_.reset();
   rnr_until_.reset();
@@ -212,12 +213,21 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
       if (stopped_at_) continue;
       return false;
     }
-    out.urgency = waits_for_response() ? Urgency::kWithMore : Urgency::kNow;
+    out.urgency = urgency_of(wqe, psns);
     note_ack_request(out.headers.bth, now);
     sent(wqe, psns, out.headers.bth.ack_req, now);
     return true;
   }
   return false;
+}
+
+// Who asks one completion of many for waits for that one.
+Urgency RCRequester::urgency_of(const SendWQE& wqe, u32 psns) {
+  const bool awaited = (wqe.wr.signaled || qp_.signal_all) &&
+                       cursor_.distance_to(wqe.last_psn) < psns;
+  const u32 run = awaited ? std::exchange(unawaited_, 0) : ++unawaited_;
+  if (!waits_for_response()) return Urgency::kFirst;
+  return awaited && run >= kLongRun ? Urgency::kNow : Urgency::kWithMore;
 }
 
 void RCRequester::sent(const SendWQE& wqe, u32 psns, bool answered, Time now) {

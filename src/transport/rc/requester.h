@@ -81,6 +81,7 @@ class RCRequester {
   bool more_follows();
   bool wants_ack(const SendWQE& wqe, bool last);
   void note_ack_request(BTH& bth, Time now);
+  Urgency urgency_of(const SendWQE& wqe, u32 psns);
 
   // short_cut.cc: without packets
   struct ShortCut;
@@ -156,6 +157,7 @@ class RCRequester {
   u32 chunk_packets_ = 1;
   u32 rd_atomic_ = 0;  // READ pieces, atomics and their like in flight
   u32 since_ack_request_ = 0;
+  u32 unawaited_ = 0;  // packets in a row that complete nothing
   Time ack_requested_at_;
   const Duration ack_request_period_;
   LossWindow window_;
