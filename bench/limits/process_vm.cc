@@ -1,9 +1,9 @@
 // One copy between two processes by the kernel: process_vm_writev() and process_vm_readv(), as a
 // same-host RDMA WRITE and READ of private memory must do it.
 //
-// usage: process_vm write|read SIZE SECONDS [huge]
+// usage: process_vm write|read SIZE SECONDS [huge] [shift N]
 // prints: GB_PER_S US_PER_CALL; `huge` backs the other process's memory with transparent huge
-// pages.
+// pages; with `shift` what is written lies N octets further in its page than what is read.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
@@ -34,24 +34,28 @@ std::uint8_t* memory(std::size_t size, bool huge) {
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "usage: process_vm write|read SIZE SECONDS [huge]\n");
+    std::fprintf(stderr, "usage: process_vm write|read SIZE SECONDS [huge] [shift N]\n");
     return 2;
   }
+  const bool huge = std::strcmp(argv[argc > 4 ? 4 : 0], "huge") == 0;
+  const bool shifted = argc > 5 && std::strcmp(argv[argc - 2], "shift") == 0;
+  const std::size_t shift = shifted ? limits::number(argv[argc - 1]) : 0;
   const bool write = std::strcmp(argv[1], "write") == 0;
   const std::size_t size = limits::number(argv[2]);
   const double seconds = static_cast<double>(limits::number(argv[3]));
-  std::uint8_t* theirs = memory(size, argc > 4);
+  std::uint8_t* theirs = memory(size + shift, huge);
   const pid_t other = fork();  // the same address is its own copy there
   limits::require(other >= 0, "fork");
   if (other == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (argc > 4) madvise(theirs, size, MADV_HUGEPAGE);
-    std::memset(theirs, 2, size);
+    if (huge) madvise(theirs, size, MADV_HUGEPAGE);
+    std::memset(theirs, 2, size + shift);
     pause();
     _exit(0);
   }
   usleep(200'000);  // until it has written its copy
-  std::uint8_t* ours = memory(size, false);
+  std::uint8_t* ours = memory(size + shift, false);
+  (write ? theirs : ours) += shift;
   const iovec local{ours, size}, remote{theirs, size};
   const double start = limits::now_s();
   double end = start;

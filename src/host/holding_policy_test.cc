@@ -49,6 +49,15 @@ TEST_F(HoldingPolicyTest, WhoCallsOftenDoesSoUntilItPauses) {
   EXPECT_FALSE(policy_.is_called_often(now_ + us(11)));
 }
 
+TEST_F(HoldingPolicyTest, WhoPostsWithoutAPollPostsOn) {
+  for (u32 i = 0; i < 15; ++i) policy_.on_request(now_);
+  EXPECT_FALSE(policy_.posts_on());
+  policy_.on_request(now_);
+  EXPECT_TRUE(policy_.posts_on());
+  policy_.on_poll();
+  EXPECT_FALSE(policy_.posts_on());
+}
+
 TEST_F(HoldingPolicyTest, TheDeadlineIsTheFirstFramesAndGoesWithIt) {
   EXPECT_EQ(policy_.deadline(), Time::never());
   policy_.on_held(now_);

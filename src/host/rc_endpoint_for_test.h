@@ -15,6 +15,8 @@ class RCEndpoint {
  public:
   static constexpr std::size_t kBufferSize = 1 << 16;
   static constexpr Duration kPatience = sec(20);
+  static constexpr AccessFlags kAccess =
+      Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
 
   // What the other side must know, to be sent over a pipe.
   struct Peer {
@@ -29,8 +31,8 @@ class RCEndpoint {
     Adapter::Session session = adapter_->enter();
     pd_ = *session->alloc_pd();
     cq_ = *session->create_cq(256, target);
-    keys_ = *session->memory().register_mr(pd_->id, buffer_.data(), buffer_.size(), iova(),
-                                           Access::kLocalWrite | Access::kRemoteWrite);
+    keys_ =
+        *session->memory().register_mr(pd_->id, buffer_.data(), buffer_.size(), iova(), kAccess);
     QPInit init;
     init.pd = pd_;
     init.send_cq = init.receive_cq = cq_;
@@ -69,8 +71,7 @@ class RCEndpoint {
     common_ = adapter_->common_memory(memory);
     Adapter::Session session = adapter_->enter();
     const u64 address = reinterpret_cast<u64>(memory.data());
-    keys_ = *session->memory().register_mr(pd_->id, memory.data(), memory.size(), address,
-                                           Access::kLocalWrite | Access::kRemoteWrite);
+    keys_ = *session->memory().register_mr(pd_->id, memory.data(), memory.size(), address, kAccess);
     if (common_) session->memory().share(keys_.l_key, common_->span);
     registered_ = true;
     Peer peer = self();
@@ -124,7 +125,7 @@ class RCEndpoint {
     change.set(QPField::kState).set(QPField::kPKeyIndex).set(QPField::kPort);
     change.set(QPField::kAccessFlags);
     change.state = QPState::kInit;
-    change.remote_access = Access::kRemoteWrite;
+    change.remote_access = Access::kRemoteWrite | Access::kRemoteRead;
     modify(change);
   }
   void to_rtr() {

@@ -99,6 +99,29 @@ TEST_F(LocalPathTest, SendsAndWritesKeepTheirOrder) {
   }
 }
 
+// However the two places lie in their pages (staging.h).
+TEST_F(LocalPathTest, CopiesAreWholeWhateverTheirAlignment) {
+  constexpr u32 kLength = kSize - 1, kPage = 4096;
+  std::vector<u8> memory(kSize + 2 * kPage);
+  const u64 ours = reinterpret_cast<u64>(a_.buffer().data());
+  const u64 start = reinterpret_cast<u64>(memory.data());
+  for (const u32 further : {0u, 1u, 8u, 15u, 16u, 4081u, 4095u}) {
+    const std::span<u8> theirs(memory.data() + (ours + further - start) % kPage, kSize);
+    a_.aim_at(b_.register_common(theirs));
+    std::ranges::fill(memory, u8{0});
+    EXPECT_EQ(local_writes_of(a_, kLength), 1u);
+    EXPECT_TRUE(std::equal(theirs.begin(), theirs.end() - 1, a_.buffer().begin())) << further;
+    EXPECT_EQ(theirs.back(), 0);
+    const std::vector<u8> written = a_.buffer();
+    std::ranges::fill(a_.buffer(), u8{0});
+    a_.post(SendOp::kRDMARead, kLength);
+    EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+    EXPECT_TRUE(std::equal(theirs.begin(), theirs.end() - 1, a_.buffer().begin())) << further;
+    EXPECT_EQ(a_.buffer().back(), 0);
+    std::ranges::copy(written, a_.buffer().begin());
+  }
+}
+
 TEST_F(LocalPathTest, SendsGoThroughMemory) {
   for (const u32 size : {8u, kSize}) {
     b_.post_receive();

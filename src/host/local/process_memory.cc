@@ -43,6 +43,7 @@ u64 bytes_in(std::span<const PeerRange> ranges) {
 }
 
 void* pointer_of(u64 address) { return reinterpret_cast<void*>(address); }
+u64 address_of(const u8* pointer) { return reinterpret_cast<u64>(pointer); }
 
 // The bytes of a list of pieces, one after the other.
 class PieceWalk {
@@ -124,6 +125,9 @@ struct ProcessMemory::Vectors {
       local[local_count++] = {piece.data, piece.length_bytes};
       bytes += piece.length_bytes;
     }
+  }
+  explicit Vectors(MutableBytes piece) : local_count(1), bytes(piece.size()) {
+    local[0] = {piece.data(), piece.size()};
   }
   void add(std::span<const PeerRange> ranges, const Targets& targets) {
     for (std::size_t i = 0; i < ranges.size(); ++i)
@@ -258,16 +262,44 @@ bool ProcessMemory::read_here(std::span<const PeerRange> from, const Targets& ta
 
 bool ProcessMemory::write_there(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
                                 const Targets& targets) {
+  if (from.size() == 1 && to.size() == 1 &&
+      Staging::suits(targets.targets[0].address, address_of(from[0].data), from[0].length_bytes))
+    return write_staged({from[0].data, from[0].length_bytes}, targets.targets[0].address);
   Vectors vectors(from);
   vectors.add_written(to, targets);
   return copy(vectors, ::process_vm_writev);
 }
 
+bool ProcessMemory::write_staged(Bytes from, u64 to) {
+  for (MutableBytes stage; !from.empty(); from = from.subspan(stage.size()), to += stage.size()) {
+    stage = staging_.beside(to, from.size());
+    if (!touch([&] { std::memcpy(stage.data(), from.data(), stage.size()); })) return false;
+    Vectors vectors(stage);
+    vectors.add_written(to, static_cast<u32>(stage.size()));
+    if (!copy(vectors, ::process_vm_writev)) return false;
+  }
+  return true;
+}
+
 bool ProcessMemory::read_there(std::span<const PeerRange> from, const Targets& targets,
                                std::span<const MemoryPiece> to) {
+  if (from.size() == 1 && to.size() == 1 &&
+      Staging::suits(address_of(to[0].data), targets.targets[0].address, to[0].length_bytes))
+    return read_staged(targets.targets[0].address, {to[0].data, to[0].length_bytes});
   Vectors vectors(to);
   vectors.add(from, targets);
   return copy(vectors, ::process_vm_readv);
+}
+
+bool ProcessMemory::read_staged(u64 from, MutableBytes to) {
+  for (MutableBytes stage; !to.empty(); to = to.subspan(stage.size()), from += stage.size()) {
+    stage = staging_.beside(from, to.size());
+    Vectors vectors(stage);
+    vectors.add_remote(from, static_cast<u32>(stage.size()));
+    if (!copy(vectors, ::process_vm_readv)) return false;
+    if (!touch([&] { std::memcpy(to.data(), stage.data(), stage.size()); })) return false;
+  }
+  return true;
 }
 
 int ProcessMemory::refusal() const {
@@ -286,8 +318,7 @@ std::optional<u64> ProcessMemory::locate(const PublishedKey& region, u64 offset,
 }
 
 bool ProcessMemory::write(const PublishedKey& region, u64 offset, Bytes from) {
-  const MemoryPiece piece{const_cast<u8*>(from.data()), from.size()};  // which is only read
-  Vectors vectors(std::span(&piece, 1));
+  Vectors vectors({const_cast<u8*>(from.data()), from.size()});  // which are only read
   const Passage passage(*this);
   const std::optional<u64> to = locate(region, offset, from.size(), Access::kLocalWrite);
   if (!to) return false;
@@ -296,8 +327,7 @@ bool ProcessMemory::write(const PublishedKey& region, u64 offset, Bytes from) {
 }
 
 bool ProcessMemory::read(const PublishedKey& region, u64 offset, MutableBytes to) {
-  const MemoryPiece piece{to.data(), to.size()};
-  Vectors vectors(std::span(&piece, 1));
+  Vectors vectors(to);
   const Passage passage(*this);
   const std::optional<u64> from = locate(region, offset, to.size(), Access::kLocalRead);
   if (!from) return false;

@@ -7,6 +7,7 @@
 
 #include "host/local/peer_mappings.h"
 #include "host/local/segment.h"
+#include "host/local/staging.h"
 #include "transport/peer_memory.h"
 
 namespace verbena::host {
@@ -62,6 +63,8 @@ class ProcessMemory final : public PeerMemory {
                    const Targets& targets);
   bool read_there(std::span<const PeerRange> from, const Targets& targets,
                   std::span<const MemoryPiece> to);
+  bool write_staged(Bytes from, u64 to);
+  bool read_staged(u64 from, MutableBytes to);
   template <typename Copy>
   bool copy(const Vectors& vectors, Copy call);
 
@@ -71,6 +74,7 @@ class ProcessMemory final : public PeerMemory {
   const std::atomic<bool>& enabled_;
   bool refused_ = false;  // by the kernel, for good
   PeerMappings mappings_;
+  Staging staging_;
   u64 withdrawals_ = 0;  // of the peer, when we last looked at what we have mapped
 };
 

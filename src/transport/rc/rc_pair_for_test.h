@@ -19,6 +19,7 @@ namespace verbena::test {
 struct Packet {
   PacketHeaders headers;
   std::vector<u8> payload;
+  Urgency urgency = Urgency::kNow;
 
   Op op() const { return headers.bth.opcode.op; }
   u32 psn() const { return headers.bth.psn.value(); }
@@ -200,6 +201,7 @@ class RCPair {
     EXPECT_TRUE(timer == Time::never() || side.engine.next_timer() >= timer);
     Packet packet;
     packet.headers = tx.headers;
+    packet.urgency = tx.urgency;
     packet.headers.bth.dest_qp = side.qp.dest_qp;
     for (u32 i = 0; i < tx.payload.count; ++i)
       packet.payload.insert(packet.payload.end(), tx.payload.parts[i].begin(),

@@ -193,6 +193,29 @@ TEST(RCRequesterTest, TheLastOfUnsignaledMessagesAsksForItsAcknowledge) {
   EXPECT_EQ(pair.take_all(pair.b).size(), 1u);  // one ACK for all
 }
 
+// --- how soon packets must leave
+
+TEST(RCRequesterTest, APacketWaitsForMoreWhileAnAnswerIsToCome) {
+  RCPair pair;
+  for (u64 i = 0; i < 3; ++i) pair.write(i, 8, kFar);
+  const std::vector<Packet> packets = pair.take_all(pair.a);
+  ASSERT_EQ(packets.size(), 3u);
+  EXPECT_EQ(packets[0].urgency, Urgency::kFirst);
+  EXPECT_EQ(packets[1].urgency, Urgency::kWithMore);
+  EXPECT_EQ(packets[2].urgency, Urgency::kWithMore) << "each of them completes";
+}
+
+TEST(RCRequesterTest, TheOneOfManyThatCompletesGoesAtOnce) {
+  RCPair pair;
+  for (u64 i = 0; i < 20; ++i)
+    pair.must_post(pair.a, pair.with_remote(make_wr(SendOp::kRDMAWrite, i), kFar), 0, 8);
+  pair.write(20, 8, kFar);
+  const std::vector<Packet> packets = pair.take_all(pair.a);
+  ASSERT_EQ(packets.size(), 21u);
+  EXPECT_EQ(packets[19].urgency, Urgency::kWithMore);
+  EXPECT_EQ(packets[20].urgency, Urgency::kNow);
+}
+
 TEST(RCRequesterTest, ALongRunAsksEveryNowAndThen) {
   RCPair pair;
   pair.write(1, 200 * 1024, 0);
