@@ -288,6 +288,21 @@ TEST(Scenario, SettingsReplaceValues) {
             "give the whole path");
 }
 
+// A bare value is that of the section's first key.
+TEST(Scenario, SettingsFindTheirPlaceInShortForms) {
+  const std::string text = "topology: star\nworkload: incast\nswitch: {ecn: on}\n";
+  const Parsed<Scenario> scenario =
+      read(text, {{"senders", "3"}, {"topology.hosts", "5"}, {"kmin", "50k"}});
+  ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
+  EXPECT_EQ(scenario->flows.size(), 3u);
+  EXPECT_EQ(scenario->network.switch_port({}).marking.k_min, 50'000u);
+  const Parsed<Scenario> other = read(text, {{"workload.kind", "permutation"}});
+  ASSERT_TRUE(other.has_value()) << other.error().message;
+  EXPECT_EQ(other->flows.size(), 8u);
+  EXPECT_EQ(mistake("topology: star\nworkload: [incast, incast]\n", {{"workload.1.senders", "0"}}),
+            "t.yaml: workload.1.senders: '0' is none of 1 .. 7");
+}
+
 TEST(Scenario, MistakesNameLineKeyAndFix) {
   const std::string rest = "workload: incast\n";
   EXPECT_EQ(mistake("topology: star\nswitch:\n  ecn: {kmni: 5}\n" + rest),

@@ -139,6 +139,7 @@ std::vector<std::string> Section::texts(std::string_view key) {
 }
 
 Section Section::part(const YAML::Node& node, std::string path, std::string_view short_for) {
+  if (!short_for.empty()) reading_->offer_short(path, std::string(short_for));
   if (short_for.empty() || !node.IsScalar()) return {*reading_, node, std::move(path)};
   YAML::Node mapping;
   mapping[std::string(short_for)] = node;
@@ -146,9 +147,7 @@ Section Section::part(const YAML::Node& node, std::string path, std::string_view
 }
 
 Section Section::section(std::string_view key, std::string_view short_for) {
-  const YAML::Node value = find(key);
-  if (!short_for.empty()) reading_->offer_short(path_to(key), std::string(short_for));
-  return part(value, path_to(key), short_for);
+  return part(find(key), path_to(key), short_for);
 }
 
 std::vector<Section> Section::sections(std::string_view key, std::string_view short_for) {

@@ -29,8 +29,17 @@ Parsed<std::string> path_of(const std::string& key, const std::vector<std::strin
 }
 
 // `path` from `node` on; `done`: the path to it.
-void put(YAML::Node node, const std::string& path, const std::string& done,
-         const std::string& value, const Reading& known) {
+Parsed<void> put(YAML::Node node, const std::string& path, const std::string& done,
+                 const std::string& value, const Reading& known) {
+  if (node.IsScalar()) {
+    const auto short_form = known.short_forms().find(done);
+    if (short_form == known.short_forms().end())
+      return tl::unexpected(
+          InputError{fmt::format("{}: '{}' has no keys to be set", done, node.Scalar())});
+    YAML::Node mapping;
+    mapping[short_form->second] = node.Scalar();
+    node = mapping;
+  }
   const std::size_t dot = path.find('.');
   const std::string key = path.substr(0, dot);
   const std::string here = done.empty() ? key : done + "." + key;
@@ -40,17 +49,9 @@ void put(YAML::Node node, const std::string& path, const std::string& done,
   }
   const std::string found = find_key(node, key).spelling;
   const std::string spelled = found.empty() ? key : found;
-  if (dot == std::string::npos) {
-    node[spelled] = value;
-    return;
-  }
-  const auto short_form = known.short_forms().find(here);
-  if (node[spelled].IsScalar() && short_form != known.short_forms().end()) {
-    YAML::Node mapping;
-    mapping[short_form->second] = node[spelled].Scalar();
-    node[spelled] = mapping;
-  }
-  put(node[spelled], path.substr(dot + 1), here, value, known);
+  if (dot != std::string::npos) return put(node[spelled], path.substr(dot + 1), here, value, known);
+  node[spelled] = value;
+  return {};
 }
 
 }  // namespace
@@ -58,8 +59,7 @@ void put(YAML::Node node, const std::string& path, const std::string& done,
 Parsed<void> apply(const Setting& setting, const Reading& known, YAML::Node root) {
   const Parsed<std::string> path = path_of(normalized(setting.key), known.offered());
   if (!path) return tl::unexpected(path.error());
-  put(root, *path, {}, setting.value, known);
-  return {};
+  return put(root, *path, {}, setting.value, known);
 }
 
 }  // namespace verbena::fabric
