@@ -10,6 +10,8 @@ inline constexpr u64 kNoWindow = ~u64{0};
 
 struct Algorithm {
   static constexpr bool kWantsAcks = false;  // and losses
+  // A packet that waits for its time goes by the rate of now, not by that of when its wait began.
+  static constexpr bool kMovesWaits = false;
 
   void on_cnp(Time) {}
   void on_ack(const AckSignal&, Time) {}

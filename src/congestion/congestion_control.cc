@@ -71,6 +71,10 @@ bool CongestionControl::wants_acks() const {
          std::visit([](const auto& algorithm) { return algorithm.kWantsAcks; }, algorithm_);
 }
 
+bool CongestionControl::moves_waits() const {
+  return std::visit([](const auto& algorithm) { return algorithm.kMovesWaits; }, algorithm_);
+}
+
 Rate CongestionControl::target(Time now) {
   return std::visit([now](auto& algorithm) { return algorithm.target(now); }, algorithm_);
 }

@@ -41,6 +41,8 @@ class CongestionControl {
   [[nodiscard]] bool will_slow_down() const;
   // Whether on_ack(), on_nak() and on_timeout() and window() matter.
   [[nodiscard]] bool wants_acks() const;
+  // Whether a change of the rate moves a wait that has begun. Only acknowledgements change it then.
+  [[nodiscard]] bool moves_waits() const;
 
   // For those who look on; a copy of the whole will do, and leaves this one as it is.
   [[nodiscard]] Rate target(Time now);

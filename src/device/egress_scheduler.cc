@@ -23,7 +23,12 @@ EgressScheduler::Turn EgressScheduler::turn(Time now) {
 }
 
 void EgressScheduler::release(Time now) {
-  while (QueuePair* const qp = waiting_.pop_due(now)) active_.push_back(*qp);
+  while (QueuePair* const qp = waiting_.pop_due(now)) {
+    if (qp->held_until > now)
+      waiting_.update(*qp, qp->held_until);
+    else
+      active_.push_back(*qp);
+  }
 }
 
 void EgressScheduler::put_back_served() {

@@ -27,8 +27,12 @@ class EgressScheduler {
     if (config_.acknowledgements == AcknowledgementOrder::kFirst) acknowledging_.push_back(qp);
   }
   void remove(QueuePair& qp);
-  // Until then it only acknowledges.
-  void hold(QueuePair& qp, Time until) { waiting_.update(qp, until); }
+  // Until then it only acknowledges. Of several such times the last counts.
+  void hold(QueuePair& qp, Time until) {
+    qp.held_until = until;
+    waiting_.update(qp, until);
+  }
+  [[nodiscard]] bool holds(const QueuePair& qp) const { return waiting_.contains(qp); }
 
   // Until it is let go on it only acknowledges; a rate holds it besides.
   void pause(QueuePair& qp) { qp.send_paused = true; }
@@ -49,7 +53,7 @@ class EgressScheduler {
   // What it did with its turn:
   void on_sent(const Turn& turn);  // one packet
   void on_idle(const Turn& turn);  // nothing left; it waits for the next activate()
-  // When the next of those that are held may send; never(): none is held.
+  // When the next of those that are held may send, or earlier; never(): none is held.
   [[nodiscard]] Time next_release() const { return waiting_.next(); }
 
  private:

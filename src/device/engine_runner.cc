@@ -80,6 +80,7 @@ PostError EngineRunner::post_receive(QueuePair& qp, const RecvWR& wr, Time now) 
 void EngineRunner::on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context,
                              Time now) {
   qp.engine->on_packet(packet, context, now);
+  pacer_.on_packet(qp, now);
   if (traits_of(packet.headers.bth.opcode).request) egress_.on_request(qp);
   settle(qp, now);
 }

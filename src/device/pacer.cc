@@ -6,9 +6,11 @@ namespace verbena {
 
 void Pacer::begin(QueuePair& qp, const CongestionParameters& parameters) {
   qp.congestion.reset();
-  qp.next_send = Time();
+  qp.next_send = qp.wait_began = Time();
+  qp.wait_octets = 0;
   if (parameters.controls()) qp.congestion.emplace(parameters);
   qp.paced = qp.congestion.has_value() && !is_free(*qp.congestion, Time());
+  qp.wait_moves = qp.congestion.has_value() && qp.congestion->moves_waits();
 }
 
 void Pacer::on_cnp(QueuePair& qp, Time now) {
@@ -38,12 +40,23 @@ void Pacer::on_sent(QueuePair& qp, const PacketSize& packet, Time now) {
     qp.paced = false;
     return;
   }
-  const Rate rate = qp.congestion->rate(now);
-  if (rate >= config_.unpaced_from) return;
-  const i64 grain = config_.granularity.ps();
-  const Duration wait = ps(rate.time_of(octets).ps() / grain * grain);
-  qp.next_send = std::max(qp.next_send, now - config_.burst) + wait;
+  qp.wait_began = std::max(qp.next_send, now - config_.burst);
+  qp.wait_octets = octets;
+  qp.next_send = qp.wait_began + wait_after(octets, qp.congestion->rate(now));
   if (qp.next_send > now) scheduler_.hold(qp, qp.next_send + config_.burst / 2);
+}
+
+Duration Pacer::wait_after(u32 octets, Rate rate) const {
+  if (rate >= config_.unpaced_from) return {};
+  const i64 grain = config_.granularity.ps();
+  return ps(rate.time_of(octets).ps() / grain * grain);
+}
+
+void Pacer::move_wait(QueuePair& qp, Time now) {
+  const Time next = qp.wait_began + wait_after(qp.wait_octets, qp.congestion->rate(now));
+  if (next == qp.next_send) return;
+  qp.next_send = next;
+  if (next > now || scheduler_.holds(qp)) scheduler_.hold(qp, next + config_.burst / 2);
 }
 
 }  // namespace verbena

@@ -1,6 +1,6 @@
 // Pacer: holds QPs to the rates that congestion control gives them. After a packet of S octets a
 // QP's next may go S * 8 / rate later, by the rate of then: a change of rate moves no wait that has
-// begun.
+// begun, but with an algorithm that says so (CongestionControl::moves_waits()).
 #pragma once
 
 #include "device/device_config.h"
@@ -23,10 +23,17 @@ class Pacer {
   void on_cnp(QueuePair& qp, Time now);
   // A packet has gone that is held to the rate. Precondition: qp.paced.
   void on_sent(QueuePair& qp, const PacketSize& packet, Time now);
+  // What has arrived may have changed the rate.
+  void on_packet(QueuePair& qp, Time now) {
+    if (qp.wait_moves) [[unlikely]]
+      move_wait(qp, now);
+  }
 
  private:
   bool is_free(CongestionControl& congestion, Time now) const;
   u32 counted_octets(const PacketSize& packet) const;
+  Duration wait_after(u32 octets, Rate rate) const;
+  void move_wait(QueuePair& qp, Time now);
 
   const PacingConfig config_;
   EgressScheduler& scheduler_;

@@ -36,6 +36,7 @@ struct HPCCParameters {
 class HPCC : public Algorithm {
  public:
   static constexpr bool kWantsAcks = true;
+  static constexpr bool kMovesWaits = true;
 
   explicit HPCC(const HPCCParameters& parameters);
   void on_ack(const AckSignal& ack, Time now);
