@@ -47,9 +47,7 @@ void Pacer::on_sent(QueuePair& qp, const PacketSize& packet, Time now) {
 }
 
 Duration Pacer::wait_after(u32 octets, Rate rate) const {
-  if (rate >= config_.unpaced_from) return {};
-  const i64 grain = config_.granularity.ps();
-  return ps(rate.time_of(octets).ps() / grain * grain);
+  return rate >= config_.unpaced_from ? Duration{} : transmission_time(rate, octets, config_.clock);
 }
 
 void Pacer::move_wait(QueuePair& qp, Time now) {

@@ -3,7 +3,7 @@
 // acknowledges is not.
 #pragma once
 
-#include "base/rate.h"
+#include "base/transmission_time.h"
 #include "wire/roce/overhead.h"
 
 namespace verbena {
@@ -17,8 +17,7 @@ struct PacingConfig {
   Counted counted = Counted::kPacket;
   // What is added to each packet.
   u32 overhead_octets = kWireOverheadBytes;
-  // Waits are rounded down to a multiple of it.
-  Duration granularity = ps(1);
+  TransmissionClock clock = TransmissionClock::kPicoseconds;  // of waits
   // A QP that goes late makes up for so much time, and waits half of it longer, so that packets go
   // in bursts. For drivers whose clock is coarse; 0: each packet at its time.
   Duration burst{};

@@ -227,12 +227,81 @@ struct PacingConfigTest : PacingTest {
   }
 };
 
-TEST_F(PacingConfigTest, CountsPayloadAloneAndRoundsDown) {
-  with({.counted = PacingConfig::Counted::kPayload, .overhead_octets = 48, .granularity = us(1)});
+TEST_F(PacingConfigTest, CountsPayloadAloneInWholeNanoseconds) {
+  with({.counted = PacingConfig::Counted::kPayload,
+        .overhead_octets = 48,
+        .clock = TransmissionClock::kNanoseconds});
   const Ends ends = connect();
   write(ends.a, 3 * kMTU);
   ASSERT_TRUE(from_a());
-  EXPECT_EQ(wait(*a), us(1));  // of 1072 ns
+  EXPECT_EQ(wait(*a), ns(1071));  // 1.072e-6 s, which as a double is less
+}
+
+// HPCC: what has arrived since the packet went moves the wait after it, either way.
+struct MovedWaitTest : PacingTest {
+  MovedWaitTest() {
+    DeviceConfig config = paced(kGIDA, QPN{0x100});
+    config.congestion.algorithm = HPCCParameters{
+        .line_rate = gbps(8), .min_rate = mbps(8), .base_rtt = us(10), .additive_octets = 0};
+    start(config, paced(kGIDB, QPN{0x200}));
+    ends = connect();
+    tell(0);  // the first tells nothing
+    now = now + us(100);
+    write(ends.a, 8);  // so that an acknowledgement is under way while the next wait
+    EXPECT_TRUE(from_a());
+    now = now + us(100);
+    write(ends.a, 3 * kMTU);
+    EXPECT_TRUE(from_a());
+  }
+  // Acknowledges what b has got, by way of a link that has sent `octets` in 10 us.
+  void acknowledge(u64 octets) {
+    path.count = 1;
+    path.hops[0] = {.rate = gbps(8),
+                    .at = path.hops[0].at + us(10),
+                    .sent_octets = path.hops[0].sent_octets + octets};
+    EgressFrame frame;
+    ASSERT_TRUE(b->device.poll_frame(now, frame));
+    const std::vector<u8> bytes = on_the_wire(frame);
+    IngressFrame arriving = received(frame, bytes);
+    arriving.path = &path;
+    a->device.on_frame(arriving, now);
+  }
+  void tell(u64 octets) {
+    write(ends.a, 8);
+    EXPECT_TRUE(from_a());
+    acknowledge(octets);
+  }
+  static constexpr u32 kFirst = kMTU + kOverhead + 16;  // octets, with RETH
+  Ends ends{};
+  PathTelemetry path;
+};
+
+TEST_F(MovedWaitTest, ToLater) {
+  const Time sent = now;
+  now = now + ns(100);
+  acknowledge(20'000);  // twice what the link can: U is 2
+  const Rate rate = Rate::from_bps(static_cast<u64>(8e9 / (2 / 0.95)));
+  const Time next = sent + rate.time_of(kFirst);
+  now = sent + ns(kFirst);
+  EXPECT_FALSE(from_a());
+  EXPECT_EQ(a->device.next_send(), next);
+  now = next - ns(1);
+  EXPECT_FALSE(from_a());
+  now = next;
+  EXPECT_TRUE(from_a());
+}
+
+TEST_F(MovedWaitTest, ToEarlier) {
+  acknowledge(20'000);
+  now = now + us(100);
+  const Time sent = now;
+  ASSERT_TRUE(from_a());
+  now = now + ns(100);
+  acknowledge(9'500);  // as much as is aimed at
+  const Time later = a->device.next_send();
+  EXPECT_GT(later, sent + ns(1));
+  now = sent + Rate::from_bps(4'000'000'000).time_of(kMTU + kOverhead);
+  EXPECT_TRUE(from_a());
 }
 
 TEST_F(PacingConfigTest, AFastEnoughRateIsNoRate) {

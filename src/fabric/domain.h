@@ -50,6 +50,7 @@ class Domain {
   EventQueue events;
   FramePool frames;
   Time now;
+  Duration known_since{};  // what happens now has been certain for so long: port.h
   Time latest;  // of all events so far
   Counters counters;
   TraceBuffer told;  // in this window

@@ -454,12 +454,16 @@ void Host::move_waiting(HostPort& from) {
 void Host::wake_at(HostPort& at, Time when) {
   if (when >= at.wake) return;
   at.wake = when;
+  at.wake_set_at = domain_.now;
   domain_.events.add({when, EventKind::kPortWake, at.place});
 }
 
 [[gnu::flatten]] void Host::on_wake() {
-  for (HostPort& at : ports_)
-    if (domain_.now >= at.wake) at.wake = Time::never();
+  for (HostPort& at : ports_) {
+    if (domain_.now < at.wake) continue;
+    at.wake = Time::never();
+    domain_.known_since = std::max(domain_.known_since, domain_.now - at.wake_set_at);
+  }
   // Also when it is not due yet: a wake for then may have been left out in favour of this one.
   if (device_.next_send() != Time::never()) data_may_wait_ = true;
   transmit();

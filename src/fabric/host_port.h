@@ -17,6 +17,7 @@ struct HostPort {
   u32 place = 0;  // of the port among all
   u64 sent_octets = 0;
   Time wake = Time::never();      // set already
+  Time wake_set_at;               // when that was
   EgressQueues acknowledgements;  // and what is asked of the switch
   EgressQueues parked;            // data
   u8 paused = 0;                  // by the switch, a bit for each priority

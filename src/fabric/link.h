@@ -1,8 +1,7 @@
 // A link of the simulated network: full duplex, each direction with the same rate and delay.
 #pragma once
 
-#include "base/rate.h"
-#include "base/types.h"
+#include "base/transmission_time.h"
 
 namespace verbena::fabric {
 
@@ -12,30 +11,6 @@ struct LinkConfig {
   double error_rate = 0.0;  // probability that a frame is lost
 };
 
-// How the time that a frame takes to be sent is counted.
-enum class Clock : u8 {
-  kPicoseconds,
-  kNanoseconds,  // whole ones, less than the exact time, as ns-3's: a double's seconds cut off
-};
-
-// A point or span of time of `seconds` as ns-3 (before 3.3x) reads it from a double: 64 binary
-// places of a second, then whole nanoseconds, cut off twice. So 0.0002 is 199999 ns.
-[[nodiscard]] constexpr Duration ns3_duration(double seconds) {
-  const u64 whole = static_cast<u64>(seconds);
-  const double fraction = seconds - static_cast<double>(whole);
-  const u64 places = static_cast<u64>(fraction * 0x1.0p64);
-  const auto nanoseconds =
-      static_cast<u64>(static_cast<unsigned __int128>(places) * 1'000'000'000 >> 64);
-  return ns(static_cast<i64>(whole * 1'000'000'000 + nanoseconds));
-}
-
-[[nodiscard]] constexpr Duration transmission_time(Rate rate, u32 octets, Clock clock) {
-  switch (clock) {
-    case Clock::kPicoseconds: return rate.time_of(octets);
-    case Clock::kNanoseconds:
-      return ns3_duration(static_cast<double>(octets) * 8 / static_cast<double>(rate.bps()));
-  }
-  return {};
-}
+using Clock = TransmissionClock;  // of frames
 
 }  // namespace verbena::fabric

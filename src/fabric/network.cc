@@ -475,11 +475,26 @@ void Network::simulate_node(Domain& domain) {
   for (Event event; domain.events.take(end_, event); ++count) {
     prefetch(domain, domain.events.ahead(kAhead));
     domain.now = event.at;
+    domain.known_since = known_since(event);
     if (are_together) place = place_of(node_of_port_[event.place()]);
     handle(domain, event, place);
   }
   domain.counters.events += count;
   domain.latest = std::max(domain.latest, domain.now);
+  domain.known_since = {};
+}
+
+// Flows that start at the same time do so in their order.
+Duration Network::known_since(const Event& event) {
+  switch (event.kind()) {
+    case EventKind::kArrival: return ArrivalRank::way_of(event.rank);
+    case EventKind::kFlowStart: return ArrivalRank::kLongest - ps(event.subject);
+    case EventKind::kPause:
+    case EventKind::kPortWake:
+    case EventKind::kDeviceTimer:
+    case EventKind::kAlarm: return {};
+  }
+  CHECK_UNREACHABLE();
 }
 
 void Network::handle(Domain& domain, const Event& event, const Place& place) {

@@ -202,6 +202,7 @@ class Network {
   [[nodiscard]] Place place_of(NodeIndex node) const {
     return {first_port_[node], switches_[node].get(), hosts_[node].get()};
   }
+  [[nodiscard]] static Duration known_since(const Event& event);
   void handle(Domain& domain, const Event& event, const Place& place);
   void lose(Domain& domain, const Event& event);
   bool survives(Domain& domain, const Event& event);

@@ -50,16 +50,39 @@ struct alignas(64) Port {
 }
 
 // Of frames that arrive at the same time that comes first which was sent first, and of those that
-// of the port which had been idle last: as if each frame's way had been simulated event by event.
-// That port's frame is due to something older than that the other's last frame is out.
-[[nodiscard]] inline u64 rank_of_arrival(const Port& port, Time now) {
-  constexpr u32 kBusyBits = 34;  // 17 ms
-  constexpr u64 kLongestWay = (u64{1} << (64 - kBusyBits)) - 1,
-                kLongestBusy = (u64{1} << kBusyBits) - 1;
-  const u64 way = static_cast<u64>((port.free_at + port.delay - now).ps());
-  const u64 busy = static_cast<u64>((now - port.busy_since).ps());
-  return (kLongestWay - std::min(way, kLongestWay)) << kBusyBits | std::min(busy, kLongestBusy);
-}
+// which is due to what was known first, as if each frame's way had been simulated event by event: a
+// port that was idle sends because of something that was known for `since` (a frame was on its way,
+// a wait had begun); one that was busy because its last frame is out, which was known since that
+// began. Among busy ones that comes first which had been idle last: it did so then, too.
+// In 64 bits: 29 for the way (0.5 ms), and 35 in three parts for the rest.
+class ArrivalRank {
+ public:
+  static constexpr Duration kLongest = Duration::from_ps((i64{1} << 33) - 1);  // of `since`: 8.6 ms
+
+  [[nodiscard]] static u64 of(const Port& port, Time now, Duration since) {
+    const Duration sending = port.free_at - now;
+    const u64 way = static_cast<u64>((sending + port.delay).ps());
+    return (kLongestWay - std::min(way, kLongestWay)) << kCauseBits |
+           (now == port.busy_since ? of_idle(since, sending) : of_busy(now - port.busy_since));
+  }
+  [[nodiscard]] static Duration way_of(u64 rank) {
+    return Duration::from_ps(static_cast<i64>(kLongestWay - (rank >> kCauseBits)));
+  }
+
+ private:
+  static constexpr u32 kCauseBits = 35;
+  static constexpr u64 kLongestWay = (u64{1} << (64 - kCauseBits)) - 1;
+  static constexpr u64 kFirstBusy = u64{1} << 33, kLongestBusy = (u64{1} << 34) - 1,
+                       kFirstLate = kFirstBusy + kLongestBusy + 1;
+
+  static u64 of_idle(Duration since, Duration sending) {
+    const u64 known = static_cast<u64>(std::min(since, kLongest).ps());
+    return (since < sending ? kFirstLate : 0) + (kFirstBusy - 1 - known);
+  }
+  static u64 of_busy(Duration busy) {
+    return kFirstBusy + std::min(static_cast<u64>(busy.ps()), kLongestBusy);
+  }
+};
 
 // Pause frames are the MAC's own business: no switch forwards them; nor flow control packets.
 [[nodiscard]] inline Time time_of_arrival(const Port& port, Frame& frame, Time now) {
@@ -87,7 +110,7 @@ inline void send(Domain& domain, Port& port, FrameIndex index) {
   domain.counters.data_hops += frame.size_octets > Counters::kSmallFrame ? 1 : 0;
   domain.counters.wire_octets += frame.size_octets;
   const Event arrival(time_of_arrival(port, frame, domain.now), EventKind::kArrival, port.peer,
-                      index, rank_of_arrival(port, domain.now));
+                      index, ArrivalRank::of(port, domain.now, domain.known_since));
   if (port.peer_domain == domain.number)
     domain.events.add_at_neighbour(arrival);
   else

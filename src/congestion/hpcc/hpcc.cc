@@ -1,13 +1,16 @@
 #include "congestion/hpcc/hpcc.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace verbena {
 namespace {
 
-double octets_in(Rate rate, Duration time) {
-  return static_cast<double>(rate.bps()) * static_cast<double>(time.ps()) / 8e12;
-}
+double bps(Rate rate) { return static_cast<double>(rate.bps()); }
+
+double nanoseconds(Duration time) { return static_cast<double>(time.ps()) * 1e-3; }
+
+double octets_in(Rate rate, Duration time) { return bps(rate) * time.seconds() / 8; }
 
 }  // namespace
 
@@ -17,8 +20,17 @@ bool HPCCParameters::valid() const {
 }
 
 HPCC::HPCC(const HPCCParameters& parameters)
-    : p_(parameters), window_(octets_in(parameters.line_rate, parameters.base_rtt)) {
-  for (Loop& loop : loops_) loop.reference = window_;
+    : p_(parameters),
+      pipe_(p_.pipe_octets != 0 ? static_cast<double>(p_.pipe_octets)
+                                : octets_in(p_.line_rate, p_.base_rtt)),
+      step_(Rate::from_bps(
+          static_cast<u64>(std::llround(p_.additive_octets * 8 / p_.base_rtt.seconds())))),
+      rate_(p_.line_rate) {
+  for (Loop& loop : loops_) loop.reference = rate_;
+}
+
+u64 HPCC::octets_in_flight(Rate rate) const {
+  return static_cast<u64>(std::llround(octets_in(rate, p_.base_rtt)));
 }
 
 void HPCC::on_ack(const AckSignal& ack, Time) {
@@ -41,53 +53,53 @@ HPCC::Load HPCC::load_of(const HopTelemetry& hop, const HopTelemetry& last) cons
   if (elapsed <= Duration{} || hop.rate == Rate{}) return {};
   const auto queue = static_cast<double>(std::min(hop.queued_octets, last.queued_octets));
   const auto sent = static_cast<double>(hop.sent_octets - last.sent_octets);
-  return {.u = queue / octets_in(hop.rate, p_.base_rtt) + sent / octets_in(hop.rate, elapsed),
+  const double sent_bps = sent * 8 / elapsed.seconds();
+  return {.u = sent_bps / bps(hop.rate) + queue * bps(p_.line_rate) / bps(hop.rate) / pipe_,
           .elapsed = elapsed};
 }
 
 void HPCC::use_highest(const PathTelemetry& path) {
-  Load most;
+  Load most;  // where no hop has sent anything, U stays
+  bool is_new = false;
   for (u32 i = 0; i < path.count; ++i) {
     const Load load = load_of(path.hops[i], last_.hops[i]);
+    is_new |= load.elapsed != Duration{};
     if (load.u > most.u) most = load;
   }
-  if (most.elapsed == Duration{}) return;
+  if (!is_new) return;
   measure(loops_[0], most);
-  window_ = adjust(loops_[0]);
+  rate_ = adjust(loops_[0]);
 }
 
 void HPCC::use_each(const PathTelemetry& path) {
-  double least = octets_in(p_.line_rate, p_.base_rtt);
+  Rate least = p_.line_rate;
   for (u32 i = 0; i < path.count; ++i) {
     const Load load = load_of(path.hops[i], last_.hops[i]);
     if (load.elapsed == Duration{}) continue;
     measure(loops_[i], load);
     least = std::min(least, adjust(loops_[i]));
   }
-  window_ = least;
+  rate_ = least;
 }
 
 void HPCC::measure(Loop& loop, const Load& load) const {
-  const double weight = std::min(1.0, load.elapsed.seconds() / p_.base_rtt.seconds());
-  loop.utilization = (1 - weight) * loop.utilization + weight * load.u;
+  const double base = nanoseconds(p_.base_rtt);
+  const double elapsed = std::min(nanoseconds(load.elapsed), base);
+  loop.utilization = (loop.utilization * (base - elapsed) + load.u * elapsed) / base;
 }
 
-// The new window.
-double HPCC::adjust(Loop& loop) const {
-  const bool multiplies = loop.utilization >= p_.eta || loop.stage >= p_.max_stage;
-  const double scaled = multiplies ? loop.reference / (loop.utilization / p_.eta) : loop.reference;
-  const double window = std::clamp(scaled + p_.additive_octets, octets_in(p_.min_rate, p_.base_rtt),
-                                   octets_in(p_.line_rate, p_.base_rtt));
+// The new rate.
+Rate HPCC::adjust(Loop& loop) const {
+  const double excess = loop.utilization / p_.eta;
+  const bool multiplies = excess >= 1 || loop.stage >= p_.max_stage;
+  const double scaled = multiplies ? bps(loop.reference) / excess : bps(loop.reference);
+  const auto whole = static_cast<u64>(std::min(scaled, bps(p_.line_rate)));
+  const Rate rate = std::clamp(Rate::from_bps(whole + step_.bps()), p_.min_rate, p_.line_rate);
   if (new_round_) {
     loop.stage = multiplies ? 0 : loop.stage + 1;
-    loop.reference = window;
+    loop.reference = rate;
   }
-  return window;
-}
-
-Rate HPCC::rate(Time) const {
-  const double bps = window_ * 8e12 / static_cast<double>(p_.base_rtt.ps());
-  return std::clamp(Rate::from_bps(static_cast<u64>(bps)), p_.min_rate, p_.line_rate);
+  return rate;
 }
 
 }  // namespace verbena

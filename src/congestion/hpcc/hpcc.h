@@ -5,7 +5,8 @@
 //   U = the greatest of them, smoothed over T
 //   U >= eta, or max_stage additive steps    W = Wc / (U / eta) + W_AI
 //   else                                     W = Wc + W_AI
-// Wc becomes W once in a round trip. The flow is paced at W / T.
+// Wc becomes W once in a round trip. The flow is paced at W / T. Here windows are kept as rates, W
+// / T and Wc / T, in whole bits per second.
 //
 // Choices that the authors' ns-3 model has beside (FAST_REACT 0, MULTI_RATE 1 and VAR_WIN 0 there):
 // to look at one acknowledgement in each round trip; to have U and Wc for each hop, the least W
@@ -29,6 +30,8 @@ struct HPCCParameters {
   double eta = 0.95;            // utilization aimed at. Above 0, 1 at most
   u32 max_stage = 5;            // additive steps in a row
   double additive_octets = 80;  // W_AI: window * (1 - eta) / flows that share a link, at most
+  // What the network holds at line_rate, by which queues are measured; 0: line_rate * base_rtt.
+  u64 pipe_octets = 0;
 
   [[nodiscard]] bool valid() const;
 };
@@ -40,15 +43,15 @@ class HPCC : public Algorithm {
 
   explicit HPCC(const HPCCParameters& parameters);
   void on_ack(const AckSignal& ack, Time now);
-  [[nodiscard]] Rate rate(Time now) const;
+  [[nodiscard]] Rate rate(Time) const { return rate_; }
   [[nodiscard]] u64 window(Time) const {
-    return p_.bound == HPCCParameters::Bound::kRate ? kNoWindow : static_cast<u64>(window_);
+    return p_.bound == HPCCParameters::Bound::kRate ? kNoWindow : octets_in_flight(rate_);
   }
   [[nodiscard]] double alpha(Time) const { return loops_[0].utilization; }  // U
 
  private:
   struct Loop {
-    double reference = 0;    // Wc, octets
+    Rate reference;          // Wc / T
     double utilization = 1;  // U
     u32 stage = 0;
   };
@@ -57,14 +60,17 @@ class HPCC : public Algorithm {
     Duration elapsed{};  // 0: nothing can be said
   };
 
+  u64 octets_in_flight(Rate rate) const;
   Load load_of(const HopTelemetry& hop, const HopTelemetry& last) const;
   void measure(Loop& loop, const Load& load) const;
-  double adjust(Loop& loop) const;
+  Rate adjust(Loop& loop) const;
   void use_highest(const PathTelemetry& path);
   void use_each(const PathTelemetry& path);
 
   const HPCCParameters& p_;
-  double window_;                                    // W, octets
+  const double pipe_;                                // octets
+  const Rate step_;                                  // W_AI / T
+  Rate rate_;                                        // W / T
   std::array<Loop, PathTelemetry::kMaxHops> loops_;  // kOne: the first
   u64 round_left_ = 0;                               // octets that were in flight when Wc was set
   bool new_round_ = true;

@@ -76,6 +76,7 @@ HPCCParameters hpcc(const Config& config, const Reference& reference, Rate line_
   p.max_stage = config.max_stage;
   p.additive_octets =
       static_cast<double>(config.additive_increase.bps()) / 8 * reference.round_trip.seconds();
+  p.pipe_octets = config.has_window ? reference.window : 0;
   return p;
 }
 
@@ -185,7 +186,7 @@ void Conventions::follow(HostConfig& host, const LinkConfig& link,
   device.min_probe_timeout = std::nullopt;
   device.pacing = {.counted = PacingConfig::Counted::kPayload,
                    .overhead_octets = host.sizes.overhead,
-                   .granularity = ns(1),
+                   .clock = TransmissionClock::kNanoseconds,
                    .unpaced_from = config_.paced ? link.rate : Rate::from_bps(1)};
   host.pause_expiry = PauseExpiry::kNever;
   host.notification = Notification::kInAcknowledgement;

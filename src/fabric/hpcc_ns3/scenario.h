@@ -12,11 +12,11 @@
 //   order DCQCN as NVIDIA's adapters do it, rates in whole bits per second, pacing in whole
 //   nanoseconds
 //   LINK_DOWN takes a link down for good, with what is on it, and at once all routes are others
-// Four things differ. A host with several links hashes flows over them, with its number as seed.
+// Three things differ. A host with several links hashes flows over them, with its number as seed.
 // What a failed link has lost is asked for again after an ACK timeout at the latest; there a lost
-// end of a flow is never missed. A change of HPCC's rate moves no wait that has begun. And where
-// acknowledgements go ahead of a pause, that model charges them to the paused priority until the
-// headroom is full, and then loses frames. Here they take from the rest of the buffer then.
+// end of a flow is never missed. And where acknowledgements go ahead of a pause, that model charges
+// them to the paused priority until the headroom is full, and then loses frames. Here they take from
+// the rest of the buffer then.
 #pragma once
 
 #include <vector>
