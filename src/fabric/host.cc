@@ -78,8 +78,18 @@ std::span<HostPort> Host::make_ports(std::span<Port> ports, u32 first_port) {
 
 // --- what arrives
 
+// A wait that is over now comes first if it began before the frame was sent.
+void Host::wake_before_arrival() {
+  const Duration on_its_way = domain_.known_since;
+  on_wake();
+  domain_.known_since = on_its_way;
+}
+
 // In one function with what it calls here, as on_wake().
 [[gnu::flatten]] void Host::on_arrival(u32 port, FrameIndex index) {
+  const HostPort& at = ports_[port];
+  if (at.wake <= domain_.now && at.wake_set_at < domain_.now - domain_.known_since) [[unlikely]]
+    wake_before_arrival();
   const Frame& frame = domain_.frames[index];
   if (frame.type != FrameType::kRoCE && frame.type != FrameType::kLive)
     return on_link_packet(ports_[port], index);
@@ -454,7 +464,7 @@ void Host::move_waiting(HostPort& from) {
 void Host::wake_at(HostPort& at, Time when) {
   if (when >= at.wake) return;
   at.wake = when;
-  at.wake_set_at = domain_.now;
+  at.wake_set_at = domain_.now - ArrivalRank::seniority(domain_.known_since);
   domain_.events.add({when, EventKind::kPortWake, at.place});
 }
 

@@ -156,6 +156,7 @@ class Host final : public Endpoint {
   void put_on_wire(HostPort& at, FrameIndex index);
   void note_wait();
   void wake_at(HostPort& at, Time when);
+  [[gnu::noinline]] void wake_before_arrival();
   bool data_may_go(const HostPort& at) const {
     return at.parked.may_send() || (data_may_wait_ && (data_priorities_ & ~at.paused) != 0);
   }

@@ -57,13 +57,20 @@ struct alignas(64) Port {
 // In 64 bits: 29 for the way (0.5 ms), and 35 in three parts for the rest.
 class ArrivalRank {
  public:
+  // Less than a nanosecond, the more the longer what happens now was known: by so much earlier it
+  // counts, where what follows from it is compared. With ns-3's clock that settles equal times.
+  [[nodiscard]] static Duration seniority(Duration since) {
+    return ps(std::min<i64>(since.ps() >> 13, 999));  // of 8 ns each
+  }
+
   static constexpr Duration kLongest = Duration::from_ps((i64{1} << 33) - 1);  // of `since`: 8.6 ms
 
   [[nodiscard]] static u64 of(const Port& port, Time now, Duration since) {
     const Duration sending = port.free_at - now;
     const u64 way = static_cast<u64>((sending + port.delay).ps());
+    const bool was_idle = now <= port.busy_since;
     return (kLongestWay - std::min(way, kLongestWay)) << kCauseBits |
-           (now == port.busy_since ? of_idle(since, sending) : of_busy(now - port.busy_since));
+           (was_idle ? of_idle(since, sending) : of_busy(now - port.busy_since));
   }
   [[nodiscard]] static Duration way_of(u64 rank) {
     return Duration::from_ps(static_cast<i64>(kLongestWay - (rank >> kCauseBits)));
@@ -102,7 +109,8 @@ class ArrivalRank {
 // Puts a frame on the wire. Precondition: now >= port.free_at.
 inline void send(Domain& domain, Port& port, FrameIndex index) {
   Frame& frame = domain.frames[index];
-  if (domain.now != port.free_at) port.busy_since = domain.now;
+  if (domain.now != port.free_at)
+    port.busy_since = domain.now + ArrivalRank::seniority(domain.known_since);
   port.free_at = domain.now + port.times[frame.size_octets];
   if (port.tapped) [[unlikely]]
     tap(domain, port, frame);
