@@ -486,15 +486,10 @@ void Network::simulate_node(Domain& domain) {
 
 // Flows that start at the same time do so in their order.
 Duration Network::known_since(const Event& event) {
-  switch (event.kind()) {
-    case EventKind::kArrival: return ArrivalRank::way_of(event.rank);
-    case EventKind::kFlowStart: return ArrivalRank::kLongest - ps(event.subject);
-    case EventKind::kPause:
-    case EventKind::kPortWake:
-    case EventKind::kDeviceTimer:
-    case EventKind::kAlarm: return {};
-  }
-  CHECK_UNREACHABLE();
+  if (event.kind() == EventKind::kArrival) [[likely]]
+    return ArrivalRank::way_of(event.rank);
+  return event.kind() == EventKind::kFlowStart ? ArrivalRank::kLongest - ps(event.subject)
+                                               : Duration{};
 }
 
 void Network::handle(Domain& domain, const Event& event, const Place& place) {
