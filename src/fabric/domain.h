@@ -50,8 +50,8 @@ class Domain {
   EventQueue events;
   FramePool frames;
   Time now;
-  Duration known_since{};  // what happens now has been certain for so long: port.h
-  Time latest;  // of all events so far
+  Duration known_since = sec(1);  // what happens now has been certain for so long: port.h
+  Time latest;                    // of all events so far
   Counters counters;
   TraceBuffer told;  // in this window
   std::vector<SentFrame> tapped;

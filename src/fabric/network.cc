@@ -128,6 +128,7 @@ Network::Network(const Topology& topology, const NetworkConfig& config)
   add_nodes(topology, config);
   plan(config.faults);
   add_filters(config.faults.rules, config.seed);
+  orders_by_cause_ = config.clock == Clock::kNanoseconds;
   is_faulty_ = !deaf_until_.empty() || !filters_.empty() ||
                std::ranges::any_of(ports_, [](const Port& port) { return port.error_rate > 0; });
   crew_ = std::make_unique<Crew>(domains, [this](u32 domain) { simulate(*domains_[domain]); });
@@ -153,7 +154,8 @@ void Network::add_ports(const Topology& topology, const NetworkConfig& config) {
     port.node = node;
     port.number = static_cast<u16>(number);
     port.rate = link.rate;
-    port.error_rate = static_cast<float>(1 - (1 - link.error_rate) * (1 - config.link_error_rate));
+    port.error_rate =
+        static_cast<float>(link.error_rate > 0 ? link.error_rate : config.link_error_rate);
     return first_port_[node] + number;
   };
   for (const TopologyLink& link : topology.links) {
@@ -481,11 +483,12 @@ void Network::simulate_node(Domain& domain) {
   }
   domain.counters.events += count;
   domain.latest = std::max(domain.latest, domain.now);
-  domain.known_since = {};
+  domain.known_since = ArrivalRank::kLongest;
 }
 
 // Flows that start at the same time do so in their order.
-Duration Network::known_since(const Event& event) {
+Duration Network::known_since(const Event& event) const {
+  if (!orders_by_cause_) return ArrivalRank::kLongest;
   if (event.kind() == EventKind::kArrival) [[likely]]
     return ArrivalRank::way_of(event.rank);
   return event.kind() == EventKind::kFlowStart ? ArrivalRank::kLongest - ps(event.subject)

@@ -42,7 +42,7 @@ struct NetworkConfig {
   SwitchConfig switches{};        // of Ethernet
   InfiniBandConfig infiniband{};  // instead of it
   Clock clock = Clock::kPicoseconds;
-  double link_error_rate = 0;  // of each link, beside its own
+  double link_error_rate = 0;  // of each link that has none of its own
   ParallelLinks parallel_links = ParallelLinks::kAll;
   NetworkFaults faults{};
   Duration deadlock_check = ms(1);  // queues that are paused so long are looked at; 0: never
@@ -202,7 +202,7 @@ class Network {
   [[nodiscard]] Place place_of(NodeIndex node) const {
     return {first_port_[node], switches_[node].get(), hosts_[node].get()};
   }
-  [[nodiscard]] static Duration known_since(const Event& event);
+  [[nodiscard]] Duration known_since(const Event& event) const;
   void handle(Domain& domain, const Event& event, const Place& place);
   void lose(Domain& domain, const Event& event);
   bool survives(Domain& domain, const Event& event);
@@ -237,6 +237,7 @@ class Network {
   std::vector<PRNG> errors_;                        // of each node
   std::vector<std::vector<PacketFilter>> filters_;  // by the port of all where frames arrive
   bool is_faulty_ = false;                          // not all that is sent has to arrive
+  bool orders_by_cause_ = false;  // of what happens at the same time: with ns-3's clock
   std::vector<Flow> flows_;
   std::vector<FlowEnds> ends_;
   std::vector<Start> starts_;  // of flows that have no QPs yet: a heap

@@ -53,7 +53,8 @@ struct alignas(64) Port {
 // which is due to what was known first, as if each frame's way had been simulated event by event: a
 // port that was idle sends because of something that was known for `since` (a frame was on its way,
 // a wait had begun); one that was busy because its last frame is out, which was known since that
-// began. Among busy ones that comes first which had been idle last: it did so then, too.
+// began. Among busy ones that comes first which had been idle last: it did so then, too. Causes are
+// compared with ns-3's clock alone (Network::known_since()): all idle ports are alike elsewhere.
 // In 64 bits: 29 for the way (0.5 ms), and 35 in three parts for the rest.
 class ArrivalRank {
  public:

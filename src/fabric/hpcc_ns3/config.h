@@ -39,7 +39,7 @@ struct Config {
   u32 fast_recovery = 5;
   Rate additive_increase = mbps(5), hyper_increase = mbps(50), min_rate = mbps(100);
   Rate dctcp_increase = gbps(1);  // DCTCP_RATE_AI
-  double error_rate = 0;          // of each link, beside its own
+  double error_rate = 0;          // of each link that has none of its own
   // A window of what the network's longest way holds; with the rate if it is variable.
   bool has_window = true, variable_window = false;
   bool global_window = true;            // GLOBAL_T
