@@ -15,8 +15,8 @@
 // Three things differ. A host with several links hashes flows over them, with its number as seed.
 // What a failed link has lost is asked for again after an ACK timeout at the latest; there a lost
 // end of a flow is never missed. And where acknowledgements go ahead of a pause, that model charges
-// them to the paused priority until the headroom is full, and then loses frames. Here they take from
-// the rest of the buffer then.
+// them to the paused priority until the headroom is full, and then loses frames. Here they take
+// from the rest of the buffer then.
 #pragma once
 
 #include <vector>
