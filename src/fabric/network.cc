@@ -468,6 +468,29 @@ void Network::fetch_ahead(const Domain& domain) const {
   }
 }
 
+inline void Network::handle(Domain& domain, const Event& event, const Place& place) {
+  const u32 port = event.place() - place.first_port;
+  SwitchNode* const at_switch = place.at_switch;
+  Endpoint* const host = place.host;
+  switch (event.kind()) {
+    case EventKind::kFlowStart:
+      return host->write(ends_[event.subject].sender, flows_[event.subject].octets, event.subject);
+    case EventKind::kArrival:
+      if (is_faulty_ && !survives(domain, event)) return;
+      if (at_switch != nullptr) return at_switch->on_arrival(port, event.subject);
+      host->on_arrival(port, event.subject);
+      return collect(domain, *host);
+    case EventKind::kPause:
+      if (at_switch != nullptr) return at_switch->on_pause_timer(port);
+      host->on_own_timer();
+      return collect(domain, *host);
+    case EventKind::kPortWake:
+      return at_switch != nullptr ? at_switch->on_wake(port) : host->on_wake();
+    case EventKind::kDeviceTimer: host->on_device_timer(); return collect(domain, *host);
+    case EventKind::kAlarm: return application_->on_alarm(event.subject, domain.now);
+  }
+}
+
 void Network::simulate_node(Domain& domain) {
   for (u32 i = 0; i < kAhead; ++i) prefetch(domain, domain.events.ahead(i));
   const NodeIndex node = domain.events.node();
@@ -493,29 +516,6 @@ Duration Network::known_since(const Event& event) const {
     return ArrivalRank::way_of(event.rank);
   return event.kind() == EventKind::kFlowStart ? ArrivalRank::kLongest - ps(event.subject)
                                                : Duration{};
-}
-
-void Network::handle(Domain& domain, const Event& event, const Place& place) {
-  const u32 port = event.place() - place.first_port;
-  SwitchNode* const at_switch = place.at_switch;
-  Endpoint* const host = place.host;
-  switch (event.kind()) {
-    case EventKind::kFlowStart:
-      return host->write(ends_[event.subject].sender, flows_[event.subject].octets, event.subject);
-    case EventKind::kArrival:
-      if (is_faulty_ && !survives(domain, event)) return;
-      if (at_switch != nullptr) return at_switch->on_arrival(port, event.subject);
-      host->on_arrival(port, event.subject);
-      return collect(domain, *host);
-    case EventKind::kPause:
-      if (at_switch != nullptr) return at_switch->on_pause_timer(port);
-      host->on_own_timer();
-      return collect(domain, *host);
-    case EventKind::kPortWake:
-      return at_switch != nullptr ? at_switch->on_wake(port) : host->on_wake();
-    case EventKind::kDeviceTimer: host->on_device_timer(); return collect(domain, *host);
-    case EventKind::kAlarm: return application_->on_alarm(event.subject, domain.now);
-  }
 }
 
 // False: the frame is lost, or comes later.

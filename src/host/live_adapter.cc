@@ -570,7 +570,8 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
 }
 
 void LiveAdapter::tell_helper() {
-  const Time device = device_due(), others = std::min(connections_.next_timer(), link_->next_timer());
+  const Time device = device_due(),
+             others = std::min(connections_.next_timer(), link_->next_timer());
   due_ = fabric_ == nullptr ? std::min(device, others) : Time();  // its clock changes its pace
   told_check_ = policy_.next_check();
   policy_.listens() ? helper_->listen() : helper_->ignore();

@@ -223,8 +223,8 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
 
 // Who asks one completion of many for waits for that one.
 Urgency RCRequester::urgency_of(const SendWQE& wqe, u32 psns) {
-  const bool awaited = (wqe.wr.signaled || qp_.signal_all) &&
-                       cursor_.distance_to(wqe.last_psn) < psns;
+  const bool awaited =
+      (wqe.wr.signaled || qp_.signal_all) && cursor_.distance_to(wqe.last_psn) < psns;
   const u32 run = awaited ? std::exchange(unawaited_, 0) : ++unawaited_;
   if (!waits_for_response()) return Urgency::kFirst;
   return awaited && run >= kLongRun ? Urgency::kNow : Urgency::kWithMore;
