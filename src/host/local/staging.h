@@ -1,9 +1,9 @@
 // Staging: room to copy through where the kernel's own copy between two processes would be slow.
 //
 // process_vm_readv(2) and process_vm_writev(2) copy with `rep movsb`. Where what is written lies 1
-// to 15 octets further in its page than what is read, AMD's Zen does that at a fifth of its speed
-// (`bench/limit_process_vm read 524288 1 shift 8` measures it); a copy more, in the cache, costs a
-// tenth.
+// to 15 octets further in its page than what is read, AMD's Zen does that at a quarter of its speed
+// or less (`bench/limit_process_vm read 524288 1 shift 8` measures it). A copy more, within the
+// cache, costs 10 to 70 %.
 #pragma once
 
 #include <memory>
