@@ -67,6 +67,12 @@ class LocalPathTest(unittest.TestCase):
                 self.assertGreater(frames(client), 100, client)
                 self.assertLess(frames(client, "sent_bursts"), 100, client)
 
+    def test_no_qp_waits_for_packets_while_others_copy(self):
+        """Each poll finds what was copied; the first message of each QP is a packet."""
+        for _ in range(3):
+            BUILD.run_pair("ib_write_bw", "-s", "8", "-l", "64", "-q", "4", "-D", "1",
+                           environment=LOCAL)
+
     def test_copies_are_counted_at_both_ports(self):
         self.check_octets("ib_write_bw", sender=0)
         self.check_octets("ib_read_bw", sender=1)

@@ -213,7 +213,6 @@ SwitchPortConfig Conventions::switch_port(const LinkConfig& link) const {
 void Conventions::follow(NetworkConfig& network) const {
   network.switches.pfc.expiry = PauseExpiry::kNever;
   network.switches.pfc.frame_octets = kPauseOctets;
-  network.switches.mark_at = MarkAt::kDequeue;
   network.switches.telemetry = {.enabled = config_.control == Control::kHPCC,
                                 .sent_unit = kSentUnit * config_.telemetry_unit,
                                 .queued_unit = kQueuedUnit * config_.telemetry_unit};

@@ -253,7 +253,7 @@ TEST(Scenario, HeadroomHasRoomForWhatIsInTheSwitch) {
 TEST(Scenario, CompatFollowsTheModel) {
   const Parsed<Scenario> scenario = read(
       "topology: {kind: star, hosts: 3}\nworkload: incast\ncompat: hpcc-ns3\n"
-      "switch: {headroom: 1000}\n");
+      "switch: {headroom: 1000, ecn: {at: enqueue}}\n");
   ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
   const HostConfig host = scenario->network.host(first_link(*scenario));
   EXPECT_EQ(host.device.packet_octets, 1000u);
@@ -263,6 +263,7 @@ TEST(Scenario, CompatFollowsTheModel) {
   EXPECT_EQ(port.buffer.headroom, 1000u);
   EXPECT_EQ(port.marking.k_min, 400'000u);
   EXPECT_EQ(scenario->network.clock, Clock::kNanoseconds);
+  EXPECT_EQ(scenario->network.switches.mark_at, MarkAt::kEnqueue);
   const std::string swift =
       "topology: star\nworkload: incast\ncompat: hpcc-ns3\n"
       "hosts: {congestion_control: swift}\n";
