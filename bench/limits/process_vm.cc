@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: process_vm write|read SIZE SECONDS [huge] [shift N]\n");
     return 2;
   }
-  const bool huge = std::strcmp(argv[argc > 4 ? 4 : 0], "huge") == 0;
+  const bool huge = argc > 4 && std::strcmp(argv[4], "huge") == 0;
   const bool shifted = argc > 5 && std::strcmp(argv[argc - 2], "shift") == 0;
   const std::size_t shift = shifted ? limits::number(argv[argc - 1]) : 0;
   const bool write = std::strcmp(argv[1], "write") == 0;

@@ -53,8 +53,8 @@ class Adapter {
   };
   [[nodiscard]] Session enter() { return Session(*this); }
 
-  // The data path's poll: takes what is there; when nothing is, receives from the link and runs due
-  // timers in this thread, then looks again.
+  // The data path's poll: takes what is there; when nothing is, and now and then when something is,
+  // receives from the link and runs due timers in this thread, then looks again.
   [[nodiscard]] virtual u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) = 0;
   // Arms the CQ, and the helper thread, since the caller is about to sleep.
   virtual void request_notification(CompletionQueue* cq, NotifyOn on) = 0;

@@ -27,11 +27,8 @@ constexpr Duration kMinACKTimeout = ms(1);
 constexpr Duration kMinProbeTimeout = ms(4);
 constexpr Duration kExitPatience = ms(10);
 constexpr Duration kTimersRunByCalls = us(500);  // how late they are if no call follows, at most
-// Polls that find something before one looks at the link too: what is copied completes at once, so
-// that a program may find more each time, while other QPs wait for packets.
-constexpr u32 kFindsWithoutLook = 32;
-constexpr u32 kHelperOffers = 16;            // of the core, to the program that has the lock
-constexpr Duration kPeerPatience = ms(400);  // in a fabric: real time
+constexpr u32 kHelperOffers = 16;                // of the core, to the program that has the lock
+constexpr Duration kPeerPatience = ms(400);      // in a fabric: real time
 
 // What may be on its way to one QP: a part of the peer's receive buffer, which is taken to be like
 // ours. The kernel charges a small packet with about 2 KB.
@@ -215,8 +212,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   mutex_.lock();
   holding_.on_poll();
   u32 count = device_.poll_cq(cq, out);
-  finds_in_a_row_ = count == 0 ? 0 : finds_in_a_row_ + 1;
-  const bool received = finds_in_a_row_ % kFindsWithoutLook == 0 && receive_in_poll();
+  const bool received = policy_.should_receive_in_poll(count != 0) && receive_in_poll();
   if (received && count == 0) count = device_.poll_cq(cq, out);
   policy_.on_application_poll(result_of_poll(count, received), last_now_);
   while (policy_.should_stay()) stay_once();

@@ -151,7 +151,6 @@ class LiveAdapter final : public Adapter {
   HoldingPolicy holding_;
   std::vector<EventTarget*> port_listeners_;
   EgressFrame frame_;
-  u32 finds_in_a_row_ = 0;  // polls
   Time last_now_;
   Time due_;         // the first timer of all, and what is held to a rate
   Time told_check_;  // policy_.next_check(), as the helper knows it

@@ -52,6 +52,13 @@ class ProgressPolicy {
     return rests_until_ ? *rests_until_ : listens_ ? Time::never() : next_check_;
   }
 
+  // Should the poll receive, for which there was something already, or nothing? Now and then also
+  // where there was: what is copied completes at once, so that a program may find more each time,
+  // while other QPs wait for packets.
+  [[nodiscard]] bool should_receive_in_poll(bool found) {
+    finds_in_a_row_ = found ? finds_in_a_row_ + 1 : 0;
+    return finds_in_a_row_ % kFindsWithoutLook == 0;
+  }
   void on_application_poll(PollResult result, Time now);
   void on_application_request() {  // it posted one
     requested_since_help_ |= received_since_listening_ || received_in_stay_;
@@ -80,6 +87,7 @@ class ProgressPolicy {
   void on_core_returned(Time before, Time now);
 
  private:
+  static constexpr u32 kFindsWithoutLook = 32;
   static constexpr u32 kSpinning = 3;  // empty polls in a row
   static constexpr u32 kPingPong = 8;  // requests in a row
   static constexpr u32 kTrust = 64;    // useless listenings until we stop doing it, at most
@@ -107,6 +115,7 @@ class ProgressPolicy {
   }
   void distrust_stay();
 
+  u32 finds_in_a_row_ = 0;  // polls
   bool listens_ = true;
   u32 empty_polls_ = 0;
   u64 polls_ = 0, polls_at_check_ = 0;

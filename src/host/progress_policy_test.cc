@@ -16,6 +16,17 @@ class ProgressPolicyTest : public testing::Test {
   ProgressPolicy policy_;
 };
 
+TEST_F(ProgressPolicyTest, WhoAlwaysFindsSomethingReceivesNowAndThen) {
+  EXPECT_TRUE(policy_.should_receive_in_poll(false));
+  u32 received = 0;
+  for (u32 i = 0; i < 320; ++i) received += policy_.should_receive_in_poll(true) ? 1 : 0;
+  EXPECT_EQ(received, 10u);
+  for (u32 i = 0; i < 320; ++i) {
+    EXPECT_FALSE(policy_.should_receive_in_poll(true)) << "that was a row of its own";
+    EXPECT_TRUE(policy_.should_receive_in_poll(false));
+  }
+}
+
 TEST_F(ProgressPolicyTest, ListensFromTheStartWithoutAnyWakeup) {
   EXPECT_TRUE(policy_.listens());
   EXPECT_EQ(policy_.next_check(), Time::never());
