@@ -1,7 +1,9 @@
 #include "cli/sim.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -70,6 +72,10 @@ Expected<SimOutcome> run_file(const SimRequest& request) {
 
 namespace {
 
+// mpirun ends all processes when one has failed. What fails in all is told by the first, which the
+// others give time to do so; what fails in one, by that one.
+constexpr std::chrono::seconds kTimeForTheFirst(3);
+
 Expected<SimOutcome> sim_any(const SimRequest& request) {
   const bool has_folder = std::ranges::any_of(request.scenarios, [](const std::string& scenario) {
     return std::filesystem::is_directory(scenario);
@@ -100,7 +106,11 @@ Expected<SimOutcome> sim_any(const SimRequest& request) {
 Expected<SimOutcome> sim(const SimRequest& request) {
   Expected<SimOutcome> outcome = sim_any(request);
   const std::optional<MPIPlace> place = mpi_place();
-  if (!outcome && place && place->rank != 0) outcome.error().message.clear();  // the first tells it
+  if (!outcome && place && place->rank != 0) {
+    std::this_thread::sleep_for(kTimeForTheFirst);
+    if (std::string& message = outcome.error().message; !message.empty())
+      message += fmt::format(" (process {} of {})", place->rank, place->size);
+  }
   return outcome;
 }
 

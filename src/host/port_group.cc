@@ -78,19 +78,27 @@ Expected<void> PortGroup::join(const Directory::Lock&) {
 }
 
 void PortGroup::leave(const Directory::Lock* lock) {
-  if (lock != nullptr) {
-    DirectoryTable table = parts_.directory.read();
-    const u32 slot = parts_.channel.slot();
-    const auto layout = known_layout(table, parts_.receiver.address(), slot);
-    if (layout) {
-      const std::vector<Steer> rest = layout_without(*layout, slot);
-      if (!rest.empty()) (void)attach(rest);
-      store(table, rest);
-    } else {
-      table.forget(slot);
-      parts_.directory.write(table);
-    }
+  if (lock == nullptr) return;
+  DirectoryTable table = parts_.directory.read();
+  const u32 slot = parts_.channel.slot();
+  const auto layout = known_layout(table, parts_.receiver.address(), slot);
+  if (layout) {
+    const std::vector<Steer> rest = layout_without(*layout, slot);
+    if (!rest.empty()) leave_to(rest);
+    store(table, rest);
+  } else {
+    table.forget(slot);
+    parts_.directory.write(table);
   }
+}
+
+// Closing and the new program cannot be one act. Were the program first, it would steer to our
+// socket what is for the last, and what comes between our last look and close() would be lost. So
+// the socket is closed first; what is for the last then goes to an index that is nobody's, which
+// the kernel gives to any of the others, who hand it on. A new socket, which is the last itself,
+// attaches the program and is in nobody's way when it is closed.
+void PortGroup::leave_to(const std::vector<Steer>& rest) {
+  if (parts_.receiver.renew() && parts_.receiver.bind()) (void)attach(rest);
 }
 
 bool PortGroup::poll_early(IngressFrame& out) {

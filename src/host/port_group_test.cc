@@ -208,6 +208,35 @@ TEST_P(PortGroupTest, OthersAreNotDisturbedByALeave) {
   EXPECT_TRUE(all_are_reached_directly());
 }
 
+// Between leaving and close() nothing for another may come to the one that leaves: nobody would
+// receive it.
+TEST_P(PortGroupTest, WhoHasLeftGetsNothingMoreThoughItsSocketIsOpen) {
+  Directory directory = file_.open();
+  auto channel = ProcessChannel::claim(700);
+  ASSERT_TRUE(channel.has_value());
+  const GID address = gid_of(address_);
+  auto receiver = DatagramReceiver::open(address, address_.interface_index);
+  auto sender = SourcePorts::open(address, address_.interface_index);
+  ASSERT_TRUE(receiver.has_value() && sender.has_value());
+  PortGroup leaving({.directory = directory,
+                     .channel = *channel,
+                     .receiver = *receiver,
+                     .sender = **sender,
+                     .interface_index = address_.interface_index});
+  const auto joined = leaving.join(*directory.lock(kPatience));
+  ASSERT_TRUE(joined.has_value()) << joined.error().message;
+  auto link = UDPLink::open(address_, 500, file_.open());  // the last, which takes our place
+  ASSERT_TRUE(link.has_value());
+  {
+    const auto lock = directory.lock(kPatience);
+    ASSERT_TRUE(lock.has_value());
+    leaving.leave(&*lock);
+  }
+  send_to((*link)->slot());
+  EXPECT_TRUE(is_readable((*link)->descriptors()[0], kPatienceMs));
+  EXPECT_FALSE(is_readable(receiver->fd(), 0));
+}
+
 TEST_P(PortGroupTest, AJoinAfterAKillSetsTheOrderRight) {
   for (int i = 0; i < 4; ++i) join();
   take(0)->kill();

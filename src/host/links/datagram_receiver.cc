@@ -77,15 +77,21 @@ bool is(const cmsghdr* c, int level, int type) {
   return c->cmsg_level == level && c->cmsg_type == type;
 }
 
-}  // namespace
-
-Expected<DatagramReceiver> DatagramReceiver::open(const GID& address, u32 interface_index) {
+Expected<Descriptor> open_socket(const GID& address) {
   const int family = family_of(address);
   Descriptor fd = open_kernel_socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (!fd.is_open() || !set_receive_options(fd.get(), family))
     return failure(errno, "cannot open a UDP socket: " + std::string(std::strerror(errno)));
   enlarge_buffer(fd.get());
-  return DatagramReceiver(std::move(fd), address, interface_index);
+  return fd;
+}
+
+}  // namespace
+
+Expected<DatagramReceiver> DatagramReceiver::open(const GID& address, u32 interface_index) {
+  Expected<Descriptor> socket = open_socket(address);
+  if (!socket) return tl::unexpected(socket.error());
+  return DatagramReceiver(std::move(*socket), address, interface_index);
 }
 
 DatagramReceiver::DatagramReceiver(Descriptor socket, const GID& address, u32 interface_index)
@@ -182,5 +188,13 @@ void DatagramReceiver::open_datagram(u32 index) {
 }
 
 void DatagramReceiver::close() { socket_.reset(); }
+
+Expected<void> DatagramReceiver::renew() {
+  close();
+  Expected<Descriptor> socket = open_socket(address_);
+  if (!socket) return tl::unexpected(socket.error());
+  socket_ = std::move(*socket);
+  return {};
+}
 
 }  // namespace verbena::host

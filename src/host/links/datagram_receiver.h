@@ -31,6 +31,8 @@ class DatagramReceiver {
   [[nodiscard]] bool receive(LinkCounters& counters);
   [[nodiscard]] bool poll_frame(IngressFrame& out);
   void close();
+  // Closes the socket and opens another, not yet bound.
+  [[nodiscard]] Expected<void> renew();
 
  private:
   static constexpr u32 kMaxBatch = 8;

@@ -187,6 +187,7 @@ void UDPLink::leave() {
 
 void UDPLink::leave(const Directory::Lock* lock) {
   has_left_ = true;
+  hand_on_the_rest();
   for (const auto& port : ports_) port->group.leave(lock);
   hand_on_the_rest();
   for (const auto& port : ports_) {
