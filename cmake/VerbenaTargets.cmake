@@ -79,6 +79,11 @@ function(verbena_layer name)
     verbena_sources(sources GLOB_RECURSE src/${name})
   endif()
   verbena_static_library(verbena_${name} "${sources}" "${arg_LINKS}")
+  # Eight files at a time, in a quarter of the time: helpers of one layer have names of their own.
+  # Release shows that each file includes what it uses.
+  if(VERBENA_SANITIZE)
+    set_target_properties(verbena_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
   set_property(GLOBAL APPEND PROPERTY VERBENA_LAYERS ${name})
 endfunction()
 

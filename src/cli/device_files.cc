@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/guid_text.h"
 #include "device/counter_table.h"
 #include "device/identity.h"
 #include "host/gid_table.h"
@@ -41,10 +42,6 @@ class Files {
 };
 
 // In 16-bit groups, most significant first.
-std::string guid_text(u64 guid) {
-  return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid >> 48, (guid >> 32) & 0xffff,
-                     (guid >> 16) & 0xffff, guid & 0xffff);
-}
 std::string gid_text(const GID& gid) {
   std::string text;
   for (std::size_t i = 0; i < gid.bytes.size(); ++i)

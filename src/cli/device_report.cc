@@ -4,17 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "cli/guid_text.h"
 
 namespace verbena::cli {
 namespace {
 
-// As ibv_devinfo prints it: 16-bit groups, most significant first.
-std::string guid_text(u64 guid) {
-  return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid >> 48, (guid >> 32) & 0xffff,
-                     (guid >> 16) & 0xffff, guid & 0xffff);
-}
-
-std::string_view type_text(GIDType type) {
+std::string_view version_text(GIDType type) {
   switch (type) {
     case GIDType::kRoCEv1: return "RoCE v1";
     case GIDType::kRoCEv2: return "RoCE v2";
@@ -50,7 +45,7 @@ std::string text_of(const DeviceReport& report) {
   for (std::size_t i = 0; i < report.config.gids.size(); ++i) {
     const GIDEntry& entry = report.config.gids[i];
     line(i == 0 ? "GIDs" : "",
-         fmt::format("{}  {:<8} {}", i, type_text(entry.type), entry.gid.to_string()));
+         fmt::format("{}  {:<8} {}", i, version_text(entry.type), entry.gid.to_string()));
   }
   return text;
 }
@@ -70,7 +65,8 @@ nlohmann::ordered_json json_of(const DeviceReport& report) {
   nlohmann::ordered_json gids = nlohmann::ordered_json::array();
   for (std::size_t i = 0; usable && i < report.config.gids.size(); ++i) {
     const GIDEntry& entry = report.config.gids[i];
-    gids.push_back({{"index", i}, {"gid", entry.gid.to_string()}, {"type", type_text(entry.type)}});
+    gids.push_back(
+        {{"index", i}, {"gid", entry.gid.to_string()}, {"type", version_text(entry.type)}});
   }
   return {{"device", address.device_name},
           {"interface", address.interface},

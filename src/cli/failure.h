@@ -19,5 +19,8 @@ using Expected = tl::expected<T, Failure>;
 inline tl::unexpected<Failure> failure(int exit_status, std::string message) {
   return tl::unexpected<Failure>(Failure{exit_status, std::move(message)});
 }
+inline tl::unexpected<Failure> cannot(std::string message) {
+  return failure(kExitCannot, std::move(message));
+}
 
 }  // namespace verbena::cli

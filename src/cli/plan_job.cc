@@ -21,8 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using jobs::Candidate;
 
-tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
-
 // A text to read jobs from: the file's, or the same on another topology.
 struct Source {
   std::string topology;  // as the user named it; "": the file's
@@ -90,7 +88,7 @@ class Planner {
     const Expected<std::string> text = read_text(request_.job);
     if (!text) return tl::unexpected(text.error());
     if (!jobs::is_job(*text))
-      return wrong(
+      return cannot(
           fmt::format("{} is no job: it needs a section collective, training, inference or "
                       "chakra",
                       request_.job));
@@ -99,7 +97,7 @@ class Planner {
       results_.own = plain->network.technology;
     if (request_.topologies.empty()) return {};
     const auto job = read_any(sources_.front());
-    if (!job) return wrong(job.error().message);
+    if (!job) return cannot(job.error().message);
     const jobs::JobSize size{job->cluster.ranks(), job->cluster.gpus_per_node};
     sources_.clear();
     for (const std::string& name : request_.topologies)
@@ -123,11 +121,11 @@ class Planner {
       other = *file;
       folder = fs::absolute(name).parent_path().string();
     } else {
-      return wrong(fmt::format("--topologies {}: no such file, and none of the kinds {}", name,
-                               fmt::join(jobs::topology_kinds(), ", ")));
+      return cannot(fmt::format("--topologies {}: no such file, and none of the kinds {}", name,
+                                fmt::join(jobs::topology_kinds(), ", ")));
     }
     const auto made = jobs::with_topology(text, other, folder, size);
-    if (!made) return wrong(fmt::format("{}: {}", name, made.error().message));
+    if (!made) return cannot(fmt::format("{}: {}", name, made.error().message));
     sources_.push_back({fs::path(name).stem().string(), *made});
     return {};
   }
@@ -160,7 +158,7 @@ class Planner {
         results_.candidates.push_back(candidate_of(source, technology, {}));
     const bool is_any_good = std::ranges::any_of(
         results_.candidates, [](const Candidate& one) { return one.mistake.empty(); });
-    if (!is_any_good) return wrong(results_.candidates.front().mistake);
+    if (!is_any_good) return cannot(results_.candidates.front().mistake);
     return {};
   }
 
@@ -231,7 +229,7 @@ class Planner {
     const fs::path folder = request_.output;
     std::error_code error;
     fs::create_directories(folder, error);
-    if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+    if (error) return cannot(fmt::format("cannot make {}: {}", folder.string(), error.message()));
     std::vector<jobs::PlanFile> files = jobs::settings_files(results_);
     for (const Candidate& candidate : results_.candidates)
       if (candidate.mistake.empty()) {
@@ -243,7 +241,7 @@ class Planner {
     for (const jobs::PlanFile& file : files)
       if (const auto done = write_text(folder / file.name, file.text); !done) return done;
     const std::string failed = jobs::write_database(folder / "results.sqlite", results_);
-    if (!failed.empty()) return wrong(failed);
+    if (!failed.empty()) return cannot(failed);
     return {};
   }
 

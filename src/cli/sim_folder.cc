@@ -19,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 namespace hpcc = fabric::hpcc_ns3;
 using WallClock = std::chrono::steady_clock;
-constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
 constexpr Duration kSlice = us(100);  // simulated between two looks at the clock
 
 double seconds_since(WallClock::time_point start) {
@@ -31,8 +30,6 @@ double peak_mebibytes() {
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
-
-tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
 
 // The model is started in a folder above, and its settings name files from there.
 Expected<std::string> read_named(const fs::path& folder, const fs::path& name) {
@@ -47,24 +44,24 @@ Expected<hpcc::Scenario> read_scenario(const fs::path& folder) {
   const auto config_text = read_text(folder / "config.txt");
   if (!config_text) return tl::unexpected(config_text.error());
   auto config = hpcc::parse_config("config.txt", *config_text);
-  if (!config) return wrong(config.error().message);
+  if (!config) return cannot(config.error().message);
   scenario.config = *std::move(config);
 
   const std::string& topology_file = scenario.config.topology_file;
   const auto topology_text = read_named(folder, topology_file);
   if (!topology_text) return tl::unexpected(topology_text.error());
   auto topology = hpcc::parse_topology(topology_file, *topology_text);
-  if (!topology) return wrong(topology.error().message);
+  if (!topology) return cannot(topology.error().message);
   scenario.topology = *std::move(topology);
 
   const std::string& flow_file = scenario.config.flow_file;
   const auto flow_text = read_named(folder, flow_file);
   if (!flow_text) return tl::unexpected(flow_text.error());
   auto flows = hpcc::parse_flows(flow_file, *flow_text, scenario.topology);
-  if (!flows) return wrong(flows.error().message);
+  if (!flows) return cannot(flows.error().message);
   scenario.flows = *std::move(flows);
   if (const std::string missing = hpcc::check(scenario); !missing.empty())
-    return wrong("config.txt: " + missing);
+    return cannot("config.txt: " + missing);
   return scenario;
 }
 
@@ -72,7 +69,7 @@ Expected<void> write_results(const fs::path& folder, const hpcc::Results& result
                              const std::string& summary) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  if (error) return cannot(fmt::format("cannot make {}: {}", folder.string(), error.message()));
   if (const auto done = write_text(folder / "fct.txt", results.fct()); !done) return done;
   if (const auto done = write_text(folder / "pfc.txt", results.pfc()); !done) return done;
   return write_text(folder / "stdout.txt", summary);
@@ -81,8 +78,8 @@ Expected<void> write_results(const fs::path& folder, const hpcc::Results& result
 Expected<void> add_flows(const hpcc::Scenario& scenario, fabric::Network& network) {
   for (const fabric::Flow& flow : scenario.flows)
     if (!network.add_flow(flow))
-      return wrong(fmt::format("{}: there is no way from host {} to {}", scenario.config.flow_file,
-                               flow.source, flow.destination));
+      return cannot(fmt::format("{}: there is no way from host {} to {}", scenario.config.flow_file,
+                                flow.source, flow.destination));
   return {};
 }
 

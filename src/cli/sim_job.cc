@@ -14,8 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
-
 void show(ProgressLine& line, const jobs::Progress& progress) {
   const double seconds = line.seconds(), part = progress.part ? progress.part() : 0;
   line.show(fmt::format("{} simulated, {:.2f} M events/s, {:.1f} %, {:.0f} s to go",
@@ -43,7 +41,7 @@ Expected<jobs::Job> read_job_file(const std::string& path,
                                 return tl::unexpected(fabric::InputError{file.error().message});
                               return *std::move(file);
                             });
-  if (!job) return wrong(job.error().message);
+  if (!job) return cannot(job.error().message);
   if (!job->left_out.empty())
     fmt::print(stderr, "{}: {}\n", path, left_out_text(job->network.technology, job->left_out));
   return *std::move(job);
@@ -53,14 +51,14 @@ Expected<void> write_job_results(const fs::path& folder, const jobs::Job& job,
                                  const jobs::JobResults& results) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  if (error) return cannot(fmt::format("cannot make {}: {}", folder.string(), error.message()));
   for (const jobs::ResultFile& file : files_of(job, results))
     if (const auto done = write_text(folder / file.name, file.text); !done) return done;
   const fs::path database = folder / "results.sqlite";
   const std::string failed = write_database(database, job, results);
-  if (!failed.empty()) return wrong(failed);
+  if (!failed.empty()) return cannot(failed);
   const fabric::Parsed<std::string> report = jobs::report_html(database);
-  if (!report) return wrong(report.error().message);
+  if (!report) return cannot(report.error().message);
   return write_text(folder / "report.html", *report);
 }
 

@@ -1,12 +1,16 @@
 // How far the simulation of some flows is.
 #pragma once
 
+#include <chrono>
 #include <span>
 
 #include "cli/progress_line.h"
 #include "fabric/network.h"
 
 namespace verbena::cli {
+
+// Of real time: at what came of a signal, and at the progress.
+inline constexpr std::chrono::milliseconds kBetweenLooks(50);
 
 class SimProgress {
  public:

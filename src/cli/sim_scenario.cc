@@ -16,9 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using WallClock = std::chrono::steady_clock;
-constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
-
-tl::unexpected<Failure> wrong(const std::string& what) { return failure(kExitCannot, what); }
 
 }  // namespace
 
@@ -40,7 +37,7 @@ Expected<fabric::Scenario> read_scenario_file(const std::string& path,
   };
   auto scenario =
       fabric::read_scenario(path.empty() ? "example" : path, text, settings, read_file, use);
-  if (!scenario) return wrong(scenario.error().message);
+  if (!scenario) return cannot(scenario.error().message);
   if (!scenario->left_out.empty())
     fmt::print(stderr, "{}: {}\n", path.empty() ? "example" : path,
                left_out_text(scenario->network.technology, scenario->left_out));
@@ -64,14 +61,14 @@ Expected<void> write_results(const fs::path& folder, const fabric::Simulation& s
                              const fabric::Summary& summary) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) return wrong(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  if (error) return cannot(fmt::format("cannot make {}: {}", folder.string(), error.message()));
   if (simulation.captured()) {
     const std::vector<u8>& file = simulation.captured()->file();
     if (const auto done = write_text(folder / "capture.pcapng", {file.begin(), file.end()}); !done)
       return done;
   }
   const std::string failed = fabric::write_database(folder / "results.sqlite", simulation, summary);
-  if (!failed.empty()) return wrong(failed);
+  if (!failed.empty()) return cannot(failed);
   if (const auto done =
           write_text(folder / "report.html", fabric::report_html(simulation, summary));
       !done)

@@ -17,7 +17,7 @@
 namespace verbena::cli {
 namespace {
 
-constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
+constexpr auto kBetweenPolls = std::chrono::milliseconds(10);
 constexpr int kFirst = 0;  // the process that prints
 
 // Messages between processes.
@@ -117,7 +117,7 @@ class Sharing {
         tell_all(kFinish);
         return;
       }
-      std::this_thread::sleep_for(kBetweenLooks);
+      std::this_thread::sleep_for(kBetweenPolls);
     }
   }
   void tell_of_done() {

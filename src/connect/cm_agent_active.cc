@@ -7,7 +7,6 @@ namespace verbena {
 namespace {
 
 bool fits(const ConnectParams& p) {
-  constexpr u32 kMaxFlowLabel = 0xfffff;
   return p.qpn.value <= kMask24 && p.retry_count <= 7 && p.rnr_retry_count <= 7 &&
          p.flow_label <= kMaxFlowLabel && p.sl <= 15 && p.packet_rate <= 63 &&
          p.packet_life_time <= kMaxTimeoutField &&

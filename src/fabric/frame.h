@@ -14,6 +14,8 @@ inline constexpr FrameIndex kNoFrame = ~u32{0};
 
 // Traffic classes of IEEE 802.1Q, which PFC pauses one by one.
 inline constexpr u32 kPriorities = 8;
+// Of a set of priorities, or of InfiniBand's lanes.
+[[nodiscard]] constexpr u8 bit(u32 priority) { return static_cast<u8>(1u << priority); }
 
 // How much of a frame has come when its arrival is told.
 enum class Extent : u8 {

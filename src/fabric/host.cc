@@ -19,8 +19,6 @@ constexpr u64 kOfConnection = u64{1} << 32;                          // in a wr_
 constexpr std::array<u8, TransmissionTimes::kMaxOctets> kNoBytes{};  // frames: counted, not read
 constexpr const u8* kNowhere = nullptr;                              // and payload, not kept either
 
-constexpr u8 bit(u32 priority) { return static_cast<u8>(1u << priority); }
-
 void must(Status status) { CHECK(status == Status::kOk); }
 
 bool is_cnp(const EgressFrame& frame) {

@@ -13,8 +13,6 @@ std::vector<SharedBuffer::PortConfig> buffers_of(const std::vector<SwitchPortCon
   return buffers;
 }
 
-constexpr u8 bit(u32 priority) { return static_cast<u8>(1u << priority); }
-
 }  // namespace
 
 Switch::Switch(Domain& domain, const SwitchConfig& config, NodeIndex node, std::span<Port> ports,

@@ -18,11 +18,11 @@
 namespace verbena::host {
 namespace {
 
-constexpr u64 kMagic = 0x31424e4552424556;  // "VERBENB1"; changes with the layout
+constexpr u64 kDirectoryMagic = 0x31424e4552424556;  // "VERBENB1"; changes with the layout
 constexpr Duration kRetryInterval = us(500);
 
 struct FileHeader {
-  u64 magic = kMagic;
+  u64 magic = kDirectoryMagic;
   u64 generation = 0;
   u64 count = 0;
   u64 checksum = 0;  // of the members
@@ -151,7 +151,7 @@ Expected<Directory::Lock> lock_shared_file(int fd, const std::string& path, Dura
 DirectoryTable Directory::read() const {
   FileHeader header{};
   DirectoryTable table;
-  if (!read_all(file_.get(), &header, sizeof(header), 0) || header.magic != kMagic ||
+  if (!read_all(file_.get(), &header, sizeof(header), 0) || header.magic != kDirectoryMagic ||
       header.count > DirectoryTable::kMaxMembers)
     return {};
   table.generation = header.generation;

@@ -15,9 +15,7 @@ namespace verbena::host {
 namespace {
 
 constexpr std::size_t kBufferSize = (1 << 16) + 256;
-constexpr u32 kMagic = 0x56425631;  // changes with the layout of Header
-
-enum class Kind : u32 { kFrame = 1, kAnswer = 2 };
+constexpr u32 kChannelMagic = 0x56425631;  // changes with the layout of Header
 
 struct Name {
   sockaddr_un address{};
@@ -55,7 +53,8 @@ bool is_from_own_user(msghdr& message) {
 }  // namespace
 
 struct ProcessChannel::Header {
-  u32 magic = kMagic;
+  enum class Kind : u32 { kFrame = 1, kAnswer = 2 };
+  u32 magic = kChannelMagic;
   Kind kind = Kind::kFrame;
   GID source{}, destination{};
   u16 udp_source_port = 0, identification = 0;
@@ -110,7 +109,7 @@ bool ProcessChannel::send(u32 slot, const IngressFrame& frame) {
 
 bool ProcessChannel::send(u32 slot, const ProbeAnswer& answer) {
   Header header{};
-  header.kind = Kind::kAnswer;
+  header.kind = Header::Kind::kAnswer;
   header.answer = answer;
   return send(slot, header, {});
 }
@@ -146,8 +145,8 @@ ProcessChannel::Received ProcessChannel::decode(std::span<const u8> message) {
   Header header{};
   if (message.size() < sizeof(header)) return Received::kIgnored;
   std::memcpy(&header, message.data(), sizeof(header));
-  if (header.magic != kMagic) return Received::kIgnored;
-  if (header.kind == Kind::kAnswer) {
+  if (header.magic != kChannelMagic) return Received::kIgnored;
+  if (header.kind == Header::Kind::kAnswer) {
     answer_ = header.answer;
     return Received::kAnswer;
   }

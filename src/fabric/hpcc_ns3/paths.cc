@@ -5,11 +5,7 @@
 #include <tuple>
 
 namespace verbena::fabric::hpcc_ns3 {
-namespace {
-
-constexpr u64 kNanosecondBits = 8'000'000'000;
-
-}  // namespace
+namespace {}  // namespace
 
 Paths::Paths(const Topology& topology, const Routes& routes, u32 payload)
     : topology_(topology), routes_(routes), payload_(payload), first_(topology.nodes + 1) {

@@ -7,6 +7,9 @@
 
 namespace verbena::fabric::hpcc_ns3 {
 
+// Octets times this, by bit/s: nanoseconds.
+inline constexpr u64 kNanosecondBits = 8'000'000'000;
+
 struct Path {
   u64 delay_ns = 0;         // of its links, one way
   u64 transmission_ns = 0;  // of a full payload without headers, over each link

@@ -9,7 +9,6 @@ namespace verbena::fabric::hpcc_ns3 {
 namespace {
 
 constexpr u64 kHeaderOctets = 48;
-constexpr u64 kNanosecondBits = 8'000'000'000;
 
 double per_second(u64 count, double seconds) {
   return seconds > 0 ? static_cast<double>(count) / seconds : 0;

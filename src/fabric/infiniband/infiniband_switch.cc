@@ -7,11 +7,7 @@
 #include "fabric/infiniband/packets.h"
 
 namespace verbena::fabric {
-namespace {
-
-constexpr u8 bit(u32 lane) { return static_cast<u8>(1u << lane); }
-
-}  // namespace
+namespace {}  // namespace
 
 InfiniBandSwitch::InfiniBandSwitch(Domain& domain, const InfiniBandConfig& config, NodeIndex node,
                                    std::span<Port> ports, u32 first_port,

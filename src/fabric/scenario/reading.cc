@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "fabric/scenario/keys.h"
+
 namespace verbena::fabric {
 namespace {
 
@@ -25,8 +27,6 @@ std::size_t edits(const std::string& a, const std::string& b) {
   }
   return last[b.size()];
 }
-
-std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 std::string join(const std::string& section, const std::string& key) {
   return section.empty() ? key : section + "." + key;

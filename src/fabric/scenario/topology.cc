@@ -160,7 +160,7 @@ std::optional<Plan> read_import(Section& section, const PlanLinks& links,
   return *std::move(plan);
 }
 
-struct Kind {
+struct TopologyKind {
   std::string_view name;
   std::optional<Plan> (*read)(Section&, PlanLinks, const FileReader&);
 };
@@ -168,14 +168,14 @@ template <auto read>
 std::optional<Plan> with(Section& section, PlanLinks links, const FileReader& read_file) {
   return read(section, links, read_file);
 }
-constexpr std::array kKinds = {
-    Kind{"star", with<read_star>},
-    Kind{"dumbbell", with<read_dumbbell>},
-    Kind{"fat_tree", with<read_fat_tree>},
-    Kind{"leaf_spine", with<read_leaf_spine>},
-    Kind{"rail_optimized", with<read_rail_optimized>},
-    Kind{"dual_tor", with<read_dual_tor>},
-    Kind{"import", with<read_import>},
+constexpr std::array kTopologies = {
+    TopologyKind{"star", with<read_star>},
+    TopologyKind{"dumbbell", with<read_dumbbell>},
+    TopologyKind{"fat_tree", with<read_fat_tree>},
+    TopologyKind{"leaf_spine", with<read_leaf_spine>},
+    TopologyKind{"rail_optimized", with<read_rail_optimized>},
+    TopologyKind{"dual_tor", with<read_dual_tor>},
+    TopologyKind{"import", with<read_import>},
 };
 
 }  // namespace
@@ -183,7 +183,7 @@ constexpr std::array kKinds = {
 std::optional<Plan> read_topology(Section section, const PlanLinks& links,
                                   const FileReader& read_file) {
   std::vector<std::string_view> names;
-  for (const Kind& kind : kKinds) names.push_back(kind.name);
+  for (const TopologyKind& kind : kTopologies) names.push_back(kind.name);
   const std::string word = section.text("kind", "");
   if (word.empty()) {
     section.complain("kind", fmt::format("of what kind? {}", one_of({names.begin(), names.end()})));
@@ -192,7 +192,7 @@ std::optional<Plan> read_topology(Section section, const PlanLinks& links,
   }
   const std::size_t kind = section.choice("kind", names.size(), names);
   if (kind == names.size()) return std::nullopt;
-  std::optional<Plan> plan = kKinds[kind].read(section, links, read_file);
+  std::optional<Plan> plan = kTopologies[kind].read(section, links, read_file);
   section.done();
   if (plan && plan->hosts.size() < 2) {
     section.complain("kind", "there are fewer than two hosts");

@@ -7,6 +7,7 @@
 // nullopt: none such, or beyond what the type holds.
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,5 +25,8 @@ namespace verbena::fabric {
 [[nodiscard]] std::string rate_text(double bits_per_second);
 [[nodiscard]] std::string duration_text(Duration duration);
 [[nodiscard]] std::string octets_text(double octets);
+[[nodiscard]] std::string octets_text(std::integral auto octets) {
+  return octets_text(static_cast<double>(octets));
+}
 
 }  // namespace verbena::fabric

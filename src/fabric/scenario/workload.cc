@@ -145,14 +145,14 @@ Flows read_flows(Section& section, const WorkloadContext& context, PRNG&) {
   return flows;
 }
 
-struct Kind {
+struct WorkloadKind {
   std::string_view name;
   Flows (*read)(Section&, const WorkloadContext&, PRNG&);
 };
-constexpr std::array kKinds = {
-    Kind{"incast", read_incast},         Kind{"permutation", read_permutation},
-    Kind{"all_to_all", read_all_to_all}, Kind{"poisson", read_poisson},
-    Kind{"flows", read_flows},
+constexpr std::array kWorkloads = {
+    WorkloadKind{"incast", read_incast},         WorkloadKind{"permutation", read_permutation},
+    WorkloadKind{"all_to_all", read_all_to_all}, WorkloadKind{"poisson", read_poisson},
+    WorkloadKind{"flows", read_flows},
 };
 
 }  // namespace
@@ -160,7 +160,7 @@ constexpr std::array kKinds = {
 void read_workload(Section section, const WorkloadContext& context, PRNG& prng,
                    std::vector<Flow>& flows) {
   std::vector<std::string_view> names;
-  for (const Kind& kind : kKinds) names.push_back(kind.name);
+  for (const WorkloadKind& kind : kWorkloads) names.push_back(kind.name);
   if (!section.has("kind")) {
     section.complain("kind", fmt::format("of what kind? {}", one_of({names.begin(), names.end()})));
     return section.done();
@@ -168,7 +168,7 @@ void read_workload(Section section, const WorkloadContext& context, PRNG& prng,
   const std::size_t kind = section.choice("kind", names.size(), names);
   if (kind == names.size()) return;
   const u64 priority = section.count("priority", Flow{}.priority, 0, 7);
-  Flows made = kKinds[kind].read(section, context, prng);
+  Flows made = kWorkloads[kind].read(section, context, prng);
   if (section.has("priority"))
     for (Flow& flow : made) flow.priority = static_cast<u8>(priority);
   section.done();

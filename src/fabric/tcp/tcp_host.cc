@@ -13,8 +13,6 @@ namespace {
 // Ports of clients: Linux's ip_local_port_range.
 constexpr u16 kFirstPort = 32768, kPorts = 28232;
 
-constexpr u8 bit(u32 priority) { return static_cast<u8>(1u << priority); }
-
 tcp::Config with_whole_fpdus(const TCPHostConfig& config) {
   tcp::Config tcp = config.tcp;
   if (config.framing == TCPHostConfig::Framing::kIWARP) tcp.mss -= tcp.mss % 4;

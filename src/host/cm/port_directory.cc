@@ -12,7 +12,7 @@
 namespace verbena::host {
 namespace {
 
-constexpr u64 kMagic = 0x32504e4552424556;  // changes with the layout
+constexpr u64 kPortsMagic = 0x32504e4552424556;  // changes with the layout
 constexpr Duration kPatience = sec(5);
 constexpr int kReadTries = 100;  // each fails only if another process writes twice meanwhile
 
@@ -62,12 +62,12 @@ Expected<BoundPort> add_to(PortTable& table, const PortRequest& request) {
 }  // namespace
 
 struct PortDirectory::Header {
-  u64 magic = kMagic;
+  u64 magic = kPortsMagic;
   u64 generation = 0;  // even: the first place counts, odd: the second
   u64 count = 0;
   friend bool operator==(const Header&, const Header&) = default;
 
-  bool is_valid() const { return magic == kMagic && count <= PortTable::kMaxRecords; }
+  bool is_valid() const { return magic == kPortsMagic && count <= PortTable::kMaxRecords; }
   off_t place() const {
     return static_cast<off_t>(sizeof(Header) +
                               (generation & 1) * PortTable::kMaxRecords * sizeof(PortRecord));

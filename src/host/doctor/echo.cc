@@ -14,7 +14,7 @@ constexpr Opcode kSendOnly{Service::kUD, Op::kSendOnly};
 
 // In the private data, network order: |magic (64)|, then of a request |answer's traffic class|, of
 // a reply |bytes (16)|traffic class|hop limit|.
-constexpr u64 kMagic = 0x5652424e4543484f;  // "VRBNECHO"
+constexpr u64 kEchoMagic = 0x5652424e4543484f;  // "VRBNECHO"
 constexpr std::size_t kNoteSize = 12;
 
 }  // namespace
@@ -22,7 +22,7 @@ constexpr std::size_t kNoteSize = 12;
 cm::MADBytes EchoRequest::encode() const {
   cm::DREQ dreq{.local_comm_id = ours, .remote_comm_id = theirs};
   Writer<kNoteSize> w(std::span(dreq.private_data).first<kNoteSize>());
-  w.put64<0>(kMagic);
+  w.put64<0>(kEchoMagic);
   w.put8<8>(answer_traffic_class);
   return cm::Message{.transaction_id = transaction_id, .body = dreq}.encode();
 }
@@ -31,7 +31,7 @@ cm::MADBytes EchoReply::encode() const {
   cm::DREP drep{.local_comm_id = ours, .remote_comm_id = theirs};
   if (note) {
     Writer<kNoteSize> w(std::span(drep.private_data).first<kNoteSize>());
-    w.put64<0>(kMagic);
+    w.put64<0>(kEchoMagic);
     w.put16<8>(note->transport_bytes);
     w.put8<10>(note->traffic_class);
     w.put8<11>(note->hop_limit);
@@ -57,7 +57,7 @@ std::optional<EchoRequest> decode_request(std::span<const u8> mad) {
   return EchoRequest{.transaction_id = message->transaction_id,
                      .ours = dreq->local_comm_id,
                      .theirs = dreq->remote_comm_id,
-                     .answer_traffic_class = r.get64<0>() == kMagic ? r.get8<8>() : u8{0}};
+                     .answer_traffic_class = r.get64<0>() == kEchoMagic ? r.get8<8>() : u8{0}};
 }
 
 std::optional<EchoReply> decode_reply(std::span<const u8> mad) {
@@ -69,7 +69,7 @@ std::optional<EchoReply> decode_reply(std::span<const u8> mad) {
                   .theirs = drep->remote_comm_id,
                   .note = {}};
   const Reader<kNoteSize> r(std::span(drep->private_data).first<kNoteSize>());
-  if (r.get64<0>() == kMagic)
+  if (r.get64<0>() == kEchoMagic)
     reply.note = EchoNote{
         .transport_bytes = r.get16<8>(), .traffic_class = r.get8<10>(), .hop_limit = r.get8<11>()};
   return reply;

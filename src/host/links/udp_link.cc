@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "host/clock.h"
 #include "host/links/management_frames.h"
+#include "host/links/quiet_sources.h"
 #include "host/qpn_slot.h"
 #include "wire/ib/bth.h"
 
@@ -15,10 +16,6 @@ namespace {
 
 constexpr Duration kOpenPatience = sec(5);
 constexpr Duration kLeavePatience = ms(500);
-
-// A source that gave nothing for so many looks is quiet, and then only looked at every so often.
-constexpr u32 kQuietAfter = 64;
-constexpr u32 kLookInterval = 16;
 constexpr u32 kLastLooks = 64;  // before the sockets are closed
 
 constexpr std::size_t kDestQPAt = 5;  // in BTH

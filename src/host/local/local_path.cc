@@ -17,7 +17,7 @@ namespace {
 
 // A peer copies 1 MiB at most at a time. One that takes longer is descheduled, or stopped, or dead.
 constexpr Duration kLongCopy = ms(2);
-constexpr Duration kLookInterval = ms(1);
+constexpr Duration kPeerLookInterval = ms(1);
 constexpr Duration kPatience = sec(2);  // with one that is stopped in the middle
 
 Expected<bool> turned_on(const char* variable, const char* otherwise) {
@@ -128,7 +128,7 @@ void LocalPath::wait_for_gate(u32 slot, u32 look) {
       continue;
     }
     if (!ProcessChannel::is_alive(slot) || waited >= kPatience) return gates.shut(slot);
-    sleep_for(kLookInterval);
+    sleep_for(kPeerLookInterval);
   }
 }
 

@@ -168,8 +168,6 @@ u64 least_headroom(const ProofRequest& request, const Proof& proof, const Stop& 
   return enough;
 }
 
-std::string size(u64 octets) { return fabric::octets_text(static_cast<double>(octets)); }
-
 }  // namespace
 
 bool Proof::holds() const {
@@ -203,14 +201,14 @@ std::string text_of(const ProofRequest& request, const Proof& proof) {
   std::string text = fmt::format(
       "{} hosts send {} each to one, through a switch whose buffer is taken but for {} and the\n"
       "headroom; links of {} and {} m, PHYs and responses as slow as IEEE 802.3 allows\n",
-      proof.senders + 1, size(proof.octets), size(kSharedOctets),
+      proof.senders + 1, fabric::octets_text(proof.octets), fabric::octets_text(kSharedOctets),
       fabric::rate_text(static_cast<double>(request.tuning.link.rate.bps())),
       request.tuning.link.cable_metres);
   text += fmt::format("  {:<32} {:>10} {:>7} {:>7} {:>9} {:>10} {:>9}\n", "settings", "headroom",
                       "drops", "pauses", "incast", "paused", "victim");
   for (const ProofRun& run : proof.runs)
     text += fmt::format("  {:<32} {:>10} {:>7} {:>7} {:>9} {:>10} {:>9}\n", run.name,
-                        size(run.headroom_octets), run.drops, run.pauses,
+                        fabric::octets_text(run.headroom_octets), run.drops, run.pauses,
                         run.is_finished ? fabric::duration_text(run.incast) : "never",
                         fabric::duration_text(run.longest_pause),
                         run.is_finished ? fmt::format("{:.2f} x", run.victim_slowdown) : "-");
@@ -218,9 +216,10 @@ std::string text_of(const ProofRequest& request, const Proof& proof) {
          fmt::format(
              "  {}: with {} or more nothing is dropped here, which is {:.0f} % of the {} "
              "computed\n",
-             proof.holds() ? "proven" : "NOT proven", size(proof.least_headroom_octets),
+             proof.holds() ? "proven" : "NOT proven",
+             fabric::octets_text(proof.least_headroom_octets),
              100 * static_cast<double>(proof.least_headroom_octets) / static_cast<double>(computed),
-             size(computed));
+             fabric::octets_text(computed));
 }
 
 }  // namespace verbena::jobs

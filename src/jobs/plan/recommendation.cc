@@ -65,13 +65,11 @@ std::string break_even(const Candidate& best, const Candidate& other) {
       other.name(), dollars_text(price), range, is_inside ? ", so ask for quotes of both" : "");
 }
 
-std::string text_of_size(u64 octets) { return fabric::octets_text(static_cast<double>(octets)); }
-
 Variant other_size(const Job& job, u64 octets) {
   const u64 element = job.shapes.front().element_octets;
   octets = std::max<u64>(element, octets / element * element);
-  return {.name = fmt::format("{} instead of {}", text_of_size(octets),
-                              text_of_size(job.shapes.front().octets)),
+  return {.name = fmt::format("{} instead of {}", fabric::octets_text(octets),
+                              fabric::octets_text(job.shapes.front().octets)),
           .settings = {{"collective.size", std::to_string(octets)}}};
 }
 

@@ -13,7 +13,6 @@ namespace {
 
 constexpr u32 kPacketHeaders = 66;  // of a RoCEv2 packet with RETH: octets on the wire, with FCS
 
-std::string size(u64 octets) { return fabric::octets_text(static_cast<double>(octets)); }
 std::string rate(Rate rate) { return fabric::rate_text(static_cast<double>(rate.bps())); }
 
 }  // namespace
@@ -45,18 +44,20 @@ std::string text_of(const TuningRequest& request, const Tuning& tuning) {
   const Headroom& h = tuning.headroom;
   std::string text = fmt::format("RoCEv2 on {} links, cables of {} m, path MTU {}\n\n",
                                  rate(request.rate), request.cable_metres, request.mtu);
-  text += fmt::format("PFC headroom of a port and priority{:>25}\n", size(h.sum()));
+  text += fmt::format("PFC headroom of a port and priority{:>25}\n", fabric::octets_text(h.sum()));
   for (const auto& [what, octets] :
        {std::pair{"frame that the pause waits for", h.frame}, std::pair{"pause", h.pause},
         std::pair{"cable, there and back", h.cable}, std::pair{"PHY", h.phy},
         std::pair{"neighbour's response", h.response}, std::pair{"frame it has begun", h.last}})
-    text += fmt::format("  {:<45}{:>13}\n", what, size(octets));
-  text += fmt::format("\nECN marking: Kmin {}, Kmax {}, Pmax {:.0f} %\n", size(tuning.ecn.k_min),
-                      size(tuning.ecn.k_max), 100 * tuning.ecn.p_max);
+    text += fmt::format("  {:<45}{:>13}\n", what, fabric::octets_text(octets));
+  text += fmt::format("\nECN marking: Kmin {}, Kmax {}, Pmax {:.0f} %\n",
+                      fabric::octets_text(tuning.ecn.k_min), fabric::octets_text(tuning.ecn.k_max),
+                      100 * tuning.ecn.p_max);
   if (request.buffer_octets != 0)
     text += fmt::format(
         "  with a buffer of {} and {} ports: Kmin below {} marks before it pauses, always{}\n",
-        size(request.buffer_octets), request.switch_ports, size(tuning.marks_before_pauses),
+        fabric::octets_text(request.buffer_octets), request.switch_ports,
+        fabric::octets_text(tuning.marks_before_pauses),
         tuning.marks_before_pauses < tuning.ecn.k_min ? "; it is not" : "");
   const DCQCNParameters& d = tuning.dcqcn;
   text += fmt::format(
@@ -64,7 +65,7 @@ std::string text_of(const TuningRequest& request, const Tuning& tuning) {
       "{},\n"
       "  rpg_threshold {}, dce_tcp_g {}/1024 (g {:.0f}/1024), dce_tcp_rtt {}\n",
       rate(d.additive_increase), rate(d.hyper_increase), fabric::duration_text(d.increase_interval),
-      size(d.byte_counter), d.fast_recovery, dce_tcp_g(d), d.g * 1024,
+      fabric::octets_text(d.byte_counter), d.fast_recovery, dce_tcp_g(d), d.g * 1024,
       fabric::duration_text(d.alpha_interval));
   return text +
          fmt::format(

@@ -11,7 +11,7 @@ namespace {
 
 using JSON = fabric::SQLiteReader::JSON;
 
-constexpr std::size_t kShownGPUs = 16, kShownMessages = 3000;
+constexpr std::size_t kChartedGPUs = 16, kShownMessages = 3000;
 constexpr i64 kShownPoints = 500, kShownLanes = 16;
 constexpr std::size_t kShownPaused = 10;
 
@@ -51,7 +51,7 @@ class Charts {
   // A row for each lane of the GPUs that ended first and last, with a span for each eighth.
   JSON timeline() {
     JSON result = JSON::array();
-    for (const i64 gpu : ends_of(rows_.rows(kEndsQuery.text, {name_}), kShownGPUs)) {
+    for (const i64 gpu : ends_of(rows_.rows(kEndsQuery.text, {name_}), kChartedGPUs)) {
       i64 lane = -1;
       double begin = 0;
       for (const JSON& row : rows_.rows(kProgressQuery.text, {name_, std::to_string(gpu)})) {

@@ -9,9 +9,6 @@ namespace {
 
 using collectives::Operation;
 
-constexpr u32 kActivationOctets = 2;
-constexpr u32 kParameterOctets = 2;
-
 struct Communicators {
   u32 tensor = PartsBuilder::kNone, cache = PartsBuilder::kNone, model = PartsBuilder::kNone;
 };

@@ -9,8 +9,6 @@ namespace {
 
 using collectives::Operation;
 
-constexpr u32 kActivationOctets = 2;  // of a number, BF16
-constexpr u32 kParameterOctets = 2;
 // What Adam with mixed precision reads and writes for a parameter, besides its gradient: itself in
 // 32 bits and two moments, each both ways, and the new one in 16 bits.
 constexpr u32 kOptimizerOctets = 3 * 4 * 2 + 2;

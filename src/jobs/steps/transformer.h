@@ -19,6 +19,10 @@
 
 namespace verbena::jobs {
 
+// Of a number, BF16.
+inline constexpr u32 kActivationOctets = 2;
+inline constexpr u32 kParameterOctets = 2;
+
 struct Transformer {
   std::string_view name = "";
   std::string_view source = "";

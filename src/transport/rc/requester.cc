@@ -14,8 +14,7 @@ namespace verbena {
 namespace {
 
 constexpr Duration kAckRequestPeriod = ms(1);  // where there are no probes
-constexpr u32 kAtomicBytes = 8;
-constexpr u32 kLongRun = 16;  // of requests whose completion nobody asked for
+constexpr u32 kLongRun = 16;                   // of requests whose completion nobody asked for
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
 // Answered by an empty READ response. Annex A19

@@ -15,8 +15,6 @@ namespace verbena {
 
 namespace {
 
-constexpr u32 kAtomicBytes = 8;
-
 bool is_send(Op op) {
   switch (op) {
     case Op::kSendFirst:

@@ -6,6 +6,8 @@
 
 namespace verbena {
 
+inline constexpr u8 kMaxDSCP = 63;  // 6 bits
+
 enum class ECN : u8 {
   kNotECT = 0,  // switches drop, never mark
   kECT1 = 1,

@@ -12,7 +12,6 @@ constexpr u16 kReservedFlag = 0x8000;
 constexpr u16 kDontFragment = 0x4000;
 constexpr u16 kMoreFragments = 0x2000;
 constexpr u16 kMaxFragmentOffset = 0x1fff;
-constexpr u8 kMaxDSCP = 63;
 
 u16 checksum_of(std::span<const u8> header) {
   InternetChecksum sum;

@@ -4,11 +4,7 @@
 #include "wire/ib/grh.h"
 
 namespace verbena {
-namespace {
-
-constexpr u8 kMaxDSCP = 63;
-
-}  // namespace
+namespace {}  // namespace
 
 // The layout is the GRH's, which IBTA took from IPv6.
 std::optional<IPv6Header> IPv6Header::decode(std::span<const u8> in) {

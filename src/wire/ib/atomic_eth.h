@@ -11,6 +11,8 @@
 
 namespace verbena {
 
+inline constexpr u32 kAtomicBytes = 8;  // the operand of each atomic operation, aligned
+
 struct AtomicETH {
   static constexpr std::size_t kSize = 28;  // bytes
   u64 virtual_address = 0;

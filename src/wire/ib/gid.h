@@ -12,6 +12,8 @@
 
 namespace verbena {
 
+inline constexpr u32 kMaxFlowLabel = 0xfffff;  // 20 bits, in the GRH and in IPv6
+
 struct GID {
   std::array<u8, 16> bytes{};  // network order
 

@@ -9,7 +9,6 @@ namespace verbena {
 namespace {
 
 constexpr u32 kIPVer = 6;
-constexpr u32 kMaxFlowLabel = 0xfffff;
 constexpr std::size_t kSGIDAt = 8;
 constexpr std::size_t kDGIDAt = 24;
 

@@ -20,7 +20,7 @@ inline constexpr u8 kNextHeaderIBA = 0x1b;  // an IBA transport packet follows
 struct GRH {
   static constexpr std::size_t kSize = 40;  // bytes
   u8 traffic_class = 0;
-  u32 flow_label = 0;      // 20 bits
+  u32 flow_label = 0;      // at most kMaxFlowLabel
   u16 payload_length = 0;  // bytes from behind the GRH to the end of ICRC
   u8 next_header = kNextHeaderIBA;
   u8 hop_limit = 0;

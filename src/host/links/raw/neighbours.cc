@@ -6,7 +6,7 @@
 namespace verbena::host {
 namespace {
 
-constexpr Duration kLookInterval = sec(1);
+constexpr Duration kNeighbourInterval = sec(1);
 constexpr Duration kUnsettledInterval = ms(1);  // an answer is on its way
 constexpr Duration kQuestionInterval = ms(20);
 
@@ -39,7 +39,7 @@ std::optional<NextHop> Neighbours::next_hop(const GID& destination) const {
 
 void Neighbours::look_up(Entry& entry, Time now) const {
   entry.route = {};
-  entry.next_look = now + kLookInterval;
+  entry.next_look = now + kNeighbourInterval;
   if (entry.destination.is_multicast()) return;
   const std::optional<NextHop> hop = next_hop(entry.destination);
   if (!hop) {

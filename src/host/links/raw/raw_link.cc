@@ -13,15 +13,13 @@
 #include "base/check.h"
 #include "host/clock.h"
 #include "host/kernel_socket.h"
+#include "host/links/quiet_sources.h"
 #include "host/links/raw/packet_port.h"
 #include "host/links/raw/take_filter.h"
 #include "host/links/raw/xdp_port.h"
 
 namespace verbena::host {
 namespace {
-
-// As UDPLink's: what has long given nothing is looked at now and then.
-constexpr u32 kQuietAfter = 64, kLookInterval = 16;
 
 // EOPNOTSUPP: the interface has no Ethernet frames.
 Expected<MAC> mac_of(const LocalAddress& address) {

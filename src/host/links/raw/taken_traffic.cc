@@ -13,7 +13,7 @@
 namespace verbena::host {
 namespace {
 
-constexpr u32 kAll = ~0u;
+constexpr u32 kAllBits = ~0u;
 constexpr u32 kEtherTypeAt = 12;
 constexpr u32 kIPAt = EthernetHeader::kSize;  // or the GRH
 constexpr u32 kSlotMask = (kMask24 >> kQPNIndexBits) << kQPNIndexBits;
@@ -23,9 +23,9 @@ constexpr u32 kVersionAndIHL = 0x45;   // IPv4 without options
 constexpr u32 kFragmentMask = 0x3fff;  // more fragments, and the offset
 constexpr u32 kIPv6DestinationAt = 24;
 
-FieldTest byte_is(u32 at, u32 value) { return {FieldSize::kByte, at, kAll, value}; }
-FieldTest half_is(u32 at, u32 value) { return {FieldSize::kHalf, at, kAll, value}; }
-FieldTest word_is(u32 at, u32 value) { return {FieldSize::kWord, at, kAll, value}; }
+FieldTest byte_is(u32 at, u32 value) { return {FieldSize::kByte, at, kAllBits, value}; }
+FieldTest half_is(u32 at, u32 value) { return {FieldSize::kHalf, at, kAllBits, value}; }
+FieldTest word_is(u32 at, u32 value) { return {FieldSize::kWord, at, kAllBits, value}; }
 FieldTest ether_type_is(EtherType type) { return half_is(kEtherTypeAt, static_cast<u32>(type)); }
 
 void add_destination(const GID& gid, std::vector<FieldTest>& tests) {

@@ -5,8 +5,6 @@
 namespace verbena::cm {
 namespace {
 
-constexpr u32 kMaxFlowLabel = 0xfffff;
-
 Path decode_alternate(std::span<const u8, LAP::kSize> bytes) {
   const Reader<LAP::kSize> r(bytes);
   return Path{.local_lid = r.get16<20>(),

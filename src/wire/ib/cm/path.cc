@@ -7,7 +7,6 @@ namespace verbena::cm {
 namespace {
 
 constexpr int kFlowLabelShift = 12;
-constexpr u32 kMaxFlowLabel = 0xfffff;
 constexpr u32 kMaxPacketRate = 0x3f;
 
 }  // namespace
