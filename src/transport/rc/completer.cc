@@ -292,6 +292,10 @@ Time RCRequester::ack_timeout_at() const {
 
 Time RCRequester::next_timer() const {
   if (failed_ || (qp_.state != QPState::kRTS && qp_.state != QPState::kSQD)) return Time::never();
+  return put_off_ && !put_off_->refused ? std::min(put_off_->until, next_wait()) : next_wait();
+}
+
+Time RCRequester::next_wait() const {
   if (rnr_until_) return *rnr_until_;
   if (rests_from_) return *rests_from_;
   if (!waits_for_response()) return Time::never();
@@ -300,6 +304,7 @@ Time RCRequester::next_timer() const {
 
 void RCRequester::on_timer(Time now) {
   if (now < next_timer()) return;
+  if (put_off_ && !put_off_->refused && now >= put_off_->until) return copy_put_off(now);
   if (rnr_until_) {
     rnr_until_.reset();
     return;
@@ -325,6 +330,7 @@ void RCRequester::break_silence() {
 // The WQE `done_` ends the QP with `status`. IBTA 10.8.3.2
 void RCRequester::fail(WQEStatus status) {
   if (failed_) return;
+  while (put_off_ && !put_off_->refused) copy_put_off(put_off_->until);  // they came before it
   CHECK(done_ < queue_.end_index());
   failed_ = done_;
   failed_status_ = status;
@@ -349,7 +355,7 @@ bool RCRequester::poll_cqe(CQE& out) {
   while (!queue_.empty()) {
     const u64 index = queue_.begin_index();
     WQEStatus status = WQEStatus::kSuccess;
-    if (index >= done_) {
+    if (index >= done_ || (put_off_ && index >= put_off_->first)) {
       if (failed_ == index)
         status = failed_status_;
       else if (qp_.state == QPState::kError)
@@ -374,7 +380,7 @@ std::optional<EngineEvent> RCRequester::poll_event() {
     fatal_pending_ = false;
     return EngineEvent::kFatal;
   }
-  if (qp_.state == QPState::kSQD && !drain_reported_ && done_ == fresh_) {
+  if (qp_.state == QPState::kSQD && !drain_reported_ && done_ == fresh_ && !put_off_) {
     drain_reported_ = true;
     return EngineEvent::kSQDrained;
   }

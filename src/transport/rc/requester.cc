@@ -98,6 +98,8 @@ void RCRequester::reset() {
   refusals_ = passed_by_ = 0;
   short_cut_bytes_ = 0;
   rests_from_.reset();
+  put_off_.reset();
+  passed_until_ = 0;
   stopped_at_.reset();
   failed_.reset();
   fatal_pending_ = drain_reported_ = answered_ = false;
@@ -143,7 +145,7 @@ bool RCRequester::has_credit(const SendWQE& wqe) const {
 }
 
 bool RCRequester::may_start(const SendWQE& wqe) const {
-  if (qp_.state == QPState::kSQD) return false;
+  if (qp_.state == QPState::kSQD || (put_off_ && put_off_->refused)) return false;
   if (wqe.wr.fence && rd_atomic_ != 0) return false;
   if (is_rd_atomic(wqe.wr.op) && rd_atomic_ >= qp_.max_rd_atomic && qp_.max_rd_atomic != 0)
     return false;
@@ -185,6 +187,7 @@ bool RCRequester::start(SendWQE& wqe) {
 
 bool RCRequester::poll_packet(Time now, TxPacket& out) {
   if (failed_ || rnr_until_ || rests_from_ || !may_send_in(qp_.state)) return false;
+  restart_refused();
   if (probe_due_ && build_probe(out)) return true;
   may_be_in_flight_ = window_packets(now);
   while (cursor_index_ != queue_.end_index()) {
@@ -193,7 +196,18 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
     if (in_flight() >= may_be_in_flight_) return false;
     SendWQE& wqe = queue_.at(cursor_index_);
     if (cursor_index_ == fresh_) {
+      if (has_passed(wqe)) {
+        skip_fresh();
+        skip_local_operations();
+        continue;
+      }
       if (!may_start(wqe)) return false;
+      if (put_off_ && !may_follow_put_off(wqe)) {
+        copy_put_off(now);
+        restart_refused();
+        if (put_off_) return false;
+        continue;
+      }
       if (is_local_operation(wqe.wr.op)) {
         start_local(wqe);
         continue;

@@ -16,7 +16,11 @@
 //
 // A peer on the same host may need no packets (transport/peer_memory.h). A WRITE or READ that finds
 // nothing in flight is copied when its turn comes, and then is what a local operation is: done when
-// started, without PSNs. Of what the peer does not allow, packets are made.
+// started, without PSNs. Of what the peer does not allow, packets are made. A long READ is put off
+// for a moment, or until something must not pass it, so that SENDs which follow go first: programs
+// that read from each other would otherwise take turns, since each asks the other only after its
+// own copy. It has started then, but is not reported, nor is what follows. IBTA 10.8.3.3 lets a
+// READ be passed by what has no fence.
 //
 // In silence the oldest packet goes again as a probe, without moving the cursor: a responder
 // answers it, new or duplicate. If nothing follows its answer, the rest goes again too. None of
@@ -47,7 +51,9 @@ class RCRequester {
   // `path`: RxContext's.
   void on_response(const PacketView& packet, const PathTelemetry* path, Time now);
   void on_timer(Time now);
-  [[nodiscard]] bool is_idle() const { return cursor_index_ == queue_.end_index() && !probe_due_; }
+  [[nodiscard]] bool is_idle() const {
+    return cursor_index_ == queue_.end_index() && !probe_due_ && !(put_off_ && put_off_->refused);
+  }
   [[nodiscard]] bool poll_packet(Time now, TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
@@ -88,9 +94,21 @@ class RCRequester {
   bool fits_short_cut(const SendWQE& wqe) const;
   bool prefers_short_cut(const SendWQE& wqe) const;
   bool take_short_cut(Time now);
-  void collect(ShortCut& copy);
+  void collect(ShortCut& copy, u64 first, u64 end);
   bool add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length) const;
+  bool carry_out(const ShortCut& copy);
+  void on_refused(u64 index);
+  void count(const ShortCut& copy);
   void finish(const ShortCut& copy);
+  void skip_fresh();
+  bool may_be_put_off(const SendWQE& wqe) const;
+  bool may_follow_put_off(const SendWQE& wqe) const;
+  void put_off(Time now);
+  void copy_put_off(Time now);
+  void skip_passed();
+  void refuse_put_off();
+  void restart_refused();
+  bool has_passed(const SendWQE& wqe) const;
 
   // selective_repeat.cc: only what is lost
   void on_sack(const PacketView& packet, Time now);
@@ -130,6 +148,7 @@ class RCRequester {
   void note_news(Time now);
   void retire(const SendWQE& wqe, u32 psns, Time now);
   void skip_local_operations();
+  Time next_wait() const;
   void note_credits(const AETH& aeth);
   void implied_nak(Time now);
   void resend_unacknowledged();
@@ -186,6 +205,14 @@ class RCRequester {
   u32 refusals_ = 0, passed_by_ = 0;  // in a row: refused; packets since others were in flight
   u32 short_cut_bytes_ = 0;           // of the WQE `fresh_` that are copied already
   std::optional<Time> rests_from_;    // much was copied: let others have a turn
+
+  struct PutOff {  // READs
+    u64 first;     // the oldest; from it on to `fresh_` there are only such and what has passed
+    Time until;    // then they are copied
+    bool refused = false;  // by the peer: they will be packets
+  };
+  std::optional<PutOff> put_off_;
+  u64 passed_until_ = 0;  // what is no READ before it is done: it has passed one that was refused
 
   std::optional<u64> stopped_at_;  // a WQE that failed locally; it completes when its turn comes
   WQEStatus stopped_status_ = WQEStatus::kSuccess;

@@ -14,8 +14,9 @@ namespace {
 constexpr u64 kPartBytes = 1u << 20;      // in one call; a peer that deregisters waits for it
 constexpr u64 kTurnBytes = 4u << 20;      // until others have a turn
 constexpr u64 kBytesPerMessage = 4096;    // what takes as long as a message of few bytes
-constexpr u32 kWorthWaiting = 64u << 10;  // bytes
+constexpr u32 kWorthWaiting = 64u << 10;  // bytes; and what is worth putting off
 constexpr u32 kMaxPassedBy = 16;          // WQEs in a row that find others in flight
+constexpr Duration kPutOff = us(1);       // a long READ: time to post what may go first
 // WQEs that go as packets after the peer has refused one; twice as many for each more, up to 64.
 constexpr u64 distrust(u32 refusals) { return u64{1} << std::min(refusals, 6u); }
 
@@ -67,7 +68,8 @@ bool RCRequester::prefers_short_cut(const SendWQE& wqe) const {
          fresh_ >= no_short_cut_before_;
 }
 
-// True when something was done, or it is others' turn. Precondition: the WQE `fresh_` may start.
+// True when something was done or put off, or it is others' turn. Precondition: the WQE `fresh_`
+// may start.
 bool RCRequester::take_short_cut(Time now) {
   if (!fits_short_cut(queue_.at(fresh_)) || fresh_ < no_short_cut_before_) return false;
   if (waits_for_response()) {
@@ -75,21 +77,19 @@ bool RCRequester::take_short_cut(Time now) {
     return false;
   }
   passed_by_ = 0;
+  if (may_be_put_off(queue_.at(fresh_))) {
+    put_off(now);
+    return true;
+  }
   u64 spent = 0;
   for (;;) {
     ShortCut copy;
-    collect(copy);
+    collect(copy, fresh_, stopped_at_.value_or(queue_.end_index()));
     if (copy.range_count == 0) return spent != 0;
-    const std::span pieces(copy.pieces.data(), copy.piece_count);
-    const std::span ranges(copy.ranges.data(), copy.range_count);
-    const bool done = copy.op == SendOp::kRDMAWrite ? peer_->write(qp_, pieces, ranges)
-                                                    : peer_->read(qp_, ranges, pieces);
-    if (!done) {
-      short_cut_bytes_ = 0;  // all of it goes as packets
-      no_short_cut_before_ = fresh_ + distrust(refusals_++);
+    if (!carry_out(copy)) {
+      on_refused(fresh_);
       return spent != 0;
     }
-    refusals_ = 0;
     finish(copy);
     spent += copy.cost();
     if (spent < kTurnBytes) continue;
@@ -98,11 +98,24 @@ bool RCRequester::take_short_cut(Time now) {
   }
 }
 
-// From the WQE `fresh_` on, what is alike. Nothing where our own keys do not allow it: the packets
+bool RCRequester::carry_out(const ShortCut& copy) {
+  const std::span pieces(copy.pieces.data(), copy.piece_count);
+  const std::span ranges(copy.ranges.data(), copy.range_count);
+  return copy.op == SendOp::kRDMAWrite ? peer_->write(qp_, pieces, ranges)
+                                       : peer_->read(qp_, ranges, pieces);
+}
+
+// All of the WQE goes as packets.
+void RCRequester::on_refused(u64 index) {
+  short_cut_bytes_ = 0;
+  no_short_cut_before_ = index + distrust(refusals_++);
+}
+
+// From the WQE `first` on, what is alike. Nothing where our own keys do not allow it: the packets
 // will tell.
-void RCRequester::collect(ShortCut& copy) {
+void RCRequester::collect(ShortCut& copy, u64 first, u64 end) {
   u64 done = short_cut_bytes_;
-  for (u64 index = fresh_; index != queue_.end_index() && index != stopped_at_; ++index) {
+  for (u64 index = first; index != end; ++index) {
     const SendWQE& wqe = queue_.at(index);
     if (!fits_short_cut(wqe) || (copy.range_count != 0 && wqe.wr.op != copy.op)) return;
     copy.op = wqe.wr.op;
@@ -137,17 +150,87 @@ bool RCRequester::add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length
   return true;
 }
 
-void RCRequester::finish(const ShortCut& copy) {
+void RCRequester::count(const ShortCut& copy) {
   const bool is_write = copy.op == SendOp::kRDMAWrite;
   (is_write ? counters_.local_write_requests : counters_.local_read_requests) += copy.finished;
   (is_write ? counters_.local_write_packets : counters_.local_read_packets) += copy.packets;
   (is_write ? counters_.local_write_octets : counters_.local_read_octets) += copy.bytes;
   answered_ = true;
-  for (u32 i = 0; i < copy.finished; ++i) queue_.at(fresh_ + i).packets = 0;
+  refusals_ = 0;
   short_cut_bytes_ = copy.finished == 0 ? short_cut_bytes_ + static_cast<u32>(copy.bytes) : 0;
-  fresh_ += copy.finished;
-  cursor_index_ = fresh_;
+}
+
+void RCRequester::finish(const ShortCut& copy) {
+  count(copy);
+  for (u32 i = 0; i < copy.finished; ++i) skip_fresh();
   skip_local_operations();
+}
+
+// It has started, and takes no PSNs.
+void RCRequester::skip_fresh() {
+  queue_.at(fresh_).packets = 0;
+  cursor_index_ = ++fresh_;
+}
+
+// --- long READs, for a moment later
+
+bool RCRequester::may_be_put_off(const SendWQE& wqe) const {
+  return wqe.wr.op == SendOp::kRDMARead && wqe.length_bytes >= kWorthWaiting;
+}
+
+void RCRequester::put_off(Time now) {
+  if (!put_off_) put_off_ = PutOff{.first = fresh_, .until = now + kPutOff};
+  skip_fresh();
+  skip_local_operations();
+}
+
+// Others than SENDs would be seen to have been executed too early, or may have a right to.
+bool RCRequester::may_follow_put_off(const SendWQE& wqe) const {
+  const bool may_pass =
+      (wqe.wr.op == SendOp::kSend || wqe.wr.op == SendOp::kSendWithImmediate) && !wqe.wr.fence;
+  return may_pass || (fits_short_cut(wqe) && may_be_put_off(wqe));
+}
+
+// As much as there is in a turn.
+void RCRequester::copy_put_off(Time now) {
+  for (u64 spent = 0; put_off_ && !put_off_->refused;) {
+    if (spent >= kTurnBytes) {
+      put_off_->until = now;
+      return;
+    }
+    ShortCut copy;
+    collect(copy, put_off_->first, fresh_);
+    if (copy.range_count == 0 || !carry_out(copy)) return refuse_put_off();
+    count(copy);
+    put_off_->first += copy.finished;
+    skip_passed();
+    spent += copy.cost();
+  }
+}
+
+void RCRequester::skip_passed() {
+  while (put_off_->first != fresh_ && queue_.at(put_off_->first).wr.op != SendOp::kRDMARead)
+    ++put_off_->first;
+  if (put_off_->first == fresh_) put_off_.reset();
+}
+
+void RCRequester::refuse_put_off() {
+  on_refused(put_off_->first);
+  put_off_->refused = true;
+  if (unacked_ != frontier_) resend_unacknowledged();  // so that the last asks for its ACK
+}
+
+// As packets, when all that has passed is acknowledged: the order of PSNs is the queue's. What has
+// passed is then met again, and is done.
+void RCRequester::restart_refused() {
+  if (!put_off_ || !put_off_->refused || unacked_ != frontier_) return;
+  passed_until_ = fresh_;
+  done_ = fresh_ = cursor_index_ = put_off_->first;
+  put_off_.reset();
+}
+
+bool RCRequester::has_passed(const SendWQE& wqe) const {
+  return fresh_ < passed_until_ && wqe.wr.op != SendOp::kRDMARead;
 }
 
 }  // namespace verbena

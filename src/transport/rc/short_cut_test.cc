@@ -59,6 +59,7 @@ class RCShortCutTest : public testing::Test {
     return options;
   }
   const EngineCounters& counters() const { return pair.a.engine.counters(); }
+  void check_any_mix();
 
   NearPeer peer;
   RCPair pair;
@@ -268,6 +269,180 @@ TEST_F(RCShortCutTest, NothingStartsInSQD) {
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   EXPECT_EQ(peer.done, 1u);
 }
+
+// --- long READs, which are put off for a moment
+
+constexpr u32 kLong = 1u << 16;
+
+TEST_F(RCShortCutTest, ALongReadLetsASendGoFirst) {
+  pair.receive(9, 0, 100);
+  pair.read(1, kLong, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  pair.send(2, 10);
+  const std::vector<Packet> packets = pair.take_all(pair.a);
+  ASSERT_EQ(ops_of(packets), (std::vector<Op>{Op::kSendOnly}));
+  pair.deliver_all(pair.b, packets);
+  pair.settle();
+  EXPECT_EQ(pair.b.receive_cqes.size(), 1u);
+  EXPECT_EQ(peer.calls, 0u);
+  EXPECT_TRUE(pair.a.send_cqes.empty());  // the READ's is the first
+  ASSERT_TRUE(pair.fire_timer(pair.a));
+  EXPECT_LE(pair.now, Time::from_ns(1000) + us(1));
+  EXPECT_EQ(pair.a.bytes(0, kLong), pair.b.bytes(kFar, kLong));
+  EXPECT_EQ(outcomes(pair.a.send_cqes),
+            (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}}));
+  EXPECT_EQ(counters().local_read_requests, 1u);
+  EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
+}
+
+TEST_F(RCShortCutTest, AllElseComesAfterALongRead) {
+  const auto posts = std::to_array<void (*)(RCPair&)>({
+      [](RCPair& p) { p.write(2, 8, kFar); },
+      [](RCPair& p) { p.read(2, 8, kFar); },
+      [](RCPair& p) { p.fetch_add(2, 5, kFar); },
+      [](RCPair& p) { p.must_post(p.a, fence(signaled(make_wr(SendOp::kSend, 2))), 0, 10); },
+  });
+  u32 copies = 0;
+  for (const auto& post : posts) {
+    pair.receive(9, 0, 100);
+    pair.read(1, kLong, kFar);
+    EXPECT_TRUE(pair.take_all(pair.a).empty());
+    EXPECT_EQ(peer.calls, copies);
+    post(pair);
+    (void)pair.take(pair.a);
+    ASSERT_FALSE(pair.a.send_cqes.empty());
+    EXPECT_EQ(outcomes(pair.a.send_cqes).front(), (std::pair(u64{1}, WQEStatus::kSuccess)));
+    pair.a.send_cqes.clear();
+    copies = peer.calls;
+    pair.a.set_state(QPState::kReset, pair.now);
+    pair.b.set_state(QPState::kReset, pair.now);
+    pair.connect();
+  }
+}
+
+TEST_F(RCShortCutTest, LongReadsThatArePutOffHaveTurns) {
+  for (u64 i = 0; i < 65; ++i) pair.read(i, kLong, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(peer.calls, 0u);
+  ASSERT_TRUE(pair.fire_timer(pair.a));
+  const std::size_t done = pair.a.send_cqes.size();
+  EXPECT_GT(done, 55u);
+  EXPECT_LT(done, 65u);
+  EXPECT_EQ(pair.a.engine.next_timer(), pair.now);
+  ASSERT_TRUE(pair.fire_timer(pair.a));
+  EXPECT_EQ(pair.a.send_cqes.size(), 65u);
+}
+
+TEST_F(RCShortCutTest, WhatHasPassedARefusedReadIsNotSentTwice) {
+  for (u64 i = 0; i < 3; ++i) pair.receive(9, 0, 100);
+  pair.read(1, kLong, kFar);
+  pair.must_post(pair.a, make_wr(SendOp::kSend, 2), 0, 10);  // nothing else asks for its ACK
+  (void)pair.take_all(pair.a);                               // it is lost
+  peer.refuses = true;
+  ASSERT_TRUE(pair.fire_timer(pair.a));
+  pair.send(3, 10);  // it does not pass
+  pair.settle();
+  EXPECT_EQ(outcomes(pair.a.send_cqes),
+            (Outcomes{{1, WQEStatus::kSuccess}, {3, WQEStatus::kSuccess}}));
+  EXPECT_EQ(pair.b.receive_cqes.size(), 2u);
+  EXPECT_EQ(pair.a.bytes(0, kLong), pair.b.bytes(kFar, kLong));
+  EXPECT_EQ(peer.done, 0u);
+  EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
+}
+
+TEST_F(RCShortCutTest, ALongReadIsRefusedAsOnTheWire) {
+  SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMARead, 1)), kFar);
+  wr.r_key.value ^= 0x100;
+  pair.must_post(pair.a, wr, 0, kLong);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  ASSERT_TRUE(pair.fire_timer(pair.a));
+  pair.settle();
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kRemoteAccess}}));
+}
+
+TEST_F(RCShortCutTest, ALongReadComesBeforeTheErrorOfWhatHasPassed) {
+  pair.read(1, kLong, kFar);
+  SGE list = pair.a.sge(0, 100);
+  list.l_key.value ^= 0x100;
+  ASSERT_EQ(
+      pair.a.engine.post_send(with_sges(signaled(make_wr(SendOp::kSend, 2)), {&list, 1}), pair.now),
+      PostError::kOk);
+  pair.settle();
+  EXPECT_EQ(outcomes(pair.a.send_cqes),
+            (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kLocalProtection}}));
+}
+
+TEST_F(RCShortCutTest, SQDWaitsForALongRead) {
+  pair.read(1, kLong, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  pair.a.set_state(QPState::kSQD, pair.now);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_TRUE(pair.a.events.empty());
+  ASSERT_TRUE(pair.fire_timer(pair.a));
+  EXPECT_EQ(pair.a.events, (std::vector{EngineEvent::kSQDrained}));
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kSuccess}}));
+}
+
+TEST_F(RCShortCutTest, ALongReadThatIsPutOffIsFlushed) {
+  pair.read(1, kLong, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  pair.a.set_state(QPState::kError, pair.now);
+  pair.drain(pair.a);
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kFlushed}}));
+  EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
+}
+
+// Whatever is refused, lost or late: all completes, in order, and each SEND arrives once.
+void RCShortCutTest::check_any_mix() {
+  PRNG prng(11);
+  for (u32 round = 0; round < 200; ++round) {
+    const u64 count = 1 + prng.below(20);
+    std::vector<u32> sent;
+    Outcomes wanted;
+    pair.a.send_cqes.clear();
+    pair.b.receive_cqes.clear();
+    for (u64 i = 0; i < count; ++i) pair.receive(i, 0, 4096);
+    for (u64 i = 0; i < count; ++i) {
+      const u32 length = 1 + static_cast<u32>(prng.below(3000));
+      switch (prng.below(4)) {
+        case 0: pair.read(i, kLong, kFar, 2048); break;
+        case 1: pair.read(i, length, kFar, 2048); break;
+        case 2: pair.write(i, length, kFar, 0); break;
+        case 3: pair.send(i, length, 0), sent.push_back(length); break;
+      }
+      wanted.emplace_back(i, WQEStatus::kSuccess);
+      peer.refuses = prng.below(3) == 0;
+      if (prng.below(2) == 0) continue;
+      const std::vector<Packet> packets = pair.take_all(pair.a);
+      if (prng.below(8) != 0) pair.deliver_all(pair.b, packets);           // else they are lost
+      const bool is_due = pair.a.engine.next_timer() <= pair.now + us(1);  // not for what is lost
+      if (is_due && prng.below(2) == 0) (void)pair.fire_timer(pair.a);
+    }
+    for (u32 turn = 0; turn < 100 && pair.a.send_cqes.size() < count; ++turn) {
+      pair.settle();
+      if (pair.a.send_cqes.size() < count) (void)pair.fire_timer(pair.a);
+      peer.refuses = prng.below(3) == 0;
+    }
+    ASSERT_EQ(outcomes(pair.a.send_cqes), wanted) << round;
+    std::vector<u32> got;
+    for (const CQE& cqe : pair.b.receive_cqes) got.push_back(cqe.byte_length);
+    ASSERT_EQ(got, sent) << round;
+    for (std::size_t left = count - sent.size(); left != 0; --left) pair.send(0, 1);
+    pair.settle();
+    while (pair.fire_timer(pair.a)) pair.settle();
+  }
+  EXPECT_GT(peer.done, 100u);
+}
+
+TEST_F(RCShortCutTest, AnyMixWithLongReadsKeepsItsOrder) { check_any_mix(); }
+
+class RCShortCutSelectiveTest : public RCShortCutTest {
+ protected:
+  RCShortCutSelectiveTest()
+      : RCShortCutTest({.limits = {.retransmission = Retransmission::kSelectiveRepeat}}) {}
+};
+
+TEST_F(RCShortCutSelectiveTest, AnyMixWithLongReadsKeepsItsOrder) { check_any_mix(); }
 
 class RCShortCutLimitsTest : public RCShortCutTest {
  protected:
