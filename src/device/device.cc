@@ -184,6 +184,8 @@ Reception Device::on_packet(const PacketView& packet, const IngressFrame& frame,
 
 void Device::on_timer(Time now) { impl_->runner.on_timer(now); }
 
+bool Device::on_awaited(Time now) { return impl_->runner.on_awaited(now); }
+
 bool Device::poll_frame(Time now, EgressFrame& out) { return impl_->egress.poll_frame(now, out); }
 
 bool Device::poll_acknowledgement(Time now, EgressFrame& out) {

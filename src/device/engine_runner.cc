@@ -101,6 +101,18 @@ void EngineRunner::on_timer(Time now) {
   }
 }
 
+// Who has put something off is among those with a timer soon.
+bool EngineRunner::on_awaited(Time now) {
+  bool any = false;
+  for (u32 left = timers_.size(); left != 0; --left) {
+    QueuePair* const qp = timers_.pop_due(now + kPutOff);
+    if (qp == nullptr) break;
+    any |= qp->engine->on_awaited(now);
+    settle(*qp, now);
+  }
+  return any;
+}
+
 void EngineRunner::enter(QueuePair& qp, QPState to, Time now) {
   if (to != qp.attributes.state)
     set_state(qp, to, now);

@@ -33,6 +33,7 @@ class EngineRunner {
     pacer_.on_sent(qp, packet, now);
   }
   void on_timer(Time now);
+  [[nodiscard]] bool on_awaited(Time now);
   // A change by the application, legal, with the attributes already in place; not to Reset.
   void enter(QueuePair& qp, QPState to, Time now);
   // Everything is forgotten, CQEs too. The attributes become `initial`.

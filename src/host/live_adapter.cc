@@ -231,7 +231,9 @@ bool LiveAdapter::receive_in_poll() {
   if (holding_.deadline() != Time::never()) send_frames(now);
   const bool received = receive_batch(Look::kLikely, now);
   const bool timed = run_due_timers(now);
-  if (!received && !timed) {
+  // What has just come may have the program post what goes first.
+  const bool awaited = !received && now + kPutOff >= due_ && device_.on_awaited(device_time(now));
+  if (!received && !timed && !awaited) {
     holding_.on_no_reply();
     return false;
   }

@@ -35,6 +35,8 @@ struct RxContext {
 // Requests and READ responses are held to the QP's rate; what only acknowledges never waits.
 enum class MaySend : u8 { kAnything, kAcknowledgements };
 
+constexpr Duration kPutOff = us(200);
+
 enum class EngineEvent : u8 {
   kFatal,                     // the QP goes to Error
   kSQError,                   // the QP goes to SQE (UC, UD). IBTA 10.3.1.6
@@ -84,6 +86,9 @@ class Engine {
   // A receive was posted (own queue or SRQ). False: nothing will come out for that.
   [[nodiscard]] virtual bool on_receive_posted(Time now) = 0;
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing
+  // The program waits for completions: what was put off is done now. False: nothing was. Who has
+  // put something off has a timer for it, at most kPutOff later.
+  [[nodiscard]] virtual bool on_awaited(Time) { return false; }
 
   // True: poll_packet() would give nothing until the next input, whatever the time.
   [[nodiscard]] virtual bool is_idle() { return false; }

@@ -20,6 +20,7 @@ class RCEngine final : public Engine {
   void on_packet(const PacketView& packet, const RxContext& context, Time now) override;
   [[nodiscard]] bool on_receive_posted(Time now) override;
   void on_timer(Time now) override;
+  [[nodiscard]] bool on_awaited(Time now) override { return requester_.on_awaited(now); }
   [[nodiscard]] bool is_idle() override;
   [[nodiscard]] bool poll_packet(Time now, MaySend what, TxPacket& out) override;
   [[nodiscard]] bool may_report() const override;

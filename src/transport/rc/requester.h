@@ -17,10 +17,10 @@
 // A peer on the same host may need no packets (transport/peer_memory.h). A WRITE or READ that finds
 // nothing in flight is copied when its turn comes, and then is what a local operation is: done when
 // started, without PSNs. Of what the peer does not allow, packets are made. A long READ is put off
-// for a moment, or until something must not pass it, so that SENDs which follow go first: programs
-// that read from each other would otherwise take turns, since each asks the other only after its
-// own copy. It has started then, but is not reported, nor is what follows. IBTA 10.8.3.3 lets a
-// READ be passed by what has no fence.
+// until the program waits for completions, or something must not pass it, so that SENDs which
+// follow go first: programs that read from each other would otherwise take turns, since each asks
+// the other only after its own copy. It has started then, but is not reported, nor is what follows.
+// IBTA 10.8.3.3 lets a READ be passed by what has no fence.
 //
 // In silence the oldest packet goes again as a probe, without moving the cursor: a responder
 // answers it, new or duplicate. If nothing follows its answer, the rest goes again too. None of
@@ -51,6 +51,7 @@ class RCRequester {
   // `path`: RxContext's.
   void on_response(const PacketView& packet, const PathTelemetry* path, Time now);
   void on_timer(Time now);
+  [[nodiscard]] bool on_awaited(Time now);
   [[nodiscard]] bool is_idle() const {
     return cursor_index_ == queue_.end_index() && !probe_due_ && !(put_off_ && put_off_->refused);
   }

@@ -16,7 +16,6 @@ constexpr u64 kTurnBytes = 4u << 20;      // until others have a turn
 constexpr u64 kBytesPerMessage = 4096;    // what takes as long as a message of few bytes
 constexpr u32 kWorthWaiting = 64u << 10;  // bytes; and what is worth putting off
 constexpr u32 kMaxPassedBy = 16;          // WQEs in a row that find others in flight
-constexpr Duration kPutOff = us(1);       // a long READ: time to post what may go first
 // WQEs that go as packets after the peer has refused one; twice as many for each more, up to 64.
 constexpr u64 distrust(u32 refusals) { return u64{1} << std::min(refusals, 6u); }
 
@@ -172,7 +171,7 @@ void RCRequester::skip_fresh() {
   cursor_index_ = ++fresh_;
 }
 
-// --- long READs, for a moment later
+// --- long READs, until the program waits for completions
 
 bool RCRequester::may_be_put_off(const SendWQE& wqe) const {
   return wqe.wr.op == SendOp::kRDMARead && wqe.length_bytes >= kWorthWaiting;
@@ -189,6 +188,12 @@ bool RCRequester::may_follow_put_off(const SendWQE& wqe) const {
   const bool may_pass =
       (wqe.wr.op == SendOp::kSend || wqe.wr.op == SendOp::kSendWithImmediate) && !wqe.wr.fence;
   return may_pass || (fits_short_cut(wqe) && may_be_put_off(wqe));
+}
+
+bool RCRequester::on_awaited(Time now) {
+  if (!put_off_ || put_off_->refused) return false;
+  copy_put_off(now);
+  return true;
 }
 
 // As much as there is in a turn.

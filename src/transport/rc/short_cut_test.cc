@@ -286,8 +286,10 @@ TEST_F(RCShortCutTest, ALongReadLetsASendGoFirst) {
   EXPECT_EQ(pair.b.receive_cqes.size(), 1u);
   EXPECT_EQ(peer.calls, 0u);
   EXPECT_TRUE(pair.a.send_cqes.empty());  // the READ's is the first
-  ASSERT_TRUE(pair.fire_timer(pair.a));
-  EXPECT_LE(pair.now, Time::from_ns(1000) + us(1));
+  EXPECT_EQ(pair.a.engine.next_timer(), pair.now + kPutOff);
+  EXPECT_TRUE(pair.a.engine.on_awaited(pair.now));
+  pair.drain(pair.a);
+  EXPECT_FALSE(pair.a.engine.on_awaited(pair.now));
   EXPECT_EQ(pair.a.bytes(0, kLong), pair.b.bytes(kFar, kLong));
   EXPECT_EQ(outcomes(pair.a.send_cqes),
             (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}}));
@@ -414,8 +416,8 @@ void RCShortCutTest::check_any_mix() {
       peer.refuses = prng.below(3) == 0;
       if (prng.below(2) == 0) continue;
       const std::vector<Packet> packets = pair.take_all(pair.a);
-      if (prng.below(8) != 0) pair.deliver_all(pair.b, packets);           // else they are lost
-      const bool is_due = pair.a.engine.next_timer() <= pair.now + us(1);  // not for what is lost
+      if (prng.below(8) != 0) pair.deliver_all(pair.b, packets);             // else they are lost
+      const bool is_due = pair.a.engine.next_timer() <= pair.now + kPutOff;  // not for what is lost
       if (is_due && prng.below(2) == 0) (void)pair.fire_timer(pair.a);
     }
     for (u32 turn = 0; turn < 100 && pair.a.send_cqes.size() < count; ++turn) {
