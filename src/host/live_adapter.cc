@@ -198,9 +198,17 @@ void LiveAdapter::flush_and_unlock(Time now) {
       send_frames(now);
     note_return(now);
   }
+  if (policy_.waits_for_events()) do_put_off(now);  // no poll will
   take_outputs(now);
   tell_helper();
   mutex_.unlock();
+}
+
+// False: there was nothing of that kind.
+bool LiveAdapter::do_put_off(Time now) {
+  if (!device_.on_awaited(device_time(now))) return false;
+  send_frames(now);
+  return true;
 }
 
 // The clock is read only where the call may have taken long.
@@ -271,7 +279,9 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   mutex_.lock();
   device_.request_notification(cq, on);
   policy_.on_application_sleep();
-  if (holding_.holds_requests()) send_frames(monotonic_now());  // no poll will
+  const Time now = monotonic_now();
+  if (holding_.holds_requests()) send_frames(now);  // no poll will
+  if (do_put_off(now)) take_outputs(now);
   tell_helper();
   mutex_.unlock();
 }

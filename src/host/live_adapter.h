@@ -103,6 +103,7 @@ class LiveAdapter final : public Adapter {
   void drain(Time now);
   void send_or_await_reply(Time now);
   void note_return(Time began);
+  bool do_put_off(Time now);
   // Of the device, but for its frames. Whether a program was told of a completion.
   bool take_outputs(Time now);
   struct Appended {

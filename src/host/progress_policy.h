@@ -63,6 +63,7 @@ class ProgressPolicy {
   void on_application_request() {  // it posted one
     requested_since_help_ |= received_since_listening_ || received_in_stay_;
   }
+  [[nodiscard]] bool waits_for_events() const { return waits_for_events_; }
   // It asked for a notification: it is about to wait.
   void on_application_sleep() {
     listen();

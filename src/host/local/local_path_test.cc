@@ -68,6 +68,31 @@ TEST_F(LocalPathTest, AWriteIsDoneWhenItIsPosted) {
   EXPECT_EQ(target->counters().transport.rx_write_requests, 1u);
 }
 
+TEST_F(LocalPathTest, ALongReadIsDoneWhenAPollWaitsForIt) {
+  a_.post(SendOp::kRDMARead, kSize);
+  EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+  EXPECT_EQ(a_.buffer(), b_.buffer());
+  const Adapter::Session reader = a_.adapter().enter();
+  EXPECT_EQ(reader->counters().transport.local_read_requests, 1u);
+}
+
+// By the helper.
+TEST_F(LocalPathTest, ALongReadIsDoneWithoutAPoll) {
+  a_.post(SendOp::kRDMARead, kSize);
+  for (int i = 0; i < 1000 && a_.buffer() != b_.buffer(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(a_.buffer(), b_.buffer());
+}
+
+TEST_F(LocalPathTest, ALongReadIsDoneBeforeTheProgramSleeps) {
+  a_.post(SendOp::kRDMARead, kSize);
+  a_.adapter().request_notification(a_.cq(), NotifyOn::kAnyCompletion);
+  EXPECT_EQ(a_.buffer(), b_.buffer());
+  std::ranges::fill(a_.buffer(), u8{0});
+  a_.post(SendOp::kRDMARead, kSize);
+  EXPECT_EQ(a_.buffer(), b_.buffer());
+}
+
 // As a card counts what it sends to itself.
 TEST_F(LocalPathTest, CopiesCountAsPackets) {
   constexpr u64 kPackets = kSize / 4096;
