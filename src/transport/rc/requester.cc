@@ -131,6 +131,8 @@ void RCRequester::on_state(QPState from, Time now) {
       entered_error_ = now;
       rnr_until_.reset();
       rests_from_.reset();
+      if (put_off_) done_ = put_off_->first;  // it is flushed, with what has passed it
+      put_off_.reset();
       return;
     case QPState::kSQE: rnr_until_.reset(); return;
     case QPState::kInit:

@@ -391,7 +391,9 @@ TEST_F(RCShortCutTest, ALongReadThatIsPutOffIsFlushed) {
   pair.a.set_state(QPState::kError, pair.now);
   pair.drain(pair.a);
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kFlushed}}));
+  EXPECT_FALSE(pair.a.engine.on_awaited(pair.now));
   EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
+  EXPECT_EQ(peer.calls, 0u);
 }
 
 // Whatever is refused, lost or late: all completes, in order, and each SEND arrives once.
