@@ -196,6 +196,11 @@ void Device::pause(QueuePair* qp) { impl_->runner.pause(*qp); }
 
 void Device::resume(QueuePair* qp) { impl_->runner.resume(*qp); }
 
+bool Device::has_output() const {
+  return impl_->runner.has_output() || !impl_->cnps.empty() || impl_->gsi.has_frames() ||
+         !impl_->events.empty();
+}
+
 Time Device::next_timer() const { return impl_->runner.next_timer(); }
 
 Time Device::next_send() const { return impl_->runner.next_send(); }

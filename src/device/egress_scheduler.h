@@ -53,6 +53,10 @@ class EgressScheduler {
   // What it did with its turn:
   void on_sent(const Turn& turn);  // one packet
   void on_idle(const Turn& turn);  // nothing left; it waits for the next activate()
+  // Nobody wants a turn.
+  [[nodiscard]] bool is_empty() const {
+    return active_.empty() && acknowledging_.empty() && served_ == nullptr;
+  }
   // When the next of those that are held may send, or earlier; never(): none is held.
   [[nodiscard]] Time next_release() const { return waiting_.next(); }
 

@@ -27,6 +27,10 @@ class EngineRunner {
   [[nodiscard]] PostError post_sends(QueuePair& qp, std::span<const SendWR> wrs, Time now);
   [[nodiscard]] PostError post_receive(QueuePair& qp, const RecvWR& wr, Time now);
   void on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context, Time now);
+  // on_packet() follows, of what it came with.
+  void on_acknowledgement(QueuePair& qp, const Acknowledgement& acknowledgement, Time now) {
+    qp.engine->on_acknowledgement(acknowledgement, now);
+  }
   void on_cnp(QueuePair& qp, Time now) { pacer_.on_cnp(qp, now); }
   // The packet polled last, of a QP that is paced.
   void on_paced(QueuePair& qp, const Pacer::PacketSize& packet, Time now) {
@@ -52,6 +56,8 @@ class EngineRunner {
   [[nodiscard]] Time next_timer() const {
     return std::min(timers_.next(), notifications_.next_timer());
   }
+  // False: poll_packet() and poll_notification() would give nothing, unless time goes by.
+  [[nodiscard]] bool has_output() const { return !egress_.is_empty() || notifications_.has_due(); }
   void pause(QueuePair& qp) { egress_.pause(qp); }
   void resume(QueuePair& qp) { egress_.resume(qp); }
   [[nodiscard]] Time next_send() const { return egress_.next_release(); }

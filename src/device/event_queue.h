@@ -25,6 +25,7 @@ class AsyncEventQueue {
   void raise(EventSource& source, AsyncEventType type);
   void forget(EventSource& source);
   [[nodiscard]] std::optional<AsyncEvent> poll();
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
 
  private:
   IntrusiveList<EventSource, &EventSource::link> waiting_;

@@ -9,6 +9,7 @@
 
 #include "congestion/signals.h"
 #include "memory/payload.h"
+#include "transport/acknowledgement.h"
 #include "transport/urgency.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/packet.h"
@@ -57,6 +58,8 @@ struct IngressFrame {
   // Of an acknowledgement: what the packet that it acknowledges has seen on its way (INT), where a
   // simulated network collects that. nullptr: nothing.
   const PathTelemetry* path = nullptr;
+  // That the QP's peer has sent with it; nullptr: none.
+  const Acknowledgement* acknowledgement = nullptr;
 };
 
 }  // namespace verbena

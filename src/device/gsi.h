@@ -35,6 +35,7 @@ class GSI {
 
   // To QP 1 at the path's destination, from its source address. kAgain: the queue is full.
   [[nodiscard]] Status post(const AddressVector& path, const MADBytes& mad);
+  [[nodiscard]] bool has_frames() const { return queues_ != nullptr && !queues_->sends.empty(); }
   // false: none. The payload is good until the next post().
   [[nodiscard]] bool poll_frame(EgressFrame& out);
 

@@ -77,6 +77,7 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
   }
   ++qp->traffic.received_packets;
   qp->traffic.received_octets += frame.transport.size();
+  if (frame.acknowledgement != nullptr) on_brought(*qp, *frame.acknowledgement, now);
   if (is_marked(frame)) on_marked(*qp, now);
   if (packet.headers.bth.becn) runner_.on_cnp(*qp, now);
   runner_.on_packet(*qp, packet,
@@ -89,6 +90,15 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
                      .path = frame.path},
                     now);
   return Reception::kAccepted;
+}
+
+// It is a packet of its own, and comes before the other.
+void Ingress::on_brought(QueuePair& qp, const Acknowledgement& acknowledgement, Time now) {
+  ++counters_.port_rcv_packets;
+  counters_.port_rcv_octets += Acknowledgement::kOctets;
+  ++qp.traffic.received_packets;
+  qp.traffic.received_octets += Acknowledgement::kOctets;
+  runner_.on_acknowledgement(qp, acknowledgement, now);
 }
 
 // A copy to each QP that is attached. Only the multicast QPN goes with a group.

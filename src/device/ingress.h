@@ -37,6 +37,7 @@ class Ingress {
   Reception on_packet(QueuePair* qp, const PacketView& packet, const IngressFrame& frame, Time now);
   Reception on_multicast(const PacketView& packet, const IngressFrame& frame, Time now);
   bool is_own_datagram(const PacketView& packet, const IngressFrame& frame) const;
+  void on_brought(QueuePair& qp, const Acknowledgement& acknowledgement, Time now);
   void on_marked(QueuePair& qp, Time now);
   void count_drop(Reception reason);
 

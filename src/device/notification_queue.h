@@ -19,6 +19,7 @@ class NotificationQueue {
   void on_timer(Time now);
   [[nodiscard]] Time next_timer() const;  // Time::never(): none will be due by itself
   [[nodiscard]] CompletionQueue* poll() { return due_.pop_front(); }  // nullptr: none is due
+  [[nodiscard]] bool has_due() const { return !due_.empty(); }
   void forget(CompletionQueue& cq) {
     due_.remove(cq);
     later_.remove(cq);

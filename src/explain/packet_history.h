@@ -42,7 +42,10 @@ class PacketHistory {
   PacketHistory();
 
   void on_sent(const EgressFrame& frame, Time now);
-  void on_sent(const PacketRecord& packet) { place_of(packet.qp).sent.add() = packet; }
+  // The record of one that `qp` sends, to be filled in whole.
+  [[nodiscard]] PacketRecord& add_sent(QPN qp) { return place_of(qp).sent.add(); }
+  // One that came with another, and before it.
+  void on_received(const Acknowledgement& acknowledgement, QPN qp, Time now);
   void on_received(const IngressFrame& frame, Reception reception, Time now);
   // One that came decoded.
   void on_received(const PacketView& packet, std::size_t transport_bytes, Reception reception,

@@ -38,11 +38,18 @@ class Adapter {
    public:
     explicit Session(Adapter& adapter)
         : adapter_(adapter), real_now_(adapter.lock()), now_(adapter.device_now(real_now_)) {}
-    ~Session() { adapter_.flush_and_unlock(real_now_); }
+    ~Session() {
+      if (is_quiet_)
+        adapter_.unlock(real_now_);
+      else
+        adapter_.flush_and_unlock(real_now_);
+    }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
     Device* operator->() const { return &adapter_.device(); }
     Device& operator*() const { return adapter_.device(); }
+    // What was done needs none of the above, as the caller knows.
+    void end_quietly() { is_quiet_ = true; }
     Time now() const { return now_; }            // by the device's clock
     Time real_now() const { return real_now_; }  // by the host's; another in a simulated fabric
     [[nodiscard]] faults::FaultFilter* faults() const { return adapter_.faults(); }
@@ -50,6 +57,7 @@ class Adapter {
    private:
     Adapter& adapter_;
     Time real_now_, now_;
+    bool is_quiet_ = false;
   };
   [[nodiscard]] Session enter() { return Session(*this); }
 
@@ -92,6 +100,7 @@ class Adapter {
   [[nodiscard]] virtual Time lock() = 0;
   [[nodiscard]] virtual Time device_now(Time real) = 0;
   virtual void flush_and_unlock(Time now) = 0;
+  virtual void unlock(Time now) = 0;
   friend class Session;
 };
 

@@ -180,7 +180,12 @@ LiveAdapter::~LiveAdapter() {
 
 Time LiveAdapter::lock() {
   mutex_.lock();
-  return last_now_ = monotonic_now();
+  return clock_.now();
+}
+
+void LiveAdapter::unlock(Time now) {
+  holding_.on_call(now);
+  mutex_.unlock();
 }
 
 void LiveAdapter::flush_and_unlock(Time now) {
@@ -198,6 +203,7 @@ void LiveAdapter::flush_and_unlock(Time now) {
       send_frames(now);
     note_return(now);
   }
+  if (appended.local.requests) note_local_reply(now);
   if (policy_.waits_for_events()) do_put_off(now);  // no poll will
   take_outputs(now);
   tell_helper();
@@ -211,9 +217,15 @@ bool LiveAdapter::do_put_off(Time now) {
   return true;
 }
 
+// It has taken the acknowledgement along.
+void LiveAdapter::note_local_reply(Time now) {
+  holding_.on_request(now);
+  if (std::exchange(holds_in_rings_, false)) holding_.on_sent();
+}
+
 // The clock is read only where the call may have taken long.
 void LiveAdapter::note_return(Time began) {
-  holding_.on_return(link_->take_called() ? monotonic_now() : began);
+  holding_.on_return(link_->take_called() ? clock_.exactly_now() : began);
 }
 
 u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
@@ -222,7 +234,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   u32 count = device_.poll_cq(cq, out);
   const bool received = policy_.should_receive_in_poll(count != 0) && receive_in_poll();
   if (received && count == 0) count = device_.poll_cq(cq, out);
-  policy_.on_application_poll(result_of_poll(count, received), last_now_);
+  policy_.on_application_poll(result_of_poll(count, received), clock_.last());
   while (policy_.should_stay()) stay_once();
   if (received || policy_.listens() || policy_.next_check() != told_check_) tell_helper();
   const bool offers_core = policy_.should_offer_core();
@@ -234,7 +246,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
 
 // False: nothing has come, and no timer was due.
 bool LiveAdapter::receive_in_poll() {
-  const Time now = last_now_ = monotonic_now();
+  const Time now = clock_.now();
   holding_.on_call(now);
   if (holding_.deadline() != Time::never()) send_frames(now);
   const bool received = receive_batch(Look::kLikely, now);
@@ -253,7 +265,9 @@ bool LiveAdapter::receive_in_poll() {
 
 PollResult LiveAdapter::result_of_poll(u32 count, bool received) const {
   if (count == 0) return received ? PollResult::kReceived : PollResult::kEmpty;
-  return holding_.awaits_reply() ? PollResult::kFoundWithRequest : PollResult::kFound;
+  // What comes through rings may have needed no acknowledgement: that is no sign of anything.
+  return holding_.awaits_reply() && !awaited_in_rings_ ? PollResult::kFoundWithRequest
+                                                       : PollResult::kFound;
 }
 
 void LiveAdapter::explain(std::span<const CQE> cqes) {
@@ -266,20 +280,20 @@ void LiveAdapter::explain(std::span<const CQE> cqes) {
 void LiveAdapter::stay_once() {
   mutex_.unlock();  // others may have waited for it
   mutex_.lock();
-  last_now_ = monotonic_now();
-  const bool received = receive_batch(Look::kLikely, last_now_);
+  const Time now = clock_.now();
+  const bool received = receive_batch(Look::kLikely, now);
   if (received) {
-    send_or_await_reply(last_now_);
-    take_outputs(last_now_);
+    send_or_await_reply(now);
+    take_outputs(now);
   }
-  policy_.on_stay(received ? StayResult::kReceived : StayResult::kNothing, last_now_);
+  policy_.on_stay(received ? StayResult::kReceived : StayResult::kNothing, now);
 }
 
 void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   mutex_.lock();
   device_.request_notification(cq, on);
   policy_.on_application_sleep();
-  const Time now = monotonic_now();
+  const Time now = clock_.now();
   if (holding_.holds_requests()) send_frames(now);  // no poll will
   if (do_put_off(now)) take_outputs(now);
   tell_helper();
@@ -342,10 +356,13 @@ void LiveAdapter::take_frames(Time now) {
 
 void LiveAdapter::note_received(const IngressFrame& frame, Reception reception, Time now) {
   explain::PacketHistory& history = explainer_->history();
-  if (const PacketView* const packet = link_->decoded())
+  if (const PacketView* const packet = link_->decoded()) {
+    if (frame.acknowledgement != nullptr)
+      history.on_received(*frame.acknowledgement, packet->headers.bth.dest_qp, now);
     history.on_received(*packet, frame.transport.size() - kICRCSize, reception, now);
-  else
+  } else {
     history.on_received(frame, reception, now);
+  }
 }
 
 Reception LiveAdapter::take_frame(const IngressFrame& frame, Time now) {
@@ -460,7 +477,7 @@ void LiveAdapter::drop_to_history(faults::Direction direction, const faults::Hel
   if (direction == faults::Direction::kTransmit)
     history.on_lost_by_fault(frame.egress(), cause);
   else
-    history.on_lost_by_fault(frame.ingress(), cause, last_now_);
+    history.on_lost_by_fault(frame.ingress(), cause, clock_.last());
 }
 
 faults::FaultFilter* LiveAdapter::faults() {
@@ -502,6 +519,7 @@ LiveAdapter::Appended LiveAdapter::append_frames(Time now) {
     if (explainer_ != nullptr) explainer_->history().on_sent(frame_, now);
     link_->append(frame_);
   }
+  if (local_ != nullptr) appended.local = local_->outgoing().take_taken();
   return appended;
 }
 
@@ -531,6 +549,7 @@ void LiveAdapter::send_frames(Time now) {
   append_frames(now);
   link_->flush();
   holding_.on_sent();
+  holds_in_rings_ = false;
 }
 
 void LiveAdapter::drain(Time now) {
@@ -540,13 +559,18 @@ void LiveAdapter::drain(Time now) {
 
 // The program goes on, and may reply to what it has just received.
 void LiveAdapter::send_or_await_reply(Time now) {
+  const bool may_hold = holding_.may_hold_acknowledgement();
+  if (may_hold && local_ != nullptr) local_->outgoing().hold_acknowledgements();
   const Appended appended = append_frames(now);
-  const bool acknowledges = appended.any && !appended.requests;
+  const bool acknowledges = (appended.any || appended.local.acknowledgements) && !appended.requests;
+  awaited_in_rings_ = !appended.any;
   if (acknowledges) holding_.on_acknowledgement(now);
-  if (acknowledges && holding_.may_hold_acknowledgement() && link_->may_wait())
+  if (acknowledges && may_hold && link_->may_wait()) {
     holding_.on_held_acknowledgement(now);
-  else
+    holds_in_rings_ = !appended.any;
+  } else {
     send_frames(now);
+  }
 }
 
 bool LiveAdapter::take_outputs(Time now) {
@@ -586,10 +610,20 @@ void LiveAdapter::tell_helper() {
              others = std::min(connections_.next_timer(), link_->next_timer());
   due_ = fabric_ == nullptr ? std::min(device, others) : Time();  // its clock changes its pace
   told_check_ = policy_.next_check();
+  if (knows_already()) return;
   policy_.listens() ? helper_->listen() : helper_->ignore();
   const Listening listening = policy_.listens() ? Listening::kYes : Listening::kNo;
   const bool at_once = link_->on_listening(listening);
-  helper_->wake_at(at_once ? last_now_ : helper_deadline(device, others), last_now_);
+  told_listening_ = listening;
+  told_alarm_ = at_once ? clock_.last() : helper_deadline(device, others);
+  helper_->wake_at(told_alarm_, clock_.last());
+}
+
+// While calls come, all that the helper waits for is a check, which it is told of again once it has
+// come.
+bool LiveAdapter::knows_already() const {
+  return !policy_.listens() && told_listening_ == Listening::kNo &&
+         std::min(policy_.next_check(), holding_.deadline()) >= told_alarm_;
 }
 
 Time LiveAdapter::device_due() const {
@@ -601,9 +635,9 @@ Time LiveAdapter::device_due() const {
 Time LiveAdapter::helper_deadline(Time device, Time others) const {
   const Time check = std::min(policy_.next_check(), holding_.deadline());
   if (!policy_.listens()) return check;
-  const Time by_calls = last_now_ + kTimersRunByCalls;
+  const Time now = clock_.last(), by_calls = now + kTimersRunByCalls;
   return std::min(
-      {check, others, holding_.is_called_often(last_now_) ? std::max(device, by_calls) : device});
+      {check, others, holding_.is_called_often(now) ? std::max(device, by_calls) : device});
 }
 
 // The program may be in a call, on this very core: who waited for the lock would get it between
@@ -621,7 +655,8 @@ void LiveAdapter::serve() {
   Look look = Look::kEverywhere;
   for (bool again = true; again;) {
     lock_as_helper();
-    const Time now = last_now_ = monotonic_now();
+    const Time now = clock_.exactly_now();
+    told_alarm_ = Time::never();  // it may have come
     if (offered) policy_.on_core_returned(*offered, now);
     offered.reset();
     const Served served = serve_once(look, now);
@@ -660,7 +695,7 @@ void LiveAdapter::leave_at_exit() {
     if (monotonic_now() >= deadline) return;
     ::sched_yield();
   }
-  const Time now = monotonic_now();
+  const Time now = clock_.exactly_now();
   connections_.abandon_all(now);
   drain(now);
   stats_.reset();

@@ -18,6 +18,7 @@
 #include "host/links/faulty_link.h"
 #include "host/local/local_path.h"
 #include "host/progress_policy.h"
+#include "host/quick_clock.h"
 #include "host/stats/stats_port.h"
 
 namespace verbena::host {
@@ -68,6 +69,7 @@ class LiveAdapter final : public Adapter {
  protected:
   [[nodiscard]] Time lock() override;
   [[nodiscard]] Time device_now(Time real) override { return device_time(real); }
+  void unlock(Time now) override;
   void flush_and_unlock(Time now) override;
 
  private:
@@ -102,12 +104,14 @@ class LiveAdapter final : public Adapter {
   bool run_device_timers(Time now);
   void drain(Time now);
   void send_or_await_reply(Time now);
+  void note_local_reply(Time now);
   void note_return(Time began);
   bool do_put_off(Time now);
   // Of the device, but for its frames. Whether a program was told of a completion.
   bool take_outputs(Time now);
   struct Appended {
     bool any = false, requests = false;  // at all; other than acknowledgements
+    OutgoingRings::Taken local{};        // what needs no frames
   };
   Appended append_frames(Time now);
   [[nodiscard]] bool poll_frame(Time now);  // into frame_
@@ -124,6 +128,7 @@ class LiveAdapter final : public Adapter {
   void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
   void tell_helper();  // after all that may have changed what is due, and who is to look
+  [[nodiscard]] bool knows_already() const;
   [[nodiscard]] Time device_due() const;
   [[nodiscard]] Time helper_deadline(Time device, Time others) const;
   void choose_path();
@@ -151,10 +156,14 @@ class LiveAdapter final : public Adapter {
   ProgressPolicy policy_;
   HoldingPolicy holding_;
   std::vector<EventTarget*> port_listeners_;
+  bool holds_in_rings_ = false;    // acknowledgements, and the link holds nothing
+  bool awaited_in_rings_ = false;  // what a reply is awaited for was no frame
   EgressFrame frame_;
-  Time last_now_;
+  QuickClock clock_;
   Time due_;         // the first timer of all, and what is held to a rate
   Time told_check_;  // policy_.next_check(), as the helper knows it
+  Listening told_listening_ = Listening::kYes;
+  Time told_alarm_ = Time::never();
   std::unique_ptr<HelperThread> helper_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "congestion/congestion_control.h"
+#include "transport/acknowledgement.h"
 #include "transport/cqe.h"
 #include "transport/local/local_packets.h"
 #include "transport/peer_memory.h"
@@ -83,6 +84,8 @@ class Engine {
   virtual void on_state(QPState from, Time now) = 0;
   // For the state the QP is in (RTR and beyond); P_Key, ICRC and source checked by the device.
   virtual void on_packet(const PacketView& packet, const RxContext& context, Time now) = 0;
+  // The same for an acknowledgement that is followed at once by on_packet(), of what it came with.
+  virtual void on_acknowledgement(const Acknowledgement&, Time) {}
   // A receive was posted (own queue or SRQ). False: nothing will come out for that.
   [[nodiscard]] virtual bool on_receive_posted(Time now) = 0;
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing

@@ -52,14 +52,28 @@ PostError post_one(host::Adapter::Session& session, SRQObject& srq, const ibv_re
   return error;
 }
 
-// Posts the chain; on an error `wr` is the request that was refused.
 template <typename Queue, typename WR>
-PostError post_chain(Queue& queue, WR*& wr) {
-  host::Adapter::Session session = queue.owner().enter();
+PostError post_each(host::Adapter::Session& session, Queue& queue, WR*& wr) {
   for (; wr != nullptr; wr = wr->next)
     if (const PostError error = post_one(session, queue, *wr); error != PostError::kOk)
       return error;
   return PostError::kOk;
+}
+
+// Posts the chain; on an error `wr` is the request that was refused.
+template <typename Queue>
+PostError post_chain(Queue& queue, ibv_send_wr*& wr) {
+  host::Adapter::Session session = queue.owner().enter();
+  return post_each(session, queue, wr);
+}
+
+// As a rule a receive is of interest to nobody before a message comes for it.
+template <typename Queue>
+PostError post_chain(Queue& queue, ibv_recv_wr*& wr) {
+  host::Adapter::Session session = queue.owner().enter();
+  const PostError error = post_each(session, queue, wr);
+  if (!session->has_output()) session.end_quietly();
+  return error;
 }
 
 template <typename Queue, typename WR>

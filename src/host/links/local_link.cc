@@ -11,9 +11,9 @@ namespace verbena::host {
 namespace {
 
 constexpr u32 kBatch = 64;  // frames in a receive()
-// While there are frames of this host: looks in vain without a look below; one that finds takes as
-// long as kVainLooksOfOne.
-constexpr u32 kLooksWithoutBelow = 64;
+// While there are frames of this host: looks in vain without a look below, and at most, where one
+// after the other has found nothing there; one that finds takes as long as kVainLooksOfOne.
+constexpr u32 kLooksWithoutBelow = 64, kMaxLooksWithoutBelow = 1024;
 constexpr u32 kVainLooksOfOne = 4;
 
 }  // namespace
@@ -28,7 +28,7 @@ void LocalLink::append(const EgressFrame& frame) {
 }
 
 void LocalLink::flush() {
-  path_.outgoing().flush();
+  path_.outgoing().publish();
   if (!std::exchange(has_appended_below_, false)) return;
   called_ = true;
   below_->flush();
@@ -36,14 +36,15 @@ void LocalLink::flush() {
 
 // --- in
 
-// A look at sockets costs more than what comes through memory: where that goes on, it is rare.
+// A look at sockets costs as much as a message through memory: where those go on, it is rare, and
+// rarer where it is in vain. So what comes there waits no longer than nothing had come before.
 bool LocalLink::looks_below(Look look, bool found) {
   if (found)
     quiet_looks_ = 0;
   else if (quiet_looks_ < kQuiet)
     ++quiet_looks_;
   looks_since_below_ += found ? kVainLooksOfOne : 1;
-  if (look == Look::kLikely && quiet_looks_ < kQuiet && looks_since_below_ < kLooksWithoutBelow)
+  if (look == Look::kLikely && quiet_looks_ < kQuiet && looks_since_below_ < looks_without_below_)
     return false;
   looks_since_below_ = 0;
   called_ = true;
@@ -54,7 +55,12 @@ bool LocalLink::looks_below(Look look, bool found) {
 
 // Whether any has, or may have, something.
 bool LocalLink::look_at_rings() {
-  if (watch_.slot != 0 && from_[watch_.slot].ring->has_more()) on_found(watch_.slot);
+  if (watch_.slot != 0) {
+    const bool found = from_[watch_.slot].ring->has_more();
+    if (found) on_found(watch_.slot);
+    watch_.streams = found && watch_.found_last;
+    watch_.found_last = found;
+  }
   any_rung_ = path_.doorbells().take(rung_) || any_rung_;
   return any_rung_ || watch_.has_more;
 }
@@ -97,7 +103,12 @@ bool LocalLink::receive(Look look) {
   batch_left_ = kBatch;
   served_ = word_ = 0;
   const bool found = look_at_rings();
-  return (looks_below(look, found) && below_->receive(look)) || found;
+  asks_below_ = looks_below(look, found);
+  if (!asks_below_) return found;
+  const bool found_below = below_->receive(look);
+  looks_without_below_ =
+      found_below ? kLooksWithoutBelow : std::min(2 * looks_without_below_, kMaxLooksWithoutBelow);
+  return found_below || found;
 }
 
 // nullptr: the peer has claimed none.
@@ -150,16 +161,20 @@ bool LocalLink::take_record(FrameRingReader& ring, IngressFrame& out) {
   out.traffic_class = frame.traffic_class;
   out.hop_limit = frame.hop_limit;
   decoded_ = decode(frame, body, out);
+  brought_ = brought_by(frame.headers);
+  out.acknowledgement = brought_ ? &*brought_ : nullptr;
   --batch_left_;
-  ++received_;
+  received_ += brought_ ? 2 : 1;
   return true;
 }
 
 // Half of the batch is for those that rang.
 bool LocalLink::poll_watched(IngressFrame& out) {
   const u32 kept = any_rung_ ? kBatch / 2 : 0;
-  watch_.has_more = batch_left_ > kept && take_record(*from_[watch_.slot].ring, out);
-  return watch_.has_more;
+  FrameRingReader& ring = *from_[watch_.slot].ring;
+  const bool taken = batch_left_ > kept && take_record(ring, out);
+  watch_.has_more = taken && (watch_.streams || ring.follows());
+  return taken;
 }
 
 bool LocalLink::poll_rung(IngressFrame& out) {
@@ -184,7 +199,9 @@ bool LocalLink::poll_rung(IngressFrame& out) {
 bool LocalLink::poll_frame(IngressFrame& out, Time now) {
   path_.outgoing().on_time(now);
   if ((watch_.has_more && poll_watched(out)) || (any_rung_ && poll_rung(out))) return true;
+  if (!std::exchange(asks_below_, true)) return false;
   decoded_ = nullptr;
+  out.acknowledgement = nullptr;
   return below_->poll_frame(out, now);
 }
 

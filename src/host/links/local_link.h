@@ -60,6 +60,8 @@ class LocalLink final : public Link {
   struct Watch {
     u32 slot = 0;                     // 0: none
     bool has_more = false;            // when last looked at
+    bool found_last = false;          // by the last look,
+    bool streams = false;             // and the one before: more may come than the record knows of
     u32 candidate = 0, in_a_row = 0;  // batches that came from one slot
   };
   static constexpr u32 kWatched = 16;  // batches in a row, and then its ring is watched
@@ -85,11 +87,13 @@ class LocalLink final : public Link {
   bool any_rung_ = false;  // unless `rung_` is all zeros
   u32 word_ = 0;           // of `rung_`, that receive()'s frames have come to
   Watch watch_;
+  bool asks_below_ = true;           // for a frame; not in a batch for which it was left alone
   u32 batch_left_ = 0, served_ = 0;  // frames of a receive(); the slot of the last one
-  u32 quiet_looks_ = kQuiet, looks_since_below_ = 0;
+  u32 quiet_looks_ = kQuiet, looks_since_below_ = 0, looks_without_below_ = 1;
   u64 received_ = 0;
   PacketView packet_;                           // of the frame polled last,
   const PacketView* decoded_ = nullptr;         // if it came through memory
+  std::optional<Acknowledgement> brought_;      // by it
   std::array<u8, FrameRing::kMaxBody> copy_{};  // of its octets
   bool has_left_ = false;
   bool has_appended_below_ = false, called_ = false;

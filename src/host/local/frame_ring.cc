@@ -1,18 +1,21 @@
 #include "host/local/frame_ring.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <span>
 
 namespace verbena::host {
 namespace {
 
 constexpr u64 kLine = 64;
-static_assert(FrameRing::kBytes % kLine == 0 && sizeof(RingFrame) < kLine);
-static_assert(offsetof(RingFrame, length) == 0);
+using Header = FrameRing::Header;
+static_assert(FrameRing::kBytes % kLine == 0 && sizeof(Header) < kLine);
+static_assert(offsetof(Header, length) == 0);
 
 constexpr u64 record_bytes(u32 length) { return (u64{length} + kLine - 1) & ~(kLine - 1); }
 
-constexpr u32 kMinLength = sizeof(RingFrame), kMaxLength = kMinLength + FrameRing::kMaxBody;
+constexpr u32 kMinLength = sizeof(Header), kMaxLength = kMinLength + FrameRing::kMaxBody;
 
 u64 left_before_end(u64 position) { return FrameRing::kBytes - position % FrameRing::kBytes; }
 
@@ -35,7 +38,7 @@ FrameRingWriter::FrameRingWriter(FrameRing& ring)
   while (end_ - start <= FrameRing::kBytes) {
     const u32 length = load_length(at(end_));
     if (length == 0) break;
-    end_ += length == RingFrame::kSkip ? left_before_end(end_) : record_bytes(length);
+    end_ += length == FrameRing::kSkip ? left_before_end(end_) : record_bytes(length);
   }
   published_ = end_;
 }
@@ -54,31 +57,71 @@ void FrameRingWriter::set_length(u64 position, u32 length) {
     store_length(at(position), length);
 }
 
+// False: the table is full, and what is not read yet may need it.
+bool FrameRingWriter::find_addresses(const RingFrame& frame) {
+  const FrameRing::Addresses wanted{frame.source, frame.destination};
+  const auto known = std::span(addresses_).first(addresses_known_);
+  if (addresses_at_ < addresses_known_ && known[addresses_at_] == wanted) return true;
+  const auto found = std::ranges::find(known, wanted);
+  addresses_at_ = static_cast<u16>(found - known.begin());
+  if (found != known.end()) return true;
+  if (addresses_known_ == FrameRing::kAddresses) {
+    if (ring_.read_.load(std::memory_order_acquire) != end_) return false;
+    addresses_known_ = addresses_at_ = 0;
+  }
+  addresses_[addresses_at_] = ring_.addresses_[addresses_at_] = wanted;
+  ++addresses_known_;
+  return true;
+}
+
 // One line stays free, for the 0 behind the last record.
 u8* FrameRingWriter::add(const RingFrame& frame, u32 body_bytes) {
+  if (has_line_) {
+    line_.header.follows = 1;
+    store_last();
+  }
   const u32 length = kMinLength + body_bytes;
   const u64 bytes = record_bytes(length), left = left_before_end(end_);
   const bool skips = left < bytes;
-  if (!has_room((skips ? left : 0) + bytes + kLine)) return nullptr;
+  if (!has_room((skips ? left : 0) + bytes + kLine) || !find_addresses(frame)) return nullptr;
   before_last_ = end_;
   if (skips) {
-    set_length(end_, RingFrame::kSkip);
+    set_length(end_, FrameRing::kSkip);
     end_ += left;
   }
-  u8* const record = at(end_);
-  constexpr std::size_t kLengthBytes = sizeof frame.length;
-  std::memcpy(record + kLengthBytes, reinterpret_cast<const u8*>(&frame) + kLengthBytes,
-              sizeof frame - kLengthBytes);
-  set_length(end_, length);
+  line_.header = {.length = length,
+                  .udp_source_port = frame.udp_source_port,
+                  .traffic_class = frame.traffic_class,
+                  .hop_limit = frame.hop_limit,
+                  .addresses = addresses_at_,
+                  .headers = frame.headers};
+  line_at_ = end_;
+  has_line_ = true;
   end_ += bytes;
-  return record + sizeof frame;
+  return bytes == kLine ? line_.body.data() : at(line_at_) + kMinLength;
 }
 
-void FrameRingWriter::take_back() { end_ = before_last_; }
+void FrameRingWriter::take_back() {
+  end_ = before_last_;
+  has_line_ = false;
+}
+
+void FrameRingWriter::store_last() {
+  constexpr std::size_t kLengthBytes = sizeof line_.header.length;
+  const u8* const from = reinterpret_cast<const u8*>(&line_) + kLengthBytes;
+  u8* const to = at(line_at_) + kLengthBytes;
+  if (line_.header.length <= kLine)
+    std::memcpy(to, from, kLine - kLengthBytes);
+  else
+    std::memcpy(to, from, kMinLength - kLengthBytes);
+  set_length(line_at_, line_.header.length);
+  has_line_ = false;
+}
 
 bool FrameRingWriter::publish() {
   if (published_ == end_) return false;
   store_length(at(end_), 0);
+  if (has_line_) store_last();
   store_length(at(published_), first_length_);
   published_ = end_;
   ring_.written_.store(end_, std::memory_order_relaxed);
@@ -101,19 +144,14 @@ bool FrameRingReader::is_sound(u32 length) const {
          record_bytes(length) <= left_before_end(begin_);
 }
 
-void FrameRingReader::free() {
-  if (freed_ == begin_) return;
-  freed_ = begin_;
-  ring_.read_.store(begin_, std::memory_order_release);
-}
-
 // Everything about a record is taken from the memory once, then checked.
 bool FrameRingReader::poll(RingFrame& out, Bytes& body) {
   free();
+  follows_ = false;
   if (is_broken_) return false;
   u32 length = length_at(begin_);
   if (length == 0) return false;
-  if (length == RingFrame::kSkip) {
+  if (length == FrameRing::kSkip) {
     begin_ += left_before_end(begin_);
     length = length_at(begin_);
     if (length == 0) {
@@ -124,9 +162,18 @@ bool FrameRingReader::poll(RingFrame& out, Bytes& body) {
   is_broken_ = !is_sound(length);
   if (is_broken_) return false;
   const u8* const record = at(begin_);
-  std::memcpy(&out, record, sizeof out);
-  out.length = length;
-  body = {record + sizeof out, length - kMinLength};
+  Header header;
+  std::memcpy(&header, record, sizeof header);
+  const FrameRing::Addresses& addresses =
+      ring_.addresses_[header.addresses % FrameRing::kAddresses];
+  out.udp_source_port = header.udp_source_port;
+  out.traffic_class = header.traffic_class;
+  out.hop_limit = header.hop_limit;
+  out.source = addresses.source;
+  out.destination = addresses.destination;
+  out.headers = header.headers;
+  follows_ = header.follows != 0;
+  body = {record + sizeof header, length - kMinLength};
   begin_ += record_bytes(length);
   return true;
 }

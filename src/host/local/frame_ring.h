@@ -1,11 +1,15 @@
 // FrameRing: frames and packets from one process to one other, in order, through memory that both
 // map: one writes, one reads, nobody waits. Neither trusts what the other can change: a ring that
 // makes no sense is broken, takes nothing more and gives nothing more.
-//   record: | RingFrame | body | padding to a cache line |
+//   record: | header | body | padding to a cache line |
 // The body is a transport packet (BTH .. ICRC, which is not filled in), or only its payload where
 // the headers are in RingFrame already.
 // The reader sees by a record itself that it is there: its first word, which is written last, and
-// which was 0 before. So a short one takes one cache line from core to core.
+// which was 0 before. So a short one takes one cache line from core to core. What fits into a line
+// is made elsewhere and stored there at once: a reader that looks again and again would take the
+// line away in between. A record says whether another was published with it: where none was, the
+// next line, which the writer has at hand, is left alone. GIDs lie in a table and are named by
+// their place in it.
 // A new writer or reader goes on where another has left off; a reader perhaps with the last record
 // once more, which is then a duplicate to its QP.
 // A reader that looks at the ring again and again says so, and the writer need not ring for it
@@ -21,20 +25,26 @@
 
 namespace verbena::host {
 
-// Headers of a packet that needs no others: SENDs and acknowledgements.
+// Headers of a packet that needs no others: SENDs and acknowledgements. A SEND may bring an
+// acknowledgement of the same QP, which is a packet of its own that comes before it.
 struct RingHeaders {
-  enum Flags : u8 { kAreHere = 1, kSolicited = 2, kAckReq = 4, kTakesSack = 8 };
+  enum Flags : u8 {
+    kAreHere = 1,
+    kSolicited = 2,
+    kAckReq = 4,
+    kTakesSack = 8,
+    kAcknowledges = 16,
+  };
   u8 flags = 0;  // without kAreHere they are in the body
   u8 opcode = 0;
   u16 p_key = 0;
   u32 dest_qp = 0;
   u32 psn = 0;
-  u32 word = 0;  // what follows the BTH: immediate data, a key, an AETH
+  u32 word = 0;                   // what follows the BTH: immediate data, a key, an AETH
+  u32 ack_psn = 0, ack_word = 0;  // with kAcknowledges: its PSN and AETH
 };
 
 struct RingFrame {
-  static constexpr u32 kSkip = ~0u;
-  u32 length = 0;  // bytes of it and its body. The writer fills it in
   u16 udp_source_port = 0;
   u8 traffic_class = 0, hop_limit = 0;
   GID source{}, destination{};
@@ -45,6 +55,21 @@ class FrameRing {
  public:
   static constexpr u64 kBytes = 2u << 20;  // twice the largest window of a QP
   static constexpr u32 kMaxBody = kMaxHeadersSize + 4096 + 4;
+  static constexpr u32 kAddresses = 16;  // pairs of GIDs
+  static constexpr u32 kSkip = ~0u;
+
+  struct Addresses {
+    GID source, destination;
+    friend bool operator==(const Addresses&, const Addresses&) = default;
+  };
+  struct Header {
+    u32 length = 0;  // bytes of it and its body
+    u16 udp_source_port = 0;
+    u8 traffic_class = 0, hop_limit = 0;
+    u16 addresses = 0;  // place in the table
+    u16 follows = 0;    // 1: a record that was published with it
+    RingHeaders headers{};
+  };
 
  private:
   friend class FrameRingWriter;
@@ -53,6 +78,7 @@ class FrameRing {
   alignas(64) std::atomic<u64> written_;  // for the next writer
   alignas(64) std::atomic<u64> read_;
   alignas(64) std::atomic<u32> watched_;  // 1: by its reader. Written by the reader
+  alignas(64) std::array<Addresses, kAddresses> addresses_;
   alignas(64) std::array<u8, kBytes> bytes_;
 };
 
@@ -60,9 +86,11 @@ class FrameRingWriter {
  public:
   explicit FrameRingWriter(FrameRing& ring);
 
-  // Where to write so many bytes of body, before publish(); nullptr: full.
+  // Where to write so many bytes of body, before the next call; nullptr: full.
   [[nodiscard]] u8* add(const RingFrame& frame, u32 body_bytes);
-  void take_back();  // what was added last
+  // What was added last and is not published yet.
+  [[nodiscard]] RingHeaders& last() { return line_.header.headers; }
+  void take_back();  // the same, once
   // True when there is something that was not published before.
   bool publish();
   // Whether the reader will find what has been published by itself.
@@ -72,25 +100,44 @@ class FrameRingWriter {
   }
 
  private:
+  // The record that was added last, as far as its first line goes.
+  struct alignas(64) Line {
+    FrameRing::Header header;
+    std::array<u8, 64 - sizeof(FrameRing::Header)> body;
+  };
+
   [[nodiscard]] u8* at(u64 position) { return ring_.bytes_.data() + position % FrameRing::kBytes; }
   [[nodiscard]] bool has_room(u64 bytes);
+  [[nodiscard]] bool find_addresses(const RingFrame& frame);
   void set_length(u64 position, u32 length);
+  void store_last();
 
   FrameRing& ring_;
   u64 end_, before_last_ = 0;
   u64 published_;
   u32 first_length_ = 0;  // of what is not published yet
   u64 read_ = 0;          // as last seen
+  Line line_;
+  u64 line_at_ = 0;
+  bool has_line_ = false;                                              // not in the ring yet
+  std::array<FrameRing::Addresses, FrameRing::kAddresses> addresses_;  // of the table
+  u32 addresses_known_ = 0;
+  u16 addresses_at_ = 0;  // those of the last record
 };
 
 class FrameRingReader {
  public:
   explicit FrameRingReader(FrameRing& ring);
 
-  // The next record, and its body, which is good until the next call, but may change under our
-  // eyes. False: none.
+  // The next record, and its body, which is good until the next call of this or has_more(), but
+  // may change under our eyes. False: none.
   [[nodiscard]] bool poll(RingFrame& out, Bytes& body);
-  [[nodiscard]] bool has_more() const { return !is_broken_ && length_at(begin_) != 0; }
+  // Whether there is another, as the last one said. What came later it does not know.
+  [[nodiscard]] bool follows() const { return follows_; }
+  [[nodiscard]] bool has_more() {
+    free();
+    return !is_broken_ && length_at(begin_) != 0;
+  }
   // From now on has_more() is asked again and again.
   void watch() { ring_.watched_.store(1, std::memory_order_relaxed); }
   // No more: has_more() is to be asked once after this.
@@ -102,12 +149,16 @@ class FrameRingReader {
   }
   [[nodiscard]] u32 length_at(u64 position) const;
   [[nodiscard]] bool is_sound(u32 length) const;
-  void free();
+  void free() {
+    if (freed_ == begin_) return;
+    freed_ = begin_;
+    ring_.read_.store(begin_, std::memory_order_release);
+  }
 
   FrameRing& ring_;
   u64 begin_;
   u64 freed_;  // up to where the writer may write again
-  bool is_broken_ = false;
+  bool is_broken_ = false, follows_ = false;
 };
 
 }  // namespace verbena::host

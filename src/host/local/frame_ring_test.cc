@@ -27,10 +27,11 @@ class FrameRingTest : public testing::Test {
     std::iota(wanted.begin(), wanted.end(), seed);
     EXPECT_TRUE(std::ranges::equal(body_, wanted));
   }
-  // What a peer can write: two counts and a flag, each in a cache line, then the records, whose
-  // first word is their length.
+  // What a peer can write: two counts and a flag, each in a cache line, and addresses; then the
+  // records, whose first word is their length.
+  static constexpr u64 kRecordsAt = 192 + FrameRing::kAddresses * sizeof(FrameRing::Addresses);
   void set_length(u64 at, u32 length) {
-    std::memcpy(reinterpret_cast<u8*>(ring_.get()) + 192 + at, &length, sizeof length);
+    std::memcpy(reinterpret_cast<u8*>(ring_.get()) + kRecordsAt + at, &length, sizeof length);
   }
   void expect_nothing() {
     for (int i = 0; i < 3; ++i) EXPECT_FALSE(take());
@@ -76,6 +77,54 @@ TEST_F(FrameRingTest, WhatIsNotPublishedIsNotSeen) {
   EXPECT_TRUE(take());
   EXPECT_TRUE(take());
   expect_nothing();
+}
+
+TEST_F(FrameRingTest, ARecordTellsWhetherAnotherFollows) {
+  (void)writer_.add({}, 10);
+  (void)writer_.add({}, 200);
+  (void)writer_.add({}, 10);
+  ASSERT_TRUE(writer_.publish());
+  for (const bool follows : {true, true, false}) {
+    ASSERT_TRUE(take());
+    EXPECT_EQ(reader_.follows(), follows);
+  }
+  ASSERT_TRUE(put(1, 1));
+  EXPECT_TRUE(reader_.has_more()) << "of which the last one knew nothing";
+}
+
+TEST_F(FrameRingTest, HeadersMayChangeUntilTheyArePublished) {
+  (void)writer_.add({.headers = {.psn = 1}}, 0);
+  writer_.last().psn = 2;
+  ASSERT_TRUE(writer_.publish());
+  ASSERT_TRUE(take());
+  EXPECT_EQ(frame_.headers.psn, 2u);
+}
+
+TEST_F(FrameRingTest, EachHasItsAddresses) {
+  for (u32 i = 0; i < 3 * FrameRing::kAddresses; ++i) {
+    const GID source = GID::from_ipv4(i), destination = GID::from_ipv4(1000 + i);
+    for (int again = 0; again < 2; ++again) {
+      ASSERT_NE(writer_.add({.source = source, .destination = destination}, 10), nullptr) << i;
+      ASSERT_TRUE(writer_.publish());
+      ASSERT_TRUE(take());
+      EXPECT_EQ(frame_.source, source);
+      EXPECT_EQ(frame_.destination, destination);
+      EXPECT_FALSE(reader_.has_more());
+    }
+  }
+}
+
+TEST_F(FrameRingTest, MoreAddressesThanFitWaitUntilAllIsRead) {
+  for (u32 i = 0; i < FrameRing::kAddresses; ++i)
+    ASSERT_NE(writer_.add({.source = GID::from_ipv4(i)}, 10), nullptr);
+  ASSERT_TRUE(writer_.publish());
+  EXPECT_EQ(writer_.add({.source = GID::from_ipv4(99)}, 10), nullptr);
+  for (u32 i = 0; i < FrameRing::kAddresses; ++i) {
+    ASSERT_TRUE(take());
+    EXPECT_EQ(frame_.source, GID::from_ipv4(i));
+  }
+  EXPECT_FALSE(reader_.has_more());
+  EXPECT_NE(writer_.add({.source = GID::from_ipv4(99)}, 10), nullptr);
 }
 
 TEST_F(FrameRingTest, WhatWasTakenBackIsNotThere) {
@@ -145,21 +194,21 @@ TEST_F(FrameRingTest, ANewWriterLeavesWhatIsThere) {
 
 TEST_F(FrameRingTest, LengthsThatMakeNoSenseBreakIt) {
   for (const u32 length :
-       {1u, u32{sizeof(RingFrame)} - 1, u32{sizeof(RingFrame)} + FrameRing::kMaxBody + 1,
-        RingFrame::kSkip - 1}) {
+       {1u, u32{sizeof(FrameRing::Header)} - 1,
+        u32{sizeof(FrameRing::Header)} + FrameRing::kMaxBody + 1, FrameRing::kSkip - 1}) {
     FrameRingReader reader(*ring_);
     set_length(0, length);
     EXPECT_FALSE(reader.poll(frame_, body_)) << length;
-    set_length(0, sizeof(RingFrame));
+    set_length(0, sizeof(FrameRing::Header));
     EXPECT_FALSE(reader.poll(frame_, body_)) << length;
   }
 }
 
 TEST_F(FrameRingTest, ARecordThatGoesAroundTheEndBreaksIt) {
   constexpr u64 kLastLine = FrameRing::kBytes - 64;
-  set_length(0, RingFrame::kSkip);
+  set_length(0, FrameRing::kSkip);
   expect_nothing();
-  set_length(kLastLine, sizeof(RingFrame) + 64);
+  set_length(kLastLine, sizeof(FrameRing::Header) + 64);
   std::memcpy(reinterpret_cast<u8*>(ring_.get()) + 64, &kLastLine, sizeof kLastLine);  // read
   FrameRingReader reader(*ring_);
   EXPECT_FALSE(reader.poll(frame_, body_));
@@ -167,7 +216,7 @@ TEST_F(FrameRingTest, ARecordThatGoesAroundTheEndBreaksIt) {
 }
 
 TEST_F(FrameRingTest, SkippingForEverBreaksIt) {
-  set_length(0, RingFrame::kSkip);
+  set_length(0, FrameRing::kSkip);
   expect_nothing();
   EXPECT_FALSE(reader_.has_more());
 }

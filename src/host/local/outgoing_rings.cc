@@ -92,44 +92,58 @@ bool OutgoingRings::has_ring(Peer& to) {
 
 // --- what
 
-// Where its body is; nullptr: it is lost.
+// False: it is lost.
 template <typename Write>
-u8* OutgoingRings::put(Peer& to, const RingFrame& frame, u32 body_bytes, const Write& write) {
-  to.last_ack = nullptr;
+bool OutgoingRings::put(Peer& to, const RingFrame& frame, u32 body_bytes, const Write& write) {
+  to.ends_in_ack = false;
   u8* const room = to.ring->add(frame, body_bytes);
   if (room == nullptr) {
     ++dropped_;
-    return nullptr;
+    return false;
   }
   if (body_bytes != 0 && !touch([&] { write(room); })) {
     to.ring->take_back();
-    return nullptr;
+    return false;
   }
   ++sent_;
   const u32 slot = static_cast<u32>(&to - to_.data());
   if (unflushed_.empty() || unflushed_.back() != slot) unflushed_.push_back(slot);
-  return room;
+  return true;
 }
 
 // It stands for the one before, if the peer has not seen that yet. IBTA 9.7.5.1.2
 void OutgoingRings::put_acknowledgement(Peer& to, const RingFrame& frame) {
   const QPN qp{frame.headers.dest_qp};
-  if (to.last_ack != nullptr && to.last_ack_qp == qp) {
-    std::memcpy(to.last_ack - sizeof frame.headers, &frame.headers, sizeof frame.headers);
+  if (to.ends_in_ack && to.last_ack_qp == qp) {
+    to.ring->last() = frame.headers;
     return;
   }
-  to.last_ack = put(to, frame, 0, [](u8*) {});
+  to.ends_in_ack = put(to, frame, 0, [](u8*) {});
   to.last_ack_qp = qp;
 }
 
+std::optional<RingHeaders> OutgoingRings::take_back_acknowledgement(Peer& to, QPN qp) {
+  if (!to.ends_in_ack || to.last_ack_qp != qp) return std::nullopt;
+  const RingHeaders acknowledgement = to.ring->last();
+  to.ring->take_back();
+  return acknowledgement;
+}
+
 bool OutgoingRings::take(const QPAttributes& qp, const TxPacket& packet) {
-  const std::optional<RingHeaders> headers = to_ring(packet.headers);
+  std::optional<RingHeaders> headers = to_ring(packet.headers);
   if (!headers) return false;
   Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
   if (to == nullptr) return false;
-  (void)put(*to, frame_of(qp, *headers), packet.payload.size_bytes,
-            [&](u8* at) { write(packet.payload, at); });
+  const bool is_request = !is_acknowledgement(*headers);
+  has_others_ = true;
+  taken_.requests |= is_request;
   if (history_ != nullptr) note(qp, *headers, packet.payload.size_bytes);
+  std::optional<RingHeaders> acknowledgement;
+  if (is_request) acknowledgement = take_back_acknowledgement(*to, qp.dest_qp);
+  if (acknowledgement) bring(*acknowledgement, *headers);
+  const bool done = put(*to, frame_of(qp, *headers), packet.payload.size_bytes,
+                        [&](u8* at) { write(packet.payload, at); });
+  if (!done && acknowledgement) put_acknowledgement(*to, frame_of(qp, *acknowledgement));
   return true;
 }
 
@@ -138,12 +152,13 @@ bool OutgoingRings::acknowledge(const QPAttributes& qp, PSN psn, const AETH& aet
   if (to == nullptr) return false;
   const RingHeaders headers = acknowledgement_of(qp, psn, aeth);
   put_acknowledgement(*to, frame_of(qp, headers));
+  taken_.acknowledgements = true;
   if (history_ != nullptr) note(qp, headers, 0);
   return true;
 }
 
 void OutgoingRings::note(const QPAttributes& qp, const RingHeaders& headers, u32 payload_bytes) {
-  history_->on_sent(record_of(headers, payload_bytes, qp.qpn, now_));
+  record(headers, payload_bytes, qp.qpn, now_, history_->add_sent(qp.qpn));
 }
 
 bool OutgoingRings::take(const EgressFrame& frame) {
@@ -151,6 +166,7 @@ bool OutgoingRings::take(const EgressFrame& frame) {
   Peer* const to = peer_of(QPN{load_be24(frame.headers.data() + kDestQPAt)}, frame.destination);
   if (to == nullptr) return false;
   is_urgent_ |= frame.urgency != Urgency::kWithReply;
+  has_others_ = true;
   (void)put(*to,
             {.udp_source_port = frame.udp_source_port,
              .traffic_class = frame.traffic_class,
@@ -165,13 +181,17 @@ bool OutgoingRings::take(const EgressFrame& frame) {
 // --- when
 
 void OutgoingRings::flush() {
-  for (const u32 slot : unflushed_) flush(slot, to_[slot]);
-  unflushed_.clear();
-  is_urgent_ = false;
+  if (!holds_acknowledgements_ || has_others_) publish();
 }
 
-void OutgoingRings::flush(u32 slot, Peer& to) {
-  to.last_ack = nullptr;
+void OutgoingRings::publish() {
+  for (const u32 slot : unflushed_) publish(slot, to_[slot]);
+  unflushed_.clear();
+  is_urgent_ = has_others_ = holds_acknowledgements_ = false;
+}
+
+void OutgoingRings::publish(u32 slot, Peer& to) {
+  to.ends_in_ack = false;
   if (!to.ring || !to.ring->publish() || to.ring->is_watched()) return;
   if (!to.process->doorbells().ring(path_.slot())) return;
   path_.wake(slot);

@@ -1,7 +1,9 @@
 // OutgoingRings: from an adapter to processes of this host: the ring (frame_ring.h) in each of them
 // that is for us, and the bell that tells them. Packets of RC only: of a connection both ends know
 // each other's process before the first one. What finds no room is lost.
-// Not thread-safe; the adapter's lock guards it.
+// An acknowledgement that is not published yet is replaced by a later one of its QP, and taken
+// along by a SEND (RingHeaders). So it may be held back for a reply: hold_acknowledgements(). Not
+// thread-safe; the adapter's lock guards it.
 #pragma once
 
 #include <array>
@@ -28,12 +30,21 @@ class OutgoingRings final : public LocalPackets {
   [[nodiscard]] bool acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) override;
   // The same for a frame. False: it is for elsewhere.
   [[nodiscard]] bool take(const EgressFrame& frame);
-  void flush() override;
+  void flush() override;  // but for what is held back
+  void publish();
   // Nothing is taken any more.
   void close() { is_closed_ = true; }
   // Where to note each packet that is no frame. nullptr: nowhere.
   void note_in(explain::PacketHistory* history) { history_ = history; }
   void on_time(Time now) { now_ = now; }
+
+  // Until publish(), flush() leaves them where they are if there is nothing else.
+  void hold_acknowledgements() { holds_acknowledgements_ = true; }
+  struct Taken {
+    bool acknowledgements = false, requests = false;  // as packets
+  };
+  // Since the last question.
+  [[nodiscard]] Taken take_taken() { return std::exchange(taken_, {}); }
 
   // Whether what was taken as a frame is not for a reply to take along.
   [[nodiscard]] bool is_urgent() const { return is_urgent_; }
@@ -49,7 +60,7 @@ class OutgoingRings final : public LocalPackets {
     std::optional<FrameRingWriter> ring;
     GID known{};                // one that the peer has
     u32 frames_until_look = 0;  // for a peer, or for a ring
-    u8* last_ack = nullptr;     // nullptr: not what was added last, or published
+    bool ends_in_ack = false;   // of last_ack_qp, and it is not published yet
     QPN last_ack_qp{};
   };
 
@@ -59,9 +70,10 @@ class OutgoingRings final : public LocalPackets {
   [[nodiscard]] static bool has_ring(Peer& to);
   void note(const QPAttributes& qp, const RingHeaders& headers, u32 payload_bytes);
   template <typename Write>
-  u8* put(Peer& to, const RingFrame& frame, u32 body_bytes, const Write& write);
+  bool put(Peer& to, const RingFrame& frame, u32 body_bytes, const Write& write);
+  [[nodiscard]] std::optional<RingHeaders> take_back_acknowledgement(Peer& to, QPN qp);
   void put_acknowledgement(Peer& to, const RingFrame& frame);
-  void flush(u32 slot, Peer& to);
+  void publish(u32 slot, Peer& to);
 
   LocalPath& path_;
   std::array<Peer, kLastSlot + 1> to_;  // by slot
@@ -70,6 +82,9 @@ class OutgoingRings final : public LocalPackets {
   Time now_;
   u64 sent_ = 0, dropped_ = 0;
   bool is_urgent_ = false;  // of what is not flushed yet
+  Taken taken_;
+  bool has_others_ = false;  // than acknowledgements, not published yet
+  bool holds_acknowledgements_ = false;
   bool called_ = false, is_closed_ = false;
 };
 

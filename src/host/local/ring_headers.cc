@@ -79,18 +79,33 @@ bool from_ring(const RingHeaders& ring, PacketHeaders& out) {
   return true;
 }
 
-explain::PacketRecord record_of(const RingHeaders& headers, std::size_t payload_bytes, QPN qp,
-                                Time at) {
+void bring(const RingHeaders& acknowledgement, RingHeaders& send) {
+  send.flags |= RingHeaders::kAcknowledges;
+  send.ack_psn = acknowledgement.psn;
+  send.ack_word = acknowledgement.word;
+}
+
+std::optional<Acknowledgement> brought_by(const RingHeaders& send) {
+  constexpr u8 kBoth = RingHeaders::kAreHere | RingHeaders::kAcknowledges;
+  if ((send.flags & kBoth) != kBoth) return std::nullopt;
+  return Acknowledgement{.psn = PSN(send.ack_psn), .aeth = to_aeth(send.ack_word)};
+}
+
+void record(const RingHeaders& headers, std::size_t payload_bytes, QPN qp, Time at,
+            explain::PacketRecord& out) {
   constexpr u32 kSyndromeAt = 24;
   const OpcodeTraits& traits = traits_of(Opcode::from_byte(headers.opcode));
   const std::size_t padded = (payload_bytes + 3) & ~std::size_t{3};
-  return {.at = at,
-          .qp = qp,
-          .psn = PSN(headers.psn),
-          .transport_bytes = static_cast<u16>(traits.headers_size + padded),
-          .opcode = headers.opcode,
-          .syndrome = traits.aeth ? static_cast<u8>(headers.word >> kSyndromeAt)
-                                  : explain::PacketRecord::kNoSyndrome};
+  out.at = at;
+  out.qp = qp;
+  out.psn = PSN(headers.psn);
+  out.transport_bytes = static_cast<u16>(traits.headers_size + padded);
+  out.opcode = headers.opcode;
+  out.syndrome = traits.aeth ? static_cast<u8>(headers.word >> kSyndromeAt)
+                             : explain::PacketRecord::kNoSyndrome;
+  out.direction = explain::Direction::kSent;
+  out.reception = Reception::kAccepted;
+  out.rule = 0;
 }
 
 }  // namespace verbena::host

@@ -3,6 +3,7 @@
 
 #include "explain/packet_history.h"
 #include "host/local/frame_ring.h"
+#include "transport/acknowledgement.h"
 #include "transport/qp_attributes.h"
 
 namespace verbena::host {
@@ -13,8 +14,16 @@ namespace verbena::host {
 // Sets what the OpCode carries, and nothing else. False: no OpCode that can be in a ring.
 [[nodiscard]] bool from_ring(const RingHeaders& ring, PacketHeaders& out);
 
+// A SEND takes along an acknowledgement that would go before it.
+void bring(const RingHeaders& acknowledgement, RingHeaders& send);
+[[nodiscard]] inline bool is_acknowledgement(const RingHeaders& headers) {
+  return headers.opcode == Opcode{Service::kRC, Op::kAcknowledge}.to_byte();
+}
+// What it has taken along; nullopt: nothing.
+[[nodiscard]] std::optional<Acknowledgement> brought_by(const RingHeaders& send);
+
 // Such a packet of our QP `qp`, for explanations.
-[[nodiscard]] explain::PacketRecord record_of(const RingHeaders& headers, std::size_t payload_bytes,
-                                              QPN qp, Time at);
+void record(const RingHeaders& headers, std::size_t payload_bytes, QPN qp, Time at,
+            explain::PacketRecord& out);
 
 }  // namespace verbena::host

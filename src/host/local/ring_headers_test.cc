@@ -60,6 +60,30 @@ TEST(RingHeadersTest, AnAcknowledgementIsThatOfItsPacket) {
   EXPECT_EQ(out.aeth, (AETH{.kind = AETHKind::kACK, .value = 3, .msn = MSN(8)}));
 }
 
+TEST(RingHeadersTest, ASendBringsAnAcknowledgement) {
+  QPAttributes qp;
+  qp.dest_qp = QPN{9};
+  qp.p_key = PKey{0x8001};
+  const RingHeaders ack = acknowledgement_of(qp, PSN(5), {.value = 3, .msn = MSN(8)});
+  PacketHeaders in, out;
+  in.bth = {.opcode = {Service::kRC, Op::kSendOnlyWithImmediate},
+            .mig_req = true,
+            .p_key = PKey{0x8001},
+            .dest_qp = QPN{9},
+            .psn = PSN(77)};
+  in.imm.value = 4;
+  RingHeaders send = *to_ring(in);
+  bring(ack, send);
+  EXPECT_FALSE(is_acknowledgement(send));
+  ASSERT_TRUE(from_ring(send, out));
+  EXPECT_EQ(out, in);
+  EXPECT_TRUE(is_acknowledgement(ack));
+  EXPECT_FALSE(brought_by(ack).has_value());
+  ASSERT_TRUE(brought_by(send).has_value());
+  EXPECT_EQ(brought_by(send)->psn, PSN(5));
+  EXPECT_EQ(brought_by(send)->aeth, (AETH{.kind = AETHKind::kACK, .value = 3, .msn = MSN(8)}));
+}
+
 TEST(RingHeadersTest, WhatNeedsMoreDoesNotFit) {
   for (const Opcode opcode :
        {Opcode{Service::kRC, Op::kRDMAWriteOnly}, Opcode{Service::kRC, Op::kFetchAdd},
@@ -84,10 +108,11 @@ TEST(RingHeadersTest, AreToldOfAsOfAFrame) {
   QPAttributes qp;
   const RingHeaders headers =
       acknowledgement_of(qp, PSN(5), {.kind = AETHKind::kNAK, .value = 2, .msn = MSN(8)});
-  const explain::PacketRecord record = record_of(headers, 0, QPN{7}, Time::from_ns(1));
-  EXPECT_EQ(record.syndrome, 0x62);
-  EXPECT_EQ(record.transport_bytes, BTH::kSize + AETH::kSize);
-  EXPECT_EQ(record.qp, QPN{7});
+  explain::PacketRecord told;
+  record(headers, 0, QPN{7}, Time::from_ns(1), told);
+  EXPECT_EQ(told.syndrome, 0x62);
+  EXPECT_EQ(told.transport_bytes, BTH::kSize + AETH::kSize);
+  EXPECT_EQ(told.qp, QPN{7});
 }
 
 }  // namespace

@@ -39,30 +39,40 @@ WQEStatus status_of(NAKCode code) {
 void RCRequester::on_response(const PacketView& packet, const PathTelemetry* path, Time now) {
   const PSN before = unacked_;
   take_response(packet, now);
+  tell_of_acks(before, path, now);
+}
+
+void RCRequester::on_acknowledgement(const Acknowledgement& acknowledgement, Time now) {
+  const PSN before = unacked_;
+  if (takes_responses()) take_acknowledgement(acknowledgement, now);
+  tell_of_acks(before, nullptr, now);
+}
+
+void RCRequester::tell_of_acks(PSN before, const PathTelemetry* path, Time now) {
   if (ack_signals_ && unacked_ != before)
     ack_signals_->on_acknowledged(
         {.before = before, .unacked = unacked_, .in_flight = in_flight(), .mtu = mtu()}, path, now);
 }
 
 void RCRequester::take_response(const PacketView& packet, Time now) {
-  if (failed_ || (qp_.state != QPState::kRTS && qp_.state != QPState::kSQD)) return;
+  if (!takes_responses()) return;
   const BTH& bth = packet.headers.bth;
-  const bool acknowledge = bth.opcode.op == Op::kAcknowledge && bth.opcode != kSackOpcode;
-  if (unacked_.distance_to(bth.psn) >= unacked_.distance_to(frontier_)) {
-    // A ghost, a repetition, or (the one just before) an unsolicited credit update. 9.7.7.2.2
-    if (acknowledge && bth.psn.next() == unacked_ && packet.headers.aeth.kind == AETHKind::kACK)
-      note_credits(packet.headers.aeth);
-    return;
-  }
+  if (bth.opcode.op == Op::kAcknowledge && bth.opcode != kSackOpcode)
+    return take_acknowledgement({bth.psn, packet.headers.aeth}, now);
+  if (!is_expected(bth.psn)) return;  // a ghost, or a repetition
   if (bth.opcode == kSackOpcode) return on_sack(packet, now);
-  if (acknowledge) return on_acknowledge(packet, now);
   if (bth.opcode.op == Op::kAtomicAcknowledge) return on_atomic_acknowledge(packet, now);
   on_read_response(packet, now);
 }
 
-void RCRequester::on_acknowledge(const PacketView& packet, Time now) {
-  const AETH& aeth = packet.headers.aeth;
-  const PSN psn = packet.headers.bth.psn;
+void RCRequester::take_acknowledgement(const Acknowledgement& acknowledgement, Time now) {
+  const auto& [psn, aeth] = acknowledgement;
+  if (is_expected(psn)) return on_acknowledge(psn, aeth, now);
+  // A ghost, a repetition, or (the one just before) an unsolicited credit update. 9.7.7.2.2
+  if (psn.next() == unacked_ && aeth.kind == AETHKind::kACK) note_credits(aeth);
+}
+
+void RCRequester::on_acknowledge(PSN psn, const AETH& aeth, Time now) {
   const PSN end = aeth.kind == AETHKind::kACK ? psn.next() : psn;
   if (scoreboard_ && aeth.kind != AETHKind::kACK) scoreboard_->on_missing(psn);
   if (!acknowledge_before(end, now)) return implied_nak(now);

@@ -38,6 +38,10 @@ void RCEngine::on_packet(const PacketView& packet, const RxContext& context, Tim
     requester_.on_response(packet, context.path, now);
 }
 
+void RCEngine::on_acknowledgement(const Acknowledgement& acknowledgement, Time now) {
+  requester_.on_acknowledgement(acknowledgement, now);
+}
+
 bool RCEngine::on_receive_posted(Time) { return responder_.on_receive_posted(); }
 
 void RCEngine::on_timer(Time now) { requester_.on_timer(now); }

@@ -18,6 +18,7 @@ class RCEngine final : public Engine {
   void take_back_sends(u32 count) override { requester_.take_back(count); }
   void on_state(QPState from, Time now) override;
   void on_packet(const PacketView& packet, const RxContext& context, Time now) override;
+  void on_acknowledgement(const Acknowledgement& acknowledgement, Time now) override;
   [[nodiscard]] bool on_receive_posted(Time now) override;
   void on_timer(Time now) override;
   [[nodiscard]] bool on_awaited(Time now) override { return requester_.on_awaited(now); }

@@ -4,7 +4,7 @@
 namespace verbena::test {
 namespace {
 
-struct Acknowledgement {
+struct Acknowledged {
   QPN from;
   PSN psn;
   AETH aeth;
@@ -20,7 +20,7 @@ class NearWay final : public LocalPackets {
   void flush() override {}
 
   bool is_there = true;
-  std::vector<Acknowledgement> acknowledgements;
+  std::vector<Acknowledged> acknowledgements;
 };
 
 class RCLocalPacketsTest : public testing::Test {
@@ -64,6 +64,21 @@ TEST_F(RCLocalPacketsTest, ItDoesNotOvertakeWhatWaits) {
   pair.send(2, 10);
   EXPECT_EQ(ops_of(answer()), (std::vector<Op>{Op::kAtomicAcknowledge, Op::kAcknowledge}));
   EXPECT_TRUE(way.acknowledgements.empty());
+}
+
+// What a record of a ring brings with a request is to the requester what the packet is.
+TEST_F(RCLocalPacketsTest, OneThatComesWithARequestCompletes) {
+  pair.send(1, 10);
+  (void)answer();
+  const Acknowledged& sent = way.acknowledgements.at(0);
+  pair.a.engine.on_acknowledgement({.psn = sent.psn.next(), .aeth = sent.aeth}, pair.now);
+  EXPECT_FALSE(pair.a.engine.may_report()) << "of what was never sent";
+  pair.a.engine.on_acknowledgement({.psn = sent.psn, .aeth = sent.aeth}, pair.now);
+  CQE cqe;
+  ASSERT_TRUE(pair.a.engine.poll_send_cqe(cqe));
+  EXPECT_EQ(cqe.wr_id, 1u);
+  EXPECT_EQ(cqe.status, WQEStatus::kSuccess);
+  EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
 }
 
 TEST_F(RCLocalPacketsTest, RefusalsArePackets) {

@@ -50,6 +50,7 @@ class RCRequester {
   void on_state(QPState from, Time now);
   // `path`: RxContext's.
   void on_response(const PacketView& packet, const PathTelemetry* path, Time now);
+  void on_acknowledgement(const Acknowledgement& acknowledgement, Time now);
   void on_timer(Time now);
   [[nodiscard]] bool on_awaited(Time now);
   [[nodiscard]] bool is_idle() const {
@@ -134,8 +135,15 @@ class RCRequester {
 
   // completer.cc: responses, time, completions
   void take_response(const PacketView& packet, Time now);
+  void take_acknowledgement(const Acknowledgement& acknowledgement, Time now);
+  bool takes_responses() const {
+    return !failed_ && (qp_.state == QPState::kRTS || qp_.state == QPState::kSQD);
+  }
+  bool is_expected(PSN psn) const {
+    return unacked_.distance_to(psn) < unacked_.distance_to(frontier_);
+  }
   void tell_of_acks(PSN before, const PathTelemetry* path, Time now);
-  void on_acknowledge(const PacketView& packet, Time now);
+  void on_acknowledge(PSN psn, const AETH& aeth, Time now);
   void on_read_response(const PacketView& packet, Time now);
   void on_confirmation(const SendWQE& wqe, const PacketView& packet, Time now);
   void on_atomic_acknowledge(const PacketView& packet, Time now);
