@@ -41,6 +41,9 @@ FrameRingWriter::FrameRingWriter(FrameRing& ring)
     end_ += length == FrameRing::kSkip ? left_before_end(end_) : record_bytes(length);
   }
   published_ = end_;
+  if (ring_.read_.load(std::memory_order_acquire) == end_) return;
+  addresses_ = ring_.addresses_;  // what is not read yet needs them
+  addresses_known_ = FrameRing::kAddresses;
 }
 
 bool FrameRingWriter::has_room(u64 bytes) {

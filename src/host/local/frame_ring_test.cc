@@ -192,6 +192,21 @@ TEST_F(FrameRingTest, ANewWriterLeavesWhatIsThere) {
   EXPECT_EQ(body_.size(), 20u);
 }
 
+TEST_F(FrameRingTest, ANewWriterLeavesTheAddressesOfWhatIsThere) {
+  const GID old{.bytes = {1}}, fresh{.bytes = {2}};
+  (void)writer_.add({.source = old}, 10);
+  ASSERT_TRUE(writer_.publish());
+  FrameRingWriter next(*ring_);
+  EXPECT_EQ(next.add({.source = fresh}, 10), nullptr);
+  ASSERT_TRUE(take());
+  EXPECT_EQ(frame_.source, old);
+  expect_nothing();
+  ASSERT_NE(next.add({.source = fresh}, 10), nullptr);
+  ASSERT_TRUE(next.publish());
+  ASSERT_TRUE(take());
+  EXPECT_EQ(frame_.source, fresh);
+}
+
 TEST_F(FrameRingTest, LengthsThatMakeNoSenseBreakIt) {
   for (const u32 length :
        {1u, u32{sizeof(FrameRing::Header)} - 1,
