@@ -109,7 +109,7 @@ Expected<SimOutcome> sim(const SimRequest& request) {
   if (!outcome && place && place->rank != 0) {
     std::this_thread::sleep_for(kTimeForTheFirst);
     if (std::string& message = outcome.error().message; !message.empty())
-      message += fmt::format(" (process {} of {})", place->rank, place->size);
+      message += fmt::format(" (rank {} of {})", place->rank, place->size);
   }
   return outcome;
 }

@@ -36,7 +36,7 @@ struct RxContext {
 // Requests and READ responses are held to the QP's rate; what only acknowledges never waits.
 enum class MaySend : u8 { kAnything, kAcknowledgements };
 
-constexpr Duration kPutOff = us(200);
+constexpr Duration kPutOff = us(200);  // a long READ of this host, at most: on_awaited()
 
 enum class EngineEvent : u8 {
   kFatal,                     // the QP goes to Error

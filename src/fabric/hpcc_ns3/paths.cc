@@ -5,8 +5,6 @@
 #include <tuple>
 
 namespace verbena::fabric::hpcc_ns3 {
-namespace {}  // namespace
-
 Paths::Paths(const Topology& topology, const Routes& routes, u32 payload)
     : topology_(topology), routes_(routes), payload_(payload), first_(topology.nodes + 1) {
   for (const TopologyLink& link : topology.links)

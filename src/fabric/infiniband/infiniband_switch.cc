@@ -7,8 +7,6 @@
 #include "fabric/infiniband/packets.h"
 
 namespace verbena::fabric {
-namespace {}  // namespace
-
 InfiniBandSwitch::InfiniBandSwitch(Domain& domain, const InfiniBandConfig& config, NodeIndex node,
                                    std::span<Port> ports, u32 first_port,
                                    const ForwardingTables& tables)

@@ -4,8 +4,6 @@
 #include "wire/ib/grh.h"
 
 namespace verbena {
-namespace {}  // namespace
-
 // The layout is the GRH's, which IBTA took from IPv6.
 std::optional<IPv6Header> IPv6Header::decode(std::span<const u8> in) {
   const std::optional<GRH> grh = GRH::decode(in);
