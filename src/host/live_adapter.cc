@@ -34,7 +34,7 @@ constexpr Duration kPeerPatience = ms(400);      // in a fabric: real time
 // ours. The kernel charges a small packet with about 2 KB.
 constexpr u32 kBufferShare = 4;
 constexpr u32 kBufferBytesPerPacket = 2048;
-constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
+constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 2 << 20;
 constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
 
 DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLink& link,
@@ -660,7 +660,8 @@ void LiveAdapter::serve() {
     if (offered) policy_.on_core_returned(*offered, now);
     offered.reset();
     const Served served = serve_once(look, now);
-    again = ((served.received && !served.woke) || policy_.should_look_again(now)) &&
+    again = ((served.received && !served.woke) || policy_.should_look_again(now) ||
+             link_->leaves_some()) &&
             !helper_->is_stopping();
     look = Look::kLikely;
     mutex_.unlock();

@@ -41,7 +41,7 @@ class BurstAssembler {
   static constexpr u32 kMaxBurstBytes = 65000;   // of UDP payload; IP's total length is 16 bits
   static constexpr u32 kEnoughBytes = 32 << 10;  // then sending early beats a longer batch
   static constexpr u32 kMaxIOVs = 192;           // of one burst
-  static constexpr u32 kMinGatherBytes = 1024;   // below, copying is quicker than one more iovec
+  static constexpr u32 kMinGatherBytes = 2048;   // below, copying is quicker than one more iovec
 
   BurstAssembler();
 

@@ -1,6 +1,7 @@
 #include "host/links/datagram_receiver.h"
 
 #include <arpa/inet.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/clock.h"
 #include "host/kernel_socket.h"
 #include "host/socket_address.h"
 #include "host/socket_option.h"
@@ -17,6 +19,7 @@ namespace verbena::host {
 namespace {
 
 constexpr int kWantedBufferBytes = 64 << 20;
+constexpr u64 kLargeBatch = 16 << 10;  // the clock is not read for smaller ones
 
 bool set_receive_options(int fd, int family) {
   const bool common =
@@ -98,7 +101,8 @@ DatagramReceiver::DatagramReceiver(Descriptor socket, const GID& address, u32 in
     : socket_(std::move(socket)),
       address_(address),
       interface_index_(interface_index),
-      buffers_(std::make_unique_for_overwrite<Buffers>()) {
+      buffers_(std::make_unique_for_overwrite<Buffers>()),
+      collecting_(buffer_bytes()) {
   for (u32 i = 0; i < kMaxBatch; ++i)
     buffers_->iovs[i] = {.iov_base = buffers_->data[i].data(), .iov_len = kBufferSize};
 }
@@ -139,16 +143,39 @@ void DatagramReceiver::prepare(u32 count) {
   }
 }
 
-bool DatagramReceiver::receive(LinkCounters& counters) {
-  if (!socket_.is_open()) return false;
+bool DatagramReceiver::receive(Look look, LinkCounters& counters) {
+  if (!socket_.is_open() || !may_take(look)) return false;
   prepare(batch_);
   const int got = ::recvmmsg(fd(), buffers_->headers.data(), batch_, MSG_DONTWAIT, nullptr);
   next_ = 0;
   count_ = got > 0 ? static_cast<u32>(got) : 0;
   left_ = {};
+  note_taken(batch_);
   counters.received_datagrams += count_;
   batch_ = count_ == batch_ ? std::min(2 * batch_, kMaxBatch) : std::max(count_, 1u);
   return count_ != 0;
+}
+
+bool DatagramReceiver::may_take(Look look) {
+  if (look == Look::kEverywhere) collecting_.stop();
+  return !collecting_.collects() || collecting_.may_take(queued_bytes(), monotonic_now());
+}
+
+void DatagramReceiver::note_taken(u32 asked) {
+  u64 octets = 0;
+  for (u32 i = 0; i < count_; ++i) octets += buffers_->headers[i].msg_len;
+  const bool is_large = octets >= kLargeBatch;
+  if (!is_large && !collecting_.is_dense()) return;
+  const Time now = monotonic_now();
+  if (is_large) collecting_.on_taken(octets, now);
+  if (count_ < asked) collecting_.on_empty(now);
+}
+
+u64 DatagramReceiver::queued_bytes() const {
+  std::array<u32, SK_MEMINFO_VARS> memory{};
+  socklen_t size = sizeof(memory);
+  ::getsockopt(fd(), SOL_SOCKET, SO_MEMINFO, memory.data(), &size);
+  return memory[SK_MEMINFO_RMEM_ALLOC];
 }
 
 bool DatagramReceiver::poll_frame(IngressFrame& out) {

@@ -11,6 +11,7 @@
 #include "device/frame.h"
 #include "host/descriptor.h"
 #include "host/error.h"
+#include "host/links/collecting_policy.h"
 #include "host/links/link.h"
 
 namespace verbena::host {
@@ -27,8 +28,9 @@ class DatagramReceiver {
   [[nodiscard]] const GID& address() const { return address_; }
   [[nodiscard]] u32 buffer_bytes() const;  // what the kernel granted, in its own accounting
 
-  // As in Link.
-  [[nodiscard]] bool receive(LinkCounters& counters);
+  // As in Link, but in a dense stream it may leave for a while what is there; kEverywhere takes it.
+  [[nodiscard]] bool receive(Look look, LinkCounters& counters);
+  [[nodiscard]] bool collects() const { return collecting_.collects(); }
   [[nodiscard]] bool poll_frame(IngressFrame& out);
   void close();
   // Closes the socket and opens another, not yet bound.
@@ -51,6 +53,9 @@ class DatagramReceiver {
   };
 
   DatagramReceiver(Descriptor socket, const GID& address, u32 interface_index);
+  [[nodiscard]] bool may_take(Look look);
+  [[nodiscard]] u64 queued_bytes() const;  // in the socket, in the kernel's accounting
+  void note_taken(u32 asked);
   void prepare(u32 count);
   void open_datagram(u32 index);
 
@@ -58,6 +63,7 @@ class DatagramReceiver {
   GID address_;
   u32 interface_index_;
   std::unique_ptr<Buffers> buffers_;
+  CollectingPolicy collecting_;
   u32 batch_ = 1;             // how many are asked for: more while they come
   u32 count_ = 0, next_ = 0;  // datagrams of the batch; the next one to open
   std::span<const u8> left_;  // of the datagram that is open

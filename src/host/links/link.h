@@ -41,6 +41,8 @@ class Link {
   // Takes in one batch of what waits, without blocking; the batch before must have been polled out.
   // false: nothing waited where it looked.
   [[nodiscard]] virtual bool receive(Look look) = 0;
+  // Whether it has left for now what streams in, and is to be asked again soon.
+  [[nodiscard]] virtual bool leaves_some() const { return false; }
   // The next frame of the batch, good until the next call of this or receive(); false: no more.
   [[nodiscard]] virtual bool poll_frame(IngressFrame& out, Time now) = 0;
   // The packet of the frame polled last, where the link answers for it: there is no ICRC in it, and

@@ -91,7 +91,7 @@ bool UDPLink::receive(Look look) {
     const bool worth_it = look == Look::kEverywhere || source == favourite_ ||
                           quiet_rounds_[source] < kQuietAfter || round_ % kLookInterval == 0;
     if (!worth_it) continue;
-    if (receive_from(source)) {
+    if (receive_from(source, look)) {
       any = true;
       favourite_ = source;
       quiet_rounds_[source] = 0;
@@ -102,10 +102,14 @@ bool UDPLink::receive(Look look) {
   return any;
 }
 
-bool UDPLink::receive_from(std::size_t source) {
+bool UDPLink::receive_from(std::size_t source, Look look) {
   if (source == ports_.size()) return receive_from_processes();
   if (source > ports_.size()) return groups_.receive(counters_);
-  return ports_[source]->receiver.receive(counters_);
+  return ports_[source]->receiver.receive(look, counters_);
+}
+
+bool UDPLink::leaves_some() const {
+  return std::ranges::any_of(ports_, [](const auto& port) { return port->receiver.collects(); });
 }
 
 bool UDPLink::receive_from_processes() {

@@ -43,6 +43,7 @@ class UDPLink final : public Link {
   }
   [[nodiscard]] bool may_wait() const override { return !has_left_ && sender_->may_wait(); }
   [[nodiscard]] bool receive(Look look) override;
+  [[nodiscard]] bool leaves_some() const override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] Time next_timer() const override;
   [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
@@ -76,7 +77,8 @@ class UDPLink final : public Link {
   void leave(const Directory::Lock* lock);  // nullptr: it could not be had
   void hand_on_the_rest();
 
-  bool receive_from(std::size_t source);  // a port's index; after them the processes, the groups
+  bool receive_from(std::size_t source,
+                    Look look);  // a port's index; after them the processes, the groups
   bool receive_from_processes();
   bool poll_multicast(IngressFrame& out);
   bool poll_taken_over(IngressFrame& out);
