@@ -97,7 +97,9 @@ class UCX:
         port = harness.free_tcp_port()
         command = ["ucx_perftest", "-f", "-t", self.test, "-s", self.size, "-n", self.count,
                    "-p", port, *self.uct]
-        variables = {"UCX_TLS": self.transports, "UCX_WARN_UNUSED_ENV_VARS": "n"}
+        # Memory as malloc gives it; cma's own choice would be huge pages.
+        variables = {"UCX_TLS": self.transports, "UCX_CMA_ALLOC": "heap",
+                     "UCX_WARN_UNUSED_ENV_VARS": "n"}
         server = site.start(site.left, *command, environment=variables)
         try:
             listens("tcp", port, server, "0A")

@@ -19,15 +19,21 @@ namespace {
 
 constexpr std::size_t kHugePage = 2u << 20;
 
-std::uint8_t* memory(std::size_t size, bool huge) {
-  const std::size_t room = (size + 2 * kHugePage) & ~(kHugePage - 1);
-  void* at = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+// Whole huge pages, of address space alone.
+std::uint8_t* reserve(std::size_t size) {
+  void* at = mmap(nullptr, size + 2 * kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   limits::require(at != MAP_FAILED, "mmap");
-  auto address = (reinterpret_cast<std::uintptr_t>(at) + kHugePage - 1) & ~(kHugePage - 1);
-  auto* start = reinterpret_cast<std::uint8_t*>(address);
-  madvise(start, room - kHugePage, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  std::memset(start, 1, size);
-  return start;
+  const auto address = (reinterpret_cast<std::uintptr_t>(at) + kHugePage - 1) & ~(kHugePage - 1);
+  return reinterpret_cast<std::uint8_t*>(address);
+}
+
+// Fresh pages: those that fork() has made common are never huge again once they are written.
+void fill(std::uint8_t* at, std::size_t size, bool huge) {
+  const std::size_t room = (size + kHugePage - 1) & ~(kHugePage - 1);
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  limits::require(mmap(at, room, PROT_READ | PROT_WRITE, flags, -1, 0) == at, "mmap");
+  madvise(at, room, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  std::memset(at, 1, size);
 }
 
 }  // namespace
@@ -43,18 +49,18 @@ int main(int argc, char** argv) {
   const bool write = std::strcmp(argv[1], "write") == 0;
   const std::size_t size = limits::number(argv[2]);
   const double seconds = static_cast<double>(limits::number(argv[3]));
-  std::uint8_t* theirs = memory(size + shift, huge);
+  std::uint8_t* theirs = reserve(size + shift);
   const pid_t other = fork();  // the same address is its own copy there
   limits::require(other >= 0, "fork");
   if (other == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (huge) madvise(theirs, size, MADV_HUGEPAGE);
-    std::memset(theirs, 2, size + shift);
+    fill(theirs, size + shift, huge);
     pause();
     _exit(0);
   }
-  usleep(200'000);  // until it has written its copy
-  std::uint8_t* ours = memory(size + shift, false);
+  usleep(200'000);  // until it has written its own
+  std::uint8_t* ours = reserve(size + shift);
+  fill(ours, size + shift, false);
   (write ? theirs : ours) += shift;
   const iovec local{ours, size}, remote{theirs, size};
   const double start = limits::now_s();

@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
   }
   char *buffer = malloc(2 * (size_t)size);
   double *values = malloc((size_t)count * sizeof *values);
-  memset(buffer, 0, 2 * (size_t)size);
+  memset(buffer, 1, 2 * (size_t)size);  // 0 would make it calloc(), and all of it the zero page
   double (*measure)(char *, int, int) = strcmp(argv[1], "latency") == 0     ? latency
                                         : strcmp(argv[1], "bandwidth") == 0 ? bandwidth
                                                                             : allreduce;
