@@ -140,6 +140,7 @@ CASES = (
     Case("wire-write-1m", "veth", "WRITE 1 MiB, MTU 4096", "GB/s",
          bandwidth("ib_write_bw", MIB, "-m", "4096"),
          (Peer("UDP, GSO+GRO", UDPStream(4112), 0.65, is_limit=True),
+          Peer("UDP, receiver rests 400 us", UDPStream(4112, 400), is_limit=True),
           Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, MIB, 2000, "GB/s"), 2.4),
           Peer("iperf3", Iperf3(), 2.0))),
     Case("wire-write-1m-mtu1024", "veth", "WRITE 1 MiB, MTU 1024", "GB/s",

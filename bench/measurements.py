@@ -274,12 +274,13 @@ class Limit:
 class UDPStream:
     """Datagrams of that size, cut and joined by the kernel."""
     datagram: int
+    rest_us: int = 0  # of a receiver that has found nothing
     seconds: int = 2
 
     def run(self, site):
         port = harness.free_tcp_port()
         program = site.build.folder / "bench" / "limit_udp_stream"
-        receiver = site.start(site.left, program, "receive", port)
+        receiver = site.start(site.left, program, "receive", port, self.rest_us)
         try:
             listens("udp", port, receiver)
             sender = site.start(site.right, program, "send", site.left.address, port, self.datagram,
@@ -290,7 +291,8 @@ class UDPStream:
             receiver.kill()
 
     def __str__(self):
-        return f"UDP with GSO and GRO, {self.datagram} B"
+        rest = f", receiver rests {self.rest_us} us" if self.rest_us else ""
+        return f"UDP with GSO and GRO, {self.datagram} B{rest}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,8 +2,9 @@
 // RoCEv2 link on UDP sockets. The sender repeats bursts of equal datagrams; the receiver takes them
 // into one buffer and counts. Sockets are unconnected, as ours are.
 //
-// usage: udp_stream receive PORT                 until a datagram of one byte says that it is over;
-//                                                prints: GB_PER_S (received, first to last)
+// usage: udp_stream receive PORT [REST_US]       until a datagram of one byte says that it is over;
+//                                                prints: GB_PER_S (received, first to last). Rests
+//                                                so long whenever it has found nothing
 //        udp_stream send ADDRESS PORT DATAGRAM SECONDS
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -32,7 +33,11 @@ int udp_socket() {
   return s;
 }
 
-int receive(std::size_t port) {
+void rest(double seconds) {
+  for (const double end = limits::now_s() + seconds; limits::now_s() < end;) continue;
+}
+
+int receive(std::size_t port, double rest_s) {
   const int s = udp_socket(), on = 1;
   sockaddr_in here{};
   here.sin_family = AF_INET;
@@ -47,6 +52,7 @@ int receive(std::size_t port) {
     if (n == 1) break;
     if (n < 0) {
       if (limits::now_s() - last > kSilence_s) limits::fail("nothing came");
+      rest(rest_s);
       continue;
     }
     last = limits::now_s();
@@ -83,11 +89,14 @@ int send_to(const char* address, std::size_t port, std::size_t datagram, double 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::strcmp(argv[1], "receive") == 0) return receive(limits::number(argv[2]));
+  if ((argc == 3 || argc == 4) && std::strcmp(argv[1], "receive") == 0) {
+    const std::size_t rest_us = argc == 4 ? limits::number(argv[3]) : 0;
+    return receive(limits::number(argv[2]), static_cast<double>(rest_us) * 1e-6);
+  }
   if (argc == 6 && std::strcmp(argv[1], "send") == 0) {
     return send_to(argv[2], limits::number(argv[3]), limits::number(argv[4]),
                    static_cast<double>(limits::number(argv[5])));
   }
-  std::fprintf(stderr, "usage: udp_stream receive PORT | send ADDRESS PORT DATAGRAM SECONDS\n");
+  std::fprintf(stderr, "usage: udp_stream receive PORT [REST_US] | send ADDRESS PORT DATAGRAM SECONDS\n");
   return 2;
 }
