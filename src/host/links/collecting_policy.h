@@ -27,7 +27,7 @@ class CollectingPolicy {
   static constexpr u64 kDense = 1 << 20;  // in kDenseTime
   static constexpr Duration kDenseTime = us(800);
   static constexpr Duration kBreak = us(100);  // after which it is a stream no more
-  static constexpr Duration kLeastPause = us(200), kLongestPause = sec(1);
+  static constexpr Duration kLeastPause = ms(1), kLongestPause = sec(1);
 
   explicit CollectingPolicy(u64 buffer) : possible_(buffer >= kLeastBuffer) {}
 
