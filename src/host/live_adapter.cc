@@ -34,7 +34,7 @@ constexpr Duration kPeerPatience = ms(400);      // in a fabric: real time
 // ours. The kernel charges a small packet with about 2 KB.
 constexpr u32 kBufferShare = 4;
 constexpr u32 kBufferBytesPerPacket = 2048;
-constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 2 << 20;
+constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
 constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
 
 DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLink& link,
