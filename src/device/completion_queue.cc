@@ -17,7 +17,7 @@ std::unique_ptr<CompletionQueue::Slot[]> CompletionQueue::allocate(u32 capacity)
   return std::unique_ptr<Slot[]>(new Slot[std::bit_ceil(u64{capacity})]);
 }
 
-CQPush CompletionQueue::push(const CQE& cqe) {
+CQPush CompletionQueue::push() {
   if (overrun_) return CQPush::kDropped;
   if (size() == capacity_) {
     if (on_overrun_ == OnOverrun::kFail) {
@@ -26,8 +26,7 @@ CQPush CompletionQueue::push(const CQE& cqe) {
     }
     ++head_;
   }
-  at(tail_++) = cqe;
-  return notify(cqe);
+  return notify(at(tail_++));
 }
 
 CQPush CompletionQueue::notify(const CQE& cqe) {
@@ -50,6 +49,7 @@ Time CompletionQueue::notification_deadline() const {
 
 u32 CompletionQueue::poll(std::span<CQE> out) {
   const u32 count = static_cast<u32>(std::min<std::size_t>(size(), out.size()));
+  if (count == 0) return 0;
   for (u32 i = 0; i < count; ++i) out[i] = at(head_ + i);
   head_ += count;
   if (head_ == tail_) head_ = tail_ = 0;  // so that what is emptied often stays in few cache lines

@@ -39,7 +39,13 @@ class CompletionQueue {
   // As if one CQE too many had come. False: it is overrun already.
   bool force_overrun() { return !std::exchange(overrun_, true); }
 
-  [[nodiscard]] CQPush push(const CQE& cqe);  // at its completed_at, which never goes back
+  // Where to make the next CQE, in place, before push().
+  [[nodiscard]] CQE& next() { return takes_more() ? at(tail_) : refused_; }
+  [[nodiscard]] CQPush push();  // at its completed_at, which never goes back
+  [[nodiscard]] CQPush push(const CQE& cqe) {
+    next() = cqe;
+    return push();
+  }
   // Oldest first; how many were taken.
   u32 poll(std::span<CQE> out);
   // IBTA 11.4.2.2. kAnyCompletion outranks kSolicitedOnly until the notification is due.
@@ -69,6 +75,9 @@ class CompletionQueue {
   };
   static std::unique_ptr<Slot[]> allocate(u32 capacity);
   CQE& at(u64 index) { return slots_[index & mask_].cqe; }
+  bool takes_more() const {
+    return !overrun_ && (size() < capacity_ || on_overrun_ != OnOverrun::kFail);
+  }
   CQPush notify(const CQE& cqe);
 
   u32 slot_;
@@ -81,6 +90,7 @@ class CompletionQueue {
   u32 moderated_ = 0;     // fitting CQEs since the request
   Time first_moderated_;  // when the first of them came
   bool overrun_ = false;
+  CQE refused_;  // of no interest
   std::unique_ptr<Slot[]> slots_;
 };
 

@@ -196,9 +196,14 @@ void Device::pause(QueuePair* qp) { impl_->runner.pause(*qp); }
 
 void Device::resume(QueuePair* qp) { impl_->runner.resume(*qp); }
 
-bool Device::has_output() const {
-  return impl_->runner.has_output() || !impl_->cnps.empty() || impl_->gsi.has_frames() ||
-         !impl_->events.empty();
+bool Device::has_output() const { return has_frames() || has_events(); }
+
+bool Device::has_frames() const {
+  return impl_->runner.may_send() || !impl_->cnps.empty() || impl_->gsi.has_frames();
+}
+
+bool Device::has_events() const {
+  return impl_->runner.has_notification() || !impl_->events.empty();
 }
 
 Time Device::next_timer() const { return impl_->runner.next_timer(); }

@@ -148,8 +148,10 @@ class Device {
   // Between the two the QP sends nothing but acknowledgements: PFC pauses the priority that it has.
   void pause(QueuePair* qp);
   void resume(QueuePair* qp);
-  // False: neither a frame, but of a QP that is held, nor an event is there to be polled.
+  // False: there is nothing to be polled: no frame, but of a QP that is held; no event.
   [[nodiscard]] bool has_output() const;
+  [[nodiscard]] bool has_frames() const;
+  [[nodiscard]] bool has_events() const;
   [[nodiscard]] Time next_timer() const;  // Time::never(): nothing armed
   // When to try poll_frame() again, for a QP that is held to a rate; Time::never(): there is none.
   [[nodiscard]] Time next_send() const;

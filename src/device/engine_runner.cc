@@ -47,7 +47,7 @@ PostError EngineRunner::post_send(QueuePair& qp, const SendWR& wr, Time now) {
 // moves.
 void EngineRunner::on_posted(QueuePair& qp, Time now) {
   if (qp.attributes.state == QPState::kRTS)
-    egress_.activate(qp);
+    activate(qp);
   else
     settle(qp, now);
 }
@@ -159,6 +159,7 @@ void EngineRunner::forget(QueuePair& qp) {
 QueuePair* EngineRunner::poll_packet(Time now, TxPacket& out) {
   for (;;) {
     const EgressScheduler::Turn turn = egress_.turn(now);
+    if (turn.qp == nullptr) may_send_ = false;
     if (turn.qp == nullptr || take(turn, now, out)) return turn.qp;
   }
 }
@@ -188,7 +189,8 @@ bool EngineRunner::take(const EgressScheduler::Turn& turn, Time now, TxPacket& o
   return sent;
 }
 
-// After an input: what comes out, and what follows from it.
+// After an input: what comes out, and what follows from it. Who is idle takes a place among the
+// active all the same, so that the order of turns does not depend on when each is asked.
 void EngineRunner::settle(QueuePair& qp, Time now) {
   egress_.activate(qp);
   collect(qp, now);
@@ -196,7 +198,9 @@ void EngineRunner::settle(QueuePair& qp, Time now) {
 }
 
 void EngineRunner::collect(QueuePair& qp, Time now) {
-  if (qp.engine->may_report()) drain(qp, now);
+  EngineOutputs out = qp.engine->outputs();
+  if (out.reports()) out = drain(qp, out, now);
+  may_send_ |= out.packet;
   if (qp.init.srq != nullptr && qp.init.srq->take_limit_reached())
     events_.raise(qp.init.srq->events, AsyncEventType::kSRQLimitReached);
   const Time deadline = qp.engine->next_timer();
@@ -206,38 +210,55 @@ void EngineRunner::collect(QueuePair& qp, Time now) {
 
 // The same where only a packet has come out: a timer that was armed already is not too late then.
 void EngineRunner::collect_after_packet(QueuePair& qp, Time now) {
-  if (qp.engine->may_report() || !qp.timer_armed) collect(qp, now);
+  if (!qp.timer_armed || qp.engine->outputs().reports()) collect(qp, now);
 }
 
-void EngineRunner::drain(QueuePair& qp, Time now) {
+EngineOutputs EngineRunner::drain(QueuePair& qp, EngineOutputs out, Time now) {
   for (;;) {
-    const bool reported = drain_cqes(qp, now);
-    const u32 event_bits = drain_events(qp);
-    if (event_bits == 0) return;
+    const bool reported = drain_cqes(qp, out, now);
+    const u32 event_bits = out.event ? drain_events(qp) : 0;
+    if (event_bits == 0) return out;
     follow(qp, event_bits, reported, now);
+    out = qp.engine->outputs();
   }
 }
 
-// Whether any CQE reports an error: then the application knows, and needs no event.
-bool EngineRunner::drain_cqes(QueuePair& qp, Time now) {
+// Whether any CQE reports an error: then the application knows, and needs no event. `out`: what may
+// still come.
+bool EngineRunner::drain_cqes(QueuePair& qp, EngineOutputs& out, Time now) {
   bool reported = false;
-  CQE cqe;
-  while (qp.engine->poll_send_cqe(cqe)) {
-    reported |= is_error(cqe);
-    cqe.completed_at = now;
-    deliver(*qp.init.send_cq, cqe);
+  for (; out.send_cqe && poll_send_cqe(qp, now, reported); out = qp.engine->outputs()) {
   }
-  while (qp.engine->poll_receive_cqe(cqe)) {
-    reported |= is_error(cqe);
-    cqe.completed_at = now;
-    qp.attributes.counters.on_completion(CountedOp::kReceive, cqe.status == WQEStatus::kSuccess,
-                                         cqe.byte_length);
-    if (qp.init.xrcd != nullptr)
-      deliver_to_srq(qp, cqe, now);
-    else
-      deliver(*qp.init.receive_cq, cqe);
+  if (!out.receive_cqe) return reported;
+  if (qp.init.receive_cq == nullptr) {  // of XRC
+    for (CQE cqe; poll_receive_cqe(qp, cqe, now, reported);) deliver_to_srq(qp, cqe, now);
+  } else {
+    CompletionQueue& cq = *qp.init.receive_cq;
+    for (; out.receive_cqe && poll_receive_cqe(qp, cq.next(), now, reported);
+         out = qp.engine->outputs())
+      deliver(cq);
   }
+  if (out.receive_cqe) out = qp.engine->outputs();  // what was kept may have been refused
   return reported;
+}
+
+bool EngineRunner::poll_send_cqe(QueuePair& qp, Time now, bool& reported) {
+  CompletionQueue& cq = *qp.init.send_cq;
+  CQE& cqe = cq.next();
+  if (!qp.engine->poll_send_cqe(cqe)) return false;
+  reported |= is_error(cqe);
+  cqe.completed_at = now;
+  deliver(cq);
+  return true;
+}
+
+bool EngineRunner::poll_receive_cqe(QueuePair& qp, CQE& cqe, Time now, bool& reported) {
+  if (!qp.engine->poll_receive_cqe(cqe)) return false;
+  reported |= is_error(cqe);
+  cqe.completed_at = now;
+  qp.attributes.counters.on_completion(CountedOp::kReceive, cqe.status == WQEStatus::kSuccess,
+                                       cqe.byte_length);
+  return true;
 }
 
 // Of an XRC target: completes where the SRQ says. An SRQ that has been destroyed wants no more. The
@@ -245,15 +266,17 @@ bool EngineRunner::drain_cqes(QueuePair& qp, Time now) {
 void EngineRunner::deliver_to_srq(QueuePair& qp, const CQE& cqe, Time now) {
   SharedReceiveQueue* const srq = qp.init.xrcd->srq(cqe.srq);
   if (srq == nullptr) return;
-  deliver(*srq->cq, cqe);
+  srq->cq->next() = cqe;
+  deliver(*srq->cq);
   if (srq->take_limit_reached()) events_.raise(srq->events, AsyncEventType::kSRQLimitReached);
   if (!srq->cq->overrun() || qp.attributes.state == QPState::kError) return;
   raise(qp, AsyncEventType::kQPFatal);
   set_state(qp, QPState::kError, now);
 }
 
-void EngineRunner::deliver(CompletionQueue& cq, const CQE& cqe) {
-  switch (cq.push(cqe)) {
+// What has been made in its place.
+void EngineRunner::deliver(CompletionQueue& cq) {
+  switch (cq.push()) {
     case CQPush::kAdded:
     case CQPush::kDropped: return;
     case CQPush::kNotificationDue: notifications_.on_due(cq); return;
@@ -302,7 +325,7 @@ void EngineRunner::set_state(QueuePair& qp, QPState to, Time now) {
   publish(qp);
   qp.engine->on_state(from, now);
   if (to == QPState::kError && qp.init.srq != nullptr) raise(qp, AsyncEventType::kQPLastWQEReached);
-  egress_.activate(qp);
+  activate(qp);
 }
 
 void EngineRunner::publish(const QueuePair& qp) {

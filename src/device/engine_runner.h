@@ -56,10 +56,14 @@ class EngineRunner {
   [[nodiscard]] Time next_timer() const {
     return std::min(timers_.next(), notifications_.next_timer());
   }
-  // False: poll_packet() and poll_notification() would give nothing, unless time goes by.
-  [[nodiscard]] bool has_output() const { return !egress_.is_empty() || notifications_.has_due(); }
+  // False: poll_packet() would give nothing, unless time goes by.
+  [[nodiscard]] bool may_send() const { return may_send_; }
+  [[nodiscard]] bool has_notification() const { return notifications_.has_due(); }
   void pause(QueuePair& qp) { egress_.pause(qp); }
-  void resume(QueuePair& qp) { egress_.resume(qp); }
+  void resume(QueuePair& qp) {
+    egress_.resume(qp);
+    may_send_ = true;
+  }
   [[nodiscard]] Time next_send() const { return egress_.next_release(); }
   [[nodiscard]] CompletionQueue* poll_notification() { return notifications_.poll(); }
 
@@ -72,13 +76,19 @@ class EngineRunner {
 
  private:
   [[nodiscard]] bool take(const EgressScheduler::Turn& turn, Time now, TxPacket& out);
+  void activate(QueuePair& qp) {
+    egress_.activate(qp);
+    may_send_ = true;
+  }
   void on_posted(QueuePair& qp, Time now);
   void settle(QueuePair& qp, Time now);
   void collect(QueuePair& qp, Time now);
   void collect_after_packet(QueuePair& qp, Time now);
-  void drain(QueuePair& qp, Time now);
-  bool drain_cqes(QueuePair& qp, Time now);
-  void deliver(CompletionQueue& cq, const CQE& cqe);
+  EngineOutputs drain(QueuePair& qp, EngineOutputs out, Time now);
+  bool drain_cqes(QueuePair& qp, EngineOutputs& out, Time now);
+  bool poll_send_cqe(QueuePair& qp, Time now, bool& reported);
+  bool poll_receive_cqe(QueuePair& qp, CQE& cqe, Time now, bool& reported);
+  void deliver(CompletionQueue& cq);
   void deliver_to_srq(QueuePair& qp, const CQE& cqe, Time now);
   u32 drain_events(QueuePair& qp);
   void follow(QueuePair& qp, u32 event_bits, bool reported, Time now);
@@ -95,6 +105,7 @@ class EngineRunner {
   const QPTable& qps_;
   AsyncEventQueue& events_;
   EgressScheduler egress_;
+  bool may_send_ = false;  // one of those that are active is not idle
   Pacer pacer_;
   TimerQueue timers_;
   NotificationQueue notifications_;

@@ -36,6 +36,12 @@ struct RxContext {
 // Requests and READ responses are held to the QP's rate; what only acknowledges never waits.
 enum class MaySend : u8 { kAnything, kAcknowledgements };
 
+// What may come out of an engine.
+struct EngineOutputs {
+  bool send_cqe = true, receive_cqe = true, event = true, packet = true;
+  [[nodiscard]] bool reports() const { return send_cqe || receive_cqe || event; }
+};
+
 constexpr Duration kPutOff = us(200);  // a long READ of this host, at most: on_awaited()
 
 enum class EngineEvent : u8 {
@@ -98,9 +104,9 @@ class Engine {
   // false: nothing to send now. Bounded work per call. A packet arms the timer or moves it to
   // later, if it does anything to it.
   [[nodiscard]] virtual bool poll_packet(Time now, MaySend what, TxPacket& out) = 0;
-  // Whether CQEs or events may come out, which costs less than to ask for each. False: none would;
-  // true promises nothing.
-  [[nodiscard]] virtual bool may_report() const { return true; }
+  // Which of these calls may give something, which costs less than to make each. False: it would
+  // not, whatever the time, until the next input or output; true promises nothing.
+  [[nodiscard]] virtual EngineOutputs outputs() const { return {}; }
   [[nodiscard]] virtual bool poll_send_cqe(CQE& out) = 0;
   [[nodiscard]] virtual bool poll_receive_cqe(CQE& out) = 0;
   [[nodiscard]] virtual std::optional<EngineEvent> poll_event() = 0;

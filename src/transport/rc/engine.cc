@@ -69,7 +69,12 @@ bool RCEngine::poll_half(Time now, MaySend what, TxPacket& out) {
   return requester_.poll_packet(now, out) || responder_.poll_packet(out);
 }
 
-bool RCEngine::may_report() const { return requester_.may_report() || responder_.may_report(); }
+EngineOutputs RCEngine::outputs() const {
+  return {.send_cqe = requester_.may_complete(),
+          .receive_cqe = responder_.may_complete(),
+          .event = requester_.may_raise() || responder_.may_raise(),
+          .packet = !responder_.is_idle() || !requester_.is_idle()};
+}
 
 bool RCEngine::poll_send_cqe(CQE& out) { return requester_.poll_cqe(out); }
 

@@ -24,7 +24,7 @@ class RCEngine final : public Engine {
   [[nodiscard]] bool on_awaited(Time now) override { return requester_.on_awaited(now); }
   [[nodiscard]] bool is_idle() override;
   [[nodiscard]] bool poll_packet(Time now, MaySend what, TxPacket& out) override;
-  [[nodiscard]] bool may_report() const override;
+  [[nodiscard]] EngineOutputs outputs() const override;
   [[nodiscard]] bool poll_send_cqe(CQE& out) override;
   [[nodiscard]] bool poll_receive_cqe(CQE& out) override;
   [[nodiscard]] std::optional<EngineEvent> poll_event() override;

@@ -72,7 +72,7 @@ TEST_F(RCLocalPacketsTest, OneThatComesWithARequestCompletes) {
   (void)answer();
   const Acknowledged& sent = way.acknowledgements.at(0);
   pair.a.engine.on_acknowledgement({.psn = sent.psn.next(), .aeth = sent.aeth}, pair.now);
-  EXPECT_FALSE(pair.a.engine.may_report()) << "of what was never sent";
+  EXPECT_FALSE(pair.a.engine.outputs().reports()) << "of what was never sent";
   pair.a.engine.on_acknowledgement({.psn = sent.psn, .aeth = sent.aeth}, pair.now);
   CQE cqe;
   ASSERT_TRUE(pair.a.engine.poll_send_cqe(cqe));

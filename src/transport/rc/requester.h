@@ -60,11 +60,14 @@ class RCRequester {
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
   [[nodiscard]] Time next_timer() const;
-  // False: neither poll_cqe() nor poll_event() would give anything.
-  [[nodiscard]] bool may_report() const {
-    return queue_.begin_index() < done_ || failed_ || fatal_pending_ ||
-           (qp_.state == QPState::kError && !queue_.empty()) ||
-           (qp_.state == QPState::kSQD && !drain_reported_);
+  // False: poll_cqe() would give nothing.
+  [[nodiscard]] bool may_complete() const {
+    return queue_.begin_index() < done_ || failed_ ||
+           (qp_.state == QPState::kError && !queue_.empty());
+  }
+  // False: poll_event() would give nothing.
+  [[nodiscard]] bool may_raise() const {
+    return fatal_pending_ || (qp_.state == QPState::kSQD && !drain_reported_);
   }
 
  private:

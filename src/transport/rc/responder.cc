@@ -248,7 +248,10 @@ bool RCResponder::invalidate(RKey key) {
 void RCResponder::complete_receive(CompletionOp op, u32 length, const PacketView& packet,
                                    const OpcodeTraits& traits) {
   CHECK(!cqe_);
-  CQE cqe = receive_cqe(receive_.wr_id, qp_, WQEStatus::kSuccess);
+  CQE& cqe = cqe_.emplace();
+  cqe.wr_id = receive_.wr_id;
+  cqe.p_key_index = qp_.p_key_index;
+  cqe.qp = qp_.qpn;
   cqe.op = op;
   cqe.byte_length = length;
   cqe.solicited = packet.headers.bth.solicited_event;
@@ -258,7 +261,6 @@ void RCResponder::complete_receive(CompletionOp op, u32 length, const PacketView
   if (traits.imm_dt) cqe.immediate = packet.headers.imm.value;
   cqe.service_level = qp_.path.service_level;
   cqe.source_qp = qp_.dest_qp;
-  cqe_ = cqe;
   holds_receive_ = false;
 }
 

@@ -35,10 +35,13 @@ class RCResponder {
   [[nodiscard]] bool poll_acknowledgement(TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
-  // False: neither poll_cqe() nor poll_event() would give anything.
-  [[nodiscard]] bool may_report() const {
-    return cqe_ || event_ || fatal_pending_ || qp_.state == QPState::kError;
+  // False: poll_cqe() would give nothing.
+  [[nodiscard]] bool may_complete() const {
+    return cqe_ || (reorder_buffer_ != nullptr && !reorder_buffer_->empty()) ||
+           qp_.state == QPState::kError;
   }
+  // False: poll_event() would give nothing.
+  [[nodiscard]] bool may_raise() const { return event_ || fatal_pending_; }
 
  private:
   enum class Message : u8 { kNone, kSend, kWrite };

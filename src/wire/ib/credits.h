@@ -3,7 +3,9 @@
 // the requester is then not limited.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "base/types.h"
 #include "wire/ib/aeth.h"
@@ -24,9 +26,10 @@ constexpr u32 credits_from_code(u8 code) { return kCreditCounts[code & 0x1f]; }
 // The largest code whose count is not above `credits`; never kNoCredits, which is a choice of the
 // responder and not a count.
 constexpr u8 code_from_credits(u32 credits) {
-  u8 code = 0;
-  while (code + 1 < kNoCredits && kCreditCounts[code + 1u] <= credits) ++code;
-  return code;
+  if (credits < 2) return static_cast<u8>(credits);
+  // Two codes for each power of two: itself, and half as much again.
+  const u32 power = static_cast<u32>(std::bit_width(credits)) - 1;
+  return static_cast<u8>(std::min(2 * power + (credits >> (power - 1) & 1), kNoCredits - 1u));
 }
 
 }  // namespace verbena
