@@ -131,10 +131,11 @@ FrameRingReader* LocalLink::ring_from(u32 slot) {
 // The packet of a record; nullptr: it makes no sense, and is to be dropped as any such frame. One
 // whose headers are in the record has its payload there, too: what changes meanwhile is the peer's
 // own data. All else is copied before it is looked at.
-const PacketView* LocalLink::decode(const RingFrame& frame, Bytes body, IngressFrame& out) {
+const PacketView* LocalLink::decode(const FrameRingReader::Record& record, IngressFrame& out) {
+  const auto& [header, addresses, body] = record;
   out.transport = {};
-  if ((frame.headers.flags & RingHeaders::kAreHere) != 0) {
-    if (!from_ring(frame.headers, packet_.headers)) return nullptr;
+  if ((header.headers.flags & RingHeaders::kAreHere) != 0) {
+    if (!from_ring(header.headers, packet_.headers)) return nullptr;
     packet_.payload = body;
     const std::size_t padded = (body.size() + 3) & ~std::size_t{3};
     const std::size_t size = packet_.headers.size() + padded + kICRCSize;
@@ -151,20 +152,19 @@ const PacketView* LocalLink::decode(const RingFrame& frame, Bytes body, IngressF
 }
 
 bool LocalLink::take_record(FrameRingReader& ring, IngressFrame& out) {
-  RingFrame frame;
-  Bytes body;
-  if (!ring.poll(frame, body)) return false;
-  out.source = frame.source;
-  out.destination = frame.destination;
+  if (!ring.poll(record_)) return false;
+  const FrameRing::Header& header = record_.header;
+  out.source = record_.addresses.source;
+  out.destination = record_.addresses.destination;
   out.type = GIDType::kRoCEv2;
-  out.udp_source_port = frame.udp_source_port;
-  out.traffic_class = frame.traffic_class;
-  out.hop_limit = frame.hop_limit;
-  decoded_ = decode(frame, body, out);
-  brought_ = brought_by(frame.headers);
-  out.acknowledgement = brought_ ? &*brought_ : nullptr;
+  out.udp_source_port = header.udp_source_port;
+  out.traffic_class = header.traffic_class;
+  out.hop_limit = header.hop_limit;
+  decoded_ = decode(record_, out);
+  const bool brings = brought_by(header.headers, brought_);
+  out.acknowledgement = brings ? &brought_ : nullptr;
   --batch_left_;
-  received_ += brought_ ? 2 : 1;
+  received_ += brings ? 2 : 1;
   return true;
 }
 

@@ -70,7 +70,7 @@ class LocalLink final : public Link {
   [[nodiscard]] FrameRingReader* ring_from(u32 slot);
   void on_ring_empty(u32 slot);
   [[nodiscard]] bool take_record(FrameRingReader& ring, IngressFrame& out);
-  [[nodiscard]] const PacketView* decode(const RingFrame& frame, Bytes body, IngressFrame& out);
+  [[nodiscard]] const PacketView* decode(const FrameRingReader::Record& record, IngressFrame& out);
   [[nodiscard]] bool poll_watched(IngressFrame& out);
   [[nodiscard]] bool poll_rung(IngressFrame& out);
   [[nodiscard]] bool look_at_rings();
@@ -92,9 +92,10 @@ class LocalLink final : public Link {
   u32 batch_left_ = 0, served_ = 0;  // frames of a receive(); the slot of the last one
   u32 quiet_looks_ = kQuiet, looks_since_below_ = 0, looks_without_below_ = 1;
   u64 received_ = 0;
-  PacketView packet_;                           // of the frame polled last,
+  FrameRingReader::Record record_;              // of the frame polled last,
+  PacketView packet_;                           // and its packet
   const PacketView* decoded_ = nullptr;         // if it came through memory
-  std::optional<Acknowledgement> brought_;      // by it
+  Acknowledgement brought_{};                   // by it
   std::array<u8, FrameRing::kMaxBody> copy_{};  // of its octets
   bool has_left_ = false;
   bool has_appended_below_ = false, called_ = false;

@@ -61,8 +61,7 @@ void FrameRingWriter::set_length(u64 position, u32 length) {
 }
 
 // False: the table is full, and what is not read yet may need it.
-bool FrameRingWriter::find_addresses(const RingFrame& frame) {
-  const FrameRing::Addresses wanted{frame.source, frame.destination};
+bool FrameRingWriter::find_addresses(const FrameRing::Addresses& wanted) {
   const auto known = std::span(addresses_).first(addresses_known_);
   if (addresses_at_ < addresses_known_ && known[addresses_at_] == wanted) return true;
   const auto found = std::ranges::find(known, wanted);
@@ -78,7 +77,7 @@ bool FrameRingWriter::find_addresses(const RingFrame& frame) {
 }
 
 // One line stays free, for the 0 behind the last record.
-u8* FrameRingWriter::add(const RingFrame& frame, u32 body_bytes) {
+u8* FrameRingWriter::add(const FrameRing::Addresses& addresses, u32 body_bytes) {
   if (has_line_) {
     line_.header.follows = 1;
     store_last();
@@ -86,18 +85,13 @@ u8* FrameRingWriter::add(const RingFrame& frame, u32 body_bytes) {
   const u32 length = kMinLength + body_bytes;
   const u64 bytes = record_bytes(length), left = left_before_end(end_);
   const bool skips = left < bytes;
-  if (!has_room((skips ? left : 0) + bytes + kLine) || !find_addresses(frame)) return nullptr;
+  if (!has_room((skips ? left : 0) + bytes + kLine) || !find_addresses(addresses)) return nullptr;
   before_last_ = end_;
   if (skips) {
     set_length(end_, FrameRing::kSkip);
     end_ += left;
   }
-  line_.header = {.length = length,
-                  .udp_source_port = frame.udp_source_port,
-                  .traffic_class = frame.traffic_class,
-                  .hop_limit = frame.hop_limit,
-                  .addresses = addresses_at_,
-                  .headers = frame.headers};
+  line_.header = {.length = length, .addresses = addresses_at_};
   line_at_ = end_;
   has_line_ = true;
   end_ += bytes;
@@ -148,7 +142,7 @@ bool FrameRingReader::is_sound(u32 length) const {
 }
 
 // Everything about a record is taken from the memory once, then checked.
-bool FrameRingReader::poll(RingFrame& out, Bytes& body) {
+bool FrameRingReader::poll(Record& out) {
   free();
   follows_ = false;
   if (is_broken_) return false;
@@ -165,18 +159,10 @@ bool FrameRingReader::poll(RingFrame& out, Bytes& body) {
   is_broken_ = !is_sound(length);
   if (is_broken_) return false;
   const u8* const record = at(begin_);
-  Header header;
-  std::memcpy(&header, record, sizeof header);
-  const FrameRing::Addresses& addresses =
-      ring_.addresses_[header.addresses % FrameRing::kAddresses];
-  out.udp_source_port = header.udp_source_port;
-  out.traffic_class = header.traffic_class;
-  out.hop_limit = header.hop_limit;
-  out.source = addresses.source;
-  out.destination = addresses.destination;
-  out.headers = header.headers;
-  follows_ = header.follows != 0;
-  body = {record + sizeof header, length - kMinLength};
+  std::memcpy(&out.header, record, sizeof out.header);
+  out.addresses = ring_.addresses_[out.header.addresses % FrameRing::kAddresses];
+  follows_ = out.header.follows != 0;
+  out.body = {record + sizeof out.header, length - kMinLength};
   begin_ += record_bytes(length);
   return true;
 }

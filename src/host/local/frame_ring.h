@@ -3,7 +3,7 @@
 // makes no sense is broken, takes nothing more and gives nothing more.
 //   record: | header | body | padding to a cache line |
 // The body is a transport packet (BTH .. ICRC, which is not filled in), or only its payload where
-// the headers are in RingFrame already.
+// the headers are in the record's already.
 // The reader sees by a record itself that it is there: its first word, which is written last, and
 // which was 0 before. So a short one takes one cache line from core to core. What fits into a line
 // is made elsewhere and stored there at once: a reader that looks again and again would take the
@@ -44,13 +44,6 @@ struct RingHeaders {
   u32 ack_psn = 0, ack_word = 0;  // with kAcknowledges: its PSN and AETH
 };
 
-struct RingFrame {
-  u16 udp_source_port = 0;
-  u8 traffic_class = 0, hop_limit = 0;
-  GID source{}, destination{};
-  RingHeaders headers{};
-};
-
 class FrameRing {
  public:
   static constexpr u64 kBytes = 2u << 20;  // twice the largest window of a QP
@@ -59,7 +52,7 @@ class FrameRing {
   static constexpr u32 kSkip = ~0u;
 
   struct Addresses {
-    GID source, destination;
+    GID source{}, destination{};
     friend bool operator==(const Addresses&, const Addresses&) = default;
   };
   struct Header {
@@ -87,10 +80,11 @@ class FrameRingWriter {
   explicit FrameRingWriter(FrameRing& ring);
 
   // Where to write so many bytes of body, before the next call; nullptr: full.
-  [[nodiscard]] u8* add(const RingFrame& frame, u32 body_bytes);
-  // What was added last and is not published yet.
-  [[nodiscard]] RingHeaders& last() { return line_.header.headers; }
-  void take_back();  // the same, once
+  [[nodiscard]] u8* add(const FrameRing::Addresses& addresses, u32 body_bytes);
+  // Of what was added last, to be filled in before the next call, in place: what is written in
+  // small pieces and copied at once as a whole is waited for. All but its addresses is 0.
+  [[nodiscard]] FrameRing::Header& last() { return line_.header; }
+  void take_back();  // what was added last and is not published yet, once
   // True when there is something that was not published before.
   bool publish();
   // Whether the reader will find what has been published by itself.
@@ -108,7 +102,7 @@ class FrameRingWriter {
 
   [[nodiscard]] u8* at(u64 position) { return ring_.bytes_.data() + position % FrameRing::kBytes; }
   [[nodiscard]] bool has_room(u64 bytes);
-  [[nodiscard]] bool find_addresses(const RingFrame& frame);
+  [[nodiscard]] bool find_addresses(const FrameRing::Addresses& wanted);
   void set_length(u64 position, u32 length);
   void store_last();
 
@@ -129,9 +123,13 @@ class FrameRingReader {
  public:
   explicit FrameRingReader(FrameRing& ring);
 
-  // The next record, and its body, which is good until the next call of this or has_more(), but
-  // may change under our eyes. False: none.
-  [[nodiscard]] bool poll(RingFrame& out, Bytes& body);
+  struct Record {
+    FrameRing::Header header{};
+    FrameRing::Addresses addresses{};
+    Bytes body{};  // good until the next call of poll() or has_more(), may change under our eyes
+  };
+  // The next one. False: none.
+  [[nodiscard]] bool poll(Record& out);
   // Whether there is another, as the last one said. What came later it does not know.
   [[nodiscard]] bool follows() const { return follows_; }
   [[nodiscard]] bool has_more() {

@@ -36,13 +36,6 @@ u8* write(const PayloadList& payload, u8* at) {
   return at;
 }
 
-RingFrame frame_of(const QPAttributes& qp, const RingHeaders& headers) {
-  return {.traffic_class = qp.path.traffic_class,
-          .source = qp.path.source,
-          .destination = qp.path.destination,
-          .headers = headers};
-}
-
 // But for its ICRC.
 void write(const EgressFrame& frame, u8* at) {
   at = write(Bytes(frame.headers).first(frame.headers_size), at);
@@ -73,6 +66,7 @@ bool OutgoingRings::is_at(const GID& gid, Peer& to) {
 bool OutgoingRings::is_here(u32 slot, Peer& to) {
   if (to.process != nullptr && to.process->is_alive()) return true;
   to.ring.reset();
+  to.acknowledgement.is_there = false;
   to.process.reset();
   to.known = {};
   if (!is_due(to.frames_until_look)) return false;
@@ -92,68 +86,78 @@ bool OutgoingRings::has_ring(Peer& to) {
 
 // --- what
 
-// False: it is lost.
+void OutgoingRings::note_unflushed(Peer& to) {
+  if (std::exchange(to.is_unflushed, true)) return;
+  unflushed_.push_back(static_cast<u32>(&to - to_.data()));
+}
+
+// Whose headers are to be filled in; nullptr: it is lost.
 template <typename Write>
-bool OutgoingRings::put(Peer& to, const RingFrame& frame, u32 body_bytes, const Write& write) {
-  to.ends_in_ack = false;
-  u8* const room = to.ring->add(frame, body_bytes);
+FrameRing::Header* OutgoingRings::put(Peer& to, const FrameRing::Addresses& addresses,
+                                      u32 body_bytes, const Write& write) {
+  u8* const room = to.ring->add(addresses, body_bytes);
   if (room == nullptr) {
     ++dropped_;
-    return false;
+    return nullptr;
   }
   if (body_bytes != 0 && !touch([&] { write(room); })) {
     to.ring->take_back();
-    return false;
+    return nullptr;
   }
   ++sent_;
-  const u32 slot = static_cast<u32>(&to - to_.data());
-  if (unflushed_.empty() || unflushed_.back() != slot) unflushed_.push_back(slot);
+  note_unflushed(to);
+  return &to.ring->last();
+}
+
+// Before what comes after it.
+void OutgoingRings::put_acknowledgement(Peer& to) {
+  Waiting& waiting = to.acknowledgement;
+  if (!std::exchange(waiting.is_there, false)) return;
+  FrameRing::Header* const header = put(to, waiting.addresses, 0, [](u8*) {});
+  if (header == nullptr) return;
+  header->traffic_class = waiting.traffic_class;
+  header->headers = waiting.headers;
+}
+
+bool OutgoingRings::take(const QPAttributes& qp, const TxPacket& packet) {
+  const Opcode opcode = packet.headers.bth.opcode;
+  if (!fits_ring(opcode)) return false;
+  Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
+  if (to == nullptr) return false;
+  const bool is_request = opcode.op != Op::kAcknowledge;
+  has_others_ = true;
+  taken_.requests |= is_request;
+  Waiting& waiting = to->acknowledgement;
+  const bool brings = is_request && waiting.headers.dest_qp == qp.dest_qp.value;
+  if (!brings) put_acknowledgement(*to);
+  FrameRing::Header* const header =
+      put(*to, {qp.path.source, qp.path.destination}, packet.payload.size_bytes,
+          [&](u8* at) { write(packet.payload, at); });
+  FrameRing::Header lost;
+  FrameRing::Header& out = header != nullptr ? *header : lost;
+  out.traffic_class = qp.path.traffic_class;
+  to_ring(packet.headers, out.headers);
+  if (history_ != nullptr) note(qp, out.headers, packet.payload.size_bytes);
+  if (header == nullptr || !std::exchange(waiting.is_there, false)) return true;
+  bring(waiting.headers, out.headers);
+  ++sent_;
   return true;
 }
 
 // It stands for the one before, if the peer has not seen that yet. IBTA 9.7.5.1.2
-void OutgoingRings::put_acknowledgement(Peer& to, const RingFrame& frame) {
-  const QPN qp{frame.headers.dest_qp};
-  if (to.ends_in_ack && to.last_ack_qp == qp) {
-    to.ring->last() = frame.headers;
-    return;
-  }
-  to.ends_in_ack = put(to, frame, 0, [](u8*) {});
-  to.last_ack_qp = qp;
-}
-
-std::optional<RingHeaders> OutgoingRings::take_back_acknowledgement(Peer& to, QPN qp) {
-  if (!to.ends_in_ack || to.last_ack_qp != qp) return std::nullopt;
-  const RingHeaders acknowledgement = to.ring->last();
-  to.ring->take_back();
-  return acknowledgement;
-}
-
-bool OutgoingRings::take(const QPAttributes& qp, const TxPacket& packet) {
-  std::optional<RingHeaders> headers = to_ring(packet.headers);
-  if (!headers) return false;
-  Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
-  if (to == nullptr) return false;
-  const bool is_request = !is_acknowledgement(*headers);
-  has_others_ = true;
-  taken_.requests |= is_request;
-  if (history_ != nullptr) note(qp, *headers, packet.payload.size_bytes);
-  std::optional<RingHeaders> acknowledgement;
-  if (is_request) acknowledgement = take_back_acknowledgement(*to, qp.dest_qp);
-  if (acknowledgement) bring(*acknowledgement, *headers);
-  const bool done = put(*to, frame_of(qp, *headers), packet.payload.size_bytes,
-                        [&](u8* at) { write(packet.payload, at); });
-  if (!done && acknowledgement) put_acknowledgement(*to, frame_of(qp, *acknowledgement));
-  return true;
-}
-
 bool OutgoingRings::acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) {
   Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
   if (to == nullptr) return false;
-  const RingHeaders headers = acknowledgement_of(qp, psn, aeth);
-  put_acknowledgement(*to, frame_of(qp, headers));
+  Waiting& waiting = to->acknowledgement;
+  if (waiting.headers.dest_qp != qp.dest_qp.value) put_acknowledgement(*to);
+  if (!waiting.is_there) note_unflushed(*to);
+  waiting.is_there = true;
+  waiting.traffic_class = qp.path.traffic_class;
+  waiting.addresses.source = qp.path.source;
+  waiting.addresses.destination = qp.path.destination;
+  to_ring(qp, psn, aeth, waiting.headers);
   taken_.acknowledgements = true;
-  if (history_ != nullptr) note(qp, headers, 0);
+  if (history_ != nullptr) note(qp, waiting.headers, 0);
   return true;
 }
 
@@ -167,14 +171,14 @@ bool OutgoingRings::take(const EgressFrame& frame) {
   if (to == nullptr) return false;
   is_urgent_ |= frame.urgency != Urgency::kWithReply;
   has_others_ = true;
-  (void)put(*to,
-            {.udp_source_port = frame.udp_source_port,
-             .traffic_class = frame.traffic_class,
-             .hop_limit = frame.hop_limit,
-             .source = frame.source,
-             .destination = frame.destination},
-            static_cast<u32>(frame.transport_size() + kICRCSize),
-            [&](u8* at) { write(frame, at); });
+  put_acknowledgement(*to);
+  FrameRing::Header* const header =
+      put(*to, {frame.source, frame.destination},
+          static_cast<u32>(frame.transport_size() + kICRCSize), [&](u8* at) { write(frame, at); });
+  if (header == nullptr) return true;
+  header->udp_source_port = frame.udp_source_port;
+  header->traffic_class = frame.traffic_class;
+  header->hop_limit = frame.hop_limit;
   return true;
 }
 
@@ -191,7 +195,8 @@ void OutgoingRings::publish() {
 }
 
 void OutgoingRings::publish(u32 slot, Peer& to) {
-  to.ends_in_ack = false;
+  if (to.ring) put_acknowledgement(to);
+  to.is_unflushed = false;
   if (!to.ring || !to.ring->publish() || to.ring->is_watched()) return;
   if (!to.process->doorbells().ring(path_.slot())) return;
   path_.wake(slot);

@@ -1,9 +1,9 @@
 // OutgoingRings: from an adapter to processes of this host: the ring (frame_ring.h) in each of them
 // that is for us, and the bell that tells them. Packets of RC only: of a connection both ends know
 // each other's process before the first one. What finds no room is lost.
-// An acknowledgement that is not published yet is replaced by a later one of its QP, and taken
-// along by a SEND (RingHeaders). So it may be held back for a reply: hold_acknowledgements(). Not
-// thread-safe; the adapter's lock guards it.
+// An acknowledgement goes into the ring only when something else does, or it is published: until
+// then a later one of its QP takes its place, and a SEND takes it along (RingHeaders). So it may be
+// held back for a reply: hold_acknowledgements(). Not thread-safe; the adapter's lock guards it.
 #pragma once
 
 #include <array>
@@ -54,14 +54,20 @@ class OutgoingRings final : public LocalPackets {
   [[nodiscard]] u64 dropped() const { return dropped_; }
 
  private:
+  struct Waiting {
+    bool is_there = false;
+    u8 traffic_class = 0;
+    FrameRing::Addresses addresses{};
+    RingHeaders headers{};
+  };
   struct Peer {
     std::shared_ptr<ProcessMemory> process;  // nullptr: none on this host
     Mapping memory;
     std::optional<FrameRingWriter> ring;
     GID known{};                // one that the peer has
     u32 frames_until_look = 0;  // for a peer, or for a ring
-    bool ends_in_ack = false;   // of last_ack_qp, and it is not published yet
-    QPN last_ack_qp{};
+    bool is_unflushed = false;
+    Waiting acknowledgement;  // the last of all, not in the ring yet
   };
 
   [[nodiscard]] Peer* peer_of(QPN dest_qp, const GID& destination);
@@ -70,9 +76,10 @@ class OutgoingRings final : public LocalPackets {
   [[nodiscard]] static bool has_ring(Peer& to);
   void note(const QPAttributes& qp, const RingHeaders& headers, u32 payload_bytes);
   template <typename Write>
-  bool put(Peer& to, const RingFrame& frame, u32 body_bytes, const Write& write);
-  [[nodiscard]] std::optional<RingHeaders> take_back_acknowledgement(Peer& to, QPN qp);
-  void put_acknowledgement(Peer& to, const RingFrame& frame);
+  [[nodiscard]] FrameRing::Header* put(Peer& to, const FrameRing::Addresses& addresses,
+                                       u32 body_bytes, const Write& write);
+  void put_acknowledgement(Peer& to);
+  void note_unflushed(Peer& to);
   void publish(u32 slot, Peer& to);
 
   LocalPath& path_;

@@ -39,25 +39,25 @@ u8 flags_of(const BTH& bth) {
 
 }  // namespace
 
-RingHeaders acknowledgement_of(const QPAttributes& qp, PSN psn, const AETH& aeth) {
-  return {.flags = RingHeaders::kAreHere,
-          .opcode = Opcode{Service::kRC, Op::kAcknowledge}.to_byte(),
-          .p_key = qp.p_key.value,
-          .dest_qp = qp.dest_qp.value,
-          .psn = psn.value(),
-          .word = to_word(aeth)};
+void to_ring(const QPAttributes& qp, PSN psn, const AETH& aeth, RingHeaders& out) {
+  out.flags = RingHeaders::kAreHere;
+  out.opcode = Opcode{Service::kRC, Op::kAcknowledge}.to_byte();
+  out.p_key = qp.p_key.value;
+  out.dest_qp = qp.dest_qp.value;
+  out.psn = psn.value();
+  out.word = to_word(aeth);
 }
 
-std::optional<RingHeaders> to_ring(const PacketHeaders& headers) {
+bool fits_ring(Opcode opcode) { return fits(opcode, traits_of(opcode)); }
+
+void to_ring(const PacketHeaders& headers, RingHeaders& out) {
   const BTH& bth = headers.bth;
-  const OpcodeTraits& traits = traits_of(bth.opcode);
-  if (!fits(bth.opcode, traits)) return std::nullopt;
-  return RingHeaders{.flags = flags_of(bth),
-                     .opcode = bth.opcode.to_byte(),
-                     .p_key = bth.p_key.value,
-                     .dest_qp = bth.dest_qp.value,
-                     .psn = bth.psn.value(),
-                     .word = word_of(headers, traits)};
+  out.flags = flags_of(bth);
+  out.opcode = bth.opcode.to_byte();
+  out.p_key = bth.p_key.value;
+  out.dest_qp = bth.dest_qp.value;
+  out.psn = bth.psn.value();
+  out.word = word_of(headers, traits_of(bth.opcode));
 }
 
 bool from_ring(const RingHeaders& ring, PacketHeaders& out) {
@@ -65,14 +65,17 @@ bool from_ring(const RingHeaders& ring, PacketHeaders& out) {
   const OpcodeTraits& traits = traits_of(opcode);
   if (!fits(opcode, traits)) return false;
   const auto has = [&ring](RingHeaders::Flags flag) { return (ring.flags & flag) != 0; };
-  out.bth = {.opcode = opcode,
-             .solicited_event = has(RingHeaders::kSolicited),
-             .mig_req = true,
-             .p_key = PKey{ring.p_key},
-             .dest_qp = QPN{ring.dest_qp & kMask24},
-             .ack_req = has(RingHeaders::kAckReq),
-             .takes_sack = has(RingHeaders::kTakesSack),
-             .psn = PSN(ring.psn)};
+  BTH& bth = out.bth;  // each field for itself: a copy of all would wait for them
+  bth.opcode = opcode;
+  bth.solicited_event = has(RingHeaders::kSolicited);
+  bth.mig_req = true;
+  bth.pad_count = 0;
+  bth.p_key = PKey{ring.p_key};
+  bth.fecn = bth.becn = false;
+  bth.dest_qp = QPN{ring.dest_qp & kMask24};
+  bth.ack_req = has(RingHeaders::kAckReq);
+  bth.takes_sack = has(RingHeaders::kTakesSack);
+  bth.psn = PSN(ring.psn);
   if (traits.aeth) out.aeth = to_aeth(ring.word);
   if (traits.imm_dt) out.imm.value = ring.word;
   if (traits.ieth) out.ieth.r_key = RKey{ring.word};
@@ -85,10 +88,11 @@ void bring(const RingHeaders& acknowledgement, RingHeaders& send) {
   send.ack_word = acknowledgement.word;
 }
 
-std::optional<Acknowledgement> brought_by(const RingHeaders& send) {
+bool brought_by(const RingHeaders& send, Acknowledgement& out) {
   constexpr u8 kBoth = RingHeaders::kAreHere | RingHeaders::kAcknowledges;
-  if ((send.flags & kBoth) != kBoth) return std::nullopt;
-  return Acknowledgement{.psn = PSN(send.ack_psn), .aeth = to_aeth(send.ack_word)};
+  if ((send.flags & kBoth) != kBoth) return false;
+  out = {.psn = PSN(send.ack_psn), .aeth = to_aeth(send.ack_word)};
+  return true;
 }
 
 void record(const RingHeaders& headers, std::size_t payload_bytes, QPN qp, Time at,

@@ -8,9 +8,12 @@
 
 namespace verbena::host {
 
-[[nodiscard]] RingHeaders acknowledgement_of(const QPAttributes& qp, PSN psn, const AETH& aeth);
-// nullopt: the packet needs more, or is not of RC.
-[[nodiscard]] std::optional<RingHeaders> to_ring(const PacketHeaders& headers);
+// Of an acknowledgement that `qp` sends.
+void to_ring(const QPAttributes& qp, PSN psn, const AETH& aeth, RingHeaders& out);
+// False: the packet needs more than there is in a record, or is not of RC.
+[[nodiscard]] bool fits_ring(Opcode opcode);
+// Precondition: it fits.
+void to_ring(const PacketHeaders& headers, RingHeaders& out);
 // Sets what the OpCode carries, and nothing else. False: no OpCode that can be in a ring.
 [[nodiscard]] bool from_ring(const RingHeaders& ring, PacketHeaders& out);
 
@@ -19,8 +22,8 @@ void bring(const RingHeaders& acknowledgement, RingHeaders& send);
 [[nodiscard]] inline bool is_acknowledgement(const RingHeaders& headers) {
   return headers.opcode == Opcode{Service::kRC, Op::kAcknowledge}.to_byte();
 }
-// What it has taken along; nullopt: nothing.
-[[nodiscard]] std::optional<Acknowledgement> brought_by(const RingHeaders& send);
+// What it has taken along. False: nothing.
+[[nodiscard]] bool brought_by(const RingHeaders& send, Acknowledgement& out);
 
 // Such a packet of our QP `qp`, for explanations.
 void record(const RingHeaders& headers, std::size_t payload_bytes, QPN qp, Time at,
