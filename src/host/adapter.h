@@ -32,12 +32,15 @@ class Adapter {
       const LocalAddress& address);
   virtual ~Adapter() = default;
 
+  // The time of a session: now; or, where it matters little, as it was last read.
+  enum class Clock { kNow, kLast };
+
   // Exclusive use of the device. On destruction, frames are sent, notifications delivered, and the
   // helper learns of new timers. Keep it short; do not nest.
   class Session {
    public:
-    explicit Session(Adapter& adapter)
-        : adapter_(adapter), real_now_(adapter.lock()), now_(adapter.device_now(real_now_)) {}
+    explicit Session(Adapter& adapter, Clock clock = Clock::kNow)
+        : adapter_(adapter), real_now_(adapter.lock(clock)), now_(adapter.device_now(real_now_)) {}
     ~Session() {
       if (is_quiet_)
         adapter_.unlock(real_now_);
@@ -59,7 +62,7 @@ class Adapter {
     Time real_now_, now_;
     bool is_quiet_ = false;
   };
-  [[nodiscard]] Session enter() { return Session(*this); }
+  [[nodiscard]] Session enter(Clock clock = Clock::kNow) { return Session(*this, clock); }
 
   // The data path's poll: takes what is there; when nothing is, and now and then when something is,
   // receives from the link and runs due timers in this thread, then looks again.
@@ -97,7 +100,7 @@ class Adapter {
   [[nodiscard]] virtual Device& device() = 0;  // only inside a Session, or for its config()
 
  protected:
-  [[nodiscard]] virtual Time lock() = 0;
+  [[nodiscard]] virtual Time lock(Clock clock) = 0;
   [[nodiscard]] virtual Time device_now(Time real) = 0;
   virtual void flush_and_unlock(Time now) = 0;
   virtual void unlock(Time now) = 0;

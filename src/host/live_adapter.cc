@@ -178,9 +178,9 @@ LiveAdapter::~LiveAdapter() {
   link_->leave();
 }
 
-Time LiveAdapter::lock() {
+Time LiveAdapter::lock(Adapter::Clock clock) {
   mutex_.lock();
-  return clock_.now();
+  return clock == Clock::kNow ? clock_.now() : clock_.last();
 }
 
 void LiveAdapter::unlock(Time now) {
@@ -239,7 +239,8 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   if (received || policy_.listens() || policy_.next_check() != told_check_) tell_helper();
   const bool offers_core = policy_.should_offer_core();
   mutex_.unlock();
-  if (explainer_ != nullptr && Explainer::concerns(out.first(count))) explain(out.first(count));
+  if (count != 0 && explainer_ != nullptr && Explainer::concerns(out.first(count)))
+    explain(out.first(count));
   if (offers_core) ::sched_yield();
   return count;
 }
@@ -250,9 +251,9 @@ bool LiveAdapter::receive_in_poll() {
   holding_.on_call(now);
   if (holding_.deadline() != Time::never()) send_frames(now);
   const bool received = receive_batch(Look::kLikely, now);
-  const bool timed = run_due_timers(now);
+  const bool timed = is_due(now) && run_due_timers(now);
   // What has just come may have the program post what goes first.
-  const bool awaited = !received && now + kPutOff >= due_ && device_.on_awaited(device_time(now));
+  const bool awaited = !received && is_due(now + kPutOff) && device_.on_awaited(device_time(now));
   if (!received && !timed && !awaited) {
     holding_.on_no_reply();
     return false;
@@ -371,8 +372,14 @@ Reception LiveAdapter::take_frame(const IngressFrame& frame, Time now) {
   return device_.on_frame(frame, device_time(now));
 }
 
+// What is due when is looked up once after each change.
+bool LiveAdapter::find_due(Time now) {
+  if (fabric_ != nullptr) return true;  // its clock changes its pace
+  due_ = std::min({device_due(), connections_.next_timer(), link_->next_timer()});
+  return now >= due_;
+}
+
 bool LiveAdapter::run_due_timers(Time now) {
-  if (now < due_) return false;
   bool any = now >= link_->next_timer();
   if (any) take_frames(now);
   any = connections_.run_due_timers(now) || any;
@@ -512,15 +519,23 @@ bool LiveAdapter::fail_objects(Time now) {
 
 LiveAdapter::Appended LiveAdapter::append_frames(Time now) {
   Appended appended;
-  for (; poll_frame(now); appended.any = true) {
-    appended.requests |= frame_.urgency != Urgency::kWithReply;
-    if (frame_.urgency == Urgency::kFirst)
-      frame_.urgency = holding_.posts_on() ? Urgency::kWithMore : Urgency::kNow;
-    if (explainer_ != nullptr) explainer_->history().on_sent(frame_, now);
-    link_->append(frame_);
+  if (has_frames(now)) {
+    for (; poll_frame(now); appended.any = true) {
+      appended.requests |= frame_.urgency != Urgency::kWithReply;
+      if (frame_.urgency == Urgency::kFirst)
+        frame_.urgency = holding_.posts_on() ? Urgency::kWithMore : Urgency::kNow;
+      if (explainer_ != nullptr) explainer_->history().on_sent(frame_, now);
+      link_->append(frame_);
+    }
+  } else if (local_ != nullptr) {
+    local_->outgoing().flush();
   }
   if (local_ != nullptr) appended.local = local_->outgoing().take_taken();
   return appended;
+}
+
+bool LiveAdapter::has_frames(Time now) {
+  return device_.has_frames() || device_time(now) >= next_send();
 }
 
 // Of a fabric whose simulated NIC has no room for data, acknowledgements alone.
@@ -581,6 +596,10 @@ bool LiveAdapter::take_outputs(Time now) {
   if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
   if (fabric_ != nullptr && fabric_->has_died()) fail_all_qps(now);
   if (local_ != nullptr) local_->wait_for_peers();
+  return device_.has_events() && take_events(now);
+}
+
+bool LiveAdapter::take_events(Time now) {
   bool woke = false;
   while (const std::optional<void*> user = device_.poll_completion_event()) {
     if (*user == nullptr) continue;
@@ -606,11 +625,11 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
 }
 
 void LiveAdapter::tell_helper() {
-  const Time device = device_due(),
-             others = std::min(connections_.next_timer(), link_->next_timer());
-  due_ = fabric_ == nullptr ? std::min(device, others) : Time();  // its clock changes its pace
+  due_ = Time();
   told_check_ = policy_.next_check();
   if (knows_already()) return;
+  const Time device = device_due(),
+             others = std::min(connections_.next_timer(), link_->next_timer());
   policy_.listens() ? helper_->listen() : helper_->ignore();
   const Listening listening = policy_.listens() ? Listening::kYes : Listening::kNo;
   const bool at_once = link_->on_listening(listening);
@@ -680,7 +699,7 @@ LiveAdapter::Served LiveAdapter::serve_once(Look look, Time now) {
   // What a timer waits for may have come already.
   if (!served.received && device_time(now) >= device_.next_timer())
     (void)receive_batch(Look::kEverywhere, now);
-  const bool timed = run_due_timers(now);
+  const bool timed = is_due(now) && run_due_timers(now);
   served.woke = take_outputs(now);
   if (served.received && served.woke)
     send_or_await_reply(now);

@@ -67,7 +67,7 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] u64 helper_wakeups() const { return helper_->wakeups(); }
 
  protected:
-  [[nodiscard]] Time lock() override;
+  [[nodiscard]] Time lock(Clock clock) override;
   [[nodiscard]] Time device_now(Time real) override { return device_time(real); }
   void unlock(Time now) override;
   void flush_and_unlock(Time now) override;
@@ -100,7 +100,7 @@ class LiveAdapter final : public Adapter {
   void take_frames(Time now);
   void note_received(const IngressFrame& frame, Reception reception, Time now);
   Reception take_frame(const IngressFrame& frame, Time now);
-  bool run_due_timers(Time now);
+  bool run_due_timers(Time now);  // if is_due()
   bool run_device_timers(Time now);
   void drain(Time now);
   void send_or_await_reply(Time now);
@@ -109,11 +109,13 @@ class LiveAdapter final : public Adapter {
   bool do_put_off(Time now);
   // Of the device, but for its frames. Whether a program was told of a completion.
   bool take_outputs(Time now);
+  bool take_events(Time now);
   struct Appended {
     bool any = false, requests = false;  // at all; other than acknowledgements
     OutgoingRings::Taken local{};        // what needs no frames
   };
   Appended append_frames(Time now);
+  [[nodiscard]] bool has_frames(Time now);
   [[nodiscard]] bool poll_frame(Time now);  // into frame_
   [[nodiscard]] Time next_send() const;
   void fail_all_qps(Time now);
@@ -128,6 +130,8 @@ class LiveAdapter final : public Adapter {
   void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
   void tell_helper();  // after all that may have changed what is due, and who is to look
+  [[nodiscard]] bool is_due(Time now) { return now >= due_ && find_due(now); }
+  [[nodiscard]] bool find_due(Time now);
   [[nodiscard]] bool knows_already() const;
   [[nodiscard]] Time device_due() const;
   [[nodiscard]] Time helper_deadline(Time device, Time others) const;
@@ -160,7 +164,7 @@ class LiveAdapter final : public Adapter {
   bool awaited_in_rings_ = false;  // what a reply is awaited for was no frame
   EgressFrame frame_;
   QuickClock clock_;
-  Time due_;         // the first timer of all, and what is held to a rate
+  Time due_;         // the first timer of all, and what is held to a rate; Time(): not known
   Time told_check_;  // policy_.next_check(), as the helper knows it
   Listening told_listening_ = Listening::kYes;
   Time told_alarm_ = Time::never();

@@ -63,8 +63,7 @@ inline __be32 immediate_of(const CQE& cqe) {
 constexpr u32 vendor_error_of(const CQE& cqe) { return static_cast<u32>(cqe.status); }
 
 // RoCE has no LIDs: slid and dlid_path_bits are 0.
-inline ibv_wc to_ibv(const CQE& cqe) {
-  ibv_wc wc{};
+inline void to_ibv(const CQE& cqe, ibv_wc& wc) {
   wc.wr_id = cqe.wr_id;
   wc.status = to_ibv(cqe.status);
   wc.opcode = to_ibv(cqe.op);
@@ -75,8 +74,9 @@ inline ibv_wc to_ibv(const CQE& cqe) {
   wc.src_qp = cqe.source_qp.value;
   wc.wc_flags = wc_flags_of(cqe);
   wc.pkey_index = cqe.p_key_index;
+  wc.slid = 0;
   wc.sl = cqe.service_level;
-  return wc;
+  wc.dlid_path_bits = 0;
 }
 
 }  // namespace verbena::abi

@@ -38,7 +38,10 @@ struct ContextObject final : verbs_context, host::EventTarget {
   static ContextObject& of(ibv_context* context) {
     return *static_cast<ContextObject*>(verbs_get_ctx(context));
   }
-  [[nodiscard]] host::Adapter::Session enter() { return adapter->enter(); }
+  [[nodiscard]] host::Adapter::Session enter(
+      host::Adapter::Clock clock = host::Adapter::Clock::kNow) {
+    return adapter->enter(clock);
+  }
   [[nodiscard]] const DeviceConfig& config() const { return adapter->device().config(); }
 
   void on_completion_event() override {}

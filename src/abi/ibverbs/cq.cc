@@ -92,7 +92,7 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
             .first(std::min(CQEBatch::kSize, static_cast<std::size_t>(num_entries - taken)));
     const u32 count =
         checks::active() ? checks::poll(self, room) : adapter.poll_cq(self.queue, room);
-    for (const CQE& cqe : room.first(count)) wc[taken++] = to_ibv(cqe);
+    for (const CQE& cqe : room.first(count)) to_ibv(cqe, wc[taken++]);
     if (count < room.size()) break;
   }
   return taken;

@@ -67,10 +67,10 @@ PostError post_chain(Queue& queue, ibv_send_wr*& wr) {
   return post_each(session, queue, wr);
 }
 
-// As a rule a receive is of interest to nobody before a message comes for it.
+// As a rule a receive is of interest to nobody before a message comes for it, at whatever time.
 template <typename Queue>
 PostError post_chain(Queue& queue, ibv_recv_wr*& wr) {
-  host::Adapter::Session session = queue.owner().enter();
+  host::Adapter::Session session = queue.owner().enter(host::Adapter::Clock::kLast);
   const PostError error = post_each(session, queue, wr);
   if (!session->has_output()) session.end_quietly();
   return error;

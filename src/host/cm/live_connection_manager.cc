@@ -150,8 +150,7 @@ void LiveConnectionManager::watch(CommId id, const GID& local, const GID& remote
   watch_.add({.address = local, .local_id = id, .remote_id = remote_id, .local_qpn = qpn}, now);
 }
 
-bool LiveConnectionManager::drain(Time now) {
-  if (!agent_.has_output()) return false;
+bool LiveConnectionManager::drain_agent(Time now) {
   bool any = false;
   while (const std::optional<CMEvent> event = agent_.poll_event()) {
     deliver(*event, now);

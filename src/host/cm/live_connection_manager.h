@@ -38,13 +38,14 @@ class LiveConnectionManager final : public ConnectionManager {
   void receive(Time now);  // what has come to QP 1
   [[nodiscard]] bool run_due_timers(Time now);
   // The agent's MADs to the device, its events to their targets. false: there were none.
-  bool drain(Time now);
+  bool drain(Time now) { return agent_.has_output() && drain_agent(now); }
   [[nodiscard]] Time next_timer() const {
     return std::min(agent_.next_timer(), watch_.next_timer());
   }
   void abandon_all(Time now);  // the process ends
 
  private:
+  bool drain_agent(Time now);
   void deliver(const CMEvent& event, Time now);
   template <typename Request>
   void deliver_request(CommId id, const Request& request, Time now);
