@@ -25,6 +25,11 @@ void describe(Bytes headers, std::size_t transport_bytes, PacketRecord& out) {
   out.rule = 0;
 }
 
+// The first octet of one that is encoded.
+u8 syndrome_of(const AETH& aeth) {
+  return static_cast<u8>(static_cast<u32>(aeth.kind) << 5 | aeth.value);
+}
+
 }  // namespace
 
 PacketHistory::PacketHistory() : places_(std::make_unique<Place[]>(kPlaces)) {}
@@ -63,22 +68,17 @@ void PacketHistory::on_received(const PacketView& packet, std::size_t transport_
   record.direction = Direction::kReceived;
   record.reception = reception;
   record.rule = 0;
-  std::array<u8, AETH::kSize> aeth;
-  if (!traits_of(bth.opcode).aeth) return;
-  packet.headers.aeth.encode(aeth);
-  record.syndrome = aeth[0];
+  if (traits_of(bth.opcode).aeth) record.syndrome = syndrome_of(packet.headers.aeth);
 }
 
 void PacketHistory::on_received(const Acknowledgement& acknowledgement, QPN qp, Time now) {
-  std::array<u8, AETH::kSize> aeth;
-  acknowledgement.aeth.encode(aeth);
   PacketRecord& record = place_of(qp).received.add();
   record.at = now;
   record.qp = qp;
   record.psn = acknowledgement.psn;
   record.transport_bytes = BTH::kSize + AETH::kSize;
   record.opcode = Opcode{Service::kRC, Op::kAcknowledge}.to_byte();
-  record.syndrome = aeth[0];
+  record.syndrome = syndrome_of(acknowledgement.aeth);
   record.direction = Direction::kReceived;
   record.reception = Reception::kAccepted;
   record.rule = 0;

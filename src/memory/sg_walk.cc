@@ -66,10 +66,37 @@ bool copy(const ProtectionTable& table, std::span<const MemoryPiece> to, Bytes d
   return true;
 }
 
+// Of a list of one element, as most are.
+MemoryFault gather_one(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset,
+                       u32 length, PayloadList& out) {
+  if (length == 0) return MemoryFault::kNone;
+  if (offset > sge.length || length > sge.length - offset) return MemoryFault::kBounds;
+  const Resolved from = resolve(table, pd, sge, offset, length, Access::kLocalRead);
+  if (!from) return from.fault;
+  if (!is_here(from.data))
+    return add_copy(table, from.data, length, out) ? MemoryFault::kNone : MemoryFault::kGone;
+  const Bytes bytes(from.data, length);
+  if (!is_readable(bytes)) return MemoryFault::kGone;
+  out.add(bytes);
+  return MemoryFault::kNone;
+}
+
+// The same.
+MemoryFault scatter_to_one(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset,
+                           Bytes data) {
+  if (data.empty()) return MemoryFault::kNone;
+  if (offset > sge.length || data.size() > sge.length - offset) return MemoryFault::kBounds;
+  const Resolved to = resolve(table, pd, sge, offset, data.size(), Access::kLocalWrite);
+  if (!to) return to.fault;
+  const MemoryPiece piece{to.data, data.size()};
+  return copy(table, {&piece, 1}, data) ? MemoryFault::kNone : MemoryFault::kGone;
+}
+
 }  // namespace
 
 MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
                    u32 length, PayloadList& out) {
+  if (list.size() == 1) return gather_one(table, pd, list.front(), offset, length, out);
   const u32 before = out.count;
   bool gone = false;
   const MemoryFault fault =
@@ -108,6 +135,7 @@ MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> l
 
 MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
                     Bytes data) {
+  if (list.size() == 1) return scatter_to_one(table, pd, list.front(), offset, data);
   CHECK(list.size() <= kMaxSGE);
   std::array<MemoryPiece, kMaxSGE> pieces;  // uninitialized: one is made per packet
   u32 count = 0;
