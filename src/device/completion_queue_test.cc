@@ -30,6 +30,17 @@ std::vector<u64> ids_in(CompletionQueue& cq) {
 
 using Ids = std::vector<u64>;
 
+TEST(CompletionQueueTest, ACQEIsMadeInItsPlace) {
+  CompletionQueue cq(0, 1, nullptr);
+  cq.next() = cqe(1);
+  EXPECT_EQ(cq.push(), CQPush::kAdded);
+  cq.next() = cqe(2);  // of which nothing is left
+  EXPECT_EQ(cq.push(), CQPush::kOverrun);
+  cq.next() = cqe(3);
+  EXPECT_EQ(cq.push(), CQPush::kDropped);
+  EXPECT_EQ(ids_in(cq), (Ids{1}));
+}
+
 TEST(CompletionQueueTest, FirstInFirstOutAroundTheRing) {
   CompletionQueue cq(0, 3, nullptr);
   std::array<CQE, 2> out;

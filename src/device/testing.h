@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/check.h"
 #include "device/device.h"
 #include "wire/roce/icrc.h"
 
@@ -170,10 +171,15 @@ struct Wire {
     } while (moved != before);
     return moved;
   }
+  bool may_send(const Node& from) const {
+    return from.device.has_frames() || now >= from.device.next_send();
+  }
   u32 carry(Node& from, Node& to) {
     EgressFrame frame;
     u32 moved = 0;
-    for (; from.device.poll_frame(now, frame); ++moved) {
+    for (bool expected = may_send(from); from.device.poll_frame(now, frame);
+         ++moved, expected = may_send(from)) {
+      CHECK(expected);  // what has_frames() rules out must not come
       const std::vector<u8> bytes = on_the_wire(frame);
       to.device.on_frame(received(frame, bytes), now);
     }
