@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -11,6 +13,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <thread>
 
@@ -41,6 +44,42 @@ u64 local_writes_of(RCEndpoint& endpoint, u32 size) {
   EXPECT_EQ(endpoint.wait_for_completion().status, WQEStatus::kSuccess);
   return local_writes(endpoint) - before;
 }
+
+u64 local_reads_of(RCEndpoint& endpoint, u32 size) {
+  const auto count = [&] {
+    return endpoint.adapter().enter()->counters().transport.local_read_requests;
+  };
+  const u64 before = count();
+  endpoint.post(SendOp::kRDMARead, size);
+  EXPECT_EQ(endpoint.wait_for_completion().status, WQEStatus::kSuccess);
+  return count() - before;
+}
+
+// Descriptors of this process for the memory of processes.
+u32 memory_files() {
+  u32 count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;  // it may be the iterator's own
+    count += std::filesystem::read_symlink(entry.path(), error).string().ends_with("/mem");
+  }
+  return count;
+}
+
+// While there is one, the process opens no more files.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 // Datagrams sent by its link.
 u64 bursts(RCEndpoint& endpoint) {
@@ -254,6 +293,27 @@ TEST_F(LocalPathTest, AKeyThatIsNotThereIsAnsweredAsOnTheWire) {
   EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kRemoteAccess);
 }
 
+// Whether little is asked for or more.
+TEST_F(LocalPathTest, MemoryThatHasGoneIsAnsweredAsOnTheWire) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer's memcpy holds signals back: a fault in it never ends";
+#endif
+  constexpr u32 kPage = 4096;
+  for (const SendOp op : {SendOp::kRDMAWrite, SendOp::kRDMARead})
+    for (const u32 size : {8u, 100u}) {
+      RCEndpoint a(open("127.0.0.91")), b(open("127.0.0.92"));
+      auto* const memory = static_cast<u8*>(
+          ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      a.connect(b.register_common({memory, kPage}));
+      b.connect(a.self());
+      a.post(op, size);
+      EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kSuccess);
+      ::munmap(memory, kPage);
+      a.post(op, size);
+      EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kRemoteAccess);
+    }
+}
+
 // Memory that was deregistered is its owner's alone: a peer that was told of the key and goes on
 // writing changes nothing in it from then on.
 TEST_F(LocalPathTest, NothingIsWrittenAfterDeregistration) {
@@ -358,6 +418,44 @@ TEST_F(LocalPeerTest, ThatMayNotBeTouchedGetsPackets) {
   }).join();
 }
 
+TEST_F(LocalPeerTest, IsReachedByItsFileForLittle) {
+  start_peer();
+  EXPECT_EQ(memory_files(), 0u) << "opened when it is needed";
+  EXPECT_EQ(local_writes_of(*here_, 8), 1u);
+  EXPECT_EQ(memory_files(), 1u);
+  std::thread([this] {
+    forbid_process_vm();
+    for (const u32 size : {1u, 4u, 8u}) EXPECT_EQ(local_writes_of(*here_, size), 1u);
+    for (const u32 size : {1u, 100u}) EXPECT_EQ(local_reads_of(*here_, size), 1u);
+    EXPECT_EQ(local_writes_of(*here_, 100), 0u);
+  }).join();
+}
+
+TEST_F(LocalPeerTest, IsReachedWithoutItsFile) {
+  start_peer();
+  {
+    const NoMoreFiles limit;
+    EXPECT_EQ(local_writes_of(*here_, 8), 1u);
+  }
+  EXPECT_EQ(local_reads_of(*here_, 8), 1u);
+  EXPECT_EQ(memory_files(), 0u);
+  std::thread([this] {
+    forbid_process_vm();
+    EXPECT_EQ(local_writes_of(*here_, 8), 0u) << "packets";
+  }).join();
+}
+
+TEST_F(LocalPeerTest, IsNotReachedByAChildThatHasOurDescriptors) {
+  start_peer();
+  EXPECT_EQ(local_writes_of(*here_, 8), 1u);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(static_cast<int>(memory_files()));
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(memory_files(), 1u);
+}
+
 // The child has neither the adapter nor its lock; the parent's memory and keys are as they were.
 TEST_F(LocalPeerTest, IsWrittenToByOneThatHasForked) {
   start_peer();
@@ -408,13 +506,15 @@ TEST_F(LocalPeerTest, ThatIsKilledWhileItPolls) {
 }
 
 TEST_F(LocalPeerTest, ThatWasKilledIsNoLongerThere) {
-  start_peer();
-  EXPECT_EQ(local_writes_of(*here_, 100), 1u);
-  ::kill(child_, SIGKILL);
-  ::waitpid(child_, nullptr, 0);
-  child_ = 0;
-  here_->post(SendOp::kRDMAWrite, 100);
-  EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kRetryExceeded);
+  for (const u32 size : {8u, 100u}) {
+    start_peer();
+    EXPECT_EQ(local_writes_of(*here_, size), 1u);
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+    child_ = 0;
+    here_->post(SendOp::kRDMAWrite, size);
+    EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kRetryExceeded);
+  }
 }
 
 }  // namespace

@@ -303,10 +303,41 @@ bool ProcessMemory::read_here(std::span<const PeerRange> from, const Targets& ta
 
 bool ProcessMemory::write_there(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
                                 const Targets& targets) {
+  if (write_little(from, to, targets)) return true;
   if (from.size() == 1 && to.size() == 1 &&
       Staging::suits(targets.targets[0].address, address_of(from[0].data), from[0].length_bytes))
     return write_staged({from[0].data, from[0].length_bytes}, targets.targets[0].address);
   return copy(Vectors::to_write(from, to, targets), ::process_vm_writev);
+}
+
+// That the process lived was true after its file was opened: so the file is its.
+bool ProcessMemory::has_file() {
+  if (!file_) {
+    file_.emplace(pid_);
+    if (!is_alive()) close_file();
+  }
+  return file_->is_open() && is_alive();
+}
+
+bool ProcessMemory::close_file_unless(bool it_worked) {
+  if (!it_worked) close_file();
+  return it_worked;
+}
+
+bool ProcessMemory::write_little(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
+                                 const Targets& targets) {
+  const u64 address = targets.targets[0].address;
+  return from.size() == 1 && to.size() == 1 && segment_.header().replaces_memory == 0 &&
+         MemoryFile::suits_write(address, from[0].length_bytes) && has_file() &&
+         close_file_unless(file_->write(address, {from[0].data, from[0].length_bytes}));
+}
+
+bool ProcessMemory::read_little(std::span<const PeerRange> from, const Targets& targets,
+                                std::span<const MemoryPiece> to) {
+  const u64 address = targets.targets[0].address;
+  return from.size() == 1 && to.size() == 1 &&
+         MemoryFile::suits_read(address, to[0].length_bytes) && has_file() &&
+         close_file_unless(file_->read(address, {to[0].data, to[0].length_bytes}));
 }
 
 bool ProcessMemory::write_staged(Bytes from, u64 to) {
@@ -320,6 +351,7 @@ bool ProcessMemory::write_staged(Bytes from, u64 to) {
 
 bool ProcessMemory::read_there(std::span<const PeerRange> from, const Targets& targets,
                                std::span<const MemoryPiece> to) {
+  if (read_little(from, targets, to)) return true;
   if (from.size() == 1 && to.size() == 1 &&
       Staging::suits(address_of(to[0].data), targets.targets[0].address, to[0].length_bytes))
     return read_staged(targets.targets[0].address, {to[0].data, to[0].length_bytes});
