@@ -77,7 +77,10 @@ Status Device::destroy_cq(CompletionQueue* cq) {
   return Status::kOk;
 }
 
-u32 Device::poll_cq(CompletionQueue* cq, std::span<CQE> out) { return cq->poll(out); }
+u32 Device::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
+  impl_->habit.on_poll();
+  return cq->poll(out);
+}
 
 void Device::request_notification(CompletionQueue* cq, NotifyOn on) {
   cq->request_notification(on);

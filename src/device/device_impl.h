@@ -59,6 +59,8 @@ struct Device::Impl {
 
   u8 srq_generation = 0;  // of the SRQ made last
 
+  PollHabit habit;
+
   MulticastTable multicast;
   AsyncEventQueue events;
   CNPQueue cnps;

@@ -61,6 +61,7 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   EngineParts parts = qp->parts(impl_->memory);
   const LocalPorts& local = impl_->config.local;
   parts.peers = local.peers;
+  parts.habit = &impl_->habit;
   if (init.type == QPType::kRC) parts.local_packets = local.packets;
   if (local.counts != nullptr) local.counts->clear(*qpn);
   qp->engine = make_engine(parts, impl_->config);

@@ -217,6 +217,13 @@ bool LiveAdapter::do_put_off(Time now) {
   return true;
 }
 
+void LiveAdapter::do_put_off_in_poll() {
+  const Time now = clock_.now();
+  if (!do_put_off(now)) return;
+  take_outputs(now);
+  tell_helper();
+}
+
 // It has taken the acknowledgement along.
 void LiveAdapter::note_local_reply(Time now) {
   holding_.on_request(now);
@@ -231,6 +238,7 @@ void LiveAdapter::note_return(Time began) {
 u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   mutex_.lock();
   holding_.on_poll();
+  if (is_due(clock_.last() + kPutOff)) do_put_off_in_poll();
   u32 count = device_.poll_cq(cq, out);
   const bool received = policy_.should_receive_in_poll(count != 0) && receive_in_poll();
   if (received && count == 0) count = device_.poll_cq(cq, out);
@@ -252,9 +260,7 @@ bool LiveAdapter::receive_in_poll() {
   if (holding_.deadline() != Time::never()) send_frames(now);
   const bool received = receive_batch(Look::kLikely, now);
   const bool timed = is_due(now) && run_due_timers(now);
-  // What has just come may have the program post what goes first.
-  const bool awaited = !received && is_due(now + kPutOff) && device_.on_awaited(device_time(now));
-  if (!received && !timed && !awaited) {
+  if (!received && !timed) {
     holding_.on_no_reply();
     return false;
   }

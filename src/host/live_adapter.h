@@ -107,6 +107,7 @@ class LiveAdapter final : public Adapter {
   void note_local_reply(Time now);
   void note_return(Time began);
   bool do_put_off(Time now);
+  void do_put_off_in_poll();
   // Of the device, but for its frames. Whether a program was told of a completion.
   bool take_outputs(Time now);
   bool take_events(Time now);

@@ -13,6 +13,7 @@
 #include "transport/cqe.h"
 #include "transport/local/local_packets.h"
 #include "transport/peer_memory.h"
+#include "transport/poll_habit.h"
 #include "transport/qp_attributes.h"
 #include "transport/qp_fault.h"
 #include "transport/receive_queue.h"
@@ -42,7 +43,7 @@ struct EngineOutputs {
   [[nodiscard]] bool reports() const { return send_cqe || receive_cqe || event; }
 };
 
-constexpr Duration kPutOff = us(200);  // a long READ of this host, at most: on_awaited()
+constexpr Duration kPutOff = us(200);  // what is long, to a peer of this host: on_awaited()
 
 enum class EngineEvent : u8 {
   kFatal,                     // the QP goes to Error
@@ -95,8 +96,8 @@ class Engine {
   // A receive was posted (own queue or SRQ). False: nothing will come out for that.
   [[nodiscard]] virtual bool on_receive_posted(Time now) = 0;
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing
-  // The program waits for completions: what was put off is done now. False: nothing was. Who has
-  // put something off has a timer for it, at most kPutOff later.
+  // The program polls, or is about to sleep: what was put off is done now. False: nothing was. Who
+  // has put something off has a timer for it, at most kPutOff later.
   [[nodiscard]] virtual bool on_awaited(Time) { return false; }
 
   // True: poll_packet() would give nothing until the next input, whatever the time.
@@ -128,6 +129,7 @@ struct EngineParts {
   const XRCReceives* xrc_receives = nullptr;  // of an XRC target, which uses no `receive_queue`
   CongestionControl* congestion = nullptr;    // if it wants_acks(): they are told to it
   PeerMemoryFinder* peers = nullptr;          // nullptr: all goes as packets
+  PollHabit* habit = nullptr;                 // of the program. nullptr: no WRITE is put off
   LocalPackets* local_packets = nullptr;      // of RC. nullptr: all packets are polled out
 };
 

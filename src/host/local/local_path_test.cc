@@ -143,6 +143,20 @@ TEST_F(LocalPathTest, ALongReadIsDoneBeforeTheProgramSleeps) {
   EXPECT_EQ(a_.buffer(), b_.buffer());
 }
 
+// A run of long WRITEs, of a program that has polled after others like it.
+TEST_F(LocalPathTest, LongWritesAreDoneSoonWithoutAPoll) {
+  for (u32 run = 0; run <= PollHabit::kRuns; ++run) {
+    for (int i = 0; i < 3; ++i) a_.post(SendOp::kRDMAWrite, kSize);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+  }
+  a_.post(SendOp::kRDMAWrite, 8);
+  const u64 before = local_writes(a_);
+  for (int i = 0; i < 2; ++i) a_.post(SendOp::kRDMAWrite, kSize);
+  for (int i = 0; i < 1000 && local_writes(a_) != before + 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(local_writes(a_), before + 2);
+}
+
 // As a card counts what it sends to itself.
 TEST_F(LocalPathTest, CopiesCountAsPackets) {
   constexpr u64 kPackets = kSize / 4096;

@@ -301,12 +301,37 @@ bool ProcessMemory::read_here(std::span<const PeerRange> from, const Targets& ta
          });
 }
 
+// Of messages that are one piece each, and their places in the peer.
+template <typename Is>
+bool ProcessMemory::any_piece(std::span<const MemoryPiece> ours, std::span<const PeerRange> theirs,
+                              const Targets& targets, Is is) {
+  if (ours.size() != theirs.size()) return false;
+  bool any = false;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i].length_bytes != theirs[i].length_bytes) return false;
+    any |= is(ours[i], targets.targets[i].address);
+  }
+  return any;
+}
+
+template <typename Do>
+bool ProcessMemory::all_pieces(std::span<const MemoryPiece> ours, const Targets& targets,
+                               Do copy_one) {
+  for (std::size_t i = 0; i < ours.size(); ++i)
+    if (!copy_one(ours[i], targets.targets[i].address)) return false;
+  return true;
+}
+
 bool ProcessMemory::write_there(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
                                 const Targets& targets) {
   if (write_little(from, to, targets)) return true;
-  if (from.size() == 1 && to.size() == 1 &&
-      Staging::suits(targets.targets[0].address, address_of(from[0].data), from[0].length_bytes))
-    return write_staged({from[0].data, from[0].length_bytes}, targets.targets[0].address);
+  const bool is_staged = any_piece(from, to, targets, [](const MemoryPiece& piece, u64 address) {
+    return Staging::suits(address, address_of(piece.data), piece.length_bytes);
+  });
+  if (is_staged)
+    return all_pieces(from, targets, [this](const MemoryPiece& piece, u64 address) {
+      return write_staged({piece.data, piece.length_bytes}, address);
+    });
   return copy(Vectors::to_write(from, to, targets), ::process_vm_writev);
 }
 
@@ -352,9 +377,13 @@ bool ProcessMemory::write_staged(Bytes from, u64 to) {
 bool ProcessMemory::read_there(std::span<const PeerRange> from, const Targets& targets,
                                std::span<const MemoryPiece> to) {
   if (read_little(from, targets, to)) return true;
-  if (from.size() == 1 && to.size() == 1 &&
-      Staging::suits(address_of(to[0].data), targets.targets[0].address, to[0].length_bytes))
-    return read_staged(targets.targets[0].address, {to[0].data, to[0].length_bytes});
+  const bool is_staged = any_piece(to, from, targets, [](const MemoryPiece& piece, u64 address) {
+    return Staging::suits(address_of(piece.data), address, piece.length_bytes);
+  });
+  if (is_staged)
+    return all_pieces(to, targets, [this](const MemoryPiece& piece, u64 address) {
+      return read_staged(address, {piece.data, piece.length_bytes});
+    });
   return copy(Vectors::to_read(from, targets, to), ::process_vm_readv);
 }
 

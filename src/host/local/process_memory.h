@@ -73,6 +73,11 @@ class ProcessMemory final : public PeerMemory {
                    std::span<const MemoryPiece> to);
   bool has_file();
   bool close_file_unless(bool it_worked);
+  template <typename Is>
+  static bool any_piece(std::span<const MemoryPiece> ours, std::span<const PeerRange> theirs,
+                        const Targets& targets, Is is);
+  template <typename Do>
+  static bool all_pieces(std::span<const MemoryPiece> ours, const Targets& targets, Do copy_one);
   bool write_staged(Bytes from, u64 to);
   bool read_staged(u64 from, MutableBytes to);
   template <typename Copy>

@@ -51,6 +51,7 @@ struct RCOptions {
   u32 depth = 512;
   RCLimits limits{};
   PeerMemoryFinder* peers = nullptr;
+  PollHabit* habit = nullptr;
   LocalPackets* local_packets = nullptr;
 };
 
@@ -84,6 +85,7 @@ struct Side {
                 .shared_receive_queue = o.shared_receive_queue,
                 .send_limits = {.depth = o.depth, .max_sge = 4, .max_inline_bytes = 256},
                 .peers = o.peers,
+                .habit = o.habit,
                 .local_packets = o.local_packets},
                o.limits),
         buffer(kBufferBytes) {

@@ -65,7 +65,8 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
       window_(limits.window_packets),
       scoreboard_(scoreboard_of(limits)),
       probe_timer_(limits.min_probe_timeout),
-      peers_(parts.peers) {
+      peers_(parts.peers),
+      habit_(parts.habit) {
   if (parts.congestion != nullptr)
     ack_signals_.emplace(*parts.congestion, std::max(limits.window_packets, RCLimits::kMinWindow));
 }
@@ -205,7 +206,7 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
       }
       if (!may_start(wqe)) return false;
       if (put_off_ && !may_follow_put_off(wqe)) {
-        copy_put_off(now);
+        end_put_off(now);
         restart_refused();
         if (put_off_) return false;
         continue;
@@ -216,6 +217,7 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
       }
       if (take_short_cut(now)) {
         if (rests_from_) return false;
+        restart_refused();
         continue;
       }
       if (!start(wqe)) return false;

@@ -108,7 +108,9 @@ class RCRequester {
   void skip_fresh();
   bool may_be_put_off(const SendWQE& wqe) const;
   bool may_follow_put_off(const SendWQE& wqe) const;
-  void put_off(Time now);
+  bool take_put_off(const SendWQE& wqe, Time now);
+  void put_off(const SendWQE& wqe, Time now);
+  void end_put_off(Time now);
   void copy_put_off(Time now);
   void skip_passed();
   void refuse_put_off();
@@ -212,15 +214,18 @@ class RCRequester {
   bool probe_due_ = false;
 
   PeerMemoryFinder* const peers_;
+  PollHabit* const habit_;
   std::shared_ptr<PeerMemory> peer_;
   u64 no_short_cut_before_ = 0;       // a WQE: the peer has refused one not long ago
   u32 refusals_ = 0, passed_by_ = 0;  // in a row: refused; packets since others were in flight
   u32 short_cut_bytes_ = 0;           // of the WQE `fresh_` that are copied already
   std::optional<Time> rests_from_;    // much was copied: let others have a turn
 
-  struct PutOff {  // READs
-    u64 first;     // the oldest; from it on to `fresh_` there are only such and what has passed
-    Time until;    // then they are copied
+  struct PutOff {  // long READs, or long WRITEs
+    SendOp op;
+    u64 first;   // the oldest; from it on to `fresh_` there are only such and what has passed
+    Time until;  // then they are copied
+    u64 bytes = 0;
     bool refused = false;  // by the peer: they will be packets
   };
   std::optional<PutOff> put_off_;

@@ -76,10 +76,7 @@ bool RCRequester::take_short_cut(Time now) {
     return false;
   }
   passed_by_ = 0;
-  if (may_be_put_off(queue_.at(fresh_))) {
-    put_off(now);
-    return true;
-  }
+  if (take_put_off(queue_.at(fresh_), now)) return true;
   u64 spent = 0;
   for (;;) {
     ShortCut copy;
@@ -154,6 +151,7 @@ void RCRequester::count(const ShortCut& copy) {
   (is_write ? counters_.local_write_requests : counters_.local_read_requests) += copy.finished;
   (is_write ? counters_.local_write_packets : counters_.local_read_packets) += copy.packets;
   (is_write ? counters_.local_write_octets : counters_.local_read_octets) += copy.bytes;
+  if (habit_ != nullptr) habit_->on_copied(copy.bytes);
   answered_ = true;
   refusals_ = 0;
   short_cut_bytes_ = copy.finished == 0 ? short_cut_bytes_ + static_cast<u32>(copy.bytes) : 0;
@@ -171,29 +169,54 @@ void RCRequester::skip_fresh() {
   cursor_index_ = ++fresh_;
 }
 
-// --- long READs, until the program waits for completions
+// --- what is long, until the program polls
 
 bool RCRequester::may_be_put_off(const SendWQE& wqe) const {
-  return wqe.wr.op == SendOp::kRDMARead && wqe.length_bytes >= kWorthWaiting;
+  if (wqe.length_bytes < kWorthWaiting) return false;
+  return wqe.wr.op == SendOp::kRDMARead ||
+         (wqe.wr.op == SendOp::kRDMAWrite && habit_ != nullptr && wqe.length_bytes < kPartBytes);
 }
 
-void RCRequester::put_off(Time now) {
-  if (!put_off_) put_off_ = PutOff{.first = fresh_, .until = now + kPutOff};
+// False: it is to be copied at once. WRITEs behind those that wait wait for them, at least.
+bool RCRequester::take_put_off(const SendWQE& wqe, Time now) {
+  if (!may_be_put_off(wqe)) return false;
+  if (wqe.wr.op == SendOp::kRDMARead) {
+    put_off(wqe, now);
+    return true;
+  }
+  const bool is_late = put_off_ && !habit_->on_waited(now);
+  const bool may_wait = habit_->may_wait(now);
+  if (!put_off_ && !may_wait) return false;
+  put_off(wqe, now);
+  if (is_late || !may_wait || put_off_->bytes >= kPartBytes) copy_put_off(now);
+  return true;
+}
+
+void RCRequester::put_off(const SendWQE& wqe, Time now) {
+  if (!put_off_) put_off_ = PutOff{.op = wqe.wr.op, .first = fresh_, .until = now + kPutOff};
+  put_off_->bytes += wqe.length_bytes;
   skip_fresh();
   skip_local_operations();
 }
 
-// Others than SENDs would be seen to have been executed too early, or may have a right to.
+// READs: others than SENDs would be seen to have been executed too early, or may have a right to.
+// Nothing passes WRITEs.
 bool RCRequester::may_follow_put_off(const SendWQE& wqe) const {
-  const bool may_pass =
-      (wqe.wr.op == SendOp::kSend || wqe.wr.op == SendOp::kSendWithImmediate) && !wqe.wr.fence;
-  return may_pass || (fits_short_cut(wqe) && may_be_put_off(wqe));
+  const bool may_pass = put_off_->op == SendOp::kRDMARead && !wqe.wr.fence &&
+                        (wqe.wr.op == SendOp::kSend || wqe.wr.op == SendOp::kSendWithImmediate);
+  return may_pass || (wqe.wr.op == put_off_->op && fits_short_cut(wqe) && may_be_put_off(wqe));
 }
 
 bool RCRequester::on_awaited(Time now) {
   if (!put_off_ || put_off_->refused) return false;
-  copy_put_off(now);
+  end_put_off(now);
   return true;
+}
+
+// It waits no longer.
+void RCRequester::end_put_off(Time now) {
+  if (put_off_->op == SendOp::kRDMAWrite) (void)habit_->on_waited(now);
+  copy_put_off(now);
 }
 
 // As much as there is in a turn.
@@ -214,7 +237,7 @@ void RCRequester::copy_put_off(Time now) {
 }
 
 void RCRequester::skip_passed() {
-  while (put_off_->first != fresh_ && queue_.at(put_off_->first).wr.op != SendOp::kRDMARead)
+  while (put_off_->first != fresh_ && queue_.at(put_off_->first).wr.op != put_off_->op)
     ++put_off_->first;
   if (put_off_->first == fresh_) put_off_.reset();
 }
@@ -229,7 +252,7 @@ void RCRequester::refuse_put_off() {
 // passed is then met again, and is done.
 void RCRequester::restart_refused() {
   if (!put_off_ || !put_off_->refused || unacked_ != frontier_) return;
-  passed_until_ = fresh_;
+  if (put_off_->op == SendOp::kRDMARead) passed_until_ = fresh_;
   done_ = fresh_ = cursor_index_ = put_off_->first;
   put_off_.reset();
 }

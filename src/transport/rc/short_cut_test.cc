@@ -46,6 +46,14 @@ class NearPeer final : public PeerMemory, public PeerMemoryFinder {
   }
 };
 
+// Of a program that polls soon.
+void earn_trust(PollHabit& habit, Time now) {
+  for (u32 run = 0; run <= PollHabit::kRuns; ++run) {
+    habit.on_poll();
+    for (int i = 0; i < 2; ++i) (void)habit.may_wait(now);
+  }
+}
+
 class RCShortCutTest : public testing::Test {
  protected:
   explicit RCShortCutTest(RCOptions options = {}) : pair(near(options)) {
@@ -56,11 +64,13 @@ class RCShortCutTest : public testing::Test {
   }
   RCOptions near(RCOptions options) {
     options.peers = &peer;
+    options.habit = &program;
     return options;
   }
   const EngineCounters& counters() const { return pair.a.engine.counters(); }
   void check_any_mix();
 
+  PollHabit program;
   NearPeer peer;
   RCPair pair;
 };
@@ -396,11 +406,148 @@ TEST_F(RCShortCutTest, ALongReadThatIsPutOffIsFlushed) {
   EXPECT_EQ(peer.calls, 0u);
 }
 
+// --- long WRITEs, which wait for a poll where the program is known to poll soon
+
+class RCLongWritesTest : public RCShortCutTest {
+ protected:
+  RCLongWritesTest() { earn_trust(program, pair.now); }
+  void write(u64 wr_id) {
+    pair.write(wr_id, kLong, kFar);
+    EXPECT_TRUE(pair.take_all(pair.a).empty());
+  }
+  [[nodiscard]] u32 more_copies() { return peer.calls - std::exchange(copies_, peer.calls); }
+  void poll() {
+    (void)pair.a.engine.on_awaited(pair.now);
+    pair.drain(pair.a);
+    program.on_poll();
+  }
+
+ private:
+  u32 copies_ = 0;
+};
+
+TEST_F(RCLongWritesTest, AreCopiedTogetherAtAPoll) {
+  write(1);
+  write(2);
+  EXPECT_EQ(more_copies(), 0u);
+  EXPECT_TRUE(pair.a.send_cqes.empty());
+  EXPECT_EQ(pair.a.engine.next_timer(), pair.now + kPutOff);
+  poll();
+  EXPECT_EQ(more_copies(), 1u);
+  EXPECT_EQ(pair.b.bytes(kFar, kLong), pair.a.bytes(0, kLong));
+  EXPECT_EQ(outcomes(pair.a.send_cqes),
+            (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}}));
+  EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
+}
+
+TEST_F(RCLongWritesTest, TheFirstAfterAPollDoesNotWait) {
+  for (u32 i = 0; i < 10; ++i) {
+    poll();
+    write(i);
+    EXPECT_EQ(more_copies(), 1u);
+  }
+}
+
+TEST_F(RCLongWritesTest, AreCopiedWhenTheyAreMuch) {
+  for (u64 i = 0; i < 17; ++i) write(i);
+  EXPECT_EQ(more_copies(), 1u);
+  EXPECT_EQ(pair.a.send_cqes.size(), 16u);
+  pair.write(17, 1u << 17, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(more_copies(), 0u);
+  poll();
+  EXPECT_EQ(pair.a.send_cqes.size(), 18u);
+}
+
+TEST_F(RCLongWritesTest, NothingPassesThem) {
+  const auto posts = std::to_array<void (*)(RCPair&)>({
+      [](RCPair& p) { p.send(2, 10); },
+      [](RCPair& p) { p.write(2, 8, kFar); },
+      [](RCPair& p) { p.read(2, 8, kFar); },
+      [](RCPair& p) { p.read(2, kLong, kFar); },
+      [](RCPair& p) { p.fetch_add(2, 5, kFar); },
+  });
+  for (const auto& post : posts) {
+    write(1);
+    EXPECT_EQ(more_copies(), 0u);
+    post(pair);
+    (void)pair.take(pair.a);
+    EXPECT_GE(more_copies(), 1u);
+    ASSERT_FALSE(pair.a.send_cqes.empty());
+    EXPECT_EQ(outcomes(pair.a.send_cqes).front(), (std::pair(u64{1}, WQEStatus::kSuccess)));
+    pair.a.send_cqes.clear();
+    pair.a.set_state(QPState::kReset, pair.now);
+    pair.b.set_state(QPState::kReset, pair.now);
+    pair.connect();
+  }
+}
+
+TEST_F(RCLongWritesTest, WaitAsLongAsMoreFollowAtOnce) {
+  write(1);
+  pair.now = pair.now + PollHabit::kSoon + us(1);
+  write(2);
+  EXPECT_EQ(more_copies(), 1u);
+  EXPECT_EQ(pair.a.send_cqes.size(), 2u);
+  write(3);
+  EXPECT_EQ(more_copies(), 1u) << "the program is slow";
+}
+
+TEST_F(RCLongWritesTest, DoNotWaitForAProgramThatDoesNotPoll) {
+  write(1);
+  ASSERT_TRUE(pair.fire_timer(pair.a));
+  EXPECT_EQ(more_copies(), 1u);
+  for (u32 i = 0; i < 10; ++i) write(2);
+  EXPECT_EQ(more_copies(), 10u);
+}
+
+TEST_F(RCLongWritesTest, ThatAreRefusedBecomePackets) {
+  write(1);
+  write(2);
+  peer.refuses = true;
+  pair.send(3, 10);
+  pair.receive(9, 0, 100);
+  pair.settle();
+  EXPECT_EQ(
+      outcomes(pair.a.send_cqes),
+      (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}, {3, WQEStatus::kSuccess}}));
+  EXPECT_EQ(peer.done, 0u);
+  EXPECT_EQ(pair.b.bytes(kFar, kLong), pair.a.bytes(0, kLong));
+  EXPECT_EQ(pair.b.receive_cqes.size(), 1u);
+}
+
+TEST_F(RCLongWritesTest, AreRefusedAsOnTheWire) {
+  write(1);
+  SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMAWrite, 2)), kFar);
+  wr.r_key.value ^= 0x100;
+  pair.must_post(pair.a, wr, 0, kLong);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  write(3);
+  poll();
+  pair.settle();
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kSuccess},
+                                                  {2, WQEStatus::kRemoteAccess},
+                                                  {3, WQEStatus::kFlushed}}));
+}
+
+TEST_F(RCLongWritesTest, ComeBeforeTheErrorOfWhatFollows) {
+  write(1);
+  SGE list = pair.a.sge(0, 100);
+  list.l_key.value ^= 0x100;
+  ASSERT_EQ(
+      pair.a.engine.post_send(with_sges(signaled(make_wr(SendOp::kSend, 2)), {&list, 1}), pair.now),
+      PostError::kOk);
+  pair.settle();
+  EXPECT_EQ(outcomes(pair.a.send_cqes),
+            (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kLocalProtection}}));
+}
+
 // Whatever is refused, lost or late: all completes, in order, and each SEND arrives once.
 void RCShortCutTest::check_any_mix() {
   PRNG prng(11);
   for (u32 round = 0; round < 200; ++round) {
     const u64 count = 1 + prng.below(20);
+    program = PollHabit();
+    earn_trust(program, pair.now);
     std::vector<u32> sent;
     Outcomes wanted;
     pair.a.send_cqes.clear();
@@ -408,14 +555,16 @@ void RCShortCutTest::check_any_mix() {
     for (u64 i = 0; i < count; ++i) pair.receive(i, 0, 4096);
     for (u64 i = 0; i < count; ++i) {
       const u32 length = 1 + static_cast<u32>(prng.below(3000));
-      switch (prng.below(4)) {
+      switch (prng.below(5)) {
         case 0: pair.read(i, kLong, kFar, 2048); break;
+        case 4: pair.write(i, kLong, kFar, 0); break;
         case 1: pair.read(i, length, kFar, 2048); break;
         case 2: pair.write(i, length, kFar, 0); break;
         case 3: pair.send(i, length, 0), sent.push_back(length); break;
       }
       wanted.emplace_back(i, WQEStatus::kSuccess);
       peer.refuses = prng.below(3) == 0;
+      if (prng.below(4) == 0) program.on_poll();
       if (prng.below(2) == 0) continue;
       const std::vector<Packet> packets = pair.take_all(pair.a);
       if (prng.below(8) != 0) pair.deliver_all(pair.b, packets);             // else they are lost
@@ -438,7 +587,7 @@ void RCShortCutTest::check_any_mix() {
   EXPECT_GT(peer.done, 100u);
 }
 
-TEST_F(RCShortCutTest, AnyMixWithLongReadsKeepsItsOrder) { check_any_mix(); }
+TEST_F(RCShortCutTest, AnyMixWithLongOnesKeepsItsOrder) { check_any_mix(); }
 
 class RCShortCutSelectiveTest : public RCShortCutTest {
  protected:
@@ -446,7 +595,7 @@ class RCShortCutSelectiveTest : public RCShortCutTest {
       : RCShortCutTest({.limits = {.retransmission = Retransmission::kSelectiveRepeat}}) {}
 };
 
-TEST_F(RCShortCutSelectiveTest, AnyMixWithLongReadsKeepsItsOrder) { check_any_mix(); }
+TEST_F(RCShortCutSelectiveTest, AnyMixWithLongOnesKeepsItsOrder) { check_any_mix(); }
 
 class RCShortCutLimitsTest : public RCShortCutTest {
  protected:
