@@ -97,6 +97,7 @@ int main(int argc, char** argv) {
     return send_to(argv[2], limits::number(argv[3]), limits::number(argv[4]),
                    static_cast<double>(limits::number(argv[5])));
   }
-  std::fprintf(stderr, "usage: udp_stream receive PORT [REST_US] | send ADDRESS PORT DATAGRAM SECONDS\n");
+  std::fprintf(stderr,
+               "usage: udp_stream receive PORT [REST_US] | send ADDRESS PORT DATAGRAM SECONDS\n");
   return 2;
 }

@@ -17,9 +17,10 @@
 // A peer on the same host may need no packets (transport/peer_memory.h). A WRITE or READ that finds
 // nothing in flight is copied when its turn comes, and then is what a local operation is: done when
 // started, without PSNs. Of what the peer does not allow, packets are made. A long READ is put off
-// until the program waits for completions, or something must not pass it, so that SENDs which
-// follow go first: programs that read from each other would otherwise take turns, since each asks
-// the other only after its own copy. It has started then, but is not reported, nor is what follows.
+// until the program polls, or something must not pass it, so that SENDs which follow go first:
+// programs that read from each other would otherwise take turns, since each asks the other only
+// after its own copy. It has started then, but is not reported, nor is what follows. Long WRITEs of
+// a program that soon polls (transport/poll_habit.h) wait likewise, to be copied together.
 // IBTA 10.8.3.3 lets a READ be passed by what has no fence.
 //
 // In silence the oldest packet goes again as a probe, without moving the cursor: a responder

@@ -68,6 +68,7 @@ class RCShortCutTest : public testing::Test {
     return options;
   }
   const EngineCounters& counters() const { return pair.a.engine.counters(); }
+  void check_it_comes_before_an_error();
   void check_any_mix();
 
   PollHabit program;
@@ -372,8 +373,8 @@ TEST_F(RCShortCutTest, ALongReadIsRefusedAsOnTheWire) {
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kRemoteAccess}}));
 }
 
-TEST_F(RCShortCutTest, ALongReadComesBeforeTheErrorOfWhatHasPassed) {
-  pair.read(1, kLong, kFar);
+// WQE 1, which waits; of what is posted after it.
+void RCShortCutTest::check_it_comes_before_an_error() {
   SGE list = pair.a.sge(0, 100);
   list.l_key.value ^= 0x100;
   ASSERT_EQ(
@@ -382,6 +383,11 @@ TEST_F(RCShortCutTest, ALongReadComesBeforeTheErrorOfWhatHasPassed) {
   pair.settle();
   EXPECT_EQ(outcomes(pair.a.send_cqes),
             (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kLocalProtection}}));
+}
+
+TEST_F(RCShortCutTest, ALongReadComesBeforeTheErrorOfWhatHasPassed) {
+  pair.read(1, kLong, kFar);
+  check_it_comes_before_an_error();
 }
 
 TEST_F(RCShortCutTest, SQDWaitsForALongRead) {
@@ -531,14 +537,7 @@ TEST_F(RCLongWritesTest, AreRefusedAsOnTheWire) {
 
 TEST_F(RCLongWritesTest, ComeBeforeTheErrorOfWhatFollows) {
   write(1);
-  SGE list = pair.a.sge(0, 100);
-  list.l_key.value ^= 0x100;
-  ASSERT_EQ(
-      pair.a.engine.post_send(with_sges(signaled(make_wr(SendOp::kSend, 2)), {&list, 1}), pair.now),
-      PostError::kOk);
-  pair.settle();
-  EXPECT_EQ(outcomes(pair.a.send_cqes),
-            (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kLocalProtection}}));
+  check_it_comes_before_an_error();
 }
 
 // Whatever is refused, lost or late: all completes, in order, and each SEND arrives once.
