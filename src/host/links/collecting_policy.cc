@@ -14,6 +14,8 @@ bool CollectingPolicy::may_take(u64 queued, Time now) {
     pause_ = kLeastPause;
   } else if (now >= grew_ + kPatience) {
     on_standstill(now);
+  } else if (now >= began_ + kLongest) {
+    forget();
   } else {
     return false;
   }
@@ -51,7 +53,7 @@ void CollectingPolicy::on_empty(Time now) {
   if (now >= taken_ + kBreak) return forget();
   collects_ = true;
   queued_ = 0;
-  grew_ = now;
+  began_ = grew_ = now;
 }
 
 }  // namespace verbena::host

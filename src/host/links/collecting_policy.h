@@ -24,6 +24,8 @@ class CollectingPolicy {
   static constexpr u64 kLeastBuffer = 4 * kMost;  // in which so much may collect
   // Four times as long as one burst of 64 KiB takes to come, where a stream is slow.
   static constexpr Duration kPatience = us(80);
+  // Of collecting: the sender's timers wait for acknowledgements meanwhile.
+  static constexpr Duration kLongest = us(500);
   static constexpr u64 kDense = 1 << 20;  // in kDenseTime
   static constexpr Duration kDenseTime = us(800);
   static constexpr Duration kBreak = us(100);  // after which it is a stream no more
@@ -50,7 +52,7 @@ class CollectingPolicy {
   bool possible_;
   bool collects_ = false;
   u64 target_ = kMost, queued_ = 0;
-  Time grew_;  // queued_ did, last
+  Time began_, grew_;  // collecting; queued_, last
   Duration pause_ = kLeastPause;
   Time paused_until_;
 

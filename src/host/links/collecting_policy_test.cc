@@ -76,6 +76,16 @@ TEST_F(CollectingPolicyTest, ASenderWhoseWindowIsSmallerSoonWaitsNoMore) {
   }
 }
 
+TEST_F(CollectingPolicyTest, WhatBecomesSlowIsNotKeptForLong) {
+  stream(2 << 20);
+  ASSERT_TRUE(policy_.collects());
+  const Time before = now_;
+  u64 queued = 0;
+  while (!policy_.may_take(queued += kBurst, now_)) now_ = now_ + us(60);
+  EXPECT_LT(queued, CollectingPolicy::kMost);
+  EXPECT_LE(now_ - before, CollectingPolicy::kLongest + us(60));
+}
+
 TEST_F(CollectingPolicyTest, WhoAlwaysWaitsIsLeftInPeaceForLongerAndLonger) {
   u32 waits = 0;
   const Time end = now_ + ms(100);
