@@ -45,14 +45,17 @@ def latency(program, size, *options, count=20000):
     return Perftest(program, ("-s", str(size), "-n", str(count), "-F", *options), "us")
 
 
+def cma(test, size, count, unit="GB/s"):
+    return UCX(test, "cma", size, count, unit, ("-d", "memory", "-x", "cma", "-D", "zcopy"))
+
+
 def same_host_large(verb, size, count):
     program = {"write": "ib_write_bw", "read": "ib_read_bw"}[verb]
     return Case(
         f"local-{verb}-{size >> 10}k", "same host", f"{verb.upper()} {size >> 10} KiB", "GB/s",
         bandwidth(program, size),
         (Peer("process_vm", Limit("limit_process_vm", (verb, size, 1)), 0.9, is_limit=True),
-         Peer("UCX cma", UCX("put_bw" if verb == "write" else "get", "cma", size, count, "GB/s",
-                             ("-d", "memory", "-x", "cma", "-D", "zcopy")), 1.0),
+         Peer("UCX cma", cma("put_bw" if verb == "write" else "get", size, count), 1.0),
          Peer("Open MPI vader", MPI("vader", "bandwidth", size, 100), 1.0)))
 
 
@@ -115,13 +118,11 @@ CASES = (
          bandwidth("ib_write_bw", MIB, "-q", "8"),
          (Peer("process_vm, huge pages",
                Limit("limit_process_vm", ("write", MIB, 1, "huge")), is_limit=True),
-          Peer("UCX cma", UCX("put_bw", "cma", MIB, 3000, "GB/s",
-                              ("-d", "memory", "-x", "cma", "-D", "zcopy")), 2.5),
+          Peer("UCX cma", cma("put_bw", MIB, 3000), 2.5),
           Peer("Open MPI vader", MPI("vader", "bandwidth", MIB, 100), 2.5))),
     Case("local-write-lat", "same host", "WRITE 8 B, one way", "us", latency("ib_write_lat", 8),
          (Peer("process_vm", Limit("limit_process_vm", ("write", 8, 1), "us"), is_limit=True),
-          Peer("UCX cma put", UCX("put_lat", "cma", 8, 50000, "us",
-                                  ("-d", "memory", "-x", "cma", "-D", "zcopy"))),),
+          Peer("UCX cma put", cma("put_lat", 8, 50000, "us"))),
          goal=1.5),
     Case("local-send-lat", "same host", "SEND 8 B, one way", "us", latency("ib_send_lat", 8),
          (Peer("Open MPI vader", MPI("vader", "latency", 8, 20000), 2.0),)),

@@ -25,9 +25,10 @@ void describe(Bytes headers, std::size_t transport_bytes, PacketRecord& out) {
   out.rule = 0;
 }
 
-// The first octet of one that is encoded.
 u8 syndrome_of(const AETH& aeth) {
-  return static_cast<u8>(static_cast<u32>(aeth.kind) << 5 | aeth.value);
+  std::array<u8, AETH::kSize> octets;
+  aeth.encode(octets);
+  return octets[0];
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ class UDPLink final : public Link {
   void leave(const Directory::Lock* lock);  // nullptr: it could not be had
   void hand_on_the_rest();
 
-  bool receive_from(std::size_t source,
-                    Look look);  // a port's index; after them the processes, the groups
+  // A port's index; after them the processes, the groups.
+  bool receive_from(std::size_t source, Look look);
   bool receive_from_processes();
   bool poll_multicast(IngressFrame& out);
   bool poll_taken_over(IngressFrame& out);
