@@ -15,7 +15,8 @@ class EventDescriptor {
   void add();  // one event; never blocks
   // Takes one from the count, blocking as the descriptor's O_NONBLOCK says. 0, or an errno.
   [[nodiscard]] int take();
-  void try_take();  // takes one if there is one; never blocks
+  void try_take();               // takes one if there is one; never blocks
+  void close() { fd_.reset(); }  // from here on take() gives EBADF; who blocks in it stays there
 
  private:
   explicit EventDescriptor(Descriptor fd) : fd_(std::move(fd)) {}

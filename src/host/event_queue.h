@@ -42,6 +42,8 @@ class EventQueue {
       return event;
     }
   }
+  // No more events: pop() gives EBADF, but to threads that block in it, as those in read() do.
+  void close() { descriptor_.close(); }
   // Drops events of an object that goes away, and for which push() is not called any more, nor
   // running. Their counts go too, so the descriptor tells the truth.
   template <typename Predicate>

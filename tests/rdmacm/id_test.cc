@@ -37,6 +37,31 @@ TEST_F(IdTest, ANonblockingChannelSaysThatItIsEmpty) {
   EXPECT_EQ(rdma_ack_cm_event(nullptr), -1);
 }
 
+TEST_F(IdTest, AChannelThatIsGoneHasNoEvents) {
+  rdma_event_channel* gone = rdma_create_event_channel();
+  rdma_destroy_event_channel(gone);
+  rdma_cm_event* event = nullptr;
+  EXPECT_EQ(rdma_get_cm_event(gone, &event), -1);
+  EXPECT_EQ(errno, EBADF);
+}
+
+// As rping leaves: its other thread takes an error for a reason to exit(255).
+TEST_F(IdTest, WhoReadsADestroyedChannelDoesNotDisturbTheEndOfTheProcess) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto leave = [] {
+    rdma_event_channel* const gone = rdma_create_event_channel();
+    std::atexit([] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
+    rdma_destroy_event_channel(gone);
+    std::thread([gone] {
+      rdma_cm_event* event = nullptr;
+      if (rdma_get_cm_event(gone, &event) != 0) std::exit(255);
+    }).detach();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::exit(0);
+  };
+  EXPECT_EXIT(leave(), testing::ExitedWithCode(0), "");
+}
+
 TEST_F(IdTest, UnreadEventsGoWithTheirId) {
   sockaddr_in there = address(own_address(), 7);
   rdma_cm_id* id = make_id();

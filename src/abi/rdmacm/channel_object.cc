@@ -3,6 +3,7 @@
 #include "abi/ibverbs/check/for_rdmacm.h"
 #include "abi/ibverbs/make.h"
 #include "abi/rdmacm/id_object.h"
+#include "abi/rdmacm/late_readers.h"
 #include "abi/rdmacm/results.h"
 
 namespace verbena::rdmacm {
@@ -20,13 +21,17 @@ ChannelObject* ChannelObject::create() {
   return channel.release();
 }
 
-ChannelObject::~ChannelObject() {
+ChannelObject::~ChannelObject() { close(); }
+
+void ChannelObject::close() {
   std::vector<EventObject*> left;
   events->remove_if([&](EventObject* event) {
     left.push_back(event);
     return true;
   });
   for (EventObject* event : left) delete event;
+  events->close();
+  fd = -1;
 }
 
 std::vector<std::unique_ptr<EventObject>> ChannelObject::take_events_of(const IdObject& id) {
@@ -52,5 +57,5 @@ rdma_event_channel* rdma_create_event_channel() {
 void rdma_destroy_event_channel(rdma_event_channel* channel) {
   if (channel == nullptr) return;
   verbena_checks_destroyed(channel);
-  delete &ChannelObject::of(channel);
+  retire(std::unique_ptr<ChannelObject>(&ChannelObject::of(channel)));
 }

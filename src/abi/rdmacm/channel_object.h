@@ -16,6 +16,8 @@ struct ChannelObject : rdma_event_channel {
   }
   ~ChannelObject();
 
+  void close();  // drops what waits; from here on reading fails with EBADF
+
   void push(std::unique_ptr<EventObject> event) { events->push(event.release()); }
   // All that wait and are of this ID, in their order.
   [[nodiscard]] std::vector<std::unique_ptr<EventObject>> take_events_of(const IdObject& id);

@@ -5,6 +5,7 @@
 
 #include "abi/rdmacm/ece.h"
 #include "abi/rdmacm/ids.h"
+#include "abi/rdmacm/late_readers.h"
 #include "abi/rdmacm/qp_transitions.h"
 #include "abi/rdmacm/results.h"
 
@@ -196,7 +197,10 @@ int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
   if (channel == nullptr || event == nullptr) return fail(EINVAL);
   for (;;) {
     const auto next = ChannelObject::of(channel).events->pop();
-    if (!next) return fail(next.error());
+    if (!next) {
+      if (next.error() == EBADF) wait_for_end_of_process();
+      return fail(next.error());
+    }
     if (on_read(**next)) {
       *event = *next;
       return 0;
