@@ -49,20 +49,12 @@ class Perftest:
     program: str
     options: tuple
     what: str
-    local: str = "on"  # off: same-host traffic takes the wire too
-    retransmission: str = "go_back_n"
-    link: str = "udp"  # or packet, xdp: of both ends
-    share: str = "off"  # on: registered memory is common with peers of the host
+    environment: tuple = ()  # variables, (name, value) each, of both ends
 
     def run(self, site):
         port = harness.free_tcp_port()
         command = [self.program, *self.options, "-p", port]
-        variables = {} if self.local == "on" else {"VERBENA_LOCAL": self.local}
-        if self.retransmission != "go_back_n":
-            variables["VERBENA_RETRANSMISSION"] = self.retransmission
-        variables |= {} if self.link == "udp" else {"VERBENA_LINK": self.link}
-        if self.share != "off":
-            variables["VERBENA_SHARE"] = self.share
+        variables = dict(self.environment)
         server = site.start_on_device(site.left, *command, environment=variables)
         try:
             listens("tcp", port, server, "0A")
@@ -77,10 +69,8 @@ class Perftest:
         return perftest_value(rows[0], self.what)
 
     def __str__(self):
-        words = [self.program, *self.options]
-        if self.retransmission != "go_back_n":
-            words.append(f"({self.retransmission})")
-        return " ".join(words if self.link == "udp" else [f"VERBENA_LINK={self.link}", *words])
+        variables = (f"{name}={value}" for name, value in self.environment)
+        return " ".join((*variables, self.program, *self.options))
 
 
 @dataclasses.dataclass(frozen=True)
