@@ -114,7 +114,7 @@ class Libfabric:
     """fi_pingpong over reliable unconnected endpoints of a provider: us for half a round trip."""
     provider: str
     size: int
-    count: int = 20000
+    count: int = 100000  # the time to connect is in the figure
 
     def run(self, site):
         port = harness.free_tcp_port()

@@ -13,7 +13,8 @@
 // An acknowledgement (Urgency::kWithReply) costs a call, too, and where programs take turns the
 // other side waits for the reply behind it. So it may be held back when it is due from a poll, if
 // the program has lately replied with requests of its own, soon and each time: until the reply, or
-// a poll that finds nothing. TCP's delayed ACK of interactive connections is the same idea.
+// kVainPolls polls that find nothing: libraries poll until nothing is left, then tell their caller.
+// TCP's delayed ACK of interactive connections is the same idea.
 //
 // Pure logic: no thread, no clock. Not thread-safe.
 #pragma once
@@ -68,6 +69,7 @@ class HoldingPolicy {
   void on_acknowledgement(Time now) {
     on_no_reply();
     awaits_reply_ = true;
+    vain_polls_ = 0;
     acknowledgement_due_ = now;
   }
   // The program sends a request.
@@ -78,9 +80,13 @@ class HoldingPolicy {
     awaits_reply_ = false;
     trust_ = std::min(trust_ + 1, kMaxTrust);
   }
-  // It polled in vain.
-  void on_no_reply() {
-    if (std::exchange(awaits_reply_, false)) trust_ = std::min(trust_, std::max(trust_ - kLost, 0));
+  void on_vain_poll() {
+    if (awaits_reply_ && ++vain_polls_ == kVainPolls) on_no_reply();
+  }
+  // Before the program's poll looks for packets: what is held goes now, but for an acknowledgement
+  // whose reply may still come.
+  [[nodiscard]] bool must_send_in_poll() const {
+    return deadline_ != Time::never() && (holds_requests_ || !awaits_reply_);
   }
   [[nodiscard]] bool awaits_reply() const { return awaits_reply_; }
   [[nodiscard]] bool may_hold_acknowledgement() const { return trust_ >= kTrusted; }
@@ -94,10 +100,15 @@ class HoldingPolicy {
   }
 
  private:
+  void on_no_reply() {
+    if (std::exchange(awaits_reply_, false)) trust_ = std::min(trust_, std::max(trust_ - kLost, 0));
+  }
+
   static constexpr u32 kInARow = 16, kMaxInARow = 64;
   static constexpr Duration kShort = us(10);
   static constexpr Duration kPatience = us(500);
   static constexpr i32 kTrusted = 3, kMaxTrust = 16, kLost = 4, kBetrayed = -64;
+  static constexpr u32 kVainPolls = 4;
   static constexpr Duration kSoon = us(100), kPatienceForReply = ms(1);
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
@@ -109,7 +120,8 @@ class HoldingPolicy {
   bool holds_requests_ = false;
 
   bool awaits_reply_ = false;
-  i32 trust_ = 0;  // that it replies
+  u32 vain_polls_ = 0;  // since then
+  i32 trust_ = 0;       // that it replies
   Time acknowledgement_due_;
 };
 

@@ -114,10 +114,29 @@ TEST_F(HoldingPolicyTest, LateAndMissingRepliesCountAgainstIt) {
     EXPECT_TRUE(policy_.may_hold_acknowledgement()) << i;  // once is nothing
   }
   policy_.on_acknowledgement(now_);
-  policy_.on_no_reply();
+  for (u32 i = 0; i < 4; ++i) policy_.on_vain_poll();
   EXPECT_FALSE(policy_.may_hold_acknowledgement());
   for (u32 i = 0; i < 3; ++i) reply(us(1));
   EXPECT_TRUE(policy_.may_hold_acknowledgement());
+}
+
+// libfabric's rxm polls until nothing is left before it tells its caller of a message.
+TEST_F(HoldingPolicyTest, AHeldAcknowledgementOutlastsAFewPollsInVain) {
+  policy_.on_acknowledgement(now_);
+  policy_.on_held_acknowledgement(now_);
+  for (u32 i = 0; i < 4; ++i) {
+    EXPECT_FALSE(policy_.must_send_in_poll()) << i;
+    policy_.on_vain_poll();
+  }
+  EXPECT_TRUE(policy_.must_send_in_poll());
+  policy_.on_sent();
+  EXPECT_FALSE(policy_.must_send_in_poll());
+  policy_.on_acknowledgement(now_);
+  policy_.on_held_acknowledgement(now_);
+  policy_.on_vain_poll();
+  EXPECT_FALSE(policy_.must_send_in_poll());  // each is counted anew
+  policy_.on_held(now_);
+  EXPECT_TRUE(policy_.must_send_in_poll());  // requests do not wait
 }
 
 TEST_F(HoldingPolicyTest, AnOverdueAcknowledgementTakesLongToForget) {

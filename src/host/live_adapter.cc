@@ -257,11 +257,11 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
 bool LiveAdapter::receive_in_poll() {
   const Time now = clock_.now();
   holding_.on_call(now);
-  if (holding_.deadline() != Time::never()) send_frames(now);
+  if (holding_.must_send_in_poll()) send_frames(now);
   const bool received = receive_batch(Look::kLikely, now);
   const bool timed = is_due(now) && run_due_timers(now);
   if (!received && !timed) {
-    holding_.on_no_reply();
+    holding_.on_vain_poll();
     return false;
   }
   send_or_await_reply(now);
