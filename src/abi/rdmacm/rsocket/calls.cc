@@ -29,11 +29,13 @@ constexpr int kTypeFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
 // look at it after an end of data, too.
 template <typename Call>
 auto with(int fd, Call call) -> decltype(call(std::declval<Socket&>())) {
-  const auto socket = sockets().find(fd);
+  auto socket = sockets().find(fd);
   if (socket == nullptr) return fail(EBADF);
   const int before = errno;
   const auto result = call(*socket);
-  if (result >= 0) errno = before;
+  const int after = result >= 0 ? before : errno;
+  socket.reset();  // closed meanwhile by another thread: this is its end
+  errno = after;
   return result;
 }
 
