@@ -102,12 +102,12 @@ def losing(share, size, retransmission):
                 (Peer("iperf3", Iperf3()),))
 
 
-def links(name, what, unit, measurement):
-    """AF_PACKET and AF_XDP beside UDP sockets, on the same veth."""
+def links(name, what, unit, measurement, *peers):
+    """AF_PACKET and AF_XDP beside UDP sockets, on the same veth, and others beside AF_PACKET."""
     on = {link: with_environment(measurement, VERBENA_LINK=link)
           for link in ("udp", "packet", "xdp")}
     return Case(f"links-{name}", "veth, as root", f"{what}, AF_PACKET", unit, on["packet"],
-                (Peer("UDP sockets", on["udp"]), Peer("AF_XDP", on["xdp"])))
+                (Peer("UDP sockets", on["udp"]), Peer("AF_XDP", on["xdp"]), *peers))
 
 
 def beside_soft_roce(name, what, unit, program, *options):
@@ -119,6 +119,9 @@ def beside_soft_roce(name, what, unit, program, *options):
 
 
 WIRE_TCP = "tcp"
+WRITE_LATENCY_PEERS = (Peer("raw UDP", SocketPingPong("udp", 24), 1.4, is_limit=True),
+                       Peer("sockperf", Sockperf(24)),
+                       Peer("UCX tag, tcp", UCX("tag_lat", WIRE_TCP, 8, 20000, "us"), 1.0))
 
 CASES = (
     same_host_large("write", 64 << 10, 20000),
@@ -168,9 +171,7 @@ CASES = (
          (Peer("UDP, GSO+GRO", UDPStream(4112), is_limit=True),
           Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64 << 10, 20000, "GB/s")))),
     Case("wire-write-lat", "veth", "WRITE 8 B, one way", "us", latency("ib_write_lat", 8),
-         (Peer("raw UDP", SocketPingPong("udp", 24), 1.4, is_limit=True),
-          Peer("sockperf", Sockperf(24)),
-          Peer("UCX tag, tcp", UCX("tag_lat", WIRE_TCP, 8, 20000, "us"), 1.0))),
+         WRITE_LATENCY_PEERS),
     Case("wire-send-lat-events", "veth", "SEND 8 B, -e, one way", "us",
          latency("ib_send_lat", 8, "-e", count=5000),
          (Peer("blocking TCP", SocketPingPong("tcp", 8, 5000), 1.0, is_limit=True),)),
@@ -182,8 +183,11 @@ CASES = (
           bandwidth("ib_write_bw", MIB, "-m", "4096", "-x", "3")),
     links("write-1m-v1", "WRITE 1 MiB, MTU 4096, GID 2 (RoCEv1 on raw links)", "GB/s",
           bandwidth("ib_write_bw", MIB, "-m", "4096", "-x", "2")),
-    links("write-lat", "WRITE 8 B, one way", "us", latency("ib_write_lat", 8, "-x", "3")),
+    links("write-lat", "WRITE 8 B, one way", "us", latency("ib_write_lat", 8, "-x", "3"),
+          *WRITE_LATENCY_PEERS),
     links("rate", "WRITE 64 B", "M/s", rate("ib_write_bw", 64, "-x", "3")),
+    links("libfabric-lat", "fi_pingpong rdm 64 B, one way", "us", Libfabric("verbs;ofi_rxm", 64),
+          Peer("libfabric tcp", Libfabric("tcp;ofi_rxm", 64), 1.0)),
     allreduce("veth", MIB, 200),
     allreduce("veth", 64 * MIB, 10),
     *(losing(share, size, retransmission) for share in ("0", "0.01", "0.1", "1")

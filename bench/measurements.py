@@ -35,6 +35,10 @@ def listens(table, port, program, state=None):
         30, f"{program.command} listens on port {port}")
 
 
+def in_words(environment, *words):
+    return " ".join((*(f"{name}={value}" for name, value in environment), *words))
+
+
 def perftest_value(row, what):
     if isinstance(row, harness.Latency):
         return row.typical_us
@@ -69,8 +73,7 @@ class Perftest:
         return perftest_value(rows[0], self.what)
 
     def __str__(self):
-        variables = (f"{name}={value}" for name, value in self.environment)
-        return " ".join((*variables, self.program, *self.options))
+        return in_words(self.environment, self.program, *self.options)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,16 +118,20 @@ class Libfabric:
     provider: str
     size: int
     count: int = 100000  # the time to connect is in the figure
+    environment: tuple = ()
 
     def run(self, site):
         port = harness.free_tcp_port()
         command = ["fi_pingpong", "-p", self.provider, "-e", "rdm", "-S", self.size, "-I",
                    self.count]
         start = site.start_on_device if "verbs" in self.provider else site.start
-        server = start(site.left, *command, "-B", port)
+        variables = dict(self.environment)
+        server = start(site.left, *command, "-B", port, environment=variables)
         try:
             listens("tcp", port, server, "0A")
-            output = finish(start(site.right, *command, "-P", port, site.left.address), server)
+            client = start(site.right, *command, "-P", port, site.left.address,
+                           environment=variables)
+            output = finish(client, server)
         finally:
             server.kill()
         rows = [line.split() for line in output.splitlines() if line[:1].isdigit()]
@@ -133,7 +140,7 @@ class Libfabric:
         return float(rows[0][6])  # bytes, sent, acknowledged, total, time, MB/s, usec/xfer, Mxfers/s
 
     def __str__(self):
-        return f"fi_pingpong -p {self.provider}, {self.size} B"
+        return in_words(self.environment, f"fi_pingpong -p {self.provider}, {self.size} B")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -95,23 +95,23 @@ class Sites:
         return Site("same host", self.build, left, right, self.folder)
 
     def _veth(self, name, mtu):
-        return self._site_of(name, two_hosts.TwoHosts(self.build, mtu), WITH_OWN_SYS)
+        return self._site_of(name, two_hosts.TwoHosts(self.build, mtu))
 
     def _veth_as_root(self, name):
         if os.geteuid() != 0:
             raise unittest.SkipTest("AF_XDP needs root")
-        return self._site_of(name, two_hosts.TwoHosts(self.build, VETH_MTU, as_root=True), ())
+        return self._site_of(name, two_hosts.TwoHosts(self.build, VETH_MTU, as_root=True))
 
-    def _site_of(self, name, hosts, prefix):
+    def _site_of(self, name, hosts):
         self._closed_at_end.append(hosts)
-        left, right = (Side(core, host.ipv4, two_hosts.INTERFACE, (*host.build.prefix, *prefix),
+        left, right = (Side(core, host.ipv4, two_hosts.INTERFACE, (*host.build.prefix, *WITH_OWN_SYS),
                             host.build.user)
                        for core, host in zip(cores(), (hosts.a, hosts.b)))
         return Site(name, self.build, left, right, self.folder)
 
     def _lossy(self, name, per_million):
         hosts = two_hosts.TwoHosts(self.build, LOSSY_MTU)
-        site = self._site_of(name, hosts, WITH_OWN_SYS)
+        site = self._site_of(name, hosts)
         for host in (hosts.a, hosts.b):
             host.run(f"ip link set {two_hosts.INTERFACE} gso_max_segs 1")
             host.run("nft add table ip loss")
