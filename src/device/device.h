@@ -96,6 +96,9 @@ class Device {
   // UD: goes from the GID table's entry wr.destination.source_gid_index; wr.destination.source is
   // not looked at.
   [[nodiscard]] PostError post_send(QueuePair* qp, const SendWR& wr, Time now);
+  // The same where nothing is posted after it before poll_frame(): to a peer of this host it may go
+  // at once.
+  [[nodiscard]] PostError post_last_send(QueuePair* qp, const SendWR& wr, Time now);
   // All of them, or none.
   [[nodiscard]] PostError post_sends(QueuePair* qp, std::span<const SendWR> wrs, Time now);
   [[nodiscard]] PostError post_receive(QueuePair* qp, const RecvWR& wr, Time now);

@@ -6,6 +6,7 @@
 #include "device/engine_factory.h"
 #include "device/gid_table.h"
 #include "device/grants.h"
+#include "transport/rc/engine.h"
 
 namespace verbena {
 namespace {
@@ -65,6 +66,7 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   if (init.type == QPType::kRC) parts.local_packets = local.packets;
   if (local.counts != nullptr) local.counts->clear(*qpn);
   qp->engine = make_engine(parts, impl_->config);
+  if (init.type == QPType::kRC) qp->rc = static_cast<RCEngine*>(qp->engine.get());
   acquire(*granted);
   QueuePair* const created = impl_->qps.insert(std::move(qp));
   impl_->runner.on_created(impl_->qps.size());
@@ -120,7 +122,13 @@ PostError Device::post_send(QueuePair* qp, const SendWR& wr, Time now) {
   return impl_->runner.post_send(*qp, wr, now);
 }
 
+PostError Device::post_last_send(QueuePair* qp, const SendWR& wr, Time now) {
+  if (qp->rc == nullptr || !impl_->runner.is_free_to_send(*qp)) return post_send(qp, wr, now);
+  return impl_->egress.post_last_send(*qp, wr, now);
+}
+
 PostError Device::post_sends(QueuePair* qp, std::span<const SendWR> wrs, Time now) {
+  if (wrs.size() == 1) return post_last_send(qp, wrs.front(), now);
   for (const SendWR& wr : wrs)
     if (!has_way(impl_->config, *qp, wr)) return PostError::kBadDestination;
   return impl_->runner.post_sends(*qp, wrs, now);

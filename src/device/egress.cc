@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/gid_table.h"
+#include "transport/rc/engine.h"
 #include "wire/eth/ecn.h"
 #include "wire/roce/cnp.h"
 #include "wire/roce/source_port.h"
@@ -68,13 +69,29 @@ bool Egress::goes_without_frame(QueuePair& qp) {
     return false;
   complete_bth(qp.attributes, packet_.payload.size_bytes, packet_.headers.bth);
   if (!config_.local.packets->take(qp.attributes, packet_)) return false;
-  const u64 octets = packet_.headers.size() + packet_.payload.size_bytes +
-                     packet_.headers.bth.pad_count + kICRCSize;
+  count_without_frame(qp, packet_.headers.size() + packet_.payload.size_bytes +
+                              packet_.headers.bth.pad_count + kICRCSize);
+  return true;
+}
+
+void Egress::count_without_frame(QueuePair& qp, u64 octets) {
   ++counters_.port_xmit_packets;
   counters_.port_xmit_octets += octets;
   ++qp.traffic.sent_packets;
   qp.traffic.sent_octets += octets;
-  return true;
+}
+
+PostError Egress::post_last_send(QueuePair& qp, const SendWR& wr, Time now) {
+  const PostError error = qp.rc->post_send(wr, now);
+  if (error != PostError::kOk) return error;
+  const std::optional<u32> octets = qp.rc->send_at_once(now);
+  if (!octets) {
+    runner_.on_posted(qp, now);
+    return PostError::kOk;
+  }
+  count_without_frame(qp, *octets + kICRCSize);
+  runner_.on_sent_at_once(qp);
+  return PostError::kOk;
 }
 
 bool Egress::poll_acknowledgement(Time now, EgressFrame& out) {

@@ -19,6 +19,8 @@ class Egress {
 
   // CNPs first: they are few, and of use only while they are fresh. Then management.
   [[nodiscard]] bool poll_frame(Time now, EgressFrame& out);
+  // Posts to an RC QP that is_free_to_send(), and sends without its turn what needs none.
+  [[nodiscard]] PostError post_last_send(QueuePair& qp, const SendWR& wr, Time now);
   // Only what tells the peer something: CNPs, and acknowledgements of QPs that have some.
   [[nodiscard]] bool poll_acknowledgement(Time now, EgressFrame& out);
 
@@ -29,6 +31,7 @@ class Egress {
   void write_packet(const QueuePair& qp, EgressFrame& out);
   void pace(QueuePair& qp, const EgressFrame& frame, Time now);
   void count(const EgressFrame& frame);
+  void count_without_frame(QueuePair& qp, u64 octets);
 
   const DeviceConfig& config_;
   EngineRunner& runner_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "device/xrc_domain.h"
+#include "transport/rc/engine.h"
 
 namespace verbena {
 namespace {
@@ -52,6 +53,11 @@ void EngineRunner::on_posted(QueuePair& qp, Time now) {
     settle(qp, now);
 }
 
+// A timer that was armed already is not too late.
+void EngineRunner::on_sent_at_once(QueuePair& qp) {
+  if (!qp.timer_armed) set_timer(qp, qp.rc->next_timer());
+}
+
 PostError EngineRunner::post_sends(QueuePair& qp, std::span<const SendWR> wrs, Time now) {
   u32 posted = 0;
   for (const SendWR& wr : wrs) {
@@ -83,6 +89,37 @@ void EngineRunner::on_packet(QueuePair& qp, const PacketView& packet, const RxCo
   pacer_.on_packet(qp, now);
   if (traits_of(packet.headers.bth.opcode).request) egress_.on_request(qp);
   settle(qp, now);
+}
+
+// As on_packet() with what it calls, where the engine has completions and no events.
+bool EngineRunner::take_send(QueuePair& qp, const PacketView& packet, Time now) {
+  const std::optional<u8*> to = qp.rc->expects_send(packet);
+  if (!to) return false;
+  deliver_sends(qp, now);
+  CompletionQueue& cq = *qp.init.receive_cq;
+  CQE& cqe = cq.next();
+  if (!qp.rc->take_send(packet, *to, cqe)) return false;
+  cqe.completed_at = now;
+  count_receive(qp, cqe);
+  deliver(cq);
+  pacer_.on_packet(qp, now);
+  egress_.on_request(qp);
+  egress_.activate(qp);
+  may_send_ |= qp.rc->may_send();
+  raise_srq_limit(qp);
+  set_timer(qp, qp.rc->next_timer());
+  fail_qps_of_overrun_cqs(now);
+  return true;
+}
+
+void EngineRunner::deliver_sends(QueuePair& qp, Time now) {
+  CompletionQueue& cq = *qp.init.send_cq;
+  while (qp.rc->may_complete_send()) {
+    CQE& cqe = cq.next();
+    if (!qp.rc->poll_send_cqe(cqe)) return;
+    cqe.completed_at = now;
+    deliver(cq);
+  }
 }
 
 // Each entry is looked at once per call, so that an engine which is always due cannot hold us here.
@@ -201,11 +238,13 @@ void EngineRunner::collect(QueuePair& qp, Time now) {
   EngineOutputs out = qp.engine->outputs();
   if (out.reports()) out = drain(qp, out, now);
   may_send_ |= out.packet;
+  raise_srq_limit(qp);
+  set_timer(qp, qp.engine->next_timer());
+}
+
+void EngineRunner::raise_srq_limit(const QueuePair& qp) {
   if (qp.init.srq != nullptr && qp.init.srq->take_limit_reached())
     events_.raise(qp.init.srq->events, AsyncEventType::kSRQLimitReached);
-  const Time deadline = qp.engine->next_timer();
-  qp.timer_armed = deadline != Time::never();
-  timers_.update(qp, deadline);
 }
 
 // The same where only a packet has come out: a timer that was armed already is not too late then.
@@ -256,8 +295,7 @@ bool EngineRunner::poll_receive_cqe(QueuePair& qp, CQE& cqe, Time now, bool& rep
   if (!qp.engine->poll_receive_cqe(cqe)) return false;
   reported |= is_error(cqe);
   cqe.completed_at = now;
-  qp.attributes.counters.on_completion(CountedOp::kReceive, cqe.status == WQEStatus::kSuccess,
-                                       cqe.byte_length);
+  count_receive(qp, cqe);
   return true;
 }
 

@@ -27,7 +27,7 @@ class EngineRunner {
   [[nodiscard]] PostError post_sends(QueuePair& qp, std::span<const SendWR> wrs, Time now);
   [[nodiscard]] PostError post_receive(QueuePair& qp, const RecvWR& wr, Time now);
   void on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context, Time now);
-  // on_packet() follows, of what it came with.
+  // on_packet() or take_send() follows, of what it came with.
   void on_acknowledgement(QueuePair& qp, const Acknowledgement& acknowledgement, Time now) {
     qp.engine->on_acknowledgement(acknowledgement, now);
   }
@@ -36,6 +36,17 @@ class EngineRunner {
   void on_paced(QueuePair& qp, const Pacer::PacketSize& packet, Time now) {
     pacer_.on_sent(qp, packet, now);
   }
+  // --- the common case of RC QPs (transport/rc/engine.h)
+  // The same as on_packet(), of a SEND. False: that is to be called.
+  [[nodiscard]] bool take_send(QueuePair& qp, const PacketView& packet, Time now);
+  // Nobody's turn comes before the QP's, and no rate holds it.
+  [[nodiscard]] bool is_free_to_send(const QueuePair& qp) const {
+    return !may_send_ && !qp.paced && !qp.send_paused && !egress_.holds(qp);
+  }
+  // What was posted to it: waits for its turn, or was sent without one.
+  void on_posted(QueuePair& qp, Time now);
+  void on_sent_at_once(QueuePair& qp);
+
   void on_timer(Time now);
   [[nodiscard]] bool on_awaited(Time now);
   // A change by the application, legal, with the attributes already in place; not to Reset.
@@ -80,7 +91,6 @@ class EngineRunner {
     egress_.activate(qp);
     may_send_ = true;
   }
-  void on_posted(QueuePair& qp, Time now);
   void settle(QueuePair& qp, Time now);
   void collect(QueuePair& qp, Time now);
   void collect_after_packet(QueuePair& qp, Time now);
@@ -89,7 +99,17 @@ class EngineRunner {
   bool poll_send_cqe(QueuePair& qp, Time now, bool& reported);
   bool poll_receive_cqe(QueuePair& qp, CQE& cqe, Time now, bool& reported);
   void deliver(CompletionQueue& cq);
+  void deliver_sends(QueuePair& qp, Time now);
+  void raise_srq_limit(const QueuePair& qp);
+  void set_timer(QueuePair& qp, Time deadline) {
+    qp.timer_armed = deadline != Time::never();
+    timers_.update(qp, deadline);
+  }
   void deliver_to_srq(QueuePair& qp, const CQE& cqe, Time now);
+  void count_receive(const QueuePair& qp, const CQE& cqe) {
+    qp.attributes.counters.on_completion(CountedOp::kReceive, cqe.status == WQEStatus::kSuccess,
+                                         cqe.byte_length);
+  }
   u32 drain_events(QueuePair& qp);
   void follow(QueuePair& qp, u32 event_bits, bool reported, Time now);
   void set_state(QueuePair& qp, QPState to, Time now);

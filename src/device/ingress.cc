@@ -80,6 +80,7 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
   if (frame.acknowledgement != nullptr) on_brought(*qp, *frame.acknowledgement, now);
   if (is_marked(frame)) on_marked(*qp, now);
   if (packet.headers.bth.becn) runner_.on_cnp(*qp, now);
+  if (qp->rc != nullptr && runner_.take_send(*qp, packet, now)) return Reception::kAccepted;
   runner_.on_packet(*qp, packet,
                     {.source = frame.source,
                      .destination = frame.destination,

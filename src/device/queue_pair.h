@@ -15,6 +15,8 @@
 
 namespace verbena {
 
+class RCEngine;
+
 class QueuePair {
  public:
   // No CQE and no packet comes of it before it has an engine.
@@ -29,6 +31,7 @@ class QueuePair {
   QPAttributes attributes;
   std::optional<ReceiveQueue> own_receive_queue;  // none with an SRQ; of no use to XRC
   std::unique_ptr<Engine> engine;
+  RCEngine* rc = nullptr;  // the same, of an RC QP: for the common case, without virtual calls
   QPTraffic traffic;
   // Of what this QP sends; nullopt: it goes as fast as it can. EngineRunner
   std::optional<CongestionControl> congestion;

@@ -39,9 +39,4 @@ bool ReceiveQueue::take(ReceiveWQE& out) {
   return true;
 }
 
-u64 ReceiveQueue::pop_wr_id() {
-  CHECK(!empty());
-  return slots_[head_++ & mask_].wr_id;
-}
-
 }  // namespace verbena

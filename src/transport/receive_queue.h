@@ -3,9 +3,11 @@
 // 1, 10.8.2, 10.2.9.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
+#include "base/check.h"
 #include "transport/work_request.h"
 
 namespace verbena {
@@ -31,8 +33,18 @@ class ReceiveQueue {
   [[nodiscard]] PostError push(const RecvWR& wr);  // kQueueFull, kTooManySGEs
   // Takes the oldest into `out`; false: empty.
   [[nodiscard]] bool take(ReceiveWQE& out);
-  // The oldest wr_id, removed; for flushing. Queue must not be empty.
-  u64 pop_wr_id();
+  // The oldest wr_id, removed; for flushing, or when its element has been used. Queue must not be
+  // empty.
+  u64 pop_wr_id() {
+    CHECK(!empty());
+    return slots_[head_++ & mask_].wr_id;
+  }
+  // The only element of the oldest; nullptr: it has none or several, or the queue is empty.
+  [[nodiscard]] const SGE* front_sge() const {
+    const u64 slot = head_ & mask_;
+    if (empty() || slots_[slot].sge_count != 1) return nullptr;
+    return sges_.get() + slot * std::max(limits_.max_sge, 1u);
+  }
 
   u32 size() const { return static_cast<u32>(tail_ - head_); }
   bool empty() const { return head_ == tail_; }

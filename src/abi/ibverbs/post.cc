@@ -27,7 +27,9 @@ PostError post_one(host::Adapter::Session& session, QPObject& qp, const ibv_send
   SendWR& request = room.wr;
   if (const PostError error = translate(qp.qp_base, wr, sges, request); error != PostError::kOk)
     return error;
-  const PostError error = session->post_send(qp.queue, request, session.now());
+  const PostError error = wr.next == nullptr
+                              ? session->post_last_send(qp.queue, request, session.now())
+                              : session->post_send(qp.queue, request, session.now());
   tell(session, qp, request, error);
   // The window's key once the bind has been carried out. ibv_bind_mw(3)
   if (error == PostError::kOk && wr.opcode == IBV_WR_BIND_MW) wr.bind_mw.mw->rkey = wr.bind_mw.rkey;

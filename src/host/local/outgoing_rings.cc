@@ -144,6 +144,32 @@ bool OutgoingRings::take(const QPAttributes& qp, const TxPacket& packet) {
   return true;
 }
 
+// As take(), but that a payload which cannot be read is for others to deal with.
+bool OutgoingRings::send(const QPAttributes& qp, const LocalSend& send) {
+  Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
+  if (to == nullptr) return false;
+  Waiting& waiting = to->acknowledgement;
+  if (waiting.headers.dest_qp != qp.dest_qp.value) put_acknowledgement(*to);
+  const u32 bytes = static_cast<u32>(send.payload.size());
+  u8* const room = to->ring->add({qp.path.source, qp.path.destination}, bytes);
+  if (room == nullptr) return false;
+  if (bytes != 0 && !touch([&] { write(send.payload, room); })) {
+    to->ring->take_back();
+    return false;
+  }
+  has_others_ = taken_.requests = true;
+  ++sent_;
+  note_unflushed(*to);
+  FrameRing::Header& out = to->ring->last();
+  out.traffic_class = qp.path.traffic_class;
+  to_ring(qp, send, out.headers);
+  if (history_ != nullptr) note(qp, out.headers, bytes);
+  if (!std::exchange(waiting.is_there, false)) return true;
+  bring(waiting.headers, out.headers);
+  ++sent_;
+  return true;
+}
+
 // It stands for the one before, if the peer has not seen that yet. IBTA 9.7.5.1.2
 bool OutgoingRings::acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) {
   Peer* const to = peer_of(qp.dest_qp, qp.path.destination);

@@ -27,6 +27,7 @@ class OutgoingRings final : public LocalPackets {
   explicit OutgoingRings(LocalPath& path) : path_(path) {}
 
   [[nodiscard]] bool take(const QPAttributes& qp, const TxPacket& packet) override;
+  [[nodiscard]] bool send(const QPAttributes& qp, const LocalSend& send) override;
   [[nodiscard]] bool acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) override;
   // The same for a frame. False: it is for elsewhere.
   [[nodiscard]] bool take(const EgressFrame& frame);

@@ -4,12 +4,15 @@
 #include "explain/packet_history.h"
 #include "host/local/frame_ring.h"
 #include "transport/acknowledgement.h"
+#include "transport/local/local_packets.h"
 #include "transport/qp_attributes.h"
 
 namespace verbena::host {
 
 // Of an acknowledgement that `qp` sends.
 void to_ring(const QPAttributes& qp, PSN psn, const AETH& aeth, RingHeaders& out);
+// Of a SEND.
+void to_ring(const QPAttributes& qp, const LocalSend& send, RingHeaders& out);
 // False: the packet needs more than there is in a record, or is not of RC.
 [[nodiscard]] bool fits_ring(Opcode opcode);
 // Precondition: it fits.

@@ -9,12 +9,27 @@
 
 namespace verbena {
 
+// A SEND of one packet, which nothing stands in the way of. IBTA Vol 1, 9.2
+struct LocalSend {
+  PSN psn;
+  Bytes payload;  // in memory of the application, which may have gone (memory/touch.h)
+  bool solicited = false, with_immediate = false;  // it asks for an acknowledgement
+  u32 immediate = 0;
+
+  [[nodiscard]] u32 octets() const {  // of headers and payload, with its pad
+    const u32 headers = BTH::kSize + (with_immediate ? ImmDt::kSize : 0);
+    return headers + ((static_cast<u32>(payload.size()) + 3) & ~3u);
+  }
+};
+
 class LocalPackets {
  public:
   virtual ~LocalPackets() = default;
   // Whether it was taken; its payload has been read then. False: a frame has to be made of it.
   // `packet.headers.bth` is complete.
   [[nodiscard]] virtual bool take(const QPAttributes& qp, const TxPacket& packet) = 0;
+  // The same for a SEND. False also: its payload cannot be read.
+  [[nodiscard]] virtual bool send(const QPAttributes& qp, const LocalSend& send) = 0;
   // The same for an acknowledgement. IBTA Vol 1, 9.7.5.1
   [[nodiscard]] virtual bool acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) = 0;
   // Nothing follows for now: what was taken is to be seen by the peers.

@@ -66,6 +66,7 @@ void RCRequester::take_response(const PacketView& packet, Time now) {
 }
 
 void RCRequester::take_acknowledgement(const Acknowledgement& acknowledgement, Time now) {
+  if (acknowledges_in_order(acknowledgement, now)) return;
   const auto& [psn, aeth] = acknowledgement;
   if (is_expected(psn)) return on_acknowledge(psn, aeth, now);
   // A ghost, a repetition, or (the one just before) an unsolicited credit update. 9.7.7.2.2

@@ -17,6 +17,7 @@ Service service_of(QPType type) {
 
 RCEngine::RCEngine(const EngineParts& parts, const RCLimits& limits)
     : qp_(parts.attributes),
+      local_packets_(parts.local_packets),
       requester_(parts, limits, counters_, fault_.requester),
       responder_(parts, limits, counters_, fault_.responder) {}
 
@@ -73,7 +74,7 @@ EngineOutputs RCEngine::outputs() const {
   return {.send_cqe = requester_.may_complete(),
           .receive_cqe = responder_.may_complete(),
           .event = requester_.may_raise() || responder_.may_raise(),
-          .packet = !responder_.is_idle() || !requester_.is_idle()};
+          .packet = may_send()};
 }
 
 bool RCEngine::poll_send_cqe(CQE& out) { return requester_.poll_cqe(out); }

@@ -19,6 +19,23 @@ class RCEngine final : public Engine {
   void on_state(QPState from, Time now) override;
   void on_packet(const PacketView& packet, const RxContext& context, Time now) override;
   void on_acknowledgement(const Acknowledgement& acknowledgement, Time now) override;
+
+  // The common case between processes of one host, and of a SEND that comes: what post_send() and
+  // poll_packet(), or on_packet() and poll_receive_cqe(), do one after the other, in one go, with
+  // the same outcome. False, nullopt: nothing was done, and those calls are to be made.
+  // What was posted last is sent, so many octets of headers and payload with its pad.
+  [[nodiscard]] std::optional<u32> send_at_once(Time now) {
+    return local_packets_ == nullptr ? std::nullopt : requester_.send_at_once(*local_packets_, now);
+  }
+  // For a SEND in one packet: where its payload goes. There is no event to be polled then.
+  [[nodiscard]] std::optional<u8*> expects_send(const PacketView& packet) const {
+    return requester_.may_raise() ? std::nullopt : responder_.expects_send(packet);
+  }
+  [[nodiscard]] bool take_send(const PacketView& packet, u8* to, CQE& out) {
+    return responder_.take_send(packet, to, out);
+  }
+  [[nodiscard]] bool may_complete_send() const { return requester_.may_complete(); }
+  [[nodiscard]] bool may_send() const { return !responder_.is_idle() || !requester_.is_idle(); }
   [[nodiscard]] bool on_receive_posted(Time now) override;
   void on_timer(Time now) override;
   [[nodiscard]] bool on_awaited(Time now) override { return requester_.on_awaited(now); }
@@ -36,6 +53,7 @@ class RCEngine final : public Engine {
   [[nodiscard]] bool poll_half(Time now, MaySend what, TxPacket& out);
 
   const QPAttributes& qp_;
+  LocalPackets* const local_packets_;
   EngineCounters counters_;
   QPFault fault_;
   RCRequester requester_;

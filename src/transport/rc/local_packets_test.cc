@@ -13,6 +13,7 @@ struct Acknowledged {
 class NearWay final : public LocalPackets {
  public:
   bool take(const QPAttributes&, const TxPacket&) override { return false; }
+  bool send(const QPAttributes&, const LocalSend&) override { return false; }
   bool acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) override {
     if (is_there) acknowledgements.push_back({qp.qpn, psn, aeth});
     return is_there;

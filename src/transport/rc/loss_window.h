@@ -15,6 +15,7 @@ class LossWindow {
 
   explicit LossWindow(u32 limit) : limit_(std::max(limit, 1u)), packets_(limit_) {}
   u32 packets() const { return packets_; }
+  bool is_open() const { return packets_ == limit_; }
   void on_acknowledged(u32 packets) {
     if (packets_ == limit_) return;
     credit_ += packets;

@@ -48,6 +48,9 @@ class RCRequester {
 
   [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { queue_.take_back(count); }  // just posted
+  // What was posted last goes to a peer of this host without its turn, and is as if it had been
+  // polled out: so many octets, without an ICRC. nullopt: it waits for that.
+  [[nodiscard]] std::optional<u32> send_at_once(LocalPackets& way, Time now);
   void on_state(QPState from, Time now);
   // `path`: RxContext's.
   void on_response(const PacketView& packet, const PathTelemetry* path, Time now);
@@ -94,6 +97,11 @@ class RCRequester {
   bool wants_ack(const SendWQE& wqe, bool last);
   void note_ack_request(BTH& bth, Time now);
   Urgency urgency_of(const SendWQE& wqe, u32 psns);
+
+  // common_case.cc
+  bool may_send_at_once(const SendWQE& wqe) const;
+  void sent_at_once(SendWQE& wqe, Time now);
+  bool acknowledges_in_order(const Acknowledgement& acknowledgement, Time now);
 
   // short_cut.cc: without packets
   struct ShortCut;

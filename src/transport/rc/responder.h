@@ -27,6 +27,11 @@ class RCResponder {
 
   void on_state(QPState from);
   void on_request(const PacketView& packet);
+  // The same for a SEND of one packet that comes in its turn, in the common case (common_case.cc):
+  // where its payload goes. nullopt: on_request() does it.
+  [[nodiscard]] std::optional<u8*> expects_send(const PacketView& packet) const;
+  // Executes it; its completion goes to `out`. False: memory has gone, and on_request() tells.
+  [[nodiscard]] bool take_send(const PacketView& packet, u8* to, CQE& out);
   // False: it is of no interest to the peer.
   [[nodiscard]] bool on_receive_posted();
   [[nodiscard]] bool is_idle() const { return responses_.empty(); }

@@ -1,0 +1,141 @@
+// The common case of both halves, in one go: what header prediction is to TCP (RFC 1323, 4.2.1; Van
+// Jacobson, 1990). Some tests say that nothing is out of the ordinary; then all state becomes what
+// the general code would make it. That code stays the reference: whatever else there is, it does.
+//   send_at_once()           as poll_packet(), for a SEND of one packet to a peer of this host
+//   acknowledges_in_order()  as on_acknowledge(), where all of some SENDs and WRITEs is acknowledged
+//   expects_send()           as on_request(), for a SEND Only in its turn
+#include <cstring>
+
+#include "memory/touch.h"
+#include "transport/rc/answer.h"
+#include "transport/rc/requester.h"
+#include "transport/rc/responder.h"
+
+namespace verbena {
+namespace {
+
+constexpr Opcode kSendOnly{Service::kRC, Op::kSendOnly};
+constexpr Opcode kSendOnlyWithImmediate{Service::kRC, Op::kSendOnlyWithImmediate};
+
+bool is_plain_send(SendOp op) { return op == SendOp::kSend || op == SendOp::kSendWithImmediate; }
+
+// In one piece; nullopt: it is not, or it is refused, or not here.
+std::optional<Bytes> payload_of(const SendWQE& wqe, const ProtectionTable& memory, PDId pd) {
+  if (wqe.length_bytes == 0) return Bytes();
+  if (wqe.inline_bytes != nullptr) return Bytes(wqe.inline_bytes, wqe.length_bytes);
+  if (wqe.wr.sg_list.size() != 1) return std::nullopt;
+  const SGE& sge = wqe.wr.sg_list.front();
+  const Resolved from = memory.local(pd, sge.l_key, sge.address, sge.length, Access::kLocalRead);
+  if (!from || !is_here(from.data)) return std::nullopt;
+  return Bytes(from.data, sge.length);
+}
+
+}  // namespace
+
+// --- requester
+
+// It is the only one that has not started, and nothing keeps it from that.
+bool RCRequester::may_send_at_once(const SendWQE& wqe) const {
+  const bool is_quiet = qp_.state == QPState::kRTS && !failed_ && !rnr_until_ && !rests_from_ &&
+                        !put_off_ && !stopped_at_ && !probe_due_ && !scoreboard_ && !ack_signals_;
+  return is_quiet && fresh_ >= passed_until_ && is_plain_send(wqe.wr.op) &&
+         wqe.length_bytes <= mtu() && (!wqe.wr.fence || rd_atomic_ == 0) &&
+         in_flight() < window_.packets() && (has_credit(wqe) || !waits_for_response());
+}
+
+std::optional<u32> RCRequester::send_at_once(LocalPackets& way, Time now) {
+  if (cursor_index_ != fresh_ || fresh_ + 1 != queue_.end_index()) return std::nullopt;
+  SendWQE& wqe = queue_.at(fresh_);
+  if (!may_send_at_once(wqe)) return std::nullopt;
+  const std::optional<Bytes> payload = payload_of(wqe, memory_, qp_.pd);
+  if (!payload) return std::nullopt;
+  const LocalSend send{.psn = cursor_,
+                       .payload = *payload,
+                       .solicited = wqe.wr.solicited,
+                       .with_immediate = wqe.wr.op == SendOp::kSendWithImmediate,
+                       .immediate = wqe.wr.immediate};
+  if (!way.send(qp_, send)) return std::nullopt;
+  sent_at_once(wqe, now);
+  return send.octets();
+}
+
+// Nothing follows it, so it has asked for its ACK.
+void RCRequester::sent_at_once(SendWQE& wqe, Time now) {
+  wqe.packets = 1;
+  wqe.first_psn = wqe.last_psn = cursor_;
+  next_ssn_ = next_ssn_.next();
+  may_be_in_flight_ = window_.packets();
+  unawaited_ = wqe.wr.signaled || qp_.signal_all ? 0 : unawaited_ + 1;
+  since_ack_request_ = 0;
+  ack_requested_at_ = now;
+  if (!waits_for_response()) timer_base_ = now;
+  probe_timer_.on_sent(cursor_, now);
+  cursor_ = frontier_ = cursor_.next();
+  cursor_index_ = ++fresh_;
+}
+
+// False: nothing was done.
+bool RCRequester::acknowledges_in_order(const Acknowledgement& acknowledgement, Time now) {
+  const auto& [psn, aeth] = acknowledgement;
+  if (aeth.kind != AETHKind::kACK || scoreboard_ || probe_ || stopped_at_ || resends() ||
+      !window_.is_open() || !is_expected(psn))
+    return false;
+  u64 index = done_;
+  for (;;) {
+    const SendWQE& wqe = queue_.at(index++);
+    if (wqe.packets == 0 || expects_response(wqe.wr.op)) return false;
+    if (wqe.last_psn == psn) break;
+    if (psn.before(wqe.last_psn)) return false;  // not all of it
+  }
+  note_news(now);
+  unacked_ = psn.next();
+  done_ = index;
+  probe_timer_.on_acknowledged(unacked_, now);
+  if (done_ != fresh_) skip_local_operations();
+  note_credits(aeth);
+  return true;
+}
+
+// --- responder
+
+std::optional<u8*> RCResponder::expects_send(const PacketView& packet) const {
+  const BTH& bth = packet.headers.bth;
+  if (bth.opcode != kSendOnly && bth.opcode != kSendOnlyWithImmediate) return std::nullopt;
+  const bool is_quiet = bth.psn == expected_ && !failed_ && established_ &&
+                        message_ == Message::kNone && !holds_receive_ && xrc_ == nullptr &&
+                        reorder_buffer_ == nullptr && !may_raise() && !cqe_;
+  const SGE* const sge = receive_queue_.front_sge();
+  const std::size_t size = packet.payload.size();
+  if (!is_quiet || sge == nullptr || size > sge->length || size > mtu()) return std::nullopt;
+  if (size == 0) return nullptr;
+  if (sge->address + (sge->length - 1) < sge->address) return std::nullopt;  // as sg_walk.h has it
+  const Resolved to =
+      memory_.local(receive_pd(), sge->l_key, sge->address, size, Access::kLocalWrite);
+  return to && is_here(to.data) ? std::optional(to.data) : std::nullopt;
+}
+
+bool RCResponder::take_send(const PacketView& packet, u8* to, CQE& out) {
+  const Bytes from = packet.payload;
+  if (!from.empty() && !touch([&] { std::memmove(to, from.data(), from.size()); })) return false;
+  const BTH& bth = packet.headers.bth;
+  out.wr_id = receive_queue_.pop_wr_id();
+  out.status = WQEStatus::kSuccess;
+  out.op = CompletionOp::kReceive;
+  out.with_immediate = bth.opcode == kSendOnlyWithImmediate;
+  out.with_invalidate = out.with_grh = false;
+  out.solicited = bth.solicited_event;
+  out.service_level = qp_.path.service_level;
+  out.p_key_index = qp_.p_key_index;
+  out.byte_length = static_cast<u32>(from.size());
+  out.immediate = out.with_immediate ? packet.headers.imm.value : 0;
+  out.qp = qp_.qpn;
+  out.source_qp = qp_.dest_qp;
+  out.srq = 0;
+  nak_sent_ = false;
+  expected_ = expected_.next();
+  msn_ = msn_.next();
+  if (bth.ack_req) acknowledge();
+  return true;
+}
+
+}  // namespace verbena
