@@ -42,25 +42,29 @@ class Adapter {
     explicit Session(Adapter& adapter, Clock clock = Clock::kNow)
         : adapter_(adapter), real_now_(adapter.lock(clock)), now_(adapter.device_now(real_now_)) {}
     ~Session() {
-      if (is_quiet_)
-        adapter_.unlock(real_now_);
-      else
-        adapter_.flush_and_unlock(real_now_);
+      switch (needs_) {
+        case Needs::kNothing: adapter_.unlock(real_now_); break;
+        case Needs::kPublishing: adapter_.publish_and_unlock(real_now_); break;
+        case Needs::kAll: adapter_.flush_and_unlock(real_now_); break;
+      }
     }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
     Device* operator->() const { return &adapter_.device(); }
     Device& operator*() const { return adapter_.device(); }
     // What was done needs none of the above, as the caller knows.
-    void end_quietly() { is_quiet_ = true; }
+    void end_quietly() { needs_ = Needs::kNothing; }
+    // Only requests were posted, and the device has no output: all went to peers of this host.
+    void end_sent() { needs_ = Needs::kPublishing; }
     Time now() const { return now_; }            // by the device's clock
     Time real_now() const { return real_now_; }  // by the host's; another in a simulated fabric
     [[nodiscard]] faults::FaultFilter* faults() const { return adapter_.faults(); }
 
    private:
+    enum class Needs : u8 { kNothing, kPublishing, kAll };
     Adapter& adapter_;
     Time real_now_, now_;
-    bool is_quiet_ = false;
+    Needs needs_ = Needs::kAll;
   };
   [[nodiscard]] Session enter(Clock clock = Clock::kNow) { return Session(*this, clock); }
 
@@ -103,6 +107,7 @@ class Adapter {
   [[nodiscard]] virtual Time lock(Clock clock) = 0;
   [[nodiscard]] virtual Time device_now(Time real) = 0;
   virtual void flush_and_unlock(Time now) = 0;
+  virtual void publish_and_unlock(Time now) = 0;
   virtual void unlock(Time now) = 0;
   friend class Session;
 };

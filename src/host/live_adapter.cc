@@ -210,6 +210,17 @@ void LiveAdapter::flush_and_unlock(Time now) {
   mutex_.unlock();
 }
 
+// As flush_and_unlock(), where there are records in rings and nothing else.
+void LiveAdapter::publish_and_unlock(Time now) {
+  if (local_ == nullptr || policy_.waits_for_events() || device_time(now) >= device_.next_timer())
+    return flush_and_unlock(now);
+  holding_.on_call(now);
+  local_->outgoing().flush();
+  if (local_->outgoing().take_taken().requests) note_local_reply(now);
+  tell_helper_of_device();
+  mutex_.unlock();
+}
+
 // False: there was nothing of that kind.
 bool LiveAdapter::do_put_off(Time now) {
   if (!device_.on_awaited(device_time(now))) return false;
@@ -231,8 +242,10 @@ void LiveAdapter::note_local_reply(Time now) {
 }
 
 // The clock is read only where the call may have taken long.
-void LiveAdapter::note_return(Time began) {
-  holding_.on_return(link_->take_called() ? clock_.exactly_now() : began);
+bool LiveAdapter::note_return(Time began) {
+  const bool called = link_->take_called();
+  holding_.on_return(called ? clock_.exactly_now() : began);
+  return called;
 }
 
 u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
@@ -240,11 +253,17 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   holding_.on_poll();
   if (is_due(clock_.last() + kPutOff)) do_put_off_in_poll();
   u32 count = device_.poll_cq(cq, out);
-  const bool received = policy_.should_receive_in_poll(count != 0) && receive_in_poll();
-  if (received && count == 0) count = device_.poll_cq(cq, out);
-  policy_.on_application_poll(result_of_poll(count, received), clock_.last());
+  const Received received =
+      policy_.should_receive_in_poll(count != 0) ? receive_in_poll() : Received::kNothing;
+  const bool any = received != Received::kNothing;
+  if (any && count == 0) count = device_.poll_cq(cq, out);
+  policy_.on_application_poll(result_of_poll(count, any), clock_.last());
+  const bool stays = policy_.should_stay();
   while (policy_.should_stay()) stay_once();
-  if (received || policy_.listens() || policy_.next_check() != told_check_) tell_helper();
+  if (received == Received::kThroughRings && !stays)
+    tell_helper_of_device();
+  else if (any || policy_.listens() || policy_.next_check() != told_check_)
+    tell_helper();
   const bool offers_core = policy_.should_offer_core();
   mutex_.unlock();
   if (count != 0 && explainer_ != nullptr && Explainer::concerns(out.first(count)))
@@ -253,8 +272,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   return count;
 }
 
-// False: nothing has come, and no timer was due.
-bool LiveAdapter::receive_in_poll() {
+LiveAdapter::Received LiveAdapter::receive_in_poll() {
   const Time now = clock_.now();
   holding_.on_call(now);
   if (holding_.must_send_in_poll()) send_frames(now);
@@ -262,12 +280,12 @@ bool LiveAdapter::receive_in_poll() {
   const bool timed = is_due(now) && run_due_timers(now);
   if (!received && !timed) {
     holding_.on_vain_poll();
-    return false;
+    return Received::kNothing;
   }
   send_or_await_reply(now);
   take_outputs(now);
-  note_return(now);
-  return true;
+  const bool called = note_return(now);
+  return called || timed ? Received::kMore : Received::kThroughRings;
 }
 
 PollResult LiveAdapter::result_of_poll(u32 count, bool received) const {
@@ -642,6 +660,11 @@ void LiveAdapter::tell_helper() {
   told_listening_ = listening;
   told_alarm_ = at_once ? clock_.last() : helper_deadline(device, others);
   helper_->wake_at(told_alarm_, clock_.last());
+}
+
+void LiveAdapter::tell_helper_of_device() {
+  due_ = std::min(due_, device_due());
+  if (policy_.next_check() != told_check_ || !knows_already()) tell_helper();
 }
 
 // While calls come, all that the helper waits for is a check, which it is told of again once it has

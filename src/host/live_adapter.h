@@ -71,6 +71,7 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] Time device_now(Time real) override { return device_time(real); }
   void unlock(Time now) override;
   void flush_and_unlock(Time now) override;
+  void publish_and_unlock(Time now) override;
 
  private:
   LiveAdapter(const DeviceConfig& config, std::unique_ptr<Link> link,
@@ -95,7 +96,12 @@ class LiveAdapter final : public Adapter {
 
   // All of these with the lock held.
   bool receive_batch(Look look, Time now);
-  bool receive_in_poll();
+  enum class Received : u8 {
+    kNothing,       // and no timer was due
+    kThroughRings,  // and nothing else was looked at
+    kMore,
+  };
+  Received receive_in_poll();
   [[nodiscard]] PollResult result_of_poll(u32 count, bool received) const;
   void take_frames(Time now);
   void note_received(const IngressFrame& frame, Reception reception, Time now);
@@ -105,7 +111,8 @@ class LiveAdapter final : public Adapter {
   void drain(Time now);
   void send_or_await_reply(Time now);
   void note_local_reply(Time now);
-  void note_return(Time began);
+  // Whether the call was in the kernel.
+  bool note_return(Time began);
   bool do_put_off(Time now);
   void do_put_off_in_poll();
   // Of the device, but for its frames. Whether a program was told of a completion.
@@ -131,6 +138,7 @@ class LiveAdapter final : public Adapter {
   void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
   void tell_helper();  // after all that may have changed what is due, and who is to look
+  void tell_helper_of_device();  // the same, if only the device's timers may have changed
   [[nodiscard]] bool is_due(Time now) { return now >= due_ && find_due(now); }
   [[nodiscard]] bool find_due(Time now);
   [[nodiscard]] bool knows_already() const;

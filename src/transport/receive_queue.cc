@@ -20,8 +20,11 @@ PostError ReceiveQueue::push(const RecvWR& wr) {
   if (wr.sg_list.size() > limits_.max_sge) return PostError::kTooManySGEs;
   const u64 slot = tail_++ & mask_;
   slots_[slot] = {wr.wr_id, static_cast<u32>(wr.sg_list.size())};
-  std::copy(wr.sg_list.begin(), wr.sg_list.end(),
-            sges_.get() + slot * std::max(limits_.max_sge, 1u));
+  SGE* const to = sges_.get() + slot * std::max(limits_.max_sge, 1u);
+  if (wr.sg_list.size() == 1)
+    *to = wr.sg_list.front();
+  else
+    std::ranges::copy(wr.sg_list, to);
   return PostError::kOk;
 }
 

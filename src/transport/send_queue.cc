@@ -70,7 +70,10 @@ const u8* SendQueue::copy_inline(u64 slot, std::span<const SGE> list) {
 
 std::span<const SGE> SendQueue::copy_list(u64 slot, std::span<const SGE> list) {
   SGE* const to = sges_.get() + slot * std::max(limits_.max_sge, 1u);
-  std::ranges::copy(list, to);
+  if (list.size() == 1)
+    *to = list.front();
+  else
+    std::ranges::copy(list, to);
   return {to, list.size()};
 }
 

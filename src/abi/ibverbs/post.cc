@@ -66,7 +66,9 @@ PostError post_each(host::Adapter::Session& session, Queue& queue, WR*& wr) {
 template <typename Queue>
 PostError post_chain(Queue& queue, ibv_send_wr*& wr) {
   host::Adapter::Session session = queue.owner().enter();
-  return post_each(session, queue, wr);
+  const PostError error = post_each(session, queue, wr);
+  if (!session->has_output()) session.end_sent();
+  return error;
 }
 
 // As a rule a receive is of interest to nobody before a message comes for it, at whatever time.

@@ -146,6 +146,7 @@ void wr_start(ibv_qp_ex* qp) {
 PostError post_all(QPObject& qp, std::span<const SendWR> requests) {
   auto session = qp.owner().enter();
   const PostError error = session->post_sends(qp.queue, requests, session.now());
+  if (!session->has_output()) session.end_sent();
   if (!checks::active()) return error;
   if (error == PostError::kOk) {
     for (const SendWR& request : requests) checks::posted(qp, request);
