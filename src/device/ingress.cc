@@ -75,9 +75,10 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
     count_drop(admission);
     return admission;
   }
-  ++qp->traffic.received_packets;
-  qp->traffic.received_octets += frame.transport.size();
-  if (frame.acknowledgement != nullptr) on_brought(*qp, *frame.acknowledgement, now);
+  const bool brings = frame.acknowledgement != nullptr;
+  qp->traffic.received_packets += brings ? 2 : 1;
+  qp->traffic.received_octets += frame.transport.size() + (brings ? Acknowledgement::kOctets : 0);
+  if (brings) on_brought(*qp, *frame.acknowledgement, now);
   if (is_marked(frame)) on_marked(*qp, now);
   if (packet.headers.bth.becn) runner_.on_cnp(*qp, now);
   if (qp->rc != nullptr && runner_.take_send(*qp, packet, now)) return Reception::kAccepted;
@@ -97,8 +98,6 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
 void Ingress::on_brought(QueuePair& qp, const Acknowledgement& acknowledgement, Time now) {
   ++counters_.port_rcv_packets;
   counters_.port_rcv_octets += Acknowledgement::kOctets;
-  ++qp.traffic.received_packets;
-  qp.traffic.received_octets += Acknowledgement::kOctets;
   runner_.on_acknowledgement(qp, acknowledgement, now);
 }
 

@@ -1,5 +1,7 @@
 #include "host/quick_clock.h"
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -16,5 +18,29 @@ bool QuickClock::has_steady_counter() {
 #else
 bool QuickClock::has_steady_counter() { return false; }
 #endif
+
+// A reading that took long says nothing about the counter.
+Time QuickClock::exactly_now() {
+  const u64 before = counter();
+  read_ = std::max(monotonic_now(), last_);
+  ticks_ = counter();
+  const bool is_quick = is_steady_ && ticks_ - before < kMoment;
+  if (is_quick) measure();
+  good_for_ = !is_quick ? 0 : rate_ == 0 ? kMoment : ticks_of(kBetweenReadings);
+  return last_ = read_;
+}
+
+// Again and again: a virtual machine may come to another processor.
+void QuickClock::measure() {
+  const Duration time = read_ - measured_from_;
+  if (time < kMinMeasured) return;
+  const u64 ticks = ticks_ - measured_from_ticks_;
+  if (time <= kMaxMeasured && ticks != 0) {
+    const u64 rate = (static_cast<u64>(time.ps()) << kRateBits) / ticks;
+    rate_ = rate - rate / kSlower;
+  }
+  measured_from_ = read_;
+  measured_from_ticks_ = ticks_;
+}
 
 }  // namespace verbena::host

@@ -4,15 +4,17 @@
 #include <infiniband/verbs.h>
 
 #include <array>
+#include <bit>
 #include <span>
 
 #include "transport/work_request.h"
 
 namespace verbena::abi {
 
-constexpr SGE to_sge(const ibv_sge& sge) {
-  return {.address = sge.addr, .length = sge.length, .l_key = LKey{sge.lkey}};
-}
+// Both have the same layout. As a whole: what is copied at once, soon after it was made field by
+// field, is waited for.
+constexpr SGE to_sge(const ibv_sge& sge) { return std::bit_cast<SGE>(sge); }
+static_assert(to_sge({.addr = 1, .length = 2, .lkey = 3}) == SGE{1, 2, LKey{3}});
 
 // The scatter/gather list of one request, in the core's form. One is made per call and filled per
 // request, so nothing is initialized.

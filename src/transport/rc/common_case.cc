@@ -115,8 +115,9 @@ std::optional<u8*> RCResponder::expects_send(const PacketView& packet) const {
 }
 
 bool RCResponder::take_send(const PacketView& packet, u8* to, CQE& out) {
-  const Bytes from = packet.payload;
-  if (!from.empty() && !touch([&] { std::memmove(to, from.data(), from.size()); })) return false;
+  const u8* const from = packet.payload.data();
+  const std::size_t size = packet.payload.size();
+  if (size != 0 && !touch([=] { std::memmove(to, from, size); })) return false;
   const BTH& bth = packet.headers.bth;
   out.wr_id = receive_queue_.pop_wr_id();
   out.status = WQEStatus::kSuccess;
@@ -126,7 +127,7 @@ bool RCResponder::take_send(const PacketView& packet, u8* to, CQE& out) {
   out.solicited = bth.solicited_event;
   out.service_level = qp_.path.service_level;
   out.p_key_index = qp_.p_key_index;
-  out.byte_length = static_cast<u32>(from.size());
+  out.byte_length = static_cast<u32>(size);
   out.immediate = out.with_immediate ? packet.headers.imm.value : 0;
   out.qp = qp_.qpn;
   out.source_qp = qp_.dest_qp;
