@@ -1,7 +1,5 @@
 #include "host/quick_clock.h"
 
-#include <algorithm>
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

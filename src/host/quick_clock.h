@@ -6,6 +6,8 @@
 // 1 GHz. On others the kernel's clock is read each time. Never goes back. Not thread-safe.
 #pragma once
 
+#include <algorithm>
+
 #include "base/types.h"
 #include "host/clock.h"
 
@@ -17,7 +19,8 @@ class QuickClock {
   Time now() {
     const u64 ticks = counter() - ticks_;
     if (ticks >= good_for_) return exactly_now();
-    return last_ = read_ + Duration::from_ps(static_cast<i64>(ticks * rate_ >> kRateBits));
+    const Time now = read_ + Duration::from_ps(static_cast<i64>(ticks * rate_ >> kRateBits));
+    return last_ = std::max(last_, now);  // cores' counters may differ by a little
   }
   Time exactly_now();
   // As it was told last.
