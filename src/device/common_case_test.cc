@@ -102,8 +102,8 @@ class World {
     poll(prng_.next() % 4 == 0 ? small_ : b_.cq, b_);
     poll(a_.cq, a_);
     if (prng_.next() % 4 == 0)
-      b_.device.request_notification(small_, prng_.next() % 2 == 0 ? NotifyOn::kAnyCompletion
-                                                                   : NotifyOn::kSolicitedOnly);
+      b_.device.request_notification(
+          small_, prng_.next() % 2 == 0 ? NotifyOn::kAnyCompletion : NotifyOn::kSolicitedOnly);
     if (prng_.next() % 8 == 0) (void)b_.device.set_srq_limit(srq_, 2);
   }
   // What was seen since the last look, and the devices as they are now.
@@ -117,8 +117,8 @@ class World {
     }
     for (const auto& [a, b] : qps_) {
       const QPTraffic sent = a_.device.traffic_of(a), received = b_.device.traffic_of(b);
-      note(sent.sent_packets, sent.sent_octets, received.received_packets,
-           received.received_octets, a_.state(a), b_.state(b));
+      note(sent.sent_packets, sent.sent_octets, received.received_packets, received.received_octets,
+           a_.state(a), b_.state(b));
     }
     return std::exchange(seen_, {});
   }
@@ -165,8 +165,7 @@ class World {
     packet.headers.bth.p_key = kDefaultPKey;
     packet.payload = record.payload;
     const std::vector<u8> octets(record.headers.size() + record.payload.size() + kICRCSize);
-    const IngressFrame frame{
-        .source = source, .destination = destination, .transport = octets};
+    const IngressFrame frame{.source = source, .destination = destination, .transport = octets};
     note(to.device.on_packet(packet, frame, now_));
     drain();
   }

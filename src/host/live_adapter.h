@@ -137,7 +137,7 @@ class LiveAdapter final : public Adapter {
                        std::string_view cause);
   void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
-  void tell_helper();  // after all that may have changed what is due, and who is to look
+  void tell_helper();            // after all that may have changed what is due, and who is to look
   void tell_helper_of_device();  // the same, if only the device's timers may have changed
   [[nodiscard]] bool is_due(Time now) { return now >= due_ && find_due(now); }
   [[nodiscard]] bool find_due(Time now);

@@ -50,8 +50,8 @@ void to_ring(const QPAttributes& qp, PSN psn, const AETH& aeth, RingHeaders& out
 
 void to_ring(const QPAttributes& qp, const LocalSend& send, RingHeaders& out) {
   const Op op = send.with_immediate ? Op::kSendOnlyWithImmediate : Op::kSendOnly;
-  out.flags = RingHeaders::kAreHere | RingHeaders::kAckReq |
-              (send.solicited ? RingHeaders::kSolicited : 0);
+  out.flags =
+      RingHeaders::kAreHere | RingHeaders::kAckReq | (send.solicited ? RingHeaders::kSolicited : 0);
   out.opcode = Opcode{Service::kRC, op}.to_byte();
   out.p_key = qp.p_key.value;
   out.dest_qp = qp.dest_qp.value;

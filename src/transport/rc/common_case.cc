@@ -2,8 +2,8 @@
 // Jacobson, 1990). Some tests say that nothing is out of the ordinary; then all state becomes what
 // the general code would make it. That code stays the reference: whatever else there is, it does.
 //   send_at_once()           as poll_packet(), for a SEND of one packet to a peer of this host
-//   acknowledges_in_order()  as on_acknowledge(), where all of some SENDs and WRITEs is acknowledged
-//   expects_send()           as on_request(), for a SEND Only in its turn
+//   acknowledges_in_order()  as on_acknowledge(), where all of some SENDs and WRITEs is
+//   acknowledged expects_send()           as on_request(), for a SEND Only in its turn
 #include <cstring>
 
 #include "memory/touch.h"

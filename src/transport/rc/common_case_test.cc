@@ -16,8 +16,8 @@ class Wires final : public LocalPackets {
   bool take(const QPAttributes&, const TxPacket&) override { return false; }
   bool send(const QPAttributes& qp, const LocalSend& send) override {
     Packet packet;
-    packet.headers.bth.opcode = {
-        Service::kRC, send.with_immediate ? Op::kSendOnlyWithImmediate : Op::kSendOnly};
+    packet.headers.bth.opcode = {Service::kRC,
+                                 send.with_immediate ? Op::kSendOnlyWithImmediate : Op::kSendOnly};
     packet.headers.bth.ack_req = true;
     packet.headers.bth.solicited_event = send.solicited;
     packet.headers.imm.value = send.immediate;
@@ -131,8 +131,8 @@ class World {
     pair_.connect();
   }
   void post_send(Side& side) {
-    SendWR wr = make_wr(prng_.next() % 4 == 0 ? SendOp::kSendWithImmediate : SendOp::kSend,
-                        ++wr_id_);
+    SendWR wr =
+        make_wr(prng_.next() % 4 == 0 ? SendOp::kSendWithImmediate : SendOp::kSend, ++wr_id_);
     wr.signaled = prng_.next() % 2 == 0;
     wr.solicited = prng_.next() % 4 == 0;
     wr.fence = prng_.next() % 8 == 0;
