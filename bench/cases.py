@@ -3,8 +3,8 @@
 import dataclasses
 
 from cpu import IdleWakeups, TargetCPU
-from measurements import (MPI, UCX, Iperf3, Libfabric, Limit, Perftest, SocketPingPong, Sockperf,
-                          UDPStream)
+from measurements import (MPI, UCX, Iperf3, Libfabric, Limit, ManyQPs, Perftest, SocketPingPong,
+                          Sockperf, UDPStream)
 from soft_roce import GuestPerftest
 
 MIB = 1 << 20
@@ -118,6 +118,12 @@ def beside_soft_roce(name, what, unit, program, *options):
                 (Peer("Linux soft-RoCE", theirs, 1.0 if unit == "us" else 2.0),))
 
 
+def many_qps(name, what, active, run_length, goal=1 / 1.3):
+    return Case(f"wire-many-{name}", "veth", f"WRITE 64 B, {what}", "M/s",
+                ManyQPs(1000, active, run_length),
+                (Peer("1 QP", ManyQPs(1, 1, 64), goal, is_limit=True),))
+
+
 WIRE_TCP = "tcp"
 WRITE_LATENCY_PEERS = (Peer("raw UDP", SocketPingPong("udp", 24), 1.4, is_limit=True),
                        Peer("sockperf", Sockperf(24)),
@@ -192,9 +198,13 @@ CASES = (
     allreduce("veth", 64 * MIB, 10),
     *(losing(share, size, retransmission) for share in ("0", "0.01", "0.1", "1")
       for size in (MIB, 64 << 10) for retransmission in ("go_back_n", "selective_repeat")),
-    Case("wire-rate-q1000", "veth", "WRITE 64 B, 1000 QPs", "M/s",
+    many_qps("1-of-1000", "1 of 1,000 QPs", 1, 64),
+    many_qps("1000", "1,000 QPs in runs of 16", 1000, 16),
+    many_qps("1000-by-one", "1,000 QPs in turn, one each", 1000, 1, goal=None),
+    # perftest's own loop asks each QP after each poll.
+    Case("wire-rate-q1000", "veth", "WRITE 64 B, 1000 QPs, perftest", "M/s",
          rate("ib_write_bw", 64, "-q", "1000", "-t", "16"),
-         (Peer("1 QP", rate("ib_write_bw", 64, "-q", "1"), 1 / 1.3, is_limit=True),)),
+         (Peer("1 QP", rate("ib_write_bw", 64, "-q", "1"), is_limit=True),)),
     Case("wire-libfabric-lat", "veth", "fi_pingpong rdm 64 B, one way", "us",
          Libfabric("verbs;ofi_rxm", 64),
          (Peer("libfabric tcp", Libfabric("tcp;ofi_rxm", 64), 1.0),)),

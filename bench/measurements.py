@@ -77,6 +77,30 @@ class Perftest:
 
 
 @dataclasses.dataclass(frozen=True)
+class ManyQPs:
+    """WRITEs of 64 B by `active` of so many QPs in turn, in runs: M/s. bench/verbs/many_qps.cc."""
+    qps: int
+    active: int
+    run_length: int
+    seconds: int = 2
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        program = site.build.folder / "bench" / "verbs_many_qps"
+        answerer = site.start_on_device(site.left, program, "answer", port)
+        try:
+            listens("tcp", port, answerer, "0A")
+            return float(finish(site.start_on_device(
+                site.right, program, "ask", site.left.address, port, self.qps, self.active,
+                self.run_length, self.seconds), answerer))
+        finally:
+            answerer.kill()
+
+    def __str__(self):
+        return f"many_qps, {self.active} of {self.qps} QPs in runs of {self.run_length}"
+
+
+@dataclasses.dataclass(frozen=True)
 class UCX:
     """ucx_perftest, on UCX's own transports. `what`: GB/s, M/s or us."""
     test: str

@@ -217,6 +217,13 @@ function(verbena_benchmarks dir)
     cmake_path(GET source STEM stem)
     verbena_bench_program(limit_${stem} ${source})
   endforeach()
+  # What perftest does not ask: plain programs of the verbs, on whichever libibverbs they find.
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/verbs/*.cc)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM stem)
+    verbena_bench_program(verbs_${stem} ${source})
+    target_link_libraries(verbs_${stem} PRIVATE ibverbs)
+  endforeach()
   # What the core's parts cost: in instructions (count_frames), in memory (count_memory), in time
   # (bench_core).
   verbena_bench_program(count_frames

@@ -1,0 +1,287 @@
+// The rate of small WRITEs by some of many connected QPs, which take turns: a plain program of the
+// verbs, whose own work for each message does not grow with the number of its QPs. (perftest asks
+// each QP, after each poll, whether it has room.)
+//
+// usage: many_qps answer PORT
+//        many_qps ask ADDRESS PORT QPS ACTIVE RUN SECONDS    prints: millions of WRITEs a second
+// The first ACTIVE QPs take turns: RUN WRITEs of 64 octets each time, posted one by one, of which
+// the last completes visibly. A QP whose last but one run has not completed is waited for. The
+// answerer sleeps in read() meanwhile.
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "bench/limits/process.h"
+#include "bench/verbs/tcp.h"
+
+namespace {
+
+constexpr std::uint32_t kLength = 64;
+constexpr std::uint32_t kPostsBetweenPolls = 64;
+constexpr std::uint32_t kRunsHeld = 2;  // by each QP
+constexpr std::uint32_t kFirstPSN = 1;
+
+struct Plan {  // of the asker, for both
+  std::uint32_t qps = 0, run = 0;
+};
+
+struct Target {  // what a side tells the other of itself, but for the numbers of its QPs
+  ibv_gid gid{};
+  std::uint64_t address = 0;
+  std::uint32_t r_key = 0;
+};
+
+// The first RoCEv2 GID that stands for an IPv4 address.
+std::uint32_t gid_index(ibv_context* context) {
+  ibv_gid_entry entry{};
+  for (std::uint32_t i = 0; ibv_query_gid_ex(context, 1, i, &entry, 0) == 0; ++i) {
+    const bool is_ipv4 = entry.gid.raw[10] == 0xff && entry.gid.raw[11] == 0xff;
+    if (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4) return i;
+  }
+  limits::fail("no RoCEv2 GID of an IPv4 address");
+}
+
+// One side: its device, its memory and its QPs.
+class Side {
+ public:
+  explicit Side(const Plan& plan);
+  void connect_to(const Target& peer, const std::vector<std::uint32_t>& numbers);
+
+  [[nodiscard]] Target target() const;
+  [[nodiscard]] std::vector<std::uint32_t> numbers() const;
+  [[nodiscard]] ibv_qp* qp(std::size_t index) const { return qps_[index]; }
+  [[nodiscard]] ibv_cq* cq() const { return cq_; }
+  [[nodiscard]] ibv_sge sge() const {
+    return {.addr = reinterpret_cast<std::uint64_t>(memory_->addr),
+            .length = kLength,
+            .lkey = memory_->lkey};
+  }
+
+ private:
+  ibv_qp* make_qp(const Plan& plan);
+
+  alignas(64) static inline std::array<std::uint8_t, 4096> buffer_;
+  ibv_context* context_ = nullptr;
+  std::uint32_t gid_index_ = 0;
+  ibv_pd* pd_ = nullptr;
+  ibv_mr* memory_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  std::vector<ibv_qp*> qps_;
+};
+
+Side::Side(const Plan& plan) {
+  int count = 0;
+  ibv_device** const devices = ibv_get_device_list(&count);
+  limits::require(devices != nullptr && count > 0, "no RDMA device");
+  context_ = ibv_open_device(devices[0]);
+  limits::require(context_ != nullptr, "ibv_open_device");
+  ibv_free_device_list(devices);
+  gid_index_ = gid_index(context_);
+  pd_ = ibv_alloc_pd(context_);
+  limits::require(pd_ != nullptr, "ibv_alloc_pd");
+  memory_ = ibv_reg_mr(pd_, buffer_.data(), buffer_.size(),
+                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  limits::require(memory_ != nullptr, "ibv_reg_mr");
+  cq_ = ibv_create_cq(context_, static_cast<int>(kRunsHeld * plan.qps), nullptr, nullptr, 0);
+  limits::require(cq_ != nullptr, "ibv_create_cq");
+  for (std::uint32_t i = 0; i < plan.qps; ++i) qps_.push_back(make_qp(plan));
+}
+
+ibv_qp* Side::make_qp(const Plan& plan) {
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = cq_;
+  init.qp_type = IBV_QPT_RC;
+  init.cap = {.max_send_wr = kRunsHeld * plan.run,
+              .max_recv_wr = 1,
+              .max_send_sge = 1,
+              .max_recv_sge = 1,
+              .max_inline_data = 0};
+  ibv_qp* const qp = ibv_create_qp(pd_, &init);
+  limits::require(qp != nullptr, "ibv_create_qp");
+  return qp;
+}
+
+void Side::connect_to(const Target& peer, const std::vector<std::uint32_t>& numbers) {
+  for (std::size_t i = 0; i < qps_.size(); ++i) {
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = 1;
+    attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+    limits::require(
+        ibv_modify_qp(qps_[i], &attr,
+                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
+        "INIT");
+    attr.qp_state = IBV_QPS_RTR;
+    attr.path_mtu = IBV_MTU_1024;
+    attr.dest_qp_num = numbers[i];
+    attr.rq_psn = kFirstPSN;
+    attr.max_dest_rd_atomic = 1;
+    attr.min_rnr_timer = 12;
+    attr.ah_attr.is_global = 1;
+    attr.ah_attr.port_num = 1;
+    attr.ah_attr.grh.dgid = peer.gid;
+    attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(gid_index_);
+    attr.ah_attr.grh.hop_limit = 64;
+    limits::require(
+        ibv_modify_qp(qps_[i], &attr,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
+        "RTR");
+    attr.qp_state = IBV_QPS_RTS;
+    attr.sq_psn = kFirstPSN;
+    attr.timeout = 14;
+    attr.retry_cnt = attr.rnr_retry = 7;
+    attr.max_rd_atomic = 1;
+    limits::require(ibv_modify_qp(qps_[i], &attr,
+                                  IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                                      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
+                    "RTS");
+  }
+}
+
+Target Side::target() const {
+  Target target{.address = sge().addr, .r_key = memory_->rkey};
+  limits::require(ibv_query_gid(context_, 1, static_cast<int>(gid_index_), &target.gid) == 0,
+                  "GID");
+  return target;
+}
+
+std::vector<std::uint32_t> Side::numbers() const {
+  std::vector<std::uint32_t> numbers;
+  for (const ibv_qp* qp : qps_) numbers.push_back(qp->qp_num);
+  return numbers;
+}
+
+// Tells the other side who we are, and connects to who it says it is.
+Target meet(int socket, Side& side) {
+  std::vector<std::uint32_t> numbers = side.numbers();
+  const Target ours = side.target();
+  tcp::send(socket, &ours, sizeof ours);
+  tcp::send(socket, numbers.data(), numbers.size() * sizeof numbers[0]);
+  Target peer;
+  tcp::receive(socket, &peer, sizeof peer);
+  tcp::receive(socket, numbers.data(), numbers.size() * sizeof numbers[0]);
+  side.connect_to(peer, numbers);
+  std::uint8_t ready = 1;
+  tcp::send(socket, &ready, sizeof ready);
+  tcp::receive(socket, &ready, sizeof ready);
+  return peer;
+}
+
+// WRITEs by the first `active` QPs in turn.
+class Writer {
+ public:
+  Writer(const Side& side, const Target& target, const Plan& plan, std::uint32_t active);
+  std::uint64_t write_for(double seconds);  // how many
+
+ private:
+  struct Queue {
+    ibv_qp* qp;
+    std::uint32_t runs = 0;  // not complete
+  };
+  void post_run(std::uint32_t index);
+  void poll();
+
+  const Side& side_;
+  const std::uint32_t run_;
+  ibv_sge sge_;
+  ibv_send_wr request_{};
+  std::vector<Queue> queues_;
+  std::uint32_t next_ = 0;
+  std::uint64_t completed_ = 0;
+};
+
+Writer::Writer(const Side& side, const Target& target, const Plan& plan, std::uint32_t active)
+    : side_(side), run_(plan.run), sge_(side.sge()) {
+  request_.sg_list = &sge_;
+  request_.num_sge = 1;
+  request_.opcode = IBV_WR_RDMA_WRITE;
+  request_.wr.rdma.remote_addr = target.address;
+  request_.wr.rdma.rkey = target.r_key;
+  for (std::uint32_t i = 0; i < active; ++i) queues_.push_back({.qp = side.qp(i)});
+}
+
+void Writer::post_run(std::uint32_t index) {
+  Queue& queue = queues_[index];
+  while (queue.runs == kRunsHeld) poll();
+  ++queue.runs;
+  request_.wr_id = index;
+  for (std::uint32_t i = 1; i <= run_; ++i) {
+    request_.send_flags = i == run_ ? IBV_SEND_SIGNALED : 0;
+    ibv_send_wr* bad = nullptr;
+    limits::require(ibv_post_send(queue.qp, &request_, &bad) == 0, "ibv_post_send");
+  }
+}
+
+void Writer::poll() {
+  std::array<ibv_wc, 64> done;
+  const int count = ibv_poll_cq(side_.cq(), static_cast<int>(done.size()), done.data());
+  for (int i = 0; i < count; ++i) {
+    const ibv_wc& wc = done[static_cast<std::size_t>(i)];
+    if (wc.status != IBV_WC_SUCCESS) limits::fail(ibv_wc_status_str(wc.status));
+    --queues_[wc.wr_id].runs;
+    completed_ += run_;
+  }
+}
+
+std::uint64_t Writer::write_for(double seconds) {
+  const std::uint64_t before = completed_;
+  const double end = limits::now_s() + seconds;
+  do {
+    for (std::uint32_t posted = 0; posted < kPostsBetweenPolls; posted += run_) {
+      post_run(next_);
+      next_ = next_ + 1 == queues_.size() ? 0 : next_ + 1;
+    }
+    poll();
+  } while (limits::now_s() < end);
+  return completed_ - before;
+}
+
+int answer(std::size_t port) {
+  const int socket = tcp::accept_one(port);
+  Plan plan;
+  tcp::receive(socket, &plan, sizeof plan);
+  Side side(plan);
+  meet(socket, side);
+  std::uint8_t end = 0;
+  tcp::receive(socket, &end, sizeof end);
+  return 0;
+}
+
+int ask(const char* address, std::size_t port, const Plan& plan, std::uint32_t active,
+        double seconds) {
+  const int socket = tcp::connect_to(address, port);
+  tcp::send(socket, &plan, sizeof plan);
+  Side side(plan);
+  const Target target = meet(socket, side);
+  Writer writer(side, target, plan, active);
+  writer.write_for(seconds / 10);  // all queues have been in use
+  const double start = limits::now_s();
+  const std::uint64_t written = writer.write_for(seconds);
+  std::printf("%.4f\n", static_cast<double>(written) / (limits::now_s() - start) * 1e-6);
+  const std::uint8_t end = 1;
+  tcp::send(socket, &end, sizeof end);
+  return 0;
+}
+
+std::uint32_t small_number(const char* text) {
+  return static_cast<std::uint32_t>(limits::number(text));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "answer") == 0) return answer(limits::number(argv[2]));
+  if (argc == 8 && std::strcmp(argv[1], "ask") == 0) {
+    const Plan plan{.qps = small_number(argv[4]), .run = small_number(argv[6])};
+    const std::uint32_t active = small_number(argv[5]);
+    if (active >= 1 && active <= plan.qps && plan.run >= 1)
+      return ask(argv[2], limits::number(argv[3]), plan, active,
+                 static_cast<double>(limits::number(argv[7])));
+  }
+  std::fprintf(stderr, "usage: many_qps answer PORT | ask ADDRESS PORT QPS ACTIVE RUN SECONDS\n");
+  return 2;
+}
