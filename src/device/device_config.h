@@ -51,6 +51,9 @@ enum class AcknowledgementOrder : u8 {
 struct EgressConfig {
   u32 run_packets = 32;  // of one QP in a row; 1 and more
   AcknowledgementOrder acknowledgements = AcknowledgementOrder::kInTurn;
+  // The first so many QPs have a UDP source port each, which spreads them over the paths of a
+  // network; the others have one for each 64, so that a link can join their small packets.
+  u32 qps_with_own_port = ~0u;
 };
 
 struct DeviceConfig {
@@ -64,6 +67,8 @@ struct DeviceConfig {
   // Requester flow control, per QP: packets and bytes sent and not yet acknowledged.
   u32 window_packets = 1024;
   u32 window_bytes = 1u << 20;
+  u32 shared_window_packets =
+      ~0u;                // of all QPs together, but a few of each. transport/shared_window.h
   u32 packet_octets = 0;  // of payload in a full RC packet; 0: the QP's path MTU
   u32 ack_interval = 32;  // RC packets between two requests for an ACK, at most
   Retransmission retransmission = Retransmission::kGoBackN;

@@ -63,6 +63,7 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   const LocalPorts& local = impl_->config.local;
   parts.peers = local.peers;
   parts.habit = &impl_->habit;
+  if (impl_->config.shared_window_packets != ~0u) parts.window = &impl_->window;
   if (init.type == QPType::kRC) parts.local_packets = local.packets;
   if (local.counts != nullptr) local.counts->clear(*qpn);
   qp->engine = make_engine(parts, impl_->config);

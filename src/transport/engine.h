@@ -14,6 +14,7 @@
 #include "transport/local/local_packets.h"
 #include "transport/peer_memory.h"
 #include "transport/poll_habit.h"
+#include "transport/shared_window.h"
 #include "transport/qp_attributes.h"
 #include "transport/qp_fault.h"
 #include "transport/receive_queue.h"
@@ -130,6 +131,7 @@ struct EngineParts {
   CongestionControl* congestion = nullptr;    // if it wants_acks(): they are told to it
   PeerMemoryFinder* peers = nullptr;          // nullptr: all goes as packets
   PollHabit* habit = nullptr;                 // of the program. nullptr: no WRITE is put off
+  SharedWindow* window = nullptr;             // nullptr: only the requester's own counts
   LocalPackets* local_packets = nullptr;      // of RC. nullptr: all packets are polled out
 };
 

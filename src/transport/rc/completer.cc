@@ -39,12 +39,14 @@ WQEStatus status_of(NAKCode code) {
 void RCRequester::on_response(const PacketView& packet, const PathTelemetry* path, Time now) {
   const PSN before = unacked_;
   take_response(packet, now);
+  note_share();
   tell_of_acks(before, path, now);
 }
 
 void RCRequester::on_acknowledgement(const Acknowledgement& acknowledgement, Time now) {
   const PSN before = unacked_;
   if (takes_responses()) take_acknowledgement(acknowledgement, now);
+  note_share();
   tell_of_acks(before, nullptr, now);
 }
 

@@ -63,6 +63,7 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
       ack_request_period_(limits.min_probe_timeout ? *limits.min_probe_timeout / 2
                                                    : kAckRequestPeriod),
       window_(limits.window_packets),
+      share_(parts.window),
       scoreboard_(scoreboard_of(limits)),
       probe_timer_(limits.min_probe_timeout),
       peers_(parts.peers),
@@ -108,6 +109,11 @@ void RCRequester::reset() {
 }
 
 void RCRequester::on_state(QPState from, Time now) {
+  enter(from, now);
+  note_share();
+}
+
+void RCRequester::enter(QPState from, Time now) {
   switch (qp_.state) {
     case QPState::kReset: reset(); return;
     case QPState::kRTS:
@@ -262,11 +268,12 @@ void RCRequester::sent(const SendWQE& wqe, u32 psns, bool answered, Time now) {
   const u32 left = cursor_.distance_to(wqe.last_psn) + 1;
   cursor_ = cursor_.advanced(psns);
   if (psns == left) ++cursor_index_;
+  note_share();
 }
 
 u32 RCRequester::window_packets(Time now) {
-  if (!ack_signals_) return window_.packets();
-  return std::min(window_.packets(), ack_signals_->window_packets(mtu(), now));
+  const u32 packets = share_.packets(window_.packets());
+  return ack_signals_ ? std::min(packets, ack_signals_->window_packets(mtu(), now)) : packets;
 }
 
 // The PSNs that the packet takes; 0: none may go now.

@@ -79,6 +79,7 @@ class RCRequester {
 
   // requester.cc: sending
   void reset();
+  void enter(QPState from, Time now);
   bool may_start(const SendWQE& wqe) const;
   bool has_credit(const SendWQE& wqe) const;
   bool start(SendWQE& wqe);
@@ -141,6 +142,7 @@ class RCRequester {
 
   void sent(const SendWQE& wqe, u32 psns, bool answered, Time now);
   u32 window_packets(Time now);
+  void note_share() { share_.note(takes_responses() && waits_for_response()); }
   // Of a READ: to where the request for it ends.
   u32 psns_of_piece(const SendWQE& wqe, PSN psn) const;
   bool resends() const { return cursor_ != frontier_; }
@@ -203,6 +205,7 @@ class RCRequester {
   Time ack_requested_at_;
   const Duration ack_request_period_;
   LossWindow window_;
+  WindowShare share_;
   const std::unique_ptr<Scoreboard> scoreboard_;  // nullptr: go-back-N
   PSN losses_until_;                              // the losses before it are one event,
   u32 losses_ = 0;                                // of so many packets

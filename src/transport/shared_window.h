@@ -1,0 +1,46 @@
+// SharedWindow: what all requesters of a device may have in flight together. Each has a window of
+// its own, made for few of them; of many at once the peers' receive buffers would overflow, and
+// long before that a packet waits there for so long that silence looks like loss. So those that
+// have packets in flight share a number of packets evenly. Each may always have kLeast, whatever
+// the others wait for: a peer that is gone holds up nobody.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "base/types.h"
+
+namespace verbena {
+
+struct SharedWindow {
+  static constexpr u32 kLeast = 4;
+
+  u32 packets = ~0u;   // of all
+  u32 requesters = 0;  // that have packets in flight
+};
+
+// One requester's part.
+class WindowShare {
+ public:
+  explicit WindowShare(SharedWindow* of) : of_(of) {}  // nullptr: there is no such limit
+  WindowShare(const WindowShare&) = delete;
+  WindowShare& operator=(const WindowShare&) = delete;
+  ~WindowShare() { note(false); }
+
+  void note(bool has_in_flight) {
+    if (of_ == nullptr || std::exchange(counted_, has_in_flight) == has_in_flight) return;
+    has_in_flight ? ++of_->requesters : --of_->requesters;
+  }
+  // What it may have in flight, of no more than `most`.
+  [[nodiscard]] u32 packets(u32 most) const {
+    if (of_ == nullptr) return most;
+    const u32 part = of_->packets / std::max(of_->requesters, 1u);
+    return std::min(most, std::max(part, SharedWindow::kLeast));
+  }
+
+ private:
+  SharedWindow* const of_;
+  bool counted_ = false;
+};
+
+}  // namespace verbena
