@@ -138,14 +138,20 @@ void EngineRunner::on_timer(Time now) {
   }
 }
 
-// Who has put something off is among those with a timer soon.
+// Who has put something off is among those with a timer soon. To look through them all for nothing
+// would be dear: with a thousand QPs there are always some.
 bool EngineRunner::on_awaited(Time now) {
+  if (!std::exchange(may_await_, false)) return false;
   bool any = false;
   for (u32 left = timers_.size(); left != 0; --left) {
     QueuePair* const qp = timers_.pop_due(now + kPutOff);
     if (qp == nullptr) break;
-    any |= qp->engine->on_awaited(now);
-    settle(*qp, now);
+    if (qp->engine->on_awaited(now)) {
+      any = true;
+      settle(*qp, now);
+    } else {
+      timers_.update(*qp, qp->engine->next_timer());
+    }
   }
   return any;
 }
@@ -239,7 +245,9 @@ void EngineRunner::collect(QueuePair& qp, Time now) {
   if (out.reports()) out = drain(qp, out, now);
   may_send_ |= out.packet;
   raise_srq_limit(qp);
-  set_timer(qp, qp.engine->next_timer());
+  const Time deadline = qp.engine->next_timer();
+  may_await_ |= deadline <= now + kPutOff;
+  set_timer(qp, deadline);
 }
 
 void EngineRunner::raise_srq_limit(const QueuePair& qp) {

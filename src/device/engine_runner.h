@@ -125,7 +125,8 @@ class EngineRunner {
   const QPTable& qps_;
   AsyncEventQueue& events_;
   EgressScheduler egress_;
-  bool may_send_ = false;  // one of those that are active is not idle
+  bool may_send_ = false;   // one of those that are active is not idle
+  bool may_await_ = false;  // one had a timer that is soon, and perhaps for what it has put off
   Pacer pacer_;
   TimerQueue timers_;
   NotificationQueue notifications_;
