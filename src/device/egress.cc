@@ -14,9 +14,13 @@ namespace {
 // What Linux puts in where an address vector says 0, which no router would forward.
 constexpr u8 kDefaultHopLimit = 64;
 
-u16 source_port(const AddressVector& path, QPN local, QPN remote) {
-  return path.flow_label != 0 ? source_port_of_flow_label(path.flow_label)
-                              : source_port_of(local, remote);
+constexpr u32 kQPsOfPort = 64;
+
+u16 source_port(const DeviceConfig& config, const AddressVector& path, QPN local, QPN remote) {
+  if (path.flow_label != 0) return source_port_of_flow_label(path.flow_label);
+  if (local.value - config.first_qpn.value < config.egress.qps_with_own_port)
+    return source_port_of(local, remote);
+  return source_port_of(QPN{local.value / kQPsOfPort}, QPN{remote.value / kQPsOfPort});
 }
 
 void write_addresses(const AddressVector& path, const GIDEntry& source, EgressFrame& out) {
@@ -126,7 +130,7 @@ void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
   const GIDEntry* const source = gid_at(config_, path.source_gid_index);
   CHECK(source != nullptr);  // modify_qp and post_send let no other pass
   write_addresses(path, *source, out);
-  out.udp_source_port = source_port(path, attributes.qpn, headers.bth.dest_qp);
+  out.udp_source_port = source_port(config_, path, attributes.qpn, headers.bth.dest_qp);
 }
 
 void Egress::pace(QueuePair& qp, const EgressFrame& frame, Time now) {
@@ -151,7 +155,7 @@ bool Egress::poll_cnp(EgressFrame& out) {
   out.payload.clear();
   write_addresses(attributes.path, {attributes.path.source}, out);
   out.traffic_class = traffic_class_of(dscp_of(out.traffic_class), ECN::kNotECT);
-  out.udp_source_port = source_port(attributes.path, attributes.qpn, attributes.dest_qp);
+  out.udp_source_port = source_port(config_, attributes.path, attributes.qpn, attributes.dest_qp);
   ++counters_.np_cnp_sent;
   count(out);
   return true;

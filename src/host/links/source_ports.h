@@ -23,14 +23,14 @@ struct SourcePort {
 
 class SourcePorts {
  public:
-  static constexpr std::size_t kMaxPorts = 64;
+  static constexpr std::size_t kMaxPorts = 16;
 
   // Opens the first port, which stands in where another cannot be had.
   [[nodiscard]] static Expected<std::unique_ptr<SourcePorts>> open(const GID& address,
                                                                    u32 interface_index);
 
-  // The port for frames that want `wanted`: that very one for the first 64 that differ in their low
-  // six bits, and for the others one of those.
+  // The port for frames that want `wanted`: that very one for the first 16 that differ in their low
+  // four bits, and for the others one of those.
   [[nodiscard]] const SourcePort& get(u16 wanted) {
     const SourcePort& port = ports_[wanted % kMaxPorts];
     return port.fd >= 0 ? port : open_slot(wanted);
