@@ -24,7 +24,8 @@ class QPTable {
     return index < slots_.size() ? slots_[index].get() : nullptr;
   }
   void prefetch(QPN qpn) const {  // what find() looks at
-    __builtin_prefetch(slots_.data() + (qpn.value - first_.value));
+    const u64 index = u64{qpn.value} - first_.value;
+    if (index < slots_.size()) __builtin_prefetch(slots_.data() + index);
   }
   // The one with the least number that is not below `from`; nullptr: none.
   [[nodiscard]] QueuePair* find_from(QPN from) const {

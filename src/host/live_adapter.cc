@@ -14,6 +14,7 @@
 #include "host/links/captured_link.h"
 #include "host/links/local_link.h"
 #include "host/links/raw/raw_link.h"
+#include "host/links/source_ports.h"
 #include "host/links/udp_link.h"
 #include "host/qpn_slot.h"
 #include "host/random.h"
@@ -27,6 +28,7 @@ constexpr Duration kMinACKTimeout = ms(1);
 constexpr Duration kMinProbeTimeout = ms(4);
 constexpr Duration kExitPatience = ms(10);
 constexpr Duration kTimersRunByCalls = us(500);  // how late they are if no call follows, at most
+constexpr Duration kTimerPatience = ms(4);       // while there is always something to receive
 constexpr u32 kHelperOffers = 16;                // of the core, to the program that has the lock
 constexpr Duration kPeerPatience = ms(400);      // in a fabric: real time
 
@@ -36,6 +38,8 @@ constexpr u32 kBufferShare = 4;
 constexpr u32 kBufferBytesPerPacket = 2048;
 constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
 constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
+// Of all QPs. Less than 4 ms of small packets, after which silence would look like loss.
+constexpr u32 kSharedWindowPackets = 4096;
 
 DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLink& link,
                         const CongestionSettings& congestion, Retransmission retransmission) {
@@ -50,6 +54,8 @@ DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLin
   config.window_bytes = std::clamp(share, kMinWindowBytes, kMaxWindowBytes);
   config.window_packets =
       std::clamp(share / kBufferBytesPerPacket, kMinWindowPackets, kMaxWindowPackets);
+  config.shared_window_packets = kSharedWindowPackets;
+  config.egress.qps_with_own_port = SourcePorts::kMaxPorts;
   config.retransmission = retransmission;
   config.congestion = congestion.congestion;
   config.pacing = congestion.pacing;
@@ -373,6 +379,7 @@ bool LiveAdapter::receive_batch(Look look, Time now) {
 void LiveAdapter::take_frames(Time now) {
   IngressFrame frame;
   while (link_->poll_frame(frame, now)) {
+    ahead_.fetch(device_, link_->upcoming(FetchAhead::kFrames));
     const Reception reception = take_frame(frame, now);
     if (explainer_ != nullptr) note_received(frame, reception, now);
     connections_.receive(now);
@@ -411,9 +418,12 @@ bool LiveAdapter::run_due_timers(Time now) {
   return any || device_time(now) >= next_send();
 }
 
+// What a timer waits for may have come already, and be in the socket: what is asked for again
+// without need makes the queues longer, until nothing is answered in time.
 bool LiveAdapter::run_device_timers(Time now) {
-  const Time device_now = device_time(now);
-  if (device_now < device_.next_timer()) return false;
+  const Time device_now = device_time(now), due = device_.next_timer();
+  if (device_now < due) return false;
+  if (device_now < due + kTimerPatience && receive_batch(Look::kLikely, now)) return true;
   device_.on_timer(device_now);
   return true;
 }

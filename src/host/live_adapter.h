@@ -12,6 +12,7 @@
 #include "host/capture/capture_file.h"
 #include "host/cm/live_connection_manager.h"
 #include "host/explain/explainer.h"
+#include "host/fetch_ahead.h"
 #include "host/helper_thread.h"
 #include "host/holding_policy.h"
 #include "host/links/fabric/fabric_link.h"
@@ -172,6 +173,7 @@ class LiveAdapter final : public Adapter {
   bool holds_in_rings_ = false;    // acknowledgements, and the link holds nothing
   bool awaited_in_rings_ = false;  // what a reply is awaited for was no frame
   EgressFrame frame_;
+  FetchAhead ahead_;
   QuickClock clock_;
   Time due_;         // the first timer of all, and what is held to a rate; Time(): not known
   Time told_check_;  // policy_.next_check(), as the helper knows it

@@ -7,12 +7,15 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
+#include "base/bytes.h"
 #include "device/frame.h"
 #include "host/descriptor.h"
 #include "host/error.h"
 #include "host/links/collecting_policy.h"
 #include "host/links/link.h"
+#include "wire/ib/bth.h"
 
 namespace verbena::host {
 
@@ -32,6 +35,12 @@ class DatagramReceiver {
   [[nodiscard]] bool receive(Look look, LinkCounters& counters);
   [[nodiscard]] bool collects() const { return collecting_.collects(); }
   [[nodiscard]] bool poll_frame(IngressFrame& out);
+  // As in Link, of the datagram that is open.
+  [[nodiscard]] std::optional<QPN> upcoming(u32 frames) const {
+    const std::size_t at = (frames - 1) * segment_size_ + BTH::kDestQPAt;
+    if (at + 3 > left_.size()) return std::nullopt;
+    return QPN{load_be24(left_.data() + at)};
+  }
   void close();
   // Closes the socket and opens another, not yet bound.
   [[nodiscard]] Expected<void> renew();

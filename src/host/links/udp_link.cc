@@ -18,8 +18,6 @@ constexpr Duration kOpenPatience = sec(5);
 constexpr Duration kLeavePatience = ms(500);
 constexpr u32 kLastLooks = 64;  // before the sockets are closed
 
-constexpr std::size_t kDestQPAt = 5;  // in BTH
-
 }  // namespace
 
 Expected<std::unique_ptr<UDPLink>> UDPLink::open(const LocalAddress& address, u64 random) {
@@ -136,11 +134,15 @@ bool UDPLink::poll_frame(IngressFrame& out, Time now) {
   return poll_multicast(out) || poll_taken_over(out) || router_.poll_kept(out, now);
 }
 
+std::optional<QPN> UDPLink::upcoming(u32 frames) const {
+  return favourite_ < ports_.size() ? ports_[favourite_]->receiver.upcoming(frames) : std::nullopt;
+}
+
 // A group's port takes nothing else: what names a QP belongs to the port of an address.
 bool UDPLink::poll_multicast(IngressFrame& out) {
   while (groups_.poll_frame(out)) {
     if (out.transport.size() >= BTH::kSize &&
-        load_be24(out.transport.data() + kDestQPAt) == kMulticastQPN.value) {
+        load_be24(out.transport.data() + BTH::kDestQPAt) == kMulticastQPN.value) {
       ++counters_.received_frames;
       return true;
     }
@@ -161,13 +163,13 @@ bool UDPLink::poll_taken_over(IngressFrame& out) {
 
 bool UDPLink::is_for_us(Port& port, const IngressFrame& frame, Time now) {
   if (frame.transport.size() < BTH::kSize) return true;  // for the device to count
-  const u32 slot = slot_of(load_be24(frame.transport.data() + kDestQPAt));
+  const u32 slot = slot_of(load_be24(frame.transport.data() + BTH::kDestQPAt));
   if (slot == channel_.slot()) return true;
   if (const auto probe = ProbePacket::decode(frame.transport)) {
     if (frame.source == frame.destination) port.group.on_probe(*probe);
     return false;
   }
-  if (load_be24(frame.transport.data() + kDestQPAt) == kGSIQPN.value)
+  if (load_be24(frame.transport.data() + BTH::kDestQPAt) == kGSIQPN.value)
     return is_management_for_us(router_, frame, now, counters_);
   if (!is_process_slot(slot)) return true;
   hand_on(port, slot, frame, now);

@@ -20,7 +20,6 @@ namespace verbena::host {
 namespace {
 
 constexpr int kSendPatienceMs = 2000;  // for a server that is descheduled
-constexpr std::size_t kDestQPAt = 5;   // in BTH
 
 // BTH .. ICRC, with the Identification 0. The size; 0: there is no room.
 std::size_t write_transport(const EgressFrame& frame, std::span<u8> out) {
@@ -179,7 +178,7 @@ IngressFrame FabricLink::frame_of(const Arrival& arrival) const {
 
 bool FabricLink::is_for_us(const IngressFrame& frame, Time now) {
   if (frame.transport.size() < BTH::kSize ||
-      load_be24(frame.transport.data() + kDestQPAt) != kGSIQPN.value)
+      load_be24(frame.transport.data() + BTH::kDestQPAt) != kGSIQPN.value)
     return true;
   return is_management_for_us(router_, frame, now, counters_);
 }

@@ -1,0 +1,31 @@
+// FetchAhead: brings what the next frames of a batch are for into the cache, while the frame before
+// them is executed. With many QPs their state lies in no near cache, and each step of the way to it
+// (table, QP, engine) would be waited for. Frames that follow each other to one QP cost nothing.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "device/device.h"
+
+namespace verbena::host {
+
+class FetchAhead {
+ public:
+  static constexpr u32 kFrames = 3;  // the steps of Device::fetch() after the first
+
+  // A frame has been polled, and the one kFrames after it is for `qpn`, if that is known.
+  void fetch(const Device& device, std::optional<QPN> qpn) {
+    std::ranges::rotate(next_, next_.end() - 1);  // next_[0]: just polled
+    const QPN last = next_[1];
+    next_[0] = qpn.value_or(last);
+    for (u32 step = 1; step <= kFrames; ++step)
+      if (next_[step - 1] != next_[step]) device.fetch(step, next_[step - 1]);
+  }
+
+ private:
+  std::array<QPN, kFrames + 1> next_{};  // the farthest first; the last was polled just now
+};
+
+}  // namespace verbena::host
