@@ -1,9 +1,9 @@
 // The common case of both halves, in one go: what header prediction is to TCP (RFC 1323, 4.2.1; Van
 // Jacobson, 1990). Some tests say that nothing is out of the ordinary; then all state becomes what
 // the general code would make it. That code stays the reference: whatever else there is, it does.
-//   send_at_once()           as poll_packet(), for a SEND of one packet to a peer of this host
-//   acknowledges_in_order()  as on_acknowledge(), where all of some SENDs and WRITEs is
-//   acknowledged expects_send()           as on_request(), for a SEND Only in its turn
+// - send_at_once(): poll_packet(), for a SEND of one packet to a peer of this host.
+// - acknowledges_in_order(): on_acknowledge(), where SENDs and WRITEs are acknowledged as a whole.
+// - expects_send(), take_send(): on_request(), for a SEND Only in its turn.
 #include <cstring>
 
 #include "memory/touch.h"
@@ -35,18 +35,18 @@ std::optional<Bytes> payload_of(const SendWQE& wqe, const ProtectionTable& memor
 // --- requester
 
 // It is the only one that has not started, and nothing keeps it from that.
-bool RCRequester::may_send_at_once(const SendWQE& wqe) const {
+bool RCRequester::may_send_at_once(const SendWQE& wqe, Time now) {
   const bool is_quiet = qp_.state == QPState::kRTS && !failed_ && !rnr_until_ && !rests_from_ &&
                         !put_off_ && !stopped_at_ && !probe_due_ && !scoreboard_ && !ack_signals_;
   return is_quiet && fresh_ >= passed_until_ && is_plain_send(wqe.wr.op) &&
          wqe.length_bytes <= mtu() && (!wqe.wr.fence || rd_atomic_ == 0) &&
-         in_flight() < window_.packets() && (has_credit(wqe) || !waits_for_response());
+         in_flight() < window_packets(now) && (has_credit(wqe) || !waits_for_response());
 }
 
 std::optional<u32> RCRequester::send_at_once(LocalPackets& way, Time now) {
   if (cursor_index_ != fresh_ || fresh_ + 1 != queue_.end_index()) return std::nullopt;
   SendWQE& wqe = queue_.at(fresh_);
-  if (!may_send_at_once(wqe)) return std::nullopt;
+  if (!may_send_at_once(wqe, now)) return std::nullopt;
   const std::optional<Bytes> payload = payload_of(wqe, memory_, qp_.pd);
   if (!payload) return std::nullopt;
   const LocalSend send{.psn = cursor_,
@@ -64,7 +64,7 @@ void RCRequester::sent_at_once(SendWQE& wqe, Time now) {
   wqe.packets = 1;
   wqe.first_psn = wqe.last_psn = cursor_;
   next_ssn_ = next_ssn_.next();
-  may_be_in_flight_ = window_.packets();
+  may_be_in_flight_ = window_packets(now);
   unawaited_ = wqe.wr.signaled || qp_.signal_all ? 0 : unawaited_ + 1;
   since_ack_request_ = 0;
   ack_requested_at_ = now;
@@ -72,6 +72,7 @@ void RCRequester::sent_at_once(SendWQE& wqe, Time now) {
   probe_timer_.on_sent(cursor_, now);
   cursor_ = frontier_ = cursor_.next();
   cursor_index_ = ++fresh_;
+  note_share();
 }
 
 // False: nothing was done.

@@ -100,7 +100,7 @@ class RCRequester {
   Urgency urgency_of(const SendWQE& wqe, u32 psns);
 
   // common_case.cc
-  bool may_send_at_once(const SendWQE& wqe) const;
+  bool may_send_at_once(const SendWQE& wqe, Time now);
   void sent_at_once(SendWQE& wqe, Time now);
   bool acknowledges_in_order(const Acknowledgement& acknowledgement, Time now);
 
