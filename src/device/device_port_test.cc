@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
+#include <vector>
 
 #include "device/cnp_queue.h"
 #include "device/testing.h"
@@ -12,9 +14,12 @@
 namespace verbena {
 namespace {
 
+using verbena::testing::config_at;
 using verbena::testing::kGIDA;
 using verbena::testing::kGIDB;
+using verbena::testing::kStart;
 using verbena::testing::kTestQKey;
+using verbena::testing::Node;
 using verbena::testing::on_the_wire;
 using verbena::testing::path_to;
 using verbena::testing::received;
@@ -175,6 +180,28 @@ TEST_F(DevicePortTest, FramesAreAddressedAsThePathSays) {
   const Counters& counters = wire.a.device.counters();
   EXPECT_EQ(counters.port_xmit_packets, 1u);
   EXPECT_EQ(counters.port_xmit_octets, 24u);
+}
+
+// 64 QPs with neighbouring numbers, so that a link can join what they send.
+TEST(DeviceSourcePortTest, TheFirstQPsHaveAPortEachAndTheOthersShare) {
+  DeviceConfig config = config_at(kGIDA, QPN{0x100});
+  config.limits.max_qp = 130;
+  config.egress.qps_with_own_port = 2;
+  Node node(config);
+  std::vector<u16> ports;
+  for (u32 i = 0; i < 130; ++i) {
+    QueuePair* const qp = node.create(QPType::kUC);
+    ASSERT_EQ(node.bring_up(qp, kGIDB, QPN{0x200 + i}), QPState::kRTS);
+    ASSERT_EQ(node.device.post_send(qp, SendWR{}, kStart), PostError::kOk);
+    EgressFrame frame;
+    ASSERT_TRUE(node.device.poll_frame(kStart, frame));
+    ports.push_back(frame.udp_source_port);
+  }
+  EXPECT_EQ(ports[0], source_port_of(QPN{0x100}, QPN{0x200}));
+  EXPECT_EQ(ports[1], source_port_of(QPN{0x101}, QPN{0x201}));
+  EXPECT_EQ(std::count(ports.begin() + 2, ports.begin() + 64, ports[2]), 62);
+  EXPECT_EQ(std::count(ports.begin() + 64, ports.begin() + 128, ports[64]), 64);
+  EXPECT_EQ(std::set<u16>({ports[0], ports[1], ports[2], ports[64], ports[128]}).size(), 5u);
 }
 
 TEST_F(DevicePortTest, DatagramsGoWhereTheirWorkRequestSays) {
