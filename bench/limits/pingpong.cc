@@ -3,7 +3,6 @@
 //
 // usage: pingpong udp|tcp answer PORT                    answers until silence or the end
 //        pingpong udp|tcp ask ADDRESS PORT SIZE COUNT    prints: the median half round trip in us
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -14,19 +13,12 @@
 #include <vector>
 
 #include "bench/limits/process.h"
+#include "bench/tcp.h"
 
 namespace {
 
 constexpr double kSilence_s = 20;
 constexpr std::size_t kLargest = 65536;
-
-sockaddr_in at(const char* address, std::size_t port) {
-  sockaddr_in result{};
-  result.sin_family = AF_INET;
-  result.sin_port = htons(static_cast<std::uint16_t>(port));
-  limits::require(inet_pton(AF_INET, address, &result.sin_addr) == 1, "address");
-  return result;
-}
 
 // Spins for a datagram; -1: silence.
 ssize_t spin(int s, std::vector<std::uint8_t>& buffer, sockaddr_in& from) {
@@ -51,7 +43,7 @@ bool read_all(int s, std::uint8_t* to, std::size_t size) {
 
 int answer_udp(std::size_t port) {
   const int s = socket(AF_INET, SOCK_DGRAM, 0);
-  const sockaddr_in here = at("0.0.0.0", port);
+  const sockaddr_in here = tcp::at("0.0.0.0", port);
   limits::require(bind(s, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0, "bind");
   std::vector<std::uint8_t> buffer(kLargest);
   sockaddr_in from{};
@@ -63,14 +55,7 @@ int answer_udp(std::size_t port) {
 }
 
 int answer_tcp(std::size_t port) {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const sockaddr_in here = at("0.0.0.0", port);
-  limits::require(bind(listener, reinterpret_cast<const sockaddr*>(&here), sizeof here) == 0,
-                  "bind");
-  limits::require(listen(listener, 1) == 0, "listen");
-  const int s = accept(listener, nullptr, nullptr);
-  limits::require(s >= 0, "accept");
+  const int s = tcp::accept_one(port), on = 1;
   setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   std::uint32_t size = 0;  // the asker's first word
   if (!read_all(s, reinterpret_cast<std::uint8_t*>(&size), sizeof size) || size > kLargest)
@@ -88,7 +73,8 @@ void print_median(std::vector<double>& round_trips_s) {
   std::printf("%.4f\n", *middle / 2 * 1e6);
 }
 
-int ask_udp(const sockaddr_in& there, std::size_t size, std::size_t count) {
+int ask_udp(const char* address, std::size_t port, std::size_t size, std::size_t count) {
+  const sockaddr_in there = tcp::at(address, port);
   const int s = socket(AF_INET, SOCK_DGRAM, 0);
   std::vector<std::uint8_t> buffer(kLargest);
   std::vector<double> times;
@@ -104,10 +90,8 @@ int ask_udp(const sockaddr_in& there, std::size_t size, std::size_t count) {
   return 0;
 }
 
-int ask_tcp(const sockaddr_in& there, std::size_t size, std::size_t count) {
-  const int s = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-  limits::require(connect(s, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0,
-                  "connect");
+int ask_tcp(const char* address, std::size_t port, std::size_t size, std::size_t count) {
+  const int s = tcp::connect_to(address, port), on = 1;
   setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const auto word = static_cast<std::uint32_t>(size);
   limits::require(write(s, &word, sizeof word) == sizeof word, "write");
@@ -131,9 +115,9 @@ int main(int argc, char** argv) {
     return udp ? answer_udp(limits::number(argv[3])) : answer_tcp(limits::number(argv[3]));
   }
   if (argc == 7 && std::strcmp(argv[2], "ask") == 0) {
-    const sockaddr_in there = at(argv[3], limits::number(argv[4]));
+    const std::size_t port = limits::number(argv[4]);
     const std::size_t size = limits::number(argv[5]), count = limits::number(argv[6]);
-    return udp ? ask_udp(there, size, count) : ask_tcp(there, size, count);
+    return (udp ? ask_udp : ask_tcp)(argv[3], port, size, count);
   }
   std::fprintf(stderr, "usage: pingpong udp|tcp answer PORT | ask ADDRESS PORT SIZE COUNT\n");
   return 2;

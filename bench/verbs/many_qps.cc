@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/limits/process.h"
-#include "bench/verbs/tcp.h"
+#include "bench/tcp.h"
 
 namespace {
 

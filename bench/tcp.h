@@ -1,4 +1,4 @@
-// The TCP connection over which two programs in this folder tell each other what to connect to.
+// TCP connections of the programs in these folders.
 #pragma once
 
 #include <arpa/inet.h>
