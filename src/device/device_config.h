@@ -67,8 +67,8 @@ struct DeviceConfig {
   // Requester flow control, per QP: packets and bytes sent and not yet acknowledged.
   u32 window_packets = 1024;
   u32 window_bytes = 1u << 20;
-  u32 shared_window_packets =
-      ~0u;                // of all QPs together, but a few of each. transport/shared_window.h
+  // The same of all QPs together, but a few of each (transport/shared_window.h). ~0u: no limit.
+  u32 shared_window_packets = ~0u;
   u32 packet_octets = 0;  // of payload in a full RC packet; 0: the QP's path MTU
   u32 ack_interval = 32;  // RC packets between two requests for an ACK, at most
   Retransmission retransmission = Retransmission::kGoBackN;
