@@ -25,6 +25,7 @@ function(verbena_find name)
 endfunction()
 
 verbena_find(isal HEADER isa-l.h LIBRARY isal PACKAGE libisal-dev)
+verbena_find(zlib HEADER zlib.h LIBRARY z PACKAGE zlib1g-dev)
 verbena_find(expected HEADER tl/expected.hpp PACKAGE libexpected-dev)
 verbena_find(verbs_headers HEADER infiniband/verbs.h PACKAGE libibverbs-dev)
 verbena_find(rdmacm_headers HEADER rdma/rdma_cma.h PACKAGE librdmacm-dev)

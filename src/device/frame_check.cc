@@ -24,19 +24,19 @@ u32 expected_icrc_of_v1(const IngressFrame& frame) {
                     without_icrc(frame));
 }
 
-// The guess first, since it is right nearly always; then whether any Identification would do.
+// The guess first, since it is right nearly always; then which Identification would do.
 bool icrc_holds(const IngressFrame& frame, EnvelopeCRC& flow) {
   const u32 received = load_icrc(frame.transport.last<kICRCSize>());
   if (frame.type == GIDType::kRoCEv1) return expected_icrc_of_v1(frame) == received;
   const u32 guessed = expected_icrc(frame, flow, frame.identification);
   if (guessed == received) return true;
   if (!frame.source.is_ipv4()) return false;
-  if (frame.identification_known)
-    return frame.other_identification &&
-           expected_icrc(frame, flow, *frame.other_identification) == received;
-  const u32 for_zero = frame.identification == 0 ? guessed : expected_icrc(frame, flow, 0);
-  return for_zero == received ||
-         solve_identification(for_zero, received, without_icrc(frame).size()).has_value();
+  if (frame.identification_known && !frame.other_identification) return false;
+  const std::optional<u16> change =
+      solve_identification(guessed, received, without_icrc(frame).size());
+  if (!change) return false;
+  return !frame.identification_known ||
+         (frame.identification ^ *change) == *frame.other_identification;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "wire/roce/icrc.h"
 
 #include <isa-l/crc.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -15,9 +16,12 @@
 namespace verbena {
 namespace {
 
-// ISA-L's crc32_gzip_refl() takes and gives the finished (inverted) value, so calls chain and the
-// CRC of nothing is 0. An ICRC starts with the LRH, or 8 bytes in its place, as ones: CRC-32 of
-// eight 0xff.
+// Without PCLMULQDQ, as QEMU's default processor is, ISA-L takes a byte at a time, and zlib a word.
+const bool kHasPCLMULQDQ = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+
+// ISA-L's crc32_gzip_refl() and zlib's crc32_z() take and give the finished (inverted) value, so
+// calls chain and the CRC of nothing is 0. An ICRC starts with the LRH, or 8 bytes in its place, as
+// ones: CRC-32 of eight 0xff.
 constexpr u32 kAfterLRH = 0x2144df1c;
 
 constexpr u8 kOnes = 0xff;
@@ -29,6 +33,8 @@ constexpr std::size_t kIPv6EnvelopeSize = IPv6Header::kSize + UDPHeader::kSize;
 constexpr std::size_t kIPv4AfterIdentification = 14;
 
 u32 crc32(u32 crc, std::span<const u8> bytes) {
+  if (!kHasPCLMULQDQ) [[unlikely]]
+    return static_cast<u32>(crc32_z(crc, bytes.data(), bytes.size()));
   return crc32_gzip_refl(crc, bytes.data(), bytes.size());
 }
 

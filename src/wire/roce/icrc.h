@@ -82,9 +82,9 @@ constexpr void store_icrc(u32 icrc, std::span<u8, kICRCSize> out) {
 // RoCEv1 it does not exist but counts. Annex A16.
 [[nodiscard]] u32 icrc_of_v1(const GRH& grh, std::span<const u8> transport);
 
-// The Identification for which `received` is right, given `computed` = the ICRC for identification
-// 0 over `transport_size` bytes <= kMaxTransportSize; nullopt when there is none (a corrupt
-// packet). IPv4 only. A random ICRC passes once in 2^16.
+// The bits in which the Identification must differ from that of `computed`, an ICRC over
+// `transport_size` bytes <= kMaxTransportSize, for `received` to be right; nullopt when none would
+// do (a corrupt packet). IPv4 only. A random ICRC passes once in 2^16.
 [[nodiscard]] std::optional<u16> solve_identification(u32 computed, u32 received,
                                                       std::size_t transport_size);
 
