@@ -189,7 +189,9 @@ void Device::on_timer(Time now) { impl_->runner.on_timer(now); }
 
 bool Device::on_awaited(Time now) { return impl_->runner.on_awaited(now); }
 
-bool Device::poll_frame(Time now, EgressFrame& out) { return impl_->egress.poll_frame(now, out); }
+bool Device::poll_frame(Time now, EgressFrame& out, Trains trains) {
+  return impl_->egress.poll_frame(now, trains, out);
+}
 
 bool Device::poll_acknowledgement(Time now, EgressFrame& out) {
   return impl_->egress.poll_acknowledgement(now, out);

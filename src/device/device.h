@@ -143,8 +143,9 @@ class Device {
   // The program polls, or is about to sleep: what was put off (transport/engine.h) is done now.
   // False: nothing was. Never, if next_timer() is later than kPutOff from now.
   [[nodiscard]] bool on_awaited(Time now);
-  // false: nothing to send now. Frames of one QP come in runs, so that a link can batch them.
-  [[nodiscard]] bool poll_frame(Time now, EgressFrame& out);
+  // false: nothing to send now. Frames of one QP come in runs, so that a link can batch them. They
+  // may be trains for who asks for them.
+  [[nodiscard]] bool poll_frame(Time now, EgressFrame& out, Trains trains = Trains::kNo);
   // The same, but only what tells the peer something: CNPs and, with AcknowledgementOrder::kFirst,
   // acknowledgements. For a driver whose data has to wait (PFC), or which has a queue for these.
   [[nodiscard]] bool poll_acknowledgement(Time now, EgressFrame& out);

@@ -46,25 +46,45 @@ void copy_payload(const PayloadList& from, PayloadList& to) {
 
 }  // namespace
 
-bool Egress::poll_frame(Time now, EgressFrame& out) {
+bool Egress::poll_frame(Time now, Trains trains, EgressFrame& out) {
   out.urgency = Urgency::kNow;
+  out.packets = 1;
   if (poll_cnp(out)) return true;
   if (gsi_.poll_frame(out)) {
-    count(out);
+    count(1, out.transport_size() + kICRCSize);
     return true;
   }
   for (;;) {
     packet_.urgency = Urgency::kNow;
-    QueuePair* const qp = runner_.poll_packet(now, packet_);
+    packet_.packets = 1;
+    QueuePair* const qp = runner_.poll_packet(now, trains, packet_);
     if (qp == nullptr) {
       if (config_.local.packets != nullptr) config_.local.packets->flush();
       return false;
     }
-    if (goes_without_frame(*qp)) continue;
+    if (goes_without_frames(*qp)) continue;
     finish(*qp, out);
     if (qp->paced) pace(*qp, out, now);
     return true;
   }
+}
+
+// Of a train one after the other; what is left of it when one is not taken goes as frames.
+bool Egress::goes_without_frames(QueuePair& qp) {
+  if (packet_.packets == 1) return goes_without_frame(qp);
+  Bytes left = packet_.payload.parts[0];
+  const std::size_t size = left.size() / packet_.packets;
+  const auto set_payload = [this](Bytes payload) {
+    packet_.payload.clear();
+    packet_.payload.add(payload);
+  };
+  for (; packet_.packets != 0; --packet_.packets, left = left.subspan(size)) {
+    set_payload(left.first(size));
+    if (!goes_without_frame(qp)) break;
+    packet_.headers.bth.psn = packet_.headers.bth.psn.next();
+  }
+  set_payload(left);
+  return packet_.packets == 0;
 }
 
 // To a peer on the same host.
@@ -73,15 +93,20 @@ bool Egress::goes_without_frame(QueuePair& qp) {
     return false;
   complete_bth(qp.attributes, packet_.payload.size_bytes, packet_.headers.bth);
   if (!config_.local.packets->take(qp.attributes, packet_)) return false;
-  count_without_frame(qp, packet_.headers.size() + packet_.payload.size_bytes +
-                              packet_.headers.bth.pad_count + kICRCSize);
+  count(qp, 1,
+        packet_.headers.size() + packet_.payload.size_bytes + packet_.headers.bth.pad_count +
+            kICRCSize);
   return true;
 }
 
-void Egress::count_without_frame(QueuePair& qp, u64 octets) {
-  ++counters_.port_xmit_packets;
+void Egress::count(u32 packets, u64 octets) {
+  counters_.port_xmit_packets += packets;
   counters_.port_xmit_octets += octets;
-  ++qp.traffic.sent_packets;
+}
+
+void Egress::count(QueuePair& qp, u32 packets, u64 octets) {
+  count(packets, octets);
+  qp.traffic.sent_packets += packets;
   qp.traffic.sent_octets += octets;
 }
 
@@ -93,7 +118,7 @@ PostError Egress::post_last_send(QueuePair& qp, const SendWR& wr, Time now) {
     runner_.on_posted(qp, now);
     return PostError::kOk;
   }
-  count_without_frame(qp, *octets + kICRCSize);
+  count(qp, 1, *octets + kICRCSize);
   runner_.on_sent_at_once(qp);
   return PostError::kOk;
 }
@@ -108,22 +133,21 @@ bool Egress::poll_acknowledgement(Time now, EgressFrame& out) {
 
 void Egress::finish(QueuePair& qp, EgressFrame& out) {
   write_packet(qp, out);
-  count(out);
-  ++qp.traffic.sent_packets;
-  qp.traffic.sent_octets += out.transport_size() + kICRCSize;
+  count(qp, out.packets, out.packets * (out.transport_size() + kICRCSize));
 }
 
 void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
   PacketHeaders& headers = packet_.headers;
   const QPAttributes& attributes = qp.attributes;
-  complete_bth(attributes, packet_.payload.size_bytes, headers.bth);
+  out.packets = packet_.packets;
+  copy_payload(packet_.payload, out.payload);
+  complete_bth(attributes, out.payload_bytes(), headers.bth);
   headers.encode(out.headers);
   out.source_qp = attributes.qpn;
   out.headers_size = static_cast<u8>(headers.size());
   out.pad_count = headers.bth.pad_count;
   out.payload_is_stable = packet_.payload.unstable == 0;
   out.urgency = packet_.urgency;
-  copy_payload(packet_.payload, out.payload);
 
   const AddressVector& path =
       packet_.destination != nullptr ? *packet_.destination : attributes.path;
@@ -157,13 +181,8 @@ bool Egress::poll_cnp(EgressFrame& out) {
   out.traffic_class = traffic_class_of(dscp_of(out.traffic_class), ECN::kNotECT);
   out.udp_source_port = source_port(config_, attributes.path, attributes.qpn, attributes.dest_qp);
   ++counters_.np_cnp_sent;
-  count(out);
+  count(1, out.transport_size() + kICRCSize);
   return true;
-}
-
-void Egress::count(const EgressFrame& frame) {
-  ++counters_.port_xmit_packets;
-  counters_.port_xmit_octets += frame.transport_size() + kICRCSize;
 }
 
 }  // namespace verbena

@@ -18,7 +18,7 @@ class Egress {
       : config_(config), runner_(runner), cnps_(cnps), gsi_(gsi), counters_(counters) {}
 
   // CNPs first: they are few, and of use only while they are fresh. Then management.
-  [[nodiscard]] bool poll_frame(Time now, EgressFrame& out);
+  [[nodiscard]] bool poll_frame(Time now, Trains trains, EgressFrame& out);
   // Posts to an RC QP that is_free_to_send(), and sends without its turn what needs none.
   [[nodiscard]] PostError post_last_send(QueuePair& qp, const SendWR& wr, Time now);
   // Only what tells the peer something: CNPs, and acknowledgements of QPs that have some.
@@ -27,11 +27,12 @@ class Egress {
  private:
   void finish(QueuePair& qp, EgressFrame& out);
   bool goes_without_frame(QueuePair& qp);
+  bool goes_without_frames(QueuePair& qp);
   bool poll_cnp(EgressFrame& out);
   void write_packet(const QueuePair& qp, EgressFrame& out);
   void pace(QueuePair& qp, const EgressFrame& frame, Time now);
-  void count(const EgressFrame& frame);
-  void count_without_frame(QueuePair& qp, u64 octets);
+  void count(u32 packets, u64 octets);
+  void count(QueuePair& qp, u32 packets, u64 octets);
 
   const DeviceConfig& config_;
   EngineRunner& runner_;

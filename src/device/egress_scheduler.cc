@@ -35,8 +35,10 @@ void EgressScheduler::put_back_served() {
   if (served_ != nullptr) active_.push_back(*std::exchange(served_, nullptr));
 }
 
-void EgressScheduler::on_sent(const Turn& turn) {
-  if (turn.qp == acknowledging_.front() || ++sent_in_turn_ < config_.run_packets) return;
+void EgressScheduler::on_sent(const Turn& turn, u32 packets) {
+  if (turn.qp == acknowledging_.front()) return;
+  sent_in_turn_ += packets;
+  if (sent_in_turn_ < config_.run_packets) return;
   on_idle(turn);
   put_back_served();
   served_ = turn.qp;

@@ -51,7 +51,7 @@ class EgressScheduler {
     return {acknowledging_.front(), MaySend::kAcknowledgements};
   }
   // What it did with its turn:
-  void on_sent(const Turn& turn);  // one packet
+  void on_sent(const Turn& turn, u32 packets);
   void on_idle(const Turn& turn);  // nothing left; it waits for the next activate()
   // Nobody wants a turn.
   [[nodiscard]] bool is_empty() const {

@@ -12,7 +12,7 @@ struct EgressSchedulerTest : ::testing::Test {
   // Sends a packet of whoever's turn it is.
   QueuePair* send() {
     const EgressScheduler::Turn turn = scheduler.turn(now);
-    if (turn.qp != nullptr) scheduler.on_sent(turn);
+    if (turn.qp != nullptr) scheduler.on_sent(turn, 1);
     return turn.qp;
   }
   QueuePair* current() { return scheduler.turn(now).qp; }
@@ -36,6 +36,15 @@ TEST_F(EgressSchedulerTest, RunsOfOneQuantumInTurn) {
 TEST_F(EgressSchedulerTest, AloneItKeepsSending) {
   scheduler.activate(a);
   for (u32 i = 0; i < 5 * kQuantum; ++i) ASSERT_EQ(send(), &a);
+}
+
+TEST_F(EgressSchedulerTest, ATrainCountsAsItsPackets) {
+  scheduler.activate(a);
+  scheduler.activate(b);
+  scheduler.on_sent(scheduler.turn(now), kQuantum - 1);
+  EXPECT_EQ(current(), &a);
+  scheduler.on_sent(scheduler.turn(now), 16);
+  EXPECT_EQ(current(), &b);
 }
 
 TEST_F(EgressSchedulerTest, AnIdleOneLosesItsTurnAndComesLastAgain) {
@@ -70,13 +79,13 @@ TEST_F(EgressSchedulerTest, WhoseTimeHasComeGoesBeforeTheOneThatSentLast) {
   one.activate(a);
   one.hold(b, now + ns(50));
   EXPECT_EQ(one.turn(now).qp, &a);
-  one.on_sent(one.turn(now));
+  one.on_sent(one.turn(now), 1);
   one.activate(a);  // it is acknowledged something
   one.activate(c);  // it is new
   now = now + ns(83);
   for (QueuePair* const qp : {&c, &b, &a}) {
     ASSERT_EQ(one.turn(now).qp, qp);
-    one.on_sent(one.turn(now));
+    one.on_sent(one.turn(now), 1);
   }
   one.remove(a);  // which has sent last
   EXPECT_EQ(one.turn(now).qp, &c);

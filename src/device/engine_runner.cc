@@ -199,30 +199,34 @@ void EngineRunner::forget(QueuePair& qp) {
     if (cq != nullptr) cq->remove(qp.attributes.qpn);
 }
 
-QueuePair* EngineRunner::poll_packet(Time now, TxPacket& out) {
+// Who is held to a rate sends packets at intervals, each by itself.
+QueuePair* EngineRunner::poll_packet(Time now, Trains trains, TxPacket& out) {
   for (;;) {
     const EgressScheduler::Turn turn = egress_.turn(now);
     if (turn.qp == nullptr) may_send_ = false;
-    if (turn.qp == nullptr || take(turn, now, out)) return turn.qp;
+    if (turn.qp == nullptr) return nullptr;
+    const bool may_be_train =
+        trains == Trains::kYes && turn.what == MaySend::kAnything && !turn.qp->paced;
+    if (take(turn, may_be_train ? MaySend::kTrains : turn.what, now, out)) return turn.qp;
   }
 }
 
 QueuePair* EngineRunner::poll_acknowledgement(Time now, TxPacket& out) {
   for (;;) {
     const EgressScheduler::Turn turn = egress_.acknowledging();
-    if (turn.qp == nullptr || take(turn, now, out)) return turn.qp;
+    if (turn.qp == nullptr || take(turn, turn.what, now, out)) return turn.qp;
   }
 }
 
 // Its turn's packet; false: it has none.
-bool EngineRunner::take(const EgressScheduler::Turn& turn, Time now, TxPacket& out) {
+bool EngineRunner::take(const EgressScheduler::Turn& turn, MaySend what, Time now, TxPacket& out) {
   if (turn.qp->engine->is_idle()) {
     egress_.on_idle(turn);
     return false;
   }
-  const bool sent = turn.qp->engine->poll_packet(now, turn.what, out);
+  const bool sent = turn.qp->engine->poll_packet(now, what, out);
   if (sent) {
-    egress_.on_sent(turn);
+    egress_.on_sent(turn, out.packets);
     collect_after_packet(*turn.qp, now);
   } else {
     egress_.on_idle(turn);

@@ -61,7 +61,7 @@ class EngineRunner {
   // --- outputs
   // The QP that `out` comes from; nullptr: nothing to send now. The spans in `out` are good until
   // the next input.
-  [[nodiscard]] QueuePair* poll_packet(Time now, TxPacket& out);
+  [[nodiscard]] QueuePair* poll_packet(Time now, Trains trains, TxPacket& out);
   // The same for acknowledgements alone; none is found with AcknowledgementOrder::kInTurn.
   [[nodiscard]] QueuePair* poll_acknowledgement(Time now, TxPacket& out);
   [[nodiscard]] Time next_timer() const {
@@ -86,7 +86,7 @@ class EngineRunner {
   void forget(CompletionQueue& cq) { notifications_.forget(cq); }
 
  private:
-  [[nodiscard]] bool take(const EgressScheduler::Turn& turn, Time now, TxPacket& out);
+  [[nodiscard]] bool take(const EgressScheduler::Turn& turn, MaySend what, Time now, TxPacket& out);
   void activate(QueuePair& qp) {
     egress_.activate(qp);
     may_send_ = true;

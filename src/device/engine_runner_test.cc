@@ -144,7 +144,7 @@ TEST_F(EngineRunnerTest, ARefusedPostChangesNothing) {
   engine->packets = 1;
   EXPECT_EQ(runner.post_send(*qp, {}, now), PostError::kQueueFull);
   TxPacket packet;
-  EXPECT_EQ(runner.poll_packet(now, packet), nullptr);
+  EXPECT_EQ(runner.poll_packet(now, Trains::kNo, packet), nullptr);
 }
 
 TEST_F(EngineRunnerTest, APostIsLookedAfterAtOnceOnlyOutsideRTS) {
@@ -281,7 +281,7 @@ TEST_F(EngineRunnerTest, AnOverrunWhilePollingPacketsIsFollowedUpToo) {
   engine->packets = 1;
   engine->send_cqes.resize(5);
   TxPacket packet;
-  EXPECT_EQ(runner.poll_packet(now, packet), qp);
+  EXPECT_EQ(runner.poll_packet(now, Trains::kNo, packet), qp);
   EXPECT_EQ(qp->attributes.state, QPState::kError);
 }
 
@@ -294,7 +294,7 @@ TEST_F(EngineRunnerTest, PacketsComeInRunsInTurn) {
   engine_b->packets = 3;
   std::vector<std::pair<QueuePair*, int>> runs;
   TxPacket packet;
-  while (QueuePair* const qp = runner.poll_packet(now, packet)) {
+  while (QueuePair* const qp = runner.poll_packet(now, Trains::kNo, packet)) {
     if (runs.empty() || runs.back().first != qp) runs.push_back({qp, 0});
     ++runs.back().second;
   }
@@ -321,10 +321,10 @@ TEST_F(EngineRunnerTest, APacketArmsTheTimer) {
   EXPECT_EQ(runner.next_timer(), Time::never());
   TxPacket packet;
   engine->deadline = now + us(10);
-  EXPECT_EQ(runner.poll_packet(now, packet), qp);
+  EXPECT_EQ(runner.poll_packet(now, Trains::kNo, packet), qp);
   EXPECT_EQ(runner.next_timer(), now + us(10));
   engine->deadline = now + us(30);
-  EXPECT_EQ(runner.poll_packet(now, packet), qp);
+  EXPECT_EQ(runner.poll_packet(now, Trains::kNo, packet), qp);
   runner.on_timer(now + us(10));
   EXPECT_EQ(engine->timer_calls, 0u);
   EXPECT_EQ(runner.next_timer(), now + us(30));
@@ -340,7 +340,7 @@ TEST_F(EngineRunnerTest, APacketMayArmTheTimerForSooner) {
   give_input(qp);
   TxPacket packet;
   engine->deadline = now + us(10);
-  EXPECT_EQ(runner.poll_packet(now, packet), qp);
+  EXPECT_EQ(runner.poll_packet(now, Trains::kNo, packet), qp);
   EXPECT_EQ(runner.next_timer(), now + us(10));
 }
 

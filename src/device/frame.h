@@ -7,9 +7,11 @@
 #include <optional>
 #include <span>
 
+#include "base/bytes.h"
 #include "congestion/signals.h"
 #include "memory/payload.h"
 #include "transport/acknowledgement.h"
+#include "transport/train.h"
 #include "transport/urgency.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/packet.h"
@@ -17,6 +19,7 @@
 
 namespace verbena {
 
+// Or a train of frames (transport/train.h), which follow each other.
 struct EgressFrame {
   GID source, destination;
   GIDType type = GIDType::kRoCEv2;
@@ -26,18 +29,42 @@ struct EgressFrame {
   QPN source_qp{};      // for those who look on; it is in no packet but UD's
   u8 headers_size = 0;  // bytes used of `headers`
   u8 pad_count = 0;     // zero bytes that follow the payload
+  u32 packets = 1;      // of a train: how many
   u32 icrc_flip = 0;    // bits of the ICRC to send wrong: 0 but for injected faults
   // False: other agents may write the payload's memory while it is sent (READ responses), so a link
   // must copy it before it computes the ICRC.
   bool payload_is_stable = true;
   Urgency urgency = Urgency::kNow;
-  std::array<u8, kMaxHeadersSize> headers;
-  PayloadList payload;  // good until the next call into the device
+  std::array<u8, kMaxHeadersSize> headers;  // of a train: the first's
+  PayloadList payload;  // good until the next call into the device. Of a train: one piece
 
   EgressFrame() {}  // leaves `headers` uninitialized on purpose
-  // Bytes from BTH to the end of pad, without the ICRC.
+  // Bytes of one packet from BTH to the end of pad, without the ICRC.
   [[nodiscard]] std::size_t transport_size() const {
-    return headers_size + payload.size_bytes + pad_count;
+    return headers_size + payload_bytes() + pad_count;
+  }
+  // Of one packet.
+  [[nodiscard]] u32 payload_bytes() const {
+    return packets == 1 ? payload.size_bytes : payload.size_bytes / packets;
+  }
+  // The payload of a packet of a train, which counts from 0.
+  [[nodiscard]] Bytes payload_of(u32 packet) const {
+    return payload.parts[0].subspan(std::size_t{packet} * payload_bytes(), payload_bytes());
+  }
+  // Its headers, in place of the first's.
+  static void make_headers_of(u32 packet, u8* headers) {
+    u8* const at = headers + BTH::kPSNAt;
+    store_be24(at, (load_be24(at) + packet) & kMask24);
+  }
+  // It alone.
+  [[nodiscard]] EgressFrame frame_of(u32 packet) const {
+    EgressFrame one = *this;
+    if (packets == 1) return one;
+    one.packets = 1;
+    one.payload.clear();
+    one.payload.add(payload_of(packet));
+    make_headers_of(packet, one.headers.data());
+    return one;
   }
 };
 

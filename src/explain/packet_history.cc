@@ -35,13 +35,21 @@ u8 syndrome_of(const AETH& aeth) {
 
 PacketHistory::PacketHistory() : places_(std::make_unique<Place[]>(kPlaces)) {}
 
+// A train packet by packet.
 void PacketHistory::on_sent(const EgressFrame& frame, Time now) {
-  PacketRecord& record = place_of(frame.source_qp).sent.add();
+  Ring& sent = place_of(frame.source_qp).sent;
+  PacketRecord& record = sent.add();
   record.at = now;
   record.qp = frame.source_qp;
   record.direction = Direction::kSent;
   record.reception = Reception::kAccepted;
   describe({frame.headers.data(), frame.headers_size}, frame.transport_size(), record);
+  for (u32 i = 1; i < frame.packets; ++i) {
+    const PacketRecord before = sent.last();
+    PacketRecord& next = sent.add();
+    next = before;
+    next.psn = before.psn.next();
+  }
 }
 
 void PacketHistory::on_received(const IngressFrame& frame, Reception reception, Time now) {

@@ -575,7 +575,7 @@ bool LiveAdapter::has_frames(Time now) {
 // Of a fabric whose simulated NIC has no room for data, acknowledgements alone.
 bool LiveAdapter::poll_frame(Time now) {
   if (fabric_ == nullptr || fabric_->takes_data())
-    return device_.poll_frame(device_time(now), frame_);
+    return device_.poll_frame(device_time(now), frame_, link_->takes());
   return device_.poll_acknowledgement(device_time(now), frame_);
 }
 

@@ -36,7 +36,11 @@ struct RxContext {
 };
 
 // Requests and READ responses are held to the QP's rate; what only acknowledges never waits.
-enum class MaySend : u8 { kAnything, kAcknowledgements };
+enum class MaySend : u8 {
+  kAnything,
+  kTrains,  // anything, and packets that are alike as one. An engine need not have any
+  kAcknowledgements,
+};
 
 // What may come out of an engine.
 struct EngineOutputs {

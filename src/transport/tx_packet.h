@@ -1,18 +1,21 @@
 // TxPacket: one transport packet on its way out: headers as structs, payload in place in registered
 // (or inline) memory. The device adds addresses; the link copies or gathers and adds the ICRC.
 // The spans are good until the next call into the device.
+// Or a train of them (train.h), for who asks for that.
 #pragma once
 
 #include "memory/payload.h"
 #include "transport/address_vector.h"
+#include "transport/train.h"
 #include "transport/urgency.h"
 #include "wire/ib/packet.h"
 
 namespace verbena {
 
 struct TxPacket {
-  PacketHeaders headers;  // bth.pad_count is set from the payload's size
-  PayloadList payload;
+  PacketHeaders headers;  // bth.pad_count is set from the payload's size. Of a train: the first's
+  PayloadList payload;    // of a train: one piece, of which each packet has an equal part
+  u32 packets = 1;        // of a train: how many, with PSNs that follow each other
   const AddressVector* destination = nullptr;  // UD; nullptr: the QP's own path
   Urgency urgency = Urgency::kNow;
 };

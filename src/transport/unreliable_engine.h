@@ -27,7 +27,7 @@ class UnreliableEngine : public Engine {
   void on_timer(Time) override {}
 
   bool poll_packet(Time, MaySend what, TxPacket& out) override {
-    return what == MaySend::kAnything && requester_.poll_packet(out);
+    return what != MaySend::kAcknowledgements && requester_.poll_packet(out);
   }
   bool poll_send_cqe(CQE& out) override { return requester_.poll_cqe(out); }
   bool poll_receive_cqe(CQE& out) override { return responder_.poll_cqe(out); }

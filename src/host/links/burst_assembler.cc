@@ -9,8 +9,8 @@
 namespace verbena::host {
 namespace {
 
-// Headers, kMaxSGE parts, pad and ICRC, with a gathered part between any two.
-constexpr u32 kMaxIOVsPerFrame = 2 * kMaxSGE + 1;
+// Headers, the parts of its payload, pad and ICRC, with a gathered part between any two.
+u32 max_iovs_of(const EgressFrame& frame) { return 2u * frame.payload.count + 1; }
 
 constexpr u32 kNone = ~0u;
 
@@ -57,13 +57,24 @@ void BurstAssembler::clear() {
   may_wait_ = true;
 }
 
-bool BurstAssembler::has_room(const Room& room, u32 udp_size) {
+bool BurstAssembler::has_room(const Room& room, const EgressFrame& frame, u32 udp_size) {
   return udp_size + kMaxHeadersSize <= room.staging.size() - room.staged &&
-         kMaxIOVsPerFrame <= kMaxIOVs - room.iov_count;
+         max_iovs_of(frame) <= kMaxIOVs - room.iov_count;
+}
+
+// How many packets of the train, if the burst takes one of that size.
+u32 BurstAssembler::packets_for(const Burst& burst, const Room& room, const EgressFrame& frame,
+                                u32 udp_size) {
+  // One that is shorter is the last, and a longer one goes before the others.
+  if (udp_size != burst.segment_size || udp_size > burst.max_segment_size) return 1;
+  const std::size_t staging_left = room.staging.size() - room.staged - kMaxHeadersSize;
+  return std::min({static_cast<u32>(staging_left) / udp_size,
+                   (kMaxIOVs - room.iov_count) / max_iovs_of(frame), kMaxSegments - burst.segments,
+                   (kMaxBurstBytes - burst.bytes) / udp_size});
 }
 
 BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, const SourcePort& port,
-                                              u32 max_segment_size) {
+                                              u32 max_segment_size, u32& done) {
   const u32 udp_size = udp_size_of(frame);
   CHECK(udp_size <= kMaxTransportSize + kICRCSize);
   const u32 bursts_before = burst_count_;
@@ -73,37 +84,46 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, const So
   Burst& burst = bursts_[index];
   Room& room = (*rooms_)[index];
   const bool overtakes = udp_size > burst.segment_size;
-  if (!(overtakes ? overtake(burst, room, frame) : follow(burst, room, frame))) {
+  const u32 left = frame.packets - done;
+  const u32 packets = left == 1 ? 1 : std::min(left, packets_for(burst, room, frame, udp_size));
+  if (!(overtakes ? overtake(burst, room, frame, done) : follow(burst, room, frame, done, packets))) {
     burst_count_ = bursts_before;
     return Append::kGone;
   }
+  done += packets;
   burst.iovs = std::span(room.iovs).first(room.iov_count);
   burst.closed = udp_size != burst.segment_size;
   burst.yields = burst.segments == 0 && frame.urgency == Urgency::kWithReply;
   burst.segment_size = std::max(burst.segment_size, udp_size);
-  burst.bytes += udp_size;
-  pending_bytes_ += udp_size;
-  ++burst.segments;
+  burst.bytes += packets * udp_size;
+  pending_bytes_ += packets * udp_size;
+  burst.segments += packets;
   may_wait_ = may_wait_ && frame.urgency != Urgency::kNow && burst.segments < kMaxSegments;
   return Append::kAdded;
 }
 
 // Both false when the payload is gone; then nothing has changed.
-bool BurstAssembler::follow(const Burst& burst, Room& room, const EgressFrame& frame) {
+bool BurstAssembler::follow(const Burst& burst, Room& room, const EgressFrame& frame, u32 from,
+                            u32 packets) {
   const u32 iovs_before = room.iov_count, staged_before = room.staged;
   const std::size_t last_size = iovs_before == 0 ? 0 : room.iovs[iovs_before - 1].iov_len;
-  if (touch([&] { write_segment(burst, burst.segments, room, frame); })) return true;
+  const bool there = touch([&] {
+    for (u32 i = 0; i < packets; ++i)
+      write_segment(burst, burst.segments + i, room, frame, from + i);
+  });
+  if (there) return true;
   room.iov_count = iovs_before;
   room.staged = staged_before;
   if (iovs_before != 0) room.iovs[iovs_before - 1].iov_len = last_size;
   return false;
 }
 
-bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame& frame) {
+bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame& frame,
+                              u32 packet) {
   const iovec overtaken = room.iovs[0];
   const u32 staged_before = room.staged;
   room.iov_count = 0;
-  if (!touch([&] { write_segment(burst, 0, room, frame); })) {
+  if (!touch([&] { write_segment(burst, 0, room, frame, packet); })) {
     room.iovs[0] = overtaken;
     room.iov_count = 1;
     room.staged = staged_before;
@@ -119,7 +139,8 @@ bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame&
 u32 BurstAssembler::find(const EgressFrame& frame, const SourcePort& port, u32 udp_size) const {
   for (u32 i = burst_count_; i-- > 0;) {
     if (!same_path(bursts_[i], frame, port)) continue;
-    return takes(bursts_[i], udp_size) && has_room((*rooms_)[i], udp_size) ? i : kNone;
+    const bool fits = takes(bursts_[i], udp_size) && has_room((*rooms_)[i], frame, udp_size);
+    return fits ? i : kNone;
   }
   return kNone;
 }
@@ -140,12 +161,14 @@ u32 BurstAssembler::begin(const EgressFrame& frame, const SourcePort& port, u32 
   return burst_count_++;
 }
 
-// As the segment at `place` in the burst. What is copied in a row is one piece, for the CRC too.
+// As the segment at `place` in the burst; `packet`: of a train. What is copied in a row is one
+// piece, for the CRC too.
 void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
-                                   const EgressFrame& frame) {
+                                   const EgressFrame& frame, u32 packet) {
   ICRC icrc(flow_.of(envelope_of(burst, place), frame.transport_size()));
   u8* piece = room.staging.data() + room.staged;
   std::memcpy(piece, frame.headers.data(), kMaxHeadersSize);  // a fixed size is quicker
+  if (packet != 0) EgressFrame::make_headers_of(packet, piece);
   u8* end = piece + frame.headers_size;
   bool headers_done = false;
   const auto digest_piece = [&] {
@@ -153,7 +176,7 @@ void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
     headers_done ? icrc.update(bytes) : icrc.headers(bytes);
     headers_done = true;
   };
-  for (const Bytes part : frame.payload.list()) {
+  const auto add = [&](Bytes part) {
     if (frame.payload_is_stable && part.size() >= kMinGatherBytes) {
       digest_piece();
       stage(room, {piece, end});
@@ -165,7 +188,11 @@ void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
       std::memcpy(end, part.data(), part.size());
       end += part.size();
     }
-  }
+  };
+  if (frame.packets != 1)
+    add(frame.payload_of(packet));
+  else
+    for (const Bytes part : frame.payload.list()) add(part);
   std::memset(end, 0, kICRCSize);  // the pad is shorter
   end += frame.pad_count;
   digest_piece();

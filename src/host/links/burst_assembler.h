@@ -50,9 +50,11 @@ class BurstAssembler {
     kFull,  // no room, or enough to be sent first. Never on an empty assembler
     kGone,  // its payload is not there any more
   };
-  // Adds a frame, or changes nothing. `port` and `max_segment_size` as in Burst.
+  // Adds a frame, or of a train as many as there is room for in one burst, or changes nothing.
+  // `port` and `max_segment_size` as in Burst. `done`: how many of a train have been added before;
+  // with those added now.
   [[nodiscard]] Append append(const EgressFrame& frame, const SourcePort& port,
-                              u32 max_segment_size);
+                              u32 max_segment_size, u32& done);
 
   [[nodiscard]] std::span<const Burst> bursts() const { return {bursts_.data(), burst_count_}; }
   // Nothing in it refers to the application's memory, every frame may wait for others, and no burst
@@ -69,12 +71,15 @@ class BurstAssembler {
     std::array<u8, kMaxTransportSize + kICRCSize + kMaxHeadersSize> staging;
   };
 
-  static bool has_room(const Room& room, u32 udp_size);
+  static bool has_room(const Room& room, const EgressFrame& frame, u32 udp_size);
+  static u32 packets_for(const Burst& burst, const Room& room, const EgressFrame& frame,
+                         u32 udp_size);
   u32 find(const EgressFrame& frame, const SourcePort& port, u32 udp_size) const;
   u32 begin(const EgressFrame& frame, const SourcePort& port, u32 max_segment_size, u32 udp_size);
-  bool follow(const Burst& burst, Room& room, const EgressFrame& frame);
-  bool overtake(const Burst& burst, Room& room, const EgressFrame& frame);
-  void write_segment(const Burst& burst, u32 place, Room& room, const EgressFrame& frame);
+  bool follow(const Burst& burst, Room& room, const EgressFrame& frame, u32 from, u32 packets);
+  bool overtake(const Burst& burst, Room& room, const EgressFrame& frame, u32 packet);
+  void write_segment(const Burst& burst, u32 place, Room& room, const EgressFrame& frame,
+                     u32 packet);
   void stage(Room& room, std::span<const u8> bytes);
   void refer(Room& room, std::span<const u8> part);  // `part` is sent next, from where it lies
 

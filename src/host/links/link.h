@@ -35,6 +35,8 @@ class Link {
 
   // Takes a frame for sending. Its payload may be read until flush() returns.
   virtual void append(const EgressFrame& frame) = 0;
+  // Whether it may be a train of frames.
+  [[nodiscard]] virtual Trains takes() const { return Trains::kNo; }
   virtual void flush() = 0;  // sends all that was appended; bounded in time
   // Whether all that was appended may wait for the next flush(), and none of it is read any more.
   [[nodiscard]] virtual bool may_wait() const { return false; }

@@ -22,9 +22,17 @@ constexpr u32 kVainLooksOfOne = 4;
 
 void LocalLink::append(const EgressFrame& frame) {
   if (has_left_) return;
-  if (path_.outgoing().take(frame)) return;
+  if (takes_all(frame)) return;
   has_appended_below_ = called_ = true;  // which may be more than it holds back
   below_->append(frame);
+}
+
+// A peer that takes the first of a train takes it all, or it is lost.
+bool LocalLink::takes_all(const EgressFrame& frame) {
+  if (frame.packets == 1) return path_.outgoing().take(frame);
+  if (!path_.outgoing().take(frame.frame_of(0))) return false;
+  for (u32 i = 1; i < frame.packets; ++i) (void)path_.outgoing().take(frame.frame_of(i));
+  return true;
 }
 
 void LocalLink::flush() {

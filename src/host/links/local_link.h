@@ -25,6 +25,7 @@ class LocalLink final : public Link {
   LocalLink(std::unique_ptr<Link> below, LocalPath& path) : below_(std::move(below)), path_(path) {}
 
   void append(const EgressFrame& frame) override;
+  [[nodiscard]] Trains takes() const override { return below_->takes(); }
   void flush() override;
   // A request costs no call here, so it waits for none; a reply may bring an acknowledgement.
   [[nodiscard]] bool may_wait() const override {
@@ -70,6 +71,7 @@ class LocalLink final : public Link {
   };
   static constexpr u32 kWatched = 16;  // batches in a row, and then its ring is watched
 
+  [[nodiscard]] bool takes_all(const EgressFrame& frame);
   [[nodiscard]] FrameRingReader* ring_from(u32 slot);
   void on_ring_empty(u32 slot);
   [[nodiscard]] bool take_record(FrameRingReader& ring, IngressFrame& out);

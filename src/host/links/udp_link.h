@@ -38,6 +38,7 @@ class UDPLink final : public Link {
   void append(const EgressFrame& frame) override {
     if (!has_left_) sender_->append(frame);
   }
+  [[nodiscard]] Trains takes() const override { return Trains::kYes; }
   void flush() override {
     if (!has_left_) sender_->flush();
   }

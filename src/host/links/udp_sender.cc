@@ -60,18 +60,23 @@ u32 UDPSender::max_segment_size(const GID& destination) const {
 void UDPSender::append(const EgressFrame& frame) {
   SourcePorts* ports = ports_for(frame);
   if (ports == nullptr || frame.transport_size() > kMaxTransportSize) {
-    ++counters_.send_dropped;
+    counters_.send_dropped += frame.packets;
     return;
   }
   const SourcePort& port = ports->get(frame.udp_source_port);
   const u32 segment_size = max_segment_size(frame.destination);
-  auto result = assembler_.append(frame, port, segment_size);
-  if (result == BurstAssembler::Append::kFull) {
-    flush();
-    result = assembler_.append(frame, port, segment_size);
-    CHECK(result != BurstAssembler::Append::kFull);
+  for (u32 done = 0; done < frame.packets;) {
+    auto result = assembler_.append(frame, port, segment_size, done);
+    if (result == BurstAssembler::Append::kFull) {
+      flush();
+      result = assembler_.append(frame, port, segment_size, done);
+      CHECK(result != BurstAssembler::Append::kFull);
+    }
+    if (result == BurstAssembler::Append::kGone) {
+      counters_.send_dropped += frame.packets - done;
+      return;
+    }
   }
-  if (result == BurstAssembler::Append::kGone) ++counters_.send_dropped;
 }
 
 void UDPSender::flush() {

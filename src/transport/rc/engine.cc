@@ -67,7 +67,8 @@ bool RCEngine::poll_half(Time now, MaySend what, TxPacket& out) {
     return true;
   }
   responses_in_a_row_ = 0;
-  return requester_.poll_packet(now, out) || responder_.poll_packet(out);
+  const Trains trains = what == MaySend::kTrains ? Trains::kYes : Trains::kNo;
+  return requester_.poll_packet(now, trains, out) || responder_.poll_packet(out);
 }
 
 EngineOutputs RCEngine::outputs() const {

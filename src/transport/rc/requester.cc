@@ -194,11 +194,12 @@ bool RCRequester::start(SendWQE& wqe) {
 
 // --- packets
 
-bool RCRequester::poll_packet(Time now, TxPacket& out) {
+bool RCRequester::poll_packet(Time now, Trains trains, TxPacket& out) {
   if (failed_ || rnr_until_ || rests_from_ || !may_send_in(qp_.state)) return false;
   restart_refused();
   if (probe_due_ && build_probe(out)) return true;
   may_be_in_flight_ = window_packets(now);
+  trains_ = may_build_trains(trains, now);
   while (cursor_index_ != queue_.end_index()) {
     if (scoreboard_ && skip_arrived()) continue;
     if (stopped_at_ && cursor_index_ >= *stopped_at_) return false;
@@ -236,7 +237,7 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
       if (stopped_at_) continue;
       return false;
     }
-    out.urgency = urgency_of(wqe, psns);
+    out.urgency = urgency_of(wqe, out, psns);
     note_ack_request(out.headers.bth, now);
     sent(wqe, psns, out.headers.bth.ack_req, now);
     return true;
@@ -245,10 +246,10 @@ bool RCRequester::poll_packet(Time now, TxPacket& out) {
 }
 
 // Who asks one completion of many for waits for that one.
-Urgency RCRequester::urgency_of(const SendWQE& wqe, u32 psns) {
+Urgency RCRequester::urgency_of(const SendWQE& wqe, const TxPacket& packet, u32 psns) {
   const bool awaited =
       (wqe.wr.signaled || qp_.signal_all) && cursor_.distance_to(wqe.last_psn) < psns;
-  const u32 run = awaited ? std::exchange(unawaited_, 0) : ++unawaited_;
+  const u32 run = awaited ? std::exchange(unawaited_, 0) : unawaited_ += packet.packets;
   if (!waits_for_response()) return Urgency::kFirst;
   return awaited && run >= kLongRun ? Urgency::kNow : Urgency::kWithMore;
 }
@@ -279,6 +280,7 @@ u32 RCRequester::window_packets(Time now) {
 // The PSNs that the packet takes; 0: none may go now.
 u32 RCRequester::build(SendWQE& wqe, TxPacket& out) {
   out.destination = nullptr;
+  out.packets = 1;
   out.payload.clear();
   out.headers.bth.psn = cursor_;
   out.headers.bth.solicited_event = false;
@@ -358,10 +360,15 @@ bool RCRequester::take_rd_atomic() {
 u32 RCRequester::build_message(SendWQE& wqe, TxPacket& out) {
   const u32 packet = wqe.first_psn.distance_to(cursor_);
   const u64 offset = u64{packet} * mtu();
-  const u32 length = static_cast<u32>(std::min<u64>(mtu(), wqe.length_bytes - offset));
-  if (!load_payload(wqe, offset, length, out.payload)) {
-    stop_at(cursor_index_, WQEStatus::kLocalProtection);
-    return 0;
+  const u32 train = train_length(wqe, packet);
+  if (train > 1 && load_train(wqe, offset, train, out.payload)) {
+    out.packets = train;
+  } else {
+    const u32 length = static_cast<u32>(std::min<u64>(mtu(), wqe.length_bytes - offset));
+    if (!load_payload(wqe, offset, length, out.payload)) {
+      stop_at(cursor_index_, WQEStatus::kLocalProtection);
+      return 0;
+    }
   }
   const bool first = packet == 0, last = packet + 1 == wqe.packets;
   const MessageOps ops = message_ops(wqe.wr.op);
@@ -369,12 +376,36 @@ u32 RCRequester::build_message(SendWQE& wqe, TxPacket& out) {
   bth.opcode = {Service::kRC, first ? (last ? ops.only : ops.first) : last ? ops.last : ops.middle};
   bth.solicited_event = last && wqe.wr.solicited;
   bth.ack_req = wants_ack(wqe, last);
+  since_ack_request_ += out.packets - 1;
   out.headers.reth = {.virtual_address = wqe.wr.remote_address,
                       .r_key = wqe.wr.r_key,
                       .dma_length = wqe.length_bytes};
   out.headers.imm.value = wqe.wr.immediate;
   out.headers.ieth.r_key = wqe.wr.invalidate;
-  return 1;
+  return out.packets;
+}
+
+// None where each packet has to be looked at by itself, or the time has come to ask for an ACK.
+Trains RCRequester::may_build_trains(Trains trains, Time now) const {
+  const bool may = trains == Trains::kYes && !scoreboard_ && !ack_signals_ &&
+                   now - ack_requested_at_ < ack_request_period_;
+  return may ? Trains::kYes : Trains::kNo;
+}
+
+// How many packets from this one of the message on are new, from its middle, and ask for no ACK.
+u32 RCRequester::train_length(const SendWQE& wqe, u32 packet) const {
+  if (trains_ == Trains::kNo || packet == 0 || cursor_ != frontier_) return 1;
+  return std::min({kLongestTrain, wqe.packets - 1 - packet,
+                   limits_.ack_interval - 1 - since_ack_request_,
+                   may_be_in_flight_ - 1 - in_flight()});
+}
+
+// False: not all of it is there, in one piece.
+bool RCRequester::load_train(const SendWQE& wqe, u64 offset, u32 packets, PayloadList& out) const {
+  if (load_payload(wqe, offset, packets * mtu(), out) && out.count == 1 && out.unstable == 0)
+    return true;
+  out.clear();
+  return false;
 }
 
 bool RCRequester::load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const {

@@ -60,7 +60,7 @@ class RCRequester {
   [[nodiscard]] bool is_idle() const {
     return cursor_index_ == queue_.end_index() && !probe_due_ && !(put_off_ && put_off_->refused);
   }
-  [[nodiscard]] bool poll_packet(Time now, TxPacket& out);
+  [[nodiscard]] bool poll_packet(Time now, Trains trains, TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
   [[nodiscard]] Time next_timer() const;
@@ -92,12 +92,15 @@ class RCRequester {
   u32 build_atomic_write(const SendWQE& wqe, TxPacket& out);
   u32 build_message(SendWQE& wqe, TxPacket& out);
   bool load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const;
+  u32 train_length(const SendWQE& wqe, u32 packet) const;
+  bool load_train(const SendWQE& wqe, u64 offset, u32 packets, PayloadList& out) const;
+  Trains may_build_trains(Trains trains, Time now) const;
   bool take_rd_atomic();
   bool build_probe(TxPacket& out);
   bool more_follows();
   bool wants_ack(const SendWQE& wqe, bool last);
   void note_ack_request(BTH& bth, Time now);
-  Urgency urgency_of(const SendWQE& wqe, u32 psns);
+  Urgency urgency_of(const SendWQE& wqe, const TxPacket& packet, u32 psns);
 
   // common_case.cc
   bool may_send_at_once(const SendWQE& wqe, Time now);
@@ -210,6 +213,7 @@ class RCRequester {
   PSN losses_until_;                              // the losses before it are one event,
   u32 losses_ = 0;                                // of so many packets
   u32 may_be_in_flight_ = 1;                      // packets, when last asked to send
+  Trains trains_ = Trains::kNo;                   // likewise
   std::optional<AckSignals> ack_signals_;  // none without a congestion control that wants them
 
   std::optional<MSN> credit_limit_;    // LSN; nullopt: the peer has no end-to-end flow control

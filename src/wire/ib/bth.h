@@ -21,7 +21,8 @@ namespace verbena {
 
 struct BTH {
   static constexpr std::size_t kSize = 12;     // bytes
-  static constexpr std::size_t kDestQPAt = 5;  // offset
+  static constexpr std::size_t kDestQPAt = 5;  // offsets
+  static constexpr std::size_t kPSNAt = 9;
   Opcode opcode{};
   bool solicited_event = false, mig_req = false;
   u8 pad_count = 0;  // 0..3 bytes between payload and ICRC

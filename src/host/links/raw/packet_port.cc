@@ -119,7 +119,7 @@ PacketPort::PacketPort(Descriptor socket, const MAC& own, u32 mtu, LinkCounters&
 
 void PacketPort::append(const EgressFrame& frame, const MAC& to) {
   if (frame.transport_size() > kMaxTransportSize)
-    ++counters_.send_dropped;
+    counters_.send_dropped += frame.packets;
   else if (frame.type == GIDType::kRoCEv1)
     append_v1(frame, to);
   else
@@ -148,19 +148,21 @@ void PacketPort::append_v1(const EgressFrame& frame, const MAC& to) {
 // The assembler keeps apart what differs in its port's number.
 void PacketPort::append_v2(const EgressFrame& frame, const MAC& to) {
   const SourcePort port{.fd = fd_, .number = frame.udp_source_port};
-  std::size_t bursts_before = assembler_.bursts().size();
-  auto result = assembler_.append(frame, port, max_segment_size(frame));
-  if (result == BurstAssembler::Append::kFull) {
-    flush();
-    bursts_before = 0;
-    result = assembler_.append(frame, port, max_segment_size(frame));
-    CHECK(result != BurstAssembler::Append::kFull);
+  for (u32 done = 0; done < frame.packets;) {
+    std::size_t bursts_before = assembler_.bursts().size();
+    auto result = assembler_.append(frame, port, max_segment_size(frame), done);
+    if (result == BurstAssembler::Append::kFull) {
+      flush();
+      bursts_before = 0;
+      result = assembler_.append(frame, port, max_segment_size(frame), done);
+      CHECK(result != BurstAssembler::Append::kFull);
+    }
+    if (result == BurstAssembler::Append::kGone) {
+      counters_.send_dropped += frame.packets - done;
+      return;
+    }
+    if (assembler_.bursts().size() > bursts_before) to_[bursts_before] = to;
   }
-  if (result == BurstAssembler::Append::kGone) {
-    ++counters_.send_dropped;
-    return;
-  }
-  if (assembler_.bursts().size() > bursts_before) to_[bursts_before] = to;
 }
 
 u32 PacketPort::max_segment_size(const EgressFrame& frame) const {

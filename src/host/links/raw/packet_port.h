@@ -28,6 +28,7 @@ class PacketPort final : public RawPort {
                                                                   u32 mtu, LinkCounters& counters);
 
   void append(const EgressFrame& frame, const MAC& to) override;
+  [[nodiscard]] Trains takes() const override { return Trains::kYes; }
   void flush() override;
   [[nodiscard]] bool may_wait() const override { return v1_count_ == 0 && assembler_.may_wait(); }
   [[nodiscard]] bool receive() override;

@@ -95,18 +95,20 @@ void RawLink::append_v2(const EgressFrame& frame, const Neighbours::Route& route
   CHECK_UNREACHABLE();
 }
 
+// Frames one by one.
 void RawLink::append_v1(const EgressFrame& frame, const Neighbours::Route& route) {
   switch (route.way) {
     case Neighbours::Way::kThisHost: return below_->append(frame);
     case Neighbours::Way::kUnsettled: neighbours_.ask(frame.destination, flush_begun_); break;
     case Neighbours::Way::kNeighbour: break;
     case Neighbours::Way::kRouter:
-    case Neighbours::Way::kKernel: ++own_.send_dropped; return;
+    case Neighbours::Way::kKernel: own_.send_dropped += frame.packets; return;
   }
-  if (route.mac)
-    port_->append(frame, *route.mac);
-  else
-    ++own_.send_dropped;
+  if (!route.mac) {
+    own_.send_dropped += frame.packets;
+    return;
+  }
+  for (u32 i = 0; i < frame.packets; ++i) port_->append(frame.frame_of(i), *route.mac);
 }
 
 void RawLink::flush() {

@@ -27,6 +27,7 @@ class RawLink final : public Link {
   ~RawLink() override { leave(); }
 
   void append(const EgressFrame& frame) override;
+  [[nodiscard]] Trains takes() const override { return port_->takes(); }
   void flush() override;
   [[nodiscard]] bool may_wait() const override { return port_->may_wait() && below_->may_wait(); }
   [[nodiscard]] bool receive(Look look) override;

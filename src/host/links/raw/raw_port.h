@@ -15,6 +15,7 @@ class RawPort {
 
   // All as in Link; `to` is the neighbour that takes the frame.
   virtual void append(const EgressFrame& frame, const MAC& to) = 0;
+  [[nodiscard]] virtual Trains takes() const = 0;
   virtual void flush() = 0;
   [[nodiscard]] virtual bool may_wait() const = 0;
   [[nodiscard]] virtual bool receive() = 0;

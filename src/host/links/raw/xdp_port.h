@@ -23,6 +23,7 @@ class XDPPort final : public RawPort {
                                                                LinkCounters& counters);
 
   void append(const EgressFrame& frame, const MAC& to) override;
+  [[nodiscard]] Trains takes() const override { return Trains::kNo; }
   void flush() override;
   [[nodiscard]] bool may_wait() const override { return !is_urgent_; }
   [[nodiscard]] bool receive() override;
