@@ -44,11 +44,11 @@ void PacketHistory::on_sent(const EgressFrame& frame, Time now) {
   record.direction = Direction::kSent;
   record.reception = Reception::kAccepted;
   describe({frame.headers.data(), frame.headers_size}, frame.transport_size(), record);
+  if (frame.packets == 1) return;
+  PacketRecord next = record;
   for (u32 i = 1; i < frame.packets; ++i) {
-    const PacketRecord before = sent.last();
-    PacketRecord& next = sent.add();
-    next = before;
-    next.psn = before.psn.next();
+    next.psn = next.psn.next();
+    sent.add() = next;
   }
 }
 
