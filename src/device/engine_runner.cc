@@ -259,9 +259,11 @@ void EngineRunner::raise_srq_limit(const QueuePair& qp) {
     events_.raise(qp.init.srq->events, AsyncEventType::kSRQLimitReached);
 }
 
-// The same where only a packet has come out: a timer that was armed already is not too late then.
+// The same where only a packet has come out: a timer that was armed already is not too late then,
+// as a rule.
 void EngineRunner::collect_after_packet(QueuePair& qp, Time now) {
-  if (!qp.timer_armed || qp.engine->outputs().reports()) collect(qp, now);
+  const EngineOutputs out = qp.engine->outputs();
+  if (!qp.timer_armed || out.sooner_timer || out.reports()) collect(qp, now);
 }
 
 EngineOutputs EngineRunner::drain(QueuePair& qp, EngineOutputs out, Time now) {

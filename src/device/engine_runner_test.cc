@@ -52,6 +52,7 @@ class FakeEngine final : public Engine {
     events.pop_front();
     return event;
   }
+  EngineOutputs outputs() const override { return possible; }
   Time next_timer() const override { return deadline; }
   const EngineCounters& counters() const override { return counters_; }
 
@@ -64,6 +65,7 @@ class FakeEngine final : public Engine {
   std::deque<CQE> send_cqes, receive_cqes;
   std::deque<EngineEvent> events;
   std::vector<StateChange> states;
+  EngineOutputs possible;
   u32 packets = 0, flushes = 0, receives_posted = 0, timer_calls = 0;
   Time deadline = Time::never(), next_deadline = Time::never();
 
@@ -340,6 +342,19 @@ TEST_F(EngineRunnerTest, APacketMayArmTheTimerForSooner) {
   give_input(qp);
   TxPacket packet;
   engine->deadline = now + us(10);
+  EXPECT_EQ(runner.poll_packet(now, Trains::kNo, packet), qp);
+  EXPECT_EQ(runner.next_timer(), now + us(10));
+}
+
+// It was not, where a long READ was put off behind a packet: then it waited for that one's timer.
+TEST_F(EngineRunnerTest, APacketMayLeaveASoonerDeadline) {
+  const auto [qp, engine] = create(cq, cq);
+  engine->deadline = now + us(100);
+  engine->packets = 1;
+  give_input(qp);
+  engine->possible = {.send_cqe = false, .receive_cqe = false, .event = false};
+  engine->deadline = now + us(10);
+  TxPacket packet;
   EXPECT_EQ(runner.poll_packet(now, Trains::kNo, packet), qp);
   EXPECT_EQ(runner.next_timer(), now + us(10));
 }

@@ -45,6 +45,7 @@ enum class MaySend : u8 {
 // What may come out of an engine.
 struct EngineOutputs {
   bool send_cqe = true, receive_cqe = true, event = true, packet = true;
+  bool sooner_timer = true;  // no output, but what a packet may have left: a timer to be looked up
   [[nodiscard]] bool reports() const { return send_cqe || receive_cqe || event; }
 };
 
@@ -108,7 +109,7 @@ class Engine {
   // True: poll_packet() would give nothing until the next input, whatever the time.
   [[nodiscard]] virtual bool is_idle() { return false; }
   // false: nothing to send now. Bounded work per call. A packet arms the timer or moves it to
-  // later, if it does anything to it.
+  // later, if it does anything to it, unless outputs() says so.
   [[nodiscard]] virtual bool poll_packet(Time now, MaySend what, TxPacket& out) = 0;
   // Which of these calls may give something, which costs less than to make each. False: it would
   // not, whatever the time, until the next input or output; true promises nothing.

@@ -75,7 +75,8 @@ EngineOutputs RCEngine::outputs() const {
   return {.send_cqe = requester_.may_complete(),
           .receive_cqe = responder_.may_complete(),
           .event = requester_.may_raise() || responder_.may_raise(),
-          .packet = may_send()};
+          .packet = may_send(),
+          .sooner_timer = requester_.has_put_off()};
 }
 
 bool RCEngine::poll_send_cqe(CQE& out) { return requester_.poll_cqe(out); }

@@ -69,6 +69,8 @@ class RCRequester {
     return queue_.begin_index() < done_ || failed_ ||
            (qp_.state == QPState::kError && !queue_.empty());
   }
+  // Long operations that wait to be copied, for which there is a timer.
+  [[nodiscard]] bool has_put_off() const { return put_off_.has_value(); }
   // False: poll_event() would give nothing.
   [[nodiscard]] bool may_raise() const {
     return fatal_pending_ || (qp_.state == QPState::kSQD && !drain_reported_);

@@ -298,6 +298,7 @@ TEST_F(RCShortCutTest, ALongReadLetsASendGoFirst) {
   EXPECT_EQ(peer.calls, 0u);
   EXPECT_TRUE(pair.a.send_cqes.empty());  // the READ's is the first
   EXPECT_EQ(pair.a.engine.next_timer(), pair.now + kPutOff);
+  EXPECT_TRUE(pair.a.engine.outputs().sooner_timer);
   EXPECT_TRUE(pair.a.engine.on_awaited(pair.now));
   pair.drain(pair.a);
   EXPECT_FALSE(pair.a.engine.on_awaited(pair.now));
