@@ -158,7 +158,7 @@ CASES = (
          shared(latency("ib_write_lat", 8)), (), goal=0.3),
     Case("shared-rate", "same host", "WRITE 8 B, post list 64, VERBENA_SHARE=on", "M/s",
          shared(rate("ib_write_bw", 8, "-l", "64")), (), goal=10.0),
-    allreduce("same host", MIB, 200),
+    allreduce("same host", MIB, 1000),
     allreduce("same host", 64 * MIB, 10),
     Case("wire-write-1m", "veth", "WRITE 1 MiB, MTU 4096", "GB/s",
          bandwidth("ib_write_bw", MIB, "-m", "4096"),
@@ -194,7 +194,7 @@ CASES = (
     links("rate", "WRITE 64 B", "M/s", rate("ib_write_bw", 64, "-x", "3")),
     links("libfabric-lat", "fi_pingpong rdm 64 B, one way", "us", Libfabric("verbs;ofi_rxm", 64),
           Peer("libfabric tcp", Libfabric("tcp;ofi_rxm", 64), 1.0)),
-    allreduce("veth", MIB, 200),
+    allreduce("veth", MIB, 1000),
     allreduce("veth", 64 * MIB, 10),
     *(losing(share, size, retransmission) for share in ("0", "0.01", "0.1", "1")
       for size in (MIB, 64 << 10) for retransmission in ("go_back_n", "selective_repeat")),
