@@ -56,7 +56,6 @@ bool Egress::poll_frame(Time now, Trains trains, EgressFrame& out) {
   }
   for (;;) {
     packet_.urgency = Urgency::kNow;
-    packet_.packets = 1;
     QueuePair* const qp = runner_.poll_packet(now, trains, packet_);
     if (qp == nullptr) {
       if (config_.local.packets != nullptr) config_.local.packets->flush();
@@ -124,6 +123,7 @@ PostError Egress::post_last_send(QueuePair& qp, const SendWR& wr, Time now) {
 }
 
 bool Egress::poll_acknowledgement(Time now, EgressFrame& out) {
+  out.packets = 1;
   if (poll_cnp(out)) return true;
   QueuePair* const qp = runner_.poll_acknowledgement(now, packet_);
   if (qp == nullptr) return false;

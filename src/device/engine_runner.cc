@@ -224,6 +224,7 @@ bool EngineRunner::take(const EgressScheduler::Turn& turn, MaySend what, Time no
     egress_.on_idle(turn);
     return false;
   }
+  out.packets = 1;
   const bool sent = turn.qp->engine->poll_packet(now, what, out);
   if (sent) {
     egress_.on_sent(turn, out.packets);

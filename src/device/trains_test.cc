@@ -51,10 +51,10 @@ struct Pair {
     a.bring_up(qp_a, kGIDB, b.number(qp_b));
     b.bring_up(qp_b, kGIDA, a.number(qp_a));
     for (Node* const node : {&a, &b})
-      std::ranges::generate(node->memory, [n = 0u]() mutable { return static_cast<u8>(n = n * 5 + 3); });
+      std::ranges::generate(node->memory,
+                            [n = 0u]() mutable { return static_cast<u8>(n = n * 5 + 3); });
     target = b.device.memory()
-                 .register_mr(b.pd->id, b.memory.data(), b.memory.size(), kIOVA,
-                              Node::kAllAccess)
+                 .register_mr(b.pd->id, b.memory.data(), b.memory.size(), kIOVA, Node::kAllAccess)
                  .value();
   }
 

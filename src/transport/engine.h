@@ -108,8 +108,9 @@ class Engine {
 
   // True: poll_packet() would give nothing until the next input, whatever the time.
   [[nodiscard]] virtual bool is_idle() { return false; }
-  // false: nothing to send now. Bounded work per call. A packet arms the timer or moves it to
-  // later, if it does anything to it, unless outputs() says so.
+  // false: nothing to send now. Bounded work per call. `out.packets` is 1 before, and stays so but
+  // for a train. A packet arms the timer or moves it to later, if it does anything to it, unless
+  // outputs() says so.
   [[nodiscard]] virtual bool poll_packet(Time now, MaySend what, TxPacket& out) = 0;
   // Which of these calls may give something, which costs less than to make each. False: it would
   // not, whatever the time, until the next input or output; true promises nothing.

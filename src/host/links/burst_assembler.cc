@@ -86,7 +86,8 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, const So
   const bool overtakes = udp_size > burst.segment_size;
   const u32 left = frame.packets - done;
   const u32 packets = left == 1 ? 1 : std::min(left, packets_for(burst, room, frame, udp_size));
-  if (!(overtakes ? overtake(burst, room, frame, done) : follow(burst, room, frame, done, packets))) {
+  if (!(overtakes ? overtake(burst, room, frame, done)
+                  : follow(burst, room, frame, done, packets))) {
     burst_count_ = bursts_before;
     return Append::kGone;
   }

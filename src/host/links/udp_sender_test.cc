@@ -41,6 +41,11 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
     frame.payload.add(std::span(bytes_).first(payload_size));
     return frame;
   }
+  EgressFrame train(u32 packets, std::size_t payload_size) const {
+    EgressFrame train = frame(packets * payload_size);
+    train.packets = packets;
+    return train;
+  }
   // Receives frames with so much payload, in this order and each with the right ICRC.
   void expect_frames(const std::vector<std::size_t>& payload_sizes) {
     expect_frames(payload_sizes.size());
@@ -94,6 +99,20 @@ TEST_P(UDPSenderIPv4Test, WithoutSegmentationFramesGoOneByOne) {
   EXPECT_EQ(counters_.segmentation_refused, 1u);
   EXPECT_EQ(counters_.sent_bursts, 9u);
   expect_frames(3);
+  sender_.append(train(4, 1024));
+  sender_.flush();
+  EXPECT_EQ(counters_.sent_bursts, 13u);
+  expect_frames({1024, 1024, 1024, 1024});
+  EXPECT_EQ(counters_.send_dropped, 0u);
+}
+
+TEST_P(UDPSenderTest, ATrainTakesAsManyBurstsAsItNeeds) {
+  sender_.append(frame(4112));  // with which one of the train fits in a burst
+  for (int i = 0; i < 2; ++i) sender_.append(train(kLongestTrain - 2, 4096));
+  sender_.flush();
+  EXPECT_EQ(counters_.sent_frames, 1 + 2 * (kLongestTrain - 2));
+  EXPECT_EQ(counters_.sent_bursts, 3u);
+  expect_frames(1 + 2 * (kLongestTrain - 2));
   EXPECT_EQ(counters_.send_dropped, 0u);
 }
 
@@ -164,8 +183,10 @@ TEST_P(UDPSenderTest, AFrameWhosePayloadHasGoneIsDroppedAlone) {
   sender_.append(half_gone);
   sender_.append(frame(2048));
   sender_.append(frame(128));
+  gone.packets = 2;
+  sender_.append(gone);
   sender_.flush();
-  EXPECT_EQ(counters_.send_dropped, 2u);
+  EXPECT_EQ(counters_.send_dropped, 4u);
   expect_frames(3);
   ::munmap(page, 4096);
 }

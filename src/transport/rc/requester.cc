@@ -280,7 +280,6 @@ u32 RCRequester::window_packets(Time now) {
 // The PSNs that the packet takes; 0: none may go now.
 u32 RCRequester::build(SendWQE& wqe, TxPacket& out) {
   out.destination = nullptr;
-  out.packets = 1;
   out.payload.clear();
   out.headers.bth.psn = cursor_;
   out.headers.bth.solicited_event = false;
