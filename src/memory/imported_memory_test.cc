@@ -92,6 +92,7 @@ TEST_F(ImportedMemoryTest, IsGatheredAmongOurOwn) {
   const std::vector<u8> rest = part(9000, 1000);
   expected.insert(expected.end(), rest.begin(), rest.end());
   EXPECT_EQ(gathered(list, 1007), expected);
+  EXPECT_FALSE(in_one_piece(table_, kPD, list, 7, 1000).has_value());
 }
 
 TEST_F(ImportedMemoryTest, IsScatteredAmongOurOwn) {

@@ -113,6 +113,17 @@ MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> l
   return MemoryFault::kNone;
 }
 
+std::optional<Bytes> in_one_piece(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
+                                  u64 offset, u64 length) {
+  auto sge = list.begin();
+  for (; sge != list.end() && offset >= sge->length; ++sge) offset -= sge->length;
+  if (sge == list.end() || length > sge->length - offset) return std::nullopt;
+  const Resolved from = resolve(table, pd, *sge, offset, length, Access::kLocalRead);
+  if (!from || !is_here(from.data)) return std::nullopt;
+  const Bytes bytes(from.data, length);
+  return is_readable(bytes) ? std::optional(bytes) : std::nullopt;
+}
+
 std::optional<Bytes> readable(const ProtectionTable& table, const u8* data, u32 length) {
   if (!is_here(data)) return table.imported().read(data, length, 0);
   const Bytes bytes(data, length);

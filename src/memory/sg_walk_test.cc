@@ -44,6 +44,19 @@ TEST_F(SGWalkTest, GatherCrossesElementsAndSkipsEmptyOnes) {
   EXPECT_EQ(gathered(out), (std::vector<u8>{13, 14, 100, 101, 102, 103, 104, 50, 51}));
 }
 
+TEST_F(SGWalkTest, OnePieceIsWhatLiesInOneElement) {
+  const std::array list = {sge(10, 5), sge(100, 50), SGE{kIova, 50, LKey{77}}};
+  const std::optional<Bytes> piece = in_one_piece(table_, kPD, list, 8, 40);
+  ASSERT_TRUE(piece.has_value());
+  EXPECT_EQ(piece->data(), memory_.data() + 103);
+  EXPECT_EQ(piece->size(), 40u);
+  EXPECT_TRUE(in_one_piece(table_, kPD, list, 5, 50).has_value());  // all of it
+  EXPECT_FALSE(in_one_piece(table_, kPD, list, 4, 5).has_value());  // two
+  EXPECT_FALSE(in_one_piece(table_, kPD, list, 5, 51).has_value());
+  EXPECT_FALSE(in_one_piece(table_, kPD, list, 60, 5).has_value());  // a key that is not there
+  EXPECT_FALSE(in_one_piece(table_, kPD, list, 200, 1).has_value());
+}
+
 TEST_F(SGWalkTest, GatherOfNothingLooksAtNoKey) {
   const std::array list = {SGE{0, 5, LKey{77}}};
   PayloadList out;
@@ -84,6 +97,7 @@ TEST_F(SGWalkTest, ThePacketsOfALargeNullMessageAreZeros) {
     EXPECT_EQ(gathered(out), std::vector<u8>(kPacket)) << offset;
     EXPECT_EQ(scatter(table_, kPD, list, offset, std::vector<u8>(kPacket, 1)), MemoryFault::kNone);
   }
+  EXPECT_FALSE(in_one_piece(table_, kPD, list, 0, 16 * kPacket).has_value());  // as none is there
 }
 
 TEST_F(SGWalkTest, ScatterFillsElementsInOrder) {

@@ -64,11 +64,13 @@ bool OutgoingRings::is_at(const GID& gid, Peer& to) {
 
 // One whose process of the same number is on another host is looked for in vain, now and then.
 bool OutgoingRings::is_here(u32 slot, Peer& to) {
-  if (to.process != nullptr && to.process->is_alive()) return true;
-  to.ring.reset();
-  to.acknowledgement.is_there = false;
-  to.process.reset();
-  to.known = {};
+  if (to.process != nullptr) {
+    if (to.process->is_alive()) return true;
+    to.ring.reset();
+    to.acknowledgement.is_there = false;
+    to.process.reset();
+    to.known = {};
+  }
   if (!is_due(to.frames_until_look)) return false;
   to.process = path_.peer(slot);
   if (to.process != nullptr) to.frames_until_look = 0;

@@ -399,12 +399,13 @@ u32 RCRequester::train_length(const SendWQE& wqe, u32 packet) const {
                    may_be_in_flight_ - 1 - in_flight()});
 }
 
-// False: not all of it is there, in one piece.
+// False: it is not all there in one piece.
 bool RCRequester::load_train(const SendWQE& wqe, u64 offset, u32 packets, PayloadList& out) const {
-  if (load_payload(wqe, offset, packets * mtu(), out) && out.count == 1 && out.unstable == 0)
-    return true;
-  out.clear();
-  return false;
+  if (wqe.inline_bytes != nullptr) return false;
+  const std::optional<Bytes> payload =
+      in_one_piece(memory_, qp_.pd, wqe.wr.sg_list, offset, u64{packets} * mtu());
+  if (payload) out.add(*payload);
+  return payload.has_value();
 }
 
 bool RCRequester::load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const {

@@ -130,14 +130,15 @@ bool same_flow(const RoCEv2Envelope& a, const RoCEv2Envelope& b) {
 }  // namespace
 
 u32 EnvelopeCRC::of(const RoCEv2Envelope& envelope, std::size_t transport_size) {
-  if (transport_size != last_size_ || !same_flow(envelope, last_)) {
-    last_ = envelope;
-    last_.identification = 0;
-    last_size_ = transport_size;
-    crc_ = crc_of(last_, transport_size);
+  Last& last = last_[transport_size / 4 % kKept];
+  if (transport_size != last.size || !same_flow(envelope, last.envelope)) {
+    last.envelope = envelope;
+    last.envelope.identification = 0;
+    last.size = transport_size;
+    last.crc = crc_of(last.envelope, transport_size);
   }
-  if (envelope.identification == 0 || !envelope.source.is_ipv4()) return crc_;
-  return crc_ ^ kIdentification[0][envelope.identification >> 8] ^
+  if (envelope.identification == 0 || !envelope.source.is_ipv4()) return last.crc;
+  return last.crc ^ kIdentification[0][envelope.identification >> 8] ^
          kIdentification[1][envelope.identification & 0xff];
 }
 

@@ -34,17 +34,23 @@ struct RoCEv2Envelope {
 };
 
 // The CRC behind an envelope, where the packet itself begins. Packets come in runs of one flow and
-// one size, whose envelopes differ in nothing but the Identification: what was computed last is
-// kept, and the Identification, which enters linearly, is added to it.
+// one size, or of two that take turns, a request and an acknowledgement. Their envelopes differ in
+// nothing but the Identification: what was computed last of a size is kept, and the Identification,
+// which enters linearly, is added to it.
 class EnvelopeCRC {
  public:
   // `transport_size`: bytes from BTH to the end of pad, without the ICRC; <= kMaxTransportSize.
   [[nodiscard]] u32 of(const RoCEv2Envelope& envelope, std::size_t transport_size);
 
  private:
-  RoCEv2Envelope last_{};  // with the Identification 0
-  std::size_t last_size_ = 0;
-  u32 crc_ = 0;  // behind it; of no use while last_size_ is 0
+  struct Last {
+    RoCEv2Envelope envelope{};  // with the Identification 0
+    std::size_t size = 0;
+    u32 crc = 0;  // behind it; of no use while the size is 0
+  };
+  static constexpr std::size_t kKept = 4;
+
+  std::array<Last, kKept> last_{};  // by the size in words
 };
 
 // Running CRC of one packet. First headers(), once: BTH and any number of the bytes behind it; then
