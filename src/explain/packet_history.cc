@@ -2,21 +2,16 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "wire/ib/aeth.h"
 #include "wire/ib/bth.h"
 
 namespace verbena::explain {
 namespace {
 
-constexpr std::size_t kDestQPAt = 5, kPSNAt = 9;  // of a BTH
-
-u32 read24(Bytes bytes, std::size_t at) {
-  return (u32{bytes[at]} << 16) | (u32{bytes[at + 1]} << 8) | bytes[at + 2];
-}
-
 // Of a packet that begins with `headers`: at least a BTH.
 void describe(Bytes headers, std::size_t transport_bytes, PacketRecord& out) {
-  out.psn = PSN(read24(headers, kPSNAt));
+  out.psn = PSN(load_be24(headers.data() + BTH::kPSNAt));
   out.opcode = headers[0];
   out.transport_bytes = static_cast<u16>(transport_bytes);
   const bool aeth = traits_of(Opcode::from_byte(out.opcode)).aeth;
@@ -54,7 +49,7 @@ void PacketHistory::on_sent(const EgressFrame& frame, Time now) {
 
 void PacketHistory::on_received(const IngressFrame& frame, Reception reception, Time now) {
   if (frame.transport.size() < BTH::kSize + kICRCSize) return;
-  const QPN qp{read24(frame.transport, kDestQPAt)};
+  const QPN qp{load_be24(frame.transport.data() + BTH::kDestQPAt)};
   PacketRecord& record = place_of(qp).received.add();
   record.at = now;
   record.qp = qp;
@@ -101,7 +96,8 @@ void PacketHistory::on_lost_by_fault(const EgressFrame& frame, std::string_view 
 void PacketHistory::on_lost_by_fault(const IngressFrame& frame, std::string_view rule, Time now) {
   if (frame.transport.size() < BTH::kSize + kICRCSize) return;
   on_received(frame, Reception::kAccepted, now);
-  place_of(QPN{read24(frame.transport, kDestQPAt)}).received.last().rule = number_of(rule);
+  place_of(QPN{load_be24(frame.transport.data() + BTH::kDestQPAt)}).received.last().rule =
+      number_of(rule);
 }
 
 u8 PacketHistory::number_of(std::string_view rule) {
