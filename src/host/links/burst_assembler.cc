@@ -13,6 +13,7 @@ namespace {
 u32 max_iovs_of(const EgressFrame& frame) { return 2u * frame.payload.count + 1; }
 
 constexpr u32 kNone = ~0u;
+constexpr u32 kShort = 64;  // copying such a segment is quicker than one more iovec
 
 u32 udp_size_of(const EgressFrame& frame) {
   return static_cast<u32>(frame.transport_size() + kICRCSize);
@@ -132,7 +133,13 @@ bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame&
   }
   const std::span<u8> segment(static_cast<u8*>(overtaken.iov_base), overtaken.iov_len);
   renumber(burst, 0, 1, segment);
-  refer(room, segment);
+  const std::span<u8> behind = std::span(room.staging).subspan(room.staged);
+  if (segment.size() > std::min<std::size_t>(kShort, behind.size())) {
+    refer(room, segment);
+    return true;
+  }
+  std::ranges::copy(segment, behind.begin());
+  stage(room, behind.first(segment.size()));
   return true;
 }
 

@@ -130,6 +130,7 @@ TEST_F(BurstAssemblerTest, ARequestOvertakesAnAcknowledgement) {
   append(ack);
   append(request);
   ASSERT_EQ(assembler.bursts().size(), 1u);
+  EXPECT_EQ(assembler.bursts()[0].iovs.size(), 1u);
   EXPECT_EQ(bytes_of(assembler.bursts()[0]), expected(std::array{request, ack}));
 }
 

@@ -7,6 +7,14 @@
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {
+namespace {
+
+u8 of_socket(const Burst& burst) {
+  const u8* const set = burst.destination.is_multicast() ? nullptr : burst.port.hop_limit;
+  return set != nullptr ? *set : kSocketHopLimit;
+}
+
+}  // namespace
 
 template <typename T>
 void SendMessage::add_control(msghdr& out, int level, int type, T value) {
@@ -34,8 +42,8 @@ void SendMessage::set(const Burst& burst, std::span<const iovec> iovs, u32 inter
     add_control(out, SOL_UDP, UDP_SEGMENT, static_cast<u16>(burst.segment_size));
   if (burst.traffic_class != 0)
     add_control(out, level, ipv4 ? IP_TOS : IPV6_TCLASS, int{burst.traffic_class});
-  if (burst.hop_limit != kSocketHopLimit && burst.hop_limit != 0)  // 0: the host's own
-    add_control(out, level, ipv4 ? IP_TTL : IPV6_HOPLIMIT, int{burst.hop_limit});
+  if (const u8 hop_limit = hop_limit_of(burst); hop_limit != of_socket(burst))
+    add_control(out, level, ipv4 ? IP_TTL : IPV6_HOPLIMIT, int{hop_limit});
   if (out.msg_controllen != 0) out.msg_control = control_;
 }
 

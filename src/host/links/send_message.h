@@ -11,6 +11,10 @@ namespace verbena::host {
 
 class SendMessage {
  public:
+  // What `burst` goes with; where it asks for none, the host's own.
+  [[nodiscard]] static u8 hop_limit_of(const Burst& burst) {
+    return burst.hop_limit != 0 ? burst.hop_limit : kSocketHopLimit;
+  }
   // Fills `out`, which then points into this object, `burst` and `iovs`.
   void set(const Burst& burst, std::span<const iovec> iovs, u32 interface_index, msghdr& out);
 

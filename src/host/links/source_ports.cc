@@ -34,19 +34,19 @@ bool set_multicast_options(int fd, int family, u32 interface_index) {
     ip_mreqn interface {};
     interface.imr_ifindex = index;
     return set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, interface) &&
-           set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, kSocketHopLimit);
+           set_option(fd, IPPROTO_IP, IP_MULTICAST_TTL, int{kSocketHopLimit});
   }
   return set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, index) &&
-         set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, kSocketHopLimit);
+         set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, int{kSocketHopLimit});
 }
 
 bool set_ip_options(int fd, int family) {
   if (family == AF_INET)
     return set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) &&
-           set_option(fd, IPPROTO_IP, IP_TTL, kSocketHopLimit);
+           set_option(fd, IPPROTO_IP, IP_TTL, int{kSocketHopLimit});
   return set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
          set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE) &&
-         set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, kSocketHopLimit);
+         set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, int{kSocketHopLimit});
 }
 
 // A socket bound to `address` and `port`; on failure none, and errno says why.
@@ -76,6 +76,13 @@ Descriptor open_near(const GID& address, u32 interface_index, u16 wanted, u16& n
 
 }  // namespace
 
+void SourcePort::set_hop_limit(u8 wanted, bool is_ipv4) const {
+  if (hop_limit == nullptr || *hop_limit == wanted) return;
+  const bool done = is_ipv4 ? set_option(fd, IPPROTO_IP, IP_TTL, int{wanted})
+                            : set_option(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, int{wanted});
+  if (done) *hop_limit = wanted;
+}
+
 Expected<std::unique_ptr<SourcePorts>> SourcePorts::open(const GID& address, u32 interface_index) {
   std::unique_ptr<SourcePorts> ports(new SourcePorts(address, interface_index));
   Descriptor& fd = ports->sockets_[kMaxPorts];
@@ -84,6 +91,7 @@ Expected<std::unique_ptr<SourcePorts>> SourcePorts::open(const GID& address, u32
     return failure(errno, "cannot open a UDP socket on " + address.to_string() +
                               " to send from: " + std::strerror(errno));
   ports->first_.fd = fd.get();
+  ports->first_.hop_limit = &ports->hop_limits_[kMaxPorts];
   return ports;
 }
 
@@ -94,6 +102,7 @@ const SourcePort& SourcePorts::open_slot(u16 wanted) {
                             port.number);
   if (fd.is_open()) {
     port.fd = fd.get();
+    port.hop_limit = &hop_limits_[slot];
     sockets_[slot] = std::move(fd);
   } else {
     port = first_;

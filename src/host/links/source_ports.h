@@ -14,11 +14,15 @@
 
 namespace verbena::host {
 
-inline constexpr int kSocketHopLimit = 64;  // TTL or hop limit of what says nothing else
+inline constexpr u8 kSocketHopLimit = 64;  // TTL or hop limit of what says nothing else
 
 struct SourcePort {
   int fd = -1;
   u16 number = 0;
+  u8* hop_limit = nullptr;  // the socket's own, for unicast; null: it is kSocketHopLimit and stays
+
+  // Makes it the socket's own, which is quicker than to say it with each message.
+  void set_hop_limit(u8 wanted, bool is_ipv4) const;
 };
 
 class SourcePorts {
@@ -41,12 +45,15 @@ class SourcePorts {
 
  private:
   SourcePorts(const GID& address, u32 interface_index)
-      : address_(address), interface_index_(interface_index) {}
+      : address_(address), interface_index_(interface_index) {
+    hop_limits_.fill(kSocketHopLimit);
+  }
   const SourcePort& open_slot(u16 wanted);
 
   GID address_;
   u32 interface_index_;
   std::array<Descriptor, kMaxPorts + 1> sockets_;
+  std::array<u8, kMaxPorts + 1> hop_limits_;  // of the sockets
   std::array<SourcePort, kMaxPorts> ports_{};
   SourcePort first_{};
 };

@@ -26,6 +26,18 @@ bool is_refused_segmentation(int error) {
   return error == EINVAL || error == EIO || error == EMSGSIZE;
 }
 
+bool may_share_call(const Burst& a, const Burst& b) {
+  return a.port.fd == b.port.fd && a.hop_limit == b.hop_limit;
+}
+
+// How many of them the kernel took; negative: none, errno says why. One alone goes by the quicker
+// call.
+int send_some(int fd, std::span<mmsghdr> messages) {
+  if (messages.size() != 1)
+    return ::sendmmsg(fd, messages.data(), static_cast<unsigned>(messages.size()), MSG_DONTWAIT);
+  return ::sendmsg(fd, &messages.front().msg_hdr, MSG_DONTWAIT) >= 0 ? 1 : -1;
+}
+
 void flatten(std::span<const iovec> iovs, u8* out) {
   for (const iovec& iov : iovs) {
     std::memcpy(out, iov.iov_base, iov.iov_len);
@@ -84,7 +96,7 @@ void UDPSender::flush() {
   std::span<const Burst> left = assembler_.bursts();
   while (!left.empty()) {
     const auto other = std::ranges::find_if(
-        left, [&](const Burst& burst) { return burst.port.fd != left.front().port.fd; });
+        left, [&](const Burst& burst) { return !may_share_call(burst, left.front()); });
     const auto same = static_cast<std::size_t>(other - left.begin());
     send_run(left.first(same));
     left = left.subspan(same);
@@ -93,11 +105,13 @@ void UDPSender::flush() {
 }
 
 void UDPSender::send_run(std::span<const Burst> run) {
+  const Burst& first = run.front();
+  if (!first.destination.is_multicast())
+    first.port.set_hop_limit(SendMessage::hop_limit_of(first), first.destination.is_ipv4());
   for (std::size_t i = 0; i < run.size(); ++i)
     messages_[i].set(run[i], run[i].iovs, interface_index_, headers_[i].msg_hdr);
   for (std::size_t i = 0; i < run.size();) {
-    const int sent = ::sendmmsg(run[i].port.fd, &headers_[i], static_cast<unsigned>(run.size() - i),
-                                MSG_DONTWAIT);
+    const int sent = send_some(run[i].port.fd, std::span(headers_).subspan(i, run.size() - i));
     for (int k = 0; k < sent; ++k) count_sent(run[i++]);
     if (sent > 0) continue;
     if (is_full(errno) && wait_for_room(run[i].port.fd)) continue;

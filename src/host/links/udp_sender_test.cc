@@ -1,6 +1,7 @@
 // What UDPSender does where the kernel refuses: no segmentation, datagrams too long, no route.
 #include "host/links/udp_sender.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -69,6 +70,7 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
                    icrc);
         EXPECT_TRUE(std::equal(icrc.begin(), icrc.end(), in.transport.end() - kICRCSize));
         received_sizes_.push_back(transport.size() - BTH::kSize);
+        received_hop_limits_.push_back(in.hop_limit);
       }
     }
     EXPECT_EQ(got, count);
@@ -82,6 +84,7 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
   UDPSender sender_;
   std::vector<u8> bytes_;
   std::vector<std::size_t> received_sizes_;
+  std::vector<u8> received_hop_limits_;
 };
 
 // The kernel does not segment for an IPv4 socket without checksums.
@@ -149,6 +152,21 @@ TEST_P(UDPSenderTest, AnAcknowledgementStaysWhereARequestThatWouldOvertakeItHasG
   EXPECT_EQ(counters_.sent_bursts, 1u);
   expect_frames({4, 4});
   ::munmap(page, 4096);
+}
+
+TEST_P(UDPSenderTest, EachFrameHasItsHopLimit) {
+  constexpr u8 kOfTheHost = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (const u8 hop_limit : {u8{255}, u8{255}, u8{7}, u8{64}, u8{1}, kOfTheHost}) {
+      EgressFrame one = frame(16);
+      one.hop_limit = hop_limit;
+      sender_.append(one);
+    }
+    sender_.flush();
+  }
+  expect_frames(12);
+  EXPECT_THAT(received_hop_limits_,
+              testing::ElementsAre(255, 255, 7, 64, 1, 64, 255, 255, 7, 64, 1, 64));
 }
 
 TEST_P(UDPSenderTest, LargeFramesGoAlone) {
