@@ -15,7 +15,6 @@
 namespace verbena::host {
 namespace {
 
-constexpr Duration kNear = us(50);
 constexpr std::size_t kStackBytes = 1 << 20;  // of address space; touched as needed
 
 bool add_to(const Descriptor& poll, int fd, u32 events) {
@@ -137,14 +136,14 @@ void HelperThread::ignore() {
   watch_link(0);
 }
 
-void HelperThread::wake_at(Time when, Time now) {
-  if (when == Time::never()) return;
+Time HelperThread::wake_at(Time when, Time now) {
   const Time set_to = Time::from_ps(alarm_ps_.load(std::memory_order_relaxed));
-  if (when >= set_to && set_to - now >= std::min((when - now) / 2, kNear)) return;
+  if (will_do(set_to, when, now)) return set_to;
   alarm_ps_.store(when.ps(), std::memory_order_relaxed);
   itimerspec alarm{.it_interval = {}, .it_value = to_timespec(when)};
   if (alarm.it_value.tv_sec == 0 && alarm.it_value.tv_nsec == 0) alarm.it_value.tv_nsec = 1;
   (void)::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &alarm, nullptr);
+  return when;
 }
 
 void HelperThread::abandon() {

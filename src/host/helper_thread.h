@@ -34,9 +34,16 @@ class HelperThread {
   // Wake up for the descriptors, or not.
   void listen();
   void ignore();
-  // Wake up at `when`. Earlier if an earlier time was asked for and is not near: so this is cheap
-  // when called again and again with a time that moves on, and such a time never comes.
-  void wake_at(Time when, Time now);
+  // Wake up at `when`, or earlier where will_do(). When: what it is set to.
+  Time wake_at(Time when, Time now);
+  // Whether an alarm for `set_to` will do for `when`: it comes earlier, and is not near. So
+  // wake_at() is cheap when called again and again with a time that moves on, and such a time never
+  // comes.
+  [[nodiscard]] static bool will_do(Time set_to, Time when, Time now) {
+    if (when == Time::never()) return true;
+    return set_to <= when && (set_to - now >= kNear || set_to - now >= (when - now) / 2);
+  }
+  static constexpr Duration kNear = us(500);
 
   [[nodiscard]] bool is_stopping() const { return stopping_.load(std::memory_order_relaxed); }
   [[nodiscard]] u64 wakeups() const { return wakeups_.load(std::memory_order_relaxed); }

@@ -114,7 +114,7 @@ TEST_F(HoldingPolicyTest, LateAndMissingRepliesCountAgainstIt) {
     EXPECT_TRUE(policy_.may_hold_acknowledgement()) << i;  // once is nothing
   }
   policy_.on_acknowledgement(now_);
-  for (u32 i = 0; i < 4; ++i) policy_.on_vain_poll();
+  for (u32 i = 0; i < 4; ++i) policy_.on_vain_poll(now_);
   EXPECT_FALSE(policy_.may_hold_acknowledgement());
   for (u32 i = 0; i < 3; ++i) reply(us(1));
   EXPECT_TRUE(policy_.may_hold_acknowledgement());
@@ -126,17 +126,36 @@ TEST_F(HoldingPolicyTest, AHeldAcknowledgementOutlastsAFewPollsInVain) {
   policy_.on_held_acknowledgement(now_);
   for (u32 i = 0; i < 4; ++i) {
     EXPECT_FALSE(policy_.must_send_in_poll()) << i;
-    policy_.on_vain_poll();
+    policy_.on_vain_poll(now_);
   }
   EXPECT_TRUE(policy_.must_send_in_poll());
   policy_.on_sent();
   EXPECT_FALSE(policy_.must_send_in_poll());
   policy_.on_acknowledgement(now_);
   policy_.on_held_acknowledgement(now_);
-  policy_.on_vain_poll();
+  policy_.on_vain_poll(now_);
   EXPECT_FALSE(policy_.must_send_in_poll());  // each is counted anew
   policy_.on_held(now_);
   EXPECT_TRUE(policy_.must_send_in_poll());  // requests do not wait
+}
+
+// On an emulated processor a call takes 100 us.
+TEST_F(HoldingPolicyTest, WhatIsSoonDependsOnWhatACallTakes) {
+  for (u32 i = 0; i < 100; ++i) {
+    policy_.on_call(now_ = now_ + us(1));
+    policy_.on_return(now_ = now_ + us(100));
+  }
+  for (u32 i = 0; i < 3; ++i) {
+    policy_.on_acknowledgement(now_);
+    policy_.on_request(now_ = now_ + us(350));
+  }
+  EXPECT_TRUE(policy_.may_hold_acknowledgement());
+  policy_.on_acknowledgement(now_);
+  policy_.on_held_acknowledgement(now_);
+  for (u32 i = 0; i < 9; ++i) policy_.on_vain_poll(now_ = now_ + us(10));
+  EXPECT_FALSE(policy_.must_send_in_poll());
+  policy_.on_vain_poll(now_ = now_ + us(10));
+  EXPECT_TRUE(policy_.must_send_in_poll());
 }
 
 TEST_F(HoldingPolicyTest, AnOverdueAcknowledgementTakesLongToForget) {

@@ -28,6 +28,7 @@ constexpr Duration kMinACKTimeout = ms(1);
 constexpr Duration kMinProbeTimeout = ms(4);
 constexpr Duration kExitPatience = ms(10);
 constexpr Duration kTimersRunByCalls = us(500);  // how late they are if no call follows, at most
+constexpr Duration kLookWhileCalled = ms(2);     // how late what is held is then, at most
 constexpr Duration kTimerPatience = ms(4);       // while there is always something to receive
 constexpr u32 kHelperOffers = 16;                // of the core, to the program that has the lock
 constexpr Duration kPeerPatience = ms(400);      // in a fabric: real time
@@ -268,7 +269,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   while (policy_.should_stay()) stay_once();
   if (received == Received::kThroughRings && !stays)
     tell_helper_of_device();
-  else if (any || policy_.listens() || policy_.next_check() != told_check_)
+  else if (any || policy_.listens() || is_check_near())
     tell_helper();
   const bool offers_core = policy_.should_offer_core();
   mutex_.unlock();
@@ -285,7 +286,7 @@ LiveAdapter::Received LiveAdapter::receive_in_poll() {
   const bool received = receive_batch(Look::kLikely, now);
   const bool timed = is_due(now) && run_due_timers(now);
   if (!received && !timed) {
-    holding_.on_vain_poll();
+    holding_.on_vain_poll(now);
     return Received::kNothing;
   }
   send_or_await_reply(now);
@@ -668,8 +669,8 @@ void LiveAdapter::tell_helper() {
   const Listening listening = policy_.listens() ? Listening::kYes : Listening::kNo;
   const bool at_once = link_->on_listening(listening);
   told_listening_ = listening;
-  told_alarm_ = at_once ? clock_.last() : helper_deadline(device, others);
-  helper_->wake_at(told_alarm_, clock_.last());
+  const Time now = clock_.last();
+  told_alarm_ = helper_->wake_at(at_once ? now : helper_deadline(device, others), now);
 }
 
 void LiveAdapter::tell_helper_of_device() {
@@ -677,11 +678,24 @@ void LiveAdapter::tell_helper_of_device() {
   if (policy_.next_check() != told_check_ || !knows_already()) tell_helper();
 }
 
+// Then it is put off, if the polls have put off the check.
+bool LiveAdapter::is_check_near() const {
+  return policy_.next_check() != told_check_ || told_alarm_ - clock_.last() < HelperThread::kNear;
+}
+
 // While calls come, all that the helper waits for is a check, which it is told of again once it has
 // come.
 bool LiveAdapter::knows_already() const {
   return !policy_.listens() && told_listening_ == Listening::kNo &&
-         std::min(policy_.next_check(), holding_.deadline()) >= told_alarm_;
+         HelperThread::will_do(told_alarm_, next_look(clock_.last()), clock_.last());
+}
+
+// When the helper is to look after the program and what is held. While calls come they send that
+// themselves, again and again: then an alarm that they put off once in kLookWhileCalled will do.
+Time LiveAdapter::next_look(Time now) const {
+  const Time check = policy_.next_check();
+  if (!holding_.is_called_often(now)) return std::min(check, holding_.deadline());
+  return holding_.held_lately(now) ? std::min(check, now + kLookWhileCalled) : check;
 }
 
 Time LiveAdapter::device_due() const {
@@ -691,9 +705,8 @@ Time LiveAdapter::device_due() const {
 // Calls run the device's timers too: while they come, the helper only looks whether they still do.
 // To set its alarm anew takes as long as ten calls.
 Time LiveAdapter::helper_deadline(Time device, Time others) const {
-  const Time check = std::min(policy_.next_check(), holding_.deadline());
+  const Time now = clock_.last(), check = next_look(now), by_calls = now + kTimersRunByCalls;
   if (!policy_.listens()) return check;
-  const Time now = clock_.last(), by_calls = now + kTimersRunByCalls;
   return std::min(
       {check, others, holding_.is_called_often(now) ? std::max(device, by_calls) : device});
 }
@@ -740,10 +753,10 @@ LiveAdapter::Served LiveAdapter::serve_once(Look look, Time now) {
     (void)receive_batch(Look::kEverywhere, now);
   const bool timed = is_due(now) && run_due_timers(now);
   served.woke = take_outputs(now);
-  if (served.received && served.woke)
-    send_or_await_reply(now);
-  else if (served.received || timed || now >= holding_.deadline())
+  if (timed || now >= holding_.deadline())
     send_frames(now);
+  else if (served.received)
+    send_or_await_reply(now);
   tell_helper();
   return served;
 }

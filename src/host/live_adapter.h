@@ -142,7 +142,9 @@ class LiveAdapter final : public Adapter {
   void tell_helper_of_device();  // the same, if only the device's timers may have changed
   [[nodiscard]] bool is_due(Time now) { return now >= due_ && find_due(now); }
   [[nodiscard]] bool find_due(Time now);
+  [[nodiscard]] bool is_check_near() const;
   [[nodiscard]] bool knows_already() const;
+  [[nodiscard]] Time next_look(Time now) const;
   [[nodiscard]] Time device_due() const;
   [[nodiscard]] Time helper_deadline(Time device, Time others) const;
   void choose_path();

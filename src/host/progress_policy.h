@@ -22,7 +22,8 @@
 //
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
-// packet that it waits for cannot be made. So the polling thread then offers its core to others.
+// packet that it waits for cannot be made. So the polling thread then offers its core to others: at
+// each poll while they take it, and less often where they do not.
 //
 // Pure logic: no thread, no clock. Not thread-safe. After any call, re-read listens() and
 // next_check().
@@ -99,6 +100,9 @@ class ProgressPolicy {
   static constexpr Duration kAway = us(500);  // then others wait for the program
   // Longer than an answer takes that is on its way, and far shorter than a time slice.
   static constexpr Duration kPatience = us(100);
+  static constexpr u32 kMaxOfferInterval = 16;  // polls
+  // An offer that took so much longer than no offer was taken.
+  static constexpr i64 kTaken = 3;
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
   static constexpr Duration kCoreWanted = us(500);  // away for longer: others want the core
@@ -109,6 +113,7 @@ class ProgressPolicy {
   void on_found(PollResult result);
   void look_later(Time now);
   void judge_patience(PollResult result, Time now);
+  [[nodiscard]] bool is_next_offer(Duration gap);
   void judge_listening(Time now);
   void judge_stay(PollResult next_poll, Time now);
   [[nodiscard]] bool was_help_needed(Time now) const {
@@ -147,6 +152,9 @@ class ProgressPolicy {
   Duration linger_ = kLinger;
   Time no_linger_before_;
   Duration rest_ = kMinRest;
+
+  u32 polls_since_offer_ = 0, offer_interval_ = 1;
+  Duration plain_gap_{};  // between two polls without an offer
 };
 
 }  // namespace verbena::host

@@ -335,6 +335,26 @@ TEST_F(ProgressPolicyTest, OffersTheCoreAfterPollingInVainForLong) {
   EXPECT_FALSE(policy_.should_offer_core());
 }
 
+TEST_F(ProgressPolicyTest, OffersTheCoreLessOftenWhereNobodyTakesIt) {
+  Duration t = us(0);
+  const auto polls_until_offer = [&] {
+    for (int polls = 1; polls <= 1000; ++polls, t = t + us(1)) {
+      poll_empty(1, t);
+      if (policy_.should_offer_core()) return polls;
+    }
+    return 0;
+  };
+  EXPECT_EQ(polls_until_offer(), 101);
+  for (const int polls : {2, 4, 8, 16, 16}) {
+    t = t + us(2);  // the offer itself
+    EXPECT_EQ(polls_until_offer(), polls);
+  }
+  for (int i = 0; i < 5; ++i) {
+    t = t + us(10);
+    EXPECT_EQ(polls_until_offer(), 1);
+  }
+}
+
 TEST_F(ProgressPolicyTest, KeepsTheCoreWhilePacketsCome) {  // ib_read_bw -s 1048576
   for (Duration t = us(0); t < ms(1); t = t + us(10)) {
     policy_.on_application_poll(PollResult::kReceived, at(t));

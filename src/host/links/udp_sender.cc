@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "host/socket_option.h"
 #include "wire/eth/ipv4.h"
 #include "wire/eth/ipv6.h"
 #include "wire/eth/udp.h"
@@ -29,6 +30,10 @@ bool is_refused_segmentation(int error) {
 bool may_share_call(const Burst& a, const Burst& b) {
   return a.port.fd == b.port.fd && a.hop_limit == b.hop_limit;
 }
+
+// Where the interface computes no UDP checksums the kernel would, over each octet of each packet.
+// Cards and Linux's soft-RoCE send 0, which is none: the ICRC covers the packet.
+void go_without_checksums(int fd) { (void)set_option(fd, SOL_SOCKET, SO_NO_CHECK, 1); }
 
 // How many of them the kernel took; negative: none, errno says why. One alone goes by the quicker
 // call.
@@ -130,6 +135,7 @@ void UDPSender::on_refused(const Burst& burst) {
     counters_.send_dropped += burst.segments;
     return;
   }
+  if (errno == EIO && burst.destination.is_ipv4()) go_without_checksums(burst.port.fd);
   ++counters_.segmentation_refused;
   unsegmented_[unsegmented_count_++ % kMaxUnsegmented] = burst.destination;
   send_one_by_one(burst);
