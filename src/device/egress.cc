@@ -73,9 +73,10 @@ bool Egress::goes_without_frames(QueuePair& qp) {
   if (packet_.packets == 1) return goes_without_frame(qp);
   Bytes left = packet_.payload.parts[0];
   const std::size_t size = left.size() / packet_.packets;
-  const auto set_payload = [this](Bytes payload) {
+  const bool is_stable = packet_.payload.unstable == 0;
+  const auto set_payload = [this, is_stable](Bytes payload) {
     packet_.payload.clear();
-    packet_.payload.add(payload);
+    is_stable ? packet_.payload.add(payload) : packet_.payload.add_unstable(payload);
   };
   for (; packet_.packets != 0; --packet_.packets, left = left.subspan(size)) {
     set_payload(left.first(size));

@@ -62,12 +62,13 @@ bool RCEngine::poll_packet(Time now, MaySend what, TxPacket& out) {
 
 bool RCEngine::poll_half(Time now, MaySend what, TxPacket& out) {
   if (what == MaySend::kAcknowledgements) return responder_.poll_acknowledgement(out);
-  if (responses_in_a_row_ < kResponseRun && responder_.poll_packet(out)) {
-    ++responses_in_a_row_;
+  const Trains trains = what == MaySend::kTrains ? Trains::kYes : Trains::kNo;
+  const u32 left = kResponseRun - responses_in_a_row_;
+  if (left != 0 && responder_.poll_packet(out, trains == Trains::kYes ? left : 1)) {
+    responses_in_a_row_ += out.packets;
     return true;
   }
   responses_in_a_row_ = 0;
-  const Trains trains = what == MaySend::kTrains ? Trains::kYes : Trains::kNo;
   return requester_.poll_packet(now, trains, out) || responder_.poll_packet(out);
 }
 

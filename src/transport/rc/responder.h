@@ -35,7 +35,8 @@ class RCResponder {
   // False: it is of no interest to the peer.
   [[nodiscard]] bool on_receive_posted();
   [[nodiscard]] bool is_idle() const { return responses_.empty(); }
-  [[nodiscard]] bool poll_packet(TxPacket& out);
+  // `at_most`: so many packets, from the middle of a READ response, may be given out as a train.
+  [[nodiscard]] bool poll_packet(TxPacket& out, u32 at_most = 1);
   // The same, when it is no READ data.
   [[nodiscard]] bool poll_acknowledgement(TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
@@ -97,7 +98,9 @@ class RCResponder {
   void nak_and_fail(NAKCode code, std::optional<EngineEvent> event);
 
   // response_builder.cc
-  bool build_read(Response& response, TxPacket& out);
+  bool build_read(Response& response, u32 at_most, TxPacket& out);
+  std::optional<Bytes> next_of_read(const Response& response, u32 length) const;
+  std::optional<Bytes> train_of_read(const Response& response, u32 at_most) const;
   void build_headers(const Response& response, Op op, TxPacket& out) const;
   u8 credits();
 

@@ -8,17 +8,6 @@
 #include "wire/ib/credits.h"
 
 namespace verbena {
-namespace {
-
-// A copy takes the place of what is not here. False: it cannot be read.
-bool load(const ProtectionTable& memory, Bytes& payload) {
-  if (is_here(payload.data())) return is_readable(payload);
-  const auto copy = readable(memory, payload.data(), static_cast<u32>(payload.size()));
-  if (copy) payload = *copy;
-  return copy.has_value();
-}
-
-}  // namespace
 
 // The credits to tell: receives that are ready; none are counted where an SRQ is shared. 9.7.7.2
 u8 RCResponder::credits() {
@@ -37,14 +26,34 @@ void RCResponder::build_headers(const Response& response, Op op, TxPacket& out) 
       .kind = response.aeth_kind, .value = response.aeth_value, .msn = response.msn};
 }
 
-// One packet of a READ response. False: the key has died since, or the memory has gone; a NAK has
-// taken its place, and nothing is answered behind it.
-bool RCResponder::build_read(Response& response, TxPacket& out) {
-  const u32 length = std::min(response.length_bytes, mtu());
+// What a READ response goes on with. nullopt: the key has died since, or the memory has gone.
+std::optional<Bytes> RCResponder::next_of_read(const Response& response, u32 length) const {
   const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
                                        length, Access::kRemoteRead);
-  Bytes payload(from.data, length);
-  if (!from || !load(memory_, payload)) {
+  return from ? readable(memory_, from.data, length) : std::nullopt;
+}
+
+// The same, more than one packet from the middle, in memory that is here. nullopt: not so.
+std::optional<Bytes> RCResponder::train_of_read(const Response& response, u32 at_most) const {
+  if (!response.started || response.length_bytes <= mtu()) return std::nullopt;
+  const u32 packets = std::min({at_most, kLongestTrain, (response.length_bytes - 1) / mtu()});
+  const u32 length = packets * mtu();
+  if (packets < 2) return std::nullopt;
+  const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
+                                       length, Access::kRemoteRead);
+  if (!from || !is_here(from.data) || !is_readable({from.data, length})) return std::nullopt;
+  return Bytes(from.data, length);
+}
+
+// One packet of a READ response, or a train. False: a NAK has taken its place, and nothing is
+// answered behind it.
+bool RCResponder::build_read(Response& response, u32 at_most, TxPacket& out) {
+  std::optional<Bytes> payload = train_of_read(response, at_most);
+  if (payload)
+    out.packets = static_cast<u32>(payload->size()) / mtu();
+  else
+    payload = next_of_read(response, std::min(response.length_bytes, mtu()));
+  if (!payload) {
     const PSN psn = response.psn;
     const MSN msn = response.msn.previous();  // the READ is not done
     responses_.drop_pending();
@@ -53,16 +62,17 @@ bool RCResponder::build_read(Response& response, TxPacket& out) {
     event_ = EngineEvent::kAccessError;
     return false;
   }
+  const u32 length = static_cast<u32>(payload->size());
   const bool last = length == response.length_bytes;
   const Op op = response.started ? (last ? Op::kRDMAReadResponseLast : Op::kRDMAReadResponseMiddle)
                                  : (last ? Op::kRDMAReadResponseOnly : Op::kRDMAReadResponseFirst);
   build_headers(response, op, out);
   out.headers.aeth.value = credits();
-  out.payload.add_unstable(payload);  // its owner may write to it all the while. IBTA 10.6.6
+  out.payload.add_unstable(*payload);  // its owner may write to it all the while. IBTA 10.6.6
   response.started = true;
   response.address += length;
   response.length_bytes -= length;
-  response.psn = response.psn.next();
+  response.psn = response.psn.advanced(out.packets);
   if (last) responses_.pop_front();
   return true;
 }
@@ -72,11 +82,11 @@ bool RCResponder::poll_acknowledgement(TxPacket& out) {
   return response != nullptr && response->kind != Response::Kind::kRead && poll_packet(out);
 }
 
-bool RCResponder::poll_packet(TxPacket& out) {
+bool RCResponder::poll_packet(TxPacket& out, u32 at_most) {
   Response* response = responses_.front();
   if (response == nullptr) return false;
   if (response->kind == Response::Kind::kRead) {
-    if (build_read(*response, out)) return true;
+    if (build_read(*response, at_most, out)) return true;
     response = responses_.front();
   }
   if (response->kind == Response::Kind::kAtomic) {
