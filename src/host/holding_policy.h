@@ -15,7 +15,7 @@
 // the program has lately replied with requests of its own, soon and each time: until the reply, or
 // kVainPolls polls that find nothing: libraries poll until nothing is left, then tell their caller.
 // TCP's delayed ACK of interactive connections is the same idea. What is soon depends on what a
-// call takes, as waiting less long than that saves nothing: 3 us here, 100 us on an emulated
+// call takes, as waiting less long than that saves nothing: some us, or 100 us on an emulated
 // processor.
 //
 // Pure logic: no thread, no clock. Not thread-safe.
