@@ -74,8 +74,8 @@ struct IngressFrame {
   u16 udp_source_port = 0;
   u8 traffic_class = 0;
   u8 hop_limit = 0;
-  // The IPv4 Identification: known exactly (raw links, captures), or a guess (UDP sockets: the
-  // position within a GSO burst). A wrong guess costs time, not correctness.
+  // The IPv4 Identification where it is known (raw links, captures). Where not (UDP sockets), how
+  // many packets came before in the same datagram, as theirs count up.
   bool identification_known = false;
   u16 identification = 0;
   // Where it is known: the other one that it may be, as the kernel does not say whether the packets

@@ -24,28 +24,56 @@ u32 expected_icrc_of_v1(const IngressFrame& frame) {
                     without_icrc(frame));
 }
 
+bool is_right(const IngressFrame& frame, u32 received, EnvelopeCRC& envelopes) {
+  if (expected_icrc(frame, envelopes, frame.identification) == received) return true;
+  return frame.other_identification.has_value() &&
+         expected_icrc(frame, envelopes, *frame.other_identification) == received;
+}
+
 // The guess first, since it is right nearly always; then which Identification would do.
-bool icrc_holds(const IngressFrame& frame, EnvelopeCRC& flow) {
+bool may_be_right(const IngressFrame& frame, u32 received, SeenFrames& seen) {
+  const u16 place = frame.identification;
+  const u16 guess = seen.identifications.guess(frame, place);
+  const u32 icrc = expected_icrc(frame, seen.envelopes, guess);
+  u16 change = 0;
+  if (icrc != received) {
+    const auto solved = solve_identification(icrc, received, without_icrc(frame).size());
+    if (!solved) return false;
+    change = *solved;
+  }
+  seen.identifications.note(frame, place, guess ^ change);
+  return true;
+}
+
+bool icrc_holds(const IngressFrame& frame, SeenFrames& seen) {
   const u32 received = load_icrc(frame.transport.last<kICRCSize>());
   if (frame.type == GIDType::kRoCEv1) return expected_icrc_of_v1(frame) == received;
-  const u32 guessed = expected_icrc(frame, flow, frame.identification);
-  if (guessed == received) return true;
-  if (!frame.source.is_ipv4()) return false;
-  if (frame.identification_known && !frame.other_identification) return false;
-  const std::optional<u16> change =
-      solve_identification(guessed, received, without_icrc(frame).size());
-  if (!change) return false;
-  return !frame.identification_known ||
-         (frame.identification ^ *change) == *frame.other_identification;
+  if (frame.identification_known || !frame.source.is_ipv4())
+    return is_right(frame, received, seen.envelopes);
+  return may_be_right(frame, received, seen);
 }
 
 }  // namespace
 
-FrameFault check_frame(const IngressFrame& frame, EnvelopeCRC& flow) {
+IdentificationGuess::Sender& IdentificationGuess::find(const IngressFrame& frame) {
+  Sender& sender = senders_[(frame.source.ipv4() * 7 + frame.udp_source_port) % kSenders];
+  if (sender.udp_port != frame.udp_source_port || sender.address != frame.source)
+    sender = {.address = frame.source, .udp_port = frame.udp_source_port};
+  return sender;
+}
+
+void IdentificationGuess::note(const IngressFrame& frame, u16 place, u16 identification) {
+  Sender& sender = find(frame);
+  const u16 first = static_cast<u16>(identification - place);
+  if (place == 0) sender.counts = first != sender.last;
+  sender.last = first;
+}
+
+FrameFault check_frame(const IngressFrame& frame, SeenFrames& seen) {
   const std::size_t size = frame.transport.size();
   if (size < kMinFrameSize || size > kMaxFrameSize) return FrameFault::kSize;
   if (frame.source.is_ipv4() != frame.destination.is_ipv4()) return FrameFault::kAddresses;
-  return icrc_holds(frame, flow) ? FrameFault::kNone : FrameFault::kICRC;
+  return icrc_holds(frame, seen) ? FrameFault::kNone : FrameFault::kICRC;
 }
 
 }  // namespace verbena

@@ -13,12 +13,13 @@ constexpr u16 kIdentification = 0xa7c3;
 
 struct FrameCheckTest : ::testing::Test {
   // A frame of 12 bytes BTH and `payload` more, sent with kIdentification.
-  IngressFrame frame(GID source, GID destination, std::size_t payload) {
+  IngressFrame frame(GID source, GID destination, std::size_t payload,
+                     u16 identification = kIdentification) {
     bytes.assign(BTH::kSize + payload, 0x5a);
     const u32 icrc = icrc_of({.source = source,
                               .destination = destination,
                               .udp_source_port = 50000,
-                              .identification = kIdentification},
+                              .identification = identification},
                              bytes);
     bytes.resize(bytes.size() + kICRCSize);
     store_icrc(icrc, std::span(bytes).last<kICRCSize>());
@@ -53,6 +54,32 @@ TEST_F(FrameCheckTest, AWrongGuessIsSolvedButAWrongFactIsNot) {
     f.identification_known = true;
     EXPECT_EQ(check_frame(f), FrameFault::kICRC) << guess;
   }
+}
+
+// A sender has 0 with each datagram, or counts them. What is guessed right has all 32 bits tested.
+TEST_F(FrameCheckTest, IdentificationsAreGuessedFromThoseBefore) {
+  SeenFrames seen;
+  const GID source = GID::from_ipv4(0x0a000001), destination = GID::from_ipv4(0x0a000002);
+  const auto arrives = [&](u16 identification, u16 place) {
+    IngressFrame f = frame(source, destination, 100, identification);
+    f.identification = place;
+    const bool is_guessed = seen.identifications.guess(f, place) == identification;
+    EXPECT_EQ(check_frame(f, seen), FrameFault::kNone);
+    return is_guessed;
+  };
+  EXPECT_TRUE(arrives(0, 0));  // the first guess, and as often as it is sent
+  EXPECT_TRUE(arrives(1, 1));
+  EXPECT_TRUE(arrives(0, 0));
+  EXPECT_FALSE(arrives(0xfffe, 0));  // it begins to count
+  EXPECT_TRUE(arrives(0xffff, 0));
+  EXPECT_TRUE(arrives(0, 1));
+  EXPECT_TRUE(arrives(1, 2));
+  EXPECT_TRUE(arrives(0, 0));
+  EXPECT_FALSE(arrives(7, 0));  // some were lost, or went elsewhere
+  EXPECT_TRUE(arrives(8, 0));
+  EXPECT_FALSE(arrives(0, 0));  // and does so no more
+  EXPECT_FALSE(arrives(0, 0));
+  EXPECT_TRUE(arrives(0, 0));
 }
 
 // Linux joins packets whose Identifications count up, or are all the same.

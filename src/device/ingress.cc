@@ -48,7 +48,7 @@ Reception Ingress::dispatch(const PacketView& packet, const IngressFrame& frame,
 }
 
 Reception Ingress::check(const IngressFrame& frame) {
-  switch (check_frame(frame, flow_)) {
+  switch (check_frame(frame, seen_)) {
     case FrameFault::kNone: return Reception::kAccepted;
     case FrameFault::kICRC:
       ++counters_.rx_icrc_encapsulated;

@@ -8,9 +8,9 @@
 #include "device/device_config.h"
 #include "device/engine_runner.h"
 #include "device/frame.h"
+#include "device/frame_check.h"
 #include "device/gsi.h"
 #include "device/multicast_table.h"
-#include "wire/roce/icrc.h"
 
 namespace verbena {
 
@@ -48,7 +48,7 @@ class Ingress {
   CNPQueue& cnps_;
   GSI& gsi_;
   Counters& counters_;
-  EnvelopeCRC flow_;
+  SeenFrames seen_;
   PacketView packet_;  // the one at hand; a member since it is large
 };
 

@@ -129,8 +129,7 @@ void PortGroup::send_probe(u32 index) {
       .index = index, .nonce = probe_.nonce(), .prober_slot = parts_.channel.slot()};
   const auto bytes = probe.encode();
   const SocketAddress to(parts_.receiver.address(), kRoCEv2Port, parts_.interface_index);
-  (void)::sendto(parts_.sender.any().fd, bytes.data(), bytes.size(), MSG_DONTWAIT, to.data(),
-                 to.size());
+  parts_.sender.first().send_alone(bytes, to);
 }
 
 // Whether our own socket is at `index`: then the probe for it comes to us.

@@ -112,7 +112,7 @@ class PacketLinkTest(RawLinkCase):
 
     def test_the_peer_is_on_udp(self):
         for links in (("packet", "udp"), ("udp", "packet")):
-            for line in ("ib_write_bw -n 300 -s 65536", "ib_read_bw -n 100", "ib_send_lat -n 100"):
+            for line in ("ib_write_bw -n 300 -s 65536", "ib_read_bw -n 100", "ib_send_lat -n 2000"):
                 with self.subTest(line=line, links=links):
                     self.run_pair(links, f"{line} -x {V2}")
 

@@ -40,6 +40,22 @@ EtherType ether_type_of(const IngressFrame& frame) {
   return frame.source.is_ipv4() ? EtherType::kIPv4 : EtherType::kIPv6;
 }
 
+// What makes its ICRC right, where nobody has seen it.
+u16 identification_of(const IngressFrame& frame) {
+  const bool is_guess = !frame.identification_known && frame.source.is_ipv4() &&
+                        frame.transport.size() > BTH::kSize + kICRCSize;
+  if (!is_guess) return frame.identification;
+  const Bytes transport = frame.transport.first(frame.transport.size() - kICRCSize);
+  const u32 computed = icrc_of({.source = frame.source,
+                                .destination = frame.destination,
+                                .udp_source_port = frame.udp_source_port,
+                                .identification = frame.identification},
+                               transport);
+  const std::optional<u16> change = solve_identification(
+      computed, load_icrc(frame.transport.last<kICRCSize>()), transport.size());
+  return static_cast<u16>(frame.identification ^ change.value_or(0));
+}
+
 // The GRH of RoCEv1, or IP and UDP. Its size in bytes.
 std::size_t write_envelope(const IngressFrame& frame, std::span<u8> out) {
   if (frame.type == GIDType::kRoCEv1) {
@@ -54,7 +70,7 @@ std::size_t write_envelope(const IngressFrame& frame, std::span<u8> out) {
   const RoCEv2Envelope envelope{.source = frame.source,
                                 .destination = frame.destination,
                                 .udp_source_port = frame.udp_source_port,
-                                .identification = frame.identification};
+                                .identification = identification_of(frame)};
   const RoCEv2MaskedFields masked{.dscp = dscp_of(frame.traffic_class),
                                   .ecn = ecn_of(frame.traffic_class),
                                   .hop_limit = frame.hop_limit};

@@ -19,8 +19,12 @@ u32 udp_size_of(const EgressFrame& frame) {
   return static_cast<u32>(frame.transport_size() + kICRCSize);
 }
 
-bool same_path(const Burst& burst, const EgressFrame& frame, const SourcePort& port) {
-  return burst.port.fd == port.fd && burst.port.number == port.number &&
+u16 number_of(const SourcePort* port, const EgressFrame& frame) {
+  return port != nullptr ? port->number() : frame.udp_source_port;
+}
+
+bool same_path(const Burst& burst, const EgressFrame& frame, const SourcePort* port) {
+  return burst.port == port && burst.udp_source_port == number_of(port, frame) &&
          burst.traffic_class == frame.traffic_class && burst.hop_limit == frame.hop_limit &&
          burst.destination == frame.destination;
 }
@@ -35,8 +39,8 @@ bool takes(const Burst& burst, u32 udp_size) {
 RoCEv2Envelope envelope_of(const Burst& burst, u32 place) {
   return {.source = burst.source,
           .destination = burst.destination,
-          .udp_source_port = burst.port.number,
-          .identification = static_cast<u16>(place)};
+          .udp_source_port = burst.udp_source_port,
+          .identification = static_cast<u16>(burst.identification + place)};
 }
 
 // The ICRC of a segment that the kernel will number otherwise. What was injected in it stays.
@@ -74,7 +78,7 @@ u32 BurstAssembler::packets_for(const Burst& burst, const Room& room, const Egre
                    (kMaxBurstBytes - burst.bytes) / udp_size});
 }
 
-BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, const SourcePort& port,
+BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePort* port,
                                               u32 max_segment_size, u32& done) {
   const u32 udp_size = udp_size_of(frame);
   CHECK(udp_size <= kMaxTransportSize + kICRCSize);
@@ -89,7 +93,7 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, const So
   const u32 packets = left == 1 ? 1 : std::min(left, packets_for(burst, room, frame, udp_size));
   if (!(overtakes ? overtake(burst, room, frame, done)
                   : follow(burst, room, frame, done, packets))) {
-    burst_count_ = bursts_before;
+    if (burst_count_ != bursts_before) take_back_last();
     return Append::kGone;
   }
   done += packets;
@@ -144,7 +148,7 @@ bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame&
 }
 
 // The burst that the frame may join: only the newest of its path, which keeps it in order.
-u32 BurstAssembler::find(const EgressFrame& frame, const SourcePort& port, u32 udp_size) const {
+u32 BurstAssembler::find(const EgressFrame& frame, const SourcePort* port, u32 udp_size) const {
   for (u32 i = burst_count_; i-- > 0;) {
     if (!same_path(bursts_[i], frame, port)) continue;
     const bool fits = takes(bursts_[i], udp_size) && has_room((*rooms_)[i], frame, udp_size);
@@ -153,7 +157,7 @@ u32 BurstAssembler::find(const EgressFrame& frame, const SourcePort& port, u32 u
   return kNone;
 }
 
-u32 BurstAssembler::begin(const EgressFrame& frame, const SourcePort& port, u32 max_segment_size,
+u32 BurstAssembler::begin(const EgressFrame& frame, SourcePort* port, u32 max_segment_size,
                           u32 udp_size) {
   if (burst_count_ == kMaxBursts || pending_bytes_ >= kEnoughBytes) return kNone;
   Room& room = (*rooms_)[burst_count_];
@@ -161,12 +165,19 @@ u32 BurstAssembler::begin(const EgressFrame& frame, const SourcePort& port, u32 
   bursts_[burst_count_] = {.port = port,
                            .source = frame.source,
                            .destination = frame.destination,
+                           .udp_source_port = number_of(port, frame),
+                           .identification = port != nullptr ? port->take_identification() : u16{0},
                            .traffic_class = frame.traffic_class,
                            .hop_limit = frame.hop_limit,
                            .max_segment_size = max_segment_size,
                            .segment_size = udp_size,
                            .iovs = {}};
   return burst_count_++;
+}
+
+void BurstAssembler::take_back_last() {
+  SourcePort* const port = bursts_[--burst_count_].port;
+  if (port != nullptr) port->give_back();
 }
 
 // As the segment at `place` in the burst; `packet`: of a train. What is copied in a row is one

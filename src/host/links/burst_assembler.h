@@ -3,9 +3,9 @@
 // Several bursts are open at once, so that QPs that take turns fill one each; frames of one path
 // stay in order, but that a request may overtake an acknowledgement: it is longer, so the two fit
 // in one burst only that way round. Each frame gets its ICRC, with the Identification that the
-// kernel will give it: its place in the burst. Large pieces of payload are sent from where they
-// lie; the rest is copied together. No system calls, no allocation after construction. Payload is
-// the application's memory, which may not be there (memory/touch.h).
+// kernel will give it: its burst's and its place in that. Large pieces of payload are sent from
+// where they lie; the rest is copied together. No system calls, no allocation after construction.
+// Payload is the application's memory, which may not be there (memory/touch.h).
 #pragma once
 
 #include <sys/uio.h>
@@ -15,15 +15,17 @@
 #include <span>
 
 #include "device/frame.h"
-#include "host/links/source_ports.h"
+#include "host/links/source_port.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {
 
 // One datagram, or a run of them that the kernel cuts from one call.
 struct Burst {
-  SourcePort port;
+  SourcePort* port;  // nullptr: that of a link that makes the IP header itself
   GID source, destination;
+  u16 udp_source_port = 0;
+  u16 identification = 0;  // of the first segment
   u8 traffic_class = 0, hop_limit = 0;
   bool closed = false;       // its last segment is shorter: no more may follow
   bool yields = false;       // what comes next may go before all that is in it
@@ -53,8 +55,8 @@ class BurstAssembler {
   // Adds a frame, or of a train as many as there is room for in one burst, or changes nothing.
   // `port` and `max_segment_size` as in Burst. `done`: how many of a train have been added before;
   // with those added now.
-  [[nodiscard]] Append append(const EgressFrame& frame, const SourcePort& port,
-                              u32 max_segment_size, u32& done);
+  [[nodiscard]] Append append(const EgressFrame& frame, SourcePort* port, u32 max_segment_size,
+                              u32& done);
 
   [[nodiscard]] std::span<const Burst> bursts() const { return {bursts_.data(), burst_count_}; }
   // Nothing in it refers to the application's memory, every frame may wait for others, and no burst
@@ -74,8 +76,9 @@ class BurstAssembler {
   static bool has_room(const Room& room, const EgressFrame& frame, u32 udp_size);
   static u32 packets_for(const Burst& burst, const Room& room, const EgressFrame& frame,
                          u32 udp_size);
-  u32 find(const EgressFrame& frame, const SourcePort& port, u32 udp_size) const;
-  u32 begin(const EgressFrame& frame, const SourcePort& port, u32 max_segment_size, u32 udp_size);
+  u32 find(const EgressFrame& frame, const SourcePort* port, u32 udp_size) const;
+  u32 begin(const EgressFrame& frame, SourcePort* port, u32 max_segment_size, u32 udp_size);
+  void take_back_last();
   bool follow(const Burst& burst, Room& room, const EgressFrame& frame, u32 from, u32 packets);
   bool overtake(const Burst& burst, Room& room, const EgressFrame& frame, u32 packet);
   void write_segment(const Burst& burst, u32 place, Room& room, const EgressFrame& frame,

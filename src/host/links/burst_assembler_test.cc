@@ -11,7 +11,7 @@
 namespace verbena::host {
 namespace {
 
-constexpr SourcePort kPort{.fd = 3, .number = 50000};
+constexpr u16 kUDPSourcePort = 50000;
 constexpr u32 kMaxSegment = 9000;
 
 struct BurstAssemblerTest : ::testing::Test {
@@ -20,7 +20,7 @@ struct BurstAssemblerTest : ::testing::Test {
     EgressFrame frame;
     frame.source = testing::kGIDA;
     frame.destination = testing::kGIDB;
-    frame.udp_source_port = kPort.number;
+    frame.udp_source_port = kUDPSourcePort;
     frame.urgency = urgency;
     for (const u32 size : sizes) frame.payload.add({memory.data() + prng.below(100), size});
     PacketHeaders headers;
@@ -34,7 +34,7 @@ struct BurstAssemblerTest : ::testing::Test {
   }
   void append(const EgressFrame& frame) {
     u32 done = 0;
-    ASSERT_EQ(assembler.append(frame, kPort, kMaxSegment, done), BurstAssembler::Append::kAdded);
+    ASSERT_EQ(assembler.append(frame, nullptr, kMaxSegment, done), BurstAssembler::Append::kAdded);
     ASSERT_EQ(done, frame.packets);
   }
   static std::vector<u8> bytes_of(const Burst& burst) {
@@ -116,7 +116,7 @@ TEST_F(BurstAssemblerTest, Trains) {
     psn += packets - 1;
     for (u32 done = 0; done < packets;) {
       const u32 before = done;
-      if (assembler.append(train, kPort, kMaxSegment, done) == BurstAssembler::Append::kFull)
+      if (assembler.append(train, nullptr, kMaxSegment, done) == BurstAssembler::Append::kFull)
         check_and_clear();
       for (u32 i = before; i < done; ++i) sent.push_back(train.frame_of(i));
     }

@@ -24,7 +24,7 @@ class MulticastGroupsTest : public ::testing::Test {
   void send(const GID& destination) {
     const std::array<u8, 20> bytes{};
     const SocketAddress to(destination, kRoCEv2Port, loopback);
-    ASSERT_EQ(::sendto(ports->any().fd, bytes.data(), bytes.size(), 0, to.data(), to.size()),
+    ASSERT_EQ(::sendto(ports->first().fd(), bytes.data(), bytes.size(), 0, to.data(), to.size()),
               static_cast<ssize_t>(bytes.size()));
   }
   // Those that come of what was sent; on the loopback interface they are there at once.
@@ -52,7 +52,7 @@ TEST_F(MulticastGroupsTest, EveryMemberGetsOneCopy) {
   ASSERT_TRUE(first.join(group, loopback).has_value());
   ASSERT_TRUE(second.join(group, loopback).has_value());
   ASSERT_TRUE(second.join(other, loopback).has_value());
-  ports->any().set_hop_limit(9, true);  // that is for unicast
+  ports->first().set_hop_limit(9);  // that is for unicast
   send(group);
   for (MulticastGroups* const groups : {&first, &second}) {
     pollfd waiting{.fd = groups->fd(), .events = POLLIN, .revents = 0};

@@ -10,8 +10,7 @@ namespace verbena::host {
 namespace {
 
 u8 of_socket(const Burst& burst) {
-  const u8* const set = burst.destination.is_multicast() ? nullptr : burst.port.hop_limit;
-  return set != nullptr ? *set : kSocketHopLimit;
+  return burst.destination.is_multicast() ? kSocketHopLimit : burst.port->hop_limit();
 }
 
 }  // namespace
@@ -30,10 +29,12 @@ void SendMessage::add_control(msghdr& out, int level, int type, T value) {
 
 void SendMessage::set(const Burst& burst, std::span<const iovec> iovs, u32 interface_index,
                       msghdr& out) {
-  address_ = SocketAddress(burst.destination, kRoCEv2Port, interface_index);
   out = {};
-  out.msg_name = address_.data();
-  out.msg_namelen = address_.size();
+  if (!burst.port->is_connected_to(burst.destination)) {
+    address_ = SocketAddress(burst.destination, kRoCEv2Port, interface_index);
+    out.msg_name = address_.data();
+    out.msg_namelen = address_.size();
+  }
   out.msg_iov = const_cast<iovec*>(iovs.data());
   out.msg_iovlen = iovs.size();
   const bool ipv4 = burst.destination.is_ipv4();

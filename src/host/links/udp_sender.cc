@@ -28,7 +28,7 @@ bool is_refused_segmentation(int error) {
 }
 
 bool may_share_call(const Burst& a, const Burst& b) {
-  return a.port.fd == b.port.fd && a.hop_limit == b.hop_limit;
+  return a.port == b.port && a.hop_limit == b.hop_limit;
 }
 
 // Where the interface computes no UDP checksums the kernel would, over each octet of each packet.
@@ -37,10 +37,17 @@ void go_without_checksums(int fd) { (void)set_option(fd, SOL_SOCKET, SO_NO_CHECK
 
 // How many of them the kernel took; negative: none, errno says why. One alone goes by the quicker
 // call.
-int send_some(int fd, std::span<mmsghdr> messages) {
+int try_to_send(int fd, std::span<mmsghdr> messages) {
   if (messages.size() != 1)
     return ::sendmmsg(fd, messages.data(), static_cast<unsigned>(messages.size()), MSG_DONTWAIT);
   return ::sendmsg(fd, &messages.front().msg_hdr, MSG_DONTWAIT) >= 0 ? 1 : -1;
+}
+
+// What a connected socket says first may be of an earlier datagram: that nobody listens there.
+int send_some(const SourcePort& port, std::span<mmsghdr> messages) {
+  const int sent = try_to_send(port.fd(), messages);
+  if (sent > 0 || is_full(errno) || !port.is_connected()) return sent;
+  return try_to_send(port.fd(), messages);
 }
 
 void flatten(std::span<const iovec> iovs, u8* out) {
@@ -80,7 +87,7 @@ void UDPSender::append(const EgressFrame& frame) {
     counters_.send_dropped += frame.packets;
     return;
   }
-  const SourcePort& port = ports->get(frame.udp_source_port);
+  SourcePort* const port = &ports->get(frame.udp_source_port);
   const u32 segment_size = max_segment_size(frame.destination);
   for (u32 done = 0; done < frame.packets;) {
     auto result = assembler_.append(frame, port, segment_size, done);
@@ -107,19 +114,20 @@ void UDPSender::flush() {
     left = left.subspan(same);
   }
   assembler_.clear();
+  if (SourcePort* const steady = std::exchange(steady_, nullptr)) steady->connect();
 }
 
 void UDPSender::send_run(std::span<const Burst> run) {
   const Burst& first = run.front();
   if (!first.destination.is_multicast())
-    first.port.set_hop_limit(SendMessage::hop_limit_of(first), first.destination.is_ipv4());
+    first.port->set_hop_limit(SendMessage::hop_limit_of(first));
   for (std::size_t i = 0; i < run.size(); ++i)
     messages_[i].set(run[i], run[i].iovs, interface_index_, headers_[i].msg_hdr);
   for (std::size_t i = 0; i < run.size();) {
-    const int sent = send_some(run[i].port.fd, std::span(headers_).subspan(i, run.size() - i));
+    const int sent = send_some(*run[i].port, std::span(headers_).subspan(i, run.size() - i));
     for (int k = 0; k < sent; ++k) count_sent(run[i++]);
     if (sent > 0) continue;
-    if (is_full(errno) && wait_for_room(run[i].port.fd)) continue;
+    if (is_full(errno) && wait_for_room(run[i].port->fd())) continue;
     on_refused(run[i++]);
   }
 }
@@ -131,11 +139,13 @@ bool UDPSender::wait_for_room(int fd) {
 }
 
 void UDPSender::on_refused(const Burst& burst) {
-  if (burst.segments == 1 || !is_refused_segmentation(errno)) {
+  const int why = errno;
+  burst.port->disconnect();
+  if (burst.segments == 1 || !is_refused_segmentation(why)) {
     counters_.send_dropped += burst.segments;
     return;
   }
-  if (errno == EIO && burst.destination.is_ipv4()) go_without_checksums(burst.port.fd);
+  if (why == EIO && burst.destination.is_ipv4()) go_without_checksums(burst.port->fd());
   ++counters_.segmentation_refused;
   unsegmented_[unsegmented_count_++ % kMaxUnsegmented] = burst.destination;
   send_one_by_one(burst);
@@ -156,16 +166,16 @@ void UDPSender::send_one_by_one(const Burst& burst) {
     const std::span<u8> transport = segment.first(segment.size() - kICRCSize);
     store_icrc(icrc_of({.source = burst.source,
                         .destination = burst.destination,
-                        .udp_source_port = burst.port.number},
+                        .udp_source_port = burst.udp_source_port},
                        transport),
                segment.last<kICRCSize>());
     const iovec iov{.iov_base = segment.data(), .iov_len = segment.size()};
     SendMessage message;
     msghdr header{};
     message.set(single, {&iov, 1}, interface_index_, header);
-    const bool sent = ::sendmsg(burst.port.fd, &header, MSG_DONTWAIT) >= 0 ||
-                      (is_full(errno) && wait_for_room(burst.port.fd) &&
-                       ::sendmsg(burst.port.fd, &header, MSG_DONTWAIT) >= 0);
+    const bool sent = ::sendmsg(burst.port->fd(), &header, MSG_DONTWAIT) >= 0 ||
+                      (is_full(errno) && wait_for_room(burst.port->fd()) &&
+                       ::sendmsg(burst.port->fd(), &header, MSG_DONTWAIT) >= 0);
     sent ? count_sent(single) : static_cast<void>(++counters_.send_dropped);
   }
 }
@@ -173,6 +183,8 @@ void UDPSender::send_one_by_one(const Burst& burst) {
 void UDPSender::count_sent(const Burst& burst) {
   ++counters_.sent_bursts;
   counters_.sent_frames += burst.segments;
+  if (!burst.destination.is_multicast() && burst.port->note_sent(burst.destination))
+    steady_ = burst.port;
 }
 
 }  // namespace verbena::host

@@ -9,6 +9,7 @@
 #include "host/links/burst_assembler.h"
 #include "host/links/link.h"
 #include "host/links/send_message.h"
+#include "host/links/source_ports.h"
 #include "host/local_address.h"
 
 namespace verbena::host {
@@ -39,7 +40,8 @@ class UDPSender {
   BurstAssembler assembler_;
   std::array<SendMessage, BurstAssembler::kMaxBursts> messages_;
   std::array<mmsghdr, BurstAssembler::kMaxBursts> headers_{};
-  bool may_wait_ = true;  // once in a flush
+  bool may_wait_ = true;          // once in a flush
+  SourcePort* steady_ = nullptr;  // that is to be connected once all bursts have gone
   // Where the kernel would not cut a burst; a ring, the oldest is forgotten.
   std::array<GID, kMaxUnsegmented> unsegmented_{};
   u32 unsegmented_count_ = 0;

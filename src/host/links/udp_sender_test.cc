@@ -3,11 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/net_tstamp.h>
 #include <poll.h>
 #include <sys/mman.h>
 
 #include <numeric>
 
+#include "base/bytes.h"
 #include "host/links/datagram_receiver.h"
 #include "host/memory_faults.h"
 #include "host/socket_option.h"
@@ -47,6 +49,11 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
     train.packets = packets;
     return train;
   }
+  EgressFrame frame_without_route() const {  // nothing leads there from a loopback address
+    EgressFrame lost = frame(100);
+    lost.destination = gid_.is_ipv4() ? *GID::parse("198.51.100.9") : *GID::parse("fe80::9");
+    return lost;
+  }
   // Receives frames with so much payload, in this order and each with the right ICRC.
   void expect_frames(const std::vector<std::size_t>& payload_sizes) {
     expect_frames(payload_sizes.size());
@@ -61,6 +68,7 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
       ASSERT_TRUE(receiver_.receive(Look::kEverywhere, counters_));
       for (IngressFrame in; receiver_.poll_frame(in); ++got) {
         const auto transport = in.transport.first(in.transport.size() - kICRCSize);
+        in.identification = static_cast<u16>(in.identification + first_identification_);
         std::array<u8, kICRCSize> icrc{};
         store_icrc(icrc_of({.source = in.source,
                             .destination = in.destination,
@@ -76,6 +84,22 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
     EXPECT_EQ(got, count);
   }
 
+  SourcePort& port() { return ports_->get(kFirstSourcePort); }
+  bool is_connected() {
+    sockaddr_storage peer;
+    socklen_t size = sizeof(peer);
+    return ::getpeername(port().fd(), reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+  }
+  void send_until_connected() {
+    for (u32 i = 0; i < SourcePort::kSteady; ++i) {
+      EXPECT_FALSE(is_connected());
+      sender_.append(frame(8));
+      sender_.flush();
+    }
+    EXPECT_TRUE(is_connected());
+    expect_frames(SourcePort::kSteady);
+  }
+
   LocalAddress address_;
   GID gid_;
   LinkCounters counters_;
@@ -85,12 +109,13 @@ class UDPSenderTest : public testing::TestWithParam<const char*> {
   std::vector<u8> bytes_;
   std::vector<std::size_t> received_sizes_;
   std::vector<u8> received_hop_limits_;
+  u16 first_identification_ = 0;  // of the datagrams that are expected
 };
 
 // The kernel does not segment for an IPv4 socket without checksums.
 class UDPSenderIPv4Test : public UDPSenderTest {};
 TEST_P(UDPSenderIPv4Test, WithoutSegmentationFramesGoOneByOne) {
-  ASSERT_TRUE(set_option(ports_->get(kFirstSourcePort).fd, SOL_SOCKET, SO_NO_CHECK, 1));
+  ASSERT_TRUE(set_option(ports_->get(kFirstSourcePort).fd(), SOL_SOCKET, SO_NO_CHECK, 1));
   for (int i = 0; i < 5; ++i) sender_.append(frame(4096));
   sender_.append(frame(512));
   sender_.flush();
@@ -177,9 +202,7 @@ TEST_P(UDPSenderTest, LargeFramesGoAlone) {
 }
 
 TEST_P(UDPSenderTest, NoRouteIsALossAndNoMore) {
-  EgressFrame lost = frame(100);
-  lost.destination = gid_.is_ipv4() ? *GID::parse("198.51.100.9") : *GID::parse("fe80::9");
-  sender_.append(lost);  // nothing leads there from a loopback address
+  sender_.append(frame_without_route());
   sender_.flush();
   EXPECT_EQ(counters_.sent_frames, 0u);
   EXPECT_EQ(counters_.send_dropped, 1u);
@@ -209,13 +232,53 @@ TEST_P(UDPSenderTest, AFrameWhosePayloadHasGoneIsDroppedAlone) {
   ::munmap(page, 4096);
 }
 
+// The kernel shows what it sends, and its Identification is the one that the ICRC was made for.
+TEST_P(UDPSenderTest, ConnectedWhereItHasSentForAWhileItKnowsTheKernelsCount) {
+  send_until_connected();
+  const u32 shown = SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_SCHED;
+  ASSERT_TRUE(set_option(port().fd(), SOL_SOCKET, SO_TIMESTAMPING, shown));
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t frames = round % 3 == 0 ? 5 : 1;
+    for (std::size_t i = 0; i < frames; ++i) sender_.append(frame(8));
+    sender_.flush();
+    std::array<u8, 2048> bytes{};
+    const ssize_t size =
+        ::recv(port().fd(), bytes.data(), bytes.size(), MSG_ERRQUEUE | MSG_DONTWAIT);
+    ASSERT_GT(size, 0);
+    if (gid_.is_ipv4()) first_identification_ = load_be16(bytes.data() + 14 + 4);
+    expect_frames(frames);
+  }
+}
+
+TEST_P(UDPSenderTest, WhatTheKernelRefusesEndsTheConnectionAndItIsMadeAgain) {
+  send_until_connected();
+  sender_.append(frame_without_route());
+  sender_.flush();
+  EXPECT_EQ(counters_.send_dropped, 1u);
+  EXPECT_FALSE(is_connected());
+  send_until_connected();
+}
+
+// ICMP says so with a later call, which a connected socket's owner gets to hear.
+TEST_P(UDPSenderTest, WhereNobodyListensNothingElseIsLost) {
+  receiver_.close();
+  constexpr u32 kFrames = 3 * SourcePort::kSteady;
+  for (u32 i = 0; i < kFrames; ++i) {
+    sender_.append(frame(8));
+    sender_.flush();
+  }
+  EXPECT_TRUE(is_connected());
+  EXPECT_EQ(counters_.sent_frames, kFrames);
+  EXPECT_EQ(counters_.send_dropped, 0u);
+}
+
 TEST_P(UDPSenderTest, ManySourcePortsFewSockets) {
   for (u32 i = 0; i < 1000; ++i) {
     EgressFrame one = frame(16);
     one.udp_source_port = static_cast<u16>(kFirstSourcePort + i * 13 % 0x4000);
-    const SourcePort port = ports_->get(one.udp_source_port);
-    EXPECT_GE(port.number, kFirstSourcePort);
-    EXPECT_EQ(ports_->get(one.udp_source_port).fd, port.fd);
+    const SourcePort& port = ports_->get(one.udp_source_port);
+    EXPECT_GE(port.number(), kFirstSourcePort);
+    EXPECT_EQ(&ports_->get(one.udp_source_port), &port);
     sender_.append(one);
     sender_.flush();
     expect_frames(1);

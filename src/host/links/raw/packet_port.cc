@@ -145,16 +145,14 @@ void PacketPort::append_v1(const EgressFrame& frame, const MAC& to) {
   ++v1_count_;
 }
 
-// The assembler keeps apart what differs in its port's number.
 void PacketPort::append_v2(const EgressFrame& frame, const MAC& to) {
-  const SourcePort port{.fd = fd_, .number = frame.udp_source_port};
   for (u32 done = 0; done < frame.packets;) {
     std::size_t bursts_before = assembler_.bursts().size();
-    auto result = assembler_.append(frame, port, max_segment_size(frame), done);
+    auto result = assembler_.append(frame, nullptr, max_segment_size(frame), done);
     if (result == BurstAssembler::Append::kFull) {
       flush();
       bursts_before = 0;
-      result = assembler_.append(frame, port, max_segment_size(frame), done);
+      result = assembler_.append(frame, nullptr, max_segment_size(frame), done);
       CHECK(result != BurstAssembler::Append::kFull);
     }
     if (result == BurstAssembler::Append::kGone) {
@@ -247,7 +245,7 @@ void PacketPort::set_head(const Burst& burst, const MAC& to, u32 place, u32 udp_
   head.headers_size = write_v2_headers({.source = own_, .destination = to},
                                        {.source = burst.source,
                                         .destination = burst.destination,
-                                        .udp_source_port = burst.port.number,
+                                        .udp_source_port = burst.udp_source_port,
                                         .identification = static_cast<u16>(place)},
                                        {.dscp = dscp_of(burst.traffic_class),
                                         .ecn = ecn_of(burst.traffic_class),
