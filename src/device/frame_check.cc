@@ -33,7 +33,8 @@ bool is_right(const IngressFrame& frame, u32 received, EnvelopeCRC& envelopes) {
 // The guess first, since it is right nearly always; then which Identification would do.
 bool may_be_right(const IngressFrame& frame, u32 received, SeenFrames& seen) {
   const u16 place = frame.identification;
-  const u16 guess = seen.identifications.guess(frame, place);
+  SeenSender& sender = seen.sender_of(frame);
+  const u16 guess = sender.guess(place);
   const u32 icrc = expected_icrc(frame, seen.envelopes, guess);
   u16 change = 0;
   if (icrc != received) {
@@ -41,7 +42,7 @@ bool may_be_right(const IngressFrame& frame, u32 received, SeenFrames& seen) {
     if (!solved) return false;
     change = *solved;
   }
-  seen.identifications.note(frame, place, guess ^ change);
+  sender.note(place, guess ^ change);
   return true;
 }
 
@@ -55,18 +56,12 @@ bool icrc_holds(const IngressFrame& frame, SeenFrames& seen) {
 
 }  // namespace
 
-IdentificationGuess::Sender& IdentificationGuess::find(const IngressFrame& frame) {
-  Sender& sender = senders_[(frame.source.ipv4() * 7 + frame.udp_source_port) % kSenders];
-  if (sender.udp_port != frame.udp_source_port || sender.address != frame.source)
-    sender = {.address = frame.source, .udp_port = frame.udp_source_port};
+SeenSender& SeenFrames::sender_of(const IngressFrame& frame) {
+  SeenSender& sender =
+      senders_[(frame.source.ipv4() * 7 + frame.udp_source_port) % senders_.size()];
+  if (sender.udp_source_port != frame.udp_source_port || sender.address != frame.source)
+    sender = {.address = frame.source, .udp_source_port = frame.udp_source_port};
   return sender;
-}
-
-void IdentificationGuess::note(const IngressFrame& frame, u16 place, u16 identification) {
-  Sender& sender = find(frame);
-  const u16 first = static_cast<u16>(identification - place);
-  if (place == 0) sender.counts = first != sender.last;
-  sender.last = first;
 }
 
 FrameFault check_frame(const IngressFrame& frame, SeenFrames& seen) {

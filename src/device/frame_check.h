@@ -17,38 +17,38 @@ enum class FrameFault : u8 {
   kICRC,
 };
 
-// Guesses the Identification that nobody has seen. A wrong guess costs time, and lets a random ICRC
-// pass once in 2^16. A sender has 0 with each datagram, or counts its datagrams.
-class IdentificationGuess {
- public:
+// What has been seen of a sender: guesses the Identification that nobody sees. A sender has 0 with
+// each datagram, or counts its datagrams.
+struct SeenSender {
+  GID address{};
+  u16 udp_source_port = 0;
+  u16 last = 0;         // Identification of its last datagram's first packet
+  bool counts = false;  // its datagrams
+
   // `place`: of the packet in its datagram.
-  [[nodiscard]] u16 guess(const IngressFrame& frame, u16 place) {
-    const Sender& sender = find(frame);
-    return static_cast<u16>(sender.last + (place == 0 && sender.counts ? 1 : 0) + place);
+  [[nodiscard]] u16 guess(u16 place) const {
+    return static_cast<u16>(last + (place == 0 && counts ? 1 : 0) + place);
   }
-  // That it was `identification`.
-  void note(const IngressFrame& frame, u16 place, u16 identification);
-
- private:
-  struct Sender {
-    GID address{};
-    u16 udp_port = 0;
-    u16 last = 0;  // of its last datagram's first packet
-    bool counts = false;
-  };
-  static constexpr std::size_t kSenders = 64;
-
-  Sender& find(const IngressFrame& frame);
-
-  std::array<Sender, kSenders> senders_{};  // by address and port; the last of those that collide
+  void note(u16 place, u16 identification) {
+    const u16 first = static_cast<u16>(identification - place);
+    if (place == 0) counts = first != last;
+    last = first;
+  }
 };
 
 // What has been seen of the frames before, for the next ones.
-struct SeenFrames {
+class SeenFrames {
+ public:
   EnvelopeCRC envelopes;
-  IdentificationGuess identifications;
+
+  SeenSender& sender_of(const IngressFrame& frame);
+
+ private:
+  // By address and port; the last of those that collide.
+  std::array<SeenSender, 64> senders_{};
 };
 
+// A wrong guess of the Identification costs time, and lets a random ICRC pass once in 2^16.
 [[nodiscard]] FrameFault check_frame(const IngressFrame& frame, SeenFrames& seen);
 [[nodiscard]] inline FrameFault check_frame(const IngressFrame& frame) {
   SeenFrames none;

@@ -63,7 +63,7 @@ TEST_F(FrameCheckTest, IdentificationsAreGuessedFromThoseBefore) {
   const auto arrives = [&](u16 identification, u16 place) {
     IngressFrame f = frame(source, destination, 100, identification);
     f.identification = place;
-    const bool is_guessed = seen.identifications.guess(f, place) == identification;
+    const bool is_guessed = seen.sender_of(f).guess(place) == identification;
     EXPECT_EQ(check_frame(f, seen), FrameFault::kNone);
     return is_guessed;
   };

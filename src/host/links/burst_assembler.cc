@@ -43,15 +43,6 @@ RoCEv2Envelope envelope_of(const Burst& burst, u32 place) {
           .identification = static_cast<u16>(burst.identification + place)};
 }
 
-// The ICRC of a segment that the kernel will number otherwise. What was injected in it stays.
-void renumber(const Burst& burst, u32 from, u32 to, std::span<u8> segment) {
-  const std::span<const u8> transport = segment.first(segment.size() - kICRCSize);
-  const std::span<u8, kICRCSize> icrc = segment.last<kICRCSize>();
-  store_icrc(load_icrc(icrc) ^ icrc_of(envelope_of(burst, from), transport) ^
-                 icrc_of(envelope_of(burst, to), transport),
-             icrc);
-}
-
 }  // namespace
 
 BurstAssembler::BurstAssembler()
@@ -100,6 +91,7 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePo
   burst.iovs = std::span(room.iovs).first(room.iov_count);
   burst.closed = udp_size != burst.segment_size;
   burst.yields = burst.segments == 0 && frame.urgency == Urgency::kWithReply;
+  if (burst.yields) burst.first_icrc_flip = frame.icrc_flip;
   burst.segment_size = std::max(burst.segment_size, udp_size);
   burst.bytes += packets * udp_size;
   pending_bytes_ += packets * udp_size;
@@ -136,7 +128,9 @@ bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame&
     return false;
   }
   const std::span<u8> segment(static_cast<u8*>(overtaken.iov_base), overtaken.iov_len);
-  renumber(burst, 0, 1, segment);
+  const std::span<const u8> transport = segment.first(segment.size() - kICRCSize);
+  store_icrc(icrc_of(flow_, envelope_of(burst, 1), transport) ^ burst.first_icrc_flip,
+             segment.last<kICRCSize>());
   const std::span<u8> behind = std::span(room.staging).subspan(room.staged);
   if (segment.size() > std::min<std::size_t>(kShort, behind.size())) {
     refer(room, segment);

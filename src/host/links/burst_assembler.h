@@ -29,6 +29,7 @@ struct Burst {
   u8 traffic_class = 0, hop_limit = 0;
   bool closed = false;       // its last segment is shorter: no more may follow
   bool yields = false;       // what comes next may go before all that is in it
+  u32 first_icrc_flip = 0;   // of what yields, as EgressFrame's
   u32 max_segment_size = 0;  // UDP payload that the path takes when cut; 0: never cut
   u32 segment_size = 0;      // UDP payload of all segments but the last
   u32 segments = 0;

@@ -134,5 +134,16 @@ TEST_F(BurstAssemblerTest, ARequestOvertakesAnAcknowledgement) {
   EXPECT_EQ(bytes_of(assembler.bursts()[0]), expected(std::array{request, ack}));
 }
 
+TEST_F(BurstAssemblerTest, AWrongICRCStaysWrongWhereARequestOvertakes) {
+  EgressFrame ack = frame_of({}, Urgency::kWithReply);
+  ack.icrc_flip = 0x1000;
+  const EgressFrame request = frame_of(std::array<u32, 1>{64});
+  append(ack);
+  append(request);
+  std::vector<u8> bytes = expected(std::array{request, ack});
+  bytes[bytes.size() - 3] ^= 0x10;
+  EXPECT_EQ(bytes_of(assembler.bursts()[0]), bytes);
+}
+
 }  // namespace
 }  // namespace verbena::host
