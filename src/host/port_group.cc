@@ -72,6 +72,8 @@ Expected<void> PortGroup::join(const Directory::Lock&) {
   if (!layout || !is_at(index)) {
     guess = discover();
     (void)attach(guess);
+  } else if (index == 0) {
+    detach_steering(parts_.receiver.fd());  // alone: the kernel has nobody else to choose
   }
   store(table, guess);
   return {};

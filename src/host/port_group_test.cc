@@ -109,6 +109,7 @@ class Member {
     if (!link) ::_exit(1);
     const u32 slot = (*link)->slot();
     (void)!::write(reports, &slot, sizeof(slot));
+    report_all(**link, reports);  // what came while it joined
     std::vector<pollfd> waiting{{.fd = commands, .events = POLLIN, .revents = 0}};
     for (const int fd : (*link)->descriptors())
       waiting.push_back({.fd = fd, .events = POLLIN, .revents = 0});
@@ -196,6 +197,34 @@ TEST_P(PortGroupTest, EachMemberGetsItsOwnFrames) {
     join();
     EXPECT_TRUE(all_are_reached_directly()) << i;
   }
+}
+
+// Between its bind() and its program the kernel draws, and both get what is for the first.
+TEST_P(PortGroupTest, AJoinTakesNothingFromWhoWasAlone) {
+  constexpr u32 kFrames = 2000;
+  join();
+  const u32 slot = members_[0]->slot();
+  const pid_t sender = ::fork();
+  if (sender == 0) {
+    for (u32 i = 0; i < kFrames; ++i) {
+      socket_ = Descriptor(::socket(family_of(gid_of(address_)), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+      send_to(slot);
+      ::usleep(5);
+    }
+    ::_exit(0);
+  }
+  join();
+  int status = 0;
+  EXPECT_EQ(::waitpid(sender, &status, 0), sender);
+  std::vector<bool> came(kFrames + 1, false);
+  for (u32 i = 0; i < kFrames; ++i) {
+    const auto report = members_[0]->next_report(kPatienceMs);
+    ASSERT_TRUE(report.has_value()) << i;
+    EXPECT_FALSE(came[report->number]);
+    came[report->number] = true;
+  }
+  EXPECT_FALSE(members_[1]->next_report(0).has_value());
+  EXPECT_TRUE(all_are_reached_directly());
 }
 
 TEST_P(PortGroupTest, OthersAreNotDisturbedByALeave) {

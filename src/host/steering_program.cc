@@ -93,4 +93,6 @@ bool attach_steering(int fd, std::vector<Steer> table) {
   return set_option(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, attached);
 }
 
+void detach_steering(int fd) { (void)set_option(fd, SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, 0); }
+
 }  // namespace verbena::host

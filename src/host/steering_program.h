@@ -26,5 +26,6 @@ struct Steer {
 [[nodiscard]] std::vector<sock_filter> steering_program(std::vector<Steer> table);
 
 [[nodiscard]] bool attach_steering(int fd, std::vector<Steer> table);  // false: errno says why
+void detach_steering(int fd);
 
 }  // namespace verbena::host
