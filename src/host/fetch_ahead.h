@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "device/device.h"
 
@@ -15,11 +14,11 @@ class FetchAhead {
  public:
   static constexpr u32 kFrames = 3;  // the steps of Device::fetch() after the first
 
-  // A frame has been polled, and the one kFrames after it is for `qpn`, if that is known.
-  void fetch(const Device& device, std::optional<QPN> qpn) {
+  // A frame has been polled, and the one kFrames after it is for `qpn`; 0: that is not known.
+  void fetch(const Device& device, QPN qpn) {
     std::ranges::rotate(next_, next_.end() - 1);  // next_[0]: just polled
     const QPN last = next_[1];
-    next_[0] = qpn.value_or(last);
+    next_[0] = qpn == QPN{} ? last : qpn;
     for (u32 step = 1; step <= kFrames; ++step)
       if (next_[step - 1] != next_[step]) device.fetch(step, next_[step - 1]);
   }

@@ -43,9 +43,10 @@ enum class MaySend : u8 {
 };
 
 // What may come out of an engine.
-struct EngineOutputs {
-  bool send_cqe = true, receive_cqe = true, event = true, packet = true;
-  bool sooner_timer = true;  // no output, but what a packet may have left: a timer to be looked up
+struct EngineOutputs {  // bits: bytes that are stored one by one and read as a word are waited for
+  bool send_cqe : 1 = true, receive_cqe : 1 = true, event : 1 = true, packet : 1 = true;
+  // No output, but what a packet may have left: a timer to be looked up.
+  bool sooner_timer : 1 = true;
   [[nodiscard]] bool reports() const { return send_cqe || receive_cqe || event; }
 };
 

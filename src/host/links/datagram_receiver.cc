@@ -11,6 +11,7 @@
 
 #include "host/clock.h"
 #include "host/kernel_socket.h"
+#include "host/message_calls.h"
 #include "host/socket_address.h"
 #include "host/socket_option.h"
 #include "wire/roce/icrc.h"
@@ -82,11 +83,9 @@ bool is(const cmsghdr* c, int level, int type) {
 
 // How many came; negative: none. One alone comes by the quicker call.
 int receive_some(int fd, std::span<mmsghdr> messages) {
-  if (messages.size() != 1)
-    return ::recvmmsg(fd, messages.data(), static_cast<unsigned>(messages.size()), MSG_DONTWAIT,
-                      nullptr);
-  const ssize_t size = ::recvmsg(fd, &messages.front().msg_hdr, MSG_DONTWAIT);
-  messages.front().msg_len = static_cast<unsigned>(std::max<ssize_t>(size, 0));
+  if (messages.size() != 1) return static_cast<int>(receive_messages(fd, messages));
+  const long size = receive_message(fd, messages.front().msg_hdr);
+  messages.front().msg_len = static_cast<unsigned>(std::max(size, 0L));
   return size >= 0 ? 1 : -1;
 }
 

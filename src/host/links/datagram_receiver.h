@@ -36,9 +36,9 @@ class DatagramReceiver {
   [[nodiscard]] bool collects() const { return collecting_.collects(); }
   [[nodiscard]] bool poll_frame(IngressFrame& out);
   // As in Link, of the datagram that is open.
-  [[nodiscard]] std::optional<QPN> upcoming(u32 frames) const {
+  [[nodiscard]] QPN upcoming(u32 frames) const {
     const std::size_t at = (frames - 1) * segment_size_ + BTH::kDestQPAt;
-    if (at + 3 > left_.size()) return std::nullopt;
+    if (at + 3 > left_.size()) return {};
     return QPN{load_be24(left_.data() + at)};
   }
   void close();

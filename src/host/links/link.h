@@ -51,8 +51,8 @@ class Link {
   // The packet of the frame polled last, where the link answers for it: there is no ICRC in it, and
   // of frame.transport only the size counts. nullptr: it is to be checked and decoded.
   [[nodiscard]] virtual const PacketView* decoded() const { return nullptr; }
-  // Whom the frame is for that comes so many after the one polled last; nullopt: not known.
-  [[nodiscard]] virtual std::optional<QPN> upcoming(u32) const { return std::nullopt; }
+  // Whom the frame is for that comes so many after the one polled last; 0: not known.
+  [[nodiscard]] virtual QPN upcoming(u32) const { return {}; }
   // When poll_frame() has one that did not come just now; never(): none waits.
   [[nodiscard]] virtual Time next_timer() const { return Time::never(); }
   // Readable when receive() would find something. The same ones for the whole life of the link.

@@ -35,8 +35,8 @@ class LocalLink final : public Link {
   [[nodiscard]] bool leaves_some() const override { return below_->leaves_some(); }
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
   [[nodiscard]] const PacketView* decoded() const override { return decoded_; }
-  [[nodiscard]] std::optional<QPN> upcoming(u32 frames) const override {
-    return decoded_ == nullptr ? below_->upcoming(frames) : std::nullopt;
+  [[nodiscard]] QPN upcoming(u32 frames) const override {
+    return decoded_ == nullptr ? below_->upcoming(frames) : QPN{};
   }
   [[nodiscard]] bool on_listening(Listening listening) override;
   [[nodiscard]] bool take_called() override {

@@ -134,8 +134,8 @@ bool UDPLink::poll_frame(IngressFrame& out, Time now) {
   return poll_multicast(out) || poll_taken_over(out) || router_.poll_kept(out, now);
 }
 
-std::optional<QPN> UDPLink::upcoming(u32 frames) const {
-  return favourite_ < ports_.size() ? ports_[favourite_]->receiver.upcoming(frames) : std::nullopt;
+QPN UDPLink::upcoming(u32 frames) const {
+  return favourite_ < ports_.size() ? ports_[favourite_]->receiver.upcoming(frames) : QPN{};
 }
 
 // A group's port takes nothing else: what names a QP belongs to the port of an address.

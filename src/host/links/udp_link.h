@@ -46,7 +46,7 @@ class UDPLink final : public Link {
   [[nodiscard]] bool receive(Look look) override;
   [[nodiscard]] bool leaves_some() const override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
-  [[nodiscard]] std::optional<QPN> upcoming(u32 frames) const override;
+  [[nodiscard]] QPN upcoming(u32 frames) const override;
   [[nodiscard]] Time next_timer() const override;
   [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
   [[nodiscard]] Expected<void> join_multicast(const GID& group) override {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "host/message_calls.h"
 #include "host/socket_option.h"
 #include "wire/eth/ipv4.h"
 #include "wire/eth/ipv6.h"
@@ -38,9 +39,8 @@ void go_without_checksums(int fd) { (void)set_option(fd, SOL_SOCKET, SO_NO_CHECK
 // How many of them the kernel took; negative: none, errno says why. One alone goes by the quicker
 // call.
 int try_to_send(int fd, std::span<mmsghdr> messages) {
-  if (messages.size() != 1)
-    return ::sendmmsg(fd, messages.data(), static_cast<unsigned>(messages.size()), MSG_DONTWAIT);
-  return ::sendmsg(fd, &messages.front().msg_hdr, MSG_DONTWAIT) >= 0 ? 1 : -1;
+  if (messages.size() != 1) return static_cast<int>(send_messages(fd, messages));
+  return send_message(fd, messages.front().msg_hdr) >= 0 ? 1 : -1;
 }
 
 // What a connected socket says first may be of an earlier datagram: that nobody listens there.
@@ -173,9 +173,9 @@ void UDPSender::send_one_by_one(const Burst& burst) {
     SendMessage message;
     msghdr header{};
     message.set(single, {&iov, 1}, interface_index_, header);
-    const bool sent = ::sendmsg(burst.port->fd(), &header, MSG_DONTWAIT) >= 0 ||
+    const bool sent = send_message(burst.port->fd(), header) >= 0 ||
                       (is_full(errno) && wait_for_room(burst.port->fd()) &&
-                       ::sendmsg(burst.port->fd(), &header, MSG_DONTWAIT) >= 0);
+                       send_message(burst.port->fd(), header) >= 0);
     sent ? count_sent(single) : static_cast<void>(++counters_.send_dropped);
   }
 }

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "host/kernel_socket.h"
+#include "host/message_calls.h"
 #include "host/socket_option.h"
 #include "wire/eth/internet_checksum.h"
 #include "wire/eth/ipv4.h"
@@ -222,8 +223,7 @@ void PacketPort::flush_v2() {
 // False: the one behind those that were sent was refused, errno says why.
 bool PacketPort::send_all(std::span<mmsghdr> messages, u32& sent) {
   while (sent < messages.size()) {
-    const int n = ::sendmmsg(fd_, messages.data() + sent,
-                             static_cast<unsigned>(messages.size()) - sent, MSG_DONTWAIT);
+    const long n = send_messages(fd_, messages.subspan(sent));
     if (n > 0)
       sent += static_cast<u32>(n);
     else if (!is_full(errno) || !wait_for_room())
@@ -302,7 +302,7 @@ void PacketPort::send_one_by_one(const Burst& burst, const MAC& to) {
 
 bool PacketPort::receive() {
   if (!socket_.is_open()) return false;
-  const int got = ::recvmmsg(fd_, received_->messages.data(), batch_, MSG_DONTWAIT, nullptr);
+  const long got = receive_messages(fd_, std::span(received_->messages).first(batch_));
   next_ = 0;
   count_ = got > 0 ? static_cast<u32>(got) : 0;
   counters_.received_datagrams += count_;

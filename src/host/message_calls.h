@@ -1,0 +1,27 @@
+// sendmsg(2) and its like as the data path makes them: at once, or not at all. Not libc's: those
+// are cancellation points, which costs two locked instructions, and a thread that is cancelled in
+// ibv_poll_cq() would leave the adapter locked. On failure negative, and errno says why.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <span>
+
+namespace verbena::host {
+
+[[nodiscard]] inline long send_message(int fd, const msghdr& message) {
+  return ::syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT);
+}
+[[nodiscard]] inline long send_messages(int fd, std::span<mmsghdr> messages) {
+  return ::syscall(SYS_sendmmsg, fd, messages.data(), messages.size(), MSG_DONTWAIT);
+}
+[[nodiscard]] inline long receive_message(int fd, msghdr& message) {
+  return ::syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT);
+}
+[[nodiscard]] inline long receive_messages(int fd, std::span<mmsghdr> messages) {
+  return ::syscall(SYS_recvmmsg, fd, messages.data(), messages.size(), MSG_DONTWAIT, nullptr);
+}
+
+}  // namespace verbena::host
