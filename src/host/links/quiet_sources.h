@@ -1,5 +1,6 @@
 // Each look at a source of packets costs a system call: one that gave nothing for kQuietAfter looks
-// is quiet, and then only looked at each kLookInterval rounds.
+// is quiet, and then only looked at now and then: each kLookInterval rounds at one of those, as who
+// waits for a packet waits for all looks at others.
 #pragma once
 
 #include "base/types.h"

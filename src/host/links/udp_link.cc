@@ -81,13 +81,13 @@ void UDPLink::start(const LocalAddress& address) {
 }
 
 // Every look costs a system call, so the source that gave last is looked at each time, and those
-// that have long given nothing only now and then.
+// that have long given nothing only now and then (quiet_sources.h).
 bool UDPLink::receive(Look look) {
-  ++round_;
+  const std::size_t due = next_quiet();
   bool any = false;
   for (std::size_t source = 0; source < quiet_rounds_.size(); ++source) {
-    const bool worth_it = look == Look::kEverywhere || source == favourite_ ||
-                          quiet_rounds_[source] < kQuietAfter || round_ % kLookInterval == 0;
+    const bool worth_it = look == Look::kEverywhere || source == favourite_ || source == due ||
+                          quiet_rounds_[source] < kQuietAfter;
     if (!worth_it) continue;
     if (receive_from(source, look)) {
       any = true;
@@ -100,9 +100,17 @@ bool UDPLink::receive(Look look) {
   return any;
 }
 
+// The one whose turn it is in this round; none: more than there are.
+std::size_t UDPLink::next_quiet() {
+  if (++round_ % kLookInterval != 0) return quiet_rounds_.size();
+  next_quiet_ = (next_quiet_ + 1) % quiet_rounds_.size();
+  return next_quiet_;
+}
+
 bool UDPLink::receive_from(std::size_t source, Look look) {
   if (source == ports_.size()) return receive_from_processes();
   if (source > ports_.size()) return groups_.receive(counters_);
+  first_to_poll_ = std::min(first_to_poll_, source);
   return ports_[source]->receiver.receive(look, counters_);
 }
 
@@ -124,9 +132,10 @@ bool UDPLink::receive_from_processes() {
 }
 
 bool UDPLink::poll_frame(IngressFrame& out, Time now) {
-  for (const auto& port : ports_) {
-    while (port->group.poll_early(out) || port->receiver.poll_frame(out)) {
-      if (!is_for_us(*port, out, now)) continue;
+  for (; first_to_poll_ < ports_.size(); ++first_to_poll_) {
+    Port& port = *ports_[first_to_poll_];
+    while (port.group.poll_early(out) || port.receiver.poll_frame(out)) {
+      if (!is_for_us(port, out, now)) continue;
       ++counters_.received_frames;
       return true;
     }
@@ -210,8 +219,8 @@ void UDPLink::hand_on_the_rest() {
 }
 
 Time UDPLink::next_timer() const {
-  const bool has_early =
-      std::ranges::any_of(ports_, [](const auto& port) { return port->group.has_early(); });
+  const bool has_early = std::any_of(ports_.begin() + first_to_poll_, ports_.end(),
+                                     [](const auto& port) { return port->group.has_early(); });
   return has_early ? Time() : router_.next_timer();
 }
 

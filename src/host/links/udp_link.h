@@ -80,6 +80,7 @@ class UDPLink final : public Link {
   void hand_on_the_rest();
 
   // A port's index; after them the processes, the groups.
+  std::size_t next_quiet();
   bool receive_from(std::size_t source, Look look);
   bool receive_from_processes();
   bool poll_multicast(IngressFrame& out);
@@ -99,7 +100,8 @@ class UDPLink final : public Link {
   u32 receive_buffer_bytes_ = 0;
   u32 round_ = 0;
   std::vector<u32> quiet_rounds_;  // of each source, in a row, without anything received
-  std::size_t favourite_ = 0;
+  std::size_t favourite_ = 0, next_quiet_ = 0;
+  std::size_t first_to_poll_ = 0;  // the ports before it have nothing, not what came early either
   std::optional<IngressFrame> taken_over_;  // from another process; in the channel's buffer
   bool has_left_ = false;
 };
