@@ -11,8 +11,13 @@
 
 namespace verbena::host {
 
+// The kernel has less to read where the message is one piece that goes to whom the socket is
+// connected to.
 [[nodiscard]] inline long send_message(int fd, const msghdr& message) {
-  return ::syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT);
+  if (message.msg_iovlen != 1 || message.msg_name != nullptr || message.msg_control != nullptr)
+    return ::syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT);
+  const iovec& piece = *message.msg_iov;
+  return ::syscall(SYS_sendto, fd, piece.iov_base, piece.iov_len, MSG_DONTWAIT, nullptr, 0);
 }
 [[nodiscard]] inline long send_messages(int fd, std::span<mmsghdr> messages) {
   return ::syscall(SYS_sendmmsg, fd, messages.data(), messages.size(), MSG_DONTWAIT);

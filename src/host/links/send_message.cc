@@ -13,6 +13,12 @@ u8 of_socket(const Burst& burst) {
   return burst.destination.is_multicast() ? kSocketHopLimit : burst.port->hop_limit();
 }
 
+// Than into segments of `wanted` bytes, if nothing is said; 0: not at all.
+bool cuts_otherwise(const Burst& burst, u32 wanted) {
+  const u32 own = burst.port->segment_size();
+  return wanted != own && (wanted != 0 || burst.bytes > own);
+}
+
 }  // namespace
 
 template <typename T>
@@ -39,8 +45,8 @@ void SendMessage::set(const Burst& burst, std::span<const iovec> iovs, u32 inter
   out.msg_iovlen = iovs.size();
   const bool ipv4 = burst.destination.is_ipv4();
   const int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
-  if (burst.segments > 1)
-    add_control(out, SOL_UDP, UDP_SEGMENT, static_cast<u16>(burst.segment_size));
+  if (const u32 size = burst.segments > 1 ? burst.segment_size : 0; cuts_otherwise(burst, size))
+    add_control(out, SOL_UDP, UDP_SEGMENT, static_cast<u16>(size));
   if (burst.traffic_class != 0)
     add_control(out, level, ipv4 ? IP_TOS : IPV6_TCLASS, int{burst.traffic_class});
   if (const u8 hop_limit = hop_limit_of(burst); hop_limit != of_socket(burst))

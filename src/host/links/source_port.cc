@@ -2,6 +2,7 @@
 
 #include <linux/filter.h>
 #include <linux/net_tstamp.h>
+#include <netinet/udp.h>
 
 #include <array>
 #include <cstring>
@@ -130,7 +131,13 @@ void SourcePort::set_hop_limit(u8 wanted) {
   if (done) hop_limit_ = wanted;
 }
 
+void SourcePort::set_segment_size(u32 wanted) {
+  if (segment_size_ == wanted) return;
+  if (set_option(fd(), SOL_UDP, UDP_SEGMENT, static_cast<int>(wanted))) segment_size_ = wanted;
+}
+
 void SourcePort::send_alone(std::span<const u8> payload, const SocketAddress& to) {
+  set_segment_size(0);
   (void)take_identification();
   (void)::sendto(fd(), payload.data(), payload.size(), MSG_DONTWAIT, to.data(), to.size());
 }

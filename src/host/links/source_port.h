@@ -25,6 +25,7 @@ inline constexpr u8 kSocketHopLimit = 64;  // TTL or hop limit of what says noth
 class SourcePort {
  public:
   static constexpr u32 kSteady = 100;  // datagrams in a row to one destination: it is connected
+  static constexpr u32 kSteadySegments = 16;
 
   SourcePort() = default;
   // Bound to `address` and `number`; on failure not open, and errno says why.
@@ -38,6 +39,20 @@ class SourcePort {
   // than to say it with each of them.
   [[nodiscard]] u8 hop_limit() const { return hop_limit_; }
   void set_hop_limit(u8 wanted);
+
+  // How long the segments are that a datagram which says nothing is cut into; 0: it is not cut. As
+  // with the hop limit, but it changes often: the socket's own is what kSteadySegments datagrams in
+  // a row were cut into.
+  [[nodiscard]] u32 segment_size() const { return segment_size_; }
+  void note_cut(u32 segment_size) {
+    if (segment_size != last_segment_size_) {
+      last_segment_size_ = segment_size;
+      cut_in_a_row_ = 0;
+    }
+    if (++cut_in_a_row_ == kSteadySegments && segment_size != segment_size_)
+      set_segment_size(segment_size);
+  }
+  void set_segment_size(u32 wanted);
 
   // The Identification of the next datagram, or of its first segment. Precondition: all that it was
   // asked for are sent in this order, but for the last, which may be given back.
@@ -77,6 +92,7 @@ class SourcePort {
   GID address_{}, steady_{};
   std::optional<GID> peer_;
   u32 interface_index_ = 0, in_a_row_ = 0;
+  u32 segment_size_ = 0, last_segment_size_ = 0, cut_in_a_row_ = 0;
   u16 number_ = 0, next_identification_ = 0;
   u8 hop_limit_ = kSocketHopLimit;
   bool counts_ = false;  // IPv4, and connected

@@ -121,15 +121,22 @@ void UDPSender::send_run(std::span<const Burst> run) {
   const Burst& first = run.front();
   if (!first.destination.is_multicast())
     first.port->set_hop_limit(SendMessage::hop_limit_of(first));
-  for (std::size_t i = 0; i < run.size(); ++i)
-    messages_[i].set(run[i], run[i].iovs, interface_index_, headers_[i].msg_hdr);
+  if (first.segments > 1) first.port->note_cut(first.segment_size);
+  prepare(run, 0);
   for (std::size_t i = 0; i < run.size();) {
     const int sent = send_some(*run[i].port, std::span(headers_).subspan(i, run.size() - i));
     for (int k = 0; k < sent; ++k) count_sent(run[i++]);
     if (sent > 0) continue;
     if (is_full(errno) && wait_for_room(run[i].port->fd())) continue;
     on_refused(run[i++]);
+    prepare(run, i);
   }
+}
+
+// What is said with each depends on what the socket is set to.
+void UDPSender::prepare(std::span<const Burst> run, std::size_t from) {
+  for (std::size_t i = from; i < run.size(); ++i)
+    messages_[i].set(run[i], run[i].iovs, interface_index_, headers_[i].msg_hdr);
 }
 
 bool UDPSender::wait_for_room(int fd) {
@@ -141,6 +148,7 @@ bool UDPSender::wait_for_room(int fd) {
 void UDPSender::on_refused(const Burst& burst) {
   const int why = errno;
   burst.port->disconnect();
+  burst.port->set_segment_size(0);
   if (burst.segments == 1 || !is_refused_segmentation(why)) {
     counters_.send_dropped += burst.segments;
     return;

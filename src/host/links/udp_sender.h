@@ -29,8 +29,9 @@ class UDPSender {
   SourcePorts* ports_for(const EgressFrame& frame) const;
   u32 max_segment_size(const GID& destination) const;
   void send_run(std::span<const Burst> run);  // all from one socket, with one hop limit
-  void on_refused(const Burst& burst);        // by the kernel, errno says why
-  bool wait_for_room(int fd);                 // in the transmit queue
+  void prepare(std::span<const Burst> run, std::size_t from);
+  void on_refused(const Burst& burst);  // by the kernel, errno says why
+  bool wait_for_room(int fd);           // in the transmit queue
   void send_one_by_one(const Burst& burst);
   void count_sent(const Burst& burst);
 

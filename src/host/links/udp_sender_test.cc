@@ -259,6 +259,30 @@ TEST_P(UDPSenderTest, WhatTheKernelRefusesEndsTheConnectionAndItIsMadeAgain) {
   send_until_connected();
 }
 
+TEST_P(UDPSenderTest, OneIsRefusedAndThoseBehindItInTheSameFlushGo) {
+  send_until_connected();
+  sender_.append(frame_without_route());
+  sender_.append(frame(8));
+  for (int i = 0; i < 3; ++i) sender_.append(frame(1000));
+  sender_.flush();
+  EXPECT_EQ(counters_.send_dropped, 1u);
+  EXPECT_EQ(counters_.sent_frames, SourcePort::kSteady + 4);
+}
+
+// The socket itself cuts what is cut alike for a while; what is not goes as before.
+TEST_P(UDPSenderTest, DatagramsOfAllKindsAmongMany) {
+  for (u32 round = 0; round < 3 * SourcePort::kSteadySegments; ++round) {
+    const std::size_t size = round % 40 < 20 ? 8 : 24;
+    std::vector<std::size_t> sizes = {size, size, size, 4};
+    if (round % 7 == 0) sizes = {100};
+    if (round % 11 == 0) sizes = {2000, 2000};
+    for (const std::size_t one : sizes) sender_.append(frame(one));
+    sender_.flush();
+    expect_frames(sizes);
+  }
+  EXPECT_EQ(counters_.segmentation_refused, 0u);
+}
+
 // ICMP says so with a later call, which a connected socket's owner gets to hear.
 TEST_P(UDPSenderTest, WhereNobodyListensNothingElseIsLost) {
   receiver_.close();
