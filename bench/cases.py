@@ -5,7 +5,7 @@ import dataclasses
 from cpu import IdleWakeups, TargetCPU
 from measurements import (MPI, UCX, Iperf3, Libfabric, Limit, ManyQPs, Perftest, SocketPingPong,
                           Sockperf, UDPStream)
-from soft_roce import GuestPerftest
+from soft_roce import GuestPerftest, GuestUDP
 
 MIB = 1 << 20
 
@@ -111,11 +111,14 @@ def links(name, what, unit, measurement, *peers):
 
 
 def beside_soft_roce(name, what, unit, program, *options):
-    """At least twice its bandwidth; a latency that is no worse."""
+    """At least twice its bandwidth; a latency that is no worse. The limit: the same datagrams by
+    sockets, without a CRC and without a transport."""
+    limit = (GuestUDP("exchange", (300,)) if unit == "us" else GuestUDP("stream", (4116, 8000)))
     ours, theirs = (GuestPerftest(stack, program, (*options, "-F"), unit)
                     for stack in ("verbena", "rxe"))
     return Case(f"soft-roce-{name}", "two guests", what, unit, ours,
-                (Peer("Linux soft-RoCE", theirs, 1.0 if unit == "us" else 2.0),))
+                (Peer("Linux soft-RoCE", theirs, 1.0 if unit == "us" else 2.0),
+                 Peer("UDP sockets", limit, is_limit=True)))
 
 
 def many_qps(name, what, active, run_length, goal=1 / 1.3):

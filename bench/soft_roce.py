@@ -44,7 +44,7 @@ def needed_libraries(library):
 
 
 class Guests:
-    """The two of them, with our library in /host."""
+    """The two of them, with our library and the limit's program in /host."""
     name = "two guests"
 
     def __init__(self, build, folder):
@@ -53,7 +53,7 @@ class Guests:
         share = folder / "guests"
         share.mkdir()
         library = build.folder / "lib/libibverbs.so.1"
-        for file in (library, *needed_libraries(library)):
+        for file in (library, *needed_libraries(library), build.folder / "bench/limit_udp_window"):
             shutil.copy(file, share)
         self._lab = subprocess.Popen(
             [LAB / "guest-run", "--raw", "--guests", "2", "--cpus", "1", "--rdma", "none", "--mtu", str(LINK_MTU),
@@ -132,3 +132,21 @@ class GuestPerftest:
 
     def __str__(self):
         return f"{' '.join([self.program, *self.options])} in guests ({self.stack})"
+
+
+@dataclasses.dataclass(frozen=True)
+class GuestUDP:
+    """What bare UDP sockets do there (bench/limits/udp_window.cc)."""
+    mode: str
+    options: tuple  # SIZE and COUNT, or COUNT
+
+    def run(self, site):
+        output = site.exchange(lambda _: shlex.join(
+            ["/host/limit_udp_window", self.mode, "4900", *map(str, self.options)]))
+        try:
+            return float(output)
+        except ValueError:
+            raise Failed(f"{self}\n{output}") from None
+
+    def __str__(self):
+        return f"UDP sockets, {self.mode} {' '.join(map(str, self.options))} in guests"

@@ -216,6 +216,8 @@ function(verbena_benchmarks dir)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM stem)
     verbena_bench_program(limit_${stem} ${source})
+    # One of them runs in the lab's guests, which have no libstdc++.
+    target_link_options(limit_${stem} PRIVATE -static-libstdc++ -static-libgcc)
   endforeach()
   # What perftest does not ask: plain programs of the verbs, on whichever libibverbs they find.
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/verbs/*.cc)
