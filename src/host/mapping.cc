@@ -12,7 +12,7 @@
 namespace verbena::host {
 namespace {
 
-tl::unexpected<Error> cannot(const char* what) {
+tl::unexpected<Error> mapping_failure(const char* what) {
   const int error = errno;
   return failure(error, std::string(what) + ": " + std::strerror(error));
 }
@@ -42,8 +42,8 @@ void Mapping::reset() {
 
 Expected<Mapping> Mapping::create(std::size_t length) {
   Descriptor file(::memfd_create("verbena", MFD_CLOEXEC));
-  if (!file.is_open()) return cannot("memfd_create");
-  if (::ftruncate(file.get(), static_cast<off_t>(length)) != 0) return cannot("ftruncate");
+  if (!file.is_open()) return mapping_failure("memfd_create");
+  if (::ftruncate(file.get(), static_cast<off_t>(length)) != 0) return mapping_failure("ftruncate");
   Expected<Mapping> mapping = of_file(file.get(), 0, length, MapAccess::kReadWrite);
   if (mapping) mapping->file_ = std::move(file);
   return mapping;
@@ -57,7 +57,7 @@ Expected<Mapping> Mapping::of_file(int fd, u64 offset, std::size_t length, MapAc
   const int protection = access == MapAccess::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
   void* const at = ::mmap(nullptr, length + in_page, protection, MAP_SHARED, fd,
                           static_cast<off_t>(offset - in_page));
-  if (at == MAP_FAILED) return cannot("mmap");
+  if (at == MAP_FAILED) return mapping_failure("mmap");
   Mapping mapping;
   mapping.data_ = static_cast<u8*>(at) + in_page;
   mapping.size_ = length;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-tl::unexpected<Error> cannot(const char* what) {
+tl::unexpected<Error> segment_failure(const char* what) {
   const int error = errno;
   return failure(error, std::string(what) + ": " + std::strerror(error));
 }
@@ -46,9 +46,10 @@ Descriptor open_segment(const SegmentPlace& place) {
 Expected<OwnSegment> OwnSegment::create(u32 slot, std::span<const GIDEntry> gids) {
   OwnSegment segment;
   segment.file_ = Descriptor(::memfd_create("verbena-device", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!segment.file_.is_open()) return cannot("memfd_create");
-  if (::ftruncate(segment.fd(), kSegmentBytes) != 0) return cannot("ftruncate");
-  if (::fcntl(segment.fd(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) return cannot("F_ADD_SEALS");
+  if (!segment.file_.is_open()) return segment_failure("memfd_create");
+  if (::ftruncate(segment.fd(), kSegmentBytes) != 0) return segment_failure("ftruncate");
+  if (::fcntl(segment.fd(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0)
+    return segment_failure("F_ADD_SEALS");
   Expected<Mapping> mapping =
       Mapping::of_file(segment.fd(), 0, sizeof(SegmentLayout), MapAccess::kReadWrite);
   if (!mapping) return tl::unexpected(mapping.error());
@@ -81,7 +82,7 @@ Expected<PeerSegment> PeerSegment::open(const SegmentPlace& place, u32 slot) {
       Mapping::of_file(file.get(), 0, sizeof(SegmentLayout), MapAccess::kRead);
   Expected<Mapping> shared = Mapping::of_file(file.get(), offsetof(SegmentLayout, shared),
                                               sizeof(SegmentLayout::Shared), MapAccess::kReadWrite);
-  if (!mapping || !shared) return cannot("mmap");
+  if (!mapping || !shared) return segment_failure("mmap");
   PeerSegment segment;
   segment.file_ = std::move(file);
   segment.mapping_ = std::move(*mapping);
