@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -219,8 +220,9 @@ void UDPLink::hand_on_the_rest() {
 }
 
 Time UDPLink::next_timer() const {
-  const bool has_early = std::any_of(ports_.begin() + first_to_poll_, ports_.end(),
-                                     [](const auto& port) { return port->group.has_early(); });
+  const bool has_early =
+      std::ranges::any_of(std::span(ports_).subspan(std::min(first_to_poll_, ports_.size())),
+                          [](const auto& port) { return port->group.has_early(); });
   return has_early ? Time() : router_.next_timer();
 }
 
