@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "device/frame_check.h"
 #include "faults/values.h"
 #include "host/clock.h"
 #include "wire/eth/ethernet.h"
@@ -43,9 +44,9 @@ EtherType ether_type_of(const IngressFrame& frame) {
 // What makes its ICRC right, where nobody has seen it.
 u16 identification_of(const IngressFrame& frame) {
   const bool is_guess = !frame.identification_known && frame.source.is_ipv4() &&
-                        frame.transport.size() > BTH::kSize + kICRCSize;
+                        frame.transport.size() >= BTH::kSize + kICRCSize;
   if (!is_guess) return frame.identification;
-  const Bytes transport = frame.transport.first(frame.transport.size() - kICRCSize);
+  const Bytes transport = without_icrc(frame);
   const u32 computed = icrc_of({.source = frame.source,
                                 .destination = frame.destination,
                                 .udp_source_port = frame.udp_source_port,
