@@ -132,6 +132,26 @@ Expected<void> DatagramReceiver::join_group() {
                  "cannot join the group " + address_.to_string() + ": " + std::strerror(errno));
 }
 
+// Bound to the interface it is in no group of sockets with those that are bound to the address
+// alone, so that it changes nobody's place there (host/port_group.h). Until it is connected it
+// takes what is for those, too: a moment, and what is not for this process is handed on.
+void DatagramReceiver::follow(const DatagramSource& source) {
+  const SocketAddress from(source.address, source.port, interface_index_);
+  if ((followed_ || bind_to_interface()) && ::connect(fd(), from.data(), from.size()) == 0)
+    followed_ = source;
+  else
+    close();
+}
+
+bool DatagramReceiver::bind_to_interface() {
+  const bool ipv4 = address_.is_ipv4();
+  return interface_index_ != 0 &&
+         set_option(fd(), SOL_SOCKET, SO_BINDTOIFINDEX, static_cast<int>(interface_index_)) &&
+         set_option(fd(), ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_RECVTTL : IPV6_RECVHOPLIMIT,
+                    0) &&
+         bind().has_value();
+}
+
 u32 DatagramReceiver::buffer_bytes() const {
   int bytes = 0;
   socklen_t size = sizeof(bytes);
@@ -143,8 +163,10 @@ void DatagramReceiver::prepare(u32 count) {
   for (u32 i = 0; i < count; ++i) {
     msghdr& header = buffers_->headers[i].msg_hdr;
     header = {};
-    header.msg_name = &buffers_->sources[i];
-    header.msg_namelen = sizeof(sockaddr_storage);
+    if (!followed_) {
+      header.msg_name = &buffers_->sources[i];
+      header.msg_namelen = sizeof(sockaddr_storage);
+    }
     header.msg_iov = &buffers_->iovs[i];
     header.msg_iovlen = 1;
     header.msg_control = buffers_->controls[i].bytes.data();
@@ -205,9 +227,15 @@ void DatagramReceiver::open_datagram(u32 index) {
   left_ = std::span(buffers_->data[index]).first(received.msg_len);
   segment_size_ = left_.size();
   frame_ = {};
-  frame_.source = gid_of(buffers_->sources[index]);
   frame_.destination = address_;
-  frame_.udp_source_port = port_of(buffers_->sources[index]);
+  if (followed_) {
+    frame_.source = followed_->address;
+    frame_.udp_source_port = followed_->port;
+    frame_.hop_limit = followed_->hop_limit;
+  } else {
+    frame_.source = gid_of(buffers_->sources[index]);
+    frame_.udp_source_port = port_of(buffers_->sources[index]);
+  }
   msghdr header = received.msg_hdr;
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
     if (is(c, SOL_UDP, UDP_GRO)) {
@@ -221,6 +249,7 @@ void DatagramReceiver::open_datagram(u32 index) {
       frame_.hop_limit = static_cast<u8>(control_value<int>(c));
     }
   }
+  if (!followed_) source_.note({frame_.source, frame_.udp_source_port, frame_.hop_limit});
 }
 
 void DatagramReceiver::close() { socket_.reset(); }

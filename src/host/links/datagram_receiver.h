@@ -15,6 +15,7 @@
 #include "host/error.h"
 #include "host/links/collecting_policy.h"
 #include "host/links/link.h"
+#include "host/links/steady_source.h"
 #include "wire/ib/bth.h"
 
 namespace verbena::host {
@@ -41,6 +42,19 @@ class DatagramReceiver {
     if (at + 3 > left_.size()) return {};
     return QPN{load_be24(left_.data() + at)};
   }
+  // The source of all the last datagrams, if there is one.
+  [[nodiscard]] const SteadySource& source() const { return source_; }
+  void forget_source() { source_ = {}; }
+  // Binds to the interface, and takes from now on what `source` sends to the address, in preference
+  // to the socket that is only bound; again: what another sends. On failure nothing, and it is
+  // closed. Its hop limit is taken for that of all that it sends.
+  void follow(const DatagramSource& source);
+  [[nodiscard]] bool follows() const { return followed_.has_value() && socket_.is_open(); }
+  [[nodiscard]] bool follows(const IngressFrame& frame) const {  // whose source it is
+    return follows() && frame.udp_source_port == followed_->port &&
+           frame.source == followed_->address;
+  }
+  [[nodiscard]] bool is_open() const { return socket_.is_open(); }
   void close();
   // Closes the socket and opens another, not yet bound.
   [[nodiscard]] Expected<void> renew();
@@ -67,6 +81,7 @@ class DatagramReceiver {
   void note_taken(u32 asked);
   void prepare(u32 count);
   void open_datagram(u32 index);
+  [[nodiscard]] bool bind_to_interface();
 
   Descriptor socket_;
   GID address_;
@@ -78,6 +93,8 @@ class DatagramReceiver {
   std::span<const u8> left_;  // of the datagram that is open
   std::size_t segment_size_ = 0;
   IngressFrame frame_;  // what its segments have in common
+  SteadySource source_;
+  std::optional<DatagramSource> followed_;
 };
 
 }  // namespace verbena::host

@@ -58,10 +58,12 @@ Expected<void> UDPLink::add_port(const GID& address, u32 interface_index,
                                  const Directory::Lock& lock) {
   Expected<DatagramReceiver> receiver = DatagramReceiver::open(address, interface_index);
   if (!receiver) return tl::unexpected(receiver.error());
+  Expected<DatagramReceiver> follower = DatagramReceiver::open(address, interface_index);
+  if (!follower) return tl::unexpected(follower.error());
   Expected<std::unique_ptr<SourcePorts>> sender = SourcePorts::open(address, interface_index);
   if (!sender) return tl::unexpected(sender.error());
-  auto port = std::make_unique<Port>(std::move(*receiver), std::move(*sender), directory_, channel_,
-                                     interface_index);
+  auto port = std::make_unique<Port>(std::move(*receiver), std::move(*follower), std::move(*sender),
+                                     directory_, channel_, interface_index);
   if (Expected<void> joined = port->group.join(lock); !joined) return joined;
   ports_.push_back(std::move(port));
   return {};
@@ -75,6 +77,7 @@ void UDPLink::start(const LocalAddress& address) {
     descriptors_.push_back(port->receiver.fd());
     receive_buffer_bytes_ = std::min(receive_buffer_bytes_, port->receiver.buffer_bytes());
   }
+  for (const auto& port : ports_) descriptors_.push_back(port->follower.fd());
   descriptors_.push_back(channel_.fd());
   descriptors_.push_back(groups_.fd());
   quiet_rounds_.resize(descriptors_.size());
@@ -104,19 +107,59 @@ bool UDPLink::receive(Look look) {
 // The one whose turn it is in this round; none: more than there are.
 std::size_t UDPLink::next_quiet() {
   if (++round_ % kLookInterval != 0) return quiet_rounds_.size();
-  next_quiet_ = (next_quiet_ + 1) % quiet_rounds_.size();
+  do {
+    next_quiet_ = (next_quiet_ + 1) % quiet_rounds_.size();
+  } while (is_idle_follower(next_quiet_));
   return next_quiet_;
 }
 
+bool UDPLink::is_idle_follower(std::size_t source) const {
+  return source >= ports_.size() && source < 2 * ports_.size() && !receiver_of(source).follows();
+}
+
+DatagramReceiver& UDPLink::receiver_of(std::size_t source) const {
+  return source < ports_.size() ? ports_[source]->receiver
+                                : ports_[source - ports_.size()]->follower;
+}
+
 bool UDPLink::receive_from(std::size_t source, Look look) {
-  if (source == ports_.size()) return receive_from_processes();
-  if (source > ports_.size()) return groups_.receive(counters_);
-  first_to_poll_ = std::min(first_to_poll_, source);
-  return ports_[source]->receiver.receive(look, counters_);
+  if (source < 2 * ports_.size()) return receive_from_port(source, look);
+  return source == 2 * ports_.size() ? receive_from_processes() : groups_.receive(counters_);
+}
+
+bool UDPLink::receive_from_port(std::size_t source, Look look) {
+  if (is_idle_follower(source)) return false;
+  first_to_poll_ = std::min(first_to_poll_, source % ports_.size());
+  DatagramReceiver& receiver = receiver_of(source);
+  const bool any = receiver.receive(look, counters_);
+  if (!any) on_nothing_received(source);
+  return any;
+}
+
+// Nothing is left of what came before: now a source may be followed, or no more, and packets keep
+// their order. None of this host is followed: among its datagrams are probes, which ask who has
+// which place in the kernel's group.
+void UDPLink::on_nothing_received(std::size_t source) {
+  Port& port = *ports_[source % ports_.size()];
+  u32& quiet_rounds = quiet_rounds_[ports_.size() + source % ports_.size()];
+  if (source >= ports_.size()) {
+    if (port.is_shared) port.follower.close();
+    return;
+  }
+  const DatagramSource& sender = port.receiver.source().last();
+  const bool is_free = !port.follower.follows() || quiet_rounds >= kQuietAfter;
+  if (!port.receiver.source().is_steady() || !is_free || port.is_shared ||
+      sender.address == port.receiver.address() || !port.follower.is_open())
+    return;
+  port.follower.follow(sender);
+  port.receiver.forget_source();
+  quiet_rounds = 0;
 }
 
 bool UDPLink::leaves_some() const {
-  return std::ranges::any_of(ports_, [](const auto& port) { return port->receiver.collects(); });
+  return std::ranges::any_of(ports_, [](const auto& port) {
+    return port->receiver.collects() || port->follower.collects();
+  });
 }
 
 bool UDPLink::receive_from_processes() {
@@ -135,7 +178,7 @@ bool UDPLink::receive_from_processes() {
 bool UDPLink::poll_frame(IngressFrame& out, Time now) {
   for (; first_to_poll_ < ports_.size(); ++first_to_poll_) {
     Port& port = *ports_[first_to_poll_];
-    while (port.group.poll_early(out) || port.receiver.poll_frame(out)) {
+    while (port.poll_frame(out)) {
       if (!is_for_us(port, out, now)) continue;
       ++counters_.received_frames;
       return true;
@@ -145,7 +188,7 @@ bool UDPLink::poll_frame(IngressFrame& out, Time now) {
 }
 
 QPN UDPLink::upcoming(u32 frames) const {
-  return favourite_ < ports_.size() ? ports_[favourite_]->receiver.upcoming(frames) : QPN{};
+  return favourite_ < 2 * ports_.size() ? receiver_of(favourite_).upcoming(frames) : QPN{};
 }
 
 // A group's port takes nothing else: what names a QP belongs to the port of an address.
@@ -189,7 +232,17 @@ bool UDPLink::is_for_us(Port& port, const IngressFrame& frame, Time now) {
 void UDPLink::hand_on(Port& port, u32 slot, const IngressFrame& frame, Time now) {
   const bool sent = channel_.send(slot, frame);
   ++(sent ? counters_.handed_on : counters_.receive_dropped);
+  if (port.follower.follows(frame)) {
+    port.is_shared |= sent;
+    return;
+  }
   if (sent || errno != ECONNREFUSED) port.group.on_misdirected(now);  // the slot's owner lives
+}
+
+void UDPLink::Port::close() {
+  receiver.close();
+  follower.close();
+  sender->close();
 }
 
 void UDPLink::leave() {
@@ -203,10 +256,7 @@ void UDPLink::leave(const Directory::Lock* lock) {
   hand_on_the_rest();
   for (const auto& port : ports_) port->group.leave(lock);
   hand_on_the_rest();
-  for (const auto& port : ports_) {
-    port->receiver.close();
-    port->sender->close();
-  }
+  for (const auto& port : ports_) port->close();
   channel_.close();
   groups_.close();
 }
@@ -228,10 +278,7 @@ Time UDPLink::next_timer() const {
 
 void UDPLink::abandon() {
   has_left_ = true;
-  for (const auto& port : ports_) {
-    port->receiver.close();
-    port->sender->close();
-  }
+  for (const auto& port : ports_) port->close();
   channel_.close();
   groups_.close();
   router_.close();

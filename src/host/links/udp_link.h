@@ -1,8 +1,13 @@
 // UDPLink: RoCEv2 over ordinary UDP sockets; needs no privilege. Port 4791 of each address of a
 // LocalAddress. Shares the port with the other processes of this user
 // (PortGroup): frames for their QPs that come here are handed on to them, once.
+//
+// What one UDP port of one host sends for a while is taken by a socket of its own, connected to it
+// (`follower`): the kernel then knows where the next datagram goes, and looks for no route, which
+// is a tenth of what a small datagram costs.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -34,6 +39,9 @@ class UDPLink final : public Link {
     return std::span(descriptors_).first(ports_.size());
   }
   [[nodiscard]] u32 receive_buffer_bytes() const { return receive_buffer_bytes_; }
+  [[nodiscard]] bool follows() const {  // somebody, on some address
+    return std::ranges::any_of(ports_, [](const auto& port) { return port->follower.follows(); });
+  }
 
   void append(const EgressFrame& frame) override {
     if (!has_left_) sender_->append(frame);
@@ -60,12 +68,19 @@ class UDPLink final : public Link {
  private:
   // One address.
   struct Port {
-    Port(DatagramReceiver r, std::unique_ptr<SourcePorts> s, Directory& directory,
-         ProcessChannel& channel, u32 interface_index)
+    Port(DatagramReceiver r, DatagramReceiver f, std::unique_ptr<SourcePorts> s,
+         Directory& directory, ProcessChannel& channel, u32 interface_index)
         : receiver(std::move(r)),
+          follower(std::move(f)),
           sender(std::move(s)),
           group({directory, channel, receiver, *sender, interface_index}) {}
+    [[nodiscard]] bool poll_frame(IngressFrame& out) {
+      return group.poll_early(out) || receiver.poll_frame(out) || follower.poll_frame(out);
+    }
+    void close();
     DatagramReceiver receiver;
+    DatagramReceiver follower;
+    bool is_shared = false;  // whom it followed sends to other processes of this host, too
     std::unique_ptr<SourcePorts> sender;
     PortGroup group;
   };
@@ -79,9 +94,14 @@ class UDPLink final : public Link {
   void leave(const Directory::Lock* lock);  // nullptr: it could not be had
   void hand_on_the_rest();
 
-  // A port's index; after them the processes, the groups.
+  // Sources have the order of descriptors(): the ports' receivers, their followers, the processes,
+  // the groups.
+  [[nodiscard]] bool is_idle_follower(std::size_t source) const;
+  [[nodiscard]] DatagramReceiver& receiver_of(std::size_t source) const;
   std::size_t next_quiet();
   bool receive_from(std::size_t source, Look look);
+  bool receive_from_port(std::size_t source, Look look);
+  void on_nothing_received(std::size_t source);
   bool receive_from_processes();
   bool poll_multicast(IngressFrame& out);
   bool poll_taken_over(IngressFrame& out);
