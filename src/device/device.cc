@@ -187,6 +187,7 @@ Reception Device::on_packet(const PacketView& packet, const IngressFrame& frame,
 
 void Device::on_timer(Time now) { impl_->runner.on_timer(now); }
 
+bool Device::may_await() const { return impl_->runner.may_await(); }
 bool Device::on_awaited(Time now) { return impl_->runner.on_awaited(now); }
 
 bool Device::poll_frame(Time now, EgressFrame& out, Trains trains) {

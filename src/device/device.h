@@ -143,6 +143,7 @@ class Device {
   // The program polls, or is about to sleep: what was put off (transport/engine.h) is done now.
   // False: nothing was. Never, if next_timer() is later than kPutOff from now.
   [[nodiscard]] bool on_awaited(Time now);
+  [[nodiscard]] bool may_await() const;  // false: nothing is put off
   // false: nothing to send now. Frames of one QP come in runs, so that a link can batch them. They
   // may be trains for who asks for them.
   [[nodiscard]] bool poll_frame(Time now, EgressFrame& out, Trains trains = Trains::kNo);

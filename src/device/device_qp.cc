@@ -64,7 +64,10 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   parts.peers = local.peers;
   parts.habit = &impl_->habit;
   if (impl_->config.shared_window_packets != ~0u) parts.window = &impl_->window;
-  if (init.type == QPType::kRC) parts.local_packets = local.packets;
+  if (init.type == QPType::kRC) {
+    parts.local_packets = local.packets;
+    parts.local_progress = local.progress;
+  }
   if (local.counts != nullptr) local.counts->clear(*qpn);
   qp->engine = make_engine(parts, impl_->config);
   if (init.type == QPType::kRC) qp->rc = static_cast<RCEngine*>(qp->engine.get());

@@ -49,6 +49,7 @@ class EngineRunner {
 
   void on_timer(Time now);
   [[nodiscard]] bool on_awaited(Time now);
+  [[nodiscard]] bool may_await() const { return may_await_; }
   // A change by the application, legal, with the attributes already in place; not to Reset.
   void enter(QueuePair& qp, QPState to, Time now);
   // Everything is forgotten, CQEs too. The attributes become `initial`.

@@ -12,6 +12,7 @@
 #include "transport/acknowledgement.h"
 #include "transport/cqe.h"
 #include "transport/local/local_packets.h"
+#include "transport/local/local_progress.h"
 #include "transport/peer_memory.h"
 #include "transport/poll_habit.h"
 #include "transport/qp_attributes.h"
@@ -140,6 +141,7 @@ struct EngineParts {
   PollHabit* habit = nullptr;                 // of the program. nullptr: no WRITE is put off
   SharedWindow* window = nullptr;             // nullptr: only the requester's own counts
   LocalPackets* local_packets = nullptr;      // of RC. nullptr: all packets are polled out
+  LocalProgress* local_progress = nullptr;    // of RC, likewise. nullptr: nobody looks there
 };
 
 }  // namespace verbena

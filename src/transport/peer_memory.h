@@ -28,6 +28,8 @@ class PeerMemory {
   static constexpr u32 kMaxPieces = 128;
 
   virtual ~PeerMemory() = default;
+  // Whether the QP's peer has executed all requests before this PSN, and none from it on.
+  [[nodiscard]] virtual bool has_executed(const QPAttributes& qp, PSN before) const = 0;
   // Copies the pieces, one after the other, to the ranges, in order; the last bytes of each become
   // visible last. The QP's peer must accept each at this moment. False: some were not copied, or in
   // part. Precondition: both have the same number of bytes.

@@ -76,7 +76,12 @@ void LocalPath::start() {
 
 LocalPorts LocalPath::ports() {
   if (!directory_) return {.keys = &keys_};
-  return {&keys_, &qps_, this, &layout().shared.counts, &outgoing_};
+  return {.keys = &keys_,
+          .qps = &qps_,
+          .progress = &layout().device.progress,
+          .peers = this,
+          .counts = &layout().shared.counts,
+          .packets = &outgoing_};
 }
 
 ExportPlace LocalPath::place() const {

@@ -29,6 +29,9 @@ class ProcessMemory final : public PeerMemory {
   [[nodiscard]] Mapping claim_ring();
   [[nodiscard]] Doorbells& doorbells() const { return segment_.shared().doorbells; }
 
+  [[nodiscard]] bool has_executed(const QPAttributes& qp, PSN before) const override {
+    return segment_.device().progress.is_at(qp.dest_qp, before);
+  }
   [[nodiscard]] bool write(const QPAttributes& qp, std::span<const MemoryPiece> from,
                            std::span<const PeerRange> to) override;
   [[nodiscard]] bool read(const QPAttributes& qp, std::span<const PeerRange> from,

@@ -134,7 +134,7 @@ bool RCResponder::take_send(const PacketView& packet, u8* to, CQE& out) {
   out.source_qp = qp_.dest_qp;
   out.srq = 0;
   nak_sent_ = false;
-  expected_ = expected_.next();
+  expect(expected_.next());
   msn_ = msn_.next();
   if (bth.ack_req) acknowledge();
   return true;

@@ -138,7 +138,7 @@ void RCRequester::enter(QPState from, Time now) {
       entered_error_ = now;
       rnr_until_.reset();
       rests_from_.reset();
-      if (put_off_) done_ = put_off_->first;  // it is flushed, with what has passed it
+      if (put_off_) done_ = std::min(done_, put_off_->first);  // flushed, with what has passed it
       put_off_.reset();
       return;
     case QPState::kSQE: rnr_until_.reset(); return;
@@ -158,7 +158,7 @@ bool RCRequester::may_start(const SendWQE& wqe) const {
   if (wqe.wr.fence && rd_atomic_ != 0) return false;
   if (is_rd_atomic(wqe.wr.op) && rd_atomic_ >= qp_.max_rd_atomic && qp_.max_rd_atomic != 0)
     return false;
-  if (waits_for_response() && prefers_short_cut(wqe)) return false;
+  if (waits_for_response() && prefers_short_cut(wqe) && !lets_short_cut_pass()) return false;
   // Without a credit one message at a time may still go, to learn of new ones. IBTA 9.7.7.2.5
   return has_credit(wqe) || !waits_for_response();
 }

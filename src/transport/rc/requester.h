@@ -15,7 +15,7 @@
 // responses fit the window and a repeated request lies inside the original one.
 //
 // A peer on the same host may need no packets (transport/peer_memory.h). A WRITE or READ that finds
-// nothing in flight is copied when its turn comes, and then is what a local operation is: done when
+// nothing in flight, or only what the peer has executed already, is copied when its turn comes, and then is what a local operation is: done when
 // started, without PSNs. Of what the peer does not allow, packets are made. A long READ is put off
 // until the program polls, or something must not pass it, so that SENDs which follow go first:
 // programs that read from each other would otherwise take turns, since each asks the other only
@@ -113,6 +113,7 @@ class RCRequester {
   struct ShortCut;
   bool fits_short_cut(const SendWQE& wqe) const;
   bool prefers_short_cut(const SendWQE& wqe) const;
+  bool lets_short_cut_pass() const;
   bool take_short_cut(Time now);
   void collect(ShortCut& copy, u64 first, u64 end);
   bool add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length) const;

@@ -91,6 +91,7 @@ RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, Engin
       srq_pd_(parts.srq_pd),
       xrc_(parts.xrc_receives),
       local_packets_(parts.local_packets),
+      local_progress_(parts.local_progress),
       limits_(limits),
       counters_(counters),
       fault_(fault),
@@ -114,7 +115,7 @@ void RCResponder::on_state(QPState from) {
       return;
     case QPState::kRTR:
       if (from != QPState::kInit) return;
-      expected_ = qp_.rq_psn;
+      expect(qp_.rq_psn);
       make_room();
       return;
     case QPState::kError:
@@ -182,7 +183,7 @@ bool RCResponder::right_length(const OpcodeTraits& traits, std::size_t payload) 
 // `psns` PSNs are executed; acknowledges when the packet asks for it.
 void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) {
   if (psns > 1) forget_kept(psns);
-  expected_ = expected_.advanced(psns);
+  expect(expected_.advanced(psns));
   if (message_done) {
     msn_ = msn_.next();
     message_ = Message::kNone;

@@ -82,6 +82,10 @@ class RCResponder {
   bool invalidate(RKey key);
   void accept(const PacketView& packet, u32 psns, bool message_done);
   void acknowledge();
+  void expect(PSN psn) {
+    expected_ = psn;
+    if (local_progress_ != nullptr) local_progress_->note(qp_.qpn, psn);
+  }
   bool choose_srq(u32 number);
   // Of memory that requests name, and of receives.
   PDId request_pd() const { return xrc_ != nullptr ? xrc_pd_ : qp_.pd; }
@@ -111,6 +115,7 @@ class RCResponder {
   const std::optional<PDId> srq_pd_;
   const XRCReceives* const xrc_;  // of an XRC target; nullptr: RC
   LocalPackets* const local_packets_;
+  LocalProgress* const local_progress_;
   const RCLimits limits_;
   EngineCounters& counters_;
   ResponderFault& fault_;

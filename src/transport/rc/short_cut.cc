@@ -1,6 +1,6 @@
 // A requester's short cut to a peer on the same host: transport/peer_memory.h. Only while nothing
-// is in flight: all that came before is executed at the peer then, so the order of the queue is
-// kept. IBTA Vol 1, 10.8.3.3 (ordering rules).
+// is in flight that the peer has not executed: so the order of the queue is kept. IBTA Vol 1,
+// 10.8.3.3 (ordering rules).
 #include "memory/sg_walk.h"
 #include "transport/local_operations.h"
 #include "transport/rc/requester.h"
@@ -60,18 +60,26 @@ bool RCRequester::fits_short_cut(const SendWQE& wqe) const {
          (wqe.wr.op == SendOp::kRDMAWrite || qp_.max_rd_atomic != 0);
 }
 
-// What is in flight should land first, rather than that packets are made: it is much, or packets
-// would follow packets for ever.
+// What is in flight should land first, rather than that packets are made: it is much, or a READ,
+// whose response takes no less time, or packets would follow packets for ever.
 bool RCRequester::prefers_short_cut(const SendWQE& wqe) const {
-  return (wqe.length_bytes >= kWorthWaiting || passed_by_ >= kMaxPassedBy) && fits_short_cut(wqe) &&
-         fresh_ >= no_short_cut_before_;
+  const bool is_worth_it = wqe.length_bytes >= kWorthWaiting || wqe.wr.op == SendOp::kRDMARead ||
+                           passed_by_ >= kMaxPassedBy;
+  return is_worth_it && fits_short_cut(wqe) && fresh_ >= no_short_cut_before_;
+}
+
+// What is in flight is only to be acknowledged, and will be: the peer has executed it. READs and
+// their like bring more than that.
+bool RCRequester::lets_short_cut_pass() const {
+  return cursor_ == frontier_ && rd_atomic_ == 0 && since_ack_request_ == 0 &&
+         peer_->has_executed(qp_, frontier_);
 }
 
 // True when something was done or put off, or it is others' turn. Precondition: the WQE `fresh_`
 // may start.
 bool RCRequester::take_short_cut(Time now) {
   if (!fits_short_cut(queue_.at(fresh_)) || fresh_ < no_short_cut_before_) return false;
-  if (waits_for_response()) {
+  if (waits_for_response() && !lets_short_cut_pass()) {
     ++passed_by_;
     return false;
   }
@@ -171,10 +179,12 @@ void RCRequester::skip_fresh() {
 
 // --- what is long, until the program polls
 
+// A READ that overtakes what is executed completes only after a poll that brings the ACK: it may
+// wait for a long one that follows, and be copied with it.
 bool RCRequester::may_be_put_off(const SendWQE& wqe) const {
-  if (wqe.length_bytes < kWorthWaiting) return false;
-  return wqe.wr.op == SendOp::kRDMARead ||
-         (wqe.wr.op == SendOp::kRDMAWrite && habit_ != nullptr && wqe.length_bytes < kPartBytes);
+  const bool is_long = wqe.length_bytes >= kWorthWaiting;
+  if (wqe.wr.op == SendOp::kRDMARead) return is_long || waits_for_response();
+  return is_long && habit_ != nullptr && wqe.length_bytes < kPartBytes;
 }
 
 // False: it is to be copied at once. WRITEs behind those that wait wait for them, at least.
@@ -252,7 +262,7 @@ void RCRequester::refuse_put_off() {
 // passed is then met again, and is done.
 void RCRequester::restart_refused() {
   if (!put_off_ || !put_off_->refused || unacked_ != frontier_) return;
-  if (put_off_->op == SendOp::kRDMARead) passed_until_ = fresh_;
+  if (put_off_->op == SendOp::kRDMARead) passed_until_ = std::max(passed_until_, fresh_);
   done_ = fresh_ = cursor_index_ = put_off_->first;
   put_off_.reset();
 }

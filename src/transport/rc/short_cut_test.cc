@@ -12,6 +12,9 @@ class NearPeer final : public PeerMemory, public PeerMemoryFinder {
   std::shared_ptr<PeerMemory> find(const QPAttributes&) override {
     return target == nullptr ? nullptr : std::shared_ptr<PeerMemory>(std::shared_ptr<void>(), this);
   }
+  bool has_executed(const QPAttributes& qp, PSN before) const override {
+    return progress->is_at(qp.dest_qp, before);
+  }
   bool write(const QPAttributes&, std::span<const MemoryPiece> from,
              std::span<const PeerRange> to) override {
     return copy(to, from, Access::kRemoteWrite);
@@ -21,6 +24,7 @@ class NearPeer final : public PeerMemory, public PeerMemoryFinder {
     return copy(from, to, Access::kRemoteRead);
   }
 
+  const std::unique_ptr<LocalProgress> progress = std::make_unique<LocalProgress>();  // of both
   Side* target = nullptr;
   bool refuses = false;
   u32 calls = 0, done = 0;
@@ -64,6 +68,7 @@ class RCShortCutTest : public testing::Test {
   }
   RCOptions near(RCOptions options) {
     options.peers = &peer;
+    options.local_progress = peer.progress.get();
     options.habit = &program;
     return options;
   }
@@ -122,6 +127,65 @@ TEST_F(RCShortCutTest, WhatIsInFlightIsNotOvertaken) {
   pair.send(1, 10);
   pair.write(2, 100, kFar);
   EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kSendOnly, Op::kRDMAWriteOnly}));
+  EXPECT_EQ(peer.calls, 0u);
+}
+
+TEST_F(RCShortCutTest, WhatIsExecutedIsOvertakenBeforeItsAcknowledgementComes) {
+  pair.receive(9, 0, 100);
+  pair.send(1, 10);
+  pair.deliver_all(pair.b, pair.take_all(pair.a));
+  pair.write(2, 100, kFar);
+  pair.read(3, 100, kFar, 1000);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(peer.done, 2u);
+  EXPECT_EQ(pair.a.bytes(1000, 100), pair.a.bytes(0, 100));
+  EXPECT_TRUE(pair.a.send_cqes.empty());  // the SEND's is the first
+  pair.settle();
+  EXPECT_EQ(
+      outcomes(pair.a.send_cqes),
+      (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}, {3, WQEStatus::kSuccess}}));
+  EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
+}
+
+TEST_F(RCShortCutTest, WhatIsExecutedIsSentAgainUntilItIsAcknowledged) {
+  pair.receive(9, 0, 100);
+  pair.send(1, 10);
+  pair.deliver_all(pair.b, pair.take_all(pair.a));
+  pair.write(2, 100, kFar);
+  (void)pair.take_all(pair.b);  // the acknowledgement is lost
+  ASSERT_TRUE(pair.fire_timer(pair.a));
+  const std::vector<Packet> again = pair.take_all(pair.a);
+  EXPECT_EQ(ops_of(again), (std::vector<Op>{Op::kSendOnly}));
+  pair.deliver_all(pair.b, again);
+  pair.settle();
+  EXPECT_EQ(outcomes(pair.a.send_cqes),
+            (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}}));
+  EXPECT_EQ(pair.b.receive_cqes.size(), 1u);
+  EXPECT_EQ(peer.done, 1u);
+}
+
+TEST_F(RCShortCutTest, WhatDoesNotAskForItsAcknowledgementIsNotOvertaken) {
+  pair.receive(9, 0, 100);
+  pair.must_post(pair.a, make_wr(SendOp::kSend, 1), 0, 10);
+  pair.write(2, 100, kFar);
+  const std::optional<Packet> send = pair.take(pair.a);
+  ASSERT_TRUE(send && !send->headers.bth.ack_req);
+  pair.deliver(pair.b, *send);
+  EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kRDMAWriteOnly}));
+}
+
+TEST_F(RCShortCutTest, ResponsesThatBringDataAreNotOvertaken) {
+  pair.fetch_add(1, 5, kFar);
+  pair.deliver_all(pair.b, pair.take_all(pair.a));
+  pair.write(2, 100, kFar);
+  EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kRDMAWriteOnly}));
+}
+
+TEST_F(RCShortCutTest, WhatIsNotReadyAtThePeerIsNotOvertaken) {
+  pair.send(1, 10);  // for which there is no receive
+  pair.deliver_all(pair.b, pair.take_all(pair.a));
+  pair.write(2, 100, kFar);
+  EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kRDMAWriteOnly}));
   EXPECT_EQ(peer.calls, 0u);
 }
 
@@ -411,6 +475,18 @@ TEST_F(RCShortCutTest, ALongReadThatIsPutOffIsFlushed) {
   EXPECT_FALSE(pair.a.engine.on_awaited(pair.now));
   EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
   EXPECT_EQ(peer.calls, 0u);
+}
+
+TEST_F(RCShortCutTest, ALongReadIsFlushedWithWhatItHasOvertaken) {
+  pair.receive(9, 0, 100);
+  pair.send(1, 10);
+  pair.deliver_all(pair.b, pair.take_all(pair.a));
+  pair.read(2, kLong, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  pair.a.set_state(QPState::kError, pair.now);
+  pair.drain(pair.a);
+  EXPECT_EQ(outcomes(pair.a.send_cqes),
+            (Outcomes{{1, WQEStatus::kFlushed}, {2, WQEStatus::kFlushed}}));
 }
 
 // --- long WRITEs, which wait for a poll where the program is known to poll soon
