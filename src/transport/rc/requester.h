@@ -15,13 +15,13 @@
 // responses fit the window and a repeated request lies inside the original one.
 //
 // A peer on the same host may need no packets (transport/peer_memory.h). A WRITE or READ that finds
-// nothing in flight, or only what the peer has executed already, is copied when its turn comes, and then is what a local operation is: done when
-// started, without PSNs. Of what the peer does not allow, packets are made. A long READ is put off
-// until the program polls, or something must not pass it, so that SENDs which follow go first:
-// programs that read from each other would otherwise take turns, since each asks the other only
-// after its own copy. It has started then, but is not reported, nor is what follows. Long WRITEs of
-// a program that soon polls (transport/poll_habit.h) wait likewise, to be copied together.
-// IBTA 10.8.3.3 lets a READ be passed by what has no fence.
+// nothing in flight, or only what the peer has executed already, is copied when its turn comes, and
+// then is what a local operation is: done when started, without PSNs. Of what the peer does not
+// allow, packets are made. A long READ is put off until the program polls, or something must not
+// pass it, so that SENDs which follow go first: programs that read from each other would otherwise
+// take turns, since each asks the other only after its own copy. It has started then, but is not
+// reported, nor is what follows. Long WRITEs of a program that soon polls (transport/poll_habit.h)
+// wait likewise, to be copied together. IBTA 10.8.3.3 lets a READ be passed by what has no fence.
 //
 // In silence the oldest packet goes again as a probe, without moving the cursor: a responder
 // answers it, new or duplicate. If nothing follows its answer, the rest goes again too. None of
