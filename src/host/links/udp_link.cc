@@ -114,44 +114,47 @@ std::size_t UDPLink::next_quiet() {
 }
 
 bool UDPLink::is_idle_follower(std::size_t source) const {
-  return source >= ports_.size() && source < 2 * ports_.size() && !receiver_of(source).follows();
-}
-
-DatagramReceiver& UDPLink::receiver_of(std::size_t source) const {
-  return source < ports_.size() ? ports_[source]->receiver
-                                : ports_[source - ports_.size()]->follower;
+  const bool is_follower = source >= ports_.size() && source < 2 * ports_.size();
+  return is_follower && !ports_[source - ports_.size()]->follower.follows();
 }
 
 bool UDPLink::receive_from(std::size_t source, Look look) {
-  if (source < 2 * ports_.size()) return receive_from_port(source, look);
-  return source == 2 * ports_.size() ? receive_from_processes() : groups_.receive(counters_);
+  const std::size_t ports = ports_.size();
+  if (source < ports) return receive_from_port(source, look);
+  if (source < 2 * ports) return receive_followed(source - ports, look);
+  return source == 2 * ports ? receive_from_processes() : groups_.receive(counters_);
 }
 
-bool UDPLink::receive_from_port(std::size_t source, Look look) {
-  if (is_idle_follower(source)) return false;
-  first_to_poll_ = std::min(first_to_poll_, source % ports_.size());
-  DatagramReceiver& receiver = receiver_of(source);
-  const bool any = receiver.receive(look, counters_);
-  if (!any) on_nothing_received(source);
-  return any;
+// A source is followed, or no more, when nothing is left of what came before: so packets keep their
+// order.
+bool UDPLink::receive_from_port(std::size_t index, Look look) {
+  DatagramReceiver& receiver = ports_[index]->receiver;
+  first_to_poll_ = std::min(first_to_poll_, index);
+  if (receiver.receive(look, counters_)) return true;
+  if (receiver.source().is_steady()) follow_steady(index);
+  return false;
 }
 
-// Nothing is left of what came before: now a source may be followed, or no more, and packets keep
-// their order. None of this host is followed: among its datagrams are probes, which ask who has
-// which place in the kernel's group.
-void UDPLink::on_nothing_received(std::size_t source) {
-  Port& port = *ports_[source % ports_.size()];
-  u32& quiet_rounds = quiet_rounds_[ports_.size() + source % ports_.size()];
-  if (source >= ports_.size()) {
-    if (port.is_shared) port.follower.close();
-    return;
-  }
-  const DatagramSource& sender = port.receiver.source().last();
+bool UDPLink::receive_followed(std::size_t index, Look look) {
+  Port& port = *ports_[index];
+  if (!port.follower.follows()) return false;
+  first_to_poll_ = std::min(first_to_poll_, index);
+  if (port.follower.receive(look, counters_)) return true;
+  if (port.is_shared) port.follower.close();
+  return false;
+}
+
+// None of this host: among its datagrams are probes, which ask who has which place in the kernel's
+// group.
+void UDPLink::follow_steady(std::size_t index) {
+  Port& port = *ports_[index];
+  u32& quiet_rounds = quiet_rounds_[ports_.size() + index];
+  const DatagramSource& source = port.receiver.source().last();
   const bool is_free = !port.follower.follows() || quiet_rounds >= kQuietAfter;
-  if (!port.receiver.source().is_steady() || !is_free || port.is_shared ||
-      sender.address == port.receiver.address() || !port.follower.is_open())
+  if (!is_free || port.is_shared || !port.follower.is_open() ||
+      source.address == port.receiver.address())
     return;
-  port.follower.follow(sender);
+  port.follower.follow(source);
   port.receiver.forget_source();
   quiet_rounds = 0;
 }
@@ -188,7 +191,9 @@ bool UDPLink::poll_frame(IngressFrame& out, Time now) {
 }
 
 QPN UDPLink::upcoming(u32 frames) const {
-  return favourite_ < 2 * ports_.size() ? receiver_of(favourite_).upcoming(frames) : QPN{};
+  const std::size_t ports = ports_.size();
+  if (favourite_ < ports) return ports_[favourite_]->receiver.upcoming(frames);
+  return favourite_ < 2 * ports ? ports_[favourite_ - ports]->follower.upcoming(frames) : QPN{};
 }
 
 // A group's port takes nothing else: what names a QP belongs to the port of an address.

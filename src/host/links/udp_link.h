@@ -97,11 +97,11 @@ class UDPLink final : public Link {
   // Sources have the order of descriptors(): the ports' receivers, their followers, the processes,
   // the groups.
   [[nodiscard]] bool is_idle_follower(std::size_t source) const;
-  [[nodiscard]] DatagramReceiver& receiver_of(std::size_t source) const;
   std::size_t next_quiet();
   bool receive_from(std::size_t source, Look look);
-  bool receive_from_port(std::size_t source, Look look);
-  void on_nothing_received(std::size_t source);
+  bool receive_from_port(std::size_t index, Look look);
+  bool receive_followed(std::size_t index, Look look);
+  void follow_steady(std::size_t index);
   bool receive_from_processes();
   bool poll_multicast(IngressFrame& out);
   bool poll_taken_over(IngressFrame& out);

@@ -5,6 +5,7 @@ namespace verbena::test {
 namespace {
 
 constexpr u64 kFar = 1u << 17;
+constexpr u32 kLong = 1u << 16;
 
 // The memory of a pair's other side, as its keys allow.
 class NearPeer final : public PeerMemory, public PeerMemoryFinder {
@@ -145,6 +146,37 @@ TEST_F(RCShortCutTest, WhatIsExecutedIsOvertakenBeforeItsAcknowledgementComes) {
       outcomes(pair.a.send_cqes),
       (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}, {3, WQEStatus::kSuccess}}));
   EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
+}
+
+TEST_F(RCShortCutTest, AShortReadThatOvertakesIsCopiedWithTheLongOneBehindIt) {
+  pair.receive(9, 0, 100);
+  pair.send(1, 10);
+  pair.deliver_all(pair.b, pair.take_all(pair.a));
+  pair.read(2, 100, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  pair.read(3, kLong, kFar + 100, 100);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(peer.calls, 0u);
+  EXPECT_TRUE(pair.a.engine.on_awaited(pair.now));
+  EXPECT_EQ(peer.calls, 1u);
+  EXPECT_EQ(pair.a.bytes(0, 100 + kLong), pair.b.bytes(kFar, 100 + kLong));
+  pair.settle();
+  EXPECT_EQ(pair.a.send_cqes.size(), 3u);
+}
+
+TEST_F(RCShortCutTest, AReadWaitsForWhatIsNotExecutedYet) {
+  pair.receive(9, 0, 100);
+  pair.must_post(pair.a, make_wr(SendOp::kSend, 1), 0, 10);  // nothing else asks for its ACK
+  pair.read(2, 100, kFar);
+  const std::vector<Packet> packets = pair.take_all(pair.a);
+  ASSERT_EQ(ops_of(packets), (std::vector<Op>{Op::kSendOnly}));
+  EXPECT_TRUE(packets[0].headers.bth.ack_req);
+  EXPECT_EQ(peer.calls, 0u);
+  pair.deliver_all(pair.b, packets);
+  pair.deliver_all(pair.a, pair.take_all(pair.b));
+  pair.settle();
+  EXPECT_EQ(peer.done, 1u);
+  EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{2, WQEStatus::kSuccess}}));
 }
 
 TEST_F(RCShortCutTest, WhatIsExecutedIsSentAgainUntilItIsAcknowledged) {
@@ -346,8 +378,6 @@ TEST_F(RCShortCutTest, NothingStartsInSQD) {
 }
 
 // --- long READs, which are put off for a moment
-
-constexpr u32 kLong = 1u << 16;
 
 TEST_F(RCShortCutTest, ALongReadLetsASendGoFirst) {
   pair.receive(9, 0, 100);
