@@ -265,6 +265,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
       policy_.should_receive_in_poll(count != 0) ? receive_in_poll() : Received::kNothing;
   const bool any = received != Received::kNothing;
   if (any && count == 0) count = device_.poll_cq(cq, out);
+  if (any) policy_.on_receipt_in_poll();
   policy_.on_application_poll(result_of_poll(count, any), clock_.last());
   const bool stays = policy_.should_stay();
   while (policy_.should_stay()) stay_once();

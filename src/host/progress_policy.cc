@@ -15,9 +15,17 @@ bool has_found(PollResult result) {
 void ProgressPolicy::listen() {
   listens_ = true;
   rests_until_.reset();
-  empty_polls_ = 0;
+  empty_polls_ = receipts_in_a_row_ = 0;
   check_interval_ = kMinCheck;
   polled_since_listening_ = received_since_listening_ = requested_since_help_ = false;
+}
+
+// The program's polls receive, and the helper only looks whether they still come.
+void ProgressPolicy::spin(Time now) {
+  listens_ = waits_for_events_ = false;
+  rests_until_.reset();
+  polls_at_check_ = polls_;
+  next_check_ = now + check_interval_;
 }
 
 void ProgressPolicy::on_application_poll(PollResult result, Time now) {
@@ -29,12 +37,10 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
     empty_polls_ = 0;
     last_found_ = now;
     on_found(result);
-  } else if (++empty_polls_ >= kSpinning && listens_) {
-    listens_ = waits_for_events_ = false;
-    rests_until_.reset();
-    polls_at_check_ = polls_;
-    next_check_ = now + check_interval_;
+  } else {
+    ++empty_polls_;
   }
+  if (listens_ && (empty_polls_ >= kSpinning || receipts_in_a_row_ >= kAlone)) spin(now);
   // So that the helper need not wake while polls come.
   if (!listens_ && now >= next_check_ - check_interval_ / 2) look_later(now);
 }
@@ -133,6 +139,7 @@ void ProgressPolicy::on_helper_received(Calls calls, Time now) {
     stay_trust_ =
         std::max(stay_trust_, std::min(stay_trust_ + kStayTrustForHelp, kMaxTrustForHelp));
   received_since_listening_ = true;
+  receipts_in_a_row_ = 0;
   const Duration gap = now - last_receive_;
   linger_ = gap < kMaxLinger ? std::clamp(gap * 2, kLinger, kMaxLinger) : kLinger;
   last_receive_ = last_help_ = now;

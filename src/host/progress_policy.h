@@ -14,6 +14,8 @@
 // Of use means: the program waited in memory. Then it goes on with a request of its own, or was
 // away for long; who just polls on would have received it himself, and the helper has only fought
 // with him for the lock and the core. MPI programs do both, so it is a matter of how often.
+// Who receives all himself and finds something in each poll needs no helper either: one thread that
+// serves both ends of a connection, or a server whose next request is there already.
 //
 // A program that posts one request after the other polls seldom, and what comes meanwhile, mostly
 // acknowledgements, is not urgent: to take each as it comes would cost two switches of the core. So
@@ -60,6 +62,8 @@ class ProgressPolicy {
     finds_in_a_row_ = found ? finds_in_a_row_ + 1 : 0;
     return finds_in_a_row_ % kFindsWithoutLook == 0;
   }
+  // The poll that is about to be told of has received packets itself.
+  void on_receipt_in_poll() { ++receipts_in_a_row_; }
   void on_application_poll(PollResult result, Time now);
   void on_application_request() {  // it posted one
     requested_since_help_ |= received_since_listening_ || received_in_stay_;
@@ -91,6 +95,7 @@ class ProgressPolicy {
  private:
   static constexpr u32 kFindsWithoutLook = 32;
   static constexpr u32 kSpinning = 3;  // empty polls in a row
+  static constexpr u32 kAlone = 64;    // receipts in polls, and none by the helper
   static constexpr u32 kPingPong = 8;  // requests in a row
   static constexpr u32 kTrust = 64;    // useless listenings until we stop doing it, at most
   static constexpr u32 kTrustWon = 16, kTrustLost = 8;  // by help that was needed, or was not
@@ -110,6 +115,7 @@ class ProgressPolicy {
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
   void listen();
+  void spin(Time now);
   void on_found(PollResult result);
   void look_later(Time now);
   void judge_patience(PollResult result, Time now);
@@ -123,7 +129,7 @@ class ProgressPolicy {
 
   u32 finds_in_a_row_ = 0;  // polls
   bool listens_ = true;
-  u32 empty_polls_ = 0;
+  u32 empty_polls_ = 0, receipts_in_a_row_ = 0;
   u64 polls_ = 0, polls_at_check_ = 0;
   Duration check_interval_ = kMinCheck;
   Time next_check_ = Time::never();

@@ -44,6 +44,24 @@ TEST_F(ProgressPolicyTest, ThreeEmptyPollsAreSpinning) {
   EXPECT_EQ(policy_.next_check(), at(ms(1)));
 }
 
+TEST_F(ProgressPolicyTest, WhoReceivesEverythingHimselfNeedsNoHelper) {
+  const auto poll_received = [this] {
+    policy_.on_receipt_in_poll();
+    policy_.on_application_poll(PollResult::kFound, at(us(0)));
+  };
+  for (int i = 0; i < 63; ++i) poll_received();
+  EXPECT_TRUE(policy_.listens());
+  helper_receives(at(us(0)));  // it was of use, or would have been
+  for (int i = 0; i < 63; ++i) poll_received();
+  EXPECT_TRUE(policy_.listens());
+  poll_received();
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_EQ(policy_.next_check(), at(ms(1)));
+  policy_.on_application_sleep();
+  for (int i = 0; i < 63; ++i) poll_received();
+  EXPECT_TRUE(policy_.listens()) << "counted from when it listened anew";
+}
+
 TEST_F(ProgressPolicyTest, BackstopBacksOffWhilePollsCome) {
   poll_empty(3);
   Duration t = ms(1);
