@@ -26,6 +26,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE STREQUAL Release AND 
 endif()
 option(VERBENA_LTO "Optimize the drop-in libraries when they are linked (needs GCC)"
        ${has_link_time_optimizer})
+option(VERBENA_TRAINING "Optimize the drop-in libraries by a run of theirs (needs GCC)"
+       ${VERBENA_LTO})
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)  # bin/verbena
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)  # lib/libibverbs.so.1

@@ -107,6 +107,7 @@ function(verbena_drop_in_library name)
   target_include_directories(verbena_abi_${name} PRIVATE ${CMAKE_SOURCE_DIR}/include)
   target_compile_options(verbena_abi_${name} PRIVATE -fno-semantic-interposition)
   verbena_optimize_at_link_time(verbena_abi_${name})
+  verbena_optimize_by_training(verbena_abi_${name})
 
   set(lib verbena_lib${name})  # not "${name}": that is how one links the system's
   add_library(${lib} SHARED $<TARGET_OBJECTS:verbena_abi_${name}>)
@@ -118,6 +119,11 @@ function(verbena_drop_in_library name)
     LINKER:-z,nodelete)  # UCX and NCCL dlclose it while its helper thread lives
   if(VERBENA_LTO)
     target_link_options(${lib} PRIVATE -flto -flto=auto)  # only the first undoes -fno-lto
+  endif()
+  if(VERBENA_TRAINING_RUN)
+    target_link_options(${lib} PRIVATE -fprofile-generate)
+  elseif(VERBENA_TRAINING)
+    target_link_options(${lib} PRIVATE -Wno-stringop-overflow)  # as for each of its objects
   endif()
   if(NOT VERBENA_SANITIZE)
     # Any program can load it, whichever C++ runtime that program has, or none.
