@@ -6,7 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include <array>
-#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "bench/limits/process.h"
@@ -114,10 +114,10 @@ void End::to_rtr(const End& peer) {
   way.grh.sgid_index = address_.index;
   way.grh.hop_limit = 64;
   if (is(IBV_QPT_UD)) way_ = ibv_create_ah(pd_, &way);
-  const int mask = is(IBV_QPT_UD) ? IBV_QP_STATE
-                                  : IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                        IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                                        IBV_QP_MIN_RNR_TIMER;
+  const int mask = is(IBV_QPT_UD)
+                       ? IBV_QP_STATE
+                       : IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   limits::require(ibv_modify_qp(qp_, &attributes, mask) == 0, "RTR");
 }
 
@@ -130,8 +130,7 @@ void End::to_rts() {
   attributes.rnr_retry = 7;
   attributes.max_rd_atomic = 8;
   const int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  const int of_rc =
-      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  const int of_rc = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   limits::require(ibv_modify_qp(qp_, &attributes, is(IBV_QPT_UD) ? mask : mask | of_rc) == 0,
                   "RTS");
 }

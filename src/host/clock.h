@@ -26,4 +26,9 @@ inline timespec to_timespec(Time t) {
   return {.tv_sec = t.ns() / 1'000'000'000, .tv_nsec = t.ns() % 1'000'000'000};
 }
 
+inline void sleep_for(Duration pause) {
+  const timespec time = to_timespec(Time() + pause);
+  nanosleep(&time, nullptr);
+}
+
 }  // namespace verbena::host

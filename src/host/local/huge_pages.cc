@@ -3,10 +3,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
-#include <vector>
+#include <optional>
+
+#include "host/clock.h"
+#include "host/local/settling_memory.h"
 
 namespace verbena::host {
 namespace {
@@ -18,13 +22,12 @@ void collapse(u64 begin, u64 count) {
   (void)::madvise(reinterpret_cast<void*>(begin), count * kHugePage, kCollapse);
 }
 
-constexpr std::size_t kMaxWaiting = 64;
-
-// What waits, and whether a thread is at it. Never destroyed: that thread may outlive main().
+// What waits, and the process whose thread is at it; 0: none is. Never destroyed: that thread may
+// outlive main().
 struct Waiting {
   std::mutex mutex;
-  std::vector<std::span<const u8>> memory;
-  bool is_served = false;
+  SettlingMemory memory;
+  pid_t served_by = 0;
 };
 
 Waiting& waiting() {
@@ -32,17 +35,29 @@ Waiting& waiting() {
   return *instance;
 }
 
+// What to do now, and else when. Where that is never(), nobody is at it any more.
+struct Next {
+  std::optional<std::span<const u8>> memory;
+  Time until;
+};
+
+Next next_of(Waiting& from, Time now) {
+  const std::lock_guard lock(from.mutex);
+  Next next{from.memory.take(now), from.memory.next()};
+  if (!next.memory && next.until == Time::never()) from.served_by = 0;
+  return next;
+}
+
 void* serve_waiting(void*) {
   for (;;) {
-    std::span<const u8> next;
-    {
-      const std::lock_guard lock(waiting().mutex);
-      waiting().is_served = !waiting().memory.empty();
-      if (!waiting().is_served) return nullptr;
-      next = waiting().memory.back();
-      waiting().memory.pop_back();
-    }
-    give_huge_pages(next);
+    const Time now = monotonic_now();
+    const Next next = next_of(waiting(), now);
+    if (next.memory)
+      give_huge_pages(*next.memory);
+    else if (next.until == Time::never())
+      return nullptr;
+    else
+      sleep_for(next.until - now);
   }
 }
 
@@ -81,9 +96,10 @@ void give_huge_pages(std::span<const u8> memory) {
 void give_huge_pages_soon(std::span<const u8> memory) {
   if (huge_pages_of(memory).count == 0) return;
   const std::unique_lock lock(waiting().mutex, std::try_to_lock);  // held for ever after some forks
-  if (!lock.owns_lock() || waiting().memory.size() >= kMaxWaiting) return;
-  waiting().memory.push_back(memory);
-  if (!waiting().is_served) waiting().is_served = start_thread();
+  if (!lock.owns_lock()) return;
+  waiting().memory.add(memory, monotonic_now());
+  if (waiting().served_by == ::getpid()) return;
+  if (start_thread()) waiting().served_by = ::getpid();
 }
 
 }  // namespace verbena::host

@@ -35,11 +35,6 @@ Expected<LocalChoices> choices_from_environment() {
   return LocalChoices{*share ? Sharing::kReplace : Sharing::kAsFound, *huge};
 }
 
-void sleep_for(Duration pause) {
-  const timespec time = to_timespec(Time() + pause);
-  ::nanosleep(&time, nullptr);
-}
-
 }  // namespace
 
 Expected<std::unique_ptr<LocalPath>> LocalPath::open(u32 slot, std::span<const GIDEntry> gids) {

@@ -1,0 +1,64 @@
+#include "host/local/settling_memory.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::host {
+namespace {
+
+class SettlingMemoryTest : public testing::Test {
+ protected:
+  static Time at(Duration d) { return Time() + sec(1) + d; }
+  static std::span<const u8> at_address(u64 begin, u64 length) {
+    return {reinterpret_cast<const u8*>(begin), length};
+  }
+  // The address of what is taken; 0: nothing.
+  u64 take(Duration when) {
+    const auto memory = settling_.take(at(when));
+    return memory ? reinterpret_cast<u64>(memory->data()) : 0;
+  }
+
+  SettlingMemory settling_;
+};
+
+TEST_F(SettlingMemoryTest, IsTakenOnceItHasSettled) {
+  EXPECT_EQ(settling_.next(), Time::never());
+  EXPECT_EQ(take(ms(0)), 0u);
+  settling_.add(at_address(0x1000, 0x1000), at(ms(0)));
+  settling_.add(at_address(0x2000, 0x1000), at(ms(1)));
+  EXPECT_EQ(settling_.next(), at(ms(100)));
+  EXPECT_EQ(take(ms(99)), 0u);
+  EXPECT_EQ(take(ms(100)), 0x1000u);
+  EXPECT_EQ(take(ms(100)), 0u);
+  EXPECT_EQ(take(ms(101)), 0x2000u);
+  EXPECT_EQ(settling_.next(), Time::never());
+}
+
+TEST_F(SettlingMemoryTest, WaitsAnewWhereItIsRegisteredAgain) {
+  settling_.add(at_address(0x1000, 0x2000), at(ms(0)));
+  settling_.add(at_address(0x8000, 0x1000), at(ms(10)));
+  settling_.add(at_address(0x2fff, 0x1000), at(ms(40)));  // one octet of it
+  EXPECT_EQ(take(ms(100)), 0u);
+  EXPECT_EQ(take(ms(139)), 0x8000u);
+  EXPECT_EQ(take(ms(139)), 0u);
+  EXPECT_EQ(take(ms(140)), 0x2fffu);
+  EXPECT_EQ(settling_.next(), Time::never());
+}
+
+TEST_F(SettlingMemoryTest, MemoryBesideItIsOther) {
+  settling_.add(at_address(0x2000, 0x1000), at(ms(0)));
+  settling_.add(at_address(0x1000, 0x1000), at(ms(1)));
+  settling_.add(at_address(0x3000, 0x1000), at(ms(2)));
+  EXPECT_EQ(take(ms(200)), 0x2000u);
+  EXPECT_EQ(take(ms(200)), 0x1000u);
+  EXPECT_EQ(take(ms(200)), 0x3000u);
+}
+
+TEST_F(SettlingMemoryTest, ForgetsWhatIsTooMuch) {
+  constexpr u64 kMax = SettlingMemory::kMaxWaiting;
+  for (u64 i = 1; i <= kMax + 1; ++i) settling_.add(at_address(i << 12, 0x1000), at(ms(0)));
+  for (u64 i = 1; i <= kMax; ++i) EXPECT_EQ(take(ms(100)), i << 12);
+  EXPECT_EQ(take(ms(100)), 0u);
+}
+
+}  // namespace
+}  // namespace verbena::host
