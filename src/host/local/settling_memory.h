@@ -1,7 +1,7 @@
 // SettlingMemory: registered memory that is to stay for a while before anything costly is done with
 // it. Libraries register buffers of one call as well (the temporary one of an allreduce), and what
-// huge pages take would not come back. Memory that is registered again meanwhile, all of it or some,
-// waits anew. Pure logic; not thread-safe.
+// huge pages take would not come back. Memory that is registered again meanwhile, all of it or
+// some, waits anew. Pure logic; not thread-safe.
 #pragma once
 
 #include <optional>
