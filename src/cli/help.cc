@@ -183,7 +183,7 @@ ENVIRONMENT
   VERBENA_HUGE
       off: registered memory keeps its small pages. Unset, or on: of large regions
       that peers may reach, the first 256 MiB get huge pages, twice as fast to
-      copy to, once they have been registered for a tenth of a second.
+      copy to, soon after they are registered.
   VERBENA_CHECK, VERBENA_CHECK_EXIT_CODE
       As --check (1, or its words) and --check-exit-code.
   LD_LIBRARY_PATH

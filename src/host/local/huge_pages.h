@@ -22,8 +22,8 @@ struct HugePages {
 // the kernel cannot make huge stays as it is. Takes from 0.4 ms for each to 30 ms, where other
 // programs want the cores.
 void give_huge_pages(std::span<const u8> memory);
-// The same once the memory has settled (settling_memory.h), in a thread of its own, which ends when
-// nothing is left to do. Memory that is gone by then does no harm. Thread-safe.
+// The same, in a thread of its own, once it is clear that the memory stays (settling_memory.h); the
+// thread ends when nothing is left to do. Memory that is gone by then does no harm. Thread-safe.
 void give_huge_pages_soon(std::span<const u8> memory);
 
 }  // namespace verbena::host

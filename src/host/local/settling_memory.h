@@ -1,7 +1,7 @@
-// SettlingMemory: registered memory that is to stay for a while before anything costly is done with
-// it. Libraries register buffers of one call as well (the temporary one of an allreduce), and what
-// huge pages take would not come back. Memory that is registered again meanwhile, all of it or
-// some, waits anew. Pure logic; not thread-safe.
+// SettlingMemory: registered memory that something costly is to be done with: at once where it is
+// new to us, as it is not in use yet. Where some of it has been registered before, it is to stay
+// registered for a while first: libraries register buffers of one call as well (the temporary one
+// of an allreduce), and what huge pages take would not come back. Pure logic; not thread-safe.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,12 @@ namespace verbena::host {
 class SettlingMemory {
  public:
   static constexpr Duration kSettled = ms(100);
-  static constexpr std::size_t kMaxWaiting = 256;  // what is too much is forgotten
+  static constexpr std::size_t kMaxWaiting = 256;  // what is too much is forgotten,
+  static constexpr std::size_t kMaxTaken = 256;    // the oldest first
 
   // `now` never goes back.
   void add(std::span<const u8> memory, Time now);
-  // Some that has settled, the oldest first.
+  // Some whose time has come.
   [[nodiscard]] std::optional<std::span<const u8>> take(Time now);
   // When there will be some; never(): nothing waits.
   [[nodiscard]] Time next() const;
@@ -29,7 +30,8 @@ class SettlingMemory {
     std::span<const u8> memory;
     Time until;
   };
-  std::vector<Waiting> waiting_;  // oldest first
+  std::vector<Waiting> waiting_;  // by time
+  std::vector<std::span<const u8>> taken_;
 };
 
 }  // namespace verbena::host
