@@ -10,28 +10,14 @@
 #include <vector>
 
 #include "bench/limits/process.h"
+#include "bench/verbs/connect.h"
 
 namespace {
 
-constexpr std::uint32_t kRoom = 1 << 20, kFirstPSN = 1, kQKey = 17;
+constexpr std::uint32_t kRoom = 1 << 20, kQKey = 17;
 constexpr int kDepth = 128, kReceives = 16, kList = 32;
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                         IBV_ACCESS_REMOTE_ATOMIC;
-
-struct Address {
-  std::uint8_t index = 0;
-  ibv_gid gid{};
-};
-
-// The first RoCEv2 GID that stands for an IPv4 address.
-Address address_of(ibv_context* context) {
-  ibv_gid_entry entry{};
-  for (std::uint8_t i = 0; ibv_query_gid_ex(context, 1, i, &entry, 0) == 0; ++i) {
-    const bool is_ipv4 = entry.gid.raw[10] == 0xff && entry.gid.raw[11] == 0xff;
-    if (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4) return {i, entry.gid};
-  }
-  limits::fail("no RoCEv2 GID of an IPv4 address");
-}
 
 // One end: a device, memory and a QP. All of it lasts as long as the process.
 class End {
@@ -47,12 +33,10 @@ class End {
   void await_event();
 
  private:
-  void to_init();
-  void to_rtr(const End& peer);
-  void to_rts();
+  void ready_for_datagrams(ibv_ah_attr& way);
   void aim(ibv_send_wr& request, const End& peer) const;
   static void await(ibv_cq* cq, ibv_comp_channel* channel);
-  [[nodiscard]] bool is(ibv_qp_type type) const { return qp_->qp_type == type; }
+  [[nodiscard]] bool is_datagram() const { return qp_->qp_type == IBV_QPT_UD; }
 
   ibv_context* context_;
   ibv_pd* pd_;
@@ -60,7 +44,7 @@ class End {
   ibv_cq *sent_, *received_;
   std::vector<std::uint8_t> memory_ = std::vector<std::uint8_t>(kRoom);
   ibv_mr* region_;
-  Address address_;
+  verbs::Address address_;
   ibv_qp* qp_;
   ibv_ah* way_ = nullptr;  // UD
 };
@@ -73,7 +57,7 @@ End::End(ibv_device* device, ibv_qp_type type) : context_(ibv_open_device(device
   received_ = ibv_create_cq(context_, kDepth, nullptr, channel_, 0);
   region_ = ibv_reg_mr(pd_, memory_.data(), kRoom, kAccess);
   limits::require(sent_ != nullptr && received_ != nullptr && region_ != nullptr, "ibv_reg_mr");
-  address_ = address_of(context_);
+  address_ = verbs::address_of(context_);
   ibv_qp_init_attr init{};
   init.send_cq = sent_;
   init.recv_cq = received_;
@@ -87,59 +71,29 @@ End::End(ibv_device* device, ibv_qp_type type) : context_(ibv_open_device(device
   limits::require(qp_ != nullptr, "ibv_create_qp");
 }
 
-void End::to_init() {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = 1;
-  attributes.qp_access_flags = kAccess;
-  attributes.qkey = kQKey;
-  const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
-  limits::require(ibv_modify_qp(qp_, &attributes,
-                                mask | (is(IBV_QPT_UD) ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)) == 0,
-                  "INIT");
-}
-
-void End::to_rtr(const End& peer) {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_RTR;
-  attributes.path_mtu = IBV_MTU_4096;
-  attributes.dest_qp_num = peer.qp_->qp_num;
-  attributes.rq_psn = kFirstPSN;
-  attributes.max_dest_rd_atomic = 8;
-  attributes.min_rnr_timer = 12;
-  ibv_ah_attr& way = attributes.ah_attr;
-  way.is_global = 1;
-  way.port_num = 1;
-  way.grh.dgid = peer.address_.gid;
-  way.grh.sgid_index = address_.index;
-  way.grh.hop_limit = 64;
-  if (is(IBV_QPT_UD)) way_ = ibv_create_ah(pd_, &way);
-  const int mask = is(IBV_QPT_UD)
-                       ? IBV_QP_STATE
-                       : IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  limits::require(ibv_modify_qp(qp_, &attributes, mask) == 0, "RTR");
-}
-
-void End::to_rts() {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_RTS;
-  attributes.sq_psn = kFirstPSN;
-  attributes.timeout = 14;
-  attributes.retry_cnt = 7;
-  attributes.rnr_retry = 7;
-  attributes.max_rd_atomic = 8;
-  const int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  const int of_rc = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-  limits::require(ibv_modify_qp(qp_, &attributes, is(IBV_QPT_UD) ? mask : mask | of_rc) == 0,
-                  "RTS");
-}
-
 void End::connect_to(const End& peer) {
-  to_init();
-  to_rtr(peer);
-  to_rts();
+  ibv_ah_attr way = verbs::way_to(peer.address_.gid, address_);
+  if (is_datagram())
+    ready_for_datagrams(way);
+  else
+    verbs::connect(qp_, way, peer.qp_->qp_num, IBV_MTU_4096, kAccess);
   for (int i = 0; i < kReceives; ++i) post_receive();
+}
+
+void End::ready_for_datagrams(ibv_ah_attr& way) {
+  way_ = ibv_create_ah(pd_, &way);
+  limits::require(way_ != nullptr, "ibv_create_ah");
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  attr.qkey = kQKey;
+  const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+  limits::require(ibv_modify_qp(qp_, &attr, mask) == 0, "INIT");
+  attr.qp_state = IBV_QPS_RTR;
+  limits::require(ibv_modify_qp(qp_, &attr, IBV_QP_STATE) == 0, "RTR");
+  attr.qp_state = IBV_QPS_RTS;
+  attr.sq_psn = verbs::kFirstPSN;
+  limits::require(ibv_modify_qp(qp_, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0, "RTS");
 }
 
 void End::post_receive() {
@@ -152,7 +106,7 @@ void End::post_receive() {
 
 void End::aim(ibv_send_wr& request, const End& peer) const {
   const auto there = reinterpret_cast<std::uint64_t>(peer.memory_.data());
-  if (is(IBV_QPT_UD)) {
+  if (is_datagram()) {
     request.wr.ud = {.ah = way_, .remote_qpn = peer.qp_->qp_num, .remote_qkey = kQKey};
   } else if (request.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
     request.wr.atomic = {

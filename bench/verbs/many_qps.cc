@@ -16,13 +16,13 @@
 
 #include "bench/limits/process.h"
 #include "bench/tcp.h"
+#include "bench/verbs/connect.h"
 
 namespace {
 
 constexpr std::uint32_t kLength = 64;
 constexpr std::uint32_t kPostsBetweenPolls = 64;
 constexpr std::uint32_t kRunsHeld = 2;  // by each QP
-constexpr std::uint32_t kFirstPSN = 1;
 
 struct Plan {  // of the asker, for both
   std::uint32_t qps = 0, run = 0;
@@ -33,16 +33,6 @@ struct Target {  // what a side tells the other of itself, but for the numbers o
   std::uint64_t address = 0;
   std::uint32_t r_key = 0;
 };
-
-// The first RoCEv2 GID that stands for an IPv4 address.
-std::uint32_t gid_index(ibv_context* context) {
-  ibv_gid_entry entry{};
-  for (std::uint32_t i = 0; ibv_query_gid_ex(context, 1, i, &entry, 0) == 0; ++i) {
-    const bool is_ipv4 = entry.gid.raw[10] == 0xff && entry.gid.raw[11] == 0xff;
-    if (entry.gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4) return i;
-  }
-  limits::fail("no RoCEv2 GID of an IPv4 address");
-}
 
 // One side: its device, its memory and its QPs.
 class Side {
@@ -65,7 +55,7 @@ class Side {
 
   alignas(64) static inline std::array<std::uint8_t, 4096> buffer_;
   ibv_context* context_ = nullptr;
-  std::uint32_t gid_index_ = 0;
+  verbs::Address address_;
   ibv_pd* pd_ = nullptr;
   ibv_mr* memory_ = nullptr;
   ibv_cq* cq_ = nullptr;
@@ -79,7 +69,7 @@ Side::Side(const Plan& plan) {
   context_ = ibv_open_device(devices[0]);
   limits::require(context_ != nullptr, "ibv_open_device");
   ibv_free_device_list(devices);
-  gid_index_ = gid_index(context_);
+  address_ = verbs::address_of(context_);
   pd_ = ibv_alloc_pd(context_);
   limits::require(pd_ != nullptr, "ibv_alloc_pd");
   memory_ = ibv_reg_mr(pd_, buffer_.data(), buffer_.size(),
@@ -105,48 +95,13 @@ ibv_qp* Side::make_qp(const Plan& plan) {
 }
 
 void Side::connect_to(const Target& peer, const std::vector<std::uint32_t>& numbers) {
-  for (std::size_t i = 0; i < qps_.size(); ++i) {
-    ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT;
-    attr.port_num = 1;
-    attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-    limits::require(
-        ibv_modify_qp(qps_[i], &attr,
-                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
-        "INIT");
-    attr.qp_state = IBV_QPS_RTR;
-    attr.path_mtu = IBV_MTU_1024;
-    attr.dest_qp_num = numbers[i];
-    attr.rq_psn = kFirstPSN;
-    attr.max_dest_rd_atomic = 1;
-    attr.min_rnr_timer = 12;
-    attr.ah_attr.is_global = 1;
-    attr.ah_attr.port_num = 1;
-    attr.ah_attr.grh.dgid = peer.gid;
-    attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(gid_index_);
-    attr.ah_attr.grh.hop_limit = 64;
-    limits::require(
-        ibv_modify_qp(qps_[i], &attr,
-                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
-        "RTR");
-    attr.qp_state = IBV_QPS_RTS;
-    attr.sq_psn = kFirstPSN;
-    attr.timeout = 14;
-    attr.retry_cnt = attr.rnr_retry = 7;
-    attr.max_rd_atomic = 1;
-    limits::require(ibv_modify_qp(qps_[i], &attr,
-                                  IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                                      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
-                    "RTS");
-  }
+  const ibv_ah_attr way = verbs::way_to(peer.gid, address_);
+  for (std::size_t i = 0; i < qps_.size(); ++i)
+    verbs::connect(qps_[i], way, numbers[i], IBV_MTU_1024, IBV_ACCESS_REMOTE_WRITE);
 }
 
 Target Side::target() const {
-  Target target{.address = sge().addr, .r_key = memory_->rkey};
-  limits::require(ibv_query_gid(context_, 1, static_cast<int>(gid_index_), &target.gid) == 0,
-                  "GID");
-  return target;
+  return {.gid = address_.gid, .address = sge().addr, .r_key = memory_->rkey};
 }
 
 std::vector<std::uint32_t> Side::numbers() const {

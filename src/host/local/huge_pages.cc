@@ -22,6 +22,9 @@ void collapse(u64 begin, u64 count) {
   (void)::madvise(reinterpret_cast<void*>(begin), count * kHugePage, kCollapse);
 }
 
+// How long what is new waits, at most, for a thread that sleeps until something else has settled.
+constexpr Duration kLook = ms(5);
+
 // What waits, and the process whose thread is at it; 0: none is. Never destroyed: that thread may
 // outlive main().
 struct Waiting {
@@ -57,7 +60,7 @@ void* serve_waiting(void*) {
     else if (next.until == Time::never())
       return nullptr;
     else
-      sleep_for(next.until - now);
+      sleep_for(std::min(next.until - now, kLook));
   }
 }
 

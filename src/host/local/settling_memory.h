@@ -15,8 +15,8 @@ namespace verbena::host {
 class SettlingMemory {
  public:
   static constexpr Duration kSettled = ms(100);
-  static constexpr std::size_t kMaxWaiting = 256;  // what is too much is forgotten,
-  static constexpr std::size_t kMaxTaken = 256;    // the oldest first
+  static constexpr std::size_t kMaxWaiting = 256;  // more is not taken up
+  static constexpr std::size_t kMaxTaken = 256;    // what was taken before is new again
 
   // `now` never goes back.
   void add(std::span<const u8> memory, Time now);
