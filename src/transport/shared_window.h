@@ -34,8 +34,9 @@ class WindowShare {
   // What it may have in flight, of no more than `most`.
   [[nodiscard]] u32 packets(u32 most) const {
     if (of_ == nullptr) return most;
-    const u32 part = of_->packets / std::max(of_->requesters, 1u);
-    return std::min(most, std::max(part, SharedWindow::kLeast));
+    const u32 requesters = std::max(of_->requesters, 1u);
+    if (u64{most} * requesters <= of_->packets) return most;  // as a rule, and without a division
+    return std::min(most, std::max(of_->packets / requesters, SharedWindow::kLeast));
   }
 
  private:

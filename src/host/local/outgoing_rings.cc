@@ -146,7 +146,8 @@ bool OutgoingRings::take(const QPAttributes& qp, const TxPacket& packet) {
   return true;
 }
 
-// As take(), but that a payload which cannot be read is for others to deal with.
+// As take(), but that a payload which cannot be read is for others to deal with. And nothing follows
+// it: the peer sees it at once, while we do what else there is to do.
 bool OutgoingRings::send(const QPAttributes& qp, const LocalSend& send) {
   Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
   if (to == nullptr) return false;
@@ -159,16 +160,15 @@ bool OutgoingRings::send(const QPAttributes& qp, const LocalSend& send) {
     to->ring->take_back();
     return false;
   }
-  has_others_ = taken_.requests = true;
-  ++sent_;
-  note_unflushed(*to);
   FrameRing::Header& out = to->ring->last();
   out.traffic_class = qp.path.traffic_class;
   to_ring(qp, send, out.headers);
+  const bool brings = std::exchange(waiting.is_there, false);
+  if (brings) bring(waiting.headers, out.headers);
+  publish_records(*to);
+  has_others_ = taken_.requests = true;
+  sent_ += brings ? 2 : 1;
   if (history_ != nullptr) note(qp, out.headers, bytes);
-  if (!std::exchange(waiting.is_there, false)) return true;
-  bring(waiting.headers, out.headers);
-  ++sent_;
   return true;
 }
 
@@ -217,17 +217,22 @@ void OutgoingRings::flush() {
 }
 
 void OutgoingRings::publish() {
-  for (const u32 slot : unflushed_) publish(slot, to_[slot]);
+  for (const u32 slot : unflushed_) publish(to_[slot]);
   unflushed_.clear();
   is_urgent_ = has_others_ = holds_acknowledgements_ = false;
 }
 
-void OutgoingRings::publish(u32 slot, Peer& to) {
-  if (to.ring) put_acknowledgement(to);
+void OutgoingRings::publish(Peer& to) {
   to.is_unflushed = false;
-  if (!to.ring || !to.ring->publish() || to.ring->is_watched()) return;
+  if (!to.ring) return;
+  put_acknowledgement(to);
+  publish_records(to);
+}
+
+void OutgoingRings::publish_records(Peer& to) {
+  if (!to.ring->publish() || to.ring->is_watched()) return;
   if (!to.process->doorbells().ring(path_.slot())) return;
-  path_.wake(slot);
+  path_.wake(static_cast<u32>(&to - to_.data()));
   called_ = true;
 }
 

@@ -81,7 +81,8 @@ class OutgoingRings final : public LocalPackets {
                                        u32 body_bytes, const Write& write);
   void put_acknowledgement(Peer& to);
   void note_unflushed(Peer& to);
-  void publish(u32 slot, Peer& to);
+  void publish(Peer& to);
+  void publish_records(Peer& to);
 
   LocalPath& path_;
   std::array<Peer, kLastSlot + 1> to_;  // by slot

@@ -28,7 +28,7 @@ class LocalPackets {
   // Whether it was taken; its payload has been read then. False: a frame has to be made of it.
   // `packet.headers.bth` is complete.
   [[nodiscard]] virtual bool take(const QPAttributes& qp, const TxPacket& packet) = 0;
-  // The same for a SEND. False also: its payload cannot be read.
+  // The same for a SEND, which the peer sees at once. False also: its payload cannot be read.
   [[nodiscard]] virtual bool send(const QPAttributes& qp, const LocalSend& send) = 0;
   // The same for an acknowledgement. IBTA Vol 1, 9.7.5.1
   [[nodiscard]] virtual bool acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) = 0;

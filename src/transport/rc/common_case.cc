@@ -64,7 +64,6 @@ void RCRequester::sent_at_once(SendWQE& wqe, Time now) {
   wqe.packets = 1;
   wqe.first_psn = wqe.last_psn = cursor_;
   next_ssn_ = next_ssn_.next();
-  may_be_in_flight_ = window_packets(now);
   unawaited_ = wqe.wr.signaled || qp_.signal_all ? 0 : unawaited_ + 1;
   since_ack_request_ = 0;
   ack_requested_at_ = now;
