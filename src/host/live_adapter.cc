@@ -291,7 +291,7 @@ LiveAdapter::Received LiveAdapter::receive_in_poll() {
     holding_.on_vain_poll(now);
     return Received::kNothing;
   }
-  send_or_await_reply(now);
+  if (!awaits_reply_in_rings(now)) send_or_await_reply(now);
   take_outputs(now);
   const bool called = note_return(now);
   return called || timed ? Received::kMore : Received::kThroughRings;
@@ -623,6 +623,17 @@ void LiveAdapter::send_or_await_reply(Time now) {
   } else {
     send_frames(now);
   }
+}
+
+// The same where all that is to go is an acknowledgement in a ring, which waits for a reply: as
+// each time in a conversation between processes of one host. False: nothing was done.
+bool LiveAdapter::awaits_reply_in_rings(Time now) {
+  if (local_ == nullptr || !holding_.may_hold_acknowledgement() || has_frames(now) ||
+      !local_->outgoing().hold_acknowledgements_alone())
+    return false;
+  holding_.on_acknowledgement(now);
+  holding_.on_held_acknowledgement(now);
+  return awaited_in_rings_ = holds_in_rings_ = true;
 }
 
 bool LiveAdapter::take_outputs(Time now) {

@@ -111,6 +111,7 @@ class LiveAdapter final : public Adapter {
   bool run_device_timers(Time now);
   void drain(Time now);
   void send_or_await_reply(Time now);
+  bool awaits_reply_in_rings(Time now);
   void note_local_reply(Time now);
   // Whether the call was in the kernel.
   bool note_return(Time began);

@@ -146,8 +146,8 @@ bool OutgoingRings::take(const QPAttributes& qp, const TxPacket& packet) {
   return true;
 }
 
-// As take(), but that a payload which cannot be read is for others to deal with. And nothing follows
-// it: the peer sees it at once, while we do what else there is to do.
+// As take(), but that a payload which cannot be read is for others to deal with. And nothing
+// follows it: the peer sees it at once, while we do what else there is to do.
 bool OutgoingRings::send(const QPAttributes& qp, const LocalSend& send) {
   Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
   if (to == nullptr) return false;

@@ -41,6 +41,12 @@ class OutgoingRings final : public LocalPackets {
 
   // Until publish(), flush() leaves them where they are if there is nothing else.
   void hold_acknowledgements() { holds_acknowledgements_ = true; }
+  // The same, where some were taken since the last question, and nothing else; otherwise false.
+  [[nodiscard]] bool hold_acknowledgements_alone() {
+    if (has_others_ || !taken_.acknowledgements || taken_.requests) return false;
+    taken_ = {};
+    return holds_acknowledgements_ = true;
+  }
   struct Taken {
     bool acknowledgements = false, requests = false;  // as packets
   };
