@@ -223,10 +223,11 @@ void OutgoingRings::publish() {
 }
 
 void OutgoingRings::publish(Peer& to) {
+  if (to.ring) {
+    put_acknowledgement(to);
+    publish_records(to);
+  }
   to.is_unflushed = false;
-  if (!to.ring) return;
-  put_acknowledgement(to);
-  publish_records(to);
 }
 
 void OutgoingRings::publish_records(Peer& to) {
