@@ -19,15 +19,16 @@ constexpr Opcode kSendOnlyWithImmediate{Service::kRC, Op::kSendOnlyWithImmediate
 
 bool is_plain_send(SendOp op) { return op == SendOp::kSend || op == SendOp::kSendWithImmediate; }
 
-// In one piece; nullopt: it is not, or it is refused, or not here.
-std::optional<Bytes> payload_of(const SendWQE& wqe, const ProtectionTable& memory, PDId pd) {
-  if (wqe.length_bytes == 0) return Bytes();
-  if (wqe.inline_bytes != nullptr) return Bytes(wqe.inline_bytes, wqe.length_bytes);
-  if (wqe.wr.sg_list.size() != 1) return std::nullopt;
+// In one piece; nullptr: it is not, or it is refused, or not here. A pointer alone, as an optional
+// of more goes through memory, and is waited for.
+const u8* payload_of(const SendWQE& wqe, const ProtectionTable& memory, PDId pd) {
+  static constexpr u8 kNothing = 0;
+  if (wqe.length_bytes == 0) return &kNothing;
+  if (wqe.inline_bytes != nullptr) return wqe.inline_bytes;
+  if (wqe.wr.sg_list.size() != 1) return nullptr;
   const SGE& sge = wqe.wr.sg_list.front();
   const Resolved from = memory.local(pd, sge.l_key, sge.address, sge.length, Access::kLocalRead);
-  if (!from || !is_here(from.data)) return std::nullopt;
-  return Bytes(from.data, sge.length);
+  return from && is_here(from.data) ? from.data : nullptr;
 }
 
 }  // namespace
@@ -47,10 +48,10 @@ std::optional<u32> RCRequester::send_at_once(LocalPackets& way, Time now) {
   if (cursor_index_ != fresh_ || fresh_ + 1 != queue_.end_index()) return std::nullopt;
   SendWQE& wqe = queue_.at(fresh_);
   if (!may_send_at_once(wqe, now)) return std::nullopt;
-  const std::optional<Bytes> payload = payload_of(wqe, memory_, qp_.pd);
-  if (!payload) return std::nullopt;
+  const u8* const payload = payload_of(wqe, memory_, qp_.pd);
+  if (payload == nullptr) return std::nullopt;
   const LocalSend send{.psn = cursor_,
-                       .payload = *payload,
+                       .payload = Bytes(payload, wqe.length_bytes),
                        .solicited = wqe.wr.solicited,
                        .with_immediate = wqe.wr.op == SendOp::kSendWithImmediate,
                        .immediate = wqe.wr.immediate};
