@@ -3,6 +3,8 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstdint>
+
 #include "bench/limits/process.h"
 
 namespace verbs {

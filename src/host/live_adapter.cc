@@ -291,7 +291,7 @@ LiveAdapter::Received LiveAdapter::receive_in_poll() {
     holding_.on_vain_poll(now);
     return Received::kNothing;
   }
-  if (!awaits_reply_in_rings(now)) send_or_await_reply(now);
+  send_or_await_reply(now);
   take_outputs(now);
   const bool called = note_return(now);
   return called || timed ? Received::kMore : Received::kThroughRings;
@@ -611,6 +611,7 @@ void LiveAdapter::drain(Time now) {
 
 // The program goes on, and may reply to what it has just received.
 void LiveAdapter::send_or_await_reply(Time now) {
+  if (awaits_reply_in_rings(now)) return;
   const bool may_hold = holding_.may_hold_acknowledgement();
   if (may_hold && local_ != nullptr) local_->outgoing().hold_acknowledgements();
   const Appended appended = append_frames(now);
@@ -625,8 +626,8 @@ void LiveAdapter::send_or_await_reply(Time now) {
   }
 }
 
-// The same where all that is to go is an acknowledgement in a ring, which waits for a reply: as
-// each time in a conversation between processes of one host. False: nothing was done.
+// All that is to go is an acknowledgement in a ring, which waits for the reply: as each time in a
+// conversation between processes of one host. False: it is not so, and nothing was done.
 bool LiveAdapter::awaits_reply_in_rings(Time now) {
   if (local_ == nullptr || !holding_.may_hold_acknowledgement() || has_frames(now) ||
       !local_->outgoing().hold_acknowledgements_alone())
