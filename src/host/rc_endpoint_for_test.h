@@ -91,7 +91,11 @@ class RCEndpoint {
     EXPECT_EQ(session->post_receive(qp_, wr, session.now()), PostError::kOk);
   }
   void post(SendOp op, u32 size) {
-    Adapter::Session session = adapter_->enter();
+    const Adapter::Session session = adapter_->enter();
+    post_in(session, op, size);
+  }
+  // The last of the session.
+  void post_in(const Adapter::Session& session, SendOp op, u32 size) {
     const SGE sge{iova(), size, keys_.l_key};
     SendWR wr;
     wr.wr_id = 2;
@@ -100,7 +104,7 @@ class RCEndpoint {
     wr.sg_list = {&sge, 1};
     wr.remote_address = peer_.address;
     wr.r_key = RKey{peer_.r_key};
-    EXPECT_EQ(session->post_send(qp_, wr, session.now()), PostError::kOk);
+    EXPECT_EQ(session->post_last_send(qp_, wr, session.now()), PostError::kOk);
   }
   // Polls until one completion is there; a default CQE of status kFlushed when it does not come in
   // time.

@@ -223,6 +223,17 @@ TEST_F(LocalPathTest, SendsGoThroughMemory) {
   EXPECT_EQ(bursts(b_), 0u);
 }
 
+// While its sender still holds its adapter.
+TEST_F(LocalPathTest, AShortSendIsSeenBeforeItsSenderIsDoneWithIt) {
+  b_.post_receive();
+  {
+    const Adapter::Session sender = a_.adapter().enter();
+    a_.post_in(sender, SendOp::kSend, 8);
+    EXPECT_EQ(b_.wait_for_completion().byte_length, 8u);
+  }
+  EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
+}
+
 // SENDs, with receives or before them, among WRITEs: some as packets, some copied.
 TEST_F(LocalPathTest, AnyMixKeepsItsOrder) {
   constexpr std::array kOps{SendOp::kSend, SendOp::kSendWithImmediate, SendOp::kRDMAWrite,
