@@ -51,7 +51,7 @@ struct EngineOutputs {  // bits: bytes that are stored one by one and read as a 
   [[nodiscard]] bool reports() const { return send_cqe || receive_cqe || event; }
 };
 
-constexpr Duration kPutOff = us(200);  // what is long, to a peer of this host: on_awaited()
+constexpr Duration kPutOff = us(200);  // what waits for a poll: on_awaited()
 
 enum class EngineEvent : u8 {
   kFatal,                     // the QP goes to Error

@@ -18,8 +18,14 @@ class PollHabitTest : public testing::Test {
   }
   void poll_after(Duration pause) {
     now = now + pause;
-    habit.on_waited(now);
+    habit.on_waited(PollHabit::End::kPoll, now, 0);
     habit.on_poll();
+  }
+  void polls_soon_for(u32 runs) {
+    for (u32 i = 0; i < runs; ++i) {
+      poll_after(us(1));
+      EXPECT_TRUE(post(2));
+    }
   }
   // Until one may wait.
   u32 runs_needed() {
@@ -62,12 +68,36 @@ TEST_F(PollHabitTest, TrustComesBack) {
     poll_after(us(200));
     (void)runs_needed();
   }
-  for (u32 i = 0; i < 3 * PollHabit::kForgiving; ++i) {
-    poll_after(us(1));
-    EXPECT_TRUE(post(2));
+  polls_soon_for(PollHabit::kMostCredit);
+  for (u32 i = 0; i < PollHabit::kMostCredit / PollHabit::kLate; ++i) {
+    poll_after(us(200));
+    EXPECT_TRUE(post(2)) << "now and then is forgiven";
   }
   poll_after(us(200));
   EXPECT_EQ(runs_needed(), 2 * PollHabit::kRuns);
+}
+
+TEST_F(PollHabitTest, WhoIsSeldomLateKeepsItsTrust) {
+  (void)runs_needed();
+  polls_soon_for(PollHabit::kLate);
+  for (u32 i = 0; i < 1000; ++i) {
+    poll_after(us(200));
+    EXPECT_TRUE(post(2));
+    polls_soon_for(PollHabit::kLate);
+  }
+}
+
+TEST_F(PollHabitTest, APostMayBeLateNowAndThen) {
+  (void)runs_needed();
+  for (u32 i = 0; i < 10; ++i) {
+    post(PollHabit::kManyPosts);
+    now = now + us(200);
+    EXPECT_FALSE(habit.on_waited(PollHabit::End::kPost, now, 0));
+    EXPECT_TRUE(post(1));
+  }
+  now = now + us(200);
+  EXPECT_FALSE(habit.on_waited(PollHabit::End::kPost, now, 0));
+  EXPECT_FALSE(post(10)) << "twice in a row";
 }
 
 TEST_F(PollHabitTest, ToWaitForOurOwnCopyIsNoFault) {

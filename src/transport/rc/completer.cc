@@ -317,7 +317,8 @@ Time RCRequester::next_wait() const {
 
 void RCRequester::on_timer(Time now) {
   if (now < next_timer()) return;
-  if (put_off_ && !put_off_->refused && now >= put_off_->until) return end_put_off(now);
+  if (put_off_ && !put_off_->refused && now >= put_off_->until)
+    return end_put_off(PollHabit::End::kAlarm, now);
   if (rnr_until_) {
     rnr_until_.reset();
     return;

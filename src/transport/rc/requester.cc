@@ -213,7 +213,7 @@ bool RCRequester::poll_packet(Time now, Trains trains, TxPacket& out) {
       }
       if (!may_start(wqe)) return false;
       if (put_off_ && !may_follow_put_off(wqe)) {
-        end_put_off(now);
+        end_put_off(PollHabit::End::kPost, now);
         restart_refused();
         if (put_off_) return false;
         continue;

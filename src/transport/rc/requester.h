@@ -20,7 +20,7 @@
 // allow, packets are made. A long READ is put off until the program polls, or something must not
 // pass it, so that SENDs which follow go first: programs that read from each other would otherwise
 // take turns, since each asks the other only after its own copy. It has started then, but is not
-// reported, nor is what follows. Long WRITEs of a program that soon polls (transport/poll_habit.h)
+// reported, nor is what follows. WRITEs of a program that soon polls (transport/poll_habit.h)
 // wait likewise, to be copied together. IBTA 10.8.3.3 lets a READ be passed by what has no fence.
 //
 // In silence the oldest packet goes again as a probe, without moving the cursor: a responder
@@ -126,7 +126,8 @@ class RCRequester {
   bool may_follow_put_off(const SendWQE& wqe) const;
   bool take_put_off(const SendWQE& wqe, Time now);
   void put_off(const SendWQE& wqe, Time now);
-  void end_put_off(Time now);
+  void end_put_off(PollHabit::End end, Time now);
+  bool fills_a_call() const;
   void copy_put_off(Time now);
   void skip_passed();
   void refuse_put_off();
@@ -240,7 +241,7 @@ class RCRequester {
   u32 short_cut_bytes_ = 0;           // of the WQE `fresh_` that are copied already
   std::optional<Time> rests_from_;    // much was copied: let others have a turn
 
-  struct PutOff {  // long READs, or long WRITEs
+  struct PutOff {  // long READs, or WRITEs
     SendOp op;
     u64 first;   // the oldest; from it on to `fresh_` there are only such and what has passed
     Time until;  // then they are copied

@@ -14,7 +14,7 @@ namespace {
 constexpr u64 kPartBytes = 1u << 20;      // in one call; a peer that deregisters waits for it
 constexpr u64 kTurnBytes = 4u << 20;      // until others have a turn
 constexpr u64 kBytesPerMessage = 4096;    // what takes as long as a message of few bytes
-constexpr u32 kWorthWaiting = 64u << 10;  // bytes; and what is worth putting off
+constexpr u32 kWorthWaiting = 64u << 10;  // bytes; and what READs are worth putting off
 constexpr u32 kMaxPassedBy = 16;          // WQEs in a row that find others in flight
 // WQEs that go as packets after the peer has refused one; twice as many for each more, up to 64.
 constexpr u64 distrust(u32 refusals) { return u64{1} << std::min(refusals, 6u); }
@@ -159,7 +159,7 @@ void RCRequester::count(const ShortCut& copy) {
   (is_write ? counters_.local_write_requests : counters_.local_read_requests) += copy.finished;
   (is_write ? counters_.local_write_packets : counters_.local_read_packets) += copy.packets;
   (is_write ? counters_.local_write_octets : counters_.local_read_octets) += copy.bytes;
-  if (habit_ != nullptr) habit_->on_copied(copy.bytes);
+  if (habit_ != nullptr) habit_->on_copied(copy.cost());
   answered_ = true;
   refusals_ = 0;
   short_cut_bytes_ = copy.finished == 0 ? short_cut_bytes_ + static_cast<u32>(copy.bytes) : 0;
@@ -177,14 +177,16 @@ void RCRequester::skip_fresh() {
   cursor_index_ = ++fresh_;
 }
 
-// --- what is long, until the program polls
+// --- what waits until the program polls
 
 // A READ that overtakes what is executed completes only after a poll that brings the ACK: it may
-// wait for a long one that follows, and be copied with it.
+// wait for a long one that follows, and be copied with it. A WRITE that has others behind it is
+// copied with those.
 bool RCRequester::may_be_put_off(const SendWQE& wqe) const {
   const bool is_long = wqe.length_bytes >= kWorthWaiting;
   if (wqe.wr.op == SendOp::kRDMARead) return is_long || waits_for_response();
-  return is_long && habit_ != nullptr && wqe.length_bytes < kPartBytes;
+  const bool is_alone = put_off_ || fresh_ + 1 == queue_.end_index();
+  return is_alone && habit_ != nullptr && wqe.length_bytes < kPartBytes;
 }
 
 // False: it is to be copied at once. WRITEs behind those that wait wait for them, at least.
@@ -194,11 +196,11 @@ bool RCRequester::take_put_off(const SendWQE& wqe, Time now) {
     put_off(wqe, now);
     return true;
   }
-  const bool is_late = put_off_ && !habit_->on_waited(now);
+  const bool is_late = put_off_ && !habit_->on_waited(PollHabit::End::kPost, now, put_off_->bytes);
   const bool may_wait = habit_->may_wait(now);
   if (!put_off_ && !may_wait) return false;
   put_off(wqe, now);
-  if (is_late || !may_wait || put_off_->bytes >= kPartBytes) copy_put_off(now);
+  if (is_late || !may_wait || fills_a_call()) copy_put_off(now);
   return true;
 }
 
@@ -207,6 +209,10 @@ void RCRequester::put_off(const SendWQE& wqe, Time now) {
   put_off_->bytes += wqe.length_bytes;
   skip_fresh();
   skip_local_operations();
+}
+
+bool RCRequester::fills_a_call() const {
+  return put_off_->bytes >= kPartBytes || fresh_ - put_off_->first >= PeerMemory::kMaxRanges;
 }
 
 // READs: others than SENDs would be seen to have been executed too early, or may have a right to.
@@ -219,13 +225,13 @@ bool RCRequester::may_follow_put_off(const SendWQE& wqe) const {
 
 bool RCRequester::on_awaited(Time now) {
   if (!put_off_ || put_off_->refused) return false;
-  end_put_off(now);
+  end_put_off(PollHabit::End::kPoll, now);
   return true;
 }
 
 // It waits no longer.
-void RCRequester::end_put_off(Time now) {
-  if (put_off_->op == SendOp::kRDMAWrite) (void)habit_->on_waited(now);
+void RCRequester::end_put_off(PollHabit::End end, Time now) {
+  if (put_off_->op == SendOp::kRDMAWrite) (void)habit_->on_waited(end, now, put_off_->bytes);
   copy_put_off(now);
 }
 

@@ -519,11 +519,11 @@ TEST_F(RCShortCutTest, ALongReadIsFlushedWithWhatItHasOvertaken) {
             (Outcomes{{1, WQEStatus::kFlushed}, {2, WQEStatus::kFlushed}}));
 }
 
-// --- long WRITEs, which wait for a poll where the program is known to poll soon
+// --- WRITEs, which wait for a poll where the program is known to poll soon
 
-class RCLongWritesTest : public RCShortCutTest {
+class RCWaitingWritesTest : public RCShortCutTest {
  protected:
-  RCLongWritesTest() { earn_trust(program, pair.now); }
+  RCWaitingWritesTest() { earn_trust(program, pair.now); }
   void write(u64 wr_id) {
     pair.write(wr_id, kLong, kFar);
     EXPECT_TRUE(pair.take_all(pair.a).empty());
@@ -539,7 +539,7 @@ class RCLongWritesTest : public RCShortCutTest {
   u32 copies_ = 0;
 };
 
-TEST_F(RCLongWritesTest, AreCopiedTogetherAtAPoll) {
+TEST_F(RCWaitingWritesTest, AreCopiedTogetherAtAPoll) {
   write(1);
   write(2);
   EXPECT_EQ(more_copies(), 0u);
@@ -553,7 +553,29 @@ TEST_F(RCLongWritesTest, AreCopiedTogetherAtAPoll) {
   EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
 }
 
-TEST_F(RCLongWritesTest, TheFirstAfterAPollDoesNotWait) {
+TEST_F(RCWaitingWritesTest, ShortOnesWaitToo) {
+  for (u64 i = 0; i < PeerMemory::kMaxRanges; ++i) {
+    EXPECT_EQ(more_copies(), 0u);
+    pair.write(i, 8, kFar + 8 * i);
+    EXPECT_TRUE(pair.take_all(pair.a).empty());
+  }
+  EXPECT_EQ(more_copies(), 1u) << "no more fit into a call";
+  EXPECT_EQ(pair.a.send_cqes.size(), PeerMemory::kMaxRanges);
+  write(1);
+  pair.write(2, 8, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(more_copies(), 0u);
+  poll();
+  EXPECT_EQ(more_copies(), 1u);
+}
+
+TEST_F(RCWaitingWritesTest, ThoseOfAListAreCopiedAtOnce) {
+  for (u64 i = 0; i < 3; ++i) pair.write(i, 8, kFar);
+  EXPECT_TRUE(pair.take_all(pair.a).empty());
+  EXPECT_EQ(more_copies(), 1u);
+}
+
+TEST_F(RCWaitingWritesTest, TheFirstAfterAPollDoesNotWait) {
   for (u32 i = 0; i < 10; ++i) {
     poll();
     write(i);
@@ -561,7 +583,7 @@ TEST_F(RCLongWritesTest, TheFirstAfterAPollDoesNotWait) {
   }
 }
 
-TEST_F(RCLongWritesTest, AreCopiedWhenTheyAreMuch) {
+TEST_F(RCWaitingWritesTest, AreCopiedWhenTheyAreMuch) {
   for (u64 i = 0; i < 17; ++i) write(i);
   EXPECT_EQ(more_copies(), 1u);
   EXPECT_EQ(pair.a.send_cqes.size(), 16u);
@@ -572,10 +594,9 @@ TEST_F(RCLongWritesTest, AreCopiedWhenTheyAreMuch) {
   EXPECT_EQ(pair.a.send_cqes.size(), 18u);
 }
 
-TEST_F(RCLongWritesTest, NothingPassesThem) {
+TEST_F(RCWaitingWritesTest, NothingPassesThem) {
   const auto posts = std::to_array<void (*)(RCPair&)>({
       [](RCPair& p) { p.send(2, 10); },
-      [](RCPair& p) { p.write(2, 8, kFar); },
       [](RCPair& p) { p.read(2, 8, kFar); },
       [](RCPair& p) { p.read(2, kLong, kFar); },
       [](RCPair& p) { p.fetch_add(2, 5, kFar); },
@@ -595,9 +616,9 @@ TEST_F(RCLongWritesTest, NothingPassesThem) {
   }
 }
 
-TEST_F(RCLongWritesTest, WaitAsLongAsMoreFollowAtOnce) {
+TEST_F(RCWaitingWritesTest, WaitAsLongAsMoreFollowAtOnce) {
   write(1);
-  pair.now = pair.now + PollHabit::kSoon + us(1);
+  pair.now = pair.now + PollHabit::soon(PollHabit::End::kPost, kLong) + us(1);
   write(2);
   EXPECT_EQ(more_copies(), 1u);
   EXPECT_EQ(pair.a.send_cqes.size(), 2u);
@@ -605,7 +626,7 @@ TEST_F(RCLongWritesTest, WaitAsLongAsMoreFollowAtOnce) {
   EXPECT_EQ(more_copies(), 1u) << "the program is slow";
 }
 
-TEST_F(RCLongWritesTest, DoNotWaitForAProgramThatDoesNotPoll) {
+TEST_F(RCWaitingWritesTest, DoNotWaitForAProgramThatDoesNotPoll) {
   write(1);
   ASSERT_TRUE(pair.fire_timer(pair.a));
   EXPECT_EQ(more_copies(), 1u);
@@ -613,7 +634,7 @@ TEST_F(RCLongWritesTest, DoNotWaitForAProgramThatDoesNotPoll) {
   EXPECT_EQ(more_copies(), 10u);
 }
 
-TEST_F(RCLongWritesTest, ThatAreRefusedBecomePackets) {
+TEST_F(RCWaitingWritesTest, ThatAreRefusedBecomePackets) {
   write(1);
   write(2);
   peer.refuses = true;
@@ -628,7 +649,7 @@ TEST_F(RCLongWritesTest, ThatAreRefusedBecomePackets) {
   EXPECT_EQ(pair.b.receive_cqes.size(), 1u);
 }
 
-TEST_F(RCLongWritesTest, AreRefusedAsOnTheWire) {
+TEST_F(RCWaitingWritesTest, AreRefusedAsOnTheWire) {
   write(1);
   SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMAWrite, 2)), kFar);
   wr.r_key.value ^= 0x100;
@@ -642,7 +663,7 @@ TEST_F(RCLongWritesTest, AreRefusedAsOnTheWire) {
                                                   {3, WQEStatus::kFlushed}}));
 }
 
-TEST_F(RCLongWritesTest, ComeBeforeTheErrorOfWhatFollows) {
+TEST_F(RCWaitingWritesTest, ComeBeforeTheErrorOfWhatFollows) {
   write(1);
   check_it_comes_before_an_error();
 }
