@@ -57,7 +57,7 @@ class PollHabit {
     if (!is_forgiven) on_late();
     return false;
   }
-  // Meanwhile: to wait for that is no fault of the program.
+  // Meanwhile, or what took as long: to wait for that is no fault of the program.
   void on_copied(u64 bytes) { copied_bytes_ += bytes; }
 
  private:
