@@ -10,10 +10,19 @@ function(verbena_sources out glob dir)
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
+# Compiles the files of TARGET eight at a time, in half the time and less: helpers of one layer, and
+# of its tests, have names of their own.
+function(verbena_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
 # A static library, or one of headers only while there is no .cc in it.
 function(verbena_static_library target sources links)
   if(sources)
     add_library(${target} STATIC ${sources})
+    if(VERBENA_SANITIZE)  # release shows that each file includes what it uses
+      verbena_compile_together(${target})
+    endif()
     set(scope PUBLIC)
   else()
     add_library(${target} INTERFACE)
@@ -79,11 +88,6 @@ function(verbena_layer name)
     verbena_sources(sources GLOB_RECURSE src/${name})
   endif()
   verbena_static_library(verbena_${name} "${sources}" "${arg_LINKS}")
-  # Eight files at a time, in a quarter of the time: helpers of one layer have names of their own.
-  # Release shows that each file includes what it uses.
-  if(VERBENA_SANITIZE)
-    set_target_properties(verbena_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  endif()
   set_property(GLOBAL APPEND PROPERTY VERBENA_LAYERS ${name})
 endfunction()
 
@@ -197,7 +201,7 @@ function(verbena_command name)
 
   file(RELATIVE_PATH installed
        ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/verbena)
-  set_property(SOURCE ${main} ${sources} APPEND PROPERTY COMPILE_DEFINITIONS
+  target_compile_definitions(verbena_${arg_LAYER} PRIVATE
     VERBENA_LIBRARY_RELATIVE_PATHS="${installed}:../lib" VERBENA_VERSION="${PROJECT_VERSION}")
 
   add_dependencies(product ${name})

@@ -5,11 +5,12 @@
 #include "base/prng.h"
 #include "congestion/presets.h"
 #include "congestion/toy_network.h"
+#include "tests/support/clock.h"
 
 namespace verbena {
 namespace {
 
-constexpr Time kStart = Time::from_ns(1'000'000);
+using test::kStart;
 
 TEST(CongestionControlTest, AWindowFollowsTheRateIfAsked) {
   const CongestionParameters p{

@@ -10,6 +10,7 @@
 #include "connect/cm_agent.h"
 #include "connect/cm_test_host.h"
 #include "connect/ip_cm.h"
+#include "tests/support/golden.h"
 #include "tests/support/pcap.h"
 
 namespace verbena {
@@ -19,14 +20,13 @@ using test::body_of;
 using test::names_of;
 using test::TestHost;
 
-constexpr std::size_t kMADAt = 62;  // Ethernet, IPv4, UDP, BTH, DETH
 constexpr Time kNow = Time() + sec(1);
 
 MADOut captured(const std::string& file, std::size_t frame) {
   const std::vector<u8> bytes = test::captured_frame(file, frame);
   MADOut out{.source = GID::from_ipv4(load_be32(bytes.data() + 26)),
              .destination = GID::from_ipv4(load_be32(bytes.data() + 30))};
-  std::copy_n(bytes.begin() + kMADAt, out.mad.size(), out.mad.begin());
+  std::copy_n(bytes.begin() + test::kMADAt, out.mad.size(), out.mad.begin());
   return out;
 }
 
@@ -163,7 +163,7 @@ TEST(CMAgentCaptureTest, ReplayedCapturesHaveNoEffect) {
   Lab lab;
   for (const std::string& file : test::capture_names("rxe-cm-"))
     for (const test::CapturedFrame& frame : test::read_capture(file)) {
-      if (frame.bytes.size() < kMADAt + kMADSize) continue;
+      if (frame.bytes.size() < test::kMADAt + kMADSize) continue;
       const MADOut mad = captured(file, frame.number);
       lab.passive.receive(mad, kNow);
       lab.active.receive(mad, kNow);

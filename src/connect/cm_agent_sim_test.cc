@@ -25,7 +25,6 @@ namespace {
 using test::name_of;
 using test::TestHost;
 
-constexpr ServiceId kService{0x1061c06};
 constexpr u32 kQPNsUsedAgain = 2;
 constexpr Time kEnd = Time() + sec(3600);  // all must be over by then
 
@@ -158,7 +157,7 @@ class World {
                                                 .seed = prng_.next(),
                                                 .max_connections = 64,
                                                 .max_listeners = 4});
-    EXPECT_TRUE(program.host->agent.listen({.service_id = kService}).has_value());
+    EXPECT_TRUE(program.host->agent.listen({.service_id = test::kService}).has_value());
   }
 
   void handle(const Happening& happening) {
@@ -229,7 +228,7 @@ class World {
     if (prng_.chance(0.2)) {
       const CommId id = *program.host->agent.sidr_request({.local_gid = gid_of(i),
                                                            .remote_gid = gid_of(peer),
-                                                           .service_id = kService,
+                                                           .service_id = test::kService,
                                                            .max_cm_retries = retries},
                                                           now_);
       program.connections[id.value] = {.phase = Phase::kSIDRAsked};
@@ -238,7 +237,7 @@ class World {
     const QPN qpn{program.next_qpn++};
     const CommId id = *program.host->agent.connect({.local_gid = gid_of(i),
                                                     .remote_gid = gid_of(peer),
-                                                    .service_id = kService,
+                                                    .service_id = test::kService,
                                                     .qpn = qpn,
                                                     .max_cm_retries = retries},
                                                    now_);
@@ -523,14 +522,14 @@ TEST(CMAgentSimTest, RandomMADsAreHarmless) {
   for (u64 seed = 1; seed <= 20; ++seed) {
     PRNG prng(seed);
     TestHost host("10.0.0.1", {.seed = seed, .max_connections = 32});
-    ASSERT_TRUE(host.agent.listen({.service_id = kService, .backlog = 8}).has_value());
+    ASSERT_TRUE(host.agent.listen({.service_id = test::kService, .backlog = 8}).has_value());
     std::vector<CommId> ids;
     Time now;
     for (int i = 0; i < 2000; ++i) {
       now = now + ms(static_cast<i64>(prng.below(500)));
       MADOut mad{.source = GID::from_ipv4(0x0a000002), .destination = host.gid};
       for (u8& byte : mad.mad) byte = prng.chance(0.5) ? u8{0} : static_cast<u8>(prng.next());
-      const cm::MADBytes good = cm::Message{.body = cm::REQ{.service_id = kService}}.encode();
+      const cm::MADBytes good = cm::Message{.body = cm::REQ{.service_id = test::kService}}.encode();
       std::copy_n(good.begin(), MADHeader::kSize, mad.mad.begin());
       mad.mad[17] = static_cast<u8>(prng.in(0x0f, 0x1b));  // any message, and two that are none
       if (prng.chance(0.5)) std::copy_n(good.begin() + 32, 8, mad.mad.begin() + 32);

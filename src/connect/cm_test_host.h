@@ -9,6 +9,8 @@
 
 namespace verbena::test {
 
+inline constexpr ServiceId kService{0x1061c06};  // port 7174 of RDMA_PS_TCP
+
 inline std::string name_of(const cm::Body& body) {
   static constexpr std::array kNames = {"REQ",  "MRA",      "REJ",      "REP", "RTU", "DREQ",
                                         "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR"};

@@ -13,7 +13,6 @@
 
 namespace verbena::test {
 
-inline constexpr ServiceId kService{0x1061c06};
 inline constexpr QPN kActiveQPN{0x23}, kPassiveQPN{0x45};
 
 struct Place {  // one end of the connection

@@ -5,17 +5,16 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/support/golden.h"
 #include "tests/support/pcap.h"
 #include "wire/ib/cm/message.h"
 
 namespace verbena {
 namespace {
 
-constexpr std::size_t kMADAt = 62;  // Ethernet, IPv4, UDP, BTH, DETH
-
 cm::Body captured(const char* file, std::size_t frame) {
   const std::vector<u8> bytes = test::captured_frame(file, frame);
-  return cm::Message::decode(std::span(bytes).subspan(kMADAt))->body;
+  return cm::Message::decode(std::span(bytes).subspan(test::kMADAt))->body;
 }
 
 TEST(ServiceIdTest, IsPortSpaceAndPort) {  // values: rdma_cma.h's RDMA_IB_IP_PS_*

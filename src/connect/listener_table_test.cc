@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "connect/cm_test_host.h"
+
 namespace verbena {
 namespace {
 
-constexpr ServiceId kService{0x1061c06};
+using test::kService;
+
 const GID kIPv4 = *GID::parse("10.77.0.2");
 const GID kIPv6 = *GID::parse("fe80::1");
 

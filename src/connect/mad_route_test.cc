@@ -2,13 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "connect/cm_test_host.h"
 #include "wire/ib/cm/message.h"
 
 namespace verbena {
 namespace {
 
+using test::kService;
+
 constexpr CommId kOurs{0x00c00001}, kTheirs{0x12345678};
-constexpr ServiceId kService{0x1061c06};
 
 std::optional<MADRoute> route(const cm::Body& body) {
   return route_of(cm::Message{.body = body}.encode());

@@ -9,7 +9,7 @@
 #include "base/prng.h"
 #include "device/testing.h"
 
-namespace verbena::testing {
+namespace verbena::test {
 namespace {
 
 enum class Way { kInOneGo, kInTurn };
@@ -220,4 +220,4 @@ TEST_P(CommonCaseTest, NobodySeesADifference) {
 INSTANTIATE_TEST_SUITE_P(Seeds, CommonCaseTest, ::testing::Range(u64{1}, u64{51}));
 
 }  // namespace
-}  // namespace verbena::testing
+}  // namespace verbena::test

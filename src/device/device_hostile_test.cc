@@ -11,10 +11,10 @@
 namespace verbena {
 namespace {
 
-using verbena::testing::HostileWorld;
-using verbena::testing::on_the_wire;
-using verbena::testing::received;
-using verbena::testing::Wire;
+using test::HostileWorld;
+using test::on_the_wire;
+using test::received;
+using test::Wire;
 
 TEST(DeviceHostileTest, RandomBytes) {
   PRNG prng(1);
@@ -87,9 +87,9 @@ struct DamagedFrames : ::testing::TestWithParam<QPType> {
     const SGE sge = wire.a.sge(0, 700);
     SendWR wr;
     wr.sg_list = {&sge, 1};
-    wr.destination = verbena::testing::path_to(verbena::testing::kGIDB);
+    wr.destination = test::path_to(test::kGIDB);
     wr.dest_qp = wire.b.number(ends.b);
-    wr.q_key = verbena::testing::kTestQKey;
+    wr.q_key = test::kTestQKey;
     ASSERT_EQ(wire.a.device.post_send(ends.a, wr, wire.now), PostError::kOk);
     EgressFrame frame;
     ASSERT_TRUE(wire.a.device.poll_frame(wire.now, frame));
@@ -115,10 +115,9 @@ struct DamagedFrames : ::testing::TestWithParam<QPType> {
   // Back to RTS with a receive posted, whatever happened.
   void repair() {
     if (wire.b.state(ends.b) != QPState::kRTS) {
-      ASSERT_EQ(
-          wire.b.device.modify_qp(ends.b, verbena::testing::to_state(QPState::kReset), wire.now),
-          Status::kOk);
-      wire.b.bring_up(ends.b, verbena::testing::kGIDA, wire.a.number(ends.a));
+      ASSERT_EQ(wire.b.device.modify_qp(ends.b, test::to_state(QPState::kReset), wire.now),
+                Status::kOk);
+      wire.b.bring_up(ends.b, test::kGIDA, wire.a.number(ends.a));
     }
     const SGE sge = wire.b.sge(0, 800);
     static_cast<void>(

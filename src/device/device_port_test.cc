@@ -14,17 +14,17 @@
 namespace verbena {
 namespace {
 
-using verbena::testing::config_at;
-using verbena::testing::kGIDA;
-using verbena::testing::kGIDB;
-using verbena::testing::kStart;
-using verbena::testing::kTestQKey;
-using verbena::testing::Node;
-using verbena::testing::on_the_wire;
-using verbena::testing::path_to;
-using verbena::testing::received;
-using verbena::testing::to_state;
-using verbena::testing::Wire;
+using test::config_at;
+using test::kGIDA;
+using test::kGIDB;
+using test::kStart;
+using test::kTestQKey;
+using test::Node;
+using test::on_the_wire;
+using test::path_to;
+using test::received;
+using test::to_state;
+using test::Wire;
 
 constexpr std::array kTypes = {QPType::kRC, QPType::kUC, QPType::kUD};
 
@@ -156,11 +156,10 @@ TEST_F(DevicePortTest, AQPMaySendToItself) {
 TEST_F(DevicePortTest, FramesAreAddressedAsThePathSays) {
   const Wire::Ends ends{wire.a.create(QPType::kUC), wire.b.create(QPType::kUC)};
   const QPN local = wire.a.number(ends.a), remote = wire.b.number(ends.b);
-  QPModify rtr = verbena::testing::to_rtr(QPType::kUC, kGIDB, remote);
+  QPModify rtr = test::to_rtr(QPType::kUC, kGIDB, remote);
   rtr.path.traffic_class = 0x6a;
   rtr.path.hop_limit = 0;
-  for (const QPModify& change :
-       {verbena::testing::to_init(QPType::kUC), rtr, verbena::testing::to_rts(QPType::kUC)})
+  for (const QPModify& change : {test::to_init(QPType::kUC), rtr, test::to_rts(QPType::kUC)})
     ASSERT_EQ(wire.a.device.modify_qp(ends.a, change, wire.now), Status::kOk);
   post_send(ends, 5);
   const EgressFrame frame = next_frame();
@@ -338,14 +337,14 @@ TEST_F(DropTest, StatesThatTakeNothing) {
   for (const QPType type : kTypes) {
     const Wire::Ends ends = wire.connect(type);
     for (const QPModify& change :
-         {to_state(QPState::kError), to_state(QPState::kReset), verbena::testing::to_init(type)}) {
+         {to_state(QPState::kError), to_state(QPState::kReset), test::to_init(type)}) {
       ASSERT_EQ(wire.b.device.modify_qp(ends.b, change, wire.now), Status::kOk);
       deliver(ends, nothing);
       EXPECT_EQ(counters_b().dropped_state, ++dropped);
     }
-    ASSERT_EQ(wire.b.device.modify_qp(
-                  ends.b, verbena::testing::to_rtr(type, kGIDA, wire.a.number(ends.a)), wire.now),
-              Status::kOk);
+    ASSERT_EQ(
+        wire.b.device.modify_qp(ends.b, test::to_rtr(type, kGIDA, wire.a.number(ends.a)), wire.now),
+        Status::kOk);
     deliver(ends, nothing);
     EXPECT_EQ(counters_b().dropped_state, dropped);
   }
@@ -356,8 +355,7 @@ TEST_F(DropTest, RTRTakesNoResponses) {
   const Wire::Ends ends{wire.a.create(QPType::kRC), wire.b.create(QPType::kRC)};
   wire.a.bring_up(ends.a, kGIDB, wire.b.number(ends.b));
   for (const QPModify& change :
-       {verbena::testing::to_init(QPType::kRC),
-        verbena::testing::to_rtr(QPType::kRC, kGIDA, wire.a.number(ends.a))})
+       {test::to_init(QPType::kRC), test::to_rtr(QPType::kRC, kGIDA, wire.a.number(ends.a))})
     ASSERT_EQ(wire.b.device.modify_qp(ends.b, change, wire.now), Status::kOk);
   deliver(ends,
           [](PacketHeaders& h, IngressFrame&) { h.bth.opcode.op = Op::kRDMAReadResponseOnly; });

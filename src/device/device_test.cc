@@ -9,16 +9,16 @@
 namespace verbena {
 namespace {
 
-using verbena::testing::kGIDA;
-using verbena::testing::kGIDB;
-using verbena::testing::kStart;
-using verbena::testing::Node;
-using verbena::testing::path_to;
-using verbena::testing::to_state;
-using verbena::testing::Wire;
+using test::kGIDA;
+using test::kGIDB;
+using test::kStart;
+using test::Node;
+using test::path_to;
+using test::to_state;
+using test::Wire;
 
 DeviceConfig small() {
-  DeviceConfig config = verbena::testing::config_at(kGIDA, QPN{0x100});
+  DeviceConfig config = test::config_at(kGIDA, QPN{0x100});
   config.limits.max_qp = 3;
   config.limits.max_cq = 3;
   config.limits.max_pd = 2;
@@ -183,8 +183,8 @@ TEST_F(DeviceTest, SRQLimitEventOnceWhenFewerAreLeft) {
 // IBTA 10.2.9.2: an SRQ has a PD of its own, and its receives are checked against that one.
 TEST(DeviceSRQTest, ReceivesAreOfTheSRQsPD) {
   for (const QPType type : {QPType::kRC, QPType::kUC}) {
-    verbena::testing::Wire wire;
-    verbena::testing::Node& b = wire.b;
+    test::Wire wire;
+    test::Node& b = wire.b;
     SharedReceiveQueue* const srq =
         b.device.create_srq({.pd = b.pd, .limits = {.depth = 8, .max_sge = 1}}).value();
     QPInit init = b.init(type);
@@ -192,8 +192,8 @@ TEST(DeviceSRQTest, ReceivesAreOfTheSRQsPD) {
     init.srq = srq;
     QueuePair* const to = b.device.create_qp(init).value();
     QueuePair* const from = wire.a.create(type);
-    ASSERT_EQ(wire.a.bring_up(from, verbena::testing::kGIDB, b.number(to)), QPState::kRTS);
-    ASSERT_EQ(b.bring_up(to, verbena::testing::kGIDA, wire.a.number(from)), QPState::kRTS);
+    ASSERT_EQ(wire.a.bring_up(from, test::kGIDB, b.number(to)), QPState::kRTS);
+    ASSERT_EQ(b.bring_up(to, test::kGIDA, wire.a.number(from)), QPState::kRTS);
 
     const SGE room = b.sge(0, 64), data = wire.a.sge(0, 64);
     RecvWR receive;
@@ -214,7 +214,7 @@ TEST(DeviceSRQTest, ReceivesAreOfTheSRQsPD) {
 TEST_F(DeviceTest, PostingReceivesFromInitOn) {
   QueuePair* const qp = node.create(QPType::kRC);
   EXPECT_EQ(device.post_receive(qp, {}, kStart), PostError::kBadState);
-  EXPECT_EQ(device.modify_qp(qp, verbena::testing::to_init(QPType::kRC), kStart), Status::kOk);
+  EXPECT_EQ(device.modify_qp(qp, test::to_init(QPType::kRC), kStart), Status::kOk);
   EXPECT_EQ(device.post_receive(qp, {}, kStart), PostError::kOk);
   EXPECT_EQ(device.post_send(qp, {}, kStart), PostError::kBadState);
 }

@@ -8,7 +8,7 @@
 namespace verbena {
 namespace {
 
-using namespace verbena::testing;
+using namespace verbena::test;
 
 MADBytes mad_of(u8 first) {
   MADBytes mad{};

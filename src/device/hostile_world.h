@@ -20,7 +20,7 @@
 #include "congestion/presets.h"
 #include "device/testing.h"
 
-namespace verbena::testing {
+namespace verbena::test {
 
 // Takes the input apart; 0 when it is used up.
 class InputBytes {
@@ -361,4 +361,4 @@ class HostileWorld {
   std::vector<u8> sealed_;
 };
 
-}  // namespace verbena::testing
+}  // namespace verbena::test

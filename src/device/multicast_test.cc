@@ -6,15 +6,15 @@
 namespace verbena {
 namespace {
 
-using testing::kGIDA;
-using testing::kGIDB;
-using testing::kTestQKey;
+using test::kGIDA;
+using test::kGIDB;
+using test::kTestQKey;
 
 constexpr GID kGroup = GID::from_ipv4(0xef010203);  // 239.1.2.3
 constexpr u32 kGRHBytes = 40;
 
 struct MulticastTest : ::testing::Test {
-  QueuePair* create(testing::Node& node) {
+  QueuePair* create(test::Node& node) {
     QueuePair* const qp = node.create(QPType::kUD);
     EXPECT_EQ(node.bring_up(qp, {}, {}), QPState::kRTS);
     const SGE room = node.sge(1024, 512);
@@ -29,7 +29,7 @@ struct MulticastTest : ::testing::Test {
     const SGE data = a.sge(0, 10);
     SendWR wr;
     wr.sg_list = {&data, 1};
-    wr.destination = testing::path_to(kGroup);
+    wr.destination = test::path_to(kGroup);
     wr.dest_qp = dest_qp;
     wr.q_key = kTestQKey;
     EXPECT_EQ(a.device.post_send(from, wr, wire.now), PostError::kOk);
@@ -37,14 +37,14 @@ struct MulticastTest : ::testing::Test {
     EXPECT_TRUE(a.device.poll_frame(wire.now, frame));
     return frame;
   }
-  void deliver(const EgressFrame& frame, testing::Node& to) {
-    const std::vector<u8> bytes = testing::on_the_wire(frame);
-    to.device.on_frame(testing::received(frame, bytes), wire.now);
+  void deliver(const EgressFrame& frame, test::Node& to) {
+    const std::vector<u8> bytes = test::on_the_wire(frame);
+    to.device.on_frame(test::received(frame, bytes), wire.now);
   }
 
-  testing::Wire wire;
-  testing::Node& a = wire.a;
-  testing::Node& b = wire.b;
+  test::Wire wire;
+  test::Node& a = wire.a;
+  test::Node& b = wire.b;
   QueuePair* sender = create(a);
 };
 
@@ -103,7 +103,7 @@ TEST_F(MulticastTest, EachQPChecksForItself) {
   ASSERT_EQ(b.device.modify_qp(wrong_key, change.set(QPField::kQKey), wire.now), Status::kOk);
   for (QueuePair* const qp : {wrong_key, reset, good})
     ASSERT_EQ(b.device.attach_multicast(qp, kGroup), Status::kOk);
-  ASSERT_EQ(b.device.modify_qp(reset, testing::to_state(QPState::kReset), wire.now), Status::kOk);
+  ASSERT_EQ(b.device.modify_qp(reset, test::to_state(QPState::kReset), wire.now), Status::kOk);
   deliver(send(sender), b);
   EXPECT_EQ(b.completion().value().qp, b.number(good));
   EXPECT_EQ(b.completion(), std::nullopt);
@@ -149,10 +149,10 @@ TEST_F(MulticastTest, AnAttachedQPStays) {
 }
 
 TEST(MulticastLimitsTest, GroupsAndTheirQPsAreLimited) {
-  DeviceConfig config = testing::config_at(kGIDA, QPN{0x100});
+  DeviceConfig config = test::config_at(kGIDA, QPN{0x100});
   config.limits.max_multicast_groups = 1;
   config.limits.max_qps_of_group = 2;
-  testing::Node node(config);
+  test::Node node(config);
   QueuePair *const a = node.create(QPType::kUD), *const b = node.create(QPType::kUD),
                    *const c = node.create(QPType::kUD);
   EXPECT_EQ(node.device.attach_multicast(a, kGroup), Status::kOk);

@@ -8,13 +8,13 @@
 namespace verbena {
 namespace {
 
-using verbena::testing::config_at;
-using verbena::testing::kGIDA;
-using verbena::testing::kGIDB;
-using verbena::testing::kStart;
-using verbena::testing::Node;
-using verbena::testing::on_the_wire;
-using verbena::testing::received;
+using test::config_at;
+using test::kGIDA;
+using test::kGIDB;
+using test::kStart;
+using test::Node;
+using test::on_the_wire;
+using test::received;
 
 constexpr u32 kMTU = 1024;
 constexpr u32 kOverhead = 66 + 12 + 4;  // of the middle packets of a WRITE, with BTH and ICRC
@@ -200,8 +200,7 @@ TEST_F(PacingTest, AResetQPStartsAtLineRateAndWaitsForNothing) {
   now = now + us(10);
   write(ends.a, 4 * kMTU);
   ASSERT_TRUE(from_a());
-  ASSERT_EQ(a->device.modify_qp(ends.a, verbena::testing::to_state(QPState::kReset), now),
-            Status::kOk);
+  ASSERT_EQ(a->device.modify_qp(ends.a, test::to_state(QPState::kReset), now), Status::kOk);
   EXPECT_EQ(a->device.next_send(), Time::never());
   std::optional<CongestionControl> control = a->device.congestion_of(ends.a);
   EXPECT_EQ(control->rate(now), gbps(8));

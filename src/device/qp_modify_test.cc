@@ -9,9 +9,9 @@
 namespace verbena {
 namespace {
 
-using verbena::testing::kGIDA;
-using verbena::testing::kGIDB;
-using verbena::testing::path_to;
+using test::kGIDA;
+using test::kGIDB;
+using test::path_to;
 
 struct QPModifyTest : ::testing::Test {
   QPModifyTest() {
@@ -27,13 +27,13 @@ struct QPModifyTest : ::testing::Test {
     return check_modify(change, qp, config);
   }
   Status init(const std::function<void(QPModify&)>& alter) {
-    return check(QPState::kReset, verbena::testing::to_init(QPType::kRC), alter);
+    return check(QPState::kReset, test::to_init(QPType::kRC), alter);
   }
   Status rtr(const std::function<void(QPModify&)>& alter) {
-    return check(QPState::kInit, verbena::testing::to_rtr(QPType::kRC, kGIDB, QPN{9}), alter);
+    return check(QPState::kInit, test::to_rtr(QPType::kRC, kGIDB, QPN{9}), alter);
   }
   Status rts(const std::function<void(QPModify&)>& alter) {
-    return check(QPState::kRTR, verbena::testing::to_rts(QPType::kRC), alter);
+    return check(QPState::kRTR, test::to_rts(QPType::kRC), alter);
   }
   static void nothing(QPModify&) {}
 
@@ -105,7 +105,7 @@ TEST_F(QPModifyTest, PathMigrationIsNotOffered) {
 
 TEST_F(QPModifyTest, ValuesArePutIn) {
   QPAttributes qp;
-  QPModify change = verbena::testing::to_rtr(QPType::kRC, kGIDB, QPN{9});
+  QPModify change = test::to_rtr(QPType::kRC, kGIDB, QPN{9});
   change.rq_psn = PSN{5};
   change.path_mtu = MTU::k512;
   change.p_key_index = 2;

@@ -12,10 +12,10 @@
 namespace verbena {
 namespace {
 
-using verbena::testing::kGIDB;
-using verbena::testing::kStart;
-using verbena::testing::Node;
-using verbena::testing::to_state;
+using test::kGIDB;
+using test::kStart;
+using test::Node;
+using test::to_state;
 
 constexpr std::array kTypes = {QPType::kRC, QPType::kUC, QPType::kUD};
 constexpr std::array kStates = {QPState::kReset, QPState::kInit, QPState::kRTR,  QPState::kRTS,
@@ -173,11 +173,11 @@ struct ModifyQPTransitions : ::testing::Test {
     if (type == QPType::kRC && state == QPState::kSQE) return nullptr;
     QueuePair* const qp = node.create(type);
     if (state == QPState::kReset) return qp;
-    modify(qp, verbena::testing::to_init(type));
+    modify(qp, test::to_init(type));
     if (state == QPState::kInit) return qp;
-    modify(qp, verbena::testing::to_rtr(type, kGIDB, QPN{9}));
+    modify(qp, test::to_rtr(type, kGIDB, QPN{9}));
     if (state == QPState::kRTR) return qp;
-    modify(qp, verbena::testing::to_rts(type));
+    modify(qp, test::to_rts(type));
     if (state == QPState::kSQE) fail_a_send(qp);
     if (state == QPState::kSQD || state == QPState::kError) modify(qp, to_state(state));
     EXPECT_EQ(node.state(qp), state);
@@ -190,7 +190,7 @@ struct ModifyQPTransitions : ::testing::Test {
     const SGE wrong{0, 8, LKey{0}};
     SendWR wr;
     wr.sg_list = {&wrong, 1};
-    wr.destination = verbena::testing::path_to(kGIDB);
+    wr.destination = test::path_to(kGIDB);
     EXPECT_EQ(node.device.post_send(qp, wr, kStart), PostError::kOk);
     EgressFrame frame;
     EXPECT_FALSE(node.device.poll_frame(kStart, frame));
@@ -200,7 +200,7 @@ struct ModifyQPTransitions : ::testing::Test {
     QPModify change = to_state(to);
     change.fields |= fields;
     change.current_state = current;
-    change.path = verbena::testing::path_to(verbena::testing::kGIDB);
+    change.path = test::path_to(test::kGIDB);
     change.ack_timeout = change.min_rnr_timer = 17;
     change.retry_count = change.rnr_retry_count = change.max_rd_atomic = 3;
     change.max_dest_rd_atomic = 5;
@@ -216,7 +216,7 @@ struct ModifyQPTransitions : ::testing::Test {
                       a.max_dest_rd_atomic, a.min_rnr_timer, a.ack_timeout, a.retry_count,
                       a.rnr_retry_count);
   }
-  Node node{verbena::testing::config_at(verbena::testing::kGIDA, QPN{0x100})};
+  Node node{test::config_at(test::kGIDA, QPN{0x100})};
 };
 
 TEST_F(ModifyQPTransitions, EveryTriple) {

@@ -7,14 +7,14 @@
 
 #include "base/check.h"
 #include "device/device.h"
+#include "tests/support/clock.h"
 #include "wire/roce/icrc.h"
 
-namespace verbena::testing {
+namespace verbena::test {
 
 inline constexpr GID kGIDA = GID::from_ipv4(0x0a000001);
 inline constexpr GID kGIDB = GID::from_ipv4(0x0a000002);
 inline constexpr QKey kTestQKey{0x1234567};
-inline constexpr Time kStart = Time::from_ns(1'000'000);
 
 inline DeviceConfig config_at(const GID& gid, QPN first_qpn) {
   DeviceConfig config;
@@ -187,4 +187,4 @@ struct Wire {
   }
 };
 
-}  // namespace verbena::testing
+}  // namespace verbena::test

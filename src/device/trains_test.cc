@@ -10,10 +10,10 @@
 namespace verbena {
 namespace {
 
-using testing::config_at;
-using testing::kGIDA;
-using testing::kGIDB;
-using testing::Node;
+using test::config_at;
+using test::kGIDA;
+using test::kGIDB;
+using test::Node;
 
 constexpr u64 kIOVA = 0x10000;
 constexpr u32 kSeeds = 40, kSteps = 300, kMaxFramesPerStep = 100;
@@ -82,7 +82,7 @@ struct Pair {
     while (sent.size() < kMaxFramesPerStep && from.device.poll_frame(now, frame, trains)) {
       longest = std::max(longest, frame.packets);
       for (u32 i = 0; i < frame.packets; ++i)
-        sent.push_back({testing::on_the_wire(frame.frame_of(i)), frame.udp_source_port});
+        sent.push_back({test::on_the_wire(frame.frame_of(i)), frame.udp_source_port});
     }
     return sent;
   }
@@ -122,7 +122,7 @@ class TrainsTest : public ::testing::TestWithParam<u64> {
 
 TEST_P(TrainsTest, AreTheFramesThatTheyStandFor) {
   Pair plain(Trains::kNo, GetParam()), trains(Trains::kYes, GetParam());
-  Time now = testing::kStart;
+  Time now = test::kStart;
   for (u32 step = 0; step < kSteps; ++step) {
     now = now + us(static_cast<i64>(prng.below(200)));
     if (prng.below(3) == 0) {

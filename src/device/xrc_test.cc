@@ -6,9 +6,9 @@
 namespace verbena {
 namespace {
 
-using testing::kGIDA;
-using testing::kGIDB;
-using testing::kStart;
+using test::kGIDA;
+using test::kGIDB;
+using test::kStart;
 
 struct XRCTest : ::testing::Test {
   XRCTest() {
@@ -56,9 +56,9 @@ struct XRCTest : ::testing::Test {
     return cqe.value_or(CQE{}).status;
   }
 
-  testing::Wire wire;
-  testing::Node& a = wire.a;
-  testing::Node& b = wire.b;
+  test::Wire wire;
+  test::Node& a = wire.a;
+  test::Node& b = wire.b;
   XRCDomain* xrcd = nullptr;
   QueuePair* target = nullptr;
   QueuePair* initiator = nullptr;
@@ -94,11 +94,11 @@ TEST_F(XRCTest, OnTheWireRequestsHaveAnXRCETHAndItsOpCodes) {
   EgressFrame frame;
   ASSERT_TRUE(a.device.poll_frame(wire.now, frame));
   EXPECT_EQ(frame.headers[0], 0xaa);
-  const std::vector<u8> bytes = testing::on_the_wire(frame);
+  const std::vector<u8> bytes = test::on_the_wire(frame);
   const auto packet = PacketView::decode(std::span(bytes).first(bytes.size() - kICRCSize));
   ASSERT_TRUE(packet.has_value());
   EXPECT_EQ(packet->headers.xrceth.xrc_srq, srq);
-  b.device.on_frame(testing::received(frame, bytes), wire.now);
+  b.device.on_frame(test::received(frame, bytes), wire.now);
   ASSERT_TRUE(b.device.poll_frame(wire.now, frame));
   EXPECT_EQ(frame.headers[0], 0xb1);  // XRC Acknowledge
 }
@@ -208,12 +208,12 @@ TEST_F(XRCTest, AnSRQMayGoWhileAMessageIsOnItsWayIntoIt) {
   ASSERT_EQ(a.device.post_send(initiator, wr, wire.now), PostError::kOk);
   EgressFrame frame;
   ASSERT_TRUE(a.device.poll_frame(wire.now, frame));
-  const std::vector<u8> bytes = testing::on_the_wire(frame);
-  b.device.on_frame(testing::received(frame, bytes), wire.now);
+  const std::vector<u8> bytes = test::on_the_wire(frame);
+  b.device.on_frame(test::received(frame, bytes), wire.now);
   ASSERT_EQ(b.device.destroy_srq(srq), Status::kOk);
   wire.run();
   EXPECT_EQ(b.completion(), std::nullopt);
-  EXPECT_EQ(b.device.modify_qp(target, testing::to_state(QPState::kError), wire.now), Status::kOk);
+  EXPECT_EQ(b.device.modify_qp(target, test::to_state(QPState::kError), wire.now), Status::kOk);
   EXPECT_EQ(b.completion(), std::nullopt);
 }
 

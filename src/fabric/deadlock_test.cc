@@ -5,12 +5,12 @@
 namespace verbena::fabric {
 namespace {
 
-using testing::kRing;
-using testing::ring;
+using test::kRing;
+using test::ring;
 
 // 1 MiB of buffer, and pauses that end so.
 NetworkConfig with_expiry(PauseExpiry expiry) {
-  NetworkConfig config = testing::pfc_alone();
+  NetworkConfig config = test::pfc_alone();
   config.host = [usual = config.host, expiry](const LinkConfig& link) {
     HostConfig host = usual(link);
     host.pause_expiry = expiry;

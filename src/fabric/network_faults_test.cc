@@ -5,10 +5,10 @@
 namespace verbena::fabric {
 namespace {
 
-using testing::at_us;
-using testing::Course;
-using testing::pfc_alone;
-using testing::star;
+using test::at_us;
+using test::Course;
+using test::pfc_alone;
+using test::star;
 
 NetworkConfig with(const NetworkFaults& faults, u32 threads = 1) {
   NetworkConfig config = pfc_alone();

@@ -20,7 +20,7 @@ struct Recorder final : Trace {
 
 struct Star {
   explicit Star(u32 hosts, const NetworkConfig& config = {}, const LinkConfig& link = {})
-      : topology(testing::star(hosts, link)), network(topology, config) {
+      : topology(test::star(hosts, link)), network(topology, config) {
     network.set_trace(&recorder);
   }
   void incast(u64 octets) {
@@ -43,7 +43,7 @@ NetworkConfig config_with_mtu(MTU mtu) {
 }
 
 NetworkConfig pfc_config(double headroom, u64 buffer_octets = 1u << 20) {
-  NetworkConfig config = testing::pfc_alone(headroom);
+  NetworkConfig config = test::pfc_alone(headroom);
   config.switches.buffer.size = buffer_octets;
   return config;
 }
@@ -299,7 +299,7 @@ TEST(Network, StepsChangeNothing) {
 }
 
 TEST(Network, NoWayIsSaid) {
-  Topology topology = testing::star(2);
+  Topology topology = test::star(2);
   const NodeIndex alone = topology.add_host(), other = topology.add_host();
   topology.join(alone, other, {});
   Network network(topology, {});

@@ -6,9 +6,9 @@
 namespace verbena::fabric {
 namespace {
 
-using testing::Course;
-using testing::pfc_alone;
-using testing::star;
+using test::Course;
+using test::pfc_alone;
+using test::star;
 
 constexpr u64 kOctets = 1'024'000;  // 1000 packets
 

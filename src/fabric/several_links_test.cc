@@ -4,9 +4,9 @@
 namespace verbena::fabric {
 namespace {
 
-using testing::at_us;
-using testing::Course;
-using testing::pfc_alone;
+using test::at_us;
+using test::Course;
+using test::pfc_alone;
 
 constexpr u32 kHosts = 4;
 

@@ -6,9 +6,9 @@
 namespace verbena::fabric {
 namespace {
 
-using testing::incast;
-using testing::pfc_alone;
-using testing::star;
+using test::incast;
+using test::pfc_alone;
+using test::star;
 
 NetworkConfig with_marking(const MarkingConfig& marking) {
   NetworkConfig config = pfc_alone();
@@ -36,9 +36,9 @@ Topology two_leaves(u32 hosts_each) {
 }
 
 // All flows end.
-struct Course : testing::Course {
-  Course(Topology t, const NetworkConfig& config, const std::vector<Flow>& flows)
-      : testing::Course(std::move(t), config, flows) {
+struct Ended : test::Course {
+  Ended(Topology t, const NetworkConfig& config, const std::vector<Flow>& flows)
+      : test::Course(std::move(t), config, flows) {
     EXPECT_EQ(ends.finished.size(), flows.size());
   }
 };
@@ -56,7 +56,7 @@ i64 picoseconds_of_one_packet(const ForwardingConfig& forwarding, Rate way_out =
   (void)topology.add_switch();
   topology.join(0, 2, {});
   topology.join(1, 2, {.rate = way_out});
-  Course run(std::move(topology), config, {{.source = 0, .destination = 1, .octets = 1000}});
+  Ended run(std::move(topology), config, {{.source = 0, .destination = 1, .octets = 1000}});
   return run.ends.finished.at(0).ps();
 }
 
@@ -86,7 +86,7 @@ std::vector<Flow> two_priorities() {
 TEST(SwitchQueues, AStrictPriorityGoesFirst) {
   NetworkConfig config = pfc_alone();
   config.switches.discipline.strict = 1 << 5;
-  Course run(star(3), config, two_priorities());
+  Ended run(star(3), config, two_priorities());
   EXPECT_NEAR(run.microseconds(1), 430, 15);
   EXPECT_NEAR(run.microseconds(0), 850, 25);
 }
@@ -95,7 +95,7 @@ TEST(SwitchQueues, QuantaShareTheLink) {
   NetworkConfig config = pfc_alone();
   config.switches.discipline.quantum[3] = 2000;
   config.switches.discipline.quantum[5] = 6000;
-  Course run(star(3), config, two_priorities());
+  Ended run(star(3), config, two_priorities());
   EXPECT_NEAR(run.microseconds(1), 425 * 4 / 3.0, 25);  // three quarters of the link
   EXPECT_NEAR(run.microseconds(0), 850, 25);
 }
@@ -105,7 +105,7 @@ TEST(SwitchMarking, AtEnqueueTheFrameItselfCounts) {
   for (const MarkAt at : {MarkAt::kEnqueue, MarkAt::kDequeue}) {
     NetworkConfig config = with_marking({.k_min = 0, .k_max = 0});
     config.switches.mark_at = at;
-    Course run(star(2), config, {{.source = 0, .destination = 1, .octets = 100'000}});
+    Ended run(star(2), config, {{.source = 0, .destination = 1, .octets = 100'000}});
     EXPECT_EQ(run.network.counters().marks > 0, at == MarkAt::kEnqueue);
   }
 }
@@ -113,7 +113,7 @@ TEST(SwitchMarking, AtEnqueueTheFrameItselfCounts) {
 TEST(SwitchMarking, OnlyPrioritiesThatAreLookedAt) {
   NetworkConfig config = with_marking({.k_min = 0, .k_max = 0, .priorities = 1 << 4});
   config.switches.mark_at = MarkAt::kEnqueue;
-  Course run(star(2), config, {{.source = 0, .destination = 1, .octets = 100'000}});
+  Ended run(star(2), config, {{.source = 0, .destination = 1, .octets = 100'000}});
   EXPECT_EQ(run.network.counters().marks, 0u);
 }
 
@@ -126,7 +126,7 @@ TEST(SwitchMarking, WhoDoesNotKnowECNLosesInstead) {
     host.traffic_class = 0;
     return host;
   };
-  Course run(star(4), config, incast(3, 500'000));
+  Ended run(star(4), config, incast(3, 500'000));
   EXPECT_GT(run.network.counters().early_drops, 0u);
   EXPECT_EQ(run.network.counters().drops, 0u);
   EXPECT_EQ(run.network.counters().marks, 0u);
@@ -134,8 +134,8 @@ TEST(SwitchMarking, WhoDoesNotKnowECNLosesInstead) {
 
 TEST(SwitchMarking, AnAverageIsSlowerThanTheQueue) {
   const auto marks = [](double weight) {
-    Course run(star(3), with_marking({.k_min = 100'000, .k_max = 100'000, .weight = weight}),
-               incast(2, 400'000));
+    Ended run(star(3), with_marking({.k_min = 100'000, .k_max = 100'000, .weight = weight}),
+              incast(2, 400'000));
     return run.network.counters().marks;
   };
   EXPECT_GT(marks(1), marks(0.002));
@@ -145,7 +145,7 @@ TEST(SwitchPFC, PrioritiesWithoutItLose) {
   NetworkConfig config = pfc_alone();
   config.switches.buffer.size = 1u << 20;
   config.switches.pfc.priorities = static_cast<u8>(~(1u << 3));
-  Course run(star(5), config, incast(4, 1'000'000));
+  Ended run(star(5), config, incast(4, 1'000'000));
   EXPECT_EQ(run.network.counters().pauses, 0u);
   EXPECT_GT(run.network.counters().drops, 0u);
 }
@@ -161,7 +161,7 @@ u32 uplinks_used(SpreadingConfig::Kind kind) {
                      .octets = 200'000,
                      .source_port = 1000,
                      .destination_port = 100});
-  Course run(two_leaves(1), config, flows);
+  Ended run(two_leaves(1), config, flows);
   u32 used = 0;
   run.network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
     used += node == 2 && port != 0 && octets > 1000 ? 1 : 0;  // that data took
@@ -169,8 +169,9 @@ u32 uplinks_used(SpreadingConfig::Kind kind) {
   return used;
 }
 
+using Kind = SpreadingConfig::Kind;
+
 TEST(SwitchWays, FlowsKeepTheirsAndQPsSpreadIfAsked) {
-  using Kind = SpreadingConfig::Kind;
   EXPECT_EQ(uplinks_used(Kind::kFlowHash), 1u);
   EXPECT_EQ(uplinks_used(Kind::kFlowAndQPHash), 2u);
   EXPECT_EQ(uplinks_used(Kind::kPacketSpray), 2u);
@@ -180,14 +181,13 @@ TEST(SwitchWays, FlowsKeepTheirsAndQPsSpreadIfAsked) {
 // Four flows from one leaf to the other, over two uplinks. Whatever the order in which frames
 // arrive, all that was sent arrives.
 TEST(SwitchWays, ReorderedFlowsEndToo) {
-  using Kind = SpreadingConfig::Kind;
   for (const Kind kind : {Kind::kPacketSpray, Kind::kFlowlet, Kind::kLeastLoaded}) {
     NetworkConfig config = pfc_alone();
     config.switches.spreading.kind = kind;
     std::vector<Flow> flows;
     for (NodeIndex i = 0; i < 4; ++i)
       flows.push_back({.source = i, .destination = 4 + i, .octets = 300'000});
-    Course run(two_leaves(4), config, flows);
+    Ended run(two_leaves(4), config, flows);
     EXPECT_EQ(run.network.counters().drops, 0u);
   }
 }

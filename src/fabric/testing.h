@@ -10,7 +10,7 @@
 
 #include "fabric/network.h"
 
-namespace verbena::fabric::testing {
+namespace verbena::fabric::test {
 
 constexpr Time at_us(i64 microseconds) { return Time::from_ns(microseconds * 1000); }
 
@@ -89,4 +89,4 @@ struct Course {
   Ends ends;
 };
 
-}  // namespace verbena::fabric::testing
+}  // namespace verbena::fabric::test

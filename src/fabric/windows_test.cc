@@ -8,7 +8,7 @@
 namespace verbena::fabric {
 namespace {
 
-using testing::Course;
+using test::Course;
 
 // Hosts on two leaves, which two spines join.
 Topology two_leaves() {
@@ -95,7 +95,7 @@ TEST(Windows, ResultsDoNotDependOnThem) {
                      .octets = 20'000 + 7'000 * u64{i},
                      .source_port = static_cast<u16>(50'000 + i),
                      .destination_port = 100});
-  NetworkConfig config = testing::pfc_alone();
+  NetworkConfig config = test::pfc_alone();
   config.switches.buffer.size = 400'000;
   const Course alternate(two_leaves(), config, flows);
   config.threads = 3;

@@ -10,13 +10,14 @@
 #include <cstring>
 #include <thread>
 
+#include "host/page_for_test.h"
 #include "memory/ordered_copy.h"
 #include "memory/touch.h"
 
 namespace verbena::host {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+using test::kPage;
 
 // Pages of memory that can be taken away.
 class Pages {

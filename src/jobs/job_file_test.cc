@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "jobs/job_for_test.h"
 #include "jobs/job_run.h"
 #include "jobs/presets.h"
 
@@ -11,16 +12,8 @@ namespace {
 using collectives::Algorithm;
 using collectives::Operation;
 
-fabric::Parsed<Job> job_of(const std::string& text, const std::vector<fabric::Setting>& set = {}) {
-  return read_job("job.yaml", text, set, [](const std::string&) -> fabric::Parsed<std::string> {
-    return tl::unexpected(fabric::InputError{"no such file"});
-  });
-}
-
-std::string mistake_of(const std::string& text) {
-  const auto job = job_of(text);
-  return job ? "" : job.error().message;
-}
+using test::job_of;
+using test::mistake_of;
 
 constexpr const char* kRails = "topology: {kind: rail_optimized, nodes: 4, rails: 4}\n";
 

@@ -2,6 +2,7 @@
 // differ. Here is how far they do.
 #include <gtest/gtest.h>
 
+#include "jobs/job_for_test.h"
 #include "jobs/job_results.h"
 
 namespace verbena::jobs {
@@ -9,10 +10,7 @@ namespace {
 
 std::vector<CollectiveResult> run(const std::string& text,
                                   const std::vector<fabric::Setting>& settings = {}) {
-  const auto job =
-      read_job("job.yaml", text, settings, [](const std::string&) -> fabric::Parsed<std::string> {
-        return tl::unexpected(fabric::InputError{"no such file"});
-      });
+  const auto job = test::job_of(text, settings);
   EXPECT_TRUE(job.has_value()) << job.error().message;
   return run_job(*job, [](const Progress&) { return false; }).collectives;
 }

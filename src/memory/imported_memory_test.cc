@@ -8,16 +8,19 @@
 #include <numeric>
 #include <vector>
 
+#include "memory/keys_for_test.h"
 #include "memory/ordered_copy.h"
 #include "memory/sg_walk.h"
 
 namespace verbena {
 namespace {
 
-constexpr PDId kPD{3}, kOtherPD{4};
-constexpr QPN kQP{17};
+using test::kOtherPD;
+using test::kPD;
+using test::kQP;
+
 constexpr u64 kIOVA = 0x7f0000001000;
-constexpr AccessFlags kAll =
+constexpr AccessFlags kAllRemote =
     Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | Access::kMWBind;
 
 // The other process.
@@ -59,12 +62,12 @@ class ImportedMemoryTest : public testing::Test {
   std::vector<u8> own_ = std::vector<u8>(1000, 0xee);
   MRKeys own_keys_ = *table_.register_mr(kPD, own_.data(), own_.size(), 0, Access::kLocalWrite);
   MRKeys keys_ =
-      *table_.import_mr(kPD, other_, other_->bytes.size(), kIOVA, kAll, LKey{0x12345678});
+      *table_.import_mr(kPD, other_, other_->bytes.size(), kIOVA, kAllRemote, LKey{0x12345678});
 };
 
 TEST_F(ImportedMemoryTest, ItsKeyIsTheOneItHasThere) {
   EXPECT_EQ(keys_.l_key, LKey{0x12345678});
-  const MRKeys again = *table_.import_mr(kPD, other_, 1, 0, kAll, LKey{0x12345699});
+  const MRKeys again = *table_.import_mr(kPD, other_, 1, 0, kAllRemote, LKey{0x12345699});
   EXPECT_NE(again.l_key.value >> 8, 0x123456u) << "where that index is taken, another";
   EXPECT_TRUE(table_.local(kPD, again.l_key, 0, 1, Access::kLocalRead));
 }
@@ -80,7 +83,7 @@ TEST_F(ImportedMemoryTest, TheChecksOfAKeyHold) {
   };
   EXPECT_EQ(remote(Access::kRemoteRead), MemoryFault::kNone);
   EXPECT_EQ(remote(Access::kRemoteAtomic), MemoryFault::kAccess);
-  EXPECT_EQ(table_.import_mr(kPD, other_, u64{1} << 48, 0, kAll, LKey{1}).error(),
+  EXPECT_EQ(table_.import_mr(kPD, other_, u64{1} << 48, 0, kAllRemote, LKey{1}).error(),
             Status::kInvalidArgument);
 }
 
@@ -157,9 +160,9 @@ TEST_F(ImportedMemoryTest, LeavesWithItsRegion) {
 // An address that a program makes up names no imported memory.
 TEST_F(ImportedMemoryTest, NoRegionOfOurOwnReachesIt) {
   const Resolved at = table_.local(kPD, keys_.l_key, kIOVA, 1, Access::kLocalRead);
-  EXPECT_FALSE(table_.register_mr(kPD, at.data, 8, 0, kAll));
-  EXPECT_FALSE(table_.register_mr(kPD, own_.data(), u64{1} << 63, 0, kAll));
-  const MRKeys whole = *table_.register_whole_process(kPD, kAll);
+  EXPECT_FALSE(table_.register_mr(kPD, at.data, 8, 0, kAllRemote));
+  EXPECT_FALSE(table_.register_mr(kPD, own_.data(), u64{1} << 63, 0, kAllRemote));
+  const MRKeys whole = *table_.register_whole_process(kPD, kAllRemote);
   EXPECT_EQ(
       table_.local(kPD, whole.l_key, reinterpret_cast<u64>(at.data), 8, Access::kLocalRead).fault,
       MemoryFault::kBounds);

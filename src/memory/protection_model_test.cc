@@ -6,19 +6,17 @@
 #include <map>
 #include <vector>
 
+#include "memory/keys_for_test.h"
 #include "memory/protection_table.h"
 
 namespace verbena {
 namespace {
 
-constexpr PDId kPD{1};
-constexpr PDId kOtherPD{2};
-constexpr u64 kLength = 4096;
+using test::kOtherPD;
+using test::kPD;
+using test::status_of;
 
-template <typename T>
-Status status_of(const Result<T>& result) {
-  return result.has_value() ? Status::kOk : result.error();
-}
+constexpr u64 kLength = 4096;
 
 // One live key as the model sees it: plain copies, bounds by first and last byte.
 struct ModelKey {

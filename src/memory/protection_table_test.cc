@@ -5,24 +5,23 @@
 #include <array>
 #include <vector>
 
+#include "memory/keys_for_test.h"
+
 namespace verbena {
 namespace {
 
-constexpr PDId kPD{1};
-constexpr PDId kOtherPD{2};
-constexpr QPN kQP{17};
+using test::kOtherPD;
+using test::kPD;
+using test::kQP;
+using test::status_of;
+
 constexpr QPN kOtherQP{18};
 constexpr u64 kIova = 0x10000;
-constexpr u64 kLength = 4096;
+constexpr u64 kRegionLength = 4096;
 constexpr AccessFlags kAll =
     Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic;
 constexpr AccessFlags kBindable = Access::kLocalWrite | Access::kMWBind;
 constexpr AccessFlags kReadWrite = Access::kRemoteRead | Access::kRemoteWrite;
-
-template <typename T>
-Status status_of(const Result<T>& result) {
-  return result.has_value() ? Status::kOk : result.error();
-}
 
 class ProtectionTableTest : public testing::Test {
  protected:
@@ -46,7 +45,7 @@ class ProtectionTableTest : public testing::Test {
     return {.mr_l_key = mr.l_key, .address = address, .length = length, .access = access};
   }
 
-  std::vector<u8> buffer_ = std::vector<u8>(kLength);
+  std::vector<u8> buffer_ = std::vector<u8>(kRegionLength);
   ProtectionTable table_{64, PRNG(1)};
 };
 
@@ -55,47 +54,49 @@ class ProtectionTableTest : public testing::Test {
 TEST_F(ProtectionTableTest, RegionTranslatesItsIova) {
   const MRKeys keys = register_all();
   EXPECT_EQ(keys.l_key.value, keys.r_key.value);
-  const Resolved all = table_.local(kPD, keys.l_key, kIova, kLength, Access::kLocalWrite);
+  const Resolved all = table_.local(kPD, keys.l_key, kIova, kRegionLength, Access::kLocalWrite);
   ASSERT_TRUE(all);
   EXPECT_EQ(all.data, buffer_.data());
   const Resolved last =
-      table_.remote(kPD, kQP, keys.r_key, kIova + kLength - 1, 1, Access::kRemoteRead);
+      table_.remote(kPD, kQP, keys.r_key, kIova + kRegionLength - 1, 1, Access::kRemoteRead);
   ASSERT_TRUE(last);
-  EXPECT_EQ(last.data, buffer_.data() + kLength - 1);
+  EXPECT_EQ(last.data, buffer_.data() + kRegionLength - 1);
 }
 
 TEST_F(ProtectionTableTest, OneByteOutsideIsRefused) {
   const MRKeys keys = register_all();
   EXPECT_EQ(local_fault(keys.l_key, kIova - 1, 1, Access::kLocalRead), MemoryFault::kBounds);
   EXPECT_EQ(local_fault(keys.l_key, kIova - 1, 2, Access::kLocalRead), MemoryFault::kBounds);
-  EXPECT_EQ(local_fault(keys.l_key, kIova + kLength, 1, Access::kLocalRead), MemoryFault::kBounds);
-  EXPECT_EQ(local_fault(keys.l_key, kIova, kLength + 1, Access::kLocalRead), MemoryFault::kBounds);
-  EXPECT_EQ(remote_fault(keys.r_key, kIova + 1, kLength, Access::kRemoteRead),
+  EXPECT_EQ(local_fault(keys.l_key, kIova + kRegionLength, 1, Access::kLocalRead),
+            MemoryFault::kBounds);
+  EXPECT_EQ(local_fault(keys.l_key, kIova, kRegionLength + 1, Access::kLocalRead),
+            MemoryFault::kBounds);
+  EXPECT_EQ(remote_fault(keys.r_key, kIova + 1, kRegionLength, Access::kRemoteRead),
             MemoryFault::kBounds);
 }
 
 TEST_F(ProtectionTableTest, AddressPlusLengthNeverWraps) {
   const MRKeys keys = register_all();
   for (const u64 length : {~u64{0}, ~u64{0} - kIova, ~u64{0} - kIova + 1, u64{1} << 63})
-    for (const u64 address : {kIova, kIova + 1, u64{0}, ~u64{0}, ~u64{0} - kLength})
+    for (const u64 address : {kIova, kIova + 1, u64{0}, ~u64{0}, ~u64{0} - kRegionLength})
       EXPECT_EQ(remote_fault(keys.r_key, address, length, Access::kRemoteRead),
                 MemoryFault::kBounds)
           << address << " " << length;
 }
 
 TEST_F(ProtectionTableTest, RegionMayEndAtTheTopOfTheAddressSpaceButNotWrap) {
-  const u64 top = ~u64{0} - kLength + 1;
+  const u64 top = ~u64{0} - kRegionLength + 1;
   const MRKeys keys = register_all(kAll, top);
   EXPECT_EQ(local_fault(keys.l_key, ~u64{0}, 1, Access::kLocalRead), MemoryFault::kNone);
   EXPECT_EQ(local_fault(keys.l_key, ~u64{0}, 2, Access::kLocalRead), MemoryFault::kBounds);
   EXPECT_EQ(local_fault(keys.l_key, 0, 1, Access::kLocalRead), MemoryFault::kBounds);
-  EXPECT_EQ(table_.register_mr(kPD, buffer_.data(), kLength, top + 1, kAll).error(),
+  EXPECT_EQ(table_.register_mr(kPD, buffer_.data(), kRegionLength, top + 1, kAll).error(),
             Status::kInvalidArgument);
 }
 
 TEST_F(ProtectionTableTest, ZeroBasedRegionStartsAtZero) {
   const MRKeys keys = register_all(kAll | Access::kZeroBased);
-  EXPECT_EQ(table_.remote(kPD, kQP, keys.r_key, 0, kLength, Access::kRemoteWrite).data,
+  EXPECT_EQ(table_.remote(kPD, kQP, keys.r_key, 0, kRegionLength, Access::kRemoteWrite).data,
             buffer_.data());
   EXPECT_EQ(remote_fault(keys.r_key, kIova, 1, Access::kRemoteWrite), MemoryFault::kBounds);
 }
@@ -113,7 +114,7 @@ TEST_F(ProtectionTableTest, RegionOfLengthZeroHoldsNoByte) {
 
 TEST_F(ProtectionTableTest, RemoteWritersNeedLocalWriteAtRegistration) {
   for (const Access access : {Access::kRemoteWrite, Access::kRemoteAtomic})
-    EXPECT_EQ(table_.register_mr(kPD, buffer_.data(), kLength, kIova, access).error(),
+    EXPECT_EQ(table_.register_mr(kPD, buffer_.data(), kRegionLength, kIova, access).error(),
               Status::kInvalidArgument);
   EXPECT_EQ(table_.size(), 0u);
   EXPECT_FALSE(table_.pd_in_use(kPD));
@@ -183,7 +184,7 @@ TEST_F(ProtectionTableTest, WholeProcessIsAddressedByPointers) {
   const Result<MRKeys> keys = table_.register_whole_process(kPD, kAll);
   ASSERT_TRUE(keys.has_value());
   const u64 address = reinterpret_cast<u64>(buffer_.data());
-  EXPECT_EQ(table_.local(kPD, keys->l_key, address, kLength, Access::kLocalWrite).data,
+  EXPECT_EQ(table_.local(kPD, keys->l_key, address, kRegionLength, Access::kLocalWrite).data,
             buffer_.data());
   EXPECT_EQ(local_fault(keys->l_key, address, ~u64{0}, Access::kLocalRead), MemoryFault::kBounds);
 }
@@ -196,7 +197,8 @@ TEST_F(ProtectionTableTest, ReregisterChangesWhatIsGivenAndKeepsTheKey) {
   const Result<MRKeys> changed = table_.reregister_mr(keys.l_key, {.access = &read_only});
   ASSERT_TRUE(changed.has_value());
   EXPECT_EQ(changed->r_key, keys.r_key);
-  EXPECT_EQ(remote_fault(changed->r_key, kIova, kLength, Access::kRemoteRead), MemoryFault::kNone);
+  EXPECT_EQ(remote_fault(changed->r_key, kIova, kRegionLength, Access::kRemoteRead),
+            MemoryFault::kNone);
   EXPECT_EQ(remote_fault(changed->r_key, kIova, 1, Access::kRemoteWrite), MemoryFault::kAccess);
 }
 
@@ -384,7 +386,7 @@ TEST_F(ProtectionTableTest, BindIsRefusedAndChangesNothing) {
   const MRKeys no_bind = register_all(kAll);
   const MRKeys read_only = register_all(Access::kMWBind);
   const MRKeys foreign =
-      table_.register_mr(kOtherPD, buffer_.data(), kLength, kIova, kBindable).value();
+      table_.register_mr(kOtherPD, buffer_.data(), kRegionLength, kIova, kBindable).value();
   const RKey window = allocate(MWType::k2);
   const auto refused = [&](PDId pd, RKey mw, RKey new_key, const MWBind& bind) {
     return status_of(table_.bind_mw(pd, kQP, mw, new_key, bind)) == Status::kInvalidArgument;
@@ -399,7 +401,8 @@ TEST_F(ProtectionTableTest, BindIsRefusedAndChangesNothing) {
   EXPECT_TRUE(refused(kPD, window, window, bind_to(read_only, kIova, 8, kReadWrite)));  // C10-74
   EXPECT_TRUE(refused(kPD, window, window, bind_to(read_only, kIova, 8, Access::kRemoteAtomic)));
   EXPECT_TRUE(refused(kPD, window, window, bind_to(keys, kIova - 1, 8, kReadWrite)));  // C10-75
-  EXPECT_TRUE(refused(kPD, window, window, bind_to(keys, kIova + kLength - 7, 8, kReadWrite)));
+  EXPECT_TRUE(
+      refused(kPD, window, window, bind_to(keys, kIova + kRegionLength - 7, 8, kReadWrite)));
   EXPECT_TRUE(refused(kPD, window, window, bind_to(keys, kIova, ~u64{0}, kReadWrite)));
   EXPECT_TRUE(refused(kPD, window, window, bind_to(keys, kIova, 8, Access::kMWBind)));
   EXPECT_TRUE(refused(kPD, window, window, bind_to({LKey{1}, RKey{1}}, kIova, 8, kReadWrite)));

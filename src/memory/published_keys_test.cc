@@ -5,17 +5,22 @@
 #include <memory>
 #include <vector>
 
+#include "memory/keys_for_test.h"
+
 namespace verbena {
 namespace {
 
-constexpr PDId kPD{1}, kOtherPD{2};
-constexpr AccessFlags kAll = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
+using test::kOtherPD;
+using test::kPD;
+
+constexpr AccessFlags kReadWriteHere =
+    Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
 
 class PublishedKeysTest : public testing::Test {
  protected:
   PublishedKeysTest() { table_.publish_to(publisher_); }
 
-  MRKeys add(u64 iova, u64 length, AccessFlags access = kAll) {
+  MRKeys add(u64 iova, u64 length, AccessFlags access = kReadWriteHere) {
     return *table_.register_mr(kPD, base_, length, iova, access);
   }
   std::optional<u64> find(RKey key, u64 address, u64 length, Access need = Access::kRemoteWrite,
@@ -81,7 +86,7 @@ TEST_F(PublishedKeysTest, DomainsAreThereUntilTheyAreWithdrawn) {
 }
 
 TEST_F(PublishedKeysTest, AWindowIsNotPublished) {
-  const MRKeys region = add(0x5000, 100, kAll | Access::kMWBind);
+  const MRKeys region = add(0x5000, 100, kReadWriteHere | Access::kMWBind);
   const RKey window = *table_.allocate_mw(kPD, MWType::k1);
   const RKey bound = *table_.bind_mw(
       kPD, QPN{1}, window, window,

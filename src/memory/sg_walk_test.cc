@@ -7,17 +7,20 @@
 #include <numeric>
 #include <vector>
 
+#include "memory/keys_for_test.h"
+
 namespace verbena {
 namespace {
 
-constexpr PDId kPD{1};
-constexpr u64 kIova = 0x7000;
+using test::kPD;
+
+constexpr u64 kStartIova = 0x7000;
 
 class SGWalkTest : public testing::Test {
  protected:
   SGWalkTest() { std::iota(memory_.begin(), memory_.end(), u8{0}); }
 
-  SGE sge(u64 offset, u32 length) const { return {kIova + offset, length, keys_.l_key}; }
+  SGE sge(u64 offset, u32 length) const { return {kStartIova + offset, length, keys_.l_key}; }
   std::vector<u8> gathered(const PayloadList& list) const {
     std::vector<u8> out;
     for (u32 i = 0; i < list.count; ++i)
@@ -32,7 +35,8 @@ class SGWalkTest : public testing::Test {
   std::vector<u8> memory_ = std::vector<u8>(200);
   ProtectionTable table_{16, PRNG(1)};
   MRKeys keys_ =
-      table_.register_mr(kPD, memory_.data(), memory_.size(), kIova, Access::kLocalWrite).value();
+      table_.register_mr(kPD, memory_.data(), memory_.size(), kStartIova, Access::kLocalWrite)
+          .value();
 };
 
 TEST_F(SGWalkTest, GatherCrossesElementsAndSkipsEmptyOnes) {
@@ -45,7 +49,7 @@ TEST_F(SGWalkTest, GatherCrossesElementsAndSkipsEmptyOnes) {
 }
 
 TEST_F(SGWalkTest, OnePieceIsWhatLiesInOneElement) {
-  const std::array list = {sge(10, 5), sge(100, 50), SGE{kIova, 50, LKey{77}}};
+  const std::array list = {sge(10, 5), sge(100, 50), SGE{kStartIova, 50, LKey{77}}};
   const std::optional<Bytes> piece = in_one_piece(table_, kPD, list, 8, 40);
   ASSERT_TRUE(piece.has_value());
   EXPECT_EQ(piece->data(), memory_.data() + 103);
@@ -67,7 +71,7 @@ TEST_F(SGWalkTest, GatherOfNothingLooksAtNoKey) {
 
 TEST_F(SGWalkTest, GatherTellsWhyItIsRefused) {
   PayloadList out;
-  const std::array bad_key = {sge(0, 5), SGE{kIova, 5, LKey{77}}};
+  const std::array bad_key = {sge(0, 5), SGE{kStartIova, 5, LKey{77}}};
   EXPECT_EQ(gather(table_, kPD, bad_key, 0, 10, out), MemoryFault::kBadKey);
   const std::array outside = {sge(195, 6)};
   EXPECT_EQ(gather(table_, kPD, outside, 0, 6, out), MemoryFault::kBounds);
@@ -113,12 +117,12 @@ TEST_F(SGWalkTest, ScatterFillsElementsInOrder) {
 
 TEST_F(SGWalkTest, ScatterCopiesNothingWhenAnyPartIsRefused) {
   const MRKeys read_only =
-      table_.register_mr(kPD, memory_.data(), memory_.size(), kIova, {}).value();
+      table_.register_mr(kPD, memory_.data(), memory_.size(), kStartIova, {}).value();
   const std::vector<u8> before = memory_;
   const std::vector<u8> data(10, 0xff);
-  const std::array bad_key = {sge(0, 5), SGE{kIova, 5, LKey{77}}};
+  const std::array bad_key = {sge(0, 5), SGE{kStartIova, 5, LKey{77}}};
   EXPECT_EQ(scatter(table_, kPD, bad_key, 0, data), MemoryFault::kBadKey);
-  const std::array no_right = {sge(0, 5), SGE{kIova, 5, read_only.l_key}};
+  const std::array no_right = {sge(0, 5), SGE{kStartIova, 5, read_only.l_key}};
   EXPECT_EQ(scatter(table_, kPD, no_right, 0, data), MemoryFault::kAccess);
   const std::array outside = {sge(0, 5), sge(196, 5)};
   EXPECT_EQ(scatter(table_, kPD, outside, 0, data), MemoryFault::kBounds);
@@ -153,7 +157,7 @@ class SGWalkModel : public SGWalkTest, public testing::WithParamInterface<u64> {
   static std::vector<u64> places(const std::vector<SGE>& list) {
     std::vector<u64> out;
     for (const SGE& e : list)
-      for (u64 i = 0; i < e.length; ++i) out.push_back(e.address - kIova + i);
+      for (u64 i = 0; i < e.length; ++i) out.push_back(e.address - kStartIova + i);
     return out;
   }
 

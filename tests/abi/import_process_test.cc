@@ -14,7 +14,7 @@
 namespace verbena::test {
 namespace {
 
-constexpr std::size_t kSize = 32768;
+constexpr std::size_t kOffered = 32768;
 constexpr int kReadOnly = IBV_ACCESS_REMOTE_READ;
 
 // What an exporter tells, with its cmd_fd.
@@ -90,9 +90,9 @@ class ImportProcessTest : public VerbsTest {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     VerbsTest::SetUp();
     ibv_pd* other = verbs.alloc_pd(context);
-    std::vector<char> bytes(kSize), constant(kSize, 'c');
-    ibv_mr* mr = register_all(bytes.data(), kSize);
-    ibv_mr* read_only = register_all(constant.data(), kSize, kReadOnly);
+    std::vector<char> bytes(kOffered), constant(kOffered, 'c');
+    ibv_mr* mr = register_all(bytes.data(), kOffered);
+    ibv_mr* read_only = register_all(constant.data(), kOffered, kReadOnly);
     const Offer offer{.pd = pd->handle,
                       .other_pd = other->handle,
                       .mr = mr->handle,
@@ -102,10 +102,10 @@ class ImportProcessTest : public VerbsTest {
                       .read_only_address = reinterpret_cast<std::uint64_t>(constant.data())};
     if (!send_offer(sockets_[1], offer, context->cmd_fd)) _exit(1);
     for (char order = 0; read(sockets_[1], &order, 1) == 1;) {
-      if (order == 'w') std::memset(bytes.data(), 'x', kSize);
+      if (order == 'w') std::memset(bytes.data(), 'x', kOffered);
       if (order == 'd' && verbs.dereg_mr(mr) != 0) _exit(2);
-      if (order == 'd') std::memset(bytes.data(), 0, kSize);
-      if (write(sockets_[1], bytes.data(), kSize) != kSize) _exit(3);
+      if (order == 'd') std::memset(bytes.data(), 0, kOffered);
+      if (write(sockets_[1], bytes.data(), kOffered) != kOffered) _exit(3);
     }
     _exit(0);
   }
@@ -116,9 +116,10 @@ class ImportProcessTest : public VerbsTest {
   }
   // What the exporter has in its memory after it has done that.
   std::vector<char> order(char what) {
-    std::vector<char> bytes(kSize);
+    std::vector<char> bytes(kOffered);
     EXPECT_EQ(write(sockets_[0], &what, 1), 1);
-    EXPECT_EQ(recv(sockets_[0], bytes.data(), kSize, MSG_WAITALL), static_cast<ssize_t>(kSize));
+    EXPECT_EQ(recv(sockets_[0], bytes.data(), kOffered, MSG_WAITALL),
+              static_cast<ssize_t>(kOffered));
     return bytes;
   }
 
@@ -143,14 +144,14 @@ class ImportProcessTest : public VerbsTest {
   std::array<int, 2> sockets_{};
   pid_t child_ = 0;
   Offer offer_;
-  alignas(8) std::array<char, kSize> buffer_{};
+  alignas(8) std::array<char, kOffered> buffer_{};
   ibv_mr *far_ = nullptr, *near_ = nullptr;
   ibv_qp *qp_ = nullptr, *peer_ = nullptr;
 };
 
 TEST_F(ImportProcessTest, TheRegionHasItsOwnKeysAndLength) {
   EXPECT_EQ(far_->addr, nullptr);
-  EXPECT_EQ(far_->length, kSize);
+  EXPECT_EQ(far_->length, kOffered);
   EXPECT_EQ(far_->handle, offer_.mr);
   EXPECT_EQ(far_->lkey, offer_.mr) << "as the exporter has it";
   EXPECT_EQ(far_->rkey, offer_.mr);
@@ -158,10 +159,10 @@ TEST_F(ImportProcessTest, TheRegionHasItsOwnKeysAndLength) {
 
 TEST_F(ImportProcessTest, WritesAndReadsUseTheImportedRegionLocally) {
   order('w');
-  EXPECT_EQ(rdma(IBV_WR_RDMA_WRITE, far(0, kSize), here(0), near_->rkey), IBV_WC_SUCCESS);
-  EXPECT_EQ(std::string_view(buffer_.data(), kSize), std::string(kSize, 'x'));
-  for (std::size_t i = 0; i < kSize; ++i) buffer_[i] = static_cast<char>(i * 7 / 256 + i);
-  EXPECT_EQ(rdma(IBV_WR_RDMA_READ, far(0, kSize), here(0), near_->rkey), IBV_WC_SUCCESS);
+  EXPECT_EQ(rdma(IBV_WR_RDMA_WRITE, far(0, kOffered), here(0), near_->rkey), IBV_WC_SUCCESS);
+  EXPECT_EQ(std::string_view(buffer_.data(), kOffered), std::string(kOffered, 'x'));
+  for (std::size_t i = 0; i < kOffered; ++i) buffer_[i] = static_cast<char>(i * 7 / 256 + i);
+  EXPECT_EQ(rdma(IBV_WR_RDMA_READ, far(0, kOffered), here(0), near_->rkey), IBV_WC_SUCCESS);
   EXPECT_EQ(order('r'), std::vector<char>(buffer_.begin(), buffer_.end()));
 }
 
@@ -192,11 +193,11 @@ TEST_F(ImportProcessTest, SendsAndReceivesUseIt) {
 
 TEST_F(ImportProcessTest, PeersReachItByItsRKey) {
   order('w');
-  EXPECT_EQ(rdma(IBV_WR_RDMA_READ, sge_of(near_, 0, kSize), offer_.address, far_->rkey),
+  EXPECT_EQ(rdma(IBV_WR_RDMA_READ, sge_of(near_, 0, kOffered), offer_.address, far_->rkey),
             IBV_WC_SUCCESS);
-  EXPECT_EQ(std::string_view(buffer_.data(), kSize), std::string(kSize, 'x'));
-  for (std::size_t i = 0; i < kSize; ++i) buffer_[i] = static_cast<char>(i * 3 / 256 + i);
-  EXPECT_EQ(rdma(IBV_WR_RDMA_WRITE, sge_of(near_, 0, kSize), offer_.address, far_->rkey),
+  EXPECT_EQ(std::string_view(buffer_.data(), kOffered), std::string(kOffered, 'x'));
+  for (std::size_t i = 0; i < kOffered; ++i) buffer_[i] = static_cast<char>(i * 3 / 256 + i);
+  EXPECT_EQ(rdma(IBV_WR_RDMA_WRITE, sge_of(near_, 0, kOffered), offer_.address, far_->rkey),
             IBV_WC_SUCCESS);
   EXPECT_EQ(order('r'), std::vector<char>(buffer_.begin(), buffer_.end()));
 }
@@ -223,7 +224,7 @@ TEST_F(ImportProcessTest, ItEndsWhenItsOwnerDeregistersIt) {
   EXPECT_EQ(rdma(IBV_WR_RDMA_WRITE, far(0, 100), here(0), near_->rkey), IBV_WC_SUCCESS);
   order('d');
   EXPECT_EQ(rdma(IBV_WR_RDMA_READ, far(0, 100), here(0), near_->rkey), IBV_WC_LOC_PROT_ERR);
-  EXPECT_EQ(order('r'), std::vector<char>(kSize)) << "nothing was written";
+  EXPECT_EQ(order('r'), std::vector<char>(kOffered)) << "nothing was written";
   EXPECT_EQ(verbs.import_mr(pd, offer_.mr)->lkey, far_->lkey) << "this process knows it still";
   EXPECT_EQ(verbs.dereg_mr(far_), 0);
 }

@@ -6,7 +6,7 @@
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  verbena::testing::HostileWorld world;
+  verbena::test::HostileWorld world;
   world.run({data, size});
   return 0;
 }

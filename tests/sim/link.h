@@ -25,6 +25,11 @@ struct Faults {
   Duration reorder_delay = us(5);
 };
 
+// One of them for a plan: 0 in half of all plans, so that some have all kinds and some have none.
+inline double draw_probability(PRNG& prng, double most) {
+  return prng.chance(0.5) ? 0 : most * static_cast<double>(prng.in(1, 100)) / 100;
+}
+
 // How much a receiver's driver knows of the IPv4 Identification (device/frame.h).
 enum class Identification : u8 { kKnown, kGuessed, kGuessedWrong };
 

@@ -7,19 +7,14 @@ namespace {
 
 constexpr double kMaxLoss = 0.05;
 
-// Most runs have some kinds of faults, few have all, some have none.
-double some(PRNG& prng, double most) {
-  return prng.chance(0.5) ? 0 : most * static_cast<double>(prng.in(1, 100)) / 100;
-}
-
 Faults draw_faults(PRNG& prng) {
   Faults faults;
   if (prng.chance(0.1)) return faults;
-  faults.loss = some(prng, kMaxLoss);
-  faults.reorder = some(prng, 0.05);
-  faults.duplicate = some(prng, 0.05);
-  faults.corrupt = some(prng, 0.02);
-  faults.mark = some(prng, 0.05);
+  faults.loss = draw_probability(prng, kMaxLoss);
+  faults.reorder = draw_probability(prng, 0.05);
+  faults.duplicate = draw_probability(prng, 0.05);
+  faults.corrupt = draw_probability(prng, 0.02);
+  faults.mark = draw_probability(prng, 0.05);
   faults.reorder_delay = us(static_cast<i64>(prng.in(1, 30)));
   return faults;
 }

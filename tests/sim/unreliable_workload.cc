@@ -15,10 +15,6 @@ constexpr u32 kSendDepth = 64;
 constexpr QKey kQKey{0x11111111};
 constexpr QKey kWrongQKey{0x22222222};
 
-double some(PRNG& prng, double most) {
-  return prng.chance(0.5) ? 0 : most * static_cast<double>(prng.in(1, 100)) / 100;
-}
-
 // The 40 bytes before a datagram tell who sent it: an IPv6 header, or 20 bytes and an IPv4 one.
 bool grh_tells(Bytes grh, const GID& source, const GID& destination) {
   if (source.is_ipv4()) {
@@ -52,11 +48,11 @@ UnreliablePlan UnreliablePlan::draw(PRNG& prng, QPType type) {
     plan.shared_receive_queue = false;
     return plan;
   }
-  plan.link.faults = {.loss = some(prng, 0.3),
-                      .reorder = some(prng, 0.2),
-                      .duplicate = some(prng, 0.2),
-                      .corrupt = some(prng, 0.1),
-                      .mark = some(prng, 0.1)};
+  plan.link.faults = {.loss = draw_probability(prng, 0.3),
+                      .reorder = draw_probability(prng, 0.2),
+                      .duplicate = draw_probability(prng, 0.2),
+                      .corrupt = draw_probability(prng, 0.1),
+                      .mark = draw_probability(prng, 0.1)};
   if (prng.chance(0.5)) plan.receive_delay = us(static_cast<i64>(prng.in(1, 200)));
   return plan;
 }

@@ -19,7 +19,9 @@ namespace verbena::test {
 // Offsets in a frame of the captures: no VLAN tag, no IP options.
 inline constexpr std::size_t kIPAt = 14;
 inline constexpr std::size_t kIPv4TransportAt = 42;
-inline constexpr std::size_t kIPv4ExtendedAt = 54;  // behind the BTH
+inline constexpr std::size_t kIPv4ExtendedAt = 54;          // behind the BTH
+inline constexpr std::size_t kMADAt = kIPv4ExtendedAt + 8;  // behind the DETH
+inline constexpr std::size_t kCMMessageAt = kMADAt + 24;    // behind the MAD header
 
 struct InCapture {
   std::string file;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr u8 kLinkUp = 5;  // IBTA 14.2.5.6, PortPhysicalState
 
-ibv_port_attr attributes_of(const ContextObject& context) {
+ibv_port_attr port_attributes_of(const ContextObject& context) {
   const DeviceConfig& config = context.config();
   const host::LinkRate rate = host::rate_for(context.device.address.link_speed_mbps);
   ibv_port_attr attr{};
@@ -58,7 +58,7 @@ void store(void* to, std::size_t size, const ibv_gid_entry& entry) {
 
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attr, std::size_t attr_size) {
   if (port != kPort) return refuse(EINVAL);
-  const ibv_port_attr all = attributes_of(ContextObject::of(context));
+  const ibv_port_attr all = port_attributes_of(ContextObject::of(context));
   std::memset(static_cast<void*>(attr), 0, attr_size);
   std::memcpy(static_cast<void*>(attr), &all, std::min(attr_size, sizeof all));
   return 0;

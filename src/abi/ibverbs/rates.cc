@@ -4,13 +4,13 @@
 
 namespace {
 
-struct Rate {
+struct NamedRate {
   ibv_rate code;
   int mult;  // -1: no multiple of 2.5 Gb/s
   int mbps;
 };
 
-constexpr Rate kRates[] = {
+constexpr NamedRate kRates[] = {
     {IBV_RATE_2_5_GBPS, 1, 2500},       {IBV_RATE_5_GBPS, 2, 5000},
     {IBV_RATE_10_GBPS, 4, 10000},       {IBV_RATE_20_GBPS, 8, 20000},
     {IBV_RATE_30_GBPS, 12, 30000},      {IBV_RATE_40_GBPS, 16, 40000},
@@ -27,8 +27,8 @@ constexpr Rate kRates[] = {
 
 // The first rate whose `field` is `value`; nullptr: none.
 template <typename T>
-const Rate* find(T Rate::*field, T value) {
-  for (const Rate& rate : kRates)
+const NamedRate* find(T NamedRate::*field, T value) {
+  for (const NamedRate& rate : kRates)
     if (rate.*field == value) return &rate;
   return nullptr;
 }
@@ -36,21 +36,21 @@ const Rate* find(T Rate::*field, T value) {
 }  // namespace
 
 int ibv_rate_to_mult(ibv_rate rate) {
-  const Rate* found = find(&Rate::code, rate);
+  const NamedRate* found = find(&NamedRate::code, rate);
   return found == nullptr ? -1 : found->mult;
 }
 
 ibv_rate mult_to_ibv_rate(int mult) {
-  const Rate* found = mult < 0 ? nullptr : find(&Rate::mult, mult);
+  const NamedRate* found = mult < 0 ? nullptr : find(&NamedRate::mult, mult);
   return found == nullptr ? IBV_RATE_MAX : found->code;
 }
 
 int ibv_rate_to_mbps(ibv_rate rate) {
-  const Rate* found = find(&Rate::code, rate);
+  const NamedRate* found = find(&NamedRate::code, rate);
   return found == nullptr ? -1 : found->mbps;
 }
 
 ibv_rate mbps_to_ibv_rate(int mbps) {
-  const Rate* found = find(&Rate::mbps, mbps);
+  const NamedRate* found = find(&NamedRate::mbps, mbps);
   return found == nullptr ? IBV_RATE_MAX : found->code;
 }

@@ -32,7 +32,7 @@ constinit Next<ChangeFolder> next_chdir{"chdir"};
 constinit Next<Glob> next_glob{"glob"};
 constinit Next<Glob64> next_glob64{"glob64"};
 
-[[gnu::constructor]] void find_functions() {
+[[gnu::constructor]] void find_folders_functions() {
   next_opendir.find();
   next_scandir.find();
   next_scandir64.find();

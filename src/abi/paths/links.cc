@@ -31,7 +31,7 @@ constinit Next<WorkingFolder> next_getcwd{"getcwd"};
 constinit Next<CheckedWorkingFolder> next_getcwd_chk{"__getcwd_chk"};
 constinit Next<AllocatedWorkingFolder> next_get_current_dir_name{"get_current_dir_name"};
 
-[[gnu::constructor]] void find_functions() {
+[[gnu::constructor]] void find_links_functions() {
   next_readlink.find();
   next_readlinkat.find();
   next_readlink_chk.find();

@@ -26,7 +26,7 @@ constinit Next<CheckedOpenAt> next_openat_2{"__openat_2"}, next_openat64_2{"__op
 constinit Next<OpenStream> next_fopen{"fopen"}, next_fopen64{"fopen64"};
 constinit Next<ReopenStream> next_freopen{"freopen"}, next_freopen64{"freopen64"};
 
-[[gnu::constructor]] void find_functions() {
+[[gnu::constructor]] void find_opening_functions() {
   next_open.find();
   next_open64.find();
   next_openat.find();

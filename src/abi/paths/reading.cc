@@ -15,7 +15,7 @@ constinit Next<Read> next_read{"read"};
 constinit Next<CheckedRead> next_read_chk{"__read_chk"};
 constinit Next<ReadAt> next_pread{"pread"}, next_pread64{"pread64"};
 
-[[gnu::constructor]] void find_functions() {
+[[gnu::constructor]] void find_reading_functions() {
   next_read.find();
   next_read_chk.find();
   next_pread.find();

@@ -39,7 +39,7 @@ void find_all(Functions&... functions) {
   (functions.find(), ...);
 }
 
-[[gnu::constructor]] void find_functions() {
+[[gnu::constructor]] void find_status_functions() {
   find_all(next_stat, next_stat64, next_lstat, next_lstat64, next_fstatat, next_fstatat64);
   find_all(next_xstat, next_xstat64, next_lxstat, next_lxstat64, next_fxstatat, next_fxstatat64);
   find_all(next_statx, next_access, next_euidaccess, next_eaccess, next_faccessat);

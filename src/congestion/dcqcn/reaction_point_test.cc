@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "tests/support/clock.h"
 
 namespace verbena {
 namespace {
 
-constexpr Time kStart = Time::from_ns(1'000'000);
+using test::kStart;
 
 // As NVIDIA's adapters do it, with the times of a common configuration.
 DCQCNParameters periodic() {

@@ -2,20 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/clock.h"
+
 namespace verbena {
 namespace {
 
-constexpr Time kNow = Time::from_ns(1'000'000);
+using test::kStart;
 
 struct DCTCPTest : ::testing::Test {
   // A round trip of ten packets, of which the first are marked.
   void round(u32 marked) {
     for (u32 i = 0; i < 10; ++i) {
-      if (i < marked) flow.on_cnp(kNow);
-      flow.on_ack({.acknowledged_octets = 1000, .in_flight_octets = 9000}, kNow);
+      if (i < marked) flow.on_cnp(kStart);
+      flow.on_ack({.acknowledged_octets = 1000, .in_flight_octets = 9000}, kStart);
     }
   }
-  u64 rate() const { return flow.rate(kNow).bps(); }
+  u64 rate() const { return flow.rate(kStart).bps(); }
   DCTCPParameters p;
   DCTCP flow{p};
 };
@@ -23,8 +25,8 @@ struct DCTCPTest : ::testing::Test {
 TEST_F(DCTCPTest, WithoutMarksAlphaFallsAndTheRateStays) {
   round(0);
   round(0);
-  EXPECT_DOUBLE_EQ(flow.alpha(kNow), 1 - p.g);
-  EXPECT_EQ(flow.rate(kNow), p.line_rate);
+  EXPECT_DOUBLE_EQ(flow.alpha(kStart), 1 - p.g);
+  EXPECT_EQ(flow.rate(kStart), p.line_rate);
 }
 
 TEST_F(DCTCPTest, TheFirstMarkOfARoundTripLowersTheRateAndNoOther) {
@@ -34,7 +36,7 @@ TEST_F(DCTCPTest, TheFirstMarkOfARoundTripLowersTheRateAndNoOther) {
 
 TEST_F(DCTCPTest, AlphaFollowsTheShareOfMarks) {
   for (int i = 0; i < 200; ++i) round(4);
-  EXPECT_NEAR(flow.alpha(kNow), 0.4, 0.01);
+  EXPECT_NEAR(flow.alpha(kStart), 0.4, 0.01);
 }
 
 TEST_F(DCTCPTest, RisesOnceInARoundTripWithoutMarks) {
@@ -46,9 +48,9 @@ TEST_F(DCTCPTest, RisesOnceInARoundTripWithoutMarks) {
 
 TEST_F(DCTCPTest, StaysWithinItsBounds) {
   for (int i = 0; i < 200; ++i) round(10);
-  EXPECT_EQ(flow.rate(kNow), p.min_rate);
+  EXPECT_EQ(flow.rate(kStart), p.min_rate);
   for (int i = 0; i < 200; ++i) round(0);
-  EXPECT_EQ(flow.rate(kNow), p.line_rate);
+  EXPECT_EQ(flow.rate(kStart), p.line_rate);
 }
 
 TEST(DCTCPParametersTest, HaveRanges) {

@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "congestion/toy_network.h"
+#include "tests/support/clock.h"
 
 namespace verbena {
 namespace {
 
-constexpr Time kStart = Time::from_ns(1'000'000);
+using test::kStart;
 
-HPCCParameters plain() { return {.base_rtt = us(10), .additive_octets = 100}; }
+HPCCParameters plain_hpcc() { return {.base_rtt = us(10), .additive_octets = 100}; }
 
 // 100 Gb/s for 10 us.
 constexpr double kFull = 125'000;
@@ -26,7 +27,7 @@ struct HPCCTest : ::testing::Test {
     flow.on_ack({.acknowledged_octets = 1000, .in_flight_octets = 0, .path = &path}, now);
   }
   double window() const { return static_cast<double>(flow.window(now)); }
-  HPCCParameters p = plain();
+  HPCCParameters p = plain_hpcc();
   HPCC flow{p};
   Time now = kStart;
   u64 sent = 0;
@@ -95,10 +96,10 @@ TEST_F(HPCCTest, WithinARoundTripTheReferenceStays) {
 
 // The same loads, the one at the first hop, the other at the second: each hop has its own U.
 TEST(HPCCLoopsTest, EachHopHasItsOwnIfAsked) {
-  HPCCParameters p = plain();
+  HPCCParameters p = plain_hpcc();
   p.loop = HPCCParameters::Loop::kEachHop;
   HPCC each(p);
-  const HPCCParameters plain_one = plain();
+  const HPCCParameters plain_one = plain_hpcc();
   HPCC one(plain_one);
   PathTelemetry path;
   path.count = 2;
@@ -115,7 +116,7 @@ TEST(HPCCLoopsTest, EachHopHasItsOwnIfAsked) {
 }
 
 TEST(HPCCReactionTest, OnceInARoundTripIfAsked) {
-  HPCCParameters p = plain();
+  HPCCParameters p = plain_hpcc();
   p.reaction = HPCCParameters::Reaction::kEachRoundTrip;
   HPCC flow(p);
   PathTelemetry path;
@@ -130,7 +131,7 @@ TEST(HPCCReactionTest, OnceInARoundTripIfAsked) {
 }
 
 TEST(HPCCBoundTest, ByTheRateAloneIfAsked) {
-  HPCCParameters p = plain();
+  HPCCParameters p = plain_hpcc();
   p.bound = HPCCParameters::Bound::kRate;
   EXPECT_EQ(HPCC(p).window(kStart), kNoWindow);
 }
@@ -160,7 +161,7 @@ TEST(HPCCParametersTest, HaveRanges) {
 }
 
 TEST(HPCCNetworkTest, FlowsShareALinkWithAlmostNoQueue) {
-  const CongestionParameters p = {.algorithm = plain()};
+  const CongestionParameters p = {.algorithm = plain_hpcc()};
   for (const u32 flows : {2u, 8u}) {
     test::ToyNetwork network(p, flows, gbps(100), us(10));
     network.run(ms(50));

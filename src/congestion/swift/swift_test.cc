@@ -3,14 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "congestion/toy_network.h"
+#include "tests/support/clock.h"
 
 namespace verbena {
 namespace {
 
-constexpr Time kStart = Time::from_ns(1'000'000);
+using test::kStart;
 constexpr u32 kPacket = 1000;
 
-SwiftParameters plain() {
+SwiftParameters plain_swift() {
   return {.packet_octets = kPacket,
           .base_target = us(20),
           .flow_scaling_range = ns(0),
@@ -23,7 +24,7 @@ struct SwiftTest : ::testing::Test {
     flow.on_ack({.acknowledged_octets = packets * kPacket, .round_trip = rtt}, now);
   }
   u64 window() const { return flow.window(now); }
-  SwiftParameters p = plain();
+  SwiftParameters p = plain_swift();
   Swift flow{p};
   Time now = kStart;
 };
@@ -76,7 +77,7 @@ TEST_F(SwiftTest, TheThirdTimeoutInARowStartsOver) {
 }
 
 TEST(SwiftTargetTest, SmallerWindowsHaveALaterTarget) {
-  SwiftParameters p = plain();
+  SwiftParameters p = plain_swift();
   p.flow_scaling_range = us(50);
   p.max_window = 1000;
   Swift flow(p);
@@ -103,7 +104,7 @@ TEST(SwiftParametersTest, HaveRanges) {
 }
 
 TEST(SwiftNetworkTest, FlowsShareALinkAndKeepTheTarget) {
-  SwiftParameters swift = plain();
+  SwiftParameters swift = plain_swift();
   swift.max_window = 250;
   const CongestionParameters p = {.algorithm = swift};
   for (const u32 flows : {2u, 8u}) {

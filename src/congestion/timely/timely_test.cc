@@ -3,17 +3,18 @@
 #include <gtest/gtest.h>
 
 #include "congestion/toy_network.h"
+#include "tests/support/clock.h"
 
 namespace verbena {
 namespace {
 
-constexpr Time kNow = Time::from_ns(1'000'000);
+using test::kStart;
 
 struct TIMELYTest : ::testing::Test {
   void segment(Duration rtt) {
-    flow.on_ack({.acknowledged_octets = 16384, .round_trip = rtt}, kNow);
+    flow.on_ack({.acknowledged_octets = 16384, .round_trip = rtt}, kStart);
   }
-  u64 rate() const { return flow.rate(kNow).bps(); }
+  u64 rate() const { return flow.rate(kStart).bps(); }
   // Down to something that can rise.
   void lower() {
     for (int i = 0; i < 3; ++i) segment(ms(5));
@@ -53,10 +54,10 @@ TEST_F(TIMELYTest, AFallingOneRaisesItFasterTheFifthTime) {
 
 TEST_F(TIMELYTest, OneRoundTripCountsForEachSegment) {
   for (int i = 0; i < 3; ++i) {
-    flow.on_ack({.acknowledged_octets = 4096, .round_trip = ms(1)}, kNow);
+    flow.on_ack({.acknowledged_octets = 4096, .round_trip = ms(1)}, kStart);
     EXPECT_EQ(rate(), 10'000'000'000u);
   }
-  flow.on_ack({.acknowledged_octets = 4096, .round_trip = ms(1)}, kNow);
+  flow.on_ack({.acknowledged_octets = 4096, .round_trip = ms(1)}, kStart);
   EXPECT_LT(rate(), 10'000'000'000u);
 }
 
@@ -66,18 +67,19 @@ TEST(TIMELYModelTest, CountsRoundTripsAndAllRises) {
   const TIMELYParameters p{.variant = TIMELYParameters::Variant::kHPCCModel};
   TIMELY flow(p);
   const auto ack = [&](Duration rtt, u64 octets) {
-    flow.on_ack({.acknowledged_octets = octets, .in_flight_octets = 9000, .round_trip = rtt}, kNow);
+    flow.on_ack({.acknowledged_octets = octets, .in_flight_octets = 9000, .round_trip = rtt},
+                kStart);
   };
   ack(us(30), 1000);  // the first is only noted
   ack(ms(5), 9000);   // the round trip is not over
-  EXPECT_EQ(flow.rate(kNow), gbps(10));
+  EXPECT_EQ(flow.rate(kStart), gbps(10));
   ack(ms(5), 1000);
-  const u64 low = flow.rate(kNow).bps();
+  const u64 low = flow.rate(kStart).bps();
   EXPECT_EQ(low, static_cast<u64>(10e9 * (1 - 0.8 * 0.9)));
   for (int i = 0; i < 5; ++i) ack(us(30), 10'000);
-  EXPECT_EQ(flow.rate(kNow).bps(), low + 5 * 10'000'000);
+  EXPECT_EQ(flow.rate(kStart).bps(), low + 5 * 10'000'000);
   ack(us(30), 10'000);
-  EXPECT_EQ(flow.rate(kNow).bps(), low + 5 * 10'000'000 + 50'000'000);
+  EXPECT_EQ(flow.rate(kStart).bps(), low + 5 * 10'000'000 + 50'000'000);
 }
 
 TEST_F(TIMELYTest, StaysWithinItsBounds) {

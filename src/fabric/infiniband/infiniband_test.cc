@@ -311,8 +311,8 @@ TEST(InfiniBand, HighPriorityLanesGoFirst) {
 
 // --- deadlocks
 
-using testing::kRing;
-using testing::ring;
+using test::kRing;
+using test::ring;
 
 TEST(InfiniBand, ShortestWaysDeadlockARingAndUpDownDoesNot) {
   for (const RoutingEngine engine : {RoutingEngine::kMinHop, RoutingEngine::kUpDown}) {

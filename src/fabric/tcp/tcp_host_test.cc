@@ -5,10 +5,13 @@
 
 #include "fabric/network.h"
 #include "fabric/tcp/segment_codec.h"
+#include "fabric/testing.h"
 #include "wire/iwarp/framing.h"
 
 namespace verbena::fabric {
 namespace {
+
+using test::star;
 
 constexpr u64 kOctets = 20'000'000;
 
@@ -23,14 +26,6 @@ class Ends final : public Trace {
   u32 finished = 0, failed = 0, pauses = 0;
   Time last;
 };
-
-Topology star(u32 hosts, const LinkConfig& link = {}) {
-  Topology topology;
-  for (u32 i = 0; i < hosts; ++i) (void)topology.add_host();
-  const NodeIndex hub = topology.add_switch();
-  for (u32 i = 0; i < hosts; ++i) topology.join(i, hub, link);
-  return topology;
-}
 
 NetworkConfig config_of(Technology technology) {
   NetworkConfig config;

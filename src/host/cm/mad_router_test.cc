@@ -10,12 +10,13 @@
 
 #include "connect/comm_id_space.h"
 #include "host/random.h"
+#include "tests/support/clock.h"
 #include "wire/ib/cm/message.h"
 
 namespace verbena::host {
 namespace {
 
-constexpr Time kStart = Time::from_ns(1'000'000);
+using test::kStart;
 constexpr GID kHere = GID::from_ipv4(0x0a000001), kPeer = GID::from_ipv4(0x0a000002);
 
 // Two processes' worth of channels on one address.

@@ -5,11 +5,12 @@
 #include "connect/comm_id_space.h"
 #include "host/process_channel.h"
 #include "host/random.h"
+#include "tests/support/clock.h"
 
 namespace verbena::host {
 namespace {
 
-constexpr Time kStart = Time::from_ns(1'000'000);
+using test::kStart;
 constexpr Time kLater = kStart + PeerWatch::kInterval;
 
 PeerWatch::Connection to_slot(u32 slot, u32 local_id = 1) {

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-constexpr GID kHere = GID::from_ipv4(0x0a000001);
+constexpr GID kThisHost = GID::from_ipv4(0x0a000001);
 
 class PortDirectoryTest : public ::testing::Test {
  protected:
@@ -31,12 +31,12 @@ class PortDirectoryTest : public ::testing::Test {
   PortDirectory open() const { return std::move(*PortDirectory::open_file(path())); }
   PortRequest request(u16 port) const { return {.port = port, .places = alive_}; }
   static std::optional<u32> listener(const PortDirectory& ports, u16 port) {
-    return ports.read().listener(service_id_of({.port = port}), kHere);
+    return ports.read().listener(service_id_of({.port = port}), kThisHost);
   }
 
   std::string folder_ = "/tmp/verbena-port-directory-test-XXXXXX";
   ProcessChannel channel_ = std::move(*ProcessChannel::claim(random_u64()));  // keeps a slot alive
-  const std::vector<PortPlace> alive_{{.address = kHere, .slot = channel_.slot()}};
+  const std::vector<PortPlace> alive_{{.address = kThisHost, .slot = channel_.slot()}};
 };
 
 TEST_F(PortDirectoryTest, APortIsHadByOneOnly) {
@@ -84,7 +84,7 @@ TEST_F(PortDirectoryTest, WhatTheDeadHadIsFree) {
     const ProcessChannel gone = std::move(*ProcessChannel::claim(random_u64()));
     dead = gone.slot();
   }
-  const std::vector<PortPlace> places{{.address = kHere, .slot = dead}};
+  const std::vector<PortPlace> places{{.address = kThisHost, .slot = dead}};
   PortRequest of_the_dead = request(7000);
   of_the_dead.places = places;
   PortDirectory ports = open();

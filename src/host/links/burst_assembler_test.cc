@@ -18,8 +18,8 @@ struct BurstAssemblerTest : ::testing::Test {
   // A SEND whose payload has parts of these sizes.
   EgressFrame frame_of(std::span<const u32> sizes, Urgency urgency = Urgency::kNow) {
     EgressFrame frame;
-    frame.source = testing::kGIDA;
-    frame.destination = testing::kGIDB;
+    frame.source = test::kGIDA;
+    frame.destination = test::kGIDB;
     frame.udp_source_port = kUDPSourcePort;
     frame.urgency = urgency;
     for (const u32 size : sizes) frame.payload.add({memory.data() + prng.below(100), size});
@@ -50,7 +50,7 @@ struct BurstAssemblerTest : ::testing::Test {
   static std::vector<u8> expected(std::span<const EgressFrame> frames) {
     std::vector<u8> bytes;
     for (std::size_t i = 0; i < frames.size(); ++i) {
-      const std::vector<u8> one = testing::on_the_wire(frames[i], static_cast<u16>(i));
+      const std::vector<u8> one = test::on_the_wire(frames[i], static_cast<u16>(i));
       bytes.insert(bytes.end(), one.begin(), one.end());
     }
     return bytes;

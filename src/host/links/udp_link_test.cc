@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "host/clock.h"
 #include "host/descriptor.h"
+#include "host/links/families_for_test.h"
 #include "host/qpn_slot.h"
 #include "host/socket_address.h"
 #include "host/socket_option.h"
@@ -252,10 +253,8 @@ TEST_P(UDPLinkTest, AfterLeavingNothingIsSentOrReceived) {
   EXPECT_EQ(link_->counters().sent_frames, 0u);
 }
 
-std::string family_name(const testing::TestParamInfo<const char*>& tested) {
-  return tested.index == 0 ? "IPv4" : "IPv6";
-}
-INSTANTIATE_TEST_SUITE_P(Families, UDPLinkTest, testing::Values("127.0.0.72", "::1"), family_name);
+INSTANTIATE_TEST_SUITE_P(Families, UDPLinkTest, testing::Values("127.0.0.72", "::1"),
+                         test::family_name);
 
 }  // namespace
 }  // namespace verbena::host

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "host/links/datagram_receiver.h"
+#include "host/links/families_for_test.h"
 #include "host/memory_faults.h"
 #include "host/socket_option.h"
 #include "wire/roce/icrc.h"
@@ -309,12 +310,10 @@ TEST_P(UDPSenderTest, ManySourcePortsFewSockets) {
   }
 }
 
-std::string family_name(const testing::TestParamInfo<const char*>& tested) {
-  return tested.index == 0 ? "IPv4" : "IPv6";
-}
 INSTANTIATE_TEST_SUITE_P(Families, UDPSenderTest, testing::Values("127.0.0.74", "::1"),
-                         family_name);
-INSTANTIATE_TEST_SUITE_P(Families, UDPSenderIPv4Test, testing::Values("127.0.0.74"), family_name);
+                         test::family_name);
+INSTANTIATE_TEST_SUITE_P(Families, UDPSenderIPv4Test, testing::Values("127.0.0.74"),
+                         test::family_name);
 
 }  // namespace
 }  // namespace verbena::host

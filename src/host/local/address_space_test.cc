@@ -5,13 +5,13 @@
 #include <sys/stat.h>
 
 #include "host/mapping.h"
+#include "host/page_for_test.h"
 
 namespace verbena::host {
 namespace {
 
-constexpr std::size_t kPage = 4096;
-
-u64 address_of(const void* pointer) { return reinterpret_cast<u64>(pointer); }
+using test::address_of;
+using test::kPage;
 
 TEST(AddressSpaceTest, TellsPrivateMemoryFromThatOfAFile) {
   Expected<Mapping> file = Mapping::create(2 * kPage);

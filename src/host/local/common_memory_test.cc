@@ -19,13 +19,13 @@
 #include "host/local/replaced_memory.h"
 #include "host/mapping.h"
 #include "host/memory_faults.h"
+#include "host/page_for_test.h"
 
 namespace verbena::host {
 namespace {
 
-constexpr std::size_t kPage = 4096;
-
-u64 address_of(const void* pointer) { return reinterpret_cast<u64>(pointer); }
+using test::address_of;
+using test::kPage;
 
 bool is_shared(const u8* at) {
   return AddressSpace(AddressSpace::Look::kThoroughly).at(address_of(at))->is_shared;

@@ -9,13 +9,15 @@
 #include <array>
 #include <csignal>
 
+#include "host/page_for_test.h"
+
 namespace verbena::host {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+using test::address_of;
+using test::kPage;
 
 u32 own_pid() { return static_cast<u32>(::getpid()); }
-u64 address_of(const void* pointer) { return reinterpret_cast<u64>(pointer); }
 
 // A page of this process.
 class Page {

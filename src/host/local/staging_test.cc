@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "host/page_for_test.h"
+
 namespace verbena::host {
 namespace {
 
-constexpr u64 kLong = 1 << 20, kPage = 4096;
+using test::kPage;
+
+constexpr u64 kLong = 1 << 20;
 
 TEST(StagingTest, SuitsLongCopiesToALittleFurtherInThePage) {
   EXPECT_FALSE(Staging::suits(7 * kPage, 3 * kPage, kLong));

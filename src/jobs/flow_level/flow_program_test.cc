@@ -14,7 +14,7 @@ topology: {kind: rail_optimized, nodes: 4, rails: 4, spines: 4}
 links: {rate: 400Gbps, delay: 500ns}
 )";
 
-Job job_of(const std::string& section) {
+Job job_with(const std::string& section) {
   const auto job = read_job("job.yaml", kCluster + section, {}, nullptr);
   CHECK(job.has_value());
   return *job;
@@ -28,7 +28,7 @@ Program program_of(const Job& job) {
 }
 
 TEST(RankClasses, ReplicasAreAlike) {
-  const Job job = job_of("training: {model: {layers: 2}, tensor: 4, sequence: 512}");
+  const Job job = job_with("training: {model: {layers: 2}, tensor: 4, sequence: 512}");
   const Program program = program_of(job);
   const RankClasses classes(program);
   EXPECT_EQ(classes.size(), 1u);
@@ -36,7 +36,7 @@ TEST(RankClasses, ReplicasAreAlike) {
 }
 
 TEST(RankClasses, StagesAreNot) {
-  const Job job = job_of("training: {model: {layers: 4}, tensor: 2, pipeline: 4, sequence: 512}");
+  const Job job = job_with("training: {model: {layers: 4}, tensor: 2, pipeline: 4, sequence: 512}");
   const Program program = program_of(job);
   const RankClasses classes(program);
   EXPECT_EQ(classes.size(), 4u);
@@ -48,7 +48,8 @@ TEST(RankClasses, StagesAreNot) {
 
 // A chain of one operation after another on a network of its own is as long as they are together.
 TEST(FlowProgram, OperationsOfACommunicatorFollowEachOther) {
-  const Job job = job_of("training: {model: {layers: 2}, tensor: 1, sequence: 512, bucket: 1GiB}");
+  const Job job =
+      job_with("training: {model: {layers: 2}, tensor: 1, sequence: 512, bucket: 1GiB}");
   const Program program = program_of(job);
   const FlowProgramResult result =
       run_flow_program(program, job.cluster, job.plan.topology, {}, never);
@@ -71,7 +72,7 @@ struct Compared {
 class AgainstPackets : public testing::TestWithParam<Compared> {};
 
 TEST_P(AgainstPackets, AgreesWithinItsError) {
-  const Job job = job_of(GetParam().section);
+  const Job job = job_with(GetParam().section);
   const StepResult result = run_step(job, never);
   ASSERT_EQ(result.mistake, "");
   ASSERT_TRUE(result.flow_time.has_value());
@@ -97,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
                  0.02}));
 
 TEST(FlowProgram, TheStepIsThatOfAllRanks) {
-  const Job job = job_of(
+  const Job job = job_with(
       "training: {model: {layers: 4}, tensor: 2, pipeline: 4, sequence: 1024, method: flows}");
   const StepResult result = run_step(job, never);
   ASSERT_EQ(result.mistake, "");
@@ -111,7 +112,8 @@ TEST(FlowProgram, TheStepIsThatOfAllRanks) {
 }
 
 TEST(FlowProgram, StopsWhenAsked) {
-  const Job job = job_of("training: {model: {layers: 2}, tensor: 4, sequence: 512, method: flows}");
+  const Job job =
+      job_with("training: {model: {layers: 2}, tensor: 4, sequence: 512, method: flows}");
   EXPECT_EQ(run_step(job, [](const Progress&) { return true; }).mistake, kInterrupted);
 }
 

@@ -1,17 +1,14 @@
 // Collectives over TCP and iWARP, with and without a host path.
 #include <gtest/gtest.h>
 
+#include "jobs/job_for_test.h"
 #include "jobs/job_run.h"
 #include "jobs/nvlink_ports.h"
 
 namespace verbena::jobs {
 namespace {
 
-fabric::Parsed<Job> job_of(const std::string& text) {
-  return read_job("job.yaml", text, {}, [](const std::string&) -> fabric::Parsed<std::string> {
-    return tl::unexpected(fabric::InputError{"no such file"});
-  });
-}
+using test::job_of;
 
 CollectiveResult run(const std::string& rest) {
   const auto job = job_of(

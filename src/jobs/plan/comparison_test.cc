@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "jobs/job_for_test.h"
 #include "jobs/plan/cloud.h"
 #include "jobs/plan/plan_report.h"
 #include "jobs/plan/plan_text.h"
@@ -20,11 +21,7 @@ using ::testing::HasSubstr;
 
 const Stop kGoOn = [](const Progress&) { return false; };
 
-fabric::Parsed<Job> job_of(const std::string& text, const std::vector<fabric::Setting>& set = {}) {
-  return read_job("job.yaml", text, set, [](const std::string&) -> fabric::Parsed<std::string> {
-    return tl::unexpected(fabric::InputError{"no such file"});
-  });
-}
+using test::job_of;
 
 constexpr const char* kJob = R"(
 topology: {kind: rail_optimized, nodes: 2, rails: 2, spines: 2}

@@ -1,20 +1,16 @@
 #include <gtest/gtest.h>
 
+#include "jobs/job_for_test.h"
 #include "jobs/job_results.h"
 
 namespace verbena::jobs {
 namespace {
 
-fabric::Parsed<Job> job_of(const std::string& text) {
-  return read_job("job.yaml", text, {}, [](const std::string&) -> fabric::Parsed<std::string> {
-    return tl::unexpected(fabric::InputError{"no such file"});
-  });
-}
+using test::job_of;
 
-std::string mistake_of(const std::string& storage) {
-  const auto job =
-      job_of("topology: {kind: star, hosts: 4}\ncollective: {gpus: 2}\nstorage: " + storage + "\n");
-  return job ? "" : job.error().message;
+std::string mistake_of_storage(const std::string& storage) {
+  return test::mistake_of(
+      "topology: {kind: star, hosts: 4}\ncollective: {gpus: 2}\nstorage: " + storage + "\n");
 }
 
 JobResults run(const std::string& text, u32 threads = 1) {
@@ -112,11 +108,12 @@ TEST(StorageReads, OtherTechnologiesHaveThemToo) {
 }
 
 TEST(StorageReads, WhatIsWrongIsTold) {
-  EXPECT_EQ(mistake_of("{servers: [h0, h3]}"),
+  EXPECT_EQ(mistake_of_storage("{servers: [h0, h3]}"),
             "job.yaml:3: storage.servers: h0 is a GPU's; `gpus` leaves hosts out");
-  EXPECT_EQ(mistake_of("{servers: [h9, h3]}"), "job.yaml:3: storage.servers: there is no host h9");
-  EXPECT_EQ(mistake_of("{servers: 0}"), "job.yaml:3: storage.servers: 1 to 4096");
-  EXPECT_EQ(mistake_of("{read: fast}"),
+  EXPECT_EQ(mistake_of_storage("{servers: [h9, h3]}"),
+            "job.yaml:3: storage.servers: there is no host h9");
+  EXPECT_EQ(mistake_of_storage("{servers: 0}"), "job.yaml:3: storage.servers: 1 to 4096");
+  EXPECT_EQ(mistake_of_storage("{read: fast}"),
             "job.yaml:3: storage.read: 'fast' is no rate of 1Mbps .. 10Tbps");
 }
 

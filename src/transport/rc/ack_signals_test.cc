@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/clock.h"
+
 namespace verbena {
 namespace {
 
-constexpr Time kNow = Time::from_ns(1'000'000);
+using test::kStart;
 constexpr u32 kMTU = 1000;
 
 // TIMELY tells which round trip it has heard of: one segment is one packet.
@@ -13,7 +15,7 @@ struct AckSignalsTest : ::testing::Test {
   void acknowledge(u32 before, u32 unacked, Time at) {
     signals.on_acknowledged({PSN(before), PSN(unacked), 0, kMTU}, nullptr, at);
   }
-  double rate() { return static_cast<double>(control.rate(kNow).bps()); }
+  double rate() { return static_cast<double>(control.rate(kStart).bps()); }
   CongestionParameters parameters{
       .algorithm = TIMELYParameters{.line_rate = gbps(10), .segment_octets = kMTU}};
   CongestionControl control{parameters};
@@ -21,25 +23,25 @@ struct AckSignalsTest : ::testing::Test {
 };
 
 TEST_F(AckSignalsTest, TheRoundTripIsOfTheNewest) {
-  signals.on_sent(PSN(5), 1, kNow - sec(1));
-  signals.on_sent(PSN(6), 1, kNow - ms(1));
-  acknowledge(5, 7, kNow);
+  signals.on_sent(PSN(5), 1, kStart - sec(1));
+  signals.on_sent(PSN(6), 1, kStart - ms(1));
+  acknowledge(5, 7, kStart);
   EXPECT_NEAR(rate(), 10e9 * (1 - 0.8 * (1 - 0.5)), 1);  // twice t_high
 }
 
 TEST_F(AckSignalsTest, WhatWasSentTwiceTellsNothing) {
-  signals.on_sent(PSN(5), 1, kNow - sec(1));
+  signals.on_sent(PSN(5), 1, kStart - sec(1));
   signals.on_resent(PSN(5), 1);
-  acknowledge(5, 6, kNow);
+  acknowledge(5, 6, kStart);
   EXPECT_EQ(rate(), 10e9);
 }
 
 TEST_F(AckSignalsTest, OfAREADTheFirstResponseTells) {
-  signals.on_sent(PSN(0xfffffe), 4, kNow - ms(1));
-  acknowledge(0xfffffe, 0xffffff, kNow);
+  signals.on_sent(PSN(0xfffffe), 4, kStart - ms(1));
+  acknowledge(0xfffffe, 0xffffff, kStart);
   const double once = rate();
   EXPECT_LT(once, 10e9);
-  acknowledge(0xffffff, 2, kNow);
+  acknowledge(0xffffff, 2, kStart);
   EXPECT_EQ(rate(), once);
 }
 
@@ -49,11 +51,11 @@ TEST(AckSignalsWindowTest, IsInPacketsAndNeverNone) {
       .window = {.kind = WindowParameters::Kind::kFixed, .octets = 2001}};
   CongestionControl control(parameters);
   AckSignals signals(control, 8);
-  EXPECT_EQ(signals.window_packets(1000, kNow), 3u);  // fewer octets than that are in 2 of them
-  EXPECT_EQ(signals.window_packets(4096, kNow), 1u);
+  EXPECT_EQ(signals.window_packets(1000, kStart), 3u);  // fewer octets than that are in 2 of them
+  EXPECT_EQ(signals.window_packets(4096, kStart), 1u);
   parameters.window.kind = WindowParameters::Kind::kNone;
   CongestionControl unbounded(parameters);
-  EXPECT_EQ(AckSignals(unbounded, 8).window_packets(1, kNow), ~u32{0});
+  EXPECT_EQ(AckSignals(unbounded, 8).window_packets(1, kStart), ~u32{0});
 }
 
 }  // namespace

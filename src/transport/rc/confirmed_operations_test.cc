@@ -7,7 +7,6 @@
 namespace verbena::test {
 namespace {
 
-constexpr u64 kFar = 1u << 17;
 constexpr u64 kWord = 0x0123456789abcdef;
 
 // b may be flushed: all of its buffer, by a key of its own.

@@ -6,8 +6,6 @@
 namespace verbena::test {
 namespace {
 
-constexpr u64 kFar = 1u << 17;
-
 // --- Error: flush in order. IBTA 10.3.1.7
 
 TEST(RCEngineTest, EnteringErrorFlushesBothQueuesInOrder) {

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/clock.h"
+
 namespace verbena {
 namespace {
 
-constexpr Time kStart = Time::from_ns(1'000'000);
+using test::kStart;
 
 // A packet answered after `round_trip`.
 void exchange(ProbeTimer& timer, u32 psn, Duration round_trip) {

@@ -5,7 +5,6 @@
 namespace verbena::test {
 namespace {
 
-constexpr u64 kFar = 1u << 17;
 constexpr Duration kFloor = ms(1);
 constexpr RCLimits kProbing{.min_probe_timeout = kFloor};
 

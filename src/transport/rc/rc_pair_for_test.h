@@ -15,6 +15,9 @@
 
 namespace verbena::test {
 
+// In the peer's buffer, away from what the peer itself uses.
+inline constexpr u64 kFar = 1u << 17;
+
 // A packet on its way, owning its payload.
 struct Packet {
   PacketHeaders headers;

@@ -10,8 +10,6 @@
 namespace verbena::test {
 namespace {
 
-constexpr u64 kFar = 1u << 17;  // in the peer's buffer, away from what the peer itself uses
-
 // --- segmentation. IBTA 9.7.2, table 38
 
 class RCSegmentation : public ::testing::TestWithParam<MTU> {};

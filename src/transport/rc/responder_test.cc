@@ -8,8 +8,6 @@
 namespace verbena::test {
 namespace {
 
-constexpr u64 kFar = 1u << 17;
-
 struct Responses : RCPair {
   using RCPair::RCPair;
   // What b answers to the packet.

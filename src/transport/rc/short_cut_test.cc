@@ -4,7 +4,6 @@
 namespace verbena::test {
 namespace {
 
-constexpr u64 kFar = 1u << 17;
 constexpr u32 kLong = 1u << 16;
 
 // The memory of a pair's other side, as its keys allow.

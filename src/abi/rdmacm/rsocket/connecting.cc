@@ -10,11 +10,6 @@ namespace {
 
 constexpr int kResolveLimit_ms = 2000;
 
-bool is_whole(const sockaddr* address, socklen_t length) {
-  if (address == nullptr || length < sizeof(sockaddr)) return false;
-  return address->sa_family != AF_INET6 || length >= sizeof(sockaddr_in6);
-}
-
 // Neither READ nor atomics.
 rdma_conn_param param_with(const std::array<u8, ConnectionData::kSize>& offer) {
   rdma_conn_param param{};

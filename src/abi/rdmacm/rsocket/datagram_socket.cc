@@ -27,11 +27,6 @@ struct StoredEndpoint {
   socklen_t size;
 };
 
-bool is_whole(const sockaddr* address, socklen_t length) {
-  if (address == nullptr || length < sizeof(sockaddr)) return false;
-  return address->sa_family != AF_INET6 || length >= sizeof(sockaddr_in6);
-}
-
 ibv_ah* make_handle(const Route& route) {
   const ConnectionPath path{.local = route.source,
                             .remote = route.destination,

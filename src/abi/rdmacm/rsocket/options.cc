@@ -73,7 +73,7 @@ namespace {
 constexpr OptionKey kKeepalive{SOL_SOCKET, SO_KEEPALIVE}, kKeepIdle{IPPROTO_TCP, TCP_KEEPIDLE};
 constexpr OptionKey kReuseAddress{SOL_SOCKET, SO_REUSEADDR};
 constexpr OptionKey kOnlyIPv6{IPPROTO_IPV6, IPV6_V6ONLY}, kTypeOfService{IPPROTO_IP, IP_TOS};
-constexpr OptionKey kLinger{SOL_SOCKET, SO_LINGER}, kCongestion{IPPROTO_TCP, TCP_CONGESTION};
+constexpr OptionKey kLingerOption{SOL_SOCKET, SO_LINGER}, kCongestion{IPPROTO_TCP, TCP_CONGESTION};
 
 // Options that are kept, and given back. What else they do, if anything, set_kept() and linger()
 // do.
@@ -81,7 +81,7 @@ bool is_kept(OptionKey key) {
   constexpr std::array kKept = {kReuseAddress,
                                 kOnlyIPv6,
                                 kTypeOfService,
-                                kLinger,
+                                kLingerOption,
                                 kCongestion,
                                 kRoute,
                                 OptionKey{SOL_SOCKET, SO_OOBINLINE},
@@ -123,7 +123,7 @@ int StreamSocket::set_kept(OptionKey key, const void* value, socklen_t length) {
   const bool is_bytes = key == kCongestion || key == kRoute;
   const auto number = int_of(value, length);
   if (length == 0 || (!is_bytes && !number)) return fail(EINVAL);
-  if (key == kLinger && length < sizeof(::linger)) return fail(EINVAL);
+  if (key == kLingerOption && length < sizeof(::linger)) return fail(EINVAL);
   if (key == kRoute && stream_ != nullptr) return fail(EINVAL);
   if (key == kReuseAddress || key == kOnlyIPv6 || key == kTypeOfService) {
     if (make_id() != 0) return -1;
@@ -175,7 +175,7 @@ int StreamSocket::get_kept(OptionKey key, void* value, socklen_t* length) const 
   if (const auto found = options_.find(key); found != options_.end())
     return give_value(found->second.data(), found->second.size(), value, length);
   constexpr ::linger kNone{};
-  if (key == kLinger) return give_value(&kNone, sizeof kNone, value, length);
+  if (key == kLingerOption) return give_value(&kNone, sizeof kNone, value, length);
   return give_number(0, value, length);
 }
 

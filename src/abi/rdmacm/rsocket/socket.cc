@@ -76,6 +76,11 @@ int Socket::sleep(Lock& lock, std::span<pollfd> on, Clock::time_point until) {
 
 // --- values
 
+bool is_whole(const sockaddr* address, socklen_t length) {
+  if (address == nullptr || length < sizeof(sockaddr)) return false;
+  return address->sa_family != AF_INET6 || length >= sizeof(sockaddr_in6);
+}
+
 // A nullptr with no room only asks for the size.
 int give_name(const sockaddr& name, NameBuffer to) {
   if (to.length == nullptr || (to.address == nullptr && *to.length != 0)) return fail(EFAULT);

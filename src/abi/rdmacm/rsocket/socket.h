@@ -123,6 +123,8 @@ int Socket::wait(Lock& lock, bool nonblocking, Done done, Clock::time_point unti
   }
 }
 
+// Has a program given all of the address, by its family?
+[[nodiscard]] bool is_whole(const sockaddr* address, socklen_t length);
 // `name`, as getsockname(2) gives names. 0, or -1 and errno.
 [[nodiscard]] int give_name(const sockaddr& name, NameBuffer to);
 // `from`, as getsockopt(2) gives values.

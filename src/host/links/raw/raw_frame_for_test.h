@@ -7,7 +7,7 @@
 #include "host/links/raw/frame_writer.h"
 #include "wire/ib/bth.h"
 
-namespace verbena::host::test {
+namespace verbena::test {
 
 inline constexpr MAC kMACOfA{{2, 0, 0, 0, 0, 0xa}}, kMACOfB{{2, 0, 0, 0, 0, 0xb}};
 inline const GID kIPv4OfA = GID::from_ipv4(0x0a4d0001), kIPv4OfB = GID::from_ipv4(0x0a4d0002);
@@ -32,8 +32,8 @@ struct RawFrame {
   }
   // As it is on the wire.
   [[nodiscard]] std::vector<u8> bytes() const {
-    std::vector<u8> out(kMaxEnvelopeSize + frame.transport_size() + kICRCSize);
-    out.resize(write_frame({.source = kMACOfA, .destination = kMACOfB}, frame, out));
+    std::vector<u8> out(host::kMaxEnvelopeSize + frame.transport_size() + kICRCSize);
+    out.resize(host::write_frame({.source = kMACOfA, .destination = kMACOfB}, frame, out));
     return out;
   }
 
@@ -41,4 +41,4 @@ struct RawFrame {
   std::vector<u8> payload;
 };
 
-}  // namespace verbena::host::test
+}  // namespace verbena::test

@@ -7,13 +7,12 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kMessageAt = test::kIPv4ExtendedAt + 8 + 24;  // BTH, DETH and MAD header
-
 TEST(DREPTest, FromCapture) {
   // tests/captures/rxe-cm-rping.pcap, frame 29, as tshark prints it: Local Communication ID
   // 0x86d97925, Remote Communication ID 0x60b59dc3, private data 0
   test::expect_golden<DREP>(
-      {"rxe-cm-rping.pcap", 29, kMessageAt}, {0x86, 0xd9, 0x79, 0x25, 0x60, 0xb5, 0x9d, 0xc3},
+      {"rxe-cm-rping.pcap", 29, test::kCMMessageAt},
+      {0x86, 0xd9, 0x79, 0x25, 0x60, 0xb5, 0x9d, 0xc3},
       {.local_comm_id = CommId{0x86d97925}, .remote_comm_id = CommId{0x60b59dc3}});
 }
 

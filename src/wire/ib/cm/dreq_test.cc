@@ -7,12 +7,10 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kMessageAt = test::kIPv4ExtendedAt + 8 + 24;  // BTH, DETH and MAD header
-
 TEST(DREQTest, FromCapture) {
   // tests/captures/rxe-cm-ucmatose.pcap, frame 8, as tshark prints it: Local Communication ID
   // 0x8dd97925, Remote Communication ID 0x65b59dc3, Remote QPN/EECN 0x000026, private data 0
-  test::expect_golden<DREQ>({"rxe-cm-ucmatose.pcap", 8, kMessageAt},
+  test::expect_golden<DREQ>({"rxe-cm-ucmatose.pcap", 8, test::kCMMessageAt},
                             {0x8d, 0xd9, 0x79, 0x25, 0x65, 0xb5, 0x9d, 0xc3, 0x00, 0x00, 0x26},
                             {.local_comm_id = CommId{0x8dd97925},
                              .remote_comm_id = CommId{0x65b59dc3},

@@ -7,13 +7,11 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kMessageAt = test::kIPv4ExtendedAt + 8 + 24;  // BTH, DETH and MAD header
-
 TEST(REJTest, FromCapture) {
   // tests/captures/rxe-cm-reject.pcap, frame 2, as tshark prints it: Local Communication ID 0,
   // Remote Communication ID 0x63b59dc3, Message REJected 0x0, Reject Info Length 0, Reason 0x0008
   test::expect_golden<REJ>(
-      {"rxe-cm-reject.pcap", 2, kMessageAt},
+      {"rxe-cm-reject.pcap", 2, test::kCMMessageAt},
       {0x00, 0x00, 0x00, 0x00, 0x63, 0xb5, 0x9d, 0xc3, 0x00, 0x00, 0x00, 0x08},
       {.remote_comm_id = CommId{0x63b59dc3}, .reason = RejectReason::kInvalidServiceID});
 }

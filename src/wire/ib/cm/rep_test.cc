@@ -7,15 +7,13 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kMessageAt = test::kIPv4ExtendedAt + 8 + 24;  // BTH, DETH and MAD header
-
 TEST(REPTest, FromCapture) {
   // tests/captures/rxe-cm-rping.pcap, frame 2, as tshark prints it: Local Communication ID
   // 0x86d97925, Remote Communication ID 0x60b59dc3, Local Q_Key 0, Local QPN 0x000023, Local EE
   // Context Number 0, Starting PSN 0x280364, Responder Resources 1, Initiator Depth 1, Target ACK
   // Delay 0x0f, Failover Accepted 0, End-To-End Flow Control 0, RNR Retry Count 7, SRQ 0, Local CA
   // GUID 0x505400fffe770002
-  test::expect_golden<REP>({"rxe-cm-rping.pcap", 2, kMessageAt},
+  test::expect_golden<REP>({"rxe-cm-rping.pcap", 2, test::kCMMessageAt},
                            {0x86, 0xd9, 0x79, 0x25, 0x60, 0xb5, 0x9d, 0xc3, 0x00, 0x00, 0x00, 0x00,
                             0x00, 0x00, 0x23, 0x00, 0x00, 0x00, 0x00, 0x00, 0x28, 0x03, 0x64, 0x00,
                             0x01, 0x01, 0x78, 0xe0, 0x50, 0x54, 0x00, 0xff, 0xfe, 0x77, 0x00, 0x02},
@@ -30,15 +28,15 @@ TEST(REPTest, FromCapture) {
                             .local_ca_guid = GUID{0x505400fffe770002}});
 }
 
-struct Other {
+struct OtherREP {
   const char* file;
   u32 local, remote, qpn, psn, resources, rnr_retries;
 };
 
 TEST(REPTest, EveryOtherCapturedREP) {  // as tshark prints each
-  for (const Other& other :
-       {Other{"rxe-cm-ucmatose.pcap", 0x8dd97925, 0x65b59dc3, 0x25, 0x8dfacb, 1, 7},
-        Other{"rxe-cm-ops.pcap", 0x84d97925, 0x61b59dc3, 0x22, 0x68aad2, 4, 5}}) {
+  for (const OtherREP& other :
+       {OtherREP{"rxe-cm-ucmatose.pcap", 0x8dd97925, 0x65b59dc3, 0x25, 0x8dfacb, 1, 7},
+        OtherREP{"rxe-cm-ops.pcap", 0x84d97925, 0x61b59dc3, 0x22, 0x68aad2, 4, 5}}) {
     const REP expected{.local_comm_id = CommId{other.local},
                        .remote_comm_id = CommId{other.remote},
                        .local_qpn = QPN{other.qpn},
@@ -49,7 +47,7 @@ TEST(REPTest, EveryOtherCapturedREP) {  // as tshark prints each
                        .rnr_retry_count = static_cast<u8>(other.rnr_retries),
                        .local_ca_guid = GUID{0x505400fffe770002}};
     const std::vector<u8> frame = test::captured_frame(other.file, 2);
-    EXPECT_EQ(REP::decode(std::span(frame).subspan(kMessageAt)), expected) << other.file;
+    EXPECT_EQ(REP::decode(std::span(frame).subspan(test::kCMMessageAt)), expected) << other.file;
   }
 }
 

@@ -7,8 +7,6 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kMessageAt = test::kIPv4ExtendedAt + 8 + 24;  // BTH, DETH and MAD header
-
 GID gid(const char* text) { return *GID::parse(text); }
 
 // What all REQs of the captures have in common, as tshark prints it: Local CA GUID
@@ -51,7 +49,7 @@ TEST(REQTest, FromCapture) {
   expected.private_data = {0x00, 0x40, 0xc9, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  10, 77,
                            0,    3,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 77, 0,  2};
   test::expect_golden<REQ>(
-      {"rxe-cm-rping.pcap", 1, kMessageAt},
+      {"rxe-cm-rping.pcap", 1, test::kCMMessageAt},
       {0x60, 0xb5, 0x9d, 0xc3, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // IDs
        0x01, 0x06, 0x1c, 0x06, 0x50, 0x54, 0x00, 0xff, 0xfe, 0x77, 0x00, 0x03,  //
        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x23, 0x01,  // QPN
@@ -70,16 +68,18 @@ TEST(REQTest, FromCapture) {
       expected);
 }
 
-struct Other {
+struct OtherREQ {
   const char* file;
   u32 comm_id, port, qpn, resources, psn, retries, rnr_retries, flow_label, source_port;
 };
 
 TEST(REQTest, EveryOtherCapturedREQ) {  // as tshark prints each
-  for (const Other& other :
-       {Other{"rxe-cm-ucmatose.pcap", 0x65b59dc3, 0x1d2f, 0x26, 1, 0x24b2b3, 5, 0, 0xfcbaf, 0x8180},
-        Other{"rxe-cm-reject.pcap", 0x63b59dc3, 0x270f, 0x24, 1, 0x7f1a23, 7, 7, 0xc02c1, 0xe60e},
-        Other{"rxe-cm-ops.pcap", 0x61b59dc3, 0x1d2f, 0x22, 4, 0x9abeb4, 5, 5, 0x7c7de, 0xc371}}) {
+  for (const OtherREQ& other : {OtherREQ{"rxe-cm-ucmatose.pcap", 0x65b59dc3, 0x1d2f, 0x26, 1,
+                                         0x24b2b3, 5, 0, 0xfcbaf, 0x8180},
+                                OtherREQ{"rxe-cm-reject.pcap", 0x63b59dc3, 0x270f, 0x24, 1,
+                                         0x7f1a23, 7, 7, 0xc02c1, 0xe60e},
+                                OtherREQ{"rxe-cm-ops.pcap", 0x61b59dc3, 0x1d2f, 0x22, 4, 0x9abeb4,
+                                         5, 5, 0x7c7de, 0xc371}}) {
     REQ expected = common();
     expected.local_comm_id = CommId{other.comm_id};
     expected.service_id = ServiceId{0x1060000 | other.port};
@@ -95,7 +95,7 @@ TEST(REQTest, EveryOtherCapturedREQ) {  // as tshark prints each
     std::ranges::copy(kSource, expected.private_data.begin() + 16);
     std::ranges::copy(kDestination, expected.private_data.begin() + 32);
     const std::vector<u8> frame = test::captured_frame(other.file, 1);
-    EXPECT_EQ(REQ::decode(std::span(frame).subspan(kMessageAt)), expected) << other.file;
+    EXPECT_EQ(REQ::decode(std::span(frame).subspan(test::kCMMessageAt)), expected) << other.file;
   }
 }
 

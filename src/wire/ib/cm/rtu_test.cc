@@ -7,13 +7,12 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kMessageAt = test::kIPv4ExtendedAt + 8 + 24;  // BTH, DETH and MAD header
-
 TEST(RTUTest, FromCapture) {
   // tests/captures/rxe-cm-rping.pcap, frame 3, as tshark prints it: Local Communication ID
   // 0x60b59dc3, Remote Communication ID 0x86d97925, private data 0
   test::expect_golden<RTU>(
-      {"rxe-cm-rping.pcap", 3, kMessageAt}, {0x60, 0xb5, 0x9d, 0xc3, 0x86, 0xd9, 0x79, 0x25},
+      {"rxe-cm-rping.pcap", 3, test::kCMMessageAt},
+      {0x60, 0xb5, 0x9d, 0xc3, 0x86, 0xd9, 0x79, 0x25},
       {.local_comm_id = CommId{0x60b59dc3}, .remote_comm_id = CommId{0x86d97925}});
 }
 

@@ -7,13 +7,11 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kMessageAt = test::kIPv4ExtendedAt + 8 + 24;  // BTH, DETH and MAD header
-
 TEST(SIDRREPTest, FromCapture) {
   // tests/captures/rxe-cm-ud.pcap, frame 2 (tshark 4.0.17 does not decode it; places: Linux's
   // include/rdma/ibta_vol1_c12.h): QPN 0x24 with rdma_cm's Q_Key 0x01234567.
   test::expect_golden<SIDRREP>(
-      {"rxe-cm-ud.pcap", 2, kMessageAt},
+      {"rxe-cm-ud.pcap", 2, test::kCMMessageAt},
       {0x62, 0xb5, 0x9d, 0xc3, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x24, 0x00,
        0x00, 0x00, 0x00, 0x00, 0x01, 0x11, 0x1c, 0x06, 0x01, 0x23, 0x45, 0x67},
       {.request_id = CommId{0x62b59dc3},

@@ -7,8 +7,6 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kMessageAt = test::kIPv4ExtendedAt + 8 + 24;  // BTH, DETH and MAD header
-
 TEST(SIDRREQTest, FromCapture) {
   // tests/captures/rxe-cm-ud.pcap, frame 1 (tshark 4.0.17 does not decode it; places: Linux's
   // include/rdma/ibta_vol1_c12.h): udaddy asks 10.77.0.2 for port 7174 of the UDP port space.
@@ -16,7 +14,7 @@ TEST(SIDRREQTest, FromCapture) {
   expected.private_data = {0x00, 0x40, 0xa8, 0xe2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  10, 77,
                            0,    3,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 77, 0,  2};
   test::expect_golden<SIDRREQ>(
-      {"rxe-cm-ud.pcap", 1, kMessageAt},
+      {"rxe-cm-ud.pcap", 1, test::kCMMessageAt},
       {0x62, 0xb5, 0x9d, 0xc3, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01,
        0x11, 0x1c, 0x06, 0x00, 0x40, 0xa8, 0xe2, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
        0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0a, 0x4d, 0x00, 0x03, 0x00, 0x00, 0x00,
