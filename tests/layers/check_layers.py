@@ -41,6 +41,7 @@ TRANSPORTS = {"rc", "uc", "ud", "iwarp", "local", "tcp"}
 
 RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}
 
+TEST_ENDINGS = ("_test.cc", "_for_test.h", "testing.h")  # what is in no product
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 # Headers that offer a clock, a thread, a lock, a file, a socket or hidden state. <atomic> is none,
@@ -99,7 +100,7 @@ def transport_of(parts):
 def refusal(includer, bracket, name):
     """Why the file `includer` (parts of its path below src/) may not include `name`, or None."""
     folder = includer[0]
-    is_test = includer[-1].endswith("_test.cc")
+    is_test = includer[-1].endswith(TEST_ENDINGS)
     target = tuple(name.split("/"))
 
     if bracket == "<" and (target[0] not in RANK or len(target) == 1):  # <memory> is no layer

@@ -86,6 +86,8 @@ class Tree(unittest.TestCase):
 
     def test_only_tests_include_tests(self):
         self.accepts("wire/ib/x_test.cc", '"tests/support/capture.h"')
+        self.accepts("wire/x_for_test.h", '"tests/support/capture.h"')
+        self.accepts("device/testing.h", '"tests/support/capture.h"')
         self.refuses("wire/ib/x.cc", '"tests/support/capture.h"')
 
     def test_a_folder_outside_of_the_table(self):
