@@ -1,6 +1,7 @@
 # How everything is compiled. CMakePresets.json sets these; packagers need none of them.
 option(BUILD_TESTING "Build the tests" ON)
 option(VERBENA_WERROR "Warnings are errors (our presets turn it on)" OFF)
+option(VERBENA_TOGETHER "Compile tests, and with a sanitizer all, several files at a time" ON)
 option(VERBENA_LIBFUZZER "Build only the fuzz targets, with libFuzzer (needs clang++)" OFF)
 set(VERBENA_SANITIZE "" CACHE STRING "What -fsanitize= gets, e.g. address,undefined or thread")
 set(VERBENA_SIM_SEEDS 2000 CACHE STRING "Seeds each simulation test runs; SIM_SEEDS=N overrides it")

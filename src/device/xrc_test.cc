@@ -8,7 +8,6 @@ namespace {
 
 using test::kGIDA;
 using test::kGIDB;
-using test::kStart;
 
 struct XRCTest : ::testing::Test {
   XRCTest() {
