@@ -7,13 +7,11 @@
 namespace verbena {
 namespace {
 
-constexpr std::size_t kMADAt = test::kIPv4ExtendedAt + 8;  // behind BTH and DETH
-
 TEST(MADHeaderTest, FromCapture) {
   // tests/captures/rxe-cm-rping.pcap, frame 1, as tshark prints it: Base Version 0x01, Management
   // Class 0x07, Class Version 0x02, Method Send() (0x03), Status 0x0000, Class Specific 0x0000,
   // Transaction ID 0x00000002c39db560, Attribute ID 0x0010, Attribute Modifier 0x00000000
-  test::expect_golden<MADHeader>({"rxe-cm-rping.pcap", 1, kMADAt},
+  test::expect_golden<MADHeader>({"rxe-cm-rping.pcap", 1, test::kMADAt},
                                  {0x01, 0x07, 0x02, 0x03, 0x00, 0x00, 0x00, 0x00,  //
                                   0x00, 0x00, 0x00, 0x02, 0xc3, 0x9d, 0xb5, 0x60,  //
                                   0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00},

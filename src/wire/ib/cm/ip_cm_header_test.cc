@@ -7,7 +7,7 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kREQPrivateDataAt = test::kIPv4ExtendedAt + 8 + 24 + 140;
+constexpr std::size_t kREQPrivateDataAt = test::kCMMessageAt + 140;
 
 TEST(IPCMHeaderTest, FromCapture) {
   // tests/captures/rxe-cm-rping.pcap, frame 1, as tshark prints it: IP CM Major Version 0, Minor

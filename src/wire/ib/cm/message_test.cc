@@ -7,8 +7,6 @@
 namespace verbena::cm {
 namespace {
 
-constexpr std::size_t kMADAt = test::kIPv4ExtendedAt + 8;  // behind BTH and DETH
-
 // Every CM MAD of the captures, with its AttributeID as tshark prints it.
 struct Captured {
   const char* file;
@@ -39,7 +37,7 @@ constexpr std::array kCaptured = {
 
 std::vector<u8> captured_mad(const Captured& captured) {
   const std::vector<u8> frame = test::captured_frame(captured.file, captured.frame);
-  return {frame.begin() + kMADAt, frame.begin() + kMADAt + kMADSize};
+  return {frame.begin() + test::kMADAt, frame.begin() + test::kMADAt + kMADSize};
 }
 
 TEST(MessageTest, EveryCapturedMADReencodesToTheSameBytes) {
