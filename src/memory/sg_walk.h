@@ -12,8 +12,8 @@ namespace verbena {
 // good until the next packet. Precondition: the range lies inside the list.
 [[nodiscard]] MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
                                  u64 offset, u32 length, PayloadList& out);
-// The range, which may be longer than a packet's payload, where it lies in one element and in memory
-// of this process that can be read now. nullopt: gather() it packet by packet.
+// The range, which may be longer than a packet's payload, where it lies in one element and in
+// memory of this process that can be read now. nullopt: gather() it packet by packet.
 [[nodiscard]] std::optional<Bytes> in_one_piece(const ProtectionTable& table, PDId pd,
                                                 std::span<const SGE> list, u64 offset, u64 length);
 // What a check of the table has granted, at most a packet's payload, if it can be read now; of
