@@ -8,6 +8,8 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "host/event_descriptor.h"
 
@@ -28,6 +30,7 @@ class EventQueue {
     {
       const std::lock_guard lock(mutex_);
       events_.push_back(std::move(event));
+      if (is_awaited_ && !std::exchange(is_promised_, true)) return;
     }
     descriptor_.add();  // which may give the core to who takes it
   }
@@ -37,11 +40,29 @@ class EventQueue {
       if (const int error = descriptor_.take(); error != 0) return tl::unexpected(error);
       const std::lock_guard lock(mutex_);
       if (events_.empty()) continue;  // remove_if() took it: only its count was left
-      T event = std::move(events_.front());
-      events_.pop_front();
-      return event;
+      return take_front();
     }
   }
+
+  // For who looks for an event again and again before it sleeps in pop(): one that comes between
+  // await() and take_awaited() is not told to the descriptor, and this thread's own.
+  void await() {
+    const std::lock_guard lock(mutex_);
+    is_awaited_ = true;
+  }
+  [[nodiscard]] bool is_empty() const {
+    const std::lock_guard lock(mutex_);
+    return events_.empty();
+  }
+  [[nodiscard]] std::optional<T> take_awaited() {
+    const std::lock_guard lock(mutex_);
+    is_awaited_ = false;
+    if (!std::exchange(is_promised_, false) || events_.empty()) return std::nullopt;
+    return take_front();
+  }
+  // Whether pop() waits where there is no event.
+  [[nodiscard]] bool blocks() const { return descriptor_.blocks(); }
+
   // No more events: pop() gives EBADF, but to threads that block in it, as those in read() do.
   void close() { descriptor_.close(); }
   // Drops events of an object that goes away, and for which push() is not called any more, nor
@@ -50,7 +71,8 @@ class EventQueue {
   std::size_t remove_if(Predicate predicate) {
     const std::lock_guard lock(mutex_);
     const std::size_t removed = std::erase_if(events_, predicate);
-    for (std::size_t i = 0; i < removed; ++i) descriptor_.try_take();
+    for (std::size_t i = 0; i < removed; ++i)
+      if (!std::exchange(is_promised_, false)) descriptor_.try_take();
     return removed;
   }
 
@@ -58,8 +80,15 @@ class EventQueue {
   explicit EventQueue(EventDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
 
   EventDescriptor descriptor_;
-  std::mutex mutex_;
-  std::deque<T> events_;
+  [[nodiscard]] T take_front() {
+    T event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+  mutable std::mutex mutex_;
+  std::deque<T> events_;  // as many as the descriptor counts, and the promised one
+  bool is_awaited_ = false, is_promised_ = false;
 };
 
 }  // namespace verbena::host

@@ -83,6 +83,30 @@ TEST(EventQueueTest, RemovedEventsAreNotHeardOf) {
   EXPECT_EQ(queue->remove_if([](int) { return true; }), 0u);
 }
 
+TEST(EventQueueTest, AnAwaitedEventNeedsNoDescriptor) {
+  const auto queue = make_queue();
+  queue->await();
+  queue->push(1);
+  EXPECT_FALSE(is_readable(*queue));
+  queue->push(2);
+  EXPECT_TRUE(is_readable(*queue)) << "one only is awaited";
+  EXPECT_EQ(queue->take_awaited(), 1);
+  EXPECT_EQ(queue->pop(), 2);
+  EXPECT_FALSE(is_readable(*queue));
+  queue->push(3);
+  EXPECT_TRUE(is_readable(*queue)) << "nobody awaits it any more";
+  EXPECT_EQ(queue->pop(), 3);
+
+  queue->await();
+  queue->push(4);
+  EXPECT_EQ(queue->remove_if([](int) { return true; }), 1u);
+  EXPECT_EQ(queue->take_awaited(), std::nullopt);
+  EXPECT_TRUE(queue->blocks());
+  set_nonblocking(*queue);
+  EXPECT_FALSE(queue->blocks());
+  EXPECT_EQ(queue->pop().error(), EAGAIN);
+}
+
 TEST(EventQueueTest, ManyThreadsGetEachEventOnce) {
   const auto queue = make_queue();
   constexpr int kEvents = 2000;

@@ -326,12 +326,41 @@ void LiveAdapter::stay_once() {
 void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   mutex_.lock();
   device_.request_notification(cq, on);
-  policy_.on_application_sleep();
+  policy_.on_notification_request();
   const Time now = clock_.now();
   if (holding_.holds_requests()) send_frames(now);  // no poll will
   if (do_put_off(now)) take_outputs(now);
   tell_helper();
   mutex_.unlock();
+}
+
+void LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
+  mutex_.lock();
+  const Time now = clock_.now();
+  const bool looks = policy_.on_wait(now);
+  if (holding_.holds_requests()) send_frames(now);  // no poll will
+  tell_helper();
+  if (looks) {
+    policy_.on_wait_over(look_until(has_event) ? WaitResult::kEvent : WaitResult::kSleep);
+    tell_helper();
+  }
+  mutex_.unlock();
+}
+
+// False: it is time to sleep.
+bool LiveAdapter::look_until(const std::function<bool()>& has_event) {
+  for (;;) {
+    const bool received = receive_in_poll() != Received::kNothing;
+    const Time now = clock_.last();
+    policy_.on_look_in_wait(received ? LookResult::kReceived : LookResult::kNothing, now);
+    if (has_event()) return true;
+    if (!policy_.should_look_in_wait(now)) return false;
+    const bool offers = policy_.should_offer_core();
+    mutex_.unlock();  // others may have waited for it
+    if (offers) ::sched_yield();
+    mutex_.lock();
+    if (offers) policy_.on_core_returned(now, clock_.now());
+  }
 }
 
 Status LiveAdapter::attach_multicast(QueuePair* qp, const GID& group) {

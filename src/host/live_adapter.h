@@ -36,6 +36,7 @@ class LiveAdapter final : public Adapter {
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
   void request_notification(CompletionQueue* cq, NotifyOn on) override;
+  void look_before_sleep(const std::function<bool()>& has_event) override;
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
   [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group) override;
   void detach_from_all(QueuePair* qp) override;
@@ -103,6 +104,7 @@ class LiveAdapter final : public Adapter {
     kMore,
   };
   Received receive_in_poll();
+  bool look_until(const std::function<bool()>& has_event);
   [[nodiscard]] PollResult result_of_poll(u32 count, bool received) const;
   void take_frames(Time now);
   void note_received(const IngressFrame& frame, Reception reception, Time now);

@@ -41,7 +41,11 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
     ++empty_polls_;
   }
   if (listens_ && (empty_polls_ >= kSpinning || receipts_in_a_row_ >= kAlone)) spin(now);
-  // So that the helper need not wake while polls come.
+  note_call(now);
+}
+
+// So that the helper need not wake while they come.
+void ProgressPolicy::note_call(Time now) {
   if (!listens_ && now >= next_check_ - check_interval_ / 2) look_later(now);
 }
 
@@ -121,6 +125,7 @@ bool ProgressPolicy::on_helper_wake(Time now) {
   if (listens_) return true;
   if (now < next_check_) return false;
   if (polls_ == polls_at_check_) {
+    good_waits_ = 0;
     listen();
     return true;
   }
@@ -140,16 +145,54 @@ void ProgressPolicy::on_helper_received(Calls calls, Time now) {
         std::max(stay_trust_, std::min(stay_trust_ + kStayTrustForHelp, kMaxTrustForHelp));
   received_since_listening_ = true;
   receipts_in_a_row_ = 0;
-  const Duration gap = now - last_receive_;
-  linger_ = gap < kMaxLinger ? std::clamp(gap * 2, kLinger, kMaxLinger) : kLinger;
-  last_receive_ = last_help_ = now;
+  note_receipt(now);
   polls_at_receive_ = polls_;
   if (calls == Calls::kOften) rests_until_ = now + kRestAmongCalls;
 }
 
+void ProgressPolicy::note_receipt(Time now) {
+  const Duration gap = now - last_receive_;
+  linger_ = gap < kMaxLinger ? std::clamp(gap * 2, kLinger, kMaxLinger) : kLinger;
+  last_receive_ = last_help_ = now;
+}
+
 bool ProgressPolicy::should_look_again(Time now) const {
   const bool is_alone = waits_for_events_ || polls_ == polls_at_receive_;
-  return listens() && is_alone && now >= no_linger_before_ && now < last_receive_ + linger_;
+  return listens() && is_alone && !waits_in_call_ && lingers(now);
+}
+
+void ProgressPolicy::on_notification_request() {
+  waits_in_call_ = false;
+  if (good_waits_ < kTrustedWaits) return on_application_sleep();
+  waits_for_events_ = true;
+}
+
+// One thread looks for all.
+bool ProgressPolicy::on_wait(Time now) {
+  ++polls_;
+  waits_in_call_ = true;
+  if (looks_in_wait_ || !lingers(now)) {
+    good_waits_ = 0;
+    listen();
+    return false;
+  }
+  if (listens_) spin(now);
+  waits_for_events_ = looks_in_wait_ = true;
+  offers_core_ = false;
+  last_poll_ = now;
+  note_call(now);
+  return true;
+}
+
+void ProgressPolicy::on_look_in_wait(LookResult result, Time now) {
+  if (result == LookResult::kReceived) note_receipt(now);
+  offers_core_ = is_next_offer(now - std::exchange(last_poll_, now));
+}
+
+void ProgressPolicy::on_wait_over(WaitResult result) {
+  looks_in_wait_ = false;
+  good_waits_ = result == WaitResult::kEvent ? std::min(good_waits_ + 1, kTrustedWaits) : 0;
+  if (good_waits_ < kTrustedWaits) listen();
 }
 
 void ProgressPolicy::on_core_returned(Time before, Time now) {

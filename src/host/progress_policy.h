@@ -19,8 +19,13 @@
 //
 // A program that posts one request after the other polls seldom, and what comes meanwhile, mostly
 // acknowledgements, is not urgent: to take each as it comes would cost two switches of the core. So
-// the helper then rests a while after it has received, as cards moderate their interrupts. And who
-// sleeps until a completion comes, but not for long, finds the helper still awake.
+// the helper then rests a while after it has received, as cards moderate their interrupts.
+//
+// Who sleeps until a completion comes, but not for long, finds somebody still awake. A thread that
+// waits in a call of ours (ibv_get_cq_event) looks itself, so that nobody has to be woken; where
+// programs wait elsewhere (poll() on the channel's descriptor), the helper stays awake. And who has
+// waited in such calls again and again, and each time found its event so, will come again: until
+// then only the backstop looks.
 //
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
@@ -44,6 +49,8 @@ enum class PollResult {
   kFoundWithRequest,  // a peer's request was executed with it: nothing to wait for in memory
 };
 enum class StayResult { kReceived, kNothing };
+enum class LookResult { kReceived, kNothing };
+enum class WaitResult { kEvent, kSleep };
 enum class Calls { kOften, kSeldom };  // how the program calls just now
 
 class ProgressPolicy {
@@ -69,17 +76,25 @@ class ProgressPolicy {
     requested_since_help_ |= received_since_listening_ || received_in_stay_;
   }
   [[nodiscard]] bool waits_for_events() const { return waits_for_events_; }
-  // It asked for a notification: it is about to wait.
+  // It is about to wait, for a notification it has asked for, or for a connection.
+  void on_notification_request();
   void on_application_sleep() {
     listen();
     waits_for_events_ = true;
   }
 
+  // A thread waits in a call of ours for an event. Should it look itself before it sleeps? Then it
+  // looks for as long as it should, and says how that ended.
+  [[nodiscard]] bool on_wait(Time now);
+  void on_look_in_wait(LookResult result, Time now);
+  [[nodiscard]] bool should_look_in_wait(Time now) const { return lingers(now); }
+  void on_wait_over(WaitResult result);
+
   // After a poll that found something: should its thread receive a little longer before it returns?
   [[nodiscard]] bool should_stay() const { return stays_; }
   void on_stay(StayResult result, Time now);  // it looked once more
 
-  // After an empty poll: should its thread offer the core to others, before it polls again?
+  // After an empty poll, or a look: should its thread offer the core to others, before the next?
   [[nodiscard]] bool should_offer_core() const { return offers_core_; }
 
   // The helper woke, for whatever reason. Should it receive now?
@@ -110,6 +125,7 @@ class ProgressPolicy {
   static constexpr i64 kTaken = 3;
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
+  static constexpr u32 kTrustedWaits = 8;           // in a row, each with its event
   static constexpr Duration kCoreWanted = us(500);  // away for longer: others want the core
   static constexpr Duration kRestAmongCalls = us(100);
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
@@ -118,6 +134,11 @@ class ProgressPolicy {
   void spin(Time now);
   void on_found(PollResult result);
   void look_later(Time now);
+  void note_call(Time now);
+  void note_receipt(Time now);
+  [[nodiscard]] bool lingers(Time now) const {
+    return now >= no_linger_before_ && now < last_receive_ + linger_;
+  }
   void judge_patience(PollResult result, Time now);
   [[nodiscard]] bool is_next_offer(Duration gap);
   void judge_listening(Time now);
@@ -152,6 +173,9 @@ class ProgressPolicy {
   Time last_found_;
 
   bool waits_for_events_ = false;  // and has not spun since
+  bool waits_in_call_ = false;     // for those events
+  bool looks_in_wait_ = false;     // a thread, now
+  u32 good_waits_ = 0;             // in a row
   u64 polls_at_receive_ = 0;
   std::optional<Time> rests_until_;  // among the program's calls
   Time last_receive_;

@@ -322,6 +322,42 @@ TEST_F(ProgressPolicyTest, LingersForWhoPollsOnlyWhenTold) {  // ib_send_lat -e
   EXPECT_FALSE(policy_.should_look_again(at(us(62))));
 }
 
+TEST_F(ProgressPolicyTest, WhoWaitsInACallLooksItselfInTheHelpersPlace) {  // ib_send_lat -e
+  helper_receives(at(us(0)));
+  ASSERT_TRUE(policy_.on_wait(at(us(10))));
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_FALSE(policy_.on_wait(at(us(11)))) << "another thread: one looks for all";
+  EXPECT_TRUE(policy_.should_look_in_wait(at(us(49))));
+  EXPECT_FALSE(policy_.should_look_in_wait(at(us(50))));
+  policy_.on_wait_over(WaitResult::kSleep);
+  EXPECT_TRUE(policy_.listens());
+  EXPECT_FALSE(policy_.should_look_again(at(us(49)))) << "the helper does not stay awake besides";
+  policy_.on_notification_request();  // and waits elsewhere, in poll()
+  EXPECT_TRUE(policy_.should_look_again(at(us(49))));
+}
+
+TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
+  helper_receives(at(us(0)));
+  Duration t = us(0);
+  for (int waits = 1; waits <= 20; ++waits) {
+    t = t + us(20);
+    policy_.on_notification_request();
+    ASSERT_TRUE(policy_.on_wait(at(t)));
+    policy_.on_look_in_wait(LookResult::kReceived, at(t));
+    policy_.on_wait_over(WaitResult::kEvent);
+    EXPECT_EQ(policy_.listens(), waits < 8) << waits;
+  }
+  policy_.on_notification_request();
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_LE(policy_.next_check(), at(t + ms(4)));
+  EXPECT_FALSE(policy_.on_helper_wake(policy_.next_check()))
+      << "waits had come since the last check";
+  EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check())) << "it has not come again";
+  EXPECT_TRUE(policy_.listens());
+  policy_.on_notification_request();
+  EXPECT_TRUE(policy_.listens());
+}
+
 TEST_F(ProgressPolicyTest, DoesNotLingerWhereOthersWantTheCore) {
   helper_receives(at(us(0)));
   policy_.on_core_returned(at(us(1)), at(us(2)));  // nobody had wanted it

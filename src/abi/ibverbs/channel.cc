@@ -6,6 +6,19 @@
 #include "abi/ibverbs/make.h"
 
 namespace verbena::abi {
+namespace {
+
+tl::expected<CQObject*, int> next_event(ChannelObject& channel) {
+  host::EventQueue<CQObject*>& ready = *channel.ready;
+  if (ready.is_empty() && ready.blocks()) {
+    ready.await();
+    channel.owner().adapter->look_before_sleep([&ready] { return !ready.is_empty(); });
+    if (const std::optional<CQObject*> event = ready.take_awaited()) return *event;
+  }
+  return ready.pop();
+}
+
+}  // namespace
 
 Status destroy(ChannelObject& channel) {
   if (channel.users != 0) return Status::kBusy;
@@ -37,7 +50,7 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
 }
 
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
-  const auto ready = ChannelObject::of(channel).ready->pop();
+  const tl::expected<CQObject*, int> ready = next_event(ChannelObject::of(channel));
   if (!ready) return fail_with_minus_one(ready.error());
   *cq = (*ready)->verbs();
   *cq_context = (*ready)->cq_context;
