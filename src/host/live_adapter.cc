@@ -7,153 +7,18 @@
 
 #include "device/frame_check.h"
 #include "host/clock.h"
-#include "host/cm/port_directory.h"
-#include "host/congestion_settings.h"
-#include "host/fault_settings.h"
-#include "host/gid_table.h"
 #include "host/links/captured_link.h"
-#include "host/links/local_link.h"
-#include "host/links/raw/raw_link.h"
-#include "host/links/source_ports.h"
-#include "host/links/udp_link.h"
-#include "host/qpn_slot.h"
-#include "host/random.h"
-#include "host/retransmission_settings.h"
 
 namespace verbena::host {
 namespace {
 
-// A peer that is descheduled for a time slice is not lost packets.
-constexpr Duration kMinACKTimeout = ms(1);
-constexpr Duration kMinProbeTimeout = ms(4);
 constexpr Duration kExitPatience = ms(10);
 constexpr Duration kTimersRunByCalls = us(500);  // how late they are if no call follows, at most
 constexpr Duration kLookWhileCalled = ms(2);     // how late what is held is then, at most
 constexpr Duration kTimerPatience = ms(4);       // while there is always something to receive
 constexpr u32 kHelperOffers = 16;                // of the core, to the program that has the lock
-constexpr Duration kPeerPatience = ms(400);      // in a fabric: real time
-
-// What may be on its way to one QP: a part of the peer's receive buffer, which is taken to be like
-// ours. The kernel charges a small packet with about 2 KB.
-constexpr u32 kBufferShare = 4;
-constexpr u32 kBufferBytesPerPacket = 2048;
-constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
-constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
-// Of all QPs. Less than 4 ms of small packets, after which silence would look like loss.
-constexpr u32 kSharedWindowPackets = 4096;
-
-DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLink& link,
-                        const CongestionSettings& congestion, Retransmission retransmission) {
-  DeviceConfig config;
-  config.node_guid = address.node_guid;
-  config.gids = gid_table(address, kind);
-  config.active_mtu = largest_mtu_for_link(address.mtu).value_or(MTU::k256);
-  config.first_qpn = first_qpn_of(link.slot());
-  config.limits.max_qp = kQPNsPerSlot;
-  config.seed = random_u64();
-  const u32 share = link.receive_buffer_bytes() / kBufferShare;
-  config.window_bytes = std::clamp(share, kMinWindowBytes, kMaxWindowBytes);
-  config.window_packets =
-      std::clamp(share / kBufferBytesPerPacket, kMinWindowPackets, kMaxWindowPackets);
-  config.shared_window_packets = kSharedWindowPackets;
-  config.egress.qps_with_own_port = SourcePorts::kMaxPorts;
-  config.retransmission = retransmission;
-  config.congestion = congestion.congestion;
-  config.pacing = congestion.pacing;
-  config.min_ack_timeout = kMinACKTimeout;
-  config.min_probe_timeout = kMinProbeTimeout;
-  return config;
-}
-
-// As a simulated host's: its network has no receive buffer to overflow. But peers are processes,
-// and answer as late as those do, in real time.
-DeviceConfig config_in_fabric(const LocalAddress& address, u32 slot, const FabricAttached& settings,
-                              const CongestionSettings& congestion, Retransmission retransmission) {
-  DeviceConfig config;
-  config.node_guid = address.node_guid;
-  config.gids = gid_table(address, LinkKind::kUDP);
-  config.active_mtu = mtu_from_bytes(settings.mtu).value_or(MTU::k1024);
-  config.first_qpn = first_qpn_of(slot);
-  config.limits.max_qp = kQPNsPerSlot;
-  config.seed = random_u64();
-  config.retransmission = retransmission;
-  config.congestion = congestion.congestion;
-  config.pacing = congestion.pacing;
-  config.egress = {.run_packets = 1, .acknowledgements = AcknowledgementOrder::kFirst};
-  config.min_ack_timeout = kPeerPatience / settings.clock.scale;
-  config.min_probe_timeout = kPeerPatience / settings.clock.scale;
-  return config;
-}
-
-std::unique_ptr<Link> with_local_frames(std::unique_ptr<Link> link, LocalPath* local) {
-  if (local == nullptr) return link;
-  return std::make_unique<LocalLink>(std::move(link), *local);
-}
 
 }  // namespace
-
-Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& address) {
-  const Expected<std::optional<FabricPlace>> place = FabricLink::place_from_environment();
-  if (!place) return tl::unexpected(place.error());
-  if (*place) return open_in_fabric(address, **place);
-  const Expected<LinkKind> kind = link_kind_from_environment();
-  if (!kind) return tl::unexpected(kind.error());
-  Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64());
-  if (!link) return tl::unexpected(link.error());
-  // What the last owner of our slot has left.
-  if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
-  const Expected<CongestionSettings> congestion =
-      congestion_from_environment(address.link_speed_mbps);
-  if (!congestion) return tl::unexpected(congestion.error());
-  const Expected<Retransmission> retransmission = retransmission_from_environment();
-  if (!retransmission) return tl::unexpected(retransmission.error());
-  DeviceConfig config = config_for(address, *kind, **link, *congestion, *retransmission);
-  Expected<std::unique_ptr<LocalPath>> local = LocalPath::open((*link)->slot(), config.gids);
-  if (!local) return tl::unexpected(local.error());
-  if (*local != nullptr) config.local = (*local)->ports();
-  Expected<std::unique_ptr<Link>> on_wire = RawLink::on(std::move(*link), address, *kind);
-  if (!on_wire) return tl::unexpected(on_wire.error());
-  std::unique_ptr<Link> with_local = with_local_frames(std::move(*on_wire), local->get());
-  Expected<std::shared_ptr<LiveAdapter>> adapter =
-      start(config, std::move(with_local), std::move(*local));
-  if (!adapter) return adapter;
-  if (const auto done = (*adapter)->obey_environment(address); !done)
-    return tl::unexpected(done.error());
-  return adapter;
-}
-
-Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_in_fabric(const LocalAddress& address,
-                                                                   const FabricPlace& place) {
-  Expected<std::unique_ptr<FabricLink>> link = FabricLink::open(place, random_u64());
-  if (!link) return tl::unexpected(link.error());
-  if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
-  const FabricAttached& settings = (*link)->settings();
-  const Expected<CongestionSettings> congestion =
-      congestion_in_fabric(Rate::from_bps(settings.rate_bps), settings.clock.scale);
-  if (!congestion) return tl::unexpected(congestion.error());
-  const Expected<Retransmission> retransmission = retransmission_from_environment();
-  if (!retransmission) return tl::unexpected(retransmission.error());
-  const DeviceConfig config =
-      config_in_fabric(address, (*link)->slot(), settings, *congestion, *retransmission);
-  FabricLink* const fabric = link->get();
-  Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link), nullptr, fabric);
-  if (!adapter) return adapter;
-  if (const auto done = (*adapter)->obey_environment(address); !done)
-    return tl::unexpected(done.error());
-  return adapter;
-}
-
-Expected<void> LiveAdapter::obey_environment(const LocalAddress& address) {
-  Expected<FaultSettings> faults = faults_from_environment();
-  if (!faults) return tl::unexpected(faults.error());
-  const Expected<CaptureFile*> capture = CaptureFile::of_process();
-  if (!capture) return tl::unexpected(capture.error());
-  if (*capture != nullptr) capture_to(**capture, address.interface);
-  explain_with(Explainer::from_environment());
-  set_faults(std::move(faults->rules), faults->seed);
-  open_stats(address);
-  return {};
-}
 
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& config,
                                                           std::unique_ptr<Link> link,
