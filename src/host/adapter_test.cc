@@ -154,6 +154,30 @@ TEST(AdapterEventTest, ASleeperIsWokenByACompletion) {
   }
 }
 
+// What it calls meanwhile are cancellation points, with the adapter locked.
+TEST(AdapterEventTest, AThreadThatLooksIsNotCancelled) {
+  QueueTarget target;
+  RCEndpoint a(open("127.0.0.81")), b(open("127.0.0.82"), &target);
+  a.connect(b.self());
+  b.connect(a.self());
+  int while_looking = -1, after = -1;
+  for (int i = 0; i < 1000 && while_looking < 0; ++i) {  // it looks only soon after a receipt
+    b.post_receive();
+    b.adapter().request_notification(b.cq(), NotifyOn::kAnyCompletion);
+    a.post(SendOp::kSend, 100);
+    EXPECT_EQ(target.queue().pop(), 1);
+    b.adapter().look_before_sleep([&] {
+      pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &while_looking);
+      return true;
+    });
+    EXPECT_EQ(b.wait_for_completion().status, WQEStatus::kSuccess);
+    EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kSuccess);
+  }
+  pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &after);
+  EXPECT_EQ(while_looking, PTHREAD_CANCEL_DISABLE);
+  EXPECT_EQ(after, PTHREAD_CANCEL_ENABLE);
+}
+
 TEST(AdapterEventTest, RetransmissionAndItsEndNeedNoPolls) {
   QueueTarget target;
   RCEndpoint a(open("127.0.0.81"), &target);

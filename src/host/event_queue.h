@@ -79,13 +79,13 @@ class EventQueue {
  private:
   explicit EventQueue(EventDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
 
-  EventDescriptor descriptor_;
   [[nodiscard]] T take_front() {
     T event = std::move(events_.front());
     events_.pop_front();
     return event;
   }
 
+  EventDescriptor descriptor_;
   mutable std::mutex mutex_;
   std::deque<T> events_;  // as many as the descriptor counts, and the promised one
   bool is_awaited_ = false, is_promised_ = false;

@@ -8,6 +8,7 @@
 #include "device/frame_check.h"
 #include "host/clock.h"
 #include "host/links/captured_link.h"
+#include "host/no_cancellation.h"
 
 namespace verbena::host {
 namespace {
@@ -185,7 +186,7 @@ void LiveAdapter::stay_once() {
     send_or_await_reply(now);
     take_outputs(now);
   }
-  policy_.on_stay(received ? StayResult::kReceived : StayResult::kNothing, now);
+  policy_.on_stay(received ? LookResult::kReceived : LookResult::kNothing, now);
 }
 
 void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
@@ -199,7 +200,9 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   mutex_.unlock();
 }
 
+// Threads that wait for events are those that programs cancel.
 void LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
+  const NoCancellation guard;
   mutex_.lock();
   const Time now = clock_.now();
   const bool looks = policy_.on_wait(now);

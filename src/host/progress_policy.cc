@@ -110,8 +110,8 @@ void ProgressPolicy::judge_stay(PollResult next_poll, Time now) {
 
 void ProgressPolicy::distrust_stay() { stay_trust_ -= std::min(stay_trust_, kStayTrustLost); }
 
-void ProgressPolicy::on_stay(StayResult result, Time now) {
-  received_in_stay_ = result == StayResult::kReceived;
+void ProgressPolicy::on_stay(LookResult result, Time now) {
+  received_in_stay_ = result == LookResult::kReceived;
   if (received_in_stay_) last_help_ = now;
   if (!received_in_stay_ && now < last_found_ + kStay) return;
   if (!received_in_stay_) distrust_stay();

@@ -48,7 +48,6 @@ enum class PollResult {
   kFound,
   kFoundWithRequest,  // a peer's request was executed with it: nothing to wait for in memory
 };
-enum class StayResult { kReceived, kNothing };
 enum class LookResult { kReceived, kNothing };
 enum class WaitResult { kEvent, kSleep };
 enum class Calls { kOften, kSeldom };  // how the program calls just now
@@ -92,7 +91,7 @@ class ProgressPolicy {
 
   // After a poll that found something: should its thread receive a little longer before it returns?
   [[nodiscard]] bool should_stay() const { return stays_; }
-  void on_stay(StayResult result, Time now);  // it looked once more
+  void on_stay(LookResult result, Time now);  // it looked once more
 
   // After an empty poll, or a look: should its thread offer the core to others, before the next?
   [[nodiscard]] bool should_offer_core() const { return offers_core_; }

@@ -172,7 +172,7 @@ TEST_F(ProgressPolicyTest, ListensForWhoAnswersWhatTheHelperReceived) {
     policy_.on_application_request();
     poll_empty(3, ms(i) + us(1));
     policy_.on_application_poll(PollResult::kFound, at(ms(i) + us(2)));
-    if (policy_.should_stay()) policy_.on_stay(StayResult::kNothing, at(ms(i) + us(20)));
+    if (policy_.should_stay()) policy_.on_stay(LookResult::kNothing, at(ms(i) + us(20)));
     ASSERT_TRUE(policy_.listens()) << i;
   }
 }
@@ -187,7 +187,7 @@ TEST_F(ProgressPolicyTest, StopsListeningForWhoPollsOn) {
     policy_.on_application_request();
     poll_empty(3, ms(i));
     policy_.on_application_poll(PollResult::kFound, at(ms(i)));
-    if (policy_.should_stay()) policy_.on_stay(StayResult::kReceived, at(ms(i) + us(1)));
+    if (policy_.should_stay()) policy_.on_stay(LookResult::kReceived, at(ms(i) + us(1)));
     if (!policy_.listens()) continue;
     ++listened;
     helper_receives(at(ms(i) + us(5)));
@@ -211,9 +211,9 @@ TEST_F(ProgressPolicyTest, StaysWhereTheHelperWasOfUseSoonAfterAPoll) {
     }
     ASSERT_TRUE(policy_.should_stay()) << i;
     EXPECT_FALSE(policy_.listens());
-    policy_.on_stay(StayResult::kNothing, at(ms(i) + us(2)));
+    policy_.on_stay(LookResult::kNothing, at(ms(i) + us(2)));
     EXPECT_TRUE(policy_.should_stay());
-    policy_.on_stay(StayResult::kReceived, at(ms(i) + us(4)));
+    policy_.on_stay(LookResult::kReceived, at(ms(i) + us(4)));
     EXPECT_FALSE(policy_.should_stay());
     EXPECT_TRUE(policy_.listens());  // what came may not have been all
   }
@@ -228,7 +228,7 @@ TEST_F(ProgressPolicyTest, StayingEndsSoonAndIsGivenUpWhenInVain) {
   poll_empty(3, ms(3));
   policy_.on_application_poll(PollResult::kFound, at(ms(3)));
   EXPECT_TRUE(policy_.should_stay());
-  policy_.on_stay(StayResult::kNothing, at(ms(3) + us(12)));
+  policy_.on_stay(LookResult::kNothing, at(ms(3) + us(12)));
   EXPECT_FALSE(policy_.should_stay());
   EXPECT_TRUE(policy_.listens());
   poll_empty(3, ms(4));
@@ -247,7 +247,7 @@ TEST_F(ProgressPolicyTest, DoesNotStayForWhatTheProgramPollsItself) {
     policy_.on_application_poll(PollResult::kFound, at(ms(i)));
     if (!policy_.should_stay()) continue;
     ++stayed;
-    policy_.on_stay(StayResult::kReceived, at(ms(i) + us(1)));
+    policy_.on_stay(LookResult::kReceived, at(ms(i) + us(1)));
   }
   EXPECT_GE(stayed, 1);
   EXPECT_LE(stayed, 8);

@@ -1,6 +1,8 @@
 // Completion channels and their events. ibv_create_comp_channel(3), ibv_get_cq_event(3).
 #include "abi/ibverbs/channel_object.h"
 
+#include <pthread.h>
+
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
@@ -8,9 +10,11 @@
 namespace verbena::abi {
 namespace {
 
+// A cancellation point, as the read(2) in it.
 tl::expected<CQObject*, int> next_event(ChannelObject& channel) {
   host::EventQueue<CQObject*>& ready = *channel.ready;
   if (ready.is_empty() && ready.blocks()) {
+    pthread_testcancel();
     ready.await();
     channel.owner().adapter->look_before_sleep([&ready] { return !ready.is_empty(); });
     if (const std::optional<CQObject*> event = ready.take_awaited()) return *event;
