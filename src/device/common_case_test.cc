@@ -103,7 +103,8 @@ class World {
     poll(a_.cq, a_);
     if (prng_.next() % 4 == 0)
       b_.device.request_notification(
-          small_, prng_.next() % 2 == 0 ? NotifyOn::kAnyCompletion : NotifyOn::kSolicitedOnly);
+          small_, prng_.next() % 2 == 0 ? NotifyOn::kAnyCompletion : NotifyOn::kSolicitedOnly,
+          now_);
     if (prng_.next() % 8 == 0) (void)b_.device.set_srq_limit(srq_, 2);
   }
   // What was seen since the last look, and the devices as they are now.

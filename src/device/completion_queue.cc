@@ -29,10 +29,13 @@ CQPush CompletionQueue::push() {
   return notify(at(tail_++));
 }
 
+bool CompletionQueue::fits(const CQE& cqe) const {
+  return armed_ == Armed::kAny ||
+         (armed_ == Armed::kSolicited && (cqe.solicited || cqe.status != WQEStatus::kSuccess));
+}
+
 CQPush CompletionQueue::notify(const CQE& cqe) {
-  const bool fits = armed_ == Armed::kAny || (armed_ == Armed::kSolicited &&
-                                              (cqe.solicited || cqe.status != WQEStatus::kSuccess));
-  if (!fits) return CQPush::kAdded;
+  if (!fits(cqe)) return CQPush::kAdded;
   if (moderation_.is_on() && ++moderated_ < moderation_.count) {
     if (moderated_ != 1) return CQPush::kAdded;
     first_moderated_ = cqe.completed_at;
@@ -52,17 +55,27 @@ u32 CompletionQueue::poll(std::span<CQE> out) {
   if (count == 0) return 0;
   for (u32 i = 0; i < count; ++i) out[i] = at(head_ + i);
   head_ += count;
+  leftovers_ -= std::min(leftovers_, count);
   if (head_ == tail_) head_ = tail_ = 0;  // so that what is emptied often stays in few cache lines
   return count;
 }
 
-void CompletionQueue::request_notification(NotifyOn on) {
+bool CompletionQueue::request_notification(NotifyOn on, Time now) {
   if (armed_ == Armed::kNot) moderated_ = 0;
   if (on == NotifyOn::kAnyCompletion) {
     armed_ = Armed::kAny;
   } else if (armed_ == Armed::kNot) {
     armed_ = Armed::kSolicited;
   }
+  requested_at_ = now;
+  leftovers_ = find_leftovers();
+  return leftovers_ != 0;
+}
+
+u32 CompletionQueue::find_leftovers() {
+  u32 count = size();
+  while (count != 0 && !fits(at(head_ + count - 1))) --count;
+  return count;
 }
 
 Status CompletionQueue::resize(u32 capacity) {
@@ -83,6 +96,7 @@ void CompletionQueue::remove(QPN qpn) {
   for (u64 i = head_; i != tail_; ++i)
     if (at(i).qp != qpn) at(kept++) = at(i);
   tail_ = kept;
+  leftovers_ = std::min(leftovers_, size());
 }
 
 }  // namespace verbena

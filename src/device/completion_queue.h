@@ -1,8 +1,11 @@
 // CompletionQueue: a bounded FIFO of CQEs that many QPs may share. IBTA Vol 1, 10.2.6 (CQ), 11.4.2
 // (poll, request notification), 11.6.3.2 (CQ error).
 // Invariants: once overrun, nothing is added any more, and what is there can still be taken. A
-// notification is due at most once per request, and only for CQEs added after the request; a
-// moderated one when enough of them have come, or long enough after the first.
+// notification is due at most once per request: for a CQE added after it; a moderated one when
+// enough of them have come, or long enough after the first. IBTA promises none for CQEs that were
+// there before, but cards, which are told at the request how far the consumer is, notify of those
+// too, and programs that poll a few per notification rely on it. Here it is due if the consumer
+// leaves them there: programs that take all are not woken in vain.
 #pragma once
 
 #include <memory>
@@ -48,12 +51,16 @@ class CompletionQueue {
   }
   // Oldest first; how many were taken.
   u32 poll(std::span<CQE> out);
-  // IBTA 11.4.2.2. kAnyCompletion outranks kSolicitedOnly until the notification is due.
-  void request_notification(NotifyOn on);
+  // IBTA 11.4.2.2. kAnyCompletion outranks kSolicitedOnly until the notification is due. Whether it
+  // has found fitting CQEs.
+  bool request_notification(NotifyOn on, Time now);
   void moderate(const CQModeration& moderation) { moderation_ = moderation; }
   // When a moderated notification is due at last, after kNotificationLater; Time::never(): it was
   // taken.
   [[nodiscard]] Time notification_deadline() const;
+  // Whether fitting CQEs that the request has found are still there, and since when.
+  [[nodiscard]] bool has_leftovers() const { return armed_ != Armed::kNot && leftovers_ != 0; }
+  [[nodiscard]] Time requested_at() const { return requested_at_; }
   void take_late_notification() { armed_ = Armed::kNot; }
   // kInvalidArgument: holds more than that already.
   [[nodiscard]] Status resize(u32 capacity);
@@ -65,6 +72,7 @@ class CompletionQueue {
   EventSource events{.cq = this};
   ListLink<CompletionQueue> notification_link;  // NotificationQueue: due
   ListLink<CompletionQueue> moderation_link;    // NotificationQueue: due later
+  ListLink<CompletionQueue> leftover_link;      // NotificationQueue: due unless they are taken
   ListLink<CompletionQueue> overrun_link;       // in the engine runner's list of failed CQs
 
  private:
@@ -78,7 +86,9 @@ class CompletionQueue {
   bool takes_more() const {
     return !overrun_ && (size() < capacity_ || on_overrun_ != OnOverrun::kFail);
   }
+  [[nodiscard]] bool fits(const CQE& cqe) const;
   CQPush notify(const CQE& cqe);
+  [[nodiscard]] u32 find_leftovers();
 
   u32 slot_;
   u32 capacity_;
@@ -86,6 +96,8 @@ class CompletionQueue {
   u64 head_ = 0, tail_ = 0;
   const OnOverrun on_overrun_;
   Armed armed_ = Armed::kNot;
+  u32 leftovers_ = 0;  // so many of the oldest: up to the last that fits
+  Time requested_at_;
   CQModeration moderation_;
   u32 moderated_ = 0;     // fitting CQEs since the request
   Time first_moderated_;  // when the first of them came

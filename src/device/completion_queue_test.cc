@@ -61,35 +61,73 @@ TEST(CompletionQueueTest, PollTakesNoMoreThanThereIsRoomFor) {
   EXPECT_EQ(ids_in(cq), (Ids{2, 3, 4}));
 }
 
+constexpr Time kNow = Time::from_ns(1000);
+
 TEST(CompletionQueueTest, NotificationIsForTheNextCompletionOnly) {
   CompletionQueue cq(0, 8, nullptr);
   EXPECT_EQ(cq.push(cqe(1)), CQPush::kAdded);
-  cq.request_notification(NotifyOn::kAnyCompletion);  // not for the one that is there
+  EXPECT_TRUE(cq.request_notification(NotifyOn::kAnyCompletion, kNow)) << "one is there";
   EXPECT_EQ(cq.push(cqe(2)), CQPush::kNotificationDue);
   EXPECT_EQ(cq.push(cqe(3)), CQPush::kAdded);
 }
 
 TEST(CompletionQueueTest, SolicitedOnlyWaitsForASolicitedOne) {
   CompletionQueue cq(0, 8, nullptr);
-  cq.request_notification(NotifyOn::kSolicitedOnly);
+  cq.request_notification(NotifyOn::kSolicitedOnly, kNow);
   EXPECT_EQ(cq.push(cqe(1)), CQPush::kAdded);
   EXPECT_EQ(cq.push(solicited(2)), CQPush::kNotificationDue);
   EXPECT_EQ(cq.push(solicited(3)), CQPush::kAdded);
 }
 
+TEST(CompletionQueueTest, LeftoversAreWhatTheRequestHasFound) {
+  CompletionQueue cq(0, 8, nullptr);
+  EXPECT_FALSE(cq.request_notification(NotifyOn::kAnyCompletion, kNow));
+  for (u64 id = 0; id < 3; ++id) (void)cq.push(cqe(id));
+  EXPECT_FALSE(cq.has_leftovers()) << "that was told of";
+  EXPECT_TRUE(cq.request_notification(NotifyOn::kAnyCompletion, kNow));
+  EXPECT_EQ(cq.requested_at(), kNow);
+  std::array<CQE, 2> out;
+  EXPECT_EQ(cq.poll(out), 2u);
+  EXPECT_TRUE(cq.has_leftovers());
+  EXPECT_EQ(cq.poll(out), 1u);
+  EXPECT_FALSE(cq.has_leftovers());
+}
+
+TEST(CompletionQueueTest, LeftoversAreThoseThatFit) {
+  CompletionQueue cq(0, 8, nullptr);
+  EXPECT_EQ(cq.push(cqe(1)), CQPush::kAdded);
+  EXPECT_FALSE(cq.request_notification(NotifyOn::kSolicitedOnly, kNow));
+  EXPECT_EQ(cq.push(solicited(2)), CQPush::kNotificationDue);
+  EXPECT_EQ(cq.push(cqe(3)), CQPush::kAdded);
+  EXPECT_TRUE(cq.request_notification(NotifyOn::kSolicitedOnly, kNow));
+  std::array<CQE, 1> out;
+  EXPECT_EQ(cq.poll(out), 1u);
+  EXPECT_TRUE(cq.has_leftovers());
+  EXPECT_EQ(cq.poll(out), 1u);
+  EXPECT_FALSE(cq.has_leftovers()) << "the last one is not solicited";
+}
+
+TEST(CompletionQueueTest, LeftoversOfAQPThatGoesAreNone) {
+  CompletionQueue cq(0, 8, nullptr);
+  EXPECT_EQ(cq.push(cqe(1, QPN{7})), CQPush::kAdded);
+  EXPECT_TRUE(cq.request_notification(NotifyOn::kAnyCompletion, kNow));
+  cq.remove(QPN{7});
+  EXPECT_FALSE(cq.has_leftovers());
+}
+
 TEST(CompletionQueueTest, AnErrorCountsAsSolicited) {
   CompletionQueue cq(0, 8, nullptr);
-  cq.request_notification(NotifyOn::kSolicitedOnly);
+  cq.request_notification(NotifyOn::kSolicitedOnly, kNow);
   EXPECT_EQ(cq.push(failed(1)), CQPush::kNotificationDue);
 }
 
 TEST(CompletionQueueTest, AnyCompletionOutranksSolicitedOnlyInEitherOrder) {
   CompletionQueue cq(0, 8, nullptr);
-  cq.request_notification(NotifyOn::kAnyCompletion);
-  cq.request_notification(NotifyOn::kSolicitedOnly);
+  cq.request_notification(NotifyOn::kAnyCompletion, kNow);
+  cq.request_notification(NotifyOn::kSolicitedOnly, kNow);
   EXPECT_EQ(cq.push(cqe(1)), CQPush::kNotificationDue);
-  cq.request_notification(NotifyOn::kSolicitedOnly);
-  cq.request_notification(NotifyOn::kAnyCompletion);
+  cq.request_notification(NotifyOn::kSolicitedOnly, kNow);
+  cq.request_notification(NotifyOn::kAnyCompletion, kNow);
   EXPECT_EQ(cq.push(cqe(2)), CQPush::kNotificationDue);
 }
 
@@ -135,14 +173,14 @@ CQE cqe_at(u64 wr_id, Time at) {
 TEST(CompletionQueueTest, ModerationCountsCompletions) {
   CompletionQueue cq(0, 8, nullptr);
   cq.moderate({.count = 3, .period = us(10)});
-  cq.request_notification(NotifyOn::kAnyCompletion);
+  cq.request_notification(NotifyOn::kAnyCompletion, kNow);
   EXPECT_EQ(cq.push(cqe_at(1, Time::from_ns(100))), CQPush::kNotificationLater);
   EXPECT_EQ(cq.notification_deadline(), Time::from_ns(100) + us(10));
   EXPECT_EQ(cq.push(cqe_at(2, Time::from_ns(200))), CQPush::kAdded);
   EXPECT_EQ(cq.push(cqe_at(3, Time::from_ns(300))), CQPush::kNotificationDue);
   EXPECT_EQ(cq.notification_deadline(), Time::never());
   EXPECT_EQ(cq.push(cqe_at(4, Time::from_ns(400))), CQPush::kAdded);
-  cq.request_notification(NotifyOn::kAnyCompletion);
+  cq.request_notification(NotifyOn::kAnyCompletion, kNow);
   EXPECT_EQ(cq.push(cqe_at(5, Time::from_ns(500))), CQPush::kNotificationLater) << "counts anew";
 }
 
@@ -151,7 +189,7 @@ TEST(CompletionQueueTest, HalfAModerationIsNone) {
        {CQModeration{.count = 5}, CQModeration{.period = us(5)}, CQModeration{1, us(5)}}) {
     CompletionQueue cq(0, 8, nullptr);
     cq.moderate(off);
-    cq.request_notification(NotifyOn::kAnyCompletion);
+    cq.request_notification(NotifyOn::kAnyCompletion, kNow);
     EXPECT_EQ(cq.push(cqe(1)), CQPush::kNotificationDue);
   }
 }

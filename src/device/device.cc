@@ -82,9 +82,11 @@ u32 Device::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   return cq->poll(out);
 }
 
-void Device::request_notification(CompletionQueue* cq, NotifyOn on) {
-  cq->request_notification(on);
+void Device::request_notification(CompletionQueue* cq, NotifyOn on, Time now) {
+  impl_->runner.request_notification(*cq, on, now);
 }
+
+void Device::hurry_leftovers() { impl_->runner.hurry_leftovers(); }
 
 void Device::moderate_cq(CompletionQueue* cq, const CQModeration& moderation) {
   cq->moderate(moderation);

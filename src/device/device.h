@@ -56,8 +56,10 @@ class Device {
   [[nodiscard]] Status resize_cq(CompletionQueue* cq, u32 min_cqe);  // kInvalidArgument: holds more
   [[nodiscard]] Status destroy_cq(CompletionQueue* cq);
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out);  // how many were taken
-  // One event at the next fitting CQE; not for those already there. IBTA 11.4.2.2
-  void request_notification(CompletionQueue* cq, NotifyOn on);
+  // One event at the next fitting CQE, IBTA 11.4.2.2; or for one that is there already, if it still
+  // is 1 ms later, or at hurry_leftovers(): for a program that sleeps now.
+  void request_notification(CompletionQueue* cq, NotifyOn on, Time now);
+  void hurry_leftovers();
   void moderate_cq(CompletionQueue* cq, const CQModeration& moderation);
   [[nodiscard]] u32 capacity_of(const CompletionQueue* cq) const;
   [[nodiscard]] bool overrun(const CompletionQueue* cq) const;

@@ -316,7 +316,7 @@ TEST_F(DeviceTest, CompletionEventsCarryTheUserPointer) {
   init.send_cq = cq;
   QueuePair* const qp = device.create_qp(init).value();
   node.bring_up(qp, kGIDB, QPN{9});
-  device.request_notification(cq, NotifyOn::kAnyCompletion);
+  device.request_notification(cq, NotifyOn::kAnyCompletion, kStart);
   EXPECT_FALSE(device.poll_completion_event().has_value());
   SendWR wr;
   wr.signaled = true;
@@ -333,7 +333,7 @@ TEST_F(DeviceTest, ADestroyedCQTakesItsNotificationAlong) {
   init.send_cq = cq;
   QueuePair* const qp = device.create_qp(init).value();
   node.bring_up(qp, kGIDB, QPN{9});
-  device.request_notification(cq, NotifyOn::kAnyCompletion);
+  device.request_notification(cq, NotifyOn::kAnyCompletion, kStart);
   EXPECT_EQ(device.modify_qp(qp, to_state(QPState::kError), kStart), Status::kOk);
   EXPECT_EQ(device.post_send(qp, {}, kStart), PostError::kOk);
   EXPECT_EQ(device.destroy_qp(qp), Status::kOk);

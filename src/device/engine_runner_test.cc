@@ -133,7 +133,7 @@ TEST_F(EngineRunnerTest, CompletionsGoToTheirCQs) {
 
 TEST_F(EngineRunnerTest, NotificationsAreDueOncePerCQ) {
   const auto [qp, engine] = create(cq, other_cq);
-  cq.request_notification(NotifyOn::kAnyCompletion);
+  cq.request_notification(NotifyOn::kAnyCompletion, now);
   engine->send_cqes = {completion(1), completion(2)};
   give_input(qp);
   EXPECT_EQ(runner.poll_notification(), &cq);
@@ -425,7 +425,7 @@ TEST_F(EngineRunnerTest, CompletionsBearTheTime) {
 TEST_F(EngineRunnerTest, AModeratedNotificationIsDueWhenItsPeriodHasPassed) {
   const auto [qp, engine] = create(cq, other_cq);
   cq.moderate({.count = 10, .period = us(7)});
-  cq.request_notification(NotifyOn::kAnyCompletion);
+  cq.request_notification(NotifyOn::kAnyCompletion, now);
   engine->send_cqes = {completion(1), completion(2)};
   give_input(qp);
   EXPECT_EQ(runner.poll_notification(), nullptr);
@@ -438,10 +438,60 @@ TEST_F(EngineRunnerTest, AModeratedNotificationIsDueWhenItsPeriodHasPassed) {
   EXPECT_EQ(runner.next_timer(), Time::never());
 }
 
+struct LeftoversTest : EngineRunnerTest {
+  // A consumer that has taken one of two after its request.
+  void leave_one(CompletionQueue& where) {
+    (void)where.push(completion(1));
+    (void)where.push(completion(2));
+    runner.request_notification(where, NotifyOn::kAnyCompletion, now);
+    take_one(where);
+  }
+  static void take_one(CompletionQueue& where) {
+    CQE cqe;
+    EXPECT_EQ(where.poll({&cqe, 1}), 1u);
+  }
+};
+
+TEST_F(LeftoversTest, AreToldOfSomeTimeAfterTheRequest) {
+  leave_one(cq);
+  EXPECT_EQ(runner.next_timer(), now + NotificationQueue::kTakenSoon);
+  runner.on_timer(now + NotificationQueue::kTakenSoon - ns(1));
+  EXPECT_EQ(runner.poll_notification(), nullptr);
+  runner.on_timer(now + NotificationQueue::kTakenSoon);
+  EXPECT_EQ(runner.poll_notification(), &cq);
+  EXPECT_EQ(runner.next_timer(), Time::never());
+  EXPECT_EQ(cq.push(completion(3)), CQPush::kAdded) << "once per request";
+}
+
+TEST_F(LeftoversTest, AreToldOfBeforeTheConsumerSleeps) {
+  leave_one(cq);
+  leave_one(other_cq);
+  take_one(cq);
+  runner.hurry_leftovers();
+  EXPECT_EQ(runner.poll_notification(), &other_cq);
+  EXPECT_EQ(runner.poll_notification(), nullptr);
+}
+
+TEST_F(LeftoversTest, AreToldOfNoMoreWhereACompletionWas) {
+  leave_one(cq);
+  const auto [qp, engine] = create(cq, other_cq);
+  engine->send_cqes = {completion(3)};
+  give_input(qp);
+  EXPECT_EQ(runner.poll_notification(), &cq);
+  runner.hurry_leftovers();
+  EXPECT_EQ(runner.poll_notification(), nullptr);
+}
+
+TEST_F(LeftoversTest, OfACQThatGoesAreForgotten) {
+  leave_one(cq);
+  runner.forget(cq);
+  EXPECT_EQ(runner.next_timer(), Time::never());
+}
+
 TEST_F(EngineRunnerTest, AModeratedCQThatGoesIsForgotten) {
   const auto [qp, engine] = create(cq, other_cq);
   cq.moderate({.count = 10, .period = us(7)});
-  cq.request_notification(NotifyOn::kAnyCompletion);
+  cq.request_notification(NotifyOn::kAnyCompletion, now);
   engine->send_cqes = {completion(1)};
   give_input(qp);
   runner.forget(cq);

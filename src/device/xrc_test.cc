@@ -117,7 +117,7 @@ TEST_F(XRCTest, ReceivesCompleteAtTheCQOfTheSRQ) {
   int user = 0;
   CompletionQueue* const cq = b.device.create_cq(8, &user).value();
   SharedReceiveQueue* const srq = create_srq(xrcd, b.pd, cq);
-  b.device.request_notification(cq, NotifyOn::kAnyCompletion);
+  b.device.request_notification(cq, NotifyOn::kAnyCompletion, test::kStart);
   post_receive(srq, 9);
   send(SendOp::kSend, number(srq));
   EXPECT_EQ(b.device.poll_completion_event(), &user);

@@ -60,7 +60,7 @@ Host::Host(Domain& domain, HostConfig config, NodeIndex node, std::span<Port> po
       keys_(*device_.memory().register_null(pd_->id, Access::kLocalWrite | Access::kRemoteWrite)),
       out_(domain.leaving),
       packet_(domain.arrived) {
-  device_.request_notification(cq_, NotifyOn::kAnyCompletion);
+  device_.request_notification(cq_, NotifyOn::kAnyCompletion, Time());
   if (config_.channel_adapter) credits_.emplace(config_.channel_adapter->credits);
 }
 
@@ -353,7 +353,7 @@ void Host::collect() {
         domain_.events.add({completions_.back().at, EventKind::kPause, ports_[0].place});
       }
     } while (count == cqes.size());
-    device_.request_notification(cq_, NotifyOn::kAnyCompletion);
+    device_.request_notification(cq_, NotifyOn::kAnyCompletion, domain_.now);
   }
 }
 

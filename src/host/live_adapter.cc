@@ -191,9 +191,9 @@ void LiveAdapter::stay_once() {
 
 void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   mutex_.lock();
-  device_.request_notification(cq, on);
-  policy_.on_notification_request();
   const Time now = clock_.now();
+  device_.request_notification(cq, on, device_time(now));
+  policy_.on_notification_request();
   if (holding_.holds_requests()) send_frames(now);  // no poll will
   if (do_put_off(now)) take_outputs(now);
   tell_helper();
@@ -207,6 +207,8 @@ void LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
   const Time now = clock_.now();
   const bool looks = policy_.on_wait(now);
   if (holding_.holds_requests()) send_frames(now);  // no poll will
+  device_.hurry_leftovers();
+  take_outputs(now);
   tell_helper();
   if (looks) {
     policy_.on_wait_over(look_until(has_event) ? WaitResult::kEvent : WaitResult::kSleep);

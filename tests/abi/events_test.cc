@@ -19,6 +19,8 @@ bool readable(int fd, int timeout_ms) {
 
 void make_nonblocking(int fd) { ASSERT_EQ(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK), 0); }
 
+void make_blocking(int fd) { ASSERT_EQ(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK), 0); }
+
 class EventsTest : public VerbsTest {
  protected:
   static constexpr int kLong = 30'000;  // ms
@@ -74,6 +76,35 @@ TEST_F(EventsTest, SolicitedOnlyPassesOverOthers) {
   EXPECT_FALSE(readable(channel_->fd, 0));
   send(IBV_SEND_SOLICITED);
   EXPECT_TRUE(readable(channel_->fd, kLong));
+}
+
+// As perftest does: a request first, then a poll that does not take all, then sleep.
+TEST_F(EventsTest, WhatIsLeftAtTheRequestIsToldOf) {
+  for (int i = 0; i < 3; ++i) send();
+  for (int left = 3; left != 0; --left) {
+    ASSERT_EQ(ibv_req_notify_cq(noisy_, 0), 0);
+    ASSERT_TRUE(readable(channel_->fd, kLong));
+    ibv_cq* which = nullptr;
+    void* user = nullptr;
+    ASSERT_EQ(get_event(which, user), 0);
+    verbs.ack_cq_events(noisy_, 1);
+    ibv_wc wc;
+    ASSERT_EQ(ibv_poll_cq(noisy_, 1, &wc), 1);
+  }
+}
+
+TEST_F(EventsTest, WhatIsLeftIsToldOfToWhoWaitsInTheCall) {
+  make_blocking(channel_->fd);
+  for (int i = 0; i < 3; ++i) send();
+  for (int left = 3; left != 0; --left) {
+    ASSERT_EQ(ibv_req_notify_cq(noisy_, 0), 0);
+    ibv_cq* which = nullptr;
+    void* user = nullptr;
+    ASSERT_EQ(get_event(which, user), 0);
+    verbs.ack_cq_events(noisy_, 1);
+    ibv_wc wc;
+    ASSERT_EQ(ibv_poll_cq(noisy_, 1, &wc), 1);
+  }
 }
 
 TEST_F(EventsTest, UnreadEventsGoWithTheirCQ) {

@@ -98,6 +98,8 @@ RCPlan RCPlan::draw(PRNG& prng) {
   plan.max_inline_bytes = prng.chance(0.5) ? static_cast<u32>(prng.in(0, 256)) : 0;
   plan.shared_receive_queue = prng.chance(0.3);
   plan.completion_events = prng.chance(0.3);
+  if (plan.completion_events && prng.chance(0.5))
+    plan.completions_per_event = static_cast<u32>(prng.in(1, 4));
   if (prng.chance(0.4)) plan.receive_delay = us(static_cast<i64>(prng.in(1, 500)));
   plan.posting_gap = us(static_cast<i64>(prng.in(1, 20)));
   draw_qps(prng, plan);

@@ -123,8 +123,7 @@ void RCWorkload::start(Site& site) {
     if (!plan_.completion_events) schedule_poll(site);
   };
   site.node.on_completion_event = [this, &site](void*) { schedule_poll(site); };
-  if (plan_.completion_events)
-    site.node.device().request_notification(site.cq, NotifyOn::kAnyCompletion);
+  if (plan_.completion_events) site.node.request_notification(site.cq);
   for (u32 i = 0; i < plan_.receive_depth; ++i) {
     if (plan_.shared_receive_queue) {
       schedule_receive(site, nullptr, plan_.receive_delay);
@@ -145,13 +144,14 @@ void RCWorkload::schedule_poll(Site& site) {
 
 void RCWorkload::poll(Site& site) {
   site.poll_scheduled = false;
-  std::vector<CQE> cqes = site.node.poll(site.cq);
-  if (plan_.completion_events) {  // those that came before the request are not told of
-    site.node.device().request_notification(site.cq, NotifyOn::kAnyCompletion);
-    const std::vector<CQE> more = site.node.poll(site.cq);
-    cqes.insert(cqes.end(), more.begin(), more.end());
-  }
+  const std::vector<CQE> cqes =
+      plan_.completion_events ? poll_after_event(site) : site.node.poll(site.cq);
   for (const CQE& cqe : cqes) on_cqe(site, cqe);
+}
+
+std::vector<CQE> RCWorkload::poll_after_event(Site& site) {
+  site.node.request_notification(site.cq);
+  return site.node.poll(site.cq, plan_.completions_per_event);
 }
 
 void RCWorkload::schedule_receive(Site& site, End* end, Duration wait) {

@@ -34,6 +34,7 @@ struct RCPlan {
   bool xrc = false;  // a connection is an XRC initiator and a target each way; all receives are
                      // shared, and there are no windows, which would be those of another QP
   bool completion_events = false;  // the application sleeps until notified
+  u32 completions_per_event = 0;   // it takes so many and sleeps again; 0: all
   Duration receive_delay{};        // a receive is posted up to so long after the last was used
   Duration posting_gap = us(2);    // up to so long between two bursts of posting
   std::vector<std::array<QPConfig, 2>> qps{};  // of each connection
@@ -143,6 +144,7 @@ class RCWorkload {
 
   // the application
   void poll(Site& site);
+  [[nodiscard]] std::vector<CQE> poll_after_event(Site& site);
   void schedule_poll(Site& site);
   void schedule_post(End& end, Duration wait);
   void post(End& end);

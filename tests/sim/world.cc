@@ -60,14 +60,18 @@ Status Node::modify_qp(QueuePair* qp, const QPModify& change) {
   return status;
 }
 
-std::vector<CQE> Node::poll(CompletionQueue* cq) {
+void Node::request_notification(CompletionQueue* cq) {
+  device_.request_notification(cq, NotifyOn::kAnyCompletion, world_.now());
+  settle();
+}
+
+std::vector<CQE> Node::poll(CompletionQueue* cq, u32 at_most) {
   std::vector<CQE> all;
-  std::array<CQE, 16> some;
-  while (const u32 n = device_.poll_cq(cq, some))
-    for (u32 i = 0; i < n; ++i) {
-      world_.timeline().completed(world_.now(), index_, some[i]);
-      all.push_back(some[i]);
-    }
+  CQE cqe;
+  while ((at_most == 0 || all.size() < at_most) && device_.poll_cq(cq, {&cqe, 1}) == 1) {
+    world_.timeline().completed(world_.now(), index_, cqe);
+    all.push_back(cqe);
+  }
   return all;
 }
 

@@ -51,7 +51,8 @@ class Node {
   [[nodiscard]] PostError post_srq_receive(SharedReceiveQueue* srq, const RecvWR& wr);
   [[nodiscard]] Status modify_qp(QueuePair* qp, const QPModify& change);
   // Takes all there is, through the timeline.
-  [[nodiscard]] std::vector<CQE> poll(CompletionQueue* cq);
+  void request_notification(CompletionQueue* cq);                             // of any completion
+  [[nodiscard]] std::vector<CQE> poll(CompletionQueue* cq, u32 at_most = 0);  // 0: all
 
   // Called after anything has gone into or come out of the device, at the same time.
   std::function<void()> on_activity;
