@@ -5,8 +5,11 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
+#include "host/clock.h"
 #include "host/kernel_socket.h"
 #include "host/qpn_slot.h"
 #include "host/socket_option.h"
@@ -21,9 +24,9 @@ struct Name {
   sockaddr_un address{};
   socklen_t size = 0;
 
-  explicit Name(u32 slot) {
+  Name(uid_t user, u32 slot) {
     address.sun_family = AF_UNIX;
-    const std::string text = "verbena-" + std::to_string(::geteuid()) + "-" + std::to_string(slot);
+    const std::string text = "verbena-" + std::to_string(user) + "-" + std::to_string(slot);
     std::memcpy(address.sun_path + 1, text.data(), text.size());  // a 0 first: abstract
     size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
   }
@@ -34,18 +37,17 @@ Descriptor open_socket() {
   return open_kernel_socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-bool can_connect(const Descriptor& socket, u32 slot) {
-  const Name name(slot);
+bool can_connect(const Descriptor& socket, const Name& name) {
   return ::connect(socket.get(), name.data(), name.size) == 0;
 }
 
 // Anybody on this host can send to an abstract name: only our own user is listened to.
-bool is_from_own_user(msghdr& message) {
+bool is_from(uid_t user, msghdr& message) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS) continue;
     ucred sender{};
     std::memcpy(&sender, CMSG_DATA(c), sizeof(sender));
-    return sender.uid == ::geteuid();
+    return sender.uid == user;
   }
   return false;
 }
@@ -65,6 +67,7 @@ struct ProcessChannel::Header {
 
 ProcessChannel::ProcessChannel(Descriptor socket, u32 slot)
     : socket_(std::move(socket)),
+      user_(::geteuid()),
       slot_(slot),
       buffer_(std::make_unique_for_overwrite<u8[]>(kBufferSize)) {}
 
@@ -75,7 +78,7 @@ Expected<ProcessChannel> ProcessChannel::claim(u64 random) {
   constexpr u32 kSlots = kLastSlot - kFirstSlot + 1;
   for (u32 i = 0; i < kSlots; ++i) {
     const u32 slot = kFirstSlot + static_cast<u32>((random + i) % kSlots);
-    const Name name(slot);
+    const Name name(::geteuid(), slot);
     if (::bind(socket.get(), name.data(), name.size) == 0)
       return ProcessChannel(std::move(socket), slot);
     if (errno != EADDRINUSE)
@@ -86,13 +89,16 @@ Expected<ProcessChannel> ProcessChannel::claim(u64 random) {
                              "programs that use one");
 }
 
-bool ProcessChannel::is_alive(u32 slot) { return can_connect(open_socket(), slot); }
+bool ProcessChannel::is_alive(u32 slot) {
+  return can_connect(open_socket(), Name(::geteuid(), slot));
+}
 
 u32 ProcessChannel::count_alive() {
   const Descriptor socket = open_socket();
+  const uid_t user = ::geteuid();
   u32 count = 0;
   for (u32 slot = kFirstSlot; slot <= kLastSlot; ++slot)
-    if (can_connect(socket, slot)) ++count;
+    if (can_connect(socket, Name(user, slot))) ++count;
   return count;
 }
 
@@ -107,6 +113,15 @@ bool ProcessChannel::send(u32 slot, const IngressFrame& frame) {
   return send(slot, header, frame.transport);
 }
 
+bool ProcessChannel::send(u32 slot, const IngressFrame& frame, Time deadline) {
+  bool sent = send(slot, frame);
+  while (!sent && errno == EAGAIN && monotonic_now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    sent = send(slot, frame);
+  }
+  return sent;
+}
+
 bool ProcessChannel::send(u32 slot, const ProbeAnswer& answer) {
   Header header{};
   header.kind = Header::Kind::kAnswer;
@@ -115,7 +130,7 @@ bool ProcessChannel::send(u32 slot, const ProbeAnswer& answer) {
 }
 
 bool ProcessChannel::send(u32 slot, const Header& header, std::span<const u8> body) {
-  Name name(slot);
+  Name name(user_, slot);
   std::array<iovec, 2> iovs{{{.iov_base = const_cast<Header*>(&header), .iov_len = sizeof(header)},
                              {.iov_base = const_cast<u8*>(body.data()), .iov_len = body.size()}}};
   msghdr message{};
@@ -137,7 +152,7 @@ ProcessChannel::Received ProcessChannel::receive() {
   message.msg_controllen = control.size();
   const ssize_t size = ::recvmsg(fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (size < 0) return Received::kNothing;
-  if ((message.msg_flags & MSG_TRUNC) != 0 || !is_from_own_user(message)) return Received::kIgnored;
+  if ((message.msg_flags & MSG_TRUNC) != 0 || !is_from(user_, message)) return Received::kIgnored;
   return decode({buffer_.get(), static_cast<std::size_t>(size)});
 }
 
@@ -161,10 +176,10 @@ ProcessChannel::Received ProcessChannel::decode(std::span<const u8> message) {
   return Received::kFrame;
 }
 
-ProcessWaker::ProcessWaker() : socket_(open_socket()) {}
+ProcessWaker::ProcessWaker() : socket_(open_socket()), user_(::geteuid()) {}
 
 void ProcessWaker::wake(u32 slot) {
-  const Name name(slot);
+  const Name name(user_, slot);
   (void)::sendto(socket_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, name.data(), name.size);
 }
 

@@ -4,6 +4,8 @@
 // reached the wrong process, and answers to probes. Lossy, as the network is.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 
@@ -34,6 +36,8 @@ class ProcessChannel {
   [[nodiscard]] static u32 count_alive();
   // false: not delivered; gone, or its queue is full.
   [[nodiscard]] bool send(u32 slot, const IngressFrame& frame);
+  // The same, but waits until `deadline` for room in its queue.
+  [[nodiscard]] bool send(u32 slot, const IngressFrame& frame, Time deadline);
   [[nodiscard]] bool send(u32 slot, const ProbeAnswer& answer);
 
   enum class Received { kNothing, kFrame, kAnswer, kIgnored };
@@ -49,6 +53,7 @@ class ProcessChannel {
   Received decode(std::span<const u8> message);
 
   Descriptor socket_;
+  uid_t user_ = 0;  // who opened it
   u32 slot_ = 0;
   std::unique_ptr<u8[]> buffer_;
   IngressFrame frame_;
@@ -64,6 +69,7 @@ class ProcessWaker {
 
  private:
   Descriptor socket_;
+  uid_t user_;
 };
 
 }  // namespace verbena::host

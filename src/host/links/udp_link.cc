@@ -18,6 +18,9 @@ namespace {
 constexpr Duration kOpenPatience = sec(5);
 constexpr Duration kLeavePatience = ms(500);
 constexpr u32 kLastLooks = 64;  // before the sockets are closed
+// What came for others while we joined or left is handed on in one burst, and the kernel queues
+// only ten (net.unix.max_dgram_qlen) to each.
+constexpr Duration kBurstPatience = ms(100);
 
 }  // namespace
 
@@ -82,6 +85,7 @@ void UDPLink::start(const LocalAddress& address) {
   descriptors_.push_back(groups_.fd());
   quiet_rounds_.resize(descriptors_.size());
   sender_ = std::make_unique<UDPSender>(address, std::move(senders), counters_);
+  patient_until_ = monotonic_now() + kBurstPatience;
 }
 
 // Every look costs a system call, so the source that gave last is looked at each time, and those
@@ -235,7 +239,7 @@ bool UDPLink::is_for_us(Port& port, const IngressFrame& frame, Time now) {
 }
 
 void UDPLink::hand_on(Port& port, u32 slot, const IngressFrame& frame, Time now) {
-  const bool sent = channel_.send(slot, frame);
+  const bool sent = channel_.send(slot, frame, patient_until_);
   ++(sent ? counters_.handed_on : counters_.receive_dropped);
   if (port.follower.follows(frame)) {
     port.is_shared |= sent;
@@ -258,6 +262,7 @@ void UDPLink::leave() {
 
 void UDPLink::leave(const Directory::Lock* lock) {
   has_left_ = true;
+  patient_until_ = monotonic_now() + kBurstPatience;
   hand_on_the_rest();
   for (const auto& port : ports_) port->group.leave(lock);
   hand_on_the_rest();

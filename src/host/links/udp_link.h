@@ -123,6 +123,7 @@ class UDPLink final : public Link {
   std::size_t favourite_ = 0, next_quiet_ = 0;
   std::size_t first_to_poll_ = 0;  // the ports before it have nothing, not what came early either
   std::optional<IngressFrame> taken_over_;  // from another process; in the channel's buffer
+  Time patient_until_;                      // with the queues of others
   bool has_left_ = false;
 };
 
