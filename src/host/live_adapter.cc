@@ -63,6 +63,7 @@ void LiveAdapter::unlock(Time now) {
 
 void LiveAdapter::flush_and_unlock(Time now) {
   holding_.on_call(now);
+  policy_.on_application_post(now);
   run_device_timers(now);
   const Appended appended = append_frames(now);
   if (appended.requests) {
@@ -131,7 +132,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
       policy_.should_receive_in_poll(count != 0) ? receive_in_poll() : Received::kNothing;
   const bool any = received != Received::kNothing;
   if (any && count == 0) count = device_.poll_cq(cq, out);
-  if (any) policy_.on_receipt_in_poll();
+  if (any) policy_.on_receipt_in_poll(clock_.last());
   policy_.on_application_poll(result_of_poll(count, any), clock_.last());
   const bool stays = policy_.should_stay();
   while (policy_.should_stay()) stay_once();
@@ -201,19 +202,27 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
 }
 
 // Threads that wait for events are those that programs cancel.
-void LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
+bool LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
   const NoCancellation guard;
   mutex_.lock();
   const Time now = clock_.now();
-  const bool looks = policy_.on_wait(now);
+  bool sleeps = !policy_.on_wait(now);
   if (holding_.holds_requests()) send_frames(now);  // no poll will
   device_.hurry_leftovers();
   take_outputs(now);
   tell_helper();
-  if (looks) {
-    policy_.on_wait_over(look_until(has_event) ? WaitResult::kEvent : WaitResult::kSleep);
+  if (!sleeps) {
+    sleeps = !look_until(has_event);
+    policy_.on_wait_over(sleeps ? WaitResult::kSleep : WaitResult::kEvent);
     tell_helper();
   }
+  mutex_.unlock();
+  return sleeps;
+}
+
+void LiveAdapter::on_awake() {
+  mutex_.lock();
+  policy_.on_awake();
   mutex_.unlock();
 }
 

@@ -36,7 +36,8 @@ class LiveAdapter final : public Adapter {
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
   void request_notification(CompletionQueue* cq, NotifyOn on) override;
-  void look_before_sleep(const std::function<bool()>& has_event) override;
+  [[nodiscard]] bool look_before_sleep(const std::function<bool()>& has_event) override;
+  void on_awake() override;
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
   [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group) override;
   void detach_from_all(QueuePair* qp) override;

@@ -25,6 +25,7 @@ void ProgressPolicy::spin(Time now) {
   listens_ = waits_for_events_ = false;
   rests_until_.reset();
   polls_at_check_ = polls_;
+  posts_at_check_ = posts_;
   next_check_ = now + check_interval_;
 }
 
@@ -41,7 +42,20 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
     ++empty_polls_;
   }
   if (listens_ && (empty_polls_ >= kSpinning || receipts_in_a_row_ >= kAlone)) spin(now);
+  note_awake_call(now);
   note_call(now);
+}
+
+void ProgressPolicy::on_application_post(Time now) {
+  ++posts_;
+  note_awake_call(now);
+}
+
+// Who will wait in a call, and has more to do before, is not to be helped: the helper would only
+// fight for its core. Who has not had better not pay for two changes of what the helper listens to.
+void ProgressPolicy::note_awake_call(Time now) {
+  if (!listens_ || !waits_in_calls() || sleepers_ != 0 || ++calls_awake_ < kBusy) return;
+  spin(now);
 }
 
 // So that the helper need not wake while they come.
@@ -125,7 +139,7 @@ bool ProgressPolicy::on_helper_wake(Time now) {
   if (listens_) return true;
   if (now < next_check_) return false;
   if (polls_ == polls_at_check_) {
-    good_waits_ = 0;
+    if (posts_ == posts_at_check_) waits_in_a_row_ = 0;
     listen();
     return true;
   }
@@ -135,6 +149,7 @@ bool ProgressPolicy::on_helper_wake(Time now) {
 
 void ProgressPolicy::look_later(Time now) {
   polls_at_check_ = polls_;
+  posts_at_check_ = posts_;
   check_interval_ = std::min(check_interval_ * 2, kMaxCheck);
   next_check_ = now + check_interval_;
 }
@@ -146,14 +161,18 @@ void ProgressPolicy::on_helper_received(Calls calls, Time now) {
   received_since_listening_ = true;
   receipts_in_a_row_ = 0;
   note_receipt(now);
+  last_help_ = now;
   polls_at_receive_ = polls_;
-  if (calls == Calls::kOften) rests_until_ = now + kRestAmongCalls;
+  if (calls == Calls::kOften)
+    rests_until_ = now + kRestAmongCalls;
+  else if (waits_in_calls() && sleepers_ == 0)
+    spin(now);  // it is awake, and will look itself
 }
 
 void ProgressPolicy::note_receipt(Time now) {
   const Duration gap = now - last_receive_;
   linger_ = gap < kMaxLinger ? std::clamp(gap * 2, kLinger, kMaxLinger) : kLinger;
-  last_receive_ = last_help_ = now;
+  last_receive_ = now;
 }
 
 bool ProgressPolicy::should_look_again(Time now) const {
@@ -163,7 +182,8 @@ bool ProgressPolicy::should_look_again(Time now) const {
 
 void ProgressPolicy::on_notification_request() {
   waits_in_call_ = false;
-  if (good_waits_ < kTrustedWaits) return on_application_sleep();
+  if (++requests_since_wait_ > kTrustedWaits) waits_in_a_row_ = 0;
+  if (!waits_in_calls()) return on_application_sleep();
   waits_for_events_ = true;
 }
 
@@ -171,9 +191,10 @@ void ProgressPolicy::on_notification_request() {
 bool ProgressPolicy::on_wait(Time now) {
   ++polls_;
   waits_in_call_ = true;
+  requests_since_wait_ = 0;
+  waits_in_a_row_ = std::min(waits_in_a_row_ + 1, kTrustedWaits);
   if (looks_in_wait_ || !lingers(now)) {
-    good_waits_ = 0;
-    listen();
+    sleep();
     return false;
   }
   if (listens_) spin(now);
@@ -185,14 +206,24 @@ bool ProgressPolicy::on_wait(Time now) {
 }
 
 void ProgressPolicy::on_look_in_wait(LookResult result, Time now) {
-  if (result == LookResult::kReceived) note_receipt(now);
+  if (result == LookResult::kReceived) {
+    note_receipt(now);
+    last_help_ = now;
+  }
   offers_core_ = is_next_offer(now - std::exchange(last_poll_, now));
 }
 
 void ProgressPolicy::on_wait_over(WaitResult result) {
   looks_in_wait_ = false;
-  good_waits_ = result == WaitResult::kEvent ? std::min(good_waits_ + 1, kTrustedWaits) : 0;
-  if (good_waits_ < kTrustedWaits) listen();
+  if (result == WaitResult::kSleep)
+    sleep();
+  else if (!waits_in_calls())
+    listen();
+}
+
+void ProgressPolicy::sleep() {
+  ++sleepers_;
+  listen();
 }
 
 void ProgressPolicy::on_core_returned(Time before, Time now) {

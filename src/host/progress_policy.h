@@ -24,8 +24,8 @@
 // Who sleeps until a completion comes, but not for long, finds somebody still awake. A thread that
 // waits in a call of ours (ibv_get_cq_event) looks itself, so that nobody has to be woken; where
 // programs wait elsewhere (poll() on the channel's descriptor), the helper stays awake. And who has
-// waited in such calls again and again, and each time found its event so, will come again: until
-// then only the backstop looks.
+// waited in such calls again and again, and nowhere else, will come again: while it is awake only
+// the backstop looks.
 //
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
@@ -69,9 +69,13 @@ class ProgressPolicy {
     return finds_in_a_row_ % kFindsWithoutLook == 0;
   }
   // The poll that is about to be told of has received packets itself.
-  void on_receipt_in_poll() { ++receipts_in_a_row_; }
+  void on_receipt_in_poll(Time now) {
+    ++receipts_in_a_row_;
+    note_receipt(now);
+  }
   void on_application_poll(PollResult result, Time now);
-  void on_application_request() {  // it posted one
+  void on_application_post(Time now);  // of anything
+  void on_application_request() {      // which it has posted
     requested_since_help_ |= received_since_listening_ || received_in_stay_;
   }
   [[nodiscard]] bool waits_for_events() const { return waits_for_events_; }
@@ -83,11 +87,16 @@ class ProgressPolicy {
   }
 
   // A thread waits in a call of ours for an event. Should it look itself before it sleeps? Then it
-  // looks for as long as it should, and says how that ended.
+  // looks for as long as it should, and says how that ended. Where it sleeps, for whichever reason,
+  // it says so when it no longer does.
   [[nodiscard]] bool on_wait(Time now);
   void on_look_in_wait(LookResult result, Time now);
   [[nodiscard]] bool should_look_in_wait(Time now) const { return lingers(now); }
   void on_wait_over(WaitResult result);
+  void on_awake() {
+    --sleepers_;
+    calls_awake_ = 0;
+  }
 
   // After a poll that found something: should its thread receive a little longer before it returns?
   [[nodiscard]] bool should_stay() const { return stays_; }
@@ -124,7 +133,8 @@ class ProgressPolicy {
   static constexpr i64 kTaken = 3;
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
-  static constexpr u32 kTrustedWaits = 8;           // in a row, each with its event
+  static constexpr u32 kTrustedWaits = 8;           // in calls, and none elsewhere
+  static constexpr u32 kBusy = 8;                   // calls since it was woken
   static constexpr Duration kCoreWanted = us(500);  // away for longer: others want the core
   static constexpr Duration kRestAmongCalls = us(100);
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
@@ -134,7 +144,10 @@ class ProgressPolicy {
   void on_found(PollResult result);
   void look_later(Time now);
   void note_call(Time now);
+  void note_awake_call(Time now);
   void note_receipt(Time now);
+  void sleep();
+  [[nodiscard]] bool waits_in_calls() const { return waits_in_a_row_ >= kTrustedWaits; }
   [[nodiscard]] bool lingers(Time now) const {
     return now >= no_linger_before_ && now < last_receive_ + linger_;
   }
@@ -151,6 +164,7 @@ class ProgressPolicy {
   bool listens_ = true;
   u32 empty_polls_ = 0, receipts_in_a_row_ = 0;
   u64 polls_ = 0, polls_at_check_ = 0;
+  u64 posts_ = 0, posts_at_check_ = 0;
   Duration check_interval_ = kMinCheck;
   Time next_check_ = Time::never();
 
@@ -174,7 +188,10 @@ class ProgressPolicy {
   bool waits_for_events_ = false;  // and has not spun since
   bool waits_in_call_ = false;     // for those events
   bool looks_in_wait_ = false;     // a thread, now
-  u32 good_waits_ = 0;             // in a row
+  u32 waits_in_a_row_ = 0;         // in calls
+  u32 requests_since_wait_ = 0;    // for notifications, of several CQs or of one
+  u32 calls_awake_ = 0;            // since one was woken
+  u32 sleepers_ = 0;               // in calls; one that is cancelled counts for ever
   u64 polls_at_receive_ = 0;
   std::optional<Time> rests_until_;  // among the program's calls
   Time last_receive_;

@@ -12,6 +12,12 @@ class ProgressPolicyTest : public testing::Test {
     for (int i = 0; i < times; ++i) policy_.on_application_poll(PollResult::kEmpty, at(when));
   }
   void helper_receives(Time now) { policy_.on_helper_received(Calls::kSeldom, now); }
+  void wait_in_calls(int times) {  // so seldom that each sleeps
+    for (int i = 0; i < times; ++i) {
+      EXPECT_FALSE(policy_.on_wait(at(ms(i))));
+      policy_.on_awake();
+    }
+  }
 
   ProgressPolicy policy_;
 };
@@ -46,7 +52,7 @@ TEST_F(ProgressPolicyTest, ThreeEmptyPollsAreSpinning) {
 
 TEST_F(ProgressPolicyTest, WhoReceivesEverythingHimselfNeedsNoHelper) {
   const auto poll_received = [this] {
-    policy_.on_receipt_in_poll();
+    policy_.on_receipt_in_poll(at(us(0)));
     policy_.on_application_poll(PollResult::kFound, at(us(0)));
   };
   for (int i = 0; i < 63; ++i) poll_received();
@@ -354,6 +360,64 @@ TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
       << "waits had come since the last check";
   EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check())) << "it has not come again";
   EXPECT_TRUE(policy_.listens());
+  policy_.on_notification_request();
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, WhoWaitsInCallsIsAwakeBetweenThem) {  // ib_send_bw -e
+  wait_in_calls(8);
+  policy_.on_notification_request();
+  EXPECT_TRUE(policy_.listens()) << "it sleeps each time";
+  EXPECT_FALSE(policy_.on_wait(at(sec(1))));
+  helper_receives(at(sec(1)));
+  EXPECT_TRUE(policy_.listens()) << "it sleeps";
+  policy_.on_awake();
+  helper_receives(at(sec(1)));
+  EXPECT_FALSE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, OneOfSeveralThreadsThatStillSleepsIsHelped) {
+  wait_in_calls(8);
+  EXPECT_FALSE(policy_.on_wait(at(sec(1))));
+  EXPECT_FALSE(policy_.on_wait(at(sec(1))));
+  policy_.on_awake();
+  helper_receives(at(sec(1)));
+  for (int i = 0; i < 20; ++i) policy_.on_application_post(at(sec(1)));
+  EXPECT_TRUE(policy_.listens());
+  policy_.on_awake();
+  helper_receives(at(sec(1)));
+  EXPECT_FALSE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, WhoWaitsInCallsAndCallsOnIsNotHelped) {
+  wait_in_calls(7);
+  for (int i = 0; i < 20; ++i) policy_.on_application_post(at(sec(1)));
+  EXPECT_TRUE(policy_.listens()) << "not known well enough";
+  wait_in_calls(1);
+  for (int i = 0; i < 7; ++i) policy_.on_application_post(at(sec(1)));
+  EXPECT_TRUE(policy_.listens());
+  policy_.on_application_poll(PollResult::kFound, at(sec(1)));
+  EXPECT_FALSE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, WhoPostsForLongIsStillThere) {
+  wait_in_calls(8);
+  for (int i = 0; i < 8; ++i) policy_.on_application_post(at(sec(1)));
+  policy_.on_application_post(at(sec(1) + us(100)));
+  EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check())) << "but does not receive";
+  helper_receives(at(sec(1) + ms(4)));
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check()));
+  helper_receives(at(sec(1) + ms(8)));
+  EXPECT_TRUE(policy_.listens()) << "it is gone";
+}
+
+TEST_F(ProgressPolicyTest, WhoHasWaitedInCallsAndNowWaitsElsewhereIsHelpedAtOnce) {
+  wait_in_calls(8);
+  for (int i = 0; i < 8; ++i) policy_.on_application_post(at(sec(1)));
+  EXPECT_FALSE(policy_.listens());
+  for (int i = 0; i < 8; ++i) policy_.on_notification_request();  // of as many CQs, maybe
+  EXPECT_FALSE(policy_.listens());
   policy_.on_notification_request();
   EXPECT_TRUE(policy_.listens());
 }

@@ -13,13 +13,15 @@ namespace {
 // A cancellation point, as the read(2) in it.
 tl::expected<CQObject*, int> next_event(ChannelObject& channel) {
   host::EventQueue<CQObject*>& ready = *channel.ready;
-  if (ready.is_empty() && ready.blocks()) {
-    pthread_testcancel();
-    ready.await();
-    channel.owner().adapter->look_before_sleep([&ready] { return !ready.is_empty(); });
-    if (const std::optional<CQObject*> event = ready.take_awaited()) return *event;
-  }
-  return ready.pop();
+  if (!ready.is_empty() || !ready.blocks()) return ready.pop();
+  host::Adapter& adapter = *channel.owner().adapter;
+  pthread_testcancel();
+  ready.await();
+  const bool sleeps = adapter.look_before_sleep([&ready] { return !ready.is_empty(); });
+  const std::optional<CQObject*> found = ready.take_awaited();
+  const tl::expected<CQObject*, int> event = found ? *found : ready.pop();
+  if (sleeps) adapter.on_awake();
+  return event;
 }
 
 }  // namespace
