@@ -13,15 +13,14 @@ endfunction()
 # Compiles the files of TARGET eight at a time, in half the time and less: helpers of one layer, and
 # of its tests, have names of their own.
 function(verbena_compile_together target)
-  set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${VERBENA_TOGETHER} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 # A static library, or one of headers only while there is no .cc in it.
 function(verbena_static_library target sources links)
   if(sources)
     add_library(${target} STATIC ${sources})
-    if(VERBENA_SANITIZE)  # release shows that each file includes what it uses
+    if(VERBENA_TOGETHER STREQUAL ALL)  # release shows that each file includes what it uses
       verbena_compile_together(${target})
     endif()
     set(scope PUBLIC)
