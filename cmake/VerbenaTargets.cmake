@@ -246,6 +246,7 @@ function(verbena_benchmarks dir)
   target_link_libraries(count_memory PRIVATE verbena_device)
   if(BUILD_TESTING)  # an idle RC QP with small queues takes 4 KiB at most
     add_test(NAME idle_qp_memory COMMAND count_memory 1 4096)
+    add_dependencies(all_tests count_memory)
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/micro/*.cc)
   if(benchmark_FOUND)

@@ -14,6 +14,7 @@ import subprocess
 import unittest
 
 import harness
+import testing
 
 BUILD = harness.build_from_command_line()
 LIMIT_S = 30
@@ -189,7 +190,7 @@ class ExplainTest(unittest.TestCase):
 
     @unittest.skipIf(is_missing(), "python3-pyverbs is not installed")
     def test_mistakes_within_a_process(self):
-        for mistake, (alone, _, _) in SAID.items():
+        for mistake, (alone, _, _) in testing.sample(SAID.items(), every=2):
             if alone is None:
                 continue
             with self.subTest(mistake=mistake):

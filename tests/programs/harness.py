@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
+
+import testing
 
 NOBODY = 65534
 ROCE_PORT = 4791
@@ -133,19 +134,13 @@ class Record:
 record = Record()
 
 
-class RecordingResult(unittest.TextTestResult):
+class RecordingResult(testing.Result):
     def startTest(self, test):
-        self.bad_before = len(self.failures) + len(self.errors)
-        self.skipped_before = len(self.skipped)
         record.begin()
         super().startTest(test)
 
-    def stopTest(self, test):
-        super().stopTest(test)
-        if len(self.failures) + len(self.errors) > self.bad_before:
-            record.end(test, "failed")
-        else:
-            record.end(test, "skipped" if len(self.skipped) > self.skipped_before else "passed")
+    def ended(self, test, outcome):
+        record.end(test, outcome)
 
 
 # --- one program ----------------------------------------------------------------------------------
@@ -400,5 +395,4 @@ def build_from_command_line():
 
 
 def main():
-    unittest.main(verbosity=2, buffer=False,
-                  testRunner=unittest.TextTestRunner(verbosity=2, resultclass=RecordingResult))
+    testing.main(RecordingResult)

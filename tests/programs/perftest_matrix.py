@@ -6,6 +6,7 @@ perftest_*_test.py run it, a part each.
 import unittest
 
 import harness
+import testing
 
 MTUS = [f"-m {mtu}" for mtu in (256, 512, 1024, 2048, 4096)]
 MANY_QPS = ["-q 1", "-q 2", "-q 16"]
@@ -81,11 +82,24 @@ def test_name(program, options):
     return f"test_{program}__{words or 'plain'}"
 
 
+def chosen_options(program):
+    """All sets of options of the program in a thorough run. Otherwise those whose turn it is: each
+    set is tried with one of the programs that have it."""
+    every = dict.fromkeys(MATRIX[program])
+    if testing.THOROUGH:
+        return list(every)
+    sets = list(dict.fromkeys(options for of_program in MATRIX.values() for options in of_program))
+    def whose_turn(options):
+        having = [name for name in MATRIX if options in MATRIX[name]]
+        return having[sets.index(options) % len(having)]
+    return [options for options in every if whose_turn(options) == program]
+
+
 def test_case(build, programs):
     """A unittest class with one test for each set of options of each program."""
     tests = {"build": build}
     for program in programs:
-        for options in dict.fromkeys(MATRIX[program]):
+        for options in chosen_options(program):
             def test(self, program=program, options=options):
                 self.check(program, options)
             test.__doc__ = f"{program} {options}"

@@ -14,6 +14,7 @@ import subprocess
 import unittest
 
 import harness
+import testing
 import two_hosts
 
 BUILD = harness.build_from_command_line()
@@ -94,9 +95,10 @@ class RawLinkCase(unittest.TestCase):
         return client
 
     def run_all(self, links, gids):
-        for line in ("ib_write_bw -q 2 -n 200 -s 65536", "ib_read_bw -n 100",
-                     "ib_atomic_lat -n 100", "ib_send_bw -c UD -n 100 -s 1024"):
-            for gid in gids:
+        lines = ("ib_write_bw -q 2 -n 200 -s 65536", "ib_read_bw -n 100", "ib_atomic_lat -n 100",
+                 "ib_send_bw -c UD -n 100 -s 1024")
+        for line in lines:
+            for gid in testing.sample(gids, every=1 + lines.index(line) % 2):
                 with self.subTest(line=line, gid=gid, links=links):
                     client = self.run_pair(links, f"{line} -x {gid}")
                     self.assertTrue(harness.perftest_rows(client.output()), client)
@@ -112,7 +114,8 @@ class PacketLinkTest(RawLinkCase):
 
     def test_the_peer_is_on_udp(self):
         for links in (("packet", "udp"), ("udp", "packet")):
-            for line in ("ib_write_bw -n 300 -s 65536", "ib_read_bw -n 100", "ib_send_lat -n 2000"):
+            for line in testing.sample(
+                    ("ib_write_bw -n 300 -s 65536", "ib_read_bw -n 100", "ib_send_lat -n 2000"), 2):
                 with self.subTest(line=line, links=links):
                     self.run_pair(links, f"{line} -x {V2}")
 

@@ -9,6 +9,7 @@ import signal
 import time
 
 import harness
+import testing
 from rdmacm_pairs import LIMIT_S, START_LIMIT_S, RDMACMPairs, free_port
 
 BUILD = harness.build_from_command_line()
@@ -193,22 +194,22 @@ class RDMACMProgramsTest(RDMACMPairs):
         return rows
 
     def test_perftest_bandwidth(self):
-        for line in ("ib_write_bw -n 500", "ib_read_bw -n 500", "ib_send_bw -n 500",
+        for line in testing.sample(("ib_write_bw -n 500", "ib_read_bw -n 500", "ib_send_bw -n 500",
                      "ib_atomic_bw -n 500", "ib_write_bw -n 200 -q 8", "ib_send_bw -n 500 -e",
                      "ib_send_bw -n 500 -b", "ib_send_bw -c UD -n 500 -s 1024",
                      "ib_write_bw -n 100 -T 96", "ib_send_bw -D 1 -q 4",
-                     "ib_write_bw -n 64 -q 64 -s 4096", "ib_read_bw -n 500 -b -q 2", "ib_send_bw -n 500 --use-srq"):
+                     "ib_write_bw -n 64 -q 64 -s 4096", "ib_read_bw -n 500 -b -q 2", "ib_send_bw -n 500 --use-srq"), every=3):
             with self.subTest(line=line):
                 self.perftest(*line.split())
 
     def test_perftest_options(self):
-        for line in ("ib_write_bw -n 256 -l 8 -t 16 -q 2 -b", "ib_send_bw -n 256 -l 4 -r 64 -m 256",
+        for line in testing.sample(("ib_write_bw -n 256 -l 8 -t 16 -q 2 -b", "ib_send_bw -n 256 -l 4 -r 64 -m 256",
                      "ib_read_bw -n 200 -o 1 -m 512 -e -q 4", "ib_atomic_bw -n 200 -A CMP_AND_SWAP -q 4",
                      "ib_send_bw -c UD -n 200 -s 512 -q 2", "ib_send_bw -c UD -n 200 -s 256 -e -I 64",
                      "ib_write_bw -D 1 -b --retry_count=3", "ib_send_bw -n 200 --ipv6 -z",
                      "ib_write_bw -n 200 -x 3 -T 106 -W counters/port_xmit_data",
                      "ib_read_lat -n 200 -o 4 -s 4096 -m 1024", "ib_send_lat -n 200 -e --use-srq",
-                     "ib_atomic_lat -n 200 -A CMP_AND_SWAP"):
+                     "ib_atomic_lat -n 200 -A CMP_AND_SWAP"), every=4):
             with self.subTest(line=line):
                 self.perftest(*line.split())
 
@@ -219,8 +220,8 @@ class RDMACMProgramsTest(RDMACMPairs):
                 self.assertEqual(program.process.returncode, 1, program)
 
     def test_perftest_latency(self):
-        for line in ("ib_write_lat -n 500", "ib_read_lat -n 500", "ib_send_lat -n 500",
-                     "ib_atomic_lat -n 500", "ib_send_lat -c UD -n 500"):
+        for line in testing.sample(("ib_write_lat -n 500", "ib_read_lat -n 500", "ib_send_lat -n 500",
+                                    "ib_atomic_lat -n 500", "ib_send_lat -c UD -n 500"), every=3):
             with self.subTest(line=line):
                 self.perftest(*line.split())
 

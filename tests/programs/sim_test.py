@@ -16,6 +16,8 @@ import tempfile
 import time
 import unittest
 
+import testing
+
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-")
                      else "build/release").resolve()
 VERBENA = BUILD / "bin" / "verbena"
@@ -449,4 +451,4 @@ class Report(SimTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    testing.main()
