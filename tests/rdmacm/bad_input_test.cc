@@ -203,14 +203,14 @@ TEST_F(BadInputTest, AChannelMayGoWithEventsThatNobodyRead) {
   rdma_destroy_event_channel(own);
 }
 
+// As Linux: the accept fails, and no event tells of it. event_states_test.cc has the other states.
 TEST_F(BadInputTest, AClientThatGoesMidwayIsSeenByWhoAccepts) {
   rdma_cm_id* client = make_resolved(port_of(make_listener()));
   make_qp(client);
   ASSERT_EQ(rdma_connect(client, nullptr), 0);
   rdma_cm_id* server = expect_event(RDMA_CM_EVENT_CONNECT_REQUEST).id;
   destroy(client);
-  const Event gone = expect_event(RDMA_CM_EVENT_REJECTED);
-  EXPECT_EQ(gone.id, server);
+  EXPECT_FALSE(has_event(100));
   make_qp(server);
   EXPECT_TRUE(invalid(rdma_accept(server, nullptr)));
 }

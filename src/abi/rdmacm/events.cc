@@ -138,7 +138,8 @@ void on_read_response(EventObject& event) {
   id.has_failed = true;
 }
 
-// False: the program is not told after all.
+// False: the program is not told after all. The listener may have moved to another channel while
+// the request waited: the new ID goes where the listener is now.
 bool on_read_request(EventObject& event) {
   IdObject& id = *event.request;
   (void)id.place.device->connections->take_request(id.connection());
@@ -147,6 +148,8 @@ bool on_read_request(EventObject& event) {
     if (own == nullptr) return false;
     (void)id.move_to(*own);
     id.is_synchronous = true;
+  } else {
+    (void)id.move_to(event.owner.events_to());
   }
   event.id = event.request.release();
   given_to_program(id);

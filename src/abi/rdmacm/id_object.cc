@@ -82,6 +82,11 @@ u64 IdObject::move_to(ChannelObject& to) {
   return read;
 }
 
+ChannelObject& IdObject::events_to() {
+  const std::lock_guard lock(channel_mutex);
+  return ChannelObject::of(channel);
+}
+
 SocketEndpoint IdObject::source() const {
   return SocketEndpoint::from(&route.addr.src_addr).value_or(SocketEndpoint{});
 }

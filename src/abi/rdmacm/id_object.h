@@ -52,12 +52,15 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
   void on_connection_event(const CMEvent& event) override;
   [[nodiscard]] host::ConnectionTarget* on_request(CommId id, const ConnectRequest& req) override;
   [[nodiscard]] host::ConnectionTarget* on_request(CommId id, const SIDRRequest& req) override;
+  void on_request_withdrawn() override { is_over = true; }
 
   // To its channel; counted until it is acknowledged.
   void push(std::unique_ptr<EventObject> event);
   void push(int type, int status = 0);
   // Its events go to another channel, those that wait as well. How many events were read before.
   [[nodiscard]] u64 move_to(ChannelObject& to);
+  // Where events of this ID go now: rdma_migrate_id() changes it in any thread.
+  [[nodiscard]] ChannelObject& events_to();
   // No more of the network's business: ends what is under way, frees the port, drops unread events.
   void withdraw();
 

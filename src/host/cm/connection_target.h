@@ -14,6 +14,9 @@ class ConnectionTarget {
   // A listener's. Returns who hears of the new connection from now on; nullptr: it is rejected.
   [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const ConnectRequest& request) = 0;
   [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const SIDRRequest& request) = 0;
+  // The peer has withdrawn a request before the program accepted it. The target hears nothing more,
+  // and accept() fails.
+  virtual void on_request_withdrawn() = 0;
 };
 
 // The ID is dead after such an event. CMAgent's contract.

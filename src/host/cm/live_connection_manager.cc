@@ -86,7 +86,11 @@ Status LiveConnectionManager::ready_to_use(CommId id) {
 Status LiveConnectionManager::accept(CommId id, const AcceptParams& params) {
   const auto session = adapter_.enter();
   watch_.set_qpn(id, params.qpn);
-  return agent_.accept(id, params, session.real_now());
+  const Status status = agent_.accept(id, params, session.real_now());
+  if (status != Status::kOk) return status;
+  if (const auto found = connections_.find(id); found != connections_.end())
+    found->second.is_request = false;
+  return status;
 }
 
 Status LiveConnectionManager::establish(CommId id) {
@@ -177,6 +181,7 @@ void LiveConnectionManager::deliver(const CMEvent& event, Time now) {
   const auto found = connections_.find(event.id);
   if (found == connections_.end()) return;
   const Connection connection = found->second;
+  if (connection.is_request) return withdraw_request(event, *connection.target);
   if (const auto* reply = std::get_if<ReplyReceived>(&event.what)) {
     (void)agent_.mra(event.id, {});
     watch(event.id, connection.local, connection.remote, reply->rep.local_comm_id, connection.qpn,
@@ -185,6 +190,15 @@ void LiveConnectionManager::deliver(const CMEvent& event, Time now) {
   if (std::holds_alternative<Disconnected>(event.what)) watch_.remove(event.id);
   if (is_last(event)) forget(event.id);
   connection.target->on_connection_event(event);
+}
+
+// Linux drops the events of a request until the program has accepted it (ucma_event_handler).
+// accept() clears `is_request` with the adapter locked, so that a program sees either a failed
+// accept() or the event, and never both.
+void LiveConnectionManager::withdraw_request(const CMEvent& event, ConnectionTarget& target) {
+  if (!is_last(event)) return;
+  forget(event.id);
+  target.on_request_withdrawn();
 }
 
 // Programs may take their time: a peer that asks again is told to wait.
@@ -197,7 +211,7 @@ void LiveConnectionManager::deliver_request(CommId id, const Request& request, T
     (void)agent_.abandon(id, now);
     return;
   }
-  connections_[id] = {.target = target};
+  connections_[id] = {.target = target, .is_request = true};
   if constexpr (std::is_same_v<Request, ConnectRequest>) {
     (void)agent_.mra(id, {});
     watch(id, request.local_gid, request.remote_gid, request.req.local_comm_id, {}, now);

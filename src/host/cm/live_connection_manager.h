@@ -49,6 +49,7 @@ class LiveConnectionManager final : public ConnectionManager {
   void deliver(const CMEvent& event, Time now);
   template <typename Request>
   void deliver_request(CommId id, const Request& request, Time now);
+  void withdraw_request(const CMEvent& event, ConnectionTarget& target);
   void send(const MADOut& mad);
   void forget(CommId id);
   void watch(CommId id, const GID& local, const GID& remote, CommId remote_id, QPN qpn, Time now);
@@ -62,6 +63,7 @@ class LiveConnectionManager final : public ConnectionManager {
     ConnectionTarget* target = nullptr;
     GID local{}, remote{};  // of those that we asked for
     QPN qpn{};
+    bool is_request = false;  // that the program has not accepted
   };
   std::unordered_map<CommId, Connection> connections_;
   PeerWatch watch_;
