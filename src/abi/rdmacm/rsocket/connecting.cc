@@ -1,8 +1,11 @@
 // Stream rsockets from an address to a connection. rbind, rlisten, raccept, rconnect.
+#include <fcntl.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "abi/rdmacm/rsocket/connection_service.h"
 #include "abi/rdmacm/rsocket/stream_socket.h"
 
 namespace verbena::rdmacm::rsocket {
@@ -31,12 +34,18 @@ int StreamSocket::bind(const sockaddr* address, socklen_t length) {
   return 0;
 }
 
+// Once more: only the backlog changes.
 int StreamSocket::listen(int backlog) {
   const Lock lock(mutex_);
-  if (state_ == State::kListening) return 0;
-  if (state_ != State::kIdle && state_ != State::kBound) return fail(EINVAL);
-  if (make_id() != 0 || rdma_listen(id_, backlog) != 0) return -1;
-  state_ = State::kListening;
+  const int limit = backlog < 0 ? SOMAXCONN : std::clamp(backlog, 1, SOMAXCONN);
+  if (state_ != State::kListening) {
+    if (state_ != State::kIdle && state_ != State::kBound) return fail(EINVAL);
+    if (!ConnectionService::instance().start()) return -1;
+    if (make_id() != 0 || rdma_listen(id_, limit) != 0) return -1;
+    state_ = State::kListening;
+  }
+  backlog_ = static_cast<std::size_t>(limit);
+  ask_for_service();
   return 0;
 }
 
@@ -52,23 +61,32 @@ int StreamSocket::open_stream() {
 Socket::Made StreamSocket::accept() {
   Lock lock(mutex_);
   if (state_ != State::kListening) return abi::fail(EINVAL);
-  std::shared_ptr<StreamSocket> made;
-  const auto is_over = [&] {
-    rdma_cm_event* event = nullptr;
-    while (made == nullptr && rdma_get_cm_event(channel_, &event) == 0) {
-      if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) made = make_accepted(*event);
-      rdma_ack_cm_event(event);
-    }
-    return made != nullptr || state_ != State::kListening;
-  };
+  const auto is_over = [&] { return !accepted_.empty() || state_ != State::kListening; };
   if (wait(lock, is_nonblocking(0), is_over) != 0) return nullptr;
-  if (made == nullptr) return abi::fail(EBADF);  // closed meanwhile
+  if (accepted_.empty()) return abi::fail(state_ == State::kClosed ? EBADF : EINVAL);
+  std::shared_ptr<StreamSocket> made = std::move(accepted_.front());
+  accepted_.pop_front();
+  ask_for_service();
+  if (is_nonblocking(0)) (void)made->control(F_SETFL, O_NONBLOCK);
   return made;
+}
+
+// As long as the queue has room.
+void StreamSocket::take_requests() {
+  const std::size_t before = accepted_.size();
+  rdma_cm_event* event = nullptr;
+  while (accepted_.size() < backlog_ && rdma_get_cm_event(channel_, &event) == 0) {
+    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+      if (auto made = make_accepted(*event)) accepted_.push_back(std::move(made));
+    rdma_ack_cm_event(event);
+  }
+  ask_for_service();
+  if (accepted_.size() != before) wake_all();
 }
 
 // nullptr: it was no peer for us, and is rejected; the request's ID is gone.
 std::shared_ptr<StreamSocket> StreamSocket::make_accepted(rdma_cm_event& request) {
-  auto made = create(domain_, is_nonblocking(0) ? SOCK_NONBLOCK : 0);
+  auto made = create(domain_, 0);
   if (made != nullptr) {
     made->settings_ = settings_;
     if (made->answer(request) == 0) return made;
@@ -90,7 +108,7 @@ int StreamSocket::answer(const rdma_cm_event& request) {
   const auto offer = stream_->offer().encode();
   rdma_conn_param param = param_with(offer);
   if (rdma_accept(id_, &param) != 0) return -1;
-  state_ = State::kConnecting;
+  become(State::kConnecting);
   return 0;
 }
 
@@ -114,8 +132,8 @@ int StreamSocket::begin_connect(const sockaddr* address) {
     return -1;
   const auto offer = stream_->offer().encode();
   rdma_conn_param param = param_with(offer);
-  if (rdma_connect(id_, &param) != 0) return -1;
-  state_ = State::kConnecting;
+  if (!ConnectionService::instance().start() || rdma_connect(id_, &param) != 0) return -1;
+  become(State::kConnecting);
   return 0;
 }
 
@@ -125,7 +143,8 @@ int StreamSocket::connect(const sockaddr* address, socklen_t length) {
   if (state_ == State::kConnected)
     return std::exchange(has_said_in_progress_, false) ? 0 : fail(EISCONN);
   if (state_ == State::kListening) return fail(EOPNOTSUPP);
-  if (state_ == State::kRefused) {  // another try
+  if (state_ == State::kRefused) {  // another try, once the program knows how this one ended
+    if (error_ != 0) return fail(std::exchange(error_, 0));
     drop_connection();
     become(State::kIdle);
   }

@@ -34,6 +34,11 @@ short Socket::ready(short events) {
   return ready_now(events);
 }
 
+void Socket::serve() {
+  const Lock lock(mutex_);
+  look();
+}
+
 void Socket::begin_sleep(std::vector<pollfd>& to) {
   const Lock lock(mutex_);
   register_sleep(to);

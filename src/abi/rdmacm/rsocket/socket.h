@@ -70,6 +70,8 @@ class Socket {
   // What to sleep on. Look once more before; end_sleep() follows in any case.
   void begin_sleep(std::vector<pollfd>& to);
   void end_sleep();
+  // Handles what has come, in the thread of the ConnectionService.
+  void serve();
 
  protected:
   using Lock = std::unique_lock<std::mutex>;

@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "abi/rdmacm/rsocket/connection_service.h"
+
 namespace verbena::rdmacm::rsocket {
 namespace {
 
@@ -26,6 +28,7 @@ StreamSocket::StreamSocket(int domain, host::Descriptor wake, int file_flags,
     : Socket(domain, std::move(wake), file_flags), channel_(channel) {}
 
 StreamSocket::~StreamSocket() {
+  if (is_served_) ConnectionService::instance().ignore(channel_->fd);
   drop_connection();
   rdma_destroy_event_channel(channel_);
 }
@@ -54,12 +57,26 @@ void StreamSocket::drop_connection() {
 void StreamSocket::become(State state, int error) {
   state_ = state;
   error_ = error;
+  ask_for_service();
   wake_all();
+}
+
+// A listening socket whose queue is full leaves further requests where they are: the peers wait.
+void StreamSocket::ask_for_service() {
+  const bool wanted =
+      state_ == State::kConnecting || (state_ == State::kListening && accepted_.size() < backlog_);
+  if (wanted == is_served_) return;
+  is_served_ = wanted;
+  if (wanted)
+    ConnectionService::instance().watch(channel_->fd, weak_from_this());
+  else
+    ConnectionService::instance().ignore(channel_->fd);
 }
 
 // --- news
 
 void StreamSocket::look() {
+  if (state_ == State::kListening) return take_requests();
   if (!progress()) take_cm_events();
 }
 
@@ -82,7 +99,7 @@ void StreamSocket::settle() {
 }
 
 void StreamSocket::take_cm_events() {
-  if (state_ == State::kListening || id_ == nullptr) return;
+  if (id_ == nullptr) return;
   rdma_cm_event* event = nullptr;
   while (rdma_get_cm_event(channel_, &event) == 0) {
     on_cm_event(*event);
@@ -98,10 +115,10 @@ void StreamSocket::on_cm_event(const rdma_cm_event& event) {
       return;
     case RDMA_CM_EVENT_REJECTED:
     case RDMA_CM_EVENT_CONNECT_ERROR:
-      if (is_connecting) become(State::kRefused, ECONNREFUSED);
+      if (is_connecting) fail_connecting(ECONNREFUSED);
       return;
     case RDMA_CM_EVENT_UNREACHABLE:
-      if (is_connecting) become(State::kRefused, ETIMEDOUT);
+      if (is_connecting) fail_connecting(ETIMEDOUT);
       return;
     case RDMA_CM_EVENT_DISCONNECTED:
       (void)progress();  // what came before
@@ -111,6 +128,12 @@ void StreamSocket::on_cm_event(const rdma_cm_event& event) {
     case RDMA_CM_EVENT_DEVICE_REMOVAL: return become(State::kBroken, ENODEV);
     default: return;
   }
+}
+
+// To the program an accepted socket is connected: its peer has reset the connection.
+void StreamSocket::fail_connecting(int error) {
+  if (!peer_) return become(State::kRefused, error);
+  become(State::kBroken, error == ECONNREFUSED ? ECONNRESET : error);
 }
 
 // A passive side has had the peer's data with its request.
@@ -128,11 +151,8 @@ void StreamSocket::on_established(const rdma_cm_event& event) {
 }
 
 short StreamSocket::ready_now(short events) {
-  if (state_ == State::kListening) {
-    pollfd on{.fd = channel_->fd, .events = POLLIN, .revents = 0};
-    (void)::poll(&on, 1, 0);
-    return static_cast<short>(on.revents & events);
-  }
+  if (state_ == State::kListening)
+    return static_cast<short>(accepted_.empty() ? 0 : POLLIN & events);
   if (state_ == State::kRefused) {
     if (error_ != 0) errno = error_;  // programs show it when they see POLLERR
     return static_cast<short>((events & (POLLIN | POLLOUT)) | POLLERR | POLLHUP);
@@ -161,6 +181,10 @@ int StreamSocket::shutdown(int how) {
   if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR) return fail(EINVAL);
   Lock lock(mutex_);
   look();
+  if (state_ == State::kListening && how != SHUT_WR) {
+    stop_listening(State::kIdle);
+    return 0;
+  }
   if (state_ == State::kDisconnected || state_ == State::kBroken) {
     reading_ = reading_ && how == SHUT_WR;
     writing_ = writing_ && how == SHUT_RD;
@@ -203,10 +227,23 @@ StreamSocket::Clock::duration StreamSocket::linger() const {
 
 void StreamSocket::close() {
   const int error = errno;
-  (void)shutdown(SHUT_RDWR);
-  const Lock lock(mutex_);
-  become(State::kClosed);
+  Lock lock(mutex_);
+  if (state_ == State::kListening) {
+    stop_listening(State::kClosed);
+  } else {
+    lock.unlock();
+    (void)shutdown(SHUT_RDWR);
+    lock.lock();
+    become(State::kClosed);
+  }
   errno = error;
+}
+
+// The port is free when this returns. The connections that nobody has accepted end.
+void StreamSocket::stop_listening(State next) {
+  accepted_.clear();
+  drop_connection();
+  become(next);
 }
 
 // --- names
@@ -221,7 +258,7 @@ int StreamSocket::local_name(NameBuffer name) {
 
 int StreamSocket::peer_name(NameBuffer name) {
   const Lock lock(mutex_);
-  if (stream_ == nullptr) return fail(ENOTCONN);
+  if (stream_ == nullptr || !peer_) return fail(ENOTCONN);
   return give_name(*rdma_get_peer_addr(id_), name);
 }
 

@@ -1,13 +1,15 @@
 // StreamSocket: an rsocket of SOCK_STREAM, from rsocket() to rclose(). rsocket(7).
 #pragma once
 
+#include <deque>
+
 #include "abi/rdmacm/rsocket/keepalive.h"
 #include "abi/rdmacm/rsocket/socket.h"
 #include "abi/rdmacm/rsocket/stream.h"
 
 namespace verbena::rdmacm::rsocket {
 
-class StreamSocket final : public Socket {
+class StreamSocket final : public Socket, public std::enable_shared_from_this<StreamSocket> {
  public:
   // nullptr and errno.
   [[nodiscard]] static std::shared_ptr<StreamSocket> create(int domain, int type);
@@ -80,11 +82,15 @@ class StreamSocket final : public Socket {
   [[nodiscard]] bool cannot_send() const { return !writing_ || !is_connected(); }
   [[nodiscard]] int send_error() const;
   void become(State state, int error = 0);
+  void ask_for_service();
+  void stop_listening(State next);
+  void take_requests();
   void settle();
   [[nodiscard]] bool progress();
   void take_cm_events();
   void on_cm_event(const rdma_cm_event& event);
   void on_established(const rdma_cm_event& event);
+  void fail_connecting(int error);
   void stop_sending(Lock& lock);
   void say_last(Lock& lock, Control what);
   [[nodiscard]] Clock::duration linger() const;
@@ -97,10 +103,13 @@ class StreamSocket final : public Socket {
   int error_ = 0;
   bool has_said_in_progress_ = false;     // connect(): its end is told once
   bool reading_ = true, writing_ = true;  // not shut down
+  bool is_served_ = false;                // the ConnectionService looks at channel_
   rdma_event_channel* channel_;           // its descriptor never blocks
   rdma_cm_id* id_ = nullptr;
   std::unique_ptr<Stream> stream_;
-  std::optional<ConnectionData> peer_;
+  std::optional<ConnectionData> peer_;  // a passive side has it from the beginning
+  std::size_t backlog_ = 0;             // of a listening one: how many accepted_ holds at most
+  std::deque<std::shared_ptr<StreamSocket>> accepted_;  // that accept() has not returned yet
   Keepalive keepalive_;
   std::map<OptionKey, std::vector<u8>> options_;  // those kept for the program only
   std::vector<Mapping> mappings_;
