@@ -6,10 +6,10 @@
 // Nothing is allocated, and no C++ runtime is needed: it runs in any program.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string_view>
 
+#include "abi/paths/running_programs.h"
 #include "base/types.h"
 #include "device/counter_table.h"
 
@@ -24,21 +24,9 @@ class PortCounter {
   [[nodiscard]] u64 value() const;
 
  private:
-  using Name = std::array<char, 16>;  // NUL-terminated
-  using Address = std::array<u8, 16>;
-
-  struct Sums {
-    u64 own = 0, all = 0;
-    bool has_own = false;
-  };
-  void ask_all(int socket, u64 nonce, u32& asked) const;
-  bool receive(int socket, u64 nonce, Sums& sums) const;
-  [[nodiscard]] bool is_of_this_device(const Name& device, const Address& ipv4,
-                                       const Address& ipv6) const;
   [[nodiscard]] u64 value_in(const Counters& counters) const;
 
-  Name device_{};
-  std::array<Address, 2> addresses_{};     // of either family
+  DeviceIdentity device_;
   const NamedCounter* counter_ = nullptr;  // or
   const NamedEngineCounter* engine_counter_ = nullptr;
 };

@@ -13,7 +13,7 @@ static_assert(sizeof(StatsQuestionBytes) == StatsQuestion::kSize);
 
 // They travel as they lie in memory: no padding, which would tell of other things.
 static_assert(std::is_trivially_copyable_v<QPSnapshot> &&
-              sizeof(QPSnapshot) == 48 + sizeof(QPTraffic) + sizeof(EngineCounters));
+              sizeof(QPSnapshot) == 56 + sizeof(QPTraffic) + sizeof(EngineCounters));
 static_assert(std::is_trivially_copyable_v<AdapterSnapshot> &&
               sizeof(AdapterSnapshot) == 80 + sizeof(Counters) + sizeof(LinkCounters));
 

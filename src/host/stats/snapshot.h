@@ -23,6 +23,7 @@ namespace verbena::host {
 // One QP. Of a datagram QP there is no peer: zeros.
 struct QPSnapshot {
   QPN qpn, dest_qpn;
+  PSN sq_psn, rq_psn;  // as ibv_query_qp() returns them
   QPType type = QPType::kRC;
   QPState state = QPState::kReset;
   std::array<u8, 6> reserved{};  // 0

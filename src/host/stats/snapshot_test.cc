@@ -19,6 +19,8 @@ StatsAnswer example() {
   answer.adapter.link.handed_on = 3;
   answer.qps.resize(2);
   answer.qps[0].qpn = QPN{0x4001};
+  answer.qps[0].sq_psn = PSN{0x123456};
+  answer.qps[0].rq_psn = PSN{0xfedcba};
   answer.qps[1].qpn = QPN{0x4002};
   answer.qps[1].type = QPType::kUD;
   answer.qps[1].state = QPState::kError;
@@ -48,6 +50,8 @@ TEST(SnapshotTest, AnAnswerBothWays) {
   EXPECT_EQ(answer->adapter.counters.transport.retransmitted_packets, 9u);
   EXPECT_EQ(answer->adapter.link.handed_on, 3u);
   ASSERT_EQ(answer->qps.size(), 2u);
+  EXPECT_EQ(answer->qps[0].sq_psn, PSN{0x123456});
+  EXPECT_EQ(answer->qps[0].rq_psn, PSN{0xfedcba});
   EXPECT_EQ(answer->qps[1].state, QPState::kError);
   EXPECT_EQ(answer->qps[1].traffic.sent_octets, 4096u);
   EXPECT_EQ(answer->qps[1].transport.rnr_nak_retry_err, 5u);

@@ -18,6 +18,8 @@ QPSnapshot snapshot_of(const Device& device, const QueuePair* qp) {
   snapshot.qpn = attributes.qpn;
   snapshot.type = attributes.type;
   snapshot.state = attributes.state;
+  snapshot.sq_psn = attributes.sq_psn;
+  snapshot.rq_psn = attributes.rq_psn;
   if (is_connected(attributes.type)) {
     snapshot.dest_qpn = attributes.dest_qp;
     snapshot.source = attributes.path.source;
