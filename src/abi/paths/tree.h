@@ -23,6 +23,8 @@ class Tree {
   // `folder`: absolute, without a slash at its end; it must outlive this.
   constexpr explicit Tree(std::string_view folder) : folder_(folder) {}
 
+  [[nodiscard]] constexpr bool is_empty() const { return folder_.empty(); }
+
   // Whether an absolute path lies in the tree: it may have "//" and "/./", but ".." is not
   // resolved.
   [[nodiscard]] static bool holds(std::string_view path);

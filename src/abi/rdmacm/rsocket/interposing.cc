@@ -17,8 +17,8 @@ const void* provider_of(const char* function) {
 bool refuses_type_flags() {
   static const bool refuses = [] {
     const void* const libc = provider_of("getpid");
-    const void* const socket = provider_of("socket");
-    return socket != libc && provider_of("accept4") != socket;
+    const void* const accept = provider_of("accept");
+    return accept != libc && provider_of("accept4") != accept;
   }();
   return refuses;
 }
