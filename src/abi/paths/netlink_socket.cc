@@ -29,6 +29,8 @@ using SendBytes = ssize_t(int, const void*, std::size_t, int);
 using SendTo = ssize_t(int, const void*, std::size_t, int, const sockaddr*, socklen_t);
 using SendMessage = ssize_t(int, const msghdr*, int);
 using ReceiveFrom = ssize_t(int, void*, std::size_t, int, sockaddr*, socklen_t*);
+using CheckedReceiveFrom = ssize_t(int, void*, std::size_t, std::size_t, int, sockaddr*,
+                                   socklen_t*);
 using ReceiveMessage = ssize_t(int, msghdr*, int);
 
 constinit Next<MakeSocket> next_socket{"socket"};
@@ -39,6 +41,7 @@ constinit Next<SendBytes> next_send{"send"};
 constinit Next<SendTo> next_sendto{"sendto"};
 constinit Next<SendMessage> next_sendmsg{"sendmsg"};
 constinit Next<ReceiveFrom> next_recvfrom{"recvfrom"};
+constinit Next<CheckedReceiveFrom> next_recvfrom_chk{"__recvfrom_chk"};
 constinit Next<ReceiveMessage> next_recvmsg{"recvmsg"};
 
 [[gnu::constructor]] void find_socket_functions() {
@@ -50,6 +53,7 @@ constinit Next<ReceiveMessage> next_recvmsg{"recvmsg"};
   next_sendto.find();
   next_sendmsg.find();
   next_recvfrom.find();
+  next_recvfrom_chk.find();
   next_recvmsg.find();
 }
 
@@ -202,6 +206,16 @@ ssize_t recvfrom(int fd, void* bytes, std::size_t size, int flags, sockaddr* fro
   if (from == nullptr || !is_own_netlink(fd))
     return next_recvfrom(fd, bytes, size, flags, from, length);
   const ssize_t received = next_recvfrom(fd, bytes, size, flags, nullptr, nullptr);
+  if (received >= 0) give_netlink_name(0, from, length);  // the kernel's
+  return received;
+}
+
+// What _FORTIFY_SOURCE calls.
+ssize_t __recvfrom_chk(int fd, void* bytes, std::size_t size, std::size_t room, int flags,
+                       sockaddr* from, socklen_t* length) {
+  if (from == nullptr || !is_own_netlink(fd))
+    return next_recvfrom_chk(fd, bytes, size, room, flags, from, length);
+  const ssize_t received = next_recvfrom_chk(fd, bytes, size, room, flags, nullptr, nullptr);
   if (received >= 0) give_netlink_name(0, from, length);  // the kernel's
   return received;
 }
