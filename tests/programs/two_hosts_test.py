@@ -194,6 +194,17 @@ class FailuresTest(TwoHostsCase):
                                   limit_s=LIMIT_S)
         self.assertIn("Connection timed out", client.output(), client)
 
+    def test_rconnect_to_nobody(self):
+        """A nonblocking rconnect() is in progress while a neighbour is asked, and rpoll() tells how
+        it ended; a blocking one waits. Where no route leads there, both know at once."""
+        absent = self.a.ipv4.rpartition(".")[0] + ".97"
+        for to, options, expected in ((absent, (), "rpoll: Connection timed out"),
+                                      (absent, ("-T", "b"), "rconnect: Connection timed out"),
+                                      ("203.0.113.9", (), "rconnect: Network is unreachable")):
+            with self.subTest(to=to, options=options):
+                client = self.a.build.run("rstream", "-s", to, "-C", 1, *options, limit_s=LIMIT_S)
+                self.assertIn(expected, client.output(), client)
+
     def test_a_host_that_vanishes(self):
         """retry_cnt 7 and a timeout of 67 ms: who waits for an acknowledgement is told within a second
         or so; who waits for a message only is told by nobody."""

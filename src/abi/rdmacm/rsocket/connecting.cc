@@ -114,27 +114,24 @@ int StreamSocket::answer(const rdma_cm_event& request) {
 
 // --- the active side
 
-// Neither of the two asks the network: the event is there.
-int StreamSocket::expect(rdma_cm_event_type type) {
-  rdma_cm_event* event = nullptr;
-  if (rdma_get_cm_event(channel_, &event) != 0) return -1;
-  const bool is_it = event->event == type;
-  const int error = event->status != 0 ? std::abs(event->status) : ENETUNREACH;
-  rdma_ack_cm_event(event);
-  return is_it ? 0 : fail(error);
+// What is to be done next shows in the events that follow: a neighbour may have to be asked first
+// whether it is there.
+int StreamSocket::begin_connect(const sockaddr* address) {
+  if (!ConnectionService::instance().start() || make_id() != 0 ||
+      rdma_resolve_addr(id_, nullptr, const_cast<sockaddr*>(address), kResolveLimit_ms) != 0)
+    return -1;
+  become(State::kConnecting);
+  take_cm_events();
+  return 0;
 }
 
-int StreamSocket::begin_connect(const sockaddr* address) {
-  if (make_id() != 0 ||
-      rdma_resolve_addr(id_, nullptr, const_cast<sockaddr*>(address), kResolveLimit_ms) != 0 ||
-      expect(RDMA_CM_EVENT_ADDR_RESOLVED) != 0 || rdma_resolve_route(id_, kResolveLimit_ms) != 0 ||
-      expect(RDMA_CM_EVENT_ROUTE_RESOLVED) != 0 || open_stream() != 0)
-    return -1;
+int StreamSocket::resolve_route() { return rdma_resolve_route(id_, kResolveLimit_ms); }
+
+int StreamSocket::request_connection() {
+  if (open_stream() != 0) return -1;
   const auto offer = stream_->offer().encode();
   rdma_conn_param param = param_with(offer);
-  if (!ConnectionService::instance().start() || rdma_connect(id_, &param) != 0) return -1;
-  become(State::kConnecting);
-  return 0;
+  return rdma_connect(id_, &param);
 }
 
 int StreamSocket::connect(const sockaddr* address, socklen_t length) {

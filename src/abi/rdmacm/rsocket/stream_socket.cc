@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "abi/rdmacm/rsocket/connection_service.h"
@@ -110,6 +111,16 @@ void StreamSocket::take_cm_events() {
 void StreamSocket::on_cm_event(const rdma_cm_event& event) {
   const bool is_connecting = state_ == State::kConnecting;
   switch (event.event) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+      if (is_connecting && resolve_route() != 0) fail_connecting(errno);
+      return;
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+      if (is_connecting && request_connection() != 0) fail_connecting(errno);
+      return;
+    case RDMA_CM_EVENT_ADDR_ERROR:
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+      if (is_connecting) fail_connecting(event.status != 0 ? std::abs(event.status) : ENETUNREACH);
+      return;
     case RDMA_CM_EVENT_ESTABLISHED:
       if (is_connecting) on_established(event);
       return;

@@ -70,7 +70,8 @@ class StreamSocket final : public Socket, public std::enable_shared_from_this<St
   [[nodiscard]] std::shared_ptr<StreamSocket> make_accepted(rdma_cm_event& request);
   [[nodiscard]] int answer(const rdma_cm_event& request);
   [[nodiscard]] int begin_connect(const sockaddr* address);
-  [[nodiscard]] int expect(rdma_cm_event_type type);
+  [[nodiscard]] int resolve_route();
+  [[nodiscard]] int request_connection();
   [[nodiscard]] int await_connected(Lock& lock, bool nonblocking);
   [[nodiscard]] int ready_to_send(Lock& lock, bool nonblocking);
   [[nodiscard]] int send_mappings(Lock& lock, bool nonblocking);

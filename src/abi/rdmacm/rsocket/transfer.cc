@@ -95,7 +95,7 @@ std::optional<u32> StreamSocket::free_mapping_index() const {
 off_t StreamSocket::map(void* buffer, std::size_t length, int access, off_t offset) {
   Lock lock(mutex_);
   if ((access & ~PROT_WRITE) != 0 || offset < -1) return fail(EINVAL);
-  if (stream_ == nullptr) return fail(EINVAL);
+  if (stream_ == nullptr && state_ != State::kConnecting) return fail(EINVAL);
   if (!peer_ && await_connected(lock, is_nonblocking(0)) != 0) return -1;
   const bool is_remote = (access & PROT_WRITE) != 0;
   const std::optional<u32> index = is_remote ? free_mapping_index() : 0;
