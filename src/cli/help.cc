@@ -404,7 +404,8 @@ OPTIONS
       results are the same with any number.
   --set KEY=VALUE
       As if the scenario said so. KEY is a key's path (switch.ecn.kmin), or as much
-      of its end as no other key has (kmin). Several are allowed.
+      of its end as no other key has (kmin). VALUE may be a list or a mapping, as in
+      a file: 'faults=[{down: h0-s0, for: 1ms}]'. Several are allowed.
   --sweep KEY=VALUE,VALUE,...
       Runs it with each value, and prints the results side by side. Several sweeps
       make a grid. All cores are used; the results do not depend on how many. Under

@@ -304,6 +304,23 @@ TEST(Scenario, SettingsFindTheirPlaceInShortForms) {
             "t.yaml: workload.1.senders: '0' is none of 1 .. 7");
 }
 
+TEST(Scenario, SettingsMayBeListsAndMappings) {
+  const std::string text = "topology: star\nworkload: incast\nfaults: [{stuck_pause: h1}]\n";
+  const Parsed<Scenario> list =
+      read(text, {{"faults", "[{down: h1-s0, at: 1ms, for: 10us}, {stuck_pause: h2}]"}});
+  ASSERT_TRUE(list.has_value()) << list.error().message;
+  ASSERT_EQ(list->network.faults.outages.size(), 1u);
+  EXPECT_EQ(list->network.faults.outages[0].up, Time() + ms(1) + us(10));
+  EXPECT_EQ(list->network.faults.stuck_pauses.size(), 1u) << "instead of those of the file";
+  const Parsed<Scenario> mapping = read(text, {{"workload", "{kind: incast, senders: 3}"}});
+  ASSERT_TRUE(mapping.has_value()) << mapping.error().message;
+  EXPECT_EQ(mapping->flows.size(), 3u);
+  EXPECT_EQ(mistake(text, {{"faults", "[{down: h1-h2}]"}}),
+            "t.yaml: faults.0.down: there is no link 'h1-h2'; links are named as h0-s0");
+  EXPECT_THAT(mistake(text, {{"faults", "[{down: h1-s0"}}),
+              ::testing::StartsWith("faults: '[{down: h1-s0' is no list and no mapping: "));
+}
+
 TEST(Scenario, MistakesNameLineKeyAndFix) {
   const std::string rest = "workload: incast\n";
   EXPECT_EQ(mistake("topology: star\nswitch:\n  ecn: {kmni: 5}\n" + rest),

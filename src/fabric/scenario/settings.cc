@@ -28,9 +28,35 @@ Parsed<std::string> path_of(const std::string& key, const std::vector<std::strin
                                                meant ? "; did you mean " + *meant + "?" : "")});
 }
 
+// A copy that has no place in any file, so that no mistake in it is reported at a line of one.
+YAML::Node without_place(const YAML::Node& from) {
+  if (from.IsNull()) return YAML::Node(YAML::NodeType::Null);
+  if (from.IsScalar()) return YAML::Node(from.Scalar());
+  YAML::Node to(from.Type());
+  for (const auto& item : from) {
+    if (from.IsMap())
+      to[item.first.Scalar()] = without_place(item.second);
+    else
+      to.push_back(without_place(item));
+  }
+  return to;
+}
+
+// A list or a mapping is written as in a file: [a, b], {down: h0-s0}. All else is taken as it is.
+Parsed<YAML::Node> value_of(const Setting& setting) {
+  const std::string& text = setting.value;
+  if (!text.starts_with('[') && !text.starts_with('{')) return YAML::Node(text);
+  try {
+    return without_place(YAML::Load(text));
+  } catch (const YAML::Exception& error) {
+    return tl::unexpected(InputError{
+        fmt::format("{}: '{}' is no list and no mapping: {}", setting.key, text, error.msg)});
+  }
+}
+
 // `path` from `node` on; `done`: the path to it.
 Parsed<void> put(YAML::Node node, const std::string& path, const std::string& done,
-                 const std::string& value, const Reading& known) {
+                 const YAML::Node& value, const Reading& known) {
   if (node.IsScalar()) {
     const auto short_form = known.short_forms().find(done);
     if (short_form == known.short_forms().end())
@@ -59,7 +85,9 @@ Parsed<void> put(YAML::Node node, const std::string& path, const std::string& do
 Parsed<void> apply(const Setting& setting, const Reading& known, YAML::Node root) {
   const Parsed<std::string> path = path_of(normalized(setting.key), known.offered());
   if (!path) return tl::unexpected(path.error());
-  return put(root, *path, {}, setting.value, known);
+  const Parsed<YAML::Node> value = value_of(setting);
+  if (!value) return tl::unexpected(value.error());
+  return put(root, *path, {}, *value, known);
 }
 
 }  // namespace verbena::fabric
