@@ -404,7 +404,7 @@ void LiveAdapter::explain_with(std::unique_ptr<Explainer> explainer) {
   const Session session = enter();
   explainer_ = std::move(explainer);
   if (local_ != nullptr)
-    local_->outgoing().note_in(explainer_ != nullptr ? &explainer_->history() : nullptr);
+    local_->outgoing().note_in(explainer_ != nullptr ? &explainer_->history() : nullptr, clock_);
 }
 
 DropListener LiveAdapter::drop_listener() {

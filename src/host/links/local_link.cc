@@ -205,7 +205,6 @@ bool LocalLink::poll_rung(IngressFrame& out) {
 }
 
 bool LocalLink::poll_frame(IngressFrame& out, Time now) {
-  path_.outgoing().on_time(now);
   if ((watch_.has_more && poll_watched(out)) || (any_rung_ && poll_rung(out))) return true;
   if (!std::exchange(asks_below_, true)) return false;
   decoded_ = nullptr;

@@ -190,7 +190,7 @@ bool OutgoingRings::acknowledge(const QPAttributes& qp, PSN psn, const AETH& aet
 }
 
 void OutgoingRings::note(const QPAttributes& qp, const RingHeaders& headers, u32 payload_bytes) {
-  record(headers, payload_bytes, qp.qpn, now_, history_->add_sent(qp.qpn));
+  record(headers, payload_bytes, qp.qpn, clock_->last(), history_->add_sent(qp.qpn));
 }
 
 bool OutgoingRings::take(const EgressFrame& frame) {

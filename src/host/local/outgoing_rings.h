@@ -16,6 +16,7 @@
 #include "host/local/frame_ring.h"
 #include "host/local/process_memory.h"
 #include "host/qpn_slot.h"
+#include "host/quick_clock.h"
 #include "transport/local/local_packets.h"
 
 namespace verbena::host {
@@ -35,9 +36,12 @@ class OutgoingRings final : public LocalPackets {
   void publish();
   // Nothing is taken any more.
   void close() { is_closed_ = true; }
-  // Where to note each packet that is no frame. nullptr: nowhere.
-  void note_in(explain::PacketHistory* history) { history_ = history; }
-  void on_time(Time now) { now_ = now; }
+  // Where to note each packet that is no frame, at the time that `clock` told last. nullptr:
+  // nowhere.
+  void note_in(explain::PacketHistory* history, const QuickClock& clock) {
+    history_ = history;
+    clock_ = &clock;
+  }
 
   // Until publish(), flush() leaves them where they are if there is nothing else.
   void hold_acknowledgements() { holds_acknowledgements_ = true; }
@@ -94,7 +98,7 @@ class OutgoingRings final : public LocalPackets {
   std::array<Peer, kLastSlot + 1> to_;  // by slot
   std::vector<u32> unflushed_;          // slots
   explain::PacketHistory* history_ = nullptr;
-  Time now_;
+  const QuickClock* clock_ = nullptr;  // set when history_ is
   u64 sent_ = 0, dropped_ = 0;
   bool is_urgent_ = false;  // of what is not flushed yet
   Taken taken_;
