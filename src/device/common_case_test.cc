@@ -105,7 +105,7 @@ class World {
       b_.device.request_notification(
           small_, prng_.next() % 2 == 0 ? NotifyOn::kAnyCompletion : NotifyOn::kSolicitedOnly,
           now_);
-    if (prng_.next() % 8 == 0) (void)b_.device.set_srq_limit(srq_, 2);
+    if (prng_.next() % 8 == 0) (void)b_.device.modify_srq(srq_, {.limit = 2});
   }
   // What was seen since the last look, and the devices as they are now.
   std::string look() {

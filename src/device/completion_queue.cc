@@ -91,12 +91,18 @@ Status CompletionQueue::resize(u32 capacity) {
   return Status::kOk;
 }
 
-void CompletionQueue::remove(QPN qpn) {
+u32 CompletionQueue::remove(QPN qpn) {
   u64 kept = head_;
-  for (u64 i = head_; i != tail_; ++i)
-    if (at(i).qp != qpn) at(kept++) = at(i);
+  u32 receives = 0;
+  for (u64 i = head_; i != tail_; ++i) {
+    if (at(i).qp != qpn)
+      at(kept++) = at(i);
+    else if (is_receive(at(i).op))
+      receives += at(i).entries;
+  }
   tail_ = kept;
   leftovers_ = std::min(leftovers_, size());
+  return receives;
 }
 
 }  // namespace verbena

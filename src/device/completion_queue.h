@@ -64,8 +64,11 @@ class CompletionQueue {
   void take_late_notification() { armed_ = Armed::kNot; }
   // kInvalidArgument: holds more than that already.
   [[nodiscard]] Status resize(u32 capacity);
-  // Removes the CQEs of a QP that is destroyed or reset; the order of the others stays.
-  void remove(QPN qpn);
+  // Removes the CQEs of a QP that is destroyed or reset; the order of the others stays. Returns how
+  // many of the removed are of receives.
+  u32 remove(QPN qpn);
+  // Whether a CQE may be overwritten before it is polled. Its entries then are free at once.
+  [[nodiscard]] bool overwrites() const { return on_overrun_ == OnOverrun::kOverwriteOldest; }
 
   void* const user;
   u32 users = 0;  // work queues that complete here

@@ -160,8 +160,19 @@ TEST(CompletionQueueTest, RemovesTheCompletionsOfOneQP) {
   CompletionQueue cq(0, 8, nullptr);
   for (u64 id = 0; id < 6; ++id)
     EXPECT_EQ(cq.push(cqe(id, QPN{id % 3 == 0 ? 7u : 8u})), CQPush::kAdded);
-  cq.remove(QPN{7});
+  EXPECT_EQ(cq.remove(QPN{7}), 0u);
   EXPECT_EQ(ids_in(cq), (Ids{1, 2, 4, 5}));
+}
+
+TEST(CompletionQueueTest, TellsHowManyReceivesItRemoves) {
+  CompletionQueue cq(0, 8, nullptr);
+  for (const CompletionOp op :
+       {CompletionOp::kReceive, CompletionOp::kSend, CompletionOp::kReceiveRDMAWithImmediate}) {
+    CQE made = cqe(0, QPN{7});
+    made.op = op;
+    EXPECT_EQ(cq.push(made), CQPush::kAdded);
+  }
+  EXPECT_EQ(cq.remove(QPN{7}), 2u);
 }
 
 CQE cqe_at(u64 wr_id, Time at) {

@@ -79,7 +79,9 @@ Status Device::destroy_cq(CompletionQueue* cq) {
 
 u32 Device::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   impl_->habit.on_poll();
-  return cq->poll(out);
+  const u32 count = cq->poll(out);
+  impl_->runner.on_polled(out.first(count));
+  return count;
 }
 
 void Device::request_notification(CompletionQueue* cq, NotifyOn on, Time now) {
@@ -101,8 +103,7 @@ bool Device::overrun(const CompletionQueue* cq) const { return cq->overrun(); }
 Result<SharedReceiveQueue*> Device::create_srq(const SRQInit& init) {
   const Result<ReceiveQueueLimits> limits = grant_srq(init.limits, impl_->config.limits);
   if (!limits.has_value()) return failure(limits.error());
-  if (init.pd == nullptr || init.limit > limits->depth ||
-      (init.xrcd == nullptr) != (init.cq == nullptr))
+  if (init.pd == nullptr || (init.xrcd == nullptr) != (init.cq == nullptr))
     return failure(Status::kInvalidArgument);
   SRQInit granted = init;
   granted.limits = *limits;
@@ -117,16 +118,17 @@ Result<SharedReceiveQueue*> Device::create_srq(const SRQInit& init) {
   return srq;
 }
 
-Status Device::set_srq_limit(SharedReceiveQueue* srq, u32 limit) {
-  const Status status = srq->set_limit(limit);
+Status Device::modify_srq(SharedReceiveQueue* srq, const SRQModify& asked) {
+  SRQModify change = asked;
+  if (asked.depth) {
+    const Result<ReceiveQueueLimits> granted =
+        grant_srq({.depth = *asked.depth, .max_sge = srq->limits().max_sge}, impl_->config.limits);
+    if (!granted.has_value()) return granted.error();
+    change.depth = granted->depth;
+  }
+  const Status status = srq->modify(change);
   if (srq->take_limit_reached()) impl_->events.raise(srq->events, AsyncEventType::kSRQLimitReached);
   return status;
-}
-
-Status Device::resize_srq(SharedReceiveQueue* srq, u32 depth) {
-  const Result<ReceiveQueueLimits> granted =
-      grant_srq({.depth = depth, .max_sge = srq->limits().max_sge}, impl_->config.limits);
-  return granted.has_value() ? srq->resize(granted->depth) : granted.error();
 }
 
 u32 Device::srq_limit(const SharedReceiveQueue* srq) const { return srq->limit(); }

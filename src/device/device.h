@@ -4,7 +4,7 @@
 // Sans-IO: no socket, clock, thread, lock, global or log sink; no allocation per packet.
 // Same calls in the same order give the same outputs, bit for bit. One owner; not thread-safe.
 // Contract: after any call that takes `now`, drain poll_frame(), poll_completion_event() and
-// poll_async_event(), then re-read next_timer() and next_send(). (After set_srq_limit(),
+// poll_async_event(), then re-read next_timer() and next_send(). (After modify_srq(),
 // poll_async_event().) `now` never goes back.
 //
 // Objects are named by pointers that stay good until their destroy call. Calling with a pointer
@@ -66,11 +66,10 @@ class Device {
 
   // --- shared receive queues
   [[nodiscard]] Result<SharedReceiveQueue*> create_srq(const SRQInit& init);
-  // Arms kSRQLimitReached; it is due at once when fewer WQEs are left already. 0 disarms.
-  // kInvalidArgument: above the depth.
-  [[nodiscard]] Status set_srq_limit(SharedReceiveQueue* srq, u32 limit);
-  // kInvalidArgument: below the limit, below what is posted, or beyond the device's.
-  [[nodiscard]] Status resize_srq(SharedReceiveQueue* srq, u32 depth);
+  // A limit arms kSRQLimitReached; it is due at once when fewer WQEs are left already. 0 disarms.
+  // kInvalidArgument, and nothing changes: the depth would be below the limit or below the entries
+  // that are not free, or beyond the device's.
+  [[nodiscard]] Status modify_srq(SharedReceiveQueue* srq, const SRQModify& asked);
   [[nodiscard]] u32 srq_limit(const SharedReceiveQueue* srq) const;
   [[nodiscard]] const ReceiveQueueLimits& limits_of(const SharedReceiveQueue* srq) const;
   // What XRC requests name it by. Other SRQs have one too.

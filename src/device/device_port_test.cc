@@ -250,7 +250,7 @@ TEST_F(DevicePortTest, AQPThatDrawsFromAnSRQ) {
   for (u64 id = 0; id < 2; ++id)
     EXPECT_EQ(wire.b.device.post_srq_receive(srq, {.wr_id = id, .sg_list = {&sge, 1}}, wire.now),
               PostError::kOk);
-  EXPECT_EQ(wire.b.device.set_srq_limit(srq, 2), Status::kOk);
+  EXPECT_EQ(wire.b.device.modify_srq(srq, {.limit = 2}), Status::kOk);
   post_send(ends, 100);
   wire.run();
   EXPECT_EQ(wire.b.completion()->wr_id, 0u);

@@ -106,8 +106,6 @@ TEST_F(DeviceTest, WhatIsBeyondTheLimitsIsRefused) {
             Status::kInvalidArgument);
   EXPECT_EQ(device.create_srq({.pd = node.pd, .limits = {.depth = 1, .max_sge = 31}}).error(),
             Status::kInvalidArgument);
-  EXPECT_EQ(device.create_srq({.pd = node.pd, .limits = kSRQ, .limit = 9}).error(),
-            Status::kInvalidArgument);
   EXPECT_EQ(device.create_srq({.pd = nullptr, .limits = kSRQ}).error(), Status::kInvalidArgument);
 }
 
@@ -166,17 +164,17 @@ TEST_F(DeviceTest, SRQLimitEventOnceWhenFewerAreLeft) {
       device.create_srq({.pd = node.pd, .limits = kSRQ, .user = &user}).value();
   EXPECT_EQ(Device::user_of(srq), &user);
   EXPECT_EQ(device.post_srq_receive(srq, {}, kStart), PostError::kOk);
-  EXPECT_EQ(device.set_srq_limit(srq, 1), Status::kOk);
+  EXPECT_EQ(device.modify_srq(srq, {.limit = 1}), Status::kOk);
   EXPECT_FALSE(device.poll_async_event().has_value());
-  EXPECT_EQ(device.set_srq_limit(srq, 2), Status::kOk);  // fewer already: at once
+  EXPECT_EQ(device.modify_srq(srq, {.limit = 2}), Status::kOk);  // fewer already: at once
   const std::optional<AsyncEvent> event = device.poll_async_event();
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->type, AsyncEventType::kSRQLimitReached);
   EXPECT_EQ(event->srq, srq);
   EXPECT_EQ(device.srq_limit(srq), 0u);
-  EXPECT_EQ(device.set_srq_limit(srq, 9), Status::kInvalidArgument);
-  EXPECT_EQ(device.resize_srq(srq, 51), Status::kInvalidArgument);
-  EXPECT_EQ(device.resize_srq(srq, 20), Status::kOk);
+  EXPECT_EQ(device.modify_srq(srq, {.limit = 9}), Status::kInvalidArgument);
+  EXPECT_EQ(device.modify_srq(srq, {.depth = 51}), Status::kInvalidArgument);
+  EXPECT_EQ(device.modify_srq(srq, {.depth = 20}), Status::kOk);
   EXPECT_EQ(device.limits_of(srq).depth, 20u);
 }
 
@@ -363,6 +361,112 @@ TEST_F(DeviceTest, CQOverrunTakesTheQPToError) {
   EXPECT_EQ(second->qp, qp);
   CQE cqe;
   EXPECT_EQ(device.poll_cq(cq, {&cqe, 1}), 1u);  // what was there can still be taken
+  EXPECT_EQ(device.post_send(qp, wr, kStart), PostError::kBadState) << "no CQE could report it";
+  EXPECT_EQ(device.post_receive(qp, {}, kStart), PostError::kOk) << "this CQ works";
+}
+
+TEST_F(DeviceTest, AQPThatCompletesAtAFailedCQFails) {
+  QPInit init = node.init(QPType::kRC);
+  init.receive_cq = device.create_cq(1, nullptr).value();
+  QueuePair* const qp = device.create_qp(init).value();
+  device.overrun_cq(init.receive_cq, kStart);
+  EXPECT_EQ(node.bring_up(qp, kGIDB, QPN{9}), QPState::kRTS);
+  EXPECT_EQ(device.modify_qp(qp, to_state(QPState::kError), kStart), Status::kOk);
+  EXPECT_EQ(device.post_receive(qp, {}, kStart), PostError::kBadState);
+  EXPECT_EQ(device.post_last_send(qp, {}, kStart), PostError::kOk);
+  EXPECT_TRUE(node.completion().has_value()) << "flushed";
+}
+
+// What cards do: programs post until the queue is full, and poll then.
+TEST(DeviceQueueEntriesTest, SendsAreFreeWhenTheirCQEsArePolled) {
+  for (const QPType type : {QPType::kRC, QPType::kUC}) {
+    Wire wire;
+    const Wire::Ends ends = wire.connect(type);
+    const auto post = [&](bool signaled) {
+      SendWR wr;
+      wr.op = SendOp::kRDMAWrite;
+      wr.signaled = signaled;
+      return wire.a.device.post_send(ends.a, wr, wire.now);
+    };
+    for (u32 i = 0; i < 64; ++i) ASSERT_EQ(post(i % 32 == 31), PostError::kOk) << i;
+    wire.run();
+    EXPECT_EQ(post(true), PostError::kQueueFull);
+    ASSERT_TRUE(wire.a.completion().has_value());
+    for (u32 i = 0; i < 32; ++i) EXPECT_EQ(post(false), PostError::kOk) << i;
+    EXPECT_EQ(post(true), PostError::kQueueFull);
+    ASSERT_EQ(wire.a.device.modify_qp(ends.a, to_state(QPState::kReset), wire.now), Status::kOk);
+    ASSERT_EQ(wire.a.bring_up(ends.a, kGIDB, wire.b.number(ends.b)), QPState::kRTS);
+    EXPECT_EQ(post(true), PostError::kOk) << "Reset frees all";
+  }
+}
+
+struct SRQEntriesTest : ::testing::TestWithParam<QPType> {
+  void SetUp() override {
+    srq = wire.b.device.create_srq({.pd = wire.b.pd, .limits = {.depth = 2, .max_sge = 1}}).value();
+    connect();
+  }
+  void connect() {
+    QPInit init = wire.b.init(GetParam());
+    init.srq = srq;
+    to = wire.b.device.create_qp(init).value();
+    from = wire.a.create(GetParam());
+    ASSERT_EQ(wire.a.bring_up(from, kGIDB, wire.b.number(to)), QPState::kRTS);
+    ASSERT_EQ(wire.b.bring_up(to, kGIDA, wire.a.number(from)), QPState::kRTS);
+  }
+  PostError post_receive() {
+    const SGE room = wire.b.sge(0, 8192);
+    return wire.b.device.post_srq_receive(srq, {.wr_id = 0, .sg_list = {&room, 1}}, wire.now);
+  }
+  void send(u32 length = 0) {
+    const SGE data = wire.a.sge(0, length);
+    SendWR wr;
+    wr.sg_list = {&data, 1};
+    ASSERT_EQ(wire.a.device.post_send(from, wr, wire.now), PostError::kOk);
+  }
+  // Delivers the first packet of a message of several, so that the QP holds a receive.
+  void send_first_packet() {
+    send(4000);
+    EgressFrame frame;
+    ASSERT_TRUE(wire.a.device.poll_frame(wire.now, frame));
+    const std::vector<u8> bytes = test::on_the_wire(frame);
+    wire.b.device.on_frame(test::received(frame, bytes), wire.now);
+  }
+  void expect_room_for(u32 count) {
+    for (u32 i = 0; i < count; ++i) EXPECT_EQ(post_receive(), PostError::kOk) << i;
+    EXPECT_EQ(post_receive(), PostError::kQueueFull);
+  }
+
+  Wire wire;
+  SharedReceiveQueue* srq = nullptr;
+  QueuePair *to = nullptr, *from = nullptr;
+};
+INSTANTIATE_TEST_SUITE_P(Services, SRQEntriesTest, ::testing::Values(QPType::kRC, QPType::kUC));
+
+TEST_P(SRQEntriesTest, AreFreeWhenTheirCQEsArePolled) {
+  expect_room_for(2);
+  send();
+  wire.run();
+  EXPECT_EQ(post_receive(), PostError::kQueueFull);
+  ASSERT_TRUE(wire.b.completion().has_value());
+  expect_room_for(1);
+}
+
+TEST_P(SRQEntriesTest, AreFreeWhenTheQPGoes) {
+  expect_room_for(2);
+  send();
+  wire.run();
+  send_first_packet();
+  ASSERT_EQ(wire.b.device.destroy_qp(to), Status::kOk);  // with a CQE, and a receive it holds
+  expect_room_for(2);
+}
+
+TEST_P(SRQEntriesTest, AreFreeWhenTheQPIsReset) {
+  expect_room_for(2);
+  send();
+  wire.run();
+  send_first_packet();
+  ASSERT_EQ(wire.b.device.modify_qp(to, to_state(QPState::kReset), wire.now), Status::kOk);
+  expect_room_for(2);
 }
 
 // SQD: what is posted waits; the event comes when asked for. IBTA 10.3.1.5

@@ -15,15 +15,23 @@ bool completes_at(const QueuePair& qp, const CompletionQueue& cq) {
   return qp.init.send_cq == &cq || qp.init.receive_cq == &cq;
 }
 
+// Whether what is posted would be flushed into a CQ that takes no more CQEs: the program would
+// never hear of it, so the request is refused.
+bool would_vanish(const QueuePair& qp, const CompletionQueue* cq) {
+  return qp.attributes.state == QPState::kError && cq != nullptr && cq->overrun();
+}
+
 bool is_error(const CQE& cqe) {
   return cqe.status != WQEStatus::kSuccess && cqe.status != WQEStatus::kFlushed;
 }
 
 }  // namespace
 
-EngineRunner::EngineRunner(const DeviceConfig& config, const QPTable& qps, AsyncEventQueue& events)
+EngineRunner::EngineRunner(const DeviceConfig& config, const QPTable& qps,
+                           const ObjectTable<SharedReceiveQueue>& srqs, AsyncEventQueue& events)
     : config_(config),
       qps_(qps),
+      entries_(qps, srqs),
       events_(events),
       egress_(config.egress),
       pacer_(config.pacing, egress_),
@@ -39,6 +47,7 @@ void EngineRunner::begin_flow(QueuePair& qp) {
 }
 
 PostError EngineRunner::post_send(QueuePair& qp, const SendWR& wr, Time now) {
+  if (would_vanish(qp, qp.init.send_cq)) return PostError::kBadState;
   const PostError error = qp.engine->post_send(wr, now);
   if (error == PostError::kOk) on_posted(qp, now);
   return error;
@@ -59,6 +68,7 @@ void EngineRunner::on_sent_at_once(QueuePair& qp) {
 }
 
 PostError EngineRunner::post_sends(QueuePair& qp, std::span<const SendWR> wrs, Time now) {
+  if (would_vanish(qp, qp.init.send_cq)) return PostError::kBadState;
   u32 posted = 0;
   for (const SendWR& wr : wrs) {
     const PostError error = qp.engine->post_send(wr, now);
@@ -74,7 +84,7 @@ PostError EngineRunner::post_sends(QueuePair& qp, std::span<const SendWR> wrs, T
 
 PostError EngineRunner::post_receive(QueuePair& qp, const RecvWR& wr, Time now) {
   if (!qp.own_receive_queue.has_value() || is_xrc(qp.attributes.type) ||
-      qp.attributes.state == QPState::kReset)
+      qp.attributes.state == QPState::kReset || would_vanish(qp, qp.init.receive_cq))
     return PostError::kBadState;
   const PostError error = qp.own_receive_queue->push(wr);
   if (error != PostError::kOk) return error;
@@ -101,7 +111,7 @@ bool EngineRunner::take_send(QueuePair& qp, const PacketView& packet, Time now) 
   if (!qp.rc->take_send(packet, *to, cqe)) return false;
   cqe.completed_at = now;
   count_receive(qp, cqe);
-  deliver(cq);
+  deliver(cq, cqe);
   pacer_.on_packet(qp, now);
   egress_.on_request(qp);
   egress_.activate(qp);
@@ -118,7 +128,7 @@ void EngineRunner::deliver_sends(QueuePair& qp, Time now) {
     CQE& cqe = cq.next();
     if (!qp.rc->poll_send_cqe(cqe)) return;
     cqe.completed_at = now;
-    deliver(cq);
+    deliver(cq, cqe);
   }
 }
 
@@ -195,8 +205,11 @@ void EngineRunner::forget(QueuePair& qp) {
   timers_.remove(qp);
   qp.timer_armed = false;
   events_.forget(qp.events);
-  for (CompletionQueue* const cq : {qp.init.send_cq, qp.init.receive_cq})
-    if (cq != nullptr) cq->remove(qp.attributes.qpn);
+  qp.engine->give_back_receives();
+  for (CompletionQueue* const cq : {qp.init.send_cq, qp.init.receive_cq}) {
+    const u32 receives = cq != nullptr ? cq->remove(qp.attributes.qpn) : 0;
+    if (qp.init.srq != nullptr) qp.init.srq->queue().free_entries(receives);
+  }
 }
 
 // Who is held to a rate sends packets at intervals, each by itself.
@@ -288,9 +301,11 @@ bool EngineRunner::drain_cqes(QueuePair& qp, EngineOutputs& out, Time now) {
     for (CQE cqe; poll_receive_cqe(qp, cqe, now, reported);) deliver_to_srq(qp, cqe, now);
   } else {
     CompletionQueue& cq = *qp.init.receive_cq;
-    for (; out.receive_cqe && poll_receive_cqe(qp, cq.next(), now, reported);
-         out = qp.engine->outputs())
-      deliver(cq);
+    for (; out.receive_cqe; out = qp.engine->outputs()) {
+      CQE& cqe = cq.next();
+      if (!poll_receive_cqe(qp, cqe, now, reported)) break;
+      deliver(cq, cqe);
+    }
   }
   if (out.receive_cqe) out = qp.engine->outputs();  // what was kept may have been refused
   return reported;
@@ -302,7 +317,7 @@ bool EngineRunner::poll_send_cqe(QueuePair& qp, Time now, bool& reported) {
   if (!qp.engine->poll_send_cqe(cqe)) return false;
   reported |= is_error(cqe);
   cqe.completed_at = now;
-  deliver(cq);
+  deliver(cq, cqe);
   return true;
 }
 
@@ -319,24 +334,35 @@ bool EngineRunner::poll_receive_cqe(QueuePair& qp, CQE& cqe, Time now, bool& rep
 void EngineRunner::deliver_to_srq(QueuePair& qp, const CQE& cqe, Time now) {
   SharedReceiveQueue* const srq = qp.init.xrcd->srq(cqe.srq);
   if (srq == nullptr) return;
-  srq->cq->next() = cqe;
-  deliver(*srq->cq);
+  CQE& to = srq->cq->next();
+  to = cqe;
+  deliver(*srq->cq, to);
   if (srq->take_limit_reached()) events_.raise(srq->events, AsyncEventType::kSRQLimitReached);
   if (!srq->cq->overrun() || qp.attributes.state == QPState::kError) return;
   raise(qp, AsyncEventType::kQPFatal);
   set_state(qp, QPState::kError, now);
 }
 
-// What has been made in its place.
-void EngineRunner::deliver(CompletionQueue& cq) {
+// `cqe` has been made in place: it is cq.next().
+void EngineRunner::deliver(CompletionQueue& cq, CQE& cqe) {
+  if (cq.overwrites()) {
+    entries_.free({&cqe, 1});
+    cqe.entries = 0;
+  }
   switch (cq.push()) {
-    case CQPush::kAdded:
-    case CQPush::kDropped: return;
+    case CQPush::kAdded: return;
+    case CQPush::kDropped: return lose(cq, cqe);
     case CQPush::kNotificationDue: notifications_.on_due(cq); return;
     case CQPush::kNotificationLater: notifications_.on_later(cq); return;
-    case CQPush::kOverrun: return on_overrun(cq);
+    case CQPush::kOverrun: on_overrun(cq); return lose(cq, cqe);
   }
   CHECK_UNREACHABLE();
+}
+
+// A QP that completes at a failed CQ fails, even if it was made or reset since the CQ failed.
+void EngineRunner::lose(CompletionQueue& cq, const CQE& cqe) {
+  entries_.free({&cqe, 1});
+  overrun_.push_back(cq);
 }
 
 void EngineRunner::on_overrun(CompletionQueue& cq) {

@@ -11,15 +11,16 @@
 #include "device/egress_scheduler.h"
 #include "device/notification_queue.h"
 #include "device/pacer.h"
-#include "device/qp_table.h"
+#include "device/queue_entries.h"
 #include "device/timer_queue.h"
 
 namespace verbena {
 
 class EngineRunner {
  public:
-  // `qps` is looked through when a CQ overruns. `config` outlives it.
-  EngineRunner(const DeviceConfig& config, const QPTable& qps, AsyncEventQueue& events);
+  // `qps` is looked through when a CQ overruns. All of them outlive it.
+  EngineRunner(const DeviceConfig& config, const QPTable& qps,
+               const ObjectTable<SharedReceiveQueue>& srqs, AsyncEventQueue& events);
 
   // --- inputs
   [[nodiscard]] PostError post_send(QueuePair& qp, const SendWR& wr, Time now);
@@ -41,11 +42,15 @@ class EngineRunner {
   [[nodiscard]] bool take_send(QueuePair& qp, const PacketView& packet, Time now);
   // Nobody's turn comes before the QP's, and no rate holds it.
   [[nodiscard]] bool is_free_to_send(const QueuePair& qp) const {
-    return !may_send_ && !qp.paced && !qp.send_paused && !egress_.holds(qp);
+    return qp.attributes.state == QPState::kRTS && !may_send_ && !qp.paced && !qp.send_paused &&
+           !egress_.holds(qp);
   }
   // What was posted to it: waits for its turn, or was sent without one.
   void on_posted(QueuePair& qp, Time now);
   void on_sent_at_once(QueuePair& qp);
+
+  // The program has polled these.
+  void on_polled(std::span<const CQE> cqes) { entries_.free(cqes); }
 
   void on_timer(Time now);
   [[nodiscard]] bool on_awaited(Time now);
@@ -103,7 +108,8 @@ class EngineRunner {
   bool drain_cqes(QueuePair& qp, EngineOutputs& out, Time now);
   bool poll_send_cqe(QueuePair& qp, Time now, bool& reported);
   bool poll_receive_cqe(QueuePair& qp, CQE& cqe, Time now, bool& reported);
-  void deliver(CompletionQueue& cq);
+  void deliver(CompletionQueue& cq, CQE& cqe);
+  void lose(CompletionQueue& cq, const CQE& cqe);
   void deliver_sends(QueuePair& qp, Time now);
   void raise_srq_limit(const QueuePair& qp);
   void set_timer(QueuePair& qp, Time deadline) {
@@ -128,6 +134,7 @@ class EngineRunner {
 
   const DeviceConfig& config_;
   const QPTable& qps_;
+  QueueEntries entries_;
   AsyncEventQueue& events_;
   EgressScheduler egress_;
   bool may_send_ = false;   // one of those that are active is not idle

@@ -23,6 +23,8 @@ class FakeEngine final : public Engine {
     return post_result;
   }
   void take_back_sends(u32 count) override { taken_back += count; }
+  void free_sends(u32 count) override { freed += count; }
+  void give_back_receives() override { ++given_back; }
   void on_state(QPState from, Time) override {
     states.push_back({from, attributes_.state});
     if (attributes_.state == QPState::kError)
@@ -61,7 +63,7 @@ class FakeEngine final : public Engine {
     friend bool operator==(StateChange, StateChange) = default;
   };
   PostError post_result = PostError::kOk;
-  u32 posts_left = 1000, taken_back = 0;
+  u32 posts_left = 1000, taken_back = 0, freed = 0, given_back = 0;
   std::deque<CQE> send_cqes, receive_cqes;
   std::deque<EngineEvent> events;
   std::vector<StateChange> states;
@@ -119,7 +121,8 @@ struct EngineRunnerTest : ::testing::Test {
   QPTable qps{QPN{0x100}, 64};
   AsyncEventQueue events;
   DeviceConfig config;
-  EngineRunner runner{config, qps, events};
+  ObjectTable<SharedReceiveQueue> srqs{4};
+  EngineRunner runner{config, qps, srqs, events};
 };
 
 TEST_F(EngineRunnerTest, CompletionsGoToTheirCQs) {
@@ -249,7 +252,7 @@ TEST_F(EngineRunnerTest, TheSRQLimitIsLookedAtAfterEachCall) {
   SharedReceiveQueue srq{0, 1, {.pd = &pd, .limits = {.depth = 4, .max_sge = 1}}};
   const auto [qp, engine] = create(cq, cq, &srq);
   EXPECT_EQ(srq.queue().push({}), PostError::kOk);
-  EXPECT_EQ(srq.set_limit(1), Status::kOk);
+  EXPECT_EQ(srq.modify({.limit = 1}), Status::kOk);
   give_input(qp);
   EXPECT_EQ(drain(), Types{});
   EXPECT_EQ(srq.queue().pop_wr_id(), 0u);

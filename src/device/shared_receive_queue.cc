@@ -1,7 +1,5 @@
 #include "device/shared_receive_queue.h"
 
-#include <utility>
-
 #include "base/check.h"
 
 namespace verbena {
@@ -13,26 +11,16 @@ SharedReceiveQueue::SharedReceiveQueue(u32 slot, u8 generation, const SRQInit& g
       user(granted.user),
       slot_(slot),
       generation_(generation),
-      limit_(granted.limit),
       queue_(granted.limits) {
   CHECK(generation != 0 && slot == slot_of_srq_number(slot));
 }
 
-Status SharedReceiveQueue::set_limit(u32 limit) {
-  if (limit > limits().depth) return Status::kInvalidArgument;
+Status SharedReceiveQueue::modify(const SRQModify& change) {
+  const u32 depth = change.depth.value_or(limits().depth);
+  const u32 limit = change.limit.value_or(limit_);
+  if (depth < limit || depth < queue_.occupied()) return Status::kInvalidArgument;
+  if (depth != limits().depth) queue_.resize(depth);
   limit_ = limit;
-  return Status::kOk;
-}
-
-Status SharedReceiveQueue::resize(u32 depth) {
-  if (depth < limit_ || depth < queue_.size()) return Status::kInvalidArgument;
-  ReceiveQueue resized({.depth = depth, .max_sge = limits().max_sge});
-  ReceiveWQE wqe;
-  while (queue_.take(wqe)) {
-    const PostError moved = resized.push({.wr_id = wqe.wr_id, .sg_list = wqe.sg_list()});
-    CHECK(moved == PostError::kOk);
-  }
-  queue_ = std::move(resized);
   return Status::kOk;
 }
 

@@ -1,6 +1,6 @@
 // SharedReceiveQueue: receive WQEs that many QPs draw from. IBTA Vol 1, 10.2.9, 11.2.3.
 // An XRC SRQ also has a domain and a CQ (Annex A14).
-// Invariant: the limit event is raised at most once per set_limit(); it disarms the limit (to 0).
+// Invariant: the limit event is raised at most once per armed limit; it disarms the limit (to 0).
 #pragma once
 
 #include "base/status.h"
@@ -27,10 +27,9 @@ class SharedReceiveQueue {
   const ReceiveQueueLimits& limits() const { return queue_.limits(); }
   u32 limit() const { return limit_; }
 
-  // kInvalidArgument: more than the depth.
-  [[nodiscard]] Status set_limit(u32 limit);
-  // kInvalidArgument: less than the limit, or than the WQEs in it.
-  [[nodiscard]] Status resize(u32 depth);
+  // kInvalidArgument, and nothing changes: the depth would be less than the limit, or than the
+  // entries that are not free.
+  [[nodiscard]] Status modify(const SRQModify& change);
   // True once when fewer WQEs are left than the armed limit. IBTA 10.2.9.3
   [[nodiscard]] bool take_limit_reached();
 
@@ -44,7 +43,7 @@ class SharedReceiveQueue {
  private:
   u32 slot_;
   u8 generation_;
-  u32 limit_;
+  u32 limit_ = 0;
   ReceiveQueue queue_;  // the engines refer to it: resizing replaces its content, not the object
 };
 

@@ -22,7 +22,7 @@ struct SharedReceiveQueueTest : ::testing::Test {
 
 TEST_F(SharedReceiveQueueTest, LimitIsReachedOnceAndThenDisarmed) {
   for (u64 id = 0; id < 4; ++id) post(id);
-  EXPECT_EQ(srq.set_limit(3), Status::kOk);
+  EXPECT_EQ(srq.modify({.limit = 3}), Status::kOk);
   take();
   EXPECT_FALSE(srq.take_limit_reached());  // 3 are not fewer than 3
   take();
@@ -37,16 +37,16 @@ TEST_F(SharedReceiveQueueTest, WithoutALimitThereIsNoEvent) {
 }
 
 TEST_F(SharedReceiveQueueTest, LimitAboveTheDepthIsRefused) {
-  EXPECT_EQ(srq.set_limit(4), Status::kOk);
-  EXPECT_EQ(srq.set_limit(5), Status::kInvalidArgument);
+  EXPECT_EQ(srq.modify({.limit = 4}), Status::kOk);
+  EXPECT_EQ(srq.modify({.limit = 5}), Status::kInvalidArgument);
   EXPECT_EQ(srq.limit(), 4u);
 }
 
 TEST_F(SharedReceiveQueueTest, ResizeKeepsTheContentAndThePlace) {
   ReceiveQueue* const place = &srq.queue();
   for (u64 id = 0; id < 4; ++id) post(id);
-  EXPECT_EQ(srq.resize(3), Status::kInvalidArgument);
-  EXPECT_EQ(srq.resize(6), Status::kOk);
+  EXPECT_EQ(srq.modify({.depth = 3}), Status::kInvalidArgument);
+  EXPECT_EQ(srq.modify({.depth = 6}), Status::kOk);
   EXPECT_EQ(srq.limits().depth, 6u);
   EXPECT_EQ(srq.limits().max_sge, 2u);
   EXPECT_EQ(&srq.queue(), place);
@@ -55,9 +55,26 @@ TEST_F(SharedReceiveQueueTest, ResizeKeepsTheContentAndThePlace) {
 }
 
 TEST_F(SharedReceiveQueueTest, ResizeBelowTheLimitIsRefused) {
-  EXPECT_EQ(srq.set_limit(3), Status::kOk);
-  EXPECT_EQ(srq.resize(2), Status::kInvalidArgument);
-  EXPECT_EQ(srq.resize(3), Status::kOk);
+  EXPECT_EQ(srq.modify({.limit = 3}), Status::kOk);
+  EXPECT_EQ(srq.modify({.depth = 2}), Status::kInvalidArgument);
+  EXPECT_EQ(srq.modify({.depth = 3}), Status::kOk);
+}
+
+TEST_F(SharedReceiveQueueTest, AChangeOfBothTakesEffectWholeOrNotAtAll) {
+  EXPECT_EQ(srq.modify({.depth = 8, .limit = 9}), Status::kInvalidArgument);
+  EXPECT_EQ(srq.limits().depth, 4u);
+  EXPECT_EQ(srq.modify({.depth = 8, .limit = 8}), Status::kOk);
+  EXPECT_EQ(srq.modify({.depth = 2, .limit = 1}), Status::kOk) << "below the old limit";
+  EXPECT_EQ(srq.limits().depth, 2u);
+  EXPECT_EQ(srq.limit(), 1u);
+}
+
+TEST_F(SharedReceiveQueueTest, ResizeBelowTheEntriesThatAreNotFreeIsRefused) {
+  for (u64 id = 0; id < 4; ++id) post(id);
+  take();
+  EXPECT_EQ(srq.modify({.depth = 3}), Status::kInvalidArgument) << "its CQE has not been polled";
+  srq.queue().free_entries(1);
+  EXPECT_EQ(srq.modify({.depth = 3}), Status::kOk);
 }
 
 }  // namespace

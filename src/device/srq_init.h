@@ -1,6 +1,8 @@
 // SRQInit: what a shared receive queue is made with. IBTA Vol 1, 11.2.3.1; Annex A14 for XRC.
 #pragma once
 
+#include <optional>
+
 #include "device/protection_domain.h"
 #include "transport/receive_queue.h"
 
@@ -12,10 +14,14 @@ class XRCDomain;
 struct SRQInit {
   ProtectionDomain* pd = nullptr;
   ReceiveQueueLimits limits{};    // as asked; the SRQ's own are at least this
-  u32 limit = 0;                  // armed from the start; 0: not
   XRCDomain* xrcd = nullptr;      // of an XRC SRQ, which has both;
   CompletionQueue* cq = nullptr;  // where its receives complete, for XRC targets have no CQ
   void* user = nullptr;           // the caller's own; comes back in events
+};
+
+// A change of both takes effect whole or not at all.
+struct SRQModify {
+  std::optional<u32> depth{}, limit{};
 };
 
 }  // namespace verbena

@@ -187,7 +187,7 @@ TEST_F(XRCTest, TheSRQLimitEvent) {
   SharedReceiveQueue* const srq = create_srq(xrcd);
   post_receive(srq, 1);
   post_receive(srq, 2);
-  ASSERT_EQ(b.device.set_srq_limit(srq, 2), Status::kOk);
+  ASSERT_EQ(b.device.modify_srq(srq, {.limit = 2}), Status::kOk);
   EXPECT_FALSE(b.device.poll_async_event().has_value());
   send(SendOp::kSend, number(srq));
   const std::optional<AsyncEvent> event = b.device.poll_async_event();

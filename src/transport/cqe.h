@@ -36,6 +36,10 @@ enum class CompletionOp : u8 {
   kReceiveRDMAWithImmediate,
 };
 
+constexpr bool is_receive(CompletionOp op) {
+  return op == CompletionOp::kReceive || op == CompletionOp::kReceiveRDMAWithImmediate;
+}
+
 struct CQE {
   u64 wr_id = 0;
   WQEStatus status = WQEStatus::kSuccess;
@@ -49,8 +53,11 @@ struct CQE {
   u32 byte_length = 0;  // receive: bytes delivered (with the GRH); READ and atomics: bytes read
   u32 immediate = 0;    // host order; or the invalidated R_Key
   QPN qp;
-  QPN source_qp;        // UD receive
-  u32 srq = 0;          // XRC receive: the number of the SRQ that it was posted to
+  QPN source_qp;  // UD receive
+  u32 srq = 0;    // XRC receive: the number of the SRQ that it was posted to
+  // Work queue entries that become free when this CQE is polled: its own, and those of the
+  // unsignaled requests before it.
+  u32 entries = 1;
   Time completed_at{};  // set by the device, when it goes into its CQ
   friend bool operator==(const CQE&, const CQE&) = default;
 };

@@ -94,6 +94,10 @@ class Engine {
   [[nodiscard]] virtual PostError post_send(const SendWR& wr, Time now) = 0;
   // The last `count` posted are as if they never were. Precondition: no other call since.
   virtual void take_back_sends(u32 count) = 0;
+  // The program has polled CQEs that report so many entries of the send queue.
+  virtual void free_sends(u32 count) = 0;
+  // Frees the receives of an SRQ that were taken and will not complete here: the QP goes.
+  virtual void give_back_receives() = 0;
   // The state in the attributes has just changed from `from` (its legality checked by the device).
   // To Error: remaining work is flushed. To Reset: everything is forgotten without a completion.
   virtual void on_state(QPState from, Time now) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/check.h"
 
@@ -16,7 +17,7 @@ ReceiveQueue::ReceiveQueue(const ReceiveQueueLimits& limits)
 }
 
 PostError ReceiveQueue::push(const RecvWR& wr) {
-  if (tail_ - head_ >= limits_.depth) return PostError::kQueueFull;
+  if (occupied_ >= limits_.depth) return PostError::kQueueFull;
   if (wr.sg_list.size() > limits_.max_sge) return PostError::kTooManySGEs;
   const u64 slot = tail_++ & mask_;
   slots_[slot] = {wr.wr_id, static_cast<u32>(wr.sg_list.size())};
@@ -25,6 +26,7 @@ PostError ReceiveQueue::push(const RecvWR& wr) {
     *to = wr.sg_list.front();
   else
     std::ranges::copy(wr.sg_list, to);
+  ++occupied_;
   return PostError::kOk;
 }
 
@@ -40,6 +42,19 @@ bool ReceiveQueue::take(ReceiveWQE& out) {
     out.length_bytes += from[i].length;
   }
   return true;
+}
+
+void ReceiveQueue::resize(u32 depth) {
+  CHECK(depth >= occupied_);
+  const u32 occupied = occupied_;
+  ReceiveQueue resized({.depth = depth, .max_sge = limits_.max_sge});
+  ReceiveWQE wqe;
+  while (take(wqe)) {
+    const PostError moved = resized.push({.wr_id = wqe.wr_id, .sg_list = wqe.sg_list()});
+    CHECK(moved == PostError::kOk);
+  }
+  *this = std::move(resized);
+  occupied_ = occupied;
 }
 
 }  // namespace verbena

@@ -1,6 +1,6 @@
 // ReceiveQueue: the bounded ring of posted receive WQEs of one QP, or of an SRQ that many QPs
 // share. A responder takes a WQE out whole (copy) when a message starts to use it. IBTA Vol
-// 1, 10.8.2, 10.2.9.
+// 1, 10.8.2, 10.2.9. As in a SendQueue, an entry is free again when its CQE has been polled.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +46,21 @@ class ReceiveQueue {
     return sges_.get() + slot * std::max(limits_.max_sge, 1u);
   }
 
-  u32 size() const { return static_cast<u32>(tail_ - head_); }
+  // The program has polled the CQEs of so many WQEs, or there will be none.
+  void free_entries(u32 count) {
+    CHECK(count <= occupied_);
+    occupied_ -= count;
+  }
+  // Moves the WQEs to a queue of another depth, not less than occupied().
+  void resize(u32 depth);
+
+  u32 size() const { return static_cast<u32>(tail_ - head_); }  // WQEs that no message has taken
+  u32 occupied() const { return occupied_; }                    // entries that are not free
   bool empty() const { return head_ == tail_; }
-  void clear() { head_ = tail_; }
+  void clear() {
+    head_ = tail_;
+    occupied_ = 0;
+  }
 
  private:
   struct Slot {
@@ -58,6 +70,7 @@ class ReceiveQueue {
   ReceiveQueueLimits limits_;
   u64 mask_;
   u64 head_ = 0, tail_ = 0;
+  u32 occupied_ = 0;
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<SGE[]> sges_;
 };

@@ -35,8 +35,23 @@ TEST(ReceiveQueueTest, TakesExactlyItsDepth) {
     EXPECT_EQ(queue.push({.wr_id = id, .sg_list = {}}), PostError::kOk);
   EXPECT_EQ(queue.push({}), PostError::kQueueFull);
   EXPECT_EQ(queue.pop_wr_id(), 0u);
+  EXPECT_EQ(queue.push({}), PostError::kQueueFull) << "its CQE has not been polled";
+  queue.free_entries(1);
   EXPECT_EQ(queue.push({.wr_id = 3, .sg_list = {}}), PostError::kOk);
   EXPECT_EQ(queue.size(), 3u);
+}
+
+TEST(ReceiveQueueTest, ResizingKeepsTheEntriesThatAreNotFree) {
+  ReceiveQueue queue({.depth = 3});
+  for (u64 id = 0; id < 3; ++id)
+    ASSERT_EQ(queue.push({.wr_id = id, .sg_list = {}}), PostError::kOk);
+  EXPECT_EQ(queue.pop_wr_id(), 0u);
+  queue.resize(4);
+  EXPECT_EQ(queue.size(), 2u);
+  EXPECT_EQ(queue.occupied(), 3u);
+  EXPECT_EQ(queue.push({}), PostError::kOk);
+  EXPECT_EQ(queue.push({}), PostError::kQueueFull);
+  EXPECT_EQ(queue.pop_wr_id(), 1u);
 }
 
 TEST(ReceiveQueueTest, DepthZeroTakesNone) {
@@ -66,6 +81,7 @@ TEST(ReceiveQueueTest, AgreesWithADequeOverManyWraps) {
       ASSERT_EQ(wqe.wr_id, model.front());
       ASSERT_EQ(wqe.sge_count, model.front() % 4);
       for (const SGE& sge : wqe.sg_list()) ASSERT_EQ(sge.address, model.front());
+      queue.free_entries(1);
       model.pop_front();
     }
     ASSERT_EQ(queue.size(), model.size());

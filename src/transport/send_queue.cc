@@ -21,6 +21,7 @@ SendQueue::SendQueue(const SendQueueLimits& limits, Addressing addressing)
 void SendQueue::take_back(u32 count) {
   CHECK(count <= tail_ - head_);
   tail_ -= count;
+  occupied_ -= count;
 }
 
 namespace {
@@ -35,7 +36,7 @@ u64 message_length(std::span<const SGE> sg_list) {
 }  // namespace
 
 PostError SendQueue::push(const SendWR& wr, Time now) {
-  if (tail_ - head_ >= limits_.depth) return PostError::kQueueFull;
+  if (occupied_ >= limits_.depth) return PostError::kQueueFull;
   const u64 length = message_length(wr.sg_list);
   if (wr.inline_data) {
     if (length > limits_.max_inline_bytes) return PostError::kInlineTooLong;
@@ -55,6 +56,7 @@ PostError SendQueue::push(const SendWR& wr, Time now) {
   wqe.ud = destinations_ ? copy_destination(slot, wr) : nullptr;
   wqe.binding = wr.op == SendOp::kBindMW ? copy_binding(slot, wr) : nullptr;
   ++tail_;
+  ++occupied_;
   return PostError::kOk;
 }
 

@@ -1,10 +1,14 @@
 // SendQueue: the bounded ring of posted send WQEs of one QP, with their SGEs and inline bytes.
+// An entry is free again when the program has polled the CQE that reports its WQE, not when the WQE
+// completes. That is what cards do, and programs use a full queue as their flow control: a queue of
+// n entries never has more than n CQEs in its CQ.
 // All memory is taken at construction (untouched pages cost nothing), but for windows: the first
 // bind takes what all of them need, since few QPs ever have one. Posting copies.
 // A WQE is named by a running index that never wraps in practice (64 bits).
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "base/check.h"
 #include "base/psn.h"
@@ -44,6 +48,11 @@ class SendQueue {
   [[nodiscard]] PostError push(const SendWR& wr, Time now);
   // Forgets the `count` pushed last.
   void take_back(u32 count);
+  // The program has polled CQEs that report so many entries.
+  void free_entries(u32 count) {
+    CHECK(count <= occupied_);
+    occupied_ -= count;
+  }
 
   u64 begin_index() const { return head_; }
   u64 end_index() const { return tail_; }
@@ -56,8 +65,14 @@ class SendQueue {
   void pop_front() {
     CHECK(!empty());
     ++head_;
+    ++unreported_;
   }
-  void clear() { head_ = tail_; }
+  // Returns how many entries the next CQE reports: all that were popped since the CQE before.
+  [[nodiscard]] u32 take_unreported() { return std::exchange(unreported_, 0); }
+  void clear() {
+    head_ = tail_;
+    occupied_ = unreported_ = 0;
+  }
 
  private:
   union Slot {  // left uninitialized: what has never been used costs no memory
@@ -76,6 +91,8 @@ class SendQueue {
   SendQueueLimits limits_;
   u64 mask_;
   u64 head_ = 0, tail_ = 0;
+  u32 occupied_ = 0;    // entries that are not free; at least tail_ - head_
+  u32 unreported_ = 0;  // of them, those popped without a CQE so far
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<SGE[]> sges_;
   std::unique_ptr<u8[]> inline_;

@@ -90,8 +90,25 @@ TEST(SendQueueTest, TakesExactlyItsDepth) {
   for (u64 id = 0; id < 5; ++id) EXPECT_EQ(queue.push(request(id), Time{}), PostError::kOk);
   EXPECT_EQ(queue.push(request(0), Time{}), PostError::kQueueFull);
   queue.pop_front();
+  queue.free_entries(queue.take_unreported());
   EXPECT_EQ(queue.push(request(0), Time{}), PostError::kOk);
   EXPECT_EQ(queue.push(request(0), Time{}), PostError::kQueueFull);
+}
+
+TEST(SendQueueTest, AnEntryIsFreeOnlyWhenItsCQEHasBeenPolled) {
+  SendQueue queue({.depth = 3});
+  for (u64 id = 0; id < 3; ++id) ASSERT_EQ(queue.push(request(id), Time{}), PostError::kOk);
+  queue.pop_front();
+  queue.pop_front();
+  EXPECT_EQ(queue.push(request(3), Time{}), PostError::kQueueFull) << "complete, and not polled";
+  const u32 reported = queue.take_unreported();
+  EXPECT_EQ(reported, 2u) << "the CQE of the second reports the first, which was unsignaled, too";
+  EXPECT_EQ(queue.take_unreported(), 0u);
+  queue.free_entries(reported);
+  for (u64 id = 3; id < 5; ++id) EXPECT_EQ(queue.push(request(id), Time{}), PostError::kOk);
+  EXPECT_EQ(queue.push(request(5), Time{}), PostError::kQueueFull);
+  queue.clear();
+  for (u64 id = 0; id < 3; ++id) EXPECT_EQ(queue.push(request(id), Time{}), PostError::kOk);
 }
 
 TEST(SendQueueTest, DepthZeroTakesNone) {
@@ -153,6 +170,7 @@ TEST(SendQueueTest, AgreesWithADequeOverManyWraps) {
       if (result == PostError::kOk) model.push_back(id);
     } else if (!model.empty()) {
       queue.pop_front();
+      queue.free_entries(queue.take_unreported());
       model.pop_front();
     }
     ASSERT_EQ(queue.end_index() - queue.begin_index(), model.size());

@@ -16,6 +16,8 @@ class UnreliableEngine : public Engine {
 
   PostError post_send(const SendWR& wr, Time now) override { return requester_.post(wr, now); }
   void take_back_sends(u32 count) override { requester_.take_back(count); }
+  void free_sends(u32 count) override { requester_.free_sends(count); }
+  void give_back_receives() override { responder_.give_back_receives(); }
   void on_state(QPState from, Time) override {
     requester_.on_state(from);
     responder_.on_state(from);

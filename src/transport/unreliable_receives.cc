@@ -18,10 +18,16 @@ UnreliableReceives::UnreliableReceives(const EngineParts& parts, EngineCounters&
 void UnreliableReceives::on_state(QPState) {
   halted_ = false;
   if (qp_.state != QPState::kReset) return;
-  cqes_.clear();
+  give_back();
   fault_ = {};
-  holding_ = fatal_event_ = false;
+  fatal_event_ = false;
   if (!shared_) queue_.clear();
+}
+
+void UnreliableReceives::give_back() {
+  if (shared_) queue_.free_entries(static_cast<u32>(cqes_.size()) + (holding_ ? 1 : 0));
+  cqes_.clear();
+  holding_ = false;
 }
 
 bool UnreliableReceives::accepting() const {

@@ -35,6 +35,9 @@ class UnreliableReceives {
   // The current message is dropped; `srq_status` is what a class E completion says.
   void abandon(WQEStatus srq_status);
 
+  // Frees the receives of an SRQ that were taken and will not complete here: the QP goes.
+  void give_back();
+
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
 

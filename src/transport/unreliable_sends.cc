@@ -104,7 +104,9 @@ bool UnreliableSends::poll_cqe(CQE& out) {
     const bool visible = completes_visibly(wqe, qp_, *status);
     if (visible) out = send_cqe(wqe, qp_, *status);
     retire_oldest();
-    if (visible) return true;
+    if (!visible) continue;
+    out.entries = queue_.take_unreported();
+    return true;
   }
   return false;
 }

@@ -23,6 +23,7 @@ class UnreliableSends {
   // The operation and the length are the service's to check. Reset, Init and RTR take no sends.
   [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { queue_.take_back(count); }  // just posted
+  void free_sends(u32 count) { queue_.free_entries(count); }
   void on_state(QPState from);
 
   // The WQE to make the next packet of; it counts as begun. nullptr: nothing to transmit now. Local

@@ -116,12 +116,13 @@ class TestPeer {
   }
   std::vector<CQE> send_cqes() {
     std::vector<CQE> cqes;
-    for (CQE cqe; engine->poll_send_cqe(cqe);) cqes.push_back(cqe);
+    for (CQE cqe; engine->poll_send_cqe(cqe); engine->free_sends(cqe.entries)) cqes.push_back(cqe);
     return cqes;
   }
   std::vector<CQE> receive_cqes() {
     std::vector<CQE> cqes;
-    for (CQE cqe; engine->poll_receive_cqe(cqe);) cqes.push_back(cqe);
+    for (CQE cqe; engine->poll_receive_cqe(cqe); receives.free_entries(cqe.entries))
+      cqes.push_back(cqe);
     return cqes;
   }
   std::vector<EngineEvent> events() {

@@ -20,12 +20,10 @@ ibv_srq_attr attributes_of(const SRQObject& srq) {
 }
 
 Status modify(SRQObject& srq, const ibv_srq_attr& attr, int mask) {
-  auto session = srq.owner().enter();
-  if ((mask & IBV_SRQ_MAX_WR) != 0)
-    if (const Status status = session->resize_srq(srq.queue, attr.max_wr); status != Status::kOk)
-      return status;
-  if ((mask & IBV_SRQ_LIMIT) != 0) return session->set_srq_limit(srq.queue, attr.srq_limit);
-  return Status::kOk;
+  SRQModify change;
+  if ((mask & IBV_SRQ_MAX_WR) != 0) change.depth = attr.max_wr;
+  if ((mask & IBV_SRQ_LIMIT) != 0) change.limit = attr.srq_limit;
+  return srq.owner().enter()->modify_srq(srq.queue, change);
 }
 
 struct SRQRequest {
@@ -41,7 +39,7 @@ bool are_of(const ibv_context* context, const SRQRequest& xrc) {
          xrc.xrcd->context == context && xrc.cq != nullptr && xrc.cq->context == context;
 }
 
-// `attr` becomes what was granted. nullptr and errno on failure.
+// `attr` becomes what was granted; its limit is ignored. nullptr and errno on failure.
 ibv_srq* create(const SRQRequest& request, ibv_srq_attr& attr) {
   auto srq = make<SRQObject>();
   if (srq == nullptr) return fail(ENOMEM);
@@ -53,7 +51,6 @@ ibv_srq* create(const SRQRequest& request, ibv_srq_attr& attr) {
   const Result<SharedReceiveQueue*> queue = srq->owner().enter()->create_srq(
       {.pd = PDObject::of(request.pd).domain,
        .limits = {.depth = attr.max_wr, .max_sge = attr.max_sge},
-       .limit = attr.srq_limit,
        .xrcd = srq->xrcd != nullptr ? srq->xrcd->open->domain() : nullptr,
        .cq = request.cq != nullptr ? CQObject::of(request.cq).queue : nullptr,
        .user = target});

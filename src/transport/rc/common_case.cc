@@ -133,6 +133,7 @@ bool RCResponder::take_send(const PacketView& packet, u8* to, CQE& out) {
   out.qp = qp_.qpn;
   out.source_qp = qp_.dest_qp;
   out.srq = 0;
+  out.entries = 1;
   nak_sent_ = false;
   expect(expected_.next());
   msn_ = msn_.next();

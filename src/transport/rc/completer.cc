@@ -384,7 +384,9 @@ bool RCRequester::poll_cqe(CQE& out) {
     const bool visible = completes_visibly(wqe, qp_, status);
     if (visible) out = send_cqe(wqe, qp_, status);
     queue_.pop_front();
-    if (visible) return true;
+    if (!visible) continue;
+    out.entries = queue_.take_unreported();
+    return true;
   }
   return false;
 }

@@ -16,6 +16,8 @@ class RCEngine final : public Engine {
 
   [[nodiscard]] PostError post_send(const SendWR& wr, Time now) override;
   void take_back_sends(u32 count) override { requester_.take_back(count); }
+  void free_sends(u32 count) override { requester_.free_sends(count); }
+  void give_back_receives() override { responder_.give_back_receives(); }
   void on_state(QPState from, Time now) override;
   void on_packet(const PacketView& packet, const RxContext& context, Time now) override;
   void on_acknowledgement(const Acknowledgement& acknowledgement, Time now) override;

@@ -48,6 +48,7 @@ class RCRequester {
 
   [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { queue_.take_back(count); }  // just posted
+  void free_sends(u32 count) { queue_.free_entries(count); }
   // What was posted last goes to a peer of this host without its turn, and is as if it had been
   // polled out: so many octets, without an ICRC. nullopt: it waits for that.
   [[nodiscard]] std::optional<u32> send_at_once(LocalPackets& way, Time now);

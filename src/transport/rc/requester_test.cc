@@ -343,16 +343,19 @@ TEST(RCRequesterTest, AFencedMessageWaitsForReadsAndAtomicsOnly) {
 
 // --- signaling. IBTA 10.8.1.1
 
-TEST(RCRequesterTest, UnsignaledSuccessLeavesNoCQEAndFreesItsSlot) {
+TEST(RCRequesterTest, TheNextCQEFreesTheSlotsOfUnsignaledRequests) {
   RCPair pair({.depth = 4});
+  const SendWR wr = pair.with_remote(make_wr(SendOp::kRDMAWrite, 3), kFar);
   for (u64 round = 0; round < 10; ++round) {
-    for (u64 i = 0; i < 4; ++i)
-      pair.must_post(pair.a, pair.with_remote(make_wr(SendOp::kRDMAWrite, i), kFar), 0, 8);
-    EXPECT_EQ(pair.post(pair.a, pair.with_remote(make_wr(SendOp::kRDMAWrite), kFar), 0, 8),
-              PostError::kQueueFull);
+    for (u64 i = 0; i < 3; ++i) pair.must_post(pair.a, wr, 0, 8);
     pair.settle();
+    EXPECT_EQ(pair.a.send_cqes.size(), round) << "none of the unsignaled";
+    pair.must_post(pair.a, signaled(wr), 0, 8);
+    EXPECT_EQ(pair.post(pair.a, wr, 0, 8), PostError::kQueueFull);
+    pair.settle();
+    ASSERT_EQ(pair.a.send_cqes.size(), round + 1);
+    EXPECT_EQ(pair.a.send_cqes.back().entries, 4u);
   }
-  EXPECT_TRUE(pair.a.send_cqes.empty());
 }
 
 TEST(RCRequesterTest, SignalAllSignalsAll) {

@@ -103,12 +103,12 @@ void RCResponder::on_state(QPState from) {
       responses_.clear();
       reorder_buffer_.reset();
       msn_ = MSN(0);
-      nak_sent_ = failed_ = holds_receive_ = advertised_zero_ = established_ = false;
+      give_back_receives();
+      nak_sent_ = failed_ = advertised_zero_ = established_ = false;
       message_ = Message::kNone;
       fault_ = {};
       offset_ = 0;
       xrc_srq_ = 0;
-      cqe_.reset();
       event_.reset();
       fatal_pending_ = false;
       if (!shared_) receive_queue_.clear();
@@ -203,6 +203,22 @@ void RCResponder::acknowledge() {
 
 // --- SEND
 
+// nullptr: an SRQ that was destroyed since the message began.
+ReceiveQueue* RCResponder::receive_source() const {
+  if (xrc_ == nullptr) return &receive_queue_;
+  const std::optional<XRCReceiveQueue> srq = xrc_->find(xrc_srq_);
+  return srq ? srq->queue : nullptr;
+}
+
+// Those of an own queue need no care: it is cleared.
+void RCResponder::give_back_receives() {
+  const u32 count = (holds_receive_ ? 1u : 0u) + (cqe_ ? 1u : 0u);
+  holds_receive_ = false;
+  cqe_.reset();
+  if (count == 0 || (!shared_ && xrc_ == nullptr)) return;
+  if (ReceiveQueue* const source = receive_source()) source->free_entries(count);
+}
+
 // XRC: false when the domain has no SRQ that the message could be for.
 bool RCResponder::choose_srq(u32 number) {
   if (xrc_ == nullptr) return true;
@@ -213,14 +229,10 @@ bool RCResponder::choose_srq(u32 number) {
   return true;
 }
 
-// An SRQ that was destroyed since the message began has no receives.
 bool RCResponder::take_receive() {
   if (holds_receive_) return true;
-  if (xrc_ == nullptr) {
-    holds_receive_ = receive_queue_.take(receive_);
-  } else if (const std::optional<XRCReceiveQueue> srq = xrc_->find(xrc_srq_)) {
-    holds_receive_ = srq->queue->take(receive_);
-  }
+  ReceiveQueue* const source = receive_source();
+  holds_receive_ = source != nullptr && source->take(receive_);
   return holds_receive_;
 }
 

@@ -33,6 +33,8 @@ class RCResponder {
   // Executes it; its completion goes to `out`. False: memory has gone, and on_request() tells.
   [[nodiscard]] bool take_send(const PacketView& packet, u8* to, CQE& out);
   // False: it is of no interest to the peer.
+  // Frees the receives of an SRQ that were taken and will not complete here: the QP goes.
+  void give_back_receives();
   [[nodiscard]] bool on_receive_posted();
   [[nodiscard]] bool is_idle() const { return responses_.empty(); }
   // `at_most`: so many packets, from the middle of a READ response, may be given out as a train.
@@ -76,6 +78,7 @@ class RCResponder {
   void on_duplicate_read(const PacketView& packet);
   bool begin_write(const PacketView& packet, Resolved& to);
   bool room_for_rd_atomic(const PacketView& packet);
+  [[nodiscard]] ReceiveQueue* receive_source() const;
   bool take_receive();
   void complete_receive(CompletionOp op, u32 bytes, const PacketView& packet,
                         const OpcodeTraits& traits);

@@ -13,6 +13,7 @@ class UDRequester {
 
   [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { sends_.take_back(count); }
+  void free_sends(u32 count) { sends_.free_sends(count); }
   void on_state(QPState from);
   [[nodiscard]] bool poll_packet(TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out) { return sends_.poll_cqe(out); }

@@ -17,6 +17,7 @@ class UDResponder {
 
   void on_state(QPState from) { receives_.on_state(from); }
   void on_packet(const PacketView& packet, const RxContext& context);
+  void give_back_receives() { receives_.give_back(); }
   [[nodiscard]] bool poll_cqe(CQE& out) { return receives_.poll_cqe(out); }
   [[nodiscard]] std::optional<EngineEvent> poll_event() { return receives_.poll_event(); }
 
