@@ -110,6 +110,8 @@ class Device {
   [[nodiscard]] const QueuePair* find_qp_from(QPN from) const;
   [[nodiscard]] u32 qp_count() const;
   [[nodiscard]] QPTraffic traffic_of(const QueuePair* qp) const;
+  // SQD: work that had started is not done yet.
+  [[nodiscard]] bool is_draining(const QueuePair* qp) const;
   [[nodiscard]] EngineCounters counters_of(const QueuePair* qp) const;
   // What is known of the errors that have ended its work, for explanations.
   [[nodiscard]] const QPFault& fault_of(const QueuePair* qp) const;

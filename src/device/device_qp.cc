@@ -119,6 +119,8 @@ Status Device::destroy_qp(QueuePair* qp) {
 
 const QPAttributes& Device::attributes_of(const QueuePair* qp) const { return qp->attributes; }
 
+bool Device::is_draining(const QueuePair* qp) const { return qp->engine->is_draining(); }
+
 const QPInit& Device::init_of(const QueuePair* qp) const { return qp->init; }
 
 PostError Device::post_send(QueuePair* qp, const SendWR& wr, Time now) {

@@ -57,6 +57,7 @@ class FakeEngine final : public Engine {
   EngineOutputs outputs() const override { return possible; }
   Time next_timer() const override { return deadline; }
   const EngineCounters& counters() const override { return counters_; }
+  bool is_draining() const override { return false; }
 
   struct StateChange {
     QPState from, to;

@@ -126,6 +126,8 @@ class Engine {
   [[nodiscard]] virtual std::optional<EngineEvent> poll_event() = 0;
   [[nodiscard]] virtual Time next_timer() const = 0;  // Time::never(): nothing armed
   [[nodiscard]] virtual const EngineCounters& counters() const = 0;
+  // SQD: work that had started is not done yet. IBTA 10.3.1.5
+  [[nodiscard]] virtual bool is_draining() const = 0;
   // Of the first error since Reset, in each half.
   [[nodiscard]] virtual const QPFault& fault() const = 0;
 };

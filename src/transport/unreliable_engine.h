@@ -39,6 +39,7 @@ class UnreliableEngine : public Engine {
   }
   Time next_timer() const override { return Time::never(); }
   const EngineCounters& counters() const override { return counters_; }
+  bool is_draining() const override { return requester_.is_draining(); }
   const QPFault& fault() const override { return fault_; }
 
  private:

@@ -35,6 +35,7 @@ class UnreliableSends {
 
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
+  [[nodiscard]] bool is_draining() const { return draining_; }
 
  private:
   bool may_transmit() const;

@@ -26,7 +26,9 @@ int check(const ibv_pd* pd, const ibv_qp_init_attr& attr) {
   if (attr.send_cq->context != pd->context) return EINVAL;
   if (!has_receive_side(attr.qp_type)) return 0;
   if (attr.recv_cq == nullptr || attr.recv_cq->context != pd->context) return EINVAL;
-  return attr.srq == nullptr || attr.srq->context == pd->context ? 0 : EINVAL;
+  if (attr.srq == nullptr) return 0;
+  if (attr.qp_type != IBV_QPT_RC && attr.qp_type != IBV_QPT_UD) return EINVAL;  // ibv_create_qp(3)
+  return attr.srq->context == pd->context ? 0 : EINVAL;
 }
 
 QPInit to_init(ibv_pd* pd, const ibv_qp_init_attr& attr, host::EventTarget* target) {

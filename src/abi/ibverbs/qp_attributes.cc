@@ -154,6 +154,7 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr*
   const QPInit& init = session->init_of(self.queue);
   *attr = attributes_of(session->attributes_of(self.queue));
   attr->cap = capacity_of(init);
+  attr->sq_draining = session->is_draining(self.queue) ? 1 : 0;
   *init_attr = {.qp_context = qp->qp_context,
                 .send_cq = qp->send_cq,
                 .recv_cq = qp->recv_cq,

@@ -49,6 +49,7 @@ class RCEngine final : public Engine {
   [[nodiscard]] std::optional<EngineEvent> poll_event() override;
   [[nodiscard]] Time next_timer() const override;
   [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
+  [[nodiscard]] bool is_draining() const override { return requester_.is_draining(); }
   [[nodiscard]] const QPFault& fault() const override { return fault_; }
 
  private:

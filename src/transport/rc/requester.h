@@ -73,9 +73,8 @@ class RCRequester {
   // Long operations that wait to be copied, for which there is a timer.
   [[nodiscard]] bool has_put_off() const { return put_off_.has_value(); }
   // False: poll_event() would give nothing.
-  [[nodiscard]] bool may_raise() const {
-    return fatal_pending_ || (qp_.state == QPState::kSQD && !drain_reported_);
-  }
+  [[nodiscard]] bool may_raise() const { return fatal_pending_ || is_draining(); }
+  [[nodiscard]] bool is_draining() const { return qp_.state == QPState::kSQD && !drain_reported_; }
 
  private:
   enum class Recovery : u8 { kTimeout, kSequenceError, kImpliedNAK };

@@ -18,6 +18,7 @@ class UCRequester {
   [[nodiscard]] bool poll_packet(TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out) { return sends_.poll_cqe(out); }
   [[nodiscard]] std::optional<EngineEvent> poll_event() { return sends_.poll_event(); }
+  [[nodiscard]] bool is_draining() const { return sends_.is_draining(); }
 
  private:
   void write_headers(const SendWQE& wqe, u32 payload_bytes, PacketHeaders& out);
