@@ -68,5 +68,5 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
 }
 
 void ibv_ack_async_event(ibv_async_event* event) {
-  if (EventAccount* account = account_of(*event); account != nullptr) account->on_settled(1);
+  if (EventAccount* account = account_of(*event); account != nullptr) account->on_acknowledged(1);
 }

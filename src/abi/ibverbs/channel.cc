@@ -27,7 +27,7 @@ tl::expected<CQObject*, int> next_event(ChannelObject& channel) {
 }  // namespace
 
 Status destroy(ChannelObject& channel) {
-  if (channel.users != 0) return Status::kBusy;
+  if (channel.in_use()) return Status::kBusy;
   channel.owner().channels.erase(&channel);
   delete &channel;
   return Status::kOk;
@@ -46,7 +46,6 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   channel->ready = std::move(*ready);
   channel->context = context;
   channel->fd = channel->ready->fd();
-  channel->refcnt = 0;
   channel->owner().channels.insert(channel.get());
   return channel.release();
 }
@@ -64,5 +63,5 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
 }
 
 void ibv_ack_cq_events(ibv_cq* cq, unsigned nevents) {
-  CQObject::of(cq).completion_events.on_settled(nevents);
+  CQObject::of(cq).completion_events.on_acknowledged(nevents);
 }

@@ -33,7 +33,7 @@ void forget_unread_events(CQObject& cq) {
     ChannelObject& channel = ChannelObject::of(cq.channel);
     cq.completion_events.on_settled(
         channel.ready->remove_if([&cq](const CQObject* ready) { return ready == &cq; }));
-    --channel.users;
+    channel.drop_user();
   }
   cq.async_events.on_settled(cq.owner().async_events->remove_if(
       [&cq](const ibv_async_event& event) { return concerns(event, cq.verbs()); }));
@@ -66,7 +66,7 @@ CQObject* create_cq(ContextObject& owner, const CQRequest& request) {
   if (!queue) return fail(queue.error());
   cq->queue = *queue;
   cq->cqe = capacity_of(*cq);
-  if (cq->channel != nullptr) ++ChannelObject::of(cq->channel).users;
+  if (cq->channel != nullptr) ChannelObject::of(cq->channel).add_user();
   checks::made(*cq, request.on_overrun);
   owner.cqs.insert(cq.get());
   return cq.release();

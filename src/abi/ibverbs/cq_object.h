@@ -23,7 +23,7 @@ struct CQObject final : ibv_cq_ex, host::EventTarget {
 
   CompletionQueue* queue = nullptr;
   Use parent_domain;  // when made with one
-  EventAccount completion_events, async_events;
+  EventAccount completion_events{comp_events_completed}, async_events{async_events_completed};
 
   bool single_threaded = false;  // the application polls from one thread at a time
   std::mutex polling;            // held from ibv_start_poll to ibv_end_poll, unless single_threaded

@@ -13,6 +13,11 @@ namespace verbena::abi {
 
 class EventAccount {
  public:
+  // `completed`: the field of the ABI's struct that counts what the application has acknowledged.
+  // Without it only this account counts.
+  EventAccount() = default;
+  explicit EventAccount(u32& completed) : completed_(&completed) {}
+
   void on_queued() {
     const std::lock_guard lock(mutex_);
     ++queued_;
@@ -21,7 +26,14 @@ class EventAccount {
     const std::lock_guard lock(mutex_);
     return queued_;
   }
-  // Acknowledged, or taken back from the queue before the application saw them.
+  // The application has acknowledged so many.
+  void on_acknowledged(u32 count) {
+    const std::lock_guard lock(mutex_);
+    if (completed_ != nullptr) *completed_ += count;
+    settled_ += count;
+    some_settled_.notify_all();
+  }
+  // They were taken back from the queue before the application saw them.
   void on_settled(u64 count) {
     const std::lock_guard lock(mutex_);
     settled_ += count;
@@ -47,6 +59,7 @@ class EventAccount {
   }
 
  private:
+  u32* const completed_ = nullptr;
   std::mutex mutex_;
   std::condition_variable some_settled_;
   u64 queued_ = 0, settled_ = 0;  // more settled, when an application acknowledges too much

@@ -27,7 +27,7 @@ struct QPObject final : NewerQPEx, host::EventTarget {
   XRCDObject* xrcd = nullptr;  // of an XRC target
   Use pd_use;
   std::vector<Use> counter_uses;
-  EventAccount async_events;
+  EventAccount async_events{qp_base.events_completed};
   std::unique_ptr<SendBuilder> builder;  // only when made with send_ops_flags
 };
 

@@ -20,7 +20,7 @@ struct SRQObject final : ibv_srq, host::EventTarget {
   SharedReceiveQueue* queue = nullptr;
   XRCDObject* xrcd = nullptr;  // of an XRC SRQ
   Use pd_use;
-  EventAccount async_events;
+  EventAccount async_events{events_completed};
 };
 
 // Out of the device, its unread events forgotten; kBusy and unchanged while a QP has it. The object

@@ -171,7 +171,7 @@ bool on_read(EventObject& event) {
 }
 
 void settle(EventObject* event) {
-  event->owner.account.on_settled(1);
+  event->owner.account.on_acknowledged(1);
   delete event;
 }
 
