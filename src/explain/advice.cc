@@ -47,13 +47,16 @@ std::string key_fault(const char* whose, u32 number, MemoryFault fault,
     case MemoryFault::kGone:
       return "the memory at " + wanted +
              " is not there any more: unmapped while it was registered.";
+    case MemoryFault::kProtected:
+      return "the process itself may not access the memory at " + wanted +
+             " so: its pages are read-only or have no access (mmap, mprotect).";
   }
   return "the memory could not be accessed.";
 }
 
 std::string sge_fault(const RefusedSGE& refused) {
   if (refused.fault == MemoryFault::kNone)
-    return "the memory was unmapped while it was registered, or its key has changed meanwhile.";
+    return "the memory was not there, or its key has changed meanwhile.";
   std::string out = text("SGE %u (address 0x%llx, length %u, L_Key 0x%08x): ", refused.index,
                          static_cast<unsigned long long>(refused.sge.address), refused.sge.length,
                          refused.sge.l_key.value);

@@ -289,6 +289,11 @@ TEST(DiagnosisTest, OurOwnMemory) {
   EXPECT_THAT(said(facts), HasSubstr("out of bounds"));
   refused.fault = MemoryFault::kAccess;
   EXPECT_THAT(said(facts), HasSubstr("lacks IBV_ACCESS_LOCAL_WRITE"));
+  refused.fault = MemoryFault::kGone;
+  EXPECT_THAT(said(facts), HasSubstr("the memory at [0x9000, 0x9010) is not there any more"));
+  refused.fault = MemoryFault::kProtected;
+  EXPECT_THAT(said(facts), HasSubstr("its pages are read-only"));
+  EXPECT_THAT(said(facts), testing::Not(HasSubstr("unmapped")));
 }
 
 TEST(DiagnosisTest, AMessageTooLongForItsReceive) {

@@ -68,10 +68,10 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 void on_fault(int signal, siginfo_t* info, void* context) {
   const bool by_an_access = info->si_code > 0;
   if (by_an_access && may_retry_after_replacement(reinterpret_cast<u64>(info->si_addr))) return;
-  if (by_an_access && fault_recovery != nullptr)
-    resume_in_recovery(*static_cast<ucontext_t*>(context));
-  else
-    pass_on(signal, info, context);
+  if (!by_an_access || fault_recovery == nullptr) return pass_on(signal, info, context);
+  last_touch_fault = {.at = static_cast<const u8*>(info->si_addr),
+                      .is_protected = signal == SIGSEGV && info->si_code != SEGV_MAPERR};
+  resume_in_recovery(*static_cast<ucontext_t*>(context));
 }
 
 // SA_NODEFER where the previous handler had it; on its alternate stack, where a thread has one.

@@ -12,6 +12,7 @@
 
 #include "host/page_for_test.h"
 #include "memory/ordered_copy.h"
+#include "memory/sg_walk.h"
 #include "memory/touch.h"
 
 namespace verbena::host {
@@ -65,6 +66,37 @@ TEST_F(MemoryFaultsTest, WhatHasGoneIsNoticedEveryTime) {
   }
   EXPECT_TRUE(is_readable(pages.bytes().first(kPage)));
   EXPECT_TRUE(is_readable(pages.bytes().last(kPage)));
+}
+
+TEST_F(MemoryFaultsTest, ProtectedMemoryIsToldFromMemoryThatHasGone) {
+  Pages pages(3);
+  const std::array<u8, 16> data{};
+  u8* const second = pages.bytes().data() + kPage;
+  ASSERT_EQ(::mprotect(second, kPage, PROT_READ), 0);
+  EXPECT_TRUE(is_readable(pages.bytes()));
+  EXPECT_FALSE(ordered_copy({}, second + 8, data));
+  EXPECT_TRUE(last_touch_fault.is_protected);
+  EXPECT_GE(last_touch_fault.at, second + 8);
+  EXPECT_LT(last_touch_fault.at, second + 24);
+  ASSERT_EQ(::munmap(second, kPage), 0);
+  EXPECT_FALSE(ordered_copy({}, second + 8, data));
+  EXPECT_FALSE(last_touch_fault.is_protected);
+}
+
+TEST_F(MemoryFaultsTest, ARefusedElementIsFoundByWhereItFaulted) {
+  const Pages pages(2);
+  ProtectionTable table(4, PRNG(1));
+  u8* const at = pages.bytes().data();
+  const u64 address = reinterpret_cast<u64>(at);
+  const LKey key = table.register_mr(PDId{1}, at, 2 * kPage, address, Access::kLocalWrite)->l_key;
+  const std::array<SGE, 2> list = {SGE{address, 8, key}, SGE{address + kPage, 8, key}};
+  ASSERT_EQ(::mprotect(at + kPage, kPage, PROT_READ), 0);
+  const std::array<u8, 16> data{};
+  EXPECT_EQ(scatter(table, PDId{1}, list, 0, data), MemoryFault::kProtected);
+  const RefusedSGE refused = find_refused(table, PDId{1}, list, Access::kLocalWrite);
+  EXPECT_EQ(refused.fault, MemoryFault::kProtected);
+  EXPECT_EQ(refused.index, 1u);
+  EXPECT_EQ(scatter(table, PDId{1}, std::span(list).last(1), 0, data), MemoryFault::kProtected);
 }
 
 TEST_F(MemoryFaultsTest, AFileThatWasCutShortIsNoticed) {

@@ -30,6 +30,7 @@ enum class MemoryFault : u8 {
   kBounds,  // a byte outside the region
   kAccess,  // the right is not granted
   kGone,    // the region covers it, but the memory is not there (memory/touch.h)
+  kProtected,  // the memory is there, but its protection does not allow the access
 };
 
 // Where the bytes are, or why not. Without a fault, nullptr is in the null region (or nothing was

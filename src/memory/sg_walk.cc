@@ -54,16 +54,33 @@ void copy_here(std::span<const MemoryPiece> to, Bytes data) {
   }
 }
 
-// Some of it may not be here. False: gone.
-bool copy(const ProtectionTable& table, std::span<const MemoryPiece> to, Bytes data) {
+MemoryFault touch_and_copy(std::span<const MemoryPiece> to, Bytes data) {
+  return touch([&] { copy_here(to, data); }) ? MemoryFault::kNone : fault_of_touch();
+}
+
+// Some of it may not be here.
+MemoryFault copy(const ProtectionTable& table, std::span<const MemoryPiece> to, Bytes data) {
   for (const MemoryPiece& piece : to) {
     const Bytes part = data.first(piece.length_bytes);
-    const bool there = is_here(piece.data) ? touch([&] { copy_here(std::span(&piece, 1), part); })
-                                           : table.imported().write(piece.data, part);
-    if (!there) return false;
+    if (is_here(piece.data)) {
+      if (const MemoryFault fault = touch_and_copy({&piece, 1}, part); fault != MemoryFault::kNone)
+        return fault;
+    } else if (!table.imported().write(piece.data, part)) {
+      return MemoryFault::kGone;
+    }
     data = data.subspan(piece.length_bytes);
   }
-  return true;
+  return MemoryFault::kNone;
+}
+
+MemoryFault check_readable(Bytes bytes) {
+  return is_readable(bytes) ? MemoryFault::kNone : fault_of_touch();
+}
+
+// Whether touch() last failed in these bytes.
+bool was_touched(const u8* data, u64 length) {
+  const auto at = reinterpret_cast<std::uintptr_t>(last_touch_fault.at);
+  return at - reinterpret_cast<std::uintptr_t>(data) < length;
 }
 
 // Of a list of one element, as most are.
@@ -76,9 +93,9 @@ MemoryFault gather_one(const ProtectionTable& table, PDId pd, const SGE& sge, u6
   if (!is_here(from.data))
     return add_copy(table, from.data, length, out) ? MemoryFault::kNone : MemoryFault::kGone;
   const Bytes bytes(from.data, length);
-  if (!is_readable(bytes)) return MemoryFault::kGone;
-  out.add(bytes);
-  return MemoryFault::kNone;
+  const MemoryFault fault = check_readable(bytes);
+  if (fault == MemoryFault::kNone) out.add(bytes);
+  return fault;
 }
 
 // The same.
@@ -89,7 +106,7 @@ MemoryFault scatter_to_one(const ProtectionTable& table, PDId pd, const SGE& sge
   const Resolved to = resolve(table, pd, sge, offset, data.size(), Access::kLocalWrite);
   if (!to) return to.fault;
   const MemoryPiece piece{to.data, data.size()};
-  return copy(table, {&piece, 1}, data) ? MemoryFault::kNone : MemoryFault::kGone;
+  return copy(table, {&piece, 1}, data);
 }
 
 }  // namespace
@@ -109,7 +126,8 @@ MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> l
   if (fault != MemoryFault::kNone) return fault;
   if (gone) return MemoryFault::kGone;
   for (u32 i = before; i < out.count; ++i)
-    if (!is_readable(out.parts[i])) return MemoryFault::kGone;
+    if (const MemoryFault unread = check_readable(out.parts[i]); unread != MemoryFault::kNone)
+      return unread;
   return MemoryFault::kNone;
 }
 
@@ -158,8 +176,11 @@ MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> 
       });
   if (fault != MemoryFault::kNone) return fault;
   const std::span<const MemoryPiece> to(pieces.data(), count);
-  const bool there = all_here ? touch([&] { copy_here(to, data); }) : copy(table, to, data);
-  return there ? MemoryFault::kNone : MemoryFault::kGone;
+  return all_here ? touch_and_copy(to, data) : copy(table, to, data);
+}
+
+MemoryFault fault_of_touch() {
+  return last_touch_fault.is_protected ? MemoryFault::kProtected : MemoryFault::kGone;
 }
 
 RefusedSGE find_refused(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
@@ -168,7 +189,10 @@ RefusedSGE find_refused(const ProtectionTable& table, PDId pd, std::span<const S
     const SGE& sge = list[i];
     if (sge.length == 0) continue;
     const Resolved piece = resolve(table, pd, sge, 0, sge.length, need);
-    if (!piece) return {piece.fault, i, sge, need, table.describe(sge.l_key.value)};
+    const std::optional<KeyInfo> key = table.describe(sge.l_key.value);
+    if (!piece) return {piece.fault, i, sge, need, key};
+    if (is_here(piece.data) && was_touched(piece.data, sge.length))
+      return {fault_of_touch(), i, sge, need, key};
   }
   return {.need = need, .key = {}};
 }

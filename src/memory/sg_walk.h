@@ -1,6 +1,6 @@
 // Walks over scatter/gather lists: the bytes [offset, offset + length) of a list, key by key.
 // Every byte is checked against the protection table before it is touched; nothing is copied when
-// any part is refused. What is granted may still not be there: kGone.
+// any part is refused. What is granted may still not be there, or be protected: kGone, kProtected.
 #pragma once
 
 #include "memory/payload.h"
@@ -33,8 +33,12 @@ struct MemoryPiece {
 [[nodiscard]] MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
                                   u64 offset, Bytes data);
 
-// The element that makes such a walk over all of the list fail, and why; kNone: none does, so that
-// memory was gone or the list was too short. For explanations.
+// Why touch() has just failed in this thread at memory that is here.
+[[nodiscard]] MemoryFault fault_of_touch();
+
+// The element that makes such a walk over all of the list fail, and why; or else the one that
+// touch() has just failed at. kNone: neither, so that the list was too short, or imported memory
+// was gone. For explanations.
 struct RefusedSGE {
   MemoryFault fault = MemoryFault::kNone;
   u32 index = 0;

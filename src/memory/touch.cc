@@ -13,6 +13,8 @@ void read_one(const u8* at) { (void)*static_cast<const volatile u8*>(at); }
 
 thread_local constinit RecoveryPoint* fault_recovery = nullptr;
 
+thread_local constinit TouchFault last_touch_fault;
+
 void recover_from_fault() {
   RecoveryPoint* const where = fault_recovery;
   CHECK(where != nullptr);

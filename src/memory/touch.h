@@ -12,6 +12,15 @@
 
 namespace verbena {
 
+// What the last access of this thread met that touch() returned false for. For explanations.
+struct TouchFault {
+  const u8* at = nullptr;
+  bool is_protected = false;  // something is mapped there; else nothing is
+};
+// A signal handler writes it: nothing lazy.
+extern thread_local constinit TouchFault last_touch_fault
+    __attribute__((tls_model("initial-exec")));
+
 // A place to go on at: what __builtin_setjmp fills. The compiler's own, since no layer as high as
 // this one has signals, and it saves three words only.
 using RecoveryPoint = void* [5];

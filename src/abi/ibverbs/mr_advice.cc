@@ -13,7 +13,8 @@ constexpr int to_advise_errno(MemoryFault fault) {
     case MemoryFault::kBadKey: return ENOENT;
     case MemoryFault::kBounds: return EFAULT;
     case MemoryFault::kAccess: return EPERM;
-    case MemoryFault::kGone: return EFAULT;
+    case MemoryFault::kGone:
+    case MemoryFault::kProtected: return EFAULT;
   }
   CHECK_UNREACHABLE();
 }

@@ -317,7 +317,7 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
                           packet.payload.size(), Access::kRemoteWrite);
     if (!to) return access_error(packet, to.fault);
     if (!ordered_copy(memory_.imported(), to.data, packet.payload))
-      return access_error(packet, MemoryFault::kGone);
+      return access_error(packet, is_here(to.data) ? fault_of_touch() : MemoryFault::kGone);
   }
   if (traits.first) ++counters_.rx_write_requests;
   message_ = Message::kWrite;
@@ -373,7 +373,7 @@ void RCResponder::on_atomic(const PacketView& packet) {
   resource.first_psn = expected_;
   if (!execute_atomic(reinterpret_cast<u64*>(at.data), eth,
                       packet.headers.bth.opcode.op == Op::kCmpSwap, resource.original))
-    return access_error(packet, MemoryFault::kGone);
+    return access_error(packet, fault_of_touch());
   ++counters_.rx_atomic_requests;
   accept(packet, 1, true);
   resource.msn = msn_;
@@ -440,7 +440,7 @@ void RCResponder::on_atomic_write(const PacketView& packet) {
   std::memcpy(&value, packet.payload.data(), sizeof value);
   u64* const word = reinterpret_cast<u64*>(at.data);
   if (!touch([&] { __atomic_store_n(word, value, __ATOMIC_RELEASE); }))
-    return access_error(packet, MemoryFault::kGone);
+    return access_error(packet, fault_of_touch());
   ++counters_.rx_write_requests;
   confirm(packet);
 }

@@ -108,6 +108,7 @@ class RCResponder {
   bool build_read(Response& response, u32 at_most, TxPacket& out);
   std::optional<Bytes> next_of_read(const Response& response, u32 length) const;
   std::optional<Bytes> train_of_read(const Response& response, u32 at_most) const;
+  void note_unreadable(const Response& response);
   void build_headers(const Response& response, Op op, TxPacket& out) const;
   u8 credits();
 

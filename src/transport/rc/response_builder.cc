@@ -45,6 +45,20 @@ std::optional<Bytes> RCResponder::train_of_read(const Response& response, u32 at
   return Bytes(from.data, length);
 }
 
+void RCResponder::note_unreadable(const Response& response) {
+  const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
+                                       std::min(response.length_bytes, mtu()), Access::kRemoteRead);
+  const MemoryFault unread = is_here(from.data) ? fault_of_touch() : MemoryFault::kGone;
+  fault_ = {.refusal = Refusal::kRemoteMemory,
+            .opcode = {Service::kRC, Op::kRDMAReadRequest},
+            .remote_address = response.address,
+            .length_bytes = response.length_bytes,
+            .r_key = response.r_key,
+            .memory = from ? unread : from.fault,
+            .key = memory_.describe(response.r_key.value)};
+  ++counters_.resp_remote_access_errors;
+}
+
 // One packet of a READ response, or a train. False: a NAK has taken its place, and nothing is
 // answered behind it.
 bool RCResponder::build_read(Response& response, u32 at_most, TxPacket& out) {
@@ -54,6 +68,7 @@ bool RCResponder::build_read(Response& response, u32 at_most, TxPacket& out) {
   else
     payload = next_of_read(response, std::min(response.length_bytes, mtu()));
   if (!payload) {
+    note_unreadable(response);
     const PSN psn = response.psn;
     const MSN msn = response.msn.previous();  // the READ is not done
     responses_.drop_pending();
