@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "host/local/address_space.h"
+#include "host/local/replaced_memory.h"
+
 namespace verbena::host {
 
 namespace {
@@ -22,6 +25,14 @@ PageRange pages_of(const void* address, std::size_t length) {
   return {reinterpret_cast<void*>(first), end < first ? 0 : end - first};
 }
 
+bool grants(u64 begin, u64 end, PageRight right) {
+  const AddressSpace space(AddressSpace::Look::kThoroughly);
+  const auto has_right = [right](const MappedArea& area) {
+    return right == PageRight::kWrite ? area.is_writable : area.is_readable;
+  };
+  return space.covers(begin, end, has_right).value_or(true);
+}
+
 constexpr int kPopulateRead = 22, kPopulateWrite = 23;  // MADV_*, Linux 5.14
 
 }  // namespace
@@ -33,11 +44,24 @@ bool is_mapped(const void* address, std::size_t length) {
   return pages.length != 0 && ::msync(pages.first, pages.length, MS_ASYNC) == 0;
 }
 
-bool page_in(const void* address, std::size_t length, PageIn how) {
+// A replacement of memory takes the right to write away while it lasts: then the answer says
+// nothing, and the kernel is asked again.
+bool is_mapped(const void* address, std::size_t length, PageRight right) {
   if (!is_mapped(address, length)) return false;
+  const u64 begin = reinterpret_cast<u64>(address);
+  for (;;) {
+    const u64 replacements = wait_for_replacement();
+    if (grants(begin, begin + length, right)) return true;
+    if (wait_for_replacement() == replacements) return false;
+  }
+}
+
+bool page_in(const void* address, std::size_t length, PageIn how) {
+  const bool to_write = how == PageIn::kToWrite;
+  if (!is_mapped(address, length, to_write ? PageRight::kWrite : PageRight::kRead)) return false;
   if (length == 0) return true;
   const PageRange pages = pages_of(address, length);
-  const int advice = how == PageIn::kToWrite ? kPopulateWrite : kPopulateRead;
+  const int advice = to_write ? kPopulateWrite : kPopulateRead;
   return ::madvise(pages.first, pages.length, advice) == 0 || errno == EINVAL;
 }
 

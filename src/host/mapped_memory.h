@@ -11,6 +11,11 @@ namespace verbena::host {
 // bug.
 [[nodiscard]] bool is_mapped(const void* address, std::size_t length);
 
+enum class PageRight { kRead, kWrite };
+// The same, and the process may read or write each page. Where the kernel does not tell rights (no
+// /proc), true for mapped memory: each later access meets the protection of its page anyway.
+[[nodiscard]] bool is_mapped(const void* address, std::size_t length, PageRight right);
+
 enum class PageIn { kToRead, kToWrite };
 // Brings the pages in. false: some are not mapped, or not with this right. Where the kernel cannot
 // (before 5.14), they come when they are touched.

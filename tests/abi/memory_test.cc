@@ -214,6 +214,105 @@ TEST_F(MemoryTest, ARegionDoesNotMoveToWhereNothingIs) {
     EXPECT_EQ(ibv_advise_mr(pd, advice, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1), EFAULT);
 }
 
+// --- memory that the process cannot write, or not read
+
+class ProtectedMemoryTest : public MemoryTest {
+ protected:
+  static constexpr std::size_t kPage = 4096;
+  void SetUp() override {
+    MemoryTest::SetUp();
+    pages_ = static_cast<char*>(
+        mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(pages_, MAP_FAILED);
+  }
+  void TearDown() override {
+    munmap(pages_, 3 * kPage);
+    MemoryTest::TearDown();
+  }
+  // 0, or the errno of a registration.
+  int error_of_registration(const void* address, std::size_t length, int access) {
+    errno = 0;
+    ibv_mr* const mr = verbs.reg_mr(pd, const_cast<void*>(address), length, access);
+    const int error = errno;
+    if (mr == nullptr) return error;
+    EXPECT_EQ(verbs.dereg_mr(mr), 0);
+    return 0;
+  }
+
+  char* pages_ = nullptr;
+};
+
+constexpr int kWrites[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_MW_BIND,
+                           kAllAccess};
+
+TEST_F(ProtectedMemoryTest, ReadOnlyMemoryIsRegisteredToBeReadOnly) {
+  ASSERT_EQ(mprotect(pages_ + kPage, kPage, PROT_READ), 0);
+  static constexpr char kConstants[kPage] = {1};
+  for (const int access : kWrites) {
+    EXPECT_EQ(error_of_registration(pages_ + kPage, kPage, access), EFAULT) << access;
+    EXPECT_EQ(error_of_registration(pages_, 3 * kPage, access), EFAULT) << "one page of three";
+    EXPECT_EQ(error_of_registration(pages_, kPage, access), 0);
+    EXPECT_EQ(error_of_registration(pages_ + 2 * kPage, kPage, access), 0);
+    EXPECT_EQ(error_of_registration(kConstants, kPage, access), EFAULT);
+    EXPECT_EQ(error_of_registration(pages_ + kPage, kPage, access | IBV_ACCESS_ON_DEMAND), 0);
+  }
+  for (const int access : {0, int{IBV_ACCESS_REMOTE_READ}}) {
+    EXPECT_EQ(error_of_registration(pages_, 3 * kPage, access), 0);
+    EXPECT_EQ(error_of_registration(kConstants, kPage, access), 0);
+  }
+}
+
+TEST_F(ProtectedMemoryTest, MemoryWithoutAnyRightIsNotRegistered) {
+  ASSERT_EQ(mprotect(pages_ + kPage, kPage, PROT_NONE), 0);
+  for (const int access : {0, int{IBV_ACCESS_REMOTE_READ}, kAllAccess}) {
+    EXPECT_EQ(error_of_registration(pages_, 3 * kPage, access), EFAULT);
+    EXPECT_EQ(error_of_registration(pages_, 3 * kPage, access | IBV_ACCESS_ON_DEMAND), 0);
+  }
+}
+
+TEST_F(ProtectedMemoryTest, AFileThatIsMappedToBeReadIsNotRegisteredToBeWritten) {
+  const int file = memfd_create("program", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(file, kPage), 0);
+  void* const shared = mmap(nullptr, kPage, PROT_READ, MAP_SHARED, file, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  EXPECT_EQ(error_of_registration(shared, kPage, kAllAccess), EFAULT);
+  EXPECT_EQ(error_of_registration(shared, kPage, IBV_ACCESS_REMOTE_READ), 0);
+  munmap(shared, kPage);
+  close(file);
+}
+
+TEST_F(ProtectedMemoryTest, ReregistrationAsksForTheSameRights) {
+  ASSERT_EQ(mprotect(pages_ + kPage, kPage, PROT_READ), 0);
+  ibv_mr* mr = register_all(pages_ + kPage, kPage, IBV_ACCESS_REMOTE_READ);
+  EXPECT_EQ(verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, kAllAccess),
+            IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(errno, EFAULT);
+  constexpr int kAll = IBV_REREG_MR_CHANGE_ACCESS | IBV_REREG_MR_CHANGE_TRANSLATION;
+  EXPECT_EQ(verbs.rereg_mr(mr, kAll, nullptr, pages_, kPage, kAllAccess), 0);
+  EXPECT_EQ(verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, pages_, 2 * kPage, 0),
+            IBV_REREG_MR_ERR_INPUT)
+      << "with the access that it has";
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(verbs.rereg_mr(mr, kAll, nullptr, pages_, 2 * kPage, IBV_ACCESS_REMOTE_READ), 0);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+}
+
+TEST_F(ProtectedMemoryTest, OnDemandMemoryIsCheckedWhenItNoLongerIs) {
+  ASSERT_EQ(mprotect(pages_, kPage, PROT_READ), 0);
+  ibv_mr* mr = register_all(pages_, kPage, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+  EXPECT_EQ(
+      verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE),
+      IBV_REREG_MR_ERR_INPUT);
+  EXPECT_EQ(errno, EFAULT);
+  ibv_sge sge = sge_of(mr, 0, 64);
+  EXPECT_EQ(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1), 0);
+  EXPECT_EQ(
+      ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1),
+      EFAULT);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+}
+
 TEST_F(MemoryTest, PrefetchedPagesAreResident) {
   constexpr std::size_t kLength = 64 << 10;
   void* pages = mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

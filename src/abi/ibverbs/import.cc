@@ -77,7 +77,8 @@ bool find_known(const ContextObject& context, u32 handle, MRObject& mr) {
         mr.length = from.length;
         mr.lkey = from.lkey;
         mr.rkey = from.rkey;
-        mr.on_demand = from.on_demand;
+        mr.memory = from.memory;
+        mr.access = from.access;
         mr.shared = from.shared;
       });
 }

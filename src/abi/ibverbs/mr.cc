@@ -27,11 +27,11 @@ bool is_whole_process(const void* address, std::size_t length, unsigned access) 
   return address == nullptr && length == SIZE_MAX && (access & IBV_ACCESS_ON_DEMAND) != 0;
 }
 
-// On-demand regions may have pages that are not mapped yet.
-bool is_there(const void* address, std::size_t length, unsigned access) {
-  if (is_whole_process(address, length, access) || length == 0) return true;
-  if (address == nullptr) return false;
-  return (access & IBV_ACCESS_ON_DEMAND) != 0 || host::is_mapped(address, length);
+// The kernel's rule: a window may come to give the right to write, too.
+host::PageRight right_needed_for(unsigned access) {
+  constexpr unsigned kWrites = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                               IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+  return (access & kWrites) != 0 ? host::PageRight::kWrite : host::PageRight::kRead;
 }
 
 // What a region is made of.
@@ -66,7 +66,8 @@ MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const M
   mr->addr = made.verbs_address;
   mr->length = made.length;
   mr->pd_use = Use(PDObject::of(made.pd).users);
-  mr->on_demand = (made.access & IBV_ACCESS_ON_DEMAND) != 0;
+  if (made.memory != nullptr) mr->memory = {made.memory, made.length};
+  mr->access = made.access;
   set_keys(*mr, keys);
   mr->shared = std::make_shared<SharedRegion>(mr->owner().adapter, keys.l_key, std::move(memory),
                                               std::move(file));
@@ -90,7 +91,9 @@ MRObject* create(std::unique_ptr<MRObject> mr, const Registration& asked,
 MRObject* create_of_memory(std::unique_ptr<MRObject> mr, const Registration& asked) {
   if (mr == nullptr) return fail(ENOMEM);
   if (const int error = check_access(asked.access); error != 0) return fail(error);
-  if (!is_there(asked.memory, asked.length, asked.access)) return fail(EFAULT);
+  if (!is_whole_process(asked.memory, asked.length, asked.access) &&
+      !can_register({asked.memory, asked.length}, asked.access))
+    return fail(EFAULT);
   return create(std::move(mr), asked);
 }
 
@@ -140,6 +143,13 @@ bool legal_attributes(const ibv_pd* pd, const ibv_mr_init_attr& attr) {
 int check_access(unsigned access) {
   if ((access & kAccessFlushPersistent) != 0) return EOPNOTSUPP;
   return (access & ~(kAllAccess | kHints)) == 0 ? 0 : EINVAL;
+}
+
+bool can_register(std::span<const u8> memory, unsigned access) {
+  if (memory.empty()) return true;
+  if (memory.data() == nullptr) return false;
+  return (access & IBV_ACCESS_ON_DEMAND) != 0 ||
+         host::is_mapped(memory.data(), memory.size(), right_needed_for(access));
 }
 
 std::optional<host::CommonMemory> common_memory(ContextObject& owner, std::span<const u8> memory,

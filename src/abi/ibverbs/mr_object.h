@@ -8,9 +8,11 @@ namespace verbena::abi {
 struct MRObject : ibv_mr {
   static MRObject& of(ibv_mr* mr) { return *static_cast<MRObject*>(mr); }
   [[nodiscard]] ContextObject& owner() const { return ContextObject::of(context); }
+  [[nodiscard]] bool is_on_demand() const { return (access & IBV_ACCESS_ON_DEMAND) != 0; }
 
   Use pd_use, dm_use, dmah_use;
-  bool on_demand = false;
+  std::span<const u8> memory{};  // in this process; empty for a null region
+  unsigned access = 0;           // as asked for
   std::shared_ptr<SharedRegion> shared;
   u64 exporter = 0;  // the process that it was imported from; 0: made here
 };
@@ -22,6 +24,9 @@ void forget(MRObject& mr);
 
 // 0, or the errno that a registration with these rights gives.
 [[nodiscard]] int check_access(unsigned access);
+// Whether the process can register this memory so: all of it is mapped, with the rights that the
+// kernel asks for when it pins memory. An on-demand region may lack both; each access then shows.
+[[nodiscard]] bool can_register(std::span<const u8> memory, unsigned access);
 // What of memory that is about to be registered so peers of this host can map.
 [[nodiscard]] std::optional<host::CommonMemory> common_memory(ContextObject& owner,
                                                               std::span<const u8> memory,

@@ -3,7 +3,6 @@
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/mr_object.h"
 #include "abi/ibverbs/translate.h"
-#include "host/mapped_memory.h"
 
 namespace verbena::abi {
 namespace {
@@ -28,11 +27,26 @@ bool legal_rereg(const MRObject& mr, int flags, const ibv_pd* pd, const void* ad
   return pd != nullptr && pd->context == mr.context;
 }
 
+// What the region is made of after the change, and for which access.
+struct Wanted {
+  std::span<const u8> memory;
+  unsigned access = 0;
+  [[nodiscard]] bool is_on_demand() const { return (access & IBV_ACCESS_ON_DEMAND) != 0; }
+};
+
+Wanted after(const MRObject& mr, int flags, void* address, std::size_t length, unsigned access) {
+  Wanted wanted{mr.memory, mr.access};
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0)
+    wanted.memory = {static_cast<const u8*>(address), length};
+  if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) wanted.access = access;
+  return wanted;
+}
+
 // Of new memory only. With other rights or another domain, peers copy what they have mapped before.
 std::optional<host::CommonMemory> common_after(MRObject& mr, const ProtectionTable::Rereg& change,
-                                               bool on_demand) {
-  if (!change.translation || on_demand) return std::nullopt;
-  return common_memory(mr.owner(), {change.base, change.length}, IBV_ACCESS_REMOTE_READ);
+                                               const Wanted& wanted) {
+  if (!change.translation || wanted.is_on_demand()) return std::nullopt;
+  return common_memory(mr.owner(), wanted.memory, IBV_ACCESS_REMOTE_READ);
 }
 
 Result<MRKeys> reregister(MRObject& mr, const ProtectionTable::Rereg& change,
@@ -54,11 +68,9 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
   if (self.exporter != 0) return refuse_rereg_input(EOPNOTSUPP);
   if (!legal_rereg(self, flags, pd, addr, length, static_cast<unsigned>(access)))
     return refuse_rereg_input(EINVAL);
-  const bool on_demand = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0
-                             ? (access & IBV_ACCESS_ON_DEMAND) != 0
-                             : self.on_demand;
-  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && !on_demand &&
-      !host::is_mapped(addr, length))
+  const Wanted wanted = after(self, flags, addr, length, static_cast<unsigned>(access));
+  constexpr int kPins = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS;
+  if ((flags & kPins) != 0 && !can_register(wanted.memory, wanted.access))
     return refuse_rereg_input(EFAULT);
   const PDId new_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? PDObject::of(pd).id() : PDId{};
   const AccessFlags new_access = to_access(static_cast<unsigned>(access));
@@ -69,14 +81,15 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
       .base = static_cast<u8*>(addr),
       .length = length,
       .iova = reinterpret_cast<u64>(addr)};
-  std::optional<host::CommonMemory> common = common_after(self, change, on_demand);
+  std::optional<host::CommonMemory> common = common_after(self, change, wanted);
   const Result<MRKeys> keys = reregister(self, change, common);
   if (!keys) return refuse_rereg(keys.error());
   const LKey old_key{mr->lkey};
   set_keys(self, *keys);
   self.shared->on_key_changed(keys->l_key);
   if (common) self.shared->on_file_changed(std::move(common->file));
-  self.on_demand = on_demand;
+  self.memory = wanted.memory;
+  self.access = wanted.access;
   if (change.pd != nullptr) {
     mr->pd = pd;
     self.pd_use = Use(PDObject::of(pd).users);

@@ -14,7 +14,6 @@
 namespace verbena::host {
 namespace {
 
-constexpr const char* kMaps = "/proc/self/maps";
 constexpr u32 kMaxName = 4096;  // PATH_MAX
 
 // struct procmap_query of linux/fs.h, which older headers lack.
@@ -31,9 +30,44 @@ static_assert(sizeof(Query) == 104);
 constexpr unsigned long kQueryArea = _IOWR('f', 17, Query);  // PROCMAP_QUERY
 enum : u64 { kReadable = 1, kWritable = 2, kExecutable = 4, kShared = 8 };
 
+// Walks the areas of a range, in order of address.
+class RangeWalk {
+ public:
+  RangeWalk(u64 begin, u64 end, const AddressSpace::IsRight& is_right)
+      : at_(begin), end_(end), is_right_(is_right) {}
+
+  [[nodiscard]] u64 at() const { return at_; }  // everything before is right
+  [[nodiscard]] bool is_done() const { return at_ >= end_; }
+  // `area` is the first that ends after at(). Returns false if it is not right there.
+  [[nodiscard]] bool take(const MappedArea& area) {
+    if (at_ < area.begin || !is_right_(area)) return false;
+    at_ = area.end;
+    return true;
+  }
+
+ private:
+  u64 at_, end_;
+  const AddressSpace::IsRight& is_right_;
+};
+
+bool walk_text(const std::string& path, RangeWalk& walk) {
+  std::ifstream text(path);
+  for (std::string line; !walk.is_done() && std::getline(text, line);) {
+    const std::optional<MappedArea> area = parse_mapped_area(line);
+    if (area && walk.at() < area->end && !walk.take(*area)) return false;
+  }
+  return walk.is_done();
+}
+
 }  // namespace
 
-AddressSpace::AddressSpace(Look look) : look_(look), maps_(::open(kMaps, O_RDONLY | O_CLOEXEC)) {}
+AddressSpace::AddressSpace(Look look) : AddressSpace(look, "/proc/self/maps") {}
+
+AddressSpace::AddressSpace(Look look, u32 pid)
+    : AddressSpace(look, "/proc/" + std::to_string(pid) + "/maps") {}
+
+AddressSpace::AddressSpace(Look look, std::string path)
+    : look_(look), path_(std::move(path)), maps_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {}
 
 std::optional<MappedArea> AddressSpace::at(u64 address) const {
   std::optional<MappedArea> area = from(address);
@@ -42,9 +76,10 @@ std::optional<MappedArea> AddressSpace::at(u64 address) const {
 
 std::optional<MappedArea> AddressSpace::from(u64 address) const {
   if (!maps_.is_open()) return std::nullopt;
-  const std::optional<MappedArea> told = ask(address);
+  std::array<char, kMaxName> name{};
+  const std::optional<MappedArea> told = ask(address, name);
   if (told || errno != ENOTTY || look_ == Look::kQuickly) return told;
-  std::ifstream text(kMaps);
+  std::ifstream text(path_);
   for (std::string line; std::getline(text, line);) {
     const std::optional<MappedArea> area = parse_mapped_area(line);
     if (area && address < area->end) return area;
@@ -52,11 +87,22 @@ std::optional<MappedArea> AddressSpace::from(u64 address) const {
   return std::nullopt;
 }
 
-std::optional<MappedArea> AddressSpace::ask(u64 address) const {
-  std::array<char, kMaxName> name{};
+std::optional<bool> AddressSpace::covers(u64 begin, u64 end, const IsRight& is_right) const {
+  if (!maps_.is_open()) return std::nullopt;
+  RangeWalk walk(begin, end, is_right);
+  while (!walk.is_done()) {
+    const std::optional<MappedArea> area = ask(walk.at(), {});
+    if (!area && errno == ENOTTY && look_ == Look::kThoroughly) return walk_text(path_, walk);
+    if (!area && errno != ENOENT) return std::nullopt;
+    if (!area || !walk.take(*area)) return false;
+  }
+  return true;
+}
+
+std::optional<MappedArea> AddressSpace::ask(u64 address, std::span<char> name) const {
   Query query;
   query.address = address;
-  query.name_size = kMaxName;
+  query.name_size = static_cast<u32>(name.size());
   query.name = reinterpret_cast<u64>(name.data());
   if (::ioctl(maps_.get(), kQueryArea, &query) != 0) return std::nullopt;
   const auto has = [&query](u64 flag) { return (query.area_flags & flag) != 0; };
@@ -69,7 +115,7 @@ std::optional<MappedArea> AddressSpace::ask(u64 address) const {
                     .is_writable = has(kWritable),
                     .is_executable = has(kExecutable),
                     .is_shared = has(kShared),
-                    .name = name.data()};
+                    .name = name.empty() ? std::string() : std::string(name.data())};
 }
 
 std::optional<MappedArea> parse_mapped_area(const std::string& line) {

@@ -1,8 +1,11 @@
-// AddressSpace: what lies where in this process, as the kernel tells it: ioctl(PROCMAP_QUERY) of
-// /proc/self/maps, which answers for one address (Linux 6.11), or that file's text before.
+// AddressSpace: what lies where in this process, or in another one of its user, as the kernel tells
+// it: ioctl(PROCMAP_QUERY) of /proc/PID/maps, which answers for one address (Linux 6.11), or that
+// file's text before.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/types.h"
@@ -23,16 +26,24 @@ class AddressSpace {
   // kQuickly: no text, which takes as long as there are mappings.
   enum class Look { kQuickly, kThoroughly };
   explicit AddressSpace(Look look);
+  AddressSpace(Look look, u32 pid);
 
   // nullopt: nothing is mapped there, or the kernel does not tell.
   [[nodiscard]] std::optional<MappedArea> at(u64 address) const;
   // The first that ends after the address.
   [[nodiscard]] std::optional<MappedArea> from(u64 address) const;
+  // Whether all of [begin, end) is mapped, and each area there is as it should be. nullopt: the
+  // kernel does not tell.
+  using IsRight = std::function<bool(const MappedArea&)>;
+  [[nodiscard]] std::optional<bool> covers(u64 begin, u64 end, const IsRight& is_right) const;
 
  private:
-  [[nodiscard]] std::optional<MappedArea> ask(u64 address) const;
+  AddressSpace(Look look, std::string path);
+  // Stores the area's name in `name`, as far as there is room.
+  [[nodiscard]] std::optional<MappedArea> ask(u64 address, std::span<char> name) const;
 
   Look look_;
+  std::string path_;
   Descriptor maps_;
 };
 

@@ -83,6 +83,11 @@ bool give_back_memory(u64 address, u64 length) {
       length);
 }
 
+u64 wait_for_replacement() {
+  while (held_length.load() != 0) ::sched_yield();
+  return replacements.load();
+}
+
 bool may_retry_after_replacement(u64 address) {
   const u64 begun = replacements.load();
   if (begun == retried) return false;

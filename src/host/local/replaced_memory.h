@@ -18,6 +18,9 @@ namespace verbena::host {
 // By private anonymous memory.
 [[nodiscard]] bool give_back_memory(u64 address, u64 length);
 
+// Waits until no memory is being replaced. Returns how many replacements have begun so far.
+u64 wait_for_replacement();
+
 // For the handler of faults: true when the access may be tried again, since the memory there may
 // have been about to be replaced, and no longer is. Each replacement gives each thread one try.
 // Async-signal-safe.

@@ -49,7 +49,7 @@ void opened(host::Adapter& adapter) {
 
 void registered(const MRObject& mr, const u8* memory, u64 iova, unsigned access) {
   note([&](Ledger& ledger, const Site& at) {
-    const bool whole_process = memory == nullptr && mr.on_demand;
+    const bool whole_process = memory == nullptr && mr.is_on_demand();
     ledger.on_region(device_of(mr.owner()), LKey{mr.lkey},
                      {.pd = PDObject::of(mr.pd).id(),
                       .memory = memory,
