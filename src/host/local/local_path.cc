@@ -59,9 +59,7 @@ LocalPath::LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirector
       directory_(std::move(directory)),
       choices_(choices),
       keys_(layout().device.keys),
-      qps_(layout().device.qps) {
-  layout().header.replaces_memory = choices.sharing == Sharing::kReplace ? 1 : 0;
-}
+      qps_(layout().device.qps) {}
 
 void LocalPath::start() {
   layout().header.life.wait_until_held();
@@ -105,8 +103,6 @@ void LocalPath::close() {
 }
 
 void LocalPath::abandon() {
-  for (const std::weak_ptr<ProcessMemory>& peer : peers_)
-    if (const std::shared_ptr<ProcessMemory> known = peer.lock()) known->close_file();
   segment_.keep_copy();
   waker_.close();
   abandoned_ = true;

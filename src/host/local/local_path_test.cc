@@ -5,15 +5,14 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <numeric>
 #include <thread>
 
@@ -44,42 +43,6 @@ u64 local_writes_of(RCEndpoint& endpoint, u32 size) {
   EXPECT_EQ(endpoint.wait_for_completion().status, WQEStatus::kSuccess);
   return local_writes(endpoint) - before;
 }
-
-u64 local_reads_of(RCEndpoint& endpoint, u32 size) {
-  const auto count = [&] {
-    return endpoint.adapter().enter()->counters().transport.local_read_requests;
-  };
-  const u64 before = count();
-  endpoint.post(SendOp::kRDMARead, size);
-  EXPECT_EQ(endpoint.wait_for_completion().status, WQEStatus::kSuccess);
-  return count() - before;
-}
-
-// Descriptors of this process for the memory of processes.
-u32 memory_files() {
-  u32 count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code error;  // it may be the iterator's own
-    count += std::filesystem::read_symlink(entry.path(), error).string().ends_with("/mem");
-  }
-  return count;
-}
-
-// While there is one, the process opens no more files.
-class NoMoreFiles {
- public:
-  NoMoreFiles() {
-    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
-    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  }
-  ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoMoreFiles(const NoMoreFiles&) = delete;
-  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 // Datagrams sent by its link.
 u64 bursts(RCEndpoint& endpoint) {
@@ -318,25 +281,45 @@ TEST_F(LocalPathTest, AKeyThatIsNotThereIsAnsweredAsOnTheWire) {
   EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kRemoteAccess);
 }
 
-// Whether little is asked for or more.
-TEST_F(LocalPathTest, MemoryThatHasGoneIsAnsweredAsOnTheWire) {
+// What becomes of registered memory: its pages' protection, or nothing is there.
+enum class Fate { kReadOnly, kNoAccess, kUnmapped };
+void meet(Fate fate, u8* page, u32 length) {
+  switch (fate) {
+    case Fate::kReadOnly: ASSERT_EQ(::mprotect(page, length, PROT_READ), 0); return;
+    case Fate::kNoAccess: ASSERT_EQ(::mprotect(page, length, PROT_NONE), 0); return;
+    case Fate::kUnmapped: ASSERT_EQ(::munmap(page, length), 0); return;
+  }
+}
+
+// Of any length: each has a copy of its own kind.
+TEST_F(LocalPathTest, ProtectionOfPagesIsRespectedAsOnTheWire) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer's memcpy holds signals back: a fault in it never ends";
 #endif
   constexpr u32 kPage = 4096;
-  for (const SendOp op : {SendOp::kRDMAWrite, SendOp::kRDMARead})
-    for (const u32 size : {8u, 100u}) {
-      RCEndpoint a(open("127.0.0.91")), b(open("127.0.0.92"));
-      auto* const memory = static_cast<u8*>(
-          ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-      a.connect(b.register_common({memory, kPage}));
-      b.connect(a.self());
-      a.post(op, size);
-      EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kSuccess);
-      ::munmap(memory, kPage);
-      a.post(op, size);
-      EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kRemoteAccess);
-    }
+  for (const Fate fate : {Fate::kReadOnly, Fate::kNoAccess, Fate::kUnmapped})
+    for (const SendOp op : {SendOp::kRDMAWrite, SendOp::kRDMARead})
+      for (const u32 size : {1u, 4u, 8u, 100u, kPage}) {
+        RCEndpoint a(open("127.0.0.91")), b(open("127.0.0.92"));
+        auto* const memory = static_cast<u8*>(
+            ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        a.connect(b.register_common({memory, kPage}));
+        b.connect(a.self());
+        std::ranges::fill(a.buffer(), u8{1});
+        EXPECT_EQ(local_writes_of(a, size), 1u);
+        meet(fate, memory, kPage);
+        std::ranges::fill(a.buffer(), u8{2});
+        a.post(op, size);
+        const bool is_allowed = fate == Fate::kReadOnly && op == SendOp::kRDMARead;
+        EXPECT_EQ(a.wait_for_completion().status,
+                  is_allowed ? WQEStatus::kSuccess : WQEStatus::kRemoteAccess)
+            << size;
+        if (fate == Fate::kUnmapped) continue;
+        ASSERT_EQ(::mprotect(memory, kPage, PROT_READ), 0);
+        EXPECT_EQ(std::accumulate(memory, memory + kPage, 0u), size)
+            << "as the first WRITE left it";
+        ::munmap(memory, kPage);
+      }
 }
 
 // Memory that was deregistered is its owner's alone: a peer that was told of the key and goes on
@@ -441,45 +424,6 @@ TEST_F(LocalPeerTest, ThatMayNotBeTouchedGetsPackets) {
     EXPECT_EQ(local_writes_of(*here_, 100), 0u);
     EXPECT_EQ(local_writes_of(*here_, 100), 0u);
   }).join();
-}
-
-TEST_F(LocalPeerTest, IsReachedByItsFileForLittle) {
-  start_peer();
-  EXPECT_EQ(memory_files(), 0u) << "opened when it is needed";
-  EXPECT_EQ(local_writes_of(*here_, 8), 1u);
-  EXPECT_EQ(memory_files(), 1u);
-  std::thread([this] {
-    forbid_process_vm();
-    for (const u32 size : {1u, 4u, 8u}) EXPECT_EQ(local_writes_of(*here_, size), 1u);
-    for (const u32 size : {1u, 16u})  // as are in one page
-      EXPECT_EQ(local_reads_of(*here_, size), 1u);
-    EXPECT_EQ(local_writes_of(*here_, 100), 0u);
-  }).join();
-}
-
-TEST_F(LocalPeerTest, IsReachedWithoutItsFile) {
-  start_peer();
-  {
-    const NoMoreFiles limit;
-    EXPECT_EQ(local_writes_of(*here_, 8), 1u);
-  }
-  EXPECT_EQ(local_reads_of(*here_, 8), 1u);
-  EXPECT_EQ(memory_files(), 0u);
-  std::thread([this] {
-    forbid_process_vm();
-    EXPECT_EQ(local_writes_of(*here_, 8), 0u) << "packets";
-  }).join();
-}
-
-TEST_F(LocalPeerTest, IsNotReachedByAChildThatHasOurDescriptors) {
-  start_peer();
-  EXPECT_EQ(local_writes_of(*here_, 8), 1u);
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(static_cast<int>(memory_files()));
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(memory_files(), 1u);
 }
 
 // The child has neither the adapter nor its lock; the parent's memory and keys are as they were.

@@ -324,7 +324,6 @@ bool ProcessMemory::all_pieces(std::span<const MemoryPiece> ours, const Targets&
 
 bool ProcessMemory::write_there(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
                                 const Targets& targets) {
-  if (write_little(from, to, targets)) return true;
   const bool is_staged = any_piece(from, to, targets, [](const MemoryPiece& piece, u64 address) {
     return Staging::suits(address, address_of(piece.data), piece.length_bytes);
   });
@@ -333,36 +332,6 @@ bool ProcessMemory::write_there(std::span<const MemoryPiece> from, std::span<con
       return write_staged({piece.data, piece.length_bytes}, address);
     });
   return copy(Vectors::to_write(from, to, targets), ::process_vm_writev);
-}
-
-// That the process lived was true after its file was opened: so the file is its.
-bool ProcessMemory::has_file() {
-  if (!file_) {
-    file_.emplace(pid_);
-    if (!is_alive()) close_file();
-  }
-  return file_->is_open() && is_alive();
-}
-
-bool ProcessMemory::close_file_unless(bool it_worked) {
-  if (!it_worked) close_file();
-  return it_worked;
-}
-
-bool ProcessMemory::write_little(std::span<const MemoryPiece> from, std::span<const PeerRange> to,
-                                 const Targets& targets) {
-  const u64 address = targets.targets[0].address;
-  return from.size() == 1 && to.size() == 1 && segment_.header().replaces_memory == 0 &&
-         MemoryFile::suits_write(address, from[0].length_bytes) && has_file() &&
-         close_file_unless(file_->write(address, {from[0].data, from[0].length_bytes}));
-}
-
-bool ProcessMemory::read_little(std::span<const PeerRange> from, const Targets& targets,
-                                std::span<const MemoryPiece> to) {
-  const u64 address = targets.targets[0].address;
-  return from.size() == 1 && to.size() == 1 &&
-         MemoryFile::suits_read(address, to[0].length_bytes) && has_file() &&
-         close_file_unless(file_->read(address, {to[0].data, to[0].length_bytes}));
 }
 
 bool ProcessMemory::write_staged(Bytes from, u64 to) {
@@ -376,7 +345,6 @@ bool ProcessMemory::write_staged(Bytes from, u64 to) {
 
 bool ProcessMemory::read_there(std::span<const PeerRange> from, const Targets& targets,
                                std::span<const MemoryPiece> to) {
-  if (read_little(from, targets, to)) return true;
   const bool is_staged = any_piece(to, from, targets, [](const MemoryPiece& piece, u64 address) {
     return Staging::suits(address_of(piece.data), address, piece.length_bytes);
   });

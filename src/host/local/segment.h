@@ -20,13 +20,12 @@ inline constexpr std::size_t kSegmentAlignment = 4096;
 
 // Zeroed memory, but for what the owner writes. A change of layout is a change of kMagic.
 struct alignas(kSegmentAlignment) SegmentHeader {
-  static constexpr u64 kMagic = 0x39434f4c42525656;
+  static constexpr u64 kMagic = 0x41434f4c42525656;
   static constexpr u32 kMaxGIDs = 64;
   u64 magic;
   u64 nonce;
   u32 slot, gid_count;
   std::atomic<u32> open;  // 1: peers may use what is published
-  u32 replaces_memory;    // 1: pages may be protected while they are replaced, and must stay so
   LifeSign life;
   std::array<GID, kMaxGIDs> gids;  // of the device
 };
