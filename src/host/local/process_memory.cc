@@ -228,7 +228,7 @@ bool ProcessMemory::translate(const QPAttributes& qp, std::span<const PeerRange>
   const PublishedDevice& device = segment_.device();
   PublishedQP peer;
   if (!is_open() || !device.qps.find(qp.dest_qp, peer) || !peer.accepts_from(qp) ||
-      !peer.access.has(need))
+      !peer.permits(need, qp))
     return false;
   Targets::Target* to = out.targets.data();
   std::optional<PublishedKey> key;  // that of the range before, mostly

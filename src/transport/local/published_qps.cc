@@ -12,8 +12,8 @@ bool accepts_requests(const QPAttributes& qp) {
 
 bool PublishedQP::accepts_from(const QPAttributes& requester) const {
   return accepts == 1 && dest_qp == requester.qpn && rq_psn == requester.sq_psn.value() &&
-         p_key == requester.p_key.value && source == requester.path.destination &&
-         destination == requester.path.source;
+         p_key == requester.p_key.value && path_mtu == bytes(requester.path_mtu) &&
+         source == requester.path.destination && destination == requester.path.source;
 }
 
 void QPPublisher::update(const QPAttributes& qp) {
@@ -34,6 +34,8 @@ void QPPublisher::publish(const QPAttributes& qp) {
                              .pd = qp.pd,
                              .access = qp.remote_access,
                              .p_key = qp.p_key.value,
+                             .path_mtu = bytes(qp.path_mtu),
+                             .max_dest_rd_atomic = qp.max_dest_rd_atomic,
                              .source = qp.path.source,
                              .destination = qp.path.destination});
 }

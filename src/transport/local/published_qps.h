@@ -18,11 +18,21 @@ struct PublishedQP {
   PDId pd{};
   AccessFlags access{};
   u32 p_key = 0;
+  u32 path_mtu = 0;             // in bytes
+  u32 max_dest_rd_atomic = 0;   // READs and atomics that it answers at a time
   GID source{}, destination{};  // of its path
 
   // Whether requests of `requester` are accepted here: what the device checks of each packet
-  // (device/admission.h), and that both ends are of one connection.
+  // (device/admission.h), that both ends are of one connection, and that packets of one end have
+  // the length that the other expects. IBTA 9.7.4.1.6
   [[nodiscard]] bool accepts_from(const QPAttributes& requester) const;
+  // Whether requests of this kind are: `need` is kRemoteWrite or kRemoteRead. IBTA 9.7.4.1.5. A
+  // requester that may have more READs outstanding than there are resources for may be refused.
+  // IBTA 9.7.4.1.8
+  [[nodiscard]] bool permits(Access need, const QPAttributes& requester) const {
+    return access.has(need) &&
+           (need != Access::kRemoteRead || requester.max_rd_atomic <= max_dest_rd_atomic);
+  }
 };
 
 class PublishedQPs {

@@ -57,11 +57,31 @@ TEST_F(PublishedQPsTest, NobodyElseIs) {
   other.p_key = PKey{0x7fff};
   EXPECT_FALSE(accepts(other));
   other = requester_;
+  other.path_mtu = MTU::k256;
+  EXPECT_FALSE(accepts(other)) << "its packets would have other lengths";
+  other = requester_;
   other.path.source = *GID::parse("127.0.0.3");
   EXPECT_FALSE(accepts(other));
   other = requester_;
   other.path.destination = *GID::parse("127.0.0.3");
   EXPECT_FALSE(accepts(other));
+}
+
+TEST_F(PublishedQPsTest, ReadsNeedARightAndResources) {
+  const auto permits = [this](Access need) {
+    publisher_.update(target_);
+    PublishedQP found;
+    return qps_->find(kTarget, found) && found.permits(need, requester_);
+  };
+  EXPECT_TRUE(permits(Access::kRemoteWrite));
+  EXPECT_FALSE(permits(Access::kRemoteRead)) << "no right";
+  target_.remote_access = Access::kRemoteWrite | Access::kRemoteRead;
+  requester_.max_rd_atomic = 2;
+  for (const u8 resources : {u8{0}, u8{1}, u8{2}, u8{3}}) {
+    target_.max_dest_rd_atomic = resources;
+    EXPECT_EQ(permits(Access::kRemoteRead), resources >= 2);
+  }
+  EXPECT_TRUE(permits(Access::kRemoteWrite));
 }
 
 TEST_F(PublishedQPsTest, OnlyInStatesThatTakeRequestsWithoutAnEvent) {

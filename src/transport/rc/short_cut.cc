@@ -79,10 +79,13 @@ bool RCRequester::lets_short_cut_pass() const {
 // may start.
 bool RCRequester::take_short_cut(Time now) {
   if (!fits_short_cut(queue_.at(fresh_)) || fresh_ < no_short_cut_before_) return false;
-  if (waits_for_response() && !lets_short_cut_pass()) {
+  const bool waits = waits_for_response();
+  if (waits && !lets_short_cut_pass()) {
     ++passed_by_;
     return false;
   }
+  // The peer expects another PSN if one of the two has begun anew. Packets show it. IBTA 9.7.4.1.2
+  if (!waits && !peer_->has_executed(qp_, frontier_)) return false;
   passed_by_ = 0;
   if (take_put_off(queue_.at(fresh_), now)) return true;
   u64 spent = 0;

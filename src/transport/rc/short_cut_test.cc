@@ -130,6 +130,20 @@ TEST_F(RCShortCutTest, WhatIsInFlightIsNotOvertaken) {
   EXPECT_EQ(peer.calls, 0u);
 }
 
+TEST_F(RCShortCutTest, APeerThatExpectsAnotherPSNGetsPackets) {
+  pair.receive(9, 0, 100);
+  pair.send(1, 10);
+  pair.settle();
+  pair.b.set_state(QPState::kReset, pair.now);
+  pair.b.set_state(QPState::kInit, pair.now);
+  pair.b.set_state(QPState::kRTR, pair.now);  // with the PSN that it began with
+  pair.write(2, 100, kFar);
+  pair.read(3, 100, kFar);
+  EXPECT_EQ(ops_of(pair.take_all(pair.a)),
+            (std::vector<Op>{Op::kRDMAWriteOnly, Op::kRDMAReadRequest}));
+  EXPECT_EQ(peer.calls, 0u);
+}
+
 TEST_F(RCShortCutTest, WhatIsExecutedIsOvertakenBeforeItsAcknowledgementComes) {
   pair.receive(9, 0, 100);
   pair.send(1, 10);
