@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// Where peers have the very pages, they are there until the key is withdrawn, as with a card, which
-// holds on to them.
+// Where peers have the very pages (VERBENA_SHARE=on), they notice within 10 ms.
 bool peers_have_the_pages() {
   const char* const share = std::getenv("VERBENA_SHARE");
   return share != nullptr && std::string(share) == "on";
@@ -50,6 +49,7 @@ class GoneMemoryTest : public VerbsTest {
     ASSERT_EQ(munmap(page, kPage), 0);
     if (!peers_have_the_pages()) return;
     ASSERT_EQ(mmap(page, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), page);
+    usleep(20'000);
   }
   void make_pair(ibv_qp_type type) {
     qp_ = make_qp(type);
@@ -91,13 +91,11 @@ class GoneMemoryTest : public VerbsTest {
 };
 
 TEST_F(GoneMemoryTest, ARemoteWriteIsRefused) {
-  if (peers_have_the_pages()) GTEST_SKIP() << "it is not gone";
   EXPECT_EQ(remote(IBV_WR_RDMA_WRITE, 64), IBV_WC_REM_ACCESS_ERR);
   expect_event(IBV_EVENT_QP_ACCESS_ERR, peer_);
 }
 
 TEST_F(GoneMemoryTest, ARemoteReadIsRefused) {
-  if (peers_have_the_pages()) GTEST_SKIP() << "it is not gone";
   EXPECT_EQ(remote(IBV_WR_RDMA_READ, 2 * kPage), IBV_WC_REM_ACCESS_ERR);
   expect_event(IBV_EVENT_QP_ACCESS_ERR, peer_);
 }

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -75,8 +77,7 @@ TEST_F(CommonPathTest, AWriteNeedsNoCallOfTheKernel) {
   EXPECT_TRUE(std::equal(memory_, memory_ + kSize, a_->buffer().begin()));
 }
 
-// What is not common yet may be about to be: what was written to pages that are protected meanwhile
-// would be lost. So even little is not written by force.
+// Pages that are about to become common are protected until they are.
 TEST_F(CommonPathTest, ProtectionHoldsWritesOff) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer's memcpy holds signals back: a fault in it never ends";
@@ -94,6 +95,35 @@ TEST_F(CommonPathTest, ProtectionHoldsWritesOff) {
   EXPECT_EQ(part[7], 0);
   b_->deregister();
   ::munmap(page, 4096);
+}
+
+TEST_F(CommonPathTest, TheProtectionOfTheOwnersPagesHolds) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer's memcpy holds signals back: a fault in it never ends";
+#endif
+  constexpr u32 kPageBytes = 4096;
+  const auto until_noticed = [] {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(2 * PeerMappings::kMaxTrust.ns()));
+  };
+  EXPECT_EQ(local_writes_of(*a_, kSize), 1u);
+  ASSERT_EQ(::mprotect(memory_ + kPageBytes, kPageBytes, PROT_READ), 0);
+  until_noticed();
+  EXPECT_EQ(local_writes_of(*a_, 8), 1u) << "the page before can still be written";
+  ASSERT_EQ(::mprotect(memory_ + kPageBytes, kPageBytes, PROT_READ | PROT_WRITE), 0);
+  std::thread([this] {
+    forbid_process_vm();
+    EXPECT_EQ(local_writes_of(*a_, kSize), 1u) << "without the kernel again";
+  }).join();
+
+  const std::vector<u8> before(memory_, memory_ + kSize);
+  ASSERT_EQ(::mprotect(memory_, kSize, PROT_READ), 0);
+  until_noticed();
+  a_->post(SendOp::kRDMARead, 8);
+  EXPECT_EQ(a_->wait_for_completion().status, WQEStatus::kSuccess);
+  std::ranges::fill(a_->buffer(), u8{0});
+  a_->post(SendOp::kRDMAWrite, 8);
+  EXPECT_EQ(a_->wait_for_completion().status, WQEStatus::kRemoteAccess);
+  EXPECT_TRUE(std::ranges::equal(before, std::span(memory_, kSize)));
 }
 
 TEST_F(CommonPathTest, MappingsGoWithTheKeyEvenWhenTheRequesterIsIdle) {

@@ -54,9 +54,30 @@ void PeerMappings::map(const PublishedKeys& keys, const PublishedKey& key, Place
   mappers_.add(own_slot_);
   Expected<Mapping> mapping = Mapping::of_file(file.get(), span->offset, span->length, access);
   if (!mapping) return;
-  place.address = span->address;
+  place.span = *span;
   place.mapping = std::move(*mapping);
   (void)::madvise(place.mapping.data(), place.mapping.size(), MADV_DONTFORK);  // not our children's
+}
+
+// Not to is believed no longer than the copy that asks: the kernel then copies, and looks itself.
+bool PeerMappings::may(Access need, Place& place) {
+  Time& until = need == Access::kRemoteWrite ? place.writable_until : place.readable_until;
+  const Time asked = clock_.now();
+  if (asked < until) return true;
+  if (!peer_may(need, place.span)) return false;
+  const Time told = clock_.exactly_now();
+  until = told + std::clamp((told - asked) * kTimesQuestion, kTrust, kMaxTrust);
+  return true;
+}
+
+bool PeerMappings::peer_may(Access need, const SharedSpan& span) {
+  if (!peer_) peer_.emplace(AddressSpace::Look::kThoroughly, pid_);
+  const auto is_right = [need, &span](const MappedArea& area) {
+    const u64 offset = area.offset + (span.address - area.begin);  // of the span, modulo 2^64
+    return (need == Access::kRemoteWrite ? area.is_writable : area.is_readable) && area.is_shared &&
+           area.device == span.device && area.inode == span.inode && offset == span.offset;
+  };
+  return peer_->covers(span.address, span.address + span.length, is_right).value_or(false);
 }
 
 void PeerMappings::drop_withdrawn(const PublishedKeys& keys) {

@@ -237,7 +237,7 @@ bool ProcessMemory::translate(const QPAttributes& qp, std::span<const PeerRange>
     if (!key) return false;
     const std::optional<u64> address = key->locate(range.address, range.length_bytes);
     if (!address) return false;
-    u8* const here = mappings_.find(device.keys, *key, *address, range.length_bytes);
+    u8* const here = mappings_.find(device.keys, *key, *address, range.length_bytes, need);
     out.all_here &= here != nullptr;
     *to++ = {*address, here};
   }
