@@ -223,7 +223,7 @@ TEST_F(SpecialMemoryTest, RegistrationByAttributes) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(SpecialMemoryTest, ABufferIsAllocatedRegisteredAndExported) {
+TEST_F(SpecialMemoryTest, ABufferIsOrdinaryMemory) {
   ibv_buf* buf = nullptr;
   char* data = static_cast<char*>(verbs.alloc_buf(pd, 10000, &buf));
   ASSERT_NE(data, nullptr);
@@ -242,12 +242,23 @@ TEST_F(SpecialMemoryTest, ABufferIsAllocatedRegisteredAndExported) {
                      reinterpret_cast<std::uint64_t>(data + 100), mr->rkey),
             IBV_WC_SUCCESS);
   EXPECT_EQ(std::memcmp(data + 100, "buffer", 6), 0);
-  const int fd = verbs.export_buf_dmabuf_fd(buf);
-  ASSERT_GE(fd, 0);
-  char text[7] = {};
-  EXPECT_EQ(pread(fd, text, 6, 100), 6);
-  EXPECT_STREQ(text, "buffer");
-  close(fd);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+  EXPECT_EQ(verbs.export_buf_dmabuf_fd(buf), -1);
+  EXPECT_EQ(errno, ENODATA);
+
+  NewerMRInit attr{};
+  attr.comp_mask = 1u << 0 | 1u << 1 | 1u << 5;  // iova, addr, buf
+  attr.addr = data;
+  attr.length = 4096;
+  attr.iova = 0x10000;
+  attr.access = kAllAccess;
+  attr.buf = buf;
+  mr = verbs.reg_mr_ex(pd, &attr);
+  ASSERT_NE(mr, nullptr);
+  std::memcpy(buffer_.data(), "BUFFER", 6);
+  EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, sge_of(mr_, 0, 6), 0x10000 + 100, mr->rkey),
+            IBV_WC_SUCCESS);
+  EXPECT_EQ(std::memcmp(data + 100, "BUFFER", 6), 0);
   EXPECT_EQ(verbs.dereg_mr(mr), 0);
   verbs.free_buf(buf);
   EXPECT_EQ(verbs.dealloc_pd(other), 0);

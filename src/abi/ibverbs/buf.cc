@@ -29,10 +29,10 @@ int ask_allocator(BufObject& buf) {
 int allocate(BufObject& buf) {
   if (buf.pd->allocate != nullptr)
     if (const int error = ask_allocator(buf); error != 0 || buf.data != nullptr) return error;
-  host::Expected<host::Mapping> memory = host::Mapping::create(buf.size);
-  if (!memory) return memory.error().error;
-  buf.memory = std::move(*memory);
-  buf.data = buf.memory.data();
+  void* memory = nullptr;
+  if (const int error = ::posix_memalign(&memory, page_size(), buf.size); error != 0) return error;
+  buf.memory.reset(static_cast<u8*>(memory));
+  buf.data = buf.memory.get();
   return 0;
 }
 
@@ -40,8 +40,7 @@ int allocate(BufObject& buf) {
 
 Status destroy(BufObject& buf) {
   PDObject& pd = *buf.pd;
-  if (buf.memory.data() == nullptr)
-    pd.release(&pd, pd.allocator_context, buf.data, kBufferResource);
+  if (buf.memory == nullptr) pd.release(&pd, pd.allocator_context, buf.data, kBufferResource);
   pd.owner().bufs.erase(&buf);
   delete &buf;
   return Status::kOk;
@@ -68,10 +67,8 @@ void ibv_free_buf(ibv_buf* buf) {
   if (buf != nullptr) static_cast<void>(destroy(BufObject::of(buf)));
 }
 
-int ibv_export_buf_dmabuf_fd(ibv_buf* buf) {
-  const BufObject& self = BufObject::of(buf);
-  return self.memory.data() == nullptr ? fail_with_minus_one(ENODATA) : self.memory.export_fd();
-}
+// No dma-buf backs a buffer.
+int ibv_export_buf_dmabuf_fd(ibv_buf*) { return fail_with_minus_one(ENODATA); }
 
 ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buf, void* addr, std::size_t length, int access) {
   ibv_mr_init_attr attr{};

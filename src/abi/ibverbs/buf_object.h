@@ -1,15 +1,21 @@
-// BufObject: a buffer that ibv_alloc_buf has allocated: from the parent domain's allocator, or in a
-// file of memory that can be exported.
+// BufObject: a buffer that ibv_alloc_buf has allocated: by the parent domain's allocator, or from
+// the heap. It is ordinary memory.
 #pragma once
+
+#include <cstdlib>
+#include <memory>
 
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/pd_object.h"
-#include "host/mapping.h"
 
 // Opaque to programs.
 struct ibv_buf {};
 
 namespace verbena::abi {
+
+struct FreeHeapMemory {
+  void operator()(u8* memory) const { std::free(memory); }
+};
 
 struct BufObject : ibv_buf {
   static BufObject& of(ibv_buf* buf) { return *static_cast<BufObject*>(buf); }
@@ -22,7 +28,7 @@ struct BufObject : ibv_buf {
   Use pd_use;
   u8* data = nullptr;
   std::size_t size = 0;
-  host::Mapping memory;  // empty: it is the allocator's
+  std::unique_ptr<u8, FreeHeapMemory> memory;  // nullptr: it is the allocator's
 };
 
 [[nodiscard]] Status destroy(BufObject& buf);  // always kOk

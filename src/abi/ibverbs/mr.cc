@@ -130,9 +130,7 @@ bool legal_attributes(const ibv_pd* pd, const ibv_mr_init_attr& attr) {
   if (has(attr, kMRInitBuf)) {
     if (attr.buf == nullptr || !has(attr, kMRInitAddr) || has_any(attr, kFile)) return false;
     const BufObject& buf = BufObject::of(attr.buf);
-    const bool backed_by_file = buf.memory.data() != nullptr;
-    return buf.pd == pd && buf.covers(attr.addr, attr.length) &&
-           !(backed_by_file && has(attr, kMRInitIOVA));
+    return buf.pd == pd && buf.covers(attr.addr, attr.length);
   }
   if (has_any(attr, kFile)) return has(attr, kFile) && !has(attr, kMRInitAddr);
   return has(attr, kMRInitAddr);
