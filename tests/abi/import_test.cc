@@ -118,12 +118,12 @@ TEST_F(ImportTest, DeviceMemoryIsShared) {
   ibv_dm* dm = ibv_alloc_dm(context, &attr);
   ibv_dm* same = verbs.import_dm(imported_, dm->handle);
   ASSERT_NE(same, nullptr);
-  EXPECT_EQ(ibv_memcpy_to_dm(dm, 8, "here", 5), 0);
-  char text[5] = {};
-  EXPECT_EQ(ibv_memcpy_from_dm(text, same, 8, 5), 0);
+  EXPECT_EQ(ibv_memcpy_to_dm(dm, 8, "here\0\0\0", 8), 0);
+  char text[8] = {};
+  EXPECT_EQ(ibv_memcpy_from_dm(text, same, 8, 8), 0);
   EXPECT_STREQ(text, "here");
   EXPECT_EQ(ibv_free_dm(dm), 0);
-  EXPECT_EQ(ibv_memcpy_from_dm(text, same, 8, 5), 0);
+  EXPECT_EQ(ibv_memcpy_from_dm(text, same, 8, 8), 0);
   verbs.unimport_dm(same);
 }
 

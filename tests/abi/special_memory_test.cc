@@ -99,9 +99,9 @@ TEST_F(SpecialMemoryTest, DeviceMemoryIsCopiedRegisteredAndUsed) {
   ibv_alloc_dm_attr attr{.length = 1000, .log_align_req = 6, .comp_mask = 0};
   ibv_dm* dm = ibv_alloc_dm(context, &attr);
   ASSERT_NE(dm, nullptr);
-  char text[] = "device";
+  char text[] = "device.";
   EXPECT_EQ(ibv_memcpy_to_dm(dm, 100, text, sizeof text), 0);
-  EXPECT_EQ(ibv_memcpy_to_dm(dm, 999, text, 2), EFAULT);
+  EXPECT_EQ(ibv_memcpy_to_dm(dm, 1000, text, 4), EFAULT);
   EXPECT_EQ(ibv_memcpy_from_dm(text, dm, UINT64_MAX, 2), EFAULT);
 
   const unsigned access = kAllAccess | IBV_ACCESS_ZERO_BASED;
@@ -114,11 +114,11 @@ TEST_F(SpecialMemoryTest, DeviceMemoryIsCopiedRegisteredAndUsed) {
   EXPECT_EQ(ibv_free_dm(dm), EBUSY);
 
   EXPECT_EQ(transfer(IBV_WR_RDMA_READ, sge_of(mr_, 0, sizeof text), 0, mr->rkey), IBV_WC_SUCCESS);
-  EXPECT_STREQ(buffer_.data(), "device");
+  EXPECT_STREQ(buffer_.data(), "device.");
   std::memcpy(buffer_.data(), "DEVICE", 6);
   EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, sge_of(mr_, 0, 6), 1, mr->rkey), IBV_WC_SUCCESS);
-  EXPECT_EQ(ibv_memcpy_from_dm(text, dm, 101, 6), 0);
-  EXPECT_STREQ(text, "DEVICE");
+  EXPECT_EQ(ibv_memcpy_from_dm(text, dm, 100, 8), 0);
+  EXPECT_STREQ(text, "dDEVICE");
 
   const int fd = verbs.dm_export_dmabuf_fd(dm);
   ASSERT_GE(fd, 0);
@@ -129,6 +129,29 @@ TEST_F(SpecialMemoryTest, DeviceMemoryIsCopiedRegisteredAndUsed) {
   EXPECT_STREQ(buffer_.data() + 64, "DEVICE");
 
   EXPECT_EQ(verbs.dereg_mr(mr), 0);
+  EXPECT_EQ(ibv_free_dm(dm), 0);
+}
+
+TEST_F(SpecialMemoryTest, DeviceMemoryIsAccessedByWords) {
+  ibv_alloc_dm_attr attr{.length = 64, .log_align_req = 0, .comp_mask = 0};
+  ibv_dm* dm = ibv_alloc_dm(context, &attr);
+  ASSERT_NE(dm, nullptr);
+  struct Range {
+    std::uint64_t offset;
+    std::size_t length;
+    int error;
+  };
+  char bytes[64] = {};
+  for (const Range& range : {Range{1, 4, EINVAL}, Range{4, 3, EINVAL}, Range{2, 2, EINVAL},
+                             Range{0, 64, 0}, Range{60, 4, 0}, Range{8, 0, 0}}) {
+    EXPECT_EQ(ibv_memcpy_to_dm(dm, range.offset, bytes, range.length), range.error);
+    EXPECT_EQ(ibv_memcpy_from_dm(bytes, dm, range.offset, range.length), range.error);
+    errno = 0;
+    ibv_mr* mr = ibv_reg_dm_mr(pd, dm, range.offset, range.length,
+                               IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ZERO_BASED);
+    EXPECT_EQ(mr == nullptr ? errno : 0, range.error) << range.offset << ' ' << range.length;
+    EXPECT_TRUE(mr == nullptr || verbs.dereg_mr(mr) == 0);
+  }
   EXPECT_EQ(ibv_free_dm(dm), 0);
 }
 
@@ -210,6 +233,10 @@ TEST_F(SpecialMemoryTest, RegistrationByAttributes) {
   EXPECT_EQ(transfer(IBV_WR_RDMA_READ, sge_of(mr_, 64, 8), 0x5000, mr->rkey), IBV_WC_SUCCESS);
   EXPECT_EQ(verbs.dealloc_dmah(dmah), EBUSY);
   EXPECT_EQ(verbs.dereg_mr(mr), 0);
+  attr.access |= IBV_ACCESS_ON_DEMAND;
+  EXPECT_EQ(verbs.reg_mr_ex(pd, &attr), nullptr) << "a handle is for pinned memory";
+  EXPECT_EQ(errno, EINVAL);
+  attr.access = kAllAccess;
   EXPECT_EQ(verbs.dealloc_dmah(dmah), 0);
 
   attr.comp_mask = 1u << 0;

@@ -15,6 +15,7 @@ constexpr u32 kMaxLogAlignment = 12;  // a page, where it begins anyway
 int copy_to_dm(ibv_dm* dm, u64 offset, const void* from, std::size_t length) {
   const DMObject& self = DMObject::of(dm);
   if (!self.covers(offset, length)) return refuse(EFAULT);
+  if (!is_whole_words(offset, length)) return refuse(EINVAL);
   std::memcpy(self.memory->data() + offset, from, length);
   return 0;
 }
@@ -22,6 +23,7 @@ int copy_to_dm(ibv_dm* dm, u64 offset, const void* from, std::size_t length) {
 int copy_from_dm(void* to, ibv_dm* dm, u64 offset, std::size_t length) {
   const DMObject& self = DMObject::of(dm);
   if (!self.covers(offset, length)) return refuse(EFAULT);
+  if (!is_whole_words(offset, length)) return refuse(EINVAL);
   std::memcpy(to, self.memory->data() + offset, length);
   return 0;
 }

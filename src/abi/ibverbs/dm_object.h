@@ -10,6 +10,12 @@ namespace verbena::abi {
 
 inline constexpr u64 kMaxDMBytes = 64 << 20;  // of one context, all together
 
+// Device memory is accessed by words: a range of it begins and ends at one.
+[[nodiscard]] constexpr bool is_whole_words(u64 offset, u64 length) {
+  constexpr u64 kWord = 4;  // bytes, as in mlx5's
+  return offset % kWord == 0 && length % kWord == 0;
+}
+
 struct DMObject : ibv_dm {
   static DMObject& of(ibv_dm* dm) { return *static_cast<DMObject*>(dm); }
   [[nodiscard]] ContextObject& owner() const { return ContextObject::of(context); }

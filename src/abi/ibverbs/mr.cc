@@ -121,12 +121,17 @@ MRObject* create_of_file(std::unique_ptr<MRObject> mr, Registration asked, int f
 bool has(const ibv_mr_init_attr& attr, u64 fields) { return (attr.comp_mask & fields) == fields; }
 bool has_any(const ibv_mr_init_attr& attr, u64 fields) { return (attr.comp_mask & fields) != 0; }
 
+// A DMA handle is for memory that is pinned.
+bool legal_with_handle(const ibv_pd* pd, const ibv_mr_init_attr& attr) {
+  return attr.dmah != nullptr && attr.dmah->context == pd->context &&
+         (attr.access & IBV_ACCESS_ON_DEMAND) == 0;
+}
+
 // Memory is a buffer's, a file's or the process's own.
 bool legal_attributes(const ibv_pd* pd, const ibv_mr_init_attr& attr) {
   constexpr u64 kFile = kMRInitFD | kMRInitFDOffset;
   if ((attr.comp_mask & ~kAllMRInit) != 0) return false;
-  if (has(attr, kMRInitDMAH) && (attr.dmah == nullptr || attr.dmah->context != pd->context))
-    return false;
+  if (has(attr, kMRInitDMAH) && !legal_with_handle(pd, attr)) return false;
   if (has(attr, kMRInitBuf)) {
     if (attr.buf == nullptr || !has(attr, kMRInitAddr) || has_any(attr, kFile)) return false;
     const BufObject& buf = BufObject::of(attr.buf);
@@ -188,7 +193,9 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t dm_offset, size_t length, uns
   DMObject& memory = DMObject::of(dm);
   constexpr unsigned kOffered = kAllAccess | IBV_ACCESS_OPTIONAL_RANGE;
   if ((access & IBV_ACCESS_ZERO_BASED) == 0 || (access & ~kOffered) != 0) return fail(EINVAL);
-  if (pd->context != dm->context || !memory.covers(dm_offset, length)) return fail(EINVAL);
+  if (pd->context != dm->context || !memory.covers(dm_offset, length) ||
+      !is_whole_words(dm_offset, length))
+    return fail(EINVAL);
   auto mr = make<MRObject>();
   if (mr == nullptr) return fail(ENOMEM);
   mr->dm_use = Use(memory.users);
