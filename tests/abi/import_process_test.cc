@@ -1,5 +1,6 @@
 // Objects of another process: ibv_import_device(3), ibv_import_pd(3) and ibv_import_mr(3) with a
 // cmd_fd that came through fork(2) or SCM_RIGHTS.
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -104,10 +105,18 @@ class ImportProcessTest : public VerbsTest {
     for (char order = 0; read(sockets_[1], &order, 1) == 1;) {
       if (order == 'w') std::memset(bytes.data(), 'x', kOffered);
       if (order == 'd' && verbs.dereg_mr(mr) != 0) _exit(2);
+      if (order == 'p' && !protect_pages(bytes.data())) _exit(4);
       if (order == 'd') std::memset(bytes.data(), 0, kOffered);
       if (write(sockets_[1], bytes.data(), kOffered) != kOffered) _exit(3);
     }
     _exit(0);
+  }
+  // Those that lie wholly in the exported region.
+  static bool protect_pages(char* exported) {
+    constexpr std::uintptr_t kPageSize = 4096;
+    char* const first =
+        exported + (kPageSize - reinterpret_cast<std::uintptr_t>(exported) % kPageSize);
+    return mprotect(first, kOffered - 2 * kPageSize, PROT_READ) == 0;
   }
   void end_exporter() {
     if (child_ > 0) kill(child_, SIGKILL);
@@ -218,6 +227,22 @@ TEST_F(ImportProcessTest, OfItsRightsOnlyAtomicsAreMissing) {
   ibv_wc wc = wait_for_completion();
   while (wc.status == IBV_WC_WR_FLUSH_ERR) wc = wait_for_completion();
   EXPECT_EQ(wc.status, IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(ImportProcessTest, TheProtectionOfItsPagesHolds) {
+  order('w');
+  EXPECT_EQ(order('p'), std::vector<char>(kOffered, 'x'));
+  EXPECT_EQ(rdma(IBV_WR_RDMA_WRITE, far(16384, 8), here(0), near_->rkey), IBV_WC_SUCCESS);
+  EXPECT_EQ(buffer_[7], 'x') << "they can be read";
+  EXPECT_EQ(rdma(IBV_WR_RDMA_READ, far(16384, 8), here(8), near_->rkey), IBV_WC_LOC_PROT_ERR);
+  for (const std::uint32_t length : {8u, 4096u}) {
+    qp_ = make_qp();
+    peer_ = make_qp();
+    connect(qp_, peer_);
+    EXPECT_EQ(rdma(IBV_WR_RDMA_WRITE, sge_of(near_, 0, length), offer_.address + 16384, far_->rkey),
+              IBV_WC_REM_ACCESS_ERR);
+  }
+  EXPECT_EQ(order('r'), std::vector<char>(kOffered, 'x'));
 }
 
 TEST_F(ImportProcessTest, ItEndsWhenItsOwnerDeregistersIt) {
