@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -105,6 +106,30 @@ TEST(EventQueueTest, AnAwaitedEventNeedsNoDescriptor) {
   set_nonblocking(*queue);
   EXPECT_FALSE(queue->blocks());
   EXPECT_EQ(queue->pop().error(), EAGAIN);
+}
+
+// Notes when two threads move events at the same time. A move takes long, so that they meet.
+struct SlowEvent {
+  SlowEvent() = default;
+  SlowEvent(SlowEvent&&) noexcept {
+    if (++moving != 1) overlapped = true;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    --moving;
+  }
+  SlowEvent& operator=(SlowEvent&&) noexcept = default;
+  static inline std::atomic<int> moving = 0;
+  static inline std::atomic<bool> overlapped = false;
+};
+
+TEST(EventQueueTest, OneThreadAtATimePushes) {
+  const auto queue = std::move(*EventQueue<SlowEvent>::create());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) queue->push(SlowEvent());
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(SlowEvent::overlapped);
 }
 
 TEST(EventQueueTest, ManyThreadsGetEachEventOnce) {
