@@ -79,6 +79,21 @@ TEST(StatsReportTest, AnotherProcessHasNoRates) {
   EXPECT_THAT(to_text({device(300, 2'000'000'000)}, &before), Not(HasSubstr("/s")));
 }
 
+// A QP whose counters have gone back is another one with the number of a QP that is gone.
+TEST(StatsReportTest, AQPWithASmallerCountIsAnotherOne) {
+  const DeviceStats before = device(100, 0);
+  const auto sent_before = [&](const host::QPSnapshot& now) {
+    return find_same(&before, now).traffic.sent_packets;
+  };
+  host::QPSnapshot now = qp(0x4001, "10.0.0.2", 100);
+  EXPECT_EQ(sent_before(now), 100u);
+  EXPECT_EQ(sent_before(qp(0x4001, "10.0.0.2", 99)), 0u);
+  now.traffic.received_packets = 0;
+  EXPECT_EQ(sent_before(now), 0u);
+  EXPECT_EQ(sent_before(qp(0x4004, "10.0.0.2", 100)), 0u);
+  EXPECT_EQ(find_same(nullptr, now).traffic.sent_packets, 0u);
+}
+
 TEST(StatsReportTest, JSON) {
   const auto json = nlohmann::json::parse(to_json({device(5, 0)}, 2));
   ASSERT_EQ(json.size(), 1u);
