@@ -48,6 +48,19 @@ TEST(FlowLevel, ARingIsItsClosedForm) {
   EXPECT_NEAR(by_flows(shape, star(8, kLink)), 14 * round, 1e-9);
 }
 
+// Eight chunks go through a chain of four ranks: the first takes three hops, and each of the others
+// arrives one chunk's time after the one before. A hop's latency is far below a chunk's time.
+TEST(FlowLevel, APipelineTakesATimeForEachHopAndEachFurtherChunk) {
+  const Shape shape{.operation = Operation::kBroadcast,
+                    .algorithm = Algorithm::kRing,
+                    .ranks = 4,
+                    .octets = 8u << 20,
+                    .chunk_octets = 1u << 20};
+  const double chunk = (1u << 20) * (4096.0 + 62) / 4096 * 8 / 100e9;
+  const double latency = 2e-6 + 4158 * 8 / 100e9;
+  EXPECT_NEAR(by_flows(shape, star(4, kLink)), (3 + 7) * chunk, 3 * latency);
+}
+
 // What users are told of its error: within 5 % where nothing collides.
 TEST(FlowLevel, AgreesWithPackets) {
   const TestNetwork hub = star(16, kLink), railed = rails(4, 4, 4, kLink);
