@@ -140,6 +140,7 @@ TEST(RCResponderTest, ADuplicateReadOutsideTheOriginalIsIgnored) {
   EXPECT_TRUE(pair.answer(pair.read_request(pair.psn(), kFar, 3001)).empty());
   EXPECT_TRUE(pair.answer(pair.read_request(pair.psn(), kFar + 1, 2999)).empty());
   EXPECT_TRUE(pair.answer(pair.read_request(pair.psn(1), kFar, 1000)).empty());
+  EXPECT_TRUE(pair.answer(pair.read_request(pair.psn(1), kFar + 1024, 1977)).empty());
   EXPECT_TRUE(pair.answer(pair.read_request(pair.psn() - 1, kFar, 1000)).empty());
   Packet other = pair.read_request(pair.psn(), kFar, 3000);
   other.headers.reth.r_key.value ^= 1;
