@@ -128,6 +128,29 @@ class LiveFabricTest(unittest.TestCase):
         self.assertLessEqual(float(received["rate"]), 10.01, server)
         self.assertGreater(int(received["marked"]), 0, server)
 
+    def test_the_dscp_chooses_the_priority(self):
+        # Of traffic class 32, so DSCP 8, packets have priority 1, the only one that PFC pauses.
+        scenario = self.scenario(INCAST.replace("buffer: 512KiB,",
+                                                "buffer: 512KiB, pfc: {priorities: [1]},"))
+        off = ("--cc", "off")
+        size = ("-F", "-s", 65536, "-n", 6, "--tclass", 32)
+        server, ports = self.start_servers(scenario, "h0", "ib_write_bw", *size, count=3,
+                                           options=off)
+        clients = [self.start(scenario, f"h{i + 1}", "ib_write_bw", *size, "-p", port, "127.64.0.1",
+                              options=off) for i, port in enumerate(ports)]
+        self.end_well(*clients, server)
+        pauses = sum(int(self.figures(client)["pauses"]) for client in clients)
+        self.assertGreater(pauses, 0, clients[0])
+
+    def test_packets_to_the_own_host_go_on(self):
+        # More data than the simulated NIC queues, which passes no NIC.
+        scenario = self.scenario(DUMBBELL)
+        program = ("VERBENA_LOCAL=off ib_write_bw -F -s 65536 -n 50 -p "
+                   f"{harness.free_tcp_port()}")
+        both = self.start(scenario, 0, "sh", "-c", f"{program} & until {program} 127.64.0.1; "
+                                                   "do sleep 0.2; done; wait")
+        self.end_well(both)
+
     def test_connections_by_rdma_cm(self):
         scenario = self.scenario(DUMBBELL)
         common = ("rping", "-a", "127.64.0.1", "-p", harness.free_tcp_port(), "-C", 3)
