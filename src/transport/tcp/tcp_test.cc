@@ -364,6 +364,42 @@ TEST(TCP, AProgramThatDoesNotReadClosesTheWindow) {
   EXPECT_EQ(path[0].receiver.received(), 100u * kMSS);
 }
 
+// RFC 9293, 3.10.7.4: such a segment is not acceptable, and is answered.
+TEST(TCP, ASegmentBeyondTheWindowIsNotTaken) {
+  Config config = config_of(ControlKind::kReno);
+  config.receive_buffer = 2 * kMSS;
+  Receiver receiver(config);
+  receiver.keep_unread();
+  Segment out;
+  for (u64 i = 0; i < 3; ++i) receiver.on_segment({.sequence = i * kMSS, .octets = kMSS}, Time());
+  EXPECT_EQ(receiver.received(), 2u * kMSS);
+  ASSERT_TRUE(receiver.poll_acknowledgement(out));
+  EXPECT_EQ(out.acknowledgement, 2u * kMSS);
+  EXPECT_EQ(out.window, 0u);
+  receiver.on_read(kMSS);
+  receiver.on_segment({.sequence = 2 * kMSS, .octets = kMSS}, Time());
+  EXPECT_EQ(receiver.received(), 3u * kMSS);
+}
+
+// Karn's algorithm: RFC 6298, 3. Nobody knows which of the two was acknowledged.
+TEST(TCP, ASegmentSentTwiceMeasuresNoRoundTrip) {
+  const Config config = config_of(ControlKind::kReno);
+  Sender sender(config);
+  sender.on_write(2 * kMSS, 0, Time());
+  Segment segment;
+  while (sender.poll_segment(Time(), segment)) {
+  }
+  const Time later = sender.next_timer();
+  sender.on_timer(later);
+  ASSERT_TRUE(sender.poll_segment(later, segment));
+  ASSERT_EQ(segment.sequence, 0u);
+  const u64 window = config.receive_buffer;
+  sender.on_acknowledgement({.acknowledgement = kMSS, .window = window, .ack = true},
+                            later + us(9));
+  EXPECT_EQ(sender.acknowledged(), u64{kMSS});
+  EXPECT_FALSE(sender.round_trip().has_sample());
+}
+
 TEST(RoundTrip, IsSmoothedAndTheTimeoutIsFarEnough) {
   RoundTrip round_trip;
   EXPECT_EQ(round_trip.timeout(sec(1), ms(200), sec(60)), sec(1));
