@@ -70,6 +70,22 @@ TEST_F(EgressQueuesTest, OctetsByQuantum) {
   EXPECT_NEAR(octets[1], 3 * octets[2], 4000);
 }
 
+// Shreedhar and Varghese, 1995, 3: the deficit of a queue that runs empty is 0.
+TEST_F(EgressQueuesTest, AnEmptyQueueSavesNoQuantum) {
+  QueueDiscipline discipline;
+  discipline.quantum[1] = 10'000;
+  discipline.quantum[2] = discipline.quantum[3] = 1000;
+  push(1);
+  for (int i = 0; i < 5; ++i) push(2), push(3);
+  EXPECT_EQ(pop(discipline), 1u);  // and 9000 octets of its turn are left
+  EXPECT_EQ(pop(discipline), 2u);
+  for (int i = 0; i < 30; ++i) push(1);
+  EXPECT_EQ(pop(discipline), 3u);
+  int in_a_row = 0;
+  while (pop(discipline) == 1) ++in_a_row;
+  EXPECT_EQ(in_a_row, 10);
+}
+
 TEST_F(EgressQueuesTest, ThePausedWaitAndOthersGo) {
   push(3);
   push(4);
