@@ -60,6 +60,16 @@ TEST(Bill, SaysWhatCannotBeHad) {
   EXPECT_TRUE(bill_of({.plan = slower, .technology = Technology::kIWARP}).can_be_had());
 }
 
+// A link faster than any cable that is sold takes several cables, which carry its rate together.
+TEST(Bill, FastLinksTakeSeveralCables) {
+  const fabric::Plan plan = fabric::star(3, {.rate = gbps(3200), .delay = ns(10)});
+  const Bill bill = bill_of({.plan = plan, .technology = Technology::kInfiniBand});
+  u64 bps = 0;
+  for (const CableModel& cable : cable_models())
+    bps += count_of(bill, cable.name) * cable.rate.bps();
+  EXPECT_EQ(bps, 3 * gbps(3200).bps());
+}
+
 // A switch with more ports than any that is sold is a leaf and spine network of such.
 TEST(Bill, LargeSwitchesAreSeveralBoxes) {
   const auto switches = [](u32 hosts) {
