@@ -76,6 +76,20 @@ TEST_F(UDTest, ACompletionLeadsBackToTheSender) {
   EXPECT_EQ(verbs.destroy_ah(back), 0);
 }
 
+TEST_F(UDTest, AReplyKeepsTheTrafficClass) {
+  ibv_ah_attr route = loopback_route();
+  route.grh.traffic_class = 26 << 2;  // DSCP 26
+  ibv_ah* marked = verbs.create_ah(pd, &route);
+  ASSERT_NE(marked, nullptr);
+  ibv_wc wc = exchange(qp_, peer_, marked);
+  ibv_ah_attr reply{};
+  ASSERT_EQ(
+      verbs.init_ah_from_wc(context, 1, &wc, reinterpret_cast<ibv_grh*>(buffer_.data()), &reply),
+      0);
+  EXPECT_EQ(reply.grh.traffic_class >> 2, 26);
+  EXPECT_EQ(verbs.destroy_ah(marked), 0);
+}
+
 TEST_F(UDTest, AnUnknownHeaderLeadsNowhere) {
   ibv_wc wc{};
   wc.wc_flags = IBV_WC_GRH;
