@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """Shows that the tests catch errors: applies small wrong edits, one at a time, and runs tests.
 
-  ./dev mutants [--quick] [--list] [N | NAME | LAYER]...
-
   N        only the first N of the list, which are spread over the layers
   NAME     only this mutant; several may be named
   LAYER    only the mutants of this layer: transport, fabric, ...
@@ -257,6 +255,7 @@ def exit_status(verdicts):
 
 def arguments():
     parser = argparse.ArgumentParser(prog="dev mutants", description=__doc__,
+                                     usage="./dev mutants [--quick] [--list] [N | NAME | LAYER]...",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--list", action="store_true", help=argparse.SUPPRESS)
@@ -265,7 +264,8 @@ def arguments():
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(130))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # raises KeyboardInterrupt
     adopt_orphans()
     args = arguments()
     try:
