@@ -53,6 +53,7 @@ struct RCOptions {
   bool signal_all = false, shared_receive_queue = false;
   u32 depth = 512;
   RCLimits limits{};
+  CongestionControl* congestion = nullptr;
   PeerMemoryFinder* peers = nullptr;
   PollHabit* habit = nullptr;
   LocalPackets* local_packets = nullptr;
@@ -88,6 +89,7 @@ struct Side {
                 .receive_queue = receive_queue,
                 .shared_receive_queue = o.shared_receive_queue,
                 .send_limits = {.depth = o.depth, .max_sge = 4, .max_inline_bytes = 256},
+                .congestion = o.congestion,
                 .peers = o.peers,
                 .habit = o.habit,
                 .local_packets = o.local_packets,

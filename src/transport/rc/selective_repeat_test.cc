@@ -2,6 +2,7 @@
 // sends again, with a peer that does the same and with one that does not.
 #include <gtest/gtest.h>
 
+#include "congestion/congestion_control.h"
 #include "transport/rc/rc_pair_for_test.h"
 
 namespace verbena::test {
@@ -37,6 +38,22 @@ TEST(SelectiveRepeat, OnlyWhatIsLostGoesAgain) {
   pair.deliver_all(pair.b, without(pair.take_all(pair.a), {3, 4, 9}));
   pair.deliver_all(pair.a, pair.take_all(pair.b));
   EXPECT_EQ(offsets_of(pair.take_all(pair.a)), (std::vector<u32>{3, 4, 9}));
+}
+
+// Time stands still, so that no ACK has a round trip, and Swift would lower its window each time.
+TEST(SelectiveRepeat, CongestionControlHearsOnceOfTheLossesOfARoundTrip) {
+  const CongestionParameters parameters{
+      .algorithm = SwiftParameters{.packet_octets = 1024, .max_decrease = 0.5, .max_window = 100}};
+  CongestionControl control(parameters);
+  RCOptions options = selective();
+  options.congestion = &control;
+  RCPair pair(options);
+  pair.write(1, 16 * 1024, 32768);
+  pair.deliver_all(pair.b, without(pair.take_all(pair.a), {3, 4, 9}));
+  EXPECT_EQ(control.window(pair.now), 100u * 1024);
+  pair.deliver_all(pair.a, pair.take_all(pair.b));
+  EXPECT_EQ(offsets_of(pair.take_all(pair.a)), (std::vector<u32>{3, 4, 9}));
+  EXPECT_EQ(control.window(pair.now), 50u * 1024);
 }
 
 TEST(SelectiveRepeat, WhatCameEarlyIsExecutedOnceTheGapIsFilled) {
