@@ -108,6 +108,12 @@ TEST_F(ExtendedTest, AMistakeFailsTheBatch) {
   ibv_wr_set_inline_data(qpx_, buffer_.data(), buffer_.size());
   EXPECT_EQ(ibv_wr_complete(qpx_), EINVAL) << "too long";
 
+  const ibv_data_buf wraps[] = {{buffer_.data(), 16}, {buffer_.data(), SIZE_MAX}};
+  ibv_wr_start(qpx_);
+  ibv_wr_rdma_write(qpx_, mr_->rkey, address(0));
+  ibv_wr_set_inline_data_list(qpx_, 2, wraps);
+  EXPECT_EQ(ibv_wr_complete(qpx_), EINVAL) << "the sum of the lengths wraps to 15";
+
   ibv_wr_start(qpx_);
   ibv_wr_set_sge(qpx_, mr_->lkey, address(0), 8);
   EXPECT_EQ(ibv_wr_complete(qpx_), EINVAL) << "of no request";

@@ -20,6 +20,19 @@ class RSocketStreamTest : public RSocketTest {
   }
 };
 
+// The sum of the lengths wraps to 8.
+TEST_F(RSocketStreamTest, LengthsThatDoNotFitTogetherAreRefused) {
+  const auto [client, server] = connect();
+  std::array<char, 16> bytes{};
+  const std::array<iovec, 2> parts = {iovec{bytes.data(), 16}, iovec{bytes.data(), SIZE_MAX - 7}};
+  errno = 0;
+  EXPECT_EQ(rwritev(client, parts.data(), 2), -1);
+  EXPECT_EQ(errno, EINVAL);
+  errno = 0;
+  EXPECT_EQ(rreadv(server, parts.data(), 2), -1);
+  EXPECT_EQ(errno, EINVAL);
+}
+
 TEST_F(RSocketStreamTest, BytesArriveBothWays) {
   const auto [client, server] = connect();
   for (const std::size_t size : {1, 63, 64, 65, 2048, 4097, 100'000}) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "abi/ibverbs/work_requests.h"
+#include "base/checked.h"
 
 namespace verbena::abi {
 namespace {
@@ -12,11 +12,6 @@ namespace {
 template <typename T>
 bool has_room(const std::vector<T>& storage, std::size_t count) {
   return count <= storage.capacity() - storage.size();
-}
-
-std::size_t length_of(std::span<const ibv_data_buf> buffers) {
-  return std::accumulate(buffers.begin(), buffers.end(), std::size_t{0},
-                         [](std::size_t sum, const ibv_data_buf& b) { return sum + b.length; });
 }
 
 }  // namespace
@@ -80,8 +75,9 @@ void SendBuilder::set_sges(std::span<const ibv_sge> sges) {
 void SendBuilder::set_inline(std::span<const ibv_data_buf> buffers) {
   SendWR* wr = current();
   if (wr == nullptr) return;
-  const std::size_t length = length_of(buffers);
-  if (length > limits_.max_inline_bytes || !has_room(inline_bytes_, length) || !has_room(sges_, 1))
+  const auto length = checked_total<std::size_t>(buffers, &ibv_data_buf::length);
+  if (!length || *length > limits_.max_inline_bytes || !has_room(inline_bytes_, *length) ||
+      !has_room(sges_, 1))
     return fail(PostError::kInlineTooLong);
   const std::size_t first = inline_bytes_.size();
   for (const ibv_data_buf& buffer : buffers) {
@@ -89,7 +85,7 @@ void SendBuilder::set_inline(std::span<const ibv_data_buf> buffers) {
     inline_bytes_.insert(inline_bytes_.end(), data, data + buffer.length);
   }
   sges_.push_back({.address = reinterpret_cast<u64>(inline_bytes_.data() + first),
-                   .length = static_cast<u32>(length),
+                   .length = static_cast<u32>(*length),
                    .l_key = {}});
   wr->sg_list = std::span(sges_).last(1);
   wr->inline_data = true;

@@ -14,6 +14,7 @@
 #include "abi/rdmacm/rsocket/table.h"
 #include "abi/rdmacm/rsocket/wait_list.h"
 
+#include "base/checked.h"
 namespace verbena::rdmacm::rsocket {
 
 Table<Socket>& sockets() {
@@ -60,19 +61,23 @@ iovec part_of(const void* bytes, std::size_t length) {
   return {.iov_base = const_cast<void*>(bytes), .iov_len = length};
 }
 
-bool is_somewhere(std::span<const iovec> parts) {
-  return std::ranges::all_of(
+// 0, or why not. readv(2): EINVAL when the lengths together do not fit ssize_t.
+int refusal_of(std::span<const iovec> parts) {
+  const bool is_somewhere = std::ranges::all_of(
       parts, [](const iovec& part) { return part.iov_base != nullptr || part.iov_len == 0; });
 }
+  if (!is_somewhere) return EFAULT;
+  const auto total = checked_total<std::size_t>(parts, &iovec::iov_len);
+  return total && *total <= SSIZE_MAX ? 0 : EINVAL;
 
 ssize_t receive(int fd, std::span<const iovec> parts, int flags, NameBuffer from = {}) {
-  if (!is_somewhere(parts)) return fail(EFAULT);
+  if (const int error = refusal_of(parts); error != 0) return fail(error);
   return with(fd, [&](Socket& socket) { return socket.receive(parts, flags, from); });
 }
 
 ssize_t send(int fd, std::span<const iovec> parts, int flags, const sockaddr* to = nullptr,
              socklen_t length = 0) {
-  if (!is_somewhere(parts)) return fail(EFAULT);
+  if (const int error = refusal_of(parts); error != 0) return fail(error);
   return with(fd, [&](Socket& socket) { return socket.send(parts, flags, to, length); });
 }
 
