@@ -5,6 +5,7 @@
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
 
+#include "abi/ibverbs/refusals.h"
 namespace verbena::abi {
 
 void destroy(AHObject& ah) {
@@ -21,7 +22,10 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (attr == nullptr) return fail(EINVAL);
   PDObject& domain = PDObject::of(pd);
   const auto path = to_address_vector(*attr, domain.owner().config());
-  if (!path) return fail(EINVAL);
+  if (!path) {
+    explain_refused_path("ibv_create_ah", *attr, domain.owner().config());
+    return fail(EINVAL);
+  }
   if (domain.address_handles.size() >= domain.owner().config().limits.max_ah) return fail(ENOMEM);
   auto ah = make<AHObject>();
   if (ah == nullptr) return fail(ENOMEM);

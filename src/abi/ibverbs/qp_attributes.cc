@@ -6,6 +6,7 @@
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/qp_object.h"
 #include "abi/ibverbs/translate.h"
+#include "abi/ibverbs/refusals.h"
 #include "device/identity.h"
 
 namespace verbena::abi {
@@ -135,11 +136,15 @@ using namespace verbena::abi;
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   QPObject& self = QPObject::of(qp);
   const std::optional<QPModify> change = to_modify(*attr, attr_mask, self.owner().config());
-  if (!change) return refuse(EINVAL);
+  if (!change) {
+    explain_refused_change(self, *attr, attr_mask);
+    return refuse(EINVAL);
+  }
   const Status status = modify(self, *change);
   if (status != Status::kOk) {
     if (change->has(QPField::kState)) checks::refused_state(self, change->state);
     return refuse(status);
+    explain_refused_change(self, *attr, attr_mask);
   }
   if (change->has(QPField::kState)) {
     checks::changed_state(self, change->state);

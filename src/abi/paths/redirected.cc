@@ -8,8 +8,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "abi/paths/other_library.h"
+
 namespace verbena::abi::paths {
 namespace {
+
+// Where rdma-core's libibverbs looks for devices, and ours does not.
+constexpr std::string_view kDevicesOfVerbs = "/sys/class/infiniband_verbs";
 
 char folder[PATH_MAX];
 Tree own_tree;
@@ -61,7 +66,10 @@ Redirected::Redirected(int fd, const char* path) : path_(path) {
   char joined[PATH_MAX];
   const std::string_view wanted =
       path[0] == '/' ? std::string_view(path) : absolute(fd, path, joined, sizeof(joined));
-  if (tree().real_name(wanted, buffer_, sizeof(buffer_))) path_ = buffer_;
+  if (tree().real_name(wanted, buffer_, sizeof(buffer_))) {
+    path_ = buffer_;
+    if (wanted.starts_with(kDevicesOfVerbs)) warn_of_other_library();
+  }
   errno = before;
 }
 

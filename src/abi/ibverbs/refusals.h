@@ -1,0 +1,21 @@
+// Why a call was refused where the errno value alone leaves people guessing: one line on standard
+// error, under the same switch as other explanations (docs/explain.md) or with --check.
+#pragma once
+
+#include <string>
+
+#include "abi/ibverbs/qp_object.h"
+
+namespace verbena::abi {
+
+// Both look again at what was refused, and say nothing if they find no reason.
+void explain_refused_path(const char* call, const ibv_ah_attr& attr, const DeviceConfig& config);
+void explain_refused_change(const QPObject& qp, const ibv_qp_attr& attr, int mask);
+
+// What is wrong with the path; empty: nothing. The first mistake that to_address_vector() finds.
+[[nodiscard]] std::string path_mistake(const ibv_ah_attr& attr, const DeviceConfig& config);
+// What is wrong with a modification of a QP that is in `from`; empty: nothing that is known here.
+[[nodiscard]] std::string change_mistake(QPType type, QPState from, const ibv_qp_attr& attr,
+                                         u32 mask, const DeviceConfig& config);
+
+}  // namespace verbena::abi
