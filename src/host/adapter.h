@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -42,11 +43,12 @@ class Adapter {
    public:
     explicit Session(Adapter& adapter, Clock clock = Clock::kNow)
         : adapter_(adapter), real_now_(adapter.lock(clock)), now_(adapter.device_now(real_now_)) {}
+    // Where memory is missing, what has not left the device yet leaves it with a later call.
     ~Session() {
-      switch (needs_) {
-        case Needs::kNothing: adapter_.unlock(real_now_); break;
-        case Needs::kPublishing: adapter_.publish_and_unlock(real_now_); break;
-        case Needs::kAll: adapter_.flush_and_unlock(real_now_); break;
+      try {
+        end();
+      } catch (const std::bad_alloc&) {
+        return;
       }
     }
     Session(const Session&) = delete;
@@ -63,6 +65,13 @@ class Adapter {
 
    private:
     enum class Needs : u8 { kNothing, kPublishing, kAll };
+    void end() {
+      switch (needs_) {
+        case Needs::kNothing: return adapter_.unlock(real_now_);
+        case Needs::kPublishing: return adapter_.publish_and_unlock(real_now_);
+        case Needs::kAll: return adapter_.flush_and_unlock(real_now_);
+      }
+    }
     Adapter& adapter_;
     Time real_now_, now_;
     Needs needs_ = Needs::kAll;

@@ -62,6 +62,7 @@ void LiveAdapter::unlock(Time now) {
 }
 
 void LiveAdapter::flush_and_unlock(Time now) {
+  const std::lock_guard lock(mutex_, std::adopt_lock);
   holding_.on_call(now);
   policy_.on_application_post(now);
   run_device_timers(now);
@@ -81,18 +82,17 @@ void LiveAdapter::flush_and_unlock(Time now) {
   if (policy_.waits_for_events()) do_put_off(now);  // no poll will
   take_outputs(now);
   tell_helper();
-  mutex_.unlock();
 }
 
 // As flush_and_unlock(), where there are records in rings and nothing else.
 void LiveAdapter::publish_and_unlock(Time now) {
   if (local_ == nullptr || policy_.waits_for_events() || device_time(now) >= device_.next_timer())
     return flush_and_unlock(now);
+  const std::lock_guard lock(mutex_, std::adopt_lock);
   holding_.on_call(now);
   local_->outgoing().flush();
   if (local_->outgoing().take_taken().requests) note_local_reply(now);
   tell_helper_of_device();
-  mutex_.unlock();
 }
 
 // False: there was nothing of that kind. It takes long: what is held goes first.
@@ -124,7 +124,7 @@ bool LiveAdapter::note_return(Time began) {
 }
 
 u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
-  mutex_.lock();
+  std::unique_lock lock(mutex_);
   holding_.on_poll();
   if (is_due(clock_.last() + kPutOff)) do_put_off_in_poll();
   u32 count = device_.poll_cq(cq, out);
@@ -141,7 +141,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   else if (any || policy_.listens() || is_check_near())
     tell_helper();
   const bool offers_core = policy_.should_offer_core();
-  mutex_.unlock();
+  lock.unlock();
   if (count != 0 && explainer_ != nullptr && Explainer::concerns(out.first(count)))
     explain(out.first(count));
   if (offers_core) ::sched_yield();
@@ -172,9 +172,9 @@ PollResult LiveAdapter::result_of_poll(u32 count, bool received) const {
 }
 
 void LiveAdapter::explain(std::span<const CQE> cqes) {
-  mutex_.lock();
+  std::unique_lock lock(mutex_);
   std::optional<explain::Facts> error = explainer_->on_completions(device_, cqes);
-  mutex_.unlock();
+  lock.unlock();
   if (error) Explainer::tell(std::move(*error));
 }
 
@@ -191,20 +191,19 @@ void LiveAdapter::stay_once() {
 }
 
 void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
-  mutex_.lock();
+  const std::lock_guard lock(mutex_);
   const Time now = clock_.now();
   device_.request_notification(cq, on, device_time(now));
   policy_.on_notification_request();
   if (holding_.holds_requests()) send_frames(now);  // no poll will
   if (do_put_off(now)) take_outputs(now);
   tell_helper();
-  mutex_.unlock();
 }
 
 // Threads that wait for events are those that programs cancel.
 bool LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
   const NoCancellation guard;
-  mutex_.lock();
+  const std::lock_guard lock(mutex_);
   const Time now = clock_.now();
   bool sleeps = !policy_.on_wait(now);
   if (holding_.holds_requests()) send_frames(now);  // no poll will
@@ -216,14 +215,12 @@ bool LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
     policy_.on_wait_over(sleeps ? WaitResult::kSleep : WaitResult::kEvent);
     tell_helper();
   }
-  mutex_.unlock();
   return sleeps;
 }
 
 void LiveAdapter::on_awake() {
-  mutex_.lock();
+  const std::lock_guard lock(mutex_);
   policy_.on_awake();
-  mutex_.unlock();
 }
 
 // False: it is time to sleep.
@@ -270,15 +267,13 @@ void LiveAdapter::detach_from_all(QueuePair* qp) {
 }
 
 void LiveAdapter::add_port_listener(EventTarget* listener) {
-  mutex_.lock();
+  const std::lock_guard lock(mutex_);
   port_listeners_.push_back(listener);
-  mutex_.unlock();
 }
 
 void LiveAdapter::remove_port_listener(EventTarget* listener) {
-  mutex_.lock();
+  const std::lock_guard lock(mutex_);
   std::erase(port_listeners_, listener);
-  mutex_.unlock();
 }
 
 bool LiveAdapter::receive_batch(Look look, Time now) {
@@ -357,16 +352,14 @@ void LiveAdapter::choose_path() {
 }
 
 void LiveAdapter::open_stats(const LocalAddress& address) {
-  mutex_.lock();
+  const std::lock_guard lock(mutex_);
   stats_ = StatsPort::open(address, slot_of(device_.config().first_qpn.value));
   if (stats_) helper_->watch(stats_->fd(), [this] { serve_stats(); });
-  mutex_.unlock();
 }
 
 void LiveAdapter::serve_stats() {
-  mutex_.lock();
+  const std::lock_guard lock(mutex_);
   if (stats_) stats_->serve(device_, link_->counters(), monotonic_now());
-  mutex_.unlock();
 }
 
 void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
@@ -648,19 +641,29 @@ void LiveAdapter::serve() {
   Look look = Look::kEverywhere;
   for (bool again = true; again;) {
     lock_as_helper();
+    std::unique_lock lock(mutex_, std::adopt_lock);
     const Time now = clock_.exactly_now();
     told_alarm_ = Time::never();  // it may have come
     if (offered) policy_.on_core_returned(*offered, now);
     offered.reset();
-    const Served served = serve_once(look, now);
+    const Served served = try_to_serve(look, now);
     again = ((served.received && !served.woke) || policy_.should_look_again(now) ||
              link_->leaves_some()) &&
             !helper_->is_stopping();
     look = Look::kLikely;
-    mutex_.unlock();
+    lock.unlock();
     if (!again || (served.received && !served.woke)) continue;
     offered = now;
     ::sched_yield();
+  }
+}
+
+// Where memory is missing, what is left stays for the next time.
+LiveAdapter::Served LiveAdapter::try_to_serve(Look look, Time now) {
+  try {
+    return serve_once(look, now);
+  } catch (const std::bad_alloc&) {
+    return {};
   }
 }
 

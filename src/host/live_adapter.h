@@ -160,6 +160,7 @@ class LiveAdapter final : public Adapter {
   };
   void lock_as_helper();
   Served serve_once(Look look, Time now);
+  Served try_to_serve(Look look, Time now);
   void serve_stats();  // the helper thread, at a question
 
   AdaptiveMutex mutex_;
