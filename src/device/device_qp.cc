@@ -71,9 +71,9 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   if (local.counts != nullptr) local.counts->clear(*qpn);
   qp->engine = make_engine(parts, impl_->config);
   if (init.type == QPType::kRC) qp->rc = static_cast<RCEngine*>(qp->engine.get());
-  acquire(*granted);
+  impl_->runner.on_created(impl_->qps.size() + 1);
   QueuePair* const created = impl_->qps.insert(std::move(qp));
-  impl_->runner.on_created(impl_->qps.size());
+  acquire(*granted);  // last: nothing is held when memory for the rest is missing
   return created;
 }
 

@@ -1,8 +1,9 @@
 // ObjectTable<T>: owns up to `limit` objects of one kind. A pointer to one stays good until its
-// destroy(). Not on the data path: creating and destroying may allocate.
+// destroy(). Not on the data path: creating may allocate.
 // T has `u32 table_slot() const` and takes the slot as its first constructor argument.
 #pragma once
 
+#include <bit>
 #include <memory>
 #include <vector>
 
@@ -20,9 +21,11 @@ class ObjectTable {
   template <typename... Args>
   [[nodiscard]] T* create(Args&&... args) {
     if (size() == limit_) return nullptr;
-    const u32 slot = take_slot();
-    objects_[slot] = std::make_unique<T>(slot, std::forward<Args>(args)...);
-    return objects_[slot].get();
+    const u32 slot = free_slot();
+    auto made = std::make_unique<T>(slot, std::forward<Args>(args)...);
+    T* const object = made.get();
+    place(slot, std::move(made));
+    return object;
   }
   void destroy(T* object) {
     const u32 slot = object->table_slot();
@@ -36,14 +39,18 @@ class ObjectTable {
   u32 size() const { return static_cast<u32>(objects_.size() - free_slots_.size()); }
 
  private:
-  u32 take_slot() {
-    if (free_slots_.empty()) {
-      objects_.emplace_back();
-      return static_cast<u32>(objects_.size() - 1);
+  u32 free_slot() const {
+    return free_slots_.empty() ? static_cast<u32>(objects_.size()) : free_slots_.back();
+  }
+  // Nothing changes if this throws, and destroy() never needs memory.
+  void place(u32 slot, std::unique_ptr<T> object) {
+    if (slot == objects_.size()) {
+      free_slots_.reserve(std::bit_ceil(objects_.size() + 1));
+      objects_.push_back(std::move(object));
+    } else {
+      objects_[slot] = std::move(object);
+      free_slots_.pop_back();
     }
-    const u32 slot = free_slots_.back();
-    free_slots_.pop_back();
-    return slot;
   }
   u32 limit_;
   std::vector<std::unique_ptr<T>> objects_;

@@ -5,6 +5,7 @@
 
 #include "abi/ibverbs/context_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/translate.h"
 #include "wire/eth/ipv4.h"
 #include "wire/ib/grh.h"
@@ -79,7 +80,7 @@ static_assert(sizeof(ibv_grh) == GRH::kSize);
 using namespace verbena::abi;
 
 int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
-                        ibv_ah_attr* attr) {
+                        ibv_ah_attr* attr) try {
   *attr = {};  // no service level: in a completion from Ethernet, wc->sl is the kind of packet
   attr->dlid = wc->slid;
   attr->src_path_bits = wc->dlid_path_bits;
@@ -88,4 +89,6 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_
   attr->is_global = 1;
   const int error = set_reply_route(ContextObject::of(context), *grh, attr->grh);
   return error == 0 ? 0 : fail_with_minus_one(error);
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
 }

@@ -3,6 +3,7 @@
 #include "abi/ibverbs/context_object.h"
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/qp_object.h"
 #include "abi/ibverbs/srq_object.h"
 
@@ -60,13 +61,17 @@ ibv_event_type to_ibv(AsyncEventType type) {
 
 using namespace verbena::abi;
 
-int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+int ibv_get_async_event(ibv_context* context, ibv_async_event* event) try {
   const auto next = ContextObject::of(context).async_events->pop();
   if (!next) return fail_with_minus_one(next.error());
   *event = *next;
   return 0;
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
 }
 
-void ibv_ack_async_event(ibv_async_event* event) {
+void ibv_ack_async_event(ibv_async_event* event) try {
   if (EventAccount* account = account_of(*event); account != nullptr) account->on_acknowledged(1);
+} catch (...) {
+  refuse(errno_of_exception());
 }

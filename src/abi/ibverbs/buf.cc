@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 
 namespace verbena::abi {
@@ -50,7 +51,7 @@ Status destroy(BufObject& buf) {
 
 using namespace verbena::abi;
 
-void* ibv_alloc_buf(ibv_pd* pd, std::size_t size, ibv_buf** buf) {
+void* ibv_alloc_buf(ibv_pd* pd, std::size_t size, ibv_buf** buf) try {
   if (size == 0) return fail(EINVAL);
   auto made = make<BufObject>();
   if (made == nullptr) return fail(ENOMEM);
@@ -61,16 +62,24 @@ void* ibv_alloc_buf(ibv_pd* pd, std::size_t size, ibv_buf** buf) {
   made->pd->owner().bufs.insert(made.get());
   *buf = made.get();
   return made.release()->data;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-void ibv_free_buf(ibv_buf* buf) {
+void ibv_free_buf(ibv_buf* buf) try {
   if (buf != nullptr) static_cast<void>(destroy(BufObject::of(buf)));
+} catch (...) {
+  refuse(errno_of_exception());
 }
 
 // No dma-buf backs a buffer.
-int ibv_export_buf_dmabuf_fd(ibv_buf*) { return fail_with_minus_one(ENODATA); }
+int ibv_export_buf_dmabuf_fd(ibv_buf*) try {
+  return fail_with_minus_one(ENODATA);
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
+}
 
-ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buf, void* addr, std::size_t length, int access) {
+ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buf, void* addr, std::size_t length, int access) try {
   ibv_mr_init_attr attr{};
   attr.length = length;
   attr.access = access;
@@ -78,4 +87,6 @@ ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buf, void* addr, std::size_t length,
   attr.addr = addr;
   attr.buf = buf;
   return ibv_reg_mr_ex(pd, &attr);
+} catch (...) {
+  return fail(errno_of_exception());
 }

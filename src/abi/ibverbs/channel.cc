@@ -5,6 +5,7 @@
 
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 
 namespace verbena::abi {
@@ -38,7 +39,7 @@ Status destroy(ChannelObject& channel) {
 using namespace verbena;
 using namespace verbena::abi;
 
-ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) try {
   auto channel = make<ChannelObject>();
   if (channel == nullptr) return fail(ENOMEM);
   auto ready = host::EventQueue<CQObject*>::create();
@@ -48,20 +49,28 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   channel->fd = channel->ready->fd();
   channel->owner().channels.insert(channel.get());
   return channel.release();
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) try {
   return refuse(destroy(ChannelObject::of(channel)));
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
-int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) try {
   const tl::expected<CQObject*, int> ready = next_event(ChannelObject::of(channel));
   if (!ready) return fail_with_minus_one(ready.error());
   *cq = (*ready)->verbs();
   *cq_context = (*ready)->cq_context;
   return 0;
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
 }
 
-void ibv_ack_cq_events(ibv_cq* cq, unsigned nevents) {
+void ibv_ack_cq_events(ibv_cq* cq, unsigned nevents) try {
   CQObject::of(cq).completion_events.on_acknowledged(nevents);
+} catch (...) {
+  refuse(errno_of_exception());
 }

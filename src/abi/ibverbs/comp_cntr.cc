@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/qp_object.h"
 
@@ -42,15 +43,17 @@ using namespace verbena;
 using namespace verbena::abi;
 
 // Programs of later ages have a longer structure: the rest is zeros.
-int _ibv_query_comp_cntr_caps(ibv_context*, ibv_comp_cntr_caps* caps, std::size_t size) {
+int _ibv_query_comp_cntr_caps(ibv_context*, ibv_comp_cntr_caps* caps, std::size_t size) try {
   const ibv_comp_cntr_caps all{
       .max_value = ~u64{0}, .max_counters = kMaxCounters, .supported_qp_attach_ops = kOffered};
   std::memset(static_cast<void*>(caps), 0, size);
   std::memcpy(static_cast<void*>(caps), &all, std::min(size, sizeof all));
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
-ibv_comp_cntr* ibv_create_comp_cntr(ibv_context* context, ibv_comp_cntr_init_attr* attr) {
+ibv_comp_cntr* ibv_create_comp_cntr(ibv_context* context, ibv_comp_cntr_init_attr* attr) try {
   ContextObject& owner = ContextObject::of(context);
   if (attr->comp_mask != 0 || attr->flags != 0 || attr->type > kBytes) return fail(EINVAL);
   auto made = make<CompCntrObject>();
@@ -60,39 +63,55 @@ ibv_comp_cntr* ibv_create_comp_cntr(ibv_context* context, ibv_comp_cntr_init_att
       attr->type == kBytes ? CompletionCounter::Unit::kBytes : CompletionCounter::Unit::kRequests;
   owner.comp_cntrs.insert(made.get());
   return made.release();
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int ibv_destroy_comp_cntr(ibv_comp_cntr* counter) {
+int ibv_destroy_comp_cntr(ibv_comp_cntr* counter) try {
   return refuse(destroy(CompCntrObject::of(counter)));
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
-int ibv_set_comp_cntr(ibv_comp_cntr* counter, uint64_t value) {
+int ibv_set_comp_cntr(ibv_comp_cntr* counter, uint64_t value) try {
   CompCntrObject::of(counter).counter.done = value;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
-int ibv_set_err_comp_cntr(ibv_comp_cntr* counter, uint64_t value) {
+int ibv_set_err_comp_cntr(ibv_comp_cntr* counter, uint64_t value) try {
   CompCntrObject::of(counter).counter.failed = value;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
-int ibv_inc_comp_cntr(ibv_comp_cntr* counter, uint64_t amount) {
+int ibv_inc_comp_cntr(ibv_comp_cntr* counter, uint64_t amount) try {
   CompCntrObject::of(counter).counter.done += amount;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
-int ibv_inc_err_comp_cntr(ibv_comp_cntr* counter, uint64_t amount) {
+int ibv_inc_err_comp_cntr(ibv_comp_cntr* counter, uint64_t amount) try {
   CompCntrObject::of(counter).counter.failed += amount;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
-int ibv_read_comp_cntr(ibv_comp_cntr* counter, uint64_t* value) {
+int ibv_read_comp_cntr(ibv_comp_cntr* counter, uint64_t* value) try {
   *value = CompCntrObject::of(counter).counter.done;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
-int ibv_read_err_comp_cntr(ibv_comp_cntr* counter, uint64_t* value) {
+int ibv_read_err_comp_cntr(ibv_comp_cntr* counter, uint64_t* value) try {
   *value = CompCntrObject::of(counter).counter.failed;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
 int ibv_qp_attach_comp_cntr(ibv_qp* qp, ibv_comp_cntr* counter,
-                            ibv_qp_attach_comp_cntr_attr* attr) {
+                            ibv_qp_attach_comp_cntr_attr* attr) try {
   if (attr->comp_mask != 0 || attr->op_mask == 0 || (attr->op_mask & ~kAllAttach) != 0)
     return refuse(EINVAL);
   if ((attr->op_mask & ~kOffered) != 0) return refuse(ENOTSUP);
@@ -103,4 +122,6 @@ int ibv_qp_attach_comp_cntr(ibv_qp* qp, ibv_comp_cntr* counter,
                                                              attached.counter);
   if (status == Status::kOk) self.counter_uses.emplace_back(attached.users);
   return refuse(status);
+} catch (...) {
+  return refuse(errno_of_exception());
 }

@@ -8,20 +8,20 @@
 
 extern "C" {
 
-void* verbena_1_0_device_list(int* count) {
+void* verbena_1_0_device_list(int* count) noexcept {
   if (count != nullptr) *count = 0;
   return verbena::abi::fail(ENOSYS);
 }
 
-int verbena_1_0_status() { return verbena::abi::refuse(ENOSYS); }
+int verbena_1_0_status() noexcept { return verbena::abi::refuse(ENOSYS); }
 
-int verbena_1_0_failure() { return verbena::abi::fail_with_minus_one(ENOSYS); }
+int verbena_1_0_failure() noexcept { return verbena::abi::fail_with_minus_one(ENOSYS); }
 
-void* verbena_1_0_pointer() { return verbena::abi::fail(ENOSYS); }
+void* verbena_1_0_pointer() noexcept { return verbena::abi::fail(ENOSYS); }
 
-const char* verbena_1_0_name() { return ""; }
+const char* verbena_1_0_name() noexcept { return ""; }
 
-void verbena_1_0_ignore() {}
+void verbena_1_0_ignore() noexcept {}
 
 }  // extern "C"
 

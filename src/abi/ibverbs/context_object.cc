@@ -13,12 +13,14 @@
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/dmah_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/mr_object.h"
 #include "abi/ibverbs/mw_object.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/qp_object.h"
 #include "abi/ibverbs/srq_object.h"
+#include "abi/ibverbs/undo.h"
 #include "abi/ibverbs/xrcd_object.h"
 
 namespace verbena::abi {
@@ -26,9 +28,9 @@ namespace {
 
 ibv_context_ops operations() {
   ibv_context_ops ops{};
-  ops.alloc_mw = alloc_mw;
-  ops.bind_mw = bind_mw;
-  ops.dealloc_mw = dealloc_mw;
+  ops.alloc_mw = guarded<alloc_mw>;
+  ops.bind_mw = guarded<bind_mw>;
+  ops.dealloc_mw = guarded<dealloc_mw>;
   ops.poll_cq = poll_cq;
   ops.req_notify_cq = request_notification;
   ops.post_srq_recv = post_srq_receive;
@@ -71,25 +73,25 @@ ContextObject::ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter
       async_events(std::move(events)),
       command_file(std::move(file)) {
   sz = sizeof(verbs_context);
-  verbs_context::advise_mr = abi::advise_mr;
-  verbs_context::alloc_null_mr = abi::alloc_null_mr;
-  verbs_context::alloc_dm = abi::alloc_dm;
-  verbs_context::free_dm = abi::free_dm;
-  verbs_context::reg_dm_mr = abi::reg_dm_mr;
-  verbs_context::alloc_td = abi::alloc_td;
-  verbs_context::dealloc_td = abi::dealloc_td;
-  verbs_context::alloc_parent_domain = abi::alloc_parent_domain;
-  verbs_context::modify_cq = abi::modify_cq;
-  verbs_context::query_port = abi::query_port;
-  verbs_context::query_rt_values = abi::query_rt_values;
-  verbs_context::query_device_ex = abi::query_device_ex;
-  verbs_context::create_cq_ex = abi::create_cq_ex;
-  verbs_context::create_qp_ex = abi::create_qp_ex;
-  verbs_context::open_qp = abi::open_qp;
-  verbs_context::create_srq_ex = abi::create_srq_ex;
-  verbs_context::get_srq_num = abi::get_srq_num;
-  verbs_context::open_xrcd = abi::open_xrcd;
-  verbs_context::close_xrcd = abi::close_xrcd;
+  verbs_context::advise_mr = guarded<abi::advise_mr>;
+  verbs_context::alloc_null_mr = guarded<abi::alloc_null_mr>;
+  verbs_context::alloc_dm = guarded<abi::alloc_dm>;
+  verbs_context::free_dm = guarded<abi::free_dm>;
+  verbs_context::reg_dm_mr = guarded<abi::reg_dm_mr>;
+  verbs_context::alloc_td = guarded<abi::alloc_td>;
+  verbs_context::dealloc_td = guarded<abi::dealloc_td>;
+  verbs_context::alloc_parent_domain = guarded<abi::alloc_parent_domain>;
+  verbs_context::modify_cq = guarded<abi::modify_cq>;
+  verbs_context::query_port = guarded<abi::query_port>;
+  verbs_context::query_rt_values = guarded<abi::query_rt_values>;
+  verbs_context::query_device_ex = guarded<abi::query_device_ex>;
+  verbs_context::create_cq_ex = guarded<abi::create_cq_ex>;
+  verbs_context::create_qp_ex = guarded<abi::create_qp_ex>;
+  verbs_context::open_qp = guarded<abi::open_qp>;
+  verbs_context::create_srq_ex = guarded<abi::create_srq_ex>;
+  verbs_context::get_srq_num = guarded<abi::get_srq_num>;
+  verbs_context::open_xrcd = guarded<abi::open_xrcd>;
+  verbs_context::close_xrcd = guarded<abi::close_xrcd>;
 
   context.device = &device.verbs;
   context.ops = operations();
@@ -97,8 +99,10 @@ ContextObject::ContextObject(DeviceObject& opened, std::shared_ptr<host::Adapter
   context.async_fd = async_events->fd();
   context.num_comp_vectors = 1;
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  adapter->add_port_listener(this);
   open_contexts().insert(this);
+  Undo listed([this] { open_contexts().erase(this); });
+  adapter->add_port_listener(this);
+  listed.keep();
 }
 
 ContextObject::~ContextObject() {
@@ -156,15 +160,19 @@ ContextObject* open_context(DeviceObject& device, host::Descriptor imported) {
 using namespace verbena;
 using namespace verbena::abi;
 
-ibv_context* ibv_open_device(ibv_device* device) {
+ibv_context* ibv_open_device(ibv_device* device) try {
   ContextObject* context = open_context(DeviceObject::of(device));
   return context == nullptr ? nullptr : &context->context;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int ibv_close_device(ibv_context* context) {
+int ibv_close_device(ibv_context* context) try {
   ContextObject& self = ContextObject::of(context);
   checks::destroyed(&self);
   const checks::LeavingBehind rest;
   delete &self;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }

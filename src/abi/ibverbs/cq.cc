@@ -9,8 +9,10 @@
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/completion.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/operations.h"
+#include "abi/ibverbs/undo.h"
 
 namespace verbena::abi {
 namespace {
@@ -64,11 +66,13 @@ CQObject* create_cq(ContextObject& owner, const CQRequest& request) {
   const Result<CompletionQueue*> queue =
       owner.enter()->create_cq(request.cqe, target, request.on_overrun);
   if (!queue) return fail(queue.error());
+  Undo made([&] { static_cast<void>(owner.enter()->destroy_cq(*queue)); });
   cq->queue = *queue;
   cq->cqe = capacity_of(*cq);
-  if (cq->channel != nullptr) ChannelObject::of(cq->channel).add_user();
   checks::made(*cq, request.on_overrun);
   owner.cqs.insert(cq.get());
+  made.keep();
+  if (cq->channel != nullptr) ChannelObject::of(cq->channel).add_user();
   return cq.release();
 }
 
@@ -81,7 +85,7 @@ Status withdraw(CQObject& cq) {
   return Status::kOk;
 }
 
-int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
+int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) try {
   CQObject& self = CQObject::of(cq);
   host::Adapter& adapter = *self.owner().adapter;
   CQEBatch batch;
@@ -96,13 +100,17 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) {
     if (count < room.size()) break;
   }
   return taken;
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
 }
 
-int request_notification(ibv_cq* cq, int solicited_only) {
+int request_notification(ibv_cq* cq, int solicited_only) try {
   const CQObject& self = CQObject::of(cq);
   self.owner().adapter->request_notification(
       self.queue, solicited_only != 0 ? NotifyOn::kSolicitedOnly : NotifyOn::kAnyCompletion);
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) {
@@ -119,7 +127,7 @@ using namespace verbena;
 using namespace verbena::abi;
 
 ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
-                      int comp_vector) {
+                      int comp_vector) try {
   if (cqe <= 0 || comp_vector < 0) return fail(EINVAL);
   CQObject* cq =
       create_cq(ContextObject::of(context), {.cqe = static_cast<u32>(cqe),
@@ -127,9 +135,11 @@ ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_
                                              .channel = channel,
                                              .comp_vector = static_cast<u32>(comp_vector)});
   return cq == nullptr ? nullptr : cq->verbs();
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int ibv_resize_cq(ibv_cq* cq, int cqe) {
+int ibv_resize_cq(ibv_cq* cq, int cqe) try {
   const CQObject& self = CQObject::of(cq);
   if (cqe <= 0 || static_cast<u32>(cqe) > self.owner().config().limits.max_cqe)
     return refuse(EINVAL);
@@ -137,13 +147,17 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
   if (status == Status::kOk) cq->cqe = capacity_of(self);
   if (status == Status::kOk) checks::resized(self);
   return refuse(status);
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
-int ibv_destroy_cq(ibv_cq* cq) {
+int ibv_destroy_cq(ibv_cq* cq) try {
   CQObject& self = CQObject::of(cq);
   if (const Status status = withdraw(self); status != Status::kOk) return refuse(status);
   checks::wait_until_settled(self.completion_events, "completion events of a CQ");
   checks::wait_until_settled(self.async_events, "asynchronous events of a CQ");
   delete &self;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }

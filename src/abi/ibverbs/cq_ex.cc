@@ -7,6 +7,7 @@
 #include "abi/ibverbs/core_clock.h"
 #include "abi/ibverbs/cq.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/pd_object.h"
 #include "host/clock.h"
@@ -40,9 +41,10 @@ void end_poll(ibv_cq_ex* cq) {
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
   if (attr != nullptr && attr->comp_mask != 0) return EINVAL;
   CQObject& self = CQObject::of(cq);
-  if (!self.single_threaded) self.polling.lock();
+  std::unique_lock polling(self.polling, std::defer_lock);
+  if (!self.single_threaded) polling.lock();
   const int error = take_next(self);
-  if (error != 0) end_poll(cq);
+  if (error == 0) polling.release();  // until end_poll()
   return error;
 }
 
@@ -70,21 +72,21 @@ bool is_parent_domain(ibv_pd* pd, const ibv_context* context) {
 }
 
 void enable_extended_poll(ibv_cq_ex& cq) {
-  cq.start_poll = start_poll;
-  cq.next_poll = next_poll;
-  cq.end_poll = end_poll;
-  cq.read_opcode = read_opcode;
-  cq.read_vendor_err = read_vendor_err;
-  cq.read_byte_len = read_byte_len;
-  cq.read_imm_data = read_imm_data;
-  cq.read_qp_num = read_qp_num;
-  cq.read_src_qp = read_src_qp;
-  cq.read_wc_flags = read_wc_flags;
-  cq.read_slid = read_slid;
-  cq.read_sl = read_sl;
-  cq.read_dlid_path_bits = read_dlid_path_bits;
-  cq.read_completion_ts = read_completion_ts;
-  cq.read_completion_wallclock_ns = read_completion_wallclock_ns;
+  cq.start_poll = guarded<start_poll>;
+  cq.next_poll = guarded<next_poll>;
+  cq.end_poll = guarded<end_poll>;
+  cq.read_opcode = guarded<read_opcode>;
+  cq.read_vendor_err = guarded<read_vendor_err>;
+  cq.read_byte_len = guarded<read_byte_len>;
+  cq.read_imm_data = guarded<read_imm_data>;
+  cq.read_qp_num = guarded<read_qp_num>;
+  cq.read_src_qp = guarded<read_src_qp>;
+  cq.read_wc_flags = guarded<read_wc_flags>;
+  cq.read_slid = guarded<read_slid>;
+  cq.read_sl = guarded<read_sl>;
+  cq.read_dlid_path_bits = guarded<read_dlid_path_bits>;
+  cq.read_completion_ts = guarded<read_completion_ts>;
+  cq.read_completion_wallclock_ns = guarded<read_completion_wallclock_ns>;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "abi/ibverbs/device_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 
 namespace verbena::abi {
 namespace {
@@ -52,7 +53,7 @@ DeviceObject& device_on(const host::LocalAddress& address) {
 using namespace verbena;
 using namespace verbena::abi;
 
-ibv_device** ibv_get_device_list(int* num_devices) {
+ibv_device** ibv_get_device_list(int* num_devices) try {
   if (num_devices != nullptr) *num_devices = 0;
   const char* choice = std::getenv("VERBENA_ADDRESS");
   const auto addresses = host::choose_local_addresses(choice == nullptr ? "" : choice);
@@ -65,14 +66,27 @@ ibv_device** ibv_get_device_list(int* num_devices) {
   for (std::size_t i = 0; i < addresses->size(); ++i) list[i] = &device_on((*addresses)[i]).verbs;
   if (num_devices != nullptr) *num_devices = static_cast<int>(addresses->size());
   return list;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-void ibv_free_device_list(ibv_device** list) { delete[] list; }
+void ibv_free_device_list(ibv_device** list) try { delete[] list; } catch (...) {
+  refuse(errno_of_exception());
+}
 
-const char* ibv_get_device_name(ibv_device* device) { return device->name; }
+const char* ibv_get_device_name(ibv_device* device) try { return device->name; } catch (...) {
+  return fail(errno_of_exception());
+}
 
-__be64 ibv_get_device_guid(ibv_device* device) {
+__be64 ibv_get_device_guid(ibv_device* device) try {
   return htobe64(DeviceObject::of(device).address.node_guid);
+} catch (...) {
+  refuse(errno_of_exception());
+  return 0;
 }
 
-int ibv_get_device_index(ibv_device* device) { return DeviceObject::of(device).index(); }
+int ibv_get_device_index(ibv_device* device) try {
+  return DeviceObject::of(device).index();
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
+}

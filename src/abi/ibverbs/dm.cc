@@ -3,6 +3,7 @@
 
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
@@ -40,8 +41,8 @@ DMObject* adopt(std::unique_ptr<DMObject> dm, ContextObject& owner,
                 std::shared_ptr<host::Mapping> memory, u32 handle) {
   dm->memory = std::move(memory);
   dm->context = &owner.context;
-  dm->memcpy_to_dm = copy_to_dm;
-  dm->memcpy_from_dm = copy_from_dm;
+  dm->memcpy_to_dm = guarded<copy_to_dm>;
+  dm->memcpy_from_dm = guarded<copy_from_dm>;
   dm->handle = handle;
   owner.dms.insert(dm.get());
   return dm.release();
@@ -87,4 +88,8 @@ int free_dm(ibv_dm* dm) { return refuse(destroy(DMObject::of(dm))); }
 using namespace verbena::abi;
 
 // A file of memory, which maps like a dma-buf.
-int ibv_dm_export_dmabuf_fd(ibv_dm* dm) { return DMObject::of(dm).memory->export_fd(); }
+int ibv_dm_export_dmabuf_fd(ibv_dm* dm) try {
+  return DMObject::of(dm).memory->export_fd();
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
+}

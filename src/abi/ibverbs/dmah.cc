@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 
 namespace verbena::abi {
@@ -34,13 +35,19 @@ Status destroy(DMAHObject& dmah) {
 
 using namespace verbena::abi;
 
-ibv_dmah* ibv_alloc_dmah(ibv_context* context, ibv_dmah_init_attr* attr) {
+ibv_dmah* ibv_alloc_dmah(ibv_context* context, ibv_dmah_init_attr* attr) try {
   if (!legal(*attr)) return fail(EINVAL);
   auto dmah = make<DMAHObject>();
   if (dmah == nullptr) return fail(ENOMEM);
   dmah->context = context;
   ContextObject::of(context).dmahs.insert(dmah.get());
   return dmah.release();
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int ibv_dealloc_dmah(ibv_dmah* dmah) { return refuse(destroy(DMAHObject::of(dmah))); }
+int ibv_dealloc_dmah(ibv_dmah* dmah) try {
+  return refuse(destroy(DMAHObject::of(dmah)));
+} catch (...) {
+  return refuse(errno_of_exception());
+}

@@ -15,6 +15,7 @@
 #include "abi/ibverbs/context_object.h"
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/mr_object.h"
 #include "abi/ibverbs/newer_verbs.h"
@@ -121,7 +122,7 @@ using namespace verbena;
 using namespace verbena::abi;
 
 // The descriptor belongs to the context from now on.
-ibv_context* ibv_import_device(int cmd_fd) {
+ibv_context* ibv_import_device(int cmd_fd) try {
   const auto file = CommandFile::read(cmd_fd);
   if (!file) return fail(EINVAL);
   auto addresses = host::choose_local_addresses(file->choice);
@@ -130,9 +131,11 @@ ibv_context* ibv_import_device(int cmd_fd) {
   address.device_name = file->device_name;
   ContextObject* context = open_context(device_on(address), host::Descriptor(cmd_fd));
   return context == nullptr ? nullptr : &context->context;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
+ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) try {
   ContextObject& importer = ContextObject::of(context);
   const std::optional<Origin> origin = origin_of(importer);
   if (!origin) return fail(errno);
@@ -145,11 +148,15 @@ ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
   pd->handle = handle;
   importer.pds.insert(pd.get());
   return pd.release();
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-void ibv_unimport_pd(ibv_pd* pd) { forget(PDObject::of(pd)); }
+void ibv_unimport_pd(ibv_pd* pd) try { forget(PDObject::of(pd)); } catch (...) {
+  refuse(errno_of_exception());
+}
 
-ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
+ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) try {
   ContextObject& importer = ContextObject::of(pd->context);
   const PDObject& domain = PDObject::of(pd);
   const std::optional<Origin> origin = origin_of(importer);
@@ -166,11 +173,15 @@ ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
   mr->pd_use = Use(PDObject::of(pd).users);
   importer.mrs.insert(mr.get());
   return mr.release();
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-void ibv_unimport_mr(ibv_mr* mr) { forget(MRObject::of(mr)); }
+void ibv_unimport_mr(ibv_mr* mr) try { forget(MRObject::of(mr)); } catch (...) {
+  refuse(errno_of_exception());
+}
 
-ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) {
+ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) try {
   ContextObject& importer = ContextObject::of(context);
   const std::optional<Origin> origin = origin_of(importer);
   if (!origin) return fail(errno);
@@ -182,6 +193,10 @@ ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) {
   if (!found) return fail(ENOENT);
   DMObject* dm = import_dm(importer, std::move(memory), handle);
   return dm == nullptr ? fail(ENOMEM) : dm;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-void ibv_unimport_dm(ibv_dm* dm) { static_cast<void>(ibv_free_dm(dm)); }
+void ibv_unimport_dm(ibv_dm* dm) try { static_cast<void>(ibv_free_dm(dm)); } catch (...) {
+  refuse(errno_of_exception());
+}

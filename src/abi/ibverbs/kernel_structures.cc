@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
+#include "abi/ibverbs/exceptions.h"
 
 #include <cstring>
 
@@ -48,7 +49,7 @@ ibv_qp_cap capacity_of(const ib_uverbs_qp_attr& from) {
 
 }  // namespace
 
-void ibv_copy_ah_attr_from_kern(ibv_ah_attr* to, const ib_uverbs_ah_attr* from) {
+void ibv_copy_ah_attr_from_kern(ibv_ah_attr* to, const ib_uverbs_ah_attr* from) try {
   std::memcpy(to->grh.dgid.raw, from->grh.dgid, sizeof to->grh.dgid.raw);
   to->grh.flow_label = from->grh.flow_label;
   to->grh.sgid_index = from->grh.sgid_index;
@@ -60,10 +61,12 @@ void ibv_copy_ah_attr_from_kern(ibv_ah_attr* to, const ib_uverbs_ah_attr* from) 
   to->static_rate = from->static_rate;
   to->is_global = from->is_global;
   to->port_num = from->port_num;
+} catch (...) {
+  verbena::abi::refuse(verbena::abi::errno_of_exception());
 }
 
 // qp_state is not copied: librdmacm sets the state to go to itself.
-void ibv_copy_qp_attr_from_kern(ibv_qp_attr* to, const ib_uverbs_qp_attr* from) {
+void ibv_copy_qp_attr_from_kern(ibv_qp_attr* to, const ib_uverbs_qp_attr* from) try {
   to->cur_qp_state = static_cast<ibv_qp_state>(from->cur_qp_state);
   to->path_mtu = static_cast<ibv_mtu>(from->path_mtu);
   to->path_mig_state = static_cast<ibv_mig_state>(from->path_mig_state);
@@ -88,16 +91,22 @@ void ibv_copy_qp_attr_from_kern(ibv_qp_attr* to, const ib_uverbs_qp_attr* from) 
   to->rnr_retry = from->rnr_retry;
   to->alt_port_num = from->alt_port_num;
   to->alt_timeout = from->alt_timeout;
+} catch (...) {
+  verbena::abi::refuse(verbena::abi::errno_of_exception());
 }
 
-void ibv_copy_path_rec_from_kern(ibv_sa_path_rec* to, const ib_user_path_rec* from) {
+void ibv_copy_path_rec_from_kern(ibv_sa_path_rec* to, const ib_user_path_rec* from) try {
   std::memcpy(to->dgid.raw, from->dgid, sizeof to->dgid.raw);
   std::memcpy(to->sgid.raw, from->sgid, sizeof to->sgid.raw);
   copy_path_fields(*to, *from);
+} catch (...) {
+  verbena::abi::refuse(verbena::abi::errno_of_exception());
 }
 
-void ibv_copy_path_rec_to_kern(ib_user_path_rec* to, const ibv_sa_path_rec* from) {
+void ibv_copy_path_rec_to_kern(ib_user_path_rec* to, const ibv_sa_path_rec* from) try {
   std::memcpy(to->dgid, from->dgid.raw, sizeof to->dgid);
   std::memcpy(to->sgid, from->sgid.raw, sizeof to->sgid);
   copy_path_fields(*to, *from);
+} catch (...) {
+  verbena::abi::refuse(verbena::abi::errno_of_exception());
 }

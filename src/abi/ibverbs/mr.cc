@@ -5,11 +5,13 @@
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/dmah_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/mr_object.h"
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/translate.h"
+#include "abi/ibverbs/undo.h"
 #include "host/mapped_memory.h"
 
 #undef ibv_reg_mr
@@ -69,8 +71,11 @@ MRObject* finish(std::unique_ptr<MRObject> mr, const Registration& made, const M
   if (made.memory != nullptr) mr->memory = {made.memory, made.length};
   mr->access = made.access;
   set_keys(*mr, keys);
+  Undo registered(
+      [&] { static_cast<void>(mr->owner().enter()->memory().deregister_mr(keys.l_key)); });
   mr->shared = std::make_shared<SharedRegion>(mr->owner().adapter, keys.l_key, std::move(memory),
                                               std::move(file));
+  registered.keep();  // `shared` deregisters it
   checks::registered(*mr, made.memory, made.iova, made.access);
   mr->owner().mrs.insert(mr.get());
   return mr.release();
@@ -212,25 +217,32 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, uint64_t dm_offset, size_t length, uns
 using namespace verbena;
 using namespace verbena::abi;
 
-ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, u64 iova, unsigned access) {
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, u64 iova,
+                         unsigned access) try {
   return create_of_memory(make<MRObject>(), {.pd = pd,
                                              .memory = static_cast<u8*>(addr),
                                              .length = length,
                                              .iova = iova,
                                              .access = access,
                                              .verbs_address = addr});
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length, u64 iova, int access) {
+ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, std::size_t length, u64 iova, int access) try {
   return ibv_reg_mr_iova2(pd, addr, length, iova, static_cast<unsigned>(access));
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) {
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) try {
   return ibv_reg_mr_iova(pd, addr, length, reinterpret_cast<u64>(addr), access);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, u64 offset, std::size_t length, u64 iova, int fd,
-                          int access) {
+                          int access) try {
   return create_of_file(make<MRObject>(),
                         {.pd = pd,
                          .memory = nullptr,
@@ -239,9 +251,11 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, u64 offset, std::size_t length, u64 iova, 
                          .access = static_cast<unsigned>(access),
                          .verbs_address = nullptr},
                         fd, offset);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) {
+ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) try {
   if (!legal_attributes(pd, *attr)) return fail(EINVAL);
   auto mr = make<MRObject>();
   if (mr == nullptr) return fail(ENOMEM);
@@ -256,12 +270,16 @@ ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) {
                            .verbs_address = attr->addr};
   return of_file ? create_of_file(std::move(mr), asked, attr->fd, attr->fd_offset)
                  : create_of_memory(std::move(mr), asked);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int ibv_dereg_mr(ibv_mr* mr) {
+int ibv_dereg_mr(ibv_mr* mr) try {
   MRObject& self = MRObject::of(mr);
   if (const Status status = self.shared->destroy(); status != Status::kOk) return refuse(status);
   checks::deregistered(self);
   forget(self);
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }

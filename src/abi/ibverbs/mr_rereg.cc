@@ -1,6 +1,7 @@
 // Re-registration of memory regions. ibv_rereg_mr(3).
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/mr_object.h"
 #include "abi/ibverbs/translate.h"
 
@@ -63,7 +64,8 @@ Result<MRKeys> reregister(MRObject& mr, const ProtectionTable::Rereg& change,
 using namespace verbena;
 using namespace verbena::abi;
 
-int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, int access) {
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length,
+                 int access) try {
   MRObject& self = MRObject::of(mr);
   if (self.exporter != 0) return refuse_rereg_input(EOPNOTSUPP);
   if (!legal_rereg(self, flags, pd, addr, length, static_cast<unsigned>(access)))
@@ -100,4 +102,6 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
   }
   checks::reregistered(self, old_key, change);
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }

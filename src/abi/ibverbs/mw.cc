@@ -8,6 +8,7 @@
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/operations.h"
+#include "abi/ibverbs/undo.h"
 
 namespace verbena::abi {
 namespace {
@@ -41,6 +42,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   const Result<RKey> key = domain.owner().enter()->memory().allocate_mw(
       domain.id(), type == IBV_MW_TYPE_1 ? MWType::k1 : MWType::k2);
   if (!key) return fail(key.error());
+  Undo allocated([&] { static_cast<void>(domain.owner().enter()->memory().deallocate_mw(*key)); });
   mw->context = pd->context;
   mw->pd = pd;
   mw->pd_use = Use(domain.users);
@@ -48,6 +50,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   mw->handle = key->value;
   mw->type = type;
   mw->owner().mws.insert(mw.get());
+  allocated.keep();
   return mw.release();
 }
 

@@ -3,9 +3,11 @@
 // requests before a bad one are posted.
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/qp_object.h"
 #include "abi/ibverbs/srq_object.h"
+#include "abi/ibverbs/undo.h"
 #include "abi/ibverbs/work_requests.h"
 
 namespace verbena::abi {
@@ -82,23 +84,30 @@ PostError post_chain(Queue& queue, ibv_recv_wr*& wr) {
 
 template <typename Queue, typename WR>
 int post(Queue& queue, WR* wr, WR** bad_wr) {
+  Undo posted([&] { *bad_wr = wr; });
   const PostError error = post_chain(queue, wr);
-  if (error != PostError::kOk) *bad_wr = wr;
+  if (error == PostError::kOk) posted.keep();
   return refuse(to_errno(error));
 }
 
 }  // namespace
 
-int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) {
+int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad_wr) try {
   return post(QPObject::of(qp), wr, bad_wr);
+} catch (...) {
+  return verbena::abi::refuse(verbena::abi::errno_of_exception());
 }
 
-int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) try {
   return post(QPObject::of(qp), wr, bad_wr);
+} catch (...) {
+  return verbena::abi::refuse(verbena::abi::errno_of_exception());
 }
 
-int post_srq_receive(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
+int post_srq_receive(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) try {
   return post(SRQObject::of(srq), wr, bad_wr);
+} catch (...) {
+  return verbena::abi::refuse(verbena::abi::errno_of_exception());
 }
 
 }  // namespace verbena::abi

@@ -24,7 +24,8 @@ enum class SysfsGIDType : int { kInfiniBandOrRoCEv1 = 0, kRoCEv2 = 1 };
 extern "C" {
 
 // 0, or -1 and errno. An empty entry has the first type.
-int verbena_query_gid_type(ibv_context* context, uint8_t port, unsigned index, SysfsGIDType* type) {
+int verbena_query_gid_type(ibv_context* context, uint8_t port, unsigned index,
+                           SysfsGIDType* type) noexcept {
   ibv_gid_entry entry{};
   const int error = ibv_query_gid_ex(context, port, index, &entry, 0);
   if (error != 0 && error != ENODATA) return -1;
@@ -33,22 +34,22 @@ int verbena_query_gid_type(ibv_context* context, uint8_t port, unsigned index, S
   return 0;
 }
 
-const char* verbena_wr_opcode_str(ibv_wr_opcode opcode) {
+const char* verbena_wr_opcode_str(ibv_wr_opcode opcode) noexcept {
   return verbena::abi::wr_opcode_name(opcode);
 }
 
 extern const bool verbena_disassociate_destroy;
 const bool verbena_disassociate_destroy = false;
 
-void verbena_ignore() {}
+void verbena_ignore() noexcept {}
 
-unsigned verbena_no_attributes() { return 0; }
+unsigned verbena_no_attributes() noexcept { return 0; }
 
-int verbena_unsupported() { return verbena::abi::refuse(EOPNOTSUPP); }
+int verbena_unsupported() noexcept { return verbena::abi::refuse(EOPNOTSUPP); }
 
-int verbena_no_descriptor() { return verbena::abi::fail_with_minus_one(EOPNOTSUPP); }
+int verbena_no_descriptor() noexcept { return verbena::abi::fail_with_minus_one(EOPNOTSUPP); }
 
-void* verbena_no_pointer() { return verbena::abi::fail(EOPNOTSUPP); }
+void* verbena_no_pointer() noexcept { return verbena::abi::fail(EOPNOTSUPP); }
 
 }  // extern "C"
 

@@ -4,11 +4,13 @@
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/qp_ex.h"
 #include "abi/ibverbs/srq_object.h"
 #include "abi/ibverbs/translate.h"
+#include "abi/ibverbs/undo.h"
 #include "abi/ibverbs/xrc_target.h"
 #include "abi/ibverbs/xrcd_object.h"
 #include "host/qpn_slot.h"
@@ -61,8 +63,11 @@ std::unique_ptr<QPObject> describe(ibv_context* context, ibv_pd* pd, const ibv_q
   return qp;
 }
 
+// Nothing is left of it if this throws, but for the queue.
 QPObject* adopt(std::unique_ptr<QPObject> qp, QueuePair* queue) {
   qp->queue = queue;
+  qp->owner().qps.insert(qp.get());
+  Undo listed([&] { qp->owner().qps.erase(qp.get()); });
   {
     auto session = qp->owner().enter();
     const QPAttributes& attributes = session->attributes_of(queue);
@@ -72,7 +77,7 @@ QPObject* adopt(std::unique_ptr<QPObject> qp, QueuePair* queue) {
   }
   if (qp->xrcd != nullptr) ++qp->xrcd->users;
   if (qp->qp_base.pd != nullptr) qp->pd_use = Use(PDObject::of(qp->qp_base.pd).users);
-  qp->owner().qps.insert(qp.get());
+  listed.keep();
   return qp.release();
 }
 
@@ -85,7 +90,10 @@ QPObject* create(ibv_pd* pd, ibv_qp_init_attr& attr, u32 create_flags = 0) {
   init.block_own_multicast = (create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) != 0;
   const Result<QueuePair*> queue = qp->owner().enter()->create_qp(init);
   if (!queue) return fail(queue.error());
+  ContextObject& owner = qp->owner();
+  Undo made([&] { static_cast<void>(owner.enter()->destroy_qp(*queue)); });
   QPObject* const created = adopt(std::move(qp), *queue);
+  made.keep();
   attr.cap = granted_capacity(*created);
   return created;
 }
@@ -102,8 +110,11 @@ QPObject* create_xrc_target(ibv_context* context, ibv_pd* pd, ibv_xrcd* xrcd,
   const Result<QueuePair*> queue = qp->owner().enter()->create_qp(
       {.type = QPType::kXRCTarget, .xrcd = qp->xrcd->open->domain(), .user = user});
   if (!queue) return fail(queue.error());
-  target.release();  // the device's user from now on
+  ContextObject& owner = qp->owner();
+  Undo made([&] { static_cast<void>(owner.enter()->destroy_qp(*queue)); });
   QPObject* const created = adopt(std::move(qp), *queue);
+  made.keep();
+  target.release();  // the device's user from now on
   attr.cap = granted_capacity(*created);
   return created;
 }
@@ -178,10 +189,12 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
                            : create(pd, basic, create_flags_of(*attr));
   if (qp == nullptr) return nullptr;
   attr->cap = basic.cap;
+  Undo created([qp] { static_cast<void>(ibv_destroy_qp(&qp->qp_base)); });
   if (building)
     enable_building(*qp, {.depth = basic.cap.max_send_wr,
                           .max_sge = basic.cap.max_send_sge,
                           .max_inline_bytes = basic.cap.max_inline_data});
+  created.keep();
   return &qp->qp_base;
 }
 
@@ -209,7 +222,14 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
       return fail(EINVAL);
     target_of(queue).handles.push_back(qp.get());
   }
-  return &adopt(std::move(qp), queue)->qp_base;
+  ContextObject& owner = qp->owner();
+  Undo handle([&owner, queue, opened = qp.get()] {
+    auto session = owner.enter();
+    std::erase(target_of(queue).handles, opened);
+  });
+  QPObject* const opened = adopt(std::move(qp), queue);
+  handle.keep();
+  return &opened->qp_base;
 }
 
 }  // namespace verbena::abi
@@ -217,20 +237,26 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
 using namespace verbena;
 using namespace verbena::abi;
 
-ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
   QPObject* qp = create(pd, *attr);
   return qp == nullptr ? nullptr : &qp->qp_base;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) try {
   QPObject& self = QPObject::of(qp);
   return self.builder == nullptr ? nullptr : &self;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int ibv_destroy_qp(ibv_qp* qp) {
+int ibv_destroy_qp(ibv_qp* qp) try {
   QPObject& self = QPObject::of(qp);
   if (const Status status = withdraw(self); status != Status::kOk) return refuse(status);
   checks::wait_until_settled(self.async_events, "asynchronous events of a QP");
   delete &self;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }

@@ -4,9 +4,10 @@
 #include "abi/ibverbs/address.h"
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/qp_object.h"
-#include "abi/ibverbs/translate.h"
 #include "abi/ibverbs/refusals.h"
+#include "abi/ibverbs/translate.h"
 #include "device/identity.h"
 
 namespace verbena::abi {
@@ -133,7 +134,7 @@ ibv_qp_cap granted_capacity(const QPObject& qp) {
 using namespace verbena;
 using namespace verbena::abi;
 
-int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
+int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) try {
   QPObject& self = QPObject::of(qp);
   const std::optional<QPModify> change = to_modify(*attr, attr_mask, self.owner().config());
   if (!change) {
@@ -143,17 +144,19 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   const Status status = modify(self, *change);
   if (status != Status::kOk) {
     if (change->has(QPField::kState)) checks::refused_state(self, change->state);
-    return refuse(status);
     explain_refused_change(self, *attr, attr_mask);
+    return refuse(status);
   }
   if (change->has(QPField::kState)) {
     checks::changed_state(self, change->state);
     qp->state = attr->qp_state;
   }
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
-int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr* init_attr) {
+int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr* init_attr) try {
   const QPObject& self = QPObject::of(qp);
   auto session = self.owner().enter();
   const QPInit& init = session->init_of(self.queue);
@@ -169,22 +172,31 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr*
                 .sq_sig_all = init.signal_all ? 1 : 0};
   if ((attr_mask & IBV_QP_STATE) != 0) qp->state = attr->qp_state;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
 // Data of one message may reach memory in any order: programs must not watch its last byte.
-int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) { return 0; }
+int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) try { return 0; } catch (...) {
+  refuse(errno_of_exception());
+  return 0;
+}
 
 // Enhanced connection establishment: two ends of one vendor agree on options beyond the standard.
 // We know of none, so what is accepted of any is 0; another vendor's are refused, and the vendor 0
 // asks for none.
-int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
+int ibv_query_ece(ibv_qp*, ibv_ece* ece) try {
   *ece = {.vendor_id = kVendorId, .options = 0, .comp_mask = 0};
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
-int ibv_set_ece(ibv_qp*, ibv_ece* ece) {
+int ibv_set_ece(ibv_qp*, ibv_ece* ece) try {
   if (ece->comp_mask != 0) return refuse(EINVAL);
   if (ece->vendor_id != 0 && ece->vendor_id != kVendorId) return refuse(EINVAL);
   ece->options = 0;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }

@@ -5,6 +5,7 @@
 #include "abi/ibverbs/ah_object.h"
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/work_requests.h"
 
 namespace verbena::abi {
@@ -158,10 +159,10 @@ PostError post_all(QPObject& qp, std::span<const SendWR> requests) {
 
 int wr_complete(ibv_qp_ex* qp) {
   QPObject& self = QPObject::of(qp);
+  const std::lock_guard building(self.builder->building, std::adopt_lock);  // since wr_start()
   PostError error = self.builder->error();
   if (error == PostError::kOk) error = post_all(self, self.builder->requests());
   if (error == PostError::kOk) self.builder->rename_windows();
-  self.builder->building.unlock();
   return refuse(to_errno(error));
 }
 
@@ -191,28 +192,28 @@ u64 buildable_operations(QPType type) {
 
 void enable_building(QPObject& qp, const SendQueueLimits& limits) {
   qp.builder = std::make_unique<SendBuilder>(limits);
-  qp.wr_send = wr_send;
-  qp.wr_send_imm = wr_send_imm;
-  qp.wr_send_inv = wr_send_inv;
-  qp.wr_send_tso = wr_send_tso;
-  qp.wr_rdma_write = wr_rdma_write;
-  qp.wr_rdma_write_imm = wr_rdma_write_imm;
-  qp.wr_rdma_read = wr_rdma_read;
-  qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
-  qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
-  qp.wr_atomic_write = wr_atomic_write;
-  qp.wr_flush = wr_flush;
-  qp.wr_local_inv = wr_local_inv;
-  qp.wr_bind_mw = wr_bind_mw;
-  qp.wr_set_sge = wr_set_sge;
-  qp.wr_set_sge_list = wr_set_sge_list;
-  qp.wr_set_inline_data = wr_set_inline_data;
-  qp.wr_set_inline_data_list = wr_set_inline_data_list;
-  qp.wr_set_ud_addr = wr_set_ud_addr;
-  qp.wr_set_xrc_srqn = wr_set_xrc_srqn;
-  qp.wr_start = wr_start;
-  qp.wr_complete = wr_complete;
-  qp.wr_abort = wr_abort;
+  qp.wr_send = guarded<wr_send>;
+  qp.wr_send_imm = guarded<wr_send_imm>;
+  qp.wr_send_inv = guarded<wr_send_inv>;
+  qp.wr_send_tso = guarded<wr_send_tso>;
+  qp.wr_rdma_write = guarded<wr_rdma_write>;
+  qp.wr_rdma_write_imm = guarded<wr_rdma_write_imm>;
+  qp.wr_rdma_read = guarded<wr_rdma_read>;
+  qp.wr_atomic_cmp_swp = guarded<wr_atomic_cmp_swp>;
+  qp.wr_atomic_fetch_add = guarded<wr_atomic_fetch_add>;
+  qp.wr_atomic_write = guarded<wr_atomic_write>;
+  qp.wr_flush = guarded<wr_flush>;
+  qp.wr_local_inv = guarded<wr_local_inv>;
+  qp.wr_bind_mw = guarded<wr_bind_mw>;
+  qp.wr_set_sge = guarded<wr_set_sge>;
+  qp.wr_set_sge_list = guarded<wr_set_sge_list>;
+  qp.wr_set_inline_data = guarded<wr_set_inline_data>;
+  qp.wr_set_inline_data_list = guarded<wr_set_inline_data_list>;
+  qp.wr_set_ud_addr = guarded<wr_set_ud_addr>;
+  qp.wr_set_xrc_srqn = guarded<wr_set_xrc_srqn>;
+  qp.wr_start = guarded<wr_start>;
+  qp.wr_complete = guarded<wr_complete>;
+  qp.wr_abort = guarded<wr_abort>;
 }
 
 }  // namespace verbena::abi

@@ -9,6 +9,7 @@
 #include "abi/ibverbs/core_clock.h"
 #include "abi/ibverbs/dm_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
 #include "device/identity.h"
@@ -112,7 +113,9 @@ int query_rt_values(ibv_context*, ibv_values_ex* values) {
 
 using namespace verbena::abi;
 
-int ibv_query_device(ibv_context* context, ibv_device_attr* attr) {
+int ibv_query_device(ibv_context* context, ibv_device_attr* attr) try {
   *attr = attributes_of(ContextObject::of(context));
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }

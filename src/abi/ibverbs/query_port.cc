@@ -7,6 +7,7 @@
 
 #include "abi/ibverbs/context_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/translate.h"
@@ -70,30 +71,36 @@ using namespace verbena;
 using namespace verbena::abi;
 
 // Programs from before port_cap_flags2 have a structure without it.
-int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attr) {
+int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attr) try {
   return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attr),
                     offsetof(ibv_port_attr, port_cap_flags2));
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
-int ibv_query_port_speed(ibv_context* context, uint32_t port, uint64_t* hundreds_of_mbps) {
+int ibv_query_port_speed(ibv_context* context, uint32_t port, uint64_t* hundreds_of_mbps) try {
   if (port != kPort) return refuse(EINVAL);
   *hundreds_of_mbps =
       host::speed_or_default_mbps(ContextObject::of(context).device.address.link_speed_mbps) / 100;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
 int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* entry,
-                      uint32_t flags, std::size_t entry_size) {
+                      uint32_t flags, std::size_t entry_size) try {
   ContextObject& self = ContextObject::of(context);
   if (flags != 0) return refuse(EOPNOTSUPP);
   if (port != kPort || index >= self.config().gids.size()) return refuse(EINVAL);
   if (self.config().gids[index].gid.is_zero()) return refuse(ENODATA);
   store(entry, entry_size, entry_of(self, index));
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
 ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t max_entries,
-                             uint32_t flags, std::size_t entry_size) {
+                             uint32_t flags, std::size_t entry_size) try {
   ContextObject& self = ContextObject::of(context);
   if (flags != 0) return -refuse(EOPNOTSUPP);
   std::size_t count = 0;
@@ -103,27 +110,35 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::
     store(reinterpret_cast<u8*>(entries) + count++ * entry_size, entry_size, entry_of(self, index));
   }
   return static_cast<ssize_t>(count);
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
 }
 
-int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
+int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) try {
   const ContextObject& self = ContextObject::of(context);
   if (port != kPort || index < 0 || static_cast<u32>(index) >= self.config().gids.size())
     return fail_with_minus_one(EINVAL);
   *gid = to_ibv(self.config().gids[static_cast<u32>(index)].gid);
   return 0;
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
 }
 
-int ibv_query_pkey(ibv_context* context, uint8_t port, int index, __be16* p_key) {
+int ibv_query_pkey(ibv_context* context, uint8_t port, int index, __be16* p_key) try {
   const ContextObject& self = ContextObject::of(context);
   if (port != kPort || index < 0 || static_cast<u32>(index) >= self.config().p_keys.size())
     return fail_with_minus_one(EINVAL);
   *p_key = htobe16(self.config().p_keys[static_cast<u32>(index)].value);
   return 0;
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
 }
 
-int ibv_get_pkey_index(ibv_context* context, uint8_t port, __be16 p_key) {
+int ibv_get_pkey_index(ibv_context* context, uint8_t port, __be16 p_key) try {
   const std::vector<PKey>& p_keys = ContextObject::of(context).config().p_keys;
   const auto found = std::ranges::find(p_keys, PKey{be16toh(p_key)});
   if (port != kPort || found == p_keys.end()) return fail_with_minus_one(EINVAL);
   return static_cast<int>(found - p_keys.begin());
+} catch (...) {
+  return fail_with_minus_one(errno_of_exception());
 }

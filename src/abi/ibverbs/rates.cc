@@ -1,6 +1,7 @@
 // ibv_rate and its two units: multiples of 2.5 Gb/s, and Mb/s. IBTA Vol 1, 9.11.1 (IPD), table 56;
 // the values are those of the man pages ibv_rate_to_mult and ibv_rate_to_mbps.
 #include <infiniband/verbs.h>
+#include "abi/ibverbs/exceptions.h"
 
 namespace {
 
@@ -35,22 +36,30 @@ const NamedRate* find(T NamedRate::*field, T value) {
 
 }  // namespace
 
-int ibv_rate_to_mult(ibv_rate rate) {
+int ibv_rate_to_mult(ibv_rate rate) try {
   const NamedRate* found = find(&NamedRate::code, rate);
   return found == nullptr ? -1 : found->mult;
+} catch (...) {
+  return verbena::abi::fail_with_minus_one(verbena::abi::errno_of_exception());
 }
 
-ibv_rate mult_to_ibv_rate(int mult) {
+ibv_rate mult_to_ibv_rate(int mult) try {
   const NamedRate* found = mult < 0 ? nullptr : find(&NamedRate::mult, mult);
   return found == nullptr ? IBV_RATE_MAX : found->code;
+} catch (...) {
+  return IBV_RATE_MAX;
 }
 
-int ibv_rate_to_mbps(ibv_rate rate) {
+int ibv_rate_to_mbps(ibv_rate rate) try {
   const NamedRate* found = find(&NamedRate::code, rate);
   return found == nullptr ? -1 : found->mbps;
+} catch (...) {
+  return verbena::abi::fail_with_minus_one(verbena::abi::errno_of_exception());
 }
 
-ibv_rate mbps_to_ibv_rate(int mbps) {
+ibv_rate mbps_to_ibv_rate(int mbps) try {
   const NamedRate* found = find(&NamedRate::mbps, mbps);
   return found == nullptr ? IBV_RATE_MAX : found->code;
+} catch (...) {
+  return IBV_RATE_MAX;
 }

@@ -3,9 +3,11 @@
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/cq_object.h"
 #include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/srq_object.h"
+#include "abi/ibverbs/undo.h"
 #include "abi/ibverbs/xrcd_object.h"
 
 namespace verbena::abi {
@@ -55,12 +57,14 @@ ibv_srq* create(const SRQRequest& request, ibv_srq_attr& attr) {
        .cq = request.cq != nullptr ? CQObject::of(request.cq).queue : nullptr,
        .user = target});
   if (!queue) return fail(queue.error());
+  Undo made([&] { static_cast<void>(srq->owner().enter()->destroy_srq(*queue)); });
   srq->queue = *queue;
-  if (srq->xrcd != nullptr) ++srq->xrcd->users;
-  srq->pd_use = Use(PDObject::of(srq->pd).users);
   attr = attributes_of(*srq);
   checks::made(*srq, srq->owner().enter()->number_of(srq->queue));
   srq->owner().srqs.insert(srq.get());
+  made.keep();
+  if (srq->xrcd != nullptr) ++srq->xrcd->users;
+  srq->pd_use = Use(PDObject::of(srq->pd).users);
   return srq.release();
 }
 
@@ -115,25 +119,33 @@ int get_srq_num(ibv_srq* srq, uint32_t* srq_num) {
 using namespace verbena;
 using namespace verbena::abi;
 
-ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) try {
   if (pd == nullptr) return fail(EINVAL);
   return create({.context = pd->context, .srq_context = init->srq_context, .pd = pd}, init->attr);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
+int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) try {
   if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return refuse(EINVAL);
   return refuse(modify(SRQObject::of(srq), *attr, mask));
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
-int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
+int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) try {
   *attr = attributes_of(SRQObject::of(srq));
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }
 
-int ibv_destroy_srq(ibv_srq* srq) {
+int ibv_destroy_srq(ibv_srq* srq) try {
   SRQObject& self = SRQObject::of(srq);
   if (const Status status = withdraw(self); status != Status::kOk) return refuse(status);
   checks::wait_until_settled(self.async_events, "asynchronous events of an SRQ");
   delete &self;
   return 0;
+} catch (...) {
+  return refuse(errno_of_exception());
 }

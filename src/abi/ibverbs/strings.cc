@@ -1,4 +1,5 @@
 #include "abi/ibverbs/strings.h"
+#include "abi/ibverbs/exceptions.h"
 
 #include <algorithm>
 #include <span>
@@ -108,14 +109,26 @@ const char* wr_opcode_name(ibv_wr_opcode opcode) { return find(kOpcodes, opcode,
 
 using namespace verbena::abi;
 
-const char* ibv_node_type_str(ibv_node_type node_type) {
+const char* ibv_node_type_str(ibv_node_type node_type) try {
   return find(kNodeTypes, node_type, "unknown");
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-const char* ibv_port_state_str(ibv_port_state state) {
+const char* ibv_port_state_str(ibv_port_state state) try {
   return find(kPortStates, state, "invalid state");
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-const char* ibv_event_type_str(ibv_event_type event) { return find(kEvents, event, "unknown"); }
+const char* ibv_event_type_str(ibv_event_type event) try {
+  return find(kEvents, event, "unknown");
+} catch (...) {
+  return fail(errno_of_exception());
+}
 
-const char* ibv_wc_status_str(ibv_wc_status status) { return find(kStatuses, status, "unknown"); }
+const char* ibv_wc_status_str(ibv_wc_status status) try {
+  return find(kStatuses, status, "unknown");
+} catch (...) {
+  return fail(errno_of_exception());
+}

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <unistd.h>
+#include "abi/ibverbs/exceptions.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -35,14 +36,17 @@ ssize_t read_file(const std::string& path, char* buffer, std::size_t size) {
 
 }  // namespace
 
-const char* ibv_get_sysfs_path() {
+const char* ibv_get_sysfs_path() try {
   static const std::string& path = *new std::string(find_sysfs());
   return path.c_str();
+} catch (...) {
+  return verbena::abi::fail(verbena::abi::errno_of_exception());
 }
 
 // The length of the text, with a zero behind it instead of the newline at its end; -1: no such
 // file, or no room for the zero.
-int ibv_read_sysfs_file(const char* directory, const char* file, char* buffer, std::size_t size) {
+int ibv_read_sysfs_file(const char* directory, const char* file, char* buffer,
+                        std::size_t size) try {
   const ssize_t length = read_file(std::string(directory) + "/" + file, buffer, size);
   if (length <= 0) return static_cast<int>(length);
   const auto end = static_cast<std::size_t>(length);
@@ -53,4 +57,6 @@ int ibv_read_sysfs_file(const char* directory, const char* file, char* buffer, s
   if (end == size) return -1;
   buffer[end] = '\0';
   return static_cast<int>(end);
+} catch (...) {
+  return verbena::abi::fail_with_minus_one(verbena::abi::errno_of_exception());
 }

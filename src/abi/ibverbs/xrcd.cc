@@ -7,6 +7,7 @@
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/operations.h"
+#include "abi/ibverbs/undo.h"
 #include "abi/ibverbs/xrcd_object.h"
 #include "host/held_file.h"
 
@@ -41,7 +42,10 @@ FileXRCDs& file_xrcds() {
 std::shared_ptr<OpenXRCD> open_new(ContextObject& owner) {
   const Result<XRCDomain*> domain = owner.enter()->open_xrcd();
   if (!domain) return fail(domain.error());
-  return std::make_shared<OpenXRCD>(owner.adapter, *domain);
+  Undo opened([&] { static_cast<void>(owner.enter()->close_xrcd(*domain)); });
+  auto open = std::make_shared<OpenXRCD>(owner.adapter, *domain);
+  opened.keep();  // it closes the domain
+  return open;
 }
 
 // As Linux has it: EAGAIN where there is none and O_CREAT is not given, EINVAL where there is one

@@ -132,7 +132,7 @@ void free_one(rdma_addrinfo* info) {
 using namespace verbena::rdmacm;
 
 int rdma_getaddrinfo(const char* node, const char* service, const rdma_addrinfo* hints,
-                     rdma_addrinfo** res) {
+                     rdma_addrinfo** res) try {
   if (res == nullptr || (node == nullptr && service == nullptr && hints == nullptr))
     return fail(EINVAL);
   if (hints != nullptr && (hints->ai_flags & kFlagSA) != 0) return fail(EOPNOTSUPP);
@@ -144,14 +144,18 @@ int rdma_getaddrinfo(const char* node, const char* service, const rdma_addrinfo*
   }
   *res = made;
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-void rdma_freeaddrinfo(rdma_addrinfo* res) {
+void rdma_freeaddrinfo(rdma_addrinfo* res) try {
   while (res != nullptr) free_one(std::exchange(res, res->ai_next));
+} catch (...) {
+  verbena::abi::refuse(errno_of_exception());
 }
 
 int rdma_resolve_addrinfo(rdma_cm_id* id, const char* node, const char* service,
-                          const rdma_addrinfo* hints) {
+                          const rdma_addrinfo* hints) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.is_resolving) return fail(EBUSY);
@@ -160,13 +164,17 @@ int rdma_resolve_addrinfo(rdma_cm_id* id, const char* node, const char* service,
   self.is_resolving = true;
   self.push(kEventAddrinfoResolved);
   return complete(self);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_query_addrinfo(rdma_cm_id* id, rdma_addrinfo** info) {
+int rdma_query_addrinfo(rdma_cm_id* id, rdma_addrinfo** info) try {
   if (id == nullptr || info == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (!self.is_resolving) return fail(ENOENT);
   *info = std::exchange(self.resolved, nullptr);
   self.is_resolving = false;
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }

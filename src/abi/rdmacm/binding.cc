@@ -118,15 +118,17 @@ int bind_to(IdObject& id, SocketEndpoint endpoint) {
 
 using namespace verbena::rdmacm;
 
-int rdma_bind_addr(rdma_cm_id* id, sockaddr* address) {
+int rdma_bind_addr(rdma_cm_id* id, sockaddr* address) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   const auto endpoint = SocketEndpoint::from(address);
   if (!endpoint || self.state != IdState::kIdle) return fail(EINVAL);
   return bind_to(self, *endpoint);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_listen(rdma_cm_id* id, int backlog) {
+int rdma_listen(rdma_cm_id* id, int backlog) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state == IdState::kIdle && bind_to(self, {}) != 0) return -1;
@@ -139,8 +141,20 @@ int rdma_listen(rdma_cm_id* id, int backlog) {
   }
   self.state = IdState::kListening;
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-__be16 rdma_get_src_port(rdma_cm_id* id) { return htons(IdObject::of(id).source().port); }
+__be16 rdma_get_src_port(rdma_cm_id* id) try {
+  return htons(IdObject::of(id).source().port);
+} catch (...) {
+  verbena::abi::refuse(errno_of_exception());
+  return 0;
+}
 
-__be16 rdma_get_dst_port(rdma_cm_id* id) { return htons(IdObject::of(id).destination().port); }
+__be16 rdma_get_dst_port(rdma_cm_id* id) try {
+  return htons(IdObject::of(id).destination().port);
+} catch (...) {
+  verbena::abi::refuse(errno_of_exception());
+  return 0;
+}

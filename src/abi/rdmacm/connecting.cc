@@ -203,7 +203,7 @@ int reject(IdObject& id, std::span<const u8> private_data, cm::RejectReason reas
 using namespace verbena;
 using namespace verbena::rdmacm;
 
-int rdma_connect(rdma_cm_id* id, rdma_conn_param* param) {
+int rdma_connect(rdma_cm_id* id, rdma_conn_param* param) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kRouteResolved || !is_valid(self, param)) return fail(EINVAL);
@@ -214,29 +214,37 @@ int rdma_connect(rdma_cm_id* id, rdma_conn_param* param) {
   if (asked != 0) return progress.undone();
   self.connect_data.clear();
   return complete(self);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_accept(rdma_cm_id* id, rdma_conn_param* param) {
+int rdma_accept(rdma_cm_id* id, rdma_conn_param* param) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kRequested || !is_valid(self, param)) return fail(EINVAL);
   settle_depths_of_accept(self, param);
   return self.is_datagram() ? accept_datagrams(self, param) : accept_connection(self, param);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_reject(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
+int rdma_reject(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) try {
   if (id == nullptr) return fail(EINVAL);
   return reject(IdObject::of(id), {static_cast<const u8*>(private_data), private_data_len},
                 cm::RejectReason::kConsumerReject);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_establish(rdma_cm_id* id) {
+int rdma_establish(rdma_cm_id* id) try {
   if (id == nullptr || id->qp != nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   return self.state == IdState::kConnecting ? bring_up_and_confirm(self) : fail(EINVAL);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_notify(rdma_cm_id* id, ibv_event_type event) {
+int rdma_notify(rdma_cm_id* id, ibv_event_type event) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kConnecting || event != IBV_EVENT_COMM_EST) return fail(EINVAL);
@@ -245,14 +253,18 @@ int rdma_notify(rdma_cm_id* id, ibv_event_type event) {
   if (status != Status::kOk) return result_of(status);
   self.push(RDMA_CM_EVENT_ESTABLISHED);
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
 // A connection that is over already has had its event, or has it waiting: nothing to wait for.
-int rdma_disconnect(rdma_cm_id* id) {
+int rdma_disconnect(rdma_cm_id* id) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (id->verbs == nullptr || fail_qp(self) != 0) return fail(EINVAL);
   if (self.state != IdState::kConnecting || self.is_datagram()) return fail(EINVAL);
   const Status ended = self.place.device->connections->disconnect(self.connection());
   return ended == Status::kOk ? complete(self) : 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "abi/ibverbs/connections.h"
+#include "abi/ibverbs/exceptions.h"
 #include "abi/rdmacm/layout.h"
 
 namespace verbena::rdmacm {
@@ -99,7 +100,7 @@ ibv_xrcd* shared_xrcd(OpenDevice& device) {
 
 using namespace verbena::rdmacm;
 
-ibv_context** rdma_get_devices(int* num_devices) {
+ibv_context** rdma_get_devices(int* num_devices) try {
   if (num_devices != nullptr) *num_devices = 0;
   const auto devices = open_devices();
   if (devices.empty()) return nullptr;
@@ -111,6 +112,10 @@ ibv_context** rdma_get_devices(int* num_devices) {
   std::ranges::transform(devices, list, [](const auto& device) { return device->verbs; });
   if (num_devices != nullptr) *num_devices = static_cast<int>(devices.size());
   return list;
+} catch (...) {
+  return verbena::abi::fail(verbena::abi::errno_of_exception());
 }
 
-void rdma_free_devices(ibv_context** list) { delete[] list; }
+void rdma_free_devices(ibv_context** list) try { delete[] list; } catch (...) {
+  verbena::abi::refuse(verbena::abi::errno_of_exception());
+}

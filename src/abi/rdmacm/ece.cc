@@ -50,22 +50,28 @@ int settle_answer(IdObject& id) {
 using namespace verbena;
 using namespace verbena::rdmacm;
 
-int rdma_set_local_ece(rdma_cm_id* id, ibv_ece* ece) {
+int rdma_set_local_ece(rdma_cm_id* id, ibv_ece* ece) try {
   const bool is_valid = id != nullptr && id->qp == nullptr && ece != nullptr &&
                         ece->vendor_id != 0 && ece->comp_mask == 0;
   if (!is_valid) return fail(EINVAL);
   IdObject::of(id).local_ece = {.vendor_id = ece->vendor_id, .options = ece->options};
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_get_remote_ece(rdma_cm_id* id, ibv_ece* ece) {
+int rdma_get_remote_ece(rdma_cm_id* id, ibv_ece* ece) try {
   if (id == nullptr || id->qp != nullptr || ece == nullptr) return fail(EINVAL);
   const cm::ECE& remote = IdObject::of(id).remote_ece;
   *ece = {.vendor_id = remote.vendor_id, .options = remote.options, .comp_mask = 0};
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_reject_ece(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) {
+int rdma_reject_ece(rdma_cm_id* id, const void* private_data, uint8_t private_data_len) try {
   return reject(IdObject::of(id), {static_cast<const u8*>(private_data), private_data_len},
                 cm::RejectReason::kVendorOptionNotSupported);
+} catch (...) {
+  return fail(errno_of_exception());
 }

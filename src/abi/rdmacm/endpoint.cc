@@ -48,7 +48,7 @@ int make_accepted_qp(const IdObject& listener, rdma_cm_id* id) {
 
 using namespace verbena::rdmacm;
 
-int rdma_create_ep(rdma_cm_id** id, rdma_addrinfo* found, ibv_pd* pd, ibv_qp_init_attr* attr) {
+int rdma_create_ep(rdma_cm_id** id, rdma_addrinfo* found, ibv_pd* pd, ibv_qp_init_attr* attr) try {
   if (id == nullptr || found == nullptr) return fail(EINVAL);
   IdObject* const made =
       create_id(nullptr, nullptr, static_cast<rdma_port_space>(found->ai_port_space),
@@ -63,15 +63,19 @@ int rdma_create_ep(rdma_cm_id** id, rdma_addrinfo* found, ibv_pd* pd, ibv_qp_ini
   }
   *id = made;
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-void rdma_destroy_ep(rdma_cm_id* id) {
+void rdma_destroy_ep(rdma_cm_id* id) try {
   if (id->qp != nullptr) rdma_destroy_qp(id);
   if (id->srq != nullptr) rdma_destroy_srq(id);
   rdma_destroy_id(id);
+} catch (...) {
+  verbena::abi::refuse(errno_of_exception());
 }
 
-int rdma_get_request(rdma_cm_id* listen, rdma_cm_id** id) {
+int rdma_get_request(rdma_cm_id* listen, rdma_cm_id** id) try {
   if (listen == nullptr || id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(listen);
   if (!self.is_synchronous) return fail(EINVAL);
@@ -87,4 +91,6 @@ int rdma_get_request(rdma_cm_id* listen, rdma_cm_id** id) {
   *id = event->id;
   (*id)->event = event;
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }

@@ -196,7 +196,7 @@ int complete(IdObject& id) { return id.is_synchronous ? wait_for_event(id) : 0; 
 
 using namespace verbena::rdmacm;
 
-int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
+int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) try {
   if (channel == nullptr || event == nullptr) return fail(EINVAL);
   for (;;) {
     const auto next = ChannelObject::of(channel).events->pop();
@@ -210,10 +210,14 @@ int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
     }
     settle(*next);
   }
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_ack_cm_event(rdma_cm_event* event) {
+int rdma_ack_cm_event(rdma_cm_event* event) try {
   if (event == nullptr) return fail(EINVAL);
   settle(&EventObject::of(event));
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }

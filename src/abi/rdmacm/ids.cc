@@ -37,16 +37,18 @@ IdObject* create_id(rdma_event_channel* channel, void* context, rdma_port_space 
 using namespace verbena::rdmacm;
 
 int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context,
-                   rdma_port_space space) {
+                   rdma_port_space space) try {
   if (id == nullptr || !is_port_space(space)) return fail(EINVAL);
   const bool is_datagram = space == RDMA_PS_IPOIB || space == RDMA_PS_UDP;
   IdObject* const made = create_id(channel, context, space, is_datagram ? IBV_QPT_UD : IBV_QPT_RC);
   if (made == nullptr) return -1;
   *id = made;
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_destroy_id(rdma_cm_id* id) {
+int rdma_destroy_id(rdma_cm_id* id) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   self.withdraw();
@@ -54,9 +56,11 @@ int rdma_destroy_id(rdma_cm_id* id) {
   verbena_checks_wait(&self.account, "events of an rdma_cm ID");
   delete &self;
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) {
+int rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.is_synchronous && channel == nullptr) return fail(EINVAL);
@@ -69,4 +73,6 @@ int rdma_migrate_id(rdma_cm_id* id, rdma_event_channel* channel) {
   if (self.is_synchronous) delete &from;
   self.is_synchronous = channel == nullptr;
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }

@@ -92,12 +92,14 @@ void detach_qp(IdObject& id) {
 
 using namespace verbena::rdmacm;
 
-int rdma_join_multicast(rdma_cm_id* id, sockaddr* address, void* context) {
+int rdma_join_multicast(rdma_cm_id* id, sockaddr* address, void* context) try {
   if (id == nullptr) return fail(EINVAL);
   return join(IdObject::of(id), address, false, context);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* attr, void* context) {
+int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* attr, void* context) try {
   if (id == nullptr || attr == nullptr) return fail(EINVAL);
   constexpr unsigned kBoth = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
   if (attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED) return fail(ENOTSUP);
@@ -105,9 +107,11 @@ int rdma_join_multicast_ex(rdma_cm_id* id, rdma_cm_join_mc_attr_ex* attr, void* 
     return fail(EINVAL);
   const bool send_only = attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER;
   return join(IdObject::of(id), attr->addr, send_only, context);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_leave_multicast(rdma_cm_id* id, sockaddr* address) {
+int rdma_leave_multicast(rdma_cm_id* id, sockaddr* address) try {
   if (id == nullptr) return fail(EINVAL);
   const auto group = SocketEndpoint::from(address);
   if (!group) return fail(EINVAL);
@@ -117,4 +121,6 @@ int rdma_leave_multicast(rdma_cm_id* id, sockaddr* address) {
   (void)detach(self, *membership);
   self.memberships.erase(membership);
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }

@@ -53,7 +53,7 @@ int set_ack_timeout(IdObject& id, std::optional<u8> value) {
 using namespace verbena;
 using namespace verbena::rdmacm;
 
-int rdma_set_option(rdma_cm_id* id, int level, int name, void* value, std::size_t size) {
+int rdma_set_option(rdma_cm_id* id, int level, int name, void* value, std::size_t size) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (value == nullptr || level != RDMA_OPTION_ID) return fail(value == nullptr ? EINVAL : ENOSYS);
@@ -64,9 +64,11 @@ int rdma_set_option(rdma_cm_id* id, int level, int name, void* value, std::size_
     case RDMA_OPTION_ID_ACK_TIMEOUT: return set_ack_timeout(self, value_of<u8>(value, size));
     default: return fail(ENOSYS);
   }
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_write_cm_event(rdma_cm_id* id, rdma_cm_event_type event, int status, uint64_t arg) {
+int rdma_write_cm_event(rdma_cm_id* id, rdma_cm_event_type event, int status, uint64_t arg) try {
   if (id == nullptr) return fail(EINVAL);
   if (static_cast<int>(event) != kEventUser) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
@@ -74,4 +76,6 @@ int rdma_write_cm_event(rdma_cm_id* id, rdma_cm_event_type event, int status, ui
   std::memcpy(&made->param, &arg, sizeof arg);
   self.push(std::move(made));
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }

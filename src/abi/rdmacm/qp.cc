@@ -111,7 +111,7 @@ ibv_qp_init_attr_ex extended(const ibv_qp_init_attr& attr, ibv_pd* pd) {
 using namespace verbena;
 using namespace verbena::rdmacm;
 
-int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) {
+int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) try {
   if (id == nullptr || attr == nullptr || id->qp != nullptr || id->verbs == nullptr)
     return fail(EINVAL);
   if ((attr->comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == nullptr) {
@@ -124,9 +124,11 @@ int rdma_create_qp_ex(rdma_cm_id* id, ibv_qp_init_attr_ex* attr) {
   IdObject& self = IdObject::of(id);
   if (id->qp_type == IBV_QPT_XRC_RECV && complete_xrc(self, *attr) != 0) return -1;
   return create_qp(self, *attr);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* attr) {
+int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* attr) try {
   if (id == nullptr || attr == nullptr) return fail(EINVAL);
   ibv_qp_init_attr_ex all = extended(*attr, pd != nullptr ? pd : id->pd);
   const int created = rdma_create_qp_ex(id, &all);
@@ -135,15 +137,19 @@ int rdma_create_qp(rdma_cm_id* id, ibv_pd* pd, ibv_qp_init_attr* attr) {
   attr->srq = all.srq;
   attr->cap = all.cap;
   return created;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-void rdma_destroy_qp(rdma_cm_id* id) {
+void rdma_destroy_qp(rdma_cm_id* id) try {
   detach_qp(IdObject::of(id));
   ibv_destroy_qp(std::exchange(id->qp, nullptr));
   drop_cqs(IdObject::of(id));
+} catch (...) {
+  verbena::abi::refuse(errno_of_exception());
 }
 
-int rdma_create_srq_ex(rdma_cm_id* id, ibv_srq_init_attr_ex* attr) {
+int rdma_create_srq_ex(rdma_cm_id* id, ibv_srq_init_attr_ex* attr) try {
   if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) == 0 || id->verbs == nullptr || id->srq != nullptr)
     return fail(EINVAL);
   if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attr->pd == nullptr) {
@@ -156,9 +162,11 @@ int rdma_create_srq_ex(rdma_cm_id* id, ibv_srq_init_attr_ex* attr) {
   if (id->srq == nullptr) return fail_and_drop_cqs(self);
   if (id->pd == nullptr) id->pd = attr->pd;
   return 0;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_create_srq(rdma_cm_id* id, ibv_pd* pd, ibv_srq_init_attr* attr) {
+int rdma_create_srq(rdma_cm_id* id, ibv_pd* pd, ibv_srq_init_attr* attr) try {
   if (id == nullptr || attr == nullptr) return fail(EINVAL);
   ibv_srq_init_attr_ex all{};
   all.srq_context = attr->srq_context;
@@ -169,9 +177,13 @@ int rdma_create_srq(rdma_cm_id* id, ibv_pd* pd, ibv_srq_init_attr* attr) {
   const int created = rdma_create_srq_ex(id, &all);
   attr->attr = all.attr;
   return created;
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-void rdma_destroy_srq(rdma_cm_id* id) {
+void rdma_destroy_srq(rdma_cm_id* id) try {
   ibv_destroy_srq(std::exchange(id->srq, nullptr));
   drop_cqs(IdObject::of(id));
+} catch (...) {
+  verbena::abi::refuse(errno_of_exception());
 }

@@ -122,7 +122,9 @@ int bring_up_and_confirm(IdObject& id) {
 
 using namespace verbena::rdmacm;
 
-int rdma_init_qp_attr(rdma_cm_id* id, ibv_qp_attr* attr, int* mask) {
+int rdma_init_qp_attr(rdma_cm_id* id, ibv_qp_attr* attr, int* mask) try {
   if (id == nullptr || attr == nullptr || mask == nullptr) return fail(EINVAL);
   return attributes_for(IdObject::of(id), *attr, *mask) ? 0 : fail(EINVAL);
+} catch (...) {
+  return fail(errno_of_exception());
 }

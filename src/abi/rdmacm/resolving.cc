@@ -78,7 +78,7 @@ bool wait_for(IdObject& id, const host::NextHop& hop, Duration patience) {
 using namespace verbena;
 using namespace verbena::rdmacm;
 
-int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, int timeout_ms) {
+int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, int timeout_ms) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   const auto to = SocketEndpoint::from(destination);
@@ -97,9 +97,11 @@ int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, i
   const auto hop = neighbour_to_ask(*route, *to);
   if (!hop || !wait_for(self, *hop, ms(std::max(timeout_ms, 0)))) on_address_resolved(self);
   return complete(self);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int rdma_resolve_route(rdma_cm_id* id, int) {
+int rdma_resolve_route(rdma_cm_id* id, int) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   if (self.state != IdState::kAddressResolved) return fail(EINVAL);
@@ -107,4 +109,6 @@ int rdma_resolve_route(rdma_cm_id* id, int) {
   self.state = IdState::kRouteResolved;
   self.push(RDMA_CM_EVENT_ROUTE_RESOLVED);
   return complete(self);
+} catch (...) {
+  return fail(errno_of_exception());
 }

@@ -1,9 +1,11 @@
 // What functions of librdmacm return: 0, or -1 with the reason in errno.
 #pragma once
 
-#include "abi/ibverbs/errors.h"
+#include "abi/ibverbs/exceptions.h"
 
 namespace verbena::rdmacm {
+
+using abi::errno_of_exception;
 
 inline int fail(int error) { return abi::fail_with_minus_one(error); }
 

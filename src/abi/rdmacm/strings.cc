@@ -1,9 +1,10 @@
 // rdma_event_str(3): the names of events, which programs print and scripts read.
 #include <array>
 
+#include "abi/ibverbs/exceptions.h"
 #include "abi/rdmacm/layout.h"
 
-const char* rdma_event_str(rdma_cm_event_type event) {
+const char* rdma_event_str(rdma_cm_event_type event) try {
   constexpr std::array kNames = {"RDMA_CM_EVENT_ADDR_RESOLVED",
                                  "RDMA_CM_EVENT_ADDR_ERROR",
                                  "RDMA_CM_EVENT_ROUTE_RESOLVED",
@@ -25,4 +26,6 @@ const char* rdma_event_str(rdma_cm_event_type event) {
                                  "RDMA_CM_EVENT_USER"};
   const auto index = static_cast<std::size_t>(event);
   return index < kNames.size() ? kNames[index] : "UNKNOWN EVENT";
+} catch (...) {
+  return verbena::abi::fail(verbena::abi::errno_of_exception());
 }

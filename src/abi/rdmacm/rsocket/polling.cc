@@ -6,6 +6,7 @@
 #include <climits>
 #include <optional>
 
+#include "abi/ibverbs/exceptions.h"
 #include "abi/rdmacm/rsocket/socket.h"
 #include "abi/rdmacm/rsocket/table.h"
 
@@ -102,12 +103,14 @@ int poll_mixed(Poll& poll, int timeout_ms) {
 using namespace verbena::rdmacm;
 using namespace verbena::rdmacm::rsocket;
 
-int rpoll(pollfd* descriptors, nfds_t count, int timeout_ms) {
+int rpoll(pollfd* descriptors, nfds_t count, int timeout_ms) try {
   if (descriptors == nullptr && count != 0) return fail(EFAULT);
   if (count > kMostDescriptors) return fail(EINVAL);
   Poll poll(std::span(descriptors, count));
   if (!poll.has_rsockets()) return ::poll(descriptors, count, timeout_ms);
   return poll_mixed(poll, timeout_ms);
+} catch (...) {
+  return fail(verbena::abi::errno_of_exception());
 }
 
 // --- rselect
@@ -151,7 +154,8 @@ std::optional<int> milliseconds_of(const timeval* timeout) {
 
 }  // namespace
 
-int rselect(int count, fd_set* readable, fd_set* writable, fd_set* exceptional, timeval* timeout) {
+int rselect(int count, fd_set* readable, fd_set* writable, fd_set* exceptional,
+            timeval* timeout) try {
   const std::optional<int> timeout_ms = milliseconds_of(timeout);
   if (count < 0 || count > FD_SETSIZE || !timeout_ms) return fail(EINVAL);
   std::vector<pollfd> asked = asked_for(count, {readable, writable, exceptional});
@@ -165,4 +169,6 @@ int rselect(int count, fd_set* readable, fd_set* writable, fd_set* exceptional, 
     found += keep(exceptional, one, POLLPRI | POLLERR | POLLHUP);
   }
   return found;
+} catch (...) {
+  return fail(verbena::abi::errno_of_exception());
 }

@@ -95,7 +95,7 @@ int repoll_create(int flags);
 int repoll_ctl(int poll, int operation, int descriptor, epoll_event* event);
 int repoll_wait(int poll, epoll_event* events, int max_events, int timeout_ms);
 
-int repoll_create(int flags) {
+int repoll_create(int flags) try {
   if ((flags & ~EPOLL_CLOEXEC) != 0) return fail(EINVAL);
   verbena::host::Descriptor changed(
       eventfd(0, EFD_NONBLOCK | ((flags & EPOLL_CLOEXEC) != 0 ? EFD_CLOEXEC : 0)));
@@ -103,20 +103,26 @@ int repoll_create(int flags) {
   const auto list = std::make_shared<WaitList>(std::move(changed));
   wait_lists().add(list->fd(), list);
   return list->fd();
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int repoll_ctl(int poll, int operation, int descriptor, epoll_event* event) {
+int repoll_ctl(int poll, int operation, int descriptor, epoll_event* event) try {
   if (descriptor < 0) return fail(EBADF);
   if (poll == descriptor) return fail(EINVAL);
   const auto list = wait_lists().find(poll);
   return list ? list->change(operation, descriptor, event) : fail(EBADF);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
-int repoll_wait(int poll, epoll_event* events, int max_events, int timeout_ms) {
+int repoll_wait(int poll, epoll_event* events, int max_events, int timeout_ms) try {
   const auto list = wait_lists().find(poll);
   if (!list) return fail(EBADF);
   if (max_events <= 0 || events == nullptr) return fail(EINVAL);
   return wait_for(*list, std::span(events, static_cast<std::size_t>(max_events)), timeout_ms);
+} catch (...) {
+  return fail(errno_of_exception());
 }
 
 }  // extern "C"
