@@ -45,7 +45,7 @@ TEST_F(AttributesTest, CreatingAnSRQIgnoresTheLimit) {
   extended.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
   extended.srq_type = IBV_SRQT_BASIC;
   extended.pd = pd;
-  ibv_srq* srq = ibv_create_srq_ex(context, &extended);
+  ibv_srq* srq = verbs_get_ctx(context)->create_srq_ex(context, &extended);
   ASSERT_NE(srq, nullptr);
   EXPECT_EQ(attributes_of(srq).srq_limit, 0u);
 }

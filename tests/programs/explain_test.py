@@ -119,6 +119,8 @@ class ExplainTest(unittest.TestCase):
 
     def says(self, program, wanted):
         self.assertEqual(marks_in(program.output()), wanted, program)
+        # A packet that is recorded at no time shows the uptime of the machine. No program here is so old.
+        self.assertNotRegex(joined(program.output()), r"-\d{3,}\.\d+ s (sent|got)", program)
         paragraphs = re.findall(r"^verbena: ", program.output(), re.M)
         self.assertEqual(bool(paragraphs), bool(wanted), program)
 

@@ -100,7 +100,7 @@ class World {
       for (const CQE& cqe : *cqes)
         add(cqe.wr_id, cqe.status, cqe.op, cqe.with_immediate, cqe.with_invalidate, cqe.with_grh,
             cqe.solicited, cqe.service_level, cqe.p_key_index, cqe.byte_length, cqe.immediate,
-            cqe.qp.value, cqe.source_qp.value, cqe.srq);
+            cqe.qp.value, cqe.source_qp.value, cqe.srq, cqe.entries);
       add(cqes->size());
     }
     for (const EngineEvent event : side.events) add(event);
@@ -210,6 +210,7 @@ class World {
     std::memset(static_cast<void*>(&cqe), 0xa5, sizeof cqe);  // what another left there
     if (!place || !to.engine.take_send(*view, *place, cqe)) return false;
     to.receive_cqes.push_back(cqe);
+    to.receive_queue.free_entries(cqe.entries);
     pair_.drain(to);
     ++in_one_go_;
     return true;
