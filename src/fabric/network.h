@@ -128,6 +128,10 @@ class Network {
     return switches_[node] != nullptr ? switches_[node]->sent_octets(port)
                                       : hosts_[node]->sent_octets(port);
   }
+  // Likewise until `at`, a time up to which the network has run.
+  [[nodiscard]] u64 sent_octets(NodeIndex node, u32 port, Time at) const {
+    return sent_octets(node, port) - this->port(node, port).octets_to_send(at);
+  }
   // nullptr: a host.
   [[nodiscard]] const SwitchNode* switch_at(NodeIndex node) const { return switches_[node].get(); }
   // How long this port had something to send and no credits. InfiniBand's.

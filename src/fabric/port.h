@@ -38,11 +38,23 @@ struct alignas(64) Port {
   bool tapped = false;  // what it sends is kept
   u16 head_octets = 0;  // the other end may go on with so much of a frame; 0: with all of it
   u32 latency_ps = 0;   // of the other end, before it has a frame in a queue
+  Duration busy;        // it has been sending: all frames, that on the wire included
   Rate rate;
   float error_rate = 0;
 
   // Nothing is being sent, and nothing has waited for longer.
   [[nodiscard]] bool is_free(Time now) const { return now >= free_at && !wake_pending; }
+  // Returns for how long it has been sending until `at`; never more than `at`. Exact if it has sent
+  // nothing since; else less, by the gaps since then.
+  [[nodiscard]] Duration busy_time(Time at) const {
+    return std::max(busy - std::max(free_at - at, Duration()), Duration());
+  }
+  // Returns how many octets of the frame on the wire are not out at `at`, each begun one included.
+  [[nodiscard]] u64 octets_to_send(Time at) const {
+    constexpr u64 kOctet = u64{8} * 1'000'000'000'000;  // bits, and picoseconds of a second
+    if (free_at <= at) return 0;
+    return (static_cast<u64>((free_at - at).ps()) * rate.bps() + kOctet - 1) / kOctet;
+  }
 };
 
 [[nodiscard]] inline LinkConfig link_of(const Port& port) {
@@ -112,7 +124,9 @@ inline void send(Domain& domain, Port& port, FrameIndex index) {
   Frame& frame = domain.frames[index];
   if (domain.now != port.free_at)
     port.busy_since = domain.now + ArrivalRank::seniority(domain.known_since);
-  port.free_at = domain.now + port.times[frame.size_octets];
+  const Duration sending = port.times[frame.size_octets];
+  port.free_at = domain.now + sending;
+  port.busy = port.busy + sending;
   if (port.tapped) [[unlikely]]
     tap(domain, port, frame);
   ++domain.counters.hops;

@@ -40,5 +40,28 @@ TEST_F(ArrivalRankTest, ABusyPortKnewItWhenItsLastFrameBegan) {
   EXPECT_LT(busy(ns(80)), busy(ns(160)));
 }
 
+// It has sent for 300 ns in all, and its last frame, of 80 ns, is out at 1 us.
+TEST(Port, TheFrameOnTheWireCountsAsFarAsItIsOut) {
+  Port port;
+  port.rate = gbps(100);
+  port.busy = ns(300);
+  port.free_at = Time::from_ns(1000);
+  EXPECT_EQ(port.busy_time(Time::from_ns(2000)), ns(300));
+  EXPECT_EQ(port.busy_time(Time::from_ns(1000)), ns(300));
+  EXPECT_EQ(port.busy_time(Time::from_ns(940)), ns(240));
+  EXPECT_EQ(port.busy_time(Time::from_ns(100)), ns(0));
+  EXPECT_EQ(port.octets_to_send(Time::from_ns(1000)), 0u);
+  EXPECT_EQ(port.octets_to_send(Time::from_ns(940)), 750u);
+}
+
+// One that never stops is busy all the time, and not longer.
+TEST(Port, IsBusyForNoLongerThanTheTimeThatIsMeasured) {
+  Port port;
+  port.busy = ns(1080);
+  port.free_at = Time::from_ns(1080);
+  for (const i64 at : {0, 1, 500, 1000, 1079, 1080})
+    EXPECT_EQ(port.busy_time(Time::from_ns(at)), ns(at));
+}
+
 }  // namespace
 }  // namespace verbena::fabric

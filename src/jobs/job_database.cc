@@ -149,7 +149,7 @@ void write_runs(fabric::SQLiteFile& file, const Job& job, const std::vector<Name
     samples.add(run.packets->time.ps()).add(run.name).end();
     if (run.name != "step") add_progress(progress, run);
     add_messages(messages, run, job.cluster);
-    tables.add(record.network(), record.totals(), run.packets->time, run.name);
+    tables.add(record.network(), record.totals(), run.name);
   }
 }
 

@@ -92,9 +92,7 @@ std::string write_database(const std::string& path, const Simulation& simulation
     write_summary(file, summary);
     write_plan(file, simulation.scenario().plan, simulation.ports());
     write_flows(file, simulation);
-    NetworkTables(file, "").add(simulation.record(),
-                                simulation.record().totals(simulation.network()), summary.simulated,
-                                "");
+    NetworkTables(file, "").add(simulation.record(), simulation.totals(), "");
     write_rates(file, simulation);
     if (const std::string error = file.finish(); !error.empty())
       return fmt::format("{}: {}", path, error);

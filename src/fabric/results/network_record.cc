@@ -4,6 +4,14 @@
 
 namespace verbena::fabric {
 
+namespace {
+
+double part_of(Duration part, Duration all) {
+  return all > Duration() ? part.seconds() / all.seconds() : 0.0;
+}
+
+}  // namespace
+
 NetworkRecord::NetworkRecord(const Topology& topology, u32 rated_flows, std::size_t most_points)
     : ports_(topology),
       most_points_(most_points),
@@ -21,7 +29,7 @@ void NetworkRecord::sample(const Network& network, Time now) {
   const u32 number = samples_.take(now);
   for (u32 i = 0; i < ports_.ends().size(); ++i) {
     const LinkEnd& end = ports_.ends()[i];
-    sent_.note(i, number, network.sent_octets(end.node, end.port));
+    sent_.note(i, number, network.sent_octets(end.node, end.port, now));
     const SwitchNode* const at_switch = network.switch_at(end.node);
     if (at_switch == nullptr) continue;
     queues_.note(i, number, at_switch->waiting_octets(end.port));
@@ -43,8 +51,9 @@ void NetworkRecord::finish(Time now) {
   for (u32 end = 0; end < held_.size(); ++end) {
     const Held& held = held_[end];
     if (held.priorities != 0)
-      paused_[end] = paused_[end] + (std::min(now, held.until) - held.since);
+      paused_[end] = paused_[end] + std::max(std::min(now, held.until) - held.since, Duration());
   }
+  finished_ = true;
 }
 
 void NetworkRecord::on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta,
@@ -52,6 +61,7 @@ void NetworkRecord::on_pause_received(NodeIndex node, u32 port, u32 priority, u3
   const u32 end = ports_.end_of(node, port);
   if (pauses_.size() < kMostPauses)
     pauses_.push_back({now, end, static_cast<u16>(quanta), static_cast<u8>(priority)});
+  if (finished_) return;
   Held& held = held_[end];
   const u8 bit = static_cast<u8>(1u << priority);
   if (held.priorities != 0 && (now >= held.until || (quanta == 0 && held.priorities == bit))) {
@@ -67,14 +77,15 @@ void NetworkRecord::on_pause_received(NodeIndex node, u32 port, u32 priority, u3
   held.until = std::max(held.until, now + pause_time(static_cast<u16>(quanta), port_rates_[end]));
 }
 
-std::vector<PortTotal> NetworkRecord::totals(const Network& network) const {
+std::vector<PortTotal> NetworkRecord::totals(const Network& network, Time measured_until) const {
   std::vector<PortTotal> totals;
   for (u32 i = 0; i < ports_.ends().size(); ++i) {
     const LinkEnd& end = ports_.ends()[i];
     const SwitchNode* const at_switch = network.switch_at(end.node);
+    const Duration busy = network.port(end.node, end.port).busy_time(measured_until);
     totals.push_back({.sent_octets = network.sent_octets(end.node, end.port),
                       .marks = at_switch != nullptr ? at_switch->marked_frames(end.port) : 0,
-                      .rate = port_rates_[i],
+                      .utilization = part_of(busy, measured_until - Time()),
                       .waited_for_credits = network.waited_for_credits(end.node, end.port)});
   }
   network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {

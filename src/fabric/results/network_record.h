@@ -12,10 +12,10 @@
 
 namespace verbena::fabric {
 
-// What one end of a link has done until now.
+// What one end of a link has done in the measured time.
 struct PortTotal {
   u64 sent_octets = 0, marks = 0;
-  Rate rate{};
+  double utilization = 0;  // the part of the measured time in which it was sending: 0 .. 1
   u32 longest_queue_octets = 0;
   Duration waited_for_credits{};  // InfiniBand's
 };
@@ -31,7 +31,8 @@ class NetworkRecord final : public Trace {
 
   [[nodiscard]] Time next_sample() const { return samples_.next(); }
   void sample(const Network& network, Time now);  // at next_sample(), or later
-  void finish(Time now);                          // nothing comes after
+  // The measured time is over; what comes after counts no more.
+  void finish(Time now);
 
   void on_flow_finished(u32 /*flow*/, Time /*now*/) override {}
   void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) override;
@@ -51,7 +52,9 @@ class NetworkRecord final : public Trace {
   [[nodiscard]] const SeriesSet& sent() const { return sent_; }      // octets
   [[nodiscard]] const SeriesSet& marks() const { return marks_; }
   [[nodiscard]] const SeriesSet& rates() const { return rates_; }  // by flow; bit/s, 0: not running
-  [[nodiscard]] std::vector<PortTotal> totals(const Network& network) const;  // by link end
+  // By link end, of the time until `measured_until`, up to which the network has run or a little
+  // further.
+  [[nodiscard]] std::vector<PortTotal> totals(const Network& network, Time measured_until) const;
 
  private:
   struct Held {  // a link end that is paused
@@ -69,6 +72,7 @@ class NetworkRecord final : public Trace {
   SampleTimes samples_;
   SeriesSet queues_, sent_, marks_, rates_;
   std::vector<Held> held_;  // by link end
+  bool finished_ = false;
 };
 
 }  // namespace verbena::fabric

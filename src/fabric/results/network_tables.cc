@@ -70,9 +70,9 @@ NetworkTables::NetworkTables(SQLiteFile& file, std::string_view label_column)
                   "time_ps INTEGER, node INTEGER, port INTEGER, octets INTEGER, bps INTEGER")) {}
 
 void NetworkTables::add(const NetworkRecord& record, const std::vector<PortTotal>& totals,
-                        Duration simulated, std::string_view label) {
+                        std::string_view label) {
   label_ = label;
-  add_ports(record, totals, simulated);
+  add_ports(record, totals);
   add_pauses(record);
   add_queues(record);
   add_marks(record);
@@ -85,15 +85,12 @@ void NetworkTables::end(Rows& rows) const {
 }
 
 // By what each end of a link has sent.
-void NetworkTables::add_ports(const NetworkRecord& record, const std::vector<PortTotal>& totals,
-                              Duration simulated) {
+void NetworkTables::add_ports(const NetworkRecord& record, const std::vector<PortTotal>& totals) {
   for (u32 i = 0; i < totals.size(); ++i) {
     const LinkEnd& place = record.ports().ends()[i];
     const PortTotal& total = totals[i];
-    const double bits = static_cast<double>(total.rate.bps()) * simulated.seconds();
     ports_.add(place.node).add(place.port).add(place.link).add(place.peer);
-    ports_.add(total.sent_octets)
-        .add(bits > 0 ? static_cast<double>(total.sent_octets) * 8 / bits : 0.0);
+    ports_.add(total.sent_octets).add(total.utilization);
     ports_.add(total.longest_queue_octets).add(total.marks);
     ports_.add(record.paused_times()[i].ps()).add(total.waited_for_credits.ps());
     end(ports_);

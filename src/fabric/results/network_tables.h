@@ -19,15 +19,13 @@ class NetworkTables {
  public:
   // `label_column`: "algorithm TEXT", or "": there is none.
   NetworkTables(SQLiteFile& file, std::string_view label_column);
-  // `simulated`: the time that utilization is a share of.
-  void add(const NetworkRecord& record, const std::vector<PortTotal>& totals, Duration simulated,
+  void add(const NetworkRecord& record, const std::vector<PortTotal>& totals,
            std::string_view label);
 
  private:
   using Rows = SQLiteFile::Rows;
 
-  void add_ports(const NetworkRecord& record, const std::vector<PortTotal>& totals,
-                 Duration simulated);
+  void add_ports(const NetworkRecord& record, const std::vector<PortTotal>& totals);
   void add_pauses(const NetworkRecord& record);
   void add_queues(const NetworkRecord& record);
   void add_marks(const NetworkRecord& record);

@@ -173,14 +173,9 @@ class Report {
     data["loads"] = JSON::array();
     std::vector<u64> sent;
     std::array<u64, 10> histogram{};
-    for (const LinkEnd& end : simulation_.ports().ends()) {
-      const Port& port = simulation_.network().port(end.node, end.port);
-      sent.push_back(simulation_.network().sent_octets(end.node, end.port));
-      const double bits =
-          static_cast<double>(port.rate.bps()) * std::max(summary_.simulated.seconds(), 1e-12);
-      const double used =
-          static_cast<double>(simulation_.network().sent_octets(end.node, end.port)) * 8 / bits;
-      ++histogram[std::min<std::size_t>(9, static_cast<std::size_t>(used * 10))];
+    for (const PortTotal& total : simulation_.totals()) {
+      sent.push_back(total.sent_octets);
+      ++histogram[std::min<std::size_t>(9, static_cast<std::size_t>(total.utilization * 10))];
     }
     data["utilization"] = histogram;
     for (const u32 end : largest(sent, kShownSeries / 2))

@@ -94,14 +94,24 @@ bool Simulation::is_stalled() {
 
 void Simulation::finish(Outcome outcome) {
   outcome_ = outcome;
+  totals_ = record_.totals(network_, measured_until());
+  record_.finish(measured_until());
   if (outcome == Outcome::kComplete) run_network(now_ + kLastFrames);
-  record_.finish(now_);
+}
+
+Time Simulation::measured_until() const {
+  if (flows_.empty() || network_.flows_finished() != flows_.size()) return now_;
+  return std::ranges::max(flows_, {}, &FlowResult::finished).finished;
+}
+
+std::vector<PortTotal> Simulation::totals() const {
+  return totals_.empty() ? record_.totals(network_, now_) : totals_;
 }
 
 std::vector<Duration> Simulation::held_times() const {
   std::vector<Duration> held = record_.paused_times();
-  for (u32 i = 0; i < held.size(); ++i)
-    held[i] = held[i] + network_.waited_for_credits(ports().ends()[i].node, ports().ends()[i].port);
+  const std::vector<PortTotal> totals = this->totals();
+  for (u32 i = 0; i < held.size(); ++i) held[i] = held[i] + totals[i].waited_for_credits;
   return held;
 }
 

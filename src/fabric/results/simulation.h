@@ -49,6 +49,10 @@ class Simulation final : public Trace {
   [[nodiscard]] const NetworkRecord& record() const { return record_; }
   [[nodiscard]] const PortMap& ports() const { return record_.ports(); }
   [[nodiscard]] const std::vector<FlowResult>& flows() const { return flows_; }
+  // The end of the measured time: of the last flow, when all have ended; else now().
+  [[nodiscard]] Time measured_until() const;
+  // What each end of a link has done in the measured time.
+  [[nodiscard]] std::vector<PortTotal> totals() const;
   // For how long an end had to wait: paused, or with something to send and no credits.
   [[nodiscard]] std::vector<Duration> held_times() const;
 
@@ -70,6 +74,7 @@ class Simulation final : public Trace {
   Time moved_{};  // when data was last seen to move
   u64 moved_frames_ = 0;
   std::vector<FlowResult> flows_;
+  std::vector<PortTotal> totals_;  // empty as long as it runs
   std::optional<FrameCapture> capture_;
 };
 

@@ -84,16 +84,11 @@ void add_buckets(std::vector<Ended> ended, Summary& summary) {
 }
 
 void add_links(const Simulation& simulation, Summary& summary) {
-  const Network& network = simulation.network();
-  const double seconds = summary.simulated.seconds();
+  const std::vector<PortTotal> totals = simulation.totals();
   const std::vector<Duration> held = simulation.held_times();
   for (u32 i = 0; i < simulation.ports().ends().size(); ++i) {
-    const LinkEnd& end = simulation.ports().ends()[i];
-    const Port& port = network.port(end.node, end.port);
-    const double used = static_cast<double>(network.sent_octets(end.node, end.port)) * 8 /
-                        (static_cast<double>(port.rate.bps()) * std::max(seconds, 1e-12));
-    if (used > summary.busiest) {
-      summary.busiest = used;
+    if (totals[i].utilization > summary.busiest) {
+      summary.busiest = totals[i].utilization;
       summary.busiest_at = i;
     }
     if (held[i] > summary.longest_pause) {
@@ -101,7 +96,7 @@ void add_links(const Simulation& simulation, Summary& summary) {
       summary.longest_pause_at = i;
     }
   }
-  network.for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
+  simulation.network().for_each_longest_queue([&](NodeIndex node, u32 port, u32 octets) {
     if (octets <= summary.longest_queue) return;
     summary.longest_queue = octets;
     summary.longest_queue_at = simulation.ports().end_of(node, port);
@@ -153,16 +148,10 @@ Summary summarize(const Simulation& simulation) {
   Summary summary;
   summary.outcome = simulation.outcome();
   summary.has_credits = simulation.scenario().network.technology == Technology::kInfiniBand;
-  summary.simulated = simulation.now() - Time();
+  summary.simulated = simulation.measured_until() - Time();
   summary.flows = simulation.flows().size();
   const std::vector<Ended> ended = ended_flows(simulation);
   summary.finished = ended.size();
-  if (summary.finished == summary.flows && !ended.empty()) {
-    Time last{};
-    for (const Simulation::FlowResult& flow : simulation.flows())
-      last = std::max(last, flow.finished);
-    summary.simulated = last - Time();
-  }
   add_flows(ended, summary);
   add_buckets(ended, summary);
   add_links(simulation, summary);

@@ -48,7 +48,7 @@ void RunRecord::on_step(u32 rank, u32 lane, u64 index, Time now) {
 
 void RunRecord::finish(const fabric::Network& network, Time now) {
   network_.finish(now);
-  totals_ = network_.totals(network);
+  totals_ = network_.totals(network, now);
 }
 
 }  // namespace verbena::jobs
