@@ -31,7 +31,9 @@ CongestionParameters timely(Rate line_rate) {
 }
 
 CongestionParameters swift(Rate line_rate) {
-  return {.algorithm = SwiftParameters{.line_rate = line_rate}};
+  SwiftParameters parameters{.line_rate = line_rate};
+  parameters.max_window = parameters.longest_useful_window();
+  return {.algorithm = parameters};
 }
 
 // W_AI for 32 flows that share a link.

@@ -19,6 +19,12 @@ TEST(CongestionPresetsTest, AllAreValidAtEveryLineRate) {
     }
 }
 
+// 100 Gb/s * (25 us + 50 us) = 937,500 octets: 228.9 packets of 4096.
+TEST(CongestionPresetsTest, SwiftStartsWithWhatItsLongestTargetHolds) {
+  CongestionControl control(*congestion_named("swift", gbps(100)));
+  EXPECT_NEAR(static_cast<double>(control.window(Time())), 937'500, 1);
+}
+
 TEST(CongestionPresetsTest, WhatHasNoNameIsNone) {
   for (const std::string_view name : {"", "DCQCN", "of", "dcqcn "})
     EXPECT_FALSE(congestion_named(name, gbps(1))) << name;

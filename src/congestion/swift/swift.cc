@@ -14,6 +14,12 @@ bool SwiftParameters::valid() const {
          max_window >= min_window && max_window <= 1e9;
 }
 
+double SwiftParameters::longest_useful_window() const {
+  const Duration longest_target = base_target + flow_scaling_range;
+  const double octets = static_cast<double>(line_rate.bps()) / 8 * longest_target.seconds();
+  return std::max(1.0, octets / packet_octets);
+}
+
 Swift::Swift(const SwiftParameters& parameters) : p_(parameters), window_(parameters.max_window) {
   const double least = 1 / std::sqrt(p_.flow_scaling_max_window);
   const double most = 1 / std::sqrt(p_.flow_scaling_min_window);

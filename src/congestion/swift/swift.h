@@ -32,6 +32,8 @@ struct SwiftParameters {
   u32 timeouts_to_reset = 3;
 
   [[nodiscard]] bool valid() const;
+  // What line_rate brings in the longest target. More would only wait in queues. Packets.
+  [[nodiscard]] double longest_useful_window() const;
 };
 
 class Swift : public Algorithm {

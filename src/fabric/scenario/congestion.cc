@@ -74,6 +74,7 @@ void read(Section& s, SwiftParameters& p) {
   p.additive_increase = s.number("additive_increase", p.additive_increase, 1e-6, 1e6);
   p.beta = s.number("beta", p.beta, 0, 1);
   p.max_decrease = s.number("max_decrease", p.max_decrease, 0, 0.999);
+  p.max_window = p.longest_useful_window();
 }
 
 void read(Section& s, HPCCParameters& p) {
