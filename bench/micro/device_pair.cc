@@ -22,6 +22,7 @@ Port make_port(u32 index) {
   config.gids.push_back({.gid = GID::from_ipv4(0x7f000001 + index)});
   config.active_mtu = MTU::k4096;
   config.first_qpn = QPN{0x100 * (index + 1)};
+  config.path = {.window_packets = 1024, .window_bytes = 1u << 20, .min_probe_timeout = us(50)};
   port.device = std::make_unique<Device>(config);
   port.pd = *port.device->alloc_pd();
   port.cq = *port.device->create_cq(2 * kDepth, nullptr);

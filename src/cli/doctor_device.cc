@@ -166,8 +166,8 @@ Findings examine_device(const host::LocalAddress& address, const std::string& wh
   findings.push_back(examine_mtu(address, config.active_mtu));
   findings.push_back({Verdict::kOk, "port", fmt::format("UDP {} can be used", kRoCEv2Port)});
   examine_packets(address, findings);
-  findings.push_back(judge_buffers({.window_bytes = config.window_bytes,
-                                    .window_packets = config.window_packets,
+  findings.push_back(judge_buffers({.window_bytes = config.path.window_bytes,
+                                    .window_packets = config.path.window_packets,
                                     .rmem_max = rmem_max()}));
   return findings;
 }

@@ -1,15 +1,14 @@
 // What a device is made with: identity, tables, limits. IBTA Vol 1, 11.2.1.2 (Query HCA).
 #pragma once
 
-#include <optional>
 #include <vector>
 
-#include "base/time.h"
 #include "base/types.h"
 #include "congestion/parameters.h"
 #include "device/pacing_config.h"
 #include "transport/local/published_device.h"
 #include "transport/rc/limits.h"
+#include "transport/rc/path_allowances.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/mtu.h"
 #include "wire/roce/gid_type.h"
@@ -63,12 +62,8 @@ struct DeviceConfig {
   MTU active_mtu = MTU::k1024;
   QPN first_qpn{0x100};  // this device hands out first_qpn .. + limits.max_qp - 1
   DeviceLimits limits;
-  u64 seed = 1;  // of keys and initial values
-  // Requester flow control, per QP: packets and bytes sent and not yet acknowledged.
-  u32 window_packets = 1024;
-  u32 window_bytes = 1u << 20;
-  // The same of all QPs together, but a few of each (transport/shared_window.h). ~0u: no limit.
-  u32 shared_window_packets = ~0u;
+  u64 seed = 1;           // of keys and initial values
+  PathAllowances path;    // for sockets and schedulers; the default is a NIC's: none
   u32 packet_octets = 0;  // of payload in a full RC packet; 0: the QP's path MTU
   u32 ack_interval = 32;  // RC packets between two requests for an ACK, at most
   Retransmission retransmission = Retransmission::kGoBackN;
@@ -76,10 +71,6 @@ struct DeviceConfig {
   CongestionParameters congestion;  // of every RC, XRC and UC QP
   PacingConfig pacing;
   EgressConfig egress;
-  // A driver whose peers may be descheduled sets a floor under the Local ACK Timeout.
-  Duration min_ack_timeout = us(0);
-  // And one before a requester asks again on its own. nullopt: it waits for its ACK timeout.
-  std::optional<Duration> min_probe_timeout = us(50);
   LocalPorts local{};  // outlive the device
 };
 

@@ -26,7 +26,7 @@ struct Device::Impl {
         cqs(c.limits.max_cq),
         srqs(c.limits.max_srq),
         xrcds(c.limits.max_xrcd),
-        window{.packets = c.shared_window_packets},
+        window{.packets = c.path.shared_window_packets},
         qps(c.first_qpn, c.limits.max_qp),
         multicast({c.limits.max_multicast_groups, c.limits.max_qps_of_group}),
         cnps(config.congestion.notification),

@@ -63,7 +63,8 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
   const LocalPorts& local = impl_->config.local;
   parts.peers = local.peers;
   parts.habit = &impl_->habit;
-  if (impl_->config.shared_window_packets != ~0u) parts.window = &impl_->window;
+  if (impl_->config.path.shared_window_packets != PathAllowances::kNoSharedWindow)
+    parts.window = &impl_->window;
   if (init.type == QPType::kRC) {
     parts.local_packets = local.packets;
     parts.local_progress = local.progress;

@@ -25,12 +25,9 @@ std::unique_ptr<Engine> make_engine(const EngineParts& parts, const DeviceConfig
     case QPType::kXRCInitiator:
     case QPType::kXRCTarget:
       return std::make_unique<RCEngine>(parts,
-                                        RCLimits{.window_packets = config.window_packets,
-                                                 .window_bytes = config.window_bytes,
+                                        RCLimits{.path = config.path,
                                                  .packet_octets = config.packet_octets,
                                                  .ack_interval = config.ack_interval,
-                                                 .min_ack_timeout = config.min_ack_timeout,
-                                                 .min_probe_timeout = config.min_probe_timeout,
                                                  .retransmission = config.retransmission,
                                                  .reordering_packets = config.reordering_packets,
                                                  .max_rd_atomic = config.limits.max_rd_atomic});

@@ -99,8 +99,8 @@ class HostileWorld {
   static DeviceConfig config() {
     DeviceConfig config = config_at(kGIDA, QPN{0x100});
     config.active_mtu = kMTU;
-    config.window_packets = 16;
-    config.window_bytes = 4096;
+    config.path.window_packets = 16;
+    config.path.window_bytes = 4096;
     config.retransmission = Retransmission::kSelectiveRepeat;  // for those who ask for it
     config.limits.max_mr = config.limits.max_mw = 64;
     config.congestion = *congestion_named("dcqcn", gbps(1));

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "device/device.h"
 #include "tests/support/clock.h"
+#include "tests/support/software_path.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::test {
@@ -21,6 +22,7 @@ inline DeviceConfig config_at(const GID& gid, QPN first_qpn) {
   config.gids = {{gid, GIDType::kRoCEv2}};
   config.first_qpn = first_qpn;
   config.limits.max_qp = 64;
+  config.path = software_path(1024, us(50));
   return config;
 }
 

@@ -30,8 +30,8 @@ using Sent = std::vector<OnWire>;
 DeviceConfig config_of(const GID& gid, QPN first_qpn, u64 seed) {
   DeviceConfig config = config_at(gid, first_qpn);
   config.seed = seed;
-  config.window_packets = kSmallestWindow << seed % 5;
-  config.min_probe_timeout = us(400);
+  config.path.window_packets = kSmallestWindow << seed % 5;
+  config.path.min_probe_timeout = us(400);
   return config;
 }
 

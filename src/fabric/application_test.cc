@@ -47,7 +47,7 @@ class PingPong final : public Application {
 TEST(Application, AMessageArrivesBeforeItsSenderKnows) {
   PingPong hosts(7);
   hosts.network().set_alarm(0, Time::from_ns(500), 7);
-  EXPECT_FALSE(hosts.network().run(Time::from_ns(1'000'000)));
+  EXPECT_FALSE(hosts.network().run(Time::from_ns(1'000'000'000)));  // with ACK timers
   ASSERT_EQ(hosts.arrivals.size(), 1u);
   ASSERT_EQ(hosts.sent.size(), 1u);
   EXPECT_EQ(hosts.words[0], 7u);
@@ -58,7 +58,7 @@ TEST(Application, AMessageArrivesBeforeItsSenderKnows) {
 TEST(Application, MessagesAnswerMessages) {
   PingPong hosts(100);
   hosts.network().set_alarm(0, Time(), 1);
-  EXPECT_FALSE(hosts.network().run(Time::from_ns(1'000'000)));
+  EXPECT_FALSE(hosts.network().run(Time::from_ns(1'000'000'000)));  // with ACK timers
   ASSERT_EQ(hosts.words.size(), 100u);
   for (u32 i = 0; i < 100; ++i) EXPECT_EQ(hosts.words[i], i + 1);
   EXPECT_EQ(hosts.sent.size(), 100u);

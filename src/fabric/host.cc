@@ -666,8 +666,9 @@ void Host::connect(EndNumber end, const Connection& connection) {
   must(device_.modify_qp(qp, rtr, domain_.now));
 
   QPModify rts = to_state(QPState::kRTS);
-  rts.ack_timeout = 16;  // 268 ms
-  rts.retry_count = rts.rnr_retry_count = 7;
+  rts.ack_timeout = config_.ack_timeout;
+  rts.retry_count = config_.retry_count;
+  rts.rnr_retry_count = 7;  // for ever
   rts.set(QPField::kSQPSN).set(QPField::kTimeout).set(QPField::kRetryCount);
   rts.set(QPField::kRNRRetry).set(QPField::kMaxRdAtomic);
   must(device_.modify_qp(qp, rts, domain_.now));

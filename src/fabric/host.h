@@ -60,6 +60,8 @@ struct HostConfig {
   u16 pause_frame_octets = 64;
   ReceiverConfig receiver{};
   PCIeConfig pcie{};
+  u8 ack_timeout = 16;  // Local ACK Timeout: 4.096 us * 2^16, 268 ms. IBTA Vol 1, 9.7.6.1.3
+  u8 retry_count = 7;
   bool collects_telemetry = false;  // telemetry.h
   std::optional<ChannelAdapterConfig> channel_adapter{};
 };

@@ -267,7 +267,12 @@ bool Network::run(Time end) {
   }
   const bool goes_on = advance(end);
   for (const auto& domain : domains_) domain->now = now_;
-  if (!goes_on) look_for_deadlock();
+  // Timers may be all that goes on.
+  const Time quiet = std::max(next_deadlock_check_, now_ + deadlock_check_);
+  if (!goes_on)
+    look_for_deadlock(now_);
+  else if (end >= quiet)
+    check_for_deadlock(quiet);
   return goes_on || !changes_.empty();
 }
 
@@ -382,10 +387,7 @@ void Network::close_window() {
     if (!domain->told.empty()) told_.append(domain->told);
   }
   do_requests(std::min(domains_[0]->events.end_of(window_), end_));
-  if (now_ >= next_deadlock_check_) {
-    look_for_deadlock();
-    next_deadlock_check_ = now_ + deadlock_check_;
-  }
+  if (now_ >= next_deadlock_check_) check_for_deadlock(now_);
   tell(domains_[0]->events.start_of(window_ + 1));
 }
 
@@ -413,9 +415,14 @@ void Network::end(u32 number) {
   ends_[number] = {};
 }
 
-void Network::look_for_deadlock() {
+void Network::look_for_deadlock(Time now) {
   if (deadlock_ || deadlock_check_ == Duration{}) return;
-  deadlock_ = find_deadlock(switches_, ports_, first_port_, now_ - deadlock_check_, now_);
+  deadlock_ = find_deadlock(switches_, ports_, first_port_, now - deadlock_check_, now);
+}
+
+void Network::check_for_deadlock(Time now) {
+  look_for_deadlock(now);
+  next_deadlock_check_ = now + deadlock_check_;
 }
 
 // Windows that have little to do come in a row, and are no work for several.

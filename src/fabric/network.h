@@ -182,7 +182,8 @@ class Network {
   void change_link(u32 link, bool up);
   void change_routes();
   void change_pause(const StuckPause& pause, bool on);
-  void look_for_deadlock();
+  void look_for_deadlock(Time now);
+  void check_for_deadlock(Time now);  // and says when to look again
   bool advance(Time end);
   [[nodiscard]] u64 next_window(u64 from) const;
   [[nodiscard]] u64 window_of(const Start& start) const;

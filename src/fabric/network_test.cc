@@ -52,7 +52,7 @@ NetworkConfig pfc_config(double headroom, u64 buffer_octets = 1u << 20) {
 TEST(Network, OnePacketTakesItsTimeToThePicosecond) {
   Star star(2);
   ASSERT_TRUE(star.network.add_flow({.source = 0, .destination = 1, .octets = 1000}));
-  EXPECT_FALSE(star.network.run(Time::from_ns(1'000'000)));
+  EXPECT_FALSE(star.network.run(Time::from_ns(1'000'000'000)));  // with ACK timers
   ASSERT_EQ(star.recorder.finished.size(), 1u);
   const i64 data = (1000 + 50 + 12 + 16) * 80, ack = (50 + 12 + 4) * 80;
   EXPECT_EQ(star.recorder.finished[0].second.ps(), 2 * data + 2 * ack + 4 * 1'000'000);
@@ -324,7 +324,7 @@ TEST(Network, MessagesOfAnyLength) {
   EXPECT_EQ(star.network.host(0).messages_of(0), 1u);
   EXPECT_EQ(star.network.host(0).messages_of(1u << 30), 1u);
   EXPECT_EQ(star.network.host(0).messages_of((1u << 30) + 1), 2u);
-  EXPECT_FALSE(star.network.run(Time::from_ns(1'000'000)));
+  EXPECT_FALSE(star.network.run(Time::from_ns(1'000'000'000)));  // with ACK timers
   EXPECT_EQ(star.recorder.finished.size(), 1u);
 }
 

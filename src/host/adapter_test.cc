@@ -81,8 +81,12 @@ TEST_F(AdapterTest, ConfigurationFollowsTheAddress) {
   EXPECT_EQ(config.limits.max_qp, kQPNsPerSlot);
   EXPECT_TRUE(is_process_slot(slot_of(config.first_qpn.value)));
   EXPECT_NE(config.first_qpn, b_.adapter().device().config().first_qpn);
-  EXPECT_GE(config.window_packets, 64u);
-  EXPECT_GE(config.min_ack_timeout, ms(1));
+  EXPECT_GE(config.path.window_packets, 64u);
+  EXPECT_LE(config.path.window_bytes, 1u << 20);
+  EXPECT_EQ(config.path.shared_window_packets, 4096u);
+  EXPECT_EQ(config.path.loss_response, LossResponse::kHalveWindow);
+  EXPECT_EQ(config.path.min_probe_timeout, ms(4));
+  EXPECT_EQ(config.path.min_ack_timeout, ms(1));
 }
 
 TEST_F(AdapterTest, SendIsReceived) {

@@ -31,6 +31,17 @@ constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
 // Of all QPs. Less than 4 ms of small packets, after which silence would look like loss.
 constexpr u32 kSharedWindowPackets = 4096;
 
+PathAllowances path_for_sockets(u32 receive_buffer_bytes) {
+  const u32 share = receive_buffer_bytes / kBufferShare;
+  return {.window_packets =
+              std::clamp(share / kBufferBytesPerPacket, kMinWindowPackets, kMaxWindowPackets),
+          .window_bytes = std::clamp(share, kMinWindowBytes, kMaxWindowBytes),
+          .loss_response = LossResponse::kHalveWindow,
+          .shared_window_packets = kSharedWindowPackets,
+          .min_probe_timeout = kMinProbeTimeout,
+          .min_ack_timeout = kMinACKTimeout};
+}
+
 DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLink& link,
                         const CongestionSettings& congestion, Retransmission retransmission) {
   DeviceConfig config;
@@ -40,22 +51,16 @@ DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLin
   config.first_qpn = first_qpn_of(link.slot());
   config.limits.max_qp = kQPNsPerSlot;
   config.seed = random_u64();
-  const u32 share = link.receive_buffer_bytes() / kBufferShare;
-  config.window_bytes = std::clamp(share, kMinWindowBytes, kMaxWindowBytes);
-  config.window_packets =
-      std::clamp(share / kBufferBytesPerPacket, kMinWindowPackets, kMaxWindowPackets);
-  config.shared_window_packets = kSharedWindowPackets;
+  config.path = path_for_sockets(link.receive_buffer_bytes());
   config.egress.qps_with_own_port = SourcePorts::kMaxPorts;
   config.retransmission = retransmission;
   config.congestion = congestion.congestion;
   config.pacing = congestion.pacing;
-  config.min_ack_timeout = kMinACKTimeout;
-  config.min_probe_timeout = kMinProbeTimeout;
   return config;
 }
 
-// As a simulated host's: its network has no receive buffer to overflow. But peers are processes,
-// and answer as late as those do, in real time.
+// The simulated network has no receive buffer to overflow, so that the windows are the largest. But
+// peers are processes, and answer as late as those do, in real time.
 DeviceConfig config_in_fabric(const LocalAddress& address, u32 slot, const FabricAttached& settings,
                               const CongestionSettings& congestion, Retransmission retransmission) {
   DeviceConfig config;
@@ -69,8 +74,11 @@ DeviceConfig config_in_fabric(const LocalAddress& address, u32 slot, const Fabri
   config.congestion = congestion.congestion;
   config.pacing = congestion.pacing;
   config.egress = {.run_packets = 1, .acknowledgements = AcknowledgementOrder::kFirst};
-  config.min_ack_timeout = kPeerPatience / settings.clock.scale;
-  config.min_probe_timeout = kPeerPatience / settings.clock.scale;
+  config.path = {.window_packets = kMaxWindowPackets,
+                 .window_bytes = kMaxWindowBytes,
+                 .loss_response = LossResponse::kHalveWindow,
+                 .min_probe_timeout = kPeerPatience / settings.clock.scale,
+                 .min_ack_timeout = kPeerPatience / settings.clock.scale};
   return config;
 }
 

@@ -29,8 +29,8 @@ TEST_P(Goodput, StaysAboveItsShare) {
   World world(1);
   const auto config = [&load](u32 index) {
     DeviceConfig c = device_config(index, 1, false);
-    c.window_packets = 256;
-    c.window_bytes = 256 * 1024;
+    c.path.window_packets = 256;
+    c.path.window_bytes = 256 * 1024;
     c.retransmission = load.retransmission;
     return c;
   };

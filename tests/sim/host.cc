@@ -1,5 +1,7 @@
 #include "tests/sim/host.h"
 
+#include "tests/support/software_path.h"
+
 namespace verbena::sim {
 namespace {
 
@@ -129,6 +131,7 @@ DeviceConfig device_config(u32 index, u64 seed, bool ipv6) {
   config.active_mtu = MTU::k4096;
   config.first_qpn = QPN{0x100 * (index + 1)};
   config.seed = seed;
+  config.path = test::software_path(1024, us(50));
   return config;
 }
 

@@ -24,9 +24,9 @@ RCWorkload::RCWorkload(World& world, const RCPlan& plan)
     : world_(world), plan_(plan), prng_(world.prng().fork()) {
   for (u32 i = 0; i < 2; ++i) {
     DeviceConfig config = device_config(i, world.prng().next(), plan.ipv6);
-    config.window_packets = plan.window_packets[i];
-    config.window_bytes = plan.window_bytes[i];
-    config.min_probe_timeout = plan.min_probe_timeout;
+    config.path.window_packets = plan.window_packets[i];
+    config.path.window_bytes = plan.window_bytes[i];
+    config.path.min_probe_timeout = plan.min_probe_timeout;
     config.retransmission = plan.retransmission[i];
     config.reordering_packets = plan.reordering_packets;
     Node& node = world.add_node({.device = config, .egress = plan.egress[i]});

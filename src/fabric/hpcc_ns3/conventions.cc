@@ -181,9 +181,7 @@ void Conventions::follow(HostConfig& host, const LinkConfig& link,
   device.packet_octets = config_.packet_payload;
   device.ack_interval = 1;
   device.congestion = congestion;
-  device.window_packets = most_in_flight(config_, device.congestion);
-  device.window_bytes = ~u32{0};
-  device.min_probe_timeout = std::nullopt;
+  device.path.window_packets = most_in_flight(config_, device.congestion);
   device.pacing = {.counted = PacingConfig::Counted::kPayload,
                    .overhead_octets = host.sizes.overhead,
                    .clock = TransmissionClock::kNanoseconds,

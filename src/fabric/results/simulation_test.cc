@@ -154,6 +154,27 @@ TEST(Simulation, PausedTimeAndQueuesAreSeen) {
   EXPECT_GT(summary.busiest, 0.95);
 }
 
+// Many answers wait for the link of one host: 256 * (64000 + 16 * 62) octets take 1.33 ms, and the
+// last of them as long until they are acknowledged. That is no loss.
+TEST(Simulation, ALongWaitForAnAcknowledgementIsNoLoss) {
+  const Summary summary =
+      run("topology: {kind: star, hosts: 257}\nworkload: {kind: incast, size: 64KB}\n");
+  EXPECT_EQ(summary.repairs.retransmissions, 0u);
+  EXPECT_EQ(summary.repairs.timeouts, 0u);
+  EXPECT_EQ(summary.drops, 0u);
+  EXPECT_NEAR(summary.simulated.seconds(), 256 * (64000 + 16 * 62) * 8 / 100e9, 10e-6);
+  EXPECT_GT(summary.busiest, 0.99);
+  EXPECT_LE(summary.busiest, 1);
+}
+
+// 1 MiB in flight would be a fifth of what this link holds: 800 Gb/s * 52 us = 5.2 MB.
+TEST(Simulation, OneFlowFillsALongFastLink) {
+  const Summary summary =
+      run("topology: {kind: star, hosts: 2}\nlinks: {rate: 800Gbps, delay: 13us}\n"
+          "workload: {kind: flows, flows: [{from: 0, to: 1, size: 100MB}]}\n");
+  EXPECT_NEAR(*summary.slowdown_p50, 1, 0.001);
+}
+
 TEST(Simulation, RatesAreThoseOfCongestionControl) {
   const Scenario scenario = scenario_of(incast(4, "hosts: {congestion-control: dcqcn}"));
   Simulation simulation(scenario);

@@ -52,6 +52,47 @@ DeviceConfig device_with(const std::string& hosts) {
   return scenario->network.host(first_link(*scenario)).device;
 }
 
+// A simulated host is a NIC: nothing of what a device does for sockets and schedulers is on.
+TEST(Scenario, HostsMakeNoAllowancesForSockets) {
+  const DeviceConfig device = device_with("");
+  EXPECT_EQ(device.path.window_packets, PathAllowances::kNoWindow);
+  EXPECT_EQ(device.path.window_bytes, ~u32{0});
+  EXPECT_EQ(device.path.loss_response, LossResponse::kNone);
+  EXPECT_EQ(device.path.shared_window_packets, PathAllowances::kNoSharedWindow);
+  EXPECT_EQ(device.path.min_probe_timeout, std::nullopt);
+  EXPECT_EQ(device.path.min_ack_timeout, Duration());
+  EXPECT_EQ(device.path.ack_request_period, ms(1));
+  EXPECT_EQ(device.ack_interval, 32u);
+  const DeviceConfig selective = device_with("retransmission: selective_repeat");
+  EXPECT_EQ(selective.path.window_packets, 1024u);
+}
+
+TEST(Scenario, HostsMakeTheAllowancesThatAreAskedFor) {
+  const Parsed<Scenario> scenario = read(
+      "topology: star\nworkload: incast\n"
+      "hosts: {requester: {window: 256, shared_window: 4096, halve_at_loss: on, probe: 4ms,\n"
+      "  ack_period: 2ms, ack_interval: 8, ack_timeout: 14, retries: 3}}\n");
+  ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
+  const HostConfig host = scenario->network.host(first_link(*scenario));
+  EXPECT_EQ(host.device.path.window_packets, 256u);
+  EXPECT_EQ(host.device.path.shared_window_packets, 4096u);
+  EXPECT_EQ(host.device.path.loss_response, LossResponse::kHalveWindow);
+  EXPECT_EQ(host.device.path.min_probe_timeout, ms(4));
+  EXPECT_EQ(host.device.path.ack_request_period, ms(2));
+  EXPECT_EQ(host.device.ack_interval, 8u);
+  EXPECT_EQ(host.ack_timeout, 14u);
+  EXPECT_EQ(host.retry_count, 3u);
+  const auto mistake_of = [](const std::string& requester) {
+    return mistake("topology: star\nhosts: {requester: {" + requester + "}}\nworkload: incast\n");
+  };
+  EXPECT_EQ(mistake_of("window: off, shared_window: off, probe: off"), "none");
+  EXPECT_EQ(mistake_of("probe: 0us"), "t.yaml:2: hosts.requester.probe: above 0, or off");
+  EXPECT_THAT(mistake_of("window: many"), testing::HasSubstr("hosts.requester.window"));
+  EXPECT_THAT(mistake("topology: star\nworkload: incast\n"
+                      "hosts: {retransmission: selective_repeat, requester: {window: 100000}}\n"),
+              testing::HasSubstr("hosts.requester.window"));
+}
+
 TEST(Scenario, HostsGoBackUnlessSelectiveRepeatIsAskedFor) {
   EXPECT_EQ(device_with("").retransmission, Retransmission::kGoBackN);
   EXPECT_EQ(device_with("retransmission: go_back_n").retransmission, Retransmission::kGoBackN);

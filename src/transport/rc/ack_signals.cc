@@ -3,16 +3,32 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace verbena {
 
 AckSignals::AckSignals(CongestionControl& control, u32 window_packets)
     : control_(control),
-      mask_(std::bit_ceil(window_packets) - 1),
+      mask_(std::bit_ceil(std::min(window_packets, kFirstRoom)) - 1),
       sent_at_(std::size_t{mask_} + 1, Time::never()) {}
 
-void AckSignals::on_sent(PSN psn, u32 psns, Time now) {
-  for (u32 i = 0; i < psns; ++i) sent_at(psn.advanced(i)) = i == 0 ? now : Time::never();
+void AckSignals::on_sent(const Sent& sent, Time now) {
+  const u32 needed = sent.in_flight + sent.psns;
+  if (needed > mask_ + 1) [[unlikely]]
+    make_room(sent.psn, sent.in_flight, needed);
+  for (u32 i = 0; i < sent.psns; ++i) sent_at(sent.psn.advanced(i)) = i == 0 ? now : Time::never();
+}
+
+// Keeps the send times of the `in_flight` packets before `end`.
+void AckSignals::make_room(PSN end, u32 in_flight, u32 needed) {
+  const u32 mask = std::bit_ceil(needed) - 1;
+  std::vector<Time> room(std::size_t{mask} + 1, Time::never());
+  for (u32 i = 1; i <= in_flight; ++i) {
+    const PSN psn(end.value() - i);
+    room[psn.value() & mask] = sent_at(psn);
+  }
+  sent_at_ = std::move(room);
+  mask_ = mask;
 }
 
 void AckSignals::on_resent(PSN psn, u32 psns) {

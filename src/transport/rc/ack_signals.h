@@ -1,6 +1,7 @@
 // AckSignals: what one requester's acknowledgements and losses tell its congestion control, and the
 // window that follows. Round trips are those of packets that were sent once (RFC 6298, 3): a send
-// time is kept for each that may be in flight, in one allocation at construction.
+// time is kept for each packet in flight. The constructor makes room for kFirstRoom packets at
+// most; the room doubles when a larger window needs it, which the windows for sockets never do.
 #pragma once
 
 #include <vector>
@@ -12,12 +13,19 @@ namespace verbena {
 
 class AckSignals {
  public:
+  static constexpr u32 kFirstRoom = 1024;  // packets
+
   // `window_packets`: no more are ever in flight.
   AckSignals(CongestionControl& control, u32 window_packets);
 
-  // A packet that was never sent before, which takes so many PSNs. Of a READ, whose responses come
-  // one after the other, only the first has a round trip.
-  void on_sent(PSN psn, u32 psns, Time now);
+  struct Sent {
+    PSN psn;
+    u32 psns;
+    u32 in_flight = 0;  // packets before `psn` that are not acknowledged
+  };
+  // A packet that was never sent before. Of a READ, whose responses come one after the other, only
+  // the first has a round trip.
+  void on_sent(const Sent& sent, Time now);
   void on_resent(PSN psn, u32 psns);
 
   struct Progress {
@@ -34,9 +42,10 @@ class AckSignals {
 
  private:
   Time& sent_at(PSN psn) { return sent_at_[psn.value() & mask_]; }
+  void make_room(PSN end, u32 in_flight, u32 needed);
 
   CongestionControl& control_;
-  const u32 mask_;
+  u32 mask_;
   std::vector<Time> sent_at_;  // by PSN; never(): none that counts
 };
 

@@ -23,26 +23,34 @@ struct AckSignalsTest : ::testing::Test {
 };
 
 TEST_F(AckSignalsTest, TheRoundTripIsOfTheNewest) {
-  signals.on_sent(PSN(5), 1, kStart - sec(1));
-  signals.on_sent(PSN(6), 1, kStart - ms(1));
+  signals.on_sent({PSN(5), 1}, kStart - sec(1));
+  signals.on_sent({PSN(6), 1}, kStart - ms(1));
   acknowledge(5, 7, kStart);
   EXPECT_NEAR(rate(), 10e9 * (1 - 0.8 * (1 - 0.5)), 1);  // twice t_high
 }
 
 TEST_F(AckSignalsTest, WhatWasSentTwiceTellsNothing) {
-  signals.on_sent(PSN(5), 1, kStart - sec(1));
+  signals.on_sent({PSN(5), 1}, kStart - sec(1));
   signals.on_resent(PSN(5), 1);
   acknowledge(5, 6, kStart);
   EXPECT_EQ(rate(), 10e9);
 }
 
 TEST_F(AckSignalsTest, OfAREADTheFirstResponseTells) {
-  signals.on_sent(PSN(0xfffffe), 4, kStart - ms(1));
+  signals.on_sent({PSN(0xfffffe), 4}, kStart - ms(1));
   acknowledge(0xfffffe, 0xffffff, kStart);
   const double once = rate();
   EXPECT_LT(once, 10e9);
   acknowledge(0xffffff, 2, kStart);
   EXPECT_EQ(rate(), once);
+}
+
+// Across the end of the PSNs, too.
+TEST_F(AckSignalsTest, TheRoomGrowsWithWhatIsInFlight) {
+  signals.on_sent({PSN(0xfffffc), 1}, kStart - ms(1));
+  for (u32 i = 1; i < 100; ++i) signals.on_sent({PSN(0xfffffc + i), 1, i}, kStart);
+  acknowledge(0xfffffc, 0xfffffd, kStart);
+  EXPECT_NEAR(rate(), 10e9 * (1 - 0.8 * (1 - 0.5)), 1);  // as one that took 1 ms
 }
 
 TEST(AckSignalsWindowTest, IsInPacketsAndNeverNone) {

@@ -52,8 +52,8 @@ RCOptions options_for(PRNG& prng, LocalPackets& wires) {
   o.signal_all = prng.next() % 2 == 0;
   o.shared_receive_queue = prng.next() % 4 == 0;
   o.rnr_retry_count = prng.next() % 2 == 0 ? 7 : 2;
-  if (prng.next() % 2 == 0) o.limits.min_probe_timeout = us(100);
-  if (prng.next() % 4 == 0) o.limits.window_packets = 4;
+  if (prng.next() % 2 == 0) o.limits.path.min_probe_timeout = us(100);
+  if (prng.next() % 4 == 0) o.limits.path.window_packets = 4;
   o.local_packets = &wires;
   return o;
 }

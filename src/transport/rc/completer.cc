@@ -270,9 +270,13 @@ void RCRequester::go_back(Recovery why, Time now) {
   if (ack_signals_)
     why == Recovery::kTimeout ? ack_signals_->on_timeout(now) : ack_signals_->on_nak(now);
   if (why == Recovery::kTimeout) implied_nak_at_.reset();
-  window_.on_loss();
+  note_loss();
   resend_unacknowledged();
   timer_base_ = now;
+}
+
+void RCRequester::note_loss() {
+  if (limits_.path.loss_response == LossResponse::kHalveWindow) window_.on_loss();
 }
 
 // An ACK of the probe and no more means that the peer has no more, if it is the probe's.
@@ -300,7 +304,7 @@ void RCRequester::move_back() {
 
 Time RCRequester::ack_timeout_at() const {
   const std::optional<Duration> timeout = ack_timeout(qp_.ack_timeout);
-  return timeout ? timer_base_ + std::max(*timeout, limits_.min_ack_timeout) : Time::never();
+  return timeout ? timer_base_ + std::max(*timeout, limits_.path.min_ack_timeout) : Time::never();
 }
 
 Time RCRequester::next_timer() const {
@@ -333,7 +337,7 @@ void RCRequester::on_timer(Time now) {
 }
 
 void RCRequester::break_silence() {
-  window_.on_loss();  // something is, or the path has become slow
+  note_loss();  // something is, or the path has become slow
   if (probe_timer_.peer_is_awake()) return resend_unacknowledged();
   probe_timer_.on_probe();
   probe_due_ = true;

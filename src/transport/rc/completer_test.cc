@@ -328,7 +328,7 @@ TEST(RCCompleterTest, TimeoutZeroWaitsForEver) {
 }
 
 TEST(RCCompleterTest, TheDriversFloorLiesUnderTheTimeout) {
-  RCPair pair({.ack_timeout = 1, .limits = {.min_ack_timeout = ms(2)}});
+  RCPair pair({.ack_timeout = 1, .limits = {.path = {.min_ack_timeout = ms(2)}}});
   pair.send(1, 8);
   (void)pair.take_all(pair.a);
   EXPECT_EQ(pair.a.engine.next_timer(), pair.now + ms(2));
@@ -355,7 +355,7 @@ TEST(RCCompleterTest, AnAcknowledgeOvertakesTheRetransmission) {
 }
 
 TEST(RCCompleterTest, ALossHalvesTheWindowAndAcknowledgesOpenItAgain) {
-  RCPair pair({.limits = {.window_packets = 64}});
+  RCPair pair({.limits = {.path = software_path(64)}});
   pair.write(1, 200 * 1024, 0);
   EXPECT_EQ(pair.take_all(pair.a).size(), 64u);
   pair.deliver(pair.a, pair.nak(NAKCode::kPSNSequenceError, pair.o.psn));
@@ -364,6 +364,18 @@ TEST(RCCompleterTest, ALossHalvesTheWindowAndAcknowledgesOpenItAgain) {
   pair.deliver(pair.a, pair.ack(pair.o.psn + 31));
   pair.settle();
   EXPECT_TRUE(pair.a.send_cqes.empty());  // b had lost the rest
+}
+
+// As RCLimits are without allowances for sockets.
+TEST(RCCompleterTest, ANICHasNoWindowAndALossMakesNone) {
+  RCPair pair({.limits = RCLimits{}});
+  pair.write(1, 200 * 1024, 0);
+  EXPECT_EQ(pair.take_all(pair.a).size(), 200u);
+  EXPECT_GT(pair.a.engine.next_timer(), pair.now + ms(60));  // the ACK timeout of 67 ms: no probe
+  pair.deliver(pair.a, pair.nak(NAKCode::kPSNSequenceError, pair.o.psn));
+  EXPECT_EQ(pair.take_all(pair.a).size(), 200u);
+  pair.fire_timer(pair.a);
+  EXPECT_EQ(pair.take_all(pair.a).size(), 200u);
 }
 
 }  // namespace

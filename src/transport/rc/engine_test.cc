@@ -121,7 +121,7 @@ TEST(RCEngineTest, ResetLeavesNoCQEs) {
 // --- SQD. IBTA 10.3.1.5
 
 TEST(RCEngineTest, SQDEndsWhatHasBegunStartsNothingAndTellsOnce) {
-  RCPair pair({.limits = {.window_packets = 8}});
+  RCPair pair({.limits = {.path = software_path(8)}});
   pair.write(1, 12 * 1024, 0);
   pair.write(2, 8, kFar);
   std::vector<Packet> packets = pair.take_all(pair.a);

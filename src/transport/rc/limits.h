@@ -1,10 +1,9 @@
-// RCLimits: what the driver's path can hold, for one RC QP.
+// RCLimits: how one RC QP sends and recovers, and what its path can hold.
 #pragma once
 
 #include <algorithm>
-#include <optional>
 
-#include "base/time.h"
+#include "transport/rc/path_allowances.h"
 #include "wire/ib/mtu.h"
 
 namespace verbena {
@@ -22,7 +21,8 @@ struct RCLimits {
 
   // The window, in packets of that size.
   u32 window(u32 packet_size) const {
-    return std::clamp(window_bytes / packet_size, kMinWindow, std::max(window_packets, kMinWindow));
+    return std::clamp(path.window_bytes / packet_size, kMinWindow,
+                      std::max(path.window_packets, kMinWindow));
   }
   // Of a READ that is asked for at once, so that its responses fit the window.
   static constexpr u32 chunk(u32 window) { return std::max(1u, window / 4); }
@@ -32,14 +32,11 @@ struct RCLimits {
   }
 
   static constexpr u32 kMinWindow = 4;  // packets
-  u32 window_packets = 1024;  // PSNs sent and not yet acknowledged, READ responses included
-  u32 window_bytes = 1u << 20;
+  PathAllowances path{};
   // Octets of payload in a full packet, at both ends; 0: the path MTU. For simulations of networks
   // whose packets have a size that no path MTU has.
   u32 packet_octets = 0;
   u32 ack_interval = 32;  // packets between two requests for an ACK in a long run; 1: each asks
-  Duration min_ack_timeout{};                   // floor under the Local ACK Timeout
-  std::optional<Duration> min_probe_timeout{};  // nullopt: no probes. See probe_timer.h
   Retransmission retransmission = Retransmission::kGoBackN;
   // kSelectiveRepeat: by how many later packets one may be overtaken that is not lost.
   u32 reordering_packets = 3;  // as TCP's duplicate ACKs. RFC 5681, 3.2

@@ -6,7 +6,7 @@ namespace verbena::test {
 namespace {
 
 constexpr Duration kFloor = ms(1);
-constexpr RCLimits kProbing{.min_probe_timeout = kFloor};
+const RCLimits kProbing{.path = software_path(1024, kFloor)};
 
 RCOptions probing() { return {.limits = kProbing}; }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/software_path.h"
 #include "transport/rc/engine.h"
 
 namespace verbena::test {
@@ -52,7 +53,7 @@ struct RCOptions {
   u8 ack_timeout = 14, retry_count = 3, rnr_retry_count = 3, min_rnr_timer = 12;
   bool signal_all = false, shared_receive_queue = false;
   u32 depth = 512;
-  RCLimits limits{};
+  RCLimits limits{.path = software_path()};
   CongestionControl* congestion = nullptr;
   PeerMemoryFinder* peers = nullptr;
   PollHabit* habit = nullptr;

@@ -13,8 +13,7 @@ namespace verbena {
 
 namespace {
 
-constexpr Duration kAckRequestPeriod = ms(1);  // where there are no probes
-constexpr u32 kLongRun = 16;                   // of requests whose completion nobody asked for
+constexpr u32 kLongRun = 16;  // of requests whose completion nobody asked for
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
 // Answered by an empty READ response. Annex A19
@@ -46,8 +45,12 @@ bool may_send_in(QPState state) { return state == QPState::kRTS || state == QPSt
 
 std::unique_ptr<Scoreboard> scoreboard_of(const RCLimits& limits) {
   if (limits.retransmission == Retransmission::kGoBackN) return nullptr;
-  return std::make_unique<Scoreboard>(limits.most_psns(limits.window_packets),
+  return std::make_unique<Scoreboard>(limits.most_psns(limits.path.window_packets),
                                       limits.reordering_packets);
+}
+
+Duration ack_request_period(const PathAllowances& path) {
+  return path.min_probe_timeout ? *path.min_probe_timeout / 2 : path.ack_request_period;
 }
 
 }  // namespace
@@ -60,16 +63,16 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
       counters_(counters),
       fault_(fault),
       queue_(parts.send_limits),
-      ack_request_period_(limits.min_probe_timeout ? *limits.min_probe_timeout / 2
-                                                   : kAckRequestPeriod),
-      window_(limits.window_packets),
+      ack_request_period_(ack_request_period(limits.path)),
+      window_(limits.path.window_packets),
       share_(parts.window),
       scoreboard_(scoreboard_of(limits)),
-      probe_timer_(limits.min_probe_timeout),
+      probe_timer_(limits.path.min_probe_timeout),
       peers_(parts.peers),
       habit_(parts.habit) {
   if (parts.congestion != nullptr)
-    ack_signals_.emplace(*parts.congestion, std::max(limits.window_packets, RCLimits::kMinWindow));
+    ack_signals_.emplace(*parts.congestion,
+                         std::max(limits.path.window_packets, RCLimits::kMinWindow));
 }
 
 PostError RCRequester::post(const SendWR& wr, Time now) {
@@ -127,7 +130,7 @@ void RCRequester::enter(QPState from, Time now) {
       retries_left_ = qp_.retry_count;
       rnr_retries_left_ = qp_.rnr_retry_count;
       timer_base_ = now;
-      probe_timer_ = ProbeTimer(limits_.min_probe_timeout);
+      probe_timer_ = ProbeTimer(limits_.path.min_probe_timeout);
       if (peers_ != nullptr && qp_.type == QPType::kRC) peer_ = peers_->find(qp_);
       return;
     case QPState::kSQD:
@@ -260,7 +263,7 @@ void RCRequester::sent(const SendWQE& wqe, u32 psns, bool answered, Time now) {
     if (answered) probe_timer_.on_sent(cursor_, now);
     if (scoreboard_) scoreboard_->on_sent(cursor_);
     frontier_ = frontier_.advanced(psns);
-    if (ack_signals_) ack_signals_->on_sent(cursor_, psns, now);
+    if (ack_signals_) ack_signals_->on_sent({cursor_, psns, in_flight()}, now);
   } else {
     ++counters_.retransmitted_packets;
     if (ack_signals_) ack_signals_->on_resent(cursor_, psns);

@@ -186,6 +186,7 @@ class RCRequester {
   void resend_unacknowledged();
   void move_back();
   void go_back(Recovery why, Time now);
+  void note_loss();
   void break_silence();
   void note_probe_answer();
   void fail(WQEStatus status);

@@ -229,7 +229,7 @@ TEST(RCRequesterTest, ALongRunAsksEveryNowAndThen) {
 }
 
 TEST(RCRequesterTest, EachPacketMayAsk) {
-  RCPair pair({.limits = {.ack_interval = 1}});
+  RCPair pair({.limits = {.path = software_path(), .ack_interval = 1}});
   pair.write(1, 20 * 1024, 0);
   for (const Packet& packet : pair.take_all(pair.a)) EXPECT_TRUE(packet.headers.bth.ack_req);
 }
@@ -248,7 +248,7 @@ TEST(RCRequesterTest, PacketsMayHaveASizeThatNoPathMTUHas) {
 }
 
 TEST(RCRequesterTest, AFullWindowAsksForTheAcknowledgeThatOpensIt) {
-  RCPair pair({.limits = {.window_packets = 8}});
+  RCPair pair({.limits = {.path = software_path(8)}});
   pair.write(1, 20 * 1024, 0);
   const std::vector<Packet> packets = pair.take_all(pair.a);
   ASSERT_EQ(packets.size(), 8u);
@@ -299,7 +299,7 @@ TEST(RCRequesterTest, NeverMoreReadsAndAtomicsInFlightThanMaxRdAtomic) {
 }
 
 TEST(RCRequesterTest, AReadLargerThanTheWindowIsAskedForInPiecesThatFit) {
-  RCPair pair({.limits = {.window_packets = 16}});
+  RCPair pair({.limits = {.path = software_path(16)}});
   pair.read(1, 100 * 1024, kFar);
   const std::vector<Packet> requests = pair.take_all(pair.a);
   ASSERT_EQ(requests.size(), 4u);  // of 4 packets each

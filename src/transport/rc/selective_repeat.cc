@@ -150,7 +150,7 @@ void RCRequester::note_lost(u32 psns, Time now) {
   const u32 burst = std::max(1u, unacked_.distance_to(frontier_) / kBurstShare);
   const bool was_burst = losses_ > burst;
   losses_ += psns;
-  if (!was_burst && losses_ > burst) window_.on_loss();
+  if (!was_burst && losses_ > burst) note_loss();
 }
 
 }  // namespace verbena

@@ -732,7 +732,8 @@ TEST_F(RCShortCutTest, AnyMixWithLongOnesKeepsItsOrder) { check_any_mix(); }
 class RCShortCutSelectiveTest : public RCShortCutTest {
  protected:
   RCShortCutSelectiveTest()
-      : RCShortCutTest({.limits = {.retransmission = Retransmission::kSelectiveRepeat}}) {}
+      : RCShortCutTest({.limits = {.path = software_path(),
+                                   .retransmission = Retransmission::kSelectiveRepeat}}) {}
 };
 
 TEST_F(RCShortCutSelectiveTest, AnyMixWithLongOnesKeepsItsOrder) { check_any_mix(); }
