@@ -21,7 +21,8 @@ TEST(CongestionPresetsTest, AllAreValidAtEveryLineRate) {
 
 // 100 Gb/s * (25 us + 50 us) = 937,500 octets: 228.9 packets of 4096.
 TEST(CongestionPresetsTest, SwiftStartsWithWhatItsLongestTargetHolds) {
-  CongestionControl control(*congestion_named("swift", gbps(100)));
+  const auto parameters = congestion_named("swift", gbps(100));
+  CongestionControl control(*parameters);
   EXPECT_NEAR(static_cast<double>(control.window(Time())), 937'500, 1);
 }
 

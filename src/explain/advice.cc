@@ -66,9 +66,22 @@ std::string sge_fault(const RefusedSGE& refused) {
                          range(refused.sge.address, refused.sge.length));
 }
 
+constexpr const char* kPagesRemedy =
+    "memory that stays mapped until ibv_dereg_mr, with PROT_READ and, where it is written, "
+    "PROT_WRITE.";
+
+// The fault is of pages, not of a key.
+bool is_of_pages(MemoryFault fault) {
+  return fault == MemoryFault::kGone || fault == MemoryFault::kProtected;
+}
+
 constexpr const char* kSGERemedy =
     "keep the region registered until the completion has been polled; give lkey, not rkey, of an "
     "ibv_mr of the QP's PD, and addresses inside of it.";
+
+const char* sge_remedy(const RefusedSGE& refused) {
+  return is_of_pages(refused.fault) ? kPagesRemedy : kSGERemedy;
+}
 
 // What a responder of ours has against a request.
 Advice refusal_advice(const ResponderFault& fault) {
@@ -104,15 +117,17 @@ Advice refusal_advice(const ResponderFault& fault) {
               "the number that ibv_get_srq_num() gives on the responder."};
     case Refusal::kRemoteMemory:
       return {key_fault("R_Key", fault.r_key.value, fault.memory, fault.key, wanted),
-              "the rkey and address that the owner of the memory has now, and the access flags of "
-              "its ibv_reg_mr."};
+              is_of_pages(fault.memory)
+                  ? kPagesRemedy
+                  : "the rkey and address that the owner of the memory has now, and the access "
+                    "flags of its ibv_reg_mr."};
     case Refusal::kReceiveTooSmall:
       return {text("a message of %s%llu bytes came to a receive of %llu bytes.",
                    fault.message_bytes > fault.room_bytes ? "at least " : "",
                    static_cast<unsigned long long>(fault.message_bytes),
                    static_cast<unsigned long long>(fault.room_bytes)),
               "receives as large as the largest message of the peer."};
-    case Refusal::kReceiveMemory: return {sge_fault(fault.refused), kSGERemedy};
+    case Refusal::kReceiveMemory: return {sge_fault(fault.refused), sge_remedy(fault.refused)};
     case Refusal::kInvalidate:
       return {text("SEND with invalidate names R_Key 0x%08x, which is no type 2 window bound "
                    "through this QP.",
@@ -335,7 +350,8 @@ Advice advice_for(Cause cause, const Facts& facts) {
           "length, or a response to what has none.",
           "the same path_mtu on both sides; a capture (verbena run --capture) of the peer's "
           "responses."};
-    case Cause::kLocalProtection: return {sge_fault(facts.fault.requester.refused), kSGERemedy};
+    case Cause::kLocalProtection:
+      return {sge_fault(facts.fault.requester.refused), sge_remedy(facts.fault.requester.refused)};
     case Cause::kReceiveTooSmall:
     case Cause::kReceiveProtection:
     case Cause::kReceiveInvalidate:

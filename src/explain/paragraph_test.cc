@@ -293,6 +293,7 @@ TEST(DiagnosisTest, OurOwnMemory) {
   EXPECT_THAT(said(facts), HasSubstr("the memory at [0x9000, 0x9010) is not there any more"));
   refused.fault = MemoryFault::kProtected;
   EXPECT_THAT(said(facts), HasSubstr("its pages are read-only"));
+  EXPECT_THAT(said(facts), HasSubstr("Try: memory that stays mapped until ibv_dereg_mr"));
   EXPECT_THAT(said(facts), testing::Not(HasSubstr("unmapped")));
 }
 

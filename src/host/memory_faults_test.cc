@@ -96,7 +96,8 @@ TEST_F(MemoryFaultsTest, ARefusedElementIsFoundByWhereItFaulted) {
   const RefusedSGE refused = find_refused(table, PDId{1}, list, Access::kLocalWrite);
   EXPECT_EQ(refused.fault, MemoryFault::kProtected);
   EXPECT_EQ(refused.index, 1u);
-  EXPECT_EQ(scatter(table, PDId{1}, std::span(list).last(1), 0, data), MemoryFault::kProtected);
+  EXPECT_EQ(scatter(table, PDId{1}, std::span(list).last(1), 0, Bytes(data).first(8)),
+            MemoryFault::kProtected);
 }
 
 TEST_F(MemoryFaultsTest, AFileThatWasCutShortIsNoticed) {

@@ -131,17 +131,20 @@ TEST_F(RCShortCutTest, WhatIsInFlightIsNotOvertaken) {
 }
 
 TEST_F(RCShortCutTest, APeerThatExpectsAnotherPSNGetsPackets) {
-  pair.receive(9, 0, 100);
-  pair.send(1, 10);
-  pair.settle();
-  pair.b.set_state(QPState::kReset, pair.now);
-  pair.b.set_state(QPState::kInit, pair.now);
-  pair.b.set_state(QPState::kRTR, pair.now);  // with the PSN that it began with
-  pair.write(2, 100, kFar);
-  pair.read(3, 100, kFar);
-  EXPECT_EQ(ops_of(pair.take_all(pair.a)),
-            (std::vector<Op>{Op::kRDMAWriteOnly, Op::kRDMAReadRequest}));
-  EXPECT_EQ(peer.calls, 0u);
+  for (const bool reads : {false, true}) {
+    for (Side* const side : {&pair.a, &pair.b}) side->set_state(QPState::kReset, pair.now);
+    pair.connect();
+    pair.receive(9, 0, 100);
+    pair.send(1, 10);
+    pair.settle();
+    pair.b.set_state(QPState::kReset, pair.now);
+    pair.b.set_state(QPState::kInit, pair.now);
+    pair.b.set_state(QPState::kRTR, pair.now);  // with the PSN that it began with
+    reads ? pair.read(2, 100, kFar) : pair.write(2, 100, kFar);
+    EXPECT_EQ(ops_of(pair.take_all(pair.a)),
+              (std::vector<Op>{reads ? Op::kRDMAReadRequest : Op::kRDMAWriteOnly}));
+    EXPECT_EQ(peer.calls, 0u);
+  }
 }
 
 TEST_F(RCShortCutTest, WhatIsExecutedIsOvertakenBeforeItsAcknowledgementComes) {
