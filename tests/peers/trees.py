@@ -1,0 +1,137 @@
+"""The trees of other projects that ./dev peers runs, as one table.
+
+A tree is recognized by files that only it has. Commands are lists of words; {source} is a copy of the
+tree, {build} an empty folder at first, {jobs} how many compilers may run, {python} Debian's Python.
+"""
+
+import dataclasses
+import typing
+
+import outputs
+
+PYTHON = "/usr/bin/python3"
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    name: str
+    what: str
+    marks: tuple          # files of the tree that tell which one it is
+    needs: tuple          # what the build needs: commands, headers (patterns), module:PYTHON_MODULE
+    build: tuple          # commands, in order
+    tests: tuple          # commands, each under `verbena run`
+    read: typing.Callable  # output of the tests -> outputs.Score
+    made: str             # a file that a finished build has
+    environment: dict = dataclasses.field(default_factory=dict)
+    limit_s: int = 1800   # of each command of `tests`
+    known: dict = dataclasses.field(default_factory=dict)  # regular expression of names: the reason
+
+
+AUTOTOOLS = ("autoconf", "automake", "libtoolize", "make", "g++")
+CMAKE = ("cmake", "ninja", "g++")
+
+
+def cmake(*options, folder="{source}"):
+    return ("cmake", "-G", "Ninja", "-S", folder, "-B", "{build}", *options)
+
+
+def ninja(*targets):
+    return ("ninja", "-C", "{build}", "-j", "{jobs}", *targets)
+
+
+def in_folder(folder, command):
+    return ("sh", "-c", f'cd "{folder}" && {command}')
+
+
+TREES = (
+    Tree("rdma-core", "the tests of pyverbs",
+         marks=("pyverbs/CMakeLists.txt", "tests/run_tests.py", "librdmacm/rsocket.c"),
+         needs=(*CMAKE, "module:Cython", "python3*/Python.h", "libnl3/netlink/netlink.h"),
+         build=(cmake("-DNO_MAN_PAGES=1", "-DENABLE_STATIC=0", "-DCMAKE_BUILD_TYPE=Debug",
+                      "-DPYTHON_EXECUTABLE={python}"),
+                ninja("pyverbs/all", "tests/all")),
+         made="python/pyverbs",
+         tests=(("{python}", "-B", "{build}/python/tests/run_tests.py", "-v", "--dev", "verbena0",
+                 "--gid", "3"),),
+         environment={"PYTHONPATH": "{build}/python"},
+         read=outputs.unittest),
+    Tree("ucx", "gtest of the transports over verbs and rdma_cm",
+         marks=("src/uct/ib/rc/verbs/rc_verbs_iface.c", "test/gtest/Makefile.am"),
+         needs=(*AUTOTOOLS, "infiniband/verbs.h", "rdma/rdma_cma.h"),
+         build=(in_folder("{source}", "./autogen.sh"),
+                in_folder("{build}", '"{source}/configure" --enable-gtest --with-verbs --with-rdmacm'
+                          " --without-java --without-go --disable-doxygen-doc"),
+                ("make", "-C", "{build}", "-j", "{jobs}"),
+                ("make", "-C", "{build}/test/gtest", "-j", "{jobs}", "gtest")),
+         made="test/gtest/gtest",
+         tests=(("{build}/test/gtest/gtest", "--gtest_filter=rc_v*:rcv*:ud_v*:udv*:*rdmacm*"),),
+         environment={"UCX_NET_DEVICES": "verbena0:1", "GTEST_SHARD_INDEX": "0",
+                      "GTEST_TOTAL_SHARDS": "1"},
+         read=outputs.gtest, limit_s=3600),
+    Tree("libfabric", "fabtests (quick) over the verbs provider",
+         marks=("prov/verbs/src/verbs_ep.c", "fabtests/scripts/runfabtests.sh"),
+         needs=(*AUTOTOOLS, "infiniband/verbs.h", "rdma/rdma_cma.h", "python"),
+         build=(in_folder("{source}", "./autogen.sh"),
+                in_folder("{build}", '"{source}/configure" --prefix="{build}/prefix" --enable-verbs'),
+                ("make", "-C", "{build}", "-j", "{jobs}", "install"),
+                in_folder("{source}/fabtests", "./autogen.sh"),
+                in_folder("{source}/fabtests", './configure --prefix="{build}/prefix"'
+                          ' --with-libfabric="{build}/prefix"'),
+                ("make", "-C", "{source}/fabtests", "-j", "{jobs}", "install")),
+         made="prefix/bin/runfabtests.sh",
+         # Its script ends, after a test that takes too long, every process whose name begins with fi_.
+         tests=(("{build}/prefix/bin/runfabtests.sh", "-t", "quick", "-T", "60", "-p",
+                 "{build}/prefix/bin", "verbs", "{address}", "{address}"),),
+         environment={"LD_LIBRARY_PATH": "{build}/prefix/lib"},
+         read=outputs.fabtests, limit_s=3600),
+    Tree("brpc", "the unit tests of its RDMA endpoint",
+         marks=("src/brpc/rdma/rdma_endpoint.cpp", "test/brpc_rdma_unittest.cpp"),
+         needs=(*CMAKE, "protoc", "gflags/gflags.h", "leveldb/db.h", "openssl/ssl.h",
+                "/usr/src/googletest/CMakeLists.txt", "infiniband/verbs.h"),
+         build=(cmake("-DWITH_RDMA=ON", "-DBUILD_UNIT_TESTS=ON", "-DDOWNLOAD_GTEST=OFF",
+                      "-DBRPC_SYSTEM_GTEST_SOURCE_DIR=/usr/src/googletest"),
+                ninja("brpc_rdma_unittest")),
+         made="test/brpc_rdma_unittest",
+         tests=(("{build}/test/brpc_rdma_unittest",),),
+         read=outputs.gtest),
+    Tree("gloo", "its collectives",
+         marks=("gloo/transport/ibverbs/pair.cc", "gloo/test/CMakeLists.txt"),
+         needs=(*CMAKE, "infiniband/verbs.h", "gtest/gtest.h"),
+         build=(cmake("-DUSE_IBVERBS=ON", "-DBUILD_TEST=ON"), ninja("gloo_test")),
+         made="gloo/test/gloo_test",
+         tests=(("{build}/gloo/test/gloo_test",),),
+         read=outputs.gtest),
+    Tree("ucc", "gtest over UCX's transports of verbs",
+         marks=("src/components/tl/ucp/tl_ucp.c", "test/gtest/Makefile.am"),
+         needs=(*AUTOTOOLS, "ucp/api/ucp.h"),
+         build=(in_folder("{source}", "./autogen.sh"),
+                in_folder("{build}", '"{source}/configure" --enable-gtest --with-ucx=/usr'
+                          " --with-tls=ucp"),
+                ("make", "-C", "{build}", "-j", "{jobs}"),
+                ("make", "-C", "{build}/test/gtest", "-j", "{jobs}", "gtest")),
+         made="test/gtest/gtest",
+         tests=(("{build}/test/gtest/gtest",),),
+         environment={"UCX_TLS": "rc,self", "UCX_NET_DEVICES": "verbena0:1", "UCC_TLS": "ucp"},
+         read=outputs.gtest, limit_s=3600),
+    Tree("mooncake", "the transfer engine's RDMA tests",
+         marks=("mooncake-transfer-engine/tests/rdma_loopback_test.cpp",
+                "mooncake-transfer-engine/tests/CMakeLists.txt"),
+         needs=(*CMAKE, "glog/logging.h", "gflags/gflags.h", "json/json.h", "infiniband/verbs.h"),
+         build=(cmake("-DBUILD_UNIT_TESTS=ON", "-DBUILD_EXAMPLES=OFF", "-DWITH_STORE=OFF",
+                      "-DUSE_HTTP=OFF"),
+                ninja("rdma_loopback_test", "rdma_transport_test2")),
+         made="mooncake-transfer-engine/tests/rdma_loopback_test",
+         tests=(("{build}/mooncake-transfer-engine/tests/rdma_loopback_test",),
+                ("{build}/mooncake-transfer-engine/tests/rdma_transport_test2",)),
+         environment={"MC_METADATA_SERVER": "P2PHANDSHAKE", "MC_GID_INDEX": "3"},
+         read=outputs.gtest),
+)
+
+
+def recognize(folder):
+    """Returns the entry of the table that the folder is a tree of, or None."""
+    return next((tree for tree in TREES if all((folder / mark).exists() for mark in tree.marks)), None)
+
+
+def by_name(name):
+    return next((tree for tree in TREES if tree.name == name.lower()), None)
