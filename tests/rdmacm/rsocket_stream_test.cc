@@ -1,8 +1,13 @@
 // Stream rsockets: connections, data in all sizes, and their ends. rsocket(7).
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/uio.h>
 
+#include <atomic>
+#include <csignal>
+#include <functional>
 #include <thread>
+#include <utility>
 
 #include "tests/rdmacm/rsocket_fixture.h"
 
@@ -118,6 +123,47 @@ TEST_F(RSocketStreamTest, WaitAllWaitsForAll) {
   EXPECT_EQ(rrecv(ends.server, bytes.data(), 6, MSG_WAITALL), 6);
   EXPECT_EQ(std::string(bytes.data(), 6), "abcdef");
   sender.join();
+}
+
+// Calls `blocking` in a thread that gets signals until the call ends; returns its result and errno.
+std::pair<ssize_t, int> under_signals(const std::function<ssize_t()>& blocking) {
+  struct sigaction quiet = {}, before = {};
+  quiet.sa_handler = [](int) {};  // without SA_RESTART
+  sigaction(SIGUSR1, &quiet, &before);
+  std::atomic<bool> ended = false;
+  std::pair<ssize_t, int> outcome;
+  std::thread caller([&] {
+    outcome.first = blocking();
+    outcome.second = errno;
+    ended = true;
+  });
+  while (!ended) {
+    pthread_kill(caller.native_handle(), SIGUSR1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  caller.join();
+  sigaction(SIGUSR1, &before, nullptr);
+  return outcome;
+}
+
+TEST_F(RSocketStreamTest, ASignalEndsABlockingCall) {
+  const std::pair<ssize_t, int> interrupted(-1, EINTR);
+  const auto [client, server] = connect();
+  char byte = 0;
+  EXPECT_EQ(under_signals([&] { return rrecv(client, &byte, 1, 0); }), interrupted);
+  const int listener = make_listener();
+  set_blocking(listener, true);
+  EXPECT_EQ(under_signals([&] { return raccept(listener, nullptr, nullptr); }), interrupted);
+  const std::string much = text(100'000);
+  set_blocking(client, false);
+  while (rsend(client, much.data(), much.size(), 0) > 0) continue;  // until neither has room
+  set_blocking(client, true);
+  EXPECT_EQ(under_signals([&] { return rsend(client, much.data(), much.size(), 0); }), interrupted);
+  const int datagrams = make(SOCK_DGRAM);
+  sockaddr_in name = name_of(client);
+  name.sin_port = 0;
+  ASSERT_EQ(rbind(datagrams, reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+  EXPECT_EQ(under_signals([&] { return rrecv(datagrams, &byte, 1, 0); }), interrupted);
 }
 
 TEST_F(RSocketStreamTest, NonblockingCallsDoNotWait) {

@@ -74,9 +74,9 @@ int Socket::sleep(Lock& lock, std::span<pollfd> on, Clock::time_point until) {
   const milliseconds limit = std::clamp(left, milliseconds(0), defaults().longest_sleep);
   lock.unlock();
   const int result = ::poll(on.data(), on.size(), static_cast<int>(limit.count()));
-  const int error = errno;
+  const int error = result < 0 ? errno : 0;
   lock.lock();
-  return result < 0 ? fail(error) : 0;
+  return error;
 }
 
 // --- values

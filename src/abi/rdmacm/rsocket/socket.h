@@ -84,7 +84,8 @@ class Socket {
 
   [[nodiscard]] bool is_nonblocking(int flags) const;
   void wake_all();  // those that sleep look again
-  // 0 when done() is true; EAGAIN when that would take waiting, or time is up.
+  // 0 when done() is true; EAGAIN when that would take waiting, or time is up; EINTR after a
+  // signal.
   template <typename Done>
   [[nodiscard]] int wait(Lock& lock, bool nonblocking, Done done,
                          Clock::time_point until = Clock::time_point::max());
@@ -97,6 +98,7 @@ class Socket {
  private:
   void register_sleep(std::vector<pollfd>& to);
   void unregister_sleep();
+  // Returns 0 or an error number.
   [[nodiscard]] int sleep(Lock& lock, std::span<pollfd> on, Clock::time_point until);
 
   host::Descriptor wake_;  // an eventfd; readable: look again
@@ -116,9 +118,9 @@ int Socket::wait(Lock& lock, bool nonblocking, Done done, Clock::time_point unti
       std::vector<pollfd> on;
       register_sleep(on);
       look();
-      const int slept = done() ? 0 : sleep(lock, on, until);
-      unregister_sleep();
-      if (slept != 0) return -1;
+      const int error = done() ? 0 : sleep(lock, on, until);
+      unregister_sleep();  // changes errno
+      if (error != 0) return fail(error);
     }
     look();
     if (done()) return 0;
