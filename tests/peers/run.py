@@ -126,8 +126,8 @@ def own_address():
 def test(tree, values, verbena, extra):
     """Runs the tree's tests. Returns their output, and whether one took too long."""
     values = dict(values, address=own_address())
-    environment = {name: value.format(**values) for name, value in tree.environment.items()}
-    environment["VERBENA_ADDRESS"] = values["address"]
+    environment = {"VERBENA_ADDRESS": values["address"]}
+    environment |= {name: value.format(**values) for name, value in tree.environment.items()}
     log = WORK / tree.name / "tests.log"
     log.write_bytes(b"")
     late = False
