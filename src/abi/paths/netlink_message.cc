@@ -42,7 +42,7 @@ void NetlinkWriter::put_bytes(u16 attribute, const void* value, std::size_t size
   u8* const at = take(sizeof(header) + size);
   if (at == nullptr) return;
   std::memcpy(at, &header, sizeof(header));
-  std::memcpy(at + sizeof(header), value, size);
+  if (size != 0) std::memcpy(at + sizeof(header), value, size);  // a flag has no value
 }
 
 void NetlinkWriter::put_text(u16 attribute, std::string_view text) {
