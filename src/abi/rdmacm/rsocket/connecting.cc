@@ -152,13 +152,14 @@ int StreamSocket::connect(const sockaddr* address, socklen_t length) {
       become(State::kRefused);
       return fail(error);
     }
+    if (is_nonblocking(0)) {  // even if the service has completed it meanwhile
+      has_said_in_progress_ = true;
+      return fail(EINPROGRESS);
+    }
   } else if (state_ == State::kConnecting && is_nonblocking(0)) {
     return fail(EALREADY);
   }
-  if (await_connected(lock, is_nonblocking(0)) == 0) return 0;
-  if (errno != EAGAIN) return -1;
-  has_said_in_progress_ = true;
-  return fail(EINPROGRESS);
+  return await_connected(lock, is_nonblocking(0));
 }
 
 // 0: it is or was connected.
