@@ -279,6 +279,10 @@ LEFT_OUT = ("ibv_rc_pingpong -s 1", "ibv_srq_pingpong -s 1", "ibv_srq_pingpong -
             "rstream -S 4096 -C 20 -T v", "ucmatose -c 1 -C 10", "rping -C 10")
 
 
+# Where a packet is lost, each side recovers in its own way.
+BOTH_WAYS = ("conversation lost-request", "conversation lost-ack", "conversation lost-response")
+
+
 def scenarios():
     """The scenarios of conversation.py, whose imports this interpreter may lack."""
     text = (HERE / "conversation.py").read_text()
@@ -286,15 +290,15 @@ def scenarios():
 
 
 def cases(build, every):
-    """All cases in both directions; or a sample: the conversations, and the commands that are not
-    LEFT_OUT in one direction each, which alternates."""
+    """All cases in both directions; or a sample: those that are not LEFT_OUT, in one direction each,
+    which alternates, unless they are in BOTH_WAYS."""
     here, linux = Verbena(build), Linux()
     directions = ((linux, here), (here, linux))
     turn = 0
     for run, program, options, link_mtu in commands():
         name = f"{program} {options}".strip()
         chosen = directions
-        if not every and run is not conversation:
+        if not every and name not in BOTH_WAYS:
             if name in LEFT_OUT or (link_mtu == 1500 and "-m " in options):
                 continue
             chosen = directions[turn % 2:][:1]
