@@ -73,9 +73,7 @@ void ibv_free_buf(ibv_buf* buf) try {
 }
 
 // No dma-buf backs a buffer.
-int ibv_export_buf_dmabuf_fd(ibv_buf*) try {
-  return fail_with_minus_one(ENODATA);
-} catch (...) {
+int ibv_export_buf_dmabuf_fd(ibv_buf*) try { return fail_with_minus_one(ENODATA); } catch (...) {
   return fail_with_minus_one(errno_of_exception());
 }
 
