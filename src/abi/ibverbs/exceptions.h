@@ -33,7 +33,7 @@ namespace verbena::abi {
   }
 }
 
-// What a verb returns after an exception: the errno value, nullptr or nothing.
+// Returns what a verb gives after an exception: the errno value, nullptr or nothing.
 template <typename R>
 R fail_by_exception() {
   const int error = errno_of_exception();

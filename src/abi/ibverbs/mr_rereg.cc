@@ -28,7 +28,7 @@ bool legal_rereg(const MRObject& mr, int flags, const ibv_pd* pd, const void* ad
   return pd != nullptr && pd->context == mr.context;
 }
 
-// What the region is made of after the change, and for which access.
+// The memory and the access rights of the region after the change.
 struct Wanted {
   std::span<const u8> memory;
   unsigned access = 0;

@@ -12,9 +12,9 @@ namespace verbena::abi {
 void explain_refused_path(const char* call, const ibv_ah_attr& attr, const DeviceConfig& config);
 void explain_refused_change(const QPObject& qp, const ibv_qp_attr& attr, int mask);
 
-// What is wrong with the path; empty: nothing. The first mistake that to_address_vector() finds.
+// Returns the first error of the path that to_address_vector() finds, or "" if there is none.
 [[nodiscard]] std::string path_mistake(const ibv_ah_attr& attr, const DeviceConfig& config);
-// What is wrong with a modification of a QP that is in `from`; empty: nothing that is known here.
+// Returns the error of a modification of a QP in `from`, or "" if none is known here.
 [[nodiscard]] std::string change_mistake(QPType type, QPState from, const ibv_qp_attr& attr,
                                          u32 mask, const DeviceConfig& config);
 

@@ -33,12 +33,12 @@ class NetlinkWriter {
     put_bytes(attribute, &value, sizeof(value));
   }
   void put_text(u16 attribute, std::string_view text);  // with a zero behind it
-  // What is put until close_nest() of the same value lies in the attribute.
+  // The attribute holds everything that is put before close_nest() of the returned value.
   [[nodiscard]] std::size_t open_nest(u16 attribute);
   void close_nest(std::size_t nest);
 
   [[nodiscard]] std::size_t left() const { return kRoom - size_; }
-  // False: there was no room for all that was put, and what is there makes no sense.
+  // Returns false if the buffer was too small; bytes() is then incomplete and must not be sent.
   [[nodiscard]] bool is_whole() const { return is_whole_; }
   [[nodiscard]] std::span<const u8> bytes() const { return std::span(bytes_).first(size_); }
   void clear() { size_ = 0; }
