@@ -205,6 +205,17 @@ class FailuresTest(TwoHostsCase):
                 client = self.a.build.run("rstream", "-s", to, "-C", 1, *options, limit_s=LIMIT_S)
                 self.assertIn(expected, client.output(), client)
 
+    def test_the_port_is_taken_on_all_addresses(self):
+        """Here and not on loopback: no other test's program starts on this host meanwhile."""
+        taker = self.a.build.start("python3", "-uc", "import socket, time; "
+                                   "s = socket.socket(type=socket.SOCK_DGRAM); "
+                                   f"s.bind(('', {harness.ROCE_PORT})); print('bound'); time.sleep(60)")
+        self.addCleanup(taker.kill)
+        harness.wait_until(lambda: "bound" in taker.output() or taker.ended(), LIMIT_S, f"{taker}")
+        refused = self.a.build.run("ib_write_bw", limit_s=LIMIT_S)
+        self.assertGreater(refused.process.returncode, 0, refused)
+        self.assertIn("verbena: UDP port 4791", refused.output(), refused)
+
     def test_a_host_that_vanishes(self):
         """retry_cnt 7 and a timeout of 67 ms: who waits for an acknowledgement is told within a second
         or so; who waits for a message only is told by nobody."""

@@ -152,7 +152,8 @@ int StreamSocket::connect(const sockaddr* address, socklen_t length) {
       become(State::kRefused);
       return fail(error);
     }
-    if (is_nonblocking(0)) {  // even if the service has completed it meanwhile
+    const bool has_no_route = state_ == State::kRefused && stream_ == nullptr;
+    if (is_nonblocking(0) && !has_no_route) {  // even if the peer has already answered
       has_said_in_progress_ = true;
       return fail(EINPROGRESS);
     }
