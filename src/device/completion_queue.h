@@ -73,6 +73,7 @@ class CompletionQueue {
   void* const user;
   u32 users = 0;  // work queues that complete here
   EventSource events{.cq = this};
+  ListLink<CompletionQueue> request_link;       // NotificationQueue: requested, and not due yet
   ListLink<CompletionQueue> notification_link;  // NotificationQueue: due
   ListLink<CompletionQueue> moderation_link;    // NotificationQueue: due later
   ListLink<CompletionQueue> leftover_link;      // NotificationQueue: due unless they are taken

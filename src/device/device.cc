@@ -191,6 +191,10 @@ Reception Device::on_packet(const PacketView& packet, const IngressFrame& frame,
 
 void Device::on_timer(Time now) { impl_->runner.on_timer(now); }
 
+bool Device::has_requested_notification() const {
+  return impl_->runner.has_requested_notification();
+}
+
 bool Device::may_await() const { return impl_->runner.may_await(); }
 bool Device::on_awaited(Time now) { return impl_->runner.on_awaited(now); }
 

@@ -60,6 +60,8 @@ class Device {
   // is 1 ms later, or at hurry_leftovers(): for a program that sleeps now.
   void request_notification(CompletionQueue* cq, NotifyOn on, Time now);
   void hurry_leftovers();
+  // Whether one is requested of any CQ and not due yet: a program may sleep until then.
+  [[nodiscard]] bool has_requested_notification() const;
   void moderate_cq(CompletionQueue* cq, const CQModeration& moderation);
   [[nodiscard]] u32 capacity_of(const CompletionQueue* cq) const;
   [[nodiscard]] bool overrun(const CompletionQueue* cq) const;

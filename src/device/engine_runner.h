@@ -76,8 +76,10 @@ class EngineRunner {
   // False: poll_packet() would give nothing, unless time goes by.
   [[nodiscard]] bool may_send() const { return may_send_; }
   void request_notification(CompletionQueue& cq, NotifyOn on, Time now) {
+    notifications_.on_request(cq);
     if (cq.request_notification(on, now)) notifications_.on_leftovers(cq);
   }
+  [[nodiscard]] bool has_requested_notification() const { return notifications_.has_requests(); }
   void hurry_leftovers() { notifications_.hurry_leftovers(); }
   [[nodiscard]] bool has_notification() const { return notifications_.has_due(); }
   void pause(QueuePair& qp) { egress_.pause(qp); }

@@ -11,7 +11,12 @@ namespace verbena {
 
 class NotificationQueue {
  public:
+  // A notification is requested of it.
+  void on_request(CompletionQueue& cq) { requested_.push_back(cq); }
+  // Whether a notification is requested of any CQ and is not due yet: a program may sleep until then.
+  [[nodiscard]] bool has_requests() const { return !requested_.empty(); }
   void on_due(CompletionQueue& cq) {
+    requested_.remove(cq);
     later_.remove(cq);
     leftovers_.remove(cq);
     due_.push_back(cq);
@@ -26,6 +31,7 @@ class NotificationQueue {
   [[nodiscard]] CompletionQueue* poll() { return due_.pop_front(); }  // nullptr: none is due
   [[nodiscard]] bool has_due() const { return !due_.empty(); }
   void forget(CompletionQueue& cq) {
+    requested_.remove(cq);
     due_.remove(cq);
     later_.remove(cq);
     leftovers_.remove(cq);
@@ -34,6 +40,7 @@ class NotificationQueue {
  private:
   void settle(CompletionQueue& cq);  // with leftovers, perhaps
 
+  IntrusiveList<CompletionQueue, &CompletionQueue::request_link> requested_;
   IntrusiveList<CompletionQueue, &CompletionQueue::notification_link> due_;
   IntrusiveList<CompletionQueue, &CompletionQueue::moderation_link> later_;
   IntrusiveList<CompletionQueue, &CompletionQueue::leftover_link> leftovers_;  // perhaps none now

@@ -84,10 +84,9 @@ class Adapter {
   // Arms the CQ, and the helper thread, since the caller is about to sleep.
   virtual void request_notification(CompletionQueue* cq, NotifyOn on) = 0;
   // The caller is about to sleep until an event comes: receives in this thread until it is there,
-  // or until it is better to sleep, and be woken by the helper: true. Then on_awake() follows.
-  // `has_event`: asked with the adapter locked.
-  [[nodiscard]] virtual bool look_before_sleep(const std::function<bool()>& has_event) = 0;
-  virtual void on_awake() = 0;
+  // or until it is better to sleep, and be woken by the helper. `has_event`: asked with the adapter
+  // locked.
+  virtual void look_before_sleep(const std::function<bool()>& has_event) = 0;
 
   // Attaches a UD QP to a group, which the port joins on the network with the first, and leaves
   // with the last. Errors as Device's; kNoMemory also where the host lets it join no more groups.

@@ -17,6 +17,7 @@ constexpr Duration kExitPatience = ms(10);
 constexpr Duration kTimersRunByCalls = us(500);  // how late they are if no call follows, at most
 constexpr Duration kLookWhileCalled = ms(2);     // how late what is held is then, at most
 constexpr Duration kTimerPatience = ms(4);       // while there is always something to receive
+constexpr u32 kReceivedByCall = 4;               // batches, by one that does not poll
 constexpr u32 kHelperOffers = 16;                // of the core, to the program that has the lock
 
 }  // namespace
@@ -64,6 +65,7 @@ void LiveAdapter::unlock(Time now) {
 void LiveAdapter::flush_and_unlock(Time now) {
   const std::lock_guard lock(mutex_, std::adopt_lock);
   holding_.on_call(now);
+  note_requested();
   policy_.on_application_post(now);
   run_device_timers(now);
   const Appended appended = append_frames(now);
@@ -81,7 +83,7 @@ void LiveAdapter::flush_and_unlock(Time now) {
   if (appended.local.requests) note_local_reply(now);
   if (policy_.waits_for_events()) do_put_off(now);  // no poll will
   take_outputs(now);
-  tell_helper();
+  tell_helper_after_call(now);
 }
 
 // As flush_and_unlock(), where there are records in rings and nothing else.
@@ -133,13 +135,14 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   const bool any = received != Received::kNothing;
   if (any && count == 0) count = device_.poll_cq(cq, out);
   if (any) policy_.on_receipt_in_poll(clock_.last());
+  note_requested();
   policy_.on_application_poll(result_of_poll(count, any), clock_.last());
   const bool stays = policy_.should_stay();
   while (policy_.should_stay()) stay_once();
   if (received == Received::kThroughRings && !stays)
     tell_helper_of_device();
   else if (any || policy_.listens() || is_check_near())
-    tell_helper();
+    tell_helper_after_call(clock_.last());
   const bool offers_core = policy_.should_offer_core();
   lock.unlock();
   if (count != 0 && explainer_ != nullptr && Explainer::concerns(out.first(count)))
@@ -197,30 +200,23 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   policy_.on_notification_request();
   if (holding_.holds_requests()) send_frames(now);  // no poll will
   if (do_put_off(now)) take_outputs(now);
-  tell_helper();
+  tell_helper_after_call(now);
 }
 
 // Threads that wait for events are those that programs cancel.
-bool LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
+void LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
   const NoCancellation guard;
   const std::lock_guard lock(mutex_);
   const Time now = clock_.now();
-  bool sleeps = !policy_.on_wait(now);
+  const bool looks = policy_.on_wait(now);
   if (holding_.holds_requests()) send_frames(now);  // no poll will
   device_.hurry_leftovers();
   take_outputs(now);
   tell_helper();
-  if (!sleeps) {
-    sleeps = !look_until(has_event);
-    policy_.on_wait_over(sleeps ? WaitResult::kSleep : WaitResult::kEvent);
+  if (looks) {
+    policy_.on_wait_over(look_until(has_event) ? WaitResult::kEvent : WaitResult::kSleep);
     tell_helper();
   }
-  return sleeps;
-}
-
-void LiveAdapter::on_awake() {
-  const std::lock_guard lock(mutex_);
-  policy_.on_awake();
 }
 
 // False: it is time to sleep.
@@ -574,18 +570,39 @@ void LiveAdapter::deliver(const AsyncEvent& event) {
   if (user != nullptr) static_cast<EventTarget*>(user)->on_async_event(event);
 }
 
-void LiveAdapter::tell_helper() {
+bool LiveAdapter::refresh_helper() {
   due_ = Time();
   told_check_ = policy_.next_check();
-  if (knows_already()) return;
+  if (knows_already()) return false;
   const Time device = device_due(),
              others = std::min(connections_.next_timer(), link_->next_timer());
   policy_.listens() ? helper_->listen() : helper_->ignore();
   const Listening listening = policy_.listens() ? Listening::kYes : Listening::kNo;
-  const bool at_once = link_->on_listening(listening);
+  const bool has_come = link_->on_listening(listening);
   told_listening_ = listening;
-  const Time now = clock_.last();
-  told_alarm_ = helper_->wake_at(at_once ? now : helper_deadline(device, others), now);
+  told_alarm_ = helper_->wake_at(helper_deadline(device, others), clock_.last());
+  return has_come;
+}
+
+// To wake the helper for what has come would take longer than to receive it.
+void LiveAdapter::tell_helper_after_call(Time now) {
+  for (u32 i = 0; refresh_helper(); ++i) {
+    if (i == kReceivedByCall) return wake_helper();
+    receive_batch(Look::kLikely, now);
+    send_or_await_reply(now);
+    take_outputs(now);
+    note_requested();
+  }
+}
+
+void LiveAdapter::tell_helper() {
+  if (refresh_helper()) wake_helper();
+}
+
+void LiveAdapter::wake_helper() { told_alarm_ = helper_->wake_at(clock_.last(), clock_.last()); }
+
+void LiveAdapter::note_requested() {
+  policy_.on_requested(device_.has_requested_notification() ? Requested::kSome : Requested::kNone);
 }
 
 void LiveAdapter::tell_helper_of_device() {
@@ -671,6 +688,7 @@ LiveAdapter::Served LiveAdapter::serve_once(Look look, Time now) {
   if (now >= holding_.deadline()) holding_.on_overdue(now);
   Served served;
   served.received = policy_.on_helper_wake(now) && receive_batch(look, now);
+  note_requested();
   if (served.received)
     policy_.on_helper_received(holding_.is_called_often(now) ? Calls::kOften : Calls::kSeldom, now);
   // What a timer waits for may have come already.

@@ -36,8 +36,7 @@ class LiveAdapter final : public Adapter {
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
   void request_notification(CompletionQueue* cq, NotifyOn on) override;
-  [[nodiscard]] bool look_before_sleep(const std::function<bool()>& has_event) override;
-  void on_awake() override;
+  void look_before_sleep(const std::function<bool()>& has_event) override;
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
   [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group) override;
   void detach_from_all(QueuePair* qp) override;
@@ -142,7 +141,13 @@ class LiveAdapter final : public Adapter {
                        std::string_view cause);
   void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
-  void tell_helper();            // after all that may have changed what is due, and who is to look
+  // After all that may have changed what is due, and who is to look.
+  void tell_helper();
+  void tell_helper_after_call(Time now);  // receives what has come through memory itself
+  // Returns whether something has, for which no descriptor wakes the helper.
+  [[nodiscard]] bool refresh_helper();
+  void wake_helper();
+  void note_requested();
   void tell_helper_of_device();  // the same, if only the device's timers may have changed
   [[nodiscard]] bool is_due(Time now) { return now >= due_ && find_due(now); }
   [[nodiscard]] bool find_due(Time now);

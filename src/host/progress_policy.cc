@@ -42,20 +42,18 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
     ++empty_polls_;
   }
   if (listens_ && (empty_polls_ >= kSpinning || receipts_in_a_row_ >= kAlone)) spin(now);
-  note_awake_call(now);
+  rest_while_awake(now);
   note_call(now);
 }
 
 void ProgressPolicy::on_application_post(Time now) {
   ++posts_;
-  note_awake_call(now);
+  rest_while_awake(now);
 }
 
-// Who will wait in a call, and has more to do before, is not to be helped: the helper would only
-// fight for its core. Who has not had better not pay for two changes of what the helper listens to.
-void ProgressPolicy::note_awake_call(Time now) {
-  if (!listens_ || !waits_in_calls() || sleepers_ != 0 || ++calls_awake_ < kBusy) return;
-  spin(now);
+// A helper would only compete for the core of a program that is awake.
+void ProgressPolicy::rest_while_awake(Time now) {
+  if (listens_ && is_awake_) spin(now);
 }
 
 // So that the helper need not wake while they come.
@@ -163,10 +161,10 @@ void ProgressPolicy::on_helper_received(Calls calls, Time now) {
   note_receipt(now);
   last_help_ = now;
   polls_at_receive_ = polls_;
-  if (calls == Calls::kOften)
+  if (is_awake_)
+    spin(now);
+  else if (calls == Calls::kOften)
     rests_until_ = now + kRestAmongCalls;
-  else if (waits_in_calls() && sleepers_ == 0)
-    spin(now);  // it is awake, and will look itself
 }
 
 void ProgressPolicy::note_receipt(Time now) {
@@ -181,7 +179,7 @@ bool ProgressPolicy::should_look_again(Time now) const {
 }
 
 void ProgressPolicy::on_notification_request() {
-  waits_in_call_ = false;
+  waits_in_call_ = is_awake_ = false;
   if (++requests_since_wait_ > kTrustedWaits) waits_in_a_row_ = 0;
   if (!waits_in_calls()) return on_application_sleep();
   waits_for_events_ = true;
@@ -194,7 +192,7 @@ bool ProgressPolicy::on_wait(Time now) {
   requests_since_wait_ = 0;
   waits_in_a_row_ = std::min(waits_in_a_row_ + 1, kTrustedWaits);
   if (looks_in_wait_ || !lingers(now)) {
-    sleep();
+    listen();
     return false;
   }
   if (listens_) spin(now);
@@ -215,15 +213,7 @@ void ProgressPolicy::on_look_in_wait(LookResult result, Time now) {
 
 void ProgressPolicy::on_wait_over(WaitResult result) {
   looks_in_wait_ = false;
-  if (result == WaitResult::kSleep)
-    sleep();
-  else if (!waits_in_calls())
-    listen();
-}
-
-void ProgressPolicy::sleep() {
-  ++sleepers_;
-  listen();
+  if (result == WaitResult::kSleep || !waits_in_calls()) listen();
 }
 
 void ProgressPolicy::on_core_returned(Time before, Time now) {

@@ -21,11 +21,11 @@
 // acknowledgements, is not urgent: to take each as it comes would cost two switches of the core. So
 // the helper then rests a while after it has received, as cards moderate their interrupts.
 //
-// Who sleeps until a completion comes, but not for long, finds somebody still awake. A thread that
-// waits in a call of ours (ibv_get_cq_event) looks itself, so that nobody has to be woken; where
-// programs wait elsewhere (poll() on the channel's descriptor), the helper stays awake. And who has
-// waited in such calls again and again, and nowhere else, will come again: while it is awake only
-// the backstop looks.
+// A program that waits for completion events is awake from the event until it requests the next
+// one, wherever it sleeps: in ibv_get_cq_event or in epoll_wait on the channel's descriptor. While
+// no request is outstanding its calls receive, and only the backstop looks. A thread that waits in
+// ibv_get_cq_event looks itself for a while before it sleeps, so that nobody has to wake it. For
+// programs that sleep elsewhere the helper stays awake for as long.
 //
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
@@ -51,6 +51,7 @@ enum class PollResult {
 enum class LookResult { kReceived, kNothing };
 enum class WaitResult { kEvent, kSleep };
 enum class Calls { kOften, kSeldom };  // how the program calls just now
+enum class Requested { kNone, kSome };  // completion events that are not due yet
 
 class ProgressPolicy {
  public:
@@ -79,24 +80,25 @@ class ProgressPolicy {
     requested_since_help_ |= received_since_listening_ || received_in_stay_;
   }
   [[nodiscard]] bool waits_for_events() const { return waits_for_events_; }
+  // To be told before the calls below, and on_application_poll() and on_application_post().
+  void on_requested(Requested requested) {
+    if (requested_ == Requested::kSome && requested == Requested::kNone) is_awake_ = true;
+    requested_ = requested;
+  }
   // It is about to wait, for a notification it has asked for, or for a connection.
   void on_notification_request();
   void on_application_sleep() {
+    is_awake_ = false;
     listen();
     waits_for_events_ = true;
   }
 
   // A thread waits in a call of ours for an event. Should it look itself before it sleeps? Then it
-  // looks for as long as it should, and says how that ended. Where it sleeps, for whichever reason,
-  // it says so when it no longer does.
+  // looks for as long as it should, and says how that ended.
   [[nodiscard]] bool on_wait(Time now);
   void on_look_in_wait(LookResult result, Time now);
   [[nodiscard]] bool should_look_in_wait(Time now) const { return lingers(now); }
   void on_wait_over(WaitResult result);
-  void on_awake() {
-    --sleepers_;
-    calls_awake_ = 0;
-  }
 
   // After a poll that found something: should its thread receive a little longer before it returns?
   [[nodiscard]] bool should_stay() const { return stays_; }
@@ -134,7 +136,6 @@ class ProgressPolicy {
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
   static constexpr u32 kTrustedWaits = 8;           // in calls, and none elsewhere
-  static constexpr u32 kBusy = 8;                   // calls since it was woken
   static constexpr Duration kCoreWanted = us(500);  // away for longer: others want the core
   static constexpr Duration kRestAmongCalls = us(100);
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
@@ -144,9 +145,8 @@ class ProgressPolicy {
   void on_found(PollResult result);
   void look_later(Time now);
   void note_call(Time now);
-  void note_awake_call(Time now);
+  void rest_while_awake(Time now);
   void note_receipt(Time now);
-  void sleep();
   [[nodiscard]] bool waits_in_calls() const { return waits_in_a_row_ >= kTrustedWaits; }
   [[nodiscard]] bool lingers(Time now) const {
     return now >= no_linger_before_ && now < last_receive_ + linger_;
@@ -190,8 +190,8 @@ class ProgressPolicy {
   bool looks_in_wait_ = false;     // a thread, now
   u32 waits_in_a_row_ = 0;         // in calls
   u32 requests_since_wait_ = 0;    // for notifications, of several CQs or of one
-  u32 calls_awake_ = 0;            // since one was woken
-  u32 sleepers_ = 0;               // in calls; one that is cancelled counts for ever
+  Requested requested_ = Requested::kNone;
+  bool is_awake_ = false;          // all events that it has requested have come
   u64 polls_at_receive_ = 0;
   std::optional<Time> rests_until_;  // among the program's calls
   Time last_receive_;

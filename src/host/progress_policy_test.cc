@@ -13,11 +13,13 @@ class ProgressPolicyTest : public testing::Test {
   }
   void helper_receives(Time now) { policy_.on_helper_received(Calls::kSeldom, now); }
   void wait_in_calls(int times) {  // so seldom that each sleeps
-    for (int i = 0; i < times; ++i) {
-      EXPECT_FALSE(policy_.on_wait(at(ms(i))));
-      policy_.on_awake();
-    }
+    for (int i = 0; i < times; ++i) EXPECT_FALSE(policy_.on_wait(at(ms(i))));
   }
+  void request() {  // an event of one CQ
+    policy_.on_requested(Requested::kSome);
+    policy_.on_notification_request();
+  }
+  void all_events_come() { policy_.on_requested(Requested::kNone); }
 
   ProgressPolicy policy_;
 };
@@ -364,59 +366,62 @@ TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
   EXPECT_TRUE(policy_.listens());
 }
 
-TEST_F(ProgressPolicyTest, WhoWaitsInCallsIsAwakeBetweenThem) {  // ib_send_bw -e
-  wait_in_calls(8);
-  policy_.on_notification_request();
-  EXPECT_TRUE(policy_.listens()) << "it sleeps each time";
-  EXPECT_FALSE(policy_.on_wait(at(sec(1))));
-  helper_receives(at(sec(1)));
-  EXPECT_TRUE(policy_.listens()) << "it sleeps";
-  policy_.on_awake();
-  helper_receives(at(sec(1)));
+TEST_F(ProgressPolicyTest, AProgramIsAwakeFromItsEventUntilItsNextRequest) {
+  request();
+  helper_receives(at(us(0)));
+  EXPECT_TRUE(policy_.listens()) << "no event has come of it";
+  all_events_come();
+  helper_receives(at(us(1)));
   EXPECT_FALSE(policy_.listens());
-}
-
-TEST_F(ProgressPolicyTest, OneOfSeveralThreadsThatStillSleepsIsHelped) {
-  wait_in_calls(8);
-  EXPECT_FALSE(policy_.on_wait(at(sec(1))));
-  EXPECT_FALSE(policy_.on_wait(at(sec(1))));
-  policy_.on_awake();
-  helper_receives(at(sec(1)));
-  for (int i = 0; i < 20; ++i) policy_.on_application_post(at(sec(1)));
+  EXPECT_FALSE(policy_.should_look_again(at(us(2)))) << "the helper does not compete for its core";
+  EXPECT_EQ(policy_.next_check(), at(us(1) + ms(1))) << "the backstop looks";
+  request();
   EXPECT_TRUE(policy_.listens());
-  policy_.on_awake();
-  helper_receives(at(sec(1)));
-  EXPECT_FALSE(policy_.listens());
 }
 
-TEST_F(ProgressPolicyTest, WhoWaitsInCallsAndCallsOnIsNotHelped) {
-  wait_in_calls(7);
-  for (int i = 0; i < 20; ++i) policy_.on_application_post(at(sec(1)));
-  EXPECT_TRUE(policy_.listens()) << "not known well enough";
-  wait_in_calls(1);
-  for (int i = 0; i < 7; ++i) policy_.on_application_post(at(sec(1)));
+TEST_F(ProgressPolicyTest, ItsCallsTellThatItIsAwake) {
+  for (const bool posts : {true, false}) {
+    request();
+    all_events_come();
+    EXPECT_TRUE(policy_.listens());
+    posts ? policy_.on_application_post(at(us(0)))
+          : policy_.on_application_poll(PollResult::kFound, at(us(0)));
+    EXPECT_FALSE(policy_.listens()) << posts;
+  }
+}
+
+TEST_F(ProgressPolicyTest, WhereAnotherThreadSleepsTheHelperListens) {
+  request();  // two CQs; the event of one has come
+  policy_.on_requested(Requested::kSome);
+  helper_receives(at(us(0)));
+  for (int i = 0; i < 20; ++i) policy_.on_application_post(at(us(1)));
   EXPECT_TRUE(policy_.listens());
-  policy_.on_application_poll(PollResult::kFound, at(sec(1)));
-  EXPECT_FALSE(policy_.listens());
 }
 
-TEST_F(ProgressPolicyTest, WhoPostsForLongIsStillThere) {
-  wait_in_calls(8);
-  for (int i = 0; i < 8; ++i) policy_.on_application_post(at(sec(1)));
-  policy_.on_application_post(at(sec(1) + us(100)));
-  EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check())) << "but does not receive";
-  helper_receives(at(sec(1) + ms(4)));
-  EXPECT_FALSE(policy_.listens());
+TEST_F(ProgressPolicyTest, AProgramThatWaitsForAConnectionIsNotAwake) {
+  request();
+  all_events_come();
+  policy_.on_application_sleep();
+  policy_.on_application_post(at(us(0)));
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, AnAwakeProgramThatEndsItsCallsIsFoundByTheBackstop) {
+  request();
+  all_events_come();
+  policy_.on_application_post(at(us(0)));
+  policy_.on_application_post(at(us(100)));
   EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check()));
-  helper_receives(at(sec(1) + ms(8)));
-  EXPECT_TRUE(policy_.listens()) << "it is gone";
+  EXPECT_TRUE(policy_.listens());
 }
 
 TEST_F(ProgressPolicyTest, WhoHasWaitedInCallsAndNowWaitsElsewhereIsHelpedAtOnce) {
   wait_in_calls(8);
-  for (int i = 0; i < 8; ++i) policy_.on_application_post(at(sec(1)));
+  request();
+  all_events_come();
+  policy_.on_application_post(at(sec(1)));
   EXPECT_FALSE(policy_.listens());
-  for (int i = 0; i < 8; ++i) policy_.on_notification_request();  // of as many CQs, maybe
+  for (int i = 0; i < 7; ++i) policy_.on_notification_request();  // of as many CQs, maybe
   EXPECT_FALSE(policy_.listens());
   policy_.on_notification_request();
   EXPECT_TRUE(policy_.listens());

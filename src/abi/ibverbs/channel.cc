@@ -18,11 +18,9 @@ tl::expected<CQObject*, int> next_event(ChannelObject& channel) {
   host::Adapter& adapter = *channel.owner().adapter;
   pthread_testcancel();
   ready.await();
-  const bool sleeps = adapter.look_before_sleep([&ready] { return !ready.is_empty(); });
+  adapter.look_before_sleep([&ready] { return !ready.is_empty(); });
   const std::optional<CQObject*> found = ready.take_awaited();
-  const tl::expected<CQObject*, int> event = found ? *found : ready.pop();
-  if (sleeps) adapter.on_awake();
-  return event;
+  return found ? *found : ready.pop();
 }
 
 }  // namespace
