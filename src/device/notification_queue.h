@@ -13,7 +13,8 @@ class NotificationQueue {
  public:
   // A notification is requested of it.
   void on_request(CompletionQueue& cq) { requested_.push_back(cq); }
-  // Whether a notification is requested of any CQ and is not due yet: a program may sleep until then.
+  // Whether a notification is requested of any CQ and is not due yet: a program may sleep until
+  // then.
   [[nodiscard]] bool has_requests() const { return !requested_.empty(); }
   void on_due(CompletionQueue& cq) {
     requested_.remove(cq);

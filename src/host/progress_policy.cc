@@ -79,18 +79,23 @@ void ProgressPolicy::judge_patience(PollResult result, Time now) {
   else if (!empty_since_ || (!offers_core_ && now > last_poll_ + kPatience))
     empty_since_ = now;
   const Duration gap = now - std::exchange(last_poll_, now);
-  if (!empty_since_ || now < *empty_since_ + kPatience)
-    offers_core_ = false;
-  else
-    offers_core_ = is_next_offer(gap);
+  if (offers_core_) judge_offer(result, gap);
+  offers_core_ = empty_since_ && now >= *empty_since_ + patience_ && is_next_offer(gap);
+}
+
+// An offer brings the answer only where the peer needs this very core.
+void ProgressPolicy::judge_offer(PollResult result, Duration gap) {
+  if (!was_taken(gap))
+    patience_ = kPatience;
+  else if (result != PollResult::kEmpty)
+    patience_ = Duration();
 }
 
 // After so long since the last poll, which may have offered the core. Has another taken it? To
 // offer it costs a third of a poll.
 bool ProgressPolicy::is_next_offer(Duration gap) {
   if (offers_core_) {
-    const bool was_taken = gap > plain_gap_ * kTaken;
-    offer_interval_ = was_taken ? 1 : std::min(offer_interval_ * 2, kMaxOfferInterval);
+    offer_interval_ = was_taken(gap) ? 1 : std::min(offer_interval_ * 2, kMaxOfferInterval);
     polls_since_offer_ = 0;
   } else {
     plain_gap_ = gap;

@@ -30,7 +30,8 @@
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
 // packet that it waits for cannot be made. So the polling thread then offers its core to others: at
-// each poll while they take it, and less often where they do not.
+// each poll while they take it, and less often where they do not. If an answer is there after an
+// offer that others took, the next offers come at once: the peer runs on the same core.
 //
 // Pure logic: no thread, no clock. Not thread-safe. After any call, re-read listens() and
 // next_check().
@@ -50,7 +51,7 @@ enum class PollResult {
 };
 enum class LookResult { kReceived, kNothing };
 enum class WaitResult { kEvent, kSleep };
-enum class Calls { kOften, kSeldom };  // how the program calls just now
+enum class Calls { kOften, kSeldom };   // how the program calls just now
 enum class Requested { kNone, kSome };  // completion events that are not due yet
 
 class ProgressPolicy {
@@ -152,7 +153,9 @@ class ProgressPolicy {
     return now >= no_linger_before_ && now < last_receive_ + linger_;
   }
   void judge_patience(PollResult result, Time now);
+  void judge_offer(PollResult result, Duration gap);
   [[nodiscard]] bool is_next_offer(Duration gap);
+  [[nodiscard]] bool was_taken(Duration gap) const { return gap > plain_gap_ * kTaken; }
   void judge_listening(Time now);
   void judge_stay(PollResult next_poll, Time now);
   [[nodiscard]] bool was_help_needed(Time now) const {
@@ -169,6 +172,7 @@ class ProgressPolicy {
   Time next_check_ = Time::never();
 
   bool offers_core_ = false;
+  Duration patience_ = kPatience;    // before the first offer
   std::optional<Time> empty_since_;  // all polls since have found nothing
   Time last_poll_;
 
@@ -191,7 +195,7 @@ class ProgressPolicy {
   u32 waits_in_a_row_ = 0;         // in calls
   u32 requests_since_wait_ = 0;    // for notifications, of several CQs or of one
   Requested requested_ = Requested::kNone;
-  bool is_awake_ = false;          // all events that it has requested have come
+  bool is_awake_ = false;  // all events that it has requested have come
   u64 polls_at_receive_ = 0;
   std::optional<Time> rests_until_;  // among the program's calls
   Time last_receive_;

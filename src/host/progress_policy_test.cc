@@ -454,8 +454,6 @@ TEST_F(ProgressPolicyTest, OffersTheCoreAfterPollingInVainForLong) {
   EXPECT_TRUE(policy_.should_offer_core());
   policy_.on_application_poll(PollResult::kFound, at(ms(5)));
   EXPECT_FALSE(policy_.should_offer_core());
-  poll_empty(1, ms(5));
-  EXPECT_FALSE(policy_.should_offer_core());
 }
 
 TEST_F(ProgressPolicyTest, OffersTheCoreLessOftenWhereNobodyTakesIt) {
@@ -476,6 +474,19 @@ TEST_F(ProgressPolicyTest, OffersTheCoreLessOftenWhereNobodyTakesIt) {
     t = t + us(10);
     EXPECT_EQ(polls_until_offer(), 1);
   }
+}
+
+TEST_F(ProgressPolicyTest, OffersTheCoreAtOnceAfterAnOfferThatWasAnswered) {
+  for (Duration t = us(0); t <= us(100); t = t + us(1)) poll_empty(1, t);
+  EXPECT_TRUE(policy_.should_offer_core());
+  policy_.on_application_poll(PollResult::kFound,
+                              at(us(110)));  // another process made it meanwhile
+  poll_empty(1, us(111));
+  EXPECT_TRUE(policy_.should_offer_core());
+  poll_empty(1, us(112));  // nobody took it: the peer has a core of its own
+  policy_.on_application_poll(PollResult::kFound, at(us(113)));
+  poll_empty(1, us(114));
+  EXPECT_FALSE(policy_.should_offer_core());
 }
 
 TEST_F(ProgressPolicyTest, KeepsTheCoreWhilePacketsCome) {  // ib_read_bw -s 1048576
