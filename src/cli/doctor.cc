@@ -7,6 +7,7 @@
 #include "cli/doctor_device.h"
 #include "cli/doctor_machine.h"
 #include "cli/doctor_peer.h"
+#include "cli/doctor_programs.h"
 #include "cli/stop_signal.h"
 #include "cli/where.h"
 #include "host/doctor/prober.h"
@@ -43,6 +44,7 @@ Findings examine(const DoctorRequest& request) {
       append(findings, examine_device(address, why_chosen(request, address)));
   }
   append(findings, examine_machine());
+  findings.push_back(examine_programs("/proc"));
   if (addresses && !request.peer.empty()) append(findings, examine_peer(*addresses, request.peer));
   return findings;
 }

@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+#include <fstream>
+
 #include "cli/doctor_device.h"
 #include "cli/doctor_machine.h"
 #include "cli/doctor_peer.h"
+#include "cli/doctor_programs.h"
 
 namespace verbena::cli {
 namespace {
@@ -28,6 +32,49 @@ TEST(FindingTest, JSON) {
   EXPECT_EQ(json["verdict"], "problem");
   EXPECT_EQ(json["findings"][0]["subject"], "port");
   EXPECT_EQ(json["findings"][0]["fix"], "end it");
+}
+
+constexpr const char* kSystemMap =
+    "7f00-7f01 r-xp 00000000 08:01 12 /usr/lib/x86_64-linux-gnu/libibverbs.so.1.14.44.0\n";
+constexpr const char* kOwnMaps =
+    "7f02-7f03 r-xp 00000000 08:01 13 /opt/verbena/lib/libverbena-paths.so\n"
+    "7f04-7f05 r-xp 00000000 08:01 14 /opt/verbena/lib/libibverbs.so.1\n";
+constexpr const char* kPreloadedMap =
+    "7f02-7f03 r-xp 00000000 08:01 13 /opt/verbena/lib/libverbena-paths.so\n";
+
+TEST(DoctorTest, AnotherLibraryInAProcess) {
+  EXPECT_FALSE(other_libibverbs(""));
+  EXPECT_FALSE(other_libibverbs("7f00-7f01 r-xp 0 0:0 0 [vdso]\n"));
+  EXPECT_FALSE(other_libibverbs(kOwnMaps));
+  EXPECT_FALSE(other_libibverbs(std::string(kOwnMaps) + kSystemMap)) << "ours counts";
+  const auto elsewhere = other_libibverbs(kSystemMap);
+  ASSERT_TRUE(elsewhere);
+  EXPECT_FALSE(elsewhere->under_verbena_run);
+  const auto bypassing = other_libibverbs(std::string(kPreloadedMap) + kSystemMap);
+  ASSERT_TRUE(bypassing);
+  EXPECT_TRUE(bypassing->under_verbena_run);
+  EXPECT_EQ(bypassing->path, "/usr/lib/x86_64-linux-gnu/libibverbs.so.1.14.44.0");
+}
+
+TEST(DoctorTest, ProgramsWithAnotherLibraryAreNamed) {
+  namespace fs = std::filesystem;
+  const fs::path proc = fs::path(testing::TempDir()) / "doctor_programs";
+  fs::remove_all(proc);
+  const auto add = [&](const char* pid, const char* name, const std::string& maps) {
+    fs::create_directories(proc / pid);
+    std::ofstream(proc / pid / "comm") << name << '\n';
+    std::ofstream(proc / pid / "maps") << maps;
+  };
+  add("self", "doctor", kSystemMap);  // no process of its own
+  add("7", "good", kOwnMaps);
+  EXPECT_THAT(examine_programs(proc).text, HasSubstr("none"));
+  add("8", "plain\x1b[31m", kSystemMap);
+  EXPECT_EQ(examine_programs(proc).verdict, Verdict::kOk);
+  EXPECT_THAT(examine_programs(proc).text, HasSubstr("8 (plain[31m) use /usr/lib"));
+  add("9", "rpath", std::string(kPreloadedMap) + kSystemMap);
+  EXPECT_EQ(examine_programs(proc).verdict, Verdict::kWarning);
+  EXPECT_THAT(examine_programs(proc).text, HasSubstr("9 (rpath) run under verbena run"));
+  fs::remove_all(proc);
 }
 
 TEST(DoctorTest, Clock) {
