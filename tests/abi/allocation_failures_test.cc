@@ -2,76 +2,22 @@
 // fails with ENOMEM or succeeds without that memory. Afterwards everything can be destroyed, so
 // nothing is left half made.
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <functional>
 #include <utility>
 
 #include "tests/abi/verbs_fixture.h"
+#include "tests/support/refused_allocations.h"
 
-// The sanitizers have a malloc() of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-namespace {
-
-// Allocations of this thread until one is refused; negative: none is.
-thread_local int allocations_left = -1;
-std::atomic<int> refused_allocations{0};
-
-bool is_refused() {
-  if (allocations_left < 0 || allocations_left-- != 0) return false;
-  ++refused_allocations;
-  return true;
-}
-
-}  // namespace
-
-extern "C" {
-
-void* __libc_malloc(std::size_t size);
-
-void* malloc(std::size_t size) {
-  if (!is_refused()) return __libc_malloc(size);
-  errno = ENOMEM;
-  return nullptr;
-}
-
-}  // extern "C"
+#ifdef VERBENA_CAN_REFUSE_ALLOCATIONS
 
 namespace verbena::test {
 namespace {
 
 struct AllocationFailuresTest : VerbsTest {
-  // `call` returns whether it succeeded, and leaves nothing then.
-  static void refuse_each_allocation_of(const std::function<bool()>& call) {
-    constexpr int kMost = 500;
-    for (int n = 0; n < kMost; ++n) {
-      SCOPED_TRACE(n);
-      const int before = refused_allocations;
-      errno = 0;
-      allocations_left = n;
-      const bool succeeded = call();
-      const int error = errno;
-      allocations_left = -1;
-      if (!succeeded) {
-        EXPECT_EQ(error, ENOMEM);
-      } else if (refused_allocations == before) {
-        return;  // it needs no more than n
-      }
-    }
-    FAIL() << "it allocates without an end";
-  }
-  // Of a call that makes an object.
   template <typename T>
   static void refuse_each_allocation_of(const std::function<T*()>& make, int (*destroy)(T*)) {
-    refuse_each_allocation_of([&] {
-      T* const made = make();
-      allocations_left = -1;
-      if (made == nullptr) return false;
-      EXPECT_EQ(destroy(made), 0);
-      return true;
-    });
+    test::refuse_each_allocation_of<T>(make, [&](T* made) { return destroy(made) == 0; });
   }
 
   std::array<char, 4096> buffer_{};
@@ -84,7 +30,7 @@ TEST_F(AllocationFailuresTest, Contexts) {
 }
 
 TEST_F(AllocationFailuresTest, DeviceLists) {
-  refuse_each_allocation_of([&] {
+  test::refuse_each_allocation_of([&] {
     ibv_device** const list = verbs.get_device_list(nullptr);
     if (list != nullptr) verbs.free_device_list(list);
     return list != nullptr;
@@ -166,7 +112,7 @@ TEST_F(AllocationFailuresTest, QPs) {
 
 // The refused request is told, and the adapter is not left locked.
 TEST_F(AllocationFailuresTest, Work) {
-  refuse_each_allocation_of([&] {
+  test::refuse_each_allocation_of([&] {
     const int armed = std::exchange(allocations_left, -1);
     ibv_qp *qp = make_qp(), *peer = make_qp();
     connect(qp, peer);

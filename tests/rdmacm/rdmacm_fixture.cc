@@ -10,7 +10,7 @@
 namespace verbena::test {
 namespace {
 
-constexpr int kLimit_ms = 30'000;
+constexpr int kEventLimit_ms = 30'000;
 
 std::string text_of(const void* data, std::uint8_t size) {
   return data == nullptr ? "" : std::string(static_cast<const char*>(data), size);
@@ -100,7 +100,7 @@ bool RDMACMTest::has_event(int wait_ms) const {
 
 Event RDMACMTest::next_event() {
   rdma_cm_event* got = nullptr;
-  if (!has_event(kLimit_ms) || rdma_get_cm_event(channel, &got) != 0) return {};
+  if (!has_event(kEventLimit_ms) || rdma_get_cm_event(channel, &got) != 0) return {};
   Event event{.type = got->event,
               .status = got->status,
               .id = got->id,

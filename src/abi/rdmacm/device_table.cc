@@ -40,13 +40,17 @@ std::unique_ptr<OpenDevice> open(ibv_device* device) {
   return opened;
 }
 
-void open_all(Table& to) {
+// Returns why there is none, if there is none.
+int open_all(Table& to) {
   int count = 0;
+  errno = 0;
   ibv_device** list = ibv_get_device_list(&count);
-  if (list == nullptr) return;
-  for (ibv_device* device : std::span(list, static_cast<std::size_t>(count)))
-    if (auto opened = open(device)) to.devices.push_back(std::move(opened));
-  ibv_free_device_list(list);
+  if (list != nullptr) {
+    for (ibv_device* device : std::span(list, static_cast<std::size_t>(count)))
+      if (auto opened = open(device)) to.devices.push_back(std::move(opened));
+    ibv_free_device_list(list);
+  }
+  return errno == ENOMEM ? ENOMEM : ENODEV;
 }
 
 }  // namespace
@@ -74,8 +78,10 @@ std::span<const std::unique_ptr<OpenDevice>> open_devices() {
   std::call_once(watching, [] { pthread_atfork(nullptr, nullptr, start_anew_in_child); });
   Table& current = *table;
   const std::lock_guard lock(current.mutex);
-  if (current.devices.empty()) open_all(current);
-  if (current.devices.empty()) errno = ENODEV;
+  if (current.devices.empty()) {
+    const int error = open_all(current);
+    if (current.devices.empty()) errno = error;
+  }
   return current.devices;
 }
 

@@ -138,7 +138,7 @@ tl::expected<Route, int> to_other(const LocalPlace& from, const GID& source,
 }  // namespace
 
 tl::expected<LocalPlace, int> find_local(const SocketEndpoint& endpoint) {
-  if (open_devices().empty()) return tl::unexpected(ENODEV);
+  if (open_devices().empty()) return tl::unexpected(errno);
   if (endpoint.is_any()) return LocalPlace{};
   if (OpenDevice* device = find_device(endpoint.address))
     return LocalPlace{.device = device, .address = endpoint.address};
@@ -149,7 +149,7 @@ tl::expected<LocalPlace, int> find_local(const SocketEndpoint& endpoint) {
 }
 
 tl::expected<Route, int> find_route(const LocalPlace& from, const SocketEndpoint& destination) {
-  if (open_devices().empty()) return tl::unexpected(ENODEV);
+  if (open_devices().empty()) return tl::unexpected(errno);
   const GID& to = destination.address;
   if (to.is_multicast()) return to_group(from, destination);
   if (destination.is_any()) return to_ourselves(from, to.is_ipv4());

@@ -100,7 +100,7 @@ using namespace verbena::rdmacm::rsocket;
 // calls this, lets all calls through.
 int rsocket(int domain, int type, int protocol) try {
   if (const int error = error_in(domain, type, protocol)) return fail(error);
-  if (open_devices().empty()) return fail(ENODEV);
+  if (open_devices().empty()) return fail(errno);
   if ((type & ~kTypeFlags) == SOCK_STREAM) return enter(StreamSocket::create(domain, type));
   return enter(DatagramSocket::create(domain, type));
 } catch (...) {
