@@ -1,15 +1,28 @@
 #include "collectives/hierarchical.h"
 
+#include <algorithm>
+
 #include "collectives/ring_round.h"
 #include "collectives/tree_moves.h"
 
 namespace verbena::collectives {
+namespace {
+
+constexpr u64 kOverlapped = 8;  // pieces that let the parts of the algorithm overlap
+constexpr u64 kShortest = 8;    // messages between nodes are not cut below chunk / kShortest
+
+}  // namespace
 
 Hierarchical::Hierarchical(const Shape& shape)
-    : Schedule(shape),
-      parts_(shape.algorithm == Algorithm::kHierarchicalTree ? 4 : 3),
-      pieces_(pieces((shape.octets + shape.channels - 1) / shape.channels,
-                     shape.chunk_octets * shape.ranks_per_node)) {}
+    : Schedule(shape), parts_(shape.algorithm == Algorithm::kHierarchicalTree ? 4 : 3) {
+  if (shape.chunk_octets == 0) return;
+  const u64 of_channel = (shape.octets + shape.channels - 1) / shape.channels;
+  // A ring cuts a shard for the nodes, a tree does not.
+  const u64 messages = u64{shape.ranks_per_node} * (has_tree() ? 1 : shape.nodes());
+  const u64 longest = shape.chunk_octets * messages;
+  const u64 shortest = std::max<u64>(1, shape.chunk_octets / kShortest) * messages;
+  pieces_ = std::max(pieces(of_channel, longest), std::min(kOverlapped, of_channel / shortest));
+}
 
 Range Hierarchical::shard(u32 channel, u64 piece, u32 local) const {
   const u64 element = shape().element_octets;

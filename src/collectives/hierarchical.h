@@ -7,8 +7,12 @@
 //   within its node                        2                2 S (g - 1) / g
 //   between nodes, ring                    2 (m - 1)        2 (S / g) (m - 1) / m
 //   between nodes, tree                    2 depth          S / g up, 2 S / g down, at most
-// Each channel is cut into pieces of at most g * chunk_octets; while one is summed over the nodes,
-// the next is within them: a lane for each of the three parts (four with a tree).
+// Each channel is cut into pieces such that no message between nodes is longer than chunk_octets:
+// g * m * chunk_octets with a ring, g * chunk_octets with a tree. Within a node the
+// shard of a piece is one message. While one piece is summed over the nodes, the next is within
+// them: a lane for each of the three parts (four with a tree). A channel has up to eight pieces for
+// that overlap even where fewer would do, if messages between nodes stay at chunk_octets / 8 or
+// above: with shorter ones the rounds' latency costs more than the overlap saves.
 #pragma once
 
 #include "collectives/binary_tree.h"
@@ -39,8 +43,8 @@ class Hierarchical final : public Schedule {
   [[nodiscard]] Step around_ring(u32 rank, u32 lane, u64 piece, u64 index) const;
   [[nodiscard]] Step along_tree(u32 rank, u32 lane, u64 piece, u64 index) const;
 
-  u32 parts_;  // lanes of a channel
-  u64 pieces_;
+  u32 parts_;       // lanes of a channel
+  u64 pieces_ = 1;  // of a channel
 };
 
 }  // namespace verbena::collectives

@@ -121,6 +121,35 @@ TEST_P(EverySchedule, EndsWithWhatItMust) {
         }
 }
 
+// `chunk` bounds the messages between nodes of what is a pipeline: parts of a range differ by one
+// element. The other algorithms send what there is for a rank in a round as one message.
+TEST_P(EverySchedule, SendsNoMessageBetweenNodesLongerThanTheChunk) {
+  const Algorithm algorithm = GetParam().second;
+  if (algorithm == Algorithm::kHalvingDoubling || algorithm == Algorithm::kDirect ||
+      algorithm == Algorithm::kRailDirect)
+    return;
+  for (const auto& [ranks, gpus] : kRanks)
+    for (const u32 channels : {1u, 3u}) {
+      const Shape shape{.operation = GetParam().first,
+                        .algorithm = algorithm,
+                        .ranks = ranks,
+                        .ranks_per_node = gpus,
+                        .octets = u64{ranks} * 4 * 1000,
+                        .channels = channels,
+                        .chunk_octets = 256};
+      if (!refusal(shape).empty()) continue;
+      const auto schedule = make_schedule(shape);
+      u64 longest = 0;
+      for (u32 rank = 0; rank < ranks; ++rank)
+        for (u32 lane = 0; lane < schedule->lanes(); ++lane)
+          for (u64 index = 0; index < schedule->steps(rank, lane); ++index)
+            if (const Step step = schedule->step(rank, lane, index);
+                shape.node_of(rank) != shape.node_of(step.peer))
+              longest = std::max(longest, step.range.length);
+      EXPECT_LE(longest, shape.chunk_octets + shape.element_octets) << words(shape);
+    }
+}
+
 // They are found in the first steps; here in all.
 TEST_P(EverySchedule, SendsToItsReceivers) {
   for (const auto& [ranks, gpus] : kRanks) {
@@ -274,6 +303,24 @@ TEST(BetweenNodes, HierarchicalSendsItsShard) {
   tree.algorithm = Algorithm::kHierarchicalTree;
   EXPECT_LE(between_nodes(tree).octets_of_a_gpu, 3 * kSize / 8);
   EXPECT_EQ(between_nodes(tree).between_rails, 0u);
+}
+
+// The number of nodes cuts a shard for the ring anyway; the chunk does not cut it again.
+TEST(BetweenNodes, HierarchicalChunkIsOfTheMessage) {
+  constexpr u64 kChunk = 512 * 1024;
+  Shape shape{.algorithm = Algorithm::kHierarchical,
+              .ranks_per_node = 8,
+              .octets = u64{1} << 30,
+              .channels = 8,
+              .chunk_octets = kChunk};
+  const auto longest = [&](u32 nodes) {
+    shape.ranks = nodes * 8;
+    return make_schedule(shape)->step(0, 1, 0).range.length;
+  };
+  EXPECT_EQ(longest(2), kChunk);
+  EXPECT_EQ(longest(16), kChunk / 4);     // cut into eight pieces, so that the parts overlap
+  EXPECT_EQ(longest(256), kChunk / 8);    // no shorter for that
+  EXPECT_EQ(longest(2048), kChunk / 64);  // what the nodes make of a shard of 16 MiB
 }
 
 TEST(BetweenNodes, RailsAreKept) {
