@@ -65,6 +65,12 @@ class Endpoint {
   // --- flows
   // Sends so many octets to the peer. At its end the flow is finished().
   virtual void write(EndNumber end, u64 octets, u32 flow) = 0;
+  // Such a flow arrives at this end. True: its program reads slowly, and the flow is finished()
+  // here, when the program has read it all; else it is at its sender, with the last
+  // acknowledgement.
+  [[nodiscard]] virtual bool expect_flow(EndNumber /*end*/, u64 /*octets*/, u32 /*flow*/) {
+    return false;
+  }
   // How many messages write() makes of them.
   [[nodiscard]] virtual u32 messages_of(u64 octets) const = 0;
 

@@ -131,7 +131,7 @@ void Host::receive_slowly(HostPort& at, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   const ReceiverConfig& receiver = config_.receiver;
   if (!credits_ && received_.octets(0) + frame.size_octets > receiver.buffer_octets) {
-    ++domain_.counters.drops;
+    ++domain_.counters.receiver_drops;
     return domain_.frames.give_back(index);
   }
   const u32 priority = frame.priority;

@@ -340,6 +340,8 @@ void Network::open(u32 number) {
   ends = {.sender = source.create_end(source.messages_of(flow.octets), 1),
           .receiver = hosts_[flow.destination]->create_end(1, 1)};
   join(flow, ends.sender, ends.receiver);
+  ends.is_told_by_receiver =
+      hosts_[flow.destination]->expect_flow(ends.receiver, flow.octets, number);
 }
 
 void Network::join(const Flow& ends, EndNumber sender, EndNumber receiver) {
@@ -533,7 +535,7 @@ bool Network::survives(Domain& domain, const Event& event) {
   if (is_deaf ||
       (port.error_rate > 0 && frame.extent != Extent::kRest && !frame.is_judged &&
        frame.type != FrameType::kFlowControl && errors_[port.node].chance(port.error_rate))) {
-    lose(domain, event);
+    lose(event, is_deaf ? domain.counters.lost_on_dead_links : domain.counters.corrupted);
     return false;
   }
   if (filters_.empty() || filters_[event.place()].empty()) return true;
@@ -552,7 +554,7 @@ bool Network::passes(Domain& domain, const Event& event, std::vector<PacketFilte
     const faults::Verdict verdict =
         filter.judge(domain.frames[index], sender, addresses_, event.at);
     if (verdict.dropped || verdict.corruption) {
-      lose(domain, event);
+      lose(event, domain.counters.corrupted);
       return false;
     }
     if (verdict.marked) mark(domain.frames[index]);
@@ -570,16 +572,18 @@ QPN Network::sender_of(const Frame& frame) const {
   return hosts_[frame.destination]->peer_of(QPN{u32{h[5]} << 16 | u32{h[6]} << 8 | h[7]});
 }
 
-void Network::lose(Domain& domain, const Event& event) {
+void Network::lose(const Event& event, u64& counter) {
   const Port& port = ports_[event.place()];
-  ++domain.counters.lost;
+  ++counter;
   if (SwitchNode* const at_switch = switches_[port.node].get(); at_switch != nullptr)
     return at_switch->on_lost(port.number, event.subject);
   hosts_[port.node]->on_lost(port.number, event.subject);
 }
 
 void Network::collect(Domain& domain, Endpoint& host) {
-  for (const u32 flow : host.finished()) domain.told.on_flow_finished(flow, domain.now);
+  for (const u32 flow : host.finished())
+    if (hosts_[flows_[flow].source].get() != &host || !ends_[flow].is_told_by_receiver)
+      domain.told.on_flow_finished(flow, domain.now);
   host.finished().clear();
   for (const u32 flow : host.failed()) domain.told.on_flow_failed(flow, domain.now);
   host.failed().clear();

@@ -150,6 +150,7 @@ class Network {
  private:
   struct FlowEnds {
     EndNumber sender = kNoEnd, receiver = kNoEnd;
+    bool is_told_by_receiver = false;  // that it is finished; else by the sender
   };
   struct Start {
     Time at;
@@ -209,7 +210,7 @@ class Network {
   }
   [[nodiscard]] Duration known_since(const Event& event) const;
   void handle(Domain& domain, const Event& event, const Place& place);
-  void lose(Domain& domain, const Event& event);
+  void lose(const Event& event, u64& counter);
   bool survives(Domain& domain, const Event& event);
   QPN sender_of(const Frame& frame) const;
   bool passes(Domain& domain, const Event& event, std::vector<PacketFilter>& filters);

@@ -23,19 +23,19 @@ Course with_rules(const std::string& rules, NodeIndex node = 0, u32 threads = 1,
 
 TEST(PacketFaults, LossIsOfTheDirectionThatIsAskedFor) {
   const Course none = with_rules("loss opcode=write dir=rx");  // host 0 receives acknowledgements
-  EXPECT_EQ(none.network.counters().lost, 0u);
+  EXPECT_EQ(none.network.counters().lost(), 0u);
   const Course sent = with_rules("loss opcode=write dir=tx nth=5");
-  EXPECT_EQ(sent.network.counters().lost, 1u);
+  EXPECT_EQ(sent.network.counters().lost(), 1u);
   EXPECT_EQ(sent.ends.finished.size(), 1u);
   const Course turned = with_rules("loss opcode=write dir=rx nth=5", 2);
-  EXPECT_EQ(turned.network.counters().lost, 1u);
+  EXPECT_EQ(turned.network.counters().lost(), 1u);
 }
 
 TEST(PacketFaults, APartIsLostAndTheFlowEnds) {
   const Course course = with_rules("loss 1% dir=tx");
   EXPECT_EQ(course.ends.finished.size(), 1u);
-  EXPECT_GT(course.network.counters().lost, 2u);
-  EXPECT_LT(course.network.counters().lost, 100u);
+  EXPECT_GT(course.network.counters().lost(), 2u);
+  EXPECT_LT(course.network.counters().lost(), 100u);
 }
 
 TEST(PacketFaults, DelayIsAddedToEachWay) {

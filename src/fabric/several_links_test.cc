@@ -46,7 +46,7 @@ TEST(SeveralLinks, ManyFlowsTakeAllOfThem) {
   const double all = 16 * 2'000'000.0;
   for (const u32 port : {0u, 1u})
     EXPECT_NEAR(static_cast<double>(course.network.sent_octets(0, port)) / all, 0.5, 0.26);
-  EXPECT_EQ(course.network.counters().lost, 0u);
+  EXPECT_EQ(course.network.counters().lost(), 0u);
   EXPECT_EQ(course.network.counters().unroutable, 0u);
 }
 

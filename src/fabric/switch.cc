@@ -314,7 +314,7 @@ void Switch::on_link_down(u32 port) {
   rare_[port].paused_until = {};
   for (u32 queue = 0; queue <= EgressQueues::kControl; ++queue) {
     side.queues.resume(queue);
-    flush(port, queue, domain_.counters.lost);
+    flush(port, queue, domain_.counters.lost_on_dead_links);
   }
 }
 

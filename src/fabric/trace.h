@@ -22,11 +22,14 @@ struct Counters {
   u64 early_drops = 0;          // by switches, of frames that cannot be marked
   u64 storms = 0;               // pauses that a watchdog ended
   u64 watchdog_drops = 0;       // of what waited for them
-  u64 lost = 0;                 // by links: errors, and what was on its way when one went down
-  u64 unroutable = 0;
-  u64 credit_updates = 0;  // InfiniBand flow control packets
+  u64 receiver_drops = 0;       // by slow receivers, for want of room
+  u64 corrupted = 0;            // by links: their error rate, and rules of faults
+  u64 lost_on_dead_links = 0;   // what was queued for, or on, a link when it went down
+  u64 unroutable = 0;           // by switches: no way to the destination
+  u64 credit_updates = 0;       // InfiniBand flow control packets
   u64 events = 0;
 
+  [[nodiscard]] u64 lost() const { return corrupted + lost_on_dead_links; }  // by links
   friend bool operator==(const Counters&, const Counters&) = default;
   Counters& operator+=(const Counters& other) {
     using All = std::array<u64, sizeof(Counters) / sizeof(u64)>;

@@ -60,6 +60,9 @@ void put_step(RunTable& run, const StepResult& result) {
   run.put("marks", counters.marks);
   run.put("pauses", counters.pauses);
   run.put("drops", counters.drops);
+  run.put("unroutable", counters.unroutable);
+  run.put("lost_on_dead_links", counters.lost_on_dead_links);
+  run.put("corrupted", counters.corrupted);
 }
 
 void write_run(fabric::SQLiteFile& file, const Job& job, const JobResults& results) {

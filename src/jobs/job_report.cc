@@ -54,7 +54,26 @@ std::string head_of(const Job& job) {
   return head + fmt::format("\n{:<18} {:>10} {:>8} {:>8}\n", "", "", "GB/s", "GB/s");
 }
 
+u64 lost_frames(const fabric::Counters& c) {
+  return c.drops + c.early_drops + c.watchdog_drops + c.receiver_drops + c.unroutable + c.lost();
+}
+
 }  // namespace
+
+std::string losses_text(const fabric::Counters& counters) {
+  std::string text;
+  const auto add = [&](u64 frames, std::string_view cause) {
+    if (frames != 0) text += fmt::format(", {} {}", frames, cause);
+  };
+  add(counters.drops, "dropped by switches without room");
+  add(counters.early_drops, "dropped by switches instead of marked");
+  add(counters.watchdog_drops, "dropped by the PFC watchdog");
+  add(counters.receiver_drops, "dropped by receivers without room");
+  add(counters.unroutable, "without a route");
+  add(counters.lost_on_dead_links, "lost on dead links");
+  add(counters.corrupted, "corrupted on links");
+  return text.empty() ? ", 0 drops" : text;
+}
 
 double CollectiveResult::seconds() const {
   return by_packets ? by_packets->time.seconds() : flow_seconds.value_or(0);
@@ -81,9 +100,9 @@ std::string text_of(const Job& job, const std::vector<CollectiveResult>& results
       text += fmt::format("{}: {}", name_of(result.shape.algorithm),
                           text_of(*result.by_packets->storage));
   for (const CollectiveResult& result : results)
-    if (result.by_packets && result.by_packets->counters.drops != 0)
-      text += fmt::format("{}: {} frames dropped\n", name_of(result.shape.algorithm),
-                          result.by_packets->counters.drops);
+    if (result.by_packets && lost_frames(result.by_packets->counters) != 0)
+      text += fmt::format("{}: {}\n", name_of(result.shape.algorithm),
+                          losses_text(result.by_packets->counters).substr(2));
   for (const CollectiveResult& result : results)
     if (result.by_packets && result.by_packets->repairs.retransmissions != 0)
       text += fmt::format(

@@ -40,6 +40,9 @@ struct CollectiveResult {
 };
 
 [[nodiscard]] std::string text_of(const Job& job, const std::vector<CollectiveResult>& results);
+// ", 3 frames dropped by switches, 2 without a route": what there was of losses, each by its cause;
+// ", no drops".
+[[nodiscard]] std::string losses_text(const fabric::Counters& counters);
 // A line of names, then one for each result, with commas.
 [[nodiscard]] std::string csv_of(const std::vector<CollectiveResult>& results);
 

@@ -19,6 +19,9 @@ void add_counters(const fabric::Counters& counters, std::vector<SummaryLine>& li
   lines.push_back({"marks", std::to_string(counters.marks)});
   lines.push_back({"pauses", std::to_string(counters.pauses)});
   lines.push_back({"drops", std::to_string(counters.drops)});
+  lines.push_back({"without a route", std::to_string(counters.unroutable)});
+  lines.push_back({"lost on dead links", std::to_string(counters.lost_on_dead_links)});
+  lines.push_back({"corrupted on links", std::to_string(counters.corrupted)});
 }
 
 std::vector<SummaryLine> lines_of(const Job& job, const StepResult& step) {

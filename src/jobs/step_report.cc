@@ -116,8 +116,8 @@ std::string text_of(const Job& job, const StepResult& result) {
   if (job.method == Method::kFlows) return text;
   if (result.packets.storage) text += fmt::format("\n{}", text_of(*result.packets.storage));
   const fabric::Counters& counters = result.packets.counters;
-  return text + fmt::format("\n{} link hops, {} marks, {} pauses, {} drops\n", counters.hops,
-                            counters.marks, counters.pauses, counters.drops);
+  return text + fmt::format("\n{} link hops, {} marks, {} pauses{}\n", counters.hops,
+                            counters.marks, counters.pauses, losses_text(counters));
 }
 
 }  // namespace verbena::jobs

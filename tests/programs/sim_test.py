@@ -305,7 +305,7 @@ class Faults(SimTest):
                              "         {at_link: s0-h0, rules: 'burst-loss; delay by=3us'}]\n")
         once, again = self.succeeds(path), self.succeeds(path)
         self.assertEqual(once, again)
-        self.assertNotEqual(numbers(once)["lost on links"], "0")
+        self.assertNotEqual(numbers(once)["corrupted on links"], "0")
         self.assertNotEqual(once, self.succeeds(path, "--seed", "2"))
 
     RING = """topology: {kind: import, file: ring.txt}

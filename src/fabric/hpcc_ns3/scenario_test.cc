@@ -221,7 +221,7 @@ TEST(HpccScenario, ALinkGoesDown) {
     const SimulatedRun run(scenario_of(topology, "1\n0 1 3 100 1000000 2.0\n",
                                        std::string(kConfig) + "LINK_DOWN 20 " + std::string(link)));
     EXPECT_EQ(run.network.flows_finished(), 1u);
-    lost += run.network.counters().lost;
+    lost += run.network.counters().lost();
   }
   EXPECT_GE(lost, 11u);
   Scenario scenario = scenario_of(topology, "0");

@@ -34,7 +34,7 @@ void InfiniBandSwitch::on_arrival(u32 port, FrameIndex index) {
   const std::span<const u16> ways = tables_.ports(node_, frame.destination);
   if (ways.empty()) return drop(port, index, domain_.counters.unroutable);
   const u16 out = way_of(ways, frame);
-  if (!ports_[out].up) return drop(port, index, domain_.counters.lost);
+  if (!ports_[out].up) return drop(port, index, domain_.counters.lost_on_dead_links);
   if (frame.extent == Extent::kHead && ports_[out].rate > ports_[port].rate)
     return wait_for_rest(port, index);
   frame.ingress = static_cast<u16>(port);
@@ -177,7 +177,7 @@ void InfiniBandSwitch::on_link_down(u32 port) {
   for (u32 lane = 0; lane < kVirtualLanes; ++lane)
     while (side.queues.octets(lane) != 0) {
       const FrameIndex index = side.queues.take(lane, domain_.frames);
-      drop(domain_.frames[index].ingress, index, domain_.counters.lost);
+      drop(domain_.frames[index].ingress, index, domain_.counters.lost_on_dead_links);
     }
   side.waits_since = Time::never();
 }

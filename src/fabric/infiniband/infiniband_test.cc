@@ -45,7 +45,7 @@ struct Subnet final : Trace {
   void expect_nothing_lost() {
     EXPECT_EQ(network.flows_finished(), flows);
     const Counters counters = network.counters();
-    EXPECT_EQ(counters.drops + counters.lost + counters.unroutable + counters.early_drops, 0u);
+    EXPECT_EQ(counters.drops + counters.lost() + counters.unroutable + counters.early_drops, 0u);
     EXPECT_EQ(counters.pauses, 0u);
     EXPECT_EQ(network.frames_in_flight(), 0u);
   }
@@ -192,7 +192,7 @@ TEST_P(Lossless, WhateverIsSent) {
   EXPECT_FALSE(run.network.deadlock().has_value());
   if (config.infiniband.routing == RoutingEngine::kAdaptive) {  // overtaken packets go again
     EXPECT_EQ(run.network.flows_finished(), run.flows);
-    EXPECT_EQ(run.network.counters().drops + run.network.counters().lost, 0u);
+    EXPECT_EQ(run.network.counters().drops + run.network.counters().lost(), 0u);
     return;
   }
   run.expect_nothing_lost();
@@ -238,7 +238,7 @@ TEST(InfiniBand, CreditsSurviveLinksThatDoNot) {
   }
   run.run();
   EXPECT_EQ(run.network.flows_finished(), run.flows);
-  EXPECT_GT(run.network.counters().lost, 50u);
+  EXPECT_GT(run.network.counters().lost(), 50u);
   EXPECT_EQ(run.network.counters().drops, 0u);
   EXPECT_EQ(run.network.frames_in_flight(), 0u);
 }

@@ -127,7 +127,7 @@ std::string LiveFabric::text() const {
       "fabric: {} simulated; {} marks, {} pauses, {} dropped by switches, {} lost on links; {} of "
       "{} flows of the scenario finished\n",
       time_text(now_ - Time()), counters.marks, counters.pauses,
-      counters.drops + counters.early_drops + counters.watchdog_drops, counters.lost,
+      counters.drops + counters.early_drops + counters.watchdog_drops, counters.lost(),
       network_.flows_finished(), scenario_.flows.size());
 }
 

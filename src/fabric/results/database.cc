@@ -33,7 +33,11 @@ void write_run(SQLiteFile& file, const Simulation& simulation, const Summary& su
   put("pauses", summary.pauses);
   put("credit_updates", simulation.network().counters().credit_updates);
   put("drops", summary.drops);
-  put("lost", summary.lost);
+  put("receiver_drops", summary.receiver_drops);
+  put("unroutable", summary.unroutable);
+  put("lost", summary.lost_on_dead_links + summary.corrupted);
+  put("lost_on_dead_links", summary.lost_on_dead_links);
+  put("corrupted", summary.corrupted);
   put("retransmissions", summary.repairs.retransmissions);
   put("timeouts", summary.repairs.timeouts);
   if (const auto deadlock = deadlock_text(simulation)) put("deadlock", std::string_view(*deadlock));

@@ -194,7 +194,28 @@ TEST(Simulation, EndsWhereItsTimeIsUp) {
 TEST(Simulation, WhatALinkThatIsDownLosesIsSentAgain) {
   const Summary summary = run(incast(2, "faults: {down: h1-s0, at: 20us, for: 30us}"));
   EXPECT_EQ(summary.outcome, Outcome::kComplete);
-  EXPECT_GT(summary.lost, 0u);
+  EXPECT_GT(summary.lost_on_dead_links, 0u);
+  EXPECT_EQ(summary.corrupted + summary.drops + summary.receiver_drops, 0u);
+}
+
+// Each loss is told by its cause: the link from a leaf to its host is down, so that the leaf loses
+// what was on it, and has no route for the rest.
+TEST(Simulation, LossesAreCountedByCause) {
+  const std::string base =
+      "topology: {kind: star, hosts: 3}\nhosts: {congestion_control: off}\n"
+      "workload: {kind: incast, size: 1MB}\nduration: 2ms\n";
+  const Summary no_route = run(base +
+                               "faults: {down: h0-s0, at: 20us}\n"
+                               "switch: {convergence: 1us}\n");
+  EXPECT_GT(no_route.unroutable, 0u);
+  EXPECT_GT(no_route.lost_on_dead_links, 0u);
+  EXPECT_EQ(no_route.drops + no_route.corrupted + no_route.receiver_drops, 0u);
+  const Summary overflow = run(base + "switch: {pfc: off, buffer: 100KB}\n");
+  EXPECT_GT(overflow.drops, 0u);
+  EXPECT_EQ(overflow.unroutable + overflow.lost_on_dead_links + overflow.corrupted, 0u);
+  const Summary corrupted = run(base + "links: {error_rate: 1%}\n");
+  EXPECT_GT(corrupted.corrupted, 0u);
+  EXPECT_EQ(corrupted.drops + corrupted.unroutable + corrupted.lost_on_dead_links, 0u);
 }
 
 TEST(Simulation, ALongOneHasResultsOfABoundedSize) {

@@ -158,9 +158,11 @@ Summary summarize(const Simulation& simulation) {
   if (summary.simulated > Duration())
     summary.goodput_bps = static_cast<double>(summary.octets) * 8 / summary.simulated.seconds();
   summary.failed = simulation.network().flows_failed();
-  summary.drops =
-      counters.drops + counters.early_drops + counters.watchdog_drops + counters.unroutable;
-  summary.lost = counters.lost;
+  summary.drops = counters.drops + counters.early_drops + counters.watchdog_drops;
+  summary.receiver_drops = counters.receiver_drops;
+  summary.unroutable = counters.unroutable;
+  summary.lost_on_dead_links = counters.lost_on_dead_links;
+  summary.corrupted = counters.corrupted;
   summary.repairs = simulation.network().repairs();
   summary.marks = counters.marks;
   summary.pauses = counters.pauses;
@@ -195,7 +197,10 @@ std::vector<SummaryLine> lines_of(const Summary& s) {
       {"pauses", std::to_string(s.pauses)},
       {s.has_credits ? "longest credit wait" : "longest paused", duration_text(s.longest_pause)},
       {"dropped by switches", std::to_string(s.drops)},
-      {"lost on links", std::to_string(s.lost)},
+      {"dropped by receivers", std::to_string(s.receiver_drops)},
+      {"without a route", std::to_string(s.unroutable)},
+      {"lost on dead links", std::to_string(s.lost_on_dead_links)},
+      {"corrupted on links", std::to_string(s.corrupted)},
       {"sent again", std::to_string(s.repairs.retransmissions)},
       {"timeouts", std::to_string(s.repairs.timeouts)}};
 }

@@ -26,7 +26,11 @@ struct Summary {
   std::optional<double> fairness;  // Jain's index of the flows' throughput. 1/flows .. 1
   double goodput_bps = 0;          // of all flows together
   u64 failed = 0;                  // flows that were given up
-  u64 drops = 0, lost = 0, marks = 0, pauses = 0;
+  u64 drops = 0;                   // by switches: no room, not to be marked, or the watchdog
+  u64 receiver_drops = 0;          // by slow receivers: no room
+  u64 unroutable = 0;              // by switches: no way, as after a link went down
+  u64 lost_on_dead_links = 0, corrupted = 0;
+  u64 marks = 0, pauses = 0;
   Repairs repairs{};
   u64 hops = 0, events = 0;
   u64 longest_queue = 0;     // octets

@@ -110,7 +110,7 @@ TEST(InfiniBandScenario, WaitsAreInTheSummary) {
   while (simulation.advance()) continue;
   const Summary summary = summarize(simulation);
   EXPECT_EQ(summary.finished, 8u);
-  EXPECT_EQ(summary.drops + summary.lost + summary.pauses, 0u);
+  EXPECT_EQ(summary.drops + summary.corrupted + summary.pauses, 0u);
   EXPECT_TRUE(simulation.record().pauses().empty());
   EXPECT_GT(summary.longest_pause, summary.simulated / 2);
   EXPECT_LT(summary.longest_pause, summary.simulated);

@@ -46,7 +46,7 @@ TCPHost::TCPHost(Domain& domain, const TCPHostConfig& config, const ReceiverConf
 EndNumber TCPHost::create_end(u32, u32) {
   CHECK(ends_.size() < kMostEnds);
   ends_.push_back(std::make_unique<End>(tcp_));
-  if (receiver_.drain != Rate::unlimited()) ends_.back()->receiver.keep_unread();
+  if (reads_slowly()) ends_.back()->receiver.keep_unread();
   return static_cast<EndNumber>(ends_.size() - 1);
 }
 
@@ -82,10 +82,22 @@ std::optional<Rate> TCPHost::rate_of(EndNumber end, Time) const {
 
 // --- what the program asks for
 
-void TCPHost::write(EndNumber end, u64 octets, u32 flow) {
+// Of a flow, with iWARP's framing.
+u64 TCPHost::stream_octets(u64 octets) const {
   const bool is_framed = config_.framing == TCPHostConfig::Framing::kIWARP;
+  return is_framed ? iwarp::write_octets(octets, tcp_.mss) : std::max<u64>(octets, 1);
+}
+
+void TCPHost::write(EndNumber end, u64 octets, u32 flow) {
   ends_[end]->is_flow = true;
-  post(end, is_framed ? iwarp::write_octets(octets, tcp_.mss) : std::max<u64>(octets, 1), 0, flow);
+  post(end, stream_octets(octets), 0, flow);
+}
+
+bool TCPHost::expect_flow(EndNumber end, u64 octets, u32 flow) {
+  if (!reads_slowly()) return false;
+  ends_[end]->to_read = stream_octets(octets);
+  ends_[end]->flow = flow;
+  return true;
 }
 
 void TCPHost::expect(EndNumber end, u32, u32 connection) { ends_[end]->expects = connection; }
@@ -174,10 +186,15 @@ void TCPHost::send_acknowledgements(EndNumber number, End& end) {
 }
 
 void TCPHost::take_messages(EndNumber number, End& end) {
-  if (receiver_.drain != Rate::unlimited()) read_slowly(number, end);
-  while (const std::optional<u32> word = end.receiver.poll_message())
-    if (end.expects != kNoEnd)
+  if (reads_slowly()) read_slowly(number, end);
+  while (const std::optional<u32> word = end.receiver.poll_message()) {
+    if (end.expects == kNoEnd) continue;
+    if (reads_slowly())
+      readings_.push_back({std::max(reads_at_, domain_.now), number, 0, word});
+    else
       complete({.connection = end.expects, .word = *word, .arrived = true}, false);
+  }
+  if (!readings_.empty()) domain_.events.add({readings_.back().at, EventKind::kPause, place_});
 }
 
 void TCPHost::take_acknowledged(End& end) {
@@ -213,7 +230,7 @@ void TCPHost::read_slowly(EndNumber number, End& end) {
     const u64 part = std::min(octets, Rate::kMaxOctets);
     octets -= part;
     reads_at_ = std::max(reads_at_, domain_.now) + receiver_.drain.time_of(part);
-    readings_.push_back({reads_at_, number, part});
+    readings_.push_back({reads_at_, number, part, {}});
     domain_.events.add({reads_at_, EventKind::kPause, place_});
   }
 }
@@ -223,9 +240,18 @@ void TCPHost::read_due() {
     const Reading& reading = readings_.front();
     End* const end = ends_[reading.end].get();
     if (end == nullptr) continue;
-    end->receiver.on_read(reading.octets);
+    if (reading.octets != 0) end->receiver.on_read(reading.octets);
     send_acknowledgements(reading.end, *end);
+    finish_reading(reading, *end);
   }
+}
+
+void TCPHost::finish_reading(const Reading& reading, End& end) {
+  if (reading.word)
+    complete({.connection = end.expects, .word = *reading.word, .arrived = true}, false);
+  if (end.flow == kNoEnd) return;
+  end.to_read -= std::min(end.to_read, reading.octets);
+  if (end.to_read == 0) complete({.connection = std::exchange(end.flow, kNoEnd)}, true);
 }
 
 // --- timers

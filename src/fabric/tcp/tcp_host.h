@@ -15,6 +15,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <vector>
 
@@ -57,6 +58,7 @@ class TCPHost final : public Endpoint {
   [[nodiscard]] RKey memory_key() const override { return {}; }
   [[nodiscard]] std::optional<Rate> rate_of(EndNumber end, Time now) const override;
   void write(EndNumber end, u64 octets, u32 flow) override;
+  [[nodiscard]] bool expect_flow(EndNumber end, u64 octets, u32 flow) override;
   [[nodiscard]] u32 messages_of(u64) const override { return 1; }
   void expect(EndNumber end, u32 messages, u32 connection) override;
   void send_message(EndNumber end, u32 octets, u32 connection, u32 word) override;
@@ -78,6 +80,8 @@ class TCPHost final : public Endpoint {
     bool is_flow = false, is_queued = false;
     Time timer = Time::never();  // that is set
     u64 read = 0;                // octets that the program has been given, or will be
+    u64 to_read = 0;             // of the flow that it expects
+    u32 flow = kNoEnd;
   };
   struct Posting {
     Time at;
@@ -89,6 +93,7 @@ class TCPHost final : public Endpoint {
     Time at;
     EndNumber end;
     u64 octets;
+    std::optional<u32> word{};  // of a message that ends with them
   };
   struct Completion {
     Time at;
@@ -103,6 +108,8 @@ class TCPHost final : public Endpoint {
     }
   };
 
+  [[nodiscard]] bool reads_slowly() const { return receiver_.drain != Rate::unlimited(); }
+  [[nodiscard]] u64 stream_octets(u64 octets) const;
   void post(EndNumber end, u64 octets, u32 word, u32 about);
   void write_due();
   void settle(EndNumber number);
@@ -113,6 +120,7 @@ class TCPHost final : public Endpoint {
   void tell(const Completion& completion);
   void read_slowly(EndNumber number, End& end);
   void read_due();
+  void finish_reading(const Reading& reading, End& end);
   void set_timer(EndNumber number, End& end);
   void arm_timer();
   void fill(Frame& frame, const End& end, const tcp::Segment& segment) const;
