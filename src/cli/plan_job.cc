@@ -35,6 +35,7 @@ class Planner {
     if (const auto done = read_sources(); !done) return tl::unexpected(done.error());
     if (const auto done = read_candidates(); !done) return tl::unexpected(done.error());
     run_all(results_.candidates);
+    compare_same_operation(results_.candidates);
     results_.recommendation = jobs::recommend(results_.candidates);
     if (results_.recommendation.best != nullptr && !is_stopped()) vary();
     prove();
@@ -198,6 +199,7 @@ class Planner {
         results_.varied.back().variant = variant.name;
       }
     run_all(results_.varied);
+    compare_same_operation(results_.varied);
     results_.lessons = jobs::lessons_of(results_.candidates, results_.varied, best);
   }
   // Of the topology that is recommended, or the first one that RoCEv2 takes.

@@ -57,6 +57,22 @@ std::optional<Algorithm> algorithm_named(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+
+bool is_message(const Shape& shape) {
+  return shape.operation == Operation::kBroadcast && shape.ranks == 2;
+}
+
+}  // namespace
+
+std::string_view operation_of(const Shape& shape) {
+  return name_of(is_message(shape) ? Operation::kSendReceive : shape.operation);
+}
+
+std::string_view algorithm_of(const Shape& shape) {
+  return name_of(is_message(shape) ? Algorithm::kDirect : shape.algorithm);
+}
+
 double bus_factor(Operation operation, u32 ranks) {
   const double others = static_cast<double>(ranks - 1) / ranks;
   switch (operation) {

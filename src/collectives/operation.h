@@ -69,6 +69,11 @@ struct Shape {
   [[nodiscard]] u32 local_of(u32 rank) const { return rank % ranks_per_node; }
 };
 
+// What a program does: a broadcast of two ranks is a message from one to the other, which NCCL
+// calls send and receive.
+[[nodiscard]] std::string_view operation_of(const Shape& shape);
+[[nodiscard]] std::string_view algorithm_of(const Shape& shape);
+
 // What the slowest link must carry for each octet of the operation's size: busbw = algbw * factor,
 // algbw = octets / time. NVIDIA, nccl-tests, doc/PERFORMANCE.md.
 [[nodiscard]] double bus_factor(Operation operation, u32 ranks);

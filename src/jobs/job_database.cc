@@ -182,17 +182,19 @@ void write_tasks(fabric::SQLiteFile& file, const StepResult& result) {
 void write_operations(fabric::SQLiteFile& file, const StepResult& result) {
   Rows rows(file, "operations",
             "operation INTEGER, purpose TEXT, communicator TEXT, kind TEXT, algorithm TEXT, "
-            "gpus INTEGER, octets INTEGER, times INTEGER, mean_ps INTEGER, busbw REAL");
+            "gpus INTEGER, octets INTEGER, times INTEGER, waiting_ps INTEGER, mean_ps INTEGER, "
+            "busbw REAL");
   for (const OperationTotal& total : result.operations) {
     const collectives::Shape& shape = result.program->shape_of(total.operation);
     rows.add(total.operation)
         .add(name_of(total.purpose))
         .add(std::string_view(result.program->communicator_of(total.operation).name()))
-        .add(name_of(shape.operation))
-        .add(name_of(shape.algorithm))
+        .add(operation_of(shape))
+        .add(algorithm_of(shape))
         .add(shape.ranks)
         .add(shape.octets)
         .add(total.times)
+        .add(total.waiting.ps())
         .add(total.mean.ps())
         .add(total.bus_bandwidth)
         .end();

@@ -82,15 +82,15 @@ std::string head_of(const Job& job, const StepResult& result) {
 std::string operations_text(const StepResult& result) {
   if (result.operations.empty()) return "";
   std::string text =
-      fmt::format("\n{:<20} {:<14} {:<17} {:>10} {:>6} {:>10} {:>9}\n", "communicator", "operation",
-                  "algorithm", "size", "times", "mean", "busbw");
+      fmt::format("\n{:<20} {:<14} {:<17} {:>10} {:>6} {:>10} {:>10} {:>9}\n", "communicator",
+                  "operation", "algorithm", "size", "times", "waiting", "time", "busbw");
   for (const OperationTotal& total : result.operations) {
     const collectives::Shape& shape = result.program->shape_of(total.operation);
-    text += fmt::format("{:<20} {:<14} {:<17} {:>10} {:>6} {:>10} {:>4.0f} GB/s\n",
-                        result.program->communicator_of(total.operation).name(),
-                        name_of(shape.operation), name_of(shape.algorithm),
-                        octets_text(static_cast<double>(shape.octets)), total.times,
-                        duration_text(total.mean), total.bus_bandwidth / 1e9);
+    text += fmt::format(
+        "{:<20} {:<14} {:<17} {:>10} {:>6} {:>10} {:>10} {:>4.0f} GB/s\n",
+        result.program->communicator_of(total.operation).name(), operation_of(shape),
+        algorithm_of(shape), octets_text(static_cast<double>(shape.octets)), total.times,
+        duration_text(total.waiting), duration_text(total.mean), total.bus_bandwidth / 1e9);
   }
   return text;
 }

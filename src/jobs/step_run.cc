@@ -2,9 +2,11 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "jobs/flow_level/flow_program.h"
 #include "jobs/job_run.h"
+#include "jobs/operation_spans.h"
 
 namespace verbena::jobs {
 namespace {
@@ -34,37 +36,43 @@ Account mean_account(const StepResult& result) {
   return mean;
 }
 
+// What all ranks have done of one kind of operation, in sum.
+struct OperationSum {
+  double done = 0, ranks = 0, seconds = 0, waiting = 0;
+};
+using OperationSums = std::map<std::pair<u32, Purpose>, OperationSum>;
+
+OperationTotal total_of(const Program& program, u32 operation, Purpose purpose,
+                        const OperationSum& sum) {
+  OperationTotal total{.operation = operation, .purpose = purpose};
+  total.times = static_cast<u32>(std::llround(sum.done / sum.ranks));
+  const double seconds = sum.seconds / sum.done;
+  total.mean = ps(std::llround(seconds * 1e12));
+  total.waiting = ps(std::llround(sum.waiting / sum.done * 1e12));
+  const collectives::Shape& shape = program.shape_of(operation);
+  if (seconds > 0)
+    total.bus_bandwidth =
+        static_cast<double>(shape.octets) / seconds * bus_factor(shape.operation, shape.ranks);
+  return total;
+}
+
 std::vector<OperationTotal> totals(const Program& program, const Timeline& timeline) {
-  struct Sum {
-    u64 done = 0, ranks = 0;
-    double seconds = 0;
-  };
-  std::map<std::pair<u32, Purpose>, Sum> sums;
+  OperationSums sums;
+  OperationSpans spans(program, timeline);
   for (const auto& [rank, stands_for] : timeline.samples()) {
-    const std::vector<Task>& tasks = program.tasks_of(rank);
-    std::map<std::pair<u32, Purpose>, bool> met;
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      if (tasks[i].computes()) continue;
-      const std::pair key(tasks[i].operation, tasks[i].purpose);
-      Sum& sum = sums[key];
-      if (!std::exchange(met[key], true)) sum.ranks += stands_for;
+    std::set<std::pair<u32, Purpose>> met;
+    for (const OperationSpans::Task& task : spans.of(rank)) {
+      const std::pair key(task.operation, task.purpose);
+      OperationSum& sum = sums[key];
+      if (met.insert(key).second) sum.ranks += stands_for;
       sum.done += stands_for;
-      const Span& span = timeline.spans_of(rank)[i];
-      if (span.end > span.begin) sum.seconds += (span.end - span.begin).seconds() * stands_for;
+      sum.seconds += task.span->lasts().seconds() * stands_for;
+      sum.waiting += task.span->waiting().seconds() * stands_for;
     }
   }
   std::vector<OperationTotal> result;
-  for (const auto& [key, sum] : sums) {
-    OperationTotal total{.operation = key.first, .purpose = key.second};
-    total.times = static_cast<u32>(sum.done / sum.ranks);
-    const double seconds = sum.seconds / static_cast<double>(sum.done);
-    total.mean = ps(static_cast<i64>(seconds * 1e12));
-    const collectives::Shape& shape = program.shape_of(key.first);
-    if (seconds > 0)
-      total.bus_bandwidth =
-          static_cast<double>(shape.octets) / seconds * bus_factor(shape.operation, shape.ranks);
-    result.push_back(total);
-  }
+  for (const auto& [key, sum] : sums)
+    result.push_back(total_of(program, key.first, key.second, sum));
   return result;
 }
 

@@ -17,8 +17,9 @@ struct OperationTotal {
   u32 operation = 0;  // of the program's
   Purpose purpose = Purpose::kCollective;
   u32 times = 0;             // by a rank
-  Duration mean{};           // from its beginning on a rank to its end there
-  double bus_bandwidth = 0;  // octets a second, at that mean; 0 of what sends to one rank
+  Duration mean{};           // from when its last input is ready to its end on all ranks
+  Duration waiting{};        // mean, from when the first rank is there to when that input is
+  double bus_bandwidth = 0;  // octets a second, at that mean
 };
 
 struct StepResult {

@@ -1,6 +1,7 @@
 #include "jobs/plan/comparison.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -59,17 +60,20 @@ Measured of_collective(const Job& job, const Stop& stop) {
   return best;
 }
 
-// The operation that takes most time, among those that are not of tensor parallelism, which stays
-// in the nodes as a rule.
-const OperationTotal* main_operation(const StepResult& step) {
-  const OperationTotal* best = nullptr;
-  const auto weight = [](const OperationTotal& total) {
-    return std::tuple(total.bus_bandwidth > 0, total.purpose != Purpose::kTensor,
-                      total.mean * total.times);
-  };
-  for (const OperationTotal& total : step.operations)
-    if (best == nullptr || weight(*best) < weight(total)) best = &total;
-  return best;
+MeasuredOperation operation_of_step(const StepResult& step, const OperationTotal& total) {
+  const collectives::Shape& shape = step.program->shape_of(total.operation);
+  return {.name = fmt::format("{} {} of {}", name_of(total.purpose), operation_of(shape),
+                              fabric::octets_text(static_cast<double>(shape.octets))),
+          .octets = shape.octets,
+          .is_of_tensor = total.purpose == Purpose::kTensor,
+          .all = total.mean * total.times,
+          .bus_bandwidth = total.bus_bandwidth};
+}
+
+const MeasuredOperation* find(const Measured& measured, const MeasuredOperation& like) {
+  for (const MeasuredOperation& one : measured.operations)
+    if (one.name == like.name && one.octets == like.octets) return &one;
+  return nullptr;
 }
 
 Measured of_step(const Job& job, const Stop& stop) {
@@ -79,11 +83,8 @@ Measured of_step(const Job& job, const Stop& stop) {
   measured.time = step.time();
   measured.cores = cores_of(job, step.packets);
   measured.packets = step.packets;
-  if (const OperationTotal* const operation = main_operation(step); operation != nullptr) {
-    measured.bus_bandwidth = operation->bus_bandwidth;
-    measured.name = fmt::format("{} {}", name_of(operation->purpose),
-                                name_of(step.program->shape_of(operation->operation).operation));
-  }
+  for (const OperationTotal& total : step.operations)
+    if (total.bus_bandwidth > 0) measured.operations.push_back(operation_of_step(step, total));
   return measured;
 }
 
@@ -110,6 +111,39 @@ Measured measure(const Job& job, const Stop& stop) {
   Job by_packets = job;
   by_packets.method = Method::kPackets;
   return job.has_step() ? of_step(by_packets, stop) : of_collective(by_packets, stop);
+}
+
+void compare_same_operation(std::vector<Candidate>& candidates) {
+  std::vector<Measured*> steps;
+  for (Candidate& candidate : candidates)
+    if (candidate.is_done() && !candidate.measured.operations.empty())
+      steps.push_back(&candidate.measured);
+  if (steps.empty()) return;
+  const auto in_sum = [&](const MeasuredOperation& operation) {
+    std::optional<Duration> sum = Duration();
+    for (const Measured* const step : steps) {
+      const MeasuredOperation* const one = find(*step, operation);
+      if (one == nullptr) return std::optional<Duration>();
+      sum = *sum + one->all;
+    }
+    return sum;
+  };
+  const MeasuredOperation* best = nullptr;
+  std::pair<bool, Duration> weight;
+  for (const MeasuredOperation& operation : steps.front()->operations)
+    if (const std::optional<Duration> sum = in_sum(operation)) {
+      const std::pair its_weight(!operation.is_of_tensor, *sum);
+      if (best == nullptr || weight < its_weight) {
+        best = &operation;
+        weight = its_weight;
+      }
+    }
+  if (best == nullptr) return;
+  const MeasuredOperation chosen = *best;
+  for (Measured* const step : steps) {
+    step->name = chosen.name;
+    step->bus_bandwidth = find(*step, chosen)->bus_bandwidth;
+  }
 }
 
 std::string Candidate::name() const {

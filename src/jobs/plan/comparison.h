@@ -16,12 +16,22 @@ namespace verbena::jobs {
 // is not simulated: choosing them takes milliseconds, packets take seconds.
 inline constexpr std::size_t kMostAlgorithms = 3;
 
+// An operation of a step, by which technologies are compared.
+struct MeasuredOperation {
+  std::string name;  // "data AllReduce", as tables say it
+  u64 octets = 0;
+  bool is_of_tensor = false;  // such stay in the nodes as a rule
+  Duration all{};             // of all times, in sum
+  double bus_bandwidth = 0;   // octets a second
+};
+
 struct Measured {
   std::string mistake;       // "": none; else there is nothing more
   Duration time{};           // of the step, or of the operation by the fastest algorithm
   std::string name;          // that algorithm; of a step, the operation that busbw is of
   double bus_bandwidth = 0;  // octets a second
-  double cores = 0;          // of the CPU that are busy for each GPU, on average
+  std::vector<MeasuredOperation> operations{};  // of a step
+  double cores = 0;                             // of the CPU that are busy for each GPU, on average
   PacketResult packets;
 };
 
@@ -42,6 +52,10 @@ struct Candidate {
   [[nodiscard]] bool is_done() const { return mistake.empty() && measured.mistake.empty(); }
   [[nodiscard]] std::string name() const;  // "rocev2", "rocev2 on fat_tree"
 };
+
+// Gives each candidate's step the busbw of the same operation: among those that all of them have,
+// the one that takes most time in sum, of tensor parallelism only where there is no other.
+void compare_same_operation(std::vector<Candidate>& candidates);
 
 // The way between GPU and NIC where the file names none: gpudirect, or kernel_tcp for TCP.
 [[nodiscard]] HostPathKind usual_path(fabric::Technology technology);

@@ -54,6 +54,21 @@ std::vector<Candidate> measured(const std::string& text) {
   return candidates;
 }
 
+// Technologies differ in what takes most time; the column is of one operation all the same.
+TEST(Comparison, BusBandwidthIsOfTheSameOperationInEveryRow) {
+  std::vector<Candidate> all(2);
+  all[0].measured.operations = {{"data all reduce of 1 MB", 1'000'000, false, us(30), 10e9},
+                                {"pipeline send receive of 1 MB", 1'000'000, false, us(20), 40e9},
+                                {"tensor all reduce of 1 MB", 1'000'000, true, us(90), 400e9}};
+  all[1].measured.operations = {{"data all reduce of 1 MB", 1'000'000, false, us(15), 20e9},
+                                {"pipeline send receive of 1 MB", 1'000'000, false, us(24), 30e9}};
+  compare_same_operation(all);
+  EXPECT_EQ(all[0].measured.name, "data all reduce of 1 MB");
+  EXPECT_EQ(all[1].measured.name, "data all reduce of 1 MB");
+  EXPECT_EQ(all[0].measured.bus_bandwidth, 10e9);
+  EXPECT_EQ(all[1].measured.bus_bandwidth, 20e9);
+}
+
 TEST(Comparison, TheJobRunsWithEachTechnology) {
   const std::vector<Candidate> all = measured(kJob);
   for (const Candidate& candidate : all) {

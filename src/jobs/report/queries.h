@@ -19,7 +19,8 @@ inline constexpr NamedQuery kCollectivesQuery{
     "SELECT algorithm, seconds, algbw, busbw, flow_level_seconds, mistake FROM collectives"};
 inline constexpr NamedQuery kOperationsQuery{
     "operations",
-    "SELECT communicator, kind, algorithm, gpus, octets, times, mean_ps, busbw FROM operations"};
+    "SELECT communicator, kind, algorithm, gpus, octets, times, waiting_ps, mean_ps, busbw "
+    "FROM operations"};
 inline constexpr NamedQuery kIdleQuery{
     "idle GPUs",
     "SELECT gpu, sum(idle_ps) * 1.0 / sum(idle_ps + computing_ps) AS idle FROM accounts "

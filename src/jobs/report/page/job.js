@@ -73,9 +73,11 @@
   if (data.operations?.length) {
     show("operations");
     table(element("operations"),
-          ["communicator", "operation", "algorithm", "GPUs", "size", "times", "mean", "busbw, GB/s"],
+          ["communicator", "operation", "algorithm", "GPUs", "size", "times", "waiting", "time",
+           "busbw, GB/s"],
           data.operations.map((row) => [...row.slice(0, 4), size(row[4]), row[5],
-                                        time(row[6] * 1e-6), gigabytes(row[7])]));
+                                        time(row[6] * 1e-6), time(row[7] * 1e-6),
+                                        gigabytes(row[8])]));
   }
 
   // --- one run
