@@ -136,10 +136,11 @@ Network::Network(const Topology& topology, const NetworkConfig& config)
 
 Network::~Network() = default;
 
-const Duration* Network::times_of(Rate rate, Clock clock) {
+const Duration* Network::times_of(Rate rate, const NetworkConfig& config) {
   for (const auto& [known, times] : times_)
     if (known == rate) return times->data();
-  times_.emplace_back(rate, std::make_unique<TransmissionTimes>(rate, clock));
+  times_.emplace_back(rate,
+                      std::make_unique<TransmissionTimes>(rate, config.clock, config.gap_octets));
   return times_.back().second->data();
 }
 
@@ -149,7 +150,7 @@ void Network::add_ports(const Topology& topology, const NetworkConfig& config) {
   const auto add = [&](NodeIndex node, const LinkConfig& link) -> u32 {
     const u32 number = used[node]++;
     Port& port = ports_[first_port_[node] + number];
-    port.times = times_of(link.rate, config.clock);
+    port.times = times_of(link.rate, config);
     port.delay = link.delay;
     port.node = node;
     port.number = static_cast<u16>(number);

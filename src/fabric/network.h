@@ -42,6 +42,7 @@ struct NetworkConfig {
   SwitchConfig switches{};        // of Ethernet
   InfiniBandConfig infiniband{};  // instead of it
   Clock clock = Clock::kPicoseconds;
+  u32 gap_octets = 0;          // of the wire's time that each frame takes besides its octets
   double link_error_rate = 0;  // of each link that has none of its own
   ParallelLinks parallel_links = ParallelLinks::kAll;
   NetworkFaults faults{};
@@ -167,7 +168,7 @@ class Network {
   void add_switch(NodeIndex node, const NetworkConfig& config, PRNG& prng);
   void add_infiniband_switch(NodeIndex node, const NetworkConfig& config);
   void add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng);
-  const Duration* times_of(Rate rate, Clock clock);
+  const Duration* times_of(Rate rate, const NetworkConfig& config);
 
   struct Change {
     enum class Kind : u8 { kLinkDown, kLinkUp, kRoutes, kPause, kResume };

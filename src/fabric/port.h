@@ -10,13 +10,13 @@
 
 namespace verbena::fabric {
 
-// How long a frame of each size takes at one rate.
+// How long a frame of each size takes at one rate, with the gap before it.
 class TransmissionTimes {
  public:
   static constexpr u32 kMaxOctets = 9728;  // a jumbo frame of 9216 octets with all its headers
-  TransmissionTimes(Rate rate, Clock clock) : times_(kMaxOctets + 1) {
+  TransmissionTimes(Rate rate, Clock clock, u32 gap_octets) : times_(kMaxOctets + 1) {
     for (u32 octets = 0; octets <= kMaxOctets; ++octets)
-      times_[octets] = transmission_time(rate, octets, clock);
+      times_[octets] = transmission_time(rate, octets + gap_octets, clock);
   }
   [[nodiscard]] const Duration* data() const { return times_.data(); }
 
@@ -36,6 +36,7 @@ struct alignas(64) Port {
   bool wake_pending = false;
   bool up = true;       // its link
   bool tapped = false;  // what it sends is kept
+  u16 last_octets = 0;  // of the frame sent last
   u16 head_octets = 0;  // the other end may go on with so much of a frame; 0: with all of it
   u32 latency_ps = 0;   // of the other end, before it has a frame in a queue
   Duration busy;        // it has been sending: all frames, that on the wire included
@@ -50,10 +51,12 @@ struct alignas(64) Port {
     return std::max(busy - std::max(free_at - at, Duration()), Duration());
   }
   // Returns how many octets of the frame on the wire are not out at `at`, each begun one included.
+  // The gap comes first.
   [[nodiscard]] u64 octets_to_send(Time at) const {
     constexpr u64 kOctet = u64{8} * 1'000'000'000'000;  // bits, and picoseconds of a second
     if (free_at <= at) return 0;
-    return (static_cast<u64>((free_at - at).ps()) * rate.bps() + kOctet - 1) / kOctet;
+    const u64 left = (static_cast<u64>((free_at - at).ps()) * rate.bps() + kOctet - 1) / kOctet;
+    return std::min<u64>(left, last_octets);
   }
 };
 
@@ -127,6 +130,7 @@ inline void send(Domain& domain, Port& port, FrameIndex index) {
   const Duration sending = port.times[frame.size_octets];
   port.free_at = domain.now + sending;
   port.busy = port.busy + sending;
+  port.last_octets = frame.size_octets;
   if (port.tapped) [[unlikely]]
     tap(domain, port, frame);
   ++domain.counters.hops;

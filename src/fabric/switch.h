@@ -26,8 +26,8 @@ struct ForwardingConfig {
   static constexpr u16 kHeadOctets = 64;  // Ethernet to BTH, 54, in whole cells
   enum class Mode : u8 { kStoreAndForward, kCutThrough };
   Mode mode = Mode::kStoreAndForward;
-  // Besides, for each frame: lookup and crossbar. At most 4 ms. Vendors' data sheets for 100 Gb/s
-  // switches name 300 to 900 ns. A frame takes no room in the meantime.
+  // Besides, for each frame: lookup and crossbar. At most 4 ms. Scenarios have that of current
+  // switches (technology.h). A frame takes no room in the meantime.
   Duration latency{};
 };
 

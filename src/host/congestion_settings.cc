@@ -29,7 +29,9 @@ Expected<CongestionSettings> congestion_from_environment(u64 link_speed_mbps) {
     for (const std::string_view known : kCongestionNames) message.append(" ").append(known);
     return failure(EINVAL, message);
   }
-  std::optional<CongestionParameters> congestion = congestion_named(name, line_rate);
+  // The CNPs of software come late: the slower reactions of the paper's parameters suit them.
+  const std::string_view preset = name == kDefault ? "dcqcn_paper" : name;
+  std::optional<CongestionParameters> congestion = congestion_named(preset, line_rate);
   if (auto* const dcqcn = std::get_if<DCQCNParameters>(&congestion->algorithm))
     dcqcn->increase_interval = kIncreaseInterval;
   // What the speed is told to be may not be what the path gives: only CNPs slow a QP down. The last

@@ -5,7 +5,7 @@
 namespace verbena::jobs {
 namespace {
 
-// Delays: 5 ns/m, for cables of 30 m, and about 300 ns for a switch (InfiniBand has its own).
+// Delays: 5 ns/m, for cables of 30 m. Switches have the latency of their technology.
 constexpr std::array kPresets = {
     Preset{.name = "cloud_roce_3200",
            .source =
@@ -13,7 +13,7 @@ constexpr std::array kPresets = {
                "RoCE, each NIC aligned with one GPU (Networking and GPU machines). 32 nodes here",
            .yaml = R"(
 topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
-links: {rate: 400Gbps, delay: 450ns}
+links: {rate: 400Gbps, delay: 150ns}
 hosts: {congestion_control: dcqcn}
 collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
 )"},
@@ -25,7 +25,7 @@ collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
         .yaml = R"(
 technology: tcp
 topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
-links: {rate: 200Gbps, delay: 450ns}
+links: {rate: 200Gbps, delay: 150ns}
 hosts: {path: {kind: tcp_offload, cores: 8}}
 tcp: {congestion_control: dctcp, rto_min: 10ms}
 collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
@@ -51,7 +51,7 @@ collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
                "comes out of order, here by selective repeat",
            .yaml = R"(
 topology: {kind: rail_optimized, nodes: 32, rails: 8, spines: 32}
-links: {rate: 400Gbps, delay: 450ns}
+links: {rate: 400Gbps, delay: 150ns}
 switch: {ecmp: spray}
 hosts: {congestion_control: dcqcn, retransmission: {kind: selective_repeat, reordering: 64}}
 collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
@@ -66,7 +66,7 @@ collective: {nvlink: {rate: 3.6Tbps, latency: 700ns}}
             "between switches. Two segments of 16 nodes here, of 128 there",
         .yaml = R"(
 topology: {kind: dual_tor, segments: 2, hosts_per_segment: 16, rails: 8, spines_per_plane: 8}
-links: {rate: 200Gbps, delay: 450ns, fabric: {rate: 400Gbps, delay: 450ns}}
+links: {rate: 200Gbps, delay: 150ns, fabric: {rate: 400Gbps, delay: 150ns}}
 hosts: {congestion_control: dcqcn}
 collective: {channels: 16, nvlink: {rate: 3.6Tbps, latency: 700ns}}
 )",
@@ -78,7 +78,7 @@ collective: {channels: 16, nvlink: {rate: 3.6Tbps, latency: 700ns}}
             "4.0 x16, whose 32 GB/s are its rate; leaves 2:1 oversubscribed",
         .yaml = R"(
 topology: {kind: rail_optimized, nodes: 32, rails: 2, spines: 16}
-links: {rate: 100Gbps, delay: 450ns}
+links: {rate: 100Gbps, delay: 150ns}
 hosts: {congestion_control: dcqcn}
 collective: {nvlink: {rate: 256Gbps, latency: 1us}}
 )",

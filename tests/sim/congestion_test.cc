@@ -37,7 +37,7 @@ struct Stream {
   }
   static DeviceConfig config(u32 index) {
     DeviceConfig c = device_config(index, 1, false);
-    c.congestion = *congestion_named("dcqcn", verbena::gbps(20));
+    c.congestion = *congestion_named("dcqcn_paper", verbena::gbps(20));
     c.path.min_probe_timeout = ms(4);
     return c;
   }

@@ -215,6 +215,7 @@ void Conventions::follow(NetworkConfig& network) const {
                                 .sent_unit = kSentUnit * config_.telemetry_unit,
                                 .queued_unit = kQueuedUnit * config_.telemetry_unit};
   network.clock = Clock::kNanoseconds;
+  network.gap_octets = 0;
   network.parallel_links = ParallelLinks::kLast;
 }
 

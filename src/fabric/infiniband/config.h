@@ -10,6 +10,7 @@
 #include "base/types.h"
 #include "fabric/egress_queues.h"
 #include "fabric/link.h"
+#include "fabric/technology.h"
 
 namespace verbena::fabric {
 
@@ -63,7 +64,7 @@ struct InfiniBandConfig {
   u32 mtu_octets = 4096;         // of payload, at most
   RoutingEngine routing = RoutingEngine::kUpDown;
   bool cuts_through = true;
-  Duration latency = ns(130);  // of a switch, head in to head out. NVIDIA QM8700's data sheet
+  Duration latency = switch_latency_of(Technology::kInfiniBand);  // head in to head out
   FECNConfig fecn{};
 
   [[nodiscard]] u32 longest_packet() const {

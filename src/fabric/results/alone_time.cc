@@ -50,9 +50,7 @@ PacketSizes sizes_of_device(const NetworkConfig& network, const HostConfig& host
   return sizes;
 }
 
-}  // namespace
-
-PacketSizes packet_sizes(const NetworkConfig& network, const HostConfig& host) {
+PacketSizes sizes_of_frames(const NetworkConfig& network, const HostConfig& host) {
   if (!speaks_tcp(network.technology)) return sizes_of_device(network, host);
   const u32 bare = network.tcp.longest_frame() - network.tcp.tcp.mss;
   if (network.technology == Technology::kTCP)
@@ -63,6 +61,16 @@ PacketSizes packet_sizes(const NetworkConfig& network, const HostConfig& host) {
   const u32 payload = iwarp::longest_ulpdu(network.tcp.tcp.mss) - iwarp::kTaggedHeader;
   const u32 header = bare + iwarp::kMPAOverhead + iwarp::kTaggedHeader;
   return {.payload = payload, .header = header, .first_header = header, .acknowledgement = bare};
+}
+
+}  // namespace
+
+PacketSizes packet_sizes(const NetworkConfig& network, const HostConfig& host) {
+  PacketSizes sizes = sizes_of_frames(network, host);
+  sizes.gap = network.gap_octets;
+  for (u32* const size : {&sizes.header, &sizes.first_header, &sizes.acknowledgement})
+    *size += sizes.gap;
+  return sizes;
 }
 
 Duration alone_time(const Flow& flow, const PacketSizes& sizes, const Network& network) {
@@ -78,9 +86,10 @@ Duration alone_time(const Flow& flow, const PacketSizes& sizes, const Network& n
   for (std::size_t i = 0; i + 1 < way.size(); ++i) {
     const Port& link = *way[i];
     const Port& next = *way[i + 1];
+    const u32 head = link.head_octets == 0 ? 0 : link.head_octets + sizes.gap;
     time = time + (link.delay + ps(i64{link.latency_ps})) * 2 +
-           time_of(awaited(one, link, next, link.head_octets), link.rate) +
-           time_of(awaited(sizes.acknowledgement, next, link, link.head_octets), next.rate);
+           time_of(awaited(one, link, next, head), link.rate) +
+           time_of(awaited(sizes.acknowledgement, next, link, head), next.rate);
     slowest = std::min(slowest, link.rate);
   }
   return time + time_of(all, slowest) - time_of(one, slowest);

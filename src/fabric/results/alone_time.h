@@ -8,14 +8,15 @@ namespace verbena::fabric {
 
 struct PacketSizes {
   u32 payload = 4096;                 // of a full packet
-  u32 header = 50 + 12;               // of each frame, with FCS; host.h
+  u32 header = 50 + 12;               // of each frame, with FCS; host.h. With the gap, if any
   u32 first_header = 50 + 12 + 16;    // with the RETH
   u32 acknowledgement = 50 + 12 + 4;  // with the AETH
+  u32 gap = 0;                        // of all these: what is no octet of the frame
 };
 
 [[nodiscard]] PacketSizes sizes_for(Technology technology, u32 payload);
 
-// Of what hosts of that network send.
+// Of what hosts of that network send, as time on the wire.
 [[nodiscard]] PacketSizes packet_sizes(const NetworkConfig& network, const HostConfig& host);
 
 // All frames over the slowest link of the path, one (or its head, where switches cut through) over

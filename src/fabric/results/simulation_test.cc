@@ -94,7 +94,8 @@ TEST(Simulation, FlowsShareABottleneckFairly) {
 
 // The buffer is small, so that headroom is all that is between a pause and a loss.
 TEST(Simulation, TheHeadroomOfTheStandardIsEnoughAndLessIsNot) {
-  const u32 needed = headroom_for(gbps(100), us(1), NetworkConfig::kLongestFrame);
+  const Duration in_switch = switch_latency_of(Technology::kRoCEv2);
+  const u32 needed = headroom_for(gbps(100), us(1) + in_switch / 2, NetworkConfig::kLongestFrame);
   for (const double part : {1.0, 0.5}) {
     const Summary summary =
         run(incast(8, fmt::format("switch: {{ecn: off, buffer: 1MB, headroom: {}}}\n"
@@ -162,7 +163,7 @@ TEST(Simulation, ALongWaitForAnAcknowledgementIsNoLoss) {
   EXPECT_EQ(summary.repairs.retransmissions, 0u);
   EXPECT_EQ(summary.repairs.timeouts, 0u);
   EXPECT_EQ(summary.drops, 0u);
-  EXPECT_NEAR(summary.simulated.seconds(), 256 * (64000 + 16 * 62) * 8 / 100e9, 10e-6);
+  EXPECT_NEAR(summary.simulated.seconds(), 256 * (64000 + 16 * (62 + 20)) * 8 / 100e9, 10e-6);
   EXPECT_GT(summary.busiest, 0.99);
   EXPECT_LE(summary.busiest, 1);
 }

@@ -155,6 +155,7 @@ Summary summarize(const Simulation& simulation) {
   add_flows(ended, summary);
   add_buckets(ended, summary);
   add_links(simulation, summary);
+  summary.bottleneck = idle_bottleneck(simulation);
   if (summary.simulated > Duration())
     summary.goodput_bps = static_cast<double>(summary.octets) * 8 / summary.simulated.seconds();
   summary.failed = simulation.network().flows_failed();
@@ -193,6 +194,7 @@ std::vector<SummaryLine> lines_of(const Summary& s) {
       {"fairness (Jain)", text(s.fairness)},
       {"longest queue", octets_text(static_cast<double>(s.longest_queue))},
       {"busiest link", fmt::format("{:.1f} %", s.busiest * 100)},
+      {"bottleneck idle", s.bottleneck ? fmt::format("{:.1f} %", s.bottleneck->idle * 100) : "-"},
       {s.has_credits ? "FECN marks" : "ECN marks", std::to_string(s.marks)},
       {"pauses", std::to_string(s.pauses)},
       {s.has_credits ? "longest credit wait" : "longest paused", duration_text(s.longest_pause)},
@@ -219,6 +221,11 @@ std::string text_of(const Summary& s, const Simulation& simulation) {
     fmt::format_to(add, "{:<20} {}{}{}\n", line.name, line.value, where.empty() ? "" : "   ",
                    where);
   }
+  if (s.bottleneck && s.bottleneck->is_congestion_control)
+    fmt::format_to(add,
+                   "\nthe bottleneck {} was idle {:.0f} % of the time while senders had data: "
+                   "congestion control\n",
+                   end_name(simulation, s.bottleneck->link_end), s.bottleneck->idle * 100);
   if (const auto deadlock = deadlock_text(simulation))
     fmt::format_to(add, "\ndeadlock: {}\n", *deadlock);
   if (const auto watchdog = watchdog_text(simulation))

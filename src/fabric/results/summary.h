@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/results/idle_bottleneck.h"
 #include "fabric/results/simulation.h"
 
 namespace verbena::fabric {
@@ -38,7 +39,8 @@ struct Summary {
   Duration longest_pause{};  // in sum, of one link end; in InfiniBand: without credits
   u32 longest_pause_at = 0;
   bool has_credits = false;  // InfiniBand
-  double busiest = 0;        // utilization of a link end, 0 .. 1
+  std::optional<IdleBottleneck> bottleneck;
+  double busiest = 0;  // utilization of a link end, 0 .. 1
   u32 busiest_at = 0;
   std::vector<SlowdownBucket> by_size;
 };

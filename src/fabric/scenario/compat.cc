@@ -45,6 +45,8 @@ void follow_hpcc_ns3(Section& root, const Plan& plan, NetworkConfig& network) {
       hosts.section("congestion_control", "algorithm"), rates_of_hosts(plan.topology), "dcqcn",
       [&](std::string_view, Rate line_rate) { return conventions.congestion(line_rate); });
   conventions.follow(network);
+  if (!switches.section("forwarding", "mode").has("latency"))
+    network.switches.forwarding.latency = Duration();
   network.host = [usual = network.host, conventions, congestion](const LinkConfig& link) {
     HostConfig host = usual(link);
     conventions.follow(host, link, congestion(link.rate));

@@ -85,7 +85,7 @@ void read_requester(Section section, HostConfig& host) {
 void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
   HostConfig host;
   host.device.active_mtu = read_mtu(section);
-  // As links count frames here: without preamble and gap.
+  // As NICs count: without preamble and gap.
   const u32 overhead =
       config.technology == Technology::kInfiniBand ? kLocalOverheadOctets : host.sizes.overhead;
   host.device.pacing.overhead_octets = overhead - static_cast<u32>(kICRCSize);

@@ -9,13 +9,25 @@
 namespace verbena::fabric {
 namespace {
 
+// Thresholds that switches are shipped with, whatever their ports' rate.
+//   SONiC     AZURE_LOSSLESS of WRED_PROFILE, as sonic-utilities and sonic-mgmt have it
+//   Cumulus   `nv set qos roce`; NVIDIA, Onyx User Manual, RoCE Commands: absolute, 150 .. 1500 KB
+enum class ECNProfile : u8 { kProportional, kSONiC, kCumulus };
+struct ECNThresholds {
+  u64 k_min, k_max;
+  double p_max;
+};
+constexpr ECNThresholds kSONiCThresholds{1'048'576, 2'097'152, 0.05};
+constexpr ECNThresholds kCumulusThresholds{150'000, 1'500'000, 1};
+
 // Of one port. What is nullopt follows from its link.
 struct PortSettings {
   u32 alpha = SharedBuffer::kAlphaOne / 8;
   std::optional<u32> headroom;
   bool ecn = true;
+  ECNProfile ecn_profile = ECNProfile::kProportional;
   std::optional<u64> k_min, k_max;
-  double p_max = 0.2;
+  std::optional<double> p_max;
   u32 longest_frame = 0;
   Duration latency{};  // before a frame that has come counts in the buffer
   PFCConfig pfc;
@@ -23,14 +35,24 @@ struct PortSettings {
 
 // Kmin and Kmax in proportion to the rate: 400 KB and 1600 KB at 100 Gb/s, as Li et al., "HPCC",
 // SIGCOMM 2019, 5.1 have them for DCQCN.
-MarkingConfig marking_of(const PortSettings& settings, Rate rate) {
+ECNThresholds thresholds_of(ECNProfile profile, Rate rate) {
   const MarkingConfig usual;
   const auto scaled = [&](u64 octets) {
     return std::max<u64>(1, octets * (rate.bps() / 1'000'000) / 100'000);
   };
-  MarkingConfig marking{.enabled = settings.ecn, .p_max = settings.p_max};
-  marking.k_min = settings.k_min.value_or(scaled(usual.k_min));
-  marking.k_max = settings.k_max.value_or(std::max(marking.k_min, scaled(usual.k_max)));
+  switch (profile) {
+    case ECNProfile::kProportional: return {scaled(usual.k_min), scaled(usual.k_max), 0.2};
+    case ECNProfile::kSONiC: return kSONiCThresholds;
+    case ECNProfile::kCumulus: return kCumulusThresholds;
+  }
+  CHECK_UNREACHABLE();
+}
+
+MarkingConfig marking_of(const PortSettings& settings, Rate rate) {
+  const ECNThresholds usual = thresholds_of(settings.ecn_profile, rate);
+  MarkingConfig marking{.enabled = settings.ecn, .p_max = settings.p_max.value_or(usual.p_max)};
+  marking.k_min = settings.k_min.value_or(usual.k_min);
+  marking.k_max = settings.k_max.value_or(std::max(marking.k_min, usual.k_max));
   return marking;
 }
 
@@ -53,10 +75,12 @@ SwitchPortConfig port_config(const PortSettings& settings, const LinkConfig& lin
 
 void read_ecn(Section section, PortSettings& port, SwitchConfig& switches) {
   static constexpr std::array<std::string_view, 2> kPlaces = {"enqueue", "dequeue"};
+  static constexpr std::array<std::string_view, 3> kProfiles = {"proportional", "sonic", "cumulus"};
   port.ecn = section.on("enabled", true);
+  port.ecn_profile = static_cast<ECNProfile>(section.choice("profile", 0, kProfiles));
   if (section.has("kmin")) port.k_min = section.octets("kmin", 0, 1);
   if (section.has("kmax")) port.k_max = section.octets("kmax", 0, 1);
-  port.p_max = section.number("pmax", port.p_max, 0, 1);
+  if (section.has("pmax")) port.p_max = section.number("pmax", 0.2, 0, 1);
   switches.mark_at = static_cast<MarkAt>(
       section.choice("at", static_cast<std::size_t>(MarkAt::kDequeue), kPlaces));
   if (port.k_min && port.k_max && *port.k_min > *port.k_max)
@@ -95,13 +119,16 @@ void read_buffer(Section& section, SharedBufferConfig& buffer) {
       std::min<u64>(section.octets("resume_offset", buffer.resume_offset), 1u << 30));
 }
 
-// What ports are given of their own must leave something to share.
+// What ports are given of their own must leave something to share. A buffer that the file does not
+// name grows to twice of that: switches with many fast ports have more than 32 MiB.
 void check_buffer(Section& section, const Plan& plan, const PortSettings& port,
-                  const SharedBufferConfig& buffer) {
+                  SharedBufferConfig& buffer) {
   std::vector<u64> given(plan.topology.nodes);
   for (const TopologyLink& link : plan.topology.links)
     for (const NodeIndex node : {link.a, link.b})
       given[node] += port_config(port, link.config).buffer.headroom + u64{buffer.reserve};
+  const u64 most = *std::ranges::max_element(given);
+  if (!section.has("buffer")) buffer.size = std::max(buffer.size, 2 * most);
   for (NodeIndex node = 0; node < plan.topology.nodes; ++node)
     if (plan.topology.is_switch[node] && given[node] + 2 * port.longest_frame > buffer.size)
       return section.complain(
@@ -150,6 +177,7 @@ void read_switch(Section section, const Plan& plan, u32 longest_frame, NetworkCo
   read_ecn(section.section("ecn", "enabled"), port, switches);
   config.faults.convergence = section.duration("convergence", config.faults.convergence);
   read_ecmp(section.section("ecmp", "mode"), switches.spreading);
+  switches.forwarding.latency = switch_latency_of(config.technology);
   read_forwarding(section.section("forwarding", "mode"), switches.forwarding);
   port.latency = switches.forwarding.latency;
   switches.discipline.strict = read_priorities(section, "strict", switches.discipline.strict);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "fabric/scenario/parts.h"
+#include "fabric/scenario/units.h"
 #include "fabric/topologies/dual_tor.h"
 #include "fabric/topologies/dumbbell.h"
 #include "fabric/topologies/fat_tree.h"
@@ -46,9 +47,32 @@ std::optional<Plan> read_fat_tree(Section& section, const PlanLinks& links, cons
   return fat_tree(k, links);
 }
 
+Plan with_note(Plan plan, const std::string& note) {
+  if (!note.empty()) plan.notes.push_back(note);
+  return plan;
+}
+
+// Broadcom Tomahawk 6 (BCM78910, 102.4 Tb/s, 2025): 1,024 ports of 100 Gb/s.
+constexpr u32 kMostPortsOfASwitch = 1024;
+
+// A switch that nobody makes is simulated all the same.
+void note_largest_switch(Plan& plan) {
+  std::vector<u32> ports(plan.topology.nodes);
+  for (const TopologyLink& link : plan.topology.links)
+    for (const NodeIndex node : {link.a, link.b})
+      if (plan.topology.is_switch[node]) ++ports[node];
+  const auto largest = std::ranges::max_element(ports);
+  if (largest == ports.end() || *largest <= kMostPortsOfASwitch) return;
+  plan.notes.push_back(fmt::format(
+      "{} has {} ports; no switch has more than {}, and this one is simulated as if it were one",
+      plan.names[static_cast<std::size_t>(largest - ports.begin())], *largest,
+      kMostPortsOfASwitch));
+}
+
 struct Uplinks {
   u32 spines = 0;  // that each leaf is linked to
   Rate rate;
+  std::string note{};  // what was rounded
 };
 // Spines and the rate of their links follow from the oversubscription, as far as they are not
 // given. `below`: the rate of all links of a leaf to hosts, in bit/s.
@@ -59,6 +83,11 @@ std::optional<Uplinks> read_uplinks(Section& section, std::string_view key, doub
   const double needed = below / ratio / static_cast<double>(rate.bps());
   const auto enough = static_cast<u32>(std::clamp(needed + 0.999, 1.0, double{kMostPorts}));
   Uplinks uplinks{.spines = count(section, key, enough, 1, kMostPorts), .rate = rate};
+  const double built = below / uplinks.spines / static_cast<double>(rate.bps());
+  if (!has_spines && section.has("oversubscription") && std::abs(built / ratio - 1) > 0.005)
+    uplinks.note =
+        fmt::format("oversubscription {:g} asked for, {:.2f} built: {} {} of {}", ratio, built,
+                    uplinks.spines, key, rate_text(static_cast<double>(rate.bps())));
   if (has_spines && section.has("oversubscription"))
     uplinks.rate =
         Rate::from_bps(static_cast<u64>(below / ratio / static_cast<double>(uplinks.spines)));
@@ -84,7 +113,7 @@ std::optional<Plan> read_leaf_spine(Section& section, PlanLinks links, const Fil
     section.complain("leaves", fmt::format("there may be {} nodes in all", kMaxNodes));
     return std::nullopt;
   }
-  return leaf_spine(shape, links);
+  return with_note(leaf_spine(shape, links), uplinks->note);
 }
 
 std::optional<Plan> read_dual_tor(Section& section, PlanLinks links, const FileReader&) {
@@ -112,7 +141,7 @@ std::optional<Plan> read_dual_tor(Section& section, PlanLinks links, const FileR
                                              kMostPorts));
     return std::nullopt;
   }
-  return dual_tor(shape, links);
+  return with_note(dual_tor(shape, links), uplinks->note);
 }
 
 std::optional<Plan> read_rail_optimized(Section& section, const PlanLinks& links,
@@ -198,6 +227,7 @@ std::optional<Plan> read_topology(Section section, const PlanLinks& links,
     section.complain("kind", "there are fewer than two hosts");
     return std::nullopt;
   }
+  if (plan) note_largest_switch(*plan);
   return plan;
 }
 

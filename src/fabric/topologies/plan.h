@@ -15,6 +15,7 @@ struct Plan {
   Topology topology;
   std::vector<std::string> names;  // of each node
   std::vector<NodeIndex> hosts;
+  std::vector<std::string> notes{};  // what is otherwise than was asked for, or than can be bought
 
   NodeIndex add_host(std::string name);
   NodeIndex add_switch(std::string name);

@@ -88,7 +88,7 @@ TEST(Tuning, SaysHowItComesAbout) {
   EXPECT_TRUE(text.starts_with("RoCEv2 on 400 Gb/s links, cables of 30 m, path MTU 4096\n"))
       << text;
   EXPECT_NE(text.find("Kmin 1.6 MB, Kmax 6.4 MB, Pmax 20 %"), std::string::npos) << text;
-  EXPECT_NE(text.find("dce_tcp_g 1020/1024 (g 4/1024)"), std::string::npos) << text;
+  EXPECT_NE(text.find("dce_tcp_g 1008/1024 (g 16/1024)"), std::string::npos) << text;
 }
 
 TEST(Catalogue, EverythingHasASource) {
