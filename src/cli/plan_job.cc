@@ -36,7 +36,9 @@ class Planner {
     if (const auto done = read_candidates(); !done) return tl::unexpected(done.error());
     run_all(results_.candidates);
     compare_same_operation(results_.candidates);
-    results_.recommendation = jobs::recommend(results_.candidates);
+    if (!is_stopped()) try_remedies();
+    results_.best = best_of_each(results_.candidates, results_.tried);
+    results_.recommendation = jobs::recommend(results_.best);
     if (results_.recommendation.best != nullptr && !is_stopped()) vary();
     prove();
     SimOutcome outcome;
@@ -77,8 +79,6 @@ class Planner {
     used = settings_for(technology);
     fabric::Parsed<jobs::Job> job = read(source, used);
     if (!job) return job;
-    for (const fabric::Setting& setting : latency_settings(results_.own, *job))
-      used.push_back(setting);
     if (!job->says_host_path)
       used.push_back(
           {"hosts.path", std::string(jobs::model_of(jobs::usual_path(technology)).name)});
@@ -94,8 +94,6 @@ class Planner {
                       "chakra",
                       request_.job));
     sources_.push_back({"", *text});
-    if (const auto plain = read(sources_.front(), request_.settings))
-      results_.own = plain->network.technology;
     if (request_.topologies.empty()) return {};
     const auto job = read_any(sources_.front());
     if (!job) return cannot(job.error().message);
@@ -141,7 +139,8 @@ class Planner {
       return candidate;
     }
     candidate.job = *std::move(job);
-    if (candidate.job.plan.topology.nodes > fabric::kMaxNodes)
+    const bool has_packets = candidate.job.method != jobs::Method::kFlows;
+    if (has_packets && candidate.job.plan.topology.nodes > fabric::kMaxNodes)
       candidate.mistake = fmt::format(
           "{} nodes are too many for packets, which technologies are "
           "compared by; there may be {}",
@@ -186,21 +185,46 @@ class Planner {
       workers.emplace_back(work);
     work();
   }
+  void try_remedies() {
+    std::vector<Candidate> runs;
+    for (std::size_t i = 0; i < results_.candidates.size(); ++i) {
+      const Candidate& candidate = results_.candidates[i];
+      if (!candidate.is_done()) continue;
+      const auto source = std::ranges::find(sources_, candidate.topology, &Source::topology);
+      for (jobs::Remedy& remedy : jobs::remedies_of(candidate)) {
+        runs.push_back(candidate_of(*source, candidate.technology, remedy.settings));
+        runs.back().variant = remedy.name;
+        results_.tried.push_back({.of = i, .remedy = std::move(remedy), .candidate = {}});
+      }
+    }
+    run_all(runs);
+    for (std::size_t i = 0; i < runs.size(); ++i) results_.tried[i].candidate = std::move(runs[i]);
+  }
   void vary() {
     const Candidate& best = *results_.recommendation.best;
     const auto source = std::ranges::find(sources_, best.topology, &Source::topology);
-    for (const jobs::Variant& variant : jobs::variants_of(results_.candidates, best))
-      for (const Candidate& candidate : results_.candidates) {
+    for (const jobs::Variant& variant : jobs::variants_of(results_.best, best))
+      for (const Candidate& candidate : results_.best) {
         const bool is_tcp = candidate.technology == fabric::Technology::kTCP;
         if (!candidate.is_done() || candidate.topology != best.topology ||
             (variant.of_tcp_only && !is_tcp))
           continue;
-        results_.varied.push_back(candidate_of(*source, candidate.technology, variant.settings));
+        std::vector<fabric::Setting> settings = remedy_of(candidate);
+        settings.insert(settings.end(), variant.settings.begin(), variant.settings.end());
+        results_.varied.push_back(candidate_of(*source, candidate.technology, settings));
         results_.varied.back().variant = variant.name;
       }
     run_all(results_.varied);
     compare_same_operation(results_.varied);
-    results_.lessons = jobs::lessons_of(results_.candidates, results_.varied, best);
+    results_.lessons = jobs::lessons_of(results_.best, results_.varied, best);
+  }
+  // The settings of the remedy with which it is the best of its technology.
+  std::vector<fabric::Setting> remedy_of(const Candidate& best) const {
+    for (const jobs::Tried& tried : results_.tried)
+      if (tried.remedy.name == best.variant && tried.candidate.technology == best.technology &&
+          tried.candidate.topology == best.topology)
+        return tried.remedy.settings;
+    return {};
   }
   // Of the topology that is recommended, or the first one that RoCEv2 takes.
   const Candidate* of_rocev2() const {

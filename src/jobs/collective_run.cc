@@ -165,6 +165,7 @@ void CollectiveRun::measure(Pipe& pipe) const {
   while (node != end) {
     const fabric::Port& port = network_.port(node, network_.routes().ports(node, end)[0]);
     pipe.notice = pipe.notice + port.delay;
+    pipe.distance = pipe.distance + ps(i64{port.latency_ps});
     if (!std::exchange(is_first, false))
       pipe.distance = pipe.distance + port.rate.time_of(kPacketOctets);
     node = network_.node_of(port.peer);
@@ -338,7 +339,7 @@ void CollectiveRun::post(u32 number, u32 octets, const TimeSpent& spent, Time no
   rank.unsent_octets += octets;
   message.ahead = time_at(rank.nic, rank.unsent_octets);
   if (path_ == nullptr) return network_.send(pipe.connection, octets, 0);
-  const Time at = sending_sides_[pipe.from].send(sending_path_, octets, now);
+  const Time at = sending_sides_[pipe.from].send(sending_path_, octets, rank.nic, now);
   message.host = at - now;
   rank.cpu_time = rank.cpu_time + cpu_of(path_->sending, octets);
   network_.set_alarm(nic, at, word_of(About::kSending, number));

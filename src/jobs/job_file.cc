@@ -118,6 +118,15 @@ u32 rails_of(Section topology) {
                                   : 1;
 }
 
+// As NCCL has them: of rings and trees one for each NIC of the node, two at least; of messages from
+// pair to pair enough that a rank speaks with many peers at a time (NCCL runs them in batches of
+// eight peers, on two channels for each: NCCL_NCHANNELS_PER_NET_PEER).
+u32 usual_channels(const Shape& shape) {
+  const bool goes_by_pairs = shape.operation == collectives::Operation::kAllToAll ||
+                             shape.operation == collectives::Operation::kSendReceive;
+  return std::max(goes_by_pairs ? 16u : 2u, shape.ranks_per_node);
+}
+
 void read_collective(Section section, u32 rails, Job& job) {
   Shape shape;
   shape.operation = read_operation(section);
@@ -127,7 +136,7 @@ void read_collective(Section section, u32 rails, Job& job) {
   shape.element_octets = static_cast<u32>(section.octets("element", 4, 1));
   shape.octets = section.octets("size", 16u << 20, 1);
   shape.channels = static_cast<u32>(
-      section.count("channels", std::max(2u, shape.ranks_per_node), 1, collectives::kMaxChannels));
+      section.count("channels", usual_channels(shape), 1, collectives::kMaxChannels));
   shape.chunk_octets = section.octets("chunk", kChunk, 1);
   if (shape.chunk_octets > fabric::ConnectionConfig::kMaxMessageOctets)
     section.complain("chunk", "a message has 1 GiB at most");
@@ -135,6 +144,7 @@ void read_collective(Section section, u32 rails, Job& job) {
   if (shape.element_octets > 4096 || shape.octets % shape.element_octets != 0)
     section.complain("size", fmt::format("{} octets are no whole number of elements of {}",
                                          shape.octets, shape.element_octets));
+  job.has_usual_channels = !section.has("channels");
   read_run(section, job.run);
   read_method(section, job);
   job.shapes = read_algorithms(section, shape);

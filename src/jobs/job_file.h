@@ -34,6 +34,7 @@ struct Job {
   Cluster cluster;
   RunConfig run;
   std::vector<collectives::Shape> shapes;  // one for each algorithm
+  bool has_usual_channels = false;         // the file says none
   Method method = Method::kPackets;
   // One of them where it is a step that the GPUs do, and then there are no shapes.
   std::optional<TrainingConfig> training;

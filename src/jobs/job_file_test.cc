@@ -131,7 +131,7 @@ collective: {algorithm: [rail ring, hierarchical], size: 4MiB, method: both})");
     EXPECT_DOUBLE_EQ(result.bus_bandwidth(), result.algorithm_bandwidth() * 2 * 15 / 16);
   }
   const std::string text = text_of(*job, results);
-  EXPECT_TRUE(text.starts_with("all reduce of 4.194 MB, 16 GPUs in nodes of 4, 4 channels\n"))
+  EXPECT_TRUE(text.starts_with("all reduce of 4.194 MB, 16 GPUs in nodes of 4, 4 channels (by default, as NCCL)\n"))
       << text;
   EXPECT_NE(text.find("flow-level"), std::string::npos);
   const std::string csv = csv_of(results);

@@ -39,7 +39,22 @@ std::string line_of(const Job& job, const CollectiveResult& result) {
       line += fmt::format("  {:>10} {:>+6.1f} %", time_text(*result.flow_seconds),
                           100 * (*result.flow_seconds / all.seconds() - 1));
   }
+  if (!result.by_packets)
+    line += result.flow_error ? fmt::format("  {:>+6.1f} %", 100 * result.flow_error->error)
+                              : fmt::format("  {:>8}", "-");
   return line + "\n";
+}
+
+// What the column "error" is, where it is not that of the job itself.
+std::string error_note(const std::vector<CollectiveResult>& results) {
+  for (const CollectiveResult& result : results)
+    if (result.flow_error)
+      return fmt::format(
+          "at flow-level: fair rates instead of packets; error: of its time, as on {} GPUs with "
+          "{} by packets\n",
+          result.flow_error->gpus,
+          fabric::octets_text(static_cast<double>(result.flow_error->octets)));
+  return "";
 }
 
 std::string head_of(const Job& job) {
@@ -50,6 +65,7 @@ std::string head_of(const Job& job) {
                         "waiting", "overhead");
   if (job.method != Method::kFlows && job.run.host_path.kind)
     head += fmt::format(" {:>6} {:>7}", "host", "cores");
+  if (job.method == Method::kFlows) head += fmt::format("  {:>8}", "error");
   if (job.method == Method::kBoth) head += fmt::format("  {:>10} {:>8}", "flow-level", "error");
   return head + fmt::format("\n{:<18} {:>10} {:>8} {:>8}\n", "", "", "GB/s", "GB/s");
 }
@@ -89,12 +105,13 @@ double CollectiveResult::bus_bandwidth() const {
 
 std::string text_of(const Job& job, const std::vector<CollectiveResult>& results) {
   const collectives::Shape& shape = job.shapes.front();
-  std::string text =
-      fmt::format("{} of {}, {} GPUs in nodes of {}, {} channels\n", name_of(shape.operation),
-                  fabric::octets_text(static_cast<double>(shape.octets)), shape.ranks,
-                  shape.ranks_per_node, shape.channels);
+  std::string text = fmt::format(
+      "{} of {}, {} GPUs in nodes of {}, {} channels{}\n", name_of(shape.operation),
+      fabric::octets_text(static_cast<double>(shape.octets)), shape.ranks, shape.ranks_per_node,
+      shape.channels, job.has_usual_channels ? " (by default, as NCCL)" : "");
   text += head_of(job);
   for (const CollectiveResult& result : results) text += line_of(job, result);
+  text += error_note(results);
   for (const CollectiveResult& result : results)
     if (result.by_packets && result.by_packets->storage)
       text += fmt::format("{}: {}", name_of(result.shape.algorithm),
@@ -116,12 +133,12 @@ std::string csv_of(const std::vector<CollectiveResult>& results) {
       "operation,algorithm,ranks,ranks_per_node,octets,channels,seconds,algbw,busbw,nvlink_seconds,"
       "sending_seconds,distance_seconds,waiting_seconds,overhead_seconds,messages,network_octets,"
       "nvlink_octets,wire_octets,hops,marks,pauses,drops,host_seconds,cpu_seconds,"
-      "retransmissions,timeouts,flow_level_seconds,mistake\n";
+      "retransmissions,timeouts,flow_level_seconds,flow_level_error,mistake\n";
   for (const CollectiveResult& r : results) {
     const PacketResult p = r.by_packets.value_or(PacketResult());
     text += fmt::format(
         "{},{},{},{},{},{},{:.12g},{:.9g},{:.9g},{:.12g},{:.12g},{:.12g},{:.12g},{:.12g},"
-        "{},{},{},{},{},{},{},{},{:.12g},{:.12g},{},{},{},{}\n",
+        "{},{},{},{},{},{},{},{},{:.12g},{:.12g},{},{},{},{},{}\n",
         name_of(r.shape.operation), name_of(r.shape.algorithm), r.shape.ranks,
         r.shape.ranks_per_node, r.shape.octets, r.shape.channels, r.seconds(),
         r.algorithm_bandwidth(), r.bus_bandwidth(), p.spent.nvlink.seconds(),
@@ -130,7 +147,7 @@ std::string csv_of(const std::vector<CollectiveResult>& results) {
         p.counters.wire_octets, p.counters.hops, p.counters.marks, p.counters.pauses,
         p.counters.drops, p.spent.host.seconds(), p.cpu_time.seconds(), p.repairs.retransmissions,
         p.repairs.timeouts, r.flow_seconds ? fmt::format("{:.12g}", *r.flow_seconds) : "",
-        r.mistake);
+        r.flow_error ? fmt::format("{:.4g}", r.flow_error->error) : "", r.mistake);
   }
   return text;
 }

@@ -26,12 +26,20 @@ struct PacketResult {
   std::shared_ptr<const RunRecord> record{};  // nullptr: Keep::kNumbers
 };
 
+// Flow-level beside packets, on a job that is small enough for both (flow_level/twin.h).
+struct FlowError {
+  u32 gpus = 0;
+  u64 octets = 0;    // of the operation; 0: a step
+  double error = 0;  // of the time: 0.1: flow-level takes 10 % more
+};
+
 struct CollectiveResult {
   collectives::Shape shape;  // as the schedule has it
   std::string mistake;       // "": none; else there is nothing more, or if it is kInterrupted, what
                              // there was until then
   std::optional<PacketResult> by_packets;
-  std::optional<double> flow_seconds;  // flow-level
+  std::optional<double> flow_seconds;     // flow-level
+  std::optional<FlowError> flow_error{};  // where there are no packets
 
   // Of the packets, where there are.
   [[nodiscard]] double seconds() const;

@@ -75,6 +75,9 @@ std::vector<SummaryLine> lines_of(const Job& job, const JobResults& results) {
                              : result.mistake});
     lines.push_back({name + " busbw, GB/s",
                      is_done ? fmt::format("{:.2f}", result.bus_bandwidth() / 1e9) : "-"});
+    if (is_done && result.flow_error)
+      lines.push_back(
+          {name + " flow-level error", fmt::format("{:+.1f} %", 100 * result.flow_error->error)});
     if (!is_done || !result.by_packets || !result.by_packets->storage) continue;
     for (const SummaryLine& line : lines_of(*result.by_packets->storage))
       lines.push_back({name + " " + line.name, line.value});

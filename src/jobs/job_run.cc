@@ -6,6 +6,7 @@
 #include "collectives/make_schedule.h"
 #include "fabric/results/alone_time.h"
 #include "jobs/flow_level/flow_run.h"
+#include "jobs/flow_level/twin.h"
 #include "jobs/storage/side_by_side.h"
 
 namespace verbena::jobs {
@@ -116,7 +117,36 @@ std::string run_packets(const Job& job, const collectives::Script& script, StepO
 
 FlowLevelConfig flow_level_config(const Job& job) {
   const fabric::PacketSizes sizes = fabric::packet_sizes(job.network, job.network.host({}));
-  return {.packet_octets = sizes.payload, .header_octets = sizes.header, .seed = job.network.seed};
+  const fabric::NetworkConfig& network = job.network;
+  const bool is_infiniband = network.technology == fabric::Technology::kInfiniBand;
+  const fabric::ForwardingConfig& forwarding = network.switches.forwarding;
+  const bool cuts_through = forwarding.mode == fabric::ForwardingConfig::Mode::kCutThrough;
+  return {.packet_octets = sizes.payload,
+          .header_octets = sizes.header,
+          .switch_latency = is_infiniband ? network.infiniband.latency : forwarding.latency,
+          .cuts_through = is_infiniband ? network.infiniband.cuts_through : cuts_through,
+          .seed = network.seed};
+}
+
+namespace {
+
+std::optional<FlowError> error_of_twin(const Job& job, const collectives::Shape& shape,
+                                       const Stop& stop) {
+  const std::optional<Job> twin = twin_of(job, shape);
+  if (!twin) return std::nullopt;
+  const CollectiveResult both = run_collective(*twin, twin->shapes.front(), until_twin_ends(stop));
+  if (!both.mistake.empty()) return std::nullopt;
+  return FlowError{.gpus = both.shape.ranks,
+                   .octets = both.shape.octets,
+                   .error = *both.flow_seconds / both.by_packets->time.seconds() - 1};
+}
+
+}  // namespace
+
+Stop until_twin_ends(const Stop& stop) {
+  return [&stop](const Progress& progress) {
+    return progress.events > kMostTwinEvents || stop(progress);
+  };
 }
 
 CollectiveResult run_collective(const Job& job, const collectives::Shape& shape, const Stop& stop) {
@@ -130,6 +160,8 @@ CollectiveResult run_collective(const Job& job, const collectives::Shape& shape,
       run_flow_level(*schedule, job.cluster, job.plan.topology, flow_level_config(job), stop);
   result.mistake = flows.mistake;
   result.flow_seconds = flows.seconds;
+  if (job.method == Method::kFlows && result.mistake.empty())
+    result.flow_error = error_of_twin(job, result.shape, stop);
   return result;
 }
 

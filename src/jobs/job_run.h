@@ -14,6 +14,9 @@ namespace verbena::jobs {
 [[nodiscard]] CollectiveResult run_collective(const Job& job, const collectives::Shape& shape,
                                               const Stop& stop);
 
+// For a run of a twin (flow_level/twin.h), which ends after so many events.
+[[nodiscard]] Stop until_twin_ends(const Stop& stop);
+
 // What went wrong; "": nothing, and there is a result. kInterrupted: there is what was done until
 // then. `observer`: or nullptr.
 [[nodiscard]] std::string run_packets(const Job& job, const collectives::Script& script,

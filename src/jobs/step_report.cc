@@ -95,8 +95,16 @@ std::string operations_text(const StepResult& result) {
   return text;
 }
 
-std::string flows_text(Duration time, Method method, Duration by_packets) {
-  if (method == Method::kFlows) return "\nat flow-level: fair rates instead of packets\n";
+std::string error_text(const std::optional<FlowError>& error) {
+  if (!error) return "its error is not known: no smaller job of this kind ends soon by packets";
+  return fmt::format("its error is {:+.1f} %, as on {} GPUs with fewer layers by packets",
+                     100 * error->error, error->gpus);
+}
+
+std::string flows_text(Duration time, Method method, Duration by_packets,
+                       const std::optional<FlowError>& error) {
+  if (method == Method::kFlows)
+    return fmt::format("\nat flow-level: fair rates instead of packets; {}\n", error_text(error));
   return fmt::format("\n{:<12} {}, {:+.1f} % of the step by packets\n", "flow-level",
                      duration_text(time), share(time, by_packets) - 100);
 }
@@ -112,7 +120,7 @@ std::string text_of(const Job& job, const StepResult& result) {
   text += fmt::format("{:<12} {:.1f} %: {}\n", "idle", share(all - computing, all),
                       parts_text(result.mean.idle, all));
   text += operations_text(result);
-  if (result.flow_time) text += flows_text(*result.flow_time, job.method, all);
+  if (result.flow_time) text += flows_text(*result.flow_time, job.method, all, result.flow_error);
   if (job.method == Method::kFlows) return text;
   if (result.packets.storage) text += fmt::format("\n{}", text_of(*result.packets.storage));
   const fabric::Counters& counters = result.packets.counters;

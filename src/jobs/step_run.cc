@@ -5,6 +5,7 @@
 #include <set>
 
 #include "jobs/flow_level/flow_program.h"
+#include "jobs/flow_level/twin.h"
 #include "jobs/job_run.h"
 #include "jobs/operation_spans.h"
 
@@ -106,12 +107,23 @@ void run_by_flows(const Job& job, const Stop& stop, StepResult& result) {
   sum_up(result);
 }
 
+std::optional<FlowError> error_of_twin(const Job& job, const Stop& stop) {
+  const std::optional<Job> twin = twin_of_step(job);
+  if (!twin) return std::nullopt;
+  const StepResult both = run_step(*twin, until_twin_ends(stop));
+  if (!both.mistake.empty()) return std::nullopt;
+  return FlowError{.gpus = twin->cluster.ranks(),
+                   .error = both.flow_time->seconds() / both.time().seconds() - 1};
+}
+
 }  // namespace
 
 StepResult run_step(const Job& job, const Stop& stop) {
   StepResult result;
   if (job.method != Method::kFlows) run_by_packets(job, stop, result);
   if (job.method != Method::kPackets && result.mistake.empty()) run_by_flows(job, stop, result);
+  if (job.method == Method::kFlows && result.mistake.empty())
+    result.flow_error = error_of_twin(job, stop);
   return result;
 }
 

@@ -26,7 +26,8 @@ struct StepResult {
   std::string mistake;   // "": none. kInterrupted: packets and timeline are what there was until
                          // then. Else there is nothing more.
   PacketResult packets;  // nothing at flow-level
-  std::optional<Duration> flow_time{};  // at flow-level
+  std::optional<Duration> flow_time{};    // at flow-level
+  std::optional<FlowError> flow_error{};  // where there are no packets
   std::unique_ptr<Program> program;
   std::unique_ptr<Timeline> timeline;
   Time begin, end;  // by packets, where there are

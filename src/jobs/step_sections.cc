@@ -54,8 +54,9 @@ void read_parallelism(Section& section, u32 ranks, Parallelism& parallel) {
   parallel.pipeline = count(section, "pipeline", 1, 1, ranks);
   const u32 replica = parallel.tensor * parallel.pipeline;
   if (ranks % replica != 0) {
-    section.complain("pipeline", fmt::format("{} GPUs are no whole number of replicas of {} by {}",
-                                             ranks, parallel.tensor, parallel.pipeline));
+    section.complain(ranks % parallel.tensor != 0 ? "tensor" : "pipeline",
+                     fmt::format("{} GPUs are no whole number of replicas of {} by {}", ranks,
+                                 parallel.tensor, parallel.pipeline));
     return;
   }
   parallel.data = ranks / replica;
@@ -120,7 +121,8 @@ void read_training(Section section, u32 rails, Job& job) {
   job.cutting = read_cutting(section);
   read_run(section, job.run);
   read_method(section, job);
-  if (const std::string wrong = refusal(config); !wrong.empty()) section.complain("model", wrong);
+  if (const Refusal wrong = refusal_of(config); !wrong.what.empty())
+    section.complain(wrong.key, wrong.what);
   section.done();
 }
 
@@ -144,7 +146,8 @@ void read_inference(Section section, u32 rails, Job& job) {
   job.cutting = read_cutting(section);
   read_run(section, job.run);
   read_method(section, job);
-  if (const std::string wrong = refusal(config); !wrong.empty()) section.complain("serving", wrong);
+  if (const Refusal wrong = refusal_of(config); !wrong.what.empty())
+    section.complain(wrong.key, wrong.what);
   section.done();
 }
 

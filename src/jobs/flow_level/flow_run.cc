@@ -75,7 +75,9 @@ double FlowLevel::latency_of(const std::vector<u32>& way) const {
   for (std::size_t i = 0; i < way.size(); ++i) {
     const fabric::LinkConfig& link = topology_.links[way[i] / 2].config;
     seconds += link.delay.seconds();
-    if (i != 0) seconds += octets * 8 / static_cast<double>(link.rate.bps());
+    if (i == 0) continue;
+    seconds += config_.switch_latency.seconds();
+    if (!config_.cuts_through) seconds += octets * 8 / static_cast<double>(link.rate.bps());
   }
   return seconds;
 }

@@ -55,10 +55,18 @@ TEST(HostSide, MessagesPassOneAfterAnother) {
   const HostPathSums path{.latency = us(1), .whole = gbps(400), .through = gbps(100)};
   HostSide side;
   const Duration copy = time_at(gbps(400), kMessage), through = time_at(gbps(100), kMessage);
-  const Time first = side.send(path, kMessage, Time());
+  const Time first = side.send(path, kMessage, gbps(200), Time());
   EXPECT_EQ(first, Time() + copy + us(1));
   // The second is copied meanwhile, and waits for the rest of the first.
-  EXPECT_EQ(side.send(path, kMessage, Time()), first + through);
+  EXPECT_EQ(side.send(path, kMessage, gbps(200), Time()), first + through);
+}
+
+// The NIC takes turns among messages that reach it together, as it does without a path.
+TEST(HostSide, WhatIsAsFastAsTheLinePutsNoMessageBehindAnother) {
+  const HostPathSums path{.latency = us(1), .through = gbps(100)};
+  HostSide side;
+  EXPECT_EQ(side.send(path, kMessage, gbps(100), Time()), Time() + us(1));
+  EXPECT_EQ(side.send(path, kMessage, gbps(100), Time()), Time() + us(1));
 }
 
 TEST(HostSide, WhatIsAsFastAsTheLineAddsItsLatencyAlone) {

@@ -1,6 +1,8 @@
 // HostSide: one direction of a host's path, in use: messages go through in the order in which they
 // come. First (sending) or last (receiving) they are copied whole, one after another; what passes
-// them on takes them at its rate, which all messages of the host share.
+// them on takes them at its rate, which all messages of the host share. Where that is as fast as
+// the line, the NIC has all messages at once and takes turns among them, as it has them without a
+// path: else a path would put them in a row, and the first would leave earlier than without one.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +14,10 @@ namespace verbena::jobs {
 
 class HostSide {
  public:
-  // When the NIC begins with a message that the GPU has now.
-  [[nodiscard]] Time send(const HostPathSums& path, u64 octets, Time now) {
+  // When the NIC, of a line of that rate, begins with a message that the GPU has now.
+  [[nodiscard]] Time send(const HostPathSums& path, u64 octets, Rate line, Time now) {
     const Time copied = copy(path, octets, now);
+    if (path.through >= line) return copied + path.latency;
     const Time begins = std::max(copied + path.latency, through_free_);
     through_free_ = begins + duration_of(path.through, octets);
     return begins;

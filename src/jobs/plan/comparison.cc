@@ -1,6 +1,7 @@
 #include "jobs/plan/comparison.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -14,14 +15,10 @@
 namespace verbena::jobs {
 namespace {
 
-constexpr std::string_view kSwitchLatency = "300ns";  // of Ethernet's, as in presets.cc
-
 double seconds_by_flows(const Job& job, const collectives::Shape& shape, const Stop& stop) {
   const auto schedule = collectives::make_schedule(shape);
-  const FlowLevelConfig config{
-      .packet_octets = static_cast<u32>(bytes(job.network.host({}).device.active_mtu)),
-      .seed = job.network.seed};
-  return run_flow_level(*schedule, job.cluster, job.plan.topology, config, stop).seconds;
+  return run_flow_level(*schedule, job.cluster, job.plan.topology, flow_level_config(job), stop)
+      .seconds;
 }
 
 std::vector<collectives::Shape> shortlist(const Job& job, const Stop& stop) {
@@ -36,6 +33,7 @@ std::vector<collectives::Shape> shortlist(const Job& job, const Stop& stop) {
 }
 
 double cores_of(const Job& job, const PacketResult& packets) {
+  if (packets.time == Duration()) return 0;
   return packets.cpu_time.seconds() / packets.time.seconds() / job.cluster.ranks();
 }
 
@@ -49,13 +47,16 @@ Measured of_collective(const Job& job, const Stop& stop) {
         return {.mistake = kInterrupted, .name = {}, .packets = {}};
       continue;
     }
-    if (best.mistake.empty() && best.time <= result.by_packets->time) continue;
+    const Duration time = ps(std::llround(result.seconds() * 1e12));
+    if (best.mistake.empty() && best.time <= time) continue;
+    const PacketResult packets = result.by_packets.value_or(PacketResult());
     best = {.mistake = {},
-            .time = result.by_packets->time,
+            .time = time,
             .name = std::string(name_of(result.shape.algorithm)),
             .bus_bandwidth = result.bus_bandwidth(),
-            .cores = cores_of(job, *result.by_packets),
-            .packets = *result.by_packets};
+            .flow_error = result.flow_error,
+            .cores = cores_of(job, packets),
+            .packets = packets};
   }
   return best;
 }
@@ -81,6 +82,7 @@ Measured of_step(const Job& job, const Stop& stop) {
   Measured measured{.mistake = step.mistake, .name = {}, .packets = {}};
   if (!step.mistake.empty()) return measured;
   measured.time = step.time();
+  measured.flow_error = step.flow_error;
   measured.cores = cores_of(job, step.packets);
   measured.packets = step.packets;
   for (const OperationTotal& total : step.operations)
@@ -108,9 +110,9 @@ std::string_view control_of(const Job& job) {
 }  // namespace
 
 Measured measure(const Job& job, const Stop& stop) {
-  Job by_packets = job;
-  by_packets.method = Method::kPackets;
-  return job.has_step() ? of_step(by_packets, stop) : of_collective(by_packets, stop);
+  Job once = job;
+  if (once.method == Method::kBoth) once.method = Method::kPackets;
+  return job.has_step() ? of_step(once, stop) : of_collective(once, stop);
 }
 
 void compare_same_operation(std::vector<Candidate>& candidates) {
@@ -156,27 +158,12 @@ HostPathKind usual_path(fabric::Technology technology) {
                                                 : HostPathKind::kGPUDirect;
 }
 
-std::vector<fabric::Setting> latency_settings(fabric::Technology own, const Job& job) {
-  const bool was_infiniband = own == fabric::Technology::kInfiniBand;
-  const bool is_infiniband = job.network.technology == fabric::Technology::kInfiniBand;
-  if (is_infiniband && !was_infiniband &&
-      job.network.infiniband.latency == fabric::InfiniBandConfig{}.latency)
-    return {{"infiniband.forwarding.latency", "0"}};
-  if (was_infiniband && !is_infiniband &&
-      job.network.switches.forwarding.latency == fabric::ForwardingConfig{}.latency)
-    return {{"switch.forwarding.latency", std::string(kSwitchLatency)}};
-  return {};
-}
-
-std::string latency_text(fabric::Technology own) {
-  if (own != fabric::Technology::kInfiniBand)
-    return "The links' delays have the latency of switches in them, so that InfiniBand's, which "
-           "cut "
-           "through, add none.";
+std::string latency_text() {
   return fmt::format(
-      "The links' delays are of cables; switches add {} (InfiniBand, cutting through) "
-      "or {} (Ethernet, storing and forwarding).",
-      fabric::duration_text(fabric::InfiniBandConfig{}.latency), kSwitchLatency);
+      "The links' delays are of cables; switches add {} (InfiniBand, cutting through) or {} "
+      "(Ethernet), unless the file says otherwise.",
+      fabric::duration_text(switch_latency_of(fabric::Technology::kInfiniBand)),
+      fabric::duration_text(switch_latency_of(fabric::Technology::kRoCEv2)));
 }
 
 std::string what_to_tune(const Candidate& candidate) {

@@ -2,6 +2,7 @@
 // technologies are compared by.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,12 @@ struct Measured {
   std::string name;          // that algorithm; of a step, the operation that busbw is of
   double bus_bandwidth = 0;  // octets a second
   std::vector<MeasuredOperation> operations{};  // of a step
+  std::optional<FlowError> flow_error{};        // of a job with method: flows
   double cores = 0;                             // of the CPU that are busy for each GPU, on average
   PacketResult packets;
 };
 
-// By packets, whatever the job's method.
+// By packets, unless the job's method is flows: then by those, with the error of a twin.
 [[nodiscard]] Measured measure(const Job& job, const Stop& stop);
 
 // A line of the table.
@@ -59,11 +61,8 @@ void compare_same_operation(std::vector<Candidate>& candidates);
 
 // The way between GPU and NIC where the file names none: gpudirect, or kernel_tcp for TCP.
 [[nodiscard]] HostPathKind usual_path(fabric::Technology technology);
-// A file's delays are those of its own technology: Ethernet's have the latency of switches in them,
-// as presets do (about 300 ns), InfiniBand's are of cables, since its switches have a latency of
-// their own. Settings that make others' switches alike, as far as the job has not set them itself.
-[[nodiscard]] std::vector<fabric::Setting> latency_settings(fabric::Technology own, const Job& job);
-[[nodiscard]] std::string latency_text(fabric::Technology own);
+// Which latencies of switches the technologies have.
+[[nodiscard]] std::string latency_text();
 // What has to be set for it, in a line.
 [[nodiscard]] std::string what_to_tune(const Candidate& candidate);
 

@@ -49,6 +49,7 @@ void write_runs(fabric::SQLiteFile& file, const PlanResults& results) {
       "events INTEGER, marks INTEGER, pauses INTEGER, drops INTEGER, retransmissions INTEGER, "
       "timeouts INTEGER, second_dollars REAL");
   for (const Candidate& candidate : results.candidates) add_run(rows, candidate);
+  for (const Tried& tried : results.tried) add_run(rows, tried.candidate);
   for (const Candidate& candidate : results.varied) add_run(rows, candidate);
 }
 

@@ -56,7 +56,7 @@ std::string head_of(const PlanResults& results, const Candidate& first) {
           "topology, the seed. Not equal: what it costs and draws. A NIC reaches the GPU's memory "
           "by itself (gpudirect), for TCP by the kernel and copies (kernel_tcp), unless hosts.path "
           "says otherwise. {}",
-          links_text(job.plan.topology), latency_text(results.own)),
+          links_text(job.plan.topology), latency_text()),
       0);
   return text;
 }
@@ -76,6 +76,12 @@ std::string line_of(const Candidate& candidate, std::size_t width) {
   if (!candidate.mistake.empty()) return line + "  " + candidate.mistake + "\n";
   if (!candidate.measured.mistake.empty()) return line + "  " + candidate.measured.mistake + "\n";
   const Measured& m = candidate.measured;
+  if (candidate.job.method == Method::kFlows)
+    return line +
+           fmt::format(" {:>10} {:>8.2f} {:>10} {:>20} {:>16}\n", fabric::duration_text(m.time),
+                       m.bus_bandwidth / 1e9,
+                       m.flow_error ? fmt::format("{:+.1f} %", 100 * m.flow_error->error) : "-",
+                       dollars_text(candidate.bill.dollars), watts_text(candidate.bill.watts));
   return line + fmt::format(" {:>10} {:>8.2f} {:>10} {:>7.2f}  {:<11} {:>20} {:>16} {:>7} {:>7}\n",
                             fabric::duration_text(m.time), m.bus_bandwidth / 1e9,
                             fabric::duration_text(m.packets.latencies.quantile(0.99)), m.cores,
@@ -90,8 +96,22 @@ std::size_t name_width(const std::vector<Candidate>& candidates) {
   return width;
 }
 
+// At flow-level there are no messages, pauses and host paths to tell of.
+std::string flows_head(std::size_t width) {
+  return fmt::format("{:<{}} {:>10} {:>8} {:>10} {:>20} {:>16}\n{:<{}} {:>10} {:>8} {:>10}\n", "",
+                     width, "time", "busbw", "error", "network", "power", "", width, "", "GB/s",
+                     "");
+}
+
 std::string table_of(const PlanResults& results) {
   const std::size_t width = name_width(results.candidates);
+  if (const Candidate* const first = first_read(results);
+      first != nullptr && first->job.method == Method::kFlows) {
+    std::string text = flows_head(width);
+    for (const Candidate& candidate : results.candidates) text += line_of(candidate, width);
+    return text +
+           "At flow-level; error: of the time, as a smaller job of this kind has it by packets.\n";
+  }
   std::string text = fmt::format(
       "{:<{}} {:>10} {:>8} {:>10} {:>7}  {:<11} {:>20} {:>16} {:>7} {:>7}\n", "", width, "time",
       "busbw", "p99", "cores", "host path", "network", "power", "pauses", "resent");
@@ -198,8 +218,10 @@ std::string text_of(const PlanResults& results) {
       "Prices and watts are ranges, many of them estimates: `verbena plan --catalogue` has their\n"
       "sources and years; check your quote.\n\n";
   text += tuning_of(results);
-  if (results.recommendation.best != nullptr)
-    text += fmt::format("\nRecommended: {}\n", results.recommendation.best->name());
+  text += causes_text(results.candidates, results.tried);
+  if (const Candidate* const best = results.recommendation.best; best != nullptr)
+    text += fmt::format("\nRecommended: {}{}\n", best->name(),
+                        best->variant.empty() ? "" : ", with " + best->variant);
   else
     text += was_interrupted(results)
                 ? "\nInterrupted before anything could be recommended\n"

@@ -8,6 +8,7 @@
 #include "jobs/plan/comparison.h"
 #include "jobs/plan/proof.h"
 #include "jobs/plan/recommendation.h"
+#include "jobs/plan/remedies.h"
 #include "jobs/plan/tuning.h"
 
 namespace verbena::jobs {
@@ -26,10 +27,11 @@ struct TunedLinks {
 
 struct PlanResults {
   std::string file;
-  fabric::Technology own = fabric::Technology::kRoCEv2;  // of the file
-  std::vector<Candidate> candidates;                     // of the job itself
+  std::vector<Candidate> candidates;  // of the job itself
+  std::vector<Tried> tried;           // remedies of each
+  std::vector<Candidate> best;        // each with its best remedy
   std::vector<Candidate> varied;
-  Recommendation recommendation;     // of `candidates`
+  Recommendation recommendation;     // of `best`
   std::vector<std::string> lessons;  // of `varied`
   std::vector<TunedLinks> tuned;     // none: RoCEv2 is not among the technologies
   std::optional<Proof> proof;        // for the first of them

@@ -40,9 +40,10 @@ const Candidate* choose(const std::vector<Candidate>& candidates) {
 std::string against(const Candidate& best, const Candidate& other) {
   const double more = cost_of_work(other) / cost_of_work(best) - 1;
   return fmt::format(
-      "{}: {} it; its network costs {:.2f} times as much, GPUs and network for the "
+      "{}{}: {} it; its network costs {:.2f} times as much, GPUs and network for the "
       "same work {:+.1f} %{}",
-      other.name(), speed_text(other.measured.time, best.measured.time),
+      other.name(), other.variant.empty() ? "" : " with " + other.variant,
+      speed_text(other.measured.time, best.measured.time),
       other.bill.dollars.middle() / best.bill.dollars.middle(), 100 * more,
       more < kTie ? ": no difference, as prices go" : "");
 }
@@ -104,9 +105,10 @@ Recommendation recommend(const std::vector<Candidate>& candidates) {
   if (best == nullptr) return result;
   result.best = best;
   result.reasons.push_back(fmt::format(
-      "{}: {}, network {}, {}; GPUs ({}) and network for the work done cost least of all that can "
-      "be had",
-      best->name(), fabric::duration_text(best->measured.time), dollars_text(best->bill.dollars),
+      "{}{}: {}, network {}, {}; GPUs ({}) and network for the work done cost least of all that "
+      "can be had",
+      best->name(), best->variant.empty() ? "" : " with " + best->variant,
+      fabric::duration_text(best->measured.time), dollars_text(best->bill.dollars),
       watts_text(best->bill.watts), dollars_text(price_of_gpus(best->job))));
   for (const Candidate& candidate : candidates) {
     if (&candidate == best || !candidate.is_done()) continue;

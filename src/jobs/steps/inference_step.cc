@@ -131,14 +131,16 @@ class InstanceTasks {
 
 }  // namespace
 
-std::string refusal(const InferenceConfig& config) {
+Refusal refusal_of(const InferenceConfig& config) {
   if (config.model.heads % config.tensor != 0)
-    return fmt::format("{} heads are no whole number for each of {} tensor parallel GPUs",
-                       config.model.heads, config.tensor);
+    return {"tensor",
+            fmt::format("{} heads are no whole number for each of {} tensor parallel GPUs",
+                        config.model.heads, config.tensor)};
   if (config.serving == Serving::kDisaggregated && config.instances % 2 != 0)
-    return fmt::format("{} instances are no pairs of one that prefills and one that decodes",
-                       config.instances);
-  return "";
+    return {"serving",
+            fmt::format("{} instances are no pairs of one that prefills and one that decodes",
+                        config.instances)};
+  return {};
 }
 
 ProgramParts inference_step(const InferenceConfig& config, u32 ranks_per_node,

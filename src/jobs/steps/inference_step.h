@@ -14,6 +14,7 @@
 
 #include "jobs/steps/gpu.h"
 #include "jobs/steps/parts_builder.h"
+#include "jobs/steps/refusal.h"
 #include "jobs/steps/transformer.h"
 
 namespace verbena::jobs {
@@ -35,7 +36,10 @@ struct InferenceConfig {
 };
 
 // What makes it impossible; "": nothing.
-[[nodiscard]] std::string refusal(const InferenceConfig& config);
+[[nodiscard]] Refusal refusal_of(const InferenceConfig& config);
+[[nodiscard]] inline std::string refusal(const InferenceConfig& config) {
+  return refusal_of(config).what;
+}
 // Precondition: refusal(config) is "".
 [[nodiscard]] ProgramParts inference_step(const InferenceConfig& config, u32 ranks_per_node,
                                           const Cutting& cutting);

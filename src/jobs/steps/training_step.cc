@@ -69,21 +69,24 @@ double TrainingConfig::flops() const {
   return 3 * static_cast<double>(tokens()) * (layer * model.layers + model.output_flops());
 }
 
-std::string refusal(const TrainingConfig& config) {
+Refusal refusal_of(const TrainingConfig& config) {
   const Parallelism& parallel = config.parallel;
   if (config.model.layers % parallel.pipeline != 0)
-    return fmt::format("{} layers are no whole number for each of {} pipeline stages",
-                       config.model.layers, parallel.pipeline);
+    return {"pipeline", fmt::format("{} layers are no whole number for each of {} pipeline stages",
+                                    config.model.layers, parallel.pipeline)};
   if (config.model.heads % parallel.tensor != 0)
-    return fmt::format("{} heads are no whole number for each of {} tensor parallel GPUs",
-                       config.model.heads, parallel.tensor);
+    return {"tensor",
+            fmt::format("{} heads are no whole number for each of {} tensor parallel GPUs",
+                        config.model.heads, parallel.tensor)};
   if (parallel.expert > 1 && config.model.experts % parallel.expert != 0)
-    return fmt::format("{} experts are no whole number for each of {} expert parallel GPUs",
-                       config.model.experts, parallel.expert);
+    return {"expert",
+            fmt::format("{} experts are no whole number for each of {} expert parallel GPUs",
+                        config.model.experts, parallel.expert)};
   if (parallel.data % parallel.expert != 0)
-    return fmt::format("{} replicas are no whole number of groups of {} that share experts",
-                       parallel.data, parallel.expert);
-  return "";
+    return {"expert",
+            fmt::format("{} replicas are no whole number of groups of {} that share experts",
+                        parallel.data, parallel.expert)};
+  return {};
 }
 
 ProgramParts training_step(const TrainingConfig& config, u32 ranks_per_node,

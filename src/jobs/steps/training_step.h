@@ -15,6 +15,7 @@
 
 #include "jobs/steps/gpu.h"
 #include "jobs/steps/parts_builder.h"
+#include "jobs/steps/refusal.h"
 #include "jobs/steps/transformer.h"
 
 namespace verbena::jobs {
@@ -58,7 +59,10 @@ struct TrainingConfig {
 };
 
 // What makes it impossible; "": nothing.
-[[nodiscard]] std::string refusal(const TrainingConfig& config);
+[[nodiscard]] Refusal refusal_of(const TrainingConfig& config);
+[[nodiscard]] inline std::string refusal(const TrainingConfig& config) {
+  return refusal_of(config).what;
+}
 // Precondition: refusal(config) is "".
 [[nodiscard]] ProgramParts training_step(const TrainingConfig& config, u32 ranks_per_node,
                                          const Cutting& cutting);

@@ -34,13 +34,14 @@ const StorageResult& storage_of(const JobResults& results) {
   return *results.step->packets.storage;
 }
 
-// On 100 Gb/s, by a switch 1 us away on either side, frames of 4096 octets and about 80 of headers:
-// the command 2 us and its own time twice, the data 32 frames and 2 us, the last of them twice.
+// On 100 Gb/s, by a switch 1 us away on either side that takes 425 ns, frames of 4096 octets and
+// about 100 of headers and gap: the command 2.4 us and its own time twice, the data 32 frames and
+// 2.4 us, the last of them twice.
 TEST(StorageReads, OneReadTakesItsThreeMessages) {
   const JobResults results = run(idle_network("{servers: 1, queue_depth: 1, read: 50MB/s}"));
   ASSERT_EQ(results.step->mistake, "");
   ASSERT_GT(storage_of(results).reads.size(), 3u);
-  const double alone = 4e-6 + 33 * (4096 + 80) * 8 / 100e9;
+  const double alone = 4e-6 + 2 * 425e-9 + 33 * (4096 + 100) * 8 / 100e9;
   EXPECT_NEAR(storage_of(results).median.seconds(), alone, 0.02 * alone);
 }
 

@@ -1,0 +1,24 @@
+// The error bar of a flow-level figure: the same job scaled down to so few GPUs that packets can be
+// simulated, done both ways. It has the job's topology, as far as its first GPUs need it, links,
+// congestion control and sizes of messages; what flow-level leaves out, queues and the rates that
+// congestion control finds above all, is in its packets.
+#pragma once
+
+#include <optional>
+
+#include "jobs/job_file.h"
+
+namespace verbena::jobs {
+
+inline constexpr u32 kTwinGPUs = 64;  // at most, where a whole number of nodes and replicas is
+// A run of the twin ends here without a result; it takes some ten seconds then.
+inline constexpr u64 kMostTwinEvents = 40'000'000;
+
+// Of a collective operation: the first nodes, and as much less data as there are fewer ranks, so
+// that messages have the length that they have in the job. nullopt: it cannot be made smaller.
+[[nodiscard]] std::optional<Job> twin_of(const Job& job, const collectives::Shape& shape);
+// Of a step: two replicas of the model, and a layer for each stage of the pipeline. nullopt: for
+// execution traces, whose ranks are all different.
+[[nodiscard]] std::optional<Job> twin_of_step(const Job& job);
+
+}  // namespace verbena::jobs

@@ -1,0 +1,186 @@
+#include "jobs/plan/remedies.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "fabric/results/alone_time.h"
+#include "fabric/scenario/units.h"
+
+namespace verbena::jobs {
+namespace {
+
+using fabric::Setting;
+using fabric::Technology;
+using Kind = Remedy::Kind;
+
+constexpr u64 kMostEvents = 20'000'000;  // of a run that is repeated for each remedy
+constexpr double kNoticed = 0.001;       // of the time
+constexpr u32 kMoreChannels = 4, kMostChannels = 64;
+
+// Frames that overtake each other are no losses to the receiver.
+const Setting kReorders{"hosts.retransmission", "{kind: selective_repeat, reordering: 64}"};
+const Setting kSprays{"switch.ecmp", "spray"};
+
+std::optional<Remedy> more_channels(const Job& job) {
+  const bool is_step = job.shapes.empty();
+  const u32 channels = is_step ? job.cutting.channels : job.shapes.front().channels;
+  const std::string section = !is_step        ? "collective"
+                              : job.training  ? "training"
+                              : job.inference ? "inference"
+                                              : "chakra";
+  const u32 more = std::min(kMoreChannels * channels, kMostChannels);
+  if (more == channels) return std::nullopt;
+  return Remedy{.name = fmt::format("{} channels", more),
+                .cause = Cause::kRouting,
+                .settings = {{section + ".channels", std::to_string(more)}}};
+}
+
+void add_rocev2(std::vector<Remedy>& remedies) {
+  const Setting uncontrolled{"hosts.congestion_control", "off"};
+  remedies.push_back({.name = "spraying, with reordering at the NICs",
+                      .cause = Cause::kRouting,
+                      .settings = {kSprays, kReorders}});
+  remedies.push_back(
+      {.name = "flowlets",
+       .cause = Cause::kRouting,
+       .settings = {{"switch.ecmp", "{mode: flowlet, flowlet_gap: 10us}"}, kReorders}});
+  remedies.push_back(
+      {.name = "PFC alone, no DCQCN", .cause = Cause::kControl, .settings = {uncontrolled}});
+  remedies.push_back({.name = "spraying and PFC alone",
+                      .cause = Cause::kRouting,
+                      .settings = {kSprays, kReorders, uncontrolled}});
+  remedies.push_back({.name = "as shipped: DCQCN of NVIDIA's NICs, ECN of SONiC",
+                      .cause = Cause::kControl,
+                      .kind = Kind::kAsShipped,
+                      .settings = {{"hosts.congestion_control", "dcqcn_nvidia"},
+                                   {"switch.ecn", "{profile: sonic}"}}});
+}
+
+void add_tcp(std::vector<Remedy>& remedies) {
+  remedies.push_back({.name = "DCTCP and ECN",
+                      .cause = Cause::kControl,
+                      .settings = {{"tcp.congestion_control", "dctcp"}}});
+  remedies.push_back({.name = "PFC, so that nothing is lost",
+                      .cause = Cause::kLosses,
+                      .settings = {{"switch.pfc", "on"}}});
+}
+
+// What the frames' headers and gaps add to the payload.
+double header_share(const Candidate& candidate) {
+  const fabric::PacketSizes sizes =
+      fabric::packet_sizes(candidate.job.network, candidate.job.network.host({}));
+  return static_cast<double>(sizes.header) / static_cast<double>(sizes.header + sizes.payload);
+}
+
+const Tried* fastest(const std::vector<Tried>& tried, std::size_t of, Kind kind,
+                     std::optional<Cause> cause = std::nullopt) {
+  const Tried* best = nullptr;
+  for (const Tried& one : tried)
+    if (one.of == of && one.remedy.kind == kind && one.candidate.is_done() &&
+        (!cause || one.remedy.cause == *cause) &&
+        (best == nullptr || one.candidate.measured.time < best->candidate.measured.time))
+      best = &one;
+  return best;
+}
+
+std::string share_text(const Candidate& candidate, const std::vector<Tried>& tried,
+                       std::size_t place) {
+  std::string text;
+  const double all = candidate.measured.time.seconds();
+  for (std::size_t i = 0; i < kCauses; ++i) {
+    const Cause cause = static_cast<Cause>(i);
+    const Tried* without = fastest(tried, place, Kind::kProbe, cause);
+    if (without == nullptr) without = fastest(tried, place, Kind::kSetting, cause);
+    if (without == nullptr) continue;
+    const double share = 1 - without->candidate.measured.time.seconds() / all;
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", name_of(cause),
+                        100 * (share < kNoticed ? 0 : share));
+  }
+  return text + fmt::format("{}headers {:.1f} % of what the links carry", text.empty() ? "" : ", ",
+                            100 * header_share(candidate));
+}
+
+std::string times_text(const Candidate& candidate, const Tried* tried) {
+  const double ratio = tried->candidate.measured.time.seconds() / candidate.measured.time.seconds();
+  return fmt::format("{} ({:+.1f} %): {}", fabric::duration_text(tried->candidate.measured.time),
+                     100 * (ratio - 1), tried->remedy.name);
+}
+
+}  // namespace
+
+std::string_view name_of(Cause cause) {
+  switch (cause) {
+    case Cause::kRouting: return "routing collisions";
+    case Cause::kControl: return "congestion control";
+    case Cause::kLatency: return "switches' latency";
+    case Cause::kLosses: return "losses";
+  }
+  CHECK_UNREACHABLE();
+}
+
+std::vector<Remedy> remedies_of(const Candidate& candidate) {
+  std::vector<Remedy> remedies;
+  if (candidate.job.method == Method::kFlows) return remedies;  // flow-level knows none of them
+  if (candidate.measured.packets.counters.events > kMostEvents) return remedies;
+  const bool is_infiniband = candidate.technology == Technology::kInfiniBand;
+  switch (candidate.technology) {
+    case Technology::kRoCEv2: add_rocev2(remedies); break;
+    case Technology::kInfiniBand:
+      remedies.push_back({.name = "adaptive routing, with reordering at the NICs",
+                          .cause = Cause::kRouting,
+                          .settings = {{"infiniband.routing", "adaptive"}, kReorders}});
+      break;
+    case Technology::kIWARP:
+    case Technology::kTCP: add_tcp(remedies); break;
+  }
+  if (std::optional<Remedy> more = more_channels(candidate.job)) remedies.push_back(*more);
+  const std::string section = is_infiniband ? "infiniband" : "switch";
+  remedies.push_back({.name = "switches without latency",
+                      .cause = Cause::kLatency,
+                      .kind = Kind::kProbe,
+                      .settings = {{section + ".forwarding.latency", "0"}}});
+  if (!candidate.job.shapes.empty())  // the same algorithm as without
+    for (Remedy& remedy : remedies)
+      remedy.settings.push_back({"collective.algorithm", candidate.measured.name});
+  return remedies;
+}
+
+std::vector<Candidate> best_of_each(const std::vector<Candidate>& candidates,
+                                    const std::vector<Tried>& tried) {
+  std::vector<Candidate> best = candidates;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const Tried* const one = fastest(tried, i, Kind::kSetting);
+    if (one == nullptr || !best[i].is_done() ||
+        one->candidate.measured.time >= best[i].measured.time)
+      continue;
+    best[i] = one->candidate;
+    best[i].variant = one->remedy.name;
+  }
+  return best;
+}
+
+std::string causes_text(const std::vector<Candidate>& candidates, const std::vector<Tried>& tried) {
+  std::string text;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Candidate& candidate = candidates[i];
+    if (!candidate.is_done()) continue;
+    const bool was_tried =
+        std::ranges::any_of(tried, [i](const Tried& one) { return one.of == i; });
+    if (!was_tried) continue;
+    text += fmt::format("  {}: {}\n    lost to {}\n", candidate.name(),
+                        fabric::duration_text(candidate.measured.time),
+                        share_text(candidate, tried, i));
+    const Tried* const best = fastest(tried, i, Kind::kSetting);
+    if (best != nullptr && best->candidate.measured.time < candidate.measured.time)
+      text += fmt::format("    at best    {}\n", times_text(candidate, best));
+    if (const Tried* const shipped = fastest(tried, i, Kind::kAsShipped); shipped != nullptr)
+      text += fmt::format("    shipped    {}\n", times_text(candidate, shipped));
+  }
+  if (text.empty()) return "";
+  return "\nWhere the time goes, and what helps (each simulated, one change at a time)\n" + text;
+}
+
+}  // namespace verbena::jobs

@@ -1,0 +1,50 @@
+// Remedies: what each technology can do about a slow run, tried one by one, so that a plan compares
+// the best of one technology with the best of another, and says where the time goes:
+//   routing       flows that hash to the same link: spraying, flowlets, more channels
+//   control       links that idle although senders have data: PFC alone, DCTCP
+//   latency       of switches: a run without it
+//   losses        frames sent again: PFC under TCP
+//   headers       of frames on the wire, from the technology's sizes
+// A cause's share is what the run is faster without it, all else as in the file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobs/plan/comparison.h"
+
+namespace verbena::jobs {
+
+enum class Cause : u8 { kRouting, kControl, kLatency, kLosses };
+inline constexpr std::size_t kCauses = 4;
+[[nodiscard]] std::string_view name_of(Cause cause);
+
+struct Remedy {
+  enum class Kind : u8 {
+    kSetting,    // that can be bought or set
+    kProbe,      // that cannot: it shows what a cause costs
+    kAsShipped,  // NICs and switches with their makers' defaults
+  };
+  std::string name;
+  Cause cause = Cause::kRouting;
+  Kind kind = Kind::kSetting;
+  std::vector<fabric::Setting> settings;
+};
+// None where a run of the job takes too many events to be repeated.
+[[nodiscard]] std::vector<Remedy> remedies_of(const Candidate& candidate);
+
+// A candidate with one remedy, run.
+struct Tried {
+  std::size_t of = 0;  // place among the candidates
+  Remedy remedy;
+  Candidate candidate;
+};
+
+// The candidates, each as its best remedy has it where that is faster; `variant` names it.
+[[nodiscard]] std::vector<Candidate> best_of_each(const std::vector<Candidate>& candidates,
+                                                  const std::vector<Tried>& tried);
+// A part of a plan's text: of each candidate what its time is made of, its best, and as shipped.
+[[nodiscard]] std::string causes_text(const std::vector<Candidate>& candidates,
+                                      const std::vector<Tried>& tried);
+
+}  // namespace verbena::jobs
