@@ -51,29 +51,23 @@ CollectiveRun::CollectiveRun(const collectives::Script& script, const Cluster& c
       sending_sides_(path_ != nullptr ? cluster.ranks() : 0),
       receiving_sides_(path_ != nullptr ? cluster.ranks() : 0),
       lanes_(script.lanes()),
-      lane_(u64{script.ranks()} * lanes_),
-      ranks_(script.ranks()) {
+      lane_(u64{script.ranks()} * lanes_) {
   CHECK(cluster.ranks() == script.ranks());
   network.set_application(this);
   if (path_ != nullptr) {
     sending_path_ = sums_of(path_->sending, config.host_path.cores);
     receiving_path_ = sums_of(path_->receiving, config.host_path.cores);
   }
-  for (u32 rank = 0; rank < ranks_.size(); ++rank)
-    ranks_[rank].nic = rate_of_nic(network, cluster.nics[rank]);
+  ranks_.reserve(script.ranks());
+  for (u32 rank = 0; rank < script.ranks(); ++rank)
+    ranks_.push_back({.executor = {script, rank}, .nic = rate_of_nic(network, cluster.nics[rank])});
   add_pipes();
   CHECK(std::max(pipes_.size(), lane_.size()) < kForeignWord >> kAboutBits);
 }
 
 void CollectiveRun::start() {
   started_at_ = network_.now();
-  for (u32 rank = 0; rank < ranks_.size(); ++rank) {
-    ranks_[rank].unfinished_lanes = lanes_;
-    for (u32 lane = 0; lane < lanes_; ++lane) {
-      lane_[place_of(rank, lane)].steps = script_.steps(rank, lane);
-      ranks_[rank].ready.push_back(place_of(rank, lane));
-    }
-  }
+  for (Rank& rank : ranks_) rank.executor.start();
   for (u32 rank = 0; rank < ranks_.size(); ++rank) work(rank, started_at_);
 }
 
@@ -112,8 +106,9 @@ void CollectiveRun::use(u32 number) {
 void CollectiveRun::use_next(u32 place) {
   if (all_are_open_) return;
   const u32 rank = place / lanes_, number = place % lanes_;
-  const Lane& lane = lane_[place];
-  for (u64 i = lane.done + 1; i < std::min(lane.steps, lane.done + 1 + kStepsAhead); ++i) {
+  const collectives::RankExecutor& executor = ranks_[rank].executor;
+  const u64 next = executor.done(number) + 1;
+  for (u64 i = next; i < std::min(executor.steps(number), next + kStepsAhead); ++i) {
     const Step step = script_.step(rank, number, i);
     if (step.action == Action::kSend) return use(pipe_of(rank, step.peer, number));
   }
@@ -184,25 +179,31 @@ u32 CollectiveRun::pipe_of(u32 from, u32 to, u32 lane) const {
 
 // --- lanes
 
-// Lanes of the rank that became ready, one after another, so that a long row needs no stack.
-void CollectiveRun::work(u32 number, Time now) {
-  Rank& rank = ranks_[number];
-  if (rank.next_ready != 0) return;  // called from below
-  while (rank.next_ready < rank.ready.size()) go_on(rank.ready[rank.next_ready++], now);
-  rank.ready.clear();
-  rank.next_ready = 0;
+void CollectiveRun::work(u32 rank, Time now) {
+  RankPort port{*this, rank, now};
+  ranks_[rank].executor.run(port);
 }
 
-void CollectiveRun::go_on(u32 place, Time now) {
-  const u32 rank = place / lanes_, number = place % lanes_;
-  Lane& lane = lane_[place];
-  while (lane.done != lane.steps) {
-    const Step step = script_.step(rank, number, lane.done);
-    if (step.after.steps > lane_[place_of(rank, step.after.lane)].done)
-      return wait_for_lane(place, step.after.lane);
-    if (!do_step(place, step, now)) return;
-  }
-  finish_lane(place, now);
+bool CollectiveRun::RankPort::do_step(u32 lane, const Step& step) {
+  return run.do_step(run.place_of(rank, lane), step, now);
+}
+
+void CollectiveRun::RankPort::on_step(u32 lane, u64 index) {
+  if (run.observer_ != nullptr) run.observer_->on_step(rank, lane, index, now);
+}
+
+void CollectiveRun::RankPort::on_lane_wait(u32 lane, u32 other) {
+  run.wait(run.place_of(rank, lane), Waits::kLane, other);
+}
+
+void CollectiveRun::RankPort::on_lane_wake(u32 lane, u32 by) {
+  run.go_on_with(run.place_of(rank, lane), run.lane_[run.place_of(rank, by)].spent);
+}
+
+void CollectiveRun::RankPort::on_finish(u32 lane) {
+  Rank& finished = run.ranks_[rank];
+  finished.finished_at = now;
+  finished.spent = run.lane_[run.place_of(rank, lane)].spent;
 }
 
 bool CollectiveRun::do_step(u32 place, const Step& step, Time now) {
@@ -220,26 +221,18 @@ bool CollectiveRun::compute(u32 place, const Step& step, Time now) {
     wait_until(place, Waits::kComputing, now + step.lasts);
     return false;
   }
-  end_step(place, now);
   return true;
 }
 
-void CollectiveRun::finish_lane(u32 place, Time now) {
-  Rank& rank = ranks_[place / lanes_];
-  if (--rank.unfinished_lanes != 0) return;
-  rank.finished_at = now;
-  rank.spent = lane_[place].spent;
-}
-
 bool CollectiveRun::finished() const {
-  return std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.unfinished_lanes == 0; });
+  return std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.executor.finished(); });
 }
 
 double CollectiveRun::part_done() const {
   u64 done = 0, all = 1;
-  for (const Lane& lane : lane_) {
-    done += lane.done;
-    all += lane.steps;
+  for (const Rank& rank : ranks_) {
+    done += rank.executor.steps_done();
+    all += rank.executor.steps();
   }
   return static_cast<double>(done) / static_cast<double>(all);
 }
@@ -266,43 +259,20 @@ u64 CollectiveRun::sum(u64 Rank::*counter) const {
   return sum;
 }
 
-// The step is done, and perhaps others wait for that.
-void CollectiveRun::end_step(u32 place, Time now) {
-  const u64 index = lane_[place].done++;
-  if (observer_ != nullptr) observer_->on_step(place / lanes_, place % lanes_, index, now);
-  if (lane_[place].first_waiter != kNone) wake_waiters_of(place);
-}
-
 void CollectiveRun::wait(u32 place, Waits what, u32 on) {
   lane_[place].waits = what;
   lane_[place].waits_for = on;
 }
 
-void CollectiveRun::wait_for_lane(u32 place, u32 other) {
-  Lane& waited_for = lane_[place_of(place / lanes_, other)];
-  wait(place, Waits::kLane, other);
-  lane_[place].next = std::exchange(waited_for.first_waiter, place);
-}
-
-// Those that wait for more steps find that out, and wait again.
-void CollectiveRun::wake_waiters_of(u32 place) {
-  u32 waiter = std::exchange(lane_[place].first_waiter, kNone);
-  while (waiter != kNone) {
-    const u32 next = lane_[waiter].next;
-    const Step step = script_.step(waiter / lanes_, waiter % lanes_, lane_[waiter].done);
-    if (step.after.steps > lane_[place].done)
-      wait_for_lane(waiter, place % lanes_);
-    else
-      wake(waiter, lane_[place].spent);
-    waiter = next;
-  }
-}
-
-void CollectiveRun::wake(u32 place, const TimeSpent& spent) {
+void CollectiveRun::go_on_with(u32 place, const TimeSpent& spent) {
   Lane& lane = lane_[place];
   lane.waits = Waits::kNot;
   lane.spent = spent;
-  ranks_[place / lanes_].ready.push_back(place);
+}
+
+void CollectiveRun::wake(u32 place, const TimeSpent& spent) {
+  go_on_with(place, spent);
+  ranks_[place / lanes_].executor.wake(place % lanes_);
 }
 
 // --- messages: the sender
@@ -318,7 +288,6 @@ bool CollectiveRun::send(u32 place, const Step& step, Time now) {
   use(number);
   post(number, static_cast<u32>(step.range.length), lane_[place].spent, now);
   use_next(place);
-  end_step(place, now);
   return true;
 }
 
@@ -464,7 +433,6 @@ bool CollectiveRun::take(u32 place, const Step& step, Time now) {
     wait_until(place, Waits::kOverhead, now + config_.step_overhead);
     return false;
   }
-  end_step(place, now);
   return true;
 }
 
@@ -485,9 +453,11 @@ void CollectiveRun::on_time_over(u32 place, Time now) {
   TimeSpent spent = lane_[place].spent;
   Duration& part = lane_[place].waits == Waits::kComputing ? spent.computing : spent.overhead;
   part = part + (now - started_at_ - spent.sum());
+  const u32 rank = place / lanes_;
   wake(place, spent);
-  end_step(place, now);
-  work(place / lanes_, now);
+  RankPort port{*this, rank, now};
+  ranks_[rank].executor.end_step(place % lanes_, port);
+  ranks_[rank].executor.run(port);
 }
 
 void CollectiveRun::on_alarm(u32 word, Time now) {

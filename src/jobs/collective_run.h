@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/rank_executor.h"
 #include "collectives/script.h"
 #include "fabric/network.h"
 #include "jobs/host_path/host_side.h"
@@ -97,25 +98,20 @@ class CollectiveRun final : public fabric::Application {
   static constexpr u32 kNone = ~u32{0};
   enum class Waits : u8 { kNot, kMessage, kRoom, kLane, kOverhead, kComputing };
   struct Lane {
-    u64 done = 0;  // steps
-    u64 steps = 0;
     Waits waits = Waits::kNot;
-    u32 waits_for = kNone;                   // a pipe, or a lane of the rank
-    u32 first_waiter = kNone, next = kNone;  // lanes of the rank that wait for this one
-    TimeSpent spent{};                       // until now, along the way that led here
+    u32 waits_for = kNone;  // a pipe, or a lane of the rank
+    TimeSpent spent{};      // until now, along the way that led here
   };
   struct alignas(64) Rank {
-    std::vector<u32> ready{};  // places of lanes that may go on
-    std::size_t next_ready = 0;
-    u32 unfinished_lanes = 0;
+    collectives::RankExecutor executor;
     u64 unsent_octets = 0;    // posted at its NIC and not acknowledged
-    Rate nic;                 // all ports of it
+    Rate nic{};               // all ports of it
     u32 connections = 0;      // from it to others
     std::vector<u32> open{};  // pipes with a connection, the one used last at the end; if not all
     u64 network_octets = 0, nvlink_octets = 0, messages = 0;
     Duration cpu_time{};    // of its host's path
     Latencies latencies{};  // of messages that it received
-    Time finished_at;
+    Time finished_at{};
     TimeSpent spent{};  // by the lane that finished last
   };
   struct Message {
@@ -136,6 +132,17 @@ class CollectiveRun final : public fabric::Application {
     std::unique_ptr<Message[]>
         messages{};                 // by their number modulo the window; none under way: none
     Duration distance{}, notice{};  // of a packet; of what the receiver tells the sender
+  };
+  // The executor's port of a rank (collectives/rank_executor.h).
+  struct RankPort {
+    CollectiveRun& run;
+    u32 rank;
+    Time now;
+    [[nodiscard]] bool do_step(u32 lane, const collectives::Step& step);
+    void on_step(u32 lane, u64 index);
+    void on_lane_wait(u32 lane, u32 other);
+    void on_lane_wake(u32 lane, u32 by);
+    void on_finish(u32 lane);
   };
   // What an alarm is about, in the lowest bits of its word: a pipe, or a lane. kForeignWord is not
   // set.
@@ -158,7 +165,6 @@ class CollectiveRun final : public fabric::Application {
   void measure(Pipe& pipe) const;
   [[nodiscard]] u32 pipe_of(u32 from, u32 to, u32 lane) const;
   void work(u32 rank, Time now);
-  void go_on(u32 place, Time now);
   bool send(u32 place, const collectives::Step& step, Time now);
   bool take(u32 place, const collectives::Step& step, Time now);
   void post(u32 number, u32 octets, const TimeSpent& spent, Time now);
@@ -175,12 +181,9 @@ class CollectiveRun final : public fabric::Application {
   void wait_until(u32 place, Waits what, Time end);
   void on_time_over(u32 place, Time now);
   [[nodiscard]] TimeSpent spent_with(const Pipe& pipe, const Message& message, Time now) const;
-  void end_step(u32 place, Time now);
   void wait(u32 place, Waits what, u32 on);
-  void wait_for_lane(u32 place, u32 other);
   void wake(u32 place, const TimeSpent& spent);
-  void wake_waiters_of(u32 place);
-  void finish_lane(u32 place, Time now);
+  void go_on_with(u32 place, const TimeSpent& spent);
   [[nodiscard]] const Rank& last_rank() const;
   [[nodiscard]] u64 sum(u64 Rank::*counter) const;
 

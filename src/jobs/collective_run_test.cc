@@ -213,6 +213,34 @@ TEST(CollectiveRun, RailAlignmentTakesAwayCollisions) {
   EXPECT_GT(by_number.spent.waiting.seconds(), 0.2 * by_number.seconds);
 }
 
+struct ExactCourse {
+  Algorithm algorithm;
+  i64 picoseconds;
+  u64 messages, hops;
+};
+
+// The executor decides the order in which ranks post, so a change of it shows in the last digit.
+TEST(CollectiveRun, CourseIsExactlyAsRecorded) {
+  constexpr std::array kCourses = {ExactCourse{Algorithm::kRing, 326386720, 1920, 9600},
+                                   ExactCourse{Algorithm::kRailRing, 148208208, 1920, 4800},
+                                   ExactCourse{Algorithm::kDoubleTree, 94980664, 1920, 3840},
+                                   ExactCourse{Algorithm::kHierarchical, 186839728, 3072, 6144},
+                                   ExactCourse{Algorithm::kHalvingDoubling, 51832746, 256, 3328}};
+  const TestNetwork net = rails(4, 4, 2, {});
+  for (const ExactCourse& course : kCourses) {
+    const Shape shape{.algorithm = course.algorithm,
+                      .ranks = 16,
+                      .ranks_per_node = 4,
+                      .octets = 1u << 20,
+                      .channels = 2,
+                      .chunk_octets = 1u << 14};
+    const Result result = run(shape, net, {.step_overhead = us(1)});
+    EXPECT_EQ(std::llround(result.seconds * 1e12), course.picoseconds) << name_of(shape.algorithm);
+    EXPECT_EQ(result.messages, course.messages) << name_of(shape.algorithm);
+    EXPECT_EQ(result.counters.hops, course.hops) << name_of(shape.algorithm);
+  }
+}
+
 // NVLink, where nodes have several GPUs, and what ranks tell each other join hosts without a link.
 TEST(CollectiveRun, SameCourseByAnyNumberOfThreads) {
   Shape shape{.ranks = 16,
