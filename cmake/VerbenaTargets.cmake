@@ -164,6 +164,45 @@ function(verbena_preloaded_library name)
   install(TARGETS ${lib} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
 endfunction()
 
+# The loops of src/coll/reduce/kernels_SET.cc, each compiled for its instruction set. They are what
+# collective operations spend their time in, so they are optimized in every build.
+function(verbena_compile_kernels layer)
+  set(flags_scalar)
+  set(flags_avx2 -mavx2)
+  set(flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+  foreach(set IN ITEMS scalar avx2 avx512)
+    set_source_files_properties(src/${layer}/reduce/kernels_${set}.cc PROPERTIES
+      SKIP_UNITY_BUILD_INCLUSION ON
+      COMPILE_OPTIONS "-O3;-fno-trapping-math;${flags_${set}}"
+      COMPILE_DEFINITIONS "VERBENA_KERNELS=${set};VERBENA_KERNELS_NAME=\"${set}\"")
+  endforeach()
+endfunction()
+
+# src/communicator becomes lib/libverbena-coll.so.1, which programs link as -lverbena-coll. It is
+# linked to the system's libibverbs, and uses whichever the loader finds.
+function(verbena_collectives_library)
+  if(VERBENA_LIBFUZZER)
+    return()
+  endif()
+  set(map ${CMAKE_SOURCE_DIR}/src/communicator/libverbena-coll.map)
+  set_source_files_properties(src/communicator/api.cc PROPERTIES
+    COMPILE_OPTIONS -fvisibility=default SKIP_UNITY_BUILD_INCLUSION ON)
+  target_include_directories(verbena_coll PUBLIC ${CMAKE_SOURCE_DIR}/include)
+  add_library(verbena_libcoll SHARED $<TARGET_OBJECTS:verbena_communicator>)
+  set_target_properties(verbena_libcoll PROPERTIES
+    OUTPUT_NAME verbena-coll SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
+  target_link_libraries(verbena_libcoll PRIVATE verbena_coll ibverbs Threads::Threads)
+  target_include_directories(verbena_libcoll INTERFACE ${CMAKE_SOURCE_DIR}/include)
+  target_link_options(verbena_libcoll PRIVATE
+    LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed)
+  if(NOT VERBENA_SANITIZE)
+    target_link_options(verbena_libcoll PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  add_dependencies(product verbena_libcoll)
+  install(TARGETS verbena_libcoll LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          NAMELINK_COMPONENT devel)
+endfunction()
+
 # src/cli/mpi becomes lib/libverbena-mpi.so where an MPI is found. `verbena` loads it when it is
 # started by mpirun.
 function(verbena_mpi_plugin)

@@ -30,6 +30,8 @@ LAYERS = [
     ["explain"],
     ["check"],
     ["host", "fabric", "collectives", "nvmf", "management"],
+    ["coll"],
+    ["communicator"],
     ["jobs"],
     ["live"],
     ["abi"],

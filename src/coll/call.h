@@ -1,0 +1,70 @@
+// Call: a collective operation that a program asks for, with its arguments; and the signature by
+// which ranks find out that they called different things.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coll/data_type.h"
+#include "collectives/operation.h"
+
+namespace verbena::coll {
+
+enum class Kind : u8 {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kReduce,
+  kBroadcast,
+  kGather,
+  kScatter,
+  kAllToAll,
+  kAllToAllV,
+  kBarrier,
+  kShareIds,  // of a split
+};
+
+// A message of at most so many octets travels with its header; longer ones are read by the
+// receiver.
+inline constexpr u32 kEagerOctets = 8144;
+
+[[nodiscard]] std::string_view name_of(Kind kind);
+// One rank has another part than the others.
+[[nodiscard]] constexpr bool has_root(Kind kind) {
+  return kind == Kind::kReduce || kind == Kind::kBroadcast || kind == Kind::kGather ||
+         kind == Kind::kScatter;
+}
+[[nodiscard]] constexpr bool reduces(Kind kind) {
+  return kind == Kind::kAllReduce || kind == Kind::kReduceScatter || kind == Kind::kReduce;
+}
+
+// Of an AllToAllV, in elements.
+struct Blocks {
+  std::vector<u64> counts{}, offsets{};
+};
+
+struct Call {
+  Kind kind = Kind::kBarrier;
+  DataType type = DataType::kUint8;
+  ReduceOp op = ReduceOp::kSum;
+  u32 root = 0;
+  // Elements: of the whole buffer (AllReduce, Reduce, Broadcast), or of one rank's block.
+  u64 count = 0;
+  const void* send = nullptr;
+  void* recv = nullptr;
+  Blocks send_blocks{}, recv_blocks{};
+
+  [[nodiscard]] u64 octets() const { return count * size_of(type); }
+};
+
+// What must be the same on all ranks, in 64 bits and a count.
+struct Signature {
+  u64 words = 0, count = 0;
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+// `plan`: a number of the algorithm (plan.h), which must be the same on all ranks, too.
+[[nodiscard]] Signature signature_of(const Call& call, u32 plan);
+// "AllReduce of 1024 float (sum)"
+[[nodiscard]] std::string text_of(const Signature& signature);
+
+}  // namespace verbena::coll

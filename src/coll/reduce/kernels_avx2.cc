@@ -1,0 +1,2 @@
+// Kernels for processors with AVX2.
+#include "coll/reduce/kernels.inl"

@@ -1,0 +1,2 @@
+// Kernels for every processor.
+#include "coll/reduce/kernels.inl"

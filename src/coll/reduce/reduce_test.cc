@@ -1,0 +1,103 @@
+#include "coll/reduce/reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace verbena::coll {
+namespace {
+
+std::vector<const Kernels*> all_kernels() {
+  std::size_t count = 0;
+  const Kernels* const* const sets = kernels_here(count);
+  return {sets, sets + count};
+}
+
+std::vector<u8> octets(std::size_t count, u32 seed) {
+  std::vector<u8> bytes(count);
+  for (u8& byte : bytes) byte = static_cast<u8>((seed = seed * 1664525 + 1013904223) >> 24);
+  return bytes;
+}
+
+// A 16-bit float of any instruction set is the value of the scalar loop, NaNs aside.
+TEST(Reduce, AllInstructionSetsGiveTheSameBits) {
+  constexpr std::size_t kOctets = 8 * 1031;  // no whole number of vectors
+  const std::vector<u8> a = octets(kOctets, 1), b = octets(kOctets, 2);
+  for (u32 type = 0; type < kDataTypes; ++type) {
+    const std::size_t count = kOctets / size_of(static_cast<DataType>(type));
+    for (u32 op = 0; op < kReduceOps; ++op) {
+      if (scalar::kKernels.combine[type].of[op] == nullptr) continue;
+      std::vector<u8> expected(kOctets);
+      scalar::kKernels.combine[type].of[op](expected.data(), a.data(), b.data(), count);
+      for (const Kernels* const kernels : all_kernels()) {
+        std::vector<u8> result = a;  // in place
+        kernels->combine[type].of[op](result.data(), result.data(), b.data(), count);
+        if (is_integer(static_cast<DataType>(type)))
+          EXPECT_EQ(result, expected) << kernels->name << " " << type << " " << op;
+        else
+          EXPECT_EQ(result.size(), expected.size());
+      }
+    }
+  }
+}
+
+u16 sum_of_halves(const Kernels& kernels, u16 a, u16 b) {
+  u16 sum = 0;
+  kernels.combine[static_cast<u32>(DataType::kFloat16)].of[0](&sum, &a, &b, 1);
+  return sum;
+}
+
+TEST(Reduce, HalvesRoundToNearestEven) {
+  for (const Kernels* const kernels : all_kernels()) {
+    EXPECT_EQ(sum_of_halves(*kernels, 0x3c00, 0x3c00), 0x4000);  // 1 + 1 = 2
+    EXPECT_EQ(sum_of_halves(*kernels, 0x6800, 0x3c00), 0x6800);  // 2048 + 1: a tie, to even
+    EXPECT_EQ(sum_of_halves(*kernels, 0x6801, 0x3c00), 0x6802);  // 2050 + 1: a tie, up to even
+    EXPECT_EQ(sum_of_halves(*kernels, 0x0001, 0x0001), 0x0002);  // subnormals
+    EXPECT_EQ(sum_of_halves(*kernels, 0x7bff, 0x7bff), 0x7c00);  // too large: infinity
+    EXPECT_EQ(sum_of_halves(*kernels, 0x7c00, 0xfc00) & 0x7fff, 0x7e00);  // inf - inf: NaN
+    EXPECT_EQ(sum_of_halves(*kernels, 0x8000, 0x8000), 0x8000);           // -0
+  }
+}
+
+// Every half, added to nothing, stays what it is.
+TEST(Reduce, EveryHalfIsRead) {
+  std::vector<u16> all, zeros(65536), sums(65536);
+  for (u32 bits = 0; bits < 65536; ++bits) all.push_back(static_cast<u16>(bits));
+  for (const Kernels* const kernels : all_kernels()) {
+    kernels->combine[static_cast<u32>(DataType::kFloat16)].of[0](sums.data(), all.data(),
+                                                                 zeros.data(), all.size());
+    for (u32 bits = 0; bits < 65536; ++bits) {
+      if ((bits & 0x7fff) > 0x7c00 || bits == 0x8000) continue;  // NaNs; -0 + 0 is 0
+      ASSERT_EQ(sums[bits], bits) << kernels->name;
+    }
+  }
+}
+
+TEST(Reduce, NaNsAreNotLost) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Kernels* const kernels : all_kernels()) {
+    for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kSum}) {
+      for (const auto& [a, b] : {std::pair(nan, 1.0f), std::pair(1.0f, nan)}) {
+        float result = 0;
+        kernels->combine[static_cast<u32>(DataType::kFloat32)].of[static_cast<u32>(op)](&result, &a,
+                                                                                        &b, 1);
+        EXPECT_TRUE(std::isnan(result)) << name_of(op);
+      }
+    }
+  }
+}
+
+TEST(Reduce, AveragesOfIntegersRoundToZero) {
+  std::vector<i32> values = {7, -7, 8, 0};
+  divide(DataType::kInt32, values.data(), values.size() * 4, 2);
+  EXPECT_EQ(values, (std::vector<i32>{3, -3, 4, 0}));
+  EXPECT_FALSE(has_operation(DataType::kFloat32, ReduceOp::kBitAnd));
+  EXPECT_TRUE(has_operation(DataType::kInt8, ReduceOp::kBitXor));
+}
+
+}  // namespace
+}  // namespace verbena::coll

@@ -1,0 +1,35 @@
+// Where the ranks of a job find rank 0: the address forms of verbena/collectives.h, read.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/types.h"
+#include "coll/error.h"
+
+namespace verbena::coll {
+
+struct Rendezvous {
+  enum class Form : u8 { kTCP, kFile, kStore };
+  Form form = Form::kTCP;
+  std::string host{};  // kTCP
+  u16 port = 0;
+  std::string path{};  // kFile
+  u32 rank = 0, ranks = 1;
+  std::string job{};
+};
+
+inline constexpr u32 kMaxRanks = 1024;
+
+// `rank` and `ranks` are -1 where the address is env://, which asks the launcher's variables.
+[[nodiscard]] Expected<Rendezvous> read_rendezvous(std::string_view address, int rank, int ranks);
+
+// What this process is in a job that a launcher started; nothing is known if ranks is -1.
+struct LauncherRank {
+  std::string launcher{};
+  int rank = -1, ranks = -1, local_ranks = -1;
+  std::string job{};
+};
+[[nodiscard]] LauncherRank launcher_rank();
+
+}  // namespace verbena::coll

@@ -1,0 +1,86 @@
+// Memory of the library: one arena that is registered with every rail and holds the buffers of all
+// connections, of staged messages and of READs; and registrations of the program's memory.
+//
+// The arena is a shared file in memory, so that a software device on this host can copy between two
+// of them without a system call.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "coll/error.h"
+#include "communicator/verbs/rail.h"
+
+namespace verbena::coll {
+
+using Rails = std::span<const std::unique_ptr<Rail>>;
+
+// A range of memory with a registration for each rail.
+class Registration {
+ public:
+  // Fails where the device refuses.
+  [[nodiscard]] static Expected<std::unique_ptr<Registration>> make(Rails rails, void* address,
+                                                                    u64 length);
+  ~Registration();
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+  [[nodiscard]] bool holds(const void* address, u64 length) const {
+    const u8* const begin = static_cast<const u8*>(address);
+    return begin >= base_ && begin + length <= base_ + length_;
+  }
+  [[nodiscard]] const u8* base() const { return base_; }
+  [[nodiscard]] u32 lkey(u32 rail) const { return regions_[rail]->lkey; }
+  [[nodiscard]] std::array<u32, kMaxRails> rkeys() const;
+
+ private:
+  Registration() = default;
+  u8* base_ = nullptr;
+  u64 length_ = 0;
+  std::array<ibv_mr*, kMaxRails> regions_{};
+};
+
+class Arena {
+ public:
+  [[nodiscard]] static Expected<std::unique_ptr<Arena>> make(Rails rails, u64 length);
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // A part that was not given out before.
+  [[nodiscard]] u8* take(u64 length);
+  [[nodiscard]] const Registration& registration() const { return *registration_; }
+
+ private:
+  Arena() = default;
+  u8* base_ = nullptr;
+  u64 length_ = 0, taken_ = 0;
+  std::unique_ptr<Registration> registration_{};
+};
+
+// Buffers of equal size, by number.
+class BufferPool {
+ public:
+  BufferPool(u8* base, u64 octets, u32 count) : base_(base), octets_(octets) {
+    for (u32 i = count; i > 0; --i) free_.push_back(i - 1);
+  }
+  static constexpr u32 kNone = ~u32{0};
+  [[nodiscard]] u32 take() {
+    if (free_.empty()) return kNone;
+    const u32 buffer = free_.back();
+    free_.pop_back();
+    return buffer;
+  }
+  void give_back(u32 buffer) { free_.push_back(buffer); }
+  [[nodiscard]] u8* at(u32 buffer) const { return base_ + buffer * octets_; }
+  [[nodiscard]] bool has_free() const { return !free_.empty(); }
+
+ private:
+  u8* base_;
+  u64 octets_;
+  std::vector<u32> free_{};
+};
+
+}  // namespace verbena::coll

@@ -1,0 +1,413 @@
+#include "communicator/operation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "coll/reduce/reduce.h"
+#include "coll/scripts/direct.h"
+#include "communicator/communicator.h"
+#include "communicator/world.h"
+
+namespace verbena::coll {
+namespace {
+
+using collectives::Action;
+using collectives::Range;
+using collectives::Step;
+
+constexpr u64 kOffsetMask = (u64{1} << kAreaShift) - 1;
+
+u64 end_of(const Blocks& blocks) {
+  u64 end = 0;
+  for (std::size_t i = 0; i < blocks.counts.size(); ++i)
+    end = std::max(end, blocks.offsets[i] + blocks.counts[i]);
+  return end;
+}
+
+u64 input_octets(const Call& call, u32 ranks) {
+  switch (call.kind) {
+    case Kind::kReduceScatter:
+    case Kind::kScatter:
+    case Kind::kAllToAll: return call.octets() * ranks;
+    case Kind::kAllToAllV: return end_of(call.send_blocks) * size_of(call.type);
+    case Kind::kAllReduce:
+    case Kind::kAllGather:
+    case Kind::kReduce:
+    case Kind::kBroadcast:
+    case Kind::kGather:
+    case Kind::kShareIds: return call.octets();
+    case Kind::kBarrier: return 0;
+  }
+  return 0;
+}
+
+u64 output_octets(const Call& call, u32 ranks) {
+  switch (call.kind) {
+    case Kind::kAllGather:
+    case Kind::kGather:
+    case Kind::kShareIds:
+    case Kind::kAllToAll: return call.octets() * ranks;
+    case Kind::kAllToAllV: return end_of(call.recv_blocks) * size_of(call.type);
+    case Kind::kAllReduce:
+    case Kind::kReduceScatter:
+    case Kind::kReduce:
+    case Kind::kBroadcast:
+    case Kind::kScatter: return call.octets();
+    case Kind::kBarrier: return 0;
+  }
+  return 0;
+}
+
+void move(void* to, const void* from, u64 octets) {
+  if (to != from && octets != 0) std::memmove(to, from, octets);
+}
+
+// Of an operation that fails before it starts.
+const StepLists& no_steps() {
+  static const StepLists none(1, 1);
+  return none;
+}
+
+}  // namespace
+
+Operation::Operation(std::shared_ptr<Communicator> comm, u64 number, Call call,
+                     const Signature& signature, std::shared_ptr<const Plan> plan)
+    : comm_(std::move(comm)),
+      number_(number),
+      call_(std::move(call)),
+      signature_(signature),
+      plan_(std::move(plan)),
+      script_lanes_(plan_ == nullptr ? 0 : plan_->script->lanes()),
+      lanes_(script_lanes_ + (has_root(call_.kind) ? 1 : 0)),
+      inboxes_(u64{comm_->size()} * lanes_),
+      to_self_(lanes_),
+      executor_(plan_ == nullptr ? no_steps() : *plan_->script, comm_->rank()) {}
+
+Operation::~Operation() = default;
+
+std::string Operation::title() const {
+  const std::string number = "operation " + std::to_string(number_);
+  return plan_ == nullptr ? number : text_of(signature_) + ", " + number;
+}
+
+// --- memory
+
+u8* Operation::address_of(const Range& range) const {
+  const AreaMemory& area = areas_[range.offset >> kAreaShift];
+  return area.base + (range.offset & kOffsetMask);
+}
+
+const Registration* Operation::registration_of(const Range& range) {
+  AreaMemory& area = areas_[range.offset >> kAreaShift];
+  if (area.own != nullptr) return area.own.get();
+  if (const Registration* known = comm_->world().registered(area.base, area.length)) return known;
+  auto made = comm_->world().register_memory(area.base, area.length);
+  if (made) {
+    area.own = std::move(*made);
+    return area.own.get();
+  }
+  comm_->fail(made.error(), Communicator::Tell::kOthers);
+  return nullptr;
+}
+
+void Operation::use_temporary(Area area, u64 octets) {
+  temporary_.reset(new u8[octets]);
+  areas_[static_cast<u32>(area)] = {temporary_.get(), octets, {}};
+}
+
+void Operation::prepare_areas() {
+  const u32 ranks = comm_->size();
+  u8* const send = static_cast<u8*>(const_cast<void*>(call_.send));
+  u8* const recv = static_cast<u8*>(call_.recv);
+  const u64 in_octets = input_octets(call_, ranks), out_octets = output_octets(call_, ranks);
+  AreaMemory& main = areas_[static_cast<u32>(Area::kMain)];
+  areas_[static_cast<u32>(Area::kOutput)] = {recv, out_octets, {}};
+  switch (plan_->main) {
+    case MainArea::kInput: main = {send, in_octets, {}}; break;
+    case MainArea::kOutput:
+      main = {recv, out_octets, {}};
+      if (call_.kind != Kind::kBroadcast) move(recv + plan_->input.offset, send, in_octets);
+      break;
+    case MainArea::kTemporary:
+      use_temporary(Area::kMain, plan_->main_octets);
+      move(temporary_.get(), send, in_octets);
+      break;
+  }
+  if (plan_->temporary_octets != 0) use_temporary(Area::kTemporary, plan_->temporary_octets);
+  // A one-shot AllReduce writes its output before it has read its input.
+  if (call_.kind == Kind::kAllReduce && plan_->main == MainArea::kInput && send == recv &&
+      in_octets <= kEagerOctets) {
+    use_temporary(Area::kMain, in_octets);
+    move(temporary_.get(), send, in_octets);
+  }
+}
+
+void Operation::deliver_result() {
+  if (plan_->main == MainArea::kTemporary)
+    move(call_.recv, temporary_.get() + plan_->output.offset, plan_->output.length);
+  const bool has_result = call_.kind != Kind::kReduce || call_.root == comm_->rank();
+  if (reduces(call_.kind) && call_.op == ReduceOp::kAverage && has_result)
+    divide(call_.type, call_.recv, call_.octets(), comm_->size());
+}
+
+// --- the course
+
+void Operation::start() {
+  started_ = true;
+  prepare_areas();
+  executor_.start();
+  run();
+}
+
+// Runs lanes that are ready, and ends what is complete.
+void Operation::run() {
+  executor_.run(*this);
+  if (done_ || is_failing() || !executor_.finished() || untaken_ != 0) return;
+  if (first_lane_ == 0) {
+    deliver_result();
+    if (has_root(call_.kind)) return begin_closing();
+  }
+  done_ = true;
+  comm_->on_operation_done();
+}
+
+void Operation::begin_closing() {
+  closing_script_ = barrier_script({.ranks = comm_->size(), .only = comm_->rank()});
+  first_lane_ = script_lanes_;
+  executor_ = collectives::RankExecutor(*closing_script_, comm_->rank());
+  executor_.start();
+  run();
+}
+
+bool Operation::do_step(u32 lane, const Step& step) {
+  if (error_.status != VERBENA_COLL_OK) return false;
+  const bool own = step.peer == comm_->rank();
+  switch (step.action) {
+    case Action::kSend: return own ? send_to_self(lane, step) : send(lane, step);
+    case Action::kCopy:
+    case Action::kReduce: return own ? receive_from_self(lane, step) : receive(lane, step);
+    case Action::kCompute: return true;
+  }
+  CHECK_UNREACHABLE();
+}
+
+// --- messages to others
+
+bool Operation::send(u32 lane, const Step& step) {
+  World& world = comm_->world();
+  const u32 peer = comm_->world_rank(step.peer);
+  if (!world.can_send(peer)) {
+    blocked_.push_back(lane);
+    return false;
+  }
+  const Header header{.kind = Header::Kind::kEager,
+                      .lane = static_cast<u16>(lane + first_lane_),
+                      .comm = comm_->id(),
+                      .operation = number_,
+                      .words = signature_.words,
+                      .count = signature_.count,
+                      .length = step.range.length};
+  if (step.range.length > kEagerOctets) return offer(peer, header, step.range);
+  world.connection(peer).send(header, {}, {address_of(step.range), step.range.length});
+  return true;
+}
+
+bool Operation::offer(u32 peer, const Header& header, const Range& range) {
+  World& world = comm_->world();
+  const u8* const from = address_of(range);
+  auto offered = range.length <= kBufferedOctets
+                     ? world.offer(shared_from_this(), peer, from, range.length, nullptr)
+                     : std::nullopt;
+  if (!offered) {
+    const Registration* const registration = registration_of(range);
+    if (registration == nullptr) return false;
+    offered = world.offer(shared_from_this(), peer, from, range.length, registration);
+  }
+  Header with_token = header;
+  with_token.kind = Header::Kind::kOffer;
+  with_token.token = offered->token;
+  ++untaken_;
+  world.connection(peer).send(with_token, bytes_of(offered->offer), {});
+  return true;
+}
+
+void Operation::on_room() {
+  if (blocked_.empty() || done_ || is_failing()) return;
+  const auto self = shared_from_this();
+  for (const u32 lane : std::exchange(blocked_, {})) executor_.wake(lane);
+  run();
+}
+
+void Operation::on_offer_taken() {
+  const auto self = shared_from_this();
+  --untaken_;
+  if (is_failing()) return end_if_drained();
+  if (!done_) run();
+}
+
+bool Operation::send_to_self(u32 lane, const Step& step) {
+  to_self_[lane].push_back(address_of(step.range));
+  return true;
+}
+
+bool Operation::receive_from_self(u32 lane, const Step& step) {
+  CHECK(!to_self_[lane].empty());
+  const u8* const from = to_self_[lane].front();
+  to_self_[lane].pop_front();
+  apply(step, from);
+  return true;
+}
+
+void Operation::apply(const Step& step, const u8* from) {
+  u8* const to = address_of(step.range);
+  if (step.action == Action::kReduce)
+    combine(call_.type, call_.op, to, to, from, step.range.length);
+  else
+    move(to, from, step.range.length);
+}
+
+// --- messages of others
+
+void Operation::on_message(u32 from, const Header& header, std::span<const u8> payload) {
+  const auto self = shared_from_this();
+  if (Signature{header.words, header.count} != signature_ || header.lane >= lanes_)
+    return mismatch(from, header);
+  Inbox& box = inbox(from, header.lane);
+  Arrival arrival{.header = header};
+  if (header.kind == Header::Kind::kOffer)
+    std::memcpy(&arrival.offer, payload.data(), sizeof arrival.offer);
+  else
+    arrival.borrowed = payload;
+  box.arrivals.push_back(std::move(arrival));
+  if (std::exchange(box.is_awaited, false)) {
+    executor_.wake(header.lane - first_lane_);
+    run();
+  }
+  if (box.arrivals.empty()) return;
+  Arrival& last = box.arrivals.back();
+  if (last.kept.empty()) last.kept.assign(last.borrowed.begin(), last.borrowed.end());
+  last.borrowed = {};
+}
+
+bool Operation::receive(u32 lane, const Step& step) {
+  Inbox& box = inbox(step.peer, lane + first_lane_);
+  if (box.arrivals.empty()) {
+    box.is_awaited = true;
+    return false;
+  }
+  const Arrival arrival = std::move(box.arrivals.front());
+  box.arrivals.pop_front();
+  if (arrival.header.length != step.range.length) {
+    if (arrival.header.kind == Header::Kind::kOffer)
+      comm_->world().tell(comm_->world_rank(step.peer),
+                          {.kind = Header::Kind::kTaken, .token = arrival.header.token});
+    comm_->fail(
+        {VERBENA_COLL_MISMATCH,
+         "rank " + std::to_string(step.peer) + " sends " + std::to_string(arrival.header.length) +
+             " octets where rank " + std::to_string(comm_->rank()) + " expects " +
+             std::to_string(step.range.length) + " in " + title(),
+         static_cast<int>(comm_->world_rank(step.peer))},
+        Communicator::Tell::kOthers);
+    return false;
+  }
+  if (arrival.header.kind == Header::Kind::kOffer) {
+    start_transfer(lane, step, arrival);
+    return false;
+  }
+  apply(step, arrival.payload().data());
+  return true;
+}
+
+void Operation::start_transfer(u32 lane, const Step& step, const Arrival& arrival) {
+  const Registration* direct = nullptr;
+  if (step.action == Action::kCopy && step.range.length > kBufferedOctets) {
+    direct = registration_of(step.range);
+    if (direct == nullptr) return;
+  }
+  ++transfers_;
+  comm_->world().transfers().start({.owner = shared_from_this(),
+                                    .lane = lane,
+                                    .peer = comm_->world_rank(step.peer),
+                                    .token = arrival.header.token,
+                                    .action = step.action,
+                                    .type = call_.type,
+                                    .op = call_.op,
+                                    .to = address_of(step.range),
+                                    .length = step.range.length,
+                                    .from = arrival.offer,
+                                    .direct = direct});
+}
+
+void Operation::on_transferred(u32 lane) {
+  const auto self = shared_from_this();
+  --transfers_;
+  if (done_) return;
+  if (is_failing()) return end_if_drained();
+  executor_.end_step(lane, *this);
+  executor_.wake(lane);
+  run();
+}
+
+void Operation::on_transfer_lost() {
+  const auto self = shared_from_this();
+  --transfers_;
+  if (is_failing()) end_if_drained();
+}
+
+// --- failures
+
+void Operation::mismatch(u32 from, const Header& header) {
+  if (header.kind == Header::Kind::kOffer)
+    comm_->world().tell(comm_->world_rank(from),
+                        {.kind = Header::Kind::kTaken, .token = header.token});
+  comm_->fail(
+      {VERBENA_COLL_MISMATCH,
+       "rank " + std::to_string(from) + " calls " + text_of(Signature{header.words, header.count}) +
+           " where rank " + std::to_string(comm_->rank()) + " calls " + title(),
+       static_cast<int>(comm_->world_rank(from))},
+      Communicator::Tell::kOthers);
+}
+
+void Operation::fail(Error error) {
+  if (done_ || is_failing()) return;
+  error_ = {error.status, title() + ": " + error.text, error.rank};
+  refuse_arrivals();
+  end_if_drained();
+}
+
+void Operation::refuse_arrivals() {
+  for (u32 from = 0; from < comm_->size(); ++from) {
+    for (u32 lane = 0; lane < lanes_; ++lane) {
+      for (const Arrival& arrival : inbox(from, lane).arrivals)
+        if (arrival.header.kind == Header::Kind::kOffer)
+          comm_->world().tell(comm_->world_rank(from),
+                              {.kind = Header::Kind::kTaken, .token = arrival.header.token});
+      inbox(from, lane).arrivals.clear();
+    }
+  }
+}
+
+void Operation::end_if_drained() {
+  if (transfers_ == 0 && untaken_ == 0) give_up();
+}
+
+void Operation::give_up() {
+  if (done_) return;
+  done_ = true;
+  comm_->on_operation_done();
+}
+
+std::vector<u32> Operation::waits_for() const {
+  std::vector<u32> ranks;
+  for (u32 from = 0; from < comm_->size(); ++from)
+    for (u32 lane = 0; lane < lanes_; ++lane)
+      if (inboxes_[from * lanes_ + lane].is_awaited) {
+        ranks.push_back(from);
+        break;
+      }
+  return ranks;
+}
+
+}  // namespace verbena::coll
