@@ -26,7 +26,9 @@ NO_OPTION = re.compile(r"^(?:[0-9a-f:.]*[.:][0-9a-f:.]*|/.*)$")  # addresses, pa
 UNSAID = {"-p", "--port"}  # ports, which each run draws
 MAX_VALUES = 6
 WRAPPERS = {"env", "nsenter", "prlimit", "stdbuf", "timeout"}
-LIBRARIES = {"pyverbs": "python3-pyverbs"}  # of which programs of ours are run
+# Of which programs of ours are run.
+LIBRARIES = {"pyverbs": "python3-pyverbs", "gloo_collectives": "libgloo0",
+             "rpma_transfers": "librpma0"}
 
 
 def record_tests(build, names):
@@ -105,6 +107,7 @@ class Row:
     def __init__(self):
         self.runs = collections.Counter()  # by outcome
         self.options = {}                  # flag: values
+        self.remarks = []
 
     def add(self, arguments, outcome):
         self.runs[outcome] += 1
@@ -131,7 +134,11 @@ class Row:
     def result(self):
         if self.runs["failed"]:
             return f"**{self.runs['failed']} of {sum(self.runs.values())} in a test that failed**"
-        return "passed" if self.runs["passed"] else "skipped here"
+        return "; ".join(self.remarks or ["passed" if self.runs["passed"] else "skipped here"])
+
+    def remark(self, text):
+        if text not in self.remarks:
+            self.remarks.append(text)
 
 
 def rows_of(records):
@@ -143,7 +150,10 @@ def rows_of(records):
             if found is None or packages.of(found[0]) is None:
                 continue
             key = (record.get("peer", ""), packages.of(found[0]), found[0])
-            rows.setdefault(key, Row()).add(found[1], record["outcome"])
+            row = rows.setdefault(key, Row())
+            row.add(found[1], record["outcome"])
+            if found[0] in record.get("remarks", {}) and record["outcome"] == "passed":
+                row.remark(record["remarks"][found[0]])
     return rows
 
 

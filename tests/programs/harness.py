@@ -114,19 +114,26 @@ def wait_until(condition, limit_s, what):
 
 class Record:
     """For docs/compatibility.md: where VERBENA_RECORD names a file, each test adds a line to it: its
-    name, its outcome, the commands it has run."""
+    name, its outcome, the commands it has run, what it remarked on programs."""
 
     def __init__(self):
         self.commands = []
+        self.remarks = {}  # by program
 
     def begin(self):
         self.commands.clear()
+        self.remarks.clear()
+
+    def remark(self, program, text):
+        """The program's row says so if the test passes: why it cannot run, or how it has to."""
+        self.remarks[program] = text
 
     def end(self, test, outcome):
         path = os.environ.get("VERBENA_RECORD")
         if not path or not self.commands:
             return
-        line = {"test": test.id(), "outcome": outcome, "commands": self.commands}
+        line = {"test": test.id(), "outcome": outcome, "commands": self.commands,
+                "remarks": self.remarks}
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
