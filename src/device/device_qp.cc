@@ -70,7 +70,7 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
     parts.local_progress = local.progress;
   }
   if (local.counts != nullptr) local.counts->clear(*qpn);
-  qp->engine = make_engine(parts, impl_->config);
+  qp->set_engine(make_engine(parts, impl_->config));
   if (init.type == QPType::kRC) qp->rc = static_cast<RCEngine*>(qp->engine.get());
   impl_->runner.on_created(impl_->qps.size() + 1);
   QueuePair* const created = impl_->qps.insert(std::move(qp));

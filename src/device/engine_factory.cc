@@ -19,7 +19,7 @@ bool has_engine(QPType type) {
   return false;  // a value that is no QP type, from the caller
 }
 
-std::unique_ptr<Engine> make_engine(const EngineParts& parts, const DeviceConfig& config) {
+std::unique_ptr<DatagramEngine> make_engine(const EngineParts& parts, const DeviceConfig& config) {
   switch (parts.attributes.type) {
     case QPType::kRC:
     case QPType::kXRCInitiator:

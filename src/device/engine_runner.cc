@@ -95,7 +95,7 @@ PostError EngineRunner::post_receive(QueuePair& qp, const RecvWR& wr, Time now) 
 
 void EngineRunner::on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context,
                              Time now) {
-  qp.engine->on_packet(packet, context, now);
+  qp.datagrams->on_packet(packet, context, now);
   pacer_.on_packet(qp, now);
   if (traits_of(packet.headers.bth.opcode).request) egress_.on_request(qp);
   settle(qp, now);
@@ -238,7 +238,7 @@ bool EngineRunner::take(const EgressScheduler::Turn& turn, MaySend what, Time no
     return false;
   }
   out.packets = 1;
-  const bool sent = turn.qp->engine->poll_packet(now, what, out);
+  const bool sent = turn.qp->datagrams->poll_packet(now, what, out);
   if (sent) {
     egress_.on_sent(turn, out.packets);
     collect_after_packet(*turn.qp, now);

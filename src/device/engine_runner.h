@@ -30,7 +30,7 @@ class EngineRunner {
   void on_packet(QueuePair& qp, const PacketView& packet, const RxContext& context, Time now);
   // on_packet() or take_send() follows, of what it came with.
   void on_acknowledgement(QueuePair& qp, const Acknowledgement& acknowledgement, Time now) {
-    qp.engine->on_acknowledgement(acknowledgement, now);
+    qp.datagrams->on_acknowledgement(acknowledgement, now);
   }
   void on_cnp(QueuePair& qp, Time now) { pacer_.on_cnp(qp, now); }
   // The packet polled last, of a QP that is paced.

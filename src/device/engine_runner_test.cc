@@ -13,7 +13,7 @@ CQE completion(u64 wr_id, QPN qp = {}) { return {.wr_id = wr_id, .qp = qp, .sour
 CQE failure_of(WQEStatus status) { return {.status = status, .qp = {}, .source_qp = {}}; }
 
 // An engine that gives out what the test put in, and notes what it was called with.
-class FakeEngine final : public Engine {
+class FakeEngine final : public DatagramEngine {
  public:
   explicit FakeEngine(const QPAttributes& attributes) : attributes_(attributes) {}
 
@@ -102,7 +102,7 @@ struct EngineRunnerTest : ::testing::Test {
     QueuePair* const qp = qps.insert(std::make_unique<QueuePair>(init, attributes));
     auto engine = std::make_unique<FakeEngine>(qp->attributes);
     FakeEngine* const raw = engine.get();
-    qp->engine = std::move(engine);
+    qp->set_engine(std::move(engine));
     runner.on_created(qps.size());
     return {qp, raw};
   }

@@ -11,7 +11,7 @@
 #include "device/intrusive_list.h"
 #include "device/qp_init.h"
 #include "device/qp_traffic.h"
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 
 namespace verbena {
 
@@ -26,11 +26,16 @@ class QueuePair {
 
   // What to build this QP's engine from, once its `congestion` is there.
   [[nodiscard]] EngineParts parts(ProtectionTable& memory);
+  void set_engine(std::unique_ptr<DatagramEngine> made) {
+    datagrams = made.get();
+    engine = std::move(made);
+  }
 
   const QPInit init;  // limits as granted
   QPAttributes attributes;
   std::optional<ReceiveQueue> own_receive_queue;  // none with an SRQ; of no use to XRC
   std::unique_ptr<Engine> engine;
+  DatagramEngine* datagrams = nullptr;  // the same, if its wire side is packets
   RCEngine* rc = nullptr;  // the same, of an RC QP: for the common case, without virtual calls
   QPTraffic traffic;
   // Of what this QP sends; nullopt: it goes as fast as it can. EngineRunner

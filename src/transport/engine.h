@@ -1,7 +1,9 @@
-// Engine: the transport of one QP, as the device drives it. RC, UC and UD implement it.
+// Engine: the transport of one QP, as the device drives it: the verbs side, which all transports
+// share. The wire side is one of two: packets of a datagram network (transport/datagram_engine.h:
+// RC, UC, UD) or one byte stream (transport/stream_engine.h: iWARP).
 // Sans-IO: no socket, clock, thread, lock, global or log sink; no allocation after construction.
 // Same calls in the same order give the same outputs, bit for bit. One owner; not thread-safe.
-// Contract: after any post_send(), on_*() drain poll_packet(), poll_send_cqe(), poll_receive_cqe()
+// Contract: after any post_send(), on_*() drain the wire side, poll_send_cqe(), poll_receive_cqe()
 // and poll_event(), then re-read next_timer(). `now` never goes back.
 #pragma once
 
@@ -9,7 +11,6 @@
 
 #include "base/time.h"
 #include "congestion/congestion_control.h"
-#include "transport/acknowledgement.h"
 #include "transport/cqe.h"
 #include "transport/local/local_packets.h"
 #include "transport/local/local_progress.h"
@@ -20,32 +21,14 @@
 #include "transport/receive_queue.h"
 #include "transport/send_queue.h"
 #include "transport/shared_window.h"
-#include "transport/tx_packet.h"
 #include "transport/xrc_receives.h"
-#include "wire/roce/gid_type.h"
 
 namespace verbena {
 
-// What a packet came with, outside of its transport headers.
-struct RxContext {
-  GID source, destination;
-  GIDType type = GIDType::kRoCEv2;
-  u8 traffic_class = 0;
-  u8 hop_limit = 0;
-  u16 transport_bytes = 0;              // BTH .. ICRC, for the GRH's payload length
-  const PathTelemetry* path = nullptr;  // of the way of what this acknowledges; nullptr: none
-};
-
-// Requests and READ responses are held to the QP's rate; what only acknowledges never waits.
-enum class MaySend : u8 {
-  kAnything,
-  kTrains,  // anything, and packets that are alike as one. An engine need not have any
-  kAcknowledgements,
-};
-
 // What may come out of an engine.
 struct EngineOutputs {  // bits: bytes that are stored one by one and read as a word are waited for
-  bool send_cqe : 1 = true, receive_cqe : 1 = true, event : 1 = true, packet : 1 = true;
+  bool send_cqe : 1 = true, receive_cqe : 1 = true, event : 1 = true;
+  bool packet : 1 = true;  // or octets of a stream
   // No output, but what a packet may have left: a timer to be looked up.
   bool sooner_timer : 1 = true;
   [[nodiscard]] bool reports() const { return send_cqe || receive_cqe || event; }
@@ -101,10 +84,6 @@ class Engine {
   // The state in the attributes has just changed from `from` (its legality checked by the device).
   // To Error: remaining work is flushed. To Reset: everything is forgotten without a completion.
   virtual void on_state(QPState from, Time now) = 0;
-  // For the state the QP is in (RTR and beyond); P_Key, ICRC and source checked by the device.
-  virtual void on_packet(const PacketView& packet, const RxContext& context, Time now) = 0;
-  // The same for an acknowledgement that is followed at once by on_packet(), of what it came with.
-  virtual void on_acknowledgement(const Acknowledgement&, Time) {}
   // A receive was posted (own queue or SRQ). False: nothing will come out for that.
   [[nodiscard]] virtual bool on_receive_posted(Time now) = 0;
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing
@@ -112,12 +91,8 @@ class Engine {
   // has put something off has a timer for it, at most kPutOff later.
   [[nodiscard]] virtual bool on_awaited(Time) { return false; }
 
-  // True: poll_packet() would give nothing until the next input, whatever the time.
+  // True: the wire side would give nothing until the next input, whatever the time.
   [[nodiscard]] virtual bool is_idle() { return false; }
-  // false: nothing to send now. Bounded work per call. `out.packets` is 1 before, and stays so but
-  // for a train. A packet arms the timer or moves it to later, if it does anything to it, unless
-  // outputs() says so.
-  [[nodiscard]] virtual bool poll_packet(Time now, MaySend what, TxPacket& out) = 0;
   // Which of these calls may give something, which costs less than to make each. False: it would
   // not, whatever the time, until the next input or output; true promises nothing.
   [[nodiscard]] virtual EngineOutputs outputs() const { return {}; }

@@ -3,12 +3,12 @@
 // counters and no timer is ever armed.
 #pragma once
 
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 
 namespace verbena {
 
 template <typename Requester, typename Responder>
-class UnreliableEngine : public Engine {
+class UnreliableEngine : public DatagramEngine {
  public:
   explicit UnreliableEngine(const EngineParts& parts)
       : requester_(parts, counters_, fault_.requester),

@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "base/ring.h"
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 
 namespace verbena {
 

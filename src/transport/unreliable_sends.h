@@ -10,7 +10,7 @@
 
 #include <optional>
 
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 #include "transport/send_queue.h"
 
 namespace verbena {

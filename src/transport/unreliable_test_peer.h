@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 
 namespace verbena::test {
 

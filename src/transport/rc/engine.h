@@ -4,13 +4,13 @@
 // uses the requester alone, a target the responder.
 #pragma once
 
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 #include "transport/rc/requester.h"
 #include "transport/rc/responder.h"
 
 namespace verbena {
 
-class RCEngine final : public Engine {
+class RCEngine final : public DatagramEngine {
  public:
   RCEngine(const EngineParts& parts, const RCLimits& limits);
 

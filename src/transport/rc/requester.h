@@ -31,7 +31,7 @@
 #include <memory>
 #include <optional>
 
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 #include "transport/rc/ack_signals.h"
 #include "transport/rc/limits.h"
 #include "transport/rc/loss_window.h"

@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 #include "transport/rc/limits.h"
 #include "transport/rc/reorder_buffer.h"
 #include "transport/rc/response_queue.h"

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/ring.h"
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 #include "wire/ib/sack_eth.h"
 
 namespace verbena {

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "transport/engine.h"
+#include "transport/datagram_engine.h"
 #include "wire/ib/grh.h"
 
 namespace verbena {
