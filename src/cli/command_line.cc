@@ -135,6 +135,9 @@ class Parser {
     sim_->add_option("--compare", compared_)->type_name("SCENARIO")->expected(2, 1000);
     sim_->add_option("--capture", links_)->type_name("LINK")->expected(1)->take_all();
     sim_->add_option("-o,--output", output_)->type_name("FOLDER");
+    sim_->add_option("--expect", expectations_)->type_name("EXPECTATION")->expected(1)->take_all();
+    sim_->add_option("--junit", junit_)->type_name("FILE");
+    sim_->add_flag("--json", json_);
     sim_->add_option("--seed", seed_)->type_name("N");
     sim_->add_option("--threads", threads_)->type_name("N");
     add_plan_options();
@@ -183,6 +186,7 @@ class Parser {
     plan_->add_option("--topologies", topologies_)->type_name("NAMES");
     plan_->add_option("--set", settings_)->type_name("KEY=VALUE")->expected(1)->take_all();
     plan_->add_option("-o,--output", output_)->type_name("FOLDER");
+    plan_->add_flag("--json", json_);
     plan_->add_option("--seed", seed_)->type_name("N");
     plan_->add_option("--threads", threads_)->type_name("N");
     for (const auto& [name, print] : kPlanPrints) plan_->add_flag(name);
@@ -319,6 +323,10 @@ class Parser {
     SimRequest request;
     request.output = output_;
     request.captures = links_;
+    request.expectations = expectations_;
+    request.junit = junit_;
+    request.format = format();
+    if (sim_->count("--junit") != 0 && junit_.empty()) return wrong_usage("--junit is empty");
     if (!links_.empty() && output_.empty())
       return wrong_usage("--capture needs --output, for the file");
     if (!scenario_.empty()) request.scenarios.push_back(scenario_);
@@ -377,6 +385,7 @@ class Parser {
     PlanJobRequest& job = request.job.emplace();
     job.job = scenario_;
     job.output = output_;
+    job.format = format();
     const auto named = technologies();
     if (!named) return tl::unexpected(named.error());
     job.technologies = *named;
@@ -421,7 +430,7 @@ class Parser {
     request.tuning = *read;
     if (!scenario_.empty()) return plan_job_request(request);
     for (const char* const option :
-         {"--technologies", "--topologies", "--set", "--output", "--seed", "--threads"})
+         {"--technologies", "--topologies", "--set", "--output", "--seed", "--threads", "--json"})
       if (plan_->count(option) != 0)
         return wrong_usage(fmt::format("{} goes with a JOB: verbena plan job.yaml", option));
     if (plan_->count("--interfaces") == 0) return request;
@@ -494,6 +503,8 @@ class Parser {
   std::string interval_, listen_, pid_, peer_, scenario_, output_, threads_;
   std::vector<std::string> settings_, sweeps_, compared_, links_;
   std::string rate_, cable_, mtu_, buffer_, ports_, interfaces_, technologies_, topologies_;
+  std::vector<std::string> expectations_;
+  std::string junit_;
   std::string fabric_file_, as_, scale_;
   bool json_ = false, doctor_listens_ = false, background_ = false;
 };

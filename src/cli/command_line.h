@@ -73,7 +73,10 @@ struct SimRequest {
   std::vector<fabric::Setting> settings;  // --set
   std::vector<Sweep> sweeps;              // --sweep
   std::vector<std::string> captures;      // --capture: names of links
-  u32 threads = 1;                        // of each simulation; they change no result
+  std::vector<std::string> expectations;  // --expect
+  std::string junit;                      // --junit: a file; "": none
+  OutputFormat format = OutputFormat::kText;
+  u32 threads = 1;  // of each simulation; they change no result
 };
 // verbena plan JOB
 struct PlanJobRequest {
@@ -81,9 +84,10 @@ struct PlanJobRequest {
   std::vector<fabric::Technology> technologies;  // --technologies; all where it is not given
   std::vector<std::string> topologies;           // --topologies: kinds or files; none: the job's
   std::string output;                            // --output; "": nothing is written
-  std::vector<fabric::Setting> settings;         // --set, and --seed
-  u32 threads = 0;                               // simulations at a time; 0: as many as cores
-  std::optional<u32> cable_metres;               // --cable; else as the links' delays have it
+  OutputFormat format = OutputFormat::kText;
+  std::vector<fabric::Setting> settings;  // --set, and --seed
+  u32 threads = 0;                        // simulations at a time; 0: as many as cores
+  std::optional<u32> cable_metres;        // --cable; else as the links' delays have it
 };
 struct PlanRequest {
   enum class Print : u8 { kTuning, kSONiC, kNVUE, kEOS, kNIC, kCatalogue, kHostPath };

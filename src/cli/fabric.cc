@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using live::FabricServerConfig;
 
 constexpr std::string_view kReady = "ready";
-constexpr u32 kTries = 20;  // while a server ends and another begins
+constexpr u32 kStartTries = 20;  // while a server ends and another begins
 constexpr auto kBetweenTries = std::chrono::milliseconds(100);
 constexpr u32 kListedHosts = 16;
 
@@ -118,7 +118,7 @@ Expected<void> start_server(const RunRequest& request) {
 }
 
 Expected<host::Descriptor> connect(const RunRequest& request, const std::string& name) {
-  for (u32 i = 0; i < kTries; ++i) {
+  for (u32 i = 0; i < kStartTries; ++i) {
     host::Expected<host::Descriptor> socket = host::connect_to_fabric(name);
     if (socket) return std::move(*socket);
     if (socket.error().error != ECONNREFUSED) return failure(kExitCannot, socket.error().message);
@@ -186,7 +186,7 @@ Expected<host::FabricPlace> claim_fabric_host(const RunRequest& request) {
   if (host->size() >= claim.host.size())
     return failure(kExitCannot, fmt::format("--as {}: there is no such host", *host));
   host->copy(claim.host.data(), claim.host.size() - 1);
-  for (u32 i = 0; i < kTries; ++i) {
+  for (u32 i = 0; i < kStartTries; ++i) {
     Expected<host::Descriptor> socket = connect(request, *name);
     if (!socket) return tl::unexpected(socket.error());
     const auto claimed = host::ask_fabric<host::FabricClaimed>(socket->get(), claim);

@@ -16,6 +16,7 @@ SYNOPSIS
   verbena doctor [--address ADDRESS[,ADDRESS...]] [--json] [--listen | PEER]
   verbena sim [SCENARIO] [OPTIONS]
   verbena fabric SCENARIO [--set KEY=VALUE]... [--scale N]
+  verbena plan [JOB] [OPTIONS]
   verbena --help | --version
 
 DESCRIPTION
@@ -34,7 +35,8 @@ COMMANDS
   sim       what a network will do: the same devices on a simulated one;
             `verbena sim --help`
   fabric    a simulated network for running programs; `verbena fabric --help`
-  plan      which technology for a job; what switches and NICs are to be set to
+  plan      which technology for a job; what switches and NICs are to be set to;
+            `verbena plan --help`
 
 ENVIRONMENT
   VERBENA_ADDRESS
@@ -47,6 +49,7 @@ EXIT STATUS
   1    doctor: there is a problem
   2    wrong usage, or what was asked cannot be had here; one line on standard
        error says what, and what to do
+  3    sim: a result is not as it was expected
   126  run: the program was found but cannot be executed
   127  run: the program was not found
   Otherwise `verbena run` has the exit status of its program.
@@ -361,7 +364,7 @@ constexpr std::string_view kSimHelp = R"(NAME
 
 SYNOPSIS
   verbena sim [SCENARIO] [--output FOLDER] [--seed N] [--threads N]
-              [--set KEY=VALUE]...
+              [--set KEY=VALUE]... [--expect EXPECTATION]... [--json]
   verbena sim [SCENARIO] --sweep KEY=VALUE,VALUE,...
   verbena sim --compare SCENARIO SCENARIO...
 
@@ -370,7 +373,7 @@ DESCRIPTION
   switches with shared buffers, PFC, ECN and ECMP, and congestion control. Prints
   a summary. Without SCENARIO it runs an example and says what it shows.
 
-  SCENARIO is a file in YAML. Two lines are enough:
+  SCENARIO is a file in YAML, or - for standard input. Two lines are enough:
 
     topology: star          # fat_tree, leaf_spine, rail_optimized, dumbbell, import
     workload: incast        # permutation, all_to_all, poisson, flows
@@ -394,7 +397,8 @@ OPTIONS
       Where the results go: results.sqlite (flows, queues, pauses, marks, rates,
       links), report.html (charts; needs no network) and summary.txt; of a job also
       its timeline, messages and what GPUs did (docs/jobs.md). Of a sweep or
-      comparison: a folder for each run, and table.csv.
+      comparison: a folder for each run, table.csv and table.html. While
+      results.sqlite is being written it is results.sqlite.part.
   --seed N
       Of all that is random: arrivals, who sends to whom, which frames are marked or
       lost. The same scenario and seed give the same results, to the byte; 1 where
@@ -416,18 +420,31 @@ OPTIONS
       Wireshark; several are allowed. Payload is not simulated: its octets are 0.
   --compare SCENARIO SCENARIO...
       Runs them all, and prints the results side by side.
+  --expect EXPECTATION
+      What the result has to be: 'drops == 0', 'fct.p99 < 2ms', 'ring.busbw >
+      45GB/s', 'outcome == complete'. Several are allowed; of a sweep each run is
+      judged. One that names no number is told before the run, with all there are. A
+      scenario has some of its own under `assert`.
+  --json
+      The summary as JSON, instead of text: "metrics" are the numbers that --expect
+      names, in seconds, octets, bits a second (bandwidths of jobs: octets a second),
+      parts of 1; null where there is none. Of a sweep or comparison: "runs".
+  --junit FILE
+      A report of the expectations in JUnit's XML.
   -h, --help
       this
 
 EXIT STATUS
   0    done
   2    wrong usage, or the scenario has a mistake: one line says where
+  3    the result is not as expected; a line for each expectation says what it is
   130  interrupted; what there is was written
 
 EXAMPLES
   verbena sim
   verbena sim examples/incast.yaml -o /tmp/incast
   verbena sim examples/ecn_tuning.yaml --sweep kmin=20k,100k,400k
+  verbena sim - --expect 'drops == 0' --json < scenario.yaml
   verbena sim --compare examples/incast.yaml examples/incast_without_pfc.yaml
 )";
 
@@ -503,9 +520,10 @@ OPTIONS
                     rail_optimized, rail_only, dual_tor, as large as its GPUs
                     need; or files with `topology` (and `links`)
   -o, --output FOLDER
-                    plan.txt, results.sqlite with every number, settings for
+                    plan.txt, plan.html, results.sqlite with every number, settings for
                     SONiC, NVUE, EOS and NICs; for presets of clouds,
                     deployment.md and blueprint.yaml
+  --json            prints the table as JSON instead of text
   --set KEY=VALUE   as verbena sim has it; --seed N likewise
   --threads N       simulations at a time; as many as cores where not given
   --rate RATE       of the links: 100Gbps, 400G; 400 Gb/s where it is not given

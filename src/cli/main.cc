@@ -13,12 +13,13 @@
 #include "cli/run.h"
 #include "cli/sim.h"
 #include "cli/stats.h"
+#include "cli/text_file.h"
 
 namespace verbena::cli {
 namespace {
 
 int report(const Failure& failure) {
-  if (!failure.message.empty()) fmt::print(stderr, "verbena: {}\n", failure.message);
+  if (!failure.message.empty()) fmt::print(stderr, "verbena: {}\n", printable(failure.message));
   return failure.exit_status;
 }
 
@@ -54,7 +55,10 @@ int handle(const DoctorRequest& request) {
 int finish(const Expected<SimOutcome>& outcome) {
   if (!outcome) return report(outcome.error());
   const int status = print(outcome->output);
-  return outcome->was_interrupted ? kExitInterrupted : status;
+  for (const std::string& unmet : outcome->unmet)
+    (void)report({kExitUnmet, "not as expected: " + unmet});
+  if (outcome->was_interrupted) return kExitInterrupted;
+  return status == kExitOk && !outcome->unmet.empty() ? kExitUnmet : status;
 }
 int handle(const FabricRequest& request) { return finish(fabric(request, arrives)); }
 int handle(const PlanRequest& request) {

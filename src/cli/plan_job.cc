@@ -9,10 +9,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/comparison_page.h"
 #include "cli/stop_signal.h"
 #include "cli/text_file.h"
+#include "fabric/scenario/units.h"
 #include "jobs/plan/cloud.h"
 #include "jobs/plan/plan_report.h"
+#include "jobs/plan/plan_text.h"
 #include "jobs/plan/topologies.h"
 
 namespace verbena::cli {
@@ -34,6 +37,9 @@ class Planner {
   Expected<SimOutcome> run() {
     if (const auto done = read_sources(); !done) return tl::unexpected(done.error());
     if (const auto done = read_candidates(); !done) return tl::unexpected(done.error());
+    if (!request_.output.empty())
+      if (const auto done = make_writable(request_.output); !done)
+        return tl::unexpected(done.error());
     run_all(results_.candidates);
     compare_same_operation(results_.candidates);
     if (!is_stopped()) try_remedies();
@@ -43,9 +49,10 @@ class Planner {
     prove();
     SimOutcome outcome;
     outcome.was_interrupted = is_stopped();
-    outcome.output = jobs::text_of(results_);
+    const std::string text = jobs::text_of(results_);
+    outcome.output = request_.format == OutputFormat::kJSON ? json_of(rows()) : text;
     if (request_.output.empty()) return outcome;
-    if (const auto done = write(outcome.output); !done) return tl::unexpected(done.error());
+    if (const auto done = write(text); !done) return tl::unexpected(done.error());
     return outcome;
   }
 
@@ -264,11 +271,44 @@ class Planner {
         break;
       }
     files.push_back({"plan.txt", text});
+    files.push_back({"plan.html", comparison_page("Plan of " + request_.job, rows(), text)});
     for (const jobs::PlanFile& file : files)
       if (const auto done = write_text(folder / file.name, file.text); !done) return done;
     const std::string failed = jobs::write_database(folder / "results.sqlite", results_);
     if (!failed.empty()) return cannot(failed);
     return {};
+  }
+
+  // Each technology as the file has it, then its remedies.
+  std::vector<SimResult> rows() const {
+    std::vector<SimResult> rows;
+    for (const Candidate& candidate : results_.candidates) rows.push_back(row_of(candidate));
+    for (const jobs::Tried& tried : results_.tried) rows.push_back(row_of(tried.candidate));
+    return rows;
+  }
+  static SimResult row_of(const Candidate& candidate) {
+    SimResult row;
+    row.title = candidate.name();
+    if (!candidate.variant.empty()) row.title += ", " + candidate.variant;
+    if (!candidate.is_done()) {
+      row.notes.push_back(candidate.mistake.empty() ? candidate.measured.mistake
+                                                    : candidate.mistake);
+      return row;
+    }
+    const jobs::Measured& m = candidate.measured;
+    const double dollars = candidate.bill.dollars.middle();
+    row.lines = {{"time", fabric::duration_text(m.time)},
+                 {"busbw, GB/s", fmt::format("{:.2f}", m.bus_bandwidth / 1e9)},
+                 {"network", jobs::dollars_text(candidate.bill.dollars)},
+                 {"cost of work, relative", fmt::format("{:.4g}", jobs::cost_of_work(candidate))}};
+    row.metrics = {{"time", m.time.seconds()},
+                   {"busbw", m.bus_bandwidth},
+                   {"cores", m.cores},
+                   {"network.dollars", dollars},
+                   {"network.watts", candidate.bill.watts.middle()},
+                   {"pauses", static_cast<double>(m.packets.counters.pauses)},
+                   {"retransmissions", static_cast<double>(m.packets.repairs.retransmissions)}};
+    return row;
   }
 
   const PlanJobRequest& request_;

@@ -12,7 +12,9 @@
 #include "cli/sim_example.h"
 #include "cli/sim_folder.h"
 #include "cli/sim_job.h"
+#include "cli/sim_result.h"
 #include "cli/sim_scenario.h"
+#include "cli/text_file.h"
 
 namespace verbena::cli {
 namespace {
@@ -39,9 +41,11 @@ Expected<std::vector<u32>> links_of(const SimRequest& request, const fabric::Sce
 
 Expected<SimOutcome> run_one(const SimRequest& request) {
   const bool is_example = request.scenarios.empty();
-  Expected<fabric::Scenario> scenario =
-      read_scenario_file(is_example ? "" : request.scenarios.front(), settings_of(request));
+  const std::string name = is_example ? "" : request.scenarios.front();
+  Expected<fabric::Scenario> scenario = read_scenario_file(name, settings_of(request));
   if (!scenario) return tl::unexpected(scenario.error());
+  const auto expectations = expectations_for(request, *scenario);
+  if (!expectations) return tl::unexpected(expectations.error());
   scenario->network.threads = request.threads;
   fabric::Simulation simulation(*scenario);
   if (!simulation.mistake().empty()) return failure(kExitCannot, simulation.mistake());
@@ -54,8 +58,16 @@ Expected<SimOutcome> run_one(const SimRequest& request) {
   if (!request.output.empty())
     if (const auto done = write_results(request.output, simulation, summary); !done)
       return tl::unexpected(done.error());
+  SimResult result = result_of(is_example ? "example" : name, *scenario, summary);
+  judge(*expectations, result);
   SimOutcome outcome;
   outcome.was_interrupted = summary.outcome == fabric::Outcome::kRunning;
+  outcome.unmet = result.unmet;
+  if (const auto done = write_junit(request, {result}); !done) return tl::unexpected(done.error());
+  if (request.format == OutputFormat::kJSON) {
+    outcome.output = json_of(result);
+    return outcome;
+  }
   outcome.output = fabric::text_of(summary, simulation);
   if (is_example)
     outcome.output =
@@ -76,6 +88,14 @@ namespace {
 // others give time to do so; what fails in one, by that one.
 constexpr std::chrono::seconds kTimeForTheFirst(3);
 
+// Before any work: what is to be written can be.
+Expected<void> check_outputs(const SimRequest& request) {
+  if (!request.output.empty())
+    if (const auto done = make_writable(request.output); !done) return done;
+  if (request.junit.empty()) return {};
+  return write_text(request.junit, "");
+}
+
 Expected<SimOutcome> sim_any(const SimRequest& request) {
   const bool has_folder = std::ranges::any_of(request.scenarios, [](const std::string& scenario) {
     return std::filesystem::is_directory(scenario);
@@ -92,13 +112,19 @@ Expected<SimOutcome> sim_any(const SimRequest& request) {
     return failure(kExitCannot, "--capture is not for jobs");
   if (!has_folder && jobs > 0 && static_cast<std::size_t>(jobs) < request.scenarios.size())
     return failure(kExitCannot, "--compare: some are jobs, some are scenarios");
+  const bool is_for_programs = request.format == OutputFormat::kJSON ||
+                               !request.expectations.empty() || !request.junit.empty();
+  if (has_folder && is_for_programs)
+    return failure(kExitCannot,
+                   "--json, --expect and --junit are for scenarios in YAML, and this is a folder");
   if (!request.sweeps.empty() || request.scenarios.size() > 1) return sim_compare(request);
   if (const auto place = mpi_place())
     return failure(kExitCannot, fmt::format("one run is not shared out to the {} processes of "
                                             "mpirun: use --sweep or --compare, or no mpirun",
                                             place->size));
-  if (!has_folder) return run_file(request);
-  return sim_folder(request);
+  if (has_folder) return sim_folder(request);
+  if (const auto done = check_outputs(request); !done) return tl::unexpected(done.error());
+  return run_file(request);
 }
 
 }  // namespace

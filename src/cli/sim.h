@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/command_line.h"
 #include "cli/failure.h"
@@ -9,8 +10,9 @@
 namespace verbena::cli {
 
 struct SimOutcome {
-  std::string output;            // what to print
-  bool was_interrupted = false;  // by SIGINT or SIGTERM: the results are partial
+  std::string output;                // what to print
+  bool was_interrupted = false;      // by SIGINT or SIGTERM: the results are partial
+  std::vector<std::string> unmet{};  // expectations, and what there is instead
 };
 
 // The results are in the request's output folder.

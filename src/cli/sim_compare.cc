@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/comparison_page.h"
 #include "cli/sim_job.h"
 #include "cli/sim_scenario.h"
 #include "cli/sim_share.h"
@@ -66,15 +67,27 @@ std::vector<SimRun> runs_of(const SimRequest& request) {
   return runs;
 }
 
+// "incast.yaml: kmin, kmax", "a.yaml, b.yaml"
+std::string title_of(const SimRequest& request) {
+  std::vector<std::string> keys;
+  for (const Sweep& sweep : request.sweeps) keys.push_back(sweep.key);
+  const std::string files =
+      request.scenarios.empty() ? "example" : fmt::format("{}", fmt::join(request.scenarios, ", "));
+  return keys.empty() ? files : fmt::format("{}: {}", files, fmt::join(keys, ", "));
+}
+
 std::string folder_name(std::string title) {
   std::ranges::replace_if(
       title, [](char c) { return c == '/' || c == ' ' || c == ':'; }, '_');
   return title;
 }
 
-Expected<SimColumn> column_of_job(SimRun& run, const std::string& output, const StopAsked& stop) {
+Expected<SimColumn> column_of_job(const SimRequest& request, SimRun& run, const StopAsked& stop) {
+  const std::string& output = request.output;
   Expected<jobs::Job> job = read_job_file(run.scenario, run.settings);
   if (!job) return tl::unexpected(job.error());
+  const auto expectations = expectations_for(request, *job);
+  if (!expectations) return tl::unexpected(expectations.error());
   if (!output.empty()) job->keep = jobs::Keep::kAll;
   const jobs::JobResults results =
       run_job(*job, [&](const jobs::Progress&) { return run.was_interrupted |= stop(); });
@@ -83,13 +96,18 @@ Expected<SimColumn> column_of_job(SimRun& run, const std::string& output, const 
             write_job_results(fs::path(output) / folder_name(run.title), *job, results);
         !done)
       return tl::unexpected(done.error());
-  return SimColumn{run.title, lines_of(*job, results)};
+  SimResult result = result_of(run.title, *job, results);
+  judge(*expectations, result);
+  return result;
 }
 
-Expected<SimColumn> column_of(SimRun& run, const std::string& output, const StopAsked& stop) {
-  if (is_job_file(run.scenario)) return column_of_job(run, output, stop);
+Expected<SimColumn> column_of(const SimRequest& request, SimRun& run, const StopAsked& stop) {
+  const std::string& output = request.output;
+  if (is_job_file(run.scenario)) return column_of_job(request, run, stop);
   const Expected<fabric::Scenario> scenario = read_scenario_file(run.scenario, run.settings);
   if (!scenario) return tl::unexpected(scenario.error());
+  const auto expectations = expectations_for(request, *scenario);
+  if (!expectations) return tl::unexpected(expectations.error());
   fabric::Simulation simulation(*scenario);
   if (!simulation.mistake().empty()) return failure(kExitCannot, simulation.mistake());
   while (simulation.advance())
@@ -101,7 +119,35 @@ Expected<SimColumn> column_of(SimRun& run, const std::string& output, const Stop
             write_results(fs::path(output) / folder_name(run.title), simulation, summary);
         !done)
       return tl::unexpected(done.error());
-  return SimColumn{run.title, fabric::lines_of(summary)};
+  SimResult result = result_of(run.title, *scenario, summary);
+  judge(*expectations, result);
+  return result;
+}
+
+// Reads what a run is made of, and nothing else, so that a mistake in the last of many is found
+// before the first has begun.
+Expected<void> check(const SimRequest& request, const SimRun& run) {
+  if (is_job_file(run.scenario)) {
+    const Expected<jobs::Job> job = read_job_file(run.scenario, run.settings, Remarks::kUnsaid);
+    if (!job) return tl::unexpected(job.error());
+    const auto expectations = expectations_for(request, *job);
+    return expectations ? Expected<void>() : tl::unexpected(expectations.error());
+  }
+  const Expected<fabric::Scenario> scenario = read_scenario_file(
+      run.scenario, run.settings, fabric::ScenarioUse::kSimulation, Remarks::kUnsaid);
+  if (!scenario) return tl::unexpected(scenario.error());
+  const auto expectations = expectations_for(request, *scenario);
+  return expectations ? Expected<void>() : tl::unexpected(expectations.error());
+}
+
+Expected<void> check_all(const SimRequest& request, const std::vector<SimRun>& runs) {
+  if (!request.output.empty())
+    if (const auto done = make_writable(request.output); !done) return done;
+  if (!request.junit.empty())
+    if (const auto done = write_text(request.junit, ""); !done) return done;
+  for (const SimRun& run : runs)
+    if (const auto done = check(request, run); !done) return done;
+  return {};
 }
 
 std::size_t terminal_width() {
@@ -118,8 +164,9 @@ Expected<SimOutcome> sim_compare(const SimRequest& request) {
   std::vector<SimRun> runs = runs_of(request);
   if (runs.size() > kMostRuns)
     return failure(kExitCannot, fmt::format("there are more than {} runs", kMostRuns));
+  if (const auto done = check_all(request, runs); !done) return tl::unexpected(done.error());
   const Expected<ShareEnd> end = run_all(runs, [&request](SimRun& run, const StopAsked& stop) {
-    run.column = column_of(run, request.output, stop);
+    run.column = column_of(request, run, stop);
   });
   if (!end) return tl::unexpected(end.error());
   SimOutcome outcome;
@@ -133,9 +180,18 @@ Expected<SimOutcome> sim_compare(const SimRequest& request) {
     if (run.has_run) columns.push_back(*run.column);
   }
   if (columns.empty()) return outcome;
-  outcome.output = table_text(columns, terminal_width());
+  for (const SimColumn& column : columns)
+    for (const std::string& unmet : column.unmet)
+      outcome.unmet.push_back(column.title + ": " + unmet);
+  outcome.output = request.format == OutputFormat::kJSON ? json_of(columns)
+                                                         : table_text(columns, terminal_width());
+  if (const auto done = write_junit(request, columns); !done) return tl::unexpected(done.error());
   if (request.output.empty()) return outcome;
-  if (const auto done = write_text(fs::path(request.output) / "table.csv", table_csv(columns));
+  const fs::path folder = request.output;
+  if (const auto done = write_text(folder / "table.csv", table_csv(columns)); !done)
+    return tl::unexpected(done.error());
+  if (const auto done =
+          write_text(folder / "table.html", comparison_page(title_of(request), columns));
       !done)
     return tl::unexpected(done.error());
   return outcome;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/progress_line.h"
+#include "cli/sim_scenario.h"
 #include "cli/stop_signal.h"
 #include "cli/text_file.h"
 #include "fabric/scenario/other_technologies.h"
@@ -30,7 +31,7 @@ bool is_job_file(const std::string& path) {
 }
 
 Expected<jobs::Job> read_job_file(const std::string& path,
-                                  const std::vector<fabric::Setting>& settings) {
+                                  const std::vector<fabric::Setting>& settings, Remarks remarks) {
   const Expected<std::string> text = read_text(path);
   if (!text) return tl::unexpected(text.error());
   const fs::path folder = fs::path(path).parent_path();
@@ -42,9 +43,31 @@ Expected<jobs::Job> read_job_file(const std::string& path,
                               return *std::move(file);
                             });
   if (!job) return cannot(job.error().message);
+  if (remarks == Remarks::kUnsaid) return *std::move(job);
   if (!job->left_out.empty())
     fmt::print(stderr, "{}: {}\n", path, left_out_text(job->network.technology, job->left_out));
+  for (const std::string& note : job->plan.notes) fmt::print(stderr, "{}: {}\n", path, note);
   return *std::move(job);
+}
+
+Expected<std::vector<fabric::Expectation>> expectations_for(const SimRequest& request,
+                                                            const jobs::Job& job) {
+  Expected<std::vector<fabric::Expectation>> all = expectations_of(request.expectations);
+  if (!all) return all;
+  all->insert(all->end(), job.expectations.begin(), job.expectations.end());
+  if (const auto done = check_names(*all, metrics_of(job)); !done)
+    return tl::unexpected(done.error());
+  return all;
+}
+
+SimResult result_of(const std::string& title, const jobs::Job& job,
+                    const jobs::JobResults& results) {
+  return {.title = title,
+          .lines = lines_of(job, results),
+          .metrics = metrics_of(job, results),
+          .expected = {},
+          .unmet = {},
+          .notes = job.plan.notes};
 }
 
 Expected<void> write_job_results(const fs::path& folder, const jobs::Job& job,
@@ -66,6 +89,8 @@ Expected<SimOutcome> sim_job(const SimRequest& request,
                              const std::vector<fabric::Setting>& settings) {
   Expected<jobs::Job> job = read_job_file(request.scenarios.front(), settings);
   if (!job) return tl::unexpected(job.error());
+  const auto expectations = expectations_for(request, *job);
+  if (!expectations) return tl::unexpected(expectations.error());
   job->network.threads = request.threads;
   if (!request.output.empty()) job->keep = jobs::Keep::kAll;
   const StopSignal stop;
@@ -78,7 +103,11 @@ Expected<SimOutcome> sim_job(const SimRequest& request,
       return outcome.was_interrupted |= stop.wait(Duration());
     });
   }
-  outcome.output = text_of(*job, results);
+  SimResult result = result_of(request.scenarios.front(), *job, results);
+  judge(*expectations, result);
+  outcome.unmet = result.unmet;
+  outcome.output = request.format == OutputFormat::kJSON ? json_of(result) : text_of(*job, results);
+  if (const auto done = write_junit(request, {result}); !done) return tl::unexpected(done.error());
   if (!request.output.empty())
     if (const auto done = write_job_results(request.output, *job, results); !done)
       return tl::unexpected(done.error());

@@ -17,6 +17,12 @@ json packed(std::size_t place, const SimRun& run) {
   text["lines"] = json::array();
   for (const fabric::SummaryLine& line : run.column->lines)
     text["lines"].push_back({line.name, line.value});
+  text["metrics"] = json::array();
+  for (const fabric::Metric& metric : run.column->metrics)
+    text["metrics"].push_back({metric.name, metric.value, metric.word});
+  text["expected"] = run.column->expected;
+  text["unmet"] = run.column->unmet;
+  text["notes"] = run.column->notes;
   return text;
 }
 
@@ -38,8 +44,16 @@ void unpack(const std::string& text, std::vector<SimRun>& runs) {
       run.column = failure(one["status"], one["message"]);
       continue;
     }
-    SimColumn column{.title = run.title, .lines = {}};
+    SimColumn column;
+    column.title = run.title;
     for (const json& line : one["lines"]) column.lines.push_back({line[0], line[1]});
+    for (const json& metric : one["metrics"])  // NaN is null
+      column.metrics.push_back(
+          {metric[0], metric[1].is_null() ? fabric::Metric{}.value : metric[1].get<double>(),
+           metric[2]});
+    column.expected = one["expected"].get<std::vector<std::string>>();
+    column.unmet = one["unmet"].get<std::vector<std::string>>();
+    column.notes = one["notes"].get<std::vector<std::string>>();
     run.column = std::move(column);
   }
 }

@@ -21,7 +21,7 @@ using WallClock = std::chrono::steady_clock;
 
 Expected<fabric::Scenario> read_scenario_file(const std::string& path,
                                               const std::vector<fabric::Setting>& settings,
-                                              fabric::ScenarioUse use) {
+                                              fabric::ScenarioUse use, Remarks remarks) {
   std::string text(kExampleScenario);
   if (!path.empty()) {
     Expected<std::string> read = read_text(path);
@@ -38,10 +38,39 @@ Expected<fabric::Scenario> read_scenario_file(const std::string& path,
   auto scenario =
       fabric::read_scenario(path.empty() ? "example" : path, text, settings, read_file, use);
   if (!scenario) return cannot(scenario.error().message);
+  if (remarks == Remarks::kUnsaid) return *std::move(scenario);
   if (!scenario->left_out.empty())
     fmt::print(stderr, "{}: {}\n", path.empty() ? "example" : path,
                left_out_text(scenario->network.technology, scenario->left_out));
+  for (const std::string& note : scenario->plan.notes)
+    fmt::print(stderr, "{}: {}\n", path.empty() ? "example" : path, note);
   return *std::move(scenario);
+}
+
+Expected<std::vector<fabric::Expectation>> expectations_for(const SimRequest& request,
+                                                            const fabric::Scenario& scenario) {
+  Expected<std::vector<fabric::Expectation>> all = expectations_of(request.expectations);
+  if (!all) return all;
+  all->insert(all->end(), scenario.expectations.begin(), scenario.expectations.end());
+  if (const auto done = check_names(*all, fabric::metrics_of(fabric::Summary{})); !done)
+    return tl::unexpected(done.error());
+  return all;
+}
+
+SimResult result_of(const std::string& title, const fabric::Scenario& scenario,
+                    const fabric::Summary& summary) {
+  return {.title = title,
+          .lines = fabric::lines_of(summary),
+          .metrics = fabric::metrics_of(summary),
+          .expected = {},
+          .unmet = {},
+          .notes = scenario.plan.notes};
+}
+
+Expected<void> write_junit(const SimRequest& request, const std::vector<SimResult>& results) {
+  if (request.junit.empty()) return {};
+  const std::string suite = request.scenarios.empty() ? "example" : request.scenarios.front();
+  return write_text(request.junit, junit_of("verbena sim " + suite, results));
 }
 
 void run_to_end(fabric::Simulation& simulation, const StopSignal& stop) {

@@ -4,14 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "fabric/results/summary.h"
+#include "cli/sim_result.h"
 
 namespace verbena::cli {
 
-struct SimColumn {
-  std::string title;
-  std::vector<fabric::SummaryLine> lines;  // "-" stands for what others have and it has not
-};
+using SimColumn = SimResult;  // "-" stands for lines that others have and it has not
 
 // For a terminal of so many characters; more columns than fit are continued below.
 [[nodiscard]] std::string table_text(const std::vector<SimColumn>& columns, std::size_t width);

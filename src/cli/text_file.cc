@@ -1,8 +1,12 @@
 #include "cli/text_file.h"
 
+#include <unistd.h>
 #include <array>
 #include <fstream>
+#include <iostream>
 #include <iterator>
+#include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>
@@ -20,7 +24,61 @@ std::optional<std::string> read_bytes(const std::filesystem::path& path) {
   return bytes;
 }
 
+// Of what can be read once only, by its path. By several threads.
+class ReadOnce {
+ public:
+  std::optional<std::string> read(const std::filesystem::path& path) {
+    const std::lock_guard lock(mutex_);
+    const auto known = texts_.find(path);
+    if (known != texts_.end()) return known->second;
+    std::optional<std::string> text = path == "-" ? read_standard_input() : read_bytes(path);
+    if (text) texts_[path] = *text;
+    return text;
+  }
+
+ private:
+  static std::optional<std::string> read_standard_input() {
+    std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+    if (std::cin.bad()) return std::nullopt;
+    return text;
+  }
+
+  std::mutex mutex_;
+  std::map<std::filesystem::path, std::string> texts_;
+};
+
+ReadOnce& once() {
+  static ReadOnce all;
+  return all;
+}
+
+bool can_be_read_once(const std::filesystem::path& path) {
+  std::error_code none;
+  return path == "-" || std::filesystem::is_fifo(path, none) ||
+         std::filesystem::is_character_file(path, none) || std::filesystem::is_socket(path, none);
+}
+
 }  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\t') || byte == 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += c;
+  }
+  return out;
+}
+
+Expected<void> make_writable(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return cannot(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return cannot(fmt::format("cannot write to {}", folder.string()));
+}
 
 std::optional<std::string> unpacked(std::string_view gzip) {
   inflate_state state;
@@ -42,6 +100,10 @@ std::optional<std::string> unpacked(std::string_view gzip) {
 }
 
 Expected<std::string> read_text(const std::filesystem::path& path) {
+  if (can_be_read_once(path)) {
+    if (std::optional<std::string> text = once().read(path)) return *std::move(text);
+    return failure(kExitCannot, fmt::format("{} cannot be read", path.string()));
+  }
   if (std::filesystem::is_regular_file(path)) {
     if (std::optional<std::string> text = read_bytes(path)) return *std::move(text);
     return failure(kExitCannot, fmt::format("{} cannot be read", path.string()));

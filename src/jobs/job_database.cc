@@ -318,8 +318,10 @@ std::string write_database(const std::string& path, const Job& job, const JobRes
       write_storage(file, storage);
       write_storage_reads(file, storage);
     }
-    if (const std::string error = file.finish(); !error.empty())
+    if (const std::string error = file.finish(); !error.empty()) {
+      (void)std::remove(unfinished.c_str());
       return fmt::format("{}: {}", path, error);
+    }
   }
   if (std::rename(unfinished.c_str(), path.c_str()) == 0) return {};
   return fmt::format("cannot write {}", path);

@@ -246,6 +246,7 @@ Job read(fabric::Reading& reading, const YAML::Node& node, const fabric::FileRea
   job.preset = root.text("preset", "");
   job.network.seed = root.count("seed", 1, 0, ~u64{0});
   job.network.technology = read_technology(root);
+  job.expectations = fabric::read_expectations(root);
   const fabric::PlanLinks links = read_links(root.section("links"));
   std::optional<fabric::Plan> plan =
       read_topology(root.section("topology", "kind"), links, read_file);

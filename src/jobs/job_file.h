@@ -46,7 +46,8 @@ struct Job {
   std::vector<std::string> left_out;
   bool says_host_path = false;  // `hosts: {path: none}` too
   Keep keep = Keep::kNumbers;
-  std::string text;  // as it was read, with all settings
+  std::vector<fabric::Expectation> expectations{};  // `assert`
+  std::string text;                                 // as it was read, with all settings
 
   [[nodiscard]] bool has_step() const { return training || inference || imported; }
   [[nodiscard]] const GPU* gpu() const {  // that does the step; nullptr: there is none

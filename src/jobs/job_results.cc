@@ -85,6 +85,80 @@ std::vector<SummaryLine> lines_of(const Job& job, const JobResults& results) {
   return lines;
 }
 
+namespace {
+
+// "halving_doubling"
+std::string word_of(const collectives::Shape& shape) {
+  std::string word(name_of(shape.algorithm));
+  std::ranges::replace(word, ' ', '_');
+  return word;
+}
+
+void add_counters(const fabric::Counters& counters, const fabric::Repairs& repairs,
+                  const std::string& before, std::vector<fabric::Metric>& metrics) {
+  for (fabric::Metric metric : fabric::metrics_of(counters)) {
+    metric.name = before + metric.name;
+    metrics.push_back(std::move(metric));
+  }
+  metrics.push_back({before + "retransmissions", static_cast<double>(repairs.retransmissions)});
+  metrics.push_back({before + "timeouts", static_cast<double>(repairs.timeouts)});
+}
+
+void add_collective(const CollectiveResult& result, std::vector<fabric::Metric>& metrics) {
+  const std::string before = word_of(result.shape) + ".";
+  const double none = fabric::Metric{}.value;
+  const bool is_done = result.mistake.empty() && result.seconds() > 0;
+  metrics.push_back({before + "time", is_done ? result.seconds() : none});
+  metrics.push_back({before + "algbw", is_done ? result.algorithm_bandwidth() : none});
+  metrics.push_back({before + "busbw", is_done ? result.bus_bandwidth() : none});
+  metrics.push_back(
+      {before + "flow_level_error", result.flow_error ? result.flow_error->error : none});
+  const PacketResult packets = result.by_packets.value_or(PacketResult());
+  metrics.push_back({before + "message.p99", packets.latencies.quantile(0.99).seconds()});
+  add_counters(packets.counters, packets.repairs, before, metrics);
+}
+
+void add_step(const Job& job, const StepResult& step, std::vector<fabric::Metric>& metrics) {
+  const double none = fabric::Metric{}.value, seconds = step.time().seconds();
+  const bool is_done = step.mistake.empty() && seconds > 0;
+  metrics.push_back({"step.time", is_done ? seconds : none});
+  metrics.push_back(
+      {"step.computing", is_done ? step.mean.all_computing().seconds() / seconds : none});
+  if (job.training)
+    metrics.push_back(
+        {"step.tokens", is_done ? static_cast<double>(job.training->tokens()) / seconds : none});
+  metrics.push_back({"step.flow_level_error", step.flow_error ? step.flow_error->error : none});
+  add_counters(step.packets.counters, step.packets.repairs, "", metrics);
+}
+
+}  // namespace
+
+std::vector<fabric::Metric> metrics_of(const Job& job, const JobResults& results) {
+  std::vector<fabric::Metric> metrics = {
+      {"outcome", fabric::Metric{}.value, std::string(status_of(results))}};
+  if (results.step) add_step(job, *results.step, metrics);
+  fabric::Counters all;
+  fabric::Repairs repairs;
+  for (const CollectiveResult& result : results.collectives) {
+    add_collective(result, metrics);
+    if (!result.by_packets) continue;
+    all += result.by_packets->counters;
+    repairs.retransmissions += result.by_packets->repairs.retransmissions;
+    repairs.timeouts += result.by_packets->repairs.timeouts;
+  }
+  if (!results.step) add_counters(all, repairs, "", metrics);
+  return metrics;
+}
+
+std::vector<fabric::Metric> metrics_of(const Job& job) {
+  JobResults results;
+  if (job.has_step()) results.step.emplace();
+  for (const collectives::Shape& shape : job.shapes)
+    results.collectives.push_back(
+        {.shape = shape, .mistake = {}, .by_packets = {}, .flow_seconds = {}});
+  return metrics_of(job, results);
+}
+
 std::vector<ResultFile> files_of(const Job& job, const JobResults& results) {
   std::vector<ResultFile> files = {{"summary.txt", text_of(job, results)}};
   if (results.step && results.step->mistake.empty())

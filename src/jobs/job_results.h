@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "fabric/results/metric.h"
 #include "fabric/results/summary.h"
 #include "jobs/job_report.h"
 #include "jobs/step_run.h"
@@ -25,6 +26,10 @@ struct JobResults {
 [[nodiscard]] std::string text_of(const Job& job, const JobResults& results);
 // The same names for all jobs of a kind.
 [[nodiscard]] std::vector<fabric::SummaryLine> lines_of(const Job& job, const JobResults& results);
+// Names have the algorithm first ("ring.busbw"); "step.time" and so on of a step.
+[[nodiscard]] std::vector<fabric::Metric> metrics_of(const Job& job, const JobResults& results);
+// Those that the job's results will have, without numbers.
+[[nodiscard]] std::vector<fabric::Metric> metrics_of(const Job& job);
 // What goes into a folder of results beside results.sqlite: summary.txt, and trace.json of a step
 // or collectives.csv.
 struct ResultFile {

@@ -320,7 +320,7 @@ class Plan(unittest.TestCase):
 
     def test_a_shell_reads_the_script_for_nics(self):
         script = verbena("plan", "--nic", "--rate", "400G").stdout
-        self.assertIn('echo 400 > "$ecn/roce_rp/rpg_ai_rate"', script)
+        self.assertIn('echo 4000 > "$ecn/roce_rp/rpg_ai_rate"', script)
         done = subprocess.run(["sh", "-n"], input=script, capture_output=True, text=True,
                               timeout=LIMIT_S)
         self.assertEqual(done.returncode, 0, done)

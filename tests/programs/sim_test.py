@@ -4,6 +4,7 @@
 usage: sim_test.py [BUILD_DIR] [-k PATTERN]
 """
 
+import json
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 
 import testing
 
@@ -240,6 +242,113 @@ class Captures(SimTest):
         self.assertIn("links are named as h0-s0", done.stderr)
 
 
+class ForPrograms(SimTest):
+    """What CI asks of a simulation: expectations, numbers to read, pipes."""
+
+    TWO = ("topology: {kind: star, hosts: 3}\nworkload: {kind: incast, size: 1MB}\n")
+
+    def test_an_expectation_that_is_not_met_has_status_3(self):
+        path = self.scenario(self.TWO)
+        met = sim(path, "--expect", "drops == 0", "--expect", "fct.p99 < 2ms")
+        self.assertEqual((met.returncode, met.stderr), (0, ""))
+        unmet = sim(path, "--expect", "drops == 0", "--expect", "fct.p99 < 2us")
+        self.assertEqual(unmet.returncode, 3)
+        self.assertRegex(unmet.stderr, r"^verbena: not as expected: fct.p99 < 2us: it is 0\.000\d+\n$")
+        self.assertIn("FCT p99", unmet.stdout)
+
+    def test_a_file_has_expectations_of_its_own(self):
+        path = self.scenario(self.TWO + "assert: [drops == 0, outcome == stalled]\n")
+        done = sim(path)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("outcome == stalled: it is complete", done.stderr)
+
+    def test_a_wrong_expectation_is_told_before_the_run(self):
+        path = self.scenario(self.TWO)
+        for expectation, why in (("dorps == 0", "there is no dorps; there are outcome, time,"),
+                                 ("drops", "write it as 'drops == 0'"), ("drops == x?", "is no value")):
+            done = sim(path, "--expect", expectation)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(why, done.stderr)
+        done = sim(self.scenario(self.TWO + "assert: drops\n"))
+        self.assertIn("scenario.yaml:3: assert: 'drops'", done.stderr)
+
+    def test_json_has_all_numbers(self):
+        path = self.scenario(self.TWO)
+        result = json.loads(self.succeeds(path, "--json"))
+        self.assertEqual(result["metrics"]["outcome"], "complete")
+        self.assertEqual(result["metrics"]["flows.ended"], 2)
+        self.assertEqual(result["summary"]["flows ended"], "2 of 2")
+        runs = json.loads(self.succeeds(path, "--json", "--sweep", "size=1MB,2MB"))["runs"]
+        self.assertEqual([run["run"] for run in runs], ["size=1MB", "size=2MB"])
+        self.assertLess(runs[0]["metrics"]["time"], runs[1]["metrics"]["time"])
+
+    def test_json_and_expectations_of_a_job(self):
+        path = self.scenario("topology: {kind: star, hosts: 4}\n"
+                             "collective: {algorithm: [ring, halving doubling], size: 1MiB}\n")
+        done = sim(path, "--json", "--expect", "ring.busbw > 1GB/s", "--expect", "drops == 0",
+                   "--expect", "halving_doubling.time < 1us")
+        self.assertEqual(done.returncode, 3)
+        result = json.loads(done.stdout)
+        self.assertGreater(result["metrics"]["ring.busbw"], 1e9)
+        self.assertEqual(len(result["unmet"]), 1)
+
+    def test_junit_of_a_sweep(self):
+        report = self.folder / "junit.xml"
+        done = sim(self.scenario(self.TWO), "--sweep", "size=10KB,1MB", "--expect", "fct.max < 50us",
+                   "--junit", report)
+        self.assertEqual(done.returncode, 3)
+        suite = xml.etree.ElementTree.parse(report).getroot()
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("2", "1"))
+        self.assertEqual([case.find("failure") is None for case in suite], [True, False])
+
+    def test_a_scenario_comes_from_a_pipe(self):
+        text = self.TWO
+        by_file = self.succeeds(self.scenario(text))
+        for arguments in (["-"], ["/dev/stdin"]):
+            done = subprocess.run([VERBENA, "sim", *arguments], input=text, capture_output=True,
+                                  text=True, timeout=LIMIT_S)
+            self.assertEqual((done.returncode, done.stdout), (0, by_file))
+        done = subprocess.run([VERBENA, "sim", "-", "--sweep", "size=1MB,2MB"], input=text,
+                              capture_output=True, text=True, timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 0, done)
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        with subprocess.Popen([VERBENA, "sim", pipe], stdout=subprocess.PIPE, text=True) as process:
+            pipe.write_text(text)
+            self.assertEqual(process.communicate(timeout=LIMIT_S)[0], by_file)
+
+    def test_nothing_runs_before_all_is_checked(self):
+        path = self.scenario(self.TWO)
+        done = sim(path, "--sweep", "kmin=20k,many")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertNotIn("1 of 2", done.stderr)
+        self.assertIn("'many' is no size", done.stderr)
+        for output in ("/proc/there", path):
+            done = sim(path, "-o", output)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("cannot make", done.stderr)
+
+    def test_what_is_rounded_and_what_nobody_makes_is_said(self):
+        done = sim(self.scenario("topology: {kind: leaf_spine, oversubscription: 3}\n"
+                                 "workload: {kind: incast, size: 10KB}\n"))
+        self.assertIn("oversubscription 3 asked for, 2.67 built: 3 spines of 100 Gb/s", done.stderr)
+        done = sim(self.scenario("topology: {kind: star, hosts: 2048}\n"
+                                 "workload: {kind: incast, senders: 2, size: 10KB}\n"))
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("s0 has 2048 ports; no switch has more than 1024", done.stderr)
+
+    def test_control_characters_reach_no_terminal(self):
+        done = sim(self.scenario('topology: "\\x1b[31mred\\a"\n'))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'\\x1b[31mred\\x07' is not known", done.stderr)
+        self.assertNotIn("\x1b", done.stderr)
+
+    def test_a_mistake_in_tensor_is_laid_to_tensor(self):
+        for section in ("training", "inference"):
+            done = sim(self.scenario("topology: {kind: star, hosts: 16}\n%s: {tensor: 3}\n" % section))
+            self.assertIn(f"scenario.yaml:2: {section}.tensor: 16 GPUs", done.stderr)
+
+
 class Sweeps(SimTest):
     def test_a_grid_side_by_side_does_not_depend_on_cores(self):
         arguments = ["--set", "size=200KB", "--sweep", "kmin=20k,100k", "--sweep", "seed=1,2"]
@@ -352,7 +461,7 @@ class SweepsOverMachines(SimTest):
         self.assertEqual((three.returncode, three.stdout), (0, one), three.stderr)
         files = sorted(path.relative_to(self.folder / "one") for path in
                        (self.folder / "one").rglob("*") if path.is_file())
-        self.assertEqual(len(files), 6 * 3 + 1)
+        self.assertEqual(len(files), 6 * 3 + 2)  # table.csv, table.html
         for file in files:
             self.assertEqual((self.folder / "one" / file).read_bytes(),
                              (self.folder / "three" / file).read_bytes(), file)

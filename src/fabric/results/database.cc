@@ -98,8 +98,10 @@ std::string write_database(const std::string& path, const Simulation& simulation
     write_flows(file, simulation);
     NetworkTables(file, "").add(simulation.record(), simulation.totals(), "");
     write_rates(file, simulation);
-    if (const std::string error = file.finish(); !error.empty())
+    if (const std::string error = file.finish(); !error.empty()) {
+      (void)std::remove(unfinished.c_str());
       return fmt::format("{}: {}", path, error);
+    }
   }
   if (std::rename(unfinished.c_str(), path.c_str()) == 0) return {};
   return fmt::format("cannot write {}", path);

@@ -25,6 +25,8 @@ void read_forwarding(Section section, ForwardingConfig& forwarding);
 void read_tcp(Section tcp, NetworkConfig& config);
 // The largest that hosts of this network send.
 [[nodiscard]] u32 longest_frame_of(const NetworkConfig& config);
+// `assert`: one or several.
+[[nodiscard]] std::vector<Expectation> read_expectations(Section& root);
 // Conventions of another simulator, in place of what both have read.
 void read_compat(Section& root, const Plan& plan, NetworkConfig& config);
 struct WorkloadContext {

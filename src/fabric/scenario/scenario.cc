@@ -37,6 +37,7 @@ class Reader {
     scenario.network.seed = root.count("seed", 1, 0, kMostSeed);
     scenario.network.technology = read_technology(root);
     if (root.has("duration")) scenario.end = Time() + root.duration("duration", {});
+    scenario.expectations = read_expectations(root);
     const PlanLinks links = read_links(root.section("links"));
     std::optional<Plan> plan = read_topology(root.section("topology", "kind"), links, read_file_);
     if (plan)
@@ -71,6 +72,18 @@ class Reader {
 };
 
 }  // namespace
+
+std::vector<Expectation> read_expectations(Section& root) {
+  std::vector<Expectation> expectations;
+  for (const std::string& text : root.texts("assert")) {
+    Parsed<Expectation> expectation = parse_expectation(text);
+    if (expectation)
+      expectations.push_back(*std::move(expectation));
+    else
+      root.complain("assert", expectation.error().message);
+  }
+  return expectations;
+}
 
 Parsed<Scenario> read_scenario(const std::string& name, const std::string& text,
                                const std::vector<Setting>& settings, const FileReader& read_file,

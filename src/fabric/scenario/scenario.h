@@ -8,6 +8,7 @@
 
 #include "fabric/hpcc_ns3/words.h"
 #include "fabric/network.h"
+#include "fabric/scenario/expectation.h"
 #include "fabric/scenario/setting.h"
 #include "fabric/topologies/plan.h"
 
@@ -16,9 +17,10 @@ namespace verbena::fabric {
 struct Scenario {
   Plan plan;
   NetworkConfig network;
-  std::vector<Flow> flows;   // in the order of the file
-  Time end = Time::never();  // never: when all flows have ended
-  std::string text;          // the file, with what was set besides
+  std::vector<Flow> flows;                  // in the order of the file
+  Time end = Time::never();                 // never: when all flows have ended
+  std::vector<Expectation> expectations{};  // `assert`
+  std::string text;                         // the file, with what was set besides
   // Paths of what was of other technologies; only where the technology was set besides.
   std::vector<std::string> left_out;
 };
