@@ -7,6 +7,7 @@ add_custom_target(product)
 function(verbena_sources out glob dir)
   file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/src/perf/(main|measurement)\\.cc$")  # verbena_rank_program()
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
@@ -201,6 +202,22 @@ function(verbena_collectives_library)
   add_dependencies(product verbena_libcoll)
   install(TARGETS verbena_libcoll LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           NAMELINK_COMPONENT devel)
+endfunction()
+
+# src/LAYER/main.cc becomes verbena-coll-rank, which lies beside the drop-in libraries: `verbena coll`
+# starts it.
+function(verbena_rank_program layer)
+  if(NOT TARGET verbena_libcoll)
+    return()
+  endif()
+  add_executable(verbena_coll_rank ${CMAKE_SOURCE_DIR}/src/${layer}/main.cc
+                 ${CMAKE_SOURCE_DIR}/src/${layer}/measurement.cc)
+  target_link_libraries(verbena_coll_rank PRIVATE verbena_${layer} verbena_libcoll)
+  set_target_properties(verbena_coll_rank PROPERTIES
+    OUTPUT_NAME verbena-coll-rank RUNTIME_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}
+    INSTALL_RPATH "$ORIGIN/..")
+  add_dependencies(product verbena_coll_rank)
+  install(TARGETS verbena_coll_rank RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
 endfunction()
 
 # src/cli/mpi becomes lib/libverbena-mpi.so where an MPI is found. `verbena` loads it when it is

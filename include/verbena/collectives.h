@@ -100,6 +100,10 @@ int verbena_coll_size(const verbena_comm *comm);
 /* Seconds after which later operations fail. */
 int verbena_coll_set_timeout(verbena_comm *comm, double seconds);
 
+/* The algorithm of later operations that it can do, and the octets that it passes on at a time (0: its
+ * own choice); NULL: by size, again. All ranks must say the same. */
+int verbena_coll_set_algorithm(verbena_comm *comm, const char *algorithm, size_t chunk);
+
 /* All ranks call it. Ranks of the same color >= 0 form a communicator, ordered by key, then by rank.
  * color -1: none, and *part is NULL. */
 int verbena_coll_split(verbena_comm *comm, int color, int key, verbena_comm **part);

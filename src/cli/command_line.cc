@@ -15,11 +15,13 @@
 #include "cli/help.h"
 #include "cli/option_values.h"
 #include "cli/plan.h"
+#include "coll/plan.h"
 #include "faults/values.h"
 #include "host/congestion_settings.h"
 #include "host/link_kind.h"
 #include "host/retransmission_settings.h"
 #include "live/fabric_server.h"
+#include "perf/options.h"
 
 namespace verbena::cli {
 namespace {
@@ -49,6 +51,24 @@ constexpr std::array kPlanPrints = {PlanPrint{"--sonic", PlanRequest::Print::kSO
                                     PlanPrint{"--nic", PlanRequest::Print::kNIC},
                                     PlanPrint{"--catalogue", PlanRequest::Print::kCatalogue},
                                     PlanPrint{"--host-path", PlanRequest::Print::kHostPath}};
+
+// Options of coll, and what a rank calls them (perf/options.h).
+struct CollOption {
+  const char *names, *type, *name;
+};
+constexpr std::array kCollOptions = {CollOption{"-b,--min", "SIZE", "min"},
+                                     CollOption{"-e,--max", "SIZE", "max"},
+                                     CollOption{"-f,--factor", "N", "factor"},
+                                     CollOption{"-i,--step", "SIZE", "step"},
+                                     CollOption{"-d,--type", "TYPE", "type"},
+                                     CollOption{"-o,--op", "OP", "op"},
+                                     CollOption{"-r,--root", "RANK", "root"},
+                                     CollOption{"-w,--warmup", "N", "warmups"},
+                                     CollOption{"--iters", "N", "iterations"},
+                                     CollOption{"--rendezvous", "ADDRESS", "rendezvous"},
+                                     CollOption{"--algorithm", "NAME", "algorithm"},
+                                     CollOption{"--table", "FILE", "table"},
+                                     CollOption{"--timeout", "SECONDS", "timeout"}};
 
 bool takes_value(const std::string& option) {
   return std::ranges::find(kRunOptionsWithValue, option) != kRunOptionsWithValue.end();
@@ -141,6 +161,7 @@ class Parser {
     sim_->add_option("--seed", seed_)->type_name("N");
     sim_->add_option("--threads", threads_)->type_name("N");
     add_plan_options();
+    add_coll_options();
   }
 
   Expected<Request> parse(Split split) {
@@ -191,6 +212,18 @@ class Parser {
     plan_->add_option("--threads", threads_)->type_name("N");
     for (const auto& [name, print] : kPlanPrints) plan_->add_flag(name);
   }
+  void add_coll_options() {
+    coll_->add_option("OPERATION", operation_)->type_name("OPERATION");
+    coll_->add_option("-n,--ranks", ranks_)->type_name("N");
+    for (std::size_t i = 0; i < kCollOptions.size(); ++i)
+      coll_->add_option(kCollOptions[i].names, coll_values_[i])->type_name(kCollOptions[i].type);
+    coll_->add_flag("--check", check_flag_);
+    coll_->add_flag("--no-check", no_check_);
+    coll_->add_flag("--register", registers_);
+    coll_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
+    coll_->add_option("--fault", faults_)->type_name("RULES")->take_all();
+    coll_->add_option("--seed", seed_)->type_name("N");
+  }
   OutputFormat format() const { return json_ ? OutputFormat::kJSON : OutputFormat::kText; }
 
   Expected<Request> request(std::vector<std::string> program) const {
@@ -206,8 +239,53 @@ class Parser {
     if (sim_->parsed()) return sim_request();
     if (plan_->parsed()) return plan_request();
     if (fabric_->parsed()) return fabric_request();
+    if (coll_->parsed()) return coll_request();
     return wrong_usage(
-        "a command is needed: run, devices, stats, top, doctor, sim, fabric or plan");
+        "a command is needed: run, devices, stats, top, doctor, sim, fabric, coll or plan");
+  }
+  Expected<Request> coll_request() const {
+    CollRequest request;
+    perf::Options options;
+    const auto take = [&](const std::string& said, const char* name,
+                          const std::string& value) -> std::string {
+      const std::string wrong = perf::read_option(options, name, value);
+      if (!wrong.empty()) return fmt::format("{} {}: {}", said, value, wrong);
+      request.options.push_back(fmt::format("{}={}", name, value));
+      return "";
+    };
+    if (coll_->count("OPERATION") != 0)
+      if (const auto wrong = take("coll", "test", operation_); !wrong.empty())
+        return wrong_usage(wrong);
+    for (std::size_t i = 0; i < kCollOptions.size(); ++i) {
+      const std::string names = kCollOptions[i].names;
+      const std::string said = names.substr(names.rfind(',') + 1);
+      if (coll_->count(said) == 0) continue;
+      if (const auto wrong = take(said, kCollOptions[i].name, coll_values_[i]); !wrong.empty())
+        return wrong_usage(wrong);
+    }
+    if (options.min_octets > options.max_octets) return wrong_usage("--min is more than --max");
+    if (!options.algorithm.empty() && !coll::algorithm_number(options.algorithm))
+      return wrong_usage(
+          fmt::format("--algorithm {}: there is no such algorithm", options.algorithm));
+    if (no_check_ && check_flag_) return wrong_usage("--check or --no-check");
+    if (no_check_) request.options.emplace_back("check=0");
+    if (registers_) request.options.emplace_back("register=1");
+    if (coll_->count("--ranks") != 0) {
+      const std::optional<u64> ranks = faults::parse_number(ranks_);
+      if (!ranks || *ranks == 0 || *ranks > CollRequest::kMaxRanks)
+        return wrong_usage(
+            fmt::format("--ranks {}: it is 1 to {}", ranks_, CollRequest::kMaxRanks));
+      request.ranks = static_cast<u32>(*ranks);
+      request.ranks_are_given = true;
+    }
+    auto faults = read_faults(faults_, {});
+    if (!faults) return tl::unexpected(faults.error());
+    if (!seed_.empty() && !faults::parse_number(seed_))
+      return wrong_usage(fmt::format("--seed {} is no number", seed_));
+    request.run.address = address_;
+    request.run.faults = std::move(*faults);
+    request.run.seed = seed_;
+    return request;
   }
   Expected<Request> run_request(std::vector<std::string> program) const {
     auto faults = read_faults(faults_, fault_files_);
@@ -459,7 +537,8 @@ class Parser {
   }
   bool address_given() const {
     const std::string name(kAddress);
-    return run_->count(name) + devices_->count(name) + doctor_->count(name) > 0;
+    return run_->count(name) + devices_->count(name) + doctor_->count(name) + coll_->count(name) >
+           0;
   }
   HelpTopic topic() const {
     if (run_->parsed()) return HelpTopic::kRun;
@@ -470,6 +549,7 @@ class Parser {
     if (sim_->parsed()) return HelpTopic::kSim;
     if (plan_->parsed()) return HelpTopic::kPlan;
     if (fabric_->parsed()) return HelpTopic::kFabric;
+    if (coll_->parsed()) return HelpTopic::kColl;
     return HelpTopic::kVerbena;
   }
   std::string_view help_command() const {
@@ -483,6 +563,7 @@ class Parser {
       case HelpTopic::kSim: return "verbena sim --help";
       case HelpTopic::kPlan: return "verbena plan --help";
       case HelpTopic::kFabric: return "verbena fabric --help";
+      case HelpTopic::kColl: return "verbena coll --help";
     }
     CHECK_UNREACHABLE();
   }
@@ -496,6 +577,7 @@ class Parser {
   CLI::App* const sim_ = app_.add_subcommand("sim");
   CLI::App* const plan_ = app_.add_subcommand("plan");
   CLI::App* const fabric_ = app_.add_subcommand("fabric");
+  CLI::App* const coll_ = app_.add_subcommand("coll");
   std::string address_, seed_, congestion_, retransmission_, link_, capture_, capture_limit_,
       share_;
   std::string check_, check_exit_code_;
@@ -506,6 +588,9 @@ class Parser {
   std::vector<std::string> expectations_;
   std::string junit_;
   std::string fabric_file_, as_, scale_;
+  std::string operation_, ranks_;
+  std::array<std::string, kCollOptions.size()> coll_values_;
+  bool check_flag_ = false, no_check_ = false, registers_ = false;
   bool json_ = false, doctor_listens_ = false, background_ = false;
 };
 

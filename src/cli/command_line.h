@@ -103,11 +103,18 @@ struct FabricRequest {
   u32 scale = 0;                          // --scale: real time for 1 of simulated
   Run run = Run::kInForeground;           // --background: as `run` starts it
 };
+struct CollRequest {
+  static constexpr u32 kMaxRanks = 1024;
+  RunRequest run;  // the device's options; without a program
+  u32 ranks = 2;   // -n
+  bool ranks_are_given = false;
+  std::vector<std::string> options;  // of a rank, as NAME=VALUE (perf/options.h)
+};
 struct PrintRequest {
   std::string text;  // of --help and --version
 };
 using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
-                             SimRequest, PlanRequest, FabricRequest, PrintRequest>;
+                             SimRequest, PlanRequest, FabricRequest, CollRequest, PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

@@ -17,6 +17,7 @@ SYNOPSIS
   verbena sim [SCENARIO] [OPTIONS]
   verbena fabric SCENARIO [--set KEY=VALUE]... [--scale N]
   verbena plan [JOB] [OPTIONS]
+  verbena coll [OPERATION] [-n RANKS] [OPTIONS]
   verbena --help | --version
 
 DESCRIPTION
@@ -37,6 +38,7 @@ COMMANDS
   fabric    a simulated network for running programs; `verbena fabric --help`
   plan      which technology for a job; what switches and NICs are to be set to;
             `verbena plan --help`
+  coll      how fast collective operations are here; `verbena coll --help`
 
 ENVIRONMENT
   VERBENA_ADDRESS
@@ -448,6 +450,51 @@ EXAMPLES
   verbena sim --compare examples/incast.yaml examples/incast_without_pfc.yaml
 )";
 
+constexpr std::string_view kCollHelp = R"(NAME
+  verbena coll - how fast collective operations are
+
+SYNOPSIS
+  verbena coll [OPERATION] [-n RANKS] [OPTIONS]
+  mpirun -n RANKS verbena coll [OPERATION] [OPTIONS]
+  torchrun --nproc_per_node RANKS --no_python verbena coll [OPERATION] [OPTIONS]
+
+DESCRIPTION
+  Runs an operation of libverbena-coll between processes and prints the table
+  of nccl-tests: for each size the time, the bandwidth of the algorithm and of
+  the bus, and the number of wrong elements. docs/collectives.md says what the
+  library does. Exit status 1: an element was wrong, or a rank failed.
+
+OPERATIONS
+  all_reduce (the default), all_gather, reduce_scatter, broadcast, reduce,
+  alltoall, gather, scatter, sendrecv
+
+OPTIONS
+  -n, --ranks N         ranks to start (2)
+  -b, --min SIZE        from this size (8) ...
+  -e, --max SIZE        ... to this one (64M): bytes, or 4K, 16M, 1G
+  -f, --factor N        each size is N times the one before (2)
+  -i, --step SIZE       or so many bytes more
+  -d, --type TYPE       int8, uint8, int32, int64, half, bfloat16, float, double
+  -o, --op OP           sum, prod, min, max, avg, band, bor, bxor
+  -r, --root RANK       of broadcast, reduce, gather and scatter (0)
+  -w, --warmup N        operations before those that are timed (5)
+  --iters N             operations that are timed (20)
+  --check, --no-check   whether every element is verified (it is)
+  --register            the buffers are registered once, not by each operation
+  --algorithm NAME      direct, one-shot, ring, tree, double-tree, hierarchical,
+                        halving-doubling, rail-ring; where it can do it
+  --table FILE          which algorithm for which size
+  --timeout SECONDS     of the rendezvous and each operation (30)
+  --rendezvous ADDRESS  tcp://HOST:PORT, file://PATH or env://
+  --address ADDRESS, --fault RULES, --seed N
+                        as for `verbena run`
+
+EXAMPLES
+  verbena coll -n 4 -b 8 -e 64M
+  verbena coll reduce_scatter -d bfloat16 -o avg --check
+  verbena coll --fault 'loss 1%' -e 1M
+)";
+
 constexpr std::string_view kFabricHelp = R"(NAME
   verbena fabric - a simulated network for running programs
 
@@ -574,6 +621,7 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kSim: return kSimHelp;
     case HelpTopic::kPlan: return kPlanHelp;
     case HelpTopic::kFabric: return kFabricHelp;
+    case HelpTopic::kColl: return kCollHelp;
   }
   CHECK_UNREACHABLE();
 }

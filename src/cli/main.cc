@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/coll.h"
 #include "cli/command_line.h"
 #include "cli/devices.h"
 #include "cli/doctor.h"
@@ -61,6 +62,10 @@ int finish(const Expected<SimOutcome>& outcome) {
   return status == kExitOk && !outcome->unmet.empty() ? kExitUnmet : status;
 }
 int handle(const FabricRequest& request) { return finish(fabric(request, arrives)); }
+int handle(const CollRequest& request) {
+  const Expected<int> status = coll(request);
+  return status ? *status : report(status.error());
+}
 int handle(const PlanRequest& request) {
   return request.job ? finish(plan_job(*request.job)) : print(plan(request));
 }

@@ -14,8 +14,6 @@ namespace {
 using collectives::Operation;
 using collectives::Range;
 
-constexpr u64 kDirectChunk = 512u << 10;  // what is passed on while the rest is reduced
-constexpr u64 kRingChunk = 512u << 10;
 constexpr u64 kSmall = 64u << 10;
 constexpr u32 kFew = 8;  // ranks, up to which messages to all of them cost little
 
@@ -61,22 +59,22 @@ collectives::Shape shape_of(const Call& call, const Algorithm& algorithm,
 Algorithm usual(const Call& call, const Topology& topology) {
   const u64 octets = call.octets();
   const bool few = topology.ranks <= kFew;
-  const Algorithm direct{Algorithm::kDirect, kDirectChunk};
+  const Algorithm direct{Algorithm::kDirect, kUsualChunk};
   switch (call.kind) {
     case Kind::kAllReduce:
       if (few && octets <= kEagerOctets) return {Algorithm::kOneShot, 0};
       if (topology.is_one_node() || topology.ranks <= 4) return direct;
       if (octets <= kSmall) return {number_of(collectives::Algorithm::kHalvingDoubling), 0};
-      return {number_of(collectives::Algorithm::kRing), kRingChunk};
+      return {number_of(collectives::Algorithm::kRing), kUsualChunk};
     case Kind::kAllGather:
     case Kind::kReduceScatter:
       if (topology.is_one_node() || few) return direct;
-      return {number_of(collectives::Algorithm::kRing), kRingChunk};
+      return {number_of(collectives::Algorithm::kRing), kUsualChunk};
     case Kind::kBroadcast:
       if (topology.is_one_node() || topology.ranks == 2) return direct;
       if (octets <= kSmall)
         return few ? direct : Algorithm{number_of(collectives::Algorithm::kTree), 0};
-      return {number_of(collectives::Algorithm::kRing), kRingChunk};
+      return {number_of(collectives::Algorithm::kRing), kUsualChunk};
     case Kind::kReduce:
     case Kind::kGather:
     case Kind::kScatter:
@@ -188,7 +186,8 @@ std::string refusal(const Call& call, const Algorithm& algorithm, const Topology
 
 Algorithm choose(const Call& call, const Topology& topology, const Choice& choice) {
   if (choice.forced) {
-    const Algorithm forced{*choice.forced, kDirectChunk};
+    Algorithm forced = *choice.forced;
+    if (forced.chunk_octets == 0) forced.chunk_octets = kUsualChunk;
     if (refusal(call, forced, topology).empty()) return forced;
   }
   const auto tuned = choice.table.find(call.kind, topology.ranks, size_of(call, topology.ranks));

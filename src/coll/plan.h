@@ -28,6 +28,7 @@ struct Algorithm {
   u64 chunk_octets = 0;
   friend bool operator==(const Algorithm&, const Algorithm&) = default;
 };
+inline constexpr u64 kUsualChunk = 512u << 10;
 [[nodiscard]] std::string name_of(const Algorithm& algorithm);
 [[nodiscard]] std::optional<u32> algorithm_number(std::string_view name);
 
@@ -54,7 +55,7 @@ class Table {
                                   const Topology& topology);
 
 struct Choice {
-  std::optional<u32> forced{};  // an algorithm that takes all operations that it can
+  std::optional<Algorithm> forced{};  // takes all operations that it can
   Table table{};
 };
 [[nodiscard]] Algorithm choose(const Call& call, const Topology& topology, const Choice& choice);

@@ -32,7 +32,7 @@ TEST(Plan, SizeAndPlaceDecide) {
 }
 
 TEST(Plan, ForcedWhereItCan) {
-  const Choice choice{.forced = algorithm_number("double tree")};
+  const Choice choice{.forced = Algorithm{*algorithm_number("double tree"), 0}};
   EXPECT_EQ(name_of(choose(call_of(Kind::kAllReduce, 8), kOneNode, choice)), "double-tree");
   EXPECT_EQ(name_of(choose(call_of(Kind::kAllGather, 8), kOneNode, choice)), "direct");
   EXPECT_FALSE(algorithm_number("fastest"));

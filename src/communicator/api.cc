@@ -233,9 +233,9 @@ coll::Expected<coll::WorldConfig> config_of(const char* address, int rank, int r
   if (options.timeout_s > 0) config.timeout_s = options.timeout_s;
   if (const char* names = given(options.devices, "VERBENA_COLL_DEVICES")) config.devices = names;
   if (const char* name = given(options.algorithm, "VERBENA_COLL_ALGORITHM")) {
-    config.choice.forced = coll::algorithm_number(name);
-    if (!config.choice.forced)
-      return tl::unexpected(invalid("there is no algorithm " + std::string(name)));
+    const auto number = coll::algorithm_number(name);
+    if (!number) return tl::unexpected(invalid("there is no algorithm " + std::string(name)));
+    config.choice.forced = coll::Algorithm{*number, 0};
   }
   if (const char* path = given(options.table, "VERBENA_COLL_TABLE")) {
     auto table = coll::Table::read(path);
@@ -297,6 +297,20 @@ int verbena_coll_set_timeout(verbena_comm* comm, double seconds) {
     if (comm == nullptr || !(seconds > 0)) return report(invalid("the timeout is not above 0"));
     const coll::World::Guard guard(*comm->world);
     comm->comm->timeout_s = seconds;
+    return static_cast<int>(VERBENA_COLL_OK);
+  });
+}
+
+int verbena_coll_set_algorithm(verbena_comm* comm, const char* algorithm, size_t chunk) {
+  return guarded([&] {
+    if (comm == nullptr) return report(invalid("there is no communicator"));
+    const auto number = coll::algorithm_number(algorithm == nullptr ? "direct" : algorithm);
+    if (!number) return report(invalid("there is no algorithm " + std::string(algorithm)));
+    const coll::World::Guard guard(*comm->world);
+    if (algorithm == nullptr)
+      comm->comm->choice.forced = comm->world->choice().forced;
+    else
+      comm->comm->choice.forced = coll::Algorithm{*number, chunk};
     return static_cast<int>(VERBENA_COLL_OK);
   });
 }

@@ -34,6 +34,7 @@ bool is_offer(Header::Kind kind) {
 
 Communicator::Communicator(World& world, u32 id, std::vector<u32> members, const Topology& topology)
     : timeout_s(world.timeout_s()),
+      choice(world.choice()),
       world_(world),
       id_(id),
       members_(std::move(members)),
@@ -64,7 +65,7 @@ std::shared_ptr<const Plan> Communicator::plan_for(const Call& call, const Algor
 }
 
 std::shared_ptr<Operation> Communicator::call(Call call) {
-  const Algorithm algorithm = choose(call, topology_, world_.choice());
+  const Algorithm algorithm = choose(call, topology_, choice);
   const Signature signature = signature_of(call, algorithm.number);
   auto plan = plan_for(call, algorithm);
   auto operation = std::make_shared<Operation>(shared_from_this(), next_number_++, std::move(call),

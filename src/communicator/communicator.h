@@ -68,6 +68,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void mark_lost(u32 rank) { lost_[rank] = true; }
 
   double timeout_s = 30;
+  Choice choice{};
 
  private:
   struct Early {

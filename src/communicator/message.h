@@ -24,7 +24,7 @@ struct Header {
     kRefused,  // the sender does not take part in that operation: text follows
     kFailed,   // the communicator failed: text follows; `count` is the status, `lane` the culprit
     kShrink,   // the sender's view of who is lost: a bit for each rank of the communicator follows
-    kPing,     // nothing: its acknowledgement tells that the peer is alive
+    kLeaves,   // the last message of a rank that ends in order
   };
   Kind kind = Kind::kCredit;
   u8 reserved = 0;

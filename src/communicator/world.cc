@@ -240,7 +240,8 @@ void World::on_message(u32 from, const Header& header, std::span<const u8> paylo
     on_room(from);
   }
   if (header.kind == Header::Kind::kTaken) return on_taken(header.token);
-  if (header.kind == Header::Kind::kCredit || header.kind == Header::Kind::kPing) return;
+  if (header.kind == Header::Kind::kCredit) return;
+  if (header.kind == Header::Kind::kLeaves) return on_left(from);
   const auto comm = comms_.find(header.comm);
   if (comm != comms_.end()) return comm->second->on_message(from, header, payload);
   orphans_[header.comm].push_back({from, {header, {payload.begin(), payload.end()}}});
@@ -406,11 +407,9 @@ void World::on_notice(const Notice& notice) {
   switch (notice.type) {
     case Notice::Type::kLeaves:
       if (about >= size() || gone_[about]) return;
-      while (progress()) {
+      while (progress()) {  // what it sent before
       }
-      gone_[about] = true;
-      for (auto it = comms_.begin(); it != comms_.end();) (it++)->second->on_left(about);
-      return;
+      return on_left(about);
     case Notice::Type::kDied:
       if (about < size()) lose(about, "died");
       return;
@@ -436,6 +435,13 @@ void World::on_notice(const Notice& notice) {
     }
     case Notice::Type::kStuck: return;
   }
+}
+
+void World::on_left(u32 rank) {
+  if (gone_[rank]) return;
+  gone_[rank] = true;
+  for (auto it = comms_.begin(); it != comms_.end();) (it++)->second->on_left(rank);
+  drop_offers_to(rank);
 }
 
 void World::answer(const Notice& question) {
@@ -597,6 +603,8 @@ void World::leave() {
     return true;
   });
   const Guard guard(*this);
+  for (u32 rank = 0; rank < size(); ++rank)
+    if (rank != rank_ && !gone_[rank]) tell(rank, {.kind = Header::Kind::kLeaves});
   star_.send_to_all({.type = Notice::Type::kLeaves, .rank = static_cast<i32>(rank_)});
 }
 

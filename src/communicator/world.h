@@ -127,6 +127,7 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   void decide_who_is_missing(Communicator& comm, Operation& operation);
   void read_star();
   void on_notice(const Notice& notice);
+  void on_left(u32 rank);
   void answer(const Notice& question);
   [[nodiscard]] bool has_work() const;
   class Patience;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -74,7 +75,7 @@ std::string finish(const Child& child, std::chrono::steady_clock::time_point dea
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0 || poll(&readable, 1, static_cast<int>(left.count())) <= 0) {
+    if (poll(&readable, 1, std::max(0, static_cast<int>(left.count()))) <= 0) {
       kill(child.pid, SIGKILL);
       text += " (not done in time)";
       break;

@@ -32,6 +32,7 @@ LAYERS = [
     ["host", "fabric", "collectives", "nvmf", "management"],
     ["coll"],
     ["communicator"],
+    ["perf"],
     ["jobs"],
     ["live"],
     ["abi"],

@@ -247,7 +247,7 @@ Expected<void> Star::join(const Rendezvous& at, const verbena_coll_store* store,
         last = connected.error().text;
     }
     if (socket.is_open()) break;
-    if (now_ns() >= deadline)
+    if (now_ns() + std::chrono::nanoseconds(pause).count() >= deadline)
       return failure(VERBENA_COLL_RENDEZVOUS, "no rank 0 at " + place_of(at) + " in time: " + last,
                      0);
     std::this_thread::sleep_for(pause);

@@ -1,0 +1,119 @@
+#include "cli/coll.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/library_folder.h"
+#include "cli/run.h"
+
+namespace verbena::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRankProgram = "verbena-coll-rank";
+
+// Variables that a launcher sets for each process of a job.
+bool is_rank_of_a_job() {
+  constexpr std::array kVariables = {"VERBENA_COLL_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+  for (const char* const variable : kVariables)
+    if (std::getenv(variable) != nullptr) return true;
+  return std::getenv("RANK") != nullptr && std::getenv("WORLD_SIZE") != nullptr;
+}
+
+Expected<fs::path> rank_program() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) return failure(kExitCannot, "cannot read /proc/self/exe: is /proc mounted?");
+  const auto folder = find_library_folder(self.parent_path(), VERBENA_LIBRARY_RELATIVE_PATHS);
+  if (!folder) return folder;
+  return *folder / kRankProgram;
+}
+
+RunRequest program_of(const CollRequest& request, const fs::path& program) {
+  RunRequest run = request.run;
+  run.command = {program.string()};
+  run.command.insert(run.command.end(), request.options.begin(), request.options.end());
+  return run;
+}
+
+// The child's own; it never returns from it.
+[[noreturn]] void become_rank(const RunRequest& run) {
+  const Failure failure = cli::run(run);
+  fmt::print(stderr, "verbena: {}\n", failure.message);
+  _exit(failure.exit_status);
+}
+
+int status_of(int wait_status) {
+  return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+// A file for the rendezvous, in a folder of our own.
+struct Rendezvous {
+  fs::path folder;
+  ~Rendezvous() {
+    std::error_code error;
+    if (!folder.empty()) fs::remove_all(folder, error);
+  }
+  [[nodiscard]] bool make() {
+    std::string name = (fs::temp_directory_path() / "verbena-coll-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) return false;
+    folder = name;
+    return true;
+  }
+};
+
+Expected<int> start_ranks(const CollRequest& request, const RunRequest& run) {
+  Rendezvous rendezvous;
+  if (!rendezvous.make())
+    return failure(kExitCannot, fmt::format("cannot make a folder: {}", std::strerror(errno)));
+  setenv("VERBENA_COLL_RANKS", std::to_string(request.ranks).c_str(), 1);
+  setenv("VERBENA_COLL_JOB", rendezvous.folder.c_str(), 1);
+  setenv("VERBENA_COLL_RENDEZVOUS", ("file://" + (rendezvous.folder / "rank0").string()).c_str(),
+         1);
+  std::vector<pid_t> ranks;
+  for (u32 rank = 0; rank < request.ranks; ++rank) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      setenv("VERBENA_COLL_RANK", std::to_string(rank).c_str(), 1);
+      become_rank(run);
+    }
+    if (pid < 0) {
+      for (const pid_t started : ranks) kill(started, SIGTERM);
+      return failure(kExitCannot,
+                     fmt::format("cannot start rank {}: {}", rank, std::strerror(errno)));
+    }
+    ranks.push_back(pid);
+  }
+  int first = 0;
+  for (const pid_t pid : ranks) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (first == 0) first = status_of(status);
+  }
+  return first;
+}
+
+}  // namespace
+
+Expected<int> coll(const CollRequest& request) {
+  const auto program = rank_program();
+  if (!program) return tl::unexpected(program.error());
+  const RunRequest run = program_of(request, *program);
+  if (!is_rank_of_a_job()) return start_ranks(request, run);
+  if (request.ranks_are_given)
+    return failure(kExitCannot, "-n: this is a rank of a job that has its number of ranks already");
+  return tl::unexpected(cli::run(run));
+}
+
+}  // namespace verbena::cli

@@ -1,0 +1,50 @@
+// Measurement: one operation of one size, done again and again by a rank, timed and checked.
+#pragma once
+
+#include <string>
+
+#include <verbena/collectives.h>
+
+#include "perf/options.h"
+
+namespace verbena::perf {
+
+enum class Place : u8 { kOutOfPlace, kInPlace };
+
+struct Result {
+  double us = 0;   // of one operation, the average of all ranks
+  i64 wrong = -1;  // elements, on all ranks; -1: not checked
+};
+
+// Buffers for the largest size, and the operation on a part of them.
+class Measurement {
+ public:
+  Measurement(const Options& options, verbena_comm* comm);
+  ~Measurement();
+  Measurement(const Measurement&) = delete;
+  Measurement& operator=(const Measurement&) = delete;
+
+  // What is missing: memory, say; "" if nothing.
+  [[nodiscard]] std::string prepare(u64 most_octets);
+  // What failed, or "".
+  [[nodiscard]] std::string run(u64 octets, Place place, u32 iterations, Result& result);
+  [[nodiscard]] u64 elements(u64 octets) const;  // as nccl-tests prints them
+
+ private:
+  [[nodiscard]] u64 share(u64 octets) const;  // elements of one rank's block
+  void fill_inputs(u64 octets, Place place);
+  [[nodiscard]] u64 count_wrong_outputs(u64 octets, Place place) const;
+  [[nodiscard]] int operate(u64 octets, Place place);
+  [[nodiscard]] int send_receive(u64 octets);
+  [[nodiscard]] int check(u64 octets, Place place, i64& wrong);
+  [[nodiscard]] u8* own(u8* buffer, u64 octets) const;
+
+  const Options& options_;
+  verbena_comm* comm_;
+  const u32 ranks_, rank_;
+  u8* in_ = nullptr;
+  u8* out_ = nullptr;
+  u64 octets_ = 0;
+};
+
+}  // namespace verbena::perf

@@ -1,0 +1,56 @@
+// What a rank of `verbena coll` measures: the options, as the command gives them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coll/call.h"
+
+namespace verbena::perf {
+
+// The operations of nccl-tests; the last is no collective.
+enum class Test : u8 {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSendRecv,
+};
+inline constexpr u32 kTests = 9;
+[[nodiscard]] std::string_view name_of(Test test);
+// "all_reduce", with or without '_', '-' and a final "_perf". nullopt: no such test.
+[[nodiscard]] std::optional<Test> test_named(std::string_view name);
+// busbw = algbw * factor, as in nccl-tests' PERFORMANCE.md.
+[[nodiscard]] double bus_factor(Test test, u32 ranks);
+
+struct Options {
+  Test test = Test::kAllReduce;
+  u64 min_octets = 8, max_octets = 64u << 20;
+  u64 step_octets = 0;  // added from size to size; 0: multiplied by `factor`
+  u64 factor = 2;
+  coll::DataType type = coll::DataType::kFloat32;
+  coll::ReduceOp op = coll::ReduceOp::kSum;
+  int root = 0;
+  u32 warmups = 5, iterations = 20;
+  bool checks = true, registers = false;
+  std::string rendezvous = "env://";
+  std::string algorithm{}, table{}, tune{};
+  double timeout_s = 30;
+  std::vector<double> predicted_us{};  // for each size, in order
+
+  [[nodiscard]] std::vector<u64> sizes(u32 ranks) const;  // octets, whole elements for each rank
+};
+
+// Each as NAME=VALUE. What is wrong, or "".
+[[nodiscard]] std::string read_option(Options& options, std::string_view name,
+                                      const std::string& value);
+// "4K", "64M", "1G", "100"; nullopt: no size.
+[[nodiscard]] std::optional<u64> read_size(std::string_view text);
+
+}  // namespace verbena::perf
