@@ -1,0 +1,93 @@
+"""A QEMU guest whose memory is a file, and that QMP controls: for the tests and benchmarks of
+migration. Its boot sector never stops incrementing words in the first MiB; the rest of the memory
+is what the file had before."""
+
+import json
+import os
+import socket
+
+import harness
+
+# mov ax,0x2000; segment: mov es,ax; xor di,di; word: inc word [es:di]; add di,0x40; jnz word;
+# mov ax,es; add ax,0x1000; cmp ax,0x9000; jb segment; jmp to the first instruction
+INCREMENTING = bytes.fromhex("b80020 8ec0 31ff 26ff05 83c740 75f8 8cc0 050010 3d0090 72ea ebe5")
+BOOT_SECTOR = INCREMENTING.ljust(510, b"\0") + b"\x55\xaa"
+CHANGING = 0x20000  # where the first of those words is
+
+
+class Guest:
+    """`incoming`: where it waits for a migration (-incoming), paused until told otherwise."""
+
+    def __init__(self, start, folder, name, memory_mib, incoming=None):
+        self.memory, self._control = folder / f"{name}.memory", folder / f"{name}.qmp"
+        if not self.memory.exists():
+            self.memory.write_bytes(b"")
+            os.truncate(self.memory, memory_mib << 20)
+        self.memory.chmod(0o666)
+        disk = folder / "boot"
+        if not disk.exists():
+            disk.write_bytes(BOOT_SECTOR.ljust(1440 << 10, b"\0"))
+            disk.chmod(0o644)
+        command = ["qemu-system-x86_64", "-machine", "pc,accel=tcg,memory-backend=ram", "-nodefaults",
+                   "-display", "none", "-m", memory_mib, "-object",
+                   f"memory-backend-file,id=ram,size={memory_mib}M,share=on,mem-path={self.memory}",
+                   "-drive", f"if=floppy,format=raw,readonly=on,file={disk}",
+                   "-qmp", f"unix:{self._control},server=on,wait=off"]
+        self.program = start(*command, *(["-S", "-incoming", incoming] if incoming else []))
+        harness.wait_until(lambda: self.program.ended() or self._connects(), harness.START_LIMIT_S,
+                           f"QEMU starts\n{self.program}")
+        self.ask("qmp_capabilities")
+
+    def _connects(self):
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(self._control))
+        except OSError:
+            connection.close()
+            return False
+        self._connection, self._lines = connection, connection.makefile("rw")
+        return "QMP" in json.loads(self._lines.readline())
+
+    def ask(self, command, **arguments):
+        """What the command returns; Failure where it is refused."""
+        self._lines.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
+        self._lines.flush()
+        while line := self._lines.readline():
+            answer = json.loads(line)
+            if "return" in answer:
+                return answer["return"]
+            if "error" in answer:
+                raise harness.Failure(f"{command}: {answer['error']['desc']}\n{self.program}")
+        raise harness.Failure(f"{command}: QEMU ended\n{self.program}")
+
+    def set_capability(self, name):
+        self.ask("migrate-set-capabilities", capabilities=[{"capability": name, "state": True}])
+
+    def limit_bandwidth(self, bytes_per_s):
+        self.ask("migrate-set-parameters", **{"max-bandwidth": bytes_per_s})
+
+    def migration(self):
+        return self.ask("query-migrate")
+
+    def has_migrated(self):
+        return self.migration().get("status") in ("completed", "failed", "cancelled")
+
+    def migrate(self, uri, limit_s):
+        """To its end, whichever that is; what QEMU says of it."""
+        self.ask("migrate", uri=uri)
+        harness.wait_until(self.has_migrated, limit_s, f"the migration ends\n{self.program}")
+        return self.migration()
+
+    def changing_word(self):
+        with open(self.memory, "rb") as file:
+            return os.pread(file.fileno(), 2, CHANGING)
+
+    def wait_until_running(self):
+        before = self.changing_word()
+        harness.wait_until(lambda: self.changing_word() != before, harness.START_LIMIT_S,
+                           f"the guest changes its memory\n{self.program}")
+
+    def close(self):
+        self.program.kill()
+        self._lines.close()
+        self._connection.close()
