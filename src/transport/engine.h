@@ -38,6 +38,7 @@ constexpr Duration kPutOff = us(200);  // what waits for a poll: on_awaited()
 
 enum class EngineEvent : u8 {
   kFatal,                     // the QP goes to Error
+  kEnded,                     // the same, and nothing is wrong: the connection has ended
   kSQError,                   // the QP goes to SQE (UC, UD). IBTA 10.3.1.6
   kSQDrained,                 // SQD: all started work is done. IBTA 10.3.1.5
   kCommunicationEstablished,  // first packet in RTR. IBTA 11.6.3.1

@@ -57,7 +57,7 @@ bool UnreliableReceives::write(u64 offset, Bytes data) {
             .message_bytes = offset + data.size(),
             .room_bytes = held_.length_bytes,
             .refused = find_refused(memory_, pd, held_.sg_list(), Access::kLocalWrite)};
-  complete_in_error(WQEStatus::kLocalProtection);
+  fail(WQEStatus::kLocalProtection);
   halted_ = fatal_event_ = true;
   return false;
 }
@@ -70,13 +70,13 @@ void UnreliableReceives::complete(CQE cqe) {
   cqes_.push(cqe);
 }
 
-void UnreliableReceives::complete_in_error(WQEStatus status) {
+void UnreliableReceives::fail(WQEStatus status) {
   ++counters_.resp_cqe_error;
   complete(receive_cqe(held_.wr_id, qp_, status));
 }
 
 void UnreliableReceives::abandon(WQEStatus srq_status) {
-  if (holding_ && shared_) complete_in_error(srq_status);
+  if (holding_ && shared_) fail(srq_status);
 }
 
 bool UnreliableReceives::poll_cqe(CQE& out) {

@@ -1,4 +1,5 @@
-// UnreliableReceives: the receive WQE that a UC or UD responder fills, and the receive completions.
+// UnreliableReceives: the receive WQE that a UC, UD or iWARP responder fills, and the receive
+// completions.
 // IBTA Vol 1, 9.9.3.1 (responder faults), 10.3.1.7 (flush), 10.2.9 (SRQ).
 // A message that is dropped after it has taken a WQE leaves it like this:
 //   own queue: the WQE stays held and serves the next message (class D: silent)
@@ -35,6 +36,9 @@ class UnreliableReceives {
   // The current message is dropped; `srq_status` is what a class E completion says.
   void abandon(WQEStatus srq_status);
 
+  // The held WQE completes in error. iWARP, where an error of a message ends the stream.
+  void fail(WQEStatus status);
+
   // Frees the receives of an SRQ that were taken and will not complete here: the QP goes.
   void give_back();
 
@@ -44,7 +48,6 @@ class UnreliableReceives {
  private:
   static constexpr std::size_t kCQEsPerPacket = 2;  // one message dropped, the next one complete
 
-  void complete_in_error(WQEStatus status);
   bool poll_flushed(CQE& out);
 
   const QPAttributes& qp_;

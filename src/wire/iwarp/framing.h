@@ -10,7 +10,8 @@
 
 namespace verbena::iwarp {
 
-inline constexpr u32 kMPAOverhead = 2 + 4;  // length, CRC
+inline constexpr u32 kMPALengthOctets = 2;
+inline constexpr u32 kMPAOverhead = kMPALengthOctets + 4;  // and the CRC
 inline constexpr u32 kTaggedHeader = 14, kUntaggedHeader = 18;
 inline constexpr u32 kImmediateDataOctets = 8;  // RFC 7306, 6.1
 

@@ -1,11 +1,11 @@
 #include "wire/iwarp/mpa.h"
 
-#include <isa-l/crc.h>
 #include <algorithm>
 #include <string_view>
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "wire/iwarp/crc32c.h"
 
 namespace verbena::iwarp {
 namespace {
@@ -31,10 +31,10 @@ u16 with(u16 depth, bool upper, bool lower) {
 
 }  // namespace
 
-// ISA-L does not invert. The bytes are not changed: it takes them as unsigned char*.
 u32 crc32c(std::span<const u8> bytes) {
-  CHECK(bytes.size() < 1u << 30);
-  return ~crc32_iscsi(const_cast<u8*>(bytes.data()), static_cast<int>(bytes.size()), ~0u);
+  CRC32C crc;
+  crc.add(bytes);
+  return crc.value();
 }
 
 FPDUView FPDUView::decode(std::span<const u8> stream, CRCUse crc) {

@@ -37,6 +37,45 @@ void RDMAPReadRequest::encode(std::span<u8, kSize> out) const {
   w.put64<20>(source_offset);
 }
 
+std::optional<RDMAPAtomicRequest> RDMAPAtomicRequest::decode(std::span<const u8> in) {
+  if (in.size() < kSize) return std::nullopt;
+  const Reader<kSize> r(in.first<kSize>());
+  const u8 opcode = r.get8<3>() & kOpcodeBits;
+  if (opcode > static_cast<u8>(AtomicOpcode::kCompareSwap)) return std::nullopt;
+  return RDMAPAtomicRequest{.opcode = static_cast<AtomicOpcode>(opcode),
+                            .identifier = r.get32<4>(),
+                            .stag = r.get32<8>(),
+                            .offset = r.get64<12>(),
+                            .add_or_swap = r.get64<20>(),
+                            .add_or_swap_mask = r.get64<28>(),
+                            .compare = r.get64<36>(),
+                            .compare_mask = r.get64<44>()};
+}
+
+void RDMAPAtomicRequest::encode(std::span<u8, kSize> out) const {
+  Writer<kSize> w(out);
+  w.put32<0>(static_cast<u32>(opcode));
+  w.put32<4>(identifier);
+  w.put32<8>(stag);
+  w.put64<12>(offset);
+  w.put64<20>(add_or_swap);
+  w.put64<28>(add_or_swap_mask);
+  w.put64<36>(compare);
+  w.put64<44>(compare_mask);
+}
+
+std::optional<RDMAPAtomicResponse> RDMAPAtomicResponse::decode(std::span<const u8> in) {
+  if (in.size() < kSize) return std::nullopt;
+  const Reader<kSize> r(in.first<kSize>());
+  return RDMAPAtomicResponse{.identifier = r.get32<0>(), .original = r.get64<4>()};
+}
+
+void RDMAPAtomicResponse::encode(std::span<u8, kSize> out) const {
+  Writer<kSize> w(out);
+  w.put32<0>(identifier);
+  w.put64<4>(original);
+}
+
 std::optional<RDMAPTerminate> RDMAPTerminate::decode(std::span<const u8> in) {
   if (in.size() < kSize) return std::nullopt;
   const Reader<kSize> r(in.first<kSize>());

@@ -54,6 +54,37 @@ struct RDMAPReadRequest {
   friend bool operator==(const RDMAPReadRequest&, const RDMAPReadRequest&) = default;
 };
 
+// RFC 7306, 5.2.1, table 3.
+enum class AtomicOpcode : u8 { kFetchAdd = 0, kSwap = 1, kCompareSwap = 2 };
+
+// The payload of an atomic request. RFC 7306, 5.2.1.
+//   | rsvd (28) AOpCode (4) | request identifier (32) | STag (32) | TO (64) |
+//   | add or swap data (64) | its mask (64) | compare data (64) | its mask (64) |
+struct RDMAPAtomicRequest {
+  static constexpr std::size_t kSize = 52;  // bytes
+  AtomicOpcode opcode = AtomicOpcode::kFetchAdd;
+  u32 identifier = 0;
+  u32 stag = 0;
+  u64 offset = 0;
+  u64 add_or_swap = 0, add_or_swap_mask = ~u64{0};
+  u64 compare = 0, compare_mask = ~u64{0};
+  // nullopt: short, or an opcode that there is not.
+  [[nodiscard]] static std::optional<RDMAPAtomicRequest> decode(std::span<const u8> in);
+  void encode(std::span<u8, kSize> out) const;
+  friend bool operator==(const RDMAPAtomicRequest&, const RDMAPAtomicRequest&) = default;
+};
+
+// The payload of an atomic response. RFC 7306, 5.2.2.
+//   | request identifier (32) | original value (64) |
+struct RDMAPAtomicResponse {
+  static constexpr std::size_t kSize = 12;  // bytes
+  u32 identifier = 0;
+  u64 original = 0;
+  [[nodiscard]] static std::optional<RDMAPAtomicResponse> decode(std::span<const u8> in);
+  void encode(std::span<u8, kSize> out) const;
+  friend bool operator==(const RDMAPAtomicResponse&, const RDMAPAtomicResponse&) = default;
+};
+
 // The beginning of a TERMINATE's payload: why the stream ends. 4.8.
 //   | layer (4) | type (4) | code (8) |M|D|R| rsvd (13) |
 struct RDMAPTerminate {

@@ -1,0 +1,69 @@
+#include "transport/iwarp/engine.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace verbena::iwarp {
+
+IWARPEngine::IWARPEngine(const EngineParts& parts, const IWARPLimits& limits)
+    : qp_(parts.attributes),
+      memory_(parts.memory),
+      requester_(parts, counters_, fault_.requester, limits.max_ord),
+      responder_(parts, counters_, fault_.responder, limits.max_ird) {}
+
+void IWARPEngine::begin(const StreamAgreement& agreement) {
+  agreement_ = agreement;
+  max_ulpdu_ = std::min(longest_ulpdu(std::max(agreement.segment_octets, 128u)), 0xfffcu);
+  requester_.begin(agreement);
+  responder_.begin(agreement);
+  reader_.begin(agreement.crc ? CRCUse::kUsed : CRCUse::kNotUsed);
+  cursor_ = {};
+  cursor_.ready_is_before = agreement.to_send == ReadyToReceive::kNone;
+  part_sent_ = 0;
+  rest_.clear();
+  rest_sent_ = 0;
+  to_send_.reset();
+  sent_.reset();
+  received_.reset();
+  is_open_ = true;
+  has_heard_ = !agreement.awaits_ready;
+  peer_ended_ = is_broken_ = fatal_event_ = ended_event_ = false;
+}
+
+// A segment that has been sent in part is sent whole: what follows it would have no meaning.
+void IWARPEngine::on_state(QPState from, Time) {
+  if (qp_.state == QPState::kError && is_open_) keep_rest();
+  if (qp_.state == QPState::kReset) {
+    is_open_ = false;
+    cursor_ = {};
+    part_sent_ = 0;
+    fatal_event_ = ended_event_ = false;
+  }
+  requester_.on_state(from);
+  responder_.on_state(from);
+}
+
+std::optional<EngineEvent> IWARPEngine::poll_event() {
+  if (std::exchange(fatal_event_, false)) return EngineEvent::kFatal;
+  if (std::exchange(ended_event_, false)) return EngineEvent::kEnded;
+  if (requester_.take_drained()) return EngineEvent::kSQDrained;
+  return responder_.poll_event();
+}
+
+// The peer sends no more. Between two segments that is its wish; else something is lost.
+void IWARPEngine::on_end(StreamEnd how, Time) {
+  if (!is_open_ || peer_ended_) return;
+  peer_ended_ = true;
+  if (how == StreamEnd::kLost) is_broken_ = true;
+  const bool is_orderly = how == StreamEnd::kFinished && reader_.is_at_boundary();
+  (is_orderly || qp_.state == QPState::kError ? ended_event_ : fatal_event_) = true;
+}
+
+bool IWARPEngine::wants_end() const {
+  if (!is_open_ || is_broken_ || sent_) return true;
+  const bool has_rest = rest_sent_ < rest_.size() || part_sent_ != 0;
+  return qp_.state == QPState::kError && !has_rest && !to_send_;
+}
+
+}  // namespace verbena::iwarp

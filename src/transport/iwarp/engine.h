@@ -1,0 +1,137 @@
+// IWARPEngine: RDMAP over DDP over MPA, on one TCP stream. RFC 5040, RFC 5041, RFC 5044; RFC 7306
+// (atomics, immediate data). Its QP is an RC QP to programs; docs/iwarp.md says where it differs.
+// Sending: gather() looks ahead over the messages that follow and builds their FPDUs; on_sent()
+// goes the same way again, as far as the octets went. An FPDU that went in part keeps the CRC of
+// its first octets, so that no octet needs to be kept.
+#pragma once
+
+#include <vector>
+
+#include "transport/iwarp/requester.h"
+#include "transport/iwarp/responder.h"
+#include "transport/iwarp/segment_reader.h"
+#include "transport/iwarp/terminate_reasons.h"
+#include "transport/stream_engine.h"
+
+namespace verbena::iwarp {
+
+struct IWARPLimits {
+  u8 max_ird = 16, max_ord = 128;
+};
+
+class IWARPEngine final : public StreamEngine {
+ public:
+  IWARPEngine(const EngineParts& parts, const IWARPLimits& limits);
+
+  [[nodiscard]] PostError post_send(const SendWR& wr, Time now) override {
+    return requester_.post(wr, now);
+  }
+  void take_back_sends(u32 count) override { requester_.take_back(count); }
+  void free_sends(u32 count) override { requester_.free_sends(count); }
+  void give_back_receives() override { responder_.give_back_receives(); }
+  void on_state(QPState from, Time now) override;
+  [[nodiscard]] bool on_receive_posted(Time) override { return false; }
+  void on_timer(Time) override {}
+  [[nodiscard]] bool poll_send_cqe(CQE& out) override { return requester_.poll_cqe(out); }
+  [[nodiscard]] bool poll_receive_cqe(CQE& out) override { return responder_.poll_cqe(out); }
+  [[nodiscard]] std::optional<EngineEvent> poll_event() override;
+  [[nodiscard]] Time next_timer() const override { return Time::never(); }
+  [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
+  [[nodiscard]] bool is_draining() const override { return requester_.is_draining(); }
+  [[nodiscard]] const QPFault& fault() const override { return fault_; }
+
+  void begin(const StreamAgreement& agreement) override;
+  [[nodiscard]] Bytes on_octets(Bytes octets, Time now) override;
+  [[nodiscard]] MutableBytes direct_place() override;
+  void on_placed(u32 octets, Time now) override;
+  void on_end(StreamEnd how, Time now) override;
+  void gather(StreamGather& out, Time now) override;
+  void on_sent(const StreamGather& gathered, u32 octets, Time now) override;
+  [[nodiscard]] bool wants_end() const override;
+  [[nodiscard]] std::optional<TerminateReason> sent_terminate() const override { return sent_; }
+  [[nodiscard]] std::optional<TerminateReason> received_terminate() const override {
+    return received_;
+  }
+
+ private:
+  enum class Source : u8 { kNone, kReady, kRequest, kResponse, kTerminate };
+  // A place in what is sent: which message, and how much of it is before.
+  struct Cursor {
+    Source source = Source::kNone;
+    OutMessage message;
+    u32 offset = 0;  // of payload
+    Requester::Position requests;
+    u32 responses = 0;  // before this place
+    bool response_next = true;
+    bool ready_is_before = false, terminate_is_before = false;
+  };
+  struct FPDU {
+    std::array<u8, 2 + kUntaggedHeader> header;
+    u32 header_octets = 0;
+    PayloadList payload;
+    std::array<u8, 3 + 4> trailer;  // pad, CRC
+    u32 trailer_octets = 0;
+    [[nodiscard]] u32 octets() const { return header_octets + payload.size_bytes + trailer_octets; }
+  };
+
+  // --- engine_send.cc
+  [[nodiscard]] Cursor here() const;
+  [[nodiscard]] bool start_message(Cursor& at) const;
+  [[nodiscard]] bool start_request(Cursor& at) const;
+  [[nodiscard]] bool start_response(Cursor& at) const;
+  void make_ready_message(OutMessage& out) const;
+  void make_terminate_message(OutMessage& out) const;
+  [[nodiscard]] u32 payload_here(const Cursor& at) const;
+  [[nodiscard]] bool ends_message(const Cursor& at) const {
+    return at.offset + payload_here(at) == at.message.length;
+  }
+  [[nodiscard]] MemoryFault build(const Cursor& at, FPDU& out) const;
+  [[nodiscard]] MemoryFault gather_payload(const Cursor& at, u32 length, PayloadList& out) const;
+  void write_header(const Cursor& at, u32 length, FPDU& out) const;
+  void write_trailer(const CRC32C& crc, u32 pad, FPDU& out) const;
+  static void step_over(Cursor& at, u32 payload);
+  bool gather_one(Cursor& at, u32& skip, StreamGather& out);
+  void gather_from_here(StreamGather& out);
+  void on_unsendable(const Cursor& at, MemoryFault fault);
+  void finish_message(const Cursor& at);
+  void note_part(const StreamGather& gathered, u32 from, u32 to);
+  void keep_rest();
+
+  // --- engine_receive.cc
+  [[nodiscard]] bool receives() const;
+  [[nodiscard]] bool on_step(SegmentReader::Step step);
+  [[nodiscard]] std::optional<TerminateReason> check_segment();
+  [[nodiscard]] std::optional<TerminateReason> check_to_requester();
+  [[nodiscard]] std::optional<TerminateReason> place_part();
+  [[nodiscard]] std::optional<TerminateReason> finish_segment();
+  void on_terminate(Bytes payload);
+  void terminate(TerminateReason reason);
+  void terminate_for_segment(TerminateReason reason);
+
+  const QPAttributes& qp_;
+  ProtectionTable& memory_;
+  EngineCounters counters_;
+  QPFault fault_;
+  Requester requester_;
+  Responder responder_;
+  SegmentReader reader_;
+  StreamAgreement agreement_;
+  u32 max_ulpdu_ = 0;
+  bool is_open_ = false;    // between begin() and the end
+  bool has_heard_ = false;  // a message of the peer: it is ready
+  bool peer_ended_ = false, is_broken_ = false;
+  bool fatal_event_ = false, ended_event_ = false;
+
+  Cursor cursor_;         // its `source` is kNone between messages
+  u32 part_sent_ = 0;     // of the FPDU at the cursor
+  CRC32C part_crc_;       // over that
+  std::vector<u8> rest_;  // of such an FPDU, of a queue that is flushed
+  std::size_t rest_sent_ = 0;
+
+  RDMAPOpcode opcode_ = RDMAPOpcode::kWrite;  // of the segment that comes
+  std::optional<TerminateReason> to_send_, sent_, received_;
+  std::array<u8, RDMAPAtomicRequest::kSize> terminate_payload_{};
+  u32 terminate_octets_ = 0;
+};
+
+}  // namespace verbena::iwarp

@@ -1,0 +1,313 @@
+// IWARPEngine: what is sent. RFC 5044, 4 (FPDUs); RFC 5041, 5 (segments of a message).
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "transport/iwarp/engine.h"
+
+namespace verbena::iwarp {
+namespace {
+
+u32 pad_of(u32 ulpdu) { return (4 - (kMPALengthOctets + ulpdu) % 4) % 4; }
+u32 header_octets_of(const OutMessage& message) {
+  return is_tagged(message.opcode) ? kTaggedHeader : kUntaggedHeader;
+}
+
+}  // namespace
+
+// Where the next octet is, with the rest of the FPDU that has gone in part.
+IWARPEngine::Cursor IWARPEngine::here() const {
+  Cursor at = cursor_;
+  at.requests = requester_.position();
+  at.responses = 0;
+  if (at.source == Source::kRequest) {
+    OutMessage itself;
+    requester_.step(at.requests, itself);
+  }
+  if (at.source == Source::kResponse) at.responses = 1;
+  return at;
+}
+
+// The message that follows, if the cursor is between two; TERMINATE is the last.
+bool IWARPEngine::start_message(Cursor& at) const {
+  if (at.terminate_is_before) return false;
+  at.offset = 0;
+  if (to_send_) {
+    at.source = Source::kTerminate;
+    make_terminate_message(at.message);
+    return true;
+  }
+  if (qp_.state == QPState::kError) return false;
+  if (!at.ready_is_before) {
+    at.source = Source::kReady;
+    make_ready_message(at.message);
+    return true;
+  }
+  if (!has_heard_) return false;
+  return at.response_next ? start_response(at) || start_request(at)
+                          : start_request(at) || start_response(at);
+}
+
+bool IWARPEngine::start_request(Cursor& at) const {
+  if (!requester_.next(at.requests, at.message)) return false;
+  at.source = Source::kRequest;
+  at.response_next = true;
+  return true;
+}
+
+bool IWARPEngine::start_response(Cursor& at) const {
+  if (!responder_.response(at.responses, at.message)) return false;
+  at.source = Source::kResponse;
+  at.response_next = false;
+  ++at.responses;
+  return true;
+}
+
+// RFC 6581, 9: a message of no octets.
+void IWARPEngine::make_ready_message(OutMessage& out) const {
+  out.request = OutMessage::kNoRequest;
+  out.payload = OutMessage::Payload::kOwn;
+  out.stag = 0;
+  out.to = 0;
+  out.invalidate_stag = 0;
+  out.msn = 1;
+  out.length = 0;
+  switch (agreement_.to_send) {
+    case ReadyToReceive::kWrite: out.opcode = RDMAPOpcode::kWrite; return;
+    case ReadyToReceive::kSend:
+      out.opcode = RDMAPOpcode::kSend;
+      out.queue = kSendQueueNumber;
+      return;
+    case ReadyToReceive::kRead:
+      out.opcode = RDMAPOpcode::kReadRequest;
+      out.queue = kReadQueueNumber;
+      out.set_own(RDMAPReadRequest{});
+      return;
+    case ReadyToReceive::kNone: break;
+  }
+  CHECK_UNREACHABLE();
+}
+
+void IWARPEngine::make_terminate_message(OutMessage& out) const {
+  out.request = OutMessage::kNoRequest;
+  out.opcode = RDMAPOpcode::kTerminate;
+  out.payload = OutMessage::Payload::kOwn;
+  out.length = terminate_octets_;
+  std::ranges::copy(terminate_payload_, out.own.begin());
+  out.queue = kTerminateQueueNumber;
+  out.msn = 1;
+  out.invalidate_stag = 0;
+}
+
+u32 IWARPEngine::payload_here(const Cursor& at) const {
+  return std::min(at.message.length - at.offset, max_ulpdu_ - header_octets_of(at.message));
+}
+
+MemoryFault IWARPEngine::gather_payload(const Cursor& at, u32 length, PayloadList& out) const {
+  switch (at.message.payload) {
+    case OutMessage::Payload::kRequest:
+      return requester_.gather(at.message, at.offset, length, out);
+    case OutMessage::Payload::kResponse:
+      return responder_.gather(at.message, at.offset, length, out);
+    case OutMessage::Payload::kOwn:
+      out.add(Bytes(at.message.own).subspan(at.offset, length));
+      return at.source == Source::kRequest ? requester_.gather(at.message, 0, 0, out)
+                                           : MemoryFault::kNone;
+  }
+  CHECK_UNREACHABLE();
+}
+
+void IWARPEngine::write_header(const Cursor& at, u32 length, FPDU& out) const {
+  const OutMessage& message = at.message;
+  const u32 ddp = header_octets_of(message);
+  const bool last = at.offset + length == message.length;
+  const u8 control = control_of(message.opcode);
+  const std::span<u8> to(out.header);
+  store_be16(to.data(), static_cast<u16>(ddp + length));
+  out.header_octets = kMPALengthOctets + ddp;
+  if (is_tagged(message.opcode))
+    DDPTagged{
+        .last = last, .control = control, .stag = message.stag, .offset = message.to + at.offset}
+        .encode(to.subspan<kMPALengthOctets, kTaggedHeader>());
+  else
+    DDPUntagged{.last = last,
+                .control = control,
+                .invalidate_stag = message.invalidate_stag,
+                .queue = message.queue,
+                .message = message.msn,
+                .offset = at.offset}
+        .encode(to.subspan<kMPALengthOctets, kUntaggedHeader>());
+}
+
+void IWARPEngine::write_trailer(const CRC32C& crc, u32 pad, FPDU& out) const {
+  const std::array<u8, 4> octets = agreement_.crc ? crc.octets() : std::array<u8, 4>{};
+  std::ranges::copy(octets, out.trailer.begin() + pad);
+  out.trailer_octets = pad + 4;
+}
+
+// All but the trailer's CRC, which needs payload that nobody changes.
+MemoryFault IWARPEngine::build(const Cursor& at, FPDU& out) const {
+  const u32 length = payload_here(at);
+  out.payload.clear();
+  if (const MemoryFault fault = gather_payload(at, length, out.payload);
+      fault != MemoryFault::kNone)
+    return fault;
+  write_header(at, length, out);
+  const u32 pad = pad_of(out.header_octets - kMPALengthOctets + length);
+  std::fill_n(out.trailer.begin(), pad, u8{0});
+  out.trailer_octets = pad + 4;
+  return MemoryFault::kNone;
+}
+
+void IWARPEngine::step_over(Cursor& at, u32 payload) {
+  at.offset += payload;
+  if (at.offset != at.message.length) return;
+  if (at.source == Source::kReady) at.ready_is_before = true;
+  if (at.source == Source::kTerminate) at.terminate_is_before = true;
+  at.source = Source::kNone;
+}
+
+// Payload that others may change while it is sent is copied, so that the CRC fits it; what lies in
+// the cursor itself, because that moves.
+// Adds the FPDU at the cursor, without its first `skip` octets, and steps over it. False: nothing.
+bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
+  const bool breaks_off = to_send_ && at.source != Source::kTerminate && skip == 0;
+  if ((at.source == Source::kNone || breaks_off) && !start_message(at)) return false;
+  FPDU fpdu;
+  const u32 length = payload_here(at);
+  if (!out.has_room_for(length + 64)) return false;
+  if (const MemoryFault fault = build(at, fpdu); fault != MemoryFault::kNone) {
+    if (out.empty()) on_unsendable(at, fault);
+    return false;
+  }
+  const bool copies = fpdu.payload.unstable != 0 || at.message.payload == OutMessage::Payload::kOwn;
+  const u32 header_skip = std::min(skip, fpdu.header_octets);
+  const u32 payload_skip = std::min(skip - header_skip, length);
+  const u32 trailer_skip = skip - header_skip - payload_skip;
+  CRC32C crc = skip != 0 ? part_crc_ : CRC32C();
+  const auto add = [&](Bytes bytes, bool copy) {
+    copy ? out.add_copy(bytes) : out.add(bytes);
+    if (agreement_.crc && !bytes.empty()) crc.add(out.back());
+  };
+  add(Bytes(fpdu.header).first(fpdu.header_octets).subspan(header_skip), true);
+  u32 left = payload_skip;
+  for (const Bytes part : fpdu.payload.list()) {
+    const u32 skipped = std::min(left, static_cast<u32>(part.size()));
+    left -= skipped;
+    add(part.subspan(skipped), copies);
+  }
+  const u32 pad = fpdu.trailer_octets - 4;
+  if (agreement_.crc && trailer_skip < pad)
+    crc.add(Bytes(fpdu.trailer).first(pad).subspan(trailer_skip));
+  write_trailer(crc, pad, fpdu);
+  out.add_copy(Bytes(fpdu.trailer).first(fpdu.trailer_octets).subspan(trailer_skip));
+  skip = 0;
+  step_over(at, length);
+  return true;
+}
+
+void IWARPEngine::gather(StreamGather& out, Time) {
+  if (!is_open_ || is_broken_ || sent_) return;
+  if (rest_sent_ < rest_.size()) return out.add(Bytes(rest_).subspan(rest_sent_));
+  if (cursor_.source == Source::kNone && has_heard_ && cursor_.ready_is_before)
+    requester_.execute_local();
+  if (requester_.has_failed()) terminate(reason::kLocalCatastrophic);
+  const bool terminates = to_send_.has_value();
+  gather_from_here(out);
+  if (to_send_ && !terminates) gather_from_here(out);
+}
+
+void IWARPEngine::gather_from_here(StreamGather& out) {
+  if (is_broken_) return;
+  Cursor at = here();
+  u32 skip = part_sent_;
+  while (gather_one(at, skip, out)) {
+  }
+}
+
+// The message at the cursor cannot be sent: its memory is not what it was.
+void IWARPEngine::on_unsendable(const Cursor& at, MemoryFault fault) {
+  if (part_sent_ != 0) is_broken_ = true;
+  if (at.source == Source::kRequest) requester_.on_local_fault(at.message);
+  terminate(at.source == Source::kResponse ? reason_of_read(fault) : reason::kLocalCatastrophic);
+}
+
+void IWARPEngine::on_sent(const StreamGather& gathered, u32 octets, Time) {
+  if (rest_sent_ < rest_.size()) {
+    rest_sent_ += octets;
+    return;
+  }
+  u32 at = 0;
+  while (at != octets) {
+    const bool breaks_off = to_send_ && cursor_.source != Source::kTerminate && part_sent_ == 0;
+    if (cursor_.source == Source::kNone || breaks_off) {
+      Cursor next = here();
+      const bool starts = start_message(next);
+      CHECK(starts);
+      cursor_ = next;
+    }
+    const u32 length = payload_here(cursor_);
+    const u32 size = fpdu_octets(header_octets_of(cursor_.message) + length);
+    const u32 now = std::min(octets - at, size - part_sent_);
+    note_part(gathered, at, at + now);
+    at += now;
+    if (part_sent_ != size) return;
+    part_sent_ = 0;
+    if (ends_message(cursor_)) finish_message(cursor_);
+    step_over(cursor_, length);
+  }
+}
+
+// The CRC of what is sent of the FPDU: its last octets are the CRC itself.
+void IWARPEngine::note_part(const StreamGather& gathered, u32 from, u32 to) {
+  const u32 length = payload_here(cursor_);
+  const u32 size = fpdu_octets(header_octets_of(cursor_.message) + length);
+  if (part_sent_ == 0) part_crc_ = CRC32C();
+  const u32 begin = part_sent_;
+  part_sent_ += to - from;
+  const bool is_whole = part_sent_ == size;
+  if (is_whole || !agreement_.crc) return;
+  const u32 covered_end = std::min(part_sent_, size - 4);
+  if (covered_end <= begin) return;
+  gathered.visit_range(from, from + (covered_end - begin), [this](Bytes b) { part_crc_.add(b); });
+}
+
+void IWARPEngine::finish_message(const Cursor& at) {
+  switch (at.source) {
+    case Source::kRequest: requester_.on_sent(at.message); return;
+    case Source::kResponse: responder_.on_response_sent(); return;
+    case Source::kReady: return;
+    case Source::kTerminate: sent_ = to_send_; return;
+    case Source::kNone: break;
+  }
+  CHECK_UNREACHABLE();
+}
+
+// The messages are about to be forgotten: of an FPDU that is sent in part the rest is kept.
+void IWARPEngine::keep_rest() {
+  FPDU fpdu;
+  if (cursor_.source == Source::kTerminate) return;
+  if (part_sent_ == 0) {
+    cursor_.source = Source::kNone;
+    return;
+  }
+  if (build(cursor_, fpdu) != MemoryFault::kNone) {
+    is_broken_ = true;
+    return;
+  }
+  std::vector<u8> all(fpdu.header.begin(), fpdu.header.begin() + fpdu.header_octets);
+  for (const Bytes part : fpdu.payload.list()) all.insert(all.end(), part.begin(), part.end());
+  const u32 pad = fpdu.trailer_octets - 4;
+  all.insert(all.end(), pad, u8{0});
+  CRC32C crc = part_crc_;
+  if (part_sent_ < all.size()) crc.add(Bytes(all).subspan(part_sent_));
+  write_trailer(crc, pad, fpdu);
+  all.insert(all.end(), fpdu.trailer.begin() + pad, fpdu.trailer.begin() + fpdu.trailer_octets);
+  rest_.assign(all.begin() + part_sent_, all.end());
+  rest_sent_ = 0;
+  part_sent_ = 0;
+  cursor_.source = Source::kNone;
+}
+
+}  // namespace verbena::iwarp

@@ -1,0 +1,162 @@
+#include "transport/iwarp/segment_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/check.h"
+
+namespace verbena::iwarp {
+namespace {
+
+constexpr u32 kCRCOctets = 4;
+constexpr u32 kDecisive = kMPALengthOctets + 1;  // the length, and whether the segment is tagged
+constexpr u8 kTagged = 0x80;
+
+}  // namespace
+
+SegmentReader::SegmentReader() : buffer_(new u8[kBuffer]) {}
+
+void SegmentReader::begin(CRCUse crc) {
+  crc_use_ = crc;
+  phase_ = Phase::kWhole;
+  kept_ = 0;
+}
+
+SegmentReader::Step SegmentReader::read(Bytes& in) {
+  switch (phase_) {
+    case Phase::kWhole: return kept_ == 0 ? read_whole(in) : read_kept(in);
+    case Phase::kParts: return read_parts(in);
+    case Phase::kTail: return read_tail(in);
+  }
+  CHECK_UNREACHABLE();
+}
+
+// Where the DDP header ends; nullopt: not known yet.
+std::optional<u32> SegmentReader::header_end(Bytes fpdu) const {
+  if (fpdu.size() < kDecisive) return std::nullopt;
+  return kMPALengthOctets +
+         ((fpdu[kMPALengthOctets] & kTagged) != 0 ? kTaggedHeader : kUntaggedHeader);
+}
+
+// Nothing is kept: the segment begins with `in`.
+SegmentReader::Step SegmentReader::read_whole(Bytes& in) {
+  const std::optional<u32> end = header_end(in);
+  if (!end || in.size() < *end) {
+    keep(in, kBuffer);
+    return Step::kMore;
+  }
+  if (const Step bad = parse_header(in); bad != Step::kMore) return bad;
+  const u32 size = fpdu_octets(header_.ulpdu_octets);
+  if (in.size() >= size) {
+    const Bytes fpdu = in.first(size);
+    in = in.subspan(size);
+    return finish(fpdu);
+  }
+  if (header_.payload_octets >= kStreamed) {
+    const Bytes head = in.first(*end);
+    in = in.subspan(*end);
+    return begin_parts(head);
+  }
+  keep(in, size);
+  return Step::kMore;
+}
+
+SegmentReader::Step SegmentReader::read_kept(Bytes& in) {
+  keep(in, kDecisive);
+  const std::optional<u32> end = header_end({buffer_.get(), kept_});
+  if (!end) return Step::kMore;
+  keep(in, *end);
+  if (kept_ < *end) return Step::kMore;
+  const Bytes kept(buffer_.get(), kept_);
+  if (const Step bad = parse_header(kept); bad != Step::kMore) return bad;
+  if (header_.payload_octets >= kStreamed) {
+    kept_ = 0;
+    return begin_parts(kept);
+  }
+  const u32 size = fpdu_octets(header_.ulpdu_octets);
+  keep(in, size);
+  if (kept_ < size) return Step::kMore;
+  kept_ = 0;
+  return finish({buffer_.get(), size});
+}
+
+// kMore: it is valid. Precondition: it is whole.
+SegmentReader::Step SegmentReader::parse_header(Bytes fpdu) {
+  const u16 length = load_be16(fpdu.data());
+  header_.tagged = (fpdu[kMPALengthOctets] & kTagged) != 0;
+  header_.ulpdu_octets = length;
+  if (length < header_.header_octets()) return Step::kBadLength;
+  header_.payload_octets = length - header_.header_octets();
+  const Bytes ddp = fpdu.subspan(kMPALengthOctets, header_.header_octets());
+  std::ranges::copy(ddp, header_.octets.begin());
+  if (header_.tagged) {
+    const std::optional<DDPTagged> tagged = DDPTagged::decode(ddp);
+    if (tagged) header_.to_buffer = *tagged;
+    return tagged ? Step::kMore : Step::kBadVersion;
+  }
+  const std::optional<DDPUntagged> untagged = DDPUntagged::decode(ddp);
+  if (untagged) header_.to_queue = *untagged;
+  return untagged ? Step::kMore : Step::kBadVersion;
+}
+
+SegmentReader::Step SegmentReader::finish(Bytes fpdu) {
+  if (FPDUView::decode(fpdu, crc_use_).status != FPDUView::Status::kWhole) return Step::kBadCRC;
+  offset_ = 0;
+  payload_ = fpdu.subspan(kMPALengthOctets + header_.header_octets(), header_.payload_octets);
+  return Step::kSegment;
+}
+
+SegmentReader::Step SegmentReader::begin_parts(Bytes head) {
+  phase_ = Phase::kParts;
+  parts_left_ = header_.payload_octets - kTail;
+  next_offset_ = 0;
+  crc_ = CRC32C();
+  if (crc_use_ == CRCUse::kUsed) crc_.add(head);
+  return Step::kBegin;
+}
+
+SegmentReader::Step SegmentReader::read_parts(Bytes& in) {
+  if (in.empty()) return Step::kMore;
+  payload_ = in.first(std::min<std::size_t>(in.size(), parts_left_));
+  in = in.subspan(payload_.size());
+  offset_ = next_offset_;
+  on_placed(payload_);
+  return Step::kPart;
+}
+
+void SegmentReader::on_placed(Bytes payload) {
+  CHECK(payload.size() <= parts_left_);
+  if (crc_use_ == CRCUse::kUsed) crc_.add(payload);
+  parts_left_ -= static_cast<u32>(payload.size());
+  next_offset_ += static_cast<u32>(payload.size());
+  if (parts_left_ == 0) phase_ = Phase::kTail;
+}
+
+SegmentReader::Step SegmentReader::read_tail(Bytes& in) {
+  const u32 ulpdu = header_.ulpdu_octets;
+  const u32 size = kTail + (fpdu_octets(ulpdu) - kMPALengthOctets - ulpdu);
+  keep(in, size);
+  if (kept_ < size) return Step::kMore;
+  kept_ = 0;
+  phase_ = Phase::kWhole;
+  const Bytes tail(buffer_.get(), size);
+  if (crc_use_ == CRCUse::kUsed) {
+    crc_.add(tail.first(size - kCRCOctets));
+    if (!crc_.matches(tail.last<kCRCOctets>())) return Step::kBadCRC;
+  }
+  offset_ = next_offset_;
+  payload_ = tail.first(kTail);
+  return Step::kEnd;
+}
+
+// Until `up_to` octets are kept, or `in` is empty.
+void SegmentReader::keep(Bytes& in, u32 up_to) {
+  if (kept_ >= up_to) return;
+  const std::size_t count = std::min<std::size_t>(in.size(), up_to - kept_);
+  std::memcpy(buffer_.get() + kept_, in.data(), count);
+  kept_ += static_cast<u32>(count);
+  in = in.subspan(count);
+}
+
+}  // namespace verbena::iwarp

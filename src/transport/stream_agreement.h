@@ -1,0 +1,22 @@
+// StreamAgreement: what both ends of a stream have agreed on before its first message. MPA's
+// request and reply carry it. RFC 5044, 7.1; RFC 6581, 9.
+#pragma once
+
+#include "base/types.h"
+
+namespace verbena {
+
+// The message that the initiator sends to say that it receives. RFC 6581, 9.
+enum class ReadyToReceive : u8 { kNone, kWrite, kRead, kSend };
+
+struct StreamAgreement {
+  bool crc = true;
+  bool atomics_and_immediate = false;              // RFC 7306: both ends have them
+  ReadyToReceive to_send = ReadyToReceive::kNone;  // of the initiator
+  bool awaits_ready = false;  // of the responder: it sends nothing before the peer's first message
+  u16 ird = 0;                // READs and atomics of the peer that may be outstanding here
+  u16 ord = 0;                // ours there
+  u32 segment_octets = 1448;  // of a TCP segment, at least 128: an FPDU fits one. RFC 5044, 5.1
+};
+
+}  // namespace verbena

@@ -1,0 +1,51 @@
+// StreamEngine: an Engine whose wire side is one reliable byte stream, as TCP carries it: iWARP.
+// Octets that arrive go in by on_octets(), in any pieces; octets to send come out by gather().
+// Contract: as Engine's. After gather() the driver sends a prefix of what was gathered and says by
+// on_sent() how much, before any other call. `now` never goes back.
+// The result does not depend on how the octets are cut into pieces.
+#pragma once
+
+#include "transport/engine.h"
+#include "transport/stream_agreement.h"
+#include "transport/stream_gather.h"
+
+namespace verbena {
+
+enum class StreamEnd : u8 {
+  kFinished,  // the peer sends no more (FIN)
+  kLost,      // reset, or timed out
+};
+
+// The reason that a TERMINATE message gives. RFC 5040, 4.8.
+struct TerminateReason {
+  u8 layer = 0, type = 0, code = 0;
+  friend bool operator==(const TerminateReason&, const TerminateReason&) = default;
+};
+
+class StreamEngine : public Engine {
+ public:
+  // The stream is set up. The QP enters RTS next. Only in Init, or Reset before it.
+  virtual void begin(const StreamAgreement& agreement) = 0;
+
+  // Takes octets until a message has come out, or all. Returns the rest, for another call once the
+  // outputs are drained.
+  [[nodiscard]] virtual Bytes on_octets(Bytes octets, Time now) = 0;
+  // Where the next octets belong, so that a driver may receive them there: payload of a segment
+  // that is checked. Empty: nowhere.
+  [[nodiscard]] virtual MutableBytes direct_place() = 0;
+  // So many octets were received there.
+  virtual void on_placed(u32 octets, Time now) = 0;
+  virtual void on_end(StreamEnd how, Time now) = 0;
+
+  // Adds what is to be sent next; nothing: the stream is idle.
+  virtual void gather(StreamGather& out, Time now) = 0;
+  // The first `octets` of what the last gather() added.
+  virtual void on_sent(const StreamGather& gathered, u32 octets, Time now) = 0;
+  // True: nothing more will be sent, and the driver ends the stream.
+  [[nodiscard]] virtual bool wants_end() const = 0;
+  // Why we have ended the stream, or the peer has, by TERMINATE; nullopt: neither has.
+  [[nodiscard]] virtual std::optional<TerminateReason> sent_terminate() const = 0;
+  [[nodiscard]] virtual std::optional<TerminateReason> received_terminate() const = 0;
+};
+
+}  // namespace verbena
