@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kRequestKey = "MPA ID Req Frame", kReplyKey = "MPA ID Rep Frame";
 constexpr std::size_t kKeySize = 16, kLengthSize = 2, kCRCSize = 4;
-constexpr u8 kMarkers = 0x80, kCRC = 0x40, kRejected = 0x20, kEnhanced = 0x10;
+constexpr u8 kMarkers = 0x80, kCRC = 0x40, kRejected = 0x20, kEnhanced = 0x10, kRFC7306 = 0x01;
 constexpr u16 kDepth = 0x3fff;
 constexpr u16 kUpper = 0x8000, kLower = 0x4000;
 
@@ -60,6 +60,11 @@ void append_fpdu(std::span<const u8> ulpdu, CRCUse crc, std::vector<u8>& stream)
   for (std::size_t i = 0; i < kCRCSize; ++i) fpdu[covered + i] = static_cast<u8>(value >> 8 * i);
 }
 
+bool MPAFrame::may_begin(std::span<const u8> in, bool reply) {
+  const std::string_view key = reply ? kReplyKey : kRequestKey;
+  return has_key(in, key.substr(0, std::min(in.size(), key.size())));
+}
+
 std::optional<MPAFrame> MPAFrame::decode(std::span<const u8> in) {
   if (in.size() < kSize) return std::nullopt;
   const bool is_reply = has_key(in, kReplyKey);
@@ -71,6 +76,7 @@ std::optional<MPAFrame> MPAFrame::decode(std::span<const u8> in) {
                        .crc = (flags & kCRC) != 0,
                        .rejected = (flags & kRejected) != 0,
                        .enhanced = (flags & kEnhanced) != 0,
+                       .rfc7306 = (flags & kRFC7306) != 0,
                        .revision = r.get8<17>(),
                        .private_data_length = r.get16<18>()};
   const bool is_known = frame.revision == 1 || frame.revision == 2;
@@ -83,7 +89,8 @@ void MPAFrame::encode(std::span<u8, kSize> out) const {
   std::ranges::copy(is_reply ? kReplyKey : kRequestKey, out.begin());
   Writer<kSize> w(out);
   w.put8<kKeySize>(static_cast<u8>((markers ? kMarkers : 0) | (crc ? kCRC : 0) |
-                                   (rejected ? kRejected : 0) | (enhanced ? kEnhanced : 0)));
+                                   (rejected ? kRejected : 0) | (enhanced ? kEnhanced : 0) |
+                                   (rfc7306 ? kRFC7306 : 0)));
   w.put8<17>(revision);
   w.put16<18>(private_data_length);
 }

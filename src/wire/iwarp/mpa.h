@@ -40,7 +40,9 @@ void append_fpdu(std::span<const u8> ulpdu, CRCUse crc, std::vector<u8>& stream)
 
 // The request and the reply that begin a connection. RFC 5044, 7.1. Network order.
 //   | key (16 octets): "MPA ID Req Frame" or "MPA ID Rep Frame" |
-//   |M|C|R|S|  rsvd |   Rev (8)     |   PD_Length (16)  |  private data ...
+//   |M|C|R|S| rsvd |X|  Rev (8)     |   PD_Length (16)  |  private data ...
+// X is a reserved bit that is ours: a sender that sets it has RFC 7306's operations. Both must set
+// it before either uses them; a peer that does not know it ignores it.
 struct MPAFrame {
   static constexpr std::size_t kSize = 20;  // bytes, without private data
   static constexpr u16 kMostPrivateData = 512;
@@ -48,9 +50,12 @@ struct MPAFrame {
   bool is_reply = false;
   bool markers = false, crc = false, rejected = false;
   bool enhanced = false;  // S: private data begins with MPAEnhancement. RFC 6581, 4
+  bool rfc7306 = false;   // X
   u8 revision = 1;        // 1 or 2
   u16 private_data_length = 0;
 
+  // Whether octets that come may be the beginning of one, of either kind.
+  [[nodiscard]] static bool may_begin(std::span<const u8> in, bool reply);
   // nullopt: short, another key, revision or longer private data.
   [[nodiscard]] static std::optional<MPAFrame> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;

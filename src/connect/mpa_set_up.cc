@@ -1,0 +1,184 @@
+#include "connect/mpa_set_up.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace verbena {
+
+using iwarp::MPAEnhancement;
+using iwarp::MPAFrame;
+
+namespace {
+
+constexpr u16 kNotNegotiated = 0x3fff;  // RFC 6581, 9: the value of a depth that is left open
+constexpr u8 kHighestRevision = 2;
+
+u8 depth_of(u16 value, u8 if_open) {
+  return value == kNotNegotiated ? if_open : static_cast<u8>(std::min<u16>(value, 0xff));
+}
+
+void set_ready(ReadyToReceive how, MPAEnhancement& to) {
+  to.peer_to_peer = how != ReadyToReceive::kNone;
+  to.rtr_send = how == ReadyToReceive::kSend;
+  to.rtr_write = how == ReadyToReceive::kWrite;
+  to.rtr_read = how == ReadyToReceive::kRead;
+}
+
+}  // namespace
+
+MPASetUp MPASetUp::active(const MPAConfig& config, std::span<const u8> private_data) {
+  MPASetUp set_up(config, State::kSending);
+  const bool offers = config.peer_to_peer;
+  set_up.send({.crc = config.crc, .rfc7306 = config.rfc7306, .revision = config.revision},
+              {.peer_to_peer = offers,
+               .rtr_write = offers,
+               .rtr_read = offers,
+               .ird = config.ird,
+               .ord = config.ord},
+              private_data);
+  return set_up;
+}
+
+MPASetUp MPASetUp::passive(const MPAConfig& config) {
+  return MPASetUp(config, State::kAwaitsRequest);
+}
+
+void MPASetUp::send(MPAFrame frame, const MPAEnhancement& enhancement,
+                    std::span<const u8> private_data) {
+  CHECK(private_data.size() <= kMaxPrivateData);
+  frame.enhanced = frame.revision >= 2;
+  const std::size_t more = frame.enhanced ? MPAEnhancement::kSize : 0;
+  frame.private_data_length = static_cast<u16>(more + private_data.size());
+  outgoing_.resize(MPAFrame::kSize + more);
+  frame.encode(std::span(outgoing_).first<MPAFrame::kSize>());
+  if (frame.enhanced)
+    enhancement.encode(std::span(outgoing_).subspan<MPAFrame::kSize, MPAEnhancement::kSize>());
+  outgoing_.insert(outgoing_.end(), private_data.begin(), private_data.end());
+  sent_ = 0;
+}
+
+void MPASetUp::on_sent(std::size_t octets) {
+  sent_ += octets;
+  CHECK(sent_ <= outgoing_.size());
+  if (state_ == State::kSending && sent_ == outgoing_.size()) state_ = State::kAwaitsReply;
+}
+
+std::span<const u8> MPASetUp::on_octets(std::span<const u8> octets) {
+  while (!octets.empty() && (state_ == State::kAwaitsReply || state_ == State::kAwaitsRequest)) {
+    const std::size_t size = incoming_.size() < MPAFrame::kSize
+                                 ? MPAFrame::kSize
+                                 : MPAFrame::kSize + frame_.private_data_length;
+    const std::size_t take = std::min(octets.size(), size - incoming_.size());
+    incoming_.insert(incoming_.end(), octets.begin(),
+                     octets.begin() + static_cast<std::ptrdiff_t>(take));
+    octets = octets.subspan(take);
+    if (!MPAFrame::may_begin(incoming_, state_ == State::kAwaitsReply)) {
+      state_ = State::kFailed;
+    } else if (incoming_.size() == MPAFrame::kSize && take != 0) {
+      const std::optional<MPAFrame> frame = MPAFrame::decode(incoming_);
+      if (!frame) return refuse(), octets;
+      frame_ = *frame;
+      if (has_frame()) on_frame();
+    } else if (incoming_.size() > MPAFrame::kSize && has_frame()) {
+      on_frame();
+    }
+  }
+  return octets;
+}
+
+bool MPASetUp::has_frame() const {
+  return incoming_.size() == MPAFrame::kSize + frame_.private_data_length;
+}
+
+// A revision or a length that there is not: a passive end says so, and which revision it has.
+void MPASetUp::refuse() {
+  if (state_ == State::kAwaitsRequest)
+    send({.is_reply = true, .rejected = true, .revision = kHighestRevision}, {}, {});
+  state_ = State::kFailed;
+}
+
+void MPASetUp::on_frame() {
+  is_enhanced_ = frame_.revision >= 2 && frame_.enhanced;
+  if (is_enhanced_) {
+    const std::optional<MPAEnhancement> enhancement =
+        MPAEnhancement::decode(std::span(incoming_).subspan(MPAFrame::kSize));
+    if (!enhancement) return refuse();
+    enhancement_ = *enhancement;
+  }
+  note_depths();
+  state_ == State::kAwaitsRequest ? on_request() : on_reply();
+}
+
+void MPASetUp::note_depths() {
+  peer_ird_ = is_enhanced_ ? depth_of(enhancement_.ird, config_.ord) : config_.ord;
+  peer_ord_ = is_enhanced_ ? depth_of(enhancement_.ord, config_.ird) : config_.ird;
+}
+
+// Markers are not to be had: who asks for them is turned down.
+void MPASetUp::on_request() {
+  if (frame_.markers || frame_.rejected || !choose_ready()) return refuse();
+  state_ = State::kRequested;
+}
+
+// The first that the peer offers. RFC 6581, 9. False: it offers none.
+bool MPASetUp::choose_ready() {
+  ready_ = ReadyToReceive::kNone;
+  if (!is_enhanced_ || !enhancement_.peer_to_peer) return true;
+  ready_ = enhancement_.rtr_write  ? ReadyToReceive::kWrite
+           : enhancement_.rtr_read ? ReadyToReceive::kRead
+           : enhancement_.rtr_send ? ReadyToReceive::kSend
+                                   : ReadyToReceive::kNone;
+  return ready_ != ReadyToReceive::kNone;
+}
+
+void MPASetUp::on_reply() {
+  if (frame_.rejected) {
+    state_ = State::kRejected;
+    return;
+  }
+  const bool is_usable = !frame_.markers && frame_.revision == config_.revision && choose_ready();
+  state_ = is_usable ? State::kAgreed : State::kFailed;
+}
+
+void MPASetUp::accept(u8 ird, u8 ord, std::span<const u8> private_data) {
+  CHECK(state_ == State::kRequested);
+  config_.ird = ird;
+  config_.ord = std::min(ord, peer_ird_);
+  config_.crc |= frame_.crc;
+  config_.rfc7306 &= frame_.rfc7306;
+  MPAEnhancement enhancement{.ird = config_.ird, .ord = config_.ord};
+  set_ready(ready_, enhancement);
+  send({.is_reply = true,
+        .crc = config_.crc,
+        .rfc7306 = config_.rfc7306,
+        .revision = frame_.revision},
+       enhancement, private_data);
+  state_ = State::kAgreed;
+}
+
+void MPASetUp::reject(std::span<const u8> private_data) {
+  CHECK(state_ == State::kRequested);
+  send({.is_reply = true, .crc = config_.crc, .rejected = true, .revision = frame_.revision},
+       {.ird = config_.ird, .ord = config_.ord}, private_data);
+  state_ = State::kRejected;
+}
+
+std::span<const u8> MPASetUp::private_data() const {
+  const std::size_t skip = MPAFrame::kSize + (is_enhanced_ ? MPAEnhancement::kSize : 0);
+  return incoming_.size() < skip ? std::span<const u8>{} : std::span(incoming_).subspan(skip);
+}
+
+StreamAgreement MPASetUp::agreement(u32 segment_octets) const {
+  CHECK(state_ == State::kAgreed);
+  const bool is_active = frame_.is_reply;
+  return {.crc = config_.crc || frame_.crc,
+          .atomics_and_immediate = config_.rfc7306 && frame_.rfc7306,
+          .to_send = is_active ? ready_ : ReadyToReceive::kNone,
+          .awaits_ready = !is_active && ready_ != ReadyToReceive::kNone,
+          .ird = config_.ird,
+          .ord = std::min(config_.ord, peer_ird_),
+          .segment_octets = segment_octets};
+}
+
+}  // namespace verbena

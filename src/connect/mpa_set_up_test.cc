@@ -1,0 +1,132 @@
+#include "connect/mpa_set_up.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena {
+namespace {
+
+using State = MPASetUp::State;
+using iwarp::MPAEnhancement;
+using iwarp::MPAFrame;
+
+std::vector<u8> octets_of(std::string_view text) { return {text.begin(), text.end()}; }
+std::vector<u8> take(MPASetUp& from) {
+  const std::vector<u8> octets(from.to_send().begin(), from.to_send().end());
+  from.on_sent(octets.size());
+  return octets;
+}
+
+TEST(MPASetUp, AgreesInBothRevisions) {
+  for (const u8 revision : {u8{1}, u8{2}}) {
+    const std::vector<u8> hello = octets_of("hello"), welcome = octets_of("welcome!");
+    MPASetUp active =
+        MPASetUp::active({.revision = revision, .crc = false, .ird = 5, .ord = 9}, hello);
+    MPASetUp passive = MPASetUp::passive({.crc = false, .ird = 16, .ord = 16});
+    EXPECT_EQ(active.state(), State::kSending);
+    EXPECT_TRUE(passive.on_octets(take(active)).empty());
+    EXPECT_EQ(active.state(), State::kAwaitsReply);
+    ASSERT_EQ(passive.state(), State::kRequested);
+    EXPECT_TRUE(std::ranges::equal(passive.private_data(), hello));
+    passive.accept(7, 16, welcome);
+    std::vector<u8> reply = take(passive);
+    reply.push_back(0xaa);  // the stream begins
+    EXPECT_EQ(active.on_octets(reply).size(), 1u);
+    ASSERT_EQ(active.state(), State::kAgreed);
+    EXPECT_TRUE(std::ranges::equal(active.private_data(), welcome));
+    const StreamAgreement a = active.agreement(1448), b = passive.agreement(1448);
+    EXPECT_FALSE(a.crc || b.crc);
+    EXPECT_TRUE(a.atomics_and_immediate && b.atomics_and_immediate);
+    EXPECT_EQ(a.ird, 5);
+    if (revision == 2) {
+      EXPECT_EQ(a.ord, 7);
+      EXPECT_EQ(b.ord, 5);
+      EXPECT_EQ(a.to_send, ReadyToReceive::kWrite);
+      EXPECT_TRUE(b.awaits_ready);
+    } else {
+      EXPECT_EQ(a.to_send, ReadyToReceive::kNone);
+      EXPECT_FALSE(b.awaits_ready);
+    }
+  }
+}
+
+TEST(MPASetUp, CRCsAreUsedWhereOneEndAsks) {
+  for (const auto& [a, b] : {std::pair{true, false}, {false, true}}) {
+    MPASetUp active = MPASetUp::active({.crc = a}, {});
+    MPASetUp passive = MPASetUp::passive({.crc = b});
+    (void)passive.on_octets(take(active));
+    passive.accept(0, 0, {});
+    (void)active.on_octets(take(passive));
+    EXPECT_TRUE(active.agreement(1448).crc);
+    EXPECT_TRUE(passive.agreement(1448).crc);
+  }
+}
+
+TEST(MPASetUp, RejectsWithPrivateData) {
+  MPASetUp active = MPASetUp::active({}, {});
+  MPASetUp passive = MPASetUp::passive({});
+  (void)passive.on_octets(take(active));
+  passive.reject(octets_of("no"));
+  (void)active.on_octets(take(passive));
+  EXPECT_EQ(active.state(), State::kRejected);
+  EXPECT_TRUE(std::ranges::equal(active.private_data(), octets_of("no")));
+}
+
+TEST(MPASetUp, TheLongestPrivateDataFits) {
+  const std::vector<u8> longest(MPASetUp::kMaxPrivateData, 0x5a);
+  MPASetUp active = MPASetUp::active({}, longest);
+  MPASetUp passive = MPASetUp::passive({});
+  const std::vector<u8> request = take(active);
+  for (const u8 octet : request) EXPECT_TRUE(passive.on_octets({&octet, 1}).empty());  // one by one
+  ASSERT_EQ(passive.state(), State::kRequested);
+  EXPECT_TRUE(std::ranges::equal(passive.private_data(), longest));
+}
+
+TEST(MPASetUp, GarbageFailsAtItsFirstOctet) {
+  MPASetUp passive = MPASetUp::passive({});
+  (void)passive.on_octets(octets_of("G"));
+  EXPECT_EQ(passive.state(), State::kFailed);
+  EXPECT_TRUE(passive.to_send().empty());
+}
+
+TEST(MPASetUp, AReplyIsNoRequest) {
+  MPASetUp active = MPASetUp::active({}, {});
+  MPASetUp passive = MPASetUp::passive({});
+  (void)passive.on_octets(take(active));
+  passive.accept(0, 0, {});
+  MPASetUp other = MPASetUp::passive({});
+  (void)other.on_octets(take(passive));
+  EXPECT_EQ(other.state(), State::kFailed);
+}
+
+TEST(MPASetUp, AnUnknownRevisionIsToldTheHighest) {
+  MPASetUp active = MPASetUp::active({}, {});
+  std::vector<u8> request = take(active);
+  request[17] = 3;
+  MPASetUp passive = MPASetUp::passive({});
+  (void)passive.on_octets(request);
+  EXPECT_EQ(passive.state(), State::kFailed);
+  const std::optional<MPAFrame> reply = MPAFrame::decode(passive.to_send());
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_TRUE(reply->is_reply && reply->rejected);
+  EXPECT_EQ(reply->revision, 2);
+}
+
+TEST(MPASetUp, MarkersAndUnknownReadyMessagesAreRefused) {
+  std::array<u8, MPAFrame::kSize> markers{};
+  MPAFrame{.markers = true}.encode(markers);
+  MPASetUp passive = MPASetUp::passive({});
+  (void)passive.on_octets(markers);
+  EXPECT_EQ(passive.state(), State::kFailed);
+  EXPECT_TRUE(MPAFrame::decode(passive.to_send())->rejected);
+
+  std::vector<u8> request(MPAFrame::kSize + MPAEnhancement::kSize);
+  MPAFrame{.enhanced = true, .revision = 2, .private_data_length = 4}.encode(
+      std::span(request).first<MPAFrame::kSize>());
+  MPAEnhancement{.peer_to_peer = true}.encode(std::span(request).last<MPAEnhancement::kSize>());
+  MPASetUp other = MPASetUp::passive({});
+  (void)other.on_octets(request);
+  EXPECT_EQ(other.state(), State::kFailed);
+}
+
+}  // namespace
+}  // namespace verbena
