@@ -171,6 +171,10 @@ Status Device::close_xrcd(XRCDomain* xrcd) {
   return Status::kOk;
 }
 
+// --- byte streams
+
+Streams& Device::streams() { return impl_->streams; }
+
 // --- management datagrams
 
 bool Device::poll_gsi(GSIMessage& out) { return impl_->gsi.poll(out); }

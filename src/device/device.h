@@ -35,6 +35,8 @@
 
 namespace verbena {
 
+class Streams;
+
 class Device {
  public:
   explicit Device(const DeviceConfig& config);
@@ -133,6 +135,9 @@ class Device {
   [[nodiscard]] bool receives_multicast(const GID& group) const;           // a QP is attached
   // One that it is attached to; nullopt: none.
   [[nodiscard]] std::optional<GID> multicast_group_of(const QueuePair* qp) const;
+
+  // --- byte streams, of an iWARP device: its QPs have no packets
+  [[nodiscard]] Streams& streams();
 
   // --- management datagrams, by QP 1
   [[nodiscard]] bool poll_gsi(GSIMessage& out);  // one that has come; false: none

@@ -20,6 +20,12 @@ struct GIDEntry {
   GIDType type = GIDType::kRoCEv2;
 };
 
+// What the QPs speak, as verbs name it.
+enum class Transport : u8 {
+  kInfiniBand,  // packets: InfiniBand's transport, over RoCE too
+  kIWARP,       // a TCP stream for each QP: RDMAP. RC QPs only
+};
+
 struct DeviceLimits {
   u32 max_qp = 16384;
   u32 max_qp_wr = 32768;
@@ -56,6 +62,7 @@ struct EgressConfig {
 };
 
 struct DeviceConfig {
+  Transport transport = Transport::kInfiniBand;
   u64 node_guid = 0;
   std::vector<GIDEntry> gids;  // index = GID index
   std::vector<PKey> p_keys{kDefaultPKey};

@@ -14,6 +14,7 @@
 #include "device/object_table.h"
 #include "device/qp_table.h"
 #include "device/shared_receive_queue.h"
+#include "device/streams.h"
 #include "device/xrc_domain.h"
 
 namespace verbena {
@@ -33,7 +34,8 @@ struct Device::Impl {
         runner(config, qps, srqs, events),
         gsi(port),
         ingress(config, qps, multicast, runner, cnps, gsi, port),
-        egress(config, runner, cnps, gsi, port) {
+        egress(config, runner, cnps, gsi, port),
+        streams(qps, runner, port) {
     if (c.local.keys != nullptr) memory.publish_to(*c.local.keys);
   }
 
@@ -73,6 +75,7 @@ struct Device::Impl {
   GSI gsi;                       // counts in `port`
   Ingress ingress;
   Egress egress;
+  Streams streams;  // of iWARP, in place of the two
 };
 
 }  // namespace verbena

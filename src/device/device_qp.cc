@@ -52,7 +52,7 @@ bool has_way(const DeviceConfig& config, const QueuePair& qp, const SendWR& wr) 
 }  // namespace
 
 Result<QueuePair*> Device::create_qp(const QPInit& init) {
-  const Result<QPInit> granted = grant_qp(init, impl_->config.limits);
+  const Result<QPInit> granted = grant_qp(init, impl_->config);
   if (!granted.has_value()) return failure(granted.error());
   const std::optional<QPN> qpn = impl_->qps.next_number();
   if (!qpn.has_value()) return failure(Status::kNoMemory);
@@ -70,8 +70,12 @@ Result<QueuePair*> Device::create_qp(const QPInit& init) {
     parts.local_progress = local.progress;
   }
   if (local.counts != nullptr) local.counts->clear(*qpn);
-  qp->set_engine(make_engine(parts, impl_->config));
-  if (init.type == QPType::kRC) qp->rc = static_cast<RCEngine*>(qp->engine.get());
+  if (impl_->config.transport == Transport::kIWARP)
+    qp->set_engine(make_stream_engine(parts, impl_->config));
+  else
+    qp->set_engine(make_engine(parts, impl_->config));
+  if (init.type == QPType::kRC && qp->datagrams != nullptr)
+    qp->rc = static_cast<RCEngine*>(qp->engine.get());
   impl_->runner.on_created(impl_->qps.size() + 1);
   QueuePair* const created = impl_->qps.insert(std::move(qp));
   acquire(*granted);  // last: nothing is held when memory for the rest is missing
@@ -84,6 +88,7 @@ Status Device::modify_qp(QueuePair* qp, const QPModify& change, Time now) {
   const QPState to = change.target(qp->attributes.state);
   if (to == QPState::kReset) {
     impl_->cnps.forget(*qp);
+    impl_->streams.forget(*qp);
     QPAttributes initial = initial_attributes(qp->init, qp->attributes.qpn, impl_->config);
     initial.counters = qp->attributes.counters;
     impl_->runner.reset(*qp, initial, now);
@@ -111,6 +116,7 @@ Status Device::destroy_qp(QueuePair* qp) {
   add(impl_->destroyed_qps, counters_of(qp));
   add(impl_->port, impl_->local_traffic_of(*qp));
   impl_->cnps.forget(*qp);
+  impl_->streams.forget(*qp);
   impl_->runner.forget(*qp);
   impl_->memory.invalidate_windows_of(qp->attributes.qpn);
   release(qp->init);

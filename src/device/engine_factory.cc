@@ -1,13 +1,15 @@
 #include "device/engine_factory.h"
 
 #include "base/check.h"
+#include "transport/iwarp/engine.h"
 #include "transport/rc/engine.h"
 #include "transport/uc/engine.h"
 #include "transport/ud/engine.h"
 
 namespace verbena {
 
-bool has_engine(QPType type) {
+bool has_engine(QPType type, Transport transport) {
+  if (transport == Transport::kIWARP) return type == QPType::kRC;
   switch (type) {
     case QPType::kRC:
     case QPType::kUC:
@@ -17,6 +19,13 @@ bool has_engine(QPType type) {
     case QPType::kRawPacket: return false;
   }
   return false;  // a value that is no QP type, from the caller
+}
+
+std::unique_ptr<StreamEngine> make_stream_engine(const EngineParts& parts,
+                                                 const DeviceConfig& config) {
+  return std::make_unique<iwarp::IWARPEngine>(
+      parts, iwarp::IWARPLimits{.max_ird = config.limits.max_rd_atomic,
+                                .max_ord = config.limits.max_init_rd_atomic});
 }
 
 std::unique_ptr<DatagramEngine> make_engine(const EngineParts& parts, const DeviceConfig& config) {

@@ -224,6 +224,25 @@ QueuePair* EngineRunner::poll_packet(Time now, Trains trains, TxPacket& out) {
   }
 }
 
+// One that the driver has paused waits for resume().
+QueuePair* EngineRunner::poll_stream(Time now) {
+  for (;;) {
+    const EgressScheduler::Turn turn = egress_.turn(now);
+    if (turn.qp == nullptr) {
+      may_send_ = false;
+      return nullptr;
+    }
+    egress_.on_idle(turn);
+    if (turn.what == MaySend::kAnything) return turn.qp;
+  }
+}
+
+void EngineRunner::on_stream_output(QueuePair& qp, MayContinue may_continue, Time now) {
+  if (may_continue == MayContinue::kYes) activate(qp);
+  collect(qp, now);
+  fail_qps_of_overrun_cqs(now);
+}
+
 QueuePair* EngineRunner::poll_acknowledgement(Time now, TxPacket& out) {
   for (;;) {
     const EgressScheduler::Turn turn = egress_.acknowledging();
@@ -389,7 +408,9 @@ void EngineRunner::follow(QueuePair& qp, u32 event_bits, bool reported, Time now
   if (has(EngineEvent::kRequestError)) raise(qp, AsyncEventType::kQPRequestError);
   if (has(EngineEvent::kAccessError)) raise(qp, AsyncEventType::kQPAccessError);
   const QPState state = qp.attributes.state;
-  if (has(EngineEvent::kFatal) && state != QPState::kError) {
+  if (has(EngineEvent::kEnded) && !has(EngineEvent::kFatal) && state != QPState::kError) {
+    set_state(qp, QPState::kError, now);
+  } else if (has(EngineEvent::kFatal) && state != QPState::kError) {
     if (!reported && (event_bits & kReportedFaults) == 0) raise(qp, AsyncEventType::kQPFatal);
     set_state(qp, QPState::kError, now);
   } else if (has(EngineEvent::kSQError) && (state == QPState::kRTS || state == QPState::kSQD)) {

@@ -16,6 +16,8 @@
 
 namespace verbena {
 
+enum class MayContinue : u8 { kNo, kYes };
+
 class EngineRunner {
  public:
   // `qps` is looked through when a CQ overruns. All of them outlive it.
@@ -49,6 +51,11 @@ class EngineRunner {
   void on_posted(QueuePair& qp, Time now);
   void on_sent_at_once(QueuePair& qp);
 
+  // --- streams: after an input of the QP's engine
+  void on_stream_input(QueuePair& qp, Time now) { settle(qp, now); }
+  // After it was asked for octets, or has sent some: whether it may have more.
+  void on_stream_output(QueuePair& qp, MayContinue may_continue, Time now);
+
   // The program has polled these.
   void on_polled(std::span<const CQE> cqes) { entries_.free(cqes); }
 
@@ -68,6 +75,8 @@ class EngineRunner {
   // The QP that `out` comes from; nullptr: nothing to send now. The spans in `out` are good until
   // the next input.
   [[nodiscard]] QueuePair* poll_packet(Time now, Trains trains, TxPacket& out);
+  // The QP whose stream sends next, which leaves the queue of those that may; nullptr: none.
+  [[nodiscard]] QueuePair* poll_stream(Time now);
   // The same for acknowledgements alone; none is found with AcknowledgementOrder::kInTurn.
   [[nodiscard]] QueuePair* poll_acknowledgement(Time now, TxPacket& out);
   [[nodiscard]] Time next_timer() const {

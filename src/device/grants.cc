@@ -47,8 +47,9 @@ Result<ReceiveQueueLimits> grant_srq(const ReceiveQueueLimits& asked, const Devi
   return at_least_one(asked);
 }
 
-Result<QPInit> grant_qp(const QPInit& asked, const DeviceLimits& limits) {
-  if (!has_engine(asked.type)) return failure(Status::kNotSupported);
+Result<QPInit> grant_qp(const QPInit& asked, const DeviceConfig& config) {
+  const DeviceLimits& limits = config.limits;
+  if (!has_engine(asked.type, config.transport)) return failure(Status::kNotSupported);
   if (asked.type == QPType::kXRCTarget) return grant_xrc_target(asked);
   if (asked.pd == nullptr || asked.send_cq == nullptr) return failure(Status::kInvalidArgument);
   if (!fits(asked.send, limits)) return failure(Status::kInvalidArgument);

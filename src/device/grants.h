@@ -12,6 +12,6 @@ namespace verbena {
 [[nodiscard]] Result<ReceiveQueueLimits> grant_srq(const ReceiveQueueLimits& asked,
                                                    const DeviceLimits& limits);
 // Also kInvalidArgument: no PD or no CQ. kNotSupported: not a type of QP that the device has.
-[[nodiscard]] Result<QPInit> grant_qp(const QPInit& asked, const DeviceLimits& limits);
+[[nodiscard]] Result<QPInit> grant_qp(const QPInit& asked, const DeviceConfig& config);
 
 }  // namespace verbena

@@ -77,8 +77,11 @@ void apply_reliability(const QPModify& c, QPAttributes& qp) {
 }  // namespace
 
 Status check_modify(const QPModify& change, const QPAttributes& qp, const DeviceConfig& config) {
-  if (!transition_allowed(qp.type, qp.state, change.target(qp.state), change.fields))
-    return Status::kInvalidArgument;
+  const QPState target = change.target(qp.state);
+  const TransitionRule rule = config.transport == Transport::kIWARP
+                                  ? stream_transition_rule(qp.state, target)
+                                  : transition_rule(qp.type, qp.state, target);
+  if (!fits(rule, change.fields)) return Status::kInvalidArgument;
   if (change.has(QPField::kCurrentState) && change.current_state != qp.state)
     return Status::kInvalidArgument;
   if (!valid_addressing(change, config) || !valid_timers(change) ||

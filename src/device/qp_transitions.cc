@@ -120,8 +120,22 @@ TransitionRule transition_rule(QPType type, QPState from, QPState to) {
   return {};
 }
 
+// As Linux's iWARP drivers: Init needs nothing, and the application cannot make the stream.
+TransitionRule stream_transition_rule(QPState from, QPState to) {
+  if (to == QPState::kReset) return legal(kNone);
+  if (to == QPState::kError && from != QPState::kReset) return legal(kNone);
+  if (to == QPState::kInit && (from == QPState::kReset || from == QPState::kInit))
+    return legal({.optional = kPKeyIndex | kPort | kAccess});
+  const bool is_live = from == QPState::kRTS || from == QPState::kSQD;
+  if (!is_live || (to != QPState::kRTS && to != QPState::kSQD)) return {};
+  return legal({.optional = kCurrent | kAccess | kNotify});
+}
+
 bool transition_allowed(QPType type, QPState from, QPState to, u32 fields) {
-  const TransitionRule rule = transition_rule(type, from, to);
+  return fits(transition_rule(type, from, to), fields);
+}
+
+bool fits(const TransitionRule& rule, u32 fields) {
   const u32 known = rule.required | rule.optional | bit(QPField::kState);
   return rule.legal && (fields & rule.required) == rule.required && (fields & ~known) == 0;
 }

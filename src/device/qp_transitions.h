@@ -15,6 +15,9 @@ struct TransitionRule {
   u32 optional = 0;  // QPField bits that may be given besides; kState always may
 };
 
+// Of a QP whose connection manager brings it to RTS, with the stream that it gets: iWARP.
+[[nodiscard]] TransitionRule stream_transition_rule(QPState from, QPState to);
+[[nodiscard]] bool fits(const TransitionRule& rule, u32 fields);
 [[nodiscard]] TransitionRule transition_rule(QPType type, QPState from, QPState to);
 [[nodiscard]] bool transition_allowed(QPType type, QPState from, QPState to, u32 fields);
 

@@ -12,6 +12,7 @@
 #include "device/qp_init.h"
 #include "device/qp_traffic.h"
 #include "transport/datagram_engine.h"
+#include "transport/stream_engine.h"
 
 namespace verbena {
 
@@ -30,12 +31,18 @@ class QueuePair {
     datagrams = made.get();
     engine = std::move(made);
   }
+  void set_engine(std::unique_ptr<StreamEngine> made) {
+    stream = made.get();
+    engine = std::move(made);
+  }
 
   const QPInit init;  // limits as granted
   QPAttributes attributes;
   std::optional<ReceiveQueue> own_receive_queue;  // none with an SRQ; of no use to XRC
   std::unique_ptr<Engine> engine;
-  DatagramEngine* datagrams = nullptr;  // the same, if its wire side is packets
+  DatagramEngine* datagrams = nullptr;  // the same, if its wire side is packets,
+  StreamEngine* stream = nullptr;       // or if it is a byte stream
+  u64 stream_number = 0;                // Streams: of the stream that it has; 0: none
   RCEngine* rc = nullptr;  // the same, of an RC QP: for the common case, without virtual calls
   QPTraffic traffic;
   // Of what this QP sends; nullopt: it goes as fast as it can. EngineRunner

@@ -22,6 +22,10 @@ struct TerminateReason {
   friend bool operator==(const TerminateReason&, const TerminateReason&) = default;
 };
 
+struct StreamCounts {
+  u64 sent_segments = 0, received_segments = 0;
+};
+
 class StreamEngine : public Engine {
  public:
   // The stream is set up. The QP enters RTS next. Only in Init, or Reset before it.
@@ -43,6 +47,7 @@ class StreamEngine : public Engine {
   virtual void on_sent(const StreamGather& gathered, u32 octets, Time now) = 0;
   // True: nothing more will be sent, and the driver ends the stream.
   [[nodiscard]] virtual bool wants_end() const = 0;
+  [[nodiscard]] virtual StreamCounts counts() const = 0;
   // Why we have ended the stream, or the peer has, by TERMINATE; nullopt: neither has.
   [[nodiscard]] virtual std::optional<TerminateReason> sent_terminate() const = 0;
   [[nodiscard]] virtual std::optional<TerminateReason> received_terminate() const = 0;

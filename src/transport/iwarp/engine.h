@@ -48,6 +48,7 @@ class IWARPEngine final : public StreamEngine {
   void gather(StreamGather& out, Time now) override;
   void on_sent(const StreamGather& gathered, u32 octets, Time now) override;
   [[nodiscard]] bool wants_end() const override;
+  [[nodiscard]] StreamCounts counts() const override { return counts_; }
   [[nodiscard]] std::optional<TerminateReason> sent_terminate() const override { return sent_; }
   [[nodiscard]] std::optional<TerminateReason> received_terminate() const override {
     return received_;
@@ -111,6 +112,7 @@ class IWARPEngine final : public StreamEngine {
   const QPAttributes& qp_;
   ProtectionTable& memory_;
   EngineCounters counters_;
+  StreamCounts counts_;
   QPFault fault_;
   Requester requester_;
   Responder responder_;

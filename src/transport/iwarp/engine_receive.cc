@@ -49,6 +49,7 @@ bool IWARPEngine::on_step(SegmentReader::Step step) {
       break;
   }
   if (fault) terminate_for_segment(*fault);
+  if (step == Step::kSegment || step == Step::kEnd) ++counts_.received_segments;
   const bool ends_message = (step == Step::kSegment || step == Step::kEnd) &&
                             reader_.header().last() && opcode_ != RDMAPOpcode::kWrite;
   return fault || ends_message;

@@ -254,6 +254,7 @@ void IWARPEngine::on_sent(const StreamGather& gathered, u32 octets, Time) {
     at += now;
     if (part_sent_ != size) return;
     part_sent_ = 0;
+    ++counts_.sent_segments;
     if (ends_message(cursor_)) finish_message(cursor_);
     step_over(cursor_, length);
   }
