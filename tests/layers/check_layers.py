@@ -39,7 +39,7 @@ LAYERS = [
     ["cli"],
 ]
 SANS_IO = {"base", "wire", "memory", "congestion", "transport", "connect", "device", "faults",
-           "explain", "check"}
+           "explain", "check", "management"}
 TRANSPORTS = {"rc", "uc", "ud", "iwarp", "local", "tcp"}
 
 RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}
