@@ -29,6 +29,7 @@ verbena_find(zlib HEADER zlib.h LIBRARY z PACKAGE zlib1g-dev)
 verbena_find(expected HEADER tl/expected.hpp PACKAGE libexpected-dev)
 verbena_find(verbs_headers HEADER infiniband/verbs.h PACKAGE libibverbs-dev)
 verbena_find(rdmacm_headers HEADER rdma/rdma_cma.h PACKAGE librdmacm-dev)
+verbena_find(umad_headers HEADER infiniband/umad.h PACKAGE libibumad-dev)
 verbena_find(sqlite HEADER sqlite3.h LIBRARY sqlite3 PACKAGE libsqlite3-dev)
 # The library that draws the charts of report.html, which goes into the page.
 find_file(VERBENA_CHART_LIBRARY chart.min.js PATH_SUFFIXES share/javascript/chart.js

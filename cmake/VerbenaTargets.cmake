@@ -92,20 +92,23 @@ function(verbena_layer name)
   set_property(GLOBAL APPEND PROPERTY VERBENA_LAYERS ${name})
 endfunction()
 
-# src/abi/NAME and the symbol map src/abi/libNAME.map become lib/libNAME.so.1, which replaces the
-# system's. It exports what the map says and nothing else; sources need no visibility attributes.
+# src/abi/NAME and the symbol map src/abi/libNAME.map become lib/libNAME.so.SOVERSION (1 unless it is
+# given), which replaces the system's. It exports what the map says and nothing else; sources need no visibility attributes.
 # Unit tests link the objects as verbena_abi_NAME. LINKS: drop-in libraries that it loads.
 function(verbena_drop_in_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOVERSION" "LINKS")
+  if(NOT arg_SOVERSION)
+    set(arg_SOVERSION 1)
+  endif()
   verbena_sources(sources GLOB_RECURSE src/abi/${name})
   file(GLOB map CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/abi/lib${name}.map)
   verbena_static_library(verbena_abi_${name} "${sources}"
-                         "verbena_abi;verbena::verbs_headers;verbena::rdmacm_headers")
+                         "verbena_abi;verbena::verbs_headers;verbena::rdmacm_headers;verbena::umad_headers")
   if(NOT sources OR VERBENA_LIBFUZZER)
     return()
   endif()
   if(NOT map)
-    message(WARNING "lib${name}.so.1 is left out: src/abi/lib${name}.map does not exist")
+    message(WARNING "lib${name}.so.${arg_SOVERSION} is left out: src/abi/lib${name}.map does not exist")
     return()
   endif()
   set_target_properties(verbena_abi_${name} PROPERTIES CXX_VISIBILITY_PRESET default)
@@ -117,7 +120,7 @@ function(verbena_drop_in_library name)
   set(lib verbena_lib${name})  # not "${name}": that is how one links the system's
   add_library(${lib} SHARED $<TARGET_OBJECTS:verbena_abi_${name}>)
   set_target_properties(${lib} PROPERTIES
-    OUTPUT_NAME ${name} SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
+    OUTPUT_NAME ${name} SOVERSION ${arg_SOVERSION} LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
   target_link_libraries(${lib} PRIVATE verbena_abi ${arg_LINKS})
   target_link_options(${lib} PRIVATE
     LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed

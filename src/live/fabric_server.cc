@@ -86,6 +86,8 @@ FabricServer::FabricServer(fabric::LiveFabric& fabric, const FabricServerConfig&
       alone_since_(clock_.real) {
   const std::vector<fabric::NodeIndex>& hosts = fabric.scenario().plan.hosts;
   for (u32 i = 0; i < hosts.size(); ++i) host_of_node_[hosts[i]] = i;
+  if (fabric.scenario().network.technology == fabric::Technology::kInfiniBand)
+    subnet_ = std::make_unique<SubnetServer>(fabric.scenario());
 }
 
 void FabricServer::run(int stop) {
@@ -98,6 +100,7 @@ void FabricServer::run(int stop) {
     for (u32 i = 0; i < clients_.size(); ++i) read(*clients_[i]);
     advance();  // what has been sent now is sent at this time
     deliver();
+    deliver_mads();
     give_credit();
     tell_clock(host::monotonic_now());
     forget_the_gone();
@@ -123,7 +126,8 @@ Duration FabricServer::time_to_wait(Time now) const {
   });
   const bool may_end = config_.life == FabricServerConfig::Life::kUntilTheLastLeaves;
   const Duration idle = has_news ? kBetweenClocks : may_end ? ms(100) : sec(10);
-  const Time next = clock_.when(fabric_.next_event());
+  Time next = clock_.when(fabric_.next_event());
+  if (subnet_ != nullptr) next = std::min(next, subnet_->next_timer());
   if (next == Time::never()) return idle;
   return std::clamp(next - now, kShortestWait, idle);
 }
@@ -166,7 +170,7 @@ void FabricServer::take(Client& client, const host::FabricMessage& message) {
     on_attach(client, *attach);
   else if (message.as<host::FabricLeave>())
     on_leave(client);
-  else
+  else if (subnet_ == nullptr || !take_management(client, message))
     client.is_gone = true;
 }
 
@@ -199,7 +203,8 @@ void FabricServer::on_claim(Client& client, const host::FabricClaim& claim) {
   const std::optional<fabric::NodeIndex> node = plan.host_named(name);
   if (!node) return refuse(client, ENOENT, fmt::format("there is no host {}", name));
   const u32 host = host_of_node_[*node];
-  if (const std::string holder = holder_of(host, 0); !holder.empty())
+  const std::string holder = subnet_ == nullptr ? holder_of(host, 0) : "";
+  if (!holder.empty())
     return refuse(client, EBUSY, fmt::format("host {} is taken by {}", name, holder));
   client.role = Client::Role::kProgram;
   client.host = host;
@@ -211,7 +216,8 @@ void FabricServer::on_attach(Client& client, const host::FabricAttach& attach) {
   const std::vector<fabric::NodeIndex>& hosts = fabric_.scenario().plan.hosts;
   if (attach.version != host::kFabricVersion || attach.host >= hosts.size())
     return refuse(client, EPROTO, "the fabric's server is another one than at the start");
-  if (const std::string holder = holder_of(attach.host, attach.claim); !holder.empty())
+  const std::string holder = subnet_ == nullptr ? holder_of(attach.host, attach.claim) : "";
+  if (!holder.empty())
     return refuse(client, EBUSY, fmt::format("host {} is taken by {}", attach.host, holder));
   client.role = Client::Role::kDevice;
   client.host = attach.host;
@@ -365,8 +371,15 @@ void FabricServer::give(Client& client, const LivePacket& packet) {
                                   .udp_source_port = packet.udp_source_port,
                                   .traffic_class = packet.traffic_class,
                                   .hop_limit = packet.hop_limit};
+  put(client, host::FabricKind::kPacket, {reinterpret_cast<const u8*>(&header), sizeof(header)},
+      packet.octets);
+}
+
+// In order, behind what waits already.
+void FabricServer::put(Client& client, host::FabricKind kind, std::span<const u8> header,
+                       std::span<const u8> octets) {
   if (client.backlog.empty()) {
-    const int error = host::send_fabric(client.socket.get(), header, packet.octets);
+    const int error = host::send_fabric_message(client.socket.get(), kind, header, octets);
     if (error == 0) return;
     if (error != EAGAIN && error != EWOULDBLOCK) {
       client.is_gone = true;
@@ -378,15 +391,16 @@ void FabricServer::give(Client& client, const LivePacket& packet) {
     ++undelivered_;
     return;
   }
-  std::vector<u8>& waiting = client.backlog.emplace_back(sizeof(header) + packet.octets.size());
-  std::memcpy(waiting.data(), &header, sizeof(header));
-  std::ranges::copy(packet.octets, waiting.begin() + sizeof(header));
+  std::vector<u8>& waiting = client.backlog.emplace_back(sizeof(kind));
+  std::memcpy(waiting.data(), &kind, sizeof(kind));
+  waiting.insert(waiting.end(), header.begin(), header.end());
+  waiting.insert(waiting.end(), octets.begin(), octets.end());
 }
 
 void FabricServer::flush(Client& client) {
   while (!client.backlog.empty() && !client.is_gone) {
-    const int error = host::send_fabric_message(client.socket.get(), host::FabricKind::kPacket,
-                                                client.backlog.front());
+    const auto message = host::FabricMessage::of(client.backlog.front());
+    const int error = host::send_fabric_message(client.socket.get(), message->kind, message->body);
     if (error == EAGAIN || error == EWOULDBLOCK) return;
     if (error != 0) client.is_gone = true;
     client.backlog.pop_front();
@@ -406,7 +420,87 @@ void FabricServer::give_credit() {
   }
 }
 
+// --- management of an InfiniBand subnet
+
+bool FabricServer::take_management(Client& client, const host::FabricMessage& message) {
+  const Time now = host::monotonic_now();
+  if (const auto mad = message.as<host::FabricMAD>()) {
+    on_mad(client, *mad, message.rest<host::FabricMAD>());
+  } else if (const auto query = message.as<host::FabricPortQuery>()) {
+    if (query->version != host::kFabricVersion ||
+        query->host >= fabric_.scenario().plan.hosts.size())
+      refuse(client, EPROTO, "the fabric's server is another one than at the start");
+    else
+      (void)tell(client, subnet_->attributes_of(query->host));
+  } else if (const auto attach = message.as<host::FabricMADAttach>()) {
+    on_mad_attach(client, *attach);
+  } else if (const auto request = message.as<host::FabricMADRegister>()) {
+    (void)tell(client, host::FabricMADRegistered{.error = subnet_->on_register(*request, now)});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void FabricServer::on_mad_attach(Client& client, const host::FabricMADAttach& attach) {
+  if (attach.version != host::kFabricVersion ||
+      attach.host >= fabric_.scenario().plan.hosts.size() || client.role != Client::Role::kUnknown)
+    return refuse(client, EPROTO, "the fabric's server is another one than at the start");
+  client.role = Client::Role::kManagement;
+  client.host = attach.host;
+  client.claim = attach.claim;
+  client.mad_client = subnet_->open_port(attach.host);
+  (void)tell(client, host::FabricMADAttached{.client = client.mad_client});
+}
+
+// Parts come in order.
+void FabricServer::on_mad(Client& client, const host::FabricMAD& mad, std::span<const u8> part) {
+  const bool is_sound = client.role == Client::Role::kManagement &&
+                        mad.total_bytes <= management::Datagram::kMaxBytes &&
+                        mad.offset == client.mad.size() &&
+                        mad.offset + part.size() <= mad.total_bytes;
+  if (!is_sound) {
+    client.is_gone = true;
+    return;
+  }
+  client.mad.insert(client.mad.end(), part.begin(), part.end());
+  if (client.mad.size() < mad.total_bytes) return;
+  subnet_->on_mad(client.mad_client, mad, std::exchange(client.mad, {}), host::monotonic_now());
+}
+
+void FabricServer::deliver_mads() {
+  if (subnet_ == nullptr) return;
+  subnet_->on_timer(host::monotonic_now());
+  while (const std::optional<management::ReceivedMAD> received = subnet_->poll_received())
+    for (const auto& client : clients_)
+      if (client->role == Client::Role::kManagement && client->mad_client == received->client)
+        give_mad(*client, *received);
+}
+
+void FabricServer::give_mad(Client& client, const management::ReceivedMAD& received) {
+  const management::Datagram& datagram = received.datagram;
+  const bool is_late = received.status == management::ReceivedMAD::Status::kTimedOut;
+  const std::span<const u8> bytes =
+      std::span(datagram.mad).first(is_late ? MADHeader::kSize : datagram.mad.size());
+  host::FabricMAD header{.agent = received.agent,
+                         .status = is_late ? ETIMEDOUT : 0,
+                         .total_bytes = static_cast<u32>(bytes.size()),
+                         .qp = datagram.source_qp,
+                         .q_key = datagram.q_key,
+                         .lid = datagram.slid,
+                         .p_key_index = datagram.p_key_index,
+                         .service_level = datagram.service_level};
+  for (std::size_t at = 0; at < bytes.size(); at += host::kMADPart) {
+    header.offset = static_cast<u32>(at);
+    put(client, host::FabricKind::kMAD, {reinterpret_cast<const u8*>(&header), sizeof(header)},
+        bytes.subspan(at, std::min<std::size_t>(host::kMADPart, bytes.size() - at)));
+  }
+}
+
 void FabricServer::forget_the_gone() {
+  for (const auto& client : clients_)
+    if (client->is_gone && client->role == Client::Role::kManagement)
+      subnet_->close_port(client->mad_client, host::monotonic_now());
   std::erase_if(clients_, [](const auto& client) { return client->is_gone; });
 }
 

@@ -15,6 +15,7 @@
 
 #include "fabric/live/live_fabric.h"
 #include "host/links/fabric/fabric_protocol.h"
+#include "live/subnet_server.h"
 
 namespace verbena::live {
 
@@ -40,7 +41,7 @@ class FabricServer {
 
  private:
   struct Client {
-    enum class Role : u8 { kUnknown, kProgram, kDevice };
+    enum class Role : u8 { kUnknown, kProgram, kDevice, kManagement };
     host::Descriptor socket;
     u32 number = 0;  // LivePacket::owner
     Role role = Role::kUnknown;
@@ -49,10 +50,12 @@ class FabricServer {
     u32 slot = 0;                         // of its QPNs
     u64 packets_before = 0;               // of its host, when it came
     u64 credit = 0;                       // octets that it has not been told of
-    std::deque<std::vector<u8>> backlog;  // packets that its socket had no room for
+    std::deque<std::vector<u8>> backlog;  // messages, with kind, that its socket had no room for
     Time stuck_since = Time::never();
     bool knows_clock = true;
     bool is_gone = false;
+    u32 mad_client = 0;   // kManagement: SubnetServer's number
+    std::vector<u8> mad;  // of which parts have come
   };
 
   void wait(int stop);
@@ -64,6 +67,9 @@ class FabricServer {
   void on_attach(Client& client, const host::FabricAttach& attach);
   void on_packet(Client& client, const host::FabricPacket& packet, std::span<const u8> octets);
   void on_leave(Client& client);
+  [[nodiscard]] bool take_management(Client& client, const host::FabricMessage& message);
+  void on_mad_attach(Client& client, const host::FabricMADAttach& attach);
+  void on_mad(Client& client, const host::FabricMAD& mad, std::span<const u8> part);
   void refuse(Client& client, int error, const std::string& message);
   [[nodiscard]] std::string holder_of(u32 host, u64 claim) const;
 
@@ -73,6 +79,10 @@ class FabricServer {
   void set_clock(const host::FabricClock& clock);
   void deliver();
   void give(Client& client, const fabric::LivePacket& packet);
+  void put(Client& client, host::FabricKind kind, std::span<const u8> header,
+           std::span<const u8> octets);
+  void deliver_mads();
+  void give_mad(Client& client, const management::ReceivedMAD& received);
   [[nodiscard]] Client* receiver_of(const fabric::LivePacket& packet);
   void flush(Client& client);
   void give_credit();
@@ -87,6 +97,7 @@ class FabricServer {
   const FabricServerConfig config_;
   host::Descriptor listening_;
   std::vector<u32> host_of_node_;
+  std::unique_ptr<SubnetServer> subnet_;  // nullptr: not of InfiniBand
   std::vector<std::unique_ptr<Client>> clients_;
   u32 next_client_ = 1;
   host::FabricClock clock_;

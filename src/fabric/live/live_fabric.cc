@@ -56,8 +56,9 @@ LiveFabric::LiveFabric(const Scenario& scenario)
 }
 
 std::string LiveFabric::mistake_in(const Scenario& scenario) {
-  if (scenario.network.technology == Technology::kRoCEv2) return {};
-  return fmt::format("its technology is {}, and live processes speak rocev2",
+  const Technology technology = scenario.network.technology;
+  if (technology == Technology::kRoCEv2 || technology == Technology::kInfiniBand) return {};
+  return fmt::format("its technology is {}, and live processes speak rocev2 or infiniband",
                      name_of(scenario.network.technology));
 }
 

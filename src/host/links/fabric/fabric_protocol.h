@@ -53,7 +53,15 @@ enum class FabricKind : u32 {
   kCredit,
   kClock,
   kLeave,
-  kReport
+  kReport,
+  // management_protocol.h
+  kPortQuery,
+  kPortAttributes,
+  kMADAttach,
+  kMADAttached,
+  kMADRegister,
+  kMADRegistered,
+  kMAD,
 };
 
 struct FabricClaim {

@@ -1,0 +1,124 @@
+// libibumad's calls on open ports: umad_open_port(3) and its relatives.
+#include <infiniband/umad.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "abi/ibumad/port_table.h"
+
+using namespace verbena;
+using abi::umad::Port;
+
+namespace {
+
+// The bits of a mask of 128 methods, in an array of long.
+std::array<u64, 2> methods_of(const long* mask) {
+  std::array<u64, 2> methods{};
+  static_assert(sizeof(long) == sizeof(u64));
+  if (mask != nullptr) std::memcpy(methods.data(), mask, sizeof(methods));
+  return methods;
+}
+
+int add_agent(int portid, const host::FabricMADRegister& request) {
+  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
+  return port == nullptr ? -EINVAL : port->add_agent(request);
+}
+
+// As the calls of libibumad that wait on a descriptor have it: errno is set, too.
+int with_errno(int result) {
+  if (result < 0) errno = -result;
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+int umad_init() { return 0; }
+int umad_done() { return 0; }
+
+int umad_open_port(const char* ca_name, int portnum) {
+  if (ca_name != nullptr && *ca_name != 0 && std::strcmp(ca_name, "verbena0") != 0) return -ENODEV;
+  if (portnum != UMAD_ANY_PORT && portnum != abi::umad::kOnlyPort) return -EINVAL;
+  host::Expected<std::shared_ptr<Port>> port = Port::open();
+  if (!port) return with_errno(-port.error().error);
+  return abi::umad::add_port(std::move(*port));
+}
+
+int umad_close_port(int portid) { return abi::umad::remove_port(portid) == nullptr ? -EINVAL : 0; }
+
+int umad_get_fd(int portid) {
+  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
+  return port == nullptr ? -EINVAL : port->fd();
+}
+
+int umad_register(int portid, int mgmt_class, int mgmt_version, u8 /*rmpp_version*/,
+                  long method_mask[16 / sizeof(long)]) {
+  constexpr u32 kOpenIBOUI = 0x001405;  // of vendor classes, where nobody says another
+  const auto number = static_cast<u8>(mgmt_class);
+  return add_agent(portid, {.mgmt_class = number,
+                            .class_version = static_cast<u8>(mgmt_version),
+                            .method_mask = methods_of(method_mask),
+                            .oui = number >= 0x30 && number <= 0x4f ? kOpenIBOUI : 0});
+}
+
+int umad_register_oui(int portid, int mgmt_class, u8 /*rmpp_version*/, u8 oui[3],
+                      long method_mask[16 / sizeof(long)]) {
+  if (mgmt_class < 0x30 || mgmt_class > 0x4f) return -EINVAL;
+  return add_agent(portid, {.mgmt_class = static_cast<u8>(mgmt_class),
+                            .class_version = 1,
+                            .method_mask = methods_of(method_mask),
+                            .oui = u32{oui[0]} << 16 | u32{oui[1]} << 8 | oui[2]});
+}
+
+int umad_register2(int port_fd, umad_reg_attr* attr, u32* agent_id) {
+  if (attr == nullptr || agent_id == nullptr) return EINVAL;
+  if ((attr->flags & ~u32{UMAD_USER_RMPP}) != 0) {
+    attr->flags = UMAD_USER_RMPP;
+    return EINVAL;
+  }
+  for (int id = 0; id < UMAD_MAX_PORTS; ++id) {
+    const std::shared_ptr<Port> port = abi::umad::port_of(id);
+    if (port == nullptr || (port->fd() != port_fd && id != port_fd)) continue;
+    const int agent = port->add_agent({.mgmt_class = attr->mgmt_class,
+                                       .class_version = attr->mgmt_class_version,
+                                       .method_mask = {attr->method_mask[0], attr->method_mask[1]},
+                                       .oui = attr->oui});
+    if (agent < 0) return -agent;
+    *agent_id = static_cast<u32>(agent);
+    return 0;
+  }
+  return EINVAL;
+}
+
+int umad_unregister(int portid, int agentid) {
+  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
+  return port == nullptr ? -EINVAL : port->remove_agent(static_cast<u32>(agentid));
+}
+
+int umad_send(int portid, int agentid, void* umad, int length, int timeout_ms, int retries) {
+  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
+  if (port == nullptr || umad == nullptr || length < 0) return with_errno(-EINVAL);
+  auto& mad = *static_cast<ib_user_mad*>(umad);
+  mad.timeout_ms = static_cast<u32>(timeout_ms);
+  mad.retries = static_cast<u32>(retries);
+  mad.agent_id = static_cast<u32>(agentid);
+  return with_errno(port->send(mad, static_cast<std::size_t>(length), mad.agent_id,
+                               timeout_ms > 0 ? mad.timeout_ms : 0, retries > 0 ? mad.retries : 0));
+}
+
+int umad_recv(int portid, void* umad, int* length, int timeout_ms) {
+  errno = 0;
+  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
+  if (port == nullptr || umad == nullptr || length == nullptr) return with_errno(-EINVAL);
+  const int agent = port->receive(*static_cast<ib_user_mad*>(umad), *length, timeout_ms);
+  return with_errno(agent == -ETIMEDOUT && timeout_ms == 0 ? -EWOULDBLOCK : agent);
+}
+
+int umad_poll(int portid, int timeout_ms) {
+  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
+  return with_errno(port == nullptr ? -EINVAL : port->poll(timeout_ms));
+}
+
+}  // extern "C"
