@@ -2,7 +2,7 @@
 // use.
 //
 // One adapter per process and address; every ibv_open_device of that address shares it.
-// Thread-safe. Progress (ARCHITECTURE.md, "Who does the work"): post_send transmits from the
+// Thread-safe. Progress (docs/architecture/progress.md): post_send transmits from the
 // caller's thread; poll receives in the caller's thread; a helper thread sleeps on the same
 // descriptors and serves the device only while no application thread does. An idle adapter wakes
 // nobody.
