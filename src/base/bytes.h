@@ -1,5 +1,6 @@
-// Reading and writing big-endian (network order) fields at offsets checked when compiled.
-// Reader<N>/Writer<N> see exactly N bytes; a field that would cross the end does not compile.
+// Readers and writers of big-endian (network order) fields at offsets that are checked at compile
+// time. Reader<N> and Writer<N> see exactly N bytes; a field that would cross the end does not
+// compile.
 #pragma once
 
 #include <cstring>

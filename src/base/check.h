@@ -1,5 +1,5 @@
-// CHECK: our own invariants, on in release too. A broken one ends the process with its place.
-// The network's and the application's mistakes are values, never a CHECK.
+// CHECK: our own invariants, on in release too. A broken invariant ends the process and prints its
+// place. Mistakes of the network and of the application are values, never a CHECK.
 #pragma once
 
 namespace verbena {

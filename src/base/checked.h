@@ -1,5 +1,6 @@
-// Sums and products of sizes that come from outside: from a program, the wire or a file. nullopt:
-// the result does not fit. A plain '+' wraps, and a bound that is checked afterwards then holds.
+// Sums and products of sizes that come from outside: from a program, the wire or a file. Returns
+// nullopt if the result does not fit. A plain '+' would wrap, and a later check of bounds would
+// pass.
 #pragma once
 
 #include <concepts>
@@ -21,7 +22,7 @@ template <std::unsigned_integral T>
   return __builtin_mul_overflow(a, b, &product) ? std::nullopt : std::optional(product);
 }
 
-// Of the sizes of many parts, which `size_of` (a function or a member) gives.
+// Sums the sizes of many parts, which `size_of` (a function or a member) returns.
 template <std::unsigned_integral T, std::ranges::input_range Parts, typename SizeOf>
 [[nodiscard]] constexpr std::optional<T> checked_total(Parts&& parts, SizeOf size_of) {
   std::optional<T> total = T{0};

@@ -1,5 +1,5 @@
-// Fetches what will be needed soon into the cache. (Always inlined: GCC takes a function of nothing
-// else for one without effect, and leaves its calls out.)
+// Fetches memory that will be needed soon into the cache. Always inlined: GCC otherwise assumes
+// that a function which only prefetches has no effect, and removes its calls.
 #pragma once
 
 #include <cstddef>

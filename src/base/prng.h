@@ -39,9 +39,9 @@ class PRNG {
     const u64 values = high - low + 1;
     return values == 0 ? next() : low + below(values);  // 0: all 2^64
   }
-  // True with probability p.
+  // Returns true with probability p.
   constexpr bool chance(double p) { return static_cast<double>(next() >> 11) * 0x1.0p-53 < p; }
-  // An independent stream, for one component of a whole that has one seed.
+  // Returns an independent stream, for one component of a system that has one seed.
   constexpr PRNG fork() { return PRNG(next()); }
 
   static constexpr u64 min() { return 0; }

@@ -20,9 +20,9 @@ class Sequence24 {
   constexpr Sequence24 next() const { return advanced(1); }
   constexpr Sequence24 previous() const { return Sequence24(value_ - 1); }
   constexpr Sequence24 advanced(u32 n) const { return Sequence24(value_ + n); }
-  // Steps forward from here to `later`, 0 .. 2^24 - 1.
+  // Returns the number of steps forward from here to `later`, 0 .. 2^24 - 1.
   constexpr u32 distance_to(Sequence24 later) const { return (later.value_ - value_) & kMask24; }
-  // True when `other` lies 1 .. 2^23 - 1 steps ahead.
+  // Returns true if `other` is 1 .. 2^23 - 1 steps ahead.
   constexpr bool before(Sequence24 other) const {
     const u32 d = distance_to(other);
     return d != 0 && d < kHalf;

@@ -1,4 +1,4 @@
-// Rate: how fast octets may go, in whole bits per second.
+// Rate: a data rate in whole bits per second.
 #pragma once
 
 #include <compare>
@@ -10,14 +10,15 @@ namespace verbena {
 
 class Rate {
  public:
-  // time_of() takes up to so many octets: a packet, or a burst of them.
+  // time_of() accepts at most so many bytes: a packet, or a burst of packets.
   static constexpr u64 kMaxOctets = 2'000'000;
 
   constexpr Rate() = default;
   static constexpr Rate from_bps(u64 v) { return Rate(v); }
   static constexpr Rate unlimited() { return Rate(std::numeric_limits<u64>::max()); }
   constexpr u64 bps() const { return bps_; }
-  // How long `octets` last, rounded down to picoseconds. Precondition: the rate is not 0.
+  // Returns the time that `octets` bytes take, rounded down to picoseconds. Precondition: the rate
+  // is not 0.
   constexpr Duration time_of(u64 octets) const {
     constexpr u64 kBitPicoseconds = 8 * 1'000'000'000'000;
     return Duration::from_ps(static_cast<i64>(octets * kBitPicoseconds / bps_));

@@ -39,7 +39,7 @@ class Ring {
     CHECK(!empty());
     return slots_[head_ & mask_];
   }
-  // The i-th from the front; i < size().
+  // Returns the i-th entry from the front. Precondition: i < size().
   T& operator[](std::size_t i) {
     CHECK(i < size());
     return slots_[(head_ + i) & mask_];
@@ -48,7 +48,7 @@ class Ring {
     CHECK(i < size());
     return slots_[(head_ + i) & mask_];
   }
-  // What is emptied often begins anew each time, and so stays in few cache lines.
+  // An emptied ring begins anew at its first slot, so that a short queue stays in few cache lines.
   T pop() {
     CHECK(!empty());
     T& first = slots_[head_++ & mask_];
@@ -61,7 +61,7 @@ class Ring {
   std::size_t capacity_;
   std::size_t mask_;
   std::unique_ptr<T[]> slots_;
-  std::size_t head_ = 0, tail_ = 0;  // count up; the difference is the size
+  std::size_t head_ = 0, tail_ = 0;  // both count up; the difference is the size
 };
 
 }  // namespace verbena

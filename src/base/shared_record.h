@@ -1,8 +1,8 @@
-// SharedRecord: a small record in memory that several processes map: one of them writes it, the
-// others read it, at any time. A sequence lock that never makes a reader wait: one that meets the
-// writer finds nothing. Zeroed memory is a record of zeros.
-// A reader trusts nothing in it but that it is no mixture of two records, and that only as far as
-// it trusts the writer.
+// SharedRecord: a small record in memory that several processes map. One of them writes it, the
+// others read it, at any time. It is a sequence lock whose readers never wait: a reader that meets
+// the writer gets nothing. Zeroed memory is a record of zeros.
+// A reader may rely on one property only: the record is not a mixture of two records. It may rely
+// on that only as far as it trusts the writer.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class SharedRecord {
     version_.store(version + 1, std::memory_order_release);
   }
 
-  // False: it is being written.
+  // Returns false if the record is being written.
   [[nodiscard]] bool load(Record& record) const {
     const u64 before = version_.load(std::memory_order_acquire);
     if ((before & 1) != 0) return false;

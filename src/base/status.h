@@ -1,4 +1,5 @@
-// Status: why a verbs call was refused. abi/ turns it into the errno that the man pages name.
+// Status: the reason why a verbs call was refused. abi/ turns it into the errno that the man pages
+// name.
 #pragma once
 
 #include <tl/expected.hpp>

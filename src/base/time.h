@@ -1,5 +1,5 @@
-// Time as the core sees it: integer picoseconds, handed in by the driver. No clock lives here.
-// Picoseconds because a 1048-byte frame at 800 Gb/s lasts 10.48 ns; 2^63 ps is 106 days.
+// Time as the core sees it: integer picoseconds, passed in by the driver. This layer has no clock.
+// Picoseconds, because a 1048-byte frame at 800 Gb/s takes 10.48 ns; 2^63 ps are 106 days.
 #pragma once
 
 #include <compare>

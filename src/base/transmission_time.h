@@ -1,4 +1,4 @@
-// How long octets take at a rate, and how that is counted.
+// The time that bytes take at a rate, and how it is rounded.
 #pragma once
 
 #include "base/rate.h"
@@ -7,11 +7,11 @@ namespace verbena {
 
 enum class TransmissionClock : u8 {
   kPicoseconds,
-  kNanoseconds,  // whole ones, less than the exact time, as ns-3's: a double's seconds cut off
+  kNanoseconds,  // whole ones, truncated as ns-3's double seconds are
 };
 
-// A point or span of time of `seconds` as ns-3 (before 3.3x) reads it from a double: 64 binary
-// places of a second, then whole nanoseconds, cut off twice. So 0.0002 is 199999 ns.
+// Converts a point or span of time of `seconds` as ns-3 (before 3.3x) reads it from a double: 64
+// binary places of a second, then whole nanoseconds, truncated twice. So 0.0002 is 199999 ns.
 [[nodiscard]] constexpr Duration ns3_duration(double seconds) {
   const u64 whole = static_cast<u64>(seconds);
   const double fraction = seconds - static_cast<double>(whole);

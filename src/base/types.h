@@ -1,5 +1,5 @@
 // Fixed-width integers and strong identifier types, in the spelling of IBTA Vol 1.
-// A QPN is not a P_Key is not an R_Key: mixing them up does not compile.
+// QPN, P_Key and R_Key are distinct types: mixing them up does not compile.
 #pragma once
 
 #include <compare>
@@ -16,7 +16,7 @@ using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-// An identifier: comparable for equality, hashable, and nothing else.
+// An identifier: it can be compared for equality and hashed, and nothing else.
 template <typename Tag, typename Int>
 struct Id {
   using Value = Int;
