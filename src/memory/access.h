@@ -1,5 +1,5 @@
-// Access rights of a memory region or window, and what an operation needs. IBTA Vol 1, 10.6.3.1,
-// Annex A19.
+// Access rights of a memory region or window, and the rights that operations need. IBTA Vol 1,
+// 10.6.3.1, Annex A19.
 #pragma once
 
 #include "base/types.h"
@@ -15,7 +15,7 @@ enum class Access : u32 {
   kMWBind = 1u << 4,
   kZeroBased = 1u << 5,
   kFlushGlobal = 1u << 8,
-  kFlushPersistent = 1u << 9,  // a QP may have it; no region does: we cannot promise what it means
+  kFlushPersistent = 1u << 9,  // a QP may have it; no region does: persistence cannot be promised
 };
 
 // A set of Access bits.

@@ -7,7 +7,7 @@
 namespace verbena {
 namespace {
 
-constexpr u32 kInitialSlots = 16;  // 1 KiB: an idle device is small
+constexpr u32 kInitialSlots = 16;  // 1 KiB, so that an idle device is small
 
 }  // namespace
 
@@ -24,7 +24,7 @@ KeyEntry& KeyTable::insert(const KeyEntry& entry) {
   return slot;
 }
 
-// Entries behind the hole move up into it unless that would put them before their home, so that
+// Moves entries behind the hole up into it unless that would put them before their home, so that
 // every probe still ends at the first free slot (Knuth, TAOCP 6.4, algorithm R).
 void KeyTable::erase(u32 key) {
   u32 hole = slot_of(key);

@@ -1,9 +1,9 @@
-// ordered_copy: a copy whose last bytes become visible last, and at once.
-// Programs that poll the end of a buffer for an RDMA WRITE rely on it, as they may with a card that
-// writes in increasing address order. memcpy promises no order, so the last aligned word (or the
-// last byte, where the end is not aligned) is one store with release semantics.
-// The target is the application's, and may not be there: memory/touch.h.
-// Imported memory keeps that order by its own means.
+// ordered_copy: a copy whose last bytes become visible last, and at once. Programs that poll the
+// end of a buffer for an RDMA WRITE rely on it, as they may with a card that writes in increasing
+// address order. memcpy promises no order, so the last aligned word (or the last byte, if the end
+// is not aligned) is one store with release semantics.
+// The target belongs to the application, and may be unmapped: memory/touch.h. Imported memory keeps
+// this order by its own means.
 #pragma once
 
 #include <cstring>
@@ -13,7 +13,8 @@
 
 namespace verbena {
 
-// Stores the last sizeof(Word) bytes; false: `to + size` is not aligned for that, or size is less.
+// Stores the last sizeof(Word) bytes. Returns false if `to + size` is not aligned for that, or size
+// is less.
 template <typename Word>
 bool store_last(u8* to, Bytes from) {
   if (from.size() < sizeof(Word)) return false;
@@ -26,14 +27,14 @@ bool store_last(u8* to, Bytes from) {
   return true;
 }
 
-// Inside touch(), of memory that is here.
+// Runs inside touch(), on memory for which is_here() is true.
 inline void copy_last_bytes_last(u8* to, Bytes from) {
   (void)(store_last<u64>(to, from) || store_last<u32>(to, from) || store_last<u16>(to, from) ||
          store_last<u8>(to, from));
 }
 
-// false: `to` is not there. Precondition: it has room for from.size() bytes, and the two do not
-// overlap.
+// Returns false if `to` is not accessible. Precondition: it has room for from.size() bytes, and the
+// two do not overlap.
 [[nodiscard]] inline bool ordered_copy(const ImportedRegions& imported, u8* to, Bytes from) {
   if (!is_here(to)) return imported.write(to, from);
   return touch([&] { copy_last_bytes_last(to, from); });

@@ -1,4 +1,4 @@
-// PayloadList: where the payload of one packet lies: up to kMaxSGE pieces of resolved memory.
+// PayloadList: the places of one packet's payload, up to kMaxSGE pieces of resolved memory.
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@ namespace verbena {
 struct PayloadList {
   std::array<Bytes, kMaxSGE> parts;  // the first `count` are set, none empty
   u16 count = 0;
-  u16 unstable = 0;    // above 0: others may change a part while it is looked at
+  u16 unstable = 0;    // above 0: others may change a part while it is read
   u32 size_bytes = 0;  // sum of the parts
 
   std::span<const Bytes> list() const { return std::span(parts).first(count); }
 
-  PayloadList() {}  // leaves parts uninitialized on purpose: one is made per packet
+  PayloadList() {}  // leaves parts uninitialized on purpose: one is made for each packet
   void clear() {
     count = unstable = 0;
     size_bytes = 0;

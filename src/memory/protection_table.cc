@@ -10,7 +10,7 @@
 namespace verbena {
 namespace {
 
-constexpr u64 kEveryAddress = ~u64{0};             // as length: but the last
+constexpr u64 kEveryAddress = ~u64{0};             // as a length: every address but the last
 constexpr u64 kWholeProcess = kEveryAddress >> 1;  // every address of a program, and no other's
 
 bool is_window(const KeyEntry& entry) {
@@ -25,10 +25,10 @@ bool is_own_region(const KeyEntry& entry) {
   return entry.kind == KeyKind::kRegion && !ImportedRegions::is_imported(entry.base);
 }
 
-// The last byte of [first, first + length) lies before `first`.
+// Returns true if the last byte of [first, first + length) lies before `first`.
 bool wraps(u64 first, u64 length) { return length != 0 && first + (length - 1) < first; }
 
-// Remote writers write with the region's local right. IBTA 10.6.3.1; C10-74 for windows.
+// A remote write needs the region's local right. IBTA 10.6.3.1; C10-74 for windows.
 bool writable_as(AccessFlags wanted, AccessFlags region) {
   const bool writes = wanted.has(Access::kRemoteWrite) || wanted.has(Access::kRemoteAtomic);
   return !writes || region.has(Access::kLocalWrite);
@@ -59,15 +59,15 @@ void apply(KeyEntry& region, const ProtectionTable::Rereg& change) {
 
 MRKeys keys_of(const KeyEntry& region) { return {LKey{region.key}, RKey{region.key}}; }
 
-// Local write says nothing about a window, which is never used locally; programs give it, and
-// cards take it.
+// Local write means nothing for a window, which is never used locally; programs set it, and cards
+// accept it.
 constexpr AccessFlags kWindowRights = Access::kRemoteWrite | Access::kRemoteRead |
                                       Access::kRemoteAtomic | Access::kZeroBased |
                                       Access::kLocalWrite;
 
 constexpr AccessFlags kNullRights = Access::kLocalWrite | Access::kRemoteWrite;
 
-// The rules about the window itself. IBTA 10.6.7.2.2, o10-36.2.2, o10-37.2.30, o10-37.2.40.
+// Checks the rules about the window itself. IBTA 10.6.7.2.2, o10-36.2.2, o10-37.2.30, o10-37.2.40.
 bool window_takes(const KeyEntry& window, u32 new_key, const MWBind& bind) {
   if ((window.key >> kKeyVariantBits) != (new_key >> kKeyVariantBits)) return false;
   if ((bind.access | kWindowRights) != kWindowRights) return false;
@@ -75,7 +75,7 @@ bool window_takes(const KeyEntry& window, u32 new_key, const MWBind& bind) {
   return !window.valid && bind.length != 0;
 }
 
-// The rules about the region below. IBTA 10.6.7.2.1: C10-72 .. C10-75.
+// Checks the rules about the region below. IBTA 10.6.7.2.1: C10-72 .. C10-75.
 bool region_gives(const KeyEntry* region, PDId pd, const MWBind& bind) {
   return region != nullptr && region->kind == KeyKind::kRegion && region->pd == pd &&
          region->access.has(Access::kMWBind) && writable_as(bind.access, region->access) &&
@@ -103,13 +103,14 @@ struct ProtectionTable::Impl {
     KeyEntry* entry = keys.find(key.value);
     return entry != nullptr && is_window(*entry) ? entry : nullptr;
   }
-  // What a peer may name; nullptr: nothing of that PD and, for a type 2 window, of that QP.
+  // Returns the key's entry for a peer; nullptr if that PD has none or, for a type 2 window, that
+  // QP.
   [[nodiscard]] const KeyEntry* find_remote(PDId pd, QPN qp, RKey key) const {
     const KeyEntry* entry = keys.find(key.value);
     if (entry == nullptr || !entry->valid || entry->pd != pd) return nullptr;
     return entry->kind == KeyKind::kWindow2 && entry->qp != qp ? nullptr : entry;
   }
-  // nullptr: the table is full.
+  // Returns nullptr if the table is full.
   [[nodiscard]] const KeyEntry* insert(const KeyEntry& entry) {
     if (keys.size() >= max_entries) return nullptr;
     ++pd_uses[entry.pd];
@@ -123,7 +124,8 @@ struct ProtectionTable::Impl {
     release_pd(entry.pd);
     keys.erase(entry.key);
   }
-  // A log has only what goes through us.
+  // A write log records only accesses through this process. With a log, regions are therefore
+  // published for importers only.
   void publish(const KeyEntry& entry) {
     if (publisher == nullptr || !is_own_region(entry)) return;
     publisher->publish(entry, write_log == nullptr ? KeyPublisher::Audience::kAll
@@ -199,7 +201,7 @@ Result<MRKeys> ProtectionTable::register_null(PDId pd, AccessFlags access) {
     return failure(Status::kInvalidArgument);
   KeyEntry region;
   region.kind = KeyKind::kNull;
-  region.valid = access.has(Access::kRemoteWrite);  // no peer finds the others
+  region.valid = access.has(Access::kRemoteWrite);  // peers cannot find the others
   region.pd = pd;
   region.access = access;
   region.length = kEveryAddress;

@@ -11,7 +11,8 @@
 namespace verbena {
 namespace {
 
-// The bytes [offset, offset + length) of one element; an element that wraps around 2^64 has none.
+// Resolves the bytes [offset, offset + length) of one element; an element that wraps around 2^64
+// has none.
 Resolved resolve(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset, u64 length,
                  Access need) {
   if (sge.address + (sge.length - 1) < sge.address) return {nullptr, MemoryFault::kBounds};
@@ -19,7 +20,7 @@ Resolved resolve(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offs
 }
 
 // Calls visit(data, length) for each piece of [offset, offset + length) of the list, in order,
-// until a piece is refused. kBounds when the list ends first. Empty elements are not looked at.
+// until a piece is refused. Returns kBounds if the list ends first. Skips empty elements.
 template <typename Visit>
 MemoryFault walk(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
                  u64 length, Access need, Visit visit) {
@@ -39,7 +40,7 @@ MemoryFault walk(const ProtectionTable& table, PDId pd, std::span<const SGE> lis
   return length == 0 ? MemoryFault::kNone : MemoryFault::kBounds;
 }
 
-// Appends what is not here. False: gone.
+// Appends a copy of bytes for which is_here() is false. Returns false if they have gone.
 bool add_copy(const ProtectionTable& table, const u8* data, u64 length, PayloadList& out) {
   const std::optional<Bytes> copy = table.imported().read(data, length, out.size_bytes);
   if (copy) out.add_unstable(*copy);
@@ -58,7 +59,7 @@ MemoryFault touch_and_copy(std::span<const MemoryPiece> to, Bytes data) {
   return touch([&] { copy_here(to, data); }) ? MemoryFault::kNone : fault_of_touch();
 }
 
-// Some of it may not be here.
+// Copies to pieces of which some may be imported.
 MemoryFault copy(const ProtectionTable& table, std::span<const MemoryPiece> to, Bytes data) {
   for (const MemoryPiece& piece : to) {
     const Bytes part = data.first(piece.length_bytes);
@@ -77,13 +78,13 @@ MemoryFault check_readable(Bytes bytes) {
   return is_readable(bytes) ? MemoryFault::kNone : fault_of_touch();
 }
 
-// Whether touch() last failed in these bytes.
+// Returns whether touch() last failed in these bytes.
 bool was_touched(const u8* data, u64 length) {
   const auto at = reinterpret_cast<std::uintptr_t>(last_touch_fault.at);
   return at - reinterpret_cast<std::uintptr_t>(data) < length;
 }
 
-// Of a list of one element, as most are.
+// gather() for a list of one element, the most frequent one.
 MemoryFault gather_one(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset,
                        u32 length, PayloadList& out) {
   if (length == 0) return MemoryFault::kNone;
@@ -98,7 +99,7 @@ MemoryFault gather_one(const ProtectionTable& table, PDId pd, const SGE& sge, u6
   return fault;
 }
 
-// The same.
+// scatter() for such a list.
 MemoryFault scatter_to_one(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset,
                            Bytes data) {
   if (data.empty()) return MemoryFault::kNone;

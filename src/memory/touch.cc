@@ -22,8 +22,8 @@ void recover_from_fault() {
   __builtin_longjmp(*where, 1);
 }
 
-// Only from a call to what the compiler does not see may control, to its knowledge, come back at
-// the recovery point.
+// The compiler must see a call to unknown code here: only from such a call may control, as far as
+// it knows, return to the recovery point.
 bool touch(void (*access)(const void* object), const void* object) {
   void (*volatile unseen)(const void*) = access;
   RecoveryPoint here;

@@ -1,5 +1,5 @@
-// WriteLog: where peers were allowed to write lately, for those who look on. Off the data path: a
-// table has one only when asked (ProtectionTable::keep_write_log()).
+// WriteLog: the places where peers were recently allowed to write, for the checker. Off the data
+// path: a table has one only on request (ProtectionTable::keep_write_log()).
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@ class WriteLog {
     entries_[latest_] = {bytes, count_};
   }
   [[nodiscard]] u64 count() const { return count_; }
-  // Whether one was there that came after count() was `then`. True also when that is no longer
-  // known.
+  // Returns whether a write to `bytes` came after count() was `then`. Returns true also if that is
+  // no longer known.
   [[nodiscard]] bool was_written_since(u64 then, Bytes bytes) const {
     return forgotten_ > then || std::ranges::any_of(entries_, [&](const Entry& entry) {
              return entry.number > then && overlap(entry.where, bytes);
