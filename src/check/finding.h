@@ -18,9 +18,9 @@ enum class Kind {
   kOtherDomain,            // an L_Key of another protection domain
   kInvalidatedKey,         // an R_Key that this side has had invalidated
   kUnreclaimable,          // a send queue full of unsignaled work
-  kCQTooSmall,             // for what may complete
-  kWrongState,             // work for a queue pair that takes none now
-  kSkippedState,           // a transition that there is none
+  kCQTooSmall,             // for the completions that may arrive
+  kWrongState,             // work for a queue pair that accepts none now
+  kSkippedState,           // a transition that does not exist
   kUnaligned,              // an atomic
   kOverlap,                // two operations write to the same memory
   kUnacknowledgedEvent,    // that a destroy call waits for
@@ -36,7 +36,7 @@ struct Finding {
   };
   Kind kind;
   std::string details;      // one line; may be empty
-  std::vector<Call> calls;  // the first is what counts as the place of the finding
+  std::vector<Call> calls;  // the first is the place of the finding
 };
 
 }  // namespace verbena::check

@@ -1,4 +1,4 @@
-// Findings: what was found and is not yet reported; each kind at most once per call site.
+// Findings: the findings that are not yet reported; each kind at most once for each call site.
 #pragma once
 
 #include <deque>

@@ -81,7 +81,7 @@ void Ledger::on_deregister(DeviceId device, LKey key, const Site& at) {
   forget_region(device, key);
 }
 
-// What is there from now on is not looked at.
+// Work that starts to use the memory from now on is not checked.
 void Ledger::forget_region(DeviceId device, LKey key) {
   regions_.erase(device, key);
   for_each_work([&](DeviceId of, Work& work) {
@@ -139,7 +139,7 @@ void Ledger::on_srq_gone(Handle srq) {
   srqs_.erase(found);
 }
 
-// The receives of a shared queue are counted where there is but one CQ that they may complete on.
+// Counts the receives of a shared queue if they can complete on one CQ only.
 void Ledger::on_qp(const QPName& name, const QPFacts& facts) {
   qps_[name] = {.facts = facts, .sends = {}, .receives = {}, .invalidated = {}};
   const auto shared = srqs_.find(facts.srq);
@@ -162,7 +162,8 @@ void Ledger::on_qp_gone(const QPName& name) {
   qps_.erase(found);
 }
 
-// A receive that a queue pair had begun to fill goes with it. Nobody is told which.
+// A queue pair that is destroyed takes a receive with it that it had begun to fill. Nobody is told
+// which.
 void Ledger::on_user_gone(SRQ& srq) {
   settle(srq.cq, srq.receives.size());
   srq.cq = nullptr;
@@ -232,7 +233,7 @@ void Ledger::check_mapped(DeviceId device, const Work& work) {
                  {{"posted here", work.posted}, {"registered here", region->registered}}});
 }
 
-// The responder would refuse it. IBTA 9.4.5
+// The responder would refuse an unaligned atomic. IBTA 9.4.5
 void Ledger::check_alignment(const QPName& name, const SendWR& wr, const Site& at) {
   if (!is_atomic(wr.op) || wr.remote_address % 8 == 0) return;
   findings_.add({Kind::kUnaligned,
@@ -250,7 +251,7 @@ void Ledger::check_reclaimable(const QP& qp, const QPName& name, const Site& at)
                  {{"one more is posted here", at}, {"the oldest here", qp.sends.oldest().posted}}});
 }
 
-// A hash is taken of what only the program could change.
+// Hashes only bytes that nobody but the program could change.
 void Ledger::watch(Work& work) {
   const auto is_filled = [this](Bytes piece) { return filled_.overlaps(piece); };
   if (work.memory.empty() || std::ranges::any_of(work.memory, is_filled)) return;
@@ -259,7 +260,7 @@ void Ledger::watch(Work& work) {
   for (const Bytes piece : work.memory) sent_.insert(piece);
 }
 
-// The device writes there from now on. What is sent from there is not looked at any more.
+// The device writes there from now on. Sends from there are no longer checked.
 void Ledger::fill(Work& work) {
   work.fills = true;
   for (const Bytes piece : work.memory) {
@@ -420,9 +421,8 @@ void Ledger::check_invalidated(const QPName& name, const Work& work, const CQE& 
                   {"the send that invalidates was posted here", *work.invalidated}}});
 }
 
-// What comes from the peer may be its answer to what was sent before, and then the program knows
-// that this has arrived, whether or not it has polled the completion: from now on it may write
-// there.
+// A message of the peer may be its answer to an earlier send. The program then knows that the send
+// has arrived, whether or not it has polled the completion, and may write there from now on.
 void Ledger::check_still_unchanged(const QPName& name, QP& qp, const Moment& now) {
   for (Work& work : qp.sends.all()) {
     if (!work.hash) continue;

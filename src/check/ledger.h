@@ -1,11 +1,12 @@
-// Ledger: what a program has made of the verbs so far, and what is wrong with it. Calls come in as
-// the program makes them; findings are polled out. docs/check.md says what each check sees.
+// Ledger: a program's use of the verbs so far, and the errors in it. Calls come in as the program
+// makes them; findings are polled out. docs/check.md describes each check.
 //
-// Sans-IO: no clock, thread, lock or log; it reads the program's memory (memory/touch.h), writes
-// none, and asks the device nothing. One owner; not thread-safe. It allocates: it is there only
-// when a program is to be checked.
+// Sans-IO: no clock, thread, lock or log. It reads the program's memory (memory/touch.h), writes
+// none, and asks the device nothing. One owner; not thread-safe. It allocates: it exists only when
+// a program is checked.
 //
-// Objects are named by pointers that the caller does not let two of them have at a time. Work for
+// The caller names objects by pointers that are unique at any time. Work for an unknown object is
+// ignored.
 // an object that was never told of is ignored.
 #pragma once
 
@@ -41,7 +42,7 @@ struct QPFacts {
   Handle srq = nullptr;  // nullptr: its own receive queue
   u32 send_depth = 0;
   bool signal_all = false;
-  bool is_datagram = false;  // unsignaled sends are known to have left by the peer's answer
+  bool is_datagram = false;  // the peer's answer shows that unsignaled sends have left
 };
 
 class Ledger {
@@ -50,7 +51,8 @@ class Ledger {
 
   // --- memory
   void on_region(DeviceId device, LKey key, const Region& region);
-  // Those whose work in flight names the key; they may be in Error by themselves: on_qp_state().
+  // Returns the QPs whose work in flight names the key. They may have entered Error by themselves:
+  // on_qp_state().
   [[nodiscard]] std::vector<QPN> users_of(DeviceId device, LKey key) const;
   void on_deregister(DeviceId device, LKey key, const Site& at);
   void on_region_changed(DeviceId device, LKey old_key, LKey key, const Region& region);
@@ -59,7 +61,7 @@ class Ledger {
   }
 
   // --- queues
-  void on_cq(Handle cq, u32 capacity);  // made or resized; 0: may overrun
+  void on_cq(Handle cq, u32 capacity);  // created or resized; 0: may overrun
   void on_cq_gone(Handle cq) { cqs_.erase(cq); }
   void on_srq(Handle srq, DeviceId device, PDId pd, u32 number);
   void on_srq_gone(Handle srq);
@@ -68,13 +70,13 @@ class Ledger {
   void on_qp_state(const QPName& name, QPState to);
   void on_refused_transition(QPState from, QPState to, const Site& at);
 
-  // --- work. `written`: the device's log, of what peers wrote until then.
+  // --- work. `written`: the device's log of peers' writes until then.
   void on_send(const QPName& name, const SendWR& wr, const WriteLog& written, const Site& at);
   void on_receive(const QPName& name, const RecvWR& wr, const Site& at);
   void on_srq_receive(Handle srq, const RecvWR& wr, const Site& at);
   void on_refused(const QPName& name, PostError error, QPState state, const Site& at);
   void on_polled(DeviceId device, const CQE& cqe, const WriteLog& written, const Site& at);
-  // RNR NAKs that it has sent in its life; told before on_qp_gone().
+  // The number of RNR NAKs that the QP has sent in its life; to be called before on_qp_gone().
   void on_rnr_naks(const QPName& name, u64 count, const Site& at);
 
   // --- objects
@@ -86,33 +88,33 @@ class Ledger {
     std::string kind;
     Site created;
   };
-  [[nodiscard]] std::vector<Object> left() const;  // never destroyed by the program
+  [[nodiscard]] std::vector<Object> left() const;  // objects that the program never destroyed
 
   [[nodiscard]] std::optional<Finding> poll_finding() { return findings_.poll(); }
 
  private:
   struct CQ {
     u32 capacity = 0;
-    u64 pending = 0;  // completions that may come, or have and were not polled
+    u64 pending = 0;  // completions that may come, or that came and were not polled
   };
   struct SRQ {
     DeviceId device = nullptr;
     PDId pd;
     u32 number = 0;
     WorkQueue receives;
-    Handle cq = nullptr;  // where all its receives complete, as far as known
+    Handle cq = nullptr;  // the CQ of all its receives, if known
     bool several_cqs = false;
-    bool lost_some = false;  // a queue pair has gone, and perhaps receives with it
+    bool lost_some = false;  // a queue pair was destroyed, and perhaps receives with it
   };
   struct QP {
     QPFacts facts;
     WorkQueue sends, receives;
-    std::map<u32, Site> invalidated;  // R_Keys, with nothing heard of the peer since
-    bool failed = false;              // in Error: what is left is only flushed
+    std::map<u32, Site> invalidated;  // R_Keys; the peer has sent nothing since
+    bool failed = false;              // in Error: the remaining work is only flushed
     bool ever_received = false;       // had a receive posted
   };
 
-  // What a poll has to say of other work: when, and where.
+  // The time and place of a poll, for checks of other work.
   struct Moment {
     const WriteLog& written;
     const Site& at;
@@ -144,8 +146,8 @@ class Ledger {
 
   const Settings settings_;
   Regions regions_;
-  MemoryInUse filled_;  // where receives, READs and atomics in flight write to
-  MemoryInUse sent_;    // what is hashed
+  MemoryInUse filled_;  // memory that receives, READs and atomics in flight write to
+  MemoryInUse sent_;    // memory that is hashed
   std::map<QPName, QP> qps_;
   std::unordered_map<Handle, CQ> cqs_;
   std::unordered_map<Handle, SRQ> srqs_;

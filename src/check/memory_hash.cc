@@ -8,7 +8,7 @@
 namespace verbena::check {
 namespace {
 
-// Four words at a time, each in a lane of its own: a multiplication waits for none of the others.
+// Hashes four words at a time, each in a lane of its own: no multiplication waits for another.
 class Hash {
  public:
   void add(const u8* data, std::size_t length) {

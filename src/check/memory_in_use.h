@@ -1,5 +1,5 @@
-// MemoryInUse: the memory of operations in flight, to find out whether another has to do with it.
-// An entry is named by where it begins and how long it is; there may be several of a name.
+// MemoryInUse: the memory of operations in flight, to find overlaps with other operations. Start
+// and length name an entry; several entries may have the same name.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class MemoryInUse {
   [[nodiscard]] static u64 start_of(Bytes bytes) { return reinterpret_cast<u64>(bytes.data()); }
 
   std::multimap<u64, u64> of_;  // start, length
-  u64 longest_ = 0;             // of all that ever were
+  u64 longest_ = 0;             // of all entries that ever existed
 };
 
 }  // namespace verbena::check

@@ -33,7 +33,7 @@ class Regions {
     const auto found = of_.find({device, key.value});
     return found == of_.end() ? nullptr : &found->second;
   }
-  // The bytes that a list names; nullopt: not all of them are those of a region.
+  // Returns the bytes that a list names; nullopt if not all of them belong to a region.
   [[nodiscard]] std::optional<std::vector<Bytes>> resolve(DeviceId device,
                                                           std::span<const SGE> list) const;
   [[nodiscard]] std::optional<Bytes> resolve(DeviceId device, const SGE& sge) const;

@@ -1,4 +1,4 @@
-// What VERBENA_CHECK asks for: words with commas between them. docs/check.md
+// The settings in VERBENA_CHECK: words with commas between them. docs/check.md
 #pragma once
 
 #include <optional>
@@ -15,10 +15,10 @@ struct Settings {
   bool overlaps = false;  // memory that two operations in flight write to
 };
 
-// "1" (or "on", or nothing), "fatal", "leaks", "overlaps", and lists of them. nullopt: another
-// word.
+// Parses "1" (or "on", or nothing), "fatal", "leaks", "overlaps", and lists of them. Returns
+// nullopt for any other word.
 [[nodiscard]] std::optional<Settings> parse_settings(std::string_view text);
-// 0 to 255, decimal.
+// Parses 0 to 255, decimal.
 [[nodiscard]] std::optional<int> parse_exit_code(std::string_view text);
 
 }  // namespace verbena::check

@@ -1,5 +1,5 @@
-// Site: where a program made a call: return addresses, the innermost first, without Verbena's own.
-// The driver takes them; here they are only kept and compared.
+// Site: the place where a program made a call: return addresses, the innermost first, without
+// Verbena's own. The driver takes them; this layer only keeps and compares them.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ struct Site {
   std::size_t count = 0;
 
   [[nodiscard]] std::span<const void* const> stack() const { return {frames.data(), count}; }
-  // What tells one place in a program from another; nullptr: no stack could be had.
+  // Distinguishes one place in a program from another; nullptr if no stack could be taken.
   [[nodiscard]] const void* call() const { return count == 0 ? nullptr : frames[0]; }
 };
 

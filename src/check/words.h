@@ -1,4 +1,4 @@
-// How findings name things.
+// The words by which findings name things.
 #pragma once
 
 #include <string>

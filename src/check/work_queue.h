@@ -1,6 +1,6 @@
 // WorkQueue: the work of one send or receive queue that its program has posted and not seen
-// completed. What a program may count on differs from what a device has done: a buffer belongs to
-// the device until the completion has been polled.
+// complete. A program's knowledge differs from the device's progress: a buffer belongs to the
+// device until the completion has been polled.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,13 @@ struct Work {
   u64 wr_id = 0;
   bool signaled = true;   // a receive always is
   bool fills = false;     // the device writes to the list's memory
-  std::vector<SGE> list;  // without what is inline
+  std::vector<SGE> list;  // without inline data
   u64 bytes = 0;
-  std::vector<Bytes> memory;  // the list's, while the device may use it and its regions are there
-  u64 heard = 0;              // receives that the program had polled by then, of whatever queue
-  std::optional<u64> hash;    // of what is sent, where nobody else may write there
-  u64 peer_writes = 0;        // in the device's log by then
-  std::optional<Site> invalidated;  // where a send was posted that invalidates its R_Key
+  std::vector<Bytes> memory;        // the list's, while the device may use it and its regions exist
+  u64 heard = 0;                    // receives that the program had polled by then, of any queue
+  std::optional<u64> hash;          // of the bytes to send, if nobody else may write there
+  u64 peer_writes = 0;              // number of writes in the device's log by then
+  std::optional<Site> invalidated;  // the place of the send that invalidates its R_Key
   Site posted;
 };
 
@@ -33,8 +33,9 @@ class WorkQueue {
     signaled_ += work.signaled ? 1 : 0;
     works_.push_back(std::move(work));
   }
-  // A send completed: the first that fits, with the unsignaled before it, which have completed by
-  // that. `also_unsignaled`: an error completes those too. Empty: it is none of these.
+  // Takes the completed send: the first that matches, with the unsignaled sends before it, which
+  // have completed by that. `also_unsignaled`: an error completes unsignaled sends too. Returns
+  // nothing if no send matches.
   [[nodiscard]] std::vector<Work> take_through(u64 wr_id, bool also_unsignaled) {
     const auto last = std::ranges::find_if(works_, [&](const Work& work) {
       return work.wr_id == wr_id && (work.signaled || also_unsignaled);
@@ -46,7 +47,7 @@ class WorkQueue {
     for (const Work& work : taken) signaled_ -= work.signaled ? 1 : 0;
     return taken;
   }
-  // A receive completed. Those of a shared queue complete in any order.
+  // Takes the completed receive. Receives of a shared queue complete in any order.
   [[nodiscard]] std::optional<Work> take(u64 wr_id) {
     const auto found =
         std::ranges::find_if(works_, [&](const Work& work) { return work.wr_id == wr_id; });
@@ -64,8 +65,9 @@ class WorkQueue {
   [[nodiscard]] std::size_t signaled() const { return signaled_; }
   [[nodiscard]] std::deque<Work>& all() { return works_; }
   [[nodiscard]] const Work& oldest() const { return works_.front(); }
-  // The first that names the key, and may not have ended for all that the program knows: since a
-  // send was posted it has heard nothing, `heard` being what it has heard by now. nullptr: none.
+  // Returns the first work that names the key and may, as far as the program knows, not have ended:
+  // the program has received nothing since it posted the send. `heard`: what the program has
+  // received by now. Returns nullptr if there is none.
   [[nodiscard]] const Work* naming(LKey key, u64 heard) const {
     const auto found = std::ranges::find_if(works_, [&](const Work& work) {
       return (work.fills || work.heard == heard) &&
