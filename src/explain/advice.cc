@@ -1,4 +1,4 @@
-// What each cause means in words, and what to try.
+// The words of each cause, and the advice.
 #include <algorithm>
 
 #include "base/check.h"
@@ -25,7 +25,7 @@ std::string range(u64 address, u64 length) {
               static_cast<unsigned long long>(address + length));
 }
 
-// Why a key did not grant what was asked for. `whose`: "R_Key", "L_Key".
+// Says why a key did not grant the access. `whose`: "R_Key", "L_Key".
 std::string key_fault(const char* whose, u32 number, MemoryFault fault,
                       const std::optional<KeyInfo>& key, const std::string& wanted) {
   const std::string name = text("%s 0x%08x", whose, number);
@@ -70,7 +70,7 @@ constexpr const char* kPagesRemedy =
     "memory that stays mapped until ibv_dereg_mr, with PROT_READ and, where it is written, "
     "PROT_WRITE.";
 
-// The fault is of pages, not of a key.
+// Returns true for a fault of pages, not of a key.
 bool is_of_pages(MemoryFault fault) {
   return fault == MemoryFault::kGone || fault == MemoryFault::kProtected;
 }
@@ -83,7 +83,7 @@ const char* sge_remedy(const RefusedSGE& refused) {
   return is_of_pages(refused.fault) ? kPagesRemedy : kSGERemedy;
 }
 
-// What a responder of ours has against a request.
+// Says why our responder refuses a request.
 Advice refusal_advice(const ResponderFault& fault) {
   const std::string what = verbena::name_of(fault.opcode);
   const std::string wanted = range(fault.remote_address, fault.length_bytes);
@@ -200,7 +200,7 @@ Advice no_receive(const Facts& facts) {
            facts.qp.rnr_retry_count)};
 }
 
-// What the peer's own half of this device knows.
+// Uses the facts of the peer QP, if it is on this device.
 std::optional<Advice> from_peer(const Facts& facts) {
   if (!facts.peer.qp || facts.peer.qp->fault.refusal == Refusal::kNone) return std::nullopt;
   Advice advice = refusal_advice(facts.peer.qp->fault);
@@ -228,7 +228,7 @@ bool needs_alignment(SendOp op) {
   return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd || op == SendOp::kAtomicWrite;
 }
 
-// What counts in max_rd_atomic and max_dest_rd_atomic.
+// Returns true for operations that max_rd_atomic and max_dest_rd_atomic count.
 bool is_rd_atomic(SendOp op) {
   return needs_alignment(op) || op == SendOp::kRDMARead || op == SendOp::kFlush;
 }

@@ -35,7 +35,7 @@ std::optional<Cause> of_drop(Reception reception) {
   CHECK_UNREACHABLE();
 }
 
-// What came for us since the last answer, and was dropped.
+// Looks for packets that came for us since the last answer, and were dropped.
 std::optional<Cause> dropped_here(const Facts& facts) {
   const PacketRecord* const answer = last_answer(facts);
   for (auto packet = facts.packets.rbegin(); packet != facts.packets.rend(); ++packet) {
@@ -152,8 +152,9 @@ const PacketRecord* last_answer(const Facts& facts) {
   return nullptr;
 }
 
-// In silence: of what was sent since the last answer, half or more must be lost, or some answer.
-// Otherwise a rule has answered in the peer's place, and the request that it answers is lost.
+// Without an answer, the rule must have dropped half or more of the packets sent since the last
+// answer, or some answer. Otherwise a rule has answered in the peer's place, and has dropped the
+// request that it answers.
 const std::string* guilty_rule(const Facts& facts) {
   const PacketRecord* const answer = last_answer(facts);
   const bool silence = facts.status == WQEStatus::kRetryExceeded;

@@ -1,6 +1,6 @@
-// Diagnosis: the most likely cause of an error, decided from facts alone. A cause that is certain
-// comes before one that is likely: what was seen here, then what is known of the peer, then what
-// the packets look like.
+// Diagnosis: decides the most likely cause of an error, from facts alone. A certain cause comes
+// before a likely one. First come observations of this side, then facts of the peer, then the
+// packets.
 #pragma once
 
 #include "explain/facts.h"
@@ -8,9 +8,9 @@
 namespace verbena::explain {
 
 enum class Cause : u8 {
-  // Of silence.
+  // Causes of silence.
   kFaultRule,       // a fault rule of this process lost or answered the packets
-  kDroppedPKey,     // the peer's packets came, and were dropped here: their P_Key,
+  kDroppedPKey,     // the peer's packets came, and were dropped here because of their P_Key,
   kDroppedSource,   // their address,
   kDroppedState,    // our QP's state,
   kDroppedService,  // its type
@@ -28,13 +28,13 @@ enum class Cause : u8 {
   kPathMTU,
   kNeverAnswered,
   kStoppedAnswering,
-  // What the peer said.
+  // Answers of the peer.
   kNoReceive,
   kRemoteAccess,
   kRemoteInvalidRequest,
   kRemoteOperational,
   kBadResponse,
-  // Our own side.
+  // Causes on our own side.
   kLocalProtection,
   kReceiveTooSmall,
   kReceiveProtection,
@@ -42,18 +42,18 @@ enum class Cause : u8 {
   kLocalOperation,
   kWindowBind,
   kPostedInError,
-  kRefusedRequest,  // of the peer, by our responder
+  kRefusedRequest,  // our responder refused a request of the peer
   kUnknown,
 };
 
 [[nodiscard]] Cause diagnose(const Facts& facts);
 
-// What several parts look at.
-// The last packet that was taken; nullptr: none is known.
+// Functions that several parts use.
+// Returns the last packet that was accepted; nullptr if none is known.
 [[nodiscard]] const PacketRecord* last_answer(const Facts& facts);
-// The fault rule that stands in the way; nullptr: none does.
+// Returns the fault rule that drops or answers the packets; nullptr if there is none.
 [[nodiscard]] const std::string* guilty_rule(const Facts& facts);
-// The largest IP packet among those that were sent and not answered; 0: not known.
+// Returns the size of the largest IP packet that was sent and not answered; 0 if it is not known.
 [[nodiscard]] u32 largest_unanswered_bytes(const Facts& facts);
 
 }  // namespace verbena::explain

@@ -1,5 +1,5 @@
 // Facts: all that is known of a QP whose work has ended in error, gathered by the driver at that
-// moment. What follows from them: diagnosis.h.
+// moment. diagnosis.h draws the conclusions.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@
 
 namespace verbena::explain {
 
-// How the application hears of it.
+// The way in which the application learns of the error.
 enum class Told : u8 { kBySendCompletion, kByReceiveCompletion, kByEvent };
 
-// What could be found out about the other end without its help.
+// Facts about the other end that were found without its help.
 struct PeerFacts {
   enum class Place : u8 {
     kElsewhere,   // another host, or not known
@@ -25,8 +25,8 @@ struct PeerFacts {
     kThisDevice,  // our own device
   };
   Place place = Place::kElsewhere;
-  std::optional<bool> process_alive{};  // kThisHost: whether the process that QPN belongs to lives
-  // kThisDevice: nullopt: there is no such QP.
+  std::optional<bool> process_alive{};  // kThisHost: whether the process that owns the QPN lives
+  // kThisDevice: nullopt if there is no such QP.
   struct QP {
     QPState state = QPState::kReset;
     QPN dest_qp;
@@ -38,7 +38,7 @@ struct PeerFacts {
   std::optional<QP> qp{};
   bool port_refused = false;      // ICMP says: nothing listens on UDP port 4791 there
   bool host_unreachable = false;  // no route, or no host
-  std::optional<u32> path_mtu{};  // bytes of an IP packet, as the kernel knows the way
+  std::optional<u32> path_mtu{};  // bytes of an IP packet, as the kernel knows the path
 };
 
 struct Facts {

@@ -1,4 +1,4 @@
-// What things are called where people read: as verbs and IBTA call them.
+// Names for people to read, as verbs and IBTA spell them.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ namespace verbena::explain {
 [[nodiscard]] std::string syndrome_name(u8 syndrome);    // of an AETH: "ACK", "RNR NAK", ...
 // IBV_ACCESS_REMOTE_WRITE and so on; "none".
 [[nodiscard]] std::string names_of(AccessFlags access);
-// The bit of qp_access_flags that the operation needs; nullptr: none.
+// Returns the bit of qp_access_flags that the operation needs; nullptr if it needs none.
 [[nodiscard]] const char* needed_flag(SendOp op);
 
 }  // namespace verbena::explain

@@ -9,7 +9,7 @@
 namespace verbena::explain {
 namespace {
 
-// Of a packet that begins with `headers`: at least a BTH.
+// Describes a packet that begins with `headers`, at least a BTH.
 void describe(Bytes headers, std::size_t transport_bytes, PacketRecord& out) {
   out.psn = PSN(load_be24(headers.data() + BTH::kPSNAt));
   out.opcode = headers[0];
@@ -30,7 +30,7 @@ u8 syndrome_of(const AETH& aeth) {
 
 PacketHistory::PacketHistory() : places_(std::make_unique<Place[]>(kPlaces)) {}
 
-// A train packet by packet.
+// Records a train packet by packet.
 void PacketHistory::on_sent(const EgressFrame& frame, Time now) {
   Ring& sent = place_of(frame.source_qp).sent;
   PacketRecord& record = sent.add();
@@ -62,7 +62,7 @@ void PacketHistory::on_received(const PacketView& packet, std::size_t transport_
                                 Reception reception, Time now) {
   const BTH& bth = packet.headers.bth;
   PacketRecord& record = place_of(bth.dest_qp).received.add();
-  // One by one: a record that is made elsewhere and copied is waited for.
+  // Field by field: a record that is made elsewhere and copied would stall on store forwarding.
   record.at = now;
   record.qp = bth.dest_qp;
   record.psn = bth.psn;

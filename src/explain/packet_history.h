@@ -1,8 +1,8 @@
 // PacketHistory: the last packets of each QP, both ways, for explanations: fixed records in rings
-// that are made once. A QP's place follows from its number; QPs that meet in one place share it.
-// What was received is kept apart from what was sent, so that retransmissions into silence do not
-// push out the last answer.
-// Sans-IO; deterministic; no allocation but for the names of fault rules. Not thread-safe.
+// that are allocated once. A QP's place follows from its number; QPs with the same place share it.
+// Received packets are kept apart from sent ones, so that retransmissions into silence do not
+// displace the last answer.
+// Sans-IO; deterministic; no allocation except for the names of fault rules. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct PacketRecord {
   u8 syndrome = kNoSyndrome;
   Direction direction = Direction::kSent;
   Reception reception = Reception::kAccepted;
-  u8 rule = 0;  // 0: passed; else lost by the fault rule of this number
+  u8 rule = 0;  // 0: passed; otherwise the number of the fault rule that dropped it
   friend bool operator==(const PacketRecord&, const PacketRecord&) = default;
 };
 
@@ -42,22 +42,23 @@ class PacketHistory {
   PacketHistory();
 
   void on_sent(const EgressFrame& frame, Time now);
-  // The record of one that `qp` sends, to be filled in whole.
+  // Returns the record of a packet that `qp` sends, which the caller fills in completely.
   [[nodiscard]] PacketRecord& add_sent(QPN qp) { return place_of(qp).sent.add(); }
-  // One that came with another, and before it.
+  // Records an acknowledgement that came with another packet, and before it.
   void on_received(const Acknowledgement& acknowledgement, QPN qp, Time now);
   void on_received(const IngressFrame& frame, Reception reception, Time now);
-  // One that came decoded.
+  // Records a packet that arrived decoded.
   void on_received(const PacketView& packet, std::size_t transport_bytes, Reception reception,
                    Time now);
-  // The packet just sent went no further.
+  // A fault rule dropped the packet just sent.
   void on_lost_by_fault(const EgressFrame& frame, std::string_view rule);
-  // One that has come goes no further: on_received() is not called for it.
+  // A fault rule dropped a packet that arrived: on_received() is not called for it.
   void on_lost_by_fault(const IngressFrame& frame, std::string_view rule, Time now);
 
-  // Oldest first; what was received before what was sent at the same time.
+  // Returns the packets, oldest first; a received packet precedes one that was sent at the same
+  // time.
   [[nodiscard]] std::vector<PacketRecord> of(QPN qp) const;
-  // Fault rules as they were written, by PacketRecord::rule - 1.
+  // Returns the texts of fault rules, by PacketRecord::rule - 1.
   [[nodiscard]] const std::vector<std::string>& rules() const { return rules_; }
 
  private:

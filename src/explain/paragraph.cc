@@ -57,7 +57,7 @@ const char* drop_name(Reception reception) {
   CHECK_UNREACHABLE();
 }
 
-// Packets that follow each other as those of one message do, or one packet again and again.
+// Consecutive packets of one message, or one packet that is repeated.
 struct Run {
   const PacketRecord* first;
   const PacketRecord* last;
@@ -89,7 +89,7 @@ std::vector<Run> runs_of(const std::vector<PacketRecord>& packets) {
   return runs;
 }
 
-// "SEND Only": without the service, which is the QP's.
+// Returns "SEND Only": without the service, which the QP names.
 std::string operation_name(const PacketRecord& packet) {
   const std::string_view name = verbena::name_of(Opcode::from_byte(packet.opcode));
   return std::string(name.substr(std::min(name.find(' ') + 1, name.size())));

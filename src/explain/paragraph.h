@@ -1,5 +1,5 @@
-// The paragraph that people read when a QP's work ends in error: which QP and peer, which work,
-// what the packets were, the most likely cause, what to try.
+// The paragraph that people read when a QP's work ends in error: QP and peer, the work, the
+// packets, the most likely cause, and advice.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace verbena::explain {
 
-// What is likely, and what to do about it.
+// The likely cause, and the remedy.
 struct Advice {
   std::string cause, remedy;
 };
 [[nodiscard]] Advice advice_for(Cause cause, const Facts& facts);
 
 [[nodiscard]] std::string paragraph(const Facts& facts);
-// IBV_EVENT_CQ_ERR. `capacity`: of the CQ, in CQEs.
+// IBV_EVENT_CQ_ERR. `capacity`: the CQ's size in CQEs.
 [[nodiscard]] std::string overrun_paragraph(u32 capacity, bool injected);
 
 }  // namespace verbena::explain

@@ -1,4 +1,4 @@
-// Pieces of text: printf's format, times and addresses as people read them, lines of a width.
+// Pieces of text: printf's format, times and addresses as people read them, wrapped lines.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@ namespace verbena::explain {
 
 [[nodiscard]] std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
 [[nodiscard]] std::string text_of(Duration duration);  // "1.54 s", "20.1 ms", "3.0 us"
-// Words in lines of at most `columns`, those after the first indented; a line feed at the end.
+// Wraps words into lines of at most `columns`, indents all but the first, and ends with a line
+// feed.
 [[nodiscard]] std::string wrapped(const std::string& words, std::size_t columns);
 
 }  // namespace verbena::explain
