@@ -37,7 +37,7 @@ FaultFilter::FaultFilter(std::vector<Rule> rules, u64 seed, Time start)
       flows_(rules_.size()),
       registrations_(~seed) {}
 
-// What one rule does to one packet; true: it did something.
+// Applies one rule to one packet. Returns true if it had an effect.
 struct FaultFilter::Apply {
   const PacketInfo& packet;
   Flow& flow;
@@ -152,7 +152,7 @@ bool FaultFilter::selects(std::size_t rule, const PacketInfo& packet, const Flow
          (!s.messages || s.messages->holds(flow.messages)) && is_now(s, now);
 }
 
-// Of what is selected: whether its number is one of those wanted. Counts it.
+// Counts a selected packet. Returns whether its number is one of those wanted.
 bool FaultFilter::is_turn(std::size_t rule) {
   const Selector& s = rules_[rule].selector;
   RuleCounters& counters = counters_[rule];

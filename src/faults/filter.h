@@ -1,9 +1,10 @@
-// FaultFilter: a stack of rules, and what they do to one packet after the other. Pure: time is an
-// argument, all choices come from one seed. The live device and the simulation use this one.
+// FaultFilter: a stack of rules, and their effect on one packet after the other. Pure: time is an
+// argument, all choices come from one seed. The live device and the simulation use the same filter.
 //
-// Same seed and same packets of a QP and direction in the same order: same faults, however the QPs
-// interleave; each has random numbers of its own, by the order in which the QPs first appear.
-// Rules apply in order; a packet that one of them drops is not shown to those after it.
+// The same seed and the same packets of a QP and direction in the same order give the same faults,
+// however the QPs interleave. Each QP and direction has random numbers of its own, by the order in
+// which the QPs first appear. Rules apply in order; later rules do not see a packet that an earlier
+// one drops.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,7 @@
 
 namespace verbena::faults {
 
-// What becomes of a packet.
+// The fate of a packet.
 struct Verdict {
   struct Corruption {
     u32 bits = 1;
@@ -31,10 +32,10 @@ struct Verdict {
   bool marked = false;
   bool breaks_qp = false, overruns_cq = false;
   Duration delay{};
-  std::optional<Duration> copy_delay;  // a second copy, so late
+  std::optional<Duration> copy_delay;  // the delay of a second copy
   std::optional<Corruption> corruption;
   std::optional<Answer> answer;  // with `dropped`: to the packet's requester
-  const Rule* cause = nullptr;   // the last rule that did something
+  const Rule* cause = nullptr;   // the last rule that had an effect
 
   [[nodiscard]] bool is_untouched() const { return cause == nullptr; }
 };
@@ -54,27 +55,29 @@ class FaultFilter {
   [[nodiscard]] std::span<const RuleCounters> counters() const { return counters_; }
 
  private:
-  // One rule's memory of one QP and direction.
+  // The state of one rule for one QP and direction.
   struct Flow {
     explicit Flow(u64 seed) : prng(seed) {}
     PRNG prng;
     u64 messages = 0;
     bool is_bad = false;  // BurstLoss
-    Time free_at;         // Rate: when the wire is; Delay: when the last packet comes
+    Time free_at;         // Rate: when the wire is free; Delay: when the last packet arrives
   };
-  static constexpr u32 kMaxRepeated = 1 << 16;  // further back begins another connection
-  // What all rules know of one QP and direction.
+  static constexpr u32 kMaxRepeated = 1 << 16;  // a packet further back begins another connection
+  // The state of all rules for one QP and direction.
   struct Sequence {
     u64 ordinal = 0;  // by first appearance
     // The first request that a rule has dropped and that has not passed since. A NAK says that all
-    // before it has come, so of those behind it none may be answered. IBTA Vol 1, 9.7.5.2.8
+    // packets before it have arrived, so no NAK may answer a packet behind the gap. IBTA Vol 1,
+    // 9.7.5.2.8
     std::optional<PSN> gap;
-    bool gap_is_answered = false;  // the responder ignores what follows, until it comes again
-    std::optional<PSN> passed;     // the last request that has passed in order
+    bool gap_is_answered =
+        false;                  // the responder ignores later packets until the missing one arrives
+    std::optional<PSN> passed;  // the last request that has passed in order
     void note(const PacketInfo& packet, const Verdict& verdict);
     [[nodiscard]] bool has_gap_before(PSN psn) const { return gap && gap->before(psn); }
-    // A duplicate of one that was executed: acknowledged again, never refused. IBTA Vol
-    // 1, 9.7.4.1.3
+    // Returns true for a duplicate of an executed request: it is acknowledged again, never refused.
+    // IBTA Vol 1, 9.7.4.1.3
     [[nodiscard]] bool has_passed(PSN psn) const {
       return passed && psn.distance_to(*passed) < kMaxRepeated;
     }

@@ -1,4 +1,5 @@
-// FrameQueue: held frames by the time they are due; those of one time in the order they came.
+// FrameQueue: held frames by the time at which they are due; frames of one time in order of
+// arrival.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ class FrameQueue {
     std::ranges::push_heap(heap_, later);
   }
   [[nodiscard]] Time next_due() const { return heap_.empty() ? Time::never() : heap_.front().due; }
-  // The first that is due; nullopt: none.
+  // Returns the first frame that is due; nullopt if there is none.
   [[nodiscard]] std::optional<HeldFrame> pop(Time now) {
     if (heap_.empty() || heap_.front().due > now) return std::nullopt;
     std::ranges::pop_heap(heap_, later);

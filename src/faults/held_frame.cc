@@ -21,7 +21,7 @@ u8 headers_size_of(std::span<const u8> transport) {
   return static_cast<u8>(std::min(size, transport.size()));
 }
 
-// What is not there any more stays zero.
+// Gathers the payload. Bytes that are no longer accessible stay zero.
 void gather(const PayloadList& payload, u8* to) {
   for (u32 i = 0; i < payload.count; ++i) {
     const Bytes part = payload.parts[i];
@@ -146,7 +146,7 @@ void HeldFrame::corrupt(const Verdict::Corruption& corruption) {
     const std::size_t at = prng.in(first, end - 1);
     if (at != kMaskedByte) transport_[at] ^= static_cast<u8>(1u << prng.below(8));
   }
-  identification_known_ = true;  // or a receiver might find one that makes the ICRC right
+  identification_known_ = true;  // otherwise a receiver might find one that makes the ICRC right
   other_identification_.reset();
   if (corruption.good_icrc) return add_icrc();
   icrc_flip_ = 1;

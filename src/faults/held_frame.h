@@ -1,4 +1,4 @@
-// HeldFrame: a frame that a fault keeps for later, or changes: a copy that owns its bytes.
+// HeldFrame: a frame that a fault delays or changes: a copy that owns its bytes.
 #pragma once
 
 #include <vector>
@@ -10,23 +10,24 @@ namespace verbena::faults {
 
 class HeldFrame {
  public:
-  // Gathers the payload and adds the ICRC of the wire, where `identification` is known (else 0: the
-  // link that sends the frame computes its own).
+  // Gathers the payload and adds the ICRC of the wire if `identification` is known. Otherwise the
+  // ICRC is 0: the link that sends the frame computes its own.
   [[nodiscard]] static HeldFrame of(const EgressFrame& frame, u16 identification = 0);
   [[nodiscard]] static HeldFrame of(const IngressFrame& frame);
-  // A response without payload to `request`, as its responder would send it. IBTA Vol 1, 9.7.5
+  // Makes a response without payload to `request`, as its responder would send it. IBTA Vol 1,
+  // 9.7.5
   [[nodiscard]] static HeldFrame answer_to(const EgressFrame& request, const Verdict::Answer& what);
-  // nullopt: the request does not decode.
+  // Returns nullopt if the request does not decode.
   [[nodiscard]] static std::optional<HeldFrame> answer_to(const IngressFrame& request,
                                                           const Verdict::Answer& what,
                                                           QPN requester);
 
-  // Bits flip: of the payload (the ICRC is made right again), or anywhere that the ICRC covers.
+  // Flips bits: of the payload (the ICRC is made right again), or anywhere that the ICRC covers.
   void corrupt(const Verdict::Corruption& corruption);
   void mark();  // ECN: congestion experienced
 
-  // Good while this lives and is not changed. An egress view whose bits were flipped under a bad
-  // ICRC has icrc_flip set.
+  // The view is valid while this object lives and does not change. If bits were flipped under a bad
+  // ICRC, an egress view has icrc_flip set.
   [[nodiscard]] EgressFrame egress() const;
   [[nodiscard]] IngressFrame ingress() const;
 

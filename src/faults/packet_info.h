@@ -1,4 +1,4 @@
-// PacketInfo: what a fault rule can tell packets apart by.
+// PacketInfo: the properties by which a fault rule distinguishes packets.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct PacketInfo {
   std::size_t size_bytes = 0;  // BTH to ICRC
 
   [[nodiscard]] static PacketInfo of(const EgressFrame& frame);
-  // nullopt: too short to have a BTH; no rule concerns it.
+  // Returns nullopt if the frame is too short to have a BTH; no rule applies to it.
   [[nodiscard]] static std::optional<PacketInfo> of(const IngressFrame& frame);
 };
 

@@ -1,5 +1,5 @@
-// Rule: one fault: what happens, and to which packets. docs/faults.md has the language in which
-// people write them (spec.h reads it).
+// Rule: one fault: its effect, and the packets that it selects. docs/faults.md describes the
+// language in which people write rules (spec.h reads it).
 #pragma once
 
 #include <bitset>
@@ -14,14 +14,14 @@
 
 namespace verbena::faults {
 
-// --- what happens. Each `probability` is per packet, 0 .. 1.
+// --- effects. Each `probability` is per packet, 0 .. 1.
 
 struct Loss {
   double probability = 1;
 };
 // Bursts of loss: a two-state Markov chain. E. N. Gilbert, "Capacity of a burst-noise channel",
 // 1960; E. O. Elliott, 1963. Each packet may change the state, then is lost with the state's
-// chance.
+// probability.
 struct BurstLoss {
   double enter = 0.001, leave = 0.3;  // to and from the bad state
   double inside = 1, outside = 0;     // chance of loss in the bad and in the good state
@@ -49,11 +49,11 @@ struct Rate {  // a wire of each QP and direction
 struct Mark {  // ECN: congestion experienced
   double probability = 1;
 };
-struct Blackhole {};  // everything that is selected is lost
+struct Blackhole {};  // every selected packet is lost
 struct Flap {         // the link is up, then down, and so on
   Duration up, down;
 };
-// The packet is lost, and its requester is answered so. IBTA Vol 1, 9.7.5.2.8, 9.9.3.
+// The packet is lost, and its requester receives this answer. IBTA Vol 1, 9.7.5.2.8, 9.9.3.
 struct Refuse {
   AETHKind kind = AETHKind::kNAK;
   u8 value = 0;  // NAKCode, or the RNR timer's code
@@ -68,7 +68,7 @@ struct RefuseRegistration {
 using Action = std::variant<Loss, BurstLoss, Reorder, Duplicate, Delay, Corrupt, Rate, Mark,
                             Blackhole, Flap, Refuse, BreakQP, OverrunCQ, RefuseRegistration>;
 
-// --- to which packets
+// --- selectors
 
 struct Interval {  // both ends included
   u64 first = 0, last = ~u64{0};
@@ -82,18 +82,18 @@ struct Selector {
   std::optional<std::bitset<256>> opcodes;  // by the OpCode's byte
   std::optional<Interval> psns;
   std::optional<Interval> messages;  // of its QP and direction, counted from 1
-  // Of the packets that all of the above select:
+  // Of the packets that the selectors above select:
   std::optional<Interval> occurrences;  // counted from 1
   u64 every = 1;                        // each n-th
-  u64 limit = ~u64{0};                  // at most so many times does something happen
+  u64 limit = ~u64{0};                  // the rule has an effect at most so many times
   Duration from{};                      // since the device was opened
-  std::optional<Duration> lasting;      // none: to the end
+  std::optional<Duration> lasting;      // nullopt: to the end
 };
 
 struct Rule {
   Action action;
   Selector selector;
-  std::string text;  // as it was written: names the cause in captures and messages
+  std::string text;  // as written: names the cause in captures and messages
 };
 
 }  // namespace verbena::faults

@@ -28,7 +28,7 @@ std::string joined(std::initializer_list<std::string_view> parts) {
   return all;
 }
 
-// The words of one rule, taken away as they are understood; the first mistake is kept.
+// The words of one rule. Each is removed when it is understood; the first mistake is kept.
 class Words {
  public:
   explicit Words(std::string_view rule) : rule_(rule) {
@@ -37,7 +37,7 @@ class Words {
 
   const std::string& action() const { return action_; }
 
-  // The word after the action that has no key, by `parse`; nothing there: `value` stays.
+  // Parses the word after the action that has no key. `value` stays if there is none.
   void probability(double& value) {
     if (!plain_) return;
     if (const auto parsed = parse_probability(*plain_))
@@ -46,7 +46,7 @@ class Words {
       wrong(*plain_, "a probability as 1% or 0.01");
     plain_.reset();
   }
-  // The value of a key, by `parse`; not there: `value` stays.
+  // Parses the value of a key. `value` stays if the key is not there.
   template <typename T, typename Parse>
   void value(std::string_view key, T& value, Parse parse, std::string_view expected) {
     const auto found = keys_.find(key);
@@ -69,7 +69,7 @@ class Words {
   void complain(std::initializer_list<std::string_view> what) {
     if (mistake_.empty()) mistake_ = joined({"fault '", rule_, "': ", joined(what)});
   }
-  // What is left was not understood.
+  // Reports words that were not understood.
   void finish() {
     if (plain_) complain({"unexpected '", *plain_, "'"});
     if (!keys_.empty()) complain({"unknown key '", keys_.begin()->first, "'"});
@@ -191,7 +191,7 @@ Action read_nak(Words& words) {
   return refuse;
 }
 
-// An action that has a probability and, some, a time.
+// Reads an action that has a probability and, for some, a time.
 template <typename T>
 Action read_simple(Words& words) {
   T action;

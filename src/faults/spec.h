@@ -35,7 +35,7 @@
 
 namespace verbena::faults {
 
-// The error is one line: which rule, what is wrong with it, what it might have been.
+// The error is one line: the rule, the mistake in it, and a suggestion.
 [[nodiscard]] tl::expected<std::vector<Rule>, std::string> parse_rules(std::string_view spec);
 
 }  // namespace verbena::faults

@@ -29,7 +29,7 @@ std::optional<double> parse_decimal(std::string_view text) {
   return value;
 }
 
-// A number and one of the units; scaled, within i64.
+// Parses a number and one of the units. Returns it scaled, within i64.
 std::optional<i64> parse_scaled(std::string_view text, std::span<const Unit> units) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   std::string name(text.substr(digits));
@@ -55,7 +55,7 @@ bool is_write(Opcode opcode) {
 bool is_first(const OpcodeTraits& traits) { return traits.first && !traits.last; }
 bool is_last(const OpcodeTraits& traits) { return traits.last && !traits.first; }
 
-// Whether the name means this OpCode.
+// Returns whether the name means this OpCode.
 bool is_named(std::string_view name, Opcode opcode) {
   const OpcodeTraits& traits = traits_of(opcode);
   if (name == "cnp") return opcode == kCNPOpcode;
