@@ -1,5 +1,5 @@
-// What the algorithms have in common: each is an Algorithm that hides the functions below which it
-// has an opinion on. CongestionControl calls them by name, not through a table.
+// The common interface of the algorithms. Each is an Algorithm that hides those functions below
+// which it implements. CongestionControl calls them by name, not through a table.
 #pragma once
 
 #include "congestion/signals.h"
@@ -10,7 +10,8 @@ inline constexpr u64 kNoWindow = ~u64{0};
 
 struct Algorithm {
   static constexpr bool kWantsAcks = false;  // and losses
-  // A packet that waits for its time goes by the rate of now, not by that of when its wait began.
+  // A packet that waits for its time follows the current rate, not the rate at which its wait
+  // began.
   static constexpr bool kMovesWaits = false;
 
   void on_cnp(Time) {}
@@ -18,11 +19,12 @@ struct Algorithm {
   void on_nak(Time) {}
   void on_timeout(Time) {}
   void on_sent(u64 /*octets*/, Time) {}
-  // Octets of payload that may be in flight.
+  // Returns the number of payload bytes that may be in flight.
   [[nodiscard]] u64 window(Time) { return kNoWindow; }
-  // What it has heard makes the rate fall later, not yet.
+  // Returns true if the signals so far lower the rate later, not yet.
   [[nodiscard]] bool will_slow_down() const { return false; }
-  // What rate() is on its way to, and how much of the network is taken to be congested (0 .. 1).
+  // target(): the rate that rate() approaches. alpha(): the estimated extent of congestion (0 ..
+  // 1).
   [[nodiscard]] Rate target(Time) { return Rate::unlimited(); }
   [[nodiscard]] double alpha(Time) { return 0; }
 };

@@ -1,9 +1,9 @@
-// CongestionControl: one flow's rate and window, from what it hears of the network, by the
+// CongestionControl: one flow's rate and window, computed from the network's signals by the
 // algorithm that CongestionParameters choose.
 //
 // Sans-IO: no clock, thread, lock, global or allocation. Same calls in the same order give the same
 // outputs, bit for bit. One owner; not thread-safe. `now` never goes back. There is no timer to
-// serve: what changes with time alone is brought up to date when it is asked for.
+// serve: state that changes with time alone is updated when it is read.
 #pragma once
 
 #include <variant>
@@ -28,23 +28,25 @@ class CongestionControl {
   // --- inputs
   void on_cnp(Time now);
   void on_ack(const AckSignal& ack, Time now);
-  void on_nak(Time now);               // a PSN sequence error: something was lost
-  void on_timeout(Time now);           // nothing was heard
+  void on_nak(Time now);               // a PSN sequence error: a packet was lost
+  void on_timeout(Time now);           // the peer was silent
   void on_sent(u64 octets, Time now);  // as pacing counts them
 
   // --- outputs
-  // Of the next packet.
+  // Returns the rate of the next packet.
   [[nodiscard]] Rate rate(Time now);
-  // Octets of payload that may be in flight: a packet may go while fewer are.
+  // Returns the number of payload bytes that may be in flight: a packet may leave while fewer are.
   [[nodiscard]] u64 window(Time now);
-  // Whether the rate falls later, whatever is heard until then. Since rate() was last asked for.
+  // Returns whether the rate falls later, whatever signals arrive until then. Since the last
+  // rate().
   [[nodiscard]] bool will_slow_down() const;
-  // Whether on_ack(), on_nak() and on_timeout() and window() matter.
+  // Returns whether on_ack(), on_nak(), on_timeout() and window() have an effect.
   [[nodiscard]] bool wants_acks() const;
-  // Whether a change of the rate moves a wait that has begun. Only acknowledgements change it then.
+  // Returns whether a change of the rate moves a wait that has begun. Then only acknowledgements
+  // change it.
   [[nodiscard]] bool moves_waits() const;
 
-  // For those who look on; a copy of the whole will do, and leaves this one as it is.
+  // For statistics. Call them on a copy of the whole to leave this object unchanged.
   [[nodiscard]] Rate target(Time now);
   [[nodiscard]] double alpha(Time now);
 

@@ -33,7 +33,7 @@ TEST(CongestionControlTest, OnlyThoseThatHeedAcksAreTold) {
 }
 
 // Whatever is heard, in whatever order: rates stay between 1 bit/s and the line rate, windows let
-// at least one octet pass, and the same calls give the same results.
+// at least one byte pass, and the same calls give the same results.
 TEST(CongestionControlTest, AnySignalsLeaveABoundedRate) {
   for (const std::string_view name : congestion_names()) {
     const CongestionParameters p = *congestion_named(name, gbps(100));

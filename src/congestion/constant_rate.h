@@ -1,5 +1,5 @@
-// ConstantRate: a flow that sends at line rate, whatever happens. With a window
-// (WindowParameters) it is the fixed window scheme: what is in flight is all that is bounded.
+// ConstantRate: a flow that sends at line rate, whatever happens. With a window (WindowParameters)
+// it is the fixed window scheme: only the data in flight is bounded.
 #pragma once
 
 #include "congestion/algorithm.h"

@@ -1,4 +1,4 @@
-// How the rate of each flow is controlled: which algorithm, with which parameters.
+// The selection of each flow's rate control: an algorithm and its parameters.
 #pragma once
 
 #include <variant>
@@ -13,12 +13,12 @@
 
 namespace verbena {
 
-// Every flow goes as fast as it can.
+// Every flow sends as fast as it can.
 struct UncontrolledParameters {
   [[nodiscard]] bool valid() const { return true; }
 };
 
-// A bound for what a flow has in flight, besides the algorithm's own.
+// A bound of a flow's data in flight, besides the algorithm's own.
 struct WindowParameters {
   enum class Kind : u8 {
     kNone,
@@ -39,7 +39,7 @@ struct CongestionParameters {
   WindowParameters window{};
   NotificationParameters notification{};
 
-  // All within the ranges that their headers name.
+  // Returns true if all values are within the ranges that their headers name.
   [[nodiscard]] bool valid() const;
   [[nodiscard]] bool controls() const {
     return !std::holds_alternative<UncontrolledParameters>(algorithm);

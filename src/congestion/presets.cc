@@ -62,7 +62,7 @@ CongestionParameters dcqcn_paper(Rate line_rate) {
                                        .hyper_increase = part_of(line_rate, 100)}};
 }
 
-// The paper's, for 10 Gb/s, in proportion.
+// The paper's values for 10 Gb/s, in proportion.
 CongestionParameters timely(Rate line_rate) {
   return {.algorithm = TIMELYParameters{.line_rate = line_rate,
                                         .min_rate = std::min(line_rate, part_of(line_rate, 100)),
@@ -76,7 +76,7 @@ CongestionParameters swift(Rate line_rate) {
   return {.algorithm = parameters};
 }
 
-// W_AI for 32 flows that share a link.
+// Sets W_AI for 32 flows that share a link.
 CongestionParameters hpcc(Rate line_rate) {
   HPCCParameters parameters;
   const double window = static_cast<double>(line_rate.bps()) / 8 * parameters.base_rtt.seconds();
@@ -86,7 +86,8 @@ CongestionParameters hpcc(Rate line_rate) {
   return {.algorithm = parameters};
 }
 
-// What line_rate brings in 50 us: a window, and the time in which it may grow by a packet.
+// Windows are the data that line_rate carries in 50 us; it is also the time in which a window may
+// grow by a packet.
 CongestionParameters dctcp(Rate line_rate) {
   return {.algorithm = DCTCPParameters{.line_rate = line_rate,
                                        .min_rate = std::min(line_rate, part_of(line_rate, 1000)),
@@ -97,7 +98,7 @@ CongestionParameters dctcp(Rate line_rate) {
           .notification = {.cnp_interval = Duration{}}};
 }
 
-// What line_rate brings in 50 us.
+// The window is the data that line_rate carries in 50 us.
 CongestionParameters window(Rate line_rate) {
   return {.algorithm = ConstantRateParameters{.line_rate = line_rate},
           .window = {.kind = WindowParameters::Kind::kFixed, .octets = octets_in_50_us(line_rate)}};

@@ -19,7 +19,7 @@ TEST(CongestionPresetsTest, AllAreValidAtEveryLineRate) {
     }
 }
 
-// 100 Gb/s * (25 us + 50 us) = 937,500 octets: 228.9 packets of 4096.
+// 100 Gb/s * (25 us + 50 us) = 937,500 bytes: 228.9 packets of 4096.
 TEST(CongestionPresetsTest, SwiftStartsWithWhatItsLongestTargetHolds) {
   const auto parameters = congestion_named("swift", gbps(100));
   CongestionControl control(*parameters);

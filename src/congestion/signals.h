@@ -1,4 +1,4 @@
-// What congestion control hears of the network, besides CNPs and losses.
+// The signals that congestion control gets from the network, besides CNPs and losses.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@ namespace verbena {
 struct HopTelemetry {
   Rate rate;              // of the port
   Time at;                // when the packet left, by that switch's clock
-  u64 sent_octets = 0;    // by the port, since ever
+  u64 sent_octets = 0;    // by the port, in its whole life
   u64 queued_octets = 0;  // in the port's queue
 };
 
-// The hops of one packet, in the order in which it took them. More than kMaxHops are not recorded.
+// The hops of one packet, in the order of its path. Hops beyond kMaxHops are not recorded.
 struct PathTelemetry {
   static constexpr std::size_t kMaxHops = 8;
   std::array<HopTelemetry, kMaxHops> hops;
@@ -26,11 +26,12 @@ struct PathTelemetry {
   std::span<const HopTelemetry> used() const { return std::span(hops).first(count); }
 };
 
-// An acknowledgement that brought something new.
+// An acknowledgement of new data.
 struct AckSignal {
   u64 acknowledged_octets = 0;  // of payload, for the first time
   u64 in_flight_octets = 0;     // of payload, sent and still not acknowledged
-  // Since the newest of the acknowledged packets was sent; 0: not known (it was sent twice, say).
+  // Time since the newest of the acknowledged packets was sent; 0 if it is not known (for example
+  // because it was sent twice).
   Duration round_trip{};
   const PathTelemetry* path = nullptr;  // of that packet; nullptr: none was collected
 };

@@ -21,7 +21,7 @@ struct ToyNetwork {
   void run(Duration time) {
     for (const Time end = now + time; now < end; now = now + kStep) step();
   }
-  // Octets that each has sent since, as shares of the link.
+  // Returns the bytes that each flow has sent since, as shares of the link.
   std::vector<double> shares(Duration time) {
     for (Flow& flow : flows) flow.sent = 0;
     run(time);
@@ -49,7 +49,7 @@ struct ToyNetwork {
   Rate capacity;
   Duration base_rtt;
   Time now = Time::from_ns(1'000'000);
-  double queue = 0, passed = 0;  // octets
+  double queue = 0, passed = 0;  // bytes
 
  private:
   void step() {

@@ -8,23 +8,23 @@
 
 namespace verbena {
 
-// The notification point: who gets marked packets.
+// The notification point: the receiver of marked packets.
 struct NotificationParameters {
-  // Between two CNPs of one flow, at least. Paper: N = 50 us; min_time_between_cnps. 0: one for
-  // each marked packet. 0 .. 1 s
+  // The least time between two CNPs of one flow. Paper: N = 50 us; min_time_between_cnps. 0: one
+  // CNP for each marked packet. 0 .. 1 s
   Duration cnp_interval = us(50);
 
   [[nodiscard]] bool valid() const;
 };
 
-// The reaction point: who sends. The defaults are the paper's, for 40 Gb/s.
+// The reaction point: the sender. The defaults are the paper's, for 40 Gb/s.
 struct DCQCNParameters {
-  // When a CNP lowers the rate.
+  // The time at which a CNP lowers the rate.
   enum class Decrease : u8 {
     kAtCNP,     // at once: the paper, 3.1, figure 6
     kPeriodic,  // at the end of a decrease interval in which a CNP came: NVIDIA's adapters
   };
-  // What the target becomes at a decrease.
+  // The new target at a decrease.
   enum class Clamp : u8 {
     kAlways,         // the rate before it: the paper, equation 1; clamp_tgt_rate 1
     kAfterIncrease,  // that, if there was an increase since the last decrease; else it stays
@@ -35,10 +35,10 @@ struct DCQCNParameters {
 
   Decrease decrease = Decrease::kAtCNP;
   Clamp clamp = Clamp::kAlways;
-  // kAtCNP: sooner after a decrease, CNPs are not looked at. kPeriodic: the period.
+  // kAtCNP: for this long after a decrease, CNPs are ignored. kPeriodic: the period.
   // rate_reduce_monitor_period. 0 (kPeriodic: 1 ns) .. 1 s
   Duration decrease_interval{};
-  // kPeriodic: how much later than the alpha timer the periods begin, at the first CNP. 0 .. 1 s
+  // kPeriodic: the delay of the periods' begin after the alpha timer's, at the first CNP. 0 .. 1 s
   Duration decrease_offset{};
 
   double g = 1.0 / 256;              // dce_tcp_g. 1/1024 .. 1
@@ -46,12 +46,12 @@ struct DCQCNParameters {
   Duration alpha_interval = us(55);  // paper: K; dce_tcp_rtt. 1 ns .. 1 s
 
   Duration increase_interval = us(55);  // paper: T; rpg_time_reset. 1 ns .. 10 s
-  u64 byte_counter = 10'000'000;        // octets; paper: B; rpg_byte_reset. 0: there is none
+  u64 byte_counter = 10'000'000;        // bytes; paper: B; rpg_byte_reset. 0: there is none
   u32 fast_recovery = 5;                // increases without a new target; paper: F; rpg_threshold
   Rate additive_increase = mbps(40);    // R_AI; rpg_ai_rate. 1 Mb/s and more
   Rate hyper_increase = mbps(200);      // R_HAI; rpg_hai_rate. 1 Mb/s and more
 
-  // All within the ranges above.
+  // Returns true if all values are within the ranges above.
   [[nodiscard]] bool valid() const;
 };
 

@@ -6,7 +6,7 @@
 namespace verbena {
 namespace {
 
-// Below it, alpha is 0 for all that is computed from it: 1 - alpha / 2 is 1, and alpha + g is g.
+// Below this value, alpha counts as 0 in all computations: 1 - alpha / 2 is 1, and alpha + g is g.
 constexpr double kNegligible = 1e-20;
 
 u32 saturated_sum(u32 a, i64 b) {
@@ -53,7 +53,8 @@ void ReactionPoint::start(Time now) {
   }
 }
 
-// Of two timers that end at the same time the one that was set first goes first.
+// Returns whether the decrease comes first. Of two timers that end at the same time, the one that
+// was set first comes first.
 bool ReactionPoint::decrease_is_next() const {
   if (decrease_at_ != increase_at_) return decrease_at_ < increase_at_;
   return p_.decrease_interval >= p_.increase_interval;
@@ -74,7 +75,7 @@ void ReactionPoint::advance(Time now) {
   }
 }
 
-// Ends of the timer up to `until`, at least one, which only count.
+// Skips ends of the timer up to `until`, at least one, that only count.
 void ReactionPoint::skip_increases(Time until) {
   const i64 ends = std::max<i64>((until - increase_at_).ps() / p_.increase_interval.ps(), 0) + 1;
   timer_ends_ = saturated_sum(timer_ends_, ends);
@@ -89,8 +90,8 @@ void ReactionPoint::count(u64 octets, Time now) {
   }
 }
 
-// The periods of the alpha timer since the last one, multiplied out one by one: rounding has to be
-// that of a timer's.
+// Multiplies out the periods of the alpha timer since the last update one by one, so that rounding
+// equals a timer's.
 void ReactionPoint::update_alpha(Time now) {
   i64 periods = (now - alpha_since_).ps() / p_.alpha_interval.ps();
   if (periods <= 0) return;
@@ -128,7 +129,7 @@ void ReactionPoint::decrease(Time at) {
   increase_at_ = at + p_.increase_interval;
 }
 
-// At an end of the timer or of the byte counter, not counted yet.
+// Runs at an end of the timer or of the byte counter that is not counted yet.
 void ReactionPoint::increase() {
   const Rate rate = rate_, target = target_;
   const u32 most = std::max(timer_ends_, byte_ends_);

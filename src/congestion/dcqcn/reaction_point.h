@@ -1,4 +1,4 @@
-// DCQCN's reaction point: the rate of one flow, from the CNPs that it gets.
+// DCQCN's reaction point: the rate of one flow, computed from the CNPs that it receives.
 // Zhu et al., SIGCOMM 2015, 3.1 and figure 7; parameters.h has the choices.
 //   at a decrease           target = rate;  rate = rate * (1 - alpha / 2)
 //   CNP since the last time alpha = (1 - g) * alpha + g,  else  alpha = (1 - g) * alpha
@@ -7,10 +7,10 @@
 //     max(T, B) < F   fast recovery: the target stays
 //     min(T, B) > F   hyper increase;  otherwise additive increase. Without B, T is both.
 //
-// There are no timers to serve: what has come due since the last call is made up for at the next,
-// in the order and with the arithmetic that timers would have had, so that the results are equal
-// bit for bit. That takes at most line rate / R_HAI steps (in silence with a byte counter, / R_AI),
-// most often one or none. Rates are whole bits per second, truncated. `now` never goes back.
+// There are no timers to serve. Each call makes up for the timer events that became due since the
+// last call, in the order and with the arithmetic of timers, so that results are equal bit for bit.
+// That takes at most line rate / R_HAI steps (in silence with a byte counter, / R_AI), usually one
+// or none. Rates are whole bits per second, truncated. `now` never goes back.
 #pragma once
 
 #include "congestion/algorithm.h"
@@ -33,10 +33,10 @@ class ReactionPoint : public Algorithm {
     return rate_;
   }
 
-  // kPeriodic: at the end of the period in which a CNP came.
+  // kPeriodic: returns true until the end of the period in which a CNP came.
   [[nodiscard]] bool will_slow_down() const { return decrease_at_ != Time::never(); }
 
-  // For those who look on.
+  // For statistics.
   [[nodiscard]] Rate target(Time now);
   [[nodiscard]] double alpha(Time now);  // 0 .. 1
 
@@ -64,7 +64,7 @@ class ReactionPoint : public Algorithm {
   u32 timer_ends_ = 0, byte_ends_ = 0;  // T and B
   bool started_ = false;
   bool notified_ = false;  // kPeriodic: since the last update of alpha
-  bool settled_ = false;   // increases change nothing any more
+  bool settled_ = false;   // further increases change nothing
 };
 
 }  // namespace verbena

@@ -292,7 +292,7 @@ TEST(DCQCNParametersTest, RangesAreKept) {
 // N flows on one bottleneck of 100 Gb/s: a queue that fills by what comes in above it, and marks as
 // RED does. Time passes in microseconds.
 struct Bottleneck {
-  double queue = 0;  // octets
+  double queue = 0;  // bytes
   static constexpr double kMin = 100e3, kMax = 400e3, kMost = 0.2;
 
   void run_us(double bps, double capacity) {

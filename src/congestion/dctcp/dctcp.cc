@@ -28,7 +28,7 @@ void DCTCP::on_ack(const AckSignal& ack, Time) {
     rate_ = std::min(p_.line_rate, Rate::from_bps(rate_.bps() + p_.additive_increase.bps()));
 }
 
-// The first round trip has nothing to compare its marks with; they count in the second.
+// The first round trip has no earlier one to compare its marks with; they count in the second.
 void DCTCP::end_round(u64 in_flight_octets) {
   if (round_packets_ != 0) {
     const double share =

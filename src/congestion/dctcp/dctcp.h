@@ -5,7 +5,8 @@
 //   rate  = rate + additive_increase,  unless it was lowered in this round trip
 // and at the first mark of a round trip
 //   rate  = rate * (1 - alpha / 2)
-// A mark is a CNP: this wants one for each marked packet (NotificationParameters::cnp_interval 0).
+// A mark is a CNP: this algorithm needs one for each marked packet
+// (NotificationParameters::cnp_interval 0).
 #pragma once
 
 #include "congestion/algorithm.h"
@@ -38,9 +39,10 @@ class DCTCP : public Algorithm {
   const DCTCPParameters& p_;
   Rate rate_;
   double alpha_ = 1;
-  u64 acknowledged_ = 0;   // octets, since ever
-  u64 round_end_ = 0;      // in these octets: what had been sent when the round trip began
-  u64 lowered_until_ = 0;  // likewise, when the rate was lowered
+  u64 acknowledged_ = 0;  // bytes, in the whole life
+  u64 round_end_ =
+      0;  // in these bytes: the end of the data that had been sent when the round trip began
+  u64 lowered_until_ = 0;  // likewise, at the time of the last decrease
   u64 round_packets_ = 0, round_marks_ = 0;
   bool marked_ = false;  // since the last acknowledgement
 };

@@ -34,7 +34,7 @@ u64 HPCC::octets_in_flight(Rate rate) const {
 }
 
 void HPCC::on_ack(const AckSignal& ack, Time) {
-  // What was in flight at the last update is acknowledged: a round trip has passed.
+  // The data in flight at the last update is acknowledged: a round trip has passed.
   new_round_ = ack.acknowledged_octets > round_left_;
   round_left_ = new_round_ ? ack.in_flight_octets : round_left_ - ack.acknowledged_octets;
   if (ack.path == nullptr) return;
@@ -59,7 +59,7 @@ HPCC::Load HPCC::load_of(const HopTelemetry& hop, const HopTelemetry& last) cons
 }
 
 void HPCC::use_highest(const PathTelemetry& path) {
-  Load most;  // where no hop has sent anything, U stays
+  Load most;  // if no hop has sent anything, U stays
   bool is_new = false;
   for (u32 i = 0; i < path.count; ++i) {
     const Load load = load_of(path.hops[i], last_.hops[i]);
@@ -88,7 +88,7 @@ void HPCC::measure(Loop& loop, const Load& load) const {
   loop.utilization = (loop.utilization * (base - elapsed) + load.u * elapsed) / base;
 }
 
-// The new rate.
+// Returns the new rate.
 Rate HPCC::adjust(Loop& loop) const {
   const double excess = loop.utilization / p_.eta;
   const bool multiplies = excess >= 1 || loop.stage >= p_.max_stage;

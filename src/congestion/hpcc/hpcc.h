@@ -1,4 +1,4 @@
-// HPCC: the window of one flow, from what each hop of its path says of itself (INT).
+// HPCC: the window of one flow, computed from the telemetry (INT) of each hop of its path.
 // Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019, algorithm 1. For each hop since
 // the last acknowledgement:
 //   u = min(queue, last queue) / (rate * T) + sent / (elapsed * rate)
@@ -8,9 +8,9 @@
 // Wc becomes W once in a round trip. The flow is paced at W / T. Here windows are kept as rates, W
 // / T and Wc / T, in whole bits per second.
 //
-// Choices that the authors' ns-3 model has beside (FAST_REACT 0, MULTI_RATE 1 and VAR_WIN 0 there):
-// to look at one acknowledgement in each round trip; to have U and Wc for each hop, the least W
-// counting; and to be bound by the rate alone, or by WindowParameters too.
+// Choices that the authors' ns-3 model offers too (FAST_REACT 0, MULTI_RATE 1 and VAR_WIN 0 there):
+// react to one acknowledgement in each round trip; keep U and Wc for each hop and use the least W;
+// bound the flow by the rate alone, or by WindowParameters too.
 #pragma once
 
 #include "congestion/algorithm.h"
@@ -30,7 +30,8 @@ struct HPCCParameters {
   double eta = 0.95;            // utilization aimed at. Above 0, 1 at most
   u32 max_stage = 5;            // additive steps in a row
   double additive_octets = 80;  // W_AI: window * (1 - eta) / flows that share a link, at most
-  // What the network holds at line_rate, by which queues are measured; 0: line_rate * base_rtt.
+  // The data that the network holds at line_rate, by which queues are measured; 0: line_rate *
+  // base_rtt.
   u64 pipe_octets = 0;
 
   [[nodiscard]] bool valid() const;
@@ -57,7 +58,7 @@ class HPCC : public Algorithm {
   };
   struct Load {  // of a hop, since the last acknowledgement
     double u = 0;
-    Duration elapsed{};  // 0: nothing can be said
+    Duration elapsed{};  // 0: unknown
   };
 
   u64 octets_in_flight(Rate rate) const;
@@ -68,13 +69,13 @@ class HPCC : public Algorithm {
   void use_each(const PathTelemetry& path);
 
   const HPCCParameters& p_;
-  const double pipe_;                                // octets
+  const double pipe_;                                // bytes
   const Rate step_;                                  // W_AI / T
   Rate rate_;                                        // W / T
   std::array<Loop, PathTelemetry::kMaxHops> loops_;  // kOne: the first
-  u64 round_left_ = 0;                               // octets that were in flight when Wc was set
+  u64 round_left_ = 0;                               // bytes that were in flight when Wc was set
   bool new_round_ = true;
-  PathTelemetry last_;  // of the last acknowledgement that was looked at
+  PathTelemetry last_;  // of the last acknowledgement that was used
 };
 
 }  // namespace verbena

@@ -38,7 +38,8 @@ class IBCC : public Algorithm {
 
   const IBCCParameters& p_;
   u32 ccti_;
-  Time lowered_at_;  // CCTI, by the timer, last; that runs while it is above CCTI_Min
+  Time lowered_at_;  // the last decrease of CCTI by the timer, which runs while CCTI is above
+                     // CCTI_Min
 };
 
 }  // namespace verbena

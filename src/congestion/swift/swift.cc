@@ -53,7 +53,7 @@ void Swift::on_timeout(Time now) {
   on_loss(now);
 }
 
-// Once in a round trip.
+// Decreases at most once in a round trip.
 void Swift::decrease(double factor, Time now) {
   if (has_decreased_ && now - decreased_ < rtt_) return;
   set(window_ * std::max(factor, 1 - p_.max_decrease));

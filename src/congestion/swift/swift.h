@@ -1,4 +1,4 @@
-// Swift: the window of one flow, from how late its acknowledgements are.
+// Swift: the window of one flow, computed from the delay of its acknowledgements.
 // Kumar et al., Swift: Delay is Simple and Effective for Congestion Control in the Datacenter,
 // SIGCOMM 2020, algorithm 1 and 3.5. The window is in packets and may be less than one: then the
 // flow is paced, one packet in round trip / window; else nothing but the window bounds it.
@@ -8,9 +8,9 @@
 //   ACK, else              window *= max(1 - beta_md * (delay - target) / delay, 1 - max_decrease)
 //   loss                   window *= 1 - max_decrease
 //   timeout                the same; at the third in a row, min_window
-// with one decrease in a round trip. The delay is the whole round trip: what the end hosts take of
-// it is not measured apart, so there is one window, where the paper has two. Topology-based scaling
-// is part of `base_target`.
+// with one decrease in a round trip. The delay is the whole round trip: the time in the end hosts
+// is not measured separately, so there is one window, where the paper has two. Topology-based
+// scaling is part of `base_target`.
 #pragma once
 
 #include "congestion/algorithm.h"
@@ -19,7 +19,7 @@ namespace verbena {
 
 struct SwiftParameters {
   Rate line_rate = gbps(100);
-  u32 packet_octets = 4096;              // what a window of 1 is
+  u32 packet_octets = 4096;              // bytes of a window of 1
   Duration base_target = us(25);         // with the hops' share. 1 ns .. 10 s
   Duration flow_scaling_range = us(50);  // 0: no flow scaling
   double flow_scaling_min_window = 0.1;  // packets
@@ -32,7 +32,8 @@ struct SwiftParameters {
   u32 timeouts_to_reset = 3;
 
   [[nodiscard]] bool valid() const;
-  // What line_rate brings in the longest target. More would only wait in queues. Packets.
+  // Returns the packets that line_rate carries in the longest target. More would only wait in
+  // queues.
   [[nodiscard]] double longest_useful_window() const;
 };
 

@@ -30,7 +30,8 @@ void CUBIC::on_acknowledged(u64 octets, Duration round_trip, Time now) {
   if (state_.in_slow_start()) return;
   if (!epoch_) begin_epoch(now);
   const double acknowledged = static_cast<double>(octets) / state_.mss;
-  // 4.3: as large a share of loss, as slow a growth, until the window is what it was.
+  // 4.3: the same average share of loss as Reno, so a slower growth, until the window has regained
+  // its size.
   const double alpha = w_est_ >= before_ ? 1 : 3 * (1 - kBeta) / (1 + kBeta);
   w_est_ += alpha * acknowledged / segments();
   const double t = (now - *epoch_).seconds();
@@ -39,7 +40,7 @@ void CUBIC::on_acknowledged(u64 octets, Duration round_trip, Time now) {
   set_window(window_ + (target - segments()) / segments() * static_cast<double>(octets));
 }
 
-// 4.6 and 4.7. By what is in flight, so that a window that was not used counts for nothing.
+// 4.6 and 4.7. Uses the data in flight, so that an unused window does not count.
 void CUBIC::shrink(u64 in_flight) {
   epoch_.reset();
   before_ = segments();

@@ -1,9 +1,9 @@
-// CUBIC: the window as a cubic function of the time since the last loss, so that it comes back
-// quickly to where that was, stays there, and then looks for more. RFC 9438. With t in seconds and
+// CUBIC: the window as a cubic function of the time since the last loss, so that it returns quickly
+// to its size at the loss, stays there, and then probes for more. RFC 9438. With t in seconds and
 // windows in segments (4.2):
 //   W_cubic(t) = C * (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)
-// and never less than Reno would have by then (4.3, W_est). A loss takes it to 0.7 of its size
-// (4.6); what has shrunk since gives up more (4.7, fast convergence).
+// It is never smaller than Reno's would be by then (4.3, W_est). A loss reduces it to 0.7 of its
+// size (4.6); a window that has shrunk since the loss before gives up more (4.7, fast convergence).
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ class CUBIC {
   void on_congestion(u64 in_flight, Time now);
   void on_timeout(u64 in_flight, Time now);
   [[nodiscard]] const WindowState& state() const { return state_; }
-  // The function, in segments. Precondition: congestion avoidance has begun.
+  // Returns the function's value in segments. Precondition: congestion avoidance has begun.
   [[nodiscard]] double at(double seconds_of_epoch) const;
 
  private:
@@ -35,12 +35,12 @@ class CUBIC {
   void shrink(u64 in_flight);
 
   WindowState state_;
-  double window_ = static_cast<double>(state_.window);  // with what is less than an octet
+  double window_ = static_cast<double>(state_.window);  // with fractions of a byte
   double w_max_ = 0;                                    // segments
   double k_ = 0;                                        // seconds
   double w_est_ = 0;                                    // segments
   double before_ = 0;                                   // the last loss: cwnd_prior, segments
-  std::optional<Time> epoch_;                           // since when congestion is avoided
+  std::optional<Time> epoch_;                           // begin of congestion avoidance
 };
 
 }  // namespace verbena::tcp

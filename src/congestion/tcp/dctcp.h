@@ -1,5 +1,5 @@
-// DCTCP: Reno whose answer to congestion is as large as the congestion: the share of octets that
-// were marked. RFC 8257, 3.3. Once in a window, with F the share of marked octets:
+// DCTCP: Reno with a reaction in proportion to the congestion: the share of marked bytes. RFC 8257,
+// 3.3. Once in a window, with F the share of marked bytes:
 //   alpha = (1 - g) * alpha + g * F
 // and, if there was a mark, cwnd = cwnd * (1 - alpha / 2). Losses count as Reno's (3.5).
 #pragma once
@@ -17,17 +17,17 @@ class DCTCP {
   struct Acknowledgement {
     u64 octets = 0;          // newly
     u64 marked_octets = 0;   // of those
-    u64 up_to = 0;           // the stream's octets acknowledged so far
+    u64 up_to = 0;           // the stream's bytes acknowledged so far
     u64 sent = 0;            // and sent so far
-    bool grows = false;      // the window had been what held the sender back
-    bool may_reduce = true;  // no loss is being repaired, which has reduced it
+    bool grows = false;      // the window was the sender's limit
+    bool may_reduce = true;  // no loss is being repaired, which would have reduced it already
   };
   void on_acknowledged(const Acknowledgement& ack, Time now);
   void on_congestion(u64 in_flight, Time now) { reno_.on_congestion(in_flight, now); }
   void on_timeout(u64 in_flight, Time now) { reno_.on_timeout(in_flight, now); }
   [[nodiscard]] const WindowState& state() const { return reno_.state(); }
   [[nodiscard]] double alpha() const { return alpha_; }
-  // True, once: the window was made smaller, which the peer is to be told (CWR).
+  // Returns true once after the window was reduced, which the peer must be told (CWR).
   [[nodiscard]] bool take_reduction();
 
  private:
@@ -37,8 +37,8 @@ class DCTCP {
   Reno reno_;
   double alpha_ = 1;  // 3.3: the first mark counts as in Reno
   u64 octets_ = 0, marked_ = 0;
-  u64 window_end_ = 0;     // when that is acknowledged, the window of observation is over
-  u64 reduced_until_ = 0;  // no further mark counts until that is acknowledged
+  u64 window_end_ = 0;     // the window of observation ends when this is acknowledged
+  u64 reduced_until_ = 0;  // no further mark counts until this is acknowledged
   bool reduced_ = false;
 };
 

@@ -2,7 +2,7 @@
 
 namespace verbena::tcp {
 
-// RFC 5681, 3.1, by octets: a segment more when a window's worth has been acknowledged.
+// RFC 5681, 3.1, by bytes: grows by a segment for each acknowledged window.
 void Reno::on_acknowledged(u64 octets, Time) {
   if (state_.in_slow_start()) octets = state_.slow_start(octets);
   if (state_.in_slow_start()) return;

@@ -1,6 +1,6 @@
-// Reno: TCP's first congestion control, and what others are held against. RFC 5681, 3.1: slow start
-// and congestion avoidance, the window half as large after a loss.
-// Units: octets. `in_flight`: what is sent and neither acknowledged nor taken for lost.
+// Reno: TCP's first congestion control, and the measure of the others. RFC 5681, 3.1: slow start
+// and congestion avoidance; a loss halves the window.
+// Units: bytes. `in_flight`: bytes sent that are neither acknowledged nor considered lost.
 #pragma once
 
 #include "base/time.h"
@@ -12,7 +12,7 @@ class Reno {
  public:
   explicit Reno(const WindowState& state) : state_(state) {}
 
-  // So many octets were acknowledged, and the window had been what held the sender back.
+  // So many bytes were acknowledged, and the window was the sender's limit.
   void on_acknowledged(u64 octets, Time now);
   // A loss, or an echo of congestion: once in a window.
   void on_congestion(u64 in_flight, Time now);
@@ -21,7 +21,7 @@ class Reno {
 
  private:
   WindowState state_;
-  u64 acknowledged_ = 0;  // since the window grew last, in congestion avoidance
+  u64 acknowledged_ = 0;  // since the window last grew, in congestion avoidance
 };
 
 }  // namespace verbena::tcp

@@ -20,14 +20,14 @@ class WindowControl {
     u64 marked_octets = 0;  // of those
     u64 up_to = 0, sent = 0;
     Duration round_trip{};
-    bool grows = false;      // no loss is being repaired, and the window had held the sender back
+    bool grows = false;      // no loss is being repaired, and the window was the sender's limit
     bool may_reduce = true;  // no loss is being repaired
   };
   void on_acknowledged(const Acknowledgement& ack, Time now);
   void on_congestion(u64 in_flight, Time now);
   void on_timeout(u64 in_flight, Time now);
-  // The peer's echo: RFC 3168, 6.1.2 for Reno and CUBIC; DCTCP has it with each acknowledgement.
-  // True: the window was made smaller for it.
+  // The peer's echo of congestion: RFC 3168, 6.1.2 for Reno and CUBIC; with DCTCP each
+  // acknowledgement carries it. Returns true if the window was reduced because of it.
   [[nodiscard]] bool on_echo(u64 in_flight, Time now);
   [[nodiscard]] u64 window() const { return state().window; }
   [[nodiscard]] const WindowState& state() const;

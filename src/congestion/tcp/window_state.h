@@ -1,4 +1,4 @@
-// What every congestion control of TCP has: a window and the threshold of slow start, in octets.
+// The state of every TCP congestion control: a window and the threshold of slow start, in bytes.
 // RFC 5681, 2: cwnd, ssthresh, SMSS.
 #pragma once
 
@@ -12,14 +12,14 @@ namespace verbena::tcp {
 struct WindowState {
   static constexpr u64 kNoThreshold = std::numeric_limits<u64>::max();  // not known yet
 
-  u32 mss = 1460;                // octets of a full segment's payload: SMSS
+  u32 mss = 1460;                // bytes of a full segment's payload: SMSS
   u64 window = 0;                // that may be in flight: cwnd
   u64 threshold = kNoThreshold;  // ssthresh
 
   [[nodiscard]] bool in_slow_start() const { return window < threshold; }
-  // RFC 5681, 3.1, by octets (RFC 3465, 2.2, L = 2): at most two segments for an acknowledgement,
-  // so that a receiver that answers every second one doubles the window in a round trip. What is
-  // left of `octets` beyond the threshold is for congestion avoidance.
+  // Slow start by bytes. RFC 5681, 3.1, with RFC 3465, 2.2, L = 2: at most two segments for an
+  // acknowledgement, so that a receiver that answers every second one doubles the window in a round
+  // trip. Returns the part of `octets` beyond the threshold, which is for congestion avoidance.
   [[nodiscard]] u64 slow_start(u64 octets) {
     const u64 growth = std::min({octets, u64{2} * mss, threshold - window});
     window += growth;

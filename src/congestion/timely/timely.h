@@ -1,4 +1,4 @@
-// TIMELY: the rate of one flow, from how its round trips change.
+// TIMELY: the rate of one flow, computed from the changes of its round trips.
 // Mittal et al., TIMELY: RTT-based Congestion Control for the Datacenter, SIGCOMM 2015, algorithm
 // 1:
 //   diff = (1 - alpha) * diff + alpha * (rtt - last rtt);  gradient = diff / min_rtt
@@ -8,10 +8,10 @@
 //   else                  rate = rate * (1 - beta * gradient), the gradient being 1 at most
 // One round trip counts for each segment that is acknowledged.
 //
-// HPCC's ns-3 model (https://github.com/alibaba-edu/High-Precision-Congestion-Control) has it
-// otherwise (Variant::kHPCCModel): one round trip counts in each round trip; rises of any
-// kind count, not those by the gradient alone, and after hyper_after of them the step is
-// hyper_delta; and the gradient may be so large that the rate falls to min_rate.
+// HPCC's ns-3 model (https://github.com/alibaba-edu/High-Precision-Congestion-Control) differs
+// (Variant::kHPCCModel). One sample counts in each round trip. Rises of any kind count, not only
+// those by the gradient, and after hyper_after of them the step is hyper_delta. The gradient may be
+// so large that the rate falls to min_rate.
 #pragma once
 
 #include "congestion/algorithm.h"
@@ -59,7 +59,7 @@ class TIMELY : public Algorithm {
   double diff_ns_ = 0;
   u32 rises_ = 0;         // in a row; kPaper: those by the gradient
   u64 octets_ = 0;        // acknowledged since the last round trip that counted
-  u64 round_octets_ = 0;  // kHPCCModel: that were in flight then
+  u64 round_octets_ = 0;  // kHPCCModel: bytes in flight then
 };
 
 }  // namespace verbena
