@@ -27,7 +27,7 @@ Result<ListenerId> CMAgent::listen(const ListenParams& params) { return listener
 
 Status CMAgent::unlisten(ListenerId id) { return listeners_.remove(id); }
 
-// --- in
+// --- input
 
 void CMAgent::on_mad(const MADFrame& frame, Time now) {
   ++counters_.mads_received;
@@ -79,7 +79,7 @@ void CMAgent::expire(CMConnection& c, Time now) {
     case CMState::kMRAREQSent:
     case CMState::kEstablished:
     case CMState::kDREQReceived:
-    case CMState::kSIDRREQReceived: break;  // wait for the program, without a limit
+    case CMState::kSIDRREQReceived: break;  // waits for the program, without a limit
   }
   CHECK_UNREACHABLE();
 }
@@ -99,13 +99,13 @@ void CMAgent::give_up(CMConnection& c, Time now) {
 
 // --- finding connections
 
-// One that the program may still name.
+// Finds a connection that the program may still name.
 CMConnection* CMAgent::visible(CommId id) {
   CMConnection* c = connections_.find(id);
   return c == nullptr || c->abandoned || c->state == CMState::kRetired ? nullptr : c;
 }
 
-// One that a message names by both IDs, and that is with the message's sender.
+// Finds a connection that a message names by both IDs, and whose peer is the message's sender.
 CMConnection* CMAgent::matched(const Incoming& in, CommId ours, CommId theirs) {
   CMConnection* c = from_peer(in, connections_.find(ours));
   if (c == nullptr || c->remote_id == theirs) return c;
@@ -123,7 +123,7 @@ CMConnection* CMAgent::from_peer(const Incoming& in, CMConnection* c) {
   return nullptr;
 }
 
-// A full table gives up what only lingers.
+// Makes room in a full table by evicting a lingering connection.
 bool CMAgent::make_room() {
   if (!connections_.full()) return true;
   CMConnection* c = connections_.first_lingering();
@@ -139,9 +139,9 @@ CMConnection& CMAgent::add_connection() {
   return connections_.add(id);
 }
 
-// --- out
+// --- output
 
-// For the time that something is asked for again.
+// Keeps the message for repetitions.
 void CMAgent::prepare(CMConnection& c, const cm::Body& body, u32 attribute_modifier) {
   c.sent_attribute = std::visit([](const auto& message) { return message.kAttribute; }, body);
   c.sent = cm::Message{.transaction_id = c.transaction_id,
@@ -157,7 +157,7 @@ void CMAgent::send(CMConnection& c, const cm::Body& body, u32 attribute_modifier
 
 void CMAgent::send_again(const CMConnection& c) { transmit(c.local_gid, c.remote_gid, c.sent); }
 
-// Without a connection, to whom the MAD came from.
+// Answers the sender of the MAD without a connection.
 void CMAgent::answer(const Incoming& in, const cm::Body& body) {
   transmit(in.frame.destination, in.frame.source,
            cm::Message{.transaction_id = in.transaction_id, .body = body}.encode());
@@ -208,8 +208,9 @@ Status CMAgent::take_request(CommId id) {
   return Status::kOk;
 }
 
-// Dead to the program; kept while the peer may repeat what we have answered. What the peer cannot
-// repeat to us, because it never named itself, needs no memory.
+// Makes the connection dead to the program, and keeps it while the peer may repeat a message that
+// was answered. A connection that the peer cannot name again, because it never sent its ID, is not
+// kept.
 void CMAgent::retire(CMConnection& c, Time now) {
   stop_waiting(c);
   if (c.remote_id == CommId{}) return connections_.remove(c);

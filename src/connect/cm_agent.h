@@ -1,15 +1,15 @@
 // CMAgent: communication management of one process on one device: its listeners, connections and
-// SIDR exchanges. MADs and calls in, MADs and events out. IBTA Vol 1, chapter 12, where its state
-// diagrams are 12.9.5 to 12.9.7; where the specification leaves a choice, what Linux does
-// (drivers/infiniband/core/cm.c), for it is the peer.
+// SIDR exchanges. MADs and calls in, MADs and events out. IBTA Vol 1, chapter 12, with state
+// diagrams in 12.9.5 to 12.9.7. Where the specification leaves a choice, the agent does as Linux
+// (drivers/infiniband/core/cm.c), because Linux is the peer.
 //
 // Sans-IO: no socket, clock, thread, lock, global or log sink. Allocates for a connection and its
 // place in the tables, never for a MAD that matches none. Same calls in the same order give the
 // same outputs, bit for bit. One owner; not thread-safe.
 //
-// Contract: after any call, drain poll_mad() and poll_event(), then re-read next_timer(). A driver
-// that does not drain loses MADs (counters().output_drops), which the peer repeats, never events.
-// `now` never goes back.
+// Contract: after any call, drain poll_mad() and poll_event(), then re-read next_timer(). If a
+// driver does not drain, MADs are lost (counters().output_drops), which the peer repeats, but never
+// events. `now` never goes back.
 //
 // The life of a connection (kDREQSent and kDREQReceived may cross; then both go to kTimeWait):
 //   connect -> kREQSent -> ReplyReceived -> ready_to_use -> kEstablished
@@ -22,7 +22,8 @@
 // Disconnected answers accept(), unless establish() did.
 //
 // An ID is dead after reject(), abandon(), sidr_reply() and the events that say so: calls with it
-// give kNotFound. A call that the state does not allow gives kInvalidArgument and does nothing.
+// return kNotFound. A call that the state does not allow returns kInvalidArgument and has no
+// effect.
 #pragma once
 
 #include <optional>
@@ -48,22 +49,22 @@ class CMAgent {
   CMAgent(const CMAgent&) = delete;
   CMAgent& operator=(const CMAgent&) = delete;
 
-  // kBusy: somebody listens for just that. kNoMemory: max_listeners.
+  // Returns kBusy if a listener with the same parameters exists, kNoMemory beyond max_listeners.
   [[nodiscard]] Result<ListenerId> listen(const ListenParams& params);
-  // Requests already reported stay.
+  // Requests that were reported remain.
   [[nodiscard]] Status unlisten(ListenerId id);
 
-  // Active side. kNoMemory: max_connections.
+  // Active side. Returns kNoMemory beyond max_connections.
   [[nodiscard]] Result<CommId> connect(const ConnectParams& params, Time now);
-  // The QP receives and sends: RTU.
+  // The QP can receive and send: sends the RTU.
   [[nodiscard]] Status ready_to_use(CommId id, std::span<const u8> private_data);
 
-  // Passive side. The program has taken the request from its queue: it no longer counts against the
-  // backlog. accept(), reject(), sidr_reply() and abandon() imply it.
+  // Passive side. The program has taken the request from its queue, so the request no longer counts
+  // against the backlog. accept(), reject(), sidr_reply() and abandon() imply it.
   [[nodiscard]] Status take_request(CommId id);
   [[nodiscard]] Status accept(CommId id, const AcceptParams& params, Time now);
-  // The QP received something: the peer is ready though its RTU has not come. 12.9.8.1.
-  // kBusy: it is established.
+  // The QP has received a packet: the peer is ready although its RTU has not arrived. 12.9.8.1.
+  // Returns kBusy if the connection is established.
   [[nodiscard]] Status establish(CommId id);
 
   // Both sides.
@@ -71,7 +72,8 @@ class CMAgent {
   [[nodiscard]] Status reject(CommId id, const RejectParams& params, Time now);
   [[nodiscard]] Status disconnect(CommId id, std::span<const u8> private_data, Time now);
   [[nodiscard]] Status reply_disconnect(CommId id, std::span<const u8> private_data, Time now);
-  // The program is gone: end it as politely as its state allows, and tell nothing more.
+  // The program has ended: ends the connection as politely as its state allows, and reports no
+  // more.
   [[nodiscard]] Status abandon(CommId id, Time now);
 
   // SIDR, for UD. 12.11.
@@ -81,12 +83,12 @@ class CMAgent {
   void on_mad(const MADFrame& frame, Time now);
   void on_timer(Time now);  // at or after next_timer(); an early call does nothing
   [[nodiscard]] bool has_output() const { return !mads_.empty() || !events_.empty(); }
-  [[nodiscard]] bool poll_mad(MADOut& out);  // false: none
+  [[nodiscard]] bool poll_mad(MADOut& out);  // returns false if there is none
   [[nodiscard]] std::optional<CMEvent> poll_event();
   [[nodiscard]] Time next_timer() const { return connections_.next_deadline(); }
 
   [[nodiscard]] const CMCounters& counters() const { return counters_; }
-  // Of all states, those that linger included.
+  // Returns the number of connections in all states, lingering ones included.
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
 
  private:
@@ -98,7 +100,7 @@ class CMAgent {
   };
   using What = decltype(CMEvent::what);
 
-  // cm_agent.cc: what all parts use
+  // cm_agent.cc: functions that all parts use
   CMConnection* visible(CommId id);
   CMConnection* matched(const Incoming& in, CommId ours, CommId theirs);
   CMConnection* from_peer(const Incoming& in, CMConnection* connection);

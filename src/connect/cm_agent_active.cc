@@ -106,7 +106,8 @@ void CMAgent::on_message(const Incoming& in, const cm::REP& rep) {
     return;
   }
   if (c != nullptr && c->remote_id == rep.local_comm_id) return repeat_for_rep(*c);
-  // Of a connection that is over here: the peer need not repeat it to the end. 12.6.7.2, code 6
+  // The connection has ended here: the peer need not repeat the message until its retries end.
+  // 12.6.7.2, code 6
   ++counters_.unmatched;
   answer(in, cm::REJ{.local_comm_id = rep.remote_comm_id,
                      .remote_comm_id = rep.local_comm_id,
@@ -114,10 +115,10 @@ void CMAgent::on_message(const Incoming& in, const cm::REP& rep) {
                      .reason = cm::RejectReason::kInvalidCommunicationID});
 }
 
-// False: it is not one to go on with.
+// Returns false if the reply cannot be used.
 bool CMAgent::adopt_reply(const Incoming& in, const cm::REP& rep, CMConnection& c) {
   if (connections_.find_remote(c.remote_gid, rep.local_comm_id) != nullptr) {
-    ++counters_.duplicates;  // the peer's ID is that of another connection: not of this REQ
+    ++counters_.duplicates;  // the peer's ID belongs to another connection, not to this REQ
     return false;
   }
   c.remote_id = rep.local_comm_id;

@@ -18,7 +18,7 @@ std::optional<CMTransport> transport_of(const cm::REQ& req) {
   CHECK_UNREACHABLE();
 }
 
-// REQ holds the Local ACK Timeout, which is for a round trip. As Linux reckons.
+// REQ holds the Local ACK Timeout, which covers a round trip. Computed as in Linux.
 u8 packet_life_time_of(const cm::REQ& req) {
   const u8 round_trip = req.primary.local_ack_timeout;
   return round_trip == 0 ? u8{0} : static_cast<u8>(round_trip - 1);
@@ -66,15 +66,15 @@ void CMAgent::on_message(const Incoming& in, const cm::REQ& req) {
     return answer(in, cm::REJ{.remote_comm_id = req.local_comm_id, .reason = *reason});
   }
   if (listener->waiting >= listener->params.backlog)
-    ++counters_.backlog_drops;  // silently, as Linux: the peer asks again
+    ++counters_.backlog_drops;  // without an answer, as Linux: the peer repeats its request
   else if (!make_room())
     ++counters_.table_drops;
   else
     add_request(in, req, *listener);
 }
 
-// Why a new request is turned down at once, if it is. A QP that we know to be connected is of a
-// peer that has started anew: that connection is stale. 12.9.8.3.1
+// Returns the reason if a new request must be refused at once. If the request's QP is known to be
+// connected, its peer has restarted, and that connection is stale. 12.9.8.3.1
 std::optional<cm::RejectReason> CMAgent::refusal(const Incoming& in, const cm::REQ& req,
                                                  const Listener* listener) {
   if (!transport_of(req)) return cm::RejectReason::kInvalidTransportServiceType;

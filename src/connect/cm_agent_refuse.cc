@@ -1,5 +1,5 @@
-// Saying no and saying wait, on both sides: REJ, MRA, and connections found to be stale.
-// IBTA Vol 1, 12.6.6, 12.6.7, 12.9.8.3.1, 12.9.8.5.
+// Refusals and requests for time, on both sides: REJ, MRA, and stale connections. IBTA Vol 1,
+// 12.6.6, 12.6.7, 12.9.8.3.1, 12.9.8.5.
 #include <algorithm>
 
 #include "base/bytes.h"
@@ -33,7 +33,7 @@ cm::Answered rejected_in(CMState state) {
 
 constexpr Duration kAskAgainInterval = ms(20);
 
-// Nobody listens, but may soon.
+// Returns true if nobody listens, but may soon.
 bool may_yet_listen(const CMConnection& c, const cm::REJ& rej, Time now) {
   return c.state == CMState::kREQSent && rej.reason == cm::RejectReason::kInvalidServiceID &&
          now < c.patient_until;
@@ -74,7 +74,7 @@ Status CMAgent::reject(CommId id, const RejectParams& params, Time now) {
 }
 
 void CMAgent::refuse(CMConnection& c, const RejectParams& params, Time now) {
-  // A request that we only took in has no ID of ours yet, as Linux has it.
+  // A received request that is not answered yet has no ID of ours, as in Linux.
   const CommId local_id = c.state == CMState::kREQReceived ? CommId{} : c.local_id;
   send(c, cm::REJ{.local_comm_id = local_id,
                   .remote_comm_id = c.remote_id,
@@ -92,19 +92,19 @@ void CMAgent::refuse_for_timeout(CMConnection& c, Time now) {
   refuse(c, {.reason = cm::RejectReason::kTimeout, .ari = guid}, now);
 }
 
-// The peer's QP is in another connection by now. 12.9.8.3.1: release it.
+// The peer uses its QP in another connection: releases this one. 12.9.8.3.1
 void CMAgent::drop_stale(CMConnection& c, Time now) {
   ++counters_.stale_connections;
   if (is_connecting(c.state)) {
     tell(c, Rejected{cm::REJ{.reason = cm::RejectReason::kStaleConnection}});
     return refuse(c, {.reason = cm::RejectReason::kStaleConnection}, now);
   }
-  CHECK(c.state == CMState::kEstablished);  // of no other state is the QP in the index
+  CHECK(c.state == CMState::kEstablished);  // the index has QPs of this state only
   disconnected(c, {.cause = DisconnectCause::kStale});
   send_dreq(c, {}, now);
 }
 
-// Which connection a REJ is about. One that gave up before it learned our ID names only its own.
+// Finds the connection of a REJ. A peer that gave up before it learned our ID names only its own.
 CMConnection* CMAgent::rejected(const Incoming& in, const cm::REJ& rej) {
   CMConnection* c = rej.remote_comm_id == CommId{}
                         ? connections_.find_remote(in.frame.source, rej.local_comm_id)
@@ -120,7 +120,7 @@ CMConnection* CMAgent::rejected(const Incoming& in, const cm::REJ& rej) {
   return nullptr;
 }
 
-// The peer lives: its retries are counted anew.
+// The peer lives: counts its retries anew.
 void CMAgent::ask_again(CMConnection& c, Time now) {
   c.retries_left = std::max<u8>(c.max_retries, 1);
   connections_.arm(c, now + kAskAgainInterval);

@@ -1,5 +1,5 @@
-// The end of a connection: DREQ, DREP and TimeWait; and LAP, which is answered with no.
-// IBTA Vol 1, 12.9.7, 12.9.8.3.2, 12.8.
+// The end of a connection: DREQ, DREP and TimeWait; and LAP, which is refused. IBTA Vol 1, 12.9.7,
+// 12.9.8.3.2, 12.8.
 #include <algorithm>
 
 #include "connect/cm_agent.h"
@@ -17,7 +17,8 @@ Status CMAgent::disconnect(CommId id, std::span<const u8> private_data, Time now
 }
 
 void CMAgent::send_dreq(CMConnection& c, std::span<const u8> private_data, Time now) {
-  connections_.unindex_qp(c);  // a peer that is done may use its QP again before we know
+  connections_.unindex_qp(
+      c);  // a peer that has finished may use its QP again before this side knows
   c.state = CMState::kDREQSent;
   c.transaction_id = prng_.next();
   send(c, cm::DREQ{.local_comm_id = c.local_id,
@@ -61,7 +62,7 @@ void CMAgent::on_message(const Incoming& in, const cm::DREQ& dreq) {
   const cm::DREP nothing_more{.local_comm_id = dreq.remote_comm_id,
                               .remote_comm_id = dreq.local_comm_id};
   if (c == nullptr || c->remote_id != dreq.local_comm_id) {
-    ++counters_.unmatched;  // long over here: let the peer be done with it too
+    ++counters_.unmatched;  // ended here long ago: the answer lets the peer end it too
     return answer(in, nothing_more);
   }
   if (c->local_qpn != dreq.remote_qpn) {
@@ -81,7 +82,7 @@ void CMAgent::on_message(const Incoming& in, const cm::DREQ& dreq) {
       c->state = CMState::kDREQReceived;
       c->transaction_id = in.transaction_id;
       return disconnected(*c, what);
-    case CMState::kDREQSent:  // they crossed
+    case CMState::kDREQSent:  // both sent a DREQ
       c->transaction_id = in.transaction_id;
       what.cause = DisconnectCause::kCrossed;
       disconnected(*c, what);
@@ -89,7 +90,7 @@ void CMAgent::on_message(const Incoming& in, const cm::DREQ& dreq) {
     case CMState::kTimeWait:
       ++counters_.duplicates;
       return c->sent_attribute == cm::Attribute::kDREP ? send_again(*c) : answer(in, nothing_more);
-    case CMState::kDREQReceived: ++counters_.duplicates; return;  // the program will reply
+    case CMState::kDREQReceived: ++counters_.duplicates; return;  // waits for the program's reply
     case CMState::kRetired:
     case CMState::kREQSent:
     case CMState::kMRAREQReceived:
@@ -111,7 +112,7 @@ void CMAgent::on_message(const Incoming& in, const cm::DREP& drep) {
   enter_time_wait(*c, in.now);
 }
 
-// No alternate paths here. 12.8.2.1
+// Alternate paths are not supported. 12.8.2.1
 void CMAgent::on_message(const Incoming& in, const cm::LAP& lap) {
   CMConnection* c = connections_.find(lap.remote_comm_id);
   if (c != nullptr && from_peer(in, c) == nullptr) return;
@@ -124,7 +125,7 @@ void CMAgent::on_message(const Incoming& in, const cm::LAP& lap) {
 }
 
 void CMAgent::on_message(const Incoming&, const cm::APR&) {
-  ++counters_.unmatched;  // we never send a LAP
+  ++counters_.unmatched;  // this side never sends a LAP
 }
 
 }  // namespace verbena

@@ -60,7 +60,7 @@ void CMAgent::on_message(const Incoming& in, const cm::SIDRREQ& req) {
   c.transaction_id = in.transaction_id;
   c.waits_at = listener->id;
   c.service_id = req.service_id;
-  c.retire_time = cm_timeout(kDefaultCMResponseTimeout) * 2;  // the message has no time in it
+  c.retire_time = cm_timeout(kDefaultCMResponseTimeout) * 2;  // the message carries no time
   connections_.index_remote(c);
   ++listener->waiting;
   tell(c, SIDRRequest{.listener = listener->id,

@@ -1,4 +1,4 @@
-// CMConfig: what a CMAgent is, and how much it may hold.
+// CMConfig: the properties and limits of a CMAgent.
 #pragma once
 
 #include "base/time.h"
@@ -11,9 +11,9 @@ namespace verbena {
 struct CMConfig {
   ProcessSlot process_slot{};
   GUID ca_guid{};
-  u8 ca_ack_delay = 15;  // 5 bits; rxe's value: how late this device may acknowledge, at most
-  // How long "nobody listens" is asked again before the program hears it. A server that goes on to
-  // listen for its next connection may be slower than a peer in software is fast.
+  u8 ca_ack_delay = 15;  // 5 bits; rxe's value: the longest delay of this device's acknowledgements
+  // The time for which a refusal "nobody listens" is retried before the program learns of it. A
+  // server that continues to listen for its next connection may be slower than a software peer.
   Duration refusal_patience{};
   u64 seed = 0;                 // the live driver takes it from the kernel's random source
   u32 max_connections = 16384;  // connections and SIDR exchanges of all states

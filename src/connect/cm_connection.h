@@ -15,22 +15,22 @@ enum class CMState : u8 {
   // active side
   kREQSent,
   kMRAREQReceived,  // the peer has our REQ and asked for time
-  kREPReceived,     // the program is to be ready
-  kMRAREPSent,      // the same, and a REP that comes again is answered with a MRA
+  kREPReceived,     // waits until the program is ready
+  kMRAREPSent,      // the same; a repeated REP is answered with an MRA
   // passive side
-  kREQReceived,  // the program is to accept
-  kMRAREQSent,   // the same, and a REQ that comes again is answered with a MRA
+  kREQReceived,  // waits until the program accepts
+  kMRAREQSent,   // the same; a repeated REQ is answered with an MRA
   kREPSent,
   kMRAREPReceived,  // the peer has our REP and asked for time
   // both
   kEstablished,
   kDREQSent,
-  kDREQReceived,  // the program is to reply
-  kTimeWait,      // over; a DREQ that comes again has its DREP again
-  kRetired,       // dead to the program; a duplicate has our last answer again
+  kDREQReceived,  // waits until the program replies
+  kTimeWait,      // over; a repeated DREQ gets its DREP again
+  kRetired,       // dead to the program; a duplicate gets our last answer again
   // SIDR
   kSIDRREQSent,
-  kSIDRREQReceived,  // the program is to reply
+  kSIDRREQReceived,  // waits until the program replies
 };
 
 struct CMConnection {
@@ -43,7 +43,7 @@ struct CMConnection {
   u64 transaction_id = 0;
   QPN local_qpn{}, remote_qpn{};
   GUID remote_ca_guid{};
-  std::optional<ListenerId> waits_at;  // whose backlog counts it
+  std::optional<ListenerId> waits_at;  // the listener whose backlog counts it
   ServiceId service_id{};              // SIDR: repeated in the answer
   bool abandoned = false;              // the program wants no more events
   bool disconnect_told = false;        // Disconnected was reported
@@ -53,12 +53,12 @@ struct CMConnection {
   Duration time_wait;       // stay in kTimeWait
   Duration retire_time;     // stay in kRetired: while the peer may repeat itself
   u8 max_retries = 0, retries_left = 0;
-  Time patient_until;  // active side: a refusal before is asked again
+  Time patient_until;  // active side: a refusal before this time is retried
 
   cm::Attribute sent_attribute{};  // of `sent`
-  cm::MADBytes sent{};  // the last message, to be repeated by the timer or for a duplicate
+  cm::MADBytes sent{};             // the last message, which the timer or a duplicate repeats
 
-  // ConnectionTable's.
+  // Used by ConnectionTable.
   Time deadline = Time::never();
   bool lingering = false;
   bool indexed_remote = false, indexed_qp = false;

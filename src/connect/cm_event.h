@@ -1,5 +1,5 @@
-// CMEvent: what a CMAgent tells the program, one connection at a time. Messages come whole, as the
-// peer sent them. What a call of the program's own does to its connection is no event.
+// CMEvent: an event that a CMAgent reports to the program, for one connection. Messages are passed
+// on whole, as the peer sent them. The program's own calls cause no events for their connection.
 #pragma once
 
 #include <variant>
@@ -23,15 +23,16 @@ struct ReplyReceived {
   cm::REP rep{};
   cm::ECE ece{};
 };
-// The peer has what we sent and asks for time.
+// The peer has received our message and asks for time.
 struct ReceiptAcknowledged {
   cm::MRA mra{};
 };
-// A RTU to our REP: both sides may send.
+// An RTU to our REP: both sides may send.
 struct Established {
   cm::RTU rtu{};
 };
-// Not connected: a REJ came, or we found the request to be of a stale connection. The ID is dead.
+// Not connected: a REJ arrived, or our side found that the request belongs to a stale connection.
+// The ID is dead.
 struct Rejected {
   cm::REJ rej{};
 };
@@ -40,20 +41,21 @@ enum class Unanswered : u8 { kREQ, kREP, kSIDRREQ };
 struct Unreachable {
   Unanswered what = Unanswered::kREQ;
 };
-// No longer connected; comes once. TimeWaitExit follows, for kRequested after reply_disconnect().
+// The connection has ended; reported once. TimeWaitExit follows, for kRequested after
+// reply_disconnect().
 enum class DisconnectCause : u8 {
   kRequested,  // a DREQ came: answer with reply_disconnect()
   kReplied,    // a DREP came to our DREQ
-  kCrossed,    // a DREQ came while ours was under way; answered
+  kCrossed,    // a DREQ came while ours was in flight; answered
   kNoReply,    // our DREQ had none
-  kRejected,   // a REJ came: the peer knows of no such connection
+  kRejected,   // a REJ came: the peer knows no such connection
   kStale,      // the peer used its QPN for another connection
 };
 struct Disconnected {
   DisconnectCause cause = DisconnectCause::kRequested;
   std::array<u8, cm::DREP::kPrivateDataSize> private_data{};  // of the DREQ or DREP, else zeros
 };
-// The QP may be used again, and the ID is dead. Comes early when the table needs the place.
+// The QP may be used again, and the ID is dead. Reported early if the table needs the entry.
 struct TimeWaitExit {};
 // A SIDR_REQ for one of our listeners. Then: sidr_reply() or abandon().
 struct SIDRRequest {

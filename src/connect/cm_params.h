@@ -1,6 +1,6 @@
-// What a program asks of the CMAgent. Codes of times: cm_timeout.h. Defaults are those of Linux's
-// rdma_cm (drivers/infiniband/core/cma.c). Fields that do not fit their place on the wire, and
-// private data that is too long, are refused with Status::kInvalidArgument.
+// The parameters of a program's calls to the CMAgent. Codes of times: cm_timeout.h. Defaults are
+// those of Linux's rdma_cm (drivers/infiniband/core/cma.c). Values that do not fit their field on
+// the wire, and private data that is too long, are refused with Status::kInvalidArgument.
 #pragma once
 
 #include <optional>
@@ -26,14 +26,14 @@ inline constexpr u8 kDefaultMaxCMRetries = 15;       // CMA_MAX_CM_RETRIES
 inline constexpr u8 kDefaultMRAServiceTimeout = 24;  // CMA_CM_MRA_SETTING
 inline constexpr u8 kDefaultHopLimit = 64;
 
-enum class ListenFamily : u8 { kAny, kIPv4, kIPv6 };  // of the address that is asked for
+enum class ListenFamily : u8 { kAny, kIPv4, kIPv6 };  // of the destination address
 
 struct ListenParams {
   ServiceId service_id{};
   ServiceId service_mask{~u64{0}};  // bits of service_id that must match
   std::optional<GID> local_gid{};   // nullopt: every local address
   ListenFamily family = ListenFamily::kAny;
-  u32 backlog = 1024;  // requests that wait for the program; a further one is dropped, as in Linux
+  u32 backlog = 1024;  // requests that wait for the program; another one is dropped, as in Linux
   u64 user = 0;        // comes back in events
 };
 
@@ -59,8 +59,8 @@ struct ConnectParams {
   u8 remote_cm_response_timeout = kDefaultCMResponseTimeout;
   u8 local_cm_response_timeout = kDefaultCMResponseTimeout;
   u8 max_cm_retries = kDefaultMaxCMRetries;  // 4 bits
-  cm::ECE ece{};                             // what we offer
-  std::span<const u8> private_data{};        // up to REQ::kPrivateDataSize; sent as it is
+  cm::ECE ece{};                             // the options that we offer
+  std::span<const u8> private_data{};        // up to REQ::kPrivateDataSize; sent unchanged
   u64 user = 0;
 };
 
@@ -70,7 +70,7 @@ struct AcceptParams {
   u8 responder_resources = 0, initiator_depth = 0;
   u8 rnr_retry_count = 7;  // 3 bits
   bool srq = false, end_to_end_flow_control = false;
-  cm::ECE ece{};                       // what we take of the offer
+  cm::ECE ece{};                       // the options of the offer that we accept
   std::span<const u8> private_data{};  // up to REP::kPrivateDataSize
   u64 user = 0;                        // of later events; that of the listener until then
 };
@@ -83,7 +83,7 @@ struct RejectParams {
 
 enum class MRATime : u8 {
   kNow,
-  kOnDuplicate,  // only if the peer asks again: what Linux's rdma_cm does
+  kOnDuplicate,  // only if the peer repeats its message, as Linux's rdma_cm does
 };
 
 struct MRAParams {

@@ -1,5 +1,5 @@
-// Times that CM messages carry as 5-bit codes: 4.096 us * 2^code. IBTA Vol 1, 12.7.4, 12.7.5.
-// A code in a message is the peer's word; kMin and kMax keep it from flooding us or from holding
+// Times that CM messages carry as 5-bit codes: 4.096 us * 2^code. IBTA Vol 1, 12.7.4, 12.7.5. The
+// peer chooses the code in a message; kMin and kMax keep it from flooding this side or from holding
 // a table entry for hours.
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace verbena {
 
-inline constexpr u8 kMaxTimeoutField = 31;  // what 5 bits hold
+inline constexpr u8 kMaxTimeoutField = 31;  // the largest value of 5 bits
 inline constexpr u8 kMinTimeoutCode = 8;    // 1.05 ms
-inline constexpr u8 kMaxTimeoutCode = 24;   // 68.7 s; what Linux's rdma_cm asks for in a MRA
+inline constexpr u8 kMaxTimeoutCode = 24;   // 68.7 s; the value of Linux's rdma_cm in an MRA
 
 constexpr Duration cm_timeout(u8 code) {
   return ns(4096) * (i64{1} << std::clamp(code, kMinTimeoutCode, kMaxTimeoutCode));
 }
 
-// How long to wait for the answer to a message: out, handled, back. 12.9.8.
+// Returns how long to wait for the answer to a message: out, handled, back. 12.9.8.
 constexpr Duration cm_response_time(u8 response_timeout_code, u8 packet_life_time_code) {
   return cm_timeout(response_timeout_code) + cm_timeout(packet_life_time_code) * 2;
 }

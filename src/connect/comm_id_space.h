@@ -1,7 +1,7 @@
-// CommIdSpace: draws the Communication IDs of one process, so that every MAD which names one finds
-// its way to that process: the upper 10 bits are the process's slot in the host's directory, the
-// lower 22 are drawn at random, so that a stray or forged MAD seldom names a live connection.
-// IBTA Vol 1, 12.7.1. Never draws 0 in the lower bits: 0 means "not known yet" on the wire.
+// CommIdSpace: draws the Communication IDs of one process. A MAD that names such an ID finds the
+// process: the upper 10 bits are the process's slot in the host's directory. The lower 22 bits are
+// random, so that a stray or forged MAD seldom names a live connection. IBTA Vol 1, 12.7.1. Never
+// draws 0 in the lower bits: 0 means "not known yet" on the wire.
 #pragma once
 
 #include "base/check.h"
@@ -25,7 +25,7 @@ class CommIdSpace {
   explicit CommIdSpace(ProcessSlot slot) : prefix_(u32{slot.value} << kCommIdRandomBits) {
     CHECK(slot.value <= kMaxProcessSlot);
   }
-  // May be in use already: the caller draws again.
+  // The result may be in use already: then the caller draws again.
   CommId draw(PRNG& prng) const {
     return CommId{prefix_ | static_cast<u32>(prng.in(1, (u64{1} << kCommIdRandomBits) - 1))};
   }

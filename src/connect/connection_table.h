@@ -1,6 +1,6 @@
 // ConnectionTable: the connections of one CMAgent, found by our ID, by the peer's ID and by the
-// peer's QP, and ordered by deadline. Bounded; one allocation for a connection. Ordered maps, so
-// that no peer can choose keys that collide and the order of everything is the same on every run.
+// peer's QP, and ordered by deadline. Bounded; one allocation for a connection. The maps are
+// ordered, so that no peer can choose keys that collide, and every run has the same order.
 #pragma once
 
 #include <array>
@@ -21,21 +21,23 @@ class ConnectionTable {
   [[nodiscard]] std::size_t size() const { return by_local_id_.size(); }
   [[nodiscard]] bool full() const { return size() >= capacity_; }
 
-  // `local_id` is free and the table is not full.
+  // Precondition: `local_id` is free and the table is not full.
   CMConnection& add(CommId local_id);
   void remove(CMConnection& connection);
 
   [[nodiscard]] CMConnection* find(CommId local_id);
   [[nodiscard]] CMConnection* find_remote(const GID& remote_gid, CommId remote_id);
-  // Connections whose QP the peer may still use.
+  // Finds the connection whose QP the peer may still use.
   [[nodiscard]] CMConnection* find_qp(const GID& remote_gid, GUID remote_ca_guid, QPN remote_qpn);
 
-  // From now on found by remote_gid and remote_id, which nobody else in the table has.
+  // From now on find_remote() by remote_gid and remote_id returns it. Precondition: no other
+  // connection in the table has both.
   void index_remote(CMConnection& connection);
   void index_qp(CMConnection& connection);
   void unindex_qp(CMConnection& connection);
 
-  // One deadline each. A lingering connection is over: it may be evicted for a new one.
+  // Each connection has one deadline. A lingering connection has ended: it may be evicted for a new
+  // one.
   void arm(CMConnection& connection, Time deadline);
   void linger(CMConnection& connection, Time until);
   void disarm(CMConnection& connection);

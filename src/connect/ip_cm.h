@@ -1,6 +1,6 @@
-// How rdma_cm speaks of IP addresses and ports in CM messages: the ServiceID holds the
-// destination's port, the private data begins with both addresses and the source's port. IBTA Vol
-// 1, Annex A11. AF_IB addresses (RDMA_PS_IB with a ServiceID of their own) have no such header.
+// IP addresses and ports in the CM messages of rdma_cm: the ServiceID holds the destination's port;
+// the private data begins with both addresses and the source's port. IBTA Vol 1, Annex A11. AF_IB
+// addresses (RDMA_PS_IB with a ServiceID of their own) have no such header.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace verbena {
 
-// rdma_cm's enum rdma_port_space. The low byte is the IP protocol, where there is one.
+// rdma_cm's enum rdma_port_space. The low byte is the IP protocol, if there is one.
 enum class PortSpace : u16 { kIPoIB = 0x0002, kTCP = 0x0106, kUDP = 0x0111, kIB = 0x013f };
 
 struct ServicePort {
@@ -28,7 +28,7 @@ struct ServicePort {
 constexpr ServiceId service_id_of(ServicePort service) {
   return ServiceId{(u64{static_cast<u16>(service.space)} << 16) | service.port};
 }
-// nullopt: not of a port space.
+// Returns nullopt if the ID is not of a port space.
 [[nodiscard]] std::optional<ServicePort> service_port_of(ServiceId id);
 
 struct IPEndpoint {
@@ -37,16 +37,17 @@ struct IPEndpoint {
   friend bool operator==(const IPEndpoint&, const IPEndpoint&) = default;
 };
 
-// What is left of the private data for the program.
+// The room for the program in the private data.
 inline constexpr std::size_t kIPConnectDataSize =
     cm::REQ::kPrivateDataSize - cm::IPCMHeader::kSize;  // 56 bytes
 inline constexpr std::size_t kIPSIDRDataSize =
     cm::SIDRREQ::kPrivateDataSize - cm::IPCMHeader::kSize;  // 180 bytes
 
-// Private data for ConnectParams or SIDRRequestParams: the header, then the program's own.
+// Private data for ConnectParams or SIDRRequestParams: the header, then the program's data.
 class IPPrivateData {
  public:
-  // kInvalidArgument: addresses of two families, or more data than `data_room` (one of the above).
+  // Returns kInvalidArgument for addresses of two families, or for more data than `data_room` (one
+  // of the above).
   [[nodiscard]] static Result<IPPrivateData> compose(const IPEndpoint& source,
                                                      const GID& destination,
                                                      std::span<const u8> data,
@@ -61,10 +62,11 @@ class IPPrivateData {
 struct IPRequest {
   PortSpace space = PortSpace::kTCP;
   IPEndpoint source{}, destination{};
-  std::span<const u8> private_data;  // the program's; of the array that was parsed
+  std::span<const u8> private_data;  // the program's data, inside the array that was parsed
 };
 
-// What a REQ or SIDR_REQ asks for. nullopt: not of a port space, or no good header.
+// Returns the addresses of a REQ or SIDR_REQ; nullopt if it is not of a port space, or its header
+// is invalid.
 [[nodiscard]] std::optional<IPRequest> parse_ip_request(ServiceId service_id,
                                                         std::span<const u8> private_data);
 

@@ -19,7 +19,8 @@ bool serves(const ListenParams& params, ServiceId service_id, const GID& local_g
   CHECK_UNREACHABLE();
 }
 
-// Larger: more particular. Two that tie ask for different things, so they do not serve one request.
+// Larger: more specific. Two listeners with equal values ask for different requests, so no request
+// matches both.
 int particularity(const ListenParams& params) {
   constexpr int kAddress = 256, kFamily = 128;  // above 64 bits of mask
   return (params.local_gid ? kAddress : 0) + (params.family != ListenFamily::kAny ? kFamily : 0) +

@@ -1,5 +1,5 @@
-// ListenerTable: who is asked for by which ServiceID. IBTA Vol 1, 12.7.3. Bounded; searched through
-// once for each request.
+// ListenerTable: the listeners by ServiceID. IBTA Vol 1, 12.7.3. Bounded; each request searches it
+// once.
 #pragma once
 
 #include <vector>
@@ -19,11 +19,11 @@ class ListenerTable {
  public:
   explicit ListenerTable(u32 capacity) : capacity_(capacity) {}
 
-  // kBusy: another listens for just that. kNoMemory: the table is full.
+  // Returns kBusy if a listener with the same parameters exists, kNoMemory if the table is full.
   [[nodiscard]] Result<ListenerId> add(const ListenParams& params);
   [[nodiscard]] Status remove(ListenerId id);
-  // The most particular one: an exact address before a family, a family before any, and then more
-  // bits of ServiceID before fewer. nullptr: nobody.
+  // Returns the most specific listener: an exact address before a family, a family before any, and
+  // then more bits of ServiceID before fewer. Returns nullptr if there is none.
   [[nodiscard]] Listener* find(ServiceId service_id, const GID& local_gid);
   [[nodiscard]] Listener* find(ListenerId id);
   [[nodiscard]] std::size_t size() const { return listeners_.size(); }

@@ -1,6 +1,6 @@
-// MADFrame and MADOut: one MAD that came in or is to go out by QP1, the General Services Interface.
-// IBTA Vol 1, 13.5.1. The driver finds the UD packet around it: Q_Key 0x80010000, from QP 1 to
-// QP 1.
+// MADFrame and MADOut: one MAD that arrived at or leaves by QP1, the General Services Interface.
+// IBTA Vol 1, 13.5.1. The driver makes the UD packet around it: Q_Key 0x80010000, from QP 1 to QP
+// 1.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace verbena {
 struct MADFrame {
   GID source{}, destination{};
   QPN source_qp{};
-  std::span<const u8> mad;  // as long as it came; not yet looked at
+  std::span<const u8> mad;  // as it arrived; not validated
 };
 
 struct MADOut {

@@ -1,4 +1,5 @@
-// route_of: which process of a host a CM MAD is for. The host's QP 1 is one, its CMAgents are many.
+// route_of: finds the process of a host to which a CM MAD belongs. The host has one QP 1 and many
+// CMAgents.
 #pragma once
 
 #include <optional>
@@ -10,9 +11,9 @@
 namespace verbena {
 
 enum class RouteBy : u8 {
-  kServiceId,     // REQ, SIDR_REQ: to the process that listens; to any, if none does: it rejects
-  kCommId,        // to process_slot_of(comm_id); to any, if that one is gone: it answers for it
-  kEveryProcess,  // a REJ of a peer that gave up before it learned our ID: to all
+  kServiceId,  // REQ, SIDR_REQ: to the process that listens; if none does, to any, which rejects
+  kCommId,  // to process_slot_of(comm_id); if that process has ended, to any, which answers for it
+  kEveryProcess,  // a REJ of a peer that gave up before it learned our ID
 };
 
 struct MADRoute {
@@ -22,7 +23,7 @@ struct MADRoute {
   friend bool operator==(const MADRoute&, const MADRoute&) = default;
 };
 
-// nullopt: not a CM message; the caller drops the MAD and counts it.
+// Returns nullopt if the MAD is not a CM message: the caller drops and counts it.
 [[nodiscard]] std::optional<MADRoute> route_of(std::span<const u8> mad);
 
 }  // namespace verbena

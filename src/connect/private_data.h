@@ -1,4 +1,5 @@
-// Private data from a program into a message: the rest of the field is zeros. IBTA Vol 1, 12.7.35.
+// Copies private data from a program into a message and fills the field with zeros. IBTA Vol 1,
+// 12.7.35.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 
 namespace verbena {
 
-// `data` fits: the caller has refused what does not.
+// Precondition: `data` fits; the caller has refused longer data.
 template <std::size_t N>
 std::array<u8, N> padded(std::span<const u8> data) {
   CHECK(data.size() <= N);
