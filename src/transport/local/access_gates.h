@@ -1,8 +1,8 @@
-// AccessGates: how a process that withdraws a key or a QP knows that no peer is still copying by
-// what it read before. One gate for each process slot: a peer passes in before it reads what is
-// published, and out when its copy is done; the owner withdraws first, then waits until each gate
-// has been seen shut or has moved on.
-// In shared memory; zeroed memory is all gates shut.
+// AccessGates: how a process that withdraws a key or a QP learns that no peer still copies by what
+// it read before. There is one gate for each process slot. A peer enters before it reads the
+// published tables, and leaves when its copy is done. The owner first withdraws, then waits until
+// it has seen each gate shut, or each gate's count has changed.
+// Lies in shared memory; in zeroed memory all gates are shut.
 #pragma once
 
 #include <array>
@@ -16,11 +16,12 @@ class AccessGates {
  public:
   static constexpr u32 kGates = 1024;
 
-  // --- the peer's side: one access at a time through a gate. Once before the first:
+  // --- the peer's side: one access at a time through a gate. To be called once before the first:
   void come() { has_visitors_.store(1, std::memory_order_seq_cst); }
-  // How often something has been withdrawn up to now.
+  // Enters. Returns how often something has been withdrawn up to now.
   u64 pass_in(u32 gate) {
-    // Sequentially consistent: either the owner sees the gate open, or we see what it withdrew.
+    // Sequentially consistent: either the owner sees the gate open, or the peer sees the
+    // withdrawal.
     gates_[gate].fetch_add(1, std::memory_order_seq_cst);
     return withdrawals_.load(std::memory_order_seq_cst);
   }
@@ -28,15 +29,15 @@ class AccessGates {
   void pass_out(u32 gate) { gates_[gate].fetch_add(1, std::memory_order_release); }
 
   // --- the owner's side
-  // What was withdrawn before this call is gone for all who pass in after it.
+  // Peers that enter after this call do not see what was withdrawn before it.
   void on_withdrawn() { withdrawals_.fetch_add(1, std::memory_order_seq_cst); }
-  // False: no gate has ever been open.
+  // Returns false if no gate has ever been open.
   [[nodiscard]] bool has_visitors() const {
     return has_visitors_.load(std::memory_order_seq_cst) != 0;
   }
   [[nodiscard]] u32 look(u32 gate) const { return gates_[gate].load(std::memory_order_seq_cst); }
   [[nodiscard]] static bool is_open(u32 look) { return look % 2 != 0; }
-  // For the owner of a gate that has ended inside.
+  // For a gate whose peer has ended inside.
   void shut(u32 gate) { gates_[gate].store(0, std::memory_order_relaxed); }
 
  private:

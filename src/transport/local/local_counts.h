@@ -1,6 +1,6 @@
-// LocalCounts: what peers of this host have done to each QP of a device without packets. They count
-// it, in memory that they share with the device's process, which looks when it is asked for its
-// statistics: nothing else depends on what is there. Zeroed memory: nothing.
+// LocalCounts: the operations that peers of this host have done on each QP of a device without
+// packets. The peers count them in memory that they share with the device's process, which reads
+// the counts for its statistics. Nothing else depends on them. In zeroed memory all counts are 0.
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 namespace verbena {
 
 struct LocalWork {
-  u64 writes = 0, write_packets = 0, write_octets = 0;  // packets that there would have been
+  u64 writes = 0, write_packets = 0, write_octets = 0;  // packets that copies replaced
   u64 reads = 0, read_packets = 0, read_octets = 0;
 };
 
 class LocalCounts {
  public:
-  // A QP has one peer, so one writer.
+  // A QP has one peer, so its counts have one writer.
   void add(QPN qpn, const LocalWork& more) {
     Place& place = places_[qpn.value % PublishedQPs::kPlaces];
     add(place.writes, more.writes);

@@ -1,7 +1,7 @@
-// LocalProgress: how far each RC QP of a device has executed what its peer has sent, for that peer
-// to see where both are on one host: sooner than by an acknowledgement, which may be held back for
-// a reply. Whoever acts on it needs no more than what an acknowledgement would say; it still waits
-// for that before it completes anything. Zeroed memory: nowhere.
+// LocalProgress: how far each RC QP of a device has executed its peer's requests, published for a
+// peer on the same host. The peer learns it sooner than by an acknowledgement, which may be held
+// for a reply. The information equals that of an acknowledgement; the peer still waits for that
+// before it completes anything. In zeroed memory no QP has progress.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@ class LocalProgress {
   void note(QPN qpn, PSN expected) {
     place(qpn).store(kKnown | expected.value(), std::memory_order_release);
   }
-  // Whether it is there. Then what has been executed is in the QP's memory.
+  // Returns whether the QP has executed all requests before `expected`. Their data is then in its
+  // memory.
   [[nodiscard]] bool is_at(QPN qpn, PSN expected) const {
     return places_[qpn.value % PublishedQPs::kPlaces].load(std::memory_order_acquire) ==
            (kKnown | expected.value());

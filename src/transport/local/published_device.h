@@ -1,6 +1,6 @@
-// PublishedDevice: what a device publishes for other processes of its host, in memory that they
-// share: which of its QPs accept requests, and which keys open what.
-// LocalPorts: what a driver gives a device so that its QPs can do without packets.
+// PublishedDevice: the facts that a device publishes for other processes of its host, in shared
+// memory: QPs that accept requests, and keys. LocalPorts: the objects by which a driver lets a
+// device's QPs work without packets.
 #pragma once
 
 #include "memory/published_keys.h"
@@ -21,7 +21,7 @@ struct PublishedDevice {
 struct LocalPorts {
   KeyPublisher* keys = nullptr;       // nullptr: nothing can be imported
   QPPublisher* qps = nullptr;         // nullptr: peers on the host send packets
-  LocalProgress* progress = nullptr;  // nullptr: they wait for acknowledgements
+  LocalProgress* progress = nullptr;  // nullptr: peers wait for acknowledgements
   PeerMemoryFinder* peers = nullptr;  // nullptr: we send packets
   LocalCounts* counts = nullptr;      // nullptr with `qps`
   LocalPackets* packets = nullptr;    // nullptr: each packet is a frame

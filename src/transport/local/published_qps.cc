@@ -3,7 +3,7 @@
 namespace verbena {
 namespace {
 
-// In RTR the first message raises an event, so it has to be a packet.
+// In RTR the first message raises an event, so it must be a packet.
 bool accepts_requests(const QPAttributes& qp) {
   return qp.type == QPType::kRC && (qp.state == QPState::kRTS || qp.state == QPState::kSQD);
 }
@@ -26,7 +26,7 @@ void QPPublisher::on_established(const QPAttributes& qp) {
 
 void QPPublisher::publish(const QPAttributes& qp) {
   const u32 place = qp.qpn.value % PublishedQPs::kPlaces;
-  withdrawn_ |= published_[place];  // it may have lost a right
+  withdrawn_ |= published_[place];  // the change may have removed a right
   published_.set(place);
   qps_.places_[place].store({.accepts = 1,
                              .dest_qp = qp.dest_qp,

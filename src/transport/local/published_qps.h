@@ -12,23 +12,23 @@
 namespace verbena {
 
 struct PublishedQP {
-  u32 accepts = 0;  // 1: RC, in RTR or beyond, and a first packet has come
+  u32 accepts = 0;  // 1: RC, in RTR or beyond, and a first packet has arrived
   QPN dest_qp{};
-  u32 rq_psn = 0;  // the first: which of the QPs that had this number its peer is
+  u32 rq_psn = 0;  // the first PSN: distinguishes QPs that had this number one after the other
   PDId pd{};
   AccessFlags access{};
   u32 p_key = 0;
   u32 path_mtu = 0;             // in bytes
-  u32 max_dest_rd_atomic = 0;   // READs and atomics that it answers at a time
+  u32 max_dest_rd_atomic = 0;   // READs and atomics that it executes at a time
   GID source{}, destination{};  // of its path
 
-  // Whether requests of `requester` are accepted here: what the device checks of each packet
-  // (device/admission.h), that both ends are of one connection, and that packets of one end have
-  // the length that the other expects. IBTA 9.7.4.1.6
+  // Returns whether requests of `requester` are accepted here. It checks what the device checks of
+  // each packet (device/admission.h), that both ends are of one connection, and that packets of one
+  // end have the length that the other expects. IBTA 9.7.4.1.6
   [[nodiscard]] bool accepts_from(const QPAttributes& requester) const;
-  // Whether requests of this kind are: `need` is kRemoteWrite or kRemoteRead. IBTA 9.7.4.1.5. A
-  // requester that may have more READs outstanding than there are resources for may be refused.
-  // IBTA 9.7.4.1.8
+  // Returns whether requests of this kind are permitted: `need` is kRemoteWrite or kRemoteRead.
+  // IBTA 9.7.4.1.5. A requester that may have more READs outstanding than there are resources may
+  // be refused. IBTA 9.7.4.1.8
   [[nodiscard]] bool permits(Access need, const QPAttributes& requester) const {
     return access.has(need) &&
            (need != Access::kRemoteRead || requester.max_rd_atomic <= max_dest_rd_atomic);
@@ -52,12 +52,12 @@ class QPPublisher {
  public:
   explicit QPPublisher(PublishedQPs& qps) : qps_(qps) {}
 
-  // Its attributes or state have changed.
+  // To be called when its attributes or state have changed.
   void update(const QPAttributes& qp);
-  // In RTR: the first packet has come, and raised its event. IBTA 11.6.3.1
+  // To be called in RTR when the first packet has arrived and raised its event. IBTA 11.6.3.1
   void on_established(const QPAttributes& qp);
   void withdraw(QPN qpn);
-  // Whether anything was withdrawn since the last call: peers may still be at it.
+  // Returns whether anything was withdrawn since the last call: peers may still access it.
   [[nodiscard]] bool take_withdrawn() { return std::exchange(withdrawn_, false); }
 
  private:
