@@ -34,7 +34,7 @@ void encode_ipv4(const RxContext& context, std::span<u8, kIPv4HeaderSize> out) {
   w.put16<10>(checksum_of(out));
 }
 
-// The IPv6 header of RoCEv2, or the GRH of RoCEv1.
+// Makes the IPv6 header of RoCEv2, or the GRH of RoCEv1.
 GRH grh_of(const RxContext& context) {
   const bool has_udp = context.type == GIDType::kRoCEv2;
   const std::size_t udp_size = has_udp ? kUDPHeaderSize : 0;

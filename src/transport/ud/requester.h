@@ -1,6 +1,6 @@
-// UDRequester: the requester half of one UD QP: WQEs in, one packet each out, CQEs out.
-// IBTA Vol 1, 9.8.3.1; 10.2.5 (Q_Key). A message is one packet: at most the port's MTU, which the
-// device keeps in path_mtu. Sans-IO, as the Engine's contract has it.
+// UDRequester: the requester half of one UD QP: WQEs in, one packet each out, CQEs out. IBTA Vol 1,
+// 9.8.3.1; 10.2.5 (Q_Key). A message is one packet: at most the port's MTU, which the device keeps
+// in path_mtu. Sans-IO, by the Engine's contract.
 #pragma once
 
 #include "transport/unreliable_sends.h"

@@ -9,9 +9,9 @@ UDResponder::UDResponder(const EngineParts& parts, EngineCounters& counters, Res
 
 namespace {
 
-// What a completion says of the headers that its datagram came with. IBTA A17.4.5.1 asks for it and
-// leaves the place open; ConnectX uses the service level, which Ethernet has no other use for, and
-// UCX reads it there. Bit 3: RoCEv2; bits 0-2: the IP version, 1 for IPv6, 2 for IPv4.
+// The headers' versions in a completion. IBTA A17.4.5.1 asks for them and leaves the field open.
+// ConnectX uses the service level, which Ethernet has no other use for, and UCX reads it there. Bit
+// 3: RoCEv2; bits 0-2: the IP version, 1 for IPv6, 2 for IPv4.
 constexpr u8 kRoCEv2OverIPv6 = 0x9, kRoCEv2OverIPv4 = 0xa;
 
 constexpr u8 kind_of(const RxContext& context) {

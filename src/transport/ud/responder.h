@@ -1,10 +1,12 @@
-// UDResponder: the responder half of one UD QP: datagrams in, receive CQEs out.
-// IBTA Vol 1, 9.8.3.2, 9.6.1.4 (Q_Key), 9.9.3 (responder errors, table 59).
-// 40 bytes of GRH lead every receive buffer and count in byte_length. Dropped in silence, and
-// counted: a wrong Q_Key, more payload than the MTU, no receive posted (class D), and a receive too
-// small for GRH and payload. The last is class D too, as the specification and Linux's rxe have it:
-// the receive stays for the next datagram (on an SRQ it completes with kLocalLength, class E).
-// Sans-IO, as the Engine's contract has it.
+// UDResponder: the responder half of one UD QP: datagrams in, receive CQEs out. IBTA Vol 1,
+// 9.8.3.2, 9.6.1.4 (Q_Key), 9.9.3 (responder errors, table 59).
+//
+// 40 bytes of GRH precede the payload in every receive buffer and count in byte_length. The
+// responder drops datagrams without an answer, and counts them, for a wrong Q_Key, more payload
+// than the MTU, no posted receive (class D), and a receive that is too small for GRH and payload.
+// The last is class D too, as in the specification and in Linux's rxe: the receive stays for the
+// next datagram (on an SRQ it completes with kLocalLength, class E). Sans-IO, by the Engine's
+// contract.
 #pragma once
 
 #include "transport/unreliable_receives.h"
