@@ -1,6 +1,6 @@
-// UCRequester: the requester half of one UC QP: WQEs in, request packets out, CQEs out.
-// IBTA Vol 1, 9.8.2.1 (UC requester), 9.7.2 (segmentation). The PSN counts packets and never waits.
-// Sans-IO, as the Engine's contract has it.
+// UCRequester: the requester half of one UC QP: WQEs in, request packets out, CQEs out. IBTA Vol 1,
+// 9.8.2.1 (UC requester), 9.7.2 (segmentation). The PSN counts packets and never waits. Sans-IO, by
+// the Engine's contract.
 #pragma once
 
 #include "transport/unreliable_sends.h"

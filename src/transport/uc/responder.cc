@@ -57,14 +57,14 @@ UCResponder::Message UCResponder::message_of(Op op) {
   return op <= Op::kSendOnlyWithImmediate ? Message::kSend : Message::kRDMAWrite;
 }
 
-// IBTA 11.6.3.1: the first packet that comes in RTR.
+// Notes the first packet that arrives in RTR. IBTA 11.6.3.1
 void UCResponder::note_established() {
   if (qp_.state != QPState::kRTR || established_) return;
   established_ = established_event_ = true;
 }
 
-// IBTA 9.8.2.2.1: a gap ends the current message in silence; the sequence goes on behind this
-// packet.
+// A gap ends the current message without an answer; the sequence continues behind this packet. IBTA
+// 9.8.2.2.1
 void UCResponder::check_psn(PSN psn) {
   if (psn != expected_psn_) {
     ++counters_.out_of_sequence;
@@ -100,7 +100,7 @@ WQEStatus UCResponder::place_send(const PacketView& packet, const OpcodeTraits& 
                                                     : WQEStatus::kLocalProtection;
 }
 
-// Every packet's bytes are checked again: the key may have died since the first.
+// Checks every packet's bytes again: the key may have been invalidated since the first.
 WQEStatus UCResponder::place_write(const PacketView& packet, const OpcodeTraits& traits) {
   if (traits.first && !open_write(packet.headers.reth)) return WQEStatus::kRemoteAccess;
   const u64 size = packet.payload.size();
@@ -116,7 +116,7 @@ WQEStatus UCResponder::place_write(const PacketView& packet, const OpcodeTraits&
   return WQEStatus::kSuccess;
 }
 
-// The whole range is checked before its first byte is written. IBTA 9.7.4.1.5, 9.8.2.2.2.
+// Checks the whole range before its first byte is written. IBTA 9.7.4.1.5, 9.8.2.2.2.
 bool UCResponder::open_write(const RETH& reth) {
   reth_ = reth;
   const bool granted = reth.dma_length <= kMaxMessageSize &&

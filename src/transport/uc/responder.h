@@ -1,9 +1,10 @@
-// UCResponder: the responder half of one UC QP: request packets in, receive CQEs out.
-// IBTA Vol 1, 9.8.2.2 (UC responder), 9.9.3 (responder errors, table 59).
-// A message is delivered whole or not at all: a PSN gap, a packet out of its place, a wrong length,
-// a key without the right, a missing receive drop the current message in silence, and the next
-// First or Only packet begins anew, whatever its PSN. Memory that a dropped message was about to
-// fill is undefined, memory outside of it untouched. Sans-IO, as the Engine's contract has it.
+// UCResponder: the responder half of one UC QP: request packets in, receive CQEs out. IBTA Vol 1,
+// 9.8.2.2 (UC responder), 9.9.3 (responder errors, table 59).
+//
+// A message is delivered whole or not at all. A PSN gap, a packet out of sequence, a wrong length,
+// a key without the right or a missing receive drops the current message without an answer. The
+// next First or Only packet begins anew, whatever its PSN. Memory that a dropped message was about
+// to fill is undefined; memory outside of it is untouched. Sans-IO, by the Engine's contract.
 #pragma once
 
 #include "transport/unreliable_receives.h"
@@ -28,7 +29,8 @@ class UCResponder {
   void check_psn(PSN psn);
   void abandon(WQEStatus srq_status);
   void drop(WQEStatus srq_status);
-  // kSuccess, or why the message must be dropped: what its receive completion says on an SRQ.
+  // Returns kSuccess, or the reason to drop the message: the status of its receive completion on an
+  // SRQ.
   [[nodiscard]] WQEStatus place(const PacketView& packet, const OpcodeTraits& traits);
   [[nodiscard]] WQEStatus place_send(const PacketView& packet, const OpcodeTraits& traits);
   [[nodiscard]] WQEStatus place_write(const PacketView& packet, const OpcodeTraits& traits);
@@ -41,8 +43,8 @@ class UCResponder {
   UnreliableReceives receives_;
   PSN expected_psn_;
   Message message_ = Message::kNone;  // the one being received
-  u64 received_ = 0;                  // bytes of it
-  RETH reth_;                         // of it, when a WRITE
+  u64 received_ = 0;                  // bytes of it so far
+  RETH reth_;                         // of a WRITE
   bool established_ = false, established_event_ = false;
 };
 
