@@ -19,7 +19,7 @@ void AckSignals::on_sent(const Sent& sent, Time now) {
   for (u32 i = 0; i < sent.psns; ++i) sent_at(sent.psn.advanced(i)) = i == 0 ? now : Time::never();
 }
 
-// Keeps the send times of the `in_flight` packets before `end`.
+// Makes room, and keeps the send times of the `in_flight` packets before `end`.
 void AckSignals::make_room(PSN end, u32 in_flight, u32 needed) {
   const u32 mask = std::bit_ceil(needed) - 1;
   std::vector<Time> room(std::size_t{mask} + 1, Time::never());

@@ -1,7 +1,7 @@
-// AckSignals: what one requester's acknowledgements and losses tell its congestion control, and the
-// window that follows. Round trips are those of packets that were sent once (RFC 6298, 3): a send
-// time is kept for each packet in flight. The constructor makes room for kFirstRoom packets at
-// most; the room doubles when a larger window needs it, which the windows for sockets never do.
+// AckSignals: passes one requester's acknowledgements and losses to its congestion control, and
+// returns the resulting window. Round trips are those of packets that were sent once (RFC 6298, 3):
+// a send time is kept for each packet in flight. The constructor makes room for at most kFirstRoom
+// packets; the room doubles when a larger window needs it, which the windows for sockets never do.
 #pragma once
 
 #include <vector>
@@ -23,21 +23,21 @@ class AckSignals {
     u32 psns;
     u32 in_flight = 0;  // packets before `psn` that are not acknowledged
   };
-  // A packet that was never sent before. Of a READ, whose responses come one after the other, only
-  // the first has a round trip.
+  // To be called for a packet that was never sent before. Of a READ, whose responses follow each
+  // other, only the first packet has a round trip.
   void on_sent(const Sent& sent, Time now);
   void on_resent(PSN psn, u32 psns);
 
   struct Progress {
-    PSN before, unacked;  // the oldest that is not acknowledged, before and now
+    PSN before, unacked;  // the oldest PSN that is not acknowledged, before and now
     u32 in_flight;        // packets
-    u32 mtu;              // octets: a packet that is not full counts as one that is
+    u32 mtu;              // bytes: a packet that is not full counts as a full one
   };
   void on_acknowledged(const Progress& progress, const PathTelemetry* path, Time now);
   void on_nak(Time now) { control_.on_nak(now); }
   void on_timeout(Time now) { control_.on_timeout(now); }
 
-  // How many packets may be in flight, at least one.
+  // Returns how many packets may be in flight, at least one.
   [[nodiscard]] u32 window_packets(u32 mtu, Time now);
 
  private:
@@ -46,7 +46,7 @@ class AckSignals {
 
   CongestionControl& control_;
   u32 mask_;
-  std::vector<Time> sent_at_;  // by PSN; never(): none that counts
+  std::vector<Time> sent_at_;  // by PSN; never(): no send time counts
 };
 
 }  // namespace verbena

@@ -59,7 +59,7 @@ TEST(AckSignalsWindowTest, IsInPacketsAndNeverNone) {
       .window = {.kind = WindowParameters::Kind::kFixed, .octets = 2001}};
   CongestionControl control(parameters);
   AckSignals signals(control, 8);
-  EXPECT_EQ(signals.window_packets(1000, kStart), 3u);  // fewer octets than that are in 2 of them
+  EXPECT_EQ(signals.window_packets(1000, kStart), 3u);  // fewer bytes than that are in 2 of them
   EXPECT_EQ(signals.window_packets(4096, kStart), 1u);
   parameters.window.kind = WindowParameters::Kind::kNone;
   CongestionControl unbounded(parameters);

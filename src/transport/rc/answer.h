@@ -1,4 +1,5 @@
-// What answers a request of the Reliable Connection service. IBTA Vol 1, 9.7.5, Annex A19.
+// The kinds of answers to a request of the Reliable Connection service. IBTA Vol 1, 9.7.5, Annex
+// A19.
 #pragma once
 
 #include "base/check.h"

@@ -1,9 +1,11 @@
-// The common case of both halves, in one go: what header prediction is to TCP (RFC 1323, 4.2.1; Van
-// Jacobson, 1990). Some tests say that nothing is out of the ordinary; then all state becomes what
-// the general code would make it. That code stays the reference: whatever else there is, it does.
-// - send_at_once(): poll_packet(), for a SEND of one packet to a peer of this host.
-// - acknowledges_in_order(): on_acknowledge(), where SENDs and WRITEs are acknowledged as a whole.
-// - expects_send(), take_send(): on_request(), for a SEND Only in its turn.
+// The common case of both halves, in one step, as TCP's header prediction does it (RFC 1323, 4.2.1;
+// Van Jacobson, 1990). A few tests show that nothing is out of the ordinary; then all state becomes
+// what the general code would make it. The general code is the reference, and handles all other
+// cases.
+//   - send_at_once(): poll_packet(), for a SEND of one packet to a peer of this host.
+//   - acknowledges_in_order(): on_acknowledge(), where SENDs and WRITEs are acknowledged as a
+//   whole.
+//   - expects_send(), take_send(): on_request(), for a SEND Only in order.
 #include <cstring>
 
 #include "memory/touch.h"
@@ -19,8 +21,8 @@ constexpr Opcode kSendOnlyWithImmediate{Service::kRC, Op::kSendOnlyWithImmediate
 
 bool is_plain_send(SendOp op) { return op == SendOp::kSend || op == SendOp::kSendWithImmediate; }
 
-// In one piece; nullptr: it is not, or it is refused, or not here. A pointer alone, as an optional
-// of more goes through memory, and is waited for.
+// Returns the payload if it is in one piece; nullptr if it is not, is refused, or is not in this
+// process. A plain pointer, because an optional of more is returned through memory, which stalls.
 const u8* payload_of(const SendWQE& wqe, const ProtectionTable& memory, PDId pd) {
   static constexpr u8 kNothing = 0;
   if (wqe.length_bytes == 0) return &kNothing;
@@ -35,7 +37,7 @@ const u8* payload_of(const SendWQE& wqe, const ProtectionTable& memory, PDId pd)
 
 // --- requester
 
-// It is the only one that has not started, and nothing keeps it from that.
+// Returns true if the WQE is the only one that has not started, and may start.
 bool RCRequester::may_send_at_once(const SendWQE& wqe, Time now) {
   const bool is_quiet = qp_.state == QPState::kRTS && !failed_ && !rnr_until_ && !rests_from_ &&
                         !put_off_ && !stopped_at_ && !probe_due_ && !scoreboard_ && !ack_signals_;
@@ -60,7 +62,7 @@ std::optional<u32> RCRequester::send_at_once(LocalPackets& way, Time now) {
   return send.octets();
 }
 
-// Nothing follows it, so it has asked for its ACK.
+// Nothing follows the SEND, so it has asked for its ACK.
 void RCRequester::sent_at_once(SendWQE& wqe, Time now) {
   wqe.packets = 1;
   wqe.first_psn = wqe.last_psn = cursor_;
@@ -75,7 +77,7 @@ void RCRequester::sent_at_once(SendWQE& wqe, Time now) {
   note_share();
 }
 
-// False: nothing was done.
+// Returns false if it did nothing.
 bool RCRequester::acknowledges_in_order(const Acknowledgement& acknowledgement, Time now) {
   const auto& [psn, aeth] = acknowledgement;
   if (aeth.kind != AETHKind::kACK || scoreboard_ || probe_ || stopped_at_ || resends() ||
@@ -86,7 +88,7 @@ bool RCRequester::acknowledges_in_order(const Acknowledgement& acknowledgement, 
     const SendWQE& wqe = queue_.at(index++);
     if (wqe.packets == 0 || expects_response(wqe.wr.op)) return false;
     if (wqe.last_psn == psn) break;
-    if (psn.before(wqe.last_psn)) return false;  // not all of it
+    if (psn.before(wqe.last_psn)) return false;  // not the whole WQE
   }
   note_news(now);
   unacked_ = psn.next();
@@ -109,7 +111,7 @@ std::optional<u8*> RCResponder::expects_send(const PacketView& packet) const {
   const std::size_t size = packet.payload.size();
   if (!is_quiet || sge == nullptr || size > sge->length || size > mtu()) return std::nullopt;
   if (size == 0) return nullptr;
-  if (sge->address + (sge->length - 1) < sge->address) return std::nullopt;  // as sg_walk.h has it
+  if (sge->address + (sge->length - 1) < sge->address) return std::nullopt;  // as in sg_walk.h
   const Resolved to =
       memory_.local(receive_pd(), sge->l_key, sge->address, size, Access::kLocalWrite);
   return to && is_here(to.data) ? std::optional(to.data) : std::nullopt;

@@ -1,5 +1,5 @@
-// The completer of an RC requester: what responses, time and errors do to its WQEs.
-// IBTA Vol 1, 9.7.5 (responses), 9.7.6 (retries), 9.9.2 (requester errors), 10.8.3 (completions).
+// The completer of an RC requester: the effects of responses, time and errors on its WQEs. IBTA Vol
+// 1, 9.7.5 (responses), 9.7.6 (retries), 9.9.2 (requester errors), 10.8.3 (completions).
 #include "base/check.h"
 #include "memory/sg_walk.h"
 #include "transport/completions.h"
@@ -31,7 +31,7 @@ WQEStatus status_of(NAKCode code) {
     case NAKCode::kPSNSequenceError:
     case NAKCode::kInvalidRDRequest: break;
   }
-  return WQEStatus::kBadResponse;  // a code that this service does not have
+  return WQEStatus::kBadResponse;  // a code that this service does not define
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ void RCRequester::take_response(const PacketView& packet, Time now) {
   const BTH& bth = packet.headers.bth;
   if (bth.opcode.op == Op::kAcknowledge && bth.opcode != kSackOpcode)
     return take_acknowledgement({bth.psn, packet.headers.aeth}, now);
-  if (!is_expected(bth.psn)) return;  // a ghost, or a repetition
+  if (!is_expected(bth.psn)) return;  // a ghost, or a duplicate
   if (bth.opcode == kSackOpcode) return on_sack(packet, now);
   if (bth.opcode.op == Op::kAtomicAcknowledge) return on_atomic_acknowledge(packet, now);
   on_read_response(packet, now);
@@ -71,7 +71,7 @@ void RCRequester::take_acknowledgement(const Acknowledgement& acknowledgement, T
   if (acknowledges_in_order(acknowledgement, now)) return;
   const auto& [psn, aeth] = acknowledgement;
   if (is_expected(psn)) return on_acknowledge(psn, aeth, now);
-  // A ghost, a repetition, or (the one just before) an unsolicited credit update. 9.7.7.2.2
+  // A ghost, a duplicate, or (for the PSN just before) an unsolicited credit update. 9.7.7.2.2
   if (psn.next() == unacked_ && aeth.kind == AETHKind::kACK) note_credits(aeth);
 }
 
@@ -80,7 +80,7 @@ void RCRequester::on_acknowledge(PSN psn, const AETH& aeth, Time now) {
   if (scoreboard_ && aeth.kind != AETHKind::kACK) scoreboard_->on_missing(psn);
   if (!acknowledge_before(end, now)) return implied_nak(now);
   if (failed_) return;
-  if (scoreboard_ && aeth.kind != AETHKind::kACK && unacked_ != psn) return;  // it came late
+  if (scoreboard_ && aeth.kind != AETHKind::kACK && unacked_ != psn) return;  // it arrived late
   switch (aeth.kind) {
     case AETHKind::kACK: return note_credits(aeth);
     case AETHKind::kRNRNAK: return on_rnr_nak(aeth, now);
@@ -89,7 +89,7 @@ void RCRequester::on_acknowledge(PSN psn, const AETH& aeth, Time now) {
   }
 }
 
-// The peer's limit sequence number. IBTA 9.7.7.2.4
+// Notes the peer's limit sequence number. IBTA 9.7.7.2.4
 void RCRequester::note_credits(const AETH& aeth) {
   if (aeth.kind != AETHKind::kACK) return;
   if (aeth.value == kNoCredits)
@@ -119,13 +119,13 @@ void RCRequester::on_rnr_nak(const AETH& aeth, Time now) {
     if (rnr_retries_left_ == 0) return fail(WQEStatus::kRNRRetryExceeded);
     --rnr_retries_left_;
   }
-  retries_left_ = qp_.retry_count;  // those are about silence, and the peer has spoken
+  retries_left_ = qp_.retry_count;  // retries count silence, and the peer has answered
   rnr_until_ = now + rnr_timer(aeth.value);
   resend_unacknowledged();
 }
 
-// Acknowledges all PSNs before `end`. False: a READ or atomic without its response stands in the
-// way.
+// Acknowledges all PSNs before `end`. Returns false if a READ or atomic without its response is
+// among them.
 bool RCRequester::acknowledge_before(PSN end, Time now) {
   if (scoreboard_) return acknowledge_executed(end, now);
   const PSN before = unacked_;
@@ -141,8 +141,8 @@ bool RCRequester::acknowledge_before(PSN end, Time now) {
   return true;
 }
 
-// The READ or atomic that `psn` answers, when it is the very next expected, or any that is;
-// nullptr: it was dealt with (a gap, or an error).
+// Returns the READ or atomic that `psn` answers, if it is the next expected response (with a
+// scoreboard, any expected one). Returns nullptr if it was handled: a gap, or an error.
 SendWQE* RCRequester::expected_response(PSN psn, Time now) {
   if (scoreboard_) return unanswered(psn);
   if (!acknowledge_before(psn, now)) {
@@ -152,12 +152,12 @@ SendWQE* RCRequester::expected_response(PSN psn, Time now) {
   if (failed_) return nullptr;
   SendWQE& wqe = queue_.at(done_);
   if (expects_response(wqe.wr.op)) return &wqe;
-  fail(WQEStatus::kBadResponse);  // a response to what never asked for one. 9.9.2.1
+  fail(WQEStatus::kBadResponse);  // no request asked for a response. 9.9.2.1
   return nullptr;
 }
 
-// IBTA 9.7.5.1.3; the place of the data follows from the PSN, not from First/Middle/Last: a
-// repeated READ may be answered by either.
+// IBTA 9.7.5.1.3. The place of the data follows from the PSN, not from First/Middle/Last: either
+// may answer a repeated READ.
 void RCRequester::on_read_response(const PacketView& packet, Time now) {
   SendWQE* wqe = expected_response(packet.headers.bth.psn, now);
   if (wqe == nullptr) return;
@@ -196,7 +196,8 @@ void RCRequester::acknowledge_response(const SendWQE& wqe, PSN psn, Time now) {
   scoreboard_ ? take_answer(wqe, psn, now) : free_answered(wqe, now);
 }
 
-// The next response packet is here; the last of a piece frees its place at the responder.
+// The next response packet has arrived; the last one of a piece frees its resource at the
+// responder.
 void RCRequester::free_answered(const SendWQE& wqe, Time now) {
   const u32 packet = wqe.first_psn.distance_to(unacked_) + 1;
   if (packet % chunk_packets_ == 0 || packet == wqe.packets) {
@@ -206,13 +207,13 @@ void RCRequester::free_answered(const SendWQE& wqe, Time now) {
   progress(1, now);
 }
 
-// `psns` more are acknowledged, all inside the WQE `done_`.
+// Acknowledges `psns` more, all inside the WQE `done_`.
 void RCRequester::progress(u32 psns, Time now) {
   note_news(now);
   retire(queue_.at(done_), psns, now);
 }
 
-// The peer acknowledges something that it had not.
+// The peer acknowledges something new.
 void RCRequester::note_news(Time now) {
   answered_ = true;
   retries_left_ = qp_.retry_count;
@@ -223,10 +224,10 @@ void RCRequester::note_news(Time now) {
   probe_due_ = false;
 }
 
-// `wqe` is the one at `done_`.
+// Precondition: `wqe` is the one at `done_`.
 void RCRequester::retire(const SendWQE& wqe, u32 psns, Time now) {
   const bool finished = unacked_.distance_to(wqe.last_psn) + 1 == psns;
-  const bool overtakes = in_flight() < psns;  // acknowledged while it was to be sent again
+  const bool overtakes = in_flight() < psns;  // acknowledged while it was to be repeated
   if (scoreboard_) scoreboard_->on_acknowledged(unacked_, psns);
   unacked_ = unacked_.advanced(psns);
   if (finished) ++done_;
@@ -237,8 +238,8 @@ void RCRequester::retire(const SendWQE& wqe, u32 psns, Time now) {
   if (finished) skip_local_operations();
 }
 
-// Local operations take their completion as soon as all before them have theirs; and a WQE that our
-// own side stopped fails then.
+// Completes local operations when all WQEs before them are complete. A WQE that our own side
+// stopped fails then.
 void RCRequester::skip_local_operations() {
   while (done_ < fresh_ && queue_.at(done_).packets == 0) ++done_;
   if (cursor_index_ < done_) cursor_index_ = done_;
@@ -279,7 +280,7 @@ void RCRequester::note_loss() {
   if (limits_.path.loss_response == LossResponse::kHalveWindow) window_.on_loss();
 }
 
-// An ACK of the probe and no more means that the peer has no more, if it is the probe's.
+// An ACK of the probe alone means that the peer has no more, if the ACK is the probe's.
 void RCRequester::note_probe_answer() {
   if (unacked_.before(probe_->end)) return;
   if (unacked_ == probe_->end && unacked_.before(probe_->in_flight_end))
@@ -287,7 +288,7 @@ void RCRequester::note_probe_answer() {
   probe_.reset();
 }
 
-// All that is not known to have arrived.
+// Repeats all packets that are not known to have arrived.
 void RCRequester::resend_unacknowledged() {
   if (scoreboard_) scoreboard_->force(frontier_);
   move_back();
@@ -337,7 +338,7 @@ void RCRequester::on_timer(Time now) {
 }
 
 void RCRequester::break_silence() {
-  note_loss();  // something is, or the path has become slow
+  note_loss();  // a packet is lost, or the path has become slow
   if (probe_timer_.peer_is_awake()) return resend_unacknowledged();
   probe_timer_.on_probe();
   probe_due_ = true;
@@ -345,10 +346,10 @@ void RCRequester::break_silence() {
 
 // --- completions
 
-// The WQE `done_` ends the QP with `status`. IBTA 10.8.3.2
+// Ends the QP with `status` of the WQE `done_`. IBTA 10.8.3.2
 void RCRequester::fail(WQEStatus status) {
   if (failed_) return;
-  while (put_off_ && !put_off_->refused) copy_put_off(put_off_->until);  // they came before it
+  while (put_off_ && !put_off_->refused) copy_put_off(put_off_->until);  // they precede it
   CHECK(done_ < queue_.end_index());
   failed_ = done_;
   failed_status_ = status;
@@ -383,7 +384,7 @@ bool RCRequester::poll_cqe(CQE& out) {
     }
     const SendWQE& wqe = queue_.front();
     count_completion(wqe, qp_, status);
-    // What was posted to a QP that was in Error already is a mistake; what was there is not.
+    // Work that was posted to a QP already in Error is a mistake; earlier work is not.
     if (status == WQEStatus::kFlushed && wqe.posted > entered_error_) note_fault(wqe, status);
     const bool visible = completes_visibly(wqe, qp_, status);
     if (visible) out = send_cqe(wqe, qp_, status);

@@ -1,12 +1,12 @@
-// What an RC responder with selective repeat does with requests that come before their turn: keeps
-// them, says which it has, and executes them when those before them are.
+// Early requests at an RC responder with selective repeat: it keeps them, reports which it has, and
+// executes them when the missing ones have arrived.
 #include <algorithm>
 
 #include "transport/rc/responder.h"
 
 namespace verbena {
 
-// Before the first packet, as the packets' size is known only now.
+// Makes room before the first packet; only now is the packets' size known.
 void RCResponder::make_room() {
   if (limits_.retransmission == Retransmission::kGoBackN) return;
   const u32 packets = limits_.window(mtu());
@@ -20,8 +20,8 @@ void RCResponder::on_early(const PacketView& packet, u32 ahead) {
   responses_.sack(expected_, msn_, reorder_buffer_->around(psn));
 }
 
-// What does not execute is as if lost: it has been refused, or there was no room for its answer.
-// A receive that completes has to be polled first: then it goes on.
+// A request that does not execute counts as lost: it was refused, or there was no room for its
+// answer. Stops after a completed receive, which must be polled first.
 void RCResponder::execute_kept() {
   if (reorder_buffer_ == nullptr || reorder_buffer_->empty()) return;
   const PSN before = expected_;
@@ -35,14 +35,14 @@ void RCResponder::execute_kept() {
   if (expected_ != before && !failed_) responses_.acknowledge(expected_.previous(), msn_);
 }
 
-// What claims PSNs that the responses to a READ take: nobody would ever ask for it.
+// Forgets packets that claim PSNs of the responses to a READ: nobody would ask for them.
 void RCResponder::forget_kept(u32 psns) {
   if (reorder_buffer_ == nullptr || reorder_buffer_->empty()) return;
   const u32 end = std::min(psns, reorder_buffer_->window());
   for (u32 i = 1; i < end; ++i) (void)reorder_buffer_->take(expected_.advanced(i));
 }
 
-// All of it: what was said before may have been lost.
+// Reports all kept packets: earlier reports may be lost.
 void RCResponder::tell_of_kept() {
   const u32 window = reorder_buffer_->window();
   if (reorder_buffer_->empty()) return;

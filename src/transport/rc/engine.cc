@@ -4,8 +4,8 @@ namespace verbena {
 
 namespace {
 
-// Responses go first, but a long READ response does not keep our own requests waiting: runs are
-// long enough for a link to batch them.
+// Responses go first, but a long READ response does not block our own requests. Runs are long
+// enough for a link to batch them.
 constexpr u32 kResponseRun = 32;  // packets
 
 Service service_of(QPType type) {

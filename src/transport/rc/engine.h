@@ -1,7 +1,8 @@
 // RCEngine: the Reliable Connection service of one QP: a requester and a responder that share only
 // the QP's attributes. IBTA Vol 1, 9.7. Contract: transport/engine.h.
-// XRC is the same service under another name with one half at each end (Annex A14): an initiator
-// uses the requester alone, a target the responder.
+//
+// XRC is the same service with one half at each end (Annex A14): an initiator uses the requester
+// alone, a target the responder.
 #pragma once
 
 #include "transport/datagram_engine.h"
@@ -22,14 +23,16 @@ class RCEngine final : public DatagramEngine {
   void on_packet(const PacketView& packet, const RxContext& context, Time now) override;
   void on_acknowledgement(const Acknowledgement& acknowledgement, Time now) override;
 
-  // The common case between processes of one host, and of a SEND that comes: what post_send() and
-  // poll_packet(), or on_packet() and poll_receive_cqe(), do one after the other, in one go, with
-  // the same outcome. False, nullopt: nothing was done, and those calls are to be made.
-  // What was posted last is sent, so many octets of headers and payload with its pad.
+  // The common cases: a SEND between processes of one host, and a SEND that arrives. Each function
+  // does the work of post_send() and poll_packet(), or of on_packet() and poll_receive_cqe(), in
+  // one step with the same result. If it returns nullopt or false, it has done nothing, and the
+  // caller makes those calls.
+  // send_at_once() sends the request that was posted last. Returns the bytes of headers and payload
+  // with its pad.
   [[nodiscard]] std::optional<u32> send_at_once(Time now) {
     return local_packets_ == nullptr ? std::nullopt : requester_.send_at_once(*local_packets_, now);
   }
-  // For a SEND in one packet: where its payload goes. There is no event to be polled then.
+  // Returns where the payload of a SEND in one packet goes. There is no event to be polled then.
   [[nodiscard]] std::optional<u8*> expects_send(const PacketView& packet) const {
     return requester_.may_raise() ? std::nullopt : responder_.expects_send(packet);
   }

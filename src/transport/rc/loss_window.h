@@ -1,6 +1,6 @@
-// LossWindow: how many packets may be in flight: halves at a loss, grows by what is acknowledged.
-// Additive increase, multiplicative decrease (Chiu and Jain, 1989), started fully open: on a
-// lossless path it never moves.
+// LossWindow: how many packets may be in flight. It halves at a loss and grows with
+// acknowledgements: additive increase, multiplicative decrease (Chiu and Jain, 1989). It starts
+// fully open: on a lossless path it never changes.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class LossWindow {
   void on_loss() { packets_ = std::min(limit_, std::max(kFloor, packets_ / 2)); }
 
  private:
-  static constexpr u32 kGrowth = 8;  // acknowledged packets for one more in flight
+  static constexpr u32 kGrowth = 8;  // acknowledged packets for one more packet in flight
   u32 limit_;
   u32 packets_;
   u32 credit_ = 0;

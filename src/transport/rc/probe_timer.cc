@@ -33,7 +33,7 @@ Duration ProbeTimer::timeout() const {
   return peer_is_awake_ ? wait : std::max(wait, floor);
 }
 
-// After 1, 3, 7, ... times the first wait: each is twice the one before.
+// Probes are due after 1, 3, 7, ... times the first wait: each wait is twice the one before.
 Time ProbeTimer::next(Time since) const {
   if (!floor_ || probes_ == kMaxProbes) return Time::never();
   return since + timeout() * ((i64{2} << probes_) - 1);

@@ -1,6 +1,7 @@
-// PSNSet: which PSNs of a sliding window are in a set: a bit each, found by the PSN's lower bits.
-// One allocation at construction. PSNs further apart than `window` are never in it together, so
-// that one word holds PSNs of one run of 64 alone; whoever moves the window removes what it leaves.
+// PSNSet: a set of PSNs of a sliding window: a bit each, found by the PSN's lower bits. One
+// allocation at construction. PSNs that are further apart than `window` are never in it together,
+// so that one word holds PSNs of one run of 64 only. The caller that moves the window removes the
+// PSNs that leave it.
 #pragma once
 
 #include <bit>
@@ -17,11 +18,11 @@ class PSNSet {
   explicit PSNSet(u32 window)
       : mask_(std::bit_ceil(window + kWordBits) - 1), words_((mask_ + 1) / kWordBits) {}
 
-  u32 slots() const { return mask_ + 1; }                  // what slot() is below
-  u32 slot(PSN psn) const { return psn.value() & mask_; }  // of its own within a window
+  u32 slots() const { return mask_ + 1; }                  // slot() is below this
+  u32 slot(PSN psn) const { return psn.value() & mask_; }  // unique within a window
   static PSN first_of_word(PSN psn) { return PSN(psn.value() & ~(kWordBits - 1)); }
   bool has(PSN psn) const { return (word(psn) & bit(psn)) != 0; }
-  // Of all PSNs that share a word with `psn`: bit i is first_of_word(psn) + i.
+  // Returns the bits of all PSNs that share a word with `psn`: bit i is first_of_word(psn) + i.
   u64 word(PSN psn) const { return words_[slot(psn) / kWordBits]; }
 
   void add(PSN psn) { words_[slot(psn) / kWordBits] |= bit(psn); }

@@ -50,7 +50,7 @@ std::optional<PacketView> ReorderBuffer::take(PSN psn) {
   const Bytes headers = Bytes(slot.headers).first(slot.headers_octets);
   const u8* const data = slot.has_bytes ? payload_at(place) : nullptr;
   std::optional<PacketView> packet = PacketView::decode(headers, {data, slot.payload_octets});
-  CHECK(packet.has_value());  // it was one
+  CHECK(packet.has_value());  // it decoded before
   return packet;
 }
 

@@ -1,17 +1,17 @@
-// ReorderBuffer: requests that have come before their turn, as an RC responder with selective
-// repeat keeps them: headers and payload, to be executed when what is missing has come.
+// ReorderBuffer: early requests, as an RC responder with selective repeat keeps them: headers and
+// payload, to be executed when the missing packets have arrived.
 //
-// Why it keeps them, and does not place them as they come: IRN (Mittal et al., Revisiting Network
+// Why it keeps them, and does not place them at once: IRN (Mittal et al., Revisiting Network
 // Support for RDMA, SIGCOMM 2018, 4 and 5) has a card write the payload to the application's memory
-// at once, for which every WRITE packet carries a RETH and every SEND the number of its receive
-// WQE, and completions are held back in the card. A card does so for want of memory. We have some:
-// a copy of what came out of order, which is little, leaves all packets as the standard has them,
-// and execution in PSN order, each request once, whatever may arrive: keys, bounds, receives,
-// atomics, completions and errors need no second set of rules.
+// at once. For that, every WRITE packet carries a RETH and every SEND the number of its receive
+// WQE, and the card holds completions back. A card does so because it lacks memory. Software has
+// memory: a copy of the few early packets leaves all packets as in the standard. Each request is
+// executed once, in PSN order, whatever may arrive: keys, bounds, receives, atomics, completions
+// and errors need no second set of rules.
 //
-// No more than `packets` are ever kept. Most QPs never see one: the memory is taken when the first
-// comes, once and for all. Payload that is no memory of ours (is_here(): a simulation's) is counted
-// and not copied, and takes none.
+// The buffer keeps at most `packets`. Most QPs never keep one: the memory is allocated once, when
+// the first arrives. Payload that is not in this process (is_here() is false, as in a simulation)
+// is counted and not copied, and needs no memory.
 #pragma once
 
 #include <array>
@@ -25,22 +25,23 @@ namespace verbena {
 
 class ReorderBuffer {
  public:
-  // The PSNs of what it keeps lie within `window` of each other and of the one that is awaited.
+  // The kept PSNs lie within `window` of each other and of the next expected one.
   ReorderBuffer(u32 window, u32 packets, u32 packet_octets);
 
   [[nodiscard]] u32 window() const { return window_; }
   [[nodiscard]] bool empty() const { return kept_count_ == 0; }
   [[nodiscard]] bool has(PSN psn) const { return kept_.has(psn); }
-  // What is kept of the 64 PSNs around this one.
+  // Returns which of the 64 PSNs around this one are kept.
   [[nodiscard]] SackETH around(PSN psn) const;
 
-  // As if lost where it is here already, has more payload than a packet may, or finds no room.
+  // Ignores a packet that is kept already, has more payload than a packet may, or finds no room: it
+  // counts as lost.
   void keep(const PacketView& packet);
-  // Its place is free again, but the payload stays good until the next keep().
+  // Takes the packet. Its place is free again, but the payload stays valid until the next keep().
   [[nodiscard]] std::optional<PacketView> take(PSN psn);
 
  private:
-  struct Slot {  // not initialized before it is used
+  struct Slot {  // uninitialized until it is used
     std::array<u8, kMaxHeadersSize> headers;
     u32 headers_octets, payload_octets;
     bool has_bytes;
@@ -51,7 +52,7 @@ class ReorderBuffer {
   const u32 window_, packets_, packet_octets_;
   PSNSet kept_;
   std::unique_ptr<u32[]> slot_of_;  // by the PSN's slot in kept_
-  std::unique_ptr<u32[]> free_;     // a stack: what was used last is used next
+  std::unique_ptr<u32[]> free_;     // a stack: the place used last is used next
   u32 kept_count_ = 0;
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<u8[]> payload_;

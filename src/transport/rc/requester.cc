@@ -13,16 +13,16 @@ namespace verbena {
 
 namespace {
 
-constexpr u32 kLongRun = 16;  // of requests whose completion nobody asked for
+constexpr u32 kLongRun = 16;  // requests in a row without a requested completion
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
-// Answered by an empty READ response. Annex A19
+// Returns true for operations that an empty READ response answers. Annex A19
 bool is_confirmed(SendOp op) { return op == SendOp::kFlush || op == SendOp::kAtomicWrite; }
 bool brings_data(SendOp op) { return op == SendOp::kRDMARead || is_atomic(op); }
-// What takes up a resource of the peer until it is answered.
+// Returns true for operations that occupy a resource of the peer until they are answered.
 bool is_rd_atomic(SendOp op) { return brings_data(op) || is_confirmed(op); }
 
-// Operations that use up a receive WQE of the peer. IBTA 9.7.7.2.5
+// Returns true for operations that consume a receive WQE of the peer. IBTA 9.7.7.2.5
 bool needs_receive(SendOp op) {
   switch (op) {
     case SendOp::kSend:
@@ -135,13 +135,13 @@ void RCRequester::enter(QPState from, Time now) {
       return;
     case QPState::kSQD:
       drain_reported_ = false;
-      resend_unacknowledged();  // the last of it may not have asked for an ACK
+      resend_unacknowledged();  // the last packet may not have asked for an ACK
       return;
     case QPState::kError:
       entered_error_ = now;
       rnr_until_.reset();
       rests_from_.reset();
-      if (put_off_) done_ = std::min(done_, put_off_->first);  // flushed, with what has passed it
+      if (put_off_) done_ = std::min(done_, put_off_->first);  // flushed, with those that passed it
       put_off_.reset();
       return;
     case QPState::kSQE: rnr_until_.reset(); return;
@@ -162,7 +162,8 @@ bool RCRequester::may_start(const SendWQE& wqe) const {
   if (is_rd_atomic(wqe.wr.op) && rd_atomic_ >= qp_.max_rd_atomic && qp_.max_rd_atomic != 0)
     return false;
   if (waits_for_response() && prefers_short_cut(wqe) && !lets_short_cut_pass()) return false;
-  // Without a credit one message at a time may still go, to learn of new ones. IBTA 9.7.7.2.5
+  // Without a credit, one message at a time may still leave, to learn of new credits. IBTA
+  // 9.7.7.2.5
   return has_credit(wqe) || !waits_for_response();
 }
 
@@ -184,7 +185,7 @@ void RCRequester::start_local(SendWQE& wqe) {
   skip_local_operations();
 }
 
-// False when the WQE was stopped by an error of our own side.
+// Returns false if an error of our own side stopped the WQE.
 bool RCRequester::start(SendWQE& wqe) {
   if (is_rd_atomic(wqe.wr.op) && qp_.max_rd_atomic == 0) {
     stop_at(cursor_index_, WQEStatus::kLocalQPOperation);
@@ -248,7 +249,7 @@ bool RCRequester::poll_packet(Time now, Trains trains, TxPacket& out) {
   return false;
 }
 
-// Who asks one completion of many for waits for that one.
+// A program that requests one completion of many waits for that one.
 Urgency RCRequester::urgency_of(const SendWQE& wqe, const TxPacket& packet, u32 psns) {
   const bool awaited =
       (wqe.wr.signaled || qp_.signal_all) && cursor_.distance_to(wqe.last_psn) < psns;
@@ -280,7 +281,7 @@ u32 RCRequester::window_packets(Time now) {
   return ack_signals_ ? std::min(packets, ack_signals_->window_packets(mtu(), now)) : packets;
 }
 
-// The PSNs that the packet takes; 0: none may go now.
+// Returns the PSNs that the packet takes; 0 if none may leave now.
 u32 RCRequester::build(SendWQE& wqe, TxPacket& out) {
   out.destination = nullptr;
   out.payload.clear();
@@ -296,8 +297,8 @@ u32 RCRequester::build(SendWQE& wqe, TxPacket& out) {
   return build_message(wqe, out);
 }
 
-// One piece of a READ, from the cursor to the next multiple of the chunk. IBTA 9.7.3.1 would ask
-// for the whole in one request; a piece is a READ of its own to the responder.
+// Requests one piece of a READ, from the cursor to the next multiple of the chunk. IBTA 9.7.3.1
+// would request the whole READ at once; to the responder a piece is a READ of its own.
 u32 RCRequester::build_read(const SendWQE& wqe, TxPacket& out) {
   if (cursor_ == frontier_ && !take_rd_atomic()) return 0;
   const u32 packet = wqe.first_psn.distance_to(cursor_);
@@ -351,7 +352,8 @@ u32 RCRequester::build_atomic_write(const SendWQE& wqe, TxPacket& out) {
   return 1;
 }
 
-// Counts a READ piece or atomic that was never sent before; false: the peer holds no more.
+// Counts a READ piece or atomic that was never sent before. Returns false if the peer accepts no
+// more.
 bool RCRequester::take_rd_atomic() {
   if (rd_atomic_ >= qp_.max_rd_atomic) return false;
   ++rd_atomic_;
@@ -387,14 +389,15 @@ u32 RCRequester::build_message(SendWQE& wqe, TxPacket& out) {
   return out.packets;
 }
 
-// None where each packet has to be looked at by itself, or the time has come to ask for an ACK.
+// No trains if each packet must be examined by itself, or if it is time to ask for an ACK.
 Trains RCRequester::may_build_trains(Trains trains, Time now) const {
   const bool may = trains == Trains::kYes && !scoreboard_ && !ack_signals_ &&
                    now - ack_requested_at_ < ack_request_period_;
   return may ? Trains::kYes : Trains::kNo;
 }
 
-// How many packets from this one of the message on are new, from its middle, and ask for no ACK.
+// Returns how many packets of the message, from this one on, are new middle packets that ask for no
+// ACK.
 u32 RCRequester::train_length(const SendWQE& wqe, u32 packet) const {
   if (trains_ == Trains::kNo || packet == 0 || cursor_ != frontier_) return 1;
   return std::min({kLongestTrain, wqe.packets - 1 - packet,
@@ -402,7 +405,7 @@ u32 RCRequester::train_length(const SendWQE& wqe, u32 packet) const {
                    may_be_in_flight_ - 1 - in_flight()});
 }
 
-// False: it is not all there in one piece.
+// Returns false if the data is not accessible in one piece.
 bool RCRequester::load_train(const SendWQE& wqe, u64 offset, u32 packets, PayloadList& out) const {
   if (wqe.inline_bytes != nullptr) return false;
   const std::optional<Bytes> payload =
@@ -420,13 +423,13 @@ bool RCRequester::load_payload(const SendWQE& wqe, u64 offset, u32 length, Paylo
   return gather(memory_, qp_.pd, wqe.wr.sg_list, offset, length, out) == MemoryFault::kNone;
 }
 
-// The oldest unacknowledged packet once more, whatever the cursor is at.
+// Builds the oldest unacknowledged packet once more, wherever the cursor is.
 bool RCRequester::build_probe(TxPacket& out) {
   probe_due_ = false;
   const PSN cursor = std::exchange(cursor_, unacked_);
   const u64 index = std::exchange(cursor_index_, done_);
   const u32 psns = build(queue_.at(done_), out);
-  if (psns == 0) return false;  // stopped: all goes from here on
+  if (psns == 0) return false;  // stopped: all are sent from here on
   cursor_ = cursor;
   cursor_index_ = index;
   out.headers.bth.ack_req = true;
@@ -438,8 +441,8 @@ bool RCRequester::build_probe(TxPacket& out) {
   return true;
 }
 
-// True when packets follow at once that can ask for the ACK. A local operation has none, and what
-// would rather be copied waits for the ACK.
+// Returns true if packets follow at once that can ask for the ACK. A local operation has no packet,
+// and one that would rather be copied waits for the ACK.
 bool RCRequester::more_follows() {
   const u64 next = cursor_index_ + 1;
   if (next == queue_.end_index() || next == stopped_at_) return false;
@@ -448,7 +451,8 @@ bool RCRequester::more_follows() {
   return next < fresh_ || (may_start(wqe) && has_credit(wqe) && !prefers_short_cut(wqe));
 }
 
-// Packets that go slowly, held to a rate, ask more often: silence is not to look like loss.
+// Packets that are sent slowly, limited by a rate, ask more often, so that silence does not look
+// like loss.
 void RCRequester::note_ack_request(BTH& bth, Time now) {
   if (!waits_for_response()) ack_requested_at_ = now;
   if (!bth.ack_req && now - ack_requested_at_ >= ack_request_period_) {
@@ -458,8 +462,8 @@ void RCRequester::note_ack_request(BTH& bth, Time now) {
   if (bth.ack_req) ack_requested_at_ = now;
 }
 
-// BTH.A, so that the window and the queue keep moving: where the application waits, where nothing
-// follows, at intervals, and always where ACKs tell of congestion. Responses to READs and atomics
+// Sets BTH.A so that the window and the queue keep moving: if the application waits, if nothing
+// follows, at intervals, and always if ACKs report congestion. Responses to READs and atomics
 // acknowledge by themselves.
 bool RCRequester::wants_ack(const SendWQE& wqe, bool last) {
   const bool want = ack_signals_ || (scoreboard_ && resends()) ||

@@ -1,31 +1,34 @@
-// The requester half of one RC QP: WQEs in, request packets out; responses in, CQEs out.
-// IBTA Vol 1, 9.7.2 (PSNs), 9.7.3 (requests), 9.7.5.2, 9.7.6 (retry), 9.7.7.2 (credits).
-// Sans-IO, as transport/engine.h has it.
+// The requester half of one RC QP: WQEs in, request packets out; responses in, CQEs out. IBTA Vol
+// 1, 9.7.2 (PSNs), 9.7.3 (requests), 9.7.5.2, 9.7.6 (retry), 9.7.7.2 (credits). Sans-IO, by the
+// contract of transport/engine.h.
 //
-// The send queue is cut by three indexes, begin <= done <= fresh <= end:
+// Three indexes divide the send queue, begin <= done <= fresh <= end:
 //   [begin, done)  acknowledged; poll_cqe() reports and removes them
 //   [done, fresh)  started: their PSNs are assigned
 //   [fresh, end)   not started
-// and the PSNs by three marks, unacked <= cursor <= frontier:
+// Three marks divide the PSNs, unacked <= cursor <= frontier:
 //   unacked   the oldest not acknowledged, always inside the WQE `done` (or == frontier)
-//   cursor    the next to send; moved back to `unacked` to retransmit: all (go-back-N), or, with a
-//             scoreboard, what of it is lost (selective repeat)
+//   cursor    the next to send; moved back to `unacked` to retransmit: all packets (go-back-N),
+//             or, with a scoreboard, only lost ones (selective repeat)
 //   frontier  the next never sent
-// A READ is asked for in pieces of chunk_packets_ PSNs, aligned to its first PSN, so that its
+// A READ is requested in pieces of chunk_packets_ PSNs, aligned to its first PSN, so that its
 // responses fit the window and a repeated request lies inside the original one.
 //
 // A peer on the same host may need no packets (transport/peer_memory.h). A WRITE or READ that finds
-// nothing in flight, or only what the peer has executed already, is copied when its turn comes, and
-// then is what a local operation is: done when started, without PSNs. Of what the peer does not
-// allow, packets are made. A long READ is put off until the program polls, or something must not
-// pass it, so that SENDs which follow go first: programs that read from each other would otherwise
-// take turns, since each asks the other only after its own copy. It has started then, but is not
-// reported, nor is what follows. WRITEs of a program that soon polls (transport/poll_habit.h)
-// wait likewise, to be copied together. IBTA 10.8.3.3 lets a READ be passed by what has no fence.
+// nothing in flight, or only requests that the peer has executed already, is copied when its turn
+// comes. It then counts as a local operation: done when started, without PSNs. If the peer does not
+// allow the copy, the requester sends packets.
 //
-// In silence the oldest packet goes again as a probe, without moving the cursor: a responder
-// answers it, new or duplicate. If nothing follows its answer, the rest goes again too. None of
-// this uses up retries.
+// A long READ is deferred until the program polls, or posts a request that must not pass the READ,
+// so that SENDs behind it leave first. Programs that read from each other would otherwise take
+// turns, since each asks the other only after its own copy. A deferred READ has started, but
+// neither it nor what follows is reported. WRITEs of a program that soon polls
+// (transport/poll_habit.h) are deferred likewise, to be copied together. IBTA 10.8.3.3 lets a
+// request without a fence pass a READ.
+//
+// In silence the requester sends the oldest packet again as a probe, without moving the cursor: a
+// responder answers it, new or duplicate. If nothing follows its answer, the requester repeats the
+// rest too. This consumes no retries.
 #pragma once
 
 #include <memory>
@@ -42,15 +45,16 @@ namespace verbena {
 
 class RCRequester {
  public:
-  // `fault`: where the error that ends the QP is noted.
+  // `fault`: receives the error that ends the QP.
   RCRequester(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters,
               RequesterFault& fault);
 
   [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { queue_.take_back(count); }  // just posted
   void free_sends(u32 count) { queue_.free_entries(count); }
-  // What was posted last goes to a peer of this host without its turn, and is as if it had been
-  // polled out: so many octets, without an ICRC. nullopt: it waits for that.
+  // Sends the request that was posted last to a peer of this host without waiting for its turn, as
+  // if it had been polled out. Returns the number of bytes, without an ICRC. nullopt: it must wait
+  // for its turn.
   [[nodiscard]] std::optional<u32> send_at_once(LocalPackets& way, Time now);
   void on_state(QPState from, Time now);
   // `path`: RxContext's.
@@ -65,14 +69,14 @@ class RCRequester {
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
   [[nodiscard]] Time next_timer() const;
-  // False: poll_cqe() would give nothing.
+  // Returns false if poll_cqe() would return nothing.
   [[nodiscard]] bool may_complete() const {
     return queue_.begin_index() < done_ || failed_ ||
            (qp_.state == QPState::kError && !queue_.empty());
   }
-  // Long operations that wait to be copied, for which there is a timer.
+  // Returns true while long operations are deferred, for which there is a timer.
   [[nodiscard]] bool has_put_off() const { return put_off_.has_value(); }
-  // False: poll_event() would give nothing.
+  // Returns false if poll_event() would return nothing.
   [[nodiscard]] bool may_raise() const { return fatal_pending_ || is_draining(); }
   [[nodiscard]] bool is_draining() const { return qp_.state == QPState::kSQD && !drain_reported_; }
 
@@ -134,7 +138,7 @@ class RCRequester {
   void restart_refused();
   bool has_passed(const SendWQE& wqe) const;
 
-  // selective_repeat.cc: only what is lost
+  // selective_repeat.cc: repeats only lost packets
   void on_sack(const PacketView& packet, Time now);
   bool acknowledge_executed(PSN end, Time now);
   void advance(Time now);
@@ -150,7 +154,7 @@ class RCRequester {
   void sent(const SendWQE& wqe, u32 psns, bool answered, Time now);
   u32 window_packets(Time now);
   void note_share() { share_.note(takes_responses() && waits_for_response()); }
-  // Of a READ: to where the request for it ends.
+  // PSNs of a READ up to the end of the request for it.
   u32 psns_of_piece(const SendWQE& wqe, PSN psn) const;
   bool resends() const { return cursor_ != frontier_; }
   u32 in_flight() const { return unacked_.distance_to(cursor_); }
@@ -203,11 +207,11 @@ class RCRequester {
   SendQueue queue_;
 
   u64 done_ = 0, fresh_ = 0;
-  u64 cursor_index_ = 0;  // the WQE that `cursor_` is in, or `fresh_`
+  u64 cursor_index_ = 0;  // the WQE that contains `cursor_`, or `fresh_`
   PSN unacked_, cursor_, frontier_;
   MSN next_ssn_{1};  // of the next message to start. IBTA 9.7.7.2.1
   u32 chunk_packets_ = 1;
-  u32 rd_atomic_ = 0;  // READ pieces, atomics and their like in flight
+  u32 rd_atomic_ = 0;  // READ pieces, atomics, FLUSHes and ATOMIC WRITEs in flight
   u32 since_ack_request_ = 0;
   u32 unawaited_ = 0;  // packets in a row that complete nothing
   Time ack_requested_at_;
@@ -215,20 +219,21 @@ class RCRequester {
   LossWindow window_;
   WindowShare share_;
   const std::unique_ptr<Scoreboard> scoreboard_;  // nullptr: go-back-N
-  PSN losses_until_;                              // the losses before it are one event,
-  u32 losses_ = 0;                                // of so many packets
-  u32 may_be_in_flight_ = 1;                      // packets, when last asked to send
+  PSN losses_until_;                              // the losses before it count as one event
+  u32 losses_ = 0;                                // number of packets in that event
+  u32 may_be_in_flight_ = 1;                      // packets, at the last request to send
   Trains trains_ = Trains::kNo;                   // likewise
-  std::optional<AckSignals> ack_signals_;  // none without a congestion control that wants them
+  std::optional<AckSignals> ack_signals_;         // nullopt: no congestion control needs them
 
   std::optional<MSN> credit_limit_;    // LSN; nullopt: the peer has no end-to-end flow control
   std::optional<PSN> implied_nak_at_;  // one implied NAK for one gap
   u8 retries_left_ = 0, rnr_retries_left_ = 0;
-  Time timer_base_;  // the last news, or the first packet after idleness
+  Time timer_base_;  // the last progress, or the first packet after idleness
   std::optional<Time> rnr_until_;
 
   struct Probe {
-    PSN end, in_flight_end;  // of what it asks for, and of all that was in flight with it
+    PSN end,
+        in_flight_end;  // the ends of the probe's request, and of all packets in flight with it
   };
   ProbeTimer probe_timer_;
   std::optional<Probe> probe_;  // sent, and not answered
@@ -237,20 +242,22 @@ class RCRequester {
   PeerMemoryFinder* const peers_;
   PollHabit* const habit_;
   std::shared_ptr<PeerMemory> peer_;
-  u64 no_short_cut_before_ = 0;       // a WQE: the peer has refused one not long ago
-  u32 refusals_ = 0, passed_by_ = 0;  // in a row: refused; packets since others were in flight
-  u32 short_cut_bytes_ = 0;           // of the WQE `fresh_` that are copied already
-  std::optional<Time> rests_from_;    // much was copied: let others have a turn
+  u64 no_short_cut_before_ = 0;  // a WQE: the peer has recently refused a copy
+  u32 refusals_ = 0,
+      passed_by_ = 0;        // in a row: refused; sent as packets since others were in flight
+  u32 short_cut_bytes_ = 0;  // bytes of the WQE `fresh_` that are copied already
+  std::optional<Time> rests_from_;  // much was copied: other QPs have a turn first
 
-  struct PutOff {  // long READs, or WRITEs
+  struct PutOff {  // deferred long READs, or WRITEs
     SendOp op;
-    u64 first;   // the oldest; from it on to `fresh_` there are only such and what has passed
-    Time until;  // then they are copied
+    u64 first;   // the oldest; from it to `fresh_` there are only such, and those that passed it
+    Time until;  // the time at which they are copied
     u64 bytes = 0;
     bool refused = false;  // by the peer: they will be packets
   };
   std::optional<PutOff> put_off_;
-  u64 passed_until_ = 0;  // what is no READ before it is done: it has passed one that was refused
+  u64 passed_until_ =
+      0;  // requests before it that are no READs are done: they passed a refused READ
 
   std::optional<u64> stopped_at_;  // a WQE that failed locally; it completes when its turn comes
   WQEStatus stopped_status_ = WQEStatus::kSuccess;

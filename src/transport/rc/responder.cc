@@ -29,7 +29,7 @@ bool is_send(Op op) {
   }
 }
 
-// Operations whose response is more than an ACK, and acknowledges them too.
+// Returns true for operations whose response is more than an ACK, and acknowledges them too.
 bool answers_itself(Op op) {
   switch (op) {
     case Op::kRDMAReadRequest:
@@ -45,10 +45,10 @@ u32 packets_of(u32 length_bytes, u32 mtu) {
   return std::max(1u, static_cast<u32>((u64{length_bytes} + mtu - 1) / mtu));
 }
 
-// The iova is aligned; where the memory behind it is not, no CPU instruction is atomic on it.
+// The iova is aligned. If the memory behind it is not, no CPU instruction is atomic on it.
 bool is_word(const u8* data) { return reinterpret_cast<std::uintptr_t>(data) % kAtomicBytes == 0; }
 
-// How the receive's completion and the NAK tell of it.
+// Returns the status of the receive's completion, and the NAK's code.
 std::pair<WQEStatus, NAKCode> told_as(Refusal why) {
   switch (why) {
     case Refusal::kReceiveTooSmall: return {WQEStatus::kLocalLength, NAKCode::kInvalidRequest};
@@ -68,7 +68,7 @@ std::pair<WQEStatus, NAKCode> told_as(Refusal why) {
   CHECK_UNREACHABLE();  // they use no receive
 }
 
-// false: the word is not there.
+// Returns false if the word is not accessible.
 bool execute_atomic(u64* word, const AtomicETH& eth, bool swap, u64& original) {
   original = eth.compare;
   return touch([&] {
@@ -119,7 +119,7 @@ void RCResponder::on_state(QPState from) {
       make_room();
       return;
     case QPState::kError:
-      if (!failed_) responses_.clear();  // asked for by the application: silent at once
+      if (!failed_) responses_.clear();  // the application asked for Error: no more responses
       failed_ = true;
       return;
     case QPState::kInit:
@@ -168,7 +168,7 @@ void RCResponder::execute(const PacketView& packet) {
   on_write(packet, traits);
 }
 
-// First and Only begin a message, Middle and Last go on with one of the same kind. Table 49
+// First and Only begin a message, Middle and Last continue one of the same kind. Table 49
 bool RCResponder::in_sequence(const OpcodeTraits& traits, Op op) const {
   if (traits.first || !traits.payload) return message_ == Message::kNone;
   return message_ == (is_send(op) ? Message::kSend : Message::kWrite);
@@ -180,7 +180,7 @@ bool RCResponder::right_length(const OpcodeTraits& traits, std::size_t payload) 
   return payload <= mtu() && (traits.first || payload != 0);
 }
 
-// `psns` PSNs are executed; acknowledges when the packet asks for it.
+// `psns` PSNs are executed. Acknowledges if the packet asks for it.
 void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) {
   if (psns > 1) forget_kept(psns);
   expect(expected_.advanced(psns));
@@ -192,7 +192,7 @@ void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) 
   if (!answers_itself(packet.headers.bth.opcode.op) && packet.headers.bth.ack_req) acknowledge();
 }
 
-// To a peer on the same host at once, unless other responses come first.
+// Acknowledges to a peer on the same host at once, unless other responses come first.
 void RCResponder::acknowledge() {
   if (local_packets_ != nullptr && responses_.empty() &&
       local_packets_->acknowledge(qp_, expected_.previous(), {.value = credits(), .msn = msn_}))
@@ -203,14 +203,14 @@ void RCResponder::acknowledge() {
 
 // --- SEND
 
-// nullptr: an SRQ that was destroyed since the message began.
+// Returns nullptr if the SRQ was destroyed since the message began.
 ReceiveQueue* RCResponder::receive_source() const {
   if (xrc_ == nullptr) return &receive_queue_;
   const std::optional<XRCReceiveQueue> srq = xrc_->find(xrc_srq_);
   return srq ? srq->queue : nullptr;
 }
 
-// Those of an own queue need no care: it is cleared.
+// Receives of an own queue need no handling: that queue is cleared.
 void RCResponder::give_back_receives() {
   const u32 count = (holds_receive_ ? 1u : 0u) + (cqe_ ? 1u : 0u);
   holds_receive_ = false;
@@ -219,7 +219,7 @@ void RCResponder::give_back_receives() {
   if (ReceiveQueue* const source = receive_source()) source->free_entries(count);
 }
 
-// XRC: false when the domain has no SRQ that the message could be for.
+// XRC: returns false if the domain has no such SRQ.
 bool RCResponder::choose_srq(u32 number) {
   if (xrc_ == nullptr) return true;
   const std::optional<XRCReceiveQueue> srq = xrc_->find(number);
@@ -279,8 +279,9 @@ void RCResponder::complete_receive(CompletionOp op, u32 length, const PacketView
 
 // --- RDMA WRITE
 
-// Checks the whole message once, and gives where it begins; each later packet checks its own bytes
-// again, as a key may die between. False: refused.
+// Checks the whole message once, and returns its first byte in `to`. Each later packet checks its
+// own bytes again, because a key may be invalidated in between. Returns false if the message was
+// refused.
 bool RCResponder::begin_write(const PacketView& packet, Resolved& to) {
   const RETH& reth = packet.headers.reth;
   const OpcodeTraits& traits = traits_of(packet.headers.bth.opcode);
@@ -327,11 +328,11 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
   accept(packet, 1, traits.last);
 }
 
-// --- READ, atomics and their like
+// --- READs, atomics, FLUSHes and ATOMIC WRITEs
 
 bool RCResponder::room_for_rd_atomic(const PacketView& packet) {
   if (responses_.pending_rd_atomic() < qp_.max_dest_rd_atomic) return true;
-  invalid_request(packet, Refusal::kTooManyReads);  // than was agreed. IBTA 9.7.4.1.8
+  invalid_request(packet, Refusal::kTooManyReads);  // more than was agreed. IBTA 9.7.4.1.8
   return false;
 }
 
@@ -382,7 +383,7 @@ void RCResponder::on_atomic(const PacketView& packet) {
 
 // --- FLUSH and ATOMIC WRITE. Annex A19
 
-// Answered by an empty READ response, now and when it comes again.
+// An empty READ response answers the request, and its duplicates.
 void RCResponder::confirm(const PacketView& packet) {
   ResponderResource resource;
   resource.kind = Response::Kind::kConfirmation;
@@ -400,8 +401,8 @@ MemoryFault RCResponder::flush_fault(const FETH& feth, const RETH& reth, Access 
       .fault;
 }
 
-// Requests execute in order, by a CPU that all others are coherent with: what was written before is
-// visible as soon as it is out of this core's store buffer.
+// Requests execute in order, by a CPU with which all others are coherent. Earlier writes are
+// visible as soon as they have left this core's store buffer.
 void RCResponder::on_flush(const PacketView& packet) {
   const FETH& feth = packet.headers.feth;
   const bool legal =
@@ -419,7 +420,7 @@ void RCResponder::on_flush(const PacketView& packet) {
   }
   if (!room_for_rd_atomic(packet) || responses_.full()) return;
   std::atomic<bool> barrier{false};
-  (void)barrier.exchange(true);  // empties it; a fence says less to ThreadSanitizer
+  (void)barrier.exchange(true);  // empties it; ThreadSanitizer does not understand a fence
   confirm(packet);
 }
 
@@ -467,8 +468,8 @@ void RCResponder::on_duplicate(const PacketView& packet) {
   if (keeps_for(packet)) tell_of_kept();
 }
 
-// The repeated request must lie inside the original one, to the byte. 9.7.5.1.2 allows it to start
-// at any of its PSNs.
+// The repeated request must lie inside the original one, to the byte. By 9.7.5.1.2 it may start at
+// any of the original's PSNs.
 void RCResponder::on_duplicate_read(const PacketView& packet) {
   const RETH& reth = packet.headers.reth;
   const ResponderResource* saved = responses_.find(packet.headers.bth.psn);
@@ -493,7 +494,7 @@ void RCResponder::rnr_nak() {
 }
 
 void RCResponder::sequence_nak() {
-  if (nak_sent_) return;  // one for each ePSN. 9.7.5.2.8
+  if (nak_sent_) return;  // one NAK for each ePSN. 9.7.5.2.8
   nak_sent_ = true;
   responses_.negative(expected_, msn_, AETHKind::kNAK, static_cast<u8>(NAKCode::kPSNSequenceError));
 }
@@ -511,7 +512,7 @@ void RCResponder::access_error(const PacketView& packet, MemoryFault why) {
   nak_and_fail(NAKCode::kRemoteAccessError, EngineEvent::kAccessError);
 }
 
-// The error is told by the completion of the receive that the message was using.
+// The completion of the message's receive reports the error.
 void RCResponder::receive_error(const PacketView& packet, Refusal why) {
   note_fault(packet, why);
   if (why == Refusal::kReceiveMemory)

@@ -1,12 +1,12 @@
 // The responder half of one RC QP: request packets in, memory changed, response packets and receive
 // CQEs out. IBTA Vol 1, 9.7.4 (request validation), 9.7.5 (responses), 9.9.3 (responder errors).
-// Sans-IO, as transport/engine.h has it.
+// Sans-IO, by the contract of transport/engine.h.
 //
-// What comes before its turn is dropped (go-back-N), or kept for it where both ends have selective
-// repeat (reorder_buffer.h). So requests execute strictly in PSN order, each once; duplicates of
-// SENDs and WRITEs are only acknowledged again, of READs executed again, of all others answered
-// from memory. Nothing is written before key, bounds, rights and length of the whole request have
-// been checked.
+// The responder drops early packets (go-back-N), or keeps them if both ends have selective repeat
+// (reorder_buffer.h). So requests execute strictly in PSN order, each once. Duplicates of SENDs and
+// WRITEs are only acknowledged again, those of READs executed again, all others answered from
+// memory. Nothing is written before key, bounds, rights and length of the whole request have been
+// checked.
 #pragma once
 
 #include <memory>
@@ -21,34 +21,34 @@ namespace verbena {
 
 class RCResponder {
  public:
-  // `fault`: where the refusal that ends the QP is noted.
+  // `fault`: receives the refusal that ends the QP.
   RCResponder(const EngineParts& parts, const RCLimits& limits, EngineCounters& counters,
               ResponderFault& fault);
 
   void on_state(QPState from);
   void on_request(const PacketView& packet);
-  // The same for a SEND of one packet that comes in its turn, in the common case (common_case.cc):
-  // where its payload goes. nullopt: on_request() does it.
+  // The same for a SEND of one packet in order, in the common case (common_case.cc): returns where
+  // its payload goes. nullopt: call on_request().
   [[nodiscard]] std::optional<u8*> expects_send(const PacketView& packet) const;
-  // Executes it; its completion goes to `out`. False: memory has gone, and on_request() tells.
+  // Executes it; its completion goes to `out`. Returns false if memory has gone: call on_request(),
+  // which reports it.
   [[nodiscard]] bool take_send(const PacketView& packet, u8* to, CQE& out);
-  // False: it is of no interest to the peer.
-  // Frees the receives of an SRQ that were taken and will not complete here: the QP goes.
+  // Frees the receives of an SRQ that were taken and will not complete here: the QP is destroyed.
   void give_back_receives();
   [[nodiscard]] bool on_receive_posted();
   [[nodiscard]] bool is_idle() const { return responses_.empty(); }
-  // `at_most`: so many packets, from the middle of a READ response, may be given out as a train.
+  // `at_most`: so many middle packets of a READ response may leave as a train.
   [[nodiscard]] bool poll_packet(TxPacket& out, u32 at_most = 1);
-  // The same, when it is no READ data.
+  // The same, if the response is not READ data.
   [[nodiscard]] bool poll_acknowledgement(TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
   [[nodiscard]] std::optional<EngineEvent> poll_event();
-  // False: poll_cqe() would give nothing.
+  // Returns false if poll_cqe() would return nothing.
   [[nodiscard]] bool may_complete() const {
     return cqe_ || (reorder_buffer_ != nullptr && !reorder_buffer_->empty()) ||
            qp_.state == QPState::kError;
   }
-  // False: poll_event() would give nothing.
+  // Returns false if poll_event() would return nothing.
   [[nodiscard]] bool may_raise() const { return event_ || fatal_pending_; }
 
  private:
@@ -90,7 +90,7 @@ class RCResponder {
     if (local_progress_ != nullptr) local_progress_->note(qp_.qpn, psn);
   }
   bool choose_srq(u32 number);
-  // Of memory that requests name, and of receives.
+  // The PD of memory that requests name, and of receives.
   PDId request_pd() const { return xrc_ != nullptr ? xrc_pd_ : qp_.pd; }
   PDId receive_pd() const { return srq_pd_.value_or(request_pd()); }
   u32 mtu() const { return limits_.packet_size(qp_.path_mtu); }
@@ -128,16 +128,16 @@ class RCResponder {
 
   PSN expected_;  // ePSN
   MSN msn_;
-  bool nak_sent_ = false;  // for this ePSN: later packets are dropped in silence
-  bool failed_ = false;    // only what is queued goes out
+  bool nak_sent_ = false;  // for this ePSN: later packets are dropped without an answer
+  bool failed_ = false;    // only queued responses are sent
   Message message_ = Message::kNone;
   u64 offset_ = 0;   // bytes of the message delivered so far
-  RETH write_;       // of the WRITE under way
-  u32 xrc_srq_ = 0;  // XRC: named by the message under way,
-  PDId xrc_pd_;      // and its PD
+  RETH write_;       // of the current WRITE
+  u32 xrc_srq_ = 0;  // XRC: the current message's SRQ,
+  PDId xrc_pd_;      // and that SRQ's PD
   bool holds_receive_ = false;
   ReceiveWQE receive_;
-  bool advertised_zero_ = false;  // the last credits told were none
+  bool advertised_zero_ = false;  // the last advertised credits were none
   bool established_ = false;
 
   std::optional<CQE> cqe_;

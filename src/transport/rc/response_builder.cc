@@ -9,7 +9,8 @@
 
 namespace verbena {
 
-// The credits to tell: receives that are ready; none are counted where an SRQ is shared. 9.7.7.2
+// Returns the credits to advertise: receives that are ready. With a shared SRQ none are counted.
+// 9.7.7.2
 u8 RCResponder::credits() {
   if (shared_) return kNoCredits;
   advertised_zero_ = receive_queue_.empty();
@@ -26,14 +27,16 @@ void RCResponder::build_headers(const Response& response, Op op, TxPacket& out) 
       .kind = response.aeth_kind, .value = response.aeth_value, .msn = response.msn};
 }
 
-// What a READ response goes on with. nullopt: the key has died since, or the memory has gone.
+// Returns the next bytes of a READ response; nullopt if the key was invalidated since, or the
+// memory has gone.
 std::optional<Bytes> RCResponder::next_of_read(const Response& response, u32 length) const {
   const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
                                        length, Access::kRemoteRead);
   return from ? readable(memory_, from.data, length) : std::nullopt;
 }
 
-// The same, more than one packet from the middle, in memory that is here. nullopt: not so.
+// The same for more than one middle packet, in memory of this process; nullopt if that is
+// impossible.
 std::optional<Bytes> RCResponder::train_of_read(const Response& response, u32 at_most) const {
   if (!response.started || response.length_bytes <= mtu()) return std::nullopt;
   const u32 packets = std::min({at_most, kLongestTrain, (response.length_bytes - 1) / mtu()});
@@ -59,8 +62,8 @@ void RCResponder::note_unreadable(const Response& response) {
   ++counters_.resp_remote_access_errors;
 }
 
-// One packet of a READ response, or a train. False: a NAK has taken its place, and nothing is
-// answered behind it.
+// Builds one packet of a READ response, or a train. Returns false if a NAK has taken its place;
+// then nothing behind it is answered.
 bool RCResponder::build_read(Response& response, u32 at_most, TxPacket& out) {
   std::optional<Bytes> payload = train_of_read(response, at_most);
   if (payload)
@@ -70,7 +73,7 @@ bool RCResponder::build_read(Response& response, u32 at_most, TxPacket& out) {
   if (!payload) {
     note_unreadable(response);
     const PSN psn = response.psn;
-    const MSN msn = response.msn.previous();  // the READ is not done
+    const MSN msn = response.msn.previous();  // the READ is not complete
     responses_.drop_pending();
     responses_.negative(psn, msn, AETHKind::kNAK, static_cast<u8>(NAKCode::kRemoteAccessError));
     failed_ = fatal_pending_ = true;
@@ -83,7 +86,7 @@ bool RCResponder::build_read(Response& response, u32 at_most, TxPacket& out) {
                                  : (last ? Op::kRDMAReadResponseOnly : Op::kRDMAReadResponseFirst);
   build_headers(response, op, out);
   out.headers.aeth.value = credits();
-  out.payload.add_unstable(*payload);  // its owner may write to it all the while. IBTA 10.6.6
+  out.payload.add_unstable(*payload);  // its owner may write to it at any time. IBTA 10.6.6
   response.started = true;
   response.address += length;
   response.length_bytes -= length;

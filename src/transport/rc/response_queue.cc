@@ -42,14 +42,14 @@ void ResponseQueue::acknowledge(PSN psn, MSN msn) {
       return;
     }
   }
-  if (pending_.full()) return;  // as if lost; the requester asks again
+  if (pending_.full()) return;  // counts as lost; the requester repeats it
   Response ack;
   ack.psn = psn;
   ack.msn = msn;
   push(ack);
 }
 
-// Not before a READ, an atomic or their like: what it says of them would come ahead of them.
+// Not before a READ or atomic: the SACK's contents would overtake that response.
 void ResponseQueue::sack(PSN psn, MSN msn, const SackETH& sack) {
   take_memory();
   for (std::size_t i = pending_.size(); i != 0 && pending_[i - 1].acknowledges_only(); --i) {
@@ -60,7 +60,7 @@ void ResponseQueue::sack(PSN psn, MSN msn, const SackETH& sack) {
     waiting.original = sack.bits;
     return;
   }
-  if (full()) return;  // as if lost
+  if (full()) return;  // counts as lost
   Response response;
   response.kind = Response::Kind::kSack;
   response.psn = psn;
@@ -90,7 +90,7 @@ void ResponseQueue::execute(const ResponderResource& resource, u8 limit) {
 
 void ResponseQueue::repeat(const ResponderResource& original, PSN psn, u64 address,
                            u32 length_bytes) {
-  // One that is still being answered starts over from where the requester asks.
+  // A READ that is still being answered starts over from where the requester asks.
   for (std::size_t i = 0; i < pending_.size(); ++i) {
     Response& waiting = pending_[i];
     if (waiting.acknowledges_only() || !original.holds(waiting.psn)) continue;

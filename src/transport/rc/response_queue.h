@@ -1,8 +1,9 @@
-// ResponseQueue: what an RC responder still has to send, in PSN order, and the responder resources
-// from which duplicate READs and atomics are answered. IBTA Vol 1, 9.7.5.1 (responses), 9.7.5.1.2
-// (coalesced ACKs), 9.4.5 (responder resources).
-// Bounded: kMaxPending responses; a request that finds no room is treated as lost.
-// The first request takes the memory for all of them, once: a QP that is never asked has none.
+// ResponseQueue: the responses that an RC responder still has to send, in PSN order, and the
+// responder resources from which it answers duplicate READs and atomics. IBTA Vol 1, 9.7.5.1
+// (responses), 9.7.5.1.2 (coalesced ACKs), 9.4.5 (responder resources).
+//
+// Bounded: kMaxPending responses; a request that finds no room counts as lost. The first request
+// allocates the memory for all of them, once: a QP that receives no requests has none.
 #pragma once
 
 #include <optional>
@@ -21,12 +22,12 @@ struct Response {
   PSN psn;            // of the (next) response packet
   MSN msn;
   u64 address = 0;  // kRead: next byte
-  PSN sacked_from;  // kSack: of the first bit
+  PSN sacked_from;  // kSack: PSN of the first bit
   RKey r_key;
   PDId pd;
   u32 length_bytes = 0;   // kRead: still to send
   bool started = false;   // kRead: the First packet is out
-  bool repeated = false;  // answers a duplicate: takes no responder resource
+  bool repeated = false;  // answers a duplicate: needs no responder resource
   u64 original = 0;       // kAtomic; kSack: its bits
 
   bool acknowledges_only() const { return kind == Kind::kAcknowledge || kind == Kind::kSack; }
@@ -41,7 +42,7 @@ struct ResponderResource {
   MSN msn;
   u64 address = 0;
   RKey r_key;
-  PDId pd;  // that the key was checked against
+  PDId pd;  // against which the key was checked
   u32 length_bytes = 0;
   u64 original = 0;
   bool holds(PSN psn) const { return first_psn.distance_to(psn) < packets; }
@@ -54,22 +55,23 @@ class ResponseQueue {
   explicit ResponseQueue(u8 max_resources);
 
   void clear();
-  // --- in
+  // --- input
   void acknowledge(PSN psn, MSN msn);  // joins an ACK that still waits at the end
-  // `psn` is the oldest that has not come. Joins one that waits and is about the same 64 PSNs.
+  // `psn` is the oldest missing one. Joins a waiting SACK for the same 64 PSNs.
   void sack(PSN psn, MSN msn, const SackETH& sack);
   void negative(PSN psn, MSN msn, AETHKind kind, u8 value);
-  // A new READ or atomic. Precondition: !full(). Its resource replaces the oldest beyond `limit`.
+  // Adds a new READ or atomic. Precondition: !full(). Its resource replaces the oldest beyond
+  // `limit`.
   void execute(const ResponderResource& resource, u8 limit);
-  // A duplicate. For a READ, `address`/`length_bytes` are those of the repeated request.
+  // Answers a duplicate. For a READ, `address`/`length_bytes` are those of the repeated request.
   void repeat(const ResponderResource& original, PSN psn, u64 address, u32 length_bytes);
-  // The same, beside what is still being answered: only a part is missing.
+  // The same, beside the response that is still being sent: only a part is missing.
   void repeat_part(const ResponderResource& original, PSN psn, u64 address, u32 length_bytes);
   [[nodiscard]] const ResponderResource* find(PSN psn) const;
   [[nodiscard]] u32 pending_rd_atomic() const;  // without repetitions
   [[nodiscard]] bool full() const { return pending_.size() + 2 >= kMaxPending; }
 
-  // --- out: the response at the front, to be sent from and popped by the responder.
+  // --- output: the response at the front, which the responder sends from and pops.
   [[nodiscard]] bool empty() const { return pending_.empty(); }
   [[nodiscard]] Response* front() { return pending_.empty() ? nullptr : &pending_.front(); }
   void pop_front() { (void)pending_.pop(); }

@@ -63,14 +63,16 @@ void Scoreboard::on_acknowledged(PSN psn, u32 psns) {
   for (PSN* const mark : {&executed_, &kept_end_, &answered_end_, &forced_end_}) raise(*mark, end);
 }
 
-// What went again before goes once more, and the oldest even if the peer has said that it has it.
+// Repeats once more all that was repeated before, and the oldest even if the peer has reported that
+// it has it.
 void Scoreboard::force(PSN end) {
   kept_.remove(executed_);
   resent_.clear();
   raise(forced_end_, end);
 }
 
-// Something has come that was sent later: of what was sent once, by its PSN.
+// Returns true if a packet that was sent later has arrived. Packets that were sent once are ordered
+// by their PSNs.
 bool Scoreboard::is_overtaken(PSN psn, PSN end) const {
   const PSN sent_before = resent_.has(psn) ? resent_before_[resent_.slot(psn)] : psn.next();
   return sent_before.advanced(reordering_).before(end);
@@ -78,7 +80,7 @@ bool Scoreboard::is_overtaken(PSN psn, PSN end) const {
 
 bool Scoreboard::request_is_lost(PSN psn) const {
   if (is_forced(psn) || is_overtaken(psn, kept_end_)) return true;
-  // Nothing more will overtake it once the last has come.
+  // Once the last packet has arrived, nothing will overtake it any more.
   return !resent_.has(psn) && psn != last_sent_ && last_sent_.before(kept_end_);
 }
 

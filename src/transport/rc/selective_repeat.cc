@@ -1,10 +1,11 @@
-// A requester's selective repeat: of what is in flight, only what the scoreboard calls lost goes
-// again. Whenever the peer tells something new the cursor moves back to the oldest, and from there
-// over all that has arrived or may still, to the next that is lost, or to the frontier.
+// A requester's selective repeat: of the packets in flight, it repeats only those that the
+// scoreboard considers lost. When the peer reports something new, the cursor moves back to the
+// oldest packet. From there it passes over all packets that have arrived or may still arrive, to
+// the next lost one, or to the frontier.
 //
-// What tells the two kinds of peers apart is what they answer to a gap: one with selective repeat
-// sends SACKs, any other the NAK of the standard, on which everything goes again. With such a peer
-// this is go-back-N.
+// Peers differ in their answer to a gap. A peer with selective repeat sends SACKs. Any other sends
+// the NAK of the standard, and the requester repeats everything. With such a peer this is
+// go-back-N.
 #include <algorithm>
 
 #include "transport/rc/answer.h"
@@ -14,15 +15,15 @@ namespace verbena {
 
 namespace {
 
-// Losses of one round trip that say that there is too much on the way, and not that some link is
-// bad: one in so many of the window. (BBR allows for 2 %, draft-ietf-ccwg-bbr, 5.5.1; windows of
-// few packets need more.)
+// So many losses in one round trip, one in this share of the window, show that the path is
+// overloaded and not that a link is bad. (BBR allows for 2 %, draft-ietf-ccwg-bbr, 5.5.1; windows
+// of few packets need more.)
 constexpr u32 kBurstShare = 8;
 
 }  // namespace
 
 void RCRequester::on_sack(const PacketView& packet, Time now) {
-  if (!scoreboard_) return;  // we have asked for none
+  if (!scoreboard_) return;  // none was requested
   const bool is_ahead = scoreboard_->executed().before(packet.headers.bth.psn);
   scoreboard_->on_missing(packet.headers.bth.psn);
   const bool all_answered = acknowledge_before(packet.headers.bth.psn, now);
@@ -43,7 +44,7 @@ bool RCRequester::acknowledge_executed(PSN end, Time now) {
   return !unacked_.before(end);
 }
 
-// Acknowledges what is at the front and done with.
+// Acknowledges the completed packets at the front.
 void RCRequester::advance(Time now) {
   while (unacked_ != frontier_ && !failed_) {
     const SendWQE& wqe = queue_.at(done_);
@@ -60,8 +61,8 @@ void RCRequester::advance(Time now) {
   }
 }
 
-// The READ or atomic that this PSN, which is in flight, belongs to; nullptr: its answer has come
-// before, or there was none to come (9.9.2.1).
+// Returns the READ or atomic of this PSN, which is in flight; nullptr if its answer has arrived
+// before, or there was none to expect (9.9.2.1).
 SendWQE* RCRequester::unanswered(PSN psn) {
   u64 index = done_;
   while (queue_.at(index).packets == 0 || queue_.at(index).last_psn.before(psn)) ++index;
@@ -73,7 +74,7 @@ SendWQE* RCRequester::unanswered(PSN psn) {
   return scoreboard_->has_answer(psn) ? nullptr : &wqe;
 }
 
-// An answer that is in its place. Its request is executed, and so is all before.
+// Takes an answer in its place. Its request is executed, and so are all before.
 void RCRequester::take_answer(const SendWQE& wqe, PSN psn, Time now) {
   scoreboard_->on_answer(psn);
   scoreboard_->on_executed(psn.advanced(psns_of_piece(wqe, psn)));
@@ -83,9 +84,9 @@ void RCRequester::take_answer(const SendWQE& wqe, PSN psn, Time now) {
   if (!failed_ && unacked_.before(psn)) look_again(now);
 }
 
-// Something new is known. A packet that is lost again without any progress uses up a retry.
+// Reacts to new information. A packet that is lost again without any progress consumes a retry.
 void RCRequester::look_again(Time now) {
-  if (!waits_for_response() || rnr_until_) return;  // it is to be looked at anyway
+  if (!waits_for_response() || rnr_until_) return;  // a later event makes it look again
   const SendWQE& oldest = queue_.at(done_);
   cursor_ = unacked_;
   cursor_index_ = done_;
@@ -95,7 +96,7 @@ void RCRequester::look_again(Time now) {
   timer_base_ = now;
 }
 
-// Moves the cursor to what is lost, or to the frontier; false: it is there.
+// Moves the cursor to the next lost packet, or to the frontier. Returns false if it is there.
 bool RCRequester::skip_arrived() {
   const u64 index = cursor_index_;
   const PSN cursor = cursor_;
@@ -113,7 +114,7 @@ bool RCRequester::skip_arrived() {
   return cursor_ != cursor || cursor_index_ != index;
 }
 
-// From the cursor on, PSNs of this WQE that have arrived or may still; 0: lost.
+// Returns the PSNs of this WQE from the cursor on that have arrived or may still arrive; 0: lost.
 u32 RCRequester::arrived(const SendWQE& wqe) const {
   if (!expects_response(wqe.wr.op))
     return scoreboard_->is_there(cursor_) || !scoreboard_->request_is_lost(cursor_) ? 1 : 0;
@@ -124,8 +125,8 @@ u32 RCRequester::arrived(const SendWQE& wqe) const {
   return may_come ? psns_of_piece(wqe, cursor_) : 0;
 }
 
-// Of a READ that the peer has executed only what is missing is asked for. One that it may never
-// have seen has to come whole: its PSNs are told by its length.
+// Of a READ that the peer has executed, the requester asks only for the missing part. A READ that
+// the peer may never have seen must be sent whole: its length gives its PSNs.
 u32 RCRequester::unanswered_psns(u32 most) const {
   if (!resends() || !scoreboard_->is_executed(cursor_)) return most;
   u32 psns = 1;
@@ -139,7 +140,7 @@ void RCRequester::note_resent(u32 psns, Time now) {
   note_lost(psns, now);
 }
 
-// Congestion control hears of the losses of a round trip once; the window closes when they are
+// Reports the losses of a round trip to congestion control once. The window closes if they are
 // many.
 void RCRequester::note_lost(u32 psns, Time now) {
   if (!unacked_.before(losses_until_)) {

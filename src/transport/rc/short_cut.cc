@@ -1,5 +1,5 @@
-// A requester's short cut to a peer on the same host: transport/peer_memory.h. Only while nothing
-// is in flight that the peer has not executed: so the order of the queue is kept. IBTA Vol 1,
+// A requester's copies to and from a peer on the same host: transport/peer_memory.h. Only while the
+// peer has executed everything in flight, so that the order of the queue is kept. IBTA Vol 1,
 // 10.8.3.3 (ordering rules).
 #include "memory/sg_walk.h"
 #include "transport/local_operations.h"
@@ -12,20 +12,22 @@ namespace verbena {
 namespace {
 
 constexpr u64 kPartBytes = 1u << 20;      // in one call; a peer that deregisters waits for it
-constexpr u64 kTurnBytes = 4u << 20;      // until others have a turn
-constexpr u64 kBytesPerMessage = 4096;    // what takes as long as a message of few bytes
-constexpr u32 kWorthWaiting = 64u << 10;  // bytes; and what READs are worth putting off
+constexpr u64 kTurnBytes = 4u << 20;      // until other QPs have a turn
+constexpr u64 kBytesPerMessage = 4096;    // take as long as a message of few bytes
+constexpr u32 kWorthWaiting = 64u << 10;  // bytes; also the least READ that is worth deferring
 constexpr u32 kMaxPassedBy = 16;          // WQEs in a row that find others in flight
-// WQEs that go as packets after the peer has refused one; twice as many for each more, up to 64.
+// The number of WQEs that go as packets after the peer has refused one: twice as many after each
+// further refusal, up to 64.
 constexpr u64 distrust(u32 refusals) { return u64{1} << std::min(refusals, 6u); }
 
 bool is_copy(SendOp op) { return op == SendOp::kRDMAWrite || op == SendOp::kRDMARead; }
 
-// The pieces of [offset, offset + length) of a list; 0: not all of it may be used, or is here.
+// Finds the pieces of [offset, offset + length) of a list. Returns 0 if not all of it may be used,
+// or is in this process.
 u32 pieces_of(const ProtectionTable& memory, PDId pd, std::span<const SGE> list, u64 offset,
               u64 length, Access need, std::span<MemoryPiece> out) {
   const bool is_simple = list.size() == 1 && list[0].address + offset >= list[0].address;
-  if (is_simple && list[0].length == offset + length) {  // as most are
+  if (is_simple && list[0].length == offset + length) {  // the most frequent case
     const Resolved piece = memory.local(pd, list[0].l_key, list[0].address + offset, length, need);
     out[0] = {piece.data, length};
     return piece && is_here(piece.data) ? 1 : 0;
@@ -40,16 +42,16 @@ u32 pieces_of(const ProtectionTable& memory, PDId pd, std::span<const SGE> list,
 // A run of WRITEs or READs, or a part of a long one.
 struct RCRequester::ShortCut {
   SendOp op{};
-  union {  // so that its elements are not initialized: 4 KiB, and one is made per copy
+  union {  // its elements are not initialized: 4 KiB, and one is made for each copy
     std::array<MemoryPiece, PeerMemory::kMaxPieces> pieces;
   };
   union {
     std::array<PeerRange, PeerMemory::kMaxRanges> ranges;
   };
   u32 piece_count = 0, range_count = 0;
-  u32 finished = 0;  // WQEs that end in it
+  u32 finished = 0;  // WQEs that end in this copy
   u64 bytes = 0;
-  u64 packets = 0;  // that it would have been
+  u64 packets = 0;  // that the copy replaces
 
   ShortCut() {}
   u64 cost() const { return bytes + range_count * kBytesPerMessage; }
@@ -60,23 +62,23 @@ bool RCRequester::fits_short_cut(const SendWQE& wqe) const {
          (wqe.wr.op == SendOp::kRDMAWrite || qp_.max_rd_atomic != 0);
 }
 
-// What is in flight should land first, rather than that packets are made: it is much, or a READ,
-// whose response takes no less time, or packets would follow packets for ever.
+// Returns true if the WQE should wait for the packets in flight instead of becoming packets: it is
+// long, or a READ, whose response takes no less time, or packets would follow packets forever.
 bool RCRequester::prefers_short_cut(const SendWQE& wqe) const {
   const bool is_worth_it = wqe.length_bytes >= kWorthWaiting || wqe.wr.op == SendOp::kRDMARead ||
                            passed_by_ >= kMaxPassedBy;
   return is_worth_it && fits_short_cut(wqe) && fresh_ >= no_short_cut_before_;
 }
 
-// What is in flight is only to be acknowledged, and will be: the peer has executed it. READs and
-// their like bring more than that.
+// Returns true if the packets in flight only wait for acknowledgement, since the peer has executed
+// them. READs and atomics still wait for data.
 bool RCRequester::lets_short_cut_pass() const {
   return cursor_ == frontier_ && rd_atomic_ == 0 && since_ack_request_ == 0 &&
          peer_->has_executed(qp_, frontier_);
 }
 
-// True when something was done or put off, or it is others' turn. Precondition: the WQE `fresh_`
-// may start.
+// Returns true if an operation was done or deferred, or if other QPs have their turn. Precondition:
+// the WQE `fresh_` may start.
 bool RCRequester::take_short_cut(Time now) {
   if (!fits_short_cut(queue_.at(fresh_)) || fresh_ < no_short_cut_before_) return false;
   const bool waits = waits_for_response();
@@ -84,7 +86,8 @@ bool RCRequester::take_short_cut(Time now) {
     ++passed_by_;
     return false;
   }
-  // The peer expects another PSN if one of the two has begun anew. Packets show it. IBTA 9.7.4.1.2
+  // The peer expects another PSN if one of the two has been reset. Packets reveal it. IBTA
+  // 9.7.4.1.2
   if (!waits && !peer_->has_executed(qp_, frontier_)) return false;
   passed_by_ = 0;
   if (take_put_off(queue_.at(fresh_), now)) return true;
@@ -112,14 +115,14 @@ bool RCRequester::carry_out(const ShortCut& copy) {
                                        : peer_->read(qp_, ranges, pieces);
 }
 
-// All of the WQE goes as packets.
+// The whole WQE goes as packets.
 void RCRequester::on_refused(u64 index) {
   short_cut_bytes_ = 0;
   no_short_cut_before_ = index + distrust(refusals_++);
 }
 
-// From the WQE `first` on, what is alike. Nothing where our own keys do not allow it: the packets
-// will tell.
+// Collects similar WQEs from `first` on. Collects nothing if our own keys do not allow it: the
+// packets will show the error.
 void RCRequester::collect(ShortCut& copy, u64 first, u64 end) {
   u64 done = short_cut_bytes_;
   for (u64 index = first; index != end; ++index) {
@@ -174,16 +177,16 @@ void RCRequester::finish(const ShortCut& copy) {
   skip_local_operations();
 }
 
-// It has started, and takes no PSNs.
+// The WQE has started, and takes no PSNs.
 void RCRequester::skip_fresh() {
   queue_.at(fresh_).packets = 0;
   cursor_index_ = ++fresh_;
 }
 
-// --- what waits until the program polls
+// --- operations that are deferred until the program polls
 
-// A READ that overtakes what is executed completes only after a poll that brings the ACK: it may
-// wait for a long one that follows, and be copied with it. A WRITE that has others behind it is
+// A READ that overtakes executed requests completes only after a poll that brings the ACK, so it
+// may wait for a long one that follows, and be copied with it. A WRITE with others behind it is
 // copied with those.
 bool RCRequester::may_be_put_off(const SendWQE& wqe) const {
   const bool is_long = wqe.length_bytes >= kWorthWaiting;
@@ -192,7 +195,8 @@ bool RCRequester::may_be_put_off(const SendWQE& wqe) const {
   return is_alone && habit_ != nullptr && wqe.length_bytes < kPartBytes;
 }
 
-// False: it is to be copied at once. WRITEs behind those that wait wait for them, at least.
+// Returns false if the operation must be copied at once. WRITEs behind deferred ones always wait
+// for them.
 bool RCRequester::take_put_off(const SendWQE& wqe, Time now) {
   if (!may_be_put_off(wqe)) return false;
   if (wqe.wr.op == SendOp::kRDMARead) {
@@ -218,8 +222,8 @@ bool RCRequester::fills_a_call() const {
   return put_off_->bytes >= kPartBytes || fresh_ - put_off_->first >= PeerMemory::kMaxRanges;
 }
 
-// READs: others than SENDs would be seen to have been executed too early, or may have a right to.
-// Nothing passes WRITEs.
+// Returns true if the WQE may start behind deferred operations. Only SENDs pass READs: other
+// requests would be seen as executed too early, or may rely on the order. Nothing passes WRITEs.
 bool RCRequester::may_follow_put_off(const SendWQE& wqe) const {
   const bool may_pass = put_off_->op == SendOp::kRDMARead && !wqe.wr.fence &&
                         (wqe.wr.op == SendOp::kSend || wqe.wr.op == SendOp::kSendWithImmediate);
@@ -232,13 +236,13 @@ bool RCRequester::on_awaited(Time now) {
   return true;
 }
 
-// It waits no longer.
+// Ends the deferral.
 void RCRequester::end_put_off(PollHabit::End end, Time now) {
   if (put_off_->op == SendOp::kRDMAWrite) (void)habit_->on_waited(end, now, put_off_->bytes);
   copy_put_off(now);
 }
 
-// As much as there is in a turn.
+// Copies as much as a turn allows.
 void RCRequester::copy_put_off(Time now) {
   for (u64 spent = 0; put_off_ && !put_off_->refused;) {
     if (spent >= kTurnBytes) {
@@ -267,8 +271,9 @@ void RCRequester::refuse_put_off() {
   if (unacked_ != frontier_) resend_unacknowledged();  // so that the last asks for its ACK
 }
 
-// As packets, when all that has passed is acknowledged: the order of PSNs is the queue's. What has
-// passed is then met again, and is done.
+// Sends the deferred operations as packets when all that has passed them is acknowledged, so that
+// the order of PSNs is the queue's. The requester then meets the requests that have passed again;
+// they are done.
 void RCRequester::restart_refused() {
   if (!put_off_ || !put_off_->refused || unacked_ != frontier_) return;
   if (put_off_->op == SendOp::kRDMARead) passed_until_ = std::max(passed_until_, fresh_);
