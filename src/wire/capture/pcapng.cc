@@ -24,7 +24,7 @@ class Block {
  public:
   Block(u32 type, std::vector<u8>& out) : out_(out), start_(out.size()) {
     put(type);
-    put(u32{0});  // the length, by end()
+    put(u32{0});  // the length, which end() fills in
   }
   template <typename T>
   void put(T value) {
@@ -73,7 +73,7 @@ void append_interface(std::string_view name, std::vector<u8>& out, LinkType type
   Block block(kInterfaceDescription, out);
   block.put(static_cast<u16>(type));
   block.put(u16{0});
-  block.put(u32{0});  // packets are never cut
+  block.put(u32{0});  // packets are never truncated
   block.option(kName, name);
   block.option(kResolution, std::span(&kNanoseconds, 1));
   block.end();

@@ -11,14 +11,14 @@
 
 namespace verbena::pcapng {
 
-// What came first in the file.
+// Appends the section header, the first block of a file.
 void append_section(std::string_view application, std::vector<u8>& out);
-// What its packets begin with. tcpdump.org's list of link types.
+// The first header of a packet. tcpdump.org's list of link types.
 enum class LinkType : u16 {
   kEthernet = 1,
-  kERF = 197,  // Endace's record header, which says what follows
+  kERF = 197,  // Endace's record header, which names the next header
 };
-// Its number is how many came before it.
+// The number of an interface is the number of interfaces before it.
 void append_interface(std::string_view name, std::vector<u8>& out,
                       LinkType type = LinkType::kEthernet);
 

@@ -11,7 +11,7 @@ inline constexpr u8 kMaxDSCP = 63;  // 6 bits
 enum class ECN : u8 {
   kNotECT = 0,  // switches drop, never mark
   kECT1 = 1,
-  kECT0 = 2,  // what RoCEv2 senders use
+  kECT0 = 2,  // RoCEv2 senders use it
   kCE = 3,    // congestion experienced: a switch marked it
 };
 

@@ -10,11 +10,11 @@ namespace verbena {
 
 class InternetChecksum {
  public:
-  // Adds bytes that begin at an even offset. An odd length may only come last: a 0 is put behind
+  // Adds bytes that begin at an even offset. Only the last call may have an odd length: a 0 follows
   // it.
   void add(std::span<const u8> bytes);
   void add16(u16 value) { sum_ += value; }
-  // The value for the checksum field; over data that includes a right one it is 0.
+  // Returns the value for the checksum field; over data that includes a right one it is 0.
   [[nodiscard]] u16 finish() const;
 
  private:

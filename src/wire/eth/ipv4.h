@@ -31,9 +31,9 @@ struct IPv4Header {
   u8 protocol = kProtocolUDP;
   u32 source = 0, destination = 0;  // host order
   constexpr bool is_fragment() const { return more_fragments || fragment_offset != 0; }
-  // nullopt: short, Version != 4, options (IHL != 5), total length below 20, reserved flag set,
-  // wrong checksum. That total_length bytes are there is for the caller to see: a link may pad its
-  // frames.
+  // Returns nullopt if it is short, for Version != 4, options (IHL != 5), total length below 20, a
+  // set reserved flag, or a wrong checksum. The caller checks that total_length bytes are there: a
+  // link may pad its frames.
   [[nodiscard]] static std::optional<IPv4Header> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const IPv4Header&, const IPv4Header&) = default;

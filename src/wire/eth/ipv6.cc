@@ -4,7 +4,7 @@
 #include "wire/ib/grh.h"
 
 namespace verbena {
-// The layout is the GRH's, which IBTA took from IPv6.
+// The layout is that of the GRH, which IBTA took from IPv6.
 std::optional<IPv6Header> IPv6Header::decode(std::span<const u8> in) {
   const std::optional<GRH> grh = GRH::decode(in);
   if (!grh) return std::nullopt;

@@ -25,7 +25,7 @@ struct IPv6Header {
   u8 next_header = kProtocolUDP;
   u8 hop_limit = 64;
   GID source{}, destination{};
-  // nullopt: short, Version.
+  // Returns nullopt if it is short, or for another Version.
   [[nodiscard]] static std::optional<IPv6Header> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const IPv6Header&, const IPv6Header&) = default;

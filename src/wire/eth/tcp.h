@@ -32,8 +32,8 @@ struct TCPHeader {
   friend bool operator==(const TCPHeader&, const TCPHeader&) = default;
 };
 
-// The checksum of a segment over IPv4, addresses in host order: header with options and payload,
-// whose checksum field is 0. RFC 9293, 3.1.
+// Returns the checksum of a segment over IPv4, addresses in host order: header with options and
+// payload, whose checksum field is 0. RFC 9293, 3.1.
 [[nodiscard]] u16 tcp_checksum(u32 source, u32 destination, std::span<const u8> segment);
 
 }  // namespace verbena

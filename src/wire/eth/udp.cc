@@ -48,7 +48,7 @@ u16 udp_checksum(const GID& source, const GID& destination, const UDPHeader& hea
   sum.add16(header.length);
   sum.add(payload);
   const u16 checksum = sum.finish();
-  return checksum == 0 ? u16{0xffff} : checksum;  // 0 would say "not computed"
+  return checksum == 0 ? u16{0xffff} : checksum;  // 0 would mean "not computed"
 }
 
 }  // namespace verbena

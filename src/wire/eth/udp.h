@@ -17,14 +17,14 @@ struct UDPHeader {
   u16 source_port = 0, destination_port = 0;
   u16 length = kSize;  // bytes, this header included
   u16 checksum = 0;    // 0: not computed; allowed over IPv4, and by RFC 6935 for tunnels over IPv6
-  // nullopt: short, length < 8.
+  // Returns nullopt if it is short, or for length < 8.
   [[nodiscard]] static std::optional<UDPHeader> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const UDPHeader&, const UDPHeader&) = default;
 };
 
-// The checksum of a datagram between two addresses, both IPv4-mapped or neither. `header.checksum`
-// is taken as 0; never returns 0. header.length == 8 + payload.size().
+// Returns the checksum of a datagram between two addresses, both IPv4-mapped or neither; never 0.
+// It reads `header.checksum` as 0. Precondition: header.length == 8 + payload.size().
 [[nodiscard]] u16 udp_checksum(const GID& source, const GID& destination, const UDPHeader& header,
                                std::span<const u8> payload);
 

@@ -9,7 +9,8 @@
 
 namespace verbena {
 
-// Only the low 5 bits of `code` count. nullopt: code 0, the time-out is disabled (infinite).
+// Only the low 5 bits of `code` count. Returns nullopt for code 0: the timeout is disabled
+// (infinite).
 constexpr std::optional<Duration> ack_timeout(u8 code) {
   const u8 exponent = code & 0x1f;
   if (exponent == 0) return std::nullopt;

@@ -27,7 +27,7 @@ struct AtomicETH {
 struct AtomicAckETH {
   static constexpr std::size_t kSize = 8;  // bytes
   u64 original_data = 0;
-  // nullopt: short.
+  // Returns nullopt if it is short.
   [[nodiscard]] static std::optional<AtomicAckETH> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const AtomicAckETH&, const AtomicAckETH&) = default;

@@ -4,8 +4,8 @@
 //   |F|B|   rsvd    |                    DestQP                     |
 //   |A|K|   rsvd    |                      PSN                      |
 // Invariant: decode(encode(h)) == h for valid h. Reserved bits: sent as 0, ignored on receipt.
-// K is one of those of the spec, which devices that do not know it ignore; we send it where
-// selective repeat is asked for: takes_sack.
+// K is a reserved bit of the spec, which devices that do not know it ignore. We set it if selective
+// repeat is requested: takes_sack.
 #pragma once
 
 #include <optional>
@@ -32,13 +32,13 @@ struct BTH {
   bool ack_req = false;
   bool takes_sack = false;  // request: its sender understands SackETH
   PSN psn{};
-  // nullopt on a short buffer or TVer != 0: the caller drops the packet and counts it.
+  // Returns nullopt on a short buffer or TVer != 0: the caller drops the packet and counts it.
   [[nodiscard]] static std::optional<BTH> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const BTH&, const BTH&) = default;
 };
 
-// Word by word, and inline: this is done for each packet.
+// Word by word, and inline, because it runs for each packet.
 
 inline std::optional<BTH> BTH::decode(std::span<const u8> in) {
   if (in.size() < kSize) return std::nullopt;

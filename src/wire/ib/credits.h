@@ -1,6 +1,6 @@
-// End-to-end credits: the 5-bit code in an ACK's AETH and the count of WQEs it grants.
-// IBTA Vol 1, 9.7.7.2, table 44. Code 31 (kNoCredits) says that the responder gives no credits:
-// the requester is then not limited.
+// End-to-end credits: the 5-bit code in an ACK's AETH and the count of WQEs that it grants. IBTA
+// Vol 1, 9.7.7.2, table 44. Code 31 (kNoCredits) means that the responder uses no credits: then the
+// requester is not limited.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace verbena {
 
-inline constexpr u32 kUnlimitedCredits = 0xffffffff;  // what code 31 means to a requester
+inline constexpr u32 kUnlimitedCredits = 0xffffffff;  // the meaning of code 31 for a requester
 
 inline constexpr std::array<u32, 32> kCreditCounts = {
     0,    1,    2,    3,     4,     6,     8,     12,
@@ -23,11 +23,11 @@ inline constexpr std::array<u32, 32> kCreditCounts = {
 // Only the low 5 bits of `code` count.
 constexpr u32 credits_from_code(u8 code) { return kCreditCounts[code & 0x1f]; }
 
-// The largest code whose count is not above `credits`; never kNoCredits, which is a choice of the
-// responder and not a count.
+// Returns the largest code whose count is not above `credits`. Never kNoCredits, which is a choice
+// of the responder and not a count.
 constexpr u8 code_from_credits(u32 credits) {
   if (credits < 2) return static_cast<u8>(credits);
-  // Two codes for each power of two: itself, and half as much again.
+  // Each power of two has two codes: for itself, and for half as much again.
   const u32 power = static_cast<u32>(std::bit_width(credits)) - 1;
   return static_cast<u8>(std::min(2 * power + (credits >> (power - 1) & 1), kNoCredits - 1u));
 }

@@ -18,7 +18,7 @@ std::string GID::to_string() const {
 }
 
 std::optional<GID> GID::parse(std::string_view text) {
-  std::array<char, INET6_ADDRSTRLEN> copy{};  // inet_pton wants a 0 at the end
+  std::array<char, INET6_ADDRSTRLEN> copy{};  // inet_pton needs a 0 at the end
   if (text.size() >= copy.size() || text.find('\0') != text.npos) return std::nullopt;
   std::memcpy(copy.data(), text.data(), text.size());
 

@@ -1,5 +1,5 @@
-// GID: a 128-bit port address, in IPv6 form. An IPv4 address is ::ffff:a.b.c.d (RFC 4291 2.5.5.2),
-// as RoCEv2 has it. IBTA Vol 1, 4.1.1; Annex A17.4.
+// GID: a 128-bit port address, in IPv6 form. As in RoCEv2, an IPv4 address is ::ffff:a.b.c.d (RFC
+// 4291 2.5.5.2). IBTA Vol 1, 4.1.1; Annex A17.4.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct GID {
     constexpr u64 kMask = std::bit_cast<u64>(std::array<u8, 8>{0xff, 0xff, 0xff, 0xff});
     return halves()[0] == 0 && (halves()[1] & kMask) == kPrefix;
   }
-  // Meaningful when is_ipv4().
+  // Precondition: is_ipv4().
   constexpr u32 ipv4() const {
     return (u32{bytes[12]} << 24) | (u32{bytes[13]} << 16) | (u32{bytes[14]} << 8) | bytes[15];
   }
@@ -40,15 +40,15 @@ struct GID {
   }
   // "10.77.0.2" for IPv4, RFC 5952 form for the rest.
   [[nodiscard]] std::string to_string() const;
-  // Takes what to_string() gives, and the ::ffff: form. nullopt: neither.
+  // Parses the output of to_string(), and the ::ffff: form. Returns nullopt for other text.
   [[nodiscard]] static std::optional<GID> parse(std::string_view text);
   friend constexpr bool operator==(const GID& a, const GID& b) {
     return a.halves()[0] == b.halves()[0] && a.halves()[1] == b.halves()[1];
   }
 
  private:
-  // As they lie in memory: GIDs are looked at several times for each packet, and that byte by byte
-  // takes long.
+  // The bytes as they lie in memory. Each packet compares GIDs several times, which would be slow
+  // byte by byte.
   constexpr std::array<u64, 2> halves() const { return std::bit_cast<std::array<u64, 2>>(bytes); }
 };
 

@@ -25,7 +25,7 @@ struct GRH {
   u8 next_header = kNextHeaderIBA;
   u8 hop_limit = 0;
   GID sgid{}, dgid{};
-  // nullopt on a short buffer or IPVer != 6.
+  // Returns nullopt on a short buffer or IPVer != 6.
   [[nodiscard]] static std::optional<GRH> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const GRH&, const GRH&) = default;

@@ -1,5 +1,5 @@
 // MADHeader: the common header of every management datagram. IBTA Vol 1, 13.4.3.
-// Network order. A MAD is 256 bytes: this header, then 232 that its class lays out.
+// Network order. A MAD is 256 bytes: this header, then 232 bytes whose layout its class defines.
 //    0                8               16                              31
 //   |  BaseVersion  |   MgmtClass   | ClassVersion  |R|   Method    |
 //   |            Status             |         ClassSpecific         |
@@ -18,7 +18,7 @@ namespace verbena {
 
 inline constexpr std::size_t kMADSize = 256;  // bytes
 
-enum class MgmtClass : u8 {  // 13.4.4; the ones this project speaks
+enum class MgmtClass : u8 {  // 13.4.4; those that this project uses
   kSubnLIDRouted = 0x01,
   kSubnAdm = 0x03,
   kPerf = 0x04,
@@ -48,8 +48,8 @@ struct MADHeader {
   u64 transaction_id = 0;
   u16 attribute_id = 0;
   u32 attribute_modifier = 0;
-  // nullopt on a short buffer or another base version. Classes and methods not named above keep
-  // their value.
+  // Returns nullopt on a short buffer or another base version. Classes and methods not named above
+  // keep their value.
   [[nodiscard]] static std::optional<MADHeader> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const MADHeader&, const MADHeader&) = default;

@@ -21,7 +21,7 @@ constexpr u8 kInRC = bit(Service::kRC) | bit(Service::kXRC);  // reliable: RC, X
 constexpr u8 kInUC = kInRC | bit(Service::kUC);               // connected: RC, XRC, UC
 constexpr u8 kInUD = kInUC | bit(Service::kUD);               // RC, XRC, UC, UD
 
-// One line of table 38: what the operation is, in each service that has it.
+// One line of table 38: the operation's traits in each service that has it.
 struct Operation {
   Op op;
   u8 services;

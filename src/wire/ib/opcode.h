@@ -54,11 +54,11 @@ struct Opcode {
 inline constexpr Opcode kCNPOpcode{Service::kCNP, Op::kSendMiddle};    // 0x81
 inline constexpr Opcode kSackOpcode{Service::kOwn, Op::kAcknowledge};  // 0xd1
 
-// What an operation carries and where in a message it stands, by table 38. An operation of a single
-// packet (READ Request, atomics, Acknowledge, CNP) is both first and last.
+// The headers that an operation carries, and its place in a message, by table 38. An operation of a
+// single packet (READ Request, atomics, Acknowledge, CNP) is both first and last.
 struct OpcodeTraits {
   bool valid = false;    // the (service, operation) pair exists
-  bool request = false;  // else a response (READ RESPONSE, ACK, ATOMIC ACK)
+  bool request = false;  // otherwise a response (READ RESPONSE, ACK, ATOMIC ACK)
   bool first = false;    // first packet of a message (First or Only)
   bool last = false;     // last packet of a message (Last or Only)
   bool payload = false;  // may carry payload (a CNP: its 16 reserved bytes)
@@ -69,12 +69,12 @@ struct OpcodeTraits {
 };
 extern const std::array<OpcodeTraits, 256> kOpcodeTraits;  // by the OpCode's byte
 
-// Table lookup; never fails: an unknown OpCode has valid == false. So have all of the RD service,
-// which nobody implements.
+// A table lookup that never fails: an unknown OpCode has valid == false. So have all of the RD
+// service, which nobody implements.
 [[nodiscard]] inline const OpcodeTraits& traits_of(Opcode opcode) {
   return kOpcodeTraits[opcode.to_byte()];
 }
-// The spec's name ("RC RDMA WRITE Only"), for people; "reserved" for an unknown one.
+// Returns the spec's name ("RC RDMA WRITE Only"), for people; "reserved" for an unknown one.
 [[nodiscard]] const char* name_of(Opcode opcode);
 
 }  // namespace verbena

@@ -5,7 +5,7 @@
 namespace verbena {
 namespace {
 
-// Writes headers one behind the other.
+// Writes headers one after the other.
 class HeaderWriter {
  public:
   explicit HeaderWriter(std::span<u8> out) : out_(out) {}
@@ -19,11 +19,11 @@ class HeaderWriter {
   std::span<u8> out_;
 };
 
-// Reads headers one behind the other, from a span already known to hold them all.
+// Reads headers one after the other, from a span that is known to hold them all.
 class HeaderReader {
  public:
   explicit HeaderReader(std::span<const u8> in) : in_(in) {}
-  // False when the header has a value that the spec forbids.
+  // Returns false if the header has a value that the spec forbids.
   template <typename Header>
   bool get(Header& header) {
     const std::optional<Header> decoded = Header::decode(in_);
@@ -37,7 +37,7 @@ class HeaderReader {
   std::span<const u8> in_;
 };
 
-// In the order they have on the wire. IBTA Vol 1, 9.2 and Annexes A14, A19.
+// Decodes in the order of the wire. IBTA Vol 1, 9.2 and Annexes A14, A19.
 bool decode_extended(const OpcodeTraits& traits, std::span<const u8> in, PacketHeaders& h) {
   HeaderReader r(in);
   if (traits.xrceth && !r.get(h.xrceth)) return false;
@@ -95,7 +95,7 @@ bool PacketView::assign(std::span<const u8> headers_in, std::span<const u8> payl
   return decode_extended(traits, headers_in.subspan(BTH::kSize), headers);
 }
 
-// Both have one return, so that the view, which is big, is built where the caller wants it.
+// Both have one return, so that the view, which is large, is built in the caller's object.
 std::optional<PacketView> PacketView::decode(std::span<const u8> in) {
   std::optional<PacketView> packet(std::in_place);
   if (!packet->assign(in)) packet.reset();

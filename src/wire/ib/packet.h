@@ -35,7 +35,7 @@ struct PacketHeaders {
   IETH ieth{};
   SackETH sack{};
 
-  // Bytes that encode() writes: OpcodeTraits::headers_size.
+  // Returns the number of bytes that encode() writes: OpcodeTraits::headers_size.
   [[nodiscard]] std::size_t size() const { return traits_of(bth.opcode).headers_size; }
   // Writes size() bytes at the start of `out`; out.size() >= size(). The OpCode must be valid.
   void encode(std::span<u8> out) const;
@@ -46,14 +46,14 @@ struct PacketView {
   PacketHeaders headers{};
   std::span<const u8> payload{};  // pad bytes removed
 
-  // `in` is BTH .. end of pad, without the ICRC. nullopt: short for its OpCode, TVer != 0,
-  // reserved OpCode, payload where none may be, pad longer than the payload.
+  // `in` is BTH .. end of pad, without the ICRC. Returns nullopt if it is short for its OpCode, for
+  // TVer != 0, a reserved OpCode, payload where none may be, or pad longer than the payload.
   [[nodiscard]] static std::optional<PacketView> decode(std::span<const u8> in);
-  // The same for headers, and nothing else, that lie apart from their payload.
+  // The same for headers that lie apart from their payload, and nothing else.
   [[nodiscard]] static std::optional<PacketView> decode(std::span<const u8> headers,
                                                         std::span<const u8> payload);
   // Both in place, for a view that is used again and again. Fields that the OpCode does not carry
-  // keep what they had. False: as nullopt, and the view means nothing.
+  // keep their values. Returns false where decode() returns nullopt; then the view is invalid.
   [[nodiscard]] bool assign(std::span<const u8> in);
   [[nodiscard]] bool assign(std::span<const u8> headers, std::span<const u8> payload);
 };

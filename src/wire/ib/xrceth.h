@@ -1,4 +1,4 @@
-// XRCETH: XRC Extended Transport Header: the SRQ a request is for. IBTA Annex A14, 4.1.
+// XRCETH: XRC Extended Transport Header: the SRQ of a request. IBTA Annex A14, 4.1.
 //   | rsvd (8) | XRCSRQ (24) |
 #pragma once
 

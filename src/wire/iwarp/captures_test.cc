@@ -14,7 +14,7 @@
 namespace verbena::iwarp {
 namespace {
 
-// The octets of each direction, by the sender's address. Nothing is lost or late in the captures.
+// The bytes of each direction, by the sender's address. Nothing is lost or late in the captures.
 std::map<u32, std::vector<u8>> streams_of(const std::string& name) {
   std::map<u32, std::vector<u8>> streams;
   for (const test::CapturedFrame& frame : test::read_capture(name)) {
@@ -80,7 +80,7 @@ constexpr u32 kGuest1 = 0x0a4d0002, kGuest2 = 0x0a4d0003;  // passive, active
 
 using enum RDMAPOpcode;
 
-// SEND of 1600 octets both ways, WRITE 64 and 1600, READ 64 and 1600, SEND (README.md there).
+// SEND of 1600 bytes both ways, WRITE 64 and 1600, READ 64 and 1600, SEND (README.md there).
 const std::vector<Unit> kFromActive = {
     {kSend, false, 1424},     {kSend, true, 176},   {kWrite, true, 64},
     {kWrite, false, 1428},    {kWrite, true, 172},  {kReadRequest, true, 28},
@@ -153,7 +153,7 @@ TEST(IWARPCaptures, AReadRequestAndATermination) {
   EXPECT_EQ(terminate->code, 0);
 }
 
-// The simulation's sizes are those of the real thing: a WRITE of 1600 octets in segments of 1448.
+// The simulation's sizes are those of the real thing: a WRITE of 1600 bytes in segments of 1448.
 TEST(IWARPCaptures, FramingOfAWrite) {
   EXPECT_EQ(write_octets(64, 1448), 84u);
   EXPECT_EQ(write_octets(1600, 1448), 1448u + 192u);
@@ -173,7 +173,7 @@ TEST(MPA, AWrongCRCAndAShortStreamAreSeen) {
   EXPECT_EQ(FPDUView::decode(stream, CRCUse::kNotUsed).status, FPDUView::Status::kWhole);
 }
 
-// RFC 3720, B.4: 32 octets of zeros, and of ones.
+// RFC 3720, B.4: 32 bytes of zeros, and of ones.
 TEST(MPA, CRC32C) {
   EXPECT_EQ(crc32c(std::vector<u8>(32, 0)), 0x8a9136aau);
   EXPECT_EQ(crc32c(std::vector<u8>(32, 0xff)), 0x62a8ab43u);

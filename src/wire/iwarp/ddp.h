@@ -1,4 +1,4 @@
-// DDP: where the payload of a segment goes. RFC 5041, 4. Network order. The octet behind DDP's own
+// DDP: the placement of a segment's payload. RFC 5041, 4. Network order. The byte behind DDP's own
 // is RDMAP's control (rdmap.h).
 //   tagged   |T|L| rsvd  |DV |  control  | STag (32) | TO (64) |
 //   untagged |T|L| rsvd  |DV |  control  | for the ULP (32) | QN (32) | MSN (32) | MO (32) |
@@ -15,20 +15,20 @@ namespace verbena::iwarp {
 
 inline constexpr u8 kDDPVersion = 1;
 
-// Into a buffer that the sender names.
+// Payload for a buffer that the sender names.
 struct DDPTagged {
   static constexpr std::size_t kSize = kTaggedHeader;  // bytes
   bool last = false;                                   // of the message
   u8 control = 0;                                      // RDMAP's
   u32 stag = 0;
   u64 offset = 0;  // TO
-  // nullopt: short, untagged, another version.
+  // Returns nullopt if it is short, untagged, or of another version.
   [[nodiscard]] static std::optional<DDPTagged> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const DDPTagged&, const DDPTagged&) = default;
 };
 
-// Into the next buffer of one of the receiver's queues.
+// Payload for the next buffer of one of the receiver's queues.
 struct DDPUntagged {
   static constexpr std::size_t kSize = kUntaggedHeader;  // bytes
   bool last = false;

@@ -1,5 +1,6 @@
-// How many octets of a TCP stream an RDMA WRITE takes in iWARP: what MPA, DDP and RDMAP add. RFC
-// 5044, 4 and 5.1; RFC 5041, 4.1 and 4.2; RFC 7306, 6 (immediate data). Without markers, with CRCs.
+// The bytes of a TCP stream that an RDMA WRITE takes in iWARP, with the headers of MPA, DDP and
+// RDMAP. RFC 5044, 4 and 5.1; RFC 5041, 4.1 and 4.2; RFC 7306, 6 (immediate data). Without markers,
+// with CRCs.
 //
 //   FPDU      | length (2) | ULPDU: DDP header, payload | pad to 4 | CRC (4) |
 //   tagged    | control (2) | STag (4) | TO (8) |                      RDMA WRITE
@@ -15,13 +16,14 @@ inline constexpr u32 kMPAOverhead = kMPALengthOctets + 4;  // and the CRC
 inline constexpr u32 kTaggedHeader = 14, kUntaggedHeader = 18;
 inline constexpr u32 kImmediateDataOctets = 8;  // RFC 7306, 6.1
 
-// Of an FPDU with so many octets of ULPDU.
+// Returns the size of an FPDU with so many bytes of ULPDU.
 [[nodiscard]] constexpr u32 fpdu_octets(u32 ulpdu) { return (2 + ulpdu + 3) / 4 * 4 + 4; }
-// The longest ULPDU of which an FPDU fits a segment. RFC 5044, 5.1: MULPDU = EMSS - (6 + EMSS mod
+// Returns the longest ULPDU whose FPDU fits a segment. RFC 5044, 5.1: MULPDU = EMSS - (6 + EMSS mod
 // 4).
 [[nodiscard]] constexpr u32 longest_ulpdu(u32 mss) { return mss - (kMPAOverhead + mss % 4); }
 
-// A message by RDMA WRITE, as FPDUs for segments of `mss`. Precondition: mss >= 32.
+// Returns the bytes of a message by RDMA WRITE, as FPDUs for segments of `mss`. Precondition: mss
+// >= 32.
 [[nodiscard]] constexpr u64 write_octets(u64 message, u32 mss) {
   const u64 payload = longest_ulpdu(mss) - kTaggedHeader;
   const u64 full = message / payload;
@@ -31,7 +33,7 @@ inline constexpr u32 kImmediateDataOctets = 8;  // RFC 7306, 6.1
   return octets;
 }
 
-// What tells the receiver's program, behind the WRITE.
+// The message that notifies the receiver's program, behind the WRITE.
 inline constexpr u32 kImmediateOctets = fpdu_octets(kUntaggedHeader + kImmediateDataOctets);
 
 }  // namespace verbena::iwarp

@@ -1,10 +1,10 @@
-// MPA: how DDP's messages keep their boundaries in a TCP stream. RFC 5044; RFC 6581 (revision 2).
-// Markers are not supported: who asks for them is refused.
+// MPA: keeps the boundaries of DDP's messages in a TCP stream. RFC 5044; RFC 6581 (revision 2).
+// Markers are not supported: a peer that asks for them is refused.
 //
 // An FPDU (4.1):
-//   | ULPDU_Length (16) | ULPDU ... | pad to 4 octets, the length included | CRC (32) |
-// The CRC is CRC-32C over all before it, sent as iSCSI's (its octets from the lowest); where both
-// sides do without, the field is there and its value means nothing.
+//   | ULPDU_Length (16) | ULPDU ... | pad to 4 bytes, the length included | CRC (32) |
+// The CRC is CRC-32C over all before it, sent as iSCSI's (its bytes from the lowest). If neither
+// side uses CRCs, the field exists and its value is ignored.
 #pragma once
 
 #include <array>
@@ -21,21 +21,21 @@ namespace verbena::iwarp {
 
 enum class CRCUse : u8 { kUsed, kNotUsed };
 
-// One FPDU at the beginning of a stream's octets.
+// One FPDU at the beginning of a stream's bytes.
 struct FPDUView {
   enum class Status : u8 {
     kWhole,
-    kIncomplete,  // more octets are needed
+    kIncomplete,  // more bytes are needed
     kBad,         // wrong CRC: the connection ends. RFC 5044, 5.3
   };
   Status status = Status::kIncomplete;
   std::span<const u8> ulpdu{};
-  std::size_t size = 0;  // of the FPDU, in octets; kWhole
+  std::size_t size = 0;  // of the FPDU, in bytes; kWhole
 
   [[nodiscard]] static FPDUView decode(std::span<const u8> stream, CRCUse crc);
 };
 
-// Appends an FPDU. Precondition: at most 65535 octets.
+// Appends an FPDU. Precondition: at most 65535 bytes.
 void append_fpdu(std::span<const u8> ulpdu, CRCUse crc, std::vector<u8>& stream);
 
 // The request and the reply that begin a connection. RFC 5044, 7.1. Network order.
@@ -62,7 +62,7 @@ struct MPAFrame {
   friend bool operator==(const MPAFrame&, const MPAFrame&) = default;
 };
 
-// What revision 2 has in front of private data. RFC 6581, 9.
+// The header that revision 2 puts before private data. RFC 6581, 9.
 //   |A|B|  IRD (14) |C|D|  ORD (14) |
 struct MPAEnhancement {
   static constexpr std::size_t kSize = 4;  // bytes

@@ -1,4 +1,5 @@
-// RDMAP: what a DDP message means. RFC 5040, 4; RFC 7306 (atomics, immediate data). Network order.
+// RDMAP: the meaning of a DDP message. RFC 5040, 4; RFC 7306 (atomics, immediate data). Network
+// order.
 #pragma once
 
 #include <optional>
@@ -32,12 +33,12 @@ inline constexpr u32 kSendQueueNumber = 0, kReadQueueNumber = 1, kTerminateQueue
   return opcode == RDMAPOpcode::kWrite || opcode == RDMAPOpcode::kReadResponse;
 }
 
-// The octet in DDP's header: | RV (2) | rsvd (2) | Opcode (4) |
+// The byte in DDP's header: | RV (2) | rsvd (2) | Opcode (4) |
 inline constexpr u8 kRDMAPVersion = 1;
 [[nodiscard]] constexpr u8 control_of(RDMAPOpcode opcode) {
   return static_cast<u8>(kRDMAPVersion << 6 | static_cast<u8>(opcode));
 }
-// nullopt: another version, or an opcode that there is not.
+// Returns nullopt for another version, or an opcode that does not exist.
 [[nodiscard]] std::optional<RDMAPOpcode> opcode_of(u8 control);
 
 // The payload of a READ request. 4.4.
@@ -91,7 +92,7 @@ struct RDMAPTerminate {
   static constexpr std::size_t kSize = 4;           // bytes
   u8 layer = 0;                                     // 0 RDMAP, 1 DDP, 2 MPA
   u8 type = 0, code = 0;                            // by layer
-  bool has_length = false, has_ddp_header = false;  // of the segment that was wrong, follow
+  bool has_length = false, has_ddp_header = false;  // of the invalid segment, follow
   bool has_rdmap_header = false;
   [[nodiscard]] static std::optional<RDMAPTerminate> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;

@@ -12,11 +12,11 @@ namespace verbena {
 inline constexpr std::size_t kCNPPayloadSize = 16;  // bytes, sent as 0, ignored on receipt
 inline constexpr std::size_t kCNPSize = BTH::kSize + kCNPPayloadSize;  // without the ICRC
 
-// `p_key`: that of the packet that was marked.
+// `p_key`: that of the marked packet.
 [[nodiscard]] PacketHeaders make_cnp(QPN dest_qp, PKey p_key);
-// BTH .. end of payload, as it goes on the wire.
+// Returns BTH .. end of payload, as on the wire.
 [[nodiscard]] std::array<u8, kCNPSize> encode_cnp(QPN dest_qp, PKey p_key);
-// The OpCode says CNP and the reserved bytes are there.
+// Returns true if the OpCode is CNP and the reserved bytes are there.
 [[nodiscard]] bool is_cnp(const PacketView& packet);
 
 }  // namespace verbena

@@ -17,7 +17,7 @@ inline constexpr u32 kOne = 1u << 31;  // x^0
 constexpr u32 times_x(u32 a) { return (a >> 1) ^ ((a & 1) != 0 ? kP : 0); }
 constexpr u32 over_x(u32 a) { return (a & kOne) != 0 ? ((a ^ kP) << 1) | 1 : a << 1; }
 
-// What x^4 makes of the four highest coefficients, by their nibble.
+// The product of x^4 and the four highest coefficients, by their nibble.
 inline constexpr std::array<u32, 16> kTimesX4 = [] {
   std::array<u32, 16> table{};
   for (u32 i = 0; i < table.size(); ++i) table[i] = times_x(times_x(times_x(times_x(i))));
@@ -29,7 +29,8 @@ constexpr u32 multiply(u32 a, u32 b) {
   std::array<u32, 16> multiples{};  // of b, by the nibble x^0 x^1 x^2 x^3
   for (u32 bit = 8; bit != 0; bit >>= 1, b = times_x(b)) multiples[bit] = b;
   for (u32 i = 3; i < multiples.size(); ++i)
-    multiples[i] = multiples[i & (i - 1)] ^ multiples[i & (~i + 1)];  // but the lowest bit; it
+    multiples[i] = multiples[i & (i - 1)] ^
+                   multiples[i & (~i + 1)];  // the value without its lowest bit, and that bit
   u32 product = 0;
   for (int shift = 0; shift < 32; shift += 4)
     product = (product >> 4) ^ kTimesX4[product & 15] ^ multiples[(a >> shift) & 15];

@@ -1,5 +1,5 @@
-// What the packets of a GID are: RoCEv1 has a GRH behind its own EtherType and goes no further than
-// the Ethernet segment (Annex A16); RoCEv2 has IP and UDP (Annex A17). The names are Linux's.
+// The packets of a GID: RoCEv1 has a GRH behind its own EtherType and stays on the Ethernet segment
+// (Annex A16); RoCEv2 has IP and UDP (Annex A17). The names are Linux's.
 #pragma once
 
 #include "base/types.h"

@@ -16,10 +16,11 @@
 namespace verbena {
 namespace {
 
-// Without PCLMULQDQ, as QEMU's default processor is, ISA-L takes a byte at a time, and zlib a word.
+// Without PCLMULQDQ, as on QEMU's default processor, ISA-L processes a byte at a time, and zlib a
+// word.
 const bool kHasPCLMULQDQ = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
 
-// ISA-L's crc32_gzip_refl() and zlib's crc32_z() take and give the finished (inverted) value, so
+// ISA-L's crc32_gzip_refl() and zlib's crc32_z() take and return the finished (inverted) value, so
 // calls chain and the CRC of nothing is 0. An ICRC starts with the LRH, or 8 bytes in its place, as
 // ones: CRC-32 of eight 0xff.
 constexpr u32 kAfterLRH = 0x2144df1c;
@@ -61,7 +62,7 @@ void put_masked_ipv4(std::span<u8, kIPv4EnvelopeSize> out, const RoCEv2Envelope&
   put_masked_udp<IPv4Header::kSize>(w, e, udp_length);
 }
 
-// Shared by IPv6 and the GRH.
+// For both IPv6 and the GRH.
 void put_masked_ipv6(std::span<u8, IPv6Header::kSize> out, u16 payload_length, u8 next_header,
                      const GID& source, const GID& destination) {
   Writer<IPv6Header::kSize> w(out);
@@ -77,8 +78,8 @@ constexpr crc32_field::BackwardPowers kBackward;
 
 using ByByte = std::array<u32, 256>;
 
-// What to add to the CRC before BTH for each value of its byte that is masked, so that the CRC
-// behind that byte is as if it were ones: the difference, run backwards to where BTH begins.
+// The correction of the CRC before BTH for each value of its masked byte, so that the CRC behind
+// that byte is as if it were ones: the difference, run backwards to the beginning of BTH.
 constexpr ByByte kMask = [] {
   ByByte table{};
   const u32 back = kBackward.of(kFECNAt);
@@ -87,7 +88,7 @@ constexpr ByByte kMask = [] {
   return table;
 }();
 
-// What each byte of the Identification adds to the CRC behind an IPv4 envelope.
+// The effect of each byte of the Identification on the CRC behind an IPv4 envelope.
 constexpr u32 kAfterIdentification = kIPv4AfterIdentification + UDPHeader::kSize;
 constexpr std::array<ByByte, 2> kIdentification = [] {
   std::array<ByByte, 2> tables{};
@@ -120,7 +121,7 @@ u32 crc_of(const RoCEv2Envelope& envelope, std::size_t transport_size) {
                                    : crc_of_ipv6(envelope, udp_length);
 }
 
-// Alike but for the Identification.
+// Returns true if they differ at most in the Identification.
 bool same_flow(const RoCEv2Envelope& a, const RoCEv2Envelope& b) {
   return a.source == b.source && a.destination == b.destination &&
          a.udp_source_port == b.udp_source_port &&
@@ -171,9 +172,9 @@ u32 icrc_of_v1(const GRH& grh, std::span<const u8> transport) {
   return icrc.finish();
 }
 
-// The CRC is linear in the message, so the two ICRCs differ by what the Identification alone leaves
-// in a register that began with 0: its two bytes, then n bytes of zeros. Run backwards over those
-// n + 2 bytes, the register must be the two bytes themselves: first byte lowest, nothing above.
+// The CRC is linear in the message. So the two ICRCs differ by the Identification's effect alone on
+// a register that began with 0: its two bytes, then n bytes of zeros. Run backwards over those n +
+// 2 bytes, the register must be the two bytes themselves: first byte lowest, nothing above.
 std::optional<u16> solve_identification(u32 computed, u32 received, std::size_t transport_size) {
   CHECK(transport_size <= kMaxTransportSize);
   const std::size_t n = kAfterIdentification + transport_size;

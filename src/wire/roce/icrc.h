@@ -22,8 +22,8 @@ inline constexpr u16 kRoCEv2Port = 4791;  // UDP destination port. A17.3.1
 // BTH .. pad of the longest UDP datagram over IPv4: 65535 less IPv4 20, UDP 8, ICRC 4.
 inline constexpr std::size_t kMaxTransportSize = 65503;
 
-// What the ICRC covers outside of the transport packet. Traffic class/TOS, TTL/hop limit, flow
-// label and checksums are masked, hence absent.
+// The fields outside of the transport packet that the ICRC covers. Traffic class/TOS, TTL/hop
+// limit, flow label and checksums are masked, hence absent.
 struct RoCEv2Envelope {
   GID source{}, destination{};  // both IPv4-mapped, or neither
   u16 udp_source_port = 0;
@@ -34,8 +34,8 @@ struct RoCEv2Envelope {
 };
 
 // The CRC behind an envelope, where the packet itself begins. Packets come in runs of one flow and
-// one size, or of two that take turns, a request and an acknowledgement. Their envelopes differ in
-// nothing but the Identification: what was computed last of a size is kept, and the Identification,
+// one size, or of two sizes that alternate: a request and an acknowledgement. Their envelopes
+// differ only in the Identification. So the last CRC of each size is kept, and the Identification,
 // which enters linearly, is added to it.
 class EnvelopeCRC {
  public:
@@ -46,16 +46,16 @@ class EnvelopeCRC {
   struct Last {
     RoCEv2Envelope envelope{};  // with the Identification 0
     std::size_t size = 0;
-    u32 crc = 0;  // behind it; of no use while the size is 0
+    u32 crc = 0;  // behind the envelope; undefined while the size is 0
   };
   static constexpr std::size_t kKept = 4;
 
   std::array<Last, kKept> last_{};  // by the size in words
 };
 
-// Running CRC of one packet. First headers(), once: BTH and any number of the bytes behind it; then
-// update() with the rest in order; finish() gives the value to store little-endian. A call for a
-// few bytes costs as much as one for 100.
+// Running CRC of one packet. First call headers() once, with BTH and any number of the bytes behind
+// it; then update() with the rest in order. finish() returns the value to store little-endian. A
+// call for a few bytes costs as much as one for 100.
 class ICRC {
  public:
   explicit ICRC(u32 behind_envelope) : crc_(behind_envelope) {}
@@ -78,19 +78,20 @@ constexpr void store_icrc(u32 icrc, std::span<u8, kICRCSize> out) {
   }
 }
 
-// The whole in one call. `transport`: BTH .. end of pad, contiguous.
+// Computes the whole ICRC in one call. `transport`: BTH .. end of pad, contiguous.
 [[nodiscard]] u32 icrc_of(const RoCEv2Envelope& envelope, std::span<const u8> transport);
-// The same, where `flow` has seen the packets before.
+// The same, with a `flow` that has seen the packets before.
 [[nodiscard]] u32 icrc_of(EnvelopeCRC& flow, const RoCEv2Envelope& envelope,
                           std::span<const u8> transport);
 
-// The same for RoCEv1 (EtherType 0x8915) and for InfiniBand with a GRH: LRH is masked whole, in
-// RoCEv1 it does not exist but counts. Annex A16.
+// The same for RoCEv1 (EtherType 0x8915) and for InfiniBand with a GRH. LRH is masked whole; RoCEv1
+// has none, but counts it. Annex A16.
 [[nodiscard]] u32 icrc_of_v1(const GRH& grh, std::span<const u8> transport);
 
-// The bits in which the Identification must differ from that of `computed`, an ICRC over
-// `transport_size` bytes <= kMaxTransportSize, for `received` to be right; nullopt when none would
-// do (a corrupt packet). IPv4 only. A random ICRC passes once in 2^16.
+// Returns the bits in which the Identification must differ from that of `computed`, an ICRC over
+// `transport_size` bytes <= kMaxTransportSize, for `received` to be right. Returns nullopt if no
+// Identification would make it right (a corrupt packet). IPv4 only. A random ICRC passes once in
+// 2^16.
 [[nodiscard]] std::optional<u16> solve_identification(u32 computed, u32 received,
                                                       std::size_t transport_size);
 

@@ -10,13 +10,13 @@ namespace verbena {
 inline constexpr u16 kFirstSourcePort = 0xc000;  // 49152, the first dynamic port. RFC 6335, 6
 inline constexpr u32 kFlowLabelMask = 0xfffff;   // 20 bits
 
-// The upper 6 bits of the label are folded onto the lower 14.
+// Folds the upper 6 bits of the label onto the lower 14.
 constexpr u16 source_port_of_flow_label(u32 flow_label) {
   const u32 label = flow_label & kFlowLabelMask;
   return static_cast<u16>(kFirstSourcePort | ((label ^ (label >> 14)) & 0x3fff));
 }
 
-// A label for a QP pair, where the user gave none: the product's 48 bits folded onto 20.
+// Returns a label for a QP pair for which the user gave none: the product's 48 bits folded onto 20.
 constexpr u32 flow_label_of(QPN local, QPN remote) {
   u64 mix = u64{local.value} * remote.value;
   mix ^= mix >> 20;

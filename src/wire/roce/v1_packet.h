@@ -1,5 +1,5 @@
 // One RoCEv1 packet from its GRH on: GRH, transport, ICRC, behind EtherType 0x8915. IBTA Vol 1,
-// Annex A16. GIDs are the IP addresses of the ports, IPv4-mapped or IPv6, as Linux has them.
+// Annex A16. As in Linux, GIDs are the IP addresses of the ports, IPv4-mapped or IPv6.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,9 @@ struct RoCEv1View {
   std::span<const u8> transport{};  // BTH .. end of pad
   u32 icrc = 0;                     // as received; right if icrc_of_v1(grh, transport) equals it
 
-  // `in`: what is behind the Ethernet header; a link's padding at its end is ignored. nullopt:
-  // short, no GRH, another next header, one GID IPv4 and one not.
+  // `in`: the bytes behind the Ethernet header; a link's padding at its end is ignored. Returns
+  // nullopt if it is short, has no GRH or another next header, or if one GID is IPv4 and the other
+  // is not.
   [[nodiscard]] static std::optional<RoCEv1View> decode(std::span<const u8> in);
 };
 

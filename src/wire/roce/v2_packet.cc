@@ -50,7 +50,7 @@ UDPHeader udp_header_of(const RoCEv2Envelope& e, const RoCEv2MaskedFields& m,
           .checksum = m.udp_checksum};
 }
 
-// Reads the IPv4 header into `view`; gives the bytes behind it, none when it is not for us.
+// Reads the IPv4 header into `view`. Returns the bytes behind it, none if it is not for us.
 std::optional<std::span<const u8>> decode_ipv4(std::span<const u8> in, RoCEv2View& view) {
   const std::optional<IPv4Header> ip = IPv4Header::decode(in);
   if (!ip || ip->is_fragment() || ip->protocol != kProtocolUDP) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<std::span<const u8>> decode_ipv6(std::span<const u8> in, RoCEv2Vie
   const std::optional<IPv6Header> ip = IPv6Header::decode(in);
   if (!ip || ip->next_header != kProtocolUDP) return std::nullopt;
   if (in.size() - IPv6Header::kSize < ip->payload_length) return std::nullopt;
-  // An IPv4-mapped address never is on the wire (RFC 4291, 2.5.5.2), and would mean IPv4 to us.
+  // An IPv4-mapped address never appears on the wire (RFC 4291, 2.5.5.2), and would mean IPv4 here.
   if (ip->source.is_ipv4() || ip->destination.is_ipv4()) return std::nullopt;
   view.envelope.source = ip->source;
   view.envelope.destination = ip->destination;

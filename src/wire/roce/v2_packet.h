@@ -1,5 +1,6 @@
 // One RoCEv2 packet from its IP header on: IPv4 or IPv6, UDP, transport, ICRC. Annex A17.3.
-// For links that see whole IP packets (raw Ethernet, AF_XDP, captures); a UDP socket does without.
+// For links that see whole IP packets (raw Ethernet, AF_XDP, captures); a UDP socket needs none of
+// it.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@
 
 namespace verbena {
 
-// The fields of IP and UDP that the ICRC does not cover, as routers may change them.
+// The fields of IP and UDP that the ICRC does not cover, because routers may change them.
 struct RoCEv2MaskedFields {
   u8 dscp = 0;  // 6 bits
   ECN ecn = ECN::kNotECT;
@@ -21,7 +22,7 @@ struct RoCEv2MaskedFields {
   friend bool operator==(const RoCEv2MaskedFields&, const RoCEv2MaskedFields&) = default;
 };
 
-// IP and UDP headers, in bytes: 28 for IPv4, 48 for IPv6.
+// Returns the size of IP and UDP headers in bytes: 28 for IPv4, 48 for IPv6.
 [[nodiscard]] std::size_t envelope_size(const RoCEv2Envelope& envelope);
 
 // Writes envelope_size() bytes at the start of `out`. `transport_size` as for ICRC.
@@ -39,9 +40,10 @@ struct RoCEv2View {
   std::span<const u8> transport{};  // BTH .. end of pad
   u32 icrc = 0;                     // as received; right if icrc_of(envelope, transport) equals it
 
-  // `in`: the IP packet; a link's padding behind it is ignored. nullopt: short, not IP, options or
-  // extension headers, a fragment, wrong IPv4 checksum, not UDP to kRoCEv2Port, IP and UDP lengths
-  // that disagree. The UDP checksum is not looked at: the ICRC says more.
+  // `in`: the IP packet; a link's padding behind it is ignored. Returns nullopt if it is short, not
+  // IP, has options or extension headers, is a fragment, has a wrong IPv4 checksum, is not UDP to
+  // kRoCEv2Port, or if IP and UDP lengths disagree. The UDP checksum is not checked: the ICRC is
+  // stronger.
   [[nodiscard]] static std::optional<RoCEv2View> decode(std::span<const u8> in);
 };
 

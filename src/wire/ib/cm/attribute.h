@@ -1,4 +1,4 @@
-// Which CM message a MAD of class 7 is: its AttributeID. IBTA Vol 1, 16.7.2.
+// The AttributeID of a MAD of class 7: the type of its CM message. IBTA Vol 1, 16.7.2.
 #pragma once
 
 #include "base/types.h"

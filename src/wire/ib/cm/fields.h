@@ -1,5 +1,5 @@
-// What the CM messages' decoders and encoders share: byte runs, GIDs and fields narrower than a
-// byte. Offsets are checked when compiled, as base/bytes.h does.
+// Helpers of the CM messages' decoders and encoders: byte runs, GIDs and fields narrower than a
+// byte. Offsets are checked at compile time, as in base/bytes.h.
 #pragma once
 
 #include <algorithm>
@@ -37,11 +37,12 @@ constexpr void put_gid(std::span<u8, N> out, const GID& gid) {
   put_bytes<At>(out, gid.bytes);
 }
 
-// The `width` bits of `byte` whose lowest is bit `shift`, counted from the least significant.
+// Returns the `width` bits of `byte` whose lowest is bit `shift`, counted from the least
+// significant.
 constexpr u8 get_bits(u8 byte, int shift, int width) {
   return static_cast<u8>((byte >> shift) & ((1 << width) - 1));
 }
-// The same bits, to be or-ed into a byte. A value that does not fit is our own mistake.
+// Returns the same bits, to be or-ed into a byte. A value that does not fit is an error of ours.
 constexpr u8 put_bits(u32 value, int shift, int width) {
   CHECK(value < (1u << width));
   return static_cast<u8>(value << shift);

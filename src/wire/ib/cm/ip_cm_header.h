@@ -25,7 +25,7 @@ struct IPCMHeader {
   IPVersion ip_version = IPVersion::k4;
   u16 source_port = 0;
   GID source{}, destination{};  // of IPVersion::k4: in GID's form of an IPv4 address
-  // nullopt: short, another major version, or neither IPv4 nor IPv6.
+  // Returns nullopt if the header is short, of another major version, or neither IPv4 nor IPv6.
   [[nodiscard]] static std::optional<IPCMHeader> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const IPCMHeader&, const IPCMHeader&) = default;

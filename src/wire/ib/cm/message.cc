@@ -24,7 +24,7 @@ std::optional<Body> decode_body(Attribute attribute, std::span<const u8> in) {
     case Attribute::kLAP: return decode_as<LAP>(in);
     case Attribute::kAPR: return decode_as<APR>(in);
   }
-  return std::nullopt;  // not a message: ClassPortInfo and its like, or reserved
+  return std::nullopt;  // not a message: ClassPortInfo and similar attributes, or reserved
 }
 
 }  // namespace

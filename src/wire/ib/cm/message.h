@@ -29,7 +29,7 @@ struct Message {
   u64 transaction_id = 0;
   u32 attribute_modifier = 0;  // of REQ and REP: the options of ece.h
   Body body{};
-  // nullopt: not 256 bytes or more, or not a CM message of this version.
+  // Returns nullopt for fewer than 256 bytes, or if it is not a CM message of this version.
   [[nodiscard]] static std::optional<Message> decode(std::span<const u8> mad);
   [[nodiscard]] MADBytes encode() const;
   friend bool operator==(const Message&, const Message&) = default;

@@ -1,4 +1,5 @@
-// MRA: Message Receipt Acknowledgment: "I have it, give me time". IBTA Vol 1, 12.6.6, table 107.
+// MRA: Message Receipt Acknowledgment: the sender has the message and needs time. IBTA Vol 1,
+// 12.6.6, table 107.
 // Network order; behind the MAD header.
 //   |                    Local Communication ID                     |   0
 //   |                    Remote Communication ID                    |   4

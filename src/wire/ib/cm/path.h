@@ -6,8 +6,8 @@
 //   |                     Remote Port GID (128)                     |
 //   |             Flow Label (20)           |  rsvd   | Packet Rate |
 //   | Traffic Class |   Hop Limit   |  SL  |S| rsvd  |AckTmo(5)|rsvd|
-// S: Subnet Local. Ack timeout: Local ACK Timeout, as wire/ib/ack_timeout.h has it.
-// RoCE has no LIDs; Linux writes the permissive one where the path has hops.
+// S: Subnet Local. Ack timeout: Local ACK Timeout, as in wire/ib/ack_timeout.h. RoCE has no LIDs;
+// Linux writes the permissive one if the path has hops.
 // Invariant: decode(encode(p)) == p. Reserved bits: sent as 0, ignored on receipt.
 #pragma once
 

@@ -5,7 +5,7 @@
 //   |M(2)|   rsvd   | InfoLen (7) |r|            Reason             |   8
 //   |         Additional Reject Information, ARI (72 bytes)         |  12
 //   |                    Private Data (148 bytes)                   |  84
-// M: Message REJected. InfoLen: bytes of the ARI that mean something.
+// M: Message REJected. InfoLen: number of meaningful bytes of the ARI.
 // Invariant: decode(encode(r)) == r. Reserved bits: sent as 0, ignored on receipt.
 #pragma once
 

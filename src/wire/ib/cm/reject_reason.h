@@ -1,4 +1,4 @@
-// RejectReason: why a REJ was sent. IBTA Vol 1, 12.6.7.2, table 109. Beside each: what its
+// RejectReason: why a REJ was sent. IBTA Vol 1, 12.6.7.2, table 109. The comments say what the
 // Additional Reject Information (ARI) holds, if anything.
 #pragma once
 
@@ -18,7 +18,7 @@ enum class RejectReason : u16 {
   kInvalidCommunicationInstance = 7,
   kInvalidServiceID = 8,  // nobody listens: "connection refused"
   kInvalidTransportServiceType = 9,
-  kStaleConnection = 10,  // the QPN is still of a connection that the receiver knows
+  kStaleConnection = 10,  // the receiver knows a connection that still has the QPN
   kRDCDoesNotExist = 11,
   kPrimaryRemotePortGIDRejected = 12,  // ARI: an acceptable one
   kPrimaryRemotePortLIDRejected = 13,  // ARI: an acceptable one
@@ -36,7 +36,7 @@ enum class RejectReason : u16 {
   kPortRedirection = 25,       // ARI: GID
   kInvalidPathMTU = 26,        // ARI: the largest acceptable code
   kInsufficientResponderResources = 27,
-  kConsumerReject = 28,  // the program said no; private data is its
+  kConsumerReject = 28,  // the program refused; private data is the program's
   kRNRRetryCountReject = 29,
   kDuplicateLocalCommunicationID = 30,
   kInvalidClassVersion = 31,
@@ -45,7 +45,7 @@ enum class RejectReason : u16 {
   kVendorOptionNotSupported = 35,  // of ece.h
 };
 
-// In words, for people; "reserved" for what the table does not name.
+// Returns the reason in words; "reserved" for values that the table does not name.
 [[nodiscard]] std::string_view to_string(RejectReason reason);
 
 }  // namespace verbena::cm

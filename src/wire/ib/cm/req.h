@@ -58,7 +58,7 @@ struct REQ {
   u8 local_cm_response_timeout = 0;  // 5 bits
   u8 retry_count = 0;                // 3 bits
   PKey p_key{0xffff};
-  u8 path_mtu_code = 0;  // 4 bits, as wire/ib/mtu.h has it; may be none of the five
+  u8 path_mtu_code = 0;  // 4 bits, as in wire/ib/mtu.h; may be none of the five
   bool rdc_exists = false;
   u8 rnr_retry_count = 0;  // 3 bits
   u8 max_cm_retries = 0;   // 4 bits
