@@ -1,5 +1,5 @@
-// The values of the fault language: "1%", "20us", "10Gbit", "3-7", "write|read-response".
-// nullopt: not one.
+// The values of the fault language: "1%", "20us", "10Gbit", "3-7", "write|read-response". Each
+// function returns nullopt if the text is no such value.
 #pragma once
 
 #include <bitset>
