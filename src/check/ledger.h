@@ -7,7 +7,6 @@
 //
 // The caller names objects by pointers that are unique at any time. Work for an unknown object is
 // ignored.
-// an object that was never told of is ignored.
 #pragma once
 
 #include <map>
