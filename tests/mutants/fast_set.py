@@ -30,6 +30,9 @@ def unit_tests(preset):
              ("explain_test", CORE + ("faults", "explain")),
              ("check_test", CORE + ("faults", "check")),
              ("collectives_test", ("base", "collectives")),
+             ("coll_test", ("base", "collectives", "coll")),
+             ("management_test", CORE + ("management",)),
+             ("perf_test", ("base", "collectives", "coll", "perf")),
              ("fabric_test", CORE + ("faults", "fabric")),
              ("jobs_test", SIMULATION),
              ("host_test", LIVE),
@@ -46,6 +49,7 @@ def programs(name, layers):
 FAST_SET = (
     unit_tests("test") +
     [Test("test", "sim_test", "sim_test", LIVE),
+     Test("test", "live_coll_test", "live_coll_test", ("collectives", "coll", "communicator")),
      Test("test", "abi_test", "abi_test", LIVE + ("abi",)),
      Test("test", "rdmacm_test", "rdmacm_test", LIVE + ("abi",))] +
     [Test("test", f"fuzz_{name}", f"fuzz_{name}", layers) for name, layers in (

@@ -17,7 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "mutants"
 # The layers with code, lowest first, as CMakeLists.txt has them.
 LAYERS = ("base", "wire", "memory", "congestion", "transport", "connect", "device", "faults",
-          "explain", "check", "host", "fabric", "collectives", "jobs", "live", "abi", "cli")
+          "explain", "check", "host", "fabric", "collectives", "coll", "communicator", "jobs",
+          "management", "live", "abi", "perf", "cli")
 KEYS = {"name", "why", "file", "find", "replace"}
 OPTIONAL = {"first"}
 
