@@ -203,5 +203,27 @@ TEST_F(RSocketConnectingTest, AChildOfForkAcceptsToo) {
   accept_from(listener);
 }
 
+// As servers do that fork: a child closes what it inherits and does not use.
+TEST_F(RSocketConnectingTest, AChildOfForkClosesItsCopyOnly) {
+  const int listener = make_listener();
+  const int client = connect_to(name_of(listener));
+  const int server = accept_from(listener);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    for (const int fd : {listener, client, server}) rclose(fd);
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  char byte = 0;
+  EXPECT_EQ(rsend(client, "x", 1, 0), 1);
+  EXPECT_EQ(rrecv(server, &byte, 1, 0), 1);
+  EXPECT_EQ(byte, 'x');
+  connect_to(name_of(listener));
+  accept_from(listener);
+}
+
 }  // namespace
 }  // namespace verbena::test

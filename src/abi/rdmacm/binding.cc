@@ -61,7 +61,7 @@ int take_port(IdObject& id, const LocalPlace& place, SocketEndpoint& endpoint) {
                                   .reusable = id.options.reuse_address,
                                   .places = places});
   if (!bound) return fail(bound.error().error);
-  id.port_owner = bound->owner;
+  id.port = host::HeldPort(bound->owner);
   endpoint.port = bound->port;
   return 0;
 }
@@ -81,7 +81,7 @@ int listen_at(IdObject& id, const Place& at, int backlog) {
 int announce(const IdObject& id) {
   auto ports = host::PortDirectory::open();
   if (!ports) return fail(ports.error().error);
-  const auto announced = ports->listen(id.port_owner);
+  const auto announced = ports->listen(id.port.owner());
   return announced ? 0 : fail(announced.error().error);
 }
 

@@ -4,7 +4,6 @@
 
 #include "abi/ibverbs/check/for_rdmacm.h"
 #include "abi/ibverbs/translate.h"
-#include "host/cm/port_directory.h"
 #include "host/random.h"
 
 namespace verbena::rdmacm {
@@ -50,9 +49,7 @@ void IdObject::withdraw() {
   listening.clear();
   if (connection() != CommId{}) place.device->connections->abandon(connection());
   is_over = true;
-  if (port_owner != 0)
-    if (auto ports = host::PortDirectory::open()) ports->release(port_owner);
-  port_owner = 0;
+  port.release();
   const auto unread = take_unread();
   account.on_settled(unread.size());
 }

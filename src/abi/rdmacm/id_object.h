@@ -18,6 +18,7 @@
 #include "abi/rdmacm/local_routes.h"
 #include "abi/rdmacm/multicast.h"
 #include "abi/rdmacm/socket_endpoint.h"
+#include "host/cm/port_directory.h"
 #include "host/next_hop.h"
 
 namespace verbena::rdmacm {
@@ -84,8 +85,8 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
 
   std::atomic<IdState> state = IdState::kIdle;
   IdOptions options;
-  LocalPlace place;    // what it is bound to
-  u64 port_owner = 0;  // in the PortDirectory; 0: no port
+  LocalPlace place;  // what it is bound to
+  host::HeldPort port;
   struct Listening {
     host::ConnectionManager* connections;
     ListenerId id;

@@ -174,4 +174,10 @@ void PortDirectory::forget(u32 slot) {
   });
 }
 
+void HeldPort::release() {
+  const u64 owner = std::exchange(owner_, 0);
+  if (owner == 0 || process_ != ::getpid()) return;
+  if (auto ports = PortDirectory::open()) ports->release(owner);
+}
+
 }  // namespace verbena::host

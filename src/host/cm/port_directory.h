@@ -5,8 +5,12 @@
 // belongs to dead processes is ignored, and removed where it hinders.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/time.h"
 #include "host/cm/port_table.h"
@@ -60,6 +64,30 @@ class PortDirectory {
 
   Descriptor file_;
   std::string path_;
+};
+
+// A port that this process has bound in the common directory: released when this is destroyed. A
+// child of fork() inherits a copy, whose end leaves the parent's port bound.
+class HeldPort {
+ public:
+  HeldPort() = default;
+  explicit HeldPort(u64 owner) : owner_(owner), process_(::getpid()) {}
+  ~HeldPort() { release(); }
+  HeldPort(const HeldPort&) = delete;
+  HeldPort& operator=(const HeldPort&) = delete;
+  HeldPort& operator=(HeldPort&& other) noexcept {
+    release();
+    owner_ = std::exchange(other.owner_, 0);
+    process_ = other.process_;
+    return *this;
+  }
+
+  [[nodiscard]] u64 owner() const { return owner_; }  // 0: none
+  void release();
+
+ private:
+  u64 owner_ = 0;
+  pid_t process_ = 0;
 };
 
 }  // namespace verbena::host
