@@ -18,16 +18,12 @@ import unittest
 
 import harness
 from rdmacm_pairs import LIMIT_S, RDMACMPairs, free_port
+from rsocket_preload import PRELOAD, preloaded
 
 BUILD = harness.build_from_command_line()
-PRELOAD = pathlib.Path("/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so")
 LONG_LIMIT_S = 240  # of what is thousands of round trips of two programs that spin
 
 needs_preload = unittest.skipUnless(PRELOAD.exists(), f"{PRELOAD} is not installed")
-
-
-def preloaded(*command):
-    return "env", f"LD_PRELOAD={PRELOAD}", *command
 
 
 class RSocketProgramsTest(RDMACMPairs):
