@@ -23,14 +23,14 @@ class Case:
     name: str
     site: str  # as in sites.py
     what: str
-    unit: str  # GB/s, M/s: more is better; us, 1/s and %: less is
+    unit: str  # GB/s, MB/s, M/s: more is better; us, ms, 1/s and %: less is
     ours: object
     peers: tuple
     goal: float = None  # absolute, in `unit`
 
     @property
     def less_is_better(self):
-        return self.unit in ("us", "1/s", "%")
+        return self.unit in ("us", "ms", "1/s", "%")
 
 
 def bandwidth(program, size, *options):

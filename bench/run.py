@@ -26,6 +26,7 @@ import sites
 import cases
 import measurements
 import picture
+import program_cases
 import results
 
 EXPECTED = (OSError, subprocess.SubprocessError, measurements.Failed, sites.harness.Failure,
@@ -49,11 +50,19 @@ def parse(arguments):
     if options.runs < 1:
         parser.error("--runs: at least 1")
     options.out = options.out or pathlib.Path(options.build).parent / "bench"
-    options.cases = [case for case in cases.CASES if not options.only or
-                     any(fnmatch.fnmatch(case.name, pattern) for pattern in options.only)]
+    options.cases = chosen_cases(options)
     if not options.cases:
         parser.error(f"no case fits {', '.join(options.only)}; --list shows them")
     return options
+
+
+def chosen_cases(options):
+    """Without --only those of programs are left out; --list shows all."""
+    every = (*cases.CASES, *program_cases.CASES)
+    if options.only:
+        return [case for case in every
+                if any(fnmatch.fnmatch(case.name, pattern) for pattern in options.only)]
+    return every if options.list else cases.CASES
 
 
 def machine():

@@ -38,8 +38,22 @@ class Side:
 class Site:
     """Two ends, and the build under test. `folder` holds what the measurements write."""
 
-    def __init__(self, name, build, left, right, folder):
+    def __init__(self, name, build, left, right, folder, closed_at_end):
         self.name, self.build, self.left, self.right, self.folder = name, build, left, right, folder
+        self._kept, self._closed_at_end = {}, closed_at_end
+
+    def keep(self, name, make):
+        """What `make` makes when it is first asked for; it is closed with the sites."""
+        if name not in self._kept:
+            self._kept[name] = make()
+            self._closed_at_end.append(self._kept[name])
+        return self._kept[name]
+
+    def new_folder(self, parent=None):
+        """Empty, and anybody may write to it."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-bench-", dir=parent or self.folder))
+        folder.chmod(0o777)
+        return folder
 
     def start(self, side, *command, environment=None):
         return harness.Program([*side.prefix, *command], environment or {}, side.user)
@@ -68,7 +82,7 @@ class Sites:
         return self
 
     def __exit__(self, *_):
-        for made in self._closed_at_end:
+        for made in reversed(self._closed_at_end):
             made.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -92,7 +106,7 @@ class Sites:
     def _same_host(self):
         address = harness.ADDRESS
         left, right = (Side(core, address, address) for core in cores())
-        return Site("same host", self.build, left, right, self.folder)
+        return Site("same host", self.build, left, right, self.folder, self._closed_at_end)
 
     def _veth(self, name, mtu):
         return self._site_of(name, two_hosts.TwoHosts(self.build, mtu))
@@ -107,7 +121,7 @@ class Sites:
         left, right = (Side(core, host.ipv4, two_hosts.INTERFACE, (*host.build.prefix, *WITH_OWN_SYS),
                             host.build.user)
                        for core, host in zip(cores(), (hosts.a, hosts.b)))
-        return Site(name, self.build, left, right, self.folder)
+        return Site(name, self.build, left, right, self.folder, self._closed_at_end)
 
     def _lossy(self, name, per_million):
         hosts = two_hosts.TwoHosts(self.build, LOSSY_MTU)

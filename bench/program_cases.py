@@ -1,0 +1,57 @@
+"""Programs over verbs beside themselves over TCP. They take minutes, and packages that nothing else
+needs, so they run only when `--only 'program-*'` names them."""
+
+from cases import MIB, Case, Peer, latency
+from measurements import SocketPingPong
+from programs import Ceph, Fio, Gloo, QEMUMigration, RStream
+
+SITES = (("local", "same host"), ("wire", "veth"))
+
+
+def ceph(mode, size, depth):
+    return Case(f"program-ceph-{mode}-{size >> 10}k", "same host",
+                f"Ceph, {mode} {size >> 10} KiB, {depth} in flight", "MB/s",
+                Ceph("async+rdma", mode, size, depth),
+                (Peer("its TCP messenger", Ceph("async+posix", mode, size, depth), 1.2),))
+
+
+def on_both_sites(name, what, unit, ours, tcp, goal, peer="TCP"):
+    return [Case(f"program-{name}-{place}", site, what, unit, ours, (Peer(peer, tcp, goal),))
+            for place, site in SITES]
+
+
+def gloo(size, rounds):
+    return on_both_sites(f"gloo-{size >> 10}k", f"gloo AllReduce {size >> 10} KiB", "us",
+                         Gloo("ibverbs", size, rounds), Gloo("tcp", size, rounds), 1 / 1.5)
+
+
+def fio(size, depth):
+    return on_both_sites(f"fio-{size >> 10}k", f"fio {size >> 10} KiB, {depth} in flight", "GB/s",
+                         Fio("rdma", size, depth), Fio("net", size, depth), 1.5, "fio net")
+
+
+def rstream(size, count, what):
+    title = "in turn, one way" if what == "us" else "stream"
+    return on_both_sites(f"preload-{size}", f"rstream {size} B, {title}, librspreload", what,
+                         RStream("rsockets", size, count, what), RStream("tcp", size, count, what), 1.0)
+
+
+def with_events(name, program, size, goal):
+    """The socket's figure is one way; so is that of SEND, while READ goes there and back. perftest
+    has no -e for WRITE."""
+    return on_both_sites(f"events-{name}-{size}", f"{name.upper()} {size} B, -e", "us",
+                         latency(program, size, "-e", count=5000), SocketPingPong("tcp", size, 5000),
+                         goal, "blocking TCP, one way")
+
+
+CASES = (
+    *(ceph(mode, MIB, 8) for mode in ("seq", "rand", "write")),
+    *(ceph(mode, 4096, 32) for mode in ("seq", "rand", "write")),
+    *gloo(1024, 1000), *gloo(MIB, 100), *gloo(64 * MIB, 5),
+    *on_both_sites("qemu-2g", "QEMU migration of 2 GiB of random memory", "ms",
+                   QEMUMigration("rdma", 2048), QEMUMigration("tcp", 2048), 1.0),
+    *fio(4096, 16), *fio(MIB, 16),
+    *rstream(64, 20000, "us"), *rstream(MIB, 300, "GB/s"),
+    *with_events("send", "ib_send_lat", 8, 1.0), *with_events("send", "ib_send_lat", 65536, 1.0),
+    *with_events("read", "ib_read_lat", 8, 2.0), *with_events("read", "ib_read_lat", 65536, 2.0),
+)
