@@ -69,8 +69,8 @@ class Gloo:
 
     def run(self, site):
         program, store = self._program(site), site.new_folder()
-        ranks = [site.start_on_device(side, program, rank, 2, self.transport, store, "ring_chunked",
-                                      self.size // 4, self.rounds, side.address)
+        ranks = [site.start_on_device(side.on_any_core(), program, rank, 2, self.transport, store,
+                                      "ring_chunked", self.size // 4, self.rounds, side.address)
                  for rank, side in enumerate((site.left, site.right))]
         output = finish_all(ranks)[0]
         found = re.search(r"median us: ([\d.]+), wrong elements: 0$", output, re.MULTILINE)
@@ -121,7 +121,7 @@ class QEMUMigration:
 
     def _guest(self, site, side, folder, name, incoming=None):
         def start(*command):
-            return site.start_on_device(side, *command)
+            return site.start_on_device(side.on_any_core(), *command)
         return qemu_guest.Guest(start, folder, name, self.memory_mib, incoming)
 
     def __str__(self):

@@ -2,6 +2,7 @@
 which may lose packets, or in two guests of the lab (soft_roce.py). All on one machine, each side on
 a core of its own, as an ordinary user; "veth, as root" is for links that need privilege."""
 
+import copy
 import os
 import pathlib
 import shutil
@@ -33,6 +34,12 @@ class Side:
         self.user = user  # as harness.Build's
         self.prefix = (*host, "taskset", "-c", str(core))
         self.address, self.device = address, device
+
+    def on_any_core(self):
+        """For programs with several threads that compute."""
+        side = copy.copy(self)
+        side.prefix = tuple(self.host)
+        return side
 
 
 class Site:
