@@ -6,6 +6,7 @@
 
 #include "base/types.h"
 #include "connect/cm_params.h"
+#include "connect/ip_cm.h"
 #include "wire/ib/cm/message.h"
 #include "wire/ib/gid.h"
 
@@ -68,11 +69,34 @@ struct SIDRReply {
   cm::SIDRREP rep{};
 };
 
+// --- iWARP: connections by MPA (mpa_set_up.h). Its private data is the program's alone.
+
+// A request for one of our listeners. Then: accept(), reject() or abandon().
+struct StreamRequest {
+  ListenerId listener{};
+  IPEndpoint local{}, remote{};
+  u8 responder_resources = 0, initiator_depth = 0;  // of the peer
+  std::span<const u8> private_data{};               // good until the call returns
+};
+// Both ends may send.
+struct StreamEstablished {
+  u8 responder_resources = 0, initiator_depth = 0;  // ours
+  std::span<const u8> private_data{};               // of the reply; good until the call returns
+};
+// Not connected. The ID is dead.
+struct StreamRefused {
+  int error = 0;                       // ECONNREFUSED: by the peer; ETIMEDOUT; others: errno
+  std::span<const u8> private_data{};  // of the peer's rejection; good until the call returns
+};
+// No longer connected. The ID is dead.
+struct StreamEnded {};
+
 struct CMEvent {
   CommId id{};
   u64 user = 0;
   std::variant<ConnectRequest, ReplyReceived, ReceiptAcknowledged, Established, Rejected,
-               Unreachable, Disconnected, TimeWaitExit, SIDRRequest, SIDRReply>
+               Unreachable, Disconnected, TimeWaitExit, SIDRRequest, SIDRReply, StreamEstablished,
+               StreamRefused, StreamEnded>
       what{};
 };
 

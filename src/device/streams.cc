@@ -16,6 +16,10 @@ Result<u64> Streams::open(QueuePair& qp, const StreamOpening& opening, Time now)
   return opened_;
 }
 
+void Streams::abandon(QueuePair& qp, Time now) {
+  if (qp.attributes.state != QPState::kError) runner_.enter(qp, QPState::kError, now);
+}
+
 QueuePair* Streams::find(QPN qpn, u64 number) const {
   QueuePair* const qp = qps_.find(qpn);
   return qp != nullptr && qp->stream_number == number ? qp : nullptr;

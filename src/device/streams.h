@@ -28,14 +28,19 @@ class Streams {
   void forget(QueuePair& qp);  // it is destroyed or reset
 
   void on_octets(QueuePair& qp, Bytes octets, Time now);
+  // StreamEngine::direct_place() of its engine.
   [[nodiscard]] MutableBytes place(QueuePair& qp) { return qp.stream->direct_place(); }
   void on_placed(QueuePair& qp, u32 octets, Time now);
   void on_end(QueuePair& qp, StreamEnd how, Time now);
+  // Nobody manages its connection any more: the QP goes to Error, and the stream ends.
+  void abandon(QueuePair& qp, Time now);
 
   // Whose turn it is to send; nullptr: nobody's.
   [[nodiscard]] QueuePair* poll(Time now) { return runner_.poll_stream(now); }
   // What the QP sends next. on_sent() follows, of a part of it; not, if there is nothing.
   void gather(QueuePair& qp, StreamGather& out, Time now);
+  // True: nothing more will be sent, and the driver ends the stream.
+  [[nodiscard]] bool wants_end(const QueuePair& qp) const { return qp.stream->wants_end(); }
   void on_sent(QueuePair& qp, const StreamGather& gathered, u32 octets, Time now);
 
  private:

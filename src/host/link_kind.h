@@ -15,10 +15,11 @@ enum class LinkKind : unsigned char {
   kUDP,     // UDP sockets: needs no privilege. RoCEv2
   kPacket,  // Ethernet frames through AF_PACKET: CAP_NET_RAW. RoCEv2 and RoCEv1
   kXDP,     // Ethernet frames through AF_XDP: CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF. The same
+  kIWARP,   // TCP sockets: needs no privilege. iWARP, not RoCE
 };
 
 // As VERBENA_LINK has them, in the order of the enumerators.
-inline constexpr std::array<std::string_view, 3> kLinkNames = {"udp", "packet", "xdp"};
+inline constexpr std::array<std::string_view, 4> kLinkNames = {"udp", "packet", "xdp", "iwarp"};
 
 [[nodiscard]] std::string_view name_of(LinkKind kind);
 [[nodiscard]] std::optional<LinkKind> link_kind_named(std::string_view name);

@@ -48,6 +48,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& co
 LiveAdapter::~LiveAdapter() {
   if (local_ != nullptr) local_->close();
   if (helper_ != nullptr) helper_->stop();  // it uses everything else
+  stream_side_.reset();
   stats_.reset();
   link_->flush();
   link_->leave();
@@ -302,6 +303,7 @@ void LiveAdapter::remove_port_listener(EventTarget* listener) {
 }
 
 bool LiveAdapter::receive_batch(Look look, Time now) {
+  if (stream_side_ != nullptr) return stream_side_->receive(look, device_time(now));
   if (!link_->receive(look)) return false;
   take_frames(now);
   return true;
@@ -337,11 +339,18 @@ Reception LiveAdapter::take_frame(const IngressFrame& frame, Time now) {
 // What is due when is looked up once after each change.
 bool LiveAdapter::find_due(Time now) {
   if (fabric_ != nullptr) return true;  // its clock changes its pace
-  due_ = std::min({device_due(), connections_.next_timer(), link_->next_timer()});
+  due_ = std::min(device_due(), others_due());
   return now >= due_;
 }
 
+// All but the device's.
+Time LiveAdapter::others_due() const {
+  const Time due = std::min(connections_.next_timer(), link_->next_timer());
+  return stream_side_ == nullptr ? due : std::min(due, stream_side_->next_timer());
+}
+
 bool LiveAdapter::run_due_timers(Time now) {
+  if (stream_side_ != nullptr && stream_side_->run_due_timers(now)) return true;
   bool any = now >= link_->next_timer();
   if (any) take_frames(now);
   any = connections_.run_due_timers(now) || any;
@@ -384,6 +393,7 @@ void LiveAdapter::open_stats(const LocalAddress& address) {
 
 void LiveAdapter::serve_stats() {
   const std::lock_guard lock(mutex_);
+  if (stream_side_ != nullptr) stream_side_->publish_counters();
   if (stats_) stats_->serve(device_, link_->counters(), monotonic_now());
 }
 
@@ -482,6 +492,10 @@ bool LiveAdapter::fail_objects(Time now) {
 
 LiveAdapter::Appended LiveAdapter::append_frames(Time now) {
   Appended appended;
+  if (stream_side_ != nullptr) {
+    (void)stream_side_->send(now);
+    return appended;
+  }
   if (has_frames(now)) {
     for (; poll_frame(now); appended.any = true) {
       appended.requests |= frame_.urgency != Urgency::kWithReply;
@@ -564,6 +578,7 @@ bool LiveAdapter::awaits_reply_in_rings(Time now) {
 }
 
 bool LiveAdapter::take_outputs(Time now) {
+  if (stream_side_ != nullptr && stream_side_->drain()) send_frames(now);
   if (connections_.drain(now)) {
     policy_.on_application_sleep();  // the peer will answer
     send_frames(now);
@@ -603,8 +618,7 @@ bool LiveAdapter::refresh_helper() {
   due_ = Time();
   told_check_ = policy_.next_check();
   if (knows_already()) return false;
-  const Time device = device_due(),
-             others = std::min(connections_.next_timer(), link_->next_timer());
+  const Time device = device_due(), others = others_due();
   policy_.listens() ? helper_->listen() : helper_->ignore();
   if (program_wake_ != nullptr) {
     if (policy_.listens()) program_wake_->ignore(helper_->arrivals());
@@ -758,6 +772,7 @@ void LiveAdapter::leave_at_exit() {
 
 void LiveAdapter::abandon_in_child() {
   if (local_ != nullptr) local_->abandon();
+  if (stream_side_ != nullptr) stream_side_->abandon();
   link_->abandon();
   stats_.reset();
   helper_->abandon();

@@ -21,6 +21,7 @@
 #include "host/progress_policy.h"
 #include "host/quick_clock.h"
 #include "host/stats/stats_port.h"
+#include "host/stream_side.h"
 
 namespace verbena::host {
 
@@ -58,7 +59,10 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] std::optional<CommonMemory> common_memory(std::span<const u8> memory) override {
     return local_ != nullptr ? local_->common_memory(memory) : std::nullopt;
   }
-  [[nodiscard]] ConnectionManager& connections() override { return connections_; }
+  [[nodiscard]] ConnectionManager& connections() override {
+    if (stream_side_ != nullptr) return stream_side_->connections();
+    return connections_;
+  }
   [[nodiscard]] Device& device() override { return device_; }
 
   // The process ends, or has forked and this is the child. leave() and abandon() as in Link.
@@ -87,6 +91,8 @@ class LiveAdapter final : public Adapter {
 
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_in_fabric(
       const LocalAddress& address, const FabricPlace& place);
+  [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_iwarp(
+      const LocalAddress& address);
   [[nodiscard]] Expected<void> obey_environment(const LocalAddress& address);
   // The device's clock, and when it will be so late: the host's but in a fabric.
   [[nodiscard]] Time device_time(Time now) {
@@ -159,6 +165,7 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] bool knows_already() const;
   [[nodiscard]] Time next_look(Time now) const;
   [[nodiscard]] Time device_due() const;
+  [[nodiscard]] Time others_due() const;
   [[nodiscard]] Time helper_deadline(Time device, Time others) const;
   void choose_path();
   void stay_once();
@@ -179,6 +186,7 @@ class LiveAdapter final : public Adapter {
   std::unique_ptr<Link> link_;
   FaultyLink* faulty_ = nullptr;  // link_, where faults were asked for
   FabricLink* fabric_ = nullptr;  // below it all, where frames go through a simulated fabric
+  std::unique_ptr<StreamSide> stream_side_;  // on link_, where QPs have TCP connections: iWARP
   CaptureFile* capture_ = nullptr;
   u32 capture_interface_ = 0;
   std::optional<StatsPort> stats_;

@@ -10,6 +10,7 @@
 #include "host/links/source_ports.h"
 #include "host/links/udp_link.h"
 #include "host/live_adapter.h"
+#include "host/mpa_settings.h"
 #include "host/qpn_slot.h"
 #include "host/random.h"
 #include "host/retransmission_settings.h"
@@ -95,6 +96,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (*place) return open_in_fabric(address, **place);
   const Expected<LinkKind> kind = link_kind_from_environment();
   if (!kind) return tl::unexpected(kind.error());
+  if (*kind == LinkKind::kIWARP) return open_iwarp(address);
   Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64());
   if (!link) return tl::unexpected(link.error());
   // What the last owner of our slot has left.
@@ -114,6 +116,35 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   Expected<std::shared_ptr<LiveAdapter>> adapter =
       start(config, std::move(with_local), std::move(*local));
   if (!adapter) return adapter;
+  if (const auto done = (*adapter)->obey_environment(address); !done)
+    return tl::unexpected(done.error());
+  return adapter;
+}
+
+// Its QPs' congestion control, retransmission and windows are TCP's, in the kernel.
+Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(const LocalAddress& address) {
+  const Expected<MPAConfig> mpa = mpa_settings_from_environment();
+  if (!mpa) return tl::unexpected(mpa.error());
+  Expected<std::unique_ptr<TCPLink>> link = TCPLink::open(random_u64());
+  if (!link) return tl::unexpected(link.error());
+  if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
+  DeviceConfig config;
+  config.transport = Transport::kIWARP;
+  config.node_guid = address.node_guid;
+  config.gids = gid_table(address, LinkKind::kIWARP);
+  config.active_mtu = largest_mtu_for_link(address.mtu).value_or(MTU::k256);
+  config.first_qpn = first_qpn_of((*link)->slot());
+  config.limits.max_qp = kQPNsPerSlot;
+  config.seed = random_u64();
+  TCPLink* const tcp = link->get();
+  Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
+  if (!adapter) return adapter;
+  {
+    const Session session = (*adapter)->enter();
+    LiveAdapter& self = **adapter;
+    self.stream_side_ =
+        std::make_unique<StreamSide>(self, self.device_, *tcp, *mpa, address.interface_index);
+  }
   if (const auto done = (*adapter)->obey_environment(address); !done)
     return tl::unexpected(done.error());
   return adapter;

@@ -11,17 +11,21 @@
 
 #include "base/status.h"
 #include "connect/cm_params.h"
+#include "device/device_config.h"
 #include "host/cm/connection_target.h"
 
 namespace verbena::host {
 
 // What the other side, and rdma_cm's path records, are told of an adapter.
 struct ConnectionIdentity {
+  Transport transport = Transport::kInfiniBand;
   u32 slot = 0;           // qpn_slot.h
   std::vector<GID> gids;  // index = GID index
   MTU mtu = MTU::k1024;
   u8 max_rd_atomic = 0;
 };
+
+[[nodiscard]] ConnectionIdentity identity_of(const DeviceConfig& config);
 
 class ConnectionManager {
  public:

@@ -14,6 +14,7 @@ class ConnectionTarget {
   // A listener's. Returns who hears of the new connection from now on; nullptr: it is rejected.
   [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const ConnectRequest& request) = 0;
   [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const SIDRRequest& request) = 0;
+  [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const StreamRequest& request) = 0;
   // The peer has withdrawn a request before the program accepted it. The target hears nothing more,
   // and accept() fails.
   virtual void on_request_withdrawn() = 0;
@@ -24,7 +25,9 @@ class ConnectionTarget {
   return std::holds_alternative<Rejected>(event.what) ||
          std::holds_alternative<Unreachable>(event.what) ||
          std::holds_alternative<TimeWaitExit>(event.what) ||
-         std::holds_alternative<SIDRReply>(event.what);
+         std::holds_alternative<SIDRReply>(event.what) ||
+         std::holds_alternative<StreamRefused>(event.what) ||
+         std::holds_alternative<StreamEnded>(event.what);
 }
 
 }  // namespace verbena::host

@@ -5,16 +5,18 @@
 #include "host/random.h"
 
 namespace verbena::host {
-namespace {
 
 ConnectionIdentity identity_of(const DeviceConfig& config) {
-  ConnectionIdentity identity{.slot = slot_of(config.first_qpn.value),
+  ConnectionIdentity identity{.transport = config.transport,
+                              .slot = slot_of(config.first_qpn.value),
                               .gids = {},
                               .mtu = config.active_mtu,
                               .max_rd_atomic = config.limits.max_rd_atomic};
   for (const GIDEntry& entry : config.gids) identity.gids.push_back(entry.gid);
   return identity;
 }
+
+namespace {
 
 CMConfig agent_config(const DeviceConfig& config) {
   return {.process_slot = ProcessSlot{static_cast<u16>(slot_of(config.first_qpn.value))},

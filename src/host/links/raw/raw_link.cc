@@ -40,7 +40,8 @@ Expected<MAC> mac_of(const LocalAddress& address) {
 Expected<std::unique_ptr<RawPort>> port_of(LinkKind kind, const TakenTraffic& taken,
                                            const LocalAddress& address, LinkCounters& counters) {
   switch (kind) {
-    case LinkKind::kUDP: break;
+    case LinkKind::kUDP:
+    case LinkKind::kIWARP: break;
     case LinkKind::kPacket: return PacketPort::open(taken, address.mtu, counters);
     case LinkKind::kXDP: return XDPPort::open(taken, address, counters);
   }

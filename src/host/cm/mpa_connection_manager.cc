@@ -1,0 +1,448 @@
+#include "host/cm/mpa_connection_manager.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "host/clock.h"
+
+namespace verbena::host {
+namespace {
+
+// What rdma_cm calls the peer's refusal: nobody listens, or the listener hangs up.
+bool is_refusal(int error) { return error == ECONNREFUSED || error == ECONNRESET; }
+
+}  // namespace
+
+struct MPAConnectionManager::Listener final : ReadyTarget {
+  Listener(MPAConnectionManager& all, u32 number) : manager(all), id(number) {}
+  ~Listener() override {
+    if (socket.is_open()) manager.poll_.forget(socket.get(), *this);
+  }
+  void on_ready(u32, Time now) override { manager.on_listener(*this, now); }
+
+  MPAConnectionManager& manager;
+  const u32 id;
+  Descriptor socket;
+  IPEndpoint at{};
+  ConnectionTarget* target = nullptr;
+  u32 backlog = 0;
+  u32 waiting = 0;  // requests that the program has not read
+  u32 silent = 0;   // connections without a request yet
+};
+
+struct MPAConnectionManager::Connection final : ReadyTarget {
+  enum class Stage : u8 { kConnecting, kAsking, kListening, kRequested, kReplying, kStream };
+
+  Connection(MPAConnectionManager& all, u32 number, Descriptor socket_of_it, MPASetUp setting_up)
+      : manager(all), id(number), socket(std::move(socket_of_it)), set_up(std::move(setting_up)) {}
+  ~Connection() override {
+    if (socket.is_open()) manager.poll_.forget(socket.get(), *this);
+  }
+  void on_ready(u32 events, Time now) override { manager.on_connection(*this, events, now); }
+
+  MPAConnectionManager& manager;
+  const u32 id;
+  Descriptor socket;  // the stream's, in kStream
+  MPASetUp set_up;
+  Stage stage = Stage::kConnecting;
+  ConnectionTarget* target = nullptr;
+  bool is_told = false;      // the target knows the ID
+  bool is_accepted = false;  // or ours
+  bool is_rejected = false;
+  bool in_backlog = false;
+  u32 listener = 0;
+  IPEndpoint remote{};
+  QPN qpn{};
+  u64 stream = 0;
+  Time deadline = Time::never();
+};
+
+MPAConnectionManager::MPAConnectionManager(Adapter& adapter, Device& device, TCPPoll& poll,
+                                           TCPStreams& streams, const MPAConfig& config,
+                                           u32 interface_index)
+    : adapter_(adapter),
+      device_(device),
+      poll_(poll),
+      streams_(streams),
+      config_(config),
+      interface_index_(interface_index),
+      identity_(identity_of(device.config())) {}
+
+MPAConnectionManager::~MPAConnectionManager() = default;
+
+// --- what programs ask for
+
+Result<ListenerId> MPAConnectionManager::listen(const ListenParams& params,
+                                                ConnectionTarget& target) {
+  const std::optional<ServicePort> service = service_port_of(params.service_id);
+  if (!service || service->space != PortSpace::kTCP || !params.local_gid)
+    return failure(Status::kNotSupported);
+  const auto session = adapter_.enter();
+  auto listener = std::make_unique<Listener>(*this, ++last_listener_);
+  listener->at = {*params.local_gid, service->port};
+  listener->socket = listen_at({*params.local_gid, service->port}, interface_index_,
+                               static_cast<int>(std::min(params.backlog, 4096u)));
+  if (!listener->socket.is_open())
+    return failure(errno == EADDRINUSE ? Status::kBusy
+                   : errno == EACCES   ? Status::kPermission
+                                       : Status::kInvalidArgument);
+  listener->target = &target;
+  listener->backlog = params.backlog;
+  if (!poll_.watch(listener->socket.get(), EPOLLIN, *listener)) return failure(Status::kNoMemory);
+  const ListenerId id{listener->id};
+  listeners_[id.value] = std::move(listener);
+  return id;
+}
+
+void MPAConnectionManager::unlisten(ListenerId id) {
+  const auto session = adapter_.enter();
+  listeners_.erase(id.value);
+  std::vector<Connection*> silent;
+  for (const auto& [number, connection] : connections_)
+    if (connection->listener == id.value && !connection->is_told)
+      silent.push_back(connection.get());
+  for (Connection* const connection : silent) erase(*connection);
+}
+
+Result<CommId> MPAConnectionManager::connect(const ConnectParams& params,
+                                             ConnectionTarget& target) {
+  const std::optional<ServicePort> service = service_port_of(params.service_id);
+  if (!service || service->space != PortSpace::kTCP) return failure(Status::kNotSupported);
+  if (params.private_data.size() > MPASetUp::kMaxPrivateData)
+    return failure(Status::kInvalidArgument);
+  const auto session = adapter_.enter();
+  MPAConfig config = config_;
+  config.ird = params.responder_resources;
+  config.ord = params.initiator_depth;
+  Descriptor socket = connect_to({params.remote_gid, service->port},
+                                 {params.local_gid, params.source_port}, interface_index_);
+  const int error = socket.is_open() ? 0 : errno;
+  Connection& connection =
+      add(std::move(socket), MPASetUp::active(config, params.private_data), &target);
+  connection.is_told = connection.is_accepted = true;
+  connection.qpn = params.qpn;
+  connection.remote = {params.remote_gid, service->port};
+  const CommId id{connection.id};
+  if (error != 0) {
+    refuse(connection, error, {});
+    return id;
+  }
+  set_deadline(connection, session.real_now() + kConnectPatience);
+  if (!poll_.watch(connection.socket.get(), EPOLLOUT, connection)) lose(connection, ENOMEM);
+  return id;
+}
+
+void MPAConnectionManager::abandon(CommId id) {
+  const auto session = adapter_.enter();
+  if (Connection* const connection = find(id)) erase(*connection);
+}
+
+Status MPAConnectionManager::accept(CommId id, const AcceptParams& params) {
+  const auto session = adapter_.enter();
+  Connection* const connection = find(id);
+  if (connection == nullptr) return Status::kNotFound;
+  if (connection->stage != Connection::Stage::kRequested ||
+      params.private_data.size() > MPASetUp::kMaxPrivateData)
+    return Status::kInvalidArgument;
+  connection->set_up.accept(params.responder_resources, params.initiator_depth,
+                            params.private_data);
+  connection->is_accepted = true;
+  leave_backlog(*connection);
+  const Result<u64> stream = open_stream(*connection, params.qpn, session.real_now());
+  if (!stream) {
+    erase(*connection);
+    return stream.error();
+  }
+  connection->stage = Connection::Stage::kReplying;
+  set_deadline(*connection, session.real_now() + kConnectPatience);
+  if (!flush(*connection)) {
+    lose(*connection, ECONNRESET);
+    return Status::kOk;
+  }
+  if (connection->set_up.to_send().empty())
+    establish(*connection, {}, session.real_now());
+  else
+    watch(*connection, EPOLLOUT);
+  return Status::kOk;
+}
+
+Status MPAConnectionManager::reject(CommId id, const RejectParams& params) {
+  const auto session = adapter_.enter();
+  Connection* const connection = find(id);
+  if (connection == nullptr) return Status::kNotFound;
+  if (connection->stage != Connection::Stage::kRequested ||
+      params.private_data.size() > MPASetUp::kMaxPrivateData)
+    return Status::kInvalidArgument;
+  connection->set_up.reject(params.private_data);
+  (void)flush(*connection);
+  erase(*connection);
+  return Status::kOk;
+}
+
+// The program has moved the QP to Error, or has one that we cannot see; its stream ends then.
+Status MPAConnectionManager::disconnect(CommId id) {
+  const auto session = adapter_.enter();
+  Connection* const connection = find(id);
+  if (connection == nullptr) return Status::kNotFound;
+  if (connection->stage != Connection::Stage::kStream) return Status::kInvalidArgument;
+  if (QueuePair* const qp = device_.streams().find(connection->qpn, connection->stream)) {
+    QPModify to_error;
+    to_error.state = QPState::kError;
+    to_error.set(QPField::kState);
+    (void)device_.modify_qp(qp, to_error, session.now());
+  }
+  return Status::kOk;
+}
+
+Status MPAConnectionManager::take_request(CommId id) {
+  const auto session = adapter_.enter();
+  Connection* const connection = find(id);
+  if (connection == nullptr) return Status::kNotFound;
+  leave_backlog(*connection);
+  return Status::kOk;
+}
+
+// --- sockets
+
+void MPAConnectionManager::on_listener(Listener& listener, Time now) {
+  for (u32 i = 0; i < kAcceptedAtOnce; ++i) {
+    TCPEndpoint peer;
+    Descriptor socket = accept_from(listener.socket.get(), peer);
+    if (!socket.is_open()) return;
+    if (listener.silent >= kMaxSilent) continue;
+    Connection& connection = add(std::move(socket), MPASetUp::passive(config_), nullptr);
+    connection.stage = Connection::Stage::kListening;
+    connection.listener = listener.id;
+    connection.remote = {peer.address, peer.port};
+    set_deadline(connection, now + kRequestPatience);
+    ++listener.silent;
+    if (!poll_.watch(connection.socket.get(), EPOLLIN, connection)) erase(connection);
+  }
+}
+
+MPAConnectionManager::Connection& MPAConnectionManager::add(Descriptor socket, MPASetUp set_up,
+                                                            ConnectionTarget* target) {
+  do ++last_connection_;
+  while (last_connection_ == 0 || connections_.contains(last_connection_));
+  auto made =
+      std::make_unique<Connection>(*this, last_connection_, std::move(socket), std::move(set_up));
+  made->target = target;
+  Connection& connection = *made;
+  connections_[connection.id] = std::move(made);
+  return connection;
+}
+
+MPAConnectionManager::Connection* MPAConnectionManager::find(CommId id) {
+  const auto found = connections_.find(id.value);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+void MPAConnectionManager::watch(Connection& connection, u32 events) {
+  poll_.change(connection.socket.get(), events, connection);
+}
+
+void MPAConnectionManager::on_connection(Connection& connection, u32 events, Time now) {
+  if (connection.stage == Connection::Stage::kConnecting) return on_connected(connection, now);
+  if ((events & EPOLLOUT) != 0) {
+    if (!flush(connection)) return lose(connection, ECONNRESET);
+    return follow(connection, {}, now);
+  }
+  receive(connection, now);
+}
+
+void MPAConnectionManager::on_connected(Connection& connection, Time now) {
+  if (const int error = error_of(connection.socket.get()); error != 0)
+    return refuse(connection, error, {});
+  connection.stage = Connection::Stage::kAsking;
+  set_deadline(connection, now + kReplyPatience);
+  if (!flush(connection)) return lose(connection, ECONNRESET);
+  watch(connection, connection.set_up.to_send().empty() ? EPOLLIN : EPOLLOUT);
+}
+
+// False: the connection is lost.
+bool MPAConnectionManager::flush(Connection& connection) {
+  const std::span<const u8> octets = connection.set_up.to_send();
+  if (octets.empty()) return true;
+  const ssize_t sent =
+      ::send(connection.socket.get(), octets.data(), octets.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0) return errno == EAGAIN || errno == EINTR;
+  connection.set_up.on_sent(static_cast<std::size_t>(sent));
+  return true;
+}
+
+// A request that waits for the program says nothing more; its end says that it is withdrawn.
+void MPAConnectionManager::receive(Connection& connection, Time now) {
+  std::array<u8, 1024> octets;
+  const bool only_looks = connection.stage == Connection::Stage::kRequested;
+  const ssize_t got = ::recv(connection.socket.get(), octets.data(), octets.size(),
+                             MSG_DONTWAIT | (only_looks ? MSG_PEEK : 0));
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return lose(connection, got < 0 ? errno : ECONNRESET);
+  if (only_looks) return watch(connection, EPOLLRDHUP);
+  const Bytes rest =
+      connection.set_up.on_octets(Bytes(octets).first(static_cast<std::size_t>(got)));
+  follow(connection, rest, now);
+}
+
+// What has become of the set-up.
+void MPAConnectionManager::follow(Connection& connection, Bytes rest, Time now) {
+  switch (connection.set_up.state()) {
+    case MPASetUp::State::kSending: return watch(connection, EPOLLOUT);
+    case MPASetUp::State::kAwaitsReply:
+    case MPASetUp::State::kAwaitsRequest: return watch(connection, EPOLLIN);
+    case MPASetUp::State::kRequested:
+      if (connection.stage == Connection::Stage::kListening)
+        rest.empty() ? on_request(connection) : erase(connection);
+      return;
+    case MPASetUp::State::kRejected:
+      return refuse(connection, ECONNREFUSED, connection.set_up.private_data());
+    case MPASetUp::State::kFailed: (void)flush(connection); return lose(connection, EPROTO);
+    case MPASetUp::State::kAgreed: break;
+  }
+  if (!connection.set_up.to_send().empty()) return watch(connection, EPOLLOUT);
+  if (connection.stage == Connection::Stage::kAsking &&
+      !open_stream(connection, connection.qpn, now))
+    return lose(connection, EINVAL);
+  establish(connection, rest, now);
+}
+
+// The first octets after a request come once it is answered: what comes before is an error.
+void MPAConnectionManager::on_request(Connection& connection) {
+  const auto found = listeners_.find(connection.listener);
+  if (found == listeners_.end()) return erase(connection);
+  Listener& listener = *found->second;
+  --listener.silent;
+  connection.stage = Connection::Stage::kRequested;
+  connection.deadline = Time::never();
+  if (listener.waiting >= listener.backlog) return erase(connection);
+  ConnectionTarget* const target = listener.target->on_request(
+      CommId{connection.id}, {.listener = ListenerId{listener.id},
+                              .local = listener.at,
+                              .remote = connection.remote,
+                              .responder_resources = connection.set_up.peer_ird(),
+                              .initiator_depth = connection.set_up.peer_ord(),
+                              .private_data = connection.set_up.private_data()});
+  if (target == nullptr) return erase(connection);
+  connection.target = target;
+  connection.is_told = connection.in_backlog = true;
+  ++listener.waiting;
+}
+
+Result<u64> MPAConnectionManager::open_stream(Connection& connection, QPN qpn, Time) {
+  QueuePair* const qp = device_.find_qp(qpn);
+  if (qp == nullptr) return failure(Status::kInvalidArgument);
+  const u32 segment = segment_octets_of(connection.socket.get());
+  const Result<u64> number =
+      device_.streams().open(*qp,
+                             {.agreement = connection.set_up.agreement(segment),
+                              .local = identity_.gids.front(),
+                              .remote = connection.remote.address},
+                             monotonic_now());
+  if (!number) return number;
+  connection.qpn = qpn;
+  connection.stream = *number;
+  by_stream_[*number] = connection.id;
+  return number;
+}
+
+void MPAConnectionManager::establish(Connection& connection, Bytes rest, Time now) {
+  connection.stage = Connection::Stage::kStream;
+  connection.deadline = Time::never();
+  poll_.forget(connection.socket.get(), connection);
+  const bool is_active = connection.listener == 0;
+  const StreamAgreement agreement = connection.set_up.agreement(0);
+  streams_.adopt(std::move(connection.socket), connection.qpn, connection.stream, rest, now);
+  const std::span<const u8> data =
+      is_active ? connection.set_up.private_data() : std::span<const u8>{};
+  connection.target->on_connection_event(
+      {.id = CommId{connection.id},
+       .what = StreamEstablished{.responder_resources = static_cast<u8>(agreement.ird),
+                                 .initiator_depth = static_cast<u8>(agreement.ord),
+                                 .private_data = data}});
+}
+
+// --- ends
+
+void MPAConnectionManager::leave_backlog(Connection& connection) {
+  if (!std::exchange(connection.in_backlog, false)) return;
+  if (const auto found = listeners_.find(connection.listener); found != listeners_.end())
+    --found->second->waiting;
+}
+
+void MPAConnectionManager::refuse(Connection& connection, int error,
+                                  std::span<const u8> private_data) {
+  const CMEvent event{.id = CommId{connection.id},
+                      .what = StreamRefused{.error = is_refusal(error) ? ECONNREFUSED : error,
+                                            .private_data = private_data}};
+  connection.target->on_connection_event(event);
+  erase(connection);
+}
+
+// Before it is a stream. Whoever has not accepted it hears that it is withdrawn, or nothing.
+void MPAConnectionManager::lose(Connection& connection, int error) {
+  if (connection.is_accepted) return refuse(connection, error, {});
+  if (connection.is_told) connection.target->on_request_withdrawn();
+  erase(connection);
+}
+
+// An open stream stays with its QP until that ends.
+void MPAConnectionManager::erase(Connection& connection) {
+  leave_backlog(connection);
+  if (connection.stage == Connection::Stage::kListening)
+    if (const auto found = listeners_.find(connection.listener); found != listeners_.end())
+      --found->second->silent;
+  if (connection.stream != 0) {
+    by_stream_.erase(connection.stream);
+    if (QueuePair* const qp = device_.streams().find(connection.qpn, connection.stream))
+      device_.streams().abandon(*qp, monotonic_now());
+  }
+  connections_.erase(connection.id);
+}
+
+bool MPAConnectionManager::drain() {
+  bool any = false;
+  while (const u64 number = streams_.poll_ended()) {
+    any = true;
+    const auto found = by_stream_.find(number);
+    if (found == by_stream_.end()) continue;
+    Connection* const connection = find(CommId{found->second});
+    by_stream_.erase(found);
+    ConnectionTarget* const target = connection->target;
+    const CommId id{connection->id};
+    connection->stream = 0;
+    connections_.erase(id.value);
+    target->on_connection_event({.id = id, .what = StreamEnded{}});
+  }
+  return any;
+}
+
+void MPAConnectionManager::set_deadline(Connection& connection, Time deadline) {
+  connection.deadline = deadline;
+  next_timer_ = std::min(next_timer_, deadline);
+}
+
+bool MPAConnectionManager::run_due_timers(Time now) {
+  if (now < next_timer_) return false;
+  next_timer_ = Time::never();
+  std::vector<CommId> due;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->deadline <= now)
+      due.push_back(CommId{id});
+    else
+      next_timer_ = std::min(next_timer_, connection->deadline);
+  }
+  for (const CommId id : due)
+    if (Connection* const connection = find(id)) lose(*connection, ETIMEDOUT);
+  return true;
+}
+
+void MPAConnectionManager::abandon_all() {
+  connections_.clear();
+  listeners_.clear();
+}
+
+}  // namespace verbena::host

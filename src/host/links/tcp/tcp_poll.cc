@@ -1,0 +1,48 @@
+#include "host/links/tcp/tcp_poll.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace verbena::host {
+
+Expected<TCPPoll> TCPPoll::open() {
+  TCPPoll poll;
+  poll.epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (!poll.epoll_.is_open())
+    return failure(errno, std::string("cannot make an epoll: ") + std::strerror(errno));
+  return poll;
+}
+
+bool TCPPoll::watch(int socket, u32 events, ReadyTarget& target) {
+  epoll_event event{.events = events, .data = {.ptr = &target}};
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) == 0;
+}
+
+void TCPPoll::change(int socket, u32 events, ReadyTarget& target) {
+  epoll_event event{.events = events, .data = {.ptr = &target}};
+  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket, &event);
+}
+
+// What was ready together with another may go away when that one is served.
+void TCPPoll::forget(int socket, const ReadyTarget& target) {
+  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
+  for (int i = 0; i < count_; ++i) {
+    epoll_event& event = batch_[static_cast<std::size_t>(i)];
+    if (event.data.ptr == &target) event.data.ptr = nullptr;
+  }
+}
+
+bool TCPPoll::serve(Time now) {
+  const int ready = ::epoll_wait(epoll_.get(), batch_.data(), kBatch, 0);
+  if (ready <= 0) return false;
+  count_ = ready;
+  for (int i = 0; i < count_; ++i) {
+    const epoll_event& event = batch_[static_cast<std::size_t>(i)];
+    if (event.data.ptr != nullptr)
+      static_cast<ReadyTarget*>(event.data.ptr)->on_ready(event.events, now);
+  }
+  count_ = 0;
+  return true;
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,45 @@
+// TCPPoll: which of an adapter's TCP sockets have something to do: an epoll, and who is told. Not
+// thread-safe; the adapter's lock guards it.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <array>
+
+#include "base/time.h"
+#include "host/descriptor.h"
+#include "host/error.h"
+
+namespace verbena::host {
+
+// Whoever has a socket in a TCPPoll.
+class ReadyTarget {
+ public:
+  virtual ~ReadyTarget() = default;
+  virtual void on_ready(u32 events, Time now) = 0;  // EPOLLIN and its like
+};
+
+class TCPPoll {
+ public:
+  [[nodiscard]] static Expected<TCPPoll> open();
+
+  [[nodiscard]] int fd() const { return epoll_.get(); }
+  // False: the kernel refuses; errno says why.
+  [[nodiscard]] bool watch(int socket, u32 events, ReadyTarget& target);
+  void change(int socket, u32 events, ReadyTarget& target);
+  // Before the target goes away, and before the socket is closed: nothing more is told.
+  void forget(int socket, const ReadyTarget& target);
+
+  // Looks without waiting, and tells the targets. False: nothing was ready.
+  bool serve(Time now);
+
+  void close() { epoll_.reset(); }
+
+ private:
+  static constexpr int kBatch = 64;
+  Descriptor epoll_;
+  std::array<epoll_event, kBatch> batch_{};
+  int count_ = 0;
+};
+
+}  // namespace verbena::host

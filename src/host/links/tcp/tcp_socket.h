@@ -1,0 +1,27 @@
+// A non-blocking TCP socket of the kernel, on an address of a device.
+#pragma once
+
+#include "host/descriptor.h"
+#include "wire/ib/gid.h"
+
+namespace verbena::host {
+
+struct TCPEndpoint {
+  GID address{};
+  u16 port = 0;  // 0: any
+};
+
+// None, and errno says why, where the kernel refuses. `interface_index`: SocketAddress.
+[[nodiscard]] Descriptor listen_at(const TCPEndpoint& at, u32 interface_index, int backlog);
+// Begins to connect; writable when it has, or cannot. From `from`'s port if it is free, else from
+// any.
+[[nodiscard]] Descriptor connect_to(const TCPEndpoint& to, const TCPEndpoint& from,
+                                    u32 interface_index);
+// The next connection that waits; `peer` is who.
+[[nodiscard]] Descriptor accept_from(int listener, TCPEndpoint& peer);
+// 0, or why the connection has failed.
+[[nodiscard]] int error_of(int socket);
+// Octets of a segment that it sends. RFC 5044: EMSS.
+[[nodiscard]] u32 segment_octets_of(int socket);
+
+}  // namespace verbena::host

@@ -1,0 +1,76 @@
+// TCPStreams: the TCP connections of an adapter's QPs: octets between the kernel and the device's
+// Streams. Gathered sends go from registered memory; payload of long segments is received where it
+// belongs. A socket that takes no more pauses its QP until it is writable.
+// Not thread-safe; the adapter's lock guards it.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "device/device.h"
+#include "device/streams.h"
+#include "host/links/link.h"
+#include "host/links/tcp/tcp_poll.h"
+
+namespace verbena::host {
+
+class TCPStreams {
+ public:
+  // `device`, `poll`: the adapter's, which outlive this.
+  TCPStreams(Device& device, TCPPoll& poll);
+  ~TCPStreams();
+
+  // The socket is the stream's from now on. `first`: octets that have been read from it already.
+  void adopt(Descriptor socket, QPN qpn, u64 number, Bytes first, Time now);
+  // Receives from the socket that has lately had something, without looking whether it has. False:
+  // nothing came.
+  bool receive_likely(Time now);
+  [[nodiscard]] bool has_likely() const { return likely_ != nullptr; }
+  // Some QPs are gone whose connections are not.
+  [[nodiscard]] bool has_orphans() const { return device_.streams().orphans() != orphans_; }
+  // What all QPs have to send, as far as the sockets take it.
+  void send(Time now);
+  // The number of a stream that is over; 0: none.
+  [[nodiscard]] u64 poll_ended();
+
+  [[nodiscard]] Time next_timer() const { return next_timer_; }
+  bool run_due_timers(Time now);
+  // In a child after fork(), and where the process ends: closes the sockets.
+  void abandon();
+  [[nodiscard]] const LinkCounters& counters() const { return counters_; }
+
+ private:
+  struct Stream;
+
+  void on_ready(Stream& stream, u32 events, Time now);
+  bool receive(Stream& stream, Time now);
+  [[nodiscard]] QueuePair* qp_of(const Stream& stream) const;
+  void send(Stream& stream, QueuePair& qp, Time now);
+  [[nodiscard]] i64 send_gathered(Stream& stream);
+  void on_taken(Stream& stream, QueuePair& qp, u32 octets, Time now);
+  void watch(Stream& stream);
+  void lose(Stream& stream, Time now);
+  void finish_sending(Stream& stream, Time now);
+  void close(Stream& stream);
+  void sweep_orphans();
+  [[nodiscard]] Stream* stream_of(QPN qpn);
+
+  static constexpr u32 kStagingOctets = 128 << 10;
+  static constexpr u32 kMaxAtOnce = 1 << 20;     // octets received from one before the next
+  static constexpr u32 kDirectOctets = 4096;     // and more are received where they belong
+  static constexpr Duration kLinger = ms(2000);  // for the peer's end, after ours
+
+  Device& device_;
+  TCPPoll& poll_;
+  std::unordered_map<u32, std::unique_ptr<Stream>> streams_;  // by QPN
+  std::vector<u64> ended_;
+  Stream* likely_ = nullptr;
+  u64 orphans_ = 0;
+  Time next_timer_ = Time::never();
+  StreamGather gather_;
+  std::unique_ptr<u8[]> staging_;
+  LinkCounters counters_;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,50 @@
+// StreamSide: what an adapter has in place of frames and MADs where its QPs have TCP connections:
+// streams and connection manager, driven as one. Not thread-safe; the adapter's lock guards it.
+#pragma once
+
+#include <algorithm>
+
+#include "host/cm/mpa_connection_manager.h"
+#include "host/links/tcp/tcp_link.h"
+#include "host/links/tcp/tcp_streams.h"
+
+namespace verbena::host {
+
+class StreamSide {
+ public:
+  // The adapter's. All outlive this.
+  StreamSide(Adapter& adapter, Device& device, TCPLink& link, const MPAConfig& config,
+             u32 interface_index)
+      : device_(device),
+        link_(link),
+        streams_(device, link.poll()),
+        manager_(adapter, device, link.poll(), streams_, config, interface_index) {}
+
+  [[nodiscard]] ConnectionManager& connections() { return manager_; }
+
+  // Receives what has come. False: nothing had.
+  bool receive(Look look, Time now);
+  // Sends what waits, as far as sockets take it. False: nothing did.
+  bool send(Time now);
+  // Tells of ends. False: there were none.
+  bool drain() { return manager_.drain(); }
+  [[nodiscard]] Time next_timer() const {
+    return std::min(streams_.next_timer(), manager_.next_timer());
+  }
+  bool run_due_timers(Time now) {
+    return streams_.run_due_timers(now) | manager_.run_due_timers(now);
+  }
+  void abandon();  // in a child after fork(): closes our copies of the sockets
+  void publish_counters() { link_.set_counters(streams_.counters()); }
+
+ private:
+  static constexpr u32 kLooksBetween = 8;  // at the likely socket alone, between looks at all
+
+  Device& device_;
+  TCPLink& link_;
+  TCPStreams streams_;
+  MPAConnectionManager manager_;
+  u32 looks_ = 0;
+};
+
+}  // namespace verbena::host
