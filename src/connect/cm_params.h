@@ -61,6 +61,7 @@ struct ConnectParams {
   u8 max_cm_retries = kDefaultMaxCMRetries;  // 4 bits
   cm::ECE ece{};                             // the options that we offer
   std::span<const u8> private_data{};        // up to REQ::kPrivateDataSize; sent unchanged
+  u16 source_port = 0;                       // iWARP only: of TCP, if it is free; 0: any
   u64 user = 0;
 };
 
