@@ -19,7 +19,7 @@ class LedgerTest : public ::testing::Test {
                       .iova = 0x1000,
                       .registered = {}});
   }
-  // Each from a place of its own, so that none is left out as said before.
+  // Each call from a place of its own, so that no finding is suppressed as a repetition.
   Site here() {
     Site site;
     site.frames[0] = reinterpret_cast<const void*>(++places_);
@@ -104,7 +104,7 @@ TEST_F(LedgerTest, WhatAReceiveMayHaveChangedIsNotTheProgramsDoing) {
   EXPECT_EQ(found(), Kinds{});
 }
 
-// A receive or READ that ends first: what it has brought was not there when the send was posted.
+// A receive or READ that ends first: its data was not there when the send was posted.
 TEST_F(LedgerTest, NorIsWhatAnEndedOneHasChanged) {
   const SGE sge{.address = 0x1000, .length = 8, .l_key = kKey};
   SendWR read;

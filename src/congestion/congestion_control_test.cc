@@ -32,8 +32,8 @@ TEST(CongestionControlTest, OnlyThoseThatHeedAcksAreTold) {
   }
 }
 
-// Whatever is heard, in whatever order: rates stay between 1 bit/s and the line rate, windows let
-// at least one byte pass, and the same calls give the same results.
+// For any signals in any order: rates stay between 1 bit/s and the line rate, windows let at least
+// one byte pass, and the same calls give the same results.
 TEST(CongestionControlTest, AnySignalsLeaveABoundedRate) {
   for (const std::string_view name : congestion_names()) {
     const CongestionParameters p = *congestion_named(name, gbps(100));
@@ -82,7 +82,7 @@ TEST(CongestionControlTest, AFixedWindowBoundsTheQueue) {
   network.run(ms(1));
   const std::vector<double> shares = network.shares(ms(10));
   EXPECT_GT(test::sum_of(shares), 0.95);
-  // Four windows, of which one is on its way.
+  // Four windows, of which one is in flight.
   EXPECT_NEAR(static_cast<double>(network.queueing().ns()), 30'000, 3'000);
 }
 

@@ -1,6 +1,5 @@
-// CMAgent against Linux: the MADs that its CM put on the wire (tests/captures/rxe-cm-*.pcap) come
-// in, and what we answer in its place differs from its own only in the numbers that each side
-// draws.
+// CMAgent against Linux: the tests feed the MADs of Linux's CM (tests/captures/rxe-cm-*.pcap) to an
+// agent. Its answers differ from Linux's only in the numbers that each side draws.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -36,13 +35,13 @@ T message(const MADOut& mad) {
 }
 u64 transaction(const MADOut& mad) { return cm::Message::decode(mad.mad)->transaction_id; }
 
-// Guest 1 of the lab answers, guest 2 asks.
+// Guest 1 of the lab answers, guest 2 requests.
 struct Lab {
   TestHost passive{"10.77.0.2", {.ca_guid = GUID{0x505400fffe770002}, .seed = 1}};
   TestHost active{"10.77.0.3", {.ca_guid = GUID{0x505400fffe770003}, .seed = 2}};
 };
 
-// What rdma_cm asks of the kernel for a captured REQ.
+// The parameters that rdma_cm gives the kernel for a captured REQ.
 ConnectParams params_of(const cm::REQ& req) {
   return {.local_gid = req.primary.local_gid,
           .remote_gid = req.primary.remote_gid,
@@ -105,7 +104,7 @@ TEST_P(CMAgentCapturesTest, OurREPIsLinuxs) {
   EXPECT_EQ(ours, theirs);
 }
 
-// The whole capture as the active side: Linux's answers, given our IDs, are good to us.
+// The whole capture as the active side: the agent accepts Linux's answers, changed to our IDs.
 TEST_P(CMAgentCapturesTest, LinuxsREPEstablishes) {
   Lab lab;
   const cm::REQ req = message<cm::REQ>(captured(GetParam(), 1));
@@ -158,7 +157,7 @@ TEST(CMAgentCaptureTest, LinuxsDREQForAConnectionThatIsOverHasItsDREPByteForByte
   EXPECT_EQ(mads[0].mad, captured("rxe-cm-rping.pcap", 29).mad);
 }
 
-// Recorded long ago, sent once more: no connection, no event.
+// An old recorded message is sent once more: no connection, no event.
 TEST(CMAgentCaptureTest, ReplayedCapturesHaveNoEffect) {
   Lab lab;
   for (const std::string& file : test::capture_names("rxe-cm-"))

@@ -1,4 +1,4 @@
-// CMAgent: what goes wrong. Lost, repeated and stale messages, peers that die, limits, bad input.
+// CMAgent: failures. Lost, repeated and stale messages, peers that die, limits, bad input.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -209,7 +209,7 @@ TEST_F(CMAgentFaultsTest, ALostSIDRREPIsSentAgain) {
   EXPECT_EQ(names_of(b.events()), "");
 }
 
-// --- what is over, or was never there
+// --- connections that have ended, or never existed
 
 TEST_F(CMAgentFaultsTest, ADREQForNothingIsAnswered) {
   b.receive(a.gid, cm::DREQ{.local_comm_id = CommId{5}, .remote_comm_id = CommId{6}}, now, 42);
@@ -349,7 +349,7 @@ TEST_F(CMAgentFaultsTest, AnotherHostsQPOfTheSameNumberIsAnother) {
 
 // --- peers that die
 
-// The peer says nothing more, and the program does what it would. How it is told.
+// The peer is silent, and the program continues as usual: the failure that it is told.
 TEST(CMAgentDeathTest, EveryStateEndsWithoutThePeer) {
   const std::map<CMState, std::string> expected = {
       {CMState::kREQSent, "Unreachable"},
@@ -373,7 +373,7 @@ TEST(CMAgentDeathTest, EveryStateEndsWithoutThePeer) {
     const Place place = pair.reach(state);
     CMAgent& agent = place.host->agent;
     const Time start = pair.now;
-    // What the state does not allow is refused and does nothing.
+    // Calls that the state does not allow are refused and have no effect.
     (void)agent.accept(place.id, {}, pair.now);
     (void)agent.ready_to_use(place.id, {});
     (void)agent.disconnect(place.id, {}, pair.now);

@@ -3,8 +3,8 @@
 // and come back. One seed drives everything; SIM_SEED=<n> replays one, SIM_SEEDS=<n> runs so many.
 //
 // Checked for every connection on every host: its events come in an order that the contract allows
-// (so it has one outcome), a RTU is only of a peer that was ready, everything ends in bounded time,
-// and nothing is left behind.
+// (so it has one outcome), an RTU comes only from a peer that was ready, everything ends in bounded
+// time, and nothing is left behind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ struct Plan {
   double together = 0;      // that the peer connects or disconnects in the same moment
 };
 
-// What a program knows about one connection, and so what it may be told next.
+// A program's knowledge of one connection, and so the events that may follow.
 enum class Phase : u8 {
   kAsked,        // connect()
   kReplied,      // ReplyReceived
@@ -100,7 +100,7 @@ class World {
     }
   }
 
-  // Everything is over everywhere.
+  // All connections have ended on all hosts.
   void expect_nothing_left() {
     EXPECT_LT(now_, kEnd);
     for (Program& program : programs_) {
@@ -245,7 +245,7 @@ class World {
     if (prng_.chance(plan_.refuse)) act_soon(i, id);  // to change its mind
   }
 
-  // The peer does what it does next, which may be to disconnect too.
+  // The peer takes its next step, which may be to disconnect too.
   void act_together(CommId id, const Connection& c) {
     for (u32 i = 0; i < programs_.size(); ++i) {
       const auto it = programs_[i].connections.find(c.peer_id.value);
@@ -260,7 +260,7 @@ class World {
        {.kind = Happening::Kind::kAct, .host = i, .id = id});
   }
 
-  // What a program does next with a connection.
+  // The next step of a program with a connection.
   void act(u32 i, CommId id) {
     Program& program = programs_[i];
     CMAgent& agent = program.host->agent;
@@ -320,7 +320,7 @@ class World {
     }
   }
 
-  // --- what the contract allows to be told
+  // --- events that the contract allows
 
   struct Teller {
     World& world;
@@ -395,7 +395,8 @@ class World {
     std::visit(Teller{*this, i, event.id, program.connections[event.id.value]}, event.what);
   }
 
-  // Only a peer that had our REP and was ready sends a RTU. One that has died since is not asked.
+  // Only a peer that had our REP and was ready sends an RTU. A peer that has died since is not
+  // asked.
   void expect_peer_was_ready(u32 host, CommId id, const Connection& c) {
     for (const Program& program : programs_) {
       const auto it = program.connections.find(c.peer_id.value);
@@ -482,7 +483,7 @@ TEST(CMAgentSimTest, WithoutFaultsEveryConnectIsEstablished) {
   }
 }
 
-// Their REQs, and later their DREQs, pass each other on the way: two connections, both whole.
+// REQs, and later DREQs, cross in flight: two connections, both complete.
 TEST(CMAgentSimTest, BothConnectAndDisconnectAtOnce) {
   std::map<std::string, u64> seen;
   for (u64 seed = 1; seed <= 100; ++seed) {
@@ -517,7 +518,7 @@ TEST(CMAgentSimTest, TheSameSeedIsTheSameRun) {
   }
 }
 
-// Anything at all, from anybody: nothing breaks, and what it began is over after a while.
+// Random messages from random senders: nothing breaks, and all that they begin ends in time.
 TEST(CMAgentSimTest, RandomMADsAreHarmless) {
   for (u64 seed = 1; seed <= 20; ++seed) {
     PRNG prng(seed);

@@ -82,7 +82,7 @@ TEST(CMAgentStatesTest, EachStateAllowsItsCalls) {
     EXPECT_EQ(allowed_in(state), expected.at(state)) << name_of(state);
 }
 
-// abandon() in each state: the message it sends, and not a word to the program ever after.
+// abandon() in each state: the message that it sends; the program receives no further event.
 TEST(CMAgentStatesTest, AProgramMayGoAwayInEveryState) {
   const std::map<CMState, std::string> expected = {
       {CMState::kREQSent, "REJ"},       {CMState::kMRAREQReceived, "REJ"},
@@ -132,8 +132,8 @@ std::vector<cm::Body> messages_for(const Place& place, CMState state) {
   };
 }
 
-// What each message does in a state: "REP: ReplyReceived" or, with an answer, "DREQ: > DREP".
-// Messages without effect are left out.
+// The effect of each message in a state: "REP: ReplyReceived" or, with an answer, "DREQ: > DREP".
+// Messages without effect are not listed.
 std::vector<std::string> effects_in(CMState state) {
   std::vector<std::string> effects;
   for (std::size_t i = 0; i < std::variant_size_v<cm::Body>; ++i) {
@@ -181,7 +181,7 @@ TEST(CMAgentStatesTest, EachMessageHasItsEffect) {
     EXPECT_EQ(effects_in(state), expected.at(state)) << name_of(state);
 }
 
-// The same messages from somebody else: no effect and no word about the connection.
+// The same messages from another sender: no effect on the connection, and no event.
 TEST(CMAgentStatesTest, AStrangersMessagesHaveNone) {
   const GID stranger = *GID::parse("10.0.0.99");
   for (const CMState state : test::kStates)
@@ -200,7 +200,7 @@ TEST(CMAgentStatesTest, AStrangersMessagesHaveNone) {
     }
 }
 
-// The right peer, but the wrong one of its connections: what answers there is, ends only that one.
+// The right peer, but another one of its connections: an answer may end only that other one.
 TEST(CMAgentStatesTest, OtherConnectionsOfThePeerAreNotThisOne) {
   for (const CMState state : {CMState::kREPReceived, CMState::kREPSent, CMState::kEstablished,
                               CMState::kDREQSent, CMState::kDREQReceived, CMState::kTimeWait})

@@ -1,4 +1,4 @@
-// CMAgent: connections that go well, from one end to the other.
+// CMAgent: successful connections, from begin to end.
 #include "connect/cm_agent.h"
 
 #include <gtest/gtest.h>
@@ -270,7 +270,7 @@ class PatientCMAgentTest : public CMAgentTest {
     ASSERT_TRUE(patient.agent.connect(p, now).has_value());
     EXPECT_EQ(ask(), "REJ");
   }
-  // The request, or its repetition, goes out; what comes back.
+  // Sends the request, or its repetition, and checks the answer.
   std::string ask() {
     carry(patient, b);
     return carry(b, patient);

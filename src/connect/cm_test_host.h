@@ -46,7 +46,7 @@ class TestHost {
                   .mad = mad.mad},
                  now);
   }
-  // A message that nobody sent, from `peer`.
+  // A forged message from `peer`.
   void receive(const GID& peer, const cm::Body& body, Time now, u64 transaction_id = 1) {
     receive({.source = peer,
              .destination = gid,

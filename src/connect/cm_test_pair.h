@@ -1,5 +1,5 @@
-// Pair: two agents, `a` that asks and `b` that listens; the test carries every MAD between them by
-// hand and moves the clock. reach() leads one of them to any state.
+// Pair: two agents, `a` that connects and `b` that listens. The test carries every MAD between them
+// by hand and moves the clock. reach() brings one of them into any state.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class Pair {
   }
   void connect(const ConnectParams& p) { active = *a.agent.connect(p, now); }
   void connect() { connect(params()); }
-  // Carries what `from` has to say. Returns the messages, by name.
+  // Carries all messages of `from`. Returns them, by name.
   std::string carry(TestHost& from, TestHost& to) {
     const std::vector<MADOut> mads = from.mads();
     for (const MADOut& mad : mads) to.receive(mad, now);
@@ -90,7 +90,7 @@ class Pair {
     now = std::max(now, host.agent.next_timer());
     host.agent.on_timer(now);
   }
-  // Fires all timers of `host`, and loses what it sends. Returns what it told, by name.
+  // Fires all timers of `host`, and loses the messages that it sends. Returns its events, by name.
   std::string let_time_pass(TestHost& host) {
     constexpr int kMaxTimers = 100;
     std::vector<CMEvent> told;

@@ -1,4 +1,4 @@
-// Each cause from its facts, and what people read of it.
+// Each cause from its facts, and the text that people read.
 #include "explain/paragraph.h"
 
 #include <gmock/gmock.h>

@@ -188,7 +188,7 @@ TEST(FaultFilterTest, BehindALostPacketNothingIsRefused) {
   EXPECT_TRUE(f.judge(packet(8), kStart).answer.has_value());
 }
 
-// The requester no longer waits for it: what waits for it to come again would wait for ever.
+// The requester does not repeat a packet that was executed: a gap at that packet would never end.
 TEST(FaultFilterTest, ADuplicateIsNotRefused) {
   FaultFilter f = filter("rnr nth=3-4; loss nth=3");
   EXPECT_FALSE(f.judge(packet(8), kStart).dropped);

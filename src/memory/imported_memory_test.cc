@@ -157,7 +157,7 @@ TEST_F(ImportedMemoryTest, LeavesWithItsRegion) {
   EXPECT_FALSE(table_.local(kPD, keys_.l_key, kIOVA, 1, Access::kLocalRead));
 }
 
-// An address that a program makes up names no imported memory.
+// An invented address of a program names no imported memory.
 TEST_F(ImportedMemoryTest, NoRegionOfOurOwnReachesIt) {
   const Resolved at = table_.local(kPD, keys_.l_key, kIOVA, 1, Access::kLocalRead);
   EXPECT_FALSE(table_.register_mr(kPD, at.data, 8, 0, kAllRemote));

@@ -1,4 +1,4 @@
-// A ProtectionTable against a plain map of live keys, by random operations with random bounds.
+// A ProtectionTable against a plain map of live keys, with random operations and random bounds.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +18,7 @@ using test::status_of;
 
 constexpr u64 kLength = 4096;
 
-// One live key as the model sees it: plain copies, bounds by first and last byte.
+// One live key in the model: plain copies, bounds by first and last byte.
 struct ModelKey {
   enum class Kind { kRegion, kWindow1, kWindow2 } kind = Kind::kRegion;
   PDId pd{};

@@ -87,7 +87,7 @@ TEST_F(SGWalkTest, ElementThatWrapsAroundTheAddressSpaceIsRefused) {
   EXPECT_EQ(gather(table_, kPD, list, 0, 4, out), MemoryFault::kBounds);
 }
 
-// A message may take 2^31 bytes of the null region, in many elements; a walk takes a packet of it.
+// A message may take 2^31 bytes of the null region, in many elements; a walk covers a packet of it.
 TEST_F(SGWalkTest, ThePacketsOfALargeNullMessageAreZeros) {
   constexpr u32 kHalf = 1u << 30;
   constexpr u32 kPacket = 4096;  // the largest path MTU

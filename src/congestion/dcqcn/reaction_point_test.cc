@@ -14,7 +14,7 @@ namespace {
 
 using test::kStart;
 
-// As NVIDIA's adapters do it, with the times of a common configuration.
+// Behaves as NVIDIA's adapters, with the times of a common configuration.
 DCQCNParameters periodic() {
   return {.line_rate = gbps(100),
           .min_rate = gbps(1),
@@ -30,7 +30,7 @@ DCQCNParameters periodic() {
           .hyper_increase = mbps(200)};
 }
 
-// The periodic kind once more, by timers that go off one by one.
+// The periodic kind once more, with timers that fire one by one.
 class Timers {
  public:
   explicit Timers(const DCQCNParameters& p)
@@ -171,7 +171,7 @@ TEST(ReactionPointTest, RecoversThroughTheStages) {
   EXPECT_EQ(flow.target(cut + us(600)).bps(), recovered + 20'000'000);
   EXPECT_EQ(flow.target(cut + us(900)).bps(), recovered + 220'000'000);
   EXPECT_EQ(flow.target(cut + us(1200)).bps(), recovered + 420'000'000);
-  // In the end it is back, but for what truncation leaves.
+  // In the end the rate has recovered, except for truncation.
   EXPECT_EQ(flow.target(cut + sec(10)), gbps(100));
   EXPECT_GE(flow.rate(cut + sec(10)).bps(), 99'999'999'999u);
 }
@@ -186,7 +186,7 @@ TEST(ReactionPointTest, PublishedOneDecreasesAtEachCNP) {
   flow.on_cnp(kStart + us(50));  // no end of any timer before
   EXPECT_EQ(flow.rate(kStart + us(50)), gbps(10));
   EXPECT_EQ(flow.target(kStart + us(50)), gbps(20));
-  // K without a CNP: alpha decays; T: the rate returns half the way.
+  // K without a CNP: alpha decays; T: the rate recovers half of its loss.
   EXPECT_EQ(flow.alpha(kStart + us(50 + 55)), 255.0 / 256);
   EXPECT_EQ(flow.rate(kStart + us(50 + 55)), gbps(15));
   EXPECT_EQ(flow.rate(kStart + us(50 + 2 * 55)).bps(), 17'500'000'000u);
@@ -289,8 +289,8 @@ TEST(DCQCNParametersTest, RangesAreKept) {
   EXPECT_FALSE(DCQCNParameters{.hyper_increase = Rate{}}.valid());
 }
 
-// N flows on one bottleneck of 100 Gb/s: a queue that fills by what comes in above it, and marks as
-// RED does. Time passes in microseconds.
+// N flows on one bottleneck of 100 Gb/s: a queue that grows with the excess traffic, and marks as
+// RED does. Time advances in microseconds.
 struct Bottleneck {
   double queue = 0;  // bytes
   static constexpr double kMin = 100e3, kMax = 400e3, kMost = 0.2;

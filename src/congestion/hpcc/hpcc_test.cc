@@ -16,7 +16,7 @@ HPCCParameters plain_hpcc() { return {.base_rtt = us(10), .additive_octets = 100
 constexpr double kFull = 125'000;
 
 struct HPCCTest : ::testing::Test {
-  // The next acknowledgement, a round trip later, of a link that has sent `share` of what it can
+  // The next acknowledgement, a round trip later, of a link that has sent `share` of its capacity
   // and has a queue.
   void ack(double share, u64 queue) {
     now = now + us(10);
@@ -80,7 +80,7 @@ TEST_F(HPCCTest, WithinARoundTripTheReferenceStays) {
   ack(0, 0);
   ack(2, 0);
   double reference = 0;
-  // Of many acknowledgements in one round trip, each starts from the same reference.
+  // Several acknowledgements in one round trip start from the same reference.
   for (int i = 0; i < 20; ++i) {
     now = now + ns(500);
     sent += 12'500;  // 2 x the rate

@@ -31,7 +31,7 @@ TEST(IBCC, TheTimerLowersTheIndexToItsLeast) {
   EXPECT_EQ(control.rate(start + sec(1)), gbps(50));
 }
 
-// The timer starts with the first BECN and goes on while there are others.
+// The timer starts with the first BECN and continues while there are others.
 TEST(IBCC, BECNsDoNotHoldTheTimerBack) {
   IBCCParameters parameters = kUsual;
   parameters.ccti_timer = us(10);

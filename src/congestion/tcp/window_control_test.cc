@@ -39,7 +39,7 @@ TEST(Reno, SlowStartCountsTwoSegmentsAtMost) {
 }
 
 // The window after a loss, at each tenth of K, against the formula of RFC 9438, 4.2, with round
-// trips that are short beside K.
+// trips that are short compared with K.
 TEST(CUBIC, FollowsItsFunction) {
   constexpr double kMax = 1000;
   CUBIC cubic(avoiding(static_cast<u64>(kMax)));
@@ -57,7 +57,7 @@ TEST(CUBIC, FollowsItsFunction) {
   }
 }
 
-// 4.3: where round trips are short it is as fast as a Reno of the same loss.
+// 4.3: with short round trips it is as fast as a Reno of the same loss.
 TEST(CUBIC, IsNeverSlowerThanReno) {
   CUBIC cubic(avoiding(20));
   cubic.on_congestion(20 * kMSS, Time());
@@ -81,7 +81,7 @@ TEST(CUBIC, GivesUpMoreWhereTheWindowShrinks) {
   EXPECT_NEAR(cubic.at(k), 59.5, 0.1);
 }
 
-// A constant share of marks is what alpha comes to: 1 - (1 - g)^n of the way. RFC 8257, 3.3.
+// alpha approaches a constant share of marks: after n windows by 1 - (1 - g)^n. RFC 8257, 3.3.
 TEST(DCTCP, AlphaBecomesTheShareOfMarks) {
   for (const double share : {0.0, 0.1, 0.5, 1.0}) {
     DCTCP dctcp(avoiding(100));

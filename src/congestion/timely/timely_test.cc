@@ -61,8 +61,7 @@ TEST_F(TIMELYTest, OneRoundTripCountsForEachSegment) {
   EXPECT_LT(rate(), 10'000'000'000u);
 }
 
-// As HPCC's ns-3 model has it: the sixth rise of any kind is a great one, and one round trip in
-// each counts.
+// As in HPCC's ns-3 model: the sixth rise of any kind is large, and each round trip has one sample.
 TEST(TIMELYModelTest, CountsRoundTripsAndAllRises) {
   const TIMELYParameters p{.variant = TIMELYParameters::Variant::kHPCCModel};
   TIMELY flow(p);

@@ -10,7 +10,7 @@ namespace {
 using test::kStart;
 constexpr u32 kMTU = 1000;
 
-// TIMELY tells which round trip it has heard of: one segment is one packet.
+// TIMELY reports which round trip it received: one segment is one packet.
 struct AckSignalsTest : ::testing::Test {
   void acknowledge(u32 before, u32 unacked, Time at) {
     signals.on_acknowledged({PSN(before), PSN(unacked), 0, kMTU}, nullptr, at);

@@ -1,6 +1,6 @@
-// Two pairs of engines in the same situation: one takes the common case in one go wherever it may
-// (common_case.cc), the other goes the general way. Whatever is posted, lost or refused, nobody can
-// tell them apart.
+// Two pairs of engines in the same situation: one uses the common case wherever it may
+// (common_case.cc), the other the general path. Whatever is posted, lost or refused, their outputs
+// are the same.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -11,7 +11,7 @@
 namespace verbena::test {
 namespace {
 
-// Takes all that it is offered, as packets; what is polled out of an engine comes here, too.
+// Takes all packets that it is offered; packets polled out of an engine come here, too.
 class Wires final : public LocalPackets {
  public:
   bool take(const QPAttributes&, const TxPacket&) override { return false; }
@@ -90,7 +90,7 @@ class World {
     for (Side* const each : {&pair_.a, &pair_.b}) collect(*each);
   }
 
-  // All that can be seen, but for memory.
+  // All visible state except memory.
   std::string look(const Side& side) {
     std::string out;
     const auto add = [&out](const auto&... values) {

@@ -1,4 +1,5 @@
-// What responses, silence and time do to an RC requester's work. IBTA Vol 1, 9.7.5, 9.7.6, 9.9.2.
+// The effects of responses, silence and time on an RC requester's work. IBTA Vol 1, 9.7.5, 9.7.6,
+// 9.9.2.
 #include <algorithm>
 
 #include "transport/rc/rc_pair_for_test.h"
@@ -265,7 +266,7 @@ TEST(RCCompleterTest, WhatWasSentBehindTheRNRIsSentAgainAfterTheWait) {
 }
 
 TEST(RCCompleterTest, ARNRNAKProvesThatThePeerLives) {
-  // Time-outs between RNR NAKs do not add up: retry_cnt is about silence.
+  // Timeouts between RNR NAKs do not add up: retry_cnt counts silence.
   RCPair pair({.retry_count = 1, .rnr_retry_count = 7});
   pair.send(1, 8);
   for (int i = 0; i < 20; ++i) {

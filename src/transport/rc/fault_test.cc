@@ -1,4 +1,4 @@
-// What is noted of the error that ends an RC QP: enough to explain it, on the side that knows.
+// The recorded facts of the error that ends an RC QP: enough to explain it, on the side that knows.
 #include <gtest/gtest.h>
 
 #include "transport/rc/rc_pair_for_test.h"
@@ -107,7 +107,7 @@ TEST(RCFaultTest, TheRequesterTellsWhichWorkItWas) {
   EXPECT_FALSE(fault.answered);
 }
 
-// What only reads its own memory does not need to write there.
+// An operation that only reads its own memory needs no write access there.
 TEST(RCFaultTest, TheSGEThatIsRefusedIsNamed) {
   for (const SendOp op : {SendOp::kRDMAWrite, SendOp::kAtomicWrite}) {
     RCPair pair;

@@ -32,7 +32,7 @@ class RCLocalPacketsTest : public testing::Test {
     options.local_packets = &way;
     return options;
   }
-  // What b answers.
+  // Returns b's answer.
   std::vector<Packet> answer() {
     pair.deliver_all(pair.b, pair.take_all(pair.a));
     return pair.take_all(pair.b);
@@ -67,7 +67,7 @@ TEST_F(RCLocalPacketsTest, ItDoesNotOvertakeWhatWaits) {
   EXPECT_TRUE(way.acknowledgements.empty());
 }
 
-// What a record of a ring brings with a request is to the requester what the packet is.
+// A record of a ring that carries an acknowledgement with a request has the effect of the packet.
 TEST_F(RCLocalPacketsTest, OneThatComesWithARequestCompletes) {
   pair.send(1, 10);
   (void)answer();

@@ -1,4 +1,4 @@
-// What an RC requester does in silence before its ACK timeout: transport/rc/probe_timer.h.
+// An RC requester's probes in silence, before its ACK timeout: transport/rc/probe_timer.h.
 #include "transport/rc/rc_pair_for_test.h"
 #include "wire/ib/ack_timeout.h"
 

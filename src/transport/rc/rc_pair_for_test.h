@@ -1,6 +1,6 @@
 // RCPair: two RC engines joined by hand, for unit tests. A test posts work, takes each packet that
-// comes out, and delivers, loses or changes it; `now` is the test's to move. Packets go through
-// their bytes, so that what an engine reads is what a wire would carry.
+// comes out, and delivers, loses or changes it; the test moves `now`. Packets are encoded and
+// decoded, so that an engine reads what a wire would carry.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@
 
 namespace verbena::test {
 
-// In the peer's buffer, away from what the peer itself uses.
+// In the peer's buffer, apart from the part that the peer itself uses.
 inline constexpr u64 kFar = 1u << 17;
 
-// A packet on its way, owning its payload.
+// A packet in flight, which owns its payload.
 struct Packet {
   PacketHeaders headers;
   std::vector<u8> payload;
@@ -236,7 +236,7 @@ class RCPair {
   void deliver_all(Side& to, const std::vector<Packet>& packets) {
     for (const Packet& packet : packets) deliver(to, packet);
   }
-  // Everything both ways until nothing moves. Time stands still.
+  // Carries everything both ways until nothing moves. Time stands still.
   void settle() {
     for (;;) {
       const std::vector<Packet> from_a = take_all(a), from_b = take_all(b);
@@ -245,7 +245,7 @@ class RCPair {
       deliver_all(a, from_b);
     }
   }
-  // To the next timer of `side`, which fires. False: none is armed.
+  // Advances to the next timer of `side`, and fires it. Returns false if none is armed.
   bool fire_timer(Side& side) {
     const Time at = side.engine.next_timer();
     if (at == Time::never()) return false;
@@ -254,7 +254,7 @@ class RCPair {
     drain(side);
     return true;
   }
-  // What outputs() rules out must not come. The application polls every CQE at once.
+  // An output that outputs() excludes must not come. The application polls every CQE at once.
   void drain(Side& side) {
     const RCEngine& engine = side.engine;
     EngineOutputs expected = engine.outputs();

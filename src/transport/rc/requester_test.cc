@@ -1,4 +1,4 @@
-// What an RC requester sends. IBTA Vol 1, 9.7.2, 9.7.3, 9.7.7.2, 10.3.1.
+// The packets of an RC requester. IBTA Vol 1, 9.7.2, 9.7.3, 9.7.7.2, 10.3.1.
 #include "transport/rc/requester.h"
 
 #include <algorithm>

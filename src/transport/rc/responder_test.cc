@@ -1,5 +1,5 @@
-// What an RC responder makes of requests. IBTA Vol 1, 9.7.4, 9.7.5, 9.9.3. Requests are crafted by
-// hand here, so that they can be wrong in every way.
+// An RC responder's handling of requests. IBTA Vol 1, 9.7.4, 9.7.5, 9.9.3. The requests are crafted
+// by hand, so that they can be wrong in every way.
 #include "transport/rc/responder.h"
 
 #include "transport/rc/rc_pair_for_test.h"
@@ -10,7 +10,7 @@ namespace {
 
 struct Responses : RCPair {
   using RCPair::RCPair;
-  // What b answers to the packet.
+  // Returns b's answer to the packet.
   std::vector<Packet> answer(const Packet& packet) {
     deliver(b, packet);
     return take_all(b);

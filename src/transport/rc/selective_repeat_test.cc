@@ -1,5 +1,5 @@
-// Selective repeat, packet by packet: what the responder keeps and says, and what the requester
-// sends again, with a peer that does the same and with one that does not.
+// Selective repeat, packet by packet: the packets that the responder keeps and reports, and those
+// that the requester repeats, with a peer that does the same and with one that does not.
 #include <gtest/gtest.h>
 
 #include "congestion/congestion_control.h"
@@ -219,7 +219,7 @@ TEST(SelectiveRepeat, PSNsWrapAround) {
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
-// A peer that numbers wrongly: its packet is never executed, neither now nor a round of PSNs later.
+// A peer with wrong PSNs: its packet is never executed, neither now nor a round of PSNs later.
 TEST(SelectiveRepeat, WhatClaimsThePSNsOfAREADIsForgotten) {
   RCOptions o = selective();
   RCPair pair(o);

@@ -50,7 +50,7 @@ class NearPeer final : public PeerMemory, public PeerMemoryFinder {
   }
 };
 
-// Of a program that polls soon.
+// For a program that polls soon.
 void earn_trust(PollHabit& habit, Time now) {
   for (u32 run = 0; run <= PollHabit::kRuns; ++run) {
     habit.on_poll();
@@ -266,7 +266,7 @@ TEST_F(RCShortCutTest, WhatThePeerRefusesIsAnsweredAsOnTheWire) {
   EXPECT_EQ(pair.b.events.front(), EngineEvent::kAccessError);
 }
 
-// One that is not ready yet, with all keys in order.
+// A peer that is not ready yet, with all keys in order.
 TEST_F(RCShortCutTest, ARefusalIsNotAskedForEachTime) {
   peer.refuses = true;
   for (u64 i = 0; i < 100; ++i) {
@@ -393,7 +393,7 @@ TEST_F(RCShortCutTest, NothingStartsInSQD) {
   EXPECT_EQ(peer.done, 1u);
 }
 
-// --- long READs, which are put off for a moment
+// --- long READs, which are deferred for a moment
 
 TEST_F(RCShortCutTest, ALongReadLetsASendGoFirst) {
   pair.receive(9, 0, 100);
@@ -535,7 +535,7 @@ TEST_F(RCShortCutTest, ALongReadIsFlushedWithWhatItHasOvertaken) {
             (Outcomes{{1, WQEStatus::kFlushed}, {2, WQEStatus::kFlushed}}));
 }
 
-// --- WRITEs, which wait for a poll where the program is known to poll soon
+// --- WRITEs, which wait for a poll if the program is known to poll soon
 
 class RCWaitingWritesTest : public RCShortCutTest {
  protected:
@@ -684,7 +684,7 @@ TEST_F(RCWaitingWritesTest, ComeBeforeTheErrorOfWhatFollows) {
   check_it_comes_before_an_error();
 }
 
-// Whatever is refused, lost or late: all completes, in order, and each SEND arrives once.
+// Whatever is refused, lost or late: all operations complete, in order, and each SEND arrives once.
 void RCShortCutTest::check_any_mix() {
   PRNG prng(11);
   for (u32 round = 0; round < 200; ++round) {

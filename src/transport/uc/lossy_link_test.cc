@@ -1,6 +1,6 @@
-// Two UC engines joined by a link that loses, repeats and reorders packets, all from one seed; what
-// arrives is compared with a plain record of what was sent. UC promises little (IBTA 9.8.2): each
-// message is delivered whole or not at all, and nothing else is written.
+// Two UC engines joined by a link that loses, repeats and reorders packets, all from one seed. The
+// arrived messages are compared with a plain record of the sent ones. UC promises little (IBTA
+// 9.8.2): each message is delivered whole or not at all, and nothing else is written.
 #include <gtest/gtest.h>
 
 #include <deque>

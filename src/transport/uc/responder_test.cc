@@ -52,7 +52,7 @@ class UCResponderTest : public testing::Test {
   Peer to_;
 };
 
-// --- what arrives whole
+// --- messages that arrive whole
 
 TEST_F(UCResponderTest, SendFillsTheReceiveAndCompletesIt) {
   to_.post_receive(7, {to_.sge(100, 300), to_.sge(1000, 500)});
@@ -116,8 +116,8 @@ TEST_F(UCResponderTest, EmptyWriteNeedsNoKey) {
   EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
-// tests/captures/rxe-uc.pcap: what Linux's soft-RoCE sends, we take: its .txt tells the
-// completions.
+// tests/captures/rxe-uc.pcap: the responder accepts the packets of Linux's soft-RoCE; the capture's
+// .txt lists the completions.
 TEST_F(UCResponderTest, TakesWhatLinuxSends) {
   to_.to(QPState::kReset);
   to_.qp.path_mtu = MTU::k1024;
@@ -304,7 +304,7 @@ TEST_F(UCResponderLengthTest, WriteMayNotClaimMoreThan2To31Bytes) {
   EXPECT_TRUE(to_.untouched());
 }
 
-// Class D of IBTA 9.9.3: in silence, and the receive waits for the next message.
+// Class D of IBTA 9.9.3: no answer, and the receive waits for the next message.
 TEST_F(UCResponderLengthTest, SendLongerThanTheReceiveIsDropped) {
   post_receive(1, 500);
   expect_dropped(send(501));

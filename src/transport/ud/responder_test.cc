@@ -189,7 +189,7 @@ class UDResponderSRQTest : public UDResponderTest {
   UDResponderSRQTest() : UDResponderTest(test::PeerOptions{.shared_receive_queue = true}) {}
 };
 
-// Class E: what is taken from an SRQ completes, and the QP lives on.
+// Class E: a receive that was taken from an SRQ completes, and the QP continues.
 TEST_F(UDResponderSRQTest, DatagramThatDoesNotFitCompletesItsReceiveWithLocalLength) {
   post_receive(1, kGRH + 99);
   post_receive(2, kGRH + 100);

@@ -8,7 +8,7 @@ namespace verbena {
 namespace {
 
 // The sample packet of IBTA Vol 1, 7.8.1 (ICRC, local packet): VL 7, SL 1, LNH 2, DLID 0x375c,
-// PktLen 14, SLID 0x17d2; BTH and what follows; ICRC 0x9625b75a, as its bytes are sent.
+// PktLen 14, SLID 0x17d2; BTH and all behind it; ICRC 0x9625b75a, in the order of its bytes.
 constexpr std::array<u8, LRH::kSize> kSample = {0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2};
 constexpr LRH kFields{.virtual_lane = 7,
                       .service_level = 1,

@@ -24,7 +24,7 @@ PacketHeaders full_headers(Opcode opcode) {
           .sack = {.first = PSN{0x123440}, .bits = 0x8000000000000001}};
 }
 
-// `h` with what its OpCode does not carry set back: what decode() gives.
+// Returns `h` without the fields that its OpCode does not carry: the result of decode().
 PacketHeaders carried(const PacketHeaders& h) {
   const OpcodeTraits& traits = traits_of(h.bth.opcode);
   PacketHeaders out;
@@ -86,7 +86,7 @@ TEST(PacketTest, HeadersMayLieApartFromTheirPayload) {
   });
 }
 
-// What the packet before has left in it is in no field that the OpCode carries.
+// Values of the packet before appear in no field that the OpCode carries.
 TEST(PacketTest, AViewMayBeUsedAgain) {
   PacketView view;
   for_each_valid_opcode([&](Opcode opcode) {

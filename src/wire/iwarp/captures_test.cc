@@ -1,4 +1,4 @@
-// MPA, DDP and RDMAP against what Linux's soft-iWARP has sent (tests/captures/siw-*.pcap).
+// MPA, DDP and RDMAP against the packets of Linux's soft-iWARP (tests/captures/siw-*.pcap).
 #include <gtest/gtest.h>
 
 #include <map>
@@ -39,7 +39,7 @@ struct Unit {
   friend bool operator==(const Unit&, const Unit&) = default;
 };
 
-// What was sent, in words; and each header again from its fields.
+// The sent messages in words; each header is also encoded again from its fields.
 std::vector<Unit> units_of(std::span<const u8> stream, CRCUse crc) {
   std::vector<Unit> units;
   while (!stream.empty()) {
@@ -63,7 +63,7 @@ std::vector<Unit> units_of(std::span<const u8> stream, CRCUse crc) {
   return units;
 }
 
-// The request or reply, taken off the stream.
+// The request or reply, removed from the stream.
 MPAFrame take_mpa(std::span<const u8>& stream) {
   const std::optional<MPAFrame> frame = MPAFrame::decode(stream);
   EXPECT_TRUE(frame.has_value());
@@ -153,7 +153,7 @@ TEST(IWARPCaptures, AReadRequestAndATermination) {
   EXPECT_EQ(terminate->code, 0);
 }
 
-// The simulation's sizes are those of the real thing: a WRITE of 1600 bytes in segments of 1448.
+// The simulation's sizes equal the real ones: a WRITE of 1600 bytes in segments of 1448.
 TEST(IWARPCaptures, FramingOfAWrite) {
   EXPECT_EQ(write_octets(64, 1448), 84u);
   EXPECT_EQ(write_octets(1600, 1448), 1448u + 192u);

@@ -81,8 +81,8 @@ TEST(CapturesTest, EveryIdentificationIsSolvedFor) {  // as a UDP socket must
   });
 }
 
-// Where a bit of the IP packet may change in flight: what the ICRC leaves out. The IPv4 checksum
-// follows the header.
+// The bits of the IP packet that may change in flight: those that the ICRC does not cover. The IPv4
+// checksum follows the header.
 bool is_masked(std::span<const u8> packet, std::size_t byte, int bit) {
   const std::size_t ip = is_ipv4(packet) ? 20 : 40;
   if (byte == ip + 6 || byte == ip + 7) return true;  // UDP checksum
@@ -157,7 +157,7 @@ std::string hex(u64 value, int digits, const char* prefix = "0x") {
   return prefix + out;
 }
 
-// Puts what we read under the names that tshark has, leaving out what is not in the packet.
+// Stores the decoded fields under tshark's names, without those that the packet does not have.
 class OurRow {
  public:
   template <typename Value>
