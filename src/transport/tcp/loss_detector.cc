@@ -25,7 +25,7 @@ void LossDetector::on_received(const SentSegment& segment, const RoundTrip& roun
   if (segment.end() < highest_received_ && !segment.sent_again) reordering_ = true;
   highest_received_ = std::max(highest_received_, segment.end());
   const Duration took = now - segment.sent;
-  // It answers the first one. Step 2 has the least itself, but of two segments that are
+  // It answers the first transmission. Step 2 says "least", but of two segments that are
   // acknowledged together the first takes longer than one alone.
   if (segment.sent_again && took < round_trip.least() / 2) return;
   if (segment.sent < sent_ || (segment.sent == sent_ && segment.end() <= end_)) return;
@@ -74,7 +74,7 @@ bool LossDetector::was_sent_before(const SentSegment& segment) const {
   return segment.sent < sent_ || (segment.sent == sent_ && segment.end() < end_);
 }
 
-// Step 5, for one that is neither received nor lost.
+// Step 5, for a segment that is neither received nor lost.
 bool LossDetector::is_overdue(const SentSegment& segment, Duration window, Time now) {
   const Time due = segment.sent + round_trip_ + window;
   if (due <= now) return true;
@@ -82,7 +82,7 @@ bool LossDetector::is_overdue(const SentSegment& segment, Duration window, Time 
   return false;
 }
 
-// Segments that were sent once are in the order of time: only the first are looked at.
+// Segments that were sent once are ordered by time: only the first are checked.
 void LossDetector::detect_by_time(Outstanding& segments, Duration window, Time now,
                                   Losses& losses) {
   for (std::size_t i = segments.at_or_after(looked_at_); i < segments.size(); ++i) {
@@ -95,7 +95,7 @@ void LossDetector::detect_by_time(Outstanding& segments, Duration window, Time n
   }
 }
 
-// And so are those that were sent again.
+// So are segments that were sent again.
 void LossDetector::detect_again(Outstanding& segments, Duration window, Time now, Losses& losses) {
   for (; !again_.empty(); again_.pop_front()) {
     SentSegment* const segment = segments.beginning_at(again_.front().begin);
@@ -107,7 +107,7 @@ void LossDetector::detect_again(Outstanding& segments, Duration window, Time now
   }
 }
 
-// From the last one received back to where enough beyond has been received.
+// From the last one received back to the point beyond which enough has been received.
 void LossDetector::detect_by_count(Outstanding& segments, Losses& losses) {
   const u64 enough = u64{kDuplicates - 1} * config_.mss;
   if (segments.received_octets() <= enough) return;

@@ -1,9 +1,9 @@
-// LossDetector: which outstanding segments are to be taken for lost. Either
+// LossDetector: decides which outstanding segments count as lost:
 //   by time   RACK, RFC 8985: sent sufficiently long before one that has been received. Finds lost
-//             retransmissions too, and waits a quarter of the round trip where the network is seen
+//             retransmissions too, and waits a quarter of the round trip if the network is seen
 //             to reorder;
-//   by count  RFC 6675, IsLost(): more than two segments' octets beyond it have been received.
-// Without SACK there is neither: the sender counts duplicates (RFC 6582).
+//   by count  RFC 6675, IsLost(): more than two segments' bytes beyond it have been received.
+// Without SACK neither applies: the sender counts duplicates (RFC 6582).
 #pragma once
 
 #include <deque>
@@ -23,18 +23,18 @@ class LossDetector {
   void on_sent_again(const SentSegment& segment);
   // Acknowledged, or named in a SACK block.
   void on_received(const SentSegment& segment, const RoundTrip& round_trip, Time now);
-  // The receiver had it before (D-SACK): so it had not been lost. Once in a round trip.
+  // The receiver had the segment before (D-SACK), so it was not lost. Once in a round trip.
   void on_duplicate(u64 acknowledged, u64 sent);
   void on_recovered();
   struct Losses {
     u32 count = 0;
-    u64 lowest = ~u64{0};  // where the first of them begins
+    u64 lowest = ~u64{0};  // the begin of the first of them
   };
   enum class Repairing : u8 { kNothing, kLoss };
-  // Marks segments as lost. `repairing`: what was found before.
+  // Marks segments as lost. `repairing`: losses were found before.
   [[nodiscard]] Losses detect(Outstanding& segments, const RoundTrip& round_trip,
                               Repairing repairing, Time now);
-  // By time: when the next segment is to be taken for lost, if nothing comes before.
+  // By time: when the next segment counts as lost, if nothing arrives before.
   [[nodiscard]] Time next_timer() const { return timer_; }
   [[nodiscard]] bool has_seen_reordering() const { return reordering_; }
 

@@ -1,8 +1,8 @@
 // Outstanding: the segments that were sent and not acknowledged in full, in the order of the
-// stream, with what is known of each. RFC 6675, 2 (scoreboard) and 4 (SetPipe).
+// stream, with the state of each. RFC 6675, 2 (scoreboard) and 4 (SetPipe).
 //
 // Invariant: in_flight() is the sum of the segments that are marked as in flight: sent, or sent
-// again, and since then neither received nor taken for lost.
+// again, and since then neither received nor considered lost.
 #pragma once
 
 #include <deque>
@@ -33,9 +33,9 @@ class Outstanding {
   [[nodiscard]] SentSegment& back() { return segments_.back(); }
   [[nodiscard]] std::size_t size() const { return segments_.size(); }
   [[nodiscard]] SentSegment& operator[](std::size_t i) { return segments_[i]; }
-  // The place of the first segment that begins at `sequence` or later.
+  // Returns the place of the first segment that begins at `sequence` or later.
   [[nodiscard]] std::size_t at_or_after(u64 sequence) const;
-  // nullptr: none begins there.
+  // Returns nullptr if none begins there.
   [[nodiscard]] SentSegment* beginning_at(u64 sequence);
 
   void add(const SentSegment& segment);

@@ -19,8 +19,8 @@ void Receiver::on_segment(const Segment& segment, Time now) {
   if (timer_ == Time::never()) timer_ = now + config_.ack_delay;
 }
 
-// RFC 3168, 6.1.3: echoes until the sender says that it has heard. DCTCP's echo is that of each
-// segment, so that where it changes what came before is acknowledged first. RFC 8257, 3.2.
+// RFC 3168, 6.1.3: echoes until the sender confirms. DCTCP's echo is that of each segment; when it
+// changes, the segments before are acknowledged first. RFC 8257, 3.2.
 void Receiver::note_mark(const Segment& segment) {
   if (!config_.ecn) return;
   const bool is_marked = segment.ecn == ECN::kCE;
@@ -34,7 +34,8 @@ void Receiver::note_mark(const Segment& segment) {
   echoes_ = is_marked;
 }
 
-// What is not in order, fills a gap, or comes again is acknowledged at once. RFC 5681, 4.2.
+// Acknowledges a segment at once if it is not in order, fills a gap, or is a duplicate. RFC 5681,
+// 4.2.
 Receiver::Urgency Receiver::take(const Segment& segment) {
   const u64 end = segment.sequence + segment.octets;
   if (end <= next_) {
@@ -62,7 +63,7 @@ void Receiver::note_push(const Segment& segment) {
   if (at == pushes_.end() || at->end != end) pushes_.insert(at, {end, segment.word});
 }
 
-// Joined with what it touches.
+// Joins the segment with ranges that it touches.
 void Receiver::take_beyond(const Segment& segment) {
   SACKBlock block{segment.sequence, segment.sequence + segment.octets};
   auto first = std::ranges::lower_bound(beyond_, block.begin, {}, &SACKBlock::end);
@@ -101,15 +102,15 @@ u64 Receiver::room() const {
   return config_.receive_buffer - std::min(unread_, config_.receive_buffer);
 }
 
-// The window's end is told anew when it has moved by two segments, as with what arrives.
-// RFC 9293, 3.8.6.2.2.
+// Advertises the window's end again when it has moved by two segments, as for arrivals. RFC 9293,
+// 3.8.6.2.2.
 void Receiver::on_read(u64 octets) {
   unread_ -= std::min(octets, unread_);
   const u64 least = std::min(config_.receive_buffer / 2, u64{2} * config_.mss);
   if (next_ + room() >= told_end_ + least) acknowledge();
 }
 
-// --- what is said
+// --- acknowledgements
 
 void Receiver::acknowledge() {
   timer_ = Time::never();
@@ -119,7 +120,7 @@ void Receiver::acknowledge() {
   owed_.push_back(acknowledgement);
 }
 
-// The block that the segment is in comes first, then those that were told of last. RFC 2018, 4.
+// The block that contains the segment comes first, then those that were reported last. RFC 2018, 4.
 void Receiver::fill(Segment& out) {
   out.ack = true;
   out.syn = std::exchange(answers_syn_, false);

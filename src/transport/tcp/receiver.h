@@ -23,17 +23,17 @@ class Receiver {
   void on_segment(const Segment& segment, Time now);
   void on_timer(Time now);  // at or after next_timer(); an early call does nothing
   [[nodiscard]] bool poll_acknowledgement(Segment& out);
-  // The word of a message whose octets have all come, and those of all messages before.
+  // Returns the word of a message whose bytes have all arrived, and those of all messages before.
   [[nodiscard]] std::optional<u32> poll_message();
   [[nodiscard]] Time next_timer() const { return timer_; }
 
-  // The program has taken so many octets; where it is not said, it takes what comes at once.
+  // The program has taken so many bytes. Without keep_unread() it takes all bytes at once.
   void on_read(u64 octets);
-  // From now on on_read() is said.
+  // From now on the program calls on_read().
   void keep_unread() { keeps_unread_ = true; }
 
-  [[nodiscard]] u64 received() const { return next_; }          // octets without a gap
-  [[nodiscard]] u64 duplicates() const { return duplicates_; }  // segments that it had already
+  [[nodiscard]] u64 received() const { return next_; }          // bytes without a gap
+  [[nodiscard]] u64 duplicates() const { return duplicates_; }  // segments that it already had
   // Ranges received beyond a gap.
   [[nodiscard]] std::size_t gaps() const { return beyond_.size(); }
 
@@ -54,13 +54,13 @@ class Receiver {
   [[nodiscard]] u64 room() const;
 
   const Config& config_;
-  u64 next_ = 0;  // octets before it are here: RCV.NXT
+  u64 next_ = 0;  // bytes before it have arrived: RCV.NXT
   u64 unread_ = 0;
-  u64 told_end_ = config_.receive_buffer;  // of the window
+  u64 told_end_ = config_.receive_buffer;  // of the window that was advertised
   bool keeps_unread_ = false;
   std::vector<SACKBlock> beyond_;  // in order, apart from each other
   std::deque<u64> newest_;         // beginnings of these, the one that grew last first
-  std::vector<Push> pushes_;       // ends of messages, in order, from the first not told
+  std::vector<Push> pushes_;       // ends of messages, in order, from the first not reported
   std::vector<Segment> owed_;      // acknowledgements to be sent now; few
   u32 unacknowledged_ = 0;         // segments
   bool has_duplicate_ = false, answers_syn_ = false;

@@ -1,4 +1,4 @@
-// RoundTrip: how long acknowledgements take, and how long to wait for one. RFC 6298.
+// RoundTrip: the time of acknowledgements, and how long to wait for one. RFC 6298.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace verbena::tcp {
 
 class RoundTrip {
  public:
-  // A time measured of a segment that was sent once. Karn's algorithm, section 3.
+  // A measurement of a segment that was sent once. Karn's algorithm, section 3.
   void on_sample(Duration sample) {
     least_ = has_sample_ ? std::min(least_, sample) : sample;
     if (!has_sample_) {  // 2.2
@@ -26,8 +26,8 @@ class RoundTrip {
   [[nodiscard]] Duration smoothed() const { return smoothed_; }
   [[nodiscard]] Duration variation() const { return variation_; }
   [[nodiscard]] Duration least() const { return least_; }
-  // Without backing off. As Linux, `least` is that of the variation's part, so that the timeout is
-  // always so much more than the round trip (tcp_rtt_estimator).
+  // Without backing off. As in Linux, `least` is that of the variation's part, so that the timeout
+  // always exceeds the round trip by so much (tcp_rtt_estimator).
   [[nodiscard]] Duration timeout(Duration initial, Duration least, Duration most) const {
     if (!has_sample_) return initial;
     return std::min(most, smoothed_ + std::max(least, variation_ * 4));

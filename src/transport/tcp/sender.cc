@@ -27,7 +27,7 @@ void Sender::on_write(u64 octets, u32 word, Time) {
   messages_.push_back({written_, word});
 }
 
-// --- what is acknowledged
+// --- acknowledgements
 
 void Sender::on_acknowledgement(const Segment& segment, Time now) {
   if (failed_ || !segment.ack) return;
@@ -44,7 +44,7 @@ void Sender::on_acknowledgement(const Segment& segment, Time now) {
   const bool repairs = state_ == State::kRecovery || state_ == State::kLoss;
   if (repairs && acknowledged_ >= recovery_end_) end_recovery();
   look_for_losses(now);
-  // A window that was not used says nothing. Linux: tcp_is_cwnd_limited.
+  // A window that was not used gives no information. Linux: tcp_is_cwnd_limited.
   const u64 window = control_.window();
   const bool was_used = control_.state().in_slow_start() ? in_flight * 2 >= window
                                                          : in_flight + config_.mss >= window;
@@ -57,7 +57,7 @@ void Sender::on_acknowledgement(const Segment& segment, Time now) {
                             .may_reduce = state_ == State::kOpen},
                            now);
   if (segment.ece) take_echo(segment, now);
-  if (delivered.advanced != 0) {  // RFC 6298, 5.3: what is beyond a gap does not count
+  if (delivered.advanced != 0) {  // RFC 6298, 5.3: bytes beyond a gap do not count
     timeouts_ = 0;
     arm_timeout(now);
   }
@@ -106,7 +106,7 @@ void Sender::take_acknowledgement(const Segment& segment, Delivered& delivered, 
   }
 }
 
-// Without SACK each duplicate says that one more segment has arrived. RFC 5681, 2 and 3.2.
+// Without SACK each duplicate means that one more segment has arrived. RFC 5681, 2 and 3.2.
 void Sender::count_duplicates(const Segment& segment, const Delivered& delivered) {
   if (config_.sack) return;
   if (delivered.advanced != 0) return repair_partially(delivered);
@@ -115,7 +115,8 @@ void Sender::count_duplicates(const Segment& segment, const Delivered& delivered
   duplicates_ = static_cast<u32>(std::min<u64>(duplicates_ + 1, outstanding_.size()));
 }
 
-// RFC 6582, 3.2, step 3: what is acknowledged of the window that had a loss shows the next one.
+// RFC 6582, 3.2, step 3: a partial acknowledgement of the window that had a loss reveals the next
+// loss.
 void Sender::repair_partially(const Delivered& delivered) {
   const u64 others = (delivered.advanced - 1) / config_.mss;  // than the one that was missing
   duplicates_ -= static_cast<u32>(std::min<u64>(duplicates_, others));
@@ -169,7 +170,8 @@ void Sender::end_recovery() {
   detector_.on_recovered();
 }
 
-// RFC 8985, 7.4: a probe that nobody had before has repaired a loss, which counts as one.
+// RFC 8985, 7.4: a probe that the receiver did not have before has repaired a loss, which counts as
+// one.
 void Sender::judge_probe(const Segment& segment, Time now) {
   if (probe_end_ == 0 || acknowledged_ < probe_end_) return;
   probe_end_ = 0;
@@ -201,7 +203,7 @@ void Sender::arm_timeout(Time now) {
   timeout_ = now + std::min(wait, config_.rto_max);
 }
 
-// RFC 8985, 7.2: while nothing is wrong and no probe is under way.
+// RFC 8985, 7.2: while nothing is wrong and no probe is in flight.
 void Sender::arm_probe(Time now) {
   probe_ = Time::never();
   if (!config_.detects_by_time() || state_ != State::kOpen || probe_end_ != 0 ||
@@ -234,8 +236,8 @@ void Sender::on_probe_timer(Time now) {
   arm_timeout(now);
 }
 
-// RFC 6298, 5.4 to 5.7; RFC 5681, 3.1. Nothing outstanding: the window is closed, and a segment
-// asks whether it still is (RFC 9293, 3.8.6.1).
+// RFC 6298, 5.4 to 5.7; RFC 5681, 3.1. If nothing is outstanding, the window is closed, and a
+// segment probes it (RFC 9293, 3.8.6.1).
 void Sender::on_timeout(Time now) {
   if (++timeouts_ > config_.retries) {
     failed_ = true;
@@ -249,7 +251,7 @@ void Sender::on_timeout(Time now) {
   }
   if (!outstanding_.empty()) {
     ++counters_.timeouts;
-    // 5681, 3.1: a second timeout of the same octets leaves the threshold as it is.
+    // 5681, 3.1: a second timeout of the same bytes leaves the threshold as it is.
     if (timeouts_ == 1) control_.on_timeout(next_ - acknowledged_, now);
     for (std::size_t i = 0; i < outstanding_.size(); ++i)
       if (!outstanding_[i].received) mark_lost(outstanding_[i]);
@@ -263,7 +265,7 @@ void Sender::on_timeout(Time now) {
   arm_timeout(now);
 }
 
-// --- what is sent
+// --- output
 
 bool Sender::poll_segment(Time now, Segment& out) {
   if (failed_) return false;
@@ -309,7 +311,7 @@ void Sender::send_again(SentSegment& segment, Time now, Segment& out) {
   arm_timeout(now);
 }
 
-// 0: there is nothing.
+// Returns 0 if there is nothing to send.
 u32 Sender::next_length() const {
   if (messages_.empty()) return 0;
   return static_cast<u32>(std::min<u64>(config_.mss, messages_.front().end - next_));
@@ -318,7 +320,7 @@ u32 Sender::next_length() const {
 bool Sender::poll_new(Time now, Segment& out) {
   const u32 length = next_length();
   if (length == 0) return false;
-  // RFC 3042: the first two duplicates let new segments out, which in_flight_as_told() has.
+  // RFC 3042: the first two duplicates allow new segments, which in_flight_as_told() includes.
   const bool fits = next_ + length <= window_end_ &&
                     in_flight_as_told() + length <= std::max<u64>(control_.window(), length);
   if (!fits && !may_send_one_) {

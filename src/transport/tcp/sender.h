@@ -1,11 +1,11 @@
-// The sending end of a TCP connection that is used one way: octets in, segments out. RFC 9293
+// The sending end of a TCP connection that is used one way: bytes in, segments out. RFC 9293
 // (3.8), 5681, 6298, 6675 or 8985, 6582, 3042, 3168, 8257.
 // Sans-IO: no socket, clock, thread or lock. Same calls in the same order give the same outputs,
 // bit for bit. One owner; not thread-safe. Contract: after any on_*(), take every poll_segment()
-// that the link has room for, then re-read next_timer(). `now` never goes back.
+// for which the link has room, then re-read next_timer(). `now` never goes back.
 //
-// Octets are counted, and have no values. A segment never has parts of two messages (as with
-// TCP_NODELAY and MSG_EOR), and the last of each one is pushed.
+// Bytes are counted, and have no values. A segment never has parts of two messages (as with
+// TCP_NODELAY and MSG_EOR), and the last segment of each message is pushed.
 #pragma once
 
 #include <deque>
@@ -20,12 +20,12 @@
 namespace verbena::tcp {
 
 struct SenderCounters {
-  u64 segments = 0;         // with octets, those sent again included
+  u64 segments = 0;         // with bytes, those sent again included
   u64 retransmissions = 0;  // segments
   u64 timeouts = 0;
   u64 probes = 0;      // of the tail. RFC 8985, 7
   u64 recoveries = 0;  // windows in which a loss was found without a timeout
-  u64 echoes = 0;      // windows that were made smaller for ECN
+  u64 echoes = 0;      // windows that were reduced because of ECN
 };
 
 class Sender {
@@ -33,16 +33,16 @@ class Sender {
   // `config` outlives it, and is valid().
   explicit Sender(const Config& config);
 
-  // A message behind what there is: its octets, 1 at least, and a word that goes with its last one.
+  // Appends a message: its bytes, at least 1, and a word that travels with its last byte.
   void on_write(u64 octets, u32 word, Time now);
   void on_acknowledgement(const Segment& segment, Time now);
   void on_timer(Time now);  // at or after next_timer(); an early call does nothing
   [[nodiscard]] bool poll_segment(Time now, Segment& out);
   [[nodiscard]] Time next_timer() const;
 
-  [[nodiscard]] u64 written() const { return written_; }            // octets
-  [[nodiscard]] u64 acknowledged() const { return acknowledged_; }  // octets, without a gap
-  [[nodiscard]] bool has_failed() const { return failed_; }         // given up: too many timeouts
+  [[nodiscard]] u64 written() const { return written_; }            // bytes
+  [[nodiscard]] u64 acknowledged() const { return acknowledged_; }  // bytes, without a gap
+  [[nodiscard]] bool has_failed() const { return failed_; }         // too many timeouts
   [[nodiscard]] u64 window() const { return control_.window(); }    // of congestion control
   [[nodiscard]] u64 in_flight() const { return outstanding_.in_flight(); }
   [[nodiscard]] const WindowControl& control() const { return control_; }
@@ -53,7 +53,7 @@ class Sender {
   enum class State : u8 {
     kConnecting,  // the SYN is not answered
     kOpen,
-    kRecovery,  // a loss was found, and what was sent before is not acknowledged yet
+    kRecovery,  // a loss was found, and the data sent before is not acknowledged yet
     kLoss,      // likewise, after a timeout
   };
   struct Message {
@@ -98,17 +98,17 @@ class Sender {
   State state_;
   bool failed_ = false;
   u64 written_ = 0, next_ = 0, acknowledged_ = 0;
-  std::deque<Message> messages_;  // of which something is not sent
-  u64 window_end_;                // what the receiver has room for ends there
-  u64 recovery_end_ = 0;          // what was sent when the recovery began
-  u64 look_for_lost_from_ = 0;    // below there is none to be sent again
+  std::deque<Message> messages_;  // messages that are not completely sent
+  u64 window_end_;                // the receiver's buffer ends there
+  u64 recovery_end_ = 0;          // the end of the data sent when the recovery began
+  u64 look_for_lost_from_ = 0;    // no segment below must be sent again
   u64 lost_ = 0;                  // segments to be sent again
   u32 duplicates_ = 0;            // without SACK: segments that have left the network
-  u64 reduced_until_ = 0;         // no echo counts before that is acknowledged
+  u64 reduced_until_ = 0;         // no echo counts before this is acknowledged
   bool owes_cwr_ = false;
   bool connect_again_ = false;
   bool may_send_one_ = false;  // whatever the window says: a probe, the first of a recovery
-  u64 probe_end_ = 0;          // of a tail loss probe under way; 0: none
+  u64 probe_end_ = 0;          // of a tail loss probe in flight; 0: none
   bool probe_is_new_ = false;
   u32 timeouts_ = 0;  // in a row
   Time timeout_ = Time::never(), probe_ = Time::never();

@@ -1,5 +1,5 @@
-// For tests: TCP connections over one bottleneck: a queue of so many octets, a rate, a delay each
-// way, and what goes wrong, from a seed. No headers: a segment takes its octets alone.
+// For tests: TCP connections over one bottleneck: a queue of so many bytes, a rate, a delay each
+// way, and faults from a seed. No headers: a segment takes its bytes alone.
 #pragma once
 
 #include <functional>
@@ -18,9 +18,9 @@ struct ToyPathConfig {
   Rate rate = gbps(10);
   Duration delay = us(50);  // each way
   u64 queue_octets = u64{1} << 40;
-  u64 mark_above = u64{1} << 40;  // octets in the queue
+  u64 mark_above = u64{1} << 40;  // bytes in the queue
   double loss = 0, acknowledgement_loss = 0, duplication = 0;
-  double reordering = 0;  // of segments, which come so much later:
+  double reordering = 0;  // of segments, which arrive so much later:
   Duration later = us(100);
   u64 seed = 1;
 };
@@ -43,7 +43,7 @@ class ToyPath {
   End& operator[](u32 i) { return *ends_[i]; }
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] u64 longest_queue() const { return longest_queue_; }
-  // Asked of every segment with octets: is it lost?
+  // Called for every segment with bytes: returns whether it is lost.
   std::function<bool(u32 connection, const Segment&)> loses = [](u32, const Segment&) {
     return false;
   };
@@ -52,7 +52,7 @@ class ToyPath {
     ends_[connection]->sender.on_write(octets, word, now_);
     settle(connection);
   }
-  // False: nothing is left to happen.
+  // Returns false if nothing is left to happen.
   bool run(Time end) {
     while (!events_.empty() && events_.top().at <= end) {
       const Event event = events_.top();
