@@ -1,5 +1,5 @@
 // An acknowledgement that came with a request of the same QP, and before it: between processes of
-// one host two packets may be one record (host/local/frame_ring.h). IBTA Vol 1, 9.7.5.1
+// one host, one record may hold both packets (host/local/frame_ring.h). IBTA Vol 1, 9.7.5.1
 #pragma once
 
 #include "base/psn.h"

@@ -1,4 +1,5 @@
-// AddressVector: where packets of a QP or of a UD send go. IBTA Vol 1, 11.2.2.1; RoCE needs a GRH.
+// AddressVector: the destination of a QP's packets, or of a UD send. IBTA Vol 1, 11.2.2.1; RoCE
+// needs a GRH.
 #pragma once
 
 #include "wire/ib/gid.h"

@@ -1,6 +1,6 @@
-// CompletionCounter: how many work requests of the QPs it is attached to have completed, signaled
-// or not: in success, and in error. ibv_create_comp_cntr(3). Counts up while the application reads
-// and changes it in other threads.
+// CompletionCounter: the number of completed work requests of the QPs to which it is attached,
+// signaled or not: successes, and errors. ibv_create_comp_cntr(3). It counts up while the
+// application reads and changes it in other threads.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct CompletionCounter {
   std::atomic<u64> done{0}, failed{0};  // wrap around
 };
 
-// The operations that a counter may be attached for, each to one counter at most.
+// The operations for which a counter may be attached, at most one counter for each.
 enum class CountedOp : u8 { kSend, kReceive, kRDMARead, kRDMAWrite };
 inline constexpr std::size_t kCountedOps = 4;
 
@@ -42,7 +42,7 @@ class CompletionCounters {
   std::array<CompletionCounter*, kCountedOps> counters_{};
 };
 
-// nullopt: not counted.
+// Returns nullopt if the operation is not counted.
 constexpr std::optional<CountedOp> counted_as(SendOp op) {
   switch (op) {
     case SendOp::kSend:

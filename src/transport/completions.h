@@ -1,5 +1,5 @@
-// From work queue elements to the CQEs they leave. IBTA Vol 1, 10.8.1.1 (signaled and unsignaled
-// completions), 11.4.2.1 (what a CQE tells). The same for every service.
+// Makes the CQEs of work queue elements. IBTA Vol 1, 10.8.1.1 (signaled and unsignaled
+// completions), 11.4.2.1 (contents of a CQE). The same for every service.
 #pragma once
 
 #include "base/check.h"
@@ -27,12 +27,12 @@ constexpr CompletionOp completion_op(SendOp op) {
   CHECK_UNREACHABLE();
 }
 
-// Whether the WQE leaves a CQE at all: an error or a flush always does.
+// Returns whether the WQE makes a CQE at all: an error or a flush always does.
 inline bool completes_visibly(const SendWQE& wqe, const QPAttributes& qp, WQEStatus status) {
   return wqe.wr.signaled || qp.signal_all || status != WQEStatus::kSuccess;
 }
 
-// True for the operations whose CQE counts bytes: those that bring data back.
+// Returns true for operations whose CQE counts bytes: those that return data.
 constexpr bool returns_data(SendOp op) {
   return op == SendOp::kRDMARead || op == SendOp::kCompareSwap || op == SendOp::kFetchAdd;
 }
@@ -53,8 +53,8 @@ inline void count_completion(const SendWQE& wqe, const QPAttributes& qp, WQEStat
     qp.counters.on_completion(*op, status == WQEStatus::kSuccess, wqe.length_bytes);
 }
 
-// A receive that ends without a message: flushed, or in error. A good one is filled in by its
-// responder.
+// The CQE of a receive that ends without a message: flushed, or in error. The responder fills in a
+// successful one.
 inline CQE receive_cqe(u64 wr_id, const QPAttributes& qp, WQEStatus status) {
   return {.wr_id = wr_id,
           .status = status,

@@ -48,7 +48,7 @@ struct CQE {
   bool with_invalidate = false;
   bool with_grh = false;   // UD: 40 bytes of GRH lead the receive buffer
   bool solicited = false;  // counts for a solicited-only notification (errors always do)
-  u8 service_level = 0;    // UD: of which kind the packet was (ud/responder.cc)
+  u8 service_level = 0;    // UD: the kind of the packet (ud/responder.cc)
   u16 p_key_index = 0;
   u32 byte_length = 0;  // receive: bytes delivered (with the GRH); READ and atomics: bytes read
   u32 immediate = 0;    // host order; or the invalidated R_Key
@@ -58,7 +58,7 @@ struct CQE {
   // Work queue entries that become free when this CQE is polled: its own, and those of the
   // unsignaled requests before it.
   u32 entries = 1;
-  Time completed_at{};  // set by the device, when it goes into its CQ
+  Time completed_at{};  // set by the device, when the CQE enters its CQ
   friend bool operator==(const CQE&, const CQE&) = default;
 };
 

@@ -1,5 +1,5 @@
-// The operations in the BTHs of one message, by the packet's place in it: what SEND and RDMA WRITE
-// become on the wire in every connected service. IBTA Vol 1, 9.2.1, table 38.
+// The operations in the BTHs of one message, by the packet's place in it: SEND and RDMA WRITE on
+// the wire, in every connected service. IBTA Vol 1, 9.2.1, table 38.
 #pragma once
 
 #include "base/check.h"

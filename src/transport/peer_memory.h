@@ -1,10 +1,10 @@
 // PeerMemory: the memory of a peer on the same host, as a requester reaches it without packets.
 //
-// Rule: it does only what the peer's responder would do, and never refuses for it. What it does not
-// do, for whatever reason (a key that is not there, a right that is not granted, memory that is
-// gone, a peer that has ended), goes as packets, and is answered as on any wire. So errors, their
-// completions, states and events are those of the wire by construction.
-// The driver implements it: src/host/local/. Calls block for as long as the copy takes.
+// Rule: it does only what the peer's responder would do, and never refuses in its place. If it
+// cannot do an operation, for whatever reason (a key that does not exist, a right that is not
+// granted, memory that has gone, a peer that has ended), the requester sends packets, which are
+// answered as on any wire. So errors, their completions, states and events are those of the wire by
+// construction. The driver implements it: src/host/local/. Calls block while they copy.
 #pragma once
 
 #include <memory>
@@ -24,15 +24,15 @@ struct PeerRange {  // one message, or a part of it
 
 class PeerMemory {
  public:
-  static constexpr u32 kMaxRanges = 64;  // in a call
+  static constexpr u32 kMaxRanges = 64;  // in one call
   static constexpr u32 kMaxPieces = 128;
 
   virtual ~PeerMemory() = default;
-  // Whether the QP's peer has executed all requests before this PSN, and none from it on.
+  // Returns whether the QP's peer has executed all requests before this PSN, and none from it on.
   [[nodiscard]] virtual bool has_executed(const QPAttributes& qp, PSN before) const = 0;
   // Copies the pieces, one after the other, to the ranges, in order; the last bytes of each become
-  // visible last. The QP's peer must accept each at this moment. False: some were not copied, or in
-  // part. Precondition: both have the same number of bytes.
+  // visible last. The QP's peer must accept each at this moment. Returns false if some were not
+  // copied, or only in part. Precondition: both have the same number of bytes.
   [[nodiscard]] virtual bool write(const QPAttributes& qp, std::span<const MemoryPiece> from,
                                    std::span<const PeerRange> to) = 0;
   [[nodiscard]] virtual bool read(const QPAttributes& qp, std::span<const PeerRange> from,
@@ -42,7 +42,8 @@ class PeerMemory {
 class PeerMemoryFinder {
  public:
   virtual ~PeerMemoryFinder() = default;
-  // Of a connected QP; nullptr: its peer is on another host, or not to be reached so.
+  // Finds the memory of a connected QP's peer. Returns nullptr if the peer is on another host, or
+  // cannot be reached without packets.
   [[nodiscard]] virtual std::shared_ptr<PeerMemory> find(const QPAttributes& qp) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The attributes of a queue pair that its transport works by. IBTA Vol 1, 11.2.5.2 (Modify QP).
-// The device owns one per QP and changes it in modify_qp; a transport reads it.
+// The attributes of a queue pair that its transport uses. IBTA Vol 1, 11.2.5.2 (Modify QP). The
+// device owns one per QP and changes it in modify_qp; a transport reads it.
 #pragma once
 
 #include "base/psn.h"
@@ -35,7 +35,7 @@ struct QPAttributes {
   u8 min_rnr_timer = 0;       // code 0..31, wire/ib/rnr_timer.h
   u8 ack_timeout = 0;         // code 0..31, wire/ib/ack_timeout.h; 0: none
   u8 retry_count = 0;         // 0..7
-  u8 rnr_retry_count = 0;     // 0..7, 7 is without end
+  u8 rnr_retry_count = 0;     // 0..7; 7: without limit
 
   CompletionCounters counters;  // attached for the QP's life
 };

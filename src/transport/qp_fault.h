@@ -1,5 +1,5 @@
-// QPFault: what a QP's transport knows of the error that ended its work, for explanations. Written
-// when something fails, never on the way of good packets; no rule goes by it. IBTA Vol 1, 9.9.2
+// QPFault: a transport's record of the error that ended its QP's work, for explanations. Written
+// when something fails, never on the path of good packets; no rule depends on it. IBTA Vol 1, 9.9.2
 // (requester errors), 9.9.3 (responder errors).
 #pragma once
 
@@ -12,7 +12,7 @@ namespace verbena {
 
 // The send WQE that completed in error.
 struct RequesterFault {
-  WQEStatus status = WQEStatus::kSuccess;  // kSuccess: none did
+  WQEStatus status = WQEStatus::kSuccess;  // kSuccess: none failed
   u64 wr_id = 0;
   SendOp op = SendOp::kSend;
   u32 length_bytes = 0;    // FLUSH: of the range
@@ -24,7 +24,7 @@ struct RequesterFault {
   RefusedSGE refused{};   // kLocalProtection
 };
 
-// Why a responder refused a request.
+// The reason why a responder refused a request.
 enum class Refusal : u8 {
   kNone,
   kOpcodeSequence,   // Middle without First, First within a message, ...
@@ -32,7 +32,7 @@ enum class Refusal : u8 {
   kNotEnabled,       // qp_access_flags
   kUnaligned,        // an atomic or ATOMIC WRITE
   kFlushKind,        // no such selectivity or placement type
-  kTooManyReads,     // and their like: more than max_dest_rd_atomic
+  kTooManyReads,     // READs, atomics and others that count: more than max_dest_rd_atomic
   kUnknownSRQ,       // XRC
   kRemoteMemory,     // R_Key, bounds or right
   kReceiveTooSmall,  // the message does not fit the receive
@@ -46,11 +46,11 @@ struct ResponderFault {
   u64 wr_id = 0;           // of the receive that it was using
   u64 message_bytes = 0;   // so far, and the receive's room
   u64 room_bytes = 0;      //
-  u64 remote_address = 0;  // as the request has it, with r_key
+  u64 remote_address = 0;  // from the request, with r_key
   u64 length_bytes = 0;    //
   RKey r_key{};
   MemoryFault memory = MemoryFault::kNone;  // kRemoteMemory
-  std::optional<KeyInfo> key{};             // what r_key is here
+  std::optional<KeyInfo> key{};             // the key that r_key names here
   RefusedSGE refused{};                     // kReceiveMemory
 };
 

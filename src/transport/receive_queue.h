@@ -31,15 +31,16 @@ class ReceiveQueue {
 
   const ReceiveQueueLimits& limits() const { return limits_; }
   [[nodiscard]] PostError push(const RecvWR& wr);  // kQueueFull, kTooManySGEs
-  // Takes the oldest into `out`; false: empty.
+  // Takes the oldest into `out`. Returns false if the queue is empty.
   [[nodiscard]] bool take(ReceiveWQE& out);
-  // The oldest wr_id, removed; for flushing, or when its element has been used. Queue must not be
-  // empty.
+  // Removes the oldest and returns its wr_id: for flushing, or when its element has been used.
+  // Precondition: the queue is not empty.
   u64 pop_wr_id() {
     CHECK(!empty());
     return slots_[head_++ & mask_].wr_id;
   }
-  // The only element of the oldest; nullptr: it has none or several, or the queue is empty.
+  // Returns the only element of the oldest; nullptr if it has none or several, or the queue is
+  // empty.
   [[nodiscard]] const SGE* front_sge() const {
     const u64 slot = head_ & mask_;
     if (empty() || slots_[slot].sge_count != 1) return nullptr;

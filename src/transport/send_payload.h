@@ -1,5 +1,4 @@
-// Where the bytes of a send WQE lie: inline in the queue, or in registered memory, checked key by
-// key.
+// Finds the bytes of a send WQE: inline in the queue, or in registered memory, checked key by key.
 #pragma once
 
 #include "memory/payload.h"
@@ -9,7 +8,7 @@
 namespace verbena {
 
 // Appends the bytes [offset, offset + length) of the message to `out`. Precondition: they lie
-// inside of it. A fault is the application's: kLocalProtection.
+// inside of it. A fault is an error of the application: kLocalProtection.
 [[nodiscard]] inline MemoryFault send_payload(const ProtectionTable& memory, PDId pd,
                                               const SendWQE& wqe, u64 offset, u32 length,
                                               PayloadList& out) {
@@ -18,7 +17,8 @@ namespace verbena {
   return MemoryFault::kNone;
 }
 
-// Bytes after a payload of this size up to the next multiple of 4. IBTA Vol 1, 9.2.3 (PadCnt).
+// Returns the bytes between a payload of this size and the next multiple of 4. IBTA Vol 1, 9.2.3
+// (PadCnt).
 constexpr u8 pad_count_for(u32 payload_bytes) {
   return static_cast<u8>((4 - payload_bytes % 4) % 4);
 }

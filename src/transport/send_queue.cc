@@ -26,7 +26,7 @@ void SendQueue::take_back(u32 count) {
 
 namespace {
 
-// Bytes of the message, or more than kMaxMessageSize when it is too long.
+// Returns the bytes of the message, or more than kMaxMessageSize if it is too long.
 u64 message_length(std::span<const SGE> sg_list) {
   u64 total = 0;
   for (const SGE& sge : sg_list) total += sge.length;

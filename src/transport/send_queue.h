@@ -1,10 +1,11 @@
 // SendQueue: the bounded ring of posted send WQEs of one QP, with their SGEs and inline bytes.
+//
 // An entry is free again when the program has polled the CQE that reports its WQE, not when the WQE
-// completes. That is what cards do, and programs use a full queue as their flow control: a queue of
-// n entries never has more than n CQEs in its CQ.
-// All memory is taken at construction (untouched pages cost nothing), but for windows: the first
-// bind takes what all of them need, since few QPs ever have one. Posting copies.
-// A WQE is named by a running index that never wraps in practice (64 bits).
+// completes. Cards do the same, and programs use a full queue as their flow control: a queue of n
+// entries never has more than n CQEs in its CQ. All memory is allocated at construction (untouched
+// pages cost nothing), except for windows: the first bind allocates it for all of them, since few
+// QPs ever use one. Posting copies. A running index of 64 bits, which never wraps in practice,
+// names a WQE.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,7 @@ struct SendWQE {
   u32 length_bytes = 0;  // of the whole message (READ: to be read; atomics: 8)
   // Filled when transmission starts:
   u32 packets = 0;          // PSNs taken (READ: of its responses); 0: a local operation
-  PSN first_psn, last_psn;  // meaningful when packets != 0
+  PSN first_psn, last_psn;  // valid if packets != 0
 };
 static_assert(sizeof(SendWQE) <= 128, "two cache lines");
 
@@ -46,7 +47,7 @@ class SendQueue {
   const SendQueueLimits& limits() const { return limits_; }
   // Copies the request in. kQueueFull, kTooManySGEs, kInlineTooLong, kMessageTooLong.
   [[nodiscard]] PostError push(const SendWR& wr, Time now);
-  // Forgets the `count` pushed last.
+  // Removes the last `count` pushed.
   void take_back(u32 count);
   // The program has polled CQEs that report so many entries.
   void free_entries(u32 count) {
@@ -75,11 +76,11 @@ class SendQueue {
   }
 
  private:
-  union Slot {  // left uninitialized: what has never been used costs no memory
+  union Slot {  // left uninitialized: unused slots cost no memory
     SendWQE wqe;
     Slot() {}
   };
-  union Destination {  // so is this
+  union Destination {  // uninitialized, too
     UDDestination ud;
     Destination() {}
   };
@@ -92,12 +93,12 @@ class SendQueue {
   u64 mask_;
   u64 head_ = 0, tail_ = 0;
   u32 occupied_ = 0;    // entries that are not free; at least tail_ - head_
-  u32 unreported_ = 0;  // of them, those popped without a CQE so far
+  u32 unreported_ = 0;  // of them, those that were popped without a CQE so far
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<SGE[]> sges_;
   std::unique_ptr<u8[]> inline_;
   std::unique_ptr<Destination[]> destinations_;  // kOfRequest
-  std::unique_ptr<WindowBinding[]> bindings_;    // once one was posted
+  std::unique_ptr<WindowBinding[]> bindings_;    // allocated with the first bind
 };
 
 }  // namespace verbena

@@ -1,5 +1,5 @@
-// A train: packets from the middle of one message, which differ in their PSNs and payload only, and
-// are handed on as one, so that what is alike is done once. On the wire they are packets like all.
+// A train: middle packets of one message, which differ only in their PSNs and payload. They are
+// passed on as one, so that the common work is done once. On the wire they are ordinary packets.
 #pragma once
 
 #include "base/types.h"
@@ -8,6 +8,6 @@ namespace verbena {
 
 inline constexpr u32 kLongestTrain = 16;  // packets
 
-enum class Trains : u8 { kNo, kYes };  // whether they are asked for
+enum class Trains : u8 { kNo, kYes };  // whether the caller accepts them
 
 }  // namespace verbena

@@ -1,7 +1,7 @@
-// TxPacket: one transport packet on its way out: headers as structs, payload in place in registered
-// (or inline) memory. The device adds addresses; the link copies or gathers and adds the ICRC.
-// The spans are good until the next call into the device.
-// Or a train of them (train.h), for who asks for that.
+// TxPacket: one outgoing transport packet: headers as structs, payload in place in registered (or
+// inline) memory. The device adds addresses; the link copies or gathers and adds the ICRC. The
+// spans are valid until the next call into the device. Or a train of packets (train.h), for callers
+// that accept one.
 #pragma once
 
 #include "memory/payload.h"
@@ -15,7 +15,7 @@ namespace verbena {
 struct TxPacket {
   PacketHeaders headers;  // bth.pad_count is set from the payload's size. Of a train: the first's
   PayloadList payload;    // of a train: one piece, of which each packet has an equal part
-  u32 packets = 1;        // of a train: how many, with PSNs that follow each other
+  u32 packets = 1;        // of a train: their number, with consecutive PSNs
   const AddressVector* destination = nullptr;  // UD; nullptr: the QP's own path
   Urgency urgency = Urgency::kNow;
 };

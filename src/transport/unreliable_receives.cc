@@ -85,7 +85,7 @@ bool UnreliableReceives::poll_cqe(CQE& out) {
   return true;
 }
 
-// The held WQE first, then those of the QP's own queue; an SRQ's stay for its other QPs.
+// First the held WQE, then those of the QP's own queue; those of an SRQ stay for its other QPs.
 bool UnreliableReceives::poll_flushed(CQE& out) {
   if (!holding_ && (shared_ || queue_.empty())) return false;
   out = receive_cqe(holding_ ? held_.wr_id : queue_.pop_wr_id(), qp_, WQEStatus::kFlushed);

@@ -1,13 +1,13 @@
 // UnreliableReceives: the receive WQE that a UC, UD or iWARP responder fills, and the receive
 // completions.
 // IBTA Vol 1, 9.9.3.1 (responder faults), 10.3.1.7 (flush), 10.2.9 (SRQ).
-// A message that is dropped after it has taken a WQE leaves it like this:
+// A message that is dropped after it has taken a WQE has this effect:
 //   own queue: the WQE stays held and serves the next message (class D: silent)
-//   SRQ:       the WQE cannot go back, and completes in error; the QP lives on (class E)
-// A WQE that cannot be written is the application's fault: it completes in error and the QP goes to
-// Error (class A).
-// Invariant: no allocation after construction. Completions leave room for one packet's worth: the
-// Engine contract has them polled after each.
+//   SRQ:       the WQE cannot go back, and completes in error; the QP continues (class E)
+// A WQE that cannot be written is an error of the application: it completes in error and the QP
+// enters Error (class A).
+// Invariant: no allocation after construction. Completions leave room for one packet's worth: by
+// the Engine contract they are polled after each packet.
 #pragma once
 
 #include <optional>
@@ -22,18 +22,19 @@ class UnreliableReceives {
   UnreliableReceives(const EngineParts& parts, EngineCounters& counters, ResponderFault& fault);
 
   void on_state(QPState from);
-  // A packet may be taken: the state has a working receive side and no class A fault is pending.
+  // Returns true if a packet may be accepted: the state has a working receive side and no class A
+  // fault is pending.
   [[nodiscard]] bool accepting() const;
 
-  // Holds a WQE from now on, if it did not already. false: none is posted.
+  // Holds a WQE from now on, if it did not already. Returns false if none is posted.
   [[nodiscard]] bool acquire();
   [[nodiscard]] const ReceiveWQE& held() const { return held_; }
-  // Copies to the held WQE's memory. false: refused, and everything a class A fault asks for is
-  // done.
+  // Copies to the held WQE's memory. Returns false if that was refused; then the actions of a class
+  // A fault are done.
   [[nodiscard]] bool write(u64 offset, Bytes data);
-  // The held WQE completes. wr_id and qp are filled in here.
+  // Completes the held WQE. wr_id and qp are filled in here.
   void complete(CQE cqe);
-  // The current message is dropped; `srq_status` is what a class E completion says.
+  // Drops the current message; `srq_status` is the status of a class E completion.
   void abandon(WQEStatus srq_status);
 
   // The held WQE completes in error. iWARP, where an error of a message ends the stream.

@@ -6,7 +6,7 @@
 namespace verbena {
 namespace {
 
-// IBTA 10.3.1, C10-21: not before RTS. SQE and Error take them, to be flushed.
+// IBTA 10.3.1, C10-21: not before RTS. SQE and Error accept sends, to flush them.
 bool takes_sends(QPState state) {
   switch (state) {
     case QPState::kReset:
@@ -79,7 +79,7 @@ void UnreliableSends::finish(WQEStatus status) {
   ++counters_.req_cqe_error;
 }
 
-// nullopt: the oldest WQE is not complete.
+// Returns nullopt if the oldest WQE is not complete.
 std::optional<WQEStatus> UnreliableSends::status_of_oldest() const {
   if (queue_.begin_index() != next_) return WQEStatus::kSuccess;
   if (failure_ != WQEStatus::kSuccess) return failure_;

@@ -1,11 +1,11 @@
-// UnreliableSends: the send queue as UC and UD requesters work it off: in order, one WQE at a time,
+// UnreliableSends: how UC and UD requesters process the send queue: in order, one WQE at a time,
 // each complete as soon as its last packet is polled. IBTA Vol 1, 9.8 (unreliable service), 10.3.1
 // (states): RTS transmits; SQD ends the message that has begun and starts none; an error stops the
-// queue and asks for SQE; SQE and Error flush.
+// queue and requests SQE; SQE and Error flush.
 //   [ completed: CQE not yet polled | being transmitted or failed | waiting ]
 //   begin_index()                   next_                                   end_index()
-// Invariant: no allocation after construction but the queue's (send_queue.h); a CQE needs no room
-// of its own, it is made from its WQE when polled.
+// Invariant: no allocation after construction but the queue's (send_queue.h). A CQE needs no memory
+// of its own: it is made from its WQE when polled.
 #pragma once
 
 #include <optional>
@@ -20,17 +20,17 @@ class UnreliableSends {
   UnreliableSends(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault,
                   Addressing addressing = Addressing::kOfQP);
 
-  // The operation and the length are the service's to check. Reset, Init and RTR take no sends.
+  // The service checks operation and length. Reset, Init and RTR accept no sends.
   [[nodiscard]] PostError post(const SendWR& wr, Time now);
   void take_back(u32 count) { queue_.take_back(count); }  // just posted
   void free_sends(u32 count) { queue_.free_entries(count); }
   void on_state(QPState from);
 
-  // The WQE to make the next packet of; it counts as begun. nullptr: nothing to transmit now. Local
-  // operations that come first are executed on the way.
+  // Returns the WQE of the next packet, which counts as begun; nullptr if there is nothing to
+  // transmit now. Executes local operations that come first.
   [[nodiscard]] const SendWQE* current();
-  // The current WQE's last packet is made, or it has failed; then nothing is transmitted until the
-  // device has changed the state.
+  // The current WQE's last packet is made, or the WQE has failed. After a failure nothing is
+  // transmitted until the device has changed the state.
   void finish(WQEStatus status);
 
   [[nodiscard]] bool poll_cqe(CQE& out);

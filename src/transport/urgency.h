@@ -1,5 +1,5 @@
 // How soon a packet must leave. A call to the kernel costs more than many packets, so a link may
-// keep one a little, to send it with others.
+// hold a packet for a moment to send it with others.
 #pragma once
 
 #include "base/types.h"
@@ -8,9 +8,9 @@ namespace verbena {
 
 enum class Urgency : u8 {
   kNow,
-  kFirst,      // a request, and its QP waits for nothing: now, unless the program is posting on
-  kWithMore,   // a request, and an earlier one's answer is still to come: with those that follow
-  kWithReply,  // an acknowledgement: with what the program sends next, which may overtake it
+  kFirst,      // a request whose QP waits for nothing: now, unless the program continues to post
+  kWithMore,   // a request behind one that is not answered yet: with those that follow
+  kWithReply,  // an acknowledgement: with the program's next request, which may overtake it
 };
 
 }  // namespace verbena

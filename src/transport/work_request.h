@@ -25,7 +25,7 @@ enum class SendOp : u8 {
   kLocalInvalidate,
 };
 
-// What a send request of any service may have.
+// The fields of a send request of any service.
 struct SendRequest {
   u64 wr_id = 0;
   SendOp op = SendOp::kSend;
@@ -45,15 +45,15 @@ struct SendRequest {
   u32 xrc_srq = 0;                   // XRC only
 };
 
-struct UDDestination {  // UD only: where each request goes
+struct UDDestination {  // UD only: the destination of each request
   AddressVector destination;
   QPN dest_qp;
   QKey q_key;
 };
 
 struct WindowBinding {  // kBindMW only
-  RKey mw;              // the window as it is now
-  RKey mw_new;          // and its key after the bind
+  RKey mw;              // the window's current key
+  RKey mw_new;          // the window's key after the bind
   MWBind mw_bind;
 };
 
@@ -64,7 +64,7 @@ struct RecvWR {
   std::span<const SGE> sg_list;
 };
 
-// Why a post was refused. The queue is unchanged.
+// The reason why a post was refused. The queue is unchanged.
 enum class PostError : u8 {
   kOk,
   kQueueFull,       // ENOMEM

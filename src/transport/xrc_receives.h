@@ -1,6 +1,6 @@
-// XRCReceives: what an XRC target QP draws its receives from: the SRQs of its XRC domain. Every
-// request names one by its number (XRCETH); it lends the request its receives and its PD, for the
-// target has neither. IBTA Annex A14.
+// XRCReceives: the SRQs of an XRC domain, from which an XRC target QP takes its receives. Every
+// request names one by its number (XRCETH). The SRQ gives the request its receives and its PD,
+// since the target has neither. IBTA Annex A14.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct XRCReceiveQueue {
 class XRCReceives {
  public:
   virtual ~XRCReceives() = default;
-  // nullopt: the domain has no SRQ of that number (any more).
+  // Returns nullopt if the domain has no SRQ of that number (any more).
   [[nodiscard]] virtual std::optional<XRCReceiveQueue> find(u32 srq_number) const = 0;
 };
 
