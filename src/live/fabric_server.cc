@@ -25,17 +25,17 @@ namespace {
 using fabric::LivePacket;
 using host::FabricClock;
 
-// All of it real time.
-constexpr Duration kShortestWait = us(250);   // what is due until then happens at once
-constexpr Duration kLongestStep = ms(20);     // what is behind that is not caught up with
-constexpr Duration kBetweenClocks = ms(10);   // that processes are told of
-constexpr Duration kQueueTime = ms(10);       // that a NIC's queue of data lasts
+// All in real time.
+constexpr Duration kShortestWait = us(250);   // events that are due within it happen at once
+constexpr Duration kLongestStep = ms(20);     // delays beyond it are not caught up with
+constexpr Duration kBetweenClocks = ms(10);   // between two messages about the clock
+constexpr Duration kQueueTime = ms(10);       // the length of a NIC's queue of data
 constexpr Duration kLinger = ms(500);         // after the last process
 constexpr Duration kFirstPatience = sec(20);  // for the first process
-constexpr Duration kStuckPatience = sec(2);   // with a process that takes nothing
+constexpr Duration kStuckPatience = sec(2);   // with a process that takes no packets
 
-constexpr u32 kShortestQueue = 64 << 10;       // octets
-constexpr std::size_t kLongestBacklog = 4096;  // packets; what is beyond is lost
+constexpr u32 kShortestQueue = 64 << 10;       // bytes
+constexpr std::size_t kLongestBacklog = 4096;  // packets; those beyond are lost
 constexpr std::size_t kLateBacklog = 128;      // simulated time waits for the process
 constexpr u32 kReadAtOnce = 64;                // messages of one process
 constexpr int kBufferOctets = 4 << 20;         // as far as the kernel grants it
@@ -48,13 +48,13 @@ LivePacket::Kind kind_of(Opcode opcode) {
                                                  : LivePacket::Kind::kData;
 }
 
-// As switches map DSCPs where nobody says otherwise; best effort is what flows have in scenarios.
+// Maps DSCPs as switches do by default; best effort gets the default priority of scenarios' flows.
 u8 priority_of(u8 traffic_class) {
   const u8 dscp = dscp_of(traffic_class);
   return dscp == 0 ? fabric::Flow{}.priority : static_cast<u8>(dscp / kDSCPsOfAPriority);
 }
 
-// A NIC with ECN marks all its packets as capable of it, but CNPs.
+// A NIC with ECN marks all its packets except CNPs as capable of it.
 u8 capable(u8 traffic_class, LivePacket::Kind kind) {
   if (kind == LivePacket::Kind::kNotification || ecn_of(traffic_class) != ECN::kNotECT)
     return traffic_class;
@@ -98,7 +98,7 @@ void FabricServer::run(int stop) {
     advance();
     accept_clients();
     for (u32 i = 0; i < clients_.size(); ++i) read(*clients_[i]);
-    advance();  // what has been sent now is sent at this time
+    advance();  // packets of now are sent at this time
     deliver();
     deliver_mads();
     give_credit();
@@ -145,7 +145,7 @@ void FabricServer::accept_clients() {
   }
 }
 
-// --- what processes say
+// --- messages of processes
 
 void FabricServer::read(Client& client) {
   std::array<u8, host::kMaxFabricMessage> buffer;
@@ -180,7 +180,7 @@ void FabricServer::refuse(Client& client, int error, const std::string& message)
   (void)tell(client, refused);
 }
 
-// Who has the host, other than by this claim; "": nobody.
+// Returns who has the host by another claim; "" if nobody does.
 std::string FabricServer::holder_of(u32 host, u64 claim) const {
   for (const auto& client : clients_)
     if (!client->is_gone && client->role != Client::Role::kUnknown && client->host == host &&
@@ -262,7 +262,7 @@ void FabricServer::on_packet(Client& client, const host::FabricPacket& packet,
     live.destination = hosts[packet.peer];
     return fabric_.send(std::move(live));
   }
-  // To itself, past the network; or to nobody.
+  // To itself, outside the network; or to nobody.
   if (kind == LivePacket::Kind::kData) client.credit += octets.size();
   if (!is_known) {
     ++undelivered_;
@@ -296,7 +296,7 @@ bool FabricServer::has_to_wait(Time now) const {
   });
 }
 
-// As far as there is nothing to simulate on the way, time costs nothing.
+// Returns the longest step that simulates nothing on the way: it costs no time.
 Duration FabricServer::longest_step() const {
   const Time next = fabric_.next_event();
   const Duration busy = kLongestStep / config_.scale;
@@ -334,9 +334,9 @@ void FabricServer::tell_clock(Time now) {
       client->knows_clock = tell(*client, host::FabricClockMessage{.clock = clock_});
 }
 
-// --- what processes are given
+// --- messages to processes
 
-// False: its socket has no room.
+// Returns false if the process's socket is full.
 template <typename Message>
 bool FabricServer::tell(Client& client, const Message& message, std::span<const u8> rest) {
   const int error = host::send_fabric(client.socket.get(), message, rest);
@@ -355,7 +355,7 @@ void FabricServer::deliver() {
   fabric_.arrived().clear();
 }
 
-// QP 1 is that of all processes of the host: any one of them hands its packets on.
+// All processes of the host share QP 1: any of them forwards its packets.
 FabricServer::Client* FabricServer::receiver_of(const LivePacket& packet) {
   const u32 host = host_of_node_[packet.destination];
   const u32 qpn = dest_qp_of(packet);
@@ -408,7 +408,7 @@ void FabricServer::flush(Client& client) {
   }
 }
 
-// What a full socket does not take is told later.
+// A credit that a full socket does not take is sent later.
 void FabricServer::give_credit() {
   for (const fabric::LeftPacket& left : fabric_.left())
     for (const auto& client : clients_)

@@ -1,9 +1,8 @@
-// FabricServer: the process in which a live fabric is simulated (docs/live_fabric.md): it takes the
-// packets of live processes from their sockets, has them go through a LiveFabric, and gives them to
-// the processes of their destinations. It keeps the fabric's clock: simulated time goes `scale`
-// times slower than the host's, from the first packet on; where the simulation cannot keep up, or a
-// process does not take what has come for it, simulated time goes slower still, and nothing is
-// lost.
+// FabricServer: the process that simulates a live fabric (docs/live_fabric.md). It takes the
+// packets of live processes from their sockets, passes them through a LiveFabric, and gives them to
+// the processes of their destinations. It keeps the fabric's clock: simulated time runs `scale`
+// times slower than the host's, from the first packet on. If the simulation cannot keep up, or a
+// process does not take its packets, simulated time runs slower still, and nothing is lost.
 #pragma once
 
 #include <sys/types.h>
@@ -34,9 +33,9 @@ class FabricServer {
   FabricServer(fabric::LiveFabric& fabric, const FabricServerConfig& config,
                host::Descriptor listening);
 
-  // Until `stop` is readable, or its life is over.
+  // Runs until `stop` is readable, or until its life is over.
   void run(int stop);
-  // The whole of what has happened, lines for a terminal.
+  // Returns a summary of all that has happened, lines for a terminal.
   [[nodiscard]] std::string text() const;
 
  private:
@@ -101,7 +100,7 @@ class FabricServer {
   std::vector<std::unique_ptr<Client>> clients_;
   u32 next_client_ = 1;
   host::FabricClock clock_;
-  Time told_;         // when processes were last told of the clock
+  Time told_;         // the last time when processes were told the clock
   Time began_;        // real time of the first packet
   Duration slipped_;  // real time in which simulated time stood still
   Time alone_since_;
