@@ -207,6 +207,54 @@ function(verbena_collectives_library)
           NAMELINK_COMPONENT devel)
 endfunction()
 
+# src/torch becomes python/verbena_torch/_backend.so where PyTorch's headers and libraries are found:
+# Debian's libtorch-dev, python3-torch and pybind11-dev, or the folder of another PyTorch in
+# CMAKE_PREFIX_PATH. Its headers take ten seconds, so all of it is one file.
+function(verbena_torch_backend)
+  if(NOT VERBENA_TORCH OR NOT TARGET verbena_libcoll OR VERBENA_SANITIZE)
+    return()
+  endif()
+  find_path(VERBENA_TORCH_INCLUDE torch/csrc/distributed/c10d/ProcessGroup.hpp)
+  find_path(VERBENA_TORCH_API_INCLUDE torch/version.h
+            HINTS ${VERBENA_TORCH_INCLUDE}/torch/csrc/api/include)
+  find_path(VERBENA_PYBIND11_INCLUDE pybind11/chrono.h HINTS ${VERBENA_TORCH_INCLUDE})
+  find_path(VERBENA_PYTHON_INCLUDE Python.h
+            PATH_SUFFIXES python3.14 python3.13 python3.12 python3.11 python3.10 python3.9)
+  set(found TRUE)
+  foreach(library IN ITEMS torch_python torch_cpu c10)
+    find_library(VERBENA_${library}_LIBRARY ${library})
+    mark_as_advanced(VERBENA_${library}_LIBRARY)
+    list(APPEND libraries ${VERBENA_${library}_LIBRARY})
+    if(NOT VERBENA_${library}_LIBRARY)
+      set(found FALSE)
+    endif()
+  endforeach()
+  foreach(folder IN ITEMS TORCH TORCH_API PYBIND11 PYTHON)
+    mark_as_advanced(VERBENA_${folder}_INCLUDE)
+    list(APPEND folders ${VERBENA_${folder}_INCLUDE})
+    if(NOT VERBENA_${folder}_INCLUDE)
+      set(found FALSE)
+    endif()
+  endforeach()
+  if(NOT found)
+    message(STATUS "verbena_torch is left out: install libtorch-dev python3-torch pybind11-dev")
+    return()
+  endif()
+  set(package ${CMAKE_BINARY_DIR}/python/verbena_torch)
+  configure_file(${CMAKE_SOURCE_DIR}/python/verbena_torch/__init__.py ${package}/__init__.py
+                 COPYONLY)
+  add_library(verbena_torch MODULE ${CMAKE_SOURCE_DIR}/src/torch/process_group.cc)
+  target_include_directories(verbena_torch SYSTEM PRIVATE ${folders})
+  target_link_libraries(verbena_torch PRIVATE verbena_libcoll ${libraries})
+  set_target_properties(verbena_torch PROPERTIES
+    PREFIX "" OUTPUT_NAME _backend LIBRARY_OUTPUT_DIRECTORY ${package}
+    CXX_STANDARD 17 INSTALL_RPATH "$ORIGIN/../../..")
+  add_dependencies(product verbena_torch)
+  set(packages ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages/verbena_torch)
+  install(TARGETS verbena_torch LIBRARY DESTINATION ${packages})
+  install(FILES ${CMAKE_SOURCE_DIR}/python/verbena_torch/__init__.py DESTINATION ${packages})
+endfunction()
+
 # src/LAYER/main.cc becomes verbena-coll-rank, which lies beside the drop-in libraries: `verbena coll`
 # starts it.
 function(verbena_rank_program layer)

@@ -32,7 +32,7 @@ LAYERS = [
     ["host", "fabric", "collectives", "nvmf", "management"],
     ["coll"],
     ["communicator"],
-    ["perf"],
+    ["perf", "torch"],
     ["jobs"],
     ["live"],
     ["abi"],

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""`verbena coll`: its table, under its own launcher and mpirun, and what it refuses.
+
+usage: coll_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" else "build/test")
+harness.build_from_command_line()
+VERBENA = str(BUILD / "bin" / "verbena")
+ROW = re.compile(r"^ +(\d+) +(\d+) +(\w+) +(\w+) +(-?\d+) +([\d.]+) +([\d.]+) +([\d.]+) +(\S+)"
+                 r" +([\d.]+) +([\d.]+) +([\d.]+) +(\S+)( +[\d.]+)?$", re.MULTILINE)
+
+
+def run(*command, **variables):
+    return subprocess.run([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, stdin=subprocess.DEVNULL, timeout=harness.PAIR_LIMIT_S,
+                          env={**os.environ, "VERBENA_ADDRESS": harness.ADDRESS, **variables})
+
+
+def coll(*arguments, **variables):
+    return run(VERBENA, "coll", *arguments, **variables)
+
+
+class CollTest(unittest.TestCase):
+    def rows(self, done, count):
+        self.assertEqual(done.returncode, 0, done.stdout)
+        rows = ROW.findall(done.stdout)
+        self.assertEqual(len(rows), count, done.stdout)
+        for row in rows:
+            self.assertEqual((row[8], row[12]), ("0", "0"), done.stdout)
+        self.assertIn("# Out of bounds values : 0 OK", done.stdout)
+        return rows
+
+    def test_every_operation(self):
+        for operation in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
+                          "alltoall", "gather", "scatter", "sendrecv"):
+            with self.subTest(operation):
+                rows = self.rows(coll(operation, "-n", 3, "-b", 12, "-e", "300K", "-f", 50,
+                                      "--iters", 2, "-w", 1, "--check"), 3)
+                self.assertEqual(int(rows[0][0]) % 4, 0)
+
+    def test_types_and_reductions(self):
+        for data_type, operator in (("int8", "prod"), ("half", "sum"), ("bfloat16", "avg"),
+                                    ("double", "min"), ("int64", "bxor"), ("uint8", "max")):
+            with self.subTest(data_type):
+                rows = self.rows(coll("-d", data_type, "-o", operator, "-b", "64K", "-e", "64K",
+                                      "--iters", 1), 1)
+                self.assertEqual(rows[0][2:4], (data_type, operator))
+
+    def test_steps_and_bandwidth(self):
+        rows = self.rows(coll("-n", 4, "-b", "1M", "-e", "3M", "-i", "1M", "--iters", 1), 3)
+        self.assertEqual([int(row[0]) for row in rows], [1 << 20, 2 << 20, 3 << 20])
+        time, algorithm, bus = map(float, rows[2][5:8])
+        self.assertAlmostEqual(algorithm, (3 << 20) / time / 1e3, delta=0.02)
+        self.assertAlmostEqual(bus, algorithm * 2 * 3 / 4, delta=0.02)
+
+    def test_algorithms_and_faults(self):
+        for algorithm in ("ring", "halving-doubling", "one-shot"):
+            self.rows(coll("-n", 4, "--algorithm", algorithm, "-b", 64, "-e", "64K", "-f", 1024,
+                           "--iters", 1), 2)
+        self.rows(coll("--fault", "loss 1%", "-b", "256K", "-e", "256K", "--iters", 2), 1)
+
+    def test_table_decides(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as table:
+            table.write("choose AllReduce 2 1000000 ring 4096\n")
+            table.flush()
+            self.rows(coll("--table", table.name, "-b", "64K", "-e", "64K", "--iters", 1), 1)
+            table.write("choose AllReduce nonsense\n")
+            table.flush()
+            done = coll("--table", table.name, "-b", 8, "-e", 8)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("line 2", done.stdout)
+
+    @unittest.skipIf(shutil.which("mpirun") is None, "Open MPI is not installed")
+    def test_mpirun(self):
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        done = run("mpirun", *root, "--oversubscribe", "-n", 3, VERBENA, "coll", "-b", "64K", "-e",
+                   "64K", "--iters", 1)
+        self.rows(done, 1)
+
+    def test_library_asks_for_the_verbs_of_rdma_core_only(self):
+        """It is linked to the system's libibverbs, and runs on any: no symbol is Verbena's own."""
+        library = BUILD / "lib" / "libverbena-coll.so.1"
+        needed = run("readelf", "-d", library).stdout
+        self.assertIn("[libibverbs.so.1]", needed)
+        asked = run("nm", "-D", "--undefined-only", library).stdout
+        verbs = re.findall(r"ibv_\w+@(\S+)", asked)
+        self.assertTrue(verbs)
+        self.assertEqual({version.split("_")[0] for version in verbs}, {"IBVERBS"})
+        self.assertNotIn("verbena_", asked)
+
+    def test_program_in_c(self):
+        """The header is plain C, and a program needs nothing but the two libraries."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "sum.c"
+            source.write_text("""
+#include <stdio.h>
+#include <verbena/collectives.h>
+int main(void)
+{
+	verbena_comm *comm;
+	double one = 1, sum = 0;
+	if (verbena_coll_init(&comm, "env://", -1, -1, NULL)) {
+		puts(verbena_coll_error());
+		return 1;
+	}
+	verbena_coll_all_reduce(&one, &sum, 1, VERBENA_FLOAT64, VERBENA_SUM, comm, NULL);
+	printf("sum %g\\n", sum);
+	return verbena_coll_destroy(comm);
+}
+""")
+            program = pathlib.Path(folder) / "sum"
+            header = pathlib.Path(__file__).resolve().parents[2] / "include"
+            library = (BUILD / "lib").resolve()
+            done = run("gcc", "-std=c99", "-Wall", "-Werror", "-I", header, "-o", program, source,
+                       library / "libverbena-coll.so.1", "-libverbs", f"-Wl,-rpath,{library}")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            ranks = [subprocess.Popen([VERBENA, "run", "--address", harness.ADDRESS, "--", program],
+                                      stdout=subprocess.PIPE, text=True,
+                                      env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2",
+                                           "VERBENA_COLL_RENDEZVOUS": f"file://{folder}/rank0"})
+                     for rank in range(2)]
+            for rank in ranks:
+                self.assertEqual(rank.communicate(timeout=60)[0], "sum 2\n")
+
+    def test_wrong_usage(self):
+        for arguments, words in ((["fly"], "no such operation"), (["-d", "float8"], "int8"),
+                                 (["-b", "ten"], "number of bytes"), (["-n", "0"], "1 to 1024"),
+                                 (["-b", "2M", "-e", "1M"], "--min"), (["-f", "1"], "2 or more"),
+                                 (["--algorithm", "fastest"], "no such algorithm"),
+                                 (["--timeout", "0"], "above 0"), (["--iters", "0"], "1 or more"),
+                                 (["--fault", "lose"], "lose")):
+            with self.subTest(arguments):
+                done = coll(*arguments)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertIn(words, done.stdout)
+
+    def test_what_does_not_fit(self):
+        for arguments, words in ((["-b", "1024G", "-e", "1024G"], "more memory"),
+                                 (["broadcast", "-r", "5"], "root 5 is no rank"),
+                                 (["-d", "float", "-o", "band"], "no band of float")):
+            with self.subTest(arguments):
+                done = coll("--iters", 1, *arguments)
+                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertIn(words, done.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()

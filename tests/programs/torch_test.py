@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""torch.distributed on the backend verbena: each operation beside gloo, DistributedDataParallel, what
+fails, torchrun, and the example that trains a small GPT.
+
+usage: torch_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import unittest
+
+import harness
+
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" else "build/test")
+harness.build_from_command_line()
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = HERE / "torch" / "cases.py"
+TRAIN = HERE.parent.parent / "examples" / "train_gpt.py"
+PYTHON = "/usr/bin/python3"  # the backend is built for Debian's own
+PACKAGE = BUILD.resolve() / "python"
+LIMIT_S = 120
+
+
+def is_missing():
+    return not (PACKAGE / "verbena_torch" / "_backend.so").exists()
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def environment(**more):
+    return {**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1",
+            "VERBENA_ADDRESS": harness.ADDRESS, "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+def run_ranks(ranks, *arguments):
+    """What each rank printed, and its exit status."""
+    port = str(free_port())
+    processes = [subprocess.Popen([PYTHON, *map(str, arguments)], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
+                                  env=environment(RANK=str(rank), WORLD_SIZE=str(ranks),
+                                                  MASTER_ADDR="127.0.0.1", MASTER_PORT=port))
+                 for rank in range(ranks)]
+    try:
+        return [(process.communicate(timeout=LIMIT_S)[0], process.returncode)
+                for process in processes]
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+
+
+@unittest.skipIf(is_missing(), "verbena_torch is not built: no PyTorch was found")
+class TorchTest(unittest.TestCase):
+    def pass_cases(self, ranks, *cases):
+        for output, status in run_ranks(ranks, CASES, *cases):
+            self.assertEqual(status, 0, output)
+            self.assertIn("done", output.splitlines(), output)
+
+    def test_two_ranks(self):
+        self.pass_cases(2, "reductions", "movements", "exchanges", "messages", "overlapping",
+                        "groups", "ddp")
+
+    def test_three_ranks(self):
+        self.pass_cases(3, "exchanges", "messages", "groups", "ddp")
+
+    def test_failures(self):
+        self.pass_cases(2, "late", "timeouts", "mismatches")
+
+    def test_torchrun_trains_as_gloo_does(self):
+        """The loss curves of both backends, and of packets of which some are lost."""
+        # torch 1.13 on Python 3.11 knows no other value of --redirects.
+        command = [PYTHON, "-m", "torch.distributed.run", "--redirects", "1", "--tee", "1",
+                   "--nproc_per_node", "2", "--master_port", str(free_port()), str(TRAIN),
+                   "--steps", "8", "--compare", "--width", "32", "--layers", "1", "--batch", "4"]
+        for more in ({}, {"VERBENA_FAULT": "loss 1%"}):
+            done = subprocess.run(command, env=environment(**more), timeout=LIMIT_S, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertIn("the curves are the same", done.stdout)
+            rates = re.findall(r"^\[default0\]:(gloo|verbena): +([0-9.,]+) tokens/s", done.stdout, re.MULTILINE)
+            self.assertEqual({name for name, _ in rates}, {"gloo", "verbena"}, done.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()
