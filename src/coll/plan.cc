@@ -14,6 +14,9 @@ namespace {
 using collectives::Operation;
 using collectives::Range;
 
+// Up to so many octets of a rank's part, short chunks that pass the staging buffers are faster than
+// reads of the program's memory.
+constexpr u64 kStagedTotal = 1u << 20, kStagedChunk = 128u << 10;
 constexpr u64 kSmall = 64u << 10;
 constexpr u32 kFew = 8;  // ranks, up to which messages to all of them cost little
 
@@ -59,7 +62,8 @@ collectives::Shape shape_of(const Call& call, const Algorithm& algorithm,
 Algorithm usual(const Call& call, const Topology& topology) {
   const u64 octets = call.octets();
   const bool few = topology.ranks <= kFew;
-  const Algorithm direct{Algorithm::kDirect, kUsualChunk};
+  const bool is_staged = size_of(call, topology.ranks) <= kStagedTotal * topology.ranks;
+  const Algorithm direct{Algorithm::kDirect, is_staged ? kStagedChunk : kUsualChunk};
   switch (call.kind) {
     case Kind::kAllReduce:
       if (few && octets <= kEagerOctets) return {Algorithm::kOneShot, 0};

@@ -52,12 +52,44 @@ class Arena {
   // A part that was not given out before.
   [[nodiscard]] u8* take(u64 length);
   [[nodiscard]] const Registration& registration() const { return *registration_; }
+  // What a process of this host needs to map it.
+  struct Card {
+    i64 pid = 0;
+    u64 address = 0, length = 0, nonce = 0;
+    i32 file = -1;
+    u32 reserved = 0;
+  };
+  [[nodiscard]] Card card() const;
+  // The first octets: a number that tells this arena from others.
+  static constexpr u64 kNonceOctets = 64;
 
  private:
   Arena() = default;
+  int file_ = -1;
   u8* base_ = nullptr;
-  u64 length_ = 0, taken_ = 0;
+  u64 length_ = 0, taken_ = kNonceOctets;
   std::unique_ptr<Registration> registration_{};
+};
+
+// The arena of another process of this host, mapped for reading.
+class PeerArena {
+ public:
+  // nullptr: it cannot be mapped: another user's, or in another container.
+  [[nodiscard]] static std::unique_ptr<PeerArena> map(const Arena::Card& card);
+  ~PeerArena();
+  PeerArena(const PeerArena&) = delete;
+  PeerArena& operator=(const PeerArena&) = delete;
+
+  // Where an address of its process is here; nullptr: not in the arena.
+  [[nodiscard]] const u8* find(u64 address, u64 octets) const {
+    const u64 offset = address - card_.address;
+    return offset < card_.length && octets <= card_.length - offset ? base_ + offset : nullptr;
+  }
+
+ private:
+  PeerArena(const Arena::Card& card, const u8* base) : card_(card), base_(base) {}
+  Arena::Card card_;
+  const u8* base_;
 };
 
 // Buffers of equal size, by number.

@@ -83,6 +83,7 @@ Operation::Operation(std::shared_ptr<Communicator> comm, u64 number, Call call,
       lanes_(script_lanes_ + (has_root(call_.kind) ? 1 : 0)),
       inboxes_(u64{comm_->size()} * lanes_),
       to_self_(lanes_),
+      bases_(lanes_),
       executor_(plan_ == nullptr ? no_steps() : *plan_->script, comm_->rank()) {}
 
 Operation::~Operation() = default;
@@ -166,6 +167,7 @@ void Operation::run() {
   executor_.run(*this);
   if (done_ || is_failing() || !executor_.finished() || untaken_ != 0) return;
   if (first_lane_ == 0) {
+    for (u32 lane = 0; lane < script_lanes_; ++lane) copy_base(lane);
     deliver_result();
     if (has_root(call_.kind)) return begin_closing();
   }
@@ -248,24 +250,40 @@ void Operation::on_offer_taken() {
 }
 
 bool Operation::send_to_self(u32 lane, const Step& step) {
-  to_self_[lane].push_back(address_of(step.range));
+  to_self_[lane].push(address_of(step.range));
   return true;
 }
 
 bool Operation::receive_from_self(u32 lane, const Step& step) {
   CHECK(!to_self_[lane].empty());
-  const u8* const from = to_self_[lane].front();
-  to_self_[lane].pop_front();
-  apply(step, from);
+  if (step.action == Action::kCopy && reduces(call_.kind)) {
+    copy_base(lane);
+    bases_[lane] = {to_self_[lane].pop(), step.range};
+    return true;
+  }
+  apply(lane, step, to_self_[lane].pop());
   return true;
 }
 
-void Operation::apply(const Step& step, const u8* from) {
+void Operation::apply(u32 lane, const Step& step, const u8* from) {
   u8* const to = address_of(step.range);
   if (step.action == Action::kReduce)
-    combine(call_.type, call_.op, to, to, from, step.range.length);
+    combine(call_.type, call_.op, to, take_base(lane, step.range), from, step.range.length);
   else
     move(to, from, step.range.length);
+}
+
+// What a reduction into the range adds to.
+const u8* Operation::take_base(u32 lane, const Range& range) {
+  if (bases_[lane].range == range && bases_[lane].from != nullptr)
+    return std::exchange(bases_[lane], {}).from;
+  copy_base(lane);
+  return address_of(range);
+}
+
+void Operation::copy_base(u32 lane) {
+  const Base base = std::exchange(bases_[lane], {});
+  if (base.from != nullptr) move(address_of(base.range), base.from, base.range.length);
 }
 
 // --- messages of others
@@ -280,7 +298,7 @@ void Operation::on_message(u32 from, const Header& header, std::span<const u8> p
     std::memcpy(&arrival.offer, payload.data(), sizeof arrival.offer);
   else
     arrival.borrowed = payload;
-  box.arrivals.push_back(std::move(arrival));
+  box.arrivals.push(std::move(arrival));
   if (std::exchange(box.is_awaited, false)) {
     executor_.wake(header.lane - first_lane_);
     run();
@@ -297,8 +315,7 @@ bool Operation::receive(u32 lane, const Step& step) {
     box.is_awaited = true;
     return false;
   }
-  const Arrival arrival = std::move(box.arrivals.front());
-  box.arrivals.pop_front();
+  const Arrival arrival = box.arrivals.pop();
   if (arrival.header.length != step.range.length) {
     if (arrival.header.kind == Header::Kind::kOffer)
       comm_->world().tell(comm_->world_rank(step.peer),
@@ -313,10 +330,18 @@ bool Operation::receive(u32 lane, const Step& step) {
     return false;
   }
   if (arrival.header.kind == Header::Kind::kOffer) {
-    start_transfer(lane, step, arrival);
-    return false;
+    World& world = comm_->world();
+    const u32 peer = comm_->world_rank(step.peer);
+    const u8* const near = world.shared_memory(peer, arrival.offer.address, step.range.length);
+    if (near == nullptr) {
+      start_transfer(lane, step, arrival);
+      return false;
+    }
+    apply(lane, step, near);
+    world.tell(peer, {.kind = Header::Kind::kTaken, .token = arrival.header.token});
+    return true;
   }
-  apply(step, arrival.payload().data());
+  apply(lane, step, arrival.payload().data());
   return true;
 }
 
@@ -327,17 +352,19 @@ void Operation::start_transfer(u32 lane, const Step& step, const Arrival& arriva
     if (direct == nullptr) return;
   }
   ++transfers_;
-  comm_->world().transfers().start({.owner = shared_from_this(),
-                                    .lane = lane,
-                                    .peer = comm_->world_rank(step.peer),
-                                    .token = arrival.header.token,
-                                    .action = step.action,
-                                    .type = call_.type,
-                                    .op = call_.op,
-                                    .to = address_of(step.range),
-                                    .length = step.range.length,
-                                    .from = arrival.offer,
-                                    .direct = direct});
+  comm_->world().transfers().start(
+      {.owner = shared_from_this(),
+       .lane = lane,
+       .peer = comm_->world_rank(step.peer),
+       .token = arrival.header.token,
+       .action = step.action,
+       .type = call_.type,
+       .op = call_.op,
+       .to = address_of(step.range),
+       .base = step.action == Action::kReduce ? take_base(lane, step.range) : nullptr,
+       .length = step.range.length,
+       .from = arrival.offer,
+       .direct = direct});
 }
 
 void Operation::on_transferred(u32 lane) {

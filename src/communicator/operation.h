@@ -7,7 +7,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "coll/plan.h"
 #include "coll/scripts/step_lists.h"
 #include "collectives/rank_executor.h"
+#include "communicator/fifo.h"
 #include "communicator/memory.h"
 #include "communicator/message.h"
 #include "communicator/request.h"
@@ -75,8 +75,14 @@ class Operation final : public Request {
   };
   // Messages of one rank on one lane.
   struct Inbox {
-    std::deque<Arrival> arrivals{};
+    Fifo<Arrival> arrivals{};
     bool is_awaited = false;
+  };
+  // The own part of a sum that is not yet at its place: the first reduction adds to it there, so
+  // that it need not be copied before.
+  struct Base {
+    const u8* from = nullptr;
+    collectives::Range range{};
   };
   struct AreaMemory {
     u8* base = nullptr;
@@ -97,7 +103,9 @@ class Operation final : public Request {
   [[nodiscard]] bool send_to_self(u32 lane, const collectives::Step& step);
   [[nodiscard]] bool receive(u32 lane, const collectives::Step& step);
   [[nodiscard]] bool receive_from_self(u32 lane, const collectives::Step& step);
-  void apply(const collectives::Step& step, const u8* from);
+  void apply(u32 lane, const collectives::Step& step, const u8* from);
+  [[nodiscard]] const u8* take_base(u32 lane, const collectives::Range& range);
+  void copy_base(u32 lane);
   void start_transfer(u32 lane, const collectives::Step& step, const Arrival& arrival);
   [[nodiscard]] bool offer(u32 peer, const Header& header, const collectives::Range& range);
   void mismatch(u32 from, const Header& header);
@@ -113,7 +121,8 @@ class Operation final : public Request {
   std::unique_ptr<u8[]> temporary_{};
   std::array<AreaMemory, kAreas> areas_{};
   std::vector<Inbox> inboxes_;
-  std::vector<std::deque<const u8*>> to_self_;
+  std::vector<Fifo<const u8*>> to_self_;
+  std::vector<Base> bases_;
   std::vector<u32> blocked_{};  // lanes that cannot send
   collectives::RankExecutor executor_;
   std::shared_ptr<const StepLists> closing_script_{};

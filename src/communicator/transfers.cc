@@ -87,7 +87,7 @@ void Transfers::land(Active& transfer, const Piece& piece) {
     u8* const to = transfer.to + piece.offset;
     const u8* const from = buffers_.at(piece.buffer);
     if (transfer.action == collectives::Action::kReduce)
-      combine(transfer.type, transfer.op, to, to, from, piece.octets);
+      combine(transfer.type, transfer.op, to, transfer.base + piece.offset, from, piece.octets);
     else
       std::memcpy(to, from, piece.octets);
   }

@@ -29,6 +29,7 @@ struct Transfer {
   DataType type = DataType::kUint8;
   ReduceOp op = ReduceOp::kSum;
   u8* to = nullptr;
+  const u8* base = nullptr;  // what a reduction adds to; `to` or elsewhere
   u64 length = 0;
   Offer from{};
   const Registration* direct = nullptr;  // of `to`; nullptr: by buffers

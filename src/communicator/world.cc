@@ -20,6 +20,7 @@ constexpr i64 kPingInterval = kSecond / 2;
 constexpr i64 kLongestSleep = 20 * kMillisecond;
 constexpr i64 kDrainTime = 2 * kSecond;  // of what was sent before this rank leaves
 constexpr u32 kPollsBetweenLooks = 32;   // at the clock
+constexpr u32 kPollsOfLinks = 64;        // for each of the queues, if all peers are linked
 constexpr int kCompletionsAtOnce = 16;
 
 constexpr u32 kStagingBuffers = 32;
@@ -39,8 +40,20 @@ u64 host_number() {
 
 struct PeerCard {
   u64 host = 0;
-  u32 rails = 0;
+  u32 rails = 0, reserved = 0;
+  Arena::Card arena{};
+  u64 sleep_word = 0;  // its address
 };
+
+// Whether ranks of one host may exchange messages without the device. Not where somebody wants to
+// see or to lose packets: the variables of `verbena run`.
+bool may_share() {
+  const char* const local = std::getenv("VERBENA_LOCAL");
+  if (local != nullptr && std::strcmp(local, "off") == 0) return false;
+  for (const char* const variable : {"VERBENA_FAULT", "VERBENA_CAPTURE", "VERBENA_FABRIC"})
+    if (std::getenv(variable) != nullptr) return false;
+  return true;
+}
 
 template <typename T>
 void append(std::string& to, const T& value) {
@@ -79,11 +92,17 @@ Expected<void> World::prepare(const WorldConfig& config) {
   auto rails = open_rails(config.devices, ranks * Connection::completions_for(depth));
   if (!rails) return tl::unexpected(rails.error());
   rails_ = std::move(*rails);
-  const u64 slots = u64{Connection::slots_for(depth)} * kSlotOctets * (ranks - 1);
+  const u32 ring_slots = depth + Connection::kSpareSlots;
+  const u64 slots =
+      (u64{Connection::slots_for(depth)} * kSlotOctets + SharedLink::ring_octets(ring_slots)) *
+      (ranks - 1);
   const u64 buffers = kPieceOctets * kPieceBuffers + kBufferedOctets * kStagingBuffers;
-  auto arena = Arena::make(rails_, slots + buffers);
+  auto arena = Arena::make(rails_, Arena::kNonceOctets + sizeof(SleepWord) + slots + buffers);
   if (!arena) return tl::unexpected(arena.error());
   arena_ = std::move(*arena);
+  sleep_word_ = new (arena_->take(sizeof(SleepWord))) SleepWord;
+  peer_arenas_.resize(ranks);
+  rings_.resize(ranks);
   transfers_ = std::make_unique<Transfers>(connections_, arena_->take(kPieceOctets * kPieceBuffers),
                                            arena_->registration(), *this);
   staging_ = std::make_unique<BufferPool>(arena_->take(kBufferedOctets * kStagingBuffers),
@@ -93,6 +112,7 @@ Expected<void> World::prepare(const WorldConfig& config) {
     const ConnectionMemory memory{arena_->take(u64{Connection::slots_for(depth)} * kSlotOctets),
                                   arena_->registration().lkey(0)};
     connections_[rank] = std::make_unique<Connection>(rank, depth, memory);
+    rings_[rank] = arena_->take(SharedLink::ring_octets(ring_slots));
     if (const auto made = connections_[rank]->create(rails_); !made) return made;
   }
   return connect(config, deadline);
@@ -103,12 +123,16 @@ Expected<void> World::connect(const WorldConfig& config, i64 deadline) {
   if (!star) return tl::unexpected(star.error());
   star_ = std::move(*star);
   std::string mine;
-  append(mine, PeerCard{host_number(), static_cast<u32>(rails_.size())});
+  append(mine, PeerCard{.host = host_number(),
+                        .rails = static_cast<u32>(rails_.size()),
+                        .arena = arena_->card(),
+                        .sleep_word = reinterpret_cast<u64>(sleep_word_)});
   for (u32 rank = 0; rank < size(); ++rank) {
     std::vector<QPAddress> addresses(rails_.size());
     if (rank != rank_) addresses = connections_[rank]->addresses();
     for (const QPAddress& address : addresses) append(mine, address);
   }
+  for (u8* const ring : rings_) append(mine, reinterpret_cast<u64>(ring));
   const auto all = star_.exchange(mine, deadline);
   if (!all) return tl::unexpected(all.error());
   for (u32 rank = 0; rank < size(); ++rank) {
@@ -131,12 +155,47 @@ Expected<void> World::connect(const WorldConfig& config, i64 deadline) {
     if (const auto connected = connections_[rank]->connect(rails_, remote); !connected)
       return connected;
   }
-  // Nobody sends before all can receive.
-  if (const auto ready = star_.exchange("", deadline); !ready) return tl::unexpected(ready.error());
+  if (const auto shared = share_memory(*all, deadline); !shared) return shared;
   const auto neighbours = std::ranges::count(hosts_, hosts_[rank_]);
   spin_ns_ = neighbours <= static_cast<long>(std::thread::hardware_concurrency())
                  ? 200 * kMicrosecond
                  : 10 * kMicrosecond;
+  return {};
+}
+
+// Two ranks share memory if each can map the other's. Nobody sends before all have heard that.
+Expected<void> World::share_memory(const std::vector<std::string>& cards, i64 deadline) {
+  std::string mapped(size(), 0);
+  for (u32 rank = 0; rank < size() && may_share(); ++rank) {
+    PeerCard card;
+    if (rank == rank_ || hosts_[rank] != hosts_[rank_] || !read_at(cards[rank], 0, card)) continue;
+    peer_arenas_[rank] = PeerArena::map(card.arena);
+    if (peer_arenas_[rank] != nullptr) mapped[rank] = 1;
+  }
+  const auto all = star_.exchange(mapped, deadline);
+  if (!all) return tl::unexpected(all.error());
+  const u32 ring_slots = depth_for(size()) + Connection::kSpareSlots;
+  for (u32 rank = 0; rank < size(); ++rank) {
+    if (mapped[rank] == 0 || (*all)[rank].size() != size() || (*all)[rank][rank_] == 0) {
+      peer_arenas_[rank].reset();
+      continue;
+    }
+    PeerCard card;
+    u64 ring = 0;
+    const std::size_t rings = sizeof card + u64{size()} * rails_.size() * sizeof(QPAddress);
+    const bool whole =
+        read_at(cards[rank], 0, card) && read_at(cards[rank], rings + rank_ * sizeof ring, ring);
+    const PeerArena& arena = *peer_arenas_[rank];
+    const u8* const incoming = arena.find(ring, SharedLink::ring_octets(ring_slots));
+    const u8* const sleep = arena.find(card.sleep_word, sizeof(SleepWord));
+    if (!whole || incoming == nullptr || sleep == nullptr)
+      return failure(VERBENA_COLL_RENDEZVOUS,
+                     "rank " + std::to_string(rank) + " gives wrong addresses of its memory");
+    connections_[rank]->share(std::make_unique<SharedLink>(
+        rings_[rank], incoming, *reinterpret_cast<const SleepWord*>(sleep), ring_slots));
+  }
+  const auto is_absent = [](const auto& arena) { return arena == nullptr; };
+  links_only_ = std::ranges::count_if(peer_arenas_, is_absent) == 1;  // the own place
   return {};
 }
 
@@ -284,7 +343,31 @@ Error World::remove_registration(const void* address) {
 
 // --- progress
 
+// Links are in memory and cost little to look at. If nothing is expected of the queues, they have a
+// turn now and then.
 bool World::progress() {
+  const bool any = poll_links();
+  if (any && transfers_->is_idle() && ++polls_ % kPollsBetweenLooks != 0) return true;
+  if (!any && links_only_ && transfers_->is_idle() && ++polls_ % kPollsOfLinks != 0) return false;
+  return poll_queues() || any;
+}
+
+bool World::poll_links() {
+  bool any = false;
+  for (const auto& connection : connections_) {
+    if (connection == nullptr || connection->link() == nullptr) continue;
+    SharedLink& link = *connection->link();
+    for (int i = 0; i < kCompletionsAtOnce && link.poll(); ++i) {
+      const Header header = link.header();
+      on_message(connection->peer(), header, link.payload());
+      connection->take_from_link(header.kind);
+      any = true;
+    }
+  }
+  return any;
+}
+
+bool World::poll_queues() {
   bool any = false;
   ibv_wc completions[kCompletionsAtOnce];
   for (u32 rail = 0; rail < rails_.size(); ++rail) {
@@ -519,10 +602,20 @@ void World::make_progress() {
   keep_house(now_ns());
 }
 
+// From now on peers wake this process; several threads of it may sleep.
+void World::say_asleep() {
+  if (sleepers_++ == 0) sleep_word_->count.fetch_add(1, std::memory_order_seq_cst);
+}
+void World::say_awake() {
+  if (--sleepers_ == 0) sleep_word_->count.fetch_add(1, std::memory_order_seq_cst);
+}
+
 // Until a completion queue or the star has something.
 void World::sleep(std::unique_lock<std::mutex>& lock, i64 until) {
   for (const auto& rail : rails_) ibv_req_notify_cq(rail->cq(), 0);
-  if (progress()) return;
+  say_asleep();
+  const bool any_from_links = poll_links();
+  if (poll_queues() || any_from_links) return say_awake();
   std::vector<pollfd> waiting;
   for (const auto& rail : rails_)
     waiting.push_back({.fd = rail->channel()->fd, .events = POLLIN, .revents = 0});
@@ -533,6 +626,7 @@ void World::sleep(std::unique_lock<std::mutex>& lock, i64 until) {
   const timespec time{.tv_sec = left / kSecond, .tv_nsec = left % kSecond};
   ppoll(waiting.data(), waiting.size(), &time, nullptr);
   lock.lock();
+  say_awake();
   for (u32 i = 0; i < rails_.size(); ++i) {
     if (waiting[i].revents == 0) continue;
     ibv_cq* cq = nullptr;

@@ -64,6 +64,11 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   [[nodiscard]] bool can_send(u32 rank) const {
     return connections_[rank]->can_send() && backlog_[rank].empty();
   }
+  // Memory of another rank that is mapped here; nullptr: it must be read by the device.
+  [[nodiscard]] const u8* shared_memory(u32 rank, u64 address, u64 octets) const {
+    const PeerArena* const arena = peer_arenas_[rank].get();
+    return arena == nullptr ? nullptr : arena->find(address, octets);
+  }
   [[nodiscard]] Transfers& transfers() { return *transfers_; }
   // A short message that must not wait for room here: it is kept until there is some.
   void tell(u32 rank, const Header& header, std::span<const u8> payload = {});
@@ -114,6 +119,9 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
 
   // Returns whether anything happened.
   bool progress();
+  bool poll_queues();
+  bool poll_links();
+  [[nodiscard]] Expected<void> share_memory(const std::vector<std::string>& cards, i64 deadline);
   void on_completion(u32 rail, const ibv_wc& completion);
   void on_failed_completion(u32 rail, const ibv_wc& completion);
   void on_message(u32 from, const Header& header, std::span<const u8> payload);
@@ -133,6 +141,8 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   class Patience;
   void let_others(std::unique_lock<std::mutex>& lock);
   void sleep(std::unique_lock<std::mutex>& lock, i64 until);
+  void say_asleep();
+  void say_awake();
   void sleep_on_star(std::unique_lock<std::mutex>& lock);
   void run_thread();
 
@@ -143,6 +153,11 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   i64 spin_ns_ = 0;
   std::vector<std::unique_ptr<Rail>> rails_{};
   std::unique_ptr<Arena> arena_{};
+  std::vector<std::unique_ptr<PeerArena>> peer_arenas_{};  // nullptr: not shared
+  SleepWord* sleep_word_ = nullptr;
+  std::vector<u8*> rings_{};  // to each rank, in the arena
+  u32 polls_ = 0;
+  bool links_only_ = false;                                 // all peers are linked
   std::vector<std::unique_ptr<Connection>> connections_{};  // the own place: nullptr
   std::unique_ptr<Transfers> transfers_{};
   std::unique_ptr<BufferPool> staging_{};
@@ -158,7 +173,7 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   i64 house_at_ = 0, ping_at_ = 0;
 
   std::atomic<u32> wanted_{0};  // threads that want the lock
-  u32 waiters_ = 0;
+  u32 waiters_ = 0, sleepers_ = 0;
   bool ends_ = false, thread_sleeps_ = false;
   int wake_fd_ = -1;
   std::thread thread_{};

@@ -168,8 +168,35 @@ void Connection::send(Header header, std::span<const u8> more, std::span<const u
   transmit(header, more, payload);
 }
 
+// A message without meaning. One for each sleep of the peer, so there is always a receive for it.
+void Connection::wake_peer() {
+  if (broken_ || !room_to_send()) return;
+  const Header nothing{};
+  ibv_sge sge{.addr = 0, .length = sizeof nothing, .lkey = memory_.lkey};
+  u8* const to = slot(depth_ + kSpareSlots);
+  std::memcpy(to, &nothing, sizeof nothing);
+  sge.addr = reinterpret_cast<u64>(to);
+  ibv_send_wr request{};
+  request.wr_id = WorkId{WorkKind::kSend, peer_, 0, 0}.value();
+  request.sg_list = &sge;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = max_inline_ >= sizeof nothing ? IBV_SEND_INLINE : 0;
+  post(lines_[0], request, false);
+}
+
+void Connection::take_from_link(Header::Kind kind) {
+  link_->take();
+  if (kind != Header::Kind::kCredit) ++owed_;
+  return_credits();
+}
+
 void Connection::transmit(const Header& header, std::span<const u8> more,
                           std::span<const u8> payload) {
+  if (link_ != nullptr) {
+    if (link_->send(header, more, payload)) wake_peer();
+    return;
+  }
   const u32 octets = static_cast<u32>(sizeof header + more.size() + payload.size());
   CHECK(octets <= kSlotOctets);
   const bool is_inline = octets <= max_inline_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "communicator/message.h"
+#include "communicator/shared_link.h"
 #include "communicator/verbs/rail.h"
 
 namespace verbena::coll {
@@ -53,6 +54,7 @@ class Connection {
   [[nodiscard]] Expected<void> connect(std::span<const std::unique_ptr<Rail>> rails,
                                        std::span<const QPAddress> remote);
 
+  [[nodiscard]] u32 peer() const { return peer_; }
   [[nodiscard]] bool is_broken() const { return broken_; }
   [[nodiscard]] bool can_send() const { return credits_ > 0 && room_to_send(); }
   // Sets header.credits. `more` and `payload` follow the header.
@@ -67,6 +69,11 @@ class Connection {
   [[nodiscard]] u32 rails() const { return static_cast<u32>(lines_.size()); }
   [[nodiscard]] bool can_read(u32 rail) const;
   void read(u32 rail, u32 index, u64 to, u32 lkey, u64 from, u32 rkey, u32 octets);
+
+  // From now on messages go through shared memory, and queue pairs wake sleepers and READ.
+  void share(std::unique_ptr<SharedLink> link) { link_ = std::move(link); }
+  [[nodiscard]] SharedLink* link() const { return link_.get(); }
+  void take_from_link(Header::Kind kind);  // after a message of it was handled
 
   struct Message {
     Header header;
@@ -95,10 +102,12 @@ class Connection {
   [[nodiscard]] u8* slot(u32 index) const { return memory_.slots + u64{index} * kSlotOctets; }
   void post_receive(u32 slot);
   void post(Line& line, ibv_send_wr& request, bool is_read);
+  void wake_peer();
   void transmit(const Header& header, std::span<const u8> more, std::span<const u8> payload);
 
   u32 peer_, depth_;
   ConnectionMemory memory_;
+  std::unique_ptr<SharedLink> link_{};
   std::vector<Line> lines_;
   std::vector<QPAddress> addresses_;
   u32 credits_ = 0;  // messages that the peer can take
