@@ -94,7 +94,7 @@ void add_port(Files& files, const std::string& port, const host::LocalAddress& a
 
 void add_device(Files& files, const std::string& device, const host::LocalAddress& address,
                 host::LinkKind link) {
-  files.text(device + "/node_type", "1: CA");
+  files.text(device + "/node_type", link == host::LinkKind::kIWARP ? "4: RNIC" : "1: CA");
   files.text(device + "/node_guid", guid_text(address.node_guid));
   files.text(device + "/sys_image_guid", guid_text(address.node_guid));
   files.text(device + "/node_desc", address.device_name);

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "host/links/fabric/fabric_protocol.h"
+
 namespace verbena::host {
 
 std::string_view name_of(LinkKind kind) { return kLinkNames[static_cast<std::size_t>(kind)]; }
@@ -22,6 +24,13 @@ Expected<LinkKind> link_kind_from_environment() {
   std::string message = std::string(kLinkVariable).append("=").append(text).append(" is none of");
   for (const std::string_view name : kLinkNames) message.append(" ").append(name);
   return failure(EINVAL, message);
+}
+
+Transport transport_from_environment() {
+  const bool in_fabric = std::getenv(kFabricVariable) != nullptr;
+  const Expected<LinkKind> kind = link_kind_from_environment();
+  return !in_fabric && kind && *kind == LinkKind::kIWARP ? Transport::kIWARP
+                                                         : Transport::kInfiniBand;
 }
 
 }  // namespace verbena::host

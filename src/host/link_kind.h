@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "device/device_config.h"
 #include "host/error.h"
 
 namespace verbena::host {
@@ -25,5 +26,7 @@ inline constexpr std::array<std::string_view, 4> kLinkNames = {"udp", "packet", 
 [[nodiscard]] std::optional<LinkKind> link_kind_named(std::string_view name);
 // Unset or empty: kUDP. EINVAL: it is none of the names.
 [[nodiscard]] Expected<LinkKind> link_kind_from_environment();
+// Of the devices that this process opens: a simulated fabric, where one is chosen, carries RoCE.
+[[nodiscard]] Transport transport_from_environment();
 
 }  // namespace verbena::host

@@ -22,6 +22,7 @@ using namespace verbena::abi;
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) try {
   if (attr == nullptr) return fail(EINVAL);
   PDObject& domain = PDObject::of(pd);
+  if (domain.owner().is_iwarp()) return fail(EOPNOTSUPP);
   const auto path = to_address_vector(*attr, domain.owner().config());
   if (!path) {
     explain_refused_path("ibv_create_ah", *attr, domain.owner().config());

@@ -44,6 +44,9 @@ struct ContextObject final : verbs_context, host::EventTarget {
   }
   [[nodiscard]] const DeviceConfig& config() const { return adapter->device().config(); }
 
+  // It has RC QPs and their connections: no datagrams, address handles, multicast or XRC.
+  [[nodiscard]] bool is_iwarp() const { return config().transport == Transport::kIWARP; }
+
   void on_completion_event() override {}
   void on_async_event(const AsyncEvent& event) override;  // of the port
 

@@ -4,6 +4,8 @@
 #include <span>
 #include <string>
 
+#include "host/link_kind.h"
+
 namespace verbena::abi {
 namespace {
 
@@ -18,8 +20,9 @@ std::string number_of(const std::string& name) {
 }  // namespace
 
 DeviceObject::DeviceObject(const host::LocalAddress& local_address) : address(local_address) {
-  verbs.node_type = IBV_NODE_CA;
-  verbs.transport_type = IBV_TRANSPORT_IB;
+  const bool is_iwarp = host::transport_from_environment() == Transport::kIWARP;
+  verbs.node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
+  verbs.transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
   const std::string uverbs = "uverbs" + number_of(address.device_name);
   copy_text(verbs.name, address.device_name);
   copy_text(verbs.dev_name, uverbs);

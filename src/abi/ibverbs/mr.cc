@@ -189,6 +189,7 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
   auto mr = make<MRObject>();
   if (mr == nullptr) return fail(ENOMEM);
   const PDObject& domain = PDObject::of(pd);
+  if (domain.owner().is_iwarp()) return fail(EOPNOTSUPP);
   const Result<MRKeys> key = domain.owner().enter()->memory().register_null(domain.id());
   if (!key) return fail(key.error());
   return finish(std::move(mr), {.pd = pd, .length = SIZE_MAX}, {key->l_key, RKey{}});

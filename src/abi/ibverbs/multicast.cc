@@ -10,6 +10,7 @@ using namespace verbena::abi;
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) try {
   if (gid == nullptr) return refuse(EINVAL);
   const QPObject& self = QPObject::of(qp);
+  if (self.owner().is_iwarp()) return refuse(EOPNOTSUPP);
   return refuse(self.owner().adapter->attach_multicast(self.queue, to_gid(*gid)));
 } catch (...) {
   return refuse(errno_of_exception());
@@ -18,6 +19,7 @@ int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) try {
 int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) try {
   if (gid == nullptr) return refuse(EINVAL);
   const QPObject& self = QPObject::of(qp);
+  if (self.owner().is_iwarp()) return refuse(EOPNOTSUPP);
   return refuse(self.owner().adapter->detach_multicast(self.queue, to_gid(*gid)));
 } catch (...) {
   return refuse(errno_of_exception());

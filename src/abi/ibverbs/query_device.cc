@@ -27,6 +27,16 @@ constexpr unsigned kCapabilities =
     IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
     IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_XRC;
 
+// RFC 5040 has neither RNR nor P_Keys nor XRC.
+constexpr unsigned kIWARPCapabilities =
+    IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |
+    IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+
+unsigned capabilities_of(const ContextObject& context) {
+  return context.is_iwarp() ? kIWARPCapabilities : kCapabilities;
+}
+
 constexpr u32 kODPSends = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
 constexpr u32 kODPWrites = kODPSends | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_SRQ_RECV;
 constexpr u32 kODPAll =
@@ -45,7 +55,7 @@ ibv_device_attr attributes_of(const ContextObject& context) {
   attr.hw_ver = kHardwareVersion;
   attr.max_qp = static_cast<int>(limits.max_qp);
   attr.max_qp_wr = static_cast<int>(limits.max_qp_wr);
-  attr.device_cap_flags = kCapabilities;
+  attr.device_cap_flags = capabilities_of(context);
   attr.max_sge = attr.max_sge_rd = static_cast<int>(limits.max_sge);
   attr.max_cq = static_cast<int>(limits.max_cq);
   attr.max_cqe = static_cast<int>(limits.max_cqe);
@@ -67,6 +77,10 @@ ibv_device_attr attributes_of(const ContextObject& context) {
   attr.max_pkeys = static_cast<u16>(config.p_keys.size());
   attr.local_ca_ack_delay = kAckDelay;
   attr.phys_port_cnt = kPort;
+  if (!context.is_iwarp()) return attr;
+  attr.max_ah = attr.max_mcast_grp = attr.max_mcast_qp_attach = 0;
+  attr.max_total_mcast_qp_attach = 0;
+  attr.local_ca_ack_delay = 0;
   return attr;
 }
 
@@ -77,9 +91,11 @@ ibv_device_attr_ex extended_attributes_of(const ContextObject& context) {
   attr.odp_caps.per_transport_caps = {
       .rc_odp_caps = kODPAll, .uc_odp_caps = kODPWrites, .ud_odp_caps = kODPSends};
   attr.xrc_odp_caps = kODPAll;
+  if (context.is_iwarp()) attr.odp_caps = {}, attr.xrc_odp_caps = 0;
   attr.completion_timestamp_mask = kTimestampMask;
   attr.hca_core_clock = kCoreClockKHz;
-  attr.device_cap_flags_ex = kCapabilities | kDeviceFlushGlobal | kDeviceAtomicWrite;
+  attr.device_cap_flags_ex = capabilities_of(context);
+  if (!context.is_iwarp()) attr.device_cap_flags_ex |= kDeviceFlushGlobal | kDeviceAtomicWrite;
   attr.cq_mod_caps = {.max_cq_count = 0xffff, .max_cq_period = 0xffff};  // what the call can say
   attr.max_dm_size = kMaxDMBytes;
   attr.phys_port_cnt_ex = kPort;

@@ -36,7 +36,7 @@ ibv_port_attr port_attributes_of(const ContextObject& context) {
   attr.active_speed = rate.speed;
   attr.phys_state = kLinkUp;
   attr.link_layer = IBV_LINK_LAYER_ETHERNET;
-  attr.flags = IBV_QPF_GRH_REQUIRED;
+  attr.flags = context.is_iwarp() ? 0 : IBV_QPF_GRH_REQUIRED;
   return attr;
 }
 

@@ -40,6 +40,7 @@ FileXRCDs& file_xrcds() {
 }
 
 std::shared_ptr<OpenXRCD> open_new(ContextObject& owner) {
+  if (owner.is_iwarp()) return fail(EOPNOTSUPP);
   const Result<XRCDomain*> domain = owner.enter()->open_xrcd();
   if (!domain) return fail(domain.error());
   Undo opened([&] { static_cast<void>(owner.enter()->close_xrcd(*domain)); });

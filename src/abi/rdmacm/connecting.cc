@@ -95,7 +95,27 @@ int resolve_service(IdObject& id, const rdma_conn_param* param) {
   return 0;
 }
 
+// iWARP: private data is the program's alone, and the port is TCP's.
+int request_stream(IdObject& id, const rdma_conn_param* param) {
+  const std::vector<u8> data = all_data(id, param);
+  const auto asked =
+      id.place.device->connections->connect({.local_gid = id.path.local,
+                                             .remote_gid = id.path.remote,
+                                             .service_id = service_of(id),
+                                             .qpn = qpn_of(id, param),
+                                             .starting_psn = {},
+                                             .responder_resources = id.responder_resources,
+                                             .initiator_depth = id.initiator_depth,
+                                             .private_data = data,
+                                             .source_port = id.source().port},
+                                            id);
+  if (!asked) return result_of(asked.error());
+  id.comm_id = asked->value;
+  return 0;
+}
+
 int request_connection(IdObject& id, const rdma_conn_param* param) {
+  if (id.has_streams()) return request_stream(id, param);
   const auto data = with_addresses(id, param, kIPConnectDataSize);
   if (!data) return result_of(data.error());
   const auto asked = id.place.device->connections->connect(
@@ -144,9 +164,9 @@ int accept_datagrams(IdObject& id, const rdma_conn_param* param) {
 }
 
 int accept_connection(IdObject& id, const rdma_conn_param* param) {
-  if (data_of(param).size() > cm::REP::kPrivateDataSize) return fail(EINVAL);
+  if (!id.has_streams() && data_of(param).size() > cm::REP::kPrivateDataSize) return fail(EINVAL);
   const Progress progress(id);
-  if (connect_qp(id) != 0) return progress.undone();
+  if (!id.has_streams() && connect_qp(id) != 0) return progress.undone();
   const Status accepted = id.place.device->connections->accept(
       id.connection(),
       {.qpn = qpn_of(id, param),

@@ -37,7 +37,7 @@ struct EventObject : rdma_cm_event {
   const int type;
 
  private:
-  std::array<u8, cm::SIDRREQ::kPrivateDataSize> data_{};  // the longest of all
+  std::array<u8, 255> data_{};  // as much as rdma_conn_param can tell
 };
 
 }  // namespace verbena::rdmacm

@@ -20,7 +20,9 @@ EventObject::EventObject(IdObject& about, int type_of_it, int status_of_it)
 
 EventObject::~EventObject() = default;
 
+// rdma_conn_param cannot tell of more.
 void EventObject::set_connection_data(std::span<const u8> private_data) {
+  private_data = private_data.first(std::min(private_data.size(), data_.size()));
   std::ranges::copy(private_data, data_.begin());
   param.conn.private_data = data_.data();
   param.conn.private_data_len = static_cast<u8>(private_data.size());
@@ -36,6 +38,10 @@ namespace {
 
 std::unique_ptr<EventObject> make(IdObject& id, int type, int status = 0) {
   return std::make_unique<EventObject>(id, type, status);
+}
+
+bool is_unreachable(int error) {
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
 // One for each thing that a CMAgent tells.
@@ -81,6 +87,24 @@ struct Translator {
     made->param.ud.qkey = reply.rep.q_key.value;
     return made;
   }
+  Made operator()(const StreamEstablished& stream) const {
+    Made made = make(id, RDMA_CM_EVENT_ESTABLISHED);
+    made->set_connection_data(stream.private_data);
+    made->param.conn.responder_resources = stream.responder_resources;
+    made->param.conn.initiator_depth = stream.initiator_depth;
+    return made;
+  }
+  // As Linux's cma_iw_handler() tells the errors of a connection.
+  Made operator()(const StreamRefused& refused) const {
+    const int type = refused.error == ECONNREFUSED   ? int{RDMA_CM_EVENT_REJECTED}
+                     : is_unreachable(refused.error) ? int{RDMA_CM_EVENT_UNREACHABLE}
+                                                     : int{RDMA_CM_EVENT_CONNECT_ERROR};
+    Made made = make(id, type, -refused.error);
+    made->set_connection_data(refused.private_data);
+    return made;
+  }
+  Made operator()(const StreamEnded&) const { return make(id, RDMA_CM_EVENT_DISCONNECTED); }
+  Made operator()(const StreamRequest&) const { return nullptr; }
   Made operator()(const ReceiptAcknowledged&) const { return nullptr; }
   Made operator()(const ConnectRequest&) const { return nullptr; }  // a listener's: on_request()
   Made operator()(const SIDRRequest&) const { return nullptr; }
@@ -105,6 +129,17 @@ std::unique_ptr<EventObject> event_of_request(IdObject& listener, std::unique_pt
   conn.rnr_retry_count = req.rnr_retry_count;
   conn.srq = req.srq ? 1 : 0;
   conn.qp_num = req.local_qpn.value;
+  request->listen_id = &listener;
+  request->request = std::move(made);
+  return request;
+}
+
+std::unique_ptr<EventObject> event_of_request(IdObject& listener, std::unique_ptr<IdObject> made,
+                                              const StreamRequest& asked) {
+  auto request = make(listener, RDMA_CM_EVENT_CONNECT_REQUEST);
+  request->set_connection_data(asked.private_data);
+  request->param.conn.responder_resources = asked.initiator_depth;
+  request->param.conn.initiator_depth = asked.responder_resources;
   request->listen_id = &listener;
   request->request = std::move(made);
   return request;

@@ -10,6 +10,9 @@ namespace verbena::rdmacm {
 [[nodiscard]] std::unique_ptr<EventObject> event_of(IdObject& id, const CMEvent& news);
 [[nodiscard]] std::unique_ptr<EventObject> event_of_request(IdObject& listener,
                                                             std::unique_ptr<IdObject> made,
+                                                            const StreamRequest& request);
+[[nodiscard]] std::unique_ptr<EventObject> event_of_request(IdObject& listener,
+                                                            std::unique_ptr<IdObject> made,
                                                             const cm::REQ& req,
                                                             std::span<const u8> private_data);
 [[nodiscard]] std::unique_ptr<EventObject> event_of_request(IdObject& listener,

@@ -150,6 +150,27 @@ host::ConnectionTarget* IdObject::on_request(CommId id, const ConnectRequest& re
   return target;
 }
 
+host::ConnectionTarget* IdObject::on_request(CommId id, const StreamRequest& request) {
+  const IPRequest ip{.space = PortSpace::kTCP,
+                     .source = request.remote,
+                     .destination = request.local,
+                     .private_data = request.private_data};
+  std::unique_ptr<IdObject> made = make_request(id, ip, request.local.address);
+  if (made == nullptr) return nullptr;
+  made->path = {.local = request.local.address,
+                .remote = request.remote.address,
+                .local_gid_index = made->place.device->gid_index(request.local.address),
+                .mtu = made->place.device->identity().mtu};
+  made->set_gids(made->path.local, made->path.remote);
+  made->publish_path();
+  // What each asks of the other is what the other has.
+  made->responder_resources = request.initiator_depth;
+  made->initiator_depth = request.responder_resources;
+  IdObject* const target = made.get();
+  push(event_of_request(*this, std::move(made), request));
+  return target;
+}
+
 host::ConnectionTarget* IdObject::on_request(CommId id, const SIDRRequest& request) {
   const auto ip = parse_ip_request(request.req.service_id, request.req.private_data);
   std::unique_ptr<IdObject> made = make_request(id, ip, request.local_gid);

@@ -53,6 +53,7 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
   void on_connection_event(const CMEvent& event) override;
   [[nodiscard]] host::ConnectionTarget* on_request(CommId id, const ConnectRequest& req) override;
   [[nodiscard]] host::ConnectionTarget* on_request(CommId id, const SIDRRequest& req) override;
+  [[nodiscard]] host::ConnectionTarget* on_request(CommId id, const StreamRequest& req) override;
   void on_request_withdrawn() override { is_over = true; }
 
   // To its channel; counted until it is acknowledged.
@@ -66,6 +67,10 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
   void withdraw();
 
   [[nodiscard]] PortSpace port_space() const { return static_cast<PortSpace>(ps); }
+  // Its device is an iWARP one: the connection manager brings its QP up, with a stream.
+  [[nodiscard]] bool has_streams() const {
+    return place.device != nullptr && place.device->identity().transport == Transport::kIWARP;
+  }
   [[nodiscard]] bool is_datagram() const { return qp_type == IBV_QPT_UD; }
   [[nodiscard]] ibv_qp_type transport() const { return qp != nullptr ? qp->qp_type : qp_type; }
   // 0: it has no connection, or no longer.

@@ -18,6 +18,13 @@ unsigned access_of(const IdObject& id) {
   return IBV_ACCESS_REMOTE_WRITE | (id.peer->responder_resources != 0 ? reads : 0u);
 }
 
+// As Linux's iw_cm_init_qp_attr().
+void set_init_of_stream(ibv_qp_attr& attr, int& mask) {
+  attr.qp_access_flags =
+      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  mask |= IBV_QP_ACCESS_FLAGS;
+}
+
 void set_init(const IdObject& id, ibv_qp_attr& attr, int& mask) {
   attr.pkey_index = 0;
   attr.port_num = kPort;
@@ -77,8 +84,12 @@ bool attributes_for(const IdObject& id, ibv_qp_attr& attr, int& mask) {
   mask = IBV_QP_STATE;
   if (id.place.device == nullptr) return false;
   if (attr.qp_state == IBV_QPS_INIT) {
-    set_init(id, attr, mask);
+    id.has_streams() ? set_init_of_stream(attr, mask) : set_init(id, attr, mask);
     return true;
+  }
+  if (id.has_streams()) {  // the connection manager makes these steps
+    mask = 0;
+    return attr.qp_state == IBV_QPS_RTR || attr.qp_state == IBV_QPS_RTS;
   }
   if (id.is_datagram() || !id.peer) return false;
   if (attr.qp_state == IBV_QPS_RTR) {
