@@ -194,18 +194,38 @@ class Planner {
   }
   void try_remedies() {
     std::vector<Candidate> runs;
-    for (std::size_t i = 0; i < results_.candidates.size(); ++i) {
-      const Candidate& candidate = results_.candidates[i];
-      if (!candidate.is_done()) continue;
-      const auto source = std::ranges::find(sources_, candidate.topology, &Source::topology);
-      for (jobs::Remedy& remedy : jobs::remedies_of(candidate)) {
-        runs.push_back(candidate_of(*source, candidate.technology, remedy.settings));
-        runs.back().variant = remedy.name;
-        results_.tried.push_back({.of = i, .remedy = std::move(remedy), .candidate = {}});
-      }
-    }
+    std::vector<std::size_t>
+        without;  // places in `runs`, by candidate; kWhole: the candidate's own
+    for (std::size_t i = 0; i < results_.candidates.size(); ++i)
+      add_remedies(i, runs, without.emplace_back(kWhole));
     run_all(runs);
-    for (std::size_t i = 0; i < runs.size(); ++i) results_.tried[i].candidate = std::move(runs[i]);
+    std::size_t next = 0;
+    for (jobs::Tried& tried : results_.tried) {
+      const std::size_t part = without[tried.of];
+      if (next == part) ++next;  // a part without a remedy
+      const Candidate& base = part == kWhole ? results_.candidates[tried.of] : runs[part];
+      tried.candidate = runs[next++];
+      if (base.is_done()) tried.without = base.measured.time;
+    }
+  }
+  void add_remedies(std::size_t of, std::vector<Candidate>& runs, std::size_t& without) {
+    const Candidate& candidate = results_.candidates[of];
+    if (!candidate.is_done()) return;
+    const auto source = std::ranges::find(sources_, candidate.topology, &Source::topology);
+    const std::vector<fabric::Setting> part = jobs::part_of(candidate);
+    std::vector<jobs::Remedy> remedies = jobs::remedies_of(candidate);
+    if (!part.empty() && !remedies.empty()) {
+      without = runs.size();
+      runs.push_back(candidate_of(*source, candidate.technology, part));
+      runs.back().variant = "a part of the job";
+    }
+    for (jobs::Remedy& remedy : remedies) {
+      std::vector<fabric::Setting> settings = part;
+      settings.insert(settings.end(), remedy.settings.begin(), remedy.settings.end());
+      runs.push_back(candidate_of(*source, candidate.technology, settings));
+      runs.back().variant = remedy.name;
+      results_.tried.push_back({.of = of, .remedy = std::move(remedy), .candidate = {}});
+    }
   }
   void vary() {
     const Candidate& best = *results_.recommendation.best;
@@ -310,6 +330,8 @@ class Planner {
                    {"retransmissions", static_cast<double>(m.packets.repairs.retransmissions)}};
     return row;
   }
+
+  static constexpr std::size_t kWhole = ~std::size_t{0};
 
   const PlanJobRequest& request_;
   const StopSignal stop_;

@@ -4,6 +4,8 @@
 
 #include "jobs/flow_level/rank_classes.h"
 #include "jobs/job_file.h"
+#include "jobs/job_results.h"
+#include "jobs/job_run.h"
 #include "jobs/step_run.h"
 
 namespace verbena::jobs {
@@ -115,6 +117,39 @@ TEST(FlowProgram, StopsWhenAsked) {
   const Job job =
       job_with("training: {model: {layers: 2}, tensor: 4, sequence: 512, method: flows}");
   EXPECT_EQ(run_step(job, [](const Progress&) { return true; }).mistake, kInterrupted);
+}
+
+// The error bar of a figure at flow-level is a smaller job's, done both ways.
+TEST(FlowLevelError, IsThatOfASmallerJob) {
+  const auto job =
+      read_job("job.yaml",
+               "topology: {kind: rail_optimized, nodes: 64, rails: 4, spines: 8}\n"
+               "links: {rate: 400Gbps, delay: 200ns}\nhosts: {congestion_control: off}\n"
+               "collective: {size: 64MiB, algorithm: [rail ring, halving doubling], "
+               "method: flows}\n",
+               {}, nullptr);
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  for (const collectives::Shape& shape : job->shapes) {
+    const CollectiveResult result = run_collective(*job, shape, never);
+    ASSERT_TRUE(result.flow_error.has_value());
+    EXPECT_EQ(result.flow_error->gpus, 64u);
+    EXPECT_EQ(result.flow_error->octets, 16u << 20);
+    EXPECT_LT(std::abs(result.flow_error->error), 0.12) << name_of(shape.algorithm);
+  }
+  const std::string text = text_of(*job, run_job(*job, never).collectives);
+  EXPECT_NE(text.find("error: of its time, as on 64 GPUs with 16.78 MB by packets"),
+            std::string::npos)
+      << text;
+}
+
+TEST(FlowLevelError, OfAStepIsThatOfTwoReplicasWithALayerForEachStage) {
+  const Job job = job_with(
+      "training: {model: {layers: 8}, tensor: 2, pipeline: 2, sequence: 1024, method: flows}");
+  const StepResult result = run_step(job, never);
+  ASSERT_EQ(result.mistake, "");
+  ASSERT_TRUE(result.flow_error.has_value());
+  EXPECT_EQ(result.flow_error->gpus, 8u);
+  EXPECT_LT(std::abs(result.flow_error->error), 0.15);
 }
 
 }  // namespace

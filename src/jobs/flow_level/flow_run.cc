@@ -52,6 +52,7 @@ class FlowLevel {
   double latency_of(const std::vector<u32>& way) const;
   struct Round {
     double together = 0;  // all channels, without latency
+    double lockstep = 0;  // all channels, with what latency they do not hide from each other
     double alone = 0;     // one channel, with it
   };
   Round round(const Stage& stage);
@@ -128,21 +129,27 @@ FlowLevel::Round FlowLevel::round(const Stage& stage) {
   add_stage(stage, stage.lanes.size(), 1, all);
   add_stage(stage, 1, 1, one);
   const double together = busiest_time(all.paths, capacity_, all.octets);
-  if (one.octets.empty()) return {.together = together};
+  if (one.octets.empty()) return {.together = together, .lockstep = together};
+  // Two channels of one NIC share it packet by packet: their messages of a round begin and end at
+  // the same time, and neither hides the other's latency. More of them drift apart, and so do those
+  // of nodes with several GPUs, whose messages queue at NVLink's ports: there the latency is
+  // hidden.
+  const bool is_in_step = schedule_.shape().ranks_per_node == 1 && stage.lanes.size() == 2;
+  const double longest = *std::ranges::max_element(one.latency);
   if (stage.pace == Pace::kSlowest)
     return {.together = together,
-            .alone = busiest_time(one.paths, capacity_, one.octets) +
-                     *std::ranges::max_element(one.latency)};
+            .lockstep = together + (is_in_step ? longest : 0),
+            .alone = busiest_time(one.paths, capacity_, one.octets) + longest};
   std::vector<double> ends = end_times(one.paths, capacity_, one.octets);
   for (std::size_t i = 0; i < ends.size(); ++i) ends[i] += one.latency[i];
   return {
       .together = together,
+      .lockstep = together + (is_in_step ? longest : 0),
       .alone = std::accumulate(ends.begin(), ends.end(), 0.0) / static_cast<double>(ends.size())};
 }
 
 // The first piece goes through all stages; each of the others ends as much later as the busiest
-// stage is busy with it, or the links are that all stages share. With several channels one's
-// latency is hidden behind the others' flows.
+// stage is busy with it, or the links are that all stages share.
 FlowLevelResult FlowLevel::run() {
   const Pipeline pipeline = schedule_.pipeline();
   FlowLevelResult result;
@@ -153,7 +160,7 @@ FlowLevelResult FlowLevel::run() {
     if (stop_(Progress())) return {.mistake = kInterrupted};
     const Round one = round(stage);
     const double rounds = static_cast<double>(stage.rounds);
-    const double piece = rounds * std::max(one.together, one.alone);
+    const double piece = rounds * std::max(one.lockstep, one.alone);
     if (stage.levels == 1) {
       result.seconds += piece;
       busiest = std::max(busiest, piece);

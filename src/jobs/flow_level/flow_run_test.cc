@@ -89,6 +89,19 @@ TEST(FlowLevel, AgreesWithPackets) {
   }
 }
 
+// Two channels of one NIC begin and end their rounds together, so that each round has its latency;
+// four drift apart, and hide it.
+TEST(FlowLevel, TwoChannelsDoNotHideEachOthersLatencyAndFourDo) {
+  const TestNetwork hub = star(16, kLink);
+  for (const Algorithm algorithm : {Algorithm::kRing, Algorithm::kHalvingDoubling})
+    for (const u32 channels : {2u, 4u}) {
+      const Shape shape{
+          .algorithm = algorithm, .ranks = 16, .octets = 1u << 20, .channels = channels};
+      EXPECT_NEAR(by_flows(shape, hub) / by_packets(shape, hub), 1, 0.1)
+          << name_of(algorithm) << ", " << channels;
+    }
+}
+
 TEST(FlowLevel, NoWayIsSaid) {
   const TestNetwork net = rails(2, 2, 0, kLink);
   const auto schedule =

@@ -32,6 +32,12 @@ std::vector<collectives::Shape> shortlist(const Job& job, const Stop& stop) {
   return best;
 }
 
+// At flow-level, what packets would take, as far as a smaller job tells: congestion control and
+// host paths are in those alone.
+Duration corrected(double seconds, const std::optional<FlowError>& error) {
+  return ps(std::llround(seconds / (1 + (error ? error->error : 0)) * 1e12));
+}
+
 double cores_of(const Job& job, const PacketResult& packets) {
   if (packets.time == Duration()) return 0;
   return packets.cpu_time.seconds() / packets.time.seconds() / job.cluster.ranks();
@@ -47,7 +53,7 @@ Measured of_collective(const Job& job, const Stop& stop) {
         return {.mistake = kInterrupted, .name = {}, .packets = {}};
       continue;
     }
-    const Duration time = ps(std::llround(result.seconds() * 1e12));
+    const Duration time = corrected(result.seconds(), result.flow_error);
     if (best.mistake.empty() && best.time <= time) continue;
     const PacketResult packets = result.by_packets.value_or(PacketResult());
     best = {.mistake = {},
@@ -81,7 +87,7 @@ Measured of_step(const Job& job, const Stop& stop) {
   const StepResult step = run_step(job, stop);
   Measured measured{.mistake = step.mistake, .name = {}, .packets = {}};
   if (!step.mistake.empty()) return measured;
-  measured.time = step.time();
+  measured.time = corrected(step.time().seconds(), step.flow_error);
   measured.flow_error = step.flow_error;
   measured.cores = cores_of(job, step.packets);
   measured.packets = step.packets;

@@ -11,6 +11,7 @@
 #include "jobs/plan/plan_report.h"
 #include "jobs/plan/plan_text.h"
 #include "jobs/plan/recommendation.h"
+#include "jobs/plan/remedies.h"
 #include "jobs/plan/topologies.h"
 
 namespace verbena::jobs {
@@ -184,6 +185,67 @@ TEST(PlanText, WrapsAtItsColumns) {
   const std::string text = wrapped(std::string(60, 'a') + " " + std::string(60, 'b'), 2);
   EXPECT_EQ(text, "  " + std::string(60, 'a') + "\n  " + std::string(60, 'b') + "\n");
   EXPECT_EQ(dollars_text(Range{900, 1'234'000}), "$900 .. $1.23M");
+}
+
+// Rings in random order on a fat tree: hashes collide, and spraying with reordering NICs does not.
+constexpr const char* kCollisions = R"(
+topology: {kind: fat_tree, k: 4}
+links: {rate: 100Gbps, delay: 200ns}
+collective: {size: 4MiB, algorithm: ring, placement: random, channels: 2}
+)";
+
+Candidate run_with(const std::vector<fabric::Setting>& settings) {
+  Candidate candidate;
+  auto job = job_of(kCollisions, settings);
+  EXPECT_TRUE(job.has_value()) << job.error().message;
+  candidate.job = *std::move(job);
+  candidate.measured = measure(candidate.job, kGoOn);
+  EXPECT_TRUE(candidate.is_done()) << candidate.measured.mistake;
+  return candidate;
+}
+
+TEST(Remedies, TheShareOfACauseIsWhatARunIsFasterWithoutIt) {
+  const std::vector<Candidate> candidates = {run_with({})};
+  const Candidate& base = candidates.front();
+  std::vector<Tried> tried;
+  for (const Remedy& remedy : remedies_of(base))
+    tried.push_back({.of = 0,
+                     .remedy = remedy,
+                     .candidate = run_with(remedy.settings),
+                     .without = base.measured.time});
+  const std::vector<Candidate> best = best_of_each(candidates, tried);
+  EXPECT_LT(best[0].measured.time.seconds(), 0.8 * base.measured.time.seconds());
+  EXPECT_THAT(best[0].variant, HasSubstr("spraying"));
+  const std::string text = causes_text(candidates, tried);
+  EXPECT_THAT(text, HasSubstr("lost to routing collisions "));
+  EXPECT_THAT(text, HasSubstr("switches' latency "));
+  EXPECT_THAT(text, HasSubstr("headers 2.0 % of what the links carry"));
+  EXPECT_THAT(text, HasSubstr("as shipped: DCQCN of NVIDIA's NICs, ECN of SONiC"));
+}
+
+TEST(Remedies, OfALongRunAreTriedOnAPartOfIt) {
+  Candidate candidate;
+  candidate.job = *job_of(kCollisions, {});
+  EXPECT_TRUE(part_of(candidate).empty());
+  candidate.measured.packets.counters.events = 600'000'000;
+  const std::vector<fabric::Setting> part = part_of(candidate);
+  ASSERT_EQ(part.size(), 1u);
+  EXPECT_EQ(part[0].key, "collective.size");
+  EXPECT_EQ(part[0].value, std::to_string((4u << 20) / 10 / 4 * 4));
+}
+
+// Flow-level knows neither congestion control nor a host path: the smaller job's packets do.
+TEST(Comparison, TimesAtFlowLevelAreCorrectedByTheirError) {
+  const auto time = [](const std::string& path) {
+    auto job = job_of("topology: {kind: star, hosts: 128}\ntechnology: tcp\nhosts: {path: " + path +
+                          "}\ncollective: {size: 4MiB, algorithm: ring, method: flows}\n",
+                      {});
+    EXPECT_TRUE(job.has_value()) << job.error().message;
+    const Measured measured = measure(*job, kGoOn);
+    EXPECT_TRUE(measured.flow_error.has_value());
+    return measured.time.seconds();
+  };
+  EXPECT_GT(time("kernel_tcp"), 2 * time("none"));
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ std::string table_of(const PlanResults& results) {
     std::string text = flows_head(width);
     for (const Candidate& candidate : results.candidates) text += line_of(candidate, width);
     return text +
-           "At flow-level; error: of the time, as a smaller job of this kind has it by packets.\n";
+           "At flow-level; the time is corrected by the error that a smaller job of this kind "
+           "has beside packets.\n";
   }
   std::string text = fmt::format(
       "{:<{}} {:>10} {:>8} {:>10} {:>7}  {:<11} {:>20} {:>16} {:>7} {:>7}\n", "", width, "time",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ using fabric::Setting;
 using fabric::Technology;
 using Kind = Remedy::Kind;
 
-constexpr u64 kMostEvents = 20'000'000;  // of a run that is repeated for each remedy
+constexpr u64 kMostEvents = 60'000'000;  // of a run that is repeated for each remedy
 constexpr double kNoticed = 0.001;       // of the time
 constexpr u32 kMoreChannels = 4, kMostChannels = 64;
 
@@ -79,9 +80,8 @@ const Tried* fastest(const std::vector<Tried>& tried, std::size_t of, Kind kind,
                      std::optional<Cause> cause = std::nullopt) {
   const Tried* best = nullptr;
   for (const Tried& one : tried)
-    if (one.of == of && one.remedy.kind == kind && one.candidate.is_done() &&
-        (!cause || one.remedy.cause == *cause) &&
-        (best == nullptr || one.candidate.measured.time < best->candidate.measured.time))
+    if (one.of == of && one.remedy.kind == kind && one.is_done() &&
+        (!cause || one.remedy.cause == *cause) && (best == nullptr || one.ratio() < best->ratio()))
       best = &one;
   return best;
 }
@@ -89,13 +89,12 @@ const Tried* fastest(const std::vector<Tried>& tried, std::size_t of, Kind kind,
 std::string share_text(const Candidate& candidate, const std::vector<Tried>& tried,
                        std::size_t place) {
   std::string text;
-  const double all = candidate.measured.time.seconds();
   for (std::size_t i = 0; i < kCauses; ++i) {
     const Cause cause = static_cast<Cause>(i);
     const Tried* without = fastest(tried, place, Kind::kProbe, cause);
     if (without == nullptr) without = fastest(tried, place, Kind::kSetting, cause);
     if (without == nullptr) continue;
-    const double share = 1 - without->candidate.measured.time.seconds() / all;
+    const double share = 1 - without->ratio();
     text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", name_of(cause),
                         100 * (share < kNoticed ? 0 : share));
   }
@@ -103,10 +102,13 @@ std::string share_text(const Candidate& candidate, const std::vector<Tried>& tri
                             100 * header_share(candidate));
 }
 
-std::string times_text(const Candidate& candidate, const Tried* tried) {
-  const double ratio = tried->candidate.measured.time.seconds() / candidate.measured.time.seconds();
-  return fmt::format("{} ({:+.1f} %): {}", fabric::duration_text(tried->candidate.measured.time),
-                     100 * (ratio - 1), tried->remedy.name);
+Duration time_with(const Candidate& candidate, const Tried& tried) {
+  return ps(std::llround(static_cast<double>(candidate.measured.time.ps()) * tried.ratio()));
+}
+
+std::string times_text(const Candidate& candidate, const Tried& tried) {
+  return fmt::format("{} ({:+.1f} %): {}", fabric::duration_text(time_with(candidate, tried)),
+                     100 * (tried.ratio() - 1), tried.remedy.name);
 }
 
 }  // namespace
@@ -124,7 +126,6 @@ std::string_view name_of(Cause cause) {
 std::vector<Remedy> remedies_of(const Candidate& candidate) {
   std::vector<Remedy> remedies;
   if (candidate.job.method == Method::kFlows) return remedies;  // flow-level knows none of them
-  if (candidate.measured.packets.counters.events > kMostEvents) return remedies;
   const bool is_infiniband = candidate.technology == Technology::kInfiniBand;
   switch (candidate.technology) {
     case Technology::kRoCEv2: add_rocev2(remedies); break;
@@ -148,15 +149,34 @@ std::vector<Remedy> remedies_of(const Candidate& candidate) {
   return remedies;
 }
 
+std::vector<Setting> part_of(const Candidate& candidate) {
+  const u64 events = candidate.measured.packets.counters.events;
+  if (events <= kMostEvents) return {};
+  const double part = static_cast<double>(kMostEvents) / static_cast<double>(events);
+  const Job& job = candidate.job;
+  if (job.training) {
+    const u32 stages = job.training->parallel.pipeline;
+    const auto layers = static_cast<u32>(part * job.training->model.layers) / stages * stages;
+    return {{"training.model.layers", std::to_string(std::max(stages, layers))}};
+  }
+  if (job.inference) {
+    const auto layers = static_cast<u32>(part * job.inference->model.layers);
+    return {{"inference.model.layers", std::to_string(std::max(1u, layers))}};
+  }
+  if (job.shapes.empty()) return {};
+  const u64 element = job.shapes.front().element_octets;
+  const auto octets = static_cast<u64>(part * static_cast<double>(job.shapes.front().octets));
+  return {{"collective.size", std::to_string(std::max(element, octets / element * element))}};
+}
+
 std::vector<Candidate> best_of_each(const std::vector<Candidate>& candidates,
                                     const std::vector<Tried>& tried) {
   std::vector<Candidate> best = candidates;
   for (std::size_t i = 0; i < best.size(); ++i) {
     const Tried* const one = fastest(tried, i, Kind::kSetting);
-    if (one == nullptr || !best[i].is_done() ||
-        one->candidate.measured.time >= best[i].measured.time)
-      continue;
-    best[i] = one->candidate;
+    if (one == nullptr || !best[i].is_done() || one->ratio() >= 1) continue;
+    const Duration time = time_with(best[i], *one);
+    best[i].measured.time = time;
     best[i].variant = one->remedy.name;
   }
   return best;
@@ -174,10 +194,10 @@ std::string causes_text(const std::vector<Candidate>& candidates, const std::vec
                         fabric::duration_text(candidate.measured.time),
                         share_text(candidate, tried, i));
     const Tried* const best = fastest(tried, i, Kind::kSetting);
-    if (best != nullptr && best->candidate.measured.time < candidate.measured.time)
-      text += fmt::format("    at best    {}\n", times_text(candidate, best));
+    if (best != nullptr && best->ratio() < 1)
+      text += fmt::format("    at best    {}\n", times_text(candidate, *best));
     if (const Tried* const shipped = fastest(tried, i, Kind::kAsShipped); shipped != nullptr)
-      text += fmt::format("    shipped    {}\n", times_text(candidate, shipped));
+      text += fmt::format("    shipped    {}\n", times_text(candidate, *shipped));
   }
   if (text.empty()) return "";
   return "\nWhere the time goes, and what helps (each simulated, one change at a time)\n" + text;

@@ -30,14 +30,23 @@ struct Remedy {
   Kind kind = Kind::kSetting;
   std::vector<fabric::Setting> settings;
 };
-// None where a run of the job takes too many events to be repeated.
 [[nodiscard]] std::vector<Remedy> remedies_of(const Candidate& candidate);
 
-// A candidate with one remedy, run.
+// Of a run that takes too many events to be repeated: settings that make the job a part of itself,
+// with fewer layers or less data. Empty: it can be repeated.
+[[nodiscard]] std::vector<fabric::Setting> part_of(const Candidate& candidate);
+
+// A candidate with one remedy, run, or a part of it.
 struct Tried {
   std::size_t of = 0;  // place among the candidates
   Remedy remedy;
   Candidate candidate;
+  Duration without{};  // what the same takes without the remedy
+
+  [[nodiscard]] bool is_done() const { return candidate.is_done() && without != Duration(); }
+  [[nodiscard]] double ratio() const {  // below 1: it helps
+    return candidate.measured.time.seconds() / without.seconds();
+  }
 };
 
 // The candidates, each as its best remedy has it where that is faster; `variant` names it.
