@@ -15,7 +15,7 @@ namespace {
 using JSON = nlohmann::ordered_json;
 
 constexpr std::size_t kShownSeries = 8, kShownFlows = 3000, kShownPoints = 500, kShownPaused = 10;
-constexpr std::size_t kDrawnNodes = 300, kDrawnLinks = 3000;
+constexpr std::size_t kDrawnHosts = 64, kDrawnLinks = 3000;
 
 double us_of(Duration duration) { return static_cast<double>(duration.ps()) * 1e-6; }
 
@@ -33,7 +33,10 @@ std::vector<u32> largest(const std::vector<Value>& values, std::size_t count) {
 class Report {
  public:
   Report(const Simulation& simulation, const Summary& summary)
-      : simulation_(simulation), summary_(summary), held_(simulation.held_times()) {
+      : simulation_(simulation),
+        summary_(summary),
+        held_(simulation.held_times()),
+        totals_(simulation.totals()) {
     const std::size_t samples = simulation.record().samples().times().size();
     step_ = std::max<std::size_t>(1, (samples + kShownPoints - 1) / kShownPoints);
   }
@@ -44,6 +47,8 @@ class Report {
     data["complete"] =
         summary_.outcome == Outcome::kComplete || summary_.outcome == Outcome::kTimeIsUp;
     data["held"] = summary_.has_credits ? "without credits" : "paused";
+    const std::string& name = simulation_.scenario().name;
+    data["name"] = name.substr(name.rfind('/') + 1);
     data["seed"] = simulation_.scenario().network.seed;
     data["scenario"] = simulation_.scenario().text;
     data["end_us"] = us_of(summary_.simulated);
@@ -51,6 +56,7 @@ class Report {
       if (line.name != "outcome") data["summary"].push_back({line.name, line.value});
     add_deadlock(data);
     add_topology(data);
+    add_faults(data);
     add_flows(data);
     add_times(data);
     add_queues(data);
@@ -80,7 +86,7 @@ class Report {
     data["nodes"] = JSON::array();
     data["links"] = JSON::array();
     data["paused"] = JSON::array();
-    data["shows_hosts"] = topology.nodes <= kDrawnNodes;
+    data["shows_hosts"] = plan.hosts.size() <= kDrawnHosts;
     for (NodeIndex node = 0; node < topology.nodes; ++node)
       data["nodes"].push_back({{"name", plan.names[node]},
                                {"is_switch", bool{topology.is_switch[node]}},
@@ -89,12 +95,41 @@ class Report {
       data["links"].push_back({{"name", plan.link_name(i)},
                                {"a", topology.links[i].a},
                                {"b", topology.links[i].b},
-                               {"paused", {paused_part(2 * i), paused_part(2 * i + 1)}}});
+                               {"paused", {paused_part(2 * i), paused_part(2 * i + 1)}},
+                               {"utilization", {utilization_of(2 * i), utilization_of(2 * i + 1)}},
+                               {"queue", {queue_of(2 * i), queue_of(2 * i + 1)}}});
     for (const u32 end : largest(held_, kShownPaused))
       data["paused"].push_back({{"name", end_name(simulation_, end)},
                                 {"us", us_of(held_[end])},
                                 {"part", paused_part(end)}});
   }
+  double utilization_of(u32 end) const { return totals_[end].utilization; }
+  u32 queue_of(u32 end) const { return totals_[end].longest_queue_octets; }
+
+  // Links that go down, with their times; those that only lose frames have none.
+  void add_faults(JSON& data) const {
+    data["faults"] = JSON::array();
+    const NetworkFaults& faults = simulation_.scenario().network.faults;
+    const auto until = [](Time time) {
+      return time == Time::never() ? JSON(nullptr) : JSON(us_of(time - Time()));
+    };
+    for (const LinkOutage& outage : faults.outages)
+      data["faults"].push_back({{"link", outage.link},
+                                {"what", "down"},
+                                {"at_us", us_of(outage.down - Time())},
+                                {"until_us", until(outage.up)}});
+    for (const LinkRules& rules : faults.rules)
+      data["faults"].push_back(
+          {{"link", rules.link}, {"what", "rules"}, {"at_us", nullptr}, {"until_us", nullptr}});
+    const std::vector<LinkEnd>& ends = simulation_.ports().ends();
+    for (const StuckPause& pause : faults.stuck_pauses)
+      data["faults"].push_back(
+          {{"link", ends[simulation_.ports().end_of(pause.node, pause.port)].link},
+           {"what", "stuck pause"},
+           {"at_us", us_of(pause.from - Time())},
+           {"until_us", until(pause.until)}});
+  }
+
   double paused_part(u32 end) const {
     const Duration all = summary_.simulated;
     if (all <= Duration()) return 0;
@@ -198,7 +233,8 @@ class Report {
 
   const Simulation& simulation_;
   const Summary& summary_;
-  const std::vector<Duration> held_;  // by link end
+  const std::vector<Duration> held_;     // by link end
+  const std::vector<PortTotal> totals_;  // likewise
   std::size_t step_ = 1;
 };
 

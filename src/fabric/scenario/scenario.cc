@@ -103,6 +103,7 @@ Parsed<Scenario> read_scenario(const std::string& name, const std::string& text,
   Reading reading(name);
   Scenario scenario = Reader(reading, read_file, use).read(*root);
   scenario.left_out = left_out;
+  scenario.name = name;
   if (const std::optional<std::string> mistake = reading.mistake()) return wrong(*mistake);
   scenario.text = settings.empty() ? text : YAML::Dump(*root) + "\n";
   return scenario;

@@ -15,6 +15,7 @@
 namespace verbena::fabric {
 
 struct Scenario {
+  std::string name;  // of the file
   Plan plan;
   NetworkConfig network;
   std::vector<Flow> flows;                  // in the order of the file

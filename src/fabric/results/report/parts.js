@@ -63,6 +63,25 @@ const report = (() => {
   });
   const timeAxis = (end_us) =>
       axis("simulated time", time, {type: "linear", min: 0, max: end_us});
+  // Where faults begin and end: lines across a chart over time.
+  const faultLines = (faults) => ({
+    id: "faults",
+    afterDatasetsDraw(chart) {
+      const {ctx, chartArea, scales} = chart;
+      (faults ?? []).flatMap((f) => [f.at_us, f.until_us]).forEach((at) => {
+        if (at === null || at < scales.x.min || at > scales.x.max) return;
+        const x = scales.x.getPixelForValue(at);
+        ctx.save();
+        ctx.strokeStyle = colors[5];
+        ctx.setLineDash([4, 3]);
+        ctx.beginPath();
+        ctx.moveTo(x, chartArea.top);
+        ctx.lineTo(x, chartArea.bottom);
+        ctx.stroke();
+        ctx.restore();
+      });
+    },
+  });
   // A chart replaces the one that is there.
   const chart = (id, options) => {
     Chart.getChart(element(id))?.destroy();
@@ -74,6 +93,7 @@ const report = (() => {
     if (series.length === 0) return;
     chart(id, {
       type: "line",
+      plugins: [faultLines(data.faults)],
       data: {datasets: series.map((s, i) => ({
         label: s.name,
         data: s.values.map((v, j) => ({x: data.times_us[j], y: v})),
@@ -92,8 +112,38 @@ const report = (() => {
     });
   };
 
+  // Points of one size would lie on each other: how many flows were how slow, in their order.
+  const ofOneSize = (data, what) => {
+    const slow = data.flows.map(([, slowdown]) => slowdown).sort((a, b) => a - b);
+    chart("slowdown", {
+      type: "line",
+      data: {datasets: [{
+        label: `${what}s of ${size(data.flows[0][0])}`, borderColor: colors[0],
+        backgroundColor: colors[0], borderWidth: 2, pointRadius: slow.length > 200 ? 0 : 2.5,
+        stepped: true,
+        data: slow.map((value, i) => ({x: value, y: (i + 1) / slow.length})),
+      }]},
+      options: {
+        parsing: false,
+        scales: {x: axis("slowdown", (v) => v, {type: "linear"}),
+                 y: axis(`part of the ${what}s that were not slower`, percent, {min: 0, max: 1})},
+        plugins: {tooltip: {callbacks: {label: (item) =>
+            `${percent(item.parsed.y)}: slowdown up to ${item.parsed.x.toFixed(2)}`}}},
+      },
+    });
+    buckets(data, what);
+  };
+  const buckets = (data, what) => {
+    element("buckets").replaceChildren();
+    table(element("buckets"), [`${what} size`, `${what}s`, "p50", "p95", "p99"], data.buckets.map((b) => [
+      b.most > 1e15 ? "more" : `to ${size(b.most)}`, b.flows, b.p50.toFixed(2), b.p95.toFixed(2),
+      b.p99.toFixed(2)]));
+  };
+
   // Each of data.flows is [octets, slowdown]; data.buckets are of sizes; what: "flow" or "message".
   const slowdown = (data, what) => {
+    const first = data.flows[0][0];
+    if (data.flows.every(([octets]) => octets === first)) return ofOneSize(data, what);
     const line = (name, key, color) => ({
       type: "line", label: name, borderColor: color, backgroundColor: color, borderWidth: 2,
       pointRadius: 3, data: data.buckets.map((b) => ({x: b.middle, y: b[key]})),
@@ -125,10 +175,7 @@ const report = (() => {
             `${item.dataset.label}: ${size(item.parsed.x)}, slowdown ${item.parsed.y.toFixed(2)}`}}},
       },
     });
-    element("buckets").replaceChildren();
-    table(element("buckets"), [`${what} size`, `${what}s`, "p50", "p95", "p99"], data.buckets.map((b) => [
-      b.most > 1e15 ? "more" : `to ${size(b.most)}`, b.flows, b.p50.toFixed(2), b.p95.toFixed(2),
-      b.p99.toFixed(2)]));
+    buckets(data, what);
   };
 
   // utilization: directions of links by tenths.
@@ -159,45 +206,101 @@ const report = (() => {
     const a = hex(style("--calm")), b = [222, 45, 38];
     return `rgb(${a.map((v, i) => Math.round(v + (b[i] - v) * part)).join(",")})`;
   };
-  // data: {nodes, links, circle, held, shows_hosts}; a link has `paused`, the part of the time for
-  // which each of its directions was.
-  const topology = (data) => {
-    element("topology").replaceChildren();
+  // What links can be coloured by: [words, value of a direction, text, most]. `most`: of the scale;
+  // null: the largest there is.
+  const quantities = (data) => {
+    const faulty = new Set((data.faults ?? []).map((fault) => data.links[fault.link]));
+    const list = [[`time ${data.held}`, (link, i) => link.paused[i], percent, null]];
+    if (data.links.some((link) => link.utilization))
+      list.push(["utilization", (link, i) => link.utilization[i], percent, 1],
+                ["longest queue", (link, i) => link.queue[i], size, null]);
+    if (faulty.size)
+      list.push(["faults", (link) => faulty.has(link) ? 1 : 0, (v) => v ? "faulty" : "none", 1]);
+    return {list, faulty};
+  };
+  // Wheel and mouse change which part of the picture is seen.
+  const zoomable = (picture, width, height) => {
+    let view = [0, 0, width, height], held = null;
+    const show = () => picture.setAttribute("viewBox", view.join(" "));
+    const place = (event) => {
+      const box = picture.getBoundingClientRect();
+      return [view[0] + (event.clientX - box.left) / box.width * view[2],
+              view[1] + (event.clientY - box.top) / box.height * view[3]];
+    };
+    picture.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      const [x, y] = place(event), by = event.deltaY < 0 ? 0.8 : 1.25;
+      const part = Math.min(1, view[2] * by / width);
+      view = [x - (x - view[0]) * (part * width / view[2]), y - (y - view[1]) * (part * height / view[3]),
+              part * width, part * height];
+      if (part === 1) view = [0, 0, width, height];
+      show();
+    }, {passive: false});
+    picture.addEventListener("mousedown", (event) => { held = place(event); });
+    picture.addEventListener("mousemove", (event) => {
+      if (!held) return;
+      const [x, y] = place(event);
+      view = [view[0] + held[0] - x, view[1] + held[1] - y, view[2], view[3]];
+      show();
+    });
+    picture.addEventListener("mouseup", () => { held = null; });
+    picture.addEventListener("mouseleave", () => { held = null; });
+    picture.addEventListener("dblclick", () => { view = [0, 0, width, height]; show(); });
+  };
+  // Of each tier the nodes to be drawn; hosts of a switch as one where they are too many.
+  const rowsOf = (data) => {
     const tiers = [];
     data.nodes.forEach((node, i) => {
       if (!data.shows_hosts && !node.is_switch) return;
       (tiers[node.tier] ||= []).push(i);
     });
-    const rows = tiers.filter((tier) => tier).reverse();
+    return tiers.filter((tier) => tier).reverse();
+  };
+  const hostsBelow = (data) => {
+    const counts = {};
+    if (data.shows_hosts) return counts;
+    data.links.forEach((link) => {
+      for (const [host, above] of [[link.a, link.b], [link.b, link.a]])
+        if (!data.nodes[host].is_switch) counts[above] = (counts[above] ?? 0) + 1;
+    });
+    return counts;
+  };
+  const drawTopology = (data, quantity, faulty) => {
+    const [words, valueOf, textOf, scale] = quantity;
+    const largest = (link) => Math.max(valueOf(link, 0), valueOf(link, 1));
+    element("topology").replaceChildren();
+    const rows = rowsOf(data), below = hostsBelow(data);
     const widest = Math.max(...rows.map((row) => row.length));
     const width = Math.max(720, widest * 34), gap = 96, height = 40 + gap * (rows.length - 1) + 46;
     const picture = svg(element("topology"), "svg", {
       viewBox: `0 0 ${width} ${height}`, width: "100%", role: "img",
-      "aria-label": "pauses on the topology", style: `min-width:${Math.min(width, 1100)}px;max-height:560px`});
+      "aria-label": `${words} on the topology`, style: `min-width:${Math.min(width, 1100)}px;max-height:560px`});
+    zoomable(picture, width, height);
     const at = [];
     rows.forEach((row, r) => row.forEach((node, i) => {
       at[node] = [(i + 0.5) * width / row.length, 28 + r * gap];
     }));
-    const most = Math.max(...data.links.map((l) => Math.max(l.paused[0], l.paused[1])), 0);
-    const ordered = data.links.slice().sort((a, b) =>
-        Math.max(...a.paused) - Math.max(...b.paused));
+    const most = scale ?? Math.max(...data.links.map(largest), 0);
+    const ordered = data.links.slice().sort((a, b) => largest(a) - largest(b));
     const circle = new Set(data.circle.map((link) => data.links[link]));
     const beside = {};  // links between the same two nodes
     ordered.forEach((link) => (beside[`${link.a} ${link.b}`] ||= []).push(link));
     ordered.forEach((link) => {
       const from = at[link.a], to = at[link.b];
       if (!from || !to) return;
-      const part = Math.max(...link.paused);
+      const value = largest(link);
       const others = beside[`${link.a} ${link.b}`];
       const shift = 5 * (others.indexOf(link) - (others.length - 1) / 2);
       const flat = from[1] === to[1] && Math.abs(from[0] - to[0]) > 1.5 * width / rows.at(-1).length;
       const [x, y] = [(from[0] + to[0]) / 2 + shift, (from[1] + to[1]) / 2 + (flat ? -34 : 0)];
       const line = svg(picture, "path", {
         d: `M${from[0] + shift} ${from[1]} Q${x} ${y} ${to[0] + shift} ${to[1]}`, fill: "none",
-        class: "link", stroke: mix(most > 0 ? part / most : 0),
-        "stroke-width": part > 0 ? 2.5 : 1.2});
+        class: "link", stroke: mix(most > 0 ? Math.min(1, value / most) : 0),
+        "stroke-width": value > 0 ? 2.5 : 1.2});
       if (circle.has(link)) line.setAttribute("stroke-dasharray", "7 4");
-      svg(line, "title", {}, `${link.name}: ${data.held} ${percent(part)} of the time` +
+      else if (faulty.has(link)) line.setAttribute("stroke-dasharray", "2 4");
+      svg(line, "title", {}, `${link.name}: ${words} ${textOf(value)}` +
+          (faulty.has(link) ? "; has faults" : "") +
           (circle.has(link) ? "; part of the deadlock" : ""));
     });
     data.nodes.forEach((node, i) => {
@@ -211,14 +314,27 @@ const report = (() => {
       const crowded = rows.find((row) => row.includes(i)).length > 40;
       if (!crowded)
         svg(picture, "text", {x, y: above ? y - 13 : y + 20, "text-anchor": "middle"}, node.name);
+      if (below[i])
+        svg(picture, "text", {x, y: y + 20, "text-anchor": "middle"}, `${below[i]} hosts`);
     });
     const key = add(element("topology"), "div");
     key.className = "key";
-    add(key, "span", `never ${data.held}`);
+    add(key, "span", textOf(0));
     add(key, "i").style.background = `linear-gradient(90deg, ${mix(0)}, ${mix(1)})`;
-    add(key, "span", most > 0 ? `${data.held} ${percent(most)} of the time` : `nothing was ${data.held}`);
+    add(key, "span", most > 0 ? `${words} ${textOf(most)}` : `${words}: nowhere`);
     if (data.circle.length) add(key, "span", "(dashes: the deadlock)");
-    if (!data.shows_hosts) add(key, "span", "(hosts are too many to be drawn)");
+  };
+  // data: {nodes, links, circle, held, shows_hosts, faults}; a link has `paused`, the part of the time
+  // for which each of its directions was, and may have `utilization` and `queue` of each.
+  const topology = (data) => {
+    const {list, faulty} = quantities(data);
+    const chooser = element("quantity");
+    if (chooser) {
+      chooser.replaceChildren();
+      list.forEach(([words]) => add(chooser, "option", words));
+      chooser.onchange = () => drawTopology(data, list[chooser.selectedIndex], faulty);
+    }
+    drawTopology(data, list[0], faulty);
   };
   return {element, add, table, style, colors, text, dim, size, rate, time, percent, axis, chart,
           overTime, slowdown, utilizations, topology, head, svg};

@@ -5,7 +5,8 @@
          head} = report;
   const data = JSON.parse(element("data").textContent);
 
-  head(data, `${data.nodes.filter((n) => !n.is_switch).length} hosts, ` +
+  document.title = `${data.name}: simulation`;
+  head(data, `${data.name}: ${data.nodes.filter((n) => !n.is_switch).length} hosts, ` +
       `${data.nodes.filter((n) => n.is_switch).length} switches, ${data.links.length} links; ` +
       `seed ${data.seed}; Verbena's simulated fabric`);
   const say = (id, what, words) => {
@@ -14,6 +15,10 @@
   };
   say("deadlock", "Deadlock, each port waits for the next", data.deadlock);
   say("watchdog", "PFC watchdog", data.watchdog);
+  const faults = data.faults.map((f) => `${f.what} ${data.links[f.link]?.name ?? ""}` +
+      (f.at_us === null ? "" : ` from ${time(f.at_us)}`) +
+      (f.until_us === null ? "" : ` to ${time(f.until_us)}`));
+  say("faults", "Faults", faults.slice(0, 20).join("; ") + (faults.length > 20 ? "; ..." : ""));
 
   if (data.flows.length) slowdown(data, "flow");
   overTime("queues", data, data.queues, "waiting", size);
