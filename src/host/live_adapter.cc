@@ -493,7 +493,7 @@ bool LiveAdapter::fail_objects(Time now) {
 LiveAdapter::Appended LiveAdapter::append_frames(Time now) {
   Appended appended;
   if (stream_side_ != nullptr) {
-    (void)stream_side_->send(now);
+    appended.any = appended.requests = stream_side_->send(now);
     return appended;
   }
   if (has_frames(now)) {

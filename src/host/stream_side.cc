@@ -11,8 +11,7 @@ bool StreamSide::receive(Look look, Time now) {
 
 bool StreamSide::send(Time now) {
   if (!device_.has_frames() && !streams_.has_orphans()) return false;
-  streams_.send(now);
-  return true;
+  return streams_.send(now);
 }
 
 void StreamSide::abandon() {

@@ -24,7 +24,7 @@ class StreamSide {
 
   // Receives what has come. False: nothing had.
   bool receive(Look look, Time now);
-  // Sends what waits, as far as sockets take it. False: nothing did.
+  // Sends what waits, as far as sockets take it. False: they took nothing.
   bool send(Time now);
   // Tells of ends. False: there were none.
   bool drain() { return manager_.drain(); }

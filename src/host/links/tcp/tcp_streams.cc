@@ -109,25 +109,28 @@ bool TCPStreams::receive(Stream& stream, Time now) {
 
 // --- out
 
-void TCPStreams::send(Time now) {
+bool TCPStreams::send(Time now) {
+  bool any = false;
   if (device_.streams().orphans() != orphans_) sweep_orphans();
   while (QueuePair* const qp = device_.streams().poll(now)) {
     Stream* const stream = stream_of(device_.attributes_of(qp).qpn);
-    if (stream != nullptr && qp_of(*stream) == qp) send(*stream, *qp, now);
+    if (stream != nullptr && qp_of(*stream) == qp) any |= send(*stream, *qp, now);
   }
+  return any;
 }
 
-void TCPStreams::send(Stream& stream, QueuePair& qp, Time now) {
-  if (stream.has_finished || stream.awaits_room) return;
+bool TCPStreams::send(Stream& stream, QueuePair& qp, Time now) {
+  if (stream.has_finished || stream.awaits_room) return false;
   gather_.clear();
   device_.streams().gather(qp, gather_, now);
   if (gather_.empty()) {
     if (device_.streams().wants_end(qp)) finish_sending(stream, now);
-    return;
+    return false;
   }
   const i64 taken = send_gathered(stream);
   on_taken(stream, qp, static_cast<u32>(std::max<i64>(taken, 0)), now);
   if (taken < 0) lose(stream, now);
+  return taken > 0;
 }
 
 // How many octets the socket has taken; below 0: the connection is lost.

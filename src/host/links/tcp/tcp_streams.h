@@ -29,8 +29,8 @@ class TCPStreams {
   [[nodiscard]] bool has_likely() const { return likely_ != nullptr; }
   // Some QPs are gone whose connections are not.
   [[nodiscard]] bool has_orphans() const { return device_.streams().orphans() != orphans_; }
-  // What all QPs have to send, as far as the sockets take it.
-  void send(Time now);
+  // What all QPs have to send, as far as the sockets take it. False: they took nothing.
+  bool send(Time now);
   // The number of a stream that is over; 0: none.
   [[nodiscard]] u64 poll_ended();
 
@@ -46,7 +46,7 @@ class TCPStreams {
   void on_ready(Stream& stream, u32 events, Time now);
   bool receive(Stream& stream, Time now);
   [[nodiscard]] QueuePair* qp_of(const Stream& stream) const;
-  void send(Stream& stream, QueuePair& qp, Time now);
+  bool send(Stream& stream, QueuePair& qp, Time now);
   [[nodiscard]] i64 send_gathered(Stream& stream);
   void on_taken(Stream& stream, QueuePair& qp, u32 octets, Time now);
   void watch(Stream& stream);
