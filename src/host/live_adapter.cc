@@ -185,6 +185,7 @@ void LiveAdapter::explain(std::span<const CQE> cqes) {
 
 void LiveAdapter::stay_once() {
   mutex_.unlock();  // others may have waited for it
+  if (policy_.should_offer_core_in_stay(clock_.last())) ::sched_yield();
   mutex_.lock();
   const Time now = clock_.now();
   const bool received = receive_batch(Look::kLikely, now);

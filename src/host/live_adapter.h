@@ -87,7 +87,9 @@ class LiveAdapter final : public Adapter {
       : local_(std::move(local)),
         device_(config),
         connections_(*this, device_),
-        link_(std::move(link)) {}
+        link_(std::move(link)),
+        policy_(config.transport == Transport::kIWARP ? Completes::kWhenSent
+                                                      : Completes::kWhenAnswered) {}
 
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_in_fabric(
       const LocalAddress& address, const FabricPlace& place);

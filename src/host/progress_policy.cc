@@ -69,7 +69,7 @@ void ProgressPolicy::on_found(PollResult result) {
     return;
   }
   const bool breaks_row = std::exchange(requests_in_a_row_, 0) >= kPingPong;
-  stays_ = trust_ > 0 && stay_trust_ > 0;
+  stays_ = trust_ > 0 && may_stay();
   if (!stays_ && (trust_ > 0 || breaks_row)) listen();
 }
 
@@ -118,7 +118,8 @@ void ProgressPolicy::judge_listening(Time now) {
 // Was it of use that the polling thread stayed? Not if the program could have polled it itself.
 void ProgressPolicy::judge_stay(PollResult next_poll, Time now) {
   if (!std::exchange(received_in_stay_, false)) return;
-  if (!has_found(next_poll) && was_help_needed(now)) {
+  const bool finds_at_once = completes_ == Completes::kWhenSent && requested_since_help_;
+  if ((finds_at_once || !has_found(next_poll)) && was_help_needed(now)) {
     trust_ = stay_trust_ = kTrust;
   } else {
     trust_ -= std::min(trust_, 1u);
@@ -131,8 +132,10 @@ void ProgressPolicy::distrust_stay() { stay_trust_ -= std::min(stay_trust_, kSta
 void ProgressPolicy::on_stay(LookResult result, Time now) {
   received_in_stay_ = result == LookResult::kReceived;
   if (received_in_stay_) last_help_ = now;
-  if (!received_in_stay_ && now < last_found_ + kStay) return;
+  if (!received_in_stay_ && now < last_found_ + longest_stay()) return;
   if (!received_in_stay_) distrust_stay();
+  if (!received_in_stay_ && completes_ == Completes::kWhenSent)
+    trust_ -= std::min(trust_, kTrustLost);
   stays_ = false;
   listen();
 }
@@ -164,6 +167,8 @@ void ProgressPolicy::on_helper_received(Calls calls, Time now) {
   if (!received_since_listening_ && now < last_found_ + kSoon)
     stay_trust_ =
         std::max(stay_trust_, std::min(stay_trust_ + kStayTrustForHelp, kMaxTrustForHelp));
+  // The helper may listen all the time there, as no poll is empty: each receipt is judged.
+  if (completes_ == Completes::kWhenSent) polled_since_listening_ = requested_since_help_ = false;
   received_since_listening_ = true;
   receipts_in_a_row_ = 0;
   note_receipt(now);

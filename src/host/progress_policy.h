@@ -58,8 +58,14 @@ enum class Calls { kOften, kSeldom };         // how the program calls just now
 enum class Waits { kInCall, kOnDescriptor };  // on which the program does not block in a call
 enum class Requested { kNone, kSome };        // completion events that are not due yet
 
+// When a request is complete: answered by the peer (RoCE), so that a program that polls for that
+// receives; or as soon as it is sent (iWARP), so that its first poll finds it.
+enum class Completes { kWhenAnswered, kWhenSent };
+
 class ProgressPolicy {
  public:
+  explicit ProgressPolicy(Completes completes = Completes::kWhenAnswered) : completes_(completes) {}
+
   // Should the helper's epoll watch the link?
   [[nodiscard]] bool listens() const { return listens_ && !rests_until_; }
   // When the helper must wake to look after the application; never() while it listens.
@@ -117,6 +123,10 @@ class ProgressPolicy {
   // After a poll that found something: should its thread receive a little longer before it returns?
   [[nodiscard]] bool should_stay() const { return stays_; }
   void on_stay(LookResult result, Time now);  // it looked once more
+  // The stay is long: others may have the core between two looks.
+  [[nodiscard]] bool should_offer_core_in_stay(Time now) const {
+    return completes_ == Completes::kWhenSent && now >= last_found_ + kPatience;
+  }
 
   // After an empty poll, or a look: should its thread offer the core to others, before the next?
   [[nodiscard]] bool should_offer_core() const { return offers_core_; }
@@ -141,6 +151,9 @@ class ProgressPolicy {
   static constexpr u32 kStayTrustForHelp = 1, kStayTrustLost = 2;
   static constexpr u32 kMaxTrustForHelp = 8;
   static constexpr Duration kStay = us(12), kSoon = us(100);
+  // Where polls find at once, and the program has waited in memory each time: it has nothing else
+  // to do.
+  static constexpr Duration kLongStay = ms(4);
   static constexpr Duration kAway = us(500);  // then others wait for the program
   // Longer than an answer takes that is on its way, and far shorter than a time slice.
   static constexpr Duration kPatience = us(100);
@@ -176,6 +189,14 @@ class ProgressPolicy {
     return requested_since_help_ || now >= last_help_ + kAway;
   }
   void distrust_stay();
+  [[nodiscard]] bool may_stay() const {
+    return stay_trust_ > 0 || (completes_ == Completes::kWhenSent && trust_ >= kTrustWon);
+  }
+  [[nodiscard]] Duration longest_stay() const {
+    return completes_ == Completes::kWhenSent ? kLongStay : kStay;
+  }
+
+  Completes completes_;
 
   u32 finds_in_a_row_ = 0;  // polls
   bool listens_ = true;

@@ -271,6 +271,44 @@ TEST_F(ProgressPolicyTest, DoesNotStayForWhatTheProgramPollsItself) {
   EXPECT_LE(stayed, 8);
 }
 
+// ib_write_lat on iWARP: each poll finds its WRITE complete, then the program waits in memory.
+TEST_F(ProgressPolicyTest, StaysLongWhereRequestsCompleteWhenSent) {
+  ProgressPolicy policy(Completes::kWhenSent);
+  for (int i = 0; i < 20; ++i) {
+    policy.on_application_post(at(ms(i)));
+    policy.on_application_request();
+    policy.on_application_poll(PollResult::kFound, at(ms(i)));
+    if (i < 2) {
+      policy.on_helper_wake(at(ms(i) + us(500)));
+      policy.on_helper_received(Calls::kSeldom, at(ms(i) + us(500)));  // far from soon
+      continue;
+    }
+    ASSERT_TRUE(policy.should_stay()) << i;
+    EXPECT_FALSE(policy.should_offer_core_in_stay(at(ms(i) + us(99))));
+    policy.on_stay(LookResult::kNothing, at(ms(i) + us(100)));
+    EXPECT_TRUE(policy.should_stay());
+    EXPECT_TRUE(policy.should_offer_core_in_stay(at(ms(i) + us(100))));
+    policy.on_stay(LookResult::kReceived, at(ms(i) + us(150)));
+  }
+}
+
+TEST_F(ProgressPolicyTest, GivesUpLongStaysThatAreInVain) {
+  ProgressPolicy policy(Completes::kWhenSent);
+  policy.on_application_poll(PollResult::kFound, at(us(0)));
+  policy.on_helper_received(Calls::kSeldom, at(us(500)));
+  policy.on_application_request();  // it had waited in memory
+  int stayed = 0;
+  for (int i = 1; i < 100; ++i) {
+    policy.on_application_poll(PollResult::kFound, at(ms(10 * i)));
+    if (!policy.should_stay()) continue;
+    ++stayed;
+    policy.on_stay(LookResult::kNothing, at(ms(10 * i) + ms(4)));
+    EXPECT_FALSE(policy.should_stay());
+  }
+  EXPECT_GE(stayed, 1);
+  EXPECT_LE(stayed, 4);
+}
+
 TEST_F(ProgressPolicyTest, StopsListeningBetweenPollsWhenThatIsNoLongerOfUse) {
   poll_empty(3);
   EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
