@@ -24,6 +24,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 INTEROP = HERE.parent / "interop/run.py"
 NO_OPTION = re.compile(r"^(?:[0-9a-f:.]*[.:][0-9a-f:.]*|/.*)$")  # addresses, paths
 UNSAID = {"-p", "--port"}  # ports, which each run draws
+# Values with what each run draws: addresses, files of its own, UUIDs.
+DRAWN = re.compile(r"\d+\.\d+\.\d+\.\d+|/tmp/|port=|^[0-9a-f]{8}-[0-9a-f]{4}-")
 MAX_VALUES = 6
 WRAPPERS = {"env", "nsenter", "prlimit", "stdbuf", "timeout"}
 # Of which programs of ours are run.
@@ -120,9 +122,12 @@ class Row:
             values = self.options.setdefault(flag, [])
             if not value and index + 1 < len(arguments):
                 value = arguments[index + 1]
-            if value and not value.startswith("-") and not NO_OPTION.match(value) \
-                    and value not in values:
+            if value not in values and self._tells(value):
                 values.append(value)
+
+    @staticmethod
+    def _tells(value):
+        return value and not (value.startswith("-") or NO_OPTION.match(value) or DRAWN.search(value))
 
     def options_text(self):
         texts = []

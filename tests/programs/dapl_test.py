@@ -15,6 +15,7 @@ import tempfile
 import unittest
 
 import harness
+import testing
 import two_hosts
 
 BUILD = harness.build_from_command_line()
@@ -74,9 +75,11 @@ class DAPLTest(unittest.TestCase):
             self.assertNotRegex(program.output(), r"(?i)\berr(or)?\b[: ]|fail", f"{server}\n{client}")
 
     def test_dtest(self):
-        """-D compares the data of each round."""
+        """-D compares the data of ping-pong by WRITE, whose ends poll memory. Where they share a core,
+        each polls for a whole time slice."""
+        checked = (("-D", "-b", 65536),) if testing.THOROUGH else ()
         for provider in PROVIDERS:
-            for options in ((), ("-W", "-D", "-b", 65536), ("-p", "-c")):
+            for options in ((), ("-p", "-c"), *checked):
                 self.run_pair("dtest", "-P", provider, *options, ready="waiting",
                               passed="DAPL Test Complete. PASSED")
 
