@@ -18,7 +18,7 @@ constexpr Duration kExitPatience = ms(10);
 constexpr Duration kTimersRunByCalls = us(500);  // how late they are if no call follows, at most
 constexpr Duration kLookWhileCalled = ms(2);     // how late what is held is then, at most
 constexpr Duration kTimerPatience = ms(4);       // while there is always something to receive
-constexpr u32 kReceivedByCall = 4;               // batches, by one that does not poll
+constexpr u32 kArrivedBatches = 64;              // of packets that wait before a QP changes state
 constexpr u32 kHelperOffers = 16;                // of the core, to the program that has the lock
 
 }  // namespace
@@ -264,6 +264,17 @@ bool LiveAdapter::look_until(const std::function<bool()>& has_event) {
     mutex_.lock();
     if (offers) policy_.on_core_returned(now, clock_.now());
   }
+}
+
+void LiveAdapter::receive_arrived() {
+  const std::lock_guard lock(mutex_);
+  const Time now = clock_.now();
+  u32 left = kArrivedBatches;
+  while (left != 0 && receive_batch(Look::kEverywhere, now)) --left;
+  if (left == kArrivedBatches) return;
+  send_frames(now);
+  take_outputs(now);
+  tell_helper();
 }
 
 Status LiveAdapter::attach_multicast(QueuePair* qp, const GID& group) {

@@ -36,10 +36,10 @@ class LiveAdapter final : public Adapter {
   ~LiveAdapter() override;
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
-  void request_notification(CompletionQueue* cq, NotifyOn on, WakeDescriptor* descriptor) override;
-  void receive_arrivals() override;
-  void forget(WakeDescriptor& descriptor) override;
-  void look_before_sleep(const std::function<bool()>& has_event) override;
+  void request_notification(CompletionQueue* cq, NotifyOn on) override;
+  [[nodiscard]] bool look_before_sleep(const std::function<bool()>& has_event) override;
+  void on_awake() override;
+  void receive_arrived() override;
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
   [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group) override;
   void detach_from_all(QueuePair* qp) override;

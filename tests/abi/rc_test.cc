@@ -46,6 +46,40 @@ class RCTest : public VerbsTest {
   ibv_qp *qp_ = nullptr, *peer_ = nullptr;
 };
 
+// A card has processed the acknowledgement when the peer's completion can be polled. The helper
+// thread leaves it to the program, which has polled until now.
+TEST_F(RCTest, AnErrorFlushesNothingThatThePeerHasAcknowledged) {
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    ibv_sge from = sge_of(local_mr_, 0, 8), to = sge_of(remote_mr_, 0, 8);
+    ASSERT_EQ(post(peer_, recv_wr(round, &to)), 0);
+    ibv_wc wc{};
+    for (int polls = 0; polls < 1000; ++polls) ASSERT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
+    ASSERT_EQ(post(qp_, send_wr(100 + round, IBV_WR_SEND, &from)), 0);
+    ASSERT_EQ(wait_for_completion(peer_cq_).status, IBV_WC_SUCCESS);
+
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(verbs.modify_qp(qp_, &attr, IBV_QP_STATE), 0);
+    const ibv_wc sent = wait_for_completion();
+    EXPECT_EQ(sent.status, IBV_WC_SUCCESS) << round;
+    EXPECT_EQ(sent.wr_id, 100 + round);
+
+    attr.qp_state = IBV_QPS_RESET;
+    for (ibv_qp* qp : {qp_, peer_}) ASSERT_EQ(verbs.modify_qp(qp, &attr, IBV_QP_STATE), 0);
+    connect(qp_, peer_);
+  }
+}
+
+TEST_F(RCTest, WhatHasArrivedIsAcknowledgedBeforeAQPIsDestroyed) {
+  ibv_sge from = sge_of(local_mr_, 0, 8), to = sge_of(remote_mr_, 0, 8);
+  ASSERT_EQ(post(peer_, recv_wr(1, &to)), 0);
+  ibv_wc wc{};
+  for (int polls = 0; polls < 1000; ++polls) ASSERT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
+  ASSERT_EQ(post(qp_, send_wr(2, IBV_WR_SEND, &from)), 0);
+  ASSERT_EQ(verbs.destroy_qp(peer_), 0);
+  EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
+}
+
 TEST_F(RCTest, SendWithImmediateArrivesWhole) {
   local_.fill('s');
   ibv_sge from = sge_of(local_mr_, 0, kSize), to = sge_of(remote_mr_, 0, kSize);

@@ -253,6 +253,7 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) try {
 
 int ibv_destroy_qp(ibv_qp* qp) try {
   QPObject& self = QPObject::of(qp);
+  self.owner().adapter->receive_arrived();  // and answers it: the peer does not send it in vain
   if (const Status status = withdraw(self); status != Status::kOk) return refuse(status);
   checks::wait_until_settled(self.async_events, "asynchronous events of a QP");
   delete &self;

@@ -118,7 +118,14 @@ ibv_qp_attr attributes_of(const QPAttributes& qp) {
   return attr;
 }
 
+bool stops_receiving(const QPModify& change) {
+  return change.has(QPField::kState) &&
+         (change.state == QPState::kError || change.state == QPState::kReset);
+}
+
+// An acknowledgement that has arrived completes its request: it must not be flushed instead.
 Status modify(QPObject& qp, const QPModify& change) {
+  if (stops_receiving(change)) qp.owner().adapter->receive_arrived();
   auto session = qp.owner().enter();
   return session->modify_qp(qp.queue, change, session.now());
 }
