@@ -1,5 +1,6 @@
 // What programs written for TCP rely on while a stream rsocket connects: connections are made
 // without a call of accept(), up to the backlog, and each stage has TCP's errors and names.
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -223,6 +224,18 @@ TEST_F(RSocketConnectingTest, AChildOfForkClosesItsCopyOnly) {
   EXPECT_EQ(byte, 'x');
   connect_to(name_of(listener));
   accept_from(listener);
+}
+
+// As of accept(2): the lowest that is free, while the connection may have come before.
+TEST_F(RSocketConnectingTest, AnAcceptedOneIsNumberedWhenItIsAccepted) {
+  const int listener = make_listener();
+  const int client = connect_to(name_of(listener));
+  EXPECT_EQ(peer_name_error(client), 0) << "the service has accepted it";
+  const int earlier = ::dup(STDIN_FILENO);
+  const int server = accept_from(listener);
+  EXPECT_GT(server, earlier);
+  EXPECT_EQ(::fcntl(server, F_GETFD), FD_CLOEXEC);
+  ::close(earlier);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Stream rsockets from an address to a connection. rbind, rlisten, raccept, rconnect.
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -67,8 +68,18 @@ Socket::Made StreamSocket::accept() {
   std::shared_ptr<StreamSocket> made = std::move(accepted_.front());
   accepted_.pop_front();
   ask_for_service();
+  made->take_new_number();
   if (is_nonblocking(0)) (void)made->control(F_SETFL, O_NONBLOCK);
   return made;
+}
+
+// The channel was made when the connection came, so its descriptor is lower than one that the
+// program has opened since. Debian 12's librspreload opens one just before raccept(), as the
+// program's name of the rsocket, and its select() gives the wrong answer where that name is higher
+// than ours.
+void StreamSocket::take_new_number() {
+  number_ = host::Descriptor(::dup(channel_->fd));
+  if (number_.is_open()) (void)::fcntl(number_.get(), F_SETFD, FD_CLOEXEC);
 }
 
 // As long as the queue has room.

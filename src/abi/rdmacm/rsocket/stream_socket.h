@@ -17,7 +17,7 @@ class StreamSocket final : public Socket, public std::enable_shared_from_this<St
   StreamSocket(int domain, host::Descriptor wake, int file_flags, rdma_event_channel* channel);
   ~StreamSocket() override;
 
-  [[nodiscard]] int fd() const override { return channel_->fd; }
+  [[nodiscard]] int fd() const override { return number_.is_open() ? number_.get() : channel_->fd; }
 
   [[nodiscard]] int bind(const sockaddr* address, socklen_t length) override;
   [[nodiscard]] int listen(int backlog) override;
@@ -68,6 +68,7 @@ class StreamSocket final : public Socket, public std::enable_shared_from_this<St
   void drop_connection();
   [[nodiscard]] int open_stream();
   [[nodiscard]] std::shared_ptr<StreamSocket> make_accepted(rdma_cm_event& request);
+  void take_new_number();
   [[nodiscard]] int answer(const rdma_cm_event& request);
   [[nodiscard]] int begin_connect(const sockaddr* address);
   [[nodiscard]] int resolve_route();
@@ -114,6 +115,7 @@ class StreamSocket final : public Socket, public std::enable_shared_from_this<St
   Keepalive keepalive_;
   std::map<OptionKey, std::vector<u8>> options_;  // those kept for the program only
   std::vector<Mapping> mappings_;
+  host::Descriptor number_;  // of an accepted one
 };
 
 }  // namespace verbena::rdmacm::rsocket
