@@ -7,7 +7,7 @@ add_custom_target(product)
 function(verbena_sources out glob dir)
   file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "/src/perf/(main|measurement)\\.cc$")  # verbena_rank_program()
+  list(FILTER sources EXCLUDE REGEX "/src/perf/(main|measurement|tuning)\\.cc$")  # verbena_rank_program()
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
@@ -262,7 +262,8 @@ function(verbena_rank_program layer)
     return()
   endif()
   add_executable(verbena_coll_rank ${CMAKE_SOURCE_DIR}/src/${layer}/main.cc
-                 ${CMAKE_SOURCE_DIR}/src/${layer}/measurement.cc)
+                 ${CMAKE_SOURCE_DIR}/src/${layer}/measurement.cc
+                 ${CMAKE_SOURCE_DIR}/src/${layer}/tuning.cc)
   target_link_libraries(verbena_coll_rank PRIVATE verbena_${layer} verbena_libcoll)
   set_target_properties(verbena_coll_rank PROPERTIES
     OUTPUT_NAME verbena-coll-rank RUNTIME_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -12,8 +13,11 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "cli/library_folder.h"
 #include "cli/run.h"
+#include "coll/costs.h"
+#include "jobs/live_prediction.h"
 
 namespace verbena::cli {
 namespace {
@@ -28,6 +32,15 @@ bool is_rank_of_a_job() {
   for (const char* const variable : kVariables)
     if (std::getenv(variable) != nullptr) return true;
   return std::getenv("RANK") != nullptr && std::getenv("WORLD_SIZE") != nullptr;
+}
+
+u32 ranks_of_the_job() {
+  for (const char* const variable :
+       {"VERBENA_COLL_RANKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"})
+    if (const char* const value = std::getenv(variable))
+      return static_cast<u32>(
+          std::clamp<long>(std::strtol(value, nullptr, 10), 2, CollRequest::kMaxRanks));
+  return 2;
 }
 
 Expected<fs::path> rank_program() {
@@ -72,6 +85,46 @@ struct Rendezvous {
   }
 };
 
+coll::Kind kind_of(perf::Test test) {
+  switch (test) {
+    case perf::Test::kAllReduce: return coll::Kind::kAllReduce;
+    case perf::Test::kAllGather: return coll::Kind::kAllGather;
+    case perf::Test::kReduceScatter: return coll::Kind::kReduceScatter;
+    case perf::Test::kReduce: return coll::Kind::kReduce;
+    case perf::Test::kAllToAll: return coll::Kind::kAllToAll;
+    case perf::Test::kGather: return coll::Kind::kGather;
+    case perf::Test::kScatter: return coll::Kind::kScatter;
+    case perf::Test::kBroadcast:
+    case perf::Test::kSendRecv: return coll::Kind::kBroadcast;  // each receives all of it
+  }
+  CHECK_UNREACHABLE();
+}
+
+// What the simulator says, for each size; the algorithms are the table's of the same file.
+Expected<std::string> predictions(const CollRequest& request, u32 ranks) {
+  const auto costs = coll::Costs::read(request.predict);
+  if (!costs) return failure(kExitCannot, costs.error().text);
+  const perf::Options& options = request.measured;
+  const auto table = coll::Table::read(options.table.empty() ? request.predict : options.table);
+  if (!table) return failure(kExitCannot, table.error().text);
+  coll::Choice choice{.table = *table};
+  if (!options.algorithm.empty())
+    choice.forced = coll::Algorithm{*coll::algorithm_number(options.algorithm), 0};
+  const bool is_share =
+      options.test != perf::Test::kAllReduce && options.test != perf::Test::kBroadcast &&
+      options.test != perf::Test::kReduce && options.test != perf::Test::kSendRecv;
+  std::string list;
+  for (const u64 octets : options.sizes(ranks)) {
+    const coll::Call call{.kind = kind_of(options.test),
+                          .type = options.type,
+                          .op = options.op,
+                          .count = octets / size_of(options.type) / (is_share ? ranks : 1)};
+    const Duration time = jobs::predict(call, ranks, choice, *costs);
+    list += fmt::format("{}{:.3f}", list.empty() ? "" : ",", time.seconds() * 1e6);
+  }
+  return list;
+}
+
 Expected<int> start_ranks(const CollRequest& request, const RunRequest& run) {
   Rendezvous rendezvous;
   if (!rendezvous.make())
@@ -109,8 +162,16 @@ Expected<int> start_ranks(const CollRequest& request, const RunRequest& run) {
 Expected<int> coll(const CollRequest& request) {
   const auto program = rank_program();
   if (!program) return tl::unexpected(program.error());
-  const RunRequest run = program_of(request, *program);
-  if (!is_rank_of_a_job()) return start_ranks(request, run);
+  CollRequest job = request;
+  const bool is_rank = is_rank_of_a_job();
+  if (!request.predict.empty()) {
+    const auto predicted = predictions(request, is_rank ? ranks_of_the_job() : request.ranks);
+    if (!predicted) return tl::unexpected(predicted.error());
+    job.options.push_back("predicted=" + *predicted);
+    if (request.measured.table.empty()) job.options.push_back("table=" + request.predict);
+  }
+  const RunRequest run = program_of(job, *program);
+  if (!is_rank) return start_ranks(job, run);
   if (request.ranks_are_given)
     return failure(kExitCannot, "-n: this is a rank of a job that has its number of ranks already");
   return tl::unexpected(cli::run(run));

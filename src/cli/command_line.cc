@@ -68,6 +68,7 @@ constexpr std::array kCollOptions = {CollOption{"-b,--min", "SIZE", "min"},
                                      CollOption{"--rendezvous", "ADDRESS", "rendezvous"},
                                      CollOption{"--algorithm", "NAME", "algorithm"},
                                      CollOption{"--table", "FILE", "table"},
+                                     CollOption{"--tune", "FILE", "tune"},
                                      CollOption{"--timeout", "SECONDS", "timeout"}};
 
 bool takes_value(const std::string& option) {
@@ -217,6 +218,7 @@ class Parser {
     coll_->add_option("-n,--ranks", ranks_)->type_name("N");
     for (std::size_t i = 0; i < kCollOptions.size(); ++i)
       coll_->add_option(kCollOptions[i].names, coll_values_[i])->type_name(kCollOptions[i].type);
+    coll_->add_option("--predict", predict_)->type_name("FILE");
     coll_->add_flag("--check", check_flag_);
     coll_->add_flag("--no-check", no_check_);
     coll_->add_flag("--register", registers_);
@@ -282,6 +284,12 @@ class Parser {
     if (!faults) return tl::unexpected(faults.error());
     if (!seed_.empty() && !faults::parse_number(seed_))
       return wrong_usage(fmt::format("--seed {} is no number", seed_));
+    if (coll_->count("--predict") != 0 && predict_.empty())
+      return wrong_usage("--predict is empty");
+    if (!options.tune.empty() && !predict_.empty())
+      return wrong_usage("--tune writes what --predict reads: one of them");
+    request.predict = predict_;
+    request.measured = options;
     request.run.address = address_;
     request.run.faults = std::move(*faults);
     request.run.seed = seed_;
@@ -588,7 +596,7 @@ class Parser {
   std::vector<std::string> expectations_;
   std::string junit_;
   std::string fabric_file_, as_, scale_;
-  std::string operation_, ranks_;
+  std::string operation_, ranks_, predict_;
   std::array<std::string, kCollOptions.size()> coll_values_;
   bool check_flag_ = false, no_check_ = false, registers_ = false;
   bool json_ = false, doctor_listens_ = false, background_ = false;

@@ -14,6 +14,7 @@
 #include "fabric/scenario/setting.h"
 #include "fabric/technology.h"
 #include "jobs/plan/tuning.h"
+#include "perf/options.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::cli {
@@ -109,6 +110,8 @@ struct CollRequest {
   u32 ranks = 2;   // -n
   bool ranks_are_given = false;
   std::vector<std::string> options;  // of a rank, as NAME=VALUE (perf/options.h)
+  std::string predict;               // --predict: a file of --tune; "": none
+  perf::Options measured;            // the same options, read
 };
 struct PrintRequest {
   std::string text;  // of --help and --version

@@ -484,6 +484,10 @@ OPTIONS
   --algorithm NAME      direct, one-shot, ring, tree, double-tree, hierarchical,
                         halving-doubling, rail-ring; where it can do it
   --table FILE          which algorithm for which size
+  --tune FILE           tries all algorithms, and writes the table of the fastest
+                        and what the simulator needs to predict
+  --predict FILE        prints what the simulator predicts from that beside what
+                        is measured (ranks of one host)
   --timeout SECONDS     of the rendezvous and each operation (30)
   --rendezvous ADDRESS  tcp://HOST:PORT, file://PATH or env://
   --address ADDRESS, --fault RULES, --seed N

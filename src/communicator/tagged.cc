@@ -158,6 +158,7 @@ void Tagged::on_message(u32 from, const Header& header, std::span<const u8> payl
 }
 
 void Tagged::on_room() {
+  if (blocked_.empty()) return;
   std::vector<u32> full;
   for (const auto& send : std::exchange(blocked_, {})) {
     const bool waits = std::ranges::count(full, send->to()) != 0;

@@ -9,6 +9,7 @@
 
 #include "perf/measurement.h"
 #include "perf/options.h"
+#include "perf/tuning.h"
 
 namespace verbena::perf {
 namespace {
@@ -131,7 +132,14 @@ int run(int count, char** arguments) {
   verbena_comm* comm = nullptr;
   if (verbena_coll_init(&comm, options.rendezvous.c_str(), -1, -1, &wanted) != VERBENA_COLL_OK)
     return fail(verbena_coll_error());
-  const int status = measure(options, comm);
+  int status = 0;
+  if (options.tune.empty()) {
+    status = measure(options, comm);
+  } else if (const std::string why = tune(options, comm); !why.empty()) {
+    status = fail(why);
+  } else if (verbena_coll_rank(comm) == 0) {
+    fmt::print("wrote {}\n", options.tune);
+  }
   verbena_coll_destroy(comm);
   return status;
 }

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <cstring>
 #include <fstream>
 
 #include "perf/data.h"
@@ -58,6 +59,8 @@ std::string Measurement::prepare(u64 most_octets) {
   in_ = map_memory(octets_);
   out_ = map_memory(octets_);
   if (in_ == nullptr || out_ == nullptr) return "not enough memory";
+  std::memset(in_, 1, octets_);  // else it would be the zero page, which is always in the cache
+  std::memset(out_, 1, octets_);
   if (options_.registers && (verbena_coll_register(comm_, in_, octets_) != 0 ||
                              verbena_coll_register(comm_, out_, octets_) != 0))
     return last_failure();

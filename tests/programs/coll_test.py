@@ -82,6 +82,22 @@ class CollTest(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn("line 2", done.stdout)
 
+    def test_tune_and_predict(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "here.txt"
+            done = coll("--tune", file, "-e", "64K")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            lines = file.read_text().splitlines()
+            self.assertTrue(any(line.startswith("choose AllReduce 2 ") for line in lines), lines)
+            self.assertTrue(any(line.startswith("cost reduce ") for line in lines), lines)
+            for operation in ("all_reduce", "all_gather", "alltoall"):
+                rows = self.rows(coll(operation, "--predict", file, "-b", "64K", "-e", "256K", "-f",
+                                      4, "--iters", 1), 2)
+                self.assertTrue(all(float(row[13]) > 0 for row in rows), rows)
+                self.assertGreater(float(rows[1][13]), float(rows[0][13]))
+            done = coll("--predict", file / "none")
+            self.assertEqual(done.returncode, 2)
+
     @unittest.skipIf(shutil.which("mpirun") is None, "Open MPI is not installed")
     def test_mpirun(self):
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
