@@ -146,6 +146,8 @@ class Parser {
     fabric_->add_option("--set", settings_)->type_name("KEY=VALUE")->expected(1)->take_all();
     fabric_->add_option("--scale", scale_)->type_name("N");
     fabric_->add_flag("--background", background_);
+    fabric_->add_option("--unplug", unplugged_)->type_name("CABLE")->expected(1)->take_all();
+    fabric_->add_option("--plug", plugged_)->type_name("CABLE")->expected(1)->take_all();
     devices_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
     devices_->add_flag("--json", json_);
     add_stats_options();
@@ -368,6 +370,10 @@ class Parser {
       if (!setting) return wrong_usage(fmt::format("--set {}: write it as kmin=100k", text));
       request.settings.push_back(*setting);
     }
+    for (const std::string& name : unplugged_)
+      request.changes.push_back({FabricRequest::Cable::kUnplug, name});
+    for (const std::string& name : plugged_)
+      request.changes.push_back({FabricRequest::Cable::kPlug, name});
     return request;
   }
   Expected<Request> stats_request() const {
@@ -596,9 +602,7 @@ class Parser {
   std::vector<std::string> expectations_;
   std::string junit_;
   std::string fabric_file_, as_, scale_;
-  std::string operation_, ranks_, predict_;
-  std::array<std::string, kCollOptions.size()> coll_values_;
-  bool check_flag_ = false, no_check_ = false, registers_ = false;
+  std::vector<std::string> unplugged_, plugged_;
   bool json_ = false, doctor_listens_ = false, background_ = false;
 };
 

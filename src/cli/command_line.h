@@ -103,6 +103,13 @@ struct FabricRequest {
   std::vector<fabric::Setting> settings;  // --set
   u32 scale = 0;                          // --scale: real time for 1 of simulated
   Run run = Run::kInForeground;           // --background: as `run` starts it
+  // Instead of all that: of the fabric that runs, cables by the name of a link or a node.
+  enum class Cable : u8 { kUnplug, kPlug };
+  struct Change {
+    Cable cable;
+    std::string name;
+  };
+  std::vector<Change> changes{};  // --unplug, --plug
 };
 struct CollRequest {
   static constexpr u32 kMaxRanks = 1024;

@@ -49,7 +49,7 @@ std::string gid_text(const GID& gid) {
   return text;
 }
 std::string_view type_text(GIDType type) {
-  return type == GIDType::kRoCEv1 ? "IB/RoCE v1" : "RoCE v2";
+  return type == GIDType::kRoCEv2 ? "RoCE v2" : "IB/RoCE v1";
 }
 
 std::string number_of(const std::string& name) {

@@ -13,6 +13,7 @@ std::string_view version_text(GIDType type) {
   switch (type) {
     case GIDType::kRoCEv1: return "RoCE v1";
     case GIDType::kRoCEv2: return "RoCE v2";
+    case GIDType::kInfiniBand: return "IB/RoCE v1";  // as the kernel has it in sysfs
   }
   CHECK_UNREACHABLE();
 }

@@ -137,12 +137,33 @@ Expected<std::string> host_asked_for(const RunRequest& request) {
   return failure(kExitCannot, "--fabric needs --as HOST: which host of the scenario PROGRAM is on");
 }
 
+// In the fabric that runs.
+Expected<void> change_cables(const FabricRequest& request, const std::string& server) {
+  for (const FabricRequest::Change& change : request.changes) {
+    host::FabricCable cable{.plugged = change.cable == FabricRequest::Cable::kPlug};
+    if (change.name.size() >= cable.name.size())
+      return failure(kExitCannot, fmt::format("there is no link or node {}", change.name));
+    change.name.copy(cable.name.data(), cable.name.size() - 1);
+    const host::Expected<host::Descriptor> socket = host::connect_to_fabric(server);
+    if (!socket)
+      return failure(kExitCannot, socket.error().error == ECONNREFUSED
+                                      ? fmt::format("no fabric of {} runs", request.scenario)
+                                      : socket.error().message);
+    const auto changed = host::ask_fabric<host::FabricCableChanged>(socket->get(), cable);
+    if (!changed && changed.error().error == ECONNRESET)
+      return failure(kExitCannot, "cables are of technology infiniband");
+    if (!changed) return failure(kExitCannot, changed.error().message);
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<void> fabric(const FabricRequest& request,
                       const std::function<bool(std::string_view)>& print) {
   const Expected<std::string> name = name_of_server(request.scenario);
   if (!name) return tl::unexpected(name.error());
+  if (!request.changes.empty()) return change_cables(request, *name);
   const Expected<fabric::Scenario> scenario =
       read_fabric_scenario(request.scenario, request.settings);
   if (!scenario) return tl::unexpected(scenario.error());
@@ -175,7 +196,7 @@ Expected<void> fabric(const FabricRequest& request,
   return {};
 }
 
-Expected<host::FabricPlace> claim_fabric_host(const RunRequest& request) {
+Expected<ClaimedHost> claim_fabric_host(const RunRequest& request) {
   const Expected<std::string> name = name_of_server(request.fabric);
   if (!name) return tl::unexpected(name.error());
   const Expected<std::string> file = read_text(request.fabric);
@@ -197,7 +218,8 @@ Expected<host::FabricPlace> claim_fabric_host(const RunRequest& request) {
     if (!claimed)
       return failure(kExitCannot, fmt::format("{}: {}", request.fabric, claimed.error().message));
     (void)::dup(socket->get());  // without FD_CLOEXEC: PROGRAM's
-    return host::FabricPlace{.name = *name, .host = claimed->host, .claim = claimed->claim};
+    return ClaimedHost{{.name = *name, .host = claimed->host, .claim = claimed->claim},
+                       claimed->is_infiniband ? std::optional(claimed->port) : std::nullopt};
   }
   return failure(kExitCannot, "the fabric's server ends as soon as it is started");
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "cli/command_line.h"
@@ -18,6 +19,10 @@ namespace verbena::cli {
 
 // The host that the request asks for. It is ours until the descriptor, which exec does not close,
 // is closed in all processes that have it.
-[[nodiscard]] Expected<host::FabricPlace> claim_fabric_host(const RunRequest& request);
+struct ClaimedHost {
+  host::FabricPlace place;
+  std::optional<host::FabricPortAttributes> port;  // on InfiniBand
+};
+[[nodiscard]] Expected<ClaimedHost> claim_fabric_host(const RunRequest& request);
 
 }  // namespace verbena::cli

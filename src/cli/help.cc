@@ -504,6 +504,7 @@ constexpr std::string_view kFabricHelp = R"(NAME
 
 SYNOPSIS
   verbena fabric SCENARIO [--set KEY=VALUE]... [--scale N]
+  verbena fabric SCENARIO [--unplug CABLE]... [--plug CABLE]...
 
 DESCRIPTION
   Simulates the network of SCENARIO, a file as `verbena sim` has it (workload may
@@ -517,13 +518,18 @@ DESCRIPTION
   with a program has sent and received, its throughput, pauses, marks, and how
   long packets took; marks, pauses and drops of the whole network.
 
-  Only technology rocev2. docs/live_fabric.md
+  Technology rocev2 (docs/live_fabric.md) or infiniband (docs/infiniband.md). On
+  InfiniBand the ports are in state Init until a subnet manager has swept:
+  `verbena run --fabric SCENARIO --as HOST -- opensm`.
 
 OPTIONS
   --set KEY=VALUE   as in `verbena sim`
   --scale N         one second simulated takes N seconds, 1 to 1000000; 1000
                     where it is not given. Programs answer in real time: the
                     larger N, the less that matters
+  --unplug CABLE    of the fabric of SCENARIO that runs (InfiniBand alone): pulls
+                    a cable (leaf0-spine1), or all cables of a node (spine1)
+  --plug CABLE      puts it in again
   -h, --help        this
 
 EXIT STATUS

@@ -15,6 +15,7 @@
 #include "cli/file_tree.h"
 #include "cli/library_folder.h"
 #include "cli/program.h"
+#include "cli/subnet_files.h"
 #include "cli/where.h"
 #include "host/capture/capture_file.h"
 #include "host/congestion_settings.h"
@@ -97,6 +98,7 @@ std::vector<DeviceFile> device_files(const std::vector<host::LocalAddress>& addr
 }
 
 Expected<void> show_files(const std::vector<host::LocalAddress>& addresses, host::LinkKind link,
+                          const std::optional<host::FabricPortAttributes>& port,
                           const fs::path& library_folder) {
   std::error_code error;
   const fs::path parent = fs::temp_directory_path(error);
@@ -106,8 +108,9 @@ Expected<void> show_files(const std::vector<host::LocalAddress>& addresses, host
     fs::remove(*folder, error);
     return removed;
   }
-  if (auto written = write_file_tree(*folder, device_files(addresses, link)); !written)
-    return written;
+  std::vector<DeviceFile> files = device_files(addresses, link);
+  if (port) show_subnet_port(files, addresses.front().device_name, *port);
+  if (auto written = write_file_tree(*folder, files); !written) return written;
   setenv(abi::paths::kTreeVariable, folder->c_str(), 1);
   setenv("LD_PRELOAD", preloaded(library_folder, std::getenv("LD_PRELOAD")).c_str(), 1);
   return {};
@@ -126,11 +129,9 @@ Failure execute(const fs::path& program, const std::vector<std::string>& command
 }
 
 // The program's only device is that host's. In the environment, so that all its programs are there.
-Expected<std::vector<host::LocalAddress>> address_in_fabric(const RunRequest& request) {
-  const Expected<host::FabricPlace> place = claim_fabric_host(request);
-  if (!place) return tl::unexpected(place.error());
-  const std::string address = GID::from_ipv4(host::fabric_address_of(place->host)).to_string();
-  setenv(host::kFabricVariable, place->text().c_str(), 1);
+Expected<std::vector<host::LocalAddress>> address_in_fabric(const host::FabricPlace& place) {
+  const std::string address = GID::from_ipv4(host::fabric_address_of(place.host)).to_string();
+  setenv(host::kFabricVariable, place.text().c_str(), 1);
   setenv(kAddressVariable, address.c_str(), 1);
   setenv(host::kLinkVariable, "udp", 1);
   return addresses_of(address);
@@ -149,12 +150,20 @@ Failure run(const RunRequest& request) {
   if (const Expected<void> use = check_library_use(*program); !use) return use.error();
 
   set_environment(*library_folder, request);
+  std::optional<ClaimedHost> claimed;
+  if (!request.fabric.empty()) {
+    Expected<ClaimedHost> place = claim_fabric_host(request);
+    if (!place) return place.error();
+    claimed = *place;
+  }
   const auto addresses =
-      request.fabric.empty() ? addresses_of(request.address) : address_in_fabric(request);
+      claimed ? address_in_fabric(claimed->place) : addresses_of(request.address);
   if (!addresses) return addresses.error();
   const auto link = host::link_kind_from_environment();
   if (!link) return {kExitCannot, link.error().message};
-  if (const Expected<void> shown = show_files(*addresses, *link, *library_folder); !shown)
+  if (const Expected<void> shown =
+          show_files(*addresses, *link, claimed ? claimed->port : std::nullopt, *library_folder);
+      !shown)
     fmt::print(stderr,
                "verbena: warning: {}; programs that look for devices in /dev and /sys find none\n",
                shown.error().message);

@@ -22,6 +22,10 @@ enum class AsyncEventType : u8 {
   kPortActive,
   kPortError,
   kGIDChange,
+  kLIDChange,
+  kPKeyChange,
+  kSMChange,
+  kClientReregister,
 };
 
 struct AsyncEvent {

@@ -74,6 +74,7 @@ struct IngressFrame {
   u16 udp_source_port = 0;
   u8 traffic_class = 0;
   u8 hop_limit = 0;
+  u16 dlid = 0;  // kInfiniBand
   // The IPv4 Identification where it is known (raw links, captures). Where not (UDP sockets), how
   // many packets came before in the same datagram, as theirs count up.
   bool identification_known = false;

@@ -1,5 +1,7 @@
 #include "device/frame_check.h"
 
+#include "wire/ib/lid_address.h"
+#include "wire/ib/lrh.h"
 #include "wire/ib/mtu.h"
 
 namespace verbena {
@@ -22,6 +24,14 @@ u32 expected_icrc_of_v1(const IngressFrame& frame) {
                      .sgid = frame.source,
                      .dgid = frame.destination},
                     without_icrc(frame));
+}
+
+u32 expected_icrc_of_local(const IngressFrame& frame) {
+  const LRH lrh{.service_level = sl_of_traffic_class(frame.traffic_class),
+                .dlid = frame.dlid,
+                .packet_words = static_cast<u16>((LRH::kSize + frame.transport.size()) / 4),
+                .slid = lid_of_address(frame.source)};
+  return icrc_of_local(lrh, without_icrc(frame));
 }
 
 bool is_right(const IngressFrame& frame, u32 received, EnvelopeCRC& envelopes) {
@@ -49,6 +59,7 @@ bool may_be_right(const IngressFrame& frame, u32 received, SeenFrames& seen) {
 bool icrc_holds(const IngressFrame& frame, SeenFrames& seen) {
   const u32 received = load_icrc(frame.transport.last<kICRCSize>());
   if (frame.type == GIDType::kRoCEv1) return expected_icrc_of_v1(frame) == received;
+  if (frame.type == GIDType::kInfiniBand) return expected_icrc_of_local(frame) == received;
   if (frame.identification_known || !frame.source.is_ipv4())
     return is_right(frame, received, seen.envelopes);
   return may_be_right(frame, received, seen);

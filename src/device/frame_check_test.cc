@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "wire/ib/lid_address.h"
+#include "wire/ib/lrh.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena {
@@ -36,6 +38,31 @@ struct FrameCheckTest : ::testing::Test {
   IngressFrame ipv6_frame() { return frame(*GID::parse("fe80::1"), *GID::parse("fe80::2"), 100); }
   std::vector<u8> bytes;
 };
+
+// The ICRC of a local packet covers the LRH but for its lane. IBTA Vol 1, 7.8.1
+TEST_F(FrameCheckTest, LocalPacketsAreCheckedWithTheirLRH) {
+  bytes.assign(BTH::kSize + 100, 0x5a);
+  const LRH lrh{.service_level = 2, .dlid = 7, .packet_words = (8 + 112 + 4) / 4, .slid = 9};
+  const u32 icrc = icrc_of_local(lrh, bytes);
+  bytes.resize(bytes.size() + kICRCSize);
+  store_icrc(icrc, std::span(bytes).last<kICRCSize>());
+  IngressFrame local;
+  local.source = address_of_lid(9);
+  local.destination = *GID::parse("fe80::1");
+  local.type = GIDType::kInfiniBand;
+  local.traffic_class = traffic_class_of_sl(2);
+  local.dlid = 7;
+  local.transport = bytes;
+  EXPECT_EQ(check_frame(local), FrameFault::kNone);
+  IngressFrame other = local;
+  other.dlid = 8;
+  EXPECT_EQ(check_frame(other), FrameFault::kICRC);
+  other = local;
+  other.source = address_of_lid(10);
+  EXPECT_EQ(check_frame(other), FrameFault::kICRC);
+  bytes[20] ^= 1;
+  EXPECT_EQ(check_frame(local), FrameFault::kICRC);
+}
 
 TEST_F(FrameCheckTest, RightGuess) {
   IngressFrame f = ipv4_frame();

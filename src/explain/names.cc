@@ -83,6 +83,10 @@ const char* name_of(AsyncEventType type) {
     case AsyncEventType::kPortActive: return "IBV_EVENT_PORT_ACTIVE";
     case AsyncEventType::kPortError: return "IBV_EVENT_PORT_ERR";
     case AsyncEventType::kGIDChange: return "IBV_EVENT_GID_CHANGE";
+    case AsyncEventType::kLIDChange: return "IBV_EVENT_LID_CHANGE";
+    case AsyncEventType::kPKeyChange: return "IBV_EVENT_PKEY_CHANGE";
+    case AsyncEventType::kSMChange: return "IBV_EVENT_SM_CHANGE";
+    case AsyncEventType::kClientReregister: return "IBV_EVENT_CLIENT_REREGISTER";
   }
   CHECK_UNREACHABLE();
 }

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "base/types.h"
 #include "fabric/frame.h"
+#include "fabric/switch_node.h"
 #include "fabric/topology.h"
 
 namespace verbena::fabric {
@@ -92,6 +93,7 @@ class Endpoint {
   [[nodiscard]] virtual Repairs repairs() const = 0;
   // How long, until now, it had packets and no credits for any. InfiniBand's.
   [[nodiscard]] virtual Duration waited_for_credits(Time /*now*/) const { return {}; }
+  [[nodiscard]] virtual PacketCount sent_packets() const { return {}; }
 
  protected:
   std::vector<u32> finished_, failed_;

@@ -234,7 +234,8 @@ void Host::on_flow_control(const Frame& frame) {
 
 // For a packet that goes.
 void Host::take_credits(const Frame& frame) {
-  if (frame.type != FrameType::kRoCE) return;
+  if (frame.is_for_a_neighbour()) return;
+  sent_packets_.add(frame.size_octets);
   credits_->on_sent(frame.priority, frame.size_octets);
   if (!credits_->may_send(frame.priority)) only_.pause(frame.priority);
   if (waits_since_ == Time::never()) return;
@@ -255,7 +256,7 @@ void Host::tell_credits(u32 lane) {
 
 void Host::on_lost(u32 /*port*/, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
-  if (credits_ && frame.type == FrameType::kRoCE) {
+  if (credits_ && !frame.is_for_a_neighbour()) {
     credits_->on_received(frame.priority, frame.size_octets);
     free(frame);
   }
@@ -590,7 +591,7 @@ void Host::fill_live(Frame& frame, const LivePacket& packet) const {
   frame.source = packet.source;
   frame.destination = packet.destination;
   frame.source_port = packet.udp_source_port;
-  frame.destination_port = 4791;
+  frame.destination_port = credits_ ? packet.dlid : 4791;
   frame.size_octets = static_cast<u16>(transport + config_.sizes.overhead);
   frame.payload_octets = static_cast<u16>(transport - headers);
   frame.priority =
@@ -607,8 +608,11 @@ void Host::deliver_live(FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   LivePacket& packet = arrived_live_.emplace_back(std::move(domain_.frames.live(index)));
   packet.traffic_class = frame.traffic_class;
+  packet.destination = node_;  // of a multicast packet one of many
   packet.arrived = domain_.now;
+  if (credits_) free(frame);
   domain_.frames.give_back(index);
+  if (credits_) transmit();
 }
 
 void Host::note_left_live(FrameIndex index) {

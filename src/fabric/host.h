@@ -106,7 +106,8 @@ class Host final : public Endpoint {
   [[nodiscard]] u64 sent_octets(u32 port) const override { return ports_[port].sent_octets; }
 
   // --- packets of live processes, which share the port with the device and go before its data
-  // To be called at packet.given, while that time is simulated. Not on InfiniBand.
+  // To be called at packet.given, while that time is simulated. On InfiniBand it is no longer than
+  // InfiniBandConfig::longest_packet().
   void send_live(LivePacket packet);
   // Since they were last taken away: what has come, and the data that has left.
   [[nodiscard]] std::vector<LivePacket>& arrived_live() { return arrived_live_; }
@@ -114,6 +115,7 @@ class Host final : public Endpoint {
 
   [[nodiscard]] Device& device() { return device_; }
   [[nodiscard]] Duration waited_for_credits(Time now) const override;
+  [[nodiscard]] PacketCount sent_packets() const override { return sent_packets_; }
 
  private:
   static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
@@ -209,6 +211,7 @@ class Host final : public Endpoint {
   std::deque<Completion> completions_;  // on their way to the program
   Time timer_ = Time::never();          // set already
   std::optional<LinkCredits> credits_;  // InfiniBand's, of the only port
+  PacketCount sent_packets_;            // likewise
   Time waits_since_ = Time::never();    // with packets, and credits for none
   Duration waited_{};
   std::vector<LivePacket> arrived_live_;

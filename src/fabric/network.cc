@@ -105,6 +105,7 @@ Network::Network(const Topology& topology, const NetworkConfig& config)
     : topology_(topology),
       parallel_links_(config.parallel_links),
       routes_(topology, {}, parallel_links_),
+      managed_(topology.nodes),
       engine_(config.infiniband.routing),
       domain_of_(partition(topology, domains_for(topology, config))),
       node_of_port_(nodes_of_ports(topology)),
@@ -214,7 +215,7 @@ void Network::add_infiniband_switch(NodeIndex node, const NetworkConfig& config)
     if (config.infiniband.cuts_through) ports_[port.peer].head_octets = kLRHOctets;
   }
   switches_[node] = std::make_unique<InfiniBandSwitch>(domain_of(node), config.infiniband, node,
-                                                       ports, first, *tables_);
+                                                       ports, first, *tables_, managed_);
 }
 
 void Network::add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng) {

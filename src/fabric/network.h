@@ -18,6 +18,7 @@
 #include "fabric/deadlock.h"
 #include "fabric/host.h"
 #include "fabric/infiniband/infiniband_switch.h"
+#include "fabric/infiniband/managed_tables.h"
 #include "fabric/network_faults.h"
 #include "fabric/packet_faults.h"
 #include "fabric/switch.h"
@@ -140,6 +141,18 @@ class Network {
     return switches_[node] != nullptr ? switches_[node]->waited_for_credits(port, now_)
                                       : hosts_[node]->waited_for_credits(now_);
   }
+  // InfiniBand's: packets that the port has sent, and how many had no way on that came by it.
+  [[nodiscard]] PacketCount sent_packets(NodeIndex node, u32 port) const {
+    return switches_[node] != nullptr ? switches_[node]->sent_packets(port)
+                                      : hosts_[node]->sent_packets();
+  }
+  [[nodiscard]] u64 dropped_packets(NodeIndex node, u32 port) const {
+    return switches_[node] != nullptr ? switches_[node]->dropped_packets(port) : 0;
+  }
+  // By which packets of live processes go. Changed between runs.
+  [[nodiscard]] ManagedTables& managed_tables() { return managed_; }
+  // Between runs: from now on the link, by number, is there, or is not. Routes stay.
+  void set_link(u32 link, bool up);
   // Frames that this port sends are kept for take_tapped(), from now on.
   void tap(NodeIndex node, u32 port) { ports_[first_port_[node] + port].tapped = true; }
   // Since the last call, in the order in which they were sent.
@@ -229,6 +242,7 @@ class Network {
   const ParallelLinks parallel_links_;
   Routes routes_;
   std::optional<ForwardingTables> tables_;  // InfiniBand's
+  ManagedTables managed_;                   // likewise
   const RoutingEngine engine_;              // their
   const std::vector<u32> domain_of_;        // of each node
   const std::vector<u32> node_of_port_;     // of all ports

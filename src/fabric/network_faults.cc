@@ -77,6 +77,13 @@ std::array<u32, 2> Network::places_of(u32 link) const {
   return {first_port_[wanted.a] + nth[0], first_port_[wanted.b] + nth[1]};
 }
 
+void Network::set_link(u32 link, bool up) {
+  if (down_.empty()) down_.assign(topology_.links.size(), false);
+  if (deaf_until_.empty()) deaf_until_.assign(ports_.size(), Time::from_ps(-1));
+  is_faulty_ = true;
+  change_link(link, up);
+}
+
 void Network::change_link(u32 link, bool up) {
   if (down_[link] != up) return;  // it is so already
   down_[link] = !up;

@@ -8,6 +8,17 @@
 
 namespace verbena::fabric {
 
+// Packets of an InfiniBand port as its PortCounters have them: without flow control packets; octets
+// without the VCRC. IBTA 16.1.3.5.
+struct PacketCount {
+  u64 packets = 0, octets = 0;
+  void add(u32 size_octets) {
+    constexpr u32 kVCRC = 2;
+    ++packets;
+    octets += size_octets - kVCRC;
+  }
+};
+
 class SwitchNode {
  public:
   virtual ~SwitchNode() = default;
@@ -39,6 +50,9 @@ class SwitchNode {
   [[nodiscard]] virtual u64 marked_frames(u32 port) const = 0;
   // How long, until now, the port had something to send and no credits. InfiniBand's.
   [[nodiscard]] virtual Duration waited_for_credits(u32 /*port*/, Time /*now*/) const { return {}; }
+  [[nodiscard]] virtual PacketCount sent_packets(u32 /*port*/) const { return {}; }
+  // That came by the port and had no way on. Both are InfiniBand's.
+  [[nodiscard]] virtual u64 dropped_packets(u32 /*port*/) const { return 0; }
 };
 
 }  // namespace verbena::fabric

@@ -26,6 +26,7 @@
 namespace verbena::host {
 
 class WakeDescriptor;
+struct FabricPortAttributes;  // host/links/fabric/fabric_protocol.h
 
 using AdapterError = Error;
 
@@ -125,6 +126,10 @@ class Adapter {
   [[nodiscard]] virtual std::optional<CommonMemory> common_memory(std::span<const u8> memory) = 0;
 
   [[nodiscard]] virtual ConnectionManager& connections() = 0;  // takes the lock itself
+
+  // The port as the manager of an InfiniBand subnet has left it; nullptr: it is on none. Inside a
+  // Session, which it is good for.
+  [[nodiscard]] virtual const FabricPortAttributes* subnet_port() { return nullptr; }
 
   [[nodiscard]] virtual Device& device() = 0;  // only inside a Session, or for its config()
 

@@ -549,6 +549,29 @@ void LiveAdapter::fail_all_qps(Time now) {
   deliver({.type = AsyncEventType::kPortError});
 }
 
+// What a subnet manager has done to the port. IBTA 11.6.3.3
+void LiveAdapter::tell_port_changes() {
+  const std::optional<FabricLink::PortChange> change = fabric_->take_port_change();
+  if (!change) return;
+  constexpr u8 kActive = 4;  // PortInfo.PortState
+  const FabricPortAttributes &before = change->before, &now = change->now;
+  const auto tell = [this](bool is_so, AsyncEventType type) {
+    if (is_so) deliver({.type = type});
+  };
+  tell(before.lid != now.lid || before.lmc != now.lmc, AsyncEventType::kLIDChange);
+  tell(before.sm_lid != now.sm_lid || before.sm_sl != now.sm_sl, AsyncEventType::kSMChange);
+  tell(before.p_keys != now.p_keys, AsyncEventType::kPKeyChange);
+  tell(before.gid_prefix != now.gid_prefix, AsyncEventType::kGIDChange);
+  tell(now.client_reregister, AsyncEventType::kClientReregister);
+  tell(before.state == kActive && now.state != kActive, AsyncEventType::kPortError);
+  tell(before.state != kActive && now.state == kActive, AsyncEventType::kPortActive);
+}
+
+const FabricPortAttributes* LiveAdapter::subnet_port() {
+  const bool is_on_subnet = fabric_ != nullptr && fabric_->settings().is_infiniband;
+  return is_on_subnet ? &fabric_->settings().port : nullptr;
+}
+
 void LiveAdapter::send_frames(Time now) {
   append_frames(now);
   link_->flush();
@@ -597,6 +620,7 @@ bool LiveAdapter::take_outputs(Time now) {
   }
   if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
   if (fabric_ != nullptr && fabric_->has_died()) fail_all_qps(now);
+  if (fabric_ != nullptr) tell_port_changes();
   if (local_ != nullptr) local_->wait_for_peers();
   return device_.has_events() && take_events(now);
 }

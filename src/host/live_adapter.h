@@ -59,10 +59,8 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] std::optional<CommonMemory> common_memory(std::span<const u8> memory) override {
     return local_ != nullptr ? local_->common_memory(memory) : std::nullopt;
   }
-  [[nodiscard]] ConnectionManager& connections() override {
-    if (stream_side_ != nullptr) return stream_side_->connections();
-    return connections_;
-  }
+  [[nodiscard]] ConnectionManager& connections() override { return connections_; }
+  [[nodiscard]] const FabricPortAttributes* subnet_port() override;
   [[nodiscard]] Device& device() override { return device_; }
 
   // The process ends, or has forked and this is the child. leave() and abandon() as in Link.
@@ -141,6 +139,7 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] bool poll_frame(Time now);  // into frame_
   [[nodiscard]] Time next_send() const;
   void fail_all_qps(Time now);
+  void tell_port_changes();
   void send_frames(Time now);
   void note_object_fault(const ObjectFault& fault, const QueuePair* qp);
   bool fail_objects(Time now);

@@ -60,6 +60,15 @@ DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLin
   return config;
 }
 
+// Keys that are there now; those that a manager adds later are there when the device is opened
+// anew.
+void be_on_subnet(const FabricPortAttributes& port, DeviceConfig& config) {
+  config.node_guid = port.node_guid;
+  config.gids = {{gid_of(port), GIDType::kInfiniBand}};
+  config.p_keys.clear();
+  for (const u16 key : port.p_keys) config.p_keys.push_back(PKey{key});
+}
+
 // The simulated network has no receive buffer to overflow, so that the windows are the largest. But
 // peers are processes, and answer as late as those do, in real time.
 DeviceConfig config_in_fabric(const LocalAddress& address, u32 slot, const FabricAttached& settings,
@@ -67,6 +76,7 @@ DeviceConfig config_in_fabric(const LocalAddress& address, u32 slot, const Fabri
   DeviceConfig config;
   config.node_guid = address.node_guid;
   config.gids = gid_table(address, LinkKind::kUDP);
+  if (settings.is_infiniband) be_on_subnet(settings.port, config);
   config.active_mtu = mtu_from_bytes(settings.mtu).value_or(MTU::k1024);
   config.first_qpn = first_qpn_of(slot);
   config.limits.max_qp = kQPNsPerSlot;

@@ -18,6 +18,7 @@
 #include "host/socket_option.h"
 #include "wire/eth/ecn.h"
 #include "wire/ib/bth.h"
+#include "wire/ib/lid_address.h"
 
 namespace verbena::live {
 namespace {
@@ -61,6 +62,18 @@ u8 capable(u8 traffic_class, LivePacket::Kind kind) {
   return traffic_class_of(dscp_of(traffic_class), ECN::kECT0);
 }
 
+// That of this name, or those of the node of this name.
+std::vector<u32> links_of(const fabric::Plan& plan, const std::string& name) {
+  std::vector<u32> links;
+  for (u32 link = 0; link < plan.topology.links.size(); ++link)
+    if (plan.names[plan.topology.links[link].a] == name ||
+        plan.names[plan.topology.links[link].b] == name)
+      links.push_back(link);
+  if (!links.empty()) return links;
+  if (const std::optional<u32> link = plan.link_named(name)) links.push_back(*link);
+  return links;
+}
+
 u32 dest_qp_of(const LivePacket& packet) { return load_be24(packet.octets.data() + kDestQPAt); }
 
 std::string name_of_process(int socket) {
@@ -87,7 +100,7 @@ FabricServer::FabricServer(fabric::LiveFabric& fabric, const FabricServerConfig&
   const std::vector<fabric::NodeIndex>& hosts = fabric.scenario().plan.hosts;
   for (u32 i = 0; i < hosts.size(); ++i) host_of_node_[hosts[i]] = i;
   if (fabric.scenario().network.technology == fabric::Technology::kInfiniBand)
-    subnet_ = std::make_unique<SubnetServer>(fabric.scenario());
+    subnet_ = std::make_unique<SubnetServer>(fabric);
 }
 
 void FabricServer::run(int stop) {
@@ -209,7 +222,10 @@ void FabricServer::on_claim(Client& client, const host::FabricClaim& claim) {
   client.role = Client::Role::kProgram;
   client.host = host;
   client.claim = host::random_u64() | 1;
-  (void)tell(client, host::FabricClaimed{.host = host, .claim = client.claim});
+  host::FabricClaimed claimed{.host = host, .claim = client.claim};
+  claimed.is_infiniband = subnet_ != nullptr;
+  if (subnet_ != nullptr) claimed.port = subnet_->attributes_of(host);
+  (void)tell(client, claimed);
 }
 
 void FabricServer::on_attach(Client& client, const host::FabricAttach& attach) {
@@ -227,18 +243,24 @@ void FabricServer::on_attach(Client& client, const host::FabricAttach& attach) {
   const Rate rate = fabric_.rate_of(hosts[attach.host]);
   const double lasting = static_cast<double>(rate.bps()) / 8 * kQueueTime.seconds() / config_.scale;
   const fabric::LinkConfig link{.rate = rate};
-  (void)tell(client, host::FabricAttached{
-                         .rate_bps = rate.bps(),
-                         .mtu = bytes(fabric_.scenario().network.host(link).device.active_mtu),
-                         .queue_octets = std::max(kShortestQueue, static_cast<u32>(lasting)),
-                         .clock = clock_});
+  host::FabricAttached attached{
+      .rate_bps = rate.bps(),
+      .mtu = bytes(fabric_.scenario().network.host(link).device.active_mtu),
+      .queue_octets = std::max(kShortestQueue, static_cast<u32>(lasting)),
+      .clock = clock_};
+  if (subnet_ != nullptr) {
+    attached.is_infiniband = true;
+    attached.mtu = fabric_.scenario().network.infiniband.mtu_octets;
+    attached.port = subnet_->attributes_of(attach.host);
+  }
+  (void)tell(client, attached);
 }
 
 void FabricServer::on_packet(Client& client, const host::FabricPacket& packet,
                              std::span<const u8> octets) {
   const std::vector<fabric::NodeIndex>& hosts = fabric_.scenario().plan.hosts;
   if (client.role != Client::Role::kDevice || octets.size() < BTH::kSize + kICRCSize ||
-      octets.size() > fabric::LiveFabric::kMostOctets) {
+      octets.size() > fabric_.most_octets()) {
     client.is_gone = true;
     return;
   }
@@ -254,22 +276,37 @@ void FabricServer::on_packet(Client& client, const host::FabricPacket& packet,
                   .hop_limit = packet.hop_limit,
                   .priority = priority_of(packet.traffic_class),
                   .kind = kind,
+                  .slid = packet.slid,
+                  .dlid = packet.dlid,
                   .given = {},
                   .arrived = {},
                   .octets = {octets.begin(), octets.end()}};
-  const bool is_known = packet.peer < hosts.size();
-  if (is_known && packet.peer != client.host) {
-    live.destination = hosts[packet.peer];
+  const bool is_known = set_path(client, packet, live);
+  const bool is_to_itself = is_known && live.destination == live.source;
+  if (is_known && live.dlid >= kFirstMulticastLID) loop_back(live);
+  if (is_known && (!is_to_itself || live.dlid >= kFirstMulticastLID))
     return fabric_.send(std::move(live));
-  }
-  // To itself, outside the network; or to nobody.
+  // To itself, past the network; or to nobody.
   if (kind == LivePacket::Kind::kData) client.credit += octets.size();
-  if (!is_known) {
-    ++undelivered_;
-    return;
+  is_known ? loop_back(std::move(live)) : void(++undelivered_);
+}
+
+// Where it goes. False: nowhere.
+bool FabricServer::set_path(Client& client, const host::FabricPacket& packet, LivePacket& live) {
+  const std::vector<fabric::NodeIndex>& hosts = fabric_.scenario().plan.hosts;
+  if (subnet_ == nullptr) {
+    if (packet.peer >= hosts.size()) return false;
+    live.destination = hosts[packet.peer];
+    return true;
   }
-  live.destination = live.source;
-  fabric_.arrived().push_back(std::move(live));
+  live.traffic_class = packet.traffic_class;  // the service level: no ECN
+  return subnet_->admit_sent(client.host, sl_of_traffic_class(packet.traffic_class), live);
+}
+
+// For the programs of its own host, past the network.
+void FabricServer::loop_back(LivePacket packet) {
+  packet.destination = packet.source;
+  fabric_.arrived().push_back(std::move(packet));
 }
 
 void FabricServer::on_leave(Client& client) {
@@ -346,31 +383,41 @@ bool FabricServer::tell(Client& client, const Message& message, std::span<const 
 
 void FabricServer::deliver() {
   for (const auto& client : clients_) flush(*client);
-  for (const LivePacket& packet : fabric_.arrived()) {
-    if (Client* const client = receiver_of(packet))
-      give(*client, packet);
-    else
-      ++undelivered_;
-  }
+  for (const LivePacket& packet : fabric_.arrived()) give_to_receivers(packet);
   fabric_.arrived().clear();
 }
 
-// All processes of the host share QP 1: any of them forwards its packets.
-FabricServer::Client* FabricServer::receiver_of(const LivePacket& packet) {
+void FabricServer::give_to_receivers(const LivePacket& packet) {
   const u32 host = host_of_node_[packet.destination];
+  const bool is_admitted =
+      subnet_ == nullptr || subnet_->admit_received(host, packet, host::monotonic_now());
+  const bool is_multicast = packet.dlid >= kFirstMulticastLID;
+  bool any = false;
+  for (const auto& client : clients_) {
+    if (!is_admitted || !is_receiver(*client, packet) || (any && !is_multicast)) continue;
+    give(*client, packet);
+    any = true;
+  }
+  if (!any) ++undelivered_;
+}
+
+// QP 1 is that of all processes of the host: any one of them hands its packets on. A multicast
+// packet is for all.
+bool FabricServer::is_receiver(const Client& client, const LivePacket& packet) const {
   const u32 qpn = dest_qp_of(packet);
-  for (const auto& client : clients_)
-    if (client->role == Client::Role::kDevice && !client->is_gone && client->host == host &&
-        (qpn == kGSIQPN.value || client->slot == host::slot_of(qpn)))
-      return client.get();
-  return nullptr;
+  return client.role == Client::Role::kDevice && !client.is_gone &&
+         client.host == host_of_node_[packet.destination] &&
+         (qpn == kGSIQPN.value || packet.dlid >= kFirstMulticastLID ||
+          client.slot == host::slot_of(qpn));
 }
 
 void FabricServer::give(Client& client, const LivePacket& packet) {
   const host::FabricPacket header{.peer = host_of_node_[packet.source],
                                   .udp_source_port = packet.udp_source_port,
                                   .traffic_class = packet.traffic_class,
-                                  .hop_limit = packet.hop_limit};
+                                  .hop_limit = packet.hop_limit,
+                                  .slid = packet.slid,
+                                  .dlid = packet.dlid};
   put(client, host::FabricKind::kPacket, {reinterpret_cast<const u8*>(&header), sizeof(header)},
       packet.octets);
 }
@@ -436,10 +483,23 @@ bool FabricServer::take_management(Client& client, const host::FabricMessage& me
     on_mad_attach(client, *attach);
   } else if (const auto request = message.as<host::FabricMADRegister>()) {
     (void)tell(client, host::FabricMADRegistered{.error = subnet_->on_register(*request, now)});
+  } else if (const auto cable = message.as<host::FabricCable>()) {
+    on_cable(client, *cable);
   } else {
     return false;
   }
   return true;
+}
+
+void FabricServer::on_cable(Client& client, const host::FabricCable& cable) {
+  const std::string name(cable.name.data(), strnlen(cable.name.data(), cable.name.size()));
+  if (cable.version != host::kFabricVersion)
+    return refuse(client, EPROTO, "the fabric's server is of another version of Verbena");
+  const std::vector<u32> links = links_of(fabric_.scenario().plan, name);
+  if (links.empty())
+    return refuse(client, ENOENT, fmt::format("there is no link or node {}", name));
+  for (const u32 link : links) subnet_->set_link(link, cable.plugged, host::monotonic_now());
+  (void)tell(client, host::FabricCableChanged{.links = static_cast<u32>(links.size())});
 }
 
 void FabricServer::on_mad_attach(Client& client, const host::FabricMADAttach& attach) {
@@ -475,6 +535,18 @@ void FabricServer::deliver_mads() {
     for (const auto& client : clients_)
       if (client->role == Client::Role::kManagement && client->mad_client == received->client)
         give_mad(*client, *received);
+  tell_port_changes();
+}
+
+void FabricServer::tell_port_changes() {
+  while (const std::optional<SubnetServer::Change> change = subnet_->poll_change()) {
+    host::FabricPortAttributes port = subnet_->attributes_of(change->host);
+    port.client_reregister = change->client_reregister;
+    for (const auto& client : clients_)
+      if (client->role == Client::Role::kDevice && client->host == change->host)
+        put(*client, host::FabricPortAttributes::kKind,
+            {reinterpret_cast<const u8*>(&port), sizeof(port)}, {});
+  }
 }
 
 void FabricServer::give_mad(Client& client, const management::ReceivedMAD& received) {

@@ -65,8 +65,12 @@ class FabricServer {
   void on_claim(Client& client, const host::FabricClaim& claim);
   void on_attach(Client& client, const host::FabricAttach& attach);
   void on_packet(Client& client, const host::FabricPacket& packet, std::span<const u8> octets);
+  [[nodiscard]] bool set_path(Client& client, const host::FabricPacket& packet,
+                              fabric::LivePacket& live);
+  void loop_back(fabric::LivePacket packet);
   void on_leave(Client& client);
   [[nodiscard]] bool take_management(Client& client, const host::FabricMessage& message);
+  void on_cable(Client& client, const host::FabricCable& cable);
   void on_mad_attach(Client& client, const host::FabricMADAttach& attach);
   void on_mad(Client& client, const host::FabricMAD& mad, std::span<const u8> part);
   void refuse(Client& client, int error, const std::string& message);
@@ -82,7 +86,9 @@ class FabricServer {
            std::span<const u8> octets);
   void deliver_mads();
   void give_mad(Client& client, const management::ReceivedMAD& received);
-  [[nodiscard]] Client* receiver_of(const fabric::LivePacket& packet);
+  void give_to_receivers(const fabric::LivePacket& packet);
+  [[nodiscard]] bool is_receiver(const Client& client, const fabric::LivePacket& packet) const;
+  void tell_port_changes();
   void flush(Client& client);
   void give_credit();
   void forget_the_gone();

@@ -4,14 +4,22 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/bytes.h"
+#include "wire/ib/bth.h"
+
 namespace verbena::live {
 namespace {
-
-using management::PortPlace;
 
 // Locally administered. A node's ports have the numbers behind it.
 constexpr u64 kFirstGUID = 0x0256'4500'0000'0100;
 constexpr u64 kGUIDsOfNode = 0x100;
+constexpr u32 kNoNode = ~u32{0};
+constexpr u16 kMembership = 0x8000;  // of a P_Key: a full member
+
+u32 qp_of(const fabric::LivePacket& packet) {
+  return load_be24(packet.octets.data() + BTH::kDestQPAt);
+}
+u16 p_key_of(const fabric::LivePacket& packet) { return load_be16(packet.octets.data() + 2); }
 
 u8 mtu_code_of(u32 octets) {
   u8 code = 1;
@@ -21,9 +29,17 @@ u8 mtu_code_of(u32 octets) {
 
 }  // namespace
 
-SubnetServer::SubnetServer(const fabric::Scenario& scenario) : scenario_(scenario) {
+SubnetServer::SubnetServer(fabric::LiveFabric& fabric)
+    : fabric_(fabric),
+      scenario_(fabric.scenario()),
+      host_of_node_(scenario_.plan.topology.nodes),
+      node_of_lid_(kFirstMulticastLID, kNoNode) {
   add_nodes();
   add_links();
+  for (u32 host = 0; host < scenario_.plan.hosts.size(); ++host)
+    host_of_node_[scenario_.plan.hosts[host]] = host;
+  while (subnet_.poll_event()) {  // of before there were programs
+  }
 }
 
 void SubnetServer::add_nodes() {
@@ -47,9 +63,11 @@ void SubnetServer::add_nodes() {
 // A node's ports are numbered in the order of its links; InfiniBand counts them from 1.
 void SubnetServer::add_links() {
   std::vector<u8> next(scenario_.plan.topology.nodes, 1);
-  for (const fabric::TopologyLink& link : scenario_.plan.topology.links)
-    subnet_.join({link.a, next[link.a]++}, {link.b, next[link.b]++},
+  for (const fabric::TopologyLink& link : scenario_.plan.topology.links) {
+    links_.push_back({PortPlace{link.a, next[link.a]++}, PortPlace{link.b, next[link.b]++}});
+    subnet_.join(links_.back()[0], links_.back()[1],
                  management::link_kind_of(link.config.rate.bps()));
+  }
 }
 
 void SubnetServer::close_port(u32 client, Time now) {
@@ -87,6 +105,7 @@ void SubnetServer::on_mad(u32 client, const host::FabricMAD& header, std::vector
   datagram.destination_qp = header.qp;
   datagram.q_key = header.q_key;
   datagram.mad = std::move(mad);
+  if (static_cast<MgmtClass>(datagram.mad[1]) == MgmtClass::kPerf) read_counters();
   agents_.send(client, header.agent, std::move(datagram), ms(header.timeout_ms), header.retries,
                now);
   pump(now);
@@ -147,6 +166,110 @@ Time SubnetServer::next_timer() const {
 
 std::optional<management::ReceivedMAD> SubnetServer::poll_received() {
   return agents_.poll_received();
+}
+
+std::optional<SubnetServer::Change> SubnetServer::poll_change() {
+  const std::optional<management::PortEvent> event = subnet_.poll_event();
+  if (!event) return std::nullopt;
+  return Change{host_of_node_[event->at.node], event->changes.client_reregister};
+}
+
+// --- packets
+
+bool SubnetServer::admit_sent(u32 host, u8 service_level, fabric::LivePacket& packet) {
+  apply_tables();
+  const management::NodePort& port = subnet_.port(place_of(host));
+  if (port.state() != management::PortState::kActive || !port.has_lid(packet.slid)) return false;
+  const bool is_multicast = packet.dlid >= kFirstMulticastLID;
+  const u32 to = is_multicast ? packet.source : node_of_lid_[packet.dlid];
+  if (to == kNoNode) return false;
+  packet.destination = to;
+  const u8 lane = subnet_.node(packet.source).lane_for(service_level, 0, 1);
+  packet.priority = static_cast<u8>(lane % scenario_.network.infiniband.lanes);
+  return true;
+}
+
+bool SubnetServer::admit_received(u32 host, const fabric::LivePacket& packet, Time now) {
+  const PortPlace at = place_of(host);
+  const management::NodePort& port = subnet_.port(at);
+  if (port.state() != management::PortState::kActive) return false;
+  if (packet.dlid < kFirstMulticastLID && !port.has_lid(packet.dlid)) return false;
+  // Equal but for the membership, of which one at least is full. IBTA 10.9.3
+  const u16 key = p_key_of(packet);
+  const bool is_member = std::ranges::any_of(port.p_keys, [key](u16 own) {
+    return (own & ~kMembership) != 0 && ((own ^ key) & ~kMembership) == 0 &&
+           ((own | key) & kMembership) != 0;
+  });
+  if (!is_member) {
+    subnet_.on_p_key_violation(at, key, packet.slid, 0, qp_of(packet), now);
+    pump(now);
+  }
+  return is_member;
+}
+
+void SubnetServer::apply_tables() {
+  if (!subnet_.take_changed()) return;
+  std::ranges::fill(node_of_lid_, kNoNode);
+  for (const fabric::NodeIndex node : scenario_.plan.hosts) {
+    const management::NodePort& port = subnet_.port({node, 1});
+    if (port.lid() == 0) continue;
+    const u32 count = 1u << port[management::port_info::kLMC];
+    for (u32 lid = port.lid(); lid < std::min<u32>(port.lid() + count, kFirstMulticastLID); ++lid)
+      node_of_lid_[lid] = node;
+  }
+  for (u32 node = 0; node < subnet_.size(); ++node)
+    if (subnet_.node(node).is_switch()) apply_tables_of(node);
+}
+
+// Data goes by ports that are active alone.
+void SubnetServer::apply_tables_of(u32 node) {
+  using fabric::ManagedTables;
+  const management::Node& its = subnet_.node(node);
+  std::vector<bool> is_active(its.ports.size());
+  for (u32 port = 1; port < its.ports.size(); ++port)
+    is_active[port] = its.ports[port].state() == management::PortState::kActive;
+  std::vector<u16> unicast(its.linear_forwarding.size(), u16{ManagedTables::kNoPort});
+  for (std::size_t lid = 0; lid < unicast.size(); ++lid) {
+    const u8 port = its.linear_forwarding[lid];
+    if (port != 0 && port < its.ports.size() && is_active[port])
+      unicast[lid] = static_cast<u16>(port - 1);
+  }
+  const auto entries = static_cast<u16>(its.multicast_entries());
+  std::vector<std::vector<u16>> multicast(entries);
+  for (u16 group = 0; group < entries; ++group)
+    for (u8 port = 1; port < its.ports.size(); ++port)
+      if (is_active[port] &&
+          its.forwards_multicast(static_cast<u16>(kFirstMulticastLID + group), port))
+        multicast[group].push_back(static_cast<u16>(port - 1));
+  fabric_.set_tables(node, std::move(unicast), std::move(multicast));
+}
+
+void SubnetServer::set_link(u32 link, bool up, Time now) {
+  fabric_.set_link(link, up);
+  subnet_.set_plugged(links_[link][0], up, now);
+  pump(now);
+}
+
+// Both ends of a link: what one has sent, the other has received.
+void SubnetServer::read_counters() {
+  const fabric::Network& network = fabric_.network();
+  for (const std::array<PortPlace, 2>& link : links_)
+    for (const u32 end : {0u, 1u}) {
+      const PortPlace at = link[end], peer = link[1 - end];
+      management::PortTraffic traffic = subnet_.port(at).traffic;
+      const fabric::PacketCount sent = network.sent_packets(at.node, at.port - 1u);
+      const fabric::PacketCount received = network.sent_packets(peer.node, peer.port - 1u);
+      traffic.sent_octets = sent.octets;
+      traffic.sent_packets = sent.packets;
+      traffic.received_octets = received.octets;
+      traffic.received_packets = received.packets;
+      traffic.receive_switch_relay_errors = network.dropped_packets(at.node, at.port - 1u);
+      const Rate rate = network.port(at.node, at.port - 1u).rate;
+      traffic.transmit_wait =
+          static_cast<u64>(network.waited_for_credits(at.node, at.port - 1u).seconds() *
+                           static_cast<double>(rate.bps()) / 8);
+      subnet_.set_traffic(at, traffic);
+    }
 }
 
 }  // namespace verbena::live

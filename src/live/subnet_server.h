@@ -1,11 +1,13 @@
 // SubnetServer: the management plane of a live InfiniBand fabric (docs/infiniband.md): the
 // scenario's hosts and switches as nodes of a management::Subnet, and the MAD agents of the
-// programs that manage it. Real time; without sockets, which FabricServer has.
+// programs that manage it. What a manager writes becomes the tables by which packets go through the
+// LiveFabric; what the LiveFabric counts is what performance management reads. Real time; without
+// sockets, which FabricServer has.
 #pragma once
 
 #include <optional>
 
-#include "fabric/scenario/scenario.h"
+#include "fabric/live/live_fabric.h"
 #include "host/links/fabric/management_protocol.h"
 #include "management/mad_agents.h"
 #include "management/subnet.h"
@@ -13,9 +15,11 @@
 namespace verbena::live {
 
 class SubnetServer {
+  using PortPlace = management::PortPlace;
+
  public:
-  // The scenario outlives it, and is of InfiniBand.
-  explicit SubnetServer(const fabric::Scenario& scenario);
+  // The fabric outlives it, and is of InfiniBand.
+  explicit SubnetServer(fabric::LiveFabric& fabric);
 
   // --- programs, which stand on hosts by their number
   [[nodiscard]] u32 open_port(u32 host) { return agents_.open(place_of(host)); }
@@ -28,7 +32,23 @@ class SubnetServer {
   [[nodiscard]] Time next_timer() const;
   [[nodiscard]] std::optional<management::ReceivedMAD> poll_received();
 
-  [[nodiscard]] management::Subnet& subnet() { return subnet_; }
+  // A host whose port has changed; nullopt: none has.
+  struct Change {
+    u32 host = 0;
+    bool client_reregister = false;
+  };
+  [[nodiscard]] std::optional<Change> poll_change();
+
+  // --- packets of the hosts' programs
+  // Fills in lane and destination; false: the port cannot send it, or to nobody.
+  [[nodiscard]] bool admit_sent(u32 host, u8 service_level, fabric::LivePacket& packet);
+  // Whether the port of the host takes it: its LID, its state, its partitions. IBTA 10.9.3
+  [[nodiscard]] bool admit_received(u32 host, const fabric::LivePacket& packet, Time now);
+  // What a manager has written since the last call holds for packets from now on.
+  void apply_tables();
+  // Pulls a cable of the scenario, by number, or puts it in again.
+  void set_link(u32 link, bool up, Time now);
+
   [[nodiscard]] management::PortPlace place_of(u32 host) const {
     return {scenario_.plan.hosts[host], 1};
   }
@@ -37,8 +57,14 @@ class SubnetServer {
   void add_nodes();
   void add_links();
   void pump(Time now);
+  void apply_tables_of(u32 node);
+  void read_counters();
 
+  fabric::LiveFabric& fabric_;
   const fabric::Scenario& scenario_;
+  std::vector<std::array<PortPlace, 2>> links_;  // by number
+  std::vector<u32> host_of_node_;
+  std::vector<u32> node_of_lid_;  // kNoNode: none
   management::Subnet subnet_;
   management::MADAgents agents_;
 };

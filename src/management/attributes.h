@@ -5,6 +5,7 @@
 #include <array>
 
 #include "management/component.h"
+#include "wire/ib/lid_address.h"
 
 namespace verbena::management {
 
@@ -45,7 +46,6 @@ enum class MADStatus : u16 {
 };
 
 inline constexpr u16 kPermissiveLID = 0xffff;
-inline constexpr u16 kFirstMulticastLID = 0xc000;
 inline constexpr u64 kDefaultGIDPrefix = 0xfe80'0000'0000'0000;
 
 namespace node_info {

@@ -142,6 +142,11 @@ bool Node::forwards_multicast(u16 lid, u8 port) const {
   return at < multicast.size() && (multicast[at] >> port % kPortsOfMask & 1) != 0;
 }
 
+u32 Node::multicast_entries() const {
+  const std::size_t positions = positions_of(*this);
+  return static_cast<u32>((multicast.size() + positions - 1) / positions);
+}
+
 std::array<u8, 8>& Node::sl_to_vl(u8 in, u8 out) {
   return is_switch() ? sl_to_vl_tables[in * ports.size() + out] : sl_to_vl_tables[0];
 }

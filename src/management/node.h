@@ -86,6 +86,7 @@ struct Node {
   // The ports that a multicast LID goes to, as a mask of 16 bits for 16 ports; position: which 16.
   [[nodiscard]] u16& multicast_mask(u32 mlid, u32 position);
   [[nodiscard]] bool forwards_multicast(u16 lid, u8 port) const;
+  [[nodiscard]] u32 multicast_entries() const;  // that were written, from 0xc000 on
   // Precondition: a switch's ports, or 0 and 0.
   [[nodiscard]] std::array<u8, 8>& sl_to_vl(u8 in, u8 out);
   [[nodiscard]] u8 lane_for(u8 service_level, u8 in, u8 out) const;

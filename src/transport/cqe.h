@@ -48,8 +48,9 @@ struct CQE {
   bool with_invalidate = false;
   bool with_grh = false;   // UD: 40 bytes of GRH lead the receive buffer
   bool solicited = false;  // counts for a solicited-only notification (errors always do)
-  u8 service_level = 0;    // UD: the kind of the packet (ud/responder.cc)
+  u8 service_level = 0;    // UD: of the packet, or of which kind it was (ud/responder.cc)
   u16 p_key_index = 0;
+  u16 source_lid = 0;   // UD receive on InfiniBand
   u32 byte_length = 0;  // receive: bytes delivered (with the GRH); READ and atomics: bytes read
   u32 immediate = 0;    // host order; or the invalidated R_Key
   QPN qp;

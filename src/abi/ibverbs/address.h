@@ -1,5 +1,6 @@
 // ibv_ah_attr to AddressVector and back. RoCE routes by GID alone: a GRH is required (IBTA
-// A17.4.3), LIDs mean nothing.
+// A17.4.3), LIDs mean nothing. Within an InfiniBand subnet it is the other way round: the LID says
+// where, and a GRH adds nothing (wire/ib/lid_address.h).
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,9 +12,12 @@
 
 namespace verbena::abi {
 
-// nullopt: no GRH, another port than ours, a GID index outside of the table, or no destination.
+// nullopt: no GRH, or on InfiniBand no LID; another port than ours, a GID index outside of the
+// table, or no destination.
 [[nodiscard]] std::optional<AddressVector> to_address_vector(const ibv_ah_attr& attr,
                                                              const DeviceConfig& config);
 [[nodiscard]] ibv_ah_attr to_ibv(const AddressVector& path);
+// Whether the device's port is on an InfiniBand subnet.
+[[nodiscard]] bool is_infiniband(const DeviceConfig& config);
 
 }  // namespace verbena::abi

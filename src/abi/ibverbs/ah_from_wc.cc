@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 
+#include "abi/ibverbs/address.h"
 #include "abi/ibverbs/context_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/exceptions.h"
@@ -82,6 +83,7 @@ using namespace verbena::abi;
 int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_grh* grh,
                         ibv_ah_attr* attr) try {
   *attr = {};  // no service level: in a completion from Ethernet, wc->sl is the kind of packet
+  if (is_infiniband(ContextObject::of(context).config())) attr->sl = wc->sl;
   attr->dlid = wc->slid;
   attr->src_path_bits = wc->dlid_path_bits;
   attr->port_num = port_num;

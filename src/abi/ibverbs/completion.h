@@ -62,7 +62,7 @@ inline __be32 immediate_of(const CQE& cqe) {
 // What the core has to say beyond the status is the status itself, in its own numbering.
 constexpr u32 vendor_error_of(const CQE& cqe) { return static_cast<u32>(cqe.status); }
 
-// RoCE has no LIDs: slid and dlid_path_bits are 0.
+// RoCE has no LIDs: slid is 0.
 inline void to_ibv(const CQE& cqe, ibv_wc& wc) {
   wc.wr_id = cqe.wr_id;
   wc.status = to_ibv(cqe.status);
@@ -74,7 +74,7 @@ inline void to_ibv(const CQE& cqe, ibv_wc& wc) {
   wc.src_qp = cqe.source_qp.value;
   wc.wc_flags = wc_flags_of(cqe);
   wc.pkey_index = cqe.p_key_index;
-  wc.slid = 0;
+  wc.slid = cqe.source_lid;
   wc.sl = cqe.service_level;
   wc.dlid_path_bits = 0;
 }

@@ -59,7 +59,7 @@ __be32 read_imm_data(ibv_cq_ex* cq) { return immediate_of(current(cq)); }
 u32 read_qp_num(ibv_cq_ex* cq) { return current(cq).qp.value; }
 u32 read_src_qp(ibv_cq_ex* cq) { return current(cq).source_qp.value; }
 unsigned read_wc_flags(ibv_cq_ex* cq) { return wc_flags_of(current(cq)); }
-u32 read_slid(ibv_cq_ex*) { return 0; }  // RoCE has no LIDs
+u32 read_slid(ibv_cq_ex* cq) { return current(cq).source_lid; }  // RoCE has none
 u8 read_sl(ibv_cq_ex* cq) { return current(cq).service_level; }
 u8 read_dlid_path_bits(ibv_cq_ex*) { return 0; }
 u64 read_completion_ts(ibv_cq_ex* cq) { return ticks_of(current(cq).completed_at); }

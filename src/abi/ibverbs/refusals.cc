@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "abi/ibverbs/address.h"
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/translate.h"
 #include "device/qp_transitions.h"
@@ -86,10 +87,17 @@ std::string transition_mistake(QPType type, QPState from, QPState to, u32 mask) 
 }  // namespace
 
 std::string path_mistake(const ibv_ah_attr& attr, const DeviceConfig& config) {
-  if (attr.is_global == 0)
+  if (is_infiniband(config)) {
+    if (attr.dlid == 0 || attr.dlid == 0xffff)
+      return "ah_attr.dlid is no LID of the subnet: it is the peer's, which a subnet manager "
+             "assigns";
+    if (attr.sl > 15)
+      return "ah_attr.sl is " + std::to_string(attr.sl) + "; service levels are 0 .. 15";
+  } else if (attr.is_global == 0)
     return "ah_attr has no GRH, which RoCE needs: set is_global to 1, grh.dgid, and grh.sgid_index";
   if (attr.port_num != kPort)
     return "ah_attr.port_num is " + std::to_string(attr.port_num) + "; the device has only port 1";
+  if (is_infiniband(config) && attr.is_global == 0) return {};
   const u8 index = attr.grh.sgid_index;
   if (index >= config.gids.size() || config.gids[index].gid.is_zero())
     return "there is no GID at grh.sgid_index " + std::to_string(index) +

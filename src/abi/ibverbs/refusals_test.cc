@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "abi/ibverbs/address.h"
+
 namespace verbena::abi {
 namespace {
 
@@ -35,6 +37,25 @@ TEST(RefusalsTest, Paths) {
   EXPECT_THAT(mistake_of([](auto& path) { path.port_num = 2; }), HasSubstr("only port 1"));
   EXPECT_THAT(mistake_of([](auto& path) { path.grh.sgid_index = 7; }), HasSubstr("sgid_index 7"));
   EXPECT_THAT(mistake_of([](auto& path) { path.grh.dgid = {}; }), HasSubstr("dgid is zero"));
+}
+
+TEST(RefusalsTest, PathsOfASubnet) {
+  DeviceConfig subnet;
+  subnet.gids = {{*GID::parse("fe80::1"), GIDType::kInfiniBand}};
+  ibv_ah_attr path{};
+  path.port_num = 1;
+  EXPECT_THAT(path_mistake(path, subnet), HasSubstr("dlid is no LID"));
+  path.dlid = 7;
+  path.sl = 3;
+  EXPECT_EQ(path_mistake(path, subnet), "");
+  const std::optional<AddressVector> vector = to_address_vector(path, subnet);
+  ASSERT_TRUE(vector.has_value());
+  EXPECT_EQ(to_ibv(*vector).dlid, 7);
+  EXPECT_EQ(to_ibv(*vector).sl, 3);
+  EXPECT_EQ(to_ibv(*vector).is_global, 0);
+  path.sl = 16;
+  EXPECT_THAT(path_mistake(path, subnet), HasSubstr("service levels are 0 .. 15"));
+  EXPECT_FALSE(to_address_vector(path, subnet).has_value());
 }
 
 TEST(RefusalsTest, Changes) {

@@ -9,13 +9,14 @@
 namespace verbena::fabric {
 InfiniBandSwitch::InfiniBandSwitch(Domain& domain, const InfiniBandConfig& config, NodeIndex node,
                                    std::span<Port> ports, u32 first_port,
-                                   const ForwardingTables& tables)
+                                   const ForwardingTables& tables, const ManagedTables& managed)
     : domain_(domain),
       config_(config),
       node_(node),
       ports_(ports),
       first_port_(first_port),
-      tables_(tables) {
+      tables_(tables),
+      managed_(managed) {
   for (const Port& port : ports) {
     const CreditConfig credits = credits_for(config, link_of(port));
     sides_.emplace_back(credits).fecn_threshold =
@@ -31,14 +32,37 @@ void InfiniBandSwitch::on_arrival(u32 port, FrameIndex index) {
   }
   if (frame.extent != Extent::kRest)
     sides_[port].credits.on_received(frame.priority, frame.size_octets);
+  if (frame.type == FrameType::kLive) [[unlikely]]
+    return on_live_arrival(port, index);
   const std::span<const u16> ways = tables_.ports(node_, frame.destination);
   if (ways.empty()) return drop(port, index, domain_.counters.unroutable);
-  const u16 out = way_of(ways, frame);
-  if (!ports_[out].up) return drop(port, index, domain_.counters.lost_on_dead_links);
+  forward(port, way_of(ways, frame), index);
+}
+
+void InfiniBandSwitch::forward(u32 port, u16 out, FrameIndex index) {
+  Frame& frame = domain_.frames[index];
+  if (!ports_[out].up) return drop(port, index, domain_.counters.lost);
   if (frame.extent == Extent::kHead && ports_[out].rate > ports_[port].rate)
     return wait_for_rest(port, index);
   frame.ingress = static_cast<u16>(port);
   enqueue(out, index);
+}
+
+// By the DLID: one way, or those of a multicast group. The last copy has the place at the input.
+void InfiniBandSwitch::on_live_arrival(u32 port, FrameIndex index) {
+  const u16 dlid = dlid_of(domain_.frames[index]);
+  u16 last = ManagedTables::kNoPort;
+  for (const u16 way : managed_.ports(node_, dlid)) {
+    if (way == port || !ports_[way].up) continue;
+    if (const u16 before = std::exchange(last, way); before != ManagedTables::kNoPort) {
+      const FrameIndex copy = domain_.frames.copy(index);
+      domain_.frames[copy].ingress = kNoIngress;
+      enqueue(before, copy);
+    }
+  }
+  if (last != ManagedTables::kNoPort) return forward(port, last, index);
+  ++sides_[port].dropped;
+  drop(port, index, domain_.counters.unroutable);
 }
 
 // The neighbour finds out by the next flow control packet's FCTBS. Here at once.
@@ -126,6 +150,7 @@ void InfiniBandSwitch::send_packet(u32 port, FrameIndex index) {
   side.starved &= static_cast<u8>(~bit(lane));
   side.leaving = {frame.ingress, frame.size_octets, frame.priority};
   side.credits.on_sent(lane, frame.size_octets);
+  side.sent.add(frame.size_octets);
   put_on_wire(port, index);
   wake_when_free(domain_, ports_[port], first_port_ + port);
   if (side.credits.may_send(lane)) return;
@@ -151,6 +176,7 @@ void InfiniBandSwitch::put_on_wire(u32 port, FrameIndex index) {
 
 // The place at the input; its neighbour may send again.
 void InfiniBandSwitch::free(u32 ingress, u32 lane, u32 octets) {
+  if (ingress == kNoIngress) return;
   Side& side = sides_[ingress];
   side.credits.on_freed(lane, octets);
   if ((side.owes & bit(lane)) != 0 || !side.credits.update_is_due(lane)) return;

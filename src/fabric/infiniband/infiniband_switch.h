@@ -12,6 +12,7 @@
 
 #include "fabric/infiniband/forwarding_tables.h"
 #include "fabric/infiniband/link_credits.h"
+#include "fabric/infiniband/managed_tables.h"
 #include "fabric/port.h"
 #include "fabric/switch_node.h"
 
@@ -19,9 +20,11 @@ namespace verbena::fabric {
 
 class InfiniBandSwitch final : public SwitchNode {
  public:
-  // `ports`: the switch's own, which are numbered `first_port` .. of all. The tables outlive it.
+  // `ports`: the switch's own, which are numbered `first_port` .. of all. The tables outlive it;
+  // packets of live processes go by the managed ones.
   InfiniBandSwitch(Domain& domain, const InfiniBandConfig& config, NodeIndex node,
-                   std::span<Port> ports, u32 first_port, const ForwardingTables& tables);
+                   std::span<Port> ports, u32 first_port, const ForwardingTables& tables,
+                   const ManagedTables& managed);
 
   void on_arrival(u32 port, FrameIndex index) override;
   void on_lost(u32 port, FrameIndex index) override;
@@ -40,6 +43,8 @@ class InfiniBandSwitch final : public SwitchNode {
   [[nodiscard]] u64 sent_octets(u32 port) const override { return sides_[port].sent_octets; }
   [[nodiscard]] u64 marked_frames(u32 port) const override { return sides_[port].marks; }
   [[nodiscard]] Duration waited_for_credits(u32 port, Time now) const override;
+  [[nodiscard]] PacketCount sent_packets(u32 port) const override { return sides_[port].sent; }
+  [[nodiscard]] u64 dropped_packets(u32 port) const override { return sides_[port].dropped; }
 
  private:
   struct Leaving {                // the packet being sent, whose place at its input is not free yet
@@ -60,11 +65,15 @@ class InfiniBandSwitch final : public SwitchNode {
     Duration waited{};
     u32 longest_queue = 0;
     u64 sent_octets = 0;
+    PacketCount sent;
+    u64 dropped = 0;  // that came by this port, and that no table has a way for
     u64 marks = 0;
   };
 
   void on_flow_control(u32 port, const Frame& frame);
   u16 way_of(std::span<const u16> ways, const Frame& frame) const;
+  void forward(u32 port, u16 out, FrameIndex index);
+  void on_live_arrival(u32 port, FrameIndex index);
   void wait_for_rest(u32 port, FrameIndex index);
   void enqueue(u32 port, FrameIndex index);
   void go_on(u32 port);
@@ -82,6 +91,7 @@ class InfiniBandSwitch final : public SwitchNode {
   const std::span<Port> ports_;
   const u32 first_port_;
   const ForwardingTables& tables_;
+  const ManagedTables& managed_;
   std::vector<Side> sides_;
 };
 

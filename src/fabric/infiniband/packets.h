@@ -21,6 +21,12 @@ namespace verbena::fabric {
 }
 [[nodiscard]] inline u16 credit_limit_of(const Frame& frame) { return frame.pause_quanta; }
 
+// Of a packet of a live process: where it goes. UDP ports mean nothing here.
+[[nodiscard]] inline u16 dlid_of(const Frame& frame) { return frame.destination_port; }
+inline void set_dlid(Frame& frame, u16 dlid) { frame.destination_port = dlid; }
+// Frame::ingress of a copy that holds no place at an input.
+inline constexpr u16 kNoIngress = 0xffff;
+
 // IBTA 9.2: the first bit of the BTH's fifth octet.
 inline constexpr std::size_t kFECNAt = 4;
 inline constexpr u8 kFECNBit = 0x80;

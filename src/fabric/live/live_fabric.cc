@@ -64,15 +64,26 @@ std::string LiveFabric::mistake_in(const Scenario& scenario) {
 
 void LiveFabric::send(LivePacket packet) {
   packet.given = now_;
-  for (const NodeIndex host : {packet.source, packet.destination}) {
-    if (is_live_[host]) continue;
-    is_live_[host] = true;
-    live_.push_back(host);
-  }
+  make_live(packet.source);
+  if (packet.dlid < kFirstMulticastLID)
+    make_live(packet.destination);
+  else
+    std::ranges::for_each(scenario_.plan.hosts, [this](NodeIndex host) { make_live(host); });
   count(figures_[packet.source].sent, packet, now_);
   const NodeIndex source = packet.source;
   given_[source].push_back(std::move(packet));
   network_.set_alarm(source, now_, source);
+}
+
+void LiveFabric::make_live(NodeIndex host) {
+  if (is_live_[host]) return;
+  is_live_[host] = true;
+  live_.push_back(host);
+}
+
+std::size_t LiveFabric::most_octets() const {
+  if (!is_infiniband()) return kMostOctets;
+  return scenario_.network.infiniband.longest_packet() - kLocalOverheadOctets + kICRCSize;
 }
 
 void LiveFabric::on_alarm(u32 host, Time /*now*/) {

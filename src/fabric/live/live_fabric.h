@@ -34,8 +34,22 @@ struct LiveFigures {
 
 class LiveFabric final : private Application, private Trace {
  public:
-  // `scenario` outlives it, and is of RoCEv2 (mistake_in()).
+  // `scenario` outlives it, and is of RoCEv2 or InfiniBand (mistake_in()).
   explicit LiveFabric(const Scenario& scenario);
+
+  // --- on InfiniBand
+  [[nodiscard]] bool is_infiniband() const {
+    return scenario_.network.technology == Technology::kInfiniBand;
+  }
+  // Octets of a LivePacket at most; 0 .. these may be sent.
+  [[nodiscard]] std::size_t most_octets() const;
+  // What a subnet manager has written for a switch: see ManagedTables::set().
+  void set_tables(NodeIndex node, std::vector<u16> unicast,
+                  std::vector<std::vector<u16>> multicast) {
+    network_.managed_tables().set(node, std::move(unicast), std::move(multicast));
+  }
+  void set_link(u32 link, bool up) { network_.set_link(link, up); }
+  [[nodiscard]] const Network& network() const { return network_; }
   // Why no process can live in it; "": nothing is against it.
   [[nodiscard]] static std::string mistake_in(const Scenario& scenario);
   // Of the scenario's own flows; "": nothing.
@@ -69,6 +83,7 @@ class LiveFabric final : private Application, private Trace {
   void on_alarm(u32 host, Time now) override;
   void on_flow_finished(u32, Time) override {}
   void on_pause_received(NodeIndex node, u32 port, u32 priority, u32 quanta, Time now) override;
+  void make_live(NodeIndex host);
   void collect();
 
   const Scenario& scenario_;

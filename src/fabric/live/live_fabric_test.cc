@@ -134,5 +134,84 @@ TEST_F(LiveFabricTest, OnlyRoCEv2IsForLiveProcesses) {
   }
 }
 
+// --- InfiniBand: packets go by the tables that a subnet manager has written
+
+constexpr u16 kNone = ManagedTables::kNoPort;
+constexpr u16 kGroup = kFirstMulticastLID + 1;
+
+struct LiveSubnetTest : ::testing::Test {
+  Scenario star = read(
+      "technology: infiniband\ntopology: {kind: star, hosts: 3}\n"
+      "links: {rate: 10Gbps, delay: 1us}\ninfiniband: {vls: 1, buffer: 8KiB}\n");
+  NodeIndex host(u32 number) const { return star.plan.hosts[number]; }
+  NodeIndex the_switch() const {
+    for (NodeIndex node = 0; node < star.plan.topology.nodes; ++node)
+      if (star.plan.topology.is_switch[node]) return node;
+    return 0;
+  }
+  // To the LID, which is the host's number and 1.
+  LivePacket to_lid(u32 from, u16 dlid, std::size_t octets, u8 number = 0) const {
+    LivePacket made = packet(host(from), host(from), octets, number);
+    made.priority = 0;
+    made.slid = static_cast<u16>(from + 1);
+    made.dlid = dlid;
+    if (dlid < kFirstMulticastLID) made.destination = host(dlid - 1u);
+    return made;
+  }
+};
+
+TEST_F(LiveSubnetTest, APacketGoesWhereTheTableSaysAndNowhereElse) {
+  LiveFabric fabric(star);
+  fabric.send(to_lid(0, 2, 1000));
+  fabric.run(Time() + us(100));
+  EXPECT_TRUE(fabric.arrived().empty());  // nobody has written a table
+  EXPECT_EQ(fabric.network().dropped_packets(the_switch(), 0), 1u);
+  fabric.set_tables(the_switch(), {kNone, 0, 1, 2}, {});
+  fabric.send(to_lid(0, 2, 1000));
+  fabric.run(Time() + us(200));
+  ASSERT_EQ(fabric.arrived().size(), 1u);
+  EXPECT_EQ(fabric.arrived()[0].destination, host(1));
+  const PacketCount sent = fabric.network().sent_packets(host(0), 0);
+  EXPECT_EQ(sent.packets, 2u);
+  EXPECT_EQ(sent.octets, 2u * (1000 + 8));  // LRH, and the packet with its ICRC
+}
+
+TEST_F(LiveSubnetTest, AMulticastPacketGoesToEachPortButItsOwn) {
+  LiveFabric fabric(star);
+  fabric.set_tables(the_switch(), {}, {{}, {0, 1, 2}});
+  for (u8 i = 0; i < 50; ++i) fabric.send(to_lid(0, kGroup, 1000, i));
+  fabric.run(Time() + ms(1));
+  ASSERT_EQ(fabric.arrived().size(), 100u);
+  u32 at_first = 0;
+  for (const LivePacket& packet : fabric.arrived()) {
+    EXPECT_NE(packet.destination, host(0));
+    at_first += packet.destination == host(1) ? 1 : 0;
+  }
+  EXPECT_EQ(at_first, 50u);
+}
+
+TEST_F(LiveSubnetTest, CreditsHoldAnIncastBackAndLoseNothing) {
+  LiveFabric fabric(star);
+  fabric.set_tables(the_switch(), {kNone, 0, 1, 2}, {});
+  for (u32 i = 0; i < 200; ++i)
+    for (const u32 from : {0u, 1u}) fabric.send(to_lid(from, 3, 1000));
+  fabric.run(Time() + ms(2));
+  EXPECT_EQ(fabric.arrived().size(), 400u);
+  EXPECT_GT(fabric.network().waited_for_credits(host(0), 0), us(50));
+}
+
+TEST_F(LiveSubnetTest, APulledCableLosesAndALaterOneCarriesAgain) {
+  LiveFabric fabric(star);
+  fabric.set_tables(the_switch(), {kNone, 0, 1, 2}, {});
+  fabric.set_link(1, false);
+  fabric.send(to_lid(0, 2, 1000));
+  fabric.run(Time() + us(100));
+  EXPECT_TRUE(fabric.arrived().empty());
+  fabric.set_link(1, true);
+  fabric.send(to_lid(0, 2, 1000));
+  fabric.run(Time() + us(200));
+  EXPECT_EQ(fabric.arrived().size(), 1u);
+}
+
 }  // namespace
 }  // namespace verbena::fabric

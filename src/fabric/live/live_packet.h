@@ -24,6 +24,7 @@ struct LivePacket {
   u8 hop_limit = 0;
   u8 priority = 0;
   Kind kind = Kind::kData;
+  u16 slid = 0, dlid = 0;  // on InfiniBand, where `priority` is the lane
   Time given, arrived;     // to the source's NIC; at the destination
   std::vector<u8> octets;  // BTH .. ICRC
 };

@@ -120,7 +120,11 @@ void Explainer::on_event(Device& device, const AsyncEvent& event, Time now) {
     case AsyncEventType::kSRQLimitReached:
     case AsyncEventType::kPortActive:
     case AsyncEventType::kPortError:
-    case AsyncEventType::kGIDChange: return;
+    case AsyncEventType::kGIDChange:
+    case AsyncEventType::kLIDChange:
+    case AsyncEventType::kPKeyChange:
+    case AsyncEventType::kSMChange:
+    case AsyncEventType::kClientReregister: return;
   }
 }
 

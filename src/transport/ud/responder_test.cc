@@ -7,6 +7,7 @@
 #include "transport/ud/engine.h"
 #include "transport/ud/grh_bytes.h"
 #include "transport/unreliable_test_peer.h"
+#include "wire/ib/lid_address.h"
 
 namespace verbena {
 namespace {
@@ -65,6 +66,26 @@ TEST_F(UDResponderTest, DatagramLiesBehindFortyBytesOfGRH) {
   EXPECT_TRUE(std::ranges::equal(to_.bytes_at(0, 30), std::span(grh).first(30)));
   EXPECT_TRUE(std::ranges::equal(to_.bytes_at(100, 10), std::span(grh).last(10)));
   EXPECT_EQ(to_.bytes_at(110, 100), from_.bytes_at(0, 100));
+}
+
+// IBTA Vol 1, 11.4.1.2: without a GRH its 40 bytes are undefined; here they stay as they were.
+TEST_F(UDResponderTest, WithinASubnetThereIsNoGRHButALID) {
+  post_receive(7, 200);
+  const auto before = to_.bytes_at(0, kGRH);
+  to_.deliver(datagram(100), {.source = address_of_lid(9),
+                              .destination = *GID::parse("fe80::1"),
+                              .type = GIDType::kInfiniBand,
+                              .traffic_class = traffic_class_of_sl(3),
+                              .transport_bytes = 124});
+  EXPECT_EQ(to_.receive_cqes(), (std::vector<CQE>{{.wr_id = 7,
+                                                   .op = CompletionOp::kReceive,
+                                                   .service_level = 3,
+                                                   .source_lid = 9,
+                                                   .byte_length = 140,
+                                                   .qp = QPN{2},
+                                                   .source_qp = QPN{1}}}));
+  EXPECT_EQ(to_.bytes_at(0, kGRH), before);
+  EXPECT_EQ(to_.bytes_at(kGRH, 100), from_.bytes_at(0, 100));
 }
 
 TEST_F(UDResponderTest, RoCEv1LeavesItsGRH) {

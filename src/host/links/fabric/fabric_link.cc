@@ -14,6 +14,8 @@
 #include "host/qpn_slot.h"
 #include "memory/touch.h"
 #include "wire/ib/bth.h"
+#include "wire/ib/lid_address.h"
+#include "wire/ib/lrh.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {
@@ -21,8 +23,24 @@ namespace {
 
 constexpr int kSendPatienceMs = 2000;  // for a server that is descheduled
 
-// BTH .. ICRC, with the Identification 0. The size; 0: there is no room.
-std::size_t write_transport(const EgressFrame& frame, std::span<u8> out) {
+// Without the Identification, which is 0.
+u32 icrc_for(const EgressFrame& frame, const FabricPacket& packet, std::span<const u8> transport) {
+  if (frame.type != GIDType::kInfiniBand)
+    return icrc_of({.source = frame.source,
+                    .destination = frame.destination,
+                    .udp_source_port = frame.udp_source_port},
+                   transport);
+  const std::size_t octets = LRH::kSize + transport.size() + kICRCSize;
+  return icrc_of_local({.service_level = sl_of_traffic_class(packet.traffic_class),
+                        .dlid = packet.dlid,
+                        .packet_words = static_cast<u16>(octets / 4),
+                        .slid = packet.slid},
+                       transport);
+}
+
+// BTH .. ICRC. The size; 0: there is no room.
+std::size_t write_transport(const EgressFrame& frame, const FabricPacket& packet,
+                            std::span<u8> out) {
   const std::size_t size = frame.transport_size();
   if (size + kICRCSize > out.size()) return 0;
   std::memset(out.data(), 0, size);  // the pad, and what is not there any more
@@ -33,10 +51,7 @@ std::size_t write_transport(const EgressFrame& frame, std::span<u8> out) {
     (void)touch([&] { std::memcpy(to, part.data(), part.size()); });
     to += part.size();
   }
-  const u32 icrc = icrc_of({.source = frame.source,
-                            .destination = frame.destination,
-                            .udp_source_port = frame.udp_source_port},
-                           out.first(size));
+  const u32 icrc = icrc_for(frame, packet, out.first(size));
   store_icrc(icrc ^ frame.icrc_flip, out.subspan(size).first<kICRCSize>());
   return size + kICRCSize;
 }
@@ -63,20 +78,38 @@ Expected<std::unique_ptr<FabricLink>> FabricLink::open(const FabricPlace& place,
   std::unique_ptr<FabricLink> link(new FabricLink(std::move(*channel), place.host));
   link->socket_ = std::move(*socket);
   link->settings_ = *attached;
+  link->told_port_ = attached->port;
+  link->own_gid_ = gid_of(attached->port);
   link->descriptors_ = {link->socket_.get(), link->channel_.fd()};
   return link;
 }
 
+// Where the frame goes; nullopt: nowhere in this fabric.
+std::optional<FabricPacket> FabricLink::address(const EgressFrame& frame) const {
+  FabricPacket packet{.udp_source_port = frame.udp_source_port,
+                      .traffic_class = frame.traffic_class,
+                      .hop_limit = frame.hop_limit};
+  if (!settings_.is_infiniband) {
+    const std::optional<u32> to =
+        frame.destination.is_ipv4() ? fabric_host_of(frame.destination.ipv4()) : std::nullopt;
+    if (!to) return std::nullopt;
+    packet.peer = *to;
+    return packet;
+  }
+  // With several LIDs, the path bits of the source are those of the destination.
+  const FabricPortAttributes& port = settings_.port;
+  packet.dlid = lid_of_address(frame.destination);
+  const u32 path_bits = packet.dlid & ((1u << port.lmc) - 1);
+  packet.slid = static_cast<u16>(port.lid | (packet.dlid < kFirstMulticastLID ? path_bits : 0));
+  if (packet.dlid == 0 || port.lid == 0) return std::nullopt;
+  return packet;
+}
+
 void FabricLink::append(const EgressFrame& frame) {
   if (!socket_.is_open()) return;
-  const std::optional<u32> to =
-      frame.destination.is_ipv4() ? fabric_host_of(frame.destination.ipv4()) : std::nullopt;
-  const std::size_t size = to ? write_transport(frame, out_) : 0;
-  const FabricPacket packet{.peer = to.value_or(0),
-                            .udp_source_port = frame.udp_source_port,
-                            .traffic_class = frame.traffic_class,
-                            .hop_limit = frame.hop_limit};
-  if (size == 0 || !send(packet, std::span(out_).first(size))) {
+  const std::optional<FabricPacket> packet = address(frame);
+  const std::size_t size = packet ? write_transport(frame, *packet, out_) : 0;
+  if (size == 0 || !send(*packet, std::span(out_).first(size))) {
     ++counters_.send_dropped;
     return;
   }
@@ -138,7 +171,17 @@ void FabricLink::take(const FabricMessage& message) {
     waiting_octets_ -= std::min(waiting_octets_, credit->octets);
   } else if (const auto clock = message.as<FabricClockMessage>()) {
     settings_.clock = clock->clock;
+  } else if (const auto port = message.as<FabricPortAttributes>()) {
+    const bool reregister = settings_.port.client_reregister && port_has_changed_;
+    settings_.port = *port;
+    settings_.port.client_reregister |= reregister;
+    port_has_changed_ = true;
   }
+}
+
+std::optional<FabricLink::PortChange> FabricLink::take_port_change() {
+  if (!std::exchange(port_has_changed_, false)) return std::nullopt;
+  return PortChange{std::exchange(told_port_, settings_.port), settings_.port};
 }
 
 // From now on time goes as it does elsewhere: what waits for the fabric need not wait long.
@@ -167,6 +210,16 @@ bool FabricLink::poll_frame(IngressFrame& out, Time now) {
 }
 
 IngressFrame FabricLink::frame_of(const Arrival& arrival) const {
+  if (settings_.is_infiniband) {
+    const FabricPacket& packet = arrival.packet;
+    const bool is_multicast = packet.dlid >= kFirstMulticastLID;
+    return {.source = address_of_lid(packet.slid),
+            .destination = is_multicast ? address_of_lid(packet.dlid) : own_gid(),
+            .type = GIDType::kInfiniBand,
+            .traffic_class = packet.traffic_class,
+            .dlid = packet.dlid,
+            .transport = arrival.octets};
+  }
   return {.source = GID::from_ipv4(fabric_address_of(arrival.packet.peer)),
           .destination = GID::from_ipv4(fabric_address_of(host_)),
           .udp_source_port = arrival.packet.udp_source_port,
@@ -183,7 +236,10 @@ bool FabricLink::is_for_us(const IngressFrame& frame, Time now) {
   return is_management_for_us(router_, frame, now, counters_);
 }
 
+// On InfiniBand a program joins through the subnet's administration, and the server gives each of
+// its host's processes what comes for a group.
 Expected<void> FabricLink::join_multicast(const GID& /*group*/) {
+  if (settings_.is_infiniband) return {};
   return failure(EOPNOTSUPP, "a simulated fabric has no multicast");
 }
 

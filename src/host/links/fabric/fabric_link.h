@@ -29,6 +29,13 @@ class FabricLink final : public Link {
 
   [[nodiscard]] u32 slot() const { return channel_.slot(); }
   [[nodiscard]] const FabricAttached& settings() const { return settings_; }
+  // What has changed of the port since the last call: those before and now; nullopt: nothing.
+  struct PortChange {
+    FabricPortAttributes before, now;
+  };
+  [[nodiscard]] std::optional<PortChange> take_port_change();
+  // On InfiniBand: entry 0 of the GID table. IBTA 4.1.1
+  [[nodiscard]] GID own_gid() const { return own_gid_; }
   // Never goes back.
   [[nodiscard]] Time device_time(Time real) {
     return latest_ = std::max(latest_, settings_.clock.at(real));
@@ -58,6 +65,7 @@ class FabricLink final : public Link {
   };
 
   FabricLink(ProcessChannel channel, u32 host) : channel_(std::move(channel)), host_(host) {}
+  [[nodiscard]] std::optional<FabricPacket> address(const EgressFrame& frame) const;
   [[nodiscard]] bool send(const FabricPacket& packet, std::span<const u8> octets);
   bool receive_from_server();
   bool receive_from_processes();
@@ -71,6 +79,9 @@ class FabricLink final : public Link {
   MADRouter router_{channel_};
   const u32 host_;
   FabricAttached settings_{};
+  FabricPortAttributes told_port_{};  // by take_port_change()
+  bool port_has_changed_ = false;
+  GID own_gid_;  // when it was opened, as the device's table has it
   std::vector<int> descriptors_;
   u64 waiting_octets_ = 0;  // of data, in the simulated NIC
   Time latest_;

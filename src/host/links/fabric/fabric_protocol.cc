@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "host/kernel_socket.h"
 #include "host/socket_option.h"
 
@@ -43,6 +44,13 @@ Expected<Descriptor> open_socket() {
 }
 
 }  // namespace
+
+GID gid_of(const FabricPortAttributes& port) {
+  GID gid;
+  store_be64(gid.bytes.data(), port.gid_prefix);
+  store_be64(gid.bytes.data() + 8, port.port_guid);
+  return gid;
+}
 
 std::string FabricPlace::text() const {
   return name + " " + std::to_string(host) + " " + std::to_string(claim);

@@ -4,8 +4,9 @@
 //
 //   `verbena run`   Claim ->       <- Claimed, or Refused      and stays until the program's end
 //   a device        Attach ->      <- Attached, or Refused
-//                   Packet ->      <- Packet, Credit, Clock    while it lives
+//                   Packet ->      <- Packet, Credit, Clock, PortAttributes   while it lives
 //                   Leave ->       <- Report                   then both close
+//   `verbena fabric --unplug`      Cable ->       <- CableChanged, or Refused
 #pragma once
 
 #include <array>
@@ -17,6 +18,7 @@
 #include "host/descriptor.h"
 #include "host/error.h"
 #include "host/links/fabric/fabric_clock.h"
+#include "wire/ib/gid.h"
 #include "wire/ib/opcode.h"
 
 namespace verbena::host {
@@ -54,16 +56,35 @@ enum class FabricKind : u32 {
   kClock,
   kLeave,
   kReport,
+  kPortAttributes,
   // management_protocol.h
   kPortQuery,
-  kPortAttributes,
   kMADAttach,
   kMADAttached,
   kMADRegister,
   kMADRegistered,
   kMAD,
+  kCable,
+  kCableChanged,
 };
 
+inline constexpr u32 kMaxPKeys = 64;
+// Of a host's port on an InfiniBand subnet; to its devices whenever they have changed.
+struct FabricPortAttributes {
+  static constexpr FabricKind kKind = FabricKind::kPortAttributes;
+  u64 node_guid = 0, port_guid = 0, gid_prefix = 0;
+  u64 rate_bps = 0;
+  u32 capability_mask = 0;
+  u16 lid = 0, sm_lid = 0;
+  u8 lmc = 0, sm_sl = 0;
+  u8 state = 0, physical_state = 0;  // codes of PortInfo
+  u8 width = 0, speed = 0, ext_speed = 0;
+  u8 mtu = 0, mtu_cap = 0, lanes = 0, subnet_timeout = 0;
+  u16 p_key_violations = 0, q_key_violations = 0;
+  std::array<u16, kMaxPKeys> p_keys{};
+  bool client_reregister = false;  // of a change: the manager asks for it
+};
+[[nodiscard]] GID gid_of(const FabricPortAttributes& port);
 struct FabricClaim {
   static constexpr FabricKind kKind = FabricKind::kClaim;
   u32 version = kFabricVersion;
@@ -75,6 +96,8 @@ struct FabricClaimed {
   static constexpr FabricKind kKind = FabricKind::kClaimed;
   u32 host = 0;
   u64 claim = 0;
+  bool is_infiniband = false;
+  FabricPortAttributes port{};  // on InfiniBand, as it is now
 };
 struct FabricRefused {
   static constexpr FabricKind kKind = FabricKind::kRefused;
@@ -94,12 +117,15 @@ struct FabricAttached {
   u32 mtu = 0;           // octets of payload
   u32 queue_octets = 0;  // of data that may wait in the NIC, packets as in FabricPacket
   FabricClock clock{};
+  bool is_infiniband = false;
+  FabricPortAttributes port{};  // on InfiniBand
 };
 struct FabricPacket {  // and the octets behind it
   static constexpr FabricKind kKind = FabricKind::kPacket;
   u32 peer = 0;  // to the server: where it goes; from it: where it comes from
   u16 udp_source_port = 0;
   u8 traffic_class = 0, hop_limit = 0;
+  u16 slid = 0, dlid = 0;  // on InfiniBand, in place of the peer
 };
 struct FabricCredit {  // so much data has left the NIC
   static constexpr FabricKind kKind = FabricKind::kCredit;
@@ -111,6 +137,17 @@ struct FabricClockMessage {
 };
 struct FabricLeave {
   static constexpr FabricKind kKind = FabricKind::kLeave;
+};
+// Cables of a fabric that runs: one link's by its name, or all of a node's.
+struct FabricCable {
+  static constexpr FabricKind kKind = FabricKind::kCable;
+  u32 version = kFabricVersion;
+  bool plugged = false;
+  std::array<char, 64> name{};  // ended by 0
+};
+struct FabricCableChanged {
+  static constexpr FabricKind kKind = FabricKind::kCableChanged;
+  u32 links = 0;  // how many
 };
 struct FabricReport {  // and a text behind it
   static constexpr FabricKind kKind = FabricKind::kReport;

@@ -3,7 +3,7 @@
 // on which MADs go both ways; registrations and questions go over others, so that their answers
 // never stand between MADs.
 //
-//   any connection   PortQuery ->     <- PortAttributes, or Refused
+//   any connection   PortQuery ->     <- PortAttributes (fabric_protocol.h), or Refused
 //                    MADRegister ->   <- MADRegistered
 //   an open port     MADAttach ->     <- MADAttached, or Refused
 //                    MAD ->           <- MAD                     in parts of kMADPart bytes
@@ -16,25 +16,11 @@
 namespace verbena::host {
 
 inline constexpr u32 kMADPart = 4096;
-inline constexpr u32 kMaxPKeys = 64;
 
 struct FabricPortQuery {
   static constexpr FabricKind kKind = FabricKind::kPortQuery;
   u32 version = kFabricVersion;
   u32 host = 0;
-};
-struct FabricPortAttributes {  // of port 1
-  static constexpr FabricKind kKind = FabricKind::kPortAttributes;
-  u64 node_guid = 0, port_guid = 0, gid_prefix = 0;
-  u64 rate_bps = 0;
-  u32 capability_mask = 0;
-  u16 lid = 0, sm_lid = 0;
-  u8 lmc = 0, sm_sl = 0;
-  u8 state = 0, physical_state = 0;  // codes of PortInfo
-  u8 width = 0, speed = 0, ext_speed = 0;
-  u8 mtu = 0, mtu_cap = 0, lanes = 0, subnet_timeout = 0;
-  u16 p_key_violations = 0, q_key_violations = 0;
-  std::array<u16, kMaxPKeys> p_keys{};
 };
 struct FabricMADAttach {
   static constexpr FabricKind kKind = FabricKind::kMADAttach;

@@ -1,0 +1,16 @@
+// What the files of a device say of a port on an InfiniBand subnet, as it is when a program starts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/device_files.h"
+#include "host/links/fabric/fabric_protocol.h"
+
+namespace verbena::cli {
+
+// Puts it in place of what files_of() has said of the device of that name.
+void show_subnet_port(std::vector<DeviceFile>& files, const std::string& device,
+                      const host::FabricPortAttributes& port);
+
+}  // namespace verbena::cli

@@ -1,0 +1,31 @@
+// A LID as the address of a path. Devices know the ends of paths by GIDs; within an InfiniBand
+// subnet a packet has none, and goes by its DLID. Such an end has the address ::LID, a multicast
+// group ff00::MLID, which no port has as a GID. IBTA Vol 1, 4.1.3.
+#pragma once
+
+#include "wire/ib/gid.h"
+
+namespace verbena {
+
+inline constexpr u16 kFirstMulticastLID = 0xc000;
+
+[[nodiscard]] constexpr GID address_of_lid(u16 lid) {
+  GID address;
+  if (lid >= kFirstMulticastLID) address.bytes[0] = 0xff;
+  address.bytes[14] = static_cast<u8>(lid >> 8);
+  address.bytes[15] = static_cast<u8>(lid);
+  return address;
+}
+// 0: it is no such address.
+[[nodiscard]] constexpr u16 lid_of_address(const GID& address) {
+  const auto lid = static_cast<u16>(address.bytes[14] << 8 | address.bytes[15]);
+  return address == address_of_lid(lid) ? lid : u16{0};
+}
+
+// Paths of a subnet have a service level and no traffic class: it stands in its upper bits.
+[[nodiscard]] constexpr u8 traffic_class_of_sl(u8 service_level) {
+  return static_cast<u8>(service_level << 4);
+}
+[[nodiscard]] constexpr u8 sl_of_traffic_class(u8 traffic_class) { return traffic_class >> 4; }
+
+}  // namespace verbena

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""An InfiniBand subnet in software: Debian's OpenSM manages it, infiniband-diags look around, verbs
+programs send along the tables that OpenSM has written. docs/infiniband.md
+
+usage: infiniband_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import harness
+import testing
+
+BUILD = harness.build_from_command_line()
+LIMIT_S = 60
+LEAVES, SPINES, HOSTS_PER_LEAF = 4, 2, 4
+HOSTS = LEAVES * HOSTS_PER_LEAF
+SUBNET = f"""
+technology: infiniband
+topology: {{kind: leaf_spine, leaves: {LEAVES}, hosts_per_leaf: {HOSTS_PER_LEAF}, spines: {SPINES}}}
+links: {{rate: EDR, delay: 150ns}}
+infiniband: {{vls: 4}}
+hosts: {{congestion_control: off}}
+"""
+TOOLS = ("opensm", "ibnetdiscover", "saquery", "perfquery", "ibv_rc_pingpong", "ib_write_bw")
+PARTITIONS = """Default=0x7fff, ipoib: ALL=full;
+Red=0x8001: {members};
+"""
+
+
+def missing():
+    return [tool for tool in TOOLS if shutil.which(tool, path=harness.PATH) is None]
+
+
+@unittest.skipIf(missing(), "not installed: " + ", ".join(missing()))
+class Subnet(unittest.TestCase):
+    """A subnet of 16 hosts and 6 switches, and an OpenSM on h0 that has brought it up."""
+    sm_options = ()
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-subnet-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder.chmod(0o777)
+        self.scenario = self.folder / "subnet.yaml"
+        self.scenario.write_text(SUBNET)
+        self.fabric = self.program([BUILD.verbena, "fabric", self.scenario])
+        harness.wait_until(lambda: "h15" in str(self.fabric), LIMIT_S, "the fabric runs")
+
+    def program(self, command, environment=None):
+        program = harness.Program(command, environment or {})
+        self.addCleanup(self.end, program)
+        return program
+
+    @staticmethod
+    def end(program):
+        try:
+            os.killpg(program.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        program.kill()
+
+    def start(self, host, *command):
+        return self.program([BUILD.verbena, "run", "--fabric", self.scenario, "--as", host, "--",
+                             *command], {"OSM_TMP_DIR": str(self.folder),
+                                         "OSM_CACHE_DIR": str(self.folder)})
+
+    def run_on(self, host, *command, status=0):
+        """What it prints."""
+        program = self.start(host, *command)
+        self.assertEqual(program.wait(LIMIT_S), status, program)
+        return program.output()
+
+    def start_manager(self, host="h0", *options):
+        log = self.folder / f"opensm-{host}.log"
+        manager = self.start(host, "opensm", "-f", str(log), "-F", "/dev/null", *options)
+        return manager, log
+
+    def bring_up(self, host="h0", *options):
+        manager, log = self.start_manager(host, *options)
+        harness.wait_until(lambda: manager.ended() or "SUBNET UP" in self.text(log), LIMIT_S,
+                           "OpenSM brings the subnet up")
+        self.assertFalse(manager.ended(), manager)
+        return manager, log
+
+    @staticmethod
+    def text(path):
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def lid_of(self, host):
+        return int(re.search(r"Base lid: (\d+)", self.run_on(host, "ibstat")).group(1))
+
+    def lid_of_switch(self, name):
+        found = re.search(rf'"{name}" base port 0 lid (\d+)', self.run_on("h0", "ibswitches"))
+        return int(found.group(1))
+
+    def unplug(self, cable, plug=False):
+        done = subprocess.run([BUILD.verbena, "fabric", self.scenario,
+                               "--plug" if plug else "--unplug", cable],
+                              capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                              **harness.ordinary_user()[0])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def pair(self, server_host, client_host, *command):
+        """Runs the command on two hosts; what the client prints."""
+        port = harness.free_tcp_port()
+        server = self.start(server_host, *command, "-p", str(port))
+        harness.wait_until(lambda: server.ended() or harness.sockets("tcp", port, "0A"), LIMIT_S,
+                           "the server listens")
+        address = f"127.64.0.{int(server_host[1:]) + 1}"
+        client = self.start(client_host, *command, "-p", str(port), address)
+        self.assertEqual(client.wait(LIMIT_S), 0, f"{client}\n{server}")
+        self.assertEqual(server.wait(LIMIT_S), 0, f"{client}\n{server}")
+        return client.output()
+
+
+class ManagementTest(Subnet):
+    def test_ports_wait_for_a_manager(self):
+        text = self.run_on("h1", "ibstat")
+        self.assertIn("State: Initializing", text)
+        self.assertIn("Physical state: LinkUp", text)
+        self.assertIn("Link layer: InfiniBand", text)
+
+    def test_diagnostics_see_the_scenario(self):
+        self.bring_up()
+        self.assertIn("State: Active", self.run_on("h1", "ibstat"))
+        net = self.run_on("h1", "ibnetdiscover")
+        self.assertEqual(len(re.findall(r"^Switch\t", net, re.M)), LEAVES + SPINES)
+        self.assertEqual(len(re.findall(r"^Ca\t", net, re.M)), HOSTS)
+        hosts = self.run_on("h1", "ibhosts")
+        for host in range(HOSTS):
+            self.assertIn(f'"h{host}"', hosts)
+        links = self.run_on("h1", "iblinkinfo")
+        self.assertEqual(len(re.findall(r"4X +25\.78125 Gbps Active/ +LinkUp", links)),
+                         2 * (HOSTS + LEAVES * SPINES))
+        self.assertIn("SMINFO_MASTER", self.run_on("h1", "sminfo"))
+        self.assertEqual(len(re.findall("NodeRecord dump", self.run_on("h1", "saquery"))),
+                         HOSTS + LEAVES + SPINES)
+        errors = self.run_on("h1", "ibqueryerrors")
+        self.assertIn("22 nodes checked, 0 bad nodes found", errors)
+        lid, leaf = self.lid_of("h9"), self.lid_of_switch("leaf2")
+        trace = self.run_on("h1", "ibtracert", str(self.lid_of("h1")), str(lid))
+        self.assertEqual(len(re.findall("-> switch port", trace)), 3, trace)
+        self.assertRegex(self.run_on("h1", "ibroute", str(leaf)), rf"0x{lid:04x} 002 .*'h9'")
+        self.assertIn("NodeType:........................Channel Adapter",
+                      self.run_on("h1", "smpquery", "nodeinfo", str(lid)))
+        self.assertIn("PortXmitWait", self.run_on("h1", "perfquery", str(leaf), "1"))
+        self.assertIn("LID start", self.run_on("h1", "ibaddr"))
+        self.assertIn("Active", self.run_on("h1", "ibportstate", str(leaf), "1"))
+
+    def test_ibping_at_both_ends(self):
+        self.bring_up()
+        self.start("h2", "ibping", "-S")
+        text = self.run_on("h3", "ibping", "-c", "3", str(self.lid_of("h2")))
+        self.assertIn("3 packets transmitted, 3 received, 0% packet loss", text)
+
+    def test_a_pulled_cable_is_trapped_and_routed_around(self):
+        _, log = self.bring_up()
+        self.unplug("leaf0-spine0")
+        harness.wait_until(lambda: "Link state change" in self.text(log) and
+                           self.text(log).count("SUBNET UP") >= 2, LIMIT_S, "OpenSM sweeps again")
+        trace = self.run_on("h1", "ibtracert", str(self.lid_of("h1")), str(self.lid_of("h15")))
+        self.assertIn("spine1", trace)
+        self.assertNotIn("spine0", trace)
+
+    def test_a_second_opensm_takes_over(self):
+        first, _ = self.bring_up("h0", "-p", "9")
+        _, log = self.start_manager("h5", "-p", "5", "-s", "1")
+        harness.wait_until(lambda: "STANDBY" in self.text(log), LIMIT_S, "the second is standby")
+        self.assertEqual(self.run_on("h1", "sminfo").split("sm lid ")[1].split()[0],
+                         str(self.lid_of("h0")))
+        self.end(first)
+        harness.wait_until(lambda: "Entering MASTER" in self.text(log), LIMIT_S,
+                           "the second takes over")
+
+    @testing.thorough
+    def test_osmtest(self):
+        self.bring_up()
+        inventory = str(self.folder / "osmtest.dat")
+        self.run_on("h0", "osmtest", "-f", "c", "-i", inventory)
+        self.run_on("h0", "osmtest", "-f", "a", "-i", inventory)
+
+
+class VerbsTest(Subnet):
+    def test_pingpong_by_lid(self):
+        self.bring_up()
+        text = self.pair("h1", "h9", "ibv_rc_pingpong", "-n", "50", "-s", "4096")
+        self.assertRegex(text, r"remote address: LID 0x00[0-9a-f]+.*GID ::")
+        self.assertIn("50 iters", text)
+
+    def test_datagrams(self):
+        self.bring_up()
+        self.assertIn("50 iters", self.pair("h2", "h14", "ibv_ud_pingpong", "-n", "50"))
+
+    def test_counters_are_those_of_the_packets(self):
+        self.bring_up()
+        count, size = 20, 65536
+        self.pair("h1", "h9", "ib_write_bw", "-n", str(count), "-s", str(size), "-m", "4096")
+        leaf = self.lid_of_switch("leaf2")
+        text = self.run_on("h0", "perfquery", "-x", str(leaf), "2")
+        sent = {name: int(value) for name, value in re.findall(r"(Port\w+):\.*(\d+)", text)}
+        # 4096 octets, LRH, BTH, ICRC; the first of a message with a RETH; the last counts are in words.
+        packets = count * size // 4096
+        octets = packets * (4096 + 8 + 12 + 4) + count * 16
+        self.assertGreaterEqual(sent["PortXmitPkts"], packets)
+        self.assertGreaterEqual(sent["PortXmitData"] * 4, octets)
+        self.assertLess(sent["PortXmitData"] * 4, octets * 1.1)
+
+
+if __name__ == "__main__":
+    testing.main()
