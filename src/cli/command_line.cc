@@ -602,6 +602,9 @@ class Parser {
   std::vector<std::string> expectations_;
   std::string junit_;
   std::string fabric_file_, as_, scale_;
+  std::string operation_, ranks_, predict_;
+  std::array<std::string, kCollOptions.size()> coll_values_;
+  bool check_flag_ = false, no_check_ = false, registers_ = false;
   std::vector<std::string> unplugged_, plugged_;
   bool json_ = false, doctor_listens_ = false, background_ = false;
 };

@@ -89,7 +89,7 @@ class Adapter {
   virtual void request_notification(CompletionQueue* cq, NotifyOn on,
                                     WakeDescriptor* descriptor = nullptr) = 0;
   // A program that listens on its descriptor has found no event: receives what has arrived.
-  virtual void receive_arrivals() = 0;
+  virtual void receive_for_event() = 0;
   virtual void forget(WakeDescriptor& descriptor) = 0;  // before it goes away
   // The caller is about to sleep until an event comes: receives in this thread until it is there,
   // or until it is better to sleep, and be woken by the helper. `has_event`: asked with the adapter

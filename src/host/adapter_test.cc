@@ -176,7 +176,7 @@ TEST(AdapterEventTest, AProgramThatPollsItsDescriptorReceivesItself) {
       pollfd channel{.fd = wake.fd(), .events = POLLIN, .revents = 0};
       ASSERT_EQ(::poll(&channel, 1, kPatienceMs), 1);
       if ((event = target.queue().try_pop())) break;
-      b.adapter().receive_arrivals();
+      b.adapter().receive_for_event();
       event = target.queue().try_pop();
       received_itself += event ? 1 : 0;
     }

@@ -18,6 +18,7 @@ constexpr Duration kExitPatience = ms(10);
 constexpr Duration kTimersRunByCalls = us(500);  // how late they are if no call follows, at most
 constexpr Duration kLookWhileCalled = ms(2);     // how late what is held is then, at most
 constexpr Duration kTimerPatience = ms(4);       // while there is always something to receive
+constexpr u32 kReceivedByCall = 4;               // batches, by one that does not poll
 constexpr u32 kArrivedBatches = 64;              // of packets that wait before a QP changes state
 constexpr u32 kHelperOffers = 16;                // of the core, to the program that has the lock
 
@@ -221,7 +222,7 @@ void LiveAdapter::forget(WakeDescriptor& descriptor) {
   if (program_wake_ == &descriptor) choose_descriptor(nullptr);
 }
 
-void LiveAdapter::receive_arrivals() {
+void LiveAdapter::receive_for_event() {
   const std::lock_guard lock(mutex_);
   if (!policy_.program_listens()) return;
   const Time now = clock_.now();

@@ -36,9 +36,10 @@ class LiveAdapter final : public Adapter {
   ~LiveAdapter() override;
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
-  void request_notification(CompletionQueue* cq, NotifyOn on) override;
-  [[nodiscard]] bool look_before_sleep(const std::function<bool()>& has_event) override;
-  void on_awake() override;
+  void request_notification(CompletionQueue* cq, NotifyOn on, WakeDescriptor* descriptor) override;
+  void receive_for_event() override;
+  void forget(WakeDescriptor& descriptor) override;
+  void look_before_sleep(const std::function<bool()>& has_event) override;
   void receive_arrived() override;
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
   [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group) override;
@@ -59,7 +60,10 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] std::optional<CommonMemory> common_memory(std::span<const u8> memory) override {
     return local_ != nullptr ? local_->common_memory(memory) : std::nullopt;
   }
-  [[nodiscard]] ConnectionManager& connections() override { return connections_; }
+  [[nodiscard]] ConnectionManager& connections() override {
+    if (stream_side_ != nullptr) return stream_side_->connections();
+    return connections_;
+  }
   [[nodiscard]] const FabricPortAttributes* subnet_port() override;
   [[nodiscard]] Device& device() override { return device_; }
 

@@ -15,7 +15,7 @@ namespace {
 tl::expected<CQObject*, int> arrived_event(host::EventQueue<CQObject*>& ready,
                                            host::Adapter& adapter) {
   ready.await();
-  adapter.receive_arrivals();
+  adapter.receive_for_event();
   std::optional<CQObject*> event = ready.take_awaited();
   if (!event) event = ready.try_pop();
   if (!event) return tl::unexpected(EAGAIN);

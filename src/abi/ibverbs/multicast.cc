@@ -21,6 +21,7 @@ GID group_of(const QPObject& qp, const ibv_gid& gid, u16 lid) {
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid) try {
   if (gid == nullptr) return refuse(EINVAL);
   const QPObject& self = QPObject::of(qp);
+  if (self.owner().is_iwarp()) return refuse(EOPNOTSUPP);
   return refuse(self.owner().adapter->attach_multicast(self.queue, group_of(self, *gid, lid)));
 } catch (...) {
   return refuse(errno_of_exception());
@@ -29,6 +30,7 @@ int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid) try {
 int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid) try {
   if (gid == nullptr) return refuse(EINVAL);
   const QPObject& self = QPObject::of(qp);
+  if (self.owner().is_iwarp()) return refuse(EOPNOTSUPP);
   return refuse(self.owner().adapter->detach_multicast(self.queue, group_of(self, *gid, lid)));
 } catch (...) {
   return refuse(errno_of_exception());

@@ -41,7 +41,7 @@ void InfiniBandSwitch::on_arrival(u32 port, FrameIndex index) {
 
 void InfiniBandSwitch::forward(u32 port, u16 out, FrameIndex index) {
   Frame& frame = domain_.frames[index];
-  if (!ports_[out].up) return drop(port, index, domain_.counters.lost);
+  if (!ports_[out].up) return drop(port, index, domain_.counters.lost_on_dead_links);
   if (frame.extent == Extent::kHead && ports_[out].rate > ports_[port].rate)
     return wait_for_rest(port, index);
   frame.ingress = static_cast<u16>(port);
