@@ -14,55 +14,77 @@ MADRouter::Outcome MADRouter::route(const IngressFrame& frame, Time now) {
   if (!route) return Outcome::kOurs;
   switch (route->by) {
     case RouteBy::kServiceId: return to_listener(route->service_id, frame, now);
-    case RouteBy::kCommId: return to_slot(process_slot_of(route->comm_id).value, frame);
-    case RouteBy::kEveryProcess: to_others_at_destination(frame); return Outcome::kOurs;
+    case RouteBy::kCommId: return to_slot(process_slot_of(route->comm_id).value, frame, now);
+    case RouteBy::kEveryProcess: to_others_at_destination(frame, now); return Outcome::kOurs;
   }
   CHECK_UNREACHABLE();
 }
 
 MADRouter::Outcome MADRouter::to_listener(ServiceId service, const IngressFrame& frame, Time now) {
   const std::optional<u32> slot = read_ports().listener(service, frame.destination);
-  return slot ? to_slot(*slot, frame) : keep(service, frame, now);
+  return slot ? to_slot(*slot, frame, now) : keep(service, frame, now);
 }
 
 MADRouter::Outcome MADRouter::keep(ServiceId service, const IngressFrame& frame, Time now) {
   if (kept_.size() >= kMaxKept) return Outcome::kOurs;
   if (kept_.empty()) next_look_ = now + kLookInterval;
-  Kept& kept = kept_.emplace_back(
-      Kept{.frame = frame, .transport = {}, .service = service, .until = now + kGrace});
-  std::ranges::copy(frame.transport, kept.transport.begin());
+  kept_.push_back(Kept{.copy = Copy(frame), .service = service, .until = now + kGrace});
+  return Outcome::kKept;
+}
+
+MADRouter::Outcome MADRouter::wait(u32 slot, const IngressFrame& frame, Time now) {
+  if (waiting_.size() >= kMaxWaiting) return Outcome::kDropped;
+  if (waiting_.empty()) next_retry_ = now + kRetryInterval;
+  waiting_.push_back(Waiting{.copy = Copy(frame), .slot = slot});
   return Outcome::kKept;
 }
 
 bool MADRouter::poll_kept(IngressFrame& out, Time now) {
-  if (now < next_timer()) return false;
+  return (now >= next_retry() && retry(out, now)) ||
+         (now >= next_look() && look_for_listeners(out, now));
+}
+
+bool MADRouter::look_for_listeners(IngressFrame& out, Time now) {
   const PortTable ports = read_ports();
   for (auto it = kept_.begin(); it != kept_.end();) {
-    const std::optional<u32> slot = ports.listener(it->service, it->frame.destination);
+    const std::optional<u32> slot = ports.listener(it->service, it->copy.frame.destination);
     if (!slot && now < it->until) {
       ++it;
       continue;
     }
-    polled_ = *it;
+    polled_ = it->copy;
     it = kept_.erase(it);
-    out = polled_.frame;
-    out.transport = polled_.transport;
-    if (!slot || to_slot(*slot, out) == Outcome::kOurs) return true;
+    out = polled_->get();
+    if (!slot || to_slot(*slot, out, now) == Outcome::kOurs) return true;
   }
   next_look_ = now + kLookInterval;
   return false;
 }
 
+// Each packet once. What finds no room again goes to the end of the queue.
+bool MADRouter::retry(IngressFrame& out, Time now) {
+  next_retry_ = now + kRetryInterval;
+  for (std::size_t left = waiting_.size(); left != 0; --left) {
+    const u32 slot = waiting_.front().slot;
+    polled_ = waiting_.front().copy;
+    waiting_.pop_front();
+    out = polled_->get();
+    if (to_slot(slot, out, now) == Outcome::kOurs) return true;
+  }
+  return false;
+}
+
 // kOurs as well where the process is gone.
-MADRouter::Outcome MADRouter::to_slot(u32 slot, const IngressFrame& frame) {
+MADRouter::Outcome MADRouter::to_slot(u32 slot, const IngressFrame& frame, Time now) {
   if (slot == channel_.slot() || !is_process_slot(slot)) return Outcome::kOurs;
   if (channel_.send(slot, frame)) return Outcome::kHandedOn;
-  return errno == ECONNREFUSED ? Outcome::kOurs : Outcome::kDropped;
+  if (errno == ECONNREFUSED) return Outcome::kOurs;
+  return errno == EAGAIN ? wait(slot, frame, now) : Outcome::kDropped;
 }
 
 // Whoever has a connection has a port.
-void MADRouter::to_others_at_destination(const IngressFrame& frame) {
-  for (const u32 slot : read_ports().slots_at(frame.destination)) (void)to_slot(slot, frame);
+void MADRouter::to_others_at_destination(const IngressFrame& frame, Time now) {
+  for (const u32 slot : read_ports().slots_at(frame.destination)) (void)to_slot(slot, frame, now);
 }
 
 PortTable MADRouter::read_ports() {

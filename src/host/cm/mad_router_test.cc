@@ -127,6 +127,29 @@ TEST_F(MADRouterTest, WhatIsKeptIsBounded) {
               i < MADRouter::kMaxKept ? Outcome::kKept : Outcome::kOurs);
 }
 
+// More than the kernel queues between two processes.
+TEST_F(MADRouterTest, WhatFindsNoRoomIsHandedOnLater) {
+  constexpr int kCount = 400;
+  const IngressFrame frame = frame_of(cm::REP{.remote_comm_id = id_at(other_.slot())});
+  bool any_waits = false;
+  for (int i = 0; i < kCount; ++i) {
+    const Outcome outcome = router_.route(frame, kStart);
+    ASSERT_TRUE(outcome == Outcome::kHandedOn || outcome == Outcome::kKept) << i;
+    any_waits |= outcome == Outcome::kKept;
+  }
+  EXPECT_TRUE(any_waits);
+  int reached = 0;
+  Time now = kStart;
+  for (;;) {
+    while (reaches_other()) ++reached;
+    now = router_.next_timer();
+    if (now == Time::never()) break;
+    IngressFrame out;
+    ASSERT_FALSE(router_.poll_kept(out, now)) << "not ours";
+  }
+  EXPECT_EQ(reached, kCount);
+}
+
 TEST_F(MADRouterTest, ARejectionOfNobodyKnownGoesToAll) {
   for (const u32 slot : {ours_.slot(), other_.slot()}) (void)bind_at(slot);
   EXPECT_EQ(router_.route(frame_of(cm::REJ{.local_comm_id = CommId{9}}), kStart), Outcome::kOurs);
