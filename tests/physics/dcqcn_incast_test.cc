@@ -111,6 +111,23 @@ TEST(DCQCNIncast, AnIdleBottleneckIsSaid) {
   EXPECT_THAT(off.text, Not(HasSubstr("while senders had data")));
 }
 
+// The one link between two switches is the bottleneck; of several that a hash chooses from, no one
+// knows which flows were there for the busiest.
+TEST(DCQCNIncast, AnIdleLinkBetweenSwitchesIsSaidWhereFlowsHaveNoOtherWay) {
+  const auto text = [](std::string_view topology) {
+    return run(fmt::format("topology: {}\nlinks: {{rate: 100Gbps, delay: 1us}}\n"
+                           "hosts: {{congestion_control: dcqcn_nvidia}}\n"
+                           "workload: {{kind: flows, flows: [{{from: h0, to: h4, size: 10MB}}, "
+                           "{{from: h1, to: h5, size: 10MB}}, {{from: h2, to: h6, size: 10MB}}, "
+                           "{{from: h3, to: h7, size: 10MB}}]}}\n",
+                           topology))
+        .text;
+  };
+  EXPECT_THAT(text("{kind: dumbbell, left: 4}"), HasSubstr("the bottleneck s0 -> s1 was idle"));
+  EXPECT_THAT(text("{kind: leaf_spine, leaves: 2, hosts_per_leaf: 4, spines: 2}"),
+              Not(HasSubstr("while senders had data")));
+}
+
 // A link that carries nothing between two flows is not idle while senders have data.
 TEST(DCQCNIncast, TimeWithoutFlowsCountsForNothing) {
   const Course course =

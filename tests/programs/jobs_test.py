@@ -282,6 +282,15 @@ class Report(unittest.TestCase):
 
 
 class Plan(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-plan-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def job(self, text):
+        path = self.folder / "job.yaml"
+        path.write_text(text)
+        return path
+
     def test_a_job_of_each_kind_is_planned(self):
         for name in testing.sample(("chakra_step", "inference_step", "storage_reads"), every=2):
             with self.subTest(name):
@@ -289,6 +298,29 @@ class Plan(unittest.TestCase):
                                "rocev2,infiniband")
                 self.assertEqual(done.returncode, 0, done)
                 self.assertRegex(done.stdout, r"Recommended: (rocev2|infiniband)\n")
+
+    def test_causes_and_remedies(self):
+        path = self.job("topology: {kind: fat_tree, k: 4}\nlinks: {rate: 100Gbps, delay: 200ns}\n"
+                        "collective: {size: 1MiB, algorithm: ring, placement: random}\n")
+        done = verbena("plan", path, "--technologies", "rocev2,infiniband", "-o", self.folder / "plan")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertRegex(done.stdout, r"rocev2: .*\n    lost to routing collisions \d+\.\d %, "
+                                      r"congestion control ")
+        self.assertIn("    at best    ", done.stdout)
+        self.assertIn("as shipped: DCQCN of NVIDIA's NICs", done.stdout)
+        page = (self.folder / "plan" / "plan.html").read_text()
+        self.assertIn(f"<title>Plan of {path}</title>", page)
+        self.assertIn('class="bar"', page)
+
+    def test_two_thousand_gpus_at_flow_level(self):
+        path = self.job("topology: {kind: star, hosts: 2048}\nlinks: {rate: 400Gbps, delay: 500ns}\n"
+                        "collective: {size: 64MiB, method: flows}\n")
+        done = verbena("plan", path, "--json")
+        self.assertEqual(done.returncode, 0, done)
+        runs = {run["run"]: run["metrics"] for run in json.loads(done.stdout)["runs"]}
+        self.assertEqual(sorted(runs), ["infiniband", "iwarp", "rocev2", "tcp"])
+        # Through the kernel TCP is slower, although flow-level knows no host paths.
+        self.assertGreater(runs["tcp"]["time"], 1.5 * runs["rocev2"]["time"])
 
     def test_settings(self):
         done = verbena("plan", "--rate", "100G", "--cable", "100m")

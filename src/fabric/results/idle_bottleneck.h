@@ -11,7 +11,8 @@ namespace verbena::fabric {
 struct IdleBottleneck {
   u32 link_end = 0;  // the link that sent for longest
   double idle = 0;   // of the time in which flows for it were there: 0 .. 1
-  // Senders were told to slow down, and neither faults nor pauses explain the idle time.
+  // All those flows had this way alone, senders were told to slow down, and neither faults nor
+  // pauses explain the idle time.
   bool is_congestion_control = false;
 };
 
