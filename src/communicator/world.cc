@@ -17,6 +17,9 @@ namespace {
 
 constexpr i64 kHousekeeping = kMillisecond;
 constexpr i64 kPingInterval = kSecond / 2;
+constexpr i64 kSpinTime = 200 * kMicrosecond;  // of a caller that waits, before it sleeps
+constexpr i64 kThreadSpinTime =
+    20 * kMicrosecond;  // of the thread, which takes a core of the program
 constexpr i64 kLongestSleep = 20 * kMillisecond;
 constexpr i64 kDrainTime = 2 * kSecond;  // of what was sent before this rank leaves
 constexpr u32 kPollsBetweenLooks = 32;   // at the clock
@@ -157,9 +160,7 @@ Expected<void> World::connect(const WorldConfig& config, i64 deadline) {
   }
   if (const auto shared = share_memory(*all, deadline); !shared) return shared;
   const auto neighbours = std::ranges::count(hosts_, hosts_[rank_]);
-  spin_ns_ = neighbours <= static_cast<long>(std::thread::hardware_concurrency())
-                 ? 200 * kMicrosecond
-                 : 10 * kMicrosecond;
+  is_crowded_ = neighbours > static_cast<long>(std::thread::hardware_concurrency());
   return {};
 }
 
@@ -325,6 +326,7 @@ const Registration* World::registered(const void* address, u64 octets) const {
 }
 
 Expected<std::unique_ptr<Registration>> World::register_memory(const void* address, u64 octets) {
+  huge_pages_.on_use(address, octets);
   return Registration::make(rails_, const_cast<void*>(address), octets);
 }
 
@@ -579,10 +581,11 @@ bool World::wait_until(i64 deadline, const std::function<bool()>& condition) {
     }
     if (!patience.look()) continue;
     let_others(lock);
+    if (is_crowded_) std::this_thread::yield();  // what is waited for may need this core
     const i64 now = now_ns();
     keep_house(now);
     is_late = now >= deadline;
-    if (patience.is_over(now, spin_ns_) && !condition())
+    if (patience.is_over(now, kSpinTime) && !condition())
       sleep(lock, std::min(deadline, now + kLongestSleep));
   }
   --waiters_;
@@ -678,8 +681,7 @@ void World::run_thread() {
     if (!patience.look()) continue;
     const i64 now = now_ns();
     keep_house(now);
-    if (patience.is_over(now, std::min(spin_ns_, 20 * kMicrosecond)))
-      sleep(lock, now + kLongestSleep);
+    if (patience.is_over(now, kThreadSpinTime)) sleep(lock, now + kLongestSleep);
   }
 }
 

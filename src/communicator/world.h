@@ -21,6 +21,7 @@
 
 #include "communicator/bootstrap/star.h"
 #include "communicator/communicator.h"
+#include "communicator/huge_pages.h"
 #include "communicator/transfers.h"
 #include "communicator/verbs/connection.h"
 
@@ -150,7 +151,7 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   u32 rank_ = 0;
   double timeout_s_ = 30;
   Choice choice_{};
-  i64 spin_ns_ = 0;
+  bool is_crowded_ = false;  // more ranks on this host than cores
   std::vector<std::unique_ptr<Rail>> rails_{};
   std::unique_ptr<Arena> arena_{};
   std::vector<std::unique_ptr<PeerArena>> peer_arenas_{};  // nullptr: not shared
@@ -162,6 +163,7 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   std::unique_ptr<Transfers> transfers_{};
   std::unique_ptr<BufferPool> staging_{};
   std::vector<std::unique_ptr<Registration>> registrations_{};
+  HugePages huge_pages_{};
   std::vector<OfferRecord> offers_{};
   std::vector<u32> free_offers_{};
   std::vector<std::deque<Told>> backlog_{};
