@@ -3,7 +3,7 @@
 import dataclasses
 
 from cpu import IdleWakeups, TargetCPU
-from measurements import (MPI, UCX, Iperf3, Libfabric, Limit, ManyQPs, Perftest, SocketPingPong,
+from measurements import (MPI, UCX, Collective, Gloo, Iperf3, Libfabric, Limit, ManyQPs, Perftest, SocketPingPong,
                           Sockperf, UDPStream)
 from soft_roce import GuestPerftest, GuestUDP
 
@@ -80,6 +80,28 @@ def same_host_shared(verb, size):
                 f"{verb.upper()} {size >> 10} KiB, VERBENA_SHARE=on", "GB/s",
                 shared(bandwidth(program, size)),
                 (Peer("Open MPI vader", MPI("vader", "bandwidth", size, 100), 2.5),))
+
+
+# What MPI calls the tests of `verbena coll`.
+COLLECTIVES = {"all_reduce": "allreduce", "all_gather": "allgather",
+               "reduce_scatter": "reducescatter", "alltoall": "alltoall", "broadcast": "broadcast"}
+
+
+def size_name(size):
+    return f"{size // MIB}m" if size >= MIB else f"{size}b"
+
+
+def collective(site, test, size, count, goal, ranks=2, gloo=None):
+    """libverbena-coll beside Open MPI, and gloo where `gloo` is a goal: ratios of times."""
+    transport = "vader" if site == "same host" else "tcp"
+    peers = [Peer(f"Open MPI {transport}",
+                  MPI(transport, COLLECTIVES[test], size, count, ranks), 1 / goal)]
+    if gloo:
+        peers.append(Peer("gloo tcp", Gloo(size, count), 1 / gloo))
+    place = "local" if site == "same host" else "wire"
+    return Case(f"{place}-coll-{test}-{size_name(size)}-{ranks}", site,
+                f"verbena coll {test} {size_name(size)}, {ranks} ranks", "us",
+                Collective(test, size, count, ranks), tuple(peers))
 
 
 def allreduce(site, size, count):
@@ -166,6 +188,14 @@ CASES = (
          shared(rate("ib_write_bw", 8, "-l", "64")), (), goal=10.0),
     allreduce("same host", MIB, 1000),
     allreduce("same host", 64 * MIB, 10),
+    collective("same host", "all_reduce", 8, 20000, 1.0),
+    collective("same host", "all_reduce", MIB, 500, 1.2, gloo=1.2),
+    collective("same host", "all_reduce", 64 * MIB, 10, 1.3, gloo=3.0),
+    collective("same host", "all_reduce", 64 * MIB, 10, 1.3, ranks=4),
+    collective("same host", "all_gather", 16 * MIB, 20, 1.2),
+    collective("same host", "reduce_scatter", 16 * MIB, 20, 1.2),
+    collective("same host", "alltoall", 16 * MIB, 20, 1.2),
+    collective("same host", "broadcast", 16 * MIB, 20, 1.2),
     Case("wire-write-1m", "veth", "WRITE 1 MiB, MTU 4096", "GB/s",
          bandwidth("ib_write_bw", MIB, "-m", "4096"),
          (Peer("UDP, GSO+GRO", UDPStream(4112), 0.65, is_limit=True),
@@ -202,6 +232,9 @@ CASES = (
           Peer("libfabric tcp", Libfabric("tcp;ofi_rxm", 64), 1.0)),
     allreduce("veth", MIB, 1000),
     allreduce("veth", 64 * MIB, 10),
+    collective("veth", "all_reduce", 8, 5000, 1.0),
+    collective("veth", "all_reduce", MIB, 300, 1.0, gloo=1.0),
+    collective("veth", "all_reduce", 64 * MIB, 10, 1.0, gloo=1.0),
     *(losing(share, size, retransmission) for share in ("0", "0.01", "0.1", "1")
       for size in (MIB, 64 << 10) for retransmission in ("go_back_n", "selective_repeat")),
     many_qps("1-of-1000", "1 of 1,000 QPs", 1, 64),

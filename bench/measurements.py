@@ -175,6 +175,7 @@ class MPI:
     mode: str
     size: int
     count: int
+    ranks: int = 2
 
     OPTIONS = {
         "vader": ["--mca", "pml", "ob1", "--mca", "btl", "self,vader"],
@@ -184,7 +185,7 @@ class MPI:
 
     def run(self, site):
         program = self._program(site)
-        ranks = ["-n", "2", "--oversubscribe", "--bind-to", "none"]
+        ranks = ["-n", str(self.ranks), "--oversubscribe", "--bind-to", "none"]
         if site.left.address != site.right.address:
             ranks += ["--host", f"{site.left.address}:1,{site.right.address}:1", "--mca",
                       "plm_rsh_agent", self._agent(site), "--mca", "oob_tcp_if_include",
@@ -228,6 +229,77 @@ class MPI:
 
     def __str__(self):
         return f"Open MPI {self.transport}: {self.mode} {self.size} B"
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+    """Ranks of `verbena coll`: us for one operation, out of place. On two hosts one rank on each."""
+    test: str
+    size: int
+    count: int
+    ranks: int = 2
+
+    def run(self, site):
+        arguments = ["-b", self.size, "-e", self.size, "--iters", self.count, "--no-check"]
+        if site.left.address == site.right.address:
+            done = harness.Program([*site.left.host, site.build.verbena, "coll", self.test, "-n",
+                                    self.ranks, "--address", site.left.device, *arguments], {})
+            return self.time_in(finish(done))
+        port = harness.free_tcp_port()
+        programs = [harness.Program(
+            [*side.host, site.build.verbena, "coll", self.test, "--address", side.device,
+             "--rendezvous", f"tcp://{site.left.address}:{port}", *arguments],
+            {"RANK": str(rank), "WORLD_SIZE": "2"})
+            for rank, side in enumerate((site.left, site.right))]
+        return self.time_in([finish(program) for program in programs][0])
+
+    @staticmethod
+    def time_in(output):
+        rows = [line.split() for line in output.splitlines() if re.match(r" +\d", line)]
+        if len(rows) != 1:
+            raise Failed(output)
+        return float(rows[0][5])
+
+    def __str__(self):
+        return f"verbena coll {self.test}, {self.size} B, {self.ranks} ranks"
+
+
+@dataclasses.dataclass(frozen=True)
+class Gloo:
+    """AllReduce by torch.distributed's gloo over TCP, one rank on each side."""
+    size: int
+    count: int
+
+    PROGRAM = """
+import statistics, sys, time, torch, torch.distributed as dist
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+data = torch.ones(int(sys.argv[1]) // 4)
+def one():
+    start = time.perf_counter()
+    dist.all_reduce(data)
+    return (time.perf_counter() - start) * 1e6
+for _ in range(3):
+    one()
+times = [one() for _ in range(int(sys.argv[2]))]
+if dist.get_rank() == 0:
+    print("RESULT", statistics.median(times))
+"""
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        programs = [harness.Program(
+            [*side.host, "/usr/bin/python3", "-c", self.PROGRAM, self.size, self.count],
+            {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": site.left.address,
+             "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"})
+            for rank, side in enumerate((site.left, site.right))]
+        found = re.search(r"^RESULT ([\d.]+)", [finish(one) for one in programs][0], re.MULTILINE)
+        if not found:
+            raise Failed(f"{programs[0]}")
+        return float(found[1])
+
+    def __str__(self):
+        return f"gloo: AllReduce of {self.size} B"
 
 
 @dataclasses.dataclass(frozen=True)

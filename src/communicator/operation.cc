@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "coll/reduce/copy.h"
 #include "coll/reduce/reduce.h"
 #include "coll/scripts/direct.h"
 #include "communicator/communicator.h"
@@ -58,10 +59,6 @@ u64 output_octets(const Call& call, u32 ranks) {
     case Kind::kBarrier: return 0;
   }
   return 0;
-}
-
-void move(void* to, const void* from, u64 octets) {
-  if (to != from && octets != 0) std::memmove(to, from, octets);
 }
 
 // Of an operation that fails before it starts.
@@ -129,11 +126,11 @@ void Operation::prepare_areas() {
     case MainArea::kInput: main = {send, in_octets, {}}; break;
     case MainArea::kOutput:
       main = {recv, out_octets, {}};
-      if (call_.kind != Kind::kBroadcast) move(recv + plan_->input.offset, send, in_octets);
+      if (call_.kind != Kind::kBroadcast) copy_octets(recv + plan_->input.offset, send, in_octets);
       break;
     case MainArea::kTemporary:
       use_temporary(Area::kMain, plan_->main_octets);
-      move(temporary_.get(), send, in_octets);
+      copy_octets(temporary_.get(), send, in_octets);
       break;
   }
   if (plan_->temporary_octets != 0) use_temporary(Area::kTemporary, plan_->temporary_octets);
@@ -141,13 +138,13 @@ void Operation::prepare_areas() {
   if (call_.kind == Kind::kAllReduce && plan_->main == MainArea::kInput && send == recv &&
       in_octets <= kEagerOctets) {
     use_temporary(Area::kMain, in_octets);
-    move(temporary_.get(), send, in_octets);
+    copy_octets(temporary_.get(), send, in_octets);
   }
 }
 
 void Operation::deliver_result() {
   if (plan_->main == MainArea::kTemporary)
-    move(call_.recv, temporary_.get() + plan_->output.offset, plan_->output.length);
+    copy_octets(call_.recv, temporary_.get() + plan_->output.offset, plan_->output.length);
   const bool has_result = call_.kind != Kind::kReduce || call_.root == comm_->rank();
   if (reduces(call_.kind) && call_.op == ReduceOp::kAverage && has_result)
     divide(call_.type, call_.recv, call_.octets(), comm_->size());
@@ -270,7 +267,7 @@ void Operation::apply(u32 lane, const Step& step, const u8* from) {
   if (step.action == Action::kReduce)
     combine(call_.type, call_.op, to, take_base(lane, step.range), from, step.range.length);
   else
-    move(to, from, step.range.length);
+    copy_octets(to, from, step.range.length);
 }
 
 // What a reduction into the range adds to.
@@ -283,7 +280,7 @@ const u8* Operation::take_base(u32 lane, const Range& range) {
 
 void Operation::copy_base(u32 lane) {
   const Base base = std::exchange(bases_[lane], {});
-  if (base.from != nullptr) move(address_of(base.range), base.from, base.range.length);
+  if (base.from != nullptr) copy_octets(address_of(base.range), base.from, base.range.length);
 }
 
 // --- messages of others

@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "coll/reduce/copy.h"
+
 namespace verbena::coll {
 namespace {
 
@@ -87,6 +89,19 @@ TEST(Reduce, NaNsAreNotLost) {
                                                                                         &b, 1);
         EXPECT_TRUE(std::isnan(result)) << name_of(op);
       }
+    }
+  }
+}
+
+TEST(Reduce, LongCopiesAreWhole) {
+  std::vector<u8> from = octets(kLongCopy + 300, 5), to(from.size() + 100, 7);
+  for (const std::size_t at : {0u, 1u, 63u}) {
+    for (const std::size_t less : {0u, 1u, 64u, 299u}) {
+      std::fill(to.begin(), to.end(), u8{7});
+      const std::size_t length = from.size() - less;
+      copy_octets(to.data() + at, from.data(), length);
+      ASSERT_EQ(std::memcmp(to.data() + at, from.data(), length), 0);
+      ASSERT_EQ(to[at + length], 7);
     }
   }
 }

@@ -1,0 +1,24 @@
+// Copies of memory. A long one passes the caches by (non-temporal stores): a plain copy reads each
+// line of its target before it writes it.
+#pragma once
+
+#include <cstring>
+
+#include "base/types.h"
+
+namespace verbena::coll {
+
+inline constexpr u64 kLongCopy = 4u << 20;
+
+void copy_past_caches(u8* to, const u8* from, u64 octets);
+
+// The ranges are the same, or do not overlap.
+inline void copy_octets(void* to, const void* from, u64 octets) {
+  if (to == from || octets == 0) return;
+  if (octets < kLongCopy)
+    std::memcpy(to, from, octets);
+  else
+    copy_past_caches(static_cast<u8*>(to), static_cast<const u8*>(from), octets);
+}
+
+}  // namespace verbena::coll
