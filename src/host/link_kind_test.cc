@@ -26,7 +26,7 @@ TEST(LinkKindTest, TheEnvironment) {
   const auto wrong = link_kind_from_environment();
   ASSERT_FALSE(wrong.has_value());
   EXPECT_EQ(wrong.error().error, EINVAL);
-  EXPECT_EQ(wrong.error().message, "VERBENA_LINK=ethernet is none of udp packet xdp");
+  EXPECT_EQ(wrong.error().message, "VERBENA_LINK=ethernet is none of udp packet xdp iwarp");
   ::unsetenv(kLinkVariable);
 }
 

@@ -385,6 +385,7 @@ void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
   const Session session = enter();
   capture_ = &file;
   capture_interface_ = file.add_interface(interface);
+  if (stream_side_ != nullptr) return stream_side_->capture_to(file, capture_interface_);
   link_ = std::make_unique<CapturedLink>(std::move(link_), file, capture_interface_);
   choose_path();
 }

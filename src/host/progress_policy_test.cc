@@ -279,7 +279,7 @@ TEST_F(ProgressPolicyTest, StaysLongWhereRequestsCompleteWhenSent) {
     policy.on_application_request();
     policy.on_application_poll(PollResult::kFound, at(ms(i)));
     if (i < 2) {
-      policy.on_helper_wake(at(ms(i) + us(500)));
+      EXPECT_TRUE(policy.on_helper_wake(at(ms(i) + us(500))));
       policy.on_helper_received(Calls::kSeldom, at(ms(i) + us(500)));  // far from soon
       continue;
     }

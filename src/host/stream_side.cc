@@ -14,6 +14,12 @@ bool StreamSide::send(Time now) {
   return streams_.send(now);
 }
 
+bool StreamSide::drain() {
+  const bool any = manager_.drain();
+  if (capture_ != nullptr) capture_->write();
+  return any;
+}
+
 void StreamSide::abandon() {
   manager_.abandon_all();
   streams_.abandon();

@@ -27,12 +27,17 @@ class StreamSide {
   // Sends what waits, as far as sockets take it. False: they took nothing.
   bool send(Time now);
   // Tells of ends. False: there were none.
-  bool drain() { return manager_.drain(); }
+  bool drain();
   [[nodiscard]] Time next_timer() const {
     return std::min(streams_.next_timer(), manager_.next_timer());
   }
   bool run_due_timers(Time now) {
     return streams_.run_due_timers(now) | manager_.run_due_timers(now);
+  }
+  // Connections that begin from now on. `file` outlives this.
+  void capture_to(CaptureFile& file, u32 interface) {
+    capture_ = &file;
+    manager_.capture_to(file, interface);
   }
   void abandon();  // in a child after fork(): closes our copies of the sockets
   void publish_counters() { link_.set_counters(streams_.counters()); }
@@ -44,6 +49,7 @@ class StreamSide {
   TCPLink& link_;
   TCPStreams streams_;
   MPAConnectionManager manager_;
+  CaptureFile* capture_ = nullptr;
   u32 looks_ = 0;
 };
 

@@ -23,14 +23,6 @@ namespace {
 constexpr std::size_t kEnvelopeRoom = 48;  // IPv6 and UDP
 constexpr std::size_t kEnoughBytes = 256 << 10;
 
-// A UDP socket shows no MAC addresses: locally administered ones stand for them, made of the IP
-// address.
-MAC mac_of(const GID& gid) {
-  MAC mac{{0x02, 0x00}};
-  std::copy_n(gid.bytes.end() - 4, 4, mac.bytes.begin() + 2);
-  return mac;
-}
-
 struct Headers {
   std::array<u8, EthernetHeader::kSize + kEnvelopeRoom> bytes{};
   std::size_t size = 0;
@@ -82,8 +74,8 @@ std::size_t write_envelope(const IngressFrame& frame, std::span<u8> out) {
 
 Headers headers_of(const IngressFrame& frame) {
   Headers headers;
-  EthernetHeader{.destination = mac_of(frame.destination),
-                 .source = mac_of(frame.source),
+  EthernetHeader{.destination = CaptureFile::mac_of(frame.destination),
+                 .source = CaptureFile::mac_of(frame.source),
                  .ether_type = ether_type_of(frame)}
       .encode(std::span(headers.bytes).first<EthernetHeader::kSize>());
   headers.size = EthernetHeader::kSize +
@@ -174,6 +166,19 @@ void CaptureFile::add(u32 interface, const IngressFrame& frame, pcapng::PacketDi
   const Headers headers = headers_of(frame);
   const std::array<std::span<const u8>, 2> parts{std::span(headers.bytes).first(headers.size),
                                                  frame.transport};
+  add_packet(interface, parts, direction, now, comment);
+}
+
+// Locally administered, made of the IP address.
+MAC CaptureFile::mac_of(const GID& gid) {
+  MAC mac{{0x02, 0x00}};
+  std::copy_n(gid.bytes.end() - 4, 4, mac.bytes.begin() + 2);
+  return mac;
+}
+
+void CaptureFile::add_packet(u32 interface, std::span<const std::span<const u8>> parts,
+                             pcapng::PacketDirection direction, Time now,
+                             std::string_view comment) {
   const std::lock_guard lock(mutex_);
   pcapng::append_packet({.interface = interface,
                          .time_ns = wallclock_ns_of(now),

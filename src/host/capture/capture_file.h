@@ -14,6 +14,7 @@
 #include "host/descriptor.h"
 #include "host/error.h"
 #include "wire/capture/pcapng.h"
+#include "wire/eth/ethernet.h"
 
 namespace verbena::host {
 
@@ -35,6 +36,11 @@ class CaptureFile {
   void add(u32 interface, const EgressFrame& frame, Time now);
   void add(u32 interface, const IngressFrame& frame, pcapng::PacketDirection direction, Time now,
            std::string_view comment = "");
+  // One from its Ethernet header on, in pieces.
+  void add_packet(u32 interface, std::span<const std::span<const u8>> parts,
+                  pcapng::PacketDirection direction, Time now, std::string_view comment = "");
+  // What stands for the MAC address of an IP address, as no socket shows it.
+  [[nodiscard]] static MAC mac_of(const GID& gid);
   void write();  // what was added since
 
   [[nodiscard]] const std::string& path() const { return path_; }

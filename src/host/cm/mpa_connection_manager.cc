@@ -12,6 +12,12 @@
 namespace verbena::host {
 namespace {
 
+// What a peer is taken to have that does not say it: as much as we have.
+MPAConfig with_depths(MPAConfig config, const DeviceLimits& limits) {
+  config.ird = config.ord = limits.max_rd_atomic;
+  return config;
+}
+
 // What rdma_cm calls the peer's refusal: nobody listens, or the listener hangs up.
 bool is_refusal(int error) { return error == ECONNREFUSED || error == ECONNRESET; }
 
@@ -48,6 +54,7 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
   const u32 id;
   Descriptor socket;  // the stream's, in kStream
   MPASetUp set_up;
+  std::unique_ptr<StreamCapture> capture;
   Stage stage = Stage::kConnecting;
   ConnectionTarget* target = nullptr;
   bool is_told = false;      // the target knows the ID
@@ -68,7 +75,7 @@ MPAConnectionManager::MPAConnectionManager(Adapter& adapter, Device& device, TCP
       device_(device),
       poll_(poll),
       streams_(streams),
-      config_(config),
+      config_(with_depths(config, device.config().limits)),
       interface_index_(interface_index),
       identity_(identity_of(device.config())) {}
 
@@ -220,6 +227,7 @@ void MPAConnectionManager::on_listener(Listener& listener, Time now) {
     connection.remote = {peer.address, peer.port};
     set_deadline(connection, now + kRequestPatience);
     ++listener.silent;
+    begin_capture(connection, StreamCapture::Opener::kPeer);
     if (!poll_.watch(connection.socket.get(), EPOLLIN, connection)) erase(connection);
   }
 }
@@ -234,6 +242,18 @@ MPAConnectionManager::Connection& MPAConnectionManager::add(Descriptor socket, M
   Connection& connection = *made;
   connections_[connection.id] = std::move(made);
   return connection;
+}
+
+void MPAConnectionManager::capture_to(CaptureFile& file, u32 interface) {
+  capture_ = &file;
+  capture_interface_ = interface;
+}
+
+void MPAConnectionManager::begin_capture(Connection& connection, StreamCapture::Opener opener) {
+  if (capture_ == nullptr) return;
+  connection.capture = std::make_unique<StreamCapture>(
+      *capture_, capture_interface_, endpoint_of(connection.socket.get()),
+      TCPEndpoint{connection.remote.address, connection.remote.port}, opener);
 }
 
 MPAConnectionManager::Connection* MPAConnectionManager::find(CommId id) {
@@ -258,6 +278,7 @@ void MPAConnectionManager::on_connected(Connection& connection, Time now) {
   if (const int error = error_of(connection.socket.get()); error != 0)
     return refuse(connection, error, {});
   connection.stage = Connection::Stage::kAsking;
+  begin_capture(connection, StreamCapture::Opener::kUs);
   set_deadline(connection, now + kReplyPatience);
   if (!flush(connection)) return lose(connection, ECONNRESET);
   watch(connection, connection.set_up.to_send().empty() ? EPOLLIN : EPOLLOUT);
@@ -270,6 +291,8 @@ bool MPAConnectionManager::flush(Connection& connection) {
   const ssize_t sent =
       ::send(connection.socket.get(), octets.data(), octets.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent < 0) return errno == EAGAIN || errno == EINTR;
+  if (connection.capture != nullptr)
+    connection.capture->on_sent(octets.first(static_cast<std::size_t>(sent)));
   connection.set_up.on_sent(static_cast<std::size_t>(sent));
   return true;
 }
@@ -283,8 +306,9 @@ void MPAConnectionManager::receive(Connection& connection, Time now) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return lose(connection, got < 0 ? errno : ECONNRESET);
   if (only_looks) return watch(connection, EPOLLRDHUP);
-  const Bytes rest =
-      connection.set_up.on_octets(Bytes(octets).first(static_cast<std::size_t>(got)));
+  const Bytes come = Bytes(octets).first(static_cast<std::size_t>(got));
+  if (connection.capture != nullptr) connection.capture->on_received(come);
+  const Bytes rest = connection.set_up.on_octets(come);
   follow(connection, rest, now);
 }
 
@@ -355,7 +379,8 @@ void MPAConnectionManager::establish(Connection& connection, Bytes rest, Time no
   poll_.forget(connection.socket.get(), connection);
   const bool is_active = connection.listener == 0;
   const StreamAgreement agreement = connection.set_up.agreement(0);
-  streams_.adopt(std::move(connection.socket), connection.qpn, connection.stream, rest, now);
+  streams_.adopt(std::move(connection.socket), connection.qpn, connection.stream, rest,
+                 std::move(connection.capture), now);
   const std::span<const u8> data =
       is_active ? connection.set_up.private_data() : std::span<const u8>{};
   connection.target->on_connection_event(

@@ -50,6 +50,8 @@ class MPAConnectionManager final : public ConnectionManager {
   [[nodiscard]] Time next_timer() const { return next_timer_; }  // or earlier
   // Tells of connections that are over. False: there were none.
   bool drain();
+  // Connections that begin from now on.
+  void capture_to(CaptureFile& file, u32 interface);
   void abandon_all();  // the process ends, or this is the child of a fork
 
  private:
@@ -66,6 +68,7 @@ class MPAConnectionManager final : public ConnectionManager {
   void on_connection(Connection& connection, u32 events, Time now);
   Connection& add(Descriptor socket, MPASetUp set_up, ConnectionTarget* target);
   [[nodiscard]] Connection* find(CommId id);
+  void begin_capture(Connection& connection, StreamCapture::Opener opener);
   void on_connected(Connection& connection, Time now);
   void receive(Connection& connection, Time now);
   [[nodiscard]] bool flush(Connection& connection);
@@ -90,6 +93,8 @@ class MPAConnectionManager final : public ConnectionManager {
   std::map<u32, std::unique_ptr<Listener>> listeners_;
   std::unordered_map<u32, std::unique_ptr<Connection>> connections_;  // by CommId
   std::unordered_map<u64, u32> by_stream_;                            // its CommId
+  CaptureFile* capture_ = nullptr;
+  u32 capture_interface_ = 0;
   Time next_timer_ = Time::never();
   u32 last_listener_ = 0, last_connection_ = 0;
 };

@@ -71,6 +71,13 @@ Descriptor accept_from(int listener, TCPEndpoint& peer) {
   return socket;
 }
 
+TCPEndpoint endpoint_of(int socket) {
+  sockaddr_storage at{};
+  socklen_t size = sizeof at;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&at), &size) != 0) return {};
+  return {gid_of(at), port_of(at)};
+}
+
 int error_of(int socket) {
   int error = 0;
   socklen_t size = sizeof error;

@@ -19,6 +19,8 @@ struct TCPEndpoint {
                                     u32 interface_index);
 // The next connection that waits; `peer` is who.
 [[nodiscard]] Descriptor accept_from(int listener, TCPEndpoint& peer);
+// Our own end.
+[[nodiscard]] TCPEndpoint endpoint_of(int socket);
 // 0, or why the connection has failed.
 [[nodiscard]] int error_of(int socket);
 // Octets of a segment that it sends. RFC 5044: EMSS.

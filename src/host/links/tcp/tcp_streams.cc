@@ -24,6 +24,7 @@ struct TCPStreams::Stream final : ReadyTarget {
   Descriptor socket;
   QPN qpn;
   u64 number;
+  std::unique_ptr<StreamCapture> capture;
   bool awaits_room = false;   // the socket takes no more; its QP is paused
   bool has_finished = false;  // we send no more
   bool peer_finished = false;
@@ -37,8 +38,10 @@ TCPStreams::~TCPStreams() = default;
 
 void TCPStreams::abandon() { streams_.clear(); }
 
-void TCPStreams::adopt(Descriptor socket, QPN qpn, u64 number, Bytes first, Time now) {
+void TCPStreams::adopt(Descriptor socket, QPN qpn, u64 number, Bytes first,
+                       std::unique_ptr<StreamCapture> capture, Time now) {
   auto made = std::make_unique<Stream>(*this, std::move(socket), qpn, number);
+  made->capture = std::move(capture);
   Stream& stream = *made;
   if (auto& place = streams_[qpn.value]; place != nullptr) close(*place);
   streams_[qpn.value] = std::move(made);
@@ -98,6 +101,11 @@ bool TCPStreams::receive(Stream& stream, Time now) {
     ++counters_.received_datagrams;
     const auto octets = static_cast<std::size_t>(got);
     received += static_cast<u32>(octets);
+    if (stream.capture != nullptr) {
+      stream.capture->on_received(place.first(std::min(octets, place.size())));
+      if (octets > place.size())
+        stream.capture->on_received({staging_.get(), octets - place.size()});
+    }
     if (qp == nullptr) continue;
     const std::size_t direct = std::min(octets, place.size());
     if (direct != 0) device_.streams().on_placed(*qp, static_cast<u32>(direct), now);
@@ -150,11 +158,21 @@ i64 TCPStreams::send_gathered(Stream& stream) {
 
 void TCPStreams::on_taken(Stream& stream, QueuePair& qp, u32 octets, Time now) {
   const bool is_full = octets < gather_.octets();
+  if (stream.capture != nullptr) capture_sent(stream, octets);
   device_.streams().on_sent(qp, gather_, octets, now);
   if (!is_full) return;
   stream.awaits_room = true;
   device_.pause(&qp);
   watch(stream);
+}
+
+// As one segment, as TCP would send it.
+void TCPStreams::capture_sent(Stream& stream, u32 octets) {
+  std::vector<u8> sent;
+  sent.reserve(octets);
+  gather_.visit_range(0, octets,
+                      [&sent](Bytes part) { sent.insert(sent.end(), part.begin(), part.end()); });
+  stream.capture->on_sent(sent);
 }
 
 void TCPStreams::watch(Stream& stream) {
@@ -187,6 +205,7 @@ void TCPStreams::close(Stream& stream) {
   if (!stream.socket.is_open()) return;
   if (likely_ == &stream) likely_ = nullptr;
   poll_.forget(stream.socket.get(), stream);
+  stream.capture.reset();
   stream.socket.reset();
   stream.has_finished = true;
   stream.deadline = Time::never();

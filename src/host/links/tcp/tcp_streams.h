@@ -10,6 +10,7 @@
 
 #include "device/device.h"
 #include "device/streams.h"
+#include "host/capture/stream_capture.h"
 #include "host/links/link.h"
 #include "host/links/tcp/tcp_poll.h"
 
@@ -22,7 +23,9 @@ class TCPStreams {
   ~TCPStreams();
 
   // The socket is the stream's from now on. `first`: octets that have been read from it already.
-  void adopt(Descriptor socket, QPN qpn, u64 number, Bytes first, Time now);
+  // `capture`: of the connection; nullptr: none.
+  void adopt(Descriptor socket, QPN qpn, u64 number, Bytes first,
+             std::unique_ptr<StreamCapture> capture, Time now);
   // Receives from the socket that has lately had something, without looking whether it has. False:
   // nothing came.
   bool receive_likely(Time now);
@@ -49,6 +52,7 @@ class TCPStreams {
   bool send(Stream& stream, QueuePair& qp, Time now);
   [[nodiscard]] i64 send_gathered(Stream& stream);
   void on_taken(Stream& stream, QueuePair& qp, u32 octets, Time now);
+  void capture_sent(Stream& stream, u32 octets);
   void watch(Stream& stream);
   void lose(Stream& stream, Time now);
   void finish_sending(Stream& stream, Time now);
