@@ -35,7 +35,7 @@ MADRouter::Outcome MADRouter::keep(ServiceId service, const IngressFrame& frame,
 MADRouter::Outcome MADRouter::wait(u32 slot, const IngressFrame& frame, Time now) {
   if (waiting_.size() >= kMaxWaiting) return Outcome::kDropped;
   if (waiting_.empty()) next_retry_ = now + kRetryInterval;
-  waiting_.push_back(Waiting{.copy = Copy(frame), .slot = slot});
+  waiting_.push_back(Waiting{.copy = Copy(frame), .slot = slot, .until = now + kGrace});
   return Outcome::kKept;
 }
 
@@ -61,15 +61,22 @@ bool MADRouter::look_for_listeners(IngressFrame& out, Time now) {
   return false;
 }
 
-// Each packet once. What finds no room again goes to the end of the queue.
+// Until one finds no room again, which goes to the end: another process may have some. What has
+// waited for kGrace is dropped: its process does not run.
 bool MADRouter::retry(IngressFrame& out, Time now) {
   next_retry_ = now + kRetryInterval;
-  for (std::size_t left = waiting_.size(); left != 0; --left) {
-    const u32 slot = waiting_.front().slot;
-    polled_ = waiting_.front().copy;
+  while (!waiting_.empty()) {
+    Waiting first = waiting_.front();
     waiting_.pop_front();
+    if (now >= first.until) continue;
+    if (channel_.send(first.slot, first.copy.get())) continue;
+    if (errno == EAGAIN) {
+      waiting_.push_back(first);
+      return false;
+    }
+    polled_ = first.copy;
     out = polled_->get();
-    if (to_slot(slot, out, now) == Outcome::kOurs) return true;
+    return true;
   }
   return false;
 }

@@ -68,6 +68,7 @@ class MADRouter {
   struct Waiting {
     Copy copy;
     u32 slot;
+    Time until;
   };
 
   [[nodiscard]] Time next_look() const { return kept_.empty() ? Time::never() : next_look_; }

@@ -150,6 +150,18 @@ TEST_F(MADRouterTest, WhatFindsNoRoomIsHandedOnLater) {
   EXPECT_EQ(reached, kCount);
 }
 
+TEST_F(MADRouterTest, WhatAStoppedProcessHasNoRoomForIsDroppedAfterAMoment) {
+  const IngressFrame frame = frame_of(cm::REP{.remote_comm_id = id_at(other_.slot())});
+  for (int i = 0; i < 400; ++i) (void)router_.route(frame, kStart);
+  IngressFrame out;
+  Time now = kStart;
+  for (; router_.next_timer() != Time::never(); now = router_.next_timer()) {
+    ASSERT_LE(now, kStart + MADRouter::kGrace + MADRouter::kRetryInterval);
+    ASSERT_FALSE(router_.poll_kept(out, now));
+  }
+  EXPECT_GE(now, kStart + MADRouter::kGrace - MADRouter::kRetryInterval);
+}
+
 TEST_F(MADRouterTest, ARejectionOfNobodyKnownGoesToAll) {
   for (const u32 slot : {ours_.slot(), other_.slot()}) (void)bind_at(slot);
   EXPECT_EQ(router_.route(frame_of(cm::REJ{.local_comm_id = CommId{9}}), kStart), Outcome::kOurs);
