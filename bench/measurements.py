@@ -8,7 +8,7 @@ import re
 import shlex
 import subprocess
 
-from sites import harness
+from sites import harness, two_hosts
 
 LIMIT_S = 90
 
@@ -291,7 +291,9 @@ if dist.get_rank() == 0:
         programs = [harness.Program(
             [*side.host, "/usr/bin/python3", "-c", self.PROGRAM, self.size, self.count],
             {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": site.left.address,
-             "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"})
+             "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
+             "GLOO_SOCKET_IFNAME": "lo" if site.left.address == site.right.address
+             else two_hosts.INTERFACE})
             for rank, side in enumerate((site.left, site.right))]
         found = re.search(r"^RESULT ([\d.]+)", [finish(one) for one in programs][0], re.MULTILINE)
         if not found:

@@ -87,8 +87,9 @@ struct verbena_coll_options {
  *   tcp://HOST:PORT    rank 0 listens there
  *   file://PATH        rank 0 writes its address to that file, which all ranks see
  *   env://             RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (torchrun), or the variables of
- *                      Open MPI's or MPICH's mpirun; give -1 for rank and ranks
+ *                      Open MPI's or MPICH's mpirun
  *   store://           options->store
+ * A rank or ranks of -1 is what those variables say.
  */
 int verbena_coll_init(verbena_comm **comm, const char *address, int rank, int ranks,
 		      const struct verbena_coll_options *options);

@@ -271,7 +271,7 @@ int verbena_coll_destroy(verbena_comm* comm) {
     const std::shared_ptr<coll::World> world = comm->world;
     {
       const coll::World::Guard guard(*world);
-      if (comm->comm->has_work())
+      if (comm->comm->current() != nullptr)
         comm->comm->fail({VERBENA_COLL_ABORTED, "rank " + std::to_string(comm->comm->rank()) +
                                                     " destroyed the communicator"},
                          coll::Communicator::Tell::kOthers);

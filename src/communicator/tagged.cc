@@ -191,6 +191,12 @@ void Tagged::fail_those_of(u32 rank, const Error& error) {
   drop_done(posted_);
 }
 
+bool Tagged::has_work() const {
+  const auto is_open = [](const auto& request) { return !request->is_done(); };
+  return std::ranges::any_of(blocked_, is_open) || std::ranges::any_of(offered_, is_open) ||
+         std::ranges::any_of(posted_, is_open) || std::ranges::any_of(reading_, is_open);
+}
+
 void Tagged::check_deadlines(i64 now, double timeout_s) {
   drop_done(offered_);
   drop_done(reading_);

@@ -80,9 +80,7 @@ class Tagged {
   void fail_all(const Error& error);
   void fail_those_of(u32 rank, const Error& error);
   void check_deadlines(i64 now, double timeout_s);  // fails what has waited for too long
-  [[nodiscard]] bool has_work() const {
-    return !blocked_.empty() || !offered_.empty() || !posted_.empty() || !reading_.empty();
-  }
+  [[nodiscard]] bool has_work() const;              // something is neither done nor failed
 
  private:
   struct Unexpected {

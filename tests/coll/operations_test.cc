@@ -328,6 +328,28 @@ TEST(Operations, TaggedMessages) {
   });
 }
 
+// A Send that is done does not count when its rank leaves, while others still do other things.
+TEST(Operations, LeavingAfterLongMessages) {
+  for (int i = 0; i < 10; ++i)
+    expect_all_well({.ranks = 3}, [](int rank, verbena_comm* comm) {
+      const std::vector<float> sent(30000, 1);
+      std::vector<float> got(30000);
+      verbena_request* receive = nullptr;
+      verbena_coll_recv(got.data(), got.size(), VERBENA_FLOAT32, (rank + 2) % 3, 0, comm, &receive);
+      verbena_coll_send(sent.data(), sent.size(), VERBENA_FLOAT32, (rank + 1) % 3, 0, comm,
+                        nullptr);
+      int status = verbena_coll_wait(receive);
+      verbena_coll_release(receive);
+      if (status != 0) return failed("Recv", status);
+      if (rank == 0) return std::string();
+      usleep(20000);
+      float word = 0;  // between the two that are left
+      status = rank == 1 ? verbena_coll_send(&word, 1, VERBENA_FLOAT32, 2, 1, comm, nullptr)
+                         : verbena_coll_recv(&word, 1, VERBENA_FLOAT32, 1, 1, comm, nullptr);
+      return status == 0 ? std::string() : failed("later", status);
+    });
+}
+
 TEST(Operations, SplitByColor) {
   expect_all_well({.ranks = 5}, [](int rank, verbena_comm* comm) {
     verbena_comm* part = nullptr;

@@ -150,6 +150,17 @@ int main(void)
             for rank in ranks:
                 self.assertEqual(rank.communicate(timeout=60)[0], "sum 2\n")
 
+    def test_rendezvous_by_address(self):
+        """Ranks that no launcher of ours started: RANK and WORLD_SIZE, and an address."""
+        port = harness.free_tcp_port()
+        ranks = [subprocess.Popen([VERBENA, "coll", "--rendezvous", f"tcp://127.0.0.1:{port}", "-b",
+                                   "64K", "-e", "64K", "--iters", "1"], stdout=subprocess.PIPE,
+                                  text=True, env={**os.environ, "VERBENA_ADDRESS": harness.ADDRESS,
+                                                  "RANK": str(rank), "WORLD_SIZE": "2"})
+                 for rank in range(2)]
+        outputs = [rank.communicate(timeout=60)[0] for rank in ranks]
+        self.assertEqual([len(ROW.findall(output)) for output in outputs], [1, 0], outputs)
+
     def test_wrong_usage(self):
         for arguments, words in ((["fly"], "no such operation"), (["-d", "float8"], "int8"),
                                  (["-b", "ten"], "number of bytes"), (["-n", "0"], "1 to 1024"),

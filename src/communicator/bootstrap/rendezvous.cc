@@ -106,6 +106,9 @@ LauncherRank launcher_rank() {
 }
 
 Expected<Rendezvous> read_rendezvous(std::string_view address, int rank, int ranks) {
+  const LauncherRank launcher = launcher_rank();
+  if (rank < 0) rank = launcher.rank;
+  if (ranks < 0) ranks = launcher.ranks;
   Expected<Rendezvous> result = [&]() -> Expected<Rendezvous> {
     if (address.starts_with("tcp://")) return tcp(address.substr(6), address);
     if (address.starts_with("file://") && address.size() > 7)
@@ -115,13 +118,10 @@ Expected<Rendezvous> read_rendezvous(std::string_view address, int rank, int ran
       return failure(VERBENA_COLL_INVALID,
                      "rendezvous " + std::string(address) +
                          ": it is tcp://HOST:PORT, file://PATH, env:// or store://");
-    const LauncherRank launcher = launcher_rank();
     if (launcher.ranks < 1)
       return failure(VERBENA_COLL_RENDEZVOUS,
                      "env://: no launcher has set a rank (RANK and WORLD_SIZE, "
                      "OMPI_COMM_WORLD_RANK and _SIZE, or PMI_RANK and PMI_SIZE)");
-    if (rank < 0) rank = launcher.rank;
-    if (ranks < 0) ranks = launcher.ranks;
     Expected<Rendezvous> found = from_environment(launcher);
     if (found && launcher.launcher != "MPICH") found->job = launcher.job;
     return found;

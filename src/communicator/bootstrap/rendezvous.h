@@ -21,7 +21,7 @@ struct Rendezvous {
 
 inline constexpr u32 kMaxRanks = 1024;
 
-// `rank` and `ranks` are -1 where the address is env://, which asks the launcher's variables.
+// A `rank` or `ranks` of -1 is what the launcher's variables say.
 [[nodiscard]] Expected<Rendezvous> read_rendezvous(std::string_view address, int rank, int ranks);
 
 // What this process is in a job that a launcher started; nothing is known if ranks is -1.
