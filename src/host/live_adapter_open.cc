@@ -62,9 +62,12 @@ DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLin
 
 // Keys that are there now; those that a manager adds later are there when the device is opened
 // anew.
-void be_on_subnet(const FabricPortAttributes& port, DeviceConfig& config) {
+// Behind the port's GID lies the address that rdma_cm connects by.
+void be_on_subnet(const FabricPortAttributes& port, const LocalAddress& address,
+                  DeviceConfig& config) {
   config.node_guid = port.node_guid;
   config.gids = {{gid_of(port), GIDType::kInfiniBand}};
+  if (address.ipv4) config.gids.push_back({*address.ipv4, GIDType::kRoCEv2});
   config.p_keys.clear();
   for (const u16 key : port.p_keys) config.p_keys.push_back(PKey{key});
 }
@@ -76,7 +79,7 @@ DeviceConfig config_in_fabric(const LocalAddress& address, u32 slot, const Fabri
   DeviceConfig config;
   config.node_guid = address.node_guid;
   config.gids = gid_table(address, LinkKind::kUDP);
-  if (settings.is_infiniband) be_on_subnet(settings.port, config);
+  if (settings.is_infiniband) be_on_subnet(settings.port, address, config);
   config.active_mtu = mtu_from_bytes(settings.mtu).value_or(MTU::k1024);
   config.first_qpn = first_qpn_of(slot);
   config.limits.max_qp = kQPNsPerSlot;

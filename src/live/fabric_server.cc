@@ -299,6 +299,13 @@ bool FabricServer::set_path(Client& client, const host::FabricPacket& packet, Li
     live.destination = hosts[packet.peer];
     return true;
   }
+  live.by_host = packet.by_peer;
+  if (packet.by_peer) {
+    if (packet.peer >= hosts.size()) return false;
+    live.slid = subnet_->lid_of(client.host);
+    live.dlid = subnet_->lid_of(packet.peer);
+    return subnet_->admit_sent(client.host, 0, live);
+  }
   live.traffic_class = packet.traffic_class;  // the service level: no ECN
   return subnet_->admit_sent(client.host, sl_of_traffic_class(packet.traffic_class), live);
 }
@@ -417,7 +424,8 @@ void FabricServer::give(Client& client, const LivePacket& packet) {
                                   .traffic_class = packet.traffic_class,
                                   .hop_limit = packet.hop_limit,
                                   .slid = packet.slid,
-                                  .dlid = packet.dlid};
+                                  .dlid = packet.dlid,
+                                  .by_peer = subnet_ == nullptr || packet.by_host};
   put(client, host::FabricKind::kPacket, {reinterpret_cast<const u8*>(&header), sizeof(header)},
       packet.octets);
 }
@@ -553,7 +561,7 @@ void FabricServer::give_mad(Client& client, const management::ReceivedMAD& recei
   const management::Datagram& datagram = received.datagram;
   const bool is_late = received.status == management::ReceivedMAD::Status::kTimedOut;
   const std::span<const u8> bytes =
-      std::span(datagram.mad).first(is_late ? MADHeader::kSize : datagram.mad.size());
+      std::span(datagram.mad).first(is_late ? MADHeader::kSize : datagram.message_bytes);
   host::FabricMAD header{.agent = received.agent,
                          .status = is_late ? ETIMEDOUT : 0,
                          .total_bytes = static_cast<u32>(bytes.size()),

@@ -96,8 +96,13 @@ int SubnetServer::on_register(const host::FabricMADRegister& request, Time now) 
 
 void SubnetServer::on_mad(u32 client, const host::FabricMAD& header, std::vector<u8> mad,
                           Time now) {
-  if (mad.size() < kMADSize) mad.resize(kMADSize);
   management::Datagram datagram;
+  datagram.message_bytes = static_cast<u32>(mad.size());
+  if (mad.size() < kMADSize) mad.resize(kMADSize);
+  if (!management::has_active_rmpp(mad)) {
+    mad.resize(kMADSize);
+    datagram.message_bytes = kMADSize;
+  }
   datagram.dlid = header.lid;
   datagram.service_level = header.service_level;
   datagram.p_key_index = header.p_key_index;

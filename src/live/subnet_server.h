@@ -40,6 +40,8 @@ class SubnetServer {
   [[nodiscard]] std::optional<Change> poll_change();
 
   // --- packets of the hosts' programs
+  // The LID of the host's port; 0: it has none yet.
+  [[nodiscard]] u16 lid_of(u32 host) const { return subnet_.port(place_of(host)).lid(); }
   // Fills in lane and destination; false: the port cannot send it, or to nobody.
   [[nodiscard]] bool admit_sent(u32 host, u8 service_level, fabric::LivePacket& packet);
   // Whether the port of the host takes it: its LID, its state, its partitions. IBTA 10.9.3

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/types.h"
@@ -21,6 +22,7 @@ struct Datagram {
   std::optional<GID> source_gid;  // with a GRH
   // kMADSize bytes; or, with an active RMPP header, a whole message of any size: headers once.
   std::vector<u8> mad;
+  u32 message_bytes = kMADSize;  // of `mad`: with an active RMPP header it may be shorter
 };
 
 // A port of a node of the subnet.
@@ -33,6 +35,13 @@ struct PortPlace {
 [[nodiscard]] inline bool is_smp(const Datagram& datagram) {
   const auto mgmt_class = static_cast<MgmtClass>(datagram.mad[1]);
   return mgmt_class == MgmtClass::kSubnLIDRouted || mgmt_class == MgmtClass::kSubnDirectedRoute;
+}
+// IBTA 13.6.2: RMPPFlags.Active, of the classes that have an RMPP header.
+[[nodiscard]] inline bool has_active_rmpp(std::span<const u8> mad) {
+  constexpr std::size_t kFlagsAt = 26;
+  const auto mgmt_class = static_cast<MgmtClass>(mad[1]);
+  const bool has_header = mgmt_class == MgmtClass::kSubnAdm || (mad[1] >= 0x30 && mad[1] <= 0x4f);
+  return has_header && (mad[kFlagsAt] & 1) != 0;
 }
 // IBTA 13.4.5: the R bit, and TrapRepress, which answers a trap.
 [[nodiscard]] inline bool is_response(const Datagram& datagram) {

@@ -59,7 +59,7 @@ struct NodePort {
 struct NodeConfig {
   NodeType type = NodeType::kCA;
   u64 guid = 0;  // a port's: + its number, and a switch's own for its ports
-  std::string description;
+  std::string description{};
   u8 ports = 1;
   u8 virtual_lanes = 8;  // of data: 1, 2, 4, 8
   u8 mtu = 5;            // MTUCap: 1: 256 .. 5: 4096

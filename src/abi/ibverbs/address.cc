@@ -9,6 +9,12 @@ namespace {
 
 constexpr u8 kMostServiceLevel = 15;
 
+// Between the addresses of rdma_cm, which the fabric maps to LIDs.
+bool is_by_ip(const ibv_ah_attr& attr, const DeviceConfig& config) {
+  return attr.is_global != 0 && attr.dlid == 0 && attr.grh.sgid_index < config.gids.size() &&
+         config.gids[attr.grh.sgid_index].type == GIDType::kRoCEv2;
+}
+
 std::optional<AddressVector> to_local_path(const ibv_ah_attr& attr, const DeviceConfig& config) {
   const bool has_gid = attr.is_global == 0 || attr.grh.sgid_index < config.gids.size();
   if (attr.port_num != kPort || attr.dlid == 0 || attr.dlid == 0xffff || !has_gid ||
@@ -29,7 +35,7 @@ bool is_infiniband(const DeviceConfig& config) {
 
 std::optional<AddressVector> to_address_vector(const ibv_ah_attr& attr,
                                                const DeviceConfig& config) {
-  if (is_infiniband(config)) return to_local_path(attr, config);
+  if (is_infiniband(config) && !is_by_ip(attr, config)) return to_local_path(attr, config);
   if (attr.is_global == 0 || attr.port_num != kPort) return std::nullopt;
   const ibv_global_route& grh = attr.grh;
   if (grh.sgid_index >= config.gids.size()) return std::nullopt;

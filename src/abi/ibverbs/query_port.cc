@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "abi/ibverbs/address.h"
 #include "abi/ibverbs/context_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/exceptions.h"
@@ -83,11 +84,12 @@ ibv_port_attr current_port_attributes(ContextObject& context) {
 
 ibv_gid_entry entry_of(const ContextObject& context, u32 index) {
   const GIDEntry& entry = context.config().gids[index];
-  return {.gid = to_ibv(entry.gid),
-          .gid_index = index,
-          .port_num = kPort,
-          .gid_type = gid_type_of(entry.type),
-          .ndev_ifindex = context.device.address.interface_index};
+  return {
+      .gid = to_ibv(entry.gid),
+      .gid_index = index,
+      .port_num = kPort,
+      .gid_type = is_infiniband(context.config()) ? u32{IBV_GID_TYPE_IB} : gid_type_of(entry.type),
+      .ndev_ifindex = context.device.address.interface_index};
 }
 
 // Programs of other ages have a shorter or a longer entry: they get what fits, and zeros.

@@ -87,13 +87,13 @@ std::string transition_mistake(QPType type, QPState from, QPState to, u32 mask) 
 }  // namespace
 
 std::string path_mistake(const ibv_ah_attr& attr, const DeviceConfig& config) {
-  if (is_infiniband(config)) {
+  if (is_infiniband(config) && !to_address_vector(attr, config)) {
     if (attr.dlid == 0 || attr.dlid == 0xffff)
       return "ah_attr.dlid is no LID of the subnet: it is the peer's, which a subnet manager "
              "assigns";
     if (attr.sl > 15)
       return "ah_attr.sl is " + std::to_string(attr.sl) + "; service levels are 0 .. 15";
-  } else if (attr.is_global == 0)
+  } else if (!is_infiniband(config) && attr.is_global == 0)
     return "ah_attr has no GRH, which RoCE needs: set is_global to 1, grh.dgid, and grh.sgid_index";
   if (attr.port_num != kPort)
     return "ah_attr.port_num is " + std::to_string(attr.port_num) + "; the device has only port 1";

@@ -135,12 +135,17 @@ std::string LiveFabric::text_of(NodeIndex host) const {
 
 std::string LiveFabric::text() const {
   const Counters counters = network_.counters();
-  return fmt::format(
-      "fabric: {} simulated; {} marks, {} pauses, {} dropped by switches, {} lost on links; {} of "
-      "{} flows of the scenario finished\n",
-      time_text(now_ - Time()), counters.marks, counters.pauses,
-      counters.drops + counters.early_drops + counters.watchdog_drops, counters.lost(),
-      network_.flows_finished(), scenario_.flows.size());
+  const std::string deadlock =
+      network_.deadlock() ? fmt::format("fabric: a deadlock: {} queues wait for each other\n",
+                                        network_.deadlock()->cycle.size())
+                          : "";
+  return deadlock + fmt::format(
+                        "fabric: {} simulated; {} marks, {} pauses, {} dropped by switches, {} "
+                        "lost on links; {} of "
+                        "{} flows of the scenario finished\n",
+                        time_text(now_ - Time()), counters.marks, counters.pauses,
+                        counters.drops + counters.early_drops + counters.watchdog_drops,
+                        counters.lost, network_.flows_finished(), scenario_.flows.size());
 }
 
 }  // namespace verbena::fabric

@@ -10,11 +10,10 @@ namespace {
 
 constexpr u32 kAround = 14 + 20 + 8 + 4;  // MAC, IPv4, UDP, FCS
 
-Scenario read(const std::string& text) {
-  const auto none = [](const std::string&) -> Parsed<std::string> {
-    return tl::unexpected(InputError{"no file"});
-  };
-  Parsed<Scenario> scenario = read_scenario("test", text, {}, none, ScenarioUse::kLiveFabric);
+// `file`: what each file that it names has.
+Scenario read(const std::string& text, const std::string& file = "") {
+  const auto read_file = [&file](const std::string&) -> Parsed<std::string> { return file; };
+  Parsed<Scenario> scenario = read_scenario("test", text, {}, read_file, ScenarioUse::kLiveFabric);
   EXPECT_TRUE(scenario.has_value()) << (scenario ? "" : scenario.error().message);
   return *std::move(scenario);
 }
@@ -211,6 +210,61 @@ TEST_F(LiveSubnetTest, APulledCableLosesAndALaterOneCarriesAgain) {
   fabric.send(to_lid(0, 2, 1000));
   fabric.run(Time() + us(200));
   EXPECT_EQ(fabric.arrived().size(), 1u);
+}
+
+// Four switches in a ring, with a host each. A manager's tables decide whether it deadlocks.
+struct LiveRingTest : ::testing::Test {
+  static constexpr u32 kRing = 4;
+  Scenario ring = read(
+      "technology: infiniband\ntopology: {kind: import, file: ring}\n"
+      "links: {rate: 10Gbps, delay: 1us}\ninfiniband: {vls: 1, buffer: 8KiB, routing: up_down}\n",
+      "h0 s0\nh1 s1\nh2 s2\nh3 s3\ns0 s1\ns1 s2\ns2 s3\ns3 s0\n");
+
+  // The port of switch `at` that leads to the next one around, or to the one before. Links count in
+  // the order of the file: the host's, then those of the ring.
+  static u16 clockwise(u32 at) { return at == 0 ? 1 : 2; }
+  static u16 counterclockwise(u32 at) { return at == 0 ? 2 : 1; }
+
+  template <typename PortOf>
+  void write_tables(LiveFabric& fabric, const PortOf& port_of) const {
+    for (u32 at = 0; at < kRing; ++at) {
+      std::vector<u16> table(kRing + 1, kNone);
+      for (u32 to = 0; to < kRing; ++to) table[to + 1] = to == at ? u16{0} : port_of(at, to);
+      const auto node = ring.plan.topology.links[at].b;
+      fabric.set_tables(node, std::move(table), {});
+    }
+  }
+  // From each host to the opposite one; how many have arrived.
+  std::size_t load(LiveFabric& fabric) const {
+    for (u32 i = 0; i < 200; ++i)
+      for (u32 from = 0; from < kRing; ++from) {
+        const u32 to = (from + 2) % kRing;
+        LivePacket made = packet(ring.plan.hosts[from], ring.plan.hosts[to], 2000);
+        made.priority = 0;
+        made.slid = static_cast<u16>(from + 1);
+        made.dlid = static_cast<u16>(to + 1);
+        fabric.send(std::move(made));
+      }
+    fabric.run(Time() + ms(20));
+    return fabric.arrived().size();
+  }
+};
+
+TEST_F(LiveRingTest, TablesWithALoopOfCreditsDeadlock) {
+  LiveFabric fabric(ring);
+  write_tables(fabric, [](u32 at, u32) { return clockwise(at); });
+  EXPECT_LT(load(fabric), 200u * kRing);
+  ASSERT_TRUE(fabric.network().deadlock().has_value());
+  EXPECT_EQ(fabric.network().deadlock()->cycle.size(), kRing);
+  EXPECT_NE(fabric.text().find("4 queues wait for each other"), std::string::npos) << fabric.text();
+}
+
+TEST_F(LiveRingTest, TablesThatNeverCloseTheRingDoNot) {
+  LiveFabric fabric(ring);
+  write_tables(fabric,
+               [](u32 at, u32 to) { return to > at ? clockwise(at) : counterclockwise(at); });
+  EXPECT_EQ(load(fabric), 200u * kRing);
+  EXPECT_FALSE(fabric.network().deadlock().has_value());
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct LivePacket {
   u8 priority = 0;
   Kind kind = Kind::kData;
   u16 slid = 0, dlid = 0;  // on InfiniBand, where `priority` is the lane
+  bool by_host = false;    // likewise: its ends know each other by host and not by LID
   Time given, arrived;     // to the source's NIC; at the destination
   std::vector<u8> octets;  // BTH .. ICRC
 };

@@ -89,11 +89,12 @@ std::optional<FabricPacket> FabricLink::address(const EgressFrame& frame) const 
   FabricPacket packet{.udp_source_port = frame.udp_source_port,
                       .traffic_class = frame.traffic_class,
                       .hop_limit = frame.hop_limit};
-  if (!settings_.is_infiniband) {
+  if (frame.type != GIDType::kInfiniBand) {
     const std::optional<u32> to =
         frame.destination.is_ipv4() ? fabric_host_of(frame.destination.ipv4()) : std::nullopt;
     if (!to) return std::nullopt;
     packet.peer = *to;
+    packet.by_peer = true;
     return packet;
   }
   // With several LIDs, the path bits of the source are those of the destination.
@@ -210,8 +211,7 @@ bool FabricLink::poll_frame(IngressFrame& out, Time now) {
 }
 
 IngressFrame FabricLink::frame_of(const Arrival& arrival) const {
-  if (settings_.is_infiniband) {
-    const FabricPacket& packet = arrival.packet;
+  if (const FabricPacket& packet = arrival.packet; !packet.by_peer) {
     const bool is_multicast = packet.dlid >= kFirstMulticastLID;
     return {.source = address_of_lid(packet.slid),
             .destination = is_multicast ? address_of_lid(packet.dlid) : own_gid(),
@@ -238,8 +238,8 @@ bool FabricLink::is_for_us(const IngressFrame& frame, Time now) {
 
 // On InfiniBand a program joins through the subnet's administration, and the server gives each of
 // its host's processes what comes for a group.
-Expected<void> FabricLink::join_multicast(const GID& /*group*/) {
-  if (settings_.is_infiniband) return {};
+Expected<void> FabricLink::join_multicast(const GID& group) {
+  if (settings_.is_infiniband && lid_of_address(group) != 0) return {};
   return failure(EOPNOTSUPP, "a simulated fabric has no multicast");
 }
 

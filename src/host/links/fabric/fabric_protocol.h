@@ -126,6 +126,9 @@ struct FabricPacket {  // and the octets behind it
   u16 udp_source_port = 0;
   u8 traffic_class = 0, hop_limit = 0;
   u16 slid = 0, dlid = 0;  // on InfiniBand, in place of the peer
+  // On InfiniBand all the same by the peer, whose LID the server knows: between the addresses that
+  // rdma_cm uses, as files that map them to paths do.
+  bool by_peer = false;
 };
 struct FabricCredit {  // so much data has left the NIC
   static constexpr FabricKind kKind = FabricKind::kCredit;
