@@ -91,7 +91,7 @@ TEST(CommandLineTest, RunTakesALink) {
   EXPECT_EQ(run_request({"run", "--link", "packet", "prog"}).link, "packet");
   EXPECT_EQ(run_request({"run", "prog", "--link", "x"}).link, "");
   EXPECT_THAT(refusal({"run", "--link", "ethernet", "prog"}),
-              HasSubstr("--link ethernet is none of udp, packet, xdp"));
+              HasSubstr("--link ethernet is none of udp, packet, xdp, iwarp"));
   EXPECT_NE(refusal({"run", "--link", "", "prog"}), "");
 }
 

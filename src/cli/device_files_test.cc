@@ -28,6 +28,12 @@ std::map<std::string, std::string> contents(const std::vector<DeviceFile>& files
   return found;
 }
 
+TEST(DeviceFilesTest, AnIWARPDeviceIsAnRNIC) {
+  auto files = contents(files_of(second_device(), host::LinkKind::kIWARP, {}));
+  EXPECT_EQ(files["/sys/devices/virtual/infiniband/verbena1/infiniband/verbena1/node_type"],
+            "4: RNIC\n");
+}
+
 TEST(DeviceFilesTest, WhatProgramsReadOfADevice) {
   auto files = contents(
       files_of(second_device(), host::LinkKind::kUDP, {.numa_node = 1, .cpu_list = "0-3,33"}));

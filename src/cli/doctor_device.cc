@@ -48,7 +48,8 @@ Finding examine_gids(const host::LocalAddress& address, host::LinkKind link) {
   for (std::size_t i = 0; i < gids.size(); ++i)
     texts.push_back(fmt::format("{} {}{}", i, gids[i].gid.to_string(),
                                 gids[i].type == GIDType::kRoCEv1 ? " (v1)" : ""));
-  return {Verdict::kOk, "gids", fmt::format("RoCE v2, by index: {}", fmt::join(texts, ", "))};
+  const std::string_view of = link == host::LinkKind::kIWARP ? "iWARP" : "RoCE v2";
+  return {Verdict::kOk, "gids", fmt::format("{}, by index: {}", of, fmt::join(texts, ", "))};
 }
 
 Finding examine_mtu(const host::LocalAddress& address, MTU active) {
@@ -163,6 +164,7 @@ Findings examine_device(const host::LocalAddress& address, const std::string& wh
     }
     config = (*adapter)->device().config();
   }
+  if (config.transport == Transport::kIWARP) return findings;  // TCP is the kernel's
   findings.push_back(examine_mtu(address, config.active_mtu));
   findings.push_back({Verdict::kOk, "port", fmt::format("UDP {} can be used", kRoCEv2Port)});
   examine_packets(address, findings);

@@ -93,12 +93,13 @@ OPTIONS
   --address ADDRESS[,ADDRESS...]
       IP addresses or interface names to stand on, one device each
       (verbena0, verbena1, ...). Goes before VERBENA_ADDRESS.
-  --link udp|packet|xdp
+  --link udp|packet|xdp|iwarp
       What carries the frames. udp (default): UDP sockets, without privilege.
       packet: Ethernet frames by AF_PACKET; needs CAP_NET_RAW. xdp: the same by
       AF_XDP, past the kernel's stack; needs CAP_NET_RAW, CAP_NET_ADMIN and
       CAP_BPF, and one process at a time has it on an interface. On these two,
-      GID indexes 0 and 2 are RoCE v1.
+      GID indexes 0 and 2 are RoCE v1. iwarp: an iWARP device, whose QPs have a
+      TCP connection each, by rdma_cm; without privilege (docs/iwarp.md).
   --fault RULES
       What goes wrong, in the devices of PROGRAM: rules with ; between them.
       FAULTS, below, has the language.

@@ -20,7 +20,9 @@ bool StreamSide::drain() {
   return any;
 }
 
+// The epoll first: it is the parent's too, who shall go on hearing of the sockets.
 void StreamSide::abandon() {
+  link_.poll().close();
   manager_.abandon_all();
   streams_.abandon();
 }

@@ -148,7 +148,7 @@ class ProgramsTest(IWARPCase):
             server = self.start_server(*command, "-s", port=port)
             self.check_both(server, self.start(*command, "-c",
                                                environment={"VERBENA_CAPTURE": file}))
-            words = subprocess.run(["tshark", "-V", "-r", file], capture_output=True, text=True,
+            words = subprocess.run(["tshark", "-P", "-V", "-r", file], capture_output=True, text=True,
                                    check=True).stdout
         self.assertIn("MPA Request Frame", words)
         self.assertIn("Read Response", words)
@@ -349,6 +349,25 @@ class HandWrittenPeerTest(IWARPCase):
             peer.close()
         self.check_honest_peer()
         harness.wait_until(lambda: self.descriptors() <= before, LIMIT_S, "all are closed")
+
+    def test_more_connections_than_descriptors(self):
+        self.server.kill()
+        port = harness.free_tcp_port()
+        command = ("rping", "-a", BUILD.address, "-p", str(port))
+        server = self.start_server("prlimit", "--nofile=64", *command, "-s", "-P", port=port)
+        peers = [socket.create_connection((BUILD.address, port), timeout=20) for _ in range(100)]
+        turned_away = 0
+        for peer in peers[-30:]:
+            peer.settimeout(20)
+            try:
+                turned_away += peer.recv(1) == b""
+            except ConnectionResetError:
+                turned_away += 1
+        self.assertEqual(turned_away, 30)
+        for peer in peers:
+            peer.close()
+        client = self.start(*command, "-c", "-C", "3")
+        self.assertEqual(client.wait(LIMIT_S), 0, f"{server}\n{client}")
 
     def test_many_connections_a_second(self):
         before = self.descriptors()

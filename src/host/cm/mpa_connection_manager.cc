@@ -1,5 +1,6 @@
 #include "host/cm/mpa_connection_manager.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -98,6 +99,7 @@ Result<ListenerId> MPAConnectionManager::listen(const ListenParams& params,
                    : errno == EACCES   ? Status::kPermission
                                        : Status::kInvalidArgument);
   listener->target = &target;
+  if (!spare_.is_open()) spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   listener->backlog = params.backlog;
   if (!poll_.watch(listener->socket.get(), EPOLLIN, *listener)) return failure(Status::kNoMemory);
   const ListenerId id{listener->id};
@@ -219,7 +221,10 @@ void MPAConnectionManager::on_listener(Listener& listener, Time now) {
   for (u32 i = 0; i < kAcceptedAtOnce; ++i) {
     TCPEndpoint peer;
     Descriptor socket = accept_from(listener.socket.get(), peer);
-    if (!socket.is_open()) return;
+    if (!socket.is_open()) {
+      if (errno == EMFILE || errno == ENFILE) turn_away(listener);
+      return;
+    }
     if (listener.silent >= kMaxSilent) continue;
     Connection& connection = add(std::move(socket), MPASetUp::passive(config_), nullptr);
     connection.stage = Connection::Stage::kListening;
@@ -230,6 +235,14 @@ void MPAConnectionManager::on_listener(Listener& listener, Time now) {
     begin_capture(connection, StreamCapture::Opener::kPeer);
     if (!poll_.watch(connection.socket.get(), EPOLLIN, connection)) erase(connection);
   }
+}
+
+// Else the connection would wait for ever, and the listener be ready all the time.
+void MPAConnectionManager::turn_away(const Listener& listener) {
+  spare_.reset();
+  TCPEndpoint peer;
+  (void)accept_from(listener.socket.get(), peer);
+  spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
 MPAConnectionManager::Connection& MPAConnectionManager::add(Descriptor socket, MPASetUp set_up,

@@ -65,6 +65,7 @@ class MPAConnectionManager final : public ConnectionManager {
   static constexpr u32 kAcceptedAtOnce = 64;
 
   void on_listener(Listener& listener, Time now);
+  void turn_away(const Listener& listener);
   void on_connection(Connection& connection, u32 events, Time now);
   Connection& add(Descriptor socket, MPASetUp set_up, ConnectionTarget* target);
   [[nodiscard]] Connection* find(CommId id);
@@ -90,6 +91,7 @@ class MPAConnectionManager final : public ConnectionManager {
   const MPAConfig config_;
   const u32 interface_index_;
   const ConnectionIdentity identity_;
+  Descriptor spare_;  // for a connection that comes when the process has no descriptor left
   std::map<u32, std::unique_ptr<Listener>> listeners_;
   std::unordered_map<u32, std::unique_ptr<Connection>> connections_;  // by CommId
   std::unordered_map<u64, u32> by_stream_;                            // its CommId
