@@ -148,6 +148,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(const LocalAddres
   config.active_mtu = largest_mtu_for_link(address.mtu).value_or(MTU::k256);
   config.first_qpn = first_qpn_of((*link)->slot());
   config.limits.max_qp = kQPNsPerSlot;
+  config.limits.max_init_rd_atomic = config.limits.max_rd_atomic;  // an idle QP takes little memory
   config.seed = random_u64();
   TCPLink* const tcp = link->get();
   Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));

@@ -219,6 +219,23 @@ class TwoHostsTest(IWARPCase):
                 self.check_hosts(command, (*command, self.hosts.b.ipv4), port)
 
 
+    @unittest.skipUnless(shutil.which("fi_pingpong"), "libfabric-bin is not installed")
+    def test_libfabric(self):
+        port = harness.free_tcp_port()
+        command = ("fi_pingpong", "-p", "verbs", "-e", "msg", "-c", "-I", "5")
+        self.check_hosts((*command, "-B", str(port)), (*command, "-P", str(port), self.hosts.b.ipv4),
+                         port)
+
+    @unittest.skipUnless(shutil.which("fio"), "fio is not installed")
+    def test_fio(self):
+        port = harness.free_tcp_port()
+        command = ("fio", "--ioengine=rdma", "--bs=64k", "--size=4m", "--iodepth=16",
+                   "--iodepth_batch_complete=4", f"--port={port}")
+        self.check_hosts((*command, "--name=s", "--rw=read"),
+                         (*command, "--name=c", "--rw=write", "--verb=write",
+                          f"--hostname={self.hosts.b.ipv4}"), port)
+
+
 # --- peers written by hand ------------------------------------------------------------------------
 
 MARKERS, CRC, REJECTED, ENHANCED = 0x80, 0x40, 0x20, 0x10
