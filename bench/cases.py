@@ -132,6 +132,15 @@ def links(name, what, unit, measurement, *peers):
                 (Peer("UDP sockets", on["udp"]), Peer("AF_XDP", on["xdp"]), *peers))
 
 
+def iwarp(name, what, unit, measurement, *peers):
+    """An iWARP device beside programs over the same kernel's TCP, and beside RoCE on UDP sockets."""
+    ours = with_environment(
+        dataclasses.replace(measurement, options=("-R", *measurement.options)),
+        VERBENA_LINK="iwarp")
+    return Case(f"iwarp-{name}", "veth", f"{what}, iWARP", unit, ours,
+                (*peers, Peer("RoCE on UDP", measurement)))
+
+
 def beside_soft_roce(name, what, unit, program, *options):
     """At least twice its bandwidth; a latency that is no worse. The limit: the same datagrams by
     sockets, without a CRC and without a transport."""
@@ -221,6 +230,15 @@ CASES = (
          (Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 10.0),)),
     Case("wire-rate-q16", "veth", "WRITE 64 B, 16 QPs", "M/s", rate("ib_write_bw", 64, "-q", "16"),
          (Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 10.0),)),
+    *(iwarp(f"{verb}-1m", f"{verb.upper()} 1 MiB", "GB/s", bandwidth(f"ib_{verb}_bw", MIB),
+            Peer("iperf3", Iperf3(), 0.95),
+            Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, MIB, 2000, "GB/s"), 1.0))
+      for verb in ("write", "read")),
+    iwarp("write-lat", "WRITE 8 B, one way", "us", latency("ib_write_lat", 8),
+          Peer("polling TCP", SocketPingPong("tcp-polling", 8), 1.25, is_limit=True),
+          Peer("UCX tag, tcp", UCX("tag_lat", WIRE_TCP, 8, 20000, "us"))),
+    iwarp("rate", "WRITE 64 B, post list 64", "M/s", rate("ib_write_bw", 64, "-l", "64"),
+          Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 8.0)),
     links("write-1m", "WRITE 1 MiB, MTU 4096", "GB/s",
           bandwidth("ib_write_bw", MIB, "-m", "4096", "-x", "3")),
     links("write-1m-v1", "WRITE 1 MiB, MTU 4096, GID 2 (RoCEv1 on raw links)", "GB/s",

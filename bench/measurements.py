@@ -392,7 +392,7 @@ class UDPStream:
 
 @dataclasses.dataclass(frozen=True)
 class SocketPingPong:
-    """`protocol`: udp (both sides spin) or tcp (both block)."""
+    """`protocol`: udp (both sides spin), tcp (both block) or tcp-polling (both spin)."""
     protocol: str
     size: int
     count: int = 20000
@@ -402,7 +402,8 @@ class SocketPingPong:
         program = site.build.folder / "bench" / "limit_pingpong"
         answerer = site.start(site.left, program, self.protocol, "answer", port)
         try:
-            listens(self.protocol, port, answerer, "0A" if self.protocol == "tcp" else None)
+            table = self.protocol.partition("-")[0]
+            listens(table, port, answerer, "0A" if table == "tcp" else None)
             return float(finish(site.start(site.right, program, self.protocol, "ask",
                                            site.left.address, port, self.size, self.count)))
         finally:
