@@ -145,7 +145,7 @@ std::string LiveFabric::text() const {
                         "{} flows of the scenario finished\n",
                         time_text(now_ - Time()), counters.marks, counters.pauses,
                         counters.drops + counters.early_drops + counters.watchdog_drops,
-                        counters.lost, network_.flows_finished(), scenario_.flows.size());
+                        counters.lost(), network_.flows_finished(), scenario_.flows.size());
 }
 
 }  // namespace verbena::fabric
