@@ -5,7 +5,18 @@
 
 namespace verbena::cli {
 
-enum class HelpTopic { kVerbena, kRun, kDevices, kStats, kTop, kDoctor, kSim, kPlan, kFabric, kColl };
+enum class HelpTopic {
+  kVerbena,
+  kRun,
+  kDevices,
+  kStats,
+  kTop,
+  kDoctor,
+  kSim,
+  kPlan,
+  kFabric,
+  kColl
+};
 
 [[nodiscard]] std::string_view help_text(HelpTopic topic);
 

@@ -4,6 +4,7 @@
 // A Work holds the library's requests. Whoever waits for it makes progress in the library itself. A
 // Future (which DistributedDataParallel asks for) needs somebody who waits, so the group has a
 // thread that completes futures, and only those.
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -36,6 +37,7 @@ using Base = c10d::Backend;
 using Base = c10d::ProcessGroup;
 #endif
 
+constexpr std::chrono::milliseconds kLeastForRendezvous{30'000};
 constexpr std::uint32_t kBarrierTag = 0xfffffff0;
 
 void check(int status) {
@@ -255,9 +257,12 @@ class ProcessGroupVerbena final : public Base {
     const verbena_coll_store through{this, set, get};
     verbena_coll_options options{};
     options.size = sizeof options;
-    options.timeout_s = std::chrono::duration<double>(timeout).count();
+    // Ranks may come late to a group whose operations have little time.
+    options.timeout_s =
+        std::chrono::duration<double>(std::max(timeout, kLeastForRendezvous)).count();
     options.store = &through;
     check(verbena_coll_init(&comm_, "store://", rank, size, &options));
+    check(verbena_coll_set_timeout(comm_, std::chrono::duration<double>(timeout).count()));
   }
   ~ProcessGroupVerbena() override {
     if (comm_ != nullptr) verbena_coll_destroy(comm_);

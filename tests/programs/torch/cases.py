@@ -139,6 +139,7 @@ def messages(both):
         assert sources == set(range(1, n))
     else:
         dist.send(torch.full((300000,), float(rank)), 0)
+    dist.barrier()  # what follows has the same tag
     operations = [dist.P2POp(dist.isend, sent, following), dist.P2POp(dist.irecv, got, before)]
     for work in dist.batch_isend_irecv(operations):
         work.wait()
@@ -179,12 +180,13 @@ def late(both):
     """A rank that does not come is named."""
     if both.rank == 1:
         time.sleep(3)
-        return
-    try:
-        dist.monitored_barrier(timeout=SECONDS)
-        raise AssertionError("no failure")
-    except RuntimeError as error:
-        assert "Rank 1 failed to pass monitoredBarrier" in str(error) or both.rank != 0, error
+    else:
+        try:
+            dist.monitored_barrier(timeout=SECONDS)
+            raise AssertionError("no failure")
+        except RuntimeError as error:
+            assert "Rank 1 failed to pass monitoredBarrier" in str(error) or both.rank != 0, error
+    dist.barrier()
 
 
 def timeouts(both):
