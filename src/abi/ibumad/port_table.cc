@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "host/clock.h"
+#include "host/no_cancellation.h"
 
 namespace verbena::abi::umad {
 namespace {
@@ -34,13 +34,6 @@ int send_patiently(int socket, const host::FabricMAD& header, std::span<const u8
     pollfd waiting{.fd = socket, .events = POLLOUT, .revents = 0};
     if (::poll(&waiting, 1, kSendPatienceMs) == 0) return ETIMEDOUT;
   }
-}
-
-int wait_until_readable(int socket, int timeout_ms) {
-  pollfd waiting{.fd = socket, .events = POLLIN, .revents = 0};
-  const int ready = ::poll(&waiting, 1, timeout_ms);
-  if (ready < 0) return -errno;
-  return ready == 0 ? -ETIMEDOUT : 0;
 }
 
 void fill_address(const host::FabricMAD& header, ib_mad_addr& address) {
@@ -94,6 +87,7 @@ int Port::register_at_server(const host::FabricMADRegister& request) {
 }
 
 int Port::add_agent(host::FabricMADRegister request) {
+  const host::NoCancellation no_cancellation;
   const std::lock_guard lock(control_mutex_);
   const auto free = std::ranges::find(has_agent_, false);
   if (free == has_agent_.end()) return -ENOMEM;
@@ -105,6 +99,7 @@ int Port::add_agent(host::FabricMADRegister request) {
 }
 
 int Port::remove_agent(u32 agent) {
+  const host::NoCancellation no_cancellation;
   const std::lock_guard lock(control_mutex_);
   if (agent >= has_agent_.size() || !has_agent_[agent]) return -EINVAL;
   has_agent_[agent] = false;
@@ -112,6 +107,7 @@ int Port::remove_agent(u32 agent) {
 }
 
 int Port::send(ib_user_mad& mad, std::size_t bytes, u32 agent, u32 timeout_ms, u32 retries) {
+  const host::NoCancellation no_cancellation;
   const std::lock_guard lock(send_mutex_);
   host::FabricMAD header{.agent = agent,
                          .timeout_ms = timeout_ms,
@@ -132,13 +128,12 @@ int Port::send(ib_user_mad& mad, std::size_t bytes, u32 agent, u32 timeout_ms, u
   return 0;
 }
 
-// Until a whole MAD has come. 0, or -errno.
-int Port::take_parts(int timeout_ms) {
+// As far as they have come: 0, when a MAD is whole, -EWOULDBLOCK before, or another -errno.
+int Port::take_parts() {
   std::array<u8, host::kMaxFabricMessage> buffer;
   while (!is_complete_) {
-    if (const int waited = wait_until_readable(mads_.get(), timeout_ms); waited != 0) return waited;
     const ssize_t size = ::recv(mads_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return -EWOULDBLOCK;
     if (size <= 0) return size < 0 ? -errno : -EIO;  // the server has ended
     const auto message =
         host::FabricMessage::of(std::span(buffer).first(static_cast<std::size_t>(size)));
@@ -155,9 +150,10 @@ int Port::take_parts(int timeout_ms) {
 
 // A MAD that is longer than the buffer waits for a larger one: -ENOSPC, and `length` says how
 // large.
-int Port::receive(ib_user_mad& mad, int& length, int timeout_ms) {
+int Port::receive(ib_user_mad& mad, int& length) {
+  const host::NoCancellation no_cancellation;  // while the lock is held
   const std::lock_guard lock(receive_mutex_);
-  if (const int error = take_parts(timeout_ms); error != 0) return error;
+  if (const int error = take_parts(); error != 0) return error;
   const auto room = static_cast<std::size_t>(std::max(length, 0));
   length = static_cast<int>(received_.size());
   if (received_.size() > room) return -ENOSPC;
@@ -171,12 +167,10 @@ int Port::receive(ib_user_mad& mad, int& length, int timeout_ms) {
   return static_cast<int>(header_.agent);
 }
 
-int Port::poll(int timeout_ms) {
-  {
-    const std::lock_guard lock(receive_mutex_);
-    if (is_complete_) return 0;
-  }
-  return wait_until_readable(mads_.get(), timeout_ms);
+bool Port::has_mad() {
+  const host::NoCancellation no_cancellation;
+  const std::lock_guard lock(receive_mutex_);
+  return is_complete_;
 }
 
 int add_port(std::shared_ptr<Port> port) {

@@ -27,12 +27,13 @@ class Port {
   [[nodiscard]] int remove_agent(u32 agent);
   [[nodiscard]] int send(ib_user_mad& mad, std::size_t bytes, u32 agent, u32 timeout_ms,
                          u32 retries);
-  [[nodiscard]] int receive(ib_user_mad& mad, int& length, int timeout_ms);
-  [[nodiscard]] int poll(int timeout_ms);
+  // Without waiting: -EWOULDBLOCK.
+  [[nodiscard]] int receive(ib_user_mad& mad, int& length);
+  [[nodiscard]] bool has_mad();  // received already, and still here
 
  private:
   [[nodiscard]] int register_at_server(const host::FabricMADRegister& request);
-  [[nodiscard]] int take_parts(int timeout_ms);
+  [[nodiscard]] int take_parts();
 
   host::Descriptor mads_, control_;
   u32 client_ = 0;

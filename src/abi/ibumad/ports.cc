@@ -1,5 +1,6 @@
 // libibumad's calls on open ports: umad_open_port(3) and its relatives.
 #include <infiniband/umad.h>
+#include <poll.h>
 
 #include <bit>
 #include <cerrno>
@@ -31,6 +32,28 @@ int with_errno(int result) {
   return result;
 }
 
+// Programs cancel a thread that waits in umad_recv(): its frames are unwound. So no object lives in
+// one that waits: what has any is a function of its own.
+[[gnu::noinline]] int receive(int portid, void* umad, int* length) {
+  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
+  if (port == nullptr || umad == nullptr || length == nullptr) return -EINVAL;
+  return port->receive(*static_cast<ib_user_mad*>(umad), *length);
+}
+
+[[gnu::noinline]] bool has_mad(int portid) {
+  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
+  return port != nullptr && port->has_mad();
+}
+
+[[gnu::noinline]] int wait_until_readable(int fd, int timeout_ms) {
+  pollfd waiting = {};
+  waiting.fd = fd;
+  waiting.events = POLLIN;
+  const int ready = ::poll(&waiting, 1, timeout_ms);
+  if (ready < 0) return -errno;
+  return ready == 0 ? -ETIMEDOUT : 0;
+}
+
 }  // namespace
 
 extern "C" {
@@ -48,7 +71,7 @@ int umad_open_port(const char* ca_name, int portnum) {
 
 int umad_close_port(int portid) { return abi::umad::remove_port(portid) == nullptr ? -EINVAL : 0; }
 
-int umad_get_fd(int portid) {
+[[gnu::noinline]] int umad_get_fd(int portid) {
   const std::shared_ptr<Port> port = abi::umad::port_of(portid);
   return port == nullptr ? -EINVAL : port->fd();
 }
@@ -110,15 +133,18 @@ int umad_send(int portid, int agentid, void* umad, int length, int timeout_ms, i
 
 int umad_recv(int portid, void* umad, int* length, int timeout_ms) {
   errno = 0;
-  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
-  if (port == nullptr || umad == nullptr || length == nullptr) return with_errno(-EINVAL);
-  const int agent = port->receive(*static_cast<ib_user_mad*>(umad), *length, timeout_ms);
-  return with_errno(agent == -ETIMEDOUT && timeout_ms == 0 ? -EWOULDBLOCK : agent);
+  for (;;) {
+    const int agent = receive(portid, umad, length);
+    if (agent != -EWOULDBLOCK || timeout_ms == 0) return with_errno(agent);
+    const int waited = wait_until_readable(umad_get_fd(portid), timeout_ms);
+    if (waited != 0) return with_errno(waited);
+  }
 }
 
 int umad_poll(int portid, int timeout_ms) {
-  const std::shared_ptr<Port> port = abi::umad::port_of(portid);
-  return with_errno(port == nullptr ? -EINVAL : port->poll(timeout_ms));
+  if (has_mad(portid)) return 0;
+  const int fd = umad_get_fd(portid);
+  return with_errno(fd < 0 ? fd : wait_until_readable(fd, timeout_ms));
 }
 
 }  // extern "C"
