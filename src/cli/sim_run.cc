@@ -5,19 +5,17 @@
 namespace verbena::cli {
 namespace {
 
-using nlohmann::json;
-
-json packed(std::size_t place, const SimRun& run) {
-  json text = {{"place", place}, {"interrupted", run.was_interrupted}};
+nlohmann::json packed(std::size_t place, const SimRun& run) {
+  nlohmann::json text = {{"place", place}, {"interrupted", run.was_interrupted}};
   if (!run.column) {
     text["status"] = run.column.error().exit_status;
     text["message"] = run.column.error().message;
     return text;
   }
-  text["lines"] = json::array();
+  text["lines"] = nlohmann::json::array();
   for (const fabric::SummaryLine& line : run.column->lines)
     text["lines"].push_back({line.name, line.value});
-  text["metrics"] = json::array();
+  text["metrics"] = nlohmann::json::array();
   for (const fabric::Metric& metric : run.column->metrics)
     text["metrics"].push_back({metric.name, metric.value, metric.word});
   text["expected"] = run.column->expected;
@@ -29,14 +27,14 @@ json packed(std::size_t place, const SimRun& run) {
 }  // namespace
 
 std::string packed(const std::vector<SimRun>& runs) {
-  json all = json::array();
+  nlohmann::json all = nlohmann::json::array();
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (runs[i].has_run) all.push_back(packed(i, runs[i]));
-  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void unpack(const std::string& text, std::vector<SimRun>& runs) {
-  for (const json& one : json::parse(text)) {
+  for (const nlohmann::json& one : nlohmann::json::parse(text)) {
     SimRun& run = runs.at(one["place"]);
     run.has_run = true;
     run.was_interrupted = one["interrupted"];
@@ -46,8 +44,8 @@ void unpack(const std::string& text, std::vector<SimRun>& runs) {
     }
     SimColumn column;
     column.title = run.title;
-    for (const json& line : one["lines"]) column.lines.push_back({line[0], line[1]});
-    for (const json& metric : one["metrics"])  // NaN is null
+    for (const nlohmann::json& line : one["lines"]) column.lines.push_back({line[0], line[1]});
+    for (const nlohmann::json& metric : one["metrics"])  // NaN is null
       column.metrics.push_back(
           {metric[0], metric[1].is_null() ? fabric::Metric{}.value : metric[1].get<double>(),
            metric[2]});

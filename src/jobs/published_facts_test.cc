@@ -8,15 +8,15 @@
 namespace verbena::jobs {
 namespace {
 
-std::vector<CollectiveResult> run(const std::string& text,
-                                  const std::vector<fabric::Setting>& settings = {}) {
+std::vector<CollectiveResult> simulate(const std::string& text,
+                                       const std::vector<fabric::Setting>& settings = {}) {
   const auto job = test::job_of(text, settings);
   EXPECT_TRUE(job.has_value()) << job.error().message;
   return run_job(*job, [](const Progress&) { return false; }).collectives;
 }
 
 double busbw_of(const std::string& text, const std::vector<fabric::Setting>& settings = {}) {
-  const std::vector<CollectiveResult> results = run(text, settings);
+  const std::vector<CollectiveResult> results = simulate(text, settings);
   EXPECT_EQ(results[0].mistake, "");
   return results[0].bus_bandwidth() / 1e9;
 }
@@ -107,7 +107,8 @@ TEST(PublishedFacts, RailOnly) {
   const std::string ring = "{algorithm: rail ring, size: 16MiB}";
   EXPECT_EQ(busbw_of(text("1", ring)), busbw_of(text("8", ring)));
   const double ours =
-      run(text("1", "{operation: all to all, algorithm: rail direct, size: 64MiB}"))[0].seconds();
+      simulate(text("1", "{operation: all to all, algorithm: rail direct, size: 64MiB}"))[0]
+          .seconds();
   // What a NIC has to send, with frames of 4096 octets and about 80 of headers.
   const double ideal = 7.0 / 8 * (64 << 20) * (4096.0 + 80) / 4096 * 8 / 400e9;
   EXPECT_GT(ours / ideal, 1.0);
