@@ -271,7 +271,9 @@ bool Network::run(Time end) {
   for (const auto& domain : domains_) domain->now = now_;
   // Timers may be all that goes on.
   const Time quiet = std::max(next_deadlock_check_, now_ + deadlock_check_);
-  if (!goes_on)
+  if (!goes_on && changes_.empty())
+    look_for_deadlock(now_ + deadlock_check_);  // nothing is left that could free what waits now
+  else if (!goes_on)
     look_for_deadlock(now_);
   else if (end >= quiet)
     check_for_deadlock(quiet);

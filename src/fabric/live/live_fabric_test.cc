@@ -124,9 +124,10 @@ TEST_F(LiveFabricTest, NothingIsLeftToHappenWhereNothingWasSent) {
   EXPECT_EQ(fabric.next_event(), Time());
 }
 
-TEST_F(LiveFabricTest, OnlyRoCEv2IsForLiveProcesses) {
+TEST_F(LiveFabricTest, ProcessesSpeakRoCEv2OrInfiniBand) {
   EXPECT_EQ(LiveFabric::mistake_in(star), "");
-  for (const std::string technology : {"infiniband", "iwarp", "tcp"}) {
+  EXPECT_EQ(LiveFabric::mistake_in(read("technology: infiniband\ntopology: dumbbell\n")), "");
+  for (const std::string technology : {"iwarp", "tcp"}) {
     const std::string mistake =
         LiveFabric::mistake_in(read("technology: " + technology + "\ntopology: dumbbell\n"));
     EXPECT_NE(mistake.find(technology), std::string::npos) << mistake;
