@@ -150,7 +150,7 @@ void Subnet::arrive(PortPlace at, Datagram datagram, Time now) {
 // It has come to its destination.
 void Subnet::take_smp(PortPlace at, Datagram datagram, Time now) {
   SMP smp(mad_of(datagram));
-  if (smp.method() == MADMethod::kTrapRepress) repress(at, datagram);
+  if (smp.method() == MADMethod::kTrapRepress) return repress(at, datagram);
   if (is_response(datagram) || smp.method() == MADMethod::kTrap)
     return deliver(at, std::move(datagram));
   const SMPOutcome outcome = answer_smp(nodes_[at.node], at.port, smp, now);
@@ -274,11 +274,14 @@ void Subnet::set_manager(PortPlace at, bool is_manager, Time now) {
 
 // --- traps
 
-// To the subnet manager; until it answers, again and again. 13.4.9
+// To the subnet manager; until it answers, again and again. A port has one of each number on its
+// way, and of the security traps (256 and later) no more than one an interval. 13.4.9
 void Subnet::send_trap(PortPlace from, u8 type, u16 number, Attribute details, Time now) {
   const NodePort& its = port(from);
   const auto to = static_cast<u16>(its[kMasterSMLID]);
-  if (to == 0 || its.lid() == 0 || traps_.size() >= kMostTraps) return;
+  const bool is_kept_back = std::ranges::any_of(
+      traps_, [&](const Trap& trap) { return trap.from == from && trap.number == number; });
+  if (to == 0 || its.lid() == 0 || traps_.size() >= kMostTraps || is_kept_back) return;
   put(details, notice::kIsGeneric, 1);
   put(details, notice::kType, type);
   put(details, notice::kProducerType, nodes_[from.node].is_switch() ? 2 : 1);
@@ -297,17 +300,13 @@ void Subnet::send_trap(PortPlace from, u8 type, u16 number, Attribute details, T
   store_be64(&datagram.mad[24], its[kMKey]);
   std::ranges::copy(details, datagram.mad.begin() + 64);
   const Duration interval = ns(4096) * (i64{1} << its[kSubnetTimeOut]);
-  traps_.push_back({from, datagram, now + interval});
+  traps_.push_back({from, number, datagram, now + interval, false});
   send_routed(from, std::move(datagram), now);
 }
 
 void Subnet::send_trap_128(u32 node, Time now) {
   Attribute details{};
   put(details, notice::kTrap128LID, port({node, 0}).lid());
-  for (const Trap& trap : traps_)  // it says no more than one that is still on its way
-    if (trap.from == PortPlace{node, 0} &&
-        get(std::span(trap.datagram.mad).subspan(64), notice::kTrapNumber) == 128)
-      return;
   send_trap({node, 0}, 1, 128, details, now);
 }
 
@@ -345,9 +344,15 @@ void Subnet::on_p_key_violation(PortPlace at, u16 p_key, u16 slid, u32 source_qp
 }
 
 void Subnet::repress(PortPlace at, const Datagram& datagram) {
+  constexpr u16 kFirstSecurityTrap = 256;
   const u64 id = load_be64(&datagram.mad[8]) & 0xffff'ffff;
-  std::erase_if(traps_, [&](const Trap& trap) {
+  const auto is_it = [&](const Trap& trap) {
     return trap.from.node == at.node && (load_be64(&trap.datagram.mad[8]) & 0xffff'ffff) == id;
+  };
+  for (Trap& trap : traps_)
+    if (is_it(trap)) trap.is_repressed = true;
+  std::erase_if(traps_, [](const Trap& trap) {
+    return trap.is_repressed && trap.number < kFirstSecurityTrap;
   });
 }
 
@@ -358,6 +363,7 @@ Time Subnet::next_timer() const {
 }
 
 void Subnet::on_timer(Time now) {
+  std::erase_if(traps_, [now](const Trap& trap) { return trap.is_repressed && trap.again <= now; });
   for (std::size_t i = 0; i < traps_.size(); ++i) {
     if (traps_[i].again > now) continue;
     const Duration interval = ns(4096) * (i64{1} << port(traps_[i].from)[kSubnetTimeOut]);

@@ -63,8 +63,10 @@ class Subnet {
  private:
   struct Trap {
     PortPlace from;  // the port whose LID it bears
+    u16 number = 0;
     Datagram datagram;
     Time again;
+    bool is_repressed = false;  // it only keeps others of its number back until `again`
   };
 
   NodePort& port_at(PortPlace at) { return nodes_[at.node].ports[at.port]; }

@@ -235,6 +235,32 @@ TEST_F(SubnetTest, APulledCableIsTrappedUntilTheTrapIsRepressed) {
   EXPECT_EQ(subnet_.next_timer(), Time::never());
 }
 
+// A flood of packets with a wrong P_Key is no flood of traps.
+TEST_F(SubnetTest, SecurityTrapsAreOneAnInterval) {
+  sweep();
+  const auto violate = [this] { subnet_.on_p_key_violation(other_, 0x1234, 1, 2, 3, now_); };
+  violate();
+  const auto trap = take();
+  ASSERT_TRUE(trap);
+  EXPECT_THAT(data_of(trap).first(32),
+              ElementsAreArray<u8>({0x82, 0x00, 0x00, 0x01, 0x01, 0x01, 0x00, 0x03,  // 257, a CA
+                                    0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x03,
+                                    0x00, 0x00, 0x12, 0x34, 0x00, 0x00, 0x00, 0x02,
+                                    0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x00}));
+  Datagram repress = *trap;
+  repress.mad[3] = static_cast<u8>(MADMethod::kTrapRepress);
+  repress.dlid = kOtherLID;
+  subnet_.send(manager_, repress, now_);
+  for (u32 i = 0; i < 100; ++i) violate();
+  EXPECT_FALSE(take());
+  EXPECT_EQ(subnet_.port(other_)[port_info::kPKeyViolations], 101u);
+  now_ = subnet_.next_timer();
+  subnet_.on_timer(now_);
+  EXPECT_FALSE(take());
+  violate();
+  EXPECT_TRUE(take());
+}
+
 TEST_F(SubnetTest, CountersAreReadAndCleared) {
   sweep();
   subnet_.set_traffic(other_, {.sent_octets = 4000, .sent_packets = 10, .transmit_wait = 99});
