@@ -28,7 +28,8 @@ links: {{rate: EDR, delay: 150ns}}
 infiniband: {{vls: 4}}
 hosts: {{congestion_control: off}}
 """
-TOOLS = ("opensm", "ibnetdiscover", "saquery", "perfquery", "ibv_rc_pingpong", "ib_write_bw")
+TOOLS = ("opensm", "osmtest", "ibnetdiscover", "saquery", "perfquery", "ibv_rc_pingpong",
+         "ib_write_bw", "rping")
 PARTITIONS = """Default=0x7fff, ipoib: ALL=full;
 Red=0x8001: {members};
 """
@@ -180,12 +181,28 @@ class ManagementTest(Subnet):
         harness.wait_until(lambda: "Entering MASTER" in self.text(log), LIMIT_S,
                            "the second takes over")
 
-    @testing.thorough
-    def test_osmtest(self):
+    def test_multicast_groups_of_osmtest(self):
         self.bring_up()
         inventory = str(self.folder / "osmtest.dat")
         self.run_on("h0", "osmtest", "-f", "c", "-i", inventory)
-        self.run_on("h0", "osmtest", "-f", "a", "-i", inventory)
+        self.assertIn('"Multicast" PASS', self.run_on("h0", "osmtest", "-f", "m", "-i", inventory))
+
+    @testing.thorough
+    def test_all_of_osmtest(self):
+        self.bring_up("h0", "-R", "updn")
+        inventory = str(self.folder / "osmtest.dat")
+        self.run_on("h0", "osmtest", "-f", "c", "-i", inventory)
+        self.assertIn('"All Validations" PASS',
+                      self.run_on("h0", "osmtest", "-f", "a", "-i", inventory))
+
+    @testing.thorough
+    def test_routing_engines(self):
+        for engine in ("minhop", "updn", "ftree", "dor"):
+            with self.subTest(engine):
+                manager, log = self.bring_up("h0", "-R", engine)
+                self.assertIn(f"{engine} tables configured on all switches", self.text(log))
+                self.end(manager)
+                log.unlink()
 
 
 class VerbsTest(Subnet):
@@ -198,6 +215,33 @@ class VerbsTest(Subnet):
     def test_datagrams(self):
         self.bring_up()
         self.assertIn("50 iters", self.pair("h2", "h14", "ibv_ud_pingpong", "-n", "50"))
+
+    def test_rdma_cm_by_ip_address(self):
+        self.bring_up()
+        self.start("h1", "rping", "-s", "-C", "3")
+        text = self.run_on("h9", "sh", "-c", "sleep 1; rping -c -C 3 -v -a 127.64.0.2")
+        self.assertEqual(text.count("ping data"), 3, text)
+
+    def test_limited_members_of_a_partition_do_not_reach_each_other(self):
+        guids = {host: 0x0256450000000101 + host * 0x100 for host in range(HOSTS)}
+        members = ", ".join(f"{guids[host]:#018x}={'full' if host < 3 else 'limited'}"
+                            for host in (1, 2, 3, 4))
+        partitions = self.folder / "partitions.conf"
+        partitions.write_text(PARTITIONS.format(members=members))
+        _, log = self.bring_up("h0", "-P", str(partitions))
+        send = ("ib_send_bw", "-c", "UD", "--pkey_index", "1", "-n", "20", "-s", "1024")
+        self.pair("h1", "h3", *send)
+        port = str(harness.free_tcp_port())
+        server = self.start("h3", *send, "-p", port)
+        harness.wait_until(lambda: harness.sockets("tcp", int(port), "0A"), LIMIT_S,
+                           "the server listens")
+        self.start("h4", *send, "-p", port, "127.64.0.4")
+        lid = str(self.lid_of("h3"))
+        harness.wait_until(lambda: re.search(r"PkeyViolations:\.*20",
+                                             self.run_on("h0", "smpquery", "portinfo", lid)),
+                           LIMIT_S, "h3 counts what limited members send")
+        self.assertFalse(server.ended())
+        self.assertRegex(self.text(log), r"num:257 \(Bad P_Key\).*from LID:" + lid)
 
     def test_counters_are_those_of_the_packets(self):
         self.bring_up()
