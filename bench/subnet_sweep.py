@@ -20,7 +20,7 @@ TOPOLOGIES = {
     5488: "{kind: fat_tree, k: 28}",
 }
 SIMULATED_UMAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
-LIMIT_S = 600
+LIMIT_S = 300
 
 
 def memory_mb(pid):
@@ -30,8 +30,8 @@ def memory_mb(pid):
     return 0
 
 
-def sweep(folder, name, command, environment):
-    """Seconds until OpenSM says that the subnet is up."""
+def sweep(folder, name, command, environment, server):
+    """Seconds until OpenSM says that the subnet is up, and the server's memory then."""
     log = folder / f"{name}.log"
     begin = time.monotonic()
     manager = subprocess.Popen([*command, "opensm", "-f", log, "-F", "/dev/null"],
@@ -43,7 +43,7 @@ def sweep(folder, name, command, environment):
             if manager.poll() is not None or time.monotonic() - begin > LIMIT_S:
                 raise SystemExit(f"{name}: OpenSM brings no subnet up; see {log}")
             time.sleep(0.01)
-        return time.monotonic() - begin
+        return time.monotonic() - begin, memory_mb(server.pid)
     finally:
         manager.kill()
         manager.wait()
@@ -62,8 +62,7 @@ def on_verbena(build, folder, hosts):
         started = time.monotonic() - begin
         run = [verbena, "run", "--fabric", str(scenario), "--as"]
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-        seconds = sweep(folder, "verbena", [*run, "0", "--"], environment)
-        memory = memory_mb(server.pid)
+        seconds, memory = sweep(folder, "verbena", [*run, "0", "--"], environment, server)
         net = subprocess.run([*run, "1", "--", "ibnetdiscover"], env=environment, text=True,
                              capture_output=True, timeout=LIMIT_S, check=True).stdout
         return started, seconds, memory, net
@@ -75,13 +74,13 @@ def on_verbena(build, folder, hosts):
 def on_ibsim(folder, net):
     file = folder / "net"
     file.write_text(net)
-    server = subprocess.Popen(["ibsim", "-s", "-N", "20000", "-S", "2000", "-P", "100000", file],
-                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(["ibsim", "-s", "-N", "8192", "-S", "2048", "-P", "65536", file],
+                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
     try:
         time.sleep(2)
-        seconds = sweep(folder, "ibsim", ["env", f"LD_PRELOAD={SIMULATED_UMAD}"],
-                        {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
-        return seconds, memory_mb(server.pid)
+        return sweep(folder, "ibsim", ["env", f"LD_PRELOAD={SIMULATED_UMAD}"],
+                     {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, server)
     finally:
         server.terminate()
         server.wait()
