@@ -216,6 +216,28 @@ class VerbsTest(Subnet):
         self.bring_up()
         self.assertIn("50 iters", self.pair("h2", "h14", "ibv_ud_pingpong", "-n", "50"))
 
+    def test_a_connection_survives_a_pulled_cable(self):
+        _, log = self.bring_up()
+        port = str(harness.free_tcp_port())
+        write = ("ib_write_bw", "-n", "600", "-s", "65536", "-p", port)
+        server = self.start("h1", *write)
+        harness.wait_until(lambda: harness.sockets("tcp", int(port), "0A"), LIMIT_S,
+                           "the server listens")
+        client = self.start("h15", *write, "127.64.0.2")
+        lid = str(self.lid_of_switch("leaf0"))
+        harness.wait_until(lambda: re.search(r"PortXmitPkts:\.*[1-9]\d\d",
+                                             self.run_on("h0", "perfquery", lid, "2")),
+                           LIMIT_S, "data flows")
+        sweeps = self.text(log).count("SUBNET UP")
+        for spine, other in (("spine0", "spine1"), ("spine1", "spine0")):
+            self.unplug(f"leaf0-{other}", plug=True)
+            self.unplug(f"leaf0-{spine}")
+            sweeps += 1
+            harness.wait_until(lambda: self.text(log).count("SUBNET UP") >= sweeps, LIMIT_S,
+                               "OpenSM routes around it")
+        self.assertEqual(client.wait(LIMIT_S), 0, f"{client}\n{server}")
+        self.assertEqual(server.wait(LIMIT_S), 0, f"{client}\n{server}")
+
     def test_rdma_cm_by_ip_address(self):
         self.bring_up()
         self.start("h1", "rping", "-s", "-C", "3")
