@@ -214,7 +214,7 @@ class LiveFabricTest(unittest.TestCase):
         scenario.write_text(DUMBBELL + "seed: 2\n")
         self.assertIn("has changed", self.refusal(*run, "--as", "0", "--", "true"))
         self.end(holder)
-        for technology in ("infiniband", "iwarp", "tcp"):
+        for technology in ("iwarp", "tcp"):
             file = self.folder / f"{technology}.yaml"
             file.write_text(f"technology: {technology}\ntopology: dumbbell\n")
             self.assertIn(f"its technology is {technology}",
