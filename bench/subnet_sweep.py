@@ -2,9 +2,10 @@
 """How long OpenSM takes to bring up a large InfiniBand subnet: on `verbena fabric`, and on ibsim with the
 same topology.
 
-  subnet_sweep.py [BUILD_DIR] [--hosts 648|5488]
+  subnet_sweep.py [BUILD_DIR] [--hosts 648|1024|5488]
 
-648: 54 switches of 36 ports, two levels. 5488: a fat-tree of three levels, 980 switches of 28 ports.
+648: 54 switches of 36 ports, two levels. 1024 and 5488: fat-trees of three levels, of 320 switches with 16
+ports and 980 with 28.
 Seconds: from OpenSM's start to its "SUBNET UP". MB: the most memory that the server of the fabric had.
 Without ibsim (package ibsim-utils) that column is left out.
 """
@@ -17,6 +18,7 @@ import time
 
 TOPOLOGIES = {
     648: "{kind: leaf_spine, leaves: 36, hosts_per_leaf: 18, spines: 18}",
+    1024: "{kind: fat_tree, k: 16}",
     5488: "{kind: fat_tree, k: 28}",
 }
 SIMULATED_UMAD = "/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so"
@@ -34,7 +36,7 @@ def sweep(folder, name, command, environment, server):
     """Seconds until OpenSM says that the subnet is up, and the server's memory then."""
     log = folder / f"{name}.log"
     begin = time.monotonic()
-    manager = subprocess.Popen([*command, "opensm", "-f", log, "-F", "/dev/null"],
+    manager = subprocess.Popen([*command, "opensm", "-f", log, "-F", "/dev/null"], cwd=folder,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env=environment | {"OSM_TMP_DIR": str(folder),
                                                   "OSM_CACHE_DIR": str(folder)})
