@@ -378,6 +378,10 @@ class World {
       c.phase = Phase::kOver;
     }
     void operator()(const SIDRRequest&) const { soon(Phase::kSIDRAskedOf); }
+    // Of iWARP, not of a CMAgent.
+    void operator()(const StreamEstablished&) const { expect({}); }
+    void operator()(const StreamRefused&) const { expect({}); }
+    void operator()(const StreamEnded&) const { expect({}); }
     void operator()(const SIDRReply&) const {
       expect({Phase::kSIDRAsked});
       c.phase = Phase::kOver;

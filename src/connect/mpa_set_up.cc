@@ -13,6 +13,9 @@ namespace {
 
 constexpr u16 kNotNegotiated = 0x3fff;  // RFC 6581, 9: the value of a depth that is left open
 constexpr u8 kHighestRevision = 2;
+// RFC 5044, 7.1.2: a responder sends nothing before the initiator's first FPDU. Where that offers
+// no ready-to-receive message, its program may wait for ours; by then it has read the reply.
+constexpr Duration kPatience = ms(100);
 
 u8 depth_of(u16 value, u8 if_open) {
   return value == kNotNegotiated ? if_open : static_cast<u8>(std::min<u16>(value, 0xff));
@@ -172,13 +175,15 @@ std::span<const u8> MPASetUp::private_data() const {
 StreamAgreement MPASetUp::agreement(u32 segment_octets) const {
   CHECK(state_ == State::kAgreed);
   const bool is_active = frame_.is_reply;
-  return {.crc = config_.crc || frame_.crc,
-          .atomics_and_immediate = config_.rfc7306 && frame_.rfc7306,
-          .to_send = is_active ? ready_ : ReadyToReceive::kNone,
-          .awaits_ready = !is_active && ready_ != ReadyToReceive::kNone,
-          .ird = config_.ird,
-          .ord = std::min(config_.ord, peer_ird_),
-          .segment_octets = segment_octets};
+  return {
+      .crc = config_.crc || frame_.crc,
+      .atomics_and_immediate = config_.rfc7306 && frame_.rfc7306,
+      .to_send = is_active ? ready_ : ReadyToReceive::kNone,
+      .awaits_ready = !is_active,
+      .ready_patience = ready_ == ReadyToReceive::kNone ? std::optional(kPatience) : std::nullopt,
+      .ird = config_.ird,
+      .ord = std::min(config_.ord, peer_ird_),
+      .segment_octets = segment_octets};
 }
 
 }  // namespace verbena

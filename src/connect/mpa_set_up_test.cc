@@ -37,14 +37,15 @@ TEST(MPASetUp, AgreesInBothRevisions) {
     EXPECT_FALSE(a.crc || b.crc);
     EXPECT_TRUE(a.atomics_and_immediate && b.atomics_and_immediate);
     EXPECT_EQ(a.ird, 5);
+    EXPECT_TRUE(b.awaits_ready);  // RFC 5044, 7.1.2
     if (revision == 2) {
       EXPECT_EQ(a.ord, 7);
       EXPECT_EQ(b.ord, 5);
       EXPECT_EQ(a.to_send, ReadyToReceive::kWrite);
-      EXPECT_TRUE(b.awaits_ready);
+      EXPECT_FALSE(b.ready_patience.has_value());
     } else {
       EXPECT_EQ(a.to_send, ReadyToReceive::kNone);
-      EXPECT_FALSE(b.awaits_ready);
+      EXPECT_TRUE(b.ready_patience.has_value());
     }
   }
 }

@@ -10,7 +10,7 @@ Result<u64> Streams::open(QueuePair& qp, const StreamOpening& opening, Time now)
   attributes.path.destination = opening.remote;
   attributes.max_dest_rd_atomic = static_cast<u8>(opening.agreement.ird);
   attributes.max_rd_atomic = static_cast<u8>(opening.agreement.ord);
-  qp.stream->begin(opening.agreement);
+  qp.stream->begin(opening.agreement, now);
   qp.stream_number = ++opened_;
   runner_.enter(qp, QPState::kRTS, now);
   return opened_;

@@ -2,6 +2,9 @@
 // request and reply carry it. RFC 5044, 7.1; RFC 6581, 9.
 #pragma once
 
+#include <optional>
+
+#include "base/time.h"
 #include "base/types.h"
 
 namespace verbena {
@@ -13,7 +16,8 @@ struct StreamAgreement {
   bool crc = true;
   bool atomics_and_immediate = false;              // RFC 7306: both ends have them
   ReadyToReceive to_send = ReadyToReceive::kNone;  // of the initiator
-  bool awaits_ready = false;  // of the responder: it sends nothing before the peer's first message
+  bool awaits_ready = false;  // of the responder: it sends nothing before the peer's first message,
+  std::optional<Duration> ready_patience{};  // or so long after the beginning; nullopt: ever
   u16 ird = 0;                // READs and atomics of the peer that may be outstanding here
   u16 ord = 0;                // ours there
   u32 segment_octets = 1448;  // of a TCP segment, at least 128: an FPDU fits one. RFC 5044, 5.1

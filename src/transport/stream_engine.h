@@ -29,7 +29,7 @@ struct StreamCounts {
 class StreamEngine : public Engine {
  public:
   // The stream is set up. The QP enters RTS next. Only in Init, or Reset before it.
-  virtual void begin(const StreamAgreement& agreement) = 0;
+  virtual void begin(const StreamAgreement& agreement, Time now) = 0;
 
   // Takes octets until a message has come out, or all. Returns the rest, for another call once the
   // outputs are drained.

@@ -24,7 +24,7 @@ class FuzzedEnd {
     qp_.remote_access = Access::kRemoteWrite | AccessFlags(Access::kRemoteRead);
     keys_ = *memory_.register_mr(kPD, buffer_.data() + kGuard, kRegion, kIova,
                                  Access::kLocalWrite | qp_.remote_access);
-    engine_.begin({.crc = crc, .atomics_and_immediate = true, .ird = 4, .ord = 4});
+    engine_.begin({.crc = crc, .atomics_and_immediate = true, .ird = 4, .ord = 4}, kNow);
     to(QPState::kRTS);
     const SGE sge{kIova, 1000, keys_.l_key};
     for (u64 id = 0; id < 4; ++id)

@@ -12,7 +12,7 @@ IWARPEngine::IWARPEngine(const EngineParts& parts, const IWARPLimits& limits)
       requester_(parts, counters_, fault_.requester, limits.max_ord),
       responder_(parts, counters_, fault_.responder, limits.max_ird) {}
 
-void IWARPEngine::begin(const StreamAgreement& agreement) {
+void IWARPEngine::begin(const StreamAgreement& agreement, Time now) {
   agreement_ = agreement;
   max_ulpdu_ = std::min(longest_ulpdu(std::max(agreement.segment_octets, 128u)), 0xfffcu);
   requester_.begin(agreement);
@@ -28,6 +28,7 @@ void IWARPEngine::begin(const StreamAgreement& agreement) {
   received_.reset();
   is_open_ = true;
   has_heard_ = !agreement.awaits_ready;
+  ready_deadline_ = agreement.ready_patience ? now + *agreement.ready_patience : Time::never();
   peer_ended_ = is_broken_ = fatal_event_ = ended_event_ = false;
 }
 
@@ -36,12 +37,17 @@ void IWARPEngine::on_state(QPState from, Time) {
   if (qp_.state == QPState::kError && is_open_) keep_rest();
   if (qp_.state == QPState::kReset) {
     is_open_ = false;
+    has_heard_ = true;
     cursor_ = {};
     part_sent_ = 0;
     fatal_event_ = ended_event_ = false;
   }
   requester_.on_state(from);
   responder_.on_state(from);
+}
+
+void IWARPEngine::on_timer(Time now) {
+  if (now >= ready_deadline_) has_heard_ = true;
 }
 
 std::optional<EngineEvent> IWARPEngine::poll_event() {

@@ -31,16 +31,18 @@ class IWARPEngine final : public StreamEngine {
   void give_back_receives() override { responder_.give_back_receives(); }
   void on_state(QPState from, Time now) override;
   [[nodiscard]] bool on_receive_posted(Time) override { return false; }
-  void on_timer(Time) override {}
+  void on_timer(Time now) override;
   [[nodiscard]] bool poll_send_cqe(CQE& out) override { return requester_.poll_cqe(out); }
   [[nodiscard]] bool poll_receive_cqe(CQE& out) override { return responder_.poll_cqe(out); }
   [[nodiscard]] std::optional<EngineEvent> poll_event() override;
-  [[nodiscard]] Time next_timer() const override { return Time::never(); }
+  [[nodiscard]] Time next_timer() const override {
+    return has_heard_ ? Time::never() : ready_deadline_;
+  }
   [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
   [[nodiscard]] bool is_draining() const override { return requester_.is_draining(); }
   [[nodiscard]] const QPFault& fault() const override { return fault_; }
 
-  void begin(const StreamAgreement& agreement) override;
+  void begin(const StreamAgreement& agreement, Time now) override;
   [[nodiscard]] Bytes on_octets(Bytes octets, Time now) override;
   [[nodiscard]] MutableBytes direct_place() override;
   void on_placed(u32 octets, Time now) override;
@@ -119,8 +121,9 @@ class IWARPEngine final : public StreamEngine {
   SegmentReader reader_;
   StreamAgreement agreement_;
   u32 max_ulpdu_ = 0;
-  bool is_open_ = false;    // between begin() and the end
-  bool has_heard_ = false;  // a message of the peer: it is ready
+  bool is_open_ = false;                 // between begin() and the end
+  bool has_heard_ = true;                // a message of the peer: it is ready
+  Time ready_deadline_ = Time::never();  // then it is taken to be
   bool peer_ended_ = false, is_broken_ = false;
   bool fatal_event_ = false, ended_event_ = false;
 

@@ -258,6 +258,26 @@ TEST(IWARPEngine, TheResponderSaysNothingBeforeTheInitiatorIsReady) {
   }
 }
 
+// An initiator that offers no message of its own may wait for ours.
+TEST(IWARPEngine, TheResponderWaitsForTheInitiatorForAWhile) {
+  Pair pair;
+  pair.a.begin({.ird = 4, .ord = 4});
+  pair.b.begin({.awaits_ready = true, .ready_patience = ms(100), .ird = 4, .ord = 4});
+  pair.a.post_receive(1, {pair.a.sge(0, 10)});
+  EXPECT_EQ(pair.b.post(send(2), {pair.b.sge(0, 10)}), PostError::kOk);
+  StreamGather gather;
+  pair.b.engine->gather(gather, kNow);
+  EXPECT_TRUE(gather.empty());
+  EXPECT_EQ(pair.b.engine->next_timer(), kNow + ms(100));
+  pair.b.engine->on_timer(kNow + ms(99));
+  pair.b.engine->gather(gather, kNow);
+  EXPECT_TRUE(gather.empty());
+  pair.b.engine->on_timer(kNow + ms(100));
+  EXPECT_EQ(pair.b.engine->next_timer(), Time::never());
+  pair.run();
+  EXPECT_EQ(pair.a.received.size(), 1u);
+}
+
 TEST(IWARPEngine, RefusesWhatItDoesNotHave) {
   Pair pair;
   pair.begin();

@@ -41,7 +41,7 @@ class End {
                                            IWARPLimits{});
   }
   void begin(const StreamAgreement& agreement) {
-    engine->begin(agreement);
+    engine->begin(agreement, kNow);
     to(QPState::kRTS);
   }
   void to(QPState state) {
