@@ -42,7 +42,15 @@ struct MPAConnectionManager::Listener final : ReadyTarget {
 };
 
 struct MPAConnectionManager::Connection final : ReadyTarget {
-  enum class Stage : u8 { kConnecting, kAsking, kListening, kRequested, kReplying, kStream };
+  enum class Stage : u8 {
+    kConnecting,
+    kRefused,
+    kAsking,
+    kListening,
+    kRequested,
+    kReplying,
+    kStream
+  };
 
   Connection(MPAConnectionManager& all, u32 number, Descriptor socket_of_it, MPASetUp setting_up)
       : manager(all), id(number), socket(std::move(socket_of_it)), set_up(std::move(setting_up)) {}
@@ -63,7 +71,8 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
   bool is_rejected = false;
   bool in_backlog = false;
   u32 listener = 0;
-  IPEndpoint remote{};
+  IPEndpoint local{}, remote{};
+  Time patient_until;  // a refusal is not believed before
   QPN qpn{};
   u64 stream = 0;
   Time deadline = Time::never();
@@ -127,22 +136,35 @@ Result<CommId> MPAConnectionManager::connect(const ConnectParams& params,
   MPAConfig config = config_;
   config.ird = params.responder_resources;
   config.ord = params.initiator_depth;
-  Descriptor socket = connect_to({params.remote_gid, service->port},
-                                 {params.local_gid, params.source_port}, interface_index_);
-  const int error = socket.is_open() ? 0 : errno;
-  Connection& connection =
-      add(std::move(socket), MPASetUp::active(config, params.private_data), &target);
+  Connection& connection = add({}, MPASetUp::active(config, params.private_data), &target);
   connection.is_told = connection.is_accepted = true;
   connection.qpn = params.qpn;
+  connection.local = {params.local_gid, params.source_port};
   connection.remote = {params.remote_gid, service->port};
+  connection.patient_until = session.real_now() + kRefusalPatience;
   const CommId id{connection.id};
-  if (error != 0) {
-    refuse(connection, error, {});
-    return id;
-  }
-  set_deadline(connection, session.real_now() + kConnectPatience);
-  if (!poll_.watch(connection.socket.get(), EPOLLOUT, connection)) lose(connection, ENOMEM);
+  begin_to_connect(connection, session.real_now());
   return id;
+}
+
+void MPAConnectionManager::begin_to_connect(Connection& connection, Time now) {
+  connection.stage = Connection::Stage::kConnecting;
+  connection.socket =
+      connect_to({connection.remote.address, connection.remote.port},
+                 {connection.local.address, connection.local.port}, interface_index_);
+  if (!connection.socket.is_open()) return on_refused(connection, errno, now);
+  set_deadline(connection, now + kConnectPatience);
+  if (!poll_.watch(connection.socket.get(), EPOLLOUT, connection)) lose(connection, ENOMEM);
+}
+
+// A server may be about to listen, as perftest's is for its second connection.
+void MPAConnectionManager::on_refused(Connection& connection, int error, Time now) {
+  if (error != ECONNREFUSED || now >= connection.patient_until)
+    return refuse(connection, error, {});
+  if (connection.socket.is_open()) poll_.forget(connection.socket.get(), connection);
+  connection.socket.reset();
+  connection.stage = Connection::Stage::kRefused;
+  set_deadline(connection, now + kRefusalPause);
 }
 
 void MPAConnectionManager::abandon(CommId id) {
@@ -289,7 +311,7 @@ void MPAConnectionManager::on_connection(Connection& connection, u32 events, Tim
 
 void MPAConnectionManager::on_connected(Connection& connection, Time now) {
   if (const int error = error_of(connection.socket.get()); error != 0)
-    return refuse(connection, error, {});
+    return on_refused(connection, error, now);
   connection.stage = Connection::Stage::kAsking;
   begin_capture(connection, StreamCapture::Opener::kUs);
   set_deadline(connection, now + kReplyPatience);
@@ -473,8 +495,14 @@ bool MPAConnectionManager::run_due_timers(Time now) {
     else
       next_timer_ = std::min(next_timer_, connection->deadline);
   }
-  for (const CommId id : due)
-    if (Connection* const connection = find(id)) lose(*connection, ETIMEDOUT);
+  for (const CommId id : due) {
+    Connection* const connection = find(id);
+    if (connection == nullptr) continue;
+    if (connection->stage == Connection::Stage::kRefused)
+      begin_to_connect(*connection, now);
+    else
+      lose(*connection, ETIMEDOUT);
+  }
   return true;
 }
 

@@ -61,6 +61,7 @@ class MPAConnectionManager final : public ConnectionManager {
   static constexpr Duration kRequestPatience = ms(10'000);  // for the peer's request
   static constexpr Duration kConnectPatience = ms(10'000);  // for TCP
   static constexpr Duration kReplyPatience = ms(60'000);    // its program has to accept
+  static constexpr Duration kRefusalPatience = ms(1000), kRefusalPause = ms(20);
   static constexpr u32 kMaxSilent = 4096;  // connections of a listener that have not asked
   static constexpr u32 kAcceptedAtOnce = 64;
 
@@ -70,6 +71,8 @@ class MPAConnectionManager final : public ConnectionManager {
   Connection& add(Descriptor socket, MPASetUp set_up, ConnectionTarget* target);
   [[nodiscard]] Connection* find(CommId id);
   void begin_capture(Connection& connection, StreamCapture::Opener opener);
+  void begin_to_connect(Connection& connection, Time now);
+  void on_refused(Connection& connection, int error, Time now);
   void on_connected(Connection& connection, Time now);
   void receive(Connection& connection, Time now);
   [[nodiscard]] bool flush(Connection& connection);
