@@ -172,18 +172,22 @@ std::span<const u8> MPASetUp::private_data() const {
   return incoming_.size() < skip ? std::span<const u8>{} : std::span(incoming_).subspan(skip);
 }
 
+// Behind our ready-to-receive message a peer that is no Verbena has time to take it: Linux's siw
+// leaves what comes while it does so in the socket.
 StreamAgreement MPASetUp::agreement(u32 segment_octets) const {
   CHECK(state_ == State::kAgreed);
   const bool is_active = frame_.is_reply;
-  return {
-      .crc = config_.crc || frame_.crc,
-      .atomics_and_immediate = config_.rfc7306 && frame_.rfc7306,
-      .to_send = is_active ? ready_ : ReadyToReceive::kNone,
-      .awaits_ready = !is_active,
-      .ready_patience = ready_ == ReadyToReceive::kNone ? std::optional(kPatience) : std::nullopt,
-      .ird = config_.ird,
-      .ord = std::min(config_.ord, peer_ird_),
-      .segment_octets = segment_octets};
+  const bool has_ready = ready_ != ReadyToReceive::kNone;
+  const bool waits = !is_active || (has_ready && !frame_.rfc7306);
+  const bool waits_long = !is_active && has_ready;  // until it comes
+  return {.crc = config_.crc || frame_.crc,
+          .atomics_and_immediate = config_.rfc7306 && frame_.rfc7306,
+          .to_send = is_active ? ready_ : ReadyToReceive::kNone,
+          .awaits_ready = waits,
+          .ready_patience = waits && !waits_long ? std::optional(kPatience) : std::nullopt,
+          .ird = config_.ird,
+          .ord = std::min(config_.ord, peer_ird_),
+          .segment_octets = segment_octets};
 }
 
 }  // namespace verbena

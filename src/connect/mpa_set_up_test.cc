@@ -62,6 +62,20 @@ TEST(MPASetUp, CRCsAreUsedWhereOneEndAsks) {
   }
 }
 
+TEST(MPASetUp, AnotherPeerHasTimeToTakeTheReadyMessage) {
+  for (const bool is_verbena : {true, false}) {
+    MPASetUp active = MPASetUp::active({}, {});
+    MPASetUp passive = MPASetUp::passive({.rfc7306 = is_verbena});
+    (void)passive.on_octets(take(active));
+    passive.accept(1, 1, {});
+    (void)active.on_octets(take(passive));
+    const StreamAgreement agreement = active.agreement(1448);
+    EXPECT_EQ(agreement.to_send, ReadyToReceive::kWrite);
+    EXPECT_EQ(agreement.awaits_ready, !is_verbena);
+    EXPECT_EQ(agreement.ready_patience.has_value(), !is_verbena);
+  }
+}
+
 TEST(MPASetUp, RejectsWithPrivateData) {
   MPASetUp active = MPASetUp::active({}, {});
   MPASetUp passive = MPASetUp::passive({});

@@ -16,7 +16,8 @@ struct StreamAgreement {
   bool crc = true;
   bool atomics_and_immediate = false;              // RFC 7306: both ends have them
   ReadyToReceive to_send = ReadyToReceive::kNone;  // of the initiator
-  bool awaits_ready = false;  // of the responder: it sends nothing before the peer's first message,
+  // This end sends nothing (but `to_send`) before the peer's first message,
+  bool awaits_ready = false;
   std::optional<Duration> ready_patience{};  // or so long after the beginning; nullopt: ever
   u16 ird = 0;                // READs and atomics of the peer that may be outstanding here
   u16 ord = 0;                // ours there
