@@ -137,6 +137,55 @@ Advice refusal_advice(const ResponderFault& fault) {
   return {"not known.", ""};
 }
 
+// What a TERMINATE of iWARP means. RFC 5040, 4.8; RFC 5041, 8; RFC 5044, 8.
+std::string reason_of(const StreamFault& fault) {
+  struct Reason {
+    u8 layer, type, code;
+    const char* words;
+  };
+  static constexpr Reason kReasons[] = {
+      {0, 0, 0, "the memory of its own request was not there"},
+      {0, 1, 0, "READ or atomic with an STag (R_Key) that is not valid"},
+      {0, 1, 1, "READ or atomic out of bounds of its region"},
+      {0, 1, 2, "the region or the QP does not grant the right"},
+      {0, 1, 4, "the range wraps around 2^64"},
+      {0, 2, 5, "another version of RDMAP"},
+      {0, 2, 6, "an RDMAP message that is not expected"},
+      {0, 2, 9, "SEND with Invalidate of a key that cannot be invalidated"},
+      {1, 1, 0, "WRITE or READ response with an STag (R_Key) that is not valid"},
+      {1, 1, 1, "WRITE out of bounds of its region"},
+      {1, 1, 3, "the range wraps around 2^64"},
+      {1, 2, 2, "no receive was posted for a SEND, or too many READs were outstanding"},
+      {1, 2, 3, "a message out of sequence"},
+      {1, 2, 5, "a SEND was longer than its receive"},
+      {2, 0, 2, "a wrong CRC"},
+      {2, 0, 3, "a segment whose length makes no sense"},
+  };
+  for (const Reason& reason : kReasons)
+    if (reason.layer == fault.layer && reason.type == fault.type && reason.code == fault.code)
+      return reason.words;
+  return "layer " + std::to_string(fault.layer) + ", type " + std::to_string(fault.type) +
+         ", code " + std::to_string(fault.code);
+}
+
+Advice stream_end(const StreamFault& fault) {
+  switch (fault.what) {
+    case StreamFault::What::kTerminatedByPeer:
+      return {
+          "the peer has ended the connection with TERMINATE: " + reason_of(fault) + ".",
+          "keys, bounds, rights and receives as the peer has them; iWARP has no RNR, so receives "
+          "are to be posted before the peer sends (docs/iwarp.md)."};
+    case StreamFault::What::kTerminatedByUs:
+      return {"we have ended the connection with TERMINATE: " + reason_of(fault) + ".",
+              "the same at the peer: its request named what is not there."};
+    case StreamFault::What::kLost:
+      return {"the TCP connection was lost: reset by the peer, or it timed out.",
+              "whether the peer's process has ended, and its host can be reached."};
+    case StreamFault::What::kNone: break;
+  }
+  CHECK_UNREACHABLE();
+}
+
 Advice fault_rule(const Facts& facts) {
   if (const std::string* const rule = guilty_rule(facts))
     return {"the fault rule '" + *rule + "' of this process lost or answered its packets.",
@@ -367,6 +416,7 @@ Advice advice_for(Cause cause, const Facts& facts) {
     case Cause::kPostedInError: return posted_in_error(facts);
     case Cause::kUnknown: break;
   }
+  if (facts.fault.stream.what != StreamFault::What::kNone) return stream_end(facts.fault.stream);
   return {"not known; the packets above are all that there is.", ""};
 }
 

@@ -54,9 +54,22 @@ struct ResponderFault {
   RefusedSGE refused{};                     // kReceiveMemory
 };
 
+// Why the stream of an iWARP QP has ended. RFC 5040, 4.8
+struct StreamFault {
+  enum class What : u8 {
+    kNone,
+    kTerminatedByPeer,  // for the reason of its TERMINATE
+    kTerminatedByUs,
+    kLost,  // reset, timed out, or ended within a segment
+  };
+  What what = What::kNone;
+  u8 layer = 0, type = 0, code = 0;  // of the TERMINATE
+};
+
 struct QPFault {
   RequesterFault requester;
   ResponderFault responder;
+  StreamFault stream;
 };
 
 [[nodiscard]] inline RequesterFault requester_fault(WQEStatus status, const SendRequest& wr,

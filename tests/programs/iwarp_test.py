@@ -340,6 +340,8 @@ class HandWrittenPeerTest(IWARPCase):
                 layer_and_type, code = answer[20], answer[21]
                 self.assertEqual((layer_and_type >> 4, layer_and_type & 15, code), reason)
         self.check_honest_peer()
+        self.assertIn("we have ended the connection with TERMINATE",
+                      " ".join(self.server.output().split()))
 
     def test_garbage_and_silence_hinder_nobody(self):
         peers = [self.connect() for _ in range(20)]

@@ -27,6 +27,7 @@ void IWARPEngine::begin(const StreamAgreement& agreement, Time now) {
   sent_.reset();
   received_.reset();
   is_open_ = true;
+  fault_.stream = {};
   has_heard_ = !agreement.awaits_ready;
   ready_deadline_ = agreement.ready_patience ? now + *agreement.ready_patience : Time::never();
   peer_ended_ = is_broken_ = fatal_event_ = ended_event_ = false;
@@ -63,7 +64,9 @@ void IWARPEngine::on_end(StreamEnd how, Time) {
   peer_ended_ = true;
   if (how == StreamEnd::kLost) is_broken_ = true;
   const bool is_orderly = how == StreamEnd::kFinished && reader_.is_at_boundary();
-  (is_orderly || qp_.state == QPState::kError ? ended_event_ : fatal_event_) = true;
+  const bool is_expected = is_orderly || qp_.state == QPState::kError;
+  if (!is_expected) fault_.stream = {.what = StreamFault::What::kLost};
+  (is_expected ? ended_event_ : fatal_event_) = true;
 }
 
 bool IWARPEngine::wants_end() const {

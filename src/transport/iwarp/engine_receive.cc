@@ -130,6 +130,8 @@ void IWARPEngine::on_terminate(Bytes payload) {
   const std::optional<RDMAPTerminate> message = RDMAPTerminate::decode(payload);
   received_ = message ? TerminateReason{message->layer, message->type, message->code}
                       : reason::kLocalCatastrophic;
+  fault_.stream = {StreamFault::What::kTerminatedByPeer, received_->layer, received_->type,
+                   received_->code};
   constexpr u8 kRemoteProtection = 1;
   if (received_->layer == layer::kRDMAP && received_->type == kRemoteProtection)
     requester_.on_refused_read();
@@ -139,6 +141,7 @@ void IWARPEngine::on_terminate(Bytes payload) {
 void IWARPEngine::terminate(TerminateReason reason) {
   if (to_send_) return;
   to_send_ = reason;
+  fault_.stream = {StreamFault::What::kTerminatedByUs, reason.layer, reason.type, reason.code};
   const RDMAPTerminate message{.layer = reason.layer, .type = reason.type, .code = reason.code};
   message.encode(std::span(terminate_payload_).first<RDMAPTerminate::kSize>());
   terminate_octets_ = RDMAPTerminate::kSize;
