@@ -76,6 +76,17 @@ TEST(MPASetUp, AnotherPeerHasTimeToTakeTheReadyMessage) {
   }
 }
 
+// Linux's siw replies with the flags of the request, reserved ones too.
+TEST(MPASetUp, AnEchoOfOurMarkIsNoAnswerToIt) {
+  MPASetUp active = MPASetUp::active({.ird = 1, .ord = 1}, {});
+  std::vector<u8> echo = take(active);
+  const std::vector<u8> key = octets_of("MPA ID Rep Frame");
+  std::ranges::copy(key, echo.begin());
+  (void)active.on_octets(echo);
+  ASSERT_EQ(active.state(), State::kAgreed);
+  EXPECT_FALSE(active.agreement(1448).atomics_and_immediate);
+}
+
 TEST(MPASetUp, RejectsWithPrivateData) {
   MPASetUp active = MPASetUp::active({}, {});
   MPASetUp passive = MPASetUp::passive({});

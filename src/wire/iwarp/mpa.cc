@@ -12,9 +12,12 @@ namespace {
 
 constexpr std::string_view kRequestKey = "MPA ID Req Frame", kReplyKey = "MPA ID Rep Frame";
 constexpr std::size_t kKeySize = 16, kLengthSize = 2, kCRCSize = 4;
-constexpr u8 kMarkers = 0x80, kCRC = 0x40, kRejected = 0x20, kEnhanced = 0x10, kRFC7306 = 0x01;
+constexpr u8 kMarkers = 0x80, kCRC = 0x40, kRejected = 0x20, kEnhanced = 0x10;
+constexpr u8 kRFC7306OfRequest = 0x01, kRFC7306OfReply = 0x02;
 constexpr u16 kDepth = 0x3fff;
 constexpr u16 kUpper = 0x8000, kLower = 0x4000;
+
+u8 rfc7306_bit(bool is_reply) { return is_reply ? kRFC7306OfReply : kRFC7306OfRequest; }
 
 bool has_key(std::span<const u8> in, std::string_view key) {
   return std::equal(key.begin(), key.end(), in.begin(),
@@ -76,7 +79,7 @@ std::optional<MPAFrame> MPAFrame::decode(std::span<const u8> in) {
                        .crc = (flags & kCRC) != 0,
                        .rejected = (flags & kRejected) != 0,
                        .enhanced = (flags & kEnhanced) != 0,
-                       .rfc7306 = (flags & kRFC7306) != 0,
+                       .rfc7306 = (flags & rfc7306_bit(is_reply)) != 0,
                        .revision = r.get8<17>(),
                        .private_data_length = r.get16<18>()};
   const bool is_known = frame.revision == 1 || frame.revision == 2;
@@ -90,7 +93,7 @@ void MPAFrame::encode(std::span<u8, kSize> out) const {
   Writer<kSize> w(out);
   w.put8<kKeySize>(static_cast<u8>((markers ? kMarkers : 0) | (crc ? kCRC : 0) |
                                    (rejected ? kRejected : 0) | (enhanced ? kEnhanced : 0) |
-                                   (rfc7306 ? kRFC7306 : 0)));
+                                   (rfc7306 ? rfc7306_bit(is_reply) : 0)));
   w.put8<17>(revision);
   w.put16<18>(private_data_length);
 }

@@ -40,9 +40,11 @@ void append_fpdu(std::span<const u8> ulpdu, CRCUse crc, std::vector<u8>& stream)
 
 // The request and the reply that begin a connection. RFC 5044, 7.1. Network order.
 //   | key (16 octets): "MPA ID Req Frame" or "MPA ID Rep Frame" |
-//   |M|C|R|S| rsvd |X|  Rev (8)     |   PD_Length (16)  |  private data ...
-// X is a reserved bit that is ours: a sender that sets it has RFC 7306's operations. Both must set
-// it before either uses them; a peer that does not know it ignores it.
+//   |M|C|R|S| rsvd|Y|X|  Rev (8)   |   PD_Length (16)  |  private data ...
+// X and Y are reserved bits that are ours: X in a request and Y in a reply say that the sender has
+// RFC 7306's operations. Two bits, because Linux's siw replies with the reserved bits of the
+// request. Both ends must say it before either uses them; a peer that does not know the bits
+// ignores them.
 struct MPAFrame {
   static constexpr std::size_t kSize = 20;  // bytes, without private data
   static constexpr u16 kMostPrivateData = 512;
@@ -50,7 +52,7 @@ struct MPAFrame {
   bool is_reply = false;
   bool markers = false, crc = false, rejected = false;
   bool enhanced = false;  // S: private data begins with MPAEnhancement. RFC 6581, 4
-  bool rfc7306 = false;   // X
+  bool rfc7306 = false;   // X or Y
   u8 revision = 1;        // 1 or 2
   u16 private_data_length = 0;
 
