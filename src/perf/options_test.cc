@@ -7,13 +7,13 @@ namespace {
 
 // nccl-tests, doc/PERFORMANCE.md: bus bandwidth is algorithm bandwidth times this.
 TEST(BusFactor, IsThatOfNCCLTests) {
-  EXPECT_DOUBLE_EQ(bus_factor(Test::kAllReduce, 4), 1.5);
-  EXPECT_DOUBLE_EQ(bus_factor(Test::kAllGather, 4), 0.75);
-  EXPECT_DOUBLE_EQ(bus_factor(Test::kReduceScatter, 4), 0.75);
-  EXPECT_DOUBLE_EQ(bus_factor(Test::kAllToAll, 4), 0.75);
-  EXPECT_DOUBLE_EQ(bus_factor(Test::kBroadcast, 4), 1);
-  EXPECT_DOUBLE_EQ(bus_factor(Test::kReduce, 4), 1);
-  EXPECT_DOUBLE_EQ(bus_factor(Test::kAllReduce, 1), 0);
+  EXPECT_DOUBLE_EQ(bus_factor(perf::Test::kAllReduce, 4), 1.5);
+  EXPECT_DOUBLE_EQ(bus_factor(perf::Test::kAllGather, 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor(perf::Test::kReduceScatter, 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor(perf::Test::kAllToAll, 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor(perf::Test::kBroadcast, 4), 1);
+  EXPECT_DOUBLE_EQ(bus_factor(perf::Test::kReduce, 4), 1);
+  EXPECT_DOUBLE_EQ(bus_factor(perf::Test::kAllReduce, 1), 0);
 }
 
 }  // namespace
