@@ -3,7 +3,9 @@
 (tests/lab): programs of rdmacm-utils and perftest, one side here and one there, both ways, with
 the settings of CRC, MPA revision and peer-to-peer set-up on either side.
 
-usage: siw.py [BUILD_DIR] [-k PATTERN]
+usage: siw.py [BUILD_DIR] [--quick] [-k PATTERN]
+
+  --quick   rping with the defaults only (unless VERBENA_THOROUGH=1)
 
 The exit status is 77 where a guest cannot run (run.py says what it needs).
 """
@@ -136,8 +138,11 @@ def run_suite(build, pattern):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", nargs="?", default="build/release")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("-k", dest="pattern", default="")
     arguments = parser.parse_args()
+    if arguments.quick and not arguments.pattern and not run.testing.THOROUGH:
+        arguments.pattern = "rping/default"
     build = pathlib.Path(arguments.build).resolve()
     if "LAB_SOCK" in os.environ:
         return run_suite(build, arguments.pattern)
