@@ -29,7 +29,7 @@ Json object_of(const SimResult& result) {
           {"unmet", result.unmet}};
 }
 
-std::string text_of(const Json& json) {
+std::string json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -96,12 +96,12 @@ void judge(std::span<const fabric::Expectation> expectations, SimResult& result)
   }
 }
 
-std::string json_of(const SimResult& result) { return text_of(object_of(result)); }
+std::string json_of(const SimResult& result) { return json_text(object_of(result)); }
 
 std::string json_of(const std::vector<SimResult>& results) {
   Json runs = Json::array();
   for (const SimResult& result : results) runs.push_back(object_of(result));
-  return text_of({{"runs", runs}});
+  return json_text({{"runs", runs}});
 }
 
 std::string junit_of(const std::string& suite, const std::vector<SimResult>& results) {

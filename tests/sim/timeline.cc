@@ -91,6 +91,10 @@ const char* name_of(AsyncEventType type) {
     case AsyncEventType::kPortActive: return "port active";
     case AsyncEventType::kPortError: return "port error";
     case AsyncEventType::kGIDChange: return "GID change";
+    case AsyncEventType::kLIDChange: return "LID change";
+    case AsyncEventType::kPKeyChange: return "P_Key change";
+    case AsyncEventType::kSMChange: return "SM change";
+    case AsyncEventType::kClientReregister: return "client reregister";
   }
   CHECK_UNREACHABLE();
 }
