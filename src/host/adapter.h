@@ -25,7 +25,6 @@
 
 namespace verbena::host {
 
-class WakeDescriptor;
 struct FabricPortAttributes;  // host/links/fabric/fabric_protocol.h
 
 using AdapterError = Error;
@@ -84,13 +83,8 @@ class Adapter {
   // The data path's poll: takes what is there; when nothing is, and now and then when something is,
   // receives from the link and runs due timers in this thread, then looks again.
   [[nodiscard]] virtual u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) = 0;
-  // Arms the CQ, and who is to receive while the caller sleeps: the helper thread, or the program
-  // itself on `descriptor`, which does not block, if it is not null.
-  virtual void request_notification(CompletionQueue* cq, NotifyOn on,
-                                    WakeDescriptor* descriptor = nullptr) = 0;
-  // A program that listens on its descriptor has found no event: receives what has arrived.
-  virtual void receive_for_event() = 0;
-  virtual void forget(WakeDescriptor& descriptor) = 0;  // before it goes away
+  // Arms the CQ, and the helper thread, since the caller is about to sleep.
+  virtual void request_notification(CompletionQueue* cq, NotifyOn on) = 0;
   // The caller is about to sleep until an event comes: receives in this thread until it is there,
   // or until it is better to sleep, and be woken by the helper. `has_event`: asked with the adapter
   // locked.

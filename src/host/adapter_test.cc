@@ -21,7 +21,6 @@
 #include "host/qpn_slot.h"
 #include "host/rc_endpoint_for_test.h"
 #include "host/socket_address.h"
-#include "host/wake_descriptor.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {
@@ -157,34 +156,6 @@ TEST(AdapterEventTest, ASleeperIsWokenByACompletion) {
     EXPECT_EQ(b.wait_for_completion().status, WQEStatus::kSuccess);
     EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kSuccess);
   }
-}
-
-// After some returns its descriptor is readable as soon as something arrives, before any event.
-TEST(AdapterEventTest, AProgramThatPollsItsDescriptorReceivesItself) {
-  QueueTarget target;
-  RCEndpoint a(open("127.0.0.81")), b(open("127.0.0.82"), &target);
-  a.connect(b.self());
-  b.connect(a.self());
-  WakeDescriptor wake = std::move(*WakeDescriptor::open(target.queue().fd()));
-  int received_itself = 0;
-  for (int i = 0; i < 50; ++i) {
-    b.post_receive();
-    b.adapter().request_notification(b.cq(), NotifyOn::kAnyCompletion, &wake);
-    a.post(SendOp::kSend, 100);
-    std::optional<int> event;
-    while (!event) {
-      pollfd channel{.fd = wake.fd(), .events = POLLIN, .revents = 0};
-      ASSERT_EQ(::poll(&channel, 1, kPatienceMs), 1);
-      if ((event = target.queue().try_pop())) break;
-      b.adapter().receive_for_event();
-      event = target.queue().try_pop();
-      received_itself += event ? 1 : 0;
-    }
-    EXPECT_EQ(b.wait_for_completion().status, WQEStatus::kSuccess);
-    EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kSuccess);
-  }
-  EXPECT_GT(received_itself, 0);
-  b.adapter().forget(wake);
 }
 
 // What it calls meanwhile are cancellation points, with the adapter locked.

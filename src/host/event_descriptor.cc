@@ -1,5 +1,6 @@
 #include "host/event_descriptor.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 
@@ -19,6 +20,11 @@ Expected<EventDescriptor> EventDescriptor::open() {
 void EventDescriptor::add() {
   const u64 one = 1;
   (void)!::write(fd_.get(), &one, sizeof(one));
+}
+
+bool EventDescriptor::blocks() const {
+  const int flags = ::fcntl(fd_.get(), F_GETFL);
+  return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
 int EventDescriptor::take() {

@@ -12,7 +12,8 @@ class EventDescriptor {
   [[nodiscard]] static Expected<EventDescriptor> open();
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  void add();  // one event; never blocks
+  void add();                         // one event; never blocks
+  [[nodiscard]] bool blocks() const;  // O_NONBLOCK is not set on it
   // Takes one from the count, blocking as the descriptor's O_NONBLOCK says. 0, or an errno.
   [[nodiscard]] int take();
   void try_take();               // takes one if there is one; never blocks

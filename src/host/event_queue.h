@@ -43,13 +43,6 @@ class EventQueue {
       return take_front();
     }
   }
-  // The oldest event, or nullopt at once; whatever O_NONBLOCK says.
-  [[nodiscard]] std::optional<T> try_pop() {
-    const std::lock_guard lock(mutex_);
-    if (events_.empty()) return std::nullopt;
-    if (!std::exchange(is_promised_, false)) descriptor_.try_take();
-    return take_front();
-  }
 
   // For who looks for an event again and again before it sleeps in pop(): one that comes between
   // await() and take_awaited() is not told to the descriptor, and this thread's own.
@@ -67,6 +60,8 @@ class EventQueue {
     if (!std::exchange(is_promised_, false) || events_.empty()) return std::nullopt;
     return take_front();
   }
+  // Whether pop() waits where there is no event.
+  [[nodiscard]] bool blocks() const { return descriptor_.blocks(); }
 
   // No more events: pop() gives EBADF, but to threads that block in it, as those in read() do.
   void close() { descriptor_.close(); }

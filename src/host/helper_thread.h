@@ -45,9 +45,6 @@ class HelperThread {
   }
   static constexpr Duration kNear = us(500);
 
-  // A descriptor that is readable while one of the link's is.
-  [[nodiscard]] int arrivals() const { return link_poll_.get(); }
-
   [[nodiscard]] bool is_stopping() const { return stopping_.load(std::memory_order_relaxed); }
   [[nodiscard]] u64 wakeups() const { return wakeups_.load(std::memory_order_relaxed); }
 

@@ -9,7 +9,6 @@
 #include "host/clock.h"
 #include "host/links/captured_link.h"
 #include "host/no_cancellation.h"
-#include "host/wake_descriptor.h"
 
 namespace verbena::host {
 namespace {
@@ -197,41 +196,13 @@ void LiveAdapter::stay_once() {
   policy_.on_stay(received ? LookResult::kReceived : LookResult::kNothing, now);
 }
 
-void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on,
-                                       WakeDescriptor* descriptor) {
+void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   const std::lock_guard lock(mutex_);
   const Time now = clock_.now();
   device_.request_notification(cq, on, device_time(now));
-  if (descriptor != nullptr) choose_descriptor(descriptor);
-  policy_.on_notification_request(descriptor != nullptr ? Waits::kOnDescriptor : Waits::kInCall,
-                                  now);
+  policy_.on_notification_request();
   if (holding_.holds_requests()) send_frames(now);  // no poll will
   if (do_put_off(now)) take_outputs(now);
-  tell_helper_after_call(now);
-}
-
-void LiveAdapter::choose_descriptor(WakeDescriptor* descriptor) {
-  if (descriptor == program_wake_) return;
-  if (program_wake_ != nullptr) program_wake_->ignore(helper_->arrivals());
-  program_wake_ = descriptor;
-  policy_.on_other_descriptor();
-}
-
-void LiveAdapter::forget(WakeDescriptor& descriptor) {
-  const std::lock_guard lock(mutex_);
-  if (program_wake_ == &descriptor) choose_descriptor(nullptr);
-}
-
-void LiveAdapter::receive_for_event() {
-  const std::lock_guard lock(mutex_);
-  if (!policy_.program_listens()) return;
-  const Time now = clock_.now();
-  const bool received = receive_batch(Look::kEverywhere, now);
-  policy_.on_arrivals(received ? LookResult::kReceived : LookResult::kNothing, now);
-  if (is_due(now)) (void)run_due_timers(now);
-  send_or_await_reply(now);
-  take_outputs(now);
-  note_requested();
   tell_helper_after_call(now);
 }
 
@@ -658,11 +629,7 @@ bool LiveAdapter::refresh_helper() {
   if (knows_already()) return false;
   const Time device = device_due(), others = others_due();
   policy_.listens() ? helper_->listen() : helper_->ignore();
-  if (program_wake_ != nullptr) {
-    if (policy_.listens()) program_wake_->ignore(helper_->arrivals());
-    if (policy_.program_listens()) program_wake_->listen(helper_->arrivals());
-  }
-  const Listening listening = wanted_listening();
+  const Listening listening = policy_.listens() ? Listening::kYes : Listening::kNo;
   const bool has_come = link_->on_listening(listening);
   told_listening_ = listening;
   told_alarm_ = helper_->wake_at(helper_deadline(device, others), clock_.last());
@@ -703,12 +670,8 @@ bool LiveAdapter::is_check_near() const {
 // While calls come, all that the helper waits for is a check, which it is told of again once it has
 // come.
 bool LiveAdapter::knows_already() const {
-  return !policy_.listens() && told_listening_ == wanted_listening() &&
+  return !policy_.listens() && told_listening_ == Listening::kNo &&
          HelperThread::will_do(told_alarm_, next_look(clock_.last()), clock_.last());
-}
-
-Listening LiveAdapter::wanted_listening() const {
-  return policy_.listens() || policy_.program_listens() ? Listening::kYes : Listening::kNo;
 }
 
 // When the helper is to look after the program and what is held. Calls send that themselves, again

@@ -36,9 +36,7 @@ class LiveAdapter final : public Adapter {
   ~LiveAdapter() override;
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
-  void request_notification(CompletionQueue* cq, NotifyOn on, WakeDescriptor* descriptor) override;
-  void receive_for_event() override;
-  void forget(WakeDescriptor& descriptor) override;
+  void request_notification(CompletionQueue* cq, NotifyOn on) override;
   void look_before_sleep(const std::function<bool()>& has_event) override;
   void receive_arrived() override;
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
@@ -160,8 +158,6 @@ class LiveAdapter final : public Adapter {
   // Returns whether something has, for which no descriptor wakes the helper.
   [[nodiscard]] bool refresh_helper();
   void wake_helper();
-  void choose_descriptor(WakeDescriptor* descriptor);
-  [[nodiscard]] Listening wanted_listening() const;
   void note_requested();
   void tell_helper_of_device();  // the same, if only the device's timers may have changed
   [[nodiscard]] bool is_due(Time now) { return now >= due_ && find_due(now); }
@@ -206,7 +202,6 @@ class LiveAdapter final : public Adapter {
   QuickClock clock_;
   Time due_;         // the first timer of all, and what is held to a rate; Time(): not known
   Time told_check_;  // policy_.next_check(), as the helper knows it
-  WakeDescriptor* program_wake_ = nullptr;  // where the program waits, if it does not block
   Listening told_listening_ = Listening::kYes;
   Time told_alarm_ = Time::never();
   std::unique_ptr<HelperThread> helper_;

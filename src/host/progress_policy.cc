@@ -14,7 +14,6 @@ bool has_found(PollResult result) {
 
 void ProgressPolicy::listen() {
   listens_ = true;
-  program_listens_ = false;
   rests_until_.reset();
   empty_polls_ = receipts_in_a_row_ = 0;
   check_interval_ = kMinCheck;
@@ -147,7 +146,6 @@ bool ProgressPolicy::on_helper_wake(Time now) {
   if (now < next_check_) return false;
   if (polls_ == polls_at_check_) {
     if (posts_ == posts_at_check_) waits_in_a_row_ = 0;
-    has_taken_over_ = program_listens_;
     listen();
     return true;
   }
@@ -163,7 +161,6 @@ void ProgressPolicy::look_later(Time now) {
 }
 
 void ProgressPolicy::on_helper_received(Calls calls, Time now) {
-  if (std::exchange(has_taken_over_, false)) returns_ = 0;
   if (!received_since_listening_ && now < last_found_ + kSoon)
     stay_trust_ =
         std::max(stay_trust_, std::min(stay_trust_ + kStayTrustForHelp, kMaxTrustForHelp));
@@ -191,27 +188,12 @@ bool ProgressPolicy::should_look_again(Time now) const {
   return listens() && is_alone && !waits_in_call_ && lingers(now);
 }
 
-void ProgressPolicy::on_notification_request(Waits waits, Time now) {
-  waits_in_call_ = has_taken_over_ = false;
-  const bool has_returned = std::exchange(is_awake_, false);
+void ProgressPolicy::on_notification_request() {
+  waits_in_call_ = is_awake_ = false;
   requested_ = Requested::kSome;
-  if (waits == Waits::kOnDescriptor) return wait_on_descriptor(has_returned, now);
   if (++requests_since_wait_ > kTrustedWaits) waits_in_a_row_ = 0;
   if (!waits_in_calls()) return on_application_sleep();
   waits_for_events_ = true;
-}
-
-void ProgressPolicy::wait_on_descriptor(bool has_returned, Time now) {
-  if (has_returned) returns_ = std::min(returns_ + 1, kTrustedWaits);
-  if (returns_ < kTrustedWaits) return on_application_sleep();
-  if (listens_) spin(now);
-  waits_for_events_ = program_listens_ = true;
-}
-
-void ProgressPolicy::on_arrivals(LookResult result, Time now) {
-  ++polls_;
-  if (result == LookResult::kReceived) note_receipt(now);
-  note_call(now);
 }
 
 // One thread looks for all.

@@ -25,10 +25,7 @@
 // one, wherever it sleeps: in ibv_get_cq_event or in epoll_wait on the channel's descriptor. While
 // no request is outstanding its calls receive, and only the backstop looks. A thread that waits in
 // ibv_get_cq_event looks itself for a while before it sleeps, so that nobody has to wake it. For
-// programs that sleep elsewhere the helper stays awake for as long. A program that sleeps on a
-// non-blocking channel's descriptor, and has come back for its events again and again, listens
-// itself: arrivals make that descriptor readable. If it does not come for what has arrived within
-// a few milliseconds, the helper takes over, and trusts it no more.
+// programs that sleep elsewhere the helper stays awake for as long.
 //
 // A program that has polled for long and found nothing may wait for a process that needs its core:
 // where there are more spinning processes than cores, each would use up its time slice while the
@@ -54,9 +51,8 @@ enum class PollResult {
 };
 enum class LookResult { kReceived, kNothing };
 enum class WaitResult { kEvent, kSleep };
-enum class Calls { kOften, kSeldom };         // how the program calls just now
-enum class Waits { kInCall, kOnDescriptor };  // on which the program does not block in a call
-enum class Requested { kNone, kSome };        // completion events that are not due yet
+enum class Calls { kOften, kSeldom };   // how the program calls just now
+enum class Requested { kNone, kSome };  // completion events that are not due yet
 
 // When a request is complete: answered by the peer (RoCE), so that a program that polls for that
 // receives; or as soon as it is sent (iWARP), so that its first poll finds it.
@@ -91,22 +87,13 @@ class ProgressPolicy {
     requested_since_help_ |= received_since_listening_ || received_in_stay_;
   }
   [[nodiscard]] bool waits_for_events() const { return waits_for_events_; }
-  // Whether what arrives makes the program's own descriptor readable, and the program receives it.
-  [[nodiscard]] bool program_listens() const { return program_listens_; }
-  // To be told before on_application_poll() and on_application_post().
+  // To be told before the calls below, and on_application_poll() and on_application_post().
   void on_requested(Requested requested) {
-    if (requested_ == Requested::kSome && requested == Requested::kNone) {
-      is_awake_ = true;
-      program_listens_ = false;
-    }
+    if (requested_ == Requested::kSome && requested == Requested::kNone) is_awake_ = true;
     requested_ = requested;
   }
   // It is about to wait, for a notification it has asked for, or for a connection.
-  void on_notification_request(Waits waits, Time now);
-  // Another channel's descriptor than before: one thread does not receive for another.
-  void on_other_descriptor() { returns_ = 0; }
-  // The program's descriptor may have been readable, and its thread has received.
-  void on_arrivals(LookResult result, Time now);
+  void on_notification_request();
   void on_application_sleep() {
     is_awake_ = false;
     listen();
@@ -162,7 +149,7 @@ class ProgressPolicy {
   static constexpr i64 kTaken = 3;
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
-  static constexpr u32 kTrustedWaits = 8;           // in calls and none elsewhere, or returns_
+  static constexpr u32 kTrustedWaits = 8;           // in calls, and none elsewhere
   static constexpr Duration kCoreWanted = us(500);  // away for longer: others want the core
   static constexpr Duration kRestAmongCalls = us(100);
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
@@ -173,7 +160,6 @@ class ProgressPolicy {
   void look_later(Time now);
   void note_call(Time now);
   void rest_while_awake(Time now);
-  void wait_on_descriptor(bool has_returned, Time now);
   void note_receipt(Time now);
   [[nodiscard]] bool waits_in_calls() const { return waits_in_a_row_ >= kTrustedWaits; }
   [[nodiscard]] bool lingers(Time now) const {
@@ -230,10 +216,7 @@ class ProgressPolicy {
   u32 waits_in_a_row_ = 0;         // in calls
   u32 requests_since_wait_ = 0;    // for notifications, of several CQs or of one
   Requested requested_ = Requested::kNone;
-  bool is_awake_ = false;         // all events that it has requested have come
-  bool program_listens_ = false;  // on its own descriptor
-  bool has_taken_over_ = false;   // the helper, from a program that listened
-  u32 returns_ = 0;               // requests on one descriptor, each after the event of the last
+  bool is_awake_ = false;  // all events that it has requested have come
   u64 polls_at_receive_ = 0;
   std::optional<Time> rests_until_;  // among the program's calls
   Time last_receive_;

@@ -16,18 +16,8 @@ class ProgressPolicyTest : public testing::Test {
     for (int i = 0; i < times; ++i) EXPECT_FALSE(policy_.on_wait(at(ms(i))));
   }
   void request() {  // an event of one CQ
-    policy_.on_notification_request(Waits::kInCall, at(us(0)));
-  }
-  // An event of a non-blocking channel that it waits for with poll().
-  void request_on_descriptor(Duration when) {
-    policy_.on_notification_request(Waits::kOnDescriptor, at(when));
-  }
-  void return_often(Duration when) {
-    for (int i = 0; i < 9; ++i) {
-      request_on_descriptor(when);
-      all_events_come();
-    }
-    request_on_descriptor(when);
+    policy_.on_requested(Requested::kSome);
+    policy_.on_notification_request();
   }
   void all_events_come() { policy_.on_requested(Requested::kNone); }
 
@@ -388,7 +378,7 @@ TEST_F(ProgressPolicyTest, WhoWaitsInACallLooksItselfInTheHelpersPlace) {  // ib
   policy_.on_wait_over(WaitResult::kSleep);
   EXPECT_TRUE(policy_.listens());
   EXPECT_FALSE(policy_.should_look_again(at(us(49)))) << "the helper does not stay awake besides";
-  policy_.on_notification_request(Waits::kInCall, at(us(0)));  // and waits elsewhere, in poll()
+  policy_.on_notification_request();  // and waits elsewhere, in poll()
   EXPECT_TRUE(policy_.should_look_again(at(us(49))));
 }
 
@@ -397,61 +387,20 @@ TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
   Duration t = us(0);
   for (int waits = 1; waits <= 20; ++waits) {
     t = t + us(20);
-    policy_.on_notification_request(Waits::kInCall, at(us(0)));
+    policy_.on_notification_request();
     ASSERT_TRUE(policy_.on_wait(at(t)));
     policy_.on_look_in_wait(LookResult::kReceived, at(t));
     policy_.on_wait_over(WaitResult::kEvent);
     EXPECT_EQ(policy_.listens(), waits < 8) << waits;
   }
-  policy_.on_notification_request(Waits::kInCall, at(us(0)));
+  policy_.on_notification_request();
   EXPECT_FALSE(policy_.listens());
   EXPECT_LE(policy_.next_check(), at(t + ms(4)));
   EXPECT_FALSE(policy_.on_helper_wake(policy_.next_check()))
       << "waits had come since the last check";
   EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check())) << "it has not come again";
   EXPECT_TRUE(policy_.listens());
-  policy_.on_notification_request(Waits::kInCall, at(us(0)));
-  EXPECT_TRUE(policy_.listens());
-}
-
-TEST_F(ProgressPolicyTest, AProgramThatComesBackForItsEventsListensOnItsDescriptor) {
-  for (int returns = 0; returns < 8; ++returns) {
-    request_on_descriptor(us(0));
-    EXPECT_TRUE(policy_.listens()) << returns;
-    EXPECT_FALSE(policy_.program_listens()) << returns;
-    all_events_come();
-  }
-  request_on_descriptor(us(0));
-  EXPECT_TRUE(policy_.program_listens());
-  EXPECT_FALSE(policy_.listens());
-  policy_.on_arrivals(LookResult::kReceived, at(us(10)));
-  all_events_come();
-  EXPECT_FALSE(policy_.program_listens()) << "it is awake, and its calls receive";
-}
-
-TEST_F(ProgressPolicyTest, TheHelperTakesOverFromAProgramThatDoesNotCome) {
-  return_often(us(0));
-  ASSERT_TRUE(policy_.program_listens());
-  EXPECT_EQ(policy_.next_check(), at(ms(1)));
-  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
-  EXPECT_TRUE(policy_.listens());
-  EXPECT_FALSE(policy_.program_listens());
-  EXPECT_EQ(policy_.next_check(), Time::never()) << "an idle program wakes nobody";
-  all_events_come();
-  request_on_descriptor(ms(9));
-  EXPECT_TRUE(policy_.program_listens()) << "nothing had arrived for it meanwhile";
-  ASSERT_TRUE(policy_.on_helper_wake(policy_.next_check()));
-  helper_receives(at(ms(13)));
-  all_events_come();
-  request_on_descriptor(ms(14));
-  EXPECT_FALSE(policy_.program_listens()) << "something had";
-}
-
-TEST_F(ProgressPolicyTest, OneThreadDoesNotListenForAnother) {
-  return_often(us(0));
-  all_events_come();
-  policy_.on_other_descriptor();
-  request_on_descriptor(us(0));
+  policy_.on_notification_request();
   EXPECT_TRUE(policy_.listens());
 }
 
@@ -510,10 +459,9 @@ TEST_F(ProgressPolicyTest, WhoHasWaitedInCallsAndNowWaitsElsewhereIsHelpedAtOnce
   all_events_come();
   policy_.on_application_post(at(sec(1)));
   EXPECT_FALSE(policy_.listens());
-  for (int i = 0; i < 7; ++i)
-    policy_.on_notification_request(Waits::kInCall, at(us(0)));  // of as many CQs, maybe
+  for (int i = 0; i < 7; ++i) policy_.on_notification_request();  // of as many CQs, maybe
   EXPECT_FALSE(policy_.listens());
-  policy_.on_notification_request(Waits::kInCall, at(us(0)));
+  policy_.on_notification_request();
   EXPECT_TRUE(policy_.listens());
 }
 

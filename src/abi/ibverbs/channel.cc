@@ -11,23 +11,11 @@
 namespace verbena::abi {
 namespace {
 
-// The channel's descriptor may be readable because something has arrived that makes an event.
-tl::expected<CQObject*, int> arrived_event(host::EventQueue<CQObject*>& ready,
-                                           host::Adapter& adapter) {
-  ready.await();
-  adapter.receive_for_event();
-  std::optional<CQObject*> event = ready.take_awaited();
-  if (!event) event = ready.try_pop();
-  if (!event) return tl::unexpected(EAGAIN);
-  return *event;
-}
-
 // A cancellation point, as the read(2) in it.
 tl::expected<CQObject*, int> next_event(ChannelObject& channel) {
   host::EventQueue<CQObject*>& ready = *channel.ready;
+  if (!ready.is_empty() || !ready.blocks()) return ready.pop();
   host::Adapter& adapter = *channel.owner().adapter;
-  if (const std::optional<CQObject*> event = ready.try_pop()) return *event;
-  if (!channel.wake->blocks()) return arrived_event(ready, adapter);
   pthread_testcancel();
   ready.await();
   adapter.look_before_sleep([&ready] { return !ready.is_empty(); });
@@ -39,7 +27,6 @@ tl::expected<CQObject*, int> next_event(ChannelObject& channel) {
 
 Status destroy(ChannelObject& channel) {
   if (channel.in_use()) return Status::kBusy;
-  channel.owner().adapter->forget(*channel.wake);
   channel.owner().channels.erase(&channel);
   delete &channel;
   return Status::kOk;
@@ -55,12 +42,9 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) try {
   if (channel == nullptr) return fail(ENOMEM);
   auto ready = host::EventQueue<CQObject*>::create();
   if (!ready) return fail(ready.error().error);
-  auto wake = host::WakeDescriptor::open((*ready)->fd());
-  if (!wake) return fail(wake.error().error);
   channel->ready = std::move(*ready);
-  channel->wake = std::move(*wake);
   channel->context = context;
-  channel->fd = channel->wake->fd();
+  channel->fd = channel->ready->fd();
   channel->owner().channels.insert(channel.get());
   return channel.release();
 } catch (...) {

@@ -3,10 +3,8 @@
 #pragma once
 
 #include <atomic>
-#include <optional>
 
 #include "abi/ibverbs/context_object.h"
-#include "host/wake_descriptor.h"
 
 namespace verbena::abi {
 
@@ -24,7 +22,6 @@ struct ChannelObject : ibv_comp_channel {
   [[nodiscard]] bool in_use() { return std::atomic_ref(refcnt) != 0; }
 
   std::unique_ptr<host::EventQueue<CQObject*>> ready;
-  std::optional<host::WakeDescriptor> wake;  // `fd` is its
 };
 
 // Deleted; kBusy and unchanged while a CQ has it.

@@ -104,22 +104,10 @@ int poll_cq(ibv_cq* cq, int num_entries, ibv_wc* wc) try {
   return fail_with_minus_one(errno_of_exception());
 }
 
-namespace {
-
-// nullptr: none, or the program may wait in a call.
-host::WakeDescriptor* descriptor_to_wait_on(const CQObject& cq) {
-  if (cq.channel == nullptr) return nullptr;
-  host::WakeDescriptor& wake = *ChannelObject::of(cq.channel).wake;
-  return wake.blocks() ? nullptr : &wake;
-}
-
-}  // namespace
-
 int request_notification(ibv_cq* cq, int solicited_only) try {
   const CQObject& self = CQObject::of(cq);
   self.owner().adapter->request_notification(
-      self.queue, solicited_only != 0 ? NotifyOn::kSolicitedOnly : NotifyOn::kAnyCompletion,
-      descriptor_to_wait_on(self));
+      self.queue, solicited_only != 0 ? NotifyOn::kSolicitedOnly : NotifyOn::kAnyCompletion);
   return 0;
 } catch (...) {
   return refuse(errno_of_exception());

@@ -111,8 +111,6 @@ bool LocalLink::receive(Look look) {
   batch_left_ = kBatch;
   served_ = word_ = 0;
   const bool found = look_at_rings();
-  note_wake();
-  if (std::exchange(message_is_due_, false)) look = Look::kEverywhere;
   asks_below_ = looks_below(look, found);
   if (!asks_below_) return found;
   const bool found_below = below_->receive(look);
@@ -218,24 +216,12 @@ void LocalLink::on_ring_empty(u32 slot) {
   if (served_ != slot && is_process_slot(slot)) path_.on_withdrawn_by(slot);
 }
 
-// The peer that woke us sends a message, so that a descriptor becomes readable. It is read at the
-// next look: the peer's next message finds room, and an edge-triggered epoll sees it.
-void LocalLink::note_wake() {
-  if (!sleeps_ || path_.doorbells().sleeps()) return;
-  sleeps_ = false;
-  message_is_due_ = true;
-}
-
 bool LocalLink::on_listening(Listening listening) {
   Doorbells& doorbells = path_.doorbells();
   if (listening == Listening::kNo) {
-    note_wake();
     doorbells.wake();
-    sleeps_ = false;
     return false;
   }
-  note_wake();
-  sleeps_ = true;
   unwatch();
   doorbells.sleep();
   return any_rung_ = doorbells.take(rung_) || any_rung_;

@@ -84,7 +84,6 @@ class LocalLink final : public Link {
   void unwatch();
   void on_found(u32 slot);
   void note_rung(u32 slot);
-  void note_wake();
   [[nodiscard]] bool looks_below(Look look, bool found);
 
   std::unique_ptr<Link> below_;
@@ -92,8 +91,7 @@ class LocalLink final : public Link {
   std::array<Incoming, kLastSlot + 1> from_;  // by slot
   Doorbells::Rung rung_{};
   bool any_rung_ = false;  // unless `rung_` is all zeros
-  bool sleeps_ = false, message_is_due_ = false;
-  u32 word_ = 0;  // of `rung_`, that receive()'s frames have come to
+  u32 word_ = 0;           // of `rung_`, that receive()'s frames have come to
   Watch watch_;
   bool asks_below_ = true;           // for a frame; not in a batch for which it was left alone
   u32 batch_left_ = 0, served_ = 0;  // frames of a receive(); the slot of the last one

@@ -38,11 +38,11 @@ class Doorbells {
   }
   // It sleeps from now on, unless somebody rang: take() afterwards.
   void sleep() {
-    if (!sleeps()) sleeps_.exchange(1, std::memory_order_seq_cst);
+    if (sleeps_.load(std::memory_order_relaxed) == 0)
+      sleeps_.exchange(1, std::memory_order_seq_cst);
   }
-  [[nodiscard]] bool sleeps() const { return sleeps_.load(std::memory_order_relaxed) != 0; }
   void wake() {
-    if (sleeps()) sleeps_.store(0, std::memory_order_relaxed);
+    if (sleeps_.load(std::memory_order_relaxed) != 0) sleeps_.store(0, std::memory_order_relaxed);
   }
 
  private:
