@@ -100,7 +100,7 @@ coll::Kind kind_of(perf::Test test) {
   CHECK_UNREACHABLE();
 }
 
-// What the simulator says, for each size; the algorithms are the table's of the same file.
+// Returns the simulator's time of each size. The same file has the costs and the algorithms.
 Expected<std::string> predictions(const CollRequest& request, u32 ranks) {
   const auto costs = coll::Costs::read(request.predict);
   if (!costs) return failure(kExitCannot, costs.error().text);

@@ -21,7 +21,7 @@ pre { background: #f5f7fa; padding: 1em; overflow-x: auto }
   pre { background: #1c222c }
 })";
 
-// What metrics have no line for is not shown: people read lines.
+// Returns nullptr for a metric without a line in the summary. The page does not show it.
 const fabric::SummaryLine* line_of(const SimResult& result, const std::string& name) {
   const auto line = std::ranges::find(result.lines, name, &fabric::SummaryLine::name);
   return line == result.lines.end() ? nullptr : &*line;

@@ -1,5 +1,5 @@
-// What `verbena doctor` finds of running programs: those that have loaded another libibverbs than
-// Verbena's, and so see none of its devices.
+// `verbena doctor` names running programs that have loaded another libibverbs than Verbena's: they
+// see none of its devices.
 #pragma once
 
 #include <filesystem>

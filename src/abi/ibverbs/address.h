@@ -12,8 +12,8 @@
 
 namespace verbena::abi {
 
-// nullopt: no GRH, or on InfiniBand no LID; another port than ours, a GID index outside of the
-// table, or no destination.
+// Returns nullopt if there is no GRH (on InfiniBand: no LID), no destination, another port than
+// ours, or a GID index outside of the table.
 [[nodiscard]] std::optional<AddressVector> to_address_vector(const ibv_ah_attr& attr,
                                                              const DeviceConfig& config);
 [[nodiscard]] ibv_ah_attr to_ibv(const AddressVector& path);

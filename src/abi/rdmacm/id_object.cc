@@ -163,7 +163,7 @@ host::ConnectionTarget* IdObject::on_request(CommId id, const StreamRequest& req
                 .mtu = made->place.device->identity().mtu};
   made->set_gids(made->path.local, made->path.remote);
   made->publish_path();
-  // What each asks of the other is what the other has.
+  // The peer's initiator depth is the number of READs that we have to answer, and the reverse.
   made->responder_resources = request.initiator_depth;
   made->initiator_depth = request.responder_resources;
   IdObject* const target = made.get();
