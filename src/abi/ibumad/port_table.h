@@ -48,7 +48,8 @@ class Port {
 [[nodiscard]] std::shared_ptr<Port> port_of(int id);      // nullptr: none
 [[nodiscard]] std::shared_ptr<Port> remove_port(int id);  // likewise
 
-// These return facts of the simulated host that this process runs on, or an errno if it runs on none.
+// These return facts of the simulated host that this process runs on, or an errno if it runs on
+// none.
 [[nodiscard]] host::Expected<host::FabricPlace> own_place();
 [[nodiscard]] host::Expected<host::FabricPortAttributes> own_attributes();
 
