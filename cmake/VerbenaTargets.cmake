@@ -134,8 +134,9 @@ function(verbena_drop_in_library name)
     target_link_options(${lib} PRIVATE -Wno-stringop-overflow)  # as for each of its objects
   endif()
   if(NOT VERBENA_SANITIZE)
-    # Any program can load it, whichever C++ runtime that program has, or none.
-    target_link_options(${lib} PRIVATE -static-libstdc++ -static-libgcc)
+    # Any program can load it, whichever C++ runtime that program has, or none. The unwinder is the
+    # C library's own one: pthread_cancel(3) unwinds a waiting thread with it, through our frames.
+    target_link_options(${lib} PRIVATE -static-libstdc++ -shared-libgcc)
   endif()
   add_dependencies(product ${lib})
   # A folder of our own, so that installing Verbena changes nothing for programs not run through it.
@@ -200,7 +201,7 @@ function(verbena_collectives_library)
   target_link_options(verbena_libcoll PRIVATE
     LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed)
   if(NOT VERBENA_SANITIZE)
-    target_link_options(verbena_libcoll PRIVATE -static-libstdc++ -static-libgcc)
+    target_link_options(verbena_libcoll PRIVATE -static-libstdc++ -shared-libgcc)
   endif()
   add_dependencies(product verbena_libcoll)
   install(TARGETS verbena_libcoll LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
