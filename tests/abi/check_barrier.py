@@ -10,12 +10,13 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("ibverbs", "rdmacm")
-MAPS = ("libibverbs.map", "librdmacm.map")
+FOLDERS = ("ibverbs", "rdmacm", "ibumad")
+MAPS = ("libibverbs.map", "librdmacm.map", "libibumad.map")
 EXPORTED = re.compile(r"^    ([a-z_]\w+);$", re.M)
 SYMVER = re.compile(r"^VERBENA_\w+\((verbena_\w+), ", re.M)
 AT_EVERY_NODE = re.compile(r"^  \w+\((verbena_\w+), ", re.M)
-DEFINITION = re.compile(r"^(?!using|namespace|static_assert|return|else)[\w:*& ]+?[ *](\w+)"
+DEFINITION = re.compile(r"^(?:\[\[[\w:]+\]\] )?(?!using|namespace|static_assert|return|else)"
+                        r"[\w:*& ]+?[ *](\w+)"
                         r"\(([^;{}]*?)\)\s*(noexcept |try )?\{", re.M)
 TABLE = re.compile(r"^  (?:ops\.|verbs_context::|qp\.wr_|cq\.read_|cq\.(?=\w+_poll)|dm->memcpy)"
                    r"\w* = ([^;]+);", re.M)

@@ -20,7 +20,8 @@ class Barrier(unittest.TestCase):
         for name in check_barrier.FOLDERS:
             (abi / name).mkdir()
         (abi / "libibverbs.map").write_text("IBVERBS_1.0 {\n  global:\n    ibv_do_it;\n};\n")
-        (abi / "librdmacm.map").write_text("")
+        for name in check_barrier.MAPS[1:]:
+            (abi / name).write_text("")
         (abi / "ibverbs" / "it.cc").write_text(text)
         return abi
 

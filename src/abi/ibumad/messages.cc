@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "abi/ibverbs/exceptions.h"
 #include "base/types.h"
 
 using namespace verbena;
@@ -78,12 +79,12 @@ constexpr u8 kSA = 0x03, kSubn = 0x01, kSubnDirected = 0x81;
 
 extern "C" {
 
-void* umad_get_mad(void* umad) { return mad_in(umad).data; }
-size_t umad_size() { return sizeof(ib_user_mad); }
-int umad_status(void* umad) { return static_cast<int>(mad_in(umad).status); }
-ib_mad_addr_t* umad_get_mad_addr(void* umad) { return &mad_in(umad).addr; }
+void* umad_get_mad(void* umad) noexcept { return mad_in(umad).data; }
+size_t umad_size() noexcept { return sizeof(ib_user_mad); }
+int umad_status(void* umad) noexcept { return static_cast<int>(mad_in(umad).status); }
+ib_mad_addr_t* umad_get_mad_addr(void* umad) noexcept { return &mad_in(umad).addr; }
 
-int umad_set_grh(void* umad, void* mad_addr) {
+int umad_set_grh(void* umad, void* mad_addr) noexcept {
   ib_mad_addr& to = mad_in(umad).addr;
   to.grh_present = mad_addr != nullptr ? 1 : 0;
   if (mad_addr == nullptr) return 0;
@@ -95,7 +96,7 @@ int umad_set_grh(void* umad, void* mad_addr) {
   return 0;
 }
 
-int umad_set_addr_net(void* umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey) {
+int umad_set_addr_net(void* umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey) noexcept {
   ib_mad_addr& to = mad_in(umad).addr;
   to.qpn = dqp;
   to.lid = dlid;
@@ -104,46 +105,50 @@ int umad_set_addr_net(void* umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey) 
   return 0;
 }
 
-int umad_set_addr(void* umad, int dlid, int dqp, int sl, int qkey) {
+int umad_set_addr(void* umad, int dlid, int dqp, int sl, int qkey) noexcept {
   return umad_set_addr_net(umad, htobe16(static_cast<u16>(dlid)), htobe32(static_cast<u32>(dqp)),
                            sl, htobe32(static_cast<u32>(qkey)));
 }
 
-int umad_set_pkey(void* umad, int pkey_index) {
+int umad_set_pkey(void* umad, int pkey_index) noexcept {
   mad_in(umad).addr.pkey_index = static_cast<u16>(pkey_index);
   return 0;
 }
-int umad_get_pkey(void* umad) { return mad_in(umad).addr.pkey_index; }
+int umad_get_pkey(void* umad) noexcept { return mad_in(umad).addr.pkey_index; }
 
-int umad_debug(int /*level*/) { return 0; }  // there is nothing more to be told
+int umad_debug(int /*level*/) noexcept { return 0; }  // there is nothing more to be told
 
-void umad_addr_dump(ib_mad_addr_t* addr) {
+void umad_addr_dump(ib_mad_addr_t* addr) try {
   std::fprintf(stderr, "qpn %u qkey 0x%x lid %u sl %u\n", be32toh(addr->qpn), be32toh(addr->qkey),
                be16toh(addr->lid), addr->sl);
   std::fprintf(stderr, "pkey_index %u path_bits 0x%x grh %u\n", addr->pkey_index, addr->path_bits,
                addr->grh_present);
+} catch (...) {
+  (void)verbena::abi::errno_of_exception();
 }
 
-void umad_dump(void* umad) {
+void umad_dump(void* umad) try {
   ib_user_mad& mad = mad_in(umad);
   std::fprintf(stderr, "agent id %u status %x timeout %u\n", mad.agent_id, mad.status,
                mad.timeout_ms);
   umad_addr_dump(&mad.addr);
+} catch (...) {
+  (void)verbena::abi::errno_of_exception();
 }
 
-const char* umad_class_str(uint8_t mgmt_class) {
+const char* umad_class_str(uint8_t mgmt_class) noexcept {
   if (mgmt_class >= 0x09 && mgmt_class <= 0x0f) return "<vendor>";
   if (mgmt_class >= 0x30 && mgmt_class <= 0x4f) return "Vendor";
   return word_of(kClasses, mgmt_class, "<unknown>");
 }
 
-const char* umad_method_str(uint8_t mgmt_class, uint8_t method) {
+const char* umad_method_str(uint8_t mgmt_class, uint8_t method) noexcept {
   const char* const common = word_of(kMethods, method, nullptr);
   if (common != nullptr) return common;
   return mgmt_class == kSA ? word_of(kSAMethods, method, "<unknown>") : "<unknown>";
 }
 
-const char* umad_attribute_str(uint8_t mgmt_class, __be16 attr_id) {
+const char* umad_attribute_str(uint8_t mgmt_class, __be16 attr_id) noexcept {
   const u32 id = be16toh(attr_id);
   const char* const common = word_of(kCommonAttributes, id, nullptr);
   if (common != nullptr) return common;
@@ -154,7 +159,7 @@ const char* umad_attribute_str(uint8_t mgmt_class, __be16 attr_id) {
 }
 
 // IBTA 13.4.7: busy and redirection in the lowest two bits, a code in the next three.
-const char* umad_common_mad_status_str(__be16 status) {
+const char* umad_common_mad_status_str(__be16 status) noexcept {
   const u32 code = be16toh(status);
   if ((code & 3) != 0) return word_of(kStatuses, code & 3, "<unknown>");
   if ((code >> 2 & 7) != 0) return word_of(kFieldStatuses, code >> 2 & 7, "<unknown>");
@@ -162,7 +167,7 @@ const char* umad_common_mad_status_str(__be16 status) {
 }
 
 // IBTA 15.2.1: of the class, in the upper byte.
-const char* umad_sa_mad_status_str(__be16 status) {
+const char* umad_sa_mad_status_str(__be16 status) noexcept {
   const u32 code = be16toh(status) >> 8;
   return code == 0 ? "Success" : word_of(kSAStatuses, code, "<unknown>");
 }
