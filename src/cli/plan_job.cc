@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <mutex>
 #include <thread>
@@ -10,6 +11,8 @@
 #include <fmt/ranges.h>
 
 #include "cli/comparison_page.h"
+#include "cli/job_progress.h"
+#include "cli/progress_line.h"
 #include "cli/stop_signal.h"
 #include "cli/text_file.h"
 #include "fabric/scenario/units.h"
@@ -170,6 +173,16 @@ class Planner {
   }
 
   // --- running
+  jobs::Measured measure(const Candidate& candidate, std::mutex& printing) const {
+    ProgressLine line;
+    return jobs::measure(candidate.job, [&](const jobs::Progress& progress) {
+      if (line.is_due()) {
+        const std::lock_guard lock(printing);
+        line.show(fmt::format("{}: {}", candidate.name(), text_of(progress, line.seconds())));
+      }
+      return is_stopped();
+    });
+  }
   // Each thread takes the next that nobody has.
   void run_all(std::vector<Candidate>& candidates) {
     std::atomic<std::size_t> next = 0;
@@ -179,7 +192,7 @@ class Planner {
       for (std::size_t i = next++; i < candidates.size(); i = next++) {
         Candidate& candidate = candidates[i];
         if (!candidate.mistake.empty()) continue;
-        candidate.measured = jobs::measure(candidate.job, stop());
+        candidate.measured = measure(candidate, printing);
         const std::lock_guard lock(printing);
         fmt::print(stderr, "{} of {}: {}{}{}\n", ++done, candidates.size(), candidate.name(),
                    candidate.variant.empty() ? "" : ", ", candidate.variant);
@@ -227,31 +240,64 @@ class Planner {
       results_.tried.push_back({.of = of, .remedy = std::move(remedy), .candidate = {}});
     }
   }
+  // What a variant of a candidate is run with and compared with: its best remedy, or a part of that
+  // where the whole takes too many events to be repeated. `time`: 0 where the variant has another
+  // size than the job, so that nothing is to be scaled.
+  struct Base {
+    std::vector<fabric::Setting> settings{};
+    Duration time{};
+  };
+  Base base_of(std::size_t place, const jobs::Variant& variant) const {
+    Base base{.settings = jobs::part_of(results_.candidates[place])};
+    const jobs::Tried *best = nullptr, *any = nullptr;
+    for (const jobs::Tried& tried : results_.tried) {
+      if (tried.of != place || !tried.is_done()) continue;
+      any = &tried;
+      if (tried.remedy.name == results_.best[place].variant) best = &tried;
+    }
+    const bool has_other_size = std::ranges::any_of(base.settings, [&](const auto& setting) {
+      return std::ranges::count(variant.settings, setting.key, &fabric::Setting::key) != 0;
+    });
+    if (!has_other_size && any != nullptr)
+      base.time = best != nullptr ? best->candidate.measured.time : any->without;
+    if (has_other_size || any == nullptr) base.settings.clear();
+    if (best != nullptr)
+      base.settings.insert(base.settings.end(), best->remedy.settings.begin(),
+                           best->remedy.settings.end());
+    base.settings.insert(base.settings.end(), variant.settings.begin(), variant.settings.end());
+    return base;
+  }
+  // Times of parts become those of the whole.
+  void scale_varied(const std::vector<std::pair<std::size_t, Duration>>& bases) {
+    for (std::size_t i = 0; i < bases.size(); ++i) {
+      Candidate& varied = results_.varied[i];
+      const auto [place, part] = bases[i];
+      if (!varied.is_done() || part == Duration()) continue;
+      const double whole = results_.best[place].measured.time.seconds() / part.seconds();
+      varied.measured.time =
+          ps(std::llround(static_cast<double>(varied.measured.time.ps()) * whole));
+    }
+  }
   void vary() {
     const Candidate& best = *results_.recommendation.best;
     const auto source = std::ranges::find(sources_, best.topology, &Source::topology);
+    std::vector<std::pair<std::size_t, Duration>> bases;  // of `varied`, one by one
     for (const jobs::Variant& variant : jobs::variants_of(results_.best, best))
-      for (const Candidate& candidate : results_.best) {
+      for (std::size_t place = 0; place < results_.best.size(); ++place) {
+        const Candidate& candidate = results_.best[place];
         const bool is_tcp = candidate.technology == fabric::Technology::kTCP;
         if (!candidate.is_done() || candidate.topology != best.topology ||
             (variant.of_tcp_only && !is_tcp))
           continue;
-        std::vector<fabric::Setting> settings = remedy_of(candidate);
-        settings.insert(settings.end(), variant.settings.begin(), variant.settings.end());
-        results_.varied.push_back(candidate_of(*source, candidate.technology, settings));
+        const Base base = base_of(place, variant);
+        results_.varied.push_back(candidate_of(*source, candidate.technology, base.settings));
         results_.varied.back().variant = variant.name;
+        bases.emplace_back(place, base.time);
       }
     run_all(results_.varied);
+    scale_varied(bases);
     compare_same_operation(results_.varied);
     results_.lessons = jobs::lessons_of(results_.best, results_.varied, best);
-  }
-  // The settings of the remedy with which it is the best of its technology.
-  std::vector<fabric::Setting> remedy_of(const Candidate& best) const {
-    for (const jobs::Tried& tried : results_.tried)
-      if (tried.remedy.name == best.variant && tried.candidate.technology == best.technology &&
-          tried.candidate.topology == best.topology)
-        return tried.remedy.settings;
-    return {};
   }
   // Of the topology that is recommended, or the first one that RoCEv2 takes.
   const Candidate* of_rocev2() const {

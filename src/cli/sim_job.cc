@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/job_progress.h"
 #include "cli/progress_line.h"
 #include "cli/sim_scenario.h"
 #include "cli/stop_signal.h"
@@ -11,19 +12,7 @@
 #include "jobs/report/job_page.h"
 
 namespace verbena::cli {
-namespace {
-
 namespace fs = std::filesystem;
-
-void show(ProgressLine& line, const jobs::Progress& progress) {
-  const double seconds = line.seconds(), part = progress.part ? progress.part() : 0;
-  line.show(fmt::format("{} simulated, {:.2f} M events/s, {:.1f} %, {:.0f} s to go",
-                        fabric::duration_text(progress.simulated),
-                        static_cast<double>(progress.events) / seconds / 1e6, part * 100,
-                        part > 0 ? seconds * (1 - part) / part : 0));
-}
-
-}  // namespace
 
 bool is_job_file(const std::string& path) {
   const Expected<std::string> text = read_text(path);
@@ -99,7 +88,7 @@ Expected<SimOutcome> sim_job(const SimRequest& request,
   {
     ProgressLine line;
     results = run_job(*job, [&](const jobs::Progress& progress) {
-      if (line.is_due()) show(line, progress);
+      if (line.is_due()) line.show(text_of(progress, line.seconds()));
       return outcome.was_interrupted |= stop.wait(Duration());
     });
   }

@@ -1,6 +1,7 @@
 #include "jobs/job_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "fabric/scenario/units.h"
 
@@ -91,6 +92,22 @@ std::string losses_text(const fabric::Counters& counters) {
   return text.empty() ? ", 0 drops" : text;
 }
 
+std::string waiting_text(const std::vector<NamedPackets>& runs) {
+  constexpr double kMuch = 0.1;  // of the time: worth a line
+  std::vector<std::string> names;
+  u64 marks = 0;
+  for (const auto& [name, packets] : runs) {
+    if (packets->spent.waiting.seconds() < kMuch * packets->time.seconds()) continue;
+    names.push_back(fmt::format("{} ({})", name, percent(packets->spent.waiting, packets->time)));
+    marks += packets->counters.marks;
+  }
+  if (names.empty()) return "";
+  return fmt::format(
+      "much waiting in {}: flows share links{}; `verbena plan` tries each remedy\n",
+      fmt::join(names, ", "),
+      marks == 0 ? "" : fmt::format(", or congestion control slows them ({} marks)", marks));
+}
+
 double CollectiveResult::seconds() const {
   return by_packets ? by_packets->time.seconds() : flow_seconds.value_or(0);
 }
@@ -125,6 +142,10 @@ std::string text_of(const Job& job, const std::vector<CollectiveResult>& results
       text += fmt::format(
           "{}: {} packets sent again, {} timeouts\n", name_of(result.shape.algorithm),
           result.by_packets->repairs.retransmissions, result.by_packets->repairs.timeouts);
+  std::vector<NamedPackets> runs;
+  for (const CollectiveResult& result : results)
+    if (result.by_packets) runs.emplace_back(name_of(result.shape.algorithm), &*result.by_packets);
+  text += waiting_text(runs);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric/endpoint.h"
@@ -51,6 +52,10 @@ struct CollectiveResult {
 // ", 3 frames dropped by switches, 2 without a route": what there was of losses, each by its cause;
 // ", no drops".
 [[nodiscard]] std::string losses_text(const fabric::Counters& counters);
+using NamedPackets = std::pair<std::string, const PacketResult*>;
+// In which runs messages waited for a tenth of the time and more, why that may be, and how to tell
+// the causes apart: a line; "" where there is none.
+[[nodiscard]] std::string waiting_text(const std::vector<NamedPackets>& runs);
 // A line of names, then one for each result, with commas.
 [[nodiscard]] std::string csv_of(const std::vector<CollectiveResult>& results);
 

@@ -123,6 +123,8 @@ std::string text_of(const Job& job, const StepResult& result) {
   if (result.flow_time) text += flows_text(*result.flow_time, job.method, all, result.flow_error);
   if (job.method == Method::kFlows) return text;
   if (result.packets.storage) text += fmt::format("\n{}", text_of(*result.packets.storage));
+  if (const std::string why = waiting_text({{"the step", &result.packets}}); !why.empty())
+    text += "\n" + why;
   const fabric::Counters& counters = result.packets.counters;
   return text + fmt::format("\n{} link hops, {} marks, {} pauses{}\n", counters.hops,
                             counters.marks, counters.pauses, losses_text(counters));

@@ -18,7 +18,9 @@ namespace verbena::jobs {
 namespace {
 
 using fabric::Technology;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const Stop kGoOn = [](const Progress&) { return false; };
 
@@ -221,6 +223,33 @@ TEST(Remedies, TheShareOfACauseIsWhatARunIsFasterWithoutIt) {
   EXPECT_THAT(text, HasSubstr("switches' latency "));
   EXPECT_THAT(text, HasSubstr("headers 2.0 % of what the links carry"));
   EXPECT_THAT(text, HasSubstr("as shipped: DCQCN of NVIDIA's NICs, ECN of SONiC"));
+}
+
+TEST(Remedies, EachTechnologyRunsAsShippedWhereItsDefaultsArePublished) {
+  const auto shipped = [](fabric::Technology technology) {
+    Candidate candidate;
+    candidate.technology = technology;
+    candidate.job = *job_of(kCollisions, {{"technology", std::string(name_of(technology))}});
+    std::vector<std::string> names;
+    for (const Remedy& remedy : remedies_of(candidate))
+      if (remedy.kind == Remedy::Kind::kAsShipped) names.push_back(remedy.name);
+    return names;
+  };
+  EXPECT_THAT(shipped(Technology::kRoCEv2), ElementsAre(HasSubstr("NVIDIA's NICs")));
+  EXPECT_THAT(shipped(Technology::kInfiniBand), ElementsAre(HasSubstr("OpenSM's default")));
+  EXPECT_THAT(shipped(Technology::kTCP), ElementsAre(HasSubstr("CUBIC of Linux")));
+  EXPECT_THAT(shipped(Technology::kIWARP), IsEmpty());
+}
+
+TEST(JobReport, SaysWhereMessagesWaited) {
+  PacketResult slow{.time = us(100), .spent = {.waiting = us(25)}}, fast = slow;
+  fast.spent.waiting = us(9);
+  EXPECT_EQ(waiting_text({{"ring", &slow}, {"tree", &fast}}),
+            "much waiting in ring (25 %): flows share links; `verbena plan` tries each remedy\n");
+  slow.counters.marks = 7;
+  EXPECT_THAT(waiting_text({{"ring", &slow}}),
+              HasSubstr("congestion control slows them (7 marks)"));
+  EXPECT_EQ(waiting_text({{"tree", &fast}}), "");
 }
 
 TEST(Remedies, OfALongRunAreTriedOnAPartOfIt) {

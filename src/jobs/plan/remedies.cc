@@ -60,6 +60,16 @@ void add_rocev2(std::vector<Remedy>& remedies) {
                                    {"switch.ecn", "{profile: sonic}"}}});
 }
 
+void add_infiniband(std::vector<Remedy>& remedies) {
+  remedies.push_back({.name = "adaptive routing, with reordering at the NICs",
+                      .cause = Cause::kRouting,
+                      .settings = {{"infiniband.routing", "adaptive"}, kReorders}});
+  remedies.push_back({.name = "as shipped: min-hop routing, OpenSM's default",
+                      .cause = Cause::kRouting,
+                      .kind = Kind::kAsShipped,
+                      .settings = {{"infiniband.routing", "min_hop"}}});
+}
+
 void add_tcp(std::vector<Remedy>& remedies) {
   remedies.push_back({.name = "DCTCP and ECN",
                       .cause = Cause::kControl,
@@ -67,6 +77,16 @@ void add_tcp(std::vector<Remedy>& remedies) {
   remedies.push_back({.name = "PFC, so that nothing is lost",
                       .cause = Cause::kLosses,
                       .settings = {{"switch.pfc", "on"}}});
+}
+
+// tcp_congestion_control of the kernel's documentation, ip-sysctl.rst, is CUBIC where nobody sets
+// it, and tcp_ecn asks for no ECN. What iWARP NICs have is not published.
+void add_kernel_tcp(std::vector<Remedy>& remedies) {
+  add_tcp(remedies);
+  remedies.push_back({.name = "as shipped: CUBIC of Linux",
+                      .cause = Cause::kControl,
+                      .kind = Kind::kAsShipped,
+                      .settings = {{"tcp.congestion_control", "cubic"}}});
 }
 
 // What the frames' headers and gaps add to the payload.
@@ -129,13 +149,9 @@ std::vector<Remedy> remedies_of(const Candidate& candidate) {
   const bool is_infiniband = candidate.technology == Technology::kInfiniBand;
   switch (candidate.technology) {
     case Technology::kRoCEv2: add_rocev2(remedies); break;
-    case Technology::kInfiniBand:
-      remedies.push_back({.name = "adaptive routing, with reordering at the NICs",
-                          .cause = Cause::kRouting,
-                          .settings = {{"infiniband.routing", "adaptive"}, kReorders}});
-      break;
-    case Technology::kIWARP:
-    case Technology::kTCP: add_tcp(remedies); break;
+    case Technology::kInfiniBand: add_infiniband(remedies); break;
+    case Technology::kIWARP: add_tcp(remedies); break;
+    case Technology::kTCP: add_kernel_tcp(remedies); break;
   }
   if (std::optional<Remedy> more = more_channels(candidate.job)) remedies.push_back(*more);
   const std::string section = is_infiniband ? "infiniband" : "switch";

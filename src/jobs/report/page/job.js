@@ -14,6 +14,7 @@
     return colors[known.indexOf(name) % colors.length];
   };
 
+  document.title = `${run.kind}, ${run.gpus} GPUs, ${run.technology}: simulation`;
   head({outcome: run.status, complete: run.status === "complete", summary: data.summary,
         scenario: run.scenario},
        `${run.kind}, ${run.gpus} GPUs in nodes of ${run.gpus_per_node}, ${run.technology}; ` +

@@ -1,0 +1,13 @@
+// How far the simulation of a job is.
+#pragma once
+
+#include <string>
+
+#include "jobs/stop.h"
+
+namespace verbena::cli {
+
+// `seconds`: of real time, since it began.
+[[nodiscard]] std::string text_of(const jobs::Progress& progress, double seconds);
+
+}  // namespace verbena::cli
