@@ -15,6 +15,7 @@
 #include "cli/help.h"
 #include "cli/option_values.h"
 #include "cli/plan.h"
+#include "cli/virtual_hosts.h"
 #include "coll/plan.h"
 #include "faults/values.h"
 #include "host/congestion_settings.h"
@@ -27,19 +28,14 @@ namespace verbena::cli {
 namespace {
 
 constexpr std::string_view kAddress = "--address";
-constexpr std::array kRunOptionsWithValue = {kAddress,
-                                             std::string_view("--fault"),
-                                             std::string_view("--fault-file"),
-                                             std::string_view("--capture"),
-                                             std::string_view("--capture-limit"),
-                                             std::string_view("--check-exit-code"),
-                                             std::string_view("--seed"),
-                                             std::string_view("--cc"),
-                                             std::string_view("--retransmission"),
-                                             std::string_view("--link"),
-                                             std::string_view("--fabric"),
-                                             std::string_view("--as"),
-                                             std::string_view("--scale")};
+// Options with a value, of `run`, of `test`, and of both: where they end, the program begins.
+constexpr std::array<std::string_view, 5> kRunOptionsWithValue = {kAddress, "--capture", "--fabric",
+                                                                  "--as", "--scale"};
+constexpr std::array<std::string_view, 9> kTestOptionsWithValue = {
+    "-n", "--hosts", "--timeout", "--grace", "--delay", "-o", "--output", "--junit", "--name"};
+constexpr std::array<std::string_view, 8> kDeviceOptionsWithValue = {
+    "--fault", "--fault-file", "--capture-limit",  "--check-exit-code",
+    "--seed",  "--cc",         "--retransmission", "--link"};
 
 struct PlanPrint {
   const char* option;
@@ -71,8 +67,14 @@ constexpr std::array kCollOptions = {CollOption{"-b,--min", "SIZE", "min"},
                                      CollOption{"--tune", "FILE", "tune"},
                                      CollOption{"--timeout", "SECONDS", "timeout"}};
 
-bool takes_value(const std::string& option) {
-  return std::ranges::find(kRunOptionsWithValue, option) != kRunOptionsWithValue.end();
+bool is_one_of(std::span<const std::string_view> options, const std::string& option) {
+  return std::ranges::find(options, option) != options.end();
+}
+
+bool takes_value(const std::string& command, const std::string& option) {
+  return is_one_of(kDeviceOptionsWithValue, option) ||
+         (command == "run" ? is_one_of(kRunOptionsWithValue, option)
+                           : is_one_of(kTestOptionsWithValue, option));
 }
 
 bool is_congestion_name(const std::string& name) {
@@ -81,24 +83,38 @@ bool is_congestion_name(const std::string& name) {
 
 bool is_option(const std::string& argument) { return argument.size() > 1 && argument[0] == '-'; }
 
-// What follows the options of `run` is the program's, and is not ours to read.
+// What follows the options of `run` and `test` is the program's, and is not ours to read.
 struct Split {
   std::vector<std::string> own, program;
 };
 
 Split split_at_program(std::span<const std::string> arguments) {
   const auto run = std::find_if_not(arguments.begin(), arguments.end(), is_option);
-  if (run == arguments.end() || *run != "run") return {{arguments.begin(), arguments.end()}, {}};
+  if (run == arguments.end() || (*run != "run" && *run != "test"))
+    return {{arguments.begin(), arguments.end()}, {}};
   auto program = run + 1;
   while (program != arguments.end() && is_option(*program) && *program != "--") {
     const bool has_value =
-        takes_value(*program) && program + 1 != arguments.end() && program[1] != "--";
+        takes_value(*run, *program) && program + 1 != arguments.end() && program[1] != "--";
     program += has_value ? 2 : 1;
   }
   Split split{{arguments.begin(), program}, {}};
   if (program != arguments.end() && *program == "--") ++program;
   split.program.assign(program, arguments.end());
   return split;
+}
+
+// Commands with ":" between them, as mpirun(1) has them. None, or an empty one: they are wrong.
+std::vector<std::vector<std::string>> split_at_colons(const std::vector<std::string>& words) {
+  std::vector<std::vector<std::string>> commands(1);
+  for (const std::string& word : words) {
+    if (word == ":")
+      commands.emplace_back();
+    else
+      commands.back().push_back(word);
+  }
+  const bool is_any_empty = std::ranges::any_of(commands, &std::vector<std::string>::empty);
+  return is_any_empty ? std::vector<std::vector<std::string>>() : commands;
 }
 
 // "key=value"
@@ -126,18 +142,8 @@ class Parser {
   Parser() {
     app_.set_version_flag("--version", "verbena " VERBENA_VERSION);
     run_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
-    run_->add_option("--link", link_)->type_name("NAME");
-    run_->add_option("--fault", faults_)->type_name("RULES")->take_all();
-    run_->add_option("--fault-file", fault_files_)->type_name("FILE")->take_all();
-    run_->add_option("--seed", seed_)->type_name("N");
-    run_->add_option("--cc", congestion_)->type_name("NAME");
-    run_->add_option("--retransmission", retransmission_)->type_name("NAME");
     run_->add_option("--capture", capture_)->type_name("FILE");
-    run_->add_option("--capture-limit", capture_limit_)
-        ->transform(CLI::AsSizeValue(false))
-        ->type_name("SIZE");
-    run_->add_flag("--check{1}", check_);  // --check=WORDS
-    run_->add_option("--check-exit-code", check_exit_code_)->type_name("N");
+    add_test_options();
     run_->add_flag("--share{on}", share_);  // --share=off
     run_->add_option("--fabric", fabric_file_)->type_name("SCENARIO");
     run_->add_option("--as", as_)->type_name("HOST");
@@ -184,6 +190,31 @@ class Parser {
   }
 
  private:
+  void add_test_options() {
+    for (CLI::App* const command : {run_, test_}) {
+      command->add_option("--link", link_)->type_name("NAME");
+      command->add_option("--fault", faults_)->type_name("RULES")->take_all();
+      command->add_option("--fault-file", fault_files_)->type_name("FILE")->take_all();
+      command->add_option("--seed", seed_)->type_name("N");
+      command->add_option("--cc", congestion_)->type_name("NAME");
+      command->add_option("--retransmission", retransmission_)->type_name("NAME");
+      command->add_option("--capture-limit", capture_limit_)
+          ->transform(CLI::AsSizeValue(false))
+          ->type_name("SIZE");
+      command->add_flag("--check{1}", check_);  // --check=WORDS
+      command->add_option("--check-exit-code", check_exit_code_)->type_name("N");
+    }
+    test_->add_option("-n,--hosts", hosts_)->type_name("N");
+    test_->add_option("--timeout", timeout_)->type_name("SECONDS");
+    test_->add_option("--grace", grace_)->type_name("SECONDS");
+    test_->add_option("--delay", delay_)->type_name("SECONDS");
+    test_->add_option("-o,--output", output_)->type_name("FOLDER");
+    test_->add_option("--junit", junit_)->type_name("FILE");
+    test_->add_option("--name", name_)->type_name("NAME");
+    test_->add_flag("--loopback", loopback_);
+    test_->add_flag("--capture", captures_);
+    test_->add_flag("--no-rerun", no_rerun_);
+  }
   void add_stats_options() {
     stats_->add_option("--watch", interval_)->type_name("SECONDS")->expected(0, 1);
     stats_->add_flag("--json", json_);
@@ -236,6 +267,7 @@ class Parser {
       if (program.empty()) return wrong_usage("run needs a program: verbena run -- PROGRAM ...");
       return run_request(std::move(program));
     }
+    if (test_->parsed()) return test_request(program);
     if (devices_->parsed()) return DevicesRequest{address_, format()};
     if (stats_->parsed()) return stats_request();
     if (top_->parsed()) return top_request();
@@ -245,7 +277,7 @@ class Parser {
     if (fabric_->parsed()) return fabric_request();
     if (coll_->parsed()) return coll_request();
     return wrong_usage(
-        "a command is needed: run, devices, stats, top, doctor, sim, fabric, coll or plan");
+        "a command is needed: run, test, devices, stats, top, doctor, sim, fabric, coll or plan");
   }
   Expected<Request> coll_request() const {
     CollRequest request;
@@ -297,18 +329,67 @@ class Parser {
     request.run.seed = seed_;
     return request;
   }
+  // `time` remains where the option is not given.
+  bool read_interval(const char* name, const std::string& text, Duration& time) const {
+    if (test_->count(name) == 0) return true;
+    const std::optional<Duration> read = parse_interval(text);
+    time = read.value_or(time);
+    return read.has_value();
+  }
+  Expected<Request> test_request(const std::vector<std::string>& program) const {
+    TestRequest request;
+    request.commands = split_at_colons(program);
+    if (request.commands.empty())
+      return wrong_usage("test needs commands: verbena test -- COMMAND ... [: COMMAND ...]");
+    const std::size_t commands = request.commands.size();
+    if (commands > 1) {
+      request.hosts = static_cast<u32>(commands);
+      request.delay = sec(1);
+    }
+    if (test_->count("--hosts") != 0) {
+      const std::optional<u64> hosts = faults::parse_number(hosts_);
+      if (!hosts || *hosts == 0 || *hosts > VirtualHosts::kMost)
+        return wrong_usage(fmt::format("--hosts {}: it is 1 to {}", hosts_, VirtualHosts::kMost));
+      if (commands > 1 && *hosts != commands)
+        return wrong_usage(fmt::format("--hosts {}, and {} commands", hosts_, commands));
+      request.hosts = static_cast<u32>(*hosts);
+    }
+    if (commands > VirtualHosts::kMost)
+      return wrong_usage(fmt::format("there are {} hosts at most", VirtualHosts::kMost));
+    if (!read_interval("--timeout", timeout_, request.timeout) ||
+        !read_interval("--grace", grace_, request.grace) ||
+        !read_interval("--delay", delay_, request.delay))
+      return wrong_usage("--timeout, --grace and --delay are 0.01 seconds to a day");
+    for (const auto& [option, value] :
+         {std::pair("--output", output_), {"--junit", junit_}, {"--name", name_}})
+      if (test_->count(option) != 0 && value.empty())
+        return wrong_usage(fmt::format("{} is empty", option));
+    auto run = run_request(program);
+    if (!run) return run;
+    request.run = std::get<RunRequest>(*std::move(run));
+    request.run.command.clear();
+    request.loopback = loopback_;
+    request.captures = captures_;
+    if (captures_ && output_.empty()) return wrong_usage("--capture needs --output FOLDER");
+    request.reruns = !no_rerun_;
+    request.output = output_;
+    request.junit = junit_;
+    if (test_->count("--name") != 0) request.name = name_;
+    return request;
+  }
   Expected<Request> run_request(std::vector<std::string> program) const {
     auto faults = read_faults(faults_, fault_files_);
     if (!faults) return tl::unexpected(faults.error());
     if (!seed_.empty() && !faults::parse_number(seed_))
       return wrong_usage(fmt::format("--seed {} is no number", seed_));
-    if (run_->count("--cc") != 0 && !is_congestion_name(congestion_))
+    const auto count = [this](const char* name) { return run_->count(name) + test_->count(name); };
+    if (count("--cc") != 0 && !is_congestion_name(congestion_))
       return wrong_usage(fmt::format("--cc {} is none of {}", congestion_,
                                      fmt::join(host::kCongestionNames, ", ")));
-    if (run_->count("--retransmission") != 0 && !host::retransmission_named(retransmission_))
+    if (count("--retransmission") != 0 && !host::retransmission_named(retransmission_))
       return wrong_usage(fmt::format("--retransmission {} is none of {}", retransmission_,
                                      fmt::join(host::kRetransmissionNames, ", ")));
-    if (run_->count("--link") != 0 && !host::link_kind_named(link_))
+    if (count("--link") != 0 && !host::link_kind_named(link_))
       return wrong_usage(
           fmt::format("--link {} is none of {}", link_, fmt::join(host::kLinkNames, ", ")));
     if (run_->count("--capture") != 0 && capture_.empty()) return wrong_usage("--capture is empty");
@@ -556,6 +637,7 @@ class Parser {
   }
   HelpTopic topic() const {
     if (run_->parsed()) return HelpTopic::kRun;
+    if (test_->parsed()) return HelpTopic::kTest;
     if (devices_->parsed()) return HelpTopic::kDevices;
     if (stats_->parsed()) return HelpTopic::kStats;
     if (top_->parsed()) return HelpTopic::kTop;
@@ -570,6 +652,7 @@ class Parser {
     switch (topic()) {
       case HelpTopic::kVerbena: return "verbena --help";
       case HelpTopic::kRun: return "verbena run --help";
+      case HelpTopic::kTest: return "verbena test --help";
       case HelpTopic::kDevices: return "verbena devices --help";
       case HelpTopic::kStats: return "verbena stats --help";
       case HelpTopic::kTop: return "verbena top --help";
@@ -584,6 +667,7 @@ class Parser {
 
   CLI::App app_;
   CLI::App* const run_ = app_.add_subcommand("run");
+  CLI::App* const test_ = app_.add_subcommand("test");
   CLI::App* const devices_ = app_.add_subcommand("devices");
   CLI::App* const stats_ = app_.add_subcommand("stats");
   CLI::App* const top_ = app_.add_subcommand("top");
@@ -600,7 +684,8 @@ class Parser {
   std::vector<std::string> settings_, sweeps_, compared_, links_;
   std::string rate_, cable_, mtu_, buffer_, ports_, interfaces_, technologies_, topologies_;
   std::vector<std::string> expectations_;
-  std::string junit_;
+  std::string junit_, hosts_, timeout_, grace_, delay_, name_;
+  bool loopback_ = false, captures_ = false, no_rerun_ = false;
   std::string fabric_file_, as_, scale_;
   std::string operation_, ranks_, predict_;
   std::array<std::string, kCollOptions.size()> coll_values_;

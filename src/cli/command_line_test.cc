@@ -230,6 +230,44 @@ TEST(CommandLineTest, PlanTakesAJob) {
   EXPECT_EQ(some.job->threads, 2u);
 }
 
+TestRequest test_request(const std::vector<std::string>& arguments) {
+  const Expected<Request> request = parse_command_line(arguments);
+  EXPECT_TRUE(request.has_value()) << (request ? "" : request.error().message);
+  return request ? std::get<TestRequest>(*request) : TestRequest();
+}
+
+TEST(CommandLineTest, TestTakesACommandForAllHostsOrOneForEach) {
+  const TestRequest same = test_request({"test", "-n", "3", "--", "./a", "-n", "9"});
+  EXPECT_EQ(same.hosts, 3u);
+  ASSERT_EQ(same.commands.size(), 1u);
+  EXPECT_THAT(same.commands[0], ElementsAre("./a", "-n", "9"));
+  EXPECT_EQ(same.delay, Duration());
+  const TestRequest each =
+      test_request({"test", "--capture", "-o", "out", "--fault", "loss 1%", "--seed", "7",
+                    "--timeout", "5", "a", "1", ":", "b", ":", "c"});
+  EXPECT_EQ(each.hosts, 3u);
+  ASSERT_EQ(each.commands.size(), 3u);
+  EXPECT_THAT(each.commands[0], ElementsAre("a", "1"));
+  EXPECT_EQ(each.timeout, sec(5));
+  EXPECT_EQ(each.delay, sec(1));
+  EXPECT_EQ(each.run.faults, "loss 1%\n");
+  EXPECT_EQ(each.run.seed, "7");
+  EXPECT_TRUE(each.captures);
+}
+
+TEST(CommandLineTest, TestRefusesInALine) {
+  EXPECT_THAT(refusal({"test"}), StartsWith("test needs commands"));
+  EXPECT_THAT(refusal({"test", "a", ":"}), StartsWith("test needs commands"));
+  EXPECT_THAT(refusal({"test", "-n", "0", "a"}), StartsWith("--hosts 0"));
+  EXPECT_THAT(refusal({"test", "-n", "201", "a"}), StartsWith("--hosts 201"));
+  EXPECT_THAT(refusal({"test", "-n", "2", "a", ":", "b", ":", "c"}), HasSubstr("3 commands"));
+  EXPECT_THAT(refusal({"test", "--capture", "a"}), StartsWith("--capture needs --output"));
+  EXPECT_THAT(refusal({"test", "--timeout", "x", "a"}), StartsWith("--timeout"));
+  EXPECT_THAT(refusal({"test", "--link", "x", "a"}), StartsWith("--link x"));
+  EXPECT_THAT(refusal({"test", "--fault", "nothing", "a"}), HasSubstr("nothing"));
+  EXPECT_THAT(refusal({"test", "--junit", "", "a"}), StartsWith("--junit is empty"));
+}
+
 TEST(CommandLineTest, PlanRefusesInALine) {
   const auto with = [](const std::string& option, const std::string& value) {
     return refusal({"plan", "job.yaml", option, value});

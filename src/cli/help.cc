@@ -10,6 +10,7 @@ constexpr std::string_view kVerbenaHelp = R"(NAME
 
 SYNOPSIS
   verbena run [--address ADDRESS[,ADDRESS...]] [--] PROGRAM [ARGUMENT...]
+  verbena test [-n HOSTS] [OPTIONS] [--] COMMAND [ARGUMENT...] [: COMMAND ...]
   verbena devices [--address ADDRESS[,ADDRESS...]] [--json]
   verbena stats [--watch [SECONDS]] [--json] [--prometheus PORT] [--pid PID]
   verbena top [--interval SECONDS] [--pid PID]
@@ -27,6 +28,7 @@ DESCRIPTION
 
 COMMANDS
   run       run a program on Verbena's device; `verbena run --help`
+  test      run a test on several hosts of its own; `verbena test --help`
   devices   list the devices that a program will see; `verbena devices --help`
   stats     counters of running programs' devices, QPs and peers, live; also for
             Prometheus; `verbena stats --help`
@@ -451,6 +453,64 @@ EXAMPLES
   verbena sim --compare examples/incast.yaml examples/incast_without_pfc.yaml
 )";
 
+constexpr std::string_view kTestHelp = R"(NAME
+  verbena test - run a test on several hosts of its own
+
+SYNOPSIS
+  verbena test [-n HOSTS] [OPTIONS] [--] COMMAND [ARGUMENT...]
+  verbena test [OPTIONS] [--] COMMAND [ARGUMENT...] : COMMAND [ARGUMENT...] ...
+
+DESCRIPTION
+  Runs COMMAND on each of so many virtual hosts, or a command of its own on
+  each, as `verbena run` does, and says whether all have succeeded. Hosts are
+  network namespaces that a bridge joins, 10.77.0.1, 10.77.0.2 and so on, and
+  fd77::1, ... on interface net0: they need no privilege where user namespaces
+  are permitted. Elsewhere they are addresses of loopback. They share no memory,
+  so packets, faults and captures are as between machines.
+
+  In arguments, {host0} is the address of the first host, {host1} of the second,
+  and {host} the host's own number. Programs find the same in the environment:
+  VERBENA_TEST_HOST, VERBENA_TEST_HOSTS and VERBENA_TEST_HOST0, ...
+
+  When the command of the last host has ended, or one has failed, the others
+  have --grace seconds to end. Then they are told to (SIGTERM), which is no
+  failure: so a server that serves for ever goes first.
+
+  What fails is run once more with --check and a capture of each host, into the
+  folder of --output or one for temporary files, which a line names.
+
+OPTIONS
+  -n, --hosts N      hosts, 1 to 200 (2; with several commands, as many)
+  --fault RULES, --fault-file FILE, --seed N, --link NAME, --cc NAME,
+  --retransmission NAME, --check[=WORDS], --check-exit-code N,
+  --capture-limit SIZE
+                     as for `verbena run`
+  --timeout SECONDS  of all of it (600); then the exit status is 124
+  --grace SECONDS    (10)
+  --delay SECONDS    the next host's command starts when the one before listens on
+                     a TCP port, or after so long (1; 0 where commands are the
+                     same)
+  -o, --output FOLDER
+                     what each host printed (host0.log, ...), and captures
+  --capture          host0.pcapng, ... there, whether it fails or not
+  --junit FILE       the result as JUnit's XML, a test case for each host
+  --name NAME        of the test, there
+  --no-rerun         what fails is not run again
+  --loopback         addresses of loopback instead of namespaces
+  -h, --help         this
+
+EXIT STATUS
+  0    all have succeeded
+  124  the time was over
+  130  interrupted
+  Otherwise that of the command that failed first; 128 + N: ended by signal N.
+
+EXAMPLES
+  verbena test -- ib_write_bw : ib_write_bw {host0}
+  verbena test --fault 'loss 1%' --seed 7 -- ./server : ./client {host0}
+  verbena test -n 4 --junit result.xml -- ./all_to_all --rank {host}
+)";
+
 constexpr std::string_view kCollHelp = R"(NAME
   verbena coll - how fast collective operations are
 
@@ -632,6 +692,7 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kSim: return kSimHelp;
     case HelpTopic::kPlan: return kPlanHelp;
     case HelpTopic::kFabric: return kFabricHelp;
+    case HelpTopic::kTest: return kTestHelp;
     case HelpTopic::kColl: return kCollHelp;
   }
   CHECK_UNREACHABLE();

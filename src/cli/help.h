@@ -1,4 +1,4 @@
-// What `verbena --help` says: the manual, also as docs/verbena.1 for man(1).
+// What `verbena --help` says: the manual, also as pages for man(1) (cmake/manual_pages.py).
 #pragma once
 
 #include <string_view>
@@ -8,6 +8,7 @@ namespace verbena::cli {
 enum class HelpTopic {
   kVerbena,
   kRun,
+  kTest,
   kDevices,
   kStats,
   kTop,

@@ -14,6 +14,7 @@
 #include "cli/run.h"
 #include "cli/sim.h"
 #include "cli/stats.h"
+#include "cli/test_command.h"
 #include "cli/text_file.h"
 
 namespace verbena::cli {
@@ -62,6 +63,10 @@ int finish(const Expected<SimOutcome>& outcome) {
   return status == kExitOk && !outcome->unmet.empty() ? kExitUnmet : status;
 }
 int handle(const FabricRequest& request) { return finish(fabric(request, arrives)); }
+int handle(const TestRequest& request) {
+  const Expected<int> status = test(request);
+  return status ? *status : report(status.error());
+}
 int handle(const CollRequest& request) {
   const Expected<int> status = coll(request);
   return status ? *status : report(status.error());

@@ -1,0 +1,34 @@
+// What `verbena test` has seen of the programs that it ran, and how it says that.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace verbena::cli {
+
+struct TestProgram {
+  unsigned host = 0;
+  std::vector<std::string> command;
+  int status = 0;         // its exit status; 128 + N: signal N ended it
+  bool was_told = false;  // to end, since the others had ended or the time was over
+  double seconds = 0;     // until it ended
+  std::string output{};   // standard output and error
+
+  // One that was told to end is a server, whose status says nothing.
+  [[nodiscard]] bool is_good() const { return status == 0 || was_told; }
+};
+
+struct TestOutcome {
+  std::vector<TestProgram> programs;  // by host
+  bool was_interrupted = false, timed_out = false;
+
+  [[nodiscard]] bool is_good() const { return exit_status() == 0; }
+  [[nodiscard]] int exit_status() const;
+};
+
+// A line that says whether it passed, and one for each program that failed.
+[[nodiscard]] std::string text_of(const TestOutcome& outcome);
+// One test case for each program.
+[[nodiscard]] std::string junit_of(const std::string& name, const TestOutcome& outcome);
+
+}  // namespace verbena::cli
