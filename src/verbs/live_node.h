@@ -1,0 +1,129 @@
+// LiveNode: application::Node (application/node.h) on libibverbs and librdmacm, whichever the
+// loader finds: Verbena's, or those of the system with a card. One thread uses a node.
+//
+// All connections share one completion queue. A work request's wr_id has the connection's number,
+// so completions of a connection that has ended are recognized and dropped. The device and its
+// protection domain are known once an address is bound or resolved: `local` names the address.
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "application/node.h"
+
+namespace verbena::verbs {
+
+class LiveNode final : public application::Node {
+ public:
+  // An error in words for the user.
+  using Opened = tl::expected<std::unique_ptr<LiveNode>, std::string>;
+  // `local`: an address of the device. `peer`: the device is that from which this one is reached.
+  [[nodiscard]] static Opened open_local(const application::Address& local);
+  [[nodiscard]] static Opened open_towards(const application::Address& peer);
+  ~LiveNode() override;
+  LiveNode(const LiveNode&) = delete;
+  LiveNode& operator=(const LiveNode&) = delete;
+
+  [[nodiscard]] Time now() const override;
+  void set_alarm(Time at) override { alarm_ = at; }
+  [[nodiscard]] Result<application::Region> register_bytes(std::span<u8> bytes,
+                                                           application::Access access) override;
+  [[nodiscard]] Result<application::Region> allocate(u64 octets, application::Content content,
+                                                     application::Access access) override;
+  void deregister(const application::Region& region) override;
+  [[nodiscard]] Status listen(const application::Address& at,
+                              const application::QueueDepths& depths) override;
+  [[nodiscard]] Result<application::ConnectionId> connect(
+      const application::Address& to, const application::QueueDepths& depths,
+      std::span<const u8> private_data) override;
+  void accept(application::ConnectionId id, std::span<const u8> private_data) override;
+  void reject(application::ConnectionId id, std::span<const u8> private_data) override;
+  void disconnect(application::ConnectionId id) override;
+  void post_receive(application::ConnectionId id, u32 work,
+                    const application::Slice& into) override;
+  void post(application::ConnectionId id, const application::Work& work) override;
+  [[nodiscard]] bool poll(application::Event& out) override;
+
+  // Returns when poll() may have an event, when one of the program's own `descriptors` is readable,
+  // at the alarm, or after `at_most`.
+  void wait(Duration at_most, std::span<const int> descriptors = {});
+  // Polls for some microseconds and never sleeps: the least latency, at the cost of a core.
+  void spin();
+
+ private:
+  enum class State : u8 { kResolving, kConnecting, kRequested, kConnected };
+  struct Receive {
+    u32 id = 0;
+    application::Slice into;
+  };
+  struct Connection {
+    rdma_cm_id* cm = nullptr;
+    State state = State::kResolving;
+    application::QueueDepths depths{};
+    std::vector<Receive> early{};  // receives that were posted before the queue pair existed
+    std::vector<u8> private_data{};
+    u32 completions = 0;
+    u32 unsignalled = 0;  // work requests since the last signalled one
+  };
+  struct Queued {
+    application::Event event;
+    std::vector<u8> private_data;
+  };
+
+  LiveNode() = default;
+  [[nodiscard]] std::string prepare(rdma_cm_id* bound);
+  [[nodiscard]] bool make_queue_pair(Connection& connection);
+  [[nodiscard]] bool make_room(u32 completions);
+  Connection* find(application::ConnectionId id);
+  void post_receive_now(const Connection& connection, application::ConnectionId id,
+                        const Receive& receive);
+  [[nodiscard]] static bool must_signal(Connection& connection, bool is_reported);
+  void take_cm_events();
+  void on_cm_event(const rdma_cm_event& event);
+  void on_request(const rdma_cm_event& event);
+  void on_resolved(application::ConnectionId id, Connection& connection);
+  void on_connection_event(application::ConnectionId id, const rdma_cm_event& event);
+  void end(application::ConnectionId id, application::Event::Kind kind,
+           std::span<const u8> private_data);
+  void take_completions();
+  void on_completion(const ibv_wc& completion);
+  void tell(application::Event event, std::span<const u8> private_data = {});
+  [[nodiscard]] rdma_conn_param parameters(std::span<const u8> private_data) const;
+  [[nodiscard]] int access_flags(application::Access access) const;
+
+  rdma_event_channel* events_channel_ = nullptr;
+  rdma_cm_id* anchor_ = nullptr;  // keeps the device bound
+  ibv_context* device_ = nullptr;
+  ibv_pd* pd_ = nullptr;
+  ibv_comp_channel* completion_channel_ = nullptr;
+  ibv_cq* cq_ = nullptr;
+  u32 cq_capacity_ = 0, cq_used_ = 0;
+  u8 read_depth_ = 1, read_resources_ = 1;
+  bool is_iwarp_ = false;
+  bool is_armed_ = false;
+  u32 max_inline_ = 0;
+  std::map<u32, std::pair<ibv_mr*, std::unique_ptr<u8[]>>> regions_;  // by L_Key
+  struct Listener {
+    rdma_cm_id* cm = nullptr;
+    application::QueueDepths depths;
+    u16 port = 0;
+  };
+  std::vector<Listener> listeners_;
+  std::map<application::ConnectionId, Connection> connections_;
+  std::vector<rdma_cm_id*> ended_;  // to be destroyed
+  application::ConnectionId next_connection_ = 1;
+  u32 spins_ = 0;
+  Time alarm_ = Time::never();
+  std::deque<Queued> queued_;
+  std::vector<u8> private_data_;  // of the event that was polled last
+  std::array<ibv_wc, 32> completions_{};
+};
+
+}  // namespace verbena::verbs
