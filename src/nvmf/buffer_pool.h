@@ -1,0 +1,60 @@
+// BufferPool: registered buffers for the data of commands, in two sizes. A command that finds none
+// waits; the target asks again whenever one is given back.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "application/node.h"
+#include "base/check.h"
+
+namespace verbena::nvmf {
+
+class BufferPool {
+ public:
+  static constexpr u32 kSmallOctets = 16 * 1024;
+
+  struct Buffer {
+    u64 address = 0;
+    u8* bytes = nullptr;  // nullptr: counted
+    u32 l_key = 0;
+    bool is_small = false;
+  };
+
+  BufferPool(application::Node& node, application::Content content, u32 small, u32 large,
+             u32 large_octets)
+      : large_octets_(large_octets) {
+    add(node, content, small, kSmallOctets, small_);
+    add(node, content, large, large_octets, large_);
+    for (Buffer& buffer : small_) buffer.is_small = true;
+  }
+
+  // nullopt: all are in use. Precondition: octets <= large_octets.
+  [[nodiscard]] std::optional<Buffer> take(u32 octets) {
+    CHECK(octets <= large_octets_);
+    std::vector<Buffer>& from = octets <= kSmallOctets && !small_.empty() ? small_ : large_;
+    if (from.empty()) return std::nullopt;
+    const Buffer buffer = from.back();
+    from.pop_back();
+    return buffer;
+  }
+  void give_back(const Buffer& buffer) { (buffer.is_small ? small_ : large_).push_back(buffer); }
+
+ private:
+  static void add(application::Node& node, application::Content content, u32 count, u32 octets,
+                  std::vector<Buffer>& to) {
+    const auto region = node.allocate(u64{count} * octets, content, application::Access::kLocal);
+    CHECK(region.has_value());
+    for (u32 i = count; i > 0; --i) {
+      const u64 offset = u64{i - 1} * octets;
+      to.push_back({region->address + offset,
+                    region->bytes.empty() ? nullptr : region->bytes.data() + offset, region->l_key,
+                    false});
+    }
+  }
+
+  const u32 large_octets_;
+  std::vector<Buffer> small_, large_;
+};
+
+}  // namespace verbena::nvmf
