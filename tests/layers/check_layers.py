@@ -29,18 +29,17 @@ LAYERS = [
     ["faults"],
     ["explain"],
     ["check"],
-    ["application"],
-    ["host", "fabric", "collectives", "nvmf", "management"],
+    ["host", "fabric", "collectives", "nvmf", "management", "transfer"],
     ["coll"],
     ["communicator"],
-    ["perf", "torch", "verbs"],
+    ["perf", "torch", "agent"],
     ["jobs"],
     ["live"],
     ["abi"],
     ["cli"],
 ]
 SANS_IO = {"base", "wire", "memory", "congestion", "transport", "connect", "device", "faults",
-           "explain", "check", "application", "management"}
+           "explain", "check", "management", "transfer"}
 TRANSPORTS = {"rc", "uc", "ud", "iwarp", "local", "tcp"}
 
 RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}

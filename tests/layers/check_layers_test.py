@@ -50,7 +50,7 @@ class Tree(unittest.TestCase):
         self.assertEqual(len(found), 1)
 
     def test_peers_never_include_each_other(self):
-        peers = ["host", "fabric", "collectives", "nvmf", "management"]
+        peers = ["host", "fabric", "collectives", "nvmf", "management", "transfer"]
         for one in peers:
             for other in peers:
                 (self.accepts if one == other else self.refuses)(f"{one}/x.cc", f'"{other}/y.h"')
