@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "communicator/verbs/queue_pair.h"
 
 namespace verbena::coll {
 namespace {
@@ -13,70 +14,23 @@ constexpr u32 kInlineOctets = 256;
 constexpr u32 kReadsInQueue = 32;
 constexpr u32 kUnsignalledSends = 8;  // at most, one after another
 // 4.096 us 2^17 = 0.5 s, seven times: a peer that is stopped for some seconds is not lost.
-constexpr u8 kTimeout = 17, kRetries = 7, kRNRRetriesForever = 7, kRNRTimer = 12;
-constexpr u8 kHopLimit = 64;
+constexpr u8 kTimeout = 17;
+
+std::string rank_text(u32 peer) { return "rank " + std::to_string(peer); }
 
 tl::unexpected<Error> refused_by(const char* what, u32 peer, int error) {
-  return failure(
-      VERBENA_COLL_SYSTEM,
-      std::string(what) + " (rank " + std::to_string(peer) + "): " + std::strerror(error),
-      static_cast<int>(peer));
+  return failure(VERBENA_COLL_SYSTEM,
+                 std::string(what) + " (" + rank_text(peer) + "): " + std::strerror(error),
+                 static_cast<int>(peer));
 }
 
-bool is_ethernet_address(const QPAddress& address) { return address.lid == 0; }
+// Names the peer as the rank to blame.
+Expected<void> blame(Expected<void> result, u32 peer) {
+  if (!result) result.error().rank = static_cast<int>(peer);
+  return result;
+}
 
 u32 first_psn(u32 peer, u32 rail) { return (peer * 7919 + rail * 104729 + 1) & 0xffffff; }
-
-Expected<void> modify(ibv_qp* qp, ibv_qp_attr& attributes, int mask, const char* state, u32 peer) {
-  const int error = ibv_modify_qp(qp, &attributes, mask);
-  if (error != 0) return refused_by(state, peer, error);
-  return {};
-}
-
-Expected<void> to_rtr(ibv_qp* qp, const Rail& rail, const QPAddress& remote, u32 peer) {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_RTR;
-  attributes.path_mtu = static_cast<ibv_mtu>(std::min(rail.address().mtu, remote.mtu));
-  attributes.dest_qp_num = remote.qp_num;
-  attributes.rq_psn = remote.psn;
-  attributes.max_dest_rd_atomic = rail.reads();
-  attributes.min_rnr_timer = kRNRTimer;
-  attributes.ah_attr.port_num = rail.port();
-  attributes.ah_attr.dlid = remote.lid;
-  attributes.ah_attr.is_global = is_ethernet_address(remote) ? 1 : 0;
-  std::copy(remote.gid.begin(), remote.gid.end(), attributes.ah_attr.grh.dgid.raw);
-  attributes.ah_attr.grh.sgid_index = rail.gid_index();
-  attributes.ah_attr.grh.hop_limit = kHopLimit;
-  return modify(qp, attributes,
-                IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                "queue pair to RTR", peer);
-}
-
-Expected<void> to_rts(ibv_qp* qp, u32 psn, u8 reads, u32 peer) {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_RTS;
-  attributes.sq_psn = psn;
-  attributes.timeout = kTimeout;
-  attributes.retry_cnt = kRetries;
-  attributes.rnr_retry = kRNRRetriesForever;
-  attributes.max_rd_atomic = reads;
-  return modify(qp, attributes,
-                IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                    IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
-                "queue pair to RTS", peer);
-}
-
-Expected<void> to_init(ibv_qp* qp, u8 port, u32 peer) {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = port;
-  // WRITEs are empty ones (ping()): no memory region allows any.
-  attributes.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-  return modify(qp, attributes,
-                IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                "queue pair to INIT", peer);
-}
 
 }  // namespace
 
@@ -110,7 +64,9 @@ Expected<void> Connection::create(std::span<const std::unique_ptr<Rail>> rails) 
     line.is_read.resize(line.depth);
     lines_.push_back(std::move(line));
     if (number == 0) max_inline_ = asked.cap.max_inline_data;
-    if (const auto ready = to_init(qp, rail.port(), peer_); !ready) return ready;
+    // WRITEs are empty ones (ping()): no memory region allows any.
+    if (const auto ready = blame(to_init(qp, rail.port(), rank_text(peer_)), peer_); !ready)
+      return ready;
     QPAddress address = rail.address();
     address.qp_num = qp->qp_num;
     address.psn = first_psn(peer_, number);
@@ -127,9 +83,15 @@ Expected<void> Connection::connect(std::span<const std::unique_ptr<Rail>> rails,
     Line& line = lines_[number];
     const Rail& rail = *rails[number];
     line.read_limit = std::min(rail.reads(), remote[number].reads);
-    if (const auto ready = to_rtr(line.qp, rail, remote[number], peer_); !ready) return ready;
-    const auto ready =
-        to_rts(line.qp, addresses_[number].psn, static_cast<u8>(line.read_limit), peer_);
+    const std::string who = rank_text(peer_);
+    if (const auto ready = blame(to_rtr(line.qp, rail, remote[number], who), peer_); !ready)
+      return ready;
+    const auto ready = blame(to_rts(line.qp,
+                                    {.psn = addresses_[number].psn,
+                                     .reads = static_cast<u8>(line.read_limit),
+                                     .timeout = kTimeout},
+                                    who),
+                             peer_);
     if (!ready) return ready;
   }
   return {};
