@@ -208,6 +208,29 @@ function(verbena_collectives_library)
           NAMELINK_COMPONENT devel)
 endfunction()
 
+# src/agent becomes lib/libverbena-transfer.so.1, in the same way.
+function(verbena_transfer_library)
+  if(VERBENA_LIBFUZZER)
+    return()
+  endif()
+  set(map ${CMAKE_SOURCE_DIR}/src/agent/libverbena-transfer.map)
+  set_source_files_properties(src/agent/api.cc PROPERTIES
+    COMPILE_OPTIONS -fvisibility=default SKIP_UNITY_BUILD_INCLUSION ON)
+  add_library(verbena_libtransfer SHARED $<TARGET_OBJECTS:verbena_agent>)
+  set_target_properties(verbena_libtransfer PROPERTIES
+    OUTPUT_NAME verbena-transfer SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
+  target_link_libraries(verbena_libtransfer PRIVATE verbena_agent ibverbs Threads::Threads)
+  target_include_directories(verbena_libtransfer INTERFACE ${CMAKE_SOURCE_DIR}/include)
+  target_link_options(verbena_libtransfer PRIVATE
+    LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed)
+  if(NOT VERBENA_SANITIZE)
+    target_link_options(verbena_libtransfer PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  add_dependencies(product verbena_libtransfer)
+  install(TARGETS verbena_libtransfer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          NAMELINK_COMPONENT devel)
+endfunction()
+
 # src/torch becomes python/verbena_torch/_backend.so where PyTorch's headers and libraries are found:
 # Debian's libtorch-dev, python3-torch and pybind11-dev, or the folder of another PyTorch in
 # CMAKE_PREFIX_PATH. Its headers take ten seconds, so all of it is one file.

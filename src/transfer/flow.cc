@@ -30,10 +30,13 @@ void Flow::fail(u32 transfer, const std::string& why) {
   if (Transfer* const found = find(transfer)) end(*found, Result::kFailed, why);
 }
 
-void Flow::on_lane_up(u32 lane) {
+void Flow::on_lane_up(u32 lane, u32 notify_credits) {
   Lane& up = lanes_[lane];
+  up.notify_credits = notify_credits;
   up.state = up.has_failed ? LaneState::kProbation : LaneState::kUp;
 }
+
+void Flow::add_notify_credits(u32 lane, u32 credits) { lanes_[lane].notify_credits += credits; }
 
 void Flow::pause_lane(u32 lane) { lanes_[lane].state = LaneState::kDown; }
 
@@ -77,10 +80,12 @@ void Flow::fail_all(const std::string& why) {
 }
 
 std::optional<Request> Flow::poll_request() {
-  const std::optional<u32> number = choose_lane();
-  if (!number) return std::nullopt;
-  Transfer* const transfer = choose_transfer();
+  const std::optional<u32> for_copy = choose_lane(0);
+  if (!for_copy) return std::nullopt;
+  const std::optional<u32> for_notify = choose_lane(1);
+  Transfer* const transfer = choose_transfer(for_notify.has_value());
   if (transfer == nullptr) return std::nullopt;
+  const std::optional<u32> number = transfer->has_copies() ? for_copy : for_notify;
   Lane& lane = lanes_[*number];
   Request request{
       .lane = *number, .transfer = transfer->order.id, .sequence = lane.next_sequence++};
@@ -90,6 +95,7 @@ std::optional<Request> Flow::poll_request() {
     request.copy = take_piece(*transfer);
   } else {
     request.kind = Request::Kind::kNotify;
+    --lane.notify_credits;
     transfer->notify_sent = true;
     transfer->notify_again = false;
   }
@@ -130,23 +136,25 @@ bool Flow::has_room(const Lane& lane) const {
 }
 
 // The lane with the fewest octets outstanding.
-std::optional<u32> Flow::choose_lane() const {
+std::optional<u32> Flow::choose_lane(u32 least_credits) const {
   std::optional<u32> best;
   for (u32 lane = 0; lane < kMaxLanes; ++lane)
-    if (has_room(lanes_[lane]) && (!best || lanes_[lane].octets < lanes_[*best].octets))
+    if (has_room(lanes_[lane]) && lanes_[lane].notify_credits >= least_credits &&
+        (!best || lanes_[lane].octets < lanes_[*best].octets))
       best = lane;
   return best;
 }
 
 // Of those with the highest priority the next in turn.
-Flow::Transfer* Flow::choose_transfer() {
+Flow::Transfer* Flow::choose_transfer(bool with_notify) {
   const std::size_t count = transfers_.size();
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = (next_turn_ + i) % count;
     const Transfer& transfer = *transfers_[at];
-    if (transfer.is_ready() &&
-        (!best || transfer.order.priority > transfers_[*best]->order.priority))
+    const bool is_ready =
+        !transfer.ending && (transfer.has_copies() || (with_notify && transfer.wants_notify()));
+    if (is_ready && (!best || transfer.order.priority > transfers_[*best]->order.priority))
       best = at;
   }
   if (!best) return nullptr;

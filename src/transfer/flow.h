@@ -70,8 +70,10 @@ class Flow {
   // Like cancel(), but the outcome is kFailed.
   void fail(u32 transfer, const std::string& why);
 
-  // The lane takes requests. A lane that was down takes one at a time until one succeeds.
-  void on_lane_up(u32 lane);
+  // The lane takes requests, and so many notifications. A lane that was down takes one request at a
+  // time until one succeeds.
+  void on_lane_up(u32 lane, u32 notify_credits);
+  void add_notify_credits(u32 lane, u32 credits);
   // No request for the lane for now; what is outstanding may still complete.
   void pause_lane(u32 lane);
   void on_lane_down(u32 lane);
@@ -108,7 +110,6 @@ class Flow {
     [[nodiscard]] bool wants_notify() const {
       return order.notifies && (!notify_sent || notify_again) && !has_copies() && outstanding == 0;
     }
-    [[nodiscard]] bool is_ready() const { return !ending && (has_copies() || wants_notify()); }
     [[nodiscard]] bool is_over() const {
       return outstanding == 0 && (ending || (!has_copies() && !wants_notify()));
     }
@@ -121,6 +122,7 @@ class Flow {
   struct Lane {
     LaneState state = LaneState::kDown;
     bool has_failed = false;
+    u32 notify_credits = 0;
     u64 next_sequence = 0;   // of the next request
     u64 first_sequence = 0;  // of sent.front()
     u64 octets = 0;
@@ -128,8 +130,8 @@ class Flow {
   };
 
   [[nodiscard]] Transfer* find(u32 id);
-  [[nodiscard]] std::optional<u32> choose_lane() const;
-  [[nodiscard]] Transfer* choose_transfer();
+  [[nodiscard]] std::optional<u32> choose_lane(u32 least_credits) const;
+  [[nodiscard]] Transfer* choose_transfer(bool with_notify);
   [[nodiscard]] Copy take_piece(Transfer& transfer);
   [[nodiscard]] bool has_room(const Lane& lane) const;
   void end(Transfer& transfer, Result result, std::string why);

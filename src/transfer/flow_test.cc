@@ -36,7 +36,7 @@ std::vector<Request> drain(Flow& flow) {
 
 TEST(Flow, IssuesPiecesWithinTheWindowAndNotifiesLast) {
   Flow flow(small_limits());
-  flow.on_lane_up(0);
+  flow.on_lane_up(0, 4);
   ASSERT_TRUE(flow.start(order_of(1, 4 * kPiece + 5, 0, true)));
   std::vector<Request> requests = drain(flow);
   ASSERT_EQ(requests.size(), 3u);  // the window
@@ -59,7 +59,7 @@ TEST(Flow, IssuesPiecesWithinTheWindowAndNotifiesLast) {
 
 TEST(Flow, StripesOverLanes) {
   Flow flow(small_limits());
-  for (const u32 lane : {0, 1, 2}) flow.on_lane_up(lane);
+  for (const u32 lane : {0, 1, 2}) flow.on_lane_up(lane, 4);
   ASSERT_TRUE(flow.start(order_of(1, 9 * kPiece)));
   std::map<u32, u64> octets;
   for (const Request& request : drain(flow)) octets[request.lane] += request.copy.length;
@@ -71,7 +71,7 @@ TEST(Flow, HigherPriorityFirstAndEqualOnesShare) {
   ASSERT_TRUE(flow.start(order_of(1, 2 * kPiece)));
   ASSERT_TRUE(flow.start(order_of(2, 2 * kPiece)));
   ASSERT_TRUE(flow.start(order_of(3, 1 * kPiece, 9)));
-  flow.on_lane_up(0);
+  flow.on_lane_up(0, 4);
   std::vector<u32> turns;
   for (u64 sequence = 0; const auto request = flow.poll_request(); ++sequence) {
     turns.push_back(request->transfer);
@@ -84,7 +84,7 @@ TEST(Flow, HigherPriorityFirstAndEqualOnesShare) {
 
 TEST(Flow, RequestsOfADeadLaneGoToOthers) {
   Flow flow(small_limits());
-  flow.on_lane_up(0);
+  flow.on_lane_up(0, 4);
   ASSERT_TRUE(flow.start(order_of(1, 3 * kPiece, 0, true)));
   EXPECT_EQ(drain(flow).size(), 3u);
   flow.on_complete(0, 0);
@@ -92,12 +92,12 @@ TEST(Flow, RequestsOfADeadLaneGoToOthers) {
   EXPECT_TRUE(drain(flow).empty());
   flow.on_complete(0, 2);  // late, of the dead path: means nothing
   EXPECT_FALSE(flow.poll_outcome());
-  flow.on_lane_up(1);
+  flow.on_lane_up(1, 4);
   EXPECT_EQ(drain(flow).size(), 2u);
   flow.on_complete(1, 1);
   EXPECT_EQ(drain(flow)[0].kind, Request::Kind::kNotify);
   flow.on_lane_down(1);  // with the notification
-  flow.on_lane_up(0);
+  flow.on_lane_up(0, 4);
   const std::vector<Request> again = drain(flow);
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].kind, Request::Kind::kNotify);
@@ -107,11 +107,11 @@ TEST(Flow, RequestsOfADeadLaneGoToOthers) {
 
 TEST(Flow, ALaneThatFailedTakesOneRequestUntilOneSucceeds) {
   Flow flow(small_limits());
-  flow.on_lane_up(0);
+  flow.on_lane_up(0, 4);
   ASSERT_TRUE(flow.start(order_of(1, 9 * kPiece)));
   EXPECT_EQ(drain(flow).size(), 3u);
   flow.on_lane_down(0);
-  flow.on_lane_up(0);
+  flow.on_lane_up(0, 4);
   const std::vector<Request> probe = drain(flow);
   ASSERT_EQ(probe.size(), 1u);
   flow.on_complete(0, probe[0].sequence);
@@ -120,7 +120,7 @@ TEST(Flow, ALaneThatFailedTakesOneRequestUntilOneSucceeds) {
 
 TEST(Flow, CancelWaitsForWhatIsOutstanding) {
   Flow flow(small_limits());
-  flow.on_lane_up(0);
+  flow.on_lane_up(0, 4);
   ASSERT_TRUE(flow.start(order_of(1, 9 * kPiece, 0, true)));
   EXPECT_EQ(drain(flow).size(), 3u);
   flow.cancel(1);
@@ -131,6 +131,19 @@ TEST(Flow, CancelWaitsForWhatIsOutstanding) {
   ASSERT_TRUE(flow.start(order_of(2, kPiece)));
   flow.fail(2, "refused");  // nothing outstanding: at once
   EXPECT_EQ(flow.poll_outcome()->why, "refused");
+}
+
+TEST(Flow, NotificationsNeedCredits) {
+  Flow flow(small_limits());
+  flow.on_lane_up(0, 1);
+  for (u32 id = 0; id < 3; ++id) ASSERT_TRUE(flow.start({.id = id, .notifies = true}));
+  EXPECT_EQ(drain(flow).size(), 1u);
+  flow.on_complete(0, 0);
+  EXPECT_TRUE(drain(flow).empty());
+  flow.add_notify_credits(0, 1);
+  EXPECT_EQ(drain(flow).size(), 1u);
+  ASSERT_TRUE(flow.start(order_of(7, kPiece)));  // copies need none
+  EXPECT_EQ(drain(flow).size(), 1u);
 }
 
 TEST(Flow, LimitsTransfersAndBlocks) {
@@ -150,7 +163,7 @@ TEST(Flow, EmptyTransferIsDoneAtOnce) {
   EXPECT_EQ(flow.poll_outcome()->result, Result::kDone);
   ASSERT_TRUE(flow.start({.id = 2, .notifies = true}));  // but a notification needs a lane
   EXPECT_FALSE(flow.poll_outcome());
-  flow.on_lane_up(0);
+  flow.on_lane_up(0, 4);
   EXPECT_EQ(drain(flow).size(), 1u);
 }
 
@@ -183,7 +196,7 @@ TEST(Flow, RandomFailuresLoseNothing) {
           }
           break;
         case 2:
-          if (!up[lane]) flow.on_lane_up(lane);
+          if (!up[lane]) flow.on_lane_up(lane, 4);
           up[lane] = true;
           break;
         default:
@@ -191,7 +204,10 @@ TEST(Flow, RandomFailuresLoseNothing) {
             const Request done = sent[lane].front();
             sent[lane].pop_front();
             written[done.transfer] += done.copy.length;
-            if (done.kind == Request::Kind::kNotify) ++notified[done.transfer];
+            if (done.kind == Request::Kind::kNotify) {
+              ++notified[done.transfer];
+              flow.add_notify_credits(lane, 1);
+            }
             flow.on_complete(lane, done.sequence);
           }
       }

@@ -1,0 +1,106 @@
+// Lane: one queue pair of a link, which is replaced when it fails. A generation is one queue pair
+// and its partner on the other side.
+//
+//   kNew --offer--> kOffered --peer's offer of this generation--> kConnected --peer ready--> kUp
+//   kUp, kConnected --error, or peer's offer of a later one--> kDraining --flushed--> kOffered
+//
+// An offer says that the queue pair of the generation before exists no longer. So when both offers
+// are there, no packet of it can change memory, and its requests may be repeated elsewhere.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/region.h"
+#include "transfer/flow.h"
+
+namespace verbena::agent {
+
+struct LaneLimits {
+  u32 requests = 128;
+};
+
+// What wr_id says.
+struct WorkId {
+  u32 link = 0, lane = 0, generation = 0;
+  bool is_receive = false;
+  u64 number = 0;  // sequence of a request, or slot
+  static constexpr u64 kNumberMask = (u64{1} << 36) - 1;
+  [[nodiscard]] constexpr u64 value() const {
+    return u64{link & 0xffff} << 48 | u64{lane & 0x1f} << 43 | u64{is_receive} << 42 |
+           u64{generation & 0x3f} << 36 | (number & kNumberMask);
+  }
+  [[nodiscard]] static constexpr WorkId of(u64 value) {
+    return {.link = static_cast<u32>(value >> 48),
+            .lane = static_cast<u32>(value >> 43 & 0x1f),
+            .generation = static_cast<u32>(value >> 36 & 0x3f),
+            .is_receive = (value >> 42 & 1) != 0,
+            .number = value & kNumberMask};
+  }
+};
+
+// Registered memory of one lane's notifications: slots to receive, then to send.
+struct LaneSlots {
+  static constexpr u32 kReceives = 32;
+  static constexpr u32 kSends = 2 * kReceives;
+  static constexpr u32 kOctets = 4096 + 64;
+  static constexpr u64 kTotalOctets = u64{kReceives + kSends} * kOctets;
+  u8* base = nullptr;
+  u32 lkey = 0;
+  [[nodiscard]] u8* receive(u64 slot) const { return base + slot * kOctets; }
+  [[nodiscard]] u8* send(u64 slot) const { return base + (kReceives + slot) * kOctets; }
+};
+
+class Lane {
+ public:
+  enum class State : u8 { kNew, kOffered, kConnected, kUp, kDraining };
+
+  Lane(const coll::Rail& rail, WorkId id, LaneSlots slots, LaneLimits limits)
+      : rail_(rail), id_(id), slots_(slots), limits_(limits) {}
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] u32 generation() const { return id_.generation; }
+  [[nodiscard]] const coll::QPAddress& address() const { return address_; }
+  [[nodiscard]] bool is_of(const WorkId& work) const {
+    return work.generation == (id_.generation & 0x3f);
+  }
+
+  // A queue pair of that generation, with its receives posted: kOffered.
+  [[nodiscard]] Expected<void> offer(u32 generation);
+  [[nodiscard]] Expected<void> connect(const coll::QPAddress& remote, const std::string& who);
+  void mark_up() { state_ = State::kUp; }
+  // Flushes what is outstanding: kDraining.
+  void break_off();
+  // All that was outstanding came back.
+  [[nodiscard]] bool is_drained() const { return sends_ == 0 && receives_ == 0; }
+
+  // A request of a READ or WRITE joins the batch; flush() posts it. Keys are those of the rails.
+  void add(const transfer::Request& request, u32 lkey, u32 rkey);
+  void add_message(u64 sequence, u64 slot, u32 octets);
+  [[nodiscard]] bool flush();
+  [[nodiscard]] bool has_batch() const { return !batch_.empty(); }
+
+  void on_completion(const WorkId& work);
+  void post_receive(u64 slot);
+  [[nodiscard]] const LaneSlots& slots() const { return slots_; }
+
+ private:
+  void destroy();
+  ibv_send_wr& append(u64 sequence, u64 address, u32 octets, u32 lkey);
+  const coll::Rail& rail_;
+  WorkId id_;
+  LaneSlots slots_;
+  LaneLimits limits_;
+  State state_ = State::kNew;
+  ibv_qp* qp_ = nullptr;
+  coll::QPAddress address_{};
+  u32 sends_ = 0, receives_ = 0;  // outstanding
+  std::vector<ibv_send_wr> batch_{};
+  std::vector<ibv_sge> elements_{};
+};
+
+}  // namespace verbena::agent
