@@ -1,0 +1,18 @@
+// BLAKE3, the hash: 32 octets of any number of octets. Sixteen chunks of 1 KiB are hashed side by
+// side by vector instructions, as the processor has them.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "base/types.h"
+
+namespace verbena::transfer {
+
+using Hash = std::array<u8, 32>;
+
+[[nodiscard]] Hash blake3(std::span<const u8> octets);
+[[nodiscard]] std::string to_hex(const Hash& hash);
+
+}  // namespace verbena::transfer
