@@ -1,6 +1,7 @@
 #include "cli/plan_job.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -43,7 +44,7 @@ class Planner {
     if (!request_.output.empty())
       if (const auto done = make_writable(request_.output); !done)
         return tl::unexpected(done.error());
-    run_all(results_.candidates);
+    run_all(results_.candidates, kMayBeExtrapolated);
     compare_same_operation(results_.candidates);
     if (!is_stopped()) try_remedies();
     results_.best = best_of_each(results_.candidates, results_.tried);
@@ -173,9 +174,15 @@ class Planner {
   }
 
   // --- running
-  jobs::Measured measure(const Candidate& candidate, std::mutex& printing) const {
+  // Ends with `whole_events`, which it estimates, set, where those are more than `most_events`.
+  jobs::Measured measure(const Candidate& candidate, std::mutex& printing,
+                         u64 most_events = ~u64{0}, u64* whole_events = nullptr) const {
     ProgressLine line;
     return jobs::measure(candidate.job, [&](const jobs::Progress& progress) {
+      if (progress.events > most_events && progress.part) {
+        *whole_events = static_cast<u64>(static_cast<double>(progress.events) / progress.part());
+        return true;
+      }
       if (line.is_due()) {
         const std::lock_guard lock(printing);
         line.show(fmt::format("{}: {}", candidate.name(), text_of(progress, line.seconds())));
@@ -183,8 +190,25 @@ class Planner {
       return is_stopped();
     });
   }
+  // Too many events: the job is run in two parts, and the rest is extrapolated.
+  jobs::Measured measure_or_extrapolate(const Candidate& candidate, std::mutex& printing) const {
+    u64 events = 0;
+    jobs::Measured whole = measure(candidate, printing, jobs::kMostEventsOfAWhole, &events);
+    if (events == 0 || is_stopped()) return whole;
+    const std::optional<jobs::TwoParts> parts = jobs::two_parts_of(candidate.job, events);
+    if (!parts) return measure(candidate, printing);
+    const auto source = std::ranges::find(sources_, candidate.topology, &Source::topology);
+    std::array<jobs::Measured, 2> measured;
+    for (const bool is_large : {false, true}) {
+      const Candidate part =
+          candidate_of(*source, candidate.technology, is_large ? parts->large : parts->small);
+      measured[is_large] = measure(part, printing);
+      if (!measured[is_large].mistake.empty()) return measured[is_large];
+    }
+    return jobs::extrapolated(measured[0], measured[1], *parts);
+  }
   // Each thread takes the next that nobody has.
-  void run_all(std::vector<Candidate>& candidates) {
+  void run_all(std::vector<Candidate>& candidates, bool may_be_extrapolated = false) {
     std::atomic<std::size_t> next = 0;
     std::size_t done = 0;
     std::mutex printing;
@@ -192,7 +216,8 @@ class Planner {
       for (std::size_t i = next++; i < candidates.size(); i = next++) {
         Candidate& candidate = candidates[i];
         if (!candidate.mistake.empty()) continue;
-        candidate.measured = measure(candidate, printing);
+        candidate.measured = may_be_extrapolated ? measure_or_extrapolate(candidate, printing)
+                                                 : measure(candidate, printing);
         const std::lock_guard lock(printing);
         fmt::print(stderr, "{} of {}: {}{}{}\n", ++done, candidates.size(), candidate.name(),
                    candidate.variant.empty() ? "" : ", ", candidate.variant);
@@ -377,6 +402,7 @@ class Planner {
     return row;
   }
 
+  static constexpr bool kMayBeExtrapolated = true;
   static constexpr std::size_t kWhole = ~std::size_t{0};
 
   const PlanJobRequest& request_;

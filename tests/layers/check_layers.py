@@ -29,17 +29,18 @@ LAYERS = [
     ["faults"],
     ["explain"],
     ["check"],
+    ["application"],
     ["host", "fabric", "collectives", "nvmf", "management", "transfer"],
     ["coll"],
     ["communicator"],
-    ["perf", "torch", "agent"],
+    ["perf", "torch", "verbs", "agent"],
     ["jobs"],
     ["live"],
     ["abi"],
     ["cli"],
 ]
 SANS_IO = {"base", "wire", "memory", "congestion", "transport", "connect", "device", "faults",
-           "explain", "check", "management", "transfer"}
+           "explain", "check", "application", "management", "transfer"}
 TRANSPORTS = {"rc", "uc", "ud", "iwarp", "local", "tcp"}
 
 RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}

@@ -33,6 +33,7 @@ struct Measured {
   double bus_bandwidth = 0;  // octets a second
   std::vector<MeasuredOperation> operations{};  // of a step
   std::optional<FlowError> flow_error{};        // of a job with method: flows
+  std::string extrapolated_from{};              // "": it is the job itself; else runs of these
   double cores = 0;                             // of the CPU that are busy for each GPU, on average
   PacketResult packets;
 };

@@ -241,6 +241,26 @@ TEST(Remedies, EachTechnologyRunsAsShippedWhereItsDefaultsArePublished) {
   EXPECT_THAT(shipped(Technology::kIWARP), IsEmpty());
 }
 
+TEST(Remedies, ALongJobIsExtrapolatedFromTwoParts) {
+  auto job =
+      job_of("topology: {kind: star, hosts: 8}\ncollective: {size: 64MiB, algorithm: ring}\n", {});
+  ASSERT_TRUE(job.has_value()) << job.error().message;
+  const Measured whole = measure(*job, kGoOn);
+  const std::optional<TwoParts> parts = two_parts_of(*job, 600'000'000);
+  ASSERT_TRUE(parts.has_value());
+  EXPECT_NEAR(parts->steps, 9, 0.001);
+  const auto run = [&](const std::vector<fabric::Setting>& settings) {
+    return measure(
+        *job_of("topology: {kind: star, hosts: 8}\ncollective: {size: 64MiB, algorithm: ring}\n",
+                settings),
+        kGoOn);
+  };
+  const Measured guess = extrapolated(run(parts->small), run(parts->large), *parts);
+  EXPECT_NEAR(guess.time.seconds() / whole.time.seconds(), 1, 0.02);
+  EXPECT_EQ(guess.extrapolated_from, "6.711 MB and 13.42 MB");
+  EXPECT_FALSE(two_parts_of(*job, 60'000'000).has_value());
+}
+
 TEST(JobReport, SaysWhereMessagesWaited) {
   PacketResult slow{.time = us(100), .spent = {.waiting = us(25)}}, fast = slow;
   fast.spent.waiting = us(9);

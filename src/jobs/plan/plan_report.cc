@@ -127,6 +127,9 @@ std::string notes_of(const PlanResults& results) {
   for (const Candidate& candidate : results.candidates) {
     if (!candidate.is_done()) continue;
     std::string note = candidate.name() + ": ";
+    if (!candidate.measured.extrapolated_from.empty())
+      note += fmt::format("extrapolated from runs of {}, since the job has too many events; ",
+                          candidate.measured.extrapolated_from);
     if (!candidate.measured.name.empty())
       note += fmt::format("busbw of {}; ", candidate.measured.name);
     for (const BillItem& item : candidate.bill.items)

@@ -185,6 +185,63 @@ std::vector<Setting> part_of(const Candidate& candidate) {
   return {{"collective.size", std::to_string(std::max(element, octets / element * element))}};
 }
 
+std::optional<TwoParts> two_parts_of(const Job& job, u64 events) {
+  const auto of_layers = [](std::string_view section, u32 layers, u32 unit) {
+    const std::string key = fmt::format("{}.model.layers", section);
+    return TwoParts{.small = {{key, std::to_string(unit)}},
+                    .large = {{key, std::to_string(2 * unit)}},
+                    .steps = static_cast<double>(layers - unit) / unit,
+                    .text = fmt::format("{} and {} layers", unit, 2 * unit)};
+  };
+  if (job.training) {
+    const u32 layers = job.training->model.layers, stages = job.training->parallel.pipeline;
+    if (layers <= 2 * stages) return std::nullopt;
+    return of_layers("training", layers, stages);
+  }
+  if (job.inference) {
+    if (job.inference->model.layers <= 2) return std::nullopt;
+    return of_layers("inference", job.inference->model.layers, 1);
+  }
+  if (job.shapes.empty()) return std::nullopt;
+  const collectives::Shape& shape = job.shapes.front();
+  const double part = static_cast<double>(kMostEvents) / static_cast<double>(events);
+  const u64 element = shape.element_octets;
+  const u64 small = static_cast<u64>(part * static_cast<double>(shape.octets)) / element * element;
+  if (small == 0 || 2 * small >= shape.octets) return std::nullopt;
+  return TwoParts{.small = {{"collective.size", std::to_string(small)}},
+                  .large = {{"collective.size", std::to_string(2 * small)}},
+                  .steps = static_cast<double>(shape.octets - small) / static_cast<double>(small),
+                  .text = fmt::format("{} and {}", fabric::octets_text(static_cast<double>(small)),
+                                      fabric::octets_text(static_cast<double>(2 * small)))};
+}
+
+Measured extrapolated(const Measured& small, const Measured& large, const TwoParts& parts) {
+  const auto number = [&parts](double a, double b) {
+    return std::max(0.0, a + parts.steps * (b - a));
+  };
+  const auto count = [&number](u64& of_whole, u64 a, u64 b) {
+    of_whole =
+        static_cast<u64>(std::llround(number(static_cast<double>(a), static_cast<double>(b))));
+  };
+  const auto time = [&number](Duration a, Duration b) {
+    return ps(std::llround(number(static_cast<double>(a.ps()), static_cast<double>(b.ps()))));
+  };
+  Measured whole = large;
+  whole.extrapolated_from = parts.text;
+  whole.time = time(small.time, large.time);
+  for (MeasuredOperation& operation : whole.operations) {
+    const auto before =
+        std::ranges::find(small.operations, operation.name, &MeasuredOperation::name);
+    if (before != small.operations.end()) operation.all = time(before->all, operation.all);
+  }
+  const fabric::Counters &a = small.packets.counters, &b = large.packets.counters;
+  count(whole.packets.counters.events, a.events, b.events);
+  count(whole.packets.counters.pauses, a.pauses, b.pauses);
+  count(whole.packets.repairs.retransmissions, small.packets.repairs.retransmissions,
+        large.packets.repairs.retransmissions);
+  return whole;
+}
+
 std::vector<Candidate> best_of_each(const std::vector<Candidate>& candidates,
                                     const std::vector<Tried>& tried) {
   std::vector<Candidate> best = candidates;

@@ -8,6 +8,7 @@
 // A cause's share is what the run is faster without it, all else as in the file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,19 @@ struct Remedy {
 // Of a run that takes too many events to be repeated: settings that make the job a part of itself,
 // with fewer layers or less data. Empty: it can be repeated.
 [[nodiscard]] std::vector<fabric::Setting> part_of(const Candidate& candidate);
+
+// Of a run that would take `events` events, more than a plan has time for: two parts of the job,
+// one twice the other, from which the whole is extrapolated. `steps` is how often the difference of
+// both goes into the rest: time = small + steps * (large - small). nullopt: it has no such parts.
+struct TwoParts {
+  std::vector<fabric::Setting> small{}, large{};
+  double steps = 0;
+  std::string text{};  // "1 and 2 layers"
+};
+inline constexpr u64 kMostEventsOfAWhole = 300'000'000;
+[[nodiscard]] std::optional<TwoParts> two_parts_of(const Job& job, u64 events);
+[[nodiscard]] Measured extrapolated(const Measured& small, const Measured& large,
+                                    const TwoParts& parts);
 
 // A candidate with one remedy, run, or a part of it.
 struct Tried {
