@@ -31,6 +31,18 @@ verbena_find(verbs_headers HEADER infiniband/verbs.h PACKAGE libibverbs-dev)
 verbena_find(rdmacm_headers HEADER rdma/rdma_cma.h PACKAGE librdmacm-dev)
 verbena_find(umad_headers HEADER infiniband/umad.h PACKAGE libibumad-dev)
 verbena_find(sqlite HEADER sqlite3.h LIBRARY sqlite3 PACKAGE libsqlite3-dev)
+# Files of NVMe over Fabrics targets go through io_uring; without liburing by blocking calls.
+add_library(verbena::liburing INTERFACE IMPORTED)
+find_path(LIBURING_INCLUDE_DIR liburing.h)
+find_library(LIBURING_LIBRARY uring)
+mark_as_advanced(LIBURING_INCLUDE_DIR LIBURING_LIBRARY)
+if(LIBURING_INCLUDE_DIR AND LIBURING_LIBRARY)
+  target_include_directories(verbena::liburing SYSTEM INTERFACE ${LIBURING_INCLUDE_DIR})
+  target_link_libraries(verbena::liburing INTERFACE ${LIBURING_LIBRARY})
+  target_compile_definitions(verbena::liburing INTERFACE VERBENA_LIBURING)
+else()
+  message(STATUS "io_uring is left out: install liburing-dev (or run ./dev setup)")
+endif()
 # The library that draws the charts of report.html, which goes into the page.
 find_file(VERBENA_CHART_LIBRARY chart.min.js PATH_SUFFIXES share/javascript/chart.js
           PATHS /usr /usr/local NO_DEFAULT_PATH)

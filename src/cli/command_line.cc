@@ -90,8 +90,9 @@ struct Split {
 
 Split split_at_program(std::span<const std::string> arguments) {
   const auto run = std::find_if_not(arguments.begin(), arguments.end(), is_option);
-  if (run == arguments.end() || (*run != "run" && *run != "test"))
-    return {{arguments.begin(), arguments.end()}, {}};
+  if (run != arguments.end() && *run == "nvmf")
+    return {{arguments.begin(), run + 1}, {run + 1, arguments.end()}};
+  if (run == arguments.end() || *run != "run") return {{arguments.begin(), arguments.end()}, {}};
   auto program = run + 1;
   while (program != arguments.end() && is_option(*program) && *program != "--") {
     const bool has_value =
@@ -276,8 +277,15 @@ class Parser {
     if (plan_->parsed()) return plan_request();
     if (fabric_->parsed()) return fabric_request();
     if (coll_->parsed()) return coll_request();
+    if (nvmf_->parsed()) return nvmf_request(std::move(program));
     return wrong_usage(
-        "a command is needed: run, test, devices, stats, top, doctor, sim, fabric, coll or plan");
+        "a command is needed: run, devices, stats, top, doctor, sim, fabric, coll, plan or nvmf");
+  }
+  static Expected<Request> nvmf_request(std::vector<std::string> arguments) {
+    for (const char* const help : {"--help", "-h"})
+      if (std::ranges::find(arguments, help) != arguments.end())
+        return PrintRequest{std::string(help_text(HelpTopic::kNVMf))};
+    return NVMfRequest{std::move(arguments)};
   }
   Expected<Request> coll_request() const {
     CollRequest request;
@@ -646,6 +654,7 @@ class Parser {
     if (plan_->parsed()) return HelpTopic::kPlan;
     if (fabric_->parsed()) return HelpTopic::kFabric;
     if (coll_->parsed()) return HelpTopic::kColl;
+    if (nvmf_->parsed()) return HelpTopic::kNVMf;
     return HelpTopic::kVerbena;
   }
   std::string_view help_command() const {
@@ -661,6 +670,7 @@ class Parser {
       case HelpTopic::kPlan: return "verbena plan --help";
       case HelpTopic::kFabric: return "verbena fabric --help";
       case HelpTopic::kColl: return "verbena coll --help";
+      case HelpTopic::kNVMf: return "verbena nvmf --help";
     }
     CHECK_UNREACHABLE();
   }
@@ -676,6 +686,7 @@ class Parser {
   CLI::App* const plan_ = app_.add_subcommand("plan");
   CLI::App* const fabric_ = app_.add_subcommand("fabric");
   CLI::App* const coll_ = app_.add_subcommand("coll");
+  CLI::App* const nvmf_ = app_.add_subcommand("nvmf");
   std::string address_, seed_, congestion_, retransmission_, link_, capture_, capture_limit_,
       share_;
   std::string check_, check_exit_code_;

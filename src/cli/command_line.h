@@ -111,6 +111,9 @@ struct FabricRequest {
   };
   std::vector<Change> changes{};  // --unplug, --plug
 };
+struct NVMfRequest {
+  std::vector<std::string> arguments;  // of verbena-nvmf, and options of the device
+};
 struct CollRequest {
   static constexpr u32 kMaxRanks = 1024;
   RunRequest run;  // the device's options; without a program
@@ -140,7 +143,7 @@ struct PrintRequest {
 };
 using Request =
     std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest, SimRequest,
-                 PlanRequest, FabricRequest, CollRequest, TestRequest, PrintRequest>;
+                 PlanRequest, FabricRequest, CollRequest, NVMfRequest, PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

@@ -16,7 +16,8 @@ enum class HelpTopic {
   kSim,
   kPlan,
   kFabric,
-  kColl
+  kColl,
+  kNVMf
 };
 
 [[nodiscard]] std::string_view help_text(HelpTopic topic);

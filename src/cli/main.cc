@@ -9,6 +9,7 @@
 #include "cli/doctor.h"
 #include "cli/fabric.h"
 #include "cli/huge_heap.h"
+#include "cli/nvmf.h"
 #include "cli/plan.h"
 #include "cli/plan_job.h"
 #include "cli/run.h"
@@ -71,6 +72,7 @@ int handle(const CollRequest& request) {
   const Expected<int> status = coll(request);
   return status ? *status : report(status.error());
 }
+int handle(const NVMfRequest& request) { return report(nvmf(request)); }
 int handle(const PlanRequest& request) {
   return request.job ? finish(plan_job(*request.job)) : print(plan(request));
 }

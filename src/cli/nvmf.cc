@@ -1,0 +1,127 @@
+#include "cli/nvmf.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "cli/library_folder.h"
+#include "cli/run.h"
+
+namespace verbena::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kNVMfProgram = "verbena-nvmf";
+constexpr u16 kAnyPort = 9;  // nothing is sent
+
+// The address that the kernel sends from to `peer`; nullopt: there is no route.
+std::optional<GID> source_towards(const GID& peer) {
+  const bool is_ipv4 = peer.is_ipv4();
+  const int fd = socket(is_ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return std::nullopt;
+  sockaddr_in in4{};
+  in4.sin_family = AF_INET;
+  in4.sin_port = htons(kAnyPort);
+  sockaddr_in6 in6{};
+  in6.sin6_family = AF_INET6;
+  in6.sin6_port = htons(kAnyPort);
+  if (is_ipv4)
+    in4.sin_addr.s_addr = htonl(peer.ipv4());
+  else
+    std::memcpy(&in6.sin6_addr, peer.bytes.data(), peer.bytes.size());
+  auto* const address =
+      is_ipv4 ? reinterpret_cast<sockaddr*>(&in4) : reinterpret_cast<sockaddr*>(&in6);
+  socklen_t length = is_ipv4 ? sizeof in4 : sizeof in6;
+  const bool is_known = connect(fd, address, length) == 0 && getsockname(fd, address, &length) == 0;
+  close(fd);
+  if (!is_known) return std::nullopt;
+  if (is_ipv4) return GID::from_ipv4(ntohl(in4.sin_addr.s_addr));
+  GID source;
+  std::memcpy(source.bytes.data(), &in6.sin6_addr, source.bytes.size());
+  return source;
+}
+
+// "10.0.0.1", "10.0.0.1:4420", "[::1]:4420"
+std::optional<GID> ip_of(std::string_view text) {
+  if (const auto ip = GID::parse(text)) return ip;
+  std::string_view host = text.substr(0, text.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return GID::parse(host);
+}
+
+std::optional<std::string> value_of(std::span<const std::string> arguments,
+                                    std::string_view option) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == option && i + 1 < arguments.size()) return arguments[i + 1];
+    if (arguments[i].starts_with(std::string(option) + "="))
+      return arguments[i].substr(option.size() + 1);
+  }
+  return std::nullopt;
+}
+
+// Takes the device's options, which are those of `verbena run`, away from the program's.
+Expected<RunRequest> device_options(std::vector<std::string>& arguments) {
+  RunRequest run;
+  const std::map<std::string, std::string*, std::less<>> options = {
+      {"--address", &run.address}, {"--link", &run.link},       {"--fault", &run.faults},
+      {"--seed", &run.seed},       {"--capture", &run.capture}, {"--cc", &run.congestion}};
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::size_t equals = arguments[i].find('=');
+    const auto option = options.find(arguments[i].substr(0, equals));
+    if (option == options.end()) {
+      rest.push_back(arguments[i]);
+      continue;
+    }
+    if (equals != std::string::npos)
+      *option->second = arguments[i].substr(equals + 1);
+    else if (i + 1 < arguments.size())
+      *option->second = arguments[++i];
+    if (option->second->empty())
+      return failure(kExitCannot, fmt::format("{} needs a value", option->first));
+  }
+  if (!run.capture.empty()) run.capture = fs::absolute(run.capture).string();
+  arguments = std::move(rest);
+  return run;
+}
+
+}  // namespace
+
+std::string device_address(std::span<const std::string> arguments) {
+  if (arguments.empty()) return "";
+  if (arguments[0] == "target") {
+    const auto listen = ip_of(value_of(arguments, "--listen").value_or(""));
+    return listen ? listen->to_string() : "";
+  }
+  for (const std::string& argument : arguments.subspan(1)) {
+    const auto peer = ip_of(argument);
+    const auto source = peer ? source_towards(*peer) : std::nullopt;
+    if (source) return source->to_string();
+  }
+  return "";
+}
+
+Failure nvmf(const NVMfRequest& request) {
+  std::vector<std::string> arguments = request.arguments;
+  Expected<RunRequest> run = device_options(arguments);
+  if (!run) return run.error();
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) return {kExitCannot, "cannot read /proc/self/exe: is /proc mounted?"};
+  const auto folder = find_library_folder(self.parent_path(), VERBENA_LIBRARY_RELATIVE_PATHS);
+  if (!folder) return folder.error();
+  if (run->address.empty()) run->address = device_address(arguments);
+  run->command = {(*folder / kNVMfProgram).string()};
+  run->command.insert(run->command.end(), arguments.begin(), arguments.end());
+  return cli::run(*run);
+}
+
+}  // namespace verbena::cli

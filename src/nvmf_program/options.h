@@ -1,0 +1,94 @@
+// The command line of verbena-nvmf, which `verbena nvmf` starts.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <tl/expected.hpp>
+
+#include "application/node.h"
+#include "nvmf/initiator.h"
+
+namespace verbena::nvmf_program {
+
+template <typename T>
+using Expected = tl::expected<T, std::string>;  // an error in words for the user
+
+enum class Direct : u8 { kAuto, kOn, kOff };  // O_DIRECT
+
+struct NamespaceOptions {
+  std::string file;  // "": memory
+  u64 memory_octets = 0;
+  u8 block_log2 = 9;
+  Direct direct = Direct::kAuto;
+  bool is_read_only = false;
+};
+struct SubsystemOptions {
+  std::string nqn;
+  std::vector<NamespaceOptions> namespaces;
+  std::vector<std::string> hosts;  // that may connect; none: all
+};
+struct TargetOptions {
+  std::vector<SubsystemOptions> subsystems;
+  application::Address listen;
+  u16 queue_entries = 128;
+  u32 in_capsule_octets = 8192;
+  bool polls = false;
+  double drain_s = 10;
+};
+
+struct HostOptions {
+  application::Address target;
+  std::string nqn;
+  std::string host_nqn;
+  u16 queue_entries = 128, io_queues = 1;
+  double keep_alive_s = 5, loss_timeout_s = 600, reconnect_delay_s = 1;
+  bool polls = false;
+};
+struct DiscoverOptions {
+  HostOptions host;
+  bool json = false;
+  bool is_persistent = false;
+};
+struct ConnectOptions {
+  HostOptions host;
+  bool json = false;
+  bool holds = false;
+};
+struct TransferOptions {
+  HostOptions host;
+  u32 nsid = 1;
+  u64 offset = 0;
+  std::optional<u64> length;
+  std::string file = "-";
+  bool is_write = false;
+};
+struct BenchOptions {
+  enum class Pattern : u8 { kRead, kWrite, kRandomRead, kRandomWrite };
+  HostOptions host;
+  u32 nsid = 1;
+  Pattern pattern = Pattern::kRandomRead;
+  u32 block_octets = 4096, depth = 32;
+  double seconds = 5;
+  bool json = false;
+};
+using Options =
+    std::variant<TargetOptions, DiscoverOptions, ConnectOptions, TransferOptions, BenchOptions>;
+
+[[nodiscard]] Expected<Options> read_options(std::span<const std::string> arguments);
+
+// "FILE" or "memory:SIZE", then ",block=512|4096", ",direct=on|off|auto", ",readonly".
+[[nodiscard]] Expected<NamespaceOptions> read_namespace(std::string_view text);
+// "10.0.0.1", "10.0.0.1:4420", "[::1]:4420", "::1".
+[[nodiscard]] std::optional<application::Address> read_address(std::string_view text, u16 port);
+// "4K", "64M", "1G", "2T", "100", octets.
+[[nodiscard]] std::optional<u64> read_octets(std::string_view text);
+
+// The host NQN of this machine by default, and an identifier that depends on it alone.
+[[nodiscard]] std::string default_host_nqn();
+[[nodiscard]] nvmf::InitiatorConfig initiator_config(const HostOptions& host);
+
+}  // namespace verbena::nvmf_program
