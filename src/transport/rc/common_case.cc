@@ -130,6 +130,7 @@ bool RCResponder::take_send(const PacketView& packet, u8* to, CQE& out) {
   out.solicited = bth.solicited_event;
   out.service_level = qp_.path.service_level;
   out.p_key_index = qp_.p_key_index;
+  out.source_lid = 0;
   out.byte_length = static_cast<u32>(size);
   out.immediate = out.with_immediate ? packet.headers.imm.value : 0;
   out.qp = qp_.qpn;
