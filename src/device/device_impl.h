@@ -31,7 +31,7 @@ struct Device::Impl {
         qps(c.first_qpn, c.limits.max_qp),
         multicast({c.limits.max_multicast_groups, c.limits.max_qps_of_group}),
         cnps(config.congestion.notification),
-        runner(config, qps, srqs, events),
+        runner(config, qps, srqs, events, memory),
         gsi(port),
         ingress(config, qps, multicast, runner, cnps, gsi, port),
         egress(config, runner, cnps, gsi, port),

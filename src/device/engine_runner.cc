@@ -28,11 +28,14 @@ bool is_error(const CQE& cqe) {
 }  // namespace
 
 EngineRunner::EngineRunner(const DeviceConfig& config, const QPTable& qps,
-                           const ObjectTable<SharedReceiveQueue>& srqs, AsyncEventQueue& events)
+                           const ObjectTable<SharedReceiveQueue>& srqs, AsyncEventQueue& events,
+                           const ProtectionTable& memory)
     : config_(config),
       qps_(qps),
       entries_(qps, srqs),
       events_(events),
+      far_(memory.far()),
+      copies_(memory.copies()),
       egress_(config.egress),
       pacer_(config.pacing, egress_),
       timers_(&QueuePair::timer_position) {}
@@ -103,6 +106,7 @@ void EngineRunner::on_packet(QueuePair& qp, const PacketView& packet, const RxCo
 
 // As on_packet() with what it calls, where the engine has completions and no events.
 bool EngineRunner::take_send(QueuePair& qp, const PacketView& packet, Time now) {
+  if (copies_.has_staging() && qp.copies.is_waiting()) return false;
   const std::optional<u8*> to = qp.rc->expects_send(packet);
   if (!to) return false;
   deliver_sends(qp, now);
@@ -138,10 +142,11 @@ void EngineRunner::on_timer(Time now) {
   for (u32 left = timers_.size(); left != 0; --left) {
     QueuePair* const qp = timers_.pop_due(now);
     if (qp == nullptr) return;
-    const Time deadline = qp->engine->next_timer();
+    const Time deadline = deadline_of(*qp);
     if (deadline > now) {
       timers_.update(*qp, deadline);
     } else {
+      if (qp->copies.look_at <= now) look_at_copies(*qp, now);
       qp->engine->on_timer(now);
       settle(*qp, now);
     }
@@ -160,7 +165,7 @@ bool EngineRunner::on_awaited(Time now) {
       any = true;
       settle(*qp, now);
     } else {
-      timers_.update(*qp, qp->engine->next_timer());
+      timers_.update(*qp, deadline_of(*qp));
     }
   }
   return any;
@@ -206,6 +211,8 @@ void EngineRunner::forget(QueuePair& qp) {
   qp.timer_armed = false;
   events_.forget(qp.events);
   qp.engine->give_back_receives();
+  if (qp.init.srq != nullptr) qp.init.srq->queue().free_entries(qp.copies.held_receives.size());
+  qp.copies.clear();
   for (CompletionQueue* const cq : {qp.init.send_cq, qp.init.receive_cq}) {
     const u32 receives = cq != nullptr ? cq->remove(qp.attributes.qpn) : 0;
     if (qp.init.srq != nullptr) qp.init.srq->queue().free_entries(receives);
@@ -282,7 +289,9 @@ void EngineRunner::collect(QueuePair& qp, Time now) {
   if (out.reports()) out = drain(qp, out, now);
   may_send_ |= out.packet;
   raise_srq_limit(qp);
-  const Time deadline = qp.engine->next_timer();
+  if (copies_.has_staging() && qp.copies.look_at == Time::never() && qp.copies.is_waiting())
+    qp.copies.look_at = now + QPCopies::kPeriod;
+  const Time deadline = deadline_of(qp);
   may_await_ |= deadline <= now + kPutOff;
   set_timer(qp, deadline);
 }
@@ -315,19 +324,91 @@ bool EngineRunner::drain_cqes(QueuePair& qp, EngineOutputs& out, Time now) {
   bool reported = false;
   for (; out.send_cqe && poll_send_cqe(qp, now, reported); out = qp.engine->outputs()) {
   }
-  if (!out.receive_cqe) return reported;
+  if (out.receive_cqe) drain_receive_cqes(qp, out, reported, now);
+  return reported;
+}
+
+void EngineRunner::drain_receive_cqes(QueuePair& qp, EngineOutputs& out, bool& reported, Time now) {
   if (qp.init.receive_cq == nullptr) {  // of XRC
-    for (CQE cqe; poll_receive_cqe(qp, cqe, now, reported);) deliver_to_srq(qp, cqe, now);
+    for (CQE cqe; poll_receive_cqe(qp, cqe, reported);) take_receive_cqe(qp, cqe, now);
   } else {
-    CompletionQueue& cq = *qp.init.receive_cq;
     for (; out.receive_cqe; out = qp.engine->outputs()) {
-      CQE& cqe = cq.next();
-      if (!poll_receive_cqe(qp, cqe, now, reported)) break;
-      deliver(cq, cqe);
+      CQE& cqe = qp.init.receive_cq->next();
+      if (!poll_receive_cqe(qp, cqe, reported)) break;
+      take_receive_cqe(qp, cqe, now);
     }
   }
   if (out.receive_cqe) out = qp.engine->outputs();  // what was kept may have been refused
-  return reported;
+}
+
+// `cqe` was polled just now. Requests that the engine had kept may have executed then, and have
+// begun copies; the CQE of one before them waits for these too, which is longer than it must.
+void EngineRunner::take_receive_cqe(QueuePair& qp, CQE& cqe, Time now) {
+  QPCopies& copies = qp.copies;
+  if (waits(copies.receives, copies.held_receives)) [[unlikely]]
+    return copies.held_receives.push(cqe, copies.receives.begun());
+  deliver_receive(qp, cqe, now);
+}
+
+// `cqe` is next() of the CQ, if the QP has one for receives.
+void EngineRunner::deliver_receive(QueuePair& qp, CQE& cqe, Time now) {
+  cqe.completed_at = now;
+  count_receive(qp, cqe);
+  if (qp.init.receive_cq == nullptr)
+    deliver_to_srq(qp, cqe, now);
+  else
+    deliver(*qp.init.receive_cq, cqe);
+}
+
+void EngineRunner::deliver_held(QueuePair& qp, Time now) {
+  QPCopies& copies = qp.copies;
+  while (const CQE* const held = copies.held_sends.ready(copies.sends)) {
+    CQE& cqe = qp.init.send_cq->next();
+    cqe = *held;
+    cqe.completed_at = now;
+    copies.held_sends.pop();
+    deliver(*qp.init.send_cq, cqe);
+  }
+  while (const CQE* const held = copies.held_receives.ready(copies.receives)) {
+    CQE of_xrc;
+    CQE& cqe = qp.init.receive_cq == nullptr ? of_xrc : qp.init.receive_cq->next();
+    cqe = *held;
+    copies.held_receives.pop();
+    deliver_receive(qp, cqe, now);
+  }
+}
+
+// A completion that is still held reports the failure; otherwise the engine does. The writes behind
+// the failed one are forgotten: the QP ends. UC goes on: nobody is told of a WRITE that failed.
+void EngineRunner::follow_failed_copies(QueuePair& qp, Time now) {
+  QPCopies& copies = qp.copies;
+  bool is_told = false;
+  if (const auto failure = copies.sends.failure()) {
+    is_told = copies.held_sends.fail_from(failure->ticket, WQEStatus::kLocalProtection);
+    if (!is_told) qp.engine->on_send_copy_failed();
+    copies.sends.clear();
+  }
+  if (const auto failure = copies.receives.failure()) {
+    const bool is_receive = failure->mark.is_receive;
+    qp.engine->on_receive_copy_failed(failure->mark);
+    if (is_receive || qp.attributes.type != QPType::kUC)
+      is_told |=
+          copies.held_receives.fail_from(
+              failure->ticket, is_receive ? WQEStatus::kLocalProtection : WQEStatus::kFlushed) &&
+          is_receive;
+    copies.receives.clear();
+  }
+  const QPState state = qp.attributes.state;
+  if (is_told && state != QPState::kError && state != QPState::kReset)
+    set_state(qp, QPState::kError, now);
+}
+
+void EngineRunner::look_at_copies(QueuePair& qp, Time now) {
+  qp.copies.look_at = Time::never();  // until collect() finds that something still runs
+  copies_.poll(far_, qp.copies.sends);
+  copies_.poll(far_, qp.copies.receives);
+  follow_failed_copies(qp, now);
+  deliver_held(qp, now);
 }
 
 bool EngineRunner::poll_send_cqe(QueuePair& qp, Time now, bool& reported) {
@@ -335,16 +416,18 @@ bool EngineRunner::poll_send_cqe(QueuePair& qp, Time now, bool& reported) {
   CQE& cqe = cq.next();
   if (!qp.engine->poll_send_cqe(cqe)) return false;
   reported |= is_error(cqe);
+  if (waits(qp.copies.sends, qp.copies.held_sends)) [[unlikely]] {
+    qp.copies.held_sends.push(cqe, qp.copies.sends.begun());
+    return true;
+  }
   cqe.completed_at = now;
   deliver(cq, cqe);
   return true;
 }
 
-bool EngineRunner::poll_receive_cqe(QueuePair& qp, CQE& cqe, Time now, bool& reported) {
+bool EngineRunner::poll_receive_cqe(QueuePair& qp, CQE& cqe, bool& reported) {
   if (!qp.engine->poll_receive_cqe(cqe)) return false;
   reported |= is_error(cqe);
-  cqe.completed_at = now;
-  count_receive(qp, cqe);
   return true;
 }
 

@@ -22,7 +22,8 @@ class EngineRunner {
  public:
   // `qps` is looked through when a CQ overruns. All of them outlive it.
   EngineRunner(const DeviceConfig& config, const QPTable& qps,
-               const ObjectTable<SharedReceiveQueue>& srqs, AsyncEventQueue& events);
+               const ObjectTable<SharedReceiveQueue>& srqs, AsyncEventQueue& events,
+               const ProtectionTable& memory);
 
   // --- inputs
   [[nodiscard]] PostError post_send(QueuePair& qp, const SendWR& wr, Time now);
@@ -117,12 +118,26 @@ class EngineRunner {
   void collect_after_packet(QueuePair& qp, Time now);
   EngineOutputs drain(QueuePair& qp, EngineOutputs out, Time now);
   bool drain_cqes(QueuePair& qp, EngineOutputs& out, Time now);
+  void drain_receive_cqes(QueuePair& qp, EngineOutputs& out, bool& reported, Time now);
   bool poll_send_cqe(QueuePair& qp, Time now, bool& reported);
-  bool poll_receive_cqe(QueuePair& qp, CQE& cqe, Time now, bool& reported);
+  bool poll_receive_cqe(QueuePair& qp, CQE& cqe, bool& reported);
+  void take_receive_cqe(QueuePair& qp, CQE& cqe, Time now);
+  void deliver_receive(QueuePair& qp, CQE& cqe, Time now);
   void deliver(CompletionQueue& cq, CQE& cqe);
   void lose(CompletionQueue& cq, const CQE& cqe);
   void deliver_sends(QueuePair& qp, Time now);
   void raise_srq_limit(const QueuePair& qp);
+  // Copies to and from far memory that end late (device/qp_copies.h).
+  [[nodiscard]] bool waits(const CopyLane& lane, const HeldCQEs& held) const {
+    return copies_.has_staging() && (!held.empty() || !lane.has_ended(lane.begun()));
+  }
+  void look_at_copies(QueuePair& qp, Time now);
+  void follow_failed_copies(QueuePair& qp, Time now);
+  void deliver_held(QueuePair& qp, Time now);
+  static Time deadline_of(const QueuePair& qp) {
+    return std::min(qp.engine->next_timer(), qp.copies.look_at);
+  }
+
   void set_timer(QueuePair& qp, Time deadline) {
     qp.timer_armed = deadline != Time::never();
     timers_.update(qp, deadline);
@@ -147,6 +162,8 @@ class EngineRunner {
   const QPTable& qps_;
   QueueEntries entries_;
   AsyncEventQueue& events_;
+  const FarRegions& far_;
+  CopyQueue& copies_;
   EgressScheduler egress_;
   bool may_send_ = false;   // one of those that are active is not idle
   bool may_await_ = false;  // one had a timer that is soon, and perhaps for what it has put off

@@ -123,7 +123,8 @@ struct EngineRunnerTest : ::testing::Test {
   AsyncEventQueue events;
   DeviceConfig config;
   ObjectTable<SharedReceiveQueue> srqs{4};
-  EngineRunner runner{config, qps, srqs, events};
+  ProtectionTable memory{4, PRNG(1)};
+  EngineRunner runner{config, qps, srqs, events, memory};
 };
 
 TEST_F(EngineRunnerTest, CompletionsGoToTheirCQs) {

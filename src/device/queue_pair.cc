@@ -19,7 +19,9 @@ EngineParts QueuePair::parts(ProtectionTable& memory) {
           .send_limits = init.send,
           .srq_pd = shared ? std::optional(init.srq->pd.id) : std::nullopt,
           .xrc_receives = init.xrcd,
-          .congestion = congestion && congestion->wants_acks() ? &*congestion : nullptr};
+          .congestion = congestion && congestion->wants_acks() ? &*congestion : nullptr,
+          .send_copies = &copies.sends,
+          .receive_copies = &copies.receives};
 }
 
 }  // namespace verbena

@@ -9,6 +9,7 @@
 #include "congestion/congestion_control.h"
 #include "device/event_queue.h"
 #include "device/intrusive_list.h"
+#include "device/qp_copies.h"
 #include "device/qp_init.h"
 #include "device/qp_traffic.h"
 #include "transport/datagram_engine.h"
@@ -39,6 +40,7 @@ class QueuePair {
   const QPInit init;  // limits as granted
   QPAttributes attributes;
   std::optional<ReceiveQueue> own_receive_queue;  // none with an SRQ; of no use to XRC
+  QPCopies copies;
   std::unique_ptr<Engine> engine;
   DatagramEngine* datagrams = nullptr;  // the same, if its wire side is packets,
   StreamEngine* stream = nullptr;       // or if it is a byte stream

@@ -30,7 +30,8 @@ std::string key_fault(const char* whose, u32 number, MemoryFault fault,
                       const std::optional<KeyInfo>& key, const std::string& wanted) {
   const std::string name = text("%s 0x%08x", whose, number);
   switch (fault) {
-    case MemoryFault::kNone: break;
+    case MemoryFault::kNone:
+    case MemoryFault::kLater: break;
     case MemoryFault::kBadKey:
       if (!key) return name + " is not known: never registered, deregistered, or mistyped.";
       if (key->is_window && !key->is_bound)

@@ -51,7 +51,7 @@ TEST_F(MemoryFaultsTest, WhatIsThereIsAccessed) {
   const Pages pages(2);
   EXPECT_TRUE(is_readable(pages.bytes()));
   const std::array<u8, 5> data = {1, 2, 3, 4, 5};
-  EXPECT_TRUE(ordered_copy({}, pages.bytes().data() + 10, data));
+  EXPECT_TRUE(ordered_copy(pages.bytes().data() + 10, data));
   EXPECT_EQ(pages.bytes()[14], 5);
 }
 
@@ -61,8 +61,8 @@ TEST_F(MemoryFaultsTest, WhatHasGoneIsNoticedEveryTime) {
   const std::array<u8, 16> data{};
   for (int i = 0; i < 1000; ++i) {
     EXPECT_FALSE(is_readable(pages.bytes()));
-    EXPECT_FALSE(ordered_copy({}, pages.bytes().data() + 2 * kPage - data.size(), data));
-    EXPECT_FALSE(ordered_copy({}, pages.bytes().data() + kPage - 8, data)) << "across its edge";
+    EXPECT_FALSE(ordered_copy(pages.bytes().data() + 2 * kPage - data.size(), data));
+    EXPECT_FALSE(ordered_copy(pages.bytes().data() + kPage - 8, data)) << "across its edge";
   }
   EXPECT_TRUE(is_readable(pages.bytes().first(kPage)));
   EXPECT_TRUE(is_readable(pages.bytes().last(kPage)));
@@ -74,12 +74,12 @@ TEST_F(MemoryFaultsTest, ProtectedMemoryIsToldFromMemoryThatHasGone) {
   u8* const second = pages.bytes().data() + kPage;
   ASSERT_EQ(::mprotect(second, kPage, PROT_READ), 0);
   EXPECT_TRUE(is_readable(pages.bytes()));
-  EXPECT_FALSE(ordered_copy({}, second + 8, data));
+  EXPECT_FALSE(ordered_copy(second + 8, data));
   EXPECT_TRUE(last_touch_fault.is_protected);
   EXPECT_GE(last_touch_fault.at, second + 8);
   EXPECT_LT(last_touch_fault.at, second + 24);
   ASSERT_EQ(::munmap(second, kPage), 0);
-  EXPECT_FALSE(ordered_copy({}, second + 8, data));
+  EXPECT_FALSE(ordered_copy(second + 8, data));
   EXPECT_FALSE(last_touch_fault.is_protected);
 }
 

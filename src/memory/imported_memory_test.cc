@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "memory/keys_for_test.h"
-#include "memory/ordered_copy.h"
 #include "memory/sg_walk.h"
 
 namespace verbena {
@@ -51,6 +50,10 @@ class ImportedMemoryTest : public testing::Test {
     for (u32 i = 0; i < out.count; ++i)
       bytes.insert(bytes.end(), out.parts[i].begin(), out.parts[i].end());
     return bytes;
+  }
+  Bytes read(const u8* from, u32 length) {
+    MemoryFault why = MemoryFault::kNone;
+    return *readable(table_, from, length, 0, nullptr, why);
   }
   std::vector<u8> part(u64 offset, u64 length) const {
     const auto from = other_->bytes.begin() + static_cast<std::ptrdiff_t>(offset);
@@ -112,8 +115,8 @@ TEST_F(ImportedMemoryTest, IsScatteredAmongOurOwn) {
 TEST_F(ImportedMemoryTest, APeersBytesGoThereAndComeFromThere) {
   const std::array<u8, 4> data = {'a', 'b', 'c', 'd'};
   const Resolved to = table_.remote(kPD, kQP, keys_.r_key, kIOVA + 5000, 4, Access::kRemoteWrite);
-  EXPECT_TRUE(ordered_copy(table_.imported(), to.data, data));
-  EXPECT_TRUE(std::ranges::equal(*readable(table_, to.data, 4), data));
+  EXPECT_EQ(store_payload(table_, to.data, data, nullptr), MemoryFault::kNone);
+  EXPECT_TRUE(std::ranges::equal(read(to.data, 4), data));
   EXPECT_EQ(part(5000, 4), std::vector<u8>(data.begin(), data.end()));
 }
 
@@ -125,7 +128,7 @@ TEST_F(ImportedMemoryTest, AWindowOfItLeadsThere) {
                                       .length = 10,
                                       .access = Access::kRemoteRead});
   const Resolved at = table_.remote(kPD, kQP, bound, kIOVA + 104, 2, Access::kRemoteRead);
-  EXPECT_TRUE(std::ranges::equal(*readable(table_, at.data, 2), part(104, 2)));
+  EXPECT_TRUE(std::ranges::equal(read(at.data, 2), part(104, 2)));
   EXPECT_EQ(table_.deregister_mr(keys_.l_key), Status::kBusy);
 }
 
@@ -136,8 +139,10 @@ TEST_F(ImportedMemoryTest, WhenItHasGoneAllFails) {
   const std::array<u8, 4> data{};
   EXPECT_EQ(scatter(table_, kPD, {&sge, 1}, 0, data), MemoryFault::kGone);
   const Resolved at = table_.remote(kPD, kQP, keys_.r_key, kIOVA, 4, Access::kRemoteWrite);
-  EXPECT_FALSE(ordered_copy(table_.imported(), at.data, data));
-  EXPECT_FALSE(readable(table_, at.data, 4));
+  EXPECT_EQ(store_payload(table_, at.data, data, nullptr), MemoryFault::kGone);
+  MemoryFault why = MemoryFault::kNone;
+  EXPECT_FALSE(readable(table_, at.data, 4, 0, nullptr, why));
+  EXPECT_EQ(why, MemoryFault::kGone);
 }
 
 TEST_F(ImportedMemoryTest, NoShortCutLeadsThere) {

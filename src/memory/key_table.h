@@ -32,7 +32,7 @@ struct alignas(64) KeyEntry {
   PDId pd{};
   AccessFlags access{};
   u64 start = 0, length = 0;
-  u64 base = 0;           // an address, or as in memory/imported_memory.h
+  u64 base = 0;           // an address, or as in memory/far_memory.h
   QPN qp{};               // bound type 2 window: the QP it belongs to
   u32 region_key = 0;     // bound window
   u32 bound_windows = 0;  // region

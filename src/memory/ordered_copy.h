@@ -2,13 +2,12 @@
 // end of a buffer for an RDMA WRITE rely on it, as they may with a card that writes in increasing
 // address order. memcpy promises no order, so the last aligned word (or the last byte, if the end
 // is not aligned) is one store with release semantics.
-// The target belongs to the application, and may be unmapped: memory/touch.h. Imported memory keeps
-// this order by its own means.
+// The target belongs to the application, and may be unmapped: memory/touch.h. Far memory keeps this
+// order by its own means.
 #pragma once
 
 #include <cstring>
 
-#include "memory/imported_memory.h"
 #include "memory/touch.h"
 
 namespace verbena {
@@ -27,7 +26,7 @@ bool store_last(u8* to, Bytes from) {
   return true;
 }
 
-// Runs inside touch(), on memory for which is_here() is true.
+// Runs inside touch(), on memory of this process.
 inline void copy_last_bytes_last(u8* to, Bytes from) {
   (void)(store_last<u64>(to, from) || store_last<u32>(to, from) || store_last<u16>(to, from) ||
          store_last<u8>(to, from));
@@ -35,8 +34,7 @@ inline void copy_last_bytes_last(u8* to, Bytes from) {
 
 // Returns false if `to` is not accessible. Precondition: it has room for from.size() bytes, and the
 // two do not overlap.
-[[nodiscard]] inline bool ordered_copy(const ImportedRegions& imported, u8* to, Bytes from) {
-  if (!is_here(to)) return imported.write(to, from);
+[[nodiscard]] inline bool ordered_copy(u8* to, Bytes from) {
   return touch([&] { copy_last_bytes_last(to, from); });
 }
 

@@ -17,12 +17,12 @@ bool is_window(const KeyEntry& entry) {
   return entry.kind == KeyKind::kWindow1 || entry.kind == KeyKind::kWindow2;
 }
 
-bool is_imported_region(const KeyEntry& entry) {
-  return entry.kind == KeyKind::kRegion && ImportedRegions::is_imported(entry.base);
+bool is_far_region(const KeyEntry& entry) {
+  return entry.kind == KeyKind::kRegion && FarRegions::is_far(entry.base);
 }
 
 bool is_own_region(const KeyEntry& entry) {
-  return entry.kind == KeyKind::kRegion && !ImportedRegions::is_imported(entry.base);
+  return entry.kind == KeyKind::kRegion && !FarRegions::is_far(entry.base);
 }
 
 // Returns true if the last byte of [first, first + length) lies before `first`.
@@ -118,9 +118,22 @@ struct ProtectionTable::Impl {
     publish(inserted);
     return &inserted;
   }
+  [[nodiscard]] Result<MRKeys> insert_far(const KeyEntry& wanted, std::shared_ptr<FarMemory> memory,
+                                          u32 skew) {
+    KeyEntry region = wanted;
+    if (region.length > FarRegions::kMaxLength || wraps(region.start, region.length))
+      return failure(Status::kInvalidArgument);
+    const std::optional<u64> base = far.add(std::move(memory), skew);
+    if (!base) return failure(Status::kNoMemory);
+    region.base = *base;
+    const KeyEntry* const inserted = insert(region);
+    if (inserted != nullptr) return keys_of(*inserted);
+    far.remove(*base);
+    return failure(Status::kNoMemory);
+  }
   void erase(const KeyEntry& entry) {
     withdraw(entry);
-    if (is_imported_region(entry)) imported.remove(entry.base);
+    if (is_far_region(entry)) far.remove(entry.base);
     release_pd(entry.pd);
     keys.erase(entry.key);
   }
@@ -161,7 +174,8 @@ struct ProtectionTable::Impl {
   KeyTable keys;
   std::unordered_map<PDId, u32> pd_uses;  // live entries; none for a PD that has none
   u32 bound_type2 = 0;
-  ImportedRegions imported;
+  FarRegions far;
+  CopyQueue copies;
   std::unique_ptr<WriteLog> write_log;
   KeyPublisher* publisher = nullptr;
 };
@@ -220,17 +234,21 @@ Result<MRKeys> ProtectionTable::import_mr(PDId pd, std::shared_ptr<ImportedMemor
   region.access = AccessFlags(access.bits & ~static_cast<u32>(Access::kRemoteAtomic));
   region.start = iova;
   region.length = length;
-  if (length > ImportedRegions::kMaxLength || wraps(iova, length))
+  return impl_->insert_far(region, std::move(memory), 0);
+}
+
+Result<MRKeys> ProtectionTable::register_far(PDId pd, std::shared_ptr<FarMemory> memory, u32 skew,
+                                             u64 length, u64 iova, AccessFlags access) {
+  KeyEntry region;
+  region.kind = KeyKind::kRegion;
+  region.valid = true;
+  region.pd = pd;
+  region.access = access;
+  region.start = access.has(Access::kZeroBased) ? 0 : iova;
+  region.length = length;
+  if (!writable_as(access, access) || access.has(Access::kFlushPersistent))
     return failure(Status::kInvalidArgument);
-  const std::optional<u64> base = impl_->imported.add(std::move(memory));
-  if (!base) return failure(Status::kNoMemory);
-  region.base = *base;
-  const KeyEntry* inserted = impl_->insert(region);
-  if (inserted == nullptr) {
-    impl_->imported.remove(*base);
-    return failure(Status::kNoMemory);
-  }
-  return keys_of(*inserted);
+  return impl_->insert_far(region, std::move(memory), skew);
 }
 
 void ProtectionTable::share(LKey key, const SharedSpan& span) {
@@ -351,7 +369,9 @@ u32 ProtectionTable::size() const { return impl_->keys.size(); }
 
 bool ProtectionTable::pd_in_use(PDId pd) const { return impl_->pd_uses.contains(pd); }
 
-const ImportedRegions& ProtectionTable::imported() const { return impl_->imported; }
+const FarRegions& ProtectionTable::far() const { return impl_->far; }
+
+CopyQueue& ProtectionTable::copies() const { return impl_->copies; }
 
 void ProtectionTable::keep_write_log() {
   if (impl_->write_log == nullptr) impl_->write_log = std::make_unique<WriteLog>();

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "base/types.h"
 #include "memory/access.h"
+#include "memory/copy_queue.h"
 #include "memory/imported_memory.h"
 #include "memory/sge.h"
 
@@ -31,6 +32,7 @@ enum class MemoryFault : u8 {
   kAccess,     // the right is not granted
   kGone,       // the region covers it, but the memory is not mapped (memory/touch.h)
   kProtected,  // the memory is mapped, but its protection does not allow the access
+  kLater,      // no fault: a copy of far memory cannot begin or has not ended. Ask again
 };
 
 // The place of the bytes, or the fault. Without a fault, nullptr is in the null region (or nothing
@@ -97,6 +99,10 @@ class ProtectionTable {
   // kMaxLength.
   [[nodiscard]] Result<MRKeys> import_mr(PDId pd, std::shared_ptr<ImportedMemory> memory,
                                          u64 length, u64 iova, AccessFlags access, LKey key);
+  // A region of far memory of a kind that a driver provides, under a key of its own. `skew`: as for
+  // FarRegions::add(). A late kind needs copies().has_staging().
+  [[nodiscard]] Result<MRKeys> register_far(PDId pd, std::shared_ptr<FarMemory> memory, u32 skew,
+                                            u64 length, u64 iova, AccessFlags access);
   // Allows peers on this host to map these pages of the region, which lie in a file, as long as its
   // key stays the same. Does nothing if keys are not published.
   void share(LKey key, const SharedSpan& span);
@@ -142,7 +148,8 @@ class ProtectionTable {
   // The same for the whole region or window that the key names, whatever its length.
   [[nodiscard]] MemoryFault remote_whole(PDId pd, QPN qp, RKey key, Access need) const;
 
-  [[nodiscard]] const ImportedRegions& imported() const;
+  [[nodiscard]] const FarRegions& far() const;
+  [[nodiscard]] CopyQueue& copies() const;
 
   // Returns nullopt if there is no such key. For explanations; no check uses it.
   [[nodiscard]] std::optional<KeyInfo> describe(u32 key) const;

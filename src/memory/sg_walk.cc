@@ -4,8 +4,10 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
+#include "memory/ordered_copy.h"
 #include "memory/touch.h"
 
 namespace verbena {
@@ -40,11 +42,29 @@ MemoryFault walk(const ProtectionTable& table, PDId pd, std::span<const SGE> lis
   return length == 0 ? MemoryFault::kNone : MemoryFault::kBounds;
 }
 
-// Appends a copy of bytes for which is_here() is false. Returns false if they have gone.
-bool add_copy(const ProtectionTable& table, const u8* data, u64 length, PayloadList& out) {
-  const std::optional<Bytes> copy = table.imported().read(data, length, out.size_bytes);
+MemoryFault fault_of(CopyResult result) {
+  switch (result) {
+    case CopyResult::kDone: return MemoryFault::kNone;
+    case CopyResult::kLater: return MemoryFault::kLater;
+    case CopyResult::kGone: return MemoryFault::kGone;
+  }
+  CHECK_UNREACHABLE();
+}
+
+// Appends a copy of bytes for which is_here() is false. `ahead`: as for readable().
+MemoryFault add_copy(const ProtectionTable& table, const u8* data, u64 length, u64 ahead,
+                     CopyLane* lane, PayloadList& out) {
+  CopyResult why;
+  const std::optional<Bytes> copy = table.copies().read(
+      table.far(), lane, data, static_cast<u32>(length), ahead, out.size_bytes, why);
   if (copy) out.add_unstable(*copy);
-  return copy.has_value();
+  return fault_of(why);
+}
+
+// Returns the first that is an error; otherwise kLater if one is.
+MemoryFault worse(MemoryFault a, MemoryFault b) {
+  return a == MemoryFault::kNone || a == MemoryFault::kLater ? (b == MemoryFault::kNone ? a : b)
+                                                             : a;
 }
 
 void copy_here(std::span<const MemoryPiece> to, Bytes data) {
@@ -59,15 +79,17 @@ MemoryFault touch_and_copy(std::span<const MemoryPiece> to, Bytes data) {
   return touch([&] { copy_here(to, data); }) ? MemoryFault::kNone : fault_of_touch();
 }
 
-// Copies to pieces of which some may be imported.
-MemoryFault copy(const ProtectionTable& table, std::span<const MemoryPiece> to, Bytes data) {
+// Copies to pieces of which some may be far.
+MemoryFault copy(const ProtectionTable& table, std::span<const MemoryPiece> to, Bytes data,
+                 CopyLane* lane) {
   for (const MemoryPiece& piece : to) {
     const Bytes part = data.first(piece.length_bytes);
     if (is_here(piece.data)) {
       if (const MemoryFault fault = touch_and_copy({&piece, 1}, part); fault != MemoryFault::kNone)
         return fault;
-    } else if (!table.imported().write(piece.data, part)) {
-      return MemoryFault::kGone;
+    } else if (const CopyResult result = table.copies().write(table.far(), lane, piece.data, part);
+               result != CopyResult::kDone) {
+      return fault_of(result);
     }
     data = data.subspan(piece.length_bytes);
   }
@@ -86,13 +108,18 @@ bool was_touched(const u8* data, u64 length) {
 
 // gather() for a list of one element, the most frequent one.
 MemoryFault gather_one(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset,
-                       u32 length, PayloadList& out) {
+                       u32 length, PayloadList& out, CopyLane* lane) {
   if (length == 0) return MemoryFault::kNone;
   if (offset > sge.length || length > sge.length - offset) return MemoryFault::kBounds;
   const Resolved from = resolve(table, pd, sge, offset, length, Access::kLocalRead);
   if (!from) return from.fault;
-  if (!is_here(from.data))
-    return add_copy(table, from.data, length, out) ? MemoryFault::kNone : MemoryFault::kGone;
+  if (!is_here(from.data)) {
+    table.copies().begin_gather(lane);
+    const u64 ahead = sge.length - offset - length;
+    const MemoryFault fault = add_copy(table, from.data, length, ahead, lane, out);
+    if (fault == MemoryFault::kNone) table.copies().end_gather(lane);
+    return fault;
+  }
   const Bytes bytes(from.data, length);
   const MemoryFault fault = check_readable(bytes);
   if (fault == MemoryFault::kNone) out.add(bytes);
@@ -101,31 +128,32 @@ MemoryFault gather_one(const ProtectionTable& table, PDId pd, const SGE& sge, u6
 
 // scatter() for such a list.
 MemoryFault scatter_to_one(const ProtectionTable& table, PDId pd, const SGE& sge, u64 offset,
-                           Bytes data) {
+                           Bytes data, CopyLane* lane) {
   if (data.empty()) return MemoryFault::kNone;
   if (offset > sge.length || data.size() > sge.length - offset) return MemoryFault::kBounds;
   const Resolved to = resolve(table, pd, sge, offset, data.size(), Access::kLocalWrite);
   if (!to) return to.fault;
   const MemoryPiece piece{to.data, data.size()};
-  return copy(table, {&piece, 1}, data);
+  return copy(table, {&piece, 1}, data, lane);
 }
 
 }  // namespace
 
 MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
-                   u32 length, PayloadList& out) {
-  if (list.size() == 1) return gather_one(table, pd, list.front(), offset, length, out);
+                   u32 length, PayloadList& out, CopyLane* lane) {
+  if (list.size() == 1) return gather_one(table, pd, list.front(), offset, length, out, lane);
   const u32 before = out.count;
-  bool gone = false;
+  MemoryFault copied = MemoryFault::kNone;
+  bool any_far = false;
   const MemoryFault fault =
       walk(table, pd, list, offset, length, Access::kLocalRead, [&](const u8* data, u64 bytes) {
-        if (is_here(data))
-          out.add({data, bytes});
-        else
-          gone |= !add_copy(table, data, bytes, out);
+        if (is_here(data)) return out.add({data, bytes});
+        if (!std::exchange(any_far, true)) table.copies().begin_gather(lane);
+        copied = worse(copied, add_copy(table, data, bytes, 0, lane, out));
       });
   if (fault != MemoryFault::kNone) return fault;
-  if (gone) return MemoryFault::kGone;
+  if (copied != MemoryFault::kNone) return copied;
+  if (any_far) table.copies().end_gather(lane);
   for (u32 i = before; i < out.count; ++i)
     if (const MemoryFault unread = check_readable(out.parts[i]); unread != MemoryFault::kNone)
       return unread;
@@ -143,10 +171,27 @@ std::optional<Bytes> in_one_piece(const ProtectionTable& table, PDId pd, std::sp
   return is_readable(bytes) ? std::optional(bytes) : std::nullopt;
 }
 
-std::optional<Bytes> readable(const ProtectionTable& table, const u8* data, u32 length) {
-  if (!is_here(data)) return table.imported().read(data, length, 0);
+std::optional<Bytes> readable(const ProtectionTable& table, const u8* data, u32 length, u64 ahead,
+                              CopyLane* lane, MemoryFault& why) {
+  if (!is_here(data)) {
+    CopyQueue& copies = table.copies();
+    copies.begin_gather(lane);
+    CopyResult result;
+    const std::optional<Bytes> copy =
+        copies.read(table.far(), lane, data, length, ahead, 0, result);
+    if (copy) copies.end_gather(lane);
+    why = fault_of(result);
+    return copy;
+  }
   const Bytes bytes(data, length);
-  return is_readable(bytes) ? std::optional(bytes) : std::nullopt;
+  if (is_readable(bytes)) return bytes;
+  why = fault_of_touch();
+  return std::nullopt;
+}
+
+MemoryFault store_payload(const ProtectionTable& table, u8* to, Bytes from, CopyLane* lane) {
+  if (!is_here(to)) return fault_of(table.copies().write(table.far(), lane, to, from));
+  return ordered_copy(to, from) ? MemoryFault::kNone : fault_of_touch();
 }
 
 MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
@@ -164,8 +209,8 @@ MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> l
 }
 
 MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
-                    Bytes data) {
-  if (list.size() == 1) return scatter_to_one(table, pd, list.front(), offset, data);
+                    Bytes data, CopyLane* lane) {
+  if (list.size() == 1) return scatter_to_one(table, pd, list.front(), offset, data, lane);
   CHECK(list.size() <= kMaxSGE);
   std::array<MemoryPiece, kMaxSGE> pieces;  // uninitialized: one is made per packet
   u32 count = 0;
@@ -177,7 +222,7 @@ MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> 
       });
   if (fault != MemoryFault::kNone) return fault;
   const std::span<const MemoryPiece> to(pieces.data(), count);
-  return all_here ? touch_and_copy(to, data) : copy(table, to, data);
+  return all_here ? touch_and_copy(to, data) : copy(table, to, data, lane);
 }
 
 MemoryFault fault_of_touch() {

@@ -8,18 +8,28 @@
 
 namespace verbena {
 
-// Appends the pieces to `out`, each readable at this moment. Imported memory becomes a copy that is
-// valid until the next packet. Precondition: the range lies inside the list.
+// `lane`: of the QP half that asks. nullptr: far memory whose copies end late counts as gone.
+
+// Appends the pieces to `out`, each readable at this moment. Far memory becomes a copy that is
+// valid until the next packet; kLater: it has not arrived yet. Precondition: the range lies inside
+// the list.
 [[nodiscard]] MemoryFault gather(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
-                                 u64 offset, u32 length, PayloadList& out);
+                                 u64 offset, u32 length, PayloadList& out,
+                                 CopyLane* lane = nullptr);
 // Returns the range, which may be longer than a packet's payload, if it lies in one element and in
 // memory of this process that can be read now. nullopt: call gather() for each packet.
 [[nodiscard]] std::optional<Bytes> in_one_piece(const ProtectionTable& table, PDId pd,
                                                 std::span<const SGE> list, u64 offset, u64 length);
-// Appends memory that a check of the table has granted, at most a packet's payload, if it can be
-// read now. Imported memory becomes a copy that is valid until the next packet.
+// Finds memory that a check of the table has granted, at most a packet's payload, if it can be read
+// now. Far memory becomes a copy that is valid until the next packet. `ahead`: so many bytes that
+// follow will be asked for. Returns nullopt if it cannot be read: `why`.
 [[nodiscard]] std::optional<Bytes> readable(const ProtectionTable& table, const u8* data,
-                                            u32 length);
+                                            u32 length, u64 ahead, CopyLane* lane,
+                                            MemoryFault& why);
+// Copies `from` to memory that a check of the table has granted, the last bytes last
+// (memory/ordered_copy.h). kLater: nothing counts as written.
+[[nodiscard]] MemoryFault store_payload(const ProtectionTable& table, u8* to, Bytes from,
+                                        CopyLane* lane);
 // locate() finds the pieces in memory, none empty, and accesses none: at most out.size(), `count`
 // of them. It returns kGone if is_here() is false for a piece, kBounds also if there are more
 // pieces.
@@ -31,8 +41,9 @@ struct MemoryPiece {
                                  u64 offset, u64 length, Access need, std::span<MemoryPiece> out,
                                  u32& count);
 // Copies `data` to the list from `offset` on. Returns kBounds if the list ends before the data.
+// kLater: nothing counts as written.
 [[nodiscard]] MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
-                                  u64 offset, Bytes data);
+                                  u64 offset, Bytes data, CopyLane* lane = nullptr);
 
 // Returns why touch() has just failed in this thread at memory for which is_here() is true.
 [[nodiscard]] MemoryFault fault_of_touch();

@@ -87,6 +87,11 @@ class Engine {
   virtual void on_state(QPState from, Time now) = 0;
   // A receive was posted (own queue or SRQ). False: nothing will come out for that.
   [[nodiscard]] virtual bool on_receive_posted(Time now) = 0;
+  // A write to far memory has failed whose success was already reported inside the engine. The
+  // owner of the completions has seen to those that are not delivered yet, and the QP ends.
+  // on_send_copy_failed(): of a READ's or atomic's result; on_receive_copy_failed(): of a request.
+  virtual void on_send_copy_failed() {}
+  virtual void on_receive_copy_failed(const CopyMark&) {}
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing
   // The program polls, or is about to sleep: what was put off is done now. False: nothing was. Who
   // has put something off has a timer for it, at most kPutOff later.
@@ -124,6 +129,8 @@ struct EngineParts {
   SharedWindow* window = nullptr;             // nullptr: only the requester's own counts
   LocalPackets* local_packets = nullptr;      // of RC. nullptr: all packets are polled out
   LocalProgress* local_progress = nullptr;    // of RC, likewise. nullptr: nobody looks there
+  CopyLane* send_copies = nullptr;            // nullptr: late far memory counts as gone
+  CopyLane* receive_copies = nullptr;         // likewise
 };
 
 }  // namespace verbena

@@ -8,11 +8,12 @@
 namespace verbena {
 
 // Appends the bytes [offset, offset + length) of the message to `out`. Precondition: they lie
-// inside of it. A fault is an error of the application: kLocalProtection.
+// inside of it. kLater: ask again. Any other fault is an
+// error of the application: kLocalProtection.
 [[nodiscard]] inline MemoryFault send_payload(const ProtectionTable& memory, PDId pd,
                                               const SendWQE& wqe, u64 offset, u32 length,
-                                              PayloadList& out) {
-  if (!wqe.wr.inline_data) return gather(memory, pd, wqe.wr.sg_list, offset, length, out);
+                                              PayloadList& out, CopyLane* lane) {
+  if (!wqe.wr.inline_data) return gather(memory, pd, wqe.wr.sg_list, offset, length, out, lane);
   out.add({wqe.inline_bytes + offset, length});
   return MemoryFault::kNone;
 }

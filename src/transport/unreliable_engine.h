@@ -27,6 +27,7 @@ class UnreliableEngine : public DatagramEngine {
   }
   bool on_receive_posted(Time) override { return false; }
   void on_timer(Time) override {}
+  void on_receive_copy_failed(const CopyMark& mark) override { responder_.on_copy_failed(mark); }
 
   bool poll_packet(Time, MaySend what, TxPacket& out) override {
     return what != MaySend::kAcknowledgements && requester_.poll_packet(out);

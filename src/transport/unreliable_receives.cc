@@ -9,6 +9,7 @@ UnreliableReceives::UnreliableReceives(const EngineParts& parts, EngineCounters&
                                        ResponderFault& fault)
     : qp_(parts.attributes),
       memory_(parts.memory),
+      copies_(parts.receive_copies),
       queue_(parts.receive_queue),
       shared_(parts.shared_receive_queue),
       srq_pd_(parts.srq_pd),
@@ -51,7 +52,10 @@ bool UnreliableReceives::acquire() {
 bool UnreliableReceives::write(u64 offset, Bytes data) {
   CHECK(holding_);
   const PDId pd = srq_pd_.value_or(qp_.pd);
-  if (scatter(memory_, pd, held_.sg_list(), offset, data) == MemoryFault::kNone) return true;
+  if (copies_ != nullptr) copies_->mark({.psn = 0, .is_receive = true});
+  const MemoryFault fault = scatter(memory_, pd, held_.sg_list(), offset, data, copies_);
+  if (fault == MemoryFault::kNone) return true;
+  if (fault == MemoryFault::kLater) return false;
   fault_ = {.refusal = Refusal::kReceiveMemory,
             .wr_id = held_.wr_id,
             .message_bytes = offset + data.size(),
@@ -60,6 +64,12 @@ bool UnreliableReceives::write(u64 offset, Bytes data) {
   fail(WQEStatus::kLocalProtection);
   halted_ = fatal_event_ = true;
   return false;
+}
+
+void UnreliableReceives::on_copy_failed() {
+  fault_ = {.refusal = Refusal::kReceiveMemory, .memory = MemoryFault::kGone};
+  ++counters_.resp_cqe_error;
+  halted_ = fatal_event_ = true;
 }
 
 void UnreliableReceives::complete(CQE cqe) {

@@ -29,13 +29,16 @@ class UnreliableReceives {
   // Holds a WQE from now on, if it did not already. Returns false if none is posted.
   [[nodiscard]] bool acquire();
   [[nodiscard]] const ReceiveWQE& held() const { return held_; }
-  // Copies to the held WQE's memory. Returns false if that was refused; then the actions of a class
-  // A fault are done.
+  // Copies to the held WQE's memory. Returns false if the copy cannot begin now (the packet counts
+  // as lost), or if it was refused; then the actions of a class A fault are done.
   [[nodiscard]] bool write(u64 offset, Bytes data);
   // Completes the held WQE. wr_id and qp are filled in here.
   void complete(CQE cqe);
   // Drops the current message; `srq_status` is the status of a class E completion.
   void abandon(WQEStatus srq_status);
+
+  // A copy to the memory of a receive has failed after it counted as done: a class A fault.
+  void on_copy_failed();
 
   // The held WQE completes in error. iWARP, where an error of a message ends the stream.
   void fail(WQEStatus status);
@@ -53,6 +56,7 @@ class UnreliableReceives {
 
   const QPAttributes& qp_;
   const ProtectionTable& memory_;
+  CopyLane* const copies_;
   ReceiveQueue& queue_;
   bool shared_;
   std::optional<PDId> srq_pd_;

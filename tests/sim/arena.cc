@@ -22,6 +22,7 @@ void Arena::seal() {
 }
 
 MRKeys Arena::open(u64 offset, u64 length, AccessFlags access) {
+  if (has_late_memory_ && prng_.chance(0.8)) return open_late(offset, length, access);
   const Result<MRKeys> keys = device_.memory().register_mr(pd_->id, actual_.data() + offset, length,
                                                            address(offset), access);
   CHECK(keys.has_value());
@@ -29,9 +30,26 @@ MRKeys Arena::open(u64 offset, u64 length, AccessFlags access) {
   return *keys;
 }
 
+MRKeys Arena::open_late(u64 offset, u64 length, AccessFlags access) {
+  const MutableBytes bytes = MutableBytes(actual_).subspan(offset, length);
+  late_.push_back(std::make_shared<test::LateMemory>(bytes, prng_.fork()));
+  const Result<MRKeys> keys = device_.memory().register_far(
+      pd_->id, late_.back(), static_cast<u32>(reinterpret_cast<std::uintptr_t>(bytes.data()) % 8),
+      length, address(offset), access);
+  CHECK(keys.has_value());
+  keys_.push_back(keys->l_key);
+  return *keys;
+}
+
+void Arena::use_late_memory() {
+  has_late_memory_ = true;
+  device_.memory().copies().use_staging(std::shared_ptr<u8[]>(new u8[CopyQueue::kStagingBytes]));
+}
+
 void Arena::close() {
   for (const LKey key : keys_) CHECK(device_.memory().deregister_mr(key) == Status::kOk);
   keys_.clear();
+  for (const auto& memory : late_) memory->finish();
 }
 
 u64 Arena::expected_word(u64 offset) const {

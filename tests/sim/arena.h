@@ -9,6 +9,7 @@
 
 #include "base/prng.h"
 #include "device/device.h"
+#include "memory/late_memory_for_test.h"
 
 namespace verbena::sim {
 
@@ -20,6 +21,9 @@ class Arena {
 
   // A piece of its own, random bytes in it and around it, aligned to 64. Before seal().
   u64 carve(u64 length);
+  // Most regions become memory whose copies end late (memory/late_memory_for_test.h). Before
+  // open().
+  void use_late_memory();
   // Memory exists from here on.
   void seal();
   MRKeys open(u64 offset, u64 length, AccessFlags access);  // registers; ends the test on failure
@@ -40,6 +44,8 @@ class Arena {
 
  private:
   static constexpr u64 kGuard = 64;
+  MRKeys open_late(u64 offset, u64 length, AccessFlags access);
+
   Device& device_;
   ProtectionDomain* pd_;
   u64 iova_;
@@ -47,6 +53,8 @@ class Arena {
   u64 size_ = kGuard;
   std::vector<u8> actual_, expected_;
   std::vector<LKey> keys_;
+  bool has_late_memory_ = false;
+  std::vector<std::shared_ptr<test::LateMemory>> late_;
 };
 
 }  // namespace verbena::sim

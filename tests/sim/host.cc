@@ -61,7 +61,9 @@ Host::Host(World& w, Node& n, u64 iova)
       node(n),
       pd(*n.device().alloc_pd()),
       cq(*n.device().create_cq(kCQEs, this)),
-      arena(n.device(), pd, iova, w.prng().fork()) {}
+      arena(n.device(), pd, iova, w.prng().fork()) {
+  if (w.has_late_memory()) arena.use_late_memory();
+}
 
 void Host::add_srq(u32 depth, u32 max_sge) {
   srq = *node.device().create_srq(

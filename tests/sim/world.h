@@ -93,6 +93,9 @@ class World {
   PRNG& prng() { return prng_; }
   Time now() const { return now_; }
   Timeline& timeline() { return timeline_; }
+  // Of hosts that are added later: Arena::use_late_memory().
+  void use_late_memory() { has_late_memory_ = true; }
+  bool has_late_memory() const { return has_late_memory_; }
 
   Node& add_node(const NodeConfig& config);
   void join(Node& a, Node& b, const LinkConfig& config);
@@ -125,6 +128,7 @@ class World {
   Time now_;
   u64 events_added_ = 0;
   bool stopped_ = false;
+  bool has_late_memory_ = false;
   std::vector<Event> queue_;  // a heap by later()
   std::vector<std::unique_ptr<Node>> nodes_;
   Timeline timeline_;

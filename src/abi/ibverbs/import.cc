@@ -101,7 +101,7 @@ int take_over(ContextObject& context, const Origin& origin, u32 handle, const PD
   const std::optional<PublishedKey> region = origin.process->exported(handle);
   if (!region) return ENOENT;
   if (pd.exporter != origin.exporter || region->pd.value != pd.handle) return EINVAL;
-  const u64 length = std::min(region->length, ImportedRegions::kMaxLength);
+  const u64 length = std::min(region->length, FarRegions::kMaxLength);
   const Result<MRKeys> keys = context.enter()->memory().import_mr(
       pd.id(), std::make_shared<host::ImportedRegion>(origin.process, *region), length,
       region->start, region->access, LKey{region->key});

@@ -9,7 +9,8 @@ namespace {
 
 constexpr int to_advise_errno(MemoryFault fault) {
   switch (fault) {
-    case MemoryFault::kNone: return 0;
+    case MemoryFault::kNone:
+    case MemoryFault::kLater: return 0;
     case MemoryFault::kBadKey: return ENOENT;
     case MemoryFault::kBounds: return EFAULT;
     case MemoryFault::kAccess: return EPERM;

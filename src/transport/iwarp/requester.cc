@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "memory/ordered_copy.h"
 #include "memory/sg_walk.h"
 #include "transport/completions.h"
 #include "transport/iwarp/terminate_reasons.h"
@@ -236,7 +235,7 @@ MemoryFault Requester::gather(const OutMessage& message, u32 offset, u32 length,
                               PayloadList& out) const {
   const SendWQE& wqe = queue_.at(message.request);
   if (message.payload == OutMessage::Payload::kRequest)
-    return send_payload(memory_, qp_.pd, wqe, offset, length, out);
+    return send_payload(memory_, qp_.pd, wqe, offset, length, out, nullptr);
   if (!is_answered(wqe.wr.op)) return MemoryFault::kNone;
   for (const SGE& sge : wqe.wr.sg_list)
     if (const Resolved sink =
@@ -304,7 +303,8 @@ Resolved Requester::place_of_response(u64 to, u32 length) const {
 std::optional<TerminateReason> Requester::place_response(u64 to, Bytes payload) {
   if (payload.empty()) return std::nullopt;
   const Resolved place = place_of_response(to, static_cast<u32>(payload.size()));
-  if (place && ordered_copy(memory_.imported(), place.data, payload)) return std::nullopt;
+  if (place && store_payload(memory_, place.data, payload, nullptr) == MemoryFault::kNone)
+    return std::nullopt;
   fail(reads_.front().request, WQEStatus::kLocalProtection);
   return reason::kLocalCatastrophic;
 }

@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "memory/ordered_copy.h"
 #include "memory/sg_walk.h"
 #include "memory/touch.h"
 #include "transport/iwarp/terminate_reasons.h"
@@ -242,7 +241,8 @@ std::optional<TerminateReason> Responder::place(const SegmentHeader& segment, RD
     case RDMAPOpcode::kWrite: {
       if (payload.empty()) return std::nullopt;
       const Resolved to = place_of_write(segment, offset, static_cast<u32>(payload.size()));
-      if (to && ordered_copy(memory_.imported(), to.data, payload)) return std::nullopt;
+      if (to && store_payload(memory_, to.data, payload, nullptr) == MemoryFault::kNone)
+        return std::nullopt;
       return refuse(Refusal::kRemoteMemory, to ? MemoryFault::kGone : to.fault,
                     segment.to_buffer.stag, segment.to_buffer.offset + offset, payload.size(),
                     reason_of_write(to ? MemoryFault::kGone : to.fault));
@@ -354,8 +354,9 @@ MemoryFault Responder::gather(const OutMessage& response, u32 offset, u32 length
       memory_.remote(qp_.pd, qp_.qpn, RKey{response.source_stag}, response.source_offset + offset,
                      length, Access::kRemoteRead);
   if (!from) return from.fault;
-  const std::optional<Bytes> bytes = readable(memory_, from.data, length);
-  if (!bytes) return MemoryFault::kGone;
+  MemoryFault why = MemoryFault::kNone;
+  const std::optional<Bytes> bytes = readable(memory_, from.data, length, 0, nullptr, why);
+  if (!bytes) return why;
   out.add_unstable(*bytes);
   return MemoryFault::kNone;
 }

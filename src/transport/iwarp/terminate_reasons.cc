@@ -6,7 +6,8 @@ namespace verbena::iwarp {
 
 TerminateReason reason_of_write(MemoryFault fault) {
   switch (fault) {
-    case MemoryFault::kNone: break;
+    case MemoryFault::kNone:
+    case MemoryFault::kLater: break;
     case MemoryFault::kBadKey: return reason::kTaggedInvalidSTag;
     case MemoryFault::kBounds: return reason::kTaggedBounds;
     case MemoryFault::kAccess: return reason::kAccessRights;
@@ -18,7 +19,8 @@ TerminateReason reason_of_write(MemoryFault fault) {
 
 TerminateReason reason_of_read(MemoryFault fault) {
   switch (fault) {
-    case MemoryFault::kNone: break;
+    case MemoryFault::kNone:
+    case MemoryFault::kLater: break;
     case MemoryFault::kBadKey: return reason::kInvalidSTag;
     case MemoryFault::kBounds: return reason::kBounds;
     case MemoryFault::kAccess: return reason::kAccessRights;

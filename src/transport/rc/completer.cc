@@ -167,8 +167,10 @@ void RCRequester::on_read_response(const PacketView& packet, Time now) {
   const u64 offset = u64{wqe->first_psn.distance_to(psn)} * mtu();
   const u64 expected = std::min<u64>(mtu(), wqe->length_bytes - offset);
   if (packet.payload.size() != expected) return fail(WQEStatus::kBadResponse);
-  if (scatter(memory_, qp_.pd, wqe->wr.sg_list, offset, packet.payload) != MemoryFault::kNone)
-    return fail(WQEStatus::kLocalProtection);
+  const MemoryFault fault =
+      scatter(memory_, qp_.pd, wqe->wr.sg_list, offset, packet.payload, copies_);
+  if (fault == MemoryFault::kLater) return;  // counts as lost
+  if (fault != MemoryFault::kNone) return fail(WQEStatus::kLocalProtection);
   if (traits_of(packet.headers.bth.opcode).aeth) note_credits(packet.headers.aeth);
   acknowledge_response(*wqe, psn, now);
 }
@@ -186,8 +188,9 @@ void RCRequester::on_atomic_acknowledge(const PacketView& packet, Time now) {
   if (answer_to(wqe->wr.op) != Answer::kOriginal) return fail(WQEStatus::kBadResponse);
   std::array<u8, 8> original;  // in the byte order of this host, as the operands were
   std::memcpy(original.data(), &packet.headers.atomic_ack.original_data, original.size());
-  if (scatter(memory_, qp_.pd, wqe->wr.sg_list, 0, original) != MemoryFault::kNone)
-    return fail(WQEStatus::kLocalProtection);
+  const MemoryFault fault = scatter(memory_, qp_.pd, wqe->wr.sg_list, 0, original, copies_);
+  if (fault == MemoryFault::kLater) return;  // counts as lost
+  if (fault != MemoryFault::kNone) return fail(WQEStatus::kLocalProtection);
   note_credits(packet.headers.aeth);
   acknowledge_response(*wqe, packet.headers.bth.psn, now);
 }
@@ -357,6 +360,12 @@ void RCRequester::fail(WQEStatus status) {
   fatal_pending_ = true;
   rnr_until_.reset();
   ++counters_.req_cqe_error;
+}
+
+void RCRequester::on_copy_failed() {
+  if (failed_) return;
+  if (done_ < queue_.end_index()) return fail(WQEStatus::kLocalProtection);
+  fatal_pending_ = true;  // its WQE is complete, and none is left to say so
 }
 
 void RCRequester::note_fault(const SendWQE& wqe, WQEStatus status) {

@@ -42,6 +42,8 @@ class RCEngine final : public DatagramEngine {
   [[nodiscard]] bool may_complete_send() const { return requester_.may_complete(); }
   [[nodiscard]] bool may_send() const { return !responder_.is_idle() || !requester_.is_idle(); }
   [[nodiscard]] bool on_receive_posted(Time now) override;
+  void on_send_copy_failed() override { requester_.on_copy_failed(); }
+  void on_receive_copy_failed(const CopyMark& mark) override { responder_.on_copy_failed(mark); }
   void on_timer(Time now) override;
   [[nodiscard]] bool on_awaited(Time now) override { return requester_.on_awaited(now); }
   [[nodiscard]] bool is_idle() override;

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "memory/imported_memory.h"
+#include "memory/far_memory.h"
 
 namespace verbena {
 

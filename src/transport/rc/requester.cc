@@ -62,6 +62,7 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
       limits_(limits),
       counters_(counters),
       fault_(fault),
+      copies_(parts.send_copies),
       queue_(parts.send_limits),
       ack_request_period_(ack_request_period(limits.path)),
       window_(limits.path.window_packets),
@@ -202,6 +203,7 @@ bool RCRequester::poll_packet(Time now, Trains trains, TxPacket& out) {
   if (failed_ || rnr_until_ || rests_from_ || !may_send_in(qp_.state)) return false;
   restart_refused();
   if (probe_due_ && build_probe(out)) return true;
+  if (probe_due_) return false;  // its payload comes first: two gathers would disturb each other
   may_be_in_flight_ = window_packets(now);
   trains_ = may_build_trains(trains, now);
   while (cursor_index_ != queue_.end_index()) {
@@ -236,9 +238,11 @@ bool RCRequester::poll_packet(Time now, Trains trains, TxPacket& out) {
       ++cursor_index_;
       continue;
     }
+    const std::optional<u64> stopped_before = stopped_at_;
     const u32 psns = build(wqe, out);
     if (psns == 0) {
-      if (stopped_at_) continue;
+      if (stopped_at_ != stopped_before) continue;
+      if (copies_ != nullptr && copies_->is_reading()) timer_base_ = now;  // not the peer's silence
       return false;
     }
     out.urgency = urgency_of(wqe, out, psns);
@@ -341,10 +345,7 @@ u32 RCRequester::build_flush(const SendWQE& wqe, TxPacket& out) {
 }
 
 u32 RCRequester::build_atomic_write(const SendWQE& wqe, TxPacket& out) {
-  if (!load_payload(wqe, 0, kAtomicBytes, out.payload)) {
-    stop_at(cursor_index_, WQEStatus::kLocalProtection);
-    return 0;
-  }
+  if (!may_build(load_payload(wqe, 0, kAtomicBytes, out.payload))) return 0;
   if (cursor_ == frontier_ && !take_rd_atomic()) return 0;
   out.headers.bth.opcode = {Service::kRC, Op::kAtomicWrite};
   out.headers.reth = {
@@ -369,10 +370,7 @@ u32 RCRequester::build_message(SendWQE& wqe, TxPacket& out) {
     out.packets = train;
   } else {
     const u32 length = static_cast<u32>(std::min<u64>(mtu(), wqe.length_bytes - offset));
-    if (!load_payload(wqe, offset, length, out.payload)) {
-      stop_at(cursor_index_, WQEStatus::kLocalProtection);
-      return 0;
-    }
+    if (!may_build(load_payload(wqe, offset, length, out.payload))) return 0;
   }
   const bool first = packet == 0, last = packet + 1 == wqe.packets;
   const MessageOps ops = message_ops(wqe.wr.op);
@@ -414,13 +412,21 @@ bool RCRequester::load_train(const SendWQE& wqe, u64 offset, u32 packets, Payloa
   return payload.has_value();
 }
 
-bool RCRequester::load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const {
-  if (length == 0) return true;
+MemoryFault RCRequester::load_payload(const SendWQE& wqe, u64 offset, u32 length,
+                                      PayloadList& out) const {
+  if (length == 0) return MemoryFault::kNone;
   if (wqe.inline_bytes != nullptr) {
     out.add({wqe.inline_bytes + offset, length});
-    return true;
+    return MemoryFault::kNone;
   }
-  return gather(memory_, qp_.pd, wqe.wr.sg_list, offset, length, out) == MemoryFault::kNone;
+  return gather(memory_, qp_.pd, wqe.wr.sg_list, offset, length, out, copies_);
+}
+
+// Returns false if the packet must wait for its payload, or if the fault has stopped the WQE.
+bool RCRequester::may_build(MemoryFault payload) {
+  if (payload == MemoryFault::kNone) return true;
+  if (payload != MemoryFault::kLater) stop_at(cursor_index_, WQEStatus::kLocalProtection);
+  return false;
 }
 
 // Builds the oldest unacknowledged packet once more, wherever the cursor is.
@@ -428,10 +434,13 @@ bool RCRequester::build_probe(TxPacket& out) {
   probe_due_ = false;
   const PSN cursor = std::exchange(cursor_, unacked_);
   const u64 index = std::exchange(cursor_index_, done_);
+  const std::optional<u64> stopped_before = stopped_at_;
   const u32 psns = build(queue_.at(done_), out);
-  if (psns == 0) return false;  // stopped: all are sent from here on
+  if (stopped_at_ != stopped_before) return false;  // all are sent from here on
   cursor_ = cursor;
   cursor_index_ = index;
+  probe_due_ = psns == 0;  // its payload has not arrived
+  if (probe_due_) return false;
   out.headers.bth.ack_req = true;
   probe_ = {unacked_.advanced(psns), cursor_};
   if (ack_signals_) ack_signals_->on_resent(unacked_, psns);

@@ -62,6 +62,8 @@ class RCRequester {
   void on_acknowledgement(const Acknowledgement& acknowledgement, Time now);
   void on_timer(Time now);
   [[nodiscard]] bool on_awaited(Time now);
+  // The result of a READ or atomic did not reach its memory.
+  void on_copy_failed();
   [[nodiscard]] bool is_idle() const {
     return cursor_index_ == queue_.end_index() && !probe_due_ && !(put_off_ && put_off_->refused);
   }
@@ -97,7 +99,8 @@ class RCRequester {
   u32 build_flush(const SendWQE& wqe, TxPacket& out);
   u32 build_atomic_write(const SendWQE& wqe, TxPacket& out);
   u32 build_message(SendWQE& wqe, TxPacket& out);
-  bool load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const;
+  MemoryFault load_payload(const SendWQE& wqe, u64 offset, u32 length, PayloadList& out) const;
+  bool may_build(MemoryFault payload);
   u32 train_length(const SendWQE& wqe, u32 packet) const;
   bool load_train(const SendWQE& wqe, u64 offset, u32 packets, PayloadList& out) const;
   Trains may_build_trains(Trains trains, Time now) const;
@@ -204,6 +207,7 @@ class RCRequester {
   const RCLimits limits_;
   EngineCounters& counters_;
   RequesterFault& fault_;
+  CopyLane* const copies_;
   SendQueue queue_;
 
   u64 done_ = 0, fresh_ = 0;

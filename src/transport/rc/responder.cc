@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "memory/ordered_copy.h"
 #include "memory/sg_walk.h"
 #include "memory/touch.h"
 #include "transport/completions.h"
@@ -69,7 +68,7 @@ std::pair<WQEStatus, NAKCode> told_as(Refusal why) {
 }
 
 // Returns false if the word is not accessible.
-bool execute_atomic(u64* word, const AtomicETH& eth, bool swap, u64& original) {
+bool add_or_swap(u64* word, const AtomicETH& eth, bool swap, u64& original) {
   original = eth.compare;
   return touch([&] {
     if (swap)
@@ -95,7 +94,8 @@ RCResponder::RCResponder(const EngineParts& parts, const RCLimits& limits, Engin
       limits_(limits),
       counters_(counters),
       fault_(fault),
-      responses_(limits.max_rd_atomic) {}
+      copies_(parts.receive_copies),
+      responses_(limits.max_rd_atomic, parts.receive_copies) {}
 
 void RCResponder::on_state(QPState from) {
   switch (qp_.state) {
@@ -194,7 +194,8 @@ void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) 
 
 // Acknowledges to a peer on the same host at once, unless other responses come first.
 void RCResponder::acknowledge() {
-  if (local_packets_ != nullptr && responses_.empty() &&
+  const bool is_executed = copies_ == nullptr || copies_->has_ended(copies_->begun());
+  if (local_packets_ != nullptr && responses_.empty() && is_executed &&
       local_packets_->acknowledge(qp_, expected_.previous(), {.value = credits(), .msn = msn_}))
     ++counters_.local_acknowledgements;
   else
@@ -243,8 +244,10 @@ void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits) 
     ++counters_.resp_local_length_error;
     return receive_error(packet, Refusal::kReceiveTooSmall);
   }
+  mark_copies(true);
   const MemoryFault fault =
-      scatter(memory_, receive_pd(), receive_.sg_list(), offset_, packet.payload);
+      scatter(memory_, receive_pd(), receive_.sg_list(), offset_, packet.payload, copies_);
+  if (fault == MemoryFault::kLater) return;  // counts as lost
   if (fault != MemoryFault::kNone) return receive_error(packet, Refusal::kReceiveMemory);
   if (traits.ieth && !invalidate(packet.headers.ieth.r_key))
     return receive_error(packet, Refusal::kInvalidate);
@@ -317,8 +320,10 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
       to = memory_.remote(request_pd(), qp_.qpn, write_.r_key, write_.virtual_address + offset_,
                           packet.payload.size(), Access::kRemoteWrite);
     if (!to) return access_error(packet, to.fault);
-    if (!ordered_copy(memory_.imported(), to.data, packet.payload))
-      return access_error(packet, is_here(to.data) ? fault_of_touch() : MemoryFault::kGone);
+    mark_copies(false);
+    const MemoryFault fault = store_payload(memory_, to.data, packet.payload, copies_);
+    if (fault == MemoryFault::kLater) return;  // counts as lost
+    if (fault != MemoryFault::kNone) return access_error(packet, fault);
   }
   if (traits.first) ++counters_.rx_write_requests;
   message_ = Message::kWrite;
@@ -359,6 +364,25 @@ void RCResponder::on_read(const PacketView& packet) {
   responses_.execute(resource, qp_.max_dest_rd_atomic);
 }
 
+// Far memory finds the original later: the response waits for it.
+MemoryFault RCResponder::execute_atomic(const PacketView& packet, u8* at,
+                                        ResponderResource& resource) {
+  const AtomicETH& eth = packet.headers.atomic;
+  const bool swap = packet.headers.bth.opcode.op == Op::kCmpSwap;
+  if (is_here(at))
+    return add_or_swap(reinterpret_cast<u64*>(at), eth, swap, resource.original)
+               ? MemoryFault::kNone
+               : fault_of_touch();
+  mark_copies(false);
+  const CopyResult result = memory_.copies().atomic(memory_.far(), copies_, at,
+                                                    swap ? CopyOp::kCompareSwap : CopyOp::kFetchAdd,
+                                                    eth.compare, eth.swap_or_add);
+  if (result == CopyResult::kLater) return MemoryFault::kLater;
+  if (result == CopyResult::kGone) return MemoryFault::kGone;
+  resource.far_atomic = copies_->begun();
+  return MemoryFault::kNone;
+}
+
 void RCResponder::on_atomic(const PacketView& packet) {
   const AtomicETH& eth = packet.headers.atomic;
   if (!qp_.remote_access.has(Access::kRemoteAtomic))
@@ -372,9 +396,9 @@ void RCResponder::on_atomic(const PacketView& packet) {
   ResponderResource resource;
   resource.kind = Response::Kind::kAtomic;
   resource.first_psn = expected_;
-  if (!execute_atomic(reinterpret_cast<u64*>(at.data), eth,
-                      packet.headers.bth.opcode.op == Op::kCmpSwap, resource.original))
-    return access_error(packet, fault_of_touch());
+  const MemoryFault fault = execute_atomic(packet, at.data, resource);
+  if (fault == MemoryFault::kLater) return;  // counts as lost
+  if (fault != MemoryFault::kNone) return access_error(packet, fault);
   ++counters_.rx_atomic_requests;
   accept(packet, 1, true);
   resource.msn = msn_;
@@ -434,14 +458,13 @@ void RCResponder::on_atomic_write(const PacketView& packet) {
   const Resolved at = memory_.remote(request_pd(), qp_.qpn, reth.r_key, reth.virtual_address,
                                      kAtomicBytes, Access::kRemoteWrite);
   if (!at) return access_error(packet, at.fault);
-  if (!is_here(at.data)) return access_error(packet, MemoryFault::kAccess);
+  if (at.data == nullptr) return access_error(packet, MemoryFault::kAccess);
   if (!is_word(at.data)) return invalid_request(packet, Refusal::kUnaligned);
   if (!room_for_rd_atomic(packet) || responses_.full()) return;
-  u64 value;
-  std::memcpy(&value, packet.payload.data(), sizeof value);
-  u64* const word = reinterpret_cast<u64*>(at.data);
-  if (!touch([&] { __atomic_store_n(word, value, __ATOMIC_RELEASE); }))
-    return access_error(packet, fault_of_touch());
+  mark_copies(false);  // an aligned word is stored at once, here and in far memory
+  const MemoryFault fault = store_payload(memory_, at.data, packet.payload, copies_);
+  if (fault == MemoryFault::kLater) return;  // counts as lost
+  if (fault != MemoryFault::kNone) return access_error(packet, fault);
   ++counters_.rx_write_requests;
   confirm(packet);
 }
@@ -510,6 +533,21 @@ void RCResponder::access_error(const PacketView& packet, MemoryFault why) {
   fault_.key = memory_.describe(fault_.r_key.value);
   ++counters_.resp_remote_access_errors;
   nak_and_fail(NAKCode::kRemoteAccessError, EngineEvent::kAccessError);
+}
+
+// The responses to earlier requests still leave; nothing behind the failed one is answered.
+void RCResponder::on_copy_failed(const CopyMark& mark) {
+  if (failed_) return;
+  const PSN psn(mark.psn);
+  fault_ = {.refusal = mark.is_receive ? Refusal::kReceiveMemory : Refusal::kRemoteMemory,
+            .memory = MemoryFault::kGone};
+  ++(mark.is_receive ? counters_.resp_cqe_error : counters_.resp_remote_access_errors);
+  responses_.drop_from(psn);
+  const NAKCode code =
+      mark.is_receive ? NAKCode::kRemoteOperationalError : NAKCode::kRemoteAccessError;
+  responses_.negative(psn, msn_, AETHKind::kNAK, static_cast<u8>(code));
+  failed_ = fatal_pending_ = true;
+  if (!mark.is_receive) event_ = EngineEvent::kAccessError;
 }
 
 // The completion of the message's receive reports the error.

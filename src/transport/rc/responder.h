@@ -33,6 +33,8 @@ class RCResponder {
   // Executes it; its completion goes to `out`. Returns false if memory has gone: call on_request(),
   // which reports it.
   [[nodiscard]] bool take_send(const PacketView& packet, u8* to, CQE& out);
+  // The write of the request at `mark.psn` has failed after it was executed.
+  void on_copy_failed(const CopyMark& mark);
   // Frees the receives of an SRQ that were taken and will not complete here: the QP is destroyed.
   void give_back_receives();
   [[nodiscard]] bool on_receive_posted();
@@ -62,6 +64,7 @@ class RCResponder {
   void on_write(const PacketView& packet, const OpcodeTraits& traits);
   void on_read(const PacketView& packet);
   void on_atomic(const PacketView& packet);
+  MemoryFault execute_atomic(const PacketView& packet, u8* at, ResponderResource& resource);
   void on_flush(const PacketView& packet);
   void on_atomic_write(const PacketView& packet);
   void confirm(const PacketView& packet);
@@ -83,6 +86,9 @@ class RCResponder {
   void complete_receive(CompletionOp op, u32 bytes, const PacketView& packet,
                         const OpcodeTraits& traits);
   bool invalidate(RKey key);
+  void mark_copies(bool is_receive) {
+    if (copies_ != nullptr) copies_->mark({.psn = expected_.value(), .is_receive = is_receive});
+  }
   void accept(const PacketView& packet, u32 psns, bool message_done);
   void acknowledge();
   void expect(PSN psn) {
@@ -106,9 +112,10 @@ class RCResponder {
 
   // response_builder.cc
   bool build_read(Response& response, u32 at_most, TxPacket& out);
-  std::optional<Bytes> next_of_read(const Response& response, u32 length) const;
+  bool begin_response();
+  std::optional<Bytes> next_of_read(const Response& response, u32 length, MemoryFault& why) const;
   std::optional<Bytes> train_of_read(const Response& response, u32 at_most) const;
-  void note_unreadable(const Response& response);
+  void note_unreadable(const Response& response, MemoryFault why);
   void build_headers(const Response& response, Op op, TxPacket& out) const;
   u8 credits();
 
@@ -123,6 +130,7 @@ class RCResponder {
   const RCLimits limits_;
   EngineCounters& counters_;
   ResponderFault& fault_;
+  CopyLane* const copies_;
   ResponseQueue responses_;
   std::unique_ptr<ReorderBuffer> reorder_buffer_;  // nullptr: go-back-N
 

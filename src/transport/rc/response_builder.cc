@@ -27,12 +27,15 @@ void RCResponder::build_headers(const Response& response, Op op, TxPacket& out) 
       .kind = response.aeth_kind, .value = response.aeth_value, .msn = response.msn};
 }
 
-// Returns the next bytes of a READ response; nullopt if the key was invalidated since, or the
-// memory has gone.
-std::optional<Bytes> RCResponder::next_of_read(const Response& response, u32 length) const {
+// Returns the next bytes of a READ response; nullopt if the key was invalidated since, the memory
+// has gone, or its bytes have not arrived: `why`.
+std::optional<Bytes> RCResponder::next_of_read(const Response& response, u32 length,
+                                               MemoryFault& why) const {
   const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
                                        length, Access::kRemoteRead);
-  return from ? readable(memory_, from.data, length) : std::nullopt;
+  why = from.fault;
+  if (!from) return std::nullopt;
+  return readable(memory_, from.data, length, response.length_bytes - length, copies_, why);
 }
 
 // The same for more than one middle packet, in memory of this process; nullopt if that is
@@ -48,30 +51,29 @@ std::optional<Bytes> RCResponder::train_of_read(const Response& response, u32 at
   return Bytes(from.data, length);
 }
 
-void RCResponder::note_unreadable(const Response& response) {
-  const Resolved from = memory_.remote(response.pd, qp_.qpn, response.r_key, response.address,
-                                       std::min(response.length_bytes, mtu()), Access::kRemoteRead);
-  const MemoryFault unread = is_here(from.data) ? fault_of_touch() : MemoryFault::kGone;
+void RCResponder::note_unreadable(const Response& response, MemoryFault why) {
   fault_ = {.refusal = Refusal::kRemoteMemory,
             .opcode = {Service::kRC, Op::kRDMAReadRequest},
             .remote_address = response.address,
             .length_bytes = response.length_bytes,
             .r_key = response.r_key,
-            .memory = from ? unread : from.fault,
+            .memory = why,
             .key = memory_.describe(response.r_key.value)};
   ++counters_.resp_remote_access_errors;
 }
 
-// Builds one packet of a READ response, or a train. Returns false if a NAK has taken its place;
-// then nothing behind it is answered.
+// Builds one packet of a READ response, or a train. Returns false if its bytes have not arrived, or
+// if a NAK has taken its place; then nothing behind it is answered.
 bool RCResponder::build_read(Response& response, u32 at_most, TxPacket& out) {
+  MemoryFault why = MemoryFault::kNone;
   std::optional<Bytes> payload = train_of_read(response, at_most);
   if (payload)
     out.packets = static_cast<u32>(payload->size()) / mtu();
   else
-    payload = next_of_read(response, std::min(response.length_bytes, mtu()));
+    payload = next_of_read(response, std::min(response.length_bytes, mtu()), why);
+  if (!payload && why == MemoryFault::kLater) return false;
   if (!payload) {
-    note_unreadable(response);
+    note_unreadable(response, why);
     const PSN psn = response.psn;
     const MSN msn = response.msn.previous();  // the READ is not complete
     responses_.drop_pending();
@@ -100,12 +102,24 @@ bool RCResponder::poll_acknowledgement(TxPacket& out) {
   return response != nullptr && response->kind != Response::Kind::kRead && poll_packet(out);
 }
 
-bool RCResponder::poll_packet(TxPacket& out, u32 at_most) {
-  Response* response = responses_.front();
+// Returns false if there is no response, or if it waits for copies.
+bool RCResponder::begin_response() {
+  Response* const response = responses_.front();
   if (response == nullptr) return false;
+  if (copies_ == nullptr) return true;
+  if (!copies_->has_ended(response->after)) return false;
+  if (response->far_atomic != 0)
+    response->original = copies_->original(response->far_atomic).value_or(response->original);
+  return true;
+}
+
+bool RCResponder::poll_packet(TxPacket& out, u32 at_most) {
+  if (!begin_response()) return false;
+  Response* response = responses_.front();
   if (response->kind == Response::Kind::kRead) {
     if (build_read(*response, at_most, out)) return true;
     response = responses_.front();
+    if (response->kind == Response::Kind::kRead) return false;  // it waits for its bytes
   }
   if (response->kind == Response::Kind::kAtomic) {
     build_headers(*response, Op::kAtomicAcknowledge, out);

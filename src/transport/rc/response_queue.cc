@@ -14,12 +14,25 @@ Response response_to(const ResponderResource& r, PSN psn, u64 address, u32 lengt
   response.pd = r.pd;
   response.length_bytes = length_bytes;
   response.original = r.original;
+  response.far_atomic = r.far_atomic;
   return response;
 }
 
 }  // namespace
 
-ResponseQueue::ResponseQueue(u8 max_resources) : max_resources_(max_resources) {}
+ResponseQueue::ResponseQueue(u8 max_resources, const CopyLane* copies)
+    : max_resources_(max_resources), copies_(copies) {}
+
+void ResponseQueue::push(const Response& response) {
+  pending_.push(response).after = writes_begun();
+}
+
+void ResponseQueue::drop_from(PSN psn) {
+  for (std::size_t left = pending_.size(); left != 0; --left) {
+    const Response response = pending_.pop();
+    if (response.psn.before(psn)) pending_.push(response);
+  }
+}
 
 void ResponseQueue::take_memory() {
   if (pending_.capacity() != 0) return;
@@ -36,9 +49,10 @@ void ResponseQueue::acknowledge(PSN psn, MSN msn) {
   take_memory();
   if (!pending_.empty()) {
     Response& last = pending_[pending_.size() - 1];
-    if (last.positive_ack()) {
+    if (last.positive_ack() && (last.after == writes_begun() || pending_.size() >= kMostWaiting)) {
       last.psn = psn;
       last.msn = msn;
+      last.after = writes_begun();
       return;
     }
   }
@@ -95,8 +109,10 @@ void ResponseQueue::repeat(const ResponderResource& original, PSN psn, u64 addre
     Response& waiting = pending_[i];
     if (waiting.acknowledges_only() || !original.holds(waiting.psn)) continue;
     const bool repeated = waiting.repeated;
+    const u64 after = waiting.after;
     waiting = response_to(original, psn, address, length_bytes);
     waiting.repeated = repeated;
+    waiting.after = after;
     return;
   }
   repeat_part(original, psn, address, length_bytes);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/ring.h"
+#include "memory/copy_lane.h"
 #include "transport/datagram_engine.h"
 #include "wire/ib/sack_eth.h"
 
@@ -28,7 +29,9 @@ struct Response {
   u32 length_bytes = 0;   // kRead: still to send
   bool started = false;   // kRead: the First packet is out
   bool repeated = false;  // answers a duplicate: needs no responder resource
+  u64 after = 0;          // leaves when the writes up to this ticket have ended (copy_lane.h)
   u64 original = 0;       // kAtomic; kSack: its bits
+  u64 far_atomic = 0;     // as ResponderResource's
 
   bool acknowledges_only() const { return kind == Kind::kAcknowledge || kind == Kind::kSack; }
   bool positive_ack() const { return kind == Kind::kAcknowledge && aeth_kind == AETHKind::kACK; }
@@ -45,6 +48,7 @@ struct ResponderResource {
   PDId pd;  // against which the key was checked
   u32 length_bytes = 0;
   u64 original = 0;
+  u64 far_atomic = 0;  // the ticket of an atomic on far memory that found the original; 0: none
   bool holds(PSN psn) const { return first_psn.distance_to(psn) < packets; }
 };
 
@@ -52,11 +56,13 @@ class ResponseQueue {
  public:
   static constexpr u32 kMaxPending = 64;
 
-  explicit ResponseQueue(u8 max_resources);
+  // `copies`: the writes that a response waits for; nullptr: none are late.
+  explicit ResponseQueue(u8 max_resources, const CopyLane* copies = nullptr);
 
   void clear();
   // --- input
-  void acknowledge(PSN psn, MSN msn);  // joins an ACK that still waits at the end
+  // Joins an ACK that still waits at the end, unless that one waits for fewer writes.
+  void acknowledge(PSN psn, MSN msn);
   // `psn` is the oldest missing one. Joins a waiting SACK for the same 64 PSNs.
   void sack(PSN psn, MSN msn, const SackETH& sack);
   void negative(PSN psn, MSN msn, AETHKind kind, u8 value);
@@ -76,12 +82,20 @@ class ResponseQueue {
   [[nodiscard]] Response* front() { return pending_.empty() ? nullptr : &pending_.front(); }
   void pop_front() { (void)pending_.pop(); }
   void drop_pending() { pending_.clear(); }
+  // Drops the responses to requests at and after `psn`.
+  void drop_from(PSN psn);
 
  private:
   void take_memory();
-  void push(const Response& response) { pending_.push(response); }
+  void push(const Response& response);
+  u64 writes_begun() const { return copies_ == nullptr ? 0 : copies_->begun(); }
+
+  // So many ACKs wait for different writes, so that a peer which never stops is acknowledged all
+  // the same.
+  static constexpr u32 kMostWaiting = kMaxPending / 4;
 
   const u8 max_resources_;
+  const CopyLane* const copies_;
   Ring<Response> pending_{0};
   Ring<ResponderResource> resources_{0};
 };

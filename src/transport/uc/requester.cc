@@ -10,7 +10,10 @@
 namespace verbena {
 
 UCRequester::UCRequester(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault)
-    : qp_(parts.attributes), memory_(parts.memory), sends_(parts, counters, fault) {}
+    : qp_(parts.attributes),
+      memory_(parts.memory),
+      copies_(parts.send_copies),
+      sends_(parts, counters, fault) {}
 
 PostError UCRequester::post(const SendWR& wr, Time now) {
   if (!is_uc_request(wr.op) && !is_local_operation(wr.op)) return PostError::kBadOpcode;
@@ -28,7 +31,10 @@ bool UCRequester::poll_packet(TxPacket& out) {
   if (wqe == nullptr) return false;
   const u32 bytes_now = std::min(bytes(qp_.path_mtu), wqe->length_bytes - offset_);
   out.payload.clear();
-  if (send_payload(memory_, qp_.pd, *wqe, offset_, bytes_now, out.payload) != MemoryFault::kNone) {
+  const MemoryFault fault =
+      send_payload(memory_, qp_.pd, *wqe, offset_, bytes_now, out.payload, copies_);
+  if (fault == MemoryFault::kLater) return false;
+  if (fault != MemoryFault::kNone) {
     offset_ = 0;
     sends_.finish(WQEStatus::kLocalProtection);
     return false;

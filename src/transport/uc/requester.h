@@ -25,6 +25,7 @@ class UCRequester {
 
   const QPAttributes& qp_;
   const ProtectionTable& memory_;
+  CopyLane* const copies_;
   UnreliableSends sends_;
   PSN next_psn_;
   u32 offset_ = 0;  // bytes of the current message that are in earlier packets

@@ -1,6 +1,6 @@
 #include "transport/uc/responder.h"
 
-#include "memory/ordered_copy.h"
+#include "memory/sg_walk.h"
 
 namespace verbena {
 namespace {
@@ -17,6 +17,7 @@ bool legal_payload(const OpcodeTraits& traits, std::size_t payload_bytes, u32 mt
 UCResponder::UCResponder(const EngineParts& parts, EngineCounters& counters, ResponderFault& fault)
     : qp_(parts.attributes),
       memory_(parts.memory),
+      copies_(parts.receive_copies),
       counters_(counters),
       receives_(parts, counters, fault) {}
 
@@ -96,8 +97,8 @@ WQEStatus UCResponder::place_send(const PacketView& packet, const OpcodeTraits& 
     ++counters_.resp_local_length_error;
     return WQEStatus::kLocalLength;
   }
-  return receives_.write(received_, packet.payload) ? WQEStatus::kSuccess
-                                                    : WQEStatus::kLocalProtection;
+  if (receives_.write(received_, packet.payload)) return WQEStatus::kSuccess;
+  return receives_.accepting() ? WQEStatus::kRemoteInvalidRequest : WQEStatus::kLocalProtection;
 }
 
 // Checks every packet's bytes again: the key may have been invalidated since the first.
@@ -109,7 +110,11 @@ WQEStatus UCResponder::place_write(const PacketView& packet, const OpcodeTraits&
   if (traits.imm_dt && !receives_.acquire()) return WQEStatus::kRemoteInvalidRequest;
   const Resolved to = memory_.remote(qp_.pd, qp_.qpn, reth_.r_key,
                                      reth_.virtual_address + received_, size, Access::kRemoteWrite);
-  if (!to || !ordered_copy(memory_.imported(), to.data, packet.payload)) {
+  if (copies_ != nullptr) copies_->mark({.psn = packet.headers.bth.psn.value()});
+  const MemoryFault fault =
+      to ? store_payload(memory_, to.data, packet.payload, copies_) : to.fault;
+  if (fault == MemoryFault::kLater) return WQEStatus::kRemoteInvalidRequest;  // counts as lost
+  if (fault != MemoryFault::kNone) {
     ++counters_.resp_remote_access_errors;
     return WQEStatus::kRemoteAccess;
   }
@@ -125,6 +130,12 @@ bool UCResponder::open_write(const RETH& reth) {
                                       reth.dma_length, Access::kRemoteWrite);
   ++(granted ? counters_.rx_write_requests : counters_.resp_remote_access_errors);
   return granted;
+}
+
+// Nobody is told that a WRITE has failed. IBTA 9.8.2.2.3
+void UCResponder::on_copy_failed(const CopyMark& mark) {
+  if (mark.is_receive) return receives_.on_copy_failed();
+  ++counters_.resp_remote_access_errors;
 }
 
 void UCResponder::finish(const PacketView& packet, const OpcodeTraits& traits) {

@@ -18,6 +18,7 @@ class UCResponder {
   void on_state(QPState from);
   void on_packet(const PacketView& packet, const RxContext& context);
   void give_back_receives() { receives_.give_back(); }
+  void on_copy_failed(const CopyMark& mark);
   [[nodiscard]] bool poll_cqe(CQE& out) { return receives_.poll_cqe(out); }
   [[nodiscard]] std::optional<EngineEvent> poll_event();
 
@@ -39,6 +40,7 @@ class UCResponder {
 
   const QPAttributes& qp_;
   const ProtectionTable& memory_;
+  CopyLane* const copies_;
   EngineCounters& counters_;
   UnreliableReceives receives_;
   PSN expected_psn_;

@@ -18,6 +18,7 @@ u64 message_bytes(const SendWR& wr) {
 UDRequester::UDRequester(const EngineParts& parts, EngineCounters& counters, RequesterFault& fault)
     : qp_(parts.attributes),
       memory_(parts.memory),
+      copies_(parts.send_copies),
       sends_(parts, counters, fault, Addressing::kOfRequest) {}
 
 PostError UDRequester::post(const SendWR& wr, Time now) {
@@ -36,8 +37,10 @@ bool UDRequester::poll_packet(TxPacket& out) {
   const SendWQE* wqe = sends_.current();
   if (wqe == nullptr) return false;
   out.payload.clear();
-  if (send_payload(memory_, qp_.pd, *wqe, 0, wqe->length_bytes, out.payload) !=
-      MemoryFault::kNone) {
+  const MemoryFault fault =
+      send_payload(memory_, qp_.pd, *wqe, 0, wqe->length_bytes, out.payload, copies_);
+  if (fault == MemoryFault::kLater) return false;
+  if (fault != MemoryFault::kNone) {
     sends_.finish(WQEStatus::kLocalProtection);
     return false;
   }

@@ -25,6 +25,7 @@ class UDRequester {
 
   const QPAttributes& qp_;
   const ProtectionTable& memory_;
+  CopyLane* const copies_;
   UnreliableSends sends_;
   PSN next_psn_;
 };

@@ -1,0 +1,45 @@
+// CopyJob: one access to far memory (memory/far_memory.h), at most kCopySlotBytes long.
+// The device begins the job; the memory kind ends it by end(), from any thread. Until then `bytes`
+// belongs to the kind. The device looks at state() and never waits.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "memory/sge.h"
+
+namespace verbena {
+
+inline constexpr u32 kCopySlotBytes = 4096;  // the largest path MTU
+
+enum class CopyOp : u8 { kRead, kWrite, kCompareSwap, kFetchAdd };
+
+enum class CopyState : u8 {
+  kRunning,
+  kDone,
+  kGone,  // some byte does not exist, or the region has ended
+};
+
+class FarMemory;
+
+struct CopyJob {
+  CopyOp op = CopyOp::kRead;
+  u32 lane = 0;         // jobs of one lane take effect in the order in which they begin
+  u64 offset = 0;       // in the region
+  u8* bytes = nullptr;  // kRead fills it; kWrite copies from it; atomics store the original
+  u32 length = 0;       // kCompareSwap, kFetchAdd: 8
+  u64 compare = 0;      // kCompareSwap
+  u64 operand = 0;      // to swap in or to add, in the byte order of this host
+  std::shared_ptr<FarMemory> memory;
+  std::shared_ptr<void> pool;  // keeps this job and `bytes` alive while the job runs
+
+  [[nodiscard]] CopyState state() const { return state_.load(std::memory_order_acquire); }
+  void start() { state_.store(CopyState::kRunning, std::memory_order_relaxed); }
+  // The job may be used again at once, so `this` must not be touched afterwards.
+  void end(CopyState state);
+
+ private:
+  std::atomic<CopyState> state_{CopyState::kDone};
+};
+
+}  // namespace verbena

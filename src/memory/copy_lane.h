@@ -1,0 +1,62 @@
+// CopyLane: the copies of one half of a QP to and from far memory: which writes have ended, and the
+// bytes that were read ahead. Only memory/copy_queue.h changes it, and the owner by clear().
+//
+// Writes and atomics have tickets, 1, 2, ... in the order in which they begin. has_ended(t) means
+// that all up to t have taken effect, also if their ends were seen in another order.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "memory/copy_job.h"
+
+namespace verbena {
+
+// What a write belongs to, for the error that it may end in.
+struct CopyMark {
+  u32 psn = 0;
+  bool is_receive = false;  // the memory of a receive; otherwise memory that the peer named
+};
+
+class CopyLane {
+ public:
+  static constexpr u32 kMaxWrites = 512;  // that have not ended
+  static constexpr u32 kReadAhead = 32;   // packets
+
+  CopyLane();
+  ~CopyLane();
+  CopyLane(const CopyLane&) = delete;
+  CopyLane& operator=(const CopyLane&) = delete;
+
+  // Forgets all jobs. Those that run still take effect.
+  void clear();
+
+  [[nodiscard]] u64 begun() const { return begun_; }
+  [[nodiscard]] bool has_ended(u64 ticket) const { return ticket <= ended_; }
+  // Returns true if bytes that the owner asked for have not arrived.
+  [[nodiscard]] bool is_reading() const { return reads_running_; }
+  // Returns true if the owner has to look again later.
+  [[nodiscard]] bool is_waiting() const { return begun_ != ended_ || reads_running_; }
+  // The first write that failed. Later tickets never end.
+  struct Failure {
+    u64 ticket;
+    CopyMark mark;
+  };
+  [[nodiscard]] std::optional<Failure> failure() const;
+  void mark(CopyMark mark) { mark_ = mark; }
+  // The value that an atomic found. nullopt: it has not ended, or ended long ago.
+  [[nodiscard]] std::optional<u64> original(u64 ticket) const;
+
+ private:
+  friend class CopyQueue;
+  struct Jobs;  // allocated with the first: most QPs have none
+
+  u64 begun_ = 0, ended_ = 0;
+  CopyMark mark_;
+  bool reads_running_ = false;
+  void retire();
+
+  std::unique_ptr<Jobs> jobs_;
+};
+
+}  // namespace verbena

@@ -1,0 +1,236 @@
+// Copies of memory that end late, through gathers, scatters and stores.
+#include "memory/copy_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "memory/keys_for_test.h"
+#include "memory/late_memory_for_test.h"
+#include "memory/sg_walk.h"
+
+namespace verbena {
+namespace {
+
+using test::kPD;
+using test::kQP;
+
+constexpr u64 kBytes = 64 << 10;
+constexpr u64 kStart = 0x10000;
+constexpr AccessFlags kEverything = Access::kLocalWrite | Access::kRemoteWrite |
+                                    Access::kRemoteRead | AccessFlags(Access::kRemoteAtomic);
+
+class CopyQueueTest : public testing::Test {
+ protected:
+  CopyQueueTest() {
+    std::iota(bytes_.begin(), bytes_.end(), u8{0});
+    table_.copies().use_staging(std::shared_ptr<u8[]>(new u8[CopyQueue::kStagingBytes]));
+    key_ = table_.register_far(kPD, memory_, 0, kBytes, kStart, kEverything)->l_key;
+  }
+  ~CopyQueueTest() override { memory_->finish(); }
+
+  void poll() { table_.copies().poll(table_.far(), lane_); }
+  u8* at(u64 offset) {
+    return table_.remote(kPD, kQP, RKey{key_.value}, kStart + offset, 8, Access::kRemoteWrite).data;
+  }
+  MemoryFault write(u64 offset, Bytes from) {
+    return store_payload(table_, at(offset), from, &lane_);
+  }
+  // Gathers as a sender does that asks again after each look.
+  std::vector<u8> gathered(std::span<const SGE> list, u64 offset, u32 length) {
+    for (u32 tries = 0; tries < 10000; ++tries) {
+      PayloadList out;
+      const MemoryFault fault = gather(table_, kPD, list, offset, length, out, &lane_);
+      if (fault == MemoryFault::kNone) {
+        std::vector<u8> all;
+        for (const Bytes part : out.list()) all.insert(all.end(), part.begin(), part.end());
+        return all;
+      }
+      EXPECT_EQ(fault, MemoryFault::kLater);
+      poll();
+    }
+    ADD_FAILURE() << "never arrives";
+    return {};
+  }
+  void drain() {
+    for (u32 i = 0; i < 100000 && lane_.is_waiting(); ++i) poll();
+  }
+
+  std::vector<u8> bytes_ = std::vector<u8>(kBytes);
+  std::shared_ptr<test::LateMemory> memory_ =
+      std::make_shared<test::LateMemory>(MutableBytes(bytes_), PRNG(7));
+  ProtectionTable table_{8, PRNG(1)};
+  CopyLane lane_;
+  LKey key_;
+};
+
+TEST_F(CopyQueueTest, AGatherAsksAgainUntilTheBytesHaveArrived) {
+  const SGE sge{kStart, kBytes, key_};
+  for (u64 offset = 0; offset < kBytes; offset += 4096)
+    EXPECT_TRUE(
+        std::ranges::equal(gathered({&sge, 1}, offset, 4096), Bytes(bytes_).subspan(offset, 4096)));
+}
+
+TEST_F(CopyQueueTest, PiecesOfOnePacketArriveTogether) {
+  const std::vector<SGE> list = {
+      {kStart, 100, key_}, {kStart + 5000, 300, key_}, {kStart, 50, key_}, {kStart, 100, key_}};
+  std::vector<u8> expected(bytes_.begin(), bytes_.begin() + 100);
+  expected.insert(expected.end(), bytes_.begin() + 5000, bytes_.begin() + 5300);
+  expected.insert(expected.end(), bytes_.begin(), bytes_.begin() + 50);
+  expected.insert(expected.end(), bytes_.begin(), bytes_.begin() + 100);
+  EXPECT_EQ(gathered(list, 0, 550), expected);
+}
+
+TEST_F(CopyQueueTest, TheNextMessageReadsItsBytesAnew) {
+  const SGE sge{kStart, 64, key_};
+  (void)gathered({&sge, 1}, 0, 64);
+  bytes_[3] = 0xcc;
+  EXPECT_EQ(gathered({&sge, 1}, 0, 64)[3], 0xcc);
+}
+
+TEST_F(CopyQueueTest, ARepeatedPacketIsReadAgain) {
+  const SGE sge{kStart, 4096, key_};
+  (void)gathered({&sge, 1}, 0, 1024);
+  (void)gathered({&sge, 1}, 1024, 1024);
+  bytes_[1] = 0xcc;
+  EXPECT_EQ(gathered({&sge, 1}, 0, 1024)[1], 0xcc);
+  EXPECT_EQ(gathered({&sge, 1}, 1024, 1024)[0], bytes_[1024]);
+}
+
+TEST_F(CopyQueueTest, ATicketEndsAfterAllBeforeIt) {
+  const std::vector<u8> first(4096, 0xa1), second(4096, 0xb2);
+  EXPECT_EQ(write(0, first), MemoryFault::kNone);
+  EXPECT_EQ(write(2048, second), MemoryFault::kNone);
+  const u64 last = lane_.begun();
+  while (!lane_.has_ended(last)) {
+    poll();
+    if (lane_.has_ended(last - 1)) {
+      EXPECT_EQ(bytes_[0], 0xa1);
+    }
+  }
+  EXPECT_EQ(bytes_[2047], 0xa1);
+  EXPECT_EQ(bytes_[2048], 0xb2);
+  EXPECT_FALSE(lane_.is_waiting());
+}
+
+TEST_F(CopyQueueTest, TheBytesOfAWriteMayChangeAtOnce) {
+  std::vector<u8> from(100, 0xa1);
+  EXPECT_EQ(write(0, from), MemoryFault::kNone);
+  std::ranges::fill(from, u8{0});
+  drain();
+  EXPECT_EQ(bytes_[99], 0xa1);
+}
+
+TEST_F(CopyQueueTest, AWriteLongerThanASlotIsSeveral) {
+  const std::vector<u8> from(3 * kCopySlotBytes + 5, 0xa1);
+  EXPECT_EQ(write(1, from), MemoryFault::kNone);
+  drain();
+  EXPECT_EQ(bytes_[0], 0);
+  EXPECT_TRUE(std::ranges::all_of(Bytes(bytes_).subspan(1, from.size()),
+                                  [](u8 byte) { return byte == 0xa1; }));
+  EXPECT_EQ(bytes_[1 + from.size()], u8(1 + from.size()));
+}
+
+TEST_F(CopyQueueTest, AnAtomicSaysWhatItFound) {
+  const u64 before = 41;
+  std::memcpy(bytes_.data() + 8, &before, sizeof before);
+  CopyQueue& copies = table_.copies();
+  EXPECT_EQ(copies.atomic(table_.far(), &lane_, at(8), CopyOp::kFetchAdd, 0, 1), CopyResult::kDone);
+  const u64 add = lane_.begun();
+  EXPECT_EQ(copies.atomic(table_.far(), &lane_, at(8), CopyOp::kCompareSwap, 42, 7),
+            CopyResult::kDone);
+  drain();
+  EXPECT_EQ(lane_.original(add), 41u);
+  EXPECT_EQ(lane_.original(add + 1), 42u);
+  EXPECT_EQ(bytes_[8], 7);
+}
+
+TEST_F(CopyQueueTest, WithoutRoomAWriteAsksForALaterTry) {
+  memory_->is_stuck = true;
+  const std::vector<u8> from(10, 0xa1);
+  u32 begun = 0;
+  while (write(0, from) == MemoryFault::kNone) ++begun;
+  EXPECT_EQ(begun, CopyLane::kMaxWrites);
+  EXPECT_EQ(write(0, from), MemoryFault::kLater);
+  memory_->is_stuck = false;
+  drain();
+  EXPECT_EQ(write(0, from), MemoryFault::kNone);
+}
+
+TEST_F(CopyQueueTest, ManyLanesShareTheSlotsAndAllGoOn) {
+  memory_->is_stuck = true;
+  std::vector<std::unique_ptr<CopyLane>> lanes;
+  const std::vector<u8> from(10, 0xa1);
+  u32 begun = 0;
+  for (u32 i = 0; i < 8; ++i) {
+    lanes.push_back(std::make_unique<CopyLane>());
+    while (store_payload(table_, at(0), from, lanes.back().get()) == MemoryFault::kNone) ++begun;
+  }
+  EXPECT_EQ(begun, CopyQueue::kSlots);
+  memory_->is_stuck = false;
+  lanes.clear();  // what runs still ends
+  memory_->finish();
+  EXPECT_EQ(write(0, from), MemoryFault::kNone);
+}
+
+TEST_F(CopyQueueTest, TheFirstFailureHasItsMark) {
+  const std::vector<u8> from(10, 0xa1);
+  lane_.mark({.psn = 5});
+  EXPECT_EQ(write(0, from), MemoryFault::kNone);
+  drain();
+  memory_->is_gone = true;
+  lane_.mark({.psn = 6, .is_receive = true});
+  EXPECT_EQ(write(0, from), MemoryFault::kNone);
+  lane_.mark({.psn = 7});
+  EXPECT_EQ(write(0, from), MemoryFault::kNone);
+  memory_->finish();
+  poll();
+  ASSERT_TRUE(lane_.failure().has_value());
+  EXPECT_EQ(lane_.failure()->ticket, 2u);
+  EXPECT_EQ(lane_.failure()->mark.psn, 6u);
+  EXPECT_TRUE(lane_.failure()->mark.is_receive);
+  EXPECT_EQ(write(0, from), MemoryFault::kGone);
+  lane_.clear();
+  EXPECT_FALSE(lane_.failure().has_value());
+}
+
+TEST_F(CopyQueueTest, AReadThatFailsIsGone) {
+  memory_->is_gone = true;
+  const SGE sge{kStart, 64, key_};
+  PayloadList out;
+  MemoryFault fault = gather(table_, kPD, {&sge, 1}, 0, 64, out, &lane_);
+  memory_->finish();
+  if (fault == MemoryFault::kLater) fault = gather(table_, kPD, {&sge, 1}, 0, 64, out, &lane_);
+  EXPECT_EQ(fault, MemoryFault::kGone);
+}
+
+TEST_F(CopyQueueTest, WithoutALaneSuchMemoryIsGone) {
+  const std::vector<u8> from(10);
+  EXPECT_EQ(store_payload(table_, at(0), from, nullptr), MemoryFault::kGone);
+}
+
+TEST_F(CopyQueueTest, ARegionKnowsWhatStillRuns) {
+  memory_->is_stuck = true;
+  const std::vector<u8> from(10);
+  for (u32 i = 0; i < 5; ++i) EXPECT_EQ(write(0, from), MemoryFault::kNone);
+  EXPECT_EQ(memory_->running(), memory_->waiting());
+  EXPECT_EQ(table_.deregister_mr(key_), Status::kOk);
+  memory_->finish();
+  EXPECT_EQ(memory_->running(), 0u);
+}
+
+// The words of a region that begins at an odd address are not aligned, whatever the iova.
+TEST_F(CopyQueueTest, AlignmentIsThatOfTheMemory) {
+  const LKey odd = table_.register_far(kPD, memory_, 3, 100, 0, kEverything)->l_key;
+  const Resolved place = table_.local(kPD, odd, 0, 8, Access::kLocalWrite);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(place.data) % 8, 3u);
+  const std::vector<u8> from = {1, 2};
+  EXPECT_EQ(store_payload(table_, place.data, from, &lane_), MemoryFault::kNone);
+  drain();
+  EXPECT_EQ(bytes_[0], 1);
+}
+
+}  // namespace
+}  // namespace verbena

@@ -1,0 +1,76 @@
+// LateMemory: host memory whose copies end late, and whose ends are seen out of order, from a seed.
+// It keeps exactly what memory/far_memory.h promises, and no more.
+#pragma once
+
+#include <cstring>
+#include <deque>
+
+#include "base/prng.h"
+#include "memory/far_memory.h"
+
+namespace verbena::test {
+
+class LateMemory final : public FarMemory {
+ public:
+  LateMemory(MutableBytes bytes, PRNG prng) : bytes_(bytes), prng_(prng) {}
+
+  [[nodiscard]] bool is_late() const override { return true; }
+  [[nodiscard]] CopyState begin(CopyJob& job) override {
+    if (entries_.empty() && prng_.chance(0.1)) return apply(job);  // done already
+    entries_.push_back({&job, CopyState::kRunning});
+    return CopyState::kRunning;
+  }
+  void poll() override {
+    if (is_stuck) return;
+    for (u64 i = prng_.below(4); i != 0 && !entries_.empty(); --i)
+      end(prng_.below(entries_.size()));
+  }
+  // Ends all, as a driver does before the memory goes.
+  void finish() {
+    while (!entries_.empty()) end(0);
+  }
+  [[nodiscard]] std::size_t waiting() const { return entries_.size(); }
+
+  bool is_gone = false;   // every job from now on fails
+  bool is_stuck = false;  // no job ends
+
+ private:
+  struct Entry {
+    CopyJob* job;
+    CopyState result;  // kRunning: it has had no effect yet
+  };
+  // The jobs of the lane before it take effect first; their ends are seen later.
+  void end(u64 index) {
+    CopyJob* const job = entries_[index].job;
+    for (u64 i = 0; i <= index; ++i) {
+      Entry& entry = entries_[i];
+      if (entry.job->lane == job->lane && entry.result == CopyState::kRunning)
+        entry.result = apply(*entry.job);
+    }
+    const CopyState result = entries_[index].result;
+    entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(index));
+    job->end(result);
+  }
+  [[nodiscard]] CopyState apply(CopyJob& job) {
+    if (is_gone) return CopyState::kGone;
+    u8* const at = bytes_.data() + job.offset;
+    if (job.op == CopyOp::kRead) std::memcpy(job.bytes, at, job.length);
+    if (job.op == CopyOp::kWrite) std::memcpy(at, job.bytes, job.length);
+    if (job.op == CopyOp::kRead || job.op == CopyOp::kWrite) return CopyState::kDone;
+    u64 value;
+    std::memcpy(&value, at, sizeof value);
+    std::memcpy(job.bytes, &value, sizeof value);
+    if (job.op == CopyOp::kFetchAdd)
+      value += job.operand;
+    else if (value == job.compare)
+      value = job.operand;
+    std::memcpy(at, &value, sizeof value);
+    return CopyState::kDone;
+  }
+
+  const MutableBytes bytes_;
+  PRNG prng_;
+  std::deque<Entry> entries_;
+};
+
+}  // namespace verbena::test
