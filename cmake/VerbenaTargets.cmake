@@ -7,7 +7,8 @@ add_custom_target(product)
 function(verbena_sources out glob dir)
   file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "/src/(perf/(main|measurement|tuning)|nvmf_program/main)\\.cc$")  # programs of their own
+  list(FILTER sources EXCLUDE REGEX "/src/perf/(main|measurement|tuning)\\.cc$")  # verbena_rank_program()
+  list(FILTER sources EXCLUDE REGEX "/src/models/main\\.cc$")  # verbena_transfer_program()
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
@@ -296,18 +297,21 @@ function(verbena_rank_program layer)
   install(TARGETS verbena_coll_rank RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
 endfunction()
 
-# src/nvmf_program/main.cc becomes verbena-nvmf, which lies beside the drop-in libraries: `verbena nvmf`
-# starts it. It uses whichever libibverbs and librdmacm the loader finds.
-function(verbena_nvmf_program)
-  if(VERBENA_LIBFUZZER)
+# src/LAYER/main.cc becomes verbena-transfer, which lies beside the drop-in libraries: `verbena model`
+# and `verbena bench` start it.
+function(verbena_transfer_program layer)
+  if(NOT TARGET verbena_libtransfer)
     return()
   endif()
-  add_executable(verbena_nvmf_tool ${CMAKE_SOURCE_DIR}/src/nvmf_program/main.cc)
-  target_link_libraries(verbena_nvmf_tool PRIVATE verbena_nvmf_program ibverbs rdmacm)
-  set_target_properties(verbena_nvmf_tool PROPERTIES
-    OUTPUT_NAME verbena-nvmf RUNTIME_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
-  add_dependencies(product verbena_nvmf_tool)
-  install(TARGETS verbena_nvmf_tool RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
+  target_include_directories(verbena_${layer} PUBLIC ${CMAKE_SOURCE_DIR}/include)
+  add_executable(verbena_transfer_program ${CMAKE_SOURCE_DIR}/src/${layer}/main.cc)
+  target_link_libraries(verbena_${layer} PUBLIC verbena_libtransfer)
+  target_link_libraries(verbena_transfer_program PRIVATE verbena_${layer})
+  set_target_properties(verbena_transfer_program PROPERTIES
+    OUTPUT_NAME verbena-transfer RUNTIME_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}
+    INSTALL_RPATH "$ORIGIN/..")
+  add_dependencies(product verbena_transfer_program)
+  install(TARGETS verbena_transfer_program RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
 endfunction()
 
 # src/cli/mpi becomes lib/libverbena-mpi.so where an MPI is found. `verbena` loads it when it is

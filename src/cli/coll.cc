@@ -43,15 +43,6 @@ u32 ranks_of_the_job() {
   return 2;
 }
 
-Expected<fs::path> rank_program() {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) return failure(kExitCannot, "cannot read /proc/self/exe: is /proc mounted?");
-  const auto folder = find_library_folder(self.parent_path(), VERBENA_LIBRARY_RELATIVE_PATHS);
-  if (!folder) return folder;
-  return *folder / kRankProgram;
-}
-
 RunRequest program_of(const CollRequest& request, const fs::path& program) {
   RunRequest run = request.run;
   run.command = {program.string()};
@@ -160,7 +151,7 @@ Expected<int> start_ranks(const CollRequest& request, const RunRequest& run) {
 }  // namespace
 
 Expected<int> coll(const CollRequest& request) {
-  const auto program = rank_program();
+  const auto program = program_beside_library(kRankProgram);
   if (!program) return tl::unexpected(program.error());
   CollRequest job = request;
   const bool is_rank = is_rank_of_a_job();

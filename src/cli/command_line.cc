@@ -15,7 +15,7 @@
 #include "cli/help.h"
 #include "cli/option_values.h"
 #include "cli/plan.h"
-#include "cli/virtual_hosts.h"
+#include "cli/tool.h"
 #include "coll/plan.h"
 #include "faults/values.h"
 #include "host/congestion_settings.h"
@@ -90,8 +90,14 @@ struct Split {
 
 Split split_at_program(std::span<const std::string> arguments) {
   const auto run = std::find_if_not(arguments.begin(), arguments.end(), is_option);
-  if (run != arguments.end() && *run == "nvmf")
-    return {{arguments.begin(), run + 1}, {run + 1, arguments.end()}};
+  if (run != arguments.end() && is_tool(*run)) {
+    const auto help = std::find_if(run, arguments.end(), [](const std::string& word) {
+      return word == "--help" || word == "-h";
+    });
+    Split split{{arguments.begin(), run + 1}, {run, arguments.end()}};
+    if (help != arguments.end()) split.own.push_back(*help);
+    return split;
+  }
   if (run == arguments.end() || *run != "run") return {{arguments.begin(), arguments.end()}, {}};
   auto program = run + 1;
   while (program != arguments.end() && is_option(*program) && *program != "--") {
@@ -268,7 +274,7 @@ class Parser {
       if (program.empty()) return wrong_usage("run needs a program: verbena run -- PROGRAM ...");
       return run_request(std::move(program));
     }
-    if (test_->parsed()) return test_request(program);
+    if (model_->parsed() || bench_->parsed()) return tool_request(program);
     if (devices_->parsed()) return DevicesRequest{address_, format()};
     if (stats_->parsed()) return stats_request();
     if (top_->parsed()) return top_request();
@@ -279,13 +285,13 @@ class Parser {
     if (coll_->parsed()) return coll_request();
     if (nvmf_->parsed()) return nvmf_request(std::move(program));
     return wrong_usage(
-        "a command is needed: run, devices, stats, top, doctor, sim, fabric, coll, plan or nvmf");
+        "a command is needed: run, devices, stats, top, doctor, sim, fabric, coll, model, bench "
+        "or plan");
   }
-  static Expected<Request> nvmf_request(std::vector<std::string> arguments) {
-    for (const char* const help : {"--help", "-h"})
-      if (std::ranges::find(arguments, help) != arguments.end())
-        return PrintRequest{std::string(help_text(HelpTopic::kNVMf))};
-    return NVMfRequest{std::move(arguments)};
+  Expected<Request> tool_request(const std::vector<std::string>& words) const {
+    auto request = read_tool_request(words);
+    if (!request) return tl::unexpected(request.error());
+    return *request;
   }
   Expected<Request> coll_request() const {
     CollRequest request;
@@ -654,7 +660,8 @@ class Parser {
     if (plan_->parsed()) return HelpTopic::kPlan;
     if (fabric_->parsed()) return HelpTopic::kFabric;
     if (coll_->parsed()) return HelpTopic::kColl;
-    if (nvmf_->parsed()) return HelpTopic::kNVMf;
+    if (model_->parsed()) return HelpTopic::kModel;
+    if (bench_->parsed()) return HelpTopic::kBench;
     return HelpTopic::kVerbena;
   }
   std::string_view help_command() const {
@@ -670,7 +677,8 @@ class Parser {
       case HelpTopic::kPlan: return "verbena plan --help";
       case HelpTopic::kFabric: return "verbena fabric --help";
       case HelpTopic::kColl: return "verbena coll --help";
-      case HelpTopic::kNVMf: return "verbena nvmf --help";
+      case HelpTopic::kModel: return "verbena model --help";
+      case HelpTopic::kBench: return "verbena bench --help";
     }
     CHECK_UNREACHABLE();
   }
@@ -686,7 +694,8 @@ class Parser {
   CLI::App* const plan_ = app_.add_subcommand("plan");
   CLI::App* const fabric_ = app_.add_subcommand("fabric");
   CLI::App* const coll_ = app_.add_subcommand("coll");
-  CLI::App* const nvmf_ = app_.add_subcommand("nvmf");
+  CLI::App* const model_ = app_.add_subcommand("model");
+  CLI::App* const bench_ = app_.add_subcommand("bench");
   std::string address_, seed_, congestion_, retransmission_, link_, capture_, capture_limit_,
       share_;
   std::string check_, check_exit_code_;

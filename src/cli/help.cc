@@ -19,7 +19,9 @@ SYNOPSIS
   verbena fabric SCENARIO [--set KEY=VALUE]... [--scale N]
   verbena plan [JOB] [OPTIONS]
   verbena coll [OPERATION] [-n RANKS] [OPTIONS]
-  verbena nvmf COMMAND [OPTIONS]
+  verbena model serve PATH [OPTIONS]
+  verbena model fetch SOURCE[,SOURCE...] TARGET [OPTIONS]
+  verbena bench kv [OPTIONS]
   verbena --help | --version
 
 DESCRIPTION
@@ -42,7 +44,8 @@ COMMANDS
   plan      which technology for a job; what switches and NICs are to be set to;
             `verbena plan --help`
   coll      how fast collective operations are here; `verbena coll --help`
-  nvmf      a target and a host of NVMe over Fabrics; `verbena nvmf --help`
+  model     serves and loads models by RDMA; `verbena model --help`
+  bench     how fast KV caches move here; `verbena bench --help`
 
 ENVIRONMENT
   VERBENA_ADDRESS
@@ -562,74 +565,95 @@ EXAMPLES
   verbena coll --fault 'loss 1%' -e 1M
 )";
 
-constexpr std::string_view kNVMfHelp = R"(NAME
-  verbena nvmf - a target and a host of NVMe over Fabrics
+constexpr std::string_view kModelHelp = R"(NAME
+  verbena model - serve and load models by one-sided RDMA
 
 SYNOPSIS
-  verbena nvmf target --nqn NQN --namespace SPEC... [--allow-host NQN]...
-                      --listen ADDRESS[:PORT] [OPTIONS]
-  verbena nvmf discover ADDRESS[:PORT] [--persistent] [--json]
-  verbena nvmf connect ADDRESS[:PORT] --nqn NQN [--hold] [--json]
-  verbena nvmf read ADDRESS[:PORT] --nqn NQN [--output FILE] [RANGE]
-  verbena nvmf write ADDRESS[:PORT] --nqn NQN [--input FILE] [RANGE]
-  verbena nvmf bench ADDRESS[:PORT] --nqn NQN [--rw PATTERN] [OPTIONS]
+  verbena model serve FOLDER|FILE [--listen HOST:PORT] [--chunk SIZE] [--verbose]
+  verbena model fetch SOURCE[,SOURCE...] TARGET [--tensor PATTERN]...
+              [--tp RANK/SIZE [--rows PATTERN]... [--columns PATTERN]...]
+              [--memory] [--no-serve] [--stay] [--no-verify] [--json]
 
 DESCRIPTION
-  The target offers files and memory as NVMe namespaces over RDMA; Linux's
-  nvme-rdma connects to it, and so do the other commands here. They connect to
-  any target, Linux's nvmet-rdma among them. The port is 4420 unless given.
-  docs/nvmf.md says more.
+  serve maps the files, hashes their chunks by BLAKE3 and prints its address.
+  Safetensors files with a wrong header are refused.
 
-TARGET
-  --nqn NQN           a subsystem. The options up to the next --nqn are its own
-  --namespace SPEC    FILE or memory:SIZE, then ,block=512|4096 ,readonly
-                      ,direct=on|off|auto (O_DIRECT). The first is namespace 1
-  --allow-host NQN    a host that may connect; without any, all may
-  --listen ADDRESS    of the device, with a port or without
-  --queue-depth N     entries of a queue, at most (128)
-  --in-capsule SIZE   data that a host may put into a command (8K)
-  --drain SECONDS     for outstanding commands after SIGTERM (10)
-  --poll              polls instead of sleeping: less latency, one busy core
+  fetch READs what it needs from the memory of all sources, straight into the
+  mapped target, and compares the hash of each chunk. Whoever has fetched a chunk
+  gives it to other fetchers, so that one source feeds many. A target has the name
+  FILE.part until it is complete; fetch goes on where an earlier one was ended,
+  and keeps of it the chunks whose hashes match. docs/transfer.md says more.
 
-HOST
-  --host-nqn NQN      of this host (made of its name)
-  --queues N          I/O queues (1)
-  --queue-depth N     entries of each (128)
-  --keep-alive S      keep-alive timeout in seconds; 0: none (5)
-  --ctrl-loss-tmo S   how long a lost target is waited for (600)
-  --reconnect-delay S between attempts (1)
-  --poll              as above
-  --hold              connect: stays connected until a signal
-  --persistent        discover: prints again when the target tells of a change
+OPTIONS OF serve
+  --listen HOST:PORT   where fetchers come; the device's address and any port
+                       where it is not given
+  --chunk SIZE         4K to 64M; 4M where it is not given
+  --queue-pairs N      for each device and fetcher (1)
+  --verbose            a line on standard error for each fetcher
 
-RANGE
-  --nsid N            the namespace (1)
-  --offset SIZE       in octets, a multiple of its block size (0)
-  --length SIZE       to the end, unless given
-  --output, --input   a file; standard output and input unless given
-
-BENCH
-  --rw PATTERN        read, write, randread or randwrite (randread)
-  --block SIZE        of each command (4K)
-  --depth N           commands at a time (32)
-  --seconds S         (5)
-
-DEVICE
-  --address, --link, --fault, --seed, --capture, --cc
-                      as for `verbena run`. The address is the one that a target
-                      listens on, or from which a host reaches its target
+OPTIONS OF fetch
+  --tensor PATTERN     only tensors with such names ('model.layers.0.*'), into one
+                       safetensors file, TARGET
+  --tp RANK/SIZE       only the part of that rank: q, k, v, gate and up projections,
+                       embeddings and lm_head by rows, o and down projections by
+                       columns, others whole
+  --rows PATTERN, --columns PATTERN
+                       tensors that are split so, instead
+  --memory             into memory, to see how fast that is; without a TARGET
+  --no-serve           other fetchers get nothing from this one
+  --stay               after all is there, goes on serving until Ctrl-C
+  --no-verify          hashes are not compared
+  --timeout SECONDS    without any progress (30)
+  --in-flight N        chunks that are read at a time (8)
+  --queue-pairs N      for each device and source (1)
+  --json               the result as JSON
+  --address ADDRESS, --link NAME, --fault RULES, --seed N
+                       as for `verbena run`
 
 EXIT STATUS
   0    done
-  1    it failed; one line on standard error says why
+  1    failed; one line on standard error says why. TARGET is whole, or not there
   2    wrong usage
 
 EXAMPLES
-  verbena nvmf target --nqn nqn.2026-01.io.example:disk --namespace disk.img \
-      --namespace memory:1G,block=4096 --listen 10.0.0.1
-  verbena nvmf discover 10.0.0.1
-  verbena nvmf write 10.0.0.1 --nqn nqn.2026-01.io.example:disk < image
-  verbena nvmf bench 10.0.0.1 --nqn nqn.2026-01.io.example:disk --nsid 2 --depth 64
+  verbena model serve llama/ --listen 10.0.0.1:7000
+  verbena model fetch 10.0.0.1:7000 /models/llama
+  verbena model fetch 10.0.0.1:7000 rank3.safetensors --tp 3/8
+)";
+
+constexpr std::string_view kBenchHelp = R"(NAME
+  verbena bench - how fast KV caches move here
+
+SYNOPSIS
+  verbena bench kv [--model NAME] [--tokens N] [OPTIONS]
+
+DESCRIPTION
+  A prefill and a decode process on this host, with paged KV caches as vLLM and
+  SGLang have them. Blocks of each layer are written to the decode process while
+  the next layer is computed. Prints blocks a second, GB/s, the time that a whole
+  transfer takes, and how much time to first token it adds; the same octets in
+  one contiguous WRITE and over TCP beside it. docs/transfer.md says more.
+
+OPTIONS
+  --model NAME         llama3-8b, llama3-70b (the default), llama3-405b,
+                       deepseek-v3, qwen2.5-72b
+  --tokens N           of the prompt (4096)
+  --block-tokens N     tokens of a block (16)
+  --block SIZE         octets of a block instead of the model's
+  --blocks N           blocks instead of the prompt's
+  --tp N               ranks that share the model's heads (8)
+  --requests N         requests at a time (1)
+  --iterations N       that are timed (10)
+  --compute MICROSECONDS
+                       that a layer is computed; 0 where it is not given
+  --baseline NAMES     of contiguous, tcp; both where not given, or none
+  --json               the result as JSON
+  --address ADDRESS, --link NAME, --fault RULES, --seed N
+                       as for `verbena run`
+
+EXAMPLES
+  verbena bench kv --model llama3-70b
+  verbena bench kv --blocks 1280 --block 64K
 )";
 
 constexpr std::string_view kFabricHelp = R"(NAME
@@ -766,7 +790,8 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kFabric: return kFabricHelp;
     case HelpTopic::kTest: return kTestHelp;
     case HelpTopic::kColl: return kCollHelp;
-    case HelpTopic::kNVMf: return kNVMfHelp;
+    case HelpTopic::kModel: return kModelHelp;
+    case HelpTopic::kBench: return kBenchHelp;
   }
   CHECK_UNREACHABLE();
 }

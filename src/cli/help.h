@@ -17,7 +17,8 @@ enum class HelpTopic {
   kPlan,
   kFabric,
   kColl,
-  kNVMf
+  kModel,
+  kBench
 };
 
 [[nodiscard]] std::string_view help_text(HelpTopic topic);

@@ -26,6 +26,15 @@ Expected<fs::path> find_library_folder(const fs::path& executable_folder,
                              kLibraryName, looked_in));
 }
 
+Expected<fs::path> program_beside_library(const char* name) {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) return failure(kExitCannot, "cannot read /proc/self/exe: is /proc mounted?");
+  const auto folder = find_library_folder(self.parent_path(), VERBENA_LIBRARY_RELATIVE_PATHS);
+  if (!folder) return folder;
+  return *folder / name;
+}
+
 Expected<void> check_library_loads(const fs::path& library_folder) {
   if (dlopen((library_folder / kLibraryName).c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
   const char* const reason = dlerror();

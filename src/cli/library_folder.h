@@ -18,6 +18,9 @@ inline constexpr const char* kPreloadedName = "libverbena-paths.so";  // src/abi
 [[nodiscard]] Expected<std::filesystem::path> find_library_folder(
     const std::filesystem::path& executable_folder, std::string_view relative_paths);
 
+// A program that lies beside that library, by its name.
+[[nodiscard]] Expected<std::filesystem::path> program_beside_library(const char* name);
+
 // Loads the library that lies there, as a program would.
 [[nodiscard]] Expected<void> check_library_loads(const std::filesystem::path& library_folder);
 

@@ -17,6 +17,7 @@
 #include "cli/stats.h"
 #include "cli/test_command.h"
 #include "cli/text_file.h"
+#include "cli/tool.h"
 
 namespace verbena::cli {
 namespace {
@@ -72,7 +73,7 @@ int handle(const CollRequest& request) {
   const Expected<int> status = coll(request);
   return status ? *status : report(status.error());
 }
-int handle(const NVMfRequest& request) { return report(nvmf(request)); }
+int handle(const ToolRequest& request) { return report(start_tool(request)); }
 int handle(const PlanRequest& request) {
   return request.job ? finish(plan_job(*request.job)) : print(plan(request));
 }

@@ -8,7 +8,7 @@
 namespace verbena::transfer {
 namespace {
 
-constexpr u32 kMagic = 0x31544256;  // "VBT1"
+constexpr u32 kMetadataMagic = 0x31544256;  // "VBT1"
 
 tl::unexpected<std::string> not_metadata(const char* why) {
   return tl::unexpected(std::string("this is no metadata of an agent: ") + why);
@@ -51,7 +51,7 @@ bool is_agent_name(std::string_view name) {
 
 std::string Metadata::encode() const {
   FieldWriter writer;
-  writer.put(kMagic).put(name).put(incarnation).put(host).put(port).put(rails);
+  writer.put(kMetadataMagic).put(name).put(incarnation).put(host).put(port).put(rails);
   writer.put(static_cast<u32>(regions.size()));
   for (const RemoteRegion& region : regions) {
     writer.put(region.id).put(region.address).put(region.length).put(region.rights);
@@ -62,7 +62,7 @@ std::string Metadata::encode() const {
 
 Expected<Metadata> Metadata::decode(std::string_view bytes) {
   FieldReader reader(bytes);
-  if (reader.get<u32>() != kMagic) return not_metadata("it begins otherwise");
+  if (reader.get<u32>() != kMetadataMagic) return not_metadata("it begins otherwise");
   Metadata metadata;
   metadata.name = reader.text();
   metadata.incarnation = reader.get<u64>();

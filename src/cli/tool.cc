@@ -1,0 +1,84 @@
+#include "cli/tool.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "cli/fault_options.h"
+#include "cli/library_folder.h"
+#include "cli/run.h"
+#include "faults/values.h"
+#include "host/link_kind.h"
+
+namespace verbena::cli {
+namespace {
+
+constexpr const char* kTransferProgram = "verbena-transfer";
+
+struct DeviceOption {
+  const char* name;
+  std::string RunRequest::*member;
+};
+constexpr std::array kDeviceOptions = {
+    DeviceOption{"--address", &RunRequest::address}, DeviceOption{"--seed", &RunRequest::seed},
+    DeviceOption{"--cc", &RunRequest::congestion}, DeviceOption{"--link", &RunRequest::link},
+    DeviceOption{"--retransmission", &RunRequest::retransmission}};
+
+Failure wrong_tool_usage(const std::string& what, const std::string& command) {
+  return {kExitCannot, fmt::format("{}; verbena {} --help explains", what, command)};
+}
+
+// Takes the option at `words[i]` and its value, and moves `i` to its last word. Returns "" or what
+// is wrong; leaves `i` where it is and `is_taken` false if it is another option.
+std::string take_device_option(std::span<const std::string> words, std::size_t& i, RunRequest& run,
+                               std::vector<std::string>& faults, bool& is_taken) {
+  const std::size_t equals = words[i].find('=');
+  const std::string name = words[i].substr(0, equals);
+  std::string* place = name == "--fault" ? &faults.emplace_back() : nullptr;
+  for (const DeviceOption& option : kDeviceOptions)
+    if (name == option.name) place = &(run.*option.member);
+  is_taken = place != nullptr;
+  if (!is_taken) return "";
+  if (equals != std::string::npos)
+    *place = words[i].substr(equals + 1);
+  else if (i + 1 < words.size())
+    *place = words[++i];
+  return place->empty() ? name + " needs a value" : "";
+}
+
+}  // namespace
+
+bool is_tool(const std::string& command) { return command == "model" || command == "bench"; }
+
+Expected<ToolRequest> read_tool_request(std::span<const std::string> words) {
+  ToolRequest request;
+  std::vector<std::string> faults;
+  const std::string& command = words[0];
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    bool is_taken = false;
+    const std::string wrong = take_device_option(words, i, request.run, faults, is_taken);
+    if (!wrong.empty()) return tl::unexpected(wrong_tool_usage(wrong, command));
+    if (!is_taken) request.words.push_back(words[i]);
+  }
+  auto rules = read_faults(faults, {});
+  if (!rules) return tl::unexpected(rules.error());
+  request.run.faults = std::move(*rules);
+  if (!request.run.seed.empty() && !faults::parse_number(request.run.seed))
+    return tl::unexpected(
+        wrong_tool_usage(fmt::format("--seed {} is no number", request.run.seed), command));
+  if (!request.run.link.empty() && !host::link_kind_named(request.run.link))
+    return tl::unexpected(wrong_tool_usage(
+        fmt::format("--link {}: there is no such link", request.run.link), command));
+  return request;
+}
+
+Failure start_tool(const ToolRequest& request) {
+  const auto program = program_beside_library(kTransferProgram);
+  if (!program) return program.error();
+  RunRequest run = request.run;
+  run.command = {program->string()};
+  run.command.insert(run.command.end(), request.words.begin(), request.words.end());
+  return cli::run(run);
+}
+
+}  // namespace verbena::cli

@@ -1,0 +1,126 @@
+#include "models/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "models/handles.h"
+
+namespace verbena::models {
+namespace {
+
+tl::unexpected<std::string> file_error(const std::string& path, int error) {
+  return tl::unexpected(path + ": " + std::strerror(error));
+}
+
+}  // namespace
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(data_, other.data_);
+  std::swap(octets_, other.octets_);
+  std::swap(had_octets_, other.had_octets_);
+  std::swap(path_, other.path_);
+  std::swap(part_path_, other.part_path_);
+  std::swap(status_, other.status_);
+  std::swap(is_source_, other.is_source_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(data_, octets_);
+  if (file_ >= 0) close(file_);
+}
+
+Expected<void> MappedFile::map(int protection) {
+  if (octets_ == 0) return {};
+  const int flags = file_ >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+  void* const at = mmap(nullptr, octets_, protection, flags, file_, 0);
+  if (at == MAP_FAILED) return file_error(path_, errno);
+  data_ = static_cast<u8*>(at);
+  return {};
+}
+
+Expected<MappedFile> MappedFile::open_source(const std::string& path) {
+  MappedFile file;
+  file.path_ = path;
+  file.is_source_ = true;
+  file.file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file.file_ < 0 || fstat(file.file_, &file.status_) != 0) return file_error(path, errno);
+  if (!S_ISREG(file.status_.st_mode)) return tl::unexpected(path + ": not a regular file");
+  file.octets_ = static_cast<u64>(file.status_.st_size);
+  if (const auto mapped = file.map(PROT_READ); !mapped) return tl::unexpected(mapped.error());
+  return file;
+}
+
+Expected<MappedFile> MappedFile::make_target(const std::string& path, u64 octets) {
+  MappedFile file;
+  file.path_ = path;
+  file.part_path_ = path + ".part";
+  file.octets_ = octets;
+  file.file_ = open(file.part_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file.file_ < 0) return file_error(file.part_path_, errno);
+  if (flock(file.file_, LOCK_EX | LOCK_NB) != 0)
+    return tl::unexpected(file.part_path_ + ": another process writes to it");
+  struct stat status {};
+  if (fstat(file.file_, &status) != 0) return file_error(file.part_path_, errno);
+  file.had_octets_ = static_cast<u64>(status.st_size);
+  if (ftruncate(file.file_, static_cast<off_t>(octets)) != 0)
+    return file_error(file.part_path_, errno);
+  const int error = octets == 0 ? 0 : posix_fallocate(file.file_, 0, static_cast<off_t>(octets));
+  if (error != 0) {
+    struct statvfs room {};
+    const bool is_known = fstatvfs(file.file_, &room) == 0;
+    if (file.had_octets_ == 0) unlink(file.part_path_.c_str());
+    if (error != ENOSPC || !is_known) return file_error(file.part_path_, error);
+    return tl::unexpected(path + ": no room for " + size_text(octets) + ": " +
+                          size_text(u64{room.f_bavail} * room.f_frsize) + " are free");
+  }
+  if (const auto mapped = file.map(PROT_READ | PROT_WRITE); !mapped)
+    return tl::unexpected(mapped.error());
+  return file;
+}
+
+Expected<MappedFile> MappedFile::make_memory(u64 octets) {
+  MappedFile file;
+  file.path_ = "memory";
+  file.octets_ = octets;
+  if (const auto mapped = file.map(PROT_READ | PROT_WRITE); !mapped)
+    return tl::unexpected(mapped.error());
+  if (octets != 0) madvise(file.data_, octets, MADV_HUGEPAGE);
+  return file;
+}
+
+bool MappedFile::read_at(u64 offset, std::span<u8> to) const {
+  while (!to.empty()) {
+    const ssize_t got = pread(file_, to.data(), to.size(), static_cast<off_t>(offset));
+    if (got <= 0) return false;
+    to = to.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<u64>(got);
+  }
+  return true;
+}
+
+bool MappedFile::has_changed() const {
+  if (!is_source_) return false;
+  struct stat now {};
+  return fstat(file_, &now) != 0 || now.st_size != status_.st_size ||
+         now.st_mtim.tv_sec != status_.st_mtim.tv_sec ||
+         now.st_mtim.tv_nsec != status_.st_mtim.tv_nsec;
+}
+
+Expected<void> MappedFile::complete() {
+  if (part_path_.empty()) return {};
+  if (fdatasync(file_) != 0) return file_error(part_path_, errno);
+  if (rename(part_path_.c_str(), path_.c_str()) != 0) return file_error(path_, errno);
+  part_path_.clear();
+  return {};
+}
+
+}  // namespace verbena::models

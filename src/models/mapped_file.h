@@ -1,0 +1,50 @@
+// MappedFile: a file and its mapping. A source is mapped read-only; a target is made under the name
+// FILE.part with all its room, and gets its name when it is complete.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <sys/stat.h>
+
+#include "transfer/list.h"
+
+namespace verbena::models {
+
+using transfer::Expected;
+
+class MappedFile {
+ public:
+  MappedFile() = default;
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  [[nodiscard]] static Expected<MappedFile> open_source(const std::string& path);
+  // Fails if there is no room, or if another process writes to it. had_octets() tells what an
+  // earlier attempt left there.
+  [[nodiscard]] static Expected<MappedFile> make_target(const std::string& path, u64 octets);
+  // Anonymous memory.
+  [[nodiscard]] static Expected<MappedFile> make_memory(u64 octets);
+
+  [[nodiscard]] u8* data() const { return data_; }
+  [[nodiscard]] u64 octets() const { return octets_; }
+  [[nodiscard]] u64 had_octets() const { return had_octets_; }
+  // Reads from the file, not from the mapping, which cannot be read where the file was cut.
+  [[nodiscard]] bool read_at(u64 offset, std::span<u8> to) const;
+  // Whether a source is another one than when it was opened.
+  [[nodiscard]] bool has_changed() const;
+  // The target gets its name; the data is on the disk.
+  [[nodiscard]] Expected<void> complete();
+
+ private:
+  [[nodiscard]] Expected<void> map(int protection);
+  int file_ = -1;
+  u8* data_ = nullptr;
+  u64 octets_ = 0, had_octets_ = 0;
+  std::string path_{}, part_path_{};
+  bool is_source_ = false;
+  struct stat status_ {};
+};
+
+}  // namespace verbena::models

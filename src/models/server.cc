@@ -1,0 +1,263 @@
+#include "models/server.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "transfer/safetensors.h"
+
+namespace verbena::models {
+namespace {
+
+namespace fs = std::filesystem;
+using transfer::Hash;
+using transfer::Manifest;
+using transfer::Place;
+using transfer::Places;
+
+constexpr u64 kMaxSliceOctets = u64{64} << 20, kMaxSliceSpan = u64{1} << 30;
+constexpr std::size_t kMaxOthers = 64, kOthersTold = 16;
+constexpr double kPollSeconds = 0.2;
+
+std::optional<u64> number_of(const std::string& word) {
+  u64 value = 0;
+  const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (read.ec != std::errc{} || read.ptr != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+Expected<void> check_safetensors(const MappedFile& file, const std::string& name) {
+  const auto wrong = [&](const std::string& why) { return tl::unexpected(name + ": " + why); };
+  std::string prefix(transfer::SafetensorsHeader::kPrefixOctets, '\0');
+  if (file.octets() < prefix.size() ||
+      !file.read_at(0, {reinterpret_cast<u8*>(prefix.data()), prefix.size()}))
+    prefix.clear();
+  const auto octets = transfer::SafetensorsHeader::json_octets(prefix, file.octets());
+  if (!octets) return wrong(octets.error());
+  std::string json(*octets, '\0');
+  if (!file.read_at(prefix.size(), {reinterpret_cast<u8*>(json.data()), json.size()}))
+    return wrong("it cannot be read");
+  const auto header = transfer::SafetensorsHeader::parse(json, file.octets());
+  if (!header) return wrong(header.error());
+  return {};
+}
+
+Expected<std::vector<std::string>> names_below(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().lexically_relative(folder).string();
+    const std::string last = entry->path().filename().string();
+    if (last.front() == '.') {
+      if (entry->is_directory()) entry.disable_recursion_pending();
+      continue;
+    }
+    if (!entry->is_regular_file() || last.ends_with(".part")) continue;
+    if (!transfer::is_safe_name(name)) return tl::unexpected(name + ": a name that is not served");
+    names.push_back(name);
+    if (names.size() > Manifest::kMaxFiles)
+      return tl::unexpected<std::string>("more than 65,536 files");
+  }
+  if (error) return tl::unexpected(folder.string() + ": " + error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+// Several threads hash the chunks of a file. Returns false if it cannot be read.
+bool hash_file(const MappedFile& file, u64 chunk_octets, std::vector<Hash>& hashes,
+               const std::function<void(u64)>& on_hashed) {
+  std::atomic<u64> next = 0;
+  std::atomic<bool> is_good = true;
+  std::mutex lock;
+  const auto work = [&] {
+    std::vector<u8> buffer(std::min(chunk_octets, file.octets()));
+    for (u64 chunk = next++; chunk < hashes.size() && is_good; chunk = next++) {
+      const u64 offset = chunk * chunk_octets;
+      const std::span<u8> part(buffer.data(), std::min(chunk_octets, file.octets() - offset));
+      if (!file.read_at(offset, part)) is_good = false;
+      hashes[chunk] = transfer::blake3(part);
+      const std::lock_guard<std::mutex> guard(lock);
+      on_hashed(part.size());
+    }
+  };
+  const u32 count = static_cast<u32>(
+      std::min<u64>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u), hashes.size()));
+  std::vector<std::thread> threads;
+  for (u32 i = 0; i < count; ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  return is_good;
+}
+
+}  // namespace
+
+Expected<SourceModel> open_model(const std::string& path, u64 chunk_octets,
+                                 const std::function<void(u64)>& on_hashed) {
+  SourceModel model;
+  model.manifest.chunk_octets = chunk_octets;
+  std::error_code error;
+  const bool is_folder = fs::is_directory(path, error);
+  const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
+  std::vector<std::string> names = {fs::path(path).filename().string()};
+  if (is_folder) {
+    auto found = names_below(folder);
+    if (!found) return tl::unexpected(found.error());
+    names = std::move(*found);
+  }
+  if (names.empty()) return tl::unexpected(path + ": there is no file in it");
+  for (const std::string& name : names) {
+    auto file = MappedFile::open_source((folder / name).string());
+    if (!file) return tl::unexpected(file.error());
+    if (name.ends_with(".safetensors"))
+      if (const auto checked = check_safetensors(*file, name); !checked)
+        return tl::unexpected(checked.error());
+    transfer::ModelFile entry{.name = name, .octets = file->octets()};
+    entry.hashes.resize(model.manifest.chunks_of(entry));
+    if (!hash_file(*file, chunk_octets, entry.hashes, on_hashed) || file->has_changed())
+      return tl::unexpected(name + ": it changed while it was read");
+    model.manifest.files.push_back(std::move(entry));
+    model.files.push_back(std::move(*file));
+  }
+  return model;
+}
+
+Expected<std::unique_ptr<Server>> Server::make(const Manifest& manifest,
+                                               const std::vector<const MappedFile*>& files,
+                                               const AgentSettings& settings) {
+  std::unique_ptr<Server> server(new Server);
+  server->manifest_ = manifest;
+  server->files_ = files;
+  if (const auto opened = server->open(settings); !opened) return tl::unexpected(opened.error());
+  return server;
+}
+
+Server::~Server() = default;
+
+Expected<void> Server::open(const AgentSettings& settings) {
+  auto agent = make_agent("model", settings);
+  if (!agent) return tl::unexpected(agent.error());
+  agent_ = std::move(*agent);
+  encoded_ = manifest_.encode();
+  manifest_hash_ =
+      transfer::blake3({reinterpret_cast<const u8*>(encoded_.data()), encoded_.size()});
+  places_.assign(Places::octets_for(manifest_), 0);
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (files_[i]->octets() == 0) continue;
+    const auto region =
+        add_region(agent_.get(), files_[i]->data(), files_[i]->octets(), VERBENA_REMOTE_READ);
+    if (!region) return tl::unexpected(manifest_.files[i].name + ": " + region.error());
+    const Place place{.address = reinterpret_cast<u64>(files_[i]->data()), .region = *region};
+    std::memcpy(places_.data() + i * sizeof place, &place, sizeof place);
+  }
+  const auto manifest_region =
+      add_region(agent_.get(), encoded_.data(), encoded_.size(), VERBENA_REMOTE_READ);
+  if (!manifest_region) return tl::unexpected(manifest_region.error());
+  const auto places_region =
+      add_region(agent_.get(), places_.data(), places_.size(), VERBENA_REMOTE_READ);
+  if (!places_region) return tl::unexpected(places_region.error());
+  manifest_region_ = *manifest_region;
+  places_region_ = *places_region;
+  return {};
+}
+
+// Peers read the bit while it changes: an octet is read whole.
+void Server::offer_chunk(u64 chunk) {
+  u8& bits = places_[Places::bits_offset(manifest_) + chunk / 8];
+  std::atomic_ref<u8>(bits).fetch_or(static_cast<u8>(1u << (chunk % 8)), std::memory_order_release);
+}
+
+void Server::offer_all() {
+  for (u64 chunk = 0; chunk < manifest_.chunks(); ++chunk) offer_chunk(chunk);
+}
+
+void Server::run(const std::function<bool()>& is_over,
+                 const std::function<void(const std::string&)>& on_event) {
+  while (!is_over())
+    if (const auto note = next_note(agent_.get(), kPollSeconds)) answer(*note, on_event);
+}
+
+void Server::answer(const Note& note, const std::function<void(const std::string&)>& on_event) {
+  const std::vector<std::string> words = split(note.text, ' ');
+  if (words.size() < 3) return;
+  const std::string& id = words[1];
+  const std::string& address = words[2];
+  auto asker = askers_.find(address);
+  if (asker == askers_.end() || asker->second != note.peer) {
+    const auto met = meet(agent_.get(), address);
+    if (!met || *met != note.peer) return;  // it has gone since, or lies
+    if (askers_.size() >= 4096) askers_.clear();
+    asker = askers_.insert_or_assign(address, *met).first;
+    on_event(fmt::format("{} asks from {}", note.peer, address));
+  }
+  const auto result = result_of(words);
+  (void)tell(agent_.get(), asker->second,
+             result ? id + " ok " + *result : id + " no " + result.error());
+}
+
+Expected<std::string> Server::result_of(const std::vector<std::string>& words) {
+  const std::string& verb = words[0];
+  if (verb == "model") return describe();
+  if (verb == "others") return others();
+  if (verb == "hash") return hash_slice(words);
+  if (verb == "state") return check_files();
+  if (verb == "serve" && words.size() == 4) {
+    if (std::ranges::find(others_, words[3]) == others_.end()) others_.push_back(words[3]);
+    if (others_.size() > kMaxOthers) others_.erase(others_.begin());
+    return "";
+  }
+  return tl::unexpected("a question that nobody understands: " + verb);
+}
+
+// The last ones.
+std::string Server::others() const {
+  std::string list;
+  for (std::size_t i = others_.size() - std::min(others_.size(), kOthersTold); i < others_.size();
+       ++i)
+    list += (list.empty() ? "" : ",") + others_[i];
+  return list;
+}
+
+Expected<std::string> Server::describe() {
+  if (const auto checked = check_files(); !checked) return checked;
+  return fmt::format("{} {} {} {} {} {} {} {} {}", reinterpret_cast<u64>(encoded_.data()),
+                     encoded_.size(), manifest_region_, reinterpret_cast<u64>(places_.data()),
+                     places_.size(), places_region_, transfer::to_hex(manifest_hash_), asked_++, others());
+}
+
+Expected<std::string> Server::check_files() const {
+  for (std::size_t i = 0; i < files_.size(); ++i)
+    if (files_[i]->octets() != 0 && files_[i]->has_changed())
+      return tl::unexpected(manifest_.files[i].name + " has changed since it is served");
+  return "";
+}
+
+Expected<std::string> Server::hash_slice(const std::vector<std::string>& words) {
+  std::array<u64, 5> values{};  // file, offset, run, stride, count
+  const bool is_complete = words.size() == 3 + values.size();
+  for (std::size_t i = 0; is_complete && i < values.size(); ++i) {
+    const auto value = number_of(words[3 + i]);
+    if (!value) return tl::unexpected<std::string>("a number is wrong");
+    values[i] = *value;
+  }
+  const auto [file, offset, run, stride, count] = values;
+  u64 octets = 0, span = 0;
+  const bool is_possible =
+      is_complete && file < files_.size() && count != 0 &&
+      !__builtin_mul_overflow(run, count, &octets) && octets <= kMaxSliceOctets &&
+      !__builtin_mul_overflow(stride, count - 1, &span) &&
+      !__builtin_add_overflow(span, run, &span) && offset <= files_[file]->octets() &&
+      span <= files_[file]->octets() - offset && span <= kMaxSliceSpan;
+  if (!is_possible) return tl::unexpected<std::string>("there is no such slice");
+  std::vector<u8> slice(octets), rows(span);
+  if (!files_[file]->read_at(offset, rows))
+    return tl::unexpected(manifest_.files[file].name + " cannot be read");
+  for (u64 i = 0; i < count; ++i)
+    std::memcpy(slice.data() + i * run, rows.data() + i * stride, run);
+  octets_hashed_ += octets;
+  return transfer::to_hex(transfer::blake3(slice));
+}
+
+}  // namespace verbena::models

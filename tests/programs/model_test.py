@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""verbena model: files, slices and resumed fetches arrive as they were; bad input is one line.
+
+usage: model_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import fcntl
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" else "build/test")
+harness.build_from_command_line()
+VERBENA = (BUILD / "bin" / "verbena").resolve()
+MIB = 1 << 20
+
+
+def safetensors(tensors):
+    """The octets of a file with those tensors: name -> (type, shape, octets)."""
+    header, data = {}, b""
+    for name, (kind, shape, octets) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(octets)]}
+        data += octets
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def read_safetensors(path):
+    octets = path.read_bytes()
+    length, = struct.unpack("<Q", octets[:8])
+    header = json.loads(octets[8:8 + length])
+    data = octets[8 + length:]
+    header.pop("__metadata__", None)
+    return {name: (entry["shape"], data[slice(*entry["data_offsets"])])
+            for name, entry in header.items()}
+
+
+def matrix(rows, columns, seed):
+    """A matrix of 16-bit elements as it is in a file."""
+    return "F16", [rows, columns], random.Random(seed).randbytes(2 * rows * columns)
+
+
+def columns_of(octets, rows, columns, begin, end):
+    return b"".join(octets[2 * (row * columns + begin):2 * (row * columns + end)]
+                    for row in range(rows))
+
+
+class ModelTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.model = self.folder / "model"
+        self.model.mkdir()
+        self.tensors = {"model.embed_tokens.weight": matrix(512, 64, 1),
+                        "layers.0.self_attn.q_proj.weight": matrix(128, 64, 2),
+                        "layers.0.self_attn.o_proj.weight": matrix(64, 128, 3),
+                        "layers.0.norm.weight": ("F16", [64], bytes(128))}
+        (self.model / "a.safetensors").write_bytes(safetensors(self.tensors))
+        (self.model / "config.json").write_text("{}")
+        (self.model / "empty.txt").write_text("")
+
+    def verbena(self, *arguments, limit=60):
+        return subprocess.run([VERBENA, "model", *map(str, arguments), "--address",
+                               harness.ADDRESS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=limit)
+
+    def start(self, *arguments):
+        process = subprocess.Popen([VERBENA, "model", *map(str, arguments), "--address",
+                                    harness.ADDRESS], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def serve(self, path=None, *options):
+        """The process, and its address."""
+        process = self.start("serve", path or self.model, *options)
+        line = process.stdout.readline()
+        found = re.search(r"model fetch (\S+) TARGET", line)
+        self.assertTrue(found, line)
+        return process, found[1]
+
+    def fetch(self, *arguments, status=0):
+        done = self.verbena("fetch", *arguments)
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout
+
+    def fails(self, needle, *arguments, status=1):
+        output = self.fetch(*arguments, status=status)
+        lines = output.splitlines()
+        self.assertEqual(len(lines), 1, output)
+        self.assertTrue(lines[0].startswith("verbena: "), output)
+        self.assertIn(needle, lines[0])
+
+    def assert_same(self, target, source=None):
+        source = source or self.model
+        files = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
+        self.assertEqual(sorted(path.relative_to(target) for path in target.rglob("*")
+                                if path.is_file()), files)
+        for file in files:
+            self.assertEqual((target / file).read_bytes(), (source / file).read_bytes(), file)
+
+
+class FetchTest(ModelTest):
+    def test_a_folder_arrives(self):
+        (self.model / "more").mkdir()
+        (self.model / "more" / "b.bin").write_bytes(random.Random(4).randbytes(9 * MIB + 17))
+        _, address = self.serve(None, "--chunk", "1M")
+        self.assertIn("fetched 9.", self.fetch(address, self.folder / "copy"))
+        self.assert_same(self.folder / "copy")
+
+    def test_one_file_gets_the_targets_name(self):
+        _, address = self.serve(self.model / "a.safetensors")
+        self.fetch(address, self.folder / "b.safetensors")
+        self.assertEqual((self.folder / "b.safetensors").read_bytes(),
+                         (self.model / "a.safetensors").read_bytes())
+
+    def test_tensors_by_name(self):
+        _, address = self.serve()
+        target = self.folder / "some.safetensors"
+        self.fetch(address, target, "--tensor", "*norm*", "--tensor", "model.embed*")
+        got = read_safetensors(target)
+        self.assertEqual(set(got), {"layers.0.norm.weight", "model.embed_tokens.weight"})
+        for name, (shape, octets) in got.items():
+            self.assertEqual(shape, self.tensors[name][1])
+            self.assertEqual(octets, self.tensors[name][2])
+
+    def test_tensor_parallel_slices(self):
+        _, address = self.serve(None, "--chunk", "4K")
+        for rank in range(4):
+            target = self.folder / f"rank{rank}.safetensors"
+            self.fetch(address, target, "--tp", f"{rank}/4")
+            got = read_safetensors(target)
+            q = self.tensors["layers.0.self_attn.q_proj.weight"][2]
+            size = len(q) // 4
+            self.assertEqual(got["layers.0.self_attn.q_proj.weight"],
+                             ([32, 64], q[rank * size:(rank + 1) * size]))
+            o = self.tensors["layers.0.self_attn.o_proj.weight"][2]
+            self.assertEqual(got["layers.0.self_attn.o_proj.weight"],
+                             ([64, 32], columns_of(o, 64, 128, rank * 32, rank * 32 + 32)))
+            self.assertEqual(got["layers.0.norm.weight"], ([64], bytes(128)))
+
+    def test_given_axes(self):
+        _, address = self.serve()
+        target = self.folder / "x.safetensors"
+        self.fetch(address, target, "--tp", "1/2", "--tensor", "*embed*", "--columns", "*embed*")
+        octets = self.tensors["model.embed_tokens.weight"][2]
+        self.assertEqual(read_safetensors(target)["model.embed_tokens.weight"],
+                         ([512, 32], columns_of(octets, 512, 64, 32, 64)))
+
+    def test_several_sources(self):
+        (self.model / "b.bin").write_bytes(random.Random(4).randbytes(32 * MIB))
+        addresses = [self.serve(None, "--chunk", "256K")[1] for _ in range(2)]
+        done = json.loads(self.fetch(",".join(addresses), self.folder / "copy", "--json"))
+        self.assertEqual(set(done["sources"]), set(addresses))
+        self.assert_same(self.folder / "copy")
+
+    def test_fetchers_feed_each_other(self):
+        (self.model / "b.bin").write_bytes(random.Random(4).randbytes(48 * MIB))
+        _, address = self.serve(None, "--chunk", "256K")
+        first = self.start("fetch", address, self.folder / "first", "--stay", "--json")
+        self.assertIn('"octets"', first.stdout.readline())
+        done = json.loads(self.fetch(address, self.folder / "second", "--json"))
+        self.assertEqual(len(done["sources"]), 2, done)
+        self.assert_same(self.folder / "second")
+
+    def test_a_fetch_goes_on(self):
+        (self.model / "b.bin").write_bytes(random.Random(4).randbytes(16 * MIB))
+        _, address = self.serve(None, "--chunk", "1M")
+        target = self.folder / "copy"
+        target.mkdir()
+        octets = bytearray((self.model / "b.bin").read_bytes())
+        octets[5 * MIB + 3] ^= 1  # one chunk that is damaged, and the end is missing
+        (target / "b.bin.part").write_bytes(octets[:10 * MIB])
+        done = json.loads(self.fetch(address, target, "--json"))
+        self.assertEqual(done["kept_octets"], 9 * MIB)
+        self.assert_same(target)
+
+    def test_killed_source_and_restart(self):
+        (self.model / "b.bin").write_bytes(random.Random(4).randbytes(64 * MIB))
+        server, address = self.serve(None, "--chunk", "64K")
+        target = self.folder / "copy"
+        fetch = self.start("fetch", address, target, "--in-flight", "1", "--fault",
+                           "rate limit=400Mbit")
+        harness.wait_until(lambda: (target / "b.bin.part").exists(), 20, "the fetch begins")
+        server.kill()
+        output = fetch.communicate(timeout=60)[0]
+        if fetch.returncode == 0:
+            self.skipTest("the fetch was faster")
+        self.assertEqual(fetch.returncode, 1, output)
+        self.assertEqual(len(output.splitlines()), 1, output)
+        self.assertFalse((target / "b.bin").exists())
+        _, address = self.serve(None, "--chunk", "64K")
+        self.fetch(address, target)
+        self.assert_same(target)
+
+    def test_second_source_takes_over(self):
+        (self.model / "b.bin").write_bytes(random.Random(4).randbytes(64 * MIB))
+        first, one = self.serve(None, "--chunk", "64K")
+        _, other = self.serve(None, "--chunk", "64K")
+        target = self.folder / "copy"
+        fetch = self.start("fetch", f"{one},{other}", target, "--in-flight", "2")
+        harness.wait_until(lambda: (target / "b.bin.part").exists(), 20, "the fetch begins")
+        first.kill()
+        output = fetch.communicate(timeout=60)[0]
+        self.assertEqual(fetch.returncode, 0, output)
+        self.assert_same(target)
+
+    def test_loss(self):
+        (self.model / "b.bin").write_bytes(random.Random(4).randbytes(8 * MIB))
+        _, address = self.serve()
+        self.fetch(address, self.folder / "copy", "--fault", "loss 1%; corrupt 0.5%")
+        self.assert_same(self.folder / "copy")
+
+    def test_memory(self):
+        _, address = self.serve()
+        self.assertIn("fetched", self.fetch(address, "--memory"))
+
+    def test_signal_ends_the_server(self):
+        server, _ = self.serve()
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(20), 0)
+
+
+class BadInputTest(ModelTest):
+    def refused(self, octets, needle):
+        path = self.folder / "bad.safetensors"
+        path.write_bytes(octets)
+        done = self.verbena("serve", path)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual(len(done.stdout.splitlines()), 1, done.stdout)
+        self.assertIn(needle, done.stdout)
+
+    def test_headers_that_lie(self):
+        good = (self.model / "a.safetensors").read_bytes()
+        self.refused(good[:5], "shorter than")
+        self.refused(good[:-1], "cut short")
+        self.refused(good + b"x", "belong to no tensor")
+        self.refused(good[:100], "octets, the file has")
+        self.refused(struct.pack("<Q", 1 << 62) + good[8:], "octets")
+        self.refused(good[:8] + b"[" + good[9:], "does not begin")
+        self.refused(safetensors({"x": ("F32", [3], bytes(16))}), "does not fit")
+        self.refused(safetensors({"x": ("Q4", [4], bytes(4))}), "unknown dtype")
+
+    def test_a_file_that_changes(self):
+        path = self.model / "b.bin"
+        path.write_bytes(random.Random(4).randbytes(4 * MIB))
+        _, address = self.serve()
+        with open(path, "r+b") as file:
+            file.seek(MIB)
+            file.write(b"changed")
+        self.fails("b.bin has changed", address, self.folder / "copy")
+        self.assertFalse((self.folder / "copy" / "b.bin").exists())
+
+    def test_a_file_that_changes_without_a_trace(self):
+        """Its size and times are as before: the hashes tell."""
+        path = self.model / "b.bin"
+        path.write_bytes(random.Random(4).randbytes(4 * MIB))
+        before = path.stat()
+        _, address = self.serve()
+        with open(path, "r+b") as file:
+            file.write(b"changed")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        self.fails("hash does not match", address, self.folder / "copy")
+        self.assertFalse((self.folder / "copy" / "b.bin").exists())
+
+    def test_a_file_that_is_cut(self):
+        path = self.model / "b.bin"
+        path.write_bytes(random.Random(4).randbytes(4 * MIB))
+        server, address = self.serve()
+        os.truncate(path, MIB)
+        self.fails("b.bin has changed", address, self.folder / "copy")
+        self.assertIsNone(server.poll())
+
+    def test_tensors_and_slices_that_are_not_there(self):
+        _, address = self.serve()
+        target = self.folder / "x.safetensors"
+        self.fails("no tensor is called nothing", address, target, "--tensor", "nothing")
+        self.fails("do not divide by 3", address, target, "--tp", "0/3")
+        self.fails("RANK/SIZE", address, target, "--tp", "3/3", status=2)
+        self.fails("has no columns", address, target, "--tp", "0/2", "--columns", "*norm*")
+        self.assertFalse(target.exists())
+
+    def test_no_room(self):
+        big = self.model / "big.bin"
+        big.touch()
+        os.truncate(big, 1 << 24)
+        _, address = self.serve()
+        if os.geteuid() != 0:
+            self.skipTest("a small file system needs root")
+        small = self.folder / "small"
+        small.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", small])
+        if mounted.returncode != 0:
+            self.skipTest("no file system can be mounted")
+        try:
+            self.fails("no room for 16.0 MiB", address, small / "copy")
+        finally:
+            subprocess.run(["umount", small], check=True)
+
+    def test_other_models_and_no_models(self):
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "x").write_text("x")
+        _, one = self.serve()
+        _, two = self.serve(other)
+        self.fails("another model", f"{one},{two}", self.folder / "copy")
+        self.fails("127.0.0.1:1", "127.0.0.1:1", self.folder / "copy")
+        self.fails("not HOST:PORT", "nowhere", self.folder / "copy")
+
+    def test_two_fetchers_of_one_target(self):
+        _, address = self.serve()
+        target = self.folder / "copy"
+        stays = self.start("fetch", address, target, "--stay")
+        stays.stdout.readline()
+        held = target / "b.safetensors.part"
+        with open(held, "w") as file:
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+            _, single = self.serve(self.model / "a.safetensors")
+            self.fails("another process", single, target / "b.safetensors")
+
+    def test_wrong_usage(self):
+        for needle, arguments in {"needs one folder": ["serve"],
+                                  "needs a source": ["fetch", "x"],
+                                  "unexpected argument": ["serve", "x", "--fly"],
+                                  "--chunk": ["serve", "x", "--chunk", "3"],
+                                  "a command is needed": ["fly"]}.items():
+            with self.subTest(arguments):
+                done = self.verbena(*arguments)
+                self.assertEqual(done.returncode, 2, done.stdout)
+                self.assertIn(needle, done.stdout)
+        self.assertIn("SYNOPSIS", self.verbena("--help").stdout)
+        done = self.verbena("serve", self.folder / "nothing")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("No such file", done.stdout)
+
+
+if __name__ == "__main__":
+    harness.main()
