@@ -7,8 +7,8 @@ add_custom_target(product)
 function(verbena_sources out glob dir)
   file(${glob} sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${dir}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "/src/perf/(main|measurement|tuning)\\.cc$")  # verbena_rank_program()
-  list(FILTER sources EXCLUDE REGEX "/src/models/main\\.cc$")  # verbena_transfer_program()
+  # Programs of their own:
+  list(FILTER sources EXCLUDE REGEX "/src/(perf/(main|measurement|tuning)|(models|nvmf_program)/main)\\.cc$")
   set(${out} ${sources} PARENT_SCOPE)
 endfunction()
 
@@ -312,6 +312,20 @@ function(verbena_transfer_program layer)
     INSTALL_RPATH "$ORIGIN/..")
   add_dependencies(product verbena_transfer_program)
   install(TARGETS verbena_transfer_program RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
+endfunction()
+
+# src/nvmf_program/main.cc becomes verbena-nvmf, which lies beside the drop-in libraries: `verbena nvmf`
+# starts it. It uses whichever libibverbs and librdmacm the loader finds.
+function(verbena_nvmf_program)
+  if(VERBENA_LIBFUZZER)
+    return()
+  endif()
+  add_executable(verbena_nvmf_tool ${CMAKE_SOURCE_DIR}/src/nvmf_program/main.cc)
+  target_link_libraries(verbena_nvmf_tool PRIVATE verbena_nvmf_program ibverbs rdmacm)
+  set_target_properties(verbena_nvmf_tool PROPERTIES
+    OUTPUT_NAME verbena-nvmf RUNTIME_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+  add_dependencies(product verbena_nvmf_tool)
+  install(TARGETS verbena_nvmf_tool RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
 endfunction()
 
 # src/cli/mpi becomes lib/libverbena-mpi.so where an MPI is found. `verbena` loads it when it is

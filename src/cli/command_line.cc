@@ -16,6 +16,7 @@
 #include "cli/option_values.h"
 #include "cli/plan.h"
 #include "cli/tool.h"
+#include "cli/virtual_hosts.h"
 #include "coll/plan.h"
 #include "faults/values.h"
 #include "host/congestion_settings.h"
@@ -98,7 +99,8 @@ Split split_at_program(std::span<const std::string> arguments) {
     if (help != arguments.end()) split.own.push_back(*help);
     return split;
   }
-  if (run == arguments.end() || *run != "run") return {{arguments.begin(), arguments.end()}, {}};
+  if (run == arguments.end() || (*run != "run" && *run != "test"))
+    return {{arguments.begin(), arguments.end()}, {}};
   auto program = run + 1;
   while (program != arguments.end() && is_option(*program) && *program != "--") {
     const bool has_value =
@@ -274,7 +276,8 @@ class Parser {
       if (program.empty()) return wrong_usage("run needs a program: verbena run -- PROGRAM ...");
       return run_request(std::move(program));
     }
-    if (model_->parsed() || bench_->parsed()) return tool_request(program);
+    if (test_->parsed()) return test_request(program);
+    if (model_->parsed() || bench_->parsed() || nvmf_->parsed()) return tool_request(program);
     if (devices_->parsed()) return DevicesRequest{address_, format()};
     if (stats_->parsed()) return stats_request();
     if (top_->parsed()) return top_request();
@@ -283,10 +286,9 @@ class Parser {
     if (plan_->parsed()) return plan_request();
     if (fabric_->parsed()) return fabric_request();
     if (coll_->parsed()) return coll_request();
-    if (nvmf_->parsed()) return nvmf_request(std::move(program));
     return wrong_usage(
-        "a command is needed: run, devices, stats, top, doctor, sim, fabric, coll, model, bench "
-        "or plan");
+        "a command is needed: run, test, devices, stats, top, doctor, sim, fabric, plan, coll, "
+        "model, bench or nvmf");
   }
   Expected<Request> tool_request(const std::vector<std::string>& words) const {
     auto request = read_tool_request(words);
@@ -662,6 +664,7 @@ class Parser {
     if (coll_->parsed()) return HelpTopic::kColl;
     if (model_->parsed()) return HelpTopic::kModel;
     if (bench_->parsed()) return HelpTopic::kBench;
+    if (nvmf_->parsed()) return HelpTopic::kNVMf;
     return HelpTopic::kVerbena;
   }
   std::string_view help_command() const {
@@ -679,6 +682,7 @@ class Parser {
       case HelpTopic::kColl: return "verbena coll --help";
       case HelpTopic::kModel: return "verbena model --help";
       case HelpTopic::kBench: return "verbena bench --help";
+      case HelpTopic::kNVMf: return "verbena nvmf --help";
     }
     CHECK_UNREACHABLE();
   }
@@ -696,6 +700,7 @@ class Parser {
   CLI::App* const coll_ = app_.add_subcommand("coll");
   CLI::App* const model_ = app_.add_subcommand("model");
   CLI::App* const bench_ = app_.add_subcommand("bench");
+  CLI::App* const nvmf_ = app_.add_subcommand("nvmf");
   std::string address_, seed_, congestion_, retransmission_, link_, capture_, capture_limit_,
       share_;
   std::string check_, check_exit_code_;

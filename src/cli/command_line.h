@@ -111,9 +111,6 @@ struct FabricRequest {
   };
   std::vector<Change> changes{};  // --unplug, --plug
 };
-struct NVMfRequest {
-  std::vector<std::string> arguments;  // of verbena-nvmf, and options of the device
-};
 struct CollRequest {
   static constexpr u32 kMaxRanks = 1024;
   RunRequest run;  // the device's options; without a program
@@ -123,7 +120,22 @@ struct CollRequest {
   std::string predict;               // --predict: a file of --tune; "": none
   perf::Options measured;            // the same options, read
 };
-// verbena model, verbena bench
+struct TestRequest {
+  RunRequest run;  // the device's options, without address and program
+  u32 hosts = 2;
+  // One for all hosts, or one for each: program and arguments; none is empty.
+  std::vector<std::vector<std::string>> commands;
+  Duration timeout = sec(600);  // of all of it
+  Duration grace = sec(10);     // for the others, once one has failed or the last has ended
+  Duration delay{};             // to the next start, unless a TCP port is listened on
+  bool loopback = false;        // no namespaces
+  bool captures = false;        // of the first run as well
+  bool reruns = true;           // what has failed, with --check and a capture
+  std::string output;           // a folder; "": one for temporary files, where it is needed
+  std::string junit;            // a file; "": none
+  std::string name = "verbena test";
+};
+// verbena model, verbena bench, verbena nvmf
 struct ToolRequest {
   RunRequest run;                  // the device's options; without a program
   std::vector<std::string> words;  // of the program's own, the command first
@@ -133,7 +145,7 @@ struct PrintRequest {
 };
 using Request =
     std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest, SimRequest,
-                 PlanRequest, FabricRequest, CollRequest, ToolRequest, PrintRequest>;
+                 PlanRequest, FabricRequest, CollRequest, TestRequest, ToolRequest, PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

@@ -22,6 +22,7 @@ SYNOPSIS
   verbena model serve PATH [OPTIONS]
   verbena model fetch SOURCE[,SOURCE...] TARGET [OPTIONS]
   verbena bench kv [OPTIONS]
+  verbena nvmf COMMAND [OPTIONS]
   verbena --help | --version
 
 DESCRIPTION
@@ -46,6 +47,7 @@ COMMANDS
   coll      how fast collective operations are here; `verbena coll --help`
   model     serves and loads models by RDMA; `verbena model --help`
   bench     how fast KV caches move here; `verbena bench --help`
+  nvmf      a target and a host of NVMe over Fabrics; `verbena nvmf --help`
 
 ENVIRONMENT
   VERBENA_ADDRESS
@@ -656,6 +658,76 @@ EXAMPLES
   verbena bench kv --blocks 1280 --block 64K
 )";
 
+constexpr std::string_view kNVMfHelp = R"(NAME
+  verbena nvmf - a target and a host of NVMe over Fabrics
+
+SYNOPSIS
+  verbena nvmf target --nqn NQN --namespace SPEC... [--allow-host NQN]...
+                      --listen ADDRESS[:PORT] [OPTIONS]
+  verbena nvmf discover ADDRESS[:PORT] [--persistent] [--json]
+  verbena nvmf connect ADDRESS[:PORT] --nqn NQN [--hold] [--json]
+  verbena nvmf read ADDRESS[:PORT] --nqn NQN [--output FILE] [RANGE]
+  verbena nvmf write ADDRESS[:PORT] --nqn NQN [--input FILE] [RANGE]
+  verbena nvmf bench ADDRESS[:PORT] --nqn NQN [--rw PATTERN] [OPTIONS]
+
+DESCRIPTION
+  The target offers files and memory as NVMe namespaces over RDMA; Linux's
+  nvme-rdma connects to it, and so do the other commands here. They connect to
+  any target, Linux's nvmet-rdma among them. The port is 4420 unless given.
+  docs/nvmf.md says more.
+
+TARGET
+  --nqn NQN           a subsystem. The options up to the next --nqn are its own
+  --namespace SPEC    FILE or memory:SIZE, then ,block=512|4096 ,readonly
+                      ,direct=on|off|auto (O_DIRECT). The first is namespace 1
+  --allow-host NQN    a host that may connect; without any, all may
+  --listen ADDRESS    of the device, with a port or without
+  --queue-depth N     entries of a queue, at most (128)
+  --in-capsule SIZE   data that a host may put into a command (8K)
+  --drain SECONDS     for outstanding commands after SIGTERM (10)
+  --poll              polls instead of sleeping: less latency, one busy core
+
+HOST
+  --host-nqn NQN      of this host (made of its name)
+  --queues N          I/O queues (1)
+  --queue-depth N     entries of each (128)
+  --keep-alive S      keep-alive timeout in seconds; 0: none (5)
+  --ctrl-loss-tmo S   how long a lost target is waited for (600)
+  --reconnect-delay S between attempts (1)
+  --poll              as above
+  --hold              connect: stays connected until a signal
+  --persistent        discover: prints again when the target tells of a change
+
+RANGE
+  --nsid N            the namespace (1)
+  --offset SIZE       in octets, a multiple of its block size (0)
+  --length SIZE       to the end, unless given
+  --output, --input   a file; standard output and input unless given
+
+BENCH
+  --rw PATTERN        read, write, randread or randwrite (randread)
+  --block SIZE        of each command (4K)
+  --depth N           commands at a time (32)
+  --seconds S         (5)
+
+DEVICE
+  --address, --link, --fault, --seed, --capture, --cc
+                      as for `verbena run`. The address is the one that a target
+                      listens on, or from which a host reaches its target
+
+EXIT STATUS
+  0    done
+  1    it failed; one line on standard error says why
+  2    wrong usage
+
+EXAMPLES
+  verbena nvmf target --nqn nqn.2026-01.io.example:disk --namespace disk.img \
+      --namespace memory:1G,block=4096 --listen 10.0.0.1
+  verbena nvmf discover 10.0.0.1
+  verbena nvmf write 10.0.0.1 --nqn nqn.2026-01.io.example:disk < image
+  verbena nvmf bench 10.0.0.1 --nqn nqn.2026-01.io.example:disk --nsid 2 --depth 64
+)";
+
 constexpr std::string_view kFabricHelp = R"(NAME
   verbena fabric - a simulated network for running programs
 
@@ -792,6 +864,7 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kColl: return kCollHelp;
     case HelpTopic::kModel: return kModelHelp;
     case HelpTopic::kBench: return kBenchHelp;
+    case HelpTopic::kNVMf: return kNVMfHelp;
   }
   CHECK_UNREACHABLE();
 }

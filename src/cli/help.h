@@ -18,7 +18,8 @@ enum class HelpTopic {
   kFabric,
   kColl,
   kModel,
-  kBench
+  kBench,
+  kNVMf
 };
 
 [[nodiscard]] std::string_view help_text(HelpTopic topic);

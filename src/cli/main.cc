@@ -9,7 +9,6 @@
 #include "cli/doctor.h"
 #include "cli/fabric.h"
 #include "cli/huge_heap.h"
-#include "cli/nvmf.h"
 #include "cli/plan.h"
 #include "cli/plan_job.h"
 #include "cli/run.h"

@@ -1,11 +1,14 @@
 #include "cli/tool.h"
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "cli/fault_options.h"
 #include "cli/library_folder.h"
+#include "cli/nvmf_address.h"
 #include "cli/run.h"
 #include "faults/values.h"
 #include "host/link_kind.h"
@@ -13,16 +16,23 @@
 namespace verbena::cli {
 namespace {
 
-constexpr const char* kTransferProgram = "verbena-transfer";
+struct Tool {
+  const char *command, *program;
+};
+constexpr std::array kTools = {Tool{"model", "verbena-transfer"}, Tool{"bench", "verbena-transfer"},
+                               Tool{"nvmf", "verbena-nvmf"}};
 
 struct DeviceOption {
   const char* name;
   std::string RunRequest::*member;
 };
 constexpr std::array kDeviceOptions = {
-    DeviceOption{"--address", &RunRequest::address}, DeviceOption{"--seed", &RunRequest::seed},
-    DeviceOption{"--cc", &RunRequest::congestion}, DeviceOption{"--link", &RunRequest::link},
-    DeviceOption{"--retransmission", &RunRequest::retransmission}};
+    DeviceOption{"--address", &RunRequest::address},
+    DeviceOption{"--seed", &RunRequest::seed},
+    DeviceOption{"--cc", &RunRequest::congestion},
+    DeviceOption{"--link", &RunRequest::link},
+    DeviceOption{"--retransmission", &RunRequest::retransmission},
+    DeviceOption{"--capture", &RunRequest::capture}};
 
 Failure wrong_tool_usage(const std::string& what, const std::string& command) {
   return {kExitCannot, fmt::format("{}; verbena {} --help explains", what, command)};
@@ -48,7 +58,9 @@ std::string take_device_option(std::span<const std::string> words, std::size_t& 
 
 }  // namespace
 
-bool is_tool(const std::string& command) { return command == "model" || command == "bench"; }
+bool is_tool(const std::string& command) {
+  return std::ranges::find(kTools, command, &Tool::command) != kTools.end();
+}
 
 Expected<ToolRequest> read_tool_request(std::span<const std::string> words) {
   ToolRequest request;
@@ -63,6 +75,8 @@ Expected<ToolRequest> read_tool_request(std::span<const std::string> words) {
   auto rules = read_faults(faults, {});
   if (!rules) return tl::unexpected(rules.error());
   request.run.faults = std::move(*rules);
+  if (!request.run.capture.empty())
+    request.run.capture = std::filesystem::absolute(request.run.capture).string();
   if (!request.run.seed.empty() && !faults::parse_number(request.run.seed))
     return tl::unexpected(
         wrong_tool_usage(fmt::format("--seed {} is no number", request.run.seed), command));
@@ -73,11 +87,16 @@ Expected<ToolRequest> read_tool_request(std::span<const std::string> words) {
 }
 
 Failure start_tool(const ToolRequest& request) {
-  const auto program = program_beside_library(kTransferProgram);
+  const auto tool = std::ranges::find(kTools, request.words[0], &Tool::command);
+  const auto program = program_beside_library(tool->program);
   if (!program) return program.error();
   RunRequest run = request.run;
+  if (run.address.empty() && request.words[0] == "nvmf")
+    run.address = nvmf_device_address(std::span(request.words).subspan(1));
   run.command = {program->string()};
-  run.command.insert(run.command.end(), request.words.begin(), request.words.end());
+  // verbena-nvmf has no other command.
+  const auto first = request.words.begin() + (request.words[0] == "nvmf" ? 1 : 0);
+  run.command.insert(run.command.end(), first, request.words.end());
   return cli::run(run);
 }
 

@@ -1,5 +1,6 @@
-// `verbena model` and `verbena bench`: programs of our own that run on the device, as by `verbena
-// run`. They read their words themselves; the device's options may stand anywhere among them.
+// `verbena model`, `verbena bench` and `verbena nvmf`: programs of our own that run on the device,
+// as by `verbena run`. They read their words themselves; the device's options may stand anywhere
+// among them.
 #pragma once
 
 #include <span>

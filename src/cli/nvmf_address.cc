@@ -1,4 +1,4 @@
-#include "cli/nvmf.h"
+#include "cli/nvmf_address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -6,20 +6,15 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
-#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
-#include "cli/library_folder.h"
-#include "cli/run.h"
+#include "wire/ib/gid.h"
 
 namespace verbena::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* kNVMfProgram = "verbena-nvmf";
 constexpr u16 kAnyPort = 9;  // nothing is sent
 
 // The address that the kernel sends from to `peer`; nullopt: there is no route.
@@ -67,35 +62,9 @@ std::optional<std::string> value_of(std::span<const std::string> arguments,
   return std::nullopt;
 }
 
-// Takes the device's options, which are those of `verbena run`, away from the program's.
-Expected<RunRequest> device_options(std::vector<std::string>& arguments) {
-  RunRequest run;
-  const std::map<std::string, std::string*, std::less<>> options = {
-      {"--address", &run.address}, {"--link", &run.link},       {"--fault", &run.faults},
-      {"--seed", &run.seed},       {"--capture", &run.capture}, {"--cc", &run.congestion}};
-  std::vector<std::string> rest;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::size_t equals = arguments[i].find('=');
-    const auto option = options.find(arguments[i].substr(0, equals));
-    if (option == options.end()) {
-      rest.push_back(arguments[i]);
-      continue;
-    }
-    if (equals != std::string::npos)
-      *option->second = arguments[i].substr(equals + 1);
-    else if (i + 1 < arguments.size())
-      *option->second = arguments[++i];
-    if (option->second->empty())
-      return failure(kExitCannot, fmt::format("{} needs a value", option->first));
-  }
-  if (!run.capture.empty()) run.capture = fs::absolute(run.capture).string();
-  arguments = std::move(rest);
-  return run;
-}
-
 }  // namespace
 
-std::string device_address(std::span<const std::string> arguments) {
+std::string nvmf_device_address(std::span<const std::string> arguments) {
   if (arguments.empty()) return "";
   if (arguments[0] == "target") {
     const auto listen = ip_of(value_of(arguments, "--listen").value_or(""));
@@ -107,21 +76,6 @@ std::string device_address(std::span<const std::string> arguments) {
     if (source) return source->to_string();
   }
   return "";
-}
-
-Failure nvmf(const NVMfRequest& request) {
-  std::vector<std::string> arguments = request.arguments;
-  Expected<RunRequest> run = device_options(arguments);
-  if (!run) return run.error();
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) return {kExitCannot, "cannot read /proc/self/exe: is /proc mounted?"};
-  const auto folder = find_library_folder(self.parent_path(), VERBENA_LIBRARY_RELATIVE_PATHS);
-  if (!folder) return folder.error();
-  if (run->address.empty()) run->address = device_address(arguments);
-  run->command = {(*folder / kNVMfProgram).string()};
-  run->command.insert(run->command.end(), arguments.begin(), arguments.end());
-  return cli::run(*run);
 }
 
 }  // namespace verbena::cli
