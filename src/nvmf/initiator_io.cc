@@ -56,8 +56,8 @@ bool Initiator::has_room(const Queue& queue) {
 
 bool Initiator::fits_capsule(const Queue& queue, const nvme::Command& command,
                              const DataSlice& data) const {
-  return queue.qid != 0 && queue.is_ready && nvme::sends_data_to_controller(command.opcode) &&
-         data.octets <= in_capsule_octets_ && (controller_.sgls & kAddressInCapsule) != 0;
+  return queue.qid != 0 && nvme::may_send_data(command) && data.octets <= in_capsule_octets_ &&
+         (controller_.sgls & kAddressInCapsule) != 0;
 }
 
 void Initiator::send(Queue& queue, nvme::Command command, const DataSlice& data, const Slot& slot) {

@@ -261,8 +261,7 @@ void Target::on_capsule(Queue& queue, u32 number, u32 octets) {
 }
 
 // Sets task.capsule_data to the data, or to nullptr where the host's memory has it. nullopt: valid.
-std::optional<nvme::Status> Target::find_data(Queue& queue, Task& task, u32 capsule_octets,
-                                              u32 needed) const {
+std::optional<nvme::Status> Target::find_data(Task& task, u32 capsule_octets, u32 needed) const {
   const nvme::SGLDescriptor& sgl = task.command.sgl;
   u8* const data = std::exchange(task.capsule_data, nullptr);
   task.octets = needed;
@@ -279,8 +278,7 @@ std::optional<nvme::Status> Target::find_data(Queue& queue, Task& task, u32 caps
       if (sgl.length != needed) return nvme::Status::kDataSGLLengthInvalid;
       if (sgl.address > capsule_octets || needed > capsule_octets - sgl.address)
         return nvme::Status::kSGLOffsetInvalid;
-      const bool is_admin = queue.qid == 0;
-      if (!is_admin && !nvme::sends_data_to_controller(task.command.opcode))
+      if (!nvme::may_send_data(task.command))
         return nvme::Status::kSGLDescriptorTypeInvalid;  // nothing is returned in a capsule
       task.capsule_data = data + sgl.address;
       return std::nullopt;
@@ -314,7 +312,7 @@ void Target::on_connect(Queue& queue, u32 number, u32 capsule_octets) {
   Task& task = queue.tasks[number];
   if (queue.controller != nullptr)
     return answer(queue, number, nvme::Status::kCommandSequenceError);
-  if (const auto wrong = find_data(queue, task, capsule_octets, ConnectData::kSize))
+  if (const auto wrong = find_data(task, capsule_octets, ConnectData::kSize))
     return answer(queue, number, *wrong);
   if (task.capsule_data != nullptr) return on_connect_data(queue, number);
   const u64 offset = queue.qid == 0 ? u64{number} * kAdminDataOctets : 0;

@@ -71,7 +71,7 @@ class Target final : public application::Program {
 
   // --- capsules and Fabrics commands (target.cc)
   void on_capsule(Queue& queue, u32 task, u32 octets);
-  [[nodiscard]] std::optional<nvme::Status> find_data(Queue& queue, Task& task, u32 capsule_octets,
+  [[nodiscard]] std::optional<nvme::Status> find_data(Task& task, u32 capsule_octets,
                                                       u32 needed) const;
   void on_fabrics(Queue& queue, u32 task, u32 octets);
   void on_connect(Queue& queue, u32 task, u32 octets);

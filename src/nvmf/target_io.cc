@@ -42,7 +42,7 @@ nvme::Status Target::check_io(Queue& queue, Task& task, u32 capsule_octets) cons
   const auto needs_data = [&](u64 octets) {
     if (octets > (u64{4096} << config_.limits.max_transfer_pages_log2))
       return nvme::Status::kInvalidField;
-    return find_data(queue, task, capsule_octets, static_cast<u32>(octets))
+    return find_data(task, capsule_octets, static_cast<u32>(octets))
         .value_or(nvme::Status::kSuccess);
   };
   switch (opcode) {

@@ -52,7 +52,7 @@ Setter octets(auto& to, u64 least, u64 most) {
 
 Setter nqn(std::string& to) {
   return [&to](std::string_view text) -> std::string {
-    if (!nvme::is_nqn(text)) return "is no NQN: it begins with \"nqn.\" and has at most 223 octets";
+    if (!nvme::is_nqn(text)) return "is no NQN: it has 1 to 223 octets, and no spaces";
     to = text;
     return "";
   };

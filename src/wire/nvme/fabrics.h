@@ -15,8 +15,10 @@ inline constexpr std::size_t kMaxNQN = 223;  // octets, without the NUL
 inline constexpr u16 kDynamicController = 0xffff;
 inline constexpr u16 kRDMAPort = 4420, kDiscoveryPort = 8009;
 
+// Linux takes names that do not begin with "nqn.", and so do we.
 [[nodiscard]] constexpr bool is_nqn(std::string_view text) {
-  return text.size() <= kMaxNQN && text.starts_with("nqn.") && text.size() > 4;
+  return !text.empty() && text.size() <= kMaxNQN &&
+         std::ranges::all_of(text, [](char c) { return static_cast<u8>(c) > ' ' && c != 0x7f; });
 }
 
 enum class FabricsType : u8 {
@@ -27,6 +29,13 @@ enum class FabricsType : u8 {
   kAuthenticationReceive = 0x06,
   kDisconnect = 0x08,
 };
+
+// Whether the host's data may come in the capsule of the command. Bits 1:0 say it of an opcode, and
+// of the type of a Fabrics command.
+[[nodiscard]] constexpr bool may_send_data(const Command& command) {
+  return sends_data_to_controller(command.opcode == kFabricsOpcode ? command.fabrics_type()
+                                                                   : command.opcode);
+}
 
 // The command-specific octets 40 to 63 of Connect.
 struct ConnectCommand {
