@@ -328,6 +328,22 @@ function(verbena_nvmf_program)
   install(TARGETS verbena_nvmf_tool RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
 endfunction()
 
+# src/nbdkit becomes lib/nbdkit-verbena-plugin.so where nbdkit's header is (nbdkit-plugin-dev).
+function(verbena_nbdkit_plugin)
+  find_path(VERBENA_NBDKIT_INCLUDE nbdkit-plugin.h)
+  mark_as_advanced(VERBENA_NBDKIT_INCLUDE)
+  if(NOT VERBENA_NBDKIT_INCLUDE OR VERBENA_LIBFUZZER OR VERBENA_SANITIZE)
+    message(STATUS "nbdkit's plugin is left out: install nbdkit-plugin-dev")
+    return()
+  endif()
+  add_library(verbena_nbdkit MODULE ${CMAKE_SOURCE_DIR}/src/nbdkit/plugin.cc)
+  target_include_directories(verbena_nbdkit SYSTEM PRIVATE ${VERBENA_NBDKIT_INCLUDE})
+  target_link_libraries(verbena_nbdkit PRIVATE verbena_nvmf_program ibverbs rdmacm)
+  set_target_properties(verbena_nbdkit PROPERTIES PREFIX "" OUTPUT_NAME nbdkit-verbena-plugin)
+  add_dependencies(product verbena_nbdkit)
+  install(TARGETS verbena_nbdkit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
+endfunction()
+
 # src/cli/mpi becomes lib/libverbena-mpi.so where an MPI is found. `verbena` loads it when it is
 # started by mpirun.
 function(verbena_mpi_plugin)

@@ -35,6 +35,7 @@ LAYERS = [
     ["communicator"],
     ["perf", "torch", "verbs", "agent", "models"],
     ["jobs", "nvmf_program"],
+    ["nbdkit"],
     ["live"],
     ["abi"],
     ["cli"],
