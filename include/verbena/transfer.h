@@ -137,6 +137,26 @@ int verbena_agent_notify(verbena_agent *agent, const char *peer, const void *not
 int verbena_agent_next_notification(verbena_agent *agent, const char *from, double timeout_s,
 				    char *peer, size_t peer_size, void *notification, size_t *size);
 
+/* The blocks of a paged KV cache, as engines of LLM serving lay them out. */
+enum verbena_kv_order {
+	VERBENA_KV_LAYERS = 0, /* vLLM with FlashAttention: each layer [K, V][blocks] */
+	VERBENA_KV_PAIRS = 1,  /* vLLM with FlashInfer: each layer [blocks][K, V] */
+	VERBENA_KV_SPLIT = 2,  /* SGLang: K of all layers, then V of all layers */
+	VERBENA_KV_LATENT = 3, /* MLA: each layer [blocks], K and V are one */
+};
+struct verbena_kv_layout {
+	enum verbena_kv_order order;
+	uint32_t layers;
+	uint32_t blocks;       /* of the cache, in each layer */
+	uint64_t block_octets; /* of K alone, or of V */
+};
+/* Fills `list` with the blocks of one layer of a cache at `base`: `count` of K, then `count` of V, in
+ * the order of the block table. Returns the length of the list: 2 * count, or count of a latent
+ * cache; 0 if a layer or block does not exist. `list` NULL: only that. */
+size_t verbena_kv_list(const struct verbena_kv_layout *layout, uint64_t base, uint64_t region,
+		       uint32_t layer, const uint32_t *blocks, size_t count,
+		       struct verbena_descriptor *list);
+
 struct verbena_agent_counters {
 	size_t size; /* sizeof(struct verbena_agent_counters) */
 	uint64_t octets;       /* of requests that completed */

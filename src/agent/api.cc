@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "agent/agent.h"
+#include "transfer/kv_layout.h"
 
 struct verbena_agent {
   std::unique_ptr<verbena::agent::Agent> agent;
@@ -269,6 +270,28 @@ int verbena_agent_next_notification(verbena_agent* agent, const char* from, doub
                 "the notification has " + std::to_string(found->text.size()) + " octets");
   if (!found->text.empty()) std::memcpy(notification, found->text.data(), found->text.size());
   return copy_text(found->peer, peer, peer_size, "the peer's name");
+}
+
+size_t verbena_kv_list(const verbena_kv_layout* layout, uint64_t base, uint64_t region,
+                       uint32_t layer, const uint32_t* blocks, size_t count,
+                       verbena_descriptor* list) {
+  using verbena::transfer::KVLayout;
+  if (layout == nullptr || (blocks == nullptr && count != 0) || layout->order > VERBENA_KV_LATENT)
+    return 0;
+  const KVLayout of{.order = static_cast<KVLayout::Order>(layout->order),
+                    .layers = layout->layers,
+                    .blocks = layout->blocks,
+                    .block_octets = layout->block_octets};
+  if (layer >= of.layers) return 0;
+  for (size_t i = 0; i < count; ++i)
+    if (blocks[i] >= of.blocks) return 0;
+  const size_t length = count * of.halves();
+  for (size_t i = 0; list != nullptr && i < length; ++i)
+    list[i] = {.address = base + of.offset_of(layer, static_cast<verbena::u32>(i / count),
+                                              blocks[i % count]),
+               .length = of.block_octets,
+               .region = region};
+  return length;
 }
 
 int verbena_agent_count(verbena_agent* agent, verbena_agent_counters* counters) {

@@ -224,7 +224,8 @@ Expected<std::string> Server::describe() {
   if (const auto checked = check_files(); !checked) return checked;
   return fmt::format("{} {} {} {} {} {} {} {} {}", reinterpret_cast<u64>(encoded_.data()),
                      encoded_.size(), manifest_region_, reinterpret_cast<u64>(places_.data()),
-                     places_.size(), places_region_, transfer::to_hex(manifest_hash_), asked_++, others());
+                     places_.size(), places_region_, transfer::to_hex(manifest_hash_), asked_++,
+                     others());
 }
 
 Expected<std::string> Server::check_files() const {
