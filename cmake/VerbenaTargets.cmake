@@ -230,6 +230,11 @@ function(verbena_transfer_library)
   add_dependencies(product verbena_libtransfer)
   install(TARGETS verbena_libtransfer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           NAMELINK_COMPONENT devel)
+  # Its Python module needs no compiler.
+  set(module python/verbena_transfer/__init__.py)
+  configure_file(${CMAKE_SOURCE_DIR}/${module} ${CMAKE_BINARY_DIR}/${module} COPYONLY)
+  install(FILES ${CMAKE_SOURCE_DIR}/${module}
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages/verbena_transfer)
 endfunction()
 
 # src/torch becomes python/verbena_torch/_backend.so where PyTorch's headers and libraries are found:

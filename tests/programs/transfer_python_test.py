@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""The Python module verbena_transfer: buffers, NumPy arrays, torch tensors, KV caches, errors.
+
+usage: transfer_python_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import harness
+
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" else "build/test")
+harness.build_from_command_line()
+VERBENA = (BUILD / "bin" / "verbena").resolve()
+CASES = pathlib.Path(__file__).resolve().parent / "transfer" / "cases.py"
+PYTHON = "/usr/bin/python3"  # Debian's, which has NumPy and torch
+
+
+def has(module):
+    return subprocess.run([PYTHON, "-c", f"import {module}"], capture_output=True).returncode == 0
+
+
+class TransferPythonTest(unittest.TestCase):
+    def passes(self, case):
+        done = subprocess.run(
+            [VERBENA, "run", "--address", harness.ADDRESS, "--", PYTHON, CASES, case],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=harness.PAIR_LIMIT_S,
+            env={**os.environ, "PYTHONPATH": str((BUILD / "python").resolve()),
+                 "PYTHONDONTWRITEBYTECODE": "1"})
+        self.assertEqual((done.returncode, done.stdout), (0, "passed\n"))
+
+    def test_bytearrays(self):
+        self.passes("bytearrays")
+
+    @unittest.skipUnless(has("numpy"), "NumPy is not installed")
+    def test_numpy(self):
+        self.passes("numpy_arrays")
+
+    @unittest.skipUnless(has("torch"), "torch is not installed")
+    def test_torch(self):
+        self.passes("torch_tensors")
+
+    @unittest.skipUnless(has("numpy"), "NumPy is not installed")
+    def test_kv_cache(self):
+        self.passes("kv_cache")
+
+    def test_errors(self):
+        self.passes("errors")
+
+
+if __name__ == "__main__":
+    harness.main()
