@@ -10,8 +10,10 @@
 #include "abi/ibverbs/mr_object.h"
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
+#include "abi/ibverbs/refusals.h"
 #include "abi/ibverbs/translate.h"
 #include "abi/ibverbs/undo.h"
+#include "host/cuda/region.h"
 #include "host/mapped_memory.h"
 
 #undef ibv_reg_mr
@@ -92,14 +94,63 @@ MRObject* create(std::unique_ptr<MRObject> mr, const Registration& asked,
                 common ? std::move(common->file) : nullptr);
 }
 
-// A range of the process's own memory.
+MRObject* refuse_registration(int error, const std::string& why) {
+  explain_refused_registration(why);
+  return fail(error);
+}
+
+// Slots for the copies of a device, pinned at its first region of GPU memory. 0, or errno.
+int prepare_staging(ContextObject& owner, host::cuda::CudaRegion& region) {
+  if (owner.enter()->memory().copies().has_staging()) return 0;
+  auto staging = region.make_staging(CopyQueue::kStagingBytes);  // no lock is held here
+  if (!staging) {
+    explain_refused_registration(staging.error().message);
+    return staging.error().error;
+  }
+  auto session = owner.enter();
+  CopyQueue& copies = session->memory().copies();
+  if (!copies.has_staging()) copies.use_staging(std::move(*staging));
+  return 0;
+}
+
+// Memory that the CPU cannot touch: a GPU's, or none at all. `at`: where the driver has found it.
+MRObject* create_of_gpu_memory(std::unique_ptr<MRObject> mr, Registration asked, const void* at,
+                               const host::cuda::FoundRegion& found, int error_of_none) {
+  if (!found) return fail(error_of_none);
+  if (!*found) return refuse_registration(found->error().error, found->error().message);
+  const std::shared_ptr<host::cuda::CudaRegion>& region = **found;
+  const PDObject& pd = PDObject::of(asked.pd);
+  if (pd.owner().is_iwarp())
+    return refuse_registration(EOPNOTSUPP, "an iWARP device takes no GPU memory");
+  if (const int error = prepare_staging(pd.owner(), *region); error != 0) return fail(error);
+  asked.memory = nullptr;  // the checker and the advice would touch it
+  const u32 skew = static_cast<u32>(reinterpret_cast<std::uintptr_t>(at) % 8);
+  const Result<MRKeys> keys = pd.owner().enter()->memory().register_far(
+      pd.id(), region, skew, asked.length, asked.iova, to_access(asked.access));
+  if (!keys) return fail(keys.error());
+  MRObject* const made = finish(std::move(mr), asked, *keys);
+  made->shared->set_far(region);
+  return made;
+}
+
+// Returns whether the CPU cannot reach all of it, whatever the rights: on-demand memory need not be
+// there yet.
+bool is_perhaps_gpu_memory(const Registration& asked) {
+  return asked.length != 0 && asked.memory != nullptr &&
+         !host::is_mapped(asked.memory, asked.length, host::PageRight::kRead);
+}
+
+// A range of the process's own memory, or of a GPU's.
 MRObject* create_of_memory(std::unique_ptr<MRObject> mr, const Registration& asked) {
   if (mr == nullptr) return fail(ENOMEM);
   if (const int error = check_access(asked.access); error != 0) return fail(error);
-  if (!is_whole_process(asked.memory, asked.length, asked.access) &&
-      !can_register({asked.memory, asked.length}, asked.access))
-    return fail(EFAULT);
-  return create(std::move(mr), asked);
+  if (is_whole_process(asked.memory, asked.length, asked.access))
+    return create(std::move(mr), asked);
+  const bool is_ours = can_register({asked.memory, asked.length}, asked.access);
+  if (!is_perhaps_gpu_memory(asked)) return is_ours ? create(std::move(mr), asked) : fail(EFAULT);
+  const host::cuda::FoundRegion found = host::cuda::find_region(asked.memory, asked.length);
+  return found || !is_ours ? create_of_gpu_memory(std::move(mr), asked, asked.memory, found, EFAULT)
+                           : create(std::move(mr), asked);
 }
 
 // A range of a file: a dma-buf, a memfd, or whatever can be mapped. The kernel's rule: the iova has
@@ -115,7 +166,12 @@ MRObject* create_of_file(std::unique_ptr<MRObject> mr, Registration asked, int f
       fd, offset, asked.length,
       (asked.access & IBV_ACCESS_LOCAL_WRITE) != 0 ? host::MapAccess::kReadWrite
                                                    : host::MapAccess::kRead);
-  if (!memory) return fail(memory.error().error);
+  // The dma-buf of a GPU's memory is seldom mapped. Programs give the GPU's own address as iova.
+  if (!memory) {
+    const void* const at = reinterpret_cast<const void*>(asked.iova);
+    return create_of_gpu_memory(std::move(mr), asked, at, host::cuda::find_region(at, asked.length),
+                                memory.error().error);
+  }
   asked.memory = memory->data();
   asked.verbs_address = reinterpret_cast<void*>(offset);
   return create(std::move(mr), asked, std::move(*memory));

@@ -67,7 +67,7 @@ using namespace verbena::abi;
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length,
                  int access) try {
   MRObject& self = MRObject::of(mr);
-  if (self.exporter != 0) return refuse_rereg_input(EOPNOTSUPP);
+  if (self.exporter != 0 || self.shared->is_far()) return refuse_rereg_input(EOPNOTSUPP);
   if (!legal_rereg(self, flags, pd, addr, length, static_cast<unsigned>(access)))
     return refuse_rereg_input(EINVAL);
   const Wanted wanted = after(self, flags, addr, length, static_cast<unsigned>(access));

@@ -127,6 +127,10 @@ void explain_refused_path(const char* call, const ibv_ah_attr& attr, const Devic
   if (!mistake.empty()) say(std::string(call) + " is refused: " + mistake + ".");
 }
 
+void explain_refused_registration(const std::string& why) {
+  if (explains()) say("a memory registration is refused: " + why + ".");
+}
+
 void explain_refused_change(const QPObject& qp, const ibv_qp_attr& attr, int mask) {
   if (!explains()) return;
   const QPAttributes now = qp.owner().enter()->attributes_of(qp.queue);

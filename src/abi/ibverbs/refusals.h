@@ -10,6 +10,8 @@ namespace verbena::abi {
 
 // Both look again at what was refused, and say nothing if they find no reason.
 void explain_refused_path(const char* call, const ibv_ah_attr& attr, const DeviceConfig& config);
+// `why`: a sentence without its full stop.
+void explain_refused_registration(const std::string& why);
 void explain_refused_change(const QPObject& qp, const ibv_qp_attr& attr, int mask);
 
 // Returns the first error of the path that to_address_vector() finds, or "" if there is none.

@@ -4,6 +4,9 @@
 // in another process is not destroyed, only what stands for it here.
 #pragma once
 
+#include <chrono>
+#include <thread>
+
 #include "host/adapter.h"
 #include "host/mapping.h"
 
@@ -44,9 +47,20 @@ class SharedRegion {
   SharedRegion(const SharedRegion&) = delete;
   SharedRegion& operator=(const SharedRegion&) = delete;
 
+  // Of memory that copies run to and from: the region's end waits for those that have begun.
+  void set_far(std::shared_ptr<const FarMemory> far) { far_ = std::move(far); }
+  [[nodiscard]] bool is_far() const { return far_ != nullptr; }
   void on_key_changed(LKey key) { key_ = key; }
   void on_file_changed(std::shared_ptr<const host::SharedFile> file) { file_ = std::move(file); }
   [[nodiscard]] Status destroy() {  // kOk also when it has gone already
+    if (const Status status = take_out(); status != Status::kOk) return status;
+    while (far_ != nullptr && far_->running() != 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    return Status::kOk;
+  }
+
+ private:
+  [[nodiscard]] Status take_out() {
     auto session = adapter_->enter();
     if (gone_) return Status::kOk;
     const Status status = session->memory().deregister_mr(key_);
@@ -54,9 +68,9 @@ class SharedRegion {
     return gone_ ? Status::kOk : status;
   }
 
- private:
   const std::shared_ptr<host::Adapter> adapter_;
   LKey key_;
+  std::shared_ptr<const FarMemory> far_;
   const host::Mapping memory_;                    // of a dma-buf
   std::shared_ptr<const host::SharedFile> file_;  // that peers map; nullptr: none
   bool gone_ = false;                             // with the adapter locked

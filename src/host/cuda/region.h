@@ -1,0 +1,48 @@
+// CudaRegion: registered memory of a GPU, as far memory (memory/far_memory.h). The driver says what
+// a pointer is (cuPointerGetAttributes); this is the only place that asks.
+#pragma once
+
+#include <optional>
+
+#include "host/cuda/copier.h"
+
+namespace verbena::host::cuda {
+
+// What the driver says of an address.
+struct PointerInfo {
+  bool is_device = false;  // memory that the CPU cannot touch
+  Context context = nullptr;
+  u64 buffer_id = 0;  // another one after the memory was freed and allocated again
+  DevicePointer range_start = 0;
+  u64 range_size = 0;
+};
+
+class CudaRegion final : public FarMemory {
+ public:
+  CudaRegion(Copier& copier, const PointerInfo& info, DevicePointer start)
+      : copier_(copier), info_(info), start_(start) {}
+
+  [[nodiscard]] bool is_late() const override { return true; }
+  [[nodiscard]] CopyState begin(CopyJob& job) override { return copier_.begin(job); }
+
+  // Copier::make_staging(), in the region's context.
+  [[nodiscard]] Expected<std::shared_ptr<u8[]>> make_staging(std::size_t bytes) const {
+    return copier_.make_staging(info_.context, bytes);
+  }
+  [[nodiscard]] Context context() const { return info_.context; }
+  [[nodiscard]] DevicePointer at(u64 offset) const { return start_ + offset; }
+  // Returns false if the memory was freed, or freed and allocated again. In the copier's thread.
+  [[nodiscard]] bool exists() const;
+
+ private:
+  Copier& copier_;
+  const PointerInfo info_;
+  const DevicePointer start_;
+};
+
+// nullopt: `address` and the byte before `address + length` are no GPU memory, or there is no CUDA
+// driver. An error: part of the range is GPU memory, and it cannot be registered.
+using FoundRegion = std::optional<Expected<std::shared_ptr<CudaRegion>>>;
+[[nodiscard]] FoundRegion find_region(const void* address, std::size_t length);
+
+}  // namespace verbena::host::cuda
