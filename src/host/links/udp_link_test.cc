@@ -60,14 +60,14 @@ std::vector<u8> pattern(std::size_t size, u8 seed) {
   return bytes;
 }
 
-struct Received {
+struct ReceivedFrame {
   IngressFrame addressing;
   std::vector<u8> transport;
 };
 
 // Receives until `count` frames are there, or patience is at its end.
-std::vector<Received> receive(UDPLink& link, std::size_t count) {
-  std::vector<Received> frames;
+std::vector<ReceivedFrame> receive(UDPLink& link, std::size_t count) {
+  std::vector<ReceivedFrame> frames;
   const Time deadline = monotonic_now() + kPatience;
   while (frames.size() < count && monotonic_now() < deadline) {
     if (!link.receive(Look::kEverywhere)) {
@@ -82,7 +82,7 @@ std::vector<Received> receive(UDPLink& link, std::size_t count) {
   return frames;
 }
 
-void expect_equal(const EgressFrame& sent, const Received& got) {
+void expect_equal(const EgressFrame& sent, const ReceivedFrame& got) {
   ASSERT_EQ(got.transport.size(), sent.transport_size() + kICRCSize);
   EXPECT_TRUE(std::equal(sent.headers.begin(), sent.headers.begin() + sent.headers_size,
                          got.transport.begin()));
@@ -185,7 +185,7 @@ TEST_P(UDPLinkTest, GathersManyPieces) {
   link_->flush();
   const auto got = receive(*link_, 3);
   ASSERT_EQ(got.size(), 3u);
-  for (const Received& one : got) expect_equal(sent, one);
+  for (const ReceivedFrame& one : got) expect_equal(sent, one);
 }
 
 TEST_P(UDPLinkTest, CarriesTrafficClassAndHopLimit) {
@@ -240,7 +240,7 @@ TEST_P(UDPLinkTest, AFrameWithoutUDPChecksumArrives) {
   const SocketAddress to(gid(), kRoCEv2Port, 0);
   ASSERT_EQ(::sendto(fd.get(), bytes.data(), bytes.size(), 0, to.data(), to.size()),
             static_cast<ssize_t>(bytes.size()));
-  const std::vector<Received> got = receive(*link_, 1);
+  const std::vector<ReceivedFrame> got = receive(*link_, 1);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got.front().transport, bytes);
 }

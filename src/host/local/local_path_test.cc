@@ -25,10 +25,10 @@
 namespace verbena::host {
 namespace {
 
-constexpr u32 kSize = RCEndpoint::kBufferSize;
+constexpr u32 kLocalPathSize = RCEndpoint::kBufferSize;
 constexpr u64 kReceiveId = 1, kSendId = 2;  // RCEndpoint's
 
-std::shared_ptr<Adapter> open(const char* ip) {
+std::shared_ptr<Adapter> open_local(const char* ip) {
   auto adapter = Adapter::open(choose_local_addresses(ip)->front());
   EXPECT_TRUE(adapter.has_value()) << (adapter ? "" : adapter.error().message);
   return *adapter;
@@ -37,7 +37,7 @@ std::shared_ptr<Adapter> open(const char* ip) {
 u64 local_writes(RCEndpoint& endpoint) {
   return endpoint.adapter().enter()->counters().transport.local_write_requests;
 }
-u64 local_writes_of(RCEndpoint& endpoint, u32 size) {
+u64 local_path_writes_of(RCEndpoint& endpoint, u32 size) {
   const u64 before = local_writes(endpoint);
   endpoint.post(SendOp::kRDMAWrite, size);
   EXPECT_EQ(endpoint.wait_for_completion().status, WQEStatus::kSuccess);
@@ -61,7 +61,7 @@ std::vector<u8> copy_of(std::vector<u8>& memory) {
 
 class LocalPathTest : public testing::Test {
  protected:
-  LocalPathTest() : a_(open("127.0.0.91")), b_(open("127.0.0.92")) {
+  LocalPathTest() : a_(open_local("127.0.0.91")), b_(open_local("127.0.0.92")) {
     a_.connect(b_.self());
     b_.connect(a_.self());
     std::iota(a_.buffer().begin(), a_.buffer().end(), u8{3});
@@ -74,7 +74,7 @@ class LocalPathTest : public testing::Test {
 };
 
 TEST_F(LocalPathTest, AWriteIsDoneWhenItIsPosted) {
-  a_.post(SendOp::kRDMAWrite, kSize);
+  a_.post(SendOp::kRDMAWrite, kLocalPathSize);
   EXPECT_EQ(a_.buffer(), b_.buffer());
   EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
   const Adapter::Session target = b_.adapter().enter();
@@ -82,7 +82,7 @@ TEST_F(LocalPathTest, AWriteIsDoneWhenItIsPosted) {
 }
 
 TEST_F(LocalPathTest, ALongReadIsDoneWhenAPollWaitsForIt) {
-  a_.post(SendOp::kRDMARead, kSize);
+  a_.post(SendOp::kRDMARead, kLocalPathSize);
   EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
   EXPECT_EQ(a_.buffer(), b_.buffer());
   const Adapter::Session reader = a_.adapter().enter();
@@ -91,30 +91,30 @@ TEST_F(LocalPathTest, ALongReadIsDoneWhenAPollWaitsForIt) {
 
 // By the helper.
 TEST_F(LocalPathTest, ALongReadIsDoneWithoutAPoll) {
-  a_.post(SendOp::kRDMARead, kSize);
+  a_.post(SendOp::kRDMARead, kLocalPathSize);
   for (int i = 0; i < 1000 && copy_of(a_.buffer()) != b_.buffer(); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(copy_of(a_.buffer()), b_.buffer());
 }
 
 TEST_F(LocalPathTest, ALongReadIsDoneBeforeTheProgramSleeps) {
-  a_.post(SendOp::kRDMARead, kSize);
+  a_.post(SendOp::kRDMARead, kLocalPathSize);
   a_.adapter().request_notification(a_.cq(), NotifyOn::kAnyCompletion);
   EXPECT_EQ(a_.buffer(), b_.buffer());
   std::ranges::fill(a_.buffer(), u8{0});
-  a_.post(SendOp::kRDMARead, kSize);
+  a_.post(SendOp::kRDMARead, kLocalPathSize);
   EXPECT_EQ(a_.buffer(), b_.buffer());
 }
 
 // A run of long WRITEs, of a program that has polled after others like it.
 TEST_F(LocalPathTest, LongWritesAreDoneSoonWithoutAPoll) {
   for (u32 run = 0; run <= PollHabit::kRuns; ++run) {
-    for (int i = 0; i < 3; ++i) a_.post(SendOp::kRDMAWrite, kSize);
+    for (int i = 0; i < 3; ++i) a_.post(SendOp::kRDMAWrite, kLocalPathSize);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
   }
   a_.post(SendOp::kRDMAWrite, 8);
   const u64 before = local_writes(a_);
-  for (int i = 0; i < 2; ++i) a_.post(SendOp::kRDMAWrite, kSize);
+  for (int i = 0; i < 2; ++i) a_.post(SendOp::kRDMAWrite, kLocalPathSize);
   for (int i = 0; i < 1000 && local_writes(a_) != before + 2; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(local_writes(a_), before + 2);
@@ -122,8 +122,8 @@ TEST_F(LocalPathTest, LongWritesAreDoneSoonWithoutAPoll) {
 
 // As a card counts what it sends to itself.
 TEST_F(LocalPathTest, CopiesCountAsPackets) {
-  constexpr u64 kPackets = kSize / 4096;
-  EXPECT_EQ(local_writes_of(a_, kSize), 1u);
+  constexpr u64 kPackets = kLocalPathSize / 4096;
+  EXPECT_EQ(local_path_writes_of(a_, kLocalPathSize), 1u);
   const auto packets = [](RCEndpoint& endpoint) {
     const Adapter::Session device = endpoint.adapter().enter();
     const Counters& counters = device->counters();
@@ -134,7 +134,7 @@ TEST_F(LocalPathTest, CopiesCountAsPackets) {
   const Adapter::Session target = b_.adapter().enter();
   const QPTraffic traffic = target->traffic_of(target->find_qp_from(QPN{0}));
   EXPECT_EQ(traffic.received_packets, kPackets);
-  EXPECT_GT(traffic.received_octets, kSize);
+  EXPECT_GT(traffic.received_octets, kLocalPathSize);
   EXPECT_EQ(traffic.received_octets, target->counters().port_rcv_octets);
 }
 
@@ -142,7 +142,7 @@ TEST_F(LocalPathTest, SendsAndWritesKeepTheirOrder) {
   for (int i = 0; i < 100; ++i) {
     b_.post_receive();
     a_.buffer()[7] = static_cast<u8>(i);
-    a_.post(SendOp::kRDMAWrite, kSize);
+    a_.post(SendOp::kRDMAWrite, kLocalPathSize);
     a_.post(SendOp::kSend, 4);
     EXPECT_EQ(b_.wait_for_completion().status, WQEStatus::kSuccess);
     EXPECT_EQ(b_.buffer()[7], static_cast<u8>(i));
@@ -153,15 +153,16 @@ TEST_F(LocalPathTest, SendsAndWritesKeepTheirOrder) {
 
 // However the two places lie in their pages (staging.h).
 TEST_F(LocalPathTest, CopiesAreWholeWhateverTheirAlignment) {
-  constexpr u32 kLength = kSize - 1, kPage = 4096;
-  std::vector<u8> memory(kSize + 2 * kPage);
+  constexpr u32 kLength = kLocalPathSize - 1, kLocalPathPage = 4096;
+  std::vector<u8> memory(kLocalPathSize + 2 * kLocalPathPage);
   const u64 ours = reinterpret_cast<u64>(a_.buffer().data());
   const u64 start = reinterpret_cast<u64>(memory.data());
   for (const u32 further : {0u, 1u, 8u, 15u, 16u, 4081u, 4095u}) {
-    const std::span<u8> theirs(memory.data() + (ours + further - start) % kPage, kSize);
+    const std::span<u8> theirs(memory.data() + (ours + further - start) % kLocalPathPage,
+                               kLocalPathSize);
     a_.aim_at(b_.register_common(theirs));
     std::ranges::fill(memory, u8{0});
-    EXPECT_EQ(local_writes_of(a_, kLength), 1u);
+    EXPECT_EQ(local_path_writes_of(a_, kLength), 1u);
     EXPECT_TRUE(std::equal(theirs.begin(), theirs.end() - 1, a_.buffer().begin())) << further;
     EXPECT_EQ(theirs.back(), 0);
     const std::vector<u8> written = a_.buffer();
@@ -175,7 +176,7 @@ TEST_F(LocalPathTest, CopiesAreWholeWhateverTheirAlignment) {
 }
 
 TEST_F(LocalPathTest, SendsGoThroughMemory) {
-  for (const u32 size : {8u, kSize}) {
+  for (const u32 size : {8u, kLocalPathSize}) {
     b_.post_receive();
     a_.post(SendOp::kSend, size);
     EXPECT_EQ(b_.wait_for_completion().byte_length, size);
@@ -212,7 +213,7 @@ TEST_F(LocalPathTest, AnyMixKeepsItsOrder) {
     for (u32 i = 0; i < messages && receives_first; ++i) to.post_receive();
     for (u32 i = 0; i < messages; ++i) {
       const SendOp op = i + 1 == messages ? SendOp::kSend : kOps[prng.below(kOps.size())];
-      const u32 size = i + 1 == messages ? kSize : static_cast<u32>(prng.below(9000));
+      const u32 size = i + 1 == messages ? kLocalPathSize : static_cast<u32>(prng.below(9000));
       from.post(op, size);
       if (op != SendOp::kRDMAWrite) wanted.push_back(size);
     }
@@ -260,20 +261,20 @@ TEST_F(LocalPathTest, WithFaultsOnEitherSideSendsAreDatagrams) {
 }
 
 TEST_F(LocalPathTest, WithFaultsOnEitherSideAllIsPackets) {
-  EXPECT_EQ(local_writes_of(a_, 100), 1u);
+  EXPECT_EQ(local_path_writes_of(a_, 100), 1u);
   for (RCEndpoint* faulty : {&a_, &b_}) {
     faulty->adapter().set_faults(*faults::parse_rules("delay by=1us nth=1"), 1);
-    EXPECT_EQ(local_writes_of(a_, 100), 0u);
+    EXPECT_EQ(local_path_writes_of(a_, 100), 0u);
     faulty->adapter().set_faults({}, 1);
-    for (int i = 0; i < 64; ++i) (void)local_writes_of(a_, 100);  // it asks again
-    EXPECT_EQ(local_writes_of(a_, 100), 1u);
+    for (int i = 0; i < 64; ++i) (void)local_path_writes_of(a_, 100);  // it asks again
+    EXPECT_EQ(local_path_writes_of(a_, 100), 1u);
   }
 }
 
 TEST_F(LocalPathTest, AKeyThatIsNotThereIsAnsweredAsOnTheWire) {
   RCEndpoint::Peer peer = b_.self();
   peer.r_key ^= 0x100;
-  RCEndpoint a(open("127.0.0.91")), b(open("127.0.0.92"));
+  RCEndpoint a(open_local("127.0.0.91")), b(open_local("127.0.0.92"));
   peer.qpn = b.self().qpn;
   a.connect(peer);
   b.connect(a.self());
@@ -296,18 +297,18 @@ TEST_F(LocalPathTest, ProtectionOfPagesIsRespectedAsOnTheWire) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer's memcpy holds signals back: a fault in it never ends";
 #endif
-  constexpr u32 kPage = 4096;
+  constexpr u32 kLocalPathPage = 4096;
   for (const Fate fate : {Fate::kReadOnly, Fate::kNoAccess, Fate::kUnmapped})
     for (const SendOp op : {SendOp::kRDMAWrite, SendOp::kRDMARead})
-      for (const u32 size : {1u, 4u, 8u, 100u, kPage}) {
-        RCEndpoint a(open("127.0.0.91")), b(open("127.0.0.92"));
-        auto* const memory = static_cast<u8*>(
-            ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        a.connect(b.register_common({memory, kPage}));
+      for (const u32 size : {1u, 4u, 8u, 100u, kLocalPathPage}) {
+        RCEndpoint a(open_local("127.0.0.91")), b(open_local("127.0.0.92"));
+        auto* const memory = static_cast<u8*>(::mmap(
+            nullptr, kLocalPathPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        a.connect(b.register_common({memory, kLocalPathPage}));
         b.connect(a.self());
         std::ranges::fill(a.buffer(), u8{1});
-        EXPECT_EQ(local_writes_of(a, size), 1u);
-        meet(fate, memory, kPage);
+        EXPECT_EQ(local_path_writes_of(a, size), 1u);
+        meet(fate, memory, kLocalPathPage);
         std::ranges::fill(a.buffer(), u8{2});
         a.post(op, size);
         const bool is_allowed = fate == Fate::kReadOnly && op == SendOp::kRDMARead;
@@ -315,10 +316,10 @@ TEST_F(LocalPathTest, ProtectionOfPagesIsRespectedAsOnTheWire) {
                   is_allowed ? WQEStatus::kSuccess : WQEStatus::kRemoteAccess)
             << size;
         if (fate == Fate::kUnmapped) continue;
-        ASSERT_EQ(::mprotect(memory, kPage, PROT_READ), 0);
-        EXPECT_EQ(std::accumulate(memory, memory + kPage, 0u), size)
+        ASSERT_EQ(::mprotect(memory, kLocalPathPage, PROT_READ), 0);
+        EXPECT_EQ(std::accumulate(memory, memory + kLocalPathPage, 0u), size)
             << "as the first WRITE left it";
-        ::munmap(memory, kPage);
+        ::munmap(memory, kLocalPathPage);
       }
 }
 
@@ -328,15 +329,16 @@ TEST_F(LocalPathTest, NothingIsWrittenAfterDeregistration) {
   std::atomic<bool> stop{false};
   std::thread writer([this, &stop] {
     while (!stop) {
-      a_.post(SendOp::kRDMAWrite, kSize);
+      a_.post(SendOp::kRDMAWrite, kLocalPathSize);
       (void)a_.wait_for_completion();
     }
   });
-  while (__atomic_load_n(&b_.buffer()[kSize - 1], __ATOMIC_ACQUIRE) == 0) std::this_thread::yield();
+  while (__atomic_load_n(&b_.buffer()[kLocalPathSize - 1], __ATOMIC_ACQUIRE) == 0)
+    std::this_thread::yield();
   b_.deregister();
   std::ranges::fill(b_.buffer(), u8{0});
   for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(std::ranges::count(b_.buffer(), u8{0}), kSize);
+    EXPECT_EQ(std::ranges::count(b_.buffer(), u8{0}), kLocalPathSize);
     std::this_thread::yield();
   }
   stop = true;
@@ -369,12 +371,12 @@ class LocalPeerTest : public testing::Test {
     child_ = ::fork();
     if (child_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      RCEndpoint endpoint(open("127.0.0.94"));
+      RCEndpoint endpoint(open_local("127.0.0.94"));
       talk(endpoint, to_child[0], to_parent[1]);
       for (u32 i = 0; i < answers; ++i) answer(endpoint);
       ::poll(nullptr, 0, -1);
     }
-    here_.emplace(open("127.0.0.93"));
+    here_.emplace(open_local("127.0.0.93"));
     talk(*here_, to_parent[0], to_child[1]);
   }
   static void talk(RCEndpoint& endpoint, int read_fd, int write_fd) {
@@ -411,18 +413,18 @@ class LocalPeerTest : public testing::Test {
 
 TEST_F(LocalPeerTest, IsWrittenToWhileItSleeps) {
   start_peer();
-  EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
+  EXPECT_EQ(local_path_writes_of(*here_, kLocalPathSize), 1u);
   ::kill(child_, SIGSTOP);
-  EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
+  EXPECT_EQ(local_path_writes_of(*here_, kLocalPathSize), 1u);
 }
 
 TEST_F(LocalPeerTest, ThatMayNotBeTouchedGetsPackets) {
   start_peer();
-  EXPECT_EQ(local_writes_of(*here_, 100), 1u);
+  EXPECT_EQ(local_path_writes_of(*here_, 100), 1u);
   std::thread([this] {
     forbid_process_vm();
-    EXPECT_EQ(local_writes_of(*here_, 100), 0u);
-    EXPECT_EQ(local_writes_of(*here_, 100), 0u);
+    EXPECT_EQ(local_path_writes_of(*here_, 100), 0u);
+    EXPECT_EQ(local_path_writes_of(*here_, 100), 0u);
   }).join();
 }
 
@@ -432,12 +434,12 @@ TEST_F(LocalPeerTest, IsWrittenToByOneThatHasForked) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);
-  EXPECT_EQ(local_writes_of(*here_, kSize), 1u);
+  EXPECT_EQ(local_path_writes_of(*here_, kLocalPathSize), 1u);
 }
 
 TEST_F(LocalPeerTest, ThatSleepsIsWokenBySends) {
   start_peer();
-  here_->post(SendOp::kSend, kSize);
+  here_->post(SendOp::kSend, kLocalPathSize);
   EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kSuccess);
   EXPECT_EQ(bursts(*here_), 0u);
 }
@@ -481,7 +483,7 @@ class KilledPeerTest : public LocalPeerTest, public testing::WithParamInterface<
 TEST_P(KilledPeerTest, IsNoLongerThere) {
   const u32 size = GetParam();
   start_peer();
-  EXPECT_EQ(local_writes_of(*here_, size), 1u);
+  EXPECT_EQ(local_path_writes_of(*here_, size), 1u);
   ::kill(child_, SIGKILL);
   ::waitpid(child_, nullptr, 0);
   child_ = 0;

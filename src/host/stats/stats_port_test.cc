@@ -11,7 +11,7 @@
 namespace verbena::host {
 namespace {
 
-LocalAddress address_of(const char* ip) { return choose_local_addresses(ip)->front(); }
+LocalAddress stats_address_of(const char* ip) { return choose_local_addresses(ip)->front(); }
 
 std::vector<ObservedAdapter> observed_of_this_process() {
   Expected<StatsReader> reader = StatsReader::open();
@@ -47,7 +47,7 @@ TEST(StatsNameTest, FoundInProcNetUnix) {
 }
 
 TEST(StatsPortTest, AnAdapterIsSeenWhileItIsThere) {
-  auto adapter = Adapter::open(address_of("127.0.0.83"));
+  auto adapter = Adapter::open(stats_address_of("127.0.0.83"));
   ASSERT_TRUE(adapter.has_value()) << adapter.error().message;
   const std::vector<ObservedAdapter> seen = observed_of_this_process();
   ASSERT_EQ(seen.size(), 1u);
@@ -62,7 +62,7 @@ TEST(StatsPortTest, AnAdapterIsSeenWhileItIsThere) {
 // More than fit into one answer: asked for one answer after the other.
 TEST(StatsPortTest, ManyQPsAreAllSeen) {
   constexpr u32 kCount = 3 * StatsAnswer::kMaxQPs + 1;
-  const auto adapter = Adapter::open(address_of("127.0.0.83"));
+  const auto adapter = Adapter::open(stats_address_of("127.0.0.83"));
   ASSERT_TRUE(adapter.has_value()) << adapter.error().message;
   {
     const Adapter::Session session = (*adapter)->enter();
