@@ -30,6 +30,7 @@ verbena_find(expected HEADER tl/expected.hpp PACKAGE libexpected-dev)
 verbena_find(verbs_headers HEADER infiniband/verbs.h PACKAGE libibverbs-dev)
 verbena_find(rdmacm_headers HEADER rdma/rdma_cma.h PACKAGE librdmacm-dev)
 verbena_find(umad_headers HEADER infiniband/umad.h PACKAGE libibumad-dev)
+verbena_find(openssl HEADER openssl/ssl.h PACKAGE libssl-dev)  # loaded when a device encrypts
 verbena_find(sqlite HEADER sqlite3.h LIBRARY sqlite3 PACKAGE libsqlite3-dev)
 # Files of NVMe over Fabrics targets go through io_uring; without liburing by blocking calls.
 add_library(verbena::liburing INTERFACE IMPORTED)

@@ -187,6 +187,9 @@ ENVIRONMENT
   VERBENA_CAPTURE, VERBENA_CAPTURE_LIMIT
       As --link, --fault, --seed, --cc, --retransmission, --capture and
       --capture-limit (in bytes).
+  VERBENA_ENCRYPTION
+      psk:FILE, or tls:cert=FILE,key=FILE,ca=FILE: RoCEv2 goes encrypted, as PSP
+      packets; hosts prove who they are by TLS 1.3 (docs/security.md).
   VERBENA_LOCAL
       off: all between processes of this host goes as UDP packets. Unset, or on:
       RDMA WRITEs and READs are copied, and other packets of RC go through shared

@@ -111,7 +111,18 @@ ordered_json json_of(const host::LinkCounters& link) {
           {"received_datagrams", link.received_datagrams},
           {"receive_dropped", link.receive_dropped},
           {"handed_on", link.handed_on},
-          {"taken_over", link.taken_over}};
+          {"taken_over", link.taken_over},
+          {"encrypted", link.encrypted},
+          {"decrypted", link.decrypted},
+          {"refused_unencrypted", link.refused_unencrypted},
+          {"refused_spi", link.refused_spi},
+          {"refused_source", link.refused_source},
+          {"refused_icv", link.refused_icv},
+          {"refused_replay", link.refused_replay},
+          {"keys_agreed", link.keys_agreed},
+          {"keys_issued", link.keys_issued},
+          {"key_failures", link.key_failures},
+          {"key_refusals", link.key_refusals}};
 }
 
 ordered_json json_of(const DeviceStats& device);

@@ -83,6 +83,8 @@ struct IngressFrame {
   // that it has joined counted theirs up or all had the same.
   std::optional<u16> other_identification{};
   std::span<const u8> transport;  // BTH .. ICRC, both included
+  // The link has decrypted and authenticated it: its ICRC tells nothing more.
+  bool authenticated = false;
   // Of an acknowledgement: what the packet that it acknowledges has seen on its way (INT), where a
   // simulated network collects that. nullptr: nothing.
   const PathTelemetry* path = nullptr;

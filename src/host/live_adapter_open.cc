@@ -110,7 +110,14 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   const Expected<LinkKind> kind = link_kind_from_environment();
   if (!kind) return tl::unexpected(kind.error());
   if (*kind == LinkKind::kIWARP) return open_iwarp(address);
-  Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64());
+  const Expected<std::optional<EncryptionSettings>> encryption =
+      encryption_settings_from_environment();
+  if (!encryption) return tl::unexpected(encryption.error());
+  if (*encryption && *kind != LinkKind::kUDP)
+    return failure(EOPNOTSUPP, std::string(kEncryptionVariable) +
+                                   ": only the link \"udp\" encrypts RoCEv2; choose it by " +
+                                   kLinkVariable);
+  Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64(), *encryption);
   if (!link) return tl::unexpected(link.error());
   // What the last owner of our slot has left.
   if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
@@ -120,6 +127,9 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   const Expected<Retransmission> retransmission = retransmission_from_environment();
   if (!retransmission) return tl::unexpected(retransmission.error());
   DeviceConfig config = config_for(address, *kind, **link, *congestion, *retransmission);
+  if (*encryption)
+    config.active_mtu = largest_mtu_for_link(address.mtu - std::min(address.mtu, kPSPOverheadBytes))
+                            .value_or(MTU::k256);
   Expected<std::unique_ptr<LocalPath>> local = LocalPath::open((*link)->slot(), config.gids);
   if (!local) return tl::unexpected(local.error());
   if (*local != nullptr) config.local = (*local)->ports();

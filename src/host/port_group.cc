@@ -123,15 +123,17 @@ void PortGroup::store(DirectoryTable& table, const std::vector<Steer>& layout) {
 }
 
 bool PortGroup::attach(const std::vector<Steer>& layout) {
-  return attach_steering(parts_.receiver.fd(), layout);
+  return attach_steering(parts_.receiver.fd(), layout, parts_.steer_by);
 }
 
 void PortGroup::send_probe(u32 index) {
   const ProbePacket probe{
       .index = index, .nonce = probe_.nonce(), .prober_slot = parts_.channel.slot()};
   const auto bytes = probe.encode();
-  const SocketAddress to(parts_.receiver.address(), kRoCEv2Port, parts_.interface_index);
-  parts_.sender.first().send_alone(bytes, to);
+  SourcePort& sender = parts_.sender.first();
+  const SocketAddress to(parts_.receiver.address(), sender.destination_port(),
+                         parts_.interface_index);
+  sender.send_alone(bytes, to);
 }
 
 // Whether our own socket is at `index`: then the probe for it comes to us.

@@ -31,6 +31,7 @@ class PortGroup {
     DatagramReceiver& receiver;
     SourcePorts& sender;  // probes go out here
     u32 interface_index = 0;
+    SteerBy steer_by = SteerBy::kDestQP;
   };
   explicit PortGroup(const Parts& parts) : parts_(parts) {}
 

@@ -61,7 +61,7 @@ struct ProcessChannel::Header {
   GID source{}, destination{};
   u16 udp_source_port = 0, identification = 0;
   u8 traffic_class = 0, hop_limit = 0;
-  u16 reserved = 0;
+  u16 authenticated = 0;  // 1: it has been decrypted
   ProbeAnswer answer{};
 };
 
@@ -110,6 +110,7 @@ bool ProcessChannel::send(u32 slot, const IngressFrame& frame) {
   header.identification = frame.identification;
   header.traffic_class = frame.traffic_class;
   header.hop_limit = frame.hop_limit;
+  header.authenticated = frame.authenticated ? 1 : 0;
   return send(slot, header, frame.transport);
 }
 
@@ -172,7 +173,8 @@ ProcessChannel::Received ProcessChannel::decode(std::span<const u8> message) {
             .hop_limit = header.hop_limit,
             .identification_known = false,
             .identification = header.identification,
-            .transport = message.subspan(sizeof(header))};
+            .transport = message.subspan(sizeof(header)),
+            .authenticated = header.authenticated == 1};
   return Received::kFrame;
 }
 

@@ -1,9 +1,11 @@
 #include "host/steering_program.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "connect/comm_id_space.h"
+#include "host/encryption/host_keys.h"
 #include "host/probe_packet.h"
 #include "host/qpn_slot.h"
 #include "host/socket_option.h"
@@ -44,9 +46,23 @@ void emit_search(std::span<const Steer> sorted, std::vector<sock_filter>& out) {
   emit_search(sorted.subspan(middle), out);
 }
 
+// Nothing but the SPI is known of a PSP packet: this takes the place of all between the probe and
+// the search, with the slot in the accumulator, and jumps to the two that stand behind it.
+void slot_from_spi(std::vector<sock_filter>& program) {
+  constexpr std::size_t kBegin = 7, kEnd = 21;
+  const std::array<sock_filter, 4> by_spi = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, PSPHeader::kSPIAt),
+      BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, kSPINumberBits),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x3ff),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3),
+  }};
+  program.erase(program.begin() + kBegin, program.begin() + kEnd);
+  program.insert(program.begin() + kBegin, by_spi.begin(), by_spi.end());
+}
+
 }  // namespace
 
-std::vector<sock_filter> steering_program(std::vector<Steer> table) {
+std::vector<sock_filter> steering_program(std::vector<Steer> table, SteerBy by) {
   CHECK(table.size() <= kMaxSteered);
   const u32 end = end_of(table);
   if (table.empty()) table.push_back({});
@@ -82,12 +98,13 @@ std::vector<sock_filter> steering_program(std::vector<Steer> table) {
       BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, end),
       BPF_STMT(BPF_RET | BPF_A, 0),
   };
+  if (by == SteerBy::kSPI) slot_from_spi(program);
   emit_search(table, program);
   return program;
 }
 
-bool attach_steering(int fd, std::vector<Steer> table) {
-  std::vector<sock_filter> program = steering_program(std::move(table));
+bool attach_steering(int fd, std::vector<Steer> table, SteerBy by) {
+  std::vector<sock_filter> program = steering_program(std::move(table), by);
   const sock_fprog attached{.len = static_cast<unsigned short>(program.size()),
                             .filter = program.data()};
   return set_option(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, attached);

@@ -141,5 +141,24 @@ TEST(SteeringProgramTest, ProbeForBackAndForth) {
   EXPECT_FALSE(ProbePacket::decode(bytes).has_value());
 }
 
+// A PSP packet shows nothing but its SPI.
+TEST(SteeringProgramTest, SPINamesTheSlot) {
+  const auto program =
+      steering_program({{.slot = 5, .index = 1}, {.slot = 700, .index = 0}}, SteerBy::kSPI);
+  const auto packet = [](u32 spi) {
+    std::array<u8, 24> bytes{17, 1, 0, 1};
+    store_be32(bytes.data() + 4, spi);
+    return bytes;
+  };
+  for (const u32 selector : {0u, 1u << 31}) {
+    EXPECT_EQ(run(program, packet(selector | 5u << 21 | 77)), 1u);
+    EXPECT_EQ(run(program, packet(selector | 700u << 21 | 0x1fffff)), 0u);
+    for (const u32 random : {0u, 1u})
+      EXPECT_EQ(run(program, packet(selector | 3), random), random);  // slot 0: QP 1
+  }
+  const auto probe = ProbePacket{.index = 1, .nonce = 3, .prober_slot = 5}.encode();
+  EXPECT_EQ(run(program, probe), 1u);
+}
+
 }  // namespace
 }  // namespace verbena::host

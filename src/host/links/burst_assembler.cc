@@ -70,8 +70,9 @@ u32 BurstAssembler::packets_for(const Burst& burst, const Room& room, const Egre
 }
 
 BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePort* port,
-                                              u32 max_segment_size, u32& done) {
-  const u32 udp_size = udp_size_of(frame);
+                                              u32 max_segment_size, u32& done, PSPSender* sealer) {
+  const u32 overhead = sealer == nullptr ? 0 : static_cast<u32>(PSPSender::kOverhead);
+  const u32 udp_size = udp_size_of(frame) + overhead;
   CHECK(udp_size <= kMaxTransportSize + kICRCSize);
   const u32 bursts_before = burst_count_;
   u32 index = find(frame, port, udp_size);
@@ -83,14 +84,15 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePo
   const u32 left = frame.packets - done;
   const u32 packets = left == 1 ? 1 : std::min(left, packets_for(burst, room, frame, udp_size));
   if (!(overtakes ? overtake(burst, room, frame, done)
-                  : follow(burst, room, frame, done, packets))) {
+                  : follow(burst, room, frame, done, packets, sealer))) {
     if (burst_count_ != bursts_before) take_back_last();
     return Append::kGone;
   }
   done += packets;
   burst.iovs = std::span(room.iovs).first(room.iov_count);
   burst.closed = udp_size != burst.segment_size;
-  burst.yields = burst.segments == 0 && frame.urgency == Urgency::kWithReply;
+  burst.is_sealed = sealer != nullptr;
+  burst.yields = burst.segments == 0 && sealer == nullptr && frame.urgency == Urgency::kWithReply;
   if (burst.yields) burst.first_icrc_flip = frame.icrc_flip;
   burst.segment_size = std::max(burst.segment_size, udp_size);
   burst.bytes += packets * udp_size;
@@ -102,12 +104,15 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePo
 
 // Both false when the payload is gone; then nothing has changed.
 bool BurstAssembler::follow(const Burst& burst, Room& room, const EgressFrame& frame, u32 from,
-                            u32 packets) {
+                            u32 packets, PSPSender* sealer) {
   const u32 iovs_before = room.iov_count, staged_before = room.staged;
   const std::size_t last_size = iovs_before == 0 ? 0 : room.iovs[iovs_before - 1].iov_len;
   const bool there = touch([&] {
     for (u32 i = 0; i < packets; ++i)
-      write_segment(burst, burst.segments + i, room, frame, from + i);
+      if (sealer == nullptr)
+        write_segment(burst, burst.segments + i, room, frame, from + i);
+      else
+        write_sealed(burst, burst.segments + i, room, frame, from + i, *sealer);
   });
   if (there) return true;
   room.iov_count = iovs_before;
@@ -211,6 +216,31 @@ void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
   digest_piece();
   store_icrc(icrc.finish() ^ frame.icrc_flip, std::span<u8, kICRCSize>(end, kICRCSize));
   stage(room, {piece, end + kICRCSize});
+}
+
+// The same as a PSP packet. Its payload is always copied, since it is encrypted in place.
+void BurstAssembler::write_sealed(const Burst& burst, u32 place, Room& room,
+                                  const EgressFrame& frame, u32 packet, PSPSender& sealer) {
+  u8* const begin = room.staging.data() + room.staged;
+  u8* const transport = begin + PSPSender::kHeadersSize;
+  std::memcpy(transport, frame.headers.data(), kMaxHeadersSize);
+  if (packet != 0) EgressFrame::make_headers_of(packet, transport);
+  u8* end = transport + frame.headers_size;
+  const auto add = [&](Bytes part) {
+    std::memcpy(end, part.data(), part.size());
+    end += part.size();
+  };
+  if (frame.packets != 1)
+    add(frame.payload_of(packet));
+  else
+    for (const Bytes part : frame.payload.list()) add(part);
+  std::memset(end, 0, kICRCSize);  // the pad is shorter
+  end += frame.pad_count;
+  const u32 icrc = icrc_of(flow_, envelope_of(burst, place), {transport, end});
+  store_icrc(icrc ^ frame.icrc_flip, std::span<u8, kICRCSize>(end, kICRCSize));
+  const std::span<u8> sealed(begin, end + kICRCSize + PSPHeader::kICVSize);
+  sealer.seal(sealed, burst.udp_source_port);
+  stage(room, sealed);
 }
 
 // `bytes`, just written to the end of what is staged, are sent next.

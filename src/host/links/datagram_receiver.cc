@@ -14,7 +14,6 @@
 #include "host/message_calls.h"
 #include "host/socket_address.h"
 #include "host/socket_option.h"
-#include "wire/roce/icrc.h"
 
 namespace verbena::host {
 namespace {
@@ -56,9 +55,8 @@ bool add_membership(int fd, const GID& group, u32 interface_index) {
          set_option(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, request);
 }
 
-tl::unexpected<Error> bind_failure(int error, const GID& address) {
-  const std::string where =
-      "UDP port " + std::to_string(kRoCEv2Port) + " on " + address.to_string();
+tl::unexpected<Error> bind_failure(int error, const GID& address, u16 port) {
+  const std::string where = "UDP port " + std::to_string(port) + " on " + address.to_string();
   if (error == EADDRINUSE)
     return failure(error, where +
                               " is taken by another user's process or by the kernel's rdma_rxe; "
@@ -67,6 +65,11 @@ tl::unexpected<Error> bind_failure(int error, const GID& address) {
     return failure(error, address.to_string() +
                               " is not an address of this host (any more); "
                               "set VERBENA_ADDRESS to one that is");
+  if (error == EACCES)
+    return failure(error, where +
+                              " is for privileged programs; allow it to all: sysctl "
+                              "net.ipv4.ip_unprivileged_port_start=1000, or choose another with "
+                              "port=N on all hosts");
   return failure(error, "cannot bind " + where + ": " + std::strerror(error));
 }
 
@@ -100,16 +103,19 @@ Expected<Descriptor> open_socket(const GID& address) {
 
 }  // namespace
 
-Expected<DatagramReceiver> DatagramReceiver::open(const GID& address, u32 interface_index) {
+Expected<DatagramReceiver> DatagramReceiver::open(const GID& address, u32 interface_index,
+                                                  u16 port) {
   Expected<Descriptor> socket = open_socket(address);
   if (!socket) return tl::unexpected(socket.error());
-  return DatagramReceiver(std::move(*socket), address, interface_index);
+  return DatagramReceiver(std::move(*socket), address, interface_index, port);
 }
 
-DatagramReceiver::DatagramReceiver(Descriptor socket, const GID& address, u32 interface_index)
+DatagramReceiver::DatagramReceiver(Descriptor socket, const GID& address, u32 interface_index,
+                                   u16 port)
     : socket_(std::move(socket)),
       address_(address),
       interface_index_(interface_index),
+      port_(port),
       buffers_(std::make_unique_for_overwrite<Buffers>()),
       collecting_(buffer_bytes()) {
   for (u32 i = 0; i < kMaxBatch; ++i)
@@ -117,8 +123,8 @@ DatagramReceiver::DatagramReceiver(Descriptor socket, const GID& address, u32 in
 }
 
 Expected<void> DatagramReceiver::bind() {
-  const SocketAddress local(address_, kRoCEv2Port, interface_index_);
-  if (::bind(fd(), local.data(), local.size()) != 0) return bind_failure(errno, address_);
+  const SocketAddress local(address_, port_, interface_index_);
+  if (::bind(fd(), local.data(), local.size()) != 0) return bind_failure(errno, address_, port_);
   return {};
 }
 

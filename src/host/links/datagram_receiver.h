@@ -1,6 +1,6 @@
-// DatagramReceiver: one socket on UDP port 4791. Takes datagrams in batches; a super-packet that
-// the kernel put together (UDP_GRO), or never cut, comes out as the frames it is made of. No
-// allocation after construction.
+// DatagramReceiver: one socket on UDP port 4791, or PSP's. Takes datagrams in batches; a
+// super-packet that the kernel put together (UDP_GRO), or never cut, comes out as the frames it is
+// made of. No allocation after construction.
 #pragma once
 
 #include <sys/socket.h>
@@ -17,13 +17,15 @@
 #include "host/links/link.h"
 #include "host/links/steady_source.h"
 #include "wire/ib/bth.h"
+#include "wire/roce/icrc.h"
 
 namespace verbena::host {
 
 class DatagramReceiver {
  public:
   // Not yet bound: bind() joins the kernel's group of sockets on this port.
-  [[nodiscard]] static Expected<DatagramReceiver> open(const GID& address, u32 interface_index);
+  [[nodiscard]] static Expected<DatagramReceiver> open(const GID& address, u32 interface_index,
+                                                       u16 port = kRoCEv2Port);
   [[nodiscard]] Expected<void> bind();
   // Of an `address` that is a multicast group: binds to it and becomes a member on the interface.
   [[nodiscard]] Expected<void> join_group();
@@ -75,7 +77,7 @@ class DatagramReceiver {
     std::array<std::array<u8, kBufferSize>, kMaxBatch> data;
   };
 
-  DatagramReceiver(Descriptor socket, const GID& address, u32 interface_index);
+  DatagramReceiver(Descriptor socket, const GID& address, u32 interface_index, u16 port);
   [[nodiscard]] bool may_take(Look look);
   [[nodiscard]] u64 queued_bytes() const;  // in the socket, in the kernel's accounting
   void note_taken(u32 asked);
@@ -86,6 +88,7 @@ class DatagramReceiver {
   Descriptor socket_;
   GID address_;
   u32 interface_index_;
+  u16 port_;
   std::unique_ptr<Buffers> buffers_;
   CollectingPolicy collecting_;
   u32 batch_ = 1;             // how many are asked for: more while they come

@@ -18,6 +18,15 @@ struct LinkCounters {
   u64 received_frames = 0, received_datagrams = 0;
   u64 receive_dropped = 0;            // truncated, or for a process that is gone
   u64 handed_on = 0, taken_over = 0;  // frames that first reached the wrong process of this host
+  // Where the link encrypts. Frames:
+  u64 encrypted = 0, decrypted = 0;
+  u64 refused_unencrypted = 0;  // no encrypted packet
+  u64 refused_spi = 0;          // of no association that this host knows
+  u64 refused_source = 0;       // of an association of other addresses
+  u64 refused_icv = 0;          // not authentic
+  u64 refused_replay = 0;       // that were there before
+  // Handshakes for keys: this host got a key, gave one, got none, gave none.
+  u64 keys_agreed = 0, keys_issued = 0, key_failures = 0, key_refusals = 0;
 };
 
 // Whether somebody sleeps until descriptors() are readable.

@@ -169,6 +169,7 @@ bool LocalLink::take_record(FrameRingReader& ring, IngressFrame& out) {
   out.traffic_class = header.traffic_class;
   out.hop_limit = header.hop_limit;
   decoded_ = decode(record_, out);
+  out.authenticated = false;
   const bool brings = brought_by(header.headers, brought_);
   out.acknowledgement = brings ? &brought_ : nullptr;
   --batch_left_;

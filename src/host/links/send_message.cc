@@ -4,8 +4,6 @@
 
 #include <cstring>
 
-#include "wire/roce/icrc.h"
-
 namespace verbena::host {
 namespace {
 
@@ -37,7 +35,7 @@ void SendMessage::set(const Burst& burst, std::span<const iovec> iovs, u32 inter
                       msghdr& out) {
   out = {};
   if (!burst.port->is_connected_to(burst.destination)) {
-    address_ = SocketAddress(burst.destination, kRoCEv2Port, interface_index);
+    address_ = SocketAddress(burst.destination, burst.port->destination_port(), interface_index);
     out.msg_name = address_.data();
     out.msg_namelen = address_.size();
   }

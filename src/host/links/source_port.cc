@@ -80,8 +80,8 @@ Listener listen_on(const GID& address, u32 interface_index) {
   return listener;
 }
 
-bool connect_to(int fd, const GID& destination, u32 interface_index) {
-  const SocketAddress to(destination, kRoCEv2Port, interface_index);
+bool connect_to(int fd, const GID& destination, u16 port, u32 interface_index) {
+  const SocketAddress to(destination, port, interface_index);
   return ::connect(fd, to.data(), to.size()) == 0;
 }
 
@@ -117,11 +117,12 @@ bool send_shown(int fd, SocketAddress to) {
 
 }  // namespace
 
-SourcePort::SourcePort(const GID& address, u16 number, u32 interface_index)
+SourcePort::SourcePort(const GID& address, u16 number, u32 interface_index, u16 destination_port)
     : socket_(open_socket(address, number, interface_index)),
       address_(address),
       interface_index_(interface_index),
-      number_(number) {}
+      number_(number),
+      destination_port_(destination_port) {}
 
 void SourcePort::set_hop_limit(u8 wanted) {
   if (hop_limit_ == wanted) return;
@@ -144,7 +145,7 @@ void SourcePort::send_alone(std::span<const u8> payload, const SocketAddress& to
 
 void SourcePort::connect() {
   disconnect();
-  if (!connect_to(fd(), steady_, interface_index_)) return;
+  if (!connect_to(fd(), steady_, destination_port_, interface_index_)) return;
   peer_ = steady_;
   if (!address_.is_ipv4()) return;
   const std::optional<u16> next = learn_identification();

@@ -17,6 +17,7 @@
 #include "host/descriptor.h"
 #include "host/socket_address.h"
 #include "wire/ib/gid.h"
+#include "wire/roce/icrc.h"
 
 namespace verbena::host {
 
@@ -29,11 +30,14 @@ class SourcePort {
 
   SourcePort() = default;
   // Bound to `address` and `number`; on failure not open, and errno says why.
-  SourcePort(const GID& address, u16 number, u32 interface_index);
+  // Sends to `destination_port` of its destinations.
+  SourcePort(const GID& address, u16 number, u32 interface_index,
+             u16 destination_port = kRoCEv2Port);
 
   [[nodiscard]] bool is_open() const { return socket_.is_open(); }
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] u16 number() const { return number_; }
+  [[nodiscard]] u16 destination_port() const { return destination_port_; }
 
   // The hop limit of unicast datagrams that do not say one. To set it for the socket is quicker
   // than to say it with each of them.
@@ -93,7 +97,7 @@ class SourcePort {
   std::optional<GID> peer_;
   u32 interface_index_ = 0, in_a_row_ = 0;
   u32 segment_size_ = 0, last_segment_size_ = 0, cut_in_a_row_ = 0;
-  u16 number_ = 0, next_identification_ = 0;
+  u16 number_ = 0, destination_port_ = kRoCEv2Port, next_identification_ = 0;
   u8 hop_limit_ = kSocketHopLimit;
   bool counts_ = false;  // IPv4, and connected
   bool may_connect_ = true;

@@ -16,8 +16,8 @@ class SourcePorts {
   static constexpr std::size_t kMaxPorts = 16;
 
   // Opens the first port, which stands in where another cannot be had.
-  [[nodiscard]] static Expected<std::unique_ptr<SourcePorts>> open(const GID& address,
-                                                                   u32 interface_index);
+  [[nodiscard]] static Expected<std::unique_ptr<SourcePorts>> open(
+      const GID& address, u32 interface_index, u16 destination_port = kRoCEv2Port);
 
   // The port for frames that want `wanted`: that very one for the first 16 that differ in their low
   // four bits, and for the others one of those.
@@ -30,12 +30,13 @@ class SourcePorts {
   void close();
 
  private:
-  SourcePorts(const GID& address, u32 interface_index)
-      : address_(address), interface_index_(interface_index) {}
+  SourcePorts(const GID& address, u32 interface_index, u16 destination_port)
+      : address_(address), interface_index_(interface_index), destination_port_(destination_port) {}
   SourcePort& open_slot(u16 wanted);
 
   GID address_;
   u32 interface_index_;
+  u16 destination_port_;
   SourcePort first_;
   std::array<SourcePort, kMaxPorts> ports_;
   std::array<SourcePort*, kMaxPorts> used_{};  // nullptr: not wanted yet

@@ -24,18 +24,20 @@ constexpr Duration kBurstPatience = ms(100);
 
 }  // namespace
 
-Expected<std::unique_ptr<UDPLink>> UDPLink::open(const LocalAddress& address, u64 random) {
+Expected<std::unique_ptr<UDPLink>> UDPLink::open(
+    const LocalAddress& address, u64 random, const std::optional<EncryptionSettings>& encryption) {
   Expected<Directory> directory = Directory::open();
   if (!directory) return tl::unexpected(directory.error());
-  return open(address, random, std::move(*directory));
+  return open(address, random, std::move(*directory), encryption);
 }
 
-Expected<std::unique_ptr<UDPLink>> UDPLink::open(const LocalAddress& address, u64 random,
-                                                 Directory directory) {
+Expected<std::unique_ptr<UDPLink>> UDPLink::open(
+    const LocalAddress& address, u64 random, Directory directory,
+    const std::optional<EncryptionSettings>& encryption) {
   std::unique_ptr<UDPLink> link(new UDPLink(std::move(directory)));
   Expected<Directory::Lock> lock = link->directory_.lock(kOpenPatience);
   if (!lock) return tl::unexpected(lock.error());
-  if (Expected<void> joined = link->join(address, random, *lock); !joined) {
+  if (Expected<void> joined = link->join(address, random, encryption, *lock); !joined) {
     link->leave(&*lock);
     return tl::unexpected(joined.error());
   }
@@ -43,7 +45,9 @@ Expected<std::unique_ptr<UDPLink>> UDPLink::open(const LocalAddress& address, u6
   return link;
 }
 
-Expected<void> UDPLink::join(const LocalAddress& address, u64 random, const Directory::Lock& lock) {
+Expected<void> UDPLink::join(const LocalAddress& address, u64 random,
+                             const std::optional<EncryptionSettings>& encryption,
+                             const Directory::Lock& lock) {
   Expected<ProcessChannel> channel = ProcessChannel::claim(random);
   if (!channel) return tl::unexpected(channel.error());
   channel_ = std::move(*channel);
@@ -52,6 +56,11 @@ Expected<void> UDPLink::join(const LocalAddress& address, u64 random, const Dire
   DirectoryTable table = directory_.read();
   table.forget(channel_.slot());
   directory_.write(table);
+  if (encryption) {
+    Expected<std::unique_ptr<PSPStage>> psp = PSPStage::open(*encryption, address, channel_.slot());
+    if (!psp) return tl::unexpected(psp.error());
+    psp_ = std::move(*psp);
+  }
   for (const GID& gid : address.all())
     if (Expected<void> added = add_port(gid, address.interface_index, lock); !added) return added;
   return {};
@@ -59,14 +68,17 @@ Expected<void> UDPLink::join(const LocalAddress& address, u64 random, const Dire
 
 Expected<void> UDPLink::add_port(const GID& address, u32 interface_index,
                                  const Directory::Lock& lock) {
-  Expected<DatagramReceiver> receiver = DatagramReceiver::open(address, interface_index);
+  const u16 udp_port = psp_ == nullptr ? kRoCEv2Port : psp_->port();
+  const SteerBy steer_by = psp_ == nullptr ? SteerBy::kDestQP : SteerBy::kSPI;
+  Expected<DatagramReceiver> receiver = DatagramReceiver::open(address, interface_index, udp_port);
   if (!receiver) return tl::unexpected(receiver.error());
-  Expected<DatagramReceiver> follower = DatagramReceiver::open(address, interface_index);
+  Expected<DatagramReceiver> follower = DatagramReceiver::open(address, interface_index, udp_port);
   if (!follower) return tl::unexpected(follower.error());
-  Expected<std::unique_ptr<SourcePorts>> sender = SourcePorts::open(address, interface_index);
+  Expected<std::unique_ptr<SourcePorts>> sender =
+      SourcePorts::open(address, interface_index, udp_port);
   if (!sender) return tl::unexpected(sender.error());
   auto port = std::make_unique<Port>(std::move(*receiver), std::move(*follower), std::move(*sender),
-                                     directory_, channel_, interface_index);
+                                     directory_, channel_, interface_index, steer_by);
   if (Expected<void> joined = port->group.join(lock); !joined) return joined;
   ports_.push_back(std::move(port));
   return {};
@@ -83,6 +95,7 @@ void UDPLink::start(const LocalAddress& address) {
   for (const auto& port : ports_) descriptors_.push_back(port->follower.fd());
   descriptors_.push_back(channel_.fd());
   descriptors_.push_back(groups_.fd());
+  if (psp_ != nullptr) descriptors_.push_back(psp_->fd());
   quiet_rounds_.resize(descriptors_.size());
   sender_ = std::make_unique<UDPSender>(address, std::move(senders), counters_);
   patient_until_ = monotonic_now() + kBurstPatience;
@@ -91,6 +104,7 @@ void UDPLink::start(const LocalAddress& address) {
 // Every look costs a system call, so the source that gave last is looked at each time, and those
 // that have long given nothing only now and then (quiet_sources.h).
 bool UDPLink::receive(Look look) {
+  if (psp_ != nullptr && psp_->has_keys()) take_keys();
   const std::size_t due = next_quiet();
   bool any = false;
   for (std::size_t source = 0; source < quiet_rounds_.size(); ++source) {
@@ -126,7 +140,8 @@ bool UDPLink::receive_from(std::size_t source, Look look) {
   const std::size_t ports = ports_.size();
   if (source < ports) return receive_from_port(source, look);
   if (source < 2 * ports) return receive_followed(source - ports, look);
-  return source == 2 * ports ? receive_from_processes() : groups_.receive(counters_);
+  if (source == 2 * ports) return receive_from_processes();
+  return source == 2 * ports + 1 && groups_.receive(counters_);  // keys: take_keys()
 }
 
 // A source is followed, or no more, when nothing is left of what came before: so packets keep their
@@ -220,10 +235,68 @@ bool UDPLink::poll_taken_over(IngressFrame& out) {
   const bool ours = std::ranges::any_of(
       ports_, [&](const auto& port) { return port->receiver.address() == out.destination; });
   ++(ours ? counters_.taken_over : counters_.receive_dropped);
-  return ours;
+  return ours && (psp_ == nullptr || out.authenticated || open_taken_over(out));
 }
 
-bool UDPLink::is_for_us(Port& port, const IngressFrame& frame, Time now) {
+Expected<void> UDPLink::join_multicast(const GID& group) {
+  if (psp_ != nullptr)
+    return failure(EOPNOTSUPP, "cannot join the group " + group.to_string() +
+                                   ": keys are agreed by pairs of hosts, so that multicast is not "
+                                   "encrypted; unset " +
+                                   kEncryptionVariable);
+  return groups_.join(group, interface_index_);
+}
+
+// --- encryption
+
+void UDPLink::append_sealed(const EgressFrame& frame) {
+  if (PSPSender* const sealer = psp_->sender_for(frame, counters_)) sender_->append(frame, sealer);
+}
+
+// What has waited for a key goes first.
+void UDPLink::take_keys() {
+  const std::vector<faults::HeldFrame> released = psp_->take_keys(counters_);
+  if (has_left_ || released.empty()) return;
+  for (const faults::HeldFrame& frame : released) append_sealed(frame.egress());
+  sender_->flush();
+}
+
+// A packet for another process goes to it as it is: that process has the window of what it has
+// seen. False: it is not for us, or not authentic.
+bool UDPLink::open_sealed(Port& port, IngressFrame& frame, Time now) {
+  if (const auto probe = ProbePacket::decode(frame.transport)) {
+    if (frame.source == frame.destination) port.group.on_probe(*probe);
+    return false;
+  }
+  if (const auto notice = PSPNotice::decode(frame.transport)) {
+    if (notice->slot == channel_.slot()) psp_->on_notice(*notice);
+    return false;
+  }
+  if (const auto header = PSPHeader::decode(frame.transport)) {
+    const u32 slot = slot_of_spi(header->spi);
+    if (is_process_slot(slot) && slot != channel_.slot() && ProcessChannel::is_alive(slot)) {
+      hand_on(port, slot, frame, now);
+      return false;
+    }
+  }
+  const GID sender = frame.source;
+  if (psp_->open_frame(frame, counters_)) return true;
+  if (const auto notice = psp_->take_notice(now))
+    port.sender->first().send_alone(notice->encode(),
+                                    SocketAddress(sender, psp_->port(), interface_index_));
+  return false;
+}
+
+bool UDPLink::open_taken_over(IngressFrame& frame) { return psp_->open_frame(frame, counters_); }
+
+// --- who a frame is for
+
+bool UDPLink::is_for_us(Port& port, IngressFrame& frame, Time now) {
+  if (psp_ != nullptr && !frame.authenticated && !open_sealed(port, frame, now)) return false;
+  return is_for_our_device(port, frame, now);
+}
+
+bool UDPLink::is_for_our_device(Port& port, const IngressFrame& frame, Time now) {
   if (frame.transport.size() < BTH::kSize) return true;  // for the device to count
   const u32 slot = slot_of(load_be24(frame.transport.data() + BTH::kDestQPAt));
   if (slot == channel_.slot()) return true;
@@ -267,6 +340,7 @@ void UDPLink::leave(const Directory::Lock* lock) {
   for (const auto& port : ports_) port->group.leave(lock);
   hand_on_the_rest();
   for (const auto& port : ports_) port->close();
+  if (psp_ != nullptr) psp_->leave();
   channel_.close();
   groups_.close();
 }
@@ -291,6 +365,7 @@ void UDPLink::abandon() {
   for (const auto& port : ports_) port->close();
   channel_.close();
   groups_.close();
+  if (psp_ != nullptr) psp_->abandon();
   router_.close();
   directory_.close();
 }

@@ -5,6 +5,9 @@
 // What one UDP port of one host sends for a while is taken by a socket of its own, connected to it
 // (`follower`): the kernel then knows where the next datagram goes, and looks for no route, which
 // is a tenth of what a small datagram costs.
+//
+// Where it encrypts, all this is so on PSP's port, and each packet is PSP's (PSPStage): nothing
+// else is received.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +17,7 @@
 
 #include "host/cm/mad_router.h"
 #include "host/directory.h"
+#include "host/encryption/psp_stage.h"
 #include "host/error.h"
 #include "host/links/datagram_receiver.h"
 #include "host/links/link.h"
@@ -27,11 +31,13 @@ namespace verbena::host {
 class UDPLink final : public Link {
  public:
   // Bounded in time. `random`: where the search for a free slot begins.
-  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open(const LocalAddress& address,
-                                                               u64 random);
+  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open(
+      const LocalAddress& address, u64 random,
+      const std::optional<EncryptionSettings>& encryption = std::nullopt);
   // The same with a directory of one's own; all that share the port on this address must use it.
-  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open(const LocalAddress& address,
-                                                               u64 random, Directory directory);
+  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open(
+      const LocalAddress& address, u64 random, Directory directory,
+      const std::optional<EncryptionSettings>& encryption = std::nullopt);
   ~UDPLink() override { leave(); }
 
   [[nodiscard]] u32 slot() const { return channel_.slot(); }  // of our QPNs, see qpn_slot.h
@@ -44,7 +50,8 @@ class UDPLink final : public Link {
   }
 
   void append(const EgressFrame& frame) override {
-    if (!has_left_) sender_->append(frame);
+    if (has_left_) return;
+    psp_ == nullptr ? sender_->append(frame) : append_sealed(frame);
   }
   [[nodiscard]] Trains takes() const override { return Trains::kYes; }
   void flush() override {
@@ -57,23 +64,24 @@ class UDPLink final : public Link {
   [[nodiscard]] QPN upcoming(u32 frames) const override;
   [[nodiscard]] Time next_timer() const override;
   [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
-  [[nodiscard]] Expected<void> join_multicast(const GID& group) override {
-    return groups_.join(group, interface_index_);
-  }
+  [[nodiscard]] Expected<void> join_multicast(const GID& group) override;
   void leave_multicast(const GID& group) override { groups_.leave(group); }
   void leave() override;
   void abandon() override;
-  [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
+  [[nodiscard]] const LinkCounters& counters() const override {
+    if (psp_ != nullptr) psp_->add_counters(counters_);
+    return counters_;
+  }
 
  private:
   // One address.
   struct Port {
     Port(DatagramReceiver r, DatagramReceiver f, std::unique_ptr<SourcePorts> s,
-         Directory& directory, ProcessChannel& channel, u32 interface_index)
+         Directory& directory, ProcessChannel& channel, u32 interface_index, SteerBy steer_by)
         : receiver(std::move(r)),
           follower(std::move(f)),
           sender(std::move(s)),
-          group({directory, channel, receiver, *sender, interface_index}) {}
+          group({directory, channel, receiver, *sender, interface_index, steer_by}) {}
     [[nodiscard]] bool poll_frame(IngressFrame& out) {
       return group.poll_early(out) || receiver.poll_frame(out) || follower.poll_frame(out);
     }
@@ -87,6 +95,7 @@ class UDPLink final : public Link {
 
   explicit UDPLink(Directory directory) : directory_(std::move(directory)) {}
   [[nodiscard]] Expected<void> join(const LocalAddress& address, u64 random,
+                                    const std::optional<EncryptionSettings>& encryption,
                                     const Directory::Lock& lock);
   [[nodiscard]] Expected<void> add_port(const GID& address, u32 interface_index,
                                         const Directory::Lock& lock);
@@ -105,7 +114,13 @@ class UDPLink final : public Link {
   bool receive_from_processes();
   bool poll_multicast(IngressFrame& out);
   bool poll_taken_over(IngressFrame& out);
-  bool is_for_us(Port& port, const IngressFrame& frame, Time now);
+  bool is_for_us(Port& port, IngressFrame& frame, Time now);
+  bool is_for_our_device(Port& port, const IngressFrame& frame, Time now);
+  // Where the link encrypts:
+  void append_sealed(const EgressFrame& frame);
+  void take_keys();
+  bool open_sealed(Port& port, IngressFrame& frame, Time now);
+  bool open_taken_over(IngressFrame& frame);
   void hand_on(Port& port, u32 slot, const IngressFrame& frame, Time now);
 
   Directory directory_;
@@ -116,7 +131,8 @@ class UDPLink final : public Link {
   u32 interface_index_ = 0;
   std::vector<int> descriptors_;
   std::unique_ptr<UDPSender> sender_;
-  LinkCounters counters_;
+  mutable LinkCounters counters_;
+  std::unique_ptr<PSPStage> psp_;  // nullptr: nothing is encrypted
   u32 receive_buffer_bytes_ = 0;
   u32 round_ = 0;
   std::vector<u32> quiet_rounds_;  // of each source, in a row, without anything received

@@ -57,6 +57,17 @@ void flatten(std::span<const iovec> iovs, u8* out) {
   }
 }
 
+// Each datagram on its own has the Identification 0, which changes its ICRC. The ICRC of a PSP
+// packet is encrypted, and its receiver does not need it.
+void make_icrc_alone(const Burst& burst, std::span<u8> segment) {
+  const std::span<u8> transport = segment.first(segment.size() - kICRCSize);
+  store_icrc(icrc_of({.source = burst.source,
+                      .destination = burst.destination,
+                      .udp_source_port = burst.udp_source_port},
+                     transport),
+             segment.last<kICRCSize>());
+}
+
 }  // namespace
 
 UDPSender::UDPSender(const LocalAddress& address, std::vector<SourcePorts*> ports,
@@ -81,7 +92,7 @@ u32 UDPSender::max_segment_size(const GID& destination) const {
   return mtu_ > headers_size ? mtu_ - headers_size : 0;
 }
 
-void UDPSender::append(const EgressFrame& frame) {
+void UDPSender::append(const EgressFrame& frame, PSPSender* sealer) {
   SourcePorts* ports = ports_for(frame);
   if (ports == nullptr || frame.transport_size() > kMaxTransportSize) {
     counters_.send_dropped += frame.packets;
@@ -90,10 +101,10 @@ void UDPSender::append(const EgressFrame& frame) {
   SourcePort* const port = &ports->get(frame.udp_source_port);
   const u32 segment_size = max_segment_size(frame.destination);
   for (u32 done = 0; done < frame.packets;) {
-    auto result = assembler_.append(frame, port, segment_size, done);
+    auto result = assembler_.append(frame, port, segment_size, done, sealer);
     if (result == BurstAssembler::Append::kFull) {
       flush();
-      result = assembler_.append(frame, port, segment_size, done);
+      result = assembler_.append(frame, port, segment_size, done, sealer);
       CHECK(result != BurstAssembler::Append::kFull);
     }
     if (result == BurstAssembler::Append::kGone) {
@@ -159,7 +170,6 @@ void UDPSender::on_refused(const Burst& burst) {
   send_one_by_one(burst);
 }
 
-// Each datagram on its own has the Identification 0, which changes its ICRC.
 void UDPSender::send_one_by_one(const Burst& burst) {
   if (flat_ == nullptr)
     flat_ = std::make_unique_for_overwrite<u8[]>(BurstAssembler::kMaxBurstBytes);
@@ -171,12 +181,7 @@ void UDPSender::send_one_by_one(const Burst& burst) {
     const std::span<u8> segment =
         left.first(std::min<std::size_t>(burst.segment_size, left.size()));
     left = left.subspan(segment.size());
-    const std::span<u8> transport = segment.first(segment.size() - kICRCSize);
-    store_icrc(icrc_of({.source = burst.source,
-                        .destination = burst.destination,
-                        .udp_source_port = burst.udp_source_port},
-                       transport),
-               segment.last<kICRCSize>());
+    if (!burst.is_sealed) make_icrc_alone(burst, segment);
     const iovec iov{.iov_base = segment.data(), .iov_len = segment.size()};
     SendMessage message;
     msghdr header{};

@@ -1,0 +1,25 @@
+#include "host/encryption/psp_sender.h"
+
+#include <algorithm>
+
+#include "wire/roce/icrc.h"
+
+namespace verbena::host {
+
+void PSPSender::seal(std::span<u8> packet, u16 udp_source_port) {
+  const std::size_t inner = packet.size() - PSPHeader::kSize - PSPHeader::kICVSize;
+  // A packet that is shorter than the offset has no encrypted part, and says so.
+  const PSPHeader header{
+      .crypt_offset = static_cast<u8>(std::min<std::size_t>(crypt_offset_, inner / 4)),
+      .version = version_,
+      .spi = spi_,
+      .iv = first_iv_ | ++packets_};
+  header.encode(packet.first<PSPHeader::kSize>());
+  UDPHeader{.source_port = udp_source_port,
+            .destination_port = kRoCEv2Port,
+            .length = static_cast<u16>(inner)}
+      .encode(packet.subspan<PSPHeader::kSize>().first<UDPHeader::kSize>());
+  cipher_.seal(packet, PSPHeader::kSize + header.crypt_offset_bytes());
+}
+
+}  // namespace verbena::host

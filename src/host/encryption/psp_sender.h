@@ -1,0 +1,43 @@
+// PSPSender: encrypts the packets of one association from this process to a process of a peer. An
+// IV is the sending process's slot and a count, so that each is used once and a receiver that does
+// not know the association can tell the sender (psp_notice.h).
+#pragma once
+
+#include "host/encryption/host_keys.h"
+#include "host/encryption/psp_cipher.h"
+#include "wire/eth/udp.h"
+
+namespace verbena::host {
+
+inline constexpr u32 kIVCountBits = 54;
+constexpr u32 slot_of_iv(u64 iv) { return static_cast<u32>(iv >> kIVCountBits); }
+
+class PSPSender {
+ public:
+  // Before the transport packet: the PSP header and the packet's own UDP header.
+  static constexpr std::size_t kHeadersSize = PSPHeader::kSize + UDPHeader::kSize;
+  static constexpr std::size_t kOverhead = kHeadersSize + PSPHeader::kICVSize;
+
+  PSPSender(const OpenSSL& ssl, const IssuedAssociation& issued, u32 slot, u8 crypt_offset)
+      : cipher_(ssl, issued.key, PSPCipher::Direction::kSeal),
+        version_(issued.key.version),
+        spi_(issued.spi),
+        first_iv_(u64{slot} << kIVCountBits),
+        crypt_offset_(crypt_offset) {}
+
+  // `packet`: kHeadersSize bytes, the transport packet with its ICRC, and room for the ICV.
+  void seal(std::span<u8> packet, u16 udp_source_port);
+
+  [[nodiscard]] u32 spi() const { return spi_; }
+  [[nodiscard]] u64 packets() const { return packets_; }
+
+ private:
+  PSPCipher cipher_;
+  PSPVersion version_;
+  u32 spi_;
+  u64 first_iv_;
+  u64 packets_ = 0;
+  u8 crypt_offset_;
+};
+
+}  // namespace verbena::host
