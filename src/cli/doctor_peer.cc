@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "host/doctor/encryption.h"
 #include "host/doctor/path.h"
 #include "host/doctor/prober.h"
 #include "wire/eth/ecn.h"
@@ -165,6 +166,32 @@ bool same_family(const host::LocalAddress& local, const GID& peer) {
                              [&](const GID& own) { return own.is_ipv4() == peer.is_ipv4(); });
 }
 
+// A device that encrypts takes nothing else from a peer, so that nothing more can be measured.
+Finding judge_encryption(const host::EncryptionSettings& settings, const host::LocalAddress& local,
+                         const GID& peer) {
+  const auto agreed = host::agree_with_peer(settings, local, peer);
+  if (agreed)
+    return {Verdict::kOk, "encryption",
+            fmt::format("packets to {} are encrypted: {}", peer.to_string(), *agreed)};
+  return {Verdict::kProblem, "encryption",
+          fmt::format("{} gives no keys: {}", peer.to_string(), agreed.error().message),
+          fmt::format("start a program there with the same {}; a firewall must let TCP and UDP {} "
+                      "pass",
+                      host::kEncryptionVariable, settings.port)};
+}
+
+Finding judge_no_encryption(const host::LocalAddress& local, const GID& peer) {
+  if (host::listens_for_handshakes(peer, kPSPPort, local.interface_index))
+    return {Verdict::kProblem, "encryption",
+            fmt::format("{} listens for handshakes on TCP {}: its programs take only encrypted "
+                        "packets",
+                        peer.to_string(), kPSPPort),
+            fmt::format("set {} here as it is set there", host::kEncryptionVariable)};
+  return {Verdict::kOk, "encryption",
+          fmt::format("packets to {} are not encrypted ({} is not set)", peer.to_string(),
+                      host::kEncryptionVariable)};
+}
+
 }  // namespace
 
 Finding judge_round_trips(std::vector<Duration> round_trips, u32 sent) {
@@ -200,11 +227,18 @@ Findings examine_peer(const std::vector<host::LocalAddress>& addresses, const st
         local = &candidate;
         chosen = gid;
       }
+  const auto encryption = host::encryption_settings_from_environment();
+  if (!encryption)
+    return {{Verdict::kProblem, "encryption", encryption.error().message,
+             "see docs/security.md for the words"}};
+  if (*encryption) return {judge_encryption(**encryption, *local, chosen)};
   const auto prober = host::Prober::open(*local);
   if (!prober)
     return {{Verdict::kProblem, "peer", "cannot be asked: " + prober.error().message,
              "first what is said above"}};
-  return Way(*local, **prober, chosen).examine();
+  Findings findings = Way(*local, **prober, chosen).examine();
+  findings.push_back(judge_no_encryption(*local, chosen));
+  return findings;
 }
 
 }  // namespace verbena::cli

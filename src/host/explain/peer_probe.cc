@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "host/descriptor.h"
+#include "host/encryption/encryption_settings.h"
 #include "host/process_channel.h"
 #include "host/qpn_slot.h"
 #include "host/socket_address.h"
@@ -57,7 +58,9 @@ int error_after_sending(const Descriptor& socket) {
 
 void ask_kernel(const GID& to, bool shares_our_port, PeerFacts& out) {
   const Descriptor socket = datagram_socket(to);
-  const SocketAddress port(to, kRoCEv2Port, 0);
+  const auto encryption = encryption_settings_from_environment();
+  const bool is_encrypted = encryption && *encryption;
+  const SocketAddress port(to, is_encrypted ? (*encryption)->port : kRoCEv2Port, 0);
   if (::connect(socket.get(), port.data(), port.size()) != 0) return note(errno, out);
   out.path_mtu = path_mtu(socket, to);
   if (!shares_our_port) note(error_after_sending(socket), out);

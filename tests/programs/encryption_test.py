@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Programs whose devices encrypt: perftest with a pre-shared key and with certificates, what
+`verbena doctor` says of it, and that nothing in clear is on the wire or taken.
+
+usage: encryption_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import harness
+
+BUILD = harness.build_from_command_line()
+PORT = 4794  # needs no privilege
+
+
+def openssl(folder, *arguments):
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+class EncryptionTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.folder.chmod(0o755)
+        self.key = self.write("key", "a secret of the two hosts, long enough")
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        path.chmod(0o644)
+        return path
+
+    def settings(self, credentials):
+        return {"VERBENA_ENCRYPTION": f"{credentials},port={PORT}", "VERBENA_LOCAL": "off"}
+
+    def certificates(self, *addresses):
+        """Files of a host with a certificate for the addresses, by this test's authority."""
+        key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+        if not (self.folder / "ca.pem").exists():
+            openssl(self.folder, "req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem",
+                    "-subj", "/CN=authority", "-days", "2")
+        openssl(self.folder, "req", *key, "-keyout", "host.key", "-out", "host.csr",
+                "-subj", "/CN=host")
+        names = ",".join(f"IP:{address}" for address in addresses)
+        self.write("names", f"subjectAltName={names}\n" if names else "keyUsage=digitalSignature\n")
+        openssl(self.folder, "x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key",
+                "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "host.pem")
+        for name in ("host.key", "host.pem", "ca.pem"):
+            (self.folder / name).chmod(0o644)
+        return self.settings("tls:cert={0}/host.pem,key={0}/host.key,ca={0}/ca.pem".format(
+            self.folder))
+
+    def pair(self, environment, *arguments):
+        return BUILD.run_pair("ib_write_bw", *arguments, environment=environment)
+
+    def test_pre_shared_key(self):
+        for options in ("", ",cipher=aes-gcm-256", ",crypt_offset=5", ",rotate_packets=50"):
+            with self.subTest(options=options):
+                self.pair(self.settings(f"psk:{self.key}{options}"), "-s", "65536", "-n", "300")
+
+    def test_certificates(self):
+        self.pair(self.certificates(harness.ADDRESS), "-s", "4096", "-n", "300")
+        self.pair(self.certificates(), "-s", "4096", "-n", "300")
+
+    def test_rdma_cm(self):
+        environment = self.settings(f"psk:{self.key}")
+        server = BUILD.start("rping", "-s", "-a", harness.ADDRESS, "-C", "50",
+                             environment=environment)
+        self.addCleanup(server.kill)
+
+        def client_succeeds():
+            client = BUILD.start("rping", "-c", "-a", harness.ADDRESS, "-C", "50",
+                                 environment=environment)
+            self.addCleanup(client.kill)
+            return client.wait(30) == 0
+        harness.wait_until(client_succeeds, 60, "rping runs on encrypted packets")
+
+    def test_bad_settings_are_named(self):
+        for text, wanted in (("psk:/nonexistent", "/nonexistent"),
+                             (f"psk:{self.write('short', 'short')}", "16 bytes"),
+                             ("colour:red", "colour:red")):
+            with self.subTest(text=text):
+                done = subprocess.run(
+                    [BUILD.verbena, "run", "--", "ibv_devinfo", "-v"], capture_output=True,
+                    text=True, timeout=60, env={**os.environ, "VERBENA_ENCRYPTION": text})
+                self.assertIn(wanted, done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
