@@ -176,7 +176,8 @@ class Trial {
       TestProgram& program = programs_[i];
       program.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
       program.was_told = was_told_;
-      program.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      program.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      program.status = program.signal == 0 ? WEXITSTATUS(status) : 128 + program.signal;
       if (!program.is_good() || i + 1 == processes_.size()) begin_grace();
     }
   }

@@ -15,8 +15,8 @@ constexpr int kTimeIsOver = 124;              // as timeout(1) has it
 constexpr std::size_t kMostOutput = 100'000;  // bytes of it in a test case, its end
 
 std::string status_text(const TestProgram& program) {
-  return program.status < 128 ? fmt::format("exit status {}", program.status)
-                              : fmt::format("signal {}", program.status - 128);
+  return program.signal == 0 ? fmt::format("exit status {}", program.status)
+                             : fmt::format("signal {}", program.signal);
 }
 
 // XML 1.0 has no control characters but tab and the ends of lines.

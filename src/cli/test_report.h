@@ -9,7 +9,8 @@ namespace verbena::cli {
 struct TestProgram {
   unsigned host = 0;
   std::vector<std::string> command;
-  int status = 0;         // its exit status; 128 + N: signal N ended it
+  int status = 0;         // its exit status
+  int signal = 0;         // that ended it, and `status` is 128 more; 0: none
   bool was_told = false;  // to end, since the others had ended or the time was over
   double seconds = 0;     // until it ended
   std::string output{};   // standard output and error

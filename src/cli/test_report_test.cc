@@ -33,9 +33,12 @@ TEST(TestReport, WhatWasToldToEndHasNotFailed) {
 }
 
 TEST(TestReport, SaysWhichFailed) {
+  TestOutcome crashed = two(0, 139);
+  crashed.programs[1].signal = 11;
   EXPECT_EQ(text_of(two(0, 0)), "verbena test: passed on 2 hosts\n");
-  EXPECT_EQ(text_of(two(0, 139)),
+  EXPECT_EQ(text_of(crashed),
             "verbena test: host 1: signal 11: ./client a<b\nverbena test: failed on 2 hosts\n");
+  EXPECT_THAT(text_of(two(0, 255)), HasSubstr("host 1: exit status 255: "));
 }
 
 TEST(TestReport, JUnitHasACaseForEachHost) {

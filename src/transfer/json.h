@@ -1,4 +1,4 @@
-// A strict reader of JSON (RFC 8259), for headers and traces from outside. Refuses duplicate keys,
+// JSON (RFC 8259) of headers and traces from outside, read by nlohmann-json. Refuses duplicate keys,
 // trailing octets, invalid UTF-16 escapes, and nesting deeper than kMaxDepth.
 #pragma once
 
