@@ -224,11 +224,8 @@ Expected<bool> Fetcher::take_hashes() {
       continue;
     }
     if (!*answer) return tl::unexpected(answer->error());
-    if ((*answer)->size() != 64) return tl::unexpected<std::string>("a source gives no hash");
-    transfer::Hash hash;
-    for (std::size_t i = 0; i < hash.size(); ++i)
-      hash[i] = static_cast<u8>(std::stoul((*answer)->substr(2 * i, 2), nullptr, 16));
-    plan_.units[unit].hash = hash;
+    plan_.units[unit].hash = transfer::hash_from_hex(**answer);
+    if (!plan_.units[unit].hash) return tl::unexpected<std::string>("a source gives no hash");
     verify(unit);
     has_come = true;
   }

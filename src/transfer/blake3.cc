@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <vector>
 
@@ -232,6 +233,17 @@ std::string to_hex(const Hash& hash) {
     text += kDigits[octet & 15];
   }
   return text;
+}
+
+std::optional<Hash> hash_from_hex(std::string_view text) {
+  Hash hash;
+  if (text.size() != 2 * hash.size()) return std::nullopt;
+  for (std::size_t i = 0; i < hash.size(); ++i) {
+    const char* const digits = text.data() + 2 * i;
+    const auto [end, error] = std::from_chars(digits, digits + 2, hash[i], 16);
+    if (error != std::errc() || end != digits + 2) return std::nullopt;
+  }
+  return hash;
 }
 
 }  // namespace verbena::transfer

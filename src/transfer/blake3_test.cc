@@ -53,5 +53,15 @@ TEST(Blake3, EachOctetCounts) {
   EXPECT_EQ(blake3(input), before);
 }
 
+TEST(HashText, IsReadBackAndNothingElseIs) {
+  const Hash hash = blake3({});
+  const std::string text = to_hex(hash);
+  EXPECT_EQ(hash_from_hex(text), hash);
+  EXPECT_EQ(hash_from_hex(text.substr(1)), std::nullopt);
+  EXPECT_EQ(hash_from_hex(text + "0"), std::nullopt);
+  for (const char wrong : {'g', ' ', '-', '+', 'x'})
+    EXPECT_EQ(hash_from_hex(text.substr(0, 62) + "0" + wrong), std::nullopt) << wrong;
+}
+
 }  // namespace
 }  // namespace verbena::transfer

@@ -33,7 +33,10 @@ def unit_tests(preset):
              ("coll_test", ("base", "collectives", "coll")),
              ("management_test", CORE + ("management",)),
              ("perf_test", ("base", "collectives", "coll", "perf")),
+             ("transfer_test", ("base", "transfer")),
+             ("models_test", ("base", "transfer", "models")),
              ("fabric_test", CORE + ("faults", "fabric")),
+             ("verbs_test", LIVE + ("abi", "application", "fabric", "nvmf", "verbs")),
              ("jobs_test", SIMULATION),
              ("host_test", LIVE),
              ("abi_unit_test", LIVE + ("abi",)),
@@ -50,6 +53,7 @@ FAST_SET = (
     unit_tests("test") +
     [Test("test", "sim_test", "sim_test", LIVE),
      Test("test", "live_coll_test", "live_coll_test", ("collectives", "coll", "communicator")),
+     Test("test", "live_transfer_test", "live_transfer_test", ("transfer", "agent")),
      Test("test", "abi_test", "abi_test", LIVE + ("abi",)),
      Test("test", "rdmacm_test", "rdmacm_test", LIVE + ("abi",))] +
     [Test("test", f"fuzz_{name}", f"fuzz_{name}", layers) for name, layers in (
@@ -64,7 +68,9 @@ FAST_SET = (
      programs("check", PROGRAMS),
      programs("pingpong", PROGRAMS),
      programs("rdmacm_programs", LIVE + ("abi",)),
-     programs("rsocket_programs", LIVE + ("abi",))])
+     programs("rsocket_programs", LIVE + ("abi",)),
+     programs("nvmf", ("application", "verbs", "nvmf", "nvmf_program")),
+     programs("model", ("transfer", "agent", "models"))])
 
 # The sanitizers' turn comes last: they are slow to build.
 SANITIZED = unit_tests("dev") + [Test("dev", "sim_test", "sim_test", LIVE)]

@@ -17,8 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "mutants"
 # The layers with code, lowest first, as CMakeLists.txt has them.
 LAYERS = ("base", "wire", "memory", "congestion", "transport", "connect", "device", "faults",
-          "explain", "check", "host", "fabric", "collectives", "coll", "communicator", "jobs",
-          "management", "live", "abi", "perf", "cli")
+          "explain", "check", "application", "host", "fabric", "collectives", "coll", "communicator",
+          "verbs", "nvmf_program", "agent", "jobs", "nvmf", "management", "transfer", "live", "abi",
+          "perf", "models", "cli")
 KEYS = {"name", "why", "file", "find", "replace"}
 OPTIONAL = {"first"}
 
