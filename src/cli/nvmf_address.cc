@@ -17,8 +17,15 @@ namespace {
 
 constexpr u16 kAnyPort = 9;  // nothing is sent
 
-// The address that the kernel sends from to `peer`; nullopt: there is no route.
+bool is_loopback(const GID& address) {
+  if (address.is_ipv4()) return address.ipv4() >> 24 == 127;
+  return address == GID::parse("::1");
+}
+
+// The address that the kernel sends from to `peer`; nullopt: there is no route. To 127.0.0.2 the
+// kernel would send from 127.0.0.1, but the device that has the peer's address reaches it too.
 std::optional<GID> source_towards(const GID& peer) {
+  if (is_loopback(peer)) return peer;
   const bool is_ipv4 = peer.is_ipv4();
   const int fd = socket(is_ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return std::nullopt;
