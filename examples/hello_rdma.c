@@ -28,17 +28,17 @@ static void require(int is_true, const char* what) {
   exit(1);
 }
 
-static struct ibv_qp_init_attr attributes(void) {
+/* An endpoint: a connection's identifier and its queue pair. */
+static struct rdma_cm_id* endpoint(const char* node, int flags) {
+  struct rdma_addrinfo hints = {.ai_flags = flags, .ai_port_space = RDMA_PS_TCP}, *found;
+  require(rdma_getaddrinfo(node, PORT, &hints, &found) == 0, "rdma_getaddrinfo");
   struct ibv_qp_init_attr wanted = {
       .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1},
       .sq_sig_all = 1};
-  return wanted;
-}
-
-static struct rdma_addrinfo* resolve(const char* node, int flags) {
-  struct rdma_addrinfo hints = {.ai_flags = flags, .ai_port_space = RDMA_PS_TCP}, *found;
-  require(rdma_getaddrinfo(node, PORT, &hints, &found) == 0, "rdma_getaddrinfo");
-  return found;
+  struct rdma_cm_id* id;
+  require(rdma_create_ep(&id, found, NULL, &wanted) == 0, "rdma_create_ep");
+  rdma_freeaddrinfo(found);
+  return id;
 }
 
 static void await_success(int (*next)(struct rdma_cm_id*, struct ibv_wc*), struct rdma_cm_id* id,
@@ -52,10 +52,7 @@ static void await_success(int (*next)(struct rdma_cm_id*, struct ibv_wc*), struc
 
 static void serve(void) {
   static char memory[SIZE];
-  struct ibv_qp_init_attr wanted = attributes();
-  struct rdma_cm_id *listener, *id;
-  require(rdma_create_ep(&listener, resolve(NULL, RAI_PASSIVE), NULL, &wanted) == 0,
-          "rdma_create_ep");
+  struct rdma_cm_id *listener = endpoint(NULL, RAI_PASSIVE), *id;
   require(rdma_listen(listener, 1) == 0, "rdma_listen");
   printf("waiting for a client\n");
   fflush(stdout);
@@ -81,9 +78,7 @@ static void serve(void) {
 
 static void write_to(const char* server, const char* text) {
   static char memory[SIZE];
-  struct ibv_qp_init_attr wanted = attributes();
-  struct rdma_cm_id* id;
-  require(rdma_create_ep(&id, resolve(server, 0), NULL, &wanted) == 0, "rdma_create_ep");
+  struct rdma_cm_id* id = endpoint(server, 0);
   struct ibv_mr* region = rdma_reg_msgs(id, memory, SIZE);
   require(region != NULL, "rdma_reg_msgs");
   struct rdma_conn_param parameters = {
