@@ -5,7 +5,7 @@
 
 namespace verbena {
 
-inline constexpr char kFirmwareVersion[] = "0.1.0";  // Verbena's own
+inline constexpr char kFirmwareVersion[] = "0.2.0";  // Verbena's own
 inline constexpr u32 kVendorId = 0x025642;  // an OUI of the locally administered kind: no vendor's
 inline constexpr u32 kVendorPartId = 1;
 inline constexpr u32 kHardwareVersion = 1;

@@ -72,7 +72,7 @@ class DeviceFilesTest(unittest.TestCase):
         self.assertEqual(self.shell(f"cat {DEVICE}/ports/1/state"), "4: ACTIVE\n")
         self.assertEqual(self.shell("echo /sys/class/infiniband/*/ports/*"), f"{DEVICE}/ports/1\n")
         self.assertEqual(self.shell("cd /sys/class/infiniband && pwd -P && cat verbena0/fw_ver"),
-                         "/sys/class/infiniband\n0.1.0\n")
+                         "/sys/class/infiniband\n0.2.0\n")
         self.assertEqual(self.shell("find -L /sys/class/infiniband -maxdepth 1 -name 'verbena*'"),
                          f"{DEVICE}\n")
         self.shell("test -c /dev/infiniband/uverbs0 -a -r /dev/infiniband/rdma_cm")
