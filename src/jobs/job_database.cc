@@ -294,6 +294,7 @@ void write_storage_reads(fabric::SQLiteFile& file, const std::vector<StorageOf>&
 std::string_view status_of(const JobResults& results) {
   std::vector<std::string_view> mistakes;
   if (results.step) mistakes.push_back(results.step->mistake);
+  if (results.serving) mistakes.push_back(results.serving->mistake);
   for (const CollectiveResult& result : results.collectives) mistakes.push_back(result.mistake);
   if (std::ranges::count(mistakes, kInterrupted) != 0) return "interrupted";
   const bool all_well = std::ranges::all_of(mistakes, &std::string_view::empty);

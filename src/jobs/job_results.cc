@@ -45,10 +45,23 @@ std::vector<SummaryLine> lines_of(const Job& job, const StepResult& step) {
   return lines;
 }
 
+std::vector<SummaryLine> lines_of(const Job& job, const ServingResult& serving) {
+  if (!serving.mistake.empty()) return {{"mistake", serving.mistake}};
+  std::vector<SummaryLine> lines;
+  for (const fabric::Metric& metric : metrics_of(*job.serving, serving))
+    lines.push_back({metric.name, fmt::format("{:.6g}", metric.value)});
+  return lines;
+}
+
 }  // namespace
 
 JobResults run_job(const Job& job, const Stop& stop) {
   JobResults results;
+  if (job.serving) {
+    results.serving =
+        run_serving(*job.serving, job.plan.topology, network_for(job.cluster, job.network), stop);
+    return results;
+  }
   if (job.has_step()) {
     results.step = run_step(job, stop);
     return results;
@@ -61,10 +74,13 @@ JobResults run_job(const Job& job, const Stop& stop) {
 }
 
 std::string text_of(const Job& job, const JobResults& results) {
+  if (results.serving)
+    return serving_text(*job.serving, name_of(job.network.technology), *results.serving);
   return results.step ? text_of(job, *results.step) : text_of(job, results.collectives);
 }
 
 std::vector<SummaryLine> lines_of(const Job& job, const JobResults& results) {
+  if (results.serving) return lines_of(job, *results.serving);
   if (results.step) return lines_of(job, *results.step);
   std::vector<SummaryLine> lines;
   for (const CollectiveResult& result : results.collectives) {
@@ -136,6 +152,12 @@ void add_step(const Job& job, const StepResult& step, std::vector<fabric::Metric
 std::vector<fabric::Metric> metrics_of(const Job& job, const JobResults& results) {
   std::vector<fabric::Metric> metrics = {
       {"outcome", fabric::Metric{}.value, std::string(status_of(results))}};
+  if (results.serving) {
+    for (fabric::Metric& metric : metrics_of(*job.serving, *results.serving))
+      metrics.push_back(std::move(metric));
+    add_counters(results.serving->counters, {}, "", metrics);
+    return metrics;
+  }
   if (results.step) add_step(job, *results.step, metrics);
   fabric::Counters all;
   fabric::Repairs repairs;
@@ -152,6 +174,7 @@ std::vector<fabric::Metric> metrics_of(const Job& job, const JobResults& results
 
 std::vector<fabric::Metric> metrics_of(const Job& job) {
   JobResults results;
+  if (job.serving) results.serving.emplace();
   if (job.has_step()) results.step.emplace();
   for (const collectives::Shape& shape : job.shapes)
     results.collectives.push_back(
@@ -161,6 +184,10 @@ std::vector<fabric::Metric> metrics_of(const Job& job) {
 
 std::vector<ResultFile> files_of(const Job& job, const JobResults& results) {
   std::vector<ResultFile> files = {{"summary.txt", text_of(job, results)}};
+  if (results.serving) {
+    files.push_back({"requests.csv", serving_csv(*results.serving)});
+    return files;
+  }
   if (results.step && results.step->mistake.empty())
     files.push_back({"trace.json", trace_of(job, *results.step)});
   if (!results.step) files.push_back({"collectives.csv", csv_of(results.collectives)});

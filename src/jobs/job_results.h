@@ -8,6 +8,7 @@
 #include "fabric/results/metric.h"
 #include "fabric/results/summary.h"
 #include "jobs/job_report.h"
+#include "jobs/serving/serving_run.h"
 #include "jobs/step_run.h"
 #include "jobs/stop.h"
 
@@ -17,6 +18,7 @@ namespace verbena::jobs {
 struct JobResults {
   std::optional<StepResult> step;
   std::vector<CollectiveResult> collectives;
+  std::optional<ServingResult> serving;
 };
 
 // What is not begun when `stop` says so is not among the results.
