@@ -15,7 +15,7 @@ class CopyPool {
  public:
   explicit CopyPool(std::shared_ptr<u8[]> staging)
       : staging_(std::move(staging)), jobs_(new CopyJob[CopyQueue::kSlots]) {
-    for (u32 i = CopyQueue::kSlots; i-- != 0;) free_.push_back(i);
+    for (u32 i = 0; i < CopyQueue::kSlots; ++i) free_.push_back(i);
     for (u32 i = 0; i < CopyQueue::kSlots; ++i)
       jobs_[i].bytes = staging_.get() + std::size_t{i} * kCopySlotBytes;
   }
@@ -23,14 +23,17 @@ class CopyPool {
   [[nodiscard]] CopyJob* take() {
     if (free_.empty()) reclaim();
     if (free_.empty()) return nullptr;
-    CopyJob* const job = &jobs_[free_.back()];
-    free_.pop_back();
+    CopyJob* const job = &jobs_[free_.front()];
+    free_.pop_front();
     return job;
   }
   // The job may still run.
   void give_back(CopyJob* job) {
     const u32 index = static_cast<u32>(job - jobs_.get());
-    (job->state() == CopyState::kRunning ? orphans_ : free_).push_back(index);
+    if (job->state() == CopyState::kRunning)
+      orphans_.push_back(index);
+    else
+      free_.push_back(index);
   }
 
  private:
@@ -44,7 +47,8 @@ class CopyPool {
 
   const std::shared_ptr<u8[]> staging_;
   const std::unique_ptr<CopyJob[]> jobs_;
-  std::vector<u32> free_, orphans_;
+  std::deque<u32> free_;  // the oldest first, so that slots beside each other stay together
+  std::vector<u32> orphans_;
 };
 
 namespace {
@@ -223,8 +227,10 @@ bool CopyQueue::add_read(const FarRegions::Place& place, CopyLane::Jobs& jobs, u
   return job != nullptr;
 }
 
+// Many reads begin together, so that a kind can join them to one copy.
 void CopyQueue::read_ahead(const FarRegions::Place& place, CopyLane::Jobs& jobs, u64 from,
                            u32 length, u64 ahead) {
+  if (jobs.reads.size() > CopyLane::kReadAhead / 2) return;
   for (u64 at = 0; at < ahead && jobs.reads.size() < CopyLane::kReadAhead; at += length) {
     const u32 next = static_cast<u32>(std::min<u64>(length, ahead - at));
     if (!add_read({place.memory, place.offset + at}, jobs, from + at, next)) return;

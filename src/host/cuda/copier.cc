@@ -14,7 +14,7 @@
 namespace verbena::host::cuda {
 namespace {
 
-constexpr u32 kSpins = 200;  // looks at running copies before the thread sleeps between them
+constexpr u32 kSpins = 50;  // looks at running copies before the thread sleeps between them
 constexpr auto kNap = std::chrono::microseconds(20);
 
 thread_local bool is_copier_thread = false;
@@ -158,10 +158,8 @@ void Copier::serve() {
     }
     start(jobs);
     if (collect() || !jobs.empty()) idle = 0;
-    if (batches_.empty() || ++idle < kSpins)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(kNap);
+    // Not yield(): on a busy machine others would get a whole time slice each.
+    if (!batches_.empty() && ++idle >= kSpins) std::this_thread::sleep_for(kNap);
   }
   for (CopyJob* const job : jobs) job->end(CopyState::kGone);
   for (const Batch& batch : batches_)
