@@ -303,6 +303,15 @@ TEST_P(RCErrors, OnABadWire) {
   if (HasFailure()) ADD_FAILURE() << world.report();
 }
 
+// memory/late_memory_for_test.h
+TEST_P(RCErrors, InMemoryWhoseCopiesEndLate) {
+  World world(GetParam());
+  world.use_late_memory();
+  Scene scene(world, static_cast<Error>(world.prng().below(kErrors)), world.prng().chance(0.5));
+  scene.play();
+  if (HasFailure()) ADD_FAILURE() << world.report();
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, RCErrors, ::testing::ValuesIn(seeds(4)), seed_name);
 
 }  // namespace
