@@ -113,6 +113,11 @@ int verbena_coll_abort(verbena_comm *comm, const char *why);
 /* After a failure: all ranks that are alive call it, and form a communicator in their order. */
 int verbena_coll_shrink(verbena_comm *comm, verbena_comm **survivors);
 
+/* Buffers of all operations may lie in the memory of a GPU of CUDA, from cuMemAlloc and the like, if
+ * the program has loaded the CUDA driver. They pass through host memory: a call copies them in after
+ * what the program has queued on the default stream, and verbena_coll_wait() or verbena_coll_test()
+ * copies results out. */
+
 /* Registers memory with the devices until verbena_coll_deregister(), so that operations on it need
  * not. The memory must stay mapped until then. */
 int verbena_coll_register(verbena_comm *comm, void *address, size_t length);

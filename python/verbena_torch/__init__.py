@@ -51,7 +51,7 @@ def _register():
     if hasattr(dist.Backend, "VERBENA"):
         return
     if int(torch.__version__.split(".")[0]) >= 2:
-        dist.Backend.register_backend("verbena", _backend.create, devices=["cpu"])
+        dist.Backend.register_backend("verbena", _backend.create, devices=["cpu", "cuda"])
     else:
         dist.Backend.register_backend("verbena", _backend.create)
 

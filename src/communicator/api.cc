@@ -8,6 +8,7 @@
 #include <verbena/collectives.h>
 #include "coll/reduce/reduce.h"
 #include "collectives/make_schedule.h"
+#include "communicator/gpu_buffers.h"
 #include "communicator/groups.h"
 #include "communicator/world.h"
 
@@ -26,6 +27,7 @@ struct verbena_request {
   std::shared_ptr<coll::World> world;
   std::shared_ptr<coll::Communicator> comm;
   std::shared_ptr<coll::Request> request;
+  std::unique_ptr<coll::GPUBuffers> staged;  // nullptr: no buffer is GPU memory
   std::string error;
 };
 
@@ -164,22 +166,50 @@ coll::Call call_of(coll::Kind kind, int type, int op, int root, u64 count) {
 
 // --- requests
 
+// The operation is done: what was staged goes to GPU memory, once.
+int report_end(coll::World& world, const coll::Request& request, coll::GPUBuffers* staged) {
+  coll::Error error;
+  {
+    const coll::World::Guard guard(world);
+    error = request.error();
+  }
+  if (error.status != VERBENA_COLL_OK || staged == nullptr) return report(error);
+  return report(staged->copy_out());
+}
+
 int finish(const verbena_comm& comm, std::shared_ptr<coll::Request> request,
-           verbena_request** out) {
+           std::unique_ptr<coll::GPUBuffers> staged, verbena_request** out) {
   if (out == nullptr) {
     comm.world->wait(*request);
-    const coll::World::Guard guard(*comm.world);
-    return report(request->error());
+    return report_end(*comm.world, *request, staged.get());
   }
-  *out = new verbena_request{comm.world, comm.comm, std::move(request), {}};
+  *out = new verbena_request{comm.world, comm.comm, std::move(request), std::move(staged), {}};
   if (!(*out)->request->is_done()) comm.world->wake_thread();
   return VERBENA_COLL_OK;
+}
+
+// Moves buffers in GPU memory to host memory. Returns why that cannot be done; "": it is done.
+std::string stage(coll::Call& call, u32 rank, u32 ranks,
+                  std::unique_ptr<coll::GPUBuffers>& staged) {
+  const Buffer send = send_buffer(call, rank, ranks), recv = recv_buffer(call, rank, ranks);
+  // The root of a broadcast reads its only buffer.
+  const bool is_only_read = call.kind == coll::Kind::kBroadcast && rank == call.root;
+  auto made = coll::GPUBuffers::stage(
+      {{send.address, send.octets, true}, {recv.address, recv.octets, is_only_read}});
+  if (!made) return made.error().text;
+  staged = std::move(*made);
+  if (staged == nullptr) return "";
+  call.send = staged->place_of(call.send);
+  call.recv = staged->place_of(call.recv);
+  return "";
 }
 
 int start(verbena_comm* comm, coll::Call call, int type, int op, int root,
           verbena_request** request) {
   if (comm == nullptr) return report(invalid("there is no communicator"));
-  const std::string why = wrong(call, type, op, root, comm->comm->rank(), comm->comm->size());
+  std::string why = wrong(call, type, op, root, comm->comm->rank(), comm->comm->size());
+  std::unique_ptr<coll::GPUBuffers> staged;
+  if (why.empty()) why = stage(call, comm->comm->rank(), comm->comm->size(), staged);
   std::shared_ptr<coll::Request> started;
   {
     const coll::World::Guard guard(*comm->world);
@@ -190,7 +220,7 @@ int start(verbena_comm* comm, coll::Call call, int type, int op, int root,
     }
     started = comm->comm->call(std::move(call));
   }
-  return finish(*comm, std::move(started), request);
+  return finish(*comm, std::move(started), std::move(staged), request);
 }
 
 verbena_comm* handle_of(const std::shared_ptr<coll::World>& world,
@@ -458,19 +488,32 @@ std::string wrong_message(const verbena_comm* comm, const void* buffer, u64 coun
 
 }  // namespace
 
+namespace {
+
+coll::Expected<std::unique_ptr<coll::GPUBuffers>> stage_message(const void* buffer, u64 count,
+                                                                int type, bool is_source) {
+  return coll::GPUBuffers::stage(
+      {{buffer, count * size_of(static_cast<coll::DataType>(type)), is_source}});
+}
+
+}  // namespace
+
 int verbena_coll_send(const void* buffer, size_t count, verbena_coll_type type, int to,
                       uint32_t tag, verbena_comm* comm, verbena_request** request) {
   return guarded([&] {
     std::string why = wrong_message(comm, buffer, count, type, to);
     if (why.empty() && to == static_cast<int>(comm->comm->rank())) why = "the rank is the own one";
     if (!why.empty()) return report(invalid("Send: " + why));
+    auto staged = stage_message(buffer, count, type, true);
+    if (!staged) return report(staged.error());
+    const void* const place = *staged == nullptr ? buffer : (*staged)->place_of(buffer);
     std::shared_ptr<coll::Request> started;
     {
       const coll::World::Guard guard(*comm->world);
-      started = comm->comm->send(buffer, count * size_of(static_cast<coll::DataType>(type)),
+      started = comm->comm->send(place, count * size_of(static_cast<coll::DataType>(type)),
                                  static_cast<u32>(to), tag);
     }
-    return finish(*comm, std::move(started), request);
+    return finish(*comm, std::move(started), std::move(*staged), request);
   });
 }
 
@@ -482,13 +525,16 @@ int verbena_coll_recv(void* buffer, size_t count, verbena_coll_type type, int fr
     if (why.empty() && from == static_cast<int>(comm->comm->rank()))
       why = "the rank is the own one";
     if (!why.empty()) return report(invalid("Recv: " + why));
+    auto staged = stage_message(buffer, count, type, false);
+    if (!staged) return report(staged.error());
+    void* const place = *staged == nullptr ? buffer : (*staged)->place_of(buffer);
     std::shared_ptr<coll::Request> started;
     {
       const coll::World::Guard guard(*comm->world);
-      started = comm->comm->recv(buffer, count * size_of(static_cast<coll::DataType>(type)),
+      started = comm->comm->recv(place, count * size_of(static_cast<coll::DataType>(type)),
                                  any ? std::nullopt : std::optional(static_cast<u32>(from)), tag);
     }
-    return finish(*comm, std::move(started), request);
+    return finish(*comm, std::move(started), std::move(*staged), request);
   });
 }
 
@@ -498,8 +544,7 @@ int verbena_coll_wait(verbena_request* request) {
   return guarded([&] {
     if (request == nullptr) return report(invalid("there is no request"));
     request->world->wait(*request->request);
-    const coll::World::Guard guard(*request->world);
-    return report(request->request->error());
+    return report_end(*request->world, *request->request, request->staged.get());
   });
 }
 
@@ -507,9 +552,12 @@ int verbena_coll_test(verbena_request* request, int* done) {
   return guarded([&] {
     if (request == nullptr || done == nullptr) return report(invalid("there is no request"));
     request->world->make_progress();
-    const coll::World::Guard guard(*request->world);
-    *done = request->request->is_done() ? 1 : 0;
-    return *done != 0 ? report(request->request->error()) : static_cast<int>(VERBENA_COLL_OK);
+    {
+      const coll::World::Guard guard(*request->world);
+      *done = request->request->is_done() ? 1 : 0;
+    }
+    return *done != 0 ? report_end(*request->world, *request->request, request->staged.get())
+                      : static_cast<int>(VERBENA_COLL_OK);
   });
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
@@ -80,12 +81,22 @@ verbena_coll_op op_of(const c10d::ReduceOp& op, at::ScalarType type) {
 const at::Tensor& only(const Tensors& tensors) {
   TORCH_CHECK(tensors.size() == 1, "verbena: one tensor for each rank, not ", tensors.size());
   const at::Tensor& tensor = tensors[0];
-  TORCH_CHECK(tensor.device().is_cpu(), "verbena: CPU tensors only");
+  TORCH_CHECK(tensor.device().is_cpu() || tensor.device().is_cuda(),
+              "verbena: CPU and CUDA tensors only");
   TORCH_CHECK(tensor.layout() == at::kStrided, "verbena: dense tensors only");
   return tensor;
 }
 
 std::size_t octets_of(const at::Tensor& tensor) { return tensor.nbytes(); }
+
+// Waits for what the program has queued on the device's current stream: the library copies then.
+void* data_of(const at::Tensor& tensor) {
+  if (!tensor.device().is_cpu()) {
+    const c10::impl::VirtualGuardImpl guard(tensor.device().type());
+    guard.getStream(tensor.device()).synchronize();
+  }
+  return tensor.data_ptr();
+}
 
 // --- Work
 
@@ -275,7 +286,7 @@ class ProcessGroupVerbena final : public Base {
     const at::Tensor flat = tensor.contiguous();
     return begin(OpType::BROADCAST, tensors, {flat}, copy_back(flat, tensor),
                  [&](verbena_request** request) {
-                   return verbena_coll_broadcast(flat.data_ptr(), octets_of(flat), VERBENA_UINT8,
+                   return verbena_coll_broadcast(data_of(flat), octets_of(flat), VERBENA_UINT8,
                                                  static_cast<int>(options.rootRank), comm_,
                                                  request);
                  });
@@ -317,7 +328,7 @@ class ProcessGroupVerbena final : public Base {
     return begin(OpType::REDUCE, tensors, {flat},
                  is_root ? copy_back(flat, tensor) : std::function<void()>(),
                  [&](verbena_request** request) {
-                   return verbena_coll_reduce(flat.data_ptr(), flat.data_ptr(), count_of(flat),
+                   return verbena_coll_reduce(data_of(flat), data_of(flat), count_of(flat),
                                               type_of(flat.scalar_type()),
                                               op_of(options.reduceOp, flat.scalar_type()),
                                               static_cast<int>(options.rootRank), comm_, request);
@@ -375,7 +386,7 @@ class ProcessGroupVerbena final : public Base {
     const Tensors targets = is_root ? outputs[0] : Tensors();
     return begin(
         OpType::GATHER, targets, {in, all}, spread(all, targets), [&](verbena_request** request) {
-          return verbena_coll_gather(in.data_ptr(), all.data_ptr(), octets_of(in), VERBENA_UINT8,
+          return verbena_coll_gather(data_of(in), data_of(all), octets_of(in), VERBENA_UINT8,
                                      static_cast<int>(options.rootRank), comm_, request);
         });
   }
@@ -391,7 +402,7 @@ class ProcessGroupVerbena final : public Base {
     const at::Tensor out = output.contiguous();
     return begin(OpType::SCATTER, outputs, {all, out}, copy_back(out, output),
                  [&](verbena_request** request) {
-                   return verbena_coll_scatter(all.data_ptr(), out.data_ptr(), octets_of(out),
+                   return verbena_coll_scatter(data_of(all), data_of(out), octets_of(out),
                                                VERBENA_UINT8, static_cast<int>(options.rootRank),
                                                comm_, request);
                  });
@@ -467,7 +478,7 @@ class ProcessGroupVerbena final : public Base {
   c10::intrusive_ptr<Work> send(Tensors& tensors, int to, int tag) override {
     const at::Tensor flat = only(tensors).contiguous();
     return begin(OpType::SEND, {}, {flat}, {}, [&](verbena_request** request) {
-      return verbena_coll_send(flat.data_ptr(), octets_of(flat), VERBENA_UINT8, to,
+      return verbena_coll_send(data_of(flat), octets_of(flat), VERBENA_UINT8, to,
                                static_cast<std::uint32_t>(tag), comm_, request);
     });
   }
@@ -557,22 +568,22 @@ class ProcessGroupVerbena final : public Base {
 
   [[nodiscard]] Start all_reduce_of(const at::Tensor& flat, const c10d::ReduceOp& op) {
     return [this, flat, op](verbena_request** request) {
-      return verbena_coll_all_reduce(flat.data_ptr(), flat.data_ptr(), count_of(flat),
+      return verbena_coll_all_reduce(data_of(flat), data_of(flat), count_of(flat),
                                      type_of(flat.scalar_type()), op_of(op, flat.scalar_type()),
                                      comm_, request);
     };
   }
   [[nodiscard]] Start all_gather_of(const at::Tensor& in, const at::Tensor& all) {
     return [this, in, all](verbena_request** request) {
-      return verbena_coll_all_gather(in.data_ptr(), all.data_ptr(), octets_of(in), VERBENA_UINT8,
-                                     comm_, request);
+      return verbena_coll_all_gather(data_of(in), data_of(all), octets_of(in), VERBENA_UINT8, comm_,
+                                     request);
     };
   }
   [[nodiscard]] WorkPtr reduce_scatter_of(OpType type, const at::Tensor& output,
                                           const at::Tensor& input, const c10d::ReduceOp& op) {
     const at::Tensor in = reducible(input), out = reducible(output);
     return begin(type, {output}, {in, out}, copy_back(out, output), [&](verbena_request** request) {
-      return verbena_coll_reduce_scatter(in.data_ptr(), out.data_ptr(), count_of(out),
+      return verbena_coll_reduce_scatter(data_of(in), data_of(out), count_of(out),
                                          type_of(in.scalar_type()), op_of(op, in.scalar_type()),
                                          comm_, request);
     });
@@ -589,16 +600,16 @@ class ProcessGroupVerbena final : public Base {
     const std::vector<std::size_t> sent_at = offsets(sent), received_at = offsets(received);
     return begin(
         type, std::move(outputs), {in, out}, std::move(finish), [&](verbena_request** request) {
-          return verbena_coll_all_to_allv(in.data_ptr(), sent.data(), sent_at.data(),
-                                          out.data_ptr(), received.data(), received_at.data(),
-                                          VERBENA_UINT8, comm_, request);
+          return verbena_coll_all_to_allv(data_of(in), sent.data(), sent_at.data(), data_of(out),
+                                          received.data(), received_at.data(), VERBENA_UINT8, comm_,
+                                          request);
         });
   }
   [[nodiscard]] WorkPtr receive(OpType type, const Tensors& tensors, int from, int tag) {
     const at::Tensor& tensor = only(tensors);
     const at::Tensor flat = tensor.contiguous();
     return begin(type, tensors, {flat}, copy_back(flat, tensor), [&](verbena_request** request) {
-      return verbena_coll_recv(flat.data_ptr(), octets_of(flat), VERBENA_UINT8, from,
+      return verbena_coll_recv(data_of(flat), octets_of(flat), VERBENA_UINT8, from,
                                static_cast<std::uint32_t>(tag), comm_, request);
     });
   }
