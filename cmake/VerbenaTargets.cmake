@@ -365,6 +365,21 @@ function(verbena_mpi_plugin)
   install(TARGETS verbena_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
 endfunction()
 
+# src/cli/gpu_paths becomes verbena-gpu-paths, which lies beside the drop-in libraries: `verbena bench`
+# starts it.
+function(verbena_gpu_paths_program)
+  if(NOT TARGET verbena_libibverbs OR VERBENA_LIBFUZZER)
+    return()
+  endif()
+  add_executable(verbena_gpu_paths ${CMAKE_SOURCE_DIR}/src/cli/gpu_paths/program.cc)
+  target_link_libraries(verbena_gpu_paths PRIVATE ibverbs verbena::verbs_headers Threads::Threads
+                        ${CMAKE_DL_LIBS})
+  set_target_properties(verbena_gpu_paths PROPERTIES
+    OUTPUT_NAME verbena-gpu-paths RUNTIME_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+  add_dependencies(product verbena_gpu_paths)
+  install(TARGETS verbena_gpu_paths RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/verbena)
+endfunction()
+
 # src/LAYER becomes the program bin/NAME. It finds the drop-in libraries by the definition
 # VERBENA_LIBRARY_RELATIVE_PATHS: folders relative to the one of its executable (/proc/self/exe),
 # ':' between them; the first that holds libibverbs.so.1 wins. The first is for an installed tree,
@@ -373,6 +388,7 @@ function(verbena_command name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LAYER" "LINKS")
   verbena_sources(sources GLOB_RECURSE src/${arg_LAYER})
   list(FILTER sources EXCLUDE REGEX "/src/cli/mpi/")  # verbena_mpi_plugin()
+  list(FILTER sources EXCLUDE REGEX "/src/cli/gpu_paths/")  # verbena_gpu_paths_program()
   set(main ${CMAKE_SOURCE_DIR}/src/${arg_LAYER}/main.cc)
   if(NOT main IN_LIST sources OR VERBENA_LIBFUZZER)
     return()

@@ -18,6 +18,7 @@
 #include "cli/tool.h"
 #include "cli/virtual_hosts.h"
 #include "coll/plan.h"
+#include "fabric/scenario/units.h"
 #include "faults/values.h"
 #include "host/congestion_settings.h"
 #include "host/link_kind.h"
@@ -29,6 +30,8 @@ namespace verbena::cli {
 namespace {
 
 constexpr std::string_view kAddress = "--address";
+constexpr u64 kMostBenchOctets = u64{1} << 30;
+constexpr u32 kMostBenchMessages = 1'000'000;
 // Options with a value, of `run`, of `test`, and of both: where they end, the program begins.
 constexpr std::array<std::string_view, 5> kRunOptionsWithValue = {kAddress, "--capture", "--fabric",
                                                                   "--as", "--scale"};
@@ -91,7 +94,7 @@ struct Split {
 
 Split split_at_program(std::span<const std::string> arguments) {
   const auto run = std::find_if_not(arguments.begin(), arguments.end(), is_option);
-  if (run != arguments.end() && is_tool(*run)) {
+  if (is_tool({run, arguments.end()})) {
     const auto help = std::find_if(run, arguments.end(), [](const std::string& word) {
       return word == "--help" || word == "-h";
     });
@@ -180,6 +183,7 @@ class Parser {
     sim_->add_option("--threads", threads_)->type_name("N");
     add_plan_options();
     add_coll_options();
+    add_bench_options();
   }
 
   Expected<Request> parse(Split split) {
@@ -268,6 +272,15 @@ class Parser {
     coll_->add_option("--fault", faults_)->type_name("RULES")->take_all();
     coll_->add_option("--seed", seed_)->type_name("N");
   }
+  void add_bench_options() {
+    bench_->add_option("BENCHMARK", benchmark_)->type_name("BENCHMARK");
+    bench_->add_option("--driver", driver_)->type_name("FILE");
+    bench_->add_option("--size", size_)->transform(CLI::AsSizeValue(false))->type_name("SIZE");
+    bench_->add_option("--count", count_)->type_name("N");
+    bench_->add_option("--rate", rate_)->type_name("RATE");
+    bench_->add_flag("--predict", only_predicts_);
+    bench_->add_option(std::string(kAddress), address_)->type_name("ADDRESS");
+  }
   OutputFormat format() const { return json_ ? OutputFormat::kJSON : OutputFormat::kText; }
 
   Expected<Request> request(std::vector<std::string> program) const {
@@ -277,7 +290,9 @@ class Parser {
       return run_request(std::move(program));
     }
     if (test_->parsed()) return test_request(program);
-    if (model_->parsed() || bench_->parsed() || nvmf_->parsed()) return tool_request(program);
+    if (model_->parsed() || nvmf_->parsed() || (bench_->parsed() && !program.empty()))
+      return tool_request(program);
+    if (bench_->parsed()) return bench_request();
     if (devices_->parsed()) return DevicesRequest{address_, format()};
     if (stats_->parsed()) return stats_request();
     if (top_->parsed()) return top_request();
@@ -294,6 +309,31 @@ class Parser {
     auto request = read_tool_request(words);
     if (!request) return tl::unexpected(request.error());
     return *request;
+  }
+  Expected<Request> bench_request() const {
+    BenchRequest request;
+    if (benchmark_ != "gpu-paths") return wrong_usage("bench needs a benchmark: kv or gpu-paths");
+    request.address = address_;
+    request.only_predicts = only_predicts_;
+    if (!driver_.empty()) request.driver = driver_;
+    if (bench_->count("--size") != 0) {
+      const std::optional<u64> octets = faults::parse_number(size_);
+      if (!octets || *octets == 0 || *octets > kMostBenchOctets)
+        return wrong_usage(fmt::format("--size {}: it is 1 to 1G", size_));
+      request.octets = *octets;
+    }
+    if (bench_->count("--count") != 0) {
+      const std::optional<u64> count = faults::parse_number(count_);
+      if (!count || *count == 0 || *count > kMostBenchMessages)
+        return wrong_usage(fmt::format("--count {}: it is 1 to {}", count_, kMostBenchMessages));
+      request.count = static_cast<u32>(*count);
+    }
+    if (bench_->count("--rate") != 0) {
+      const std::optional<Rate> line = fabric::rate_of(rate_);
+      if (!line || line->bps() == 0) return wrong_usage(fmt::format("--rate {} is none", rate_));
+      request.line = *line;
+    }
+    return request;
   }
   Expected<Request> coll_request() const {
     CollRequest request;
@@ -714,6 +754,8 @@ class Parser {
   std::string fabric_file_, as_, scale_;
   std::string operation_, ranks_, predict_;
   std::array<std::string, kCollOptions.size()> coll_values_;
+  std::string benchmark_, driver_, size_, count_;
+  bool only_predicts_ = false;
   bool check_flag_ = false, no_check_ = false, registers_ = false;
   std::vector<std::string> unplugged_, plugged_;
   bool json_ = false, doctor_listens_ = false, background_ = false;

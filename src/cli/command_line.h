@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/rate.h"
 #include "base/time.h"
 #include "cli/failure.h"
 #include "fabric/scenario/setting.h"
@@ -135,17 +136,26 @@ struct TestRequest {
   std::string junit;            // a file; "": none
   std::string name = "verbena test";
 };
-// verbena model, verbena bench, verbena nvmf
+// verbena model, verbena bench kv, verbena nvmf
 struct ToolRequest {
   RunRequest run;                  // the device's options; without a program
   std::vector<std::string> words;  // of the program's own, the command first
 };
+// verbena bench gpu-paths
+struct BenchRequest {
+  std::string address;                  // as above
+  std::string driver = "libcuda.so.1";  // --driver
+  u64 octets = 1 << 20;                 // --size
+  u32 count = 200;                      // --count
+  Rate line = gbps(400);                // --rate, of the predicted network
+  bool only_predicts = false;           // --predict
+};
 struct PrintRequest {
   std::string text;  // of --help and --version
 };
-using Request =
-    std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest, SimRequest,
-                 PlanRequest, FabricRequest, CollRequest, TestRequest, ToolRequest, PrintRequest>;
+using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
+                             SimRequest, PlanRequest, FabricRequest, CollRequest, TestRequest,
+                             ToolRequest, BenchRequest, PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

@@ -21,7 +21,7 @@ SYNOPSIS
   verbena coll [OPERATION] [-n RANKS] [OPTIONS]
   verbena model serve PATH [OPTIONS]
   verbena model fetch SOURCE[,SOURCE...] TARGET [OPTIONS]
-  verbena bench kv [OPTIONS]
+  verbena bench kv|gpu-paths [OPTIONS]
   verbena nvmf COMMAND [OPTIONS]
   verbena --help | --version
 
@@ -46,7 +46,7 @@ COMMANDS
             `verbena plan --help`
   coll      how fast collective operations are here; `verbena coll --help`
   model     serves and loads models by RDMA; `verbena model --help`
-  bench     how fast KV caches move here; `verbena bench --help`
+  bench     how fast KV caches and GPUs' memories move here; `verbena bench --help`
   nvmf      a target and a host of NVMe over Fabrics; `verbena nvmf --help`
 
 ENVIRONMENT
@@ -627,19 +627,28 @@ EXAMPLES
 )";
 
 constexpr std::string_view kBenchHelp = R"(NAME
-  verbena bench - how fast KV caches move here
+  verbena bench - how fast KV caches and GPUs' memories move here
 
 SYNOPSIS
   verbena bench kv [--model NAME] [--tokens N] [OPTIONS]
+  verbena bench gpu-paths [--size SIZE] [--count N] [--driver FILE] [--rate RATE]
+                          [--predict] [--address ADDRESS]
 
 DESCRIPTION
-  A prefill and a decode process on this host, with paged KV caches as vLLM and
-  SGLang have them. Blocks of each layer are written to the decode process while
-  the next layer is computed. Prints blocks a second, GB/s, the time that a whole
-  transfer takes, and how much time to first token it adds; the same octets in
-  one contiguous WRITE and over TCP beside it. docs/transfer.md says more.
+  kv: a prefill and a decode process on this host, with paged KV caches as vLLM
+  and SGLang have them. Blocks of each layer are written to the decode process
+  while the next layer is computed. Prints blocks a second, GB/s, the time that a
+  whole transfer takes, and how much time to first token it adds; the same bytes
+  in one contiguous WRITE and over TCP beside it. docs/transfer.md says more.
 
-OPTIONS
+  gpu-paths: moves messages from GPU memory to GPU memory in three ways: through
+  host memory and TCP (kernel_tcp, six steps), through host memory and RDMA
+  (host_rdma), and by RDMA of GPU memory (gpudirect). Prints the time, copies and
+  CPU time of a message beside what the simulator's host path has for cards. Both
+  ends are in one process and on the first GPU. docs/gpu.md says what GPU memory
+  needs.
+
+OPTIONS OF kv
   --model NAME         llama3-8b, llama3-70b (the default), llama3-405b,
                        deepseek-v3, qwen2.5-72b
   --tokens N           of the prompt (4096)
@@ -656,9 +665,20 @@ OPTIONS
   --address ADDRESS, --link NAME, --fault RULES, --seed N
                        as for `verbena run`
 
+OPTIONS OF gpu-paths
+  --size SIZE     bytes of a message, 1 to 1G; 1M where it is not given
+  --count N       messages that are measured; 200 where it is not given
+  --driver FILE   the CUDA driver; libcuda.so.1 where it is not given
+  --rate RATE     of the network in the prediction; 400G where it is not given
+  --predict       measures nothing, and needs no GPU
+  --address ADDRESS
+                  where the device stands; `verbena --help`
+
 EXAMPLES
   verbena bench kv --model llama3-70b
   verbena bench kv --blocks 1280 --block 64K
+  verbena bench gpu-paths
+  verbena bench gpu-paths --predict --size 512K --rate 100G
 )";
 
 constexpr std::string_view kNVMfHelp = R"(NAME

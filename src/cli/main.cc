@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/bench.h"
 #include "cli/coll.h"
 #include "cli/command_line.h"
 #include "cli/devices.h"
@@ -71,6 +72,10 @@ int handle(const TestRequest& request) {
 int handle(const CollRequest& request) {
   const Expected<int> status = coll(request);
   return status ? *status : report(status.error());
+}
+int handle(const BenchRequest& request) {
+  const Expected<std::string> table = bench(request);
+  return table ? print(*table) : report(table.error());
 }
 int handle(const ToolRequest& request) { return report(start_tool(request)); }
 int handle(const PlanRequest& request) {

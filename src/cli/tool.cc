@@ -58,8 +58,10 @@ std::string take_device_option(std::span<const std::string> words, std::size_t& 
 
 }  // namespace
 
-bool is_tool(const std::string& command) {
-  return std::ranges::find(kTools, command, &Tool::command) != kTools.end();
+bool is_tool(std::span<const std::string> words) {
+  if (words.empty()) return false;
+  if (words[0] == "bench") return words.size() > 1 && words[1] == "kv";
+  return std::ranges::find(kTools, words[0], &Tool::command) != kTools.end();
 }
 
 Expected<ToolRequest> read_tool_request(std::span<const std::string> words) {

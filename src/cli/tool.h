@@ -1,6 +1,6 @@
-// `verbena model`, `verbena bench` and `verbena nvmf`: programs of our own that run on the device,
-// as by `verbena run`. They read their words themselves; the device's options may stand anywhere
-// among them.
+// `verbena model`, `verbena bench kv` and `verbena nvmf`: programs of our own that run on the
+// device, as by `verbena run`. They read their words themselves; the device's options may stand
+// anywhere among them.
 #pragma once
 
 #include <span>
@@ -11,7 +11,8 @@
 
 namespace verbena::cli {
 
-[[nodiscard]] bool is_tool(const std::string& command);
+// `words`: with the command first, or none. `bench` is one with `kv` behind it.
+[[nodiscard]] bool is_tool(std::span<const std::string> words);
 
 // `words`: with the command first.
 [[nodiscard]] Expected<ToolRequest> read_tool_request(std::span<const std::string> words);

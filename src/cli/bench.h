@@ -1,0 +1,31 @@
+// `verbena bench gpu-paths`: the ways between two GPUs' memories, as measured here and as the
+// simulator's host path has them (jobs/host_path/), side by side.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/command_line.h"
+#include "cli/failure.h"
+
+namespace verbena::cli {
+
+// What verbena-gpu-paths says of a way: of one message.
+struct MeasuredPath {
+  double time_us = 0, cpu_us = 0;
+  u32 copies = 0;
+};
+struct MeasuredPaths {
+  std::string device;
+  std::optional<MeasuredPath> kernel_tcp, host_rdma, gpudirect;
+};
+// nullopt: not the program's output.
+[[nodiscard]] std::optional<MeasuredPaths> read_measured_paths(const std::string& lines);
+
+// `measured`: nullptr where nothing was.
+[[nodiscard]] std::string gpu_paths_table(const BenchRequest& request,
+                                          const MeasuredPaths* measured);
+
+[[nodiscard]] Expected<std::string> bench(const BenchRequest& request);
+
+}  // namespace verbena::cli
