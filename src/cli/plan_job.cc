@@ -99,8 +99,9 @@ class Planner {
   Expected<void> read_sources() {
     const Expected<std::string> text = read_text(request_.job);
     if (!text) return tl::unexpected(text.error());
-    if (jobs::is_job(*text) && jobs::section_of_job(*text) == "serving")
-      return cannot(fmt::format("{} serves requests: verbena sim simulates it", request_.job));
+    const std::string kind = jobs::is_job(*text) ? jobs::section_of_job(*text) : "";
+    if (kind == "serving" || kind == "loading")
+      return cannot(fmt::format("{} is a job of {}: verbena sim simulates it", request_.job, kind));
     if (!jobs::is_job(*text))
       return cannot(
           fmt::format("{} is no job: it needs a section collective, training, inference or "

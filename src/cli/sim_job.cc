@@ -66,7 +66,7 @@ Expected<void> write_job_results(const fs::path& folder, const jobs::Job& job,
   if (error) return cannot(fmt::format("cannot make {}: {}", folder.string(), error.message()));
   for (const jobs::ResultFile& file : files_of(job, results))
     if (const auto done = write_text(folder / file.name, file.text); !done) return done;
-  if (job.serving) return {};  // its numbers are in requests.csv
+  if (job.serving || job.loading) return {};  // requests.csv or the summary has all
   const fs::path database = folder / "results.sqlite";
   const std::string failed = write_database(database, job, results);
   if (!failed.empty()) return cannot(failed);

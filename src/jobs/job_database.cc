@@ -295,6 +295,7 @@ std::string_view status_of(const JobResults& results) {
   std::vector<std::string_view> mistakes;
   if (results.step) mistakes.push_back(results.step->mistake);
   if (results.serving) mistakes.push_back(results.serving->mistake);
+  if (results.loading) mistakes.push_back(results.loading->mistake);
   for (const CollectiveResult& result : results.collectives) mistakes.push_back(result.mistake);
   if (std::ranges::count(mistakes, kInterrupted) != 0) return "interrupted";
   const bool all_well = std::ranges::all_of(mistakes, &std::string_view::empty);

@@ -11,6 +11,7 @@
 #include "fabric/scenario/settings.h"
 #include "jobs/chakra/section.h"
 #include "jobs/cluster_section.h"
+#include "jobs/loading/loading_section.h"
 #include "jobs/presets.h"
 #include "jobs/serving/serving_section.h"
 #include "jobs/step_sections.h"
@@ -164,8 +165,8 @@ void fill_in(YAML::Node to, const YAML::Node& from) {
 }
 
 // What the GPUs do: the key of the section that says so.
-constexpr std::array<std::string_view, 5> kSections = {"collective", "training", "inference",
-                                                       "chakra", "serving"};
+constexpr std::array<std::string_view, 6> kSections = {"collective", "training", "inference",
+                                                       "chakra",     "serving",  "loading"};
 
 std::string section_of(const YAML::Node& root) {
   for (const std::string_view name : kSections)
@@ -236,6 +237,7 @@ void read_work(Section& root, const std::string& name, const fabric::FileReader&
   const u32 rails = rails_of(root.section("topology", "kind"));
   if (name == "training") return read_training(root.section(name), rails, job);
   if (name == "chakra") return read_chakra(root.section(name, "traces"), rails, read_file, job);
+  if (name == "loading") return read_loading(root.section(name), rails, job);
   if (name == "serving") return read_serving(root.section(name, "trace"), rails, read_file, job);
   if (name == "inference") return read_inference(root.section(name), rails, job);
   read_collective(root.section(name, "operation"), rails, job);

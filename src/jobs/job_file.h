@@ -1,5 +1,5 @@
 // A job as a user describes it in YAML: a scenario's network (docs/simulator.md), and under
-// `collective`, `training`, `inference`, `serving` or `chakra` what its GPUs do. docs/jobs.md has all keys.
+// `collective`, `training`, `inference`, `serving`, `loading` or `chakra` what its GPUs do. docs/jobs.md has all keys.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 #include "fabric/scenario/scenario.h"
 #include "jobs/cluster.h"
 #include "jobs/collective_run.h"
+#include "jobs/loading/loading_config.h"
 #include "jobs/serving/serving_config.h"
 #include "jobs/steps/inference_step.h"
 #include "jobs/steps/training_step.h"
@@ -42,6 +43,7 @@ struct Job {
   std::optional<InferenceConfig> inference;
   std::optional<ImportedJob> imported;
   std::optional<ServingConfig> serving;  // instead of all of these
+  std::optional<LoadingConfig> loading;  // likewise
   Cutting cutting;                       // of a step's operations
   std::optional<StorageConfig> storage;  // beside it
   // Paths of what was of other technologies; only where the technology was set besides the file.
@@ -64,7 +66,7 @@ struct Job {
 // Its text with what the preset says written out, and no key `preset`. Preconditions of both:
 // is_job().
 [[nodiscard]] std::string without_preset(const std::string& text);
-// "collective", "training", "inference", "serving" or "chakra".
+// "collective", "training", "inference", "serving", "loading" or "chakra".
 [[nodiscard]] std::string section_of_job(const std::string& text);
 // As fabric::read_scenario().
 [[nodiscard]] fabric::Parsed<Job> read_job(const std::string& name, const std::string& text,

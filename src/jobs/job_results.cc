@@ -45,10 +45,11 @@ std::vector<SummaryLine> lines_of(const Job& job, const StepResult& step) {
   return lines;
 }
 
-std::vector<SummaryLine> lines_of(const Job& job, const ServingResult& serving) {
-  if (!serving.mistake.empty()) return {{"mistake", serving.mistake}};
+template <typename Config, typename Result>
+std::vector<SummaryLine> lines_of(const Config& config, const Result& result) {
+  if (!result.mistake.empty()) return {{"mistake", result.mistake}};
   std::vector<SummaryLine> lines;
-  for (const fabric::Metric& metric : metrics_of(*job.serving, serving))
+  for (const fabric::Metric& metric : metrics_of(config, result))
     lines.push_back({metric.name, fmt::format("{:.6g}", metric.value)});
   return lines;
 }
@@ -57,6 +58,11 @@ std::vector<SummaryLine> lines_of(const Job& job, const ServingResult& serving) 
 
 JobResults run_job(const Job& job, const Stop& stop) {
   JobResults results;
+  if (job.loading) {
+    results.loading =
+        run_loading(*job.loading, job.plan.topology, network_for(job.cluster, job.network), stop);
+    return results;
+  }
   if (job.serving) {
     results.serving =
         run_serving(*job.serving, job.plan.topology, network_for(job.cluster, job.network), stop);
@@ -74,13 +80,16 @@ JobResults run_job(const Job& job, const Stop& stop) {
 }
 
 std::string text_of(const Job& job, const JobResults& results) {
+  if (results.loading)
+    return loading_text(*job.loading, name_of(job.network.technology), *results.loading);
   if (results.serving)
     return serving_text(*job.serving, name_of(job.network.technology), *results.serving);
   return results.step ? text_of(job, *results.step) : text_of(job, results.collectives);
 }
 
 std::vector<SummaryLine> lines_of(const Job& job, const JobResults& results) {
-  if (results.serving) return lines_of(job, *results.serving);
+  if (results.serving) return lines_of(*job.serving, *results.serving);
+  if (results.loading) return lines_of(*job.loading, *results.loading);
   if (results.step) return lines_of(job, *results.step);
   std::vector<SummaryLine> lines;
   for (const CollectiveResult& result : results.collectives) {
@@ -152,6 +161,12 @@ void add_step(const Job& job, const StepResult& step, std::vector<fabric::Metric
 std::vector<fabric::Metric> metrics_of(const Job& job, const JobResults& results) {
   std::vector<fabric::Metric> metrics = {
       {"outcome", fabric::Metric{}.value, std::string(status_of(results))}};
+  if (results.loading) {
+    for (fabric::Metric& metric : metrics_of(*job.loading, *results.loading))
+      metrics.push_back(std::move(metric));
+    add_counters(results.loading->counters, {}, "", metrics);
+    return metrics;
+  }
   if (results.serving) {
     for (fabric::Metric& metric : metrics_of(*job.serving, *results.serving))
       metrics.push_back(std::move(metric));
@@ -175,6 +190,7 @@ std::vector<fabric::Metric> metrics_of(const Job& job, const JobResults& results
 std::vector<fabric::Metric> metrics_of(const Job& job) {
   JobResults results;
   if (job.serving) results.serving.emplace();
+  if (job.loading) results.loading.emplace();
   if (job.has_step()) results.step.emplace();
   for (const collectives::Shape& shape : job.shapes)
     results.collectives.push_back(
@@ -184,6 +200,7 @@ std::vector<fabric::Metric> metrics_of(const Job& job) {
 
 std::vector<ResultFile> files_of(const Job& job, const JobResults& results) {
   std::vector<ResultFile> files = {{"summary.txt", text_of(job, results)}};
+  if (results.loading) return files;
   if (results.serving) {
     files.push_back({"requests.csv", serving_csv(*results.serving)});
     return files;

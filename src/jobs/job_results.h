@@ -19,6 +19,7 @@ struct JobResults {
   std::optional<StepResult> step;
   std::vector<CollectiveResult> collectives;
   std::optional<ServingResult> serving;
+  std::optional<LoadingResult> loading;
 };
 
 // What is not begun when `stop` says so is not among the results.

@@ -1,0 +1,72 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jobs/job_results.h"
+
+namespace verbena::jobs {
+namespace {
+
+using testing::HasSubstr;
+
+fabric::Parsed<Job> read_loading_job(const std::string& loading,
+                                     const std::vector<fabric::Setting>& settings = {}) {
+  return read_job("l",
+                  "topology: {kind: star, hosts: 9}\nlinks: {rate: 100Gbps, delay: 1us}\n"
+                  "loading: {" +
+                      loading + "}\n",
+                  settings, [](const std::string&) -> fabric::Parsed<std::string> {
+                    return tl::unexpected(fabric::InputError{"no file"});
+                  });
+}
+
+LoadingResult load(const std::string& loading, const std::vector<fabric::Setting>& settings = {}) {
+  const auto job = read_loading_job(loading, settings);
+  EXPECT_TRUE(job.has_value()) << job.error().message;
+  return *run_job(*job, [](const Progress&) { return false; }).loading;
+}
+
+constexpr const char* kFourReplicas =
+    "gpus: 8, replica: 2, sources: 1, size: 64MiB, chunk: 1MiB, simulated_chunks: 8";
+
+// Eight GPUs read 8 MiB each by one NIC of 100 Gb/s; with relays the source sends each of two parts
+// once.
+TEST(LoadingTest, RelaysShareOutTheSource) {
+  const std::string kAlone = std::string(kFourReplicas) + ", relays: off";
+  const LoadingResult alone = load(kAlone), relayed = load(kFourReplicas);
+  ASSERT_EQ(alone.mistake + relayed.mistake, "");
+  EXPECT_EQ(alone.source_octets, 8u * 8 << 20);
+  EXPECT_EQ(relayed.source_octets, 2u * 8 << 20);
+  const double wire = 8.0 * (8 << 20) * 8 / 100e9;
+  EXPECT_GT(alone.simulated.seconds(), wire);
+  EXPECT_LT(alone.simulated.seconds(), wire * 1.15);
+  EXPECT_LT(relayed.simulated.seconds(), wire / 2);
+}
+
+TEST(LoadingTest, TellsTheTimeOfTheWholeModel) {
+  const auto job = read_loading_job(kFourReplicas);
+  ASSERT_TRUE(job.has_value());
+  const JobResults results = run_job(*job, [](const Progress&) { return false; });
+  const auto metrics = metrics_of(*job->loading, *results.loading);
+  EXPECT_EQ(metrics[0].name, "load.time");
+  EXPECT_NEAR(metrics[0].value, results.loading->simulated.seconds() * 4, 1e-9);  // 32 MiB of 8
+  EXPECT_THAT(text_of(*job, results), HasSubstr("4 replicas of 2"));
+}
+
+TEST(LoadingTest, EachTechnology) {
+  for (const char* const technology : {"rocev2", "infiniband", "iwarp", "tcp"})
+    EXPECT_EQ(load(kFourReplicas, {{"technology", technology}}).mistake, "") << technology;
+}
+
+TEST(LoadingTest, SaysWhatIsWrong) {
+  const auto error = [](const std::string& loading) {
+    const auto job = read_loading_job(loading);
+    return job ? std::string() : job.error().message;
+  };
+  EXPECT_THAT(error("gpus: 9"), HasSubstr("need as many hosts"));
+  EXPECT_THAT(error("gpus: 8, replica: 3"), HasSubstr("no whole number of replicas"));
+  EXPECT_THAT(error("gpus: 8, model: x"), HasSubstr("size says how large"));
+  EXPECT_EQ(error("gpus: 8, model: x, size: 1GiB"), "");
+}
+
+}  // namespace
+}  // namespace verbena::jobs
