@@ -310,7 +310,7 @@ function(verbena_transfer_program layer)
   endif()
   target_include_directories(verbena_${layer} PUBLIC ${CMAKE_SOURCE_DIR}/include)
   add_executable(verbena_transfer_program ${CMAKE_SOURCE_DIR}/src/${layer}/main.cc)
-  target_link_libraries(verbena_${layer} PUBLIC verbena_libtransfer)
+  target_link_libraries(verbena_${layer} PUBLIC verbena_libtransfer ibverbs rdmacm)
   target_link_libraries(verbena_transfer_program PRIVATE verbena_${layer})
   set_target_properties(verbena_transfer_program PROPERTIES
     OUTPUT_NAME verbena-transfer RUNTIME_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}

@@ -638,8 +638,9 @@ DESCRIPTION
   kv: a prefill and a decode process on this host, with paged KV caches as vLLM
   and SGLang have them. Blocks of each layer are written to the decode process
   while the next layer is computed. Prints blocks a second, GB/s, the time that a
-  whole transfer takes, and how much time to first token it adds; the same bytes
-  in one contiguous WRITE and over TCP beside it. docs/transfer.md says more.
+  whole transfer takes, and how much time to first token it adds, for RoCEv2 and
+  iWARP; beside them the same bytes in one WRITE, and over TCP. docs/transfer.md
+  says more.
 
   gpu-paths: moves messages from GPU memory to GPU memory in three ways: through
   host memory and TCP (kernel_tcp, six steps), through host memory and RDMA
@@ -661,9 +662,10 @@ OPTIONS OF kv
   --compute MICROSECONDS
                        that a layer is computed; 0 where it is not given
   --baseline NAMES     of contiguous, tcp; both where not given, or none
-  --json               the result as JSON
-  --address ADDRESS, --link NAME, --fault RULES, --seed N
-                       as for `verbena run`
+  --json               an object for each technology
+  --link NAME          only that link: udp, packet, xdp (RoCEv2) or iwarp
+  --address ADDRESS, --fault RULES, --seed N
+                       as for `verbena run`; faults are for RoCEv2
 
 OPTIONS OF gpu-paths
   --size SIZE     bytes of a message, 1 to 1G; 1M where it is not given

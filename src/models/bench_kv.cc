@@ -1,34 +1,29 @@
 // `verbena bench kv`: the prefill process writes the blocks of each layer into the cache of the
 // decode process, while it computes the next one. Measures, in turn: that; the same octets in one
-// contiguous WRITE; and the same blocks over TCP.
+// contiguous WRITE; and the same blocks over TCP. Each technology has two processes of its own.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "base/prng.h"
 #include "models/commands.h"
 #include "models/handles.h"
-#include "models/kv_bench_options.h"
-#include "transfer/block_pool.h"
+#include "models/kv_mover.h"
 #include "transfer/json.h"
 
 namespace verbena::models {
 namespace {
 
-using transfer::BlockPool;
 using transfer::KVLayout;
-
-constexpr double kSeconds = 60;
 
 double micros_now() {
   return std::chrono::duration<double, std::micro>(
@@ -39,47 +34,6 @@ double micros_now() {
 double median_of(std::vector<double> values) {
   std::ranges::sort(values);
   return values.empty() ? 0 : values[values.size() / 2];
-}
-
-// The memory of a cache. A contiguous WRITE of a request's octets uses its begin.
-struct Cache {
-  u8* data = nullptr;
-  u64 octets = 0;
-  explicit Cache(u64 size) : octets(size) {
-    void* const at =
-        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) return;
-    data = static_cast<u8*>(at);
-    madvise(data, size, MADV_HUGEPAGE);
-    std::memset(data, 1, size);
-  }
-  ~Cache() {
-    if (data != nullptr) munmap(data, octets);
-  }
-  Cache(const Cache&) = delete;
-  Cache& operator=(const Cache&) = delete;
-};
-
-// Scattered block tables, as those of a cache that was in use for a while.
-std::vector<std::vector<u32>> block_tables(const KVBenchOptions& options, u64 seed) {
-  const KVLayout layout = options.layout();
-  std::vector<u32> all(layout.blocks);
-  for (u32 i = 0; i < layout.blocks; ++i) all[i] = i;
-  PRNG prng(seed);
-  for (u32 i = layout.blocks; i > 1; --i) std::swap(all[i - 1], all[prng.below(i)]);
-  std::vector<std::vector<u32>> tables;
-  for (u32 i = 0; i < options.requests; ++i)
-    tables.emplace_back(all.begin() + i * options.blocks, all.begin() + (i + 1) * options.blocks);
-  return tables;
-}
-constexpr u64 kPrefillSeed = 1, kDecodeSeed = 2;
-
-std::vector<verbena_descriptor> descriptors(const KVLayout& layout, u64 base, u32 layer,
-                                            std::span<const u32> blocks) {
-  std::vector<verbena_descriptor> list;
-  for (const transfer::Block& block : transfer::kv_list(layout, base, 0, layer, blocks))
-    list.push_back({block.address, block.length, 0});
-  return list;
 }
 
 bool send_octets(int socket, const void* from, u64 octets) {
@@ -124,227 +78,241 @@ Expected<std::pair<int, int>> tcp_pair() {
   return std::pair{one, other};
 }
 
-// What the processes tell each other before: where the decode process's cache is.
-struct Introduction {
-  char address[64] = {};
-  u64 base = 0;
+// Each block of each layer, in the order in which TCP carries them.
+template <typename Use>
+bool for_each_block(const KVBenchOptions& options, KVSide side, u64 base, Use use) {
+  const KVLayout layout = options.layout();
+  for (const std::vector<u32>& table : block_tables(options, side))
+    for (u32 layer = 0; layer < layout.layers; ++layer)
+      for (const transfer::Block& block : transfer::kv_list(layout, base, 0, layer, table))
+        if (!use(reinterpret_cast<void*>(block.address), block.length)) return false;
+  return true;
+}
+
+// Medians, in microseconds; `why`: what failed.
+struct Times {
+  double whole = 0, added = 0, contiguous = 0, tcp = 0;
+  std::array<char, 256> why{};
 };
-enum class Command : u8 { kTCP, kEnd };
+
+enum class Command : u8 { kTCP = 2, kEnd = 3 };
 
 // --- the decode process: passive, but for the TCP baseline
 
-void receive_by_tcp(const KVBenchOptions& options, const KVLayout& layout, u64 base, int socket) {
-  for (const std::vector<u32>& table : block_tables(options, kDecodeSeed))
-    for (u32 layer = 0; layer < layout.layers; ++layer)
-      for (const verbena_descriptor& block : descriptors(layout, base, layer, table))
-        if (!receive_octets(socket, reinterpret_cast<void*>(block.address), block.length)) return;
-  const u8 done = 1;
-  (void)send_octets(socket, &done, 1);
-}
-
-int decode(const KVBenchOptions& options, int control, int tcp) {
-  const KVLayout layout = options.layout();
-  const Cache cache(layout.octets());
-  if (cache.data == nullptr) return fail(kExitFailed, "no memory for the cache");
-  const auto agent = make_agent("decode", {});
-  if (!agent) return fail(kExitFailed, agent.error());
-  const auto region = add_region(agent->get(), cache.data, cache.octets, 0);
-  if (!region) return fail(kExitFailed, region.error());
-  Introduction introduction{.base = reinterpret_cast<u64>(cache.data)};
-  std::strncpy(introduction.address, verbena_agent_address(agent->get()),
-               sizeof introduction.address - 1);
-  if (!send_octets(control, &introduction, sizeof introduction)) return kExitFailed;
-  Command command{};
-  while (receive_octets(control, &command, sizeof command) && command == Command::kTCP)
-    receive_by_tcp(options, layout, reinterpret_cast<u64>(cache.data), tcp);
-  return kExitOk;
+int decode(const KVBenchOptions& options, KVTechnology technology, int control, int tcp) {
+  const KVCacheMemory cache(options.layout().octets());
+  if (cache.data() == nullptr) return fail(kExitFailed, "no memory for the cache");
+  const auto sink = make_sink(technology, cache, control);
+  if (!sink) return fail(kExitFailed, sink.error());
+  const KVPlace place = (*sink)->place();
+  if (!send_octets(control, &place, sizeof place)) return kExitFailed;
+  while (true) {
+    (*sink)->wait(control);
+    Command command{};
+    if (!receive_octets(control, &command, sizeof command) || command != Command::kTCP)
+      return kExitOk;
+    const u8 done = 1;
+    if (!for_each_block(options, KVSide::kDecode, cache.base(),
+                        [&](void* at, u64 octets) { return receive_octets(tcp, at, octets); }) ||
+        !send_octets(tcp, &done, 1))
+      return kExitFailed;
+  }
 }
 
 // --- the prefill process: measures
 
-struct Times {
-  std::vector<double> whole{}, added{}, contiguous{}, tcp{};  // microseconds
-};
-
 class Prefill {
  public:
   Prefill(const KVBenchOptions& options, int control, int tcp)
-      : options_(options),
-        layout_(options.layout()),
-        cache_(layout_.octets()),
-        control_(control),
-        tcp_(tcp) {}
+      : options_(options), cache_(options.layout().octets()), control_(control), tcp_(tcp) {}
 
-  Expected<Times> run() {
-    if (cache_.data == nullptr) return tl::unexpected<std::string>("no memory for the cache");
-    if (const auto opened = open(); !opened) return tl::unexpected(opened.error());
-    Times times;
-    for (u32 i = 0; i <= options_.iterations; ++i) {  // the first one warms up
-      const auto measured = iterate(times);
+  Expected<Times> run(KVTechnology technology) {
+    if (cache_.data() == nullptr) return tl::unexpected<std::string>("no memory for the cache");
+    KVPlace peer;
+    if (!receive_octets(control_, &peer, sizeof peer))
+      return tl::unexpected<std::string>("the decode process died");
+    auto mover = make_mover(technology, options_, cache_, peer, control_);
+    if (!mover) return tl::unexpected(mover.error());
+    mover_ = std::move(*mover);
+    for (u32 i = 0; i <= options_.iterations; ++i) {
+      const auto measured = iterate();
       if (!measured) return tl::unexpected(measured.error());
-      if (i == 0) times = {};
+      if (i == 0) whole_ = added_ = contiguous_ = tcp_times_ = {};  // it was to warm up
     }
     const Command end = Command::kEnd;
     (void)send_octets(control_, &end, sizeof end);
-    return times;
+    return Times{.whole = median_of(whole_),
+                 .added = median_of(added_),
+                 .contiguous = median_of(contiguous_),
+                 .tcp = median_of(tcp_times_)};
   }
 
  private:
-  Expected<void> open() {
-    Introduction peer;
-    if (!receive_octets(control_, &peer, sizeof peer))
-      return tl::unexpected<std::string>("the decode process died");
-    auto agent = make_agent("prefill", {});
-    if (!agent) return tl::unexpected(agent.error());
-    agent_ = std::move(*agent);
-    const auto region = add_region(agent_.get(), cache_.data, cache_.octets, 0);
-    if (!region) return tl::unexpected(region.error());
-    const auto met = meet(agent_.get(), peer.address);
-    if (!met) return tl::unexpected(met.error());
-    const auto from = block_tables(options_, kPrefillSeed);
-    const auto to = block_tables(options_, kDecodeSeed);
-    for (u32 layer = 0; layer < layout_.layers; ++layer)
-      for (u32 request = 0; request < options_.requests; ++request) {
-        const bool is_last = layer + 1 == layout_.layers;
-        auto transfer = prepare(*met, descriptors(layout_, base(), layer, from[request]),
-                                descriptors(layout_, peer.base, layer, to[request]), is_last);
-        if (!transfer) return tl::unexpected(transfer.error());
-        layers_.push_back(std::move(*transfer));
-      }
-    const u64 octets = options_.requests * options_.request_octets();
-    auto contiguous = prepare(*met, {{base(), octets, 0}}, {{peer.base, octets, 0}}, true);
-    if (!contiguous) return tl::unexpected(contiguous.error());
-    contiguous_ = std::move(*contiguous);
-    return {};
-  }
-
-  Expected<TransferPtr> prepare(const std::string& peer,
-                                const std::vector<verbena_descriptor>& local,
-                                const std::vector<verbena_descriptor>& remote, bool notifies) {
-    verbena_transfer_options options{};
-    options.size = sizeof options;
-    options.notification = notifies ? "done" : nullptr;
-    options.notification_size = notifies ? 4 : 0;
-    verbena_transfer* transfer = nullptr;
-    if (verbena_transfer_create(agent_.get(), VERBENA_WRITE, local.data(), local.size(),
-                                remote.data(), remote.size(), peer.c_str(), &options,
-                                &transfer) != VERBENA_TRANSFER_OK)
-      return tl::unexpected<std::string>(verbena_agent_error());
-    return TransferPtr(transfer);
-  }
-
-  static Expected<void> post(const TransferPtr& transfer) {
-    if (verbena_transfer_post(transfer.get()) != VERBENA_TRANSFER_OK)
-      return tl::unexpected<std::string>(verbena_agent_error());
-    return {};
-  }
-
-  // A GPU computes: this thread has time to move what is posted.
-  void compute(const TransferPtr& posted) const {
+  // A GPU computes: this thread has time to move what was started.
+  void compute() {
     const double end = micros_now() + options_.compute_us;
-    while (micros_now() < end) (void)verbena_transfer_status(posted.get());
+    while (micros_now() < end) mover_->progress();
   }
-
-  Expected<void> move_layers(Times& times) {
+  Expected<void> move_layers() {
+    const u32 layers = options_.layout().layers;
     const double begin = micros_now();
     double computed = begin;
-    for (u32 layer = 0; layer < layout_.layers; ++layer) {
-      if (layer > 0 && options_.compute_us > 0) compute(layers_[(layer - 1) * options_.requests]);
+    for (u32 layer = 0; layer < layers; ++layer) {
+      if (layer > 0 && options_.compute_us > 0) compute();
       computed = micros_now();
-      for (u32 request = 0; request < options_.requests; ++request)
-        if (const auto posted = post(layers_[layer * options_.requests + request]); !posted)
-          return posted;
+      if (const auto started = mover_->start(layer); !started) return started;
     }
-    for (const TransferPtr& layer : layers_)
-      if (const auto done = finish(layer, kSeconds); !done) return done;
+    if (const auto done = mover_->finish(); !done) return done;
     const double end = micros_now();
-    times.whole.push_back(end - begin);
-    times.added.push_back(end - computed);
+    whole_.push_back(end - begin);
+    added_.push_back(end - computed);
     return {};
   }
-
-  Expected<void> move_by_tcp(Times& times) {
-    const Command command = Command::kTCP;
-    if (!send_octets(control_, &command, sizeof command))
-      return tl::unexpected<std::string>("the decode process died");
+  Expected<void> move_contiguous() {
     const double begin = micros_now();
-    for (const std::vector<u32>& table : block_tables(options_, kPrefillSeed))
-      for (u32 layer = 0; layer < layout_.layers; ++layer)
-        for (const verbena_descriptor& block : descriptors(layout_, base(), layer, table))
-          if (!send_octets(tcp_, reinterpret_cast<void*>(block.address), block.length))
-            return tl::unexpected<std::string>("the TCP connection broke");
-    u8 done = 0;
-    if (!receive_octets(tcp_, &done, 1))
-      return tl::unexpected<std::string>("the TCP connection broke");
-    times.tcp.push_back(micros_now() - begin);
+    if (const auto started = mover_->start(options_.layout().layers); !started) return started;
+    if (const auto done = mover_->finish(); !done) return done;
+    contiguous_.push_back(micros_now() - begin);
     return {};
   }
-
-  Expected<void> iterate(Times& times) {
-    if (const auto moved = move_layers(times); !moved) return moved;
-    if (options_.has_contiguous) {
-      const double begin = micros_now();
-      if (const auto posted = post(contiguous_); !posted) return posted;
-      if (const auto done = finish(contiguous_, kSeconds); !done) return done;
-      times.contiguous.push_back(micros_now() - begin);
-    }
-    return options_.has_tcp ? move_by_tcp(times) : Expected<void>{};
+  Expected<void> move_by_tcp() {
+    const Command command = Command::kTCP;
+    const double begin = micros_now();
+    u8 done = 0;
+    if (!send_octets(control_, &command, sizeof command) ||
+        !for_each_block(options_, KVSide::kPrefill, cache_.base(),
+                        [&](void* at, u64 octets) { return send_octets(tcp_, at, octets); }) ||
+        !receive_octets(tcp_, &done, 1))
+      return tl::unexpected<std::string>("the TCP connection broke");
+    tcp_times_.push_back(micros_now() - begin);
+    return {};
   }
-
-  [[nodiscard]] u64 base() const { return reinterpret_cast<u64>(cache_.data); }
+  Expected<void> iterate() {
+    if (const auto moved = move_layers(); !moved) return moved;
+    if (options_.has_contiguous)
+      if (const auto moved = move_contiguous(); !moved) return moved;
+    return options_.has_tcp ? move_by_tcp() : Expected<void>{};
+  }
 
   const KVBenchOptions& options_;
-  KVLayout layout_;
-  Cache cache_;
+  KVCacheMemory cache_;
   int control_, tcp_;
-  AgentPtr agent_{};
-  std::vector<TransferPtr> layers_{};
-  TransferPtr contiguous_{};
+  std::unique_ptr<KVMover> mover_{};
+  std::vector<double> whole_{}, added_{}, contiguous_{}, tcp_times_{};
 };
+
+int prefill(const KVBenchOptions& options, KVTechnology technology, int control, int tcp,
+            int result) {
+  Prefill measuring(options, control, tcp);
+  const auto times = measuring.run(technology);
+  Times told = times ? *times : Times{};
+  if (!times) times.error().copy(told.why.data(), told.why.size() - 1);
+  return send_octets(result, &told, sizeof told) ? kExitOk : kExitFailed;
+}
+
+// --- both processes of a technology
+
+struct Pair {
+  int one = -1, other = -1;
+  [[nodiscard]] bool make_local() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    one = ends[0];
+    other = ends[1];
+    return true;
+  }
+  ~Pair() {
+    if (one >= 0) close(one);
+    if (other >= 0) close(other);
+  }
+};
+
+template <typename Body>
+pid_t start_process(KVTechnology technology, Body body) {
+  std::fflush(stdout);
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  if (technology == KVTechnology::kIWARP) {
+    setenv("VERBENA_LINK", "iwarp", 1);
+    unsetenv("VERBENA_FAULT");  // its rules are of packets
+  }
+  _exit(body());
+}
+
+Expected<Times> measure(const KVBenchOptions& options, KVTechnology technology) {
+  Pair control, result, tcp;
+  const auto sockets = tcp_pair();
+  if (!sockets) return tl::unexpected(sockets.error());
+  tcp.one = sockets->first;
+  tcp.other = sockets->second;
+  if (!control.make_local() || !result.make_local())
+    return tl::unexpected<std::string>(std::strerror(errno));
+  const pid_t sink = start_process(technology, [&] {
+    close(std::exchange(control.one, -1));
+    close(std::exchange(tcp.one, -1));
+    return decode(options, technology, control.other, tcp.other);
+  });
+  const pid_t source = start_process(technology, [&] {
+    close(std::exchange(control.other, -1));
+    close(std::exchange(tcp.other, -1));
+    return prefill(options, technology, control.one, tcp.one, result.other);
+  });
+  for (int* const end : {&control.one, &control.other, &tcp.one, &tcp.other, &result.other})
+    close(std::exchange(*end, -1));  // so that a process sees when the other one dies
+  Times times;
+  const bool is_told = receive_octets(result.one, &times, sizeof times);
+  for (const pid_t pid : {source, sink})
+    if (pid > 0) waitpid(pid, nullptr, 0);
+  if (!is_told) return tl::unexpected<std::string>("the prefill process died");
+  if (times.why[0] != 0) return tl::unexpected(std::string(times.why.data()));
+  return times;
+}
 
 // --- what is printed
 
-void print_times(const KVBenchOptions& options, const std::string& link, const Times& times) {
-  const KVLayout layout = options.layout();
+struct Row {
+  std::string name{};
+  Times times{};
+};
+
+double gigabytes(const KVBenchOptions& options, double micros) {
   const double octets = static_cast<double>(options.requests * options.request_octets());
-  const double blocks =
-      static_cast<double>(options.requests) * options.blocks * layout.halves() * layout.layers;
-  const double whole = median_of(times.whole), added = median_of(times.added);
-  const auto rate = [&](double micros) { return micros > 0 ? octets / micros / 1e3 : 0; };
-  const std::string technology = link == "iwarp" ? "iwarp" : "rocev2";
-  if (options.prints_json) {
-    fmt::print(
-        "{{\"technology\": {}, \"model\": {}, \"octets\": {:.0f}, \"blocks\": {:.0f}, "
-        "\"block_octets\": {}, \"us\": {:.1f}, \"ttft_added_us\": {:.1f}, \"gbps\": {:.3f}, "
-        "\"blocks_per_s\": {:.0f}, \"contiguous_gbps\": {:.3f}, \"tcp_gbps\": {:.3f}}}\n",
-        transfer::json_string(technology), transfer::json_string(options.model.name), octets,
-        blocks, layout.block_octets, whole, added, rate(whole), blocks / whole * 1e6,
-        rate(median_of(times.contiguous)), rate(median_of(times.tcp)));
-    return;
-  }
-  fmt::print("{:<11} {:>10} {:>10} {:>10} {:>12} {:>12}\n", "", "ms", "GB/s", "blocks/s",
-             "TTFT +ms", "relative");
-  const auto row = [&](const std::string& name, double micros, double late) {
-    fmt::print("{:<11} {:>10.3f} {:>10.2f} {:>10.0f} {:>12.3f} {:>12.2f}\n", name, micros / 1e3,
-               rate(micros), blocks / micros * 1e6, late / 1e3, whole / micros);
-  };
-  row(technology, whole, added);
-  if (options.has_contiguous) {
-    const double micros = median_of(times.contiguous);
-    row("contiguous", micros, micros);
-  }
-  if (options.has_tcp) {
-    const double micros = median_of(times.tcp);
-    row("tcp", micros, micros);
-  }
+  return micros > 0 ? octets / micros / 1e3 : 0;
 }
 
-void print_head(const KVBenchOptions& options) {
-  if (options.prints_json) return;
+double blocks_of(const KVBenchOptions& options) {
+  const KVLayout layout = options.layout();
+  return static_cast<double>(options.requests) * options.blocks * layout.halves() * layout.layers;
+}
+
+void print_json(const KVBenchOptions& options, const Row& row) {
+  fmt::print(
+      "{{\"technology\": {}, \"model\": {}, \"octets\": {}, \"blocks\": {:.0f}, "
+      "\"block_octets\": {}, \"us\": {:.1f}, \"ttft_added_us\": {:.1f}, \"gbps\": {:.3f}, "
+      "\"blocks_per_s\": {:.0f}, \"contiguous_gbps\": {:.3f}, \"tcp_gbps\": {:.3f}}}\n",
+      transfer::json_string(row.name), transfer::json_string(options.model.name),
+      options.requests * options.request_octets(), blocks_of(options),
+      options.layout().block_octets, row.times.whole, row.times.added,
+      gigabytes(options, row.times.whole), blocks_of(options) / row.times.whole * 1e6,
+      gigabytes(options, row.times.contiguous), gigabytes(options, row.times.tcp));
+}
+
+void print_table(const KVBenchOptions& options, const std::vector<Row>& rows) {
   const KVLayout layout = options.layout();
   fmt::print("{}: {} layers, {} blocks of {} in each, {} at a time, {} iterations (medians)\n",
              options.model.name, layout.layers, u64{options.blocks} * layout.halves(),
              size_text(layout.block_octets), options.requests, options.iterations);
+  fmt::print("{:<20} {:>10} {:>10} {:>10} {:>12}\n", "", "ms", "GB/s", "blocks/s", "TTFT +ms");
+  const auto line = [&](const std::string& name, double micros, double added) {
+    if (micros > 0)
+      fmt::print("{:<20} {:>10.3f} {:>10.2f} {:>10.0f} {:>12.3f}\n", name, micros / 1e3,
+                 gigabytes(options, micros), blocks_of(options) / micros * 1e6, added / 1e3);
+  };
+  for (const Row& row : rows) {
+    line(row.name, row.times.whole, row.times.added);
+    line(row.name + ", one WRITE", row.times.contiguous, row.times.contiguous);
+  }
+  line("tcp", rows.front().times.tcp, rows.front().times.tcp);
 }
 
 }  // namespace
@@ -352,32 +320,15 @@ void print_head(const KVBenchOptions& options) {
 int bench_kv(std::span<const std::string> arguments) {
   const auto options = read_kv_bench_options(arguments);
   if (!options) return fail(kExitUsage, options.error());
-  int control[2];
-  const auto tcp = tcp_pair();
-  if (!tcp) return fail(kExitFailed, tcp.error());
-  if (socketpair(AF_UNIX, SOCK_STREAM, 0, control) != 0)
-    return fail(kExitFailed, std::strerror(errno));
-  const pid_t child = fork();
-  if (child < 0) return fail(kExitFailed, std::strerror(errno));
-  if (child == 0) {
-    close(control[0]);
-    close(tcp->first);
-    _exit(decode(*options, control[1], tcp->second));
+  std::vector<Row> rows;
+  for (const KVTechnology technology : options->technologies) {
+    const std::string name = technology == KVTechnology::kIWARP ? "iwarp" : "rocev2";
+    const auto times = measure(*options, technology);
+    if (!times) return fail(kExitFailed, name + ": " + times.error());
+    rows.push_back({name, *times});
+    if (options->prints_json) print_json(*options, rows.back());
   }
-  close(control[1]);
-  close(tcp->second);
-  Expected<Times> times;
-  {
-    Prefill prefill(*options, control[0], tcp->first);
-    times = prefill.run();
-  }
-  close(control[0]);  // ends the other process, whatever it does
-  close(tcp->first);
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!times) return fail(kExitFailed, times.error());
-  print_head(*options);
-  print_times(*options, options->links[0], *times);
+  if (!options->prints_json) print_table(*options, rows);
   return kExitOk;
 }
 

@@ -91,7 +91,12 @@ Expected<KVBenchOptions> read_kv_bench_options(std::span<const std::string> argu
       return tl::unexpected(known.error());
   read.prints_json = options->has("--json");
   const char* const link = std::getenv("VERBENA_LINK");
-  read.links = {link != nullptr && *link != '\0' ? link : "udp"};
+  if (link == nullptr || *link == '\0')
+    read.technologies = {KVTechnology::kRoCEv2, KVTechnology::kIWARP};
+  else if (std::string(link) == "iwarp")
+    read.technologies = {KVTechnology::kIWARP};
+  else
+    read.technologies = {KVTechnology::kRoCEv2};
   if (read.layout().octets() > kMaxPoolOctets)
     return tl::unexpected("the caches would have " + size_text(read.layout().octets()) +
                           " in each process: 8.0 GiB at most");

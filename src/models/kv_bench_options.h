@@ -9,6 +9,8 @@
 
 namespace verbena::models {
 
+enum class KVTechnology : u8 { kRoCEv2, kIWARP };
+
 struct KVBenchOptions {
   transfer::KVModel model{};
   u32 tokens = 4096, block_tokens = 16, tensor_parallel = 8;
@@ -17,7 +19,7 @@ struct KVBenchOptions {
   u64 block_octets = 0;   // of K or V of one block
   double compute_us = 0;  // of one layer
   bool has_contiguous = true, has_tcp = true, prints_json = false;
-  std::vector<std::string> links{};  // "udp", "iwarp"
+  std::vector<KVTechnology> technologies{};  // each in processes of its own
 
   [[nodiscard]] transfer::KVLayout layout() const;
   [[nodiscard]] u64 request_octets() const { return model.layers * layout().layer_octets(blocks); }

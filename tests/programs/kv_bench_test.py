@@ -17,8 +17,10 @@ harness.build_from_command_line()
 VERBENA = (BUILD / "bin" / "verbena").resolve()
 
 
-def bench(*arguments):
-    return subprocess.run([VERBENA, "bench", "kv", *map(str, arguments), "--address",
+def bench(*arguments, link="udp"):
+    """Of both technologies where `link` is None."""
+    links = ["--link", link] if link else []
+    return subprocess.run([VERBENA, "bench", "kv", *map(str, arguments), *links, "--address",
                            harness.ADDRESS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, timeout=harness.PAIR_LIMIT_S)
 
@@ -39,7 +41,16 @@ class KVBenchTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("64 blocks of 4.0 KiB in each, 3 at a time", done.stdout)
         rows = [line.split()[0] for line in done.stdout.splitlines()[2:]]
-        self.assertEqual(rows, ["rocev2", "contiguous", "tcp"])
+        self.assertEqual(rows, ["rocev2", "rocev2,", "tcp"])
+
+    def test_both_technologies(self):
+        done = bench("--blocks", 64, "--block", "4K", "--iterations", 2, "--json", link=None)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        told = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([one["technology"] for one in told], ["rocev2", "iwarp"])
+        for one in told:
+            for name in ("us", "gbps", "contiguous_gbps", "tcp_gbps"):
+                self.assertGreater(one[name], 0, name)
 
     def test_compute_hides_the_transfer(self):
         done = bench("--tokens", 64, "--compute", 2000, "--iterations", 2, "--baseline", "none",
