@@ -235,7 +235,7 @@ class Build:
     def __init__(self, folder, address=ADDRESS, prefix=(), user=None):
         """`prefix`: a command that runs the command after it. `user`: for subprocess.Popen; unless
         given, an ordinary one."""
-        self.folder = pathlib.Path(folder).resolve()
+        self.folder = self.original = pathlib.Path(folder).resolve()
         self.address = address
         self.prefix = prefix
         self.user = user

@@ -19,7 +19,6 @@ std::optional<DriverAPI> table_of(void* library) {
   DriverAPI api{};
   const bool is_complete =
       look_up(library, "cuPointerGetAttributes", api.pointer_get_attributes) &&
-      look_up(library, "cuPointerSetAttribute", api.pointer_set_attribute) &&
       look_up(library, "cuDevicePrimaryCtxRetain", api.primary_context_retain) &&
       look_up(library, "cuCtxPushCurrent_v2", api.context_push) &&
       look_up(library, "cuCtxPopCurrent_v2", api.context_pop) &&
@@ -31,8 +30,9 @@ std::optional<DriverAPI> table_of(void* library) {
       look_up(library, "cuMemcpyDtoHAsync_v2", api.copy_to_host) &&
       look_up(library, "cuMemcpyHtoDAsync_v2", api.copy_to_device) &&
       look_up(library, "cuMemHostRegister_v2", api.host_register) &&
-      look_up(library, "cuMemHostUnregister", api.host_unregister) &&
-      look_up(library, "cuGetErrorName", api.error_name);
+      look_up(library, "cuMemHostUnregister", api.host_unregister);
+  static_cast<void>(look_up(library, "cuPointerSetAttribute", api.pointer_set_attribute));
+  static_cast<void>(look_up(library, "cuGetErrorName", api.error_name));
   return is_complete ? std::optional(api) : std::nullopt;
 }
 
@@ -53,7 +53,8 @@ const DriverAPI* DriverAPI::find() {
 
 std::string DriverAPI::name_of(Result result) const {
   const char* name = nullptr;
-  if (error_name(result, &name) == kSuccess && name != nullptr) return name;
+  if (error_name != nullptr && error_name(result, &name) == kSuccess && name != nullptr)
+    return name;
   return "CUDA error " + std::to_string(result);
 }
 

@@ -37,7 +37,6 @@ inline constexpr unsigned kHostRegisterPortable = 1;
 
 struct DriverAPI {
   Result (*pointer_get_attributes)(unsigned, PointerAttribute*, void**, DevicePointer);
-  Result (*pointer_set_attribute)(const void*, PointerAttribute, DevicePointer);
   Result (*primary_context_retain)(Context*, int device);
   Result (*context_push)(Context);
   Result (*context_pop)(Context*);
@@ -50,10 +49,12 @@ struct DriverAPI {
   Result (*copy_to_device)(DevicePointer, const void*, std::size_t, Stream);
   Result (*host_register)(void*, std::size_t, unsigned flags);
   Result (*host_unregister)(void*);
+  // nullptr if the driver has none:
+  Result (*pointer_set_attribute)(const void*, PointerAttribute, DevicePointer);
   Result (*error_name)(Result, const char**);
 
-  // Returns nullptr if the program has loaded no CUDA driver, or one that lacks a function. Asks
-  // again after a failure, because a program may load the driver later.
+  // Returns nullptr if the program has loaded no CUDA driver, or one that lacks another function.
+  // Asks again after a failure, because a program may load the driver later.
   [[nodiscard]] static const DriverAPI* find();
   // "CUDA_ERROR_INVALID_VALUE", or the number if the driver has no name for it.
   [[nodiscard]] std::string name_of(Result result) const;

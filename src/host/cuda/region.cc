@@ -63,7 +63,8 @@ FoundRegion find_in_thread(Copier& copier, DevicePointer first, std::size_t leng
                                "itself");
   // Copies of the program that are synchronous by contract are then so for peers, too.
   const unsigned on = 1;
-  static_cast<void>(driver.pointer_set_attribute(&on, PointerAttribute::kSyncMemops, first));
+  if (driver.pointer_set_attribute != nullptr)
+    static_cast<void>(driver.pointer_set_attribute(&on, PointerAttribute::kSyncMemops, first));
   return std::make_shared<CudaRegion>(copier, *begin, first);
 }
 
