@@ -15,7 +15,10 @@ namespace verbena {
 // What a write belongs to, for the error that it may end in.
 struct CopyMark {
   u32 psn = 0;
-  bool is_receive = false;  // the memory of a receive; otherwise memory that the peer named
+  bool is_receive = false;  // the memory of a receive; otherwise memory that the peer named:
+  u32 key = 0;              // by this R_Key,
+  u64 address = 0;          // the whole message
+  u32 length_bytes = 0;
 };
 
 class CopyLane {

@@ -46,6 +46,12 @@ class GPUTest(unittest.TestCase):
                 self.assertEqual(program.process.returncode, 0, program)
                 self.assertIn("sent: right", program.output(), program)
                 self.assertIn("written: right", program.output(), program)
+                self.assertIn("write to freed memory: remote side: access refused", program.output(), program)
+                self.assertIn("receiver: QP received a request without the right", program.output(),
+                              program)
+                self.assertRegex(program.output().replace("\n ", ""),
+                                 r"the memory at \[0x[1-9a-f][0-9a-f]+, 0x[1-9a-f][0-9a-f]+\) is not there",
+                                 program)
 
     def test_refusals_are_explained_in_a_line(self):
         program = BUILD.run(self.compiled("refusals"), str(self.driver), limit_s=LIMIT_S)

@@ -244,7 +244,7 @@ void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits) 
     ++counters_.resp_local_length_error;
     return receive_error(packet, Refusal::kReceiveTooSmall);
   }
-  mark_copies(true);
+  mark_receive();
   const MemoryFault fault =
       scatter(memory_, receive_pd(), receive_.sg_list(), offset_, packet.payload, copies_);
   if (fault == MemoryFault::kLater) return;  // counts as lost
@@ -320,7 +320,7 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
       to = memory_.remote(request_pd(), qp_.qpn, write_.r_key, write_.virtual_address + offset_,
                           packet.payload.size(), Access::kRemoteWrite);
     if (!to) return access_error(packet, to.fault);
-    mark_copies(false);
+    if (!is_here(to.data)) mark_remote(write_.r_key, write_.virtual_address, write_.dma_length);
     const MemoryFault fault = store_payload(memory_, to.data, packet.payload, copies_);
     if (fault == MemoryFault::kLater) return;  // counts as lost
     if (fault != MemoryFault::kNone) return access_error(packet, fault);
@@ -373,7 +373,7 @@ MemoryFault RCResponder::execute_atomic(const PacketView& packet, u8* at,
     return add_or_swap(reinterpret_cast<u64*>(at), eth, swap, resource.original)
                ? MemoryFault::kNone
                : fault_of_touch();
-  mark_copies(false);
+  mark_remote(eth.r_key, eth.virtual_address, kAtomicBytes);
   const CopyResult result = memory_.copies().atomic(memory_.far(), copies_, at,
                                                     swap ? CopyOp::kCompareSwap : CopyOp::kFetchAdd,
                                                     eth.compare, eth.swap_or_add);
@@ -461,7 +461,8 @@ void RCResponder::on_atomic_write(const PacketView& packet) {
   if (at.data == nullptr) return access_error(packet, MemoryFault::kAccess);
   if (!is_word(at.data)) return invalid_request(packet, Refusal::kUnaligned);
   if (!room_for_rd_atomic(packet) || responses_.full()) return;
-  mark_copies(false);  // an aligned word is stored at once, here and in far memory
+  // An aligned word is stored at once, here and in far memory.
+  if (!is_here(at.data)) mark_remote(reth.r_key, reth.virtual_address, kAtomicBytes);
   const MemoryFault fault = store_payload(memory_, at.data, packet.payload, copies_);
   if (fault == MemoryFault::kLater) return;  // counts as lost
   if (fault != MemoryFault::kNone) return access_error(packet, fault);
@@ -540,7 +541,12 @@ void RCResponder::on_copy_failed(const CopyMark& mark) {
   if (failed_) return;
   const PSN psn(mark.psn);
   fault_ = {.refusal = mark.is_receive ? Refusal::kReceiveMemory : Refusal::kRemoteMemory,
-            .memory = MemoryFault::kGone};
+            .opcode = {Service::kRC, mark.is_receive ? Op::kSendOnly : Op::kRDMAWriteOnly},
+            .remote_address = mark.address,
+            .length_bytes = mark.length_bytes,
+            .r_key = RKey{mark.key},
+            .memory = MemoryFault::kGone,
+            .key = memory_.describe(mark.key)};
   ++(mark.is_receive ? counters_.resp_cqe_error : counters_.resp_remote_access_errors);
   responses_.drop_from(psn);
   const NAKCode code =

@@ -86,8 +86,16 @@ class RCResponder {
   void complete_receive(CompletionOp op, u32 bytes, const PacketView& packet,
                         const OpcodeTraits& traits);
   bool invalidate(RKey key);
-  void mark_copies(bool is_receive) {
-    if (copies_ != nullptr) copies_->mark({.psn = expected_.value(), .is_receive = is_receive});
+  // Of far memory: what its writes belong to.
+  void mark_receive() {
+    if (copies_ != nullptr) copies_->mark({.psn = expected_.value(), .is_receive = true});
+  }
+  void mark_remote(RKey key, u64 address, u32 length_bytes) {
+    if (copies_ != nullptr)
+      copies_->mark({.psn = expected_.value(),
+                     .key = key.value,
+                     .address = address,
+                     .length_bytes = length_bytes});
   }
   void accept(const PacketView& packet, u32 psns, bool message_done);
   void acknowledge();
