@@ -65,6 +65,8 @@ constexpr NamedCounter kTable[] = {
      [](const Counters& c) { return c.dropped_service; }},
     {"dropped_state", kH, "packets for a QP in a state that takes none",
      [](const Counters& c) { return c.dropped_state; }},
+    {"dropped_silenced", kH, "packets from a source whose requests were refused too often",
+     [](const Counters& c) { return c.dropped_silenced; }},
 };
 
 using E = EngineCounters;

@@ -21,6 +21,7 @@ struct Counters {
   // Why a well-formed packet was dropped.
   u64 dropped_unknown_qp = 0, dropped_p_key = 0, dropped_source = 0, dropped_service = 0,
       dropped_state = 0;
+  u64 dropped_silenced = 0;  // of a source whose requests were refused too often
 };
 
 void add(EngineCounters& to, const EngineCounters& more);

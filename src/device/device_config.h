@@ -5,6 +5,7 @@
 
 #include "base/types.h"
 #include "congestion/parameters.h"
+#include "device/hardening.h"
 #include "device/pacing_config.h"
 #include "transport/local/published_device.h"
 #include "transport/rc/limits.h"
@@ -78,6 +79,7 @@ struct DeviceConfig {
   CongestionParameters congestion;  // of every RC, XRC and UC QP
   PacingConfig pacing;
   EgressConfig egress;
+  HardeningConfig hardening;
   LocalPorts local{};  // outlive the device
 };
 

@@ -20,6 +20,7 @@
 namespace verbena {
 
 struct Device::Impl {
+  static constexpr u64 kQPNSeed = 0x51504e;  // QPNs and keys come from different streams
   explicit Impl(const DeviceConfig& c)
       : config(c),
         memory(c.limits.max_mr + c.limits.max_mw, PRNG(c.seed)),
@@ -28,7 +29,8 @@ struct Device::Impl {
         srqs(c.limits.max_srq),
         xrcds(c.limits.max_xrcd),
         window{.packets = c.path.shared_window_packets},
-        qps(c.first_qpn, c.limits.max_qp),
+        qps(c.first_qpn, c.limits.max_qp,
+            c.hardening.random_qpns ? std::optional(c.seed ^ kQPNSeed) : std::nullopt),
         multicast({c.limits.max_multicast_groups, c.limits.max_qps_of_group}),
         cnps(config.congestion.notification),
         runner(config, qps, srqs, events, memory),

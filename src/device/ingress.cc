@@ -14,6 +14,10 @@ bool is_marked(const IngressFrame& frame) {
   return ecn_of(frame.traffic_class) == ECN::kCE && frame.type == GIDType::kRoCEv2;
 }
 
+u64 access_refusals(const QueuePair& qp) {
+  return qp.engine == nullptr ? 0 : qp.engine->counters().resp_remote_access_errors;
+}
+
 }  // namespace
 
 Reception Ingress::on_frame(const IngressFrame& frame, Time now) {
@@ -34,6 +38,10 @@ Reception Ingress::on_packet(const PacketView& packet, const IngressFrame& frame
 }
 
 Reception Ingress::dispatch(const PacketView& packet, const IngressFrame& frame, Time now) {
+  if (refusals_.is_silenced(frame.source, now)) {
+    ++counters_.dropped_silenced;
+    return Reception::kSource;
+  }
   if (frame.destination.is_multicast()) return on_multicast(packet, frame, now);
   if (packet.headers.bth.dest_qp == kGSIQPN) {
     gsi_.on_packet(packet, frame);
@@ -73,6 +81,8 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
   const Reception admission = admit(qp, packet, frame);
   if (admission != Reception::kAccepted) {
     count_drop(admission);
+    if (admission == Reception::kUnknownQP || admission == Reception::kSource)
+      refusals_.on_refused(frame.source, now);
     return admission;
   }
   const bool brings = frame.acknowledgement != nullptr;
@@ -82,7 +92,19 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
   if (is_marked(frame)) on_marked(*qp, now);
   if (packet.headers.bth.becn) runner_.on_cnp(*qp, now);
   if (qp->rc != nullptr && runner_.take_send(*qp, packet, now)) return Reception::kAccepted;
-  runner_.on_packet(*qp, packet,
+  if (!refusals_.is_on()) {
+    run_engine(*qp, packet, frame, now);
+    return Reception::kAccepted;
+  }
+  const u64 refused_before = access_refusals(*qp);
+  run_engine(*qp, packet, frame, now);
+  if (access_refusals(*qp) != refused_before) refusals_.on_refused(frame.source, now);
+  return Reception::kAccepted;
+}
+
+void Ingress::run_engine(QueuePair& qp, const PacketView& packet, const IngressFrame& frame,
+                         Time now) {
+  runner_.on_packet(qp, packet,
                     {.source = frame.source,
                      .destination = frame.destination,
                      .type = frame.type,
@@ -91,7 +113,6 @@ Reception Ingress::on_packet(QueuePair* qp, const PacketView& packet, const Ingr
                      .transport_bytes = static_cast<u16>(frame.transport.size()),
                      .path = frame.path},
                     now);
-  return Reception::kAccepted;
 }
 
 // It is a packet of its own, and comes before the other.

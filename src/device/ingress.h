@@ -11,6 +11,7 @@
 #include "device/frame_check.h"
 #include "device/gsi.h"
 #include "device/multicast_table.h"
+#include "device/refusal_limit.h"
 
 namespace verbena {
 
@@ -24,7 +25,8 @@ class Ingress {
         runner_(runner),
         cnps_(cnps),
         gsi_(gsi),
-        counters_(counters) {}
+        counters_(counters),
+        refusals_(config.hardening.refusals_per_second) {}
 
   Reception on_frame(const IngressFrame& frame, Time now);
   // One that the driver vouches for and has decoded; of frame.transport only the size counts.
@@ -40,6 +42,7 @@ class Ingress {
   void on_brought(QueuePair& qp, const Acknowledgement& acknowledgement, Time now);
   void on_marked(QueuePair& qp, Time now);
   void count_drop(Reception reason);
+  void run_engine(QueuePair& qp, const PacketView& packet, const IngressFrame& frame, Time now);
 
   const std::vector<GIDEntry>& gids_;
   const QPTable& qps_;
@@ -48,6 +51,7 @@ class Ingress {
   CNPQueue& cnps_;
   GSI& gsi_;
   Counters& counters_;
+  RefusalLimit refusals_;
   SeenFrames seen_;
   PacketView packet_;  // the one at hand; a member since it is large
 };

@@ -2,13 +2,15 @@
 
 namespace verbena {
 
-QPTable::QPTable(QPN first, u32 limit) : first_(first), limit_(limit) {
+QPTable::QPTable(QPN first, u32 limit, std::optional<u64> seed) : first_(first), limit_(limit) {
+  if (seed) draw_.emplace(*seed);
   // 0 and 1 are the management QPs, 0xffffff is multicast. IBTA 3.5.1, 9.4.1
   CHECK(first.value > kGSIQPN.value && u64{first.value} + limit <= kMulticastQPN.value);
 }
 
 std::optional<QPN> QPTable::next_number() {
   if (size_ == limit_) return std::nullopt;
+  if (draw_) next_ = static_cast<u32>(draw_->below(limit_));
   while (next_ < slots_.size() && slots_[next_] != nullptr) next_ = (next_ + 1) % limit_;
   return QPN(first_.value + next_);
 }

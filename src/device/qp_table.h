@@ -4,15 +4,18 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "base/prng.h"
 #include "device/queue_pair.h"
 
 namespace verbena {
 
 class QPTable {
  public:
-  QPTable(QPN first, u32 limit);
+  // With `seed`, each number is drawn from the free ones, so that nobody can guess the next.
+  QPTable(QPN first, u32 limit, std::optional<u64> seed = std::nullopt);
 
   // The number the next QP is to have; nullopt: full.
   [[nodiscard]] std::optional<QPN> next_number();
@@ -47,6 +50,7 @@ class QPTable {
   u32 limit_;
   u32 next_ = 0;  // where the search for a free number starts
   u32 size_ = 0;
+  std::optional<PRNG> draw_;                       // nullopt: in a circle
   std::vector<std::unique_ptr<QueuePair>> slots_;  // grows up to limit_
 };
 

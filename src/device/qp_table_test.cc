@@ -25,6 +25,21 @@ TEST(QPTableTest, FindsByNumber) {
     EXPECT_EQ(table.find(QPN{other}), nullptr) << other;
 }
 
+TEST(QPTableTest, DrawnNumbersAreUniqueAndInRange) {
+  QPTable table(QPN{0x4001}, 100, 7);
+  std::set<u32> numbers;
+  u32 in_order = 0, last = 0;
+  while (const QueuePair* const qp = create(table)) {
+    const u32 number = qp->attributes.qpn.value;
+    EXPECT_TRUE(numbers.insert(number).second);
+    EXPECT_TRUE(number >= 0x4001 && number < 0x4001 + 100);
+    in_order += number == last + 1;
+    last = number;
+  }
+  EXPECT_EQ(numbers.size(), 100u);
+  EXPECT_LT(in_order, 50u);
+}
+
 TEST(QPTableTest, FindsTheNextOne) {
   QPTable table(QPN{0x100}, 8);
   EXPECT_EQ(table.find_from(QPN{0}), nullptr);

@@ -5,6 +5,7 @@
 #include "host/congestion_settings.h"
 #include "host/fault_settings.h"
 #include "host/gid_table.h"
+#include "host/hardening_settings.h"
 #include "host/links/local_link.h"
 #include "host/links/raw/raw_link.h"
 #include "host/links/source_ports.h"
@@ -126,7 +127,10 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (!congestion) return tl::unexpected(congestion.error());
   const Expected<Retransmission> retransmission = retransmission_from_environment();
   if (!retransmission) return tl::unexpected(retransmission.error());
+  const Expected<HardeningSettings> hardening = hardening_from_environment();
+  if (!hardening) return tl::unexpected(hardening.error());
   DeviceConfig config = config_for(address, *kind, **link, *congestion, *retransmission);
+  config.hardening = hardening->device;
   if (*encryption)
     config.active_mtu = largest_mtu_for_link(address.mtu - std::min(address.mtu, kPSPOverheadBytes))
                             .value_or(MTU::k256);

@@ -1,5 +1,7 @@
 // Memory regions: registration. ibv_reg_mr(3), ibv_reg_dmabuf_mr(3), ibv_alloc_null_mr(3).
 // Re-registration: mr_rereg.cc. Advice: mr_advice.cc.
+#include <strings.h>
+
 #include "abi/ibverbs/buf_object.h"
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/dm_object.h"
@@ -14,7 +16,9 @@
 #include "abi/ibverbs/translate.h"
 #include "abi/ibverbs/undo.h"
 #include "host/cuda/region.h"
+#include "host/hardening_settings.h"
 #include "host/mapped_memory.h"
+#include "memory/touch.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -47,6 +51,19 @@ struct Registration {
   unsigned access = 0;
   void* verbs_address = nullptr;  // what ibv_mr::addr says
 };
+
+// VERBENA_HARDEN=zero: what a peer or this program has put there is not left to whoever gets the
+// memory next. Memory that is gone already, or read-only, is left alone. A whole process is not
+// zeroed.
+void zero_if_asked(const MRObject& mr) {
+  static const bool is_asked = [] {
+    const auto settings = host::hardening_from_environment();
+    return settings && settings->zeroes_memory;
+  }();
+  if (!is_asked || (mr.access & IBV_ACCESS_LOCAL_WRITE) == 0 || mr.memory.size() == SIZE_MAX)
+    return;
+  (void)touch([&] { explicit_bzero(const_cast<u8*>(mr.memory.data()), mr.memory.size()); });
+}
 
 Result<MRKeys> register_region(const Registration& asked,
                                const std::optional<host::CommonMemory>& common) {
@@ -334,6 +351,7 @@ ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) try {
 int ibv_dereg_mr(ibv_mr* mr) try {
   MRObject& self = MRObject::of(mr);
   if (const Status status = self.shared->destroy(); status != Status::kOk) return refuse(status);
+  zero_if_asked(self);
   checks::deregistered(self);
   forget(self);
   return 0;
