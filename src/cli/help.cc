@@ -190,6 +190,9 @@ ENVIRONMENT
   VERBENA_ENCRYPTION
       psk:FILE, or tls:cert=FILE,key=FILE,ca=FILE: RoCEv2 goes encrypted, as PSP
       packets; hosts prove who they are by TLS 1.3 (docs/security.md).
+  VERBENA_HARDEN
+      qpn, zero, refusals, with commas between them: random QPNs, zeros at
+      deregistration, a limit on refused requests by source (docs/security.md).
   VERBENA_LOCAL
       off: all between processes of this host goes as UDP packets. Unset, or on:
       RDMA WRITEs and READs are copied, and other packets of RC go through shared
