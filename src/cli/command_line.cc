@@ -33,8 +33,8 @@ constexpr std::string_view kAddress = "--address";
 constexpr u64 kMostBenchOctets = u64{1} << 30;
 constexpr u32 kMostBenchMessages = 1'000'000;
 // Options with a value, of `run`, of `test`, and of both: where they end, the program begins.
-constexpr std::array<std::string_view, 5> kRunOptionsWithValue = {kAddress, "--capture", "--fabric",
-                                                                  "--as", "--scale"};
+constexpr std::array<std::string_view, 6> kRunOptionsWithValue = {kAddress, "--capture", "--fabric",
+                                                                  "--nic",  "--as",      "--scale"};
 constexpr std::array<std::string_view, 9> kTestOptionsWithValue = {
     "-n", "--hosts", "--timeout", "--grace", "--delay", "-o", "--output", "--junit", "--name"};
 constexpr std::array<std::string_view, 8> kDeviceOptionsWithValue = {
@@ -158,8 +158,10 @@ class Parser {
     add_test_options();
     run_->add_flag("--share{on}", share_);  // --share=off
     run_->add_option("--fabric", fabric_file_)->type_name("SCENARIO");
+    run_->add_option("--nic", nic_socket_)->type_name("PATH");
     run_->add_option("--as", as_)->type_name("HOST");
     run_->add_option("--scale", scale_)->type_name("N");
+    nic_->add_option("FILE", nic_words_)->type_name("FILE");
     fabric_->add_option("SCENARIO", scenario_)->type_name("SCENARIO");
     fabric_->add_option("--set", settings_)->type_name("KEY=VALUE")->expected(1)->take_all();
     fabric_->add_option("--scale", scale_)->type_name("N");
@@ -301,9 +303,10 @@ class Parser {
     if (plan_->parsed()) return plan_request();
     if (fabric_->parsed()) return fabric_request();
     if (coll_->parsed()) return coll_request();
+    if (nic_->parsed()) return nic_request();
     return wrong_usage(
-        "a command is needed: run, test, devices, stats, top, doctor, sim, fabric, plan, coll, "
-        "model, bench or nvmf");
+        "a command is needed: run, test, devices, stats, top, doctor, sim, fabric, nic, plan, "
+        "coll, model, bench or nvmf");
   }
   Expected<Request> tool_request(const std::vector<std::string>& words) const {
     auto request = read_tool_request(words);
@@ -469,6 +472,7 @@ class Parser {
         .link = link_,
         .share = share_,
         .fabric = fabric_file_,
+        .nic = nic_socket_,
         .as = as_,
         .scale = scale(),
         .command = std::move(program)};
@@ -493,6 +497,14 @@ class Parser {
     if (!number || *number == 0 || *number > live::FabricServerConfig::kMostScale)
       return std::nullopt;
     return static_cast<u32>(*number);
+  }
+  Expected<Request> nic_request() const {
+    const bool is_status = !nic_words_.empty() && nic_words_.front() == "status";
+    if (nic_words_.size() != (is_status ? 2u : 1u))
+      return wrong_usage(is_status ? "nic status needs a file or a socket"
+                                   : "nic needs one file: verbena nic nic.yaml");
+    return NICRequest{.action = is_status ? NICRequest::Action::kStatus : NICRequest::Action::kRun,
+                      .path = nic_words_.back()};
   }
   Expected<Request> fabric_request() const {
     if (scenario_.empty()) return wrong_usage("fabric needs a scenario: a file in YAML");
@@ -694,6 +706,7 @@ class Parser {
   HelpTopic topic() const {
     if (run_->parsed()) return HelpTopic::kRun;
     if (test_->parsed()) return HelpTopic::kTest;
+    if (nic_->parsed()) return HelpTopic::kNIC;
     if (devices_->parsed()) return HelpTopic::kDevices;
     if (stats_->parsed()) return HelpTopic::kStats;
     if (top_->parsed()) return HelpTopic::kTop;
@@ -712,6 +725,7 @@ class Parser {
       case HelpTopic::kVerbena: return "verbena --help";
       case HelpTopic::kRun: return "verbena run --help";
       case HelpTopic::kTest: return "verbena test --help";
+      case HelpTopic::kNIC: return "verbena nic --help";
       case HelpTopic::kDevices: return "verbena devices --help";
       case HelpTopic::kStats: return "verbena stats --help";
       case HelpTopic::kTop: return "verbena top --help";
@@ -730,6 +744,7 @@ class Parser {
   CLI::App app_;
   CLI::App* const run_ = app_.add_subcommand("run");
   CLI::App* const test_ = app_.add_subcommand("test");
+  CLI::App* const nic_ = app_.add_subcommand("nic");
   CLI::App* const devices_ = app_.add_subcommand("devices");
   CLI::App* const stats_ = app_.add_subcommand("stats");
   CLI::App* const top_ = app_.add_subcommand("top");
@@ -751,7 +766,8 @@ class Parser {
   std::vector<std::string> expectations_;
   std::string junit_, hosts_, timeout_, grace_, delay_, name_;
   bool loopback_ = false, captures_ = false, no_rerun_ = false;
-  std::string fabric_file_, as_, scale_;
+  std::string fabric_file_, as_, scale_, nic_socket_;
+  std::vector<std::string> nic_words_;
   std::string operation_, ranks_, predict_;
   std::array<std::string, kCollOptions.size()> coll_values_;
   std::string benchmark_, driver_, size_, count_;

@@ -33,6 +33,7 @@ struct RunRequest {
   std::string link;                  // --link; "": VERBENA_LINK, or the default
   std::string share;                 // --share: on; "": VERBENA_SHARE, or off
   std::string fabric;                // --fabric: a scenario's file; "": none
+  std::string nic;                   // --nic: the socket of `verbena nic`; "": none
   std::string as;                    // --as, of that; "": by the rank in an MPI job
   std::optional<u32> scale;          // --scale; not given: that of the fabric, or the default
   std::vector<std::string> command;  // program and arguments; never empty
@@ -150,14 +151,16 @@ struct BenchRequest {
   Rate line = gbps(400);                // --rate, of the predicted network
   bool only_predicts = false;           // --predict
 };
-struct PrintRequest {
-  std::string text;  // of --help and --version
-};
-using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
-                             SimRequest, PlanRequest, FabricRequest, CollRequest, TestRequest,
-                             ToolRequest, BenchRequest, PrintRequest>;
+struct NICRequest {
+  enum class Action : u8 { kRun, kStatus };
+  struct PrintRequest {
+    std::string text;  // of --help and --version
+  };
+  using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
+                               SimRequest, PlanRequest, FabricRequest, CollRequest, TestRequest,
+                               ToolRequest, BenchRequest, NICRequest, PrintRequest>;
 
-// `arguments`: without the program's own name.
-[[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);
+  // `arguments`: without the program's own name.
+  [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);
 
 }  // namespace verbena::cli

@@ -17,6 +17,7 @@ SYNOPSIS
   verbena doctor [--address ADDRESS[,ADDRESS...]] [--json] [--listen | PEER]
   verbena sim [SCENARIO] [OPTIONS]
   verbena fabric SCENARIO [--set KEY=VALUE]... [--scale N]
+  verbena nic FILE | status FILE
   verbena plan [JOB] [OPTIONS]
   verbena coll [OPERATION] [-n RANKS] [OPTIONS]
   verbena model serve PATH [OPTIONS]
@@ -44,6 +45,8 @@ COMMANDS
   fabric    a simulated network for running programs; `verbena fabric --help`
   plan      which technology for a job; what switches and NICs are to be set to;
             `verbena plan --help`
+  nic       virtual functions for programs that do not trust each other;
+            `verbena nic --help`
   coll      how fast collective operations are here; `verbena coll --help`
   model     serves and loads models by RDMA; `verbena model --help`
   bench     how fast KV caches and GPUs' memories move here; `verbena bench --help`
@@ -149,6 +152,9 @@ OPTIONS
       simulation is started where it does not run, and ends with the last program
       in it. Simulated figures go to standard error at the end.
       docs/live_fabric.md; `verbena fabric --help`
+  --nic SOCKET
+      PROGRAM's device is a virtual function of the `verbena nic` that listens at
+      SOCKET (docs/security.md).
   --as HOST
       The host of the scenario that PROGRAM is on, by name or number, and nobody
       else; not given: the rank, where PROGRAM is one of an MPI job. Host N is
@@ -190,9 +196,11 @@ ENVIRONMENT
   VERBENA_ENCRYPTION
       psk:FILE, or tls:cert=FILE,key=FILE,ca=FILE: RoCEv2 goes encrypted, as PSP
       packets; hosts prove who they are by TLS 1.3 (docs/security.md).
+  VERBENA_NIC
+      As --nic: the socket of `verbena nic`.
   VERBENA_HARDEN
-      qpn, zero, refusals, with commas between them: random QPNs, zeros at
-      deregistration, a limit on refused requests by source (docs/security.md).
+      qpn, zero, refusals[=N]: random QPNs, zeros at deregistration, a limit on
+      refused requests by source (docs/security.md).
   VERBENA_LOCAL
       off: all between processes of this host goes as UDP packets. Unset, or on:
       RDMA WRITEs and READs are copied, and other packets of RC go through shared
@@ -464,6 +472,27 @@ EXAMPLES
   verbena sim examples/ecn_tuning.yaml --sweep kmin=20k,100k,400k
   verbena sim - --expect 'drops == 0' --json < scenario.yaml
   verbena sim --compare examples/incast.yaml examples/incast_without_pfc.yaml
+)";
+
+constexpr std::string_view kNICHelp = R"(NAME
+  verbena nic - virtual functions for programs that do not trust each other
+
+SYNOPSIS
+  verbena nic FILE
+  verbena nic status FILE | SOCKET
+  verbena run --nic SOCKET -- PROGRAM [ARGUMENT...]
+
+DESCRIPTION
+  Owns the addresses of the functions that FILE lists. Programs attach by a Unix
+  socket; their packets pass through shared rings and this process, which lets
+  out only what the function may send: from its addresses, in its partitions, at
+  its rate, encrypted where FILE says so. Runs until SIGINT or SIGTERM. SIGHUP
+  reads FILE again: functions keep their programs. docs/security.md has the file.
+  `status` prints functions, programs and counters as JSON.
+
+EXIT STATUS
+  0  stopped by a signal, or the status was printed
+  2  it cannot: the file, an address, the socket
 )";
 
 constexpr std::string_view kTestHelp = R"(NAME
@@ -889,6 +918,7 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kPlan: return kPlanHelp;
     case HelpTopic::kFabric: return kFabricHelp;
     case HelpTopic::kTest: return kTestHelp;
+    case HelpTopic::kNIC: return kNICHelp;
     case HelpTopic::kColl: return kCollHelp;
     case HelpTopic::kModel: return kModelHelp;
     case HelpTopic::kBench: return kBenchHelp;

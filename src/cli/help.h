@@ -9,6 +9,7 @@ enum class HelpTopic {
   kVerbena,
   kRun,
   kTest,
+  kNIC,
   kDevices,
   kStats,
   kTop,

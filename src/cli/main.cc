@@ -10,6 +10,7 @@
 #include "cli/doctor.h"
 #include "cli/fabric.h"
 #include "cli/huge_heap.h"
+#include "cli/nic.h"
 #include "cli/plan.h"
 #include "cli/plan_job.h"
 #include "cli/run.h"
@@ -65,6 +66,7 @@ int finish(const Expected<SimOutcome>& outcome) {
   return status == kExitOk && !outcome->unmet.empty() ? kExitUnmet : status;
 }
 int handle(const FabricRequest& request) { return finish(fabric(request, arrives)); }
+int handle(const NICRequest& request) { return finish(nic(request, arrives)); }
 int handle(const TestRequest& request) {
   const Expected<int> status = test(request);
   return status ? *status : report(status.error());

@@ -22,6 +22,7 @@
 #include "host/explain/explainer.h"
 #include "host/fault_settings.h"
 #include "host/link_kind.h"
+#include "host/nic/nic_protocol.h"
 #include "host/retransmission_settings.h"
 
 namespace verbena::cli {
@@ -81,6 +82,7 @@ void set_environment(const fs::path& library_folder, const RunRequest& request) 
   if (!request.retransmission.empty())
     setenv(host::kRetransmissionVariable, request.retransmission.c_str(), 1);
   if (!request.link.empty()) setenv(host::kLinkVariable, request.link.c_str(), 1);
+  if (!request.nic.empty()) setenv(host::kNICVariable, request.nic.c_str(), 1);
   if (!request.share.empty()) setenv(kShareVariable, request.share.c_str(), 1);
   if (!request.seed.empty()) setenv(host::kSeedVariable, request.seed.c_str(), 1);
   setenv(host::kExplainVariable, "1", 0);  // what the user has said stays

@@ -522,6 +522,12 @@ void LiveAdapter::fail_all_qps(Time now) {
   deliver({.type = AsyncEventType::kPortError});
 }
 
+// Connections do not outlive the NIC process, which had their packets; the port does.
+void LiveAdapter::tell_of_nic(Time now) {
+  if (nic_->take_death()) fail_all_qps(now);
+  if (nic_->take_return()) deliver({.type = AsyncEventType::kPortActive});
+}
+
 // What a subnet manager has done to the port. IBTA 11.6.3.3
 void LiveAdapter::tell_port_changes() {
   const std::optional<FabricLink::PortChange> change = fabric_->take_port_change();
@@ -593,6 +599,7 @@ bool LiveAdapter::take_outputs(Time now) {
   }
   if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
   if (fabric_ != nullptr && fabric_->has_died()) fail_all_qps(now);
+  if (nic_ != nullptr) tell_of_nic(now);
   if (fabric_ != nullptr) tell_port_changes();
   if (local_ != nullptr) local_->wait_for_peers();
   return device_.has_events() && take_events(now);

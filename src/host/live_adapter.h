@@ -17,6 +17,7 @@
 #include "host/holding_policy.h"
 #include "host/links/fabric/fabric_link.h"
 #include "host/links/faulty_link.h"
+#include "host/links/nic/nic_link.h"
 #include "host/local/local_path.h"
 #include "host/progress_policy.h"
 #include "host/quick_clock.h"
@@ -93,6 +94,8 @@ class LiveAdapter final : public Adapter {
 
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_in_fabric(
       const LocalAddress& address, const FabricPlace& place);
+  [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_on_nic(
+      const LocalAddress& address, const std::string& path);
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_iwarp(
       const LocalAddress& address);
   [[nodiscard]] Expected<void> obey_environment(const LocalAddress& address);
@@ -142,6 +145,7 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] Time next_send() const;
   void fail_all_qps(Time now);
   void tell_port_changes();
+  void tell_of_nic(Time now);
   void send_frames(Time now);
   void note_object_fault(const ObjectFault& fault, const QueuePair* qp);
   bool fail_objects(Time now);
@@ -186,6 +190,7 @@ class LiveAdapter final : public Adapter {
   LiveConnectionManager connections_;
   std::unique_ptr<Link> link_;
   FaultyLink* faulty_ = nullptr;  // link_, where faults were asked for
+  NICLink* nic_ = nullptr;        // below it all, where a virtual function carries the frames
   FabricLink* fabric_ = nullptr;  // below it all, where frames go through a simulated fabric
   std::unique_ptr<StreamSide> stream_side_;  // on link_, where QPs have TCP connections: iWARP
   CaptureFile* capture_ = nullptr;

@@ -61,6 +61,32 @@ DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLin
   return config;
 }
 
+DeviceConfig config_on_nic(const LocalAddress& address, const NICAttached& function,
+                           const CongestionSettings& congestion, Retransmission retransmission,
+                           const HardeningSettings& hardening) {
+  DeviceConfig config;
+  config.node_guid = address.node_guid;
+  config.gids = gid_table(address, LinkKind::kUDP);
+  const u32 mtu = address.mtu - std::min(address.mtu, function.packet_overhead);
+  config.active_mtu = largest_mtu_for_link(mtu).value_or(MTU::k256);
+  config.first_qpn = first_qpn_of(function.slot);
+  config.limits.max_qp = kQPNsPerSlot;
+  if (function.max_qp != 0) config.limits.max_qp = std::min(function.max_qp, kQPNsPerSlot);
+  if (function.max_mr != 0) config.limits.max_mr = function.max_mr;
+  if (function.max_cqe != 0) config.limits.max_cqe = function.max_cqe;
+  config.p_keys.clear();
+  for (u32 i = 0; i < std::min(function.p_key_count, NICAttached::kMaxPKeysOfFunction); ++i)
+    config.p_keys.push_back(PKey{function.p_keys[i]});
+  config.seed = random_u64();
+  config.path = path_for_sockets(function.receive_buffer_bytes);
+  config.egress.qps_with_own_port = SourcePorts::kMaxPorts;
+  config.retransmission = retransmission;
+  config.congestion = congestion.congestion;
+  config.pacing = congestion.pacing;
+  config.hardening = hardening.device;
+  return config;
+}
+
 // Keys that are there now; those that a manager adds later are there when the device is opened
 // anew.
 // Behind the port's GID lies the address that rdma_cm connects by.
@@ -110,6 +136,8 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (*place) return open_in_fabric(address, **place);
   const Expected<LinkKind> kind = link_kind_from_environment();
   if (!kind) return tl::unexpected(kind.error());
+  if (const std::string nic = nic_from_environment(); !nic.empty())
+    return open_on_nic(address, nic);
   if (*kind == LinkKind::kIWARP) return open_iwarp(address);
   const Expected<std::optional<EncryptionSettings>> encryption =
       encryption_settings_from_environment();
@@ -143,6 +171,34 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   Expected<std::shared_ptr<LiveAdapter>> adapter =
       start(config, std::move(with_local), std::move(*local));
   if (!adapter) return adapter;
+  if (const auto done = (*adapter)->obey_environment(address); !done)
+    return tl::unexpected(done.error());
+  return adapter;
+}
+
+// Its limits and partitions are the function's; that it keeps to them is the NIC's affair.
+Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_on_nic(const LocalAddress& address,
+                                                                const std::string& path) {
+  Expected<std::unique_ptr<NICLink>> link = NICLink::open(path);
+  if (!link) return tl::unexpected(link.error());
+  const Expected<CongestionSettings> congestion =
+      congestion_from_environment(address.link_speed_mbps);
+  if (!congestion) return tl::unexpected(congestion.error());
+  const Expected<Retransmission> retransmission = retransmission_from_environment();
+  if (!retransmission) return tl::unexpected(retransmission.error());
+  const Expected<HardeningSettings> hardening = hardening_from_environment();
+  if (!hardening) return tl::unexpected(hardening.error());
+  const NICAttached& function = (*link)->function();
+  if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget(function.slot);
+  const DeviceConfig config =
+      config_on_nic(address, function, *congestion, *retransmission, *hardening);
+  NICLink* const nic = link->get();
+  Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
+  if (!adapter) return adapter;
+  {
+    const Session session = (*adapter)->enter();
+    (*adapter)->nic_ = nic;
+  }
   if (const auto done = (*adapter)->obey_environment(address); !done)
     return tl::unexpected(done.error());
   return adapter;

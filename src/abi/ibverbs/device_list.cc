@@ -11,6 +11,7 @@
 #include "abi/ibverbs/device_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/exceptions.h"
+#include "host/nic/nic_protocol.h"
 
 namespace verbena::abi {
 namespace {
@@ -55,8 +56,9 @@ using namespace verbena::abi;
 
 ibv_device** ibv_get_device_list(int* num_devices) try {
   if (num_devices != nullptr) *num_devices = 0;
-  const char* choice = std::getenv("VERBENA_ADDRESS");
-  const auto addresses = host::choose_local_addresses(choice == nullptr ? "" : choice);
+  const auto choice = host::chosen_address_from_environment();
+  const auto addresses =
+      choice ? host::choose_local_addresses(*choice) : tl::unexpected(choice.error());
   if (!addresses) {
     std::fprintf(stderr, "verbena: %s\n", addresses.error().message.c_str());
     return fail(addresses.error().error);

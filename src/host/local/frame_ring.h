@@ -130,6 +130,8 @@ class FrameRingReader {
   };
   // The next one. False: none.
   [[nodiscard]] bool poll(Record& out);
+  // Whether the writer has left what makes no sense; nothing more is read.
+  [[nodiscard]] bool is_broken() const { return is_broken_; }
   // Whether there is another, as the last one said. What came later it does not know.
   [[nodiscard]] bool follows() const { return follows_; }
   [[nodiscard]] bool has_more() {

@@ -1,0 +1,179 @@
+#include "cli/nic_file.h"
+
+#include <grp.h>
+#include <pwd.h>
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include "faults/values.h"
+
+namespace verbena::cli {
+namespace {
+
+constexpr u32 kMostPKeys = 64, kMostWeight = 1000;
+
+// Reads one file; the first mistake ends it.
+class NICFileReader {
+ public:
+  explicit NICFileReader(std::string name) : name_(std::move(name)) {}
+
+  Expected<host::NICConfig> read(const std::string& text) {
+    YAML::Node root;
+    try {
+      root = YAML::Load(text);
+    } catch (const YAML::Exception& e) {
+      return mistake(e.what());
+    }
+    host::NICConfig config;
+    expect_keys(root, {"socket", "rate", "encryption", "functions"}, "the file");
+    config.socket = text_of(root, "socket", "");
+    if (config.socket.empty()) note("socket: the path at which programs attach is needed");
+    config.rate_bps = rate_of(root, "rate");
+    if (const std::string words = text_of(root, "encryption", ""); !words.empty()) {
+      const auto settings = host::encryption_settings(words);
+      if (settings)
+        config.encryption = *settings;
+      else
+        note(settings.error().message);
+    }
+    for (const YAML::Node& node : list_of(root, "functions"))
+      config.functions.push_back(function_of(node));
+    if (config.functions.empty()) note("functions: at least one is needed");
+    std::set<std::string> names;
+    for (const host::NICFunctionConfig& function : config.functions)
+      if (!names.insert(function.name).second) note("two functions are named " + function.name);
+    if (!mistake_.empty()) return mistake(mistake_);
+    return config;
+  }
+
+ private:
+  tl::unexpected<Failure> mistake(const std::string& what) const {
+    return failure(kExitCannot, fmt::format("{}: {}", name_, what));
+  }
+  void note(const std::string& what) {
+    if (mistake_.empty()) mistake_ = what;
+  }
+
+  void expect_keys(const YAML::Node& node, const std::set<std::string>& known,
+                   const std::string& where) {
+    if (!node.IsMap()) return note(where + " must be a map of names to values");
+    for (const auto& entry : node)
+      if (!known.contains(entry.first.Scalar()))
+        note(fmt::format("{}: no such key: {}", where, entry.first.Scalar()));
+  }
+  // The keys may be in any node; of one that is no map there is none.
+  static YAML::Node child(const YAML::Node& node, const char* key) {
+    return node.IsMap() ? node[key] : YAML::Node(YAML::NodeType::Undefined);
+  }
+  std::string text_of(const YAML::Node& node, const char* key, const std::string& otherwise) {
+    const YAML::Node value = child(node, key);
+    if (!value.IsDefined() || value.IsNull()) return otherwise;
+    if (!value.IsScalar()) {
+      note(fmt::format("{}: one value is needed", key));
+      return otherwise;
+    }
+    return value.Scalar();
+  }
+  std::vector<YAML::Node> list_of(const YAML::Node& node, const char* key) {
+    std::vector<YAML::Node> out;
+    const YAML::Node value = child(node, key);
+    if (!value.IsDefined() || value.IsNull()) return out;
+    if (!value.IsSequence()) {
+      note(fmt::format("{}: a list is needed", key));
+      return out;
+    }
+    for (const auto& item : value) out.push_back(item);
+    return out;
+  }
+  u64 number_of(const YAML::Node& node, const char* key, u64 otherwise, u64 most) {
+    const std::string text = text_of(node, key, "");
+    if (text.empty()) return otherwise;
+    const auto value = faults::parse_number(text);
+    if (value && *value <= most) return *value;
+    note(fmt::format("{}: {} is no number up to {}", key, text, most));
+    return otherwise;
+  }
+  u64 rate_of(const YAML::Node& node, const char* key) {
+    const std::string text = text_of(node, key, "");
+    if (text.empty()) return 0;
+    if (const auto value = faults::parse_rate(text)) return static_cast<u64>(*value);
+    note(fmt::format("{}: {} is no rate, as 10Gbit", key, text));
+    return 0;
+  }
+
+  host::NICFunctionConfig function_of(const YAML::Node& node) {
+    host::NICFunctionConfig out;
+    expect_keys(node,
+                {"name", "user", "group", "address", "p_keys", "weight", "guaranteed", "max",
+                 "burst", "programs", "qps", "mrs", "cqes", "connections"},
+                "a function");
+    out.name = text_of(node, "name", "");
+    if (out.name.empty() || !std::ranges::all_of(out.name, is_of_name))
+      note("name: letters, digits, '-', '_' and '.' are needed");
+    out.user = user_of(text_of(node, "user", ""));
+    out.group = group_of(text_of(node, "group", ""));
+    out.address = text_of(node, "address", "");
+    if (out.address.empty() || out.address.size() > 63 ||
+        out.address.find_first_of(",\"\\") != std::string::npos)
+      note(out.name + ": one address is needed");
+    if (child(node, "p_keys").IsDefined()) out.p_keys = p_keys_of(list_of(node, "p_keys"));
+    out.weight = static_cast<u32>(number_of(node, "weight", 1, kMostWeight));
+    if (out.weight == 0) note("weight: 1 at least");
+    out.guaranteed_bps = rate_of(node, "guaranteed");
+    out.max_bps = rate_of(node, "max");
+    if (out.max_bps != 0 && out.guaranteed_bps > out.max_bps)
+      note(out.name + ": guaranteed is more than max");
+    out.burst_bytes = number_of(node, "burst", out.burst_bytes, 1u << 30);
+    if (out.burst_bytes == 0) note("burst: 1 byte at least");
+    out.max_programs = static_cast<u32>(number_of(node, "programs", out.max_programs, 512));
+    out.max_qp = static_cast<u32>(number_of(node, "qps", 0, 16383));
+    out.max_mr = static_cast<u32>(number_of(node, "mrs", 0, 1u << 20));
+    out.max_cqe = static_cast<u32>(number_of(node, "cqes", 0, 4194303));
+    out.connections_per_second = static_cast<u32>(number_of(node, "connections", 0, 1u << 20));
+    return out;
+  }
+  static bool is_of_name(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+  }
+  std::optional<uid_t> user_of(const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    if (const auto number = faults::parse_number(text)) return static_cast<uid_t>(*number);
+    if (const passwd* const known = ::getpwnam(text.c_str())) return known->pw_uid;
+    note("user: there is no " + text);
+    return std::nullopt;
+  }
+  std::optional<gid_t> group_of(const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    if (const auto number = faults::parse_number(text)) return static_cast<gid_t>(*number);
+    if (const ::group* const known = ::getgrnam(text.c_str())) return known->gr_gid;
+    note("group: there is no " + text);
+    return std::nullopt;
+  }
+  std::vector<u16> p_keys_of(const std::vector<YAML::Node>& nodes) {
+    std::vector<u16> out;
+    for (const YAML::Node& node : nodes) {
+      const auto value = node.IsScalar() ? faults::parse_number(node.Scalar()) : std::nullopt;
+      if (!value || *value > 0xffff || (*value & 0x7fff) == 0)
+        note("p_keys: 16 bits that are not 0 are needed, with bit 15 for full members");
+      else
+        out.push_back(static_cast<u16>(*value));
+    }
+    if (out.empty() || out.size() > kMostPKeys) note(fmt::format("p_keys: 1 to {}", kMostPKeys));
+    return out;
+  }
+
+  std::string name_;
+  std::string mistake_;
+};
+
+}  // namespace
+
+Expected<host::NICConfig> read_nic_config(const std::string& text, const std::string& name) {
+  return NICFileReader(name).read(text);
+}
+
+}  // namespace verbena::cli

@@ -1,0 +1,157 @@
+#include "host/links/nic/nic_link.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "host/clock.h"
+#include "memory/touch.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr u32 kLooksBetweenDeaths = 4096;  // in vain, before the socket is asked for its end
+
+}  // namespace
+
+Expected<std::unique_ptr<NICLink>> NICLink::open(const std::string& path) {
+  std::unique_ptr<NICLink> link(new NICLink(path));
+  link->poll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (!link->poll_.is_open())
+    return failure(errno, std::string("cannot open an epoll instance: ") + std::strerror(errno));
+  link->descriptors_[0] = link->poll_.get();
+  if (Expected<void> attached = link->attach(0); !attached) return tl::unexpected(attached.error());
+  return link;
+}
+
+Expected<void> NICLink::attach(u32 wanted_slot) {
+  Expected<NICAttachment> attachment = attach_to_nic(path_, wanted_slot);
+  if (!attachment) return tl::unexpected(attachment.error());
+  reader_.reset();
+  writer_.reset();
+  attachment_ = std::move(*attachment);
+  writer_.emplace(rings().to_nic);
+  reader_.emplace(rings().to_program);
+  for (const int fd : {attachment_.doorbell_of_program.get(), attachment_.socket.get()}) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+    (void)::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
+  }
+  is_alive_ = true;
+  return {};
+}
+
+void NICLink::append(const EgressFrame& frame) {
+  for (u32 i = 0; i < frame.packets; ++i) append_one(frame.frame_of(i));
+}
+
+void NICLink::append_one(const EgressFrame& frame) {
+  const std::size_t size = frame.transport_size() + kICRCSize;
+  u8* out = is_alive_ && size <= FrameRing::kMaxBody
+                ? writer_->add({frame.source, frame.destination}, static_cast<u32>(size))
+                : nullptr;
+  if (out == nullptr) {
+    ++counters_.send_dropped;
+    return;
+  }
+  FrameRing::Header& header = writer_->last();
+  header.udp_source_port = frame.udp_source_port;
+  header.traffic_class = frame.traffic_class;
+  header.hop_limit = frame.hop_limit;
+  const bool is_there = touch([&] {
+    std::memcpy(out, frame.headers.data(), frame.headers_size);
+    out += frame.headers_size;
+    for (const Bytes part : frame.payload.list()) {
+      std::memcpy(out, part.data(), part.size());
+      out += part.size();
+    }
+    std::memset(out, 0, frame.pad_count + kICRCSize);
+  });
+  if (!is_there) {
+    writer_->take_back();
+    ++counters_.send_dropped;
+    return;
+  }
+  ++counters_.sent_frames;
+}
+
+void NICLink::flush() {
+  if (!is_alive_ || !writer_->publish() || writer_->is_watched()) return;
+  ring_doorbell(attachment_.doorbell_of_nic.get());
+}
+
+bool NICLink::receive(Look look) {
+  if (!is_alive_) return false;
+  if (reader_->has_more()) return true;
+  if (look == Look::kEverywhere || ++looks_ % kLooksBetweenDeaths == 0) notice_death();
+  return is_alive_ && reader_->has_more();
+}
+
+void NICLink::notice_death() {
+  pollfd asked{.fd = attachment_.socket.get(), .events = POLLRDHUP, .revents = 0};
+  if (::poll(&asked, 1, 0) <= 0 || (asked.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0) return;
+  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, attachment_.socket.get(), nullptr);
+  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_DEL, attachment_.doorbell_of_program.get(), nullptr);
+  is_alive_ = false;
+  has_died_ = true;
+  next_retry_ = monotonic_now() + kRetryInterval;
+}
+
+void NICLink::try_to_return(Time now) {
+  if (has_left_ || now < next_retry_) return;
+  const u32 slot = attachment_.attached.slot;
+  next_retry_ = now + kRetryInterval;
+  if (!attach(slot)) return;
+  next_retry_ = Time::never();
+  if (attachment_.attached.slot != slot) {  // another has our QPNs: nothing could reach us
+    leave();
+    return;
+  }
+  has_returned_ = true;
+}
+
+bool NICLink::poll_frame(IngressFrame& out, Time now) {
+  if (!is_alive_) {
+    try_to_return(now);
+    return false;
+  }
+  if (!reader_->poll(record_)) return false;
+  const std::size_t size = std::min(record_.body.size(), buffer_.size());
+  std::memcpy(buffer_.data(), record_.body.data(), size);
+  out = {.source = record_.addresses.source,
+         .destination = record_.addresses.destination,
+         .udp_source_port = record_.header.udp_source_port,
+         .traffic_class = record_.header.traffic_class,
+         .hop_limit = record_.header.hop_limit,
+         .transport = Bytes(buffer_).first(size),
+         .authenticated = true};
+  ++counters_.received_frames;
+  return true;
+}
+
+bool NICLink::on_listening(Listening listening) {
+  if (!is_alive_) return false;
+  if (listening == Listening::kNo) {
+    reader_->watch();
+    return false;
+  }
+  reader_->unwatch();
+  clear_doorbell(attachment_.doorbell_of_program.get());
+  return reader_->has_more();
+}
+
+Expected<void> NICLink::join_multicast(const GID& group) {
+  return failure(EOPNOTSUPP, "cannot join the group " + group.to_string() +
+                                 ": a virtual function has no multicast");
+}
+
+void NICLink::leave() {
+  has_left_ = true;
+  is_alive_ = false;
+  next_retry_ = Time::never();
+  attachment_.socket.reset();
+}
+
+}  // namespace verbena::host

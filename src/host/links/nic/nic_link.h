@@ -1,0 +1,63 @@
+// NICLink: a Link whose frames go through `verbena nic`, in shared rings: a device of this process
+// on a virtual function. What the device sends, the NIC checks; what comes, the NIC has checked: it
+// carries no ICRC. When the NIC ends, the link is dead until a new one takes the function back at
+// the same place, so that QPNs stay.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "host/links/link.h"
+#include "host/nic/nic_protocol.h"
+
+namespace verbena::host {
+
+class NICLink final : public Link {
+ public:
+  static constexpr Duration kRetryInterval = ms(100);
+
+  [[nodiscard]] static Expected<std::unique_ptr<NICLink>> open(const std::string& path);
+  ~NICLink() override { leave(); }
+
+  [[nodiscard]] const NICAttached& function() const { return attachment_.attached; }
+  // Once, when the NIC has ended, and once when another has taken the function back.
+  [[nodiscard]] bool take_death() { return std::exchange(has_died_, false); }
+  [[nodiscard]] bool take_return() { return std::exchange(has_returned_, false); }
+
+  void append(const EgressFrame& frame) override;
+  void flush() override;
+  [[nodiscard]] bool receive(Look look) override;
+  [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
+  [[nodiscard]] Time next_timer() const override { return next_retry_; }
+  [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
+  [[nodiscard]] bool on_listening(Listening listening) override;
+  [[nodiscard]] Expected<void> join_multicast(const GID& group) override;
+  void leave_multicast(const GID& /*group*/) override {}
+  void leave() override;
+  void abandon() override { leave(); }
+  [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
+
+ private:
+  explicit NICLink(std::string path) : path_(std::move(path)) {}
+  [[nodiscard]] Expected<void> attach(u32 wanted_slot);
+  [[nodiscard]] NICRings& rings() { return *reinterpret_cast<NICRings*>(attachment_.rings.data()); }
+  void append_one(const EgressFrame& frame);
+  void notice_death();
+  void try_to_return(Time now);
+
+  std::string path_;
+  NICAttachment attachment_{};
+  std::optional<FrameRingWriter> writer_;
+  std::optional<FrameRingReader> reader_;
+  Descriptor poll_;  // an epoll of the doorbell and the socket, which may become others
+  std::array<int, 1> descriptors_{-1};
+  std::array<u8, FrameRing::kMaxBody> buffer_{};
+  FrameRingReader::Record record_;
+  Time next_retry_ = Time::never();
+  u32 looks_ = 0;
+  bool is_alive_ = false, has_left_ = false, has_died_ = false, has_returned_ = false;
+  LinkCounters counters_;
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,38 @@
+// NICConfig: the virtual functions of `verbena nic`, as nic.yaml lists them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "host/encryption/encryption_settings.h"
+
+namespace verbena::host {
+
+struct NICFunctionConfig {
+  std::string name;
+  std::optional<uid_t> user{};   // who may attach: this user,
+  std::optional<gid_t> group{};  // or this group; neither: only the NIC's own user
+  std::string address;           // of this host: as VERBENA_ADDRESS
+  std::vector<u16> p_keys{0xffff};
+  u32 weight = 1;          // of the share of what is not guaranteed
+  u64 guaranteed_bps = 0;  // sent before what others send beyond theirs
+  u64 max_bps = 0;         // 0: no limit
+  u64 burst_bytes = 1 << 20;
+  u32 max_programs = 64;                    // attached at a time
+  u32 max_qp = 0, max_mr = 0, max_cqe = 0;  // of each program's device; 0: the device's own
+  u32 connections_per_second = 0;           // requests for one; 0: no limit
+  friend bool operator==(const NICFunctionConfig&, const NICFunctionConfig&) = default;
+};
+
+struct NICConfig {
+  std::string socket;  // the path at which programs attach
+  u64 rate_bps = 0;    // of all functions together; 0: what the host gives
+  std::optional<EncryptionSettings> encryption{};
+  std::vector<NICFunctionConfig> functions{};
+};
+
+}  // namespace verbena::host

@@ -1,0 +1,44 @@
+// NICFilter: what a virtual function may send and receive. Pure: no I/O. The tenant's process is
+// not trusted: a packet that it sends is a copy that it cannot change any more.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "device/frame.h"
+#include "device/frame_check.h"
+
+namespace verbena::host {
+
+enum class NICRefusal : u8 {
+  kNone,
+  kMalformed,    // no RoCEv2 packet
+  kSource,       // not an address of the function
+  kDestination,  // a multicast group, or of another family
+  kPKey,         // of a partition, or with a membership, that the function does not have
+  kQPN,          // a source QPN outside of the function's range
+  kICRC,         // of what came from the network
+};
+inline constexpr std::size_t kNICRefusals = 7;
+[[nodiscard]] const char* name_of(NICRefusal refusal);
+
+class NICFilter {
+ public:
+  NICFilter(std::vector<GID> addresses, std::vector<PKey> p_keys)
+      : addresses_(std::move(addresses)), p_keys_(std::move(p_keys)) {}
+
+  // `transport`: BTH .. end of pad. `slot`: of the sending device's QPNs.
+  [[nodiscard]] NICRefusal check_sent(const GID& source, const GID& destination,
+                                      std::span<const u8> transport, u32 slot) const;
+  // A frame from the network, ICRC included where it is not authenticated.
+  [[nodiscard]] NICRefusal check_received(const IngressFrame& frame, SeenFrames& seen) const;
+
+ private:
+  std::vector<GID> addresses_;
+  std::vector<PKey> p_keys_;
+};
+
+// Whether it asks for a connection: a CM REQ or a SIDR_REQ.
+[[nodiscard]] bool asks_for_connection(std::span<const u8> transport);
+
+}  // namespace verbena::host

@@ -1,0 +1,287 @@
+#include "host/nic/nic_function.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "host/clock.h"
+#include "host/qpn_slot.h"
+#include "host/random.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr u64 kPerConnection = 1;  // in the bucket of connections a "byte" is a request
+constexpr u64 kBitsOfConnection = 8;
+constexpr u32 kBatchOfReceive = 256;  // frames of one program in a round
+
+std::vector<PKey> p_keys_of(const NICFunctionConfig& config) {
+  std::vector<PKey> keys;
+  for (const u16 key : config.p_keys) keys.push_back(PKey{key});
+  return keys;
+}
+
+// Its size cannot be changed: a program that cut it would make the NIC fault.
+Expected<Descriptor> make_ring_memory() {
+  Descriptor memory(::memfd_create("verbena-nic", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory.is_open() || ::ftruncate(memory.get(), sizeof(NICRings)) != 0 ||
+      ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return failure(errno, std::string("cannot make shared rings: ") + std::strerror(errno));
+  return memory;
+}
+
+}  // namespace
+
+Expected<NICFunction> NICFunction::open(const NICFunctionConfig& config) {
+  const auto addresses = choose_local_addresses(config.address);
+  if (!addresses)
+    return failure(addresses.error().error,
+                   "function " + config.name + ": " + addresses.error().message);
+  return NICFunction(config, addresses->front());
+}
+
+NICFilter NICFunction::filter_of(const NICFunctionConfig& config) const {
+  return NICFilter(address_.all(), p_keys_of(config));
+}
+
+void NICFunction::set_rates() {
+  max_ = TokenBucket(config_.max_bps, config_.burst_bytes);
+  guaranteed_ = TokenBucket(config_.guaranteed_bps, config_.burst_bytes);
+  connections_ = TokenBucket(config_.connections_per_second * kBitsOfConnection,
+                             config_.connections_per_second);
+}
+
+void NICFunction::reconfigure(const NICFunctionConfig& config) {
+  config_ = config;
+  filter_ = filter_of(config);
+  set_rates();
+}
+
+bool NICFunction::admits(uid_t user, gid_t group) const {
+  if (config_.user && *config_.user == user) return true;
+  if (config_.group && *config_.group == group) return true;
+  return !config_.user && !config_.group && user == ::geteuid();
+}
+
+Expected<NICFunction::Program*> NICFunction::attach(
+    Descriptor& socket, const ucred& who, u32 wanted_slot,
+    const std::optional<EncryptionSettings>& encryption) {
+  if (programs_.size() >= config_.max_programs) {
+    ++counters_.refused_programs;
+    return failure(EUSERS, "function " + config_.name + " has " +
+                               std::to_string(config_.max_programs) + " programs already");
+  }
+  auto program = std::make_unique<Program>();
+  const u64 begin = is_process_slot(wanted_slot) ? wanted_slot - kFirstSlot : random_u64();
+  Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address_, begin, encryption);
+  if (!link) return tl::unexpected(link.error());
+  Expected<Descriptor> memory = make_ring_memory();
+  if (!memory) return tl::unexpected(memory.error());
+  Expected<Mapping> rings =
+      Mapping::of_file(memory->get(), 0, sizeof(NICRings), MapAccess::kReadWrite);
+  if (!rings) return tl::unexpected(rings.error());
+  program->socket = std::move(socket);
+  program->pid = who.pid;
+  program->user = who.uid;
+  program->link = std::move(*link);
+  program->memory = std::move(*memory);
+  program->rings = std::move(*rings);
+  program->doorbell_of_nic = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  program->doorbell_of_program = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  program->from_program.emplace(program->shared().to_nic);
+  program->to_program.emplace(program->shared().to_program);
+  program->from_program->watch();
+  ++counters_.attached;
+  programs_.push_back(std::move(program));
+  return programs_.back().get();
+}
+
+void NICFunction::detach(const Program& program) {
+  ++counters_.detached;
+  std::erase_if(programs_, [&](const auto& p) { return p.get() == &program; });
+}
+
+NICAttached NICFunction::description_of(const Program* program,
+                                        const std::optional<EncryptionSettings>& encryption) const {
+  NICAttached out{
+      .slot = program == nullptr ? 0 : program->link->slot(),
+      .p_key_count = 0,
+      .max_qp = config_.max_qp,
+      .max_mr = config_.max_mr,
+      .max_cqe = config_.max_cqe,
+      .packet_overhead = encryption ? kPSPOverheadBytes : 0,
+      .receive_buffer_bytes = program == nullptr ? 0 : program->link->receive_buffer_bytes()};
+  for (const u16 key : config_.p_keys)
+    if (out.p_key_count < NICAttached::kMaxPKeysOfFunction) out.p_keys[out.p_key_count++] = key;
+  put_text(out.address, config_.address);
+  return out;
+}
+
+// --- from the programs
+
+u64 NICFunction::send(u64 bytes, Time now) {
+  u64 sent = 0;
+  for (std::size_t i = 0; i < programs_.size() && sent < bytes; ++i) {
+    next_program_ = (next_program_ + 1) % programs_.size();
+    sent += send_of(*programs_[next_program_], bytes - sent, now);
+  }
+  return sent;
+}
+
+u64 NICFunction::send_of(Program& program, u64 bytes, Time now) {
+  u64 sent = 0;
+  FrameRingReader::Record record;
+  while (sent < bytes && max_.may_send(now) && program.from_program->poll(record))
+    sent += send_record(program, record, now);
+  return sent;
+}
+
+// The packet is copied before it is looked at. Bytes are counted for those that are refused, too:
+// they cost the NIC time.
+u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& record, Time now) {
+  const std::size_t size = record.body.size();
+  if (size < BTH::kSize + kICRCSize) {
+    ++counters_.refused_sent[static_cast<std::size_t>(NICRefusal::kMalformed)];
+    return FrameRing::kMaxBody;
+  }
+  if (kStaging - staged_ < size) flush();
+  const std::span<u8> copy = std::span(*staging_).subspan(staged_, size);
+  std::memcpy(copy.data(), record.body.data(), size);
+  const Bytes transport = copy.first(size - kICRCSize);
+  const auto& [source, destination] = record.addresses;
+  const GID from = source, to = destination;
+  const NICRefusal refusal = filter_.check_sent(from, to, transport, program.link->slot());
+  if (refusal != NICRefusal::kNone) {
+    ++counters_.refused_sent[static_cast<std::size_t>(refusal)];
+    return size;
+  }
+  if (asks_for_connection(transport)) {
+    if (!connections_.may_send(now)) {
+      ++counters_.refused_connections;
+      return size;
+    }
+    connections_.on_sent(kPerConnection);
+  }
+  EgressFrame frame;
+  frame.source = from;
+  frame.destination = to;
+  frame.udp_source_port = record.header.udp_source_port;
+  frame.traffic_class = record.header.traffic_class;
+  frame.hop_limit = record.header.hop_limit;
+  frame.headers_size = BTH::kSize;
+  std::ranges::copy(transport.first(BTH::kSize), frame.headers.begin());
+  frame.payload.add(transport.subspan(BTH::kSize));
+  program.link->append(frame);
+  staged_ += size;
+  max_.on_sent(size);
+  guaranteed_.on_sent(size);
+  ++counters_.sent_packets;
+  counters_.sent_bytes += size;
+  return size;
+}
+
+void NICFunction::flush() {
+  for (const auto& program : programs_) program->link->flush();
+  staged_ = 0;
+}
+
+bool NICFunction::has_more() {
+  return std::ranges::any_of(programs_, [](const auto& p) { return p->from_program->has_more(); });
+}
+
+Time NICFunction::next_due(Time now, const TokenBucket& of_all) {
+  if (!has_more()) return Time::never();
+  return std::max(max_.ready_at(now), of_all.ready_at(now));
+}
+
+// --- to the programs
+
+bool NICFunction::receive(Look look, Time now) {
+  bool any = false;
+  for (const auto& program : programs_) any = receive_of(*program, look, now) || any;
+  return any;
+}
+
+bool NICFunction::receive_of(Program& program, Look look, Time now) {
+  const bool came = program.link->receive(look) || program.link->next_timer() <= now;
+  IngressFrame frame;
+  u32 taken = 0;
+  while (program.link->poll_frame(frame, now)) {
+    ++taken;
+    const NICRefusal refusal = filter_.check_received(frame, program.seen);
+    if (refusal == NICRefusal::kNone)
+      deliver(program, frame);
+    else
+      ++counters_.refused_received[static_cast<std::size_t>(refusal)];
+  }
+  if (taken != 0 && program.to_program->publish() && !program.to_program->is_watched())
+    ring_doorbell(program.doorbell_of_program.get());
+  return came && taken != 0;
+}
+
+void NICFunction::deliver(Program& program, const IngressFrame& frame) {
+  const std::size_t size = frame.transport.size();
+  u8* const out =
+      size <= FrameRing::kMaxBody
+          ? program.to_program->add({frame.source, frame.destination}, static_cast<u32>(size))
+          : nullptr;
+  if (out == nullptr) {
+    ++counters_.receive_dropped;
+    return;
+  }
+  FrameRing::Header& header = program.to_program->last();
+  header.udp_source_port = frame.udp_source_port;
+  header.traffic_class = frame.traffic_class;
+  header.hop_limit = frame.hop_limit;
+  std::memcpy(out, frame.transport.data(), size);
+  ++counters_.received_packets;
+  counters_.received_bytes += size;
+}
+
+void NICFunction::watch() {
+  for (const auto& program : programs_) program->from_program->watch();
+}
+
+void NICFunction::unwatch() {
+  for (const auto& program : programs_) {
+    program->from_program->unwatch();
+    clear_doorbell(program->doorbell_of_nic.get());
+  }
+}
+
+// --- what is told of it
+
+std::string NICFunction::text() const {
+  std::string out = "{\"name\": \"" + config_.name + "\", \"address\": \"" + config_.address +
+                    "\", \"programs\": [";
+  for (const auto& program : programs_)
+    out += (program == programs_.front() ? "" : ", ") + std::string("{\"pid\": ") +
+           std::to_string(program->pid) + ", \"user\": " + std::to_string(program->user) +
+           ", \"slot\": " + std::to_string(program->link->slot()) + "}";
+  out += "], \"counters\": {";
+  const auto add = [&](const std::string& name, u64 value) {
+    out += "\"" + name + "\": " + std::to_string(value) + ", ";
+  };
+  add("sent_packets", counters_.sent_packets);
+  add("sent_bytes", counters_.sent_bytes);
+  add("received_packets", counters_.received_packets);
+  add("received_bytes", counters_.received_bytes);
+  add("receive_dropped", counters_.receive_dropped);
+  add("refused_connections", counters_.refused_connections);
+  add("broken_rings", counters_.broken_rings);
+  add("refused_programs", counters_.refused_programs);
+  for (std::size_t i = 1; i < kNICRefusals; ++i) {
+    add(std::string("sent_") + name_of(static_cast<NICRefusal>(i)), counters_.refused_sent[i]);
+    add(std::string("received_") + name_of(static_cast<NICRefusal>(i)),
+        counters_.refused_received[i]);
+  }
+  add("attached", counters_.attached);
+  return out + "\"detached\": " + std::to_string(counters_.detached) + "}}";
+}
+
+}  // namespace verbena::host

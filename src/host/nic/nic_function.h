@@ -1,0 +1,108 @@
+// NICFunction: a virtual function of `verbena nic` and the programs that are attached to it. Each
+// program has a UDPLink of its own, so that the kernel steers what comes to it; all of them share
+// the function's rates and counters. Not thread-safe: the NIC has one thread.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/links/udp_link.h"
+#include "host/nic/nic_config.h"
+#include "host/nic/nic_filter.h"
+#include "host/nic/nic_protocol.h"
+#include "host/nic/token_bucket.h"
+
+namespace verbena::host {
+
+struct NICFunctionCounters {
+  u64 sent_packets = 0, sent_bytes = 0, received_packets = 0, received_bytes = 0;
+  u64 receive_dropped = 0;      // the program did not take them
+  u64 refused_connections = 0;  // requests beyond the limit
+  u64 broken_rings = 0;         // programs detached, since their ring made no sense
+  u64 attached = 0, detached = 0, refused_programs = 0;
+  std::array<u64, kNICRefusals> refused_sent{}, refused_received{};
+};
+
+class NICFunction {
+ public:
+  // The program at the other end of a control socket.
+  struct Program {
+    Descriptor socket;
+    pid_t pid = 0;
+    uid_t user = 0;
+    std::unique_ptr<UDPLink> link;
+    Descriptor memory, doorbell_of_nic, doorbell_of_program;
+    Mapping rings;
+    std::optional<FrameRingReader> from_program;
+    std::optional<FrameRingWriter> to_program;
+    SeenFrames seen;
+    [[nodiscard]] NICRings& shared() { return *reinterpret_cast<NICRings*>(rings.data()); }
+  };
+
+  [[nodiscard]] static Expected<NICFunction> open(const NICFunctionConfig& config);
+  // Takes another configuration of the same name and address; programs stay attached.
+  void reconfigure(const NICFunctionConfig& config);
+
+  [[nodiscard]] const NICFunctionConfig& config() const { return config_; }
+  [[nodiscard]] bool admits(uid_t user, gid_t group) const;
+  // A new program, which then has the socket. `wanted_slot`: 0, or where it was attached before.
+  [[nodiscard]] Expected<Program*> attach(Descriptor& socket, const ucred& who, u32 wanted_slot,
+                                          const std::optional<EncryptionSettings>& encryption);
+  void detach(const Program& program);
+  [[nodiscard]] std::vector<std::unique_ptr<Program>>& programs() { return programs_; }
+  [[nodiscard]] NICAttached description_of(
+      const Program* program, const std::optional<EncryptionSettings>& encryption) const;
+
+  // Takes packets of the programs in turn, up to `bytes`, as far as the rates allow, and gives them
+  // to the links. Returns the bytes that it took.
+  [[nodiscard]] u64 send(u64 bytes, Time now);
+  void flush();
+  // Whether any program has something to send.
+  [[nodiscard]] bool has_more();
+  [[nodiscard]] bool may_send(Time now) { return max_.may_send(now); }
+  [[nodiscard]] bool is_guaranteed(Time now) {
+    return guaranteed_.is_limited() && guaranteed_.may_send(now);
+  }
+  // When it may send what its programs have; never(): they have nothing.
+  [[nodiscard]] Time next_due(Time now, const TokenBucket& of_all);
+  void note_broken_ring() { ++counters_.broken_rings; }
+  // Gives the programs what has come. False: nothing had.
+  bool receive(Look look, Time now);
+  // While the NIC polls, programs need not ring.
+  void watch();
+  void unwatch();
+
+  i64 deficit = 0;  // of the scheduler
+  [[nodiscard]] const NICFunctionCounters& counters() const { return counters_; }
+  [[nodiscard]] std::string text() const;  // of its state, JSON
+
+ private:
+  explicit NICFunction(const NICFunctionConfig& config, LocalAddress address)
+      : config_(config), address_(std::move(address)), filter_(filter_of(config)) {
+    set_rates();
+  }
+  [[nodiscard]] NICFilter filter_of(const NICFunctionConfig& config) const;
+  void set_rates();
+  [[nodiscard]] u64 send_of(Program& program, u64 bytes, Time now);
+  [[nodiscard]] u64 send_record(Program& program, const FrameRingReader::Record& record, Time now);
+  bool receive_of(Program& program, Look look, Time now);
+  void deliver(Program& program, const IngressFrame& frame);
+
+  static constexpr std::size_t kStaging = 256 << 10;
+
+  NICFunctionConfig config_;
+  LocalAddress address_;
+  NICFilter filter_;
+  TokenBucket max_, guaranteed_, connections_;
+  std::vector<std::unique_ptr<Program>> programs_;
+  std::size_t next_program_ = 0;
+  // Copies of packets, which no program can change; read until flush().
+  std::unique_ptr<std::array<u8, kStaging>> staging_ = std::make_unique<std::array<u8, kStaging>>();
+  std::size_t staged_ = 0;
+  NICFunctionCounters counters_;
+};
+
+}  // namespace verbena::host

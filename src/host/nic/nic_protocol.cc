@@ -1,0 +1,163 @@
+#include "host/nic/nic_protocol.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace verbena::host {
+namespace {
+
+constexpr int kNICPatienceMs = 5000;
+constexpr std::size_t kNICDescriptors = 3;
+
+tl::unexpected<Error> nic_failure(const std::string& path, int error) {
+  return failure(error, "verbena nic at " + path + ": " + std::strerror(error));
+}
+
+struct NICAnswer {
+  std::string bytes;
+  std::array<Descriptor, kNICDescriptors> descriptors;
+};
+
+void take_descriptors(msghdr& message, NICAnswer& out) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+      Descriptor owned(fd);
+      if (i < out.descriptors.size()) out.descriptors[i] = std::move(owned);
+    }
+  }
+}
+
+Expected<NICAnswer> await_nic_answer(const std::string& path, const Descriptor& socket) {
+  pollfd waiting{.fd = socket.get(), .events = POLLIN, .revents = 0};
+  if (::poll(&waiting, 1, kNICPatienceMs) != 1) return nic_failure(path, ETIMEDOUT);
+  NICAnswer answer;
+  answer.bytes.resize(kMaxNICText);
+  iovec iov{.iov_base = answer.bytes.data(), .iov_len = answer.bytes.size()};
+  alignas(cmsghdr) std::array<u8, CMSG_SPACE(kNICDescriptors * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &iov;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t size = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
+  if (size <= 0) return nic_failure(path, size == 0 ? ECONNRESET : errno);
+  take_descriptors(message, answer);
+  answer.bytes.resize(static_cast<std::size_t>(size));
+  return answer;
+}
+
+Expected<NICAttached> attached_of(const std::string& path, const NICAnswer& answer) {
+  NICAttached attached;
+  if (answer.bytes.size() != sizeof(attached)) return nic_failure(path, EPROTO);
+  std::memcpy(&attached, answer.bytes.data(), sizeof(attached));
+  if (attached.version != kNICVersion) return nic_failure(path, EPROTO);
+  if (attached.error != 0)
+    return failure(attached.error, "verbena nic at " + path + ": " + text_of(attached.text));
+  return attached;
+}
+
+}  // namespace
+
+std::string nic_from_environment() {
+  const char* const path = std::getenv(kNICVariable);
+  return path == nullptr ? "" : path;
+}
+
+Expected<Descriptor> connect_to_nic(const std::string& path, const NICAttach& request) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) return nic_failure(path, ENAMETOOLONG);
+  path.copy(address.sun_path, path.size());
+  Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket.is_open() ||
+      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
+    return nic_failure(path, errno);
+  if (::send(socket.get(), &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request))
+    return nic_failure(path, errno);
+  return socket;
+}
+
+Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot) {
+  Expected<Descriptor> socket =
+      connect_to_nic(path, {.request = NICRequest::kAttach, .wanted_slot = wanted_slot});
+  if (!socket) return tl::unexpected(socket.error());
+  Expected<NICAnswer> answer = await_nic_answer(path, *socket);
+  if (!answer) return tl::unexpected(answer.error());
+  const Expected<NICAttached> attached = attached_of(path, *answer);
+  if (!attached) return tl::unexpected(attached.error());
+  auto& [memory, of_nic, of_program] = answer->descriptors;
+  if (!of_program.is_open()) return nic_failure(path, EPROTO);
+  Expected<Mapping> rings =
+      Mapping::of_file(memory.get(), 0, sizeof(NICRings), MapAccess::kReadWrite);
+  if (!rings) return tl::unexpected(rings.error());
+  return NICAttachment{.attached = *attached,
+                       .socket = std::move(*socket),
+                       .doorbell_of_nic = std::move(of_nic),
+                       .doorbell_of_program = std::move(of_program),
+                       .rings = std::move(*rings)};
+}
+
+Expected<std::string> address_on_nic(const std::string& path) {
+  const Expected<Descriptor> socket = connect_to_nic(path, {.request = NICRequest::kDescribe});
+  if (!socket) return tl::unexpected(socket.error());
+  const Expected<NICAnswer> answer = await_nic_answer(path, *socket);
+  if (!answer) return tl::unexpected(answer.error());
+  const Expected<NICAttached> attached = attached_of(path, *answer);
+  if (!attached) return tl::unexpected(attached.error());
+  return text_of(attached->address);
+}
+
+Expected<std::string> status_of_nic(const std::string& path) {
+  const Expected<Descriptor> socket = connect_to_nic(path, {.request = NICRequest::kStatus});
+  if (!socket) return tl::unexpected(socket.error());
+  const Expected<NICAnswer> answer = await_nic_answer(path, *socket);
+  if (!answer) return tl::unexpected(answer.error());
+  return answer->bytes;
+}
+
+Expected<std::string> chosen_address_from_environment() {
+  const char* const address = std::getenv("VERBENA_ADDRESS");
+  if (address != nullptr && *address != '\0') return std::string(address);
+  const std::string nic = nic_from_environment();
+  return nic.empty() ? std::string() : address_on_nic(nic);
+}
+
+bool send_with_descriptors(int socket, std::span<const u8> message,
+                           std::span<const int> descriptors) {
+  alignas(cmsghdr) std::array<u8, CMSG_SPACE(kNICDescriptors * sizeof(int))> control{};
+  iovec iov{.iov_base = const_cast<u8*>(message.data()), .iov_len = message.size()};
+  msghdr header{};
+  header.msg_iov = &iov;
+  header.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    header.msg_control = control.data();
+    header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* const c = CMSG_FIRSTHDR(&header);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size_bytes());
+  }
+  return ::sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+void ring_doorbell(int fd) {
+  const u64 one = 1;
+  (void)!::write(fd, &one, sizeof(one));
+}
+
+void clear_doorbell(int fd) {
+  u64 count = 0;
+  (void)!::read(fd, &count, sizeof(count));
+}
+
+}  // namespace verbena::host

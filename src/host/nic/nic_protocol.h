@@ -1,0 +1,89 @@
+// What a program and `verbena nic` tell each other: structs as they lie in memory, on a Unix socket
+// of whole messages (SOCK_SEQPACKET), between processes of one host and one version of Verbena. The
+// NIC knows by SO_PEERCRED who is at the other end.
+//
+//   a device           NICAttach ->    <- NICAttached with three descriptors, or an error
+//                      and stays: when either end closes, the virtual function is detached
+//   `verbena nic status`   NICAttach ->    <- text
+//
+// The descriptors: memory with two rings of frames (NICRings), the NIC's doorbell, the program's.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "device/device_config.h"
+#include "host/descriptor.h"
+#include "host/error.h"
+#include "host/local/frame_ring.h"
+#include "host/mapping.h"
+
+namespace verbena::host {
+
+inline constexpr const char* kNICVariable = "VERBENA_NIC";  // the socket's path
+inline constexpr u32 kNICVersion = 0x564e4331;  // changes with the layout of any message
+
+enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus };
+
+struct NICAttach {
+  u32 version = kNICVersion;
+  NICRequest request = NICRequest::kAttach;
+  u32 wanted_slot = 0;              // that the device had before the NIC ended; 0: any
+  std::array<char, 64> function{};  // its name, ended by 0; empty: the first that may be had
+};
+
+struct NICAttached {
+  static constexpr u32 kMaxPKeysOfFunction = 64;
+  u32 version = kNICVersion;
+  i32 error = 0;  // errno; then `text` says why
+  u32 slot = 0;   // of the QPNs
+  u32 p_key_count = 0;
+  u32 max_qp = 0, max_mr = 0, max_cqe = 0, reserved = 0;
+  u32 packet_overhead = 0;  // bytes that encryption adds to each
+  u32 receive_buffer_bytes = 0;
+  std::array<u16, kMaxPKeysOfFunction> p_keys{};
+  std::array<char, 64> address{};  // as VERBENA_ADDRESS has it
+  std::array<char, 200> text{};
+};
+
+struct NICRings {
+  FrameRing to_nic, to_program;
+};
+
+inline constexpr std::size_t kMaxNICText = 60'000;
+
+// Connects and sends the request.
+[[nodiscard]] Expected<Descriptor> connect_to_nic(const std::string& path,
+                                                  const NICAttach& request);
+struct NICAttachment {
+  NICAttached attached;
+  Descriptor socket, doorbell_of_nic, doorbell_of_program;
+  Mapping rings;
+};
+// Attaches to a function. Waits for a few seconds.
+[[nodiscard]] Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot);
+// The address of the function that this process would get.
+[[nodiscard]] Expected<std::string> address_on_nic(const std::string& path);
+[[nodiscard]] Expected<std::string> status_of_nic(const std::string& path);
+
+// VERBENA_ADDRESS, or where VERBENA_NIC is set the address of the virtual function.
+[[nodiscard]] Expected<std::string> chosen_address_from_environment();
+[[nodiscard]] std::string nic_from_environment();  // "": none
+
+// Sends a message with descriptors. False: errno says why.
+[[nodiscard]] bool send_with_descriptors(int socket, std::span<const u8> message,
+                                         std::span<const int> descriptors);
+void ring_doorbell(int fd);
+void clear_doorbell(int fd);
+
+template <std::size_t N>
+void put_text(std::array<char, N>& out, const std::string& text) {
+  const std::size_t size = text.copy(out.data(), N - 1);
+  out[size] = '\0';
+}
+template <std::size_t N>
+[[nodiscard]] std::string text_of(const std::array<char, N>& in) {
+  return {in.data(), ::strnlen(in.data(), N)};
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,306 @@
+#include "host/nic/nic_server.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "host/clock.h"
+
+namespace verbena::host {
+namespace {
+
+constexpr int kBacklogOfNIC = 64;
+constexpr Duration kControlInterval = ms(1);  // between looks at control sockets while it polls
+constexpr i64 kLongestSleepMs = 100;
+
+NICAttached nic_refusal(int error, const std::string& why) {
+  NICAttached answer{.error = error};
+  put_text(answer.text, why);
+  return answer;
+}
+
+bool is_readable(int fd) {
+  pollfd asked{.fd = fd, .events = POLLIN, .revents = 0};
+  return ::poll(&asked, 1, 0) > 0;
+}
+
+bool is_closed(int fd) {
+  pollfd asked{.fd = fd, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&asked, 1, 0) > 0;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<NICServer>> NICServer::open(const NICConfig& config) {
+  std::unique_ptr<NICServer> server(new NICServer(config));
+  server->poll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  for (const NICFunctionConfig& wanted : config.functions) {
+    Expected<NICFunction> function = NICFunction::open(wanted);
+    if (!function) return tl::unexpected(function.error());
+    server->functions_.push_back(std::move(*function));
+  }
+  if (Expected<void> listens = server->listen(); !listens) return tl::unexpected(listens.error());
+  return server;
+}
+
+NICServer::~NICServer() {
+  if (listener_.is_open()) ::unlink(config_.socket.c_str());
+}
+
+// Everybody may connect: whom a function admits is decided by who they are. A socket that a NIC has
+// left behind is replaced, one that is in use is not.
+Expected<void> NICServer::listen() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (config_.socket.empty() || config_.socket.size() >= sizeof(address.sun_path))
+    return failure(EINVAL, "socket: a path of 1 to 107 bytes is needed");
+  config_.socket.copy(address.sun_path, config_.socket.size());
+  const auto* const name = reinterpret_cast<const sockaddr*>(&address);
+  const Descriptor probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (::connect(probe.get(), name, sizeof(address)) == 0)
+    return failure(EADDRINUSE, "another verbena nic listens at " + config_.socket);
+  if (errno == ECONNREFUSED) ::unlink(config_.socket.c_str());
+  Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open() || ::bind(socket.get(), name, sizeof(address)) != 0 ||
+      ::chmod(config_.socket.c_str(), 0666) != 0 || ::listen(socket.get(), kBacklogOfNIC) != 0)
+    return failure(errno, "cannot listen at " + config_.socket + ": " + std::strerror(errno));
+  listener_ = std::move(socket);
+  watch_descriptor(listener_.get());
+  return {};
+}
+
+void NICServer::watch_descriptor(int fd) {
+  epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = fd}};
+  (void)::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+// --- control
+
+void NICServer::accept_controls() {
+  while (controls_.size() < kMaxControls) {
+    Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.is_open()) return;
+    watch_descriptor(socket.get());
+    controls_.push_back(std::move(socket));
+  }
+}
+
+void NICServer::serve_controls(Time) {
+  accept_controls();
+  std::vector<Descriptor> left;
+  for (Descriptor& control : std::exchange(controls_, {}))
+    if (!is_readable(control.get()) || !answer_control(control)) {
+      if (control.is_open() && !is_closed(control.get())) left.push_back(std::move(control));
+    }
+  for (Descriptor& control : left) controls_.push_back(std::move(control));
+  drop_the_gone();
+}
+
+// True: it has been answered, and is closed or a program's.
+bool NICServer::answer_control(Descriptor& socket) {
+  NICAttach request{};
+  const ssize_t size = ::recv(socket.get(), &request, sizeof(request), MSG_DONTWAIT);
+  ucred who{};
+  socklen_t who_size = sizeof(who);
+  if (size != sizeof(request) || request.version != kNICVersion ||
+      ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &who_size) != 0) {
+    socket.reset();
+    return true;
+  }
+  switch (request.request) {
+    case NICRequest::kStatus: {
+      const std::string status = text().substr(0, kMaxNICText - 1);
+      (void)send_with_descriptors(socket.get(),
+                                  {reinterpret_cast<const u8*>(status.data()), status.size()}, {});
+      socket.reset();
+      return true;
+    }
+    case NICRequest::kDescribe: {
+      const NICFunction* const function = function_for(request, who);
+      answer_with(socket, function == nullptr
+                              ? nic_refusal(EACCES, "no function admits this user")
+                              : function->description_of(nullptr, config_.encryption));
+      socket.reset();
+      return true;
+    }
+    case NICRequest::kAttach: attach(std::move(socket), request, who); return true;
+  }
+  socket.reset();
+  return true;
+}
+
+void NICServer::answer_with(const Descriptor& socket, const NICAttached& answer) {
+  (void)send_with_descriptors(socket.get(), {reinterpret_cast<const u8*>(&answer), sizeof(answer)},
+                              {});
+}
+
+NICFunction* NICServer::function_for(const NICAttach& request, const ucred& who) {
+  const std::string wanted = text_of(request.function);
+  NICFunction* chosen = nullptr;  // of several the one with the fewest programs
+  for (NICFunction& function : functions_) {
+    if (!function.admits(who.uid, who.gid)) continue;
+    if (!wanted.empty() && function.config().name != wanted) continue;
+    if (chosen == nullptr || function.programs().size() < chosen->programs().size())
+      chosen = &function;
+  }
+  return chosen;
+}
+
+void NICServer::attach(Descriptor socket, const NICAttach& request, const ucred& who) {
+  NICFunction* const function = function_for(request, who);
+  if (function == nullptr)
+    return answer_with(socket, nic_refusal(EACCES, "no function admits this user"));
+  const int control = socket.get();
+  Expected<NICFunction::Program*> program =
+      function->attach(socket, who, request.wanted_slot, config_.encryption);
+  if (!program)
+    return answer_with(socket, nic_refusal(program.error().error, program.error().message));
+  const NICAttached answer = function->description_of(*program, config_.encryption);
+  const std::array<int, 3> descriptors{(*program)->memory.get(), (*program)->doorbell_of_nic.get(),
+                                       (*program)->doorbell_of_program.get()};
+  if (!send_with_descriptors(control, {reinterpret_cast<const u8*>(&answer), sizeof(answer)},
+                             descriptors))
+    return function->detach(**program);
+  watch_descriptor((*program)->doorbell_of_nic.get());
+  for (const int fd : (*program)->link->descriptors()) watch_descriptor(fd);
+}
+
+void NICServer::drop_the_gone() {
+  for (NICFunction& function : functions_)
+    for (std::size_t i = 0; i < function.programs().size();) {
+      NICFunction::Program& program = *function.programs()[i];
+      if (program.from_program->is_broken()) function.note_broken_ring();
+      if (is_closed(program.socket.get()) || program.from_program->is_broken())
+        function.detach(program);
+      else
+        ++i;
+    }
+}
+
+Expected<void> NICServer::reconfigure(const NICConfig& config) {
+  if (config.socket != config_.socket) return failure(EINVAL, "socket: it stays as it is");
+  if (config.encryption != config_.encryption)
+    return failure(EINVAL, "encryption: it stays as it is");
+  std::vector<NICFunction> functions;
+  for (const NICFunctionConfig& wanted : config.functions) {
+    const auto same = [&](const NICFunction& f) {
+      return f.config().name == wanted.name && f.config().address == wanted.address;
+    };
+    if (std::ranges::any_of(functions_, same)) continue;
+    Expected<NICFunction> opened = NICFunction::open(wanted);
+    if (!opened) return tl::unexpected(opened.error());
+    functions.push_back(std::move(*opened));
+  }
+  for (NICFunction& function : functions_) {
+    const auto wanted =
+        std::ranges::find_if(config.functions, [&](const NICFunctionConfig& candidate) {
+          return candidate.name == function.config().name &&
+                 candidate.address == function.config().address;
+        });
+    if (wanted == config.functions.end()) continue;
+    function.reconfigure(*wanted);
+    functions.push_back(std::move(function));
+  }
+  functions_ = std::move(functions);
+  next_function_ = 0;
+  config_ = config;
+  rate_ = TokenBucket(config.rate_bps, kBurstOfAll);
+  return {};
+}
+
+// --- packets
+
+void NICServer::run(int stop, const std::function<void()>& between) {
+  Time busy_until, next_control;
+  for (;;) {
+    const Time now = monotonic_now();
+    const bool sent = transmit(now);
+    const bool received = receive(Look::kLikely, now);
+    if (sent || received) busy_until = now + kSpin;
+    if (now >= next_control) {
+      serve_controls(now);
+      between();
+      if (is_readable(stop)) return;
+      next_control = now + kControlInterval;
+    }
+    if (now >= busy_until) {
+      sleep(stop, now);
+      next_control = Time();
+    }
+  }
+}
+
+bool NICServer::receive(Look look, Time now) {
+  bool any = false;
+  for (NICFunction& function : functions_) any = function.receive(look, now) || any;
+  return any;
+}
+
+// What is guaranteed goes first; the rest is divided by weight.
+bool NICServer::transmit(Time now) {
+  const bool guaranteed = serve_round(now, true);
+  return serve_round(now, false) || guaranteed;
+}
+
+bool NICServer::serve_round(Time now, bool guaranteed) {
+  bool any = false;
+  for (std::size_t i = 0; i < functions_.size(); ++i) {
+    if (!rate_.may_send(now)) break;  // the next round begins with the one whose turn it is
+    NICFunction& function = functions_[next_function_];
+    next_function_ = (next_function_ + 1) % functions_.size();
+    if (guaranteed && !function.is_guaranteed(now)) continue;
+    if (!function.has_more()) {
+      function.deficit = 0;
+      continue;
+    }
+    function.deficit += static_cast<i64>(kQuantumBytes * function.config().weight);
+    if (function.deficit <= 0) continue;
+    const u64 sent = function.send(static_cast<u64>(function.deficit), now);
+    function.flush();
+    function.deficit -= static_cast<i64>(sent);
+    if (!function.may_send(now)) function.deficit = std::min<i64>(function.deficit, 0);
+    rate_.on_sent(sent);
+    any = any || sent != 0;
+  }
+  return any;
+}
+
+Time NICServer::next_due(Time now) {
+  Time due = Time::never();
+  for (NICFunction& function : functions_) due = std::min(due, function.next_due(now, rate_));
+  return due;
+}
+
+// Programs ring from here on, until it polls again.
+void NICServer::sleep(int stop, Time now) {
+  for (NICFunction& function : functions_) function.unwatch();
+  const bool waits_for_rate = std::ranges::any_of(functions_, [](auto& f) { return f.has_more(); });
+  const Time due = waits_for_rate ? std::max(next_due(now), now) : Time::never();
+  const bool came = receive(Look::kEverywhere, now);
+  if (!came && (!waits_for_rate || due > now)) {
+    const i64 wait_ms = due == Time::never() ? kLongestSleepMs : (due - now).ns() / 1'000'000;
+    std::array<epoll_event, 64> events;
+    epoll_event stop_event{.events = EPOLLIN, .data = {.fd = stop}};
+    (void)::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, stop, &stop_event);  // once; later: EEXIST
+    (void)::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()),
+                       static_cast<int>(std::min(wait_ms, kLongestSleepMs)));
+  }
+  for (NICFunction& function : functions_) function.watch();
+}
+
+std::string NICServer::text() const {
+  std::string out = "{\"socket\": \"" + config_.socket +
+                    "\", \"encryption\": " + (config_.encryption ? "true" : "false") +
+                    ", \"functions\": [";
+  for (const NICFunction& function : functions_)
+    out += (&function == &functions_.front() ? "\n  " : ",\n  ") + function.text();
+  return out + "\n]}\n";
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,62 @@
+// NICServer: the process that owns the links of all virtual functions. Programs attach to it by a
+// Unix socket and exchange frames with it in shared rings; it checks each frame, shapes each
+// function to its rate, and divides the rest by weight (deficit round robin). It trusts nothing
+// that a program can write.
+//
+// One thread. It polls while there is something to do, and for kSpin after; then it sleeps until a
+// doorbell or a link wakes it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "host/nic/nic_function.h"
+
+namespace verbena::host {
+
+class NICServer {
+ public:
+  static constexpr Duration kSpin = us(50);
+  static constexpr u64 kQuantumBytes = 16 << 10;  // of a function of weight 1 in a round
+  static constexpr u32 kMaxControls = 1024;       // control sockets that have not asked yet
+
+  // Listens, and opens all functions.
+  [[nodiscard]] static Expected<std::unique_ptr<NICServer>> open(const NICConfig& config);
+  ~NICServer();
+
+  // Runs until `stop` is readable.
+  void run(int stop, const std::function<void()>& between);
+  // Takes another configuration while it runs. Functions that are in both keep their programs; the
+  // programs of the others are detached.
+  [[nodiscard]] Expected<void> reconfigure(const NICConfig& config);
+  [[nodiscard]] std::string text() const;  // JSON
+
+ private:
+  explicit NICServer(const NICConfig& config)
+      : config_(config), rate_(config.rate_bps, kBurstOfAll) {}
+  static constexpr u64 kBurstOfAll = 1 << 20;
+  [[nodiscard]] Expected<void> listen();
+  void watch_descriptor(int fd);
+  void accept_controls();
+  void serve_controls(Time now);
+  [[nodiscard]] bool answer_control(Descriptor& socket);
+  void attach(Descriptor socket, const NICAttach& request, const ucred& who);
+  void answer_with(const Descriptor& socket, const NICAttached& answer);
+  void drop_the_gone();
+  [[nodiscard]] NICFunction* function_for(const NICAttach& request, const ucred& who);
+  bool transmit(Time now);
+  bool serve_round(Time now, bool guaranteed);
+  bool receive(Look look, Time now);
+  void sleep(int stop, Time now);
+  [[nodiscard]] Time next_due(Time now);
+
+  NICConfig config_;
+  TokenBucket rate_;
+  Descriptor listener_, poll_;
+  std::vector<Descriptor> controls_;  // that have not asked yet
+  std::vector<NICFunction> functions_;
+  std::size_t next_function_ = 0;
+};
+
+}  // namespace verbena::host

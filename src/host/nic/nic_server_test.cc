@@ -1,0 +1,276 @@
+// A NIC with tenants that write what they like into their rings: what leaves, what arrives, and
+// which counter has seen it.
+#include "host/nic/nic_server.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "host/clock.h"
+#include "host/qpn_slot.h"
+#include "wire/ib/deth.h"
+
+namespace verbena::host {
+namespace {
+
+class NICServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    config_.socket = path_;
+    config_.functions = {{.name = "red", .address = "127.88.1.1", .p_keys = {0x8001}},
+                         {.name = "blue", .address = "127.88.1.2", .p_keys = {0x8001, 0xffff}}};
+  }
+  void TearDown() override { stop(); }
+  void start() {
+    Expected<std::unique_ptr<NICServer>> opened = NICServer::open(config_);
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    server_ = std::move(*opened);
+    stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
+    thread_ = std::thread([this] { server_->run(stop_.get(), [this] { reload(); }); });
+  }
+  void reload() {
+    if (!wants_reload_) return;
+    reloaded_ = server_->reconfigure(config_);
+    wants_reload_ = false;
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    ring_doorbell(stop_.get());
+    thread_.join();
+    server_.reset();
+  }
+
+  // Of two functions that this user may have, programs get the one with fewer.
+  struct Tenant {
+    NICAttachment attachment;
+    GID address;
+    FrameRingWriter writer;
+    FrameRingReader reader;
+    explicit Tenant(NICAttachment a)
+        : attachment(std::move(a)),
+          address(*GID::parse(text_of(attachment.attached.address))),
+          writer(rings().to_nic),
+          reader(rings().to_program) {}
+    NICRings& rings() { return *reinterpret_cast<NICRings*>(attachment.rings.data()); }
+    u32 qpn() const { return first_qpn_of(attachment.attached.slot).value; }
+    void send(const FrameRing::Addresses& addresses, std::span<const u8> packet) {
+      u8* const out = writer.add(addresses, static_cast<u32>(packet.size() + kICRCSize));
+      ASSERT_NE(out, nullptr);
+      writer.last().hop_limit = 64;
+      writer.last().udp_source_port = 0xc000;
+      std::copy(packet.begin(), packet.end(), out);
+      (void)writer.publish();
+      ring_doorbell(attachment.doorbell_of_nic.get());
+    }
+  };
+  std::unique_ptr<Tenant> attach() {
+    Expected<NICAttachment> attachment = attach_to_nic(path_, 0);
+    EXPECT_TRUE(attachment.has_value()) << attachment.error().message;
+    return std::make_unique<Tenant>(std::move(*attachment));
+  }
+  static std::vector<u8> packet_to(u32 qpn, u16 p_key) {
+    std::vector<u8> packet(BTH::kSize);
+    BTH{.opcode = {Service::kRC, Op::kSendOnly}, .p_key = PKey{p_key}, .dest_qp = QPN{qpn}}.encode(
+        std::span(packet).first<BTH::kSize>());
+    return packet;
+  }
+  // Of the function, once it has the value or a while has passed.
+  u64 counter(const std::string& function, const std::string& name, u64 wanted) {
+    u64 value = 0;
+    for (const Time end = monotonic_now() + sec(3); monotonic_now() < end; sleep_for(ms(2))) {
+      const std::string status = *status_of_nic(path_);
+      const std::size_t from = status.find("\"name\": \"" + function);
+      const std::size_t at = status.find("\"" + name + "\": ", from);
+      if (from == std::string::npos || at == std::string::npos) return ~u64{0};
+      value = std::stoull(status.substr(at + name.size() + 4));
+      if (value == wanted) return value;
+    }
+    return value;
+  }
+  static bool receives(Tenant& tenant, FrameRingReader::Record& record) {
+    for (const Time end = monotonic_now() + sec(2); monotonic_now() < end; sleep_for(us(200)))
+      if (tenant.reader.poll(record)) return true;
+    return false;
+  }
+
+  const std::string path_ = "/tmp/verbena-nic-test-" + std::to_string(::getpid());
+  NICConfig config_;
+  std::unique_ptr<NICServer> server_;
+  Descriptor stop_;
+  std::thread thread_;
+  std::atomic<bool> wants_reload_{false};
+  Expected<void> reloaded_{};
+};
+
+TEST_F(NICServerTest, FramesPassFromTenantToTenant) {
+  start();
+  const auto red = attach(), blue = attach();
+  ASSERT_NE(red->address, blue->address);
+  red->send({red->address, blue->address}, packet_to(blue->qpn(), 0x8001));
+  FrameRingReader::Record record;
+  ASSERT_TRUE(receives(*blue, record));
+  EXPECT_EQ(record.addresses.source, red->address);
+  EXPECT_EQ(record.body.size(), BTH::kSize + kICRCSize);
+  EXPECT_EQ(counter("red", "sent_packets", 1), 1u);
+  EXPECT_EQ(counter("blue", "received_packets", 1), 1u);
+}
+
+TEST_F(NICServerTest, ForgedSource) {
+  start();
+  const auto red = attach(), blue = attach();
+  red->send({blue->address, blue->address}, packet_to(blue->qpn(), 0x8001));
+  red->send({*GID::parse("10.1.2.3"), blue->address}, packet_to(blue->qpn(), 0x8001));
+  EXPECT_EQ(counter("red", "sent_refused_source", 2), 2u);
+  EXPECT_EQ(counter("red", "sent_packets", 0), 0u);
+}
+
+TEST_F(NICServerTest, ForeignPartition) {
+  start();
+  const auto red = attach(), blue = attach();
+  red->send({red->address, blue->address}, packet_to(blue->qpn(), 0xffff));
+  red->send({red->address, blue->address}, packet_to(blue->qpn(), 0x0001));
+  EXPECT_EQ(counter("red", "sent_refused_p_key", 2), 2u);
+  blue->send({blue->address, red->address}, packet_to(red->qpn(), 0xffff));
+  EXPECT_EQ(counter("red", "received_refused_p_key", 1), 1u);
+}
+
+TEST_F(NICServerTest, ForeignSourceQPN) {
+  start();
+  const auto red = attach(), blue = attach();
+  std::vector<u8> packet(BTH::kSize + DETH::kSize);
+  BTH{.opcode = {Service::kUD, Op::kSendOnly}, .p_key = PKey{0x8001}, .dest_qp = QPN{blue->qpn()}}
+      .encode(std::span(packet).first<BTH::kSize>());
+  for (const u32 source : {blue->qpn(), red->qpn()}) {
+    DETH{.source_qp = QPN{source}}.encode(
+        std::span(packet).subspan<BTH::kSize>().first<DETH::kSize>());
+    red->send({red->address, blue->address}, packet);
+  }
+  EXPECT_EQ(counter("red", "sent_refused_qpn", 1), 1u);
+  EXPECT_EQ(counter("red", "sent_packets", 1), 1u);
+}
+
+TEST_F(NICServerTest, GroupsAndRubbishPackets) {
+  start();
+  const auto red = attach();
+  red->send({red->address, *GID::parse("239.1.1.1")}, packet_to(0xffffff, 0x8001));
+  EXPECT_EQ(counter("red", "sent_refused_destination", 1), 1u);
+  const std::vector<u8> rubbish(40, 0xee);
+  red->send({red->address, red->address}, rubbish);
+  red->send({red->address, red->address}, {});
+  EXPECT_EQ(counter("red", "sent_refused_malformed", 2), 2u);
+}
+
+// A ring that makes no sense costs its owner the attachment, and nobody else anything.
+TEST_F(NICServerTest, RubbishRing) {
+  start();
+  const auto red = attach(), blue = attach();
+  auto* const bytes = reinterpret_cast<u8*>(&red->rings().to_nic);
+  for (std::size_t i = 0; i < sizeof(FrameRing); ++i) bytes[i] = static_cast<u8>(i * 37 + 11);
+  ring_doorbell(red->attachment.doorbell_of_nic.get());
+  EXPECT_EQ(counter("red", "broken_rings", 1), 1u);
+  blue->send({blue->address, blue->address}, packet_to(blue->qpn(), 0x8001));
+  FrameRingReader::Record record;
+  EXPECT_TRUE(receives(*blue, record));
+}
+
+// The other ring is the NIC's to write: what a tenant writes there breaks nothing but its own.
+TEST_F(NICServerTest, RubbishInTheRingToTheProgram) {
+  start();
+  const auto red = attach(), blue = attach();
+  auto* const bytes = reinterpret_cast<u8*>(&red->rings().to_program);
+  for (std::size_t i = 0; i < sizeof(FrameRing); ++i) bytes[i] = 0xff;
+  for (u32 i = 0; i < 100; ++i)
+    blue->send({blue->address, red->address}, packet_to(red->qpn(), 0x8001));
+  EXPECT_EQ(counter("blue", "sent_packets", 100), 100u);
+  blue->send({blue->address, blue->address}, packet_to(blue->qpn(), 0x8001));
+  FrameRingReader::Record record;
+  EXPECT_TRUE(receives(*blue, record));
+}
+
+TEST_F(NICServerTest, NobodyElseMayAttach) {
+  for (NICFunctionConfig& function : config_.functions) function.user = ::geteuid() + 1;
+  start();
+  const auto refused = attach_to_nic(path_, 0);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().error, EACCES);
+}
+
+TEST_F(NICServerTest, ProgramsAreCountedAndLetGo) {
+  config_.functions.resize(1);
+  config_.functions[0].max_programs = 2;
+  start();
+  {
+    const auto one = attach(), two = attach();
+    EXPECT_NE(one->attachment.attached.slot, two->attachment.attached.slot);
+    EXPECT_FALSE(attach_to_nic(path_, 0).has_value());
+    EXPECT_EQ(counter("red", "refused_programs", 1), 1u);
+  }
+  EXPECT_EQ(counter("red", "detached", 2), 2u);
+  const auto again = attach();
+}
+
+TEST_F(NICServerTest, FunctionIsTakenBackAfterARestart) {
+  start();
+  const u32 slot = attach()->attachment.attached.slot;
+  stop();
+  start();
+  const auto back = attach_to_nic(path_, slot);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->attached.slot, slot);
+}
+
+TEST_F(NICServerTest, ReconfiguredWhileProgramsStay) {
+  start();
+  const auto red = attach(), blue = attach();
+  config_.functions[0].p_keys = {0xffff};
+  wants_reload_ = true;
+  while (wants_reload_) sleep_for(ms(1));
+  ASSERT_TRUE(reloaded_.has_value()) << reloaded_.error().message;
+  red->send({red->address, blue->address}, packet_to(blue->qpn(), 0xffff));
+  EXPECT_EQ(counter("red", "sent_packets", 1), 1u);
+  red->send({red->address, blue->address}, packet_to(blue->qpn(), 0x8001));
+  EXPECT_EQ(counter("red", "sent_refused_p_key", 1), 1u);
+}
+
+// A tenant that floods takes no more than its share from one that sends as much as it can.
+TEST_F(NICServerTest, SharesByWeight) {
+  config_.rate_bps = 200'000'000;
+  config_.functions[1].weight = 3;
+  start();
+  const auto red = attach(), blue = attach();
+  std::vector<u8> packet = packet_to(blue->qpn(), 0x8001);
+  packet.resize(4000);
+  packet[1] = 0;
+  const auto fill = [&](Tenant& tenant) {
+    const FrameRing::Addresses addresses{tenant.address, *GID::parse("127.88.1.9")};
+    while (u8* const out = tenant.writer.add(addresses, 4004))
+      std::copy(packet.begin(), packet.end(), out);
+    (void)tenant.writer.publish();
+    ring_doorbell(tenant.attachment.doorbell_of_nic.get());
+  };
+  const auto sent = [&](const char* name) {
+    const std::string status = *status_of_nic(path_);
+    const std::size_t at =
+        status.find("\"sent_bytes\": ", status.find(std::string("\"name\": \"") + name));
+    return std::stod(status.substr(at + 14));
+  };
+  const auto flood = [&](Duration time) {
+    for (const Time end = monotonic_now() + time; monotonic_now() < end; sleep_for(ms(1))) {
+      fill(*red);
+      fill(*blue);
+    }
+  };
+  flood(ms(200));  // the first has the burst for itself
+  const double red_before = sent("red"), blue_before = sent("blue");
+  flood(sec(1));
+  const double of_red = sent("red") - red_before, of_blue = sent("blue") - blue_before;
+  const bool red_is_first = red->address == *GID::parse("127.88.1.1");
+  EXPECT_TRUE(red_is_first);
+  EXPECT_NEAR(of_blue / of_red, 3, 0.3);
+  EXPECT_NEAR((of_red + of_blue) * 8, 200e6, 40e6);
+}
+
+}  // namespace
+}  // namespace verbena::host

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Programs on the virtual functions of `verbena nic`: traffic, rates, encryption, who may attach,
+and the end of either side by SIGKILL.
+
+usage: nic_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+
+BUILD = harness.build_from_command_line()
+PREFIX = harness.ADDRESS.rsplit(".", 1)[0]
+PORT = 4795  # of encryption; needs no privilege
+
+
+class NICTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.folder.chmod(0o777)
+        _, self.user = harness.ordinary_user()
+        self.programs = []
+        self.addCleanup(lambda: harness.stop(*self.programs))
+
+    def start_nic(self, name, functions, extra=""):
+        """A NIC with functions of a name, an address and more; its process."""
+        lines = [f"socket: {self.folder}/{name}.sock", extra, "functions:"]
+        for function, address, more in functions:
+            lines.append(f"  - {{name: {function}, user: {self.user}, address: {address}{more}}}")
+        file = self.folder / f"{name}.yaml"
+        file.write_text("\n".join(lines) + "\n")
+        file.chmod(0o644)
+        nic = harness.Program([BUILD.verbena, "nic", str(file)], {})
+        self.programs.append(nic)
+        harness.wait_until(lambda: self.status(name) is not None, 20, "the NIC listens")
+        return nic
+
+    def status(self, name):
+        done = subprocess.run([BUILD.verbena, "nic", "status", f"{self.folder}/{name}.sock"],
+                              capture_output=True, text=True, timeout=20)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def counters(self, name, function):
+        [found] = [f for f in self.status(name)["functions"] if f["name"] == function]
+        return found["counters"]
+
+    def environment(self, name):
+        return {"VERBENA_NIC": f"{self.folder}/{name}.sock", "VERBENA_ADDRESS": ""}
+
+    def write_pair(self, server_nic, client_nic, server_address, *arguments):
+        server = BUILD.start("ib_write_bw", "-F", *arguments,
+                             environment=self.environment(server_nic))
+        self.programs.append(server)
+
+        def client_ends():
+            client = BUILD.start("ib_write_bw", "-F", *arguments, server_address,
+                                 environment=self.environment(client_nic))
+            self.programs.append(client)
+            status = client.wait(60)
+            return client if status == 0 or server.ended() else None
+        client = harness.wait_until(client_ends, 60, "the client finds the server")
+        self.assertEqual(client.process.returncode, 0, f"{server}\n{client}")
+        self.assertEqual(server.wait(30), 0, f"{server}\n{client}")
+        return client
+
+    def test_traffic_and_status(self):
+        self.start_nic("a", [("red", f"{PREFIX}.11", "")])
+        self.start_nic("b", [("blue", f"{PREFIX}.12", "")])
+        self.write_pair("a", "b", f"{PREFIX}.11", "-s", "65536", "-n", "200")
+        self.assertGreaterEqual(self.counters("b", "blue")["sent_packets"], 3200)
+        self.assertGreaterEqual(self.counters("a", "red")["received_packets"], 3200)
+
+    def test_encrypted(self):
+        key = self.folder / "key"
+        key.write_text("only the two NICs can read this key")
+        key.chmod(0o600)  # the tenants cannot
+        encryption = f"encryption: 'psk:{key},port={PORT}'"
+        if os.geteuid() == 0:
+            os.chown(key, self.nic_user(), -1)
+        self.start_nic("a", [("red", f"{PREFIX}.13", "")], encryption)
+        self.start_nic("b", [("blue", f"{PREFIX}.14", "")], encryption)
+        self.write_pair("a", "b", f"{PREFIX}.13", "-s", "65536", "-n", "200")
+
+    @staticmethod
+    def nic_user():
+        return harness.ordinary_user()[1]
+
+    def test_killed_programs_leave_nothing(self):
+        nic = self.start_nic("a", [("red", f"{PREFIX}.15", ", programs: 8")])
+        files = pathlib.Path(f"/proc/{nic.pid}/fd")
+        before = len(list(files.iterdir()))
+        for _ in range(20):
+            program = BUILD.start("ib_write_bw", "-F", environment=self.environment("a"))
+            harness.wait_until(
+                lambda: self.status("a")["functions"][0]["programs"] or program.ended(), 30,
+                "the program is attached")
+            self.assertFalse(program.ended(), str(program))
+            program.kill()
+            harness.wait_until(lambda: not self.status("a")["functions"][0]["programs"], 30,
+                               "the program is detached")
+        counters = self.counters("a", "red")
+        self.assertEqual(counters["attached"], counters["detached"])
+        self.assertLessEqual(len(list(files.iterdir())), before + 2)
+
+    def test_killed_nic_fails_work_and_comes_back(self):
+        nic = self.start_nic("a", [("red", f"{PREFIX}.16", "")])
+        self.start_nic("b", [("blue", f"{PREFIX}.17", "")])
+        server = BUILD.start("ib_write_bw", "-F", "-D", "60", environment=self.environment("a"))
+        self.programs.append(server)
+        time.sleep(1)
+        client = BUILD.start("ib_write_bw", "-F", "-D", "60", f"{PREFIX}.16",
+                             environment=self.environment("b"))
+        self.programs.append(client)
+        harness.wait_until(
+            lambda: self.counters("b", "blue")["sent_packets"] > 1000, 30, "they exchange packets")
+        os.kill(nic.pid, signal.SIGKILL)
+        self.assertNotEqual(client.wait(60), 0)
+        self.start_nic("a", [("red", f"{PREFIX}.16", "")])
+        server.kill()
+        self.write_pair("a", "b", f"{PREFIX}.16", "-s", "4096", "-n", "100")
+
+    def test_bad_files_are_refused(self):
+        for text, wanted in (("socket: /tmp/x\n", "functions"),
+                             ("socket: /tmp/x\nfunctions: [{name: a}]\n", "address"),
+                             ("socket: /tmp/x\nfunctions: [{name: a, colour: red}]\n", "colour"),
+                             ("socket: /tmp/x\nfunctions: [{name: a, address: 127.0.0.1, max: 1}]\n"
+                              "rate: fast\n", "rate"),
+                             ("[", "bad.yaml")):
+            with self.subTest(text=text):
+                file = self.folder / "bad.yaml"
+                file.write_text(text)
+                done = subprocess.run([BUILD.verbena, "nic", str(file)], capture_output=True,
+                                      text=True, timeout=20)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(wanted, done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
