@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Attacks on RDMA (ReDMArk, sRDMA): each works on a device in clear where RDMA allows it, and fails
+on one that encrypts, on a virtual function, or with VERBENA_HARDEN, with the counter that saw it.
+What a tenant does to its rings: src/host/nic/nic_server_test.cc. Replays and changed packets of an
+encrypted connection: src/host/links/encrypted_link_test.cc.
+
+usage: attacks_test.py [BUILD_DIR] [-k PATTERN]
+"""
+
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+
+ATTACKS = pathlib.Path(__file__).parent.parent / "attacks"
+sys.path.insert(0, str(ATTACKS))
+import roce  # noqa: E402
+
+BUILD = harness.build_from_command_line()
+PREFIX = harness.ADDRESS.rsplit(".", 1)[0]
+PEER, PEER_QPN, FIRST_PSN = f"{PREFIX}.21", 0x123456 & 0xFFFFFF, 0x4321
+STRANGER = f"{PREFIX}.22"
+PORT = 4796
+HEADROOM_S = 4
+
+
+class AttacksTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.folder.chmod(0o777)
+        subprocess.run(["gcc", "-O1", "-Wall", "-Werror", ATTACKS / "victim.c", "-o",
+                        cls.folder / "victim", "-libverbs"], check=True)
+        cls.key = cls.folder / "key"
+        cls.key.write_text("what the attacker does not know")
+        cls.key.chmod(0o644)
+
+    def setUp(self):
+        self.programs = []
+        self.addCleanup(lambda: harness.stop(*self.programs))
+
+    def start_victim(self, seconds=HEADROOM_S, environment=None):
+        """The program, and what an attacker knows of it at best: QPN, R_Key, address."""
+        victim = BUILD.start(self.folder / "victim", PEER, PEER_QPN, FIRST_PSN, seconds,
+                             environment=environment)
+        self.programs.append(victim)
+
+        def ready():
+            lines = [line for line in victim.output().splitlines() if line.startswith("ready ")]
+            return tuple(map(int, lines[0].split()[1:])) if lines else None
+        return victim, harness.wait_until(ready, 30, "the victim is ready")
+
+    def fate(self, victim):
+        self.assertEqual(victim.wait(60), 0, str(victim))
+        return victim.output().splitlines()[-1].split()
+
+    def attack(self, source, *packets, destination=harness.ADDRESS, port=roce.ROCE_PORT):
+        attacker = roce.Attacker(source)
+        self.addCleanup(attacker.close)
+        for packet in packets:
+            attacker.send(destination, packet, port)
+
+    def encrypted(self):
+        return {"VERBENA_ENCRYPTION": f"psk:{self.key},port={PORT}"}
+
+    def counters(self, victim):
+        """Of the victim's device: link and hw_counters."""
+        done = BUILD.run_verbena("stats", "--json", "--pid", victim.pid)
+        [device] = json.loads(done.output())
+        return device
+
+    def test_injected_write_with_known_numbers(self):
+        """One who sees QPN, PSN and R_Key writes memory; not where packets are authenticated."""
+        victim, (qpn, r_key, address) = self.start_victim()
+        self.attack(PEER, roce.write_only(qpn, FIRST_PSN, r_key, address, b"owned..."))
+        self.assertEqual(self.fate(victim)[0], "changed")
+
+        victim, (qpn, r_key, address) = self.start_victim(environment=self.encrypted())
+        packet = roce.write_only(qpn, FIRST_PSN, r_key, address, b"owned...")
+        self.attack(PEER, packet)  # in clear to the port of RoCE: nobody listens
+        self.attack(PEER, packet, port=PORT)
+        self.assertEqual(self.counters(victim)["link"]["refused_unencrypted"], 1)
+        self.assertEqual(self.fate(victim)[0], "unchanged")
+
+    def test_guessed_r_key(self):
+        """The first wrong guess breaks the connection; another R_Key is as good as a drawn one."""
+        victim, (qpn, r_key, address) = self.start_victim()
+        for guess in range(200):
+            self.attack(PEER, roce.write_only(qpn, FIRST_PSN + guess,
+                                              (r_key + 1 + guess) & 0xFFFFFFFF, address,
+                                              b"owned..."))
+        counters = self.counters(victim)["hw_counters"]
+        self.assertEqual(counters["resp_remote_access_errors"], 1)
+        self.assertEqual(self.fate(victim)[0], "unchanged")
+
+    def test_forged_source(self):
+        """Only the peer's address is believed; the device cannot know who has it."""
+        victim, (qpn, r_key, address) = self.start_victim()
+        self.attack(STRANGER, roce.write_only(qpn, FIRST_PSN, r_key, address, b"owned..."))
+        self.assertEqual(self.counters(victim)["hw_counters"]["dropped_source"], 1)
+        self.assertEqual(self.fate(victim)[0], "unchanged")
+
+    def scan(self, qpn):
+        first = qpn & ~0x3FFF
+        packets = [roce.bth(roce.SEND_ONLY, first + 1 + i, 0) + b"scan" for i in range(3000)]
+        attacker = roce.Attacker(STRANGER)
+        self.addCleanup(attacker.close)
+        for packet in packets:
+            attacker.send(harness.ADDRESS, packet)
+            time.sleep(20e-6)
+
+    def test_qp_number_scan(self):
+        """QPNs count up, so that the first one is found at once; drawn ones are not, and a scan is
+        not heard for long."""
+        _, (qpn, _, _) = self.start_victim()
+        self.assertLess(qpn & 0x3FFF, 16)
+
+        hard = {"VERBENA_HARDEN": "qpn,refusals=50"}
+        places = set()
+        for _ in range(3):
+            victim, (qpn, _, _) = self.start_victim(1, environment=hard)
+            places.add(qpn & 0x3FFF)
+            victim.kill()
+        self.assertGreater(max(places), 16)
+        victim, (qpn, _, _) = self.start_victim(environment=hard)
+        self.scan(qpn)
+        counters = self.counters(victim)["hw_counters"]
+        self.assertGreater(counters["dropped_silenced"], 100)
+        self.assertGreaterEqual(counters["dropped_unknown_qp"], 50)
+
+    def test_what_deregistration_leaves(self):
+        victim, _ = self.start_victim(1)
+        self.assertEqual(self.fate(victim)[1], "kept")
+        victim, _ = self.start_victim(1, environment={"VERBENA_HARDEN": "zero"})
+        self.assertEqual(self.fate(victim)[1], "zero")
+
+    def test_rubbish_to_the_port_of_encryption(self):
+        victim, _ = self.start_victim(environment=self.encrypted())
+        prng = random.Random(7)
+        attacker = roce.Attacker(STRANGER)
+        self.addCleanup(attacker.close)
+        for size in range(200):
+            attacker.socket.sendto(prng.randbytes(size), (harness.ADDRESS, PORT))
+        link = self.counters(victim)["link"]
+        self.assertGreater(link["refused_unencrypted"] + link["refused_spi"], 100)
+        self.assertEqual(link["decrypted"], 0)
+        self.assertEqual(self.fate(victim)[0], "unchanged")
+
+
+if __name__ == "__main__":
+    harness.main()
