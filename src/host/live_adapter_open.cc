@@ -128,24 +128,29 @@ std::unique_ptr<Link> with_local_frames(std::unique_ptr<Link> link, LocalPath* l
   return std::make_unique<LocalLink>(std::move(link), *local);
 }
 
+// Nothing goes in clear where encryption is asked for.
+tl::unexpected<Error> cannot_encrypt(const std::string& what) {
+  return failure(EOPNOTSUPP,
+                 std::string(kEncryptionVariable) + ": not with " + what + "; unset one of them");
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& address) {
   const Expected<std::optional<FabricPlace>> place = FabricLink::place_from_environment();
   if (!place) return tl::unexpected(place.error());
-  if (*place) return open_in_fabric(address, **place);
-  const Expected<LinkKind> kind = link_kind_from_environment();
-  if (!kind) return tl::unexpected(kind.error());
-  if (const std::string nic = nic_from_environment(); !nic.empty())
-    return open_on_nic(address, nic);
-  if (*kind == LinkKind::kIWARP) return open_iwarp(address);
   const Expected<std::optional<EncryptionSettings>> encryption =
       encryption_settings_from_environment();
   if (!encryption) return tl::unexpected(encryption.error());
-  if (*encryption && *kind != LinkKind::kUDP)
-    return failure(EOPNOTSUPP, std::string(kEncryptionVariable) +
-                                   ": only the link \"udp\" encrypts RoCEv2; choose it by " +
-                                   kLinkVariable);
+  if (*place && *encryption) return cannot_encrypt("a simulated fabric");
+  if (*place) return open_in_fabric(address, **place);
+  const Expected<LinkKind> kind = link_kind_from_environment();
+  if (!kind) return tl::unexpected(kind.error());
+  const std::string nic = nic_from_environment();
+  if (!nic.empty() && *encryption) return cannot_encrypt("a virtual function, whose NIC encrypts");
+  if (!nic.empty()) return open_on_nic(address, nic);
+  if (*encryption && *kind != LinkKind::kUDP) return cannot_encrypt("a link other than udp");
+  if (*kind == LinkKind::kIWARP) return open_iwarp(address);
   Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64(), *encryption);
   if (!link) return tl::unexpected(link.error());
   // What the last owner of our slot has left.

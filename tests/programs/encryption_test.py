@@ -80,6 +80,35 @@ class EncryptionTest(unittest.TestCase):
             return client.wait(30) == 0
         harness.wait_until(client_succeeds, 60, "rping runs on encrypted packets")
 
+    def test_capture_before_and_after(self):
+        """The packets in clear on one interface, and on another the same, encrypted."""
+        file = self.folder / "capture.pcapng"
+        self.folder.chmod(0o777)
+        environment = self.settings(f"psk:{self.key}") | {"VERBENA_CAPTURE": str(file)}
+        server, client = BUILD.start_pair("ib_write_bw", "-s", "1024", "-n", "50",
+                                          environment=environment)
+        self.addCleanup(lambda: harness.stop(server, client))
+        self.assertEqual((client.wait(60), server.wait(60)), (0, 0), f"{server}\n{client}")
+
+        def packets(name, filter_text):
+            done = subprocess.run(
+                ["tshark", "-r", file, "-Y", f'frame.interface_name == "{name}" && {filter_text}'],
+                capture_output=True, text=True, check=True)
+            return len(done.stdout.splitlines())
+        in_clear, encrypted = packets("lo", "infiniband"), packets("lo (PSP)", f"udp.port == {PORT}")
+        self.assertGreaterEqual(in_clear, 50)
+        self.assertEqual(encrypted, in_clear)
+        self.assertEqual(packets("lo (PSP)", "infiniband"), 0)
+
+    def test_other_links_do_not_go_in_clear(self):
+        for variables in ({"VERBENA_LINK": "iwarp"}, {"VERBENA_LINK": "packet"}):
+            with self.subTest(variables=variables):
+                program = BUILD.start("ibv_devinfo", "-v", environment=self.settings(
+                    f"psk:{self.key}") | variables)
+                self.addCleanup(program.kill)
+                program.wait(60)
+                self.assertIn("VERBENA_ENCRYPTION: not with", program.output())
+
     def test_bad_settings_are_named(self):
         for text, wanted in (("psk:/nonexistent", "/nonexistent"),
                              (f"psk:{self.write('short', 'short')}", "16 bytes"),

@@ -20,6 +20,8 @@ void PSPSender::seal(std::span<u8> packet, u16 udp_source_port) {
             .length = static_cast<u16>(inner)}
       .encode(packet.subspan<PSPHeader::kSize>().first<UDPHeader::kSize>());
   cipher_.seal(packet, PSPHeader::kSize + header.crypt_offset_bytes());
+  if (capture_ != nullptr)
+    capture_->add(ends_, udp_source_port, packet, pcapng::PacketDirection::kOutbound);
 }
 
 }  // namespace verbena::host

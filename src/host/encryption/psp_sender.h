@@ -4,6 +4,7 @@
 #pragma once
 
 #include "host/encryption/host_keys.h"
+#include "host/encryption/psp_capture.h"
 #include "host/encryption/psp_cipher.h"
 #include "wire/eth/udp.h"
 
@@ -28,6 +29,11 @@ class PSPSender {
   // `packet`: kHeadersSize bytes, the transport packet with its ICRC, and room for the ICV.
   void seal(std::span<u8> packet, u16 udp_source_port);
 
+  // All that it encrypts from now on; `capture` outlives it.
+  void capture_to(PSPCapture& capture, const AssociationEnds& ends) {
+    capture_ = &capture;
+    ends_ = ends;
+  }
   [[nodiscard]] u32 spi() const { return spi_; }
   [[nodiscard]] u64 packets() const { return packets_; }
 
@@ -38,6 +44,8 @@ class PSPSender {
   u64 first_iv_;
   u64 packets_ = 0;
   u8 crypt_offset_;
+  PSPCapture* capture_ = nullptr;
+  AssociationEnds ends_{};
 };
 
 }  // namespace verbena::host

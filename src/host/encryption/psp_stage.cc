@@ -61,7 +61,16 @@ Expected<std::unique_ptr<PSPStage>> PSPStage::open(const EncryptionSettings& set
                       address.all());
   if (!agent) return tl::unexpected(agent.error());
   stage->agent_ = std::move(*agent);
+  if (Expected<void> opened = stage->open_capture(address.interface); !opened)
+    return tl::unexpected(opened.error());
   return stage;
+}
+
+Expected<void> PSPStage::open_capture(const std::string& interface) {
+  const Expected<CaptureFile*> file = CaptureFile::of_process();
+  if (!file) return tl::unexpected(file.error());
+  if (*file != nullptr) capture_ = std::make_unique<PSPCapture>(**file, interface, settings_.port);
+  return {};
 }
 
 std::size_t PSPStage::TargetHash::operator()(const AssociationTarget& target) const {
@@ -121,6 +130,7 @@ std::vector<faults::HeldFrame> PSPStage::take_keys(LinkCounters& counters) {
     if (agreed.issued) {
       outgoing.sender =
           std::make_unique<PSPSender>(ssl_, *agreed.issued, slot_, settings_.crypt_offset);
+      if (capture_ != nullptr) outgoing.sender->capture_to(*capture_, agreed.target.ends);
       for (faults::HeldFrame& frame : outgoing.held) released.push_back(std::move(frame));
       log_key(agreed);
     } else {
@@ -148,6 +158,9 @@ void PSPStage::log_key(const KeyAgent::Agreed& agreed) const {
 
 bool PSPStage::open_frame(IngressFrame& frame, LinkCounters& counters) {
   const std::optional<PSPHeader> header = PSPHeader::decode(frame.transport);
+  if (capture_ != nullptr)
+    capture_->add({.sender = frame.source, .receiver = frame.destination}, frame.udp_source_port,
+                  frame.transport, pcapng::PacketDirection::kInbound);
   const PSPFault fault = receiver_.open(frame);
   count_fault(fault, counters);
   if (fault == PSPFault::kUnknownSPI)

@@ -70,6 +70,7 @@ class PSPStage {
         receiver_(ssl, keys_) {}
   void ask_for(const AssociationTarget& target, Outgoing& outgoing);
   void hold(const EgressFrame& frame, Outgoing& outgoing, LinkCounters& counters);
+  [[nodiscard]] Expected<void> open_capture(const std::string& interface);
   void log_key(const KeyAgent::Agreed& agreed) const;
 
   const OpenSSL& ssl_;
@@ -78,7 +79,8 @@ class PSPStage {
   HostKeys keys_;
   std::unique_ptr<TLSCredentials> credentials_;
   PSPReceiver receiver_;
-  std::unique_ptr<KeyAgent> agent_;  // after what it refers to
+  std::unique_ptr<PSPCapture> capture_;  // nullptr: none is wanted
+  std::unique_ptr<KeyAgent> agent_;      // after what it refers to
   std::unordered_map<AssociationTarget, Outgoing, TargetHash> outgoing_;
   std::size_t held_ = 0;
   AssociationTarget last_target_{};
