@@ -184,53 +184,39 @@ function(verbena_compile_kernels layer)
   endforeach()
 endfunction()
 
-# src/communicator becomes lib/libverbena-coll.so.1, which programs link as -lverbena-coll. It is
-# linked to the system's libibverbs, and uses whichever the loader finds.
-function(verbena_collectives_library)
+# src/LAYER with its libverbena-NAME.map becomes lib/libverbena-NAME.so.1, which programs link as
+# -lverbena-NAME. It is linked to the system's libibverbs, and uses whichever the loader finds.
+function(verbena_public_library name layer)
   if(VERBENA_LIBFUZZER)
     return()
   endif()
-  set(map ${CMAKE_SOURCE_DIR}/src/communicator/libverbena-coll.map)
-  set_source_files_properties(src/communicator/api.cc PROPERTIES
+  set(lib verbena_lib${name})
+  set(map ${CMAKE_SOURCE_DIR}/src/${layer}/libverbena-${name}.map)
+  set_source_files_properties(src/${layer}/api.cc PROPERTIES
     COMPILE_OPTIONS -fvisibility=default SKIP_UNITY_BUILD_INCLUSION ON)
-  target_include_directories(verbena_coll PUBLIC ${CMAKE_SOURCE_DIR}/include)
-  add_library(verbena_libcoll SHARED $<TARGET_OBJECTS:verbena_communicator>)
-  set_target_properties(verbena_libcoll PROPERTIES
-    OUTPUT_NAME verbena-coll SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
-  target_link_libraries(verbena_libcoll PRIVATE verbena_coll ibverbs Threads::Threads)
-  target_include_directories(verbena_libcoll INTERFACE ${CMAKE_SOURCE_DIR}/include)
-  target_link_options(verbena_libcoll PRIVATE
+  add_library(${lib} SHARED $<TARGET_OBJECTS:verbena_${layer}>)
+  set_target_properties(${lib} PROPERTIES
+    OUTPUT_NAME verbena-${name} SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
+  target_link_libraries(${lib} PRIVATE verbena_${layer} ibverbs Threads::Threads)
+  target_include_directories(${lib} INTERFACE ${CMAKE_SOURCE_DIR}/include)
+  target_link_options(${lib} PRIVATE
     LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed)
   if(NOT VERBENA_SANITIZE)
-    target_link_options(verbena_libcoll PRIVATE -static-libstdc++ -shared-libgcc)
+    target_link_options(${lib} PRIVATE -static-libstdc++ -shared-libgcc)
   endif()
-  add_dependencies(product verbena_libcoll)
-  install(TARGETS verbena_libcoll LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  add_dependencies(product ${lib})
+  install(TARGETS ${lib} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           NAMELINK_COMPONENT devel)
 endfunction()
 
-# src/agent becomes lib/libverbena-transfer.so.1, in the same way.
+function(verbena_collectives_library)
+  target_include_directories(verbena_coll PUBLIC ${CMAKE_SOURCE_DIR}/include)
+  verbena_public_library(coll communicator)
+endfunction()
+
+# Its Python module needs no compiler.
 function(verbena_transfer_library)
-  if(VERBENA_LIBFUZZER)
-    return()
-  endif()
-  set(map ${CMAKE_SOURCE_DIR}/src/agent/libverbena-transfer.map)
-  set_source_files_properties(src/agent/api.cc PROPERTIES
-    COMPILE_OPTIONS -fvisibility=default SKIP_UNITY_BUILD_INCLUSION ON)
-  add_library(verbena_libtransfer SHARED $<TARGET_OBJECTS:verbena_agent>)
-  set_target_properties(verbena_libtransfer PROPERTIES
-    OUTPUT_NAME verbena-transfer SOVERSION 1 LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
-  target_link_libraries(verbena_libtransfer PRIVATE verbena_agent ibverbs Threads::Threads)
-  target_include_directories(verbena_libtransfer INTERFACE ${CMAKE_SOURCE_DIR}/include)
-  target_link_options(verbena_libtransfer PRIVATE
-    LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed)
-  if(NOT VERBENA_SANITIZE)
-    target_link_options(verbena_libtransfer PRIVATE -static-libstdc++ -static-libgcc)
-  endif()
-  add_dependencies(product verbena_libtransfer)
-  install(TARGETS verbena_libtransfer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          NAMELINK_COMPONENT devel)
-  # Its Python module needs no compiler.
+  verbena_public_library(transfer agent)
   set(module python/verbena_transfer/__init__.py)
   configure_file(${CMAKE_SOURCE_DIR}/${module} ${CMAKE_BINARY_DIR}/${module} COPYONLY)
   install(FILES ${CMAKE_SOURCE_DIR}/${module}

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -22,18 +21,7 @@
 namespace verbena::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kProgram = "verbena-gpu-paths";
-
-Expected<fs::path> gpu_paths_program() {
-  std::error_code error;
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) return failure(kExitCannot, "cannot read /proc/self/exe: is /proc mounted?");
-  const auto folder = find_library_folder(self.parent_path(), VERBENA_LIBRARY_RELATIVE_PATHS);
-  if (!folder) return folder;
-  return *folder / kProgram;
-}
 
 // The child's own.
 [[noreturn]] void become_program(const RunRequest& run, int output) {
@@ -142,7 +130,7 @@ std::string gpu_paths_table(const BenchRequest& request, const MeasuredPaths* me
 
 Expected<std::string> bench(const BenchRequest& request) {
   if (request.only_predicts) return gpu_paths_table(request, nullptr);
-  const auto program = gpu_paths_program();
+  const auto program = program_beside_library(kProgram);
   if (!program) return tl::unexpected(program.error());
   RunRequest run;
   run.address = request.address;
