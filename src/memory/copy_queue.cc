@@ -27,6 +27,11 @@ class CopyPool {
     free_.pop_front();
     return job;
   }
+  // Returns true if a job runs that its lane has given back.
+  [[nodiscard]] bool has_orphans() {
+    reclaim();
+    return !orphans_.empty();
+  }
   // The job may still run.
   void give_back(CopyJob* job) {
     const u32 index = static_cast<u32>(job - jobs_.get());
@@ -157,6 +162,8 @@ void CopyQueue::use_staging(std::shared_ptr<u8[]> memory) {
   CHECK(pool_ == nullptr);
   pool_ = std::make_shared<CopyPool>(std::move(memory));
 }
+
+bool CopyQueue::has_orphans() { return pool_ != nullptr && pool_->has_orphans(); }
 
 // nullptr: the lane takes no late jobs.
 CopyLane::Jobs* CopyQueue::jobs_of(CopyLane* lane) {

@@ -51,6 +51,8 @@ class CopyQueue {
   [[nodiscard]] CopyResult atomic(const FarRegions& regions, CopyLane* lane, u8* at, CopyOp op,
                                   u64 compare, u64 operand);
 
+  // Returns true while copies run that a lane has forgotten: of a QP that was reset or destroyed.
+  [[nodiscard]] bool has_orphans();
   // Finds what has ended.
   void poll(const FarRegions& regions, CopyLane& lane);
 

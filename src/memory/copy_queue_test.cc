@@ -175,6 +175,18 @@ TEST_F(CopyQueueTest, ManyLanesShareTheSlotsAndAllGoOn) {
   EXPECT_EQ(write(0, from), MemoryFault::kNone);
 }
 
+TEST_F(CopyQueueTest, ForgottenCopiesAreKnownUntilTheyHaveEnded) {
+  EXPECT_FALSE(table_.copies().has_orphans());
+  memory_->is_stuck = true;
+  const std::vector<u8> from(10, 0xa1);
+  for (u32 i = 0; i < 5; ++i) EXPECT_EQ(write(0, from), MemoryFault::kNone);
+  EXPECT_FALSE(table_.copies().has_orphans());
+  lane_.clear();
+  EXPECT_TRUE(table_.copies().has_orphans());
+  memory_->finish();
+  EXPECT_FALSE(table_.copies().has_orphans());
+}
+
 TEST_F(CopyQueueTest, TheFirstFailureHasItsMark) {
   const std::vector<u8> from(10, 0xa1);
   lane_.mark({.psn = 5});

@@ -15,6 +15,8 @@
 //   - Atomics of one region are atomic among themselves, as IBV_ATOMIC_HCA says. IBTA 10.6.3
 //   - Acknowledgement after execution. An RC responder sends no response, and a device reports no
 //     completion, before the jobs of its lane that began earlier have ended.
+//   - Nothing is written for a QP that was reset or destroyed: the driver waits while has_orphans()
+//     of memory/copy_queue.h says so.
 //   - Deregistration waits. A region ends with remove(); jobs that run then still end, and
 //     running() tells the driver when the last one has.
 //   - Errors. kGone of a write becomes the error that the same access to unmapped host memory

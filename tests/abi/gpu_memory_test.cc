@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "tests/abi/verbs_fixture.h"
@@ -310,6 +311,32 @@ TEST_F(GPUMemoryTest, CopiesThatWaitHoldUpNoOtherQP) {
   }
   cuda().control("stuck", 0);
   EXPECT_EQ(wait_for_completion().wr_id, 1u);
+}
+
+// Whoever destroys or resets a QP may use its memory for something else.
+TEST_F(GPUMemoryTest, NothingIsWrittenForAQPThatIsReset) {
+  ibv_mr* const mr = register_all(at(gpu_), kBytes);
+  cuda().control("stuck", 1);
+  ibv_sge from = sge_of(host_mr_, 0, 5000);
+  ibv_send_wr wr = send_wr(1, IBV_WR_RDMA_WRITE, &from);
+  wr.wr.rdma = {.remote_addr = gpu_, .rkey = mr->rkey};
+  ASSERT_EQ(post(qp_, wr), 0);
+  ibv_wc none{};
+  for (int i = 0; i < 50; ++i) {  // long enough for the packets to arrive
+    EXPECT_EQ(ibv_poll_cq(cq, 1, &none), 0);
+    ::usleep(200);
+  }
+  std::thread later([] {
+    ::usleep(50'000);
+    cuda().control("stuck", 0);
+  });
+  ibv_qp_attr reset{};
+  reset.qp_state = IBV_QPS_RESET;
+  EXPECT_EQ(verbs.modify_qp(peer_, &reset, IBV_QP_STATE), 0);
+  fill_gpu(gpu_, 5000, 'n');
+  later.join();
+  ::usleep(1000);
+  EXPECT_EQ(on_gpu(gpu_, 5000), std::vector<char>(5000, 'n'));
 }
 
 TEST_F(GPUMemoryTest, AContextThatDiesEndsItsRegions) {

@@ -106,6 +106,9 @@ class LifeCycle : public ::testing::TestWithParam<u64> {
   void TearDown() override {
     if (HasFailure()) ADD_FAILURE() << world_.report();
   }
+  LifeCycle() {  // every other seed: memory/late_memory_for_test.h
+    if (GetParam() % 2 == 0) world_.use_late_memory();
+  }
   World world_{GetParam()};
 };
 
@@ -116,6 +119,7 @@ TEST_P(LifeCycle, ErrorInTheMiddleThenResetThenANewLife) {
     world_.run_for(us(static_cast<i64>(world_.prng().in(1, 40))));
     life.modify(life.a_, QPState::kError);
     life.modify(life.b_, QPState::kError);
+    if (world_.has_late_memory()) world_.run_for(us(2000));  // flushes wait for copies that run
     const std::vector<CQE> done = life.a_.node.poll(life.a_.cq);
     Life::check_flushed(done, 2 * kSlots);
     life.check_written(done);

@@ -1,5 +1,8 @@
 // Queue pairs: creation and destruction. ibv_create_qp(3), ibv_create_qp_ex(3), ibv_open_qp(3).
 // Attributes: qp_attributes.cc.
+#include <chrono>
+#include <thread>
+
 #include "abi/ibverbs/async_events.h"
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/cq_object.h"
@@ -232,6 +235,11 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
   return &opened->qp_base;
 }
 
+void wait_for_forgotten_copies(ContextObject& owner) {
+  while (owner.enter()->memory().copies().has_orphans())
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
 }  // namespace verbena::abi
 
 using namespace verbena;
@@ -256,6 +264,7 @@ int ibv_destroy_qp(ibv_qp* qp) try {
   self.owner().adapter->receive_arrived();  // and answers it: the peer does not send it in vain
   if (const Status status = withdraw(self); status != Status::kOk) return refuse(status);
   checks::wait_until_settled(self.async_events, "asynchronous events of a QP");
+  wait_for_forgotten_copies(self.owner());
   delete &self;
   return 0;
 } catch (...) {

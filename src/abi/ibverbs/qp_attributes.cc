@@ -156,6 +156,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) try {
   }
   if (change->has(QPField::kState)) {
     checks::changed_state(self, change->state);
+    if (change->state == QPState::kReset) wait_for_forgotten_copies(self.owner());
     qp->state = attr->qp_state;
   }
   return 0;
