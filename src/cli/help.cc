@@ -615,8 +615,8 @@ DESCRIPTION
   serve maps the files, hashes their chunks by BLAKE3 and prints its address.
   Safetensors files with a wrong header are refused.
 
-  fetch READs what it needs from the memory of all sources, straight into the
-  mapped target, and compares the hash of each chunk. Whoever has fetched a chunk
+  fetch READs what it needs from the memory of all sources, compares the hash of
+  each chunk and writes it to the target. Whoever has fetched a chunk
   gives it to other fetchers, so that one source feeds many. A target has the name
   FILE.part until it is complete; fetch goes on where an earlier one was ended,
   and keeps of it the chunks whose hashes match. docs/transfer.md says more.
@@ -624,7 +624,7 @@ DESCRIPTION
 OPTIONS OF serve
   --listen HOST:PORT   where fetchers come; the device's address and any port
                        where it is not given
-  --chunk SIZE         4K to 64M; 4M where it is not given
+  --chunk SIZE         4K to 64M; 1M where it is not given
   --queue-pairs N      for each device and fetcher (1)
   --verbose            a line on standard error for each fetcher
 
@@ -641,7 +641,7 @@ OPTIONS OF fetch
   --stay               after all is there, goes on serving until Ctrl-C
   --no-verify          hashes are not compared
   --timeout SECONDS    without any progress (30)
-  --in-flight N        chunks that are read at a time (8)
+  --in-flight N        chunks that are read at a time (4)
   --queue-pairs N      for each device and source (1)
   --json               the result as JSON
   --address ADDRESS, --link NAME, --fault RULES, --seed N

@@ -93,7 +93,12 @@ Expected<Targets> make_targets(const FetchOptions& options, const Plan& plan) {
     auto file = options.target.empty() ? MappedFile::make_memory(planned.octets)
                                        : MappedFile::make_target(path, planned.octets);
     if (!file) return tl::unexpected(file.error());
-    std::copy(planned.header.begin(), planned.header.end(), file->data());
+    const std::span<const u8> header(reinterpret_cast<const u8*>(planned.header.data()),
+                                     planned.header.size());
+    if (!file->is_file())
+      std::copy(header.begin(), header.end(), file->data());
+    else if (!file->write_at(0, header))
+      return tl::unexpected(file->no_room());
     targets.had.push_back(file->had_octets() != 0);
     targets.files.push_back(std::move(*file));
   }

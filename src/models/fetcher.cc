@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ constexpr u8 kMaxWrong = 3;
 constexpr double kRefreshSeconds = 0.1, kLookSeconds = 1;
 constexpr double kFlightWaitSeconds = 0.002;
 constexpr std::size_t kMaxSources = 16;
-constexpr u64 kMaxUnverified = 16;  // units: their memory is still in the cache
+constexpr u64 kMaxUnverified = 8;  // units: their memory is still in the cache
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -54,9 +54,19 @@ void Fetcher::check_existing(const std::vector<bool>& had) {
 }
 
 Expected<void> Fetcher::add_regions() {
+  if (std::ranges::any_of(targets_, &MappedFile::is_file)) {
+    const u64 octets = std::min(manifest_.chunk_octets, std::max<u64>(total_octets_, 1));
+    const u64 slots = settings_.in_flight + kMaxUnverified;
+    slots_.resize(slots * octets);
+    for (u64 slot = 0; slot < slots; ++slot) free_slots_.push_back(slots_.data() + slot * octets);
+    const auto region =
+        add_region(sources_.agent(), slots_.data(), slots_.size(), VERBENA_LOCAL_WRITE);
+    if (!region) return tl::unexpected(region.error());
+    slots_region_ = *region;
+  }
   for (const MappedFile& target : targets_) {
     regions_.push_back(0);
-    if (target.octets() == 0) continue;
+    if (target.octets() == 0 || target.is_file()) continue;
     const auto region =
         add_region(sources_.agent(), target.data(), target.octets(), VERBENA_LOCAL_WRITE);
     if (!region) return tl::unexpected(region.error());
@@ -109,7 +119,7 @@ Expected<void> Fetcher::start_flights() {
       if (const auto asked = ask_for_hash(unit, *origin); !asked) return asked;
       landed_.push_back(unit);
     } else {
-      verify(unit);
+      check_in_place(unit);
     }
   }
   for (std::size_t tries = waiting_.size();
@@ -148,8 +158,17 @@ Expected<bool> Fetcher::start_flight(u64 number, Source& source) {
   const Unit& unit = plan_.units[number];
   const MappedFile& target = targets_[unit.target];
   ReadOrder order{.peer = source.peer};
-  order.local.push_back({reinterpret_cast<u64>(target.data()) + unit.target_offset, unit.octets(),
-                         regions_[unit.target]});
+  if (target.is_file()) {
+    u8*& slot = progress_[number].slot;
+    if (slot == nullptr) {
+      slot = free_slots_.back();
+      free_slots_.pop_back();
+    }
+    order.local.push_back({reinterpret_cast<u64>(slot), unit.octets(), slots_region_});
+  } else {
+    order.local.push_back({reinterpret_cast<u64>(target.data()) + unit.target_offset, unit.octets(),
+                           regions_[unit.target]});
+  }
   const transfer::Place& place = source.places[unit.file];
   for (u64 run = 0; run < unit.count; ++run)
     order.remote.push_back(
@@ -201,9 +220,7 @@ Expected<bool> Fetcher::land_flights() {
     flight.source->delivered += unit.octets();
     progress_[flight.unit].last_source = flight.source;
     progress_[flight.unit].is_check = false;
-    if (!settings_.verifies)
-      on_right(flight.unit);
-    else if (unit.hash)
+    if (unit.hash || !settings_.verifies)
       verify(flight.unit);
     else
       landed_.push_back(flight.unit);
@@ -235,9 +252,25 @@ Expected<bool> Fetcher::take_hashes() {
 
 void Fetcher::verify(u64 number) {
   const Unit& unit = plan_.units[number];
+  const MappedFile& target = targets_[unit.target];
+  const u8* const at =
+      target.is_file() ? progress_[number].slot : target.data() + unit.target_offset;
+  hashers_.add({.unit = number,
+                .octets = {at, unit.octets()},
+                .expected = settings_.verifies ? unit.hash : std::nullopt,
+                .file = target.is_file() ? &target : nullptr,
+                .offset = unit.target_offset});
+}
+
+void Fetcher::check_in_place(u64 number) {
+  const Unit& unit = plan_.units[number];
   hashers_.add({.unit = number,
                 .octets = {targets_[unit.target].data() + unit.target_offset, unit.octets()},
-                .expected = *unit.hash});
+                .expected = unit.hash});
+}
+
+void Fetcher::free_slot(u64 unit) {
+  if (u8* const slot = std::exchange(progress_[unit].slot, nullptr)) free_slots_.push_back(slot);
 }
 
 Expected<bool> Fetcher::take_verdicts(Hashers::Wait wait) {
@@ -245,7 +278,10 @@ Expected<bool> Fetcher::take_verdicts(Hashers::Wait wait) {
   while (const auto verdict = hashers_.take(has_come ? Hashers::Wait::kNo : wait)) {
     has_come = true;
     Progress& progress = progress_[verdict->unit];
+    if (!verdict->is_written)
+      return tl::unexpected(targets_[plan_.units[verdict->unit].target].no_room());
     if (verdict->is_right) {
+      free_slot(verdict->unit);
       if (progress.is_check) kept_octets_ += plan_.units[verdict->unit].octets();
       on_right(verdict->unit);
     } else if (progress.is_check) {

@@ -43,9 +43,12 @@ void Hashers::work() {
     const Job job = jobs_.front();
     jobs_.pop_front();
     guard.unlock();
-    const bool is_right = transfer::blake3(job.octets) == job.expected;
+    Verdict verdict{.unit = job.unit};
+    verdict.is_right = !job.expected || transfer::blake3(job.octets) == *job.expected;
+    if (verdict.is_right && job.file != nullptr)
+      verdict.is_written = job.file->write_at(job.offset, job.octets);
     guard.lock();
-    verdicts_.push_back({job.unit, is_right});
+    verdicts_.push_back(verdict);
     has_verdict_.notify_one();
   }
 }

@@ -1,4 +1,5 @@
-// Hashers: threads that compare the hashes of units with what they must be.
+// Hashers: threads that compare the hashes of units with what they must be, and write what is right
+// to its file.
 #pragma once
 
 #include <condition_variable>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "models/mapped_file.h"
 #include "transfer/blake3.h"
 
 namespace verbena::models {
@@ -18,11 +20,14 @@ class Hashers {
   struct Job {
     u64 unit = 0;
     std::span<const u8> octets{};
-    transfer::Hash expected{};
+    std::optional<transfer::Hash> expected{};  // nullopt: it is right, whatever it is
+    const MappedFile* file = nullptr;          // nullptr: the octets are in place
+    u64 offset = 0;                            // in the file
   };
   struct Verdict {
     u64 unit = 0;
     bool is_right = false;
+    bool is_written = true;
   };
 
   explicit Hashers(u32 threads);

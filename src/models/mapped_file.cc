@@ -73,17 +73,11 @@ Expected<MappedFile> MappedFile::make_target(const std::string& path, u64 octets
   file.had_octets_ = static_cast<u64>(status.st_size);
   if (ftruncate(file.file_, static_cast<off_t>(octets)) != 0)
     return file_error(file.part_path_, errno);
-  const int error = octets == 0 ? 0 : posix_fallocate(file.file_, 0, static_cast<off_t>(octets));
-  if (error != 0) {
-    struct statvfs room {};
-    const bool is_known = fstatvfs(file.file_, &room) == 0;
+  if (const auto room = file.check_room(); !room) {
     if (file.had_octets_ == 0) unlink(file.part_path_.c_str());
-    if (error != ENOSPC || !is_known) return file_error(file.part_path_, error);
-    return tl::unexpected(path + ": no room for " + size_text(octets) + ": " +
-                          size_text(u64{room.f_bavail} * room.f_frsize) + " are free");
+    return tl::unexpected(room.error());
   }
-  if (const auto mapped = file.map(PROT_READ | PROT_WRITE); !mapped)
-    return tl::unexpected(mapped.error());
+  if (const auto mapped = file.map(PROT_READ); !mapped) return tl::unexpected(mapped.error());
   return file;
 }
 
@@ -95,6 +89,34 @@ Expected<MappedFile> MappedFile::make_memory(u64 octets) {
     return tl::unexpected(mapped.error());
   if (octets != 0) madvise(file.data_, octets, MADV_HUGEPAGE);
   return file;
+}
+
+// What an earlier attempt left has its blocks already.
+Expected<void> MappedFile::check_room() const {
+  struct statvfs room {};
+  struct stat status {};
+  if (fstatvfs(file_, &room) != 0 || fstat(file_, &status) != 0) return {};
+  const u64 has = static_cast<u64>(status.st_blocks) * 512;
+  const u64 free = u64{room.f_bavail} * room.f_frsize;
+  if (octets_ <= has || octets_ - has <= free) return {};
+  return tl::unexpected(no_room());
+}
+
+std::string MappedFile::no_room() const {
+  struct statvfs room {};
+  const bool is_known = fstatvfs(file_, &room) == 0;
+  return path_ + ": no room for " + size_text(octets_) +
+         (is_known ? ": " + size_text(u64{room.f_bavail} * room.f_frsize) + " are free" : "");
+}
+
+bool MappedFile::write_at(u64 offset, std::span<const u8> from) const {
+  while (!from.empty()) {
+    const ssize_t wrote = pwrite(file_, from.data(), from.size(), static_cast<off_t>(offset));
+    if (wrote <= 0) return false;
+    from = from.subspan(static_cast<std::size_t>(wrote));
+    offset += static_cast<u64>(wrote);
+  }
+  return true;
 }
 
 bool MappedFile::read_at(u64 offset, std::span<u8> to) const {

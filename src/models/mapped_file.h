@@ -30,6 +30,9 @@ class MappedFile {
   [[nodiscard]] u8* data() const { return data_; }
   [[nodiscard]] u64 octets() const { return octets_; }
   [[nodiscard]] u64 had_octets() const { return had_octets_; }
+  [[nodiscard]] bool is_file() const { return file_ >= 0; }
+  [[nodiscard]] bool write_at(u64 offset, std::span<const u8> from) const;
+  [[nodiscard]] std::string no_room() const;  // one line that says so
   // Reads from the file, not from the mapping, which cannot be read where the file was cut.
   [[nodiscard]] bool read_at(u64 offset, std::span<u8> to) const;
   // Whether a source is another one than when it was opened.
@@ -39,6 +42,7 @@ class MappedFile {
 
  private:
   [[nodiscard]] Expected<void> map(int protection);
+  [[nodiscard]] Expected<void> check_room() const;
   int file_ = -1;
   u8* data_ = nullptr;
   u64 octets_ = 0, had_octets_ = 0;

@@ -22,7 +22,7 @@ struct Manifest {
   static constexpr u64 kMinChunkOctets = 4096, kMaxChunkOctets = u64{64} << 20;
   static constexpr u32 kMaxFiles = 65536;
 
-  u64 chunk_octets = u64{4} << 20;
+  u64 chunk_octets = u64{1} << 20;
   std::vector<ModelFile> files{};
 
   [[nodiscard]] u64 octets() const;
