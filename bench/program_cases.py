@@ -3,6 +3,7 @@ needs, so they run only when `--only 'program-*'` names them."""
 
 from cases import MIB, Case, Peer, latency
 from measurements import SocketPingPong
+from models import CurlFromNginx, KVBlocks, ModelFetch, Rsync
 from programs import Ceph, Fio, Gloo, QEMUMigration, RStream
 
 SITES = (("local", "same host"), ("wire", "veth"))
@@ -36,6 +37,24 @@ def rstream(size, count, what):
                          RStream("rsockets", size, count, what), RStream("tcp", size, count, what), 1.0)
 
 
+def loads(size):
+    """One fetcher beside TCP, and four beside one: at most 1.3 times its time."""
+    return (Case(f"program-model-{size >> 20}m", "same host", f"model of {size >> 20} MiB", "GB/s",
+                 ModelFetch(size), (Peer("curl from nginx", CurlFromNginx(size), 2.0),
+                                    Peer("rsync", Rsync(size), 2.0))),
+            Case(f"program-model-{size >> 20}m-4", "same host",
+                 f"model of {size >> 20} MiB, four fetchers", "GB/s", ModelFetch(size, 4),
+                 (Peer("one fetcher", ModelFetch(size), 1 / 1.3),)))
+
+
+def kv_blocks(count, size):
+    return Case(f"program-kv-{count}x{size >> 10}k", "same host",
+                f"{count} scattered KV blocks of {size >> 10} KiB", "GB/s",
+                KVBlocks("gbps", count, size),
+                (Peer("one WRITE", KVBlocks("contiguous_gbps", count, size), 0.8),
+                 Peer("TCP", KVBlocks("tcp_gbps", count, size), 1.0)))
+
+
 def with_events(name, program, size, goal):
     """The socket's figure is one way; so is that of SEND, while READ goes there and back. perftest
     has no -e for WRITE."""
@@ -50,6 +69,7 @@ CASES = (
     *gloo(1024, 1000), *gloo(MIB, 100), *gloo(64 * MIB, 5),
     *on_both_sites("qemu-2g", "QEMU migration of 2 GiB of random memory", "ms",
                    QEMUMigration("rdma", 2048), QEMUMigration("tcp", 2048), 1.0),
+    *loads(2048 * MIB), kv_blocks(1280, 65536),
     *fio(4096, 16), *fio(MIB, 16),
     *rstream(64, 20000, "us"), *rstream(MIB, 300, "GB/s"),
     *with_events("send", "ib_send_lat", 8, 1.0), *with_events("send", "ib_send_lat", 65536, 1.0),
