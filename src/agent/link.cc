@@ -127,6 +127,11 @@ const coll::Rail& Link::rail_of(u32 lane) const { return *rails_[lane % rails_.s
 
 // Both sides count the same number of lanes.
 void Link::make_lanes() {
+  for (const auto& rail : rails_)
+    if (rail->context()->device->transport_type == IBV_TRANSPORT_IWARP)
+      return die(
+          std::string(ibv_get_device_name(rail->context()->device)) +
+          " is an iWARP device: only rdma_cm connects its queue pairs, and agents do not use it");
   const u32 rails = std::max(self_.rails, peer_.rails);
   const u32 count = rails * std::min(self_.queue_pairs, peer_.queue_pairs);
   slots_.resize(count * LaneSlots::kTotalOctets);

@@ -333,6 +333,10 @@ class BadInputTest(ModelTest):
             _, single = self.serve(self.model / "a.safetensors")
             self.fails("another process", single, target / "b.safetensors")
 
+    def test_iwarp_devices(self):
+        _, address = self.serve(None, "--link", "iwarp")
+        self.fails("is an iWARP device", address, self.folder / "copy", "--link", "iwarp")
+
     def test_wrong_usage(self):
         for needle, arguments in {"needs one folder": ["serve"],
                                   "needs a source": ["fetch", "x"],
