@@ -82,11 +82,13 @@ void NICServer::watch_descriptor(int fd) {
 
 // --- control
 
+// Of those that connect and ask nothing the oldest goes, so that they keep nobody out.
 void NICServer::accept_controls() {
-  while (controls_.size() < kMaxControls) {
+  for (u32 i = 0; i < kMaxControls; ++i) {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) return;
     watch_descriptor(socket.get());
+    if (controls_.size() == kMaxControls) controls_.erase(controls_.begin());
     controls_.push_back(std::move(socket));
   }
 }

@@ -19,7 +19,7 @@ class NICServer {
  public:
   static constexpr Duration kSpin = us(50);
   static constexpr u64 kQuantumBytes = 16 << 10;  // of a function of weight 1 in a round
-  static constexpr u32 kMaxControls = 1024;       // control sockets that have not asked yet
+  static constexpr u32 kMaxControls = 256;        // control sockets that have not asked yet
 
   // Listens, and opens all functions.
   [[nodiscard]] static Expected<std::unique_ptr<NICServer>> open(const NICConfig& config);

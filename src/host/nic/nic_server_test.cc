@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <atomic>
 #include <thread>
@@ -209,6 +211,22 @@ TEST_F(NICServerTest, ProgramsAreCountedAndLetGo) {
   }
   EXPECT_EQ(counter("red", "detached", 2), 2u);
   const auto again = attach();
+}
+
+TEST_F(NICServerTest, SilentConnectionsKeepNobodyOut) {
+  start();
+  std::vector<Descriptor> silent;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path_.copy(address.sun_path, path_.size());
+  for (u32 i = 0; i < 2 * NICServer::kMaxControls; ++i) {
+    Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
+              0);
+    silent.push_back(std::move(socket));
+  }
+  const auto red = attach();
+  EXPECT_EQ(counter("red", "attached", 1), 1u);
 }
 
 TEST_F(NICServerTest, FunctionIsTakenBackAfterARestart) {
