@@ -1,0 +1,86 @@
+// Input: what a stranger sends to the ports of encryption, what a peer says inside of TLS, and what
+// a tenant writes into its ring to the NIC: the same bytes for each.
+// Checked: what decodes encodes to the same; a packet that passes the NIC's filter is from the
+// function; a ring of any content ends, and gives no record that lies outside of it.
+#include <cstring>
+#include <memory>
+
+#include "host/encryption/key_messages.h"
+#include "host/encryption/psp_notice.h"
+#include "host/local/frame_ring.h"
+#include "host/nic/nic_filter.h"
+#include "tests/fuzz/fuzz.h"
+#include "wire/psp/psp_header.h"
+
+namespace verbena::fuzz {
+namespace {
+
+const GID kOwn = GID::from_ipv4(0x0a000001), kOther = GID::from_ipv4(0x0a000002);
+constexpr u32 kSlotOfTenant = 5;
+
+void check_psp(std::span<const u8> in) {
+  const std::optional<PSPHeader> header = PSPHeader::decode(in);
+  if (!header) return;
+  CHECK(in.size() >= PSPHeader::kSize + header->extension_bytes);
+  if (header->has_cookie) return;
+  std::array<u8, PSPHeader::kSize> bytes{};
+  header->encode(bytes);
+  CHECK(PSPHeader::decode(bytes) == header);
+}
+
+void check_messages(std::span<const u8> in) {
+  if (const auto notice = host::PSPNotice::decode(in))
+    CHECK(host::PSPNotice::decode(notice->encode()) == notice);
+  if (in.size() >= host::KeyQuestion::kSize) {
+    const auto question = host::KeyQuestion::decode(in.first<host::KeyQuestion::kSize>());
+    std::array<u8, host::KeyQuestion::kSize> bytes{};
+    if (question) {
+      question->encode(bytes);
+      CHECK(host::KeyQuestion::decode(bytes) == question);
+    }
+  }
+  if (in.size() >= host::KeyAnswer::kSize) {
+    const auto answer = host::KeyAnswer::decode(in.first<host::KeyAnswer::kSize>());
+    std::array<u8, host::KeyAnswer::kSize> bytes{};
+    if (answer) {
+      host::KeyAnswer::encode(*answer, bytes);
+      CHECK(host::KeyAnswer::decode(bytes) == answer);
+    }
+  }
+}
+
+void check_filter(std::span<const u8> in) {
+  const host::NICFilter filter({kOwn}, {PKey{0xffff}});
+  CHECK(filter.check_sent(kOther, kOwn, in, kSlotOfTenant) != host::NICRefusal::kNone);
+  const bool passes = filter.check_sent(kOwn, kOther, in, kSlotOfTenant) == host::NICRefusal::kNone;
+  if (passes) CHECK(BTH::decode(in)->p_key == PKey{0xffff});
+  (void)host::asks_for_connection(in);
+}
+
+// A ring of the tenant's making. Its reader's place is not the tenant's to choose, but may be any.
+void check_ring(std::span<const u8> in) {
+  static const auto ring = std::make_unique<host::FrameRing>();
+  auto* const bytes = reinterpret_cast<u8*>(ring.get());
+  const std::size_t size = std::min(in.size(), sizeof(host::FrameRing));
+  std::memset(bytes, 0, 8192);
+  std::memcpy(bytes, in.data(), size);
+  host::FrameRingReader reader(*ring);
+  host::FrameRingReader::Record record;
+  for (u32 i = 0; i < 64 && reader.poll(record); ++i) {
+    CHECK(record.body.size() <= host::FrameRing::kMaxBody);
+    CHECK(record.body.data() >= bytes);
+    CHECK(record.body.data() + record.body.size() <= bytes + sizeof(host::FrameRing));
+  }
+}
+
+}  // namespace
+}  // namespace verbena::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const verbena::u8> in(data, size);
+  verbena::fuzz::check_psp(in);
+  verbena::fuzz::check_messages(in);
+  verbena::fuzz::check_filter(in);
+  verbena::fuzz::check_ring(in);
+  return 0;
+}
