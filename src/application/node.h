@@ -84,6 +84,7 @@ struct Event {
   std::optional<u32> invalidated{};    // kReceived: our R_Key that the message has invalidated
   std::span<const u8> private_data{};  // until the next call of poll()
   Address peer{};                      // kConnectRequest
+  u16 listen_port = 0;                 // kConnectRequest: the port that it was made to
 };
 
 class Node {

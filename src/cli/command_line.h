@@ -153,14 +153,17 @@ struct BenchRequest {
 };
 struct NICRequest {
   enum class Action : u8 { kRun, kStatus };
-  struct PrintRequest {
-    std::string text;  // of --help and --version
-  };
-  using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
-                               SimRequest, PlanRequest, FabricRequest, CollRequest, TestRequest,
-                               ToolRequest, BenchRequest, NICRequest, PrintRequest>;
+  Action action = Action::kRun;
+  std::string path;  // nic.yaml; of kStatus also the socket
+};
+struct PrintRequest {
+  std::string text;  // of --help and --version
+};
+using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
+                             SimRequest, PlanRequest, FabricRequest, CollRequest, TestRequest,
+                             ToolRequest, BenchRequest, NICRequest, PrintRequest>;
 
-  // `arguments`: without the program's own name.
-  [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);
+// `arguments`: without the program's own name.
+[[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);
 
 }  // namespace verbena::cli

@@ -14,10 +14,10 @@ using nvme::CNS;
 using nvme::Command;
 using nvme::FabricsType;
 
-constexpr u16 kAdminQueueEntries = 32;
 constexpr u32 kScratchOctets = 4096;
 constexpr Duration kReadyPoll = ms(10);
 constexpr u32 kMaxTransfer = 1 << 20;  // of a controller without a limit
+constexpr u8 kMaxPagesLog2 = 19;       // 2 GiB
 
 Command fabrics_command(FabricsType type) {
   Command command{.opcode = nvme::kFabricsOpcode};
@@ -89,7 +89,7 @@ void Initiator::begin_attempt() {
 }
 
 bool Initiator::open_queue(u16 qid) {
-  const u16 entries = qid == 0 ? kAdminQueueEntries : io_entries_;
+  const u16 entries = qid == 0 ? config_.admin_entries : io_entries_;
   Queue queue{.qid = qid, .entries = entries};
   const auto commands = node_.allocate(u64{entries} * Command::kSize, application::Content::kBytes,
                                        application::Access::kLocal);
@@ -305,7 +305,8 @@ void Initiator::next_step(const nvme::Completion& completion) {
       const u32 capsule = controller_.command_capsule_units * 16;
       in_capsule_octets_ = capsule > Command::kSize ? capsule - u32{Command::kSize} : 0;
       const u8 pages_log2 = controller_.max_transfer_pages_log2;
-      max_transfer_octets_ = pages_log2 == 0 || pages_log2 > 8 ? kMaxTransfer : 4096u << pages_log2;
+      max_transfer_octets_ =
+          pages_log2 == 0 ? kMaxTransfer : 4096u << std::min<u8>(pages_log2, kMaxPagesLog2);
       if (controller_.type == nvme::IdentifyController::Type::kDiscovery ||
           config_.subsystem_nqn == nvme::kDiscoveryNQN)
         return become_live();

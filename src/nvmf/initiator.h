@@ -29,6 +29,7 @@ struct InitiatorConfig {
   std::array<u8, 16> host_id{};
   u16 queue_entries = 128;
   u16 io_queues = 1;
+  u16 admin_entries = 32;
   Duration keep_alive = sec(5);  // 0: none
   Duration reconnect_delay = sec(1);
   Duration loss_timeout = sec(600);   // ctrl_loss_tmo; 0: a loss ends it at once

@@ -16,16 +16,20 @@ using nvme::RDMAReject;
 constexpr u16 kAdminEntries = 32;
 // The data of a capsule begins at a multiple of this, because files may be opened with O_DIRECT.
 constexpr u32 kDataAlignment = 4096;
-constexpr u32 kAdminDataOctets = 64 * 1024;  // of each task of an admin queue: the longest log
 constexpr u32 kTasksPerEntry = 2;  // the receive of a command is posted again after its response
 constexpr u32 kMaxControllers = 0xffef;  // CNTLIDs from FFF0h are reserved. Fabrics 1.1a, 3.3
 
+// Octets before a capsule, so that its data is aligned; none where it has no data.
+u32 capsule_lead(const ControllerLimits& limits) {
+  return limits.in_capsule_octets == 0 ? 0 : kDataAlignment - u32{Command::kSize};
+}
 u32 capsule_stride(const ControllerLimits& limits) {
-  const u32 pages = (limits.in_capsule_octets + kDataAlignment - 1) / kDataAlignment;
-  return (pages + 1) * kDataAlignment;
+  const u32 octets = capsule_lead(limits) + u32{Command::kSize} + limits.in_capsule_octets;
+  const u32 unit = limits.in_capsule_octets == 0 ? u32{Command::kSize} : kDataAlignment;
+  return (octets + unit - 1) / unit * unit;
 }
 u64 capsule_offset(const ControllerLimits& limits, u32 task) {
-  return u64{task} * capsule_stride(limits) + kDataAlignment - Command::kSize;
+  return u64{task} * capsule_stride(limits) + capsule_lead(limits);
 }
 
 AdminAnswer refuse_connect(nvme::Status status, u32 at, bool in_data) {
@@ -122,7 +126,7 @@ void Target::admit(ConnectionId connection, const nvme::RDMARequestData& data) {
   const auto answers =
       node_.allocate(u64{tasks} * nvme::Completion::kSize, Content::kBytes, Access::kLocal);
   const auto admin_data =
-      node_.allocate(data.qid == 0 ? u64{tasks} * kAdminDataOctets : ConnectData::kSize,
+      node_.allocate(data.qid == 0 ? u64{tasks} * config_.admin_data_octets : ConnectData::kSize,
                      Content::kBytes, Access::kLocal);
   if (capsules) queue->capsules = *capsules;
   if (answers) queue->answers = *answers;
@@ -315,7 +319,7 @@ void Target::on_connect(Queue& queue, u32 number, u32 capsule_octets) {
   if (const auto wrong = find_data(task, capsule_octets, ConnectData::kSize))
     return answer(queue, number, *wrong);
   if (task.capsule_data != nullptr) return on_connect_data(queue, number);
-  const u64 offset = queue.qid == 0 ? u64{number} * kAdminDataOctets : 0;
+  const u64 offset = queue.qid == 0 ? u64{number} * config_.admin_data_octets : 0;
   task.state = Task::State::kFetches;
   task.capsule_data = queue.admin_data.bytes.data() + offset;
   fetch(queue, number,
@@ -434,8 +438,8 @@ void Target::finish_admin(Queue& queue, u32 number, const AdminAnswer& admin) {
     return answer(queue, number, nvme::Status::kSGLDescriptorTypeInvalid);
   // A host may take less than all of it.
   const u32 octets = std::min(sgl.length, static_cast<u32>(admin.data.size()));
-  if (octets > kAdminDataOctets) return answer(queue, number, nvme::Status::kInvalidField);
-  const u64 offset = u64{number} * kAdminDataOctets;
+  if (octets > config_.admin_data_octets) return answer(queue, number, nvme::Status::kInvalidField);
+  const u64 offset = u64{number} * config_.admin_data_octets;
   std::copy_n(admin.data.begin(), octets,
               queue.admin_data.bytes.begin() + static_cast<std::ptrdiff_t>(offset));
   const std::array slices{

@@ -23,6 +23,7 @@ struct TargetConfig {
   nvme::DiscoveryEntry::Provider provider = nvme::DiscoveryEntry::Provider::kUnspecified;
   ControllerLimits limits{};
   application::Content content = application::Content::kBytes;  // of data buffers
+  u32 admin_data_octets = 64 * 1024;  // of each task of an admin queue: the longest log page
   u32 small_buffers = 512, large_buffers = 64;
   Duration connect_limit = sec(10);  // a connection without a Connect command ends then
 };

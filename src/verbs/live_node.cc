@@ -307,7 +307,10 @@ void LiveNode::on_request(const rdma_cm_event& event) {
     return;
   }
   Address peer = address_from(rdma_get_peer_addr(event.id));
-  tell({.kind = Event::Kind::kConnectRequest, .connection = id, .peer = peer},
+  tell({.kind = Event::Kind::kConnectRequest,
+        .connection = id,
+        .peer = peer,
+        .listen_port = listener->port},
        private_data_of(event));
 }
 

@@ -87,7 +87,8 @@ void SimulatedNode::begin(Channel& channel, NodePacket&& packet) {
   channel_of_[channel.connection] = static_cast<u32>(&channel - channels_.data());
   tell({.kind = NodeEvent::Kind::kConnectRequest,
         .connection = channel.connection,
-        .peer = SimulatedNodes::address_of(channel.peer, packet.port)},
+        .peer = SimulatedNodes::address_of(channel.peer, 0),
+        .listen_port = packet.port},
        packet.bytes);
 }
 

@@ -1,15 +1,10 @@
 // StorageReads: the GPUs' NICs as hosts of NVMe over Fabrics, and storage servers as its targets,
-// on a simulated network. A read is what the RDMA transport makes of it (NVM Express over
-// Fabrics 1.1, 7.3; NVMe RDMA Transport 1.0): a command capsule of 64 octets to the server, the
-// data written by RDMA into the host's memory, a response capsule of 16 octets. Each GPU reads
-// blocks at its rate, from its servers in turns; where as many are under way as its queue holds,
-// the next one waits.
+// on a simulated network: the code of `verbena nvmf` (nvmf/target.h, nvmf/initiator.h), with
+// namespaces that have no contents. Each GPU reads blocks at its rate, from its servers in turns;
+// where as many are outstanding as its queue holds, the next one waits. Reading begins when the
+// GPU's controllers are connected.
 //
-// Capsules go as RDMA WRITEs with immediate data, as all messages of an application do here: 20
-// octets of headers more than the SENDs that they are on a real wire.
-//
-// Each call of the network belongs to one host, and touches what is that host's alone: a GPU's
-// reads, or one of the servers' outboxes.
+// Each call of the network belongs to one host, and touches what is that host's alone.
 #pragma once
 
 #include <memory>
@@ -17,8 +12,8 @@
 #include <vector>
 
 #include "fabric/network.h"
+#include "fabric/nodes/simulated_nodes.h"
 #include "jobs/cluster.h"
-#include "jobs/storage/outbox.h"
 #include "jobs/storage/storage_config.h"
 
 namespace verbena::jobs {
@@ -31,53 +26,41 @@ struct StorageRead {
 
 class StorageReads final : public fabric::Application {
  public:
-  static constexpr u32 kCommandOctets = 64, kResponseOctets = 16;
-
   // Its connections are those numbered `first_connection` and on. All arguments outlive it.
   StorageReads(const StorageConfig& config, const Cluster& cluster, fabric::Network& network,
                u32 first_connection, u32 word_mark, u64 seed);
-  // What makes it impossible; "": nothing.
+  ~StorageReads() override;
+  StorageReads(const StorageReads&) = delete;
+  StorageReads& operator=(const StorageReads&) = delete;
+  // Why it is impossible; "": it is possible.
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
   void start();  // now
   // Between the network's runs: what has ended until then, GPU after GPU.
   [[nodiscard]] std::vector<StorageRead> reads_until(Time end) const;
 
-  void on_arrival(u32 connection, u32 word, Time now) override;
-  void on_sent(u32 connection, Time now) override;
-  void on_alarm(u32 word, Time now) override;
+  void on_arrival(u32 connection, u32 word, Time now) override {
+    nodes_->on_arrival(connection, word, now);
+  }
+  void on_sent(u32 connection, Time now) override { nodes_->on_sent(connection, now); }
+  void on_alarm(u32 word, Time now) override { nodes_->on_alarm(word, now); }
 
  private:
-  struct alignas(64) Reader {
-    Time next;                 // when the next read is due
-    u64 begun = 0;             // reads
-    std::vector<u32> free;     // slots of the queue
-    std::vector<Time> posted;  // by slot
-    std::vector<StorageRead> ended;
-  };
-  // Of a connection pair: commands one way, data and responses the other.
-  struct Path {
-    u32 gpu = 0, server = 0;
-    Outbox commands, answers;
-  };
-  enum class Kind : u8 { kData, kResponse };
+  class Server;
+  class Reader;
+  class Host;
 
-  void connect(u32 gpu, u32 server);
-  void read(u32 gpu, Time now);
-  void begin(u32 gpu, Time now);
-  void answer(u32 path, u32 slot);
-  void end(u32 path, u32 slot, Time now);
-  [[nodiscard]] u64 blocks() const;
-  [[nodiscard]] Duration interval() const;
+  [[nodiscard]] u32 servers_of_gpu() const;
+  [[nodiscard]] u32 server_of(u32 gpu, u32 path) const;
+  void make_servers();
+  void make_hosts(u64 seed);
 
-  const StorageConfig config_;
+  const StorageConfig& config_;
   const Cluster& cluster_;
-  fabric::Network& network_;
-  const u32 first_connection_;
-  const u32 word_mark_;  // set in the words of all its alarms
-  const u32 paths_per_gpu_;
-  std::vector<Reader> readers_;
-  std::vector<Path> paths_;  // of each GPU one after another
   std::string mistake_;
+  std::unique_ptr<fabric::SimulatedNodes> nodes_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<Host>> hosts_;      // by NIC, in the order of the first GPU
+  std::vector<std::unique_ptr<Reader>> readers_;  // by GPU
 };
 
 }  // namespace verbena::jobs

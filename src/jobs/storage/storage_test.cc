@@ -59,15 +59,30 @@ TEST(StorageReads, TheMediumIsPartOfTheLatency) {
   EXPECT_NEAR((median("80us") - median("0")).seconds(), 80e-6, 0.1e-6);
 }
 
+// Connecting the controllers takes 2 % of these short runs.
 TEST(StorageReads, ARateIsKept) {
   const JobResults results = run(idle_network("{servers: 1, block: 16KiB, read: 2GB/s}"));
-  EXPECT_NEAR(storage_of(results).rate(), 2e9, 0.02e9);
+  EXPECT_NEAR(storage_of(results).rate(), 2e9, 0.05e9);
 }
 
 // A server's link gives each of two GPUs half of it, less headers.
 TEST(StorageReads, WithoutARateTheLinkIsFull) {
   const JobResults results = run(idle_network("{servers: 1}"));
-  EXPECT_NEAR(storage_of(results).rate(), 12.5e9 / 2 * 4096 / (4096 + 80), 0.1e9);
+  EXPECT_NEAR(storage_of(results).rate(), 12.5e9 / 2 * 4096 / (4096 + 80), 0.2e9);
+}
+
+// 16 hosts read a checkpoint from one server: its link is shared, and the latency is theirs.
+TEST(StorageReads, ACheckpointIsReadByAllHosts) {
+  const JobResults results = run(R"(
+topology: {kind: star, hosts: 16}
+links: {rate: 100Gbps, delay: 1us}
+collective: {algorithm: ring, size: 32MiB}
+storage: {servers: 1, amount: 1MiB, block: 128KiB, queue_depth: 8}
+)");
+  const StorageResult& storage = *results.collectives[0].by_packets->storage;
+  EXPECT_EQ(storage.octets, 16u << 20);
+  const double alone = 128 * 1024 * 8 / 100e9;
+  EXPECT_GT(storage.median.seconds(), 16 * alone);
 }
 
 constexpr const char* kBusy = R"(
