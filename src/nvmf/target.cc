@@ -277,13 +277,13 @@ std::optional<nvme::Status> Target::find_data(Task& task, u32 capsule_octets, u3
       if (sgl.length != needed) return nvme::Status::kDataSGLLengthInvalid;
       return std::nullopt;
     case nvme::SGLDescriptor::Type::kDataBlock: {
+      if (!nvme::may_send_data(task.command))
+        return nvme::Status::kSGLDescriptorTypeInvalid;  // nothing is returned in a capsule
       if (sgl.subtype != nvme::SGLDescriptor::kSubtypeOffset)
         return nvme::Status::kSGLDescriptorTypeInvalid;
       if (sgl.length != needed) return nvme::Status::kDataSGLLengthInvalid;
       if (sgl.address > capsule_octets || needed > capsule_octets - sgl.address)
         return nvme::Status::kSGLOffsetInvalid;
-      if (!nvme::may_send_data(task.command))
-        return nvme::Status::kSGLDescriptorTypeInvalid;  // nothing is returned in a capsule
       task.capsule_data = data + sgl.address;
       return std::nullopt;
     }

@@ -1,0 +1,234 @@
+#include "nvmf/target.h"
+
+#include <gtest/gtest.h>
+
+#include "nvmf/memory_store.h"
+#include "nvmf/scripted_node_for_test.h"
+
+namespace verbena::nvmf {
+namespace {
+
+using nvme::Command;
+using nvme::Completion;
+using nvme::Status;
+
+constexpr u64 kDiskOctets = 64 * 1024;
+
+class TargetTest : public testing::Test {
+ protected:
+  TargetTest()
+      : store_(
+            *node_.allocate(kDiskOctets, application::Content::kBytes, application::Access::kLocal),
+            9),
+        subsystem_("nqn.a"),
+        target_(node_, config()) {
+    subsystem_.add_namespace(store_);
+    target_.add_subsystem(subsystem_);
+    EXPECT_EQ(target_.start(), verbena::Status::kOk);
+  }
+  static TargetConfig config() {
+    TargetConfig config;
+    config.small_buffers = config.large_buffers = 4;
+    return config;
+  }
+  application::ConnectionId request(u16 qid, u16 hsqsize = 15, u16 hrqsize = 16) {
+    const auto id = node_.request(
+        nvme::RDMARequestData{.qid = qid, .receive_queue_size = hrqsize, .send_queue_size = hsqsize}
+            .encode());
+    target_.on_ready();
+    return id;
+  }
+  // The response to it; nullopt: none came.
+  std::optional<Completion> send(application::ConnectionId id, const Command& command,
+                                 std::span<const u8> data = {}) {
+    std::vector<u8> capsule(Command::kSize);
+    command.encode(std::span<u8, Command::kSize>(capsule.data(), Command::kSize));
+    capsule.insert(capsule.end(), data.begin(), data.end());
+    node_.sent.clear();
+    EXPECT_TRUE(node_.deliver(id, capsule));
+    target_.on_ready();
+    if (node_.sent.empty() || node_.sent.back().bytes.size() != Completion::kSize)
+      return std::nullopt;
+    return Completion::decode(
+        std::span<const u8, Completion::kSize>(node_.sent.back().bytes.data(), Completion::kSize));
+  }
+  Status status(application::ConnectionId id, const Command& command,
+                std::span<const u8> data = {}) {
+    const auto completion = send(id, command, data);
+    EXPECT_TRUE(completion.has_value());
+    return completion ? completion->code() : Status::kInternalError;
+  }
+  Status connect(application::ConnectionId id, u16 qid, u16 controller, u32 keep_alive_ms = 0) {
+    Command command{.sgl = nvme::SGLDescriptor::in_capsule(nvme::ConnectData::kSize)};
+    nvme::ConnectCommand{.qid = qid, .sq_size = 15, .keep_alive_ms = keep_alive_ms}.put_into(
+        command);
+    std::array<u8, nvme::ConnectData::kSize> data{};
+    nvme::ConnectData{.controller_id = controller, .subsystem_nqn = "nqn.a", .host_nqn = "nqn.h"}
+        .encode(data);
+    return status(id, command, data);
+  }
+  application::ConnectionId live_admin(u32 keep_alive_ms = 0) {
+    const auto id = request(0);
+    EXPECT_EQ(connect(id, 0, nvme::kDynamicController, keep_alive_ms), Status::kSuccess);
+    Command enable{.opcode = nvme::kFabricsOpcode};
+    enable.cdw[1] = static_cast<u32>(nvme::Property::kCC);
+    enable.cdw[2] = nvme::kCCFabrics | nvme::kCCEnable;
+    EXPECT_EQ(status(id, enable), Status::kSuccess);
+    return id;
+  }
+  application::ConnectionId live_io() {
+    const auto id = request(1);
+    EXPECT_EQ(connect(id, 1, 1), Status::kSuccess);
+    return id;
+  }
+  static Command read(u32 octets) {
+    Command command{.opcode = 2, .nsid = 1, .sgl = nvme::SGLDescriptor::keyed(0x1000, octets, 7)};
+    command.cdw[2] = octets / 512 - 1;
+    return command;
+  }
+
+  test::ScriptedNode node_;
+  MemoryStore store_;
+  Subsystem subsystem_;
+  Target target_;
+};
+
+TEST_F(TargetTest, QueueSizesThatLieAreRejected) {
+  for (const auto& [qid, hsqsize, hrqsize] : {std::array<u16, 3>{0, 0, 16},
+                                              {0, 32, 16},
+                                              {1, 128, 16},
+                                              {1, 15, 0},
+                                              {1, 15, 129},
+                                              {17, 15, 16},
+                                              {0, 0xffff, 0xffff}}) {
+    node_.rejected.clear();
+    (void)request(qid, hsqsize, hrqsize);
+    EXPECT_EQ(node_.rejected.size(), 1u) << qid << " " << hsqsize << " " << hrqsize;
+  }
+  (void)node_.request(std::array<u8, 31>{});
+  target_.on_ready();
+  EXPECT_EQ(node_.rejected.size(), 2u);
+  EXPECT_EQ(target_.counters().refused_connections, 8u);
+}
+
+TEST_F(TargetTest, CommandsBeforeConnectAreOutOfSequence) {
+  const auto admin = request(0);
+  EXPECT_EQ(status(admin, {.opcode = 6}), Status::kCommandSequenceError);
+  const auto io = request(1);
+  EXPECT_EQ(status(io, read(512)), Status::kCommandSequenceError);
+  EXPECT_EQ(connect(admin, 0, nvme::kDynamicController), Status::kSuccess);
+  EXPECT_EQ(status(admin, {.opcode = 6}), Status::kCommandSequenceError);  // not enabled
+  EXPECT_EQ(connect(io, 1, 1), Status::kCommandSequenceError);
+}
+
+TEST_F(TargetTest, ConnectIsForOneControllerAndOneTime) {
+  const auto admin = live_admin();
+  EXPECT_EQ(connect(admin, 0, nvme::kDynamicController), Status::kCommandSequenceError);
+  const auto stray = request(1);
+  EXPECT_EQ(connect(stray, 1, 99), Status::kConnectInvalidParameters);
+  EXPECT_EQ(connect(stray, 2, 1), Status::kConnectInvalidParameters);  // REQ said queue 1
+  (void)live_io();
+  const auto twice = request(1);
+  EXPECT_EQ(connect(twice, 1, 1), Status::kCommandSequenceError);
+}
+
+TEST_F(TargetTest, AShortCapsuleClosesTheConnection) {
+  const auto admin = live_admin();
+  node_.deliver(admin, std::array<u8, 63>{});
+  target_.on_ready();
+  EXPECT_FALSE(node_.is_open(admin));
+  EXPECT_EQ(target_.controllers(), 0u);
+}
+
+TEST_F(TargetTest, AResponseInvalidatesTheKeyIfTheSGLSaysSo) {
+  (void)live_admin();
+  const auto io = live_io();
+  Command command = read(1024);
+  EXPECT_EQ(status(io, command), Status::kSuccess);
+  EXPECT_EQ(node_.sent.back().invalidate, std::nullopt);
+  command.sgl.subtype = nvme::SGLDescriptor::kSubtypeInvalidateKey;
+  EXPECT_EQ(status(io, command), Status::kSuccess);
+  EXPECT_EQ(node_.sent.back().invalidate, std::optional<u32>(7));
+  ASSERT_EQ(node_.sent.size(), 2u);
+  EXPECT_EQ(node_.sent[0].operation, application::Operation::kWrite);
+  EXPECT_EQ(node_.sent[0].remote_address, 0x1000u);
+  EXPECT_EQ(node_.sent[0].bytes.size(), 1024u);
+}
+
+TEST_F(TargetTest, SQHDFollowsTheSubmissionQueue) {
+  (void)live_admin();
+  const auto io = live_io();
+  u16 head = 1;  // after Connect
+  for (int i = 0; i < 40; ++i) {
+    head = static_cast<u16>((head + 1) % 16);
+    const auto completion = send(io, read(512));
+    ASSERT_TRUE(completion.has_value());
+    EXPECT_EQ(completion->sq_head, head);
+    EXPECT_EQ(completion->sq_id, 1);
+  }
+}
+
+TEST_F(TargetTest, SGLsAreChecked) {
+  (void)live_admin();
+  const auto io = live_io();
+  Command command = read(512);
+  command.sgl = nvme::SGLDescriptor::in_capsule(512);  // nothing is returned in a capsule
+  EXPECT_EQ(status(io, command), Status::kSGLDescriptorTypeInvalid);
+  command = read(512);
+  command.sgl.type = 2;
+  EXPECT_EQ(status(io, command), Status::kSGLDescriptorTypeInvalid);
+  Command write{.opcode = 1, .nsid = 1, .sgl = nvme::SGLDescriptor::in_capsule(512)};
+  EXPECT_EQ(status(io, write, std::array<u8, 511>{}), Status::kSGLOffsetInvalid);
+  write.sgl.address = 1;
+  EXPECT_EQ(status(io, write, std::array<u8, 512>{}), Status::kSGLOffsetInvalid);
+  write.sgl.address = ~u64{0};
+  EXPECT_EQ(status(io, write, std::array<u8, 512>{}), Status::kSGLOffsetInvalid);
+  write.sgl.address = 0;
+  EXPECT_EQ(status(io, write, std::array<u8, 512>{}), Status::kSuccess);
+}
+
+TEST_F(TargetTest, AsyncEventsWaitForAChangeAndCanBeAborted) {
+  const auto admin = live_admin();
+  EXPECT_EQ(send(admin, {.opcode = 0x0c, .cid = 9}), std::nullopt);
+  target_.on_namespace_changed(subsystem_, 1);
+  ASSERT_FALSE(node_.sent.empty());
+  auto event = Completion::decode(
+      std::span<const u8, Completion::kSize>(node_.sent.back().bytes.data(), Completion::kSize));
+  EXPECT_EQ(event.cid, 9);
+  EXPECT_EQ(event.result, 2u | 4u << 16);  // notice, changed namespaces
+  EXPECT_EQ(send(admin, {.opcode = 0x0c, .cid = 10}), std::nullopt);
+  Command abort{.opcode = 0x08, .cid = 11};
+  abort.cdw[0] = 10u << 16;
+  EXPECT_EQ(status(admin, abort), Status::kSuccess);
+  ASSERT_EQ(node_.sent.size(), 2u);
+  event = Completion::decode(
+      std::span<const u8, Completion::kSize>(node_.sent[0].bytes.data(), Completion::kSize));
+  EXPECT_EQ(event.cid, 10);
+  EXPECT_EQ(event.code(), Status::kAbortRequested);
+}
+
+TEST_F(TargetTest, AConnectionWithoutConnectEnds) {
+  const auto idle = request(0);
+  EXPECT_EQ(node_.alarm(), node_.time + sec(10));
+  node_.ring_alarm();
+  target_.on_ready();
+  EXPECT_FALSE(node_.is_open(idle));
+}
+
+TEST_F(TargetTest, SilenceEndsAControllerAndTrafficKeepsIt) {
+  const auto admin = live_admin(1000);
+  node_.time = node_.time + ms(900);
+  EXPECT_EQ(status(admin, {.opcode = 0x18}), Status::kSuccess);
+  node_.time = node_.time + ms(900);
+  node_.ring_alarm();
+  target_.on_ready();
+  EXPECT_TRUE(node_.is_open(admin));
+  node_.time = node_.time + sec(2);
+  node_.ring_alarm();
+  target_.on_ready();
+  EXPECT_FALSE(node_.is_open(admin));
+  EXPECT_EQ(target_.counters().keep_alive_expirations, 1u);
+}
+
+}  // namespace
+}  // namespace verbena::nvmf
