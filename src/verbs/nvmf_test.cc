@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "application/shared_node.h"
 #include "nvmf/initiator.h"
 #include "nvmf/memory_store.h"
 #include "nvmf/target.h"
@@ -268,6 +269,44 @@ TEST_P(NVMf, KeepAlivesKeepAnIdleController) {
   run(initiator, [&] { return std::max(nodes_->server().now(), nodes_->client().now()) >= end; });
   EXPECT_EQ(target_.controllers(), 1u);
   EXPECT_EQ(target_.counters().keep_alive_expirations, 0u);
+}
+
+// Two hosts on one node.
+class TwoHosts final : public application::Program {
+ public:
+  TwoHosts(application::Node& node, const InitiatorConfig& config)
+      : shared(node), one(shared.add_view(), config), two(shared.add_view(), config) {}
+  void on_ready() override {
+    shared.dispatch();
+    one.on_ready();
+    two.on_ready();
+  }
+  application::SharedNode shared;
+  Initiator one, two;
+};
+
+TEST_P(NVMf, AKeyThatIsNotTheHostsEndsItsAssociationAndNoOther) {
+  InitiatorConfig config = this->config();
+  config.io_queues = 1;
+  TwoHosts hosts(nodes_->client(), config);
+  hosts.one.start();
+  hosts.two.start();
+  nodes_->run(target_, hosts, [&] {
+    return hosts.one.state() == Initiator::State::kLive &&
+           hosts.two.state() == Initiator::State::kLive;
+  });
+  DataSlice foreign = slice(0, 4096);
+  foreign.r_key ^= 0x5a5a5a;
+  hosts.one.submit({.blocks = 8, .data = foreign});
+  nodes_->run(target_, hosts, [&] { return hosts.one.state() == Initiator::State::kFailed; });
+  Initiator::Result result;
+  ASSERT_TRUE(hosts.one.poll_result(result));
+  EXPECT_EQ(result.status, Status::kTransientTransportError);
+  hosts.two.submit({.blocks = 8, .data = slice(4096, 4096)});
+  bool has = false;
+  nodes_->run(target_, hosts, [&] { return has || (has = hosts.two.poll_result(result)); });
+  EXPECT_EQ(result.status, Status::kSuccess);
+  EXPECT_EQ(hosts.two.state(), Initiator::State::kLive);
 }
 
 INSTANTIATE_TEST_SUITE_P(Drivers, NVMf, testing::Values(test::simulated_pair, test::live_pair),
