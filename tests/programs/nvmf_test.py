@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import harness
 
@@ -123,6 +124,18 @@ class NVMfTest(unittest.TestCase):
         self.good("write", ADDRESS, "--link", "iwarp", "--nqn", NQN, input=data)
         self.assertEqual(self.good("read", ADDRESS, "--link", "iwarp", "--nqn", NQN, "--length",
                                    len(data)), data)
+
+    @unittest.skipUnless(shutil.which("tshark"), "tshark is not installed")
+    def test_tshark_reads_the_capture(self):
+        with unittest.mock.patch.dict(os.environ, {"VERBENA_LOCAL": "off"}):  # as packets
+            self.target()
+            capture = self.folder / "capture.pcapng"
+            self.good("write", ADDRESS, "--nqn", NQN, "--capture", capture, input=bytes(100_000))
+        told = subprocess.run(["tshark", "-r", capture], capture_output=True, text=True,
+                              check=True).stdout
+        for words in ("NVMeOF Connect", "Property Set Controller Configuration",
+                      "NVMe Identify Controller", "NVMe Write"):
+            self.assertIn(words, told)
 
     def test_wrong_usage(self):
         for words, arguments in (
