@@ -28,6 +28,7 @@ using application::Work;
 constexpr int kResolveTimeout_ms = 2000;
 constexpr u32 kFirstCompletions = 1024;
 constexpr u32 kInlineOctets = 64;
+constexpr Duration kLinger = us(20);
 constexpr u32 kSpinsPerLook = 256;
 constexpr int kBacklog = 128;
 constexpr u8 kMaxReads = 16;
@@ -470,6 +471,7 @@ void LiveNode::on_completion(const ibv_wc& completion) {
 
 void LiveNode::take_completions() {
   const int count = ibv_poll_cq(cq_, static_cast<int>(completions_.size()), completions_.data());
+  if (count > 0) last_completion_ = now();
   for (int i = 0; i < count; ++i) on_completion(completions_[static_cast<std::size_t>(i)]);
 }
 
@@ -504,10 +506,18 @@ void LiveNode::spin() {
   }
 }
 
+// Polls for a moment while completions come one after another: going to sleep and waking up take
+// longer than the next completion.
+bool LiveNode::linger() {
+  take_completions();
+  const Time until = last_completion_ + kLinger;
+  while (queued_.empty() && now() < until) take_completions();
+  return !queued_.empty();
+}
+
 // The completion queue is armed, and polled once more, before the thread sleeps.
 void LiveNode::wait(Duration at_most, std::span<const int> descriptors) {
-  take_completions();
-  if (!queued_.empty()) return;
+  if (linger()) return;
   if (!is_armed_) {
     if (ibv_req_notify_cq(cq_, 0) != 0) return;
     is_armed_ = true;

@@ -92,6 +92,7 @@ class LiveNode final : public application::Node {
   void on_connection_event(application::ConnectionId id, const rdma_cm_event& event);
   void end(application::ConnectionId id, application::Event::Kind kind,
            std::span<const u8> private_data);
+  [[nodiscard]] bool linger();  // true: there is an event
   void take_completions();
   void on_completion(const ibv_wc& completion);
   void tell(application::Event event, std::span<const u8> private_data = {});
@@ -119,6 +120,7 @@ class LiveNode final : public application::Node {
   std::map<application::ConnectionId, Connection> connections_;
   std::vector<rdma_cm_id*> ended_;  // to be destroyed
   application::ConnectionId next_connection_ = 1;
+  Time last_completion_;
   u32 spins_ = 0;
   Time alarm_ = Time::never();
   std::deque<Queued> queued_;
