@@ -106,6 +106,8 @@ const Tried* fastest(const std::vector<Tried>& tried, std::size_t of, Kind kind,
   return best;
 }
 
+bool helps(const Tried& tried) { return tried.ratio() < 1 - kNoticed; }
+
 std::string share_text(const Candidate& candidate, const std::vector<Tried>& tried,
                        std::size_t place) {
   std::string text;
@@ -247,7 +249,7 @@ std::vector<Candidate> best_of_each(const std::vector<Candidate>& candidates,
   std::vector<Candidate> best = candidates;
   for (std::size_t i = 0; i < best.size(); ++i) {
     const Tried* const one = fastest(tried, i, Kind::kSetting);
-    if (one == nullptr || !best[i].is_done() || one->ratio() >= 1) continue;
+    if (one == nullptr || !best[i].is_done() || !helps(*one)) continue;
     const Duration time = time_with(best[i], *one);
     best[i].measured.time = time;
     best[i].variant = one->remedy.name;
@@ -267,7 +269,7 @@ std::string causes_text(const std::vector<Candidate>& candidates, const std::vec
                         fabric::duration_text(candidate.measured.time),
                         share_text(candidate, tried, i));
     const Tried* const best = fastest(tried, i, Kind::kSetting);
-    if (best != nullptr && best->ratio() < 1)
+    if (best != nullptr && helps(*best))
       text += fmt::format("    at best    {}\n", times_text(candidate, *best));
     if (const Tried* const shipped = fastest(tried, i, Kind::kAsShipped); shipped != nullptr)
       text += fmt::format("    shipped    {}\n", times_text(candidate, *shipped));
