@@ -42,7 +42,8 @@ TEST(RefusalLimitTest, BacksOffUpToALimit) {
 
 TEST(RefusalLimitTest, ManySourcesDoNotGrowIt) {
   RefusalLimit limit(1);
-  for (u32 i = 0; i < 10'000; ++i) limit.on_refused(GID::from_ipv4(0x0a000000 + i), kFirstSecond + ms(i));
+  for (u32 i = 0; i < 10'000; ++i)
+    limit.on_refused(GID::from_ipv4(0x0a000000 + i), kFirstSecond + ms(i));
   for (u32 i = 0; i < 2; ++i) limit.on_refused(kScanner, kFirstSecond + sec(20));
   EXPECT_TRUE(limit.is_silenced(kScanner, kFirstSecond + sec(20)));
 }

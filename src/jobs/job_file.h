@@ -1,5 +1,6 @@
 // A job as a user describes it in YAML: a scenario's network (docs/simulator.md), and under
-// `collective`, `training`, `inference`, `serving`, `loading` or `chakra` what its GPUs do. docs/jobs.md has all keys.
+// `collective`, `training`, `inference`, `serving`, `loading` or `chakra` what its GPUs do.
+// docs/jobs.md has all keys.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Octets from outside that transfers read: metadata, manifests, safetensors headers, traces. What is
-// accepted is encoded to the same octets again, and each tensor lies within its file.
+// Octets from outside that transfers read: metadata, manifests, safetensors headers, traces. What
+// is accepted is encoded to the same octets again, and each tensor lies within its file.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

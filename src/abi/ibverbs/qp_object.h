@@ -38,8 +38,8 @@ struct QPObject final : NewerQPEx, host::EventTarget {
 // The sizes its queues have, as granted.
 [[nodiscard]] ibv_qp_cap granted_capacity(const QPObject& qp);
 
-// After a QP was reset or destroyed: returns when the copies to and from far memory that it had begun
-// have ended. No lock is held meanwhile.
+// After a QP was reset or destroyed: returns when the copies to and from far memory that it had
+// begun have ended. No lock is held meanwhile.
 void wait_for_forgotten_copies(ContextObject& owner);
 
 }  // namespace verbena::abi
