@@ -145,13 +145,13 @@ u64 NICFunction::send_of(Program& program, u64 bytes, Time now) {
 // they cost the NIC time.
 u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& record, Time now) {
   const std::size_t size = record.body.size();
-  if (size < BTH::kSize + kICRCSize) {
+  if (size < BTH::kSize + kICRCSize || size > FrameRing::kMaxBody) {
     ++counters_.refused_sent[static_cast<std::size_t>(NICRefusal::kMalformed)];
     return FrameRing::kMaxBody;
   }
   if (kStaging - staged_ < size) flush();
   const std::span<u8> copy = std::span(*staging_).subspan(staged_, size);
-  std::memcpy(copy.data(), record.body.data(), size);
+  std::ranges::copy(record.body, copy.begin());
   const Bytes transport = copy.first(size - kICRCSize);
   const auto& [source, destination] = record.addresses;
   const GID from = source, to = destination;
