@@ -60,7 +60,7 @@ class Agent {
   // `state` has the operation, priority, notification and peer.
   [[nodiscard]] Expected<void> prepare(TransferState& state, const Descriptors& lists);
   [[nodiscard]] Expected<void> post(const std::shared_ptr<TransferState>& state);
-  // Of a transfer that was posted.
+  // These take a transfer that was posted.
   [[nodiscard]] int status(TransferState& state);
   [[nodiscard]] int wait(TransferState& state, i64 deadline);
   void cancel(TransferState& state);

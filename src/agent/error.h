@@ -1,4 +1,4 @@
-// What failed: a status of verbena/transfer.h and one line of text.
+// A failure: a status of verbena/transfer.h and one line of text.
 #pragma once
 
 #include <string>

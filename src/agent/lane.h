@@ -21,7 +21,7 @@ struct LaneLimits {
   u32 requests = 128;
 };
 
-// What wr_id says.
+// The contents of a wr_id.
 struct WorkId {
   u32 link = 0, lane = 0, generation = 0;
   bool is_receive = false;

@@ -17,7 +17,7 @@
 
 namespace verbena::agent {
 
-// What a side says in kHello.
+// The contents of kHello, from either side.
 struct Hello {
   std::string name{};
   u64 incarnation = 0;         // of the sender

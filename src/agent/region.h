@@ -22,7 +22,7 @@ class Region {
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
-  // What peers are told, with rkeys.
+  // The metadata that peers receive, with R_Keys.
   [[nodiscard]] const transfer::RemoteRegion& published() const { return published_; }
   [[nodiscard]] bool is_remote() const { return published_.rights != 0; }
   [[nodiscard]] bool holds(u64 address, u64 length) const;

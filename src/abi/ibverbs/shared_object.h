@@ -47,7 +47,7 @@ class SharedRegion {
   SharedRegion(const SharedRegion&) = delete;
   SharedRegion& operator=(const SharedRegion&) = delete;
 
-  // Of memory that copies run to and from: the region's end waits for those that have begun.
+  // Copies run to and from `far`; the end of the region waits for those that have begun.
   void set_far(std::shared_ptr<const FarMemory> far) { far_ = std::move(far); }
   [[nodiscard]] bool is_far() const { return far_ != nullptr; }
   void on_key_changed(LKey key) { key_ = key; }
