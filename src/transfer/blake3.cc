@@ -117,7 +117,7 @@ Words compress(const Words& chain, const BlockWords& block, u64 counter, u32 oct
 
 BlockWords words_of(std::span<const u8> octets) {
   BlockWords words{};
-  std::memcpy(words.data(), octets.data(), octets.size());
+  if (!octets.empty()) std::memcpy(words.data(), octets.data(), octets.size());
   return words;
 }
 

@@ -186,6 +186,7 @@ TEST_F(GPUMemoryTest, KindsOfAllocation) {
   ASSERT_EQ(cuda().address_reserve(&mapped, kGranularity, 0, 0, 0), 0);
   ASSERT_EQ(cuda().mem_create(&handle, kGranularity, nullptr, 0), 0);
   ASSERT_EQ(cuda().mem_map(mapped, kGranularity, 0, handle, 0), 0);
+  ASSERT_EQ(cuda().mem_release(handle), 0);  // The mapping keeps the memory.
   for (const Pointer memory : {pool, mapped})
     expect_works(register_all(at(memory), kBytes), memory, memory, kBytes);
   // The CPU reaches both of these: they are as any memory.

@@ -78,6 +78,8 @@ struct World {
     nvmf::TargetConfig config;
     config.small_buffers = config.large_buffers = 2;
     config.limits.max_transfer_pages_log2 = 4;
+    config.limits.in_capsule_octets = nvme::ConnectData::kSize;
+    config.admin_data_octets = nvme::kIdentifySize;
     return config;
   }
   application::ConnectionId connect(u16 qid) {
