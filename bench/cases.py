@@ -3,8 +3,8 @@
 import dataclasses
 
 from cpu import IdleWakeups, TargetCPU
-from measurements import (MPI, UCX, Collective, Gloo, Iperf3, Libfabric, Limit, ManyQPs, Perftest, SocketPingPong,
-                          Sockperf, UDPStream)
+from measurements import (MPI, UCX, Collective, EventLatency, Gloo, Iperf3, Libfabric, Limit, ManyQPs,
+                          Perftest, SocketPingPong, Sockperf, UDPStream)
 from soft_roce import GuestPerftest, GuestUDP
 
 MIB = 1 << 20
@@ -158,6 +158,15 @@ def many_qps(name, what, active, run_length, goal=1 / 1.3):
                 (Peer("1 QP", ManyQPs(1, 1, 64), goal, is_limit=True),))
 
 
+def wake_ups(site, place):
+    """Of a thread asleep in ibv_get_cq_event(), by requests that come a millisecond apart."""
+    for kind in ("send", "write-imm", "write", "read", "atomic"):
+        for percentile, goal in ((50, 30), (99, 200)):
+            yield Case(f"{place}-event-{kind}-p{percentile}", site,
+                       f"wake-up by {kind}, percentile {percentile}", "us",
+                       EventLatency(kind, percentile), (), goal=goal)
+
+
 WIRE_TCP = "tcp"
 WRITE_LATENCY_PEERS = (Peer("raw UDP", SocketPingPong("udp", 24), 1.4, is_limit=True),
                        Peer("sockperf", Sockperf(24)),
@@ -226,6 +235,7 @@ CASES = (
     Case("wire-send-lat-events", "veth", "SEND 8 B, -e, one way", "us",
          latency("ib_send_lat", 8, "-e", count=5000),
          (Peer("blocking TCP", SocketPingPong("tcp", 8, 5000), 1.0, is_limit=True),)),
+    *wake_ups("same host", "local"), *wake_ups("veth", "wire"),
     Case("wire-rate-q1", "veth", "WRITE 64 B", "M/s", rate("ib_write_bw", 64, "-q", "1"),
          (Peer("UCX tag, tcp", UCX("tag_bw", WIRE_TCP, 64, 200000, "M/s"), 10.0),)),
     Case("wire-rate-q16", "veth", "WRITE 64 B, 16 QPs", "M/s", rate("ib_write_bw", 64, "-q", "16"),

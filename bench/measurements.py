@@ -101,6 +101,30 @@ class ManyQPs:
 
 
 @dataclasses.dataclass(frozen=True)
+class EventLatency:
+    """From posting a request to the wake-up of a thread that sleeps in ibv_get_cq_event(): us at one
+    percentile. bench/verbs/event_latency.cc, which prints the histogram."""
+    kind: str
+    percentile: int  # 50 or 99
+    count: int = 1000
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        program = site.build.folder / "bench" / "verbs_event_latency"
+        answerer = site.start_on_device(site.left, program, "answer", port)
+        try:
+            listens("tcp", port, answerer, "0A")
+            output = finish(site.start_on_device(site.right, program, "ask", site.left.address, port,
+                                                 self.kind, self.count), answerer)
+            return float(output.split()[0 if self.percentile == 50 else 1])
+        finally:
+            answerer.kill()
+
+    def __str__(self):
+        return f"event_latency, {self.kind}, percentile {self.percentile} of {self.count}"
+
+
+@dataclasses.dataclass(frozen=True)
 class UCX:
     """ucx_perftest, on UCX's own transports. `what`: GB/s, M/s or us."""
     test: str
