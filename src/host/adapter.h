@@ -106,7 +106,8 @@ class Adapter {
 
   // Injected faults from now on, in place of those before; none: a device without faults. What
   // those before still held back is lost. Takes the lock itself.
-  virtual void set_faults(std::vector<faults::Rule> rules, u64 seed) = 0;
+  // EINVAL: a rule has no meaning on this device.
+  [[nodiscard]] virtual Expected<void> set_faults(std::vector<faults::Rule> rules, u64 seed) = 0;
   [[nodiscard]] virtual faults::FaultFilter* faults() = 0;  // inside a Session; nullptr: none
 
   // For regions and domains that other processes import, and we from them (LocalPath). Both take

@@ -382,12 +382,14 @@ void LiveAdapter::serve_stats() {
   if (stats_) stats_->serve(device_, link_->counters(), monotonic_now());
 }
 
-void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
+Expected<void> LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   const Session session = enter();
+  if (stream_side_ != nullptr)
+    return stream_side_->faults().set_rules(std::move(rules), seed, session.real_now());
   if (faulty_ != nullptr) link_ = faulty_->release();
   faulty_ = nullptr;
   choose_path();
-  if (rules.empty()) return;
+  if (rules.empty()) return {};
   auto faulty = std::make_unique<FaultyLink>(
       std::move(link_), faults::FaultFilter(std::move(rules), seed, session.real_now()));
   faulty->set_peer_lookup([this](QPN qpn) -> std::optional<QPN> {
@@ -400,6 +402,7 @@ void LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   faulty_ = faulty.get();
   link_ = std::move(faulty);
   choose_path();
+  return {};
 }
 
 std::optional<ExportPlace> LiveAdapter::export_place() {
@@ -446,6 +449,7 @@ void LiveAdapter::drop_to_history(faults::Direction direction, const faults::Hel
 }
 
 faults::FaultFilter* LiveAdapter::faults() {
+  if (stream_side_ != nullptr) return stream_side_->faults().filter();
   return faulty_ != nullptr ? &faulty_->filter() : nullptr;
 }
 
@@ -457,10 +461,15 @@ void LiveAdapter::note_object_fault(const ObjectFault& fault, const QueuePair* q
   }
 }
 
+std::optional<ObjectFault> LiveAdapter::poll_object_fault() {
+  if (stream_side_ != nullptr) return stream_side_->faults().poll_object_fault();
+  return faulty_ != nullptr ? faulty_->poll_object_fault() : std::nullopt;
+}
+
 // False: nothing has changed.
 bool LiveAdapter::fail_objects(Time now) {
   bool any = false;
-  while (const std::optional<ObjectFault> fault = faulty_->poll_object_fault()) {
+  while (const std::optional<ObjectFault> fault = poll_object_fault()) {
     QueuePair* const qp = device_.find_qp(fault->qp);
     if (qp == nullptr) continue;
     any = true;
@@ -597,7 +606,7 @@ bool LiveAdapter::take_outputs(Time now) {
     policy_.on_application_sleep();  // the peer will answer
     send_frames(now);
   }
-  if (faulty_ != nullptr && fail_objects(now)) send_frames(now);
+  if (fail_objects(now)) send_frames(now);
   if (fabric_ != nullptr && fabric_->has_died()) fail_all_qps(now);
   if (nic_ != nullptr) tell_of_nic(now);
   if (fabric_ != nullptr) tell_port_changes();

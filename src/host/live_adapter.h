@@ -51,7 +51,7 @@ class LiveAdapter final : public Adapter {
   void open_stats(const LocalAddress& address);
   // Says from now on why work ended in error; once, before set_faults().
   void explain_with(std::unique_ptr<Explainer> explainer);
-  void set_faults(std::vector<faults::Rule> rules, u64 seed) override;
+  [[nodiscard]] Expected<void> set_faults(std::vector<faults::Rule> rules, u64 seed) override;
   [[nodiscard]] faults::FaultFilter* faults() override;
   [[nodiscard]] std::optional<ExportPlace> export_place() override;
   [[nodiscard]] Expected<std::shared_ptr<ProcessMemory>> exporter_at(
@@ -148,6 +148,7 @@ class LiveAdapter final : public Adapter {
   void tell_of_nic(Time now);
   void send_frames(Time now);
   void note_object_fault(const ObjectFault& fault, const QueuePair* qp);
+  [[nodiscard]] std::optional<ObjectFault> poll_object_fault();
   bool fail_objects(Time now);
   [[nodiscard]] DropListener drop_listener();
   void drop_to_capture(faults::Direction direction, const faults::HeldFrame& frame,

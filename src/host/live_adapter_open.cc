@@ -263,14 +263,12 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_in_fabric(const LocalAd
 Expected<void> LiveAdapter::obey_environment(const LocalAddress& address) {
   Expected<FaultSettings> faults = faults_from_environment();
   if (!faults) return tl::unexpected(faults.error());
-  if (stream_side_ != nullptr && !faults->rules.empty())
-    return failure(EOPNOTSUPP, std::string(kFaultVariable) +
-                                   ": rules are of packets, and an iWARP device has none");
   const Expected<CaptureFile*> capture = CaptureFile::of_process();
   if (!capture) return tl::unexpected(capture.error());
   if (*capture != nullptr) capture_to(**capture, address.interface);
   explain_with(Explainer::from_environment());
-  set_faults(std::move(faults->rules), faults->seed);
+  if (const auto done = set_faults(std::move(faults->rules), faults->seed); !done)
+    return tl::unexpected(done.error());
   open_stats(address);
   return {};
 }

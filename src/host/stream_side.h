@@ -39,6 +39,7 @@ class StreamSide {
     capture_ = &file;
     manager_.capture_to(file, interface);
   }
+  [[nodiscard]] StreamFaults& faults() { return streams_.faults(); }
   void abandon();  // in a child after fork(): closes our copies of the sockets
   void publish_counters() { link_.set_counters(streams_.counters()); }
 

@@ -37,6 +37,22 @@ TEST_P(KeyValue, PutsByMessagesAndGetsByReads) {
   nodes->run(server, client, [&] { return client.is_closed(); });
 }
 
+TEST_P(KeyValue, APlaceThatAnotherKeyHasIsNoValue) {
+  const std::unique_ptr<test::TwoNodes> nodes = GetParam()();
+  KeyValueServer server(nodes->server(), nodes->server_address(kPort), 1);
+  KeyValueClient client(nodes->client(), nodes->server_address(kPort));
+  nodes->run(server, client, [&] { return client.is_connected(); });
+  const auto finish = [&] { nodes->run(server, client, [&] { return client.is_done(); }); };
+  client.put("one", "1");
+  finish();
+  client.get("another");
+  finish();
+  EXPECT_EQ(client.value(), std::nullopt);
+  client.get("one");
+  finish();
+  EXPECT_EQ(client.value(), "1");
+}
+
 TEST_P(KeyValue, NobodyListensOnThatPort) {
   const std::unique_ptr<test::TwoNodes> nodes = GetParam()();
   KeyValueServer server(nodes->server(), nodes->server_address(kPort), 64);

@@ -194,6 +194,44 @@ class PerftestTest(IWARPCase):
                 self.check("ib_atomic_bw", "-n", "500", "-A", kind)
 
 
+class FaultsTest(IWARPCase):
+    """Rules of --fault see FPDUs: TCP hides losses, and MPA's CRC finds what was corrupted."""
+
+    def start_pair(self, rules, *options, program="ib_send_bw"):
+        port = harness.free_tcp_port()
+        command = (program, "-R", "-F", "-p", str(port), *options)
+        server = self.start_server(*command, port=port)
+        client = self.start(*command, BUILD.address,
+                            environment={"VERBENA_FAULT": rules, "VERBENA_SEED": "7"})
+        return server, client
+
+    def test_what_is_lost_comes_late(self):
+        for rules in ("loss nth=30", "loss nth=30 dir=rx", "reorder 5% by=2ms", "delay by=200us",
+                      "rate limit=200Mbit", "flap up=20ms down=5ms", "blackhole from=1ms for=30ms"):
+            with self.subTest(rules=rules):
+                self.check_both(*self.start_pair(rules, "-n", "200", "-s", "16384"))
+
+    def test_a_wrong_crc_ends_both_ends(self):
+        server, client = self.start_pair("corrupt nth=50 dir=tx", "-n", "5000", "-s", "16384")
+        self.assertNotEqual(client.wait(LIMIT_S), 0, client)
+        server.wait(LIMIT_S)
+
+    def test_a_qp_is_broken(self):
+        _, client = self.start_pair("qp-error nth=50 dir=tx", "-n", "5000", "-s", "16384")
+        self.assertNotEqual(client.wait(LIMIT_S), 0, client)
+
+    def test_registrations_fail(self):
+        _, client = self.start_pair("registration-error", "-n", "10")
+        self.assertNotEqual(client.wait(LIMIT_S), 0, client)
+        self.assertIn("Couldn't allocate MR", client.output())
+
+    def test_rules_without_a_meaning_are_named(self):
+        client = self.start("ibv_devinfo", environment={"VERBENA_FAULT": "nak code=sequence"})
+        client.wait(LIMIT_S)
+        self.assertIn("fault 'nak code=sequence' has no meaning on an iWARP device: iWARP has no "
+                      "acknowledgements", client.output())
+
+
 class TwoHostsTest(IWARPCase):
     @classmethod
     def setUpClass(cls):

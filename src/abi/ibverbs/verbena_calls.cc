@@ -24,7 +24,11 @@ int verbena_set_faults(ibv_context* context, const char* rules, uint64_t seed) t
     last_error = parsed.error();
     return errno = EINVAL;
   }
-  ContextObject::of(context).adapter->set_faults(std::move(*parsed), seed);
+  const auto done = ContextObject::of(context).adapter->set_faults(std::move(*parsed), seed);
+  if (!done) {
+    last_error = done.error().message;
+    return errno = done.error().error;
+  }
   return 0;
 } catch (...) {
   return refuse(errno_of_exception());

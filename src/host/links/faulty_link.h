@@ -10,16 +10,9 @@
 #include "faults/filter.h"
 #include "faults/frame_queue.h"
 #include "host/links/link.h"
+#include "host/links/object_fault.h"
 
 namespace verbena::host {
-
-// What a rule does to an object of the device rather than to a packet.
-struct ObjectFault {
-  enum class Kind : u8 { kBreakQP, kOverrunCQ };
-  Kind kind = Kind::kBreakQP;
-  QPN qp{};
-  friend bool operator==(const ObjectFault&, const ObjectFault&) = default;
-};
 
 // A frame that did not go on, for those who look on. `cause`: the rule, as it was written.
 using DropListener =

@@ -67,7 +67,7 @@ class LocalPathTest : public testing::Test {
     std::iota(a_.buffer().begin(), a_.buffer().end(), u8{3});
   }
   void TearDown() override {
-    for (RCEndpoint* endpoint : {&a_, &b_}) endpoint->adapter().set_faults({}, 1);
+    for (RCEndpoint* endpoint : {&a_, &b_}) (void)endpoint->adapter().set_faults({}, 1);
   }
 
   RCEndpoint a_, b_;
@@ -249,23 +249,23 @@ TEST_F(LocalPathTest, PacketsThatAreNoFramesAreCounted) {
 
 TEST_F(LocalPathTest, WithFaultsOnEitherSideSendsAreDatagrams) {
   for (RCEndpoint* faulty : {&a_, &b_}) {
-    faulty->adapter().set_faults(*faults::parse_rules("delay by=1us nth=1"), 1);
+    (void)faulty->adapter().set_faults(*faults::parse_rules("delay by=1us nth=1"), 1);
     const u64 before = bursts(a_);
     b_.post_receive();
     a_.post(SendOp::kSend, 8);
     EXPECT_EQ(b_.wait_for_completion().status, WQEStatus::kSuccess);
     EXPECT_EQ(a_.wait_for_completion().status, WQEStatus::kSuccess);
     EXPECT_GT(bursts(a_), before);
-    faulty->adapter().set_faults({}, 1);
+    (void)faulty->adapter().set_faults({}, 1);
   }
 }
 
 TEST_F(LocalPathTest, WithFaultsOnEitherSideAllIsPackets) {
   EXPECT_EQ(local_path_writes_of(a_, 100), 1u);
   for (RCEndpoint* faulty : {&a_, &b_}) {
-    faulty->adapter().set_faults(*faults::parse_rules("delay by=1us nth=1"), 1);
+    (void)faulty->adapter().set_faults(*faults::parse_rules("delay by=1us nth=1"), 1);
     EXPECT_EQ(local_path_writes_of(a_, 100), 0u);
-    faulty->adapter().set_faults({}, 1);
+    (void)faulty->adapter().set_faults({}, 1);
     for (int i = 0; i < 64; ++i) (void)local_path_writes_of(a_, 100);  // it asks again
     EXPECT_EQ(local_path_writes_of(a_, 100), 1u);
   }

@@ -78,6 +78,12 @@ TCPEndpoint endpoint_of(int socket) {
   return {gid_of(at), port_of(at)};
 }
 
+GID peer_of(int socket) {
+  sockaddr_storage at{};
+  socklen_t size = sizeof at;
+  return ::getpeername(socket, reinterpret_cast<sockaddr*>(&at), &size) == 0 ? gid_of(at) : GID{};
+}
+
 int error_of(int socket) {
   int error = 0;
   socklen_t size = sizeof error;

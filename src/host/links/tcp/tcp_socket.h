@@ -21,6 +21,8 @@ struct TCPEndpoint {
 [[nodiscard]] Descriptor accept_from(int listener, TCPEndpoint& peer);
 // Our own end.
 [[nodiscard]] TCPEndpoint endpoint_of(int socket);
+// The other end's address.
+[[nodiscard]] GID peer_of(int socket);
 // 0, or why the connection has failed.
 [[nodiscard]] int error_of(int socket);
 // Octets of a segment that it sends. RFC 5044: EMSS.

@@ -25,6 +25,12 @@ struct TCPStreams::Stream final : ReadyTarget {
   QPN qpn;
   u64 number;
   std::unique_ptr<StreamCapture> capture;
+  std::unique_ptr<FaultyStream> faults;  // nullptr: none
+  // More is received; not while the rules hold back much.
+  [[nodiscard]] bool reads() const {
+    return socket.is_open() && !peer_finished && (faults == nullptr || !faults->in_is_full());
+  }
+
   bool awaits_room = false;   // the socket takes no more; its QP is paused
   bool has_finished = false;  // we send no more
   bool peer_finished = false;
@@ -42,12 +48,12 @@ void TCPStreams::adopt(Descriptor socket, QPN qpn, u64 number, Bytes first,
                        std::unique_ptr<StreamCapture> capture, Time now) {
   auto made = std::make_unique<Stream>(*this, std::move(socket), qpn, number);
   made->capture = std::move(capture);
+  made->faults = faults_.begin(qpn, made->socket.get());
   Stream& stream = *made;
   if (auto& place = streams_[qpn.value]; place != nullptr) close(*place);
   streams_[qpn.value] = std::move(made);
   if (!poll_.watch(stream.socket.get(), EPOLLIN, stream)) return lose(stream, now);
-  if (QueuePair* const qp = qp_of(stream); qp != nullptr && !first.empty())
-    device_.streams().on_octets(*qp, first, now);
+  take_in(stream, first, now);
 }
 
 QueuePair* TCPStreams::qp_of(const Stream& stream) const {
@@ -64,7 +70,10 @@ TCPStreams::Stream* TCPStreams::stream_of(QPN qpn) {
 void TCPStreams::on_ready(Stream& stream, u32 events, Time now) {
   if ((events & EPOLLOUT) != 0 && std::exchange(stream.awaits_room, false)) {
     watch(stream);
-    if (QueuePair* const qp = qp_of(stream)) device_.resume(qp);
+    if (stream.faults != nullptr)
+      (void)pass_out(stream, now);
+    else if (QueuePair* const qp = qp_of(stream))
+      device_.resume(qp);
   }
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) (void)receive(stream, now);
 }
@@ -75,10 +84,9 @@ bool TCPStreams::receive_likely(Time now) { return likely_ != nullptr && receive
 // reset, which overtakes what we have said last.
 bool TCPStreams::receive(Stream& stream, Time now) {
   bool any = false;
-  for (u32 received = 0; received < kMaxAtOnce && stream.socket.is_open();) {
+  for (u32 received = 0; received < kMaxAtOnce && stream.reads();) {
     QueuePair* const qp = qp_of(stream);
-    MutableBytes place = qp != nullptr ? device_.streams().place(*qp) : MutableBytes{};
-    if (place.size() < kDirectOctets) place = {};
+    MutableBytes place = place_of(stream, qp);
     iovec to[2] = {{place.data(), place.size()}, {staging_.get(), kStagingOctets}};
     msghdr message{};
     message.msg_iov = place.empty() ? to + 1 : to;
@@ -92,9 +100,11 @@ bool TCPStreams::receive(Stream& stream, Time now) {
     }
     if (got == 0) {
       stream.peer_finished = true;
-      if (qp != nullptr) device_.streams().on_end(*qp, StreamEnd::kFinished, now);
       watch(stream);
-      if (stream.has_finished || qp == nullptr) close(stream);
+      if (stream.faults != nullptr && stream.faults->in.next_due() != Time::never())
+        stream.faults->in_ends = true;
+      else
+        on_peer_finished(stream, now);
       break;
     }
     likely_ = &stream;
@@ -109,10 +119,49 @@ bool TCPStreams::receive(Stream& stream, Time now) {
     if (qp == nullptr) continue;
     const std::size_t direct = std::min(octets, place.size());
     if (direct != 0) device_.streams().on_placed(*qp, static_cast<u32>(direct), now);
-    if (octets != direct) device_.streams().on_octets(*qp, {staging_.get(), octets - direct}, now);
+    if (octets != direct) take_in(stream, {staging_.get(), octets - direct}, now);
     if (octets < place.size() + kStagingOctets) break;
   }
   return any;
+}
+
+// Where payload may be received at once; none: it goes through staging.
+MutableBytes TCPStreams::place_of(const Stream& stream, QueuePair* qp) const {
+  if (qp == nullptr || stream.faults != nullptr) return {};
+  const MutableBytes place = device_.streams().place(*qp);
+  return place.size() < kDirectOctets ? MutableBytes{} : place;
+}
+
+void TCPStreams::take_in(Stream& stream, Bytes octets, Time now) {
+  if (octets.empty()) return;
+  if (stream.faults != nullptr) {
+    stream.faults->in.push(octets, faults_.filter(), now);
+    (void)pass_in(stream, now);
+    watch(stream);
+  } else if (QueuePair* const qp = qp_of(stream)) {
+    device_.streams().on_octets(*qp, octets, now);
+  }
+}
+
+// Gives the QP what its rules no longer hold back.
+bool TCPStreams::pass_in(Stream& stream, Time now) {
+  FaultyStream& faults = *stream.faults;
+  bool any = false;
+  for (Bytes due; !(due = faults.in.front(faults_.filter(), now)).empty(); any = true) {
+    if (QueuePair* const qp = qp_of(stream)) device_.streams().on_octets(*qp, due, now);
+    faults.in.pop(due.size());
+  }
+  faults_.note_objects(faults);
+  if (faults.in.next_due() == Time::never() && std::exchange(faults.in_ends, false))
+    on_peer_finished(stream, now);
+  next_timer_ = std::min(next_timer_, faults.next_due());
+  return any;
+}
+
+void TCPStreams::on_peer_finished(Stream& stream, Time now) {
+  QueuePair* const qp = qp_of(stream);
+  if (qp != nullptr) device_.streams().on_end(*qp, StreamEnd::kFinished, now);
+  if (stream.has_finished || qp == nullptr) close(stream);
 }
 
 // --- out
@@ -128,25 +177,73 @@ bool TCPStreams::send(Time now) {
 }
 
 bool TCPStreams::send(Stream& stream, QueuePair& qp, Time now) {
-  if (stream.has_finished || stream.awaits_room) return false;
+  if (stream.has_finished) return false;
+  if (stream.faults != nullptr) return send_late(stream, qp, now);
+  if (stream.awaits_room) return false;
   gather_.clear();
   device_.streams().gather(qp, gather_, now);
   if (gather_.empty()) {
     if (device_.streams().wants_end(qp)) finish_sending(stream, now);
     return false;
   }
-  const i64 taken = send_gathered(stream);
+  const i64 taken = send_pieces(stream, gather_.pieces());
   on_taken(stream, qp, static_cast<u32>(std::max<i64>(taken, 0)), now);
   if (taken < 0) lose(stream, now);
   return taken > 0;
 }
 
+// The same through the queue of the connection's rules, which takes all. Until it has room the QP
+// is paused.
+bool TCPStreams::send_late(Stream& stream, QueuePair& qp, Time now) {
+  FaultyStream& faults = *stream.faults;
+  gather_.clear();
+  device_.streams().gather(qp, gather_, now);
+  const bool any = !gather_.empty();
+  for (const Bytes piece : gather_.pieces()) faults.out.push(piece, faults_.filter(), now);
+  if (any)
+    device_.streams().on_sent(qp, gather_, gather_.octets(), now);
+  else
+    faults.out_ends = device_.streams().wants_end(qp);
+  if (faults.is_full()) {
+    faults.is_paused = true;
+    device_.pause(&qp);
+  }
+  return pass_out(stream, now) || any;
+}
+
+// Sends what the rules no longer hold back.
+bool TCPStreams::pass_out(Stream& stream, Time now) {
+  FaultyStream& faults = *stream.faults;
+  bool any = false;
+  while (!stream.awaits_room && stream.socket.is_open()) {
+    const Bytes due = faults.out.front(faults_.filter(), now);
+    if (due.empty()) break;
+    const i64 taken = send_pieces(stream, {&due, 1});
+    if (taken < 0) {
+      lose(stream, now);
+      return any;
+    }
+    if (stream.capture != nullptr)
+      stream.capture->on_sent(due.first(static_cast<std::size_t>(taken)));
+    stream.awaits_room = static_cast<std::size_t>(taken) < due.size();
+    faults.out.pop(static_cast<std::size_t>(taken));
+    any |= taken > 0;
+    if (stream.awaits_room) watch(stream);
+  }
+  faults_.note_objects(faults);
+  if (!faults.is_full() && std::exchange(faults.is_paused, false))
+    if (QueuePair* const qp = qp_of(stream)) device_.resume(qp);
+  if (faults.out.octets() == 0 && std::exchange(faults.out_ends, false))
+    finish_sending(stream, now);
+  next_timer_ = std::min(next_timer_, faults.next_due());
+  return any;
+}
+
 // How many octets the socket has taken; below 0: the connection is lost.
-i64 TCPStreams::send_gathered(Stream& stream) {
+i64 TCPStreams::send_pieces(Stream& stream, std::span<const Bytes> from) {
   std::array<iovec, StreamGather::kMaxPieces> pieces;
   std::size_t count = 0;
-  for (const Bytes piece : gather_.pieces())
-    pieces[count++] = {const_cast<u8*>(piece.data()), piece.size()};
+  for (const Bytes piece : from) pieces[count++] = {const_cast<u8*>(piece.data()), piece.size()};
   msghdr message{};
   message.msg_iov = pieces.data();
   message.msg_iovlen = count;
@@ -176,8 +273,7 @@ void TCPStreams::capture_sent(Stream& stream, u32 octets) {
 }
 
 void TCPStreams::watch(Stream& stream) {
-  const u32 in = stream.peer_finished ? 0 : u32{EPOLLIN},
-            out = stream.awaits_room ? u32{EPOLLOUT} : 0;
+  const u32 in = stream.reads() ? u32{EPOLLIN} : 0, out = stream.awaits_room ? u32{EPOLLOUT} : 0;
   poll_.change(stream.socket.get(), in | out, stream);
 }
 
@@ -233,10 +329,14 @@ bool TCPStreams::run_due_timers(Time now) {
   if (now < next_timer_) return false;
   next_timer_ = Time::never();
   for (const auto& [qpn, stream] : streams_) {
-    if (stream->deadline <= now)
+    if (stream->deadline <= now) {
       close(*stream);
-    else
-      next_timer_ = std::min(next_timer_, stream->deadline);
+      continue;
+    }
+    next_timer_ = std::min(next_timer_, stream->deadline);
+    if (stream->faults == nullptr || !stream->socket.is_open()) continue;
+    if (pass_in(*stream, now)) watch(*stream);
+    (void)pass_out(*stream, now);
   }
   return true;
 }

@@ -12,6 +12,7 @@
 #include "device/streams.h"
 #include "host/capture/stream_capture.h"
 #include "host/links/link.h"
+#include "host/links/tcp/stream_faults.h"
 #include "host/links/tcp/tcp_poll.h"
 
 namespace verbena::host {
@@ -42,6 +43,8 @@ class TCPStreams {
   // In a child after fork(), and where the process ends: closes the sockets.
   void abandon();
   [[nodiscard]] const LinkCounters& counters() const { return counters_; }
+  // The rules of connections that begin from now on.
+  [[nodiscard]] StreamFaults& faults() { return faults_; }
 
  private:
   struct Stream;
@@ -49,9 +52,15 @@ class TCPStreams {
   void on_ready(Stream& stream, u32 events, Time now);
   bool receive(Stream& stream, Time now);
   [[nodiscard]] QueuePair* qp_of(const Stream& stream) const;
+  [[nodiscard]] MutableBytes place_of(const Stream& stream, QueuePair* qp) const;
+  void take_in(Stream& stream, Bytes octets, Time now);
   bool send(Stream& stream, QueuePair& qp, Time now);
-  [[nodiscard]] i64 send_gathered(Stream& stream);
+  [[nodiscard]] i64 send_pieces(Stream& stream, std::span<const Bytes> from);
   void on_taken(Stream& stream, QueuePair& qp, u32 octets, Time now);
+  bool send_late(Stream& stream, QueuePair& qp, Time now);
+  bool pass_out(Stream& stream, Time now);
+  bool pass_in(Stream& stream, Time now);
+  void on_peer_finished(Stream& stream, Time now);
   void capture_sent(Stream& stream, u32 octets);
   void watch(Stream& stream);
   void lose(Stream& stream, Time now);
@@ -75,6 +84,7 @@ class TCPStreams {
   StreamGather gather_;
   std::unique_ptr<u8[]> staging_;
   LinkCounters counters_;
+  StreamFaults faults_;
 };
 
 }  // namespace verbena::host
