@@ -32,6 +32,7 @@ verbena_find(rdmacm_headers HEADER rdma/rdma_cma.h PACKAGE librdmacm-dev)
 verbena_find(umad_headers HEADER infiniband/umad.h PACKAGE libibumad-dev)
 verbena_find(openssl HEADER openssl/ssl.h PACKAGE libssl-dev)  # loaded when a device encrypts
 verbena_find(sqlite HEADER sqlite3.h LIBRARY sqlite3 PACKAGE libsqlite3-dev)
+verbena_find(libcrypto HEADER openssl/evp.h LIBRARY crypto PACKAGE libssl-dev)  # linked by verbena-nvmf
 # Files of NVMe over Fabrics targets go through io_uring; without liburing by blocking calls.
 add_library(verbena::liburing INTERFACE IMPORTED)
 find_path(LIBURING_INCLUDE_DIR liburing.h)

@@ -738,6 +738,12 @@ TARGET
   --namespace SPEC    FILE or memory:SIZE, then ,block=512|4096 ,readonly
                       ,direct=on|off|auto (O_DIRECT). The first is namespace 1
   --allow-host NQN    a host that may connect; without any, all may
+  --host-key NQN=FILE a host that may connect after it has authenticated itself
+                      by DH-HMAC-CHAP with the key in that file
+  --controller-key FILE
+                      with which the subsystem authenticates itself, if asked
+  --auth-hash NAME    sha256, sha384 or sha512: accepts no other
+  --dh-group NAME     null, ffdhe2048, 3072, 4096, 6144 or 8192: accepts no other
   --listen ADDRESS    of the device, with a port or without
   --queue-depth N     entries of a queue, at most (128)
   --in-capsule SIZE   data that a host may put into a command (8K)
@@ -746,6 +752,11 @@ TARGET
 
 HOST
   --host-nqn NQN      of this host (made of its name)
+  --host-key FILE     authenticates it: a secret of `nvme gen-dhchap-key`
+  --controller-key FILE
+                      the target has to authenticate itself with this one
+  --auth-hash, --dh-group
+                      as above: offers no other
   --queues N          I/O queues (1)
   --queue-depth N     entries of each (128)
   --keep-alive S      keep-alive timeout in seconds; 0: none (5)

@@ -215,6 +215,10 @@ int on_config(const char* key, const char* value) {
     if (!number || *number == 0 || *number >= 0xffffffff)
       return fail(std::string("nsid=") + value + " is no namespace");
     all.nsid = static_cast<u32>(*number);
+  } else if (name == "host-key" || name == "controller-key") {
+    auto secret = read_secret(value);
+    if (!secret) return fail(std::string(name) + "=" + value + " " + secret.error());
+    (name == "host-key" ? all.host.host_key : all.host.controller_key) = std::move(*secret);
   } else if (name == "ctrl-loss-tmo") {
     return set_seconds(all.host.loss_timeout_s, key, value);
   } else if (name == "reconnect-delay") {
@@ -232,6 +236,7 @@ int on_config_complete() {
   if (host.target.port == 0) return fail(std::string("target=ADDRESS is missing"));
   if (host.nqn.empty()) return fail(std::string("nqn=NQN is missing"));
   if (host.host_nqn.empty()) host.host_nqn = default_host_nqn();
+  if (const std::string wrong = check_keys(host); !wrong.empty()) return fail(wrong);
   return 0;
 }
 
@@ -359,6 +364,8 @@ nbdkit_plugin make_plugin() {
       "nqn=NQN                (required) The subsystem.\n"
       "nsid=N                 The namespace (1).\n"
       "host-nqn=NQN           The name of this host.\n"
+      "host-key=FILE          Its key, where the target requires authentication.\n"
+      "controller-key=FILE    The key with which the target authenticates itself.\n"
       "ctrl-loss-tmo=SECONDS  How long a lost target is waited for (600).\n"
       "reconnect-delay=SECONDS, keep-alive=SECONDS";
   plugin.magic_config_key = "target";

@@ -135,6 +135,7 @@ void Initiator::tear_down() {
     node_.deregister(queue.completions);
   }
   queues_.clear();
+  authentication_.reset();
   outstanding_ = 0;
   pending_.insert(pending_.begin(), again.begin(), again.end());
 }
@@ -265,11 +266,20 @@ void Initiator::on_set_up(Queue& queue, const nvme::Completion& completion) {
     const u16 status = static_cast<u16>(completion.code());
     // A target that says no for good is not asked again, unless it knew this host before.
     is_final_ = !was_live_ && (completion.status & nvme::kDoNotRetry) != 0;
-    return lose((step_ == Step::kConnect || queue.qid != 0
+    return lose((authentication_ != nullptr ? "an authentication command failed with status 0x"
+                 : step_ == Step::kConnect || queue.qid != 0
                      ? "the target refuses Connect with status 0x"
                      : "a set-up command failed with status 0x") +
                 hex(status));
   }
+  if (authentication_ != nullptr) return on_authentication(queue, completion);
+  const bool is_connect = step_ == Step::kConnect || queue.qid != 0;
+  if (step_ == Step::kConnect) controller_id_ = static_cast<u16>(completion.result);
+  if (is_connect && must_authenticate(completion)) return begin_authentication(queue);
+  finish_set_up(queue, completion);
+}
+
+void Initiator::finish_set_up(Queue& queue, const nvme::Completion& completion) {
   if (queue.qid == 0) return next_step(completion);
   queue.is_ready = true;
   if (queue.qid < io_queues_) {
@@ -286,7 +296,6 @@ void Initiator::next_step(const nvme::Completion& completion) {
   };
   switch (step_) {
     case Step::kConnect:
-      controller_id_ = static_cast<u16>(completion.result);
       return go(Step::kReadCapabilities, property_get(nvme::Property::kCAP, true), 0);
     case Step::kReadCapabilities:
       capabilities_ = completion.result;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "application/node.h"
+#include "nvmf/authentication/host_authentication.h"
 #include "wire/nvme/identify.h"
 
 namespace verbena::nvmf {
@@ -35,6 +36,9 @@ struct InitiatorConfig {
   Duration loss_timeout = sec(600);   // ctrl_loss_tmo; 0: a loss ends it at once
   Duration attempt_timeout = sec(5);  // of one try to connect
   bool reports_events = false;        // asks for asynchronous events
+  std::optional<CHAPKeys> keys{};     // for DH-HMAC-CHAP
+  CHAPPolicy authentication{};
+  Cryptography* cryptography = nullptr;  // not nullptr if there are keys
 };
 
 // A part of memory that the target may access, and its key for that.
@@ -129,10 +133,17 @@ class Initiator final : public application::Program {
   void on_connected(Queue& queue);
   void send_connect(Queue& queue);
   void on_set_up(Queue& queue, const nvme::Completion& completion);
+  void finish_set_up(Queue& queue, const nvme::Completion& completion);
   void next_step(const nvme::Completion& completion);
   void send_step(const nvme::Command& command, u32 octets);
   void become_live();
   [[nodiscard]] std::span<const u8, nvme::kIdentifySize> page() const;
+
+  // --- authentication (initiator_authentication.cc)
+  [[nodiscard]] bool must_authenticate(const nvme::Completion& connect) const;
+  void begin_authentication(Queue& queue);
+  void send_authentication(Queue& queue);
+  void on_authentication(Queue& queue, const nvme::Completion& completion);
 
   // --- commands (initiator_io.cc)
   [[nodiscard]] static bool has_room(const Queue& queue);
@@ -156,6 +167,9 @@ class Initiator final : public application::Program {
   nvme::IdentifyController controller_{};
   std::map<u32, nvme::IdentifyNamespace> namespaces_;
   std::vector<u32> unidentified_;
+  std::unique_ptr<HostAuthentication> authentication_;  // of the queue that is set up
+  bool awaits_message_ = false;                         // an Authentication Receive is outstanding
+  u16 last_transaction_ = 0;
   u64 capabilities_ = 0;
   u16 controller_id_ = nvme::kDynamicController;
   u16 io_entries_ = 0, io_queues_ = 1;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "nvmf/authentication/dh_hmac_chap.h"
 #include "nvmf/block_store.h"
 #include "wire/nvme/identify.h"
 
@@ -41,15 +42,26 @@ class Subsystem {
   [[nodiscard]] const std::map<u32, Namespace>& namespaces() const { return namespaces_; }
 
   void allow_host(std::string nqn) { hosts_.push_back(std::move(nqn)); }
+  // Allows that host, which has to authenticate itself.
+  void require_authentication(const std::string& host, CHAPKeys keys) {
+    keys_[host] = std::move(keys);
+  }
+  // nullptr: the host needs none.
+  [[nodiscard]] const CHAPKeys* keys_of(const std::string& host) const {
+    const auto found = keys_.find(host);
+    return found == keys_.end() ? nullptr : &found->second;
+  }
   // All hosts are allowed where none is named.
-  [[nodiscard]] bool allows(std::string_view host) const {
-    return hosts_.empty() || std::find(hosts_.begin(), hosts_.end(), host) != hosts_.end();
+  [[nodiscard]] bool allows(const std::string& host) const {
+    if (hosts_.empty() && keys_.empty()) return true;
+    return keys_.contains(host) || std::find(hosts_.begin(), hosts_.end(), host) != hosts_.end();
   }
 
  private:
   std::string nqn_;
   std::map<u32, Namespace> namespaces_;
   std::vector<std::string> hosts_;
+  std::map<std::string, CHAPKeys> keys_;  // by host NQN
 };
 
 }  // namespace verbena::nvmf

@@ -17,6 +17,9 @@ constexpr u16 kAdminEntries = 32;
 // The data of a capsule begins at a multiple of this, because files may be opened with O_DIRECT.
 constexpr u32 kDataAlignment = 4096;
 constexpr u32 kTasksPerEntry = 2;  // the receive of a command is posted again after its response
+// An I/O queue has the data of one Connect, Authentication Send or Authentication Receive at a
+// time.
+constexpr u32 kIOQueueDataOctets = nvme::kMaxAuthMessage;
 constexpr u32 kMaxControllers = 0xffef;  // CNTLIDs from FFF0h are reserved. Fabrics 1.1a, 3.3
 
 // Octets before a capsule, so that its data is aligned; none where it has no data.
@@ -126,7 +129,7 @@ void Target::admit(ConnectionId connection, const nvme::RDMARequestData& data) {
   const auto answers =
       node_.allocate(u64{tasks} * nvme::Completion::kSize, Content::kBytes, Access::kLocal);
   const auto admin_data =
-      node_.allocate(data.qid == 0 ? u64{tasks} * config_.admin_data_octets : ConnectData::kSize,
+      node_.allocate(data.qid == 0 ? u64{tasks} * config_.admin_data_octets : kIOQueueDataOctets,
                      Content::kBytes, Access::kLocal);
   if (capsules) queue->capsules = *capsules;
   if (answers) queue->answers = *answers;
@@ -198,9 +201,7 @@ void Target::on_alarm() {
   for (const u16 id : expired) end_controller(id);
   std::vector<ConnectionId> silent;
   for (const auto& [connection, queue] : queues_)
-    if (queue->controller == nullptr && !queue->is_closed &&
-        now >= queue->created + config_.connect_limit)
-      silent.push_back(connection);
+    if (now >= queue->deadline(config_.connect_limit)) silent.push_back(connection);
   for (const ConnectionId connection : silent) node_.disconnect(connection);
 }
 
@@ -210,8 +211,7 @@ void Target::arm() {
   Time next = Time::never();
   for (const auto& [id, controller] : controllers_) next = std::min(next, controller->next_timer());
   for (const auto& [connection, queue] : queues_)
-    if (queue->controller == nullptr && !queue->is_closed)
-      next = std::min(next, queue->created + config_.connect_limit);
+    next = std::min(next, queue->deadline(config_.connect_limit));
   if (next < armed_) node_.set_alarm(armed_ = next);
 }
 
@@ -260,6 +260,8 @@ void Target::on_capsule(Queue& queue, u32 number, u32 octets) {
   if (queue.controller == nullptr)
     return answer(queue, number, nvme::Status::kCommandSequenceError);
   queue.controller->on_traffic(task.begin);
+  if (queue.lacks_authentication())
+    return answer(queue, number, nvme::Status::kAuthenticationRequired);
   if (queue.qid == 0) return on_admin(queue, number);
   on_io(queue, number, octets - static_cast<u32>(Command::kSize));
 }
@@ -299,6 +301,12 @@ void Target::on_fabrics(Queue& queue, u32 number, u32 octets) {
   if (queue.controller == nullptr)
     return answer(queue, number, nvme::Status::kCommandSequenceError);
   queue.controller->on_traffic(node_.now());
+  if (queue.authentication != nullptr && type == FabricsType::kAuthenticationSend)
+    return on_authentication_send(queue, number, octets - static_cast<u32>(Command::kSize));
+  if (queue.authentication != nullptr && type == FabricsType::kAuthenticationReceive)
+    return on_authentication_receive(queue, number);
+  if (queue.lacks_authentication())
+    return answer(queue, number, nvme::Status::kAuthenticationRequired);
   const bool is_property = type == FabricsType::kPropertyGet || type == FabricsType::kPropertySet;
   if (is_property && queue.qid == 0)
     return finish_admin(queue, number, queue.controller->on_property(command));
@@ -319,11 +327,20 @@ void Target::on_connect(Queue& queue, u32 number, u32 capsule_octets) {
   if (const auto wrong = find_data(task, capsule_octets, ConnectData::kSize))
     return answer(queue, number, *wrong);
   if (task.capsule_data != nullptr) return on_connect_data(queue, number);
-  const u64 offset = queue.qid == 0 ? u64{number} * config_.admin_data_octets : 0;
+  fetch_admin_data(queue, number);
+}
+
+u64 Target::admin_offset(const Queue& queue, u32 number) const {
+  return queue.qid == 0 ? u64{number} * config_.admin_data_octets : 0;
+}
+
+// Fetches the data of a Fabrics command, as many octets as find_data() has found.
+void Target::fetch_admin_data(Queue& queue, u32 number) {
+  Task& task = queue.tasks[number];
+  const u64 offset = admin_offset(queue, number);
   task.state = Task::State::kFetches;
   task.capsule_data = queue.admin_data.bytes.data() + offset;
-  fetch(queue, number,
-        {queue.admin_data.address + offset, ConnectData::kSize, queue.admin_data.l_key});
+  fetch(queue, number, {queue.admin_data.address + offset, task.octets, queue.admin_data.l_key});
 }
 
 void Target::on_connect_data(Queue& queue, u32 number) {
@@ -374,7 +391,7 @@ AdminAnswer Target::connect_admin(Queue& queue, const ConnectCommand& command,
   queue.controller = controller.get();
   controllers_[id] = std::move(controller);
   must_arm_ = true;
-  return {.result = id};
+  return {.result = id | begin_authentication(queue)};
 }
 
 AdminAnswer Target::connect_io(Queue& queue, const ConnectCommand& command,
@@ -393,12 +410,12 @@ AdminAnswer Target::connect_io(Queue& queue, const ConnectCommand& command,
     return {.status = Status::kCommandSequenceError};
   controller.queues.push_back(command.qid);
   queue.controller = &controller;
-  return {.result = controller.id()};
+  return {.result = controller.id() | begin_authentication(queue)};
 }
 
 // --- admin commands
 
-std::vector<nvme::DiscoveryEntry> Target::discovery_for(std::string_view host) const {
+std::vector<nvme::DiscoveryEntry> Target::discovery_for(const std::string& host) const {
   std::vector<nvme::DiscoveryEntry> entries;
   using Entry = nvme::DiscoveryEntry;
   Entry entry;
@@ -439,7 +456,7 @@ void Target::finish_admin(Queue& queue, u32 number, const AdminAnswer& admin) {
   // A host may take less than all of it.
   const u32 octets = std::min(sgl.length, static_cast<u32>(admin.data.size()));
   if (octets > config_.admin_data_octets) return answer(queue, number, nvme::Status::kInvalidField);
-  const u64 offset = u64{number} * config_.admin_data_octets;
+  const u64 offset = admin_offset(queue, number);
   std::copy_n(admin.data.begin(), octets,
               queue.admin_data.bytes.begin() + static_cast<std::ptrdiff_t>(offset));
   const std::array slices{

@@ -25,7 +25,10 @@ struct TargetConfig {
   application::Content content = application::Content::kBytes;  // of data buffers
   u32 admin_data_octets = 64 * 1024;  // of each task of an admin queue: the longest log page
   u32 small_buffers = 512, large_buffers = 64;
-  Duration connect_limit = sec(10);  // a connection without a Connect command ends then
+  Duration connect_limit = sec(10);         // a connection without a Connect command ends then
+  Duration authentication_limit = sec(60);  // and one without authentication after Connect
+  Cryptography* cryptography = nullptr;     // not nullptr if a host has to authenticate itself
+  CHAPPolicy authentication{};
 };
 
 struct TargetCounters {
@@ -83,10 +86,16 @@ class Target final : public application::Program {
                                        const nvme::ConnectData& data);
   void on_admin(Queue& queue, u32 task);
   void finish_admin(Queue& queue, u32 task, const AdminAnswer& answer);
-  [[nodiscard]] std::vector<nvme::DiscoveryEntry> discovery_for(std::string_view host) const;
+  [[nodiscard]] std::vector<nvme::DiscoveryEntry> discovery_for(const std::string& host) const;
   void send_events(Queue& queue);
   Queue* admin_queue_of(const Controller& controller);
   [[nodiscard]] u16 new_controller_id();
+
+  // --- authentication (target_authentication.cc)
+  [[nodiscard]] u32 begin_authentication(Queue& queue);
+  void on_authentication_send(Queue& queue, u32 task, u32 capsule_octets);
+  void on_authentication_message(Queue& queue, u32 task);
+  void on_authentication_receive(Queue& queue, u32 task);
 
   // --- I/O commands (target_io.cc)
   void on_io(Queue& queue, u32 task, u32 capsule_octets);
@@ -94,6 +103,8 @@ class Target final : public application::Program {
   void begin_io(Queue& queue, u32 task);
   void begin_transfer(Queue& queue, u32 task);
   void fetch(Queue& queue, u32 task, const application::Slice& into);
+  void fetch_admin_data(Queue& queue, u32 task);
+  [[nodiscard]] u64 admin_offset(const Queue& queue, u32 task) const;
   void begin_store(Queue& queue, u32 task);
   void begin_dataset_management(Queue& queue, u32 task);
   void on_fetched(Queue& queue, u32 task);

@@ -121,7 +121,10 @@ void Target::fetch(Queue& queue, u32 number, const Slice& into) {
 void Target::on_fetched(Queue& queue, u32 number) {
   Task& task = queue.tasks[number];
   task.state = Task::State::kInStore;
-  if (task.command.opcode == nvme::kFabricsOpcode) return on_connect_data(queue, number);
+  const bool is_connect =
+      task.command.fabrics_type() == static_cast<u8>(nvme::FabricsType::kConnect);
+  if (task.command.opcode == nvme::kFabricsOpcode)
+    return is_connect ? on_connect_data(queue, number) : on_authentication_message(queue, number);
   if (task.buffer) return begin_store(queue, number);
   counters_.octets_written += task.octets;  // it is in the namespace's memory
   answer(queue, number, nvme::Status::kSuccess);

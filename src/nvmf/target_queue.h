@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "nvmf/authentication/controller_authentication.h"
 #include "nvmf/buffer_pool.h"
 #include "nvmf/controller.h"
 
@@ -35,14 +36,25 @@ struct TargetQueue {
   u16 sq_head = 0;
   bool has_flow_control = true;
   bool is_closed = false;
-  bool may_admit = true;             // false: the target drains
-  Controller* controller = nullptr;  // nullptr before Connect
+  bool may_admit = true;                                       // false: the target drains
+  Controller* controller = nullptr;                            // nullptr before Connect
+  std::unique_ptr<ControllerAuthentication> authentication{};  // nullptr: the host needs none
   Time created{};
+  Time authenticate_by = Time::never();
   application::Region capsules{}, answers{}, admin_data{};
   std::vector<Task> tasks{};
   u32 busy = 0;            // tasks that are not free
   u32 store_requests = 0;  // outstanding, of all tasks
 
+  [[nodiscard]] bool lacks_authentication() const {
+    return authentication != nullptr && !authentication->is_authenticated();
+  }
+  // The connection ends then, unless the host connects and authenticates itself before.
+  [[nodiscard]] Time deadline(Duration connect_limit) const {
+    if (is_closed) return Time::never();
+    if (controller == nullptr) return created + connect_limit;
+    return lacks_authentication() ? authenticate_by : Time::never();
+  }
   [[nodiscard]] u32 receives() const { return static_cast<u32>(tasks.size()); }
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "nvmf/authentication/cryptography_for_test.h"
+#include "nvmf/authentication/host_authentication.h"
 #include "nvmf/memory_store.h"
 #include "nvmf/scripted_node_for_test.h"
 
@@ -26,8 +28,9 @@ class TargetTest : public testing::Test {
     target_.add_subsystem(subsystem_);
     EXPECT_EQ(target_.start(), verbena::Status::kOk);
   }
-  static TargetConfig config() {
+  TargetConfig config() {
     TargetConfig config;
+    config.cryptography = &cryptography_;
     config.small_buffers = config.large_buffers = 4;
     return config;
   }
@@ -58,12 +61,13 @@ class TargetTest : public testing::Test {
     EXPECT_TRUE(completion.has_value());
     return completion ? completion->code() : Status::kInternalError;
   }
-  Status connect(application::ConnectionId id, u16 qid, u16 controller, u32 keep_alive_ms = 0) {
+  Status connect(application::ConnectionId id, u16 qid, u16 controller, u32 keep_alive_ms = 0,
+                 std::string host = "nqn.h") {
     Command command{.sgl = nvme::SGLDescriptor::in_capsule(nvme::ConnectData::kSize)};
     nvme::ConnectCommand{.qid = qid, .sq_size = 15, .keep_alive_ms = keep_alive_ms}.put_into(
         command);
     std::array<u8, nvme::ConnectData::kSize> data{};
-    nvme::ConnectData{.controller_id = controller, .subsystem_nqn = "nqn.a", .host_nqn = "nqn.h"}
+    nvme::ConnectData{.controller_id = controller, .subsystem_nqn = "nqn.a", .host_nqn = host}
         .encode(data);
     return status(id, command, data);
   }
@@ -87,6 +91,7 @@ class TargetTest : public testing::Test {
     return command;
   }
 
+  test::ToyCryptography cryptography_;
   test::ScriptedNode node_;
   MemoryStore store_;
   Subsystem subsystem_;
@@ -213,6 +218,130 @@ TEST_F(TargetTest, AConnectionWithoutConnectEnds) {
   node_.ring_alarm();
   target_.on_ready();
   EXPECT_FALSE(node_.is_open(idle));
+}
+
+Command authentication_command(nvme::FabricsType type, u32 length) {
+  Command command{.sgl = type == nvme::FabricsType::kAuthenticationSend
+                             ? nvme::SGLDescriptor::in_capsule(length)
+                             : nvme::SGLDescriptor::keyed(0x1000, length, 7)};
+  nvme::AuthCommand{.length = length}.put_into(command, type);
+  return command;
+}
+
+class TargetAuthenticationTest : public TargetTest {
+ protected:
+  TargetAuthenticationTest() {
+    subsystem_.require_authentication("nqn.secret", keys_);
+    subsystem_.allow_host("nqn.h");
+  }
+  // Runs the host's side with `keys`; true: it is authenticated.
+  bool authenticate(application::ConnectionId id, const CHAPKeys& keys) {
+    const CHAPPolicy policy;
+    HostAuthentication host(cryptography_, keys, policy,
+                            {.host_nqn = "nqn.secret", .subsystem_nqn = "nqn.a"}, 1);
+    while (!host.is_over()) {
+      const auto message = host.poll_message();
+      const bool sends = !message.empty();
+      const Command command =
+          authentication_command(sends ? nvme::FabricsType::kAuthenticationSend
+                                       : nvme::FabricsType::kAuthenticationReceive,
+                                 sends ? static_cast<u32>(message.size()) : nvme::kMaxAuthMessage);
+      EXPECT_EQ(status(id, command, message), Status::kSuccess);
+      if (!sends) host.on_message(node_.sent.front().bytes);  // the RDMA WRITE
+    }
+    return host.is_authenticated();
+  }
+  Status property_get(application::ConnectionId id) {
+    Command command{.opcode = nvme::kFabricsOpcode};
+    command.nsid = static_cast<u32>(nvme::FabricsType::kPropertyGet);
+    command.cdw[1] = static_cast<u32>(nvme::Property::kVS);
+    return status(id, command);
+  }
+
+  CHAPKeys keys_{{.key = std::vector<u8>(32, 1)}, AuthSecret{.key = std::vector<u8>(32, 2)}};
+};
+
+TEST_F(TargetAuthenticationTest, CommandsBeforeItAreRefusedOnEachQueue) {
+  const auto admin = request(0);
+  EXPECT_EQ(connect(admin, 0, nvme::kDynamicController, 0, "nqn.secret"), Status::kSuccess);
+  const auto response = Completion::decode(
+      std::span<const u8, Completion::kSize>(node_.sent.back().bytes.data(), Completion::kSize));
+  EXPECT_EQ(response.result, 1u | 1u << 17);  // CNTLID, ATR
+  EXPECT_EQ(property_get(admin), Status::kAuthenticationRequired);
+  EXPECT_EQ(status(admin, {.opcode = 6}), Status::kAuthenticationRequired);
+  EXPECT_EQ(status(admin, {.opcode = 0x18}), Status::kAuthenticationRequired);
+  EXPECT_TRUE(authenticate(admin, keys_));
+  EXPECT_EQ(property_get(admin), Status::kSuccess);
+  Command enable{.opcode = nvme::kFabricsOpcode};
+  enable.cdw[1] = static_cast<u32>(nvme::Property::kCC);
+  enable.cdw[2] = nvme::kCCFabrics | nvme::kCCEnable;
+  EXPECT_EQ(status(admin, enable), Status::kSuccess);
+  const auto io = request(1);
+  EXPECT_EQ(connect(io, 1, 1, 0, "nqn.secret"), Status::kSuccess);
+  EXPECT_EQ(status(io, read(512)), Status::kAuthenticationRequired);
+  EXPECT_TRUE(authenticate(io, keys_));
+  EXPECT_EQ(status(io, read(512)), Status::kSuccess);
+}
+
+TEST_F(TargetAuthenticationTest, AHostWithoutAKeyNeedsNone) {
+  const auto admin = request(0);
+  EXPECT_EQ(connect(admin, 0, nvme::kDynamicController), Status::kSuccess);
+  EXPECT_EQ(property_get(admin), Status::kSuccess);
+  EXPECT_EQ(status(admin, authentication_command(nvme::FabricsType::kAuthenticationReceive, 64)),
+            Status::kInvalidOpcode);
+  const auto stranger = request(0);
+  EXPECT_EQ(connect(stranger, 0, nvme::kDynamicController, 0, "nqn.stranger"),
+            Status::kConnectInvalidHost);
+}
+
+TEST_F(TargetAuthenticationTest, AWrongKeyEndsTheConnection) {
+  const auto admin = request(0);
+  EXPECT_EQ(connect(admin, 0, nvme::kDynamicController, 0, "nqn.secret"), Status::kSuccess);
+  EXPECT_FALSE(authenticate(admin, {{.key = std::vector<u8>(32, 9)}, std::nullopt}));
+  EXPECT_EQ(property_get(admin), Status::kAuthenticationRequired);
+  EXPECT_EQ(node_.alarm(), node_.time + sec(1));
+  node_.ring_alarm();
+  target_.on_ready();
+  EXPECT_FALSE(node_.is_open(admin));
+  EXPECT_EQ(target_.controllers(), 0u);
+}
+
+TEST_F(TargetAuthenticationTest, AHostThatDoesNotAuthenticateLosesItsConnection) {
+  const auto admin = request(0);
+  EXPECT_EQ(connect(admin, 0, nvme::kDynamicController, 0, "nqn.secret"), Status::kSuccess);
+  EXPECT_GE(node_.alarm(), node_.time + sec(10));
+  while (node_.alarm() != Time::never()) {
+    node_.ring_alarm();
+    target_.on_ready();
+  }
+  EXPECT_EQ(node_.time, Time() + sec(60));
+  EXPECT_FALSE(node_.is_open(admin));
+}
+
+TEST_F(TargetAuthenticationTest, AuthenticationCommandsAreChecked) {
+  const auto admin = request(0);
+  EXPECT_EQ(connect(admin, 0, nvme::kDynamicController, 0, "nqn.secret"), Status::kSuccess);
+  using nvme::FabricsType;
+  const auto receive = authentication_command(FabricsType::kAuthenticationReceive, 4096);
+  EXPECT_EQ(status(admin, receive), Status::kCommandSequenceError);  // the host sends first
+  Command wrong = receive;
+  wrong.cdw[0] = 0;  // SECP
+  EXPECT_EQ(status(admin, wrong), Status::kInvalidField);
+  for (const u32 length : {0u, 4097u, 0xffffffffu})
+    EXPECT_EQ(status(admin, authentication_command(FabricsType::kAuthenticationSend, length)),
+              Status::kInvalidField);
+  EXPECT_EQ(status(admin, authentication_command(FabricsType::kAuthenticationSend, 72),
+                   std::array<u8, 71>{}),
+            Status::kSGLOffsetInvalid);
+  const auto negotiate =
+      nvme::AuthNegotiate{.hashes = {nvme::AuthHash::kSHA256}, .groups = {nvme::DHGroup::kNull}}
+          .encode();
+  EXPECT_EQ(status(admin, authentication_command(FabricsType::kAuthenticationSend, 72), negotiate),
+            Status::kSuccess);
+  EXPECT_EQ(status(admin, authentication_command(FabricsType::kAuthenticationReceive, 47)),
+            Status::kInvalidField);  // the challenge has 48 octets
+  EXPECT_EQ(status(admin, receive), Status::kSuccess);
+  EXPECT_EQ(node_.sent.front().bytes.size(), 48u);
 }
 
 TEST_F(TargetTest, SilenceEndsAControllerAndTrafficKeepsIt) {

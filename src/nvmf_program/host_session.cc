@@ -21,6 +21,7 @@ const char* words_of(nvme::Status status) {
     case Status::kCompareFailure: return "compare failure";
     case Status::kTransientTransportError: return "the connection was lost";
     case Status::kConnectInvalidHost: return "this host is not allowed";
+    case Status::kAuthenticationRequired: return "authentication is required";
     default: return "an error";
   }
 }
@@ -45,8 +46,9 @@ Expected<std::unique_ptr<HostSession>> HostSession::open(const HostOptions& opti
   session->node_ = std::move(*node);
   session->stop_ = stop;
   session->polls_ = options.polls;
-  session->initiator_ =
-      std::make_unique<nvmf::Initiator>(*session->node_, initiator_config(options));
+  nvmf::InitiatorConfig config = initiator_config(options);
+  config.cryptography = &session->cryptography_;
+  session->initiator_ = std::make_unique<nvmf::Initiator>(*session->node_, config);
   nvmf::Initiator& initiator = *session->initiator_;
   initiator.start();
   const bool is_live =

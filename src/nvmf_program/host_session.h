@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "nvmf/initiator.h"
+#include "nvmf_program/openssl_cryptography.h"
 #include "nvmf_program/options.h"
 #include "nvmf_program/stop_descriptor.h"
 #include "verbs/live_node.h"
@@ -31,6 +32,7 @@ class HostSession {
  private:
   HostSession() = default;
 
+  OpenSSLCryptography cryptography_;
   std::unique_ptr<verbs::LiveNode> node_;
   std::unique_ptr<nvmf::Initiator> initiator_;
   const StopDescriptor* stop_ = nullptr;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <fstream>
 #include <functional>
 #include <map>
 
@@ -65,6 +66,43 @@ Setter words(std::string& to) {
   };
 }
 
+Setter secret(std::optional<nvmf::AuthSecret>& to) {
+  return [&to](std::string_view file) -> std::string {
+    auto read = read_secret(std::string(file));
+    if (!read) return read.error();
+    to = std::move(*read);
+    return "";
+  };
+}
+
+// One name of `names` becomes the only element of the list.
+template <typename Id, std::size_t N>
+Setter only(std::vector<Id>& to, const std::array<std::pair<std::string_view, Id>, N>& names) {
+  return [&to, &names](std::string_view text) -> std::string {
+    std::string known;
+    for (const auto& [name, id] : names) {
+      known += known.empty() ? "is not one of " : ", ";
+      known += name;
+      if (name != text) continue;
+      to = {id};
+      return "";
+    }
+    return known;
+  };
+}
+
+constexpr std::array<std::pair<std::string_view, nvme::AuthHash>, 3> kHashNames{
+    {{"sha256", nvme::AuthHash::kSHA256},
+     {"sha384", nvme::AuthHash::kSHA384},
+     {"sha512", nvme::AuthHash::kSHA512}}};
+constexpr std::array<std::pair<std::string_view, nvme::DHGroup>, 6> kGroupNames{
+    {{"null", nvme::DHGroup::kNull},
+     {"ffdhe2048", nvme::DHGroup::kFFDHE2048},
+     {"ffdhe3072", nvme::DHGroup::kFFDHE3072},
+     {"ffdhe4096", nvme::DHGroup::kFFDHE4096},
+     {"ffdhe6144", nvme::DHGroup::kFFDHE6144},
+     {"ffdhe8192", nvme::DHGroup::kFFDHE8192}}};
+
 // Options with a value, and flags, by name.
 struct Table {
   std::map<std::string, Setter, std::less<>> values;
@@ -98,6 +136,11 @@ std::string read_table(std::span<const std::string> arguments, const Table& tabl
   return "";
 }
 
+void add_authentication_options(Table& table, nvmf::CHAPPolicy& policy) {
+  table.values["--auth-hash"] = only(policy.hashes, kHashNames);
+  table.values["--dh-group"] = only(policy.groups, kGroupNames);
+}
+
 void add_host_options(Table& table, HostOptions& host) {
   table.values["--nqn"] = nqn(host.nqn);
   table.values["--host-nqn"] = nqn(host.host_nqn);
@@ -106,6 +149,9 @@ void add_host_options(Table& table, HostOptions& host) {
   table.values["--keep-alive"] = number<double>(host.keep_alive_s, 0, 86400);
   table.values["--ctrl-loss-tmo"] = number<double>(host.loss_timeout_s, 0, 86400);
   table.values["--reconnect-delay"] = number<double>(host.reconnect_delay_s, 0.01, 3600);
+  table.values["--host-key"] = secret(host.host_key);
+  table.values["--controller-key"] = secret(host.controller_key);
+  add_authentication_options(table, host.authentication);
   table.flags["--poll"] = &host.polls;
 }
 
@@ -119,7 +165,7 @@ std::string finish_host(HostOptions& host, const std::vector<std::string>& rest,
   host.target = *address;
   if (host.host_nqn.empty()) host.host_nqn = default_host_nqn();
   if (needs_nqn && host.nqn.empty()) return "--nqn is missing";
-  return "";
+  return check_keys(host);
 }
 
 Expected<Options> read_target(std::span<const std::string> arguments) {
@@ -148,6 +194,23 @@ Expected<Options> read_target(std::span<const std::string> arguments) {
     options.subsystems.back().hosts.emplace_back();
     return nqn(options.subsystems.back().hosts.back())(text);
   };
+  table.values["--host-key"] = [&](std::string_view text) -> std::string {
+    if (options.subsystems.empty()) return "needs --nqn before it";
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) return "is not NQN=FILE";
+    std::string host;
+    if (std::string wrong_nqn = nqn(host)(text.substr(0, equals)); !wrong_nqn.empty())
+      return wrong_nqn;
+    auto key = read_secret(std::string(text.substr(equals + 1)));
+    if (!key) return key.error();
+    options.subsystems.back().host_keys[host] = std::move(*key);
+    return "";
+  };
+  table.values["--controller-key"] = [&](std::string_view text) -> std::string {
+    if (options.subsystems.empty()) return "needs --nqn before it";
+    return secret(options.subsystems.back().controller_key)(text);
+  };
+  add_authentication_options(table, options.authentication);
   table.values["--listen"] = [&](std::string_view text) -> std::string {
     const auto address = read_address(text, nvme::kRDMAPort);
     if (!address) return "is no IP address, or address and port";
@@ -166,9 +229,12 @@ Expected<Options> read_target(std::span<const std::string> arguments) {
   if (error.empty() && !listens) error = "--listen is missing";
   if (error.empty() && options.in_capsule_octets % 16 != 0)
     error = "--in-capsule is no multiple of 16";
-  for (const SubsystemOptions& subsystem : options.subsystems)
+  for (const SubsystemOptions& subsystem : options.subsystems) {
     if (error.empty() && subsystem.namespaces.empty())
       error = subsystem.nqn + " has no --namespace";
+    if (error.empty() && subsystem.controller_key && subsystem.host_keys.empty())
+      error = subsystem.nqn + " has --controller-key and no --host-key";
+  }
   if (!error.empty()) return wrong(error);
   return options;
 }
@@ -317,6 +383,19 @@ Expected<NamespaceOptions> read_namespace(std::string_view text) {
   return options;
 }
 
+Expected<nvmf::AuthSecret> read_secret(const std::string& file) {
+  std::ifstream stream(file);
+  std::string line;
+  if (!stream || !std::getline(stream, line)) return wrong("cannot be read, or is empty");
+  auto read = nvmf::AuthSecret::parse(line);
+  if (!read) return wrong("has no secret of the form DHHC-1:00:...:, or its CRC is wrong");
+  return std::move(*read);
+}
+
+std::string check_keys(const HostOptions& host) {
+  return host.controller_key && !host.host_key ? "--controller-key needs --host-key" : "";
+}
+
 std::string default_host_nqn() {
   std::array<char, 65> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) name[0] = '\0';
@@ -334,6 +413,8 @@ nvmf::InitiatorConfig initiator_config(const HostOptions& host) {
   config.keep_alive = duration(host.keep_alive_s);
   config.loss_timeout = duration(host.loss_timeout_s);
   config.reconnect_delay = duration(host.reconnect_delay_s);
+  config.authentication = host.authentication;
+  if (host.host_key) config.keys = nvmf::CHAPKeys{*host.host_key, host.controller_key};
   u64 hash = 0xcbf29ce484222325;  // FNV-1a
   for (std::size_t i = 0; i < config.host_id.size(); ++i) {
     for (const char c : host.host_nqn) hash = (hash ^ static_cast<u8>(c)) * 0x100000001b3;

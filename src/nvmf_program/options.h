@@ -1,6 +1,7 @@
 // The command line of verbena-nvmf, which `verbena nvmf` starts.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,9 @@ struct SubsystemOptions {
   std::string nqn;
   std::vector<NamespaceOptions> namespaces;
   std::vector<std::string> hosts;  // that may connect; none: all
+  // Secrets of hosts, which must authenticate themselves, by NQN; and the subsystem's own.
+  std::map<std::string, nvmf::AuthSecret> host_keys;
+  std::optional<nvmf::AuthSecret> controller_key;
 };
 struct TargetOptions {
   std::vector<SubsystemOptions> subsystems;
@@ -38,6 +42,7 @@ struct TargetOptions {
   u32 in_capsule_octets = 8192;
   bool polls = false;
   double drain_s = 10;
+  nvmf::CHAPPolicy authentication{};
 };
 
 struct HostOptions {
@@ -47,6 +52,8 @@ struct HostOptions {
   u16 queue_entries = 128, io_queues = 1;
   double keep_alive_s = 5, loss_timeout_s = 600, reconnect_delay_s = 1;
   bool polls = false;
+  std::optional<nvmf::AuthSecret> host_key, controller_key;
+  nvmf::CHAPPolicy authentication{};
 };
 struct DiscoverOptions {
   HostOptions host;
@@ -86,6 +93,11 @@ using Options =
 [[nodiscard]] std::optional<application::Address> read_address(std::string_view text, u16 port);
 // "4K", "64M", "1G", "2T", "100", octets.
 [[nodiscard]] std::optional<u64> read_octets(std::string_view text);
+
+// The first line of the file, as `nvme gen-dhchap-key` prints it.
+[[nodiscard]] Expected<nvmf::AuthSecret> read_secret(const std::string& file);
+// Why the keys of `host` do not go together; "": they do.
+[[nodiscard]] std::string check_keys(const HostOptions& host);
 
 // The host NQN of this machine by default, and an identifier that depends on it alone.
 [[nodiscard]] std::string default_host_nqn();

@@ -7,6 +7,7 @@
 #include "nvmf/target.h"
 #include "nvmf_program/commands.h"
 #include "nvmf_program/file_store.h"
+#include "nvmf_program/openssl_cryptography.h"
 #include "nvmf_program/stop_descriptor.h"
 #include "verbs/live_node.h"
 
@@ -51,6 +52,8 @@ Expected<Media> open_media(const TargetOptions& options, verbs::LiveNode& node) 
       subsystem->add_namespace(*media.stores.back());
     }
     for (const std::string& host : wanted.hosts) subsystem->allow_host(host);
+    for (const auto& [host, key] : wanted.host_keys)
+      subsystem->require_authentication(host, {key, wanted.controller_key});
     media.subsystems.push_back(std::move(subsystem));
   }
   return media;
@@ -82,6 +85,9 @@ Expected<void> serve(const TargetOptions& options) {
   config.address_text = options.listen.ip.to_string();
   config.limits.max_queue_entries = options.queue_entries;
   config.limits.in_capsule_octets = options.in_capsule_octets;
+  OpenSSLCryptography cryptography;
+  config.cryptography = &cryptography;
+  config.authentication = options.authentication;
   nvmf::Target target(**node, config);
   for (const auto& subsystem : media->subsystems) target.add_subsystem(*subsystem);
   if (target.start() != Status::kOk)

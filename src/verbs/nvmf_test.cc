@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "application/shared_node.h"
+#include "nvmf/authentication/cryptography_for_test.h"
 #include "nvmf/initiator.h"
 #include "nvmf/memory_store.h"
 #include "nvmf/target.h"
@@ -52,6 +53,7 @@ class NVMf : public testing::TestWithParam<std::unique_ptr<test::TwoNodes> (*)()
     nvmf::TargetConfig config;
     config.listen = nodes_->server_address(kNVMePort);
     config.address_text = "here";
+    config.cryptography = &cryptography_;
     config.small_buffers = 8;
     config.large_buffers = 2;
     return config;
@@ -98,6 +100,7 @@ class NVMf : public testing::TestWithParam<std::unique_ptr<test::TwoNodes> (*)()
     return std::memcmp(memory_.bytes.data() + a, memory_.bytes.data() + b, octets) == 0;
   }
 
+  nvmf::test::ToyCryptography cryptography_;
   std::unique_ptr<test::TwoNodes> nodes_;
   nvmf::MemoryStore store_, small_store_;
   nvmf::Subsystem subsystem_, other_;
@@ -221,6 +224,39 @@ TEST_P(NVMf, AHostThatIsNotAllowedIsRefused) {
   connect(stranger);
   EXPECT_EQ(stranger.state(), Initiator::State::kFailed);
   EXPECT_NE(stranger.failure().find("0184"), std::string::npos) << stranger.failure();
+}
+
+TEST_P(NVMf, HostAndControllerAuthenticateEachOther) {
+  const nvmf::CHAPKeys keys{{.key = std::vector<u8>(32, 1)},
+                            nvmf::AuthSecret{.key = std::vector<u8>(48, 2)}};
+  subsystem_.require_authentication(std::string(kHostNQN), keys);
+  Initiator without(nodes_->client(), config());
+  connect(without);
+  EXPECT_EQ(without.failure(), "the target requires authentication, and this host has no key");
+  InitiatorConfig with = config();
+  with.cryptography = &cryptography_;
+  with.keys = keys;
+  with.keys->host.key[0] = 9;
+  Initiator wrong(nodes_->client(), with);
+  connect(wrong);
+  EXPECT_EQ(wrong.failure(),
+            "authentication failed: the target refuses: the key is not the right one");
+  with.keys = keys;
+  Initiator initiator(nodes_->client(), with);
+  connect(initiator);
+  ASSERT_EQ(initiator.state(), Initiator::State::kLive) << initiator.failure();
+  EXPECT_EQ(execute(initiator, {.blocks = 8, .data = slice(0, 4096)}), Status::kSuccess);
+}
+
+TEST_P(NVMf, AHostWithAControllersKeyTrustsNoOtherTarget) {
+  InitiatorConfig config = this->config();
+  config.cryptography = &cryptography_;
+  config.keys = nvmf::CHAPKeys{{.key = std::vector<u8>(32, 1)},
+                               nvmf::AuthSecret{.key = std::vector<u8>(32, 2)}};
+  Initiator initiator(nodes_->client(), config);
+  connect(initiator);
+  EXPECT_EQ(initiator.state(), Initiator::State::kFailed);
+  EXPECT_EQ(initiator.failure(), "an authentication command failed with status 0x0001");
 }
 
 TEST_P(NVMf, AnUnknownSubsystemIsRefused) {

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "nvmf/authentication/cryptography_for_test.h"
+#include "nvmf/authentication/host_authentication.h"
 #include "nvmf/initiator.h"
 #include "nvmf/memory_store.h"
 #include "nvmf/scripted_node_for_test.h"
@@ -35,13 +37,13 @@ class Input {
   std::span<const u8> left_;
 };
 
-std::vector<u8> connect_capsule(u16 qid, u16 controller) {
+std::vector<u8> connect_capsule(u16 qid, u16 controller, std::string_view host = "nqn.h") {
   std::vector<u8> capsule(nvme::Command::kSize + nvme::ConnectData::kSize);
   nvme::Command command{.sgl = nvme::SGLDescriptor::in_capsule(nvme::ConnectData::kSize)};
   nvme::ConnectCommand{.qid = qid, .sq_size = 15}.put_into(command);
   command.encode(std::span<u8, nvme::Command::kSize>(capsule.data(), nvme::Command::kSize));
   nvme::ConnectData data{
-      .controller_id = controller, .subsystem_nqn = "nqn.a", .host_nqn = "nqn.h"};
+      .controller_id = controller, .subsystem_nqn = "nqn.a", .host_nqn = std::string(host)};
   data.encode(std::span<u8, nvme::ConnectData::kSize>(capsule.data() + nvme::Command::kSize,
                                                       nvme::ConnectData::kSize));
   return capsule;
@@ -56,26 +58,33 @@ std::vector<u8> enable_capsule() {
   return capsule;
 }
 
+// NQN of the host with a key; Connect of a host of any other NQN needs none.
+constexpr std::string_view kSecretHost = "nqn.s";
+
 struct World {
+  nvmf::test::ToyCryptography cryptography;
   ScriptedNode node;
   nvmf::MemoryStore open{
       *node.allocate(kOctets, application::Content::kBytes, application::Access::kLocal), 9};
   nvmf::MemoryStore secret{
       *node.allocate(kOctets, application::Content::kBytes, application::Access::kLocal), 9};
   nvmf::Subsystem a{"nqn.a"}, b{"nqn.b"};
-  nvmf::Target target{node, config()};
+  nvmf::Target target{node, config(cryptography)};
 
   World() {
     a.add_namespace(open);
     b.add_namespace(secret);
     b.allow_host("nqn.nobody-has-it");
+    a.allow_host("nqn.h");
+    a.require_authentication(std::string(kSecretHost), {{.key = std::vector<u8>(32, 1)}, {}});
     target.add_subsystem(a);
     target.add_subsystem(b);
     std::memset(secret.memory()->bytes.data(), 0x5a, kOctets);
     CHECK(target.start() == Status::kOk);
   }
-  static nvmf::TargetConfig config() {
+  static nvmf::TargetConfig config(nvmf::Cryptography& cryptography) {
     nvmf::TargetConfig config;
+    config.cryptography = &cryptography;
     config.small_buffers = config.large_buffers = 2;
     config.limits.max_transfer_pages_log2 = 4;
     config.limits.in_capsule_octets = nvme::ConnectData::kSize;
@@ -134,6 +143,55 @@ void fuzz_target(Input& input) {
   CHECK(world.serves());
 }
 
+// Authentication messages of any octets never authenticate a host without the key.
+void fuzz_authentication(Input& input) {
+  World world;
+  const auto id = world.node.request(
+      nvme::RDMARequestData{.receive_queue_size = 16, .send_queue_size = 15}.encode());
+  world.target.on_ready();
+  world.node.deliver(id, connect_capsule(0, nvme::kDynamicController, kSecretHost));
+  world.target.on_ready();
+  while (!input.is_empty()) {
+    const u8 choice = input.octet();
+    const bool sends = (choice & 1) != 0;
+    const auto message = input.take(sends ? input.octet() * 4u : 0);
+    const u32 length = sends ? static_cast<u32>(message.size()) : 16u * choice;
+    nvme::Command command{.sgl = sends ? nvme::SGLDescriptor::in_capsule(length)
+                                       : nvme::SGLDescriptor::keyed(0x1000, length, 7)};
+    nvme::AuthCommand{.length = length}.put_into(
+        command,
+        sends ? nvme::FabricsType::kAuthenticationSend : nvme::FabricsType::kAuthenticationReceive);
+    std::vector<u8> capsule(nvme::Command::kSize);
+    command.encode(std::span<u8, nvme::Command::kSize>(capsule.data(), nvme::Command::kSize));
+    capsule.insert(capsule.end(), message.begin(), message.end());
+    world.node.deliver(id, capsule);
+    world.target.on_ready();
+  }
+  world.node.sent.clear();
+  world.node.deliver(id, enable_capsule());
+  world.target.on_ready();
+  if (!world.node.sent.empty())
+    CHECK(
+        nvme::Completion::decode(std::span<const u8, nvme::Completion::kSize>(
+                                     world.node.sent.back().bytes.data(), nvme::Completion::kSize))
+            .code() == nvme::Status::kAuthenticationRequired);
+  CHECK(world.serves());
+}
+
+// Messages of any octets to a host that authenticates itself and its controller.
+void fuzz_host_authentication(Input& input) {
+  nvmf::test::ToyCryptography cryptography;
+  const nvmf::CHAPKeys keys{{.key = std::vector<u8>(32, 1)},
+                            nvmf::AuthSecret{.key = std::vector<u8>(32, 2)}};
+  const nvmf::CHAPPolicy policy;
+  nvmf::HostAuthentication host(cryptography, keys, policy, {"nqn.h", "nqn.a"}, 0);
+  while (!input.is_empty() && !host.is_over()) {
+    (void)host.poll_message();
+    host.on_message(input.take(input.octet() * 4u));
+  }
+  CHECK(!host.is_authenticated());
+}
+
 void fuzz_host(Input& input) {
   ScriptedNode node;
   nvmf::InitiatorConfig config;
@@ -165,6 +223,11 @@ void fuzz_host(Input& input) {
 extern "C" int LLVMFuzzerTestOneInput(const verbena::u8* data, std::size_t size) {
   if (size < 2) return 0;
   verbena::Input input(data + 1, size - 1);
-  data[0] % 4 == 0 ? verbena::fuzz_host(input) : verbena::fuzz_target(input);
+  switch (data[0] % 6) {
+    case 0: verbena::fuzz_host(input); break;
+    case 4: verbena::fuzz_authentication(input); break;
+    case 5: verbena::fuzz_host_authentication(input); break;
+    default: verbena::fuzz_target(input);
+  }
   return 0;
 }

@@ -5,6 +5,7 @@ programs of NBD through the plugin, where nbdkit is installed.
 usage: nvmf_test.py [BUILD_DIR] [-k PATTERN]
 """
 
+import base64
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ import tempfile
 import time
 import unittest
 import unittest.mock
+import zlib
 
 import harness
 
@@ -136,6 +138,58 @@ class NVMfTest(unittest.TestCase):
         for words in ("NVMeOF Connect", "Property Set Controller Configuration",
                       "NVMe Identify Controller", "NVMe Write"):
             self.assertIn(words, told)
+
+    def secret(self, name, octets=b"k" * 32, transform=0):
+        file = self.folder / name
+        text = base64.b64encode(octets + zlib.crc32(octets).to_bytes(4, "little")).decode()
+        file.write_text(f"DHHC-1:{transform:02}:{text}:\n")
+        return file
+
+    def test_authentication(self):
+        host_key, own_key = self.secret("host", transform=2), self.secret("own", b"c" * 48)
+        self.target("--nqn", NQN, "--namespace", "memory:1M", "--host-key", f"nqn.x:h={host_key}",
+                    "--controller-key", own_key, "--allow-host", "nqn.x:open")
+        h = ("connect", ADDRESS, "--nqn", NQN, "--host-nqn", "nqn.x:h")
+        for group in "null", "ffdhe2048", "ffdhe8192":
+            for name in "sha256", "sha384", "sha512":
+                with self.subTest(group + name):
+                    self.good(*h, "--host-key", host_key, "--dh-group", group, "--auth-hash", name)
+        self.good(*h, "--host-key", host_key, "--controller-key", own_key, "--queues", 3)
+        self.refused(1, "requires authentication", *h)
+        self.refused(1, "the key is not the right one", *h, "--host-key", own_key)
+        self.refused(1, "does not know the controller's key", *h, "--host-key", host_key,
+                     "--controller-key", host_key)
+        self.good("connect", ADDRESS, "--nqn", NQN, "--host-nqn", "nqn.x:open")
+        self.refused(1, "0184", "connect", ADDRESS, "--nqn", NQN, "--host-nqn", "nqn.x:other")
+        records = json.loads(self.good("discover", ADDRESS, "--json", "--host-nqn", "nqn.x:h"))
+        self.assertEqual([r["subnqn"] for r in records["records"]], [NQN])
+
+    def test_a_target_that_accepts_one_group(self):
+        key = self.secret("host")
+        self.target("--nqn", NQN, "--namespace", "memory:1M", "--host-key", f"nqn.x:h={key}",
+                    "--dh-group", "ffdhe3072", "--auth-hash", "sha512")
+        h = ("connect", ADDRESS, "--nqn", NQN, "--host-nqn", "nqn.x:h", "--host-key", key)
+        self.good(*h)
+        self.refused(1, "no DH group is common", *h, "--dh-group", "ffdhe2048")
+        self.refused(1, "no hash is common", *h, "--auth-hash", "sha256")
+
+    def test_wrong_keys(self):
+        bad = self.folder / "bad"
+        bad.write_text("DHHC-1:00:AAAA:")
+        key = self.secret("host")
+        target = ("target", "--nqn", NQN, "--namespace", "memory:1M")
+        for words, arguments in (
+                ("is not NQN=FILE", (*target, "--host-key", key)),
+                ("cannot be read", (*target, "--host-key", "nqn.h=/nowhere/key")),
+                ("its CRC is wrong", (*target, "--host-key", f"nqn.h={bad}")),
+                ("needs --nqn before it", ("target", "--host-key", f"nqn.h={key}")),
+                ("no --host-key", (*target, "--listen", ADDRESS, "--controller-key", key)),
+                ("is not one of null, ffdhe2048", (*target, "--dh-group", "ffdhe1024")),
+                ("is not one of sha256, sha384", (*target, "--auth-hash", "md5")),
+                ("needs --host-key", ("connect", ADDRESS, "--nqn", NQN, "--controller-key", key)),
+                ("its CRC is wrong", ("connect", ADDRESS, "--nqn", NQN, "--host-key", bad))):
+            with self.subTest(arguments):
+                self.refused(2, words, *arguments)
 
     def test_wrong_usage(self):
         for words, arguments in (

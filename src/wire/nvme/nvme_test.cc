@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "wire/nvme/authentication.h"
 #include "wire/nvme/discovery.h"
 #include "wire/nvme/identify.h"
 
@@ -112,6 +113,66 @@ TEST(NVMeDiscovery, AnEntryNamesServiceAndAddress) {
   const auto again = DiscoveryEntry::decode(bytes);
   EXPECT_EQ(again.service, "4420");
   EXPECT_EQ(again.address, "10.77.0.1");
+}
+
+// Offsets as in struct nvmf_auth_dhchap_* of linux/nvme.h.
+TEST(NVMeAuthentication, MessagesHaveTheirFieldsWhereLinuxHasThem) {
+  const AuthNegotiate negotiate{.t_id = 0x1122,
+                                .hashes = {AuthHash::kSHA384, AuthHash::kSHA512},
+                                .groups = {DHGroup::kNull, DHGroup::kFFDHE8192}};
+  const auto first = negotiate.encode();
+  ASSERT_EQ(first.size(), 72u);
+  EXPECT_EQ(load_le<u64>(first.data()), 0x01'00'1122'0000'0000u);
+  EXPECT_EQ(load_le<u64>(first.data() + 8), 0x03'02'02'02'00'01u);
+  EXPECT_EQ(first[42], 0);
+  EXPECT_EQ(first[43], 5);
+  const auto again = AuthNegotiate::decode(first);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->hashes, negotiate.hashes);
+  EXPECT_EQ(again->groups, negotiate.groups);
+
+  const AuthReply reply{.t_id = 3,
+                        .has_challenge = true,
+                        .seqnum = 0x04030201,
+                        .response = std::vector<u8>(32, 0xaa),
+                        .challenge = std::vector<u8>(32, 0xbb),
+                        .dh_value = std::vector<u8>(256, 0xcc)};
+  const auto second = reply.encode();
+  ASSERT_EQ(second.size(), 16u + 64 + 256);
+  EXPECT_EQ(second[0], 1);
+  EXPECT_EQ(second[1], 2);
+  EXPECT_EQ(second[6], 32);
+  EXPECT_EQ(second[8], 1);
+  EXPECT_EQ(load_le<u16>(second.data() + 10), 256);
+  EXPECT_EQ(load_le<u32>(second.data() + 12), 0x04030201u);
+  const auto back = AuthReply::decode(second);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->challenge, reply.challenge);
+  EXPECT_EQ(back->dh_value, reply.dh_value);
+
+  const AuthSuccess1 success{.t_id = 3, .response = std::vector<u8>(48, 1), .hash_octets = 48};
+  const auto third = success.encode();
+  ASSERT_EQ(third.size(), 64u);
+  EXPECT_EQ(third[6], 48);
+  EXPECT_EQ(third[8], 1);
+  EXPECT_EQ(AuthSuccess1::decode(third)->response, success.response);
+  const auto last = AuthFailureMessage{AuthId::kFailure2, 3, AuthFailure::kHashNotUsable}.encode();
+  EXPECT_EQ(load_le<u64>(last.data()), 0x04'01'0003'0000'f000u);
+}
+
+TEST(NVMeAuthentication, TruncatedMessagesAreRefused) {
+  const auto challenge =
+      AuthChallenge{.challenge = std::vector<u8>(64), .dh_value = std::vector<u8>(256)}.encode();
+  EXPECT_TRUE(AuthChallenge::decode(challenge).has_value());
+  for (std::size_t n = 0; n < challenge.size(); ++n)
+    EXPECT_FALSE(AuthChallenge::decode(std::span(challenge).first(n)).has_value()) << n;
+  auto negotiate = AuthNegotiate{.hashes = {AuthHash::kSHA256}}.encode();
+  EXPECT_FALSE(AuthNegotiate::decode(std::span(negotiate).first(71)).has_value());
+  negotiate[7] = 2;  // descriptors
+  EXPECT_FALSE(AuthNegotiate::decode(negotiate).has_value());
+  negotiate[7] = 1;
+  negotiate[8 + 2] = 31;  // hashes
+  EXPECT_FALSE(AuthNegotiate::decode(negotiate).has_value());
 }
 
 }  // namespace
