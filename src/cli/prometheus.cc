@@ -68,6 +68,21 @@ void add_traffic(Exposition& out, std::string_view of, const std::string& labels
     add(counter.name, counter.meaning, transport.*counter.member);
 }
 
+void add_subsystem(Exposition& out, const std::string& labels,
+                   const nvmf::SubsystemStats& subsystem) {
+  const nvmf::CommandCounts& counts = subsystem.counts;
+  out.add("verbena_nvme_hosts", "gauge", "hosts connected to the subsystem", labels,
+          subsystem.hosts);
+  const auto add = [&](std::string_view name, std::string_view help, u64 value) {
+    out.add(fmt::format("verbena_nvme_{}_total", name), "counter", help, labels, value);
+  };
+  add("reads", "Read commands that have succeeded", counts.reads);
+  add("read_bytes", "octets read", counts.octets_read);
+  add("writes", "Write commands that have succeeded", counts.writes);
+  add("written_bytes", "octets written", counts.octets_written);
+  add("errors", "commands that have failed", counts.errors);
+}
+
 void add_device(Exposition& out, const DeviceStats& device) {
   const host::ObservedAdapter& observed = device.observed;
   const std::string labels = labels_of(device);
@@ -87,6 +102,9 @@ void add_device(Exposition& out, const DeviceStats& device) {
   for (std::size_t i = 0; i < std::min(peers.size(), kMaxPeers); ++i)
     add_traffic(out, "peer", fmt::format(R"({},peer="{}")", labels, peers[i].peer.to_string()),
                 peers[i].traffic, peers[i].transport);
+  for (const nvmf::SubsystemStats& subsystem : device.subsystems)
+    add_subsystem(out, fmt::format(R"({},subsystem="{}")", labels, escaped(subsystem.nqn)),
+                  subsystem);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/nvmf_targets.h"
 #include "cli/prometheus.h"
 #include "cli/stats_report.h"
 #include "cli/stop_signal.h"
@@ -29,7 +30,10 @@ class Observer {
     for (host::ObservedAdapter& adapter : observation->adapters) {
       if (pid_ && adapter.pid != *pid_) continue;
       std::string command = host::process_name(adapter.pid);
-      report.push_back({std::move(adapter), std::move(command)});
+      const pid_t process = adapter.pid;
+      const bool is_first = report.empty() || report.back().observed.pid != process;
+      report.push_back({std::move(adapter), std::move(command), {}});
+      if (is_first) report.back().subsystems = nvmf_stats_of(process);
     }
     warn_of_silent(observation->silent);
     return report;

@@ -68,7 +68,25 @@ void add_peers(std::string& text, const std::vector<PeerStats>& peers) {
                         numbers_text(peer.traffic, peer.transport));
 }
 
+void add_subsystems(std::string& text, const std::vector<nvmf::SubsystemStats>& subsystems) {
+  if (subsystems.empty()) return;
+  text += fmt::format("  {:<40} {:>6} {:>12} {:>16} {:>12} {:>16} {:>8}\n", "NVMe subsystem",
+                      "hosts", "reads", "bytes_read", "writes", "bytes_written", "errors");
+  for (const auto& [nqn, counts, hosts] : subsystems)
+    text +=
+        fmt::format("  {:<40} {:>6} {:>12} {:>16} {:>12} {:>16} {:>8}\n", nqn, hosts, counts.reads,
+                    counts.octets_read, counts.writes, counts.octets_written, counts.errors);
+}
+
 // --- JSON
+
+ordered_json json_of(const nvmf::SubsystemStats& subsystem) {
+  const nvmf::CommandCounts& counts = subsystem.counts;
+  return {{"nqn", subsystem.nqn},    {"hosts", subsystem.hosts},
+          {"reads", counts.reads},   {"bytes_read", counts.octets_read},
+          {"writes", counts.writes}, {"bytes_written", counts.octets_written},
+          {"errors", counts.errors}};
+}
 
 ordered_json json_of(const QPTraffic& traffic) {
   return {{"sent_packets", traffic.sent_packets},
@@ -151,6 +169,7 @@ ordered_json json_of(const DeviceStats& device) {
   json["link"] = json_of(observed.adapter.link);
   json["qps"] = array_of(observed.qps);
   json["peers"] = array_of(peers_of(observed.qps));
+  if (!device.subsystems.empty()) json["nvme_subsystems"] = array_of(device.subsystems);
   return json;
 }
 
@@ -213,6 +232,7 @@ std::string to_text(const StatsReport& now, const StatsReport* before) {
     add_counters(text, device, before == nullptr ? nullptr : find_same(*before, device));
     add_qps(text, device.observed.qps);
     add_peers(text, peers_of(device.observed.qps));
+    add_subsystems(text, device.subsystems);
   }
   return text;
 }

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "host/stats/stats_reader.h"
+#include "nvmf/target_stats.h"
 
 namespace verbena::cli {
 
 struct DeviceStats {
   host::ObservedAdapter observed;
   std::string command;  // the process's name, printable
+  // Of the process's NVMe over Fabrics target, with its first device.
+  std::vector<nvmf::SubsystemStats> subsystems{};
 };
 using StatsReport = std::vector<DeviceStats>;
 

@@ -49,6 +49,19 @@ DeviceStats device(u64 packets, i64 taken_ns) {
   return stats;
 }
 
+TEST(StatsReportTest, SubsystemsOfATargetHaveALineEach) {
+  StatsReport report{device(5, 0)};
+  EXPECT_THAT(to_text(report, nullptr), Not(HasSubstr("NVMe")));
+  EXPECT_FALSE(nlohmann::json::parse(to_json(report, -1))[0].contains("nvme_subsystems"));
+  report[0].subsystems = {{"nqn.a", {1, 2, 4096, 8192, 3}, 4}};
+  EXPECT_THAT(to_text(report, nullptr), HasSubstr("  nqn.a "));
+  const auto json = nlohmann::json::parse(to_json(report, -1))[0]["nvme_subsystems"][0];
+  EXPECT_EQ(json["nqn"], "nqn.a");
+  EXPECT_EQ(json["bytes_written"], 8192);
+  EXPECT_EQ(json["hosts"], 4);
+  EXPECT_THAT(to_prometheus(report), HasSubstr(R"(subsystem="nqn.a"} 4096)"));
+}
+
 TEST(StatsReportTest, PeersAreSums) {
   const std::vector<PeerStats> peers = peers_of(device(5, 0).observed.qps);
   ASSERT_EQ(peers.size(), 1u);  // a datagram QP has none

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "nvmf/subsystem.h"
+#include "nvmf/target_stats.h"
 #include "wire/nvme/discovery.h"
 
 namespace verbena::nvmf {
@@ -26,10 +27,6 @@ struct AdminAnswer {
   std::vector<u8> data{};        // for the host
   bool is_pending = false;       // Asynchronous Event Request: answered later
   std::optional<u16> aborted{};  // the CID of an Asynchronous Event Request that ends now
-};
-
-struct CommandCounts {
-  u64 reads = 0, writes = 0, octets_read = 0, octets_written = 0, errors = 0;
 };
 
 class Controller {

@@ -1,5 +1,7 @@
 #include "nvmf/target.h"
 
+#include <set>
+
 #include "base/check.h"
 
 namespace verbena::nvmf {
@@ -186,6 +188,8 @@ void Target::end_controller(u16 id) {
       queue->controller = nullptr;
       connections.push_back(connection);
     }
+  if (!found->second->is_discovery())
+    past_counts_[found->second->subsystem()] += found->second->counts;
   controllers_.erase(found);
   for (const ConnectionId connection : connections) node_.disconnect(connection);
 }
@@ -203,6 +207,24 @@ void Target::on_alarm() {
   for (const auto& [connection, queue] : queues_)
     if (now >= queue->deadline(config_.connect_limit)) silent.push_back(connection);
   for (const ConnectionId connection : silent) node_.disconnect(connection);
+}
+
+std::vector<SubsystemStats> Target::stats() const {
+  std::vector<SubsystemStats> all;
+  for (const Subsystem* const subsystem : subsystems_) {
+    SubsystemStats stats{.nqn = subsystem->nqn()};
+    if (const auto past = past_counts_.find(subsystem); past != past_counts_.end())
+      stats.counts = past->second;
+    std::set<std::string_view> hosts;
+    for (const auto& [id, controller] : controllers_) {
+      if (controller->subsystem() != subsystem) continue;
+      stats.counts += controller->counts;
+      hosts.insert(controller->host().host_nqn);
+    }
+    stats.hosts = hosts.size();
+    all.push_back(std::move(stats));
+  }
+  return all;
 }
 
 // Traffic moves expirations to a later time only: the alarm that is set comes early then.

@@ -54,6 +54,7 @@ class Target final : public application::Program {
   void on_namespace_changed(const Subsystem& subsystem, u32 nsid);
 
   [[nodiscard]] const TargetCounters& counters() const { return counters_; }
+  [[nodiscard]] std::vector<SubsystemStats> stats() const;  // in the order of add_subsystem()
   [[nodiscard]] std::size_t controllers() const { return controllers_.size(); }
   [[nodiscard]] std::size_t queues() const { return queues_.size(); }
 
@@ -133,6 +134,7 @@ class Target final : public application::Program {
   std::vector<BlockStore*> stores_;
   std::map<application::ConnectionId, std::unique_ptr<Queue>> queues_;
   std::map<u16, std::unique_ptr<Controller>> controllers_;
+  std::map<const Subsystem*, CommandCounts> past_counts_;  // of controllers that have ended
   u16 last_controller_ = 0;
   struct Waiting {
     application::ConnectionId queue = 0;

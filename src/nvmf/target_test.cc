@@ -344,6 +344,22 @@ TEST_F(TargetAuthenticationTest, AuthenticationCommandsAreChecked) {
   EXPECT_EQ(node_.sent.front().bytes.size(), 48u);
 }
 
+TEST_F(TargetTest, CountersOfASubsystemOutliveItsControllers) {
+  const auto admin = live_admin();
+  const auto io = live_io();
+  EXPECT_EQ(status(io, read(1024)), Status::kSuccess);
+  Command far = read(512);
+  far.cdw[0] = 1u << 20;
+  EXPECT_EQ(status(io, far), Status::kLBAOutOfRange);
+  ASSERT_EQ(target_.stats().size(), 1u);
+  const SubsystemStats expected{"nqn.a", {.reads = 1, .octets_read = 1024, .errors = 1}, 1};
+  EXPECT_EQ(target_.stats()[0], expected);
+  node_.disconnect(admin);
+  target_.on_ready();
+  EXPECT_EQ(target_.controllers(), 0u);
+  EXPECT_EQ(target_.stats()[0], (SubsystemStats{"nqn.a", expected.counts, 0}));
+}
+
 TEST_F(TargetTest, SilenceEndsAControllerAndTrafficKeepsIt) {
   const auto admin = live_admin(1000);
   node_.time = node_.time + ms(900);

@@ -8,6 +8,7 @@
 #include "nvmf_program/commands.h"
 #include "nvmf_program/file_store.h"
 #include "nvmf_program/openssl_cryptography.h"
+#include "nvmf_program/stats_service.h"
 #include "nvmf_program/stop_descriptor.h"
 #include "verbs/live_node.h"
 
@@ -61,9 +62,13 @@ Expected<Media> open_media(const TargetOptions& options, verbs::LiveNode& node) 
 
 void run_until_stopped(verbs::LiveNode& node, nvmf::Target& target, const Media& media,
                        const StopDescriptor& stop, bool polls) {
+  const StatsService statistics;
   std::vector<int> descriptors = media.descriptors;
   descriptors.push_back(stop.fd());
+  if (statistics.descriptor() >= 0) descriptors.push_back(statistics.descriptor());
   for (u32 round = 0; !stop.take(); ++round) {
+    if (const int question = statistics.take_question(); question >= 0)
+      StatsService::answer(question, target.stats());
     constexpr u32 kSpinsPerLook = 1024;
     do {
       polls ? node.spin() : node.wait(kWait, descriptors);

@@ -97,6 +97,26 @@ class NVMfTest(unittest.TestCase):
         self.assertIn("errors 0", target.output())
         self.assertEqual(self.disk.read_bytes()[1 << 20:(1 << 20) + len(data)], data)
 
+    def test_counters_in_stats(self):
+        target = self.target()
+        self.good("write", ADDRESS, "--nqn", NQN, input=bytes(1 << 20))
+        self.good("read", ADDRESS, "--nqn", NQN, "--nsid", 2, "--length", "1M")
+        hold = subprocess.Popen([VERBENA, "nvmf", "connect", ADDRESS, "--nqn", NQN, "--hold"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.addCleanup(hold.wait)
+        self.addCleanup(hold.kill)
+        hold.stdout.readline()
+        told = subprocess.run([VERBENA, "stats", "--json", "--pid", str(target.process.pid)],
+                              capture_output=True, check=True, timeout=LIMIT_S).stdout
+        subsystem, = json.loads(told)[0]["nvme_subsystems"]
+        self.assertEqual((subsystem["nqn"], subsystem["hosts"]), (NQN, 1))
+        self.assertEqual((subsystem["bytes_read"], subsystem["bytes_written"]), (1 << 20, 1 << 20))
+        self.assertGreater(subsystem["writes"], 0)
+        self.assertEqual(subsystem["errors"], 0)
+        text = subprocess.run([VERBENA, "stats", "--pid", str(target.process.pid)],
+                              capture_output=True, check=True, text=True, timeout=LIMIT_S).stdout
+        self.assertIn("NVMe subsystem", text)
+
     def test_what_a_target_tells(self):
         self.target("--nqn", NQN, "--namespace", "memory:1M", "--nqn", "nqn.x:private",
                     "--namespace", "memory:2M,block=4096,readonly", "--allow-host", "nqn.x:friend")

@@ -1,0 +1,15 @@
+// The counters of NVMe over Fabrics targets in running processes, for `verbena stats`.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include "nvmf/target_stats.h"
+
+namespace verbena::cli {
+
+// Asks the target of that process. Empty: it has none, or does not answer in time.
+[[nodiscard]] std::vector<nvmf::SubsystemStats> nvmf_stats_of(pid_t pid);
+
+}  // namespace verbena::cli
