@@ -131,8 +131,9 @@ std::string text_of(const Job& job, const std::vector<CollectiveResult>& results
   text += error_note(results);
   for (const CollectiveResult& result : results)
     if (result.by_packets && result.by_packets->storage)
-      text += fmt::format("{}: {}", name_of(result.shape.algorithm),
-                          text_of(*result.by_packets->storage));
+      text += fmt::format("{0}: {1}{0}: {2} ECN marks, {3} pauses\n",
+                          name_of(result.shape.algorithm), text_of(*result.by_packets->storage),
+                          result.by_packets->counters.marks, result.by_packets->counters.pauses);
   for (const CollectiveResult& result : results)
     if (result.by_packets && lost_frames(result.by_packets->counters) != 0)
       text += fmt::format("{}: {}\n", name_of(result.shape.algorithm),

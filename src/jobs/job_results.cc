@@ -129,6 +129,18 @@ void add_counters(const fabric::Counters& counters, const fabric::Repairs& repai
   metrics.push_back({before + "timeouts", static_cast<double>(repairs.timeouts)});
 }
 
+// One that read nothing has no latency.
+void add_storage(const std::optional<StorageResult>& storage, const std::string& before,
+                 std::vector<fabric::Metric>& metrics) {
+  if (!storage) return;
+  const double none = fabric::Metric{}.value;
+  const bool has_read = !storage->reads.empty();
+  metrics.push_back({before + "storage.reads", static_cast<double>(storage->reads.size())});
+  metrics.push_back({before + "storage.rate", storage->rate()});
+  metrics.push_back({before + "storage.p50", has_read ? storage->median.seconds() : none});
+  metrics.push_back({before + "storage.p99", has_read ? storage->p99.seconds() : none});
+}
+
 void add_collective(const CollectiveResult& result, std::vector<fabric::Metric>& metrics) {
   const std::string before = word_of(result.shape) + ".";
   const double none = fabric::Metric{}.value;
@@ -140,6 +152,7 @@ void add_collective(const CollectiveResult& result, std::vector<fabric::Metric>&
       {before + "flow_level_error", result.flow_error ? result.flow_error->error : none});
   const PacketResult packets = result.by_packets.value_or(PacketResult());
   metrics.push_back({before + "message.p99", packets.latencies.quantile(0.99).seconds()});
+  add_storage(packets.storage, before, metrics);
   add_counters(packets.counters, packets.repairs, before, metrics);
 }
 
@@ -153,6 +166,7 @@ void add_step(const Job& job, const StepResult& step, std::vector<fabric::Metric
     metrics.push_back(
         {"step.tokens", is_done ? static_cast<double>(job.training->tokens()) / seconds : none});
   metrics.push_back({"step.flow_level_error", step.flow_error ? step.flow_error->error : none});
+  add_storage(step.packets.storage, "", metrics);
   add_counters(step.packets.counters, step.packets.repairs, "", metrics);
 }
 

@@ -91,6 +91,29 @@ links: {rate: 100Gbps, delay: 450ns}
 collective: {algorithm: ring, size: 4MiB}
 )";
 
+// `--expect` and sweeps know reads by these names.
+TEST(StorageReads, HaveMetricsAndTheirCongestionIsTold) {
+  const std::string text =
+      "topology: {kind: star, hosts: 5}\nlinks: {rate: 100Gbps, delay: 1us}\n"
+      "collective: {gpus: 4, algorithm: ring, size: 4MiB}\n"
+      "storage: {servers: 1, block: 64KiB}\n";
+  const JobResults results = run(text);
+  const auto job = job_of(text);
+  const auto metrics = metrics_of(*job, results);
+  const auto value = [&](std::string_view name) {
+    const auto found = std::ranges::find(metrics, name, &fabric::Metric::name);
+    return found == metrics.end() ? -1 : found->value;
+  };
+  const PacketResult& packets = *results.collectives.front().by_packets;
+  EXPECT_GT(packets.storage->reads.size(), 0u);
+  EXPECT_EQ(value("ring.storage.reads"), static_cast<double>(packets.storage->reads.size()));
+  EXPECT_EQ(value("ring.storage.rate"), packets.storage->rate());
+  EXPECT_EQ(value("ring.storage.p99"), packets.storage->p99.seconds());
+  EXPECT_THAT(
+      text_of(*job, results),
+      testing::HasSubstr("ring: " + std::to_string(packets.counters.marks) + " ECN marks, "));
+}
+
 TEST(StorageReads, TheyTakeFromTheJobs) {
   const auto seconds = [](const std::string& storage) {
     return run(std::string(kBusy) + storage).collectives[0].seconds();
