@@ -52,7 +52,7 @@ class Planner {
     if (results_.recommendation.best != nullptr && !is_stopped()) vary();
     prove();
     SimOutcome outcome;
-    outcome.was_interrupted = is_stopped();
+    outcome.was_interrupted = results_.is_interrupted = is_stopped();
     const std::string text = jobs::text_of(results_);
     outcome.output = request_.format == OutputFormat::kJSON ? json_of(rows()) : text;
     if (request_.output.empty()) return outcome;

@@ -312,6 +312,17 @@ class Plan(unittest.TestCase):
         self.assertIn(f"<title>Plan of {path}</title>", page)
         self.assertIn('class="bar"', page)
 
+    def test_an_interrupted_plan_says_so(self):
+        path = self.job("topology: {kind: fat_tree, k: 8}\nlinks: {rate: 100Gbps, delay: 200ns}\n"
+                        "collective: {size: 256MiB, algorithm: ring}\n")
+        plan = subprocess.Popen([VERBENA, "plan", path], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+        plan.stderr.readline()  # it runs
+        plan.send_signal(signal.SIGINT)
+        output = plan.communicate(timeout=60)[0]
+        self.assertEqual(plan.returncode, 130, output)
+        self.assertIn("Interrupted: what follows has the runs that had ended.", output)
+
     def test_two_thousand_gpus_at_flow_level(self):
         path = self.job("topology: {kind: star, hosts: 2048}\nlinks: {rate: 400Gbps, delay: 500ns}\n"
                         "collective: {size: 64MiB, method: flows}\n")

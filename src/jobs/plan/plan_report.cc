@@ -61,12 +61,6 @@ std::string head_of(const PlanResults& results, const Candidate& first) {
   return text;
 }
 
-bool was_interrupted(const PlanResults& results) {
-  return std::ranges::any_of(results.candidates, [](const Candidate& candidate) {
-    return candidate.measured.mistake == kInterrupted;
-  });
-}
-
 std::string path_text(const Job& job) {
   return job.run.host_path.kind ? std::string(model_of(*job.run.host_path.kind).name) : "none";
 }
@@ -221,13 +215,14 @@ std::string text_of(const PlanResults& results) {
   text +=
       "Prices and watts are ranges, many of them estimates: `verbena plan --catalogue` has their\n"
       "sources and years; check your quote.\n\n";
+  if (results.is_interrupted) text += "Interrupted: what follows has the runs that had ended.\n\n";
   text += tuning_of(results);
   text += causes_text(results.candidates, results.tried);
   if (const Candidate* const best = results.recommendation.best; best != nullptr)
     text += fmt::format("\nRecommended: {}{}\n", best->name(),
                         best->variant.empty() ? "" : ", with " + best->variant);
   else
-    text += was_interrupted(results)
+    text += results.is_interrupted
                 ? "\nInterrupted before anything could be recommended\n"
                 : "\nNothing can be recommended: no technology both ran and can be had\n";
   text += list_of("Why", results.recommendation.reasons);
