@@ -7,6 +7,7 @@ from measurements import (MPI, UCX, Collective, EventLatency, Gloo, Iperf3, Libf
                           Perftest, SocketPingPong, Sockperf, UDPStream)
 from soft_roce import GuestPerftest, GuestUDP
 
+KIB = 1 << 10
 MIB = 1 << 20
 
 

@@ -25,6 +25,7 @@ import unittest
 import sites
 import cases
 import measurements
+import nvmf
 import picture
 import program_cases
 import results
@@ -57,8 +58,8 @@ def parse(arguments):
 
 
 def chosen_cases(options):
-    """Without --only those of programs are left out; --list shows all."""
-    every = (*cases.CASES, *program_cases.CASES)
+    """Without --only those of programs and of NVMe are left out; --list shows all."""
+    every = (*cases.CASES, *program_cases.CASES, *nvmf.CASES)
     if options.only:
         return [case for case in every
                 if any(fnmatch.fnmatch(case.name, pattern) for pattern in options.only)]
