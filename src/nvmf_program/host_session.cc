@@ -60,21 +60,27 @@ Expected<std::unique_ptr<HostSession>> HostSession::open(const HostOptions& opti
   return session;
 }
 
-void HostSession::step(Duration at_most, std::span<const int> descriptors) {
-  polls_ ? node_->spin() : node_->wait(at_most, descriptors);
+bool HostSession::step(Duration at_most, std::span<const int> descriptors) {
+  bool is_readable = false;
+  if (polls_)
+    node_->spin();
+  else
+    is_readable = node_->wait(at_most, descriptors);
   initiator_->on_ready();
+  return is_readable;
 }
 
 bool HostSession::run_until(const std::function<bool()>& is_over) {
   std::array<int, 1> descriptors{stop_ != nullptr ? stop_->fd() : -1};
+  bool looks = true;
   for (u32 round = 1; !is_over(); ++round) {
     if (initiator_->state() == nvmf::Initiator::State::kFailed) return false;
     constexpr u32 kRoundsPerLook = 256;  // a look is a system call
-    if (stop_ != nullptr && (!polls_ || round % kRoundsPerLook == 0) && stop_->take()) {
+    if (stop_ != nullptr && (looks || round % kRoundsPerLook == 0) && stop_->take()) {
       is_stopped_ = true;
       return false;
     }
-    step(kStep, std::span(descriptors).first(stop_ != nullptr ? 1 : 0));
+    looks = step(kStep, std::span(descriptors).first(stop_ != nullptr ? 1 : 0));
   }
   return true;
 }

@@ -20,8 +20,8 @@ class HostSession {
   [[nodiscard]] nvmf::Initiator& initiator() { return *initiator_; }
   [[nodiscard]] verbs::LiveNode& node() { return *node_; }
 
-  // One round of events; `descriptors` wake it too.
-  void step(Duration at_most, std::span<const int> descriptors = {});
+  // One round of events; `descriptors` wake it too. True: one of them is readable.
+  bool step(Duration at_most, std::span<const int> descriptors = {});
   // False: a signal came first, or the association has failed.
   [[nodiscard]] bool run_until(const std::function<bool()>& is_over);
   [[nodiscard]] bool is_stopped() const { return is_stopped_; }

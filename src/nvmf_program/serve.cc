@@ -66,14 +66,18 @@ void run_until_stopped(verbs::LiveNode& node, nvmf::Target& target, const Media&
   std::vector<int> descriptors = media.descriptors;
   descriptors.push_back(stop.fd());
   if (statistics.descriptor() >= 0) descriptors.push_back(statistics.descriptor());
-  for (u32 round = 0; !stop.take(); ++round) {
+  while (!stop.take()) {
     if (const int question = statistics.take_question(); question >= 0)
       StatsService::answer(question, target.stats());
-    constexpr u32 kSpinsPerLook = 1024;
-    do {
-      polls ? node.spin() : node.wait(kWait, descriptors);
+    constexpr u32 kRoundsPerLook = 1024;  // a look at the descriptors is system calls
+    bool is_readable = false;
+    for (u32 round = 0; round < kRoundsPerLook && !is_readable; ++round) {
+      if (polls)
+        node.spin();
+      else
+        is_readable = node.wait(kWait, descriptors);
       target.on_ready();
-    } while (polls && ++round % kSpinsPerLook != 0);
+    }
   }
 }
 

@@ -30,6 +30,19 @@ constexpr u32 kFirstCompletions = 1024;
 constexpr u32 kInlineOctets = 64;
 constexpr Duration kLinger = us(20);
 constexpr u32 kSpinsPerLook = 256;
+// With longer lists the peer begins later.
+constexpr std::size_t kMaxBatch = 16;
+
+// Joins requests to a list, and gives each its slices.
+template <typename Request>
+void link_list(std::vector<Request>& requests, std::vector<ibv_sge>& slices) {
+  ibv_sge* slice = slices.data();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].sg_list = slice;
+    slice += requests[i].num_sge;
+    requests[i].next = i + 1 < requests.size() ? &requests[i + 1] : nullptr;
+  }
+}
 constexpr int kBacklog = 128;
 constexpr u8 kMaxReads = 16;
 constexpr u8 kRetries = 7;
@@ -202,6 +215,7 @@ Result<Region> LiveNode::allocate(u64 octets, application::Content, Access acces
 void LiveNode::deregister(const Region& region) {
   const auto found = regions_.find(region.l_key);
   if (found == regions_.end()) return;
+  flush_posts();  // those that name it
   ibv_dereg_mr(found->second.first);
   regions_.erase(found);
 }
@@ -330,6 +344,7 @@ void LiveNode::reject(ConnectionId id, std::span<const u8> private_data) {
 }
 
 void LiveNode::disconnect(ConnectionId id) {
+  flush_posts_of(id);
   if (find(id) != nullptr) end(id, Event::Kind::kClosed, {});
 }
 
@@ -398,16 +413,48 @@ void LiveNode::post_receive(ConnectionId id, u32 work, const Slice& into) {
   post_receive_now(*connection, id, {work, into});
 }
 
-void LiveNode::post_receive_now(const Connection& connection, ConnectionId id,
-                                const Receive& receive) {
-  ibv_sge sge{
-      .addr = receive.into.address, .length = receive.into.octets, .lkey = receive.into.l_key};
+void LiveNode::post_receive_now(Connection& connection, ConnectionId id, const Receive& receive) {
   ibv_recv_wr request{};
   request.wr_id = wr_id_of(id, WorkType::kReceive, receive.id);
-  request.sg_list = &sge;
   request.num_sge = 1;
-  ibv_recv_wr* bad = nullptr;
-  if (ibv_post_recv(connection.cm->qp, &request, &bad) != 0) end(id, Event::Kind::kClosed, {});
+  note_unposted(id, connection);
+  connection.receives.push_back(request);
+  connection.receive_slices.push_back(
+      {.addr = receive.into.address, .length = receive.into.octets, .lkey = receive.into.l_key});
+}
+
+void LiveNode::note_unposted(ConnectionId id, Connection& connection) {
+  if (connection.sends.empty() && connection.receives.empty()) unposted_.push_back(id);
+}
+
+void LiveNode::flush_posts() {
+  for (const ConnectionId id : std::exchange(unposted_, {})) flush_posts_of(id);
+}
+
+void LiveNode::flush_posts_of(ConnectionId id) {
+  Connection* const connection = find(id);
+  if (connection == nullptr || post_list(*connection)) return;
+  end(id, Event::Kind::kClosed, {});
+}
+
+// Receives go first: the peer may answer at once.
+bool LiveNode::post_list(Connection& connection) {
+  bool is_posted = true;
+  if (!connection.receives.empty()) {
+    link_list(connection.receives, connection.receive_slices);
+    ibv_recv_wr* bad = nullptr;
+    is_posted = ibv_post_recv(connection.cm->qp, connection.receives.data(), &bad) == 0;
+  }
+  if (is_posted && !connection.sends.empty()) {
+    link_list(connection.sends, connection.send_slices);
+    ibv_send_wr* bad = nullptr;
+    is_posted = ibv_post_send(connection.cm->qp, connection.sends.data(), &bad) == 0;
+  }
+  connection.receives.clear();
+  connection.receive_slices.clear();
+  connection.sends.clear();
+  connection.send_slices.clear();
+  return is_posted;
 }
 
 // A work request leaves the send queue when it, or a later one, has a completion. So one in some
@@ -423,17 +470,16 @@ void LiveNode::post(ConnectionId id, const Work& work) {
   Connection* const connection = find(id);
   if (connection == nullptr || connection->cm->qp == nullptr) return;
   CHECK(work.local.size() <= Work::kMaxSlices);
-  std::array<ibv_sge, Work::kMaxSlices> list;
+  note_unposted(id, *connection);
   u32 octets = 0;
-  for (std::size_t i = 0; i < work.local.size(); ++i) {
-    const Slice& slice = work.local[i];
-    list[i] = {.addr = slice.address, .length = slice.octets, .lkey = slice.l_key};
+  for (const Slice& slice : work.local) {
+    connection->send_slices.push_back(
+        {.addr = slice.address, .length = slice.octets, .lkey = slice.l_key});
     octets += slice.octets;
   }
   const bool is_reported = work.report == application::Report::kAlways;
   ibv_send_wr request{};
   request.wr_id = wr_id_of(id, is_reported ? WorkType::kReported : WorkType::kSilent, work.id);
-  request.sg_list = list.data();
   request.num_sge = static_cast<int>(work.local.size());
   if (must_signal(*connection, is_reported)) request.send_flags = IBV_SEND_SIGNALED;
   if (work.operation != Operation::kRead && octets <= max_inline_)
@@ -448,8 +494,8 @@ void LiveNode::post(ConnectionId id, const Work& work) {
     request.opcode = IBV_WR_SEND_WITH_INV;
     request.invalidate_rkey = *work.invalidate;
   }
-  ibv_send_wr* bad = nullptr;
-  if (ibv_post_send(connection->cm->qp, &request, &bad) != 0) end(id, Event::Kind::kClosed, {});
+  connection->sends.push_back(request);
+  if (connection->sends.size() == kMaxBatch) flush_posts_of(id);
 }
 
 void LiveNode::on_completion(const ibv_wc& completion) {
@@ -482,7 +528,10 @@ void LiveNode::tell(Event event, std::span<const u8> private_data) {
 }
 
 bool LiveNode::poll(Event& out) {
-  if (queued_.empty()) take_completions();
+  if (queued_.empty()) {
+    flush_posts();
+    take_completions();
+  }
   if (queued_.empty() && now() >= alarm_) {
     alarm_ = Time::never();
     tell({.kind = Event::Kind::kAlarm});
@@ -497,6 +546,7 @@ bool LiveNode::poll(Event& out) {
 
 // Asks the kernel for connection events rarely, because that is a system call.
 void LiveNode::spin() {
+  flush_posts();
   for (u32 i = 0; i < kSpinsPerLook && queued_.empty(); ++i) {
     if (++spins_ % kSpinsPerLook == 0) {
       pollfd channel{events_channel_->fd, POLLIN, 0};
@@ -509,6 +559,7 @@ void LiveNode::spin() {
 // Polls for a moment while completions come one after another: going to sleep and waking up take
 // longer than the next completion.
 bool LiveNode::linger() {
+  flush_posts();
   take_completions();
   const Time until = last_completion_ + kLinger;
   while (queued_.empty() && now() < until) take_completions();
@@ -516,10 +567,10 @@ bool LiveNode::linger() {
 }
 
 // The completion queue is armed, and polled once more, before the thread sleeps.
-void LiveNode::wait(Duration at_most, std::span<const int> descriptors) {
-  if (linger()) return;
+bool LiveNode::wait(Duration at_most, std::span<const int> descriptors) {
+  if (linger()) return false;
   if (!is_armed_) {
-    if (ibv_req_notify_cq(cq_, 0) != 0) return;
+    if (ibv_req_notify_cq(cq_, 0) != 0) return false;
     is_armed_ = true;
     take_completions();
   }
@@ -528,13 +579,16 @@ void LiveNode::wait(Duration at_most, std::span<const int> descriptors) {
   const Time begin = now(), until = std::min(alarm_, begin + at_most);
   const i64 left_ns = queued_.empty() ? std::max<i64>((until - begin).ns(), 0) : 0;
   const timespec time{.tv_sec = left_ns / 1'000'000'000, .tv_nsec = left_ns % 1'000'000'000};
-  if (ppoll(fds.data(), fds.size(), &time, nullptr) <= 0) return;
+  if (ppoll(fds.data(), fds.size(), &time, nullptr) <= 0) return false;
   if (fds[0].revents != 0) take_cm_events();
-  if (fds[1].revents == 0) return;
+  const bool is_readable =
+      std::any_of(fds.begin() + 2, fds.end(), [](const pollfd& fd) { return fd.revents != 0; });
+  if (fds[1].revents == 0) return is_readable;
   ibv_cq* cq = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(completion_channel_, &cq, &context) == 0) ibv_ack_cq_events(cq, 1);
   is_armed_ = false;
+  return is_readable;
 }
 
 }  // namespace verbena::verbs

@@ -2,7 +2,9 @@
 // loader finds: Verbena's, or those of the system with a card. One thread uses a node.
 //
 // All connections share one completion queue. A work request's wr_id has the connection's number,
-// so completions of a connection that has ended are recognized and dropped. The device and its
+// so completions of a connection that has ended are recognized and dropped. Work requests that a
+// program posts between two calls of poll(), wait() or spin() go to the device as lists, of
+// kMaxBatch at most: a list rings the peer's doorbell once. The device and its
 // protection domain are known once an address is bound or resolved: `local` names the address.
 #pragma once
 
@@ -52,8 +54,8 @@ class LiveNode final : public application::Node {
   [[nodiscard]] bool poll(application::Event& out) override;
 
   // Returns when poll() may have an event, when one of the program's own `descriptors` is readable,
-  // at the alarm, or after `at_most`.
-  void wait(Duration at_most, std::span<const int> descriptors = {});
+  // at the alarm, or after `at_most`. True: the descriptors were looked at and one is readable.
+  bool wait(Duration at_most, std::span<const int> descriptors = {});
   // Polls for some microseconds and never sleeps: the least latency, at the cost of a core.
   void spin();
 
@@ -70,7 +72,11 @@ class LiveNode final : public application::Node {
     std::vector<Receive> early{};  // receives that were posted before the queue pair existed
     std::vector<u8> private_data{};
     u32 completions = 0;
-    u32 unsignalled = 0;  // work requests since the last signalled one
+    u32 unsignalled = 0;                  // work requests since the last signalled one
+    std::vector<ibv_send_wr> sends{};     // posted by the program, not yet to the device
+    std::vector<ibv_sge> send_slices{};   // theirs, in order
+    std::vector<ibv_recv_wr> receives{};  // likewise, one slice each
+    std::vector<ibv_sge> receive_slices{};
   };
   struct Queued {
     application::Event event;
@@ -82,8 +88,12 @@ class LiveNode final : public application::Node {
   [[nodiscard]] bool make_queue_pair(Connection& connection);
   [[nodiscard]] bool make_room(u32 completions);
   Connection* find(application::ConnectionId id);
-  void post_receive_now(const Connection& connection, application::ConnectionId id,
+  void post_receive_now(Connection& connection, application::ConnectionId id,
                         const Receive& receive);
+  void note_unposted(application::ConnectionId id, Connection& connection);
+  void flush_posts();
+  void flush_posts_of(application::ConnectionId id);
+  [[nodiscard]] static bool post_list(Connection& connection);
   [[nodiscard]] static bool must_signal(Connection& connection, bool is_reported);
   void take_cm_events();
   void on_cm_event(const rdma_cm_event& event);
@@ -118,7 +128,8 @@ class LiveNode final : public application::Node {
   };
   std::vector<Listener> listeners_;
   std::map<application::ConnectionId, Connection> connections_;
-  std::vector<rdma_cm_id*> ended_;  // to be destroyed
+  std::vector<application::ConnectionId> unposted_;  // with requests for flush_posts()
+  std::vector<rdma_cm_id*> ended_;                   // to be destroyed
   application::ConnectionId next_connection_ = 1;
   Time last_completion_;
   u32 spins_ = 0;

@@ -79,6 +79,17 @@ class NVMfTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return done.stdout
 
+    def subsystems_of(self, target):
+        told = subprocess.run([VERBENA, "stats", "--json", "--pid", str(target.process.pid)],
+                              capture_output=True, check=True, timeout=LIMIT_S).stdout
+        return json.loads(told)[0]["nvme_subsystems"]
+
+    def wait_until_it_reads(self, target):
+        deadline = time.monotonic() + 20
+        while self.subsystems_of(target)[0]["reads"] == 0:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
     def refused(self, status, words, *arguments, **options):
         done = host(*arguments, **options)
         self.assertEqual(done.returncode, status, done.stderr.decode())
@@ -106,9 +117,7 @@ class NVMfTest(unittest.TestCase):
         self.addCleanup(hold.wait)
         self.addCleanup(hold.kill)
         hold.stdout.readline()
-        told = subprocess.run([VERBENA, "stats", "--json", "--pid", str(target.process.pid)],
-                              capture_output=True, check=True, timeout=LIMIT_S).stdout
-        subsystem, = json.loads(told)[0]["nvme_subsystems"]
+        subsystem, = self.subsystems_of(target)
         self.assertEqual((subsystem["nqn"], subsystem["hosts"]), (NQN, 1))
         self.assertEqual((subsystem["bytes_read"], subsystem["bytes_written"]), (1 << 20, 1 << 20))
         self.assertGreater(subsystem["writes"], 0)
@@ -284,7 +293,7 @@ class NVMfTest(unittest.TestCase):
             [VERBENA, "nvmf", "bench", ADDRESS, "--nqn", NQN, "--seconds", "6", "--json",
              "--reconnect-delay", "0.3"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(bench.kill)
-        time.sleep(1)
+        self.wait_until_it_reads(target)
         target.process.kill()
         target.process.wait()
         time.sleep(1)
@@ -301,7 +310,7 @@ class NVMfTest(unittest.TestCase):
              "--reconnect-delay", "0.2", "--ctrl-loss-tmo", "1"], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
         self.addCleanup(bench.kill)
-        time.sleep(1)
+        self.wait_until_it_reads(target)
         target.process.kill()
         self.assertEqual(bench.wait(LIMIT_S), 1)
         self.assertIn(b"the connection was lost", bench.stderr.read())
