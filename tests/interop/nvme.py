@@ -4,6 +4,7 @@ soft-RoCE and over soft-iWARP:
 
   host    Linux's nvme-rdma on our target: nvme-cli's commands, ext4 with files, fio with checksums,
           a link that is down for a while, a target that is killed and comes back
+  nbd     Linux's nbd.ko on nbdkit with our plugin: a mounted file system
   target  our host on Linux's nvmet-rdma: discover, connect, write, read, bench
 
 usage: nvme.py [BUILD_DIR] [--link rxe|siw] [-k PATTERN] [--quick] [--list]
@@ -16,6 +17,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -61,6 +63,7 @@ class Ours:
 
     def __init__(self, build, link):
         self.command = [f"{build}/bin/verbena", "nvmf"]
+        self.plugin = f"{build}/lib/nbdkit-verbena-plugin.so"
         self.device = ["--link", "iwarp"] if link == "siw" else []
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-nvme-"))
         self.disk = self.folder / "disk"
@@ -214,6 +217,38 @@ def killed_target(ours):
     ours.stop()
 
 
+# --- Linux is a client of NBD
+
+
+def nbd(ours):
+    """ext4 on a network block device: nbdkit with our plugin here, nbd.ko and nbd-client there."""
+    if not shutil.which("nbdkit"):
+        print("skipped: nbdkit is not installed", flush=True)
+        return
+    ours.start_target()
+    plugin = ours.plugin
+    nbdkit = subprocess.Popen(
+        [ours.command[0], "run", "--address", OURS, *ours.device, "--", "nbdkit", "-f", "-i", OURS,
+         "-p", "10809", plugin, f"target={OURS}", f"nqn={NQN}"], stdin=subprocess.DEVNULL)
+    try:
+        guest("modprobe nbd nbds_max=1 && for i in $(seq 50); do"
+              f" nbd-client {OURS} 10809 /dev/nbd0 -N '' && exit 0; sleep 0.3; done; exit 1",
+              limit_s=60)
+        guest("mkfs.ext4 -q /dev/nbd0 && mkdir -p /tmp/n && mount /dev/nbd0 /tmp/n"
+              " && cp -r /usr/sbin /tmp/n/tree && sync && umount /tmp/n", limit_s=300)
+        guest("fsck.ext4 -fn /dev/nbd0", limit_s=120)
+        guest("mount /dev/nbd0 /tmp/n && echo 3 > /proc/sys/vm/drop_caches"
+              " && diff -r /usr/sbin /tmp/n/tree && umount /tmp/n", limit_s=300)
+        guest("nbd-client -d /dev/nbd0")
+    finally:
+        nbdkit.terminate()
+        nbdkit.wait()
+    ours.stop()
+    if subprocess.run(["fsck.ext4", "-fn", str(ours.disk)], capture_output=True,
+                      check=False).returncode != 0:
+        raise Failure("the file's file system has errors")
+
+
 # --- Linux is the target
 
 
@@ -241,6 +276,7 @@ CASES = {
     "host.verify": verify,
     "host.lost_link": lost_link,
     "host.killed_target": killed_target,
+    "nbd.files": nbd,
     "target.linux": linux_target,
 }
 QUICK = ("host.commands", "host.verify", "target.linux")
