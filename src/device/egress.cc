@@ -3,25 +3,16 @@
 #include <algorithm>
 
 #include "device/gid_table.h"
+#include "device/source_port.h"
 #include "transport/rc/engine.h"
 #include "wire/eth/ecn.h"
 #include "wire/roce/cnp.h"
-#include "wire/roce/source_port.h"
 
 namespace verbena {
 namespace {
 
 // What Linux puts in where an address vector says 0, which no router would forward.
 constexpr u8 kDefaultHopLimit = 64;
-
-constexpr u32 kQPsOfPort = 64;
-
-u16 source_port(const DeviceConfig& config, const AddressVector& path, QPN local, QPN remote) {
-  if (path.flow_label != 0) return source_port_of_flow_label(path.flow_label);
-  if (local.value - config.first_qpn.value < config.egress.qps_with_own_port)
-    return source_port_of(local, remote);
-  return source_port_of(QPN{local.value / kQPsOfPort}, QPN{remote.value / kQPsOfPort});
-}
 
 void write_addresses(const AddressVector& path, const GIDEntry& source, EgressFrame& out) {
   out.source = source.gid;
@@ -155,7 +146,7 @@ void Egress::write_packet(const QueuePair& qp, EgressFrame& out) {
   const GIDEntry* const source = gid_at(config_, path.source_gid_index);
   CHECK(source != nullptr);  // modify_qp and post_send let no other pass
   write_addresses(path, *source, out);
-  out.udp_source_port = source_port(config_, path, attributes.qpn, headers.bth.dest_qp);
+  out.udp_source_port = udp_source_port(config_, path, attributes.qpn, headers.bth.dest_qp);
 }
 
 void Egress::pace(QueuePair& qp, const EgressFrame& frame, Time now) {
@@ -180,7 +171,8 @@ bool Egress::poll_cnp(EgressFrame& out) {
   out.payload.clear();
   write_addresses(attributes.path, {attributes.path.source}, out);
   out.traffic_class = traffic_class_of(dscp_of(out.traffic_class), ECN::kNotECT);
-  out.udp_source_port = source_port(config_, attributes.path, attributes.qpn, attributes.dest_qp);
+  out.udp_source_port =
+      udp_source_port(config_, attributes.path, attributes.qpn, attributes.dest_qp);
   ++counters_.np_cnp_sent;
   count(1, out.transport_size() + kICRCSize);
   return true;

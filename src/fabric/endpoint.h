@@ -63,6 +63,11 @@ class Endpoint {
   // At which the end may send now, by its congestion control; nullopt: it has none.
   [[nodiscard]] virtual std::optional<Rate> rate_of(EndNumber end, Time now) const = 0;
 
+  // The UDP source port of what the connected end sends, as switches see it.
+  [[nodiscard]] virtual u16 source_port_of(EndNumber end) const = 0;
+  // Where the host notes by which of its ports it sends.
+  void set_path_log(PathLog* log) { path_log_ = log; }
+
   // --- flows
   // Sends so many octets to the peer. At its end the flow is finished().
   virtual void write(EndNumber end, u64 octets, u32 flow) = 0;
@@ -96,6 +101,7 @@ class Endpoint {
   [[nodiscard]] virtual PacketCount sent_packets() const { return {}; }
 
  protected:
+  PathLog* path_log_ = nullptr;
   std::vector<u32> finished_, failed_;
   std::vector<Message> messages_;
 };

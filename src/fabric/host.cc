@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "device/source_port.h"
 #include "fabric/ecmp.h"
 #include "fabric/infiniband/packets.h"
 #include "fabric/pause_frame.h"
@@ -430,7 +431,7 @@ u16 Host::size_of_frame() const {
 // --- the ports
 
 // Of those that are up and lead to the peer: by the flow's hash, of all if that one will do.
-HostPort& Host::port_by_hash(const Frame& frame) {
+u16 Host::number_by_hash(const Frame& frame) const {
   const u32 hash = flow_hash({.source_address = addresses_[node_],
                               .destination_address = addresses_[frame.destination],
                               .source_port = frame.source_port,
@@ -441,10 +442,17 @@ HostPort& Host::port_by_hash(const Frame& frame) {
   u32 usable_count = 0;
   for (const u16 port : routes_.ports(node_, frame.destination)) {
     if (!ports_[port].port->up) continue;
-    if (port == hash % count) return ports_[port];
+    if (port == hash % count) return port;
     usable[usable_count++] = port;
   }
-  return ports_[usable_count == 0 ? hash % count : usable[hash / count % usable_count]];
+  return usable_count == 0 ? static_cast<u16>(hash % count) : usable[hash / count % usable_count];
+}
+
+HostPort& Host::port_by_hash(const Frame& frame) {
+  const u16 number = number_by_hash(frame);
+  if (path_log_ != nullptr) [[unlikely]]
+    path_log_->note(frame, number);
+  return ports_[number];
 }
 
 // To the ports that the frames may take now.
@@ -645,6 +653,13 @@ EndNumber Host::create_end(u32 sends, u32 receives) {
 void Host::make_room_for_completions() {
   const u32 needed = std::min(kMostCQEs, std::bit_ceil(completions_at_most_));
   if (needed > device_.capacity_of(cq_)) must(device_.resize_cq(cq_, needed));
+}
+
+u16 Host::source_port_of(EndNumber end) const {
+  const Connection& connection = connections_[end].connection;
+  if (connection.source_port != 0) return connection.source_port;
+  const u32 first = config_.device.first_qpn.value;
+  return udp_source_port(config_.device, {}, QPN{first + end}, QPN{first + connection.peer_end});
 }
 
 void Host::connect(EndNumber end, const Connection& connection) {

@@ -92,6 +92,7 @@ class Host final : public Endpoint {
   // An end is a QP.
   [[nodiscard]] EndNumber create_end(u32 sends, u32 receives) override;
   void connect(EndNumber end, const Connection& connection) override;
+  [[nodiscard]] u16 source_port_of(EndNumber end) const override;
   void destroy_end(EndNumber end) override;
   // Flows and messages are written to the peer's memory of that key.
   [[nodiscard]] RKey memory_key() const override { return keys_.r_key; }
@@ -137,6 +138,7 @@ class Host final : public Endpoint {
   void park(HostPort& at, FrameIndex index);
   HostPort& port_for(const Frame& frame) { return several_.empty() ? only_ : port_by_hash(frame); }
   HostPort& port_by_hash(const Frame& frame);
+  [[nodiscard]] u16 number_by_hash(const Frame& frame) const;
   void move_waiting(HostPort& from);
   void release(const Frame& frame);
   void post(const SendWR& wr, QueuePair* qp);

@@ -344,6 +344,7 @@ void Network::open(u32 number) {
   ends = {.sender = source.create_end(source.messages_of(flow.octets), 1),
           .receiver = hosts_[flow.destination]->create_end(1, 1)};
   join(flow, ends.sender, ends.receiver);
+  note_source_port(flow_ports_, number, flow.source, ends.sender);
   ends.is_told_by_receiver =
       hosts_[flow.destination]->expect_flow(ends.receiver, flow.octets, number);
 }

@@ -21,6 +21,7 @@
 #include "fabric/infiniband/managed_tables.h"
 #include "fabric/network_faults.h"
 #include "fabric/packet_faults.h"
+#include "fabric/path_log.h"
 #include "fabric/switch.h"
 #include "fabric/tcp/tcp_host_config.h"
 #include "fabric/technology.h"
@@ -161,6 +162,13 @@ class Network {
   [[nodiscard]] Host& host(NodeIndex node) { return static_cast<Host&>(*hosts_[node]); }
   [[nodiscard]] Repairs repairs() const;  // of all hosts
 
+  // Notes by which ports frames go, from now on: before the first run.
+  void log_paths();
+  // The ports that sent a flow's frames, from the source on; several of a node where its frames
+  // were spread or rerouted. Empty: no path was noted. A connection's since it was opened last.
+  [[nodiscard]] std::vector<PathHop> path_of_flow(u32 flow) const;
+  [[nodiscard]] std::vector<PathHop> path_of_connection(u32 connection) const;
+
  private:
   struct FlowEnds {
     EndNumber sender = kNoEnd, receiver = kNoEnd;
@@ -236,6 +244,8 @@ class Network {
   void end(u32 flow);
   void hand_over(Domain& domain, Endpoint& host);
   void join(const Flow& ends, EndNumber sender, EndNumber receiver);
+  [[nodiscard]] std::vector<PathHop> path_of(const PathKey& key) const;
+  void note_source_port(std::vector<u16>& ports, u32 number, NodeIndex source, EndNumber end);
   Domain& domain_of(NodeIndex node) { return *domains_[domain_of_[node]]; }
 
   const Topology& topology_;
@@ -255,9 +265,11 @@ class Network {
   std::vector<u32> first_port_;                        // of each node, and the end
   std::vector<std::unique_ptr<SwitchNode>> switches_;  // by node; nullptr: a host
   std::vector<std::unique_ptr<Endpoint>> hosts_;
-  std::vector<PRNG> errors_;                        // of each node
-  std::vector<std::vector<PacketFilter>> filters_;  // by the port of all where frames arrive
-  bool is_faulty_ = false;                          // not all that is sent has to arrive
+  std::vector<std::unique_ptr<PathLog>> path_logs_;  // by node; empty: log_paths() was not called
+  std::vector<u16> flow_ports_, connection_ports_;   // UDP source ports, where paths are noted
+  std::vector<PRNG> errors_;                         // of each node
+  std::vector<std::vector<PacketFilter>> filters_;   // by the port of all where frames arrive
+  bool is_faulty_ = false;                           // not all that is sent has to arrive
   bool orders_by_cause_ = false;  // of what happens at the same time: with ns-3's clock
   std::vector<Flow> flows_;
   std::vector<FlowEnds> ends_;

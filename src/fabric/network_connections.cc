@@ -45,6 +45,7 @@ void Network::make_ends(u32 connection) {
         .source_port = config.source_port,
         .destination_port = config.destination_port},
        sender, receiver);
+  note_source_port(connection_ports_, connection, config.source, sender);
   destination.expect(receiver, config.depth, connection);
   connection_senders_[connection] = sender;
   connection_receivers_[connection] = receiver;

@@ -49,6 +49,8 @@ Switch::Switch(Domain& domain, const SwitchConfig& config, NodeIndex node, std::
     return drop(index, domain_.counters.watchdog_drops);
   if (drops_early(out, frame)) return drop(index, domain_.counters.early_drops);
   frame.ingress = static_cast<u16>(port);
+  if (path_log_ != nullptr) [[unlikely]]
+    path_log_->note(frame, static_cast<u16>(out));
   if (!admit(port, frame)) return drop(index, domain_.counters.drops);
   enqueue(out, index);
 }

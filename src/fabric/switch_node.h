@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/time.h"
-#include "fabric/frame.h"
+#include "fabric/path_log.h"
 
 namespace verbena::fabric {
 
@@ -53,6 +53,12 @@ class SwitchNode {
   [[nodiscard]] virtual PacketCount sent_packets(u32 /*port*/) const { return {}; }
   // That came by the port and had no way on. Both are InfiniBand's.
   [[nodiscard]] virtual u64 dropped_packets(u32 /*port*/) const { return 0; }
+
+  // Where the switch notes by which ports it forwards; it outlives the switch's use of it.
+  void set_path_log(PathLog* log) { path_log_ = log; }
+
+ protected:
+  PathLog* path_log_ = nullptr;
 };
 
 }  // namespace verbena::fabric

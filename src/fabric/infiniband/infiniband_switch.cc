@@ -45,6 +45,8 @@ void InfiniBandSwitch::forward(u32 port, u16 out, FrameIndex index) {
   if (frame.extent == Extent::kHead && ports_[out].rate > ports_[port].rate)
     return wait_for_rest(port, index);
   frame.ingress = static_cast<u16>(port);
+  if (path_log_ != nullptr) [[unlikely]]
+    path_log_->note(frame, out);
   enqueue(out, index);
 }
 

@@ -6,20 +6,21 @@
 namespace verbena::fabric {
 namespace {
 
-Parsed<Scenario> read(const std::string& rest, const std::vector<Setting>& settings = {}) {
+Parsed<Scenario> read_infiniband(const std::string& rest,
+                                 const std::vector<Setting>& settings = {}) {
   return read_scenario("t.yaml", "technology: infiniband\nworkload: incast\n" + rest, settings,
                        [](const std::string& name) -> Parsed<std::string> {
                          return tl::unexpected(InputError{name});
                        });
 }
 
-std::string mistake(const std::string& rest, const std::vector<Setting>& settings = {}) {
-  const Parsed<Scenario> scenario = read(rest, settings);
+std::string infiniband_mistake(const std::string& rest, const std::vector<Setting>& settings = {}) {
+  const Parsed<Scenario> scenario = read_infiniband(rest, settings);
   return scenario ? "none" : scenario.error().message;
 }
 
 TEST(InfiniBandScenario, HasDefaults) {
-  const Parsed<Scenario> scenario = read("topology: fat_tree\n");
+  const Parsed<Scenario> scenario = read_infiniband("topology: fat_tree\n");
   ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
   const NetworkConfig& network = scenario->network;
   EXPECT_EQ(network.technology, Technology::kInfiniBand);
@@ -28,11 +29,12 @@ TEST(InfiniBandScenario, HasDefaults) {
   EXPECT_FALSE(network.infiniband.fecn.enabled);
   EXPECT_TRUE(network.infiniband.cuts_through);
   EXPECT_FALSE(network.host({}).device.congestion.controls());
-  EXPECT_EQ(read("topology: dumbbell\n")->network.infiniband.routing, RoutingEngine::kUpDown);
+  EXPECT_EQ(read_infiniband("topology: dumbbell\n")->network.infiniband.routing,
+            RoutingEngine::kUpDown);
 }
 
 TEST(InfiniBandScenario, SaysWhatIsSet) {
-  const Parsed<Scenario> scenario = read(R"(
+  const Parsed<Scenario> scenario = read_infiniband(R"(
 topology: {kind: star, hosts: 4}
 links: {rate: NDR, delay: 150ns}
 hosts: {mtu: 2048, congestion_control: {algorithm: ib_cc, ccti_timer: 50us, cct_step: 2}}
@@ -64,7 +66,7 @@ infiniband:
 
 TEST(InfiniBandScenario, MistakesNameLineKeyAndFix) {
   const auto star = [](const std::string& rest) {
-    return mistake("topology: star\n" + rest + "\n");
+    return infiniband_mistake("topology: star\n" + rest + "\n");
   };
   EXPECT_EQ(star("switch: {pfc: off}"),
             "t.yaml:4: switch.pfc: InfiniBand never pauses: credits hold senders back");
@@ -85,7 +87,7 @@ TEST(InfiniBandScenario, MistakesNameLineKeyAndFix) {
             "t.yaml:4: hosts: congestion_control: InfiniBand has ib_cc, window and off");
   EXPECT_EQ(star("faults: {stuck_pause: h1}"),
             "t.yaml:4: faults: stuck_pause is of Ethernet: InfiniBand has no pauses");
-  EXPECT_EQ(mistake("topology: dumbbell\ninfiniband: {routing: fat_tree}\n"),
+  EXPECT_EQ(infiniband_mistake("topology: dumbbell\ninfiniband: {routing: fat_tree}\n"),
             "t.yaml:4: infiniband.routing: s0-s1 joins switches of one rank, so that this is no "
             "fat tree; up_down takes it");
   EXPECT_EQ(
@@ -97,7 +99,7 @@ TEST(InfiniBandScenario, MistakesNameLineKeyAndFix) {
 
 TEST(InfiniBandScenario, SettingsReachItsKeys) {
   const Parsed<Scenario> scenario =
-      read("topology: star\n", {{"vls", "2"}, {"congestion_control", "ib_cc"}});
+      read_infiniband("topology: star\n", {{"vls", "2"}, {"congestion_control", "ib_cc"}});
   ASSERT_TRUE(scenario.has_value()) << scenario.error().message;
   EXPECT_EQ(scenario->network.infiniband.lanes, 2u);
   EXPECT_TRUE(scenario->network.infiniband.fecn.enabled);
@@ -105,7 +107,7 @@ TEST(InfiniBandScenario, SettingsReachItsKeys) {
 
 // Who waits for credits is seen, and nothing is paused or dropped.
 TEST(InfiniBandScenario, WaitsAreInTheSummary) {
-  const Parsed<Scenario> scenario = read("topology: {kind: star, hosts: 9}\n");
+  const Parsed<Scenario> scenario = read_infiniband("topology: {kind: star, hosts: 9}\n");
   Simulation simulation(*scenario);
   while (simulation.advance()) continue;
   const Summary summary = summarize(simulation);
@@ -120,7 +122,7 @@ TEST(InfiniBandScenario, WaitsAreInTheSummary) {
 }
 
 TEST(InfiniBandScenario, CapturesBeginWithTheLRH) {
-  const Parsed<Scenario> scenario = read("topology: {kind: star, hosts: 2}\n");
+  const Parsed<Scenario> scenario = read_infiniband("topology: {kind: star, hosts: 2}\n");
   Simulation simulation(*scenario);
   simulation.capture({0});
   while (simulation.advance()) continue;

@@ -54,6 +54,11 @@ void TCPHost::connect(EndNumber end, const Connection& connection) {
   ends_[end]->connection = connection;
 }
 
+u16 TCPHost::source_port_of(EndNumber end) const {
+  const u16 given = ends_[end]->connection.source_port;
+  return given != 0 ? given : client_port(node_, end);
+}
+
 void TCPHost::destroy_end(EndNumber end) {
   const tcp::SenderCounters& counters = ends_[end]->sender.counters();
   of_the_dead_.retransmissions += counters.retransmissions;

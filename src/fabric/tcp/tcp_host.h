@@ -54,6 +54,7 @@ class TCPHost final : public Endpoint {
 
   [[nodiscard]] EndNumber create_end(u32 sends, u32 receives) override;
   void connect(EndNumber end, const Connection& connection) override;
+  [[nodiscard]] u16 source_port_of(EndNumber end) const override;
   void destroy_end(EndNumber end) override;
   [[nodiscard]] RKey memory_key() const override { return {}; }
   [[nodiscard]] std::optional<Rate> rate_of(EndNumber end, Time now) const override;

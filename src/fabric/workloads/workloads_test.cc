@@ -12,7 +12,7 @@ namespace verbena::fabric {
 namespace {
 
 TEST(Workloads, APermutationHasEveryHostOnceAtEachEnd) {
-  const Plan plan = star(17, {});
+  const Plan plan = fabric::star(17, {});
   PRNG prng(5);
   std::set<NodeIndex> sources, destinations;
   for (const Flow& flow : permutation(plan, 1000, Time(), prng)) {
@@ -32,7 +32,7 @@ TEST(Workloads, AllToAllStaysOnAnIsland) {
 }
 
 TEST(Workloads, PoissonBringsItsLoad) {
-  const Plan plan = star(8, {.rate = gbps(100)});
+  const Plan plan = fabric::star(8, {.rate = gbps(100)});
   PRNG prng(2);
   const Poisson spec{.sizes = SizeDistribution::always(10'000), .load = 0.4, .duration = ms(10)};
   u64 octets = 0;
