@@ -52,6 +52,7 @@ Expected<SimOutcome> run_one(const SimRequest& request) {
   const Expected<std::vector<u32>> links = links_of(request, *scenario);
   if (!links) return tl::unexpected(links.error());
   if (!links->empty()) simulation.capture(*links);
+  if (!request.output.empty()) simulation.log_paths();
   const StopSignal stop;
   run_to_end(simulation, stop);
   const fabric::Summary summary = fabric::summarize(simulation);

@@ -110,6 +110,7 @@ Expected<SimColumn> column_of(const SimRequest& request, SimRun& run, const Stop
   if (!expectations) return tl::unexpected(expectations.error());
   fabric::Simulation simulation(*scenario);
   if (!simulation.mistake().empty()) return failure(kExitCannot, simulation.mistake());
+  if (!output.empty()) simulation.log_paths();
   while (simulation.advance())
     if (stop()) break;
   const fabric::Summary summary = fabric::summarize(simulation);

@@ -177,6 +177,18 @@ u32 CollectiveRun::pipe_of(u32 from, u32 to, u32 lane) const {
   return static_cast<u32>(at - pipes_.begin());
 }
 
+std::vector<LanePath> CollectiveRun::paths() const {
+  std::vector<LanePath> paths;
+  for (const Pipe& pipe : pipes_) {
+    if (pipe.connection == kNone || pipe.posted == 0) continue;
+    std::vector<fabric::PathHop> hops = network_.path_of_connection(pipe.connection);
+    if (!hops.empty())
+      paths.push_back(
+          {.from = pipe.from, .to = pipe.to, .lane = pipe.lane, .hops = std::move(hops)});
+  }
+  return paths;
+}
+
 // --- lanes
 
 void CollectiveRun::work(u32 rank, Time now) {

@@ -57,6 +57,12 @@ class StepObserver {
   virtual void on_message(u32 /*rank*/, const ArrivedMessage& /*message*/, Time /*now*/) {}
 };
 
+// The way of the messages of one lane between two ranks: the ports that sent them.
+struct LanePath {
+  u32 from = 0, to = 0, lane = 0;
+  std::vector<fabric::PathHop> hops{};
+};
+
 class CollectiveRun final : public fabric::Application {
  public:
   // Set in no word of its alarms, and for another application's on the same network (SideBySide).
@@ -80,6 +86,8 @@ class CollectiveRun final : public fabric::Application {
   // --- between the network's runs
   [[nodiscard]] bool finished() const;
   [[nodiscard]] u64 messages() const { return sum(&Rank::messages); }
+  // Between nodes; none unless the network notes them.
+  [[nodiscard]] std::vector<LanePath> paths() const;
   [[nodiscard]] double part_done() const;  // of all steps. 0 .. 1
   // Precondition of all below: finished().
   [[nodiscard]] Duration time() const { return last_rank().finished_at - started_at_; }

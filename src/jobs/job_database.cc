@@ -120,22 +120,48 @@ void add_progress(Rows& rows, const NamedRun& run) {
       }
 }
 
+void add_message(Rows& rows, u32 gpu, const MessageLog::Message& message, const Cluster& cluster) {
+  const ArrivedMessage& what = message.what;
+  rows.add(what.from).add(gpu).add(what.lane).add(what.octets);
+  rows.add(std::string_view(cluster.share_a_node(what.from, gpu) ? "NVLink" : "network"));
+  rows.add(what.posted.ps()).add((what.posted + message.took).ps()).add(what.alone.ps());
+}
+
 void add_messages(Rows& rows, const NamedRun& run, const Cluster& cluster) {
   const RunRecord& record = *run.packets->record;
   for (u32 gpu = 0; gpu < record.ranks(); ++gpu)
     for (const MessageLog::Message& message : record.messages().of(gpu)) {
-      const ArrivedMessage& what = message.what;
-      rows.add(what.from).add(gpu).add(what.lane).add(what.octets);
-      rows.add(std::string_view(cluster.share_a_node(what.from, gpu) ? "NVLink" : "network"));
-      rows.add(what.posted.ps()).add((what.posted + message.took).ps()).add(what.alone.ps());
-      rows.add(message.took.seconds() / what.alone.seconds());
+      add_message(rows, gpu, message, cluster);
+      rows.add(message.took.seconds() / message.what.alone.seconds());
       rows.add(record.messages().each_stands_for(gpu)).add(run.name).end();
     }
+}
+
+void add_slowest(Rows& rows, const NamedRun& run, const Cluster& cluster) {
+  const RunRecord& record = *run.packets->record;
+  for (u32 gpu = 0; gpu < record.ranks(); ++gpu)
+    for (const MessageLog::Message& message : record.messages().slowest_of(gpu)) {
+      add_message(rows, gpu, message, cluster);
+      rows.add(run.name).end();
+    }
+}
+
+void add_paths(Rows& rows, const NamedRun& run) {
+  for (const LanePath& path : run.packets->record->paths())
+    for (const fabric::PathHop& hop : path.hops)
+      rows.add(path.from)
+          .add(path.to)
+          .add(path.lane)
+          .add(hop.node)
+          .add(hop.port)
+          .add(run.name)
+          .end();
 }
 
 // The network's tables, how far GPUs were when, and messages.
 void write_runs(fabric::SQLiteFile& file, const Job& job, const std::vector<NamedRun>& runs) {
   write_plan(file, job.plan, runs.front().packets->record->network().ports());
+  write_faults(file, listed(job.network.faults, runs.front().packets->record->network().ports()));
   write_gpus(file, job.cluster);
   write_critical_path(file, runs);
   Rows samples(file, "samples", "interval_ps INTEGER, end_ps INTEGER, algorithm TEXT");
@@ -145,6 +171,12 @@ void write_runs(fabric::SQLiteFile& file, const Job& job, const std::vector<Name
                 "source INTEGER, destination INTEGER, lane INTEGER, octets INTEGER, way TEXT, "
                 "posted_ps INTEGER, arrived_ps INTEGER, alone_ps INTEGER, slowdown REAL, "
                 "stands_for INTEGER, algorithm TEXT");
+  Rows slowest(file, "slowest_messages",
+               "source INTEGER, destination INTEGER, lane INTEGER, octets INTEGER, way TEXT, "
+               "posted_ps INTEGER, arrived_ps INTEGER, alone_ps INTEGER, algorithm TEXT");
+  Rows paths(file, "paths",
+             "source INTEGER, destination INTEGER, lane INTEGER, node INTEGER, port INTEGER, "
+             "algorithm TEXT");
   fabric::NetworkTables tables(file, "algorithm TEXT");
   for (const NamedRun& run : runs) {
     const RunRecord& record = *run.packets->record;
@@ -152,6 +184,8 @@ void write_runs(fabric::SQLiteFile& file, const Job& job, const std::vector<Name
     samples.add(run.packets->time.ps()).add(run.name).end();
     if (run.name != "step") add_progress(progress, run);
     add_messages(messages, run, job.cluster);
+    add_slowest(slowest, run, job.cluster);
+    add_paths(paths, run);
     tables.add(record.network(), record.totals(), run.name);
   }
 }

@@ -95,6 +95,7 @@ std::string run_to_end(CollectiveRun& run, fabric::Network& network, RunRecord* 
 std::string run_packets(const Job& job, const collectives::Script& script, StepObserver* observer,
                         const Stop& stop, std::optional<PacketResult>& result) {
   fabric::Network network(job.plan.topology, network_for(job.cluster, job.network));
+  if (job.keep == Keep::kAll) network.log_paths();
   CollectiveRun run(script, job.cluster, job.run, network);
   if (!run.mistake().empty()) return run.mistake();
   Background background(job, run, network);
@@ -110,7 +111,7 @@ std::string run_packets(const Job& job, const collectives::Script& script, StepO
   if (!mistake.empty() && mistake != kInterrupted) return mistake;
   result = result_of(run, network);
   result->storage = background.result(result->time);
-  if (record) record->finish(network, Time() + result->time);
+  if (record) record->finish(network, Time() + result->time, run.paths());
   result->record = std::move(record);
   return mistake;
 }

@@ -95,6 +95,7 @@ std::string write_database(const std::string& path, const Simulation& simulation
     write_run(file, simulation, summary);
     write_summary(file, summary);
     write_plan(file, simulation.scenario().plan, simulation.ports());
+    write_faults(file, listed(simulation.scenario().network.faults, simulation.ports()));
     write_flows(file, simulation);
     NetworkTables(file, "").add(simulation.record(), simulation.totals(), "");
     write_rates(file, simulation);

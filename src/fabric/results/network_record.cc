@@ -19,6 +19,7 @@ NetworkRecord::NetworkRecord(const Topology& topology, u32 rated_flows, std::siz
       queues_(ports_.ends().size()),
       sent_(ports_.ends().size()),
       marks_(ports_.ends().size()),
+      waits_(ports_.ends().size()),
       rates_(rated_flows),
       held_(ports_.ends().size()) {
   for (const LinkEnd& end : ports_.ends())
@@ -30,6 +31,7 @@ void NetworkRecord::sample(const Network& network, Time now) {
   for (u32 i = 0; i < ports_.ends().size(); ++i) {
     const LinkEnd& end = ports_.ends()[i];
     sent_.note(i, number, network.sent_octets(end.node, end.port, now));
+    waits_.note(i, number, static_cast<u64>(network.waited_for_credits(end.node, end.port).ps()));
     const SwitchNode* const at_switch = network.switch_at(end.node);
     if (at_switch == nullptr) continue;
     queues_.note(i, number, at_switch->waiting_octets(end.port));
@@ -41,18 +43,16 @@ void NetworkRecord::sample(const Network& network, Time now) {
 }
 
 void NetworkRecord::thin_out() {
-  const std::size_t points = queues_.points() + sent_.points() + marks_.points() + rates_.points();
+  const std::size_t points =
+      queues_.points() + sent_.points() + marks_.points() + waits_.points() + rates_.points();
   if (samples_.times().size() < kMostSamples && points < most_points_ + 64 * sent_.size()) return;
   samples_.halve();
-  for (SeriesSet* const series : {&queues_, &sent_, &marks_, &rates_}) series->halve();
+  for (SeriesSet* const series : {&queues_, &sent_, &marks_, &waits_, &rates_}) series->halve();
 }
 
 void NetworkRecord::finish(Time now) {
-  for (u32 end = 0; end < held_.size(); ++end) {
-    const Held& held = held_[end];
-    if (held.priorities != 0)
-      paused_[end] = paused_[end] + std::max(std::min(now, held.until) - held.since, Duration());
-  }
+  for (u32 end = 0; end < held_.size(); ++end)
+    if (const auto span = held_[end].finish(now)) paused_[end] = paused_[end] + span->length();
   finished_ = true;
 }
 
@@ -62,19 +62,9 @@ void NetworkRecord::on_pause_received(NodeIndex node, u32 port, u32 priority, u3
   if (pauses_.size() < kMostPauses)
     pauses_.push_back({now, end, static_cast<u16>(quanta), static_cast<u8>(priority)});
   if (finished_) return;
-  Held& held = held_[end];
-  const u8 bit = static_cast<u8>(1u << priority);
-  if (held.priorities != 0 && (now >= held.until || (quanta == 0 && held.priorities == bit))) {
-    paused_[end] = paused_[end] + (std::min(now, held.until) - held.since);
-    held.priorities = 0;
-  }
-  if (quanta == 0) {
-    held.priorities &= static_cast<u8>(~bit);
-    return;
-  }
-  if (held.priorities == 0) held.since = now;
-  held.priorities |= bit;
-  held.until = std::max(held.until, now + pause_time(static_cast<u16>(quanta), port_rates_[end]));
+  const Duration time = pause_time(static_cast<u16>(quanta), port_rates_[end]);
+  if (const auto span = held_[end].on_frame(priority, time, now))
+    paused_[end] = paused_[end] + span->length();
 }
 
 std::vector<PortTotal> NetworkRecord::totals(const Network& network, Time measured_until) const {

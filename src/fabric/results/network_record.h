@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fabric/network.h"
+#include "fabric/pause_state.h"
 #include "fabric/results/port_map.h"
 #include "fabric/results/series.h"
 
@@ -51,17 +52,13 @@ class NetworkRecord final : public Trace {
   [[nodiscard]] const SeriesSet& queues() const { return queues_; }  // octets; 0 at hosts
   [[nodiscard]] const SeriesSet& sent() const { return sent_; }      // octets
   [[nodiscard]] const SeriesSet& marks() const { return marks_; }
+  [[nodiscard]] const SeriesSet& waits() const { return waits_; }  // ps without credits
   [[nodiscard]] const SeriesSet& rates() const { return rates_; }  // by flow; bit/s, 0: not running
   // By link end, of the time until `measured_until`, up to which the network has run or a little
   // further.
   [[nodiscard]] std::vector<PortTotal> totals(const Network& network, Time measured_until) const;
 
  private:
-  struct Held {  // a link end that is paused
-    Time since{}, until{};
-    u8 priorities = 0;  // a bit each
-  };
-
   void thin_out();
 
   PortMap ports_;
@@ -70,9 +67,25 @@ class NetworkRecord final : public Trace {
   std::vector<Pause> pauses_;
   std::vector<Duration> paused_;
   SampleTimes samples_;
-  SeriesSet queues_, sent_, marks_, rates_;
-  std::vector<Held> held_;  // by link end
+  SeriesSet queues_, sent_, marks_, waits_, rates_;
+  std::vector<PauseState> held_;  // by link end
   bool finished_ = false;
 };
+
+// Of a series that counts from the beginning, what came between two samples:
+// write(link end, time, duration since the sample before, amount).
+template <typename Write>
+void for_each_growth(const NetworkRecord& record, const SeriesSet& series, const Write& write) {
+  const std::vector<Time>& times = record.samples().times();
+  for (u32 end = 0; end < series.size(); ++end) {
+    u64 before = 0;
+    for (const SeriesSet::Point& point : series.of(end)) {
+      if (point.sample >= times.size()) continue;
+      const Time from = point.sample == 0 ? Time() : times[point.sample - 1];
+      write(end, times[point.sample], times[point.sample] - from, point.value - before);
+      before = point.value;
+    }
+  }
+}
 
 }  // namespace verbena::fabric

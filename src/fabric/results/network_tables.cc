@@ -10,22 +10,6 @@ std::string with(std::string_view label_column, std::string columns) {
   return columns;
 }
 
-// What counts from the beginning, as what came since the sample before.
-template <typename Write>
-void for_each_growth(const NetworkRecord& record, const SeriesSet& series, const Write& write) {
-  const std::vector<Time>& times = record.samples().times();
-  for (u32 i = 0; i < series.size(); ++i) {
-    u64 before = 0;
-    for (const SeriesSet::Point& point : series.of(i)) {
-      if (point.sample >= times.size()) continue;
-      const Time from = point.sample == 0 ? Time() : times[point.sample - 1];
-      write(record.ports().ends()[i], times[point.sample], times[point.sample] - from,
-            point.value - before);
-      before = point.value;
-    }
-  }
-}
-
 }  // namespace
 
 void write_plan(SQLiteFile& file, const Plan& plan, const PortMap& ports) {
@@ -50,6 +34,20 @@ void write_plan(SQLiteFile& file, const Plan& plan, const PortMap& ports) {
   }
 }
 
+void write_faults(SQLiteFile& file, const std::vector<ListedFault>& faults) {
+  SQLiteFile::Rows rows(file, "faults",
+                        "link INTEGER, what TEXT, from_ps INTEGER, until_ps INTEGER");
+  const auto add = [&rows](const std::optional<Time>& time) {
+    time ? rows.add(time->ps()) : rows.add_null();
+  };
+  for (const ListedFault& fault : faults) {
+    rows.add(fault.link).add(fault.what);
+    add(fault.from);
+    add(fault.until);
+    rows.end();
+  }
+}
+
 NetworkTables::NetworkTables(SQLiteFile& file, std::string_view label_column)
     : is_labelled_(!label_column.empty()),
       ports_(file, "ports",
@@ -67,7 +65,9 @@ NetworkTables::NetworkTables(SQLiteFile& file, std::string_view label_column)
              with(label_column, "time_ps INTEGER, node INTEGER, port INTEGER, marks INTEGER")),
       loads_(file, "loads",
              with(label_column,
-                  "time_ps INTEGER, node INTEGER, port INTEGER, octets INTEGER, bps INTEGER")) {}
+                  "time_ps INTEGER, node INTEGER, port INTEGER, octets INTEGER, bps INTEGER")),
+      waits_(file, "waits",
+             with(label_column, "time_ps INTEGER, node INTEGER, port INTEGER, ps INTEGER")) {}
 
 void NetworkTables::add(const NetworkRecord& record, const std::vector<PortTotal>& totals,
                         std::string_view label) {
@@ -77,6 +77,7 @@ void NetworkTables::add(const NetworkRecord& record, const std::vector<PortTotal
   add_queues(record);
   add_marks(record);
   add_loads(record);
+  add_waits(record);
 }
 
 void NetworkTables::end(Rows& rows) const {
@@ -119,20 +120,29 @@ void NetworkTables::add_queues(const NetworkRecord& record) {
 }
 
 void NetworkTables::add_marks(const NetworkRecord& record) {
-  for_each_growth(record, record.marks(), [&](const LinkEnd& place, Time at, Duration, u64 marks) {
+  for_each_growth(record, record.marks(), [&](u32 link_end, Time at, Duration, u64 marks) {
+    const LinkEnd& place = record.ports().ends()[link_end];
     marks_.add(at.ps()).add(place.node).add(place.port).add(marks);
     end(marks_);
   });
 }
 
 void NetworkTables::add_loads(const NetworkRecord& record) {
-  for_each_growth(record, record.sent(),
-                  [&](const LinkEnd& place, Time at, Duration since, u64 octets) {
-                    if (since <= Duration()) return;
-                    loads_.add(at.ps()).add(place.node).add(place.port).add(octets);
-                    loads_.add(static_cast<i64>(static_cast<double>(octets) * 8 / since.seconds()));
-                    end(loads_);
-                  });
+  for_each_growth(record, record.sent(), [&](u32 link_end, Time at, Duration since, u64 octets) {
+    if (since <= Duration()) return;
+    const LinkEnd& place = record.ports().ends()[link_end];
+    loads_.add(at.ps()).add(place.node).add(place.port).add(octets);
+    loads_.add(static_cast<i64>(static_cast<double>(octets) * 8 / since.seconds()));
+    end(loads_);
+  });
+}
+
+void NetworkTables::add_waits(const NetworkRecord& record) {
+  for_each_growth(record, record.waits(), [&](u32 link_end, Time at, Duration, u64 waited_ps) {
+    const LinkEnd& place = record.ports().ends()[link_end];
+    waits_.add(at.ps()).add(place.node).add(place.port).add(waited_ps);
+    end(waits_);
+  });
 }
 
 }  // namespace verbena::fabric

@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "fabric/results/fault_list.h"
 #include "fabric/results/network_record.h"
 #include "fabric/results/sqlite_file.h"
 #include "fabric/topologies/plan.h"
@@ -13,8 +14,10 @@ namespace verbena::fabric {
 
 // `nodes` and `links`.
 void write_plan(SQLiteFile& file, const Plan& plan, const PortMap& ports);
+// `faults`.
+void write_faults(SQLiteFile& file, const std::vector<ListedFault>& faults);
 
-// `ports`, `pauses`, `queues`, `marks` and `loads`.
+// `ports`, `pauses`, `queues`, `marks`, `loads` and `waits`.
 class NetworkTables {
  public:
   // `label_column`: "algorithm TEXT", or "": there is none.
@@ -30,11 +33,12 @@ class NetworkTables {
   void add_queues(const NetworkRecord& record);
   void add_marks(const NetworkRecord& record);
   void add_loads(const NetworkRecord& record);
+  void add_waits(const NetworkRecord& record);
   void end(Rows& rows) const;
 
   const bool is_labelled_;
   std::string_view label_;
-  Rows ports_, pauses_, queues_, marks_, loads_;
+  Rows ports_, pauses_, queues_, marks_, loads_, waits_;
 };
 
 }  // namespace verbena::fabric

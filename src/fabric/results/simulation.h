@@ -34,6 +34,8 @@ class Simulation final : public Trace {
 
   // Keeps the frames of these links, from now on.
   void capture(const std::vector<u32>& links);
+  // Notes the ways of flows, for a report: before the first advance().
+  void log_paths() { network_.log_paths(); }
   // Until the next sample, or the end. False: it is over.
   bool advance();
 

@@ -26,9 +26,9 @@ SQLiteReader::SQLiteReader(const std::string& path) {
 
 SQLiteReader::~SQLiteReader() { sqlite3_close(database_); }
 
-JSON SQLiteReader::rows(std::string_view query, const std::vector<std::string>& arguments) {
-  JSON rows = JSON::array();
-  if (!error_.empty()) return rows;
+void SQLiteReader::for_each_row(std::string_view query, const std::vector<std::string>& arguments,
+                                const std::function<void(sqlite3_stmt* row)>& visit) {
+  if (!error_.empty()) return;
   sqlite3_stmt* statement = nullptr;
   int result = sqlite3_prepare_v2(database_, query.data(), static_cast<int>(query.size()),
                                   &statement, nullptr);
@@ -36,15 +36,33 @@ JSON SQLiteReader::rows(std::string_view query, const std::vector<std::string>& 
     result = sqlite3_bind_text(statement, static_cast<int>(i + 1), arguments[i].data(),
                                static_cast<int>(arguments[i].size()), SQLITE_TRANSIENT);
   while (result == SQLITE_OK && (result = sqlite3_step(statement)) == SQLITE_ROW) {
-    JSON row = JSON::array();
-    for (int column = 0; column < sqlite3_column_count(statement); ++column)
-      row.push_back(value_at(statement, column));
-    rows.push_back(std::move(row));
+    visit(statement);
     result = SQLITE_OK;
   }
   if (result != SQLITE_DONE) error_ = sqlite3_errmsg(database_);
   sqlite3_finalize(statement);
+}
+
+JSON SQLiteReader::rows(std::string_view query, const std::vector<std::string>& arguments) {
+  JSON rows = JSON::array();
+  for_each_row(query, arguments, [&rows](sqlite3_stmt* statement) {
+    JSON row = JSON::array();
+    for (int column = 0; column < sqlite3_column_count(statement); ++column)
+      row.push_back(value_at(statement, column));
+    rows.push_back(std::move(row));
+  });
   return rows;
+}
+
+void SQLiteReader::visit(std::string_view query, const std::vector<std::string>& arguments,
+                         const std::function<void(std::span<const i64> row)>& visit) {
+  std::vector<i64> row;
+  for_each_row(query, arguments, [&](sqlite3_stmt* statement) {
+    row.clear();
+    for (int column = 0; column < sqlite3_column_count(statement); ++column)
+      row.push_back(sqlite3_column_int64(statement, column));
+    visit(row);
+  });
 }
 
 }  // namespace verbena::fabric

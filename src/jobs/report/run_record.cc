@@ -5,10 +5,13 @@
 namespace verbena::jobs {
 
 MessageLog::MessageLog(u32 ranks)
-    : most_of_rank_(std::max(kLeastOfRank, kMostMessages / ranks)), ranks_(ranks) {}
+    : most_of_rank_(std::max(kLeastOfRank, kMostMessages / ranks)),
+      slowest_of_rank_(std::clamp(kMostSlowest / ranks, kLeastSlowestOfRank, kMostSlowestOfRank)),
+      ranks_(ranks) {}
 
 void MessageLog::add(u32 rank, const ArrivedMessage& message, Time now) {
   Rank& log = ranks_[rank];
+  keep_if_slow(log, {.what = message, .took = now - message.posted});
   if (log.seen++ % log.every != 0) return;
   if (log.kept.size() == most_of_rank_) {
     std::size_t kept = 0;
@@ -18,6 +21,18 @@ void MessageLog::add(u32 rank, const ArrivedMessage& message, Time now) {
     if ((log.seen - 1) % log.every != 0) return;
   }
   log.kept.push_back({.what = message, .took = now - message.posted});
+}
+
+// Of equally slow ones the first are kept.
+void MessageLog::keep_if_slow(Rank& log, const Message& message) const {
+  const auto is_slower = [](const Message& a, const Message& b) { return a.lost() > b.lost(); };
+  if (log.slowest.size() == slowest_of_rank_) {
+    if (!is_slower(message, log.slowest.front())) return;
+    std::ranges::pop_heap(log.slowest, is_slower);
+    log.slowest.pop_back();
+  }
+  log.slowest.push_back(message);
+  std::ranges::push_heap(log.slowest, is_slower);
 }
 
 ProgressLog::ProgressLog(const collectives::Script& script) : lanes_(script.lanes()) {
@@ -46,7 +61,8 @@ void RunRecord::on_step(u32 rank, u32 lane, u64 index, Time now) {
   if (next_ != nullptr) next_->on_step(rank, lane, index, now);
 }
 
-void RunRecord::finish(const fabric::Network& network, Time now) {
+void RunRecord::finish(const fabric::Network& network, Time now, std::vector<LanePath> paths) {
+  paths_ = std::move(paths);
   network_.finish(now);
   totals_ = network_.totals(network, now);
 }

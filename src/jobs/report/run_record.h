@@ -10,10 +10,12 @@
 namespace verbena::jobs {
 
 // Some of the messages that each rank has received, evenly spread: when there are too many, every
-// second one is forgotten, and one of twice as many is kept from then on.
+// second one is forgotten, and one of twice as many is kept from then on. The slowest of a rank are
+// kept in any case.
 class MessageLog {
  public:
   static constexpr u32 kMostMessages = 200'000, kLeastOfRank = 32;
+  static constexpr u32 kMostSlowest = 4096, kLeastSlowestOfRank = 2, kMostSlowestOfRank = 64;
 
   explicit MessageLog(u32 ranks);
   void add(u32 rank, const ArrivedMessage& message, Time now);
@@ -21,18 +23,26 @@ class MessageLog {
   struct Message {
     ArrivedMessage what;
     Duration took;
+    [[nodiscard]] Duration lost() const { return took - what.alone; }
   };
   [[nodiscard]] const std::vector<Message>& of(u32 rank) const { return ranks_[rank].kept; }
+  // Those that took longest beyond their time alone, in no order.
+  [[nodiscard]] const std::vector<Message>& slowest_of(u32 rank) const {
+    return ranks_[rank].slowest;
+  }
   // So many messages of the rank each of those kept stands for.
   [[nodiscard]] u32 each_stands_for(u32 rank) const { return ranks_[rank].every; }
 
  private:
   struct alignas(64) Rank {  // may be simulated by another thread than its neighbour
     std::vector<Message> kept{};
+    std::vector<Message> slowest{};  // a heap, the fastest of them first
     u64 seen = 0;
     u32 every = 1;
   };
-  const std::size_t most_of_rank_;
+  void keep_if_slow(Rank& log, const Message& message) const;
+
+  const std::size_t most_of_rank_, slowest_of_rank_;
   std::vector<Rank> ranks_;
 };
 
@@ -69,11 +79,12 @@ class RunRecord final : public StepObserver {
   }
 
   [[nodiscard]] fabric::NetworkRecord& network() { return network_; }
-  void finish(const fabric::Network& network, Time now);
+  void finish(const fabric::Network& network, Time now, std::vector<LanePath> paths);
 
   [[nodiscard]] const fabric::NetworkRecord& network() const { return network_; }
   [[nodiscard]] const std::vector<fabric::PortTotal>& totals() const { return totals_; }
   [[nodiscard]] const MessageLog& messages() const { return messages_; }
+  [[nodiscard]] const std::vector<LanePath>& paths() const { return paths_; }
   [[nodiscard]] const ProgressLog& progress() const { return progress_; }
   [[nodiscard]] u32 ranks() const { return ranks_; }
   [[nodiscard]] u32 lanes() const { return lanes_; }
@@ -83,6 +94,7 @@ class RunRecord final : public StepObserver {
   StepObserver* const next_;
   fabric::NetworkRecord network_;
   std::vector<fabric::PortTotal> totals_;
+  std::vector<LanePath> paths_;
   MessageLog messages_;
   ProgressLog progress_;
 };

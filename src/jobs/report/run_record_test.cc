@@ -31,6 +31,19 @@ TEST(MessageLog, KeepsSomeOfManyEvenlySpread) {
   EXPECT_GE(log.of(7).size() * every, kMessages);
 }
 
+TEST(MessageLog, KeepsTheSlowestOfMany) {
+  constexpr u32 kRanks = MessageLog::kMostMessages;  // so that each has the least
+  MessageLog log(kRanks);
+  for (u64 i = 0; i < 1000; ++i) {
+    const Duration alone = us(i == 999 ? 500 : 1);  // the last takes long, and loses little
+    log.add(7, {.posted = at(i), .alone = alone},
+            at(i) + us(i == 333 || i == 666 ? 40 : 2) + alone);
+  }
+  ASSERT_EQ(log.slowest_of(7).size(), MessageLog::kLeastSlowestOfRank);
+  for (const MessageLog::Message& message : log.slowest_of(7)) EXPECT_EQ(message.lost(), us(40));
+  EXPECT_TRUE(log.slowest_of(6).empty());
+}
+
 TEST(ProgressLog, KnowsWhenEachEighthWasDone) {
   const auto schedule = collectives::make_schedule({.operation = collectives::Operation::kAllReduce,
                                                     .algorithm = collectives::Algorithm::kRing,
