@@ -557,41 +557,8 @@ class Report(SimTest):
         # Chart.js gives a canvas its size when it has drawn it.
         for chart in ("slowdown", "queues", "rates", "loads", "utilization"):
             self.assertRegex(document, rf'<canvas id="{chart}"[^>]*width="\d+"', chart)
-        self.assertEqual(document.count('class="link"'), 17)
+        self.assertEqual(len(re.findall(r'class="link[" ]', document)), 17)
         self.assertIn("dropped by switches", document)
-
-
-@unittest.skipUnless(shutil.which("node"), "node is not installed")
-class ReportScripts(SimTest):
-    """What the report draws, by its own scripts."""
-
-    def drawn(self, path, *arguments):
-        self.succeeds(path, "-o", self.folder / "out", *arguments)
-        script = pathlib.Path(__file__).with_name("report_dom.js")
-        done = subprocess.run(["node", script, self.folder / "out" / "report.html"],
-                              capture_output=True, text=True, timeout=LIMIT_S)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
-
-    def test_links_have_the_colours_of_what_is_chosen(self):
-        drawn = self.drawn(EXAMPLES / "dual_tor.yaml")
-        self.assertEqual(drawn["title"], "dual_tor.yaml: simulation")
-        self.assertEqual(sorted(drawn["quantities"]),
-                         ["faults", "longest queue", "time paused", "utilization"])
-        self.assertEqual(drawn["quantities"]["faults"], 2)
-        self.assertGreater(drawn["quantities"]["utilization"], 2)
-        self.assertRegex(drawn["faults"], r"down n0.g0-tor0.0.A from 200 us")
-
-    def test_flows_of_one_size_are_a_curve(self):
-        path = self.scenario("topology: {kind: star, hosts: 5}\nworkload: {kind: incast, size: 100KB}\n")
-        self.assertEqual(self.drawn(path)["slowdown"], "line")
-        self.assertEqual(self.drawn(EXAMPLES / "websearch.yaml")["charts"],
-                         ["loads", "queues", "rates", "slowdown", "utilization"])
-
-    def test_many_hosts_are_a_number_at_their_switch(self):
-        path = self.scenario("topology: {kind: leaf_spine, leaves: 4, hosts_per_leaf: 20}\n"
-                             "workload: {kind: permutation, size: 10KB}\n")
-        self.assertEqual(self.drawn(path)["links"], 4 * 20)  # to spines alone
 
 
 if __name__ == "__main__":

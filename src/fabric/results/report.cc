@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
 
 #include <nlohmann/json.hpp>
 
-#include "fabric/results/report_assets.h"
+#include "fabric/results/fault_list.h"
+#include "fabric/results/record_use.h"
 #include "fabric/results/report_page.h"
 
 namespace verbena::fabric {
@@ -15,7 +19,7 @@ namespace {
 using JSON = nlohmann::ordered_json;
 
 constexpr std::size_t kShownSeries = 8, kShownFlows = 3000, kShownPoints = 500, kShownPaused = 10;
-constexpr std::size_t kDrawnHosts = 64, kDrawnLinks = 3000;
+constexpr std::size_t kShownTransfers = 3000;
 
 double us_of(Duration duration) { return static_cast<double>(duration.ps()) * 1e-6; }
 
@@ -43,6 +47,8 @@ class Report {
 
   JSON data() const {
     JSON data;
+    data["format"] = kReportFormat;
+    data["kind"] = "scenario";
     data["outcome"] = name_of(summary_.outcome);
     data["complete"] =
         summary_.outcome == Outcome::kComplete || summary_.outcome == Outcome::kTimeIsUp;
@@ -51,17 +57,24 @@ class Report {
     data["name"] = name.substr(name.rfind('/') + 1);
     data["seed"] = simulation_.scenario().network.seed;
     data["scenario"] = simulation_.scenario().text;
-    data["end_us"] = us_of(summary_.simulated);
     for (const SummaryLine& line : lines_of(summary_))
       if (line.name != "outcome") data["summary"].push_back({line.name, line.value});
     add_deadlock(data);
     add_topology(data);
     add_faults(data);
-    add_flows(data);
-    add_times(data);
-    add_queues(data);
-    add_rates(data);
-    add_loads(data);
+    JSON& run = data["runs"]["network"];
+    run["end_us"] = us_of(summary_.simulated);
+    add_flows(run);
+    add_times(run);
+    add_queues(run);
+    add_rates(run);
+    add_loads(run);
+    add_paused(run);
+    add_totals(run);
+    run["use"] = use_of_links(simulation_.record(), simulation_.scenario().plan.topology,
+                              simulation_.measured_until())
+                     .data();
+    add_transfers(run);
     return data;
   }
 
@@ -81,53 +94,90 @@ class Report {
 
   void add_topology(JSON& data) const {
     const Plan& plan = simulation_.scenario().plan;
-    const Topology& topology = plan.topology;
-    const std::vector<u32> tier = tiers(topology);
-    data["nodes"] = JSON::array();
-    data["links"] = JSON::array();
-    data["paused"] = JSON::array();
-    data["shows_hosts"] = plan.hosts.size() <= kDrawnHosts;
-    for (NodeIndex node = 0; node < topology.nodes; ++node)
-      data["nodes"].push_back({{"name", plan.names[node]},
-                               {"is_switch", bool{topology.is_switch[node]}},
-                               {"tier", tier[node]}});
-    for (u32 i = 0; i < topology.links.size() && i < kDrawnLinks; ++i)
-      data["links"].push_back({{"name", plan.link_name(i)},
-                               {"a", topology.links[i].a},
-                               {"b", topology.links[i].b},
-                               {"paused", {paused_part(2 * i), paused_part(2 * i + 1)}},
-                               {"utilization", {utilization_of(2 * i), utilization_of(2 * i + 1)}},
-                               {"queue", {queue_of(2 * i), queue_of(2 * i + 1)}}});
-    for (const u32 end : largest(held_, kShownPaused))
-      data["paused"].push_back({{"name", end_name(simulation_, end)},
-                                {"us", us_of(held_[end])},
-                                {"part", paused_part(end)}});
+    const std::vector<u32> tier = tiers(plan.topology);
+    std::vector<u32> is_switch;
+    for (const bool is : plan.topology.is_switch) is_switch.push_back(is ? 1 : 0);
+    data["nodes"] = {{"name", plan.names}, {"tier", tier}, {"is_switch", is_switch}};
+    std::vector<u64> a, b, bps;
+    for (const TopologyLink& link : plan.topology.links) {
+      a.push_back(link.a);
+      b.push_back(link.b);
+      bps.push_back(link.config.rate.bps());
+    }
+    data["links"] = {{"a", a}, {"b", b}, {"bps", bps}};
   }
-  double utilization_of(u32 end) const { return totals_[end].utilization; }
-  u32 queue_of(u32 end) const { return totals_[end].longest_queue_octets; }
 
-  // Links that go down, with their times; those that only lose frames have none.
+  void add_paused(JSON& run) const {
+    run["paused"] = JSON::array();
+    for (const u32 end : largest(held_, kShownPaused))
+      run["paused"].push_back({{"name", end_name(simulation_, end)},
+                               {"us", us_of(held_[end])},
+                               {"part", paused_part(end)}});
+  }
+
+  // Of each direction, for the whole time. Parts are thousandths.
+  void add_totals(JSON& run) const {
+    std::vector<u64> load, queue, marks, paused;
+    for (u32 end = 0; end < totals_.size(); ++end) {
+      load.push_back(static_cast<u64>(std::lround(totals_[end].utilization * 1000)));
+      queue.push_back(totals_[end].longest_queue_octets);
+      marks.push_back(totals_[end].marks);
+      paused.push_back(static_cast<u64>(std::lround(paused_part(end) * 1000)));
+    }
+    run["totals"] = {{"load", load}, {"queue", queue}, {"marks", marks}, {"paused", paused}};
+  }
+
+  // How much longer a flow took than alone; those that have not ended are first.
+  [[nodiscard]] Duration lost_time(u32 flow) const {
+    const Simulation::FlowResult& result = simulation_.flows()[flow];
+    const Duration took = result.finished - simulation_.scenario().flows[flow].start;
+    return result.finished == Time::never() ? sec(1'000'000) : took - result.alone;
+  }
+
+  // The flows that lost most time, with the ways that they took.
+  void add_transfers(JSON& run) const {
+    std::vector<u32> order(simulation_.flows().size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::stable_sort(order, std::greater{}, [this](u32 flow) { return lost_time(flow); });
+    JSON& transfers = run["transfers"];
+    transfers = {{"all", order.size()}, {"rows", JSON::array()}, {"paths", JSON::array()}};
+    if (order.size() > kShownTransfers) order.resize(kShownTransfers);
+    std::map<std::vector<u32>, std::size_t> paths;
+    for (const u32 number : order) {
+      const Flow& flow = simulation_.scenario().flows[number];
+      const Simulation::FlowResult& result = simulation_.flows()[number];
+      const bool has_ended = result.finished != Time::never();
+      transfers["rows"].push_back(
+          {flow.source, flow.destination, flow.octets, us_of(flow.start - Time()),
+           has_ended ? JSON(us_of(result.finished - Time())) : JSON(nullptr), us_of(result.alone),
+           place_of(path_of(number), paths)});
+    }
+    std::vector<const std::vector<u32>*> in_order(paths.size());
+    for (const auto& [path, place] : paths) in_order[place] = &path;
+    for (const std::vector<u32>* const path : in_order) transfers["paths"].push_back(*path);
+  }
+  static std::size_t place_of(std::vector<u32> path,
+                              std::map<std::vector<u32>, std::size_t>& paths) {
+    return paths.try_emplace(std::move(path), paths.size()).first->second;
+  }
+  std::vector<u32> path_of(u32 flow) const {
+    std::vector<u32> path;
+    for (const PathHop& hop : simulation_.network().path_of_flow(flow))
+      path.push_back(simulation_.ports().end_of(hop.node, hop.port));
+    return path;
+  }
+
   void add_faults(JSON& data) const {
     data["faults"] = JSON::array();
-    const NetworkFaults& faults = simulation_.scenario().network.faults;
-    const auto until = [](Time time) {
-      return time == Time::never() ? JSON(nullptr) : JSON(us_of(time - Time()));
+    const auto us_or_null = [](const std::optional<Time>& time) {
+      return time ? JSON(us_of(*time - Time())) : JSON(nullptr);
     };
-    for (const LinkOutage& outage : faults.outages)
-      data["faults"].push_back({{"link", outage.link},
-                                {"what", "down"},
-                                {"at_us", us_of(outage.down - Time())},
-                                {"until_us", until(outage.up)}});
-    for (const LinkRules& rules : faults.rules)
-      data["faults"].push_back(
-          {{"link", rules.link}, {"what", "rules"}, {"at_us", nullptr}, {"until_us", nullptr}});
-    const std::vector<LinkEnd>& ends = simulation_.ports().ends();
-    for (const StuckPause& pause : faults.stuck_pauses)
-      data["faults"].push_back(
-          {{"link", ends[simulation_.ports().end_of(pause.node, pause.port)].link},
-           {"what", "stuck pause"},
-           {"at_us", us_of(pause.from - Time())},
-           {"until_us", until(pause.until)}});
+    for (const ListedFault& fault :
+         listed(simulation_.scenario().network.faults, simulation_.ports()))
+      data["faults"].push_back({{"link", fault.link},
+                                {"what", fault.what},
+                                {"at_us", us_or_null(fault.from)},
+                                {"until_us", us_or_null(fault.until)}});
   }
 
   double paused_part(u32 end) const {
@@ -241,7 +291,7 @@ class Report {
 }  // namespace
 
 std::string report_html(const Simulation& simulation, const Summary& summary) {
-  return report_page(kReportPage, kReportCode, Report(simulation, summary).data());
+  return report_page(Report(simulation, summary).data());
 }
 
 }  // namespace verbena::fabric

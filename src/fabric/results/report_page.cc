@@ -28,12 +28,10 @@ std::string in_script(const nlohmann::ordered_json& data) {
 
 }  // namespace
 
-std::string report_page(std::string_view page, std::string_view code,
-                        const nlohmann::ordered_json& data) {
-  std::string text(page);
+std::string report_page(const nlohmann::ordered_json& data) {
+  std::string text(kReportPage);
   replace(text, "@STYLE@", kReportStyle);
-  replace(text, "@CODE@", code);
-  replace(text, "@PARTS@", kReportParts);
+  replace(text, "@CODE@", kReportCode);
   replace(text, "@CHARTS@", kChartLibrary);
   replace(text, "@DATA@", in_script(data));
   return text;

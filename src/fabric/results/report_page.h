@@ -1,16 +1,16 @@
-// A report: one page that needs no network and no other file, with its data, its code, the parts
-// that all reports share, and the library that draws charts.
+// A report: one page that needs no network and no other file, with its data, its code (viewer/) and
+// the library that draws charts.
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace verbena::fabric {
 
-// `page` has @DATA@ and @CODE@, and @STYLE@, @CHARTS@ and @PARTS@ for what is shared.
-[[nodiscard]] std::string report_page(std::string_view page, std::string_view code,
-                                      const nlohmann::ordered_json& data);
+// The version of the data's format: docs/viewer.md.
+inline constexpr int kReportFormat = 1;
+
+[[nodiscard]] std::string report_page(const nlohmann::ordered_json& data);
 
 }  // namespace verbena::fabric

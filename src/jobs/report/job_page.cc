@@ -4,16 +4,16 @@
 #include <map>
 
 #include "fabric/results/report_page.h"
-#include "jobs/report/page_assets.h"
 #include "jobs/report/queries.h"
 #include "jobs/report/run_charts.h"
+#include "jobs/report/run_links.h"
 
 namespace verbena::jobs {
 namespace {
 
 using JSON = fabric::SQLiteReader::JSON;
 
-constexpr std::size_t kShownGPUs = 8, kDrawnNodes = 300;
+constexpr std::size_t kShownGPUs = 8;
 constexpr double kShortest = 1.0 / 1500;  // of the time, that a span is shown alone
 
 // Spans of one line that are too short to be seen, one after another and for one purpose, become
@@ -61,6 +61,8 @@ class JobPage {
 
   JSON data() {
     JSON data;
+    data["format"] = fabric::kReportFormat;
+    data["kind"] = "job";
     for (const JSON& row : rows_.rows(kRunQuery.text)) data["run"][row[0]] = row[1];
     data["summary"] = rows_.rows(kSummaryQuery.text);
     const bool is_step = data["run"]["kind"] != "collective";
@@ -79,12 +81,29 @@ class JobPage {
   }
 
   void add_runs(JSON& data) {
-    data["nodes"] = JSON::array();
-    for (const JSON& row : rows_.rows(kNodesQuery.text))
-      data["nodes"].push_back({{"name", row[0]}, {"is_switch", row[1] == 1}, {"tier", row[2]}});
-    data["shows_hosts"] = data["nodes"].size() <= kDrawnNodes;
-    for (const JSON& row : rows_.rows(kRunsQuery.text))
-      data["runs"][row[0]] = run_charts(rows_, row[0], row[1], row[2]);
+    JSON& nodes = data["nodes"];
+    for (const JSON& row : rows_.rows(kNodesQuery.text)) {
+      nodes["name"].push_back(row[0]);
+      nodes["tier"].push_back(row[2]);
+      nodes["is_switch"].push_back(row[1]);
+    }
+    JSON& links = data["links"];
+    std::vector<Rate> rates;  // of each direction
+    for (const JSON& row : rows_.rows(kLinksQuery.text)) {
+      links["a"].push_back(row[0]);
+      links["b"].push_back(row[1]);
+      links["bps"].push_back(row[2]);
+      rates.insert(rates.end(), 2, Rate::from_bps(row[2].get<u64>()));
+    }
+    data["faults"] = JSON::array();
+    for (const JSON& row : rows_.rows(kFaultsQuery.text))
+      data["faults"].push_back(
+          {{"link", row[0]}, {"what", row[1]}, {"at_us", row[2]}, {"until_us", row[3]}});
+    data["gpus"] = rows_.rows(kGPUsQuery.text);
+    for (const JSON& row : rows_.rows(kRunsQuery.text)) {
+      JSON& run = data["runs"][row[0]] = run_charts(rows_, row[0], row[1], row[2]);
+      add_links(rows_, {.name = row[0], .end_ps = row[1], .interval_ps = row[2]}, rates, run);
+    }
   }
 
   void add_step(JSON& data) {
@@ -139,7 +158,7 @@ fabric::Parsed<std::string> report_html(const std::string& database) {
   const JSON data = page.data();
   if (!page.error().empty())
     return tl::unexpected(fabric::InputError{database + ": " + page.error()});
-  return fabric::report_page(kJobPage, kJobCode, data);
+  return fabric::report_page(data);
 }
 
 }  // namespace verbena::jobs

@@ -37,7 +37,12 @@ inline constexpr NamedQuery kTasksQuery{
     "SELECT t.name, t.purpose, o.communicator, t.begin_ps * 1e-6, t.end_ps * 1e-6 FROM tasks t "
     "LEFT JOIN operations o ON o.operation = t.operation AND o.purpose = t.purpose "
     "WHERE t.gpu = ?1 AND t.end_ps > t.begin_ps ORDER BY t.begin_ps, t.end_ps"};
-inline constexpr NamedQuery kNodesQuery{"nodes", "SELECT name, is_switch, tier FROM nodes"};
+inline constexpr NamedQuery kNodesQuery{"nodes",
+                                        "SELECT name, is_switch, tier FROM nodes ORDER BY node"};
+inline constexpr NamedQuery kLinksQuery{"links", "SELECT a, b, rate_bps FROM links ORDER BY link"};
+inline constexpr NamedQuery kFaultsQuery{
+    "faults", "SELECT link, what, from_ps * 1e-6, until_ps * 1e-6 FROM faults"};
+inline constexpr NamedQuery kGPUsQuery{"GPUs", "SELECT node, server FROM gpus ORDER BY gpu"};
 
 // --- of a run
 inline constexpr NamedQuery kRunsQuery{"runs",
@@ -79,18 +84,61 @@ inline constexpr NamedQuery kUtilizationQuery{
     "utilization",
     "SELECT min(9, CAST(utilization * 10 AS INTEGER)) AS tenth, count(*) FROM ports "
     "WHERE algorithm = ?1 GROUP BY tenth"};
-inline constexpr NamedQuery kHeldQuery{
-    "pauses on the topology",
-    "SELECT l.name, l.a, l.b, (a.paused_ps + a.waited_for_credits_ps) * 1e-6, "
-    "(b.paused_ps + b.waited_for_credits_ps) * 1e-6 FROM links l "
-    "JOIN ports a ON a.node = l.a AND a.port = l.a_port "
-    "JOIN ports b ON b.node = l.b AND b.port = l.b_port AND b.algorithm = a.algorithm "
-    "WHERE a.algorithm = ?1 ORDER BY l.link LIMIT 3000"};
+// A direction is twice its link, and one more where the link's end b sends.
+inline constexpr NamedQuery kTotalsQuery{
+    "use of links",
+    "SELECT 2 * p.link + (p.node = l.b), p.utilization, p.longest_queue_octets, p.marks, "
+    "p.paused_ps + p.waited_for_credits_ps, n.name || ' -> ' || m.name FROM ports p "
+    "JOIN links l ON l.link = p.link JOIN nodes n ON n.node = p.node "
+    "JOIN nodes m ON m.node = p.peer WHERE p.algorithm = ?1"};
+inline constexpr NamedQuery kQueueUseQuery{
+    "queues of all links",
+    "SELECT 2 * p.link + (p.node = l.b), q.time_ps, q.octets FROM queues q "
+    "JOIN ports p USING (node, port, algorithm) JOIN links l ON l.link = p.link "
+    "WHERE q.algorithm = ?1"};
+inline constexpr NamedQuery kLoadUseQuery{
+    "loads of all links",
+    "SELECT 2 * p.link + (p.node = l.b), q.time_ps, q.octets, q.bps FROM loads q "
+    "JOIN ports p USING (node, port, algorithm) JOIN links l ON l.link = p.link "
+    "WHERE q.algorithm = ?1"};
+inline constexpr NamedQuery kMarkUseQuery{
+    "marks of all links",
+    "SELECT 2 * p.link + (p.node = l.b), q.time_ps, q.marks FROM marks q "
+    "JOIN ports p USING (node, port, algorithm) JOIN links l ON l.link = p.link "
+    "WHERE q.algorithm = ?1"};
+inline constexpr NamedQuery kPauseUseQuery{
+    "pauses of all links",
+    "SELECT 2 * p.link + (p.node = l.b), q.time_ps, q.priority, q.quanta FROM pauses q "
+    "JOIN ports p USING (node, port, algorithm) JOIN links l ON l.link = p.link "
+    "WHERE q.algorithm = ?1"};
+inline constexpr NamedQuery kWaitUseQuery{
+    "waits for credits of all links",
+    "SELECT 2 * p.link + (p.node = l.b), q.time_ps, q.ps FROM waits q "
+    "JOIN ports p USING (node, port, algorithm) JOIN links l ON l.link = p.link "
+    "WHERE q.algorithm = ?1"};
+inline constexpr NamedQuery kSlowestQuery{
+    "slowest messages",
+    "SELECT source, destination, octets, posted_ps * 1e-6, arrived_ps * 1e-6, alone_ps * 1e-6, "
+    "lane FROM (SELECT source, destination, octets, posted_ps, arrived_ps, alone_ps, lane "
+    "FROM slowest_messages WHERE algorithm = ?1 UNION "
+    "SELECT source, destination, octets, posted_ps, arrived_ps, alone_ps, lane "
+    "FROM messages WHERE algorithm = ?1) ORDER BY arrived_ps - posted_ps - alone_ps DESC, "
+    "posted_ps, source, destination, lane LIMIT 3000"};
+inline constexpr NamedQuery kMessageCountQuery{
+    "how many messages", "SELECT sum(stands_for) FROM messages WHERE algorithm = ?1"};
+inline constexpr NamedQuery kPathsQuery{
+    "paths of messages",
+    "SELECT h.source, h.destination, h.lane, 2 * p.link + (p.node = l.b) FROM paths h "
+    "JOIN ports p USING (node, port, algorithm) JOIN links l ON l.link = p.link "
+    "WHERE h.algorithm = ?1 ORDER BY h.rowid"};
 
 inline constexpr std::array kQueries = {
-    kRunQuery,         kSummaryQuery, kCollectivesQuery, kOperationsQuery,  kIdleQuery,
-    kMeanAccountQuery, kAccountQuery, kTasksQuery,       kNodesQuery,       kRunsQuery,
-    kPathQuery,        kEndsQuery,    kProgressQuery,    kMessagesQuery,    kLongestQueuesQuery,
-    kQueuesQuery,      kBusiestQuery, kLoadsQuery,       kUtilizationQuery, kHeldQuery};
+    kRunQuery,         kSummaryQuery,       kCollectivesQuery, kOperationsQuery, kIdleQuery,
+    kMeanAccountQuery, kAccountQuery,       kTasksQuery,       kNodesQuery,      kLinksQuery,
+    kFaultsQuery,      kGPUsQuery,          kRunsQuery,        kPathQuery,       kEndsQuery,
+    kProgressQuery,    kMessagesQuery,      kQueuesQuery,      kLoadsQuery,      kTotalsQuery,
+    kUtilizationQuery, kLongestQueuesQuery, kBusiestQuery,     kQueueUseQuery,   kLoadUseQuery,
+    kMarkUseQuery,     kPauseUseQuery,      kWaitUseQuery,     kSlowestQuery,    kPathsQuery,
+    kMessageCountQuery};
 
 }  // namespace verbena::jobs

@@ -13,7 +13,6 @@ using JSON = fabric::SQLiteReader::JSON;
 
 constexpr std::size_t kChartedGPUs = 16, kShownMessages = 3000;
 constexpr i64 kShownPoints = 500, kShownLanes = 16;
-constexpr std::size_t kShownPaused = 10;
 
 class Charts {
  public:
@@ -35,7 +34,6 @@ class Charts {
     data["queues"] = series(kLongestQueuesQuery, kQueuesQuery, &Charts::levels);
     data["loads"] = series(kBusiestQuery, kLoadsQuery, &Charts::rates);
     data["utilization"] = utilization();
-    add_links(data);
     return data;
   }
 
@@ -136,30 +134,6 @@ class Charts {
     for (const JSON& row : rows_.rows(kUtilizationQuery.text, {name_}))
       directions[row[0].get<std::size_t>()] = row[1];
     return directions;
-  }
-
-  void add_links(JSON& data) {
-    data["links"] = JSON::array();
-    std::vector<std::pair<double, std::string>> held;
-    const double end_us = static_cast<double>(end_ps_) * 1e-6;
-    for (const JSON& row : rows_.rows(kHeldQuery.text, {name_})) {
-      const std::array<double, 2> us = {row[3], row[4]};
-      data["links"].push_back(
-          {{"name", row[0]},
-           {"a", row[1]},
-           {"b", row[2]},
-           {"paused", {std::min(1.0, us[0] / end_us), std::min(1.0, us[1] / end_us)}}});
-      for (const std::size_t end : {0, 1})
-        if (us[end] > 0)
-          held.emplace_back(us[end],
-                            row[0].get<std::string>() + (end == 0 ? ", forward" : ", back"));
-    }
-    std::ranges::stable_sort(held, std::greater(), &std::pair<double, std::string>::first);
-    data["paused"] = JSON::array();
-    for (std::size_t i = 0; i < std::min(held.size(), kShownPaused); ++i)
-      data["paused"].push_back({{"name", held[i].second},
-                                {"us", held[i].first},
-                                {"part", std::min(1.0, held[i].first / end_us)}});
   }
 
   fabric::SQLiteReader& rows_;

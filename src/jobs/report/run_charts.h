@@ -1,5 +1,5 @@
 // What a report shows of one run packet by packet, from the rows of results.sqlite: who was how far
-// when, messages, queues, links and pauses.
+// when, messages, the longest queues and the busiest links.
 #pragma once
 
 #include <string>
