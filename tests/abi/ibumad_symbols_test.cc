@@ -11,6 +11,7 @@ namespace verbena::test {
 namespace {
 
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 constexpr char kOurIBUMAD[] = VERBENA_LIBRARY_DIR "/libibumad.so.3";
@@ -24,6 +25,13 @@ TEST(IBUMADSymbolsTest, EverythingOfTheInstalledLibraryIsThere) {
   std::vector<std::string> missing;
   std::ranges::set_difference(theirs, ours, std::back_inserter(missing));
   EXPECT_THAT(missing, IsEmpty());
+}
+
+// Debian 12's library lacks them; libibmad.so.5 of Debian 13 does not load without IBUMAD_1.4.
+TEST(IBUMADSymbolsTest, NewerReleasesSymbolsAreThere) {
+  EXPECT_THAT(defined_versions(kOurIBUMAD),
+              IsSupersetOf({"umad_open_smi_port@@IBUMAD_1.3", "umad_get_smi_gsi_pairs@@IBUMAD_1.4",
+                            "umad_get_smi_gsi_pair_by_ca_name@@IBUMAD_1.4"}));
 }
 
 TEST(IBUMADSymbolsTest, NothingElseIsExported) {

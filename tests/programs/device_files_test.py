@@ -5,6 +5,7 @@
 usage: device_files_test.py [BUILD_DIR] [-k PATTERN]
 """
 
+import errno
 import json
 import os
 import pathlib
@@ -65,6 +66,14 @@ class DeviceFilesTest(unittest.TestCase):
             "absent": False,
         })
         self.assertEqual(sorted(found["scan"]), ["abi_version", "uverbs0"])
+
+    def test_pairs_of_libibumad(self):
+        """A RoCE device has general services and no subnet management."""
+        script = pathlib.Path(__file__).with_name("umad_pairs.py")
+        pair, no_device = ":0 verbena0:1", -errno.ENODEV
+        self.assertEqual(json.loads(self.output_of("python3", script)), {
+            "pairs": [pair], "none fits": 0, "first": pair, "named": pair, "with smi": no_device,
+            "no such port": no_device, "no such device": no_device})
 
     def test_shell(self):
         """Programs that are started by another one, and use the C library's other calls."""

@@ -5,6 +5,8 @@ programs send along the tables that OpenSM has written. docs/infiniband.md
 usage: infiniband_test.py [BUILD_DIR] [-k PATTERN]
 """
 
+import errno
+import json
 import os
 import pathlib
 import re
@@ -128,6 +130,14 @@ class ManagementTest(Subnet):
         self.assertIn("State: Initializing", text)
         self.assertIn("Physical state: LinkUp", text)
         self.assertIn("Link layer: InfiniBand", text)
+
+    def test_pairs_of_libibumad(self):
+        """An InfiniBand device has subnet management and general services."""
+        script = pathlib.Path(__file__).with_name("umad_pairs.py")
+        pair, no_device = "verbena0:1 verbena0:1", -errno.ENODEV
+        self.assertEqual(json.loads(self.run_on("h1", "python3", script)), {
+            "pairs": [pair], "none fits": 0, "first": pair, "named": pair, "with smi": pair,
+            "no such port": no_device, "no such device": no_device})
 
     def test_diagnostics_see_the_scenario(self):
         self.bring_up()
