@@ -162,6 +162,8 @@ class Parser {
     run_->add_option("--as", as_)->type_name("HOST");
     run_->add_option("--scale", scale_)->type_name("N");
     nic_->add_option("FILE", nic_words_)->type_name("FILE");
+    default_->add_option("STATE", default_word_);
+    default_->add_option("--root", default_root_);
     fabric_->add_option("SCENARIO", scenario_)->type_name("SCENARIO");
     fabric_->add_option("--set", settings_)->type_name("KEY=VALUE")->expected(1)->take_all();
     fabric_->add_option("--scale", scale_)->type_name("N");
@@ -304,6 +306,7 @@ class Parser {
     if (fabric_->parsed()) return fabric_request();
     if (coll_->parsed()) return coll_request();
     if (nic_->parsed()) return nic_request();
+    if (default_->parsed()) return default_request();
     return wrong_usage(
         "a command is needed: run, test, devices, stats, top, doctor, sim, fabric, nic, plan, "
         "coll, model, bench or nvmf");
@@ -506,6 +509,18 @@ class Parser {
     return NICRequest{.action = is_status ? NICRequest::Action::kStatus : NICRequest::Action::kRun,
                       .path = nic_words_.back()};
   }
+  Expected<Request> default_request() const {
+    DefaultRequest request;
+    if (default_word_ == "on")
+      request.action = DefaultRequest::Action::kOn;
+    else if (default_word_ == "off")
+      request.action = DefaultRequest::Action::kOff;
+    else if (!default_word_.empty() && default_word_ != "status")
+      return wrong_usage(fmt::format("default takes on, off or status, not '{}'", default_word_));
+    if (!default_root_.empty()) request.root = default_root_;
+    if (!request.root.is_absolute()) return wrong_usage("--root needs an absolute path");
+    return request;
+  }
   Expected<Request> fabric_request() const {
     if (scenario_.empty()) return wrong_usage("fabric needs a scenario: a file in YAML");
     if (const auto wrong = wrong_scale()) return wrong_usage(*wrong);
@@ -707,6 +722,7 @@ class Parser {
     if (run_->parsed()) return HelpTopic::kRun;
     if (test_->parsed()) return HelpTopic::kTest;
     if (nic_->parsed()) return HelpTopic::kNIC;
+    if (default_->parsed()) return HelpTopic::kDefault;
     if (devices_->parsed()) return HelpTopic::kDevices;
     if (stats_->parsed()) return HelpTopic::kStats;
     if (top_->parsed()) return HelpTopic::kTop;
@@ -726,6 +742,7 @@ class Parser {
       case HelpTopic::kRun: return "verbena run --help";
       case HelpTopic::kTest: return "verbena test --help";
       case HelpTopic::kNIC: return "verbena nic --help";
+      case HelpTopic::kDefault: return "verbena default --help";
       case HelpTopic::kDevices: return "verbena devices --help";
       case HelpTopic::kStats: return "verbena stats --help";
       case HelpTopic::kTop: return "verbena top --help";
@@ -745,6 +762,7 @@ class Parser {
   CLI::App* const run_ = app_.add_subcommand("run");
   CLI::App* const test_ = app_.add_subcommand("test");
   CLI::App* const nic_ = app_.add_subcommand("nic");
+  CLI::App* const default_ = app_.add_subcommand("default");
   CLI::App* const devices_ = app_.add_subcommand("devices");
   CLI::App* const stats_ = app_.add_subcommand("stats");
   CLI::App* const top_ = app_.add_subcommand("top");
@@ -768,6 +786,7 @@ class Parser {
   bool loopback_ = false, captures_ = false, no_rerun_ = false;
   std::string fabric_file_, as_, scale_, nic_socket_;
   std::vector<std::string> nic_words_;
+  std::string default_word_, default_root_;
   std::string operation_, ranks_, predict_;
   std::array<std::string, kCollOptions.size()> coll_values_;
   std::string benchmark_, driver_, size_, count_;

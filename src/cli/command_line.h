@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -156,12 +157,17 @@ struct NICRequest {
   Action action = Action::kRun;
   std::string path;  // nic.yaml; of kStatus also the socket
 };
+struct DefaultRequest {
+  enum class Action : u8 { kStatus, kOn, kOff };
+  Action action = Action::kStatus;
+  std::filesystem::path root = "/";  // --root
+};
 struct PrintRequest {
   std::string text;  // of --help and --version
 };
 using Request = std::variant<RunRequest, DevicesRequest, StatsRequest, TopRequest, DoctorRequest,
                              SimRequest, PlanRequest, FabricRequest, CollRequest, TestRequest,
-                             ToolRequest, BenchRequest, NICRequest, PrintRequest>;
+                             ToolRequest, BenchRequest, NICRequest, DefaultRequest, PrintRequest>;
 
 // `arguments`: without the program's own name.
 [[nodiscard]] Expected<Request> parse_command_line(std::span<const std::string> arguments);

@@ -236,6 +236,22 @@ TestRequest test_request(const std::vector<std::string>& arguments) {
   return request ? std::get<TestRequest>(*request) : TestRequest();
 }
 
+TEST(CommandLineTest, DefaultTakesOnOffOrStatus) {
+  using Action = DefaultRequest::Action;
+  const auto request = [](const Arguments& arguments) {
+    return std::get<DefaultRequest>(parse_command_line(arguments).value());
+  };
+  EXPECT_EQ(request({"default"}).action, Action::kStatus);
+  EXPECT_EQ(request({"default", "status"}).action, Action::kStatus);
+  EXPECT_EQ(request({"default", "on"}).action, Action::kOn);
+  EXPECT_EQ(request({"default", "off"}).action, Action::kOff);
+  EXPECT_EQ(request({"default", "on"}).root, "/");
+  EXPECT_EQ(request({"default", "on", "--root", "/srv/chroot"}).root, "/srv/chroot");
+  EXPECT_THAT(refusal({"default", "maybe"}), HasSubstr("on, off or status, not 'maybe'"));
+  EXPECT_THAT(refusal({"default", "on", "--root", "chroot"}), HasSubstr("absolute"));
+  EXPECT_THAT(refusal({"default", "on", "off"}), HasSubstr("'off'"));
+}
+
 TEST(CommandLineTest, TestTakesACommandForAllHostsOrOneForEach) {
   const TestRequest same = test_request({"test", "-n", "3", "--", "./a", "-n", "9"});
   EXPECT_EQ(same.hosts, 3u);

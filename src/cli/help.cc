@@ -18,6 +18,7 @@ SYNOPSIS
   verbena sim [SCENARIO] [OPTIONS]
   verbena fabric SCENARIO [--set KEY=VALUE]... [--scale N]
   verbena nic FILE | status FILE
+  verbena default [on | off | status]
   verbena plan [JOB] [OPTIONS]
   verbena coll [OPERATION] [-n RANKS] [OPTIONS]
   verbena model serve PATH [OPTIONS]
@@ -47,6 +48,8 @@ COMMANDS
             `verbena plan --help`
   nic       virtual functions for programs that do not trust each other;
             `verbena nic --help`
+  default   Verbena for all programs of a system, without `verbena run`;
+            `verbena default --help`
   coll      how fast collective operations are here; `verbena coll --help`
   model     serves and loads models by RDMA; `verbena model --help`
   bench     how fast KV caches and GPUs' memories move here; `verbena bench --help`
@@ -495,6 +498,45 @@ EXIT STATUS
   2  it cannot: the file, an address, the socket
 )";
 
+constexpr std::string_view kDefaultHelp = R"(NAME
+  verbena default - Verbena for all programs of a system
+
+SYNOPSIS
+  verbena default [on | off | status] [--root FOLDER]
+
+DESCRIPTION
+  `on` makes Verbena's libibverbs, librdmacm and libibumad the ones that the
+  dynamic loader finds first, so that programs use Verbena without `verbena run`.
+  `off` undoes it. Without a word, or with `status`, it prints which it is.
+  `on` and `off` need root.
+
+  `on` writes one file and runs ldconfig(8); `off` removes the file and runs
+  ldconfig again. Debian's package removes the file when it is removed itself.
+  Programs that run already keep the libraries they have loaded. What runs under
+  `verbena run` is the same in both states.
+
+  Options of `verbena run` are then variables of the environment: see its
+  section ENVIRONMENT. The files of the device in /dev and /sys exist only under
+  `verbena run`. So NCCL, UCX and Open MPI, which look for these files, need
+  `verbena run` still: put it before mpirun, or run a whole session in it with
+  `verbena run -- bash`.
+
+OPTIONS
+  --root FOLDER  changes the system whose root is FOLDER, as ldconfig -r does;
+                 Verbena has the same path there
+  -h, --help     this
+
+FILES
+  /etc/ld.so.conf.d/00-verbena.conf  the folder of the libraries, while it is on
+
+EXIT STATUS
+  0  done
+  2  wrong usage, or the file or the loader's cache cannot be written
+
+EXAMPLES
+  sudo verbena default on && ibv_devinfo && sudo verbena default off
+)";
+
 constexpr std::string_view kTestHelp = R"(NAME
   verbena test - run a test on several hosts of its own
 
@@ -930,6 +972,7 @@ std::string_view help_text(HelpTopic topic) {
     case HelpTopic::kFabric: return kFabricHelp;
     case HelpTopic::kTest: return kTestHelp;
     case HelpTopic::kNIC: return kNICHelp;
+    case HelpTopic::kDefault: return kDefaultHelp;
     case HelpTopic::kColl: return kCollHelp;
     case HelpTopic::kModel: return kModelHelp;
     case HelpTopic::kBench: return kBenchHelp;

@@ -10,6 +10,7 @@ enum class HelpTopic {
   kRun,
   kTest,
   kNIC,
+  kDefault,
   kDevices,
   kStats,
   kTop,

@@ -16,6 +16,7 @@
 #include "cli/run.h"
 #include "cli/sim.h"
 #include "cli/stats.h"
+#include "cli/system_default.h"
 #include "cli/test_command.h"
 #include "cli/text_file.h"
 #include "cli/tool.h"
@@ -66,6 +67,10 @@ int finish(const Expected<SimOutcome>& outcome) {
   return status == kExitOk && !outcome->unmet.empty() ? kExitUnmet : status;
 }
 int handle(const FabricRequest& request) { return finish(fabric(request, arrives)); }
+int handle(const DefaultRequest& request) {
+  const Expected<std::string> text = system_default(request);
+  return text ? print(*text) : report(text.error());
+}
 int handle(const NICRequest& request) { return finish(nic(request, arrives)); }
 int handle(const TestRequest& request) {
   const Expected<int> status = test(request);
