@@ -5,6 +5,9 @@ set(VERBENA_TOGETHER TESTS CACHE STRING "What is compiled several files at a tim
 set_property(CACHE VERBENA_TOGETHER PROPERTY STRINGS TESTS ALL NONE)
 set(VERBENA_LINKER "" CACHE STRING "What -fuse-ld= gets, e.g. mold (empty: the compiler's choice)")
 option(VERBENA_TORCH "Build the backend of torch.distributed where PyTorch is found" ON)
+# A string: CMake makes a PATH absolute, in the folder it is started in.
+set(VERBENA_PYTHON_DIR ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages CACHE STRING
+    "Where Python modules are installed")
 option(VERBENA_LIBFUZZER "Build only the fuzz targets, with libFuzzer (needs clang++)" OFF)
 set(VERBENA_SANITIZE "" CACHE STRING "What -fsanitize= gets, e.g. address,undefined or thread")
 set(VERBENA_SIM_SEEDS 2000 CACHE STRING "Seeds each simulation test runs; SIM_SEEDS=N overrides it")

@@ -220,7 +220,7 @@ function(verbena_transfer_library)
   set(module python/verbena_transfer/__init__.py)
   configure_file(${CMAKE_SOURCE_DIR}/${module} ${CMAKE_BINARY_DIR}/${module} COPYONLY)
   install(FILES ${CMAKE_SOURCE_DIR}/${module}
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages/verbena_transfer)
+          DESTINATION ${VERBENA_PYTHON_DIR}/verbena_transfer)
 endfunction()
 
 # src/torch becomes python/verbena_torch/_backend.so where PyTorch's headers and libraries are found:
@@ -266,7 +266,7 @@ function(verbena_torch_backend)
     PREFIX "" OUTPUT_NAME _backend LIBRARY_OUTPUT_DIRECTORY ${package}
     CXX_STANDARD 17 INSTALL_RPATH "$ORIGIN/../../..")
   add_dependencies(product verbena_torch)
-  set(packages ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages/verbena_torch)
+  set(packages ${VERBENA_PYTHON_DIR}/verbena_torch)
   install(TARGETS verbena_torch LIBRARY DESTINATION ${packages})
   install(FILES ${CMAKE_SOURCE_DIR}/python/verbena_torch/__init__.py DESTINATION ${packages})
 endfunction()
