@@ -20,6 +20,7 @@ DEFINITION = re.compile(r"^(?:\[\[[\w:]+\]\] )?(?!using|namespace|static_assert|
                         r"\(([^;{}]*?)\)\s*(noexcept |try )?\{", re.M)
 TABLE = re.compile(r"^  (?:ops\.|verbs_context::|qp\.wr_|cq\.read_|cq\.(?=\w+_poll)|dm->memcpy)"
                    r"\w* = ([^;]+);", re.M)
+ASM_NAME = re.compile(r"^\w+ (\w+)\([^;{}]*?\)\s*(?:noexcept\s+)?asm\(\"(\w+)\"\);", re.M)
 CATCHES = re.compile(r"\} catch \(\.\.\.\) \{")
 
 
@@ -46,6 +47,8 @@ def definitions(abi):
     for path in sources(abi):
         for match in DEFINITION.finditer(path.read_text()):
             found.setdefault(match.group(1), []).append((path, (match.group(3) or "").strip()))
+        for name, exported in ASM_NAME.findall(path.read_text()):
+            found[exported] = found.get(name, [])
     return found
 
 

@@ -66,13 +66,15 @@ bool is_named(const DeviceFacts& device, const char* name) {
 extern "C" {
 
 // NOLINTBEGIN(readability-redundant-declaration)
-int open_smi_port(const char* ca_name, int portnum) asm("umad_open_smi_port");
+int open_smi_port(const char* ca_name, int portnum) noexcept asm("umad_open_smi_port");
 int get_smi_gsi_pairs(CAPair* pairs, size_t max) asm("umad_get_smi_gsi_pairs");
 int get_smi_gsi_pair(const char* name, u8 portnum, CAPair* pair,
                      unsigned enforce_smi) asm("umad_get_smi_gsi_pair_by_ca_name");
 // NOLINTEND(readability-redundant-declaration)
 
-int open_smi_port(const char* ca_name, int portnum) { return umad_open_port(ca_name, portnum); }
+int open_smi_port(const char* ca_name, int portnum) noexcept {
+  return umad_open_port(ca_name, portnum);
+}
 
 // Returns the number of pairs, at most `max`.
 int get_smi_gsi_pairs(CAPair* pairs, size_t max) try {

@@ -27,7 +27,7 @@ struct TunedLinks {
 
 struct PlanResults {
   std::string file;
-  bool is_interrupted = false;  // before all runs had ended
+  bool is_interrupted = false;        // before all runs had ended
   std::vector<Candidate> candidates;  // of the job itself
   std::vector<Tried> tried;           // remedies of each
   std::vector<Candidate> best;        // each with its best remedy
