@@ -37,4 +37,22 @@ std::optional<ListenAddress> parse_listen_address(std::string_view text) {
   return ListenAddress{*gid, *port};
 }
 
+std::optional<fabric::Setting> parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) return std::nullopt;
+  return fabric::Setting{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  std::erase(parts, "");
+  return parts;
+}
+
 }  // namespace verbena::cli
