@@ -25,6 +25,7 @@
 #include "device/frame.h"
 #include "device/gsi.h"
 #include "device/notify_on.h"
+#include "device/object_info.h"
 #include "device/protection_domain.h"
 #include "device/qp_init.h"
 #include "device/qp_modify.h"
@@ -113,6 +114,11 @@ class Device {
   // The QP with the least number that is not below `from`; nullptr: none.
   [[nodiscard]] const QueuePair* find_qp_from(QPN from) const;
   [[nodiscard]] u32 qp_count() const;
+  [[nodiscard]] u32 object_count(ObjectKind kind) const;
+  // Fills `out` with objects of the kind from `place` on, and returns how many they are. `place` is
+  // then where the rest begins; kNoPlace: there is no more.
+  [[nodiscard]] std::size_t list_objects(ObjectKind kind, u32& place,
+                                         std::span<ObjectInfo> out) const;
   [[nodiscard]] QPTraffic traffic_of(const QueuePair* qp) const;
   // SQD: work that had started is not done yet.
   [[nodiscard]] bool is_draining(const QueuePair* qp) const;

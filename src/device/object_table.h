@@ -36,6 +36,12 @@ class ObjectTable {
   [[nodiscard]] T* find(u32 slot) const {  // nullptr: none
     return slot < objects_.size() ? objects_[slot].get() : nullptr;
   }
+  // The one with the least slot that is not below `from`; nullptr: none.
+  [[nodiscard]] T* find_from(u32 from) const {
+    for (std::size_t slot = from; slot < objects_.size(); ++slot)
+      if (objects_[slot] != nullptr) return objects_[slot].get();
+    return nullptr;
+  }
   u32 size() const { return static_cast<u32>(objects_.size() - free_slots_.size()); }
 
  private:

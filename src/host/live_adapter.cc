@@ -379,7 +379,9 @@ void LiveAdapter::open_stats(const LocalAddress& address) {
 void LiveAdapter::serve_stats() {
   const std::lock_guard lock(mutex_);
   if (stream_side_ != nullptr) stream_side_->publish_counters();
-  if (stats_) stats_->serve(device_, link_->counters(), monotonic_now());
+  if (stats_)
+    stats_->serve(device_, link_->counters(), static_cast<u32>(port_listeners_.size()),
+                  monotonic_now());
 }
 
 Expected<void> LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {

@@ -69,6 +69,7 @@ class KeyTable {
   u32 size() const { return size_; }
   // All slots, including free ones: for rare sweeps.
   std::vector<KeyEntry>& slots() { return slots_; }
+  const std::vector<KeyEntry>& slots() const { return slots_; }
 
  private:
   static u32 index_of(u32 key) { return key >> kKeyVariantBits; }

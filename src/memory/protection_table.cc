@@ -17,6 +17,10 @@ bool is_window(const KeyEntry& entry) {
   return entry.kind == KeyKind::kWindow1 || entry.kind == KeyKind::kWindow2;
 }
 
+bool is_region(const KeyEntry& entry) {
+  return entry.kind == KeyKind::kRegion || entry.kind == KeyKind::kNull;
+}
+
 bool is_far_region(const KeyEntry& entry) {
   return entry.kind == KeyKind::kRegion && FarRegions::is_far(entry.base);
 }
@@ -115,6 +119,7 @@ struct ProtectionTable::Impl {
     if (keys.size() >= max_entries) return nullptr;
     ++pd_uses[entry.pd];
     const KeyEntry& inserted = keys.insert(entry);
+    if (is_window(entry)) ++windows;
     publish(inserted);
     return &inserted;
   }
@@ -133,6 +138,7 @@ struct ProtectionTable::Impl {
   }
   void erase(const KeyEntry& entry) {
     withdraw(entry);
+    if (is_window(entry)) --windows;
     if (is_far_region(entry)) far.remove(entry.base);
     release_pd(entry.pd);
     keys.erase(entry.key);
@@ -173,7 +179,7 @@ struct ProtectionTable::Impl {
   u32 max_entries;
   KeyTable keys;
   std::unordered_map<PDId, u32> pd_uses;  // live entries; none for a PD that has none
-  u32 bound_type2 = 0;
+  u32 windows = 0, bound_type2 = 0;
   FarRegions far;
   CopyQueue copies;
   std::unique_ptr<WriteLog> write_log;
@@ -368,6 +374,23 @@ std::optional<KeyInfo> ProtectionTable::describe(u32 key) const {
 u32 ProtectionTable::size() const { return impl_->keys.size(); }
 
 bool ProtectionTable::pd_in_use(PDId pd) const { return impl_->pd_uses.contains(pd); }
+
+u32 ProtectionTable::uses_of(PDId pd) const {
+  const auto use = impl_->pd_uses.find(pd);
+  return use != impl_->pd_uses.end() ? use->second : 0;
+}
+
+u32 ProtectionTable::region_count() const { return impl_->keys.size() - impl_->windows; }
+
+std::size_t ProtectionTable::list_regions(u32& place, std::span<LKey> keys) const {
+  const std::vector<KeyEntry>& slots = impl_->keys.slots();
+  std::size_t count = 0;
+  for (; place < slots.size() && count < keys.size(); ++place)
+    if (is_region(slots[place])) keys[count++] = LKey{slots[place].key};
+  while (place < slots.size() && !is_region(slots[place])) ++place;
+  if (place >= slots.size()) place = kNoPlace;
+  return count;
+}
 
 const FarRegions& ProtectionTable::far() const { return impl_->far; }
 

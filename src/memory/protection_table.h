@@ -156,6 +156,13 @@ class ProtectionTable {
 
   [[nodiscard]] u32 size() const;               // live regions and windows
   [[nodiscard]] bool pd_in_use(PDId pd) const;  // any region or window left in it
+  [[nodiscard]] u32 uses_of(PDId pd) const;     // regions and windows left in it
+  [[nodiscard]] u32 region_count() const;
+  // Fills `keys` with the keys of regions from `place` on, and returns how many they are. `place`
+  // is then where the rest begins; kNoPlace: there is no more. A registration between two calls may
+  // move keys. For statistics.
+  static constexpr u32 kNoPlace = ~u32{0};
+  [[nodiscard]] std::size_t list_regions(u32& place, std::span<LKey> keys) const;
 
   // From this call on, accesses that remote() grants, except reads, are logged.
   void keep_write_log();

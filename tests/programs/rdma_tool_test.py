@@ -7,12 +7,30 @@ usage: rdma_tool_test.py [BUILD_DIR] [-k PATTERN]
 
 import json
 import shutil
+import subprocess
 import unittest
 
 import harness
 
 BUILD = harness.build_from_command_line()
 FILES = "/sys/class/infiniband/verbena0"
+PYTHON = "/usr/bin/python3"  # pyverbs is built for Debian's own
+OBJECTS = """
+import mmap, sys, time
+from pyverbs import cq, device, enums as e, mr, pd, srq
+context = device.Context(name="verbena0")
+pds = [pd.PD(context), pd.PD(context)]
+queue = cq.CQ(context, 100, None, None, 0)
+regions = [mr.MR(pds[1], 4096 * (1 + i), e.IBV_ACCESS_LOCAL_WRITE) for i in range(200)]
+shared = srq.SRQ(pds[1], srq.SrqInitAttr(srq.SrqAttr(max_wr=10)))
+print("keys", *(region.lkey for region in regions), flush=True)
+time.sleep(600)
+"""
+
+
+def has_pyverbs():
+    return subprocess.run([PYTHON, "-c", "import pyverbs.device"], stdin=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
 
 
 @unittest.skipUnless(shutil.which("rdma"), "iproute2's rdma is not installed")
@@ -78,10 +96,52 @@ class RDMAToolTest(unittest.TestCase):
         one, = self.rows("resource", "show", "qp", "link", "verbena0/1", "lqpn", rows[0]["lqpn"])
         self.assertEqual(one["pid"], rows[0]["pid"])
 
+    @unittest.skipUnless(has_pyverbs(), "python3-pyverbs is not installed")
+    def test_objects_of_running_programs(self):
+        """PDs, CQs, MRs, SRQs and contexts of two programs, whose numbers differ."""
+        programs = [BUILD.start(PYTHON, "-c", OBJECTS) for _ in range(2)]
+        self.addCleanup(harness.stop, *programs)
+        for program in programs:
+            harness.wait_until(lambda: "keys" in program.output() or program.ended(), 30,
+                               "the program's objects")
+        summary, = self.rows("resource", "show")
+        self.assertEqual({kind: summary[kind] for kind in ("pd", "cq", "qp", "mr", "ctx", "srq")},
+                         {"pd": 4, "cq": 2, "qp": 0, "mr": 400, "ctx": 2, "srq": 2})
+        rows = {kind: self.rows("resource", "show", kind)
+                for kind in ("pd", "cq", "mr", "srq", "ctx")}
+        pids = {program.process.pid for program in programs}
+        for kind, number in (("pd", "pdn"), ("cq", "cqn"), ("mr", "mrn"), ("srq", "srqn"),
+                             ("ctx", "ctxn")):
+            with self.subTest(kind=kind):
+                self.assertEqual(len(rows[kind]), summary[kind])
+                self.assertEqual(len({row[number] for row in rows[kind]}), summary[kind])
+                self.assertEqual({row["pid"] for row in rows[kind]}, pids)
+                self.assertEqual({row["comm"] for row in rows[kind]}, {"python3"})
+                one, = self.rows("resource", "show", kind, number, rows[kind][0][number])
+                self.assertEqual(one, rows[kind][0])
+        for program in programs:
+            self.check_objects_of(program, {
+                kind: [row for row in listed if row["pid"] == program.process.pid]
+                for kind, listed in rows.items()})
+
+    def check_objects_of(self, program, rows):
+        """Two PDs, of which one is used by 200 MRs and an SRQ."""
+        used, = (row["pdn"] for row in rows["pd"] if row["users"])
+        self.assertEqual(sorted(row["users"] for row in rows["pd"]), [0, 201])
+        self.assertGreaterEqual(rows["cq"][0]["cqe"], 100)
+        self.assertEqual(rows["cq"][0]["users"], 0)
+        self.assertEqual({row["pdn"] for row in rows["mr"] + rows["srq"]}, {used})
+        self.assertEqual(sorted(row["mrlen"] for row in rows["mr"]),
+                         [4096 * (1 + i) for i in range(200)])
+        self.assertEqual(rows["srq"][0]["type"], "BASIC")
+        # Only root sees keys.
+        keys = {int(key) for key in program.output().split("keys")[1].split()}
+        self.assertIn({int(str(row["lkey"]), 0) for row in rows["mr"] if "lkey" in row},
+                      (keys, set()))
+
     def test_what_is_not_known_is_refused(self):
-        """Programs do not tell of their other objects, and devices cannot be changed."""
-        for line in ("resource show cq", "resource show mr", "resource show cm_id",
-                     "statistic show link verbena0/1", "dev set verbena0 name other"):
+        """Programs do not tell of their rdma_cm IDs, and devices cannot be changed."""
+        for line in ("resource show cm_id", "statistic show link verbena0/1", "dev set verbena0 name other"):
             with self.subTest(line=line):
                 program = BUILD.run("rdma", *line.split())
                 self.assertNotEqual(program.process.returncode, 0, program)

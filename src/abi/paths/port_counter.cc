@@ -37,8 +37,8 @@ std::optional<PortCounter> PortCounter::of(std::string_view real_path) {
 }
 
 u64 PortCounter::value() const {
-  RunningPrograms programs;
-  programs.ask_all(RunningPrograms::kNoQPs);
+  RunningPrograms programs(RunningPrograms::kPatienceForCounterMs);
+  programs.ask_all(host::StatsSubject::kQPs, RunningPrograms::kNoQPs);
   alignas(u64) std::array<u8, RunningPrograms::kLeastBuffer> buffer;
   u64 own = 0, all = 0;
   bool has_own = false;

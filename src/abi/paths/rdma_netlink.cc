@@ -11,7 +11,7 @@
 #include <charconv>
 #include <climits>
 
-#include "abi/paths/running_programs.h"
+#include "abi/paths/rdma_resources.h"
 
 namespace verbena::abi::paths {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kClassFolder = "/sys/class/infiniband";
 constexpr std::size_t kMaxNetlinkDevices = 64;
 constexpr u32 kOnlyPort = 1;
-constexpr std::size_t kRoomOfQP = 160;  // more than the attributes of one take
+constexpr std::size_t kRoomOfObject = 160;  // more than the attributes of one take
 
 // A path that is put together. Too long: empty.
 class JoinedPath {
@@ -78,18 +78,6 @@ class FirstLine {
   std::array<char, 256> text_{};
   std::size_t size_ = 0;
 };
-
-u8 kernel_type_of(QPType type) {  // enum ib_qp_type
-  switch (type) {
-    case QPType::kRC: return 2;
-    case QPType::kUC: return 3;
-    case QPType::kUD: return 4;
-    case QPType::kRawPacket: return 8;
-    case QPType::kXRCInitiator: return 9;
-    case QPType::kXRCTarget: return 10;
-  }
-  return 0xff;  // of another process: not trusted
-}
 
 u16 type_of_reply(rdma_nldev_command command) {
   return static_cast<u16>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command));
@@ -162,39 +150,6 @@ std::optional<DeviceIdentity> identity_of(std::string_view root, std::string_vie
   return DeviceIdentity::of(name, JoinedPath(root, kClassFolder, "/", name, "/ports/1").view());
 }
 
-// visit(pid, qp) for each QP of the device, until it returns false. How many there are.
-template <typename Visit>
-u64 for_each_qp(const DeviceIdentity& device, u32 first_qpn, Visit&& visit) {
-  alignas(u64) std::array<u8, host::kMaxStatsAnswerSize> buffer;
-  RunningPrograms programs;
-  programs.ask_all(first_qpn);
-  u64 count = 0;
-  while (const auto answer = programs.next(buffer)) {
-    if (!device.is_of(*answer->adapter)) continue;
-    if (answer->adapter->next_qpn != 0 && !answer->qps.empty())
-      programs.ask_again(answer->adapter->next_qpn);
-    else
-      count += answer->adapter->qp_count;
-    for (const host::QPSnapshot& qp : answer->qps)
-      if (!visit(answer->pid, qp)) return count;
-  }
-  return count;
-}
-
-void put_qp(NetlinkWriter& writer, pid_t pid, const host::QPSnapshot& qp) {
-  writer.put(RDMA_NLDEV_ATTR_PORT_INDEX, kOnlyPort);
-  writer.put(RDMA_NLDEV_ATTR_RES_LQPN, qp.qpn.value);
-  if (qp.type == QPType::kRC || qp.type == QPType::kUC) {
-    writer.put(RDMA_NLDEV_ATTR_RES_RQPN, qp.dest_qpn.value);
-    writer.put(RDMA_NLDEV_ATTR_RES_RQ_PSN, qp.rq_psn.value());
-    writer.put(RDMA_NLDEV_ATTR_RES_PATH_MIG_STATE, u8{0});  // migrated
-  }
-  writer.put(RDMA_NLDEV_ATTR_RES_SQ_PSN, qp.sq_psn.value());
-  writer.put(RDMA_NLDEV_ATTR_RES_TYPE, kernel_type_of(qp.type));
-  writer.put(RDMA_NLDEV_ATTR_RES_STATE, static_cast<u8>(qp.state));  // numbered as ib_qp_state
-  writer.put(RDMA_NLDEV_ATTR_RES_PID, static_cast<u32>(pid));
-}
-
 }  // namespace
 
 // --- requests
@@ -223,9 +178,10 @@ int RDMANetlink::answer(const NetlinkRequest& request, NetlinkWriter& writer) co
     case RDMA_NLDEV_CMD_GET: return tell_devices(request, writer);
     case RDMA_NLDEV_CMD_PORT_GET: return tell_ports(request, writer);
     case RDMA_NLDEV_CMD_RES_GET: return tell_summary(request, writer);
-    case RDMA_NLDEV_CMD_RES_QP_GET: return tell_qps(request, writer);
-    default: return EOPNOTSUPP;
+    default: break;
   }
+  const ResourceKind* const kind = ResourceKind::of(RDMA_NL_GET_OP(request.header.nlmsg_type));
+  return kind != nullptr ? tell_resources(*kind, request, writer) : EOPNOTSUPP;
 }
 
 int RDMANetlink::flush(NetlinkWriter& writer) const {
@@ -295,35 +251,29 @@ int RDMANetlink::tell_summary(const NetlinkRequest& request, NetlinkWriter& writ
   if (!is_dump(request) && asked_for.size() != 1) return EINVAL;
   for (const Device& device : asked_for) {
     const auto identity = identity_of(root_, device.view());
-    const u64 qps = !identity ? 0
-                              : for_each_qp(*identity, RunningPrograms::kNoQPs,
-                                            [](pid_t, const auto&) { return true; });
+    const ResourceCounts counts = identity ? count_resources(*identity) : ResourceCounts{};
     writer.begin(type_of_reply(RDMA_NLDEV_CMD_RES_GET), flags_of_reply(request));
     put_handle(writer, device.index, device.view());
-    const std::size_t table = writer.open_nest(RDMA_NLDEV_ATTR_RES_SUMMARY);
-    const std::size_t entry = writer.open_nest(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY);
-    writer.put_text(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, "qp");
-    writer.put(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR, qps);
-    writer.close_nest(entry);
-    writer.close_nest(table);
+    put_summary(writer, counts);
     writer.end();
     if (const int error = flush(writer)) return error;
   }
   return 0;
 }
 
-// A dump has as many QPs in each message as there is room for; a request names one.
+// A dump has as many objects in each message as there is room for; a request names one.
 class RDMANetlink::Dump {
  public:
-  Dump(const RDMANetlink& netlink, NetlinkWriter& writer, const Device& device)
-      : netlink_(netlink), writer_(writer), device_(device) {}
+  Dump(const RDMANetlink& netlink, NetlinkWriter& writer, const Device& device,
+       const ResourceKind& kind)
+      : netlink_(netlink), writer_(writer), device_(device), kind_(kind) {}
 
-  bool add(pid_t pid, const host::QPSnapshot& qp) {
-    if (is_open_ && writer_.left() < kRoomOfQP) close();
+  bool add(const Resource& resource) {
+    if (is_open_ && writer_.left() < kRoomOfObject) close();
     if (error_ != 0) return false;
     if (!is_open_) open();
-    const std::size_t entry = writer_.open_nest(RDMA_NLDEV_ATTR_RES_QP_ENTRY);
-    put_qp(writer_, pid, qp);
+    const std::size_t entry = writer_.open_nest(kind_.entry);
+    kind_.put(writer_, resource);
     writer_.close_nest(entry);
     return true;
   }
@@ -335,9 +285,9 @@ class RDMANetlink::Dump {
  private:
   void open() {
     is_open_ = true;
-    writer_.begin(type_of_reply(RDMA_NLDEV_CMD_RES_QP_GET), NLM_F_MULTI);
+    writer_.begin(type_of_reply(kind_.command), NLM_F_MULTI);
     put_handle(writer_, device_.index, device_.view());
-    table_ = writer_.open_nest(RDMA_NLDEV_ATTR_RES_QP);
+    table_ = writer_.open_nest(kind_.table);
   }
   void close() {
     is_open_ = false;
@@ -349,31 +299,33 @@ class RDMANetlink::Dump {
   const RDMANetlink& netlink_;
   NetlinkWriter& writer_;
   const Device& device_;
+  const ResourceKind& kind_;
   std::size_t table_ = 0;
   bool is_open_ = false;
   int error_ = 0;
 };
 
-int RDMANetlink::tell_qps(const NetlinkRequest& request, NetlinkWriter& writer) const {
+int RDMANetlink::tell_resources(const ResourceKind& kind, const NetlinkRequest& request,
+                                NetlinkWriter& writer) const {
   const Devices devices(root_);
   const Device* const device = devices.named_in(request);
   if (device == nullptr) return EINVAL;
   const auto identity = identity_of(root_, device->view());
   if (!identity) return EINVAL;
   if (is_dump(request)) {
-    Dump dump(*this, writer, *device);
-    (void)for_each_qp(*identity, 0, [&](pid_t pid, const auto& qp) { return dump.add(pid, qp); });
+    Dump dump(*this, writer, *device, kind);
+    for_each_resource(*identity, kind, [&](const Resource& each) { return dump.add(each); });
     return dump.finish();
   }
-  const std::optional<u32> wanted = request.number(RDMA_NLDEV_ATTR_RES_LQPN);
+  const std::optional<u32> wanted = request.number(kind.number);
   if (!wanted) return EINVAL;
   bool is_found = false;
-  (void)for_each_qp(*identity, *wanted, [&](pid_t pid, const auto& qp) {
-    if (qp.qpn.value != *wanted || is_found) return !is_found;
+  for_each_resource(*identity, kind, [&](const Resource& each) {
+    if (each.number != *wanted) return true;
     is_found = true;
-    writer.begin(type_of_reply(RDMA_NLDEV_CMD_RES_QP_GET), 0);
+    writer.begin(type_of_reply(kind.command), 0);
     put_handle(writer, device->index, device->view());
-    put_qp(writer, pid, qp);
+    kind.put(writer, each);
     writer.end();
     return false;
   });

@@ -1,10 +1,10 @@
 // RDMANetlink: answers requests of NETLINK_RDMA about our devices, as the kernel's nldev.c answers
-// them about its own: `rdma dev`, `rdma link`, `rdma resource show`, `rdma resource show qp`. What
-// devices there are and what they are called is in their files (cli/device_files.h); QPs are those
-// of the running programs of this user.
+// them about its own: `rdma dev`, `rdma link`, `rdma resource show`, and its lists of QPs, PDs,
+// CQs, MRs, SRQs and contexts (rdma_resources.h). What devices there are and what they are called
+// is in their files (cli/device_files.h); objects are those of the running programs of this user.
 //
-// Other requests fail with EOPNOTSUPP: what would change a device, and lists of objects that
-// programs do not tell of (CQs, regions, protection domains, rdma_cm IDs).
+// Other requests fail with EOPNOTSUPP: what would change a device, and the list of rdma_cm IDs,
+// which programs do not tell of.
 //
 // Nothing is allocated, and no C++ runtime is needed: it runs in any program.
 #pragma once
@@ -16,6 +16,8 @@
 #include "abi/paths/netlink_message.h"
 
 namespace verbena::abi::paths {
+
+struct ResourceKind;
 
 class RDMANetlink {
  public:
@@ -38,7 +40,8 @@ class RDMANetlink {
   [[nodiscard]] int tell_devices(const NetlinkRequest& request, NetlinkWriter& writer) const;
   [[nodiscard]] int tell_ports(const NetlinkRequest& request, NetlinkWriter& writer) const;
   [[nodiscard]] int tell_summary(const NetlinkRequest& request, NetlinkWriter& writer) const;
-  [[nodiscard]] int tell_qps(const NetlinkRequest& request, NetlinkWriter& writer) const;
+  [[nodiscard]] int tell_resources(const ResourceKind& kind, const NetlinkRequest& request,
+                                   NetlinkWriter& writer) const;
   [[nodiscard]] int flush(NetlinkWriter& writer) const;
   void put_device(NetlinkWriter& writer, const Device& device) const;
   void put_port(NetlinkWriter& writer, const Device& device) const;

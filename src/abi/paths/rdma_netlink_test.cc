@@ -131,14 +131,19 @@ TEST_F(RDMANetlinkTest, WhatIsNotThereIsInvalid) {
   expect_error(ask(RDMA_NLDEV_CMD_PORT_GET, 0, 0), EINVAL);
   expect_error(ask(RDMA_NLDEV_CMD_PORT_GET, 0, 0, 2), EINVAL);
   expect_error(ask(RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP), EINVAL);
-  expect_error(ask(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP), EINVAL);
+  for (const u16 list :
+       {RDMA_NLDEV_CMD_RES_QP_GET, RDMA_NLDEV_CMD_RES_PD_GET, RDMA_NLDEV_CMD_RES_CQ_GET,
+        RDMA_NLDEV_CMD_RES_MR_GET, RDMA_NLDEV_CMD_RES_SRQ_GET, RDMA_NLDEV_CMD_RES_CTX_GET}) {
+    expect_error(ask(list, NLM_F_DUMP), EINVAL);    // of no device
+    expect_error(ask(list, NLM_F_ACK, 0), EINVAL);  // of no object
+  }
 }
 
 TEST_F(RDMANetlinkTest, OtherRequestsAreNotSupported) {
   add_device("verbena0");
   for (const u16 command :
-       {RDMA_NLDEV_CMD_SET, RDMA_NLDEV_CMD_NEWLINK, RDMA_NLDEV_CMD_RES_CQ_GET,
-        RDMA_NLDEV_CMD_RES_MR_GET, RDMA_NLDEV_CMD_RES_CM_ID_GET, RDMA_NLDEV_CMD_STAT_GET})
+       {RDMA_NLDEV_CMD_SET, RDMA_NLDEV_CMD_NEWLINK, RDMA_NLDEV_CMD_RES_CM_ID_GET,
+        RDMA_NLDEV_CMD_RES_CQ_GET_RAW, RDMA_NLDEV_CMD_STAT_GET})
     expect_error(ask(command, NLM_F_DUMP, 0), EOPNOTSUPP);
   expect_error(ask(0, 0, {}, {}, RDMA_NL_LS), EOPNOTSUPP);
 }

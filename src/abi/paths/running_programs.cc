@@ -17,8 +17,6 @@
 namespace verbena::abi::paths {
 namespace {
 
-constexpr i64 kPatienceMs = 500;
-
 i64 now_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -106,6 +104,17 @@ const ucred* sender_of(msghdr& message) {
   return nullptr;
 }
 
+// Returns false if the records have another size, or are not as many as the header says.
+template <typename Record>
+bool take_records(const host::StatsAnswerHeader& header, std::span<const u8> in,
+                  std::span<const Record>& out) {
+  if (header.record_size != sizeof(Record) || in.size() % sizeof(Record) != 0 ||
+      header.record_count != in.size() / sizeof(Record))
+    return false;
+  out = {reinterpret_cast<const Record*>(in.data()), header.record_count};
+  return true;
+}
+
 }  // namespace
 
 // --- which device
@@ -128,22 +137,24 @@ bool DeviceIdentity::is_of(const host::AdapterSnapshot& adapter) const {
 
 // --- asking
 
-RunningPrograms::RunningPrograms()
+RunningPrograms::RunningPrograms(i64 patience_ms)
     : socket_(open_socket()),
-      deadline_ms_(now_ms() + kPatienceMs),
+      deadline_ms_(now_ms() + patience_ms),
       nonce_(static_cast<u64>(deadline_ms_) << 20 ^ static_cast<u64>(::getpid())) {}
 
 RunningPrograms::~RunningPrograms() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-bool RunningPrograms::ask(const sockaddr_un& to, socklen_t size, u32 first_qpn) {
-  const host::StatsQuestionBytes question{.nonce = nonce_, .first_qpn = first_qpn};
+bool RunningPrograms::ask(const sockaddr_un& to, socklen_t size, u32 first) {
+  const host::StatsQuestionBytes question{
+      .nonce = nonce_, .first = first, .subject = static_cast<u32>(subject_)};
   return ::sendto(socket_, &question, sizeof(question), MSG_DONTWAIT | MSG_NOSIGNAL,
                   reinterpret_cast<const sockaddr*>(&to), size) >= 0;
 }
 
-void RunningPrograms::ask_all(u32 first_qpn) {
+void RunningPrograms::ask_all(host::StatsSubject subject, u32 first) {
+  subject_ = subject;
   if (socket_ < 0) return;
   const NamesOfThisUser names;
   for_each_name({names.text, names.size}, [&](std::string_view name) {
@@ -152,12 +163,12 @@ void RunningPrograms::ask_all(u32 first_qpn) {
     if (name.size() + 1 > sizeof(to.sun_path)) return;
     std::memcpy(to.sun_path + 1, name.data(), name.size());
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-    if (ask(to, size, first_qpn)) ++asked_;
+    if (ask(to, size, first)) ++asked_;
   });
 }
 
-void RunningPrograms::ask_again(u32 first_qpn) {
-  if (ask(last_, last_size_, first_qpn)) ++asked_;
+void RunningPrograms::ask_again(u32 first) {
+  if (ask(last_, last_size_, first)) ++asked_;
 }
 
 bool RunningPrograms::is_waiting() const {
@@ -195,16 +206,16 @@ std::optional<RunningPrograms::Answer> RunningPrograms::next(std::span<u8> buffe
     if (header.magic != host::kStatsAnswerMagic || header.nonce != nonce_) continue;
     ++answered_;
     constexpr std::size_t kFixed = sizeof(header) + sizeof(host::AdapterSnapshot);
-    if (header.version != host::kStatsVersion ||
+    if (header.version != host::kStatsVersion || size < kFixed ||
         header.adapter_size != sizeof(host::AdapterSnapshot) ||
-        header.qp_size != sizeof(host::QPSnapshot) ||
-        header.qp_count > host::StatsAnswer::kMaxQPs ||
-        size != kFixed + header.qp_count * sizeof(host::QPSnapshot))
+        header.subject != static_cast<u32>(subject_))
       continue;  // of another version
-    const u8* const parts = buffer.data() + sizeof(header);
-    answer.adapter = reinterpret_cast<const host::AdapterSnapshot*>(parts);
-    answer.qps = {reinterpret_cast<const host::QPSnapshot*>(buffer.data() + kFixed),
-                  header.qp_count};
+    answer.adapter = reinterpret_cast<const host::AdapterSnapshot*>(buffer.data() + sizeof(header));
+    const std::span<const u8> records = buffer.first(size).subspan(kFixed);
+    const bool is_understood = subject_ == host::StatsSubject::kQPs
+                                   ? take_records(header, records, answer.qps)
+                                   : take_records(header, records, answer.objects);
+    if (!is_understood) continue;
     return answer;
   }
   return std::nullopt;

@@ -15,7 +15,9 @@ static_assert(sizeof(StatsQuestionBytes) == StatsQuestion::kSize);
 static_assert(std::is_trivially_copyable_v<QPSnapshot> &&
               sizeof(QPSnapshot) == 56 + sizeof(QPTraffic) + sizeof(EngineCounters));
 static_assert(std::is_trivially_copyable_v<AdapterSnapshot> &&
-              sizeof(AdapterSnapshot) == 80 + sizeof(Counters) + sizeof(LinkCounters));
+              sizeof(AdapterSnapshot) == 104 + sizeof(Counters) + sizeof(LinkCounters));
+
+static_assert(std::is_trivially_copyable_v<ObjectInfo> && sizeof(ObjectInfo) == 32);
 
 template <typename T>
 u8* put(u8* at, const T& value) {
@@ -36,6 +38,30 @@ bool has_valid_enumerators(const u8* qp) {
          qp[offsetof(QPSnapshot, state)] <= static_cast<u8>(QPState::kError);
 }
 
+bool has_valid_enumerators(const ObjectInfo&, const u8* at) {
+  return at[offsetof(ObjectInfo, is_xrc)] <= 1;
+}
+bool has_valid_enumerators(const QPSnapshot&, const u8* at) { return has_valid_enumerators(at); }
+
+template <typename Record>
+bool is_size_of(const StatsAnswerHeader& header, std::size_t records_size, u32 max) {
+  return header.record_size == sizeof(Record) && header.record_count <= max &&
+         records_size == header.record_count * sizeof(Record);
+}
+
+// Returns false if a record holds what is no enumerator.
+template <typename Record>
+bool take_records(std::span<const u8> in, std::vector<Record>& out) {
+  out.resize(in.size() / sizeof(Record));
+  const u8* at = in.data();
+  for (Record& record : out) {
+    if (!has_valid_enumerators(record, at)) return false;
+    std::memcpy(&record, at, sizeof(record));
+    at += sizeof(record);
+  }
+  return true;
+}
+
 }  // namespace
 
 AdapterSnapshot::Name snapshot_name(std::string_view name) {
@@ -49,13 +75,18 @@ std::optional<StatsQuestion> StatsQuestion::decode(std::span<const u8> in) {
   StatsQuestionBytes bytes;
   if (in.size() != sizeof(bytes)) return std::nullopt;
   std::memcpy(&bytes, in.data(), sizeof(bytes));
-  if (bytes.magic != kStatsQuestionMagic || bytes.version != kStatsVersion) return std::nullopt;
-  return StatsQuestion{.nonce = bytes.nonce, .first_qpn = bytes.first_qpn};
+  if (bytes.magic != kStatsQuestionMagic || bytes.version != kStatsVersion ||
+      bytes.subject >= kStatsSubjects)
+    return std::nullopt;
+  return StatsQuestion{.nonce = bytes.nonce,
+                       .first = bytes.first,
+                       .subject = static_cast<StatsSubject>(bytes.subject)};
 }
 
 std::array<u8, StatsQuestion::kSize> StatsQuestion::encode() const {
   std::array<u8, kSize> out{};
-  put(out.data(), StatsQuestionBytes{.nonce = nonce, .first_qpn = first_qpn});
+  put(out.data(),
+      StatsQuestionBytes{.nonce = nonce, .first = first, .subject = static_cast<u32>(subject)});
   return out;
 }
 
@@ -63,24 +94,26 @@ std::optional<StatsAnswer> StatsAnswer::decode(std::span<const u8> in) {
   StatsAnswerHeader header;
   if (in.size() < sizeof(header)) return std::nullopt;
   std::memcpy(&header, in.data(), sizeof(header));
-  if (header.magic != kStatsAnswerMagic || header.version != kStatsVersion ||
-      header.adapter_size != sizeof(AdapterSnapshot) || header.qp_size != sizeof(QPSnapshot) ||
-      header.qp_count > kMaxQPs)
-    return std::nullopt;
   in = in.subspan(sizeof(header));
-  if (in.size() != sizeof(AdapterSnapshot) + header.qp_count * sizeof(QPSnapshot))
+  if (header.magic != kStatsAnswerMagic || header.version != kStatsVersion ||
+      header.adapter_size != sizeof(AdapterSnapshot) || header.subject >= kStatsSubjects ||
+      in.size() < sizeof(AdapterSnapshot))
     return std::nullopt;
+  const std::span<const u8> records = in.subspan(sizeof(AdapterSnapshot));
 
-  StatsAnswer answer{.nonce = header.nonce, .adapter = {}, .qps = {}};
+  StatsAnswer answer{.nonce = header.nonce,
+                     .adapter = {},
+                     .subject = static_cast<StatsSubject>(header.subject),
+                     .qps = {},
+                     .objects = {}};
   std::memcpy(&answer.adapter, in.data(), sizeof(AdapterSnapshot));
   if (!is_name(answer.adapter.device) || !is_name(answer.adapter.interface)) return std::nullopt;
-  answer.qps.resize(header.qp_count);
-  const u8* at = in.data() + sizeof(AdapterSnapshot);
-  for (QPSnapshot& qp : answer.qps) {
-    if (!has_valid_enumerators(at)) return std::nullopt;
-    std::memcpy(&qp, at, sizeof(qp));
-    at += sizeof(qp);
-  }
+  const bool is_understood = answer.subject == StatsSubject::kQPs
+                                 ? is_size_of<QPSnapshot>(header, records.size(), kMaxQPs) &&
+                                       take_records(records, answer.qps)
+                                 : is_size_of<ObjectInfo>(header, records.size(), kMaxObjects) &&
+                                       take_records(records, answer.objects);
+  if (!is_understood) return std::nullopt;
   return answer;
 }
 
@@ -92,15 +125,21 @@ std::optional<u64> StatsAnswer::nonce_of(std::span<const u8> in) {
 }
 
 std::vector<u8> StatsAnswer::encode() const {
-  CHECK(qps.size() <= kMaxQPs);
+  CHECK(qps.size() <= kMaxQPs && objects.size() <= kMaxObjects);
+  const bool is_of_qps = subject == StatsSubject::kQPs;
+  CHECK(is_of_qps ? objects.empty() : qps.empty());
   std::vector<u8> out(sizeof(StatsAnswerHeader) + sizeof(adapter) +
-                      qps.size() * sizeof(QPSnapshot));
-  u8* at = put(out.data(), StatsAnswerHeader{.adapter_size = sizeof(AdapterSnapshot),
-                                             .qp_size = sizeof(QPSnapshot),
-                                             .nonce = nonce,
-                                             .qp_count = static_cast<u32>(qps.size())});
+                      qps.size() * sizeof(QPSnapshot) + objects.size() * sizeof(ObjectInfo));
+  u8* at = put(out.data(),
+               StatsAnswerHeader{
+                   .adapter_size = sizeof(AdapterSnapshot),
+                   .record_size = is_of_qps ? u32{sizeof(QPSnapshot)} : u32{sizeof(ObjectInfo)},
+                   .nonce = nonce,
+                   .record_count = static_cast<u32>(qps.size() + objects.size()),
+                   .subject = static_cast<u32>(subject)});
   at = put(at, adapter);
   for (const QPSnapshot& qp : qps) at = put(at, qp);
+  for (const ObjectInfo& object : objects) at = put(at, object);
   return out;
 }
 

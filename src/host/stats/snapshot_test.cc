@@ -8,12 +8,13 @@ namespace verbena::host {
 namespace {
 
 StatsAnswer example() {
-  StatsAnswer answer{.nonce = 0x1122334455667788, .adapter = {}, .qps = {}};
+  StatsAnswer answer;
+  answer.nonce = 0x1122334455667788;
   answer.adapter.device = snapshot_name("verbena0");
   answer.adapter.interface = snapshot_name("eth0");
   answer.adapter.ipv4 = GID::from_ipv4(0x0a000001);
   answer.adapter.qp_count = 2;
-  answer.adapter.next_qpn = 0x4003;
+  answer.adapter.next = 0x4003;
   answer.adapter.counters.port_xmit_packets = 7;
   answer.adapter.counters.transport.retransmitted_packets = 9;
   answer.adapter.link.handed_on = 3;
@@ -30,7 +31,7 @@ StatsAnswer example() {
 }
 
 TEST(SnapshotTest, AQuestionBothWays) {
-  const StatsQuestion question{.nonce = 42, .first_qpn = 0x4001};
+  const StatsQuestion question{.nonce = 42, .first = 0x4001, .subject = StatsSubject::kMRs};
   const auto bytes = question.encode();
   EXPECT_EQ(StatsQuestion::decode(bytes), question);
   for (std::size_t n = 0; n < bytes.size(); ++n)
@@ -46,7 +47,7 @@ TEST(SnapshotTest, AnAnswerBothWays) {
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(answer->nonce, example().nonce);
   EXPECT_STREQ(answer->adapter.device.data(), "verbena0");
-  EXPECT_EQ(answer->adapter.next_qpn, 0x4003u);
+  EXPECT_EQ(answer->adapter.next, 0x4003u);
   EXPECT_EQ(answer->adapter.counters.transport.retransmitted_packets, 9u);
   EXPECT_EQ(answer->adapter.link.handed_on, 3u);
   ASSERT_EQ(answer->qps.size(), 2u);
@@ -104,6 +105,36 @@ TEST(SnapshotTest, WhatIsNoEnumeratorIsRefused) {
     bytes[qps + field] = 200;
     EXPECT_FALSE(StatsAnswer::decode(bytes).has_value()) << field;
   }
+}
+
+TEST(SnapshotTest, AnAnswerOfObjectsIsNotTakenForOneOfQPs) {
+  StatsAnswer answer = example();
+  answer.qps.clear();
+  answer.subject = StatsSubject::kMRs;
+  answer.objects = {{.number = 7, .pd = 3, .key = 0x712, .size = 4096}, {.number = 8}};
+  std::vector<u8> bytes = answer.encode();
+  const std::optional<StatsAnswer> decoded = StatsAnswer::decode(bytes);
+  ASSERT_TRUE(decoded.has_value());
+  EXPECT_EQ(decoded->objects, answer.objects);
+  EXPECT_TRUE(decoded->qps.empty());
+  EXPECT_EQ(decoded->encode(), bytes);
+  for (std::size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_FALSE(StatsAnswer::decode(std::span(bytes).first(n)).has_value()) << n;
+  bytes[bytes.size() - sizeof(ObjectInfo) + offsetof(ObjectInfo, is_xrc)] = 2;
+  EXPECT_FALSE(StatsAnswer::decode(bytes).has_value()) << "no bool";
+  constexpr std::size_t kSubjectAt = 28;
+  bytes = answer.encode();
+  for (const u8 subject : {u8{0}, u8{kStatsSubjects}}) {
+    bytes[kSubjectAt] = subject;
+    EXPECT_FALSE(StatsAnswer::decode(bytes).has_value()) << int{subject};
+  }
+}
+
+TEST(SnapshotTest, AQuestionOfNoSubjectIsRefused) {
+  auto bytes = StatsQuestion{.nonce = 1}.encode();
+  constexpr std::size_t kSubjectAt = 20;
+  bytes[kSubjectAt] = u8{kStatsSubjects};
+  EXPECT_FALSE(StatsQuestion::decode(bytes).has_value());
 }
 
 }  // namespace

@@ -25,13 +25,32 @@ QPSnapshot snapshot_of(const Device& device, const QueuePair* qp) {
     snapshot.source = attributes.path.source;
     snapshot.peer = attributes.path.destination;
   }
+  if (const ProtectionDomain* const pd = device.init_of(qp).pd) snapshot.pd = pd->table_slot();
   snapshot.traffic = device.traffic_of(qp);
   snapshot.transport = device.counters_of(qp);
   return snapshot;
 }
 
-AdapterSnapshot identity_of(const LocalAddress& address) {
+void add_qps(const Device& device, QPN first, StatsAnswer& answer) {
+  const QueuePair* qp = device.find_qp_from(first);
+  while (qp != nullptr && answer.qps.size() < StatsAnswer::kMaxQPs) {
+    answer.qps.push_back(snapshot_of(device, qp));
+    qp = device.find_qp_from(QPN{answer.qps.back().qpn.value + 1});
+  }
+  if (qp != nullptr) answer.adapter.next = device.attributes_of(qp).qpn.value;
+}
+
+void add_objects(const Device& device, const StatsQuestion& question, StatsAnswer& answer) {
+  const auto kind = static_cast<ObjectKind>(static_cast<u32>(question.subject) - 1);
+  u32 place = question.first;
+  answer.objects.resize(StatsAnswer::kMaxObjects);
+  answer.objects.resize(device.list_objects(kind, place, answer.objects));
+  if (place != kNoPlace) answer.adapter.next = place;
+}
+
+AdapterSnapshot identity_of(const LocalAddress& address, u32 slot) {
   AdapterSnapshot identity;
+  identity.slot = slot;
   identity.device = snapshot_name(address.device_name);
   identity.interface = snapshot_name(address.interface);
   identity.ipv4 = address.ipv4.value_or(GID{});
@@ -42,18 +61,22 @@ AdapterSnapshot identity_of(const LocalAddress& address) {
 }  // namespace
 
 StatsAnswer take_snapshot(const AdapterSnapshot& identity, const Device& device,
-                          const LinkCounters& link, QPN first, Time now) {
-  StatsAnswer answer{.nonce = 0, .adapter = identity, .qps = {}};
+                          const LinkCounters& link, const StatsQuestion& question, Time now) {
+  StatsAnswer answer{.nonce = question.nonce,
+                     .adapter = identity,
+                     .subject = question.subject,
+                     .qps = {},
+                     .objects = {}};
   answer.adapter.qp_count = device.qp_count();
+  for (u32 kind = 0; kind < kObjectKinds; ++kind)
+    answer.adapter.object_counts[kind] = device.object_count(static_cast<ObjectKind>(kind));
   answer.adapter.taken_ns = now.ns();
   answer.adapter.counters = device.counters();
   answer.adapter.link = link;
-  const QueuePair* qp = device.find_qp_from(first);
-  while (qp != nullptr && answer.qps.size() < StatsAnswer::kMaxQPs) {
-    answer.qps.push_back(snapshot_of(device, qp));
-    qp = device.find_qp_from(QPN{answer.qps.back().qpn.value + 1});
-  }
-  if (qp != nullptr) answer.adapter.next_qpn = device.attributes_of(qp).qpn.value;
+  if (question.subject == StatsSubject::kQPs)
+    add_qps(device, QPN{question.first}, answer);
+  else
+    add_objects(device, question, answer);
   return answer;
 }
 
@@ -63,15 +86,14 @@ std::optional<StatsPort> StatsPort::open(const LocalAddress& address, u32 slot) 
   if (!socket.is_open() || !set_option(socket.get(), SOL_SOCKET, SO_PASSCRED, 1) ||
       ::bind(socket.get(), name.data(), name.size) != 0)
     return std::nullopt;
-  return StatsPort(std::move(socket), identity_of(address));
+  return StatsPort(std::move(socket), identity_of(address, slot));
 }
 
-void StatsPort::serve(const Device& device, const LinkCounters& link, Time now) {
+void StatsPort::serve(const Device& device, const LinkCounters& link, u32 contexts, Time now) {
+  identity_.context_count = contexts;
   for (u32 i = 0; i < kMaxQuestions && receive(); ++i) {
     if (!question_) continue;
-    StatsAnswer answer = take_snapshot(identity_, device, link, QPN{question_->first_qpn}, now);
-    answer.nonce = question_->nonce;
-    const std::vector<u8> bytes = answer.encode();
+    const std::vector<u8> bytes = take_snapshot(identity_, device, link, *question_, now).encode();
     (void)::sendto(fd(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
                    reinterpret_cast<const sockaddr*>(&asker_), asker_size_);
   }

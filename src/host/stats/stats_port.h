@@ -24,7 +24,7 @@ class StatsPort {
   void close() { socket_.reset(); }
 
   // Answers what waits, at most kMaxQuestions.
-  void serve(const Device& device, const LinkCounters& link, Time now);
+  void serve(const Device& device, const LinkCounters& link, u32 contexts, Time now);
 
  private:
   static constexpr u32 kMaxQuestions = 16;
@@ -34,14 +34,15 @@ class StatsPort {
   bool receive();  // false: nothing waits
 
   Descriptor socket_;
-  AdapterSnapshot identity_;               // what does not change
+  AdapterSnapshot identity_;               // what the device does not know
   std::optional<StatsQuestion> question_;  // received last; nullopt: it was none, or not allowed
   sockaddr_un asker_{};
   socklen_t asker_size_ = 0;
 };
 
-// The device as it is now, its QPs from `first` on.
+// The device as it is now, with the objects that the question is about.
 [[nodiscard]] StatsAnswer take_snapshot(const AdapterSnapshot& identity, const Device& device,
-                                        const LinkCounters& link, QPN first, Time now);
+                                        const LinkCounters& link, const StatsQuestion& question,
+                                        Time now);
 
 }  // namespace verbena::host

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "host/adapter.h"
 #include "host/stats/stats_reader.h"
@@ -97,13 +98,80 @@ TEST(StatsPortTest, ASnapshotBeginsWhereItIsAskedTo) {
   CompletionQueue* const cq = device.create_cq(16, nullptr).value();
   for (int i = 0; i < 3; ++i)
     ASSERT_TRUE(device.create_qp({.type = QPType::kUC, .pd = pd, .send_cq = cq, .receive_cq = cq}));
-  const StatsAnswer all = take_snapshot({}, device, {}, QPN{0}, Time());
+  const StatsAnswer all = take_snapshot({}, device, {}, {}, Time());
   EXPECT_EQ(all.qps.size(), 3u);
-  EXPECT_EQ(all.adapter.next_qpn, 0u);
-  const StatsAnswer last = take_snapshot({}, device, {}, QPN{0x102}, Time());
+  EXPECT_EQ(all.adapter.next, 0u);
+  const StatsAnswer last = take_snapshot({}, device, {}, {.first = 0x102}, Time());
   ASSERT_EQ(last.qps.size(), 1u);
   EXPECT_EQ(last.qps[0].qpn, QPN{0x102});
-  EXPECT_TRUE(take_snapshot({}, device, {}, QPN{0x103}, Time()).qps.empty());
+  EXPECT_TRUE(take_snapshot({}, device, {}, {.first = 0x103}, Time()).qps.empty());
+}
+
+TEST(StatsPortTest, ObjectsOfEachKindAreListedAndCounted) {
+  Device device(DeviceConfig{});
+  ProtectionDomain* const unused = device.alloc_pd().value();
+  ProtectionDomain* const pd = device.alloc_pd().value();
+  CompletionQueue* const cq = device.create_cq(16, nullptr).value();
+  SharedReceiveQueue* const srq =
+      device.create_srq({.pd = pd, .limits = {.depth = 8, .max_sge = 1}}).value();
+  ASSERT_TRUE(device.create_qp(
+      {.type = QPType::kRC, .pd = pd, .send_cq = cq, .receive_cq = cq, .srq = srq}));
+  std::array<u8, 64> memory{};
+  const MRKeys keys =
+      device.memory().register_mr(pd->id, memory.data(), memory.size(), 0, {}).value();
+  ASSERT_TRUE(device.memory().allocate_mw(pd->id, MWType::k2).has_value());
+
+  const auto list = [&](StatsSubject subject) {
+    const StatsAnswer answer = take_snapshot({}, device, {}, {.subject = subject}, Time());
+    EXPECT_EQ(answer.subject, subject);
+    EXPECT_EQ(answer.adapter.next, 0u);
+    EXPECT_EQ(answer.adapter.object_counts, (std::array<u32, kObjectKinds>{2, 1, 1, 1}));
+    const std::optional<StatsAnswer> decoded = StatsAnswer::decode(answer.encode());
+    EXPECT_TRUE(decoded.has_value() && decoded->objects == answer.objects);
+    return answer.objects;
+  };
+  const u32 pdn = pd->id.value;
+  EXPECT_EQ(list(StatsSubject::kPDs),
+            (std::vector<ObjectInfo>{{.number = unused->id.value},
+                                     {.number = pdn, .uses = 4}}));  // QP, SRQ, MR, MW
+  const std::vector<ObjectInfo> cqs = list(StatsSubject::kCQs);
+  ASSERT_EQ(cqs.size(), 1u);
+  EXPECT_EQ(cqs[0].uses, 2u);
+  EXPECT_GE(cqs[0].size, 16u);
+  EXPECT_EQ(list(StatsSubject::kMRs), (std::vector<ObjectInfo>{{.number = keys.l_key.value >> 8,
+                                                                .pd = pdn,
+                                                                .key = keys.l_key.value,
+                                                                .size = memory.size()}}));
+  const std::vector<ObjectInfo> srqs = list(StatsSubject::kSRQs);
+  ASSERT_EQ(srqs.size(), 1u);
+  EXPECT_EQ(srqs[0].pd, pdn);
+  EXPECT_EQ(srqs[0].uses, 1u);
+  EXPECT_FALSE(srqs[0].is_xrc);
+}
+
+// More than an answer holds, with windows and free keys between them: each region is listed once.
+TEST(StatsPortTest, RegionsGoOnWhereTheLastAnswerEnded) {
+  constexpr u32 kCount = 2 * StatsAnswer::kMaxObjects + 1;
+  Device device(DeviceConfig{});
+  const PDId pd = device.alloc_pd().value()->id;
+  std::array<u8, 64> memory{};
+  std::set<u32> registered, listed;
+  for (u32 i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(device.memory().allocate_mw(pd, MWType::k1).has_value());
+    registered.insert(
+        device.memory().register_mr(pd, memory.data(), memory.size(), 0, {}).value().l_key.value);
+  }
+  StatsQuestion question{.subject = StatsSubject::kMRs};
+  std::size_t seen = 0;
+  do {
+    const StatsAnswer answer = take_snapshot({}, device, {}, question, Time());
+    EXPECT_EQ(answer.adapter.object_counts[static_cast<u32>(ObjectKind::kMR)], kCount);
+    for (const ObjectInfo& region : answer.objects) listed.insert(region.key);
+    seen += answer.objects.size();
+    question.first = answer.adapter.next;
+  } while (question.first != 0);
+  EXPECT_EQ(seen, kCount);
+  EXPECT_EQ(listed, registered);
 }
 
 }  // namespace

@@ -94,7 +94,9 @@ void StatsReader::ask_until_done(std::vector<Query*> queries) {
 bool StatsReader::ask(Query& query) {
   query.nonce = random_u64();
   const AbstractAddress to(query.found.name.to_string());
-  const auto question = StatsQuestion{.nonce = query.nonce, .first_qpn = query.first_qpn}.encode();
+  const auto question =
+      StatsQuestion{.nonce = query.nonce, .first = query.first, .subject = StatsSubject::kQPs}
+          .encode();
   const bool sent = ::sendto(socket_.get(), question.data(), question.size(),
                              MSG_DONTWAIT | MSG_NOSIGNAL, to.data(), to.size) >= 0;
   query.gone = !sent && errno == ECONNREFUSED;
@@ -124,14 +126,14 @@ void StatsReader::take(Query& query, std::optional<StatsAnswer> answer, pid_t se
   query.other_version = !answer;
   if (!answer) return;
   ObservedAdapter& found = query.found;
-  if (query.first_qpn == 0) {
+  if (query.first == 0) {
     found.pid = sender;
     found.adapter = answer->adapter;
   }
   found.qps.insert(found.qps.end(), answer->qps.begin(), answer->qps.end());
-  const u32 next = answer->adapter.next_qpn;
-  query.done = next <= query.first_qpn;
-  query.first_qpn = next;
+  const u32 next = answer->adapter.next;
+  query.done = next <= query.first;
+  query.first = next;
   if (!query.done && !ask(query)) query.done = true;  // it ends: what is known is better than none
 }
 

@@ -43,7 +43,7 @@ class StatsReader {
   struct Query {
     ObservedAdapter found;
     u64 nonce = 0;
-    u32 first_qpn = 0;
+    u32 first = 0;
     bool done = false;
     bool gone = false;           // its process has ended
     bool was_silent = false;     // at the last look
