@@ -99,7 +99,7 @@ Controller::Controller(const Subsystem* subsystem, const ControllerLimits& limit
 
 Time Controller::next_timer() const {
   if (keep_alive_ == Duration()) return Time::never();
-  return last_traffic_ + keep_alive_ + ms(kKeepAliveUnit_ms);
+  return last_traffic_.load(std::memory_order_relaxed) + keep_alive_ + ms(kKeepAliveUnit_ms);
 }
 
 // --- properties
@@ -114,9 +114,7 @@ void Controller::set_configuration(u32 value) {
   const bool is_enabled = (value & nvme::kCCEnable) != 0;
   const bool shuts_down = (value & nvme::kCCShutdownMask) != 0;
   configuration_ = value;
-  status_ = 0;
-  if (is_enabled) status_ |= nvme::kCSTSReady;
-  if (shuts_down) status_ |= nvme::kCSTSShutdownDone;
+  status_ = (is_enabled ? nvme::kCSTSReady : 0) | (shuts_down ? nvme::kCSTSShutdownDone : 0);
   if (!is_enabled) event_requests_.clear();
 }
 
@@ -287,6 +285,7 @@ std::vector<u8> Controller::smart_log(Time now) const {
   w.put<u16, 1>(310);                // kelvins
   log[3] = 100;                      // available spare, and its threshold
   log[4] = 10;
+  const CommandCounts counts = this->counts();
   w.put<u64, 32>((counts.octets_read + kUnit - 1) / kUnit);
   w.put<u64, 48>((counts.octets_written + kUnit - 1) / kUnit);
   w.put<u64, 64>(counts.reads);
@@ -299,6 +298,7 @@ std::vector<u8> Controller::smart_log(Time now) const {
 std::vector<u8> Controller::error_log() const {
   std::vector<u8> log(kErrorEntries * 64);
   u8* at = log.data();
+  const std::lock_guard lock(mutex_);
   for (auto entry = errors_.rbegin(); entry != errors_.rend(); ++entry, at += 64) {
     const LEWriter<64> w{std::span<u8, 64>(at, 64)};
     w.put<u64, 0>(entry->count);
@@ -362,10 +362,38 @@ AdminAnswer Controller::get_log(const Command& command, Time now,
   return answer;
 }
 
+CommandCounts Controller::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+bool Controller::add_queue(u16 qid) {
+  const std::lock_guard lock(mutex_);
+  if (std::ranges::find(queues_, qid) != queues_.end()) return false;
+  queues_.push_back(qid);
+  return true;
+}
+
+void Controller::remove_queue(u16 qid) {
+  const std::lock_guard lock(mutex_);
+  std::erase(queues_, qid);
+}
+
+bool Controller::has_queues() const {
+  const std::lock_guard lock(mutex_);
+  return !queues_.empty();
+}
+
+void Controller::note_success(const CommandCounts& command) {
+  const std::lock_guard lock(mutex_);
+  counts_ += command;
+}
+
 void Controller::note_error(u16 sq_id, const Command& command, Status status) {
-  ++counts.errors;
+  const std::lock_guard lock(mutex_);
+  ++counts_.errors;
   if (errors_.size() == kErrorEntries) errors_.pop_front();
-  errors_.push_back({.count = counts.errors,
+  errors_.push_back({.count = counts_.errors,
                      .lba = sq_id == 0 ? 0 : command.slba(),
                      .sq_id = sq_id,
                      .cid = command.cid,
@@ -382,7 +410,7 @@ AdminAnswer Controller::set_features(const Command& command) {
     case Feature::kQueues: {
       const u32 sqs = command.cdw11() & 0xffff, cqs = command.cdw11() >> 16;
       if (sqs == 0xffff || cqs == 0xffff) return refuse(Status::kInvalidField);
-      if (!queues.empty()) return refuse(Status::kCommandSequenceError);
+      if (has_queues()) return refuse(Status::kCommandSequenceError);
       const u32 granted = std::min<u32>(std::min(sqs, cqs), limits_.max_io_queues - 1u);
       return {.result = granted | granted << 16};
     }

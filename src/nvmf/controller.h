@@ -3,9 +3,14 @@
 //
 // Sans-IO. on_admin() decides a command; the target transfers its data and sends the response.
 // Contract: after any on_*(), drain poll_async_event(); is_expired() is asked at next_timer().
+// The thread of the admin queue calls all of it; threads of I/O queues call is_ready(),
+// on_traffic(), has_ended(), note_success(), note_error(), add_queue() and remove_queue(), and read
+// what is const.
 #pragma once
 
+#include <atomic>
 #include <deque>
+#include <mutex>
 #include <optional>
 
 #include "nvmf/subsystem.h"
@@ -47,9 +52,10 @@ class Controller {
   [[nodiscard]] AdminAnswer on_admin(const nvme::Command& command, Time now,
                                      std::span<const nvme::DiscoveryEntry> discovery);
   // Any command of the host shows that it lives: Traffic Based Keep Alive. Base 2.0, 3.9.
-  void on_traffic(Time now) { last_traffic_ = now; }
+  void on_traffic(Time now) { last_traffic_.store(now, std::memory_order_relaxed); }
   void on_namespace_changed(u32 nsid);
   void on_discovery_changed();
+  void note_success(const CommandCounts& command);  // of an I/O queue
   void note_error(u16 sq_id, const nvme::Command& command, nvme::Status status);
 
   // An Asynchronous Event Request to be answered, with its result.
@@ -61,8 +67,13 @@ class Controller {
   [[nodiscard]] Time next_timer() const;  // when the keep-alive timer expires
   [[nodiscard]] bool is_expired(Time now) const { return now >= next_timer(); }
 
-  CommandCounts counts{};
-  std::vector<u16> queues{};  // I/O queues that are connected
+  [[nodiscard]] CommandCounts counts() const;
+  // False: an I/O queue of that number is connected.
+  [[nodiscard]] bool add_queue(u16 qid);
+  void remove_queue(u16 qid);
+  [[nodiscard]] bool has_queues() const;
+  void end() { has_ended_ = true; }
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
 
  private:
   struct Event {
@@ -96,12 +107,17 @@ class Controller {
   const nvme::ConnectData host_;
   const Time created_;
   Duration keep_alive_;
-  Time last_traffic_;
-  u32 configuration_ = 0, status_ = 0;
+  std::atomic<Time> last_traffic_;
+  std::atomic<u32> status_{0};
+  std::atomic<bool> has_ended_{false};
+  u32 configuration_ = 0;
   std::map<u8, u32> features_;
   std::deque<u16> event_requests_;
   std::deque<Event> events_;
-  u32 masked_events_ = 0;  // bits of those that were reported and whose log was not read
+  u32 masked_events_ = 0;     // bits of those that were reported and whose log was not read
+  mutable std::mutex mutex_;  // of the following three
+  CommandCounts counts_;
+  std::vector<u16> queues_;  // I/O queues that are connected
   std::deque<ErrorEntry> errors_;
   std::vector<u32> changed_namespaces_;
 };

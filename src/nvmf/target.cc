@@ -43,11 +43,24 @@ AdminAnswer refuse_connect(nvme::Status status, u32 at, bool in_data) {
 
 }  // namespace
 
-Target::Target(application::Node& node, const TargetConfig& config)
+TargetCounters& TargetCounters::operator+=(const TargetCounters& other) {
+  connections += other.connections;
+  refused_connections += other.refused_connections;
+  commands += other.commands;
+  errors += other.errors;
+  keep_alive_expirations += other.keep_alive_expirations;
+  octets_read += other.octets_read;
+  octets_written += other.octets_written;
+  return *this;
+}
+
+Target::Target(application::Node& node, const TargetConfig& config,
+               std::shared_ptr<ControllerRegistry> registry)
     : node_(node),
       config_(config),
       buffers_(node, config.content, config.small_buffers, config.large_buffers,
-               4096u << config.limits.max_transfer_pages_log2) {}
+               4096u << config.limits.max_transfer_pages_log2),
+      registry_(std::move(registry)) {}
 
 Target::~Target() = default;
 
@@ -72,6 +85,7 @@ void Target::on_ready() {
   for (Event event; node_.poll(event);) on_event(event);
   for (BlockStore* const store : stores_) store->flush_submissions();
   on_store();  // memory has ended its requests already
+  if (registry_->ended() != ended_) close_queues_of_ended();
   if (drains_) close_if_drained();
   arm();
 }
@@ -161,9 +175,9 @@ void Target::post_capsule_receive(const Queue& queue, u32 task) {
 // Its memory stays until stores have ended the requests that use it.
 void Target::on_closed(Queue& queue) {
   queue.is_closed = true;
-  Controller* const controller = std::exchange(queue.controller, nullptr);
+  const auto controller = std::exchange(queue.controller, nullptr);
   if (controller != nullptr && queue.qid == 0) end_controller(controller->id());
-  if (controller != nullptr && queue.qid != 0) std::erase(controller->queues, queue.qid);
+  if (controller != nullptr && queue.qid != 0) controller->remove_queue(queue.qid);
   std::erase_if(waiting_, [&](const Waiting& w) { return w.queue == queue.connection; });
   for (Task& task : queue.tasks)
     if (task.store_requests == 0) give_back_buffers(task);
@@ -182,16 +196,28 @@ void Target::remove_if_idle(Queue& queue) {
 void Target::end_controller(u16 id) {
   const auto found = controllers_.find(id);
   if (found == controllers_.end()) return;
+  found->second->end();
+  if (!found->second->is_discovery())
+    past_counts_[found->second->subsystem()] += found->second->counts();
+  controllers_.erase(found);
+  registry_->remove(id);
+  close_queues_of_ended();
+}
+
+void Target::close_queues_of_ended() {
+  ended_ = registry_->ended();
   std::vector<ConnectionId> connections;
   for (const auto& [connection, queue] : queues_)
-    if (queue->controller == found->second.get()) {
+    if (queue->controller != nullptr && queue->controller->has_ended()) {
       queue->controller = nullptr;
       connections.push_back(connection);
     }
-  if (!found->second->is_discovery())
-    past_counts_[found->second->subsystem()] += found->second->counts;
-  controllers_.erase(found);
   for (const ConnectionId connection : connections) node_.disconnect(connection);
+}
+
+const Subsystem* Target::find_subsystem(std::string_view nqn) const {
+  const auto found = std::ranges::find(subsystems_, nqn, &Subsystem::nqn);
+  return found == subsystems_.end() ? nullptr : *found;
 }
 
 void Target::on_alarm() {
@@ -218,7 +244,7 @@ std::vector<SubsystemStats> Target::stats() const {
     std::set<std::string_view> hosts;
     for (const auto& [id, controller] : controllers_) {
       if (controller->subsystem() != subsystem) continue;
-      stats.counts += controller->counts;
+      stats.counts += controller->counts();
       hosts.insert(controller->host().host_nqn);
     }
     stats.hosts = hosts.size();
@@ -396,21 +422,23 @@ AdminAnswer Target::connect_admin(Queue& queue, const ConnectCommand& command,
                                   const ConnectData& data) {
   using nvme::Status;
   const bool is_discovery = data.subsystem_nqn == nvme::kDiscoveryNQN;
-  const auto subsystem = std::ranges::find(subsystems_, data.subsystem_nqn, &Subsystem::nqn);
-  if (!is_discovery && subsystem == subsystems_.end())
+  const Subsystem* const subsystem = find_subsystem(data.subsystem_nqn);
+  if (!is_discovery && subsystem == nullptr)
     return refuse_connect(Status::kConnectInvalidParameters, ConnectData::kSubsystemAt, true);
   if (!nvme::is_nqn(data.host_nqn))
     return refuse_connect(Status::kConnectInvalidParameters, ConnectData::kHostAt, true);
-  if (!is_discovery && !(*subsystem)->allows(data.host_nqn))
+  if (!is_discovery && !subsystem->allows(data.host_nqn))
     return refuse_connect(Status::kConnectInvalidHost, ConnectData::kHostAt, true);
   if (data.controller_id != nvme::kDynamicController)  // the dynamic model
     return refuse_connect(Status::kConnectInvalidParameters, ConnectData::kControllerIdAt, true);
   if (controllers_.size() == kMaxControllers) return {.status = Status::kConnectControllerBusy};
   const u16 id = new_controller_id();
   auto controller =
-      std::make_unique<Controller>(is_discovery ? nullptr : *subsystem, config_.limits, id, data,
+      std::make_shared<Controller>(is_discovery ? nullptr : subsystem, config_.limits, id, data,
                                    ms(i64{command.keep_alive_ms}), node_.now());
-  queue.controller = controller.get();
+  queue.controller = controller;
+  queue.subsystem = controller->subsystem();
+  registry_->enter(controller);
   controllers_[id] = std::move(controller);
   must_arm_ = true;
   return {.result = id | begin_authentication(queue)};
@@ -419,19 +447,18 @@ AdminAnswer Target::connect_admin(Queue& queue, const ConnectCommand& command,
 AdminAnswer Target::connect_io(Queue& queue, const ConnectCommand& command,
                                const ConnectData& data) {
   using nvme::Status;
-  const auto found = controllers_.find(data.controller_id);
-  if (found == controllers_.end())
+  const auto found = registry_->find(data.controller_id);
+  if (found == nullptr)
     return refuse_connect(Status::kConnectInvalidParameters, ConnectData::kControllerIdAt, true);
-  Controller& controller = *found->second;
+  Controller& controller = *found;
   if (controller.is_discovery() || controller.subsystem()->nqn() != data.subsystem_nqn)
     return refuse_connect(Status::kConnectInvalidParameters, ConnectData::kSubsystemAt, true);
   if (controller.host().host_nqn != data.host_nqn || controller.host().host_id != data.host_id)
     return refuse_connect(Status::kConnectInvalidParameters, ConnectData::kHostAt, true);
   if (!controller.is_ready()) return {.status = Status::kCommandSequenceError};
-  if (std::ranges::find(controller.queues, command.qid) != controller.queues.end())
-    return {.status = Status::kCommandSequenceError};
-  controller.queues.push_back(command.qid);
-  queue.controller = &controller;
+  if (!controller.add_queue(command.qid)) return {.status = Status::kCommandSequenceError};
+  queue.controller = found;
+  queue.subsystem = find_subsystem(data.subsystem_nqn);
   return {.result = controller.id() | begin_authentication(queue)};
 }
 
@@ -493,7 +520,7 @@ void Target::finish_admin(Queue& queue, u32 number, const AdminAnswer& admin) {
 
 Target::Queue* Target::admin_queue_of(const Controller& controller) {
   for (const auto& [connection, queue] : queues_)
-    if (queue->controller == &controller && queue->qid == 0) return queue.get();
+    if (queue->controller.get() == &controller && queue->qid == 0) return queue.get();
   return nullptr;
 }
 

@@ -5,14 +5,20 @@
 // command, or comes in the capsule; the response capsule is a SEND, with invalidate if the SGL says
 // so. NVMe RDMA Transport 1.0a.
 //
-// Contract: the driver calls on_ready() for events of the node, and on_store() when a store may
-// have results. Stores and subsystems outlive it.
+// Several targets may serve one address, each on its own node and thread, with stores and
+// subsystems of their own and one registry. One of them has all admin queues; connection requests
+// for I/O queues go to any.
+//
+// Contract: the driver calls on_ready() for events of the node and after a controller of the
+// registry has ended, and on_store() when a store may have results. Stores and subsystems outlive
+// it.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 
+#include "nvmf/controller_registry.h"
 #include "nvmf/target_queue.h"
 
 namespace verbena::nvmf {
@@ -35,11 +41,14 @@ struct TargetCounters {
   u64 connections = 0, refused_connections = 0, commands = 0, errors = 0,
       keep_alive_expirations = 0;
   u64 octets_read = 0, octets_written = 0;
+
+  TargetCounters& operator+=(const TargetCounters& other);
 };
 
 class Target final : public application::Program {
  public:
-  Target(application::Node& node, const TargetConfig& config);
+  Target(application::Node& node, const TargetConfig& config,
+         std::shared_ptr<ControllerRegistry> registry = std::make_shared<ControllerRegistry>());
   ~Target() override;
 
   void add_subsystem(const Subsystem& subsystem);
@@ -71,6 +80,8 @@ class Target final : public application::Program {
   void close_if_drained();
   void on_alarm();
   void end_controller(u16 id);
+  void close_queues_of_ended();
+  [[nodiscard]] const Subsystem* find_subsystem(std::string_view nqn) const;
   void arm();
   Queue* find(application::ConnectionId connection);
 
@@ -133,8 +144,10 @@ class Target final : public application::Program {
   std::vector<const Subsystem*> subsystems_;
   std::vector<BlockStore*> stores_;
   std::map<application::ConnectionId, std::unique_ptr<Queue>> queues_;
-  std::map<u16, std::unique_ptr<Controller>> controllers_;
-  std::map<const Subsystem*, CommandCounts> past_counts_;  // of controllers that have ended
+  const std::shared_ptr<ControllerRegistry> registry_;
+  u64 ended_ = 0;                                           // as last seen in the registry
+  std::map<u16, std::shared_ptr<Controller>> controllers_;  // whose admin queues are here
+  std::map<const Subsystem*, CommandCounts> past_counts_;   // of controllers that have ended
   u16 last_controller_ = 0;
   struct Waiting {
     application::ConnectionId queue = 0;

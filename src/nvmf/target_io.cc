@@ -29,7 +29,8 @@ u64 offset_of(const Task& task) { return task.command.slba() << task.space->stor
 nvme::Status Target::check_io(Queue& queue, Task& task, u32 capsule_octets) const {
   const Command& command = task.command;
   const auto opcode = static_cast<IOOpcode>(command.opcode);
-  const Subsystem& subsystem = *queue.controller->subsystem();
+  if (queue.subsystem == nullptr) return nvme::Status::kInvalidOpcode;
+  const Subsystem& subsystem = *queue.subsystem;
   if (opcode == IOOpcode::kFlush && command.nsid == nvme::kAllNamespaces)
     return nvme::Status::kSuccess;
   task.space = subsystem.find(command.nsid);
@@ -158,7 +159,7 @@ void Target::begin_store(Queue& queue, u32 number) {
   task.state = Task::State::kInStore;
   const Command& command = task.command;
   if (task.space == nullptr) {  // Flush of all namespaces
-    for (const auto& [id, space] : queue.controller->subsystem()->namespaces()) {
+    for (const auto& [id, space] : queue.subsystem->namespaces()) {
       task.space = &space;
       submit(queue, number, {.kind = Kind::kFlush});
     }
@@ -284,13 +285,13 @@ void Target::answer(Queue& queue, u32 number, nvme::Status status, u64 result) {
     ++counters_.errors;
     if (queue.controller != nullptr) queue.controller->note_error(queue.qid, task.command, status);
   } else if (queue.controller != nullptr && queue.qid != 0) {
-    CommandCounts& counts = queue.controller->counts;
     const bool reads = static_cast<IOOpcode>(task.command.opcode) == IOOpcode::kRead;
     const bool writes = static_cast<IOOpcode>(task.command.opcode) == IOOpcode::kWrite;
-    counts.reads += reads;
-    counts.writes += writes;
-    counts.octets_read += reads ? task.octets : 0;
-    counts.octets_written += writes ? task.octets : 0;
+    if (reads || writes)
+      queue.controller->note_success({.reads = reads,
+                                      .writes = writes,
+                                      .octets_read = reads ? task.octets : 0,
+                                      .octets_written = writes ? task.octets : 0});
   }
   post_answer(queue, number, status, result);
 }

@@ -1,7 +1,6 @@
 // TargetQueue: one queue pair of a controller at the target: an RDMA connection with receives for
 // command capsules. Each receive has a task, which is free again when its response is sent.
 #pragma once
-
 #include <memory>
 
 #include "nvmf/authentication/controller_authentication.h"
@@ -36,8 +35,9 @@ struct TargetQueue {
   u16 sq_head = 0;
   bool has_flow_control = true;
   bool is_closed = false;
-  bool may_admit = true;                                       // false: the target drains
-  Controller* controller = nullptr;                            // nullptr before Connect
+  bool may_admit = true;                     // false: the target drains
+  std::shared_ptr<Controller> controller{};  // nullptr before Connect
+  const Subsystem* subsystem = nullptr;      // the target's own of that NQN; nullptr: discovery
   std::unique_ptr<ControllerAuthentication> authentication{};  // nullptr: the host needs none
   Time created{};
   Time authenticate_by = Time::never();

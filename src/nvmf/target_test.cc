@@ -344,6 +344,62 @@ TEST_F(TargetAuthenticationTest, AuthenticationCommandsAreChecked) {
   EXPECT_EQ(node_.sent.front().bytes.size(), 48u);
 }
 
+// A second target as another thread has it: with a node, stores and subsystems of its own.
+TEST_F(TargetTest, IOQueuesOnOtherThreadsFollowTheirController) {
+  const auto registry = std::make_shared<ControllerRegistry>();
+  Target first(node_, config(), registry);
+  first.add_subsystem(subsystem_);
+  test::ScriptedNode other_node;
+  MemoryStore other_store(
+      *other_node.allocate(kDiskOctets, application::Content::kBytes, application::Access::kLocal),
+      9);
+  Subsystem other_subsystem("nqn.a");
+  other_subsystem.add_namespace(other_store);
+  Target other(other_node, config(), registry);
+  other.add_subsystem(other_subsystem);
+
+  const auto run = [](test::ScriptedNode& node, Target& target, application::ConnectionId id,
+                      const Command& command, std::span<const u8> data = {}) {
+    std::vector<u8> capsule(Command::kSize);
+    command.encode(std::span<u8, Command::kSize>(capsule.data(), Command::kSize));
+    capsule.insert(capsule.end(), data.begin(), data.end());
+    node.sent.clear();
+    EXPECT_TRUE(node.deliver(id, capsule));
+    target.on_ready();
+    return Completion::decode(std::span<const u8, Completion::kSize>(node.sent.back().bytes.data(),
+                                                                     Completion::kSize))
+        .code();
+  };
+  const auto begin = [&](test::ScriptedNode& node, Target& target, u16 qid, u16 controller) {
+    const auto id = node.request(
+        nvme::RDMARequestData{.qid = qid, .receive_queue_size = 16, .send_queue_size = 15}
+            .encode());
+    target.on_ready();
+    Command command{.sgl = nvme::SGLDescriptor::in_capsule(nvme::ConnectData::kSize)};
+    nvme::ConnectCommand{.qid = qid, .sq_size = 15}.put_into(command);
+    std::array<u8, nvme::ConnectData::kSize> data{};
+    nvme::ConnectData{.controller_id = controller, .subsystem_nqn = "nqn.a", .host_nqn = "nqn.h"}
+        .encode(data);
+    EXPECT_EQ(run(node, target, id, command, data), Status::kSuccess);
+    return id;
+  };
+  const auto admin = begin(node_, first, 0, nvme::kDynamicController);
+  Command enable{.opcode = nvme::kFabricsOpcode};
+  enable.cdw[1] = static_cast<u32>(nvme::Property::kCC);
+  enable.cdw[2] = nvme::kCCFabrics | nvme::kCCEnable;
+  EXPECT_EQ(run(node_, first, admin, enable), Status::kSuccess);
+  const auto io = begin(other_node, other, 1, 1);
+  EXPECT_EQ(run(other_node, other, io, read(512)), Status::kSuccess);
+  EXPECT_EQ(first.stats()[0].counts.reads, 1u);
+
+  node_.disconnect(admin);
+  first.on_ready();
+  EXPECT_EQ(first.controllers(), 0u);
+  EXPECT_TRUE(other_node.is_open(io));
+  other.on_ready();
+  EXPECT_FALSE(other_node.is_open(io));
+}
+
 TEST_F(TargetTest, CountersOfASubsystemOutliveItsControllers) {
   const auto admin = live_admin();
   const auto io = live_io();

@@ -18,6 +18,7 @@ using Setter = std::function<std::string(std::string_view)>;  // "": the value i
 constexpr u16 kMaxEntries = 1024, kMinEntries = 2;
 constexpr u16 kMaxQueues = 64;
 constexpr u32 kMaxDepth = 4096;
+constexpr u16 kMaxThreads = 64;
 constexpr u32 kMaxBlock = 1 << 20;
 
 tl::unexpected<std::string> wrong(std::string text) { return tl::unexpected(std::move(text)); }
@@ -220,6 +221,7 @@ Expected<Options> read_target(std::span<const std::string> arguments) {
   };
   table.values["--queue-depth"] = number<u16>(options.queue_entries, kMinEntries, kMaxEntries);
   table.values["--in-capsule"] = octets(options.in_capsule_octets, 0, 65536);
+  table.values["--threads"] = number<u16>(options.threads, 1, kMaxThreads);
   table.values["--drain"] = number<double>(options.drain_s, 0, 3600);
   table.flags["--poll"] = &options.polls;
   std::vector<std::string> rest;

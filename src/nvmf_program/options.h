@@ -40,6 +40,7 @@ struct TargetOptions {
   application::Address listen;
   u16 queue_entries = 128;
   u32 in_capsule_octets = 8192;
+  u16 threads = 1;
   bool polls = false;
   double drain_s = 10;
   nvmf::CHAPPolicy authentication{};

@@ -3,83 +3,117 @@
 #include <cstdio>
 #include <memory>
 
-#include "nvmf/memory_store.h"
-#include "nvmf/target.h"
 #include "nvmf_program/commands.h"
-#include "nvmf_program/file_store.h"
 #include "nvmf_program/openssl_cryptography.h"
 #include "nvmf_program/stats_service.h"
 #include "nvmf_program/stop_descriptor.h"
-#include "verbs/live_node.h"
+#include "nvmf_program/target_thread.h"
 
 namespace verbena::nvmf_program {
 namespace {
 
-constexpr Duration kWait = sec(1);
+constexpr Duration kWait = sec(1), kDrainStep = ms(10);
 
-// The stores and subsystems of a target, and what its main loop waits for.
-struct Media {
-  std::vector<std::unique_ptr<nvmf::BlockStore>> stores;
-  std::vector<std::unique_ptr<nvmf::Subsystem>> subsystems;
-  std::vector<int> descriptors;
-};
+using Threads = std::vector<std::unique_ptr<TargetThread>>;
 
-Expected<std::unique_ptr<nvmf::BlockStore>> open_store(const NamespaceOptions& options,
-                                                       verbs::LiveNode& node, Media& media) {
-  if (options.file.empty()) {
-    const u64 octets = options.memory_octets & ~((u64{1} << options.block_log2) - 1);
-    const auto region =
-        node.allocate(octets, application::Content::kBytes, application::Access::kLocal);
-    if (!region) return tl::unexpected(std::string("memory: there is not so much of it"));
-    return std::make_unique<nvmf::MemoryStore>(*region, options.block_log2);
+// A target on the main thread, which has the admin queues, and on further threads.
+class Server {
+ public:
+  Server(const TargetOptions& options, const nvmf::TargetConfig& config, verbs::LiveNode& node,
+         const Media& media)
+      : options_(options),
+        config_(config),
+        node_(node),
+        media_(media),
+        target_(node, config, registry_) {
+    for (const auto& subsystem : media.subsystems) target_.add_subsystem(*subsystem);
   }
-  auto file = FileStore::open(options);
-  if (!file) return tl::unexpected(file.error());
-  if ((*file)->descriptor() >= 0) media.descriptors.push_back((*file)->descriptor());
-  std::fprintf(stderr, "verbena nvmf: %s: %" PRIu64 " octets, %.*s%s\n", options.file.c_str(),
-               (*file)->octets(), static_cast<int>((*file)->method().size()),
-               (*file)->method().data(), (*file)->is_direct() ? ", O_DIRECT" : "");
-  return std::move(*file);
-}
 
-Expected<Media> open_media(const TargetOptions& options, verbs::LiveNode& node) {
-  Media media;
-  for (const SubsystemOptions& wanted : options.subsystems) {
-    auto subsystem = std::make_unique<nvmf::Subsystem>(wanted.nqn);
-    for (const NamespaceOptions& space : wanted.namespaces) {
-      auto store = open_store(space, node, media);
-      if (!store) return tl::unexpected(store.error());
-      media.stores.push_back(std::move(*store));
-      subsystem->add_namespace(*media.stores.back());
+  [[nodiscard]] Expected<void> start() {
+    for (u16 i = 1; i < options_.threads; ++i) {
+      auto thread = TargetThread::start(options_, config_, node_, media_, registry_);
+      if (!thread) return tl::unexpected(thread.error());
+      threads_.push_back(std::move(*thread));
     }
-    for (const std::string& host : wanted.hosts) subsystem->allow_host(host);
-    for (const auto& [host, key] : wanted.host_keys)
-      subsystem->require_authentication(host, {key, wanted.controller_key});
-    media.subsystems.push_back(std::move(subsystem));
+    if (!threads_.empty())
+      node_.share_requests([this](std::span<const u8> data) { return node_for(data); });
+    if (target_.start() != Status::kOk)
+      return tl::unexpected("cannot listen on " + config_.address_text + " port " +
+                            std::to_string(options_.listen.port) + ": is it in use?");
+    return {};
   }
-  return media;
-}
 
-void run_until_stopped(verbs::LiveNode& node, nvmf::Target& target, const Media& media,
-                       const StopDescriptor& stop, bool polls) {
-  const StatsService statistics;
-  std::vector<int> descriptors = media.descriptors;
-  descriptors.push_back(stop.fd());
-  if (statistics.descriptor() >= 0) descriptors.push_back(statistics.descriptor());
-  while (!stop.take()) {
-    if (const int question = statistics.take_question(); question >= 0)
-      StatsService::answer(question, target.stats());
-    constexpr u32 kRoundsPerLook = 1024;  // a look at the descriptors is system calls
+  void run(const StopDescriptor& stop) {
+    const StatsService statistics;
+    std::vector<int> descriptors = media_.descriptors;
+    descriptors.push_back(stop.fd());
+    if (statistics.descriptor() >= 0) descriptors.push_back(statistics.descriptor());
+    while (!stop.take()) {
+      if (const int question = statistics.take_question(); question >= 0)
+        StatsService::answer(question, target_.stats());
+      constexpr u32 kRoundsPerLook = 1024;  // a look at the descriptors is system calls
+      bool is_readable = false;
+      for (u32 round = 0; round < kRoundsPerLook && !is_readable; ++round)
+        is_readable = step(kWait, descriptors);
+    }
+  }
+
+  // Further threads first: a controller without its admin queue has no I/O queues.
+  void drain(const StopDescriptor& stop) {
+    const Time limit = node_.now() + us(static_cast<i64>(options_.drain_s * 1e6));
+    for (const auto& thread : threads_) thread->drain();
+    const auto are_idle = [&] {
+      return std::ranges::all_of(threads_, [](const auto& thread) { return thread->is_idle(); });
+    };
+    while (!are_idle() && node_.now() < limit && !stop.take())
+      (void)step(kDrainStep, media_.descriptors);
+    target_.drain();
+    while (target_.queues() > 0 && node_.now() < limit && !stop.take())
+      (void)step(kDrainStep, media_.descriptors);
+  }
+
+  [[nodiscard]] nvmf::TargetCounters stop() {
+    nvmf::TargetCounters all = target_.counters();
+    for (const auto& thread : threads_) all += thread->stop();
+    return all;
+  }
+
+ private:
+  // I/O queues go to the threads in turns, the main thread among them.
+  verbs::LiveNode* node_for(std::span<const u8> private_data) {
+    const auto request = nvme::RDMARequestData::decode(private_data);
+    if (!request || request->qid == 0) return nullptr;
+    const std::size_t place = ++last_place_ % (threads_.size() + 1);
+    must_wake_ = true;
+    return place == 0 ? nullptr : &threads_[place - 1]->node();
+  }
+
+  // True: one of the descriptors is readable.
+  bool step(Duration at_most, std::span<const int> descriptors) {
     bool is_readable = false;
-    for (u32 round = 0; round < kRoundsPerLook && !is_readable; ++round) {
-      if (polls)
-        node.spin();
-      else
-        is_readable = node.wait(kWait, descriptors);
-      target.on_ready();
-    }
+    if (options_.polls)
+      node_.spin();
+    else
+      is_readable = node_.wait(at_most, descriptors);
+    target_.on_ready();
+    const u64 ended = registry_->ended();
+    if (std::exchange(must_wake_, false) || ended != std::exchange(ended_, ended))
+      for (const auto& thread : threads_) thread->wake();
+    return is_readable;
   }
-}
+
+  const TargetOptions& options_;
+  const nvmf::TargetConfig& config_;
+  verbs::LiveNode& node_;
+  const Media& media_;
+  const std::shared_ptr<nvmf::ControllerRegistry> registry_ =
+      std::make_shared<nvmf::ControllerRegistry>();
+  nvmf::Target target_;
+  Threads threads_;
+  std::size_t last_place_ = 0;
+  bool must_wake_ = false;
+  u64 ended_ = 0;  // controllers, as last seen
+};
 
 }  // namespace
 
@@ -87,32 +121,23 @@ Expected<void> serve(const TargetOptions& options) {
   const StopDescriptor stop;
   auto node = verbs::LiveNode::open_local(options.listen);
   if (!node) return tl::unexpected(node.error());
-  auto media = open_media(options, **node);
+  auto media = Media::open(options, **node);
   if (!media) return tl::unexpected(media.error());
+  OpenSSLCryptography cryptography;
   nvmf::TargetConfig config;
   config.listen = options.listen;
   config.address_text = options.listen.ip.to_string();
   config.limits.max_queue_entries = options.queue_entries;
   config.limits.in_capsule_octets = options.in_capsule_octets;
-  OpenSSLCryptography cryptography;
   config.cryptography = &cryptography;
   config.authentication = options.authentication;
-  nvmf::Target target(**node, config);
-  for (const auto& subsystem : media->subsystems) target.add_subsystem(*subsystem);
-  if (target.start() != Status::kOk)
-    return tl::unexpected("cannot listen on " + config.address_text + " port " +
-                          std::to_string(options.listen.port) + ": is it in use?");
+  Server server(options, config, **node, *media);
+  if (const auto started = server.start(); !started) return started;
   std::printf("listening on %s port %u\n", config.address_text.c_str(), options.listen.port);
   std::fflush(stdout);
-  run_until_stopped(**node, target, *media, stop, options.polls);
-
-  target.drain();
-  const Time limit = (*node)->now() + us(static_cast<i64>(options.drain_s * 1e6));
-  while (target.queues() > 0 && (*node)->now() < limit && !stop.take()) {
-    (*node)->wait(ms(10), media->descriptors);
-    target.on_ready();
-  }
-  const nvmf::TargetCounters& c = target.counters();
+  server.run(stop);
+  server.drain(stop);
+  const nvmf::TargetCounters c = server.stop();
   std::printf("connections %" PRIu64 ", refused %" PRIu64 ", commands %" PRIu64 ", errors %" PRIu64
               ", keep-alive expirations %" PRIu64 ", octets read %" PRIu64 ", written %" PRIu64
               "\n",

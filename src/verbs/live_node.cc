@@ -134,6 +134,15 @@ LiveNode::Opened LiveNode::open_towards(const Address& peer) {
   return node;
 }
 
+LiveNode::Opened LiveNode::open_beside(LiveNode& other) {
+  std::unique_ptr<LiveNode> node(new LiveNode);
+  node->owns_pd_ = false;
+  node->pd_ = other.pd_;
+  if (std::string error = node->prepare(other.anchor_); !error.empty())
+    return tl::unexpected(std::move(error));
+  return node;
+}
+
 std::string LiveNode::prepare(rdma_cm_id* bound) {
   device_ = bound->verbs;
   ibv_device_attr attributes{};
@@ -143,7 +152,7 @@ std::string LiveNode::prepare(rdma_cm_id* bound) {
   read_resources_ = static_cast<u8>(std::clamp(attributes.max_qp_rd_atom, 1, int{kMaxReads}));
   is_iwarp_ = device_->device->transport_type == IBV_TRANSPORT_IWARP;
   events_channel_ = rdma_create_event_channel();
-  pd_ = ibv_alloc_pd(device_);
+  if (owns_pd_) pd_ = ibv_alloc_pd(device_);
   completion_channel_ = ibv_create_comp_channel(device_);
   if (events_channel_ == nullptr || pd_ == nullptr || completion_channel_ == nullptr)
     return std::string("the RDMA device: ") + std::strerror(errno);
@@ -169,7 +178,8 @@ LiveNode::~LiveNode() {
   for (auto& [key, region] : regions_) ibv_dereg_mr(region.first);
   if (cq_ != nullptr) ibv_destroy_cq(cq_);
   if (completion_channel_ != nullptr) ibv_destroy_comp_channel(completion_channel_);
-  if (pd_ != nullptr) ibv_dealloc_pd(pd_);
+  for (const Request& request : given_) rdma_destroy_id(request.cm);
+  if (owns_pd_ && pd_ != nullptr) ibv_dealloc_pd(pd_);
   if (anchor_ != nullptr) rdma_destroy_id(anchor_);
   if (events_channel_ != nullptr) rdma_destroy_event_channel(events_channel_);
 }
@@ -310,23 +320,54 @@ void LiveNode::on_resolved(ConnectionId id, Connection& connection) {
 void LiveNode::on_request(const rdma_cm_event& event) {
   const auto listener = std::ranges::find(listeners_, event.listen_id, &Listener::cm);
   CHECK(listener != listeners_.end());
+  const std::span<const u8> data = private_data_of(event);
+  Request request{event.id, listener->depths, listener->port, {data.begin(), data.end()}};
+  LiveNode* const other = choose_ ? choose_(data) : nullptr;
+  if (other == nullptr || other == this) return begin_request(request);
+  leaving_.emplace_back(other, std::move(request));
+}
+
+void LiveNode::begin_request(const Request& request) {
+  rdma_cm_id* const cm = request.cm;
   const ConnectionId id = next_connection_++;
-  event.id->context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(id));
+  cm->context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(id));
   Connection& connection = connections_[id];
-  connection = {.cm = event.id, .state = State::kRequested, .depths = listener->depths};
-  if (event.id->verbs != device_ || !make_queue_pair(connection)) {
-    rdma_reject(event.id, nullptr, 0);
+  connection = {.cm = cm, .state = State::kRequested, .depths = request.depths};
+  if (cm->verbs != device_ || !make_queue_pair(connection)) {
+    rdma_reject(cm, nullptr, 0);
     cq_used_ -= connection.completions;
-    rdma_destroy_id(event.id);
+    rdma_destroy_id(cm);
     connections_.erase(id);
     return;
   }
-  Address peer = address_from(rdma_get_peer_addr(event.id));
   tell({.kind = Event::Kind::kConnectRequest,
         .connection = id,
-        .peer = peer,
-        .listen_port = listener->port},
-       private_data_of(event));
+        .peer = address_from(rdma_get_peer_addr(cm)),
+        .listen_port = request.port},
+       request.private_data);
+}
+
+// Its later events go to the other node's channel.
+void LiveNode::give(LiveNode& to, Request request) {
+  if (rdma_migrate_id(request.cm, to.events_channel_) != 0) {
+    rdma_reject(request.cm, nullptr, 0);
+    rdma_destroy_id(request.cm);
+    return;
+  }
+  const std::lock_guard lock(to.given_mutex_);
+  to.given_.push_back(std::move(request));
+  to.is_given_ = true;
+}
+
+void LiveNode::take_given() {
+  if (!is_given_.load(std::memory_order_relaxed)) return;
+  std::vector<Request> given;
+  {
+    const std::lock_guard lock(given_mutex_);
+    given.swap(given_);
+    is_given_ = false;
+  }
+  for (const Request& request : given) begin_request(request);
 }
 
 void LiveNode::accept(ConnectionId id, std::span<const u8> private_data) {
@@ -397,10 +438,12 @@ void LiveNode::on_cm_event(const rdma_cm_event& event) {
 // An ID is destroyed after its last event is acknowledged: rdma_destroy_id() waits for that.
 void LiveNode::take_cm_events() {
   rdma_cm_event* event = nullptr;
+  take_given();
   while (rdma_get_cm_event(events_channel_, &event) == 0) {
     on_cm_event(*event);
     rdma_ack_cm_event(event);
   }
+  for (auto& [to, request] : std::exchange(leaving_, {})) give(*to, std::move(request));
   for (rdma_cm_id* const cm : std::exchange(ended_, {})) rdma_destroy_id(cm);
 }
 
@@ -529,6 +572,7 @@ void LiveNode::tell(Event event, std::span<const u8> private_data) {
 
 bool LiveNode::poll(Event& out) {
   if (queued_.empty()) {
+    take_given();
     flush_posts();
     take_completions();
   }

@@ -12,9 +12,12 @@
 #include <rdma/rdma_cma.h>
 
 #include <array>
+#include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,6 +32,8 @@ class LiveNode final : public application::Node {
   // `local`: an address of the device. `peer`: the device is that from which this one is reached.
   [[nodiscard]] static Opened open_local(const application::Address& local);
   [[nodiscard]] static Opened open_towards(const application::Address& peer);
+  // For another thread, on the device and with the memory keys of `other`, which outlives it.
+  [[nodiscard]] static Opened open_beside(LiveNode& other);
   ~LiveNode() override;
   LiveNode(const LiveNode&) = delete;
   LiveNode& operator=(const LiveNode&) = delete;
@@ -56,6 +61,11 @@ class LiveNode final : public application::Node {
   // Returns when poll() may have an event, when one of the program's own `descriptors` is readable,
   // at the alarm, or after `at_most`. True: the descriptors were looked at and one is readable.
   bool wait(Duration at_most, std::span<const int> descriptors = {});
+  // Connection requests for which `choose` returns another node, made by open_beside(), become
+  // kConnectRequest there. wait() of that node has to be woken.
+  using Choose = std::function<LiveNode*(std::span<const u8> private_data)>;
+  void share_requests(Choose choose) { choose_ = std::move(choose); }
+
   // Polls for some microseconds and never sleeps: the least latency, at the cost of a core.
   void spin();
 
@@ -98,6 +108,15 @@ class LiveNode final : public application::Node {
   void take_cm_events();
   void on_cm_event(const rdma_cm_event& event);
   void on_request(const rdma_cm_event& event);
+  struct Request {
+    rdma_cm_id* cm = nullptr;
+    application::QueueDepths depths{};
+    u16 port = 0;
+    std::vector<u8> private_data{};
+  };
+  void begin_request(const Request& request);
+  static void give(LiveNode& to, Request request);
+  void take_given();
   void on_resolved(application::ConnectionId id, Connection& connection);
   void on_connection_event(application::ConnectionId id, const rdma_cm_event& event);
   void end(application::ConnectionId id, application::Event::Kind kind,
@@ -113,6 +132,7 @@ class LiveNode final : public application::Node {
   rdma_cm_id* anchor_ = nullptr;  // keeps the device bound
   ibv_context* device_ = nullptr;
   ibv_pd* pd_ = nullptr;
+  bool owns_pd_ = true;
   ibv_comp_channel* completion_channel_ = nullptr;
   ibv_cq* cq_ = nullptr;
   u32 cq_capacity_ = 0, cq_used_ = 0;
@@ -127,6 +147,11 @@ class LiveNode final : public application::Node {
     u16 port = 0;
   };
   std::vector<Listener> listeners_;
+  Choose choose_;
+  std::vector<std::pair<LiveNode*, Request>> leaving_;  // until their event is acknowledged
+  std::mutex given_mutex_;
+  std::vector<Request> given_;  // by other nodes' threads
+  std::atomic<bool> is_given_{false};
   std::map<application::ConnectionId, Connection> connections_;
   std::vector<application::ConnectionId> unposted_;  // with requests for flush_posts()
   std::vector<rdma_cm_id*> ended_;                   // to be destroyed

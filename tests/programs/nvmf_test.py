@@ -60,6 +60,8 @@ class Target:
 
 
 class NVMfTest(unittest.TestCase):
+    OPTIONS = ()  # of a target that has no others
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-nvmf-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -68,8 +70,8 @@ class NVMfTest(unittest.TestCase):
             disk.truncate(OCTETS)
 
     def target(self, *arguments):
-        target = Target(*(arguments or ("--nqn", NQN, "--namespace", self.disk, "--namespace",
-                                        "memory:32M,block=4096")))
+        target = Target(*(arguments or (*self.OPTIONS, "--nqn", NQN, "--namespace", self.disk,
+                                        "--namespace", "memory:32M,block=4096")))
         self.addCleanup(target.process.wait)
         self.addCleanup(target.process.kill)
         return target
@@ -314,6 +316,52 @@ class NVMfTest(unittest.TestCase):
         target.process.kill()
         self.assertEqual(bench.wait(LIMIT_S), 1)
         self.assertIn(b"the connection was lost", bench.stderr.read())
+
+
+class ThreadsTest(NVMfTest):
+    """The same with three threads, and what concerns them."""
+    OPTIONS = ("--threads", 3)
+    # These have targets with options of their own:
+    test_authentication = test_a_target_that_accepts_one_group = test_wrong_keys = None
+    test_a_full_disk = test_a_read_only_namespace = test_what_a_target_tells = None
+    test_over_iwarp = test_tshark_reads_the_capture = test_what_cannot_be_had = None
+
+    def test_queues_of_several_hosts_are_spread(self):
+        target = self.target()
+        benches = [subprocess.Popen(
+            [VERBENA, "nvmf", "bench", ADDRESS, "--nqn", NQN, "--nsid", nsid, "--queues", "4",
+             "--rw", "randwrite", "--seconds", "1", "--json"], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE) for nsid in ("1", "2")]
+        for bench in benches:
+            output, errors = bench.communicate(timeout=LIMIT_S)
+            self.assertEqual(bench.returncode, 0, errors.decode())
+            self.assertGreater(json.loads(output)["iops"], 0)
+        status = pathlib.Path(f"/proc/{target.process.pid}/status").read_text()
+        threads = int(next(line for line in status.splitlines()
+                           if line.startswith("Threads:")).split()[1])
+        self.assertGreaterEqual(threads, 3)
+        subsystem, = self.subsystems_of(target)
+        self.assertEqual(subsystem["errors"], 0)
+        self.assertEqual(subsystem["bytes_written"], subsystem["writes"] * 4096)
+        self.assertEqual(target.stop(), 0)
+        commands = int(target.output().split("commands ")[1].split(",")[0])
+        self.assertGreaterEqual(commands, subsystem["writes"])
+
+    def test_a_drain_under_load(self):
+        target = self.target()
+        bench = subprocess.Popen(
+            [VERBENA, "nvmf", "bench", ADDRESS, "--nqn", NQN, "--queues", "4", "--seconds", "30",
+             "--ctrl-loss-tmo", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(bench.wait)
+        self.addCleanup(bench.kill)
+        self.wait_until_it_reads(target)
+        self.assertEqual(target.stop(), 0)
+        self.assertEqual(bench.wait(LIMIT_S), 1)
+        self.assertIn("errors 0", target.output())
+
+    def test_wrong_usage(self):
+        for threads in 0, 65, "x":
+            self.refused(2, "is not a number from 1 to 64", "target", "--threads", threads)
 
 
 @unittest.skipUnless(shutil.which("nbdkit") and PLUGIN.exists(), "nbdkit is not installed")
