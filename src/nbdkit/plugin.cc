@@ -3,15 +3,18 @@
 //
 //   nbdkit ./nbdkit-verbena-plugin.so target=ADDRESS[:PORT] nqn=NQN [nsid=N] ...
 //
-// nbdkit's threads call the plugin at the same time. One thread of ours owns the association; a
-// call hands it a job and sleeps. Data goes through registered buffers, of which each job has one.
-// A loss of the target delays jobs and fails none before ctrl-loss-tmo.
+// nbdkit's threads call the plugin at the same time. One of the calling threads drives the
+// association until its own job has ended, and then another one that still waits; the others sleep.
+// So a call that is alone needs no other thread. While there is no call, a thread of ours looks at
+// the association now and then: for keep-alives, and for a lost target. Data goes through
+// registered buffers, of which each job has one. A loss of the target delays jobs and fails none
+// before ctrl-loss-tmo.
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -28,16 +31,17 @@ using nvmf::Initiator;
 
 constexpr u32 kBuffers = 64;
 constexpr Duration kStep = ms(500);
+constexpr Duration kSpin = us(20);  // how long the driver polls after the last event
+constexpr std::chrono::milliseconds kIdleLook{50};
 
 struct Job {
   Initiator::Request request;
-  u32 buffer = 0;
-  bool is_done = false;
+  bool is_done = false, must_drive = false;
   nvme::Status status = nvme::Status::kSuccess;
   std::condition_variable done{};
 };
 
-// The association and its thread.
+// The association. `mutex_` guards all that is not the driver's alone: the session is.
 class Association {
  public:
   // Returns an error in words, or "".
@@ -60,8 +64,13 @@ class Association {
   [[nodiscard]] nvme::Status execute(Initiator::Request request, u32 buffer, u32 octets);
 
  private:
-  void run();
-  void take_jobs();
+  using Lock = std::unique_lock<std::mutex>;
+  void look_while_idle();
+  void drive(Lock& lock, const bool& is_over);
+  void submit_jobs(Lock& lock);
+  void take_results(Lock& lock);
+  void rest(Lock& lock);
+  void hand_over();
 
   std::unique_ptr<HostSession> session_;
   nvme::IdentifyNamespace space_{};
@@ -69,10 +78,15 @@ class Association {
   u32 part_octets_ = 0, nsid_ = 1;
   u16 optional_commands_ = 0;
   std::thread thread_;
-  std::atomic<bool> stops_{false};
   int wake_ = -1;
   std::mutex mutex_;
-  std::deque<Job*> jobs_;  // to be submitted
+  bool stops_ = false;
+  bool is_driven_ = false;
+  bool rests_ = false;           // the driver sleeps, and has to be woken for a job
+  Time last_event_;              // that the driver saw
+  std::deque<Job*> jobs_;        // to be submitted
+  std::vector<Job*> submitted_;  // and not done
+  std::condition_variable idle_;
   std::vector<u32> free_buffers_;
   std::condition_variable has_buffer_;
 };
@@ -97,13 +111,16 @@ std::string Association::start(const HostOptions& options, u32 nsid) {
   for (u32 i = kBuffers; i > 0; --i) free_buffers_.push_back(i - 1);
   wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake_ < 0) return std::string("eventfd: ") + std::strerror(errno);
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] { look_while_idle(); });
   return "";
 }
 
 void Association::stop() {
-  stops_ = true;
-  eventfd_write(wake_, 1);
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  idle_.notify_all();
   if (thread_.joinable()) thread_.join();
   if (session_ != nullptr) session_->close();
   session_.reset();
@@ -111,30 +128,83 @@ void Association::stop() {
   wake_ = -1;
 }
 
-void Association::take_jobs() {
-  eventfd_t events = 0;
-  (void)eventfd_read(wake_, &events);
-  std::deque<Job*> jobs;
-  {
-    const std::lock_guard lock(mutex_);
-    jobs.swap(jobs_);
+void Association::look_while_idle() {
+  Lock lock(mutex_);
+  while (!stops_) {
+    idle_.wait_for(lock, kIdleLook, [this] { return stops_; });
+    if (stops_ || is_driven_) continue;
+    is_driven_ = true;
+    lock.unlock();
+    session_->try_step();
+    lock.lock();
+    take_results(lock);
+    hand_over();
   }
-  for (Job* const job : jobs) session_->initiator().submit(job->request);
 }
 
-void Association::run() {
-  const std::array descriptors{wake_};
-  while (!stops_) {
-    take_jobs();
-    session_->step(kStep, descriptors);
-    for (Initiator::Result result; session_->initiator().poll_result(result);) {
-      const std::lock_guard lock(mutex_);
-      Job* const job = reinterpret_cast<Job*>(result.tag);
-      job->status = result.status;
-      job->is_done = true;
-      job->done.notify_one();
-    }
+// Precondition: is_driven_, which the caller has set or which was handed over to it.
+void Association::drive(Lock& lock, const bool& is_over) {
+  last_event_ = session_->node().now();
+  while (!is_over) {
+    submit_jobs(lock);
+    lock.unlock();
+    session_->try_step();
+    lock.lock();
+    take_results(lock);
+    if (!is_over && jobs_.empty()) rest(lock);
   }
+  hand_over();
+}
+
+void Association::submit_jobs(Lock& lock) {
+  if (jobs_.empty()) return;
+  std::deque<Job*> jobs;
+  jobs.swap(jobs_);
+  submitted_.insert(submitted_.end(), jobs.begin(), jobs.end());
+  lock.unlock();
+  for (Job* const job : jobs) session_->initiator().submit(job->request);
+  last_event_ = session_->node().now();
+  lock.lock();
+}
+
+// A job may be gone as soon as the lock is released.
+void Association::take_results(Lock&) {
+  bool has_any = false;
+  for (Initiator::Result result; session_->initiator().poll_result(result); has_any = true) {
+    Job* const job = reinterpret_cast<Job*>(result.tag);
+    std::erase(submitted_, job);
+    job->status = result.status;
+    job->is_done = true;
+    job->done.notify_one();
+  }
+  if (has_any) last_event_ = session_->node().now();
+}
+
+// Sleeps until there is an event or a job, if there was none for a while.
+void Association::rest(Lock& lock) {
+  if (session_->node().now() < last_event_ + kSpin) return;
+  rests_ = true;
+  lock.unlock();
+  const std::array descriptors{wake_};
+  if (session_->step(kStep, descriptors)) {
+    eventfd_t wakes = 0;
+    (void)eventfd_read(wake_, &wakes);
+  }
+  lock.lock();
+  rests_ = false;
+  take_results(lock);
+  last_event_ = session_->node().now();
+}
+
+// To a thread that waits, or to nobody.
+void Association::hand_over() {
+  Job* const next = !submitted_.empty() ? submitted_.front()
+                    : !jobs_.empty()    ? jobs_.front()
+                                        : nullptr;
+  is_driven_ = next != nullptr;
+  if (next == nullptr) return;
+  next->must_drive = true;
+  next->done.notify_one();
 }
 
 u32 Association::take_buffer() {
@@ -152,14 +222,18 @@ void Association::give_back_buffer(u32 buffer) {
 }
 
 nvme::Status Association::execute(Initiator::Request request, u32 buffer, u32 octets) {
-  Job job{.request = request, .buffer = buffer};
+  Job job{.request = request};
   job.request.nsid = nsid_;
   job.request.tag = reinterpret_cast<u64>(&job);
   if (octets > 0) job.request.data = slice_of(memory_, u64{buffer} * part_octets_, octets);
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   jobs_.push_back(&job);
-  eventfd_write(wake_, 1);
-  job.done.wait(lock, [&job] { return job.is_done; });
+  if (std::exchange(is_driven_, true)) {
+    if (std::exchange(rests_, false)) eventfd_write(wake_, 1);
+    job.done.wait(lock, [&job] { return job.is_done || job.must_drive; });
+    if (job.is_done && job.must_drive) hand_over();
+  }
+  if (!job.is_done) drive(lock, job.is_done);
   return job.status;
 }
 

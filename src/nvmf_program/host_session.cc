@@ -70,6 +70,11 @@ bool HostSession::step(Duration at_most, std::span<const int> descriptors) {
   return is_readable;
 }
 
+void HostSession::try_step() {
+  node_->spin();
+  initiator_->on_ready();
+}
+
 bool HostSession::run_until(const std::function<bool()>& is_over) {
   std::array<int, 1> descriptors{stop_ != nullptr ? stop_->fd() : -1};
   bool looks = true;

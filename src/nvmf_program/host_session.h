@@ -22,6 +22,8 @@ class HostSession {
 
   // One round of events; `descriptors` wake it too. True: one of them is readable.
   bool step(Duration at_most, std::span<const int> descriptors = {});
+  // The same without sleeping.
+  void try_step();
   // False: a signal came first, or the association has failed.
   [[nodiscard]] bool run_until(const std::function<bool()>& is_over);
   [[nodiscard]] bool is_stopped() const { return is_stopped_; }

@@ -406,6 +406,18 @@ class NBDTest(unittest.TestCase):
         self.run_program("nbdcopy", self.uri, back)
         self.assertEqual(back.read_bytes(), source.read_bytes())
 
+    def test_several_connections_and_many_requests(self):
+        """Threads of nbdkit hand the association to each other."""
+        source, back = self.folder / "source", self.folder / "back"
+        source.write_bytes(os.urandom(OCTETS))
+        many = ("--connections=4", "--threads=4", "--requests=64", "--request-size=16384")
+        self.run_program("nbdcopy", "--flush", *many, source, self.uri)
+        self.assertEqual(self.disk.read_bytes(), source.read_bytes())
+        self.run_program("nbdcopy", *many, self.uri, back)
+        self.assertEqual(back.read_bytes(), source.read_bytes())
+        self.nbdkit.terminate()
+        self.assertEqual(self.nbdkit.wait(20), 0)
+
     def test_qemu_img(self):
         source = self.folder / "source"
         source.write_bytes(os.urandom(1 << 20) + bytes(OCTETS - (1 << 20)))
