@@ -5,6 +5,13 @@
 
 namespace verbena::fabric {
 
+void PathLog::note(const Frame& frame, u16 port) {
+  const u64 entry = entry_of({frame.source, frame.destination, frame.source_port}, port);
+  if (entry == last_) return;
+  last_ = entry;
+  if (entries_.size() < kMostEntries) entries_.insert(entry);
+}
+
 void Network::log_paths() {
   path_logs_.resize(switches_.size());
   for (NodeIndex node = 0; node < switches_.size(); ++node) {

@@ -22,12 +22,8 @@ class PathLog {
  public:
   static constexpr std::size_t kMostEntries = 1u << 16;  // of a node; later ones are not kept
 
-  void note(const Frame& frame, u16 port) {
-    const u64 entry = entry_of({frame.source, frame.destination, frame.source_port}, port);
-    if (entry == last_) return;
-    last_ = entry;
-    if (entries_.size() < kMostEntries) entries_.insert(entry);
-  }
+  // Not part of a switch's hot function.
+  [[gnu::noinline, gnu::cold]] void note(const Frame& frame, u16 port);
   [[nodiscard]] bool has(const PathKey& key, u16 port) const {
     return entries_.contains(entry_of(key, port));
   }
