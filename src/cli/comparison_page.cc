@@ -5,21 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "fabric/results/report_assets.h"
+
 namespace verbena::cli {
 namespace {
-
-constexpr std::string_view kStyle = R"(
-body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; color: #1c2430; background: #fff }
-table { border-collapse: collapse }
-th, td { padding: 3px 10px; text-align: left; border-bottom: 1px solid #e3e7ee }
-td { min-width: 9em; font-variant-numeric: tabular-nums }
-.bar { height: 6px; background: #3b74c9; border-radius: 2px }
-.unmet { color: #b3261e }
-pre { background: #f5f7fa; padding: 1em; overflow-x: auto }
-@media (prefers-color-scheme: dark) {
-  body { background: #14181f; color: #dde3ec } th, td { border-color: #2b3340 }
-  pre { background: #1c222c }
-})";
 
 // Returns nullptr for a metric without a line in the summary. The page does not show it.
 const fabric::SummaryLine* line_of(const SimResult& result, const std::string& name) {
@@ -82,15 +71,18 @@ std::string comparison_page(const std::string& title, const std::vector<SimResul
                             const std::string& text) {
   std::string page = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}</title>\n"
-      "<style>{1}</style>\n<h1>{0}</h1>\n<table>\n<tr><th></th>",
-      escaped(title), kStyle);
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<style>{1}</style>\n<h1>{0}</h1>\n<div class=\"scroll\"><table class=\"comparison\">\n"
+      "<tr><th></th>",
+      escaped(title), fabric::kReportStyle);
   for (const SimResult& result : results) page += fmt::format("<th>{}</th>", escaped(result.title));
   page += "</tr>\n";
   for (const std::string& name : names_in(results)) page += row_of(name, results);
-  page += "</table>\n";
+  page += "</table></div>\n";
   for (const SimResult& result : results)
     for (const std::string& unmet : result.unmet)
-      page += fmt::format("<p class=\"unmet\">{}: {}</p>\n", escaped(result.title), escaped(unmet));
+      page +=
+          fmt::format("<p class=\"unmet bad\">{}: {}</p>\n", escaped(result.title), escaped(unmet));
   if (!text.empty()) page += fmt::format("<pre>{}</pre>\n", escaped(text));
   return page + "</html>\n";
 }

@@ -7,6 +7,7 @@ usage: viewer_test.py [BUILD_DIR] [-k PATTERN]
 import base64
 import hashlib
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -109,7 +110,7 @@ class Data(Reports):
         self.assertLessEqual(values, 250_000)
 
 
-class Bundle(unittest.TestCase):
+class Bundle(Reports):
     def test_the_bundle_is_made_of_the_sources(self):
         digest = hashlib.sha256()
         for file in sorted((VIEWER / "src").rglob("*.ts"), key=str):
@@ -126,6 +127,18 @@ class Bundle(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done)
             self.assertEqual((pathlib.Path(folder) / "viewer.js").read_bytes(),
                              (VIEWER / "bundle" / "viewer.js").read_bytes())
+
+    @unittest.skipUnless((VIEWER / "node_modules" / "playwright-core").exists() and
+                         shutil.which("node") and browser.CHROMIUM,
+                         "run `npm ci` in viewer/: Playwright is not installed, or chromium")
+    def test_pictures_by_playwright(self):
+        self.report("rails", RAILS)
+        self.report("thousand", THOUSAND)
+        done = subprocess.run(["node", "--test", "tests/"], cwd=VIEWER, capture_output=True,
+                              text=True, timeout=LIMIT_S,
+                              env={**os.environ, "VIEWER_REPORTS": str(FOLDER),
+                                   "CHROMIUM": browser.CHROMIUM, "HOME": str(FOLDER)})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_no_file_names_an_address_of_a_registry(self):
         self.assertNotIn('"resolved"', (VIEWER / "package-lock.json").read_text())
@@ -398,6 +411,7 @@ class Keyboard(InABrowser):
         slowdowns = self.browser("[...document.querySelectorAll('#transfers tbody tr')]"
                                  ".map(r => +r.cells[6].textContent)")
         self.assertEqual(slowdowns, sorted(slowdowns, reverse=True))
+        self.assertIn("slowdown", self.browser("document.activeElement.textContent"))
         self.browser("document.querySelector('#transfers td button').focus()")
         self.browser.press("Enter")
         self.assertGreaterEqual(self.count(".link.onpath"), 2)

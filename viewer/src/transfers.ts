@@ -59,7 +59,7 @@ export class TransferTable {
         this.ascending = isSorted && !this.ascending;
         this.sortedBy = column.name;
         this.draw();
-        parent.querySelectorAll("th button").item(columns.indexOf(column));
+        parent.querySelectorAll<HTMLElement>("th button")[columns.indexOf(column)]!.focus();
       });
     }
     add(head, "th", "what slowed it", {scope: "col", class: "why"});
@@ -74,8 +74,10 @@ export class TransferTable {
     if (this.rows.length > this.shown)
       add(parent, "button", `Show more (${count(this.rows.length - this.shown)} left)`,
           {type: "button", class: "more"}).addEventListener("click", () => {
+        const before = this.shown;
         this.shown += 4 * kShownRows;
         this.draw();
+        parent.querySelectorAll<HTMLElement>("td button")[before]?.focus();
       });
   }
   private addRow(body: Element, row: TransferRow): void {

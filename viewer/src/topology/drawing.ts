@@ -18,7 +18,8 @@ export interface DrawingEvents {
   pick(picked: Picked): void;
   say(words: string): void;
 }
-interface Label { text: SVGTextElement; room: number; up: boolean; away: number }
+interface Room { room: number; longest: number }  // longest: characters
+interface Label extends Room { text: SVGTextElement; up: boolean; away: number }
 interface Line { bundle: Bundle; path: SVGPathElement; cross: SVGPathElement; from: Place; to: Place; bend: number }
 
 const kNear = 7;  // pixels
@@ -100,20 +101,21 @@ export class Drawing {
       class: "cross", d: `M${x - 5} ${y - 5}L${x + 5} ${y + 5}M${x + 5} ${y - 5}L${x - 5} ${y + 5}`});
     this.lines.push({bundle, path, cross, from, to, bend});
   }
-  // How far neighbours in a row are apart, at least.
-  private roomInRows(): Map<string, number> {
-    const rows = new Map<string, number[]>();
+  // How far neighbours in a row are apart, at least, and how long their longest name is.
+  private roomInRows(): Map<string, Room> {
+    const rows = new Map<string, Place[]>();
     for (const place of this.layout.places.values()) {
       const row = rows.get(rowOf(place));
-      if (row) row.push(place.x);
-      else rows.set(rowOf(place), [place.x]);
+      if (row) row.push(place);
+      else rows.set(rowOf(place), [place]);
     }
-    const room = new Map<string, number>();
+    const rooms = new Map<string, Room>();
     for (const [key, row] of rows) {
-      row.sort((a, b) => a - b);
-      room.set(key, row.reduce((least, x, i) => i ? Math.min(least, x - row[i - 1]!) : least, 200));
+      row.sort((a, b) => a.x - b.x);
+      const room = row.reduce((least, place, i) => i ? Math.min(least, place.x - row[i - 1]!.x) : least, 200);
+      rooms.set(key, {room, longest: Math.max(...row.map((place) => place.item.label.length))});
     }
-    return room;
+    return rooms;
   }
   private addLabel(parent: Element, words: string, label: Omit<Label, "text">): void {
     this.labels.push({text: svg(parent, "text", {"text-anchor": "middle"}, words), ...label});
@@ -123,10 +125,11 @@ export class Drawing {
     if (frame.item.kind === "group" && frame.item.level < 2) return;
     const group = svg(this.picture, "g", {
       class: "framename", transform: `translate(${frame.x + frame.width / 2} ${frame.y + frame.height})`});
-    this.addLabel(group, frame.item.label, {room: frame.width, up: true, away: 2});
+    this.addLabel(group, frame.item.label, {
+      room: frame.width, longest: frame.item.label.length, up: true, away: 2});
   }
-  private addBody(place: Place, rooms: Map<string, number>): void {
-    const {item, x, y} = place, room = rooms.get(rowOf(place))!;
+  private addBody(place: Place, rooms: Map<string, Room>): void {
+    const {item, x, y} = place, {room, longest} = rooms.get(rowOf(place))!;
     const body = svg(this.picture, "g", {
       class: `item ${item.kind}`, id: `item${item.id}`, role: "img",
       transform: `translate(${x} ${y})`,
@@ -144,7 +147,7 @@ export class Drawing {
       svg(body, "circle", {class: "box", r: 6});
     }
     const up = item.level > 0;
-    this.addLabel(body, item.label, {room, up, away: up ? 11 : item.children.length ? 15 : 8});
+    this.addLabel(body, item.label, {room, longest, up, away: up ? 11 : item.children.length ? 15 : 8});
   }
 
   // --- amounts
@@ -177,8 +180,8 @@ export class Drawing {
   private sizeLines(): void {
     const pixel = this.zoom.pixel;
     this.picture.style.setProperty("--pixel", String(pixel));
-    for (const {text, room, up, away} of this.labels) {
-      text.style.display = text.textContent!.length * 6.9 * pixel <= room ? "" : "none";
+    for (const {text, room, longest, up, away} of this.labels) {
+      text.style.display = longest * 6.9 * pixel <= room ? "" : "none";
       text.setAttribute("y", String(up ? -away - 3 * pixel : away + 11 * pixel));
     }
   }

@@ -91,6 +91,7 @@ export function layoutOf(tree: Tree): Layout {
       x += own;
     }
   }
+  const lowest = Math.min(...[...placer.places.values()].map((place) => place.item.level));
   return {places: placer.places, frames: placer.frames, width,
-          height: yOf(0, levels, gap) + kBottom};
+          height: yOf(lowest, levels, gap) + kBottom};
 }

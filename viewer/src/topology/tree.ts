@@ -124,7 +124,9 @@ export class Tree {
     for (const node of all) {
       if (this.nodes.is_switch[node]) continue;
       const server = this.servers[node]!;
-      byServer.set(server, [...(byServer.get(server) ?? []), node]);
+      const members = byServer.get(server);
+      if (members) members.push(node);
+      else byServer.set(server, [node]);
     }
     const servers = [...byServer].map(([server, members]) =>
         this.item("server", 0, server < 0 ? "others" : `server ${server}`,
