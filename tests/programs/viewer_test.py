@@ -271,13 +271,25 @@ class Drawing(InABrowser):
         self.open(self.report("rails", RAILS))
         self.assertEqual(self.count("#picture .item.switch"), 12)
         self.assertIn("Slowest steps", self.heading())
-        self.assertRegex(self.text("transfers"), r"lane \d+: ")
+        self.assertRegex(self.text("transfers"), r"lane \d+: leaf0\.0-spine1 was down from 10 us")
         self.browser("const a = document.getElementById('arrange'); a.value = 'server';"
                      "a.dispatchEvent(new Event('change'))")
         self.assertEqual(self.browser("[...document.querySelectorAll('.framename text')]"
                                       ".map(t => t.textContent).sort()"),
                          [f"server {i}" for i in range(8)])
         self.assertEqual(self.count("#picture .item.host"), 64)
+
+    def test_what_slowed_a_flow_is_named(self):
+        self.open(self.report("star", "topology: {kind: star, hosts: 5}\n"
+                              "workload: {kind: incast, size: 300KB}\n"))
+        why = self.browser("[...document.querySelectorAll('td.why')].map(c => c.textContent)")
+        self.assertEqual(len(why), 4)
+        for words in why:
+            self.assertRegex(words, r"shared s0 → h0, \d+\.\d % busy, with 3 others($|;)")
+        self.open(self.report("alone", "topology: {kind: star, hosts: 3}\nworkload: "
+                              "{kind: flows, flows: [{from: 0, to: 1, size: 300KB}]}\n"))
+        self.assertEqual(self.browser("document.querySelector('td.why').textContent"),
+                         "nothing: it took what it takes alone")
 
     def test_flows_of_one_size_are_a_curve(self):
         kind = "Chart.getChart('slowdown').config.data.datasets.at(-1).type ?? 'line'"

@@ -85,6 +85,13 @@ export class Use {
       for (let i = 0; i < this.points; ++i) most[i] = Math.max(most[i]!, row[i]!);
     return most;
   }
+  // The mean at each point of the directions that had any.
+  mean(quantity: Quantity): Float64Array {
+    const mean = new Float64Array(this.points), rows = this.rows.get(quantity)!;
+    for (const row of rows.values())
+      for (let i = 0; i < this.points; ++i) mean[i]! += row[i]! / rows.size;
+    return mean;
+  }
   pointAt(us: number): number {
     return Math.max(0, Math.min(this.points - 1, Math.floor(us / this.data.point_us)));
   }

@@ -139,8 +139,10 @@ export class NetworkView {
     const moments = this.use.most(this.quantity).reduce((a, b) => Math.max(a, b), 0);
     this.most = this.quantity === "load" ? 1000 : Math.max(total, moments);
     this.drawing.rank();
-    drawOverview(this.use.most(this.quantity), this.run.use.points * this.run.use.point_us,
-                 this.faults, `greatest ${this.wordsOf(this.quantity)}`);
+    const isLoad = this.quantity === "load";  // some link is busy at nearly all times
+    drawOverview(isLoad ? this.use.mean("load") : this.use.most(this.quantity),
+                 this.run.use.points * this.run.use.point_us, this.faults,
+                 `${isLoad ? "mean" : "greatest"} ${this.wordsOf(this.quantity)}`);
     this.drawKey();
     this.listLinks();
   }

@@ -1,13 +1,19 @@
 // What slowed a flow or a message: what the links of its path did while it was under way. Each cause
 // is weighed by the time that it can have cost; the greatest are named.
 import {directionName, linkName, type Report, type Run, type TransferRow, type Use} from "./data";
-import {percent, plural, size, time} from "./format";
+import {count, percent, plural, size, time} from "./format";
 
 const kLittle = 0.05;       // of the time alone: not slowed
 const kBusy = 0.7;          // a link with so much load is taken for shared
 const kWorthNaming = 0.3;   // of the greatest cause
 
 interface Cause { us: number; words: string }
+
+function ofSamePair(row: TransferRow, others: TransferRow[]): string {
+  const same = others.filter((other) => other[0] === row[0] && other[1] === row[1]).length;
+  if (same === 0) return "";
+  return ` (${same === others.length ? "all" : count(same)} of the same two ends)`;
+}
 
 export class Explainer {
   private readonly byDirection = new Map<number, number[]>();
@@ -71,21 +77,20 @@ export class Explainer {
       {us: paused, words: `${held} for ${time(paused)} at ${name}`},
       {us: queue * 8e6 / bps, words: `queue of up to ${size(queue)} at ${name}`}];
     const others = this.others(row, direction, start, until);
-    if (load >= kBusy && others > 0) {
+    if (load >= kBusy && others.length > 0) {
       const own = row[2] * 8e6 / bps;
       const atLeast = this.run.transfers.all > this.run.transfers.rows.length ? "at least " : "";
       causes.push({us: load * (until - start) - own, words: `shared ${name}, ${percent(load)} busy, ` +
-          `with ${atLeast}${plural(others, "other")}`});
+          `with ${atLeast}${plural(others.length, "other")}${ofSamePair(row, others)}`});
     }
     return causes;
   }
-  private others(row: TransferRow, direction: number, start: number, until: number): number {
-    let count = 0;
-    for (const i of this.byDirection.get(direction) ?? []) {
-      const other = this.run.transfers.rows[i]!;
-      if (other !== row && other[3] < until && (other[4] ?? this.run.end_us) > start) ++count;
-    }
-    return count;
+  // Those that were under way over the direction at the same time.
+  private others(row: TransferRow, direction: number, start: number, until: number):
+      TransferRow[] {
+    return (this.byDirection.get(direction) ?? []).map((i) => this.run.transfers.rows[i]!)
+        .filter((other) => other !== row && other[3] < until &&
+                           (other[4] ?? this.run.end_us) > start);
   }
   // Values times the time for which they held, in microseconds.
   private sum(quantity: "paused" | "load", direction: number, start: number, until: number): number {
