@@ -106,8 +106,9 @@ class Fio:
         plugin = site.build.folder.resolve() / "lib" / "nbdkit-verbena-plugin.so"
         socket = site.new_folder() / "nbd"
         with nvmf_target(site) as address:
-            server = site.start_on_device(site.right, "nbdkit", "-f", "-U", socket, plugin,
-                                          f"target={address}", f"nqn={NQN}")
+            # fio has the core; nbdkit has many threads.
+            server = site.start_on_device(site.right.on_any_core(), "nbdkit", "-f", "-U", socket,
+                                          plugin, f"target={address}", f"nqn={NQN}")
             with running(server, socket.exists, "nbdkit listens"):
                 yield ("--ioengine=nbd", f"--uri=nbd+unix:///?socket={socket}")
 

@@ -394,7 +394,8 @@ class NBDTest(unittest.TestCase):
         if not shutil.which(command[0]):
             self.skipTest(f"{command[0]} is not installed")
         done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False,
-                              timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+                              timeout=LIMIT_S, stdin=subprocess.DEVNULL,
+                              cwd=self.folder)  # fio leaves files there
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
@@ -427,16 +428,15 @@ class NBDTest(unittest.TestCase):
     def test_fio(self):
         self.run_program("fio", "--name=v", "--ioengine=nbd", f"--uri={self.uri}", "--rw=randwrite",
                          "--bsrange=512-64k", "--blockalign=512", "--size=8m", "--iodepth=16",
-                         "--verify=crc32c", "--do_verify=1", "--verify_state_save=0")
+                         "--verify=crc32c", "--do_verify=1")
 
     def test_a_target_that_comes_back_is_no_error(self):
         if not shutil.which("fio"):
             self.skipTest("fio is not installed")
         fio = subprocess.Popen(
             ["fio", "--name=v", "--ioengine=nbd", f"--uri={self.uri}", "--rw=randwrite", "--bs=4k",
-             "--size=4m", "--iodepth=4", "--rate=1m", "--verify=crc32c", "--do_verify=1",
-             "--verify_state_save=0"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+             "--size=4m", "--iodepth=4", "--rate=1m", "--verify=crc32c", "--do_verify=1"],
+            cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         time.sleep(1)
         self.target.process.kill()
         self.target.process.wait()
