@@ -30,6 +30,22 @@ WORK = pathlib.Path(__file__).resolve().parents[2] / "build" / "peers"
 JOBS = os.environ.get("JOBS") or str(os.cpu_count())
 BUILD_LIMIT_S = 7200
 LINES_SHOWN = 20  # of a command that failed
+ADDRESS_ALONE = "10.77.0.1"  # in a network namespace that has no other
+# Makes the interface net0, waits until it is up, and runs a command.
+WITH_INTERFACE = """
+ip link set lo up
+ip link add net0 type veth peer name net1 || exit 1
+ip address add "$0/24" dev net0
+ip link set net1 up
+ip link set net0 up
+tries=0
+until ip link show net0 | grep -q LOWER_UP; do
+  tries=$((tries + 1))
+  [ "$tries" -lt 100 ] || exit 1
+  sleep 0.1
+done
+exec "$@"
+"""
 
 
 class Refused(Exception):
@@ -75,7 +91,8 @@ def require(tree):
 
 def run(command, environment, log, limit_s):
     """Returns the exit status, or None when the command took longer than limit_s."""
-    print("+", shlex.join(command), flush=True)
+    shown = [word for word in command if word != WITH_INTERFACE]
+    print("+", shlex.join(shown), flush=True)
     with open(log, "ab") as output:
         process = subprocess.Popen(command, env=dict(os.environ, **environment), stdout=output,
                                    stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
@@ -123,9 +140,15 @@ def own_address():
     return f"127.{1 + pid % 250}.{pid // 250 % 256}.2"
 
 
+def alone(words):
+    """Returns the command that runs `words` with processes and interfaces of its own."""
+    return ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child",
+            "--mount-proc", "sh", "-c", WITH_INTERFACE, ADDRESS_ALONE, *words]
+
+
 def test(tree, values, verbena, extra):
     """Runs the tree's tests. Returns their output, and whether one took too long."""
-    values = dict(values, address=own_address())
+    values = dict(values, address=ADDRESS_ALONE if tree.alone else own_address())
     environment = {"VERBENA_ADDRESS": values["address"]}
     environment |= {name: value.format(**values) for name, value in tree.environment.items()}
     log = WORK / tree.name / "tests.log"
@@ -134,6 +157,7 @@ def test(tree, values, verbena, extra):
     for number, command in enumerate(tree.tests, 1):
         words = [str(verbena), "run", "--", *filled(command, values)]
         words += extra if number == len(tree.tests) else []
+        words = alone(words) if tree.alone else words
         late |= run(words, environment, log, tree.limit_s) is None
     return log.read_text(errors="replace"), late
 

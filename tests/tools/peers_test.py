@@ -7,6 +7,7 @@ The tree here is a small one, and `verbena run` a script that runs the command b
 import contextlib
 import io
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -17,6 +18,13 @@ sys.path.insert(0, str(ROOT / "tests" / "peers"))
 import outputs  # noqa: E402
 import run  # noqa: E402
 import trees  # noqa: E402
+
+
+
+def can_be_alone():
+    return subprocess.run(run.alone(["true"]), stdin=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
 
 UNITTEST = """test_a (tests.test_cq.CQTest.test_a) ... ok
 test_b (tests.test_cq.CQTest)
@@ -136,6 +144,20 @@ class Runs(unittest.TestCase):
         status, printed = self.of_tree("", tests=(("sleep", "60"),), limit_s=0.2)
         self.assertEqual(status, 1)
         self.assertIn("longer than 0.2 s", printed)
+
+    @unittest.skipUnless(can_be_alone(), "this machine lets no process have namespaces of its own")
+    def test_a_tree_that_needs_an_interface_is_alone(self):
+        """With one interface beside lo, which is up, and no process of others."""
+        script = ("ip -o address show dev net0 up | grep -c 'inet 10.77.0.1/24' && "
+                  "ps -e -o comm= | sort | uniq | tr '\\n' ' ' && echo && echo '[       OK ] '$1 '(1 ms)'")
+        status, printed = self.of_tree("", tests=(("sh", "-c", script, "sh", "{address}.b"),),
+                                       alone=True)
+        self.assertEqual(status, 0, printed)
+        self.assertIn("small: 1 passed", printed)
+        log = (self.folder / "work/small/tests.log").read_text().splitlines()
+        self.assertEqual(log[0], "1")
+        self.assertLessEqual(set(log[1].split()), {"ps", "sh", "sort", "tr", "uniq"})
+        self.assertIn("10.77.0.1.b", log[2])
 
     def test_arguments_go_to_the_last_command(self):
         status, printed = self.of_tree("[       OK ] a.b (1 ms)\n", "--", "-n")
