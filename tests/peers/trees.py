@@ -59,7 +59,8 @@ TREES = (
          read=outputs.unittest),
     Tree("ucx", "gtest of the transports over verbs and rdma_cm",
          marks=("src/uct/ib/rc/verbs/rc_verbs_iface.c", "test/gtest/Makefile.am"),
-         needs=(*AUTOTOOLS, "infiniband/verbs.h", "rdma/rdma_cma.h"),
+         needs=(*AUTOTOOLS, "infiniband/verbs.h", "rdma/rdma_cma.h", "unshare", "ip"),
+         alone=True,  # its tests of rdma_cm listen at the first address of each interface
          build=(in_folder("{source}", "./autogen.sh"),
                 in_folder("{build}", '"{source}/configure" --enable-gtest --with-verbs --with-rdmacm'
                           " --without-java --without-go --disable-doxygen-doc"),
