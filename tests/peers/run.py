@@ -44,7 +44,10 @@ until ip link show net0 | grep -q LOWER_UP; do
   [ "$tries" -lt 100 ] || exit 1
   sleep 0.1
 done
-exec "$@"
+"$@"
+status=$?
+sleep 1  # `verbena run` removes its files when the program has ended, and this ends all processes
+exit "$status"
 """
 
 
