@@ -436,7 +436,8 @@ class NBDTest(unittest.TestCase):
         fio = subprocess.Popen(
             ["fio", "--name=v", "--ioengine=nbd", f"--uri={self.uri}", "--rw=randwrite", "--bs=4k",
              "--size=4m", "--iodepth=4", "--rate=1m", "--verify=crc32c", "--do_verify=1"],
-            cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
         time.sleep(1)
         self.target.process.kill()
         self.target.process.wait()
