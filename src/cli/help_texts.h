@@ -5,21 +5,8 @@
 
 namespace verbena::cli {
 
-extern const std::string_view kVerbenaHelp,
-    kRunHelp,
-    kDevicesHelp,
-    kStatsHelp,
-    kTopHelp,
-    kDoctorHelp,
-    kSimHelp,
-    kNICHelp,
-    kDefaultHelp,
-    kTestHelp,
-    kCollHelp,
-    kModelHelp,
-    kBenchHelp,
-    kNVMfHelp,
-    kFabricHelp,
-    kPlanHelp;
+extern const std::string_view kVerbenaHelp, kRunHelp, kDevicesHelp, kStatsHelp, kTopHelp,
+    kDoctorHelp, kSimHelp, kNICHelp, kDefaultHelp, kTestHelp, kCollHelp, kModelHelp, kBenchHelp,
+    kNVMfHelp, kFabricHelp, kPlanHelp;
 
 }  // namespace verbena::cli
