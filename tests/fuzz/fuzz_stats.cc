@@ -27,7 +27,7 @@ void check_name(std::string_view text) {
 
 // A valid answer with the input laid over it, so that more of it is looked at.
 void check_damaged_answer(std::span<const u8> in) {
-  StatsAnswer answer{.nonce = 1, .adapter = {}, .qps = {}};
+  StatsAnswer answer{.nonce = 1, .adapter = {}, .qps = {}, .objects = {}};
   answer.qps.resize(2);
   std::vector<u8> bytes = answer.encode();
   for (std::size_t i = 0; i + 2 < in.size(); i += 3)
