@@ -98,7 +98,7 @@ class Parser {
   }
 
  private:
-  // nullptr: none.
+  // nullptr: the words name no command.
   const Command* parsed() const {
     const auto found =
         std::ranges::find_if(commands_, &Command::is_parsed,

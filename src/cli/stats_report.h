@@ -14,7 +14,7 @@ namespace verbena::cli {
 struct DeviceStats {
   host::ObservedAdapter observed;
   std::string command;  // the process's name, printable
-  // Of the process's NVMe over Fabrics target, with its first device.
+  // The counters of the process's NVMe over Fabrics target; its first device reports them.
   std::vector<nvmf::SubsystemStats> subsystems{};
 };
 using StatsReport = std::vector<DeviceStats>;

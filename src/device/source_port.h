@@ -7,8 +7,9 @@
 
 namespace verbena {
 
-// Of the path's flow label if there is one. Only the first `qps_with_own_port` QPs have their own;
-// blocks of the others share one, so that packets of many QPs can leave in one burst.
+// The flow label decides the port if the path has one. Only the first `qps_with_own_port` QPs have
+// ports of their own; blocks of the others share one, so that packets of many QPs can leave in one
+// burst.
 [[nodiscard]] constexpr u16 udp_source_port(const DeviceConfig& config, const AddressVector& path,
                                             QPN local, QPN remote) {
   constexpr u32 kQPsOfPort = 64;

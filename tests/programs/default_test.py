@@ -77,10 +77,10 @@ class Default(unittest.TestCase):
         self.assertEqual(done.stdout.count("verbena0"), 2)
 
     def test_says_what_it_cannot_write(self):
-        done = subprocess.run([VERBENA, "default", "on", "--root", "/no/such/root"],
+        done = subprocess.run([VERBENA, "default", "on", "--root", "/no/such/folder"],
                               capture_output=True, text=True, timeout=20)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("/no/such/root/etc/ld.so.conf.d/00-verbena.conf", done.stderr)
+        self.assertIn("/no/such/folder/etc/ld.so.conf.d/00-verbena.conf", done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1)
 
 

@@ -29,7 +29,7 @@ struct ResourceKind {
   void (*put)(NetlinkWriter& writer, const Resource& resource);
 
   [[nodiscard]] bool is_context() const { return command == RDMA_NLDEV_CMD_RES_CTX_GET; }
-  // nullptr: programs do not tell of such objects, or it is no request for a list of objects.
+  // nullptr where programs report no such objects, or where the request is for no list.
   [[nodiscard]] static const ResourceKind* of(u32 command);
 };
 

@@ -42,7 +42,7 @@ class Command {
   // The failure where `option` is given and its value is empty.
   [[nodiscard]] std::optional<tl::unexpected<Failure>> check_filled(const char* option,
                                                                     const std::string& value) const;
-  // Of --set: KEY=VALUE, as `example` has it.
+  // Reads the values of --set, each KEY=VALUE. A mistake is answered with `example`.
   [[nodiscard]] Expected<std::vector<fabric::Setting>> read_settings(
       const std::vector<std::string>& texts, std::string_view example) const;
   // `out` stays as it is where the option is not given.

@@ -27,7 +27,7 @@ class LinkUse {
 
   // In the order of time for each direction. `octets` wait from then on.
   void note_queue(u32 direction, Time at, u64 octets);
-  // What was sent, and marked, in the time before `at`; of marks no longer than an interval.
+  // Bytes sent, and marks, in the time before `at`; for marks that time is at most one interval.
   void note_sent(u32 direction, Time at, Duration since, u64 octets);
   void note_marks(u32 direction, Time at, u64 marks);
   // Paused, or without credits.
