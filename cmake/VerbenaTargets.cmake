@@ -217,6 +217,9 @@ endfunction()
 # Its Python module needs no compiler.
 function(verbena_transfer_library)
   verbena_public_library(transfer agent)
+  if(TARGET verbena_libtransfer)
+    target_link_libraries(verbena_libtransfer PRIVATE rdmacm)  # connects iWARP devices
+  endif()
   set(module python/verbena_transfer/__init__.py)
   configure_file(${CMAKE_SOURCE_DIR}/${module} ${CMAKE_BINARY_DIR}/${module} COPYONLY)
   install(FILES ${CMAKE_SOURCE_DIR}/${module}

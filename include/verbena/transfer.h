@@ -4,8 +4,8 @@
  * WRITE of a list of blocks; when all of them are there, the peer can get one notification. The concepts
  * are those of NIXL's agents; docs/transfer.md has a table of the differences.
  *
- * The library calls the public verbs of <infiniband/verbs.h> and nothing else, so it runs on any
- * libibverbs: Verbena's (`verbena run`), or rdma-core's with a card. A short program:
+ * The library calls the public verbs of <infiniband/verbs.h>, and <rdma/rdma_cma.h> for iWARP devices, so it
+ * runs on any libibverbs: Verbena's (`verbena run`), or rdma-core's with a card. A short program:
  *
  *     verbena_agent *agent;
  *     verbena_agent_create(&agent, "decode-0", NULL);

@@ -79,6 +79,11 @@ Expected<void> Agent::open(const std::string& name, const AgentOptions& options)
            .incarnation = random_incarnation(),
            .rails = static_cast<u8>(rails_.size()),
            .queue_pairs = options.link.queue_pairs};
+  if (std::ranges::any_of(rails_, [](const auto& rail) { return has_streams(*rail); })) {
+    auto streams = StreamConnector::open(rails_, self_.incarnation);
+    if (!streams) return tl::unexpected(streams.error());
+    streams_ = std::move(*streams);
+  }
   host_ = options.listen_host.empty() ? rails_[0]->host() : options.listen_host;
   auto listener = coll::listen_on(host_, options.listen_port, &port_);
   if (!listener) return system_failure(listener.error());
@@ -211,11 +216,11 @@ Expected<void> Agent::connect(const std::string& peer, i64 deadline) {
     link = link_to(peer, incarnation);  // another thread may have been faster
     if (link == nullptr) {
       const u32 id = next_link_++ & 0xffff;
-      link =
-          links_
-              .insert_or_assign(id, std::make_unique<Link>(id, rails_, Channel(std::move(*socket)),
-                                                           self_, options_.link))
-              .first->second.get();
+      link = links_
+                 .insert_or_assign(
+                     id, std::make_unique<Link>(id, rails_, streams_.get(),
+                                                Channel(std::move(*socket)), self_, options_.link))
+                 .first->second.get();
       link->greet(incarnation, peer);
       wake();
     }
@@ -508,7 +513,8 @@ bool Agent::serve_newcomer(Channel& channel) {
       return false;
     }
     const u32 id = next_link_++ & 0xffff;
-    auto link = std::make_unique<Link>(id, rails_, std::move(channel), self_, options_.link);
+    auto link = std::make_unique<Link>(id, rails_, streams_.get(), std::move(channel), self_,
+                                       options_.link);
     const auto greeted = link->on_hello(message->payload, false);
     if (!greeted)
       link->channel().send(Message::Type::kRefuse, greeted.error().text);
@@ -546,6 +552,17 @@ void Agent::serve_channels() {
   }
 }
 
+void Agent::serve_streams() {
+  if (streams_ == nullptr) return;
+  while (auto event = streams_->poll()) {
+    const WorkId work = WorkId::of(event->lane);
+    const auto link = links_.find(work.link);
+    if (link == links_.end()) continue;
+    link->second->on_stream(work, std::move(*event));
+    ++news_;
+  }
+}
+
 i64 Agent::next_alarm() const {
   i64 next = coll::now_ns() + coll::kSecond;
   for (const auto& [id, link] : links_)
@@ -565,6 +582,7 @@ void Agent::serve() {
     };
     watch(wake_.get(), false);
     watch(listener_.get(), false);
+    if (streams_ != nullptr) watch(streams_->descriptor(), false);
     if (is_armed_)
       for (const auto& rail : rails_) watch(rail->channel()->fd, false);
     for (const auto& newcomer : newcomers_)
@@ -584,6 +602,7 @@ void Agent::serve() {
     admit_newcomers();
     serve_newcomers();
     serve_channels();
+    serve_streams();
     progress();
   }
 }

@@ -95,10 +95,12 @@ class Agent {
   void admit_newcomers();
   void serve_newcomers();
   void serve_channels();
+  void serve_streams();
   [[nodiscard]] bool serve_newcomer(Channel& channel);
   [[nodiscard]] i64 next_alarm() const;
 
   std::vector<std::unique_ptr<coll::Rail>> rails_{};
+  std::unique_ptr<StreamConnector> streams_{};  // if a rail is an iWARP device
   Hello self_{};
   AgentOptions options_{};
   coll::Descriptor listener_{}, wake_{};

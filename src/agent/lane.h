@@ -4,15 +4,22 @@
 //   kNew --offer--> kOffered --peer's offer of this generation--> kConnected --peer ready--> kUp
 //   kUp, kConnected --error, or peer's offer of a later one--> kDraining --flushed--> kOffered
 //
+// On an iWARP device kConnecting lies between kOffered and kConnected: one side dials, the other
+// accepts. There a WRITE or SEND completes when TCP has it, so only READs complete requests: the
+// response to a READ follows the placement of all that was sent before. RFC 5040, 5.5. A batch that
+// does not end with a READ gets one of no octets.
+//
 // An offer says that the queue pair of the generation before exists no longer. So when both offers
 // are there, no packet of it can change memory, and its requests may be repeated elsewhere.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/region.h"
+#include "agent/stream_connector.h"
 #include "transfer/flow.h"
 
 namespace verbena::agent {
@@ -52,26 +59,49 @@ struct LaneSlots {
   [[nodiscard]] u8* send(u64 slot) const { return base + (kReceives + slot) * kOctets; }
 };
 
+// The contents of an offer: what the other side needs to connect.
+struct LaneAddress {
+  coll::QPAddress qp{};
+  // Of an iWARP device; port 0: of another.
+  std::string host{};
+  u16 port = 0;
+  u64 work_id = 0;  // of the lane, for StreamRequest
+};
+
+// How a lane on an iWARP device gets its connection.
+struct LaneStreams {
+  enum class Role : u8 { kNone, kDials, kAccepts };
+  StreamConnector* connector = nullptr;
+  Role role = Role::kNone;  // kNone: another device
+  u16 port = 0;             // where this side listens
+  u64 peer_incarnation = 0;
+};
+
 class Lane {
  public:
-  enum class State : u8 { kNew, kOffered, kConnected, kUp, kDraining };
+  enum class State : u8 { kNew, kOffered, kConnecting, kConnected, kUp, kDraining };
 
-  Lane(const coll::Rail& rail, WorkId id, LaneSlots slots, LaneLimits limits)
-      : rail_(rail), id_(id), slots_(slots), limits_(limits) {}
+  Lane(const coll::Rail& rail, WorkId id, LaneSlots slots, LaneLimits limits, LaneStreams streams)
+      : rail_(rail), id_(id), slots_(slots), limits_(limits), streams_(streams) {}
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
   [[nodiscard]] State state() const { return state_; }
   [[nodiscard]] u32 generation() const { return id_.generation; }
-  [[nodiscard]] const coll::QPAddress& address() const { return address_; }
+  [[nodiscard]] const LaneAddress& address() const { return address_; }
+  [[nodiscard]] bool is_stream() const { return streams_.role != LaneStreams::Role::kNone; }
   [[nodiscard]] bool is_of(const WorkId& work) const {
     return work.generation == (id_.generation & 0x3f);
   }
 
   // A queue pair of that generation, with its receives posted: kOffered.
   [[nodiscard]] Expected<void> offer(u32 generation);
-  [[nodiscard]] Expected<void> connect(const coll::QPAddress& remote, const std::string& who);
+  // kConnected, or kConnecting.
+  [[nodiscard]] Expected<void> connect(const LaneAddress& remote, const std::string& who);
+  // The peer's request for a connection. Returns false if it cannot be accepted.
+  [[nodiscard]] bool on_request(std::unique_ptr<StreamEnd> end);
+  void mark_connected() { state_ = State::kConnected; }
   void mark_up() { state_ = State::kUp; }
   // Flushes what is outstanding: kDraining.
   void break_off();
@@ -85,19 +115,35 @@ class Lane {
   [[nodiscard]] bool has_batch() const { return !batch_.empty(); }
 
   void on_completion(const WorkId& work);
+  // Whether a successful request of that kind says that it, and all before it, are done.
+  [[nodiscard]] bool is_final(ibv_wc_opcode opcode) const {
+    return !is_stream() || opcode == IBV_WC_RDMA_READ;
+  }
+  [[nodiscard]] u64 last_sequence() const { return last_sequence_; }
   void post_receive(u64 slot);
   [[nodiscard]] const LaneSlots& slots() const { return slots_; }
 
  private:
   void destroy();
   ibv_send_wr& append(u64 sequence, u64 address, u32 octets, u32 lkey);
+  void confirm_batch();
+  [[nodiscard]] Expected<void> connect_qp(const coll::QPAddress& remote, const std::string& who);
+  [[nodiscard]] Expected<void> dial(const LaneAddress& remote, const std::string& who);
+  [[nodiscard]] bool accept();
+  [[nodiscard]] u32 send_room() const;
+  [[nodiscard]] StreamQueuePair stream_queue_pair() const {
+    return {.qp_num = qp_->qp_num, .reads = rail_.reads()};
+  }
   const coll::Rail& rail_;
   WorkId id_;
   LaneSlots slots_;
   LaneLimits limits_;
+  LaneStreams streams_;
   State state_ = State::kNew;
   ibv_qp* qp_ = nullptr;
-  coll::QPAddress address_{};
+  std::unique_ptr<StreamEnd> stream_{};
+  LaneAddress address_{};
+  u64 last_sequence_ = 0;         // that was posted
   u32 sends_ = 0, receives_ = 0;  // outstanding
   std::vector<ibv_send_wr> batch_{};
   std::vector<ibv_sge> elements_{};

@@ -13,7 +13,7 @@ namespace {
 using transfer::FieldReader;
 using transfer::FieldWriter;
 
-constexpr u32 kProtocol = 0x31414256;  // "VBA1"
+constexpr u32 kProtocol = 0x32414256;  // "VBA2"
 constexpr u32 kMaxQueuePairs = 8;
 constexpr i64 kDrainTime = coll::kSecond;
 constexpr i64 kFirstBackoff = coll::kSecond, kMostBackoff = 8 * coll::kSecond;
@@ -28,29 +28,38 @@ struct NoticeHead {
 };
 static_assert(sizeof(NoticeHead) + VERBENA_NOTIFICATION_MAX <= LaneSlots::kOctets);
 
-std::string encode_offer(u32 lane, u32 generation, const coll::QPAddress& address) {
+// Of one request on an iWARP device, when it was alone outstanding.
+constexpr u32 kMostBreaks = 2;
+
+std::string encode_offer(u32 lane, u32 generation, const LaneAddress& offered) {
   FieldWriter writer;
   writer.put(lane).put(generation);
+  const coll::QPAddress& address = offered.qp;
   writer.put(
       std::string_view(reinterpret_cast<const char*>(address.gid.data()), address.gid.size()));
   writer.put(address.qp_num).put(address.psn).put(address.lid).put(address.mtu).put(address.reads);
+  writer.put(offered.host).put(offered.port).put(offered.work_id);
   return writer.bytes();
 }
 
-std::optional<coll::QPAddress> decode_address(FieldReader& reader) {
-  coll::QPAddress address;
+std::optional<LaneAddress> decode_address(FieldReader& reader) {
+  LaneAddress offered;
+  coll::QPAddress& address = offered.qp;
   const std::string gid = reader.text();
   address.qp_num = reader.get<u32>();
   address.psn = reader.get<u32>() & 0xffffff;
   address.lid = reader.get<u16>();
   address.mtu = reader.get<u8>();
   address.reads = reader.get<u8>();
+  offered.host = reader.text();
+  offered.port = reader.get<u16>();
+  offered.work_id = reader.get<u64>();
   const bool is_possible = reader.is_at_end() && gid.size() == address.gid.size() &&
                            address.mtu >= IBV_MTU_256 && address.mtu <= IBV_MTU_4096 &&
                            address.reads >= 1;
   if (!is_possible) return std::nullopt;
   std::memcpy(address.gid.data(), gid.data(), gid.size());
-  return address;
+  return offered;
 }
 
 // The request itself is wrong, not the path.
@@ -89,9 +98,11 @@ std::optional<Hello> Hello::decode(std::string_view bytes) {
   return hello;
 }
 
-Link::Link(u32 id, Rails rails, Channel channel, Hello self, const LinkSettings& settings)
+Link::Link(u32 id, Rails rails, StreamConnector* streams, Channel channel, Hello self,
+           const LinkSettings& settings)
     : id_(id),
       rails_(rails),
+      streams_(streams),
       channel_(std::move(channel)),
       self_(std::move(self)),
       settings_(settings),
@@ -101,6 +112,7 @@ Link::Link(u32 id, Rails rails, Channel channel, Hello self, const LinkSettings&
 Link::~Link() = default;
 
 void Link::greet(u64 wanted_incarnation, const std::string& expected_name) {
+  has_connected_ = true;
   peer_.name = expected_name;
   peer_.incarnation = self_.wanted_incarnation = wanted_incarnation;
   channel_.send(Message::Type::kHello, self_.encode());
@@ -125,13 +137,18 @@ Expected<void> Link::on_hello(std::string_view payload, bool is_answer) {
 
 const coll::Rail& Link::rail_of(u32 lane) const { return *rails_[lane % rails_.size()]; }
 
+LaneStreams Link::streams_of(u32 lane) const {
+  if (!has_streams(rail_of(lane))) return {};
+  return {
+      .connector = streams_,
+      .role = has_connected_ ? LaneStreams::Role::kDials : LaneStreams::Role::kAccepts,
+      .port = streams_->port(lane % rails_.size()),
+      .peer_incarnation = peer_.incarnation,
+  };
+}
+
 // Both sides count the same number of lanes.
 void Link::make_lanes() {
-  for (const auto& rail : rails_)
-    if (rail->context()->device->transport_type == IBV_TRANSPORT_IWARP)
-      return die(
-          std::string(ibv_get_device_name(rail->context()->device)) +
-          " is an iWARP device: only rdma_cm connects its queue pairs, and agents do not use it");
   const u32 rails = std::max(self_.rails, peer_.rails);
   const u32 count = rails * std::min(self_.queue_pairs, peer_.queue_pairs);
   slots_.resize(count * LaneSlots::kTotalOctets);
@@ -142,8 +159,9 @@ void Link::make_lanes() {
   for (u32 lane = 0; lane < count && why_dead_.empty(); ++lane) {
     const LaneSlots slots{.base = slots_.data() + lane * LaneSlots::kTotalOctets,
                           .lkey = slots_region_->lkeys()[lane % rails_.size()]};
-    lanes_[lane].lane = std::make_unique<Lane>(rail_of(lane), WorkId{.link = id_, .lane = lane},
-                                               slots, LaneLimits{settings_.flow.requests_per_lane});
+    lanes_[lane].lane =
+        std::make_unique<Lane>(rail_of(lane), WorkId{.link = id_, .lane = lane}, slots,
+                               LaneLimits{settings_.flow.requests_per_lane}, streams_of(lane));
     for (u64 slot = 0; slot < LaneSlots::kSends; ++slot) lanes_[lane].free_slots.push_back(slot);
     offer(lane, 1);
   }
@@ -176,6 +194,7 @@ Expected<void> Link::start(const std::shared_ptr<TransferState>& state) {
   }
   state->status = VERBENA_TRANSFER_IN_PROGRESS;
   state->why.clear();
+  state->lone_breaks = 0;
   state->link = id_;
   state->id = id;
   transfers_.emplace(id, state);
@@ -202,10 +221,12 @@ void Link::on_offer(std::string_view payload) {
   FieldReader reader(payload);
   const u32 lane = reader.get<u32>();
   const u32 generation = reader.get<u32>();
-  const std::optional<coll::QPAddress> address = decode_address(reader);
+  const std::optional<LaneAddress> address = decode_address(reader);
   if (!address || lane >= lanes_.size())
     return die("agent " + peer() + " offers an impossible queue pair");
   Repair& repair = lanes_[lane];
+  if (repair.lane->is_stream() != (address->port != 0))
+    return die("agent " + peer() + ": an iWARP device and another one cannot connect");
   if (generation <= repair.remote_generation) return;
   repair.remote = address;
   repair.remote_generation = generation;
@@ -250,11 +271,21 @@ void Link::break_lane(u32 lane) {
   if (repair.lane->state() == Lane::State::kDraining) return;
   const bool was_up = repair.lane->state() == Lane::State::kUp;
   if (was_up) ++lanes_lost_;
+  if (was_up && repair.lane->is_stream()) blame_request(lane);
   flow_.pause_lane(lane);
   repair.lane->break_off();
   repair.drain_deadline = coll::now_ns() + kDrainTime;
   repair.failures = flow_.retired_octets() > repair.octets_at_failure ? 1 : repair.failures + 1;
   repair.octets_at_failure = flow_.retired_octets();
+}
+
+// An iWARP device tells of a refused WRITE by the end of the connection alone. A replaced lane
+// takes one request at a time, so the request that ends it again is the refused one.
+void Link::blame_request(u32 lane) {
+  if (flow_.outstanding(lane) != 1) return;
+  const auto transfer = flow_.transfer_of(lane, lanes_[lane].lane->last_sequence());
+  if (!transfer || ++transfers_.at(*transfer)->lone_breaks < kMostBreaks) return;
+  flow_.fail(*transfer, "refused: the connection ended at a request of it, and again");
 }
 
 // Returns whether the state of the lane changed.
@@ -263,7 +294,8 @@ bool Link::repair(u32 lane, i64 now) {
   switch (repair.lane->state()) {
     case Lane::State::kNew:
     case Lane::State::kUp: return false;
-    case Lane::State::kOffered: return false;  // on_offer() goes on
+    case Lane::State::kOffered: return false;     // on_offer() goes on
+    case Lane::State::kConnecting: return false;  // on_stream() goes on
     case Lane::State::kConnected: {
       if (repair.ready_generation < repair.lane->generation() || now < repair.up_at) return false;
       repair.lane->mark_up();
@@ -302,9 +334,29 @@ void Link::try_to_connect(u32 lane) {
   if (std::exchange(repair.owes_requeue, false)) flow_.on_lane_down(lane);
   if (const auto connected = repair.lane->connect(*repair.remote, "agent " + peer()); !connected)
     return die(connected.error().text);
+  if (repair.lane->state() == Lane::State::kConnected) announce_ready(lane);
+}
+
+void Link::announce_ready(u32 lane) {
   FieldWriter writer;
-  writer.put(lane).put(repair.lane->generation());
+  writer.put(lane).put(lanes_[lane].lane->generation());
   channel_.send(Message::Type::kReady, writer.bytes());
+}
+
+void Link::on_stream(const WorkId& work, StreamEvent event) {
+  if (work.lane >= lanes_.size()) return;
+  Lane& lane = *lanes_[work.lane].lane;
+  if (!lane.is_of(work)) return;
+  switch (event.kind) {
+    case StreamEvent::Kind::kRequest:
+      if (!lane.on_request(std::move(event.end))) break_lane(work.lane);
+      return;
+    case StreamEvent::Kind::kUp:
+      if (lane.state() != Lane::State::kConnecting) return;
+      lane.mark_connected();
+      return announce_ready(work.lane);
+    case StreamEvent::Kind::kDown: return break_lane(work.lane);
+  }
 }
 
 void Link::on_completion(const WorkId& work, const ibv_wc& completion) {
@@ -320,12 +372,13 @@ void Link::on_completion(const WorkId& work, const ibv_wc& completion) {
     return break_lane(work.lane);
   }
   if (work.is_receive) return receive(work.lane, work.number, completion.byte_len);
+  if (!repair.lane->is_final(completion.opcode)) return;
   flow_.on_complete(work.lane, work.number);
-  const auto slot = repair.slot_of.find(work.number);
-  if (slot == repair.slot_of.end()) return;
-  repair.free_slots.push_back(slot->second);
-  repair.slot_of.erase(slot);
-  grant(work.lane);
+  while (!repair.slot_of.empty() && repair.slot_of.begin()->first <= work.number) {
+    repair.free_slots.push_back(repair.slot_of.begin()->second);
+    repair.slot_of.erase(repair.slot_of.begin());
+    grant(work.lane);
+  }
 }
 
 void Link::receive(u32 lane, u64 slot, u32 octets) {

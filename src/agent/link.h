@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -39,7 +40,9 @@ struct LinkSettings {
 
 class Link {
  public:
-  Link(u32 id, Rails rails, Channel channel, Hello self, const LinkSettings& settings);
+  // `streams`: of the agent; outlives the link. nullptr if no rail is an iWARP device.
+  Link(u32 id, Rails rails, StreamConnector* streams, Channel channel, Hello self,
+       const LinkSettings& settings);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -67,6 +70,8 @@ class Link {
 
   void on_message(const Message& message);
   void on_completion(const WorkId& work, const ibv_wc& completion);
+  // Of a lane's connection on an iWARP device.
+  void on_stream(const WorkId& work, StreamEvent event);
   // Posts what can be posted; repairs lanes. Returns whether anything changed.
   bool work(i64 now);
   // When work() has something to do although nothing happened; -1: never.
@@ -82,7 +87,7 @@ class Link {
  private:
   struct Repair {
     std::unique_ptr<Lane> lane{};
-    std::optional<coll::QPAddress> remote{};  // of the generation remote_generation
+    std::optional<LaneAddress> remote{};  // of the generation remote_generation
     u32 remote_generation = 0;
     u32 ready_generation = 0;   // the peer's queue pair of it can receive
     bool owes_requeue = false;  // requests of the generation before are with the flow
@@ -91,14 +96,17 @@ class Link {
     u32 failures = 0;  // one after another
     u64 octets_at_failure = 0;
     std::vector<u64> free_slots{};
-    std::unordered_map<u64, u64> slot_of{};  // by sequence, of outstanding notifications
-    u32 credits = 0;                         // of the peer, not yet given to the flow
-    u32 consumed = 0;                        // notifications received, not yet returned as credits
+    std::map<u64, u64> slot_of{};  // by sequence, of outstanding notifications
+    u32 credits = 0;               // of the peer, not yet given to the flow
+    u32 consumed = 0;              // notifications received, not yet returned as credits
     std::deque<u64> reserved_slots{};
     std::vector<u64> held_receives{};
   };
 
   [[nodiscard]] const coll::Rail& rail_of(u32 lane) const;
+  [[nodiscard]] LaneStreams streams_of(u32 lane) const;
+  void announce_ready(u32 lane);
+  void blame_request(u32 lane);
   void make_lanes();
   void offer(u32 lane, u32 generation);
   void on_offer(std::string_view payload);
@@ -115,6 +123,8 @@ class Link {
 
   u32 id_;
   Rails rails_;
+  StreamConnector* streams_;
+  bool has_connected_ = false;  // this side did; it dials
   Channel channel_;
   Hello self_, peer_{};
   LinkSettings settings_;

@@ -28,6 +28,7 @@ struct TransferState {
   int status = VERBENA_TRANSFER_OK;
   std::string why{};
   u32 link = 0, id = 0;
+  u32 lone_breaks = 0;  // lanes that ended while they had one request, of this transfer
 };
 
 }  // namespace verbena::agent

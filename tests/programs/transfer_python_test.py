@@ -24,9 +24,11 @@ def has(module):
 
 
 class TransferPythonTest(unittest.TestCase):
+    link = "udp"
+
     def passes(self, case):
         done = subprocess.run(
-            [VERBENA, "run", "--address", harness.ADDRESS, "--", PYTHON, CASES, case],
+            [VERBENA, "run", "--link", self.link, "--address", harness.ADDRESS, "--", PYTHON, CASES, case],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             timeout=harness.PAIR_LIMIT_S,
             env={**os.environ, "PYTHONPATH": str((BUILD / "python").resolve()),
@@ -50,6 +52,24 @@ class TransferPythonTest(unittest.TestCase):
 
     def test_errors(self):
         self.passes("errors")
+
+
+class OnIWARPTest(TransferPythonTest):
+    link = "iwarp"
+
+
+class MixedLinksTest(unittest.TestCase):
+    def test_roce_and_iwarp_do_not_connect(self):
+        def start(link, case):
+            return subprocess.Popen(
+                [VERBENA, "run", "--link", link, "--address", harness.ADDRESS, "--", PYTHON, CASES,
+                 case], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                env={**os.environ, "PYTHONPATH": str((BUILD / "python").resolve()),
+                     "PYTHONDONTWRITEBYTECODE": "1"})
+        with start("iwarp", "waiting_agent") as waiting, start("udp", "meet_iwarp") as meeting:
+            told = meeting.communicate(waiting.stdout.readline(), harness.PAIR_LIMIT_S)[0]
+            waiting.communicate("done\n", harness.PAIR_LIMIT_S)
+        self.assertEqual(told, "passed\n")
 
 
 if __name__ == "__main__":

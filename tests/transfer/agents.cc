@@ -10,8 +10,14 @@
 
 namespace verbena::transfer_test {
 
+bool is_on_iwarp() {
+  const char* const link = getenv("VERBENA_TEST_LINK");
+  return link != nullptr && std::strcmp(link, "iwarp") == 0;
+}
+
 void use_devices(const Devices& devices) {
-  setenv("VERBENA_ADDRESS", devices.address, 1);
+  setenv("VERBENA_ADDRESS", is_on_iwarp() ? "127.41.2.1,127.41.2.2" : devices.address, 1);
+  setenv("VERBENA_LINK", is_on_iwarp() ? "iwarp" : "udp", 1);
   setenv("VERBENA_LOCAL", devices.is_local ? "on" : "off", 1);
   if (devices.faults != nullptr)
     setenv("VERBENA_FAULT", devices.faults, 1);

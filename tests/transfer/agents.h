@@ -17,6 +17,9 @@ struct Devices {
   bool is_local = true;  // copies between processes; else packets
 };
 void use_devices(const Devices& devices);
+// VERBENA_TEST_LINK=iwarp runs all tests on iWARP devices. Their addresses are always the same two,
+// because a process opens its devices of rdma_cm once.
+bool is_on_iwarp();
 
 struct AgentDeleter {
   void operator()(verbena_agent* agent) const { verbena_agent_destroy(agent); }

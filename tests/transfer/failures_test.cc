@@ -19,8 +19,8 @@ constexpr size_t kOctets = 32 << 20;
 // A child with an agent "b" and memory that holds pattern(kOctets, 2). It tells the agent's address
 // and the memory's, and ends when it hears something.
 void serve(int tell, int hear, const AgentWish& options = {}) {
+  auto memory = pattern(kOctets, 2);  // outlives its registration
   const auto agent = make_agent("b", options);
-  auto memory = pattern(kOctets, 2);
   add_memory(agent.get(), memory);
   write_line(tell, verbena_agent_address(agent.get()));
   write_line(tell, std::to_string(reinterpret_cast<uint64_t>(memory.data())));
@@ -45,6 +45,7 @@ Reader reader_of(Child& child, const AgentWish& options = {}) {
 }
 
 TEST(TransferFailures, LossLosesNothing) {
+  if (is_on_iwarp()) GTEST_SKIP() << "faults are of packets";
   use_devices({.address = "127.41.1.1", .faults = "loss 0.5%", .is_local = false});
   Child child([](int tell, int hear) { serve(tell, hear); });
   const Reader reader = reader_of(child);
@@ -96,6 +97,7 @@ TEST(TransferFailures, AStoppedPeerGoesOn) {
 
 // The second device loses all packets from the 200th on: its requests go to the first.
 TEST(TransferFailures, ADeadPathsRequestsGoToTheOther) {
+  if (is_on_iwarp()) GTEST_SKIP() << "faults are of packets";
   const char* const devices = "127.41.1.5,127.41.1.6";
   use_devices({.address = devices, .is_local = false});
   Child child([](int tell, int hear) { serve(tell, hear); });

@@ -112,6 +112,22 @@ def errors():
         assert address.split(":")[0] in str(error) or "b" in str(error)
 
 
+def waiting_agent():
+    with Agent("b") as agent:
+        print(agent.address, flush=True)
+        sys.stdin.readline()
+
+
+def meet_iwarp():
+    with Agent("a") as agent:
+        peer = agent.fetch_metadata(sys.stdin.readline().strip())
+        try:
+            agent.connect(peer)
+            raise AssertionError("RoCE and iWARP connected")
+        except TransferError as error:
+            assert "iWARP" in str(error), error
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
     print("passed")
