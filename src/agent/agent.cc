@@ -540,6 +540,8 @@ void Agent::serve_channels() {
       const auto message = channel.poll();
       if (!message) break;
       ++news_;
+      // A notification that arrived before the peer left must not go with its lane.
+      if (message->type == Message::Type::kBye) poll_devices();
       if (message->type == Message::Type::kHello && !link->is_greeted()) {
         const auto greeted = link->on_hello(message->payload, true);
         if (!greeted) link->die(greeted.error().text);
@@ -547,7 +549,9 @@ void Agent::serve_channels() {
         link->on_message(*message);
       }
     }
-    if (link->why_dead().empty() && !channel.is_open())
+    if (!link->why_dead().empty() || channel.is_open()) continue;
+    poll_devices();
+    if (link->why_dead().empty())
       link->die("agent " + link->peer() + ": the connection was closed: it died");
   }
 }

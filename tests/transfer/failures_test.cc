@@ -81,6 +81,31 @@ TEST(TransferFailures, APeerThatLeavesSaysSo) {
   EXPECT_EQ(again(), VERBENA_TRANSFER_PEER);
 }
 
+// The sender knows that the notification is there, and leaves at once.
+TEST(TransferFailures, ANotificationOutlivesItsSender) {
+  use_devices({.address = "127.41.1.7", .is_local = false});
+  constexpr int kRounds = 20;
+  Child child([](int, int hear) {
+    const std::string address = read_line(hear);
+    for (int round = 0; round < kRounds; ++round) {
+      const auto agent = make_agent("b");
+      meet(agent.get(), address);
+      const int sent = verbena_agent_notify(agent.get(), "a", "bye", 3, 30);
+      EXPECT_EQ(sent, VERBENA_TRANSFER_OK) << verbena_agent_error();
+    }
+    read_line(hear);
+  });
+  const auto agent = make_agent("a");
+  child.tell_line(verbena_agent_address(agent.get()));
+  for (int round = 0; round < kRounds; ++round) {
+    char text[8];
+    size_t size = sizeof text;
+    ASSERT_EQ(verbena_agent_next_notification(agent.get(), "b", 10, nullptr, 0, text, &size),
+              VERBENA_TRANSFER_OK)
+        << round;
+  }
+}
+
 TEST(TransferFailures, AStoppedPeerGoesOn) {
   use_devices({.address = "127.41.1.4", .is_local = false});
   Child child([](int tell, int hear) { serve(tell, hear); });
