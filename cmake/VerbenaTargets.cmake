@@ -217,6 +217,8 @@ endfunction()
 # Its Python module needs no compiler.
 function(verbena_transfer_library)
   verbena_public_library(transfer agent)
+  set_source_files_properties(src/agent/kv_api.cc PROPERTIES
+    COMPILE_OPTIONS -fvisibility=default SKIP_UNITY_BUILD_INCLUSION ON)
   if(TARGET verbena_libtransfer)
     target_link_libraries(verbena_libtransfer PRIVATE rdmacm)  # connects iWARP devices
   endif()

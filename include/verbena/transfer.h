@@ -107,6 +107,7 @@ struct verbena_transfer_options {
 	unsigned priority;        /* 0 to 255: the higher first; equal ones share */
 	const void *notification; /* what the peer is told when all octets are there; NULL: nothing */
 	size_t notification_size; /* VERBENA_NOTIFICATION_MAX at most */
+	unsigned staged;          /* not 0: blocks move when verbena_transfer_advance() says so */
 };
 #define VERBENA_NOTIFICATION_MAX 4096
 
@@ -118,6 +119,9 @@ int verbena_transfer_create(verbena_agent *agent, enum verbena_transfer_op op,
 			    verbena_transfer **transfer);
 /* Starts it. May be called again when it is done. */
 int verbena_transfer_post(verbena_transfer *transfer);
+/* The first `blocks` blocks of the local list of a staged transfer may move now. The transfer is done, and the
+ * peer notified, when all blocks have moved. Fails if the transfer is not in progress. */
+int verbena_transfer_advance(verbena_transfer *transfer, size_t blocks);
 /* VERBENA_TRANSFER_OK: done. All octets are in place, and the peer has the notification. */
 int verbena_transfer_status(verbena_transfer *transfer);
 int verbena_transfer_wait(verbena_transfer *transfer, double timeout_s);

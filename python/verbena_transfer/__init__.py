@@ -16,8 +16,8 @@ import ctypes
 import os
 import pathlib
 
-__all__ = ["Agent", "Transfer", "TransferError", "KVLayout", "REMOTE_READ", "REMOTE_WRITE",
-           "LOCAL_WRITE", "DONE", "IN_PROGRESS"]
+__all__ = ["Agent", "Transfer", "TransferError", "KVLayout", "KVCache", "KVTable",
+           "REMOTE_READ", "REMOTE_WRITE", "LOCAL_WRITE", "DONE", "IN_PROGRESS"]
 
 _OK, _IN_PROGRESS, _NOT_FOUND, _NO_ROOM = 0, 1, 3, 7
 DONE, IN_PROGRESS = "DONE", "PROC"  # what Transfer.state() returns, in NIXL's words
@@ -49,7 +49,8 @@ class _AgentOptions(ctypes.Structure):
 
 class _TransferOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("priority", ctypes.c_uint),
-                ("notification", ctypes.c_char_p), ("notification_size", ctypes.c_size_t)]
+                ("notification", ctypes.c_char_p), ("notification_size", ctypes.c_size_t),
+                ("staged", ctypes.c_uint)]
 
 
 class _Counters(ctypes.Structure):
@@ -61,6 +62,15 @@ class _Counters(ctypes.Structure):
 class _Layout(ctypes.Structure):
     _fields_ = [("order", ctypes.c_int), ("layers", ctypes.c_uint32), ("blocks", ctypes.c_uint32),
                 ("block_octets", ctypes.c_uint64)]
+
+
+class _Place(ctypes.Structure):
+    _fields_ = [("layout", _Layout), ("base", ctypes.c_uint64), ("region", ctypes.c_uint64)]
+
+
+class _KVCounters(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t)] + [
+        (name, ctypes.c_uint64) for name in ("used", "cached", "evictions")]
 
 
 def _load():
@@ -94,13 +104,25 @@ def _load():
             ("transfer_create", [pointer, ctypes.c_int, pointer, size, pointer, size, text, pointer,
                                  ctypes.POINTER(pointer)], ctypes.c_int),
             ("transfer_post", [pointer], ctypes.c_int),
+            ("transfer_advance", [pointer, size], ctypes.c_int),
             ("transfer_status", [pointer], ctypes.c_int),
             ("transfer_wait", [pointer, seconds], ctypes.c_int),
             ("transfer_cancel", [pointer], ctypes.c_int),
             ("transfer_error", [pointer], text),
             ("transfer_release", [pointer], None),
             ("kv_list", [pointer, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32, pointer, size,
-                         pointer], size)):
+                         pointer], size),
+            ("kv_cache_create", [ctypes.POINTER(pointer), pointer, pointer, pointer], ctypes.c_int),
+            ("kv_cache_destroy", [pointer], None),
+            ("kv_cache_place", [pointer, pointer], ctypes.c_int),
+            ("kv_allocate", [pointer, pointer, size, size, pointer, ctypes.POINTER(size)],
+             ctypes.c_int),
+            ("kv_publish", [pointer, pointer, size], ctypes.c_int),
+            ("kv_release", [pointer, pointer, size], ctypes.c_int),
+            ("kv_transfer_create", [pointer, ctypes.c_int, pointer, size, pointer, pointer, text,
+                                    pointer, ctypes.POINTER(pointer)], ctypes.c_int),
+            ("kv_layers_ready", [pointer, ctypes.c_uint32], ctypes.c_int),
+            ("kv_count", [pointer, pointer], ctypes.c_int)):
         call = getattr(library, "verbena_" + function)
         call.argtypes, call.restype = arguments, result
     return library
@@ -156,6 +178,19 @@ def _descriptors(values):
     return blocks
 
 
+_OPERATIONS = {"READ": _READ, "WRITE": _WRITE}
+
+
+def _options(notification, priority, staged=False):
+    octets = None if notification is None else _octets(notification)
+    return _TransferOptions(ctypes.sizeof(_TransferOptions), priority, octets, len(octets or b""),
+                            staged)
+
+
+def _numbers(values, kind=ctypes.c_uint32):
+    return (kind * len(values))(*values)
+
+
 class Agent:
     """A named agent. Close it, or use it in a `with` statement."""
 
@@ -165,7 +200,7 @@ class Agent:
                                 listen and _octets(listen), queue_pairs, window, piece, transfers)
         self._handle = ctypes.c_void_p()
         self._held = {}  # by region: the memory must live as long
-        self._transfers = set()
+        self._transfers, self._caches = set(), set()
         _check(_call("agent_create", ctypes.byref(self._handle), _octets(name),
                      ctypes.byref(options)))
 
@@ -182,6 +217,8 @@ class Agent:
     def close(self):
         for transfer in list(getattr(self, "_transfers", ())):
             transfer.release()
+        for cache in list(getattr(self, "_caches", ())):
+            cache.close()
         if self._handle:
             _call("agent_destroy", self._handle)
         self._handle = None
@@ -239,10 +276,17 @@ class Agent:
     def connect(self, peer, timeout=10.0):
         _check(_call("agent_connect", self._handle, _octets(peer), timeout))
 
-    def transfer(self, operation, local, remote, peer, *, notification=None, priority=0):
-        """A prepared transfer, "READ" or "WRITE". Post it as often as it is needed."""
-        return Transfer(self, {"READ": _READ, "WRITE": _WRITE}[operation], _descriptors(local),
-                        _descriptors(remote), peer, notification, priority)
+    def transfer(self, operation, local, remote, peer, *, notification=None, priority=0,
+                 staged=False):
+        """A prepared transfer, "READ" or "WRITE". Post it as often as it is needed. The blocks of a
+        staged one move when advance() says so."""
+        local, remote = _descriptors(local), _descriptors(remote)
+        options = _options(notification, priority, staged)
+        handle = ctypes.c_void_p()
+        _check(_call("transfer_create", self._handle, _OPERATIONS[operation], local, len(local),
+                     remote, len(remote), _octets(peer), ctypes.byref(options),
+                     ctypes.byref(handle)))
+        return Transfer(self, handle)
 
     def read(self, local, remote, peer, **options):
         """Starts a READ from the peer's memory."""
@@ -276,19 +320,21 @@ class Agent:
 class Transfer:
     """A READ or WRITE of a list. Keeps nothing alive: its memory is registered."""
 
-    def __init__(self, agent, operation, local, remote, peer, notification, priority):
-        octets = None if notification is None else _octets(notification)
-        options = _TransferOptions(ctypes.sizeof(_TransferOptions), priority, octets,
-                                   len(octets or b""))
-        self._handle = ctypes.c_void_p()
-        _check(_call("transfer_create", agent._handle, operation, local, len(local), remote,
-                     len(remote), _octets(peer), ctypes.byref(options), ctypes.byref(self._handle)))
-        self._agent = agent
+    def __init__(self, agent, handle):
+        self._handle, self._agent = handle, agent
         agent._transfers.add(self)
 
     def post(self):
         _check(_call("transfer_post", self._handle))
         return self
+
+    def advance(self, blocks):
+        """The first blocks of the local list of a staged transfer may move now."""
+        _check(_call("transfer_advance", self._handle, blocks))
+
+    def layers_ready(self, layers):
+        """The first layers of a KV cache's transfer may move now."""
+        _check(_call("kv_layers_ready", self._handle, layers))
 
     def state(self):
         """DONE or IN_PROGRESS. Raises TransferError if it failed."""
@@ -328,7 +374,7 @@ class KVLayout:
 
     def blocks(self, base, layer, table):
         """The descriptor list of one layer's blocks in a cache at the address `base`."""
-        numbers = (ctypes.c_uint32 * len(table))(*table)
+        numbers = _numbers(table)
         reference = ctypes.byref(self._layout)
         count = _call("kv_list", reference, base, 0, layer, numbers, len(table), None)
         if count == 0 and len(table) != 0:
@@ -336,3 +382,84 @@ class KVLayout:
         found = (_Descriptor * count)()
         _call("kv_list", reference, base, 0, layer, numbers, len(table), found)
         return list(found)
+
+
+class KVTable(list):
+    """The block table of a request. The first `reused` blocks have their contents already."""
+
+    def __init__(self, blocks, reused=0):
+        super().__init__(blocks)
+        self.reused = reused
+
+
+class KVCache:
+    """A paged KV cache in registered memory: block tables of requests, which share the blocks of
+    equal prefixes, and transfers layer by layer.
+
+        cache = KVCache(agent, KVLayout("layers", 80, 4096, 65536), memory)
+        table = cache.allocate(hashes)              # by block: of all tokens up to its end
+        transfer = cache.transfer("WRITE", table, place, peer_table, peer, notification="r1").post()
+        for layer in range(80):
+            compute(layer)
+            transfer.layers_ready(layer + 1)
+        transfer.wait(); transfer.release(); cache.publish(table); cache.release(table)
+    """
+
+    def __init__(self, agent, layout, memory):
+        address, length, _ = _memory_of(memory)
+        shape = layout._layout
+        halves = 1 if shape.order == KVLayout._ORDERS["latent"] else 2
+        if length < shape.layers * shape.blocks * halves * shape.block_octets:
+            raise ValueError("the memory is smaller than the cache")
+        self._handle, self._agent, self._memory = ctypes.c_void_p(), agent, memory
+        _check(_call("kv_cache_create", ctypes.byref(self._handle), agent._handle,
+                     ctypes.byref(shape), address))
+        agent._caches.add(self)
+
+    def close(self):
+        """Release its transfers before."""
+        if self._handle:
+            _call("kv_cache_destroy", self._handle)
+        self._handle = self._memory = None
+        self._agent._caches.discard(self)
+
+    @property
+    def place(self):
+        """Octets that tell a peer's transfer() where this cache is."""
+        place = _Place()
+        _check(_call("kv_cache_place", self._handle, ctypes.byref(place)))
+        return bytes(place)
+
+    def allocate(self, hashes, more=0):
+        """The table of a request: a block for each hash, and `more` without one. Raises
+        TransferError if there is no room."""
+        blocks, reused = _numbers([0] * (len(hashes) + more)), ctypes.c_size_t()
+        _check(_call("kv_allocate", self._handle, _numbers(hashes, ctypes.c_uint64), len(hashes),
+                     more, blocks, ctypes.byref(reused)))
+        return KVTable(blocks, reused.value)
+
+    def publish(self, blocks):
+        """The blocks have their contents: later requests share them."""
+        _check(_call("kv_publish", self._handle, _numbers(blocks), len(blocks)))
+
+    def release(self, blocks):
+        """The request is over, or cancelled."""
+        _check(_call("kv_release", self._handle, _numbers(blocks), len(blocks)))
+
+    def transfer(self, operation, blocks, place, peer_blocks, peer, *, notification=None,
+                 priority=0):
+        """A prepared transfer with a peer's cache. After post(), layers_ready() lets layers move."""
+        if len(blocks) != len(peer_blocks):
+            raise ValueError("the block tables differ in length")
+        there = _Place.from_buffer_copy(place)
+        options = _options(notification, priority)
+        handle = ctypes.c_void_p()
+        _check(_call("kv_transfer_create", self._handle, _OPERATIONS[operation], _numbers(blocks),
+                     len(blocks), ctypes.byref(there), _numbers(peer_blocks), _octets(peer),
+                     ctypes.byref(options), ctypes.byref(handle)))
+        return Transfer(self._agent, handle)
+
+    def counters(self):
+        counters = _KVCounters(ctypes.sizeof(_KVCounters))
+        _check(_call("kv_count", self._handle, ctypes.byref(counters)))
+        return {name: getattr(counters, name) for name, _ in _KVCounters._fields_[1:]}

@@ -289,6 +289,9 @@ Expected<void> Agent::prepare(TransferState& state, const Descriptors& lists) {
   auto copies = transfer::pair_lists(*local, remote);
   if (!copies) return failure(VERBENA_TRANSFER_INVALID, copies.error());
   state.copies = std::move(*copies);
+  u64 end = 0;
+  for (const transfer::Block& block : *local)
+    if (state.is_staged) state.local_ends.push_back(end += block.length);
   state.incarnation = (*metadata)->incarnation;
   return {};
 }
@@ -321,6 +324,22 @@ Expected<void> Agent::post(const std::shared_ptr<TransferState>& state) {
     if (!connected) return connected;
   }
   return failure(VERBENA_TRANSFER_PEER, "agent " + state->peer + " is gone");
+}
+
+Expected<void> Agent::advance(TransferState& state, u64 blocks) {
+  const Lock lock(lock_);
+  if (!state.is_staged) return failure(VERBENA_TRANSFER_INVALID, "the transfer is not staged");
+  if (blocks > state.local_ends.size())
+    return failure(VERBENA_TRANSFER_INVALID,
+                   "the transfer has " + std::to_string(state.local_ends.size()) + " blocks");
+  const auto link = links_.find(state.link);
+  if (state.status != VERBENA_TRANSFER_IN_PROGRESS || link == links_.end())
+    return failure(
+        state.status > VERBENA_TRANSFER_IN_PROGRESS ? state.status : int{VERBENA_TRANSFER_INVALID},
+        state.why.empty() ? "the transfer is not in progress" : state.why);
+  if (blocks > 0) link->second->advance(state, state.local_ends[blocks - 1]);
+  progress();
+  return {};
 }
 
 int Agent::status(TransferState& state) {

@@ -61,6 +61,7 @@ class Agent {
   [[nodiscard]] Expected<void> prepare(TransferState& state, const Descriptors& lists);
   [[nodiscard]] Expected<void> post(const std::shared_ptr<TransferState>& state);
   // These take a transfer that was posted.
+  [[nodiscard]] Expected<void> advance(TransferState& state, u64 blocks);
   [[nodiscard]] int status(TransferState& state);
   [[nodiscard]] int wait(TransferState& state, i64 deadline);
   void cancel(TransferState& state);

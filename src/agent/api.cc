@@ -5,32 +5,13 @@
 #include <cstring>
 #include <limits>
 
-#include "agent/agent.h"
-#include "transfer/kv_layout.h"
-
-struct verbena_agent {
-  std::unique_ptr<verbena::agent::Agent> agent;
-};
-struct verbena_transfer {
-  verbena::agent::Agent* agent = nullptr;
-  std::shared_ptr<verbena::agent::TransferState> state;
-};
+#include "agent/api_result.h"
+#include "agent/kv_cache.h"
 
 namespace verbena::agent {
 namespace {
 
 thread_local std::string last_error;
-
-int told(int status, std::string text) {
-  last_error = std::move(text);
-  return status;
-}
-int told(const Error& error) { return told(error.status, error.text); }
-template <typename T>
-int result(const Expected<T>& expected) {
-  return expected ? told(VERBENA_TRANSFER_OK, "") : told(expected.error());
-}
-int invalid(const char* why) { return told(VERBENA_TRANSFER_INVALID, why); }
 
 i64 deadline_after(double seconds) {
   constexpr double kForever = 1e9;
@@ -74,19 +55,15 @@ Expected<AgentOptions> read_options(const verbena_agent_options& given) {
   return options;
 }
 
-// A struct that grows keeps its first members: an older caller gives a smaller size.
-template <typename T>
-bool has_size(const T* options) {
-  return options == nullptr || (options->size >= sizeof(size_t) && options->size <= sizeof(T));
-}
-template <typename T>
-T copy_of(const T* options) {
-  T copy{};
-  if (options != nullptr) std::memcpy(&copy, options, options->size);
-  return copy;
+}  // namespace
+
+int told(int status, std::string text) {
+  last_error = std::move(text);
+  return status;
 }
 
-}  // namespace
+const std::string& last_text() { return last_error; }
+
 }  // namespace verbena::agent
 
 using namespace verbena::agent;  // NOLINT: the functions of the header are global
@@ -190,6 +167,7 @@ int verbena_transfer_create(verbena_agent* agent, verbena_transfer_op op,
                                         : verbena::transfer::Operation::kWrite;
   state->peer = peer;
   state->priority = static_cast<u8>(wanted.priority);
+  state->is_staged = wanted.staged != 0;
   state->notifies = wanted.notification != nullptr;
   if (state->notifies)
     state->notification.assign(static_cast<const char*>(wanted.notification),
@@ -204,6 +182,11 @@ int verbena_transfer_create(verbena_agent* agent, verbena_transfer_op op,
 int verbena_transfer_post(verbena_transfer* transfer) {
   if (transfer == nullptr) return invalid("transfer is NULL");
   return result(transfer->agent->post(transfer->state));
+}
+
+int verbena_transfer_advance(verbena_transfer* transfer, size_t blocks) {
+  if (transfer == nullptr) return invalid("transfer is NULL");
+  return result(transfer->agent->advance(*transfer->state, blocks));
 }
 
 int verbena_transfer_status(verbena_transfer* transfer) {
@@ -250,7 +233,7 @@ int verbena_agent_notify(verbena_agent* agent, const char* peer, const void* not
   if (status != VERBENA_TRANSFER_OK) return status;
   status = verbena_transfer_post(transfer);
   if (status == VERBENA_TRANSFER_OK) status = verbena_transfer_wait(transfer, timeout_s);
-  const std::string why = last_error;
+  const std::string why = last_text();
   verbena_transfer_release(transfer);
   return told(status, why);
 }
@@ -275,14 +258,10 @@ int verbena_agent_next_notification(verbena_agent* agent, const char* from, doub
 size_t verbena_kv_list(const verbena_kv_layout* layout, uint64_t base, uint64_t region,
                        uint32_t layer, const uint32_t* blocks, size_t count,
                        verbena_descriptor* list) {
-  using verbena::transfer::KVLayout;
-  if (layout == nullptr || (blocks == nullptr && count != 0) || layout->order > VERBENA_KV_LATENT)
-    return 0;
-  const KVLayout of{.order = static_cast<KVLayout::Order>(layout->order),
-                    .layers = layout->layers,
-                    .blocks = layout->blocks,
-                    .block_octets = layout->block_octets};
-  if (layer >= of.layers) return 0;
+  if (layout == nullptr || (blocks == nullptr && count != 0)) return 0;
+  const auto checked = kv_layout_of(*layout);
+  if (!checked || layer >= checked->layers) return 0;
+  const verbena::transfer::KVLayout& of = *checked;
   for (size_t i = 0; i < count; ++i)
     if (blocks[i] >= of.blocks) return 0;
   const size_t length = count * of.halves();
@@ -309,4 +288,4 @@ int verbena_agent_count(verbena_agent* agent, verbena_agent_counters* counters) 
   return told(VERBENA_TRANSFER_OK, "");
 }
 
-const char* verbena_agent_error(void) { return last_error.c_str(); }
+const char* verbena_agent_error(void) { return last_text().c_str(); }

@@ -187,7 +187,8 @@ Expected<void> Link::start(const std::shared_ptr<TransferState>& state) {
                                     .operation = state->operation,
                                     .copies = state->copies,
                                     .priority = state->priority,
-                                    .notifies = state->notifies});
+                                    .notifies = state->notifies,
+                                    .ready_octets = state->is_staged ? 0 : ~u64{0}});
   if (!started) {
     notice_of_.erase(id);
     return failure(VERBENA_TRANSFER_NO_ROOM, "agent " + peer() + ": " + started.error());
@@ -199,6 +200,10 @@ Expected<void> Link::start(const std::shared_ptr<TransferState>& state) {
   state->id = id;
   transfers_.emplace(id, state);
   return {};
+}
+
+void Link::advance(const TransferState& state, u64 ready_octets) {
+  flow_.advance(state.id, ready_octets);
 }
 
 void Link::cancel(const TransferState& state) { flow_.cancel(state.id); }

@@ -66,6 +66,7 @@ class Link {
   [[nodiscard]] u64 octets() const { return flow_.retired_octets(); }
 
   [[nodiscard]] Expected<void> start(const std::shared_ptr<TransferState>& state);
+  void advance(const TransferState& state, u64 ready_octets);
   void cancel(const TransferState& state);
 
   void on_message(const Message& message);

@@ -22,6 +22,8 @@ struct TransferState {
   std::vector<Keys> local_keys{}, remote_keys{};  // by the regions of the copies
   u8 priority = 0;
   bool notifies = false;
+  bool is_staged = false;
+  std::vector<u64> local_ends{};  // of a staged one: octets up to the end of each local block
   std::string notification{};
 
   // Since it was posted.

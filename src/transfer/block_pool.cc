@@ -45,7 +45,7 @@ std::optional<BlockPool::Allocation> BlockPool::allocate(std::span<const u64> ha
   for (const u64 hash : hashes.first(allocation.reused))
     if (blocks_[by_hash_.at(hash)].users == 0) ++idle_hits;
   const u64 wanted = hashes.size() - allocation.reused + u64{more};
-  if (wanted > free_.size() + unused_.size() - idle_hits) return std::nullopt;
+  if (wanted + idle_hits > free_.size() + unused_.size()) return std::nullopt;
   for (const u64 hash : hashes.first(allocation.reused)) {
     const u32 block = by_hash_.at(hash);
     hold(block);
@@ -67,6 +67,13 @@ void BlockPool::publish(std::span<const u32> blocks) {
     CHECK(entry.users > 0);
     if (!entry.hash || entry.is_published) continue;
     entry.is_published = by_hash_.try_emplace(*entry.hash, block).second;
+  }
+}
+
+void BlockPool::retain(std::span<const u32> blocks) {
+  for (const u32 block : blocks) {
+    CHECK(blocks_[block].users > 0);
+    hold(block);
   }
 }
 

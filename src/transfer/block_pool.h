@@ -29,6 +29,8 @@ class BlockPool {
   // The contents are there: later requests may share them. Before that, a block with a hash belongs
   // to its request alone.
   void publish(std::span<const u32> blocks);
+  // A further user of blocks in use, a transfer for instance, which releases them, too.
+  void retain(std::span<const u32> blocks);
   // The request is done, or cancelled. Blocks that are not published are free at once.
   void release(std::span<const u32> blocks);
 

@@ -22,6 +22,12 @@ Expected<void> Flow::start(TransferOrder order) {
   return {};
 }
 
+void Flow::advance(u32 transfer, u64 ready_octets) {
+  Transfer* const found = find(transfer);
+  if (found == nullptr) return;
+  found->order.ready_octets = std::max(found->order.ready_octets, ready_octets);
+}
+
 void Flow::cancel(u32 transfer) {
   if (Transfer* const found = find(transfer)) end(*found, Result::kCancelled, "");
 }
@@ -152,8 +158,8 @@ Flow::Transfer* Flow::choose_transfer(bool with_notify) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = (next_turn_ + i) % count;
     const Transfer& transfer = *transfers_[at];
-    const bool is_ready =
-        !transfer.ending && (transfer.has_copies() || (with_notify && transfer.wants_notify()));
+    const bool is_ready = !transfer.ending &&
+                          (transfer.has_ready_copies() || (with_notify && transfer.wants_notify()));
     if (is_ready && (!best || transfer.order.priority > transfers_[*best]->order.priority))
       best = at;
   }
@@ -171,8 +177,10 @@ Copy Flow::take_piece(Transfer& transfer) {
   Copy copy = transfer.order.copies[transfer.next_copy];
   copy.local += transfer.offset;
   copy.remote += transfer.offset;
-  copy.length = std::min<u64>(copy.length - transfer.offset, limits_.piece_octets);
+  copy.length = std::min({copy.length - transfer.offset, u64{limits_.piece_octets},
+                          transfer.order.ready_octets - transfer.taken});
   transfer.offset += copy.length;
+  transfer.taken += copy.length;
   if (transfer.offset == transfer.order.copies[transfer.next_copy].length) {
     ++transfer.next_copy;
     transfer.offset = 0;

@@ -53,8 +53,9 @@ struct TransferOrder {
   u32 id = 0;  // not that of a transfer in progress
   Operation operation = Operation::kRead;
   std::vector<Copy> copies{};
-  u8 priority = 0;        // the higher first; equal ones share the lanes
-  bool notifies = false;  // a kNotify request follows when all copies are complete
+  u8 priority = 0;             // the higher first; equal ones share the lanes
+  bool notifies = false;       // a kNotify request follows when all copies are complete
+  u64 ready_octets = ~u64{0};  // of the copies, in order; later ones wait for advance()
 };
 
 class Flow {
@@ -65,6 +66,8 @@ class Flow {
 
   // Fails if a limit is reached: the caller waits for an outcome and tries again.
   [[nodiscard]] Expected<void> start(TransferOrder order);
+  // So many octets of its copies, in order, may be issued; fewer than before change nothing.
+  void advance(u32 transfer, u64 ready_octets);
   // Issues nothing more of it. Its outcome comes when its outstanding requests are complete.
   void cancel(u32 transfer);
   // Like cancel(), but the outcome is kFailed.
@@ -98,6 +101,7 @@ class Flow {
     TransferOrder order{};
     std::size_t next_copy = 0;
     u64 offset = 0;             // in that copy
+    u64 taken = 0;              // octets of all copies before that place
     u32 outstanding = 0;        // requests
     std::vector<Copy> again{};  // of dead lanes
     bool notify_again = false, notify_sent = false;
@@ -106,6 +110,9 @@ class Flow {
 
     [[nodiscard]] bool has_copies() const {
       return !again.empty() || next_copy < order.copies.size();
+    }
+    [[nodiscard]] bool has_ready_copies() const {
+      return !again.empty() || (next_copy < order.copies.size() && taken < order.ready_octets);
     }
     [[nodiscard]] bool wants_notify() const {
       return order.notifies && (!notify_sent || notify_again) && !has_copies() && outstanding == 0;

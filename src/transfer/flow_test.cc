@@ -57,6 +57,47 @@ TEST(Flow, IssuesPiecesWithinTheWindowAndNotifiesLast) {
   EXPECT_EQ(flow.retired_octets(), 4u * kPiece + 5);
 }
 
+// A layer of a KV cache is ready after the other. The copies of two layers may be joined.
+TEST(Flow, IssuesOnlyWhatIsReadyAndNotifiesAfterAll) {
+  Flow flow(small_limits());
+  flow.on_lane_up(0, 4);
+  TransferOrder order = order_of(1, 2 * kPiece, 0, true);
+  order.ready_octets = 0;
+  ASSERT_TRUE(flow.start(order));
+  EXPECT_TRUE(drain(flow).empty());
+  flow.advance(1, 300);
+  std::vector<Request> requests = drain(flow);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].copy.length, 300u);
+  flow.on_complete(0, 0);
+  EXPECT_TRUE(drain(flow).empty());  // no notification yet
+  EXPECT_FALSE(flow.poll_outcome());
+  flow.advance(1, 100);  // changes nothing
+  EXPECT_TRUE(drain(flow).empty());
+  flow.advance(1, 2 * kPiece);
+  requests = drain(flow);
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].copy.remote, (u64{1} << 40) + 300);
+  EXPECT_EQ(requests[0].copy.length + requests[1].copy.length, 2u * kPiece - 300);
+  flow.on_complete(0, 2);
+  requests = drain(flow);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].kind, Request::Kind::kNotify);
+}
+
+TEST(Flow, CancelsWhatIsNotReady) {
+  Flow flow(small_limits());
+  flow.on_lane_up(0, 4);
+  TransferOrder order = order_of(1, kPiece);
+  order.ready_octets = 10;
+  ASSERT_TRUE(flow.start(order));
+  ASSERT_EQ(drain(flow).size(), 1u);
+  flow.cancel(1);
+  EXPECT_FALSE(flow.poll_outcome());
+  flow.on_complete(0, 0);
+  EXPECT_EQ(flow.poll_outcome()->result, Result::kCancelled);
+}
+
 TEST(Flow, StripesOverLanes) {
   Flow flow(small_limits());
   for (const u32 lane : {0, 1, 2}) flow.on_lane_up(lane, 4);

@@ -16,6 +16,7 @@ BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" 
 harness.build_from_command_line()
 VERBENA = (BUILD / "bin" / "verbena").resolve()
 CASES = pathlib.Path(__file__).resolve().parent / "transfer" / "cases.py"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 PYTHON = "/usr/bin/python3"  # Debian's, which has NumPy and torch
 
 
@@ -26,13 +27,16 @@ def has(module):
 class TransferPythonTest(unittest.TestCase):
     link = "udp"
 
-    def passes(self, case):
-        done = subprocess.run(
-            [VERBENA, "run", "--link", self.link, "--address", harness.ADDRESS, "--", PYTHON, CASES, case],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    def run_python(self, *arguments):
+        return subprocess.run(
+            [VERBENA, "run", "--link", self.link, "--address", harness.ADDRESS, "--", PYTHON,
+             *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             timeout=harness.PAIR_LIMIT_S,
             env={**os.environ, "PYTHONPATH": str((BUILD / "python").resolve()),
                  "PYTHONDONTWRITEBYTECODE": "1"})
+
+    def passes(self, case):
+        done = self.run_python(CASES, case)
         self.assertEqual((done.returncode, done.stdout), (0, "passed\n"))
 
     def test_bytearrays(self):
@@ -49,6 +53,17 @@ class TransferPythonTest(unittest.TestCase):
     @unittest.skipUnless(has("numpy"), "NumPy is not installed")
     def test_kv_cache(self):
         self.passes("kv_cache")
+
+    @unittest.skipUnless(has("numpy"), "NumPy is not installed")
+    def test_kv_manager(self):
+        self.passes("kv_manager")
+
+    @unittest.skipUnless(has("numpy"), "NumPy is not installed")
+    def test_the_example(self):
+        done = self.run_python(EXAMPLES / "kv_prefill_decode.py", 40)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, "decode: 40 requests are right, 108 blocks were there")
+        self.assertNotIn(" 0 evicted", done.stdout)  # there is room for 64 of 86 blocks
 
     def test_errors(self):
         self.passes("errors")

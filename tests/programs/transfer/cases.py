@@ -2,7 +2,8 @@
 
 import sys
 
-from verbena_transfer import IN_PROGRESS, REMOTE_READ, Agent, KVLayout, TransferError
+from verbena_transfer import (IN_PROGRESS, REMOTE_READ, Agent, KVCache, KVLayout, KVTable,
+                              TransferError)
 
 
 def two_agents():
@@ -87,6 +88,43 @@ def kv_cache():
         layout.blocks(0, 2, [0])
         raise AssertionError("a layer that is not there")
     except IndexError:
+        pass
+
+
+def kv_manager():
+    import numpy
+    layout = KVLayout("layers", 2, 8, 512)
+    a, b = two_agents()
+    here = numpy.random.default_rng(3).integers(0, 256, (2, 2, 8, 512), numpy.uint8)
+    there = numpy.zeros(here.shape, numpy.uint8)
+    prefill, decode = KVCache(a, layout, here), KVCache(b, layout, there)
+    peer = a.fetch_metadata(b.address)
+    table, other = prefill.allocate([1, 2], 1), decode.allocate([], 5)
+    transfer = prefill.transfer("WRITE", table, decode.place, other[2:], peer, notification="r")
+    transfer.post().layers_ready(1)
+    assert b.next_notification(0.05) is None
+    transfer.layers_ready(2)
+    transfer.wait(10)
+    assert b.next_notification(10) == ("a", b"r")
+    assert (there[:, :, other[2:]] == here[:, :, table]).all()
+    assert not there[:, :, other[:2]].any()
+    prefill.publish(table)
+    prefill.release(table)
+    assert prefill.counters() == {"used": 3, "cached": 0, "evictions": 0}  # the transfer's
+    transfer.release()
+    assert prefill.counters() == {"used": 0, "cached": 2, "evictions": 0}
+    again = prefill.allocate([1, 2, 3])
+    assert isinstance(again, KVTable) and again.reused == 2 and again[:2] == table[:2]
+    for wrong in (lambda: prefill.allocate([], 6), lambda: prefill.release([7])):
+        try:
+            wrong()
+            raise AssertionError("no error")
+        except TransferError:
+            pass
+    try:
+        KVCache(a, layout, bytearray(8 * 2 * 2 * 512 - 1))
+        raise AssertionError("memory that is too small")
+    except ValueError:
         pass
 
 
