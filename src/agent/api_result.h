@@ -1,4 +1,4 @@
-// What the C functions have in common: results with the text of verbena_agent_error(), structs with
+// The common parts of the C functions: results with the text of verbena_agent_error(), structs with
 // a size, and what is behind the opaque handles.
 #pragma once
 

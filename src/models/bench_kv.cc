@@ -99,15 +99,15 @@ enum class Command : u8 { kTCP = 2, kEnd = 3 };
 
 // --- the decode process: passive, but for the TCP baseline
 
-int decode(const KVBenchOptions& options, KVTechnology technology, int control, int tcp) {
+int decode(const KVBenchOptions& options, int control, int tcp) {
   const KVCacheMemory cache(options.layout().octets());
   if (cache.data() == nullptr) return fail(kExitFailed, "no memory for the cache");
-  const auto sink = make_sink(technology, cache, control);
-  if (!sink) return fail(kExitFailed, sink.error());
-  const KVPlace place = (*sink)->place();
+  KVInstance instance;
+  if (const auto opened = instance.open("decode", options, cache); !opened)
+    return fail(kExitFailed, opened.error());
+  const KVPlace place = instance.place();
   if (!send_octets(control, &place, sizeof place)) return kExitFailed;
   while (true) {
-    (*sink)->wait(control);
     Command command{};
     if (!receive_octets(control, &command, sizeof command) || command != Command::kTCP)
       return kExitOk;
@@ -126,14 +126,13 @@ class Prefill {
   Prefill(const KVBenchOptions& options, int control, int tcp)
       : options_(options), cache_(options.layout().octets()), control_(control), tcp_(tcp) {}
 
-  Expected<Times> run(KVTechnology technology) {
+  Expected<Times> run() {
     if (cache_.data() == nullptr) return tl::unexpected<std::string>("no memory for the cache");
     KVPlace peer;
     if (!receive_octets(control_, &peer, sizeof peer))
       return tl::unexpected<std::string>("the decode process died");
-    auto mover = make_mover(technology, options_, cache_, peer, control_);
-    if (!mover) return tl::unexpected(mover.error());
-    mover_ = std::move(*mover);
+    if (const auto opened = mover_.open(options_, cache_, peer); !opened)
+      return tl::unexpected(opened.error());
     for (u32 i = 0; i <= options_.iterations; ++i) {
       const auto measured = iterate();
       if (!measured) return tl::unexpected(measured.error());
@@ -151,7 +150,7 @@ class Prefill {
   // A GPU computes: this thread has time to move what was started.
   void compute() {
     const double end = micros_now() + options_.compute_us;
-    while (micros_now() < end) mover_->progress();
+    while (micros_now() < end) mover_.progress();
   }
   Expected<void> move_layers() {
     const u32 layers = options_.layout().layers;
@@ -160,9 +159,9 @@ class Prefill {
     for (u32 layer = 0; layer < layers; ++layer) {
       if (layer > 0 && options_.compute_us > 0) compute();
       computed = micros_now();
-      if (const auto started = mover_->start(layer); !started) return started;
+      if (const auto started = mover_.start(layer); !started) return started;
     }
-    if (const auto done = mover_->finish(); !done) return done;
+    if (const auto done = mover_.finish(); !done) return done;
     const double end = micros_now();
     whole_.push_back(end - begin);
     added_.push_back(end - computed);
@@ -170,8 +169,8 @@ class Prefill {
   }
   Expected<void> move_contiguous() {
     const double begin = micros_now();
-    if (const auto started = mover_->start(options_.layout().layers); !started) return started;
-    if (const auto done = mover_->finish(); !done) return done;
+    if (const auto started = mover_.start_contiguous(); !started) return started;
+    if (const auto done = mover_.finish(); !done) return done;
     contiguous_.push_back(micros_now() - begin);
     return {};
   }
@@ -197,14 +196,13 @@ class Prefill {
   const KVBenchOptions& options_;
   KVCacheMemory cache_;
   int control_, tcp_;
-  std::unique_ptr<KVMover> mover_{};
+  KVMover mover_{};
   std::vector<double> whole_{}, added_{}, contiguous_{}, tcp_times_{};
 };
 
-int prefill(const KVBenchOptions& options, KVTechnology technology, int control, int tcp,
-            int result) {
+int prefill(const KVBenchOptions& options, int control, int tcp, int result) {
   Prefill measuring(options, control, tcp);
-  const auto times = measuring.run(technology);
+  const auto times = measuring.run();
   Times told = times ? *times : Times{};
   if (!times) times.error().copy(told.why.data(), told.why.size() - 1);
   return send_octets(result, &told, sizeof told) ? kExitOk : kExitFailed;
@@ -250,12 +248,12 @@ Expected<Times> measure(const KVBenchOptions& options, KVTechnology technology) 
   const pid_t sink = start_process(technology, [&] {
     close(std::exchange(control.one, -1));
     close(std::exchange(tcp.one, -1));
-    return decode(options, technology, control.other, tcp.other);
+    return decode(options, control.other, tcp.other);
   });
   const pid_t source = start_process(technology, [&] {
     close(std::exchange(control.other, -1));
     close(std::exchange(tcp.other, -1));
-    return prefill(options, technology, control.one, tcp.one, result.other);
+    return prefill(options, control.one, tcp.one, result.other);
   });
   for (int* const end : {&control.one, &control.other, &tcp.one, &tcp.other, &result.other})
     close(std::exchange(*end, -1));  // so that a process sees when the other one dies

@@ -1,12 +1,15 @@
-// KVMover: moves layers of a KV cache to the decode process, by the agents of libverbena-transfer
-// or, on iWARP, whose connections rdma_cm makes, by transfers on a live node. KVSink is the other
-// side.
+// KVMover: moves layers of a KV cache to the decode process, by an agent and the KV cache manager
+// of libverbena-transfer. KVSink is the other side.
 #pragma once
 
 #include <array>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include <verbena/kv_cache.h>
+
+#include "models/handles.h"
 #include "models/kv_bench_options.h"
 #include "models/kv_cache_memory.h"
 
@@ -15,32 +18,50 @@ namespace verbena::models {
 // How the decode process is reached, as it says.
 struct KVPlace {
   std::array<char, 64> address{};  // HOST:PORT
-  u64 base = 0;                    // of its cache
+  verbena_kv_place cache{};
+};
+
+struct KVCacheDeleter {
+  void operator()(verbena_kv_cache* cache) const { verbena_kv_cache_destroy(cache); }
+};
+
+// An agent with a managed cache.
+class KVInstance {
+ public:
+  [[nodiscard]] Expected<void> open(const char* name, const KVBenchOptions& options,
+                                    const KVCacheMemory& memory);
+  [[nodiscard]] KVPlace place() const;
+  [[nodiscard]] verbena_agent* agent() const { return agent_.get(); }
+  [[nodiscard]] verbena_kv_cache* cache() const { return cache_.get(); }
+
+ private:
+  AgentPtr agent_{};
+  std::unique_ptr<verbena_kv_cache, KVCacheDeleter> cache_{};
 };
 
 class KVMover {
  public:
-  virtual ~KVMover() = default;
-  // All requests' blocks of the layer; the number after the last one stands for as many octets in
-  // one contiguous part.
-  [[nodiscard]] virtual Expected<void> start(u32 layer) = 0;
-  virtual void progress() = 0;
+  [[nodiscard]] Expected<void> open(const KVBenchOptions& options, const KVCacheMemory& memory,
+                                    const KVPlace& decode);
+  // The layer of all requests is computed; the first one begins the transfers.
+  [[nodiscard]] Expected<void> start(u32 layer);
+  // As many octets in one contiguous part.
+  [[nodiscard]] Expected<void> start_contiguous();
+  void progress();
   // All that was started is in the decode process's memory, and it was notified.
-  [[nodiscard]] virtual Expected<void> finish() = 0;
-};
-[[nodiscard]] Expected<std::unique_ptr<KVMover>> make_mover(KVTechnology technology,
-                                                            const KVBenchOptions& options,
-                                                            const KVCacheMemory& cache,
-                                                            const KVPlace& decode, int control);
+  [[nodiscard]] Expected<void> finish();
 
-class KVSink {
- public:
-  virtual ~KVSink() = default;
-  [[nodiscard]] virtual KVPlace place() const = 0;
-  // Serves until `control` is readable.
-  virtual void wait(int control) = 0;
+ private:
+  [[nodiscard]] Expected<void> prepare_requests(const KVBenchOptions& options,
+                                                const KVPlace& decode);
+  [[nodiscard]] Expected<void> prepare_contiguous(const KVBenchOptions& options,
+                                                  const KVPlace& decode);
+  [[nodiscard]] Expected<void> post(const TransferPtr& transfer);
+  KVInstance instance_{};
+  std::string peer_{};
+  std::vector<TransferPtr> requests_{};
+  TransferPtr contiguous_{};
+  std::vector<const TransferPtr*> started_{};
 };
-[[nodiscard]] Expected<std::unique_ptr<KVSink>> make_sink(KVTechnology technology,
-                                                          const KVCacheMemory& cache, int control);
 
 }  // namespace verbena::models
