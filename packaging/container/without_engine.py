@@ -71,6 +71,11 @@ class Stage:
         self.variables, self.user, self.entry, self.command = {}, "0:0", [], []
 
     def make_base(self, image, tar):
+        """All files belong to the one user of the namespace."""
+        self.unpack_base(image, tar)
+        subprocess.run(["chown", "-hR", f"{os.geteuid()}:{os.getegid()}", self.root], check=True)
+
+    def unpack_base(self, image, tar):
         if tar:
             self.root.mkdir()
             subprocess.run(["tar", "-xf", tar, "-C", self.root, "--exclude=./dev/*"], check=True)
@@ -159,7 +164,9 @@ def main():
         others = {}
         if arguments.packages:
             others["build"] = pathlib.Path(scratch, "build")
-            shutil.copytree(arguments.packages, others["build"] / "packages")
+            (others["build"] / "packages").mkdir(parents=True)
+            for package in arguments.packages.glob("*.deb"):
+                shutil.copy(package, others["build"] / "packages")
             builders = []
         for builder in [*builders, last]:
             root = arguments.folder if builder is last else pathlib.Path(scratch, builder["name"])
