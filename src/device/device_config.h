@@ -35,6 +35,7 @@ struct DeviceLimits {
   u32 max_cq = 65536;
   u32 max_cqe = 4194303;
   u32 max_mr = 1u << 20;
+  u64 max_registered_bytes = ~u64{0};  // of all regions together
   u32 max_mw = 1u << 20;
   u32 max_pd = 65536;
   u32 max_srq = 65536;

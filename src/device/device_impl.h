@@ -38,6 +38,7 @@ struct Device::Impl {
         ingress(config, qps, multicast, runner, cnps, gsi, port),
         egress(config, runner, cnps, gsi, port),
         streams(qps, runner, port) {
+    memory.limit_registered_bytes(c.limits.max_registered_bytes);
     if (c.local.keys != nullptr) memory.publish_to(*c.local.keys);
   }
 

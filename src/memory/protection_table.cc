@@ -10,6 +10,7 @@
 namespace verbena {
 namespace {
 
+constexpr u64 kNoByteLimit = ~u64{0};
 constexpr u64 kEveryAddress = ~u64{0};             // as a length: every address but the last
 constexpr u64 kWholeProcess = kEveryAddress >> 1;  // every address of a program, and no other's
 
@@ -116,7 +117,8 @@ struct ProtectionTable::Impl {
   }
   // Returns nullptr if the table is full.
   [[nodiscard]] const KeyEntry* insert(const KeyEntry& entry) {
-    if (keys.size() >= max_entries) return nullptr;
+    if (keys.size() >= max_entries || !has_bytes_for(entry, 0)) return nullptr;
+    registered_bytes += bytes_of(entry);
     ++pd_uses[entry.pd];
     const KeyEntry& inserted = keys.insert(entry);
     if (is_window(entry)) ++windows;
@@ -139,6 +141,7 @@ struct ProtectionTable::Impl {
   void erase(const KeyEntry& entry) {
     withdraw(entry);
     if (is_window(entry)) --windows;
+    registered_bytes -= bytes_of(entry);
     if (is_far_region(entry)) far.remove(entry.base);
     release_pd(entry.pd);
     keys.erase(entry.key);
@@ -176,7 +179,19 @@ struct ProtectionTable::Impl {
     if (window.kind == KeyKind::kWindow2) --bound_type2;
   }
 
+  // The bytes that count against the limit. Without a limit the sum may wrap around 2^64.
+  [[nodiscard]] static u64 bytes_of(const KeyEntry& entry) {
+    return entry.kind == KeyKind::kRegion ? entry.length : 0;
+  }
+  // Returns whether the limit has room for the entry once `released` bytes are given back.
+  [[nodiscard]] bool has_bytes_for(const KeyEntry& entry, u64 released) const {
+    if (most_bytes == kNoByteLimit) return true;
+    return bytes_of(entry) <= most_bytes - (registered_bytes - released);
+  }
+
   u32 max_entries;
+  u64 most_bytes = kNoByteLimit;
+  u64 registered_bytes = 0;
   KeyTable keys;
   std::unordered_map<PDId, u32> pd_uses;  // live entries; none for a PD that has none
   u32 windows = 0, bound_type2 = 0;
@@ -192,6 +207,13 @@ ProtectionTable::ProtectionTable(u32 max_entries, PRNG prng)
 }
 
 ProtectionTable::~ProtectionTable() = default;
+
+void ProtectionTable::limit_registered_bytes(u64 most) {
+  CHECK(size() == 0);
+  impl_->most_bytes = most;
+}
+
+u64 ProtectionTable::registered_bytes() const { return impl_->registered_bytes; }
 
 void ProtectionTable::publish_to(KeyPublisher& publisher) { impl_->publisher = &publisher; }
 
@@ -280,6 +302,9 @@ Result<MRKeys> ProtectionTable::reregister_mr(LKey key, const Rereg& change) {
     impl_->erase(*region);
     return failure(Status::kInvalidArgument);
   }
+  const u64 released = Impl::bytes_of(*region);
+  if (!impl_->has_bytes_for(changed, released)) return failure(Status::kNoMemory);
+  impl_->registered_bytes += Impl::bytes_of(changed) - released;
   if (change.translation) changed.key = impl_->keys.draw_variant(region->key);
   ++impl_->pd_uses[changed.pd];
   impl_->release_pd(region->pd);

@@ -80,10 +80,15 @@ class ProtectionTable {
   // the first registration.
   void publish_to(KeyPublisher& publisher);
 
+  // Limits the sum of the lengths of all regions, of far and imported memory too, to `most` bytes.
+  // ~0, the default, is no limit. To be called before the first registration.
+  void limit_registered_bytes(u64 most);
+  [[nodiscard]] u64 registered_bytes() const;
+
   // --- regions. `base` is this process's address of the first byte; `iova` is the address that
   // SGEs and RETHs use for it. kZeroBased means iova 0. kRemoteWrite and kRemoteAtomic need
   // kLocalWrite, and iova + length must not wrap around 2^64; otherwise kInvalidArgument. length 0
-  // is allowed.
+  // is allowed. kNoMemory: no more entries, or no more bytes.
   [[nodiscard]] Result<MRKeys> register_mr(PDId pd, u8* base, u64 length, u64 iova,
                                            AccessFlags access);
   // A region covering the whole address space of the process, addressed by plain pointers
@@ -111,7 +116,8 @@ class ProtectionTable {
   // Changes the given properties in place (IBTA 11.2.8.5 Reregister). Draws a new variant of the
   // key if the change names other memory; otherwise keeps it, as cards do.
   // After kInvalidArgument the region is gone, as the man page of ibv_rereg_mr says for
-  // IBV_REREG_MR_ERR_CMD. After kBusy (a window is bound) and kNotFound nothing has changed.
+  // IBV_REREG_MR_ERR_CMD. After kBusy (a window is bound), kNotFound and kNoMemory (no more bytes)
+  // nothing has changed.
   struct Rereg {
     const PDId* pd = nullptr;
     const AccessFlags* access = nullptr;

@@ -240,6 +240,52 @@ TEST_F(ProtectionTableTest, RegionWithABoundWindowIsBusy) {
   EXPECT_EQ(table_.size(), 0u);
 }
 
+// --- the limit of registered bytes
+
+class RegisteredBytesTest : public ProtectionTableTest {
+ protected:
+  void SetUp() override { table_.limit_registered_bytes(kRegionLength + 100); }
+  Result<MRKeys> register_bytes(u64 length) {
+    return table_.register_mr(kPD, buffer_.data(), length, kIova, kAll);
+  }
+};
+
+TEST_F(RegisteredBytesTest, RegionsBeyondItAreRefused) {
+  const MRKeys whole = register_all();
+  EXPECT_EQ(status_of(register_bytes(101)), Status::kNoMemory);
+  EXPECT_EQ(status_of(table_.register_whole_process(kPD, kAll)), Status::kNoMemory);
+  EXPECT_TRUE(table_.register_null(kPD).has_value());
+  EXPECT_TRUE(register_bytes(100).has_value());
+  EXPECT_EQ(table_.registered_bytes(), kRegionLength + 100);
+  EXPECT_EQ(status_of(register_bytes(1)), Status::kNoMemory);
+  EXPECT_TRUE(register_bytes(0).has_value());
+  ASSERT_EQ(table_.deregister_mr(whole.l_key), Status::kOk);
+  EXPECT_TRUE(register_bytes(kRegionLength).has_value());
+}
+
+TEST_F(RegisteredBytesTest, ReregistrationCountsTheDifference) {
+  const MRKeys whole = register_all();
+  const MRKeys small = register_bytes(50).value();
+  const auto resized = [&](LKey key, u64 length) {
+    return table_.reregister_mr(
+        key, {.translation = true, .base = buffer_.data(), .length = length, .iova = kIova});
+  };
+  EXPECT_EQ(status_of(resized(small.l_key, 101)), Status::kNoMemory);
+  EXPECT_EQ(local_fault(small.l_key, kIova, 50, Access::kLocalRead), MemoryFault::kNone);
+  EXPECT_TRUE(resized(small.l_key, 100).has_value());
+  EXPECT_TRUE(resized(whole.l_key, 10).has_value());
+  EXPECT_EQ(table_.registered_bytes(), 110u);
+}
+
+// Regions of the whole process are 2^63 bytes each.
+TEST_F(ProtectionTableTest, WithoutALimitTheSumMayWrap) {
+  std::vector<LKey> keys;
+  for (u32 i = 0; i < 5; ++i)
+    keys.push_back(table_.register_whole_process(kPD, kAll).value().l_key);
+  for (const LKey key : keys) EXPECT_EQ(table_.deregister_mr(key), Status::kOk);
+  EXPECT_EQ(table_.registered_bytes(), 0u);
+}
+
 // --- windows, IBTA 10.6.7
 
 TEST_F(ProtectionTableTest, WindowGivesRemoteRightsThatItsRegionDoesNotGive) {

@@ -11,7 +11,8 @@ namespace {
 // The two ways a re-registration fails: the region is as it was, or its key is dead.
 int refuse_rereg(Status status) {
   errno = to_errno(status);
-  return status == Status::kBusy ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
+  const bool is_unchanged = status == Status::kBusy || status == Status::kNoMemory;
+  return is_unchanged ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
 }
 int refuse_rereg_input(int error) {
   errno = error;

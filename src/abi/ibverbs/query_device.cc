@@ -48,7 +48,7 @@ ibv_device_attr attributes_of(const ContextObject& context) {
   ibv_device_attr attr{};
   std::memcpy(attr.fw_ver, kFirmwareVersion, sizeof kFirmwareVersion);
   attr.node_guid = attr.sys_image_guid = htobe64(config.node_guid);
-  attr.max_mr_size = ~u64{0};
+  attr.max_mr_size = limits.max_registered_bytes;
   attr.page_size_cap = kPageSizes;
   attr.vendor_id = kVendorId;
   attr.vendor_part_id = kVendorPartId;
