@@ -107,10 +107,11 @@ class NICFileReader {
 
   host::NICFunctionConfig function_of(const YAML::Node& node) {
     host::NICFunctionConfig out;
-    expect_keys(node,
-                {"name", "user", "group", "address", "p_keys", "weight", "guaranteed", "max",
-                 "burst", "programs", "qps", "mrs", "cqes", "connections"},
-                "a function");
+    expect_keys(
+        node,
+        {"name", "user", "group", "address", "p_keys", "weight", "priority", "guaranteed", "max",
+         "burst", "programs", "qps", "mrs", "cqes", "registered_bytes", "connections"},
+        "a function");
     out.name = text_of(node, "name", "");
     if (out.name.empty() || !std::ranges::all_of(out.name, is_of_name))
       note("name: letters, digits, '-', '_' and '.' are needed");
@@ -123,6 +124,7 @@ class NICFileReader {
     if (child(node, "p_keys").IsDefined()) out.p_keys = p_keys_of(list_of(node, "p_keys"));
     out.weight = static_cast<u32>(number_of(node, "weight", 1, kMostWeight));
     if (out.weight == 0) note("weight: 1 at least");
+    out.priority = static_cast<u32>(number_of(node, "priority", 0, host::kMaxNICPriority));
     out.guaranteed_bps = rate_of(node, "guaranteed");
     out.max_bps = rate_of(node, "max");
     if (out.max_bps != 0 && out.guaranteed_bps > out.max_bps)
@@ -133,6 +135,7 @@ class NICFileReader {
     out.max_qp = static_cast<u32>(number_of(node, "qps", 0, 16383));
     out.max_mr = static_cast<u32>(number_of(node, "mrs", 0, 1u << 20));
     out.max_cqe = static_cast<u32>(number_of(node, "cqes", 0, 4194303));
+    out.max_registered_bytes = number_of(node, "registered_bytes", 0, u64{1} << 62);
     out.connections_per_second = static_cast<u32>(number_of(node, "connections", 0, 1u << 20));
     return out;
   }

@@ -74,6 +74,8 @@ DeviceConfig config_on_nic(const LocalAddress& address, const NICAttached& funct
   if (function.max_qp != 0) config.limits.max_qp = std::min(function.max_qp, kQPNsPerSlot);
   if (function.max_mr != 0) config.limits.max_mr = function.max_mr;
   if (function.max_cqe != 0) config.limits.max_cqe = function.max_cqe;
+  if (function.max_registered_bytes != 0)
+    config.limits.max_registered_bytes = function.max_registered_bytes;
   config.p_keys.clear();
   for (u32 i = 0; i < std::min(function.p_key_count, NICAttached::kMaxPKeysOfFunction); ++i)
     config.p_keys.push_back(PKey{function.p_keys[i]});

@@ -12,6 +12,8 @@
 
 namespace verbena::host {
 
+inline constexpr u32 kMaxNICPriority = 7;
+
 struct NICFunctionConfig {
   std::string name;
   std::optional<uid_t> user{};   // who may attach: this user,
@@ -19,11 +21,13 @@ struct NICFunctionConfig {
   std::string address;           // of this host: as VERBENA_ADDRESS
   std::vector<u16> p_keys{0xffff};
   u32 weight = 1;          // of the share of what is not guaranteed
+  u32 priority = 0;        // up to kMaxNICPriority: a function waits for all of a higher one
   u64 guaranteed_bps = 0;  // sent before what others send beyond theirs
   u64 max_bps = 0;         // 0: no limit
   u64 burst_bytes = 1 << 20;
   u32 max_programs = 64;                    // attached at a time
   u32 max_qp = 0, max_mr = 0, max_cqe = 0;  // of each program's device; 0: the device's own
+  u64 max_registered_bytes = 0;             // of each program's device; 0: no limit
   u32 connections_per_second = 0;           // requests for one; 0: no limit
   friend bool operator==(const NICFunctionConfig&, const NICFunctionConfig&) = default;
 };

@@ -71,7 +71,7 @@ bool NICFunction::admits(uid_t user, gid_t group) const {
 Expected<NICFunction::Program*> NICFunction::attach(
     Descriptor& socket, const ucred& who, u32 wanted_slot,
     const std::optional<EncryptionSettings>& encryption) {
-  if (programs_.size() >= config_.max_programs) {
+  if (is_full()) {
     ++counters_.refused_programs;
     return failure(EUSERS, "function " + config_.name + " has " +
                                std::to_string(config_.max_programs) + " programs already");
@@ -114,6 +114,7 @@ NICAttached NICFunction::description_of(const Program* program,
       .max_qp = config_.max_qp,
       .max_mr = config_.max_mr,
       .max_cqe = config_.max_cqe,
+      .max_registered_bytes = config_.max_registered_bytes,
       .packet_overhead = encryption ? kPSPOverheadBytes : 0,
       .receive_buffer_bytes = program == nullptr ? 0 : program->link->receive_buffer_bytes()};
   for (const u16 key : config_.p_keys)

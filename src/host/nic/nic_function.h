@@ -52,6 +52,7 @@ class NICFunction {
   [[nodiscard]] Expected<Program*> attach(Descriptor& socket, const ucred& who, u32 wanted_slot,
                                           const std::optional<EncryptionSettings>& encryption);
   void detach(const Program& program);
+  [[nodiscard]] bool is_full() const { return programs_.size() >= config_.max_programs; }
   [[nodiscard]] std::vector<std::unique_ptr<Program>>& programs() { return programs_; }
   [[nodiscard]] NICAttached description_of(
       const Program* program, const std::optional<EncryptionSettings>& encryption) const;

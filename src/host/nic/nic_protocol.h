@@ -21,7 +21,7 @@
 namespace verbena::host {
 
 inline constexpr const char* kNICVariable = "VERBENA_NIC";  // the socket's path
-inline constexpr u32 kNICVersion = 0x564e4331;  // changes with the layout of any message
+inline constexpr u32 kNICVersion = 0x564e4332;  // changes with the layout of any message
 
 enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus };
 
@@ -39,6 +39,7 @@ struct NICAttached {
   u32 slot = 0;   // of the QPNs
   u32 p_key_count = 0;
   u32 max_qp = 0, max_mr = 0, max_cqe = 0, reserved = 0;
+  u64 max_registered_bytes = 0;
   u32 packet_overhead = 0;  // bytes that encryption adds to each
   u32 receive_buffer_bytes = 0;
   std::array<u16, kMaxPKeysOfFunction> p_keys{};

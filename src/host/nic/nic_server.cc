@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "host/clock.h"
 
@@ -144,12 +145,12 @@ void NICServer::answer_with(const Descriptor& socket, const NICAttached& answer)
 
 NICFunction* NICServer::function_for(const NICAttach& request, const ucred& who) {
   const std::string wanted = text_of(request.function);
-  NICFunction* chosen = nullptr;  // of several the one with the fewest programs
+  NICFunction* chosen = nullptr;  // one that has room, and of those the one with fewest programs
+  const auto load = [](NICFunction& f) { return std::pair(f.is_full(), f.programs().size()); };
   for (NICFunction& function : functions_) {
     if (!function.admits(who.uid, who.gid)) continue;
     if (!wanted.empty() && function.config().name != wanted) continue;
-    if (chosen == nullptr || function.programs().size() < chosen->programs().size())
-      chosen = &function;
+    if (chosen == nullptr || load(function) < load(*chosen)) chosen = &function;
   }
   return chosen;
 }
@@ -210,7 +211,7 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
     functions.push_back(std::move(function));
   }
   functions_ = std::move(functions);
-  next_function_ = 0;
+  next_function_ = {};
   config_ = config;
   rate_ = TokenBucket(config.rate_bps, kBurstOfAll);
   return {};
@@ -244,24 +245,51 @@ bool NICServer::receive(Look look, Time now) {
   return any;
 }
 
-// What is guaranteed goes first; the rest is divided by weight.
+// Guaranteed rates go first. Then a priority is served only when no higher one could send.
 bool NICServer::transmit(Time now) {
-  const bool guaranteed = serve_round(now, true);
-  return serve_round(now, false) || guaranteed;
+  bool any = serve_round(now, Round::kGuaranteed);
+  for (u32 priority = kMaxNICPriority + 1; priority-- > 0;) {
+    const auto round = static_cast<Round>(priority);
+    any = serve_round(now, round) || any;
+    if (is_pending(now, round)) break;
+  }
+  return any;
 }
 
-bool NICServer::serve_round(Time now, bool guaranteed) {
+bool NICServer::is_served(NICFunction& function, Time now, Round round) const {
+  return round == Round::kGuaranteed ? function.is_guaranteed(now)
+                                     : function.config().priority == static_cast<u32>(round);
+}
+
+u32 NICServer::heaviest(Time now, Round round) {
+  u32 most = 1;
+  for (NICFunction& function : functions_)
+    if (is_served(function, now, round) && function.has_more())
+      most = std::max(most, function.config().weight);
+  return most;
+}
+
+bool NICServer::is_pending(Time now, Round round) {
+  return std::ranges::any_of(functions_, [&](NICFunction& function) {
+    return is_served(function, now, round) && function.may_send(now) && function.has_more();
+  });
+}
+
+// No turn exceeds kQuantumBytes, whatever the weights: the next round may be a higher priority's.
+bool NICServer::serve_round(Time now, Round round) {
+  const u32 most = heaviest(now, round);
+  std::size_t& turn = next_function_[static_cast<std::size_t>(round)];
   bool any = false;
   for (std::size_t i = 0; i < functions_.size(); ++i) {
     if (!rate_.may_send(now)) break;  // the next round begins with the one whose turn it is
-    NICFunction& function = functions_[next_function_];
-    next_function_ = (next_function_ + 1) % functions_.size();
-    if (guaranteed && !function.is_guaranteed(now)) continue;
+    NICFunction& function = functions_[turn];
+    turn = (turn + 1) % functions_.size();
+    if (!is_served(function, now, round)) continue;
     if (!function.has_more()) {
       function.deficit = 0;
       continue;
     }
-    function.deficit += static_cast<i64>(kQuantumBytes * function.config().weight);
+    function.deficit += static_cast<i64>(kQuantumBytes * function.config().weight / most);
     if (function.deficit <= 0) continue;
     const u64 sent = function.send(static_cast<u64>(function.deficit), now);
     function.flush();

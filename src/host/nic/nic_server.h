@@ -1,12 +1,13 @@
 // NICServer: the process that owns the links of all virtual functions. Programs attach to it by a
 // Unix socket and exchange frames with it in shared rings; it checks each frame, shapes each
-// function to its rate, and divides the rest by weight (deficit round robin). It trusts nothing
-// that a program can write.
+// function to its rate, serves higher priorities first, and divides the rest of each priority by
+// weight (deficit round robin). It trusts nothing that a program can write.
 //
 // One thread. It polls while there is something to do, and for kSpin after; then it sleeps until a
 // doorbell or a link wakes it.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -18,7 +19,7 @@ namespace verbena::host {
 class NICServer {
  public:
   static constexpr Duration kSpin = us(50);
-  static constexpr u64 kQuantumBytes = 16 << 10;  // of a function of weight 1 in a round
+  static constexpr u64 kQuantumBytes = 16 << 10;  // of the heaviest function in a round
   static constexpr u32 kMaxControls = 256;        // control sockets that have not asked yet
 
   // Listens, and opens all functions.
@@ -46,7 +47,15 @@ class NICServer {
   void drop_the_gone();
   [[nodiscard]] NICFunction* function_for(const NICAttach& request, const ucred& who);
   bool transmit(Time now);
-  bool serve_round(Time now, bool guaranteed);
+  // The functions that a round serves: those below their guaranteed rate, or those of a priority.
+  enum class Round : u32 { kOfFirstPriority = 0, kGuaranteed = kMaxNICPriority + 1 };
+  static constexpr std::size_t kRounds = kMaxNICPriority + 2;
+  bool serve_round(Time now, Round round);
+  [[nodiscard]] bool is_served(NICFunction& function, Time now, Round round) const;
+  // The largest weight of those that have something to send; 1 if none has.
+  [[nodiscard]] u32 heaviest(Time now, Round round);
+  // Whether a function of the round could send more at once.
+  [[nodiscard]] bool is_pending(Time now, Round round);
   bool receive(Look look, Time now);
   void sleep(int stop, Time now);
   [[nodiscard]] Time next_due(Time now);
@@ -56,7 +65,7 @@ class NICServer {
   Descriptor listener_, poll_;
   std::vector<Descriptor> controls_;  // that have not asked yet
   std::vector<NICFunction> functions_;
-  std::size_t next_function_ = 0;
+  std::array<std::size_t, kRounds> next_function_{};  // whose turn it is, of each round
 };
 
 }  // namespace verbena::host

@@ -8,6 +8,9 @@
 #include <sys/un.h>
 
 #include <atomic>
+#include <filesystem>
+#include <numeric>
+#include <string_view>
 #include <thread>
 
 #include "host/clock.h"
@@ -213,6 +216,16 @@ TEST_F(NICServerTest, ProgramsAreCountedAndLetGo) {
   const auto again = attach();
 }
 
+// A function that is full does not keep a program from another one that admits it.
+TEST_F(NICServerTest, AFullFunctionIsPassedOver) {
+  config_.functions[0].max_programs = 1;
+  start();
+  std::vector<std::unique_ptr<Tenant>> tenants;
+  for (u32 i = 0; i < 4; ++i) tenants.push_back(attach());
+  EXPECT_EQ(counter("red", "attached", 1), 1u);
+  EXPECT_EQ(counter("blue", "attached", 3), 3u);
+}
+
 TEST_F(NICServerTest, SilentConnectionsKeepNobodyOut) {
   start();
   std::vector<Descriptor> silent;
@@ -252,42 +265,118 @@ TEST_F(NICServerTest, ReconfiguredWhileProgramsStay) {
   EXPECT_EQ(counter("red", "sent_refused_p_key", 1), 1u);
 }
 
-// A tenant that floods takes no more than its share from one that sends as much as it can.
-TEST_F(NICServerTest, SharesByWeight) {
-  config_.rate_bps = 200'000'000;
-  config_.functions[1].weight = 3;
-  start();
-  const auto red = attach(), blue = attach();
-  std::vector<u8> packet = packet_to(blue->qpn(), 0x8001);
-  packet.resize(4000);
-  packet[1] = 0;
-  const auto fill = [&](Tenant& tenant) {
-    const FrameRing::Addresses addresses{tenant.address, *GID::parse("127.88.1.9")};
+// Tenants that send as much as the NIC takes.
+class NICSharesTest : public NICServerTest {
+ protected:
+  // The bytes that each function sends in a second, in the order of the file. All `programs` flood
+  // for a while before, in which the first have the burst for themselves.
+  std::vector<double> shares(std::size_t programs) {
+    while (tenants_.size() < programs) tenants_.push_back(attach());
+    flood(ms(200));
+    const std::vector<double> before = sent_bytes();
+    flood(sec(1));
+    std::vector<double> shares = sent_bytes();
+    for (std::size_t i = 0; i < shares.size(); ++i) shares[i] -= before[i];
+    return shares;
+  }
+  void flood(Duration time) {
+    for (const Time end = monotonic_now() + time; monotonic_now() < end; sleep_for(ms(1)))
+      for (const auto& tenant : tenants_) fill(*tenant);
+  }
+  static void fill(Tenant& tenant) {
+    std::vector<u8> packet = packet_to(tenant.qpn(), 0x8001);
+    packet.resize(4000);
+    packet[1] = 0;
+    const FrameRing::Addresses addresses{tenant.address, *GID::parse("127.88.1.99")};
     while (u8* const out = tenant.writer.add(addresses, 4004))
       std::copy(packet.begin(), packet.end(), out);
     (void)tenant.writer.publish();
     ring_doorbell(tenant.attachment.doorbell_of_nic.get());
-  };
-  const auto sent = [&](const char* name) {
+  }
+  std::vector<double> sent_bytes() const {
+    constexpr std::string_view kName = "\"sent_bytes\": ";
     const std::string status = *status_of_nic(path_);
-    const std::size_t at =
-        status.find("\"sent_bytes\": ", status.find(std::string("\"name\": \"") + name));
-    return std::stod(status.substr(at + 14));
-  };
-  const auto flood = [&](Duration time) {
-    for (const Time end = monotonic_now() + time; monotonic_now() < end; sleep_for(ms(1))) {
-      fill(*red);
-      fill(*blue);
-    }
-  };
-  flood(ms(200));  // the first has the burst for itself
-  const double red_before = sent("red"), blue_before = sent("blue");
-  flood(sec(1));
-  const double of_red = sent("red") - red_before, of_blue = sent("blue") - blue_before;
-  const bool red_is_first = red->address == *GID::parse("127.88.1.1");
-  EXPECT_TRUE(red_is_first);
-  EXPECT_NEAR(of_blue / of_red, 3, 0.3);
-  EXPECT_NEAR((of_red + of_blue) * 8, 200e6, 40e6);
+    std::vector<double> out;
+    for (std::size_t at = 0; (at = status.find(kName, at)) != std::string::npos; ++at)
+      out.push_back(std::stod(status.substr(at + kName.size())));
+    return out;
+  }
+
+  std::vector<std::unique_ptr<Tenant>> tenants_;
+};
+
+// A tenant that floods takes no more than its share from one that sends as much as it can.
+TEST_F(NICSharesTest, ByWeight) {
+  config_.rate_bps = 200'000'000;
+  config_.functions[1].weight = 3;
+  start();
+  const std::vector<double> sent = shares(2);
+  EXPECT_NEAR(sent[1] / sent[0], 3, 0.3);
+  EXPECT_NEAR((sent[0] + sent[1]) * 8, 200e6, 40e6);
+}
+
+// The lower priority gets what the higher one's maximum leaves, whatever its weight.
+TEST_F(NICSharesTest, ByPriority) {
+  config_.rate_bps = 200'000'000;
+  config_.functions[0].weight = 100;
+  config_.functions[1].priority = 1;
+  config_.functions[1].max_bps = 150'000'000;
+  start();
+  const std::vector<double> sent = shares(2);
+  EXPECT_NEAR(sent[1] * 8, 150e6, 22e6);
+  EXPECT_NEAR(sent[0] * 8, 50e6, 22e6);
+}
+
+// A guaranteed rate is kept against a higher priority.
+TEST_F(NICSharesTest, GuaranteedBeforePriority) {
+  config_.rate_bps = 200'000'000;
+  config_.functions[0].guaranteed_bps = 40'000'000;
+  config_.functions[1].priority = kMaxNICPriority;
+  start();
+  const std::vector<double> sent = shares(2);
+  EXPECT_NEAR(sent[0] * 8, 40e6, 12e6);
+  EXPECT_NEAR(sent[1] * 8, 160e6, 40e6);
+}
+
+// Ten functions of one weight, one of them with four programs, share within 10 %.
+TEST_F(NICSharesTest, TenTenants) {
+  config_.rate_bps = 400'000'000;
+  config_.functions.clear();
+  for (u32 i = 1; i <= 10; ++i)
+    config_.functions.push_back({.name = "f" + std::to_string(i),
+                                 .address = "127.88.1." + std::to_string(i),
+                                 .p_keys = {0x8001},
+                                 .max_programs = i == 10 ? 4u : 1u});
+  start();
+  for (u32 i = 0; i < 9; ++i) tenants_.push_back(attach());
+  const std::vector<double> sent = shares(13);
+  ASSERT_EQ(sent.size(), 10u);
+  const double fair = std::accumulate(sent.begin(), sent.end(), 0.0) / 10;
+  EXPECT_NEAR(fair * 10 * 8, 400e6, 60e6);
+  for (const double share : sent) EXPECT_NEAR(share, fair, fair / 10);
+}
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+// The NIC gives back all that a tenant had, whatever the tenant left in its ring.
+TEST_F(NICServerTest, TenantsThatEndLeaveNothing) {
+  constexpr u32 kTenants = 300;
+  config_.functions.resize(1);
+  start();
+  attach();
+  EXPECT_EQ(counter("red", "detached", 1), 1u);
+  const std::size_t before = open_descriptors();
+  for (u32 i = 0; i < kTenants; ++i) {
+    const auto red = attach();
+    red->send({red->address, red->address}, packet_to(red->qpn(), 0x8001));
+  }
+  EXPECT_EQ(counter("red", "detached", kTenants + 1), kTenants + 1);
+  for (const Time end = monotonic_now() + sec(3); monotonic_now() < end; sleep_for(ms(2)))
+    if (open_descriptors() <= before) break;  // the socket of the last status closes after it
+  EXPECT_LE(open_descriptors(), before);
 }
 
 }  // namespace
