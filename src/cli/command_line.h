@@ -153,9 +153,9 @@ struct BenchRequest {
   bool only_predicts = false;           // --predict
 };
 struct NICRequest {
-  enum class Action : u8 { kRun, kStatus };
+  enum class Action : u8 { kRun, kStatus, kMetrics, kTop };
   Action action = Action::kRun;
-  std::string path;  // nic.yaml; of kStatus also the socket
+  std::string path;  // nic.yaml; of all but kRun also the socket
 };
 struct DefaultRequest {
   enum class Action : u8 { kStatus, kOn, kOff };

@@ -113,6 +113,21 @@ TEST(CommandLineTest, Devices) {
   EXPECT_EQ(std::get<DevicesRequest>(*json).address, "lo");
 }
 
+TEST(CommandLineTest, NICRunsAFileOrLooksAtOne) {
+  const auto action_of = [](const Arguments& arguments) {
+    const NICRequest request = std::get<NICRequest>(*parse_command_line(arguments));
+    EXPECT_EQ(request.path, "nic.yaml");
+    return request.action;
+  };
+  EXPECT_EQ(action_of({"nic", "nic.yaml"}), NICRequest::Action::kRun);
+  EXPECT_EQ(action_of({"nic", "status", "nic.yaml"}), NICRequest::Action::kStatus);
+  EXPECT_EQ(action_of({"nic", "metrics", "nic.yaml"}), NICRequest::Action::kMetrics);
+  EXPECT_EQ(action_of({"nic", "top", "nic.yaml"}), NICRequest::Action::kTop);
+  EXPECT_THAT(refusal({"nic"}), HasSubstr("nic needs one file"));
+  EXPECT_THAT(refusal({"nic", "a.yaml", "b.yaml"}), HasSubstr("nic needs one file"));
+  EXPECT_THAT(refusal({"nic", "top"}), HasSubstr("nic top needs a file or a socket"));
+}
+
 TEST(CommandLineTest, HelpAndVersion) {
   EXPECT_EQ(printed({"--help"}), help_text(HelpTopic::kVerbena));
   EXPECT_EQ(printed({"-h"}), help_text(HelpTopic::kVerbena));

@@ -7,13 +7,20 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
+#include "cli/nic_counters.h"
 #include "cli/nic_file.h"
 #include "cli/stop_signal.h"
+#include "cli/terminal.h"
 #include "cli/text_file.h"
+#include "host/clock.h"
 #include "host/nic/nic_server.h"
 
 namespace verbena::cli {
 namespace {
+
+constexpr Duration kNICTopInterval = sec(1);
+const std::string kClearScreen = "\x1b[H\x1b[2J";
 
 std::atomic<bool> wants_reload{false};
 
@@ -33,13 +40,65 @@ Expected<std::string> socket_of(const std::string& path) {
   return config->socket;
 }
 
-Expected<void> print_status(const std::string& path, const Print& print) {
-  const Expected<std::string> socket = socket_of(path);
-  if (!socket) return tl::unexpected(socket.error());
-  const auto status = host::status_of_nic(*socket);
+Expected<std::string> nic_status_text(const std::string& socket) {
+  const auto status = host::status_of_nic(socket);
   if (!status) return failure(kExitCannot, status.error().message);
-  if (!print(*status)) return failure(kExitCannot, "cannot write to standard output");
+  return *status;
+}
+
+Expected<void> print_nic_text(const std::string& text, const Print& print) {
+  if (!print(text)) return failure(kExitCannot, "cannot write to standard output");
   return {};
+}
+
+Expected<void> print_status(const std::string& socket, const Print& print) {
+  const Expected<std::string> status = nic_status_text(socket);
+  if (!status) return tl::unexpected(status.error());
+  return print_nic_text(*status, print);
+}
+
+Expected<NICStatus> nic_status(const std::string& socket) {
+  const Expected<std::string> status = nic_status_text(socket);
+  if (!status) return tl::unexpected(status.error());
+  return read_nic_status(*status);
+}
+
+Expected<void> print_metrics(const std::string& socket, const Print& print) {
+  const Expected<NICStatus> status = nic_status(socket);
+  if (!status) return tl::unexpected(status.error());
+  return print_nic_text(nic_metrics(*status), print);
+}
+
+// Prints a table each second: once where the output is no terminal.
+Expected<void> print_top(const std::string& socket, const Print& print) {
+  const StopSignal stop;
+  const bool once = !Terminal::is_one();
+  Expected<NICStatus> before = nic_status(socket);
+  if (!before) return tl::unexpected(before.error());
+  Time then = host::monotonic_now();
+  while (!stop.wait(kNICTopInterval)) {
+    Expected<NICStatus> status = nic_status(socket);
+    if (!status) return tl::unexpected(status.error());
+    const Time now = host::monotonic_now();
+    const std::string table = nic_table(*before, *status, now - then);
+    const Expected<void> printed = print_nic_text(once ? table : kClearScreen + table, print);
+    if (!printed || once) return printed;
+    before = std::move(status);
+    then = now;
+  }
+  return {};
+}
+
+Expected<void> inspect(const NICRequest& request, const Print& print) {
+  const Expected<std::string> socket = socket_of(request.path);
+  if (!socket) return tl::unexpected(socket.error());
+  switch (request.action) {
+    case NICRequest::Action::kRun: break;
+    case NICRequest::Action::kStatus: return print_status(*socket, print);
+    case NICRequest::Action::kMetrics: return print_metrics(*socket, print);
+    case NICRequest::Action::kTop: return print_top(*socket, print);
+  }
+  CHECK_UNREACHABLE();
 }
 
 // What is wrong in the new file leaves the NIC as it is.
@@ -53,7 +112,7 @@ void reload(host::NICServer& server, const std::string& path) {
 }  // namespace
 
 Expected<void> nic(const NICRequest& request, const Print& print) {
-  if (request.action == NICRequest::Action::kStatus) return print_status(request.path, print);
+  if (request.action != NICRequest::Action::kRun) return inspect(request, print);
   const Expected<host::NICConfig> config = read_file(request.path);
   if (!config) return tl::unexpected(config.error());
   const StopSignal stop;

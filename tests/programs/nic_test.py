@@ -15,9 +15,11 @@ import time
 import unittest
 
 import harness
+import testing
 
 BUILD = harness.build_from_command_line()
 PREFIX = harness.ADDRESS.rsplit(".", 1)[0]
+KILLS = 1000 if testing.THOROUGH else 20
 PORT = 4795  # of encryption; needs no privilege
 
 
@@ -49,6 +51,10 @@ class NICTest(unittest.TestCase):
                               capture_output=True, text=True, timeout=20)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
+    def look_at(self, command, name):
+        return subprocess.run([BUILD.verbena, "nic", command, f"{self.folder}/{name}.sock"],
+                              capture_output=True, text=True, timeout=20, check=True).stdout
+
     def counters(self, name, function):
         [found] = [f for f in self.status(name)["functions"] if f["name"] == function]
         return found["counters"]
@@ -78,6 +84,9 @@ class NICTest(unittest.TestCase):
         self.write_pair("a", "b", f"{PREFIX}.11", "-s", "65536", "-n", "200")
         self.assertGreaterEqual(self.counters("b", "blue")["sent_packets"], 3200)
         self.assertGreaterEqual(self.counters("a", "red")["received_packets"], 3200)
+        self.assertRegex(self.look_at("metrics", "b"),
+                         r'\nverbena_nic_sent_packets_total{function="blue",address=".*"} [1-9]\d{3}')
+        self.assertRegex(self.look_at("top", "b"), rf"\nblue +{PREFIX}\.12 ")
 
     def test_encrypted(self):
         key = self.folder / "key"
@@ -98,7 +107,7 @@ class NICTest(unittest.TestCase):
         nic = self.start_nic("a", [("red", f"{PREFIX}.15", ", programs: 8")])
         files = pathlib.Path(f"/proc/{nic.pid}/fd")
         before = len(list(files.iterdir()))
-        for _ in range(20):
+        for _ in range(KILLS):
             program = BUILD.start("ib_write_bw", "-F", environment=self.environment("a"))
             harness.wait_until(
                 lambda: self.status("a")["functions"][0]["programs"] or program.ended(), 30,

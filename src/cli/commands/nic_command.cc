@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "cli/commands/commands.h"
 
 namespace verbena::cli {
@@ -8,18 +10,25 @@ class NICCommand final : public Command {
   NICCommand() : Command("nic", HelpTopic::kNIC) {}
 
   Expected<Request> request(std::vector<std::string>) const override {
-    const bool is_status = !words_.empty() && words_.front() == "status";
-    if (words_.size() != (is_status ? 2u : 1u))
-      return wrong_usage(is_status ? "nic status needs a file or a socket"
-                                   : "nic needs one file: verbena nic nic.yaml");
-    return NICRequest{.action = is_status ? NICRequest::Action::kStatus : NICRequest::Action::kRun,
-                      .path = words_.back()};
+    const NICRequest::Action action =
+        words_.empty() ? NICRequest::Action::kRun : action_of(words_.front());
+    const bool runs = action == NICRequest::Action::kRun;
+    if (words_.size() != (runs ? 1u : 2u))
+      return wrong_usage(runs ? "nic needs one file: verbena nic nic.yaml"
+                              : fmt::format("nic {} needs a file or a socket", words_.front()));
+    return NICRequest{.action = action, .path = words_.back()};
   }
 
  protected:
   void add_options(CLI::App& app) override { app.add_option("FILE", words_)->type_name("FILE"); }
 
  private:
+  static NICRequest::Action action_of(std::string_view word) {
+    if (word == "status") return NICRequest::Action::kStatus;
+    if (word == "metrics") return NICRequest::Action::kMetrics;
+    return word == "top" ? NICRequest::Action::kTop : NICRequest::Action::kRun;
+  }
+
   std::vector<std::string> words_;
 };
 
