@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "host/links/transport_bytes.h"
 #include "memory/touch.h"
 
 namespace verbena::host {
@@ -223,19 +224,7 @@ void BurstAssembler::write_sealed(const Burst& burst, u32 place, Room& room,
                                   const EgressFrame& frame, u32 packet, PSPSender& sealer) {
   u8* const begin = room.staging.data() + room.staged;
   u8* const transport = begin + PSPSender::kHeadersSize;
-  std::memcpy(transport, frame.headers.data(), kMaxHeadersSize);
-  if (packet != 0) EgressFrame::make_headers_of(packet, transport);
-  u8* end = transport + frame.headers_size;
-  const auto add = [&](Bytes part) {
-    std::memcpy(end, part.data(), part.size());
-    end += part.size();
-  };
-  if (frame.packets != 1)
-    add(frame.payload_of(packet));
-  else
-    for (const Bytes part : frame.payload.list()) add(part);
-  std::memset(end, 0, kICRCSize);  // the pad is shorter
-  end += frame.pad_count;
+  u8* const end = write_transport(frame, packet, transport);
   const u32 icrc = icrc_of(flow_, envelope_of(burst, place), {transport, end});
   store_icrc(icrc ^ frame.icrc_flip, std::span<u8, kICRCSize>(end, kICRCSize));
   const std::span<u8> sealed(begin, end + kICRCSize + PSPHeader::kICVSize);

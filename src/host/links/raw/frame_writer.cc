@@ -1,8 +1,6 @@
 #include "host/links/raw/frame_writer.h"
 
-#include <algorithm>
-#include <cstring>
-
+#include "host/links/transport_bytes.h"
 #include "memory/touch.h"
 
 namespace verbena::host {
@@ -12,16 +10,6 @@ std::size_t write_ethernet(const EthernetPath& path, EtherType type, std::span<u
   EthernetHeader{.destination = path.destination, .source = path.source, .ether_type = type}.encode(
       out.first<EthernetHeader::kSize>());
   return EthernetHeader::kSize;
-}
-
-void gather(const EgressFrame& frame, u8* to) {
-  to = std::copy_n(frame.headers.begin(), frame.headers_size, to);
-  for (u32 i = 0; i < frame.payload.count; ++i) {
-    const Bytes part = frame.payload.parts[i];
-    std::memcpy(to, part.data(), part.size());
-    to += part.size();
-  }
-  std::fill_n(to, frame.pad_count, u8{0});
 }
 
 GRH grh_of(const EgressFrame& frame) {
@@ -71,7 +59,7 @@ std::size_t write_frame(const EthernetPath& path, const EgressFrame& frame, std:
   if (out.size() < kMaxEnvelopeSize + transport_size + kICRCSize) return 0;
   const std::size_t headers_size = write_headers(path, frame, out);
   const std::span<u8> transport = out.subspan(headers_size, transport_size);
-  if (!touch([&] { gather(frame, transport.data()); })) return 0;
+  if (!touch([&] { (void)write_transport(frame, 0, transport.data()); })) return 0;
   store_icrc(icrc_for(frame, transport) ^ frame.icrc_flip,
              std::span<u8, kICRCSize>(transport.data() + transport_size, kICRCSize));
   return headers_size + transport_size + kICRCSize;
