@@ -376,6 +376,10 @@ TEST(Scenario, MistakesNameLineKeyAndFix) {
             "t.yaml:1: topology.k: 5 is odd; a fat tree's switches have 2, 4, 6, ... ports");
   EXPECT_EQ(mistake("topology: sta\n" + rest),
             "t.yaml:1: topology.kind: 'sta' is not known; did you mean star?");
+  EXPECT_EQ(mistake("topology: {hosts: 3}\nworkload: incast\n").find("t.yaml:1: topology.kind: of"),
+            0u);
+  EXPECT_EQ(mistake("topology: star\nworkload: {flows: []}\n").find("t.yaml:2: workload.kind: of"),
+            0u);
   EXPECT_EQ(
       mistake("topology: star\nworkload: {kind: incast, to: h9}\n"),
       "t.yaml:2: workload.to: there is no host 'h9'; hosts are h0 .. h7, or by number 0 .. 7");

@@ -214,9 +214,8 @@ std::optional<Plan> read_topology(Section section, const PlanLinks& links,
   std::vector<std::string_view> names;
   for (const TopologyKind& kind : kTopologies) names.push_back(kind.name);
   const std::string word = section.text("kind", "");
-  if (word.empty()) {
+  if (word.empty()) {  // which keys there are depends on it
     section.complain("kind", fmt::format("of what kind? {}", one_of({names.begin(), names.end()})));
-    section.done();
     return std::nullopt;
   }
   const std::size_t kind = section.choice("kind", names.size(), names);

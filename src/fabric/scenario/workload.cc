@@ -161,9 +161,9 @@ void read_workload(Section section, const WorkloadContext& context, PRNG& prng,
                    std::vector<Flow>& flows) {
   std::vector<std::string_view> names;
   for (const WorkloadKind& kind : kWorkloads) names.push_back(kind.name);
-  if (!section.has("kind")) {
+  if (!section.has("kind")) {  // which keys there are depends on it
     section.complain("kind", fmt::format("of what kind? {}", one_of({names.begin(), names.end()})));
-    return section.done();
+    return;
   }
   const std::size_t kind = section.choice("kind", names.size(), names);
   if (kind == names.size()) return;
