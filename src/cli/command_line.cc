@@ -75,6 +75,7 @@ class Parser {
     app_.set_version_flag("--version", "verbena " VERBENA_VERSION);
     for (const auto make : kCommands) commands_.push_back(make());
     for (const auto& command : commands_) command->add_to(app_);
+    app_.require_subcommand(0, 1);  // a later word is no command: `nic top`
   }
 
   Expected<Request> parse(Split split) {

@@ -122,6 +122,11 @@ class FetchTest(ModelTest):
         self.assertIn("fetched 9.", self.fetch(address, self.folder / "copy"))
         self.assert_same(self.folder / "copy")
 
+    def test_iwarp_devices(self):
+        _, address = self.serve(None, "--link", "iwarp")
+        self.assertIn("fetched", self.fetch(address, self.folder / "copy", "--link", "iwarp"))
+        self.assert_same(self.folder / "copy")
+
     def test_one_file_gets_the_targets_name(self):
         _, address = self.serve(self.model / "a.safetensors")
         self.fetch(address, self.folder / "b.safetensors")
@@ -333,9 +338,9 @@ class BadInputTest(ModelTest):
             _, single = self.serve(self.model / "a.safetensors")
             self.fails("another process", single, target / "b.safetensors")
 
-    def test_iwarp_devices(self):
+    def test_iwarp_and_roce_do_not_mix(self):
         _, address = self.serve(None, "--link", "iwarp")
-        self.fails("is an iWARP device", address, self.folder / "copy", "--link", "iwarp")
+        self.fails("iWARP", address, self.folder / "copy")
 
     def test_wrong_usage(self):
         for needle, arguments in {"needs one folder": ["serve"],
