@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "cli/guid_text.h"
-#include "device/counter_table.h"
-#include "device/identity.h"
-#include "host/gid_table.h"
-#include "host/link_rate.h"
+#include "device/port/counter_table.h"
+#include "device/port/identity.h"
+#include "host/network/gid_table.h"
+#include "host/network/link_rate.h"
 
 namespace verbena::cli {
 namespace {

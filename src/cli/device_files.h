@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "host/link_kind.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
+#include "host/settings/link_kind.h"
 
 namespace verbena::cli {
 

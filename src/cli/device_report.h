@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "device/device_config.h"
-#include "host/link_kind.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
+#include "host/settings/link_kind.h"
 
 namespace verbena::cli {
 

@@ -9,8 +9,8 @@
 #include "host/adapter.h"
 #include "host/doctor/port_holder.h"
 #include "host/doctor/prober.h"
-#include "host/gid_table.h"
-#include "host/link_kind.h"
+#include "host/network/gid_table.h"
+#include "host/settings/link_kind.h"
 #include "host/stats/stats_reader.h"
 #include "wire/roce/icrc.h"
 

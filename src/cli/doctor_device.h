@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/finding.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
 
 namespace verbena::cli {
 

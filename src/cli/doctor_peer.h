@@ -5,7 +5,7 @@
 
 #include "base/time.h"
 #include "cli/finding.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
 
 namespace verbena::cli {
 

@@ -13,8 +13,8 @@
 #include "cli/stop_signal.h"
 #include "cli/terminal.h"
 #include "cli/text_file.h"
-#include "host/clock.h"
 #include "host/nic/nic_server.h"
+#include "host/os/clock.h"
 
 namespace verbena::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 #include "host/stats/stats_name.h"
 
 namespace verbena::cli {

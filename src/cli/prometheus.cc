@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/qp_text.h"
-#include "device/counter_table.h"
+#include "device/port/counter_table.h"
 
 namespace verbena::cli {
 namespace {

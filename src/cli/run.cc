@@ -18,12 +18,12 @@
 #include "cli/subnet_files.h"
 #include "cli/where.h"
 #include "host/capture/capture_file.h"
-#include "host/congestion_settings.h"
 #include "host/explain/explainer.h"
-#include "host/fault_settings.h"
-#include "host/link_kind.h"
 #include "host/nic/nic_protocol.h"
-#include "host/retransmission_settings.h"
+#include "host/settings/congestion_settings.h"
+#include "host/settings/fault_settings.h"
+#include "host/settings/link_kind.h"
+#include "host/settings/retransmission_settings.h"
 
 namespace verbena::cli {
 namespace {

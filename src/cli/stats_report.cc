@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/qp_text.h"
-#include "device/counter_table.h"
+#include "device/port/counter_table.h"
 #include "transport/qp_state_name.h"
 
 namespace verbena::cli {

@@ -1,5 +1,5 @@
 // What `verbena stats` says of the devices of running programs, as text and as JSON: counters by
-// their names in sysfs (device/counter_table.h), each QP, and the sums for each peer. With an
+// their names in sysfs (device/port/counter_table.h), each QP, and the sums for each peer. With an
 // earlier report of the same devices: also how much was added per second.
 #pragma once
 

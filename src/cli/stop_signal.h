@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/time.h"
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::cli {
 

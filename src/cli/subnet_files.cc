@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "host/link_rate.h"
+#include "host/network/link_rate.h"
 
 namespace verbena::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "host/clock.h"
+#include "host/os/clock.h"
 
 namespace verbena::cli {
 namespace {

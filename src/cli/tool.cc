@@ -11,7 +11,7 @@
 #include "cli/nvmf_address.h"
 #include "cli/run.h"
 #include "faults/values.h"
-#include "host/link_kind.h"
+#include "host/settings/link_kind.h"
 
 namespace verbena::cli {
 namespace {

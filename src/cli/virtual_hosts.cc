@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::cli {
 namespace {

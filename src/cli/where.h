@@ -1,11 +1,12 @@
-// Where devices stand: --address, else VERBENA_ADDRESS, else the default (host/local_address.h).
+// Where devices stand: --address, else VERBENA_ADDRESS, else the default
+// (host/network/local_address.h).
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "cli/failure.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
 
 namespace verbena::cli {
 

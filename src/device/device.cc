@@ -2,7 +2,7 @@
 
 #include "base/prefetch.h"
 #include "device/device_impl.h"
-#include "device/grants.h"
+#include "device/objects/grants.h"
 
 namespace verbena {
 namespace {

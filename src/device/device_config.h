@@ -6,7 +6,7 @@
 #include "base/types.h"
 #include "congestion/parameters.h"
 #include "device/hardening.h"
-#include "device/pacing_config.h"
+#include "device/port/pacing_config.h"
 #include "transport/local/published_device.h"
 #include "transport/rc/limits.h"
 #include "transport/rc/path_allowances.h"

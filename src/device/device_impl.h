@@ -2,20 +2,20 @@
 // Inside src/device/ only.
 #pragma once
 
-#include "device/cnp_queue.h"
 #include "device/device.h"
-#include "device/egress.h"
-#include "device/engine_runner.h"
-#include "device/event_queue.h"
-#include "device/gsi.h"
-#include "device/ingress.h"
-#include "device/local_traffic.h"
-#include "device/multicast_table.h"
-#include "device/object_table.h"
-#include "device/qp_table.h"
-#include "device/shared_receive_queue.h"
-#include "device/streams.h"
-#include "device/xrc_domain.h"
+#include "device/objects/event_queue.h"
+#include "device/objects/object_table.h"
+#include "device/objects/shared_receive_queue.h"
+#include "device/objects/xrc_domain.h"
+#include "device/port/cnp_queue.h"
+#include "device/port/egress.h"
+#include "device/port/gsi.h"
+#include "device/port/ingress.h"
+#include "device/port/local_traffic.h"
+#include "device/port/multicast_table.h"
+#include "device/qp/engine_runner.h"
+#include "device/qp/qp_table.h"
+#include "device/qp/streams.h"
 
 namespace verbena {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "device/cnp_queue.h"
+#include "device/port/cnp_queue.h"
 #include "device/testing.h"
 #include "wire/roce/cnp.h"
 #include "wire/roce/source_port.h"

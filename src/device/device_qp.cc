@@ -3,9 +3,9 @@
 
 #include "device/device.h"
 #include "device/device_impl.h"
-#include "device/engine_factory.h"
-#include "device/gid_table.h"
-#include "device/grants.h"
+#include "device/objects/grants.h"
+#include "device/port/gid_table.h"
+#include "device/qp/engine_factory.h"
 #include "transport/rc/engine.h"
 
 namespace verbena {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "device/p_key_match.h"
+#include "device/port/p_key_match.h"
 #include "wire/ib/aeth.h"
 
 namespace verbena::explain {

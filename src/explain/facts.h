@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "device/async_event.h"
+#include "device/objects/async_event.h"
 #include "explain/packet_history.h"
 #include "transport/cqe.h"
 #include "transport/qp_attributes.h"

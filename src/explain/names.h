@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "device/async_event.h"
+#include "device/objects/async_event.h"
 #include "memory/access.h"
 #include "transport/cqe.h"
 #include "transport/qp_attributes.h"

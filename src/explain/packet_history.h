@@ -13,8 +13,8 @@
 
 #include "base/psn.h"
 #include "base/time.h"
-#include "device/frame.h"
-#include "device/reception.h"
+#include "device/port/frame.h"
+#include "device/port/reception.h"
 
 namespace verbena::explain {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "fabric/event_queue.h"
 #include "fabric/frame_pool.h"
 #include "fabric/sent_frame.h"

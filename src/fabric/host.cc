@@ -5,7 +5,7 @@
 #include <bit>
 #include <utility>
 
-#include "device/source_port.h"
+#include "device/port/source_port.h"
 #include "fabric/ecmp.h"
 #include "fabric/infiniband/packets.h"
 #include "fabric/pause_frame.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "faults/filter.h"
 
 namespace verbena::faults {

@@ -5,7 +5,7 @@
 
 #include "base/psn.h"
 #include "base/types.h"
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/opcode.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "host/live_adapter.h"
-#include "host/memory_faults.h"
+#include "host/os/memory_faults.h"
 
 namespace verbena::host {
 namespace {

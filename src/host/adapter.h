@@ -17,11 +17,11 @@
 #include "device/device.h"
 #include "faults/filter.h"
 #include "host/cm/connection_manager.h"
-#include "host/error.h"
-#include "host/event_target.h"
+#include "host/events/event_target.h"
 #include "host/local/common_memory.h"
 #include "host/local/process_memory.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

@@ -15,12 +15,12 @@
 #include <cstring>
 #include <numeric>
 
-#include "host/directory.h"
-#include "host/event_queue.h"
+#include "host/events/event_queue.h"
 #include "host/live_adapter.h"
-#include "host/qpn_slot.h"
+#include "host/network/socket_address.h"
 #include "host/rc_endpoint_for_test.h"
-#include "host/socket_address.h"
+#include "host/sharing/directory.h"
+#include "host/sharing/qpn_slot.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {

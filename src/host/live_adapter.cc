@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include "device/frame_check.h"
-#include "host/clock.h"
+#include "device/port/frame_check.h"
 #include "host/links/captured_link.h"
-#include "host/no_cancellation.h"
+#include "host/os/clock.h"
+#include "host/os/no_cancellation.h"
 
 namespace verbena::host {
 namespace {

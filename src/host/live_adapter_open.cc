@@ -2,19 +2,19 @@
 #include <algorithm>
 
 #include "host/cm/port_directory.h"
-#include "host/congestion_settings.h"
-#include "host/fault_settings.h"
-#include "host/gid_table.h"
-#include "host/hardening_settings.h"
 #include "host/links/local_link.h"
 #include "host/links/raw/raw_link.h"
 #include "host/links/source_ports.h"
 #include "host/links/udp_link.h"
 #include "host/live_adapter.h"
-#include "host/mpa_settings.h"
-#include "host/qpn_slot.h"
-#include "host/random.h"
-#include "host/retransmission_settings.h"
+#include "host/network/gid_table.h"
+#include "host/os/random.h"
+#include "host/settings/congestion_settings.h"
+#include "host/settings/fault_settings.h"
+#include "host/settings/hardening_settings.h"
+#include "host/settings/mpa_settings.h"
+#include "host/settings/retransmission_settings.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/adapter.h"
-#include "host/clock.h"
+#include "host/os/clock.h"
 
 namespace verbena::host {
 

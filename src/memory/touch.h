@@ -3,9 +3,9 @@
 // can exclude this, because another thread may unmap in between. So the access itself may fault,
 // and the thread then continues here.
 //
-// The driver makes a fault reach recover_from_fault(): host/memory_faults.h. Without a driver that
-// does, as in a simulation, a fault ends the program. Costs a few nanoseconds: no system call, no
-// lock.
+// The driver makes a fault reach recover_from_fault(): host/os/memory_faults.h. Without a driver
+// that does, as in a simulation, a fault ends the program. Costs a few nanoseconds: no system call,
+// no lock.
 #pragma once
 
 #include "memory/sge.h"

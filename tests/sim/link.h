@@ -30,7 +30,7 @@ inline double draw_probability(PRNG& prng, double most) {
   return prng.chance(0.5) ? 0 : most * static_cast<double>(prng.in(1, 100)) / 100;
 }
 
-// How much a receiver's driver knows of the IPv4 Identification (device/frame.h).
+// How much a receiver's driver knows of the IPv4 Identification (device/port/frame.h).
 enum class Identification : u8 { kKnown, kGuessed, kGuessedWrong };
 
 struct LinkConfig {

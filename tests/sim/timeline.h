@@ -4,7 +4,7 @@
 #include <deque>
 #include <string>
 
-#include "device/async_event.h"
+#include "device/objects/async_event.h"
 #include "tests/sim/link.h"
 #include "transport/cqe.h"
 

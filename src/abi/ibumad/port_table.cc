@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "host/no_cancellation.h"
+#include "host/os/no_cancellation.h"
 
 namespace verbena::abi::umad {
 namespace {

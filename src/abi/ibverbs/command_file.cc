@@ -6,7 +6,7 @@
 #include <array>
 #include <sstream>
 
-#include "host/random.h"
+#include "host/os/random.h"
 
 namespace verbena::abi {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <optional>
 
-#include "host/descriptor.h"
 #include "host/local/segment.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::abi {
 

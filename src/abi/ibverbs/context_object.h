@@ -8,8 +8,8 @@
 #include "abi/ibverbs/device_object.h"
 #include "abi/ibverbs/live_set.h"
 #include "host/adapter.h"
-#include "host/descriptor.h"
-#include "host/event_queue.h"
+#include "host/events/event_queue.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::abi {
 

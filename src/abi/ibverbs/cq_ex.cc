@@ -10,7 +10,7 @@
 #include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/pd_object.h"
-#include "host/clock.h"
+#include "host/os/clock.h"
 
 namespace verbena::abi {
 namespace {

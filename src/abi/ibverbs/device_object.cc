@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "host/link_kind.h"
+#include "host/settings/link_kind.h"
 
 namespace verbena::abi {
 namespace {

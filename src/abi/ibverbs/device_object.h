@@ -4,7 +4,7 @@
 #pragma once
 
 #include "abi/ibverbs/layout.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
 
 namespace verbena::abi {
 

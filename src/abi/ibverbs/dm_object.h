@@ -4,7 +4,7 @@
 
 #include "abi/ibverbs/context_object.h"
 #include "abi/ibverbs/use_count.h"
-#include "host/mapping.h"
+#include "host/os/mapping.h"
 
 namespace verbena::abi {
 

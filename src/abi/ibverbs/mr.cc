@@ -16,8 +16,8 @@
 #include "abi/ibverbs/translate.h"
 #include "abi/ibverbs/undo.h"
 #include "host/cuda/region.h"
-#include "host/hardening_settings.h"
-#include "host/mapped_memory.h"
+#include "host/os/mapped_memory.h"
+#include "host/settings/hardening_settings.h"
 #include "memory/touch.h"
 
 #undef ibv_reg_mr

@@ -2,7 +2,7 @@
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/pd_object.h"
-#include "host/mapped_memory.h"
+#include "host/os/mapped_memory.h"
 
 namespace verbena::abi {
 namespace {

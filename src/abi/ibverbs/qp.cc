@@ -16,7 +16,7 @@
 #include "abi/ibverbs/undo.h"
 #include "abi/ibverbs/xrc_target.h"
 #include "abi/ibverbs/xrcd_object.h"
-#include "host/qpn_slot.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::abi {
 namespace {

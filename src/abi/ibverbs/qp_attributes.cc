@@ -8,7 +8,7 @@
 #include "abi/ibverbs/qp_object.h"
 #include "abi/ibverbs/refusals.h"
 #include "abi/ibverbs/translate.h"
-#include "device/identity.h"
+#include "device/port/identity.h"
 
 namespace verbena::abi {
 namespace {

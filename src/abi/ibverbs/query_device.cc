@@ -12,8 +12,8 @@
 #include "abi/ibverbs/exceptions.h"
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
-#include "device/identity.h"
-#include "host/clock.h"
+#include "device/port/identity.h"
+#include "host/os/clock.h"
 
 namespace verbena::abi {
 namespace {

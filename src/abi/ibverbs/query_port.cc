@@ -12,8 +12,8 @@
 #include "abi/ibverbs/newer_verbs.h"
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/translate.h"
-#include "host/link_rate.h"
 #include "host/links/fabric/fabric_protocol.h"
+#include "host/network/link_rate.h"
 
 #undef ibv_query_port
 

@@ -10,7 +10,7 @@
 #include "abi/ibverbs/address.h"
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/translate.h"
-#include "device/qp_transitions.h"
+#include "device/qp/qp_transitions.h"
 #include "host/explain/explainer.h"
 #include "transport/qp_state_name.h"
 

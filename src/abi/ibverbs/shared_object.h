@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "host/adapter.h"
-#include "host/mapping.h"
+#include "host/os/mapping.h"
 
 namespace verbena::abi {
 

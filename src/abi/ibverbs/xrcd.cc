@@ -9,7 +9,7 @@
 #include "abi/ibverbs/operations.h"
 #include "abi/ibverbs/undo.h"
 #include "abi/ibverbs/xrcd_object.h"
-#include "host/held_file.h"
+#include "host/os/held_file.h"
 
 namespace verbena::abi {
 namespace {

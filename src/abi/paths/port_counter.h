@@ -11,7 +11,7 @@
 
 #include "abi/paths/running_programs.h"
 #include "base/types.h"
-#include "device/counter_table.h"
+#include "device/port/counter_table.h"
 
 namespace verbena::abi::paths {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "abi/rdmacm/event_object.h"
-#include "host/event_queue.h"
+#include "host/events/event_queue.h"
 
 namespace verbena::rdmacm {
 

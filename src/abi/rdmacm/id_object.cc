@@ -4,7 +4,7 @@
 
 #include "abi/ibverbs/check/for_rdmacm.h"
 #include "abi/ibverbs/translate.h"
-#include "host/random.h"
+#include "host/os/random.h"
 
 namespace verbena::rdmacm {
 namespace {

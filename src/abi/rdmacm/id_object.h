@@ -19,7 +19,7 @@
 #include "abi/rdmacm/multicast.h"
 #include "abi/rdmacm/socket_endpoint.h"
 #include "host/cm/port_directory.h"
-#include "host/next_hop.h"
+#include "host/network/next_hop.h"
 
 namespace verbena::rdmacm {
 

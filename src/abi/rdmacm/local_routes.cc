@@ -4,12 +4,12 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "host/directory.h"
-#include "host/interface_table.h"
-#include "host/kernel_socket.h"
 #include "host/links/fabric/fabric_protocol.h"
-#include "host/process_channel.h"
-#include "host/socket_address.h"
+#include "host/network/interface_table.h"
+#include "host/network/socket_address.h"
+#include "host/os/kernel_socket.h"
+#include "host/sharing/directory.h"
+#include "host/sharing/process_channel.h"
 
 namespace verbena::rdmacm {
 namespace {

@@ -8,9 +8,9 @@
 #include "check/settings.h"
 #include "cli/fault_options.h"
 #include "faults/values.h"
-#include "host/congestion_settings.h"
-#include "host/link_kind.h"
-#include "host/retransmission_settings.h"
+#include "host/settings/congestion_settings.h"
+#include "host/settings/link_kind.h"
+#include "host/settings/retransmission_settings.h"
 
 namespace verbena::cli {
 namespace {

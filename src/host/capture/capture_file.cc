@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "device/frame_check.h"
+#include "device/port/frame_check.h"
 #include "faults/values.h"
-#include "host/clock.h"
+#include "host/os/clock.h"
 #include "wire/eth/ethernet.h"
 #include "wire/roce/v2_packet.h"
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "faults/held_frame.h"
-#include "host/descriptor.h"
-#include "host/error.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 #include "wire/capture/pcapng.h"
 #include "wire/eth/ethernet.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "host/clock.h"
+#include "host/os/clock.h"
 
 namespace verbena::host {
 namespace {

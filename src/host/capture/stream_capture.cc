@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "host/clock.h"
+#include "host/os/clock.h"
 #include "wire/eth/ethernet.h"
 #include "wire/eth/ipv4.h"
 #include "wire/eth/ipv6.h"

@@ -1,8 +1,8 @@
 #include "host/cm/live_connection_manager.h"
 
 #include "host/cm/mad_router.h"
-#include "host/qpn_slot.h"
-#include "host/random.h"
+#include "host/os/random.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "connect/comm_id_space.h"
-#include "host/qpn_slot.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 

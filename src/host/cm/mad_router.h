@@ -17,9 +17,9 @@
 
 #include "base/time.h"
 #include "connect/mad_route.h"
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "host/cm/port_directory.h"
-#include "host/process_channel.h"
+#include "host/sharing/process_channel.h"
 #include "wire/ib/mad.h"
 
 namespace verbena::host {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "connect/comm_id_space.h"
-#include "host/random.h"
+#include "host/os/random.h"
 #include "tests/support/clock.h"
 #include "wire/ib/cm/message.h"
 

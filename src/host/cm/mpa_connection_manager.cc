@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "host/clock.h"
+#include "host/os/clock.h"
 
 namespace verbena::host {
 namespace {

@@ -1,7 +1,7 @@
 #include "host/cm/peer_watch.h"
 
 #include "connect/comm_id_space.h"
-#include "host/process_channel.h"
+#include "host/sharing/process_channel.h"
 
 namespace verbena::host {
 

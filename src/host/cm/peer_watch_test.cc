@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "connect/comm_id_space.h"
-#include "host/process_channel.h"
-#include "host/random.h"
+#include "host/os/random.h"
+#include "host/sharing/process_channel.h"
 #include "tests/support/clock.h"
 
 namespace verbena::host {

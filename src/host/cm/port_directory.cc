@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/directory.h"
-#include "host/process_channel.h"
-#include "host/random.h"
+#include "host/os/random.h"
+#include "host/sharing/directory.h"
+#include "host/sharing/process_channel.h"
 
 namespace verbena::host {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "base/time.h"
 #include "host/cm/port_table.h"
-#include "host/descriptor.h"
-#include "host/error.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

@@ -10,8 +10,8 @@
 #include <set>
 #include <thread>
 
-#include "host/process_channel.h"
-#include "host/random.h"
+#include "host/os/random.h"
+#include "host/sharing/process_channel.h"
 
 namespace verbena::host {
 namespace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "host/cuda/driver_api.h"
-#include "host/error.h"
+#include "host/os/error.h"
 #include "memory/far_memory.h"
 
 namespace verbena::host::cuda {

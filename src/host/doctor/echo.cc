@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/bytes.h"
-#include "device/frame_check.h"
+#include "device/port/frame_check.h"
 #include "wire/roce/source_port.h"
 
 namespace verbena::host {

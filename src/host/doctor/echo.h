@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "wire/ib/cm/message.h"
 
 namespace verbena::host {

@@ -6,8 +6,8 @@
 #include <cerrno>
 
 #include "host/encryption/key_agent.h"
-#include "host/kernel_socket.h"
-#include "host/socket_address.h"
+#include "host/network/socket_address.h"
+#include "host/os/kernel_socket.h"
 
 namespace verbena::host {
 namespace {

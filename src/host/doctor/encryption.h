@@ -5,7 +5,7 @@
 #include <string>
 
 #include "host/encryption/encryption_settings.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::host {

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/kernel_socket.h"
-#include "host/socket_address.h"
-#include "host/socket_option.h"
+#include "host/network/socket_address.h"
+#include "host/os/kernel_socket.h"
+#include "host/os/socket_option.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {

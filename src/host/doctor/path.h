@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "host/error.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
+#include "host/os/error.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::host {

@@ -4,8 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host/kernel_socket.h"
-#include "host/socket_address.h"
+#include "host/network/socket_address.h"
+#include "host/os/kernel_socket.h"
 
 namespace verbena::host {
 namespace {

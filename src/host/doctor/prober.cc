@@ -7,9 +7,9 @@
 #include <climits>
 
 #include "connect/comm_id_space.h"
-#include "host/clock.h"
-#include "host/qpn_slot.h"
-#include "host/random.h"
+#include "host/os/clock.h"
+#include "host/os/random.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "host/error.h"
+#include "host/os/error.h"
 #include "wire/psp/psp_header.h"
 
 namespace verbena::host {

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/clock.h"
-#include "host/random.h"
+#include "host/os/clock.h"
+#include "host/os/random.h"
 
 namespace verbena::host {
 namespace {

@@ -12,9 +12,9 @@
 #include <string>
 
 #include "base/time.h"
-#include "host/directory.h"
 #include "host/encryption/psp_key.h"
-#include "host/mapping.h"
+#include "host/os/mapping.h"
+#include "host/sharing/directory.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::host {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "host/encryption/key_connection.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
 
 namespace verbena::host {
 

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "base/time.h"
-#include "host/descriptor.h"
 #include "host/encryption/key_messages.h"
 #include "host/encryption/tls_credentials.h"
-#include "host/error.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

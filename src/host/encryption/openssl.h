@@ -11,7 +11,7 @@
 
 #include <string>
 
-#include "host/error.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

@@ -1,6 +1,6 @@
 #include "host/encryption/psp_capture.h"
 
-#include "host/clock.h"
+#include "host/os/clock.h"
 #include "wire/eth/ethernet.h"
 #include "wire/eth/ipv6.h"
 #include "wire/eth/udp.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "host/encryption/host_keys.h"
 #include "host/encryption/psp_cipher.h"
 #include "wire/psp/replay_window.h"

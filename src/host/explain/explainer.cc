@@ -10,7 +10,7 @@
 
 #include "explain/paragraph.h"
 #include "host/explain/peer_probe.h"
-#include "host/qpn_slot.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <cerrno>
 
-#include "host/descriptor.h"
 #include "host/encryption/encryption_settings.h"
-#include "host/process_channel.h"
-#include "host/qpn_slot.h"
-#include "host/socket_address.h"
+#include "host/network/socket_address.h"
+#include "host/os/descriptor.h"
+#include "host/sharing/process_channel.h"
+#include "host/sharing/qpn_slot.h"
 #include "wire/roce/v2_packet.h"
 
 namespace verbena::host {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/time.h"
-#include "host/descriptor.h"
-#include "host/error.h"
 #include "host/http/message.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::host {

@@ -15,7 +15,7 @@
 #include <memory>
 #include <span>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "host/encryption/psp_sender.h"
 #include "host/links/source_port.h"
 #include "wire/roce/icrc.h"

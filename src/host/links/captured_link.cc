@@ -1,6 +1,6 @@
 #include "host/links/captured_link.h"
 
-#include "host/clock.h"
+#include "host/os/clock.h"
 
 namespace verbena::host {
 

@@ -9,11 +9,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/clock.h"
-#include "host/kernel_socket.h"
-#include "host/message_calls.h"
-#include "host/socket_address.h"
-#include "host/socket_option.h"
+#include "host/network/socket_address.h"
+#include "host/os/clock.h"
+#include "host/os/kernel_socket.h"
+#include "host/os/message_calls.h"
+#include "host/os/socket_option.h"
 
 namespace verbena::host {
 namespace {
@@ -139,8 +139,8 @@ Expected<void> DatagramReceiver::join_group() {
 }
 
 // Bound to the interface it is in no group of sockets with those that are bound to the address
-// alone, so that it changes nobody's place there (host/port_group.h). Until it is connected it
-// takes what is for those, too: a moment, and what is not for this process is handed on.
+// alone, so that it changes nobody's place there (host/sharing/port_group.h). Until it is connected
+// it takes what is for those, too: a moment, and what is not for this process is handed on.
 void DatagramReceiver::follow(const DatagramSource& source) {
   const SocketAddress from(source.address, source.port, interface_index_);
   if ((followed_ || bind_to_interface()) && ::connect(fd(), from.data(), from.size()) == 0)

@@ -10,12 +10,12 @@
 #include <optional>
 
 #include "base/bytes.h"
-#include "device/frame.h"
-#include "host/descriptor.h"
-#include "host/error.h"
+#include "device/port/frame.h"
 #include "host/links/collecting_policy.h"
 #include "host/links/link.h"
 #include "host/links/steady_source.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 #include "wire/ib/bth.h"
 #include "wire/roce/icrc.h"
 

@@ -4,12 +4,12 @@
 
 #include <fstream>
 
-#include "host/clock.h"
 #include "host/encryption/psp_sender.h"
-#include "host/kernel_socket.h"
 #include "host/links/udp_link.h"
-#include "host/qpn_slot.h"
-#include "host/socket_address.h"
+#include "host/network/socket_address.h"
+#include "host/os/clock.h"
+#include "host/os/kernel_socket.h"
+#include "host/sharing/qpn_slot.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/source_port.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/clock.h"
+#include "host/os/clock.h"
 
 namespace verbena::host {
 

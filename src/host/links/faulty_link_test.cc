@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "faults/spec.h"
-#include "host/clock.h"
+#include "host/os/clock.h"
 #include "wire/ib/packet.h"
 
 namespace verbena::host {

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "host/clock.h"
-#include "host/descriptor.h"
 #include "host/links/udp_link.h"
-#include "host/qpn_slot.h"
-#include "host/socket_address.h"
-#include "host/socket_option.h"
+#include "host/network/socket_address.h"
+#include "host/os/clock.h"
+#include "host/os/descriptor.h"
+#include "host/os/socket_option.h"
+#include "host/sharing/qpn_slot.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "base/time.h"
-#include "device/frame.h"
-#include "host/error.h"
+#include "device/port/frame.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "device/frame_check.h"
+#include "device/port/frame_check.h"
 #include "host/local/ring_headers.h"
 
 namespace verbena::host {

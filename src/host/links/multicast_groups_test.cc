@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "host/links/source_ports.h"
-#include "host/socket_address.h"
+#include "host/network/socket_address.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "host/links/burst_assembler.h"
-#include "host/socket_address.h"
+#include "host/network/socket_address.h"
 
 namespace verbena::host {
 

@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "base/bytes.h"
-#include "host/kernel_socket.h"
-#include "host/socket_option.h"
+#include "host/os/kernel_socket.h"
+#include "host/os/socket_option.h"
 #include "wire/eth/ipv4.h"
 #include "wire/eth/udp.h"
 #include "wire/roce/icrc.h"

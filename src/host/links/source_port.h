@@ -14,8 +14,8 @@
 #include <optional>
 #include <span>
 
-#include "host/descriptor.h"
-#include "host/socket_address.h"
+#include "host/network/socket_address.h"
+#include "host/os/descriptor.h"
 #include "wire/ib/gid.h"
 #include "wire/roce/icrc.h"
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <memory>
 
-#include "host/error.h"
 #include "host/links/source_port.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 
 namespace verbena::host {
 

@@ -6,10 +6,10 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "host/clock.h"
 #include "host/links/management_frames.h"
 #include "host/links/quiet_sources.h"
-#include "host/qpn_slot.h"
+#include "host/os/clock.h"
+#include "host/sharing/qpn_slot.h"
 #include "wire/ib/bth.h"
 
 namespace verbena::host {

@@ -16,15 +16,15 @@
 #include <vector>
 
 #include "host/cm/mad_router.h"
-#include "host/directory.h"
 #include "host/encryption/psp_stage.h"
-#include "host/error.h"
 #include "host/links/datagram_receiver.h"
 #include "host/links/link.h"
 #include "host/links/multicast_groups.h"
 #include "host/links/udp_sender.h"
-#include "host/local_address.h"
-#include "host/port_group.h"
+#include "host/network/local_address.h"
+#include "host/os/error.h"
+#include "host/sharing/directory.h"
+#include "host/sharing/port_group.h"
 
 namespace verbena::host {
 

@@ -10,12 +10,12 @@
 #include <numeric>
 
 #include "base/bytes.h"
-#include "host/clock.h"
-#include "host/descriptor.h"
 #include "host/links/families_for_test.h"
-#include "host/qpn_slot.h"
-#include "host/socket_address.h"
-#include "host/socket_option.h"
+#include "host/network/socket_address.h"
+#include "host/os/clock.h"
+#include "host/os/descriptor.h"
+#include "host/os/socket_option.h"
+#include "host/sharing/qpn_slot.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/source_port.h"
 

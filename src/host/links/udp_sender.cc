@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "host/message_calls.h"
-#include "host/socket_option.h"
+#include "host/os/message_calls.h"
+#include "host/os/socket_option.h"
 #include "wire/eth/ipv4.h"
 #include "wire/eth/ipv6.h"
 #include "wire/eth/udp.h"

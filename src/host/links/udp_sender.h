@@ -10,7 +10,7 @@
 #include "host/links/link.h"
 #include "host/links/send_message.h"
 #include "host/links/source_ports.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
 
 namespace verbena::host {
 

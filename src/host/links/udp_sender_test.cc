@@ -12,8 +12,8 @@
 #include "base/bytes.h"
 #include "host/links/datagram_receiver.h"
 #include "host/links/families_for_test.h"
-#include "host/memory_faults.h"
-#include "host/socket_option.h"
+#include "host/os/memory_faults.h"
+#include "host/os/socket_option.h"
 #include "wire/roce/icrc.h"
 #include "wire/roce/source_port.h"
 

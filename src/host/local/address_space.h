@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/types.h"
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::host {
 

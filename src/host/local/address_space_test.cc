@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "host/mapping.h"
-#include "host/page_for_test.h"
+#include "host/os/mapping.h"
+#include "host/os/page_for_test.h"
 
 namespace verbena::host {
 namespace {

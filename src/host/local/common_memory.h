@@ -11,7 +11,7 @@
 #include <optional>
 #include <span>
 
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 #include "memory/shared_span.h"
 
 namespace verbena::host {

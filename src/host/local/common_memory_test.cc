@@ -17,9 +17,9 @@
 
 #include "host/local/address_space.h"
 #include "host/local/replaced_memory.h"
-#include "host/mapping.h"
-#include "host/memory_faults.h"
-#include "host/page_for_test.h"
+#include "host/os/mapping.h"
+#include "host/os/memory_faults.h"
+#include "host/os/page_for_test.h"
 
 namespace verbena::host {
 namespace {

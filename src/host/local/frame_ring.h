@@ -21,7 +21,7 @@
 #include <atomic>
 
 #include "base/bytes.h"
-#include "device/frame.h"
+#include "device/port/frame.h"
 
 namespace verbena::host {
 

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <optional>
 
-#include "host/clock.h"
 #include "host/local/settling_memory.h"
+#include "host/os/clock.h"
 
 namespace verbena::host {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "host/clock.h"
-#include "host/directory.h"
 #include "host/local/huge_pages.h"
+#include "host/os/clock.h"
+#include "host/sharing/directory.h"
 
 namespace verbena::host {
 namespace {

@@ -13,8 +13,8 @@
 #include "host/local/outgoing_rings.h"
 #include "host/local/process_memory.h"
 #include "host/local/segment_directory.h"
-#include "host/process_channel.h"
-#include "host/qpn_slot.h"
+#include "host/sharing/process_channel.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 

@@ -15,8 +15,8 @@
 #include "explain/packet_history.h"
 #include "host/local/frame_ring.h"
 #include "host/local/process_memory.h"
-#include "host/qpn_slot.h"
-#include "host/quick_clock.h"
+#include "host/os/quick_clock.h"
+#include "host/sharing/qpn_slot.h"
 #include "transport/local/local_packets.h"
 
 namespace verbena::host {

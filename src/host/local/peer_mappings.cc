@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <string>
 
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::host {
 namespace {

@@ -13,8 +13,8 @@
 #include "base/time.h"
 #include "host/local/address_space.h"
 #include "host/local/slot_set.h"
-#include "host/mapping.h"
-#include "host/quick_clock.h"
+#include "host/os/mapping.h"
+#include "host/os/quick_clock.h"
 #include "memory/published_keys.h"
 
 namespace verbena::host {

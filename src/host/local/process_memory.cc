@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/process_channel.h"
-#include "host/qpn_slot.h"
+#include "host/sharing/process_channel.h"
+#include "host/sharing/qpn_slot.h"
 #include "memory/ordered_copy.h"
 
 namespace verbena::host {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/types.h"
-#include "host/qpn_slot.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "host/random.h"
+#include "host/os/random.h"
 
 namespace verbena::host {
 namespace {

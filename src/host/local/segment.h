@@ -10,7 +10,7 @@
 #include "host/local/life_sign.h"
 #include "host/local/ring_claims.h"
 #include "host/local/slot_set.h"
-#include "host/mapping.h"
+#include "host/os/mapping.h"
 #include "transport/local/access_gates.h"
 #include "transport/local/published_device.h"
 

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "host/directory.h"
+#include "host/sharing/directory.h"
 
 namespace verbena::host {
 namespace {

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "base/types.h"
-#include "host/qpn_slot.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "host/page_for_test.h"
+#include "host/os/page_for_test.h"
 
 namespace verbena::host {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "device/p_key_match.h"
-#include "host/qpn_slot.h"
+#include "device/port/p_key_match.h"
+#include "host/sharing/qpn_slot.h"
 #include "wire/ib/cm/attribute.h"
 #include "wire/ib/deth.h"
 #include "wire/ib/mad.h"

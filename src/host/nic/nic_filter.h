@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "device/frame.h"
-#include "device/frame_check.h"
+#include "device/port/frame.h"
+#include "device/port/frame_check.h"
 
 namespace verbena::host {
 

@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/clock.h"
-#include "host/qpn_slot.h"
-#include "host/random.h"
+#include "host/os/clock.h"
+#include "host/os/random.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 namespace {

@@ -13,10 +13,10 @@
 #include <string>
 
 #include "device/device_config.h"
-#include "host/descriptor.h"
-#include "host/error.h"
 #include "host/local/frame_ring.h"
-#include "host/mapping.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
+#include "host/os/mapping.h"
 
 namespace verbena::host {
 

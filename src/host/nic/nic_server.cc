@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "host/clock.h"
+#include "host/os/clock.h"
 
 namespace verbena::host {
 namespace {

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <thread>
 
-#include "host/clock.h"
-#include "host/qpn_slot.h"
+#include "host/os/clock.h"
+#include "host/sharing/qpn_slot.h"
 #include "wire/ib/deth.h"
 
 namespace verbena::host {

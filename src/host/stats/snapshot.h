@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "device/counters.h"
-#include "device/object_info.h"
-#include "device/qp_traffic.h"
+#include "device/objects/object_info.h"
+#include "device/port/counters.h"
+#include "device/qp/qp_traffic.h"
 #include "host/links/link.h"
 #include "transport/qp_attributes.h"
 

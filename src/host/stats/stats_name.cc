@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "host/qpn_slot.h"
+#include "host/sharing/qpn_slot.h"
 
 namespace verbena::host {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "device/queue_pair.h"
-#include "host/kernel_socket.h"
-#include "host/socket_option.h"
+#include "device/qp/queue_pair.h"
+#include "host/os/kernel_socket.h"
+#include "host/os/socket_option.h"
 #include "host/stats/stats_name.h"
 
 namespace verbena::host {

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "device/device.h"
-#include "host/descriptor.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
+#include "host/os/descriptor.h"
 #include "host/stats/snapshot.h"
 
 namespace verbena::host {

@@ -11,10 +11,10 @@
 #include <sstream>
 #include <tuple>
 
-#include "host/clock.h"
-#include "host/kernel_socket.h"
-#include "host/random.h"
-#include "host/socket_option.h"
+#include "host/os/clock.h"
+#include "host/os/kernel_socket.h"
+#include "host/os/random.h"
+#include "host/os/socket_option.h"
 
 namespace verbena::host {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "host/descriptor.h"
-#include "host/error.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 #include "host/stats/snapshot.h"
 #include "host/stats/stats_name.h"
 

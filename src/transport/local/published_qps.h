@@ -23,8 +23,8 @@ struct PublishedQP {
   GID source{}, destination{};  // of its path
 
   // Returns whether requests of `requester` are accepted here. It checks what the device checks of
-  // each packet (device/admission.h), that both ends are of one connection, and that packets of one
-  // end have the length that the other expects. IBTA 9.7.4.1.6
+  // each packet (device/port/admission.h), that both ends are of one connection, and that packets
+  // of one end have the length that the other expects. IBTA 9.7.4.1.6
   [[nodiscard]] bool accepts_from(const QPAttributes& requester) const;
   // Returns whether requests of this kind are permitted: `need` is kRemoteWrite or kRemoteRead.
   // IBTA 9.7.4.1.5. A requester that may have more READs outstanding than there are resources may

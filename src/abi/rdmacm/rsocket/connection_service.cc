@@ -12,7 +12,7 @@ namespace verbena::rdmacm::rsocket {
 namespace {
 
 // The thread takes no signals, which are the program's, but the faults of its own accesses:
-// host/memory_faults.h. 0, or an errno.
+// host/os/memory_faults.h. 0, or an errno.
 int create_thread(void* (*run)(void*), void* argument) {
   sigset_t all, before;
   ::sigfillset(&all);

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::rdmacm::rsocket {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "abi/rdmacm/connection_path.h"
-#include "host/kernel_socket.h"
+#include "host/os/kernel_socket.h"
 
 namespace verbena::rdmacm::rsocket {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "abi/rdmacm/results.h"
 #include "abi/rdmacm/rsocket/settings.h"
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::rdmacm::rsocket {
 

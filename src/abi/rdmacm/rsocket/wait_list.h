@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "abi/rdmacm/rsocket/table.h"
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::rdmacm::rsocket {
 

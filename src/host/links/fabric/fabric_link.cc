@@ -9,9 +9,9 @@
 #include <cstring>
 
 #include "base/bytes.h"
-#include "host/clock.h"
 #include "host/links/management_frames.h"
-#include "host/qpn_slot.h"
+#include "host/os/clock.h"
+#include "host/sharing/qpn_slot.h"
 #include "memory/touch.h"
 #include "wire/ib/bth.h"
 #include "wire/ib/lid_address.h"

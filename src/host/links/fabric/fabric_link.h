@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "host/cm/mad_router.h"
-#include "host/descriptor.h"
 #include "host/links/fabric/fabric_protocol.h"
 #include "host/links/link.h"
-#include "host/process_channel.h"
+#include "host/os/descriptor.h"
+#include "host/sharing/process_channel.h"
 
 namespace verbena::host {
 

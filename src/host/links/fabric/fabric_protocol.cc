@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "base/bytes.h"
-#include "host/kernel_socket.h"
-#include "host/socket_option.h"
+#include "host/os/kernel_socket.h"
+#include "host/os/socket_option.h"
 
 namespace verbena::host {
 namespace {

@@ -15,9 +15,9 @@
 #include <string>
 #include <string_view>
 
-#include "host/descriptor.h"
-#include "host/error.h"
 #include "host/links/fabric/fabric_clock.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 #include "wire/ib/gid.h"
 #include "wire/ib/opcode.h"
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/clock.h"
+#include "host/os/clock.h"
 #include "memory/touch.h"
 
 namespace verbena::host {

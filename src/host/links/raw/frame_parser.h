@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 
 namespace verbena::host {
 

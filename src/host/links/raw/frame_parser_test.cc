@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "device/frame_check.h"
+#include "device/port/frame_check.h"
 #include "host/links/raw/raw_frame_for_test.h"
 #include "wire/roce/v1_packet.h"
 

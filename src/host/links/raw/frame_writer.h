@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "wire/eth/ethernet.h"
 #include "wire/ib/grh.h"
 #include "wire/roce/v2_packet.h"

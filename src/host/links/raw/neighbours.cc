@@ -1,7 +1,7 @@
 #include "host/links/raw/neighbours.h"
 
 #include "base/bytes.h"
-#include "host/next_hop.h"
+#include "host/network/next_hop.h"
 
 namespace verbena::host {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "host/next_hop.h"
+#include "host/network/next_hop.h"
 #include "wire/eth/ethernet.h"
 #include "wire/ib/gid.h"
 

@@ -12,9 +12,9 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "host/kernel_socket.h"
-#include "host/message_calls.h"
-#include "host/socket_option.h"
+#include "host/os/kernel_socket.h"
+#include "host/os/message_calls.h"
+#include "host/os/socket_option.h"
 #include "wire/eth/internet_checksum.h"
 #include "wire/eth/ipv4.h"
 #include "wire/eth/ipv6.h"

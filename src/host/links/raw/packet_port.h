@@ -9,8 +9,6 @@
 #include <array>
 #include <memory>
 
-#include "host/descriptor.h"
-#include "host/error.h"
 #include "host/links/burst_assembler.h"
 #include "host/links/link.h"
 #include "host/links/raw/frame_parser.h"
@@ -18,6 +16,8 @@
 #include "host/links/raw/raw_port.h"
 #include "host/links/raw/take_filter.h"
 #include "host/links/raw/vnet_header.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

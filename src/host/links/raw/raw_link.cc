@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "base/check.h"
-#include "host/clock.h"
-#include "host/kernel_socket.h"
 #include "host/links/quiet_sources.h"
 #include "host/links/raw/packet_port.h"
 #include "host/links/raw/take_filter.h"
 #include "host/links/raw/xdp_port.h"
+#include "host/os/clock.h"
+#include "host/os/kernel_socket.h"
 
 namespace verbena::host {
 namespace {

@@ -11,10 +11,10 @@
 #include <memory>
 #include <vector>
 
-#include "host/link_kind.h"
 #include "host/links/raw/neighbours.h"
 #include "host/links/raw/raw_port.h"
 #include "host/links/udp_link.h"
+#include "host/settings/link_kind.h"
 
 namespace verbena::host {
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "device/frame.h"
+#include "device/port/frame.h"
 #include "wire/eth/ethernet.h"
 
 namespace verbena::host {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/check.h"
-#include "host/socket_option.h"
+#include "host/os/socket_option.h"
 #include "wire/eth/udp.h"
 
 namespace verbena::host {

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include "host/descriptor.h"
 #include "host/links/raw/raw_frame_for_test.h"
 #include "host/links/raw/xdp_program.h"
+#include "host/os/descriptor.h"
 
 namespace verbena::host {
 namespace {

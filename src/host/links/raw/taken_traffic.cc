@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
-#include "host/qpn_slot.h"
+#include "host/sharing/qpn_slot.h"
 #include "wire/eth/ipv4.h"
 #include "wire/eth/ipv6.h"
 #include "wire/eth/udp.h"

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/error.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "host/kernel_socket.h"
 #include "host/links/raw/xdp_error.h"
+#include "host/os/kernel_socket.h"
 #include "wire/eth/ethernet.h"
 
 namespace verbena::host {

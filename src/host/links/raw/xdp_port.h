@@ -12,7 +12,7 @@
 #include "host/links/raw/raw_port.h"
 #include "host/links/raw/xdp_program.h"
 #include "host/links/raw/xdp_socket.h"
-#include "host/local_address.h"
+#include "host/network/local_address.h"
 
 namespace verbena::host {
 

@@ -8,9 +8,9 @@
 
 #include <vector>
 
-#include "host/descriptor.h"
-#include "host/error.h"
 #include "host/links/raw/taken_traffic.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

@@ -10,9 +10,9 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "host/kernel_socket.h"
 #include "host/links/raw/xdp_error.h"
-#include "host/socket_option.h"
+#include "host/os/kernel_socket.h"
+#include "host/os/socket_option.h"
 
 // Linux 6.6; older headers lack them.
 #ifndef XDP_USE_SG

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/types.h"
-#include "host/descriptor.h"
-#include "host/error.h"
 #include "host/links/raw/xdp_program.h"
-#include "host/mapping.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
+#include "host/os/mapping.h"
 
 namespace verbena::host {
 

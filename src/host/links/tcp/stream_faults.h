@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "faults/fpdu_queue.h"
-#include "host/error.h"
 #include "host/links/object_fault.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "host/links/link.h"
 #include "host/links/tcp/tcp_poll.h"
-#include "host/process_channel.h"
+#include "host/sharing/process_channel.h"
 
 namespace verbena::host {
 

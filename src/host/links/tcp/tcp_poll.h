@@ -7,8 +7,8 @@
 #include <array>
 
 #include "base/time.h"
-#include "host/descriptor.h"
-#include "host/error.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
 
 namespace verbena::host {
 

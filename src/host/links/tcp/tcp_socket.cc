@@ -6,9 +6,9 @@
 
 #include <cerrno>
 
-#include "host/kernel_socket.h"
-#include "host/socket_address.h"
-#include "host/socket_option.h"
+#include "host/network/socket_address.h"
+#include "host/os/kernel_socket.h"
+#include "host/os/socket_option.h"
 
 namespace verbena::host {
 namespace {

@@ -1,7 +1,7 @@
 // A non-blocking TCP socket of the kernel, on an address of a device.
 #pragma once
 
-#include "host/descriptor.h"
+#include "host/os/descriptor.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::host {

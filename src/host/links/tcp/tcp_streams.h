@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "device/streams.h"
+#include "device/qp/streams.h"
 #include "host/capture/stream_capture.h"
 #include "host/links/link.h"
 #include "host/links/tcp/stream_faults.h"

@@ -1,0 +1,79 @@
+#include "device/qp/streams.h"
+
+namespace verbena {
+
+Result<u64> Streams::open(QueuePair& qp, const StreamOpening& opening, Time now) {
+  QPAttributes& attributes = qp.attributes;
+  if (qp.stream == nullptr || attributes.state != QPState::kInit)
+    return failure(Status::kInvalidArgument);
+  attributes.path.source = opening.local;
+  attributes.path.destination = opening.remote;
+  attributes.max_dest_rd_atomic = static_cast<u8>(opening.agreement.ird);
+  attributes.max_rd_atomic = static_cast<u8>(opening.agreement.ord);
+  qp.stream->begin(opening.agreement, now);
+  qp.stream_number = ++opened_;
+  runner_.enter(qp, QPState::kRTS, now);
+  return opened_;
+}
+
+void Streams::abandon(QueuePair& qp, Time now) {
+  if (qp.attributes.state != QPState::kError) runner_.enter(qp, QPState::kError, now);
+}
+
+QueuePair* Streams::find(QPN qpn, u64 number) const {
+  QueuePair* const qp = qps_.find(qpn);
+  return qp != nullptr && qp->stream_number == number ? qp : nullptr;
+}
+
+void Streams::forget(QueuePair& qp) {
+  if (qp.stream_number != 0) ++orphans_;
+  qp.stream_number = 0;
+}
+
+void Streams::on_octets(QueuePair& qp, Bytes octets, Time now) {
+  const u64 before = qp.stream->counts().received_segments;
+  const std::size_t all = octets.size();
+  while (!octets.empty()) {
+    octets = qp.stream->on_octets(octets, now);
+    runner_.on_stream_input(qp, now);
+  }
+  count_received(qp, all, before);
+}
+
+void Streams::on_placed(QueuePair& qp, u32 octets, Time now) {
+  qp.stream->on_placed(octets, now);
+  count_received(qp, octets, qp.stream->counts().received_segments);
+}
+
+void Streams::count_received(QueuePair& qp, u64 octets, u64 segments_before) {
+  const u64 segments = qp.stream->counts().received_segments - segments_before;
+  qp.traffic.received_octets += octets;
+  qp.traffic.received_packets += segments;
+  counters_.port_rcv_octets += octets;
+  counters_.port_rcv_packets += segments;
+}
+
+void Streams::on_end(QueuePair& qp, StreamEnd how, Time now) {
+  qp.stream->on_end(how, now);
+  runner_.on_stream_input(qp, now);
+}
+
+// What cannot be sent is in error then.
+void Streams::gather(QueuePair& qp, StreamGather& out, Time now) {
+  qp.stream->gather(out, now);
+  if (out.empty()) runner_.on_stream_output(qp, MayContinue::kNo, now);
+}
+
+void Streams::on_sent(QueuePair& qp, const StreamGather& gathered, u32 octets, Time now) {
+  const u64 before = qp.stream->counts().sent_segments;
+  qp.stream->on_sent(gathered, octets, now);
+  const u64 segments = qp.stream->counts().sent_segments - before;
+  qp.traffic.sent_octets += octets;
+  qp.traffic.sent_packets += segments;
+  counters_.port_xmit_octets += octets;
+  counters_.port_xmit_packets += segments;
+  const bool is_all = octets == gathered.octets();
+  runner_.on_stream_output(qp, is_all ? MayContinue::kYes : MayContinue::kNo, now);
+}
+
+}  // namespace verbena

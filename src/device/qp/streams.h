@@ -1,0 +1,55 @@
+// Streams: QPs whose transport is a byte stream: octets on their way in and out. Beside Ingress and
+// Egress, which have packets. RFC 5044, 6 (a stream belongs to one QP).
+#pragma once
+
+#include "device/port/counters.h"
+#include "device/qp/engine_runner.h"
+
+namespace verbena {
+
+// What a connection manager has agreed on with the peer, for the QP that gets the stream.
+struct StreamOpening {
+  StreamAgreement agreement;
+  GID local, remote;  // addresses of the two ends
+};
+
+class Streams {
+ public:
+  Streams(const QPTable& qps, EngineRunner& runner, Counters& counters)
+      : qps_(qps), runner_(runner), counters_(counters) {}
+
+  // Init to RTS. kInvalidArgument: another state, or no QP of this kind. Numbers are never used
+  // again.
+  [[nodiscard]] Result<u64> open(QueuePair& qp, const StreamOpening& opening, Time now);
+  // The QP that has the stream; nullptr: it was destroyed or reset since.
+  [[nodiscard]] QueuePair* find(QPN qpn, u64 number) const;
+  // How many streams have lost their QP so.
+  [[nodiscard]] u64 orphans() const { return orphans_; }
+  void forget(QueuePair& qp);  // it is destroyed or reset
+
+  void on_octets(QueuePair& qp, Bytes octets, Time now);
+  // StreamEngine::direct_place() of its engine.
+  [[nodiscard]] MutableBytes place(QueuePair& qp) { return qp.stream->direct_place(); }
+  void on_placed(QueuePair& qp, u32 octets, Time now);
+  void on_end(QueuePair& qp, StreamEnd how, Time now);
+  // Nobody manages its connection any more: the QP goes to Error, and the stream ends.
+  void abandon(QueuePair& qp, Time now);
+
+  // Whose turn it is to send; nullptr: nobody's.
+  [[nodiscard]] QueuePair* poll(Time now) { return runner_.poll_stream(now); }
+  // What the QP sends next. on_sent() follows, of a part of it; not, if there is nothing.
+  void gather(QueuePair& qp, StreamGather& out, Time now);
+  // True: nothing more will be sent, and the driver ends the stream.
+  [[nodiscard]] bool wants_end(const QueuePair& qp) const { return qp.stream->wants_end(); }
+  void on_sent(QueuePair& qp, const StreamGather& gathered, u32 octets, Time now);
+
+ private:
+  void count_received(QueuePair& qp, u64 octets, u64 segments_before);
+
+  const QPTable& qps_;
+  EngineRunner& runner_;
+  Counters& counters_;
+  u64 opened_ = 0, orphans_ = 0;
+};
+
+}  // namespace verbena

@@ -1,0 +1,236 @@
+#include "host/progress/progress_policy.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace verbena::host {
+namespace {
+
+bool has_found(PollResult result) {
+  return result == PollResult::kFound || result == PollResult::kFoundWithRequest;
+}
+
+}  // namespace
+
+void ProgressPolicy::listen() {
+  listens_ = true;
+  rests_until_.reset();
+  empty_polls_ = receipts_in_a_row_ = 0;
+  check_interval_ = kMinCheck;
+  polled_since_listening_ = received_since_listening_ = requested_since_help_ = false;
+}
+
+// The program's polls receive, and the helper only looks whether they still come.
+void ProgressPolicy::spin(Time now) {
+  listens_ = waits_for_events_ = false;
+  rests_until_.reset();
+  polls_at_check_ = polls_;
+  posts_at_check_ = posts_;
+  next_check_ = now + check_interval_;
+}
+
+void ProgressPolicy::on_application_poll(PollResult result, Time now) {
+  ++polls_;
+  judge_patience(result, now);
+  judge_listening(now);
+  judge_stay(result, now);
+  if (has_found(result)) {
+    empty_polls_ = 0;
+    last_found_ = now;
+    on_found(result);
+  } else {
+    ++empty_polls_;
+  }
+  if (listens_ && (empty_polls_ >= kSpinning || receipts_in_a_row_ >= kAlone)) spin(now);
+  rest_while_awake(now);
+  note_call(now);
+}
+
+void ProgressPolicy::on_application_post(Time now) {
+  ++posts_;
+  rest_while_awake(now);
+}
+
+// A helper would only compete for the core of a program that is awake.
+void ProgressPolicy::rest_while_awake(Time now) {
+  if (listens_ && is_awake_) spin(now);
+}
+
+// So that the helper need not wake while they come.
+void ProgressPolicy::note_call(Time now) {
+  if (!listens_ && now >= next_check_ - check_interval_ / 2) look_later(now);
+}
+
+void ProgressPolicy::on_found(PollResult result) {
+  if (result == PollResult::kFoundWithRequest) {
+    ++requests_in_a_row_;
+    stays_ = false;
+    return;
+  }
+  const bool breaks_row = std::exchange(requests_in_a_row_, 0) >= kPingPong;
+  stays_ = trust_ > 0 && may_stay();
+  if (!stays_ && (trust_ > 0 || breaks_row)) listen();
+}
+
+// A program that comes back after a pause has not waited yet, unless others had its core meanwhile.
+void ProgressPolicy::judge_patience(PollResult result, Time now) {
+  if (result != PollResult::kEmpty)
+    empty_since_.reset();
+  else if (!empty_since_ || (!offers_core_ && now > last_poll_ + kPatience))
+    empty_since_ = now;
+  const Duration gap = now - std::exchange(last_poll_, now);
+  if (offers_core_) judge_offer(result, gap);
+  offers_core_ = empty_since_ && now >= *empty_since_ + patience_ && is_next_offer(gap);
+}
+
+// An offer brings the answer only where the peer needs this very core.
+void ProgressPolicy::judge_offer(PollResult result, Duration gap) {
+  if (!was_taken(gap))
+    patience_ = kPatience;
+  else if (result != PollResult::kEmpty)
+    patience_ = Duration();
+}
+
+// After so long since the last poll, which may have offered the core. Has another taken it? To
+// offer it costs a third of a poll.
+bool ProgressPolicy::is_next_offer(Duration gap) {
+  if (offers_core_) {
+    offer_interval_ = was_taken(gap) ? 1 : std::min(offer_interval_ * 2, kMaxOfferInterval);
+    polls_since_offer_ = 0;
+  } else {
+    plain_gap_ = gap;
+  }
+  return ++polls_since_offer_ >= offer_interval_;
+}
+
+// Was it of use that the helper listened since the last poll?
+void ProgressPolicy::judge_listening(Time now) {
+  if (!listens_ || polled_since_listening_) return;
+  polled_since_listening_ = true;
+  if (received_since_listening_)
+    trust_ = was_help_needed(now) ? std::min(trust_ + kTrustWon, kTrust)
+                                  : trust_ - std::min(trust_, kTrustLost);
+  else if (!received_in_stay_)
+    trust_ -= std::min(trust_, 1u);
+}
+
+// Was it of use that the polling thread stayed? Not if the program could have polled it itself.
+void ProgressPolicy::judge_stay(PollResult next_poll, Time now) {
+  if (!std::exchange(received_in_stay_, false)) return;
+  const bool finds_at_once = completes_ == Completes::kWhenSent && requested_since_help_;
+  if ((finds_at_once || !has_found(next_poll)) && was_help_needed(now)) {
+    trust_ = stay_trust_ = kTrust;
+  } else {
+    trust_ -= std::min(trust_, 1u);
+    distrust_stay();
+  }
+}
+
+void ProgressPolicy::distrust_stay() { stay_trust_ -= std::min(stay_trust_, kStayTrustLost); }
+
+void ProgressPolicy::on_stay(LookResult result, Time now) {
+  received_in_stay_ = result == LookResult::kReceived;
+  if (received_in_stay_) last_help_ = now;
+  if (!received_in_stay_ && now < last_found_ + longest_stay()) return;
+  if (!received_in_stay_) distrust_stay();
+  if (!received_in_stay_ && completes_ == Completes::kWhenSent)
+    trust_ -= std::min(trust_, kTrustLost);
+  stays_ = false;
+  listen();
+}
+
+bool ProgressPolicy::on_helper_wake(Time now) {
+  if (rests_until_ && now < *rests_until_) return false;
+  rests_until_.reset();
+  if (listens_) return true;
+  if (now < next_check_) return false;
+  if (polls_ == polls_at_check_) {
+    if (posts_ == posts_at_check_) waits_in_a_row_ = 0;
+    listen();
+    return true;
+  }
+  look_later(now);
+  return false;
+}
+
+void ProgressPolicy::look_later(Time now) {
+  polls_at_check_ = polls_;
+  posts_at_check_ = posts_;
+  check_interval_ = std::min(check_interval_ * 2, kMaxCheck);
+  next_check_ = now + check_interval_;
+}
+
+void ProgressPolicy::on_helper_received(Calls calls, Time now) {
+  if (!received_since_listening_ && now < last_found_ + kSoon)
+    stay_trust_ =
+        std::max(stay_trust_, std::min(stay_trust_ + kStayTrustForHelp, kMaxTrustForHelp));
+  // The helper may listen all the time there, as no poll is empty: each receipt is judged.
+  if (completes_ == Completes::kWhenSent) polled_since_listening_ = requested_since_help_ = false;
+  received_since_listening_ = true;
+  receipts_in_a_row_ = 0;
+  note_receipt(now);
+  last_help_ = now;
+  polls_at_receive_ = polls_;
+  if (is_awake_)
+    spin(now);
+  else if (calls == Calls::kOften)
+    rests_until_ = now + kRestAmongCalls;
+}
+
+void ProgressPolicy::note_receipt(Time now) {
+  const Duration gap = now - last_receive_;
+  linger_ = gap < kMaxLinger ? std::clamp(gap * 2, kLinger, kMaxLinger) : kLinger;
+  last_receive_ = now;
+}
+
+bool ProgressPolicy::should_look_again(Time now) const {
+  const bool is_alone = waits_for_events_ || polls_ == polls_at_receive_;
+  return listens() && is_alone && !waits_in_call_ && lingers(now);
+}
+
+void ProgressPolicy::on_notification_request() {
+  waits_in_call_ = is_awake_ = false;
+  requested_ = Requested::kSome;
+  if (++requests_since_wait_ > kTrustedWaits) waits_in_a_row_ = 0;
+  if (!waits_in_calls()) return on_application_sleep();
+  waits_for_events_ = true;
+}
+
+// One thread looks for all.
+bool ProgressPolicy::on_wait(Time now) {
+  ++polls_;
+  waits_in_call_ = true;
+  requests_since_wait_ = 0;
+  waits_in_a_row_ = std::min(waits_in_a_row_ + 1, kTrustedWaits);
+  if (looks_in_wait_ || !lingers(now)) {
+    listen();
+    return false;
+  }
+  if (listens_) spin(now);
+  waits_for_events_ = looks_in_wait_ = true;
+  offers_core_ = false;
+  last_poll_ = now;
+  note_call(now);
+  return true;
+}
+
+void ProgressPolicy::on_look_in_wait(LookResult result, Time now) {
+  if (result == LookResult::kReceived) {
+    note_receipt(now);
+    last_help_ = now;
+  }
+  offers_core_ = is_next_offer(now - std::exchange(last_poll_, now));
+}
+
+void ProgressPolicy::on_wait_over(WaitResult result) {
+  looks_in_wait_ = false;
+  if (result == WaitResult::kSleep || !waits_in_calls()) listen();
+}
+
+void ProgressPolicy::on_core_returned(Time before, Time now) {
+  if (now - before < kCoreWanted) return;
+  rest_ = now < no_linger_before_ + kMaxRest ? std::min(rest_ * 2, kMaxRest) : kMinRest;
+  no_linger_before_ = now + rest_;
+}
+
+}  // namespace verbena::host

@@ -1,0 +1,546 @@
+#include "host/progress/progress_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::host {
+namespace {
+
+class ProgressPolicyTest : public testing::Test {
+ protected:
+  Time at(Duration d) const { return Time() + sec(100) + d; }
+  void poll_empty(int times, Duration when = us(0)) {
+    for (int i = 0; i < times; ++i) policy_.on_application_poll(PollResult::kEmpty, at(when));
+  }
+  void helper_receives(Time now) { policy_.on_helper_received(Calls::kSeldom, now); }
+  void wait_in_calls(int times) {  // so seldom that each sleeps
+    for (int i = 0; i < times; ++i) EXPECT_FALSE(policy_.on_wait(at(ms(i))));
+  }
+  void request() {  // an event of one CQ
+    policy_.on_requested(Requested::kSome);
+    policy_.on_notification_request();
+  }
+  void all_events_come() { policy_.on_requested(Requested::kNone); }
+
+  ProgressPolicy policy_;
+};
+
+TEST_F(ProgressPolicyTest, WhoAlwaysFindsSomethingReceivesNowAndThen) {
+  EXPECT_TRUE(policy_.should_receive_in_poll(false));
+  u32 received = 0;
+  for (u32 i = 0; i < 320; ++i) received += policy_.should_receive_in_poll(true) ? 1 : 0;
+  EXPECT_EQ(received, 10u);
+  for (u32 i = 0; i < 320; ++i) {
+    EXPECT_FALSE(policy_.should_receive_in_poll(true)) << "that was a row of its own";
+    EXPECT_TRUE(policy_.should_receive_in_poll(false));
+  }
+}
+
+TEST_F(ProgressPolicyTest, ListensFromTheStartWithoutAnyWakeup) {
+  EXPECT_TRUE(policy_.listens());
+  EXPECT_EQ(policy_.next_check(), Time::never());
+  EXPECT_TRUE(policy_.on_helper_wake(at(us(0))));
+}
+
+TEST_F(ProgressPolicyTest, ThreeEmptyPollsAreSpinning) {
+  poll_empty(2);
+  EXPECT_TRUE(policy_.listens());
+  policy_.on_application_poll(PollResult::kFound, at(us(0)));
+  poll_empty(2);
+  EXPECT_TRUE(policy_.listens());
+  poll_empty(1);
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_EQ(policy_.next_check(), at(ms(1)));
+}
+
+TEST_F(ProgressPolicyTest, WhoReceivesEverythingHimselfNeedsNoHelper) {
+  const auto poll_received = [this] {
+    policy_.on_receipt_in_poll(at(us(0)));
+    policy_.on_application_poll(PollResult::kFound, at(us(0)));
+  };
+  for (int i = 0; i < 63; ++i) poll_received();
+  EXPECT_TRUE(policy_.listens());
+  helper_receives(at(us(0)));  // it was of use, or would have been
+  for (int i = 0; i < 63; ++i) poll_received();
+  EXPECT_TRUE(policy_.listens());
+  poll_received();
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_EQ(policy_.next_check(), at(ms(1)));
+  policy_.on_application_sleep();
+  for (int i = 0; i < 63; ++i) poll_received();
+  EXPECT_TRUE(policy_.listens()) << "counted from when it listened anew";
+}
+
+TEST_F(ProgressPolicyTest, BackstopBacksOffWhilePollsCome) {
+  poll_empty(3);
+  Duration t = ms(1);
+  for (const Duration step : {ms(2), ms(4), ms(4), ms(4)}) {
+    poll_empty(1, t);
+    EXPECT_FALSE(policy_.on_helper_wake(at(t)));
+    EXPECT_EQ(policy_.next_check(), at(t + step));
+    t = t + step;
+  }
+}
+
+TEST_F(ProgressPolicyTest, BackstopListensWhenPollsEnd) {
+  poll_empty(3);
+  EXPECT_FALSE(policy_.on_helper_wake(at(us(500))));  // for a device timer
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  EXPECT_TRUE(policy_.listens());
+  EXPECT_EQ(policy_.next_check(), Time::never());
+}
+
+TEST_F(ProgressPolicyTest, BackstopStartsAnewAfterListening) {
+  poll_empty(3);
+  poll_empty(1, ms(1));
+  EXPECT_FALSE(policy_.on_helper_wake(at(ms(1))));
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(3))));
+  poll_empty(3, ms(5));
+  EXPECT_EQ(policy_.next_check(), at(ms(6)));
+}
+
+TEST_F(ProgressPolicyTest, ASleepingApplicationIsServedAtOnce) {
+  poll_empty(3);
+  policy_.on_application_sleep();
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, AFindingSpinnerKeepsReceivingItself) {  // ib_send_lat
+  poll_empty(3);
+  for (int i = 0; i < 100; ++i) {
+    policy_.on_application_poll(PollResult::kFound, at(us(i)));
+    poll_empty(1, us(i));
+    EXPECT_FALSE(policy_.listens());
+  }
+}
+
+TEST_F(ProgressPolicyTest, WhoHasFoundItsRequestWaitsForNoOther) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  helper_receives(at(ms(1)));
+  poll_empty(3, ms(2));
+  policy_.on_application_poll(PollResult::kFoundWithRequest, at(ms(2)));
+  EXPECT_FALSE(policy_.should_stay());
+  EXPECT_FALSE(policy_.listens());
+  policy_.on_application_poll(PollResult::kFound, at(ms(3)));
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, ListensWhereACompletionComesWithoutTheUsualRequest) {
+  poll_empty(3);
+  for (int i = 0; i < 7; ++i) policy_.on_application_poll(PollResult::kFoundWithRequest, at(us(i)));
+  policy_.on_application_poll(PollResult::kFound, at(us(8)));
+  EXPECT_FALSE(policy_.listens());  // that it always comes with one is not known yet
+  for (int i = 0; i < 8; ++i)
+    policy_.on_application_poll(PollResult::kFoundWithRequest, at(us(10 + i)));
+  policy_.on_application_poll(PollResult::kFound, at(us(20)));
+  EXPECT_TRUE(policy_.listens());
+}
+
+// ib_write_bw between processes of one host: what is posted is done at once.
+TEST_F(ProgressPolicyTest, TheBackstopMovesOnWithPollsThatAlwaysFind) {
+  poll_empty(3);
+  policy_.on_application_poll(PollResult::kFoundWithRequest, at(us(600)));
+  EXPECT_EQ(policy_.next_check(), at(us(2600)));
+  policy_.on_application_poll(PollResult::kFoundWithRequest, at(us(700)));
+  EXPECT_EQ(policy_.next_check(), at(us(2600)));
+}
+
+TEST_F(ProgressPolicyTest, TheBackstopMovesOnWithThePolls) {
+  poll_empty(3);
+  poll_empty(1, us(400));
+  EXPECT_EQ(policy_.next_check(), at(ms(1)));
+  poll_empty(1, us(500));
+  EXPECT_EQ(policy_.next_check(), at(us(2500)));
+  poll_empty(1, us(1500));
+  EXPECT_EQ(policy_.next_check(), at(us(5500)));
+  poll_empty(1, us(1501));
+  EXPECT_FALSE(policy_.on_helper_wake(at(us(5500))));  // one poll has come since
+  EXPECT_TRUE(policy_.on_helper_wake(at(us(9500))));
+}
+
+TEST_F(ProgressPolicyTest, ListensBetweenPollsOnceThatWasOfUse) {  // ib_write_lat
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));  // it waits in memory
+  helper_receives(at(ms(1)));
+  for (int i = 0; i < 1000; ++i) {
+    poll_empty(5, ms(2 + i));
+    EXPECT_FALSE(policy_.listens());
+    policy_.on_application_poll(PollResult::kFound, at(ms(2 + i)));
+    ASSERT_TRUE(policy_.listens()) << i;
+    if (i % 10 == 0) helper_receives(at(ms(2 + i) + us(200)));
+  }
+}
+
+// ib_write_lat in a hurry: its next poll comes soon after the help, but after its own request.
+TEST_F(ProgressPolicyTest, ListensForWhoAnswersWhatTheHelperReceived) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  for (int i = 1; i < 1000; ++i) {
+    helper_receives(at(ms(i)));
+    policy_.on_application_request();
+    poll_empty(3, ms(i) + us(1));
+    policy_.on_application_poll(PollResult::kFound, at(ms(i) + us(2)));
+    if (policy_.should_stay()) policy_.on_stay(LookResult::kNothing, at(ms(i) + us(20)));
+    ASSERT_TRUE(policy_.listens()) << i;
+  }
+}
+
+// An MPI program that polls all the time: what the helper receives, it would have received itself.
+TEST_F(ProgressPolicyTest, StopsListeningForWhoPollsOn) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  helper_receives(at(ms(1)));
+  int listened = 0;
+  for (int i = 2; i < 1000; ++i) {
+    policy_.on_application_request();
+    poll_empty(3, ms(i));
+    policy_.on_application_poll(PollResult::kFound, at(ms(i)));
+    if (policy_.should_stay()) policy_.on_stay(LookResult::kReceived, at(ms(i) + us(1)));
+    if (!policy_.listens()) continue;
+    ++listened;
+    helper_receives(at(ms(i) + us(5)));
+    poll_empty(1, ms(i) + us(6));
+  }
+  EXPECT_GE(listened, 1);
+  EXPECT_LE(listened, 16);
+}
+
+TEST_F(ProgressPolicyTest, StaysWhereTheHelperWasOfUseSoonAfterAPoll) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  helper_receives(at(ms(1)));
+  for (int i = 2; i < 1000; ++i) {
+    poll_empty(5, ms(i));
+    policy_.on_application_poll(PollResult::kFound, at(ms(i)));
+    if (i == 2) {
+      EXPECT_FALSE(policy_.should_stay());  // how soon is not known yet
+      helper_receives(at(ms(i) + us(30)));
+      continue;
+    }
+    ASSERT_TRUE(policy_.should_stay()) << i;
+    EXPECT_FALSE(policy_.listens());
+    policy_.on_stay(LookResult::kNothing, at(ms(i) + us(2)));
+    EXPECT_TRUE(policy_.should_stay());
+    policy_.on_stay(LookResult::kReceived, at(ms(i) + us(4)));
+    EXPECT_FALSE(policy_.should_stay());
+    EXPECT_TRUE(policy_.listens());  // what came may not have been all
+  }
+}
+
+TEST_F(ProgressPolicyTest, StayingEndsSoonAndIsGivenUpWhenInVain) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  helper_receives(at(ms(1)));
+  policy_.on_application_poll(PollResult::kFound, at(ms(2)));
+  helper_receives(at(ms(2) + us(30)));
+  poll_empty(3, ms(3));
+  policy_.on_application_poll(PollResult::kFound, at(ms(3)));
+  EXPECT_TRUE(policy_.should_stay());
+  policy_.on_stay(LookResult::kNothing, at(ms(3) + us(12)));
+  EXPECT_FALSE(policy_.should_stay());
+  EXPECT_TRUE(policy_.listens());
+  poll_empty(3, ms(4));
+  policy_.on_application_poll(PollResult::kFound, at(ms(4)));
+  EXPECT_FALSE(policy_.should_stay());
+}
+
+TEST_F(ProgressPolicyTest, DoesNotStayForWhatTheProgramPollsItself) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  helper_receives(at(ms(1)));
+  policy_.on_application_poll(PollResult::kFound, at(ms(2)));
+  helper_receives(at(ms(2) + us(30)));
+  int stayed = 0;
+  for (int i = 3; i < 1000; ++i) {
+    policy_.on_application_poll(PollResult::kFound, at(ms(i)));
+    if (!policy_.should_stay()) continue;
+    ++stayed;
+    policy_.on_stay(LookResult::kReceived, at(ms(i) + us(1)));
+  }
+  EXPECT_GE(stayed, 1);
+  EXPECT_LE(stayed, 8);
+}
+
+// ib_write_lat on iWARP: each poll finds its WRITE complete, then the program waits in memory.
+TEST_F(ProgressPolicyTest, StaysLongWhereRequestsCompleteWhenSent) {
+  ProgressPolicy policy(Completes::kWhenSent);
+  for (int i = 0; i < 20; ++i) {
+    policy.on_application_post(at(ms(i)));
+    policy.on_application_request();
+    policy.on_application_poll(PollResult::kFound, at(ms(i)));
+    if (i < 2) {
+      EXPECT_TRUE(policy.on_helper_wake(at(ms(i) + us(500))));
+      policy.on_helper_received(Calls::kSeldom, at(ms(i) + us(500)));  // far from soon
+      continue;
+    }
+    ASSERT_TRUE(policy.should_stay()) << i;
+    EXPECT_FALSE(policy.should_offer_core_in_stay(at(ms(i) + us(99))));
+    policy.on_stay(LookResult::kNothing, at(ms(i) + us(100)));
+    EXPECT_TRUE(policy.should_stay());
+    EXPECT_TRUE(policy.should_offer_core_in_stay(at(ms(i) + us(100))));
+    policy.on_stay(LookResult::kReceived, at(ms(i) + us(150)));
+  }
+}
+
+TEST_F(ProgressPolicyTest, GivesUpLongStaysThatAreInVain) {
+  ProgressPolicy policy(Completes::kWhenSent);
+  policy.on_application_poll(PollResult::kFound, at(us(0)));
+  policy.on_helper_received(Calls::kSeldom, at(us(500)));
+  policy.on_application_request();  // it had waited in memory
+  int stayed = 0;
+  for (int i = 1; i < 100; ++i) {
+    policy.on_application_poll(PollResult::kFound, at(ms(10 * i)));
+    if (!policy.should_stay()) continue;
+    ++stayed;
+    policy.on_stay(LookResult::kNothing, at(ms(10 * i) + ms(4)));
+    EXPECT_FALSE(policy.should_stay());
+  }
+  EXPECT_GE(stayed, 1);
+  EXPECT_LE(stayed, 4);
+}
+
+TEST_F(ProgressPolicyTest, StopsListeningBetweenPollsWhenThatIsNoLongerOfUse) {
+  poll_empty(3);
+  EXPECT_TRUE(policy_.on_helper_wake(at(ms(1))));
+  helper_receives(at(ms(1)));
+  int listened = 0;
+  for (int i = 0; i < 1000; ++i) {
+    poll_empty(3, ms(2));
+    policy_.on_application_poll(PollResult::kFound, at(ms(2)));
+    listened += policy_.listens() ? 1 : 0;
+  }
+  EXPECT_GT(listened, 10);
+  EXPECT_LT(listened, 100);
+}
+
+TEST_F(ProgressPolicyTest, LingersAfterTrafficWhileNobodyPolls) {
+  EXPECT_FALSE(policy_.should_look_again(at(us(0))));
+  helper_receives(at(us(0)));
+  EXPECT_TRUE(policy_.should_look_again(at(us(49))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(50))));
+  helper_receives(at(us(60)));
+  poll_empty(1, us(61));
+  EXPECT_FALSE(policy_.should_look_again(at(us(62))));
+}
+
+TEST_F(ProgressPolicyTest, LingersForAsLongAsMessagesLetWait) {
+  helper_receives(at(us(0)));
+  helper_receives(at(us(60)));
+  EXPECT_TRUE(policy_.should_look_again(at(us(60 + 119))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(60 + 120))));
+  helper_receives(at(us(60 + 149)));
+  EXPECT_TRUE(policy_.should_look_again(at(us(209 + 149))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(209 + 150))));
+  helper_receives(at(us(1000)));  // too seldom to wait for
+  EXPECT_TRUE(policy_.should_look_again(at(us(1049))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(1050))));
+}
+
+TEST_F(ProgressPolicyTest, RestsAfterEachReceiptWhileTheProgramCallsOften) {  // ib_write_bw -q 1000
+  policy_.on_helper_received(Calls::kOften, at(us(0)));
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_FALSE(policy_.should_look_again(at(us(1))));
+  EXPECT_EQ(policy_.next_check(), at(us(100)));
+  EXPECT_FALSE(policy_.on_helper_wake(at(us(99))));  // for something else
+  EXPECT_TRUE(policy_.on_helper_wake(at(us(100))));
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, RestsNoLongerWhereTheProgramSleepsOrSpins) {
+  policy_.on_helper_received(Calls::kOften, at(us(0)));
+  policy_.on_application_sleep();
+  EXPECT_TRUE(policy_.listens());
+  policy_.on_helper_received(Calls::kOften, at(us(10)));
+  poll_empty(3, us(20));
+  EXPECT_EQ(policy_.next_check(), at(us(20) + ms(1)));
+}
+
+TEST_F(ProgressPolicyTest, LingersForWhoPollsOnlyWhenTold) {  // ib_send_lat -e
+  helper_receives(at(us(0)));
+  policy_.on_application_sleep();
+  policy_.on_application_poll(PollResult::kFound, at(us(1)));
+  poll_empty(2, us(2));
+  EXPECT_TRUE(policy_.should_look_again(at(us(49))));
+  EXPECT_FALSE(policy_.should_look_again(at(us(50))));
+  poll_empty(1, us(51));  // it spins now
+  helper_receives(at(us(60)));
+  poll_empty(1, us(61));
+  EXPECT_FALSE(policy_.should_look_again(at(us(62))));
+}
+
+TEST_F(ProgressPolicyTest, WhoWaitsInACallLooksItselfInTheHelpersPlace) {  // ib_send_lat -e
+  helper_receives(at(us(0)));
+  ASSERT_TRUE(policy_.on_wait(at(us(10))));
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_FALSE(policy_.on_wait(at(us(11)))) << "another thread: one looks for all";
+  EXPECT_TRUE(policy_.should_look_in_wait(at(us(49))));
+  EXPECT_FALSE(policy_.should_look_in_wait(at(us(50))));
+  policy_.on_wait_over(WaitResult::kSleep);
+  EXPECT_TRUE(policy_.listens());
+  EXPECT_FALSE(policy_.should_look_again(at(us(49)))) << "the helper does not stay awake besides";
+  policy_.on_notification_request();  // and waits elsewhere, in poll()
+  EXPECT_TRUE(policy_.should_look_again(at(us(49))));
+}
+
+TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
+  helper_receives(at(us(0)));
+  Duration t = us(0);
+  for (int waits = 1; waits <= 20; ++waits) {
+    t = t + us(20);
+    policy_.on_notification_request();
+    ASSERT_TRUE(policy_.on_wait(at(t)));
+    policy_.on_look_in_wait(LookResult::kReceived, at(t));
+    policy_.on_wait_over(WaitResult::kEvent);
+    EXPECT_EQ(policy_.listens(), waits < 8) << waits;
+  }
+  policy_.on_notification_request();
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_LE(policy_.next_check(), at(t + ms(4)));
+  EXPECT_FALSE(policy_.on_helper_wake(policy_.next_check()))
+      << "waits had come since the last check";
+  EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check())) << "it has not come again";
+  EXPECT_TRUE(policy_.listens());
+  policy_.on_notification_request();
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, AProgramIsAwakeFromItsEventUntilItsNextRequest) {
+  request();
+  helper_receives(at(us(0)));
+  EXPECT_TRUE(policy_.listens()) << "no event has come of it";
+  all_events_come();
+  helper_receives(at(us(1)));
+  EXPECT_FALSE(policy_.listens());
+  EXPECT_FALSE(policy_.should_look_again(at(us(2)))) << "the helper does not compete for its core";
+  EXPECT_EQ(policy_.next_check(), at(us(1) + ms(1))) << "the backstop looks";
+  request();
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, ItsCallsTellThatItIsAwake) {
+  for (const bool posts : {true, false}) {
+    request();
+    all_events_come();
+    EXPECT_TRUE(policy_.listens());
+    posts ? policy_.on_application_post(at(us(0)))
+          : policy_.on_application_poll(PollResult::kFound, at(us(0)));
+    EXPECT_FALSE(policy_.listens()) << posts;
+  }
+}
+
+TEST_F(ProgressPolicyTest, WhereAnotherThreadSleepsTheHelperListens) {
+  request();  // two CQs; the event of one has come
+  policy_.on_requested(Requested::kSome);
+  helper_receives(at(us(0)));
+  for (int i = 0; i < 20; ++i) policy_.on_application_post(at(us(1)));
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, AProgramThatWaitsForAConnectionIsNotAwake) {
+  request();
+  all_events_come();
+  policy_.on_application_sleep();
+  policy_.on_application_post(at(us(0)));
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, AnAwakeProgramThatEndsItsCallsIsFoundByTheBackstop) {
+  request();
+  all_events_come();
+  policy_.on_application_post(at(us(0)));
+  policy_.on_application_post(at(us(100)));
+  EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check()));
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, WhoHasWaitedInCallsAndNowWaitsElsewhereIsHelpedAtOnce) {
+  wait_in_calls(8);
+  request();
+  all_events_come();
+  policy_.on_application_post(at(sec(1)));
+  EXPECT_FALSE(policy_.listens());
+  for (int i = 0; i < 7; ++i) policy_.on_notification_request();  // of as many CQs, maybe
+  EXPECT_FALSE(policy_.listens());
+  policy_.on_notification_request();
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, DoesNotLingerWhereOthersWantTheCore) {
+  helper_receives(at(us(0)));
+  policy_.on_core_returned(at(us(1)), at(us(2)));  // nobody had wanted it
+  EXPECT_TRUE(policy_.should_look_again(at(us(2))));
+  policy_.on_core_returned(at(us(2)), at(us(3002)));
+  helper_receives(at(ms(4)));
+  EXPECT_FALSE(policy_.should_look_again(at(ms(4))));
+  helper_receives(at(ms(14)));
+  EXPECT_TRUE(policy_.should_look_again(at(ms(14))));
+  policy_.on_core_returned(at(ms(14)), at(ms(17)));  // again: a longer rest
+  helper_receives(at(ms(30)));
+  EXPECT_FALSE(policy_.should_look_again(at(ms(30))));
+  helper_receives(at(ms(38)));
+  EXPECT_TRUE(policy_.should_look_again(at(ms(38))));
+}
+
+TEST_F(ProgressPolicyTest, OffersTheCoreAfterPollingInVainForLong) {
+  for (Duration t = us(0); t < us(100); t = t + us(10)) {
+    poll_empty(1, t);
+    EXPECT_FALSE(policy_.should_offer_core());
+  }
+  poll_empty(1, us(100));
+  EXPECT_TRUE(policy_.should_offer_core());
+  poll_empty(1, ms(4));  // others had it for a time slice: the answer may still need it
+  EXPECT_TRUE(policy_.should_offer_core());
+  policy_.on_application_poll(PollResult::kFound, at(ms(5)));
+  EXPECT_FALSE(policy_.should_offer_core());
+}
+
+TEST_F(ProgressPolicyTest, OffersTheCoreLessOftenWhereNobodyTakesIt) {
+  Duration t = us(0);
+  const auto polls_until_offer = [&] {
+    for (int polls = 1; polls <= 1000; ++polls, t = t + us(1)) {
+      poll_empty(1, t);
+      if (policy_.should_offer_core()) return polls;
+    }
+    return 0;
+  };
+  EXPECT_EQ(polls_until_offer(), 101);
+  for (const int polls : {2, 4, 8, 16, 16}) {
+    t = t + us(2);  // the offer itself
+    EXPECT_EQ(polls_until_offer(), polls);
+  }
+  for (int i = 0; i < 5; ++i) {
+    t = t + us(10);
+    EXPECT_EQ(polls_until_offer(), 1);
+  }
+}
+
+TEST_F(ProgressPolicyTest, OffersTheCoreAtOnceAfterAnOfferThatWasAnswered) {
+  for (Duration t = us(0); t <= us(100); t = t + us(1)) poll_empty(1, t);
+  EXPECT_TRUE(policy_.should_offer_core());
+  policy_.on_application_poll(PollResult::kFound,
+                              at(us(110)));  // another process made it meanwhile
+  poll_empty(1, us(111));
+  EXPECT_TRUE(policy_.should_offer_core());
+  poll_empty(1, us(112));  // nobody took it: the peer has a core of its own
+  policy_.on_application_poll(PollResult::kFound, at(us(113)));
+  poll_empty(1, us(114));
+  EXPECT_FALSE(policy_.should_offer_core());
+}
+
+TEST_F(ProgressPolicyTest, KeepsTheCoreWhilePacketsCome) {  // ib_read_bw -s 1048576
+  for (Duration t = us(0); t < ms(1); t = t + us(10)) {
+    policy_.on_application_poll(PollResult::kReceived, at(t));
+    EXPECT_FALSE(policy_.should_offer_core());
+  }
+  EXPECT_FALSE(policy_.listens());  // it spins
+}
+
+TEST_F(ProgressPolicyTest, AProgramThatPollsNowAndThenKeepsItsCore) {
+  for (const Duration t : {ms(0), ms(1), ms(2)}) {
+    poll_empty(1, t);
+    EXPECT_FALSE(policy_.should_offer_core());
+  }
+}
+
+}  // namespace
+}  // namespace verbena::host

@@ -1,0 +1,23 @@
+// How RC QPs repeat what is lost, as `verbena run --retransmission` asks of every device of a
+// program.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "host/os/error.h"
+#include "transport/rc/limits.h"
+
+namespace verbena::host {
+
+inline constexpr const char* kRetransmissionVariable = "VERBENA_RETRANSMISSION";
+inline constexpr std::array<std::string_view, 2> kRetransmissionNames = {"go_back_n",
+                                                                         "selective_repeat"};
+
+// nullopt: none of those.
+[[nodiscard]] std::optional<Retransmission> retransmission_named(std::string_view name);
+// From the environment. EINVAL: there is no such.
+[[nodiscard]] Expected<Retransmission> retransmission_from_environment();
+
+}  // namespace verbena::host
