@@ -1,4 +1,5 @@
-// What the programs in this folder share: which GID they have, and the way of an RC QP to RTS.
+// For the programs in this folder: the first device, which GID it has, and the way of an RC QP to
+// RTS.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,6 +16,16 @@ struct Address {
   std::uint8_t index = 0;  // in the port's table
   ibv_gid gid{};
 };
+
+inline ibv_context* open_first_device() {
+  int count = 0;
+  ibv_device** const devices = ibv_get_device_list(&count);
+  limits::require(devices != nullptr && count > 0, "no RDMA device");
+  ibv_context* const context = ibv_open_device(devices[0]);
+  limits::require(context != nullptr, "ibv_open_device");
+  ibv_free_device_list(devices);
+  return context;
+}
 
 // The first RoCEv2 GID that stands for an IPv4 address.
 inline Address address_of(ibv_context* context) {

@@ -63,12 +63,7 @@ class Side {
 };
 
 Side::Side(const Plan& plan) {
-  int count = 0;
-  ibv_device** const devices = ibv_get_device_list(&count);
-  limits::require(devices != nullptr && count > 0, "no RDMA device");
-  context_ = ibv_open_device(devices[0]);
-  limits::require(context_ != nullptr, "ibv_open_device");
-  ibv_free_device_list(devices);
+  context_ = verbs::open_first_device();
   address_ = verbs::address_of(context_);
   pd_ = ibv_alloc_pd(context_);
   limits::require(pd_ != nullptr, "ibv_alloc_pd");

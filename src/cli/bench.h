@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

@@ -2,8 +2,8 @@
 // a rank of the job that mpirun or torchrun started.
 #pragma once
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

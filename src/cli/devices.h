@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

@@ -1,9 +1,9 @@
 // `verbena doctor`: what is right and wrong here, and on the way to a peer.
 #pragma once
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
 #include "cli/finding.h"
+#include "cli/requests.h"
 #include "cli/stats.h"
 
 namespace verbena::cli {

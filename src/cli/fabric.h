@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 #include "host/links/fabric/fabric_protocol.h"
 
 namespace verbena::cli {

@@ -1,8 +1,8 @@
 // `verbena nic`: the process that owns the links of virtual functions, and its status.
 #pragma once
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 #include "cli/stats.h"
 
 namespace verbena::cli {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

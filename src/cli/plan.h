@@ -7,7 +7,7 @@
 
 #include <tl/expected.hpp>
 
-#include "cli/command_line.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

@@ -17,6 +17,7 @@
 #include "cli/stop_signal.h"
 #include "cli/text_file.h"
 #include "fabric/scenario/units.h"
+#include "jobs/job_file.h"
 #include "jobs/plan/cloud.h"
 #include "jobs/plan/plan_report.h"
 #include "jobs/plan/plan_text.h"

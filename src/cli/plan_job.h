@@ -2,8 +2,8 @@
 // and settings that are proven. What comes out does not depend on how many cores there are.
 #pragma once
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 #include "cli/sim.h"
 
 namespace verbena::cli {

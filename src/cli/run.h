@@ -1,8 +1,8 @@
 // `verbena run`: sets the environment, and becomes the program.
 #pragma once
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

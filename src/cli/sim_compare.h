@@ -3,8 +3,9 @@
 // cores there are.
 #pragma once
 
-#include "cli/command_line.h"
-#include "cli/sim.h"
+#include "cli/failure.h"
+#include "cli/requests.h"
+#include "cli/sim_outcome.h"
 
 namespace verbena::cli {
 

@@ -1,8 +1,9 @@
 // `verbena sim FOLDER`: a scenario of HPCC's ns-3 model, by that model's conventions.
 #pragma once
 
-#include "cli/command_line.h"
-#include "cli/sim.h"
+#include "cli/failure.h"
+#include "cli/requests.h"
+#include "cli/sim_outcome.h"
 
 namespace verbena::cli {
 

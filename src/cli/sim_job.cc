@@ -9,6 +9,7 @@
 #include "cli/text_file.h"
 #include "fabric/scenario/other_technologies.h"
 #include "fabric/scenario/units.h"
+#include "jobs/job_file.h"
 #include "jobs/report/job_page.h"
 
 namespace verbena::cli {
@@ -34,7 +35,8 @@ Expected<jobs::Job> read_job_file(const std::string& path,
   if (!job) return cannot(job.error().message);
   if (remarks == Remarks::kUnsaid) return *std::move(job);
   if (!job->left_out.empty())
-    fmt::print(stderr, "{}: {}\n", path, left_out_text(job->network.technology, job->left_out));
+    fmt::print(stderr, "{}: {}\n", path,
+               fabric::left_out_text(job->network.technology, job->left_out));
   for (const std::string& note : job->plan.notes) fmt::print(stderr, "{}: {}\n", path, note);
   return *std::move(job);
 }

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.h"
-#include "cli/sim.h"
+#include "cli/failure.h"
+#include "cli/requests.h"
+#include "cli/sim_outcome.h"
 #include "cli/sim_result.h"
 #include "cli/sim_scenario.h"
 #include "fabric/scenario/setting.h"

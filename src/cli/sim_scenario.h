@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 #include "cli/sim_result.h"
 #include "cli/stop_signal.h"
 #include "fabric/results/summary.h"

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string_view>
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

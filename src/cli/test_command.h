@@ -2,8 +2,8 @@
 // an exit status, and as JUnit's XML. What fails runs once more, checked and captured.
 #pragma once
 
-#include "cli/command_line.h"
 #include "cli/failure.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/failure.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

@@ -90,8 +90,9 @@ class Adapter {
   // locked.
   virtual void look_before_sleep(const std::function<bool()>& has_event) = 0;
 
-  // Processes the packets that have arrived so far, as a card has done by now: before a QP changes
-  // to a state in which they would be dropped. Not inside a Session.
+  // Processes the packets that have arrived so far and sends what answers them, also what was held
+  // back, as a card has done by now: before a QP is destroyed or changes to a state in which they
+  // would be dropped. Not inside a Session.
   virtual void receive_arrived() = 0;
 
   // Attaches a UD QP to a group, which the port joins on the network with the first, and leaves

@@ -220,6 +220,38 @@ bool is_port_free(const char* ip) {
   return ::bind(socket.get(), at.data(), at.size()) == 0;
 }
 
+// A reply that would take the acknowledgement along never comes, since the QP is to be destroyed.
+TEST(AdapterHoldingTest, AHeldAcknowledgementLeavesWithWhatHasArrived) {
+  ::setenv("VERBENA_LOCAL", "off", 1);
+  RCEndpoint a(open("127.0.0.83")), b(open("127.0.0.84"));
+  ::unsetenv("VERBENA_LOCAL");
+  a.connect(b.self());
+  b.connect(a.self());
+  const auto send = [](RCEndpoint& from, RCEndpoint& to) {
+    to.post_receive();
+    from.post(SendOp::kSend, 8);
+    EXPECT_EQ(to.wait_for_completion().status, WQEStatus::kSuccess);
+  };
+  const auto bursts = [&b] {
+    const Adapter::Session session = b.adapter().enter();
+    return static_cast<const LiveAdapter&>(b.adapter()).link_counters().sent_bursts;
+  };
+  for (int i = 0; i < 10; ++i) {
+    for (int turn = 0; turn < 20; ++turn) {  // until each expects the other's reply
+      send(a, b);
+      send(b, a);
+      EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kSuccess);
+      EXPECT_EQ(b.wait_for_completion().status, WQEStatus::kSuccess);
+    }
+    send(a, b);
+    b.adapter().receive_arrived();
+    const u64 sent = bursts();
+    EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kSuccess);
+    ::poll(nullptr, 0, 3);  // the helper sends what is held for 1 ms
+    EXPECT_EQ(bursts(), sent);
+  }
+}
+
 TEST(AdapterProcessTest, AForkedChildDoesNotHoldThePort) {
   std::array<int, 2> hold{};
   ASSERT_EQ(::pipe(hold.data()), 0);

@@ -9,7 +9,7 @@
 
 #include "fabric/endpoint.h"
 #include "fabric/trace.h"
-#include "jobs/job_file.h"
+#include "jobs/job.h"
 #include "jobs/report/run_record.h"
 #include "jobs/storage/storage_report.h"
 

@@ -12,7 +12,7 @@
 #include "base/prng.h"
 #include "base/types.h"
 #include "memory/access.h"
-#include "memory/protection_table.h"
+#include "memory/pd_id.h"
 
 namespace verbena {
 

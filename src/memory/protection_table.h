@@ -16,12 +16,12 @@
 #include "memory/access.h"
 #include "memory/copy_queue.h"
 #include "memory/imported_memory.h"
+#include "memory/pd_id.h"
 #include "memory/sge.h"
 
 namespace verbena {
 
 class WriteLog;
-using PDId = Id<struct PDTag, u32>;
 class KeyPublisher;
 struct SharedSpan;
 

@@ -33,7 +33,7 @@ class SimulatedPair final : public TwoNodes {
   }
   Node& server() override { return nodes_.node(1); }
   Node& client() override { return nodes_.node(0); }
-  Address server_address(u16 port) override { return fabric::SimulatedNodes::address_of(1, port); }
+  Address server_address(u16 port) override { return fabric::node_address(1, port); }
   void run(application::Program& server, application::Program& client,
            const std::function<bool()>& is_over) override {
     nodes_.run_on(1, server);

@@ -7,10 +7,12 @@
 
 A folder includes only folders above it in LAYERS; PEERS never include each other, nor do the
 transports. The sans-IO layers have no clock, socket, thread or lock: no header that offers one, no
-symbol that is one. The simulated and the live device are one: each driver asks the archive CORE for
+symbol that is one. No unit, which is a header together with its .cc, includes itself by way of
+others. The simulated and the live device are one: each driver asks the archive CORE for
 its functions, and has none of them itself. Prints a line for each violation; exits 1 if there is any, 2 on wrong usage.
 """
 
+import graphlib
 import os
 import pathlib
 import re
@@ -145,6 +147,31 @@ def check_includes(src):
     return violations, len(files)
 
 
+def unit_of(name):
+    """A header and its .cc are one unit: "device/qp/queue_pair"."""
+    return name.rsplit(".", 1)[0]
+
+
+def check_cycles(src):
+    """Violations: the units, tests aside, that include each other; one line for each cycle."""
+    files = [p for p in src.rglob("*")
+             if p.suffix in {".h", ".cc"} and not p.name.endswith(TEST_ENDINGS)]
+    graph = {unit_of(p.relative_to(src).as_posix()): set() for p in files}
+    for path in files:
+        unit = unit_of(path.relative_to(src).as_posix())
+        included = {unit_of(name) for _, _, name in includes_of(path)}
+        graph[unit] |= (included & graph.keys()) - {unit}
+    violations = []
+    while True:
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+            return violations
+        except graphlib.CycleError as error:
+            cycle = error.args[1]
+            violations.append("includes go round: " + " <- ".join(cycle))
+            graph[cycle[1]].discard(cycle[0])
+
+
 def is_forbidden_symbol(symbol):
     """`symbol` as `nm -C` prints it."""
     plain = symbol.split("@")[0]
@@ -201,6 +228,7 @@ def main(arguments):
     match arguments:
         case ["includes", src] if pathlib.Path(src).is_dir():
             violations, count = check_includes(pathlib.Path(src))
+            violations += check_cycles(pathlib.Path(src))
             what = f"includes of {count} files"
         case ["symbols", *archives] if archives and all(map(os.path.isfile, archives)):
             violations = check_archives([pathlib.Path(a) for a in archives])

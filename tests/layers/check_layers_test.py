@@ -44,6 +44,20 @@ class Tree(unittest.TestCase):
                 self.refuses(f"{lower}/x.h", f'"{higher}/y.h"')
             self.accepts(f"{lower}/x.cc", f'"{lower}/y.h"')
 
+    def test_units_never_include_themselves_by_way_of_others(self):
+        def cycles(files):
+            self.violations(files)
+            return check_layers.check_cycles(self.root / "src")
+
+        chain = {"wire/a.h": '#include "wire/b.h"\n', "wire/b.h": "", "wire/c.cc": "",
+                 "wire/b.cc": '#include "wire/b.h"\n#include "wire/c.h"\n', "wire/c.h": ""}
+        self.assertEqual(cycles(chain), [])
+        found = cycles(chain | {"wire/c.cc": '#include "wire/a.h"\n'})
+        self.assertEqual(len(found), 1, found)
+        for unit in ("wire/a", "wire/b", "wire/c"):
+            self.assertIn(unit, found[0])
+        self.assertEqual(cycles(chain | {"wire/c_test.cc": '#include "wire/a.h"\n'}), [])
+
     def test_angle_brackets_and_spaces_do_not_hide_an_include(self):
         self.refuses("wire/x.h", "<device/y.h>")
         found = self.violations({"wire/x.h": '  #  include   "host/y.h"  // why\n'})

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "abi/rdmacm/events.h"
 #include "abi/rdmacm/id_object.h"
 #include "abi/rdmacm/newer_cma.h"
 #include "abi/rdmacm/results.h"

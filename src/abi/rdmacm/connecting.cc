@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "abi/rdmacm/ece.h"
+#include "abi/rdmacm/events.h"
 #include "abi/rdmacm/qp_transitions.h"
 #include "abi/rdmacm/rejecting.h"
 #include "abi/rdmacm/results.h"

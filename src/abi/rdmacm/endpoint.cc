@@ -1,4 +1,5 @@
 // IDs with everything at once, and synchronous requests. rdma_create_ep(3), rdma_get_request(3).
+#include "abi/rdmacm/events.h"
 #include "abi/rdmacm/ids.h"
 #include "abi/rdmacm/results.h"
 

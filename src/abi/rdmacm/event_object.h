@@ -1,5 +1,5 @@
 // EventObject: an event from where it happens until the program acknowledges it. What an event
-// means for its ID is done when the program reads it (events.cc), in the program's thread.
+// means for its ID is done when the program reads it (reading_events.cc), in the program's thread.
 #pragma once
 
 #include <array>

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "abi/ibverbs/translate.h"
+#include "abi/rdmacm/events.h"
 #include "abi/rdmacm/id_object.h"
 #include "abi/rdmacm/results.h"
 

@@ -2,6 +2,7 @@
 // bring are made, with a completion channel each, and destroyed with the QP or SRQ.
 #include "abi/ibverbs/errors.h"
 #include "abi/rdmacm/ece.h"
+#include "abi/rdmacm/multicast.h"
 #include "abi/rdmacm/qp_transitions.h"
 #include "abi/rdmacm/results.h"
 

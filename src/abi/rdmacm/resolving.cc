@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "abi/rdmacm/binding.h"
+#include "abi/rdmacm/events.h"
 #include "abi/rdmacm/results.h"
 
 namespace verbena::rdmacm {

@@ -10,8 +10,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/command_line.h"
+#include "cli/failure.h"
 #include "cli/help.h"
+#include "cli/requests.h"
 
 namespace verbena::cli {
 

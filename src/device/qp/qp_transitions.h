@@ -5,7 +5,8 @@
 // Error) are not its business.
 #pragma once
 
-#include "device/qp/qp_modify.h"
+#include "device/qp/qp_field.h"
+#include "transport/qp_attributes.h"
 
 namespace verbena {
 

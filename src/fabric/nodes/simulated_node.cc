@@ -17,8 +17,8 @@ using application::Work;
 void SimulatedNode::set_alarm(Time at) {
   alarm_ = at;
   if (at != Time::never()) {
-    const Time now = std::max(now_, all_.network_.now());
-    all_.network_.set_alarm(host_, std::max(at, now), all_.word_mark_ | host_);
+    const Time now = std::max(now_, all_.network.now());
+    all_.network.set_alarm(host_, std::max(at, now), all_.word_mark | host_);
   }
 }
 
@@ -61,7 +61,7 @@ Result<ConnectionId> SimulatedNode::connect(const Address& to, const application
                                             std::span<const u8> private_data) {
   const auto is_usable = [&](const Channel& channel) {
     return channel.is_active && channel.state == State::kFree &&
-           SimulatedNodes::address_of(channel.peer, 0).ip == to.ip;
+           node_address(channel.peer, 0).ip == to.ip;
   };
   const auto channel = std::ranges::find_if(channels_, is_usable);
   if (channel == channels_.end()) return failure(Status::kNotFound);
@@ -87,7 +87,7 @@ void SimulatedNode::begin(Channel& channel, NodePacket&& packet) {
   channel_of_[channel.connection] = static_cast<u32>(&channel - channels_.data());
   tell({.kind = NodeEvent::Kind::kConnectRequest,
         .connection = channel.connection,
-        .peer = SimulatedNodes::address_of(channel.peer, 0),
+        .peer = node_address(channel.peer, 0),
         .listen_port = packet.port},
        packet.bytes);
 }
@@ -144,15 +144,15 @@ void SimulatedNode::send(Channel& channel, NodePacket packet, const Posted& post
 }
 
 void SimulatedNode::transmit(Channel& channel) {
-  while (!channel.waiting.empty() && channel.under_way.size() < all_.depth_) {
+  while (!channel.waiting.empty() && channel.under_way.size() < all_.depth) {
     auto& [packet, posted] = channel.waiting.front();
     const bool is_read_request = packet.kind == NodePacket::Kind::kReadRequest;
     const u64 octets = is_read_request ? NodePacket::kReadRequestOctets : packet.octets;
     channel.under_way.push_back(posted);
-    all_.directions_[channel.outgoing]->queue.push(std::move(packet));
+    all_.directions[channel.outgoing]->queue.push(std::move(packet));
     channel.waiting.pop_front();
-    all_.network_.send(all_.first_connection_ + channel.outgoing,
-                       static_cast<u32>(std::max<u64>(octets, 1)), 0);
+    all_.network.send(all_.first_connection + channel.outgoing,
+                      static_cast<u32>(std::max<u64>(octets, 1)), 0);
   }
 }
 

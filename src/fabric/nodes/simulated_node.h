@@ -4,14 +4,14 @@
 #include <deque>
 #include <map>
 
+#include "fabric/nodes/node_channels.h"
 #include "fabric/nodes/node_memory.h"
-#include "fabric/nodes/simulated_nodes.h"
 
 namespace verbena::fabric {
 
 class SimulatedNode final : public application::Node {
  public:
-  SimulatedNode(SimulatedNodes& all, NodeIndex host) : all_(all), host_(host) {}
+  SimulatedNode(NodeChannels& all, NodeIndex host) : all_(all), host_(host) {}
 
   [[nodiscard]] Time now() const override { return now_; }
   void set_alarm(Time at) override;
@@ -91,7 +91,7 @@ class SimulatedNode final : public application::Node {
   void tell(application::Event event, std::span<const u8> private_data = {});
   void wake();
 
-  SimulatedNodes& all_;
+  NodeChannels& all_;
   const NodeIndex host_;
   application::Program* program_ = nullptr;
   NodeMemory memory_;

@@ -16,11 +16,9 @@
 
 #include "application/node.h"
 #include "fabric/network.h"
-#include "fabric/nodes/packet.h"
+#include "fabric/nodes/node_channels.h"
 
 namespace verbena::fabric {
-
-class SimulatedNode;
 
 struct NodePair {
   NodeIndex active = 0, passive = 0;
@@ -47,30 +45,18 @@ class SimulatedNodes final : public Application {
   // `host` is in a pair. `program` outlives the simulation; its first call follows its first event.
   [[nodiscard]] application::Node& node(NodeIndex host);
   void run_on(NodeIndex host, application::Program& program);
-  [[nodiscard]] static application::Address address_of(NodeIndex host, u16 port);
 
   void on_arrival(u32 connection, u32 word, Time now) override;
   void on_sent(u32 connection, Time now) override;
   void on_alarm(u32 word, Time now) override;
 
  private:
-  friend class SimulatedNode;
-  struct Direction {  // of a channel
-    Direction(SimulatedNode* from, SimulatedNode* to, u32 from_channel, u32 to_channel)
-        : sender(from), receiver(to), sender_channel(from_channel), receiver_channel(to_channel) {}
-    SimulatedNode* sender;
-    SimulatedNode* receiver;
-    u32 sender_channel, receiver_channel;  // the channel's number at either end
-    PacketQueue queue{};
-  };
   SimulatedNode& make_node(NodeIndex host);
   void plan(const NodePair& pair, const NodesConfig& config);
 
-  Network& network_;
-  const u32 first_connection_, word_mark_, depth_;
+  NodeChannels channels_;
   bool is_connected_ = true;
-  std::vector<std::unique_ptr<SimulatedNode>> nodes_;   // by host
-  std::vector<std::unique_ptr<Direction>> directions_;  // by connection of the network
+  std::vector<std::unique_ptr<SimulatedNode>> nodes_;  // by host
 };
 
 }  // namespace verbena::fabric

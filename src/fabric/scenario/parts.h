@@ -1,8 +1,12 @@
 // The parts of a scenario file, each from its section.
 #pragma once
 
-#include "fabric/scenario/scenario.h"
+#include "fabric/network.h"
+#include "fabric/scenario/expectation.h"
+#include "fabric/scenario/file_reader.h"
 #include "fabric/scenario/section.h"
+#include "fabric/technology.h"
+#include "fabric/topologies/plan.h"
 
 namespace verbena::fabric {
 

@@ -2,13 +2,13 @@
 // traffic, how long it runs. docs/simulator.md has all keys.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "fabric/hpcc_ns3/words.h"
 #include "fabric/network.h"
 #include "fabric/scenario/expectation.h"
+#include "fabric/scenario/file_reader.h"
 #include "fabric/scenario/setting.h"
 #include "fabric/topologies/plan.h"
 
@@ -25,9 +25,6 @@ struct Scenario {
   // Paths of what was of other technologies; only where the technology was set besides.
   std::vector<std::string> left_out;
 };
-
-// A file that a scenario names, by the name that it has there.
-using FileReader = std::function<Parsed<std::string>(const std::string& name)>;
 
 // What it is read for: live processes need no workload.
 enum class ScenarioUse : u8 { kSimulation, kLiveFabric };

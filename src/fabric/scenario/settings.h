@@ -6,8 +6,9 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include "fabric/hpcc_ns3/words.h"
 #include "fabric/scenario/reading.h"
-#include "fabric/scenario/scenario.h"
+#include "fabric/scenario/setting.h"
 
 namespace verbena::fabric {
 

@@ -54,9 +54,8 @@ Expected<std::unique_ptr<LocalPath>> LocalPath::open(u32 slot, std::span<const G
 
 LocalPath::LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirectory> directory,
                      const LocalChoices& choices)
-    : slot_(slot),
+    : processes_(slot, std::move(directory)),
       segment_(std::move(segment)),
-      directory_(std::move(directory)),
       choices_(choices),
       keys_(layout().device.keys),
       qps_(layout().device.qps) {}
@@ -64,11 +63,12 @@ LocalPath::LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirector
 void LocalPath::start() {
   layout().header.life.wait_until_held();
   turn_on();
-  if (directory_) (void)directory_->set(slot_, place().segment);
+  if (SegmentDirectory* const directory = processes_.directory(); directory != nullptr)
+    (void)directory->set(processes_.slot(), place().segment);
 }
 
 LocalPorts LocalPath::ports() {
-  if (!directory_) return {.keys = &keys_};
+  if (!processes_.has_directory()) return {.keys = &keys_};
   return {.keys = &keys_,
           .qps = &qps_,
           .progress = &layout().device.progress,
@@ -81,36 +81,35 @@ ExportPlace LocalPath::place() const {
   return {.segment = {.pid = static_cast<u32>(::getpid()),
                       .fd = static_cast<u32>(segment_.fd()),
                       .nonce = layout().header.nonce},
-          .slot = slot_,
+          .slot = processes_.slot(),
           .network = network_namespace()};
 }
 
 void LocalPath::turn_on() {
-  if (abandoned_ || !directory_) return;
-  enabled_.store(true, std::memory_order_relaxed);
+  if (processes_.is_closed() || !processes_.has_directory()) return;
+  processes_.turn(true);
   layout().header.open.store(1, std::memory_order_release);
 }
 
 void LocalPath::turn_off() {
-  enabled_.store(false, std::memory_order_relaxed);
-  if (abandoned_ || layout().header.open.exchange(0, std::memory_order_seq_cst) == 0) return;
+  processes_.turn(false);
+  if (processes_.is_closed() || layout().header.open.exchange(0, std::memory_order_seq_cst) == 0)
+    return;
   wait_for_gates();
 }
 
 void LocalPath::close() {
   turn_off();
-  abandoned_ = true;
+  processes_.close();
 }
 
 void LocalPath::abandon() {
   segment_.keep_copy();
-  waker_.close();
-  abandoned_ = true;
-  enabled_.store(false, std::memory_order_relaxed);
+  processes_.abandon();
 }
 
 void LocalPath::wait_for_gates() {
-  if (abandoned_) return;
+  if (processes_.is_closed()) return;
   AccessGates& gates = layout().shared.gates;
   gates.on_withdrawn();
   if (!gates.has_visitors()) return;
@@ -135,49 +134,27 @@ void LocalPath::wait_for_gate(u32 slot, u32 look) {
 // So that they let go of it even if they never use the path again.
 void LocalPath::tell_mappers() {
   layout().shared.mappers.take([this](u32 slot) {
-    const std::shared_ptr<ProcessMemory> mapper = peer(slot);
-    if (mapper != nullptr && mapper->doorbells().ring(slot_)) wake(slot);
+    const std::shared_ptr<ProcessMemory> mapper = processes_.at(slot);
+    if (mapper != nullptr && mapper->doorbells().ring(processes_.slot())) processes_.wake(slot);
   });
 }
 
 void LocalPath::on_withdrawn_by(u32 slot) {
-  if (const std::shared_ptr<ProcessMemory> known = peers_[slot].lock()) known->drop_withdrawn();
+  if (const std::shared_ptr<ProcessMemory> known = processes_.known_at(slot))
+    known->drop_withdrawn();
 }
 
 std::optional<CommonMemory> LocalPath::common_memory(std::span<const u8> memory) const {
-  if (!directory_) return std::nullopt;
+  if (!processes_.has_directory()) return std::nullopt;
   std::optional<CommonMemory> common = common_memory_of(memory, choices_.sharing);
   if (!common && choices_.gives_huge_pages) give_huge_pages_soon(memory);
   return common;
 }
 
 std::shared_ptr<PeerMemory> LocalPath::find(const QPAttributes& qp) {
-  std::shared_ptr<ProcessMemory> found = peer(slot_of(qp.dest_qp.value));
+  std::shared_ptr<ProcessMemory> found = processes_.at(slot_of(qp.dest_qp.value));
   if (found == nullptr || !found->has(qp.path.destination)) return nullptr;
   return found;
-}
-
-std::shared_ptr<ProcessMemory> LocalPath::peer(u32 slot) {
-  if (abandoned_ || !directory_ || !is_process_slot(slot)) return nullptr;
-  std::shared_ptr<ProcessMemory> known = peers_[slot].lock();
-  return known != nullptr && known->is_alive() ? known : open_peer(slot);
-}
-
-std::shared_ptr<ProcessMemory> LocalPath::open_peer(u32 slot) {
-  const std::optional<SegmentPlace> place = directory_->find(slot);
-  if (!place) return nullptr;
-  std::shared_ptr<ProcessMemory> peer = open(*place, slot);
-  if (peer != nullptr) peers_[slot] = peer;
-  return peer;
-}
-
-std::shared_ptr<ProcessMemory> LocalPath::open(const SegmentPlace& place, u32 slot) {
-  Expected<PeerSegment> segment = PeerSegment::open(place, slot);
-  if (!segment) return nullptr;
-  auto process = std::make_shared<ProcessMemory>(std::move(*segment), place.pid, slot_, enabled_);
-  // That the process has this segment open was true after it was seen alive.
-  if (!process->is_alive() || !PeerSegment::open(place, slot)) return nullptr;
-  return process;
 }
 
 Expected<std::shared_ptr<ProcessMemory>> LocalPath::exporter_at(const ExportPlace& place) {
@@ -188,7 +165,7 @@ Expected<std::shared_ptr<ProcessMemory>> LocalPath::exporter_at(const ExportPlac
     if (std::shared_ptr<ProcessMemory> exporter = known.lock();
         nonce == place.segment.nonce && exporter->is_alive())
       return exporter;
-  std::shared_ptr<ProcessMemory> exporter = open(place.segment, place.slot);
+  std::shared_ptr<ProcessMemory> exporter = processes_.open(place.segment, place.slot);
   if (exporter == nullptr) return failure(ESRCH, "the exporter has ended");
   if (const int error = exporter->refusal(); error != 0)
     return failure(error, "the kernel keeps the exporter's memory from us");

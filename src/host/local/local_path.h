@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "host/local/common_memory.h"
+#include "host/local/local_processes.h"
 #include "host/local/outgoing_rings.h"
 #include "host/local/process_memory.h"
 #include "host/local/segment_directory.h"
@@ -62,11 +63,7 @@ class LocalPath final : public PeerMemoryFinder {
 
   // --- frames and packets through shared memory: links/local_link.h
   [[nodiscard]] OutgoingRings& outgoing() { return outgoing_; }
-  [[nodiscard]] u32 slot() const { return slot_; }
-  [[nodiscard]] bool is_on() const { return enabled_.load(std::memory_order_relaxed); }
-  // The process that has the slot now; nullptr: none that can be reached so.
-  [[nodiscard]] std::shared_ptr<ProcessMemory> peer(u32 slot);
-  void wake(u32 slot) { waker_.wake(slot); }
+  [[nodiscard]] LocalProcesses& processes() { return processes_; }
   // A peer rang, and there was no frame: it has withdrawn what we have mapped.
   void on_withdrawn_by(u32 slot);
   [[nodiscard]] Doorbells& doorbells() const { return layout().shared.doorbells; }
@@ -85,26 +82,19 @@ class LocalPath final : public PeerMemoryFinder {
   LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirectory> directory,
             const LocalChoices& choices);
   [[nodiscard]] SegmentLayout& layout() const { return segment_.layout(); }
-  [[nodiscard]] std::shared_ptr<ProcessMemory> open_peer(u32 slot);
-  [[nodiscard]] std::shared_ptr<ProcessMemory> open(const SegmentPlace& place, u32 slot);
   void wait_for_gates();
   void wait_for_gate(u32 slot, u32 look);
   void tell_mappers();
 
   static_assert(kLastSlot < AccessGates::kGates);
 
-  u32 slot_;
+  LocalProcesses processes_;
   OwnSegment segment_;
-  std::optional<SegmentDirectory> directory_;  // of peers; nullopt: there are packets
   const LocalChoices choices_;
   KeyPublisher keys_;
   QPPublisher qps_;
-  std::array<std::weak_ptr<ProcessMemory>, kLastSlot + 1> peers_;        // by slot
   std::vector<std::pair<u64, std::weak_ptr<ProcessMemory>>> exporters_;  // by nonce
-  ProcessWaker waker_;
-  OutgoingRings outgoing_{*this};
-  std::atomic<bool> enabled_{false};
-  bool abandoned_ = false;
+  OutgoingRings outgoing_{processes_};
 };
 
 }  // namespace verbena::host

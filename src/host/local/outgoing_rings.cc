@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "base/bytes.h"
-#include "host/local/local_path.h"
 #include "host/local/ring_headers.h"
 #include "memory/touch.h"
 
@@ -47,7 +46,7 @@ void write(const EgressFrame& frame, u8* at) {
 // --- to whom
 
 OutgoingRings::Peer* OutgoingRings::peer_of(QPN dest_qp, const GID& destination) {
-  if (is_closed_ || !path_.is_on()) return nullptr;
+  if (is_closed_ || !processes_.is_on()) return nullptr;
   const u32 slot = slot_of(dest_qp.value);
   if (!is_process_slot(slot)) return nullptr;
   Peer& to = to_[slot];
@@ -72,7 +71,7 @@ bool OutgoingRings::is_here(u32 slot, Peer& to) {
     to.known = {};
   }
   if (!is_due(to.frames_until_look)) return false;
-  to.process = path_.peer(slot);
+  to.process = processes_.at(slot);
   if (to.process != nullptr) to.frames_until_look = 0;
   return to.process != nullptr;
 }
@@ -232,8 +231,8 @@ void OutgoingRings::publish(Peer& to) {
 
 void OutgoingRings::publish_records(Peer& to) {
   if (!to.ring->publish() || to.ring->is_watched()) return;
-  if (!to.process->doorbells().ring(path_.slot())) return;
-  path_.wake(static_cast<u32>(&to - to_.data()));
+  if (!to.process->doorbells().ring(processes_.slot())) return;
+  processes_.wake(static_cast<u32>(&to - to_.data()));
   called_ = true;
 }
 

@@ -14,18 +14,16 @@
 
 #include "explain/packet_history.h"
 #include "host/local/frame_ring.h"
-#include "host/local/process_memory.h"
+#include "host/local/local_processes.h"
 #include "host/os/quick_clock.h"
 #include "host/sharing/qpn_slot.h"
 #include "transport/local/local_packets.h"
 
 namespace verbena::host {
 
-class LocalPath;
-
 class OutgoingRings final : public LocalPackets {
  public:
-  explicit OutgoingRings(LocalPath& path) : path_(path) {}
+  explicit OutgoingRings(LocalProcesses& processes) : processes_(processes) {}
 
   [[nodiscard]] bool take(const QPAttributes& qp, const TxPacket& packet) override;
   [[nodiscard]] bool send(const QPAttributes& qp, const LocalSend& send) override;
@@ -94,7 +92,7 @@ class OutgoingRings final : public LocalPackets {
   void publish(Peer& to);
   void publish_records(Peer& to);
 
-  LocalPath& path_;
+  LocalProcesses& processes_;
   std::array<Peer, kLastSlot + 1> to_;  // by slot
   std::vector<u32> unflushed_;          // slots
   explain::PacketHistory* history_ = nullptr;

@@ -6,6 +6,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "jobs/chakra/execution_trace.pb.h"
+#include "jobs/job_file.h"
 #include "jobs/job_results.h"
 
 namespace verbena::jobs {

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "jobs/job_file.h"
+#include "jobs/job.h"
 
 namespace verbena::jobs {
 

@@ -43,7 +43,7 @@ struct LoadingPrograms {
 
   LoadingPrograms(const LoadingConfig& config, SimulatedNodes& nodes) {
     const auto address = [](fabric::NodeIndex host) {
-      return SimulatedNodes::address_of(host, kChunkPort);
+      return fabric::node_address(host, kChunkPort);
     };
     for (const fabric::NodeIndex host : config.sources) {
       sources.push_back(std::make_unique<SourceProgram>(

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "jobs/job_file.h"
 #include "jobs/job_results.h"
 
 namespace verbena::jobs {

@@ -8,7 +8,7 @@
 // None of it was tried on the cloud.
 #pragma once
 
-#include "jobs/job_file.h"
+#include "jobs/job.h"
 #include "jobs/plan/plan_report.h"
 
 namespace verbena::jobs {

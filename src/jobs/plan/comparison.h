@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/job_file.h"
+#include "jobs/job.h"
 #include "jobs/job_report.h"
 #include "jobs/plan/bill.h"
 #include "jobs/stop.h"

@@ -47,7 +47,7 @@ class ServingPrograms {
     std::vector<application::Address> peers;
     for (u32 decode = 0; decode < config_.decode; ++decode) {
       const fabric::NodeIndex host = config_.host_of(config_.prefill + decode, gpu);
-      peers.push_back(SimulatedNodes::address_of(host, kPort));
+      peers.push_back(fabric::node_address(host, kPort));
       receivers_.push_back(std::make_unique<KVReceiver>(
           nodes.node(host), peers.back(), layout_.octets(),
           [this, gpu](u32 request, Time now) { arrived_[request][gpu] = now; }));

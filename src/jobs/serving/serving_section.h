@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fabric/scenario/section.h"
-#include "jobs/job_file.h"
+#include "jobs/job.h"
 
 namespace verbena::jobs {
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fabric/nodes/simulated_nodes.h"
+#include "jobs/job_file.h"
 #include "jobs/job_results.h"
 #include "jobs/serving/kv_programs.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/steps/training_step.h"
+#include "jobs/steps/training_config.h"
 
 namespace verbena::jobs {
 

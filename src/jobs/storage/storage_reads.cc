@@ -41,7 +41,7 @@ u8 pages_log2_for(u32 octets) {
 
 nvmf::TargetConfig target_config(const StorageConfig& config, fabric::NodeIndex node, u32 readers) {
   nvmf::TargetConfig target;
-  target.listen = fabric::SimulatedNodes::address_of(node, kStoragePort);
+  target.listen = fabric::node_address(node, kStoragePort);
   target.limits.max_queue_entries = static_cast<u16>(std::max(config.queue_depth + 1, 8u));
   target.limits.in_capsule_octets = 0;
   target.limits.max_transfer_pages_log2 =
@@ -112,7 +112,7 @@ class StorageReads::Reader {
 
   void add_server(u32 server, fabric::NodeIndex host) {
     nvmf::InitiatorConfig initiator;
-    initiator.target = fabric::SimulatedNodes::address_of(host, kStoragePort);
+    initiator.target = fabric::node_address(host, kStoragePort);
     initiator.subsystem_nqn = kTrainingData;
     initiator.host_nqn = "nqn.2026-01.io.verbena:gpu" + std::to_string(gpu_);
     initiator.queue_entries = static_cast<u16>(config_.queue_depth + 1);
