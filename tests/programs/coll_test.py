@@ -98,12 +98,23 @@ class CollTest(unittest.TestCase):
             done = coll("--predict", file / "none")
             self.assertEqual(done.returncode, 2)
 
-    @unittest.skipIf(shutil.which("mpirun") is None, "Open MPI is not installed")
+    def test_many_ranks(self):
+        for ranks, operations in ((8, ("all_reduce", "all_gather", "alltoall")),
+                                  (16, ("all_reduce", "reduce_scatter", "broadcast", "sendrecv"))):
+            for operation in operations:
+                with self.subTest(ranks=ranks, operation=operation):
+                    self.rows(coll(operation, "-n", ranks, "-b", "1K", "-e", "256K", "-f", 256,
+                                   "--iters", 1, "-w", 0, "--check"), 2)
+
     def test_mpirun(self):
-        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        done = run("mpirun", *root, "--oversubscribe", "-n", 3, VERBENA, "coll", "-b", "64K", "-e",
-                   "64K", "--iters", 1)
-        self.rows(done, 1)
+        openmpi = ["--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+        for launcher, options in (("mpirun.openmpi", openmpi), ("mpirun.mpich", [])):
+            if shutil.which(launcher) is None:
+                continue
+            for ranks in (3, 8):
+                with self.subTest(launcher=launcher, ranks=ranks):
+                    self.rows(run(launcher, *options, "-n", ranks, VERBENA, "coll", "-b", "64K",
+                                  "-e", "64K", "--iters", 1), 1)
 
     def test_library_asks_for_the_verbs_of_rdma_core_only(self):
         """It is linked to the system's libibverbs, and runs on any: no symbol is Verbena's own."""
