@@ -193,7 +193,10 @@ Reception Device::on_packet(const PacketView& packet, const IngressFrame& frame,
   return impl_->ingress.on_packet(packet, frame, now);
 }
 
-void Device::on_timer(Time now) { impl_->runner.on_timer(now); }
+void Device::on_timer(Time now) {
+  impl_->runner.on_timer(now);
+  impl_->streams.on_timer(now);
+}
 
 bool Device::has_requested_notification() const {
   return impl_->runner.has_requested_notification();

@@ -350,6 +350,7 @@ bool LiveAdapter::run_device_timers(Time now) {
   if (device_now < due) return false;
   if (device_now < due + kTimerPatience && receive_batch(Look::kLikely, now)) return true;
   device_.on_timer(device_now);
+  if (stream_side_ != nullptr) stream_side_->after_device_timers(now);
   return true;
 }
 

@@ -34,6 +34,7 @@ class StreamSide {
   bool run_due_timers(Time now) {
     return streams_.run_due_timers(now) | manager_.run_due_timers(now);
   }
+  void after_device_timers(Time now) { streams_.resume_reads(now); }
   // Connections that begin from now on. `file` outlives this.
   void capture_to(CaptureFile& file, u32 interface) {
     capture_ = &file;

@@ -28,10 +28,20 @@ struct CopyJob {
   u64 offset = 0;       // in the region
   u8* bytes = nullptr;  // kRead fills it; kWrite copies from it; atomics store the original
   u32 length = 0;       // kCompareSwap, kFetchAdd: 8
-  u64 compare = 0;      // kCompareSwap
-  u64 operand = 0;      // to swap in or to add, in the byte order of this host
+  // Atomics, in the byte order of this host. A compare-and-swap compares and swaps the bits of its
+  // masks (RFC 7306, 5.2.3); a compare mask of 0 swaps always.
+  u64 compare = 0;
+  u64 operand = 0;  // to swap in or to add
+  u64 compare_mask = ~u64{0}, swap_mask = ~u64{0};
   std::shared_ptr<FarMemory> memory;
   std::shared_ptr<void> pool;  // keeps this job and `bytes` alive while the job runs
+
+  // Returns the value that an atomic leaves where it has found `value`.
+  [[nodiscard]] u64 atomic_result(u64 value) const {
+    if (op == CopyOp::kFetchAdd) return value + operand;
+    if (((value ^ compare) & compare_mask) != 0) return value;
+    return (value & ~swap_mask) | (operand & swap_mask);
+  }
 
   [[nodiscard]] CopyState state() const { return state_.load(std::memory_order_acquire); }
   void start() { state_.store(CopyState::kRunning, std::memory_order_relaxed); }

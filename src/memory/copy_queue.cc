@@ -27,6 +27,10 @@ class CopyPool {
     free_.pop_front();
     return job;
   }
+  [[nodiscard]] bool has_free(std::size_t slots) {
+    if (free_.size() < slots) reclaim();
+    return free_.size() >= slots;
+  }
   // Returns true if a job runs that its lane has given back.
   [[nodiscard]] bool has_orphans() {
     reclaim();
@@ -180,8 +184,10 @@ CopyJob* CopyQueue::begin_late(const FarRegions::Place& place, CopyLane::Jobs& j
   job->lane = jobs.number;
   job->offset = place.offset;
   job->length = what.length;
-  job->compare = what.compare;
-  job->operand = what.operand;
+  job->compare = what.atomic.compare;
+  job->operand = what.atomic.operand;
+  job->compare_mask = what.atomic.compare_mask;
+  job->swap_mask = what.atomic.swap_mask;
   if (what.from != nullptr) std::memcpy(job->bytes, what.from, what.length);
   job->memory = place.memory;
   job->pool = pool_;
@@ -209,7 +215,8 @@ void CopyQueue::end_gather(CopyLane* lane) {
 std::optional<Bytes> CopyQueue::read(const FarRegions& regions, CopyLane* lane, const u8* from,
                                      u32 length, u64 ahead, u32 at, CopyResult& why) {
   static constexpr std::array<u8, kCopySlotBytes> kZeros{};
-  CHECK(at <= kCopySlotBytes && length <= kCopySlotBytes - at);
+  why = CopyResult::kGone;
+  if (at > kCopySlotBytes || length > kCopySlotBytes - at) return std::nullopt;
   why = CopyResult::kDone;
   if (from == nullptr) return Bytes(kZeros).first(length);
   const FarRegions::Place place = regions.find(from);
@@ -234,11 +241,14 @@ bool CopyQueue::add_read(const FarRegions::Place& place, CopyLane::Jobs& jobs, u
   return job != nullptr;
 }
 
-// Many reads begin together, so that a kind can join them to one copy.
+// Many reads begin together, so that a kind can join them to one copy. Half of the slots are left
+// to writes and to reads that are waited for: bytes that were read ahead of a peer that takes none
+// would hold them.
 void CopyQueue::read_ahead(const FarRegions::Place& place, CopyLane::Jobs& jobs, u64 from,
                            u32 length, u64 ahead) {
   if (jobs.reads.size() > CopyLane::kReadAhead / 2) return;
   for (u64 at = 0; at < ahead && jobs.reads.size() < CopyLane::kReadAhead; at += length) {
+    if (!pool_->has_free(kSlots / 2)) return;
     const u32 next = static_cast<u32>(std::min<u64>(length, ahead - at));
     if (!add_read({place.memory, place.offset + at}, jobs, from + at, next)) return;
   }
@@ -307,12 +317,20 @@ CopyResult CopyQueue::write(const FarRegions& regions, CopyLane* lane, u8* to, B
   return CopyResult::kDone;
 }
 
-CopyResult CopyQueue::atomic(const FarRegions& regions, CopyLane* lane, u8* at, CopyOp op,
-                             u64 compare, u64 operand) {
+CopyResult CopyQueue::atomic(const FarRegions& regions, CopyLane* lane, u8* at,
+                             const CopyAtomic& what) {
   const FarRegions::Place place = regions.find(at);
   if (!place.memory->is_late()) return CopyResult::kGone;
-  return begin_write(place, lane,
-                     {.op = op, .length = sizeof(u64), .compare = compare, .operand = operand});
+  return begin_write(place, lane, {.op = what.op, .length = sizeof(u64), .atomic = what});
+}
+
+bool CopyQueue::has_room(const CopyLane* lane, u32 writes) {
+  if (pool_ == nullptr || lane == nullptr) return true;
+  if (lane->jobs_ != nullptr) {
+    if (lane->jobs_->failure) return true;
+    if (lane->jobs_->writes.size() + writes > CopyLane::kMaxWrites) return false;
+  }
+  return pool_->has_free(writes);
 }
 
 void CopyQueue::poll(const FarRegions& regions, CopyLane& lane) {

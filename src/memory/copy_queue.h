@@ -15,6 +15,13 @@ namespace verbena {
 
 class CopyPool;
 
+// kCompareSwap or kFetchAdd; the members are those of CopyJob.
+struct CopyAtomic {
+  CopyOp op = CopyOp::kFetchAdd;
+  u64 compare = 0, operand = 0;
+  u64 compare_mask = ~u64{0}, swap_mask = ~u64{0};
+};
+
 enum class CopyResult : u8 {
   kDone,   // or queued: the lane's ticket says when it has taken effect
   kLater,  // no slot is free, or bytes that were asked for have not arrived. Ask again
@@ -37,9 +44,9 @@ class CopyQueue {
   // them, and end_gather() says that all were answered. Until then a repeated attempt finds the
   // bytes that have arrived.
   void begin_gather(CopyLane* lane);
-  // Reads `length` bytes, at most a slot, at `from`, where is_here() is false; nullptr gives zeros.
-  // Up to `ahead` bytes that follow are read ahead. `at`: the offset in the payload, for a copy
-  // that is made at once. The bytes are valid until the next gather. nullopt: see `why`.
+  // Reads `length` bytes, up to a slot from `at` on, at `from`, where is_here() is false; nullptr
+  // gives zeros. Up to `ahead` bytes that follow are read ahead. `at`: the offset in the payload,
+  // for a copy that is made at once. The bytes are valid until the next gather. nullopt: see `why`.
   [[nodiscard]] std::optional<Bytes> read(const FarRegions& regions, CopyLane* lane, const u8* from,
                                           u32 length, u64 ahead, u32 at, CopyResult& why);
   void end_gather(CopyLane* lane);
@@ -47,9 +54,12 @@ class CopyQueue {
   // --- writes. `from` may change afterwards. Writes to nullptr vanish. A longer write than a slot
   // becomes several; after kLater none, some or all of it may have been written: write all again.
   [[nodiscard]] CopyResult write(const FarRegions& regions, CopyLane* lane, u8* to, Bytes from);
-  // The lane's begun() is its ticket. `op`: kCompareSwap or kFetchAdd.
-  [[nodiscard]] CopyResult atomic(const FarRegions& regions, CopyLane* lane, u8* at, CopyOp op,
-                                  u64 compare, u64 operand);
+  // The lane's begun() is its ticket.
+  [[nodiscard]] CopyResult atomic(const FarRegions& regions, CopyLane* lane, u8* at,
+                                  const CopyAtomic& what);
+  // Returns true if the lane can take `writes` more jobs, so that no write() of that many slots
+  // returns kLater. A lane that has failed takes all, and refuses them.
+  [[nodiscard]] bool has_room(const CopyLane* lane, u32 writes);
 
   // Returns true while copies run that a lane has forgotten: of a QP that was reset or destroyed.
   [[nodiscard]] bool has_orphans();
@@ -61,7 +71,7 @@ class CopyQueue {
     CopyOp op;
     u32 length;
     const u8* from = nullptr;
-    u64 compare = 0, operand = 0;
+    CopyAtomic atomic{};
   };
   [[nodiscard]] CopyLane::Jobs* jobs_of(CopyLane* lane);
   [[nodiscard]] CopyJob* begin_late(const FarRegions::Place& place, CopyLane::Jobs& jobs,

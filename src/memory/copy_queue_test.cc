@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -137,9 +138,10 @@ TEST_F(CopyQueueTest, AnAtomicSaysWhatItFound) {
   const u64 before = 41;
   std::memcpy(bytes_.data() + 8, &before, sizeof before);
   CopyQueue& copies = table_.copies();
-  EXPECT_EQ(copies.atomic(table_.far(), &lane_, at(8), CopyOp::kFetchAdd, 0, 1), CopyResult::kDone);
+  EXPECT_EQ(copies.atomic(table_.far(), &lane_, at(8), {.operand = 1}), CopyResult::kDone);
   const u64 add = lane_.begun();
-  EXPECT_EQ(copies.atomic(table_.far(), &lane_, at(8), CopyOp::kCompareSwap, 42, 7),
+  EXPECT_EQ(copies.atomic(table_.far(), &lane_, at(8),
+                          {.op = CopyOp::kCompareSwap, .compare = 42, .operand = 7}),
             CopyResult::kDone);
   drain();
   EXPECT_EQ(lane_.original(add), 41u);
@@ -242,6 +244,43 @@ TEST_F(CopyQueueTest, AlignmentIsThatOfTheMemory) {
   EXPECT_EQ(store_payload(table_, place.data, from, &lane_), MemoryFault::kNone);
   drain();
   EXPECT_EQ(bytes_[0], 1);
+}
+
+// As RFC 7306 has them: only the bits of the masks are compared and swapped.
+TEST_F(CopyQueueTest, AtomicsHaveMasks) {
+  const u64 before = 0x1122'3344'5566'7788;
+  std::memcpy(bytes_.data(), &before, sizeof before);
+  const auto found = [&](const CopyAtomic& atomic) {
+    EXPECT_EQ(table_.copies().atomic(table_.far(), &lane_, at(0), atomic), CopyResult::kDone);
+    const u64 ticket = lane_.begun();
+    drain();
+    return lane_.original(ticket).value_or(0);
+  };
+  EXPECT_EQ(found({.op = CopyOp::kCompareSwap,
+                   .compare = 0xff88,
+                   .operand = ~u64{0},
+                   .compare_mask = 0xff,
+                   .swap_mask = 0xff00}),
+            before);
+  EXPECT_EQ(found({.op = CopyOp::kCompareSwap, .operand = 5, .compare_mask = 0}),
+            0x1122'3344'5566'ff88u);
+  EXPECT_EQ(found({.operand = 2}), 5u);
+  EXPECT_EQ(bytes_[0], 7);
+}
+
+TEST_F(CopyQueueTest, RoomIsThatOfTheLaneAndOfTheSlots) {
+  memory_->is_stuck = true;
+  CopyQueue& copies = table_.copies();
+  const std::vector<u8> from(10);
+  EXPECT_TRUE(copies.has_room(&lane_, CopyLane::kMaxWrites));
+  while (copies.has_room(&lane_, 48)) ASSERT_EQ(write(0, from), MemoryFault::kNone);
+  EXPECT_GE(memory_->waiting(), CopyLane::kMaxWrites / 2);
+  CopyLane other;
+  EXPECT_TRUE(copies.has_room(&other, 48));
+  EXPECT_FALSE(copies.has_room(&other, CopyQueue::kSlots));
+  memory_->finish();
+  poll();
+  EXPECT_TRUE(copies.has_room(&lane_, 48));
 }
 
 }  // namespace

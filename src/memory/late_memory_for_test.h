@@ -60,10 +60,7 @@ class LateMemory final : public FarMemory {
     u64 value;
     std::memcpy(&value, at, sizeof value);
     std::memcpy(job.bytes, &value, sizeof value);
-    if (job.op == CopyOp::kFetchAdd)
-      value += job.operand;
-    else if (value == job.compare)
-      value = job.operand;
+    value = job.atomic_result(value);
     std::memcpy(at, &value, sizeof value);
     return CopyState::kDone;
   }

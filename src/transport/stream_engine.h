@@ -34,6 +34,8 @@ class StreamEngine : public Engine {
   // Takes octets until a message has come out, or all. Returns the rest, for another call once the
   // outputs are drained.
   [[nodiscard]] virtual Bytes on_octets(Bytes octets, Time now) = 0;
+  // Returns false while copies to far memory must end first: on_octets() takes nothing.
+  [[nodiscard]] virtual bool takes_octets() const = 0;
   // Where the next octets belong, so that a driver may receive them there: payload of a segment
   // that is checked. Empty: nowhere.
   [[nodiscard]] virtual MutableBytes direct_place() = 0;

@@ -35,7 +35,7 @@ class GPUTest(unittest.TestCase):
     def compiled(self, name):
         program = self.folder / name
         subprocess.run(["gcc", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", SOURCES / f"{name}.c", "-o",
-                        program, "-libverbs", "-ldl"], check=True, stdin=subprocess.DEVNULL)
+                        program, "-libverbs", "-lrdmacm", "-ldl", "-pthread"], check=True, stdin=subprocess.DEVNULL)
         return program
 
     def test_two_processes(self):
@@ -52,6 +52,15 @@ class GPUTest(unittest.TestCase):
                 self.assertRegex(program.output().replace("\n ", ""),
                                  r"the memory at \[0x[1-9a-f][0-9a-f]+, 0x[1-9a-f][0-9a-f]+\) is not there",
                                  program)
+
+    def test_ends_that_rdma_cm_connects(self):
+        for link in ("udp", "iwarp"):
+            with self.subTest(link=link):
+                program = BUILD.run(self.compiled("connected"), str(self.driver), BUILD.address,
+                                    limit_s=LIMIT_S, environment={"VERBENA_LINK": link})
+                self.assertEqual(program.process.returncode, 0, program)
+                for step in ("read back", "written", "sent", "added", "read of freed memory fails"):
+                    self.assertIn(f"{step}: right", program.output(), program)
 
     def test_refusals_are_explained_in_a_line(self):
         program = BUILD.run(self.compiled("refusals"), str(self.driver), limit_s=LIMIT_S)

@@ -137,8 +137,6 @@ MRObject* create_of_gpu_memory(std::unique_ptr<MRObject> mr, Registration asked,
   if (!*found) return refuse_registration(found->error().error, found->error().message);
   const std::shared_ptr<host::cuda::CudaRegion>& region = **found;
   const PDObject& pd = PDObject::of(asked.pd);
-  if (pd.owner().is_iwarp())
-    return refuse_registration(EOPNOTSUPP, "an iWARP device takes no GPU memory");
   if (const int error = prepare_staging(pd.owner(), *region); error != 0) return fail(error);
   asked.memory = nullptr;  // the checker and the advice would touch it
   const u32 skew = static_cast<u32>(reinterpret_cast<std::uintptr_t>(at) % 8);

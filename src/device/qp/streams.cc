@@ -1,5 +1,8 @@
 #include "device/qp/streams.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace verbena {
 
 Result<u64> Streams::open(QueuePair& qp, const StreamOpening& opening, Time now) {
@@ -28,16 +31,54 @@ QueuePair* Streams::find(QPN qpn, u64 number) const {
 void Streams::forget(QueuePair& qp) {
   if (qp.stream_number != 0) ++orphans_;
   qp.stream_number = 0;
+  std::erase_if(waiting_, [&qp](const Waiting& waiting) { return waiting.qp == &qp; });
 }
 
 void Streams::on_octets(QueuePair& qp, Bytes octets, Time now) {
+  if (takes_octets(qp)) octets = pass_on(qp, octets, now);
+  if (!octets.empty()) keep(qp, octets, now);
+}
+
+// Returns the octets that the engine does not take before copies have ended.
+Bytes Streams::pass_on(QueuePair& qp, Bytes octets, Time now) {
   const u64 before = qp.stream->counts().received_segments;
   const std::size_t all = octets.size();
-  while (!octets.empty()) {
+  while (!octets.empty() && qp.stream->takes_octets()) {
     octets = qp.stream->on_octets(octets, now);
     runner_.on_stream_input(qp, now);
   }
-  count_received(qp, all, before);
+  count_received(qp, all - octets.size(), before);
+  return octets;
+}
+
+void Streams::keep(QueuePair& qp, Bytes octets, Time now) {
+  std::vector<u8>& kept = qp.copies.octets;
+  kept.insert(kept.end(), octets.begin(), octets.end());
+  if (find_waiting(qp) == nullptr) waiting_.push_back({&qp, std::nullopt});
+  runner_.on_stream_input(qp, now);  // sets the timer
+}
+
+Streams::Waiting* Streams::find_waiting(const QueuePair& qp) {
+  const auto found = std::ranges::find(waiting_, &qp, &Waiting::qp);
+  return found == waiting_.end() ? nullptr : &*found;
+}
+
+// An engine's outputs may end its QP's stream, but not forget another's.
+void Streams::on_timer(Time now) {
+  for (std::size_t i = 0; i < waiting_.size();) {
+    QueuePair& qp = *waiting_[i].qp;
+    const std::vector<u8> octets = std::exchange(qp.copies.octets, {});
+    const Bytes rest = pass_on(qp, octets, now);
+    qp.copies.octets.assign(rest.begin(), rest.end());
+    if (!rest.empty()) {
+      runner_.on_stream_input(qp, now);
+      ++i;
+      continue;
+    }
+    const std::optional<StreamEnd> end = waiting_[i].end;
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (end) on_end(qp, *end, now);
+  }
 }
 
 void Streams::on_placed(QueuePair& qp, u32 octets, Time now) {
@@ -54,6 +95,10 @@ void Streams::count_received(QueuePair& qp, u64 octets, u64 segments_before) {
 }
 
 void Streams::on_end(QueuePair& qp, StreamEnd how, Time now) {
+  if (Waiting* const waiting = find_waiting(qp)) {
+    waiting->end = how;
+    return;
+  }
   qp.stream->on_end(how, now);
   runner_.on_stream_input(qp, now);
 }

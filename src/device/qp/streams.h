@@ -2,6 +2,9 @@
 // Egress, which have packets. RFC 5044, 6 (a stream belongs to one QP).
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "device/port/counters.h"
 #include "device/qp/engine_runner.h"
 
@@ -27,11 +30,20 @@ class Streams {
   [[nodiscard]] u64 orphans() const { return orphans_; }
   void forget(QueuePair& qp);  // it is destroyed or reset
 
+  // Takes all octets. Those that the engine cannot take yet are kept until on_timer().
   void on_octets(QueuePair& qp, Bytes octets, Time now);
+  // Returns false while octets are kept. The driver then leaves further ones to the kernel, so that
+  // the peer waits.
+  [[nodiscard]] bool takes_octets(const QueuePair& qp) const { return qp.copies.octets.empty(); }
   // StreamEngine::direct_place() of its engine.
-  [[nodiscard]] MutableBytes place(QueuePair& qp) { return qp.stream->direct_place(); }
+  [[nodiscard]] MutableBytes place(QueuePair& qp) {
+    return takes_octets(qp) ? qp.stream->direct_place() : MutableBytes{};
+  }
   void on_placed(QueuePair& qp, u32 octets, Time now);
+  // The end follows the octets that are kept.
   void on_end(QueuePair& qp, StreamEnd how, Time now);
+  // Passes on what is kept, as far as the engines take it. After EngineRunner::on_timer().
+  void on_timer(Time now);
   // Nobody manages its connection any more: the QP goes to Error, and the stream ends.
   void abandon(QueuePair& qp, Time now);
 
@@ -44,12 +56,20 @@ class Streams {
   void on_sent(QueuePair& qp, const StreamGather& gathered, u32 octets, Time now);
 
  private:
+  struct Waiting {
+    QueuePair* qp;
+    std::optional<StreamEnd> end;
+  };
+  [[nodiscard]] Bytes pass_on(QueuePair& qp, Bytes octets, Time now);
+  void keep(QueuePair& qp, Bytes octets, Time now);
+  [[nodiscard]] Waiting* find_waiting(const QueuePair& qp);
   void count_received(QueuePair& qp, u64 octets, u64 segments_before);
 
   const QPTable& qps_;
   EngineRunner& runner_;
   Counters& counters_;
   u64 opened_ = 0, orphans_ = 0;
+  std::vector<Waiting> waiting_;  // each has kept octets
 };
 
 }  // namespace verbena

@@ -95,7 +95,7 @@ TEST_F(CopierTest, AtomicsOfAllLanesAddUp) {
   drain(*lanes[0]);
   for (u32 round = 0; round < 20; ++round)
     for (const auto& lane : lanes)
-      ASSERT_EQ(table_.copies().atomic(table_.far(), lane.get(), at(64), CopyOp::kFetchAdd, 0, 3),
+      ASSERT_EQ(table_.copies().atomic(table_.far(), lane.get(), at(64), {.operand = 3}),
                 CopyResult::kDone);
   for (const auto& lane : lanes) drain(*lane);
   u64 sum = 0;

@@ -233,8 +233,9 @@ Result Copier::do_atomic(CopyJob& job, const CudaRegion& region, Stream stream) 
   if (result != kSuccess) return result;
   u64 value;
   std::memcpy(&value, job.bytes, sizeof value);
-  if (job.op == CopyOp::kCompareSwap && value != job.compare) return kSuccess;
-  value = job.op == CopyOp::kCompareSwap ? job.operand : value + job.operand;
+  const u64 result_value = job.atomic_result(value);
+  if (result_value == value) return kSuccess;
+  value = result_value;
   u8* const changed = job.bytes + sizeof value;  // a slot has room for both
   std::memcpy(changed, &value, sizeof value);
   result = driver_.copy_to_device(at, changed, sizeof value, stream);

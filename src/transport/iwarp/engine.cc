@@ -9,6 +9,8 @@ namespace verbena::iwarp {
 IWARPEngine::IWARPEngine(const EngineParts& parts, const IWARPLimits& limits)
     : qp_(parts.attributes),
       memory_(parts.memory),
+      send_copies_(parts.send_copies),
+      receive_copies_(parts.receive_copies),
       requester_(parts, counters_, fault_.requester, limits.max_ord),
       responder_(parts, counters_, fault_.responder, limits.max_ird) {}
 
@@ -21,6 +23,7 @@ void IWARPEngine::begin(const StreamAgreement& agreement, Time now) {
   cursor_ = {};
   cursor_.ready_is_before = agreement.to_send == ReadyToReceive::kNone;
   part_sent_ = 0;
+  far_part_.clear();
   rest_.clear();
   rest_sent_ = 0;
   to_send_.reset();
@@ -41,6 +44,7 @@ void IWARPEngine::on_state(QPState from, Time) {
     has_heard_ = true;
     cursor_ = {};
     part_sent_ = 0;
+    far_part_.clear();
     fatal_event_ = ended_event_ = false;
   }
   requester_.on_state(from);

@@ -31,6 +31,8 @@ class IWARPEngine final : public StreamEngine {
   void give_back_receives() override { responder_.give_back_receives(); }
   void on_state(QPState from, Time now) override;
   [[nodiscard]] bool on_receive_posted(Time) override { return false; }
+  void on_send_copy_failed() override;
+  void on_receive_copy_failed(const CopyMark& mark) override;
   void on_timer(Time now) override;
   [[nodiscard]] bool poll_send_cqe(CQE& out) override { return requester_.poll_cqe(out); }
   [[nodiscard]] bool poll_receive_cqe(CQE& out) override { return responder_.poll_cqe(out); }
@@ -44,6 +46,7 @@ class IWARPEngine final : public StreamEngine {
 
   void begin(const StreamAgreement& agreement, Time now) override;
   [[nodiscard]] Bytes on_octets(Bytes octets, Time now) override;
+  [[nodiscard]] bool takes_octets() const override { return !receives() || has_room(); }
   [[nodiscard]] MutableBytes direct_place() override;
   void on_placed(u32 octets, Time now) override;
   void on_end(StreamEnd how, Time now) override;
@@ -96,12 +99,15 @@ class IWARPEngine final : public StreamEngine {
   bool gather_one(Cursor& at, u32& skip, StreamGather& out);
   void gather_from_here(StreamGather& out);
   void on_unsendable(const Cursor& at, MemoryFault fault);
+  void add_rest_of_part(Cursor& at, StreamGather& out) const;
+  void keep_far_part(const StreamGather& gathered, u32 from, u32 octets);
   void finish_message(const Cursor& at);
   void note_part(const StreamGather& gathered, u32 from, u32 to);
   void keep_rest();
 
   // --- engine_receive.cc
   [[nodiscard]] bool receives() const;
+  [[nodiscard]] bool has_room() const;
   [[nodiscard]] bool on_step(SegmentReader::Step step);
   [[nodiscard]] std::optional<TerminateReason> check_segment();
   [[nodiscard]] std::optional<TerminateReason> check_to_requester();
@@ -113,6 +119,7 @@ class IWARPEngine final : public StreamEngine {
 
   const QPAttributes& qp_;
   ProtectionTable& memory_;
+  CopyLane *const send_copies_, *const receive_copies_;
   EngineCounters counters_;
   StreamCounts counts_;
   QPFault fault_;
@@ -127,10 +134,11 @@ class IWARPEngine final : public StreamEngine {
   bool peer_ended_ = false, is_broken_ = false;
   bool fatal_event_ = false, ended_event_ = false;
 
-  Cursor cursor_;         // its `source` is kNone between messages
-  u32 part_sent_ = 0;     // of the FPDU at the cursor
-  CRC32C part_crc_;       // over that
-  std::vector<u8> rest_;  // of such an FPDU, of a queue that is flushed
+  Cursor cursor_;             // its `source` is kNone between messages
+  u32 part_sent_ = 0;         // of the FPDU at the cursor
+  CRC32C part_crc_;           // over that
+  std::vector<u8> far_part_;  // what is left of it, if its payload was in far memory
+  std::vector<u8> rest_;      // of such an FPDU, of a queue that is flushed
   std::size_t rest_sent_ = 0;
 
   RDMAPOpcode opcode_ = RDMAPOpcode::kWrite;  // of the segment that comes

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "transport/iwarp/engine.h"
+#include "transport/iwarp/far_payload.h"
 
 namespace verbena::iwarp {
 namespace {
@@ -18,10 +19,27 @@ bool IWARPEngine::receives() const {
          qp_.state != QPState::kError;
 }
 
+// A READ's response and an atomic's result are copied by the lane of what we send.
+bool IWARPEngine::has_room() const {
+  CopyQueue& copies = memory_.copies();
+  return !copies.has_staging() || (copies.has_room(send_copies_, kMaxSegmentCopies) &&
+                                   copies.has_room(receive_copies_, kMaxSegmentCopies));
+}
+
 Bytes IWARPEngine::on_octets(Bytes octets, Time) {
   while (!octets.empty() && receives())
-    if (on_step(reader_.read(octets))) return octets;
+    if (!has_room() || on_step(reader_.read(octets))) return octets;
   return {};
+}
+
+void IWARPEngine::on_send_copy_failed() {
+  if (!receives()) return;
+  requester_.on_copy_failed();
+  terminate(reason::kLocalCatastrophic);
+}
+
+void IWARPEngine::on_receive_copy_failed(const CopyMark& mark) {
+  if (receives()) terminate(responder_.on_copy_failed(mark));
 }
 
 // True: something may have come out.

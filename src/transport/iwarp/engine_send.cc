@@ -33,6 +33,7 @@ IWARPEngine::Cursor IWARPEngine::here() const {
 bool IWARPEngine::start_message(Cursor& at) const {
   if (at.terminate_is_before) return false;
   at.offset = 0;
+  at.message.max_segment = ~u32{0};
   if (to_send_) {
     at.source = Source::kTerminate;
     make_terminate_message(at.message);
@@ -101,7 +102,8 @@ void IWARPEngine::make_terminate_message(OutMessage& out) const {
 }
 
 u32 IWARPEngine::payload_here(const Cursor& at) const {
-  return std::min(at.message.length - at.offset, max_ulpdu_ - header_octets_of(at.message));
+  return std::min({at.message.length - at.offset, max_ulpdu_ - header_octets_of(at.message),
+                   at.message.max_segment});
 }
 
 MemoryFault IWARPEngine::gather_payload(const Cursor& at, u32 length, PayloadList& out) const {
@@ -177,8 +179,13 @@ bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
   FPDU fpdu;
   const u32 length = payload_here(at);
   if (!out.has_room_for(length + 64)) return false;
+  if (skip != 0 && !far_part_.empty()) {
+    skip = 0;
+    add_rest_of_part(at, out);
+    return true;
+  }
   if (const MemoryFault fault = build(at, fpdu); fault != MemoryFault::kNone) {
-    if (out.empty()) on_unsendable(at, fault);
+    if (out.empty() && fault != MemoryFault::kLater) on_unsendable(at, fault);
     return false;
   }
   const bool copies = fpdu.payload.unstable != 0 || at.message.payload == OutMessage::Payload::kOwn;
@@ -252,8 +259,9 @@ void IWARPEngine::on_sent(const StreamGather& gathered, u32 octets, Time) {
     const u32 now = std::min(octets - at, size - part_sent_);
     note_part(gathered, at, at + now);
     at += now;
-    if (part_sent_ != size) return;
+    if (part_sent_ != size) return keep_far_part(gathered, at, size - part_sent_);
     part_sent_ = 0;
+    far_part_.clear();
     ++counts_.sent_segments;
     if (ends_message(cursor_)) finish_message(cursor_);
     step_over(cursor_, length);
@@ -272,6 +280,20 @@ void IWARPEngine::note_part(const StreamGather& gathered, u32 from, u32 to) {
   const u32 covered_end = std::min(part_sent_, size - 4);
   if (covered_end <= begin) return;
   gathered.visit_range(from, from + (covered_end - begin), [this](Bytes b) { part_crc_.add(b); });
+}
+
+// The memory may have changed by the time that the rest is sent, and its bytes take a copy.
+void IWARPEngine::keep_far_part(const StreamGather& gathered, u32 from, u32 octets) {
+  if (cursor_.message.max_segment != kCopySlotBytes) return;
+  far_part_.clear();
+  gathered.visit_range(from, from + octets, [this](Bytes part) {
+    far_part_.insert(far_part_.end(), part.begin(), part.end());
+  });
+}
+
+void IWARPEngine::add_rest_of_part(Cursor& at, StreamGather& out) const {
+  out.add_copy(far_part_);
+  step_over(at, payload_here(at));
 }
 
 void IWARPEngine::finish_message(const Cursor& at) {
@@ -293,6 +315,13 @@ void IWARPEngine::keep_rest() {
     cursor_.source = Source::kNone;
     return;
   }
+  rest_sent_ = 0;
+  if (!far_part_.empty()) {
+    rest_ = std::exchange(far_part_, {});
+    part_sent_ = 0;
+    cursor_.source = Source::kNone;
+    return;
+  }
   if (build(cursor_, fpdu) != MemoryFault::kNone) {
     is_broken_ = true;
     return;
@@ -306,7 +335,6 @@ void IWARPEngine::keep_rest() {
   write_trailer(crc, pad, fpdu);
   all.insert(all.end(), fpdu.trailer.begin() + pad, fpdu.trailer.begin() + fpdu.trailer_octets);
   rest_.assign(all.begin() + part_sent_, all.end());
-  rest_sent_ = 0;
   part_sent_ = 0;
   cursor_.source = Source::kNone;
 }

@@ -28,6 +28,7 @@ struct OutMessage {
   u32 invalidate_stag = 0;                        // SEND with Invalidate
   u32 source_stag = 0;                            // kResponse
   u64 source_offset = 0;                          //
+  u32 max_segment = ~u32{0};                      // octets of payload: far_payload.h
   std::array<u8, RDMAPAtomicRequest::kSize> own;  // the longest
 
   OutMessage() {}  // leaves `own` uninitialized on purpose: one is made per message

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "memory/sg_walk.h"
 #include "transport/completions.h"
+#include "transport/iwarp/far_payload.h"
 #include "transport/iwarp/terminate_reasons.h"
 #include "transport/local_operations.h"
 #include "transport/send_payload.h"
@@ -57,6 +58,7 @@ Requester::Requester(const EngineParts& parts, EngineCounters& counters, Request
                      u8 max_ord)
     : qp_(parts.attributes),
       memory_(parts.memory),
+      copies_(parts.send_copies),
       counters_(counters),
       fault_(fault),
       queue_(parts.send_limits),
@@ -155,10 +157,15 @@ void Requester::finish_request(Position& at, OutMessage& out) const {
   at.part = 0;
 }
 
+u32 Requester::max_segment_of_request(const SendWQE& wqe) const {
+  return wqe.wr.inline_data ? ~u32{0} : max_segment_of(memory_, qp_.pd, wqe.wr.sg_list);
+}
+
 void Requester::send_message(const SendWQE& wqe, Position& at, OutMessage& out) const {
   out.opcode = send_opcode(wqe.wr);
   out.payload = OutMessage::Payload::kRequest;
   out.length = wqe.length_bytes;
+  out.max_segment = max_segment_of_request(wqe);
   out.queue = kSendQueueNumber;
   out.msn = at.send_msn++;
   out.invalidate_stag = wqe.wr.op == SendOp::kSendWithInvalidate ? wqe.wr.invalidate.value : 0;
@@ -169,6 +176,7 @@ void Requester::write_message(const SendWQE& wqe, Position& at, OutMessage& out)
   out.opcode = RDMAPOpcode::kWrite;
   out.payload = OutMessage::Payload::kRequest;
   out.length = wqe.length_bytes;
+  out.max_segment = max_segment_of_request(wqe);
   out.stag = wqe.wr.r_key.value;
   out.to = wqe.wr.remote_address;
   if (wqe.wr.op == SendOp::kRDMAWrite) return finish_request(at, out);
@@ -235,7 +243,7 @@ MemoryFault Requester::gather(const OutMessage& message, u32 offset, u32 length,
                               PayloadList& out) const {
   const SendWQE& wqe = queue_.at(message.request);
   if (message.payload == OutMessage::Payload::kRequest)
-    return send_payload(memory_, qp_.pd, wqe, offset, length, out, nullptr);
+    return send_payload(memory_, qp_.pd, wqe, offset, length, out, copies_);
   if (!is_answered(wqe.wr.op)) return MemoryFault::kNone;
   for (const SGE& sge : wqe.wr.sg_list)
     if (const Resolved sink =
@@ -303,7 +311,7 @@ Resolved Requester::place_of_response(u64 to, u32 length) const {
 std::optional<TerminateReason> Requester::place_response(u64 to, Bytes payload) {
   if (payload.empty()) return std::nullopt;
   const Resolved place = place_of_response(to, static_cast<u32>(payload.size()));
-  if (place && store_payload(memory_, place.data, payload, nullptr) == MemoryFault::kNone)
+  if (place && store_payload(memory_, place.data, payload, copies_) == MemoryFault::kNone)
     return std::nullopt;
   fail(reads_.front().request, WQEStatus::kLocalProtection);
   return reason::kLocalCatastrophic;
@@ -329,13 +337,18 @@ std::optional<TerminateReason> Requester::on_atomic_response(Bytes payload) {
   const u64 original = response->original;
   std::array<u8, kAtomicOctets> octets;
   std::memcpy(octets.data(), &original, sizeof original);
-  if (scatter(memory_, qp_.pd, queue_.at(request).wr.sg_list, 0, octets) != MemoryFault::kNone) {
+  if (scatter(memory_, qp_.pd, queue_.at(request).wr.sg_list, 0, octets, copies_) !=
+      MemoryFault::kNone) {
     fail(request, WQEStatus::kLocalProtection);
     return reason::kLocalCatastrophic;
   }
   reads_.pop();
   --position_.reads;
   return std::nullopt;
+}
+
+void Requester::on_copy_failed() {
+  if (!reads_.empty()) fail(reads_.front().request, WQEStatus::kLocalProtection);
 }
 
 void Requester::on_refused_read() {

@@ -59,6 +59,8 @@ class Requester {
   [[nodiscard]] std::optional<TerminateReason> place_response(u64 to, Bytes payload);
   [[nodiscard]] std::optional<TerminateReason> on_response_segment(const SegmentHeader& segment);
   [[nodiscard]] std::optional<TerminateReason> on_atomic_response(Bytes payload);
+  // A copy of a response to far memory has failed.
+  void on_copy_failed();
   // The peer has refused a READ or atomic: the oldest.
   void on_refused_read();
 
@@ -92,6 +94,7 @@ class Requester {
   void read_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
   void atomic_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
   void finish_request(Position& at, OutMessage& out) const;
+  [[nodiscard]] u32 max_segment_of_request(const SendWQE& wqe) const;
   void fail(u64 request, WQEStatus status);
   void note_fault(u64 request, WQEStatus status);
   [[nodiscard]] u64 oldest_read() const;  // request
@@ -99,6 +102,7 @@ class Requester {
 
   const QPAttributes& qp_;
   ProtectionTable& memory_;
+  CopyLane* const copies_;
   EngineCounters& counters_;
   RequesterFault& fault_;
   mutable SendQueue queue_;

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "memory/sg_walk.h"
 #include "memory/touch.h"
+#include "transport/iwarp/far_payload.h"
 #include "transport/iwarp/terminate_reasons.h"
 
 namespace verbena::iwarp {
@@ -39,6 +40,20 @@ u64 result_of(const RDMAPAtomicRequest& request, u64 value) {
   CHECK_UNREACHABLE();
 }
 
+CopyAtomic far_atomic_of(const RDMAPAtomicRequest& request) {
+  CopyAtomic atomic{.op = CopyOp::kCompareSwap, .operand = request.add_or_swap};
+  switch (request.opcode) {
+    case AtomicOpcode::kFetchAdd: atomic.op = CopyOp::kFetchAdd; return atomic;
+    case AtomicOpcode::kSwap: atomic.compare_mask = 0; break;
+    case AtomicOpcode::kCompareSwap:
+      atomic.compare = request.compare;
+      atomic.compare_mask = request.compare_mask;
+      break;
+  }
+  atomic.swap_mask = request.add_or_swap_mask;
+  return atomic;
+}
+
 // false: the word is not there.
 bool execute(const RDMAPAtomicRequest& request, u64* word, u64& original) {
   return touch([&] {
@@ -56,6 +71,7 @@ Responder::Responder(const EngineParts& parts, EngineCounters& counters, Respond
                      u8 max_ird)
     : qp_(parts.attributes),
       memory_(parts.memory),
+      copies_(parts.receive_copies),
       counters_(counters),
       fault_(fault),
       receives_(parts, counters, fault),
@@ -205,8 +221,31 @@ std::optional<TerminateReason> Responder::on_read_request(Bytes payload) {
       return refuse(Refusal::kRemoteMemory, source.fault, read.source_stag, from, read.length,
                     reason_of_read(source.fault));
   }
-  responses_.push({.read = read});
+  respond({.read = read});
   return std::nullopt;
+}
+
+// A response shows that the requests before it have taken effect. RFC 5040, 5.5 (rules 3, 5 and 6)
+void Responder::respond(Response response) {
+  if (copies_ != nullptr) response.after = copies_->begun();
+  responses_.push(response);
+}
+
+void Responder::mark_remote(u32 stag, u64 to, u64 length) {
+  if (copies_ != nullptr)
+    copies_->mark({.key = stag, .address = to, .length_bytes = static_cast<u32>(length)});
+}
+
+// Far memory finds the original later: the response waits for it.
+bool Responder::execute_atomic(const RDMAPAtomicRequest& request, u8* at, Response& response) {
+  if (is_here(at)) return execute(request, reinterpret_cast<u64*>(at), response.atomic.original);
+  if (at == nullptr) return false;
+  mark_remote(request.stag, request.offset, kWordOctets);
+  if (memory_.copies().atomic(memory_.far(), copies_, at, far_atomic_of(request)) !=
+      CopyResult::kDone)
+    return false;
+  response.far_atomic = copies_->begun();
+  return true;
 }
 
 std::optional<TerminateReason> Responder::on_atomic_request(Bytes payload) {
@@ -225,28 +264,40 @@ std::optional<TerminateReason> Responder::on_atomic_request(Bytes payload) {
       reinterpret_cast<std::uintptr_t>(word.data) % kWordOctets != 0)
     return refuse(Refusal::kUnaligned, MemoryFault::kNone, request->stag, request->offset,
                   kWordOctets, reason::kUnspecifiedOperation);
-  u64 original = 0;
-  if (!is_here(word.data) || !execute(*request, reinterpret_cast<u64*>(word.data), original))
-    return reason::kStreamCatastrophic;
-  responses_.push(
-      {.is_atomic = true, .atomic = {.identifier = request->identifier, .original = original}});
+  Response response{.is_atomic = true, .atomic = {.identifier = request->identifier}};
+  if (!execute_atomic(*request, word.data, response)) return reason::kStreamCatastrophic;
+  respond(response);
   return std::nullopt;
 }
 
 // --- payload, and the end of a segment
 
+std::optional<TerminateReason> Responder::place_write(const SegmentHeader& segment, u32 offset,
+                                                      Bytes payload) {
+  if (payload.empty()) return std::nullopt;
+  const DDPTagged& ddp = segment.to_buffer;
+  const Resolved to = place_of_write(segment, offset, static_cast<u32>(payload.size()));
+  mark_remote(ddp.stag, ddp.offset + offset, payload.size());
+  if (to && store_payload(memory_, to.data, payload, copies_) == MemoryFault::kNone)
+    return std::nullopt;
+  const MemoryFault fault = to ? MemoryFault::kGone : to.fault;
+  return refuse(Refusal::kRemoteMemory, fault, ddp.stag, ddp.offset + offset, payload.size(),
+                reason_of_write(fault));
+}
+
+// The segment is over, so the TERMINATE message does not repeat its header.
+TerminateReason Responder::on_copy_failed(const CopyMark& mark) {
+  if (!mark.is_receive)
+    return refuse(Refusal::kRemoteMemory, MemoryFault::kGone, mark.key, mark.address,
+                  mark.length_bytes, reason_of_write(MemoryFault::kGone));
+  receives_.on_copy_failed();
+  return reason::kLocalCatastrophic;
+}
+
 std::optional<TerminateReason> Responder::place(const SegmentHeader& segment, RDMAPOpcode opcode,
                                                 u32 offset, Bytes payload) {
   switch (opcode) {
-    case RDMAPOpcode::kWrite: {
-      if (payload.empty()) return std::nullopt;
-      const Resolved to = place_of_write(segment, offset, static_cast<u32>(payload.size()));
-      if (to && store_payload(memory_, to.data, payload, nullptr) == MemoryFault::kNone)
-        return std::nullopt;
-      return refuse(Refusal::kRemoteMemory, to ? MemoryFault::kGone : to.fault,
-                    segment.to_buffer.stag, segment.to_buffer.offset + offset, payload.size(),
-                    reason_of_write(to ? MemoryFault::kGone : to.fault));
-    }
+    case RDMAPOpcode::kWrite: return place_write(segment, offset, payload);
     case RDMAPOpcode::kSend:
     case RDMAPOpcode::kSendInvalidate:
     case RDMAPOpcode::kSendSolicited:
@@ -326,11 +377,15 @@ void Responder::complete_immediate(RDMAPOpcode opcode) {
 bool Responder::response(u32 index, OutMessage& out) const {
   if (index >= responses_.size()) return false;
   const Response& response = responses_[index];
+  if (copies_ != nullptr && !copies_->has_ended(response.after)) return false;
   out.request = OutMessage::kNoRequest;
   out.ends_request = false;
   if (response.is_atomic) {
     out.opcode = RDMAPOpcode::kAtomicResponse;
-    out.set_own(response.atomic);
+    RDMAPAtomicResponse atomic = response.atomic;
+    if (response.far_atomic != 0)
+      atomic.original = copies_->original(response.far_atomic).value_or(atomic.original);
+    out.set_own(atomic);
     out.queue = kAtomicResponseQueueNumber;
     out.invalidate_stag = 0;
     return true;
@@ -343,6 +398,9 @@ bool Responder::response(u32 index, OutMessage& out) const {
   out.to = read.sink_offset;
   out.source_stag = read.source_stag;
   out.source_offset = read.source_offset;
+  out.max_segment =
+      max_segment_of(memory_, memory_.remote(qp_.pd, qp_.qpn, RKey{read.source_stag},
+                                             read.source_offset, read.length, Access::kRemoteRead));
   return true;
 }
 
@@ -355,7 +413,8 @@ MemoryFault Responder::gather(const OutMessage& response, u32 offset, u32 length
                      length, Access::kRemoteRead);
   if (!from) return from.fault;
   MemoryFault why = MemoryFault::kNone;
-  const std::optional<Bytes> bytes = readable(memory_, from.data, length, 0, nullptr, why);
+  const std::optional<Bytes> bytes =
+      readable(memory_, from.data, length, response.length - offset - length, copies_, why);
   if (!bytes) return why;
   out.add_unstable(*bytes);
   return MemoryFault::kNone;

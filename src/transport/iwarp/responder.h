@@ -42,6 +42,9 @@ class Responder {
                                    PayloadList& out) const;
   void on_response_sent() { responses_.pop(); }
 
+  // A copy of a message to far memory has failed.
+  [[nodiscard]] TerminateReason on_copy_failed(const CopyMark& mark);
+
   [[nodiscard]] bool poll_cqe(CQE& out) { return receives_.poll_cqe(out); }
   [[nodiscard]] std::optional<EngineEvent> poll_event() { return receives_.poll_event(); }
 
@@ -50,6 +53,8 @@ class Responder {
     bool is_atomic = false;
     RDMAPReadRequest read{};
     RDMAPAtomicResponse atomic{};
+    u64 after = 0;       // leaves when the writes up to this ticket have ended (copy_lane.h)
+    u64 far_atomic = 0;  // ticket of the atomic; 0: `atomic` has the original
   };
 
   [[nodiscard]] std::optional<TerminateReason> check_write(const SegmentHeader& segment);
@@ -62,12 +67,18 @@ class Responder {
   [[nodiscard]] std::optional<TerminateReason> on_atomic_request(Bytes payload);
   [[nodiscard]] std::optional<TerminateReason> finish_send(const SegmentHeader& segment,
                                                            RDMAPOpcode opcode);
+  [[nodiscard]] std::optional<TerminateReason> place_write(const SegmentHeader& segment, u32 offset,
+                                                           Bytes payload);
+  [[nodiscard]] bool execute_atomic(const RDMAPAtomicRequest& request, u8* at, Response& response);
+  void mark_remote(u32 stag, u64 to, u64 length);
+  void respond(Response response);
   [[nodiscard]] TerminateReason refuse(Refusal refusal, MemoryFault fault, u32 stag, u64 to,
                                        u64 length, TerminateReason reason);
   void complete_immediate(RDMAPOpcode opcode);
 
   const QPAttributes& qp_;
   ProtectionTable& memory_;
+  CopyLane* const copies_;
   EngineCounters& counters_;
   ResponderFault& fault_;
   UnreliableReceives receives_;

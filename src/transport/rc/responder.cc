@@ -374,9 +374,11 @@ MemoryFault RCResponder::execute_atomic(const PacketView& packet, u8* at,
                ? MemoryFault::kNone
                : fault_of_touch();
   mark_remote(eth.r_key, eth.virtual_address, kAtomicBytes);
-  const CopyResult result = memory_.copies().atomic(memory_.far(), copies_, at,
-                                                    swap ? CopyOp::kCompareSwap : CopyOp::kFetchAdd,
-                                                    eth.compare, eth.swap_or_add);
+  const CopyResult result =
+      memory_.copies().atomic(memory_.far(), copies_, at,
+                              {.op = swap ? CopyOp::kCompareSwap : CopyOp::kFetchAdd,
+                               .compare = eth.compare,
+                               .operand = eth.swap_or_add});
   if (result == CopyResult::kLater) return MemoryFault::kLater;
   if (result == CopyResult::kGone) return MemoryFault::kGone;
   resource.far_atomic = copies_->begun();

@@ -28,11 +28,19 @@ struct TCPStreams::Stream final : ReadyTarget {
   std::unique_ptr<FaultyStream> faults;  // nullptr: none
   // More is received; not while the rules hold back much.
   [[nodiscard]] bool reads() const {
-    return socket.is_open() && !peer_finished && (faults == nullptr || !faults->in_is_full());
+    return socket.is_open() && !peer_finished && !awaits_copies &&
+           (faults == nullptr || !faults->in_is_full());
   }
 
-  bool awaits_room = false;   // the socket takes no more; its QP is paused
-  bool has_finished = false;  // we send no more
+  // When the rules hold something back no longer. Octets that the QP does not take yet need no
+  // timer.
+  [[nodiscard]] Time next_due() const {
+    return awaits_copies ? faults->out.next_due() : faults->next_due();
+  }
+
+  bool awaits_room = false;    // the socket takes no more; its QP is paused
+  bool awaits_copies = false;  // the QP takes no more octets: Streams::takes_octets()
+  bool has_finished = false;   // we send no more
   bool peer_finished = false;
   Time deadline = Time::never();  // of has_finished
 };
@@ -140,6 +148,26 @@ void TCPStreams::take_in(Stream& stream, Bytes octets, Time now) {
     watch(stream);
   } else if (QueuePair* const qp = qp_of(stream)) {
     device_.streams().on_octets(*qp, octets, now);
+    note_copies(stream, *qp);
+  }
+}
+
+void TCPStreams::note_copies(Stream& stream, const QueuePair& qp) {
+  if (device_.streams().takes_octets(qp)) return;
+  stream.awaits_copies = any_awaits_copies_ = true;
+  watch(stream);
+}
+
+void TCPStreams::resume_reads(Time now) {
+  if (!std::exchange(any_awaits_copies_, false)) return;
+  for (const auto& [qpn, stream] : streams_) {
+    if (!stream->awaits_copies) continue;
+    const QueuePair* const qp = qp_of(*stream);
+    stream->awaits_copies = qp != nullptr && !device_.streams().takes_octets(*qp);
+    any_awaits_copies_ |= stream->awaits_copies;
+    if (stream->awaits_copies || !stream->socket.is_open()) continue;
+    if (stream->faults != nullptr) (void)pass_in(*stream, now);
+    watch(*stream);
   }
 }
 
@@ -147,14 +175,19 @@ void TCPStreams::take_in(Stream& stream, Bytes octets, Time now) {
 bool TCPStreams::pass_in(Stream& stream, Time now) {
   FaultyStream& faults = *stream.faults;
   bool any = false;
-  for (Bytes due; !(due = faults.in.front(faults_.filter(), now)).empty(); any = true) {
-    if (QueuePair* const qp = qp_of(stream)) device_.streams().on_octets(*qp, due, now);
+  while (!stream.awaits_copies) {
+    const Bytes due = faults.in.front(faults_.filter(), now);
+    if (due.empty()) break;
+    any = true;
+    QueuePair* const qp = qp_of(stream);
+    if (qp != nullptr) device_.streams().on_octets(*qp, due, now);
     faults.in.pop(due.size());
+    if (qp != nullptr) note_copies(stream, *qp);
   }
   faults_.note_objects(faults);
   if (faults.in.next_due() == Time::never() && std::exchange(faults.in_ends, false))
     on_peer_finished(stream, now);
-  next_timer_ = std::min(next_timer_, faults.next_due());
+  next_timer_ = std::min(next_timer_, stream.next_due());
   return any;
 }
 
@@ -235,7 +268,7 @@ bool TCPStreams::pass_out(Stream& stream, Time now) {
     if (QueuePair* const qp = qp_of(stream)) device_.resume(qp);
   if (faults.out.octets() == 0 && std::exchange(faults.out_ends, false))
     finish_sending(stream, now);
-  next_timer_ = std::min(next_timer_, faults.next_due());
+  next_timer_ = std::min(next_timer_, stream.next_due());
   return any;
 }
 

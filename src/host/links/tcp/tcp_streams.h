@@ -40,6 +40,8 @@ class TCPStreams {
 
   [[nodiscard]] Time next_timer() const { return next_timer_; }
   bool run_due_timers(Time now);
+  // After the device's timers: receives again from sockets whose QPs waited for copies.
+  void resume_reads(Time now);
   // In a child after fork(), and where the process ends: closes the sockets.
   void abandon();
   [[nodiscard]] const LinkCounters& counters() const { return counters_; }
@@ -61,6 +63,7 @@ class TCPStreams {
   bool pass_out(Stream& stream, Time now);
   bool pass_in(Stream& stream, Time now);
   void on_peer_finished(Stream& stream, Time now);
+  void note_copies(Stream& stream, const QueuePair& qp);
   void capture_sent(Stream& stream, u32 octets);
   void watch(Stream& stream);
   void lose(Stream& stream, Time now);
@@ -80,6 +83,7 @@ class TCPStreams {
   std::vector<u64> ended_;
   Stream* likely_ = nullptr;
   u64 orphans_ = 0;
+  bool any_awaits_copies_ = false;
   Time next_timer_ = Time::never();
   StreamGather gather_;
   std::unique_ptr<u8[]> staging_;
