@@ -49,6 +49,12 @@ bool legal_region(const KeyEntry& region) {
          is_of_this_process(region.base, region.length);
 }
 
+bool legal_far_region(const KeyEntry& region) {
+  return writable_as(region.access, region.access) &&
+         !region.access.has(Access::kFlushPersistent) && !wraps(region.start, region.length) &&
+         region.length <= FarRegions::kMaxLength;
+}
+
 void translate(KeyEntry& region, u8* base, u64 length, u64 iova) {
   region.base = reinterpret_cast<u64>(base);
   region.length = length;
@@ -292,23 +298,31 @@ Status ProtectionTable::deregister_mr(LKey key) {
   return Status::kOk;
 }
 
+// A far region that is left gives its place back. The driver waits for the copies that still run.
 Result<MRKeys> ProtectionTable::reregister_mr(LKey key, const Rereg& change) {
   KeyEntry* region = impl_->find_region(key);
   if (region == nullptr) return failure(Status::kNotFound);
   if (region->bound_windows != 0) return failure(Status::kBusy);
   KeyEntry changed = *region;
   apply(changed, change);
-  if (!legal_region(changed)) {
+  const bool is_far = change.translation ? change.far != nullptr : is_far_region(*region);
+  if (!(is_far ? legal_far_region(changed) : legal_region(changed))) {
     impl_->erase(*region);
     return failure(Status::kInvalidArgument);
   }
   const u64 released = Impl::bytes_of(*region);
   if (!impl_->has_bytes_for(changed, released)) return failure(Status::kNoMemory);
+  if (change.translation && is_far) {
+    const std::optional<u64> base = impl_->far.add(change.far, change.skew);
+    if (!base) return failure(Status::kNoMemory);
+    changed.base = *base;
+  }
   impl_->registered_bytes += Impl::bytes_of(changed) - released;
   if (change.translation) changed.key = impl_->keys.draw_variant(region->key);
   ++impl_->pd_uses[changed.pd];
   impl_->release_pd(region->pd);
   impl_->withdraw(*region);
+  if (change.translation && is_far_region(*region)) impl_->far.remove(region->base);
   *region = changed;
   impl_->publish(*region);
   return keys_of(*region);

@@ -122,7 +122,9 @@ class ProtectionTable {
     const PDId* pd = nullptr;
     const AccessFlags* access = nullptr;
     bool translation = false;
-    u8* base = nullptr;
+    u8* base = nullptr;  // of memory of this process; `far`: of far memory, with `skew` as above
+    std::shared_ptr<FarMemory> far = nullptr;
+    u32 skew = 0;
     u64 length = 0, iova = 0;
   };
   [[nodiscard]] Result<MRKeys> reregister_mr(LKey key, const Rereg& change);

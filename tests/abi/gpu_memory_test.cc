@@ -270,13 +270,92 @@ TEST_F(GPUMemoryTest, RangesThatAreNoneAreRefused) {
   EXPECT_EQ(errno, EFAULT) << "no memory at all";
 }
 
-TEST_F(GPUMemoryTest, ARegionDoesNotBecomeAnother) {
+// --- re-registration
+
+TEST_F(GPUMemoryTest, ARegionMovesBetweenHostAndGPU) {
+  Pointer other = 0;
+  ASSERT_EQ(cuda().mem_alloc(&other, kBytes), 0);
+  std::vector<char> plain(kBytes);
+  ibv_mr* const mr = register_all(plain.data(), plain.size());
+  const auto move = [&](void* to) {
+    return verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, to, kBytes, 0);
+  };
+  for (const Pointer memory : {gpu_, other}) {
+    ASSERT_EQ(move(at(memory)), 0) << errno;
+    EXPECT_EQ(mr->addr, at(memory));
+    expect_works(mr, memory, memory, kBytes);
+  }
+  ASSERT_EQ(move(plain.data()), 0);
+  EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, sge_of(host_mr_, 0, 5000),
+                     reinterpret_cast<std::uint64_t>(plain.data()), mr->rkey)
+                .status,
+            IBV_WC_SUCCESS);
+  EXPECT_EQ(std::memcmp(plain.data(), host_.data(), 5000), 0);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+}
+
+TEST_F(GPUMemoryTest, RightsAndDomainOfARegionChange) {
   ibv_mr* const mr = register_all(at(gpu_), kBytes);
-  EXPECT_NE(
-      verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE),
+  ASSERT_EQ(verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+            0);
+  EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, sge_of(host_mr_, 0, 100), gpu_, mr->rkey).status,
+            IBV_WC_SUCCESS);
+  ibv_pd* const second = verbs.alloc_pd(context);
+  ASSERT_EQ(verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, second, nullptr, 0, 0), 0);
+  EXPECT_EQ(mr->pd, second);
+  ASSERT_EQ(
+      verbs.rereg_mr(
+          mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS | IBV_REREG_MR_CHANGE_TRANSLATION,
+          pd, at(gpu_ + 4096), 8192, kAllAccess),
       0);
-  EXPECT_EQ(errno, EOPNOTSUPP);
-  expect_works(mr, gpu_, gpu_, 100);
+  EXPECT_EQ(mr->length, 8192u);
+  expect_works(mr, gpu_ + 4096, gpu_ + 4096, 8192);
+  EXPECT_EQ(transfer(IBV_WR_RDMA_READ, sge_of(host_mr_, 0, 100), gpu_, mr->rkey).status,
+            IBV_WC_REM_ACCESS_ERR)
+      << "before the new range";
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+  EXPECT_EQ(verbs.dealloc_pd(second), 0);
+}
+
+TEST_F(GPUMemoryTest, ReregistrationsThatAreRefusedChangeNothing) {
+  ibv_mr* const mr = register_all(at(gpu_), kBytes);
+  const auto refused = [&](int flags, void* to, std::size_t length, int access) {
+    errno = 0;
+    EXPECT_EQ(verbs.rereg_mr(mr, flags, nullptr, to, length, access), IBV_REREG_MR_ERR_INPUT);
+    return errno;
+  };
+  constexpr int kMove = IBV_REREG_MR_CHANGE_TRANSLATION;
+  EXPECT_EQ(refused(kMove, at(gpu_ + 4096), kBytes, 0), EFAULT) << "across the end";
+  EXPECT_EQ(refused(kMove, at(gpu_ - 64), 128, 0), EFAULT) << "begins outside";
+  EXPECT_EQ(refused(kMove, at(0x10), 128, 0), EFAULT) << "no memory at all";
+  EXPECT_EQ(refused(kMove, at(gpu_), 0, 0), EINVAL) << "no length";
+  EXPECT_EQ(refused(IBV_REREG_MR_CHANGE_ACCESS, nullptr, 0, 1 << 30), EINVAL);
+  EXPECT_EQ(refused(0, nullptr, 0, 0), EINVAL);
+  expect_works(mr, gpu_, gpu_, kBytes);
+}
+
+// The memory before may be freed as soon as the call has returned.
+TEST_F(GPUMemoryTest, AReregistrationWaitsForCopies) {
+  ibv_mr* const mr = register_all(at(gpu_), kBytes);
+  cuda().control("stuck", 1);
+  ibv_sge from = sge_of(host_mr_, 0, 5000);
+  ibv_send_wr wr = send_wr(1, IBV_WR_RDMA_WRITE, &from);
+  wr.wr.rdma = {.remote_addr = gpu_, .rkey = mr->rkey};
+  ASSERT_EQ(post(qp_, wr), 0);
+  ibv_wc none{};
+  for (int i = 0; i < 50; ++i) {  // long enough for the packets to arrive
+    EXPECT_EQ(ibv_poll_cq(cq, 1, &none), 0);
+    ::usleep(200);
+  }
+  std::thread later([] {
+    ::usleep(20000);
+    cuda().control("stuck", 0);
+  });
+  EXPECT_EQ(verbs.rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, host_.data(), kBytes, 0),
+            0);
+  EXPECT_EQ(std::memcmp(on_gpu(gpu_, 5000).data(), host_.data(), 5000), 0);
+  later.join();
 }
 
 TEST_F(GPUMemoryTest, TheCurrentContextStays) {

@@ -8,6 +8,7 @@
 #include "abi/ibverbs/dmah_object.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/exceptions.h"
+#include "abi/ibverbs/gpu_memory.h"
 #include "abi/ibverbs/make.h"
 #include "abi/ibverbs/mr_object.h"
 #include "abi/ibverbs/newer_verbs.h"
@@ -116,20 +117,6 @@ MRObject* refuse_registration(int error, const std::string& why) {
   return fail(error);
 }
 
-// Slots for the copies of a device, pinned at its first region of GPU memory. 0, or errno.
-int prepare_staging(ContextObject& owner, host::cuda::CudaRegion& region) {
-  if (owner.enter()->memory().copies().has_staging()) return 0;
-  auto staging = region.make_staging(CopyQueue::kStagingBytes);  // no lock is held here
-  if (!staging) {
-    explain_refused_registration(staging.error().message);
-    return staging.error().error;
-  }
-  auto session = owner.enter();
-  CopyQueue& copies = session->memory().copies();
-  if (!copies.has_staging()) copies.use_staging(std::move(*staging));
-  return 0;
-}
-
 // Memory that the CPU cannot touch: a GPU's, or none at all. `at`: where the driver has found it.
 MRObject* create_of_gpu_memory(std::unique_ptr<MRObject> mr, Registration asked, const void* at,
                                const host::cuda::FoundRegion& found, int error_of_none) {
@@ -139,20 +126,12 @@ MRObject* create_of_gpu_memory(std::unique_ptr<MRObject> mr, Registration asked,
   const PDObject& pd = PDObject::of(asked.pd);
   if (const int error = prepare_staging(pd.owner(), *region); error != 0) return fail(error);
   asked.memory = nullptr;  // the checker and the advice would touch it
-  const u32 skew = static_cast<u32>(reinterpret_cast<std::uintptr_t>(at) % 8);
   const Result<MRKeys> keys = pd.owner().enter()->memory().register_far(
-      pd.id(), region, skew, asked.length, asked.iova, to_access(asked.access));
+      pd.id(), region, skew_of(at), asked.length, asked.iova, to_access(asked.access));
   if (!keys) return fail(keys.error());
   MRObject* const made = finish(std::move(mr), asked, *keys);
   made->shared->set_far(region);
   return made;
-}
-
-// Returns whether the CPU cannot reach all of it, whatever the rights: on-demand memory need not be
-// there yet.
-bool is_perhaps_gpu_memory(const Registration& asked) {
-  return asked.length != 0 && asked.memory != nullptr &&
-         !host::is_mapped(asked.memory, asked.length, host::PageRight::kRead);
 }
 
 // A range of the process's own memory, or of a GPU's.
@@ -162,7 +141,8 @@ MRObject* create_of_memory(std::unique_ptr<MRObject> mr, const Registration& ask
   if (is_whole_process(asked.memory, asked.length, asked.access))
     return create(std::move(mr), asked);
   const bool is_ours = can_register({asked.memory, asked.length}, asked.access);
-  if (!is_perhaps_gpu_memory(asked)) return is_ours ? create(std::move(mr), asked) : fail(EFAULT);
+  if (!is_perhaps_gpu_memory(asked.memory, asked.length))
+    return is_ours ? create(std::move(mr), asked) : fail(EFAULT);
   const host::cuda::FoundRegion found = host::cuda::find_region(asked.memory, asked.length);
   return found || !is_ours ? create_of_gpu_memory(std::move(mr), asked, asked.memory, found, EFAULT)
                            : create(std::move(mr), asked);

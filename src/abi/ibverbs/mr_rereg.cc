@@ -2,7 +2,9 @@
 #include "abi/ibverbs/check/hooks.h"
 #include "abi/ibverbs/errors.h"
 #include "abi/ibverbs/exceptions.h"
+#include "abi/ibverbs/gpu_memory.h"
 #include "abi/ibverbs/mr_object.h"
+#include "abi/ibverbs/refusals.h"
 #include "abi/ibverbs/translate.h"
 
 namespace verbena::abi {
@@ -31,23 +33,51 @@ bool legal_rereg(const MRObject& mr, int flags, const ibv_pd* pd, const void* ad
 
 // The memory and the access rights of the region after the change.
 struct Wanted {
-  std::span<const u8> memory;
+  std::span<const u8> memory;  // as the program names it
   unsigned access = 0;
+  bool is_far = false;
+  std::shared_ptr<host::cuda::CudaRegion> gpu = nullptr;  // of new memory
   [[nodiscard]] bool is_on_demand() const { return (access & IBV_ACCESS_ON_DEMAND) != 0; }
 };
 
 Wanted after(const MRObject& mr, int flags, void* address, std::size_t length, unsigned access) {
-  Wanted wanted{mr.memory, mr.access};
-  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0)
+  Wanted wanted{.memory = mr.memory, .access = mr.access, .is_far = mr.shared->is_far()};
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
     wanted.memory = {static_cast<const u8*>(address), length};
+    wanted.is_far = false;
+  }
   if ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0) wanted.access = access;
   return wanted;
+}
+
+// Finds out whether new memory is a GPU's, and pins what copies need. Returns 0 or errno.
+int look_for_gpu_memory(ContextObject& owner, Wanted& wanted) {
+  const void* const address = wanted.memory.data();
+  if (!is_perhaps_gpu_memory(address, wanted.memory.size())) return 0;
+  const host::cuda::FoundRegion found = host::cuda::find_region(address, wanted.memory.size());
+  if (!found) return 0;
+  if (!*found) {
+    explain_refused_registration(found->error().message);
+    return found->error().error;
+  }
+  wanted.gpu = **found;
+  wanted.is_far = true;
+  return prepare_staging(owner, *wanted.gpu);
+}
+
+// Returns 0, or the errno of memory that cannot have the rights.
+int check_memory(ContextObject& owner, int flags, Wanted& wanted) {
+  constexpr int kPins = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS;
+  if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0)
+    if (const int error = look_for_gpu_memory(owner, wanted); error != 0) return error;
+  if ((flags & kPins) == 0 || wanted.is_far) return 0;
+  return can_register(wanted.memory, wanted.access) ? 0 : EFAULT;
 }
 
 // Of new memory only. With other rights or another domain, peers copy what they have mapped before.
 std::optional<host::CommonMemory> common_after(MRObject& mr, const ProtectionTable::Rereg& change,
                                                const Wanted& wanted) {
-  if (!change.translation || wanted.is_on_demand()) return std::nullopt;
+  if (!change.translation || wanted.is_far || wanted.is_on_demand()) return std::nullopt;
   return common_memory(mr.owner(), wanted.memory, IBV_ACCESS_REMOTE_READ);
 }
 
@@ -68,20 +98,21 @@ using namespace verbena::abi;
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length,
                  int access) try {
   MRObject& self = MRObject::of(mr);
-  if (self.exporter != 0 || self.shared->is_far()) return refuse_rereg_input(EOPNOTSUPP);
+  if (self.exporter != 0) return refuse_rereg_input(EOPNOTSUPP);
   if (!legal_rereg(self, flags, pd, addr, length, static_cast<unsigned>(access)))
     return refuse_rereg_input(EINVAL);
-  const Wanted wanted = after(self, flags, addr, length, static_cast<unsigned>(access));
-  constexpr int kPins = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS;
-  if ((flags & kPins) != 0 && !can_register(wanted.memory, wanted.access))
-    return refuse_rereg_input(EFAULT);
+  Wanted wanted = after(self, flags, addr, length, static_cast<unsigned>(access));
+  if (const int error = check_memory(self.owner(), flags, wanted); error != 0)
+    return refuse_rereg_input(error);
   const PDId new_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? PDObject::of(pd).id() : PDId{};
   const AccessFlags new_access = to_access(static_cast<unsigned>(access));
   const ProtectionTable::Rereg change{
       .pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? &new_pd : nullptr,
       .access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? &new_access : nullptr,
       .translation = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0,
-      .base = static_cast<u8*>(addr),
+      .base = wanted.is_far ? nullptr : static_cast<u8*>(addr),
+      .far = wanted.gpu,
+      .skew = skew_of(addr),
       .length = length,
       .iova = reinterpret_cast<u64>(addr)};
   std::optional<host::CommonMemory> common = common_after(self, change, wanted);
@@ -91,7 +122,8 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
   set_keys(self, *keys);
   self.shared->on_key_changed(keys->l_key);
   if (common) self.shared->on_file_changed(std::move(common->file));
-  self.memory = wanted.memory;
+  if (change.translation) self.shared->set_far(wanted.gpu);
+  self.memory = wanted.is_far ? std::span<const u8>{} : wanted.memory;
   self.access = wanted.access;
   if (change.pd != nullptr) {
     mr->pd = pd;

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "host/adapter.h"
 #include "host/os/mapping.h"
@@ -47,19 +48,26 @@ class SharedRegion {
   SharedRegion(const SharedRegion&) = delete;
   SharedRegion& operator=(const SharedRegion&) = delete;
 
-  // Copies run to and from `far`; the end of the region waits for those that have begun.
-  void set_far(std::shared_ptr<const FarMemory> far) { far_ = std::move(far); }
+  // Copies run to and from `far` from now on, which may be nullptr. The end of the region waits for
+  // those that have begun, and so does this call for those of the memory before.
+  void set_far(std::shared_ptr<const FarMemory> far) {
+    const std::shared_ptr<const FarMemory> before = std::exchange(far_, std::move(far));
+    await_copies(before.get());
+  }
   [[nodiscard]] bool is_far() const { return far_ != nullptr; }
   void on_key_changed(LKey key) { key_ = key; }
   void on_file_changed(std::shared_ptr<const host::SharedFile> file) { file_ = std::move(file); }
   [[nodiscard]] Status destroy() {  // kOk also when it has gone already
     if (const Status status = take_out(); status != Status::kOk) return status;
-    while (far_ != nullptr && far_->running() != 0)
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    await_copies(far_.get());
     return Status::kOk;
   }
 
  private:
+  static void await_copies(const FarMemory* far) {
+    while (far != nullptr && far->running() != 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
   [[nodiscard]] Status take_out() {
     auto session = adapter_->enter();
     if (gone_) return Status::kOk;
