@@ -447,5 +447,46 @@ TEST_F(GPUMemoryTest, AForkedChildHasNoGPU) {
   expect_works(mr, gpu_, gpu_, 100);
 }
 
+// A reset of the device: what was there is gone, and what is allocated afterwards works.
+TEST_F(GPUMemoryTest, MemoryOfAContextThatWasResetIsGone) {
+  Pointer pool = 0, later = 0;
+  ASSERT_EQ(cuda().mem_alloc_async(&pool, kBytes, nullptr), 0);  // of the primary context
+  ibv_mr* const mr = register_all(at(pool), kBytes);
+  expect_works(mr, pool, pool, 5000);
+  cuda().control("kill_context", 1);
+  EXPECT_EQ(verbs.reg_mr(pd, at(pool), kBytes, kAllAccess), nullptr);
+  EXPECT_EQ(errno, EIO);
+  EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, sge_of(host_mr_, 0, 5000), pool, mr->rkey).status,
+            IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(verbs.dereg_mr(mr), 0);
+  cuda().control("kill_context", 0);
+  ASSERT_EQ(cuda().mem_alloc_async(&later, kBytes, nullptr), 0);
+  qp_ = make_qp();
+  peer_ = make_qp();
+  connect(qp_, peer_);
+  expect_works(register_all(at(later), kBytes), later, later, 5000);
+}
+
+TEST_F(GPUMemoryTest, DescriptorsThatAreNoneAreRefused) {
+  const auto refused = [&](int fd, std::uint64_t offset, std::size_t length, std::uint64_t iova) {
+    errno = 0;
+    EXPECT_EQ(verbs.reg_dmabuf_mr(pd, offset, length, iova, fd, IBV_ACCESS_LOCAL_WRITE), nullptr);
+    return errno;
+  };
+  // As NCCL asks whether dma-bufs are there: neither EOPNOTSUPP nor EPROTONOSUPPORT.
+  EXPECT_EQ(refused(-1, 0, 0, 0), EBADF);
+  EXPECT_EQ(refused(1000, 0, kBytes, 0x1000), EBADF);
+  int fd = -1;
+  ASSERT_EQ(cuda().range_handle(&fd, gpu_, kBytes, 1, 0), 0);
+  EXPECT_EQ(refused(fd, 0, 0, gpu_), EINVAL) << "no length";
+  EXPECT_EQ(refused(fd, 8, 4096, gpu_), EINVAL) << "another place in the page";
+  EXPECT_EQ(refused(fd, 0, 2 * kBytes, gpu_), EFAULT) << "across the end of the allocation";
+  ::close(fd);
+  cuda().control("no_dmabuf", 1);
+  EXPECT_NE(cuda().range_handle(&fd, gpu_, kBytes, 1, 0), 0) << "a driver too old";
+  cuda().control("no_dmabuf", 0);
+  expect_works(register_all(at(gpu_), kBytes), gpu_, gpu_, 100);
+}
+
 }  // namespace
 }  // namespace verbena::test

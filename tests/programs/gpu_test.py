@@ -67,11 +67,12 @@ class GPUTest(unittest.TestCase):
         self.assertEqual(program.process.returncode, 0, program)
         lines = program.output().splitlines()
         self.assertEqual([line for line in lines if line.startswith("E")],
-                         ["EFAULT", "EFAULT", "ENOMEM"], program)
+                         ["EFAULT", "EFAULT", "ENOMEM", "ENODEV", "EFAULT", "EIO"], program)
         refused = [line for line in lines if "a memory registration is refused" in line]
-        self.assertEqual(len(refused), 3, program)
+        self.assertEqual(len(refused), 6, program)
         for why in ("crosses the end of its allocation", "begins outside of GPU memory",
-                    "cannot be pinned"):
+                    "cannot be pinned", "the descriptor cannot be mapped", "across fork(2)",
+                    "the CUDA context of the memory has ended"):
             self.assertEqual(sum(why in line for line in refused), 1, program)
 
     def test_dev_gpu(self):

@@ -25,8 +25,9 @@ namespace {
 
 using Result = int;
 using Pointer = unsigned long long;
-constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201,
-                 kNotReady = 600, kContextIsDestroyed = 709, kNotSupported = 801;
+constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialized = 3,
+                 kInvalidContext = 201, kNotReady = 600, kContextIsDestroyed = 709,
+                 kNotSupported = 801;
 constexpr std::size_t kGranularity = 2u << 20;
 
 struct Context {
@@ -74,6 +75,7 @@ struct State {
   bool has_no_dmabuf = false;
   bool is_stuck = false;  // no asynchronous copy takes effect
   unsigned long long copies = 0, bytes = 0, contexts_changed = 0;
+  pid_t process = ::getpid();  // the driver does not work in a forked child
 };
 State& state() {
   static State* const one = new State;
@@ -173,13 +175,17 @@ void get_on() {
 
 Context* current() { return current_contexts.empty() ? nullptr : current_contexts.back(); }
 
+bool is_forked() { return state().process != ::getpid(); }
+
 Result check_current() {
+  if (is_forked()) return kNotInitialized;
   if (current() == nullptr) return kInvalidContext;
   return current()->is_dead ? kContextIsDestroyed : kSuccess;
 }
 
 Result enqueue(Operation op, Stream* stream) {
   if (const Result result = check_current(); result != kSuccess) return result;
+  if (stream != nullptr && stream->context->is_dead) return kContextIsDestroyed;
   if (find(op.device, op.bytes) == nullptr) return kInvalidValue;
   if (stream == nullptr) {
     perform(op);
@@ -190,6 +196,19 @@ Result enqueue(Operation op, Stream* stream) {
   return kSuccess;
 }
 
+// A reset: the context keeps its handle, and is there again with value 0. Its streams and its
+// memory do not come back.
+void kill_primary(bool dies) {
+  static Context ended{.is_dead = true};
+  state().primary.is_dead = dies;
+  if (!dies) return;
+  for (const auto& stream : state().streams) {
+    if (stream->context != &state().primary) continue;
+    stream->context = &ended;
+    stream->waiting.clear();
+  }
+}
+
 using Lock = std::lock_guard<std::recursive_mutex>;
 #define STANDIN extern "C" __attribute__((visibility("default")))
 
@@ -198,7 +217,7 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 // --- control, for tests
 
 // allocations, registrations: so many more succeed (-1: all). no_dmabuf, stuck: 1 or 0. seed.
-// kill_context: the primary context dies.
+// kill_context: the primary context dies (1), and is there anew (0).
 STANDIN void standin_control(const char* what, long value) {
   const Lock lock(state().mutex);
   const std::string name = what;
@@ -207,7 +226,7 @@ STANDIN void standin_control(const char* what, long value) {
   if (name == "no_dmabuf") state().has_no_dmabuf = value != 0;
   if (name == "stuck") state().is_stuck = value != 0;
   if (name == "seed") state().random = static_cast<std::uint64_t>(value) * 2 + 1;
-  if (name == "kill_context") state().primary.is_dead = value != 0;
+  if (name == "kill_context") kill_primary(value != 0);
 }
 STANDIN unsigned long long standin_count(const char* what) {
   const Lock lock(state().mutex);
@@ -263,6 +282,7 @@ STANDIN Result cuCtxPopCurrent_v2(Context** context) {
 STANDIN Result cuGetErrorName(Result result, const char** name) {
   switch (result) {
     case kInvalidValue: *name = "CUDA_ERROR_INVALID_VALUE"; return kSuccess;
+    case kNotInitialized: *name = "CUDA_ERROR_NOT_INITIALIZED"; return kSuccess;
     case kOutOfMemory: *name = "CUDA_ERROR_OUT_OF_MEMORY"; return kSuccess;
     case kContextIsDestroyed: *name = "CUDA_ERROR_CONTEXT_IS_DESTROYED"; return kSuccess;
     case kNotSupported: *name = "CUDA_ERROR_NOT_SUPPORTED"; return kSuccess;
@@ -380,6 +400,7 @@ STANDIN Result cuMemGetHandleForAddressRange(void* fd, Pointer at, std::size_t b
 
 STANDIN Result cuPointerGetAttributes(unsigned count, const int* attributes, void** values,
                                       Pointer at) {
+  if (is_forked()) return kNotInitialized;
   const Lock lock(state().mutex);
   Pointer start = 0;
   const Allocation* const found = find(at, 1, &start);
@@ -426,6 +447,7 @@ STANDIN Result cuStreamCreate(Stream** stream, unsigned) {
 STANDIN Result cuStreamSynchronize(Stream* stream) {
   const Lock lock(state().mutex);
   if (const Result result = check_current(); result != kSuccess) return result;
+  if (stream != nullptr && stream->context->is_dead) return kContextIsDestroyed;
   while (stream != nullptr && !stream->waiting.empty()) step(*stream);
   return kSuccess;
 }

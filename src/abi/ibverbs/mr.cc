@@ -164,8 +164,11 @@ MRObject* create_of_file(std::unique_ptr<MRObject> mr, Registration asked, int f
   // The dma-buf of a GPU's memory is seldom mapped. Programs give the GPU's own address as iova.
   if (!memory) {
     const void* const at = reinterpret_cast<const void*>(asked.iova);
-    return create_of_gpu_memory(std::move(mr), asked, at, host::cuda::find_region(at, asked.length),
-                                memory.error().error);
+    const host::cuda::FoundRegion found = host::cuda::find_region(at, asked.length);
+    if (!found && asked.length != 0)  // without a length programs ask whether there is the call
+      explain_refused_registration("the descriptor cannot be mapped (" + memory.error().message +
+                                   "), and its iova names no GPU memory");
+    return create_of_gpu_memory(std::move(mr), asked, at, found, memory.error().error);
   }
   asked.memory = memory->data();
   asked.verbs_address = reinterpret_cast<void*>(offset);

@@ -33,6 +33,8 @@ class Copier {
   // The process's own. nullptr: no driver is loaded, or this is a forked child of a process that
   // had one: CUDA does not work across fork().
   [[nodiscard]] static Copier* of_process();
+  // Returns true in such a child.
+  [[nodiscard]] static bool is_of_parent();
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
@@ -55,6 +57,11 @@ class Copier {
     bool works = false;
     std::array<Stream, kStreams> streams{};
     std::vector<Event> free_events;
+
+    void lose() {
+      works = false;
+      free_events.clear();
+    }
   };
   struct Batch {  // copies behind which one event comes
     Streams* streams;
@@ -70,6 +77,8 @@ class Copier {
   bool wait_for_work(std::vector<CopyJob*>& jobs, std::function<void()>*& task);
   void start(std::span<CopyJob* const> jobs);
   void start_run(std::span<CopyJob* const> run);
+  [[nodiscard]] bool try_run(std::span<CopyJob* const> run, const CudaRegion& region,
+                             Streams& streams);
   void wait_for_lane(u32 lane, Context context);
   [[nodiscard]] Result copy(std::span<CopyJob* const> run, const CudaRegion& region, Stream stream);
   [[nodiscard]] Result do_atomic(CopyJob& job, const CudaRegion& region, Stream stream);

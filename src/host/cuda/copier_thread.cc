@@ -56,6 +56,8 @@ Copier* Copier::of_process() {
   return copier->process_ == ::getpid() ? copier : nullptr;
 }
 
+bool Copier::is_of_parent() { return DriverAPI::find() != nullptr && of_process() == nullptr; }
+
 // The thread takes no signals, which are the application's.
 Copier::Copier(const DriverAPI& driver) : driver_(driver), process_(::getpid()) {
   sigset_t all, before;
@@ -176,30 +178,38 @@ void Copier::start(std::span<CopyJob* const> jobs) {
   }
 }
 
-// Jobs of which each continues the one before.
+// Jobs of which each continues the one before. A context that was reset since the last copy gets
+// new streams.
 void Copier::start_run(std::span<CopyJob* const> run) {
-  CopyJob& first = *run.front();
-  const CudaRegion& region = region_of(first);
-  wait_for_lane(first.lane, region.context());
-  Streams& streams = streams_of(region.context());
-  bool is_started = false;
-  if (streams.works && region.exists() && driver_.context_push(region.context()) == kSuccess) {
-    const Stream stream = streams.streams[first.lane % kStreams];
-    Lane& lane = lanes_[first.lane];
-    lane.context = region.context();
-    lane.running += static_cast<u32>(run.size());
-    is_started =
-        copy(run, region, stream) == kSuccess && record(streams, region.context(), stream, run);
-    if (!is_started) {
-      static_cast<void>(driver_.stream_synchronize(stream));  // part of it may be under way
-      lane.running -= static_cast<u32>(run.size());
-      if (lane.running == 0) lanes_.erase(first.lane);
-    }
-    Context popped;
-    static_cast<void>(driver_.context_pop(&popped));
+  const CudaRegion& region = region_of(*run.front());
+  wait_for_lane(run.front()->lane, region.context());
+  for (u32 tries = 0; tries < 2; ++tries) {
+    Streams& streams = streams_of(region.context());
+    if (try_run(run, region, streams)) return;
+    if (streams.works) break;  // the memory is gone, not the context
   }
-  if (is_started) return;
   for (CopyJob* const job : run) job->end(CopyState::kGone);
+}
+
+bool Copier::try_run(std::span<CopyJob* const> run, const CudaRegion& region, Streams& streams) {
+  if (!streams.works || !region.exists() || driver_.context_push(region.context()) != kSuccess)
+    return false;
+  const u32 number = run.front()->lane;
+  const Stream stream = streams.streams[number % kStreams];
+  Lane& lane = lanes_[number];
+  lane.context = region.context();
+  lane.running += static_cast<u32>(run.size());
+  const bool is_started =
+      copy(run, region, stream) == kSuccess && record(streams, region.context(), stream, run);
+  if (!is_started) {
+    // Part of it may be under way.
+    if (driver_.stream_synchronize(stream) != kSuccess) streams.lose();
+    lane.running -= static_cast<u32>(run.size());
+    if (lane.running == 0) lanes_.erase(number);
+  }
+  Context popped;
+  static_cast<void>(driver_.context_pop(&popped));
+  return is_started;
 }
 
 // Order holds within a stream only.
@@ -274,7 +284,7 @@ bool Copier::collect() {
     if (result == kSuccess)
       batch->streams->free_events.push_back(batch->event);
     else
-      batch->streams->works = false;  // the context has died
+      batch->streams->lose();  // the context has died
     for (CopyJob* const job : batch->jobs)
       end(*job, result == kSuccess ? CopyState::kDone : CopyState::kGone);
     batch = batches_.erase(batch);
@@ -288,10 +298,10 @@ void Copier::end(CopyJob& job, CopyState state) {
   job.end(state);
 }
 
+// A primary context that was reset keeps its handle, but not its streams and events.
 Copier::Streams& Copier::streams_of(Context context) {
-  const auto [entry, is_new] = contexts_.try_emplace(context);
-  Streams& streams = entry->second;
-  if (!is_new || driver_.context_push(context) != kSuccess) return streams;
+  Streams& streams = contexts_[context];
+  if (streams.works || driver_.context_push(context) != kSuccess) return streams;
   streams.works = std::ranges::all_of(streams.streams, [this](Stream& stream) {
     return driver_.stream_create(&stream, kStreamNonBlocking) == kSuccess;
   });

@@ -41,13 +41,28 @@ std::string hex(u64 value) {
   return text;
 }
 
+constexpr const char* kNoFork =
+    "GPU memory of the parent process: CUDA does not work across fork(2), so a forked child loads "
+    "the driver itself, before its parent does";
+
+Error why_unknown(const DriverAPI& driver, DevicePointer at, Result result) {
+  if (result == kNotInitialized) return {EFAULT, kNoFork};
+  return {EIO, "the CUDA driver cannot say what " + hex(at) + " is: " + driver.name_of(result)};
+}
+
+// Returns an error if copies are impossible, as after a reset of the device.
+Result check_context(const DriverAPI& driver, Context context) {
+  const Result result = driver.context_push(context);
+  Context popped;
+  if (result == kSuccess) static_cast<void>(driver.context_pop(&popped));
+  return result;
+}
+
 FoundRegion find_in_thread(Copier& copier, DevicePointer first, std::size_t length) {
   const DriverAPI& driver = copier.driver();
   Result result = kSuccess;
   const std::optional<PointerInfo> begin = ask(driver, first, result);
-  if (!begin)
-    return failure(
-        EIO, "the CUDA driver cannot say what " + hex(first) + " is: " + driver.name_of(result));
+  if (!begin) return tl::unexpected(why_unknown(driver, first, result));
   const std::optional<PointerInfo> end = ask(driver, first + (length - 1), result);
   if (!begin->is_device) {
     if (!end || !end->is_device) return std::nullopt;
@@ -61,6 +76,8 @@ FoundRegion find_in_thread(Copier& copier, DevicePointer first, std::size_t leng
                                std::to_string(left) +
                                " bytes on; register each allocation by "
                                "itself");
+  if (const Result gone = check_context(driver, begin->context); gone != kSuccess)
+    return failure(EIO, "the CUDA context of the memory has ended: " + driver.name_of(gone));
   // Copies of the program that are synchronous by contract are then so for peers, too.
   const unsigned on = 1;
   if (driver.pointer_set_attribute != nullptr)
@@ -79,7 +96,10 @@ bool CudaRegion::exists() const {
 FoundRegion find_region(const void* address, std::size_t length) {
   if (address == nullptr || length == 0) return std::nullopt;
   Copier* const copier = Copier::of_process();
-  if (copier == nullptr) return std::nullopt;
+  if (copier == nullptr) {
+    if (Copier::is_of_parent()) return failure(EFAULT, kNoFork);
+    return std::nullopt;
+  }
   FoundRegion found;
   const auto first = reinterpret_cast<DevicePointer>(address);
   if (!copier->run([&] { found = find_in_thread(*copier, first, length); })) return std::nullopt;

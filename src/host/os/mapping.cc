@@ -50,6 +50,7 @@ Expected<Mapping> Mapping::create(std::size_t length) {
 }
 
 Expected<Mapping> Mapping::of_file(int fd, u64 offset, std::size_t length, MapAccess access) {
+  if (::fcntl(fd, F_GETFD) < 0) return failure(errno, "no open descriptor");  // before its range
   const auto page = static_cast<u64>(::sysconf(_SC_PAGESIZE));
   const std::size_t in_page = offset % page;
   if (length == 0 || offset + length < offset || is_short(fd, offset + length))

@@ -10,6 +10,7 @@ typedef unsigned long long gpu_pointer; /* CUdeviceptr */
 static int (*gpu_init)(unsigned);
 static int (*gpu_context_create)(void **, unsigned, int);
 static int (*gpu_alloc)(gpu_pointer *, size_t);
+static int (*gpu_pool_alloc)(gpu_pointer *, size_t, void *);
 static int (*gpu_free)(gpu_pointer);
 static int (*gpu_to_host)(void *, gpu_pointer, size_t);
 static int (*gpu_to_device)(gpu_pointer, const void *, size_t);
@@ -26,6 +27,7 @@ static inline void load_driver(const char *path) {
   gpu_init = dlsym(library, "cuInit");
   gpu_context_create = dlsym(library, "cuCtxCreate_v2");
   gpu_alloc = dlsym(library, "cuMemAlloc_v2");
+  gpu_pool_alloc = dlsym(library, "cuMemAllocAsync");
   gpu_free = dlsym(library, "cuMemFree_v2");
   gpu_to_host = dlsym(library, "cuMemcpyDtoH_v2");
   gpu_to_device = dlsym(library, "cuMemcpyHtoD_v2");
