@@ -1,8 +1,12 @@
-// The calls of NCCL's InfiniBand transport, in its order and with its arguments, without a GPU:
+// The calls of NCCL's InfiniBand transport, in its order and with its arguments:
 // finds libibverbs by name and each symbol by version, looks for devices in verbs and in sysfs,
 // chooses a GID, connects two processes, and passes messages as NCCL does: the receiver writes
 // "clear to send" into the sender's memory, the sender writes the data and then its size as
 // immediate data, and the receiver reads a byte from itself to flush.
+//
+//   startup                        data in host memory
+//   startup DRIVER dmabuf|iova2    data in GPU memory of this CUDA driver, registered by a dma-buf,
+//                                  or by its address as with nvidia_peermem
 //
 // Exit status 0: every step succeeded and all data was right. Says on standard output what it
 // found.
@@ -13,6 +17,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <cstdio>
@@ -181,6 +186,64 @@ Device open_first(bool tells) {
   return device;
 }
 
+// --- GPU memory
+
+using GPUPointer = unsigned long long;  // CUdeviceptr
+
+struct GPU {
+  int (*init)(unsigned);
+  int (*context_create)(void**, unsigned, int);
+  int (*alloc)(GPUPointer*, std::size_t);
+  int (*free)(GPUPointer);
+  int (*to_host)(void*, GPUPointer, std::size_t);
+  int (*to_device)(GPUPointer, const void*, std::size_t);
+  int (*range_handle)(void*, GPUPointer, std::size_t, int, unsigned long long);
+} gpu;
+
+enum class DataIn { kHost, kDmabuf, kIova2 };
+
+void load_driver(const char* path) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  require(library != nullptr, path);
+  const auto find = [library]<typename Function>(Function*& to, const char* name) {
+    to = reinterpret_cast<Function*>(dlsym(library, name));
+    require(to != nullptr, name);
+  };
+  find(gpu.init, "cuInit");
+  find(gpu.context_create, "cuCtxCreate_v2");
+  find(gpu.alloc, "cuMemAlloc_v2");
+  find(gpu.free, "cuMemFree_v2");
+  find(gpu.to_host, "cuMemcpyDtoH_v2");
+  find(gpu.to_device, "cuMemcpyHtoD_v2");
+  find(gpu.range_handle, "cuMemGetHandleForAddressRange");
+  void* context = nullptr;
+  require(gpu.init(0) == 0 && gpu.context_create(&context, 0, 0) == 0, "cuCtxCreate");
+}
+
+// A call with no descriptor and no length: NCCL takes EOPNOTSUPP and EPROTONOSUPPORT for "the
+// kernel has no dma-buf registration". Kernels that have it answer EBADF.
+void probe_dmabuf(ibv_context* context) {
+  ibv_pd* const pd = verbs.alloc_pd(context);
+  require(pd != nullptr, "ibv_alloc_pd");
+  errno = 0;
+  require(verbs.reg_dmabuf_mr(pd, 0, 0, 0, -1, 0) == nullptr, "a region of no descriptor");
+  require(errno == EBADF, "EBADF of ibv_reg_dmabuf_mr with no descriptor");
+  require(verbs.dealloc_pd(pd) == 0, "ibv_dealloc_pd");
+}
+
+constexpr unsigned kDataAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                                 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING;
+
+// The descriptor is closed as soon as the region is there.
+ibv_mr* register_dmabuf(ibv_pd* pd, GPUPointer at, std::size_t length) {
+  int fd = -1;
+  require(gpu.range_handle(&fd, at, length, 1, 0) == 0, "cuMemGetHandleForAddressRange");
+  ibv_mr* const mr = verbs.reg_dmabuf_mr(pd, 0, length, at, fd, static_cast<int>(kDataAccess));
+  require(mr != nullptr, "ibv_reg_dmabuf_mr");
+  require(close(fd) == 0, "close");
+  return mr;
+}
+
 // --- a queue pair
 
 struct Queue {
@@ -217,6 +280,8 @@ struct Address {
   ibv_mtu mtu;
   uint64_t memory;
   uint32_t r_key;
+  uint64_t data;
+  uint32_t data_r_key;
 };
 
 void connect(const Device& device, ibv_qp* qp, const Address& peer) {
@@ -279,24 +344,25 @@ void write(ibv_qp* qp, const ibv_sge& from, ibv_wr_opcode opcode, unsigned flags
 
 // --- the two processes
 
-// Its memory: the "clear to send" of the peer, then the data.
+// Its memory: the "clear to send" of the peer, and the data, which may be in GPU memory.
 struct ClearToSend {
   uint64_t number;
 };
 constexpr std::size_t kDataAt = 4096;
 
 struct Process {
-  explicit Process(int socket, bool tells)
+  Process(int socket, bool tells, DataIn data_in)
       : device(open_first(tells)), memory(kDataAt + kMaxMessage), peer_socket(socket) {
+    probe_dmabuf(device.context);
     pd = verbs.alloc_pd(device.context);
     require(pd != nullptr, "ibv_alloc_pd");
-    const unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                            IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING;
     const auto address = reinterpret_cast<uint64_t>(memory.data());
-    mr = verbs.reg_mr_iova2(pd, memory.data(), memory.size(), address, access);
+    mr = verbs.reg_mr_iova2(pd, memory.data(), memory.size(), address, kDataAccess);
     require(mr != nullptr, "ibv_reg_mr_iova2");
+    make_data(data_in);
     queue = create_queue(device, pd, IBV_ACCESS_REMOTE_WRITE);
-    const Address own{queue.qp->qp_num, device.gid, device.port.active_mtu, address, mr->rkey};
+    const Address own{queue.qp->qp_num, device.gid, device.port.active_mtu, address,
+                      mr->rkey,         data,       data_mr->rkey};
     require(send(socket, &own, sizeof own, 0) == sizeof own, "send");
     require(recv(socket, &peer, sizeof peer, MSG_WAITALL) == sizeof peer, "recv");
     connect(device, queue.qp, peer);
@@ -304,6 +370,29 @@ struct Process {
     require(send(socket, &ready, 1, 0) == 1 && recv(socket, &ready, 1, 0) == 1, "both are ready");
   }
 
+  void make_data(DataIn where) {
+    data = reinterpret_cast<uint64_t>(memory.data()) + kDataAt;
+    data_mr = mr;
+    if (where == DataIn::kHost) return;
+    GPUPointer at = 0;
+    require(gpu.alloc(&at, kMaxMessage) == 0, "cuMemAlloc");
+    data = at;
+    data_mr = where == DataIn::kDmabuf ? register_dmabuf(pd, at, kMaxMessage)
+                                       : verbs.reg_mr_iova2(pd, reinterpret_cast<void*>(at),
+                                                            kMaxMessage, at, kDataAccess);
+    require(data_mr != nullptr, "GPU memory is registered");
+  }
+  bool is_on_gpu() const { return data_mr != mr; }
+  // The first `size` octets of the data are in `memory`, too.
+  void to_data(std::size_t size) {
+    if (is_on_gpu()) require(gpu.to_device(data, &memory[kDataAt], size) == 0, "cuMemcpyHtoD");
+  }
+  void from_data(std::size_t size) {
+    if (is_on_gpu()) require(gpu.to_host(&memory[kDataAt], data, size) == 0, "cuMemcpyDtoH");
+  }
+  ibv_sge data_piece(std::size_t length) const {
+    return {data, static_cast<uint32_t>(length), data_mr->lkey};
+  }
   ibv_sge piece(std::size_t offset, std::size_t length) const {
     return {reinterpret_cast<uint64_t>(memory.data() + offset), static_cast<uint32_t>(length),
             mr->lkey};
@@ -311,6 +400,10 @@ struct Process {
   void close() {
     require(verbs.destroy_qp(queue.qp) == 0, "ibv_destroy_qp");
     require(verbs.destroy_cq(queue.cq) == 0, "ibv_destroy_cq");
+    if (is_on_gpu()) {
+      require(verbs.dereg_mr(data_mr) == 0, "ibv_dereg_mr");
+      require(gpu.free(data) == 0, "cuMemFree");
+    }
     require(verbs.dereg_mr(mr) == 0, "ibv_dereg_mr");
     require(verbs.dealloc_pd(pd) == 0, "ibv_dealloc_pd");
   }
@@ -319,7 +412,8 @@ struct Process {
   std::vector<unsigned char> memory;
   int peer_socket;
   ibv_pd* pd;
-  ibv_mr* mr;
+  ibv_mr *mr, *data_mr;
+  uint64_t data;
   Queue queue;
   Address peer{};
 };
@@ -339,10 +433,11 @@ void run_sender(Process& self) {
       require(std::chrono::steady_clock::now() < deadline, "a clear to send in time");
     const std::size_t size = size_of(message);
     for (std::size_t i = 0; i < size; ++i) self.memory[kDataAt + i] = byte_of(message, i);
-    write(self.queue.qp, self.piece(kDataAt, size), IBV_WR_RDMA_WRITE, 0,
-          self.peer.memory + kDataAt, self.peer.r_key);
+    self.to_data(size);
+    write(self.queue.qp, self.data_piece(size), IBV_WR_RDMA_WRITE, 0, self.peer.data,
+          self.peer.data_r_key);
     write(self.queue.qp, self.piece(0, 0), IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SIGNALED,
-          self.peer.memory + kDataAt, self.peer.r_key, static_cast<uint32_t>(size));
+          self.peer.data, self.peer.data_r_key, static_cast<uint32_t>(size));
     wait_for(self.queue.cq);
   }
 }
@@ -352,7 +447,7 @@ Queue create_flush(Process& self) {
   const Queue flush =
       create_queue(self.device, self.pd, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
   connect(self.device, flush.qp,
-          {flush.qp->qp_num, self.device.gid, self.device.port.active_mtu, 0, 0});
+          {flush.qp->qp_num, self.device.gid, self.device.port.active_mtu, 0, 0, 0, 0});
   return flush;
 }
 
@@ -374,18 +469,20 @@ void run_receiver(Process& self) {
     require(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.imm_data == size_of(message) &&
                 wc.wr_id == static_cast<uint64_t>(message),
             "the size as immediate data");
-    write(flush.qp, self.piece(64, 1), IBV_WR_RDMA_READ, IBV_SEND_SIGNALED,
-          reinterpret_cast<uint64_t>(self.memory.data() + kDataAt), self.mr->rkey);
+    write(flush.qp, self.piece(64, 1), IBV_WR_RDMA_READ, IBV_SEND_SIGNALED, self.data,
+          self.data_mr->rkey);
     require(wait_for(flush.cq).opcode == IBV_WC_RDMA_READ, "flush");
+    self.from_data(size_of(message));
     for (std::size_t i = 0; i < size_of(message); ++i)
       require(self.memory[kDataAt + i] == byte_of(message, i), "data");
   }
   require(verbs.destroy_qp(flush.qp) == 0 && verbs.destroy_cq(flush.cq) == 0, "no more flushes");
 }
 
-int run(int socket, bool is_sender) {
+int run(int socket, bool is_sender, DataIn data_in, const char* driver) {
+  if (driver != nullptr) load_driver(driver);
   load_library();
-  Process self(socket, is_sender);
+  Process self(socket, is_sender, data_in);
   is_sender ? run_sender(self) : run_receiver(self);
   char done = 0;  // neither goes while the other may still need it
   require(send(socket, &done, 1, 0) == 1 && recv(socket, &done, 1, 0) == 1, "both are done");
@@ -397,12 +494,16 @@ int run(int socket, bool is_sender) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const char* const driver = argc == 3 ? argv[1] : nullptr;
+  const DataIn data_in = driver == nullptr                  ? DataIn::kHost
+                         : std::string(argv[2]) == "dmabuf" ? DataIn::kDmabuf
+                                                            : DataIn::kIova2;
   std::array<int, 2> sockets{};
   require(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) == 0, "socketpair");
   const pid_t child = fork();
-  if (child == 0) std::_Exit(run(sockets[1], false));
-  const int status = run(sockets[0], true);
+  if (child == 0) std::_Exit(run(sockets[1], false, data_in, driver));
+  const int status = run(sockets[0], true, data_in, driver);
   int child_status = -1;
   require(waitpid(child, &child_status, 0) == child, "waitpid");
   std::_Exit(child_status == 0 ? status : 1);
