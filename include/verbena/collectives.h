@@ -115,8 +115,12 @@ int verbena_coll_shrink(verbena_comm *comm, verbena_comm **survivors);
 
 /* Buffers of all operations may lie in the memory of a GPU of CUDA, from cuMemAlloc and the like, if
  * the program has loaded the CUDA driver. They pass through host memory: a call copies them in after
- * what the program has queued on the default stream, and verbena_coll_wait() or verbena_coll_test()
- * copies results out. */
+ * what the program has queued on a stream, and verbena_coll_wait() or verbena_coll_test() copies results
+ * out on that stream. All of these copies have ended when the call returns.
+ *
+ * The stream (CUstream, cudaStream_t) of later operations of this handle; NULL, as at first: the default
+ * stream. The program keeps it until those operations are done. Not while another thread begins one. */
+int verbena_coll_set_gpu_stream(verbena_comm *comm, void *stream);
 
 /* Registers memory with the devices until verbena_coll_deregister(), so that operations on it need
  * not. The memory must stay mapped until then. */

@@ -21,6 +21,7 @@ namespace coll = verbena::coll;
 struct verbena_comm {
   std::shared_ptr<coll::World> world;
   std::shared_ptr<coll::Communicator> comm;
+  void* gpu_stream = nullptr;  // CUstream
 };
 
 struct verbena_request {
@@ -189,13 +190,13 @@ int finish(const verbena_comm& comm, std::shared_ptr<coll::Request> request,
 }
 
 // Moves buffers in GPU memory to host memory. Returns why that cannot be done; "": it is done.
-std::string stage(coll::Call& call, u32 rank, u32 ranks,
+std::string stage(coll::Call& call, u32 rank, u32 ranks, void* stream,
                   std::unique_ptr<coll::GPUBuffers>& staged) {
   const Buffer send = send_buffer(call, rank, ranks), recv = recv_buffer(call, rank, ranks);
   // The root of a broadcast reads its only buffer.
   const bool is_only_read = call.kind == coll::Kind::kBroadcast && rank == call.root;
   auto made = coll::GPUBuffers::stage(
-      {{send.address, send.octets, true}, {recv.address, recv.octets, is_only_read}});
+      stream, {{send.address, send.octets, true}, {recv.address, recv.octets, is_only_read}});
   if (!made) return made.error().text;
   staged = std::move(*made);
   if (staged == nullptr) return "";
@@ -209,7 +210,8 @@ int start(verbena_comm* comm, coll::Call call, int type, int op, int root,
   if (comm == nullptr) return report(invalid("there is no communicator"));
   std::string why = wrong(call, type, op, root, comm->comm->rank(), comm->comm->size());
   std::unique_ptr<coll::GPUBuffers> staged;
-  if (why.empty()) why = stage(call, comm->comm->rank(), comm->comm->size(), staged);
+  if (why.empty())
+    why = stage(call, comm->comm->rank(), comm->comm->size(), comm->gpu_stream, staged);
   std::shared_ptr<coll::Request> started;
   {
     const coll::World::Guard guard(*comm->world);
@@ -327,6 +329,14 @@ int verbena_coll_set_timeout(verbena_comm* comm, double seconds) {
     if (comm == nullptr || !(seconds > 0)) return report(invalid("the timeout is not above 0"));
     const coll::World::Guard guard(*comm->world);
     comm->comm->timeout_s = seconds;
+    return static_cast<int>(VERBENA_COLL_OK);
+  });
+}
+
+int verbena_coll_set_gpu_stream(verbena_comm* comm, void* stream) {
+  return guarded([&] {
+    if (comm == nullptr) return report(invalid("there is no communicator"));
+    comm->gpu_stream = stream;
     return static_cast<int>(VERBENA_COLL_OK);
   });
 }
@@ -490,10 +500,11 @@ std::string wrong_message(const verbena_comm* comm, const void* buffer, u64 coun
 
 namespace {
 
-coll::Expected<std::unique_ptr<coll::GPUBuffers>> stage_message(const void* buffer, u64 count,
+coll::Expected<std::unique_ptr<coll::GPUBuffers>> stage_message(const verbena_comm& comm,
+                                                                const void* buffer, u64 count,
                                                                 int type, bool is_source) {
   return coll::GPUBuffers::stage(
-      {{buffer, count * size_of(static_cast<coll::DataType>(type)), is_source}});
+      comm.gpu_stream, {{buffer, count * size_of(static_cast<coll::DataType>(type)), is_source}});
 }
 
 }  // namespace
@@ -504,7 +515,7 @@ int verbena_coll_send(const void* buffer, size_t count, verbena_coll_type type, 
     std::string why = wrong_message(comm, buffer, count, type, to);
     if (why.empty() && to == static_cast<int>(comm->comm->rank())) why = "the rank is the own one";
     if (!why.empty()) return report(invalid("Send: " + why));
-    auto staged = stage_message(buffer, count, type, true);
+    auto staged = stage_message(*comm, buffer, count, type, true);
     if (!staged) return report(staged.error());
     const void* const place = *staged == nullptr ? buffer : (*staged)->place_of(buffer);
     std::shared_ptr<coll::Request> started;
@@ -525,7 +536,7 @@ int verbena_coll_recv(void* buffer, size_t count, verbena_coll_type type, int fr
     if (why.empty() && from == static_cast<int>(comm->comm->rank()))
       why = "the rank is the own one";
     if (!why.empty()) return report(invalid("Recv: " + why));
-    auto staged = stage_message(buffer, count, type, false);
+    auto staged = stage_message(*comm, buffer, count, type, false);
     if (!staged) return report(staged.error());
     void* const place = *staged == nullptr ? buffer : (*staged)->place_of(buffer);
     std::shared_ptr<coll::Request> started;

@@ -24,8 +24,9 @@ struct GPUBuffers::Driver {
   int (*primary_context)(void**, int);
   int (*push)(void*);
   int (*pop)(void**);
-  int (*to_host)(void*, u64, std::size_t);
-  int (*to_device)(u64, const void*, std::size_t);
+  int (*to_host)(void*, u64, std::size_t, void* stream);
+  int (*to_device)(u64, const void*, std::size_t, void* stream);
+  int (*synchronize)(void* stream);
 
   // Returns the context to use; nullptr: not GPU memory, or memory that the CPU can touch.
   void* context_of(u64 address) const {
@@ -59,16 +60,19 @@ const GPUBuffers::Driver* GPUBuffers::driver() {
   if (look_up(driver.attributes, "cuPointerGetAttributes") &&
       look_up(driver.primary_context, "cuDevicePrimaryCtxRetain") &&
       look_up(driver.push, "cuCtxPushCurrent_v2") && look_up(driver.pop, "cuCtxPopCurrent_v2") &&
-      look_up(driver.to_host, "cuMemcpyDtoH_v2") && look_up(driver.to_device, "cuMemcpyHtoD_v2"))
+      look_up(driver.to_host, "cuMemcpyDtoHAsync_v2") &&
+      look_up(driver.to_device, "cuMemcpyHtoDAsync_v2") &&
+      look_up(driver.synchronize, "cuStreamSynchronize"))
     found = driver;  // the handle is kept
   return found ? &*found : nullptr;
 }
 
-Expected<std::unique_ptr<GPUBuffers>> GPUBuffers::stage(std::initializer_list<Range> given) {
+Expected<std::unique_ptr<GPUBuffers>> GPUBuffers::stage(void* stream,
+                                                        std::initializer_list<Range> given) {
   if (driver() == nullptr) return nullptr;
   std::vector<Range> ranges(given);
   std::ranges::sort(ranges, {}, &Range::address);
-  auto staged = std::make_unique<GPUBuffers>();
+  auto staged = std::make_unique<GPUBuffers>(stream);
   for (const Range& range : ranges)
     if (range.octets != 0)
       if (Error error = staged->add(range); error.status != VERBENA_COLL_OK)
@@ -101,8 +105,9 @@ Error GPUBuffers::add(const Range& range) {
 Error GPUBuffers::copy_in(const Buffer& buffer) {
   const Driver& cuda = *driver();
   if (cuda.push(buffer.context) != 0) return {VERBENA_COLL_SYSTEM, "the GPU's context has ended"};
-  const int result =
-      cuda.to_host(const_cast<u8*>(buffer.host.data()), buffer.address, buffer.host.size());
+  int result = cuda.to_host(const_cast<u8*>(buffer.host.data()), buffer.address, buffer.host.size(),
+                            stream_);
+  if (result == 0) result = cuda.synchronize(stream_);
   void* popped = nullptr;
   cuda.pop(&popped);
   if (result == 0) return {};
@@ -125,7 +130,8 @@ Error GPUBuffers::copy_out() {
     for (const Range& range : buffer.ranges)
       if (!range.is_source && result == 0)
         result = cuda.to_device(reinterpret_cast<u64>(range.address), place_of(range.address),
-                                range.octets);
+                                range.octets, stream_);
+    if (result == 0) result = cuda.synchronize(stream_);
     void* popped = nullptr;
     cuda.pop(&popped);
     if (result != 0)

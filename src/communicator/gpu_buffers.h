@@ -2,8 +2,9 @@
 // the operation begins and out when it has succeeded. Nothing here is compiled or linked with CUDA:
 // the driver is the one that the program has loaded.
 //
-// The copies are synchronous ones of the driver, so they come after what the program has queued on
-// the default stream. The calling thread's current context is the same before and after.
+// The copies go through a stream of the program, by default the default stream, so they come after
+// what the program has queued there. They have ended when the call returns. The calling thread's
+// current context is the same before and after.
 #pragma once
 
 #include <initializer_list>
@@ -23,10 +24,11 @@ class GPUBuffers {
     bool is_source = false;  // is read; otherwise it is written
   };
 
-  // Copies those of the ranges in that are GPU memory. Ranges that overlap are one buffer, for
-  // calls in place. Returns nullptr if none is GPU memory.
+  // Copies those of the ranges in that are GPU memory, on `stream` (CUstream). Ranges that overlap
+  // are one buffer, for calls in place. Returns nullptr if none is GPU memory.
   [[nodiscard]] static Expected<std::unique_ptr<GPUBuffers>> stage(
-      std::initializer_list<Range> ranges);
+      void* stream, std::initializer_list<Range> ranges);
+  explicit GPUBuffers(void* stream) : stream_(stream) {}
   // Returns the place in host memory for `address`, or `address` itself if it is not staged.
   [[nodiscard]] void* place_of(const void* address) const;
   // Copies what was written out.
@@ -44,6 +46,7 @@ class GPUBuffers {
   [[nodiscard]] Error add(const Range& range);
   [[nodiscard]] Error copy_in(const Buffer& buffer);
 
+  void* const stream_;
   std::vector<Buffer> buffers_;
 };
 

@@ -92,6 +92,32 @@ TEST(GPUBuffersTest, OperationsTakeGPUMemory) {
     EXPECT_EQ(results[rank], "") << "rank " << rank;
 }
 
+// Work that is queued on the stream comes before the operation, although nothing waits for it.
+TEST(GPUBuffersTest, OperationsComeAfterWorkOfTheirStream) {
+  const auto results = run_ranks({}, [](int rank, verbena_comm* comm) -> std::string {
+    const StandinCuda cuda(VERBENA_STANDIN_CUDA);
+    void *context = nullptr, *stream = nullptr;
+    if (cuda.ctx_create(&context, 0, 0) != 0 || cuda.stream_create(&stream, 1) != 0)
+      return "no stand-in";
+    OnGPU one(cuda, kCount), sum(cuda, kCount);
+    one.fill(0);
+    const std::vector<float> later(kCount, static_cast<float>(rank + 1));
+    cuda.to_device_async(one.at, later.data(), kOctets, stream);
+    if (verbena_coll_set_gpu_stream(comm, stream) != 0) return "the stream is refused";
+    if (verbena_coll_all_reduce(one.data(), sum.data(), kCount, VERBENA_FLOAT32, VERBENA_SUM, comm,
+                                nullptr) != 0)
+      return verbena_coll_error();
+    if (!sum.holds(0, kCount, 3)) return "the sum is of what was there before";
+    if (verbena_coll_set_gpu_stream(comm, nullptr) != 0) return "the default stream is refused";
+    return verbena_coll_all_reduce(one.data(), one.data(), kCount, VERBENA_FLOAT32, VERBENA_SUM,
+                                   comm, nullptr) == 0 &&
+                   one.holds(0, kCount, 3)
+               ? ""
+               : "on the default stream again";
+  });
+  for (const std::string& result : results) EXPECT_EQ(result, "");
+}
+
 TEST(GPUBuffersTest, ABufferThatIsPartlyThereIsRefused) {
   const auto results = run_ranks({}, [](int, verbena_comm* comm) -> std::string {
     const StandinCuda cuda(VERBENA_STANDIN_CUDA);

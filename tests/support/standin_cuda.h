@@ -30,6 +30,8 @@ struct StandinCuda {
     load(range_handle, "cuMemGetHandleForAddressRange");
     load(to_host, "cuMemcpyDtoH_v2");
     load(to_device, "cuMemcpyHtoD_v2");
+    load(stream_create, "cuStreamCreate");
+    load(to_device_async, "cuMemcpyHtoDAsync_v2");
     load(control, "standin_control");
     load(count, "standin_count");
   }
@@ -55,6 +57,8 @@ struct StandinCuda {
   int (*range_handle)(void*, Pointer, std::size_t, int, unsigned long long) = nullptr;
   int (*to_host)(void*, Pointer, std::size_t) = nullptr;
   int (*to_device)(Pointer, const void*, std::size_t) = nullptr;
+  int (*stream_create)(void**, unsigned) = nullptr;
+  int (*to_device_async)(Pointer, const void*, std::size_t, void*) = nullptr;
   void (*control)(const char*, long) = nullptr;
   unsigned long long (*count)(const char*) = nullptr;
 
