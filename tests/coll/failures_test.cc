@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -82,6 +83,46 @@ TEST(Failures, CommunicatorStaysFailed) {
                           return sum(comm, 4);
                         }),
               Each(is_mismatch()));
+}
+
+// 2^32 elements more are another size: no count is cut to 32 bits. Nothing touches the memory.
+TEST(Failures, SizeThatDiffersBy32Bits) {
+  const auto results = run_ranks({}, [](int rank, verbena_comm* comm) -> std::string {
+    const std::size_t count = 4 + (rank == 0 ? std::size_t{1} << 32 : 0);
+    void* const data = ::mmap(nullptr, count, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED) return "no address space";
+    return told(
+        verbena_coll_all_reduce(data, data, count, VERBENA_INT8, VERBENA_SUM, comm, nullptr));
+  });
+  EXPECT_THAT(results, Each(AllOf(is_mismatch(), HasSubstr("4294967300"), HasSubstr("AllReduce"))));
+}
+
+// Memory that is not there is an error on every rank, however much it is.
+TEST(Failures, MoreElementsThanThereIsMemory) {
+  const auto results = run_ranks({}, [](int, verbena_comm* comm) {
+    float data[4] = {1, 1, 1, 1};
+    return told(verbena_coll_all_reduce(data, data, std::size_t{1} << 33, VERBENA_FLOAT32,
+                                        VERBENA_SUM, comm, nullptr));
+  });
+  EXPECT_THAT(results, Each(AllOf(HasSubstr("8589934592"), HasSubstr("Bad address"))));
+}
+
+// Nothing to move is no error, with or without memory.
+TEST(Failures, ZeroElementsAreNone) {
+  const auto results = run_ranks({.ranks = 3}, [](int, verbena_comm* comm) {
+    float data[4] = {1, 1, 1, 1};
+    const int status =
+        verbena_coll_all_reduce(data, data + 2, 0, VERBENA_FLOAT32, VERBENA_SUM, comm, nullptr) +
+        verbena_coll_all_reduce(nullptr, nullptr, 0, VERBENA_FLOAT32, VERBENA_SUM, comm, nullptr) +
+        verbena_coll_all_gather(data, nullptr, 0, VERBENA_FLOAT32, comm, nullptr) +
+        verbena_coll_reduce_scatter(data, data, 0, VERBENA_FLOAT32, VERBENA_MAX, comm, nullptr) +
+        verbena_coll_all_to_all(nullptr, nullptr, 0, VERBENA_INT8, comm, nullptr) +
+        verbena_coll_broadcast(data, 0, VERBENA_FLOAT32, 2, comm, nullptr);
+    return std::to_string(status) + (data[0] == 1 && data[2] == 1 ? " " : " changed ") +
+           sum(comm, 4);
+  });
+  EXPECT_THAT(results, Each(HasSubstr("0 0 ")));
 }
 
 // A wrong argument fails that operation on every rank, and the next one works.
