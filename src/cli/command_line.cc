@@ -73,6 +73,7 @@ class Parser {
  public:
   Parser() {
     app_.set_version_flag("--version", "verbena " VERBENA_VERSION);
+    app_.require_subcommand(0, 1);  // a later word that names a command is an argument
     for (const auto make : kCommands) commands_.push_back(make());
     for (const auto& command : commands_) command->add_to(app_);
     app_.require_subcommand(0, 1);  // a later word is no command: `nic top`

@@ -128,6 +128,14 @@ TEST(CommandLineTest, NICRunsAFileOrLooksAtOne) {
   EXPECT_THAT(refusal({"nic", "top"}), HasSubstr("nic top needs a file or a socket"));
 }
 
+TEST(CommandLineTest, AFileMayHaveTheNameOfACommand) {
+  const auto path_of = [](const Arguments& arguments) {
+    return std::get<NICRequest>(*parse_command_line(arguments)).path;
+  };
+  EXPECT_EQ(path_of({"nic", "run"}), "run");
+  EXPECT_EQ(path_of({"nic", "status", "sim"}), "sim");
+}
+
 TEST(CommandLineTest, HelpAndVersion) {
   EXPECT_EQ(printed({"--help"}), help_text(HelpTopic::kVerbena));
   EXPECT_EQ(printed({"-h"}), help_text(HelpTopic::kVerbena));
