@@ -136,6 +136,7 @@ Expected<std::vector<host::LocalAddress>> address_in_fabric(const host::FabricPl
   setenv(host::kFabricVariable, place.text().c_str(), 1);
   setenv(kAddressVariable, address.c_str(), 1);
   setenv(host::kLinkVariable, "udp", 1);
+  unsetenv(host::kNICVariable);
   return addresses_of(address);
 }
 

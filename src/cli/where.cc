@@ -8,10 +8,10 @@ namespace verbena::cli {
 
 Expected<std::vector<host::LocalAddress>> addresses_of(const std::string& option) {
   const char* const variable = std::getenv(kAddressVariable);
-  std::string from_environment = variable != nullptr ? variable : "";
-  if (option.empty() && from_environment.empty())
-    if (const auto of_nic = host::chosen_address_from_environment()) from_environment = *of_nic;
-  auto addresses = host::choose_local_addresses(option.empty() ? from_environment : option);
+  const std::string from_environment = variable != nullptr ? variable : "";
+  const auto choice = host::address_on_nic_or_host(option.empty() ? from_environment : option);
+  if (!choice) return failure(kExitCannot, choice.error().message);
+  auto addresses = host::choose_local_addresses(*choice);
   if (!addresses) return failure(kExitCannot, addresses.error().message);
   return std::move(*addresses);
 }

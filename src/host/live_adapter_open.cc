@@ -186,7 +186,8 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
 // Its limits and partitions are the function's; that it keeps to them is the NIC's affair.
 Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_on_nic(const LocalAddress& address,
                                                                 const std::string& path) {
-  Expected<std::unique_ptr<NICLink>> link = NICLink::open(path);
+  // The function whose address this device has, though another could be had as well.
+  Expected<std::unique_ptr<NICLink>> link = NICLink::open(path, address.all().front().to_string());
   if (!link) return tl::unexpected(link.error());
   const Expected<CongestionSettings> congestion =
       congestion_from_environment(address.link_speed_mbps);

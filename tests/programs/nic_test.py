@@ -8,6 +8,7 @@ usage: nic_test.py [BUILD_DIR] [-k PATTERN]
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -31,6 +32,7 @@ class NICTest(unittest.TestCase):
         self.folder.chmod(0o777)
         _, self.user = harness.ordinary_user()
         self.programs = []
+        self.variables = {}  # of all programs, besides
         self.addCleanup(lambda: harness.stop(*self.programs))
 
     def start_nic(self, name, functions, extra=""):
@@ -59,8 +61,9 @@ class NICTest(unittest.TestCase):
         [found] = [f for f in self.status(name)["functions"] if f["name"] == function]
         return found["counters"]
 
-    def environment(self, name):
-        return {"VERBENA_NIC": f"{self.folder}/{name}.sock", "VERBENA_ADDRESS": ""}
+    def environment(self, name, function=""):
+        return {"VERBENA_NIC": f"{self.folder}/{name}.sock", "VERBENA_ADDRESS": function,
+                **self.variables}
 
     def write_pair(self, server_nic, client_nic, server_address, *arguments):
         server = BUILD.start("ib_write_bw", "-F", *arguments,
@@ -102,6 +105,65 @@ class NICTest(unittest.TestCase):
     @staticmethod
     def nic_user():
         return harness.ordinary_user()[1]
+
+    def pair_on_functions(self, server, client):
+        """The server's command on the function red, the client's on blue, of one NIC."""
+        first = BUILD.start(*server, environment=self.environment("a", "red"))
+        self.programs.append(first)
+
+        def client_ends():
+            second = BUILD.start(*client, environment=self.environment("a", "blue"))
+            self.programs.append(second)
+            return second if second.wait(60) == 0 or first.ended() else None
+        second = harness.wait_until(client_ends, 60, "the client finds the server")
+        self.assertEqual(second.process.returncode, 0, f"{first}\n{second}")
+        self.assertEqual(first.wait(30), 0, f"{first}\n{second}")
+
+    def test_rdma_cm_on_functions_of_one_nic(self):
+        red, blue = f"{PREFIX}.18", f"{PREFIX}.19"
+        self.start_nic("a", [("red", red, ""), ("blue", blue, "")])
+        for server, client in (
+                (("rping", "-s", "-a", red, "-C", "20"),
+                 ("rping", "-c", "-a", red, "-I", blue, "-C", "20")),
+                (("ucmatose", "-c", "20"), ("ucmatose", "-s", red, "-c", "20")),
+                (("udaddy",), ("udaddy", "-s", red)),
+                (("ib_send_bw", "-R", "-F", "-n", "200"),
+                 ("ib_send_bw", "-R", "-F", "-n", "200", red))):
+            with self.subTest(program=server[0]):
+                self.pair_on_functions(server, client)
+        self.assertGreater(self.counters("a", "red")["received_packets"], 1000)
+        self.assertGreater(self.counters("a", "blue")["sent_packets"], 1000)
+
+    @unittest.skipUnless(shutil.which("ucx_perftest"), "ucx-utils is not installed")
+    def test_ucx_on_functions_of_one_nic(self):
+        red = f"{PREFIX}.18"
+        self.start_nic("a", [("red", red, ""), ("blue", f"{PREFIX}.19", "")])
+        options = ("-n", "100", "-w", "10", "-s", "4096")
+        for tls in ("rc_v", "ud_v"):
+            with self.subTest(tls=tls):
+                self.variables = {"UCX_TLS": tls, "UCX_NET_DEVICES": "verbena0:1"}
+                self.pair_on_functions(("ucx_perftest", *options),
+                                       ("ucx_perftest", red, "-t", "tag_bw", *options))
+        self.assertGreater(self.counters("a", "blue")["sent_packets"], 200)
+
+    @unittest.skipUnless(shutil.which("mpicxx"), "Open MPI is not installed")
+    def test_open_mpi_on_functions_of_one_nic(self):
+        self.start_nic("a", [("red", f"{PREFIX}.18", ""), ("blue", f"{PREFIX}.19", "")])
+        program = self.folder / "collectives"
+        source = pathlib.Path(__file__).parent / "mpi" / "collectives.cc"
+        subprocess.run(["mpicxx", "-O1", source, "-o", program], check=True)
+        ranks = []
+        for function in ("red", "blue"):
+            ranks += ["-n", "1", BUILD.verbena, "run", "--nic", f"{self.folder}/a.sock",
+                      "--address", function, "--", program, "1000", ":"]
+        done = BUILD.run("mpirun", "--oversubscribe", "--mca", "pml", "ucx", "--mca", "osc", "ucx",
+                         "--mca", "btl", "self", *ranks[:-1], limit_s=120,
+                         environment=self.environment("a") | {
+                             "TMPDIR": str(self.folder), "UCX_TLS": "rc_v,self",
+                             "UCX_NET_DEVICES": "verbena0:1"})
+        self.assertEqual(done.process.returncode, 0, str(done))
+        self.assertGreater(self.counters("a", "red")["sent_packets"], 100)
+        self.assertGreater(self.counters("a", "blue")["sent_packets"], 100)
 
     def test_killed_programs_leave_nothing(self):
         nic = self.start_nic("a", [("red", f"{PREFIX}.15", ", programs: 8")])

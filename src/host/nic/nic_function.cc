@@ -68,6 +68,13 @@ bool NICFunction::admits(uid_t user, gid_t group) const {
   return !config_.user && !config_.group && user == ::geteuid();
 }
 
+bool NICFunction::is_called(const std::string& wanted) const {
+  if (wanted == config_.name || wanted == config_.address) return true;
+  const std::optional<GID> gid = GID::parse(wanted);
+  const std::vector<GID> own = address_.all();
+  return gid && std::ranges::find(own, *gid) != own.end();
+}
+
 Expected<NICFunction::Program*> NICFunction::attach(
     Descriptor& socket, const ucred& who, u32 wanted_slot,
     const std::optional<EncryptionSettings>& encryption) {

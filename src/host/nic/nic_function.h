@@ -48,6 +48,8 @@ class NICFunction {
 
   [[nodiscard]] const NICFunctionConfig& config() const { return config_; }
   [[nodiscard]] bool admits(uid_t user, gid_t group) const;
+  // Whether `wanted` is its name, its address as the configuration has it, or one of its addresses.
+  [[nodiscard]] bool is_called(const std::string& wanted) const;
   // A new program, which then has the socket. `wanted_slot`: 0, or where it was attached before.
   [[nodiscard]] Expected<Program*> attach(Descriptor& socket, const ucred& who, u32 wanted_slot,
                                           const std::optional<EncryptionSettings>& encryption);

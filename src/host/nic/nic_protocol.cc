@@ -86,9 +86,11 @@ Expected<Descriptor> connect_to_nic(const std::string& path, const NICAttach& re
   return socket;
 }
 
-Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot) {
-  Expected<Descriptor> socket =
-      connect_to_nic(path, {.request = NICRequest::kAttach, .wanted_slot = wanted_slot});
+Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot,
+                                      const std::string& function) {
+  NICAttach request{.request = NICRequest::kAttach, .wanted_slot = wanted_slot};
+  put_text(request.function, function);
+  Expected<Descriptor> socket = connect_to_nic(path, request);
   if (!socket) return tl::unexpected(socket.error());
   Expected<NICAnswer> answer = await_nic_answer(path, *socket);
   if (!answer) return tl::unexpected(answer.error());
@@ -106,8 +108,10 @@ Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot) 
                        .rings = std::move(*rings)};
 }
 
-Expected<std::string> address_on_nic(const std::string& path) {
-  const Expected<Descriptor> socket = connect_to_nic(path, {.request = NICRequest::kDescribe});
+Expected<std::string> address_on_nic(const std::string& path, const std::string& function) {
+  NICAttach request{.request = NICRequest::kDescribe};
+  put_text(request.function, function);
+  const Expected<Descriptor> socket = connect_to_nic(path, request);
   if (!socket) return tl::unexpected(socket.error());
   const Expected<NICAnswer> answer = await_nic_answer(path, *socket);
   if (!answer) return tl::unexpected(answer.error());
@@ -126,9 +130,12 @@ Expected<std::string> status_of_nic(const std::string& path) {
 
 Expected<std::string> chosen_address_from_environment() {
   const char* const address = std::getenv("VERBENA_ADDRESS");
-  if (address != nullptr && *address != '\0') return std::string(address);
+  return address_on_nic_or_host(address == nullptr ? "" : address);
+}
+
+Expected<std::string> address_on_nic_or_host(const std::string& choice) {
   const std::string nic = nic_from_environment();
-  return nic.empty() ? std::string() : address_on_nic(nic);
+  return nic.empty() ? choice : address_on_nic(nic, choice);
 }
 
 bool send_with_descriptors(int socket, std::span<const u8> message,

@@ -21,7 +21,7 @@
 namespace verbena::host {
 
 inline constexpr const char* kNICVariable = "VERBENA_NIC";  // the socket's path
-inline constexpr u32 kNICVersion = 0x564e4332;  // changes with the layout of any message
+inline constexpr u32 kNICVersion = 0x564e4333;  // changes with the layout of any message
 
 enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus };
 
@@ -29,7 +29,7 @@ struct NICAttach {
   u32 version = kNICVersion;
   NICRequest request = NICRequest::kAttach;
   u32 wanted_slot = 0;              // that the device had before the NIC ended; 0: any
-  std::array<char, 64> function{};  // its name, ended by 0; empty: the first that may be had
+  std::array<char, 64> function{};  // its name or address, ended by 0; empty: any
 };
 
 struct NICAttached {
@@ -61,14 +61,19 @@ struct NICAttachment {
   Descriptor socket, doorbell_of_nic, doorbell_of_program;
   Mapping rings;
 };
-// Attaches to a function. Waits for a few seconds.
-[[nodiscard]] Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot);
+// Attaches to a function. Waits for a few seconds. `function`: as in NICAttach.
+[[nodiscard]] Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot,
+                                                    const std::string& function = "");
 // The address of the function that this process would get.
-[[nodiscard]] Expected<std::string> address_on_nic(const std::string& path);
+[[nodiscard]] Expected<std::string> address_on_nic(const std::string& path,
+                                                   const std::string& function = "");
 [[nodiscard]] Expected<std::string> status_of_nic(const std::string& path);
 
-// VERBENA_ADDRESS, or where VERBENA_NIC is set the address of the virtual function.
+// VERBENA_ADDRESS, or where VERBENA_NIC is set the address of the virtual function that
+// VERBENA_ADDRESS names, or of any.
 [[nodiscard]] Expected<std::string> chosen_address_from_environment();
+// The same for a choice in place of VERBENA_ADDRESS.
+[[nodiscard]] Expected<std::string> address_on_nic_or_host(const std::string& choice);
 [[nodiscard]] std::string nic_from_environment();  // "": none
 
 // Sends a message with descriptors. False: errno says why.

@@ -26,6 +26,12 @@ NICAttached nic_refusal(int error, const std::string& why) {
   return answer;
 }
 
+NICAttached no_function_for(const NICAttach& request) {
+  const std::string wanted = text_of(request.function);
+  return nic_refusal(EACCES,
+                     "no function" + (wanted.empty() ? "" : " " + wanted) + " admits this user");
+}
+
 bool is_readable(int fd) {
   pollfd asked{.fd = fd, .events = POLLIN, .revents = 0};
   return ::poll(&asked, 1, 0) > 0;
@@ -127,7 +133,7 @@ bool NICServer::answer_control(Descriptor& socket) {
     case NICRequest::kDescribe: {
       const NICFunction* const function = function_for(request, who);
       answer_with(socket, function == nullptr
-                              ? nic_refusal(EACCES, "no function admits this user")
+                              ? no_function_for(request)
                               : function->description_of(nullptr, config_.encryption));
       socket.reset();
       return true;
@@ -149,7 +155,7 @@ NICFunction* NICServer::function_for(const NICAttach& request, const ucred& who)
   const auto load = [](NICFunction& f) { return std::pair(f.is_full(), f.programs().size()); };
   for (NICFunction& function : functions_) {
     if (!function.admits(who.uid, who.gid)) continue;
-    if (!wanted.empty() && function.config().name != wanted) continue;
+    if (!wanted.empty() && !function.is_called(wanted)) continue;
     if (chosen == nullptr || load(function) < load(*chosen)) chosen = &function;
   }
   return chosen;
@@ -157,8 +163,7 @@ NICFunction* NICServer::function_for(const NICAttach& request, const ucred& who)
 
 void NICServer::attach(Descriptor socket, const NICAttach& request, const ucred& who) {
   NICFunction* const function = function_for(request, who);
-  if (function == nullptr)
-    return answer_with(socket, nic_refusal(EACCES, "no function admits this user"));
+  if (function == nullptr) return answer_with(socket, no_function_for(request));
   const int control = socket.get();
   Expected<NICFunction::Program*> program =
       function->attach(socket, who, request.wanted_slot, config_.encryption);

@@ -202,6 +202,21 @@ TEST_F(NICServerTest, NobodyElseMayAttach) {
   EXPECT_EQ(refused.error().error, EACCES);
 }
 
+TEST_F(NICServerTest, AProgramChoosesItsFunctionByNameOrAddress) {
+  start();
+  for (const NICFunctionConfig& function : config_.functions)
+    for (const std::string& wanted : {function.name, function.address}) {
+      const auto attached = attach_to_nic(path_, 0, wanted);
+      ASSERT_TRUE(attached.has_value()) << attached.error().message;
+      EXPECT_EQ(text_of(attached->attached.address), function.address);
+      EXPECT_EQ(*address_on_nic(path_, wanted), function.address);
+    }
+  const auto refused = attach_to_nic(path_, 0, "green");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().error, EACCES);
+  EXPECT_NE(refused.error().message.find("green"), std::string::npos);
+}
+
 TEST_F(NICServerTest, ProgramsAreCountedAndLetGo) {
   config_.functions.resize(1);
   config_.functions[0].max_programs = 2;

@@ -17,8 +17,9 @@ constexpr u32 kLooksBetweenDeaths = 4096;  // in vain, before the socket is aske
 
 }  // namespace
 
-Expected<std::unique_ptr<NICLink>> NICLink::open(const std::string& path) {
-  std::unique_ptr<NICLink> link(new NICLink(path));
+Expected<std::unique_ptr<NICLink>> NICLink::open(const std::string& path,
+                                                 const std::string& function) {
+  std::unique_ptr<NICLink> link(new NICLink(path, function));
   link->poll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!link->poll_.is_open())
     return failure(errno, std::string("cannot open an epoll instance: ") + std::strerror(errno));
@@ -28,7 +29,7 @@ Expected<std::unique_ptr<NICLink>> NICLink::open(const std::string& path) {
 }
 
 Expected<void> NICLink::attach(u32 wanted_slot) {
-  Expected<NICAttachment> attachment = attach_to_nic(path_, wanted_slot);
+  Expected<NICAttachment> attachment = attach_to_nic(path_, wanted_slot, function_);
   if (!attachment) return tl::unexpected(attachment.error());
   reader_.reset();
   writer_.reset();

@@ -17,7 +17,9 @@ class NICLink final : public Link {
  public:
   static constexpr Duration kRetryInterval = ms(100);
 
-  [[nodiscard]] static Expected<std::unique_ptr<NICLink>> open(const std::string& path);
+  // `function`: its name or address.
+  [[nodiscard]] static Expected<std::unique_ptr<NICLink>> open(const std::string& path,
+                                                               const std::string& function);
   ~NICLink() override { leave(); }
 
   [[nodiscard]] const NICAttached& function() const { return attachment_.attached; }
@@ -39,14 +41,15 @@ class NICLink final : public Link {
   [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
 
  private:
-  explicit NICLink(std::string path) : path_(std::move(path)) {}
+  NICLink(std::string path, std::string function)
+      : path_(std::move(path)), function_(std::move(function)) {}
   [[nodiscard]] Expected<void> attach(u32 wanted_slot);
   [[nodiscard]] NICRings& rings() { return *reinterpret_cast<NICRings*>(attachment_.rings.data()); }
   void append_one(const EgressFrame& frame);
   void notice_death();
   void try_to_return(Time now);
 
-  std::string path_;
+  std::string path_, function_;
   NICAttachment attachment_{};
   std::optional<FrameRingWriter> writer_;
   std::optional<FrameRingReader> reader_;
