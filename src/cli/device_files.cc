@@ -88,7 +88,8 @@ void add_port(Files& files, const std::string& port, const host::LocalAddress& a
   for_each_counter({}, [&](std::string_view name, CounterFolder folder, auto, auto) {
     files.empty(fmt::format("{}/{}/{}", port, name_of(folder), name));  // abi/paths/port_counter.h
   });
-  const std::vector<GIDEntry> gids = host::gid_table(address, link);
+  const std::vector<GIDEntry> gids =
+      host::gid_table(address, link, host::on_wire_from_environment());
   for (std::size_t i = 0; i < gids.size(); ++i) add_gid(files, port, i, gids[i], address.interface);
 }
 

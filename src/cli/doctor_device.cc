@@ -44,7 +44,8 @@ Finding examine_link(host::LinkKind link) {
 
 Finding examine_gids(const host::LocalAddress& address, host::LinkKind link) {
   std::vector<std::string> texts;
-  const std::vector<GIDEntry> gids = host::gid_table(address, link);
+  const std::vector<GIDEntry> gids =
+      host::gid_table(address, link, host::on_wire_from_environment());
   for (std::size_t i = 0; i < gids.size(); ++i)
     texts.push_back(fmt::format("{} {}{}", i, gids[i].gid.to_string(),
                                 gids[i].type == GIDType::kRoCEv1 ? " (v1)" : ""));

@@ -48,7 +48,7 @@ DeviceConfig config_for(const LocalAddress& address, LinkKind kind, const UDPLin
                         const CongestionSettings& congestion, Retransmission retransmission) {
   DeviceConfig config;
   config.node_guid = address.node_guid;
-  config.gids = gid_table(address, kind);
+  config.gids = gid_table(address, kind, link.encrypts() ? OnWire::kEncrypted : OnWire::kClear);
   config.active_mtu = largest_mtu_for_link(address.mtu).value_or(MTU::k256);
   config.first_qpn = first_qpn_of(link.slot());
   config.limits.max_qp = kQPNsPerSlot;
@@ -151,7 +151,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   const std::string nic = nic_from_environment();
   if (!nic.empty() && *encryption) return cannot_encrypt("a virtual function, whose NIC encrypts");
   if (!nic.empty()) return open_on_nic(address, nic);
-  if (*encryption && *kind != LinkKind::kUDP) return cannot_encrypt("a link other than udp");
+  if (*encryption && *kind == LinkKind::kIWARP) return cannot_encrypt("iWARP");
   if (*kind == LinkKind::kIWARP) return open_iwarp(address);
   Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64(), *encryption);
   if (!link) return tl::unexpected(link.error());

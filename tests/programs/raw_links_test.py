@@ -10,7 +10,9 @@ usage: raw_links_test.py [BUILD_DIR] [-k PATTERN]
 import collections
 import json
 import os
+import pathlib
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -22,6 +24,23 @@ LIMIT_S = 60
 V1, V2, V1_IPV6, V2_IPV6 = 2, 3, 0, 1  # GID indexes
 ROCE_V1, IPV4, IPV6 = 0x8915, 0x0800, 0x86dd  # EtherTypes
 ICMP, UDP = 1, 17
+
+# Counts the UDP datagrams over IPv4 of an interface by destination port until standard input ends.
+PORT_SNIFFER = """
+import collections, json, select, socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+s.bind((sys.argv[1], 0))
+seen = collections.Counter()
+print("ready", flush=True)
+while True:
+    for one in select.select([s, sys.stdin], [], [])[0]:
+        if one is sys.stdin:
+            print(json.dumps([[*key, count] for key, count in seen.items()]))
+            sys.exit()
+        frame = s.recv(1 << 17)
+        if frame[12:14] == b"\\x08\\x00" and frame[23] == 17:
+            seen[(int.from_bytes(frame[36:38], "big"),)] += 1
+"""
 
 # Counts the frames of an interface by EtherType and IP protocol until standard input ends.
 SNIFFER = """
@@ -43,10 +62,11 @@ while True:
 
 class Sniffer:
     """What an interface has seen, by (EtherType, IPv4 protocol)."""
+    code = SNIFFER
 
     def __init__(self, host):
         self._process = subprocess.Popen(
-            [*host.build.prefix, "python3", "-c", SNIFFER, two_hosts.INTERFACE],
+            [*host.build.prefix, "python3", "-c", self.code, two_hosts.INTERFACE],
             env={"PATH": harness.PATH}, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **host.build.user)
         if self._process.stdout.readline() != "ready\n":
             raise harness.Failure("the sniffer does not start")
@@ -54,6 +74,15 @@ class Sniffer:
     def seen(self):
         said, _ = self._process.communicate(timeout=LIMIT_S)
         return collections.Counter({(row[0], row[1]): row[2] for row in json.loads(said)})
+
+
+class PortSniffer(Sniffer):
+    """What an interface has seen, by UDP destination port."""
+    code = PORT_SNIFFER
+
+    def seen(self):
+        said, _ = self._process.communicate(timeout=LIMIT_S)
+        return collections.Counter({port: count for port, count in json.loads(said)})
 
 
 def icmp_sent(host):
@@ -176,6 +205,56 @@ class PacketLinkTest(RawLinkCase):
                            "cat /sys/class/infiniband/verbena0/ports/1/gid_attrs/types/[0123]")
         self.assertEqual(shown.wait(LIMIT_S), 0, shown)
         self.assertEqual(shown.output().splitlines(), ["IB/RoCE v1", "RoCE v2"] * 2, shown)
+
+
+class EncryptedRawCase(RawLinkCase):
+    """PSP on raw links. The port needs no privilege."""
+    PORT = 4796
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)
+        key = pathlib.Path(folder.name) / "key"
+        key.write_text("a key of the two hosts of this test")
+        key.chmod(0o644)
+        self.encryption = f"psk:{key},port={self.PORT}"
+
+    def start(self, host, link, *command, faults=""):
+        program = host.build.start(*command, environment={
+            "VERBENA_LINK": link, "VERBENA_FAULT": faults, "VERBENA_ENCRYPTION": self.encryption})
+        self.addCleanup(program.kill)
+        return program
+
+    def run_encrypted(self, *pairs):
+        for links in pairs:
+            for line in ("ib_write_bw -q 2 -n 200 -s 65536", "ib_read_bw -n 100",
+                         "ib_send_bw -c UD -n 100 -s 1024"):
+                with self.subTest(line=line, links=links):
+                    sniffer = PortSniffer(self.b)
+                    self.run_pair(links, f"{line} -x {V2}")
+                    seen = sniffer.seen()
+                    self.assertEqual(seen[4791], 0, seen)
+                    if "xdp" not in links:  # whose frames packet sockets do not see
+                        self.assertGreaterEqual(seen[self.PORT], 1, seen)
+
+
+class EncryptedPacketLinkTest(EncryptedRawCase):
+    def test_links_against_each_other(self):
+        self.run_encrypted(("packet", "packet"), ("packet", "udp"), ("udp", "packet"))
+
+    def test_no_gid_is_roce_v1(self):
+        shown = self.start(self.a, "packet", "sh", "-c",
+                           "cat /sys/class/infiniband/verbena0/ports/1/gid_attrs/types/[0123]")
+        self.assertEqual(shown.wait(LIMIT_S), 0, shown)
+        self.assertEqual(shown.output().splitlines(), ["RoCE v2"] * 4, shown)
+
+
+class EncryptedXDPLinkTest(EncryptedRawCase):
+    as_root = True
+
+    def test_links_against_each_other(self):
+        self.run_encrypted(("xdp", "xdp"), ("xdp", "udp"), ("packet", "xdp"))
 
 
 class JumboPacketLinkTest(RawLinkCase):

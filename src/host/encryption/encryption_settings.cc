@@ -84,6 +84,11 @@ Expected<EncryptionSettings> encryption_settings(std::string_view text) {
   return settings;
 }
 
+OnWire on_wire_from_environment() {
+  const char* const text = std::getenv(kEncryptionVariable);
+  return text == nullptr || *text == '\0' ? OnWire::kClear : OnWire::kEncrypted;
+}
+
 Expected<std::optional<EncryptionSettings>> encryption_settings_from_environment() {
   const char* const text = std::getenv(kEncryptionVariable);
   if (text == nullptr || *text == '\0') return std::nullopt;

@@ -36,6 +36,10 @@ struct EncryptionSettings {
   friend bool operator==(const EncryptionSettings&, const EncryptionSettings&) = default;
 };
 
+// Whether what a device sends can be read on the wire.
+enum class OnWire : u8 { kClear, kEncrypted };
+[[nodiscard]] OnWire on_wire_from_environment();
+
 // EINVAL: no such word, or something is missing.
 [[nodiscard]] Expected<EncryptionSettings> encryption_settings(std::string_view text);
 // nullopt: unset or empty, nothing is encrypted.

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "host/links/transport_bytes.h"
+#include "host/links/frame_codec.h"
 #include "memory/touch.h"
 
 namespace verbena::host {
@@ -110,10 +110,7 @@ bool BurstAssembler::follow(const Burst& burst, Room& room, const EgressFrame& f
   const std::size_t last_size = iovs_before == 0 ? 0 : room.iovs[iovs_before - 1].iov_len;
   const bool there = touch([&] {
     for (u32 i = 0; i < packets; ++i)
-      if (sealer == nullptr)
-        write_segment(burst, burst.segments + i, room, frame, from + i);
-      else
-        write_sealed(burst, burst.segments + i, room, frame, from + i, *sealer);
+      write_segment(burst, burst.segments + i, room, frame, from + i, sealer);
   });
   if (there) return true;
   room.iov_count = iovs_before;
@@ -127,7 +124,7 @@ bool BurstAssembler::overtake(const Burst& burst, Room& room, const EgressFrame&
   const iovec overtaken = room.iovs[0];
   const u32 staged_before = room.staged;
   room.iov_count = 0;
-  if (!touch([&] { write_segment(burst, 0, room, frame, packet); })) {
+  if (!touch([&] { write_segment(burst, 0, room, frame, packet, nullptr); })) {
     room.iovs[0] = overtaken;
     room.iov_count = 1;
     room.staged = staged_before;
@@ -180,56 +177,25 @@ void BurstAssembler::take_back_last() {
   if (port != nullptr) port->give_back();
 }
 
-// As the segment at `place` in the burst; `packet`: of a train. What is copied in a row is one
-// piece, for the CRC too.
+// As the segment at `place` in the burst; `packet`: of a train.
 void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
-                                   const EgressFrame& frame, u32 packet) {
-  ICRC icrc(flow_.of(envelope_of(burst, place), frame.transport_size()));
-  u8* piece = room.staging.data() + room.staged;
-  std::memcpy(piece, frame.headers.data(), kMaxHeadersSize);  // a fixed size is quicker
-  if (packet != 0) EgressFrame::make_headers_of(packet, piece);
-  u8* end = piece + frame.headers_size;
-  bool headers_done = false;
-  const auto digest_piece = [&] {
-    const std::span<const u8> bytes(piece, end);
-    headers_done ? icrc.update(bytes) : icrc.headers(bytes);
-    headers_done = true;
-  };
-  const auto add = [&](Bytes part) {
-    if (frame.payload_is_stable && part.size() >= kMinGatherBytes) {
-      digest_piece();
-      stage(room, {piece, end});
-      piece = end;
-      refer(room, part);
-      icrc.update(part);
-      may_wait_ = false;
-    } else {
-      std::memcpy(end, part.data(), part.size());
-      end += part.size();
+                                   const EgressFrame& frame, u32 packet, PSPSender* sealer) {
+  struct Sink {
+    BurstAssembler& assembler;
+    Room& room;
+    bool is_stable;
+    [[nodiscard]] bool gathers(Bytes part) const {
+      return is_stable && part.size() >= kMinGatherBytes;
     }
-  };
-  if (frame.packets != 1)
-    add(frame.payload_of(packet));
-  else
-    for (const Bytes part : frame.payload.list()) add(part);
-  std::memset(end, 0, kICRCSize);  // the pad is shorter
-  end += frame.pad_count;
-  digest_piece();
-  store_icrc(icrc.finish() ^ frame.icrc_flip, std::span<u8, kICRCSize>(end, kICRCSize));
-  stage(room, {piece, end + kICRCSize});
-}
-
-// The same as a PSP packet. Its payload is always copied, since it is encrypted in place.
-void BurstAssembler::write_sealed(const Burst& burst, u32 place, Room& room,
-                                  const EgressFrame& frame, u32 packet, PSPSender& sealer) {
-  u8* const begin = room.staging.data() + room.staged;
-  u8* const transport = begin + PSPSender::kHeadersSize;
-  u8* const end = write_transport(frame, packet, transport);
-  const u32 icrc = icrc_of(flow_, envelope_of(burst, place), {transport, end});
-  store_icrc(icrc ^ frame.icrc_flip, std::span<u8, kICRCSize>(end, kICRCSize));
-  const std::span<u8> sealed(begin, end + kICRCSize + PSPHeader::kICVSize);
-  sealer.seal(sealed, burst.udp_source_port);
-  stage(room, sealed);
+    void refer(Bytes part) {
+      assembler.refer(room, part);
+      assembler.may_wait_ = false;
+    }
+    void take(std::span<u8> written) { assembler.stage(room, written); }
+  } sink{*this, room, frame.payload_is_stable};
+  const ICRC icrc(flow_.of(envelope_of(burst, place), frame.transport_size()));
+  encode_frame(frame, packet, icrc, sealer, burst.udp_source_port,
+               room.staging.data() + room.staged, sink);
 }
 
 // `bytes`, just written to the end of what is staged, are sent next.

@@ -87,9 +87,7 @@ class BurstAssembler {
               PSPSender* sealer);
   bool overtake(const Burst& burst, Room& room, const EgressFrame& frame, u32 packet);
   void write_segment(const Burst& burst, u32 place, Room& room, const EgressFrame& frame,
-                     u32 packet);
-  void write_sealed(const Burst& burst, u32 place, Room& room, const EgressFrame& frame, u32 packet,
-                    PSPSender& sealer);
+                     u32 packet, PSPSender* sealer);
   void stage(Room& room, std::span<const u8> bytes);
   void refer(Room& room, std::span<const u8> part);  // `part` is sent next, from where it lies
 

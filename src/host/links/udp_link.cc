@@ -68,17 +68,17 @@ Expected<void> UDPLink::join(const LocalAddress& address, u64 random,
 
 Expected<void> UDPLink::add_port(const GID& address, u32 interface_index,
                                  const Directory::Lock& lock) {
-  const u16 udp_port = psp_ == nullptr ? kRoCEv2Port : psp_->port();
-  const SteerBy steer_by = psp_ == nullptr ? SteerBy::kDestQP : SteerBy::kSPI;
-  Expected<DatagramReceiver> receiver = DatagramReceiver::open(address, interface_index, udp_port);
+  Expected<DatagramReceiver> receiver =
+      DatagramReceiver::open(address, interface_index, udp_port());
   if (!receiver) return tl::unexpected(receiver.error());
-  Expected<DatagramReceiver> follower = DatagramReceiver::open(address, interface_index, udp_port);
+  Expected<DatagramReceiver> follower =
+      DatagramReceiver::open(address, interface_index, udp_port());
   if (!follower) return tl::unexpected(follower.error());
   Expected<std::unique_ptr<SourcePorts>> sender =
-      SourcePorts::open(address, interface_index, udp_port);
+      SourcePorts::open(address, interface_index, udp_port());
   if (!sender) return tl::unexpected(sender.error());
   auto port = std::make_unique<Port>(std::move(*receiver), std::move(*follower), std::move(*sender),
-                                     directory_, channel_, interface_index, steer_by);
+                                     directory_, channel_, interface_index, steered_by());
   if (Expected<void> joined = port->group.join(lock); !joined) return joined;
   ports_.push_back(std::move(port));
   return {};
@@ -285,6 +285,12 @@ bool UDPLink::open_sealed(Port& port, IngressFrame& frame, Time now) {
     port.sender->first().send_alone(notice->encode(),
                                     SocketAddress(sender, psp_->port(), interface_index_));
   return false;
+}
+
+bool UDPLink::open_raw(IngressFrame& frame, Time now) {
+  const auto port = std::ranges::find_if(
+      ports_, [&](const auto& p) { return p->receiver.address() == frame.destination; });
+  return port != ports_.end() && open_sealed(**port, frame, now);
 }
 
 bool UDPLink::open_taken_over(IngressFrame& frame) { return psp_->open_frame(frame, counters_); }

@@ -45,6 +45,18 @@ class UDPLink final : public Link {
     return std::span(descriptors_).first(ports_.size());
   }
   [[nodiscard]] u32 receive_buffer_bytes() const { return receive_buffer_bytes_; }
+  [[nodiscard]] u16 udp_port() const { return psp_ == nullptr ? kRoCEv2Port : psp_->port(); }
+  [[nodiscard]] SteerBy steered_by() const {
+    return psp_ == nullptr ? SteerBy::kDestQP : SteerBy::kSPI;
+  }
+  // For a raw link that stands on this one. Where this encrypts: the association for a frame, as
+  // PSPStage::sender_for(), and a packet that came past the sockets, opened; false: it is not
+  // authentic, or no frame for this process.
+  [[nodiscard]] bool encrypts() const { return psp_ != nullptr; }
+  [[nodiscard]] PSPSender* sealer_for(const EgressFrame& frame) {
+    return psp_->sender_for(frame, counters_);
+  }
+  [[nodiscard]] bool open_raw(IngressFrame& frame, Time now);
   [[nodiscard]] bool follows() const {  // somebody, on some address
     return std::ranges::any_of(ports_, [](const auto& port) { return port->follower.follows(); });
   }

@@ -164,10 +164,14 @@ u32 icrc_of(EnvelopeCRC& flow, const RoCEv2Envelope& envelope, std::span<const u
   return icrc.finish();
 }
 
-u32 icrc_of_v1(const GRH& grh, std::span<const u8> transport) {
+u32 crc_behind(const GRH& grh) {
   std::array<u8, GRH::kSize> masked;
   put_masked_ipv6(masked, grh.payload_length, grh.next_header, grh.sgid, grh.dgid);
-  ICRC icrc(crc32(kAfterLRH, masked));
+  return crc32(kAfterLRH, masked);
+}
+
+u32 icrc_of_v1(const GRH& grh, std::span<const u8> transport) {
+  ICRC icrc(crc_behind(grh));
   icrc.headers(transport);
   return icrc.finish();
 }

@@ -87,6 +87,8 @@ constexpr void store_icrc(u32 icrc, std::span<u8, kICRCSize> out) {
 // The same for RoCEv1 (EtherType 0x8915) and for InfiniBand with a GRH. LRH is masked whole; RoCEv1
 // has none, but counts it. Annex A16.
 [[nodiscard]] u32 icrc_of_v1(const GRH& grh, std::span<const u8> transport);
+// The CRC behind the GRH, for a running ICRC.
+[[nodiscard]] u32 crc_behind(const GRH& grh);
 
 // Returns the bits in which the Identification must differ from that of `computed`, an ICRC over
 // `transport_size` bytes <= kMaxTransportSize, for `received` to be right. Returns nullopt if no

@@ -110,16 +110,17 @@ void encode_receive_grh(const RoCEv2Envelope& envelope, const RoCEv2MaskedFields
   ipv4_header_of(envelope, masked, transport_size).encode(out.last<IPv4Header::kSize>());
 }
 
-std::optional<RoCEv2View> RoCEv2View::decode(std::span<const u8> in) {
+std::optional<RoCEv2View> RoCEv2View::decode(std::span<const u8> in, u16 udp_port) {
   RoCEv2View view;
   const std::optional<std::span<const u8>> datagram = decode_ip(in, view);
   if (!datagram) return std::nullopt;
   const std::optional<UDPHeader> udp = UDPHeader::decode(*datagram);
-  if (!udp || udp->destination_port != kRoCEv2Port) return std::nullopt;
+  if (!udp || udp->destination_port != udp_port) return std::nullopt;
   if (udp->length != datagram->size() || udp->length < udp_length_of(BTH::kSize)) {
     return std::nullopt;
   }
   view.envelope.udp_source_port = udp->source_port;
+  view.envelope.udp_destination_port = udp_port;
   view.masked.udp_checksum = udp->checksum;
   const std::size_t transport_size = udp->length - udp_length_of(0);
   if (transport_size > kMaxTransportSize) return std::nullopt;

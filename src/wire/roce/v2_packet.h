@@ -42,9 +42,10 @@ struct RoCEv2View {
 
   // `in`: the IP packet; a link's padding behind it is ignored. Returns nullopt if it is short, not
   // IP, has options or extension headers, is a fragment, has a wrong IPv4 checksum, is not UDP to
-  // kRoCEv2Port, or if IP and UDP lengths disagree. The UDP checksum is not checked: the ICRC is
+  // `udp_port`, or if IP and UDP lengths disagree. The UDP checksum is not checked: the ICRC is
   // stronger.
-  [[nodiscard]] static std::optional<RoCEv2View> decode(std::span<const u8> in);
+  [[nodiscard]] static std::optional<RoCEv2View> decode(std::span<const u8> in,
+                                                        u16 udp_port = kRoCEv2Port);
 };
 
 }  // namespace verbena

@@ -28,7 +28,7 @@ void FrameParser::open(std::span<const u8> frame, u32 segment_size) {
 }
 
 void FrameParser::open_v2(std::span<const u8> packet, u32 segment_size) {
-  const std::optional<RoCEv2View> view = RoCEv2View::decode(packet);
+  const std::optional<RoCEv2View> view = RoCEv2View::decode(packet, udp_port_);
   if (!view) return;
   common_ = {.source = view->envelope.source,
              .destination = view->envelope.destination,

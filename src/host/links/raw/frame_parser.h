@@ -6,11 +6,15 @@
 #include <span>
 
 #include "device/port/frame.h"
+#include "wire/roce/icrc.h"
 
 namespace verbena::host {
 
 class FrameParser {
  public:
+  // `udp_port`: of RoCEv2, or of PSP, whose packets come out as they are.
+  explicit FrameParser(u16 udp_port = kRoCEv2Port) : udp_port_(udp_port) {}
+
   // `segment_size`: UDP payload of all packets in it but the last, in bytes; 0: it holds one. The
   // bytes are there until the last poll(). What is no RoCE frame gives nothing.
   void open(std::span<const u8> frame, u32 segment_size);
@@ -20,6 +24,7 @@ class FrameParser {
   void open_v2(std::span<const u8> packet, u32 segment_size);
   void open_v1(std::span<const u8> packet);
 
+  u16 udp_port_;
   IngressFrame common_;       // of all packets in the frame
   std::span<const u8> left_;  // of UDP's payload, or of the GRH's
   std::size_t segment_size_ = 0;

@@ -45,6 +45,32 @@ TEST(FrameParserTest, GivesBackWhatWasWritten) {
   }
 }
 
+// A sealed frame comes out of the parser as a PSP packet, which a cipher of the same key opens to
+// the packet that was sent.
+TEST(FrameParserTest, SealedFramesAreOpenedToWhatWasWritten) {
+  const OpenSSL& ssl = **OpenSSL::load();
+  for (const std::size_t size : {0u, 1u, 64u, 4096u}) {
+    const RawFrame sent(GIDType::kRoCEv2, test::kIPv4OfA, test::kIPv4OfB, QPN{0x4001}, size);
+    PSPSender sender(ssl, {.spi = 77, .key = {}}, 1, 0);
+    std::vector<u8> bytes = sent.bytes({.sealer = &sender, .udp_port = kPSPPort});
+    FrameParser in_clear;
+    in_clear.open(bytes, 0);
+    IngressFrame got;
+    EXPECT_FALSE(in_clear.poll(got));
+    FrameParser parser(kPSPPort);
+    parser.open(bytes, 0);
+    ASSERT_TRUE(parser.poll(got));
+    EXPECT_EQ(got.transport.size(), sent.frame.transport_size() + kICRCSize + PSPSender::kOverhead);
+    PSPCipher cipher(ssl, PSPKey{}, PSPCipher::Direction::kOpen);
+    const std::span<u8> packet(const_cast<u8*>(got.transport.data()), got.transport.size());
+    ASSERT_TRUE(cipher.open(packet, PSPHeader::kSize));
+    const std::vector<u8> clear = sent.bytes();
+    EXPECT_TRUE(std::ranges::equal(
+        packet.subspan(PSPSender::kHeadersSize, sent.frame.transport_size() + kICRCSize),
+        std::span(clear).last(sent.frame.transport_size() + kICRCSize)));
+  }
+}
+
 // All 32 bits of the ICRC count: the Identification is known.
 TEST(FrameParserTest, NoSingleBitErrorIsBelieved) {
   for (const Addresses& a : kAll) {

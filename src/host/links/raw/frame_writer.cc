@@ -1,6 +1,6 @@
 #include "host/links/raw/frame_writer.h"
 
-#include "host/links/transport_bytes.h"
+#include "host/links/frame_codec.h"
 #include "memory/touch.h"
 
 namespace verbena::host {
@@ -26,21 +26,26 @@ RoCEv2Envelope envelope_of(const EgressFrame& frame) {
           .udp_source_port = frame.udp_source_port};
 }
 
-std::size_t write_headers(const EthernetPath& path, const EgressFrame& frame, std::span<u8> out) {
-  if (frame.type == GIDType::kRoCEv2)
-    return write_v2_headers(path, envelope_of(frame),
+std::size_t write_headers(const EthernetPath& path, const EgressFrame& frame, const RawSeal& seal,
+                          std::span<u8> out) {
+  if (frame.type == GIDType::kRoCEv2) {
+    const std::size_t overhead = seal.sealer == nullptr ? 0 : PSPSender::kOverhead;
+    RoCEv2Envelope outer = envelope_of(frame);
+    outer.udp_destination_port = seal.udp_port;
+    return write_v2_headers(path, outer,
                             {.dscp = dscp_of(frame.traffic_class),
                              .ecn = ecn_of(frame.traffic_class),
                              .hop_limit = frame.hop_limit},
-                            frame.transport_size(), out);
+                            frame.transport_size() + overhead, out);
+  }
   const std::size_t ethernet_size = write_ethernet(path, EtherType::kRoCEv1, out);
   grh_of(frame).encode(out.subspan<EthernetHeader::kSize, GRH::kSize>());
   return ethernet_size + GRH::kSize;
 }
 
-u32 icrc_for(const EgressFrame& frame, std::span<const u8> transport) {
-  return frame.type == GIDType::kRoCEv1 ? icrc_of_v1(grh_of(frame), transport)
-                                        : icrc_of(envelope_of(frame), transport);
+u32 crc_before(const EgressFrame& frame, EnvelopeCRC& flow) {
+  return frame.type == GIDType::kRoCEv1 ? crc_behind(grh_of(frame))
+                                        : flow.of(envelope_of(frame), frame.transport_size());
 }
 
 }  // namespace
@@ -54,15 +59,17 @@ std::size_t write_v2_headers(const EthernetPath& path, const RoCEv2Envelope& env
   return ethernet_size + envelope_size(envelope);
 }
 
-std::size_t write_frame(const EthernetPath& path, const EgressFrame& frame, std::span<u8> out) {
-  const std::size_t transport_size = frame.transport_size();
-  if (out.size() < kMaxEnvelopeSize + transport_size + kICRCSize) return 0;
-  const std::size_t headers_size = write_headers(path, frame, out);
-  const std::span<u8> transport = out.subspan(headers_size, transport_size);
-  if (!touch([&] { (void)write_transport(frame, 0, transport.data()); })) return 0;
-  store_icrc(icrc_for(frame, transport) ^ frame.icrc_flip,
-             std::span<u8, kICRCSize>(transport.data() + transport_size, kICRCSize));
-  return headers_size + transport_size + kICRCSize;
+std::size_t write_frame(const EthernetPath& path, const EgressFrame& frame, const RawSeal& seal,
+                        EnvelopeCRC& flow, std::span<u8> out) {
+  if (out.size() < kMaxEnvelopeSize + encoded_room(frame.transport_size(), seal.sealer)) return 0;
+  const std::size_t headers_size = write_headers(path, frame, seal, out);
+  OnePieceSink sink;
+  const ICRC icrc(crc_before(frame, flow));
+  const bool is_there = touch([&] {
+    encode_frame(frame, 0, icrc, seal.sealer, frame.udp_source_port, out.data() + headers_size,
+                 sink);
+  });
+  return is_there ? headers_size + sink.size : 0;
 }
 
 }  // namespace verbena::host

@@ -96,17 +96,20 @@ Expected<std::unique_ptr<PacketPort>> PacketPort::open(const TakenTraffic& taken
   if (!attach_filter(fd, take_filter(taken))) return cannot("attach its BPF filter");
   enlarge_buffers(fd);
   if (!bind_to(fd, taken.interface_index)) return cannot("bind to its interface");
-  return std::unique_ptr<PacketPort>(new PacketPort(std::move(socket), taken.mac, mtu, counters));
+  return std::unique_ptr<PacketPort>(new PacketPort(std::move(socket), taken, mtu, counters));
 }
 
-PacketPort::PacketPort(Descriptor socket, const MAC& own, u32 mtu, LinkCounters& counters)
+PacketPort::PacketPort(Descriptor socket, const TakenTraffic& taken, u32 mtu,
+                       LinkCounters& counters)
     : socket_(std::move(socket)),
       fd_(socket_.get()),
-      own_(own),
+      own_(taken.mac),
+      udp_port_(taken.udp_port),
       mtu_(mtu),
       counters_(counters),
       sending_(std::make_unique_for_overwrite<Sending>()),
-      received_(std::make_unique_for_overwrite<Received>()) {
+      received_(std::make_unique_for_overwrite<Received>()),
+      parser_(taken.udp_port) {
   for (u32 i = 0; i < kMaxBatch; ++i) {
     received_->iovs[i] = {{{.iov_base = &received_->offloads[i], .iov_len = sizeof(VNetHeader)},
                            {.iov_base = received_->data[i].data(), .iov_len = kMaxJoinedSize}}};
@@ -118,21 +121,21 @@ PacketPort::PacketPort(Descriptor socket, const MAC& own, u32 mtu, LinkCounters&
 
 // --- out
 
-void PacketPort::append(const EgressFrame& frame, const MAC& to) {
+void PacketPort::append(const EgressFrame& frame, const MAC& to, PSPSender* sealer) {
   if (frame.transport_size() > kMaxTransportSize)
     counters_.send_dropped += frame.packets;
   else if (frame.type == GIDType::kRoCEv1)
     append_v1(frame, to);
   else
-    append_v2(frame, to);
+    append_v2(frame, to, sealer);
 }
 
 void PacketPort::append_v1(const EgressFrame& frame, const MAC& to) {
   if (v1_count_ == kMaxV1Frames) flush();
   const std::span<u8> room(sending_->v1[v1_count_]);
   std::memset(room.data(), 0, sizeof(VNetHeader));
-  const std::size_t size =
-      write_frame({.source = own_, .destination = to}, frame, room.subspan(sizeof(VNetHeader)));
+  const std::size_t size = write_frame({.source = own_, .destination = to}, frame, {}, flow_,
+                                       room.subspan(sizeof(VNetHeader)));
   if (size == 0) {
     ++counters_.send_dropped;
     return;
@@ -146,14 +149,14 @@ void PacketPort::append_v1(const EgressFrame& frame, const MAC& to) {
   ++v1_count_;
 }
 
-void PacketPort::append_v2(const EgressFrame& frame, const MAC& to) {
+void PacketPort::append_v2(const EgressFrame& frame, const MAC& to, PSPSender* sealer) {
   for (u32 done = 0; done < frame.packets;) {
     std::size_t bursts_before = assembler_.bursts().size();
-    auto result = assembler_.append(frame, nullptr, max_segment_size(frame), done);
+    auto result = assembler_.append(frame, nullptr, max_segment_size(frame), done, sealer);
     if (result == BurstAssembler::Append::kFull) {
       flush();
       bursts_before = 0;
-      result = assembler_.append(frame, nullptr, max_segment_size(frame), done);
+      result = assembler_.append(frame, nullptr, max_segment_size(frame), done, sealer);
       CHECK(result != BurstAssembler::Append::kFull);
     }
     if (result == BurstAssembler::Append::kGone) {
@@ -246,6 +249,7 @@ void PacketPort::set_head(const Burst& burst, const MAC& to, u32 place, u32 udp_
                                        {.source = burst.source,
                                         .destination = burst.destination,
                                         .udp_source_port = burst.udp_source_port,
+                                        .udp_destination_port = udp_port_,
                                         .identification = static_cast<u16>(place)},
                                        {.dscp = dscp_of(burst.traffic_class),
                                         .ecn = ecn_of(burst.traffic_class),

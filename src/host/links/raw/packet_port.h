@@ -27,7 +27,7 @@ class PacketPort final : public RawPort {
   [[nodiscard]] static Expected<std::unique_ptr<PacketPort>> open(const TakenTraffic& taken,
                                                                   u32 mtu, LinkCounters& counters);
 
-  void append(const EgressFrame& frame, const MAC& to) override;
+  void append(const EgressFrame& frame, const MAC& to, PSPSender* sealer) override;
   [[nodiscard]] Trains takes() const override { return Trains::kYes; }
   void flush() override;
   [[nodiscard]] bool may_wait() const override { return v1_count_ == 0 && assembler_.may_wait(); }
@@ -64,10 +64,10 @@ class PacketPort final : public RawPort {
     std::array<std::array<u8, kMaxJoinedSize>, kMaxBatch> data;
   };
 
-  PacketPort(Descriptor socket, const MAC& own, u32 mtu, LinkCounters& counters);
+  PacketPort(Descriptor socket, const TakenTraffic& taken, u32 mtu, LinkCounters& counters);
 
   void append_v1(const EgressFrame& frame, const MAC& to);
-  void append_v2(const EgressFrame& frame, const MAC& to);
+  void append_v2(const EgressFrame& frame, const MAC& to, PSPSender* sealer);
   void flush_v1();
   void flush_v2();
   void set_head(const Burst& burst, const MAC& to, u32 place, u32 udp_size, Head& head) const;
@@ -82,12 +82,14 @@ class PacketPort final : public RawPort {
   Descriptor socket_;
   int fd_;
   MAC own_;
+  u16 udp_port_;
   u32 mtu_;
   LinkCounters& counters_;
   bool may_segment_ = true;  // false: the kernel has refused it (before 6.2)
   bool patient_ = true;      // once in a flush
   BurstAssembler assembler_;
   std::array<MAC, BurstAssembler::kMaxBursts> to_;  // of each burst
+  EnvelopeCRC flow_;                                // of RoCEv1
   u32 v1_count_ = 0;
   std::unique_ptr<Sending> sending_;
   std::unique_ptr<Received> received_;

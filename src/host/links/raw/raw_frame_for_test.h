@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "host/links/frame_codec.h"
 #include "host/links/raw/frame_writer.h"
 #include "wire/ib/bth.h"
 
@@ -31,9 +32,13 @@ struct RawFrame {
     frame.payload.add(payload);
   }
   // As it is on the wire.
-  [[nodiscard]] std::vector<u8> bytes() const {
-    std::vector<u8> out(host::kMaxEnvelopeSize + frame.transport_size() + kICRCSize);
-    out.resize(host::write_frame({.source = kMACOfA, .destination = kMACOfB}, frame, out));
+  [[nodiscard]] std::vector<u8> bytes() const { return bytes({}); }
+  [[nodiscard]] std::vector<u8> bytes(const host::RawSeal& seal) const {
+    EnvelopeCRC flow;
+    std::vector<u8> out(host::kMaxEnvelopeSize +
+                        host::encoded_room(frame.transport_size(), seal.sealer));
+    out.resize(
+        host::write_frame({.source = kMACOfA, .destination = kMACOfB}, frame, seal, flow, out));
     return out;
   }
 

@@ -65,7 +65,9 @@ Expected<void> RawLink::open_port(const LocalAddress& address, LinkKind kind) {
   const TakenTraffic taken{.addresses = address.all(),
                            .slot = below_->slot(),
                            .interface_index = address.interface_index,
-                           .mac = *mac};
+                           .mac = *mac,
+                           .udp_port = below_->udp_port(),
+                           .steer_by = below_->steered_by()};
   Expected<std::unique_ptr<RawPort>> port = port_of(kind, taken, address, own_);
   if (!port) return tl::unexpected(port.error());
   port_ = std::move(*port);
@@ -88,7 +90,7 @@ void RawLink::append(const EgressFrame& frame) {
 void RawLink::append_v2(const EgressFrame& frame, const Neighbours::Route& route) {
   switch (route.way) {
     case Neighbours::Way::kNeighbour:
-    case Neighbours::Way::kRouter: return port_->append(frame, *route.mac);
+    case Neighbours::Way::kRouter: return append_to_neighbour(frame, *route.mac);
     case Neighbours::Way::kThisHost:
     case Neighbours::Way::kKernel:
     case Neighbours::Way::kUnsettled: return below_->append(frame);
@@ -96,8 +98,18 @@ void RawLink::append_v2(const EgressFrame& frame, const Neighbours::Route& route
   CHECK_UNREACHABLE();
 }
 
+// A frame whose association has no key yet is held, and the link below sends it later.
+void RawLink::append_to_neighbour(const EgressFrame& frame, const MAC& to) {
+  if (!below_->encrypts()) return port_->append(frame, to, nullptr);
+  if (PSPSender* const sealer = below_->sealer_for(frame)) port_->append(frame, to, sealer);
+}
+
 // Frames one by one.
 void RawLink::append_v1(const EgressFrame& frame, const Neighbours::Route& route) {
+  if (below_->encrypts()) {
+    own_.send_dropped += frame.packets;
+    return;
+  }
   switch (route.way) {
     case Neighbours::Way::kThisHost: return below_->append(frame);
     case Neighbours::Way::kUnsettled: neighbours_.ask(frame.destination, flush_begun_); break;
@@ -109,7 +121,7 @@ void RawLink::append_v1(const EgressFrame& frame, const Neighbours::Route& route
     own_.send_dropped += frame.packets;
     return;
   }
-  for (u32 i = 0; i < frame.packets; ++i) port_->append(frame.frame_of(i), *route.mac);
+  for (u32 i = 0; i < frame.packets; ++i) port_->append(frame.frame_of(i), *route.mac, nullptr);
 }
 
 void RawLink::flush() {
@@ -131,9 +143,12 @@ bool RawLink::receive(Look look) {
 }
 
 bool RawLink::poll_frame(IngressFrame& out, Time now) {
-  if (!port_->poll_frame(out)) return below_->poll_frame(out, now);
-  ++own_.received_frames;
-  return true;
+  while (port_->poll_frame(out)) {
+    if (below_->encrypts() && !below_->open_raw(out, now)) continue;
+    ++own_.received_frames;
+    return true;
+  }
+  return below_->poll_frame(out, now);
 }
 
 void RawLink::leave() {

@@ -4,6 +4,8 @@
 // to carry what goes to this host, to groups, by other interfaces, or to neighbours whose MAC
 // address is not known yet: sending through the kernel's stack makes it ask. What the raw port
 // takes, the UDP sockets drop (take_filter.h).
+// Where the UDPLink encrypts, frames to neighbours are sealed by its associations, and what the raw
+// port takes is opened by them. RoCEv1 is not encrypted, and is neither sent nor taken then.
 // RoCEv1 has no such way: frames to a neighbour that is not known are lost, and the transports send
 // them again. Between processes of one host the two are the same, and go as RoCEv2.
 #pragma once
@@ -46,6 +48,7 @@ class RawLink final : public Link {
   RawLink(std::unique_ptr<UDPLink> below, u32 interface_index)
       : below_(std::move(below)), neighbours_(interface_index) {}
   [[nodiscard]] Expected<void> open_port(const LocalAddress& address, LinkKind kind);
+  void append_to_neighbour(const EgressFrame& frame, const MAC& to);
   void append_v2(const EgressFrame& frame, const Neighbours::Route& route);
   void append_v1(const EgressFrame& frame, const Neighbours::Route& route);
 

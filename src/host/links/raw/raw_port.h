@@ -5,6 +5,7 @@
 #include <span>
 
 #include "device/port/frame.h"
+#include "host/encryption/psp_sender.h"
 #include "wire/eth/ethernet.h"
 
 namespace verbena::host {
@@ -13,8 +14,8 @@ class RawPort {
  public:
   virtual ~RawPort() = default;
 
-  // All as in Link; `to` is the neighbour that takes the frame.
-  virtual void append(const EgressFrame& frame, const MAC& to) = 0;
+  // All as in Link; `to` is the neighbour that takes the frame; `sealer` as in BurstAssembler.
+  virtual void append(const EgressFrame& frame, const MAC& to, PSPSender* sealer) = 0;
   [[nodiscard]] virtual Trains takes() const = 0;
   virtual void flush() = 0;
   [[nodiscard]] virtual bool may_wait() const = 0;

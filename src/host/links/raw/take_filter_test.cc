@@ -58,6 +58,25 @@ TEST_F(TakeFilterTest, OnlyQPsOfThisProcess) {
       EXPECT_FALSE(takes(type, test::kIPv4OfA, test::kIPv4OfB, QPN{qpn})) << qpn;
 }
 
+// A PSP packet is taken by the slot in its SPI; nothing is taken in clear.
+TEST_F(TakeFilterTest, WhereItEncryptsOnlyPSPOfThisProcess) {
+  TakenTraffic encrypted = taken();
+  encrypted.udp_port = kPSPPort;
+  encrypted.steer_by = SteerBy::kSPI;
+  ASSERT_TRUE(attach_filter(receiver_.get(), take_filter(encrypted)));
+  const OpenSSL& ssl = **OpenSSL::load();
+  const auto sealed = [&](u32 slot, u16 port) {
+    PSPSender sender(ssl, {.spi = slot << kSPINumberBits | 9, .key = {}}, 1, 0);
+    return RawFrame(GIDType::kRoCEv2, test::kIPv4OfA, test::kIPv4OfB, kOurs, 64)
+        .bytes({.sealer = &sender, .udp_port = port});
+  };
+  EXPECT_TRUE(takes(sealed(kSlot, kPSPPort)));
+  EXPECT_FALSE(takes(sealed(kSlot + 1, kPSPPort)));
+  EXPECT_FALSE(takes(sealed(kSlot, kRoCEv2Port)));
+  for (const GIDType type : {GIDType::kRoCEv1, GIDType::kRoCEv2})
+    EXPECT_FALSE(takes(type, test::kIPv4OfA, test::kIPv4OfB, kOurs));
+}
+
 // Each of these bits makes another packet of it: EtherType, version, flags, protocol, port.
 TEST_F(TakeFilterTest, NothingElse) {
   const std::vector<u8> frame =

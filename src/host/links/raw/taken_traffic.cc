@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "base/check.h"
+#include "host/encryption/host_keys.h"
 #include "host/sharing/qpn_slot.h"
 #include "wire/eth/ipv4.h"
 #include "wire/eth/ipv6.h"
@@ -17,6 +19,7 @@ constexpr u32 kAllBits = ~0u;
 constexpr u32 kEtherTypeAt = 12;
 constexpr u32 kIPAt = EthernetHeader::kSize;  // or the GRH
 constexpr u32 kSlotMask = (kMask24 >> kQPNIndexBits) << kQPNIndexBits;
+constexpr u32 kSlotOfSPIMask = 0x3ffu << kSPINumberBits;
 constexpr u32 kDestQPWordAt = 4;       // in BTH: FECN, BECN, reserved; DestQP
 constexpr u32 kDestinationPortAt = 2;  // in UDP
 constexpr u32 kVersionAndIHL = 0x45;   // IPv4 without options
@@ -33,22 +36,22 @@ void add_destination(const GID& gid, std::vector<FieldTest>& tests) {
     tests.push_back(word_is(kIPAt + kIPv6DestinationAt + i, load_be32(gid.bytes.data() + i)));
 }
 
-std::vector<FieldTest> v2_over_ipv4(const GID& address, u32 slot) {
+std::vector<FieldTest> v2_over_ipv4(const GID& address, const TakenTraffic& taken) {
   constexpr u32 kUDPAt = kIPAt + IPv4Header::kSize;
   return {ether_type_is(EtherType::kIPv4),
           byte_is(kIPAt, kVersionAndIHL),
           byte_is(kIPAt + 9, kProtocolUDP),
           word_is(kIPAt + 16, address.ipv4()),
           {FieldSize::kHalf, kIPAt + 6, kFragmentMask, 0},
-          half_is(kUDPAt + kDestinationPortAt, kRoCEv2Port),
-          slot_test(slot, kUDPAt + UDPHeader::kSize)};
+          half_is(kUDPAt + kDestinationPortAt, taken.udp_port),
+          slot_test(taken.slot, taken.steer_by, kUDPAt + UDPHeader::kSize)};
 }
 
-std::vector<FieldTest> v2_over_ipv6(const GID& address, u32 slot) {
+std::vector<FieldTest> v2_over_ipv6(const GID& address, const TakenTraffic& taken) {
   constexpr u32 kUDPAt = kIPAt + IPv6Header::kSize;
   std::vector<FieldTest> tests = {ether_type_is(EtherType::kIPv6), byte_is(kIPAt + 6, kProtocolUDP),
-                                  half_is(kUDPAt + kDestinationPortAt, kRoCEv2Port),
-                                  slot_test(slot, kUDPAt + UDPHeader::kSize)};
+                                  half_is(kUDPAt + kDestinationPortAt, taken.udp_port),
+                                  slot_test(taken.slot, taken.steer_by, kUDPAt + UDPHeader::kSize)};
   add_destination(address, tests);
   return tests;
 }
@@ -56,7 +59,7 @@ std::vector<FieldTest> v2_over_ipv6(const GID& address, u32 slot) {
 std::vector<FieldTest> v1(const GID& address, u32 slot) {
   std::vector<FieldTest> tests = {ether_type_is(EtherType::kRoCEv1),
                                   byte_is(kIPAt + 6, kNextHeaderIBA),
-                                  slot_test(slot, kIPAt + GRH::kSize)};
+                                  slot_test(slot, SteerBy::kDestQP, kIPAt + GRH::kSize)};
   add_destination(address, tests);
   return tests;
 }
@@ -69,16 +72,23 @@ TakenCase case_of(std::vector<FieldTest> tests) {
 
 }  // namespace
 
-FieldTest slot_test(u32 slot, u32 bth_at) {
-  return {FieldSize::kWord, bth_at + kDestQPWordAt, kSlotMask, slot << kQPNIndexBits};
+FieldTest slot_test(u32 slot, SteerBy by, u32 at) {
+  switch (by) {
+    case SteerBy::kDestQP:
+      return {FieldSize::kWord, at + kDestQPWordAt, kSlotMask, slot << kQPNIndexBits};
+    case SteerBy::kSPI:
+      return {FieldSize::kWord, at + static_cast<u32>(PSPHeader::kSPIAt), kSlotOfSPIMask,
+              slot << kSPINumberBits};
+  }
+  CHECK_UNREACHABLE();
 }
 
 std::vector<TakenCase> cases_of(const TakenTraffic& taken) {
   std::vector<TakenCase> cases;
   for (const GID& address : taken.addresses) {
-    cases.push_back(case_of(address.is_ipv4() ? v2_over_ipv4(address, taken.slot)
-                                              : v2_over_ipv6(address, taken.slot)));
-    cases.push_back(case_of(v1(address, taken.slot)));
+    cases.push_back(
+        case_of(address.is_ipv4() ? v2_over_ipv4(address, taken) : v2_over_ipv6(address, taken)));
+    if (taken.steer_by == SteerBy::kDestQP) cases.push_back(case_of(v1(address, taken.slot)));
   }
   return cases;
 }

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/types.h"
+#include "host/sharing/steering_program.h"
 #include "wire/eth/ethernet.h"
 #include "wire/ib/gid.h"
+#include "wire/roce/icrc.h"
 
 namespace verbena::host {
 
@@ -17,6 +19,10 @@ struct TakenTraffic {
   u32 slot = 0;
   u32 interface_index = 0;
   MAC mac;  // of the interface
+  // Where the link encrypts, packets are PSP's: on another port, with the slot in the SPI, and no
+  // RoCEv1.
+  u16 udp_port = kRoCEv2Port;
+  SteerBy steer_by = SteerBy::kDestQP;
 };
 
 enum class FieldSize : u8 { kByte = 1, kHalf = 2, kWord = 4 };  // bytes
@@ -36,7 +42,7 @@ struct TakenCase {
 };
 [[nodiscard]] std::vector<TakenCase> cases_of(const TakenTraffic& taken);
 
-// The test for the process's slot, where the BTH is.
-[[nodiscard]] FieldTest slot_test(u32 slot, u32 bth_at);
+// The test for the process's slot, in the BTH or the PSP header that begins at `at`.
+[[nodiscard]] FieldTest slot_test(u32 slot, SteerBy by, u32 at);
 
 }  // namespace verbena::host

@@ -43,7 +43,7 @@ Expected<std::unique_ptr<XDPPort>> XDPPort::open(const TakenTraffic& taken,
   const XDPFrames frames = fits ? XDPFrames::kOneBuffer : XDPFrames::kSeveralBuffers;
   Expected<XDPAttachment> attachment = XDPAttachment::load(taken, queues, frames);
   if (!attachment) return tl::unexpected(attachment.error());
-  std::unique_ptr<XDPPort> port(new XDPPort(std::move(*attachment), taken.mac, counters));
+  std::unique_ptr<XDPPort> port(new XDPPort(std::move(*attachment), taken, counters));
   if (Expected<void> opened = port->open_sockets(address, queues, frames); !opened)
     return tl::unexpected(opened.error());
   if (Expected<void> attached = port->attachment_.attach(); !attached)
@@ -62,7 +62,7 @@ Expected<void> XDPPort::open_sockets(const LocalAddress& address, u32 queues, XD
   return {};
 }
 
-void XDPPort::append(const EgressFrame& frame, const MAC& to) {
+void XDPPort::append(const EgressFrame& frame, const MAC& to, PSPSender* sealer) {
   XDPSocket& socket = sockets_.front();
   std::span<u8> room = socket.begin_send();
   if (room.empty()) {
@@ -70,7 +70,9 @@ void XDPPort::append(const EgressFrame& frame, const MAC& to) {
     room = socket.begin_send();
   }
   const std::size_t size =
-      room.empty() ? 0 : write_frame({.source = own_, .destination = to}, frame, room);
+      room.empty() ? 0
+                   : write_frame({.source = own_, .destination = to}, frame,
+                                 {.sealer = sealer, .udp_port = udp_port_}, flow_, room);
   socket.end_send(size);
   ++(size != 0 ? counters_.sent_frames : counters_.send_dropped);
   if (size == 0) return;

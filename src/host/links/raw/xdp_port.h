@@ -22,7 +22,7 @@ class XDPPort final : public RawPort {
                                                                const LocalAddress& address,
                                                                LinkCounters& counters);
 
-  void append(const EgressFrame& frame, const MAC& to) override;
+  void append(const EgressFrame& frame, const MAC& to, PSPSender* sealer) override;
   [[nodiscard]] Trains takes() const override { return Trains::kNo; }
   void flush() override;
   [[nodiscard]] bool may_wait() const override { return !is_urgent_; }
@@ -34,8 +34,12 @@ class XDPPort final : public RawPort {
  private:
   static constexpr u32 kMaxBatch = 256;  // frames, between two refills
 
-  XDPPort(XDPAttachment attachment, const MAC& own, LinkCounters& counters)
-      : attachment_(std::move(attachment)), own_(own), counters_(counters) {}
+  XDPPort(XDPAttachment attachment, const TakenTraffic& taken, LinkCounters& counters)
+      : attachment_(std::move(attachment)),
+        own_(taken.mac),
+        udp_port_(taken.udp_port),
+        counters_(counters),
+        parser_(taken.udp_port) {}
   [[nodiscard]] Expected<void> open_sockets(const LocalAddress& address, u32 queues,
                                             XDPFrames frames);
   void refill();
@@ -43,6 +47,8 @@ class XDPPort final : public RawPort {
 
   XDPAttachment attachment_;
   MAC own_;
+  u16 udp_port_;
+  EnvelopeCRC flow_;
   LinkCounters& counters_;
   std::vector<XDPSocket> sockets_;
   std::vector<int> descriptors_;
