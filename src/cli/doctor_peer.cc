@@ -8,6 +8,8 @@
 #include "host/doctor/encryption.h"
 #include "host/doctor/path.h"
 #include "host/doctor/prober.h"
+#include "host/links/tcp/tls_stream.h"
+#include "host/settings/link_kind.h"
 #include "wire/eth/ecn.h"
 #include "wire/ib/mtu.h"
 
@@ -180,6 +182,16 @@ Finding judge_encryption(const host::EncryptionSettings& settings, const host::L
                       host::kEncryptionVariable, settings.port)};
 }
 
+// There is nothing to shake hands with until a program listens.
+Finding judge_stream_encryption(const host::EncryptionSettings& settings) {
+  return {Verdict::kOk, "encryption",
+          fmt::format("iWARP connections are encrypted: TLS 1.3 with {}, {}; each connection shows "
+                      "whether the peer agrees",
+                      settings.uses_psk() ? "a pre-shared key" : "certificates",
+                      host::kernel_has_tls() ? "by the kernel (kTLS)"
+                                             : "by the process, since the kernel has no kTLS")};
+}
+
 Finding judge_no_encryption(const host::LocalAddress& local, const GID& peer) {
   if (host::listens_for_handshakes(peer, kPSPPort, local.interface_index))
     return {Verdict::kProblem, "encryption",
@@ -231,6 +243,9 @@ Findings examine_peer(const std::vector<host::LocalAddress>& addresses, const st
   if (!encryption)
     return {{Verdict::kProblem, "encryption", encryption.error().message,
              "see docs/security.md for the words"}};
+  const auto link = host::link_kind_from_environment();
+  if (*encryption && link && *link == host::LinkKind::kIWARP)
+    return {judge_stream_encryption(**encryption)};
   if (*encryption) return {judge_encryption(**encryption, *local, chosen)};
   const auto prober = host::Prober::open(*local);
   if (!prober)

@@ -97,7 +97,7 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_on_nic(
       const LocalAddress& address, const std::string& path);
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_iwarp(
-      const LocalAddress& address);
+      const LocalAddress& address, const std::optional<EncryptionSettings>& encryption);
   [[nodiscard]] Expected<void> obey_environment(const LocalAddress& address);
   // The device's clock, and when it will be so late: the host's but in a fabric.
   [[nodiscard]] Time device_time(Time now) {

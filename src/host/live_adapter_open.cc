@@ -151,8 +151,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   const std::string nic = nic_from_environment();
   if (!nic.empty() && *encryption) return cannot_encrypt("a virtual function, whose NIC encrypts");
   if (!nic.empty()) return open_on_nic(address, nic);
-  if (*encryption && *kind == LinkKind::kIWARP) return cannot_encrypt("iWARP");
-  if (*kind == LinkKind::kIWARP) return open_iwarp(address);
+  if (*kind == LinkKind::kIWARP) return open_iwarp(address, *encryption);
   Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64(), *encryption);
   if (!link) return tl::unexpected(link.error());
   // What the last owner of our slot has left.
@@ -213,9 +212,16 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_on_nic(const LocalAddre
 }
 
 // Its QPs' congestion control, retransmission and windows are TCP's, in the kernel.
-Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(const LocalAddress& address) {
+Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(
+    const LocalAddress& address, const std::optional<EncryptionSettings>& encryption) {
   const Expected<MPAConfig> mpa = mpa_settings_from_environment();
   if (!mpa) return tl::unexpected(mpa.error());
+  std::unique_ptr<StreamEncryption> tls;
+  if (encryption) {
+    Expected<std::unique_ptr<StreamEncryption>> opened = StreamEncryption::open(*encryption);
+    if (!opened) return tl::unexpected(opened.error());
+    tls = std::move(*opened);
+  }
   Expected<std::unique_ptr<TCPLink>> link = TCPLink::open(random_u64());
   if (!link) return tl::unexpected(link.error());
   if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
@@ -234,8 +240,8 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(const LocalAddres
   {
     const Session session = (*adapter)->enter();
     LiveAdapter& self = **adapter;
-    self.stream_side_ =
-        std::make_unique<StreamSide>(self, self.device_, *tcp, *mpa, address.interface_index);
+    self.stream_side_ = std::make_unique<StreamSide>(self, self.device_, *tcp, *mpa,
+                                                     address.interface_index, std::move(tls));
   }
   if (const auto done = (*adapter)->obey_environment(address); !done)
     return tl::unexpected(done.error());

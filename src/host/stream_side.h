@@ -13,12 +13,15 @@ namespace verbena::host {
 class StreamSide {
  public:
   // The adapter's. All outlive this.
+  // `encryption`: nullptr where connections go in clear.
   StreamSide(Adapter& adapter, Device& device, TCPLink& link, const MPAConfig& config,
-             u32 interface_index)
+             u32 interface_index, std::unique_ptr<StreamEncryption> encryption)
       : device_(device),
         link_(link),
+        encryption_(std::move(encryption)),
         streams_(device, link.poll()),
-        manager_(adapter, device, link.poll(), streams_, config, interface_index) {}
+        manager_(adapter, device, link.poll(), streams_, config, interface_index,
+                 encryption_.get()) {}
 
   [[nodiscard]] ConnectionManager& connections() { return manager_; }
 
@@ -42,13 +45,18 @@ class StreamSide {
   }
   [[nodiscard]] StreamFaults& faults() { return streams_.faults(); }
   void abandon();  // in a child after fork(): closes our copies of the sockets
-  void publish_counters() { link_.set_counters(streams_.counters()); }
+  void publish_counters() {
+    LinkCounters counters = streams_.counters();
+    if (encryption_ != nullptr) encryption_->add_counters(counters);
+    link_.set_counters(counters);
+  }
 
  private:
   static constexpr u32 kLooksBetween = 8;  // at the likely socket alone, between looks at all
 
   Device& device_;
   TCPLink& link_;
+  std::unique_ptr<StreamEncryption> encryption_;
   TCPStreams streams_;
   MPAConnectionManager manager_;
   CaptureFile* capture_ = nullptr;

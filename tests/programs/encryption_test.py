@@ -100,14 +100,66 @@ class EncryptionTest(unittest.TestCase):
         self.assertEqual(encrypted, in_clear)
         self.assertEqual(packets("lo (PSP)", "infiniband"), 0)
 
-    def test_other_links_do_not_go_in_clear(self):
-        for variables in ({"VERBENA_LINK": "iwarp"},):
-            with self.subTest(variables=variables):
-                program = BUILD.start("ibv_devinfo", "-v", environment=self.settings(
-                    f"psk:{self.key}") | variables)
-                self.addCleanup(program.kill)
-                program.wait(60)
-                self.assertIn("VERBENA_ENCRYPTION: not with", program.output())
+    def iwarp(self, credentials):
+        """What a program on an iWARP device is told; None: nothing of encryption."""
+        settings = {"VERBENA_LOCAL": "off"} if credentials is None else self.settings(credentials)
+        return settings | {"VERBENA_LINK": "iwarp"}
+
+    def pair_by_rdma_cm(self, server_line, client_line, environment):
+        server = BUILD.start(*server_line, environment=environment)
+        self.addCleanup(server.kill)
+
+        def client_ends():
+            client = BUILD.start(*client_line, environment=environment)
+            self.addCleanup(client.kill)
+            return client if client.wait(60) == 0 or server.ended() else None
+        client = harness.wait_until(client_ends, 60, "the client finds the server")
+        self.assertEqual(client.process.returncode, 0, f"{server}\n{client}")
+        self.assertEqual(server.wait(30), 0, f"{server}\n{client}")
+
+    def test_iwarp(self):
+        at = harness.ADDRESS
+        for name, environment in (("psk", self.iwarp(f"psk:{self.key}")),
+                                  ("tls", self.certificates(at) | {"VERBENA_LINK": "iwarp"})):
+            for server, client in (
+                    (("rping", "-s", "-a", at, "-C", "50", "-v", "-V"),
+                     ("rping", "-c", "-a", at, "-C", "50", "-v", "-V")),
+                    (("ib_write_bw", "-R", "-F", "-s", "262144", "-n", "200", "-q", "3"),
+                     ("ib_write_bw", "-R", "-F", "-s", "262144", "-n", "200", "-q", "3", at)),
+                    (("ib_read_bw", "-R", "-F", "-n", "200"),
+                     ("ib_read_bw", "-R", "-F", "-n", "200", at)),
+                    (("ib_send_lat", "-R", "-F", "-n", "500"),
+                     ("ib_send_lat", "-R", "-F", "-n", "500", at))):
+                with self.subTest(credentials=name, program=server[0]):
+                    self.pair_by_rdma_cm(server, client, environment)
+
+    def test_iwarp_in_clear_is_refused_both_ways(self):
+        """And each encrypted side says so in one line."""
+        encrypted, in_clear = self.iwarp(f"psk:{self.key}"), self.iwarp(None)
+        other = self.iwarp(f"psk:{self.write('other', 'a secret that the peer has not')}")
+        for at_server, at_client in ((encrypted, in_clear), (in_clear, encrypted),
+                                     (encrypted, other)):
+            with self.subTest(server=at_server, client=at_client):
+                server = BUILD.start("rping", "-s", "-a", harness.ADDRESS, "-C", "1",
+                                     environment=at_server)
+                self.addCleanup(server.kill)
+                harness.wait_until(
+                    lambda s=server: s.ended() or harness.sockets("tcp", 7174, "0A", pid=s.pid), 20,
+                    "the server listens")
+                client = BUILD.start("rping", "-c", "-a", harness.ADDRESS, "-C", "1",
+                                     environment=at_client)
+                self.addCleanup(client.kill)
+                self.assertNotIn(client.wait(30), (0, None), f"{server}\n{client}")
+                said = server.output() + client.output()
+                self.assertIn("verbena: no iWARP connection with", said)
+                self.assertIn("VERBENA_ENCRYPTION", said)
+                server.kill()
+
+    def test_doctor_of_iwarp(self):
+        done = BUILD.run_verbena("doctor", harness.ADDRESS,
+                                 environment=self.iwarp(f"psk:{self.key}"))
+        self.assertIn("iWARP connections are encrypted: TLS 1.3 with a pre-shared key",
+                      done.output())
 
     def test_bad_settings_are_named(self):
         for text, wanted in (("psk:/nonexistent", "/nonexistent"),

@@ -45,6 +45,7 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
   enum class Stage : u8 {
     kConnecting,
     kRefused,
+    kSecuring,  // TLS, before MPA
     kAsking,
     kListening,
     kRequested,
@@ -52,7 +53,7 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
     kStream
   };
 
-  Connection(MPAConnectionManager& all, u32 number, Descriptor socket_of_it, MPASetUp setting_up)
+  Connection(MPAConnectionManager& all, u32 number, StreamSocket socket_of_it, MPASetUp setting_up)
       : manager(all), id(number), socket(std::move(socket_of_it)), set_up(std::move(setting_up)) {}
   ~Connection() override {
     if (socket.is_open()) manager.poll_.forget(socket.get(), *this);
@@ -61,7 +62,7 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
 
   MPAConnectionManager& manager;
   const u32 id;
-  Descriptor socket;  // the stream's, in kStream
+  StreamSocket socket;  // the stream's, in kStream
   MPASetUp set_up;
   std::unique_ptr<StreamCapture> capture;
   Stage stage = Stage::kConnecting;
@@ -70,6 +71,9 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
   bool is_accepted = false;  // or ours
   bool is_rejected = false;
   bool in_backlog = false;
+  [[nodiscard]] bool is_silent() const {  // and counted as that by its listener
+    return listener != 0 && (stage == Stage::kSecuring || stage == Stage::kListening);
+  }
   u32 listener = 0;
   IPEndpoint local{}, remote{};
   Time patient_until;  // a refusal is not believed before
@@ -80,14 +84,15 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
 
 MPAConnectionManager::MPAConnectionManager(Adapter& adapter, Device& device, TCPPoll& poll,
                                            TCPStreams& streams, const MPAConfig& config,
-                                           u32 interface_index)
+                                           u32 interface_index, StreamEncryption* encryption)
     : adapter_(adapter),
       device_(device),
       poll_(poll),
       streams_(streams),
       config_(with_depths(config, device.config().limits)),
       interface_index_(interface_index),
-      identity_(identity_of(device.config())) {}
+      identity_(identity_of(device.config())),
+      encryption_(encryption) {}
 
 MPAConnectionManager::~MPAConnectionManager() = default;
 
@@ -255,7 +260,10 @@ void MPAConnectionManager::on_listener(Listener& listener, Time now) {
     set_deadline(connection, now + kRequestPatience);
     ++listener.silent;
     begin_capture(connection, StreamCapture::Opener::kPeer);
-    if (!poll_.watch(connection.socket.get(), EPOLLIN, connection)) erase(connection);
+    if (!poll_.watch(connection.socket.get(), EPOLLIN, connection))
+      erase(connection);
+    else if (encryption_ != nullptr)
+      begin_to_secure(connection, TLSRole::kServer, now);
   }
 }
 
@@ -267,7 +275,7 @@ void MPAConnectionManager::turn_away(const Listener& listener) {
   spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-MPAConnectionManager::Connection& MPAConnectionManager::add(Descriptor socket, MPASetUp set_up,
+MPAConnectionManager::Connection& MPAConnectionManager::add(StreamSocket socket, MPASetUp set_up,
                                                             ConnectionTarget* target) {
   do ++last_connection_;
   while (last_connection_ == 0 || connections_.contains(last_connection_));
@@ -302,6 +310,7 @@ void MPAConnectionManager::watch(Connection& connection, u32 events) {
 
 void MPAConnectionManager::on_connection(Connection& connection, u32 events, Time now) {
   if (connection.stage == Connection::Stage::kConnecting) return on_connected(connection, now);
+  if (connection.stage == Connection::Stage::kSecuring) return secure(connection, now);
   if ((events & EPOLLOUT) != 0) {
     if (!flush(connection)) return lose(connection, ECONNRESET);
     return follow(connection, {}, now);
@@ -312,6 +321,35 @@ void MPAConnectionManager::on_connection(Connection& connection, u32 events, Tim
 void MPAConnectionManager::on_connected(Connection& connection, Time now) {
   if (const int error = error_of(connection.socket.get()); error != 0)
     return on_refused(connection, error, now);
+  if (encryption_ != nullptr) return begin_to_secure(connection, TLSRole::kClient, now);
+  ask(connection, now);
+}
+
+void MPAConnectionManager::begin_to_secure(Connection& connection, TLSRole role, Time now) {
+  connection.stage = Connection::Stage::kSecuring;
+  connection.socket.secure(
+      encryption_->begin(connection.socket.get(), role, connection.remote.address));
+  secure(connection, now);
+}
+
+// The TLS handshake, as far as it goes now.
+void MPAConnectionManager::secure(Connection& connection, Time now) {
+  const TLSRole role = connection.listener == 0 ? TLSRole::kClient : TLSRole::kServer;
+  switch (connection.socket.tls()->shake_hands()) {
+    case TLSStream::Handshake::kGoesOn: return watch(connection, connection.socket.tls()->awaits());
+    case TLSStream::Handshake::kFailed:
+      encryption_->note_refused(role, connection.remote.address, connection.socket.tls()->error());
+      return lose(connection, ECONNREFUSED);
+    case TLSStream::Handshake::kDone: break;
+  }
+  encryption_->note_agreed(role);
+  if (role == TLSRole::kClient) return ask(connection, now);
+  connection.stage = Connection::Stage::kListening;
+  watch(connection, EPOLLIN);
+}
+
+// Sends the request of MPA.
+void MPAConnectionManager::ask(Connection& connection, Time now) {
   connection.stage = Connection::Stage::kAsking;
   begin_capture(connection, StreamCapture::Opener::kUs);
   set_deadline(connection, now + kReplyPatience);
@@ -323,8 +361,8 @@ void MPAConnectionManager::on_connected(Connection& connection, Time now) {
 bool MPAConnectionManager::flush(Connection& connection) {
   const std::span<const u8> octets = connection.set_up.to_send();
   if (octets.empty()) return true;
-  const ssize_t sent =
-      ::send(connection.socket.get(), octets.data(), octets.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  iovec piece{.iov_base = const_cast<u8*>(octets.data()), .iov_len = octets.size()};
+  const i64 sent = connection.socket.send({&piece, 1});
   if (sent < 0) return errno == EAGAIN || errno == EINTR;
   if (connection.capture != nullptr)
     connection.capture->on_sent(octets.first(static_cast<std::size_t>(sent)));
@@ -336,13 +374,17 @@ bool MPAConnectionManager::flush(Connection& connection) {
 void MPAConnectionManager::receive(Connection& connection, Time now) {
   std::array<u8, 1024> octets;
   const bool only_looks = connection.stage == Connection::Stage::kRequested;
-  const ssize_t got = ::recv(connection.socket.get(), octets.data(), octets.size(),
-                             MSG_DONTWAIT | (only_looks ? MSG_PEEK : 0));
+  iovec place{.iov_base = octets.data(), .iov_len = octets.size()};
+  const i64 got = only_looks ? ::recv(connection.socket.get(), octets.data(), octets.size(),
+                                      MSG_DONTWAIT | MSG_PEEK)
+                             : connection.socket.receive({&place, 1});
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return lose(connection, got < 0 ? errno : ECONNRESET);
   if (only_looks) return watch(connection, EPOLLRDHUP);
   const Bytes come = Bytes(octets).first(static_cast<std::size_t>(got));
   if (connection.capture != nullptr) connection.capture->on_received(come);
+  if (!connection.socket.is_encrypted() && looks_like_tls(come))
+    tell_of_encrypted_peer(connection.remote.address);
   const Bytes rest = connection.set_up.on_octets(come);
   follow(connection, rest, now);
 }
@@ -452,7 +494,7 @@ void MPAConnectionManager::lose(Connection& connection, int error) {
 // An open stream stays with its QP until that ends.
 void MPAConnectionManager::erase(Connection& connection) {
   leave_backlog(connection);
-  if (connection.stage == Connection::Stage::kListening)
+  if (connection.is_silent())
     if (const auto found = listeners_.find(connection.listener); found != listeners_.end())
       --found->second->silent;
   if (connection.stream != 0) {

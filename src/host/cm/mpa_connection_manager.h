@@ -12,6 +12,7 @@
 #include "connect/mpa_set_up.h"
 #include "host/adapter.h"
 #include "host/cm/connection_manager.h"
+#include "host/links/tcp/stream_encryption.h"
 #include "host/links/tcp/tcp_socket.h"
 #include "host/links/tcp/tcp_streams.h"
 
@@ -19,9 +20,10 @@ namespace verbena::host {
 
 class MPAConnectionManager final : public ConnectionManager {
  public:
-  // All are the adapter's and outlive this. `interface_index`: of its addresses.
+  // All are the adapter's and outlive this. `interface_index`: of its addresses. `encryption`:
+  // nullptr where connections go in clear.
   MPAConnectionManager(Adapter& adapter, Device& device, TCPPoll& poll, TCPStreams& streams,
-                       const MPAConfig& config, u32 interface_index);
+                       const MPAConfig& config, u32 interface_index, StreamEncryption* encryption);
   ~MPAConnectionManager() override;
 
   [[nodiscard]] const ConnectionIdentity& identity() const override { return identity_; }
@@ -68,12 +70,15 @@ class MPAConnectionManager final : public ConnectionManager {
   void on_listener(Listener& listener, Time now);
   void turn_away(const Listener& listener);
   void on_connection(Connection& connection, u32 events, Time now);
-  Connection& add(Descriptor socket, MPASetUp set_up, ConnectionTarget* target);
+  Connection& add(StreamSocket socket, MPASetUp set_up, ConnectionTarget* target);
   [[nodiscard]] Connection* find(CommId id);
   void begin_capture(Connection& connection, StreamCapture::Opener opener);
   void begin_to_connect(Connection& connection, Time now);
   void on_refused(Connection& connection, int error, Time now);
   void on_connected(Connection& connection, Time now);
+  void begin_to_secure(Connection& connection, TLSRole role, Time now);
+  void secure(Connection& connection, Time now);
+  void ask(Connection& connection, Time now);
   void receive(Connection& connection, Time now);
   [[nodiscard]] bool flush(Connection& connection);
   void follow(Connection& connection, Bytes rest, Time now);
@@ -94,6 +99,7 @@ class MPAConnectionManager final : public ConnectionManager {
   const MPAConfig config_;
   const u32 interface_index_;
   const ConnectionIdentity identity_;
+  StreamEncryption* const encryption_;
   Descriptor spare_;  // for a connection that comes when the process has no descriptor left
   std::map<u32, std::unique_ptr<Listener>> listeners_;
   std::unordered_map<u32, std::unique_ptr<Connection>> connections_;  // by CommId

@@ -70,6 +70,7 @@ bool find_all(void* crypto, void* ssl, OpenSSL& table) {
          find(ssl, "SSL_CTX_set_psk_find_session_callback", table.ctx_on_find_psk) &&
          find(ssl, "SSL_new", table.ssl_new) && find(ssl, "SSL_free", table.ssl_free) &&
          find(ssl, "SSL_set_fd", table.ssl_set_fd) &&
+         find(ssl, "SSL_set_options", table.ssl_set_options) &&
          find(ssl, "SSL_set_connect_state", table.ssl_set_connect_state) &&
          find(ssl, "SSL_set_accept_state", table.ssl_set_accept_state) &&
          find(ssl, "SSL_do_handshake", table.ssl_do_handshake) &&

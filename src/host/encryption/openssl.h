@@ -72,6 +72,7 @@ struct OpenSSL {
   decltype(&::SSL_new) ssl_new{};
   decltype(&::SSL_free) ssl_free{};
   decltype(&::SSL_set_fd) ssl_set_fd{};
+  decltype(&::SSL_set_options) ssl_set_options{};
   decltype(&::SSL_set_connect_state) ssl_set_connect_state{};
   decltype(&::SSL_set_accept_state) ssl_set_accept_state{};
   decltype(&::SSL_do_handshake) ssl_do_handshake{};

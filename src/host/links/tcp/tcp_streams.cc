@@ -13,7 +13,7 @@
 namespace verbena::host {
 
 struct TCPStreams::Stream final : ReadyTarget {
-  Stream(TCPStreams& all, Descriptor socket_of_it, QPN qp, u64 number_of_it)
+  Stream(TCPStreams& all, StreamSocket socket_of_it, QPN qp, u64 number_of_it)
       : owner(all), socket(std::move(socket_of_it)), qpn(qp), number(number_of_it) {}
   ~Stream() override {
     if (socket.is_open()) owner.poll_.forget(socket.get(), *this);
@@ -21,7 +21,7 @@ struct TCPStreams::Stream final : ReadyTarget {
   void on_ready(u32 events, Time now) override { owner.on_ready(*this, events, now); }
 
   TCPStreams& owner;
-  Descriptor socket;
+  StreamSocket socket;
   QPN qpn;
   u64 number;
   std::unique_ptr<StreamCapture> capture;
@@ -52,7 +52,7 @@ TCPStreams::~TCPStreams() = default;
 
 void TCPStreams::abandon() { streams_.clear(); }
 
-void TCPStreams::adopt(Descriptor socket, QPN qpn, u64 number, Bytes first,
+void TCPStreams::adopt(StreamSocket socket, QPN qpn, u64 number, Bytes first,
                        std::unique_ptr<StreamCapture> capture, Time now) {
   auto made = std::make_unique<Stream>(*this, std::move(socket), qpn, number);
   made->capture = std::move(capture);
@@ -62,6 +62,7 @@ void TCPStreams::adopt(Descriptor socket, QPN qpn, u64 number, Bytes first,
   streams_[qpn.value] = std::move(made);
   if (!poll_.watch(stream.socket.get(), EPOLLIN, stream)) return lose(stream, now);
   take_in(stream, first, now);
+  if (stream.socket.has_pending()) (void)receive(stream, now);
 }
 
 QueuePair* TCPStreams::qp_of(const Stream& stream) const {
@@ -76,7 +77,8 @@ TCPStreams::Stream* TCPStreams::stream_of(QPN qpn) {
 // --- in
 
 void TCPStreams::on_ready(Stream& stream, u32 events, Time now) {
-  if ((events & EPOLLOUT) != 0 && std::exchange(stream.awaits_room, false)) {
+  if ((events & EPOLLOUT) != 0 && stream.socket.flush() &&
+      std::exchange(stream.awaits_room, false)) {
     watch(stream);
     if (stream.faults != nullptr)
       (void)pass_out(stream, now);
@@ -92,14 +94,12 @@ bool TCPStreams::receive_likely(Time now) { return likely_ != nullptr && receive
 // reset, which overtakes what we have said last.
 bool TCPStreams::receive(Stream& stream, Time now) {
   bool any = false;
-  for (u32 received = 0; received < kMaxAtOnce && stream.reads();) {
+  for (u32 received = 0;
+       (received < kMaxAtOnce || stream.socket.has_pending()) && stream.reads();) {
     QueuePair* const qp = qp_of(stream);
     MutableBytes place = place_of(stream, qp);
     iovec to[2] = {{place.data(), place.size()}, {staging_.get(), kStagingOctets}};
-    msghdr message{};
-    message.msg_iov = place.empty() ? to + 1 : to;
-    message.msg_iovlen = place.empty() ? 1 : 2;
-    const ssize_t got = ::recvmsg(stream.socket.get(), &message, MSG_DONTWAIT);
+    const i64 got = stream.socket.receive(std::span(to).subspan(place.empty() ? 1 : 0));
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) break;
     any = true;
     if (got < 0) {
@@ -135,7 +135,7 @@ bool TCPStreams::receive(Stream& stream, Time now) {
 
 // Where payload may be received at once; none: it goes through staging.
 MutableBytes TCPStreams::place_of(const Stream& stream, QueuePair* qp) const {
-  if (qp == nullptr || stream.faults != nullptr) return {};
+  if (qp == nullptr || stream.faults != nullptr || stream.socket.is_encrypted()) return {};
   const MutableBytes place = device_.streams().place(*qp);
   return place.size() < kDirectOctets ? MutableBytes{} : place;
 }
@@ -258,7 +258,7 @@ bool TCPStreams::pass_out(Stream& stream, Time now) {
     }
     if (stream.capture != nullptr)
       stream.capture->on_sent(due.first(static_cast<std::size_t>(taken)));
-    stream.awaits_room = static_cast<std::size_t>(taken) < due.size();
+    stream.awaits_room = static_cast<std::size_t>(taken) < due.size() || stream.socket.has_unsent();
     faults.out.pop(static_cast<std::size_t>(taken));
     any |= taken > 0;
     if (stream.awaits_room) watch(stream);
@@ -277,17 +277,14 @@ i64 TCPStreams::send_pieces(Stream& stream, std::span<const Bytes> from) {
   std::array<iovec, StreamGather::kMaxPieces> pieces;
   std::size_t count = 0;
   for (const Bytes piece : from) pieces[count++] = {const_cast<u8*>(piece.data()), piece.size()};
-  msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = count;
-  const ssize_t taken = ::sendmsg(stream.socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const i64 taken = stream.socket.send(std::span(pieces).first(count));
   ++counters_.sent_bursts;
   if (taken >= 0) return taken;
   return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -1;
 }
 
 void TCPStreams::on_taken(Stream& stream, QueuePair& qp, u32 octets, Time now) {
-  const bool is_full = octets < gather_.octets();
+  const bool is_full = octets < gather_.octets() || stream.socket.has_unsent();
   if (stream.capture != nullptr) capture_sent(stream, octets);
   device_.streams().on_sent(qp, gather_, octets, now);
   if (!is_full) return;
@@ -315,7 +312,7 @@ void TCPStreams::watch(Stream& stream) {
 // Nothing is left to be sent: the peer learns of it, and ends its side.
 void TCPStreams::finish_sending(Stream& stream, Time now) {
   stream.has_finished = true;
-  (void)::shutdown(stream.socket.get(), SHUT_WR);
+  stream.socket.finish();
   if (stream.peer_finished) return close(stream);
   stream.deadline = now + kLinger;
   next_timer_ = std::min(next_timer_, stream.deadline);
@@ -335,6 +332,7 @@ void TCPStreams::close(Stream& stream) {
   if (likely_ == &stream) likely_ = nullptr;
   poll_.forget(stream.socket.get(), stream);
   stream.capture.reset();
+  if (!stream.has_finished) stream.socket.tell_end();
   stream.socket.reset();
   stream.has_finished = true;
   stream.deadline = Time::never();

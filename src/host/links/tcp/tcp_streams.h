@@ -13,6 +13,7 @@
 #include "host/capture/stream_capture.h"
 #include "host/links/link.h"
 #include "host/links/tcp/stream_faults.h"
+#include "host/links/tcp/stream_socket.h"
 #include "host/links/tcp/tcp_poll.h"
 
 namespace verbena::host {
@@ -25,7 +26,7 @@ class TCPStreams {
 
   // The socket is the stream's from now on. `first`: octets that have been read from it already.
   // `capture`: of the connection; nullptr: none.
-  void adopt(Descriptor socket, QPN qpn, u64 number, Bytes first,
+  void adopt(StreamSocket socket, QPN qpn, u64 number, Bytes first,
              std::unique_ptr<StreamCapture> capture, Time now);
   // Receives from the socket that has lately had something, without looking whether it has. False:
   // nothing came.
