@@ -4,12 +4,14 @@
 #include <pwd.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 #include "faults/values.h"
+#include "wire/eth/vxlan.h"
 
 namespace verbena::cli {
 namespace {
@@ -46,6 +48,7 @@ class NICFileReader {
     std::set<std::string> names;
     for (const host::NICFunctionConfig& function : config.functions)
       if (!names.insert(function.name).second) note("two functions are named " + function.name);
+    check_networks(config);
     if (!mistake_.empty()) return mistake(mistake_);
     return config;
   }
@@ -110,7 +113,7 @@ class NICFileReader {
     expect_keys(
         node,
         {"name", "user", "group", "address", "p_keys", "weight", "priority", "guaranteed", "max",
-         "burst", "programs", "qps", "mrs", "cqes", "registered_bytes", "connections"},
+         "burst", "vni", "programs", "qps", "mrs", "cqes", "registered_bytes", "connections"},
         "a function");
     out.name = text_of(node, "name", "");
     if (out.name.empty() || !std::ranges::all_of(out.name, is_of_name))
@@ -122,6 +125,7 @@ class NICFileReader {
         out.address.find_first_of(",\"\\") != std::string::npos)
       note(out.name + ": one address is needed");
     if (child(node, "p_keys").IsDefined()) out.p_keys = p_keys_of(list_of(node, "p_keys"));
+    out.vni = vni_of(node);
     out.weight = static_cast<u32>(number_of(node, "weight", 1, kMostWeight));
     if (out.weight == 0) note("weight: 1 at least");
     out.priority = static_cast<u32>(number_of(node, "priority", 0, host::kMaxNICPriority));
@@ -138,6 +142,20 @@ class NICFileReader {
     out.max_registered_bytes = number_of(node, "registered_bytes", 0, u64{1} << 62);
     out.connections_per_second = static_cast<u32>(number_of(node, "connections", 0, 1u << 20));
     return out;
+  }
+  std::optional<u32> vni_of(const YAML::Node& node) {
+    if (!child(node, "vni").IsDefined()) return std::nullopt;
+    return static_cast<u32>(number_of(node, "vni", 0, kMaxVNI));
+  }
+  // What reaches an address is of one network, and VXLAN goes in clear.
+  void check_networks(const host::NICConfig& config) {
+    std::map<std::string, std::optional<u32>> networks;
+    for (const host::NICFunctionConfig& function : config.functions) {
+      if (function.vni && config.encryption) note(function.name + ": vni: not with encryption");
+      const auto [known, is_new] = networks.emplace(function.address, function.vni);
+      if (!is_new && known->second != function.vni)
+        note(function.name + ": another function has its address with another vni");
+    }
   }
   static bool is_of_name(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';

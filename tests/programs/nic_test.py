@@ -165,6 +165,99 @@ class NICTest(unittest.TestCase):
         self.assertGreater(self.counters("a", "red")["sent_packets"], 100)
         self.assertGreater(self.counters("a", "blue")["sent_packets"], 100)
 
+    def bandwidths(self, nic, functions, seconds):
+        """Gb/s of each function's program, which all write to functions of another NIC at once."""
+        pairs = []
+        for i, function in enumerate(functions):
+            options = ("-F", "-D", str(seconds), "-s", "65536", "-p",
+                       str(harness.free_tcp_port()))
+            server = BUILD.start("ib_write_bw", *options,
+                                 environment=self.environment("sink", f"s{i}"))
+            self.programs.append(server)
+            pairs.append((server, options, i, function))
+        time.sleep(1)
+        clients = []
+        for server, options, i, function in pairs:
+            client = BUILD.start("ib_write_bw", *options, f"{PREFIX}.{150 + i}",
+                                 environment=self.environment(nic, function))
+            self.programs.append(client)
+            clients.append(client)
+        rates = []
+        for client, (server, *_) in zip(clients, pairs):
+            self.assertEqual(client.wait(seconds + 60), 0, f"{server}\n{client}")
+            [row] = harness.perftest_rows(client.output())
+            rates.append(row.mib_per_s * 8 * (1 << 20) / 1e9)
+        return rates
+
+    def start_sink(self, count):
+        self.start_nic("sink", [(f"s{i}", f"{PREFIX}.{150 + i}", "") for i in range(count)])
+
+    def test_two_functions_have_their_rates(self):
+        """Of what leaves, headers included, within 5 %: 65536 bytes of payload are 16 packets."""
+        self.start_sink(2)
+        self.start_nic("a", [("red", f"{PREFIX}.140", ", max: 400Mbit"),
+                             ("blue", f"{PREFIX}.141", ", max: 100Mbit")])
+        rates = self.bandwidths("a", ["red", "blue"], 4)
+        for rate, wanted in zip(rates, (0.4, 0.1)):
+            self.assertLess(abs(rate / wanted - 1), 0.05, rates)
+
+    def test_ten_functions_share_fairly(self):
+        """Of a NIC's rate, which all of them exceed, each has a tenth within 10 %."""
+        self.start_sink(10)
+        self.start_nic("a", [(f"t{i}", f"{PREFIX}.{130 + i}", "") for i in range(10)],
+                       "rate: 500Mbit")
+        names = [f"t{i}" for i in range(10)]
+        rates = self.bandwidths("a", names, 4)
+        mean = sum(rates) / len(rates)
+        self.assertAlmostEqual(sum(rates), 0.5, delta=0.05)
+        for rate in rates:
+            self.assertLess(abs(rate / mean - 1), 0.1, rates)
+
+    def test_vxlan(self):
+        """Programs of one VNI reach each other, by VXLAN alone; others do not."""
+        vni = ", vni: 5001"
+        red = f"{PREFIX}.20"
+        self.start_nic("a", [("red", red, vni), ("blue", f"{PREFIX}.21", vni),
+                             ("green", f"{PREFIX}.22", ", vni: 5002")])
+        capture = self.capture("udp port 4789 or udp port 4791")
+        self.pair_on_functions(("ib_send_bw", "-R", "-F", "-n", "200", "-s", "4096"),
+                               ("ib_send_bw", "-R", "-F", "-n", "200", "-s", "4096", red))
+        if capture is not None:
+            rows = self.rows_of(capture, f"ip.addr == {red} && infiniband")
+            self.assertGreater(len(rows), 100)
+            self.assertEqual({row.split("\t")[0] for row in rows}, {"5001"})
+            self.assertTrue(all(":vxlan:eth:" in row for row in rows), rows[:3])
+        server = BUILD.start("rping", "-s", "-a", red, "-C", "1",
+                             environment=self.environment("a", "red"))
+        self.programs.append(server)
+        client = BUILD.start("rping", "-c", "-a", red, "-C", "1",
+                             environment=self.environment("a", "green"))
+        self.programs.append(client)
+        self.assertNotEqual(client.wait(30), 0, str(client))
+        self.assertGreater(self.counters("a", "red")["received_refused_vni"], 0)
+
+    def capture(self, what):
+        """Begins to capture on the loopback interface; None: without the privilege or tshark."""
+        if os.geteuid() != 0 or shutil.which("tshark") is None:
+            return None
+        file = self.folder / "capture.pcapng"
+        program = subprocess.Popen(["tshark", "-q", "-i", "lo", "-f", what, "-w", str(file)],
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.terminate)
+        harness.wait_until(file.exists, 20, "tshark captures")
+        self.capturing = program
+        return file
+
+    def rows_of(self, capture, what):
+        time.sleep(1)
+        self.capturing.terminate()
+        self.capturing.wait()
+        done = subprocess.run(
+            ["tshark", "-r", str(capture), "-Y", what, "-T", "fields", "-e", "vxlan.vni", "-e",
+             "frame.protocols"], capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
     def test_killed_programs_leave_nothing(self):
         nic = self.start_nic("a", [("red", f"{PREFIX}.15", ", programs: 8")])
         files = pathlib.Path(f"/proc/{nic.pid}/fd")
@@ -205,6 +298,12 @@ class NICTest(unittest.TestCase):
                              ("socket: /tmp/x\nfunctions: [{name: a, colour: red}]\n", "colour"),
                              ("socket: /tmp/x\nfunctions: [{name: a, address: 127.0.0.1, max: 1}]\n"
                               "rate: fast\n", "rate"),
+                             ("socket: /tmp/x\nfunctions: [{name: a, address: 127.0.0.1, "
+                              "vni: 16777216}]\n", "vni"),
+                             ("socket: /tmp/x\nfunctions: [{name: a, address: 127.0.0.1, vni: 1},"
+                              "{name: b, address: 127.0.0.1}]\n", "vni"),
+                             ("socket: /tmp/x\nencryption: 'psk:/tmp/key'\nfunctions: "
+                              "[{name: a, address: 127.0.0.1, vni: 1}]\n", "not with encryption"),
                              ("[", "bad.yaml")):
             with self.subTest(text=text):
                 file = self.folder / "bad.yaml"

@@ -6,6 +6,7 @@
 #include "host/encryption/host_keys.h"
 #include "host/encryption/psp_capture.h"
 #include "host/encryption/psp_cipher.h"
+#include "host/links/encapsulation.h"
 #include "wire/eth/udp.h"
 
 namespace verbena::host {
@@ -13,19 +14,23 @@ namespace verbena::host {
 inline constexpr u32 kIVCountBits = 54;
 constexpr u32 slot_of_iv(u64 iv) { return static_cast<u32>(iv >> kIVCountBits); }
 
-class PSPSender {
+class PSPSender final : public Encapsulation {
  public:
   // Before the transport packet: the PSP header and the packet's own UDP header.
   static constexpr std::size_t kHeadersSize = PSPHeader::kSize + UDPHeader::kSize;
   static constexpr std::size_t kOverhead = kHeadersSize + PSPHeader::kICVSize;
 
   PSPSender(const OpenSSL& ssl, const IssuedAssociation& issued, u32 slot, u8 crypt_offset)
-      : cipher_(ssl, issued.key, PSPCipher::Direction::kSeal),
+      : Encapsulation(kHeadersSize, PSPHeader::kICVSize),
+        cipher_(ssl, issued.key, PSPCipher::Direction::kSeal),
         version_(issued.key.version),
         spi_(issued.spi),
         first_iv_(u64{slot} << kIVCountBits),
         crypt_offset_(crypt_offset) {}
 
+  void finish(const EgressFrame& /*frame*/, u16 udp_source_port, std::span<u8> packet) override {
+    seal(packet, udp_source_port);
+  }
   // `packet`: kHeadersSize bytes, the transport packet with its ICRC, and room for the ICV.
   void seal(std::span<u8> packet, u16 udp_source_port);
 

@@ -71,8 +71,9 @@ u32 BurstAssembler::packets_for(const Burst& burst, const Room& room, const Egre
 }
 
 BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePort* port,
-                                              u32 max_segment_size, u32& done, PSPSender* sealer) {
-  const u32 overhead = sealer == nullptr ? 0 : static_cast<u32>(PSPSender::kOverhead);
+                                              u32 max_segment_size, u32& done,
+                                              Encapsulation* around) {
+  const u32 overhead = around == nullptr ? 0 : static_cast<u32>(around->overhead());
   const u32 udp_size = udp_size_of(frame) + overhead;
   CHECK(udp_size <= kMaxTransportSize + kICRCSize);
   const u32 bursts_before = burst_count_;
@@ -85,15 +86,15 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePo
   const u32 left = frame.packets - done;
   const u32 packets = left == 1 ? 1 : std::min(left, packets_for(burst, room, frame, udp_size));
   if (!(overtakes ? overtake(burst, room, frame, done)
-                  : follow(burst, room, frame, done, packets, sealer))) {
+                  : follow(burst, room, frame, done, packets, around))) {
     if (burst_count_ != bursts_before) take_back_last();
     return Append::kGone;
   }
   done += packets;
   burst.iovs = std::span(room.iovs).first(room.iov_count);
   burst.closed = udp_size != burst.segment_size;
-  burst.is_sealed = sealer != nullptr;
-  burst.yields = burst.segments == 0 && sealer == nullptr && frame.urgency == Urgency::kWithReply;
+  burst.is_encapsulated = around != nullptr;
+  burst.yields = burst.segments == 0 && around == nullptr && frame.urgency == Urgency::kWithReply;
   if (burst.yields) burst.first_icrc_flip = frame.icrc_flip;
   burst.segment_size = std::max(burst.segment_size, udp_size);
   burst.bytes += packets * udp_size;
@@ -105,12 +106,12 @@ BurstAssembler::Append BurstAssembler::append(const EgressFrame& frame, SourcePo
 
 // Both false when the payload is gone; then nothing has changed.
 bool BurstAssembler::follow(const Burst& burst, Room& room, const EgressFrame& frame, u32 from,
-                            u32 packets, PSPSender* sealer) {
+                            u32 packets, Encapsulation* around) {
   const u32 iovs_before = room.iov_count, staged_before = room.staged;
   const std::size_t last_size = iovs_before == 0 ? 0 : room.iovs[iovs_before - 1].iov_len;
   const bool there = touch([&] {
     for (u32 i = 0; i < packets; ++i)
-      write_segment(burst, burst.segments + i, room, frame, from + i, sealer);
+      write_segment(burst, burst.segments + i, room, frame, from + i, around);
   });
   if (there) return true;
   room.iov_count = iovs_before;
@@ -179,7 +180,7 @@ void BurstAssembler::take_back_last() {
 
 // As the segment at `place` in the burst; `packet`: of a train.
 void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
-                                   const EgressFrame& frame, u32 packet, PSPSender* sealer) {
+                                   const EgressFrame& frame, u32 packet, Encapsulation* around) {
   struct Sink {
     BurstAssembler& assembler;
     Room& room;
@@ -193,8 +194,10 @@ void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
     }
     void take(std::span<u8> written) { assembler.stage(room, written); }
   } sink{*this, room, frame.payload_is_stable};
-  const ICRC icrc(flow_.of(envelope_of(burst, place), frame.transport_size()));
-  encode_frame(frame, packet, icrc, sealer, burst.udp_source_port,
+  RoCEv2Envelope envelope = envelope_of(burst, place);
+  if (around != nullptr) envelope.identification = 0;
+  const ICRC icrc(flow_.of(envelope, frame.transport_size()));
+  encode_frame(frame, packet, icrc, around, burst.udp_source_port,
                room.staging.data() + room.staged, sink);
 }
 

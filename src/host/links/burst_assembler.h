@@ -3,10 +3,10 @@
 // Several bursts are open at once, so that QPs that take turns fill one each; frames of one path
 // stay in order, but that a request may overtake an acknowledgement: it is longer, so the two fit
 // in one burst only that way round. Each frame gets its ICRC, with the Identification that the
-// kernel will give it: its burst's and its place in that. Where the link encrypts, each frame
-// becomes a PSP packet as it is copied. Large pieces of payload are sent from where they lie; the
-// rest is copied together. No system calls, no allocation after construction. Payload is the
-// application's memory, which may not be there (memory/touch.h).
+// kernel will give it: its burst's and its place in that. Where something
+// encapsulates frames, they are copied into it. Large pieces of payload are sent from where they
+// lie; the rest is copied together. No system calls, no allocation after construction. Payload is
+// the application's memory, which may not be there (memory/touch.h).
 #pragma once
 
 #include <sys/uio.h>
@@ -17,6 +17,7 @@
 
 #include "device/port/frame.h"
 #include "host/encryption/psp_sender.h"
+#include "host/links/encapsulation.h"
 #include "host/links/source_port.h"
 #include "wire/roce/icrc.h"
 
@@ -29,12 +30,12 @@ struct Burst {
   u16 udp_source_port = 0;
   u16 identification = 0;  // of the first segment
   u8 traffic_class = 0, hop_limit = 0;
-  bool closed = false;       // its last segment is shorter: no more may follow
-  bool yields = false;       // what comes next may go before all that is in it
-  bool is_sealed = false;    // its segments are PSP packets
-  u32 first_icrc_flip = 0;   // of what yields, as EgressFrame's
-  u32 max_segment_size = 0;  // UDP payload that the path takes when cut; 0: never cut
-  u32 segment_size = 0;      // UDP payload of all segments but the last
+  bool closed = false;           // its last segment is shorter: no more may follow
+  bool yields = false;           // what comes next may go before all that is in it
+  bool is_encapsulated = false;  // its segments have more than an ICRC around them
+  u32 first_icrc_flip = 0;       // of what yields, as EgressFrame's
+  u32 max_segment_size = 0;      // UDP payload that the path takes when cut; 0: never cut
+  u32 segment_size = 0;          // UDP payload of all segments but the last
   u32 segments = 0;
   u32 bytes = 0;  // UDP payload of all segments together
   std::span<const iovec> iovs;
@@ -58,9 +59,9 @@ class BurstAssembler {
   };
   // Adds a frame, or of a train as many as there is room for in one burst, or changes nothing.
   // `port` and `max_segment_size` as in Burst. `done`: how many of a train have been added before;
-  // with those added now. `sealer`: of the frame's association, where the link encrypts.
+  // with those added now. `around`: what encapsulates it, or nullptr.
   [[nodiscard]] Append append(const EgressFrame& frame, SourcePort* port, u32 max_segment_size,
-                              u32& done, PSPSender* sealer = nullptr);
+                              u32& done, Encapsulation* around = nullptr);
 
   [[nodiscard]] std::span<const Burst> bursts() const { return {bursts_.data(), burst_count_}; }
   // Nothing in it refers to the application's memory, every frame may wait for others, and no burst
@@ -84,10 +85,10 @@ class BurstAssembler {
   u32 begin(const EgressFrame& frame, SourcePort* port, u32 max_segment_size, u32 udp_size);
   void take_back_last();
   bool follow(const Burst& burst, Room& room, const EgressFrame& frame, u32 from, u32 packets,
-              PSPSender* sealer);
+              Encapsulation* around);
   bool overtake(const Burst& burst, Room& room, const EgressFrame& frame, u32 packet);
   void write_segment(const Burst& burst, u32 place, Room& room, const EgressFrame& frame,
-                     u32 packet, PSPSender* sealer);
+                     u32 packet, Encapsulation* around);
   void stage(Room& room, std::span<const u8> bytes);
   void refer(Room& room, std::span<const u8> part);  // `part` is sent next, from where it lies
 

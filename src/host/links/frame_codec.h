@@ -10,6 +10,7 @@
 
 #include "device/port/frame.h"
 #include "host/encryption/psp_sender.h"
+#include "host/links/encapsulation.h"
 #include "wire/roce/icrc.h"
 
 namespace verbena::host {
@@ -32,19 +33,20 @@ struct OnePieceSink {
 };
 
 // Room that a frame of this size needs, without what the link puts before it.
-[[nodiscard]] inline std::size_t encoded_room(std::size_t transport_size, const PSPSender* sealer) {
+[[nodiscard]] inline std::size_t encoded_room(std::size_t transport_size,
+                                              const Encapsulation* around) {
   return std::max(transport_size, kMaxHeadersSize) + kICRCSize +
-         (sealer == nullptr ? 0 : PSPSender::kOverhead);
+         (around == nullptr ? 0 : around->overhead());
 }
 
 // Writes packet number `packet` of the frame, of which a train has several, to `begin`. `icrc` has
-// seen the envelope. `sealer`: nullptr where the link does not encrypt. A sealed packet gathers
-// nothing, since it is encrypted in place. The payload is the application's memory, which may not
-// be there: call this inside touch().
+// seen the envelope. `around`: nullptr where nothing encapsulates. A packet that is encapsulated
+// gathers nothing, since it is encrypted in place. The payload is the application's memory, which
+// may not be there: call this inside touch().
 template <FrameSink Sink>
-void encode_frame(const EgressFrame& frame, u32 packet, ICRC icrc, PSPSender* sealer,
+void encode_frame(const EgressFrame& frame, u32 packet, ICRC icrc, Encapsulation* around,
                   u16 udp_source_port, u8* const begin, Sink& sink) {
-  u8* piece = sealer == nullptr ? begin : begin + PSPSender::kHeadersSize;
+  u8* piece = around == nullptr ? begin : begin + around->head_bytes();
   std::memcpy(piece, frame.headers.data(), kMaxHeadersSize);  // a fixed size is quicker
   if (packet != 0) EgressFrame::make_headers_of(packet, piece);
   u8* end = piece + frame.headers_size;
@@ -55,7 +57,7 @@ void encode_frame(const EgressFrame& frame, u32 packet, ICRC icrc, PSPSender* se
     headers_done = true;
   };
   const auto add = [&](Bytes part) {
-    if (sealer == nullptr && sink.gathers(part)) {
+    if (around == nullptr && sink.gathers(part)) {
       digest_piece();
       sink.take({piece, end});
       piece = end;
@@ -75,10 +77,10 @@ void encode_frame(const EgressFrame& frame, u32 packet, ICRC icrc, PSPSender* se
   digest_piece();
   store_icrc(icrc.finish() ^ frame.icrc_flip, std::span<u8, kICRCSize>(end, kICRCSize));
   end += kICRCSize;
-  if (sealer != nullptr) {
+  if (around != nullptr) {
     piece = begin;
-    end += PSPHeader::kICVSize;
-    sealer->seal({piece, end}, udp_source_port);
+    end += around->tail_bytes();
+    around->finish(frame, udp_source_port, {piece, end});
   }
   sink.take({piece, end});
 }

@@ -34,7 +34,23 @@ Expected<std::unique_ptr<UDPLink>> UDPLink::open(
 Expected<std::unique_ptr<UDPLink>> UDPLink::open(
     const LocalAddress& address, u64 random, Directory directory,
     const std::optional<EncryptionSettings>& encryption) {
-  std::unique_ptr<UDPLink> link(new UDPLink(std::move(directory)));
+  return start_link(std::unique_ptr<UDPLink>(new UDPLink(std::move(directory))), address, random,
+                    encryption);
+}
+
+Expected<std::unique_ptr<UDPLink>> UDPLink::open_in_vxlan(const LocalAddress& address, u64 random,
+                                                          u32 vni) {
+  Expected<Directory> directory = Directory::open();
+  if (!directory) return tl::unexpected(directory.error());
+  std::unique_ptr<UDPLink> link(new UDPLink(std::move(*directory)));
+  link->vxlan_.emplace(vni);
+  link->is_encapsulated_ = true;
+  return start_link(std::move(link), address, random, std::nullopt);
+}
+
+Expected<std::unique_ptr<UDPLink>> UDPLink::start_link(
+    std::unique_ptr<UDPLink> link, const LocalAddress& address, u64 random,
+    const std::optional<EncryptionSettings>& encryption) {
   Expected<Directory::Lock> lock = link->directory_.lock(kOpenPatience);
   if (!lock) return tl::unexpected(lock.error());
   if (Expected<void> joined = link->join(address, random, encryption, *lock); !joined) {
@@ -60,6 +76,7 @@ Expected<void> UDPLink::join(const LocalAddress& address, u64 random,
     Expected<std::unique_ptr<PSPStage>> psp = PSPStage::open(*encryption, address, channel_.slot());
     if (!psp) return tl::unexpected(psp.error());
     psp_ = std::move(*psp);
+    is_encapsulated_ = true;
   }
   for (const GID& gid : address.all())
     if (Expected<void> added = add_port(gid, address.interface_index, lock); !added) return added;
@@ -78,7 +95,7 @@ Expected<void> UDPLink::add_port(const GID& address, u32 interface_index,
       SourcePorts::open(address, interface_index, udp_port());
   if (!sender) return tl::unexpected(sender.error());
   auto port = std::make_unique<Port>(std::move(*receiver), std::move(*follower), std::move(*sender),
-                                     directory_, channel_, interface_index, steered_by());
+                                     directory_, channel_, interface_index, steered_by(address));
   if (Expected<void> joined = port->group.join(lock); !joined) return joined;
   ports_.push_back(std::move(port));
   return {};
@@ -239,6 +256,9 @@ bool UDPLink::poll_taken_over(IngressFrame& out) {
 }
 
 Expected<void> UDPLink::join_multicast(const GID& group) {
+  if (vxlan_)
+    return failure(EOPNOTSUPP, "cannot join the group " + group.to_string() +
+                                   ": groups are not reached through VXLAN");
   if (psp_ != nullptr)
     return failure(EOPNOTSUPP, "cannot join the group " + group.to_string() +
                                    ": keys are agreed by pairs of hosts, so that multicast is not "
@@ -249,15 +269,31 @@ Expected<void> UDPLink::join_multicast(const GID& group) {
 
 // --- encryption
 
-void UDPLink::append_sealed(const EgressFrame& frame) {
-  if (PSPSender* const sealer = psp_->sender_for(frame, counters_)) sender_->append(frame, sealer);
+SteerBy UDPLink::steered_by(const GID& address) const {
+  if (!vxlan_) return steered_by();
+  return address.is_ipv4() ? SteerBy::kDestQPInVXLANOverIPv4 : SteerBy::kDestQPInVXLANOverIPv6;
+}
+
+void UDPLink::append_encapsulated(const EgressFrame& frame) {
+  Encapsulation* const around =
+      vxlan_ ? vxlan_->sender_for(frame) : psp_->sender_for(frame, counters_);
+  if (around != nullptr) sender_->append(frame, around);
+}
+
+bool UDPLink::open_encapsulated(Port& port, IngressFrame& frame, Time now) {
+  if (psp_ != nullptr) return frame.authenticated || open_sealed(port, frame, now);
+  if (const auto probe = ProbePacket::decode(frame.transport)) {
+    if (frame.source == frame.destination) port.group.on_probe(*probe);
+    return false;
+  }
+  return vxlan_->open_frame(frame, counters_);
 }
 
 // What has waited for a key goes first.
 void UDPLink::take_keys() {
   const std::vector<faults::HeldFrame> released = psp_->take_keys(counters_);
   if (has_left_ || released.empty()) return;
-  for (const faults::HeldFrame& frame : released) append_sealed(frame.egress());
+  for (const faults::HeldFrame& frame : released) append_encapsulated(frame.egress());
   sender_->flush();
 }
 
@@ -298,7 +334,7 @@ bool UDPLink::open_taken_over(IngressFrame& frame) { return psp_->open_frame(fra
 // --- who a frame is for
 
 bool UDPLink::is_for_us(Port& port, IngressFrame& frame, Time now) {
-  if (psp_ != nullptr && !frame.authenticated && !open_sealed(port, frame, now)) return false;
+  if (is_encapsulated_ && !open_encapsulated(port, frame, now)) return false;
   return is_for_our_device(port, frame, now);
 }
 

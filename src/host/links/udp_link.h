@@ -21,6 +21,7 @@
 #include "host/links/link.h"
 #include "host/links/multicast_groups.h"
 #include "host/links/udp_sender.h"
+#include "host/links/vxlan_stage.h"
 #include "host/network/local_address.h"
 #include "host/os/error.h"
 #include "host/sharing/directory.h"
@@ -38,6 +39,9 @@ class UDPLink final : public Link {
   [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open(
       const LocalAddress& address, u64 random, Directory directory,
       const std::optional<EncryptionSettings>& encryption = std::nullopt);
+  // The same for the VXLAN network `vni`. Encryption is not possible with it.
+  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open_in_vxlan(const LocalAddress& address,
+                                                                        u64 random, u32 vni);
   ~UDPLink() override { leave(); }
 
   [[nodiscard]] u32 slot() const { return channel_.slot(); }  // of our QPNs, see qpn_slot.h
@@ -45,7 +49,10 @@ class UDPLink final : public Link {
     return std::span(descriptors_).first(ports_.size());
   }
   [[nodiscard]] u32 receive_buffer_bytes() const { return receive_buffer_bytes_; }
-  [[nodiscard]] u16 udp_port() const { return psp_ == nullptr ? kRoCEv2Port : psp_->port(); }
+  [[nodiscard]] u16 udp_port() const {
+    if (vxlan_) return kVXLANPort;
+    return psp_ == nullptr ? kRoCEv2Port : psp_->port();
+  }
   [[nodiscard]] SteerBy steered_by() const {
     return psp_ == nullptr ? SteerBy::kDestQP : SteerBy::kSPI;
   }
@@ -63,7 +70,7 @@ class UDPLink final : public Link {
 
   void append(const EgressFrame& frame) override {
     if (has_left_) return;
-    psp_ == nullptr ? sender_->append(frame) : append_sealed(frame);
+    is_encapsulated_ ? append_encapsulated(frame) : sender_->append(frame);
   }
   [[nodiscard]] Trains takes() const override { return Trains::kYes; }
   void flush() override {
@@ -109,6 +116,9 @@ class UDPLink final : public Link {
   [[nodiscard]] Expected<void> join(const LocalAddress& address, u64 random,
                                     const std::optional<EncryptionSettings>& encryption,
                                     const Directory::Lock& lock);
+  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> start_link(
+      std::unique_ptr<UDPLink> link, const LocalAddress& address, u64 random,
+      const std::optional<EncryptionSettings>& encryption);
   [[nodiscard]] Expected<void> add_port(const GID& address, u32 interface_index,
                                         const Directory::Lock& lock);
   void start(const LocalAddress& address);
@@ -128,8 +138,11 @@ class UDPLink final : public Link {
   bool poll_taken_over(IngressFrame& out);
   bool is_for_us(Port& port, IngressFrame& frame, Time now);
   bool is_for_our_device(Port& port, const IngressFrame& frame, Time now);
+  [[nodiscard]] SteerBy steered_by(const GID& address) const;
+  void append_encapsulated(const EgressFrame& frame);
+  // Takes the frame out of what encapsulates it. False: it is refused, or not for us.
+  bool open_encapsulated(Port& port, IngressFrame& frame, Time now);
   // Where the link encrypts:
-  void append_sealed(const EgressFrame& frame);
   void take_keys();
   bool open_sealed(Port& port, IngressFrame& frame, Time now);
   bool open_taken_over(IngressFrame& frame);
@@ -144,7 +157,9 @@ class UDPLink final : public Link {
   std::vector<int> descriptors_;
   std::unique_ptr<UDPSender> sender_;
   mutable LinkCounters counters_;
-  std::unique_ptr<PSPStage> psp_;  // nullptr: nothing is encrypted
+  std::unique_ptr<PSPStage> psp_;    // nullptr: nothing is encrypted
+  std::optional<VXLANStage> vxlan_;  // never with psp_
+  bool is_encapsulated_ = false;     // by one of them
   u32 receive_buffer_bytes_ = 0;
   u32 round_ = 0;
   std::vector<u32> quiet_rounds_;  // of each source, in a row, without anything received

@@ -57,8 +57,8 @@ void flatten(std::span<const iovec> iovs, u8* out) {
   }
 }
 
-// Each datagram on its own has the Identification 0, which changes its ICRC. The ICRC of a PSP
-// packet is encrypted, and its receiver does not need it.
+// Each datagram on its own has the Identification 0, which changes its ICRC. The ICRC of an
+// encapsulated packet does not depend on it.
 void make_icrc_alone(const Burst& burst, std::span<u8> segment) {
   const std::span<u8> transport = segment.first(segment.size() - kICRCSize);
   store_icrc(icrc_of({.source = burst.source,
@@ -92,7 +92,7 @@ u32 UDPSender::max_segment_size(const GID& destination) const {
   return mtu_ > headers_size ? mtu_ - headers_size : 0;
 }
 
-void UDPSender::append(const EgressFrame& frame, PSPSender* sealer) {
+void UDPSender::append(const EgressFrame& frame, Encapsulation* around) {
   SourcePorts* ports = ports_for(frame);
   if (ports == nullptr || frame.transport_size() > kMaxTransportSize) {
     counters_.send_dropped += frame.packets;
@@ -101,10 +101,10 @@ void UDPSender::append(const EgressFrame& frame, PSPSender* sealer) {
   SourcePort* const port = &ports->get(frame.udp_source_port);
   const u32 segment_size = max_segment_size(frame.destination);
   for (u32 done = 0; done < frame.packets;) {
-    auto result = assembler_.append(frame, port, segment_size, done, sealer);
+    auto result = assembler_.append(frame, port, segment_size, done, around);
     if (result == BurstAssembler::Append::kFull) {
       flush();
-      result = assembler_.append(frame, port, segment_size, done, sealer);
+      result = assembler_.append(frame, port, segment_size, done, around);
       CHECK(result != BurstAssembler::Append::kFull);
     }
     if (result == BurstAssembler::Append::kGone) {
@@ -181,7 +181,7 @@ void UDPSender::send_one_by_one(const Burst& burst) {
     const std::span<u8> segment =
         left.first(std::min<std::size_t>(burst.segment_size, left.size()));
     left = left.subspan(segment.size());
-    if (!burst.is_sealed) make_icrc_alone(burst, segment);
+    if (!burst.is_encapsulated) make_icrc_alone(burst, segment);
     const iovec iov{.iov_base = segment.data(), .iov_len = segment.size()};
     SendMessage message;
     msghdr header{};

@@ -19,8 +19,8 @@ class UDPSender {
   // Frames from other addresses than the ports' are dropped. Ports and counters outlive it.
   UDPSender(const LocalAddress& address, std::vector<SourcePorts*> ports, LinkCounters& counters);
 
-  // `sealer`: of the frame's association, where the link encrypts.
-  void append(const EgressFrame& frame, PSPSender* sealer = nullptr);
+  // `around`: what encapsulates it, or nullptr.
+  void append(const EgressFrame& frame, Encapsulation* around = nullptr);
   void flush();
   [[nodiscard]] bool may_wait() const { return assembler_.may_wait(); }  // as Link's
 

@@ -35,6 +35,16 @@ Expected<Descriptor> make_ring_memory() {
   return memory;
 }
 
+// What a link refused before the NIC saw it.
+void add_refused(const LinkCounters& of_link, LinkCounters& sum) {
+  sum.refused_unencrypted += of_link.refused_unencrypted;
+  sum.refused_spi += of_link.refused_spi;
+  sum.refused_source += of_link.refused_source;
+  sum.refused_icv += of_link.refused_icv;
+  sum.refused_replay += of_link.refused_replay;
+  sum.refused_vni += of_link.refused_vni;
+}
+
 }  // namespace
 
 Expected<NICFunction> NICFunction::open(const NICFunctionConfig& config) {
@@ -85,7 +95,9 @@ Expected<NICFunction::Program*> NICFunction::attach(
   }
   auto program = std::make_unique<Program>();
   const u64 begin = is_process_slot(wanted_slot) ? wanted_slot - kFirstSlot : random_u64();
-  Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address_, begin, encryption);
+  Expected<std::unique_ptr<UDPLink>> link =
+      config_.vni ? UDPLink::open_in_vxlan(address_, begin, *config_.vni)
+                  : UDPLink::open(address_, begin, encryption);
   if (!link) return tl::unexpected(link.error());
   Expected<Descriptor> memory = make_ring_memory();
   if (!memory) return tl::unexpected(memory.error());
@@ -110,6 +122,7 @@ Expected<NICFunction::Program*> NICFunction::attach(
 
 void NICFunction::detach(const Program& program) {
   ++counters_.detached;
+  add_refused(program.link->counters(), refused_by_gone_);
   std::erase_if(programs_, [&](const auto& p) { return p.get() == &program; });
 }
 
@@ -122,7 +135,9 @@ NICAttached NICFunction::description_of(const Program* program,
       .max_mr = config_.max_mr,
       .max_cqe = config_.max_cqe,
       .max_registered_bytes = config_.max_registered_bytes,
-      .packet_overhead = encryption ? kPSPOverheadBytes : 0,
+      .packet_overhead = encryption    ? kPSPOverheadBytes
+                         : config_.vni ? kVXLANOverheadBytes
+                                       : 0,
       .receive_buffer_bytes = program == nullptr ? 0 : program->link->receive_buffer_bytes()};
   for (const u16 key : config_.p_keys)
     if (out.p_key_count < NICAttached::kMaxPKeysOfFunction) out.p_keys[out.p_key_count++] = key;
@@ -288,6 +303,14 @@ std::string NICFunction::text() const {
     add(std::string("received_") + name_of(static_cast<NICRefusal>(i)),
         counters_.refused_received[i]);
   }
+  LinkCounters refused = refused_by_gone_;
+  for (const auto& program : programs_) add_refused(program->link->counters(), refused);
+  add("received_refused_unencrypted", refused.refused_unencrypted);
+  add("received_refused_spi", refused.refused_spi);
+  add("received_refused_association", refused.refused_source);
+  add("received_refused_icv", refused.refused_icv);
+  add("received_refused_replay", refused.refused_replay);
+  add("received_refused_vni", refused.refused_vni);
   add("attached", counters_.attached);
   return out + "\"detached\": " + std::to_string(counters_.detached) + "}}";
 }

@@ -106,6 +106,7 @@ class NICFunction {
   std::unique_ptr<std::array<u8, kStaging>> staging_ = std::make_unique<std::array<u8, kStaging>>();
   std::size_t staged_ = 0;
   NICFunctionCounters counters_;
+  LinkCounters refused_by_gone_;  // by the links of programs that have ended
 };
 
 }  // namespace verbena::host

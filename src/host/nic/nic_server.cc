@@ -197,9 +197,7 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
     return failure(EINVAL, "encryption: it stays as it is");
   std::vector<NICFunction> functions;
   for (const NICFunctionConfig& wanted : config.functions) {
-    const auto same = [&](const NICFunction& f) {
-      return f.config().name == wanted.name && f.config().address == wanted.address;
-    };
+    const auto same = [&](const NICFunction& f) { return f.config().is_same_function(wanted); };
     if (std::ranges::any_of(functions_, same)) continue;
     Expected<NICFunction> opened = NICFunction::open(wanted);
     if (!opened) return tl::unexpected(opened.error());
@@ -208,8 +206,7 @@ Expected<void> NICServer::reconfigure(const NICConfig& config) {
   for (NICFunction& function : functions_) {
     const auto wanted =
         std::ranges::find_if(config.functions, [&](const NICFunctionConfig& candidate) {
-          return candidate.name == function.config().name &&
-                 candidate.address == function.config().address;
+          return function.config().is_same_function(candidate);
         });
     if (wanted == config.functions.end()) continue;
     function.reconfigure(*wanted);

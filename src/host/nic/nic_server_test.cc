@@ -194,6 +194,41 @@ TEST_F(NICServerTest, RubbishInTheRingToTheProgram) {
   EXPECT_TRUE(receives(*blue, record));
 }
 
+TEST_F(NICServerTest, FunctionsOfOneVXLANNetworkReachEachOther) {
+  config_.functions[0].vni = config_.functions[1].vni = 5001;
+  start();
+  const auto red = attach(), blue = attach();
+  EXPECT_GT(red->attachment.attached.packet_overhead, 0u);
+  red->send({red->address, blue->address}, packet_to(blue->qpn(), 0x8001));
+  FrameRingReader::Record record;
+  ASSERT_TRUE(receives(*blue, record));
+  EXPECT_EQ(record.addresses.source, red->address);
+  EXPECT_EQ(record.addresses.destination, blue->address);
+  EXPECT_EQ(record.header.udp_source_port, 0xc000);
+  EXPECT_EQ(BTH::decode(record.body)->dest_qp.value, blue->qpn());
+}
+
+TEST_F(NICServerTest, VXLANNetworksAreApart) {
+  config_.functions[0].vni = 5001;
+  for (const std::optional<u32> other : {std::optional<u32>(5002), std::optional<u32>()}) {
+    config_.functions[1].vni = other;
+    start();
+    const auto red = attach(), blue = attach();
+    red->send({red->address, blue->address}, packet_to(blue->qpn(), 0x8001));
+    blue->send({blue->address, red->address}, packet_to(red->qpn(), 0x8001));
+    EXPECT_EQ(counter("red", "sent_packets", 1), 1u);
+    EXPECT_EQ(counter("blue", "sent_packets", 1), 1u);
+    if (other) {
+      EXPECT_EQ(counter("red", "received_refused_vni", 1), 1u);
+      EXPECT_EQ(counter("blue", "received_refused_vni", 1), 1u);
+    }
+    sleep_for(ms(20));
+    EXPECT_EQ(counter("red", "received_packets", 0), 0u);
+    EXPECT_EQ(counter("blue", "received_packets", 0), 0u);
+    stop();
+  }
+}
+
 TEST_F(NICServerTest, NobodyElseMayAttach) {
   for (NICFunctionConfig& function : config_.functions) function.user = ::geteuid() + 1;
   start();

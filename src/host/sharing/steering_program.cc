@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "connect/comm_id_space.h"
 #include "host/encryption/host_keys.h"
+#include "host/links/vxlan_stage.h"
 #include "host/os/socket_option.h"
 #include "host/sharing/probe_packet.h"
 #include "host/sharing/qpn_slot.h"
@@ -29,6 +30,17 @@ u32 end_of(const std::vector<Steer>& table) {
   u32 end = 1;
   for (const Steer& steer : table) end = std::max(end, steer.index + 1);
   return end;
+}
+
+// Of the BTH in the UDP payload.
+u32 bth_place_of(SteerBy by) {
+  switch (by) {
+    case SteerBy::kDestQP:
+    case SteerBy::kSPI: return 0;
+    case SteerBy::kDestQPInVXLANOverIPv4: return kVXLANHeadOverIPv4;
+    case SteerBy::kDestQPInVXLANOverIPv6: return kVXLANHeadOverIPv6;
+  }
+  CHECK_UNREACHABLE();
 }
 
 // A balanced tree of comparisons: `sorted` by slot, the slot in the accumulator.
@@ -63,6 +75,7 @@ void slot_from_spi(std::vector<sock_filter>& program) {
 }  // namespace
 
 std::vector<sock_filter> steering_program(std::vector<Steer> table, SteerBy by) {
+  const u32 bth = bth_place_of(by);
   CHECK(table.size() <= kMaxSteered);
   const u32 end = end_of(table);
   if (table.empty()) table.push_back({});
@@ -77,17 +90,17 @@ std::vector<sock_filter> steering_program(std::vector<Steer> table, SteerBy by) 
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kMask24),
       BPF_STMT(BPF_RET | BPF_A, 0),
       // FECN, BECN, reserved, DestQP: 7
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, bth + 4),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kMask24),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kGSIQPN.value, 0, 9),
       // A MAD, and whose it is: 10
-      BPF_STMT(BPF_LD | BPF_H | BPF_ABS, kAttributeIdAt),
+      BPF_STMT(BPF_LD | BPF_H | BPF_ABS, bth + kAttributeIdAt),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value_of(cm::Attribute::kREQ), 9, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value_of(cm::Attribute::kSIDRREQ), 8, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value_of(cm::Attribute::kSIDRREP), 0, 2),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kLocalIdAt),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, bth + kLocalIdAt),
       BPF_STMT(BPF_JMP | BPF_JA, 1),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kRemoteIdAt),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, bth + kRemoteIdAt),
       BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, kCommIdRandomBits),
       BPF_STMT(BPF_JMP | BPF_JA, 1),
       // The slot: 19

@@ -1,9 +1,9 @@
 // The classic BPF program that tells the kernel which of several sockets on UDP port 4791 gets a
-// datagram: by the slot in BTH's DestQP or, of a PSP packet, in the SPI, as the rest is encrypted.
-// SO_ATTACH_REUSEPORT_CBPF; offset 0 is the UDP payload.
-// QP 1 is everybody's: a CM MAD that names a Communication ID goes to the process whose it is, and
-// every other one to a process drawn at random, so that the peer's repetition finds a live one
-// though another is stopped. A probe (see probe_packet.h) goes to the socket whose index it names.
+// datagram: by the slot in BTH's DestQP, which may lie in VXLAN, or, of a PSP packet, in the SPI,
+// as the rest is encrypted. SO_ATTACH_REUSEPORT_CBPF; offset 0 is the UDP payload. QP 1 is
+// everybody's: a CM MAD that names a Communication ID goes to the process whose it is, and every
+// other one to a process drawn at random, so that the peer's repetition finds a live one though
+// another is stopped. A probe (see probe_packet.h) goes to the socket whose index it names.
 #pragma once
 
 #include <linux/filter.h>
@@ -22,7 +22,12 @@ struct Steer {
   u32 index = 0;  // of the socket, in the kernel's group: the order of bind()
 };
 
-enum class SteerBy : u8 { kDestQP, kSPI };
+enum class SteerBy : u8 {
+  kDestQP,
+  kSPI,
+  kDestQPInVXLANOverIPv4,  // of the RoCEv2 packet inside
+  kDestQPInVXLANOverIPv6,
+};
 
 // `table`: at most kMaxSteered. Slot 0 goes to a random one; a slot that is not in the table,
 // anywhere.

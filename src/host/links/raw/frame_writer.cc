@@ -29,7 +29,7 @@ RoCEv2Envelope envelope_of(const EgressFrame& frame) {
 std::size_t write_headers(const EthernetPath& path, const EgressFrame& frame, const RawSeal& seal,
                           std::span<u8> out) {
   if (frame.type == GIDType::kRoCEv2) {
-    const std::size_t overhead = seal.sealer == nullptr ? 0 : PSPSender::kOverhead;
+    const std::size_t overhead = seal.sealer == nullptr ? 0 : seal.sealer->overhead();
     RoCEv2Envelope outer = envelope_of(frame);
     outer.udp_destination_port = seal.udp_port;
     return write_v2_headers(path, outer,

@@ -76,6 +76,8 @@ FieldTest slot_test(u32 slot, SteerBy by, u32 at) {
   switch (by) {
     case SteerBy::kDestQP:
       return {FieldSize::kWord, at + kDestQPWordAt, kSlotMask, slot << kQPNIndexBits};
+    case SteerBy::kDestQPInVXLANOverIPv4:  // no raw link carries it
+    case SteerBy::kDestQPInVXLANOverIPv6: break;
     case SteerBy::kSPI:
       return {FieldSize::kWord, at + static_cast<u32>(PSPHeader::kSPIAt), kSlotOfSPIMask,
               slot << kSPINumberBits};
