@@ -5,6 +5,7 @@ import dataclasses
 from cpu import IdleWakeups, TargetCPU
 from measurements import (MPI, UCX, Collective, EventLatency, Gloo, Iperf3, Libfabric, Limit, ManyQPs,
                           Perftest, SocketPingPong, Sockperf, UDPStream)
+from security import SecuredPerftest
 from soft_roce import GuestPerftest, GuestUDP
 
 KIB = 1 << 10
@@ -153,6 +154,20 @@ def beside_soft_roce(name, what, unit, program, *options):
                  Peer("UDP sockets", limit, is_limit=True)))
 
 
+def secured(name, what, unit, measurement, by_nic, encrypted):
+    """Through a NIC process, and encrypted, beside the same in-process and in clear. A NIC process at
+    each end polls, too: on two cores the rows show how four pollers share them."""
+    return (Case(f"nic-{name}", "veth", f"{what}, verbena nic", unit,
+                 SecuredPerftest(measurement, by_nic=True),
+                 (Peer("in-process", measurement, by_nic),)),
+            Case(f"encrypted-{name}", "veth", f"{what}, encrypted", unit,
+                 SecuredPerftest(measurement, encrypted=True),
+                 (Peer("in clear", measurement, encrypted),)),
+            Case(f"nic-encrypted-{name}", "veth", f"{what}, verbena nic, encrypted", unit,
+                 SecuredPerftest(measurement, by_nic=True, encrypted=True),
+                 (Peer("in-process, in clear", measurement),)))
+
+
 def many_qps(name, what, active, run_length, goal=1 / 1.3):
     return Case(f"wire-many-{name}", "veth", f"WRITE 64 B, {what}", "M/s",
                 ManyQPs(1000, active, run_length),
@@ -259,6 +274,10 @@ CASES = (
     links("rate", "WRITE 64 B", "M/s", rate("ib_write_bw", 64, "-x", "3")),
     links("libfabric-lat", "fi_pingpong rdm 64 B, one way", "us", Libfabric("verbs;ofi_rxm", 64),
           Peer("libfabric tcp", Libfabric("tcp;ofi_rxm", 64), 1.0)),
+    *secured("write-1m", "WRITE 1 MiB, MTU 4096", "GB/s",
+             bandwidth("ib_write_bw", MIB, "-m", "4096"), 0.8, 0.5),
+    *secured("write-lat", "WRITE 8 B, one way", "us", latency("ib_write_lat", 8), None, None),
+    *secured("rate", "WRITE 64 B", "M/s", rate("ib_write_bw", 64), 0.6, None),
     allreduce("veth", MIB, 1000),
     allreduce("veth", 64 * MIB, 10),
     collective("veth", "all_reduce", 8, 5000, 1.0),
