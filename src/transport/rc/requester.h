@@ -43,6 +43,8 @@
 
 namespace verbena {
 
+struct PeerCopy;
+
 class RCRequester {
  public:
   // `fault`: receives the error that ends the QP.
@@ -117,17 +119,14 @@ class RCRequester {
   bool acknowledges_in_order(const Acknowledgement& acknowledgement, Time now);
 
   // short_cut.cc: without packets
-  struct ShortCut;
   bool fits_short_cut(const SendWQE& wqe) const;
   bool prefers_short_cut(const SendWQE& wqe) const;
   bool lets_short_cut_pass() const;
   bool take_short_cut(Time now);
-  void collect(ShortCut& copy, u64 first, u64 end);
-  bool add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length) const;
-  bool carry_out(const ShortCut& copy);
+  void collect(PeerCopy& copy, u64 first, u64 end);
   void on_refused(u64 index);
-  void count(const ShortCut& copy);
-  void finish(const ShortCut& copy);
+  void count(const PeerCopy& copy);
+  void finish(const PeerCopy& copy);
   void skip_fresh();
   bool may_be_put_off(const SendWQE& wqe) const;
   bool may_follow_put_off(const SendWQE& wqe) const;

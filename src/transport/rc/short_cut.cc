@@ -1,8 +1,8 @@
 // A requester's copies to and from a peer on the same host: transport/peer_memory.h. Only while the
 // peer has executed everything in flight, so that the order of the queue is kept. IBTA Vol 1,
 // 10.8.3.3 (ordering rules).
-#include "memory/sg_walk.h"
 #include "transport/local_operations.h"
+#include "transport/peer_copy.h"
 #include "transport/rc/requester.h"
 
 #include <algorithm>
@@ -11,54 +11,16 @@ namespace verbena {
 
 namespace {
 
-constexpr u64 kPartBytes = 1u << 20;      // in one call; a peer that deregisters waits for it
-constexpr u64 kTurnBytes = 4u << 20;      // until other QPs have a turn
-constexpr u64 kBytesPerMessage = 4096;    // take as long as a message of few bytes
 constexpr u32 kWorthWaiting = 64u << 10;  // bytes; also the least READ that is worth deferring
 constexpr u32 kMaxPassedBy = 16;          // WQEs in a row that find others in flight
 // The number of WQEs that go as packets after the peer has refused one: twice as many after each
 // further refusal, up to 64.
 constexpr u64 distrust(u32 refusals) { return u64{1} << std::min(refusals, 6u); }
 
-bool is_copy(SendOp op) { return op == SendOp::kRDMAWrite || op == SendOp::kRDMARead; }
-
-// Finds the pieces of [offset, offset + length) of a list. Returns 0 if not all of it may be used,
-// or is in this process.
-u32 pieces_of(const ProtectionTable& memory, PDId pd, std::span<const SGE> list, u64 offset,
-              u64 length, Access need, std::span<MemoryPiece> out) {
-  const bool is_simple = list.size() == 1 && list[0].address + offset >= list[0].address;
-  if (is_simple && list[0].length == offset + length) {  // the most frequent case
-    const Resolved piece = memory.local(pd, list[0].l_key, list[0].address + offset, length, need);
-    out[0] = {piece.data, length};
-    return piece && is_here(piece.data) ? 1 : 0;
-  }
-  u32 count = 0;
-  const MemoryFault fault = locate(memory, pd, list, offset, length, need, out, count);
-  return fault == MemoryFault::kNone ? count : 0;
-}
-
 }  // namespace
 
-// A run of WRITEs or READs, or a part of a long one.
-struct RCRequester::ShortCut {
-  SendOp op{};
-  union {  // its elements are not initialized: 4 KiB, and one is made for each copy
-    std::array<MemoryPiece, PeerMemory::kMaxPieces> pieces;
-  };
-  union {
-    std::array<PeerRange, PeerMemory::kMaxRanges> ranges;
-  };
-  u32 piece_count = 0, range_count = 0;
-  u32 finished = 0;  // WQEs that end in this copy
-  u64 bytes = 0;
-  u64 packets = 0;  // that the copy replaces
-
-  ShortCut() {}
-  u64 cost() const { return bytes + range_count * kBytesPerMessage; }
-};
-
 bool RCRequester::fits_short_cut(const SendWQE& wqe) const {
-  return peer_ != nullptr && is_copy(wqe.wr.op) && wqe.length_bytes != 0 &&
+  return peer_ != nullptr && PeerCopy::is_copy(wqe.wr.op) && wqe.length_bytes != 0 &&
          (wqe.wr.op == SendOp::kRDMAWrite || qp_.max_rd_atomic != 0);
 }
 
@@ -93,26 +55,19 @@ bool RCRequester::take_short_cut(Time now) {
   if (take_put_off(queue_.at(fresh_), now)) return true;
   u64 spent = 0;
   for (;;) {
-    ShortCut copy;
+    PeerCopy copy;
     collect(copy, fresh_, stopped_at_.value_or(queue_.end_index()));
     if (copy.range_count == 0) return spent != 0;
-    if (!carry_out(copy)) {
+    if (!copy.carry_out(*peer_, qp_)) {
       on_refused(fresh_);
       return spent != 0;
     }
     finish(copy);
     spent += copy.cost();
-    if (spent < kTurnBytes) continue;
+    if (spent < PeerCopy::kTurnBytes) continue;
     rests_from_ = now;
     return true;
   }
-}
-
-bool RCRequester::carry_out(const ShortCut& copy) {
-  const std::span pieces(copy.pieces.data(), copy.piece_count);
-  const std::span ranges(copy.ranges.data(), copy.range_count);
-  return copy.op == SendOp::kRDMAWrite ? peer_->write(qp_, pieces, ranges)
-                                       : peer_->read(qp_, ranges, pieces);
 }
 
 // The whole WQE goes as packets.
@@ -121,57 +76,22 @@ void RCRequester::on_refused(u64 index) {
   no_short_cut_before_ = index + distrust(refusals_++);
 }
 
-// Collects similar WQEs from `first` on. Collects nothing if our own keys do not allow it: the
-// packets will show the error.
-void RCRequester::collect(ShortCut& copy, u64 first, u64 end) {
-  u64 done = short_cut_bytes_;
-  for (u64 index = first; index != end; ++index) {
-    const SendWQE& wqe = queue_.at(index);
-    if (!fits_short_cut(wqe) || (copy.range_count != 0 && wqe.wr.op != copy.op)) return;
-    copy.op = wqe.wr.op;
-    const u64 left = wqe.length_bytes - done;
-    const u64 length = std::min(left, kPartBytes);
-    if (copy.bytes + length > kPartBytes || !add(copy, wqe, done, length)) return;
-    if (length != left) return;
-    ++copy.finished;
-    done = 0;
-  }
+// From the WQE `first` on.
+void RCRequester::collect(PeerCopy& copy, u64 first, u64 end) {
+  const PeerCopy::Side side{.memory = memory_, .pd = qp_.pd, .packet_octets = mtu()};
+  copy.collect(side, queue_, first, end, short_cut_bytes_,
+               [this](const SendWQE& wqe) { return fits_short_cut(wqe); });
 }
 
-bool RCRequester::add(ShortCut& copy, const SendWQE& wqe, u64 offset, u64 length) const {
-  if (copy.range_count == copy.ranges.size() || copy.piece_count == copy.pieces.size())
-    return false;
-  const std::span room = std::span(copy.pieces).subspan(copy.piece_count);
-  u32 count = 1;
-  if (wqe.inline_bytes != nullptr) {
-    room[0] = {const_cast<u8*>(wqe.inline_bytes) + offset, length};
-  } else {
-    const Access need = copy.op == SendOp::kRDMAWrite ? Access::kLocalRead : Access::kLocalWrite;
-    count = pieces_of(memory_, qp_.pd, wqe.wr.sg_list, offset, length, need, room);
-    if (count == 0) return false;
-  }
-  copy.piece_count += count;
-  copy.ranges[copy.range_count++] = {.r_key = wqe.wr.r_key,
-                                     .address = wqe.wr.remote_address + offset,
-                                     .length_bytes = static_cast<u32>(length),
-                                     .ends_message = offset + length == wqe.length_bytes};
-  copy.bytes += length;
-  copy.packets += (length + mtu() - 1) / mtu();
-  return true;
-}
-
-void RCRequester::count(const ShortCut& copy) {
-  const bool is_write = copy.op == SendOp::kRDMAWrite;
-  (is_write ? counters_.local_write_requests : counters_.local_read_requests) += copy.finished;
-  (is_write ? counters_.local_write_packets : counters_.local_read_packets) += copy.packets;
-  (is_write ? counters_.local_write_octets : counters_.local_read_octets) += copy.bytes;
+void RCRequester::count(const PeerCopy& copy) {
+  copy.count_in(counters_);
   if (habit_ != nullptr) habit_->on_copied(copy.cost());
   answered_ = true;
   refusals_ = 0;
   short_cut_bytes_ = copy.finished == 0 ? short_cut_bytes_ + static_cast<u32>(copy.bytes) : 0;
 }
 
-void RCRequester::finish(const ShortCut& copy) {
+void RCRequester::finish(const PeerCopy& copy) {
   count(copy);
   for (u32 i = 0; i < copy.finished; ++i) skip_fresh();
   skip_local_operations();
@@ -192,7 +112,7 @@ bool RCRequester::may_be_put_off(const SendWQE& wqe) const {
   const bool is_long = wqe.length_bytes >= kWorthWaiting;
   if (wqe.wr.op == SendOp::kRDMARead) return is_long || waits_for_response();
   const bool is_alone = put_off_ || fresh_ + 1 == queue_.end_index();
-  return is_alone && habit_ != nullptr && wqe.length_bytes < kPartBytes;
+  return is_alone && habit_ != nullptr && wqe.length_bytes < PeerCopy::kPartBytes;
 }
 
 // Returns false if the operation must be copied at once. WRITEs behind deferred ones always wait
@@ -219,7 +139,8 @@ void RCRequester::put_off(const SendWQE& wqe, Time now) {
 }
 
 bool RCRequester::fills_a_call() const {
-  return put_off_->bytes >= kPartBytes || fresh_ - put_off_->first >= PeerMemory::kMaxRanges;
+  return put_off_->bytes >= PeerCopy::kPartBytes ||
+         fresh_ - put_off_->first >= PeerMemory::kMaxRanges;
 }
 
 // Returns true if the WQE may start behind deferred operations. Only SENDs pass READs: other
@@ -245,13 +166,13 @@ void RCRequester::end_put_off(PollHabit::End end, Time now) {
 // Copies as much as a turn allows.
 void RCRequester::copy_put_off(Time now) {
   for (u64 spent = 0; put_off_ && !put_off_->refused;) {
-    if (spent >= kTurnBytes) {
+    if (spent >= PeerCopy::kTurnBytes) {
       put_off_->until = now;
       return;
     }
-    ShortCut copy;
+    PeerCopy copy;
     collect(copy, put_off_->first, fresh_);
-    if (copy.range_count == 0 || !carry_out(copy)) return refuse_put_off();
+    if (copy.range_count == 0 || !copy.carry_out(*peer_, qp_)) return refuse_put_off();
     count(copy);
     put_off_->first += copy.finished;
     skip_passed();
