@@ -358,7 +358,10 @@ void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
   const Session session = enter();
   capture_ = &file;
   capture_interface_ = file.add_interface(interface);
-  if (stream_side_ != nullptr) return stream_side_->capture_to(file, capture_interface_);
+  if (stream_side_ != nullptr) {
+    stream_side_->capture_to(file, capture_interface_);
+    return choose_path();
+  }
   link_ = std::make_unique<CapturedLink>(std::move(link_), file, capture_interface_);
   choose_path();
 }
@@ -366,7 +369,7 @@ void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
 // Faults and captures are of packets.
 void LiveAdapter::choose_path() {
   if (local_ == nullptr) return;
-  if (faulty_ == nullptr && capture_ == nullptr)
+  if (faulty_ == nullptr && !stream_faults_ && capture_ == nullptr)
     local_->turn_on();
   else
     local_->turn_off();
@@ -388,8 +391,11 @@ void LiveAdapter::serve_stats() {
 
 Expected<void> LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   const Session session = enter();
-  if (stream_side_ != nullptr)
+  if (stream_side_ != nullptr) {
+    stream_faults_ = !rules.empty();
+    choose_path();
     return stream_side_->faults().set_rules(std::move(rules), seed, session.real_now());
+  }
   if (faulty_ != nullptr) link_ = faulty_->release();
   faulty_ = nullptr;
   choose_path();

@@ -191,6 +191,7 @@ class LiveAdapter final : public Adapter {
   LiveConnectionManager connections_;
   std::unique_ptr<Link> link_;
   FaultyLink* faulty_ = nullptr;  // link_, where faults were asked for
+  bool stream_faults_ = false;    // the same, of stream_side_
   NICLink* nic_ = nullptr;        // below it all, where a virtual function carries the frames
   FabricLink* fabric_ = nullptr;  // below it all, where frames go through a simulated fabric
   std::unique_ptr<StreamSide> stream_side_;  // on link_, where QPs have TCP connections: iWARP

@@ -234,14 +234,19 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(
   config.limits.max_qp = kQPNsPerSlot;
   config.limits.max_init_rd_atomic = config.limits.max_rd_atomic;  // an idle QP takes little memory
   config.seed = random_u64();
+  Expected<std::unique_ptr<LocalPath>> opened = LocalPath::open((*link)->slot(), config.gids);
+  if (!opened) return tl::unexpected(opened.error());
+  LocalPath* const local = opened->get();
+  if (local != nullptr) config.local = local->ports();
   TCPLink* const tcp = link->get();
-  Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link));
+  Expected<std::shared_ptr<LiveAdapter>> adapter =
+      start(config, std::move(*link), std::move(*opened));
   if (!adapter) return adapter;
   {
     const Session session = (*adapter)->enter();
     LiveAdapter& self = **adapter;
-    self.stream_side_ = std::make_unique<StreamSide>(self, self.device_, *tcp, *mpa,
-                                                     address.interface_index, std::move(tls));
+    self.stream_side_ = std::make_unique<StreamSide>(
+        self, self.device_, *tcp, *mpa, address.interface_index, local, std::move(tls));
   }
   if (const auto done = (*adapter)->obey_environment(address); !done)
     return tl::unexpected(done.error());

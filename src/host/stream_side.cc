@@ -2,6 +2,30 @@
 
 namespace verbena::host {
 
+StreamSide::StreamSide(Adapter& adapter, Device& device, TCPLink& link, const MPAConfig& config,
+                       u32 interface_index, LocalPath* local,
+                       std::unique_ptr<StreamEncryption> encryption)
+    : device_(device),
+      link_(link),
+      encryption_(std::move(encryption)),
+      withdrawals_(link.channel(), local),
+      streams_(device, link.poll()),
+      manager_(adapter, device, link.poll(), streams_, config, interface_index, local,
+               encryption_.get()) {
+  if (local == nullptr || !link.poll().watch(link.channel().fd(), EPOLLIN, withdrawals_)) return;
+  local->sleep_until_withdrawn();
+}
+
+StreamSide::~StreamSide() {
+  if (withdrawals_.local != nullptr) link_.poll().forget(link_.channel().fd(), withdrawals_);
+}
+
+void StreamSide::Withdrawals::on_ready(u32, Time) {
+  while (channel.receive() != ProcessChannel::Received::kNothing) {
+  }
+  local->on_woken();
+}
+
 // While a program polls, the socket that had something last is asked directly: a call less.
 bool StreamSide::receive(Look look, Time now) {
   if (look == Look::kLikely && streams_.receive_likely(now)) return true;

@@ -12,16 +12,11 @@ namespace verbena::host {
 
 class StreamSide {
  public:
-  // The adapter's. All outlive this.
+  // The adapter's. All outlive this. `local`: nullptr if there is no path to peers on this host.
   // `encryption`: nullptr where connections go in clear.
   StreamSide(Adapter& adapter, Device& device, TCPLink& link, const MPAConfig& config,
-             u32 interface_index, std::unique_ptr<StreamEncryption> encryption)
-      : device_(device),
-        link_(link),
-        encryption_(std::move(encryption)),
-        streams_(device, link.poll()),
-        manager_(adapter, device, link.poll(), streams_, config, interface_index,
-                 encryption_.get()) {}
+             u32 interface_index, LocalPath* local, std::unique_ptr<StreamEncryption> encryption);
+  ~StreamSide();
 
   [[nodiscard]] ConnectionManager& connections() { return manager_; }
 
@@ -54,9 +49,18 @@ class StreamSide {
  private:
   static constexpr u32 kLooksBetween = 8;  // at the likely socket alone, between looks at all
 
+  // Peers on this host send messages when they withdraw what we have mapped.
+  struct Withdrawals final : ReadyTarget {
+    Withdrawals(ProcessChannel& from, LocalPath* to) : channel(from), local(to) {}
+    void on_ready(u32 events, Time now) override;
+    ProcessChannel& channel;
+    LocalPath* const local;
+  };
+
   Device& device_;
   TCPLink& link_;
   std::unique_ptr<StreamEncryption> encryption_;
+  Withdrawals withdrawals_;
   TCPStreams streams_;
   MPAConnectionManager manager_;
   CaptureFile* capture_ = nullptr;

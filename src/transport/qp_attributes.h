@@ -6,6 +6,7 @@
 #include "memory/protection_table.h"
 #include "transport/address_vector.h"
 #include "transport/completion_counter.h"
+#include "transport/tcp_tuple.h"
 #include "wire/ib/mtu.h"
 
 namespace verbena {
@@ -23,6 +24,7 @@ struct QPAttributes {
 
   AddressVector path;  // RC, UC
   QPN dest_qp;
+  TCPTuple tcp;  // iWARP: its connection
   MTU path_mtu = MTU::k1024;
   PKey p_key = kDefaultPKey;
   u16 p_key_index = 0;

@@ -194,6 +194,43 @@ class PerftestTest(IWARPCase):
                 self.check("ib_atomic_bw", "-n", "500", "-A", kind)
 
 
+class LocalTest(IWARPCase):
+    """WRITE and READ between processes of one host are copies, unless either end says no."""
+
+    def counts(self, program, environments=({}, {})):
+        """hw_counters of client and server in the middle of an endless ib_X_bw."""
+        port = harness.free_tcp_port()
+        command = (program, "-R", "-F", "-p", str(port), "-D", "600")
+        server = self.start_server(*command, port=port, environment=environments[0])
+        client = self.start(*command, BUILD.address, environment=environments[1])
+        self.addCleanup(harness.stop, client, server)
+        BUILD.wait_for_traffic(server, client)
+        return [BUILD.devices_of(end)[0]["hw_counters"] for end in (client, server)]
+
+    def test_write_and_read_are_copies(self):
+        for operation in ("write", "read"):
+            with self.subTest(operation=operation):
+                client, server = self.counts(f"ib_{operation}_bw")
+                self.assertGreater(client[f"local_{operation}_requests"], 100)
+                self.assertGreater(server[f"rx_{operation}_requests"], 100)
+
+    def test_either_end_turns_it_off(self):
+        off = {"VERBENA_LOCAL": "off"}
+        for environments in ((off, {}), ({}, off)):
+            client, _ = self.counts("ib_write_bw", environments)
+            self.assertEqual(client["local_write_requests"], 0)
+
+    def test_a_killed_peer_ends_the_connection(self):
+        port = harness.free_tcp_port()
+        command = ("ib_write_bw", "-R", "-F", "-p", str(port), "-D", "600")
+        server = self.start_server(*command, port=port)
+        client = self.start(*command, BUILD.address)
+        self.addCleanup(harness.stop, client, server)
+        BUILD.wait_for_traffic(server, client)
+        server.kill()
+        self.assertNotEqual(client.wait(LIMIT_S), None, client)
+
+
 class FaultsTest(IWARPCase):
     """Rules of --fault see FPDUs: TCP hides losses, and MPA's CRC finds what was corrupted."""
 

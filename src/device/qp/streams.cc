@@ -11,6 +11,7 @@ Result<u64> Streams::open(QueuePair& qp, const StreamOpening& opening, Time now)
     return failure(Status::kInvalidArgument);
   attributes.path.source = opening.local;
   attributes.path.destination = opening.remote;
+  attributes.tcp = opening.tcp;
   attributes.max_dest_rd_atomic = static_cast<u8>(opening.agreement.ird);
   attributes.max_rd_atomic = static_cast<u8>(opening.agreement.ord);
   qp.stream->begin(opening.agreement, now);

@@ -14,6 +14,7 @@ namespace verbena {
 struct StreamOpening {
   StreamAgreement agreement;
   GID local, remote;  // addresses of the two ends
+  TCPTuple tcp{};     // of the connection, for peers on this host; not connected: there are none
 };
 
 class Streams {

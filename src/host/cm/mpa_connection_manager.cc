@@ -84,13 +84,15 @@ struct MPAConnectionManager::Connection final : ReadyTarget {
 
 MPAConnectionManager::MPAConnectionManager(Adapter& adapter, Device& device, TCPPoll& poll,
                                            TCPStreams& streams, const MPAConfig& config,
-                                           u32 interface_index, StreamEncryption* encryption)
+                                           u32 interface_index, LocalPath* local,
+                                           StreamEncryption* encryption)
     : adapter_(adapter),
       device_(device),
       poll_(poll),
       streams_(streams),
       config_(with_depths(config, device.config().limits)),
       interface_index_(interface_index),
+      local_(local),
       identity_(identity_of(device.config())),
       encryption_(encryption) {}
 
@@ -437,11 +439,14 @@ Result<u64> MPAConnectionManager::open_stream(Connection& connection, QPN qpn, T
   QueuePair* const qp = device_.find_qp(qpn);
   if (qp == nullptr) return failure(Status::kInvalidArgument);
   const u32 segment = segment_octets_of(connection.socket.get());
+  const TCPTuple tcp = ends_of(connection.socket.get());
+  if (local_ != nullptr && tcp.is_connected()) local_->announce(tcp, qpn);
   const Result<u64> number =
       device_.streams().open(*qp,
                              {.agreement = connection.set_up.agreement(segment),
                               .local = identity_.gids.front(),
-                              .remote = connection.remote.address},
+                              .remote = connection.remote.address,
+                              .tcp = tcp},
                              monotonic_now());
   if (!number) return number;
   connection.qpn = qpn;

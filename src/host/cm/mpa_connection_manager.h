@@ -15,15 +15,17 @@
 #include "host/links/tcp/stream_encryption.h"
 #include "host/links/tcp/tcp_socket.h"
 #include "host/links/tcp/tcp_streams.h"
+#include "host/local/local_path.h"
 
 namespace verbena::host {
 
 class MPAConnectionManager final : public ConnectionManager {
  public:
-  // All are the adapter's and outlive this. `interface_index`: of its addresses. `encryption`:
-  // nullptr where connections go in clear.
+  // All are the adapter's and outlive this. `interface_index`: of its addresses. `local`: nullptr
+  // if there is no path to peers on this host. `encryption`: nullptr where connections go in clear.
   MPAConnectionManager(Adapter& adapter, Device& device, TCPPoll& poll, TCPStreams& streams,
-                       const MPAConfig& config, u32 interface_index, StreamEncryption* encryption);
+                       const MPAConfig& config, u32 interface_index, LocalPath* local,
+                       StreamEncryption* encryption);
   ~MPAConnectionManager() override;
 
   [[nodiscard]] const ConnectionIdentity& identity() const override { return identity_; }
@@ -98,6 +100,7 @@ class MPAConnectionManager final : public ConnectionManager {
   TCPStreams& streams_;
   const MPAConfig config_;
   const u32 interface_index_;
+  LocalPath* const local_;
   const ConnectionIdentity identity_;
   StreamEncryption* const encryption_;
   Descriptor spare_;  // for a connection that comes when the process has no descriptor left

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "host/local/huge_pages.h"
+#include "host/local/stream_peer.h"
 #include "host/os/clock.h"
 #include "host/sharing/directory.h"
 
@@ -151,7 +152,39 @@ std::optional<CommonMemory> LocalPath::common_memory(std::span<const u8> memory)
   return common;
 }
 
+// In any order with take(): a ring after it wakes us again.
+void LocalPath::sleep_until_withdrawn() { doorbells().sleep(); }
+
+void LocalPath::on_woken() {
+  doorbells().sleep();
+  Doorbells::Rung rung{};
+  if (!doorbells().take(rung)) return;
+  for (u32 slot = kFirstSlot; slot <= kLastSlot; ++slot)
+    if ((rung[slot / 64] >> slot % 64 & 1) != 0) on_withdrawn_by(slot);
+}
+
+void LocalPath::announce(const TCPTuple& end, QPN qpn) {
+  if (!processes_.is_on()) return;
+  if (!streams_) {
+    Expected<StreamDirectory> opened = StreamDirectory::open();
+    if (!opened) return;
+    streams_ = std::move(*opened);
+  }
+  (void)streams_->set(end, qpn);
+}
+
+std::shared_ptr<PeerMemory> LocalPath::find_stream(const QPAttributes& qp) {
+  const std::optional<QPN> qpn = streams_ ? streams_->find(qp.tcp.reversed()) : std::nullopt;
+  if (!qpn) return nullptr;
+  std::shared_ptr<ProcessMemory> process = processes_.at(slot_of(qpn->value));
+  QPAttributes asker = qp;
+  asker.dest_qp = *qpn;
+  if (process == nullptr || !process->accepts_from(asker)) return nullptr;
+  return std::make_shared<StreamPeer>(std::move(process), *qpn);
+}
+
 std::shared_ptr<PeerMemory> LocalPath::find(const QPAttributes& qp) {
+  if (qp.tcp.is_connected()) return find_stream(qp);
   std::shared_ptr<ProcessMemory> found = processes_.at(slot_of(qp.dest_qp.value));
   if (found == nullptr || !found->has(qp.path.destination)) return nullptr;
   return found;

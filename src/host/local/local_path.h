@@ -14,6 +14,7 @@
 #include "host/local/outgoing_rings.h"
 #include "host/local/process_memory.h"
 #include "host/local/segment_directory.h"
+#include "host/local/stream_directory.h"
 #include "host/sharing/process_channel.h"
 #include "host/sharing/qpn_slot.h"
 
@@ -55,6 +56,8 @@ class LocalPath final : public PeerMemoryFinder {
   [[nodiscard]] std::optional<CommonMemory> common_memory(std::span<const u8> memory) const;
 
   [[nodiscard]] std::shared_ptr<PeerMemory> find(const QPAttributes& qp) override;
+  // The QP has this end of a TCP connection: so a peer at its other end finds it.
+  void announce(const TCPTuple& end, QPN qpn);
 
   // Where others find what the device exports, and who exports there. ESRCH: the process has ended;
   // EXDEV: it is in another network namespace; else why the kernel keeps its memory from us.
@@ -66,6 +69,9 @@ class LocalPath final : public PeerMemoryFinder {
   [[nodiscard]] LocalProcesses& processes() { return processes_; }
   // A peer rang, and there was no frame: it has withdrawn what we have mapped.
   void on_withdrawn_by(u32 slot);
+  // Of an adapter that gets no frames so: each ring wakes it, and means that.
+  void sleep_until_withdrawn();
+  void on_woken();
   [[nodiscard]] Doorbells& doorbells() const { return layout().shared.doorbells; }
   // The ring of frames from a peer to us; nullopt: it has claimed none.
   [[nodiscard]] std::optional<u32> ring_from(u32 slot) const {
@@ -82,6 +88,7 @@ class LocalPath final : public PeerMemoryFinder {
   LocalPath(u32 slot, OwnSegment segment, std::optional<SegmentDirectory> directory,
             const LocalChoices& choices);
   [[nodiscard]] SegmentLayout& layout() const { return segment_.layout(); }
+  [[nodiscard]] std::shared_ptr<PeerMemory> find_stream(const QPAttributes& qp);
   void wait_for_gates();
   void wait_for_gate(u32 slot, u32 look);
   void tell_mappers();
@@ -90,6 +97,7 @@ class LocalPath final : public PeerMemoryFinder {
 
   LocalProcesses processes_;
   OwnSegment segment_;
+  std::optional<StreamDirectory> streams_;  // opened with the first stream
   const LocalChoices choices_;
   KeyPublisher keys_;
   QPPublisher qps_;

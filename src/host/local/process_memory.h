@@ -31,6 +31,11 @@ class ProcessMemory final : public PeerMemory {
   [[nodiscard]] Mapping claim_ring();
   [[nodiscard]] Doorbells& doorbells() const { return segment_.shared().doorbells; }
 
+  // Its QP `qp.dest_qp` accepts requests of `qp`.
+  [[nodiscard]] bool accepts_from(const QPAttributes& qp) const {
+    PublishedQP peer;
+    return segment_.device().qps.find(qp.dest_qp, peer) && peer.accepts_from(qp);
+  }
   [[nodiscard]] bool has_executed(const QPAttributes& qp, PSN before) const override {
     return segment_.device().progress.is_at(qp.dest_qp, before);
   }

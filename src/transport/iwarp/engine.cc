@@ -12,7 +12,8 @@ IWARPEngine::IWARPEngine(const EngineParts& parts, const IWARPLimits& limits)
       send_copies_(parts.send_copies),
       receive_copies_(parts.receive_copies),
       requester_(parts, counters_, fault_.requester, limits.max_ord),
-      responder_(parts, counters_, fault_.responder, limits.max_ird) {}
+      responder_(parts, counters_, fault_.responder, limits.max_ird),
+      progress_(parts.local_progress) {}
 
 void IWARPEngine::begin(const StreamAgreement& agreement, Time now) {
   agreement_ = agreement;
@@ -30,6 +31,8 @@ void IWARPEngine::begin(const StreamAgreement& agreement, Time now) {
   sent_.reset();
   received_.reset();
   is_open_ = true;
+  sent_messages_ = received_messages_ = 0;
+  if (progress_ != nullptr) progress_->note(qp_.qpn, PSN(received_messages_));
   fault_.stream = {};
   has_heard_ = !agreement.awaits_ready;
   ready_deadline_ = agreement.ready_patience ? now + *agreement.ready_patience : Time::never();
@@ -53,6 +56,7 @@ void IWARPEngine::on_state(QPState from, Time) {
 
 void IWARPEngine::on_timer(Time now) {
   if (now >= ready_deadline_) has_heard_ = true;
+  if (now >= requester_.next_timer()) requester_.on_timer();
 }
 
 std::optional<EngineEvent> IWARPEngine::poll_event() {

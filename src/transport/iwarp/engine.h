@@ -5,6 +5,7 @@
 // its first octets, so that no octet needs to be kept.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "transport/iwarp/requester.h"
@@ -38,7 +39,7 @@ class IWARPEngine final : public StreamEngine {
   [[nodiscard]] bool poll_receive_cqe(CQE& out) override { return responder_.poll_cqe(out); }
   [[nodiscard]] std::optional<EngineEvent> poll_event() override;
   [[nodiscard]] Time next_timer() const override {
-    return has_heard_ ? Time::never() : ready_deadline_;
+    return std::min(requester_.next_timer(), has_heard_ ? Time::never() : ready_deadline_);
   }
   [[nodiscard]] const EngineCounters& counters() const override { return counters_; }
   [[nodiscard]] bool is_draining() const override { return requester_.is_draining(); }
@@ -104,6 +105,7 @@ class IWARPEngine final : public StreamEngine {
   void finish_message(const Cursor& at);
   void note_part(const StreamGather& gathered, u32 from, u32 to);
   void keep_rest();
+  void execute_here(Time now);
 
   // --- engine_receive.cc
   [[nodiscard]] bool receives() const;
@@ -114,6 +116,7 @@ class IWARPEngine final : public StreamEngine {
   [[nodiscard]] std::optional<TerminateReason> place_part();
   [[nodiscard]] std::optional<TerminateReason> finish_segment();
   void on_terminate(Bytes payload);
+  void note_executed();
   void terminate(TerminateReason reason);
   void terminate_for_segment(TerminateReason reason);
 
@@ -126,6 +129,8 @@ class IWARPEngine final : public StreamEngine {
   Requester requester_;
   Responder responder_;
   SegmentReader reader_;
+  LocalProgress* const progress_;  // for a peer on this host; nullptr: none is told
+  u32 sent_messages_ = 0, received_messages_ = 0;
   StreamAgreement agreement_;
   u32 max_ulpdu_ = 0;
   bool is_open_ = false;                 // between begin() and the end

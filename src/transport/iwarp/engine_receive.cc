@@ -67,10 +67,16 @@ bool IWARPEngine::on_step(SegmentReader::Step step) {
       break;
   }
   if (fault) terminate_for_segment(*fault);
-  if (step == Step::kSegment || step == Step::kEnd) ++counts_.received_segments;
-  const bool ends_message = (step == Step::kSegment || step == Step::kEnd) &&
-                            reader_.header().last() && opcode_ != RDMAPOpcode::kWrite;
-  return fault || ends_message;
+  const bool is_whole = step == Step::kSegment || step == Step::kEnd;
+  if (is_whole && !fault && reader_.header().last()) note_executed();
+  if (is_whole) ++counts_.received_segments;
+  return fault || (is_whole && reader_.header().last() && opcode_ != RDMAPOpcode::kWrite);
+}
+
+// All octets of the message are in their place, and what it asks for is done or queued.
+void IWARPEngine::note_executed() {
+  ++received_messages_;
+  if (progress_ != nullptr) progress_->note(qp_.qpn, PSN(received_messages_));
 }
 
 std::optional<TerminateReason> IWARPEngine::check_segment() {

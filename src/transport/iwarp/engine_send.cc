@@ -214,11 +214,18 @@ bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
   return true;
 }
 
-void IWARPEngine::gather(StreamGather& out, Time) {
+// Behind all that was sent before: nothing is between the position and the requests.
+void IWARPEngine::execute_here(Time now) {
+  if (cursor_.source != Source::kNone || !has_heard_ || !cursor_.ready_is_before || to_send_)
+    return;
+  requester_.execute_here(
+      {.sent = sent_messages_, .received = received_messages_, .is_between = part_sent_ == 0}, now);
+}
+
+void IWARPEngine::gather(StreamGather& out, Time now) {
   if (!is_open_ || is_broken_ || sent_) return;
   if (rest_sent_ < rest_.size()) return out.add(Bytes(rest_).subspan(rest_sent_));
-  if (cursor_.source == Source::kNone && has_heard_ && cursor_.ready_is_before)
-    requester_.execute_local();
+  execute_here(now);
   if (requester_.has_failed()) terminate(reason::kLocalCatastrophic);
   const bool terminates = to_send_.has_value();
   gather_from_here(out);
@@ -297,6 +304,7 @@ void IWARPEngine::add_rest_of_part(Cursor& at, StreamGather& out) const {
 }
 
 void IWARPEngine::finish_message(const Cursor& at) {
+  ++sent_messages_;
   switch (at.source) {
     case Source::kRequest: requester_.on_sent(at.message); return;
     case Source::kResponse: responder_.on_response_sent(); return;

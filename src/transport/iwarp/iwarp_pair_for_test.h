@@ -22,6 +22,8 @@ struct EndOptions {
   AccessFlags access = kAllRights, qp_access = kAllRights;
   SendQueueLimits sends{.depth = 64, .max_sge = 4, .max_inline_bytes = 128};
   ReceiveQueueLimits receives{.depth = 64, .max_sge = 4};
+  PeerMemoryFinder* peers = nullptr;  // the short cut
+  LocalProgress* progress = nullptr;
 };
 
 class End {
@@ -37,10 +39,13 @@ class End {
     engine = std::make_unique<IWARPEngine>(EngineParts{.attributes = qp,
                                                        .memory = memory,
                                                        .receive_queue = receives,
-                                                       .send_limits = options.sends},
+                                                       .send_limits = options.sends,
+                                                       .peers = options.peers,
+                                                       .local_progress = options.progress},
                                            IWARPLimits{});
   }
   void begin(const StreamAgreement& agreement) {
+    qp.max_rd_atomic = static_cast<u8>(agreement.ord);
     engine->begin(agreement, kNow);
     to(QPState::kRTS);
   }

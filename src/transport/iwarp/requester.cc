@@ -62,6 +62,7 @@ Requester::Requester(const EngineParts& parts, EngineCounters& counters, Request
       counters_(counters),
       fault_(fault),
       queue_(parts.send_limits),
+      short_cut_(parts),
       reads_(std::size_t{max_ord} + 1) {}
 
 PostError Requester::post(const SendWR& wr, Time now) {
@@ -81,6 +82,7 @@ PostError Requester::post(const SendWR& wr, Time now) {
 
 void Requester::on_state(QPState) {
   draining_ = qp_.state == QPState::kSQD;
+  if (qp_.state == QPState::kError || qp_.state == QPState::kReset) short_cut_.end();
   if (qp_.state != QPState::kReset) return;
   queue_.clear();
   reads_.clear();
@@ -95,6 +97,7 @@ void Requester::begin(const StreamAgreement& agreement) {
   may_use_rfc7306_ = agreement.atomics_and_immediate;
   position_ = {.next = queue_.begin_index()};
   reads_.clear();
+  short_cut_.begin(agreement.segment_octets);
   if (agreement.to_send == ReadyToReceive::kSend) ++position_.send_msn;
   if (agreement.to_send != ReadyToReceive::kRead) return;
   ++position_.read_msn;
@@ -104,9 +107,14 @@ void Requester::begin(const StreamAgreement& agreement) {
 
 // --- out
 
+// A request has begun, and not ended.
+bool Requester::is_inside(const Position& at) const {
+  return at.part != 0 || (short_cut_.is_inside() && at.next == position_.next);
+}
+
 bool Requester::may_start(const Position& at) const {
   if (failure_ || at.next == queue_.end_index()) return false;
-  return qp_.state == QPState::kRTS || (qp_.state == QPState::kSQD && at.part != 0);
+  return qp_.state == QPState::kRTS || (qp_.state == QPState::kSQD && is_inside(at));
 }
 
 // Behind all that was sent before: nothing is between the position and them.
@@ -120,12 +128,26 @@ void Requester::execute_local() {
   }
 }
 
+// Copies and local operations, in the order of the queue.
+void Requester::execute_here(const ShortCut::Progress& progress, Time now) {
+  for (;;) {
+    execute_local();
+    if (!may_start(position_) || position_.part != 0) return;
+    ShortCut::Progress here = progress;
+    here.is_between &= reads_.empty();
+    const u32 done = short_cut_.take(queue_, position_.next, here, counters_, now);
+    position_.next += done;
+    if (done == 0 || short_cut_.next_timer() != Time::never()) return;
+  }
+}
+
 bool Requester::next(Position& at, OutMessage& out) const {
   if (!may_start(at)) return false;
   const SendWQE& wqe = queue_.at(at.next);
   if (is_local_operation(wqe.wr.op)) return false;
   if (wqe.wr.fence && at.part == 0 && at.reads != 0) return false;
   if (is_answered(wqe.wr.op) && at.reads >= ord_) return false;
+  if (at.part == 0 && short_cut_.holds(wqe, at.next)) return false;
   step(at, out);
   return true;
 }
@@ -396,7 +418,7 @@ bool Requester::poll_cqe(CQE& out) {
 }
 
 bool Requester::is_draining() const {
-  return draining_ && (position_.part != 0 || queue_.begin_index() != position_.next);
+  return draining_ && (is_inside(position_) || queue_.begin_index() != position_.next);
 }
 
 bool Requester::take_drained() {

@@ -12,6 +12,7 @@
 #include "transport/engine.h"
 #include "transport/iwarp/out_message.h"
 #include "transport/iwarp/segment_reader.h"
+#include "transport/iwarp/short_cut.h"
 #include "transport/stream_agreement.h"
 #include "transport/stream_engine.h"
 
@@ -38,8 +39,10 @@ class Requester {
 
   // --- out
   [[nodiscard]] const Position& position() const { return position_; }
-  // Requests that are done here, without a message, at the position.
-  void execute_local();
+  // Requests that are done here, without a message, at the position. `progress`: of the stream.
+  void execute_here(const ShortCut::Progress& progress, Time now);
+  void on_timer() { short_cut_.on_timer(); }
+  [[nodiscard]] Time next_timer() const { return short_cut_.next_timer(); }
   // The message that follows `at`, which moves behind it. False: none for now.
   [[nodiscard]] bool next(Position& at, OutMessage& out) const;
   // The same, of a message that has been started: whatever the state is now.
@@ -87,7 +90,9 @@ class Requester {
     WQEStatus status;
   };
 
+  [[nodiscard]] bool is_inside(const Position& at) const;
   [[nodiscard]] bool may_start(const Position& at) const;
+  void execute_local();
   void send_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
   void write_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
   void immediate_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
@@ -106,6 +111,7 @@ class Requester {
   EngineCounters& counters_;
   RequesterFault& fault_;
   mutable SendQueue queue_;
+  ShortCut short_cut_;
   Position position_;
   Ring<Read> reads_;
   u32 ord_ = 0;

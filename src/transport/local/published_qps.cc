@@ -11,6 +11,8 @@ bool accepts_requests(const QPAttributes& qp) {
 }  // namespace
 
 bool PublishedQP::accepts_from(const QPAttributes& requester) const {
+  if (tcp().is_connected() || requester.tcp.is_connected())
+    return accepts == 1 && tcp().reversed() == requester.tcp;
   return accepts == 1 && dest_qp == requester.qpn && rq_psn == requester.sq_psn.value() &&
          p_key == requester.p_key.value && path_mtu == bytes(requester.path_mtu) &&
          source == requester.path.destination && destination == requester.path.source;
@@ -28,6 +30,8 @@ void QPPublisher::publish(const QPAttributes& qp) {
   const u32 place = qp.qpn.value % PublishedQPs::kPlaces;
   withdrawn_ |= published_[place];  // the change may have removed a right
   published_.set(place);
+  const TCPTuple& tcp = qp.tcp;
+  const bool is_stream = tcp.is_connected();
   qps_.places_[place].store({.accepts = 1,
                              .dest_qp = qp.dest_qp,
                              .rq_psn = qp.rq_psn.value(),
@@ -36,8 +40,10 @@ void QPPublisher::publish(const QPAttributes& qp) {
                              .p_key = qp.p_key.value,
                              .path_mtu = bytes(qp.path_mtu),
                              .max_dest_rd_atomic = qp.max_dest_rd_atomic,
-                             .source = qp.path.source,
-                             .destination = qp.path.destination});
+                             .source = is_stream ? tcp.local : qp.path.source,
+                             .destination = is_stream ? tcp.remote : qp.path.destination,
+                             .source_port = tcp.local_port,
+                             .destination_port = tcp.remote_port});
 }
 
 void QPPublisher::withdraw(QPN qpn) {

@@ -1,5 +1,5 @@
-// PublishedQPs: the RC queue pairs of one device that accept requests, for other processes of the
-// host to read. QPPublisher is the device's side of it.
+// PublishedQPs: the RC queue pairs (and iWARP's) of one device that accept requests, for other
+// processes of the host to read. QPPublisher is the device's side of it.
 #pragma once
 
 #include <array>
@@ -18,13 +18,19 @@ struct PublishedQP {
   PDId pd{};
   AccessFlags access{};
   u32 p_key = 0;
-  u32 path_mtu = 0;             // in bytes
-  u32 max_dest_rd_atomic = 0;   // READs and atomics that it executes at a time
-  GID source{}, destination{};  // of its path
+  u32 path_mtu = 0;                           // in bytes
+  u32 max_dest_rd_atomic = 0;                 // READs and atomics that it executes at a time
+  GID source{}, destination{};                // of its path, or of its TCP connection
+  u16 source_port = 0, destination_port = 0;  // of its TCP connection
+  u32 reserved = 0;
 
+  [[nodiscard]] TCPTuple tcp() const {
+    return {source, destination, source_port, destination_port};
+  }
   // Returns whether requests of `requester` are accepted here. It checks what the device checks of
   // each packet (device/port/admission.h), that both ends are of one connection, and that packets
-  // of one end have the length that the other expects. IBTA 9.7.4.1.6
+  // of one end have the length that the other expects. IBTA 9.7.4.1.6. Of iWARP, a TCP connection
+  // tells.
   [[nodiscard]] bool accepts_from(const QPAttributes& requester) const;
   // Returns whether requests of this kind are permitted: `need` is kRemoteWrite or kRemoteRead.
   // IBTA 9.7.4.1.5. A requester that may have more READs outstanding than there are resources may

@@ -128,5 +128,23 @@ TEST_F(PublishedQPsTest, WhatIsWithdrawnIsTold) {
   EXPECT_FALSE(publisher_.take_withdrawn());
 }
 
+// iWARP: both ends name the same connection, and know no QPN of each other.
+TEST_F(PublishedQPsTest, ATCPConnectionTellsThePeer) {
+  target_.dest_qp = requester_.dest_qp = QPN{};
+  target_.tcp = {target_.path.source, target_.path.destination, 4000, 50'000};
+  requester_.tcp = target_.tcp.reversed();
+  publisher_.update(target_);
+  EXPECT_TRUE(accepts(requester_));
+  QPAttributes other = requester_;
+  other.tcp.local_port = 50'001;
+  EXPECT_FALSE(accepts(other));
+  other.tcp = target_.tcp;  // its own end
+  EXPECT_FALSE(accepts(other));
+  other.tcp = {};
+  EXPECT_FALSE(accepts(other));
+  publisher_.withdraw(kTarget);
+  EXPECT_FALSE(accepts(requester_));
+}
+
 }  // namespace
 }  // namespace verbena

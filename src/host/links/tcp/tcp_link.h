@@ -19,6 +19,7 @@ class TCPLink final : public Link {
 
   [[nodiscard]] u32 slot() const { return channel_.slot(); }
   [[nodiscard]] TCPPoll& poll() { return poll_; }
+  [[nodiscard]] ProcessChannel& channel() { return channel_; }
 
   void append(const EgressFrame&) override { CHECK_UNREACHABLE(); }
   void flush() override {}

@@ -84,6 +84,14 @@ GID peer_of(int socket) {
   return ::getpeername(socket, reinterpret_cast<sockaddr*>(&at), &size) == 0 ? gid_of(at) : GID{};
 }
 
+TCPTuple ends_of(int socket) {
+  const TCPEndpoint local = endpoint_of(socket);
+  sockaddr_storage at{};
+  socklen_t size = sizeof at;
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&at), &size) != 0) return {};
+  return {local.address, gid_of(at), local.port, port_of(at)};
+}
+
 int error_of(int socket) {
   int error = 0;
   socklen_t size = sizeof error;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/os/descriptor.h"
+#include "transport/tcp_tuple.h"
 #include "wire/ib/gid.h"
 
 namespace verbena::host {
@@ -23,6 +24,8 @@ struct TCPEndpoint {
 [[nodiscard]] TCPEndpoint endpoint_of(int socket);
 // The other end's address.
 [[nodiscard]] GID peer_of(int socket);
+// Both ends. Not connected where the kernel cannot tell them.
+[[nodiscard]] TCPTuple ends_of(int socket);
 // 0, or why the connection has failed.
 [[nodiscard]] int error_of(int socket);
 // Octets of a segment that it sends. RFC 5044: EMSS.

@@ -1,0 +1,30 @@
+// StreamDirectory: which QP has an end of a TCP connection of this user and network namespace: a
+// file beside that of Directory, with a place for each connection by its hash. A connection whose
+// place another has taken has no short cut. Whoever finds a QP here asks its owner whether it is so
+// (transport/local/published_qps.h), so what ended QPs leave behind leads nowhere.
+#pragma once
+
+#include <optional>
+
+#include "base/types.h"
+#include "host/os/descriptor.h"
+#include "host/os/error.h"
+#include "transport/tcp_tuple.h"
+
+namespace verbena::host {
+
+class StreamDirectory {
+ public:
+  [[nodiscard]] static Expected<StreamDirectory> open();
+
+  // `end`: the QP's view of its connection.
+  [[nodiscard]] bool set(const TCPTuple& end, QPN qpn);
+  [[nodiscard]] std::optional<QPN> find(const TCPTuple& end) const;
+
+ private:
+  explicit StreamDirectory(Descriptor file) : file_(std::move(file)) {}
+
+  Descriptor file_;
+};
+
+}  // namespace verbena::host

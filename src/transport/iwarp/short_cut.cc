@@ -1,0 +1,113 @@
+#include "transport/iwarp/short_cut.h"
+
+#include <algorithm>
+
+#include "transport/peer_copy.h"
+
+namespace verbena::iwarp {
+namespace {
+
+constexpr u32 kWorthWaiting = 64u << 10;  // bytes
+constexpr u32 kMaxPassedBy = 16;
+constexpr Duration kFirstPause = us(20), kLongestPause = ms(1), kPatience = ms(20);
+// Twice as many requests after each further refusal, or search in vain.
+constexpr u64 backoff(u32 times) { return u64{1} << std::min(times, 10u); }
+
+}  // namespace
+
+void ShortCut::begin(u32 segment_octets) {
+  end();
+  is_open_ = finder_ != nullptr;
+  packet_octets_ = std::max(segment_octets, 1u);
+}
+
+void ShortCut::end() {
+  is_open_ = false;
+  peer_.reset();
+  next_look_ = not_before_ = 0;
+  looks_ = refusals_ = passed_by_ = 0;
+  last_passed_ = ~u64{0};
+  copied_bytes_ = 0;
+  waits_until_.reset();
+  wakes_at_ = Time::never();
+}
+
+bool ShortCut::fits(const SendWQE& wqe) const {
+  return PeerCopy::is_copy(wqe.wr.op) && wqe.length_bytes != 0 &&
+         (wqe.wr.op == SendOp::kRDMAWrite || qp_.max_rd_atomic != 0);
+}
+
+bool ShortCut::holds(const SendWQE& wqe, u64 index) const {
+  return peer_ != nullptr && index >= not_before_ && fits(wqe) &&
+         (wqe.length_bytes >= kWorthWaiting || passed_by_ >= kMaxPassedBy || is_inside());
+}
+
+bool ShortCut::find_peer(u64 index) {
+  if (peer_ != nullptr) return true;
+  if (!is_open_ || index < next_look_) return false;
+  peer_ = finder_->find(qp_);
+  if (peer_ == nullptr) next_look_ = index + backoff(looks_++);
+  return peer_ != nullptr;
+}
+
+// A peer that waits for the first message of the stream has to get it. RFC 5044, 7.1.2
+bool ShortCut::may_copy(const Progress& progress) const {
+  return progress.is_between && (progress.sent != 0 || progress.received != 0) &&
+         peer_->has_executed(qp_, PSN(progress.sent));
+}
+
+u32 ShortCut::take(SendQueue& queue, u64 first, const Progress& progress, EngineCounters& counters,
+                   Time now) {
+  if (first < not_before_ || !fits(queue.at(first)) || !find_peer(first)) return 0;
+  if (!may_copy(progress)) {
+    on_busy(queue.at(first), first, now);
+    return 0;
+  }
+  passed_by_ = 0;
+  waits_until_.reset();
+  const PeerCopy::Side side{.memory = memory_, .pd = qp_.pd, .packet_octets = packet_octets_};
+  u32 finished = 0;
+  for (u64 spent = 0; spent < PeerCopy::kTurnBytes;) {
+    PeerCopy copy;
+    copy.collect(side, queue, first + finished, queue.end_index(), copied_bytes_,
+                 [this](const SendWQE& wqe) { return fits(wqe); });
+    if (copy.range_count == 0) return finished;
+    if (!copy.carry_out(*peer_, qp_)) {
+      distrust(first + finished);
+      return finished;
+    }
+    copy.count_in(counters);
+    refusals_ = 0;
+    copied_bytes_ = copy.finished == 0 ? copied_bytes_ + copy.bytes : 0;
+    finished += copy.finished;
+    spent += copy.cost();
+  }
+  wakes_at_ = now;  // other QPs have a turn before
+  return finished;
+}
+
+// The request becomes a message, unless it waits.
+void ShortCut::on_busy(const SendWQE& wqe, u64 index, Time now) {
+  if (!holds(wqe, index)) {
+    if (std::exchange(last_passed_, index) != index) ++passed_by_;
+    return;
+  }
+  if (!waits_until_) {
+    waits_until_ = now + kPatience;
+    pause_ = kFirstPause;
+  }
+  if (now >= *waits_until_) return distrust(index);
+  wakes_at_ = now + pause_;
+  pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+// The whole request becomes a message.
+void ShortCut::distrust(u64 index) {
+  copied_bytes_ = 0;
+  passed_by_ = 0;
+  waits_until_.reset();
+  wakes_at_ = Time::never();
+  not_before_ = index + backoff(refusals_++);
+}
+
+}  // namespace verbena::iwarp

@@ -1,0 +1,66 @@
+// ShortCut: the WRITEs and READs of an iWARP requester that need no messages, because the peer is a
+// process of this host (transport/peer_memory.h). It copies only while the peer has executed every
+// message of ours, so that nothing overtakes. RFC 5040, 5.5 (ordering) permits more.
+//   a short request while messages are under way   becomes a message itself
+//   one of 64 KiB and more, or after 16 such       waits for the peer, 20 ms at most
+//   one that the peer would refuse                 becomes a message, which is answered as ever
+// Sans-IO; no allocation after construction.
+#pragma once
+
+#include <memory>
+
+#include "transport/engine.h"
+
+namespace verbena::iwarp {
+
+class ShortCut {
+ public:
+  // What the stream has carried so far, of messages of both kinds.
+  struct Progress {
+    u32 sent = 0, received = 0;
+    bool is_between = false;  // no message is sent in part, and none is unanswered
+  };
+
+  explicit ShortCut(const EngineParts& parts)
+      : qp_(parts.attributes), memory_(parts.memory), finder_(parts.peers) {}
+
+  void begin(u32 segment_octets);
+  void end();  // Error or Reset: the peer is looked for no more
+  void on_timer() { wakes_at_ = Time::never(); }
+  [[nodiscard]] Time next_timer() const { return wakes_at_; }
+
+  // Copies requests of the queue from `first` on. Returns how many are done. Precondition: `first`
+  // may start.
+  [[nodiscard]] u32 take(SendQueue& queue, u64 first, const Progress& progress,
+                         EngineCounters& counters, Time now);
+  // Returns whether the request shall wait for take() instead of becoming a message.
+  [[nodiscard]] bool holds(const SendWQE& wqe, u64 index) const;
+  // A part of a request is copied.
+  [[nodiscard]] bool is_inside() const { return copied_bytes_ != 0; }
+
+ private:
+  [[nodiscard]] bool fits(const SendWQE& wqe) const;
+  [[nodiscard]] bool find_peer(u64 index);
+  [[nodiscard]] bool may_copy(const Progress& progress) const;
+  void on_busy(const SendWQE& wqe, u64 index, Time now);
+  void distrust(u64 index);
+
+  const QPAttributes& qp_;
+  ProtectionTable& memory_;
+  PeerMemoryFinder* const finder_;
+  std::shared_ptr<PeerMemory> peer_;
+  bool is_open_ = false;
+  u32 packet_octets_ = 1;
+  u64 next_look_ = 0;  // a request: the peer was not found before
+  u32 looks_ = 0;
+  u64 not_before_ = 0;  // a request: the peer has recently refused a copy, or made us wait
+  u32 refusals_ = 0;
+  u32 passed_by_ = 0;  // requests in a row that found messages under way
+  u64 last_passed_ = ~u64{0};
+  u64 copied_bytes_ = 0;  // of the request that is next
+  Duration pause_{};
+  std::optional<Time> waits_until_;
+  Time wakes_at_ = Time::never();
+};
+
+}  // namespace verbena::iwarp
