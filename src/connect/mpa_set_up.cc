@@ -33,7 +33,10 @@ void set_ready(ReadyToReceive how, MPAEnhancement& to) {
 MPASetUp MPASetUp::active(const MPAConfig& config, std::span<const u8> private_data) {
   MPASetUp set_up(config, State::kSending);
   const bool offers = config.peer_to_peer;
-  set_up.send({.crc = config.crc, .rfc7306 = config.rfc7306, .revision = config.revision},
+  set_up.send({.markers = config.markers,
+               .crc = config.crc,
+               .rfc7306 = config.rfc7306,
+               .revision = config.revision},
               {.peer_to_peer = offers,
                .rtr_write = offers,
                .rtr_read = offers,
@@ -118,9 +121,8 @@ void MPASetUp::note_depths() {
   peer_ord_ = is_enhanced_ ? depth_of(enhancement_.ord, config_.ird) : config_.ird;
 }
 
-// Markers are not to be had: who asks for them is turned down.
 void MPASetUp::on_request() {
-  if (frame_.markers || frame_.rejected || !choose_ready()) return refuse();
+  if (frame_.rejected || !choose_ready()) return refuse();
   state_ = State::kRequested;
 }
 
@@ -140,7 +142,7 @@ void MPASetUp::on_reply() {
     state_ = State::kRejected;
     return;
   }
-  const bool is_usable = !frame_.markers && frame_.revision == config_.revision && choose_ready();
+  const bool is_usable = frame_.revision == config_.revision && choose_ready();
   state_ = is_usable ? State::kAgreed : State::kFailed;
 }
 
@@ -153,6 +155,7 @@ void MPASetUp::accept(u8 ird, u8 ord, std::span<const u8> private_data) {
   MPAEnhancement enhancement{.ird = config_.ird, .ord = config_.ord};
   set_ready(ready_, enhancement);
   send({.is_reply = true,
+        .markers = config_.markers,
         .crc = config_.crc,
         .rfc7306 = config_.rfc7306,
         .revision = frame_.revision},
@@ -181,6 +184,8 @@ StreamAgreement MPASetUp::agreement(u32 segment_octets) const {
   const bool waits = !is_active || (has_ready && !frame_.rfc7306);
   const bool waits_long = !is_active && has_ready;  // until it comes
   return {.crc = config_.crc || frame_.crc,
+          .sends_markers = frame_.markers,
+          .receives_markers = config_.markers,
           .atomics_and_immediate = config_.rfc7306 && frame_.rfc7306,
           .to_send = is_active ? ready_ : ReadyToReceive::kNone,
           .awaits_ready = waits,

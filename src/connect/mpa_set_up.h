@@ -23,6 +23,7 @@ namespace verbena {
 struct MPAConfig {
   u8 revision = 2;
   bool crc = true;           // asks for CRCs; they are used where either end asks
+  bool markers = false;      // asks the peer for markers
   bool peer_to_peer = true;  // active: offers to send a ready-to-receive message. Revision 2
   bool rfc7306 = true;       // atomics and immediate data
   u8 ird = 0, ord = 0;

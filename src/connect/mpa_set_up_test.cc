@@ -137,14 +137,28 @@ TEST(MPASetUp, AnUnknownRevisionIsToldTheHighest) {
   EXPECT_EQ(reply->revision, 2);
 }
 
-TEST(MPASetUp, MarkersAndUnknownReadyMessagesAreRefused) {
-  std::array<u8, MPAFrame::kSize> markers{};
-  MPAFrame{.markers = true}.encode(markers);
-  MPASetUp passive = MPASetUp::passive({});
-  (void)passive.on_octets(markers);
-  EXPECT_EQ(passive.state(), State::kFailed);
-  EXPECT_TRUE(MPAFrame::decode(passive.to_send())->rejected);
+// RFC 5044, 7.1: each end says what it wants to receive.
+TEST(MPASetUp, EachEndAsksForMarkersByItself) {
+  for (const bool active_asks : {false, true})
+    for (const bool passive_asks : {false, true}) {
+      MPASetUp active = MPASetUp::active({.markers = active_asks}, {});
+      MPASetUp passive = MPASetUp::passive({.markers = passive_asks});
+      (void)passive.on_octets(active.to_send());
+      active.on_sent(active.to_send().size());
+      ASSERT_EQ(passive.state(), State::kRequested);
+      passive.accept(1, 1, {});
+      (void)active.on_octets(passive.to_send());
+      ASSERT_EQ(active.state(), State::kAgreed);
+      const StreamAgreement of_active = active.agreement(1448),
+                            of_passive = passive.agreement(1448);
+      EXPECT_EQ(of_active.sends_markers, passive_asks);
+      EXPECT_EQ(of_active.receives_markers, active_asks);
+      EXPECT_EQ(of_passive.sends_markers, active_asks);
+      EXPECT_EQ(of_passive.receives_markers, passive_asks);
+    }
+}
 
+TEST(MPASetUp, UnknownReadyMessagesAreRefused) {
   std::vector<u8> request(MPAFrame::kSize + MPAEnhancement::kSize);
   MPAFrame{.enhanced = true, .revision = 2, .private_data_length = 4}.encode(
       std::span(request).first<MPAFrame::kSize>());

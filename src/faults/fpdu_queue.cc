@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/prng.h"
 #include "wire/iwarp/ddp.h"
-#include "wire/iwarp/framing.h"
+#include "wire/iwarp/markers.h"
 #include "wire/iwarp/rdmap.h"
 
 namespace verbena::faults {
@@ -103,11 +103,12 @@ void FPDUQueue::push(Bytes octets, FaultFilter* filter, Time now) {
   while (!octets.empty()) {
     if (fpdus_.empty() || fpdus_.back().octets.size() == fpdus_.back().size) fpdus_.emplace_back();
     FPDU& fpdu = fpdus_.back();
-    const std::size_t wanted = (fpdu.size != 0 ? fpdu.size : kControlOctets) - fpdu.octets.size();
+    const std::size_t head = marker_before() + kControlOctets;
+    const std::size_t wanted = (fpdu.size != 0 ? fpdu.size : head) - fpdu.octets.size();
     const Bytes part = octets.first(std::min(wanted, octets.size()));
     append(fpdu, part);
     octets = octets.subspan(part.size());
-    if (fpdu.size == 0 && fpdu.octets.size() == kControlOctets) begin(fpdu, filter, now);
+    if (fpdu.size == 0 && fpdu.octets.size() == head) begin(fpdu, filter, now);
   }
 }
 
@@ -119,20 +120,28 @@ void FPDUQueue::append(FPDU& fpdu, Bytes octets) {
       fpdu.octets[bit / 8] ^= static_cast<u8>(1u << bit % 8);
 }
 
+// Octets of the marker that stands before its length.
+std::size_t FPDUQueue::marker_before() const {
+  return has_markers_ && position_ % iwarp::kMarkerInterval == 0 ? iwarp::kMarkerOctets : 0;
+}
+
 // Its first octets have come.
 void FPDUQueue::begin(FPDU& fpdu, FaultFilter* filter, Time now) {
-  fpdu.size = iwarp::fpdu_octets(load_be16(fpdu.octets.data()));
-  fpdu.size = std::max(fpdu.size, kControlOctets);
+  const u32 plain = iwarp::fpdu_octets(load_be16(fpdu.octets.data() + marker_before()));
+  fpdu.size = has_markers_ ? iwarp::marked_octets(plain, position_) : plain;
+  fpdu.size = std::max(fpdu.size, fpdu.octets.size());
   fpdu.info = info_of(fpdu);
+  position_ += fpdu.size;
   judge(fpdu, filter, now);
 }
 
 PacketInfo FPDUQueue::info_of(const FPDU& fpdu) {
-  const u8 ddp = fpdu.octets[iwarp::kMPALengthOctets];
+  const std::size_t at = marker_before() + iwarp::kMPALengthOctets;
+  const u8 ddp = fpdu.octets[at];
   const bool is_last = (ddp & kLast) != 0;
   bool& in_message = (ddp & kTagged) != 0 ? in_tagged_message_ : in_untagged_message_;
   const bool is_first = !std::exchange(in_message, !is_last);
-  const auto opcode = iwarp::opcode_of(fpdu.octets[iwarp::kMPALengthOctets + 1]);
+  const auto opcode = iwarp::opcode_of(fpdu.octets[at + 1]);
   return {
       .direction = direction_,
       .opcode = {Service::kRC, op_of(opcode.value_or(RDMAPOpcode::kTerminate), is_first, is_last)},

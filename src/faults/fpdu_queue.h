@@ -35,6 +35,8 @@ class FPDUQueue {
 
   FPDUQueue(Direction direction, QPN local_qp, const GID& peer);
 
+  // The stream has MPA markers. Before its first octet.
+  void expect_markers() { has_markers_ = true; }
   // Takes octets of the stream. `filter`: nullptr: there are no rules any more.
   void push(Bytes octets, FaultFilter* filter, Time now);
   // The octets that may go on, in one piece; empty: none may yet. Valid until the next call.
@@ -66,11 +68,15 @@ class FPDUQueue {
   void judge(FPDU& fpdu, FaultFilter* filter, Time now);
   [[nodiscard]] PacketInfo info_of(const FPDU& fpdu);
 
+  [[nodiscard]] std::size_t marker_before() const;
+
   Direction direction_;
   QPN local_qp_;
   GID peer_;
   std::deque<FPDU> fpdus_;
   std::size_t held_ = 0;
+  bool has_markers_ = false;
+  u64 position_ = 0;  // of the FPDU that comes, in the stream
   // A message's last segment has not come. READ responses and WRITEs of one direction are not mixed
   // within a message, and untagged messages follow one another.
   bool in_tagged_message_ = false, in_untagged_message_ = false;

@@ -7,7 +7,7 @@
 #include "base/prng.h"
 #include "faults/spec.h"
 #include "wire/iwarp/ddp.h"
-#include "wire/iwarp/mpa.h"
+#include "wire/iwarp/markers.h"
 #include "wire/iwarp/rdmap.h"
 
 namespace verbena::faults {
@@ -149,6 +149,24 @@ TEST_F(FPDUQueueTest, RulesSelectByOperationPlaceAndMessage) {
     push(message(RDMAPOpcode::kImmediateData, 1));
     EXPECT_EQ(filter_->counters()[0].selected, selected) << spec;
   }
+}
+
+// Rules see the same FPDUs in a stream with markers.
+TEST_F(FPDUQueueTest, MarkersAreNoFPDUs) {
+  set("corrupt opcode=read-request");
+  queue_.expect_markers();
+  std::vector<u8> stream;
+  for (u32 i = 0; i < 20; ++i) {
+    std::vector<u8> plain =
+        segment(i == 7 ? RDMAPOpcode::kReadRequest : RDMAPOpcode::kSend, true, 1);
+    plain.resize(plain.size() - 4);
+    iwarp::append_marked(plain, iwarp::CRCUse::kUsed, stream.size(), stream);
+  }
+  push(stream);
+  const std::vector<u8> taken = take();
+  ASSERT_EQ(taken.size(), stream.size());
+  EXPECT_NE(taken, stream);
+  EXPECT_EQ(filter_->counters()[0].selected, 1u);
 }
 
 TEST_F(FPDUQueueTest, ARateDelaysAndLosesNothing) {

@@ -14,8 +14,9 @@ enum class ReadyToReceive : u8 { kNone, kWrite, kRead, kSend };
 
 struct StreamAgreement {
   bool crc = true;
-  bool atomics_and_immediate = false;              // RFC 7306: both ends have them
-  ReadyToReceive to_send = ReadyToReceive::kNone;  // of the initiator
+  bool sends_markers = false, receives_markers = false;  // RFC 5044, 4.3: as the receiver asks
+  bool atomics_and_immediate = false;                    // RFC 7306: both ends have them
+  ReadyToReceive to_send = ReadyToReceive::kNone;        // of the initiator
   // This end sends nothing (but `to_send`) before the peer's first message,
   bool awaits_ready = false;
   std::optional<Duration> ready_patience{};  // or so long after the beginning; nullopt: ever

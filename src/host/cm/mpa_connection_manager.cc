@@ -461,7 +461,7 @@ void MPAConnectionManager::establish(Connection& connection, Bytes rest, Time no
   poll_.forget(connection.socket.get(), connection);
   const bool is_active = connection.listener == 0;
   const StreamAgreement agreement = connection.set_up.agreement(0);
-  streams_.adopt(std::move(connection.socket), connection.qpn, connection.stream, rest,
+  streams_.adopt(std::move(connection.socket), connection.qpn, connection.stream, rest, agreement,
                  std::move(connection.capture), now);
   const std::span<const u8> data =
       is_active ? connection.set_up.private_data() : std::span<const u8>{};

@@ -13,6 +13,8 @@ bool apply(std::string_view word, MPAConfig& config) {
     config.crc = word == "crc=on";
   else if (word == "mpa=1" || word == "mpa=2")
     config.revision = word == "mpa=1" ? 1 : 2;
+  else if (word == "markers=on" || word == "markers=off")
+    config.markers = word == "markers=on";
   else if (word == "p2p=on" || word == "p2p=off")
     config.peer_to_peer = word == "p2p=on";
   else
@@ -29,7 +31,8 @@ Expected<MPAConfig> mpa_settings(std::string_view text) {
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     if (!apply(word, config))
       return failure(EINVAL, std::string(kIWARPVariable) + ": \"" + std::string(word) +
-                                 "\" is none of crc=on, crc=off, mpa=1, mpa=2, p2p=on, p2p=off");
+                                 "\" is none of crc=on, crc=off, mpa=1, mpa=2, p2p=on, p2p=off, "
+                                 "markers=on, markers=off");
   }
   return config;
 }

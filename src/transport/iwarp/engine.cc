@@ -17,10 +17,14 @@ IWARPEngine::IWARPEngine(const EngineParts& parts, const IWARPLimits& limits)
 
 void IWARPEngine::begin(const StreamAgreement& agreement, Time now) {
   agreement_ = agreement;
-  max_ulpdu_ = std::min(longest_ulpdu(std::max(agreement.segment_octets, 128u)), 0xfffcu);
+  const u32 segment = std::max(agreement.segment_octets, 128u);
+  max_ulpdu_ = std::min(
+      agreement.sends_markers ? longest_marked_ulpdu(segment) : longest_ulpdu(segment), 0xfffcu);
+  if (agreement.sends_markers)  // so that nothing is allocated later
+    for (std::vector<u8>* const one : {&plain_, &marked_, &rest_}) one->reserve(segment);
   requester_.begin(agreement);
   responder_.begin(agreement);
-  reader_.begin(agreement.crc ? CRCUse::kUsed : CRCUse::kNotUsed);
+  reader_.begin(agreement.crc ? CRCUse::kUsed : CRCUse::kNotUsed, agreement.receives_markers);
   cursor_ = {};
   cursor_.ready_is_before = agreement.to_send == ReadyToReceive::kNone;
   part_sent_ = 0;
@@ -78,8 +82,9 @@ void IWARPEngine::on_end(StreamEnd how, Time) {
 }
 
 bool IWARPEngine::wants_end() const {
-  if (!is_open_ || is_broken_ || sent_) return true;
+  if (!is_open_ || is_broken_) return true;
   const bool has_rest = rest_sent_ < rest_.size() || part_sent_ != 0;
+  if (sent_) return !has_rest;
   return qp_.state == QPState::kError && !has_rest && !to_send_;
 }
 

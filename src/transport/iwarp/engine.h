@@ -66,7 +66,8 @@ class IWARPEngine final : public StreamEngine {
   struct Cursor {
     Source source = Source::kNone;
     OutMessage message;
-    u32 offset = 0;  // of payload
+    u32 offset = 0;    // of payload
+    u64 position = 0;  // of the stream
     Requester::Position requests;
     u32 responses = 0;  // before this place
     bool response_next = true;
@@ -96,7 +97,9 @@ class IWARPEngine final : public StreamEngine {
   [[nodiscard]] MemoryFault gather_payload(const Cursor& at, u32 length, PayloadList& out) const;
   void write_header(const Cursor& at, u32 length, FPDU& out) const;
   void write_trailer(const CRC32C& crc, u32 pad, FPDU& out) const;
-  static void step_over(Cursor& at, u32 payload);
+  [[nodiscard]] u32 octets_here(const Cursor& at) const;
+  void step_over(Cursor& at, u32 payload) const;
+  void add_marked(const Cursor& at, const FPDU& fpdu, StreamGather& out);
   bool gather_one(Cursor& at, u32& skip, StreamGather& out);
   void gather_from_here(StreamGather& out);
   void on_unsendable(const Cursor& at, MemoryFault fault);
@@ -105,6 +108,7 @@ class IWARPEngine final : public StreamEngine {
   void finish_message(const Cursor& at);
   void note_part(const StreamGather& gathered, u32 from, u32 to);
   void keep_rest();
+  void keep_marked_rest(const StreamGather& gathered, u32 from, u32 to);
   void execute_here(Time now);
 
   // --- engine_receive.cc
@@ -143,8 +147,9 @@ class IWARPEngine final : public StreamEngine {
   u32 part_sent_ = 0;         // of the FPDU at the cursor
   CRC32C part_crc_;           // over that
   std::vector<u8> far_part_;  // what is left of it, if its payload was in far memory
-  std::vector<u8> rest_;      // of such an FPDU, of a queue that is flushed
+  std::vector<u8> rest_;  // of such an FPDU, of a queue that is flushed or a stream with markers
   std::size_t rest_sent_ = 0;
+  std::vector<u8> plain_, marked_;  // an FPDU without its markers and CRC, and with them
 
   RDMAPOpcode opcode_ = RDMAPOpcode::kWrite;  // of the segment that comes
   std::optional<TerminateReason> to_send_, sent_, received_;

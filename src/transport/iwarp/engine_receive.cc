@@ -48,6 +48,7 @@ bool IWARPEngine::on_step(SegmentReader::Step step) {
   std::optional<TerminateReason> fault;
   switch (step) {
     case Step::kMore: return false;
+    case Step::kBadMarker:
     case Step::kBadLength: terminate(reason::kBadLength); return true;
     case Step::kBadCRC: terminate(reason::kBadCRC); return true;
     case Step::kBadVersion:

@@ -162,7 +162,14 @@ MemoryFault IWARPEngine::build(const Cursor& at, FPDU& out) const {
   return MemoryFault::kNone;
 }
 
-void IWARPEngine::step_over(Cursor& at, u32 payload) {
+// Of the FPDU at the cursor.
+u32 IWARPEngine::octets_here(const Cursor& at) const {
+  const u32 plain = fpdu_octets(header_octets_of(at.message) + payload_here(at));
+  return agreement_.sends_markers ? marked_octets(plain, at.position) : plain;
+}
+
+void IWARPEngine::step_over(Cursor& at, u32 payload) const {
+  at.position += octets_here(at);
   at.offset += payload;
   if (at.offset != at.message.length) return;
   if (at.source == Source::kReady) at.ready_is_before = true;
@@ -178,7 +185,7 @@ bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
   if ((at.source == Source::kNone || breaks_off) && !start_message(at)) return false;
   FPDU fpdu;
   const u32 length = payload_here(at);
-  if (!out.has_room_for(length + 64)) return false;
+  if (!out.has_room_for(octets_here(at) + 64)) return false;
   if (skip != 0 && !far_part_.empty()) {
     skip = 0;
     add_rest_of_part(at, out);
@@ -187,6 +194,11 @@ bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
   if (const MemoryFault fault = build(at, fpdu); fault != MemoryFault::kNone) {
     if (out.empty() && fault != MemoryFault::kLater) on_unsendable(at, fault);
     return false;
+  }
+  if (agreement_.sends_markers) {
+    add_marked(at, fpdu, out);
+    step_over(at, length);
+    return true;
   }
   const bool copies = fpdu.payload.unstable != 0 || at.message.payload == OutMessage::Payload::kOwn;
   const u32 header_skip = std::min(skip, fpdu.header_octets);
@@ -223,13 +235,25 @@ void IWARPEngine::execute_here(Time now) {
 }
 
 void IWARPEngine::gather(StreamGather& out, Time now) {
-  if (!is_open_ || is_broken_ || sent_) return;
+  if (!is_open_ || is_broken_) return;
   if (rest_sent_ < rest_.size()) return out.add(Bytes(rest_).subspan(rest_sent_));
+  if (sent_) return;
   execute_here(now);
   if (requester_.has_failed()) terminate(reason::kLocalCatastrophic);
   const bool terminates = to_send_.has_value();
   gather_from_here(out);
   if (to_send_ && !terminates) gather_from_here(out);
+}
+
+// Copied, since markers split it.
+void IWARPEngine::add_marked(const Cursor& at, const FPDU& fpdu, StreamGather& out) {
+  plain_.assign(fpdu.header.begin(), fpdu.header.begin() + fpdu.header_octets);
+  for (const Bytes part : fpdu.payload.list())
+    plain_.insert(plain_.end(), part.begin(), part.end());
+  plain_.resize(plain_.size() + fpdu.trailer_octets - 4);
+  marked_.clear();
+  append_marked(plain_, agreement_.crc ? CRCUse::kUsed : CRCUse::kNotUsed, at.position, marked_);
+  out.add_copy(marked_);
 }
 
 void IWARPEngine::gather_from_here(StreamGather& out) {
@@ -262,11 +286,15 @@ void IWARPEngine::on_sent(const StreamGather& gathered, u32 octets, Time) {
       cursor_ = next;
     }
     const u32 length = payload_here(cursor_);
-    const u32 size = fpdu_octets(header_octets_of(cursor_.message) + length);
+    const u32 size = octets_here(cursor_);
     const u32 now = std::min(octets - at, size - part_sent_);
-    note_part(gathered, at, at + now);
+    if (!agreement_.sends_markers)
+      note_part(gathered, at, at + now);
+    else if (now != size)
+      keep_marked_rest(gathered, at + now, at + size);
     at += now;
-    if (part_sent_ != size) return keep_far_part(gathered, at, size - part_sent_);
+    if (!agreement_.sends_markers && part_sent_ != size)
+      return keep_far_part(gathered, at, size - part_sent_);
     part_sent_ = 0;
     far_part_.clear();
     ++counts_.sent_segments;
@@ -275,10 +303,17 @@ void IWARPEngine::on_sent(const StreamGather& gathered, u32 octets, Time) {
   }
 }
 
+// It cannot be made again by part: its octets are kept, and it counts as sent.
+void IWARPEngine::keep_marked_rest(const StreamGather& gathered, u32 from, u32 to) {
+  rest_.clear();
+  rest_sent_ = 0;
+  gathered.visit_range(from, to,
+                       [this](Bytes part) { rest_.insert(rest_.end(), part.begin(), part.end()); });
+}
+
 // The CRC of what is sent of the FPDU: its last octets are the CRC itself.
 void IWARPEngine::note_part(const StreamGather& gathered, u32 from, u32 to) {
-  const u32 length = payload_here(cursor_);
-  const u32 size = fpdu_octets(header_octets_of(cursor_.message) + length);
+  const u32 size = octets_here(cursor_);
   if (part_sent_ == 0) part_crc_ = CRC32C();
   const u32 begin = part_sent_;
   part_sent_ += to - from;

@@ -147,6 +147,46 @@ TEST(IWARPEngine, WithoutCRCTheFieldIsThere) {
 
 // Which octets travel does not depend on how they are cut where nothing is answered, nor what
 // becomes of them in any case.
+TEST(IWARPEngine, MarkersStandInEachDirectionThatAsksForThem) {
+  for (const u32 markers : {1u, 2u, 3u})
+    for (const bool crc : {false, true}) {
+      Pair pair;
+      StreamAgreement of_a = kEverything, of_b = kEverything;
+      of_a.crc = of_b.crc = crc;
+      of_a.sends_markers = of_b.receives_markers = (markers & 1) != 0;
+      of_b.sends_markers = of_a.receives_markers = (markers & 2) != 0;
+      pair.a.begin(of_a);
+      pair.b.begin(of_b);
+      post_all(pair);
+      pair.run();
+      expect_all_done(pair);
+      const auto is_marker = [](const std::vector<u8>& stream, std::size_t at) {
+        return stream[at] == 0 && stream[at + 1] == 0 && stream[at + 3] % 4 == 0;
+      };
+      for (std::size_t at = 0; of_a.sends_markers && at < pair.a_to_b.size(); at += 512)
+        EXPECT_TRUE(is_marker(pair.a_to_b, at)) << at;
+    }
+}
+
+// One end takes part, and the other does not.
+TEST(IWARPEngine, AMarkerWhereNoneBelongsEndsTheStream) {
+  for (const bool sends : {false, true}) {
+    Pair pair;
+    StreamAgreement of_a = kEverything, of_b = kEverything;
+    (sends ? of_a.sends_markers : of_b.receives_markers) = true;
+    pair.a.begin(of_a);
+    pair.b.begin(of_b);
+    fill(pair.a.buffer, 1);
+    EXPECT_EQ(pair.a.post(write_to(pair.b, 1, 0), {pair.a.sge(0, 100'000)}), PostError::kOk);
+    pair.run();
+    const std::optional<TerminateReason> reason = pair.b.engine->sent_terminate();
+    ASSERT_TRUE(reason.has_value()) << sends;
+    EXPECT_EQ(reason->layer, layer::kMPA);
+    EXPECT_TRUE(reason == reason::kBadLength || reason == reason::kBadCRC);
+    EXPECT_TRUE(std::ranges::all_of(pair.b.buffer, [](u8 octet) { return octet == 0; }));
+  }
+}
+
 class IWARPCutting : public ::testing::TestWithParam<u64> {};
 
 TEST_P(IWARPCutting, GivesTheSameResult) {
@@ -155,6 +195,7 @@ TEST_P(IWARPCutting, GivesTheSameResult) {
       if (longest == 1 && segment != 1448) continue;
       Pair pair({.seed = GetParam(), .longest = longest, .in_place = GetParam() % 2 == 0});
       StreamAgreement agreement = kEverything;
+      agreement.sends_markers = agreement.receives_markers = GetParam() % 3 == 0;
       agreement.segment_octets = segment;
       pair.begin(agreement);
       post_all(pair);

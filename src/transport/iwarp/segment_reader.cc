@@ -17,19 +17,38 @@ constexpr u8 kTagged = 0x80;
 
 SegmentReader::SegmentReader() : buffer_(new u8[kBuffer]) {}
 
-void SegmentReader::begin(CRCUse crc) {
+void SegmentReader::begin(CRCUse crc, bool has_markers) {
   crc_use_ = crc;
+  marked_.reset();
+  if (has_markers) marked_.emplace(crc);
   phase_ = Phase::kWhole;
   kept_ = 0;
 }
 
 SegmentReader::Step SegmentReader::read(Bytes& in) {
+  if (marked_) return read_marked(in);
   switch (phase_) {
     case Phase::kWhole: return kept_ == 0 ? read_whole(in) : read_kept(in);
     case Phase::kParts: return read_parts(in);
     case Phase::kTail: return read_tail(in);
   }
   CHECK_UNREACHABLE();
+}
+
+SegmentReader::Step SegmentReader::read_marked(Bytes& in) {
+  switch (marked_->read(in)) {
+    case MarkedReader::Step::kMore: return Step::kMore;
+    case MarkedReader::Step::kBadMarker: return Step::kBadMarker;
+    case MarkedReader::Step::kBadCRC: return Step::kBadCRC;
+    case MarkedReader::Step::kFPDU: break;
+  }
+  const Bytes fpdu = marked_->fpdu();
+  const std::optional<u32> end = header_end(fpdu);
+  if (!end || fpdu.size() < *end) return Step::kBadLength;
+  if (const Step bad = parse_header(fpdu); bad != Step::kMore) return bad;
+  offset_ = 0;
+  payload_ = fpdu.subspan(*end, header_.payload_octets);
+  return Step::kSegment;
 }
 
 // Where the DDP header ends; nullopt: not known yet.

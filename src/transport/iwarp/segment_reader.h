@@ -14,7 +14,7 @@
 #include "memory/sge.h"
 #include "wire/iwarp/crc32c.h"
 #include "wire/iwarp/ddp.h"
-#include "wire/iwarp/mpa.h"
+#include "wire/iwarp/markers.h"
 
 namespace verbena::iwarp {
 
@@ -44,17 +44,20 @@ class SegmentReader {
     kBadLength,   // the stream has no meaning from here on
     kBadVersion,  // of DDP: header() has `tagged` only
     kBadCRC,
+    kBadMarker,
   };
 
   SegmentReader();
-  void begin(CRCUse crc);
+  void begin(CRCUse crc, bool has_markers = false);
   // Takes octets off the front of `in`, until there is something to say.
   [[nodiscard]] Step read(Bytes& in);
   [[nodiscard]] const SegmentHeader& header() const { return header_; }
   [[nodiscard]] Bytes payload() const { return payload_; }
   [[nodiscard]] u32 offset() const { return offset_; }
   // No segment is begun.
-  [[nodiscard]] bool is_at_boundary() const { return phase_ == Phase::kWhole && kept_ == 0; }
+  [[nodiscard]] bool is_at_boundary() const {
+    return phase_ == Phase::kWhole && kept_ == 0 && (!marked_ || marked_->is_at_boundary());
+  }
 
   // Between kBegin and kEnd: so many octets of payload may be taken by on_placed() instead.
   [[nodiscard]] u32 placeable() const { return phase_ == Phase::kParts ? parts_left_ : 0; }
@@ -68,6 +71,7 @@ class SegmentReader {
   [[nodiscard]] std::optional<u32> header_end(Bytes fpdu) const;
   [[nodiscard]] Step read_whole(Bytes& in);
   [[nodiscard]] Step read_kept(Bytes& in);
+  [[nodiscard]] Step read_marked(Bytes& in);
   [[nodiscard]] Step parse_header(Bytes fpdu);
   [[nodiscard]] Step finish(Bytes fpdu);
   [[nodiscard]] Step begin_parts(Bytes head);
@@ -76,6 +80,7 @@ class SegmentReader {
   void keep(Bytes& in, u32 up_to);
 
   CRCUse crc_use_ = CRCUse::kUsed;
+  std::optional<MarkedReader> marked_;  // of a stream with markers, whose segments come out whole
   Phase phase_ = Phase::kWhole;
   SegmentHeader header_;
   Bytes payload_;

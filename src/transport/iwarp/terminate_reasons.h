@@ -37,7 +37,7 @@ inline constexpr TerminateReason kMessageTooLong{layer::kDDP, 2, 0x05};
 inline constexpr TerminateReason kUntaggedVersion{layer::kDDP, 2, 0x06};
 // MPA
 inline constexpr TerminateReason kBadCRC{layer::kMPA, 0, 0x02};
-inline constexpr TerminateReason kBadLength{layer::kMPA, 0, 0x03};
+inline constexpr TerminateReason kBadLength{layer::kMPA, 0, 0x03};  // or marker
 }  // namespace reason
 
 // Of a RDMA WRITE: DDP checks the buffer; RFC 5040, 5.2 leaves the right to RDMAP.

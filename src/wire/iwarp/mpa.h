@@ -1,5 +1,5 @@
 // MPA: keeps the boundaries of DDP's messages in a TCP stream. RFC 5044; RFC 6581 (revision 2).
-// Markers are not supported: a peer that asks for them is refused.
+// Here without markers (markers.h).
 //
 // An FPDU (4.1):
 //   | ULPDU_Length (16) | ULPDU ... | pad to 4 bytes, the length included | CRC (32) |
@@ -50,7 +50,8 @@ struct MPAFrame {
   static constexpr u16 kMostPrivateData = 512;
 
   bool is_reply = false;
-  bool markers = false, crc = false, rejected = false;
+  bool markers = false;  // M: the sender of this frame wants markers in what it receives
+  bool crc = false, rejected = false;
   bool enhanced = false;  // S: private data begins with MPAEnhancement. RFC 6581, 4
   bool rfc7306 = false;   // X or Y
   u8 revision = 1;        // 1 or 2

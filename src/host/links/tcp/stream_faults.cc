@@ -14,8 +14,13 @@ Expected<void> StreamFaults::set_rules(std::vector<faults::Rule> rules, u64 seed
   return {};
 }
 
-std::unique_ptr<FaultyStream> StreamFaults::begin(QPN qpn, int socket) const {
-  return filter_ != nullptr ? std::make_unique<FaultyStream>(qpn, peer_of(socket)) : nullptr;
+std::unique_ptr<FaultyStream> StreamFaults::begin(QPN qpn, int socket,
+                                                  const StreamAgreement& agreement) const {
+  if (filter_ == nullptr) return nullptr;
+  auto faulty = std::make_unique<FaultyStream>(qpn, peer_of(socket));
+  if (agreement.sends_markers) faulty->out.expect_markers();
+  if (agreement.receives_markers) faulty->in.expect_markers();
+  return faulty;
 }
 
 void StreamFaults::note_objects(FaultyStream& stream) {

@@ -10,6 +10,7 @@
 #include "faults/fpdu_queue.h"
 #include "host/links/object_fault.h"
 #include "host/os/error.h"
+#include "transport/stream_agreement.h"
 
 namespace verbena::host {
 
@@ -39,7 +40,8 @@ class StreamFaults {
   [[nodiscard]] Expected<void> set_rules(std::vector<faults::Rule> rules, u64 seed, Time now);
   [[nodiscard]] faults::FaultFilter* filter() { return filter_.get(); }
   // nullptr: there are no rules.
-  [[nodiscard]] std::unique_ptr<FaultyStream> begin(QPN qpn, int socket) const;
+  [[nodiscard]] std::unique_ptr<FaultyStream> begin(QPN qpn, int socket,
+                                                    const StreamAgreement& agreement) const;
 
   void note_objects(FaultyStream& stream);
   // Whose time has come, once; nullopt: none.

@@ -53,10 +53,11 @@ TCPStreams::~TCPStreams() = default;
 void TCPStreams::abandon() { streams_.clear(); }
 
 void TCPStreams::adopt(StreamSocket socket, QPN qpn, u64 number, Bytes first,
-                       std::unique_ptr<StreamCapture> capture, Time now) {
+                       const StreamAgreement& agreement, std::unique_ptr<StreamCapture> capture,
+                       Time now) {
   auto made = std::make_unique<Stream>(*this, std::move(socket), qpn, number);
   made->capture = std::move(capture);
-  made->faults = faults_.begin(qpn, made->socket.get());
+  made->faults = faults_.begin(qpn, made->socket.get(), agreement);
   Stream& stream = *made;
   if (auto& place = streams_[qpn.value]; place != nullptr) close(*place);
   streams_[qpn.value] = std::move(made);

@@ -25,9 +25,9 @@ class TCPStreams {
   ~TCPStreams();
 
   // The socket is the stream's from now on. `first`: octets that have been read from it already.
-  // `capture`: of the connection; nullptr: none.
+  // `agreement`: of its markers. `capture`: of the connection; nullptr: none.
   void adopt(StreamSocket socket, QPN qpn, u64 number, Bytes first,
-             std::unique_ptr<StreamCapture> capture, Time now);
+             const StreamAgreement& agreement, std::unique_ptr<StreamCapture> capture, Time now);
   // Receives from the socket that has lately had something, without looking whether it has. False:
   // nothing came.
   bool receive_likely(Time now);
