@@ -114,7 +114,7 @@ class Cluster:
 
     def status(self):
         text = self.run("ceph", "status", "--format", "json")
-        return json.loads(text[text.index("{"):])
+        return json.JSONDecoder().raw_decode(text, text.index("{"))[0]  # others' output is around it
 
     def bench(self, *arguments, limit_s=START_LIMIT_S):
         """MB/s of `rados bench`."""

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Ceph's messenger over verbs (ms_type = async+rdma) on Verbena, unmodified: a monitor, an OSD and
-their clients, with addresses exchanged by TCP and by rdma_cm. Objects are written and read back.
+their clients, with addresses exchanged by TCP and by rdma_cm; on iWARP devices by rdma_cm. Objects
+are written and read back.
 
 usage: ceph_test.py [BUILD_DIR] [-k PATTERN]
 """
@@ -27,14 +28,17 @@ def missing():
     return None
 
 
-@testing.thorough
-@unittest.skipIf(missing(), missing())
-class CephTest(unittest.TestCase):
+class CephCase(unittest.TestCase):
+    environment = {}
+
+    def start(self, *command):
+        return BUILD.start(*command, environment=self.environment)
+
     def cluster(self, **options):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="verbena-ceph-test-"))
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o777)
-        cluster = ceph_cluster.Cluster(BUILD.start, folder, BUILD.address, self.monitor_port(),
+        cluster = ceph_cluster.Cluster(self.start, folder, BUILD.address, self.monitor_port(),
                                        "async+rdma", **options)
         self.addCleanup(cluster.close)
         cluster.bring_up()
@@ -63,15 +67,29 @@ class CephTest(unittest.TestCase):
                           ("3", "seq", "-t", "8"), ("3", "rand", "-t", "8")):
             self.assertGreater(cluster.bench(*arguments), 1)
 
-    def test_addresses_by_tcp(self):
-        cluster = self.cluster()
+    def check(self, **options):
+        cluster = self.cluster(**options)
         self.check_objects(cluster)
         self.check_bench(cluster)
 
+
+@testing.thorough
+@unittest.skipIf(missing(), missing())
+class CephTest(CephCase):
+    def test_addresses_by_tcp(self):
+        self.check()
+
     def test_addresses_by_rdma_cm(self):
-        cluster = self.cluster(cm=True)
-        self.check_objects(cluster)
-        self.check_bench(cluster)
+        self.check(cm=True)
+
+
+@testing.thorough
+@unittest.skipIf(missing(), missing())
+class CephOnIWARPTest(CephCase):
+    environment = {"VERBENA_LINK": "iwarp"}
+
+    def test_addresses_by_rdma_cm(self):
+        self.check(cm=True)
 
 
 if __name__ == "__main__":

@@ -124,6 +124,13 @@ class ProgramsTest(IWARPCase):
                     self.check_pair((program, "-b", BUILD.address, *common),
                                     (program, "-s", BUILD.address, *common), port)
 
+    @unittest.skipUnless(shutil.which("ucx_info"), "ucx-utils is not installed")
+    def test_ucx_takes_no_iwarp_device(self):
+        """By its own rule; docs/iwarp.md says so."""
+        shown = self.start("ucx_info", "-d", environment={"UCX_LOG_LEVEL": "debug"})
+        self.assertEqual(shown.wait(LIMIT_S), 0, shown)
+        self.assertIn("iWarp device verbena0 is not supported", shown.output())
+
     def test_nobody_listens(self):
         client = self.start("rping", "-c", "-a", BUILD.address, "-p",
                             str(harness.free_tcp_port()), "-C", "1")
@@ -312,6 +319,15 @@ class TwoHostsTest(IWARPCase):
         command = ("fi_pingpong", "-p", "verbs", "-e", "msg", "-c", "-I", "5")
         self.check_hosts((*command, "-B", str(port)), (*command, "-P", str(port), self.hosts.b.ipv4),
                          port)
+
+    @unittest.skipUnless(shutil.which("fi_pingpong"), "libfabric-bin is not installed")
+    def test_libfabric_reliable_endpoints(self):
+        for options in ((), ("-m", "tagged")):
+            with self.subTest(options=options):
+                port = harness.free_tcp_port()
+                command = ("fi_pingpong", "-p", "verbs;ofi_rxm", "-e", "rdm", "-c", "-I", "5", *options)
+                self.check_hosts((*command, "-B", str(port)),
+                                 (*command, "-P", str(port), self.hosts.b.ipv4), port)
 
     @unittest.skipUnless(shutil.which("fio"), "fio is not installed")
     def test_fio(self):

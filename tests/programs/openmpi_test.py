@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Open MPI on Verbena, unmodified: every collective operation, transfers between pairs of ranks and
 one-sided ones (mpi/collectives.cc checks every byte), on UCX's RC and UD transports, with as many and
-with more ranks than cores.
+with more ranks than cores; and messages on iWARP devices, by libfabric, since UCX takes none.
 
 usage: openmpi_test.py [BUILD_DIR] [-k PATTERN]
 """
@@ -15,6 +15,7 @@ import tempfile
 import unittest
 
 import harness
+import two_hosts
 
 BUILD = harness.build_from_command_line()
 SOURCE = pathlib.Path(__file__).parent / "mpi/collectives.cc"
@@ -80,6 +81,25 @@ class OpenMPITest(unittest.TestCase):
         output = self.mpirun(2, self.program, 8, tls="rc_v,self",
                              environment={"UCX_LOG_LEVEL": "info"})
         self.assertIn("rc_verbs/verbena0:1", output)
+
+    def test_messages_on_iwarp(self):
+        """libfabric's verbs provider takes no loopback interface, so it is in a host of its own."""
+        ring = self.folder / "ring"
+        subprocess.run(["mpicxx", "-DOMPI_SKIP_MPICXX", "-std=c++20", "-O1",
+                        SOURCE.with_name("ring.cc"), "-o", ring], check=True, stdin=subprocess.DEVNULL)
+        hosts = two_hosts.TwoHosts(BUILD, mtu=9000)
+        self.addCleanup(hosts.close)
+        variables = {"TMPDIR": str(self.folder), "VERBENA_LINK": "iwarp",
+                     "OMPI_ALLOW_RUN_AS_ROOT": "1",  # of the namespace
+                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        for ranks in (2, 4):
+            with self.subTest(ranks=ranks):
+                program = hosts.a.build.run(
+                    "mpirun", "-n", ranks, "--oversubscribe", "--mca", "pml", "cm", "--mca", "mtl",
+                    "ofi", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm", "--mca", "btl",
+                    "self", ring, environment=variables, limit_s=LIMIT_S)
+                self.assertEqual(program.process.returncode, 0, program)
+                self.assertEqual(program.output().count(" ok"), ranks, program)
 
 
 if __name__ == "__main__":
