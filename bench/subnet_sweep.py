@@ -34,9 +34,11 @@ def memory_mb(pid):
 
 def sweep(folder, name, command, environment, server):
     """Seconds until OpenSM says that the subnet is up, and the server's memory then."""
-    log = folder / f"{name}.log"
+    log, configuration = folder / f"{name}.log", folder / "opensm.conf"
+    # Otherwise OpenSM keeps "SUBNET UP" in a buffer where traps have made it sweep twice.
+    configuration.write_text("force_log_flush TRUE\n")
     begin = time.monotonic()
-    manager = subprocess.Popen([*command, "opensm", "-f", log, "-F", "/dev/null"], cwd=folder,
+    manager = subprocess.Popen([*command, "opensm", "-f", log, "-F", configuration], cwd=folder,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env=environment | {"OSM_TMP_DIR": str(folder),
                                                   "OSM_CACHE_DIR": str(folder)})

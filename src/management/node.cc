@@ -41,7 +41,7 @@ void fill_port(const Node& node, u8 number, NodePort& port) {
   port.set(kPortState, static_cast<u64>(PortState::kDown));
   port.set(kPortPhysicalState, static_cast<u64>(PhysicalState::kPolling));
   port.set(kLinkDownDefaultState, static_cast<u64>(PhysicalState::kPolling));
-  port.set(kNeighborMTU, 4);  // 2048, IBTA's initial value
+  port.set(kNeighborMTU, node.config.mtu);  // Subnet::join() limits it to the peer's
   port.set(kVLCap, vl_cap_of(node.config.virtual_lanes));
   port.set(kOperationalVLs, vl_cap_of(node.config.virtual_lanes));
   port.set(kVLArbitrationHighCap, kMostVLArbitrationEntries);

@@ -31,9 +31,13 @@ u32 Subnet::add_node(const NodeConfig& config) {
 }
 
 void Subnet::join(PortPlace a, PortPlace b, LinkKind kind) {
+  // A manager that finds another MTU than both ends can have takes the link down to set it: on a
+  // large subnet that would retrain all links in the middle of its first sweep.
+  const u64 mtu = std::min(port(a)[kMTUCap], port(b)[kMTUCap]);
   for (const auto& [end, other] : {std::pair(a, b), std::pair(b, a)}) {
     NodePort& port = port_at(end);
     CHECK(!port.peer);
+    port.set(kNeighborMTU, mtu);
     port.peer = other;
     port.link_kind = kind;
     const u8 widths = static_cast<u8>(kind.width | 1);  // 1x is always among them
@@ -153,6 +157,7 @@ void Subnet::take_smp(PortPlace at, Datagram datagram, Time now) {
   if (smp.method() == MADMethod::kTrapRepress) return repress(at, datagram);
   if (is_response(datagram) || smp.method() == MADMethod::kTrap)
     return deliver(at, std::move(datagram));
+  if (smp.method() == MADMethod::kSet) last_set_ = now;
   const SMPOutcome outcome = answer_smp(nodes_[at.node], at.port, smp, now);
   if (outcome.m_key_violation) send_trap_256(at, datagram, now);
   switch (outcome.answer) {
@@ -281,7 +286,7 @@ void Subnet::send_trap(PortPlace from, u8 type, u16 number, Attribute details, T
   const auto to = static_cast<u16>(its[kMasterSMLID]);
   const bool is_kept_back = std::ranges::any_of(
       traps_, [&](const Trap& trap) { return trap.from == from && trap.number == number; });
-  if (to == 0 || its.lid() == 0 || traps_.size() >= kMostTraps || is_kept_back) return;
+  if (!can_send_trap(from) || traps_.size() >= kMostTraps || is_kept_back) return;
   put(details, notice::kIsGeneric, 1);
   put(details, notice::kType, type);
   put(details, notice::kProducerType, nodes_[from.node].is_switch() ? 2 : 1);
@@ -310,11 +315,33 @@ void Subnet::send_trap_128(u32 node, Time now) {
   send_trap({node, 0}, 1, 128, details, now);
 }
 
+bool Subnet::can_send_trap(PortPlace at) const {
+  return port(at).lid() != 0 && port(at)[kMasterSMLID] != 0;
+}
+
+// An agent that has no manager yet, as that of the host on which a manager starts, tells it later.
 void Subnet::send_trap_144(PortPlace at, Time now) {
+  if (!can_send_trap(at)) {
+    if (std::ranges::find(late_traps_, at) == late_traps_.end()) late_traps_.push_back(at);
+    return;
+  }
   Attribute details{};
   put(details, notice::kTrap144LID, port(at).lid());
   put(details, notice::kTrap144Mask, port(at)[kCapabilityMask]);
   send_trap(at, 4, 144, details, now);
+}
+
+void Subnet::send_late_traps(Time now) {
+  if (now < last_set_ + kQuiet) return;
+  for (std::size_t i = 0; i < late_traps_.size();) {
+    const PortPlace at = late_traps_[i];
+    if (!can_send_trap(at)) {
+      ++i;
+      continue;
+    }
+    late_traps_.erase(late_traps_.begin() + static_cast<std::ptrdiff_t>(i));
+    send_trap_144(at, now);
+  }
 }
 
 void Subnet::send_trap_256(PortPlace at, const Datagram& refused, Time now) {
@@ -359,10 +386,13 @@ void Subnet::repress(PortPlace at, const Datagram& datagram) {
 Time Subnet::next_timer() const {
   Time next = Time::never();
   for (const Trap& trap : traps_) next = std::min(next, trap.again);
+  if (std::ranges::any_of(late_traps_, [this](PortPlace at) { return can_send_trap(at); }))
+    next = std::min(next, last_set_ + kQuiet);
   return next;
 }
 
 void Subnet::on_timer(Time now) {
+  send_late_traps(now);
   std::erase_if(traps_, [now](const Trap& trap) { return trap.is_repressed && trap.again <= now; });
   for (std::size_t i = 0; i < traps_.size(); ++i) {
     if (traps_[i].again > now) continue;

@@ -31,6 +31,8 @@ class Subnet {
  public:
   static constexpr u32 kMostHops = 64;
   static constexpr std::size_t kMostTraps = 256;  // that wait for TrapRepress; more are not sent
+  // A sweep is over when no SMP has set anything for this time.
+  static constexpr Duration kQuiet = sec(1);
 
   [[nodiscard]] u32 add_node(const NodeConfig& config);
   void join(PortPlace a, PortPlace b, LinkKind kind);
@@ -94,6 +96,8 @@ class Subnet {
   void send_trap(PortPlace from, u8 type, u16 number, Attribute details, Time now);
   void send_trap_128(u32 node, Time now);
   void send_trap_144(PortPlace at, Time now);
+  void send_late_traps(Time now);
+  [[nodiscard]] bool can_send_trap(PortPlace at) const;
   void send_trap_256(PortPlace at, const Datagram& refused, Time now);
   void repress(PortPlace at, const Datagram& datagram);
 
@@ -102,6 +106,10 @@ class Subnet {
   std::deque<PortEvent> events_;
   std::vector<Trap> traps_;
   u32 next_trap_ = 1;
+  // Ports whose capabilities have changed before they had a manager to tell: they send trap 144
+  // after its sweep.
+  std::vector<PortPlace> late_traps_;
+  Time last_set_;
   bool changed_ = false;
 };
 

@@ -261,6 +261,27 @@ TEST_F(SubnetTest, SecurityTrapsAreOneAnInterval) {
   EXPECT_TRUE(take());
 }
 
+// Its host has no manager yet when a manager starts on it: the trap waits until the sweep is over.
+TEST_F(SubnetTest, ATrapWithoutAManagerWaitsForTheEndOfTheSweep) {
+  subnet_.set_manager(manager_, true, now_);
+  EXPECT_FALSE(take());
+  EXPECT_EQ(subnet_.next_timer(), Time::never());
+  sweep();
+  EXPECT_EQ(subnet_.next_timer(), now_ + Subnet::kQuiet);
+  now_ = now_ + ms(900);
+  subnet_.on_timer(now_);
+  ASSERT_EQ(
+      set_port(0, {1, 2}, {{port_info::kLID, kOtherLID}, {port_info::kMasterSMLID, kManagerLID}}),
+      0);
+  EXPECT_EQ(subnet_.next_timer(), now_ + Subnet::kQuiet);
+  now_ = subnet_.next_timer();
+  subnet_.on_timer(now_);
+  const auto trap = take();
+  ASSERT_TRUE(trap);
+  EXPECT_EQ(trap->mad[3], static_cast<u8>(MADMethod::kTrap));
+  EXPECT_EQ(load_be16(&trap->mad[64 + 4]), 144u);
+}
+
 TEST_F(SubnetTest, CountersAreReadAndCleared) {
   sweep();
   subnet_.set_traffic(other_, {.sent_octets = 4000, .sent_packets = 10, .transmit_wait = 99});
@@ -369,6 +390,19 @@ TEST_F(MADAgentsTest, ARequestComesToWhoHasRegisteredForIt) {
   agents_.close(client);
   agents_.deliver({kHere, request(MgmtClass::kSubnAdm, MADMethod::kGet, 7)});
   EXPECT_FALSE(agents_.poll_received());
+}
+
+// A manager leaves links as they are whose MTU is already what both ends can have. OpenSM takes
+// others down to set it, so that traps 128 interrupt the first sweep of a large subnet.
+TEST(SubnetLinkTest, ALinkBeginsWithTheMTUOfBothEnds) {
+  Subnet subnet;
+  const PortPlace a{subnet.add_node({.guid = 0x100, .description = "a", .mtu = 5}), 1};
+  const PortPlace b{subnet.add_node({.guid = 0x200, .description = "b", .mtu = 3}), 1};
+  const PortPlace c{subnet.add_node({.guid = 0x300, .description = "c", .mtu = 5}), 1};
+  EXPECT_EQ(subnet.port(c)[port_info::kNeighborMTU], 5u);
+  subnet.join(a, b, link_kind_of(100'000'000'000));
+  EXPECT_EQ(subnet.port(a)[port_info::kNeighborMTU], 3u);
+  EXPECT_EQ(subnet.port(b)[port_info::kNeighborMTU], 3u);
 }
 
 TEST(ComponentTest, BitsLieWhereTheStandardCountsThem) {

@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
@@ -82,7 +83,8 @@ class Subnet(unittest.TestCase):
     def start_manager(self, host="h0", *options):
         log = self.folder / f"opensm-{host}.log"
         configuration = self.folder / "opensm.conf"
-        configuration.write_text("sminfo_polling_timeout 500\npolling_retry_number 2\n")
+        configuration.write_text("sminfo_polling_timeout 500\npolling_retry_number 2\n"
+                                 "force_log_flush TRUE\n")
         manager = self.start(host, "opensm", "-f", str(log), "-F", str(configuration), *options)
         return manager, log
 
@@ -165,6 +167,23 @@ class ManagementTest(Subnet):
         self.assertIn("PortXmitWait", self.run_on("h1", "perfquery", str(leaf), "1"))
         self.assertIn("LID start", self.run_on("h1", "ibaddr"))
         self.assertIn("Active", self.run_on("h1", "ibportstate", str(leaf), "1"))
+
+    def test_the_first_sweep_takes_no_link_down(self):
+        _, log = self.bring_up()
+        harness.wait_until(lambda: "num:144" in self.text(log), LIMIT_S,
+                           "h0 tells of its manager after the sweep")
+        self.assertNotIn("num:128", self.text(log))
+
+    @testing.thorough
+    def test_a_fat_tree_of_three_levels(self):
+        self.end(self.fabric)
+        self.scenario.write_text(SUBNET.replace(re.search(r"{kind.*}", SUBNET).group(),
+                                                "{kind: fat_tree, k: 16}"))
+        self.fabric = self.program([BUILD.verbena, "fabric", self.scenario])
+        harness.wait_until(lambda: "h15" in str(self.fabric), LIMIT_S, "the fabric runs")
+        _, log = self.bring_up()
+        self.assertNotIn("num:128", self.text(log))
+        self.assertEqual(self.run_on("h1023", "ibhosts").count("Ca\t"), 1024)
 
     def test_ibping_at_both_ends(self):
         self.bring_up()
