@@ -322,7 +322,8 @@ bool Subnet::can_send_trap(PortPlace at) const {
 // An agent that has no manager yet, as that of the host on which a manager starts, tells it later.
 void Subnet::send_trap_144(PortPlace at, Time now) {
   if (!can_send_trap(at)) {
-    if (std::ranges::find(late_traps_, at) == late_traps_.end()) late_traps_.push_back(at);
+    if (std::ranges::find(late_traps_, at, &LateTrap::from) == late_traps_.end())
+      late_traps_.push_back({at, now});
     return;
   }
   Attribute details{};
@@ -331,17 +332,19 @@ void Subnet::send_trap_144(PortPlace at, Time now) {
   send_trap(at, 4, 144, details, now);
 }
 
+Time Subnet::time_of(const LateTrap& late) const {
+  const PortPlace at = late.from;
+  if (!can_send_trap(at) || port(at).state() != PortState::kActive) return Time::never();
+  return last_set_ + std::max(kQuiet, (last_set_ - late.since) / 2);
+}
+
 void Subnet::send_late_traps(Time now) {
-  if (now < last_set_ + kQuiet) return;
-  for (std::size_t i = 0; i < late_traps_.size();) {
-    const PortPlace at = late_traps_[i];
-    if (!can_send_trap(at)) {
-      ++i;
-      continue;
-    }
-    late_traps_.erase(late_traps_.begin() + static_cast<std::ptrdiff_t>(i));
-    send_trap_144(at, now);
-  }
+  const auto is_due = [&](const LateTrap& late) { return time_of(late) <= now; };
+  std::vector<PortPlace> due;
+  for (const LateTrap& late : late_traps_)
+    if (is_due(late)) due.push_back(late.from);
+  std::erase_if(late_traps_, is_due);
+  for (const PortPlace at : due) send_trap_144(at, now);
 }
 
 void Subnet::send_trap_256(PortPlace at, const Datagram& refused, Time now) {
@@ -386,8 +389,7 @@ void Subnet::repress(PortPlace at, const Datagram& datagram) {
 Time Subnet::next_timer() const {
   Time next = Time::never();
   for (const Trap& trap : traps_) next = std::min(next, trap.again);
-  if (std::ranges::any_of(late_traps_, [this](PortPlace at) { return can_send_trap(at); }))
-    next = std::min(next, last_set_ + kQuiet);
+  for (const LateTrap& late : late_traps_) next = std::min(next, time_of(late));
   return next;
 }
 

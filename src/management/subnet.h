@@ -31,7 +31,8 @@ class Subnet {
  public:
   static constexpr u32 kMostHops = 64;
   static constexpr std::size_t kMostTraps = 256;  // that wait for TrapRepress; more are not sent
-  // A sweep is over when no SMP has set anything for this time.
+  // A first sweep is over when ports are active, and no SMP has set anything for this time and for
+  // half of the time that the sweep has taken: the manager computes and writes files in between.
   static constexpr Duration kQuiet = sec(1);
 
   [[nodiscard]] u32 add_node(const NodeConfig& config);
@@ -71,6 +72,11 @@ class Subnet {
     bool is_repressed = false;  // it only keeps others of its number back until `again`
   };
 
+  struct LateTrap {
+    PortPlace from;
+    Time since;
+  };
+
   NodePort& port_at(PortPlace at) { return nodes_[at.node].ports[at.port]; }
   [[nodiscard]] bool is_up(PortPlace at) const;
   [[nodiscard]] std::optional<PortPlace> next_hop(PortPlace from, bool needs_active) const;
@@ -98,6 +104,8 @@ class Subnet {
   void send_trap_144(PortPlace at, Time now);
   void send_late_traps(Time now);
   [[nodiscard]] bool can_send_trap(PortPlace at) const;
+  // When a late trap may go; never(): its port has no manager yet.
+  [[nodiscard]] Time time_of(const LateTrap& late) const;
   void send_trap_256(PortPlace at, const Datagram& refused, Time now);
   void repress(PortPlace at, const Datagram& datagram);
 
@@ -108,7 +116,7 @@ class Subnet {
   u32 next_trap_ = 1;
   // Ports whose capabilities have changed before they had a manager to tell: they send trap 144
   // after its sweep.
-  std::vector<PortPlace> late_traps_;
+  std::vector<LateTrap> late_traps_;
   Time last_set_;
   bool changed_ = false;
 };
