@@ -236,7 +236,7 @@ void Host::on_flow_control(const Frame& frame) {
 // For a packet that goes.
 void Host::take_credits(const Frame& frame) {
   if (frame.is_for_a_neighbour()) return;
-  sent_packets_.add(frame.size_octets);
+  sent_packets_.add(frame.size_octets, cast_of(frame));
   credits_->on_sent(frame.priority, frame.size_octets);
   if (!credits_->may_send(frame.priority)) only_.pause(frame.priority);
   if (waits_since_ == Time::never()) return;

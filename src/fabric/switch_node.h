@@ -11,11 +11,14 @@ namespace verbena::fabric {
 // Packets of an InfiniBand port as its PortCounters have them: without flow control packets; octets
 // without the VCRC. IBTA 16.1.3.5.
 struct PacketCount {
+  enum class Cast : u8 { kUnicast, kMulticast };
   u64 packets = 0, octets = 0;
-  void add(u32 size_octets) {
+  u64 multicast = 0;  // of the packets
+  void add(u32 size_octets, Cast cast) {
     constexpr u32 kVCRC = 2;
     ++packets;
     octets += size_octets - kVCRC;
+    if (cast == Cast::kMulticast) ++multicast;
   }
 };
 

@@ -268,6 +268,10 @@ void SubnetServer::read_counters() {
       traffic.sent_packets = sent.packets;
       traffic.received_octets = received.octets;
       traffic.received_packets = received.packets;
+      traffic.sent_unicast = sent.packets - sent.multicast;
+      traffic.received_unicast = received.packets - received.multicast;
+      traffic.sent_multicast = sent.multicast;
+      traffic.received_multicast = received.multicast;
       traffic.receive_switch_relay_errors = network.dropped_packets(at.node, at.port - 1u);
       const Rate rate = network.port(at.node, at.port - 1u).rate;
       traffic.transmit_wait =

@@ -16,6 +16,7 @@ namespace verbena::management {
 struct PortTraffic {
   u64 sent_octets = 0, received_octets = 0;
   u64 sent_packets = 0, received_packets = 0;
+  u64 sent_unicast = 0, received_unicast = 0, sent_multicast = 0, received_multicast = 0;
   u64 symbol_errors = 0, receive_errors = 0, link_downed = 0;
   u64 receive_switch_relay_errors = 0, transmit_discards = 0;
   u64 receive_constraint_errors = 0;  // P_Key mismatches at a switch

@@ -35,8 +35,10 @@ constexpr std::array kExtended = {Counter{{64, 64}, 0, &PortTraffic::sent_octets
                                   Counter{{128, 64}, 1, &PortTraffic::received_octets, 4},
                                   Counter{{192, 64}, 2, &PortTraffic::sent_packets},
                                   Counter{{256, 64}, 3, &PortTraffic::received_packets},
-                                  Counter{{320, 64}, 4, &PortTraffic::sent_packets},  // unicast
-                                  Counter{{384, 64}, 5, &PortTraffic::received_packets}};
+                                  Counter{{320, 64}, 4, &PortTraffic::sent_unicast},
+                                  Counter{{384, 64}, 5, &PortTraffic::received_unicast},
+                                  Counter{{448, 64}, 6, &PortTraffic::sent_multicast},
+                                  Counter{{512, 64}, 7, &PortTraffic::received_multicast}};
 
 u64 value_of(const NodePort& port, const Counter& counter) {
   const u64 since = port.traffic.*counter.total - port.cleared.*counter.total;

@@ -303,6 +303,33 @@ TEST_F(SubnetTest, CountersAreReadAndCleared) {
   EXPECT_EQ(load_be32(&answer->mad[64 + 40]), 99u);    // PortXmitWait
 }
 
+TEST_F(SubnetTest, UnicastAndMulticastPacketsAreCountedAndClearedApart) {
+  sweep();
+  subnet_.set_traffic(other_, {.sent_packets = 10,
+                               .sent_unicast = 7,
+                               .received_unicast = 2,
+                               .sent_multicast = 3,
+                               .received_multicast = 5});
+  Datagram query;
+  query.mad.resize(kMADSize);
+  const MADHeader header{.mgmt_class = MgmtClass::kPerf,
+                         .class_version = 1,
+                         .method = MADMethod::kSet,
+                         .attribute_id = static_cast<u16>(PerfAttribute::kPortCountersExtended)};
+  query.dlid = kOtherLID;
+  header.encode(std::span(query.mad).first<MADHeader::kSize>());
+  query.mad[65] = 1;     // PortSelect
+  query.mad[67] = 0x10;  // CounterSelect: PortUnicastXmitPkts
+  subnet_.send(manager_, query, now_);
+  const auto answer = take();
+  ASSERT_TRUE(answer);
+  // IBTA 16.1.4.11: PortXmitPkts, PortRcvPkts, unicast and multicast ones, sent before received.
+  std::vector<u64> values;
+  for (std::size_t at = 64 + 24; at < 64 + 72; at += 8)
+    values.push_back(load_be64(&answer->mad[at]));
+  EXPECT_EQ(values, (std::vector<u64>{10, 0, 0, 2, 3, 5}));
+}
+
 TEST_F(SubnetTest, AnSMPOfAnySizeOfPathIsAnsweredOrDropped) {
   for (u32 hops = 0; hops < 256; ++hops) {
     Datagram out = smp(MADMethod::kGet, SMPAttribute::kNodeInfo, 0, {}, 0);

@@ -273,6 +273,47 @@ class VerbsTest(Subnet):
         text = self.run_on("h9", "sh", "-c", "sleep 1; rping -c -C 3 -v -a 127.64.0.2")
         self.assertEqual(text.count("ping data"), 3, text)
 
+    def counters_of(self, host, lid, port):
+        text = self.run_on(host, "perfquery", "-x", str(lid), str(port))
+        return {name: int(value) for name, value in re.findall(r"(Port\w+):\.*(\d+)", text)}
+
+    def test_a_multicast_group_of_rdma_cm(self):
+        """The administration creates the group, switches copy to its members, who leave again."""
+        self.bring_up()
+        receive = ("mckey", "-m", "239.1.2.3", "-C", "10", "-b")
+        members = {host: self.start(f"h{host}", *receive, f"127.64.0.{host + 1}")
+                   for host in (1, 6, 15)}
+        harness.wait_until(lambda: self.run_on("h0", "saquery", "--smkey", "1",
+                                                 "-m").count("ScopeState..............0x1") == 3,
+                           LIMIT_S, "three ports have joined")
+        leaf = self.lid_of_switch("leaf0")
+        routes = self.run_on("h0", "ibroute", "-M", str(leaf))
+        self.assertRegex(routes, r"0xc00\d .*x", "the MLID leads to h1")
+        self.run_on("h9", *receive, "127.64.0.10", "-s")
+        for host, member in members.items():
+            self.assertEqual(member.wait(LIMIT_S), 0, f"h{host}: {member}")
+            self.assertIn("data transfers complete", member.output())
+        to_member, to_other = self.counters_of("h0", leaf, 2), self.counters_of("h0", leaf, 3)
+        self.assertEqual(to_member["PortMulticastXmitPkts"], 10)
+        self.assertEqual(to_other["PortMulticastXmitPkts"], 0)
+        sender = self.counters_of("h0", self.lid_of("h9"), 1)
+        self.assertEqual(sender["PortMulticastXmitPkts"], 10)
+        self.assertIn("0 valid mlids", self.run_on("h0", "ibroute", "-M", str(leaf)))
+
+    def test_rdma_cm_by_af_ib(self):
+        """By the port's GID: rdma_cm asks the administration for the path."""
+        self.bring_up()
+        guid = re.search(r"Port GUID: 0x(\w{4})(\w{4})(\w{4})(\w{4})", self.run_on("h1", "ibstat"))
+        gid = "fe80::" + ":".join(guid.groups())
+        for program in ("ucmatose", "udaddy"):
+            with self.subTest(program):
+                by_gid = ("-f", "gid") if program == "ucmatose" else ()
+                address = gid if program == "ucmatose" else "127.64.0.2"
+                server = self.start("h1", program, *by_gid, "-b", address)
+                time.sleep(1)
+                self.assertIn("return status 0", self.run_on("h9", program, *by_gid, "-s", address))
+                self.assertEqual(server.wait(LIMIT_S), 0, server)
+
     def test_limited_members_of_a_partition_do_not_reach_each_other(self):
         guids = {host: 0x0256450000000101 + host * 0x100 for host in range(HOSTS)}
         members = ", ".join(f"{guids[host]:#018x}={'full' if host < 3 else 'limited'}"

@@ -8,6 +8,7 @@
 #include "abi/ibverbs/translate.h"
 #include "abi/rdmacm/device_table.h"
 #include "connect/cm_timeout.h"
+#include "wire/ib/lid_address.h"
 
 namespace verbena::rdmacm {
 namespace {
@@ -21,6 +22,12 @@ u8 or_default(u8 hop_limit) { return hop_limit != 0 ? hop_limit : kDefaultHopLim
 
 ibv_ah_attr ConnectionPath::address() const {
   ibv_ah_attr attr{};
+  if (const u16 lid = lid_of_address(remote); lid != 0) {
+    attr.dlid = lid;
+    attr.sl = sl;
+    attr.port_num = kPort;
+    return attr;
+  }
   attr.grh.dgid = abi::to_ibv(remote);
   attr.grh.flow_label = flow_label;
   attr.grh.sgid_index = local_gid_index;
@@ -35,6 +42,7 @@ ibv_ah_attr ConnectionPath::address() const {
 ibv_sa_path_rec ConnectionPath::record() const {
   ibv_sa_path_rec record{};
   record.dgid = abi::to_ibv(remote);
+  record.dlid = htobe16(lid_of_address(remote));
   record.sgid = abi::to_ibv(local);
   record.flow_label = htobe32(flow_label);
   record.hop_limit = hop_limit;

@@ -52,6 +52,7 @@ int rdma_destroy_id(rdma_cm_id* id) try {
   if (id == nullptr) return fail(EINVAL);
   IdObject& self = IdObject::of(id);
   self.withdraw();
+  leave_groups(self);
   acknowledge_own_event(self);
   verbena_checks_wait(&self.account, "events of an rdma_cm ID");
   delete &self;

@@ -4,12 +4,16 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "abi/rdmacm/subnet_group.h"
 #include "host/links/fabric/fabric_protocol.h"
+#include "host/links/fabric/sa_client.h"
 #include "host/network/interface_table.h"
 #include "host/network/socket_address.h"
 #include "host/os/kernel_socket.h"
 #include "host/sharing/directory.h"
 #include "host/sharing/process_channel.h"
+#include "wire/ib/lid_address.h"
+#include "wire/ib/path_record.h"
 
 namespace verbena::rdmacm {
 namespace {
@@ -135,6 +139,32 @@ tl::expected<Route, int> to_other(const LocalPlace& from, const GID& source,
   return Route{.device = device, .source = *own, .destination = destination};
 }
 
+// The device at whose port a path of AF_IB begins; nullptr: none is on an InfiniBand subnet.
+OpenDevice* device_on_subnet(const LocalPlace& from) {
+  for (const auto& device : open_devices())
+    if ((from.device == nullptr || from.device == device.get()) && is_on_subnet(*device))
+      return device.get();
+  return nullptr;
+}
+
+tl::expected<Route, int> to_subnet(OpenDevice& device, const GID& to) {
+  const GID& own = device.identity().gids[0];
+  const PathRecord wanted{.dgid = to, .sgid = own};
+  SARequest request{.method = MADMethod::kGet,
+                    .attribute = SAAttribute::kPathRecord,
+                    .component_mask = PathRecord::kDGID | PathRecord::kSGID |
+                                      PathRecord::kReversible | PathRecord::kNumbPath};
+  wanted.encode(std::span(request.record).first<PathRecord::kSize>());
+  const auto answer = host::ask_subnet_administration(request);
+  if (!answer) return tl::unexpected(answer.error().error);
+  const PathRecord path = *PathRecord::decode(*answer);
+  return Route{.device = &device,
+               .source = own,
+               .destination = address_of_lid(path.dlid),
+               .sl = path.sl,
+               .mtu = mtu_from_code(path.mtu)};
+}
+
 }  // namespace
 
 tl::expected<LocalPlace, int> find_local(const SocketEndpoint& endpoint) {
@@ -153,6 +183,8 @@ tl::expected<Route, int> find_route(const LocalPlace& from, const SocketEndpoint
   const GID& to = destination.address;
   if (to.is_multicast()) return to_group(from, destination);
   if (destination.is_any()) return to_ourselves(from, to.is_ipv4());
+  if (destination.family == AF_IB && !to.is_ipv4())
+    if (OpenDevice* const device = device_on_subnet(from)) return to_subnet(*device, to);
   OpenDevice* const own = find_device(to);
   if (own != nullptr && (from.device == nullptr || from.device == own))
     return to_other({.device = own, .address = from.address}, to, to);

@@ -1,14 +1,18 @@
-// Multicast. rdma_join_multicast(3), rdma_leave_multicast(3). A group needs nobody's leave: it is
-// joined when a QP is attached to it, so the event is there when the call returns. The group's GID
-// is its IP address, as RoCEv2 has it (A17).
+// Multicast. rdma_join_multicast(3), rdma_leave_multicast(3). On RoCE a group needs nobody's leave:
+// it is joined when a QP is attached to it, so the event is there when the call returns. The
+// group's GID is its IP address, as RoCEv2 has it (A17). On InfiniBand the call asks the subnet's
+// administration (subnet_group.h) and waits for it.
 #include "abi/rdmacm/multicast.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "abi/ibverbs/translate.h"
 #include "abi/rdmacm/events.h"
 #include "abi/rdmacm/id_object.h"
 #include "abi/rdmacm/results.h"
+#include "abi/rdmacm/subnet_group.h"
 
 namespace verbena::rdmacm {
 namespace {
@@ -43,31 +47,75 @@ rdma_ud_param parameters_of(const IdObject& id, const GID& source, const GID& gr
 
 int detach(IdObject& id, Membership& membership) {
   if (!std::exchange(membership.is_attached, false) || id.qp == nullptr) return 0;
-  const ibv_gid gid = abi::to_ibv(membership.address.address);
-  return ibv_detach_mcast(id.qp, &gid, 0);
+  const ibv_gid gid = abi::to_ibv(membership.group);
+  return ibv_detach_mcast(id.qp, &gid, membership.mlid);
 }
 
 int attach(IdObject& id, Membership& membership) {
   if (id.qp == nullptr || membership.is_send_only || membership.is_attached) return 0;
-  const ibv_gid gid = abi::to_ibv(membership.address.address);
-  const int error = ibv_attach_mcast(id.qp, &gid, 0);
+  const ibv_gid gid = abi::to_ibv(membership.group);
+  const int error = ibv_attach_mcast(id.qp, &gid, membership.mlid);
   membership.is_attached = error == 0;
   return error;
+}
+
+rdma_ud_param parameters_of(const SubnetGroup& group) {
+  rdma_ud_param ud{};
+  ud.ah_attr = group.address();
+  ud.qp_num = kMulticastQPN.value;
+  ud.qkey = group.q_key;
+  return ud;
+}
+
+u8 join_state_of(const Membership& membership) {
+  return membership.is_send_only ? MCMemberRecord::kSendOnlyMember : MCMemberRecord::kFullMember;
+}
+
+// A group that is there as soon as its members are.
+rdma_ud_param join_by_address(const IdObject& id, Membership& membership, const GID& source) {
+  membership.group = membership.address.address;
+  return parameters_of(id, source, membership.group);
+}
+
+// Returns nullopt, and says in `error` why, when the subnet's administration refuses.
+std::optional<rdma_ud_param> join_by_subnet(const IdObject& id, Membership& membership,
+                                            int& error) {
+  const auto group =
+      join_subnet_group(*id.place.device, membership.address, join_state_of(membership));
+  if (!group) {
+    error = group.error().error;
+    return std::nullopt;
+  }
+  membership.group = group->mgid;
+  membership.mlid = group->mlid;
+  return parameters_of(*group);
+}
+
+void leave_group(const IdObject& id, const Membership& membership) {
+  if (membership.mlid != 0)
+    leave_subnet_group(*id.place.device, membership.group, join_state_of(membership));
 }
 
 int join(IdObject& id, const sockaddr* address, bool send_only, void* context) {
   const auto group = SocketEndpoint::from(address);
   if (!group || !group->address.is_multicast() || !id.is_datagram()) return fail(EINVAL);
   if (id.place.device == nullptr) return fail(ENODEV);
-  const GID* const source = source_for(id, group->address);
-  if (source == nullptr) return fail(EADDRNOTAVAIL);
+  const bool is_on_subnet = verbena::rdmacm::is_on_subnet(*id.place.device);
+  const GID* const source = is_on_subnet ? nullptr : source_for(id, group->address);
+  if (!is_on_subnet && source == nullptr) return fail(EADDRNOTAVAIL);
   if (find_membership(id, *group) != id.memberships.end()) return fail(EADDRINUSE);
-  id.memberships.push_back(
-      {.number = ++id.last_membership, .address = *group, .is_send_only = send_only});
-  auto event = std::make_unique<EventObject>(id, RDMA_CM_EVENT_MULTICAST_JOIN);
-  event->param.ud = parameters_of(id, *source, group->address);
+  Membership membership{
+      .number = ++id.last_membership, .address = *group, .is_send_only = send_only};
+  int error = 0;
+  const std::optional<rdma_ud_param> ud = is_on_subnet ? join_by_subnet(id, membership, error)
+                                                       : join_by_address(id, membership, *source);
+  auto event = std::make_unique<EventObject>(
+      id, ud ? RDMA_CM_EVENT_MULTICAST_JOIN : RDMA_CM_EVENT_MULTICAST_ERROR);
+  event->status = -error;
+  if (ud) event->param.ud = *ud;
   event->param.ud.private_data = context;
-  event->membership = id.last_membership;
+  event->membership = membership.number;
+  if (ud) id.memberships.push_back(std::move(membership));
   id.push(std::move(event));
   return complete(id);
 }
@@ -87,6 +135,11 @@ bool on_read_join(EventObject& event) {
 
 void detach_qp(IdObject& id) {
   for (Membership& membership : id.memberships) (void)detach(id, membership);
+}
+
+void leave_groups(IdObject& id) {
+  for (const Membership& membership : id.memberships) leave_group(id, membership);
+  id.memberships.clear();
 }
 
 }  // namespace verbena::rdmacm
@@ -120,6 +173,7 @@ int rdma_leave_multicast(rdma_cm_id* id, sockaddr* address) try {
   const auto membership = find_membership(self, *group);
   if (membership == self.memberships.end()) return fail(EADDRNOTAVAIL);
   (void)detach(self, *membership);
+  leave_group(self, *membership);
   self.memberships.erase(membership);
   return 0;
 } catch (...) {

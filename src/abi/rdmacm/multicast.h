@@ -11,5 +11,7 @@ struct IdObject;
 
 // Before the ID's QP is destroyed.
 void detach_qp(IdObject& id);
+// Before the ID is destroyed: leaves the groups of an InfiniBand subnet.
+void leave_groups(IdObject& id);
 
 }  // namespace verbena::rdmacm

@@ -5,6 +5,7 @@
 #include "abi/rdmacm/binding.h"
 #include "abi/rdmacm/events.h"
 #include "abi/rdmacm/results.h"
+#include "wire/ib/lid_address.h"
 
 namespace verbena::rdmacm {
 namespace {
@@ -30,14 +31,16 @@ void set_route(IdObject& id, const Route& route, const SocketEndpoint& destinati
   const SocketEndpoint bound = id.source();
   id.place = {.device = route.device, .address = route.source};
   id.set_device(*route.device);
-  id.set_gids(route.source, route.destination);
+  const bool is_by_lid = lid_of_address(route.destination) != 0;
+  id.set_gids(route.source, is_by_lid ? destination.address : route.destination);
   id.set_destination(destination);
   id.set_source(source_endpoint(route, destination, bound.port));
   id.path = {.local = route.source,
              .remote = route.destination,
              .local_gid_index = route.device->gid_index(route.source),
              .traffic_class = id.options.traffic_class,
-             .mtu = route.device->identity().mtu};
+             .sl = route.sl,
+             .mtu = route.mtu.value_or(route.device->identity().mtu)};
   if (id.options.ack_timeout != 0)
     id.path.packet_life_time = static_cast<u8>(id.options.ack_timeout - 1);
 }
@@ -55,7 +58,8 @@ void on_neighbour_absent(IdObject& id) {
 // The neighbour to wait for; nullopt: it is there, or there is nobody to ask.
 std::optional<host::NextHop> neighbour_to_ask(const Route& route,
                                               const SocketEndpoint& destination) {
-  if (route.source == route.destination) return std::nullopt;
+  if (route.source == route.destination || lid_of_address(route.destination) != 0)
+    return std::nullopt;
   const auto hop = host::NextHop::towards(route.destination, destination.scope_id);
   if (!hop || hop->presence() == host::Presence::kThere) return std::nullopt;
   hop->ask();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/port/p_key_match.h"
+#include "wire/ib/lid_address.h"
 #include "wire/roce/source_port.h"
 
 namespace verbena {
@@ -73,7 +74,7 @@ bool GSI::poll_frame(EgressFrame& out) {
   out.payload_is_stable = true;
   out.payload.clear();
   out.payload.add(send.mad);
-  out.type = GIDType::kRoCEv2;
+  out.type = lid_of_address(send.path.destination) != 0 ? GIDType::kInfiniBand : GIDType::kRoCEv2;
   out.source = send.path.source;
   out.destination = send.path.destination;
   out.traffic_class = send.path.traffic_class;

@@ -4,6 +4,7 @@
 
 #include "device/port/frame_check.h"
 #include "device/testing.h"
+#include "wire/ib/lid_address.h"
 
 namespace verbena {
 namespace {
@@ -60,6 +61,18 @@ TEST_F(GSITest, DropsWhatIsNoManagementDatagram) {
     receive(management_headers(), std::span(mad).first(size));
   EXPECT_EQ(counters_.port_rcv_errors, 2u);
   EXPECT_FALSE(gsi_.poll(message_));
+}
+
+// Within an InfiniBand subnet a peer is known by its LID.
+TEST_F(GSITest, ADatagramToALIDIsAnInfiniBandFrame) {
+  EgressFrame frame;
+  ASSERT_EQ(gsi_.post({.source = kGIDA, .destination = address_of_lid(7)}, mad_of(3)), Status::kOk);
+  ASSERT_TRUE(gsi_.poll_frame(frame));
+  EXPECT_EQ(frame.type, GIDType::kInfiniBand);
+  EXPECT_EQ(frame.destination, address_of_lid(7));
+  ASSERT_EQ(gsi_.post({.source = kGIDA, .destination = kGIDB}, mad_of(3)), Status::kOk);
+  ASSERT_TRUE(gsi_.poll_frame(frame));
+  EXPECT_EQ(frame.type, GIDType::kRoCEv2);
 }
 
 TEST_F(GSITest, QueuesAreBounded) {

@@ -152,7 +152,7 @@ void InfiniBandSwitch::send_packet(u32 port, FrameIndex index) {
   side.starved &= static_cast<u8>(~bit(lane));
   side.leaving = {frame.ingress, frame.size_octets, frame.priority};
   side.credits.on_sent(lane, frame.size_octets);
-  side.sent.add(frame.size_octets);
+  side.sent.add(frame.size_octets, cast_of(frame));
   put_on_wire(port, index);
   wake_when_free(domain_, ports_[port], first_port_ + port);
   if (side.credits.may_send(lane)) return;

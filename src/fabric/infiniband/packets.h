@@ -4,6 +4,8 @@
 
 #include "fabric/frame_pool.h"
 #include "fabric/infiniband/link_credits.h"
+#include "fabric/switch_node.h"
+#include "wire/ib/lid_address.h"
 
 namespace verbena::fabric {
 
@@ -24,6 +26,10 @@ namespace verbena::fabric {
 // Of a packet of a live process: where it goes. UDP ports mean nothing here.
 [[nodiscard]] inline u16 dlid_of(const Frame& frame) { return frame.destination_port; }
 inline void set_dlid(Frame& frame, u16 dlid) { frame.destination_port = dlid; }
+[[nodiscard]] inline PacketCount::Cast cast_of(const Frame& frame) {
+  const bool is_multicast = frame.type == FrameType::kLive && dlid_of(frame) >= kFirstMulticastLID;
+  return is_multicast ? PacketCount::Cast::kMulticast : PacketCount::Cast::kUnicast;
+}
 // Frame::ingress of a copy that holds no place at an input.
 inline constexpr u16 kNoIngress = 0xffff;
 
