@@ -152,6 +152,7 @@ std::string reason_of(const StreamFault& fault) {
       {0, 1, 4, "the range wraps around 2^64"},
       {0, 2, 5, "another version of RDMAP"},
       {0, 2, 6, "an RDMAP message that is not expected"},
+      {0, 2, 7, "the memory of a region is not there, or its pages do not allow the access"},
       {0, 2, 9, "SEND with Invalidate of a key that cannot be invalidated"},
       {1, 1, 0, "WRITE or READ response with an STag (R_Key) that is not valid"},
       {1, 1, 1, "WRITE out of bounds of its region"},

@@ -87,6 +87,12 @@ class IWARPLateMemory : public ::testing::TestWithParam<u64> {
     }
     return false;
   }
+  // Returns whether all that was sent has arrived and is placed.
+  bool is_idle() const {
+    return std::ranges::all_of(wires_, [](const StreamWire& wire) {
+      return wire.octets.empty() && !wire.to_qp->copies.is_waiting();
+    });
+  }
   void send(StreamHost& host) {
     while (QueuePair* const qp = host.device.streams().poll(now_)) {
       const auto wire = std::ranges::find(wires_, qp, &StreamWire::from_qp);
@@ -240,6 +246,8 @@ TEST_P(IWARPLateMemory, EveryOperationCompletesOnceInOrder) {
            received[1].size() == sends[0];
   };
   ASSERT_TRUE(run(poll)) << "seed " << GetParam();
+  // A WRITE is complete when its octets are with TCP.
+  ASSERT_TRUE(run([this] { return is_idle(); })) << "seed " << GetParam();
   for (u32 side = 0; side < 2; ++side) {
     EXPECT_TRUE(std::ranges::is_sorted(sent[side]));
     EXPECT_TRUE(std::ranges::is_sorted(received[side]));
@@ -311,19 +319,29 @@ TEST_P(IWARPHeldMemory, AQPWhoseCopiesWaitHoldsUpNoOther) {
 }
 
 TEST_P(IWARPHeldMemory, MemoryThatEndsIsARemoteAccessError) {
-  join();
-  std::vector<u8> from(kBytes), far(kBytes);
-  const auto late = std::make_shared<test::LateMemory>(far, prng_.fork());
-  late->is_gone = true;
-  const MRKeys source = open_plain(a_, from), to = open(late);
-  write(wires_[0].from_qp, 1, {0, 100'000, source.l_key}, to.r_key);
-  ASSERT_TRUE(run([&] {
-    return a_.device.attributes_of(wires_[0].from_qp).state == QPState::kError &&
-           b_.device.attributes_of(wires_[0].to_qp).state == QPState::kError;
-  }));
-  const auto reason = wires_[0].from_qp->stream->received_terminate();
-  ASSERT_TRUE(reason.has_value());
-  EXPECT_EQ(b_.device.fault_of(wires_[0].to_qp).responder.refusal, Refusal::kRemoteMemory);
+  for (const bool reads : {false, true}) {
+    join();
+    const StreamWire& wire = wires_[wires_.size() - 2];
+    std::vector<u8> from(kBytes), far(kBytes);
+    const auto late = std::make_shared<test::LateMemory>(far, prng_.fork());
+    late->is_gone = true;
+    const MRKeys source = open_plain(a_, from), to = open(late);
+    if (reads)
+      read(wire.from_qp, 1, {0, 100'000, source.l_key}, to.r_key);
+    else
+      write(wire.from_qp, 1, {0, 100'000, source.l_key}, to.r_key);
+    ASSERT_TRUE(run([&] {
+      return a_.device.attributes_of(wire.from_qp).state == QPState::kError &&
+             b_.device.attributes_of(wire.to_qp).state == QPState::kError;
+    }));
+    const auto reason = wire.from_qp->stream->received_terminate();
+    ASSERT_TRUE(reason.has_value());
+    EXPECT_EQ(*reason, (TerminateReason{.layer = 0, .type = 2, .code = 7}));
+    const ResponderFault& fault = b_.device.fault_of(wire.to_qp).responder;
+    EXPECT_EQ(fault.refusal, Refusal::kRemoteMemory);
+    EXPECT_EQ(fault.memory, MemoryFault::kGone);
+    EXPECT_EQ(fault.r_key, to.r_key);
+  }
 }
 
 TEST_P(IWARPHeldMemory, OwnMemoryThatEndsIsALocalProtectionError) {

@@ -268,7 +268,8 @@ void IWARPEngine::gather_from_here(StreamGather& out) {
 void IWARPEngine::on_unsendable(const Cursor& at, MemoryFault fault) {
   if (part_sent_ != 0) is_broken_ = true;
   if (at.source == Source::kRequest) requester_.on_local_fault(at.message);
-  terminate(at.source == Source::kResponse ? reason_of_read(fault) : reason::kLocalCatastrophic);
+  terminate(at.source == Source::kResponse ? responder_.on_unreadable(at.message, fault)
+                                           : reason::kLocalCatastrophic);
 }
 
 void IWARPEngine::on_sent(const StreamGather& gathered, u32 octets, Time) {

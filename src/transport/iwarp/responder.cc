@@ -420,4 +420,9 @@ MemoryFault Responder::gather(const OutMessage& response, u32 offset, u32 length
   return MemoryFault::kNone;
 }
 
+TerminateReason Responder::on_unreadable(const OutMessage& response, MemoryFault fault) {
+  return refuse(Refusal::kRemoteMemory, fault, response.source_stag, response.source_offset,
+                response.length, reason_of_read(fault));
+}
+
 }  // namespace verbena::iwarp

@@ -40,6 +40,8 @@ class Responder {
   [[nodiscard]] bool response(u32 index, OutMessage& out) const;
   [[nodiscard]] MemoryFault gather(const OutMessage& response, u32 offset, u32 length,
                                    PayloadList& out) const;
+  // The memory of a response is not what it was when the request came.
+  [[nodiscard]] TerminateReason on_unreadable(const OutMessage& response, MemoryFault fault);
   void on_response_sent() { responses_.pop(); }
 
   // A copy of a message to far memory has failed.
