@@ -51,6 +51,7 @@ Host::Host(Domain& domain, HostConfig config, NodeIndex node, std::span<Port> po
            const Routes& routes, const std::vector<u32>& addresses)
     : domain_(domain),
       config_(as_nic(std::move(config))),
+      gate_(config_.function, config_.encryption),
       node_(node),
       ports_(make_ports(ports, first_port)),
       routes_(routes),
@@ -497,7 +498,7 @@ void Host::transmit() {
 
 void Host::transmit(HostPort& at) {
   if (!at.port->up) return;
-  if (domain_.now >= at.port->free_at) {
+  if (domain_.now >= at.port->free_at && domain_.now >= gate_.next()) {
     const FrameIndex index = at.acknowledgements.pop({.strict = 0xff}, domain_.frames);
     if (index != kNoFrame)
       put_on_wire(at, index);
@@ -505,12 +506,13 @@ void Host::transmit(HostPort& at) {
       return note_wait();
   }
   if (at.acknowledgements.may_send() || data_may_go(at) || (credits_ && at.paused != 0))
-    wake_at(at, at.port->free_at);
+    wake_at(at, std::max(at.port->free_at, gate_.next()));
 }
 
 void Host::put_on_wire(HostPort& at, FrameIndex index) {
   at.sent_octets += domain_.frames[index].size_octets;
   if (credits_) take_credits(domain_.frames[index]);
+  gate_.on_sent(domain_.frames[index].size_octets, domain_.now);
   send(domain_, *at.port, index);
 }
 

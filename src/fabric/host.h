@@ -20,6 +20,7 @@
 #include "fabric/pfc.h"
 #include "fabric/receiver.h"
 #include "fabric/routes.h"
+#include "fabric/sending_gate.h"
 
 namespace verbena::fabric {
 
@@ -60,6 +61,8 @@ struct HostConfig {
   u16 pause_frame_octets = 64;
   ReceiverConfig receiver{};
   PCIeConfig pcie{};
+  FunctionConfig function{};
+  EncryptionConfig encryption{};  // its overhead is in `sizes`, too
   u8 ack_timeout = 16;  // Local ACK Timeout: 4.096 us * 2^16, 268 ms. IBTA Vol 1, 9.7.6.1.3
   u8 retry_count = 7;
   bool collects_telemetry = false;  // telemetry.h
@@ -183,6 +186,7 @@ class Host final : public Endpoint {
 
   Domain& domain_;
   const HostConfig config_;
+  SendingGate gate_;
   const NodeIndex node_;
   HostPort only_;                  // where there is one, as is usual: beside what goes with it
   std::vector<HostPort> several_;  // else

@@ -225,6 +225,8 @@ void Network::add_host(NodeIndex node, const NetworkConfig& config, PRNG& prng) 
   HostConfig own = config.host(fastest);
   for (const SlowReceiver& slow : config.faults.slow_receivers)
     if (slow.node == node) own.receiver = slow.receiver;
+  for (const HostFunction& function : config.functions)
+    if (function.node == node) own.function = function.function;
   if (speaks_tcp(config.technology)) {
     CHECK(ports.size() == 1);
     hosts_[node] = std::make_unique<TCPHost>(domain_of(node), config.tcp, own.receiver, node,

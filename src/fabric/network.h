@@ -28,6 +28,12 @@
 
 namespace verbena::fabric {
 
+// The virtual function of one host.
+struct HostFunction {
+  NodeIndex node = 0;
+  FunctionConfig function{};
+};
+
 struct NetworkConfig {
   static constexpr u32 kLongestFrame = 4096 + 100;  // octets: the largest path MTU, with headers
 
@@ -48,7 +54,8 @@ struct NetworkConfig {
   double link_error_rate = 0;  // of each link that has none of its own
   ParallelLinks parallel_links = ParallelLinks::kAll;
   NetworkFaults faults{};
-  Duration deadlock_check = ms(1);  // queues that are paused so long are looked at; 0: never
+  std::vector<HostFunction> functions{};  // in place of HostConfig's
+  Duration deadlock_check = ms(1);        // queues that are paused so long are looked at; 0: never
   // What an application's signals take, at least. The shorter, the less is simulated at a time; 0:
   // all nodes are simulated together, by one thread.
   Duration shortest_signal = ps(i64{1} << Agenda::kMaxWindowBits);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -80,11 +81,67 @@ void read_requester(Section section, HostConfig& host) {
   section.done();
 }
 
+// The presets of `encryption`. docs/simulator.md has the sources.
+constexpr u16 kPSPOverheadOctets = 8 + 16 + 16;  // UDP header, PSP header, ICV
+constexpr EncryptionConfig kByNIC{.overhead_octets = kPSPOverheadOctets};
+constexpr EncryptionConfig kByCPU{.overhead_octets = kPSPOverheadOctets,
+                                  .packet = ns(450),
+                                  .rate = Rate::from_bps(45'000'000'000)};
+
+EncryptionConfig read_encryption(Section section) {
+  static constexpr std::string_view kPresets[] = {"off", "psp_nic", "psp_cpu"};
+  static constexpr EncryptionConfig kConfigs[] = {{}, kByNIC, kByCPU};
+  const std::size_t preset = section.choice("preset", 0, kPresets);
+  EncryptionConfig encryption = kConfigs[preset];
+  if (preset != 0) {
+    encryption.overhead_octets =
+        static_cast<u16>(section.count("overhead", encryption.overhead_octets, 0, 256));
+    encryption.packet = section.duration("packet", encryption.packet);
+    encryption.rate = section.rate("rate", encryption.rate);
+    const u64 cores = section.count("cores", 1, 1, 1024);
+    encryption.packet = encryption.packet / static_cast<i64>(cores);
+    if (encryption.rate.bps() < Rate::unlimited().bps() / cores)
+      encryption.rate = Rate::from_bps(encryption.rate.bps() * cores);
+  }
+  section.done();
+  return encryption;
+}
+
+// Of all hosts, or of those that `hosts` names.
+void read_function(Section section, const Plan& plan, HostConfig& all, NetworkConfig& config) {
+  FunctionConfig function;
+  function.rate = section.rate("rate", function.rate);
+  function.burst_octets =
+      static_cast<u32>(std::min<u64>(section.octets("burst", function.burst_octets, 1), 1u << 30));
+  if (!section.has("hosts")) all.function = function;
+  for (const std::string& name :
+       section.has("hosts") ? section.texts("hosts") : std::vector<std::string>()) {
+    if (const std::optional<NodeIndex> host = plan.host_named(name))
+      config.functions.push_back({*host, function});
+    else
+      section.complain("hosts", fmt::format("there is no host '{}'", name));
+  }
+  section.done();
+}
+
+// Functions and encryption of RoCEv2 alone.
+void read_virtual_nics(Section& section, const Plan& plan, HostConfig& host,
+                       NetworkConfig& config) {
+  for (const std::string_view key : {"functions", "encryption"})
+    if (section.has(key) && config.technology != Technology::kRoCEv2)
+      section.complain(key, "it is of rocev2 alone");
+  for (Section& function : section.sections("functions", "rate"))
+    read_function(std::move(function), plan, host, config);
+  host.encryption = read_encryption(section.section("encryption", "preset"));
+  host.sizes.overhead = static_cast<u16>(host.sizes.overhead + host.encryption.overhead_octets);
+}
+
 }  // namespace
 
 void read_hosts(Section section, const Plan& plan, NetworkConfig& config) {
   HostConfig host;
   host.device.active_mtu = read_mtu(section);
+  read_virtual_nics(section, plan, host, config);
   // As NICs count: without preamble and gap.
   const u32 overhead =
       config.technology == Technology::kInfiniBand ? kLocalOverheadOctets : host.sizes.overhead;

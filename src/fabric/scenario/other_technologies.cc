@@ -40,6 +40,9 @@ void leave_out_of_hosts(Technology technology, YAML::Node hosts,
   if (!control.empty() && !has_use_for_control(technology, name_of_control(hosts[control])))
     leave_out(hosts, "hosts.congestion_control", left_out);
   if (speaks_tcp(technology)) leave_out(hosts, "hosts.retransmission", left_out);
+  if (technology == Technology::kRoCEv2) return;
+  leave_out(hosts, "hosts.functions", left_out);
+  leave_out(hosts, "hosts.encryption", left_out);
 }
 
 void leave_out_stuck_pauses(YAML::Node root, std::vector<std::string>& left_out) {

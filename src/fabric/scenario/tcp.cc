@@ -27,7 +27,9 @@ void read_timeouts(Section& section, tcp::Config& tcp) {
 }  // namespace
 
 u32 longest_frame_of(const NetworkConfig& config) {
-  return speaks_tcp(config.technology) ? config.tcp.longest_frame() : NetworkConfig::kLongestFrame;
+  return speaks_tcp(config.technology)
+             ? config.tcp.longest_frame()
+             : NetworkConfig::kLongestFrame + config.host({}).encryption.overhead_octets;
 }
 
 // Of others it is not even read, so that short names of keys (--set) are those of `hosts` then.
