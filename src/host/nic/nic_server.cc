@@ -1,6 +1,7 @@
 #include "host/nic/nic_server.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -227,7 +228,10 @@ void NICServer::run(int stop, const std::function<void()>& between) {
     const Time now = monotonic_now();
     const bool sent = transmit(now);
     const bool received = receive(Look::kLikely, now);
-    if (sent || received) busy_until = now + kSpin;
+    if (sent || received)
+      busy_until = now + kSpin;
+    else
+      ::sched_yield();  // to a program that wants this core; 0.3 us where none does
     if (now >= next_control) {
       serve_controls(now);
       between();
