@@ -8,8 +8,9 @@
 A folder includes only folders above it in LAYERS; PEERS never include each other, nor do the
 transports. The sans-IO layers have no clock, socket, thread or lock: no header that offers one, no
 symbol that is one. No unit, which is a header together with its .cc, includes itself by way of
-others. The simulated and the live device are one: each driver asks the archive CORE for
-its functions, and has none of them itself. Prints a line for each violation; exits 1 if there is any, 2 on wrong usage.
+others. The simulated and the live device are one: each driver asks the archive CORE for its
+functions, and has none of them itself. Prints a line for each violation; exits 1 if there is any,
+2 on wrong usage.
 """
 
 import graphlib

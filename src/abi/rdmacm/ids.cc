@@ -3,6 +3,8 @@
 
 #include "abi/ibverbs/check/for_rdmacm.h"
 #include "abi/ibverbs/make.h"
+#include "abi/rdmacm/events.h"
+#include "abi/rdmacm/multicast.h"
 #include "abi/rdmacm/results.h"
 
 namespace verbena::rdmacm {
