@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "memory/touch.h"
 
 namespace verbena {
 
@@ -33,6 +34,17 @@ u64 message_length(std::span<const SGE> sg_list) {
   return total;
 }
 
+// Returns false if the CPU cannot read all of the list.
+bool copy_inline(std::span<const SGE> list, u8* to) {
+  return touch([list, to] {
+    u8* at = to;
+    for (const SGE& sge : list) {
+      if (sge.length != 0) std::memcpy(at, reinterpret_cast<const void*>(sge.address), sge.length);
+      at += sge.length;
+    }
+  });
+}
+
 }  // namespace
 
 PostError SendQueue::push(const SendWR& wr, Time now) {
@@ -51,23 +63,18 @@ PostError SendQueue::push(const SendWR& wr, Time now) {
   wqe.packets = 0;
   wqe.length_bytes = static_cast<u32>(length);
   wqe.posted = now;
-  wqe.inline_bytes = wr.inline_data ? copy_inline(slot, wr.sg_list) : nullptr;
+  wqe.inline_bytes = nullptr;
+  if (wr.inline_data) {
+    u8* const bytes = inline_.get() + slot * limits_.max_inline_bytes;
+    if (!copy_inline(wr.sg_list, bytes)) return PostError::kUnreadable;
+    wqe.inline_bytes = bytes;
+  }
   wqe.wr.sg_list = wr.inline_data ? std::span<const SGE>{} : copy_list(slot, wr.sg_list);
   wqe.ud = destinations_ ? copy_destination(slot, wr) : nullptr;
   wqe.binding = wr.op == SendOp::kBindMW ? copy_binding(slot, wr) : nullptr;
   ++tail_;
   ++occupied_;
   return PostError::kOk;
-}
-
-const u8* SendQueue::copy_inline(u64 slot, std::span<const SGE> list) {
-  u8* const begin = inline_.get() + slot * limits_.max_inline_bytes;
-  u8* to = begin;
-  for (const SGE& sge : list) {
-    if (sge.length != 0) std::memcpy(to, reinterpret_cast<const void*>(sge.address), sge.length);
-    to += sge.length;
-  }
-  return begin;
 }
 
 std::span<const SGE> SendQueue::copy_list(u64 slot, std::span<const SGE> list) {

@@ -84,7 +84,6 @@ class SendQueue {
     UDDestination ud;
     Destination() {}
   };
-  const u8* copy_inline(u64 slot, std::span<const SGE> list);
   std::span<const SGE> copy_list(u64 slot, std::span<const SGE> list);
   const UDDestination* copy_destination(u64 slot, const UDDestination& destination);
   const WindowBinding* copy_binding(u64 slot, const WindowBinding& binding);

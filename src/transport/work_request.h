@@ -75,6 +75,7 @@ enum class PostError : u8 {
   kMessageTooLong,  // EINVAL
   kUnaligned,       // EINVAL: an atomic's address or length
   kBadDestination,  // EINVAL: UD without a usable address
+  kUnreadable,      // EFAULT: inline data that the CPU cannot read
 };
 
 }  // namespace verbena

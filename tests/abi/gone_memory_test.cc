@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -110,6 +111,20 @@ TEST_F(GoneMemoryTest, ASendFromItIsALocalError) {
   ibv_sge sge = hole_sge(2048);
   EXPECT_EQ(post(qp_, send_wr(1, IBV_WR_SEND, &sge)), 0);
   EXPECT_EQ(wait_for_completion().status, IBV_WC_LOC_PROT_ERR);
+}
+
+// The program's thread would read it: the post is refused, and the QP goes on.
+TEST_F(GoneMemoryTest, InlineDataFromItIsRefusedAtThePost) {
+  connect(qp_, peer_);
+  ibv_sge sge = hole_sge(16);
+  ibv_send_wr wr = send_wr(1, IBV_WR_RDMA_WRITE, &sge);
+  wr.send_flags |= IBV_SEND_INLINE;
+  wr.wr.rdma = {.remote_addr = reinterpret_cast<std::uint64_t>(buffer_.data()),
+                .rkey = here_->rkey};
+  EXPECT_EQ(post(qp_, wr), EFAULT);
+  sge = sge_of(here_, 64, 16);
+  EXPECT_EQ(post(qp_, wr), 0);
+  EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
 }
 
 TEST_F(GoneMemoryTest, AReadIntoItIsALocalError) {

@@ -35,7 +35,8 @@ class GPUTest(unittest.TestCase):
     def compiled(self, name):
         program = self.folder / name
         subprocess.run(["gcc", "-O1", "-Wall", "-Werror", "-D_GNU_SOURCE", SOURCES / f"{name}.c", "-o",
-                        program, "-libverbs", "-lrdmacm", "-ldl", "-pthread"], check=True, stdin=subprocess.DEVNULL)
+                        program, "-libverbs", "-lrdmacm", "-ldl", "-pthread"],
+                       check=True, stdin=subprocess.DEVNULL)
         return program
 
     def test_two_processes(self):
@@ -59,7 +60,8 @@ class GPUTest(unittest.TestCase):
                 program = BUILD.run(self.compiled("connected"), str(self.driver), BUILD.address,
                                     limit_s=LIMIT_S, environment={"VERBENA_LINK": link})
                 self.assertEqual(program.process.returncode, 0, program)
-                for step in ("read back", "written", "sent", "added", "read of freed memory fails"):
+                for step in ("read back", "written", "written from GPU memory", "sent", "added",
+                             "read of freed memory fails"):
                     self.assertIn(f"{step}: right", program.output(), program)
 
     def test_refusals_are_explained_in_a_line(self):

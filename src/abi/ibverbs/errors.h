@@ -37,6 +37,7 @@ constexpr int to_errno(PostError error) {
     case PostError::kMessageTooLong: return EINVAL;
     case PostError::kUnaligned: return EINVAL;
     case PostError::kBadDestination: return EINVAL;
+    case PostError::kUnreadable: return EFAULT;
   }
   CHECK_UNREACHABLE();
 }

@@ -5,6 +5,7 @@
 
 #include "abi/ibverbs/work_requests.h"
 #include "base/checked.h"
+#include "memory/touch.h"
 
 namespace verbena::abi {
 namespace {
@@ -12,6 +13,17 @@ namespace {
 template <typename T>
 bool has_room(const std::vector<T>& storage, std::size_t count) {
   return count <= storage.capacity() - storage.size();
+}
+
+// Returns false if the CPU cannot read all of the buffers.
+bool copy_buffers(std::span<const ibv_data_buf> buffers, u8* to) {
+  return touch([buffers, to] {
+    u8* at = to;
+    for (const ibv_data_buf& buffer : buffers) {
+      if (buffer.length != 0) std::memcpy(at, buffer.addr, buffer.length);
+      at += buffer.length;
+    }
+  });
 }
 
 }  // namespace
@@ -80,10 +92,8 @@ void SendBuilder::set_inline(std::span<const ibv_data_buf> buffers) {
       !has_room(sges_, 1))
     return fail(PostError::kInlineTooLong);
   const std::size_t first = inline_bytes_.size();
-  for (const ibv_data_buf& buffer : buffers) {
-    const u8* data = static_cast<const u8*>(buffer.addr);
-    inline_bytes_.insert(inline_bytes_.end(), data, data + buffer.length);
-  }
+  inline_bytes_.resize(first + *length);
+  if (!copy_buffers(buffers, inline_bytes_.data() + first)) return fail(PostError::kUnreadable);
   sges_.push_back({.address = reinterpret_cast<u64>(inline_bytes_.data() + first),
                    .length = static_cast<u32>(*length),
                    .l_key = {}});

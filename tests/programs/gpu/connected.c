@@ -7,6 +7,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "driver.h"
 
@@ -17,6 +18,7 @@ enum { kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMO
               IBV_ACCESS_REMOTE_ATOMIC };
 
 static char *host;
+static struct ibv_mr *host_mr;
 static struct rdma_cm_id *client, *server, *listener;
 
 static void expect(int condition, const char *what) {
@@ -88,17 +90,31 @@ int main(int argc, char **argv) {
   connect_both(argv[2]);
   struct ibv_mr *at_client = reg(client, a), *back = reg(client, c), *at_server = reg(server, b);
 
+  /* The stand-in holds all copies for a while. These WRITEs are more than a QP's copies may be, so
+   * its socket is not read until they go on. */
+  void (*control)(const char *, long) = dlsym(dlopen(argv[1], RTLD_NOW), "standin_control");
   fill(a, 1);
-  for (unsigned at = 0; at < BYTES; at += PIECE) /* more than the copy queue takes at once */
-    if (rdma_post_write(client, NULL, (void *)(a + at), PIECE, at_client, 0, b + at,
+  host_mr = ibv_reg_mr(client->pd, host, BYTES, IBV_ACCESS_LOCAL_WRITE);
+  if (host_mr == NULL) die("ibv_reg_mr of host memory");
+  if (control != NULL) control("stuck", 1);
+  for (unsigned at = 0; at < BYTES; at += PIECE)
+    if (rdma_post_write(client, NULL, host + at, PIECE, host_mr, 0, b + at,
                         at_server->rkey) != 0)
       die("rdma_post_write");
+  usleep(200000);
+  if (control != NULL) control("stuck", 0);
   if (rdma_post_read(client, NULL, (void *)c, BYTES, back, 0, b, at_server->rkey) != 0)
     die("rdma_post_read");
   for (unsigned at = 0; at < BYTES; at += PIECE) expect(send_completion() == 0, "write completes");
   expect(send_completion() == 0, "read completes");
   expect(holds(c, BYTES, 1), "read back");
   expect(holds(b, BYTES, 1), "written");
+  if (rdma_post_write(client, NULL, (void *)c, BYTES, back, 0, b, at_server->rkey) != 0)
+    die("rdma_post_write from GPU memory");
+  if (rdma_post_read(client, NULL, (void *)a, BYTES, at_client, 0, b, at_server->rkey) != 0)
+    die("rdma_post_read");
+  expect(send_completion() == 0 && send_completion() == 0, "write from GPU memory completes");
+  expect(holds(a, BYTES, 1), "written from GPU memory");
 
   if (rdma_post_recv(server, NULL, (void *)b, BYTES, at_server) != 0) die("rdma_post_recv");
   fill(a, 2);
@@ -125,6 +141,7 @@ int main(int argc, char **argv) {
   if (rdma_post_read(client, NULL, (void *)c, 4096, back, 0, b, at_server->rkey) != 0)
     die("rdma_post_read");
   expect(send_completion() != 0, "read of freed memory fails");
+  rdma_dereg_mr(host_mr);
   rdma_dereg_mr(at_client);
   rdma_dereg_mr(back);
   rdma_dereg_mr(at_server);
