@@ -63,7 +63,8 @@ Requester::Requester(const EngineParts& parts, EngineCounters& counters, Request
       fault_(fault),
       queue_(parts.send_limits),
       short_cut_(parts),
-      reads_(std::size_t{max_ord} + 1) {}
+      reads_(0),
+      max_ord_(max_ord) {}
 
 PostError Requester::post(const SendWR& wr, Time now) {
   const QPState state = qp_.state;
@@ -93,10 +94,10 @@ void Requester::on_state(QPState) {
 }
 
 void Requester::begin(const StreamAgreement& agreement) {
-  ord_ = std::min<u32>(agreement.ord, static_cast<u32>(reads_.capacity()) - 1);
+  ord_ = std::min<u32>(agreement.ord, max_ord_);
   may_use_rfc7306_ = agreement.atomics_and_immediate;
   position_ = {.next = queue_.begin_index()};
-  reads_.clear();
+  reads_ = Ring<Read>(ord_ + (agreement.to_send == ReadyToReceive::kRead ? 1 : 0));
   short_cut_.begin(agreement.segment_octets);
   if (agreement.to_send == ReadyToReceive::kSend) ++position_.send_msn;
   if (agreement.to_send != ReadyToReceive::kRead) return;

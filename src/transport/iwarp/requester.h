@@ -2,7 +2,7 @@
 // 5; RFC 7306, 5 and 6.
 //   completes when          | SEND, WRITE: their last octet is with TCP; READ, atomics: answered
 //   in order                | of the queue: a SEND behind a READ waits for it
-// Sans-IO; no allocation after construction. What is sent is looked at ahead of its time: next()
+// Sans-IO; no allocation after begin(). What is sent is looked at ahead of its time: next()
 // says what follows a position and changes nothing; on_sent() makes it so.
 #pragma once
 
@@ -113,7 +113,8 @@ class Requester {
   mutable SendQueue queue_;
   ShortCut short_cut_;
   Position position_;
-  Ring<Read> reads_;
+  Ring<Read> reads_;  // as long as begin() needs it
+  const u8 max_ord_;
   u32 ord_ = 0;
   bool may_use_rfc7306_ = false;
   bool draining_ = false;

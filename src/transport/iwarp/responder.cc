@@ -75,7 +75,8 @@ Responder::Responder(const EngineParts& parts, EngineCounters& counters, Respond
       counters_(counters),
       fault_(fault),
       receives_(parts, counters, fault),
-      responses_(std::size_t{max_ird} + 1) {}
+      responses_(0),
+      max_ird_(max_ird) {}
 
 void Responder::on_state(QPState from) {
   receives_.on_state(from);
@@ -84,7 +85,8 @@ void Responder::on_state(QPState from) {
 
 void Responder::begin(const StreamAgreement& agreement) {
   // One more: a READ of no octets may say that the peer is ready. RFC 6581, 9
-  ird_ = std::min<u32>(agreement.ird, static_cast<u32>(responses_.capacity()) - 1) + 1;
+  ird_ = std::min<u32>(agreement.ird, max_ird_) + 1;
+  responses_ = Ring<Response>(ird_);
   may_use_rfc7306_ = agreement.atomics_and_immediate;
   send_msn_ = read_msn_ = 1;
   send_offset_ = 0;

@@ -3,7 +3,7 @@
 // ProtectionTable before it is placed, as RC's.
 // A fault is a TerminateReason: the stream ends with it. There is no RNR: a message without a
 // receive ends the stream (RFC 5041, 7.1).
-// Sans-IO; no allocation after construction.
+// Sans-IO; no allocation after begin().
 #pragma once
 
 #include <optional>
@@ -84,7 +84,8 @@ class Responder {
   EngineCounters& counters_;
   ResponderFault& fault_;
   UnreliableReceives receives_;
-  Ring<Response> responses_;
+  Ring<Response> responses_;  // as long as begin() needs it
+  const u8 max_ird_;
   u32 ird_ = 0;
   bool may_use_rfc7306_ = false;
   u32 send_msn_ = 1, read_msn_ = 1;  // expected

@@ -15,8 +15,6 @@ constexpr u8 kTagged = 0x80;
 
 }  // namespace
 
-SegmentReader::SegmentReader() : buffer_(new u8[kBuffer]) {}
-
 void SegmentReader::begin(CRCUse crc, bool has_markers) {
   crc_use_ = crc;
   marked_.reset();
@@ -172,6 +170,7 @@ SegmentReader::Step SegmentReader::read_tail(Bytes& in) {
 // Until `up_to` octets are kept, or `in` is empty.
 void SegmentReader::keep(Bytes& in, u32 up_to) {
   if (kept_ >= up_to) return;
+  if (buffer_ == nullptr) buffer_.reset(new u8[kBuffer]);
   const std::size_t count = std::min<std::size_t>(in.size(), up_to - kept_);
   std::memcpy(buffer_.get() + kept_, in.data(), count);
   kept_ += static_cast<u32>(count);

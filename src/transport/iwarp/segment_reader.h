@@ -3,8 +3,8 @@
 // comes out whole, and its CRC is checked before. A long one (kStreamed octets of payload and more)
 // that is cut comes out as kBegin, kPart ..., kEnd, so that its payload is placed as it arrives;
 // its last kTail octets come with kEnd, behind the check of the CRC, so that nobody who waits for
-// the last octet sees it before. Invariant: no allocation after construction; at most kBuffer
-// octets are kept.
+// the last octet sees it before. Invariant: at most kBuffer octets are kept, in memory that the
+// first segment that is cut allocates: an idle connection needs none.
 #pragma once
 
 #include <array>
@@ -47,7 +47,6 @@ class SegmentReader {
     kBadMarker,
   };
 
-  SegmentReader();
   void begin(CRCUse crc, bool has_markers = false);
   // Takes octets off the front of `in`, until there is something to say.
   [[nodiscard]] Step read(Bytes& in);
