@@ -26,11 +26,20 @@ void StreamSide::Withdrawals::on_ready(u32, Time) {
   local->on_woken();
 }
 
-// While a program polls, the socket that had something last is asked directly: a call less.
+// While a program polls, the socket that had something last is asked directly, a call less, if it
+// is the only one that is active.
 bool StreamSide::receive(Look look, Time now) {
-  if (look == Look::kLikely && streams_.receive_likely(now)) return true;
-  if (look == Look::kLikely && streams_.has_likely() && ++looks_ % kLooksBetween != 0) return false;
-  return link_.poll().serve(now);
+  const bool asks_one = look == Look::kLikely && alone_ >= kAlone && streams_.has_likely() &&
+                        ++looks_ % kLooksBetween != 0;
+  return asks_one ? streams_.receive_likely(now) : receive_everywhere(now);
+}
+
+bool StreamSide::receive_everywhere(Time now) {
+  const void* const likely = streams_.likely();
+  const u32 ready = link_.poll().serve(now);
+  if (ready != 0)
+    alone_ = ready == 1 && streams_.likely() == likely ? std::min(alone_ + 1, kAlone) : 0;
+  return ready != 0;
 }
 
 bool StreamSide::send(Time now) {

@@ -48,6 +48,9 @@ class StreamSide {
 
  private:
   static constexpr u32 kLooksBetween = 8;  // at the likely socket alone, between looks at all
+  static constexpr u32 kAlone = 4;         // looks at all in a row that found that socket alone
+
+  [[nodiscard]] bool receive_everywhere(Time now);
 
   // Peers on this host send messages when they withdraw what we have mapped.
   struct Withdrawals final : ReadyTarget {
@@ -65,6 +68,7 @@ class StreamSide {
   MPAConnectionManager manager_;
   CaptureFile* capture_ = nullptr;
   u32 looks_ = 0;
+  u32 alone_ = kAlone;  // looks in a row
 };
 
 }  // namespace verbena::host

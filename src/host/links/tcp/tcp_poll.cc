@@ -32,9 +32,9 @@ void TCPPoll::forget(int socket, const ReadyTarget& target) {
   }
 }
 
-bool TCPPoll::serve(Time now) {
+u32 TCPPoll::serve(Time now) {
   const int ready = ::epoll_wait(epoll_.get(), batch_.data(), kBatch, 0);
-  if (ready <= 0) return false;
+  if (ready <= 0) return 0;
   count_ = ready;
   for (int i = 0; i < count_; ++i) {
     const epoll_event& event = batch_[static_cast<std::size_t>(i)];
@@ -42,7 +42,7 @@ bool TCPPoll::serve(Time now) {
       static_cast<ReadyTarget*>(event.data.ptr)->on_ready(event.events, now);
   }
   count_ = 0;
-  return true;
+  return static_cast<u32>(ready);
 }
 
 }  // namespace verbena::host

@@ -30,8 +30,8 @@ class TCPPoll {
   // Before the target goes away, and before the socket is closed: nothing more is told.
   void forget(int socket, const ReadyTarget& target);
 
-  // Looks without waiting, and tells the targets. False: nothing was ready.
-  bool serve(Time now);
+  // Looks without waiting, and tells the targets. Returns how many were ready.
+  u32 serve(Time now);
 
   void close() { epoll_.reset(); }
 

@@ -32,6 +32,7 @@ class TCPStreams {
   // nothing came.
   bool receive_likely(Time now);
   [[nodiscard]] bool has_likely() const { return likely_ != nullptr; }
+  [[nodiscard]] const void* likely() const { return likely_; }  // names it
   // Some QPs are gone whose connections are not.
   [[nodiscard]] bool has_orphans() const { return device_.streams().orphans() != orphans_; }
   // What all QPs have to send, as far as the sockets take it. False: they took nothing.
