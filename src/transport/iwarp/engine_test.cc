@@ -222,6 +222,24 @@ TEST(IWARPEngine, SendsTheSameOctetsHoweverTheSocketTakesThem) {
   }
 }
 
+// The simulator counts octets by wire/iwarp/framing.h.
+TEST(IWARPEngine, SendsAsManyOctetsAsTheSimulatorCounts) {
+  for (const u32 segment : {128u, 536u, 1448u, 1460u, 8948u})
+    for (const u32 length : {0u, 1u, 41u, 1425u, 1426u, 1427u, 8927u, 8928u, 8929u, 100'000u}) {
+      Pair pair;
+      StreamAgreement agreement = kEverything;
+      agreement.segment_octets = segment;
+      pair.begin(agreement);
+      pair.b.post_receive(1, {});
+      SendWR wr = write_to(pair.b, 1, 0);
+      wr.op = SendOp::kRDMAWriteWithImmediate;
+      EXPECT_EQ(pair.a.post(wr, {pair.a.sge(0, length)}), PostError::kOk);
+      pair.run();
+      EXPECT_EQ(pair.a_to_b.size(), write_octets(length, segment) + kImmediateOctets)
+          << segment << " " << length;
+    }
+}
+
 // What an FPDU that is sent in part has to say still goes out when the QP is moved to Error.
 TEST(IWARPEngine, EndsASegmentThatIsBegun) {
   Pair pair;
