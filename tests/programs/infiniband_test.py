@@ -234,6 +234,126 @@ class ManagementTest(Subnet):
                 log.unlink()
 
 
+class RoutingTest(Subnet):
+    """The tables that OpenSM's engines write, as ibroute reads them from the switches."""
+
+    def links(self):
+        """{(switch LID, port): (LID or None, port)} of what is at the other end of each port."""
+        far = {}
+        for line in self.run_on("h0", "iblinkinfo", "-l").splitlines():
+            found = re.search(r'^0x\w+ "[^"]*" +(\d+) +(\d+)\[.*==>.*0x\w+ +(\d+) +(\d+)\[', line)
+            if found:
+                lid, port, other, other_port = map(int, found.groups())
+                far[lid, port] = other, other_port
+        return far
+
+    def tables(self):
+        lids = [int(lid) for lid in re.findall(r"lid (\d+)", self.run_on("h0", "ibswitches"))]
+        return {lid: {int(to, 16): int(port) for to, port in
+                      re.findall(r"^0x(\w+) (\d+)", self.run_on("h0", "ibroute", str(lid)), re.M)}
+                for lid in lids}
+
+    @staticmethod
+    def credit_loop(tables, far):
+        """Whether packets may wait for each other in a circle: each holds the buffer of a link
+        between switches and waits for that of the next. Dally and Seitz, 1987."""
+        waits = {}
+        for lid, table in tables.items():
+            for to, port in table.items():
+                following = far.get((lid, port), (None, 0))[0]
+                onward = tables.get(following, {}).get(to, 0)
+                if onward and far.get((following, onward), (None, 0))[0] in tables:
+                    waits.setdefault((lid, port), set()).add((following, onward))
+        done, path = set(), set()
+
+        def visit(link):
+            if link in path:
+                return True
+            if link in done:
+                return False
+            path.add(link)
+            found = any(visit(after) for after in waits.get(link, ()))
+            path.remove(link)
+            done.add(link)
+            return found
+
+        return any(visit(link) for link in list(waits))
+
+    def check(self, topology, engine):
+        self.end(self.fabric)
+        self.scenario.write_text(re.sub(r"topology: .*", f"topology: {topology}", SUBNET))
+        self.fabric = self.program([BUILD.verbena, "fabric", self.scenario])
+        harness.wait_until(lambda: "--as h7" in str(self.fabric), LIMIT_S, "the fabric runs")
+        manager, log = self.bring_up("h0", "-R", engine)
+        self.assertIn(f"{engine} tables configured on all switches", self.text(log))
+        tables, far = self.tables(), self.links()
+        self.end(manager)
+        log.unlink()
+        self.assertTrue(far)
+        self.assertTrue(all(tables.values()))
+        return self.credit_loop(tables, far)
+
+    def test_no_credit_loop_of_updn_and_ftree(self):
+        topologies = ("{kind: leaf_spine, leaves: 4, hosts_per_leaf: 4, spines: 2}",
+                      "{kind: leaf_spine, leaves: 2, hosts_per_leaf: 4, spines: 3}",
+                      "{kind: fat_tree, k: 4}")
+        for topology in testing.sample(topologies, 2):
+            for engine in ("updn", "ftree"):
+                with self.subTest(topology=topology, engine=engine):
+                    self.assertFalse(self.check(topology, engine))
+
+    def test_the_check_finds_a_loop(self):
+        """Three switches in a ring, of which each sends by the next one."""
+        far = {(a, 1): (a % 3 + 1, 2) for a in (1, 2, 3)}
+        around = {1: {12: 1, 13: 1}, 2: {13: 1, 11: 1}, 3: {11: 1, 12: 1}}
+        self.assertTrue(self.credit_loop(around, far))
+        self.assertFalse(self.credit_loop({1: {13: 1}, 2: {13: 1}, 3: {13: 9}}, far))
+
+
+class BadInputTest(Subnet):
+    def test_a_flood_of_traps_from_a_host(self):
+        _, log = self.bring_up()
+        flood = pathlib.Path(__file__).with_name("umad_flood.py")
+        manager = str(self.lid_of("h0"))
+        self.assertIn("3000 sent", self.run_on("h5", "python3", flood, manager))
+        self.assertIn("SMINFO_MASTER", self.run_on("h1", "sminfo"))
+        self.assertIn("50 iters", self.pair("h2", "h14", "ibv_rc_pingpong", "-n", "50"))
+        self.assertNotIn("Errors during initialization", self.text(log))
+
+    def test_a_wrong_m_key_is_refused_and_trapped(self):
+        configuration = self.folder / "keys.conf"
+        configuration.write_text("m_key 0x1234567812345678\nm_key_protection_level 2\n"
+                                 "force_log_flush TRUE\n")
+        log = self.folder / "opensm-keys.log"
+        self.start("h0", "opensm", "-f", str(log), "-F", str(configuration))
+        harness.wait_until(lambda: "SUBNET UP" in self.text(log), LIMIT_S, "the subnet is up")
+        query = ("smpquery", "-t", "100", "portinfo", str(self.lid_of("h9")))
+        self.assertNotEqual(self.start("h5", *query).wait(LIMIT_S), 0)
+        self.assertIn("Active", self.run_on("h5", query[0], "-y", "0x1234567812345678", *query[1:]))
+        harness.wait_until(lambda: "num:256" in self.text(log), LIMIT_S, "OpenSM has trap 256")
+
+    def test_two_masters_become_one(self):
+        """The subnet falls apart, each part has a master; when it is one again, one master stays."""
+        _, first = self.bring_up("h0", "-p", "9")
+        _, second = self.start_manager("h5", "-p", "5", "-s", "2")
+        harness.wait_until(lambda: "STANDBY" in self.text(second), LIMIT_S, "the second is standby")
+        for spine in ("spine0", "spine1"):
+            self.unplug(f"leaf1-{spine}")
+        harness.wait_until(lambda: "Entering MASTER" in self.text(second), LIMIT_S,
+                           "the second is master of its part")
+        self.assertEqual(self.run_on("h4", "ibhosts").count("Ca\t"), 4)
+        for spine in ("spine0", "spine1"):
+            self.unplug(f"leaf1-{spine}", plug=True)
+        harness.wait_until(lambda: self.text(second).count("Entering STANDBY") >= 2, LIMIT_S,
+                           "the second is standby again")
+        harness.wait_until(lambda: self.run_on("h1", "ibhosts").count("Ca\t") == HOSTS, LIMIT_S,
+                           "the subnet is one")
+        lid = self.lid_of("h0")
+        harness.wait_until(lambda: f"SM lid: {lid}\n" in self.run_on("h4", "ibstat"), LIMIT_S,
+                           "h4 has the first manager again")
+        self.assertIn("SUBNET UP", self.text(first))
+
+
 class VerbsTest(Subnet):
     def test_pingpong_by_lid(self):
         self.bring_up()
