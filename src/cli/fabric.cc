@@ -137,10 +137,21 @@ Expected<std::string> host_asked_for(const RunRequest& request) {
   return failure(kExitCannot, "--fabric needs --as HOST: which host of the scenario PROGRAM is on");
 }
 
+host::FabricChange to_fabric(FabricRequest::What what) {
+  switch (what) {
+    case FabricRequest::What::kUnplug: return host::FabricChange::kUnplug;
+    case FabricRequest::What::kPlug: return host::FabricChange::kPlug;
+    case FabricRequest::What::kPowerOff: return host::FabricChange::kPowerOff;
+    case FabricRequest::What::kPowerOn: return host::FabricChange::kPowerOn;
+    case FabricRequest::What::kErrorRate: return host::FabricChange::kErrorRate;
+  }
+  CHECK_UNREACHABLE();
+}
+
 // In the fabric that runs.
 Expected<void> change_cables(const FabricRequest& request, const std::string& server) {
   for (const FabricRequest::Change& change : request.changes) {
-    host::FabricCable cable{.plugged = change.cable == FabricRequest::Cable::kPlug};
+    host::FabricCable cable{.change = to_fabric(change.what), .error_rate = change.error_rate};
     if (change.name.size() >= cable.name.size())
       return failure(kExitCannot, fmt::format("there is no link or node {}", change.name));
     change.name.copy(cable.name.data(), cable.name.size() - 1);

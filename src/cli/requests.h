@@ -104,13 +104,14 @@ struct FabricRequest {
   std::vector<fabric::Setting> settings;  // --set
   u32 scale = 0;                          // --scale: real time for 1 of simulated
   Run run = Run::kInForeground;           // --background: as `run` starts it
-  // Instead of all that: of the fabric that runs, cables by the name of a link or a node.
-  enum class Cable : u8 { kUnplug, kPlug };
+  // Instead of all that: of the fabric that runs, links by their name or by that of a node.
+  enum class What : u8 { kUnplug, kPlug, kPowerOff, kPowerOn, kErrorRate };
   struct Change {
-    Cable cable;
+    What what;
     std::string name;
+    double error_rate = 0;
   };
-  std::vector<Change> changes{};  // --unplug, --plug
+  std::vector<Change> changes{};  // --unplug, --plug, --power-off, --power-on, --error-rate
 };
 struct CollRequest {
   static constexpr u32 kMaxRanks = 1024;

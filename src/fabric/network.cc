@@ -542,6 +542,7 @@ bool Network::survives(Domain& domain, const Event& event) {
   if (is_deaf ||
       (port.error_rate > 0 && frame.extent != Extent::kRest && !frame.is_judged &&
        frame.type != FrameType::kFlowControl && errors_[port.node].chance(port.error_rate))) {
+    if (!is_deaf && !corrupted_.empty()) ++corrupted_[event.place()];
     lose(event, is_deaf ? domain.counters.lost_on_dead_links : domain.counters.corrupted);
     return false;
   }

@@ -161,6 +161,12 @@ class Network {
   [[nodiscard]] ManagedTables& managed_tables() { return managed_; }
   // Between runs: from now on the link, by number, is there, or is not. Routes stay.
   void set_link(u32 link, bool up);
+  // Likewise: the probability that a frame on the link, by number, is lost to an error, both ways.
+  void set_error_rate(u32 link, double probability);
+  // Frames of live processes that errors on the link have kept from this port.
+  [[nodiscard]] u64 corrupted_packets(NodeIndex node, u32 port) const {
+    return corrupted_.empty() ? 0 : corrupted_[first_port_[node] + port];
+  }
   // Frames that this port sends are kept for take_tapped(), from now on.
   void tap(NodeIndex node, u32 port) { ports_[first_port_[node] + port].tapped = true; }
   // Since the last call, in the order in which they were sent.
@@ -275,6 +281,7 @@ class Network {
   std::vector<std::unique_ptr<PathLog>> path_logs_;  // by node; empty: log_paths() was not called
   std::vector<u16> flow_ports_, connection_ports_;   // UDP source ports, where paths are noted
   std::vector<PRNG> errors_;                         // of each node
+  std::vector<u64> corrupted_;                       // by place; empty: no error rate was set
   std::vector<std::vector<PacketFilter>> filters_;   // by the port of all where frames arrive
   bool is_faulty_ = false;                           // not all that is sent has to arrive
   bool orders_by_cause_ = false;  // of what happens at the same time: with ns-3's clock

@@ -84,6 +84,13 @@ void Network::set_link(u32 link, bool up) {
   change_link(link, up);
 }
 
+void Network::set_error_rate(u32 link, double probability) {
+  if (corrupted_.empty()) corrupted_.assign(ports_.size(), 0);
+  is_faulty_ = true;
+  for (const u32 place : places_of(link))
+    ports_[place].error_rate = static_cast<float>(probability);
+}
+
 void Network::change_link(u32 link, bool up) {
   if (down_[link] != up) return;  // it is so already
   down_[link] = !up;

@@ -503,11 +503,36 @@ void FabricServer::on_cable(Client& client, const host::FabricCable& cable) {
   const std::string name(cable.name.data(), strnlen(cable.name.data(), cable.name.size()));
   if (cable.version != host::kFabricVersion)
     return refuse(client, EPROTO, "the fabric's server is of another version of Verbena");
-  const std::vector<u32> links = links_of(fabric_.scenario().plan, name);
+  const fabric::Plan& plan = fabric_.scenario().plan;
+  const std::vector<u32> links = links_of(plan, name);
   if (links.empty())
     return refuse(client, ENOENT, fmt::format("there is no link or node {}", name));
-  for (const u32 link : links) subnet_->set_link(link, cable.plugged, host::monotonic_now());
+  const auto node = std::ranges::find(plan.names, name);
+  const bool is_of_power =
+      cable.change == host::FabricChange::kPowerOff || cable.change == host::FabricChange::kPowerOn;
+  if (is_of_power && node == plan.names.end())
+    return refuse(client, ENOENT, fmt::format("there is no node {}", name));
+  if (is_of_power)
+    subnet_->set_power(static_cast<u32>(node - plan.names.begin()),
+                       cable.change == host::FabricChange::kPowerOn, host::monotonic_now());
+  else
+    for (const u32 link : links) change_link(cable, link);
   (void)tell(client, host::FabricCableChanged{.links = static_cast<u32>(links.size())});
+}
+
+void FabricServer::change_link(const host::FabricCable& cable, u32 link) {
+  switch (cable.change) {
+    case host::FabricChange::kUnplug:
+    case host::FabricChange::kPlug:
+      return subnet_->set_link(link, cable.change == host::FabricChange::kPlug,
+                               host::monotonic_now());
+    case host::FabricChange::kErrorRate:
+      if (cable.error_rate >= 0 && cable.error_rate <= 1)
+        subnet_->set_error_rate(link, cable.error_rate);
+      return;
+    case host::FabricChange::kPowerOff:
+    case host::FabricChange::kPowerOn: return;
+  }
 }
 
 void FabricServer::on_mad_attach(Client& client, const host::FabricMADAttach& attach) {

@@ -71,6 +71,7 @@ class FabricServer {
   void on_leave(Client& client);
   [[nodiscard]] bool take_management(Client& client, const host::FabricMessage& message);
   void on_cable(Client& client, const host::FabricCable& cable);
+  void change_link(const host::FabricCable& cable, u32 link);
   void on_mad_attach(Client& client, const host::FabricMADAttach& attach);
   void on_mad(Client& client, const host::FabricMAD& mad, std::span<const u8> part);
   void refuse(Client& client, int error, const std::string& message);

@@ -14,7 +14,8 @@ namespace {
 constexpr u64 kFirstGUID = 0x0256'4500'0000'0100;
 constexpr u64 kGUIDsOfNode = 0x100;
 constexpr u32 kNoNode = ~u32{0};
-constexpr u16 kMembership = 0x8000;  // of a P_Key: a full member
+constexpr Duration kErrorWatch = ms(100);  // between two looks at the links' errors
+constexpr u16 kMembership = 0x8000;        // of a P_Key: a full member
 
 u32 qp_of(const fabric::LivePacket& packet) {
   return load_be24(packet.octets.data() + BTH::kDestQPAt);
@@ -162,11 +163,13 @@ void SubnetServer::pump(Time now) {
 void SubnetServer::on_timer(Time now) {
   agents_.on_timer(now);
   subnet_.on_timer(now);
+  watch_errors(now);
   pump(now);
 }
 
 Time SubnetServer::next_timer() const {
-  return std::min(agents_.next_timer(), subnet_.next_timer());
+  const Time watch = has_errors_ ? next_watch_ : Time::never();
+  return std::min({agents_.next_timer(), subnet_.next_timer(), watch});
 }
 
 std::optional<management::ReceivedMAD> SubnetServer::poll_received() {
@@ -253,6 +256,33 @@ void SubnetServer::set_link(u32 link, bool up, Time now) {
   fabric_.set_link(link, up);
   subnet_.set_plugged(links_[link][0], up, now);
   pump(now);
+}
+
+void SubnetServer::set_error_rate(u32 link, double rate) {
+  fabric_.set_error_rate(link, rate);
+  has_errors_ = true;
+}
+
+void SubnetServer::set_power(u32 node, bool on, Time now) {
+  for (u32 link = 0; link < links_.size(); ++link)
+    if (links_[link][0].node == node || links_[link][1].node == node) fabric_.set_link(link, on);
+  subnet_.set_power(node, on, now);
+  pump(now);
+}
+
+void SubnetServer::watch_errors(Time now) {
+  if (!has_errors_ || now < next_watch_) return;
+  next_watch_ = now + kErrorWatch;
+  for (const std::array<PortPlace, 2>& link : links_)
+    for (const PortPlace at : link) {
+      management::PortTraffic traffic = subnet_.port(at).traffic;
+      const u64 before = traffic.symbol_errors;
+      const u64 errors = fabric_.network().corrupted_packets(at.node, at.port - 1u);
+      if (errors == before) continue;
+      traffic.symbol_errors = traffic.receive_errors = errors;
+      subnet_.set_traffic(at, traffic);
+      subnet_.on_link_errors(at, errors - before, now);
+    }
 }
 
 // Both ends of a link: what one has sent, the other has received.

@@ -50,6 +50,10 @@ class SubnetServer {
   void apply_tables();
   // Pulls a cable of the scenario, by number, or puts it in again.
   void set_link(u32 link, bool up, Time now);
+  // The probability that a packet on it is lost to an error; ports count those, and trap 129 tells.
+  void set_error_rate(u32 link, double rate);
+  // A node with all of its links; one that had no power knows nothing of its manager.
+  void set_power(u32 node, bool on, Time now);
 
   [[nodiscard]] management::PortPlace place_of(u32 host) const {
     return {scenario_.plan.hosts[host], 1};
@@ -61,6 +65,7 @@ class SubnetServer {
   void pump(Time now);
   void apply_tables_of(u32 node);
   void read_counters();
+  void watch_errors(Time now);
 
   fabric::LiveFabric& fabric_;
   const fabric::Scenario& scenario_;
@@ -69,6 +74,8 @@ class SubnetServer {
   std::vector<u32> node_of_lid_;  // kNoNode: none
   management::Subnet subnet_;
   management::MADAgents agents_;
+  bool has_errors_ = false;  // some link has had an error rate
+  Time next_watch_;
 };
 
 }  // namespace verbena::live

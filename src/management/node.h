@@ -21,6 +21,7 @@ struct PortTraffic {
   u64 receive_switch_relay_errors = 0, transmit_discards = 0;
   u64 receive_constraint_errors = 0;  // P_Key mismatches at a switch
   u64 vl15_dropped = 0;
+  u64 local_link_integrity_errors = 0;
   u64 transmit_wait = 0;  // ticks: times of one octet on the link
 };
 
@@ -42,6 +43,7 @@ struct NodePort {
   std::optional<PortPlace> peer;  // nullopt: no cable in it
   bool is_plugged = true;         // false: the cable was pulled
   PortTraffic traffic{}, cleared{};
+  u64 link_errors = 0;  // since LocalPhyErrors were exceeded last
   Time m_key_lease_ends = Time::never();
 
   [[nodiscard]] u64 operator[](Component component) const { return get(info, component); }

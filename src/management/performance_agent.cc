@@ -25,6 +25,7 @@ constexpr std::array kClassic = {Counter{{32, 16}, 0, &PortTraffic::symbol_error
                                  Counter{{96, 16}, 5, &PortTraffic::receive_switch_relay_errors},
                                  Counter{{112, 16}, 6, &PortTraffic::transmit_discards},
                                  Counter{{136, 8}, 8, &PortTraffic::receive_constraint_errors},
+                                 Counter{{152, 4}, 9, &PortTraffic::local_link_integrity_errors},
                                  Counter{{176, 16}, 11, &PortTraffic::vl15_dropped},
                                  Counter{{192, 32}, 12, &PortTraffic::sent_octets, 4},
                                  Counter{{224, 32}, 13, &PortTraffic::received_octets, 4},

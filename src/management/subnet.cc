@@ -11,11 +11,23 @@ namespace {
 
 using namespace port_info;
 
+// Traps that packets cause, as many as there are: a port sends one an interval at most.
+bool comes_with_packets(u16 trap) { return (trap >= 129 && trap <= 131) || trap >= 256; }
+
 std::span<u8, kMADSize> mad_of(Datagram& datagram) {
   return std::span(datagram.mad).first<kMADSize>();
 }
 
 MgmtClass class_of(const Datagram& datagram) { return static_cast<MgmtClass>(datagram.mad[1]); }
+
+void set_link_kind(NodePort& port, LinkKind kind) {
+  const u8 widths = static_cast<u8>(kind.width | 1);  // 1x is always among them
+  port.link_kind = kind;
+  port.set(kLinkWidthSupported, widths);
+  port.set(kLinkWidthEnabled, widths);
+  port.set(kLinkSpeedExtSupported, kind.ext_speed);
+  port.set(kLinkSpeedExtEnabled, kind.ext_speed);
+}
 
 void set_active_link(NodePort& port) {
   port.set(kLinkWidthActive, port.link_kind.width);
@@ -39,12 +51,7 @@ void Subnet::join(PortPlace a, PortPlace b, LinkKind kind) {
     CHECK(!port.peer);
     port.set(kNeighborMTU, mtu);
     port.peer = other;
-    port.link_kind = kind;
-    const u8 widths = static_cast<u8>(kind.width | 1);  // 1x is always among them
-    port.set(kLinkWidthSupported, widths);
-    port.set(kLinkWidthEnabled, widths);
-    port.set(kLinkSpeedExtSupported, kind.ext_speed);
-    port.set(kLinkSpeedExtEnabled, kind.ext_speed);
+    set_link_kind(port, kind);
   }
   settle_link(a, Time());
 }
@@ -268,6 +275,37 @@ void Subnet::set_plugged(PortPlace at, bool plugged, Time now) {
   settle_link(at, now);
 }
 
+void Subnet::on_link_errors(PortPlace at, u64 count, Time now) {
+  NodePort& its = port_at(at);
+  its.link_errors += count;
+  if (its.link_errors <= its[kLocalPhyErrors]) return;
+  its.link_errors = 0;
+  ++its.traffic.local_link_integrity_errors;
+  send_trap_129(at, now);
+}
+
+void Subnet::set_power(u32 node, bool on, Time now) {
+  Node& its = nodes_[node];
+  if (!on) {
+    Node fresh(its.config);
+    for (u32 port = 0; port < its.ports.size(); ++port) {
+      fresh.ports[port].peer = its.ports[port].peer;
+      fresh.ports[port].traffic = its.ports[port].traffic;
+      set_link_kind(fresh.ports[port], its.ports[port].link_kind);
+    }
+    for (u8 port = 1; port < its.ports.size(); ++port) set_plugged({node, port}, false, now);
+    for (u8 port = 1; port < its.ports.size(); ++port) {
+      fresh.ports[port].is_plugged = its.ports[port].is_plugged;
+      fresh.ports[port].set(kNeighborMTU, its.ports[port][kNeighborMTU]);
+    }
+    std::erase_if(traps_, [node](const Trap& trap) { return trap.from.node == node; });
+    its = std::move(fresh);
+    changed_ = true;
+    return;
+  }
+  for (u8 port = 1; port < its.ports.size(); ++port) set_plugged({node, port}, true, now);
+}
+
 void Subnet::set_manager(PortPlace at, bool is_manager, Time now) {
   NodePort& port = port_at(at);
   const auto before = static_cast<u32>(port[kCapabilityMask]);
@@ -280,7 +318,7 @@ void Subnet::set_manager(PortPlace at, bool is_manager, Time now) {
 // --- traps
 
 // To the subnet manager; until it answers, again and again. A port has one of each number on its
-// way, and of the security traps (256 and later) no more than one an interval. 13.4.9
+// way, and of those that packets cause no more than one an interval. 13.4.9
 void Subnet::send_trap(PortPlace from, u8 type, u16 number, Attribute details, Time now) {
   const NodePort& its = port(from);
   const auto to = static_cast<u16>(its[kMasterSMLID]);
@@ -313,6 +351,14 @@ void Subnet::send_trap_128(u32 node, Time now) {
   Attribute details{};
   put(details, notice::kTrap128LID, port({node, 0}).lid());
   send_trap({node, 0}, 1, 128, details, now);
+}
+
+void Subnet::send_trap_129(PortPlace at, Time now) {
+  const PortPlace from{at.node, nodes_[at.node].is_switch() ? u8{0} : at.port};
+  Attribute details{};
+  put(details, notice::kTrap129LID, port(from).lid());
+  put(details, notice::kTrap129Port, at.port);
+  send_trap(from, 1, 129, details, now);
 }
 
 bool Subnet::can_send_trap(PortPlace at) const {
@@ -374,7 +420,6 @@ void Subnet::on_p_key_violation(PortPlace at, u16 p_key, u16 slid, u32 source_qp
 }
 
 void Subnet::repress(PortPlace at, const Datagram& datagram) {
-  constexpr u16 kFirstSecurityTrap = 256;
   const u64 id = load_be64(&datagram.mad[8]) & 0xffff'ffff;
   const auto is_it = [&](const Trap& trap) {
     return trap.from.node == at.node && (load_be64(&trap.datagram.mad[8]) & 0xffff'ffff) == id;
@@ -382,7 +427,7 @@ void Subnet::repress(PortPlace at, const Datagram& datagram) {
   for (Trap& trap : traps_)
     if (is_it(trap)) trap.is_repressed = true;
   std::erase_if(traps_, [](const Trap& trap) {
-    return trap.is_repressed && trap.number < kFirstSecurityTrap;
+    return trap.is_repressed && !comes_with_packets(trap.number);
   });
 }
 

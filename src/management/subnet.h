@@ -50,6 +50,11 @@ class Subnet {
   // A packet whose P_Key is not in the port's table has come: trap 257.
   void on_p_key_violation(PortPlace at, u16 p_key, u16 slid, u32 source_qp, u32 destination_qp,
                           Time now);
+  // So many packets have come with errors on the link. Beyond the threshold in PortInfo's
+  // LocalPhyErrors the link's integrity is in doubt: trap 129. IBTA 7.12.2
+  void on_link_errors(PortPlace at, u64 count, Time now);
+  // The node has no power, or has it again: then it knows nothing of what a manager has written.
+  void set_power(u32 node, bool on, Time now);
   void on_timer(Time now);
   [[nodiscard]] Time next_timer() const;
 
@@ -101,6 +106,7 @@ class Subnet {
 
   void send_trap(PortPlace from, u8 type, u16 number, Attribute details, Time now);
   void send_trap_128(u32 node, Time now);
+  void send_trap_129(PortPlace at, Time now);
   void send_trap_144(PortPlace at, Time now);
   void send_late_traps(Time now);
   [[nodiscard]] bool can_send_trap(PortPlace at) const;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/prng.h"
 #include "management/mad_agents.h"
 
 namespace verbena::management {
@@ -282,6 +283,51 @@ TEST_F(SubnetTest, ATrapWithoutAManagerWaitsForTheEndOfTheSweep) {
   EXPECT_EQ(load_be16(&trap->mad[64 + 4]), 144u);
 }
 
+// LocalPhyErrors is the threshold; the trap names the port of the switch, and comes once an
+// interval.
+TEST_F(SubnetTest, ErrorsBeyondTheThresholdOfAPortCauseTrap129) {
+  sweep();
+  while (take()) {
+  }
+  const PortPlace at{switch_, 2};
+  const u64 threshold = subnet_.port(at)[port_info::kLocalPhyErrors];
+  subnet_.on_link_errors(at, threshold, now_);
+  EXPECT_FALSE(take());
+  subnet_.on_link_errors(at, 1, now_);
+  const auto trap = take();
+  ASSERT_TRUE(trap);
+  const std::span<const u8> details = data_of(trap);
+  EXPECT_EQ(load_be16(&details[4]), 129u);
+  EXPECT_EQ(load_be16(&details[12]), kSwitchLID);
+  EXPECT_EQ(details[14], 2u);
+  Datagram repress = *trap;
+  repress.mad[3] = static_cast<u8>(MADMethod::kTrapRepress);
+  repress.dlid = kSwitchLID;
+  subnet_.send(manager_, repress, now_);
+  subnet_.on_link_errors(at, threshold + 1, now_);
+  EXPECT_FALSE(take());
+  EXPECT_EQ(subnet_.port(at).traffic.local_link_integrity_errors, 2u);
+  now_ = subnet_.next_timer();
+  subnet_.on_timer(now_);
+  subnet_.on_link_errors(at, threshold + 1, now_);
+  EXPECT_TRUE(take());
+}
+
+TEST_F(SubnetTest, ASwitchThatWasWithoutPowerKnowsNothing) {
+  sweep();
+  EXPECT_EQ(subnet_.node(switch_).output_for(kOtherLID), 2);
+  subnet_.set_power(switch_, false, now_);
+  EXPECT_EQ(subnet_.port(manager_).state(), PortState::kDown);
+  EXPECT_EQ(subnet_.port({switch_, 2}).state(), PortState::kDown);
+  EXPECT_EQ(subnet_.node(switch_).output_for(kOtherLID), Node::kNoPort);
+  EXPECT_EQ(subnet_.port({switch_, 0}).lid(), 0u);
+  subnet_.set_power(switch_, true, now_);
+  EXPECT_EQ(subnet_.port(manager_).state(), PortState::kInit);
+  EXPECT_EQ(subnet_.port({switch_, 2}).state(), PortState::kInit);
+  EXPECT_EQ(subnet_.port(manager_)[port_info::kNeighborMTU], 5u);
+  EXPECT_EQ(subnet_.port(manager_).lid(), kManagerLID);  // its own memory
+}
+
 TEST_F(SubnetTest, CountersAreReadAndCleared) {
   sweep();
   subnet_.set_traffic(other_, {.sent_octets = 4000, .sent_packets = 10, .transmit_wait = 99});
@@ -430,6 +476,62 @@ TEST(SubnetLinkTest, ALinkBeginsWithTheMTUOfBothEnds) {
   subnet.join(a, b, link_kind_of(100'000'000'000));
   EXPECT_EQ(subnet.port(a)[port_info::kNeighborMTU], 3u);
   EXPECT_EQ(subnet.port(b)[port_info::kNeighborMTU], 3u);
+}
+
+// Whatever programs of a host send: each MAD is answered once or dropped, and the subnet goes on.
+TEST_F(SubnetTest, MADsOfAnyBytesAreAnsweredOrDropped) {
+  sweep();
+  PRNG prng(7);
+  constexpr std::array<u8, 6> kClasses = {0x01, 0x81, 0x03, 0x04, 0x32, 0x99};
+  for (u32 i = 0; i < 20'000; ++i) {
+    Datagram out;
+    out.mad.resize(kMADSize);
+    for (u8& byte : out.mad) byte = static_cast<u8>(prng.next());
+    out.mad[0] = 1;
+    out.mad[1] = kClasses[i % kClasses.size()];
+    out.mad[2] = 1;
+    out.mad[3] = static_cast<u8>(i / 7 % 2 == 0 ? 1 : prng.next());  // half of them: Get
+    out.mad[6] = 0;                                                  // HopPointer
+    out.mad[7] = static_cast<u8>(prng.next() % 4);                   // HopCount
+    store_be16(&out.mad[16], static_cast<u16>(0x10 + prng.next() % 0x14));
+    std::ranges::fill(out.mad.begin() + 32, out.mad.begin() + 36, u8{0xff});
+    for (u32 hop = 1; hop < 4; ++hop) out.mad[128 + hop] = static_cast<u8>(prng.next() % 4);
+    out.dlid = static_cast<u16>(prng.next() % 5);
+    subnet_.send(other_, out, now_);
+    u32 deliveries = 0;
+    while (subnet_.poll_delivery()) ++deliveries;
+    EXPECT_LE(deliveries, 2u) << i;  // an answer, and a trap 256 perhaps
+    now_ = now_ + us(10);
+    subnet_.on_timer(now_);
+    while (subnet_.poll_delivery()) {
+    }
+  }
+  EXPECT_EQ(subnet_.node(manager_.node).config.guid, kNodeGUID);
+}
+
+// The port's key is not the program's: nothing is read or written, and the manager hears of it.
+TEST_F(SubnetTest, AFloodWithAWrongMKeyChangesNothing) {
+  sweep();
+  while (take()) {
+  }
+  ASSERT_EQ(set_port(0, {1, 2},
+                     {{port_info::kLID, kOtherLID},
+                      {port_info::kMasterSMLID, kManagerLID},
+                      {port_info::kMKey, 0x1234},
+                      {port_info::kMKeyProtectBits, 2}}),
+            0);
+  u32 traps = 0;
+  for (u32 i = 0; i < 1000; ++i) {
+    Attribute data{};
+    put(data, port_info::kLID, 77);
+    const auto answer = ask(MADMethod::kSet, SMPAttribute::kPortInfo, 0, {1, 2}, data, 0x9999);
+    if (answer && answer->mad[3] == static_cast<u8>(MADMethod::kTrap)) ++traps;
+    while (take()) {
+    }
+  }
+  EXPECT_EQ(traps, 1u);
+  EXPECT_EQ(subnet_.port(other_).lid(), kOtherLID);
+  EXPECT_EQ(subnet_.port(other_)[port_info::kMKeyViolations], 1000u);
 }
 
 TEST(ComponentTest, BitsLieWhereTheStandardCountsThem) {

@@ -107,8 +107,10 @@ class Subnet(unittest.TestCase):
         return int(found.group(1))
 
     def unplug(self, cable, plug=False):
-        done = subprocess.run([BUILD.verbena, "fabric", self.scenario,
-                               "--plug" if plug else "--unplug", cable],
+        self.change("--plug" if plug else "--unplug", cable)
+
+    def change(self, *options):
+        done = subprocess.run([BUILD.verbena, "fabric", self.scenario, *options],
                               capture_output=True, text=True, timeout=LIMIT_S, check=False,
                               **harness.ordinary_user()[0])
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -199,6 +201,20 @@ class ManagementTest(Subnet):
         trace = self.run_on("h1", "ibtracert", str(self.lid_of("h1")), str(self.lid_of("h15")))
         self.assertIn("spine1", trace)
         self.assertNotIn("spine0", trace)
+
+    def test_a_switch_without_power_comes_back(self):
+        """It has lost its tables: OpenSM writes them anew."""
+        _, log = self.bring_up()
+        for options, switches in (("--power-off", 5), ("--power-on", 6)):
+            sweeps = self.text(log).count("SUBNET UP")
+            self.change(options, "spine0")
+            harness.wait_until(lambda: self.text(log).count("SUBNET UP") > sweeps, LIMIT_S,
+                               "OpenSM sweeps again")
+            harness.wait_until(lambda: self.run_on("h1", "ibswitches").count("Switch") == switches,
+                               LIMIT_S, f"{switches} switches")
+        lid = str(self.lid_of_switch("spine0"))
+        self.assertIn("valid lids dumped", self.run_on("h1", "ibroute", lid))
+        self.assertNotIn("0 valid lids dumped", self.run_on("h1", "ibroute", lid))
 
     def test_a_second_opensm_takes_over(self):
         first, _ = self.bring_up("h0", "-p", "9")
@@ -433,6 +449,24 @@ class VerbsTest(Subnet):
                 time.sleep(1)
                 self.assertIn("return status 0", self.run_on("h9", program, *by_gid, "-s", address))
                 self.assertEqual(server.wait(LIMIT_S), 0, server)
+
+    def test_errors_of_a_link_are_counted_and_trapped(self):
+        """RC goes on by its retries; the manager hears of the link by trap 129."""
+        _, log = self.bring_up()
+        self.change("--error-rate", "leaf0-spine0=0.02", "--error-rate", "leaf0-spine1=0.02")
+        self.pair("h1", "h9", "ib_write_bw", "-n", "40", "-s", "65536")
+        leaf = self.lid_of_switch("leaf0")
+        errors = [self.run_on("h0", "perfquery", str(leaf), str(port)) for port in (5, 6)]
+        self.assertTrue(any(re.search(r"SymbolErrorCounter:\.*[1-9]", text) for text in errors),
+                        errors)
+        harness.wait_until(lambda: "num:129" in self.text(log), LIMIT_S, "OpenSM has trap 129")
+        self.assertRegex(self.run_on("h0", "ibqueryerrors", status=1), "leaf0.*|SymbolErrorCounter")
+        self.change("--error-rate", "leaf0=0")
+        before = self.run_on("h0", "perfquery", str(leaf), "5")
+        self.pair("h1", "h9", "ib_write_bw", "-n", "10", "-s", "65536")
+        self.assertEqual(re.search(r"SymbolErrorCounter.*", before).group(),
+                         re.search(r"SymbolErrorCounter.*", self.run_on(
+                             "h0", "perfquery", str(leaf), "5")).group())
 
     def test_limited_members_of_a_partition_do_not_reach_each_other(self):
         guids = {host: 0x0256450000000101 + host * 0x100 for host in range(HOSTS)}

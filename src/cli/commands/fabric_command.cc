@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <utility>
+
 #include "cli/commands/commands.h"
 #include "live/fabric_server.h"
 
@@ -22,10 +25,8 @@ class FabricCommand final : public Command {
     auto settings = read_settings(settings_, "kmin=100k");
     if (!settings) return tl::unexpected(settings.error());
     request.settings = *std::move(settings);
-    for (const std::string& name : unplugged_)
-      request.changes.push_back({FabricRequest::Cable::kUnplug, name});
-    for (const std::string& name : plugged_)
-      request.changes.push_back({FabricRequest::Cable::kPlug, name});
+    if (const Expected<void> added = add_changes(request); !added)
+      return tl::unexpected(added.error());
     return request;
   }
 
@@ -37,11 +38,37 @@ class FabricCommand final : public Command {
     app.add_flag("--background", background_);
     app.add_option("--unplug", unplugged_)->type_name("CABLE")->expected(1)->take_all();
     app.add_option("--plug", plugged_)->type_name("CABLE")->expected(1)->take_all();
+    app.add_option("--power-off", off_)->type_name("NODE")->expected(1)->take_all();
+    app.add_option("--power-on", on_)->type_name("NODE")->expected(1)->take_all();
+    app.add_option("--error-rate", error_rates_)
+        ->type_name("CABLE=PROBABILITY")
+        ->expected(1)
+        ->take_all();
   }
 
  private:
+  Expected<void> add_changes(FabricRequest& request) const {
+    using What = FabricRequest::What;
+    const std::pair<What, const std::vector<std::string>&> kinds[] = {{What::kUnplug, unplugged_},
+                                                                      {What::kPlug, plugged_},
+                                                                      {What::kPowerOff, off_},
+                                                                      {What::kPowerOn, on_}};
+    for (const auto& [what, names] : kinds)
+      for (const std::string& name : names) request.changes.push_back({what, name});
+    for (const std::string& text : error_rates_) {
+      const std::size_t at = text.rfind('=');
+      char* end = nullptr;
+      const double rate = at == std::string::npos ? -1 : std::strtod(text.c_str() + at + 1, &end);
+      if (end == nullptr || *end != 0 || end == text.c_str() + at + 1 || !(rate >= 0 && rate <= 1))
+        return wrong_usage("--error-rate needs CABLE=PROBABILITY, as leaf0-spine1=0.001, not " +
+                           text);
+      request.changes.push_back({What::kErrorRate, text.substr(0, at), rate});
+    }
+    return {};
+  }
+
   std::string scenario_, scale_;
-  std::vector<std::string> settings_, unplugged_, plugged_;
+  std::vector<std::string> settings_, unplugged_, plugged_, off_, on_, error_rates_;
   bool background_ = false;
 };
 

@@ -49,6 +49,7 @@ class LiveFabric final : private Application, private Trace {
     network_.managed_tables().set(node, std::move(unicast), std::move(multicast));
   }
   void set_link(u32 link, bool up) { network_.set_link(link, up); }
+  void set_error_rate(u32 link, double rate) { network_.set_error_rate(link, rate); }
   [[nodiscard]] const Network& network() const { return network_; }
   // Why no process can live in it; "": nothing is against it.
   [[nodiscard]] static std::string mistake_in(const Scenario& scenario);

@@ -24,7 +24,7 @@
 namespace verbena::host {
 
 inline constexpr const char* kFabricVariable = "VERBENA_FABRIC";  // a FabricPlace
-inline constexpr u32 kFabricVersion = 0x56464131;  // changes with the layout of any message
+inline constexpr u32 kFabricVersion = 0x56464132;  // changes with the layout of any message
 
 // Which host a device is, and where its fabric's server is: "NAME HOST CLAIM".
 struct FabricPlace {
@@ -141,11 +141,13 @@ struct FabricClockMessage {
 struct FabricLeave {
   static constexpr FabricKind kKind = FabricKind::kLeave;
 };
-// Cables of a fabric that runs: one link's by its name, or all of a node's.
+// Changes of a fabric that runs: of one link by its name, or of a node and all of its links.
+enum class FabricChange : u32 { kUnplug, kPlug, kPowerOff, kPowerOn, kErrorRate };
 struct FabricCable {
   static constexpr FabricKind kKind = FabricKind::kCable;
   u32 version = kFabricVersion;
-  bool plugged = false;
+  FabricChange change{};
+  double error_rate = 0;        // kErrorRate: the probability that a packet is lost to it
   std::array<char, 64> name{};  // ended by 0
 };
 struct FabricCableChanged {
