@@ -326,6 +326,35 @@ class RoutingTest(Subnet):
         self.assertFalse(self.credit_loop({1: {13: 1}, 2: {13: 1}, 3: {13: 9}}, far))
 
 
+def can_unshare():
+    command = ["unshare", "--user", "--map-root-user", "--net", "ip", "link", "set", "lo", "up"]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+@unittest.skipUnless(can_unshare(), "no network namespaces here")
+class NamespacesTest(Subnet):
+    """Each program has a network namespace of its own, and reaches the server by a file."""
+
+    def program(self, command, environment=None):
+        alone = ["unshare", "--user", "--map-root-user", "--net",
+                 "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *command]
+        return super().program(alone, {"VERBENA_FABRIC_FOLDER": str(self.folder),
+                                       **(environment or {})})
+
+    def test_management_and_data_between_namespaces(self):
+        self.bring_up()
+        self.assertEqual(self.run_on("h1", "ibhosts").count("Ca\t"), HOSTS)
+        self.start("h2", "ibping", "-S")
+        text = self.run_on("h3", "ibping", "-c", "3", str(self.lid_of("h2")))
+        self.assertIn("3 received, 0% packet loss", text)
+        guid = re.search(r"Port GUID: 0x(\w{4})(\w{4})(\w{4})(\w{4})", self.run_on("h1", "ibstat"))
+        gid = "fe80::" + ":".join(guid.groups())
+        server = self.start("h1", "ucmatose", "-f", "gid", "-b", gid)
+        time.sleep(1)
+        self.assertIn("return status 0", self.run_on("h9", "ucmatose", "-f", "gid", "-s", gid))
+        self.assertEqual(server.wait(LIMIT_S), 0, server)
+
+
 class BadInputTest(Subnet):
     def test_a_flood_of_traps_from_a_host(self):
         _, log = self.bring_up()

@@ -4,10 +4,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/bytes.h"
@@ -21,6 +23,8 @@ constexpr int kPatienceMs = 10'000;
 constexpr int kWaiting = 64;            // processes that connect at once
 constexpr int kBufferOctets = 4 << 20;  // as far as the kernel grants it
 
+// An abstract name, which belongs to the network namespace; or a file in the folder that
+// kFabricFolderVariable names, which processes of several network namespaces share.
 struct Name {
   sockaddr_un address{};
   socklen_t size = 0;
@@ -28,6 +32,23 @@ struct Name {
   explicit Name(const std::string& name) {
     address.sun_family = AF_UNIX;
     std::string text = "verbena-fabric-" + std::to_string(::geteuid()) + "-" + name;
+    const char* const folder = std::getenv(kFabricFolderVariable);
+    folder != nullptr&&* folder != 0 ? set_file(folder + ("/" + text)) : set_abstract(text);
+  }
+  [[nodiscard]] bool is_file() const { return address.sun_path[0] != 0; }
+  // The file of a server that has ended without removing it.
+  [[nodiscard]] bool is_left_over() const {
+    const Descriptor probe = open_kernel_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC);
+    return is_file() && probe.is_open() && ::connect(probe.get(), data(), size) != 0 &&
+           errno == ECONNREFUSED;
+  }
+
+  void set_file(const std::string& path) {  // one that is too long is no name: EINVAL
+    if (path.size() >= sizeof(address.sun_path)) return;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    size = sizeof(address);
+  }
+  void set_abstract(std::string text) {
     text.resize(std::min(text.size(), sizeof(address.sun_path) - 1));
     std::memcpy(address.sun_path + 1, text.data(), text.size());  // a 0 first: abstract
     size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
@@ -72,7 +93,8 @@ Expected<Descriptor> connect_to_fabric(const std::string& name) {
   if (!socket) return socket;
   const Name address(name);
   if (::connect(socket->get(), address.data(), address.size) != 0)
-    return failure(errno, std::string("cannot reach the fabric's server: ") + std::strerror(errno));
+    return failure(errno == ENOENT ? ECONNREFUSED : errno,
+                   std::string("cannot reach the fabric's server: ") + std::strerror(errno));
   if (!is_own_user(socket->get())) return failure(EPERM, "the fabric's server is another user's");
   return socket;
 }
@@ -81,6 +103,7 @@ Expected<Descriptor> listen_as_fabric(const std::string& name) {
   Expected<Descriptor> socket = open_socket();
   if (!socket) return socket;
   const Name address(name);
+  if (address.is_left_over()) (void)::unlink(address.address.sun_path);
   if (::bind(socket->get(), address.data(), address.size) != 0 ||
       ::listen(socket->get(), kWaiting) != 0)
     return failure(errno, std::string("cannot listen: ") + std::strerror(errno));

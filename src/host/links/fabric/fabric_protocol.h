@@ -24,6 +24,8 @@
 namespace verbena::host {
 
 inline constexpr const char* kFabricVariable = "VERBENA_FABRIC";  // a FabricPlace
+// A folder for the servers' sockets, in place of abstract names: of the server and its programs.
+inline constexpr const char* kFabricFolderVariable = "VERBENA_FABRIC_FOLDER";
 inline constexpr u32 kFabricVersion = 0x56464132;  // changes with the layout of any message
 
 // Which host a device is, and where its fabric's server is: "NAME HOST CLAIM".
