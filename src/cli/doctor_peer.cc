@@ -9,6 +9,7 @@
 #include "host/doctor/path.h"
 #include "host/doctor/prober.h"
 #include "host/links/tcp/tls_stream.h"
+#include "host/nic/nic_protocol.h"
 #include "host/settings/link_kind.h"
 #include "wire/eth/ecn.h"
 #include "wire/ib/mtu.h"
@@ -182,6 +183,21 @@ Finding judge_encryption(const host::EncryptionSettings& settings, const host::L
                       host::kEncryptionVariable, settings.port)};
 }
 
+// A program on a virtual function has no socket of its own to measure with, and no key.
+Finding judge_nic(const std::string& nic, const host::LocalAddress& local) {
+  const std::string address = local.all().front().to_string();
+  const auto function = host::function_on_nic(nic, address);
+  if (!function) return {Verdict::kProblem, "nic", function.error().message, "start verbena nic"};
+  if (function->is_encrypted != 0)
+    return {Verdict::kOk, "encryption",
+            fmt::format("packets of {} are encrypted by the verbena nic at {}, which has the keys; "
+                        "run verbena doctor with its {} to try a handshake",
+                        address, nic, host::kEncryptionVariable)};
+  return {Verdict::kOk, "encryption",
+          fmt::format("packets of {} go through the verbena nic at {}, and are not encrypted",
+                      address, nic)};
+}
+
 // There is nothing to shake hands with until a program listens.
 Finding judge_stream_encryption(const host::EncryptionSettings& settings) {
   return {Verdict::kOk, "encryption",
@@ -239,6 +255,8 @@ Findings examine_peer(const std::vector<host::LocalAddress>& addresses, const st
         local = &candidate;
         chosen = gid;
       }
+  if (const std::string nic = host::nic_from_environment(); !nic.empty())
+    return {judge_nic(nic, *local)};
   const auto encryption = host::encryption_settings_from_environment();
   if (!encryption)
     return {{Verdict::kProblem, "encryption", encryption.error().message,

@@ -90,6 +90,8 @@ class NICTest(unittest.TestCase):
         self.assertRegex(self.look_at("metrics", "b"),
                          r'\nverbena_nic_sent_packets_total{function="blue",address=".*"} [1-9]\d{3}')
         self.assertRegex(self.look_at("top", "b"), rf"\nblue +{PREFIX}\.12 ")
+        doctor = BUILD.run_verbena("doctor", f"{PREFIX}.11", environment=self.environment("b"))
+        self.assertIn("and are not encrypted", doctor.output())
 
     def test_encrypted(self):
         key = self.folder / "key"
@@ -101,6 +103,8 @@ class NICTest(unittest.TestCase):
         self.start_nic("a", [("red", f"{PREFIX}.13", "")], encryption)
         self.start_nic("b", [("blue", f"{PREFIX}.14", "")], encryption)
         self.write_pair("a", "b", f"{PREFIX}.13", "-s", "65536", "-n", "200")
+        doctor = BUILD.run_verbena("doctor", f"{PREFIX}.13", environment=self.environment("b"))
+        self.assertIn(f"packets of {PREFIX}.14 are encrypted by the verbena nic", doctor.output())
 
     @staticmethod
     def nic_user():

@@ -134,6 +134,7 @@ NICAttached NICFunction::description_of(const Program* program,
       .max_qp = config_.max_qp,
       .max_mr = config_.max_mr,
       .max_cqe = config_.max_cqe,
+      .is_encrypted = encryption ? 1u : 0u,
       .max_registered_bytes = config_.max_registered_bytes,
       .packet_overhead = encryption    ? kPSPOverheadBytes
                          : config_.vni ? kVXLANOverheadBytes

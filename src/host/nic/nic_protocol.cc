@@ -108,14 +108,18 @@ Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot,
                        .rings = std::move(*rings)};
 }
 
-Expected<std::string> address_on_nic(const std::string& path, const std::string& function) {
+Expected<NICAttached> function_on_nic(const std::string& path, const std::string& function) {
   NICAttach request{.request = NICRequest::kDescribe};
   put_text(request.function, function);
   const Expected<Descriptor> socket = connect_to_nic(path, request);
   if (!socket) return tl::unexpected(socket.error());
   const Expected<NICAnswer> answer = await_nic_answer(path, *socket);
   if (!answer) return tl::unexpected(answer.error());
-  const Expected<NICAttached> attached = attached_of(path, *answer);
+  return attached_of(path, *answer);
+}
+
+Expected<std::string> address_on_nic(const std::string& path, const std::string& function) {
+  const Expected<NICAttached> attached = function_on_nic(path, function);
   if (!attached) return tl::unexpected(attached.error());
   return text_of(attached->address);
 }

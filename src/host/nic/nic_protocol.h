@@ -21,7 +21,7 @@
 namespace verbena::host {
 
 inline constexpr const char* kNICVariable = "VERBENA_NIC";  // the socket's path
-inline constexpr u32 kNICVersion = 0x564e4333;  // changes with the layout of any message
+inline constexpr u32 kNICVersion = 0x564e4334;  // changes with the layout of any message
 
 enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus };
 
@@ -38,7 +38,8 @@ struct NICAttached {
   i32 error = 0;  // errno; then `text` says why
   u32 slot = 0;   // of the QPNs
   u32 p_key_count = 0;
-  u32 max_qp = 0, max_mr = 0, max_cqe = 0, reserved = 0;
+  u32 max_qp = 0, max_mr = 0, max_cqe = 0;
+  u32 is_encrypted = 0;  // 1: the NIC encrypts what it sends
   u64 max_registered_bytes = 0;
   u32 packet_overhead = 0;  // bytes that encryption adds to each
   u32 receive_buffer_bytes = 0;
@@ -64,7 +65,10 @@ struct NICAttachment {
 // Attaches to a function. Waits for a few seconds. `function`: as in NICAttach.
 [[nodiscard]] Expected<NICAttachment> attach_to_nic(const std::string& path, u32 wanted_slot,
                                                     const std::string& function = "");
-// The address of the function that this process would get.
+// The function that this process would get. Its slot is 0.
+[[nodiscard]] Expected<NICAttached> function_on_nic(const std::string& path,
+                                                    const std::string& function = "");
+// Its address.
 [[nodiscard]] Expected<std::string> address_on_nic(const std::string& path,
                                                    const std::string& function = "");
 [[nodiscard]] Expected<std::string> status_of_nic(const std::string& path);
