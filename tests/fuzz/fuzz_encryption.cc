@@ -1,5 +1,6 @@
 // Input: what a stranger sends to the ports of encryption, what a peer says inside of TLS, and what
 // a tenant writes into its ring to the NIC: the same bytes for each.
+// What comes to the port of VXLAN is the same bytes, too.
 // Checked: what decodes encodes to the same; a packet that passes the NIC's filter is from the
 // function; a ring of any content ends, and gives no record that lies outside of it.
 #include <cstring>
@@ -7,6 +8,7 @@
 
 #include "host/encryption/key_messages.h"
 #include "host/encryption/psp_notice.h"
+#include "host/links/vxlan_stage.h"
 #include "host/local/frame_ring.h"
 #include "host/nic/nic_filter.h"
 #include "tests/fuzz/fuzz.h"
@@ -16,7 +18,7 @@ namespace verbena::fuzz {
 namespace {
 
 const GID kOwn = GID::from_ipv4(0x0a000001), kOther = GID::from_ipv4(0x0a000002);
-constexpr u32 kSlotOfTenant = 5;
+constexpr u32 kSlotOfTenant = 5, kOwnVNI = 5001;
 
 void check_psp(std::span<const u8> in) {
   const std::optional<PSPHeader> header = PSPHeader::decode(in);
@@ -47,6 +49,23 @@ void check_messages(std::span<const u8> in) {
       CHECK(host::KeyAnswer::decode(bytes) == answer);
     }
   }
+}
+
+// A packet that a network takes is one of its own, and lies in the input.
+void check_vxlan(std::span<const u8> in) {
+  const std::optional<VXLANHeader> header = VXLANHeader::decode(in);
+  const host::VXLANStage stage(kOwnVNI);
+  host::LinkCounters counters;
+  IngressFrame frame;
+  frame.destination = kOwn;
+  frame.transport = in;
+  if (!stage.open_frame(frame, counters)) {
+    CHECK(counters.refused_vni == 1);
+    return;
+  }
+  CHECK(header && header->vni == kOwnVNI && frame.destination == kOwn);
+  CHECK(frame.transport.data() > in.data() && frame.transport.size() >= BTH::kSize + kICRCSize);
+  CHECK(frame.transport.data() + frame.transport.size() <= in.data() + in.size());
 }
 
 void check_filter(std::span<const u8> in) {
@@ -80,6 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span<const verbena::u8> in(data, size);
   verbena::fuzz::check_psp(in);
   verbena::fuzz::check_messages(in);
+  verbena::fuzz::check_vxlan(in);
   verbena::fuzz::check_filter(in);
   verbena::fuzz::check_ring(in);
   return 0;
