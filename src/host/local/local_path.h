@@ -69,7 +69,7 @@ class LocalPath final : public PeerMemoryFinder {
   [[nodiscard]] LocalProcesses& processes() { return processes_; }
   // A peer rang, and there was no frame: it has withdrawn what we have mapped.
   void on_withdrawn_by(u32 slot);
-  // Of an adapter that gets no frames so: each ring wakes it, and means that.
+  // For an adapter that gets no frames so: each ring wakes it, and means that.
   void sleep_until_withdrawn();
   void on_woken();
   [[nodiscard]] Doorbells& doorbells() const { return layout().shared.doorbells; }

@@ -162,7 +162,7 @@ MemoryFault IWARPEngine::build(const Cursor& at, FPDU& out) const {
   return MemoryFault::kNone;
 }
 
-// Of the FPDU at the cursor.
+// Returns the octets of the FPDU at the cursor.
 u32 IWARPEngine::octets_here(const Cursor& at) const {
   const u32 plain = fpdu_octets(header_octets_of(at.message) + payload_here(at));
   return agreement_.sends_markers ? marked_octets(plain, at.position) : plain;

@@ -63,7 +63,7 @@ MarkedReader::MarkedReader(CRCUse crc) : crc_(crc) {
   plain_.reserve(kLongestPlain);
 }
 
-// Of the FPDU that comes, with its markers; nullopt: not known yet.
+// Returns the octets of the FPDU that comes, with its markers; nullopt: not known yet.
 std::optional<u32> MarkedReader::size() const {
   const std::size_t before = to_next_marker(position_) == 0 ? kMarkerOctets : 0;
   if (kept_.size() < before + kMPALengthOctets) return std::nullopt;
