@@ -14,7 +14,7 @@ struct PeerCopy {
   static constexpr u64 kTurnBytes = 4u << 20;  // until other QPs have a turn
   static constexpr u64 kBytesPerMessage = 4096;  // take as long as a message of few bytes
 
-  // What the requester has, and how it counts.
+  // The requester, and the payload of the packets that it counts.
   struct Side {
     const ProtectionTable& memory;
     PDId pd;

@@ -15,7 +15,7 @@ namespace verbena::iwarp {
 
 class ShortCut {
  public:
-  // What the stream has carried so far, of messages of both kinds.
+  // The messages of both kinds that the stream has carried so far.
   struct Progress {
     u32 sent = 0, received = 0;
     bool is_between = false;  // no message is sent in part, and none is unanswered
