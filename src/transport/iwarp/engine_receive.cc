@@ -74,10 +74,16 @@ bool IWARPEngine::on_step(SegmentReader::Step step) {
   return fault || (is_whole && reader_.header().last() && opcode_ != RDMAPOpcode::kWrite);
 }
 
-// All octets of the message are in their place, and what it asks for is done or queued.
+// The message's octets are in their place, but for copies to far memory that have not ended, and
+// what it asks for is done or queued. While such a copy runs, peers on this host are told nothing,
+// and send what follows by the stream.
 void IWARPEngine::note_executed() {
+  const auto has_ended = [](const CopyLane* lane) {
+    return lane == nullptr || lane->has_ended(lane->begun());
+  };
   ++received_messages_;
-  if (progress_ != nullptr) progress_->note(qp_.qpn, PSN(received_messages_));
+  if (progress_ != nullptr && has_ended(send_copies_) && has_ended(receive_copies_))
+    progress_->note(qp_.qpn, PSN(received_messages_));
 }
 
 std::optional<TerminateReason> IWARPEngine::check_segment() {

@@ -24,6 +24,7 @@ struct EndOptions {
   ReceiveQueueLimits receives{.depth = 64, .max_sge = 4};
   PeerMemoryFinder* peers = nullptr;  // the short cut
   LocalProgress* progress = nullptr;
+  CopyLane* receive_copies = nullptr;
 };
 
 class End {
@@ -41,7 +42,8 @@ class End {
                                                        .receive_queue = receives,
                                                        .send_limits = options.sends,
                                                        .peers = options.peers,
-                                                       .local_progress = options.progress},
+                                                       .local_progress = options.progress,
+                                                       .receive_copies = options.receive_copies},
                                            IWARPLimits{});
   }
   void begin(const StreamAgreement& agreement) {

@@ -14,7 +14,8 @@ namespace verbena {
 
 class LocalProgress {
  public:
-  // All requests before `expected` (ePSN) are executed. IBTA Vol 1, 9.7.4.1.2
+  // All requests before `expected` (ePSN) are executed, copies to far memory included: while one
+  // runs, nothing is noted, and the peer waits for the acknowledgement. IBTA Vol 1, 9.7.4.1.2
   void note(QPN qpn, PSN expected) {
     place(qpn).store(kKnown | expected.value(), std::memory_order_release);
   }

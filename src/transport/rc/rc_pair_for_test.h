@@ -59,6 +59,7 @@ struct RCOptions {
   PollHabit* habit = nullptr;
   LocalPackets* local_packets = nullptr;
   LocalProgress* local_progress = nullptr;
+  CopyLane* receive_copies = nullptr;  // of one side that receives
 };
 
 inline constexpr u32 kBufferBytes = 1u << 18;
@@ -94,7 +95,8 @@ struct Side {
                 .peers = o.peers,
                 .habit = o.habit,
                 .local_packets = o.local_packets,
-                .local_progress = o.local_progress},
+                .local_progress = o.local_progress,
+                .receive_copies = o.receive_copies},
                o.limits),
         buffer(kBufferBytes) {
     PRNG content(seed + 1);

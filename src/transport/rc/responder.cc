@@ -194,8 +194,7 @@ void RCResponder::accept(const PacketView& packet, u32 psns, bool message_done) 
 
 // Acknowledges to a peer on the same host at once, unless other responses come first.
 void RCResponder::acknowledge() {
-  const bool is_executed = copies_ == nullptr || copies_->has_ended(copies_->begun());
-  if (local_packets_ != nullptr && responses_.empty() && is_executed &&
+  if (local_packets_ != nullptr && responses_.empty() && has_executed_all() &&
       local_packets_->acknowledge(qp_, expected_.previous(), {.value = credits(), .msn = msn_}))
     ++counters_.local_acknowledgements;
   else

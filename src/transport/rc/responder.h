@@ -99,9 +99,13 @@ class RCResponder {
   }
   void accept(const PacketView& packet, u32 psns, bool message_done);
   void acknowledge();
+  // Also what is written to far memory.
+  [[nodiscard]] bool has_executed_all() const {
+    return copies_ == nullptr || copies_->has_ended(copies_->begun());
+  }
   void expect(PSN psn) {
     expected_ = psn;
-    if (local_progress_ != nullptr) local_progress_->note(qp_.qpn, psn);
+    if (local_progress_ != nullptr && has_executed_all()) local_progress_->note(qp_.qpn, psn);
   }
   bool choose_srq(u32 number);
   // The PD of memory that requests name, and of receives.
