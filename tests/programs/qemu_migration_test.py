@@ -104,8 +104,7 @@ class QEMUMigrationTest(unittest.TestCase):
 
 
 class QEMUMigrationOnIWARPTest(QEMUMigrationTest):
-    """Through TCP: docs/iwarp.md has what is open about the short cut between two guests of one host."""
-    environment = {"VERBENA_LINK": "iwarp", "VERBENA_LOCAL": "off"}
+    environment = {"VERBENA_LINK": "iwarp"}
 
 
 if __name__ == "__main__":

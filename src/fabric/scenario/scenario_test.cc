@@ -395,8 +395,9 @@ TEST(Scenario, MistakesNameLineKeyAndFix) {
             "t.yaml:2: hosts.mtu: 1500 is no path MTU; there are 256, 512, 1024, 2048 and 4096");
   EXPECT_EQ(mistake("topology: star\nhosts: {functions: {hosts: h99, rate: 1Gbps}}\n" + rest),
             "t.yaml:2: hosts.functions.hosts: there is no host 'h99'");
-  EXPECT_EQ(mistake("topology: star\nhosts: {encryption: rot13}\n" + rest),
-            "t.yaml:2: hosts.encryption: 'rot13' is not known; there are off, psp_nic or psp_cpu");
+  EXPECT_EQ(
+      mistake("topology: star\nhosts: {encryption: rot13}\n" + rest),
+      "t.yaml:2: hosts.encryption.preset: 'rot13' is not known; there are off, psp_nic or psp_cpu");
   EXPECT_EQ(
       mistake("topology: star\ntechnology: infiniband\nhosts: {encryption: psp_nic}\n" + rest),
       "t.yaml:3: hosts.encryption: it is of rocev2 alone");
