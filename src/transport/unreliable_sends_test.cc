@@ -124,7 +124,7 @@ TEST_F(UnreliableSendsTest, SQERecoversToRTS) {
   EXPECT_EQ(peer_.send_cqes().size(), 1u);
   peer_.to(QPState::kRTS);
   ASSERT_EQ(post_send(2), PostError::kOk);
-  const std::vector<test::Packet> packets = peer_.sent();
+  const std::vector<test::PacketBytes> packets = peer_.sent();
   ASSERT_EQ(packets.size(), 1u);
   EXPECT_EQ(test::headers_of(packets[0]).bth.psn, peer_.qp.sq_psn);  // the bad WQE sent nothing
   EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{2, WQEStatus::kSuccess}}));
@@ -139,7 +139,7 @@ TEST_F(UnreliableSendsTest, MessageThatFailsHalfwaySendsNoFurtherPacketAndTheNex
   EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{1, WQEStatus::kLocalProtection}}));
   peer_.to(QPState::kRTS);
   ASSERT_EQ(post_send(2), PostError::kOk);
-  const std::vector<test::Packet> packets = peer_.sent();
+  const std::vector<test::PacketBytes> packets = peer_.sent();
   ASSERT_EQ(packets.size(), 1u);
   EXPECT_EQ(test::headers_of(packets[0]).bth.opcode.op, Op::kSendOnly);
   EXPECT_EQ(test::headers_of(packets[0]).bth.psn, peer_.qp.sq_psn.next());
@@ -206,7 +206,7 @@ TEST_F(UnreliableSendsTest, ResetForgetsEverythingAndTheQPStartsOver) {
   peer_.to_rts();
   EXPECT_TRUE(peer_.sent().empty());
   ASSERT_EQ(post_send(4), PostError::kOk);
-  const std::vector<test::Packet> packets = peer_.sent();
+  const std::vector<test::PacketBytes> packets = peer_.sent();
   ASSERT_EQ(packets.size(), 1u);
   EXPECT_EQ(test::headers_of(packets[0]).bth.psn, PSN{77});
   EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{4, WQEStatus::kSuccess}}));

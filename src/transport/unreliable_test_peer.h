@@ -12,17 +12,17 @@
 
 namespace verbena::test {
 
-using Packet = std::vector<u8>;
+using PacketBytes = std::vector<u8>;
 
-inline Packet encoded(const PacketHeaders& headers, Bytes payload) {
-  Packet bytes(headers.size());
+inline PacketBytes encoded(const PacketHeaders& headers, Bytes payload) {
+  PacketBytes bytes(headers.size());
   headers.encode(bytes);
   bytes.insert(bytes.end(), payload.begin(), payload.end());
   bytes.insert(bytes.end(), headers.bth.pad_count, u8{0});
   return bytes;
 }
 
-inline Packet encoded(const TxPacket& packet) {
+inline PacketBytes encoded(const TxPacket& packet) {
   std::vector<u8> payload;
   for (u32 i = 0; i < packet.payload.count; ++i)
     payload.insert(payload.end(), packet.payload.parts[i].begin(), packet.payload.parts[i].end());
@@ -30,7 +30,7 @@ inline Packet encoded(const TxPacket& packet) {
   return encoded(packet.headers, payload);
 }
 
-inline PacketHeaders headers_of(const Packet& packet) {
+inline PacketHeaders headers_of(const PacketBytes& packet) {
   const std::optional<PacketView> view = PacketView::decode(packet);
   CHECK(view.has_value());
   return view->headers;
@@ -38,7 +38,7 @@ inline PacketHeaders headers_of(const Packet& packet) {
 
 // The same packet with other headers; `change` gets them by reference.
 template <typename Change>
-Packet altered(const Packet& packet, Change change) {
+PacketBytes altered(const PacketBytes& packet, Change change) {
   const std::optional<PacketView> view = PacketView::decode(packet);
   CHECK(view.has_value());
   PacketHeaders headers = view->headers;
@@ -99,17 +99,17 @@ class TestPeer {
     CHECK(receives.push({.wr_id = wr_id, .sg_list = list}) == PostError::kOk);
     (void)engine->on_receive_posted(kNow);
   }
-  void deliver(const Packet& packet, const RxContext& context = {}) {
+  void deliver(const PacketBytes& packet, const RxContext& context = {}) {
     const std::optional<PacketView> view = PacketView::decode(packet);
     CHECK(view.has_value());
     engine->on_packet(*view, context, kNow);
   }
-  void deliver(const std::vector<Packet>& packets) {
-    for (const Packet& packet : packets) deliver(packet);
+  void deliver(const std::vector<PacketBytes>& packets) {
+    for (const PacketBytes& packet : packets) deliver(packet);
   }
 
-  std::vector<Packet> sent() {
-    std::vector<Packet> packets;
+  std::vector<PacketBytes> sent() {
+    std::vector<PacketBytes> packets;
     for (TxPacket packet; engine->poll_packet(kNow, MaySend::kAnything, packet);)
       packets.push_back(encoded(packet));
     return packets;

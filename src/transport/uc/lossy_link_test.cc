@@ -21,7 +21,7 @@ class LossyLink {
  public:
   LossyLink(PRNG prng, const Faults& faults) : prng_(prng), faults_(faults) {}
 
-  void send(test::Packet packet) {
+  void send(test::PacketBytes packet) {
     if (prng_.chance(faults_.loss)) return;
     if (prng_.chance(faults_.duplicate)) packets_.push_back(packet);
     const bool overtakes = !packets_.empty() && prng_.chance(faults_.reorder);
@@ -31,8 +31,8 @@ class LossyLink {
     packets_.insert(packets_.begin() + behind, std::move(packet));
   }
   bool empty() const { return packets_.empty(); }
-  test::Packet receive() {
-    test::Packet packet = std::move(packets_.front());
+  test::PacketBytes receive() {
+    test::PacketBytes packet = std::move(packets_.front());
     packets_.pop_front();
     return packet;
   }
@@ -40,7 +40,7 @@ class LossyLink {
  private:
   PRNG prng_;
   Faults faults_;
-  std::deque<test::Packet> packets_;
+  std::deque<test::PacketBytes> packets_;
 };
 
 // The receiver's buffer: receives of kReceiveSize, then one slot for the WRITE of each message,
@@ -103,7 +103,7 @@ void UCLossyLinkTest::post_message(u64 id) {
   wr.remote_address = Peer::kIova + slot_of(id);
   wr.r_key = to_.keys.r_key;
   ASSERT_EQ(from_.post(wr, {from_.sge(0, message.length)}), PostError::kOk);
-  for (test::Packet& packet : from_.sent()) link_.send(std::move(packet));
+  for (test::PacketBytes& packet : from_.sent()) link_.send(std::move(packet));
   ASSERT_EQ(test::outcomes(from_.send_cqes()),
             (std::vector<std::pair<u64, WQEStatus>>{{id, WQEStatus::kSuccess}}));
 }

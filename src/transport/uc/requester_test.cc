@@ -27,13 +27,13 @@ class UCRequesterTest : public testing::Test {
     wr.r_key = RKey{0x67f};
     return wr;
   }
-  std::vector<test::Packet> packets_of(const SendWR& wr, u64 length) {
+  std::vector<test::PacketBytes> packets_of(const SendWR& wr, u64 length) {
     EXPECT_EQ(peer_.post(wr, {peer_.sge(0, length)}), PostError::kOk);
     return peer_.sent();
   }
-  static std::vector<Op> ops_of(const std::vector<test::Packet>& packets) {
+  static std::vector<Op> ops_of(const std::vector<test::PacketBytes>& packets) {
     std::vector<Op> ops;
-    for (const test::Packet& packet : packets)
+    for (const test::PacketBytes& packet : packets)
       ops.push_back(test::headers_of(packet).bth.opcode.op);
     return ops;
   }
@@ -63,7 +63,7 @@ TEST_F(UCRequesterTest, SegmentsAtThePathMTU) {
 TEST_F(UCRequesterTest, EveryMTUFillsEveryPacketButTheLast) {
   for (const MTU mtu : {MTU::k256, MTU::k512, MTU::k1024, MTU::k2048, MTU::k4096}) {
     peer_.qp.path_mtu = mtu;
-    const std::vector<test::Packet> packets =
+    const std::vector<test::PacketBytes> packets =
         packets_of(request(SendOp::kSend), 2 * u64{bytes(mtu)} + 1);
     ASSERT_EQ(packets.size(), 3u);
     EXPECT_EQ(packets[0].size(), BTH::kSize + bytes(mtu));
@@ -74,7 +74,7 @@ TEST_F(UCRequesterTest, EveryMTUFillsEveryPacketButTheLast) {
 
 TEST_F(UCRequesterTest, PSNCountsPacketsAndWrapsAt24Bits) {
   ASSERT_EQ(peer_.qp.sq_psn, PSN{0xfffffe});
-  const std::vector<test::Packet> packets = packets_of(request(SendOp::kSend), 1000);
+  const std::vector<test::PacketBytes> packets = packets_of(request(SendOp::kSend), 1000);
   ASSERT_EQ(packets.size(), 4u);
   for (u32 i = 0; i < 4; ++i)
     EXPECT_EQ(test::headers_of(packets[i]).bth.psn, peer_.qp.sq_psn.advanced(i));
@@ -86,7 +86,7 @@ TEST_F(UCRequesterTest, SolicitedEventIsOnlyOnThePacketThatCompletesAReceive) {
                           SendOp::kRDMAWriteWithImmediate}) {
     SendWR wr = request(op);
     wr.solicited = true;
-    const std::vector<test::Packet> packets = packets_of(wr, 600);
+    const std::vector<test::PacketBytes> packets = packets_of(wr, 600);
     ASSERT_EQ(packets.size(), 3u);
     EXPECT_FALSE(test::headers_of(packets[0]).bth.solicited_event);
     EXPECT_FALSE(test::headers_of(packets[1]).bth.solicited_event);
@@ -95,7 +95,7 @@ TEST_F(UCRequesterTest, SolicitedEventIsOnlyOnThePacketThatCompletesAReceive) {
 }
 
 TEST_F(UCRequesterTest, NoPacketAsksForAnAcknowledge) {
-  for (const test::Packet& packet : packets_of(request(SendOp::kRDMAWrite), 1000))
+  for (const test::PacketBytes& packet : packets_of(request(SendOp::kRDMAWrite), 1000))
     EXPECT_FALSE(test::headers_of(packet).bth.ack_req);
 }
 
@@ -106,9 +106,9 @@ TEST_F(UCRequesterTest, InlineDataIsSegmentedLikeAnyOther) {
   wr.inline_data = true;
   ASSERT_EQ(peer_.post(wr, {{reinterpret_cast<u64>(data.data()), 100, LKey{}}}), PostError::kOk);
   data.assign(100, 0);
-  const std::vector<test::Packet> packets = peer_.sent();
+  const std::vector<test::PacketBytes> packets = peer_.sent();
   ASSERT_EQ(packets.size(), 1u);
-  EXPECT_EQ(test::Packet(packets[0].begin() + BTH::kSize, packets[0].end()),
+  EXPECT_EQ(test::PacketBytes(packets[0].begin() + BTH::kSize, packets[0].end()),
             std::vector<u8>(100, 0x5a));
 }
 
@@ -139,9 +139,9 @@ TEST_F(UCRequesterTest, SendsWhatLinuxSends) {
   peer_.to_rts();
   SendWR write_with_immediate = request(SendOp::kRDMAWriteWithImmediate);
   write_with_immediate.immediate = 0x05060708;
-  std::vector<test::Packet> packets;
+  std::vector<test::PacketBytes> packets;
   const auto send = [&](const SendWR& wr, u64 length) {
-    for (test::Packet& packet : packets_of(wr, length)) packets.push_back(std::move(packet));
+    for (test::PacketBytes& packet : packets_of(wr, length)) packets.push_back(std::move(packet));
   };
   send(request(SendOp::kSend), 64);
   send(request(SendOp::kSend), 2500);
@@ -155,8 +155,8 @@ TEST_F(UCRequesterTest, SendsWhatLinuxSends) {
   ASSERT_EQ(frames.size(), packets.size());
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const std::vector<u8>& frame = frames[i].bytes;
-    const test::Packet linux_packet(frame.begin() + kTransportAt, frame.end() - kICRCSize);
-    const test::Packet ours =
+    const test::PacketBytes linux_packet(frame.begin() + kTransportAt, frame.end() - kICRCSize);
+    const test::PacketBytes ours =
         test::altered(packets[i], [](PacketHeaders& h) { h.bth.mig_req = false; });
     EXPECT_EQ(ours, linux_packet) << "frame " << i + 1;
     EXPECT_TRUE(test::headers_of(packets[i]).bth.mig_req);

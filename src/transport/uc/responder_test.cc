@@ -24,18 +24,18 @@ class UCResponderTest : public testing::Test {
     from_.to_rts();
     to_.to_rts();
   }
-  std::vector<test::Packet> send(u64 length, SendOp op = SendOp::kSend) {
+  std::vector<test::PacketBytes> send(u64 length, SendOp op = SendOp::kSend) {
     SendWR wr;
     wr.op = op;
     wr.immediate = 0xcafe;
     wr.remote_address = Peer::kIova + kTarget;
     wr.r_key = to_.keys.r_key;
     EXPECT_EQ(from_.post(wr, {from_.sge(0, length)}), PostError::kOk);
-    std::vector<test::Packet> packets = from_.sent();
+    std::vector<test::PacketBytes> packets = from_.sent();
     EXPECT_TRUE(from_.send_cqes().empty());
     return packets;
   }
-  std::vector<test::Packet> write(u64 length) { return send(length, SendOp::kRDMAWrite); }
+  std::vector<test::PacketBytes> write(u64 length) { return send(length, SendOp::kRDMAWrite); }
   void post_receive(u64 wr_id, u64 length) { to_.post_receive(wr_id, {to_.sge(0, length)}); }
   Outcomes received() { return test::outcomes(to_.receive_cqes()); }
   bool arrived(u64 at, u64 length) const {
@@ -56,7 +56,7 @@ class UCResponderTest : public testing::Test {
 
 TEST_F(UCResponderTest, SendFillsTheReceiveAndCompletesIt) {
   to_.post_receive(7, {to_.sge(100, 300), to_.sge(1000, 500)});
-  const std::vector<test::Packet> packets = send(700);
+  const std::vector<test::PacketBytes> packets = send(700);
   for (std::size_t i = 0; i < packets.size(); ++i) {
     EXPECT_TRUE(to_.receive_cqes().empty());
     to_.deliver(packets[i]);
@@ -72,7 +72,7 @@ TEST_F(UCResponderTest, SendFillsTheReceiveAndCompletesIt) {
 
 TEST_F(UCResponderTest, ImmediateAndSolicitedReachTheCompletion) {
   post_receive(1, 256);
-  std::vector<test::Packet> packets = send(10, SendOp::kSendWithImmediate);
+  std::vector<test::PacketBytes> packets = send(10, SendOp::kSendWithImmediate);
   to_.deliver(test::altered(packets[0], [](PacketHeaders& h) { h.bth.solicited_event = true; }));
   const std::vector<CQE> cqes = to_.receive_cqes();
   ASSERT_EQ(cqes.size(), 1u);
@@ -111,7 +111,7 @@ TEST_F(UCResponderTest, WriteWithImmediateCompletesAReceiveWithTheBytesWritten) 
 // IBTA 9.7.4.1.5: the R_Key of a zero-length WRITE is not checked.
 TEST_F(UCResponderTest, EmptyWriteNeedsNoKey) {
   post_receive(1, 0);
-  const test::Packet packet = send(0, SendOp::kRDMAWriteWithImmediate)[0];
+  const test::PacketBytes packet = send(0, SendOp::kRDMAWriteWithImmediate)[0];
   to_.deliver(test::altered(packet, [](PacketHeaders& h) { h.reth.r_key = RKey{0}; }));
   EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
 }
@@ -127,7 +127,7 @@ TEST_F(UCResponderTest, TakesWhatLinuxSends) {
   constexpr std::size_t kTransportAt = 42;
   std::vector<CQE> cqes;
   for (const test::CapturedFrame& frame : test::read_capture("rxe-uc.pcap")) {
-    test::Packet packet(frame.bytes.begin() + kTransportAt, frame.bytes.end() - kICRCSize);
+    test::PacketBytes packet(frame.bytes.begin() + kTransportAt, frame.bytes.end() - kICRCSize);
     if (traits_of(test::headers_of(packet).bth.opcode).reth)
       packet = test::altered(packet, [this](PacketHeaders& h) {
         h.reth.virtual_address = Peer::kIova + kTarget;
@@ -162,7 +162,7 @@ TEST_F(UCResponderTest, TakesWhatLinuxSends) {
 TEST_F(UCResponderTest, LostPacketOfAnyPlaceDropsItsMessageAndTheNextArrives) {
   for (std::size_t lost = 0; lost < 4; ++lost) {
     post_receive(lost, 2000);
-    std::vector<test::Packet> packets = send(1000);
+    std::vector<test::PacketBytes> packets = send(1000);
     ASSERT_EQ(packets.size(), 4u);
     packets.erase(packets.begin() + static_cast<std::ptrdiff_t>(lost));
     to_.deliver(packets);
@@ -185,8 +185,8 @@ TEST_F(UCResponderTest, GapBeforeAFirstPacketIsCountedAndTaken) {
 
 TEST_F(UCResponderTest, GapOfAWholeMessageInsideAMessageDropsIt) {
   post_receive(1, 2000);
-  std::vector<test::Packet> first = send(600);
-  std::vector<test::Packet> second = send(600);
+  std::vector<test::PacketBytes> first = send(600);
+  std::vector<test::PacketBytes> second = send(600);
   // The Last of the second fits the place of the Last of the first, but for its PSN.
   to_.deliver({first[0], first[1], second[2]});
   EXPECT_TRUE(received().empty());
@@ -195,7 +195,7 @@ TEST_F(UCResponderTest, GapOfAWholeMessageInsideAMessageDropsIt) {
 
 TEST_F(UCResponderTest, PacketsSwappedOnTheWayDropTheMessage) {
   post_receive(1, 2000);
-  std::vector<test::Packet> packets = send(1000);
+  std::vector<test::PacketBytes> packets = send(1000);
   std::swap(packets[1], packets[2]);
   to_.deliver(packets);
   EXPECT_TRUE(received().empty());
@@ -205,12 +205,12 @@ TEST_F(UCResponderTest, PacketsSwappedOnTheWayDropTheMessage) {
 
 TEST_F(UCResponderTest, MessageWithoutItsLastEndsWhereTheNextBegins) {
   post_receive(1, 2000);
-  const std::vector<test::Packet> cut = send(600);
-  const std::vector<test::Packet> whole = write(300);
+  const std::vector<test::PacketBytes> cut = send(600);
+  const std::vector<test::PacketBytes> whole = write(300);
   to_.deliver(cut[0]);
   // PSNs in order: only the operation tells that the SEND has no end. 9.8.2.2.3
   PSN psn = test::headers_of(cut[0]).bth.psn;
-  for (const test::Packet& packet : whole) {
+  for (const test::PacketBytes& packet : whole) {
     psn = psn.next();
     to_.deliver(test::altered(packet, [psn](PacketHeaders& h) { h.bth.psn = psn; }));
   }
@@ -221,10 +221,10 @@ TEST_F(UCResponderTest, MessageWithoutItsLastEndsWhereTheNextBegins) {
 
 TEST_F(UCResponderTest, MiddleOrLastOutsideOfItsKindOfMessageIsDropped) {
   post_receive(1, 2000);
-  const std::vector<test::Packet> sent = send(600);
-  const std::vector<test::Packet> written = write(600);
+  const std::vector<test::PacketBytes> sent = send(600);
+  const std::vector<test::PacketBytes> written = write(600);
   const PSN psn = to_.qp.rq_psn;
-  const auto at = [](const test::Packet& packet, PSN where) {
+  const auto at = [](const test::PacketBytes& packet, PSN where) {
     return test::altered(packet, [where](PacketHeaders& h) { h.bth.psn = where; });
   };
   to_.deliver(at(sent[1], psn));  // no message has begun
@@ -240,12 +240,12 @@ TEST_F(UCResponderTest, MiddleOrLastOutsideOfItsKindOfMessageIsDropped) {
 class UCResponderLengthTest : public UCResponderTest {
  protected:
   // A packet like `packet`, with `length` bytes of payload.
-  static test::Packet resized(const test::Packet& packet, std::size_t length) {
+  static test::PacketBytes resized(const test::PacketBytes& packet, std::size_t length) {
     PacketHeaders headers = test::headers_of(packet);
     headers.bth.pad_count = static_cast<u8>((4 - length % 4) % 4);
     return test::encoded(headers, std::vector<u8>(length, 0xee));
   }
-  void expect_dropped(const std::vector<test::Packet>& packets) {
+  void expect_dropped(const std::vector<test::PacketBytes>& packets) {
     const u64 before = to_.counters().rx_dropped;
     to_.deliver(packets);
     EXPECT_TRUE(received().empty());
@@ -256,7 +256,7 @@ class UCResponderLengthTest : public UCResponderTest {
 TEST_F(UCResponderLengthTest, FirstAndMiddleMustBeFull) {
   post_receive(1, 4096);
   for (const std::size_t length : {0u, 255u, 257u}) {
-    std::vector<test::Packet> packets = send(600);
+    std::vector<test::PacketBytes> packets = send(600);
     expect_dropped({resized(packets[0], length), packets[1], packets[2]});
     packets = send(600);
     expect_dropped({packets[0], resized(packets[1], length), packets[2]});
@@ -268,10 +268,10 @@ TEST_F(UCResponderLengthTest, FirstAndMiddleMustBeFull) {
 TEST_F(UCResponderLengthTest, LastMustHoldOneByteToOneMTU) {
   post_receive(1, 4096);
   for (const std::size_t length : {0u, 257u}) {
-    const std::vector<test::Packet> packets = send(600);
+    const std::vector<test::PacketBytes> packets = send(600);
     expect_dropped({packets[0], packets[1], resized(packets[2], length)});
   }
-  const std::vector<test::Packet> packets = send(600);
+  const std::vector<test::PacketBytes> packets = send(600);
   to_.deliver({packets[0], packets[1], resized(packets[2], 256)});
   EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
 }
@@ -283,7 +283,7 @@ TEST_F(UCResponderLengthTest, OnlyMayNotExceedOneMTU) {
 
 TEST_F(UCResponderLengthTest, WritePayloadMustSumUpToTheDMALength) {
   for (const u32 claimed : {0u, 255u, 256u, 599u, 601u, 5000u}) {
-    std::vector<test::Packet> packets = write(600);
+    std::vector<test::PacketBytes> packets = write(600);
     packets[0] = test::altered(packets[0], [=](PacketHeaders& h) { h.reth.dma_length = claimed; });
     expect_dropped(packets);
     EXPECT_TRUE(only(kTarget, std::min(claimed, 600u))) << claimed;
@@ -296,7 +296,7 @@ TEST_F(UCResponderLengthTest, WriteMayNotClaimMoreThan2To31Bytes) {
   const MRKeys all =
       to_.memory.register_whole_process(Peer::kPD, Access::kLocalWrite | Access::kRemoteWrite)
           .value();
-  std::vector<test::Packet> packets = write(600);
+  std::vector<test::PacketBytes> packets = write(600);
   packets[0] = test::altered(packets[0], [&](PacketHeaders& h) {
     h.reth = {reinterpret_cast<u64>(to_.buffer.data()), all.r_key, (1u << 31) + 1};
   });
@@ -317,7 +317,7 @@ TEST_F(UCResponderLengthTest, SendLongerThanTheReceiveIsDropped) {
 // --- resources and rights
 
 TEST_F(UCResponderTest, SendWithoutAReceiveIsDroppedWholeThoughOneComesLater) {
-  const std::vector<test::Packet> packets = send(600);
+  const std::vector<test::PacketBytes> packets = send(600);
   to_.deliver(packets[0]);
   post_receive(1, 2000);
   to_.deliver({packets[1], packets[2]});
@@ -343,7 +343,7 @@ TEST_F(UCResponderTest, WriteNeedsTheQPsRight) {
 
 TEST_F(UCResponderTest, WriteWithABadKeyOrOutOfBoundsTouchesNothing) {
   const auto reth_changed = [&](auto change) {
-    std::vector<test::Packet> packets = write(600);
+    std::vector<test::PacketBytes> packets = write(600);
     packets[0] = test::altered(packets[0], [&](PacketHeaders& h) { change(h.reth); });
     to_.deliver(packets);
   };
@@ -360,7 +360,7 @@ TEST_F(UCResponderTest, WriteWithABadKeyOrOutOfBoundsTouchesNothing) {
 }
 
 TEST_F(UCResponderTest, KeyThatDiesHalfwayEndsTheWrite) {
-  const std::vector<test::Packet> packets = write(600);
+  const std::vector<test::PacketBytes> packets = write(600);
   to_.deliver(packets[0]);
   ASSERT_EQ(to_.memory.deregister_mr(to_.keys.l_key), Status::kOk);
   to_.deliver({packets[1], packets[2]});
@@ -384,7 +384,7 @@ TEST_F(UCResponderTest, ReceiveThatCannotBeWrittenIsFatal) {
 
 TEST_F(UCResponderTest, PacketsOfOtherServicesAreDropped) {
   post_receive(1, 256);
-  const test::Packet packet = send(10)[0];
+  const test::PacketBytes packet = send(10)[0];
   for (const Opcode opcode : {Opcode{Service::kRC, Op::kSendOnly}, kCNPOpcode}) {
     PacketView view{.headers = test::headers_of(packet), .payload = {}};
     view.headers.bth.opcode = opcode;
@@ -437,7 +437,7 @@ TEST_F(UCResponderTest, ErrorFlushesTheHeldReceiveThenTheQueueThenLaterOnes) {
 
 TEST_F(UCResponderTest, ResetForgetsTheReceivesAndTheMessage) {
   for (u64 id = 1; id <= 3; ++id) post_receive(id, 2000);
-  const std::vector<test::Packet> packets = send(600);
+  const std::vector<test::PacketBytes> packets = send(600);
   to_.deliver(packets[0]);
   to_.to(QPState::kReset);
   EXPECT_TRUE(received().empty());
@@ -460,7 +460,7 @@ class UCResponderSRQTest : public UCResponderTest {
 TEST_F(UCResponderSRQTest, DroppedMessageCompletesItsReceiveInError) {
   post_receive(1, 2000);
   post_receive(2, 2000);
-  std::vector<test::Packet> packets = send(600);
+  std::vector<test::PacketBytes> packets = send(600);
   to_.deliver({packets[0], packets[2]});
   EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kRemoteInvalidRequest}}));
   EXPECT_TRUE(to_.events().empty());

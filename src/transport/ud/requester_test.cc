@@ -34,7 +34,7 @@ class UDRequesterTest : public testing::Test {
     wr.q_key = kQKey;
     return wr;
   }
-  std::vector<test::Packet> packets_of(const SendWR& wr, u64 length) {
+  std::vector<test::PacketBytes> packets_of(const SendWR& wr, u64 length) {
     EXPECT_EQ(peer_.post(wr, {peer_.sge(0, length)}), PostError::kOk);
     return peer_.sent();
   }
@@ -53,10 +53,11 @@ TEST_F(UDRequesterTest, SendsWhatLinuxSends) {
   ASSERT_EQ(frames.size(), sends.size());
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const std::vector<u8>& frame = frames[i].bytes;
-    const test::Packet linux_packet(frame.begin() + kTransportAt, frame.end() - kICRCSize);
-    const std::vector<test::Packet> packets = packets_of(datagram(sends[i].first), sends[i].second);
+    const test::PacketBytes linux_packet(frame.begin() + kTransportAt, frame.end() - kICRCSize);
+    const std::vector<test::PacketBytes> packets =
+        packets_of(datagram(sends[i].first), sends[i].second);
     ASSERT_EQ(packets.size(), 1u);
-    const test::Packet ours =
+    const test::PacketBytes ours =
         test::altered(packets[0], [](PacketHeaders& h) { h.bth.mig_req = false; });
     EXPECT_EQ(ours, linux_packet) << "frame " << i + 1;
   }
@@ -132,8 +133,8 @@ TEST_F(UDRequesterTest, InlineDataIsCopiedAtThePost) {
   wr.inline_data = true;
   ASSERT_EQ(peer_.post(wr, {{reinterpret_cast<u64>(data.data()), 4, LKey{}}}), PostError::kOk);
   data.assign(4, 0);
-  const test::Packet packet = peer_.sent()[0];
-  EXPECT_EQ(test::Packet(packet.end() - 4, packet.end()), (std::vector<u8>{1, 2, 3, 4}));
+  const test::PacketBytes packet = peer_.sent()[0];
+  EXPECT_EQ(test::PacketBytes(packet.end() - 4, packet.end()), (std::vector<u8>{1, 2, 3, 4}));
 }
 
 }  // namespace

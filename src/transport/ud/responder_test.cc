@@ -26,7 +26,7 @@ class UDResponderTest : public testing::Test {
     from_.to_rts();
     to_.to_rts();
   }
-  test::Packet datagram(u64 length, SendOp op = SendOp::kSend) {
+  test::PacketBytes datagram(u64 length, SendOp op = SendOp::kSend) {
     SendWR wr;
     wr.op = op;
     wr.immediate = 0xcafe;
@@ -34,7 +34,7 @@ class UDResponderTest : public testing::Test {
     wr.dest_qp = QPN{2};
     wr.q_key = QKey{0x1234};
     EXPECT_EQ(from_.post(wr, {from_.sge(0, length)}), PostError::kOk);
-    const std::vector<test::Packet> packets = from_.sent();
+    const std::vector<test::PacketBytes> packets = from_.sent();
     EXPECT_TRUE(from_.send_cqes().empty());
     return packets.at(0);
   }
@@ -152,7 +152,8 @@ TEST_F(UDResponderTest, DatagramWithoutAReceiveIsDroppedInSilence) {
 
 TEST_F(UDResponderTest, MoreThanTheMTUIsDropped) {
   post_receive(1, 1024);
-  const test::Packet packet = test::encoded(test::headers_of(datagram(8)), std::vector<u8>(260));
+  const test::PacketBytes packet =
+      test::encoded(test::headers_of(datagram(8)), std::vector<u8>(260));
   to_.deliver(packet);
   EXPECT_TRUE(received().empty());
   EXPECT_EQ(to_.counters().rx_dropped, 1u);
