@@ -9,7 +9,6 @@
 namespace verbena {
 namespace {
 
-using Outcomes = std::vector<std::pair<u64, WQEStatus>>;
 using Events = std::vector<EngineEvent>;
 
 class UnreliableSendsTest : public testing::Test {
@@ -67,11 +66,11 @@ TEST_F(UnreliableSendsTest, UnsignaledSuccessLeavesNoCompletionUnlessAllAreSigna
   ASSERT_EQ(post_send(2, 8, true), PostError::kOk);
   ASSERT_EQ(post_send(3, 8, false), PostError::kOk);
   EXPECT_EQ(peer_.sent().size(), 3u);
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{2, WQEStatus::kSuccess}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{2, WQEStatus::kSuccess}}));
   peer_.qp.signal_all = true;
   ASSERT_EQ(post_send(4, 8, false), PostError::kOk);
   EXPECT_EQ(peer_.sent().size(), 1u);
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{4, WQEStatus::kSuccess}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{4, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UnreliableSendsTest, QueueTakesItsDepthAndFreesWithTheCompletions) {
@@ -92,15 +91,15 @@ TEST_F(UnreliableSendsTest, LocalProtectionErrorStopsTheQueueAndSQEFlushesIt) {
   ASSERT_EQ(post_send(3, 8, false), PostError::kOk);
   EXPECT_EQ(peer_.sent().size(), 1u);
   EXPECT_EQ(test::outcomes(peer_.send_cqes()),
-            (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kLocalProtection}}));
+            (test::Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kLocalProtection}}));
   EXPECT_EQ(peer_.events(), Events{EngineEvent::kSQError});
   EXPECT_TRUE(peer_.sent().empty());  // halted until the state follows
   EXPECT_TRUE(peer_.send_cqes().empty());
   peer_.to(QPState::kSQE);
   EXPECT_TRUE(peer_.sent().empty());
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{3, WQEStatus::kFlushed}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{3, WQEStatus::kFlushed}}));
   ASSERT_EQ(post_send(4), PostError::kOk);
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{4, WQEStatus::kFlushed}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{4, WQEStatus::kFlushed}}));
   EXPECT_EQ(peer_.counters().req_cqe_error, 1u);
 }
 
@@ -112,7 +111,7 @@ TEST_F(UnreliableSendsTest, ErrorCompletionIsReportedThoughTheStateChangesFirst)
   EXPECT_EQ(peer_.events(), Events{EngineEvent::kSQError});
   peer_.to(QPState::kSQE);
   EXPECT_EQ(test::outcomes(peer_.send_cqes()),
-            (Outcomes{{1, WQEStatus::kLocalProtection}, {2, WQEStatus::kFlushed}}));
+            (test::Outcomes{{1, WQEStatus::kLocalProtection}, {2, WQEStatus::kFlushed}}));
 }
 
 TEST_F(UnreliableSendsTest, SQERecoversToRTS) {
@@ -127,7 +126,7 @@ TEST_F(UnreliableSendsTest, SQERecoversToRTS) {
   const std::vector<test::PacketBytes> packets = peer_.sent();
   ASSERT_EQ(packets.size(), 1u);
   EXPECT_EQ(test::headers_of(packets[0]).bth.psn, peer_.qp.sq_psn);  // the bad WQE sent nothing
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{2, WQEStatus::kSuccess}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{2, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UnreliableSendsTest, MessageThatFailsHalfwaySendsNoFurtherPacketAndTheNextBeginsAnew) {
@@ -136,7 +135,7 @@ TEST_F(UnreliableSendsTest, MessageThatFailsHalfwaySendsNoFurtherPacketAndTheNex
   EXPECT_EQ(peer_.sent().size(), 1u);
   EXPECT_EQ(peer_.events(), Events{EngineEvent::kSQError});
   peer_.to(QPState::kSQE);
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{1, WQEStatus::kLocalProtection}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{1, WQEStatus::kLocalProtection}}));
   peer_.to(QPState::kRTS);
   ASSERT_EQ(post_send(2), PostError::kOk);
   const std::vector<test::PacketBytes> packets = peer_.sent();
@@ -155,7 +154,7 @@ TEST_F(UnreliableSendsTest, SQDFinishesTheBegunMessageAndStartsNone) {
   EXPECT_TRUE(peer_.events().empty());
   EXPECT_EQ(peer_.sent().size(), 2u);
   EXPECT_TRUE(peer_.events().empty());  // its completion is still to be polled
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{1, WQEStatus::kSuccess}}));
   EXPECT_EQ(peer_.events(), Events{EngineEvent::kSQDrained});
   EXPECT_TRUE(peer_.events().empty());  // once
   ASSERT_EQ(post_send(3), PostError::kOk);
@@ -163,7 +162,7 @@ TEST_F(UnreliableSendsTest, SQDFinishesTheBegunMessageAndStartsNone) {
   peer_.to(QPState::kRTS);
   EXPECT_EQ(peer_.sent().size(), 2u);
   EXPECT_EQ(test::outcomes(peer_.send_cqes()),
-            (Outcomes{{2, WQEStatus::kSuccess}, {3, WQEStatus::kSuccess}}));
+            (test::Outcomes{{2, WQEStatus::kSuccess}, {3, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UnreliableSendsTest, SQDOfAnIdleQueueIsDrainedAtOnce) {
@@ -183,12 +182,12 @@ TEST_F(UnreliableSendsTest, ErrorFlushesWhatIsNotComplete) {
   peer_.to(QPState::kError);
   EXPECT_TRUE(peer_.sent().empty());
   const std::vector<CQE> cqes = peer_.send_cqes();
-  EXPECT_EQ(
-      test::outcomes(cqes),
-      (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kFlushed}, {3, WQEStatus::kFlushed}}));
+  EXPECT_EQ(test::outcomes(cqes),
+            (test::Outcomes{
+                {1, WQEStatus::kSuccess}, {2, WQEStatus::kFlushed}, {3, WQEStatus::kFlushed}}));
   EXPECT_TRUE(cqes[2].solicited);
   ASSERT_EQ(post_send(4, 8, false), PostError::kOk);
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{4, WQEStatus::kFlushed}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{4, WQEStatus::kFlushed}}));
   EXPECT_TRUE(peer_.events().empty());
 }
 
@@ -209,7 +208,7 @@ TEST_F(UnreliableSendsTest, ResetForgetsEverythingAndTheQPStartsOver) {
   const std::vector<test::PacketBytes> packets = peer_.sent();
   ASSERT_EQ(packets.size(), 1u);
   EXPECT_EQ(test::headers_of(packets[0]).bth.psn, PSN{77});
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{4, WQEStatus::kSuccess}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{4, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UnreliableSendsTest, ResetOfAFailedQueueForgetsTheFailure) {
@@ -284,14 +283,14 @@ TEST_F(LocalOperationsTest, RefusedBindIsAnErrorOfTheQueue) {
   ASSERT_EQ(post_bind(1, RKey{window_.value ^ 1}, window_), PostError::kOk);
   ASSERT_EQ(post_send(2), PostError::kOk);
   EXPECT_TRUE(peer_.sent().empty());
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{1, WQEStatus::kMWBind}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{1, WQEStatus::kMWBind}}));
   EXPECT_EQ(peer_.events(), Events{EngineEvent::kSQError});
 }
 
 TEST_F(LocalOperationsTest, RefusedInvalidateIsAnErrorOfTheQueue) {
   ASSERT_EQ(post_invalidate(1, window_), PostError::kOk);
   EXPECT_TRUE(peer_.sent().empty());
-  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (Outcomes{{1, WQEStatus::kMWBind}}));
+  EXPECT_EQ(test::outcomes(peer_.send_cqes()), (test::Outcomes{{1, WQEStatus::kMWBind}}));
 }
 
 TEST_F(LocalOperationsTest, SQDStartsNone) {

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "transport/datagram_engine.h"
+#include "transport/outcomes_for_test.h"
 
 namespace verbena::test {
 
@@ -149,10 +150,5 @@ class TestPeer {
 };
 
 // {wr_id, status} of each, for short comparisons.
-inline std::vector<std::pair<u64, WQEStatus>> outcomes(const std::vector<CQE>& cqes) {
-  std::vector<std::pair<u64, WQEStatus>> out;
-  for (const CQE& cqe : cqes) out.emplace_back(cqe.wr_id, cqe.status);
-  return out;
-}
 
 }  // namespace verbena::test

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/support/software_path.h"
+#include "transport/outcomes_for_test.h"
 #include "transport/rc/engine.h"
 
 namespace verbena::test {
@@ -343,11 +344,5 @@ inline std::vector<u32> psns_of(const std::vector<Packet>& packets) {
   for (const Packet& packet : packets) psns.push_back(packet.psn());
   return psns;
 }
-inline std::vector<std::pair<u64, WQEStatus>> outcomes(const std::vector<CQE>& cqes) {
-  std::vector<std::pair<u64, WQEStatus>> all;
-  for (const CQE& cqe : cqes) all.emplace_back(cqe.wr_id, cqe.status);
-  return all;
-}
-using Outcomes = std::vector<std::pair<u64, WQEStatus>>;
 
 }  // namespace verbena::test

@@ -12,7 +12,6 @@ namespace verbena {
 namespace {
 
 using Peer = test::TestPeer<UCEngine>;
-using Outcomes = std::vector<std::pair<u64, WQEStatus>>;
 using Events = std::vector<EngineEvent>;
 
 // A sender, whose packets each test loses, changes or reorders, and the receiver under test.
@@ -37,7 +36,7 @@ class UCResponderTest : public testing::Test {
   }
   std::vector<test::PacketBytes> write(u64 length) { return send(length, SendOp::kRDMAWrite); }
   void post_receive(u64 wr_id, u64 length) { to_.post_receive(wr_id, {to_.sge(0, length)}); }
-  Outcomes received() { return test::outcomes(to_.receive_cqes()); }
+  test::Outcomes received() { return test::outcomes(to_.receive_cqes()); }
   bool arrived(u64 at, u64 length) const {
     return to_.bytes_at(at, length) == from_.bytes_at(0, length);
   }
@@ -85,7 +84,7 @@ TEST_F(UCResponderTest, ImmediateAndSolicitedReachTheCompletion) {
 TEST_F(UCResponderTest, EmptySendCompletesAReceiveWithoutRoom) {
   to_.post_receive(1, {});
   to_.deliver(send(0));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UCResponderTest, WriteFillsItsTargetAndCompletesNothing) {
@@ -113,7 +112,7 @@ TEST_F(UCResponderTest, EmptyWriteNeedsNoKey) {
   post_receive(1, 0);
   const test::PacketBytes packet = send(0, SendOp::kRDMAWriteWithImmediate)[0];
   to_.deliver(test::altered(packet, [](PacketHeaders& h) { h.reth.r_key = RKey{0}; }));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
 // tests/captures/rxe-uc.pcap: the responder accepts the packets of Linux's soft-RoCE; the capture's
@@ -168,7 +167,7 @@ TEST_F(UCResponderTest, LostPacketOfAnyPlaceDropsItsMessageAndTheNextArrives) {
     to_.deliver(packets);
     EXPECT_TRUE(received().empty()) << lost;
     to_.deliver(send(600));  // takes the receive that the lost message left
-    EXPECT_EQ(received(), (Outcomes{{lost, WQEStatus::kSuccess}}));
+    EXPECT_EQ(received(), (test::Outcomes{{lost, WQEStatus::kSuccess}}));
     EXPECT_TRUE(arrived(0, 600));
   }
   EXPECT_TRUE(to_.receives.empty());
@@ -178,7 +177,7 @@ TEST_F(UCResponderTest, GapBeforeAFirstPacketIsCountedAndTaken) {
   post_receive(1, 256);
   send(256);  // lost whole
   to_.deliver(send(10));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
   EXPECT_EQ(to_.counters().out_of_sequence, 1u);
   EXPECT_EQ(to_.counters().rx_dropped, 0u);
 }
@@ -200,7 +199,7 @@ TEST_F(UCResponderTest, PacketsSwappedOnTheWayDropTheMessage) {
   to_.deliver(packets);
   EXPECT_TRUE(received().empty());
   to_.deliver(send(10));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UCResponderTest, MessageWithoutItsLastEndsWhereTheNextBegins) {
@@ -273,7 +272,7 @@ TEST_F(UCResponderLengthTest, LastMustHoldOneByteToOneMTU) {
   }
   const std::vector<test::PacketBytes> packets = send(600);
   to_.deliver({packets[0], packets[1], resized(packets[2], 256)});
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UCResponderLengthTest, OnlyMayNotExceedOneMTU) {
@@ -311,7 +310,7 @@ TEST_F(UCResponderLengthTest, SendLongerThanTheReceiveIsDropped) {
   EXPECT_EQ(to_.counters().resp_local_length_error, 1u);
   EXPECT_TRUE(to_.events().empty());
   to_.deliver(send(500));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
 // --- resources and rights
@@ -324,7 +323,7 @@ TEST_F(UCResponderTest, SendWithoutAReceiveIsDroppedWholeThoughOneComesLater) {
   EXPECT_TRUE(received().empty());
   EXPECT_EQ(to_.counters().rx_dropped, 3u);
   to_.deliver(send(600));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UCResponderTest, WriteWithImmediateWithoutAReceiveIsDropped) {
@@ -375,11 +374,11 @@ TEST_F(UCResponderTest, ReceiveThatCannotBeWrittenIsFatal) {
   post_receive(2, 2000);
   to_.deliver(send(600));
   to_.deliver(send(10));  // not taken any more
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kLocalProtection}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kLocalProtection}}));
   EXPECT_EQ(to_.events(), Events{EngineEvent::kFatal});
   EXPECT_TRUE(only(0, 256));  // the packet that was refused left nothing
   to_.to(QPState::kError);
-  EXPECT_EQ(received(), (Outcomes{{2, WQEStatus::kFlushed}}));
+  EXPECT_EQ(received(), (test::Outcomes{{2, WQEStatus::kFlushed}}));
 }
 
 TEST_F(UCResponderTest, PacketsOfOtherServicesAreDropped) {
@@ -426,11 +425,11 @@ TEST_F(UCResponderTest, ErrorFlushesTheHeldReceiveThenTheQueueThenLaterOnes) {
   for (u64 id = 1; id <= 3; ++id) post_receive(id, 2000);
   to_.deliver(send(600)[0]);  // takes the first, and does not end
   to_.to(QPState::kError);
-  EXPECT_EQ(
-      received(),
-      (Outcomes{{1, WQEStatus::kFlushed}, {2, WQEStatus::kFlushed}, {3, WQEStatus::kFlushed}}));
+  EXPECT_EQ(received(),
+            (test::Outcomes{
+                {1, WQEStatus::kFlushed}, {2, WQEStatus::kFlushed}, {3, WQEStatus::kFlushed}}));
   post_receive(4, 2000);
-  EXPECT_EQ(received(), (Outcomes{{4, WQEStatus::kFlushed}}));
+  EXPECT_EQ(received(), (test::Outcomes{{4, WQEStatus::kFlushed}}));
   to_.deliver(send(10));
   EXPECT_EQ(to_.counters().rx_dropped, 1u);
 }
@@ -462,16 +461,16 @@ TEST_F(UCResponderSRQTest, DroppedMessageCompletesItsReceiveInError) {
   post_receive(2, 2000);
   std::vector<test::PacketBytes> packets = send(600);
   to_.deliver({packets[0], packets[2]});
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kRemoteInvalidRequest}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kRemoteInvalidRequest}}));
   EXPECT_TRUE(to_.events().empty());
   to_.deliver(send(600));
-  EXPECT_EQ(received(), (Outcomes{{2, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{2, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UCResponderSRQTest, TooSmallReceiveCompletesWithLocalLength) {
   post_receive(1, 500);
   to_.deliver(send(501));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kLocalLength}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kLocalLength}}));
 }
 
 TEST_F(UCResponderSRQTest, OnePacketMayDropOneMessageAndCompleteTheNext) {
@@ -480,7 +479,7 @@ TEST_F(UCResponderSRQTest, OnePacketMayDropOneMessageAndCompleteTheNext) {
   to_.deliver(send(600)[0]);
   to_.deliver(send(10));
   EXPECT_EQ(received(),
-            (Outcomes{{1, WQEStatus::kRemoteInvalidRequest}, {2, WQEStatus::kSuccess}}));
+            (test::Outcomes{{1, WQEStatus::kRemoteInvalidRequest}, {2, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UCResponderSRQTest, ErrorFlushesOnlyTheHeldReceive) {
@@ -488,7 +487,7 @@ TEST_F(UCResponderSRQTest, ErrorFlushesOnlyTheHeldReceive) {
   post_receive(2, 2000);
   to_.deliver(send(600)[0]);
   to_.to(QPState::kError);
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kFlushed}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kFlushed}}));
   to_.to(QPState::kReset);
   EXPECT_EQ(to_.receives.size(), 1u);  // stays for the SRQ's other QPs
 }

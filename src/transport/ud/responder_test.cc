@@ -12,7 +12,6 @@
 namespace verbena {
 namespace {
 
-using Outcomes = std::vector<std::pair<u64, WQEStatus>>;
 constexpr u64 kGRH = GRH::kSize;
 
 class UDResponderTest : public testing::Test {
@@ -46,7 +45,7 @@ class UDResponderTest : public testing::Test {
             .transport_bytes = 124};
   }
   void post_receive(u64 wr_id, u64 length) { to_.post_receive(wr_id, {to_.sge(0, length)}); }
-  Outcomes received() { return test::outcomes(to_.receive_cqes()); }
+  test::Outcomes received() { return test::outcomes(to_.receive_cqes()); }
 
   Peer from_{QPType::kUD, QPN{1}, QPN{}};
   Peer to_;
@@ -128,7 +127,7 @@ TEST_F(UDResponderTest, AnyPSNIsTaken) {
   for (const u32 psn : {0u, 0x800000u, 5u, 5u}) {
     post_receive(psn, 256);
     to_.deliver(test::altered(datagram(8), [psn](PacketHeaders& h) { h.bth.psn = PSN{psn}; }));
-    EXPECT_EQ(received(), (Outcomes{{psn, WQEStatus::kSuccess}}));
+    EXPECT_EQ(received(), (test::Outcomes{{psn, WQEStatus::kSuccess}}));
   }
 }
 
@@ -168,14 +167,14 @@ TEST_F(UDResponderTest, DatagramThatDoesNotFitWithItsGRHIsDropped) {
   EXPECT_EQ(to_.counters().resp_local_length_error, 1u);
   EXPECT_EQ(to_.counters().rx_dropped, 1u);
   to_.deliver(datagram(99));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
 // Class A.
 TEST_F(UDResponderTest, ReceiveThatCannotBeWrittenIsFatal) {
   to_.post_receive(1, {to_.sge(0, 50), SGE{Peer::kIova, 300, LKey{77}}});
   to_.deliver(datagram(100));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kLocalProtection}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kLocalProtection}}));
   EXPECT_EQ(to_.events(), std::vector<EngineEvent>{EngineEvent::kFatal});
 }
 
@@ -202,7 +201,7 @@ TEST_F(UDResponderTest, ReceivesFromRTROnButNotInError) {
   post_receive(2, 256);
   to_.to(QPState::kError);
   to_.deliver(datagram(8));
-  EXPECT_EQ(received(), (Outcomes{{2, WQEStatus::kFlushed}}));
+  EXPECT_EQ(received(), (test::Outcomes{{2, WQEStatus::kFlushed}}));
   EXPECT_EQ(to_.counters().rx_dropped, 1u);
 }
 
@@ -216,10 +215,10 @@ TEST_F(UDResponderSRQTest, DatagramThatDoesNotFitCompletesItsReceiveWithLocalLen
   post_receive(1, kGRH + 99);
   post_receive(2, kGRH + 100);
   to_.deliver(datagram(100));
-  EXPECT_EQ(received(), (Outcomes{{1, WQEStatus::kLocalLength}}));
+  EXPECT_EQ(received(), (test::Outcomes{{1, WQEStatus::kLocalLength}}));
   EXPECT_TRUE(to_.events().empty());
   to_.deliver(datagram(100));
-  EXPECT_EQ(received(), (Outcomes{{2, WQEStatus::kSuccess}}));
+  EXPECT_EQ(received(), (test::Outcomes{{2, WQEStatus::kSuccess}}));
 }
 
 TEST_F(UDResponderSRQTest, ErrorAndResetLeaveTheSRQAlone) {
