@@ -34,8 +34,10 @@ u64 message_length(std::span<const SGE> sg_list) {
   return total;
 }
 
-// Returns false if the CPU cannot read all of the list.
+// Returns false if the CPU cannot read all of the list. memcpy() takes no null pointer.
 bool copy_inline(std::span<const SGE> list, u8* to) {
+  const auto is_null = [](const SGE& sge) { return sge.address == 0 && sge.length != 0; };
+  if (std::ranges::any_of(list, is_null)) return false;
   return touch([list, to] {
     u8* at = to;
     for (const SGE& sge : list) {

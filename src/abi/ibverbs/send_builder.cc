@@ -15,8 +15,12 @@ bool has_room(const std::vector<T>& storage, std::size_t count) {
   return count <= storage.capacity() - storage.size();
 }
 
-// Returns false if the CPU cannot read all of the buffers.
+// Returns false if the CPU cannot read all of the buffers. memcpy() takes no null pointer.
 bool copy_buffers(std::span<const ibv_data_buf> buffers, u8* to) {
+  const auto is_null = [](const ibv_data_buf& buffer) {
+    return buffer.addr == nullptr && buffer.length != 0;
+  };
+  if (std::ranges::any_of(buffers, is_null)) return false;
   return touch([buffers, to] {
     u8* at = to;
     for (const ibv_data_buf& buffer : buffers) {
