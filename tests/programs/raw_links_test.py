@@ -25,8 +25,8 @@ V1, V2, V1_IPV6, V2_IPV6 = 2, 3, 0, 1  # GID indexes
 ROCE_V1, IPV4, IPV6 = 0x8915, 0x0800, 0x86dd  # EtherTypes
 ICMP, UDP = 1, 17
 
-# Counts the UDP datagrams over IPv4 of an interface by destination port until standard input ends.
-PORT_SNIFFER = """
+# Counts what passes an interface until standard input ends; a line or two that count `frame` follow.
+COUNTING = """
 import collections, json, select, socket, sys
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
 s.bind((sys.argv[1], 0))
@@ -38,23 +38,14 @@ while True:
             print(json.dumps([[*key, count] for key, count in seen.items()]))
             sys.exit()
         frame = s.recv(1 << 17)
+"""
+# UDP datagrams over IPv4, by destination port.
+PORT_SNIFFER = COUNTING + """
         if frame[12:14] == b"\\x08\\x00" and frame[23] == 17:
             seen[(int.from_bytes(frame[36:38], "big"),)] += 1
 """
-
-# Counts the frames of an interface by EtherType and IP protocol until standard input ends.
-SNIFFER = """
-import collections, json, select, socket, sys
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-s.bind((sys.argv[1], 0))
-seen = collections.Counter()
-print("ready", flush=True)
-while True:
-    for one in select.select([s, sys.stdin], [], [])[0]:
-        if one is sys.stdin:
-            print(json.dumps([[*key, count] for key, count in seen.items()]))
-            sys.exit()
-        frame = s.recv(1 << 17)
+# Frames by EtherType and IP protocol.
+SNIFFER = COUNTING + """
         ether_type = int.from_bytes(frame[12:14], "big")
         seen[ether_type, frame[23] if ether_type == 0x0800 else 0] += 1
 """
