@@ -263,6 +263,16 @@ TEST_P(IWARPLateMemory, EveryOperationCompletesOnceInOrder) {
 class IWARPHeldMemory : public IWARPLateMemory {
  protected:
   static constexpr u64 kBytes = 4 << 20;
+  // Ends the jobs that are left, of memory that the test no longer has: that frees what they use.
+  void TearDown() override {
+    for (const auto& memory : held_) {
+      memory->is_gone = true;
+      memory->finish();
+    }
+  }
+  std::shared_ptr<test::LateMemory> hold(std::vector<u8>& bytes) {
+    return held_.emplace_back(std::make_shared<test::LateMemory>(bytes, prng_.fork()));
+  }
   // Registers far memory at host b.
   MRKeys open(std::shared_ptr<test::LateMemory> memory) {
     return *b_.device.memory().register_far(b_.pd->id, std::move(memory), 0, kBytes, 0, kRights);
@@ -289,13 +299,16 @@ class IWARPHeldMemory : public IWARPLateMemory {
     ASSERT_EQ(a_.device.post_send(qp, wr, now_), PostError::kOk);
   }
   bool poll_one(CQE& out) { return a_.device.poll_cq(a_.cq, {&out, 1}) == 1; }
+
+ private:
+  std::vector<std::shared_ptr<test::LateMemory>> held_;
 };
 
 TEST_P(IWARPHeldMemory, AQPWhoseCopiesWaitHoldsUpNoOther) {
   join();
   join();
   std::vector<u8> from(kBytes, 7), slow(kBytes), fast(kBytes);
-  const auto late = std::make_shared<test::LateMemory>(slow, prng_.fork());
+  const auto late = hold(slow);
   late->is_stuck = true;
   const MRKeys source = open_plain(a_, from), to_slow = open(late), to_fast = open_plain(b_, fast);
   const SGE all{0, kBytes, source.l_key};
@@ -323,7 +336,7 @@ TEST_P(IWARPHeldMemory, MemoryThatEndsIsARemoteAccessError) {
     join();
     const StreamWire& wire = wires_[wires_.size() - 2];
     std::vector<u8> from(kBytes), far(kBytes);
-    const auto late = std::make_shared<test::LateMemory>(far, prng_.fork());
+    const auto late = hold(far);
     late->is_gone = true;
     const MRKeys source = open_plain(a_, from), to = open(late);
     if (reads)
@@ -348,7 +361,7 @@ TEST_P(IWARPHeldMemory, OwnMemoryThatEndsIsALocalProtectionError) {
   for (const bool reads : {false, true}) {
     join();
     std::vector<u8> far(kBytes), there(kBytes);
-    const auto late = std::make_shared<test::LateMemory>(far, prng_.fork());
+    const auto late = hold(far);
     late->is_gone = true;
     const MRKeys mine = *a_.device.memory().register_far(a_.pd->id, late, 0, kBytes, 0, kRights);
     const MRKeys theirs = open_plain(b_, there);
