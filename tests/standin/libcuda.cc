@@ -68,6 +68,7 @@ struct State {
   std::map<Pointer, Allocation> memory;  // by address
   std::map<Pointer, std::size_t> reserved;
   std::vector<std::unique_ptr<Stream>> streams;
+  std::deque<Event> events;
   Context primary;
   unsigned long long next_id = 1;
   std::uint64_t random = 88172645463325252u;
@@ -452,7 +453,8 @@ STANDIN Result cuStreamSynchronize(Stream* stream) {
   return kSuccess;
 }
 STANDIN Result cuEventCreate(Event** event, unsigned) {
-  *event = new Event;
+  const Lock lock(state().mutex);
+  *event = &state().events.emplace_back();
   return check_current();
 }
 STANDIN Result cuEventRecord(Event* event, Stream* stream) {

@@ -261,7 +261,10 @@ bool Copier::record(Streams& streams, Context context, Stream stream,
   } else if (driver_.event_create(&event, kEventDisableTiming) != kSuccess) {
     return false;
   }
-  if (driver_.event_record(event, stream) != kSuccess) return false;
+  if (driver_.event_record(event, stream) != kSuccess) {
+    streams.free_events.push_back(event);
+    return false;
+  }
   batches_.push_back({&streams, context, event, {run.begin(), run.end()}});
   return true;
 }

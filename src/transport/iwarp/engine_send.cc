@@ -177,9 +177,10 @@ void IWARPEngine::step_over(Cursor& at, u32 payload) const {
   at.source = Source::kNone;
 }
 
-// Payload that others may change while it is sent is copied, so that the CRC fits it; what lies in
-// the cursor itself, because that moves.
-// Adds the FPDU at the cursor, without its first `skip` octets, and steps over it. False: nothing.
+// Where there is a CRC, payload is copied, so that the CRC fits what is sent: the program may write
+// to its memory meanwhile, as QEMU's guests do while they migrate. What lies in the cursor itself
+// is copied because that moves. Adds the FPDU at the cursor, without its first `skip` octets, and
+// steps over it. False: nothing.
 bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
   const bool breaks_off = to_send_ && at.source != Source::kTerminate && skip == 0;
   if ((at.source == Source::kNone || breaks_off) && !start_message(at)) return false;
@@ -200,7 +201,7 @@ bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
     step_over(at, length);
     return true;
   }
-  const bool copies = fpdu.payload.unstable != 0 || at.message.payload == OutMessage::Payload::kOwn;
+  const bool copies = agreement_.crc || at.message.payload == OutMessage::Payload::kOwn;
   const u32 header_skip = std::min(skip, fpdu.header_octets);
   const u32 payload_skip = std::min(skip - header_skip, length);
   const u32 trailer_skip = skip - header_skip - payload_skip;

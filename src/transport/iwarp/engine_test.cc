@@ -240,6 +240,23 @@ TEST(IWARPEngine, SendsAsManyOctetsAsTheSimulatorCounts) {
     }
 }
 
+// A card reads each octet once, so that its CRC fits whatever it has read.
+TEST(IWARPEngine, TheCRCFitsPayloadThatChangesWhileItIsSent) {
+  Pair pair;
+  pair.begin();
+  fill(pair.a.buffer, 1);
+  const std::vector<u8> before = pair.a.buffer;
+  ASSERT_EQ(pair.a.post(write_to(pair.b, 1, 0), {pair.a.sge(0, 100'000)}), PostError::kOk);
+  StreamGather gather;
+  pair.a.engine->gather(gather, kNow);
+  fill(pair.a.buffer, 2);
+  gather.visit_range(0, gather.octets(), [&](Bytes octets) { pair.b.take(octets); });
+  pair.a.engine->on_sent(gather, gather.octets(), kNow);
+  pair.run();
+  EXPECT_TRUE(pair.b.events.empty());
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + 100'000, pair.b.buffer.begin()));
+}
+
 // What an FPDU that is sent in part has to say still goes out when the QP is moved to Error.
 TEST(IWARPEngine, EndsASegmentThatIsBegun) {
   Pair pair;
