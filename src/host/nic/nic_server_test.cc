@@ -318,6 +318,9 @@ TEST_F(NICServerTest, ReconfiguredWhileProgramsStay) {
 // Tenants that send as much as the NIC takes.
 class NICSharesTest : public NICServerTest {
  protected:
+#ifdef __SANITIZE_THREAD__
+  void SetUp() override { GTEST_SKIP() << "ThreadSanitizer is too slow for the rates"; }
+#endif
   // The bytes that each function sends in a second, in the order of the file. All `programs` flood
   // for a while before, in which the first have the burst for themselves.
   std::vector<double> shares(std::size_t programs) {
