@@ -62,7 +62,7 @@ struct LaneSlots {
 // The contents of an offer: what the other side needs to connect.
 struct LaneAddress {
   coll::QPAddress qp{};
-  // Of an iWARP device; port 0: of another.
+  // The address of an iWARP device; port 0 on other devices.
   std::string host{};
   u16 port = 0;
   u64 work_id = 0;  // of the lane, for StreamRequest

@@ -28,7 +28,7 @@ struct NoticeHead {
 };
 static_assert(sizeof(NoticeHead) + VERBENA_NOTIFICATION_MAX <= LaneSlots::kOctets);
 
-// Of one request on an iWARP device, when it was alone outstanding.
+// The connections that one request may break, if it was outstanding alone on an iWARP device.
 constexpr u32 kMostBreaks = 2;
 
 std::string encode_offer(u32 lane, u32 generation, const LaneAddress& offered) {

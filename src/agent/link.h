@@ -71,7 +71,7 @@ class Link {
 
   void on_message(const Message& message);
   void on_completion(const WorkId& work, const ibv_wc& completion);
-  // Of a lane's connection on an iWARP device.
+  // Takes an event of a lane's connection on an iWARP device.
   void on_stream(const WorkId& work, StreamEvent event);
   // Posts what can be posted; repairs lanes. Returns whether anything changed.
   bool work(i64 now);

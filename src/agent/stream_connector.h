@@ -26,7 +26,7 @@ struct StreamRequest {
   u64 lane = 0;         // a WorkId of it
 };
 
-// What a queue pair brings into a connection.
+// The part of a queue pair in a connection.
 struct StreamQueuePair {
   u32 qp_num = 0;
   u8 reads = 1;
@@ -40,7 +40,7 @@ class StreamEnd {
   StreamEnd(const StreamEnd&) = delete;
   StreamEnd& operator=(const StreamEnd&) = delete;
 
-  // Of a request that has arrived. `lane`: what events shall name.
+  // Answers a request that has arrived. `lane`: the number that events name.
   [[nodiscard]] bool accept(const StreamQueuePair& queue_pair, u64 lane);
 
  private:
@@ -85,7 +85,7 @@ class StreamConnector {
  private:
   explicit StreamConnector(u64 incarnation) : incarnation_(incarnation) {}
   [[nodiscard]] Expected<void> listen(std::size_t rail, const std::string& host);
-  // nullopt: the agent has nothing to do.
+  // Returns nullopt if the agent has nothing to do.
   [[nodiscard]] std::optional<StreamEvent> take(rdma_cm_event_type type, rdma_cm_id* id,
                                                 const StreamRequest& request);
   u64 incarnation_;

@@ -100,7 +100,7 @@ class Parser {
   }
 
  private:
-  // nullptr: the words name no command.
+  // Returns nullptr if the words name no command.
   const Command* parsed() const {
     const auto found =
         std::ranges::find_if(commands_, &Command::is_parsed,

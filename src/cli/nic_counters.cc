@@ -23,7 +23,7 @@ std::string nic_metric_line(const std::string& metric, const NICFunctionStatus& 
                      function.address, value);
 }
 
-// What a function has done in a second.
+// The rates of a function, for each second.
 struct NICRates {
   double sent_packets = 0, sent_bps = 0, received_packets = 0, received_bps = 0, refused = 0;
 };

@@ -147,7 +147,7 @@ class NICFileReader {
     if (!child(node, "vni").IsDefined()) return std::nullopt;
     return static_cast<u32>(number_of(node, "vni", 0, kMaxVNI));
   }
-  // What reaches an address is of one network, and VXLAN goes in clear.
+  // An address belongs to one network, and VXLAN goes in clear.
   void check_networks(const host::NICConfig& config) {
     std::map<std::string, std::optional<u32>> networks;
     for (const host::NICFunctionConfig& function : config.functions) {

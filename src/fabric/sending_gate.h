@@ -16,7 +16,7 @@ struct FunctionConfig {
   u32 burst_octets = 64 << 10;  // sent at the link's rate after a pause
 };
 
-// What encrypting a frame takes of the engine, and of the wire.
+// The cost of encrypting a frame: time of the engine, and octets on the wire.
 struct EncryptionConfig {
   u16 overhead_octets = 0;        // on each frame; 0: nothing is encrypted
   Duration packet{};              // of each frame,

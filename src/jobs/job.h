@@ -20,7 +20,7 @@
 namespace verbena::jobs {
 
 enum class Method : u8 { kPackets, kFlows, kBoth };
-// What is kept of a run packet by packet: its numbers alone, or all that results.sqlite has.
+// The results that a run packet by packet keeps: its numbers, or all that results.sqlite has.
 enum class Keep : u8 { kNumbers, kAll };
 
 // A step as execution traces have it.

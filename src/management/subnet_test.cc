@@ -478,7 +478,7 @@ TEST(SubnetLinkTest, ALinkBeginsWithTheMTUOfBothEnds) {
   EXPECT_EQ(subnet.port(b)[port_info::kNeighborMTU], 3u);
 }
 
-// Whatever programs of a host send: each MAD is answered once or dropped, and the subnet goes on.
+// Each MAD that programs of a host send is answered once or dropped, and the subnet goes on.
 TEST_F(SubnetTest, MADsOfAnyBytesAreAnsweredOrDropped) {
   sweep();
   PRNG prng(7);

@@ -1,6 +1,6 @@
 // Input: what a stranger sends to the ports of encryption, what a peer says inside of TLS, and what
 // a tenant writes into its ring to the NIC: the same bytes for each.
-// What comes to the port of VXLAN is the same bytes, too.
+// The same bytes come to the port of VXLAN, too.
 // Checked: what decodes encodes to the same; a packet that passes the NIC's filter is from the
 // function; a ring of any content ends, and gives no record that lies outside of it.
 #include <cstring>

@@ -22,7 +22,7 @@ double seconds_with(const std::string& settings) {
   return run(scenario(2, settings, flow("h1"))).seconds.front();
 }
 
-// Of frames of `octets`, as links count them without preamble and gap.
+// Returns the time of frames of `octets` at a rate that counts no preamble and gap.
 double at_rate(double octets, double bps) { return kOctets / kPayload * octets * 8 / bps; }
 
 TEST(VirtualNICs, AFlowHasItsFunctionsRate) {

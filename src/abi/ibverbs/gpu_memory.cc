@@ -5,7 +5,7 @@
 
 namespace verbena::abi {
 
-// Whatever the rights: on-demand memory need not be there yet.
+// Does not depend on the rights: on-demand memory need not be there yet.
 bool is_perhaps_gpu_memory(const void* address, std::size_t length) {
   return length != 0 && address != nullptr &&
          !host::is_mapped(static_cast<const u8*>(address), length, host::PageRight::kRead);

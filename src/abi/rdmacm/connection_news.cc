@@ -1,4 +1,4 @@
-// What the adapter tells an ID of its connection, and of requests to it: in any thread.
+// The adapter tells an ID of its connection and of requests to it, in any thread.
 #include "abi/rdmacm/events.h"
 #include "abi/rdmacm/id_object.h"
 

@@ -1,4 +1,4 @@
-// What an event means for its ID, done when the program reads it, in the program's thread.
+// Carries out what an event means for its ID, when the program reads it and in its thread.
 // rdma_get_cm_event(3), rdma_ack_cm_event(3).
 #include <cstdlib>
 #include <utility>
@@ -30,8 +30,8 @@ void on_read_response(EventObject& event) {
   id.has_failed = true;
 }
 
-// False: the program is not told after all. The listener may have moved to another channel while
-// the request waited: the new ID goes where the listener is now.
+// Returns false if the program is not told after all. The listener may have moved to another
+// channel while the request waited: the new ID goes where the listener is now.
 bool on_read_request(EventObject& event) {
   IdObject& id = *event.request;
   (void)id.place.device->connections->take_request(id.connection());

@@ -107,7 +107,7 @@ EncryptionConfig read_encryption(Section section) {
   return encryption;
 }
 
-// Of all hosts, or of those that `hosts` names.
+// The section applies to all hosts, or to those that `hosts` names.
 void read_function(Section section, const Plan& plan, HostConfig& all, NetworkConfig& config) {
   FunctionConfig function;
   function.rate = section.rate("rate", function.rate);

@@ -19,7 +19,7 @@ inline constexpr std::size_t kVXLANHeadOverIPv4 =
     VXLANHeader::kSize + EthernetHeader::kSize + IPv4Header::kSize + UDPHeader::kSize;
 inline constexpr std::size_t kVXLANHeadOverIPv6 =
     VXLANHeader::kSize + EthernetHeader::kSize + IPv6Header::kSize + UDPHeader::kSize;
-// What VXLAN adds to a RoCEv2 packet at most: IP and UDP headers are there twice.
+// The most that VXLAN adds to a RoCEv2 packet: IP and UDP headers are there twice.
 inline constexpr u32 kVXLANOverheadBytes = kVXLANHeadOverIPv6;
 
 class VXLANSender final : public Encapsulation {

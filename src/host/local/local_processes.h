@@ -35,7 +35,7 @@ class LocalProcesses {
   [[nodiscard]] std::shared_ptr<ProcessMemory> open(const SegmentPlace& place, u32 slot);
   void wake(u32 slot) { waker_.wake(slot); }
 
-  // nullptr: processes of this host send each other packets.
+  // Returns nullptr if processes of this host send each other packets.
   [[nodiscard]] SegmentDirectory* directory() { return directory_ ? &*directory_ : nullptr; }
   [[nodiscard]] bool has_directory() const { return directory_.has_value(); }
 

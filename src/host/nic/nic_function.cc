@@ -35,7 +35,7 @@ Expected<Descriptor> make_ring_memory() {
   return memory;
 }
 
-// What a link refused before the NIC saw it.
+// Adds the packets that a link refused before the NIC saw them.
 void add_refused(const LinkCounters& of_link, LinkCounters& sum) {
   sum.refused_unencrypted += of_link.refused_unencrypted;
   sum.refused_spi += of_link.refused_spi;

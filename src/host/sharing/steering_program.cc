@@ -32,7 +32,7 @@ u32 end_of(const std::vector<Steer>& table) {
   return end;
 }
 
-// Of the BTH in the UDP payload.
+// Returns the offset of the BTH in the UDP payload.
 u32 bth_place_of(SteerBy by) {
   switch (by) {
     case SteerBy::kDestQP:

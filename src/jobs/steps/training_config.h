@@ -18,8 +18,8 @@ struct Parallelism {
   [[nodiscard]] u32 ranks() const { return tensor * pipeline * data; }
 };
 
-// What replicas keep once among them, not each. Rajbhandari et al., ZeRO, SC 2020; Zhao et al.,
-// PyTorch FSDP, VLDB 2023.
+// The state that replicas share instead of keeping it each. Rajbhandari et al., ZeRO, SC 2020; Zhao
+// et al., PyTorch FSDP, VLDB 2023.
 enum class Sharding : u8 {
   kNone,
   kOptimizer,  // ZeRO stage 1: ReduceScatter of gradients, AllGather of parameters
@@ -49,7 +49,7 @@ struct TrainingConfig {
   [[nodiscard]] double flops() const;  // of the model, of a step, by all; nothing computed twice
 };
 
-// What makes it impossible; "": nothing.
+// Returns the reason why it is impossible; "" if it is possible.
 [[nodiscard]] Refusal refusal_of(const TrainingConfig& config);
 [[nodiscard]] inline std::string refusal(const TrainingConfig& config) {
   return refusal_of(config).what;

@@ -1,4 +1,4 @@
-// What an engine tells peers on its host (LocalProgress) while copies to far memory run.
+// An engine tells peers on its host nothing (LocalProgress) while copies to far memory run.
 #include <gtest/gtest.h>
 
 #include "memory/late_memory_for_test.h"
