@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "device/port/frame_check.h"
-#include "host/links/captured_link.h"
 #include "host/os/clock.h"
 #include "host/os/no_cancellation.h"
 
@@ -14,12 +13,10 @@ namespace verbena::host {
 namespace {
 
 constexpr Duration kExitPatience = ms(10);
-constexpr Duration kTimersRunByCalls = us(500);  // how late they are if no call follows, at most
-constexpr Duration kLookWhileCalled = ms(2);     // how late what is held is then, at most
-constexpr Duration kTimerPatience = ms(4);       // while there is always something to receive
-constexpr u32 kReceivedByCall = 4;               // batches, by one that does not poll
-constexpr u32 kArrivedBatches = 64;              // of packets that wait before a QP changes state
-constexpr u32 kHelperOffers = 16;                // of the core, to the program that has the lock
+constexpr Duration kTimerPatience = ms(4);  // while there is always something to receive
+constexpr u32 kReceivedByCall = 4;          // batches, by one that does not poll
+constexpr u32 kArrivedBatches = 64;         // of packets that wait before a QP changes state
+constexpr u32 kHelperOffers = 16;           // of the core, to the program that has the lock
 
 }  // namespace
 
@@ -30,7 +27,8 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& co
   std::shared_ptr<LiveAdapter> adapter(new LiveAdapter(config, std::move(link), std::move(local)));
   LiveAdapter* self = adapter.get();
   self->fabric_ = fabric;
-  self->mutex_.lock();  // the helper waits until helper_ is set
+  self->port_watch_.watch(fabric);
+  self->mutex_.lock();  // the helper waits until alarm_ has it
   HelperThread::Work work{.serve = [self] { self->serve(); }};
   if (LocalPath* const path = self->local_.get()) {
     work.begin = [path] { path->hold_life(); };
@@ -38,7 +36,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& co
   }
   Expected<std::unique_ptr<HelperThread>> helper =
       HelperThread::start(self->link_->descriptors(), std::move(work));
-  if (helper) self->helper_ = std::move(*helper);
+  if (helper) self->alarm_.start(std::move(*helper));
   self->mutex_.unlock();
   if (!helper) return tl::unexpected(helper.error());
   if (self->local_ != nullptr) self->local_->start();
@@ -47,7 +45,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::start(const DeviceConfig& co
 
 LiveAdapter::~LiveAdapter() {
   if (local_ != nullptr) local_->close();
-  if (helper_ != nullptr) helper_->stop();  // it uses everything else
+  if (HelperThread* const helper = alarm_.thread()) helper->stop();  // it uses everything else
   stream_side_.reset();
   stats_.reset();
   link_->flush();
@@ -143,11 +141,11 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   while (policy_.should_stay()) stay_once();
   if (received == Received::kThroughRings && !stays)
     tell_helper_of_device();
-  else if (any || policy_.listens() || is_check_near())
+  else if (any || policy_.listens() || alarm_.is_check_near(clock_.last()))
     tell_helper_after_call(clock_.last());
   const bool offers_core = policy_.should_offer_core();
   lock.unlock();
-  if (count != 0 && explainer_ != nullptr && Explainer::concerns(out.first(count)))
+  if (count != 0 && instruments_.explainer() != nullptr && Explainer::concerns(out.first(count)))
     explain(out.first(count));
   if (offers_core) ::sched_yield();
   return count;
@@ -178,7 +176,7 @@ PollResult LiveAdapter::result_of_poll(u32 count, bool received) const {
 
 void LiveAdapter::explain(std::span<const CQE> cqes) {
   std::unique_lock lock(mutex_);
-  std::optional<explain::Facts> error = explainer_->on_completions(device_, cqes);
+  std::optional<explain::Facts> error = instruments_.explainer()->on_completions(device_, cqes);
   lock.unlock();
   if (error) Explainer::tell(std::move(*error));
 }
@@ -279,12 +277,12 @@ void LiveAdapter::detach_from_all(QueuePair* qp) {
 
 void LiveAdapter::add_port_listener(EventTarget* listener) {
   const std::lock_guard lock(mutex_);
-  port_listeners_.push_back(listener);
+  events_.add_port_listener(listener);
 }
 
 void LiveAdapter::remove_port_listener(EventTarget* listener) {
   const std::lock_guard lock(mutex_);
-  std::erase(port_listeners_, listener);
+  events_.remove_port_listener(listener);
 }
 
 bool LiveAdapter::receive_batch(Look look, Time now) {
@@ -299,19 +297,8 @@ void LiveAdapter::take_frames(Time now) {
   while (link_->poll_frame(frame, now)) {
     ahead_.fetch(device_, link_->upcoming(FetchAhead::kFrames));
     const Reception reception = take_frame(frame, now);
-    if (explainer_ != nullptr) note_received(frame, reception, now);
+    instruments_.note_received(frame, reception, now);
     connections_.receive(now);
-  }
-}
-
-void LiveAdapter::note_received(const IngressFrame& frame, Reception reception, Time now) {
-  explain::PacketHistory& history = explainer_->history();
-  if (const PacketView* const packet = link_->decoded()) {
-    if (frame.acknowledgement != nullptr)
-      history.on_received(*frame.acknowledgement, packet->headers.bth.dest_qp, now);
-    history.on_received(*packet, frame.transport.size() - kICRCSize, reception, now);
-  } else {
-    history.on_received(frame, reception, now);
   }
 }
 
@@ -354,65 +341,21 @@ bool LiveAdapter::run_device_timers(Time now) {
   return true;
 }
 
-void LiveAdapter::capture_to(CaptureFile& file, const std::string& interface) {
-  const Session session = enter();
-  capture_ = &file;
-  capture_interface_ = file.add_interface(interface);
-  if (stream_side_ != nullptr) {
-    stream_side_->capture_to(file, capture_interface_);
-    return choose_path();
-  }
-  link_ = std::make_unique<CapturedLink>(std::move(link_), file, capture_interface_);
-  choose_path();
-}
-
-// Faults and captures are of packets.
-void LiveAdapter::choose_path() {
-  if (local_ == nullptr) return;
-  if (faulty_ == nullptr && !stream_faults_ && capture_ == nullptr)
-    local_->turn_on();
-  else
-    local_->turn_off();
-}
-
 void LiveAdapter::open_stats(const LocalAddress& address) {
   const std::lock_guard lock(mutex_);
   stats_ = StatsPort::open(address, slot_of(device_.config().first_qpn.value));
-  if (stats_) helper_->watch(stats_->fd(), [this] { serve_stats(); });
+  if (stats_) alarm_.thread()->watch(stats_->fd(), [this] { serve_stats(); });
 }
 
 void LiveAdapter::serve_stats() {
   const std::lock_guard lock(mutex_);
   if (stream_side_ != nullptr) stream_side_->publish_counters();
-  if (stats_)
-    stats_->serve(device_, link_->counters(), static_cast<u32>(port_listeners_.size()),
-                  monotonic_now());
+  if (stats_) stats_->serve(device_, link_->counters(), events_.port_listeners(), monotonic_now());
 }
 
 Expected<void> LiveAdapter::set_faults(std::vector<faults::Rule> rules, u64 seed) {
   const Session session = enter();
-  if (stream_side_ != nullptr) {
-    stream_faults_ = !rules.empty();
-    choose_path();
-    return stream_side_->faults().set_rules(std::move(rules), seed, session.real_now());
-  }
-  if (faulty_ != nullptr) link_ = faulty_->release();
-  faulty_ = nullptr;
-  choose_path();
-  if (rules.empty()) return {};
-  auto faulty = std::make_unique<FaultyLink>(
-      std::move(link_), faults::FaultFilter(std::move(rules), seed, session.real_now()));
-  faulty->set_peer_lookup([this](QPN qpn) -> std::optional<QPN> {
-    const QueuePair* const qp = device_.find_qp(qpn);
-    if (qp == nullptr) return std::nullopt;
-    const QPAttributes& attributes = device_.attributes_of(qp);
-    return attributes.type == QPType::kUD ? std::nullopt : std::optional(attributes.dest_qp);
-  });
-  if (capture_ != nullptr || explainer_ != nullptr) faulty->set_drop_listener(drop_listener());
-  faulty_ = faulty.get();
-  link_ = std::move(faulty);
-  choose_path();
-  return {};
+  return instruments_.set_faults(std::move(rules), seed, session.real_now());
 }
 
 std::optional<ExportPlace> LiveAdapter::export_place() {
@@ -426,74 +369,6 @@ Expected<std::shared_ptr<ProcessMemory>> LiveAdapter::exporter_at(const ExportPl
   return local_->exporter_at(place);
 }
 
-void LiveAdapter::explain_with(std::unique_ptr<Explainer> explainer) {
-  const Session session = enter();
-  explainer_ = std::move(explainer);
-  if (local_ != nullptr)
-    local_->outgoing().note_in(explainer_ != nullptr ? &explainer_->history() : nullptr, clock_);
-}
-
-DropListener LiveAdapter::drop_listener() {
-  return
-      [this](faults::Direction direction, const faults::HeldFrame& frame, std::string_view cause) {
-        if (capture_ != nullptr) drop_to_capture(direction, frame, cause);
-        if (explainer_ != nullptr) drop_to_history(direction, frame, cause);
-      };
-}
-
-void LiveAdapter::drop_to_capture(faults::Direction direction, const faults::HeldFrame& frame,
-                                  std::string_view cause) {
-  capture_->add(capture_interface_, frame.ingress(),
-                direction == faults::Direction::kTransmit ? pcapng::PacketDirection::kOutbound
-                                                          : pcapng::PacketDirection::kInbound,
-                monotonic_now(), "dropped by the fault: " + std::string(cause));
-}
-
-void LiveAdapter::drop_to_history(faults::Direction direction, const faults::HeldFrame& frame,
-                                  std::string_view cause) {
-  explain::PacketHistory& history = explainer_->history();
-  if (direction == faults::Direction::kTransmit)
-    history.on_lost_by_fault(frame.egress(), cause);
-  else
-    history.on_lost_by_fault(frame.ingress(), cause, clock_.last());
-}
-
-faults::FaultFilter* LiveAdapter::faults() {
-  if (stream_side_ != nullptr) return stream_side_->faults().filter();
-  return faulty_ != nullptr ? &faulty_->filter() : nullptr;
-}
-
-void LiveAdapter::note_object_fault(const ObjectFault& fault, const QueuePair* qp) {
-  switch (fault.kind) {
-    case ObjectFault::Kind::kBreakQP: return explainer_->on_qp_broken_by_rule(fault.qp);
-    case ObjectFault::Kind::kOverrunCQ:
-      return explainer_->on_cq_overrun_by_rule(device_.init_of(qp).send_cq);
-  }
-}
-
-std::optional<ObjectFault> LiveAdapter::poll_object_fault() {
-  if (stream_side_ != nullptr) return stream_side_->faults().poll_object_fault();
-  return faulty_ != nullptr ? faulty_->poll_object_fault() : std::nullopt;
-}
-
-// False: nothing has changed.
-bool LiveAdapter::fail_objects(Time now) {
-  bool any = false;
-  while (const std::optional<ObjectFault> fault = poll_object_fault()) {
-    QueuePair* const qp = device_.find_qp(fault->qp);
-    if (qp == nullptr) continue;
-    any = true;
-    if (explainer_ != nullptr) note_object_fault(*fault, qp);
-    switch (fault->kind) {
-      case ObjectFault::Kind::kBreakQP: device_.fail_qp(qp, device_time(now)); break;
-      case ObjectFault::Kind::kOverrunCQ:
-        device_.overrun_cq(device_.init_of(qp).send_cq, device_time(now));
-        break;
-    }
-  }
-  return any;
-}
-
 LiveAdapter::Appended LiveAdapter::append_frames(Time now) {
   Appended appended;
   if (stream_side_ != nullptr) {
@@ -505,7 +380,7 @@ LiveAdapter::Appended LiveAdapter::append_frames(Time now) {
       appended.requests |= frame_.urgency != Urgency::kWithReply;
       if (frame_.urgency == Urgency::kFirst)
         frame_.urgency = holding_.posts_on() ? Urgency::kWithMore : Urgency::kNow;
-      if (explainer_ != nullptr) explainer_->history().on_sent(frame_, now);
+      instruments_.note_sent(frame_, now);
       link_->append(frame_);
     }
   } else if (local_ != nullptr) {
@@ -529,40 +404,6 @@ bool LiveAdapter::poll_frame(Time now) {
 // By the device's clock. What waits for the simulated NIC waits for no time.
 Time LiveAdapter::next_send() const {
   return fabric_ == nullptr || fabric_->takes_data() ? device_.next_send() : Time::never();
-}
-
-// The fabric is gone, as a NIC would be.
-void LiveAdapter::fail_all_qps(Time now) {
-  for (const QueuePair* qp = device_.find_qp_from(QPN{}); qp != nullptr;) {
-    const QPN number = device_.attributes_of(qp).qpn;
-    device_.fail_qp(device_.find_qp(number), device_time(now));
-    qp = device_.find_qp_from(QPN{number.value + 1});
-  }
-  deliver({.type = AsyncEventType::kPortError});
-}
-
-// Connections do not outlive the NIC process, which had their packets; the port does.
-void LiveAdapter::tell_of_nic(Time now) {
-  if (nic_->take_death()) fail_all_qps(now);
-  if (nic_->take_return()) deliver({.type = AsyncEventType::kPortActive});
-}
-
-// What a subnet manager has done to the port. IBTA 11.6.3.3
-void LiveAdapter::tell_port_changes() {
-  const std::optional<FabricLink::PortChange> change = fabric_->take_port_change();
-  if (!change) return;
-  constexpr u8 kActive = 4;  // PortInfo.PortState
-  const FabricPortAttributes &before = change->before, &now = change->now;
-  const auto tell = [this](bool is_so, AsyncEventType type) {
-    if (is_so) deliver({.type = type});
-  };
-  tell(before.lid != now.lid || before.lmc != now.lmc, AsyncEventType::kLIDChange);
-  tell(before.sm_lid != now.sm_lid || before.sm_sl != now.sm_sl, AsyncEventType::kSMChange);
-  tell(before.p_keys != now.p_keys, AsyncEventType::kPKeyChange);
-  tell(before.gid_prefix != now.gid_prefix, AsyncEventType::kGIDChange);
-  tell(now.client_reregister, AsyncEventType::kClientReregister);
-  tell(before.state == kActive && now.state != kActive, AsyncEventType::kPortError);
-  tell(before.state != kActive && now.state == kActive, AsyncEventType::kPortActive);
 }
 
 const FabricPortAttributes* LiveAdapter::subnet_port() {
@@ -616,56 +457,23 @@ bool LiveAdapter::take_outputs(Time now) {
     policy_.on_application_sleep();  // the peer will answer
     send_frames(now);
   }
-  if (fail_objects(now)) send_frames(now);
-  if (fabric_ != nullptr && fabric_->has_died()) fail_all_qps(now);
-  if (nic_ != nullptr) tell_of_nic(now);
-  if (fabric_ != nullptr) tell_port_changes();
+  if (instruments_.fail_objects(device_time(now))) send_frames(now);
+  port_watch_.look(device_time(now));
   if (local_ != nullptr) local_->wait_for_peers();
-  return device_.has_events() && take_events(now);
-}
-
-bool LiveAdapter::take_events(Time now) {
-  bool woke = false;
-  while (const std::optional<void*> user = device_.poll_completion_event()) {
-    if (*user == nullptr) continue;
-    static_cast<EventTarget*>(*user)->on_completion_event();
-    woke = true;
-  }
-  while (const std::optional<AsyncEvent> event = device_.poll_async_event()) {
-    if (explainer_ != nullptr) explainer_->on_event(device_, *event, now);
-    deliver(*event);
-  }
-  return woke;
-}
-
-void LiveAdapter::deliver(const AsyncEvent& event) {
-  if (event.qp == nullptr && event.cq == nullptr && event.srq == nullptr) {
-    for (EventTarget* listener : port_listeners_) listener->on_async_event(event);
-    return;
-  }
-  void* user = event.qp != nullptr   ? Device::user_of(event.qp)
-               : event.cq != nullptr ? Device::user_of(event.cq)
-                                     : Device::user_of(event.srq);
-  if (user != nullptr) static_cast<EventTarget*>(user)->on_async_event(event);
+  return device_.has_events() && events_.deliver_all(device_, instruments_.explainer(), now);
 }
 
 bool LiveAdapter::refresh_helper() {
   due_ = Time();
-  told_check_ = policy_.next_check();
-  if (knows_already()) return false;
-  const Time device = device_due(), others = others_due();
-  policy_.listens() ? helper_->listen() : helper_->ignore();
-  const Listening listening = policy_.listens() ? Listening::kYes : Listening::kNo;
-  const bool has_come = link_->on_listening(listening);
-  told_listening_ = listening;
-  told_alarm_ = helper_->wake_at(helper_deadline(device, others), clock_.last());
-  return has_come;
+  const Time now = clock_.last();
+  if (alarm_.note_check(now)) return false;
+  return alarm_.tell(*link_, device_due(), others_due(), now);
 }
 
 // To wake the helper for what has come would take longer than to receive it.
 void LiveAdapter::tell_helper_after_call(Time now) {
   for (u32 i = 0; refresh_helper(); ++i) {
-    if (i == kReceivedByCall) return wake_helper();
+    if (i == kReceivedByCall) return alarm_.wake(clock_.last());
     receive_batch(Look::kLikely, now);
     send_or_await_reply(now);
     take_outputs(now);
@@ -674,10 +482,8 @@ void LiveAdapter::tell_helper_after_call(Time now) {
 }
 
 void LiveAdapter::tell_helper() {
-  if (refresh_helper()) wake_helper();
+  if (refresh_helper()) alarm_.wake(clock_.last());
 }
-
-void LiveAdapter::wake_helper() { told_alarm_ = helper_->wake_at(clock_.last(), clock_.last()); }
 
 void LiveAdapter::note_requested() {
   policy_.on_requested(device_.has_requested_notification() ? Requested::kSome : Requested::kNone);
@@ -685,40 +491,11 @@ void LiveAdapter::note_requested() {
 
 void LiveAdapter::tell_helper_of_device() {
   due_ = std::min(due_, device_due());
-  if (policy_.next_check() != told_check_ || !knows_already()) tell_helper();
-}
-
-// Then it is put off, if the polls have put off the check.
-bool LiveAdapter::is_check_near() const {
-  return policy_.next_check() != told_check_ || told_alarm_ - clock_.last() < HelperThread::kNear;
-}
-
-// While calls come, all that the helper waits for is a check, which it is told of again once it has
-// come.
-bool LiveAdapter::knows_already() const {
-  return !policy_.listens() && told_listening_ == Listening::kNo &&
-         HelperThread::will_do(told_alarm_, next_look(clock_.last()), clock_.last());
-}
-
-// When the helper is to look after the program and what is held. Calls send that themselves, again
-// and again, and to set the alarm anew takes 15 us on a virtual machine: so it is late for what is
-// held, and calls put it off once in kLookWhileCalled.
-Time LiveAdapter::next_look(Time now) const {
-  const Time check = policy_.next_check();
-  return holding_.held_lately(now) ? std::min(check, now + kLookWhileCalled) : check;
+  if (!alarm_.is_up_to_date(clock_.last())) tell_helper();
 }
 
 Time LiveAdapter::device_due() const {
   return real_time(std::min(device_.next_timer(), next_send()));
-}
-
-// Calls run the device's timers too: while they come, the helper only looks whether they still do.
-// To set its alarm anew takes as long as ten calls.
-Time LiveAdapter::helper_deadline(Time device, Time others) const {
-  const Time now = clock_.last(), check = next_look(now), by_calls = now + kTimersRunByCalls;
-  if (!policy_.listens()) return check;
-  return std::min(
-      {check, others, holding_.is_called_often(now) ? std::max(device, by_calls) : device});
 }
 
 // The program may be in a call, on this very core: who waited for the lock would get it between
@@ -738,13 +515,13 @@ void LiveAdapter::serve() {
     lock_as_helper();
     std::unique_lock lock(mutex_, std::adopt_lock);
     const Time now = clock_.exactly_now();
-    told_alarm_ = Time::never();  // it may have come
+    alarm_.on_wakeup();
     if (offered) policy_.on_core_returned(*offered, now);
     offered.reset();
     const Served served = try_to_serve(look, now);
     again = ((served.received && !served.woke) || policy_.should_look_again(now) ||
              link_->leaves_some()) &&
-            !helper_->is_stopping();
+            !alarm_.thread()->is_stopping();
     look = Look::kLikely;
     lock.unlock();
     if (!again || (served.received && !served.woke)) continue;
@@ -802,7 +579,7 @@ void LiveAdapter::abandon_in_child() {
   if (stream_side_ != nullptr) stream_side_->abandon();
   link_->abandon();
   stats_.reset();
-  helper_->abandon();
+  alarm_.thread()->abandon();
 }
 
 }  // namespace verbena::host

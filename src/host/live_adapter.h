@@ -8,17 +8,16 @@
 #include <vector>
 
 #include "host/adapter.h"
-#include "host/capture/capture_file.h"
 #include "host/cm/live_connection_manager.h"
-#include "host/explain/explainer.h"
+#include "host/events/event_delivery.h"
+#include "host/events/port_watch.h"
+#include "host/instruments.h"
 #include "host/links/fabric/fabric_link.h"
-#include "host/links/faulty_link.h"
-#include "host/links/nic/nic_link.h"
 #include "host/local/local_path.h"
 #include "host/os/quick_clock.h"
 #include "host/progress/adaptive_mutex.h"
 #include "host/progress/fetch_ahead.h"
-#include "host/progress/helper_thread.h"
+#include "host/progress/helper_alarm.h"
 #include "host/progress/holding_policy.h"
 #include "host/progress/progress_policy.h"
 #include "host/stats/stats_port.h"
@@ -45,14 +44,10 @@ class LiveAdapter final : public Adapter {
   void detach_from_all(QueuePair* qp) override;
   void add_port_listener(EventTarget* listener) override;
   void remove_port_listener(EventTarget* listener) override;
-  // All frames from now on, to a file that outlives it; once.
-  void capture_to(CaptureFile& file, const std::string& interface);
   // Answers those who look on (stats_port.h) from now on; once.
   void open_stats(const LocalAddress& address);
-  // Says from now on why work ended in error; once, before set_faults().
-  void explain_with(std::unique_ptr<Explainer> explainer);
   [[nodiscard]] Expected<void> set_faults(std::vector<faults::Rule> rules, u64 seed) override;
-  [[nodiscard]] faults::FaultFilter* faults() override;
+  [[nodiscard]] faults::FaultFilter* faults() override { return instruments_.filter(); }
   [[nodiscard]] std::optional<ExportPlace> export_place() override;
   [[nodiscard]] Expected<std::shared_ptr<ProcessMemory>> exporter_at(
       const ExportPlace& place) override;
@@ -73,7 +68,7 @@ class LiveAdapter final : public Adapter {
   void abandon_in_child();
 
   [[nodiscard]] const LinkCounters& link_counters() const { return link_->counters(); }
-  [[nodiscard]] u64 helper_wakeups() const { return helper_->wakeups(); }
+  [[nodiscard]] u64 helper_wakeups() const { return alarm_.thread()->wakeups(); }
 
  protected:
   [[nodiscard]] Time lock(Clock clock) override;
@@ -98,7 +93,7 @@ class LiveAdapter final : public Adapter {
       const LocalAddress& address, const std::string& path);
   [[nodiscard]] static Expected<std::shared_ptr<LiveAdapter>> open_iwarp(
       const LocalAddress& address, const std::optional<EncryptionSettings>& encryption);
-  [[nodiscard]] Expected<void> obey_environment(const LocalAddress& address);
+  [[nodiscard]] Expected<void> apply_environment(const LocalAddress& address);
   // The device's clock, and when it will be so late: the host's but in a fabric.
   [[nodiscard]] Time device_time(Time now) {
     return fabric_ == nullptr ? now : fabric_->device_time(now);
@@ -120,7 +115,6 @@ class LiveAdapter final : public Adapter {
   bool look_until(const std::function<bool()>& has_event);
   [[nodiscard]] PollResult result_of_poll(u32 count, bool received) const;
   void take_frames(Time now);
-  void note_received(const IngressFrame& frame, Reception reception, Time now);
   Reception take_frame(const IngressFrame& frame, Time now);
   bool run_due_timers(Time now);  // if is_due()
   bool run_device_timers(Time now);
@@ -134,7 +128,6 @@ class LiveAdapter final : public Adapter {
   void do_put_off_in_poll();
   // Of the device, but for its frames. Whether a program was told of a completion.
   bool take_outputs(Time now);
-  bool take_events(Time now);
   struct Appended {
     bool any = false, requests = false;  // at all; other than acknowledgements
     OutgoingRings::Taken local{};        // what needs no frames
@@ -143,37 +136,19 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] bool has_frames(Time now);
   [[nodiscard]] bool poll_frame(Time now);  // into frame_
   [[nodiscard]] Time next_send() const;
-  void fail_all_qps(Time now);
-  void tell_port_changes();
-  void tell_of_nic(Time now);
   void send_frames(Time now);
-  void note_object_fault(const ObjectFault& fault, const QueuePair* qp);
-  [[nodiscard]] std::optional<ObjectFault> poll_object_fault();
-  bool fail_objects(Time now);
-  [[nodiscard]] DropListener drop_listener();
-  void drop_to_capture(faults::Direction direction, const faults::HeldFrame& frame,
-                       std::string_view cause);
-  void drop_to_history(faults::Direction direction, const faults::HeldFrame& frame,
-                       std::string_view cause);
-  void deliver(const AsyncEvent& event);
   Status detach_with_lock(QueuePair* qp, const GID& group);
   // After all that may have changed what is due, and who is to look.
   void tell_helper();
   void tell_helper_after_call(Time now);  // receives what has come through memory itself
   // Returns whether something has, for which no descriptor wakes the helper.
   [[nodiscard]] bool refresh_helper();
-  void wake_helper();
   void note_requested();
   void tell_helper_of_device();  // the same, if only the device's timers may have changed
   [[nodiscard]] bool is_due(Time now) { return now >= due_ && find_due(now); }
   [[nodiscard]] bool find_due(Time now);
-  [[nodiscard]] bool is_check_near() const;
-  [[nodiscard]] bool knows_already() const;
-  [[nodiscard]] Time next_look(Time now) const;
   [[nodiscard]] Time device_due() const;
   [[nodiscard]] Time others_due() const;
-  [[nodiscard]] Time helper_deadline(Time device, Time others) const;
-  void choose_path();
   void stay_once();
 
   void serve();  // the helper thread, at a wakeup
@@ -190,28 +165,21 @@ class LiveAdapter final : public Adapter {
   Device device_;
   LiveConnectionManager connections_;
   std::unique_ptr<Link> link_;
-  FaultyLink* faulty_ = nullptr;  // link_, where faults were asked for
-  bool stream_faults_ = false;    // the same, of stream_side_
-  NICLink* nic_ = nullptr;        // below it all, where a virtual function carries the frames
   FabricLink* fabric_ = nullptr;  // below it all, where frames go through a simulated fabric
   std::unique_ptr<StreamSide> stream_side_;  // on link_, where QPs have TCP connections: iWARP
-  CaptureFile* capture_ = nullptr;
-  u32 capture_interface_ = 0;
   std::optional<StatsPort> stats_;
-  std::unique_ptr<Explainer> explainer_;  // nullptr: errors are not explained
+  EventDelivery events_;
+  PortWatch port_watch_{device_, events_};
   ProgressPolicy policy_;
   HoldingPolicy holding_;
-  std::vector<EventTarget*> port_listeners_;
   bool holds_in_rings_ = false;    // acknowledgements, and the link holds nothing
   bool awaited_in_rings_ = false;  // what a reply is awaited for was no frame
   EgressFrame frame_;
   FetchAhead ahead_;
   QuickClock clock_;
-  Time due_;         // the first timer of all, and what is held to a rate; Time(): not known
-  Time told_check_;  // policy_.next_check(), as the helper knows it
-  Listening told_listening_ = Listening::kYes;
-  Time told_alarm_ = Time::never();
-  std::unique_ptr<HelperThread> helper_;
+  Time due_;  // the first timer of all, and what is held to a rate; Time(): not known
+  Instruments instruments_{device_, link_, local_.get(), clock_};
+  HelperAlarm alarm_{policy_, holding_};
 };
 
 }  // namespace verbena::host

@@ -1,4 +1,4 @@
-// What a LiveAdapter is made of: its device's limits, its link, and what the environment asks for.
+// Opens a LiveAdapter: its device's limits, its link, and what the environment asks for.
 #include <algorithm>
 
 #include "host/cm/port_directory.h"
@@ -177,7 +177,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   Expected<std::shared_ptr<LiveAdapter>> adapter =
       start(config, std::move(with_local), std::move(*local));
   if (!adapter) return adapter;
-  if (const auto done = (*adapter)->obey_environment(address); !done)
+  if (const auto done = (*adapter)->apply_environment(address); !done)
     return tl::unexpected(done.error());
   return adapter;
 }
@@ -204,9 +204,9 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_on_nic(const LocalAddre
   if (!adapter) return adapter;
   {
     const Session session = (*adapter)->enter();
-    (*adapter)->nic_ = nic;
+    (*adapter)->port_watch_.watch(nic);
   }
-  if (const auto done = (*adapter)->obey_environment(address); !done)
+  if (const auto done = (*adapter)->apply_environment(address); !done)
     return tl::unexpected(done.error());
   return adapter;
 }
@@ -248,8 +248,9 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(
     LiveAdapter& self = **adapter;
     self.stream_side_ = std::make_unique<StreamSide>(
         self, self.device_, *tcp, *mpa, address.interface_index, local, std::move(tls));
+    self.instruments_.use_streams(self.stream_side_.get());
   }
-  if (const auto done = (*adapter)->obey_environment(address); !done)
+  if (const auto done = (*adapter)->apply_environment(address); !done)
     return tl::unexpected(done.error());
   return adapter;
 }
@@ -270,20 +271,25 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_in_fabric(const LocalAd
   FabricLink* const fabric = link->get();
   Expected<std::shared_ptr<LiveAdapter>> adapter = start(config, std::move(*link), nullptr, fabric);
   if (!adapter) return adapter;
-  if (const auto done = (*adapter)->obey_environment(address); !done)
+  if (const auto done = (*adapter)->apply_environment(address); !done)
     return tl::unexpected(done.error());
   return adapter;
 }
 
-Expected<void> LiveAdapter::obey_environment(const LocalAddress& address) {
+Expected<void> LiveAdapter::apply_environment(const LocalAddress& address) {
   Expected<FaultSettings> faults = faults_from_environment();
   if (!faults) return tl::unexpected(faults.error());
   const Expected<CaptureFile*> capture = CaptureFile::of_process();
   if (!capture) return tl::unexpected(capture.error());
-  if (*capture != nullptr) capture_to(**capture, address.interface);
-  explain_with(Explainer::from_environment());
-  if (const auto done = set_faults(std::move(faults->rules), faults->seed); !done)
-    return tl::unexpected(done.error());
+  {
+    const Session session = enter();
+    if (*capture != nullptr) instruments_.capture_to(**capture, address.interface);
+    instruments_.explain_with(Explainer::from_environment());
+    if (const auto done =
+            instruments_.set_faults(std::move(faults->rules), faults->seed, session.real_now());
+        !done)
+      return tl::unexpected(done.error());
+  }
   open_stats(address);
   return {};
 }

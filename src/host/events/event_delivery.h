@@ -1,0 +1,28 @@
+// EventDelivery: hands the events of a device and of its port to those who wait for them. Not
+// thread-safe: the adapter's lock guards it.
+#pragma once
+
+#include <vector>
+
+#include "host/events/event_target.h"
+#include "host/explain/explainer.h"
+
+namespace verbena::host {
+
+class EventDelivery {
+ public:
+  void add_port_listener(EventTarget* listener) { port_listeners_.push_back(listener); }
+  void remove_port_listener(EventTarget* listener) { std::erase(port_listeners_, listener); }
+  [[nodiscard]] u32 port_listeners() const { return static_cast<u32>(port_listeners_.size()); }
+
+  // An event of an object goes to the object's own target, one of the port to all its listeners.
+  void deliver(const AsyncEvent& event) const;
+  // Delivers all that `device` has. `explainer`: nullptr where nothing is explained. Returns
+  // whether a program was told of a completion.
+  bool deliver_all(Device& device, Explainer* explainer, Time now) const;
+
+ private:
+  std::vector<EventTarget*> port_listeners_;
+};
+
+}  // namespace verbena::host
