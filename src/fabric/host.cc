@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 
-#include "device/port/source_port.h"
 #include "fabric/ecmp.h"
 #include "fabric/infiniband/packets.h"
 #include "fabric/pause_frame.h"
@@ -15,21 +13,12 @@
 namespace verbena::fabric {
 namespace {
 
-constexpr u32 kFewCQEs = 16, kMostCQEs = 4096;
-constexpr u64 kOfConnection = u64{1} << 32;                          // in a wr_id: not of a flow
+constexpr u32 kFewCQEs = 16;
 constexpr std::array<u8, TransmissionTimes::kMaxOctets> kNoBytes{};  // frames: counted, not read
 constexpr const u8* kNowhere = nullptr;                              // and payload, not kept either
 
-void must(Status status) { CHECK(status == Status::kOk); }
-
 bool is_cnp(const EgressFrame& frame) {
   return frame.headers[0] >> 5 == static_cast<u8>(Service::kCNP);
-}
-
-QPModify to_state(QPState state) {
-  QPModify change;
-  change.state = state;
-  return change.set(QPField::kState);
 }
 
 // A port takes frames one by one, so QPs take turns so, and acknowledgements wait for no data.
@@ -60,10 +49,11 @@ Host::Host(Domain& domain, HostConfig config, NodeIndex node, std::span<Port> po
       pd_(*device_.alloc_pd()),
       cq_(*device_.create_cq(kFewCQEs, nullptr)),
       keys_(*device_.memory().register_null(pd_->id, Access::kLocalWrite | Access::kRemoteWrite)),
+      pcie_(config_.pcie),
       out_(domain.leaving),
       packet_(domain.arrived) {
   device_.request_notification(cq_, NotifyOn::kAnyCompletion, Time());
-  if (config_.channel_adapter) credits_.emplace(config_.channel_adapter->credits);
+  if (config_.channel_adapter) channel_adapter_.emplace(*config_.channel_adapter, only_);
 }
 
 std::span<HostPort> Host::make_ports(std::span<Port> ports, u32 first_port) {
@@ -93,7 +83,7 @@ void Host::wake_before_arrival() {
   const Frame& frame = domain_.frames[index];
   if (frame.type != FrameType::kRoCE && frame.type != FrameType::kLive)
     return on_link_packet(ports_[port], index);
-  if (credits_) credits_->on_received(frame.priority, frame.size_octets);
+  if (channel_adapter_) channel_adapter_->on_received(frame);
   if (config_.receiver.drain != Rate::unlimited()) return receive_slowly(ports_[port], index);
   accept(index);
 }
@@ -103,7 +93,7 @@ void Host::on_link_packet(HostPort& at, FrameIndex index) {
   if (frame.type == FrameType::kPause)
     on_pause_frame(at, frame);
   else
-    on_flow_control(frame);
+    channel_adapter_->on_limit(frame);
   domain_.frames.give_back(index);
   transmit();
 }
@@ -115,7 +105,7 @@ void Host::accept(FrameIndex index) {
   const bool has_path = config_.collects_telemetry;
   if (has_path && frame.payload_octets != 0) seen_ = domain_.frames.path(index);
   deliver(frame, has_path ? &domain_.frames.path(index) : nullptr);
-  if (credits_) free(frame);
+  if (channel_adapter_) free(frame);
   domain_.frames.give_back(index);
   settle();
 }
@@ -132,13 +122,14 @@ void Host::fetch(u32 step, FrameIndex index) const {
 void Host::receive_slowly(HostPort& at, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   const ReceiverConfig& receiver = config_.receiver;
-  if (!credits_ && received_.octets(0) + frame.size_octets > receiver.buffer_octets) {
+  if (!channel_adapter_ && received_.octets(0) + frame.size_octets > receiver.buffer_octets) {
     ++domain_.counters.receiver_drops;
     return domain_.frames.give_back(index);
   }
   const u32 priority = frame.priority;
   received_.push(0, index, domain_.frames);
-  if (!credits_ && received_.octets(0) > receiver.pause_above && (at.asking & bit(priority)) == 0)
+  if (!channel_adapter_ && received_.octets(0) > receiver.pause_above &&
+      (at.asking & bit(priority)) == 0)
     ask_to_pause(at, priority, kLongestPause);
   if (drained_at_ == Time::never()) begin_drain();
 }
@@ -201,7 +192,7 @@ void Host::end_stuck_pause(u32 port, u32 priority) {
 }
 
 void Host::on_link_down(u32 port) {
-  if (credits_) return;
+  if (channel_adapter_) return;
   HostPort& at = ports_[port];
   for (u32 priority = 0; priority < kPriorities; ++priority) at.resume(priority);
   on_routes_changed();
@@ -211,7 +202,7 @@ void Host::on_link_down(u32 port) {
 void Host::on_link_up(u32 port) {
   HostPort& at = ports_[port];
   data_may_wait_ = true;
-  for (u32 lane = 0; credits_ && lane < kVirtualLanes; ++lane) tell_credits(lane);
+  for (u32 lane = 0; channel_adapter_ && lane < kVirtualLanes; ++lane) tell_credits(lane);
   for (u32 priority = 0; priority < kPriorities; ++priority)
     if ((at.asking & bit(priority)) != 0) ask_to_pause(at, priority, kLongestPause);
   on_routes_changed();
@@ -228,52 +219,30 @@ void Host::on_routes_changed() {
 
 // --- credits, InfiniBand's
 
-void Host::on_flow_control(const Frame& frame) {
-  credits_->on_limit(frame.priority, credit_limit_of(frame));
-  if ((only_.paused & bit(frame.priority)) != 0 && credits_->may_send(frame.priority))
-    only_.resume(frame.priority);
-}
-
-// For a packet that goes.
-void Host::take_credits(const Frame& frame) {
-  if (frame.is_for_a_neighbour()) return;
-  sent_packets_.add(frame.size_octets, cast_of(frame));
-  credits_->on_sent(frame.priority, frame.size_octets);
-  if (!credits_->may_send(frame.priority)) only_.pause(frame.priority);
-  if (waits_since_ == Time::never()) return;
-  waited_ = waited_ + (domain_.now - std::exchange(waits_since_, Time::never()));
-}
-
 // Its place in the buffer.
 void Host::free(const Frame& frame) {
-  credits_->on_freed(frame.priority, frame.size_octets);
-  if (credits_->update_is_due(frame.priority)) tell_credits(frame.priority);
+  if (channel_adapter_->on_freed(frame)) tell_credits(frame.priority);
 }
 
 void Host::tell_credits(u32 lane) {
   ++domain_.counters.credit_updates;
   only_.acknowledgements.push(EgressQueues::kControl,
-                              make_flow_control(domain_.frames, lane, *credits_), domain_.frames);
+                              channel_adapter_->make_update(domain_.frames, lane), domain_.frames);
 }
 
 void Host::on_lost(u32 /*port*/, FrameIndex index) {
   const Frame& frame = domain_.frames[index];
-  if (credits_ && !frame.is_for_a_neighbour()) {
-    credits_->on_received(frame.priority, frame.size_octets);
+  if (channel_adapter_ && !frame.is_for_a_neighbour()) {
+    channel_adapter_->on_received(frame);
     free(frame);
   }
   domain_.frames.give_back(index);
-  if (credits_) transmit();
-}
-
-Duration Host::waited_for_credits(Time now) const {
-  if (waits_since_ == Time::never()) return waited_;
-  return waited_ + (now - waits_since_);
+  if (channel_adapter_) transmit();
 }
 
 void Host::on_own_timer() {
   if (drained_at_ == domain_.now) drain();
-  post_due();
+  take_from_pcie();
   for (HostPort& at : ports_) end_pauses(at);
   transmit();
 }
@@ -296,8 +265,9 @@ void Host::deliver(const Frame& frame, const PathTelemetry* path) {
   IngressFrame addresses;
   addresses.source = GID::from_ipv4(addresses_[frame.source]);
   addresses.destination = GID::from_ipv4(addresses_[node_]);
-  addresses.traffic_class =
-      credits_ ? traffic_class_of(0, has_fecn(frame) ? ECN::kCE : ECN::kECT0) : frame.traffic_class;
+  addresses.traffic_class = channel_adapter_
+                                ? traffic_class_of(0, has_fecn(frame) ? ECN::kCE : ECN::kECT0)
+                                : frame.traffic_class;
   if (frame.payload_octets == 0) addresses.path = path;
   addresses.transport =
       Bytes(kNoBytes).first(frame.header_octets + frame.payload_octets + kICRCSize);
@@ -348,36 +318,15 @@ void Host::collect() {
     do {
       count = device_.poll_cq(cq_, cqes);
       for (const CQE& cqe : std::span(cqes).first(count)) {
-        if (config_.pcie.completion == Duration{}) {
+        if (!pcie_.delays_completion()) {
           take(cqe);
           continue;
         }
-        completions_.push_back({domain_.now + config_.pcie.completion, cqe});
-        domain_.events.add({completions_.back().at, EventKind::kPause, ports_[0].place});
+        const Time at = pcie_.complete(cqe, domain_.now);
+        domain_.events.add({at, EventKind::kPause, ports_[0].place});
       }
     } while (count == cqes.size());
     device_.request_notification(cq_, NotifyOn::kAnyCompletion, domain_.now);
-  }
-}
-
-// A message that fails takes the rest of its QP's with it.
-void Host::take_failure(const CQE& cqe) {
-  Open& open = connections_[index_of(cqe.qp)];
-  if (std::exchange(open.failed, true) || (cqe.wr_id & kOfConnection) != 0) return;
-  if (cqe.op != CompletionOp::kReceiveRDMAWithImmediate && !open.expects)
-    failed_.push_back(static_cast<u32>(cqe.wr_id));
-}
-
-void Host::take(const CQE& cqe) {
-  if (cqe.status != WQEStatus::kSuccess) return take_failure(cqe);
-  const u32 number = static_cast<u32>(cqe.wr_id);
-  if (cqe.op == CompletionOp::kReceiveRDMAWithImmediate) {
-    expect(static_cast<EndNumber>(index_of(cqe.qp)), 1, number);
-    messages_.push_back({.connection = number, .word = cqe.immediate, .arrived = true});
-  } else if ((cqe.wr_id & kOfConnection) != 0) {
-    messages_.push_back({.connection = number});
-  } else {
-    finished_.push_back(number);
   }
 }
 
@@ -505,27 +454,22 @@ void Host::transmit(HostPort& at) {
     else if (!data_may_go(at) || !transmit_data(at))
       return note_wait();
   }
-  if (at.acknowledgements.may_send() || data_may_go(at) || (credits_ && at.paused != 0))
+  if (at.acknowledgements.may_send() || data_may_go(at) || (channel_adapter_ && at.paused != 0))
     wake_at(at, std::max(at.port->free_at, gate_.next()));
 }
 
 void Host::put_on_wire(HostPort& at, FrameIndex index) {
   at.sent_octets += domain_.frames[index].size_octets;
-  if (credits_) take_credits(domain_.frames[index]);
+  if (channel_adapter_) channel_adapter_->on_sent(domain_.frames[index], domain_.now);
   gate_.on_sent(domain_.frames[index].size_octets, domain_.now);
   send(domain_, *at.port, index);
 }
 
-// Nothing may go. What waits is known for sure when credits have come: then it goes, or there was
-// nothing.
 void Host::note_wait() {
-  if (!credits_) return;
+  if (!channel_adapter_) return;
   const bool waits = !only_.parked.empty() || !only_.acknowledgements.empty() ||
                      (data_may_wait_ && (data_priorities_ & only_.paused) != 0);
-  if (!waits)
-    waits_since_ = Time::never();
-  else if (waits_since_ == Time::never())
-    waits_since_ = domain_.now;
+  channel_adapter_->note_wait(waits, domain_.now);
 }
 
 // False: the device has nothing to send now.
@@ -601,7 +545,7 @@ void Host::fill_live(Frame& frame, const LivePacket& packet) const {
   frame.source = packet.source;
   frame.destination = packet.destination;
   frame.source_port = packet.udp_source_port;
-  frame.destination_port = credits_ ? packet.dlid : 4791;
+  frame.destination_port = channel_adapter_ ? packet.dlid : 4791;
   frame.size_octets = static_cast<u16>(transport + config_.sizes.overhead);
   frame.payload_octets = static_cast<u16>(transport - headers);
   frame.priority =
@@ -620,175 +564,14 @@ void Host::deliver_live(FrameIndex index) {
   packet.traffic_class = frame.traffic_class;
   packet.destination = node_;  // of a multicast packet one of many
   packet.arrived = domain_.now;
-  if (credits_) free(frame);
+  if (channel_adapter_) free(frame);
   domain_.frames.give_back(index);
-  if (credits_) transmit();
+  if (channel_adapter_) transmit();
 }
 
 void Host::note_left_live(FrameIndex index) {
   const LivePacket& packet = domain_.frames.live(index);
   left_live_.push_back({packet.owner, static_cast<u32>(packet.octets.size())});
-}
-
-// --- flows
-
-EndNumber Host::create_end(u32 sends, u32 receives) {
-  const Result<QueuePair*> qp = device_.create_qp({.type = QPType::kRC,
-                                                   .pd = pd_,
-                                                   .send_cq = cq_,
-                                                   .receive_cq = cq_,
-                                                   .send = {.depth = sends, .max_sge = 1},
-                                                   .receive = {.depth = receives, .max_sge = 1}});
-  CHECK(qp.has_value());
-  const std::size_t index = index_of(number_of(*qp));
-  if (index >= connections_.size()) connections_.resize(index + 1);
-  connections_[index] = {};
-  connections_[index].qp = *qp;
-  connections_[index].completions = sends + receives;
-  completions_at_most_ += sends + receives;
-  make_room_for_completions();
-  return static_cast<EndNumber>(index);
-}
-
-// The CQ is as long as it has to be: most hosts of a large network have few QPs, and what they keep
-// lies the closer together.
-void Host::make_room_for_completions() {
-  const u32 needed = std::min(kMostCQEs, std::bit_ceil(completions_at_most_));
-  if (needed > device_.capacity_of(cq_)) must(device_.resize_cq(cq_, needed));
-}
-
-u16 Host::source_port_of(EndNumber end) const {
-  const Connection& connection = connections_[end].connection;
-  if (connection.source_port != 0) return connection.source_port;
-  const u32 first = config_.device.first_qpn.value;
-  return udp_source_port(config_.device, {}, QPN{first + end}, QPN{first + connection.peer_end});
-}
-
-void Host::connect(EndNumber end, const Connection& connection) {
-  QueuePair* const qp = connections_[end].qp;
-  connections_[end].connection = connection;
-  u8& priority = connections_[end].connection.priority;
-  if (config_.channel_adapter) priority = config_.channel_adapter->sl_to_vl[priority];
-  data_priorities_ |= bit(priority);
-
-  QPModify init = to_state(QPState::kInit);
-  init.remote_access = Access::kRemoteWrite;
-  init.set(QPField::kPKeyIndex).set(QPField::kPort).set(QPField::kAccessFlags);
-  must(device_.modify_qp(qp, init, domain_.now));
-
-  QPModify rtr = to_state(QPState::kRTR);
-  rtr.path.source = GID::from_ipv4(addresses_[node_]);
-  rtr.path.destination = GID::from_ipv4(addresses_[connection.peer]);
-  rtr.path.traffic_class = config_.channel_adapter ? connection.priority : config_.traffic_class;
-  rtr.path_mtu = config_.device.active_mtu;
-  rtr.dest_qp = QPN{config_.device.first_qpn.value + connection.peer_end};
-  rtr.set(QPField::kAddressVector).set(QPField::kPathMTU).set(QPField::kDestQPN);
-  rtr.set(QPField::kRQPSN).set(QPField::kMaxDestRdAtomic).set(QPField::kMinRNRTimer);
-  must(device_.modify_qp(qp, rtr, domain_.now));
-
-  QPModify rts = to_state(QPState::kRTS);
-  rts.ack_timeout = config_.ack_timeout;
-  rts.retry_count = config_.retry_count;
-  rts.rnr_retry_count = 7;  // for ever
-  rts.set(QPField::kSQPSN).set(QPField::kTimeout).set(QPField::kRetryCount);
-  rts.set(QPField::kRNRRetry).set(QPField::kMaxRdAtomic);
-  must(device_.modify_qp(qp, rts, domain_.now));
-}
-
-void Host::destroy_end(EndNumber end) {
-  connections_[end].paused = false;
-  completions_at_most_ -= connections_[end].completions;
-  must(device_.destroy_qp(connections_[end].qp));
-}
-
-QPN Host::peer_of(QPN qpn) const {
-  const std::size_t index = index_of(qpn);
-  if (index >= connections_.size()) return {};
-  return QPN{config_.device.first_qpn.value + connections_[index].connection.peer_end};
-}
-
-std::optional<Rate> Host::rate_of(EndNumber end, Time now) const {
-  std::optional<CongestionControl> control = device_.congestion_of(connections_[end].qp);
-  return control ? std::optional(control->rate(now)) : std::nullopt;
-}
-
-Repairs Host::repairs() const {
-  const EngineCounters counters = device_.counters().transport;
-  return {.retransmissions = counters.retransmitted_packets,
-          .timeouts = counters.local_ack_timeout_err};
-}
-
-u32 Host::packet_octets() const {
-  const DeviceConfig& device = config_.device;
-  return device.packet_octets != 0 ? device.packet_octets : bytes(device.active_mtu);
-}
-
-// Whole packets in all but the last.
-u32 Host::messages_of(u64 octets) const {
-  const u32 most = kMessageOctets / packet_octets() * packet_octets();
-  return static_cast<u32>(std::max<u64>(1, (octets + most - 1) / most));
-}
-
-void Host::write(EndNumber end, u64 octets, u32 flow) {
-  const u32 most = kMessageOctets / packet_octets() * packet_octets();
-  do {
-    const u32 length = static_cast<u32>(std::min<u64>(octets, most));
-    octets -= length;
-    const SGE sge{.address = 0, .length = length, .l_key = keys_.l_key};
-    SendWR wr;
-    wr.wr_id = flow;
-    wr.op = SendOp::kRDMAWrite;
-    wr.signaled = octets == 0;
-    wr.sg_list = {&sge, 1};
-    wr.r_key = connections_[end].connection.peer_key;
-    post(wr, connections_[end].qp);
-  } while (octets != 0);
-  post_due();
-}
-
-void Host::post(const SendWR& wr, QueuePair* qp) {
-  const Time at = domain_.now + config_.pcie.posting;
-  postings_.push_back({.at = at, .qp = qp, .wr = wr, .sge = {}});
-  if (!wr.sg_list.empty()) postings_.back().sge = wr.sg_list[0];
-  if (config_.pcie.posting != Duration{})
-    domain_.events.add({at, EventKind::kPause, ports_[0].place});
-}
-
-// What has reached the NIC, and the program.
-void Host::post_due() {
-  for (; !completions_.empty() && completions_.front().at <= domain_.now; completions_.pop_front())
-    take(completions_.front().cqe);
-  if (postings_.empty() || postings_.front().at > domain_.now) return;
-  for (; !postings_.empty() && postings_.front().at <= domain_.now; postings_.pop_front()) {
-    Posting& posting = postings_.front();
-    if (!posting.wr.sg_list.empty()) posting.wr.sg_list = {&posting.sge, 1};
-    CHECK(device_.post_send(posting.qp, posting.wr, domain_.now) == PostError::kOk);
-  }
-  data_may_wait_ = true;
-  settle();
-}
-
-// --- messages
-
-void Host::expect(EndNumber end, u32 messages, u32 connection) {
-  connections_[end].expects = true;
-  RecvWR wr;
-  wr.wr_id = connection;
-  for (u32 i = 0; i < messages; ++i)
-    CHECK(device_.post_receive(connections_[end].qp, wr, domain_.now) == PostError::kOk);
-}
-
-void Host::send_message(EndNumber end, u32 octets, u32 connection, u32 word) {
-  const SGE sge{.address = 0, .length = octets, .l_key = keys_.l_key};
-  SendWR wr;
-  wr.wr_id = connection | kOfConnection;
-  wr.op = SendOp::kRDMAWriteWithImmediate;
-  wr.signaled = true;
-  wr.immediate = word;
-  if (octets != 0) wr.sg_list = {&sge, 1};
-  wr.r_key = connections_[end].connection.peer_key;
-  post(wr, connections_[end].qp);
-  post_due();
 }
 
 }  // namespace verbena::fabric

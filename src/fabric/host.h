@@ -6,7 +6,6 @@
 // waits.
 #pragma once
 
-#include <deque>
 #include <span>
 #include <vector>
 
@@ -15,8 +14,9 @@
 #include "fabric/endpoint.h"
 #include "fabric/flow.h"
 #include "fabric/host_port.h"
-#include "fabric/infiniband/link_credits.h"
+#include "fabric/infiniband/channel_adapter.h"
 #include "fabric/live/live_packet.h"
+#include "fabric/pcie_path.h"
 #include "fabric/pfc.h"
 #include "fabric/receiver.h"
 #include "fabric/routes.h"
@@ -35,19 +35,6 @@ struct FrameSizes {
 enum class Notification : u8 {
   kPacket,             // CNPs of their own. IBTA A17.9.3
   kInAcknowledgement,  // with the acknowledgement of the data that was marked
-};
-
-// What the way between program and NIC takes. Neugebauer et al., Understanding PCIe Performance for
-// End Host Networking, SIGCOMM 2018, 3 and 6: a read takes 0.5 to 1 us, a posted write half of it.
-struct PCIeConfig {
-  Duration posting{};     // from the verb to the first packet: doorbell, fetching WQE and payload
-  Duration completion{};  // from the last packet to the program: data and CQE are written
-};
-
-// A host on InfiniBand: credits instead of pauses, lanes instead of priorities.
-struct ChannelAdapterConfig {
-  CreditConfig credits{};
-  std::array<u8, kPriorities> sl_to_vl{};
 };
 
 struct HostConfig {
@@ -118,8 +105,12 @@ class Host final : public Endpoint {
   [[nodiscard]] std::vector<LeftPacket>& left_live() { return left_live_; }
 
   [[nodiscard]] Device& device() { return device_; }
-  [[nodiscard]] Duration waited_for_credits(Time now) const override;
-  [[nodiscard]] PacketCount sent_packets() const override { return sent_packets_; }
+  [[nodiscard]] Duration waited_for_credits(Time now) const override {
+    return channel_adapter_ ? channel_adapter_->waited(now) : Duration();
+  }
+  [[nodiscard]] PacketCount sent_packets() const override {
+    return channel_adapter_ ? channel_adapter_->sent_packets() : PacketCount();
+  }
 
  private:
   static constexpr u32 kMessageOctets = 1u << 30;  // at most; IBTA 9.7.2 has 2^31
@@ -127,8 +118,6 @@ class Host final : public Endpoint {
   std::span<HostPort> make_ports(std::span<Port> ports, u32 first_port);
   void on_link_packet(HostPort& at, FrameIndex index);
   void on_pause_frame(HostPort& at, const Frame& frame);
-  void on_flow_control(const Frame& frame);
-  void take_credits(const Frame& frame);
   void free(const Frame& frame);
   void tell_credits(u32 lane);
   void ask_to_pause(HostPort& at, u32 priority, u16 quanta);
@@ -145,7 +134,7 @@ class Host final : public Endpoint {
   void move_waiting(HostPort& from);
   void release(const Frame& frame);
   void post(const SendWR& wr, QueuePair* qp);
-  void post_due();
+  void take_from_pcie();
   void deliver(const Frame& frame, const PathTelemetry* path);
   void deliver_live(FrameIndex index);
   void fill_live(Frame& frame, const LivePacket& packet) const;
@@ -203,23 +192,9 @@ class Host final : public Endpoint {
   bool data_may_wait_ = false;   // in the device, since it was last found to have none
   EgressQueues received_;        // slowly; its first queue
   Time drained_at_ = Time::never();
-  struct Posting {
-    Time at;
-    QueuePair* qp;
-    SendWR wr;
-    SGE sge;
-  };
-  std::deque<Posting> postings_;  // on their way to the NIC
-  struct Completion {
-    Time at;
-    CQE cqe;
-  };
-  std::deque<Completion> completions_;  // on their way to the program
-  Time timer_ = Time::never();          // set already
-  std::optional<LinkCredits> credits_;  // InfiniBand's, of the only port
-  PacketCount sent_packets_;            // likewise
-  Time waits_since_ = Time::never();    // with packets, and credits for none
-  Duration waited_{};
+  PCIePath pcie_;
+  Time timer_ = Time::never();                     // set already
+  std::optional<ChannelAdapter> channel_adapter_;  // on InfiniBand, which has one port
   std::vector<LivePacket> arrived_live_;
   std::vector<LeftPacket> left_live_;
   EgressFrame& out_;    // the domain's
