@@ -3,8 +3,8 @@
 #include <elf.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <vector>
 
@@ -16,8 +16,11 @@ constexpr unsigned kHiddenBit = 0x8000;  // of an entry of SHT_GNU_versym: not t
 class ELFFile {
  public:
   explicit ELFFile(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    bytes_.assign(std::istreambuf_iterator<char>(in), {});
+    std::error_code none;
+    const std::uintmax_t size = std::filesystem::file_size(path, none);
+    if (none) return;
+    bytes_.resize(size);  // hundreds of MB, with debug information: read in one piece
+    std::ifstream(path, std::ios::binary).read(bytes_.data(), static_cast<std::streamsize>(size));
     if (bytes_.size() < sizeof(Elf64_Ehdr) || std::memcmp(bytes_.data(), ELFMAG, SELFMAG) != 0)
       return;
     const auto header = at<Elf64_Ehdr>(0);
