@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Open MPI on Verbena, unmodified: every collective operation, transfers between pairs of ranks and
 one-sided ones (mpi/collectives.cc checks every byte), on UCX's RC and UD transports, with as many and
-with more ranks than cores; and messages on iWARP devices, by libfabric, since UCX takes none.
+with more ranks than cores; and by libfabric, which also takes iWARP devices, as UCX does not.
 
 usage: openmpi_test.py [BUILD_DIR] [-k PATTERN]
 """
@@ -82,24 +82,40 @@ class OpenMPITest(unittest.TestCase):
                              environment={"UCX_LOG_LEVEL": "info"})
         self.assertIn("rc_verbs/verbena0:1", output)
 
+    def mpirun_by_libfabric(self, ranks, link, *command, environment=None):
+        """libfabric's verbs provider takes no loopback interface, so the ranks are in a host of their
+        own."""
+        hosts = two_hosts.TwoHosts(BUILD, mtu=9000)
+        self.addCleanup(hosts.close)
+        variables = {"TMPDIR": str(self.folder), "VERBENA_LINK": link,
+                     "OMPI_ALLOW_RUN_AS_ROOT": "1",  # of the namespace
+                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} | (environment or {})
+        program = hosts.a.build.run(
+            "mpirun", "-n", ranks, "--oversubscribe", "--mca", "pml", "cm", "--mca", "mtl", "ofi",
+            "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm", "--mca", "btl", "self", *command,
+            environment=variables, limit_s=LIMIT_S)
+        self.assertEqual(program.process.returncode, 0, program)
+        return program.output()
+
+    def test_collectives_by_libfabric(self):
+        """Avoids two faults of theirs. Open MPI 4.1 does not acknowledge an MPI_Issend whose message
+        MPI_Mprobe has taken, on libfabric's TCP provider too. libfabric 1.17 does not complete a
+        message that is claimed (FI_CLAIM) and came in segments (SAR)."""
+        for link, ranks in (("udp", 2), ("udp", 4), ("iwarp", 2), ("iwarp", 4)):
+            with self.subTest(link=link, ranks=ranks):
+                output = self.mpirun_by_libfabric(
+                    ranks, link, self.program, 1 << 20, "unsynchronized",
+                    environment={"FI_OFI_RXM_SAR_LIMIT": "0"})
+                self.assertEqual(output.count(" ok "), 40, output)
+
     def test_messages_on_iwarp(self):
-        """libfabric's verbs provider takes no loopback interface, so it is in a host of its own."""
         ring = self.folder / "ring"
         subprocess.run(["mpicxx", "-DOMPI_SKIP_MPICXX", "-std=c++20", "-O1",
                         SOURCE.with_name("ring.cc"), "-o", ring], check=True, stdin=subprocess.DEVNULL)
-        hosts = two_hosts.TwoHosts(BUILD, mtu=9000)
-        self.addCleanup(hosts.close)
-        variables = {"TMPDIR": str(self.folder), "VERBENA_LINK": "iwarp",
-                     "OMPI_ALLOW_RUN_AS_ROOT": "1",  # of the namespace
-                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         for ranks in (2, 4):
             with self.subTest(ranks=ranks):
-                program = hosts.a.build.run(
-                    "mpirun", "-n", ranks, "--oversubscribe", "--mca", "pml", "cm", "--mca", "mtl",
-                    "ofi", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm", "--mca", "btl",
-                    "self", ring, environment=variables, limit_s=LIMIT_S)
-                self.assertEqual(program.process.returncode, 0, program)
-                self.assertEqual(program.output().count(" ok"), ranks, program)
+                output = self.mpirun_by_libfabric(ranks, "iwarp", ring)
+                self.assertEqual(output.count(" ok"), ranks, output)
 
 
 if __name__ == "__main__":
