@@ -13,6 +13,7 @@ import sys
 import tempfile
 import unittest
 
+import children
 import harness
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" else "build/test")
@@ -153,10 +154,10 @@ int main(void)
             done = run("gcc", "-std=c99", "-Wall", "-Werror", "-I", header, "-o", program, source,
                        library / "libverbena-coll.so.1", "-libverbs", f"-Wl,-rpath,{library}")
             self.assertEqual(done.returncode, 0, done.stdout)
-            ranks = [subprocess.Popen([VERBENA, "run", "--address", harness.ADDRESS, "--", program],
-                                      stdout=subprocess.PIPE, text=True,
-                                      env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2",
-                                           "VERBENA_COLL_RENDEZVOUS": f"file://{folder}/rank0"})
+            ranks = [children.Child([VERBENA, "run", "--address", harness.ADDRESS, "--", program],
+                                    stdout=subprocess.PIPE, text=True,
+                                    env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2",
+                                         "VERBENA_COLL_RENDEZVOUS": f"file://{folder}/rank0"})
                      for rank in range(2)]
             for rank in ranks:
                 self.assertEqual(rank.communicate(timeout=60)[0], "sum 2\n")
@@ -164,10 +165,10 @@ int main(void)
     def test_rendezvous_by_address(self):
         """Ranks that no launcher of ours started: RANK and WORLD_SIZE, and an address."""
         port = harness.free_tcp_port()
-        ranks = [subprocess.Popen([VERBENA, "coll", "--rendezvous", f"tcp://127.0.0.1:{port}", "-b",
-                                   "64K", "-e", "64K", "--iters", "1"], stdout=subprocess.PIPE,
-                                  text=True, env={**os.environ, "VERBENA_ADDRESS": harness.ADDRESS,
-                                                  "RANK": str(rank), "WORLD_SIZE": "2"})
+        ranks = [children.Child([VERBENA, "coll", "--rendezvous", f"tcp://127.0.0.1:{port}", "-b",
+                                 "64K", "-e", "64K", "--iters", "1"], stdout=subprocess.PIPE,
+                                text=True, env={**os.environ, "VERBENA_ADDRESS": harness.ADDRESS,
+                                                "RANK": str(rank), "WORLD_SIZE": "2"})
                  for rank in range(2)]
         outputs = [rank.communicate(timeout=60)[0] for rank in ranks]
         self.assertEqual([len(ROW.findall(output)) for output in outputs], [1, 0], outputs)

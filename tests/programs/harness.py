@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import children
 import testing
 
 NOBODY = 65534
@@ -164,7 +165,7 @@ class Program:
         self._text = None  # of the file, once the process has ended
         user = ordinary_user()[0] if user is None else user
         base = {"PATH": PATH, "HOME": "/tmp", "LC_ALL": "C"} | CHECK
-        self.process = subprocess.Popen(
+        self.process = children.Child(
             self.command, stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT,
             env=base | environment, cwd="/tmp", start_new_session=True, **user)
 

@@ -18,6 +18,7 @@ import tempfile
 import time
 import unittest
 
+import children
 import testing
 
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-")
@@ -233,8 +234,8 @@ class Report(unittest.TestCase):
         return int(blocked.group(1), 16) >> (signal.SIGINT - 1) & 1
 
     def interrupted(self, job, *options):
-        process = subprocess.Popen([VERBENA, "sim", job, "-o", self.folder, *options],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = children.Child([VERBENA, "sim", job, "-o", self.folder, *options],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while not self.waits_for_signals(process.pid):
             time.sleep(0.05)
         time.sleep(1)
@@ -318,8 +319,8 @@ class Plan(unittest.TestCase):
     def test_an_interrupted_plan_says_so(self):
         path = self.job("topology: {kind: fat_tree, k: 8}\nlinks: {rate: 100Gbps, delay: 200ns}\n"
                         "collective: {size: 256MiB, algorithm: ring}\n")
-        plan = subprocess.Popen([VERBENA, "plan", path], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+        plan = children.Child([VERBENA, "plan", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
         plan.stderr.readline()  # it runs
         plan.send_signal(signal.SIGINT)
         output = plan.communicate(timeout=60)[0]

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import unittest
 
+import children
 import harness
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" else "build/test")
@@ -77,9 +78,9 @@ class ModelTest(unittest.TestCase):
                               text=True, timeout=limit)
 
     def start(self, *arguments):
-        process = subprocess.Popen([VERBENA, "model", *map(str, arguments), "--address",
-                                    harness.ADDRESS], stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True)
+        process = children.Child([VERBENA, "model", *map(str, arguments), "--address",
+                                  harness.ADDRESS], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)

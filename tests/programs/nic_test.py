@@ -15,6 +15,7 @@ import tempfile
 import time
 import unittest
 
+import children
 import harness
 import testing
 
@@ -245,8 +246,8 @@ class NICTest(unittest.TestCase):
         if os.geteuid() != 0 or shutil.which("tshark") is None:
             return None
         file = self.folder / "capture.pcapng"
-        program = subprocess.Popen(["tshark", "-q", "-i", "lo", "-f", what, "-w", str(file)],
-                                   stderr=subprocess.DEVNULL)
+        program = children.Child(["tshark", "-q", "-i", "lo", "-f", what, "-w", str(file)],
+                                 stderr=subprocess.DEVNULL)
         self.addCleanup(program.wait)
         self.addCleanup(program.terminate)
         harness.wait_until(file.exists, 20, "tshark captures")

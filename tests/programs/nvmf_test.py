@@ -19,6 +19,7 @@ import unittest
 import unittest.mock
 import zlib
 
+import children
 import harness
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" else "build/test")
@@ -41,7 +42,7 @@ def host(*arguments, **options):
 class Target:
     def __init__(self, *arguments, address=ADDRESS):
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(
+        self.process = children.Child(
             [VERBENA, "nvmf", "target", *map(str, arguments), "--listen", address],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + 20
@@ -114,8 +115,8 @@ class NVMfTest(unittest.TestCase):
         target = self.target()
         self.good("write", ADDRESS, "--nqn", NQN, input=bytes(1 << 20))
         self.good("read", ADDRESS, "--nqn", NQN, "--nsid", 2, "--length", "1M")
-        hold = subprocess.Popen([VERBENA, "nvmf", "connect", ADDRESS, "--nqn", NQN, "--hold"],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        hold = children.Child([VERBENA, "nvmf", "connect", ADDRESS, "--nqn", NQN, "--hold"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         self.addCleanup(hold.wait)
         self.addCleanup(hold.kill)
         hold.stdout.readline()
@@ -291,7 +292,7 @@ class NVMfTest(unittest.TestCase):
         target = self.target()
         data = os.urandom(2 << 20)
         self.good("write", ADDRESS, "--nqn", NQN, input=data)
-        bench = subprocess.Popen(
+        bench = children.Child(
             [VERBENA, "nvmf", "bench", ADDRESS, "--nqn", NQN, "--seconds", "6", "--json",
              "--reconnect-delay", "0.3"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(bench.kill)
@@ -307,7 +308,7 @@ class NVMfTest(unittest.TestCase):
 
     def test_a_host_gives_up_after_the_loss_timeout(self):
         target = self.target()
-        bench = subprocess.Popen(
+        bench = children.Child(
             [VERBENA, "nvmf", "bench", ADDRESS, "--nqn", NQN, "--seconds", "30",
              "--reconnect-delay", "0.2", "--ctrl-loss-tmo", "1"], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE)
@@ -328,7 +329,7 @@ class ThreadsTest(NVMfTest):
 
     def test_queues_of_several_hosts_are_spread(self):
         target = self.target()
-        benches = [subprocess.Popen(
+        benches = [children.Child(
             [VERBENA, "nvmf", "bench", ADDRESS, "--nqn", NQN, "--nsid", nsid, "--queues", "4",
              "--rw", "randwrite", "--seconds", "1", "--json"], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE) for nsid in ("1", "2")]
@@ -349,7 +350,7 @@ class ThreadsTest(NVMfTest):
 
     def test_a_drain_under_load(self):
         target = self.target()
-        bench = subprocess.Popen(
+        bench = children.Child(
             [VERBENA, "nvmf", "bench", ADDRESS, "--nqn", NQN, "--queues", "4", "--seconds", "30",
              "--ctrl-loss-tmo", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(bench.wait)
@@ -374,7 +375,7 @@ class NBDTest(unittest.TestCase):
             disk.truncate(OCTETS)
         self.target = self.start_target()
         self.socket = self.folder / "nbd"
-        self.nbdkit = subprocess.Popen(
+        self.nbdkit = children.Child(
             [VERBENA, "run", "--address", ADDRESS, "--", "nbdkit", "-f", "-U", self.socket, PLUGIN,
              f"target={ADDRESS}", f"nqn={NQN}", "reconnect-delay=0.3"], stdin=subprocess.DEVNULL)
         self.addCleanup(self.nbdkit.wait)
@@ -433,7 +434,7 @@ class NBDTest(unittest.TestCase):
     def test_a_target_that_comes_back_is_no_error(self):
         if not shutil.which("fio"):
             self.skipTest("fio is not installed")
-        fio = subprocess.Popen(
+        fio = children.Child(
             ["fio", "--name=v", "--ioengine=nbd", f"--uri={self.uri}", "--rw=randwrite", "--bs=4k",
              "--size=4m", "--iodepth=4", "--rate=1m", "--verify=crc32c", "--do_verify=1"],
             cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import unittest
 
+import children
 import harness
 import testing
 import two_hosts
@@ -56,7 +57,7 @@ class Sniffer:
     code = SNIFFER
 
     def __init__(self, host):
-        self._process = subprocess.Popen(
+        self._process = children.Child(
             [*host.build.prefix, "python3", "-c", self.code, two_hosts.INTERFACE],
             env={"PATH": harness.PATH}, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **host.build.user)
         if self._process.stdout.readline() != "ready\n":

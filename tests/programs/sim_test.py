@@ -18,6 +18,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
+import children
 import testing
 
 BUILD = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-")
@@ -182,8 +183,8 @@ class Results(SimTest):
     def test_interrupted_results_say_so(self):
         path = self.scenario("topology: {kind: star, hosts: 9}\n"
                              "workload: {kind: incast, size: 100GB}\n")
-        program = subprocess.Popen([VERBENA, "sim", path, "-o", self.folder / "out"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        program = children.Child([VERBENA, "sim", path, "-o", self.folder / "out"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(1)
         program.send_signal(signal.SIGINT)
         output, errors = program.communicate(timeout=LIMIT_S)
@@ -199,8 +200,8 @@ class Results(SimTest):
         (given / "topology.txt").write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
         (given / "flow.txt").write_text("2\n1 0 3 100 1000 2\n1 0 3 100 4000000000 2\n")
         (given / "config.txt").write_text("CC_MODE 0 ENABLE_QCN 0 HAS_WIN 0 L2_BACK_TO_ZERO 1")
-        program = subprocess.Popen([VERBENA, "sim", given, "-o", self.folder / "out"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        program = children.Child([VERBENA, "sim", given, "-o", self.folder / "out"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(1)
         program.send_signal(signal.SIGINT)
         output, errors = program.communicate(timeout=LIMIT_S)
@@ -315,7 +316,7 @@ class ForPrograms(SimTest):
         self.assertEqual(done.returncode, 0, done)
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
-        with subprocess.Popen([VERBENA, "sim", pipe], stdout=subprocess.PIPE, text=True) as process:
+        with children.Child([VERBENA, "sim", pipe], stdout=subprocess.PIPE, text=True) as process:
             pipe.write_text(text)
             self.assertEqual(process.communicate(timeout=LIMIT_S)[0], by_file)
 
@@ -484,7 +485,7 @@ class SweepsOverMachines(SimTest):
         self.assertEqual(done.stderr.count("one run is not shared out to the 3 processes"), 1)
 
     def long_sweep(self, *options):
-        return subprocess.Popen(
+        return children.Child(
             self.command(EXAMPLES / "incast.yaml", "--set", "size=100GB", "--sweep",
                          "topology.hosts=3,5,9", *options),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,

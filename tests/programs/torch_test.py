@@ -13,6 +13,7 @@ import subprocess
 import sys
 import unittest
 
+import children
 import harness
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" else "build/test")
@@ -43,10 +44,10 @@ def environment(**more):
 def run_ranks(ranks, *arguments):
     """What each rank printed, and its exit status."""
     port = str(free_port())
-    processes = [subprocess.Popen([PYTHON, *map(str, arguments)], stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
-                                  env=environment(RANK=str(rank), WORLD_SIZE=str(ranks),
-                                                  MASTER_ADDR="127.0.0.1", MASTER_PORT=port))
+    processes = [children.Child([PYTHON, *map(str, arguments)], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
+                                env=environment(RANK=str(rank), WORLD_SIZE=str(ranks),
+                                                MASTER_ADDR="127.0.0.1", MASTER_PORT=port))
                  for rank in range(ranks)]
     try:
         return [(process.communicate(timeout=LIMIT_S)[0], process.returncode)

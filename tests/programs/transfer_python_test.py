@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unittest
 
+import children
 import harness
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" else "build/test")
@@ -76,7 +77,7 @@ class OnIWARPTest(TransferPythonTest):
 class MixedLinksTest(unittest.TestCase):
     def test_roce_and_iwarp_do_not_connect(self):
         def start(link, case):
-            return subprocess.Popen(
+            return children.Child(
                 [VERBENA, "run", "--link", link, "--address", harness.ADDRESS, "--", PYTHON, CASES,
                  case], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                 env={**os.environ, "PYTHONPATH": str((BUILD / "python").resolve()),

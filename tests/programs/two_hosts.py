@@ -7,6 +7,7 @@ root's. Everything is gone when the holders end.
 import subprocess
 import unittest
 
+import children
 import harness
 
 INTERFACE = "net0"
@@ -81,10 +82,10 @@ class TwoHosts:
             raise unittest.SkipTest(f"no two hosts here: {reason}") from None
 
     def _hold(self, prefix):
-        holder = subprocess.Popen([*prefix, "sh", "-c", "echo ready; exec sleep 3600"],
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, cwd="/",
-                                  **self._user)
+        holder = children.Child([*prefix, "sh", "-c", "echo ready; exec sleep 3600"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, cwd="/",
+                                **self._user)
         self._holders.append(holder)
         first = holder.stdout.readline().strip()
         if first != "ready":

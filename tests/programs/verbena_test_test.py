@@ -12,6 +12,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+import children
 import harness
 
 BUILD = harness.build_from_command_line()
@@ -69,9 +70,9 @@ class VerbenaTestTest(unittest.TestCase):
         self.run_test("--timeout", "0.5", "--no-rerun", "--", "sleep", "1000", status=124)
 
     def test_a_signal_ends_all(self):
-        process = subprocess.Popen([VERBENA, "test", "--", "sh", "-c", "echo started; sleep 1000"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                   cwd=self.folder, **self.user)
+        process = children.Child([VERBENA, "test", "--", "sh", "-c", "echo started; sleep 1000"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                 cwd=self.folder, **self.user)
         self.assertIn("started", process.stdout.readline())
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=LIMIT_S)
