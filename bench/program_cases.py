@@ -4,7 +4,7 @@ needs, so they run only when `--only 'program-*'` names them."""
 from cases import MIB, Case, Peer, latency
 from measurements import SocketPingPong
 from models import CurlFromNginx, KVBlocks, ModelFetch, Rsync
-from programs import Ceph, Fio, Gloo, QEMUMigration, RStream
+from programs import Ceph, EventWaits, Fio, Gloo, QEMUMigration, RStream
 
 SITES = (("local", "same host"), ("wire", "veth"))
 
@@ -63,6 +63,12 @@ def with_events(name, program, size, goal):
                          goal, "blocking TCP, one way")
 
 
+def event_waits(waits, connections, what):
+    return on_both_sites(f"waits-{waits}-{connections}", what, "k/s",
+                         EventWaits("verbs", waits, connections), EventWaits("tcp", waits, connections),
+                         1.0)
+
+
 CASES = (
     *(ceph(mode, MIB, 8) for mode in ("seq", "rand", "write")),
     *(ceph(mode, 4096, 32) for mode in ("seq", "rand", "write")),
@@ -74,4 +80,6 @@ CASES = (
     *rstream(64, 20000, "us"), *rstream(MIB, 300, "GB/s"),
     *with_events("send", "ib_send_lat", 8, 1.0), *with_events("send", "ib_send_lat", 65536, 1.0),
     *with_events("read", "ib_read_lat", 8, 2.0), *with_events("read", "ib_read_lat", 65536, 2.0),
+    *event_waits("threads", 4, "4 threads, a QP and a channel each"),
+    *event_waits("epoll", 64, "64 QPs, one channel, epoll"),
 )

@@ -9,7 +9,7 @@ import subprocess
 
 import ceph_cluster
 import qemu_guest
-from measurements import Failed, finish
+from measurements import Failed, finish, listens
 from sites import harness
 
 HERE = harness.pathlib.Path(__file__).resolve().parent
@@ -201,3 +201,27 @@ class RStream:
 
     def __str__(self):
         return f"rstream of {self.size} B over {self.over}"
+
+
+@dataclasses.dataclass(frozen=True)
+class EventWaits:
+    """bench/verbs/event_waits.cc: exchanges of 64 B by threads that sleep, thousands in a second."""
+    over: str   # verbs or tcp
+    waits: str  # threads: one for each connection; epoll: one for all
+    connections: int
+    seconds: int = 2
+
+    def run(self, site):
+        port = harness.free_tcp_port()
+        program = site.build.folder / "bench" / "verbs_event_waits"
+        answerer = site.start_on_device(site.left.on_any_core(), program, "answer", port)
+        try:
+            listens("tcp", port, answerer, "0A")
+            return float(finish(site.start_on_device(
+                site.right.on_any_core(), program, "ask", site.left.address, port, self.over,
+                self.waits, self.connections, self.seconds), answerer))
+        finally:
+            answerer.kill()
+
+    def __str__(self):
+        return f"event_waits, {self.over}, {self.waits}, {self.connections} connections"
