@@ -68,7 +68,7 @@ class RSocketProgramsTest(RDMACMPairs):
                      "-T n -T v -S 1000000 -C 5", "-T r -T v -C 100", "-i 0 -T v -C 100",
                      "-i 512 -T v -S 500 -C 100", "-B 1 -T v -S 100000 -C 10",
                      "-B 4000000 -T v -S 1000000 -C 10", "-k 1 -C 100", "-f ip -C 100",
-                     "-I 100 -C 10 -S 64"):
+                     "-I 100 -C 10 -S 64", "-S 65536 -C 100"):
             with self.subTest(line=line):
                 self.stream_pair("rstream", *line.split())
 
@@ -80,8 +80,8 @@ class RSocketProgramsTest(RDMACMPairs):
 
     def test_riostream(self):
         for line in ("-S 64 -C 50", "-S 4096 -C 50 -I 2", "-T b -S 100000 -C 10",
-                     "-T v -S 4096 -C 20", "-T a -S 65536 -C 20", "-T v -S 1000000 -C 3 -B 4096",
-                     "-i 0 -C 20"):
+                     "-T v -S 4096 -C 20", "-T a -S 65536 -C 20", "-S 65536 -C 100",
+                     "-T v -S 1000000 -C 3 -B 4096", "-i 0 -C 20"):
             with self.subTest(line=line):
                 self.stream_pair("riostream", *line.split(), limit_s=LONG_LIMIT_S)
 
