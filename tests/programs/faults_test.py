@@ -71,7 +71,7 @@ class FaultsTest(unittest.TestCase):
         self.assertGreater(us, 320)
 
     def test_naks_end_the_connection_with_their_status(self):
-        self.fails("nak code=remote-access nth=20 dir=tx", "access refused (10)")
+        self.fails("nak code=remote-access nth=20 dir=tx", "remote access error (10)")
         self.fails("nak code=invalid-request nth=20 dir=tx", "(9)")
         self.fails("nak code=remote-operational nth=20 dir=tx", "(11)")
 
@@ -79,7 +79,7 @@ class FaultsTest(unittest.TestCase):
         server, client = self.pair("--fault", "nak code=remote-access opcode=send dir=rx nth=20",
                                    limit_s=0.1)
         self.assertNotIn(server.wait(LIMIT_S), (0, None), f"{server}\n{client}")
-        self.assertIn("access refused (10)", server.output())
+        self.assertIn("remote access error (10)", server.output())
 
     def test_silence_ends_in_retries_exceeded(self):
         self.fails("blackhole dir=tx from=2ms", "(12)")

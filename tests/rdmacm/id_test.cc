@@ -172,6 +172,8 @@ TEST_F(IdTest, EventsHaveNames) {
   EXPECT_STREQ(rdma_event_str(RDMA_CM_EVENT_ADDR_RESOLVED), "RDMA_CM_EVENT_ADDR_RESOLVED");
   EXPECT_STREQ(rdma_event_str(RDMA_CM_EVENT_ESTABLISHED), "RDMA_CM_EVENT_ESTABLISHED");
   EXPECT_STREQ(rdma_event_str(RDMA_CM_EVENT_TIMEWAIT_EXIT), "RDMA_CM_EVENT_TIMEWAIT_EXIT");
+  for (const int other : {-1, 18, 255})
+    EXPECT_STREQ(rdma_event_str(static_cast<rdma_cm_event_type>(other)), "UNKNOWN EVENT") << other;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ const char* find(std::span<const Name> names, int value, const char* otherwise) 
   return name == names.end() ? otherwise : name->text;
 }
 
+// The words are rdma-core's: programs print them, and scripts and people search for them.
 constexpr Name kNodeTypes[] = {
     {IBV_NODE_CA, "InfiniBand channel adapter"},
     {IBV_NODE_SWITCH, "InfiniBand switch"},
@@ -27,34 +28,36 @@ constexpr Name kNodeTypes[] = {
     {IBV_NODE_UNSPECIFIED, "unspecified"},
 };
 
-// ibv_devinfo and scripts print and parse these.
 constexpr Name kPortStates[] = {
-    {IBV_PORT_NOP, "PORT_NOP"},       {IBV_PORT_DOWN, "PORT_DOWN"},
-    {IBV_PORT_INIT, "PORT_INIT"},     {IBV_PORT_ARMED, "PORT_ARMED"},
-    {IBV_PORT_ACTIVE, "PORT_ACTIVE"}, {IBV_PORT_ACTIVE_DEFER, "PORT_ACTIVE_DEFER"},
+    {IBV_PORT_NOP, "no state change (NOP)"},
+    {IBV_PORT_DOWN, "down"},
+    {IBV_PORT_INIT, "init"},
+    {IBV_PORT_ARMED, "armed"},
+    {IBV_PORT_ACTIVE, "active"},
+    {IBV_PORT_ACTIVE_DEFER, "active defer"},
 };
 
 constexpr Name kEvents[] = {
     {IBV_EVENT_CQ_ERR, "CQ error"},
-    {IBV_EVENT_QP_FATAL, "QP fatal error"},
-    {IBV_EVENT_QP_REQ_ERR, "QP received an invalid request"},
-    {IBV_EVENT_QP_ACCESS_ERR, "QP received a request without the right to it"},
-    {IBV_EVENT_COMM_EST, "QP communication established"},
-    {IBV_EVENT_SQ_DRAINED, "QP send queue drained"},
-    {IBV_EVENT_PATH_MIG, "QP migrated to its alternate path"},
-    {IBV_EVENT_PATH_MIG_ERR, "QP path migration failed"},
-    {IBV_EVENT_DEVICE_FATAL, "device fatal error"},
+    {IBV_EVENT_QP_FATAL, "local work queue catastrophic error"},
+    {IBV_EVENT_QP_REQ_ERR, "invalid request local work queue error"},
+    {IBV_EVENT_QP_ACCESS_ERR, "local access violation work queue error"},
+    {IBV_EVENT_COMM_EST, "communication established"},
+    {IBV_EVENT_SQ_DRAINED, "send queue drained"},
+    {IBV_EVENT_PATH_MIG, "path migrated"},
+    {IBV_EVENT_PATH_MIG_ERR, "path migration request error"},
+    {IBV_EVENT_DEVICE_FATAL, "local catastrophic error"},
     {IBV_EVENT_PORT_ACTIVE, "port active"},
     {IBV_EVENT_PORT_ERR, "port error"},
-    {IBV_EVENT_LID_CHANGE, "port LID changed"},
-    {IBV_EVENT_PKEY_CHANGE, "port P_Key table changed"},
-    {IBV_EVENT_SM_CHANGE, "subnet manager changed"},
-    {IBV_EVENT_SRQ_ERR, "SRQ error"},
+    {IBV_EVENT_LID_CHANGE, "LID change"},
+    {IBV_EVENT_PKEY_CHANGE, "P_Key change"},
+    {IBV_EVENT_SM_CHANGE, "SM change"},
+    {IBV_EVENT_SRQ_ERR, "SRQ catastrophic error"},
     {IBV_EVENT_SRQ_LIMIT_REACHED, "SRQ limit reached"},
-    {IBV_EVENT_QP_LAST_WQE_REACHED, "QP took its last WQE from the SRQ"},
-    {IBV_EVENT_CLIENT_REREGISTER, "clients of the subnet manager must register again"},
-    {IBV_EVENT_GID_CHANGE, "port GID table changed"},
-    {IBV_EVENT_WQ_FATAL, "WQ fatal error"},
+    {IBV_EVENT_QP_LAST_WQE_REACHED, "last WQE reached"},
+    {IBV_EVENT_CLIENT_REREGISTER, "client reregistration"},
+    {IBV_EVENT_GID_CHANGE, "GID table change"},
+    {IBV_EVENT_WQ_FATAL, "WQ fatal"},
 };
 
 constexpr Name kStatuses[] = {
@@ -63,25 +66,25 @@ constexpr Name kStatuses[] = {
     {IBV_WC_LOC_QP_OP_ERR, "local QP operation error"},
     {IBV_WC_LOC_EEC_OP_ERR, "local EE context operation error"},
     {IBV_WC_LOC_PROT_ERR, "local protection error"},
-    {IBV_WC_WR_FLUSH_ERR, "work request flushed: the QP is in Error"},
-    {IBV_WC_MW_BIND_ERR, "memory window bind error"},
-    {IBV_WC_BAD_RESP_ERR, "bad response"},
+    {IBV_WC_WR_FLUSH_ERR, "Work Request Flushed Error"},
+    {IBV_WC_MW_BIND_ERR, "memory management operation error"},
+    {IBV_WC_BAD_RESP_ERR, "bad response error"},
     {IBV_WC_LOC_ACCESS_ERR, "local access error"},
-    {IBV_WC_REM_INV_REQ_ERR, "remote side: invalid request"},
-    {IBV_WC_REM_ACCESS_ERR, "remote side: access refused"},
-    {IBV_WC_REM_OP_ERR, "remote side: operation failed"},
-    {IBV_WC_RETRY_EXC_ERR, "transport retries exceeded: no answer from the remote side"},
-    {IBV_WC_RNR_RETRY_EXC_ERR, "receiver-not-ready retries exceeded"},
-    {IBV_WC_LOC_RDD_VIOL_ERR, "local RDD violation"},
-    {IBV_WC_REM_INV_RD_REQ_ERR, "remote side: invalid RD request"},
-    {IBV_WC_REM_ABORT_ERR, "remote side: operation aborted"},
+    {IBV_WC_REM_INV_REQ_ERR, "remote invalid request error"},
+    {IBV_WC_REM_ACCESS_ERR, "remote access error"},
+    {IBV_WC_REM_OP_ERR, "remote operation error"},
+    {IBV_WC_RETRY_EXC_ERR, "transport retry counter exceeded"},
+    {IBV_WC_RNR_RETRY_EXC_ERR, "RNR retry counter exceeded"},
+    {IBV_WC_LOC_RDD_VIOL_ERR, "local RDD violation error"},
+    {IBV_WC_REM_INV_RD_REQ_ERR, "remote invalid RD request"},
+    {IBV_WC_REM_ABORT_ERR, "aborted error"},
     {IBV_WC_INV_EECN_ERR, "invalid EE context number"},
     {IBV_WC_INV_EEC_STATE_ERR, "invalid EE context state"},
     {IBV_WC_FATAL_ERR, "fatal error"},
-    {IBV_WC_RESP_TIMEOUT_ERR, "response timed out"},
+    {IBV_WC_RESP_TIMEOUT_ERR, "response timeout error"},
     {IBV_WC_GENERAL_ERR, "general error"},
-    {IBV_WC_TM_ERR, "tag matching error"},
-    {IBV_WC_TM_RNDV_INCOMPLETE, "tag matching: rendezvous left to software"},
+    {IBV_WC_TM_ERR, "TM error"},
+    {IBV_WC_TM_RNDV_INCOMPLETE, "TM software rendezvous"},
 };
 
 constexpr Name kOpcodes[] = {
@@ -116,7 +119,7 @@ const char* ibv_node_type_str(ibv_node_type node_type) try {
 }
 
 const char* ibv_port_state_str(ibv_port_state state) try {
-  return find(kPortStates, state, "invalid state");
+  return find(kPortStates, state, "unknown");
 } catch (...) {
   return fail(errno_of_exception());
 }
