@@ -125,8 +125,26 @@ bool LiveAdapter::note_return(Time began) {
   return called;
 }
 
+// While others have the core, the helper may receive the end of the program's work and then a
+// reason to give the QP up, such as a DREQ. So the thread polls again: a program that looks for
+// both in turn finds the completion first.
 u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
   std::unique_lock lock(mutex_);
+  u32 count = poll_with_lock(cq, out);
+  if (policy_.should_offer_core()) {
+    lock.unlock();
+    ::sched_yield();
+    lock.lock();
+    count = poll_with_lock(cq, out);
+    policy_.skip_offer();
+  }
+  lock.unlock();
+  if (count != 0 && instruments_.explainer() != nullptr && Explainer::concerns(out.first(count)))
+    explain(out.first(count));
+  return count;
+}
+
+u32 LiveAdapter::poll_with_lock(CompletionQueue* cq, std::span<CQE> out) {
   holding_.on_poll();
   if (is_due(clock_.last() + kPutOff)) do_put_off_in_poll();
   u32 count = device_.poll_cq(cq, out);
@@ -143,11 +161,6 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
     tell_helper_of_device();
   else if (any || policy_.listens() || alarm_.is_check_near(clock_.last()))
     tell_helper_after_call(clock_.last());
-  const bool offers_core = policy_.should_offer_core();
-  lock.unlock();
-  if (count != 0 && instruments_.explainer() != nullptr && Explainer::concerns(out.first(count)))
-    explain(out.first(count));
-  if (offers_core) ::sched_yield();
   return count;
 }
 

@@ -105,6 +105,7 @@ class LiveAdapter final : public Adapter {
   void explain(std::span<const CQE> cqes);  // those just polled
 
   // All of these with the lock held.
+  u32 poll_with_lock(CompletionQueue* cq, std::span<CQE> out);
   bool receive_batch(Look look, Time now);
   enum class Received : u8 {
     kNothing,       // and no timer was due

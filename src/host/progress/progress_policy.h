@@ -117,6 +117,7 @@ class ProgressPolicy {
 
   // After an empty poll, or a look: should its thread offer the core to others, before the next?
   [[nodiscard]] bool should_offer_core() const { return offers_core_; }
+  void skip_offer() { offers_core_ = false; }  // its thread does not, this time
 
   // The helper woke, for whatever reason. Should it receive now?
   [[nodiscard]] bool on_helper_wake(Time now);

@@ -527,6 +527,17 @@ TEST_F(ProgressPolicyTest, OffersTheCoreAtOnceAfterAnOfferThatWasAnswered) {
   EXPECT_FALSE(policy_.should_offer_core());
 }
 
+TEST_F(ProgressPolicyTest, AnOfferThatIsSkippedIsNotJudged) {
+  for (Duration t = us(0); t <= us(100); t = t + us(1)) poll_empty(1, t);
+  policy_.on_application_poll(PollResult::kFound, at(us(110)));  // the offer was answered
+  poll_empty(1, us(111));
+  EXPECT_TRUE(policy_.should_offer_core());
+  policy_.skip_offer();
+  EXPECT_FALSE(policy_.should_offer_core());
+  poll_empty(1, us(112));  // soon, but not since nobody wants the core
+  EXPECT_TRUE(policy_.should_offer_core());
+}
+
 TEST_F(ProgressPolicyTest, KeepsTheCoreWhilePacketsCome) {  // ib_read_bw -s 1048576
   for (Duration t = us(0); t < ms(1); t = t + us(10)) {
     policy_.on_application_poll(PollResult::kReceived, at(t));
