@@ -185,12 +185,21 @@ Words parent_of(const Words& left, const Words& right, u32 flags) {
   return compress(kIV, block, 0, kBlockOctets, kParent | flags);
 }
 
+// Writes the parents of 2 * `pairs` neighbours to the front, sixteen at a time.
+void join_pairs(std::vector<Words>& level, std::size_t pairs) {
+  std::size_t i = 0;
+  for (; i + kLanes <= pairs; i += kLanes)  // reads all of its input before it writes
+    hash_batch({.input = reinterpret_cast<const u8*>(&level[2 * i]), .blocks = 1, .flags = kParent},
+               &level[i]);
+  for (; i < pairs; ++i) level[i] = parent_of(level[2 * i], level[2 * i + 1], 0);
+}
+
 // Joins neighbours until one is left. The last one of an odd number rises as it is, which gives the
 // tree whose left subtrees are the largest complete ones.
 Words root_of(std::vector<Words>& level) {
   while (level.size() > 2) {
     const std::size_t pairs = level.size() / 2;
-    for (std::size_t i = 0; i < pairs; ++i) level[i] = parent_of(level[2 * i], level[2 * i + 1], 0);
+    join_pairs(level, pairs);
     if (level.size() % 2 != 0) level[pairs] = level.back();
     level.resize((level.size() + 1) / 2);
   }
