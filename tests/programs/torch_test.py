@@ -20,6 +20,7 @@ BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" 
 harness.build_from_command_line()
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = HERE / "torch" / "cases.py"
+TRAINING = HERE / "torch" / "training.py"
 TRAIN = HERE.parent.parent / "examples" / "train_gpt.py"
 PYTHON = "/usr/bin/python3"  # the backend is built for Debian's own
 PACKAGE = BUILD.resolve() / "python"
@@ -61,7 +62,10 @@ def run_ranks(ranks, *arguments):
 @unittest.skipIf(is_missing(), "verbena_torch is not built: no PyTorch was found")
 class TorchTest(unittest.TestCase):
     def pass_cases(self, ranks, *cases):
-        for output, status in run_ranks(ranks, CASES, *cases):
+        self.pass_cases_of(CASES, ranks, *cases)
+
+    def pass_cases_of(self, program, ranks, *cases):
+        for output, status in run_ranks(ranks, program, *cases):
             self.assertEqual(status, 0, output)
             self.assertIn("done", output.splitlines(), output)
 
@@ -71,6 +75,16 @@ class TorchTest(unittest.TestCase):
 
     def test_three_ranks(self):
         self.pass_cases(3, "exchanges", "messages", "groups", "ddp")
+
+    def test_what_training_programs_use(self):
+        for ranks in (2, 3):
+            self.pass_cases_of(TRAINING, ranks, "unused_parameters", "accumulation",
+                               "uneven_inputs", "sharded_optimizer", "buffers", "objects",
+                               "batches", "subsets", "missing")
+
+    def test_four_ranks(self):
+        self.pass_cases(4, "exchanges", "groups", "ddp")
+        self.pass_cases_of(TRAINING, 4, "unused_parameters", "uneven_inputs", "batches", "subsets")
 
     def test_failures(self):
         self.pass_cases(2, "late", "timeouts", "mismatches")
