@@ -234,8 +234,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open_iwarp(
   config.limits.max_qp = kQPNsPerSlot;
   config.limits.max_init_rd_atomic = config.limits.max_rd_atomic;  // an idle QP takes little memory
   config.seed = random_u64();
-  Expected<std::unique_ptr<LocalPath>> opened =
-      LocalPath::open((*link)->slot(), config.gids, LocalPath::Copies::kOff);
+  Expected<std::unique_ptr<LocalPath>> opened = LocalPath::open((*link)->slot(), config.gids);
   if (!opened) return tl::unexpected(opened.error());
   LocalPath* const local = opened->get();
   if (local != nullptr) config.local = local->ports();

@@ -38,9 +38,8 @@ Expected<LocalChoices> choices_from_environment() {
 
 }  // namespace
 
-Expected<std::unique_ptr<LocalPath>> LocalPath::open(u32 slot, std::span<const GIDEntry> gids,
-                                                     Copies copies) {
-  const Expected<bool> local = turned_on("VERBENA_LOCAL", copies == Copies::kOn ? "on" : "off");
+Expected<std::unique_ptr<LocalPath>> LocalPath::open(u32 slot, std::span<const GIDEntry> gids) {
+  const Expected<bool> local = turned_on("VERBENA_LOCAL", "on");
   if (!local) return tl::unexpected(local.error());
   const Expected<LocalChoices> choices = choices_from_environment();
   if (!choices) return tl::unexpected(choices.error());

@@ -28,12 +28,9 @@ struct LocalChoices {
 
 class LocalPath final : public PeerMemoryFinder {
  public:
-  // `copies`: whether peers do without packets where VERBENA_LOCAL is not set. Returns nullptr
-  // where the host does not let us. EINVAL: a variable is neither on nor off.
-  enum class Copies : u8 { kOn, kOff };
+  // nullptr where the host does not let us. EINVAL: a variable is neither on nor off.
   [[nodiscard]] static Expected<std::unique_ptr<LocalPath>> open(u32 slot,
-                                                                 std::span<const GIDEntry> gids,
-                                                                 Copies copies = Copies::kOn);
+                                                                 std::span<const GIDEntry> gids);
   ~LocalPath() override { close(); }
 
   [[nodiscard]] LocalPorts ports();
