@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "fabric/frame_pool.h"
 #include "fabric/sent_frame.h"
 #include "fabric/trace_buffer.h"
+#include "transport/stream_gather.h"
 
 namespace verbena::fabric {
 
@@ -59,6 +61,7 @@ class Domain {
   // Of the host being simulated: one for all, which stays in the cache.
   PacketView arrived;
   EgressFrame leaving;
+  std::unique_ptr<StreamGather> gathered;  // nullptr: no host has needed it
   Trace* trace = &told;
   const u32 number;
 

@@ -2,6 +2,7 @@
 // frames from the link, sends frames of its own, and has one end of each of its connections.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "fabric/topology.h"
 
 namespace verbena::fabric {
+
+class FPDUPipe;  // tcp/fpdu_pipe.h
 
 // An end of a connection, as its host numbers them.
 using EndNumber = u32;
@@ -52,7 +55,10 @@ class Endpoint {
     RKey peer_key{};                            // where the transport writes to memory
     u16 source_port = 0, destination_port = 0;  // 0: as the transport has them
     u8 priority = 0;
+    std::shared_ptr<FPDUPipe> pipe;  // the peer's too, in the direction in which it is used
   };
+  // For octets that the frames of a connection do not carry. nullptr: there are none.
+  [[nodiscard]] virtual std::shared_ptr<FPDUPipe> make_pipe() const { return nullptr; }
   // For so many messages under way, sent and received.
   [[nodiscard]] virtual EndNumber create_end(u32 sends, u32 receives) = 0;
   virtual void connect(EndNumber end, const Connection& connection) = 0;

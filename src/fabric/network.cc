@@ -354,18 +354,21 @@ void Network::open(u32 number) {
 void Network::join(const Flow& ends, EndNumber sender, EndNumber receiver) {
   Endpoint& source = *hosts_[ends.source];
   Endpoint& destination = *hosts_[ends.destination];
+  const std::shared_ptr<FPDUPipe> pipe = source.make_pipe();
   source.connect(sender, {.peer = ends.destination,
                           .peer_end = receiver,
                           .peer_key = destination.memory_key(),
                           .source_port = ends.source_port,
                           .destination_port = ends.destination_port,
-                          .priority = ends.priority});
+                          .priority = ends.priority,
+                          .pipe = pipe});
   destination.connect(receiver, {.peer = ends.source,
                                  .peer_end = sender,
                                  .peer_key = source.memory_key(),
                                  .source_port = ends.destination_port,
                                  .destination_port = ends.source_port,
-                                 .priority = ends.priority});
+                                 .priority = ends.priority,
+                                 .pipe = pipe});
 }
 
 // What a window has brought forth goes to the trace. A flow that has ended loses its QPs: the peer

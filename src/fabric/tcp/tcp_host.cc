@@ -5,7 +5,6 @@
 
 #include "fabric/pause_frame.h"
 #include "fabric/tcp/segment_codec.h"
-#include "wire/iwarp/framing.h"
 
 namespace verbena::fabric {
 namespace {
@@ -39,6 +38,7 @@ TCPHost::TCPHost(Domain& domain, const TCPHostConfig& config, const ReceiverConf
       port_(port),
       place_(place) {
   CHECK(tcp_.valid());
+  if (config.framing == TCPHostConfig::Framing::kIWARP) iwarp_ = std::make_unique<IWARPMemory>();
 }
 
 // --- connections
@@ -47,11 +47,13 @@ EndNumber TCPHost::create_end(u32, u32) {
   CHECK(ends_.size() < kMostEnds);
   ends_.push_back(std::make_unique<End>(tcp_));
   if (reads_slowly()) ends_.back()->receiver.keep_unread();
+  if (iwarp_ != nullptr) ends_.back()->iwarp = std::make_unique<IWARPEnd>(*iwarp_, tcp_.mss);
   return static_cast<EndNumber>(ends_.size() - 1);
 }
 
 void TCPHost::connect(EndNumber end, const Connection& connection) {
   ends_[end]->connection = connection;
+  if (iwarp_ != nullptr) ends_[end]->iwarp->connect(connection.pipe, connection.peer_key);
 }
 
 u16 TCPHost::source_port_of(EndNumber end) const {
@@ -87,31 +89,32 @@ std::optional<Rate> TCPHost::rate_of(EndNumber end, Time) const {
 
 // --- what the program asks for
 
-// Of a flow, with iWARP's framing.
-u64 TCPHost::stream_octets(u64 octets) const {
-  const bool is_framed = config_.framing == TCPHostConfig::Framing::kIWARP;
-  return is_framed ? iwarp::write_octets(octets, tcp_.mss) : std::max<u64>(octets, 1);
+u64 TCPHost::octets_of_flow(const End& end, u64 octets) {
+  return end.iwarp != nullptr ? end.iwarp->octets_of_flow(octets) : std::max<u64>(octets, 1);
 }
 
-void TCPHost::write(EndNumber end, u64 octets, u32 flow) {
-  ends_[end]->is_flow = true;
-  post(end, stream_octets(octets), 0, flow);
+void TCPHost::write(EndNumber number, u64 octets, u32 flow) {
+  End& end = *ends_[number];
+  end.is_flow = true;
+  const u64 length =
+      end.iwarp != nullptr ? end.iwarp->post(octets, std::nullopt) : octets_of_flow(end, octets);
+  post(number, length, 0, flow);
 }
 
 bool TCPHost::expect_flow(EndNumber end, u64 octets, u32 flow) {
   if (!reads_slowly()) return false;
-  ends_[end]->to_read = stream_octets(octets);
+  ends_[end]->to_read = octets_of_flow(*ends_[end], octets);
   ends_[end]->flow = flow;
   return true;
 }
 
 void TCPHost::expect(EndNumber end, u32, u32 connection) { ends_[end]->expects = connection; }
 
-void TCPHost::send_message(EndNumber end, u32 octets, u32 connection, u32 word) {
-  const bool is_framed = config_.framing == TCPHostConfig::Framing::kIWARP;
-  const u64 length = is_framed ? iwarp::write_octets(octets, tcp_.mss) + iwarp::kImmediateOctets
-                               : u64{octets} + kMessageHeader;
-  post(end, length, word, connection);
+void TCPHost::send_message(EndNumber number, u32 octets, u32 connection, u32 word) {
+  const End& end = *ends_[number];
+  const u64 length =
+      end.iwarp != nullptr ? end.iwarp->post(octets, word) : u64{octets} + kMessageHeader;
+  post(number, length, word, connection);
 }
 
 void TCPHost::post(EndNumber number, u64 octets, u32 word, u32 about) {
@@ -192,7 +195,8 @@ void TCPHost::send_acknowledgements(EndNumber number, End& end) {
 
 void TCPHost::take_messages(EndNumber number, End& end) {
   if (reads_slowly()) read_slowly(number, end);
-  while (const std::optional<u32> word = end.receiver.poll_message()) {
+  if (end.iwarp != nullptr) end.iwarp->on_delivered(end.receiver.received(), domain_.now);
+  while (const std::optional<u32> word = poll_message(end)) {
     if (end.expects == kNoEnd) continue;
     if (reads_slowly())
       readings_.push_back({std::max(reads_at_, domain_.now), number, 0, word});
@@ -200,6 +204,15 @@ void TCPHost::take_messages(EndNumber number, End& end) {
       complete({.connection = end.expects, .word = *word, .arrived = true}, false);
   }
   if (!readings_.empty()) domain_.events.add({readings_.back().at, EventKind::kPause, place_});
+}
+
+// The word that TCP tells of is iWARP's too, which has it from its own octets.
+std::optional<u32> TCPHost::poll_message(End& end) const {
+  const std::optional<u32> told = end.receiver.poll_message();
+  if (end.iwarp == nullptr || end.expects == kNoEnd || !told) return told;
+  const std::optional<u32> word = end.iwarp->poll_message();
+  CHECK(word == told);
+  return word;
 }
 
 void TCPHost::take_acknowledged(End& end) {
@@ -381,12 +394,18 @@ bool TCPHost::transmit_data() {
     if (!has_segment) continue;
     queue(number, *end);
     const FrameIndex index = domain_.frames.take();
+    if (end->iwarp != nullptr) make_fpdus(*end, segment);
     fill(domain_.frames[index], *end, segment);
     set_ports(domain_.frames[index], number, *end);
     put_on_wire(index);
     return true;
   }
   return false;
+}
+
+void TCPHost::make_fpdus(End& end, const tcp::Segment& segment) {
+  if (domain_.gathered == nullptr) domain_.gathered = std::make_unique<StreamGather>();
+  end.iwarp->make_until(segment.sequence + segment.octets, *domain_.gathered, domain_.now);
 }
 
 // --- pauses

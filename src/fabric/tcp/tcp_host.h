@@ -1,9 +1,9 @@
 // TCPHost: a computer whose connections are TCP's, with or without iWARP in them, and the port that
 // it sends from. A flow is a stream that is written at once; a message of an Application is
 //   TCP     its octets behind a header of kMessageHeader, by which the receiver knows its end
-//   iWARP   an RDMA WRITE and, since RDMAP has no WRITE with immediate data, a message of that kind
-//           behind it (RFC 7306, 6). The framing of MPA, DDP and RDMAP is in the stream's octets
-//           (wire/iwarp/framing.h), one FPDU for each full segment, as MPA wants it.
+//   iWARP   RDMA WRITEs and, since RDMAP has no WRITE with immediate data, a message of that kind
+//           behind them (RFC 7306, 6), by the engine of live connections (iwarp_end.h): one FPDU
+//           for each full segment, as MPA wants it.
 // The program is told of a message when its last octet has come in order, so that what was placed
 // before is complete (RFC 5041, 5.3). Its sender is told when TCP has the acknowledgement: iWARP
 // itself lets a WRITE complete when it can be repeated from the stream (RFC 5040, 5.4), earlier.
@@ -24,6 +24,7 @@
 #include "fabric/pfc.h"
 #include "fabric/port.h"
 #include "fabric/receiver.h"
+#include "fabric/tcp/iwarp_end.h"
 #include "fabric/tcp/tcp_host_config.h"
 #include "transport/tcp/receiver.h"
 #include "transport/tcp/sender.h"
@@ -56,7 +57,12 @@ class TCPHost final : public Endpoint {
   void connect(EndNumber end, const Connection& connection) override;
   [[nodiscard]] u16 source_port_of(EndNumber end) const override;
   void destroy_end(EndNumber end) override;
-  [[nodiscard]] RKey memory_key() const override { return {}; }
+  [[nodiscard]] RKey memory_key() const override {
+    return iwarp_ == nullptr ? RKey{} : iwarp_->sink().r_key;
+  }
+  [[nodiscard]] std::shared_ptr<FPDUPipe> make_pipe() const override {
+    return iwarp_ == nullptr ? nullptr : std::make_shared<FPDUPipe>();
+  }
   [[nodiscard]] std::optional<Rate> rate_of(EndNumber end, Time now) const override;
   void write(EndNumber end, u64 octets, u32 flow) override;
   [[nodiscard]] bool expect_flow(EndNumber end, u64 octets, u32 flow) override;
@@ -76,6 +82,7 @@ class TCPHost final : public Endpoint {
     Connection connection{};
     tcp::Sender sender;
     tcp::Receiver receiver;
+    std::unique_ptr<IWARPEnd> iwarp;  // nullptr: the stream is TCP's alone
     std::deque<Sending> sending;
     u32 expects = kNoEnd;  // the connection whose messages come here
     bool is_flow = false, is_queued = false;
@@ -110,12 +117,14 @@ class TCPHost final : public Endpoint {
   };
 
   [[nodiscard]] bool reads_slowly() const { return receiver_.drain != Rate::unlimited(); }
-  [[nodiscard]] u64 stream_octets(u64 octets) const;
+  [[nodiscard]] static u64 octets_of_flow(const End& end, u64 octets);
   void post(EndNumber end, u64 octets, u32 word, u32 about);
   void write_due();
   void settle(EndNumber number);
   void send_acknowledgements(EndNumber number, End& end);
   void take_messages(EndNumber number, End& end);
+  [[nodiscard]] std::optional<u32> poll_message(End& end) const;
+  void make_fpdus(End& end, const tcp::Segment& segment);
   void take_acknowledged(End& end);
   void complete(const Message& message, bool of_flow);
   void tell(const Completion& completion);
@@ -145,6 +154,7 @@ class TCPHost final : public Endpoint {
   const NodeIndex node_;
   Port& port_;
   const u32 place_;
+  std::unique_ptr<IWARPMemory> iwarp_;      // nullptr: it does not speak iWARP
   std::vector<std::unique_ptr<End>> ends_;  // by number; nullptr: destroyed
   Repairs of_the_dead_;                     // of connections that have ended
   std::priority_queue<Timer> timers_;
