@@ -323,7 +323,8 @@ bool Link::repair(u32 lane, i64 now) {
               ? 0
               : std::min(kFirstBackoff << std::min(repair.failures - 2, 8u), kMostBackoff);
       repair.up_at = now + backoff;
-      offer(lane, std::max(next, repair.remote_generation));
+      offer(lane, std::max(next, repair.remote_generation));  // destroys the queue pair
+      flow_.on_local_end(lane);
       if (why_dead_.empty()) try_to_connect(lane);
       return true;
     }

@@ -50,9 +50,11 @@ void Flow::on_lane_down(u32 lane) {
   Lane& down = lanes_[lane];
   down.state = LaneState::kDown;
   down.has_failed = true;
+  down.is_locally_over = false;
   down.octets = 0;
   down.first_sequence = down.next_sequence;
   for (const Sent& sent : std::exchange(down.sent, {})) {
+    if (sent.transfer == nullptr) continue;
     Transfer& transfer = *sent.transfer;
     --transfer.outstanding;
     if (sent.is_notify)
@@ -61,6 +63,29 @@ void Flow::on_lane_down(u32 lane) {
       transfer.again.push_back(sent.copy);
     finish_if_over(transfer);
   }
+}
+
+void Flow::on_local_end(u32 lane) {
+  lanes_[lane].is_locally_over = true;
+  std::vector<Transfer*> ending;
+  for (const auto& transfer : transfers_)
+    if (transfer->ending) ending.push_back(transfer.get());
+  for (Transfer* const transfer : ending) abandon(*transfer);
+}
+
+// Takes what cannot change memory any more out of the count of a transfer that ends. Its WRITEs may
+// still change the peer's memory.
+void Flow::abandon(Transfer& transfer) {
+  const bool reads = transfer.order.operation == Operation::kRead;
+  for (Lane& lane : lanes_) {
+    if (!lane.is_locally_over) continue;
+    for (Sent& sent : lane.sent) {
+      if (sent.transfer != &transfer || !(reads || sent.is_notify)) continue;
+      sent.transfer = nullptr;
+      --transfer.outstanding;
+    }
+  }
+  finish_if_over(transfer);
 }
 
 void Flow::on_complete(u32 lane, u64 sequence) {
@@ -74,6 +99,7 @@ void Flow::on_complete(u32 lane, u64 sequence) {
 void Flow::fail_all(const std::string& why) {
   for (Lane& lane : lanes_) {
     lane.state = LaneState::kDown;
+    lane.is_locally_over = false;
     lane.octets = 0;
     lane.first_sequence = lane.next_sequence;
     lane.sent.clear();
@@ -121,7 +147,9 @@ std::optional<Outcome> Flow::poll_outcome() {
 std::optional<u32> Flow::transfer_of(u32 lane, u64 sequence) const {
   const Lane& of = lanes_[lane];
   if (sequence < of.first_sequence || sequence >= of.next_sequence) return std::nullopt;
-  return of.sent[sequence - of.first_sequence].transfer->order.id;
+  const Transfer* const transfer = of.sent[sequence - of.first_sequence].transfer;
+  if (transfer == nullptr) return std::nullopt;
+  return transfer->order.id;
 }
 
 Flow::Transfer* Flow::find(u32 id) {
@@ -192,7 +220,7 @@ void Flow::end(Transfer& transfer, Result result, std::string why) {
   if (transfer.ending) return;
   transfer.ending = result;
   transfer.why = std::move(why);
-  finish_if_over(transfer);
+  abandon(transfer);
 }
 
 void Flow::finish_if_over(Transfer& transfer) {
@@ -211,6 +239,7 @@ void Flow::retire(Lane& lane) {
   ++lane.first_sequence;
   lane.octets -= sent.copy.length;
   retired_octets_ += sent.copy.length;
+  if (sent.transfer == nullptr) return;
   --sent.transfer->outstanding;
   finish_if_over(*sent.transfer);
 }

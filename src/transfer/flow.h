@@ -68,7 +68,8 @@ class Flow {
   [[nodiscard]] Expected<void> start(TransferOrder order);
   // So many octets of its copies, in order, may be issued; fewer than before change nothing.
   void advance(u32 transfer, u64 ready_octets);
-  // Issues nothing more of it. Its outcome comes when its outstanding requests are complete.
+  // Issues nothing more of it. Its outcome comes when its outstanding requests are complete, or
+  // cannot change memory any more.
   void cancel(u32 transfer);
   // Like cancel(), but the outcome is kFailed.
   void fail(u32 transfer, const std::string& why);
@@ -80,6 +81,9 @@ class Flow {
   // No request for the lane for now; what is outstanding may still complete.
   void pause_lane(u32 lane);
   void on_lane_down(u32 lane);
+  // No late packet can change local memory any more, but the peer's. Transfers that end need not
+  // wait for READs and notifications of the lane. on_lane_down() follows, perhaps much later.
+  void on_local_end(u32 lane);
   // The request `sequence` of the lane is complete, and so are all before it.
   void on_complete(u32 lane, u64 sequence);
   // The peer is gone: every transfer fails at once.
@@ -122,13 +126,14 @@ class Flow {
     }
   };
   struct Sent {
-    Transfer* transfer = nullptr;
+    Transfer* transfer = nullptr;  // nullptr: it has ended and does not wait for this request
     Copy copy{};
     bool is_notify = false;
   };
   struct Lane {
     LaneState state = LaneState::kDown;
     bool has_failed = false;
+    bool is_locally_over = false;
     u32 notify_credits = 0;
     u64 next_sequence = 0;   // of the next request
     u64 first_sequence = 0;  // of sent.front()
@@ -143,6 +148,7 @@ class Flow {
   [[nodiscard]] bool has_room(const Lane& lane) const;
   void end(Transfer& transfer, Result result, std::string why);
   void finish_if_over(Transfer& transfer);
+  void abandon(Transfer& transfer);
   void retire(Lane& lane);
 
   FlowLimits limits_;

@@ -57,6 +57,57 @@ TEST(Flow, IssuesPiecesWithinTheWindowAndNotifiesLast) {
   EXPECT_EQ(flow.retired_octets(), 4u * kPiece + 5);
 }
 
+// The peer is stopped: it never says that its queue pair is gone.
+TEST(Flow, EndsCancelledReadsWhenThisSideHasEnded) {
+  for (const bool is_cancelled_first : {true, false}) {
+    Flow flow(small_limits());
+    flow.on_lane_up(0, 4);
+    TransferOrder read = order_of(1, kPiece);
+    read.operation = Operation::kRead;
+    ASSERT_TRUE(flow.start(read));
+    ASSERT_TRUE(flow.start({.id = 2, .copies = {}, .notifies = true}));
+    ASSERT_TRUE(flow.start(order_of(3, kPiece)));
+    ASSERT_EQ(drain(flow).size(), 3u);
+    flow.pause_lane(0);
+    if (is_cancelled_first)
+      for (const u32 id : {1u, 2u, 3u}) flow.cancel(id);
+    EXPECT_FALSE(flow.poll_outcome());
+    flow.on_local_end(0);
+    if (!is_cancelled_first)
+      for (const u32 id : {1u, 2u, 3u}) flow.cancel(id);
+    for (const u32 id : {1u, 2u}) {
+      const auto outcome = flow.poll_outcome();
+      ASSERT_TRUE(outcome.has_value());
+      EXPECT_EQ(outcome->transfer, id);
+      EXPECT_EQ(outcome->result, Result::kCancelled);
+    }
+    EXPECT_FALSE(flow.poll_outcome());  // the WRITE may still arrive
+    flow.on_lane_down(0);
+    EXPECT_EQ(flow.poll_outcome()->transfer, 3u);
+    EXPECT_TRUE(flow.is_idle());
+  }
+}
+
+// The others go to other lanes, when the peer's side has ended too.
+TEST(Flow, KeepsReadsThatGoOnWhenThisSideHasEnded) {
+  Flow flow(small_limits());
+  flow.on_lane_up(0, 4);
+  TransferOrder read = order_of(1, kPiece);
+  read.operation = Operation::kRead;
+  ASSERT_TRUE(flow.start(read));
+  const std::vector<Request> before = drain(flow);
+  flow.pause_lane(0);
+  flow.on_local_end(0);
+  flow.on_lane_down(0);
+  EXPECT_FALSE(flow.poll_outcome());
+  flow.on_lane_up(0, 4);
+  const std::vector<Request> again = drain(flow);
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].copy, before[0].copy);
+  flow.on_complete(0, again[0].sequence);
+  EXPECT_EQ(flow.poll_outcome()->result, Result::kDone);
+}
+
 // A layer of a KV cache is ready after the other. The copies of two layers may be joined.
 TEST(Flow, IssuesOnlyWhatIsReadyAndNotifiesAfterAll) {
   Flow flow(small_limits());
