@@ -90,6 +90,8 @@ Expected<Targets> make_targets(const FetchOptions& options, const Plan& plan) {
     std::error_code error;
     if (!options.target.empty() && fs::path(path).has_parent_path())
       fs::create_directories(fs::path(path).parent_path(), error);
+    if (error)
+      return tl::unexpected(fs::path(path).parent_path().string() + ": " + error.message());
     auto file = options.target.empty() ? MappedFile::make_memory(planned.octets)
                                        : MappedFile::make_target(path, planned.octets);
     if (!file) return tl::unexpected(file.error());
@@ -97,8 +99,8 @@ Expected<Targets> make_targets(const FetchOptions& options, const Plan& plan) {
                                      planned.header.size());
     if (!file->is_file())
       std::copy(header.begin(), header.end(), file->data());
-    else if (!file->write_at(0, header))
-      return tl::unexpected(file->no_room());
+    else if (const int wrong = file->write_at(0, header); wrong != 0)
+      return tl::unexpected(file->write_failure(wrong));
     targets.had.push_back(file->had_octets() != 0);
     targets.files.push_back(std::move(*file));
   }
@@ -174,7 +176,7 @@ void print_result(const FetchOptions& options, const Sources& sources, const Fet
 Expected<void> fetch(const FetchOptions& options) {
   auto agent = make_agent("fetch", options.agent);
   if (!agent) return tl::unexpected(agent.error());
-  Sources sources(std::move(*agent));
+  Sources sources(std::move(*agent), options.settings.timeout_s);
   std::string why;
   for (const std::string& address : options.sources)
     if (const auto added = sources.add(address, true); !added)

@@ -278,8 +278,8 @@ Expected<bool> Fetcher::take_verdicts(Hashers::Wait wait) {
   while (const auto verdict = hashers_.take(has_come ? Hashers::Wait::kNo : wait)) {
     has_come = true;
     Progress& progress = progress_[verdict->unit];
-    if (!verdict->is_written)
-      return tl::unexpected(targets_[plan_.units[verdict->unit].target].no_room());
+    if (const int error = verdict->write_error; error != 0)
+      return tl::unexpected(targets_[plan_.units[verdict->unit].target].write_failure(error));
     if (verdict->is_right) {
       free_slot(verdict->unit);
       if (progress.is_check) kept_octets_ += plan_.units[verdict->unit].octets();

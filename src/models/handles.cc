@@ -10,8 +10,6 @@
 namespace verbena::models {
 namespace {
 
-constexpr double kMeetSeconds = 10, kTellSeconds = 10;
-
 tl::unexpected<std::string> agent_error() {
   return tl::unexpected<std::string>(verbena_agent_error());
 }
@@ -39,10 +37,10 @@ Expected<u64> add_region(verbena_agent* agent, void* address, u64 length, unsign
   return region;
 }
 
-Expected<std::string> meet(verbena_agent* agent, const std::string& address) {
+Expected<std::string> meet(verbena_agent* agent, const std::string& address, double seconds) {
   std::array<char, 256> name{};
-  if (verbena_agent_fetch_metadata(agent, address.c_str(), kMeetSeconds, name.data(),
-                                   name.size()) != VERBENA_TRANSFER_OK)
+  if (verbena_agent_fetch_metadata(agent, address.c_str(), seconds, name.data(), name.size()) !=
+      VERBENA_TRANSFER_OK)
     return agent_error();
   return std::string(name.data());
 }
@@ -73,9 +71,10 @@ std::optional<Note> next_note(verbena_agent* agent, double seconds) {
   return Note{peer.data(), std::string(text.data(), size)};
 }
 
-Expected<void> tell(verbena_agent* agent, const std::string& peer, const std::string& text) {
+Expected<void> tell(verbena_agent* agent, const std::string& peer, const std::string& text,
+                    double seconds) {
   const std::string part = text.substr(0, VERBENA_NOTIFICATION_MAX);
-  if (verbena_agent_notify(agent, peer.c_str(), part.data(), part.size(), kTellSeconds) !=
+  if (verbena_agent_notify(agent, peer.c_str(), part.data(), part.size(), seconds) !=
       VERBENA_TRANSFER_OK)
     return agent_error();
   return {};

@@ -34,7 +34,8 @@ struct AgentSettings {
 [[nodiscard]] Expected<u64> add_region(verbena_agent* agent, void* address, u64 length,
                                        unsigned rights);
 // The name of the agent at HOST:PORT, whose metadata is loaded afterwards.
-[[nodiscard]] Expected<std::string> meet(verbena_agent* agent, const std::string& address);
+[[nodiscard]] Expected<std::string> meet(verbena_agent* agent, const std::string& address,
+                                         double seconds);
 
 struct ReadOrder {
   std::string peer{};
@@ -48,7 +49,7 @@ struct Note {
 };
 [[nodiscard]] std::optional<Note> next_note(verbena_agent* agent, double seconds);
 [[nodiscard]] Expected<void> tell(verbena_agent* agent, const std::string& peer,
-                                  const std::string& text);
+                                  const std::string& text, double seconds);
 
 [[nodiscard]] std::vector<std::string> split(const std::string& text, char at);
 // "8.0 GiB"

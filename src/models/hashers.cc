@@ -46,7 +46,7 @@ void Hashers::work() {
     Verdict verdict{.unit = job.unit};
     verdict.is_right = !job.expected || transfer::blake3(job.octets) == *job.expected;
     if (verdict.is_right && job.file != nullptr)
-      verdict.is_written = job.file->write_at(job.offset, job.octets);
+      verdict.write_error = job.file->write_at(job.offset, job.octets);
     guard.lock();
     verdicts_.push_back(verdict);
     has_verdict_.notify_one();

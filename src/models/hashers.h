@@ -27,7 +27,7 @@ class Hashers {
   struct Verdict {
     u64 unit = 0;
     bool is_right = false;
-    bool is_written = true;
+    int write_error = 0;  // an errno
   };
 
   explicit Hashers(u32 threads);

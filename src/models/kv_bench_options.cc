@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 #include "models/handles.h"
 
 namespace verbena::models {
@@ -72,6 +74,9 @@ Expected<KVBenchOptions> read_kv_bench_options(std::span<const std::string> argu
     if (!value) return tl::unexpected(value.error());
     number.value = static_cast<u32>(*value);
   }
+  if (!read.model.divides_by(read.tensor_parallel))
+    return tl::unexpected(fmt::format("--tp {}: {} has {} KV heads, which do not divide by that",
+                                      read.tensor_parallel, name, read.model.kv_heads));
   read.model.layers = layers;
   read.compute_us = compute;
   // --blocks counts all blocks of a request: they are one layer's, of K and V together.

@@ -8,7 +8,7 @@
 namespace verbena::models {
 namespace {
 
-constexpr double kMoveSeconds = 60;
+constexpr double kMoveSeconds = 60, kMeetSeconds = 10;
 
 tl::unexpected<std::string> agent_failure() {
   return tl::unexpected<std::string>(verbena_agent_error());
@@ -74,7 +74,7 @@ KVPlace KVInstance::place() const {
 Expected<void> KVMover::open(const KVBenchOptions& options, const KVCacheMemory& memory,
                              const KVPlace& decode) {
   if (const auto opened = instance_.open("prefill", options, memory); !opened) return opened;
-  auto met = meet(instance_.agent(), decode.address.data());
+  auto met = meet(instance_.agent(), decode.address.data(), kMeetSeconds);
   if (!met) return tl::unexpected(met.error());
   peer_ = std::move(*met);
   if (const auto prepared = prepare_requests(options, decode); !prepared) return prepared;

@@ -1,4 +1,7 @@
 // verbena-transfer: `verbena model` and `verbena bench` start it.
+#include <sys/resource.h>
+
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -6,6 +9,17 @@
 
 namespace verbena::models {
 namespace {
+
+// A model has many files, each with a descriptor. A file that gets too long is an error of write(),
+// not the end of the process.
+void prepare_process() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  std::signal(SIGXFSZ, SIG_IGN);
+}
 
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() >= 2) {
@@ -22,5 +36,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace verbena::models
 
 int main(int argc, char** argv) {
+  verbena::models::prepare_process();
   return verbena::models::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
 }

@@ -19,6 +19,10 @@ tl::unexpected<std::string> file_error(const std::string& path, int error) {
   return tl::unexpected(path + ": " + std::strerror(error));
 }
 
+u64 nanoseconds(const timespec& time) {
+  return static_cast<u64>(time.tv_sec) * 1'000'000'000 + static_cast<u64>(time.tv_nsec);
+}
+
 }  // namespace
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
@@ -64,6 +68,9 @@ Expected<MappedFile> MappedFile::make_target(const std::string& path, u64 octets
   file.path_ = path;
   file.part_path_ = path + ".part";
   file.octets_ = octets;
+  struct stat existing {};
+  if (stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode))
+    return tl::unexpected(path + ": it is there, and is no regular file");
   file.file_ = open(file.part_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file.file_ < 0) return file_error(file.part_path_, errno);
   if (flock(file.file_, LOCK_EX | LOCK_NB) != 0)
@@ -109,14 +116,19 @@ std::string MappedFile::no_room() const {
          (is_known ? ": " + size_text(u64{room.f_bavail} * room.f_frsize) + " are free" : "");
 }
 
-bool MappedFile::write_at(u64 offset, std::span<const u8> from) const {
+std::string MappedFile::write_failure(int error) const {
+  return error == ENOSPC || error == EDQUOT ? no_room() : path_ + ": " + std::strerror(error);
+}
+
+int MappedFile::write_at(u64 offset, std::span<const u8> from) const {
   while (!from.empty()) {
     const ssize_t wrote = pwrite(file_, from.data(), from.size(), static_cast<off_t>(offset));
-    if (wrote <= 0) return false;
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return wrote < 0 ? errno : ENOSPC;
     from = from.subspan(static_cast<std::size_t>(wrote));
     offset += static_cast<u64>(wrote);
   }
-  return true;
+  return 0;
 }
 
 bool MappedFile::read_at(u64 offset, std::span<u8> to) const {
@@ -127,6 +139,13 @@ bool MappedFile::read_at(u64 offset, std::span<u8> to) const {
     offset += static_cast<u64>(got);
   }
   return true;
+}
+
+FileIdentity MappedFile::identity() const {
+  return {.inode = status_.st_ino,
+          .octets = octets_,
+          .modified_ns = nanoseconds(status_.st_mtim),
+          .changed_ns = nanoseconds(status_.st_ctim)};
 }
 
 bool MappedFile::has_changed() const {

@@ -13,6 +13,12 @@ namespace verbena::models {
 
 using transfer::Expected;
 
+struct FileIdentity {
+  u64 inode = 0, octets = 0;
+  u64 modified_ns = 0, changed_ns = 0;  // since 1970: st_mtim, st_ctim
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
 class MappedFile {
  public:
   MappedFile() = default;
@@ -31,10 +37,12 @@ class MappedFile {
   [[nodiscard]] u64 octets() const { return octets_; }
   [[nodiscard]] u64 had_octets() const { return had_octets_; }
   [[nodiscard]] bool is_file() const { return file_ >= 0; }
-  [[nodiscard]] bool write_at(u64 offset, std::span<const u8> from) const;
-  [[nodiscard]] std::string no_room() const;  // one line that says so
+  // Returns 0, or an errno.
+  [[nodiscard]] int write_at(u64 offset, std::span<const u8> from) const;
+  [[nodiscard]] std::string write_failure(int error) const;  // one line for the user
   // Reads from the file, not from the mapping, which cannot be read where the file was cut.
   [[nodiscard]] bool read_at(u64 offset, std::span<u8> to) const;
+  [[nodiscard]] FileIdentity identity() const;  // of a source, when it was opened
   // Whether a source is another one than when it was opened.
   [[nodiscard]] bool has_changed() const;
   // The target gets its name; the data is on the disk.
@@ -43,6 +51,7 @@ class MappedFile {
  private:
   [[nodiscard]] Expected<void> map(int protection);
   [[nodiscard]] Expected<void> check_room() const;
+  [[nodiscard]] std::string no_room() const;
   int file_ = -1;
   u8* data_ = nullptr;
   u64 octets_ = 0, had_octets_ = 0;

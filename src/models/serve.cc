@@ -6,6 +6,7 @@
 #include "models/options.h"
 #include "models/progress_bar.h"
 #include "models/server.h"
+#include "models/source_model.h"
 
 namespace verbena::models {
 namespace {
@@ -15,13 +16,15 @@ using transfer::Manifest;
 struct ServeOptions {
   std::string path{};
   u64 chunk_octets = 0;
+  std::string hashes{};  // the cache's file, "off", or "": the one in the model's folder
   AgentSettings agent{};
   bool is_verbose = false;
 };
 
 Expected<ServeOptions> read_serve_options(std::span<const std::string> arguments) {
   const auto options = Options::read(
-      arguments, {.values = {"--listen", "--chunk", "--queue-pairs"}, .flags = {"--verbose"}});
+      arguments,
+      {.values = {"--listen", "--chunk", "--queue-pairs", "--hashes"}, .flags = {"--verbose"}});
   if (!options) return tl::unexpected(options.error());
   if (options->words().size() != 1)
     return tl::unexpected<std::string>("model serve needs one folder or file");
@@ -33,8 +36,28 @@ Expected<ServeOptions> read_serve_options(std::span<const std::string> arguments
   return ServeOptions{
       .path = options->words()[0],
       .chunk_octets = *chunk,
+      .hashes = options->text("--hashes"),
       .agent = {.listen = options->text("--listen"), .queue_pairs = static_cast<u32>(*queue_pairs)},
       .is_verbose = options->has("--verbose")};
+}
+
+// Opens the model with the hashes of earlier runs, and keeps the hashes for later ones.
+Expected<SourceModel> open_with_cache(const ServeOptions& options) {
+  const bool uses_cache = options.hashes != "off";
+  const std::string path = options.hashes.empty() ? hash_cache_path(options.path) : options.hashes;
+  const HashCache before = uses_cache ? HashCache::load(path) : HashCache{};
+  HashCache cache = before;
+  u64 hashed = 0;
+  ProgressBar bar("hashing", 0);
+  auto model = open_model(options.path, options.chunk_octets, cache, [&](u64 octets) {
+    hashed += octets;
+    bar.show(hashed);
+  });
+  if (!model || !uses_cache || cache == before) return model;
+  // A model on a medium that is read-only is served as well.
+  if (const auto saved = cache.save(path); !saved && !options.hashes.empty())
+    fmt::print(stderr, "verbena: warning: {}\n", saved.error());
+  return model;
 }
 
 }  // namespace
@@ -43,20 +66,18 @@ int serve_model(std::span<const std::string> arguments) {
   const auto options = read_serve_options(arguments);
   if (!options) return fail(kExitUsage, options.error());
   catch_signals();
-  u64 hashed = 0;
-  ProgressBar bar("hashing", 0);
-  const auto model = open_model(options->path, options->chunk_octets, [&](u64 octets) {
-    hashed += octets;
-    bar.show(hashed);
-  });
+  const auto model = open_with_cache(*options);
   if (!model) return fail(kExitFailed, model.error());
   std::vector<const MappedFile*> files;
   for (const MappedFile& file : model->files) files.push_back(&file);
   const auto server = Server::make(model->manifest, files, options->agent);
   if (!server) return fail(kExitFailed, server.error());
   (*server)->offer_all();
-  fmt::print("serving {} files, {}, in {} chunks: verbena model fetch {} TARGET\n", files.size(),
-             size_text(model->manifest.octets()), model->manifest.chunks(), (*server)->address());
+  const std::string kept =
+      model->kept_chunks == 0 ? "" : fmt::format(" ({} were hashed before)", model->kept_chunks);
+  fmt::print("serving {} files, {}, in {} chunks{}: verbena model fetch {} TARGET\n", files.size(),
+             size_text(model->manifest.octets()), model->manifest.chunks(), kept,
+             (*server)->address());
   std::fflush(stdout);
   (*server)->run(is_stopped, [&](const std::string& event) {
     if (options->is_verbose) fmt::print(stderr, "{}\n", event);

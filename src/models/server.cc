@@ -3,24 +3,19 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 
 #include <fmt/format.h>
-
-#include "transfer/safetensors.h"
 
 namespace verbena::models {
 namespace {
 
-namespace fs = std::filesystem;
-using transfer::Hash;
 using transfer::Manifest;
 using transfer::Place;
 using transfer::Places;
 
 constexpr u64 kMaxSliceOctets = u64{64} << 20, kMaxSliceSpan = u64{1} << 30;
 constexpr std::size_t kMaxOthers = 64, kOthersTold = 16;
-constexpr double kPollSeconds = 0.2;
+constexpr double kPollSeconds = 0.2, kPeerSeconds = 10;
 
 std::optional<u64> number_of(const std::string& word) {
   u64 value = 0;
@@ -29,100 +24,7 @@ std::optional<u64> number_of(const std::string& word) {
   return value;
 }
 
-Expected<void> check_safetensors(const MappedFile& file, const std::string& name) {
-  const auto wrong = [&](const std::string& why) { return tl::unexpected(name + ": " + why); };
-  std::string prefix(transfer::SafetensorsHeader::kPrefixOctets, '\0');
-  if (file.octets() < prefix.size() ||
-      !file.read_at(0, {reinterpret_cast<u8*>(prefix.data()), prefix.size()}))
-    prefix.clear();
-  const auto octets = transfer::SafetensorsHeader::json_octets(prefix, file.octets());
-  if (!octets) return wrong(octets.error());
-  std::string json(*octets, '\0');
-  if (!file.read_at(prefix.size(), {reinterpret_cast<u8*>(json.data()), json.size()}))
-    return wrong("it cannot be read");
-  const auto header = transfer::SafetensorsHeader::parse(json, file.octets());
-  if (!header) return wrong(header.error());
-  return {};
-}
-
-Expected<std::vector<std::string>> names_below(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().lexically_relative(folder).string();
-    const std::string last = entry->path().filename().string();
-    if (last.front() == '.') {
-      if (entry->is_directory()) entry.disable_recursion_pending();
-      continue;
-    }
-    if (!entry->is_regular_file() || last.ends_with(".part")) continue;
-    if (!transfer::is_safe_name(name)) return tl::unexpected(name + ": a name that is not served");
-    names.push_back(name);
-    if (names.size() > Manifest::kMaxFiles)
-      return tl::unexpected<std::string>("more than 65,536 files");
-  }
-  if (error) return tl::unexpected(folder.string() + ": " + error.message());
-  std::ranges::sort(names);
-  return names;
-}
-
-// Several threads hash the chunks of a file. Returns false if it cannot be read.
-bool hash_file(const MappedFile& file, u64 chunk_octets, std::vector<Hash>& hashes,
-               const std::function<void(u64)>& on_hashed) {
-  std::atomic<u64> next = 0;
-  std::atomic<bool> is_good = true;
-  std::mutex lock;
-  const auto work = [&] {
-    std::vector<u8> buffer(std::min(chunk_octets, file.octets()));
-    for (u64 chunk = next++; chunk < hashes.size() && is_good; chunk = next++) {
-      const u64 offset = chunk * chunk_octets;
-      const std::span<u8> part(buffer.data(), std::min(chunk_octets, file.octets() - offset));
-      if (!file.read_at(offset, part)) is_good = false;
-      hashes[chunk] = transfer::blake3(part);
-      const std::lock_guard<std::mutex> guard(lock);
-      on_hashed(part.size());
-    }
-  };
-  const u32 count = static_cast<u32>(
-      std::min<u64>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u), hashes.size()));
-  std::vector<std::thread> threads;
-  for (u32 i = 0; i < count; ++i) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
-  return is_good;
-}
-
 }  // namespace
-
-Expected<SourceModel> open_model(const std::string& path, u64 chunk_octets,
-                                 const std::function<void(u64)>& on_hashed) {
-  SourceModel model;
-  model.manifest.chunk_octets = chunk_octets;
-  std::error_code error;
-  const bool is_folder = fs::is_directory(path, error);
-  const fs::path folder = is_folder ? fs::path(path) : fs::path(path).parent_path();
-  std::vector<std::string> names = {fs::path(path).filename().string()};
-  if (is_folder) {
-    auto found = names_below(folder);
-    if (!found) return tl::unexpected(found.error());
-    names = std::move(*found);
-  }
-  if (names.empty()) return tl::unexpected(path + ": there is no file in it");
-  for (const std::string& name : names) {
-    auto file = MappedFile::open_source((folder / name).string());
-    if (!file) return tl::unexpected(file.error());
-    if (name.ends_with(".safetensors"))
-      if (const auto checked = check_safetensors(*file, name); !checked)
-        return tl::unexpected(checked.error());
-    transfer::ModelFile entry{.name = name, .octets = file->octets()};
-    entry.hashes.resize(model.manifest.chunks_of(entry));
-    if (!hash_file(*file, chunk_octets, entry.hashes, on_hashed) || file->has_changed())
-      return tl::unexpected(name + ": it changed while it was read");
-    model.manifest.files.push_back(std::move(entry));
-    model.files.push_back(std::move(*file));
-  }
-  return model;
-}
 
 Expected<std::unique_ptr<Server>> Server::make(const Manifest& manifest,
                                                const std::vector<const MappedFile*>& files,
@@ -186,7 +88,7 @@ void Server::answer(const Note& note, const std::function<void(const std::string
   const std::string& address = words[2];
   auto asker = askers_.find(address);
   if (asker == askers_.end() || asker->second != note.peer) {
-    const auto met = meet(agent_.get(), address);
+    const auto met = meet(agent_.get(), address, kPeerSeconds);
     if (!met || *met != note.peer) return;  // it has gone since, or lies
     if (askers_.size() >= 4096) askers_.clear();
     asker = askers_.insert_or_assign(address, *met).first;
@@ -194,7 +96,7 @@ void Server::answer(const Note& note, const std::function<void(const std::string
   }
   const auto result = result_of(words);
   (void)tell(agent_.get(), asker->second,
-             result ? id + " ok " + *result : id + " no " + result.error());
+             result ? id + " ok " + *result : id + " no " + result.error(), kPeerSeconds);
 }
 
 Expected<std::string> Server::result_of(const std::vector<std::string>& words) {

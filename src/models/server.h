@@ -67,13 +67,4 @@ class Server {
   u64 octets_hashed_ = 0;
 };
 
-// The files of a folder, or one file, with the hashes of their chunks. Refuses safetensors files
-// with a wrong header. `on_hashed` gets octets.
-struct SourceModel {
-  transfer::Manifest manifest{};
-  std::vector<MappedFile> files{};
-};
-[[nodiscard]] Expected<SourceModel> open_model(const std::string& path, u64 chunk_octets,
-                                               const std::function<void(u64)>& on_hashed);
-
 }  // namespace verbena::models

@@ -11,7 +11,7 @@
 namespace verbena::models {
 namespace {
 
-constexpr double kAnswerSeconds = 30, kReadSeconds = 60;
+constexpr double kPollSeconds = 0.5;
 constexpr u64 kMaxManifestOctets = u64{1} << 30;
 
 template <typename T>
@@ -43,7 +43,7 @@ Expected<Source*> Sources::add(const std::string& address, bool is_origin) {
   auto source = std::make_unique<Source>();
   source->address = address;
   source->is_origin = is_origin;
-  const auto met = meet(agent(), address);
+  const auto met = meet(agent(), address, patience_s_);
   if (!met) return tl::unexpected(met.error());
   source->peer = *met;
   const auto described = ask(*source, "model");
@@ -53,7 +53,8 @@ Expected<Source*> Sources::add(const std::string& address, bool is_origin) {
   if (!sources_.empty() && sources_.front()->manifest_hash != source->manifest_hash)
     return tl::unexpected(address + " serves another model than " + sources_.front()->address);
   // The regions of its files are in its metadata of now.
-  if (const auto again = meet(agent(), address); !again) return tl::unexpected(again.error());
+  if (const auto again = meet(agent(), address, patience_s_); !again)
+    return tl::unexpected(again.error());
   sources_.push_back(std::move(source));
   return sources_.back().get();
 }
@@ -67,7 +68,7 @@ Expected<void> Sources::read_into(const Source& source, u64 address, u64 region,
         start_read(agent(), {.peer = source.peer,
                              .local = {{reinterpret_cast<u64>(to.data()), to.size(), *own}},
                              .remote = {{address, to.size(), region}}});
-    result = transfer ? finish(*transfer, kReadSeconds)
+    result = transfer ? finish(*transfer, patience_s_)
                       : Expected<void>(tl::unexpected(transfer.error()));
   }
   verbena_agent_deregister(agent(), *own);
@@ -104,9 +105,9 @@ Expected<void> Sources::refresh(Source& source, const transfer::Manifest& manife
 Expected<u64> Sources::ask_later(const Source& source, const std::string& verb,
                                  const std::string& words) {
   const u64 id = next_question_++;
-  const auto told =
-      tell(agent(), source.peer,
-           fmt::format("{} {} {} {}", verb, id, verbena_agent_address(agent()), words));
+  const auto told = tell(
+      agent(), source.peer,
+      fmt::format("{} {} {} {}", verb, id, verbena_agent_address(agent()), words), patience_s_);
   if (!told) return tl::unexpected(told.error());
   return id;
 }
@@ -115,8 +116,8 @@ Expected<std::string> Sources::ask(const Source& source, const std::string& verb
                                    const std::string& words) {
   const auto id = ask_later(source, verb, words);
   if (!id) return tl::unexpected(id.error());
-  for (double waited = 0; waited < kAnswerSeconds; waited += 1) {
-    poll_answers(1);
+  for (double waited = 0; waited < patience_s_; waited += kPollSeconds) {
+    poll_answers(kPollSeconds);
     if (auto answer = take_answer(*id)) return std::move(*answer);
   }
   return tl::unexpected(source.address + " does not answer");

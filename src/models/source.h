@@ -34,7 +34,8 @@ struct Source {
 // An agent that fetches, and what it knows of its sources.
 class Sources {
  public:
-  explicit Sources(AgentPtr agent) : agent_(std::move(agent)) {}
+  // `patience_s`: a source that does not answer for so long is lost.
+  Sources(AgentPtr agent, double patience_s) : agent_(std::move(agent)), patience_s_(patience_s) {}
   [[nodiscard]] verbena_agent* agent() const { return agent_.get(); }
 
   // Fails if there is no model, or another one than that of the other sources.
@@ -60,6 +61,7 @@ class Sources {
     Expected<std::string> text;
   };
   AgentPtr agent_;
+  double patience_s_;
   std::vector<std::unique_ptr<Source>> sources_{};
   std::vector<Answer> answers_{};
   u64 next_question_ = 1;

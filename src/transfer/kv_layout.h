@@ -23,6 +23,11 @@ struct KVModel {
   u32 element_octets = 2;
   bool is_latent = false;
   double parameters = 0;  // of the whole model
+
+  // Whether GPUs can share the KV heads: each has as many of them, or as many GPUs have each.
+  [[nodiscard]] bool divides_by(u32 tensor_parallel) const {
+    return is_latent || kv_heads % tensor_parallel == 0 || tensor_parallel % kv_heads == 0;
+  }
 };
 // nullptr if there is no such model.
 [[nodiscard]] const KVModel* find_kv_model(std::string_view name);

@@ -72,6 +72,7 @@ class KVBenchTest(unittest.TestCase):
         for needle, arguments in {"there is llama3-8b": ["--model", "gpt"],
                                   "--tokens": ["--tokens", 0], "--blocks": ["--blocks", 3],
                                   "8.0 GiB at most": ["--tokens", 1 << 24],
+                                  "8 KV heads": ["--tp", 3],
                                   "unexpected": ["fly"], "--baseline": ["--baseline", "x"]}.items():
             with self.subTest(arguments):
                 done = bench(*arguments)

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import children
@@ -108,7 +109,8 @@ class ModelTest(unittest.TestCase):
 
     def assert_same(self, target, source=None):
         source = source or self.model
-        files = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
+        files = sorted(path.relative_to(source) for path in source.rglob("*")
+                       if path.is_file() and path.name != ".verbena-hashes")
         self.assertEqual(sorted(path.relative_to(target) for path in target.rglob("*")
                                 if path.is_file()), files)
         for file in files:
@@ -241,6 +243,86 @@ class FetchTest(ModelTest):
         self.assertEqual(server.wait(20), 0)
 
 
+class HashCacheTest(ModelTest):
+    """Hashes that `serve` keeps between its runs."""
+
+    def setUp(self):
+        super().setUp()
+        self.big = self.model / "b.bin"
+        self.big.write_bytes(random.Random(4).randbytes(4 * MIB))
+        self.cache = self.model / ".verbena-hashes"
+
+    def kept_chunks(self, *options):
+        """How many chunks the next run need not hash."""
+        process = self.start("serve", self.model, *options)
+        line = process.stdout.readline()
+        process.kill()
+        self.assertIn("model fetch", line)
+        found = re.search(r"\((\d+) were hashed before\)", line)
+        return int(found[1]) if found else 0
+
+    def settle(self):
+        time.sleep(2.1)  # a file that was written just before is not kept
+
+    def test_a_file_that_was_just_written_is_not_kept(self):
+        self.assertEqual(self.kept_chunks(), 0)
+        self.assertEqual(self.kept_chunks(), 0)
+
+    def test_only_changed_files_are_hashed_again(self):
+        self.settle()
+        self.assertEqual(self.kept_chunks(), 0)
+        self.assertTrue(self.cache.exists())
+        self.assertEqual(self.kept_chunks(), 6)
+        self.assertEqual(self.kept_chunks("--chunk", "64K"), 0)  # chunks of another size
+        self.settle()
+        self.assertEqual(self.kept_chunks("--hashes", "off"), 0)
+        before = self.big.stat()
+        with open(self.big, "r+b") as file:
+            file.write(b"changed")
+        os.utime(self.big, ns=(before.st_atime_ns, before.st_mtime_ns))  # without a trace
+        self.settle()
+        self.assertEqual(self.kept_chunks("--chunk", "64K"), 3)
+        _, address = self.serve(None, "--chunk", "64K")
+        self.fetch(address, self.folder / "copy")
+        self.assertEqual((self.folder / "copy" / "b.bin").read_bytes(), self.big.read_bytes())
+        self.assertFalse((self.folder / "copy" / ".verbena-hashes").exists())
+
+    def test_a_file_that_was_replaced_is_hashed_again(self):
+        self.settle()
+        self.kept_chunks()
+        before = self.big.stat()
+        other = self.model / "c.bin"
+        other.write_bytes(random.Random(5).randbytes(4 * MIB))
+        os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+        other.rename(self.big)
+        self.assertEqual(self.kept_chunks(), 2)
+
+    def test_damaged_caches_count_as_empty(self):
+        self.settle()
+        self.kept_chunks()
+        octets = bytearray(self.cache.read_bytes())
+        for damaged in (b"", b"x" * 100, octets[:-1], octets[:40] + b"!" + octets[41:]):
+            self.cache.write_bytes(damaged)
+            self.assertEqual(self.kept_chunks(), 0)
+        self.cache.unlink()
+        self.cache.mkdir()
+        self.assertEqual(self.kept_chunks(), 0)
+
+    def test_another_place(self):
+        self.settle()
+        place = self.folder / "hashes"
+        self.assertEqual(self.kept_chunks("--hashes", place), 0)
+        self.assertFalse(self.cache.exists())
+        self.assertEqual(self.kept_chunks("--hashes", place), 6)
+        done = self.start("serve", self.model, "--hashes", self.folder / "no" / "such")
+        self.assertIn("warning: ", done.stdout.readline())
+
+    def test_one_file_and_its_folder_share_the_cache(self):
+        self.settle()
+        self.serve(self.big)
+        self.assertEqual(self.kept_chunks(), 4)
+
+
 class BadInputTest(ModelTest):
     def refused(self, octets, needle):
         path = self.folder / "bad.safetensors"
@@ -283,6 +365,18 @@ class BadInputTest(ModelTest):
         self.fails("hash does not match", address, self.folder / "copy")
         self.assertFalse((self.folder / "copy" / "b.bin").exists())
 
+    def test_links_to_nothing_and_loops(self):
+        (self.model / "gone.bin").symlink_to("nowhere")
+        done = self.verbena("serve", self.model)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("gone.bin: a link to a file that is not there", done.stdout)
+        (self.model / "gone.bin").unlink()
+        (self.model / "loop.bin").symlink_to("loop.bin")
+        done = self.verbena("serve", self.model)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("loop.bin: Too many levels", done.stdout)
+        self.assertEqual(len(done.stdout.splitlines()), 1, done.stdout)
+
     def test_a_file_that_is_cut(self):
         path = self.model / "b.bin"
         path.write_bytes(random.Random(4).randbytes(4 * MIB))
@@ -316,6 +410,46 @@ class BadInputTest(ModelTest):
             self.fails("no room for 16.0 MiB", address, small / "copy")
         finally:
             subprocess.run(["umount", small], check=True)
+
+    def test_targets_that_cannot_be_written(self):
+        _, address = self.serve()
+        (self.folder / "copy" / "a.safetensors").mkdir(parents=True)
+        self.fails("is no regular file", address, self.folder / "copy")
+        (self.folder / "file").touch()
+        self.fails("file/below: Not a directory", address, self.folder / "file" / "below")
+
+    def test_few_descriptors_and_short_files(self):
+        for number in range(80):
+            (self.model / f"{number}.bin").write_bytes(bytes([number]) * 100)
+        _, address = self.serve()
+        limited = ["prlimit", "--nofile=64:512"]
+        done = subprocess.run([*limited, VERBENA, "model", "fetch", address, self.folder / "copy",
+                               "--address", harness.ADDRESS], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assert_same(self.folder / "copy")
+        done = subprocess.run(["prlimit", "--fsize=50", VERBENA, "model", "fetch", address,
+                               self.folder / "other", "--address", harness.ADDRESS],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=60)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("File too large", done.stdout)
+
+    def test_a_source_that_is_stopped(self):
+        (self.model / "b.bin").write_bytes(random.Random(4).randbytes(64 * MIB))
+        server, address = self.serve(None, "--chunk", "64K")
+        target = self.folder / "copy"
+        fetch = self.start("fetch", address, target, "--in-flight", "1", "--timeout", "2",
+                           "--fault", "rate limit=400Mbit")
+        harness.wait_until(lambda: (target / "b.bin.part").exists(), 20, "the fetch begins")
+        server.send_signal(signal.SIGSTOP)
+        try:
+            output = fetch.communicate(timeout=40)[0]
+        finally:
+            server.send_signal(signal.SIGCONT)
+        self.assertEqual(fetch.returncode, 1, output)
+        self.assertTrue(output.splitlines()[-1].startswith("verbena: "), output)
+        self.assertFalse((target / "b.bin").exists())
 
     def test_other_models_and_no_models(self):
         other = self.folder / "other"

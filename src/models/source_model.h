@@ -1,0 +1,28 @@
+// The files of a model that `model serve` gives, and the hashes of their chunks.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/hash_cache.h"
+#include "models/mapped_file.h"
+#include "transfer/manifest.h"
+
+namespace verbena::models {
+
+struct SourceModel {
+  transfer::Manifest manifest{};
+  std::vector<MappedFile> files{};
+  u64 kept_chunks = 0;  // whose hashes the cache had
+};
+// Opens the files of a folder, or one file. Refuses safetensors files with a wrong header. Hashes
+// the files that `cache` does not know, and enters them there. `on_hashed` gets octets.
+[[nodiscard]] Expected<SourceModel> open_model(const std::string& path, u64 chunk_octets,
+                                               HashCache& cache,
+                                               const std::function<void(u64)>& on_hashed);
+
+// Where the cache of the model at `path` is: in its folder.
+[[nodiscard]] std::string hash_cache_path(const std::string& path);
+
+}  // namespace verbena::models
