@@ -80,6 +80,22 @@ TEST_F(RCTest, WhatHasArrivedIsAcknowledgedBeforeAQPIsDestroyed) {
   EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
 }
 
+TEST_F(RCTest, WhatHasArrivedIsExecutedBeforeItsMemoryIsDeregistered) {
+  for (const bool deregisters_target : {true, false}) {
+    ibv_mr* const own = verbs.reg_mr(pd, local_.data(), kSize, kAllAccess);
+    ASSERT_NE(own, nullptr);
+    ibv_sge from = sge_of(deregisters_target ? local_mr_ : own, 0, 8);
+    ibv_sge to = sge_of(deregisters_target ? own : remote_mr_, 0, 8);
+    ASSERT_EQ(post(peer_, recv_wr(1, &to)), 0);
+    ibv_wc wc{};
+    for (int polls = 0; polls < 1000; ++polls) ASSERT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
+    ASSERT_EQ(post(qp_, send_wr(2, IBV_WR_SEND, &from)), 0);
+    ASSERT_EQ(verbs.dereg_mr(own), 0);
+    EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS) << deregisters_target;
+    EXPECT_EQ(wait_for_completion(peer_cq_).status, IBV_WC_SUCCESS) << deregisters_target;
+  }
+}
+
 TEST_F(RCTest, SendWithImmediateArrivesWhole) {
   local_.fill('s');
   ibv_sge from = sge_of(local_mr_, 0, kSize), to = sge_of(remote_mr_, 0, kSize);

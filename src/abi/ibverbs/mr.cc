@@ -331,6 +331,7 @@ ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) try {
 
 int ibv_dereg_mr(ibv_mr* mr) try {
   MRObject& self = MRObject::of(mr);
+  self.owner().adapter->receive_arrived();  // which may need the region, or acknowledge its use
   if (const Status status = self.shared->destroy(); status != Status::kOk) return refuse(status);
   zero_if_asked(self);
   checks::deregistered(self);

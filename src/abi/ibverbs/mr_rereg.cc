@@ -115,6 +115,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t leng
       .skew = skew_of(addr),
       .length = length,
       .iova = reinterpret_cast<u64>(addr)};
+  self.owner().adapter->receive_arrived();  // with the region as it is
   std::optional<host::CommonMemory> common = common_after(self, change, wanted);
   const Result<MRKeys> keys = reregister(self, change, common);
   if (!keys) return refuse_rereg(keys.error());

@@ -66,6 +66,10 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   return post_send(qp, &wr, &bad_wr);
 }
 
-int dealloc_mw(ibv_mw* mw) { return refuse(destroy(MWObject::of(mw))); }
+int dealloc_mw(ibv_mw* mw) {
+  MWObject& self = MWObject::of(mw);
+  self.owner().adapter->receive_arrived();  // which may use the window
+  return refuse(destroy(self));
+}
 
 }  // namespace verbena::abi
