@@ -87,12 +87,13 @@ class Adapter {
   virtual void request_notification(CompletionQueue* cq, NotifyOn on) = 0;
   // The caller is about to sleep until an event comes: receives in this thread until it is there,
   // or until it is better to sleep, and be woken by the helper. `has_event`: asked with the adapter
-  // locked.
-  virtual void look_before_sleep(const std::function<bool()>& has_event) = 0;
+  // locked. Returns whether the caller sleeps now; then it calls on_awake() afterwards.
+  [[nodiscard]] virtual bool look_before_sleep(const std::function<bool()>& has_event) = 0;
+  virtual void on_awake() = 0;
 
   // Processes the packets that have arrived so far and sends what answers them, also what was held
   // back, as a card has done by now: before a QP is destroyed or changes to a state in which they
-  // would be dropped. Not inside a Session.
+  // would be dropped, and before keys that they may name become invalid. Not inside a Session.
   virtual void receive_arrived() = 0;
 
   // Attaches a UD QP to a group, which the port joins on the network with the first, and leaves

@@ -11,17 +11,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <numeric>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "host/events/event_queue.h"
 #include "host/live_adapter.h"
 #include "host/network/socket_address.h"
+#include "host/progress/adaptive_mutex.h"
 #include "host/rc_endpoint_for_test.h"
 #include "host/sharing/directory.h"
 #include "host/sharing/qpn_slot.h"
@@ -172,6 +177,37 @@ TEST_F(AdapterTest, APollThatOfferedTheCoreReturnsWhatArrivedMeanwhile) {
   EXPECT_EQ(b_.wait_for_completion().status, WQEStatus::kSuccess);
 }
 
+TEST(AdaptiveMutexTest, AThreadThatWaitsOffersItsCoreToNobody) {
+  AdaptiveMutex mutex;
+  std::atomic<bool> offered = false;
+  mutex.lock();
+  std::thread waiting([&] {
+    while_core_is_offered = [&] { offered = true; };
+    mutex.lock();
+    mutex.unlock();
+    while_core_is_offered = nullptr;
+  });
+  ::poll(nullptr, 0, 20);
+  mutex.unlock();
+  waiting.join();
+  EXPECT_FALSE(offered);
+}
+
+TEST(AdaptiveMutexTest, OneThreadAtATime) {
+  AdaptiveMutex mutex;
+  int count = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int n = 0; n < 10'000; ++n) {
+        const std::lock_guard lock(mutex);
+        ++count;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, 40'000);
+}
+
 TEST(AdapterEventTest, ASleeperIsWokenByACompletion) {
   QueueTarget target;
   RCEndpoint a(open("127.0.0.81")), b(open("127.0.0.82"), &target);
@@ -201,10 +237,11 @@ TEST(AdapterEventTest, AThreadThatLooksIsNotCancelled) {
     b.adapter().request_notification(b.cq(), NotifyOn::kAnyCompletion);
     a.post(SendOp::kSend, 100);
     EXPECT_EQ(target.queue().pop(), 1);
-    b.adapter().look_before_sleep([&] {
+    const bool sleeps = b.adapter().look_before_sleep([&] {
       pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &while_looking);
       return true;
     });
+    if (sleeps) b.adapter().on_awake();
     EXPECT_EQ(b.wait_for_completion().status, WQEStatus::kSuccess);
     EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kSuccess);
   }

@@ -218,7 +218,7 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
 }
 
 // Threads that wait for events are those that programs cancel.
-void LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
+bool LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
   const NoCancellation guard;
   const std::lock_guard lock(mutex_);
   const Time now = clock_.now();
@@ -227,10 +227,15 @@ void LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
   device_.hurry_leftovers();
   take_outputs(now);
   tell_helper();
+  const bool found = looks && look_until(has_event);
   if (looks) {
-    policy_.on_wait_over(look_until(has_event) ? WaitResult::kEvent : WaitResult::kSleep);
+    const bool others = asleep_.load(std::memory_order_relaxed) != 0;
+    policy_.on_wait_over(found ? WaitResult::kEvent : WaitResult::kSleep,
+                         others ? Sleepers::kSome : Sleepers::kNone);
     tell_helper();
   }
+  if (!found) asleep_.fetch_add(1, std::memory_order_relaxed);
+  return !found;
 }
 
 // False: it is time to sleep.
@@ -512,9 +517,10 @@ Time LiveAdapter::device_due() const {
 }
 
 // The program may be in a call, on this very core: who waited for the lock would get it between
-// that call and the next one, at the price of two switches of the core for each call.
+// that call and the next one, at the price of two switches of the core for each call. Threads that
+// sleep wait for the helper, so it offers nothing then.
 void LiveAdapter::lock_as_helper() {
-  for (u32 i = 0; i < kHelperOffers; ++i) {
+  for (u32 i = 0; i < kHelperOffers && asleep_.load(std::memory_order_relaxed) == 0; ++i) {
     if (mutex_.try_lock()) return;
     ::sched_yield();
   }

@@ -4,6 +4,7 @@
 // they are.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -37,7 +38,8 @@ class LiveAdapter final : public Adapter {
 
   [[nodiscard]] u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) override;
   void request_notification(CompletionQueue* cq, NotifyOn on) override;
-  void look_before_sleep(const std::function<bool()>& has_event) override;
+  [[nodiscard]] bool look_before_sleep(const std::function<bool()>& has_event) override;
+  void on_awake() override { asleep_.fetch_sub(1, std::memory_order_relaxed); }
   void receive_arrived() override;
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group) override;
   [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group) override;
@@ -162,6 +164,7 @@ class LiveAdapter final : public Adapter {
   void serve_stats();  // the helper thread, at a question
 
   AdaptiveMutex mutex_;
+  std::atomic<u32> asleep_ = 0;       // threads, between look_before_sleep() and on_awake()
   std::unique_ptr<LocalPath> local_;  // nullptr: none
   Device device_;
   LiveConnectionManager connections_;

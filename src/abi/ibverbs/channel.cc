@@ -11,6 +11,20 @@
 namespace verbena::abi {
 namespace {
 
+// Tells the adapter when the thread no longer sleeps, and also when it is cancelled.
+class Sleep {
+ public:
+  explicit Sleep(host::Adapter* adapter) : adapter_(adapter) {}
+  ~Sleep() {
+    if (adapter_ != nullptr) adapter_->on_awake();
+  }
+  Sleep(const Sleep&) = delete;
+  Sleep& operator=(const Sleep&) = delete;
+
+ private:
+  host::Adapter* adapter_;  // nullptr: the thread does not sleep
+};
+
 // A cancellation point, as the read(2) in it.
 tl::expected<CQObject*, int> next_event(ChannelObject& channel) {
   host::EventQueue<CQObject*>& ready = *channel.ready;
@@ -18,7 +32,8 @@ tl::expected<CQObject*, int> next_event(ChannelObject& channel) {
   host::Adapter& adapter = *channel.owner().adapter;
   pthread_testcancel();
   ready.await();
-  adapter.look_before_sleep([&ready] { return !ready.is_empty(); });
+  const bool sleeps = adapter.look_before_sleep([&ready] { return !ready.is_empty(); });
+  const Sleep sleep(sleeps ? &adapter : nullptr);
   const std::optional<CQObject*> found = ready.take_awaited();
   return found ? *found : ready.pop();
 }

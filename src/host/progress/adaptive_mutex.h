@@ -1,7 +1,12 @@
 // AdaptiveMutex: a mutex for short critical sections: tries for about a microsecond before it
 // sleeps, since to be woken takes twenty. One word, so that to take it and to let go of it are an
-// instruction each where nobody else wants it.
+// instruction each where nobody else wants it. It sleeps by futex(2): std::atomic::wait() first
+// offers the core to others, which may keep it for a time slice.
 #pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -18,7 +23,7 @@ class AdaptiveMutex {
     }
     // Who sleeps, or has slept, says that others may: it cannot know.
     while (state_.exchange(kWanted, std::memory_order_acquire) != kFree)
-      state_.wait(kWanted, std::memory_order_relaxed);
+      futex(FUTEX_WAIT_PRIVATE, kWanted);
   }
   [[nodiscard]] bool try_lock() {
     u32 expected = kFree;
@@ -27,13 +32,19 @@ class AdaptiveMutex {
   }
   void unlock() {
     if (state_.exchange(kFree, std::memory_order_release) == kWanted) [[unlikely]]
-      state_.notify_one();
+      futex(FUTEX_WAKE_PRIVATE, 1);
   }
 
  private:
   static constexpr u32 kTries = 64;
   static constexpr u32 kFree = 0, kTaken = 1, kWanted = 2;
+
+  void futex(int operation, u32 value) {
+    (void)::syscall(SYS_futex, reinterpret_cast<u32*>(&state_), operation, value, nullptr);
+  }
+
   std::atomic<u32> state_{kFree};
+  static_assert(sizeof(state_) == sizeof(u32) && std::atomic<u32>::is_always_lock_free);
 };
 
 }  // namespace verbena::host

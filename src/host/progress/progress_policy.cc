@@ -196,13 +196,14 @@ void ProgressPolicy::on_notification_request() {
   waits_for_events_ = true;
 }
 
-// One thread looks for all.
+// One thread looks for all, and the helper does not listen besides.
 bool ProgressPolicy::on_wait(Time now) {
   ++polls_;
   waits_in_call_ = true;
   requests_since_wait_ = 0;
   waits_in_a_row_ = std::min(waits_in_a_row_ + 1, kTrustedWaits);
-  if (looks_in_wait_ || !lingers(now)) {
+  if (looks_in_wait_) return false;
+  if (!lingers(now)) {
     listen();
     return false;
   }
@@ -222,9 +223,9 @@ void ProgressPolicy::on_look_in_wait(LookResult result, Time now) {
   offers_core_ = is_next_offer(now - std::exchange(last_poll_, now));
 }
 
-void ProgressPolicy::on_wait_over(WaitResult result) {
+void ProgressPolicy::on_wait_over(WaitResult result, Sleepers sleepers) {
   looks_in_wait_ = false;
-  if (result == WaitResult::kSleep || !waits_in_calls()) listen();
+  if (result == WaitResult::kSleep || sleepers == Sleepers::kSome || !waits_in_calls()) listen();
 }
 
 void ProgressPolicy::on_core_returned(Time before, Time now) {

@@ -51,6 +51,7 @@ enum class PollResult {
 };
 enum class LookResult { kReceived, kNothing };
 enum class WaitResult { kEvent, kSleep };
+enum class Sleepers { kNone, kSome };   // other threads, in such calls
 enum class Calls { kOften, kSeldom };   // how the program calls just now
 enum class Requested { kNone, kSome };  // completion events that are not due yet
 
@@ -105,7 +106,7 @@ class ProgressPolicy {
   [[nodiscard]] bool on_wait(Time now);
   void on_look_in_wait(LookResult result, Time now);
   [[nodiscard]] bool should_look_in_wait(Time now) const { return lingers(now); }
-  void on_wait_over(WaitResult result);
+  void on_wait_over(WaitResult result, Sleepers sleepers);
 
   // After a poll that found something: should its thread receive a little longer before it returns?
   [[nodiscard]] bool should_stay() const { return stays_; }

@@ -373,9 +373,10 @@ TEST_F(ProgressPolicyTest, WhoWaitsInACallLooksItselfInTheHelpersPlace) {  // ib
   ASSERT_TRUE(policy_.on_wait(at(us(10))));
   EXPECT_FALSE(policy_.listens());
   EXPECT_FALSE(policy_.on_wait(at(us(11)))) << "another thread: one looks for all";
+  EXPECT_FALSE(policy_.listens()) << "it looks for that one, too";
   EXPECT_TRUE(policy_.should_look_in_wait(at(us(49))));
   EXPECT_FALSE(policy_.should_look_in_wait(at(us(50))));
-  policy_.on_wait_over(WaitResult::kSleep);
+  policy_.on_wait_over(WaitResult::kSleep, Sleepers::kNone);
   EXPECT_TRUE(policy_.listens());
   EXPECT_FALSE(policy_.should_look_again(at(us(49)))) << "the helper does not stay awake besides";
   policy_.on_notification_request();  // and waits elsewhere, in poll()
@@ -390,7 +391,7 @@ TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
     policy_.on_notification_request();
     ASSERT_TRUE(policy_.on_wait(at(t)));
     policy_.on_look_in_wait(LookResult::kReceived, at(t));
-    policy_.on_wait_over(WaitResult::kEvent);
+    policy_.on_wait_over(WaitResult::kEvent, Sleepers::kNone);
     EXPECT_EQ(policy_.listens(), waits < 8) << waits;
   }
   policy_.on_notification_request();
@@ -401,6 +402,17 @@ TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
   EXPECT_TRUE(policy_.on_helper_wake(policy_.next_check())) << "it has not come again";
   EXPECT_TRUE(policy_.listens());
   policy_.on_notification_request();
+  EXPECT_TRUE(policy_.listens());
+}
+
+TEST_F(ProgressPolicyTest, TheHelperListensForThreadsThatSleepWhileNoneLooks) {
+  wait_in_calls(8);
+  helper_receives(at(ms(10)));
+  ASSERT_TRUE(policy_.on_wait(at(ms(10))));
+  policy_.on_wait_over(WaitResult::kEvent, Sleepers::kNone);
+  EXPECT_FALSE(policy_.listens()) << "the thread comes again";
+  ASSERT_TRUE(policy_.on_wait(at(ms(10))));
+  policy_.on_wait_over(WaitResult::kEvent, Sleepers::kSome);
   EXPECT_TRUE(policy_.listens());
 }
 
