@@ -1,9 +1,9 @@
 """Starts programs that end when the test that started them ends, however it ends.
 
-A test that a signal kills runs no cleanups. The kernel then kills its children, which would otherwise
-keep ports and devices: PR_SET_PDEATHSIG of prctl(2). The setting survives execve(), so it also holds
-behind commands that run another command: `verbena run`, nsenter, env. It ends with the *thread* that
-starts the program; tests start programs in their main thread only.
+A test that a signal kills runs no cleanups. The kernel then kills its children, which would
+otherwise keep ports and devices: PR_SET_PDEATHSIG of prctl(2). The setting survives execve(), so it
+also holds behind commands that run another command: `verbena run`, nsenter, env. The program ends
+with the *thread* that starts it; tests start programs in their main thread only.
 """
 
 import ctypes

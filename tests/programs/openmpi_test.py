@@ -83,8 +83,8 @@ class OpenMPITest(unittest.TestCase):
         self.assertIn("rc_verbs/verbena0:1", output)
 
     def mpirun_by_libfabric(self, ranks, link, *command, environment=None):
-        """libfabric's verbs provider takes no loopback interface, so the ranks are in a host of their
-        own."""
+        """libfabric's verbs provider takes no loopback interface, so the ranks are in a host of
+        their own."""
         hosts = two_hosts.TwoHosts(BUILD, mtu=9000)
         self.addCleanup(hosts.close)
         variables = {"TMPDIR": str(self.folder), "VERBENA_LINK": link,
@@ -98,9 +98,9 @@ class OpenMPITest(unittest.TestCase):
         return program.output()
 
     def test_collectives_by_libfabric(self):
-        """Avoids two faults of theirs. Open MPI 4.1 does not acknowledge an MPI_Issend whose message
-        MPI_Mprobe has taken, on libfabric's TCP provider too. libfabric 1.17 does not complete a
-        message that is claimed (FI_CLAIM) and came in segments (SAR)."""
+        """Avoids two faults of theirs. Open MPI 4.1 does not acknowledge an MPI_Issend whose
+        message MPI_Mprobe has taken, on libfabric's TCP provider too. libfabric 1.17 does not
+        complete a message that is claimed (FI_CLAIM) and came in segments (SAR)."""
         for link, ranks in (("udp", 2), ("udp", 4), ("iwarp", 2), ("iwarp", 4)):
             with self.subTest(link=link, ranks=ranks):
                 output = self.mpirun_by_libfabric(
