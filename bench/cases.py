@@ -154,6 +154,14 @@ def beside_soft_roce(name, what, unit, program, *options):
                  Peer("UDP sockets", limit, is_limit=True)))
 
 
+def beside_soft_iwarp(name, what, unit, program, *options):
+    """No worse in bandwidth and latency."""
+    ours, theirs = (GuestPerftest(stack, program, (*options, "-F"), unit)
+                    for stack in ("verbena iwarp", "siw"))
+    return Case(f"soft-iwarp-{name}", "two guests", f"{what}, iWARP", unit, ours,
+                (Peer("Linux siw", theirs, 1.0),))
+
+
 def secured(name, what, unit, measurement, by_nic, encrypted):
     """Through a NIC process, and encrypted, beside the same in-process and in clear. A NIC process at
     each end polls, too: on two cores the rows show how four pollers share them."""
@@ -304,4 +312,9 @@ CASES = (
     beside_soft_roce("write-lat", "WRITE 8 B, one way", "us", "ib_write_lat", "-s", "8", "-n",
                      "300"),
     beside_soft_roce("send-lat", "SEND 8 B, one way", "us", "ib_send_lat", "-s", "8", "-n", "300"),
+    beside_soft_iwarp("write", "WRITE 64 KiB", "GB/s", "ib_write_bw", "-s", "65536", "-n", "500"),
+    beside_soft_iwarp("read", "READ 64 KiB", "GB/s", "ib_read_bw", "-s", "65536", "-n", "500"),
+    beside_soft_iwarp("send", "SEND 64 KiB", "GB/s", "ib_send_bw", "-s", "65536", "-n", "500"),
+    beside_soft_iwarp("write-lat", "WRITE 64 B, one way", "us", "ib_write_lat", "-s", "64", "-n",
+                      "300"),
 )

@@ -1,6 +1,6 @@
-"""Verbena beside Linux's soft-RoCE (rdma_rxe): the same perftest run in two guests of the lab
-(tests/lab), of one emulated CPU each, on the same interface, the two stacks in turn. Emulated: a
-figure alone means nothing, and a ratio does.
+"""Verbena beside Linux's soft-RoCE (rdma_rxe) and soft-iWARP (siw): the same perftest run in two
+guests of the lab (tests/lab), of one emulated CPU each, on the same interface, the two stacks in
+turn. Emulated: a figure alone means nothing, and a ratio does.
 
 Needs root and a lab that is built (tests/lab/guest-build)."""
 
@@ -24,6 +24,27 @@ LINK_MTU = 4200  # gives both stacks a path MTU of 4096
 PREFIX = "10.77.0."  # guest N is N + 1
 BOOT_LIMIT_S, RUN_LIMIT_S, LAB_LIMIT_S = 120, 120, 7200
 SERVER_START_S = 5  # nothing in the guest says when it listens
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelStack:
+    module: str
+    kind: str
+    options: tuple  # of perftest
+
+
+@dataclasses.dataclass(frozen=True)
+class OurStack:
+    environment: tuple
+    options: tuple
+
+
+STACKS = {
+    "rxe": KernelStack("rdma_rxe", "rxe", ("-d", "rxe0", "-x", "1")),
+    "siw": KernelStack("siw", "siw", ("-R",)),
+    "verbena": OurStack((), ()),
+    "verbena iwarp": OurStack(("VERBENA_LINK=iwarp",), ("-R",)),
+}
 
 
 def why_not():
@@ -53,7 +74,8 @@ class Guests:
         share = folder / "guests"
         share.mkdir()
         library = build.folder / "lib/libibverbs.so.1"
-        for file in (library, *needed_libraries(library), build.folder / "bench/limit_udp_window"):
+        for file in (library, build.folder / "lib/librdmacm.so.1", *needed_libraries(library),
+                     build.folder / "bench/limit_udp_window"):
             shutil.copy(file, share)
         self._lab = subprocess.Popen(
             [LAB / "guest-run", "--raw", "--guests", "2", "--cpus", "1", "--rdma", "none", "--mtu", str(LINK_MTU),
@@ -85,13 +107,14 @@ class Guests:
                 raise Failed(f"{command}\n{output}")
 
     @contextlib.contextmanager
-    def soft_roce(self):
+    def driver(self, stack):
         """The kernel's driver, which takes the port of RoCE as long as it is loaded."""
-        self.both("modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0")
+        link = f"{stack.kind}0"
+        self.both(f"modprobe {stack.module} && rdma link add {link} type {stack.kind} netdev eth0")
         try:
             yield
         finally:
-            self.both("rdma link del rxe0; modprobe -r rdma_rxe")
+            self.both(f"rdma link del {link}; modprobe -r {stack.module}")
 
     def exchange(self, command_of):
         """`command_of(number)` in guest 1, then in guest 2: what the latter prints."""
@@ -109,20 +132,21 @@ class Guests:
 
 @dataclasses.dataclass(frozen=True)
 class GuestPerftest:
-    """`stack`: verbena or rxe. `what`: GB/s or us."""
+    """`stack`: one of STACKS. `what`: GB/s or us."""
     stack: str
     program: str
     options: tuple
     what: str
 
     def run(self, site):
-        if self.stack == "verbena":
+        stack = STACKS[self.stack]
+        command = [self.program, *stack.options, *self.options]
+        if isinstance(stack, OurStack):
             return self._value(site.exchange(lambda number: shlex.join(
                 ["env", "LD_LIBRARY_PATH=/host", f"VERBENA_ADDRESS={PREFIX}{number + 1}",
-                 self.program, *self.options])))
-        with site.soft_roce():
-            return self._value(site.exchange(lambda _: shlex.join(
-                [self.program, "-d", "rxe0", "-x", "1", *self.options])))
+                 *stack.environment, *command])))
+        with site.driver(stack):
+            return self._value(site.exchange(lambda _: shlex.join(command)))
 
     def _value(self, output):
         rows = harness.perftest_rows(output)
