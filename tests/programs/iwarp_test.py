@@ -8,6 +8,7 @@ usage: iwarp_test.py [BUILD_DIR] [-k PATTERN]
 
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -469,17 +470,45 @@ class HandWrittenPeerTest(IWARPCase):
         self.assertFalse(self.server.ended(), self.server)
 
     def test_an_end_at_every_octet(self):
-        whole = mpa_request() + fpdu(tagged(0, 0x1234, 0, b"x" * 9))
+        """Closed, reset and half-closed, after each octet of a request and an FPDU."""
+        request, message = mpa_request(), fpdu(tagged(0, 0x1234, 0, b"x" * 9))
         self.check_honest_peer()
         before = self.descriptors()
-        for octets in range(len(whole)):
-            peer = self.connect()
-            peer.sendall(whole[:octets])
-            if octets % 2:  # RST
-                peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            peer.close()
+        for octets in range(len(request) + len(message) + 1):
+            for end in (self.close, self.reset, self.half_close):
+                peer = self.connect()
+                peer.sendall(request[:octets])
+                if octets >= len(request):  # rping takes one request at a time
+                    self.assertEqual(len(self.receive(peer, 20)), 20)
+                    peer.sendall(message[:octets - len(request)])
+                with self.subTest(octets=octets, end=end.__name__):
+                    end(peer)
         self.check_honest_peer()
         harness.wait_until(lambda: self.descriptors() <= before, LIMIT_S, "all are closed")
+
+    @staticmethod
+    def close(peer):
+        peer.close()
+
+    @staticmethod
+    def reset(peer):
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
+
+    def half_close(self, peer):
+        """The server has at most a TERMINATE to say, and ends its side."""
+        peer.shutdown(socket.SHUT_WR)
+        self.assertLess(len(self.receive(peer, 10_000)), 1000)
+        peer.close()
+
+    def test_a_peer_that_never_speaks_is_closed(self):
+        """As a client, before its request (10 s), and in the middle of it."""
+        peers = [self.connect() for _ in range(2)]
+        peers[1].sendall(mpa_request()[:10])
+        self.check_honest_peer()
+        for peer in peers:
+            peer.settimeout(60)
+            self.assertEqual(peer.recv(1), b"")
 
     def test_more_connections_than_descriptors(self):
         self.server.kill()
@@ -500,12 +529,24 @@ class HandWrittenPeerTest(IWARPCase):
         client = self.start(*command, "-c", "-C", "3")
         self.assertEqual(client.wait(LIMIT_S), 0, f"{server}\n{client}")
 
-    def test_many_connections_a_second(self):
+    def test_a_burst_waits_for_a_server_that_is_slow(self):
+        """rping listens with a backlog of 3 requests. Connections without a request do not count."""
+        os.kill(self.server.pid, signal.SIGSTOP)
+        try:
+            for _ in range(200):  # the kernel repeats a SYN after 1 s
+                peer = socket.create_connection((BUILD.address, self.port), timeout=0.9)
+                self.addCleanup(peer.close)
+        finally:
+            os.kill(self.server.pid, signal.SIGCONT)
+        self.check_honest_peer()
+
+    def test_ten_thousand_connections_as_fast_as_they_come(self):
+        """Each ends after no octet, one, or a request."""
         before = self.descriptors()
-        until = time.monotonic() + 1
-        while time.monotonic() < until:
+        octets = (b"", b"x", mpa_request(revision=9))
+        for number in range(10_000):
             peer = socket.create_connection((BUILD.address, self.port), timeout=20)
-            peer.send(b"x")
+            peer.send(octets[number % 3])
             peer.close()
         self.check_honest_peer()
         harness.wait_until(lambda: self.descriptors() <= before + 2, LIMIT_S, "all are closed")

@@ -108,8 +108,10 @@ Result<ListenerId> MPAConnectionManager::listen(const ListenParams& params,
   const auto session = adapter_.enter();
   auto listener = std::make_unique<Listener>(*this, ++last_listener_);
   listener->at = {*params.local_gid, service->port};
-  listener->socket = listen_at({*params.local_gid, service->port}, interface_index_,
-                               static_cast<int>(std::min(params.backlog, 4096u)));
+  // The program's backlog is of requests (on_request()). A burst of connections that have not asked
+  // yet must not fill the kernel's queue, which would drop SYNs for a second.
+  listener->socket =
+      listen_at({*params.local_gid, service->port}, interface_index_, static_cast<int>(kMaxSilent));
   if (!listener->socket.is_open())
     return failure(errno == EADDRINUSE ? Status::kBusy
                    : errno == EACCES   ? Status::kPermission
