@@ -8,6 +8,7 @@ namespace verbena::transfer {
 namespace {
 
 constexpr u64 kMaxTokens = 1 << 24;
+constexpr u64 kMaxTimestamp_ms = u64{1} << 53;
 
 Expected<TracedRequest> read_request(std::string_view line) {
   const auto json = JSON::parse(line);
@@ -21,7 +22,7 @@ Expected<TracedRequest> read_request(std::string_view line) {
   if (!arrival || !input || !output)
     return tl::unexpected<std::string>(
         "timestamp, input_length and output_length have to be whole numbers");
-  if (*input == 0 || *input > kMaxTokens || *output > kMaxTokens || *arrival > u64{1} << 40)
+  if (*input == 0 || *input > kMaxTokens || *output > kMaxTokens || *arrival > kMaxTimestamp_ms)
     return tl::unexpected<std::string>("a number is not possible");
   TracedRequest request{.arrival_ms = *arrival,
                         .input_tokens = static_cast<u32>(*input),
@@ -56,6 +57,8 @@ Expected<RequestTrace> RequestTrace::parse(std::string_view text) {
   }
   if (trace.requests.empty()) return tl::unexpected<std::string>("there is no request");
   std::ranges::stable_sort(trace.requests, {}, &TracedRequest::arrival_ms);
+  const u64 first_ms = trace.requests.front().arrival_ms;
+  for (TracedRequest& request : trace.requests) request.arrival_ms -= first_ms;
   return trace;
 }
 

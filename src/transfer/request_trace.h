@@ -2,8 +2,8 @@
 //
 //   {"timestamp": 1250, "input_length": 6758, "output_length": 500, "hash_ids": [0, 1, 2, 13]}
 //
-// with milliseconds, tokens, and an ID for each block of 512 input tokens: equal IDs are equal
-// prefixes.
+// with milliseconds since any moment, tokens, and an ID for each block of 512 input tokens: equal
+// IDs are equal prefixes.
 #pragma once
 
 #include <string_view>
@@ -14,7 +14,7 @@
 namespace verbena::transfer {
 
 struct TracedRequest {
-  u64 arrival_ms = 0;
+  u64 arrival_ms = 0;  // after the first request of the trace
   u32 input_tokens = 0, output_tokens = 0;
   std::vector<u64> blocks{};  // IDs
   friend bool operator==(const TracedRequest&, const TracedRequest&) = default;

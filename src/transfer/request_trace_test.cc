@@ -14,8 +14,17 @@ TEST(RequestTraceTest, ReadsMooncakesFormat) {
       "{\"timestamp\": 3, \"input_length\": 6758, \"output_length\": 500, \"hash_ids\": []}");
   ASSERT_TRUE(trace.has_value()) << trace.error();
   ASSERT_EQ(trace->requests.size(), 2u);
-  EXPECT_EQ(trace->requests[0].arrival_ms, 3u);
-  EXPECT_EQ(trace->requests[1], (TracedRequest{27, 1000, 5, {7, 9}}));
+  EXPECT_EQ(trace->requests[0].arrival_ms, 0u);
+  EXPECT_EQ(trace->requests[1], (TracedRequest{24, 1000, 5, {7, 9}}));
+}
+
+TEST(RequestTraceTest, CountsFromTheFirstRequest) {
+  const std::string end = ", \"input_length\": 9, \"output_length\": 5}\n";
+  const auto trace = RequestTrace::parse("{\"timestamp\": 1732788000250" + end +
+                                         "{\"timestamp\": 1732788000000" + end);
+  ASSERT_TRUE(trace.has_value()) << trace.error();
+  EXPECT_EQ(trace->requests[0].arrival_ms, 0u);
+  EXPECT_EQ(trace->requests[1].arrival_ms, 250u);
 }
 
 TEST(RequestTraceTest, NamesTheLineThatIsWrong) {

@@ -3,6 +3,7 @@
 // the others read these from it.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,13 @@ struct LoadingConfig {
   bool relays = true;
   std::vector<fabric::NodeIndex> gpus{}, sources{};
 
-  [[nodiscard]] u64 part_octets() const { return octets / gpus_of_replica; }
+  [[nodiscard]] u64 part_octets() const { return (octets + gpus_of_replica - 1) / gpus_of_replica; }
+  // So that no more than a part is simulated.
+  void limit_simulation() {
+    chunk_octets = static_cast<u32>(std::min<u64>(chunk_octets, part_octets()));
+    const u64 chunks = (part_octets() + chunk_octets - 1) / chunk_octets;
+    simulated_chunks = static_cast<u32>(std::min<u64>(simulated_chunks, chunks));
+  }
   [[nodiscard]] u32 replicas() const { return static_cast<u32>(gpus.size()) / gpus_of_replica; }
   [[nodiscard]] u32 source_of(u32 gpu) const { return gpu % static_cast<u32>(sources.size()); }
 };

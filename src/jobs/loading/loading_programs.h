@@ -51,6 +51,7 @@ class LoaderProgram final : public application::Program {
   LoaderProgram(application::Node& node, const Config& config);
   void on_ready() override;
   [[nodiscard]] bool is_done() const { return missing_ == 0; }
+  [[nodiscard]] u32 missing() const { return missing_; }  // chunks
   [[nodiscard]] Time done_at() const { return done_at_; }
   [[nodiscard]] u32 from_source() const { return from_source_; }  // chunks
   [[nodiscard]] const std::string& mistake() const { return mistake_; }

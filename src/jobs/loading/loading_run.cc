@@ -67,6 +67,12 @@ struct LoadingPrograms {
     return static_cast<u64>(
         std::ranges::count_if(loaders, [](const auto& loader) { return loader->is_done(); }));
   }
+  // Of all chunks of all GPUs.
+  [[nodiscard]] double part_done(u32 chunks) const {
+    u64 missing = 0;
+    for (const auto& loader : loaders) missing += loader->missing();
+    return 1 - static_cast<double>(missing) / static_cast<double>(u64{chunks} * loaders.size());
+  }
   [[nodiscard]] std::string mistake() const {
     for (const auto& loader : loaders)
       if (!loader->mistake().empty()) return loader->mistake();
@@ -74,7 +80,7 @@ struct LoadingPrograms {
   }
 };
 
-std::string load_to_end(fabric::Network& network, const LoadingPrograms& programs,
+std::string load_to_end(fabric::Network& network, const LoadingPrograms& programs, u32 chunks,
                         const Stop& stop) {
   const u64 all = programs.loaders.size();
   Time moved;
@@ -83,8 +89,7 @@ std::string load_to_end(fabric::Network& network, const LoadingPrograms& program
     const bool has_more = network.run(end);
     if (!programs.mistake().empty()) return programs.mistake();
     const u64 now = network.counters().events;
-    if (stop({end - Time(), now,
-              [&] { return static_cast<double>(programs.done()) / static_cast<double>(all); }}))
+    if (stop({end - Time(), now, [&] { return programs.part_done(chunks); }}))
       return std::string(kInterrupted);
     if (now != events) moved = end;
     events = now;
@@ -107,7 +112,7 @@ LoadingResult run_loading(const LoadingConfig& config, const fabric::Topology& t
   }
   network.set_application(&nodes);
   const LoadingPrograms programs(config, nodes);
-  result.mistake = load_to_end(network, programs, stop);
+  result.mistake = load_to_end(network, programs, config.simulated_chunks, stop);
   for (const auto& loader : programs.loaders) {
     result.simulated = std::max(result.simulated, loader->done_at() - Time());
     result.source_octets += u64{loader->from_source()} * config.chunk_octets;
@@ -122,7 +127,8 @@ std::vector<fabric::Metric> metrics_of(const LoadingConfig& config, const Loadin
   const bool is_done = result.mistake.empty() && result.simulated != Duration();
   const double seconds = is_done ? result.simulated.seconds() : nothing;
   const double rate = static_cast<double>(result.simulated_octets) / seconds;
-  return {{"load.time", static_cast<double>(config.part_octets()) / rate},
+  const bool is_whole = result.simulated_octets >= config.part_octets();
+  return {{"load.time", is_whole ? seconds : static_cast<double>(config.part_octets()) / rate},
           {"load.rate_of_gpu", rate},
           {"load.rate", rate * static_cast<double>(config.gpus.size())},
           {"load.rate_of_source", static_cast<double>(result.source_octets) / seconds /
@@ -136,19 +142,25 @@ std::string loading_text(const LoadingConfig& config, std::string_view technolog
                          const LoadingResult& result) {
   if (!result.mistake.empty()) return result.mistake + "\n";
   const auto metrics = metrics_of(config, result);
+  const bool is_whole = result.simulated_octets >= config.part_octets();
+  const std::string simulated =
+      is_whole ? "all of it was simulated\n"
+               : fmt::format(
+                     "simulated were the first {:.1f} MB of each GPU, in {:.3f} ms; the "
+                     "time is that of their rate\n",
+                     metrics[5].value / 1e6, metrics[6].value * 1e3);
   return fmt::format(
-      "{}: {:.1f} GB onto {} GPUs, {} replicas of {}, from {} sources, {}{}\n"
-      "load time       {:.3f} s, of {:.2f} GB for each GPU\n"
+      "{}: {:.4g} GB onto {} GPUs, {} replicas of {}, from {} sources, {}{}\n"
+      "load time       {:.4g} s, of {:.3g} GB for each GPU\n"
       "rate of a GPU   {:.2f} GB/s\n"
       "of all GPUs     {:.1f} GB/s\n"
       "of a source     {:.2f} GB/s\n"
-      "simulated were the first {:.1f} MB of each GPU, in {:.3f} ms; the time is that of their "
-      "rate\n",
+      "{}",
       config.model, static_cast<double>(config.octets) / 1e9, config.gpus.size(), config.replicas(),
       config.gpus_of_replica, config.sources.size(), technology,
       config.relays ? ", which give each other chunks" : "", metrics[0].value,
       metrics[4].value / 1e9, metrics[1].value / 1e9, metrics[2].value / 1e9,
-      metrics[3].value / 1e9, metrics[5].value / 1e6, metrics[6].value * 1e3);
+      metrics[3].value / 1e9, simulated);
 }
 
 }  // namespace verbena::jobs

@@ -48,6 +48,7 @@ void read_loading(fabric::Section section, u32 rails, Job& job) {
       std::min<u64>(section.octets("chunk", loading.chunk_octets, 4096), u64{1} << 30));
   loading.simulated_chunks =
       static_cast<u32>(section.count("simulated_chunks", loading.simulated_chunks, 1, kMostChunks));
+  if (loading.octets != 0) loading.limit_simulation();
   loading.relays = section.on("relays", loading.relays);
   place_loaders(section, job, loading);
   if (job.plan.topology.nodes > fabric::kMaxNodes)

@@ -53,6 +53,32 @@ TEST(LoadingTest, TellsTheTimeOfTheWholeModel) {
   EXPECT_THAT(text_of(*job, results), HasSubstr("4 replicas of 2"));
 }
 
+// 8 MiB for each GPU, of which 8 chunks of 4 MiB would be four times as much.
+TEST(LoadingTest, SimulatesNoMoreThanThePart) {
+  const auto job = read_loading_job("gpus: 8, replica: 2, size: 16MiB");
+  ASSERT_TRUE(job.has_value());
+  const JobResults results = run_job(*job, [](const Progress&) { return false; });
+  EXPECT_EQ(results.loading->simulated_octets, 8u << 20);
+  EXPECT_EQ(metrics_of(*job->loading, *results.loading)[0].value,
+            results.loading->simulated.seconds());
+  EXPECT_THAT(text_of(*job, results), HasSubstr("all of it was simulated"));
+  const LoadingResult tiny = load("gpus: 8, replica: 8, size: 1");
+  EXPECT_EQ(tiny.mistake, "");
+  EXPECT_EQ(tiny.simulated_octets, 1u);
+}
+
+TEST(LoadingTest, TellsHowFarItIs) {
+  const auto job = read_loading_job(kFourReplicas);
+  ASSERT_TRUE(job.has_value());
+  std::vector<double> parts;
+  (void)run_job(*job, [&](const Progress& progress) {
+    parts.push_back(progress.part());
+    return false;
+  });
+  EXPECT_TRUE(std::ranges::is_sorted(parts));
+  EXPECT_GT(std::ranges::count_if(parts, [](double part) { return part > 0 && part < 1; }), 2);
+}
+
 TEST(LoadingTest, EachTechnology) {
   for (const char* const technology : {"rocev2", "infiniband", "iwarp", "tcp"})
     EXPECT_EQ(load(kFourReplicas, {{"technology", technology}}).mistake, "") << technology;

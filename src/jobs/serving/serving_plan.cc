@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/prng.h"
 #include "jobs/serving/serving_config.h"
 #include "transfer/block_pool.h"
 
@@ -13,11 +14,16 @@ using transfer::BlockPool;
 using transfer::TracedRequest;
 
 constexpr u32 kTraceBlock = transfer::RequestTrace::kBlockTokens;
+constexpr u64 kUnnamed = u64{1} << 63;
+constexpr double kMostSeconds = 30.0 * 86'400;  // Time reaches to 106 days
 
 Duration seconds(double value) { return ps(static_cast<i64>(value * 1e12)); }
 
+// IDs may be 64-bit hashes themselves, so no bit of them can make room for the part.
+u64 mixed(u64 id, u64 part) { return PRNG(PRNG(id).next() + part).next(); }
+
 // The trace's IDs name blocks of 512 tokens; the cache's blocks are parts of them. The hash of a
-// block that the trace does not name is unique.
+// block that the trace does not name is that of a number that no other block has.
 std::vector<u64> block_hashes(const TracedRequest& request, u64 number, u32 block_tokens) {
   std::vector<u64> hashes;
   const u32 count = request.input_tokens / block_tokens;  // whole ones can be shared
@@ -26,8 +32,8 @@ std::vector<u64> block_hashes(const TracedRequest& request, u64 number, u32 bloc
     const std::size_t id = token / kTraceBlock;
     const u64 part = token % kTraceBlock / block_tokens;
     const bool is_named = id < request.blocks.size();
-    hashes.push_back(is_named ? request.blocks[id] << 20 | part
-                              : u64{1} << 63 | number << 24 | block);
+    hashes.push_back(is_named ? mixed(request.blocks[id], part)
+                              : mixed(kUnnamed | number << 24 | block, 0));
   }
   return hashes;
 }
@@ -83,6 +89,10 @@ ServingPlan plan_serving(const ServingConfig& config, std::string* mistake) {
   ServingPlan plan;
   for (u64 number = 0; number < config.trace.requests.size(); ++number) {
     const TracedRequest& traced = config.trace.requests[number];
+    if (static_cast<double>(traced.arrival_ms) > kMostSeconds * 1e3) {
+      *mistake = "the trace is longer than 30 days";
+      return plan;
+    }
     PlannedRequest request{.prefill = index_of_least(pools.free_at),
                            .decode = index_of_least(pools.load),
                            .arrival = Time() + ms(static_cast<i64>(traced.arrival_ms))};
@@ -102,8 +112,13 @@ ServingPlan plan_serving(const ServingConfig& config, std::string* mistake) {
     request.from.assign(from->blocks.begin() + to->reused, from->blocks.end());
     request.to.assign(to->blocks.begin() + to->reused, to->blocks.end());
     request.begin = std::max(request.arrival, pools.free_at[request.prefill]);
-    request.end = request.begin + seconds(2 * config.model.parameters * request.computed_tokens /
-                                          (config.gpus * config.prefill_flops));
+    const double prefill_s = 2 * config.model.parameters * request.computed_tokens /
+                             (config.gpus * config.prefill_flops);
+    if ((request.begin - Time()).seconds() + prefill_s > kMostSeconds) {
+      *mistake = "the requests take longer than 30 days";
+      return plan;
+    }
+    request.end = request.begin + seconds(prefill_s);
     pools.free_at[request.prefill] = request.end;
     ++pools.load[request.decode];
     plan.computed_tokens += request.computed_tokens;

@@ -88,11 +88,17 @@ fabric::NodesConfig pairs_of(const ServingConfig& config) {
   return nodes;
 }
 
+// Nothing happens while GPUs compute: the next stretch begins with the next event.
+Time end_of_next(const fabric::Network& network, Time end) {
+  const Time next = network.next_event();
+  return (next == Time::never() ? end : std::max(end, next)) + kStretch;
+}
+
 std::string run_to_end(fabric::Network& network, const ServingPrograms& pools, u64 requests,
                        Time last_begin, const Stop& stop) {
   Time moved = last_begin;
   u64 complete = 0;
-  for (Time end = Time() + kStretch; pools.complete() < requests; end = end + kStretch) {
+  for (Time end = Time() + kStretch; pools.complete() < requests; end = end_of_next(network, end)) {
     const bool has_more = network.run(end);
     if (stop({end - Time(), network.counters().events, [&] {
                 return static_cast<double>(pools.complete()) / static_cast<double>(requests);
@@ -203,13 +209,13 @@ std::string serving_text(const ServingConfig& config, std::string_view technolog
   std::string text = fmt::format(
       "{}: {} requests, {} prefill and {} decode instances of {} GPUs, {}\n", config.model.name,
       result.requests.size(), config.prefill, config.decode, config.gpus, technology);
-  text += fmt::format("{:<24}{:>12}{:>12}{:>12}\n", "ms", "p50", "p99", "max");
+  text += fmt::format("{:<24} {:>11} {:>11} {:>11}\n", "ms", "p50", "p99", "max");
   for (const auto& [name, title] : {std::pair{"queue", "waiting for prefill"},
                                     {"prefill", "prefill"},
                                     {"transfer", "KV cache after prefill"},
                                     {"ttft", "time to first token"}})
     text += fmt::format(
-        "{:<24}{:>12.3f}{:>12.3f}{:>12.3f}\n", title, metrics[std::string(name) + ".p50"] * 1e3,
+        "{:<24} {:>11.3f} {:>11.3f} {:>11.3f}\n", title, metrics[std::string(name) + ".p50"] * 1e3,
         metrics[std::string(name) + ".p99"] * 1e3, metrics[std::string(name) + ".max"] * 1e3);
   text += fmt::format(
       "{:.2f} requests/s, {:.0f} input tokens/s, {:.1f} % from caches, {:.2f} GB of "

@@ -57,6 +57,10 @@ void read_serving(fabric::Section section, u32 rails, const fabric::FileReader& 
   serving.prefill = count("prefill", serving.prefill, kMostInstances);
   serving.decode = count("decode", serving.decode, kMostInstances);
   serving.gpus = count("tensor", job.cluster.gpus_per_node, kMostGPUsOfNode);
+  if (!serving.model.divides_by(serving.gpus))
+    section.complain(
+        "tensor", fmt::format("{} has {} KV heads, which {} GPUs cannot share", serving.model.name,
+                              serving.model.kv_heads, serving.gpus));
   serving.simulated_gpus = count("simulated_gpus", 1, serving.gpus);
   serving.block_tokens = count("block_tokens", serving.block_tokens, 1 << 16);
   serving.cache_tokens =

@@ -66,6 +66,50 @@ TEST(ServingPlanTest, RefusesWhatNoCacheHolds) {
   EXPECT_THAT(mistake, HasSubstr("2048 tokens does not fit into a cache of 1024"));
 }
 
+// IDs that differ only in their upper bits are of different blocks.
+TEST(ServingPlanTest, SharesNothingBetweenLongIDs) {
+  const auto request = [](const char* id) {
+    return std::string(
+               "{\"timestamp\": 0, \"input_length\": 512, \"output_length\": 9, "
+               "\"hash_ids\": [") +
+           id + "]}\n";
+  };
+  const auto reused = [&](const char* first, const char* second) {
+    Job job = serving_job({{"prefill", "1"}}, request(first) + request(second));
+    std::string mistake;
+    return plan_serving(*job.serving, &mistake).reused_tokens;
+  };
+  EXPECT_EQ(reused("5", "5"), 511u);                              // one token is computed anyhow
+  EXPECT_EQ(reused("4503599627370496", "9007199254740992"), 0u);  // 2^52, 2^53
+}
+
+TEST(ServingPlanTest, RefusesTimesThatCannotBeSimulated) {
+  const auto mistake = [](const std::vector<fabric::Setting>& settings, const std::string& trace) {
+    std::string text;
+    (void)plan_serving(*serving_job(settings, trace).serving, &text);
+    return text;
+  };
+  const std::string late = "{\"timestamp\": 3000000000, \"input_length\": 9, \"output_length\": 9}";
+  EXPECT_THAT(mistake({}, kTwoRequests + late), HasSubstr("trace is longer than 30 days"));
+  EXPECT_THAT(mistake({{"flops", "1e9"}},
+                      "{\"timestamp\": 0, \"input_length\": 1000000, "
+                      "\"output_length\": 9}"),
+              HasSubstr("longer than 30 days"));
+}
+
+// A prefill of hours: no step of simulated time is spent on it.
+TEST(ServingTest, LongPrefillsTakeNoTime) {
+  const Job job = serving_job({{"flops", "1e9"}});
+  u64 looks = 0;
+  const auto result = *run_job(job, [&](const Progress&) {
+                         ++looks;
+                         return false;
+                       }).serving;
+  EXPECT_EQ(result.mistake, "");
+  EXPECT_NEAR(result.requests[0].prefill.seconds(), 2 * 8.03e9 * 2048 / 2e9, 1);
+  EXPECT_LT(looks, 10'000u);
+}
+
 // All at the end: 4 blocks of 32 layers, K and V, of 4 heads: 134 MB by a wire of 100 Gb/s.
 TEST(ServingTest, TheWireBoundsTheTransfer) {
   const Job job = serving_job({{"by_layer", "off"}});
@@ -120,7 +164,8 @@ TEST(ServingFileTest, SaysWhatIsWrong) {
   const std::string network = "topology: {kind: star, hosts: 4}\n";
   EXPECT_THAT(error(network + "serving: {trace: t, model: gpt, tensor: 1}"), HasSubstr("none of"));
   EXPECT_THAT(error(network + "serving: {tensor: 1}"), HasSubstr("a file of requests"));
-  EXPECT_THAT(error(network + "serving: {trace: t, tensor: 3}"), HasSubstr("6 GPUs"));
+  EXPECT_THAT(error(network + "serving: {trace: t, tensor: 4}"), HasSubstr("8 GPUs"));
+  EXPECT_THAT(error(network + "serving: {trace: t, tensor: 3}"), HasSubstr("3 GPUs cannot share"));
   EXPECT_THAT(error(network + "serving: {trace: t, tensor: 1}", "{"), HasSubstr("line 1"));
   EXPECT_THAT(error(network + "serving: {trace: t, tensor: 1, fly: 1}"), HasSubstr("fly"));
 }
