@@ -46,7 +46,6 @@ void link_list(std::vector<Request>& requests, std::vector<ibv_sge>& slices) {
 constexpr int kBacklog = 128;
 constexpr u8 kMaxReads = 16;
 constexpr u8 kRetries = 7;
-constexpr std::size_t kPage = 4096;
 
 enum class WorkType : u8 { kReceive, kReported, kSilent };
 
@@ -214,11 +213,10 @@ Result<Region> LiveNode::register_bytes(std::span<u8> bytes, Access access) {
 }
 
 Result<Region> LiveNode::allocate(u64 octets, application::Content, Access access) {
-  std::unique_ptr<u8[]> owned(new (std::nothrow) u8[octets + kPage]());
-  if (owned == nullptr) return failure(Status::kNoMemory);
-  const u64 start = (reinterpret_cast<u64>(owned.get()) + kPage - 1) & ~u64{kPage - 1};
-  Result<Region> region = register_bytes({reinterpret_cast<u8*>(start), octets}, access);
-  if (region) regions_[region->l_key].second = std::move(owned);
+  auto memory = PageMemory::make(octets);
+  if (!memory) return failure(Status::kNoMemory);
+  Result<Region> region = register_bytes({memory->data(), octets}, access);
+  if (region) regions_[region->l_key].second = std::move(*memory);
   return region;
 }
 

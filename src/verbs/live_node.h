@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "application/node.h"
+#include "verbs/page_memory.h"
 
 namespace verbena::verbs {
 
@@ -140,7 +141,7 @@ class LiveNode final : public application::Node {
   bool is_iwarp_ = false;
   bool is_armed_ = false;
   u32 max_inline_ = 0;
-  std::map<u32, std::pair<ibv_mr*, std::unique_ptr<u8[]>>> regions_;  // by L_Key
+  std::map<u32, std::pair<ibv_mr*, PageMemory>> regions_;  // by L_Key
   struct Listener {
     rdma_cm_id* cm = nullptr;
     application::QueueDepths depths;
