@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
+
 namespace verbena::models {
 namespace {
 
@@ -160,10 +162,9 @@ Expected<bool> Fetcher::start_flight(u64 number, Source& source) {
   ReadOrder order{.peer = source.peer};
   if (target.is_file()) {
     u8*& slot = progress_[number].slot;
-    if (slot == nullptr) {
-      slot = free_slots_.back();
-      free_slots_.pop_back();
-    }
+    CHECK(slot == nullptr && !free_slots_.empty());
+    slot = free_slots_.back();
+    free_slots_.pop_back();
     order.local.push_back({reinterpret_cast<u64>(slot), unit.octets(), slots_region_});
   } else {
     order.local.push_back({reinterpret_cast<u64>(target.data()) + unit.target_offset, unit.octets(),
@@ -175,11 +176,14 @@ Expected<bool> Fetcher::start_flight(u64 number, Source& source) {
         {place.address + unit.offset + run * unit.stride, unit.run, place.region});
   auto transfer = start_read(sources_.agent(), order);
   if (!transfer) {
+    free_slot(number);
     lose(source, transfer.error());
     return false;
   }
   if (!unit.hash && settings_.verifies)
     if (const auto asked = ask_for_hash(number, source); !asked) {
+      transfer->reset();  // it may write to the slot until then
+      free_slot(number);
       lose(source, asked.error());
       return false;
     }
@@ -213,6 +217,7 @@ Expected<bool> Fetcher::land_flights() {
     flight.source->outstanding -= unit.octets();
     if (status != VERBENA_TRANSFER_OK) {
       lose(*flight.source, verbena_transfer_error(flight.transfer.get()));
+      free_slot(flight.unit);
       waiting_.push_front(flight.unit);
       continue;
     }
@@ -309,6 +314,7 @@ Expected<void> Fetcher::on_wrong(u64 number) {
     return tl::unexpected(
         what + (state ? " in what " + source.address + " serves" : ": " + state.error()));
   }
+  free_slot(number);
   waiting_.push_front(number);
   return {};
 }

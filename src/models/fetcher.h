@@ -49,7 +49,7 @@ class Fetcher {
     bool is_check = false;          // of what was there before
     Source* last_source = nullptr;  // that delivered it
     std::optional<u64> question{};  // for its hash
-    u8* slot = nullptr;             // where it was read to, until it is written
+    u8* slot = nullptr;             // of a unit in flight or at the hashers, for a file
   };
 
   [[nodiscard]] Expected<void> add_regions();

@@ -185,6 +185,16 @@ class FetchTest(ModelTest):
         self.assertEqual(len(done["sources"]), 2, done)
         self.assert_same(self.folder / "second")
 
+    def test_sources_that_leave_while_others_fetch(self):
+        """Fetchers serve each other, and end at different times."""
+        (self.model / "b.bin").write_bytes(random.Random(4).randbytes(128 * MIB))
+        _, address = self.serve(None, "--chunk", "256K")
+        fetchers = [self.start("fetch", address, self.folder / str(number)) for number in range(6)]
+        for number, fetcher in enumerate(fetchers):
+            output = fetcher.communicate(timeout=60)[0]
+            self.assertEqual(fetcher.returncode, 0, output)
+            self.assert_same(self.folder / str(number))
+
     def test_a_fetch_goes_on(self):
         (self.model / "b.bin").write_bytes(random.Random(4).randbytes(16 * MIB))
         _, address = self.serve(None, "--chunk", "1M")
