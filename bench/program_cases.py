@@ -2,7 +2,7 @@
 needs, so they run only when `--only 'program-*'` names them."""
 
 from cases import MIB, Case, Peer, latency
-from measurements import SocketPingPong
+from measurements import Iperf3, SocketPingPong
 from models import CurlFromNginx, KVBlocks, ModelFetch, Rsync
 from programs import Ceph, EventWaits, Fio, Gloo, QEMUMigration, RStream
 
@@ -38,13 +38,15 @@ def rstream(size, count, what):
 
 
 def loads(size):
-    """One fetcher beside TCP, and four beside one: at most 1.3 times its time."""
+    """One fetcher beside TCP, on one host and across veth; four beside one: 1.3 times its time."""
     return (Case(f"program-model-{size >> 20}m", "same host", f"model of {size >> 20} MiB", "GB/s",
                  ModelFetch(size), (Peer("curl from nginx", CurlFromNginx(size), 2.0),
                                     Peer("rsync", Rsync(size), 2.0))),
             Case(f"program-model-{size >> 20}m-4", "same host",
                  f"model of {size >> 20} MiB, four fetchers", "GB/s", ModelFetch(size, 4),
-                 (Peer("one fetcher", ModelFetch(size), 1 / 1.3),)))
+                 (Peer("one fetcher", ModelFetch(size), 1 / 1.3),)),
+            Case(f"program-model-{size >> 20}m-wire", "veth", f"model of {size >> 20} MiB", "GB/s",
+                 ModelFetch(size), (Peer("iperf3", Iperf3(), 1.0),)))
 
 
 def kv_blocks(count, size):
