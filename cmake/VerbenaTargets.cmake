@@ -363,7 +363,7 @@ function(verbena_gpu_paths_program)
     return()
   endif()
   add_executable(verbena_gpu_paths ${CMAKE_SOURCE_DIR}/src/cli/gpu_paths/program.cc)
-  target_link_libraries(verbena_gpu_paths PRIVATE ibverbs verbena::verbs_headers Threads::Threads
+  target_link_libraries(verbena_gpu_paths PRIVATE ibverbs rdmacm verbena::verbs_headers Threads::Threads
                         ${CMAKE_DL_LIBS})
   set_target_properties(verbena_gpu_paths PROPERTIES
     OUTPUT_NAME verbena-gpu-paths RUNTIME_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})

@@ -78,6 +78,16 @@ class GPUTest(unittest.TestCase):
                     "the CUDA context of the memory has ended"):
             self.assertEqual(sum(why in line for line in refused), 1, program)
 
+    def test_bench_gpu_paths(self):
+        for link in ("udp", "iwarp"):
+            with self.subTest(link=link):
+                done = BUILD.run_verbena("bench", "gpu-paths", "--driver", str(self.driver),
+                                         "--size", "64K", "--count", "5",
+                                         environment={"VERBENA_LINK": link})
+                self.assertEqual(done.process.returncode, 0, done)
+                for way in ("kernel_tcp", "host_rdma", "gpudirect"):
+                    self.assertRegex(done.output(), rf"(?m)^{way} +[0-9.]+ us +[0-9] ", done)
+
     def test_dev_gpu(self):
         result = subprocess.run(
             [sys.executable, RUN, BUILD.original, "--driver", self.driver, "--sizes", "4K"],

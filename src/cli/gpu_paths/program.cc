@@ -8,6 +8,7 @@
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <rdma/rdma_cma.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -158,29 +159,25 @@ class TCPWay {
   std::thread receiver_;
 };
 
-// Two connected RC QPs of one device.
+// Two connected QPs of one device, of RoCEv2 or iWARP: rdma_cm connects both.
 class RDMAWay {
  public:
   RDMAWay() {
-    int count = 0;
-    ibv_device** const devices = ibv_get_device_list(&count);
-    if (devices == nullptr || count == 0) end_with("there is no RDMA device");
-    context_ = ibv_open_device(devices[0]);
-    must(context_ != nullptr, "ibv_open_device");
-    pd_ = ibv_alloc_pd(context_);
-    cq_ = ibv_create_cq(context_, 16, nullptr, nullptr, 0);
-    must(pd_ != nullptr && cq_ != nullptr, "ibv_create_cq");
-    for (ibv_qp*& qp : qps_) qp = make_qp();
-    connect(qps_[0], qps_[1]);
-    connect(qps_[1], qps_[0]);
+    const sockaddr_storage address = address_of_first_device();
+    listener_ = make_endpoint(address, 0, RAI_PASSIVE);
+    must(rdma_listen(listener_, 1) == 0, "rdma_listen");
+    std::thread acceptor([this] {
+      must(rdma_get_request(listener_, &server_) == 0, "rdma_get_request");
+      rdma_conn_param param = parameters();
+      must(rdma_accept(server_, &param) == 0, "rdma_accept");
+    });
+    client_ = make_endpoint(address, ntohs(rdma_get_src_port(listener_)), 0);
+    rdma_conn_param param = parameters();
+    must(rdma_connect(client_, &param) == 0, "rdma_connect");
+    acceptor.join();
   }
-  ibv_mr* open(void* memory, std::size_t bytes) {
-    ibv_mr* const mr =
-        ibv_reg_mr(pd_, memory, bytes,
-                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
-    if (mr == nullptr) end_with("ibv_reg_mr: " + std::string(std::strerror(errno)));
-    return mr;
-  }
+  ibv_mr* open_source(void* memory, std::size_t bytes) { return open(client_, memory, bytes); }
+  ibv_mr* open_target(void* memory, std::size_t bytes) { return open(server_, memory, bytes); }
   void write(const ibv_mr* from, const ibv_mr* to, std::uint32_t bytes) {
     ibv_sge sge{reinterpret_cast<std::uint64_t>(from->addr), bytes, from->lkey};
     ibv_send_wr wr{}, *bad = nullptr;
@@ -190,78 +187,86 @@ class RDMAWay {
     wr.send_flags = IBV_SEND_SIGNALED;
     wr.wr.rdma.remote_addr = reinterpret_cast<std::uint64_t>(to->addr);
     wr.wr.rdma.rkey = to->rkey;
-    must(ibv_post_send(qps_[0], &wr, &bad) == 0, "ibv_post_send");
+    must(ibv_post_send(client_->qp, &wr, &bad) == 0, "ibv_post_send");
     ibv_wc wc{};
-    while (ibv_poll_cq(cq_, 1, &wc) == 0) {
+    while (ibv_poll_cq(client_->send_cq, 1, &wc) == 0) {
     }
     if (wc.status != IBV_WC_SUCCESS)
       end_with(std::string("a WRITE has ended in: ") + ibv_wc_status_str(wc.status));
   }
 
  private:
-  ibv_qp* make_qp() {
+  static rdma_conn_param parameters() {
+    rdma_conn_param param{};
+    param.responder_resources = param.initiator_depth = 1;
+    param.retry_count = param.rnr_retry_count = 7;
+    return param;
+  }
+  static ibv_mr* open(const rdma_cm_id* id, void* memory, std::size_t bytes) {
+    ibv_mr* const mr =
+        ibv_reg_mr(id->pd, memory, bytes,
+                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    if (mr == nullptr) end_with("ibv_reg_mr: " + std::string(std::strerror(errno)));
+    return mr;
+  }
+  // A GID of RoCEv2 or iWARP is an IP address.
+  static sockaddr_storage address_of_first_device() {
+    int count = 0;
+    ibv_device** const devices = ibv_get_device_list(&count);
+    if (devices == nullptr || count == 0) end_with("there is no RDMA device");
+    ibv_context* const context = ibv_open_device(devices[0]);
+    must(context != nullptr, "ibv_open_device");
+    sockaddr_storage address{};
+    ibv_gid gid{};
+    for (int i = 0; i < 16 && address.ss_family != AF_INET; ++i)
+      if (ibv_query_gid(context, 1, i, &gid) == 0) take_address(gid, address);
+    if (address.ss_family == AF_UNSPEC) end_with("the device has no IP address");
+    must(ibv_close_device(context) == 0, "ibv_close_device");
+    return address;
+  }
+  // An IPv4 address, or the first IPv6 address that is not link-local.
+  static void take_address(const ibv_gid& gid, sockaddr_storage& out) {
+    in6_addr ip{};
+    std::memcpy(&ip, gid.raw, sizeof ip);
+    if (IN6_IS_ADDR_V4MAPPED(&ip)) {
+      sockaddr_in four{};
+      four.sin_family = AF_INET;
+      std::memcpy(&four.sin_addr, gid.raw + 12, sizeof four.sin_addr);
+      std::memcpy(&out, &four, sizeof four);
+    } else if (out.ss_family == AF_UNSPEC && !IN6_IS_ADDR_UNSPECIFIED(&ip) &&
+               !IN6_IS_ADDR_LINKLOCAL(&ip)) {
+      sockaddr_in6 six{};
+      six.sin6_family = AF_INET6;
+      six.sin6_addr = ip;
+      std::memcpy(&out, &six, sizeof six);
+    }
+  }
+  static rdma_cm_id* make_endpoint(const sockaddr_storage& address, unsigned port, int flags) {
+    char host[INET6_ADDRSTRLEN] = {};
+    const void* const ip =
+        address.ss_family == AF_INET
+            ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(address).sin_addr)
+            : &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+    must(::inet_ntop(address.ss_family, ip, host, sizeof host) != nullptr, "inet_ntop");
+    rdma_addrinfo hints{}, *found = nullptr;
+    hints.ai_flags = flags;
+    hints.ai_port_space = RDMA_PS_TCP;
     ibv_qp_init_attr init{};
-    init.send_cq = init.recv_cq = cq_;
     init.qp_type = IBV_QPT_RC;
     init.cap = {.max_send_wr = 4,
                 .max_recv_wr = 1,
                 .max_send_sge = 1,
                 .max_recv_sge = 1,
                 .max_inline_data = 0};
-    ibv_qp* const qp = ibv_create_qp(pd_, &init);
-    must(qp != nullptr, "ibv_create_qp");
-    return qp;
-  }
-  std::uint8_t gid_index() {
-    for (std::uint32_t i = 0; i < 16; ++i) {
-      ibv_gid_entry entry{};
-      if (ibv_query_gid_ex(context_, 1, i, &entry, 0) == 0 &&
-          entry.gid_type == IBV_GID_TYPE_ROCE_V2)
-        return static_cast<std::uint8_t>(i);
-    }
-    end_with("the device has no RoCEv2 address");
-  }
-  void connect(ibv_qp* qp, const ibv_qp* peer) {
-    ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT;
-    attr.port_num = 1;
-    attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    must(ibv_modify_qp(qp, &attr,
-                       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
-         "ibv_modify_qp to INIT");
-    attr.qp_state = IBV_QPS_RTR;
-    attr.path_mtu = IBV_MTU_4096;
-    attr.dest_qp_num = peer->qp_num;
-    attr.max_dest_rd_atomic = 1;
-    attr.ah_attr.is_global = 1;
-    attr.ah_attr.port_num = 1;
-    attr.ah_attr.grh.sgid_index = gid_index();
-    attr.ah_attr.grh.hop_limit = 64;
-    must(ibv_query_gid(context_, 1, attr.ah_attr.grh.sgid_index, &attr.ah_attr.grh.dgid) == 0,
-         "ibv_query_gid");
-    if (ibv_modify_qp(qp, &attr,
-                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0) {
-      attr.path_mtu = IBV_MTU_1024;
-      must(ibv_modify_qp(qp, &attr,
-                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
-           "ibv_modify_qp to RTR");
-    }
-    attr.qp_state = IBV_QPS_RTS;
-    attr.timeout = 14;
-    attr.retry_cnt = attr.rnr_retry = 7;
-    attr.max_rd_atomic = 1;
-    must(ibv_modify_qp(qp, &attr,
-                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                           IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0,
-         "ibv_modify_qp to RTS");
+    rdma_cm_id* id = nullptr;
+    must(rdma_getaddrinfo(host, std::to_string(port).c_str(), &hints, &found) == 0,
+         "rdma_getaddrinfo");
+    must(rdma_create_ep(&id, found, nullptr, &init) == 0, "rdma_create_ep");
+    rdma_freeaddrinfo(found);
+    return id;
   }
 
-  ibv_context* context_ = nullptr;
-  ibv_pd* pd_ = nullptr;
-  ibv_cq* cq_ = nullptr;
-  ibv_qp* qps_[2] = {};
+  rdma_cm_id *listener_ = nullptr, *client_ = nullptr, *server_ = nullptr;
 };
 
 double cpu_us() {
@@ -318,8 +323,8 @@ int main(int argc, char** argv) {
   }
   RDMAWay rdma;
   const auto length = static_cast<std::uint32_t>(bytes);
-  const ibv_mr* const host_from = rdma.open(buffers.host_from, bytes);
-  const ibv_mr* const host_to = rdma.open(buffers.host_to, bytes);
+  const ibv_mr* const host_from = rdma.open_source(buffers.host_from, bytes);
+  const ibv_mr* const host_to = rdma.open_target(buffers.host_to, bytes);
   fill(driver, buffers, bytes, 2);
   measure("host_rdma", 2, count, [&] {
     must(driver.to_host(buffers.host_from, buffers.from, bytes) == 0, "cuMemcpyDtoH");
@@ -327,8 +332,8 @@ int main(int argc, char** argv) {
     must(driver.to_device(buffers.to, buffers.host_to, bytes) == 0, "cuMemcpyHtoD");
   });
   compare(driver, buffers, bytes);
-  const ibv_mr* const from = rdma.open(reinterpret_cast<void*>(buffers.from), bytes);
-  const ibv_mr* const to = rdma.open(reinterpret_cast<void*>(buffers.to), bytes);
+  const ibv_mr* const from = rdma.open_source(reinterpret_cast<void*>(buffers.from), bytes);
+  const ibv_mr* const to = rdma.open_target(reinterpret_cast<void*>(buffers.to), bytes);
   fill(driver, buffers, bytes, 3);
   measure("gpudirect", 0, count, [&] { rdma.write(from, to, length); });
   compare(driver, buffers, bytes);
