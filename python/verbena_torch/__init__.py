@@ -62,6 +62,8 @@ _monitored_barrier = dist.monitored_barrier
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     """torch's own refuses every backend but gloo; this one knows "verbena", too."""
+    if dist.distributed_c10d._rank_not_in_group(group):
+        return  # as torch's own: it is no member that others wait for
     if str(dist.get_backend(group)).lower() != "verbena":
         return _monitored_barrier(group, timeout, wait_all_ranks)
     if timeout is None:

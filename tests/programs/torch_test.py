@@ -11,6 +11,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import children
@@ -20,6 +21,7 @@ BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 and sys.argv[1][0] != "-" 
 harness.build_from_command_line()
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = HERE / "torch" / "cases.py"
+OWN = HERE / "torch" / "torchs_own.py"
 TRAINING = HERE / "torch" / "training.py"
 TRAIN = HERE.parent.parent / "examples" / "train_gpt.py"
 PYTHON = "/usr/bin/python3"  # the backend is built for Debian's own
@@ -85,6 +87,16 @@ class TorchTest(unittest.TestCase):
     def test_four_ranks(self):
         self.pass_cases(4, "exchanges", "groups", "ddp")
         self.pass_cases_of(TRAINING, 4, "unused_parameters", "uneven_inputs", "batches", "subsets")
+
+    def test_pytorchs_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([PYTHON, OWN], env=environment(TEMP_DIR=folder, WORLD_SIZE="3"),
+                                  text=True, timeout=5 * LIMIT_S, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        ran, skipped = (int(re.search(what, done.stdout, re.MULTILINE)[1])
+                        for what in (r"^Ran (\d+) tests", r"skipped=(\d+)"))
+        self.assertGreater(ran - skipped, 80, done.stdout)
 
     def test_failures(self):
         self.pass_cases(2, "late", "timeouts", "mismatches")
