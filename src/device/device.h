@@ -156,10 +156,10 @@ class Device {
   // there is no ICRC, and of frame.transport only the size counts.
   Reception on_packet(const PacketView& packet, const IngressFrame& frame, Time now);
   void on_timer(Time now);  // at or after next_timer(); an early call does nothing
-  // The program polls, or is about to sleep: what was put off (transport/engine.h) is done now.
-  // False: nothing was. Never, if next_timer() is later than kPutOff from now.
-  [[nodiscard]] bool on_awaited(Time now);
-  [[nodiscard]] bool may_await() const;  // false: nothing is put off
+  // The program polls, or is about to sleep: what was deferred (transport/engine.h) is done now.
+  // False: nothing was. Never, if next_timer() is later than kDeferral from now.
+  [[nodiscard]] bool run_deferred(Time now);
+  [[nodiscard]] bool may_have_deferred() const;  // false: nothing is deferred
   // false: nothing to send now. Frames of one QP come in runs, so that a link can batch them. They
   // may be trains for who asks for them.
   [[nodiscard]] bool poll_frame(Time now, EgressFrame& out, Trains trains = Trains::kNo);

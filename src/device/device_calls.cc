@@ -202,8 +202,8 @@ bool Device::has_requested_notification() const {
   return impl_->runner.has_requested_notification();
 }
 
-bool Device::may_await() const { return impl_->runner.may_await(); }
-bool Device::on_awaited(Time now) { return impl_->runner.on_awaited(now); }
+bool Device::may_have_deferred() const { return impl_->runner.may_have_deferred(); }
+bool Device::run_deferred(Time now) { return impl_->runner.run_deferred(now); }
 
 bool Device::poll_frame(Time now, EgressFrame& out, Trains trains) {
   return impl_->egress.poll_frame(now, trains, out);

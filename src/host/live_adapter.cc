@@ -81,7 +81,7 @@ void LiveAdapter::flush_and_unlock(Time now) {
     note_return(now);
   }
   if (appended.local.requests) note_local_reply(now);
-  if (policy_.waits_for_events()) do_put_off(now);  // no poll will
+  if (policy_.waits_for_events()) run_deferred(now);  // no poll will
   take_outputs(now);
   tell_helper_after_call(now);
 }
@@ -98,16 +98,16 @@ void LiveAdapter::publish_and_unlock(Time now) {
 }
 
 // False: there was nothing of that kind. It takes long: what is held goes first.
-bool LiveAdapter::do_put_off(Time now) {
-  if (holding_.deadline() != Time::never() && device_.may_await()) send_frames(now);
-  if (!device_.on_awaited(device_time(now))) return false;
+bool LiveAdapter::run_deferred(Time now) {
+  if (holding_.deadline() != Time::never() && device_.may_have_deferred()) send_frames(now);
+  if (!device_.run_deferred(device_time(now))) return false;
   send_frames(now);
   return true;
 }
 
-void LiveAdapter::do_put_off_in_poll() {
+void LiveAdapter::run_deferred_in_poll() {
   const Time now = clock_.now();
-  if (!do_put_off(now)) return;
+  if (!run_deferred(now)) return;
   take_outputs(now);
   tell_helper();
 }
@@ -146,7 +146,7 @@ u32 LiveAdapter::poll_cq(CompletionQueue* cq, std::span<CQE> out) {
 
 u32 LiveAdapter::poll_with_lock(CompletionQueue* cq, std::span<CQE> out) {
   holding_.on_poll();
-  if (is_due(clock_.last() + kPutOff)) do_put_off_in_poll();
+  if (is_due(clock_.last() + kDeferral)) run_deferred_in_poll();
   u32 count = device_.poll_cq(cq, out);
   const Received received =
       policy_.should_receive_in_poll(count != 0) ? receive_in_poll() : Received::kNothing;
@@ -213,7 +213,7 @@ void LiveAdapter::request_notification(CompletionQueue* cq, NotifyOn on) {
   device_.request_notification(cq, on, device_time(now));
   policy_.on_notification_request();
   if (holding_.holds_requests()) send_frames(now);  // no poll will
-  if (do_put_off(now)) take_outputs(now);
+  if (run_deferred(now)) take_outputs(now);
   tell_helper_after_call(now);
 }
 

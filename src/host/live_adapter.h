@@ -127,8 +127,8 @@ class LiveAdapter final : public Adapter {
   void note_local_reply(Time now);
   // Whether the call was in the kernel.
   bool note_return(Time began);
-  bool do_put_off(Time now);
-  void do_put_off_in_poll();
+  bool run_deferred(Time now);
+  void run_deferred_in_poll();
   // Of the device, but for its frames. Whether a program was told of a completion.
   bool take_outputs(Time now);
   struct Appended {

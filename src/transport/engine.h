@@ -34,7 +34,7 @@ struct EngineOutputs {  // bits: bytes that are stored one by one and read as a 
   [[nodiscard]] bool reports() const { return send_cqe || receive_cqe || event; }
 };
 
-constexpr Duration kPutOff = us(200);  // what waits for a poll: on_awaited()
+constexpr Duration kDeferral = us(200);  // what waits for a poll: run_deferred()
 
 enum class EngineEvent : u8 {
   kFatal,                     // the QP goes to Error
@@ -93,9 +93,9 @@ class Engine {
   virtual void on_send_copy_failed() {}
   virtual void on_receive_copy_failed(const CopyMark&) {}
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing
-  // The program polls, or is about to sleep: what was put off is done now. False: nothing was. Who
-  // has put something off has a timer for it, at most kPutOff later.
-  [[nodiscard]] virtual bool on_awaited(Time) { return false; }
+  // The program polls, or is about to sleep: what was deferred is done now. False: nothing was. Who
+  // has put something off has a timer for it, at most kDeferral later.
+  [[nodiscard]] virtual bool run_deferred(Time) { return false; }
 
   // True: the wire side would give nothing until the next input, whatever the time.
   [[nodiscard]] virtual bool is_idle() { return false; }
@@ -125,7 +125,7 @@ struct EngineParts {
   const XRCReceives* xrc_receives = nullptr;  // of an XRC target, which uses no `receive_queue`
   CongestionControl* congestion = nullptr;    // if it wants_acks(): they are told to it
   PeerMemoryFinder* peers = nullptr;          // nullptr: all goes as packets
-  PollHabit* habit = nullptr;                 // of the program. nullptr: no WRITE is put off
+  PollHabit* habit = nullptr;                 // of the program. nullptr: no WRITE is deferred
   SharedWindow* window = nullptr;             // nullptr: only the requester's own counts
   LocalPackets* local_packets = nullptr;      // of RC. nullptr: all packets are polled out
   LocalProgress* local_progress = nullptr;    // of RC, likewise. nullptr: nobody looks there

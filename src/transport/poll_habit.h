@@ -9,7 +9,7 @@
 // moment or set an alarm. A late copy is forgiven after four times as many runs that were not late,
 // or, if a post was late, after many posts. Otherwise the program must earn the trust again, with
 // twice as many runs. So a program that posts runs and does not poll loses little: its WRITEs wait
-// seldom, and at most for kPutOff (engine.h).
+// seldom, and at most for kDeferral (engine.h).
 //
 // A habit of a program, so a device has one: each poll copies all that waits, of any QP.
 // Pure logic: no clock. Not thread-safe.

@@ -155,13 +155,13 @@ void EngineRunner::on_timer(Time now) {
 
 // Who has put something off is among those with a timer soon. To look through them all for nothing
 // would be dear: with a thousand QPs there are always some.
-bool EngineRunner::on_awaited(Time now) {
-  if (!std::exchange(may_await_, false)) return false;
+bool EngineRunner::run_deferred(Time now) {
+  if (!std::exchange(may_have_deferred_, false)) return false;
   bool any = false;
   for (u32 left = timers_.size(); left != 0; --left) {
-    QueuePair* const qp = timers_.pop_due(now + kPutOff);
+    QueuePair* const qp = timers_.pop_due(now + kDeferral);
     if (qp == nullptr) break;
-    if (qp->engine->on_awaited(now)) {
+    if (qp->engine->run_deferred(now)) {
       any = true;
       settle(*qp, now);
     } else {
@@ -292,7 +292,7 @@ void EngineRunner::collect(QueuePair& qp, Time now) {
   if (copies_.has_staging() && qp.copies.look_at == Time::never() && qp.copies.is_waiting())
     qp.copies.look_at = now + QPCopies::kPeriod;
   const Time deadline = deadline_of(qp);
-  may_await_ |= deadline <= now + kPutOff;
+  may_have_deferred_ |= deadline <= now + kDeferral;
   set_timer(qp, deadline);
 }
 

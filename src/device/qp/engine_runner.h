@@ -61,8 +61,8 @@ class EngineRunner {
   void on_polled(std::span<const CQE> cqes) { entries_.free(cqes); }
 
   void on_timer(Time now);
-  [[nodiscard]] bool on_awaited(Time now);
-  [[nodiscard]] bool may_await() const { return may_await_; }
+  [[nodiscard]] bool run_deferred(Time now);
+  [[nodiscard]] bool may_have_deferred() const { return may_have_deferred_; }
   // A change by the application, legal, with the attributes already in place; not to Reset.
   void enter(QueuePair& qp, QPState to, Time now);
   // Everything is forgotten, CQEs too. The attributes become `initial`.
@@ -165,8 +165,8 @@ class EngineRunner {
   const FarRegions& far_;
   CopyQueue& copies_;
   EgressScheduler egress_;
-  bool may_send_ = false;   // one of those that are active is not idle
-  bool may_await_ = false;  // one had a timer that is soon, and perhaps for what it has put off
+  bool may_send_ = false;  // one of those that are active is not idle
+  bool may_have_deferred_ = false;  // one had a timer that is soon, perhaps for that
   Pacer pacer_;
   TimerQueue timers_;
   NotificationQueue notifications_;

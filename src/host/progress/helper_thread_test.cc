@@ -20,7 +20,7 @@ TEST(HelperThreadTest, AnEarlierAlarmWillDoWhileItIsNotNear) {
 }
 
 // Calls that come again and again put it off.
-TEST(HelperThreadTest, AnAlarmThatIsPutOffDoesNotCome) {
+TEST(HelperThreadTest, APostponedAlarmDoesNotCome) {
   Expected<std::unique_ptr<HelperThread>> helper = HelperThread::start({}, {.serve = [] {}});
   ASSERT_TRUE(helper.has_value());
   Time now = Time() + sec(1 << 20), set_to;

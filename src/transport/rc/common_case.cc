@@ -40,7 +40,7 @@ const u8* payload_of(const SendWQE& wqe, const ProtectionTable& memory, PDId pd)
 // Returns true if the WQE is the only one that has not started, and may start.
 bool RCRequester::may_send_at_once(const SendWQE& wqe, Time now) {
   const bool is_quiet = qp_.state == QPState::kRTS && !failed_ && !rnr_until_ && !rests_from_ &&
-                        !put_off_ && !stopped_at_ && !probe_due_ && !scoreboard_ && !ack_signals_;
+                        !deferred_ && !stopped_at_ && !probe_due_ && !scoreboard_ && !ack_signals_;
   return is_quiet && fresh_ >= passed_until_ && is_plain_send(wqe.wr.op) &&
          wqe.length_bytes <= mtu() && (!wqe.wr.fence || rd_atomic_ == 0) &&
          in_flight() < window_packets(now) && (has_credit(wqe) || !waits_for_response());

@@ -313,7 +313,7 @@ Time RCRequester::ack_timeout_at() const {
 
 Time RCRequester::next_timer() const {
   if (failed_ || (qp_.state != QPState::kRTS && qp_.state != QPState::kSQD)) return Time::never();
-  return put_off_ && !put_off_->refused ? std::min(put_off_->until, next_wait()) : next_wait();
+  return deferred_ && !deferred_->refused ? std::min(deferred_->until, next_wait()) : next_wait();
 }
 
 Time RCRequester::next_wait() const {
@@ -325,8 +325,8 @@ Time RCRequester::next_wait() const {
 
 void RCRequester::on_timer(Time now) {
   if (now < next_timer()) return;
-  if (put_off_ && !put_off_->refused && now >= put_off_->until)
-    return end_put_off(PollHabit::End::kAlarm, now);
+  if (deferred_ && !deferred_->refused && now >= deferred_->until)
+    return end_deferral(PollHabit::End::kAlarm, now);
   if (rnr_until_) {
     rnr_until_.reset();
     return;
@@ -352,7 +352,7 @@ void RCRequester::break_silence() {
 // Ends the QP with `status` of the WQE `done_`. IBTA 10.8.3.2
 void RCRequester::fail(WQEStatus status) {
   if (failed_) return;
-  while (put_off_ && !put_off_->refused) copy_put_off(put_off_->until);  // they precede it
+  while (deferred_ && !deferred_->refused) copy_deferred(deferred_->until);  // they precede it
   CHECK(done_ < queue_.end_index());
   failed_ = done_;
   failed_status_ = status;
@@ -383,7 +383,7 @@ bool RCRequester::poll_cqe(CQE& out) {
   while (!queue_.empty()) {
     const u64 index = queue_.begin_index();
     WQEStatus status = WQEStatus::kSuccess;
-    if (index >= done_ || (put_off_ && index >= put_off_->first)) {
+    if (index >= done_ || (deferred_ && index >= deferred_->first)) {
       if (failed_ == index)
         status = failed_status_;
       else if (qp_.state == QPState::kError)
@@ -410,7 +410,7 @@ std::optional<EngineEvent> RCRequester::poll_event() {
     fatal_pending_ = false;
     return EngineEvent::kFatal;
   }
-  if (qp_.state == QPState::kSQD && !drain_reported_ && done_ == fresh_ && !put_off_) {
+  if (qp_.state == QPState::kSQD && !drain_reported_ && done_ == fresh_ && !deferred_) {
     drain_reported_ = true;
     return EngineEvent::kSQDrained;
   }

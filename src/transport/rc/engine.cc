@@ -77,7 +77,7 @@ EngineOutputs RCEngine::outputs() const {
           .receive_cqe = responder_.may_complete(),
           .event = requester_.may_raise() || responder_.may_raise(),
           .packet = may_send(),
-          .sooner_timer = requester_.has_put_off()};
+          .sooner_timer = requester_.has_deferred()};
 }
 
 bool RCEngine::poll_send_cqe(CQE& out) { return requester_.poll_cqe(out); }

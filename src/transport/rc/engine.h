@@ -45,7 +45,7 @@ class RCEngine final : public DatagramEngine {
   void on_send_copy_failed() override { requester_.on_copy_failed(); }
   void on_receive_copy_failed(const CopyMark& mark) override { responder_.on_copy_failed(mark); }
   void on_timer(Time now) override;
-  [[nodiscard]] bool on_awaited(Time now) override { return requester_.on_awaited(now); }
+  [[nodiscard]] bool run_deferred(Time now) override { return requester_.run_deferred(now); }
   [[nodiscard]] bool is_idle() override;
   [[nodiscard]] bool poll_packet(Time now, MaySend what, TxPacket& out) override;
   [[nodiscard]] EngineOutputs outputs() const override;

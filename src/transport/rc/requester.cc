@@ -104,7 +104,7 @@ void RCRequester::reset() {
   refusals_ = passed_by_ = 0;
   short_cut_bytes_ = 0;
   rests_from_.reset();
-  put_off_.reset();
+  deferred_.reset();
   passed_until_ = 0;
   stopped_at_.reset();
   failed_.reset();
@@ -142,8 +142,9 @@ void RCRequester::enter(QPState from, Time now) {
       entered_error_ = now;
       rnr_until_.reset();
       rests_from_.reset();
-      if (put_off_) done_ = std::min(done_, put_off_->first);  // flushed, with those that passed it
-      put_off_.reset();
+      if (deferred_)
+        done_ = std::min(done_, deferred_->first);  // flushed, with those that passed it
+      deferred_.reset();
       return;
     case QPState::kSQE: rnr_until_.reset(); return;
     case QPState::kInit:
@@ -158,7 +159,7 @@ bool RCRequester::has_credit(const SendWQE& wqe) const {
 }
 
 bool RCRequester::may_start(const SendWQE& wqe) const {
-  if (qp_.state == QPState::kSQD || (put_off_ && put_off_->refused)) return false;
+  if (qp_.state == QPState::kSQD || (deferred_ && deferred_->refused)) return false;
   if (wqe.wr.fence && rd_atomic_ != 0) return false;
   if (is_rd_atomic(wqe.wr.op) && rd_atomic_ >= qp_.max_rd_atomic && qp_.max_rd_atomic != 0)
     return false;
@@ -218,10 +219,10 @@ bool RCRequester::poll_packet(Time now, Trains trains, TxPacket& out) {
         continue;
       }
       if (!may_start(wqe)) return false;
-      if (put_off_ && !may_follow_put_off(wqe)) {
-        end_put_off(PollHabit::End::kPost, now);
+      if (deferred_ && !may_follow_deferred(wqe)) {
+        end_deferral(PollHabit::End::kPost, now);
         restart_refused();
-        if (put_off_) return false;
+        if (deferred_) return false;
         continue;
       }
       if (is_local_operation(wqe.wr.op)) {

@@ -63,11 +63,11 @@ class RCRequester {
   void on_response(const PacketView& packet, const PathTelemetry* path, Time now);
   void on_acknowledgement(const Acknowledgement& acknowledgement, Time now);
   void on_timer(Time now);
-  [[nodiscard]] bool on_awaited(Time now);
+  [[nodiscard]] bool run_deferred(Time now);
   // The result of a READ or atomic did not reach its memory.
   void on_copy_failed();
   [[nodiscard]] bool is_idle() const {
-    return cursor_index_ == queue_.end_index() && !probe_due_ && !(put_off_ && put_off_->refused);
+    return cursor_index_ == queue_.end_index() && !probe_due_ && !(deferred_ && deferred_->refused);
   }
   [[nodiscard]] bool poll_packet(Time now, Trains trains, TxPacket& out);
   [[nodiscard]] bool poll_cqe(CQE& out);
@@ -79,7 +79,7 @@ class RCRequester {
            (qp_.state == QPState::kError && !queue_.empty());
   }
   // Returns true while long operations are deferred, for which there is a timer.
-  [[nodiscard]] bool has_put_off() const { return put_off_.has_value(); }
+  [[nodiscard]] bool has_deferred() const { return deferred_.has_value(); }
   // Returns false if poll_event() would return nothing.
   [[nodiscard]] bool may_raise() const { return fatal_pending_ || is_draining(); }
   [[nodiscard]] bool is_draining() const { return qp_.state == QPState::kSQD && !drain_reported_; }
@@ -128,15 +128,15 @@ class RCRequester {
   void count(const PeerCopy& copy);
   void finish(const PeerCopy& copy);
   void skip_fresh();
-  bool may_be_put_off(const SendWQE& wqe) const;
-  bool may_follow_put_off(const SendWQE& wqe) const;
-  bool take_put_off(const SendWQE& wqe, Time now);
-  void put_off(const SendWQE& wqe, Time now);
-  void end_put_off(PollHabit::End end, Time now);
+  bool may_be_deferred(const SendWQE& wqe) const;
+  bool may_follow_deferred(const SendWQE& wqe) const;
+  bool take_deferral(const SendWQE& wqe, Time now);
+  void defer(const SendWQE& wqe, Time now);
+  void end_deferral(PollHabit::End end, Time now);
   bool fills_a_call() const;
-  void copy_put_off(Time now);
+  void copy_deferred(Time now);
   void skip_passed();
-  void refuse_put_off();
+  void refuse_deferred();
   void restart_refused();
   bool has_passed(const SendWQE& wqe) const;
 
@@ -251,14 +251,14 @@ class RCRequester {
   u32 short_cut_bytes_ = 0;  // bytes of the WQE `fresh_` that are copied already
   std::optional<Time> rests_from_;  // much was copied: other QPs have a turn first
 
-  struct PutOff {  // deferred long READs, or WRITEs
+  struct Deferred {  // deferred long READs, or WRITEs
     SendOp op;
     u64 first;   // the oldest; from it to `fresh_` there are only such, and those that passed it
     Time until;  // the time at which they are copied
     u64 bytes = 0;
     bool refused = false;  // by the peer: they will be packets
   };
-  std::optional<PutOff> put_off_;
+  std::optional<Deferred> deferred_;
   u64 passed_until_ =
       0;  // requests before it that are no READs are done: they passed a refused READ
 

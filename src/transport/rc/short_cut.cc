@@ -52,7 +52,7 @@ bool RCRequester::take_short_cut(Time now) {
   // 9.7.4.1.2
   if (!waits && !peer_->has_executed(qp_, frontier_)) return false;
   passed_by_ = 0;
-  if (take_put_off(queue_.at(fresh_), now)) return true;
+  if (take_deferral(queue_.at(fresh_), now)) return true;
   u64 spent = 0;
   for (;;) {
     PeerCopy copy;
@@ -108,87 +108,88 @@ void RCRequester::skip_fresh() {
 // A READ that overtakes executed requests completes only after a poll that brings the ACK, so it
 // may wait for a long one that follows, and be copied with it. A WRITE with others behind it is
 // copied with those.
-bool RCRequester::may_be_put_off(const SendWQE& wqe) const {
+bool RCRequester::may_be_deferred(const SendWQE& wqe) const {
   const bool is_long = wqe.length_bytes >= kWorthWaiting;
   if (wqe.wr.op == SendOp::kRDMARead) return is_long || waits_for_response();
-  const bool is_alone = put_off_ || fresh_ + 1 == queue_.end_index();
+  const bool is_alone = deferred_ || fresh_ + 1 == queue_.end_index();
   return is_alone && habit_ != nullptr && wqe.length_bytes < PeerCopy::kPartBytes;
 }
 
 // Returns false if the operation must be copied at once. WRITEs behind deferred ones always wait
 // for them.
-bool RCRequester::take_put_off(const SendWQE& wqe, Time now) {
-  if (!may_be_put_off(wqe)) return false;
+bool RCRequester::take_deferral(const SendWQE& wqe, Time now) {
+  if (!may_be_deferred(wqe)) return false;
   if (wqe.wr.op == SendOp::kRDMARead) {
-    put_off(wqe, now);
+    defer(wqe, now);
     return true;
   }
-  const bool is_late = put_off_ && !habit_->on_waited(PollHabit::End::kPost, now, put_off_->bytes);
+  const bool is_late =
+      deferred_ && !habit_->on_waited(PollHabit::End::kPost, now, deferred_->bytes);
   const bool may_wait = habit_->may_wait(now);
-  if (!put_off_ && !may_wait) return false;
-  put_off(wqe, now);
-  if (is_late || !may_wait || fills_a_call()) copy_put_off(now);
+  if (!deferred_ && !may_wait) return false;
+  defer(wqe, now);
+  if (is_late || !may_wait || fills_a_call()) copy_deferred(now);
   return true;
 }
 
-void RCRequester::put_off(const SendWQE& wqe, Time now) {
-  if (!put_off_) put_off_ = PutOff{.op = wqe.wr.op, .first = fresh_, .until = now + kPutOff};
-  put_off_->bytes += wqe.length_bytes;
+void RCRequester::defer(const SendWQE& wqe, Time now) {
+  if (!deferred_) deferred_ = Deferred{.op = wqe.wr.op, .first = fresh_, .until = now + kDeferral};
+  deferred_->bytes += wqe.length_bytes;
   skip_fresh();
   skip_local_operations();
 }
 
 bool RCRequester::fills_a_call() const {
-  return put_off_->bytes >= PeerCopy::kPartBytes ||
-         fresh_ - put_off_->first >= PeerMemory::kMaxRanges;
+  return deferred_->bytes >= PeerCopy::kPartBytes ||
+         fresh_ - deferred_->first >= PeerMemory::kMaxRanges;
 }
 
 // Returns true if the WQE may start behind deferred operations. Only SENDs pass READs: other
 // requests would be seen as executed too early, or may rely on the order. Nothing passes WRITEs.
-bool RCRequester::may_follow_put_off(const SendWQE& wqe) const {
-  const bool may_pass = put_off_->op == SendOp::kRDMARead && !wqe.wr.fence &&
+bool RCRequester::may_follow_deferred(const SendWQE& wqe) const {
+  const bool may_pass = deferred_->op == SendOp::kRDMARead && !wqe.wr.fence &&
                         (wqe.wr.op == SendOp::kSend || wqe.wr.op == SendOp::kSendWithImmediate);
-  return may_pass || (wqe.wr.op == put_off_->op && fits_short_cut(wqe) && may_be_put_off(wqe));
+  return may_pass || (wqe.wr.op == deferred_->op && fits_short_cut(wqe) && may_be_deferred(wqe));
 }
 
-bool RCRequester::on_awaited(Time now) {
-  if (!put_off_ || put_off_->refused) return false;
-  end_put_off(PollHabit::End::kPoll, now);
+bool RCRequester::run_deferred(Time now) {
+  if (!deferred_ || deferred_->refused) return false;
+  end_deferral(PollHabit::End::kPoll, now);
   return true;
 }
 
 // Ends the deferral.
-void RCRequester::end_put_off(PollHabit::End end, Time now) {
-  if (put_off_->op == SendOp::kRDMAWrite) (void)habit_->on_waited(end, now, put_off_->bytes);
-  copy_put_off(now);
+void RCRequester::end_deferral(PollHabit::End end, Time now) {
+  if (deferred_->op == SendOp::kRDMAWrite) (void)habit_->on_waited(end, now, deferred_->bytes);
+  copy_deferred(now);
 }
 
 // Copies as much as a turn allows.
-void RCRequester::copy_put_off(Time now) {
-  for (u64 spent = 0; put_off_ && !put_off_->refused;) {
+void RCRequester::copy_deferred(Time now) {
+  for (u64 spent = 0; deferred_ && !deferred_->refused;) {
     if (spent >= PeerCopy::kTurnBytes) {
-      put_off_->until = now;
+      deferred_->until = now;
       return;
     }
     PeerCopy copy;
-    collect(copy, put_off_->first, fresh_);
-    if (copy.range_count == 0 || !copy.carry_out(*peer_, qp_)) return refuse_put_off();
+    collect(copy, deferred_->first, fresh_);
+    if (copy.range_count == 0 || !copy.carry_out(*peer_, qp_)) return refuse_deferred();
     count(copy);
-    put_off_->first += copy.finished;
+    deferred_->first += copy.finished;
     skip_passed();
     spent += copy.cost();
   }
 }
 
 void RCRequester::skip_passed() {
-  while (put_off_->first != fresh_ && queue_.at(put_off_->first).wr.op != put_off_->op)
-    ++put_off_->first;
-  if (put_off_->first == fresh_) put_off_.reset();
+  while (deferred_->first != fresh_ && queue_.at(deferred_->first).wr.op != deferred_->op)
+    ++deferred_->first;
+  if (deferred_->first == fresh_) deferred_.reset();
 }
 
-void RCRequester::refuse_put_off() {
-  on_refused(put_off_->first);
-  put_off_->refused = true;
+void RCRequester::refuse_deferred() {
+  on_refused(deferred_->first);
+  deferred_->refused = true;
   if (unacked_ != frontier_) resend_unacknowledged();  // so that the last asks for its ACK
 }
 
@@ -196,10 +197,10 @@ void RCRequester::refuse_put_off() {
 // the order of PSNs is the queue's. The requester then meets the requests that have passed again;
 // they are done.
 void RCRequester::restart_refused() {
-  if (!put_off_ || !put_off_->refused || unacked_ != frontier_) return;
-  if (put_off_->op == SendOp::kRDMARead) passed_until_ = std::max(passed_until_, fresh_);
-  done_ = fresh_ = cursor_index_ = put_off_->first;
-  put_off_.reset();
+  if (!deferred_ || !deferred_->refused || unacked_ != frontier_) return;
+  if (deferred_->op == SendOp::kRDMARead) passed_until_ = std::max(passed_until_, fresh_);
+  done_ = fresh_ = cursor_index_ = deferred_->first;
+  deferred_.reset();
 }
 
 bool RCRequester::has_passed(const SendWQE& wqe) const {

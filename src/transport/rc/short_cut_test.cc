@@ -173,7 +173,7 @@ TEST_F(RCShortCutTest, AShortReadThatOvertakesIsCopiedWithTheLongOneBehindIt) {
   pair.read(3, kLong, kFar + 100, 100);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   EXPECT_EQ(peer.calls, 0u);
-  EXPECT_TRUE(pair.a.engine.on_awaited(pair.now));
+  EXPECT_TRUE(pair.a.engine.run_deferred(pair.now));
   EXPECT_EQ(peer.calls, 1u);
   EXPECT_EQ(pair.a.bytes(0, 100 + kLong), pair.b.bytes(kFar, 100 + kLong));
   pair.settle();
@@ -407,11 +407,11 @@ TEST_F(RCShortCutTest, ALongReadLetsASendGoFirst) {
   EXPECT_EQ(pair.b.receive_cqes.size(), 1u);
   EXPECT_EQ(peer.calls, 0u);
   EXPECT_TRUE(pair.a.send_cqes.empty());  // the READ's is the first
-  EXPECT_EQ(pair.a.engine.next_timer(), pair.now + kPutOff);
+  EXPECT_EQ(pair.a.engine.next_timer(), pair.now + kDeferral);
   EXPECT_TRUE(pair.a.engine.outputs().sooner_timer);
-  EXPECT_TRUE(pair.a.engine.on_awaited(pair.now));
+  EXPECT_TRUE(pair.a.engine.run_deferred(pair.now));
   pair.drain(pair.a);
-  EXPECT_FALSE(pair.a.engine.on_awaited(pair.now));
+  EXPECT_FALSE(pair.a.engine.run_deferred(pair.now));
   EXPECT_EQ(pair.a.bytes(0, kLong), pair.b.bytes(kFar, kLong));
   EXPECT_EQ(outcomes(pair.a.send_cqes),
             (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}}));
@@ -444,7 +444,7 @@ TEST_F(RCShortCutTest, AllElseComesAfterALongRead) {
   }
 }
 
-TEST_F(RCShortCutTest, LongReadsThatArePutOffHaveTurns) {
+TEST_F(RCShortCutTest, DeferredLongReadsHaveTurns) {
   for (u64 i = 0; i < 65; ++i) pair.read(i, kLong, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   EXPECT_EQ(peer.calls, 0u);
@@ -512,13 +512,13 @@ TEST_F(RCShortCutTest, SQDWaitsForALongRead) {
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
-TEST_F(RCShortCutTest, ALongReadThatIsPutOffIsFlushed) {
+TEST_F(RCShortCutTest, ADeferredLongReadIsFlushed) {
   pair.read(1, kLong, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   pair.a.set_state(QPState::kError, pair.now);
   pair.drain(pair.a);
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kFlushed}}));
-  EXPECT_FALSE(pair.a.engine.on_awaited(pair.now));
+  EXPECT_FALSE(pair.a.engine.run_deferred(pair.now));
   EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
   EXPECT_EQ(peer.calls, 0u);
 }
@@ -546,7 +546,7 @@ class RCWaitingWritesTest : public RCShortCutTest {
   }
   [[nodiscard]] u32 more_copies() { return peer.calls - std::exchange(copies_, peer.calls); }
   void poll() {
-    (void)pair.a.engine.on_awaited(pair.now);
+    (void)pair.a.engine.run_deferred(pair.now);
     pair.drain(pair.a);
     program.on_poll();
   }
@@ -560,7 +560,7 @@ TEST_F(RCWaitingWritesTest, AreCopiedTogetherAtAPoll) {
   write(2);
   EXPECT_EQ(more_copies(), 0u);
   EXPECT_TRUE(pair.a.send_cqes.empty());
-  EXPECT_EQ(pair.a.engine.next_timer(), pair.now + kPutOff);
+  EXPECT_EQ(pair.a.engine.next_timer(), pair.now + kDeferral);
   poll();
   EXPECT_EQ(more_copies(), 1u);
   EXPECT_EQ(pair.b.bytes(kFar, kLong), pair.a.bytes(0, kLong));
@@ -710,8 +710,9 @@ void RCShortCutTest::check_any_mix() {
       if (prng.below(4) == 0) program.on_poll();
       if (prng.below(2) == 0) continue;
       const std::vector<Packet> packets = pair.take_all(pair.a);
-      if (prng.below(8) != 0) pair.deliver_all(pair.b, packets);             // else they are lost
-      const bool is_due = pair.a.engine.next_timer() <= pair.now + kPutOff;  // not for what is lost
+      if (prng.below(8) != 0) pair.deliver_all(pair.b, packets);  // else they are lost
+      const bool is_due =
+          pair.a.engine.next_timer() <= pair.now + kDeferral;  // not for what is lost
       if (is_due && prng.below(2) == 0) (void)pair.fire_timer(pair.a);
     }
     for (u32 turn = 0; turn < 100 && pair.a.send_cqes.size() < count; ++turn) {
