@@ -24,7 +24,7 @@ class HashCache {
   // Two changes within this time can leave one time stamp: FAT counts in steps of 2 s.
   static constexpr u64 kSettledNs = 2'000'000'000;
 
-  // nullptr if the file is unknown, another one than it was, or has chunks of another size.
+  // Returns nullptr if the file is unknown, another one than it was, or has chunks of another size.
   [[nodiscard]] const std::vector<transfer::Hash>* find(const std::string& name,
                                                         const FileIdentity& identity,
                                                         u64 chunk_octets) const;

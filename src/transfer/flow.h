@@ -126,7 +126,7 @@ class Flow {
     }
   };
   struct Sent {
-    Transfer* transfer = nullptr;  // nullptr: it has ended and does not wait for this request
+    Transfer* transfer = nullptr;  // none if it has ended without waiting for this request
     Copy copy{};
     bool is_notify = false;
   };

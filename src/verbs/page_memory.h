@@ -15,7 +15,7 @@ class PageMemory {
   static constexpr u64 kHugeOctets = u64{2} << 20;
 
   PageMemory() = default;
-  // nullopt: there is no memory.
+  // Returns nullopt if there is no memory.
   [[nodiscard]] static std::optional<PageMemory> make(u64 octets);
   ~PageMemory();
   PageMemory(PageMemory&& other) noexcept { *this = std::move(other); }

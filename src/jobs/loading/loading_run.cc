@@ -67,7 +67,7 @@ struct LoadingPrograms {
     return static_cast<u64>(
         std::ranges::count_if(loaders, [](const auto& loader) { return loader->is_done(); }));
   }
-  // Of all chunks of all GPUs.
+  // Returns the share of the chunks of all GPUs that are there.
   [[nodiscard]] double part_done(u32 chunks) const {
     u64 missing = 0;
     for (const auto& loader : loaders) missing += loader->missing();
