@@ -41,8 +41,13 @@ using Base = c10d::ProcessGroup;
 constexpr std::chrono::milliseconds kLeastForRendezvous{30'000};
 constexpr std::uint32_t kBarrierTag = 0xfffffff0;
 
+// Programs of PyTorch look for " Timed out " in the text of a timeout, which gloo has.
+std::string text_of(int status, const std::string& error) {
+  return std::string("verbena: ") + (status == VERBENA_COLL_TIMEOUT ? "Timed out : " : "") + error;
+}
+
 void check(int status) {
-  if (status != VERBENA_COLL_OK) TORCH_CHECK(false, "verbena: ", verbena_coll_error());
+  TORCH_CHECK(status == VERBENA_COLL_OK, text_of(status, verbena_coll_error()));
 }
 
 // --- types
@@ -143,8 +148,9 @@ class VerbenaWork final : public Work {
 
   bool wait(std::chrono::milliseconds timeout) override {
     if (timeout != kNoTimeout && !is_done_in(timeout))
-      TORCH_CHECK(false, "verbena: ", opTypeToString(opType_), " is not done after ",
-                  timeout.count(), " ms");
+      TORCH_CHECK(false,
+                  text_of(VERBENA_COLL_TIMEOUT, opTypeToString(opType_) + " is not done after " +
+                                                    std::to_string(timeout.count()) + " ms"));
     complete();
     if (const std::exception_ptr failed = exception()) std::rethrow_exception(failed);
     return true;
@@ -187,7 +193,7 @@ class VerbenaWork final : public Work {
       const int status = verbena_coll_wait(request);
       if (status != VERBENA_COLL_OK && failed == nullptr)
         failed = std::make_exception_ptr(
-            std::runtime_error(std::string("verbena: ") + verbena_coll_request_error(request)));
+            std::runtime_error(text_of(status, verbena_coll_request_error(request))));
       if (opType_ == OpType::RECVANYSOURCE) source_ = verbena_coll_source(request);
       verbena_coll_release(request);
     }
@@ -469,6 +475,8 @@ class ProcessGroupVerbena final : public Base {
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override {
     const bool is_given = options.timeout != c10d::kUnsetTimeout;
     const std::chrono::milliseconds timeout = is_given ? options.timeout : timeout_;
+    TORCH_CHECK(timeout.count() > 0, "Rank ", getRank(), " timed out in monitoredBarrier after ",
+                timeout.count(), " ms");
     check(verbena_coll_set_timeout(comm_, std::chrono::duration<double>(timeout).count()));
     const std::string why = getRank() == 0 ? hear_all(timeout, wait_all_ranks) : tell_first();
     check(verbena_coll_set_timeout(comm_, std::chrono::duration<double>(timeout_).count()));
@@ -614,19 +622,21 @@ class ProcessGroupVerbena final : public Base {
     });
   }
 
-  // --- monitoredBarrier
+  // --- monitoredBarrier. The texts of errors are gloo's, which programs look for.
   std::string hear_all(std::chrono::milliseconds timeout, bool wait_all_ranks) {
     char word = 0;
     std::string missing;
+    int count = 0;
     for (int rank = 1; rank < getSize(); ++rank) {
       if (verbena_coll_recv(&word, 1, VERBENA_UINT8, rank, kBarrierTag, comm_, nullptr) ==
           VERBENA_COLL_OK)
         continue;
       missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+      ++count;
       if (!wait_all_ranks) break;
     }
     if (!missing.empty())
-      return "Rank " + missing + " failed to pass monitoredBarrier in " +
+      return (count == 1 ? "Rank " : "Ranks ") + missing + " failed to pass monitoredBarrier in " +
              std::to_string(timeout.count()) + " ms";
     for (int rank = 1; rank < getSize(); ++rank)
       check(verbena_coll_send(&word, 1, VERBENA_UINT8, rank, kBarrierTag, comm_, nullptr));
@@ -640,7 +650,7 @@ class ProcessGroupVerbena final : public Base {
     return status == VERBENA_COLL_OK ? ""
                                      : "Rank " + std::to_string(getRank()) +
                                            " successfully reached monitoredBarrier, but received "
-                                           "no acknowledgement of rank 0: " +
+                                           "errors while waiting for send/recv from rank 0: " +
                                            verbena_coll_error();
   }
 

@@ -46,12 +46,8 @@ class OnVerbena(own.TestDistBackend, own.DistributedTest._DistTestBase):
         self._start_processes(torch.multiprocessing.get_context("fork").Process)
 
 
-# test_get_backend asks for gloo by name. Tensors are dense only. The rest compare the text of
-# gloo's errors.
-REFUSED = {"test_get_backend", "test_sparse_all_reduce_sum",
-           "test_barrier_timeout_full_group", "test_barrier_timeout_group",
-           "test_monitored_barrier_failure_order", "test_monitored_barrier_gloo",
-           "test_monitored_barrier_gloo_rank_0_timeout", "test_monitored_barrier_wait_all_ranks"}
+# test_get_backend asks for gloo by name. Tensors are dense only.
+REFUSED = {"test_get_backend", "test_sparse_all_reduce_sum"}
 OF_GPUS = ("cuda", "nccl", "gpu", "NCCL")
 
 
