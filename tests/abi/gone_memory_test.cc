@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "tests/abi/verbs_fixture.h"
 
@@ -36,8 +38,9 @@ class GoneMemoryTest : public VerbsTest {
     ASSERT_NE(pages_, MAP_FAILED);
     gone_ = register_all(pages_, 3 * kPage);
     peer_cq_ = make_cq();
-    make_pair(IBV_QPT_RC);
-    make_hole(pages_ + kPage);
+    datagrams_ = make_pair(IBV_QPT_UD);
+    std::tie(qp_, peer_) = make_pair(IBV_QPT_RC);
+    make_hole(pages_ + kPage);  // last: memory that is mapped after it may come to lie there
   }
   void TearDown() override {
     munmap(pages_, kPage);
@@ -52,12 +55,13 @@ class GoneMemoryTest : public VerbsTest {
     ASSERT_EQ(mmap(page, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), page);
     usleep(20'000);
   }
-  void make_pair(ibv_qp_type type) {
-    qp_ = make_qp(type);
+  std::pair<ibv_qp*, ibv_qp*> make_pair(ibv_qp_type type) {
+    ibv_qp* const qp = make_qp(type);
     ibv_qp_init_attr attr = qp_attributes(type);
     attr.send_cq = attr.recv_cq = peer_cq_;
-    peer_ = verbs.create_qp(pd, &attr);
-    ASSERT_NE(peer_, nullptr);
+    ibv_qp* const peer = verbs.create_qp(pd, &attr);
+    EXPECT_NE(peer, nullptr);
+    return {qp, peer};
   }
   std::uint64_t hole() const { return reinterpret_cast<std::uint64_t>(pages_) + kPage; }
   ibv_sge hole_sge(std::uint32_t length = 64) const {
@@ -89,6 +93,7 @@ class GoneMemoryTest : public VerbsTest {
   ibv_mr *here_ = nullptr, *gone_ = nullptr;
   ibv_cq* peer_cq_ = nullptr;
   ibv_qp *qp_ = nullptr, *peer_ = nullptr;
+  std::pair<ibv_qp*, ibv_qp*> datagrams_;  // of UD
 };
 
 TEST_F(GoneMemoryTest, ARemoteWriteIsRefused) {
@@ -149,7 +154,7 @@ TEST_F(GoneMemoryTest, AReceiveIntoItFailsBothSides) {
 }
 
 TEST_F(GoneMemoryTest, AReceiveOfADatagramIntoItFails) {
-  make_pair(IBV_QPT_UD);
+  std::tie(qp_, peer_) = datagrams_;
   ready_ud(qp_);
   ready_ud(peer_);
   ibv_ah_attr route = loopback_route();
