@@ -216,6 +216,21 @@ class ManagementTest(Subnet):
         self.assertIn("valid lids dumped", self.run_on("h1", "ibroute", lid))
         self.assertNotIn("0 valid lids dumped", self.run_on("h1", "ibroute", lid))
 
+    def test_managers_end_when_the_fabric_has_ended(self):
+        """The calls of libibumad fail then, as they do when a real device is gone."""
+        manager, _ = self.bring_up()
+        _, other = self.start_manager("h1")
+        harness.wait_until(lambda: "STANDBY" in self.text(other), LIMIT_S, "one is standby")
+        ping = self.start("h2", "ibping", "-S")
+        time.sleep(1)
+        self.fabric.kill()
+        harness.wait_until(lambda: "recv error" in self.text(self.folder / "opensm-h0.log"),
+                           LIMIT_S, "OpenSM hears of it")
+        for program in (manager, ping):
+            os.kill(program.pid, signal.SIGTERM)
+            harness.wait_until(program.ended, LIMIT_S, "SIGTERM ends it")
+        self.assertLess(self.text(self.folder / "opensm-h0.log").count("recv error"), 1000)
+
     def test_a_second_opensm_takes_over(self):
         first, _ = self.bring_up("h0", "-p", "9")
         _, log = self.start_manager("h5", "-p", "5", "-s", "1")

@@ -26,11 +26,14 @@ Table& table() {
   return *the_table;
 }
 
+// The server has ended: what a kernel says of a device that is gone.
+int errno_of_dead_port(int error) { return error == EPIPE || error == ECONNRESET ? EIO : error; }
+
 // 0, or an errno. A full socket is waited for.
 int send_patiently(int socket, const host::FabricMAD& header, std::span<const u8> part) {
   for (;;) {
     const int error = host::send_fabric(socket, header, part);
-    if (error != EAGAIN && error != EWOULDBLOCK) return error;
+    if (error != EAGAIN && error != EWOULDBLOCK) return errno_of_dead_port(error);
     pollfd waiting{.fd = socket, .events = POLLOUT, .revents = 0};
     if (::poll(&waiting, 1, kSendPatienceMs) == 0) return ETIMEDOUT;
   }
@@ -83,7 +86,7 @@ host::Expected<std::shared_ptr<Port>> Port::open() {
 
 int Port::register_at_server(const host::FabricMADRegister& request) {
   const auto done = host::ask_fabric<host::FabricMADRegistered>(control_.get(), request);
-  return done ? done->error : done.error().error;
+  return done ? done->error : errno_of_dead_port(done.error().error);
 }
 
 int Port::add_agent(host::FabricMADRegister request) {
@@ -134,7 +137,7 @@ int Port::take_parts() {
   while (!is_complete_) {
     const ssize_t size = ::recv(mads_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return -EWOULDBLOCK;
-    if (size <= 0) return size < 0 ? -errno : -EIO;  // the server has ended
+    if (size <= 0) return size < 0 ? -errno_of_dead_port(errno) : -EIO;  // the server has ended
     const auto message =
         host::FabricMessage::of(std::span(buffer).first(static_cast<std::size_t>(size)));
     const auto part = message ? message->as<host::FabricMAD>() : std::nullopt;

@@ -47,6 +47,13 @@ int with_errno(int result) {
   return port != nullptr && port->has_mad();
 }
 
+// For a port whose server has ended: programs that receive for ever, as OpenSM does, ask again at
+// once, and end when they are cancelled. The wait is where that can happen.
+[[gnu::noinline]] void wait_on_dead_port() {
+  constexpr int kWaitMs = 100;
+  (void)::poll(nullptr, 0, kWaitMs);
+}
+
 [[gnu::noinline]] int wait_until_readable(int fd, int timeout_ms) {
   pollfd waiting = {};
   waiting.fd = fd;
@@ -155,6 +162,7 @@ int umad_recv(int portid, void* umad, int* length, int timeout_ms) try {
   errno = 0;
   for (;;) {
     const int agent = receive(portid, umad, length);
+    if (agent == -EIO && timeout_ms != 0) wait_on_dead_port();
     if (agent != -EWOULDBLOCK || timeout_ms == 0) return with_errno(agent);
     const int waited = wait_until_readable(umad_get_fd(portid), timeout_ms);
     if (waited != 0) return with_errno(waited);
