@@ -154,7 +154,7 @@ void SubnetServer::pump(Time now) {
       any = true;
     }
     while (std::optional<management::Delivery> in = subnet_.poll_delivery()) {
-      agents_.deliver(std::move(*in));
+      agents_.deliver(std::move(*in), now);
       any = true;
     }
   }

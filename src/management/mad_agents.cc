@@ -26,6 +26,13 @@ bool overlap(const AgentConfig& a, const AgentConfig& b) {
          ((a.method_mask[0] & b.method_mask[0]) | (a.method_mask[1] & b.method_mask[1])) != 0;
 }
 
+// A program's message for RMPP. OpenSM leaves the type 0, since kernels write it anew.
+bool is_message(const Datagram& datagram) {
+  if (!has_active_rmpp(datagram.mad)) return false;
+  const RMPPType type = RMPPHeader::decode(datagram.mad).type;
+  return type != RMPPType::kACK && type != RMPPType::kStop && type != RMPPType::kAbort;
+}
+
 }  // namespace
 
 bool MADAgents::Agent::takes(const Datagram& datagram) const {
@@ -92,10 +99,43 @@ void MADAgents::send(u32 client, u32 agent, Datagram datagram, Duration timeout,
       pending_.push_back({its->high_id, low_id_of(datagram), datagram.mad[1], datagram, timeout,
                           retries, now + timeout});
   }
-  to_send_.push_back({its->at, std::move(datagram)});
+  if (!is_message(datagram)) return to_send_.push_back({its->at, std::move(datagram)});
+  transfers_.send(its->at, std::move(datagram), now);
+  take_to_send();
 }
 
-void MADAgents::deliver(Delivery delivery) {
+void MADAgents::take_to_send() {
+  while (std::optional<Delivery> segment = transfers_.poll_to_send())
+    to_send_.push_back(std::move(*segment));
+}
+
+// Whether an agent at the place waits for the message, or may acknowledge one of its own.
+bool MADAgents::takes_segments(const Delivery& delivery) const {
+  const Datagram& datagram = delivery.datagram;
+  if (RMPPHeader::decode(datagram.mad).type != RMPPType::kData) return true;
+  return std::ranges::any_of(agents_, [&](const Agent& agent) {
+    if (agent.at != delivery.at) return false;
+    return is_response(datagram) ? agent.high_id == high_id_of(datagram) : agent.takes(datagram);
+  });
+}
+
+// The request is being answered: it is not repeated while segments come.
+void MADAgents::prolong(const Delivery& delivery, Time now) {
+  for (Pending& pending : pending_)
+    if (pending.high_id == high_id_of(delivery.datagram) &&
+        pending.low_id == low_id_of(delivery.datagram))
+      pending.due = std::max(pending.due, now + pending.timeout);
+}
+
+void MADAgents::deliver(Delivery delivery, Time now) {
+  if (has_active_rmpp(delivery.datagram.mad)) {
+    if (!takes_segments(delivery)) return;
+    if (is_response(delivery.datagram)) prolong(delivery, now);
+    std::optional<Datagram> whole = transfers_.on_mad(delivery.at, delivery.datagram, now);
+    take_to_send();
+    if (!whole) return;
+    delivery.datagram = std::move(*whole);
+  }
   if (is_response(delivery.datagram))
     deliver_response(std::move(delivery));
   else
@@ -127,12 +167,14 @@ void MADAgents::deliver_request(Delivery delivery) {
 }
 
 Time MADAgents::next_timer() const {
-  Time next = Time::never();
+  Time next = transfers_.next_timer();
   for (const Pending& pending : pending_) next = std::min(next, pending.due);
   return next;
 }
 
 void MADAgents::on_timer(Time now) {
+  transfers_.on_timer(now);
+  take_to_send();
   std::vector<Pending> ended;
   for (Pending& pending : pending_) {
     if (pending.due > now) continue;

@@ -1,5 +1,6 @@
 // MADAgents: what a kernel's MAD layer does for programs: agents that register for classes and
-// methods, transaction IDs that tell their owners, requests that are repeated and time out. It
+// methods, transaction IDs that tell their owners, requests that are repeated and time out, and
+// messages in segments (RMPP), which programs give and get as a whole. It
 // stands between the programs of all channel adapters and the subnet. IBTA Vol 1, 13.5.4.
 //
 // Sans-IO. Contract: after any call, drain poll_to_send() and poll_received(), then read
@@ -10,6 +11,7 @@
 #include <deque>
 
 #include "management/datagram.h"
+#include "management/rmpp_transfers.h"
 #include "management/subnet.h"
 
 namespace verbena::management {
@@ -41,7 +43,7 @@ class MADAgents {
   void remove(u32 client, u32 agent);
   // A request is repeated `retries` times and comes back when no answer does; timeout 0: neither.
   void send(u32 client, u32 agent, Datagram datagram, Duration timeout, u32 retries, Time now);
-  void deliver(Delivery delivery);
+  void deliver(Delivery delivery, Time now);
   void on_timer(Time now);
   [[nodiscard]] Time next_timer() const;
 
@@ -68,6 +70,9 @@ class MADAgents {
   };
 
   [[nodiscard]] const Agent* find(u32 client, u32 agent) const;
+  [[nodiscard]] bool takes_segments(const Delivery& delivery) const;
+  void prolong(const Delivery& delivery, Time now);
+  void take_to_send();
   void deliver_response(Delivery delivery);
   void deliver_request(Delivery delivery);
 
@@ -78,6 +83,7 @@ class MADAgents {
   std::vector<Client> clients_;
   std::vector<Agent> agents_;
   std::vector<Pending> pending_;
+  RMPPTransfers transfers_;
   std::deque<Delivery> to_send_;
   std::deque<ReceivedMAD> received_;
   u32 next_client_ = 1, next_high_id_ = 1;

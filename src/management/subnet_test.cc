@@ -421,12 +421,12 @@ TEST_F(MADAgentsTest, AnAnswerComesToTheAgentThatAsked) {
   auto sent = agents_.poll_to_send();
   ASSERT_TRUE(sent);
   sent->datagram.mad[3] = static_cast<u8>(MADMethod::kGetResp);
-  agents_.deliver(*sent);
+  agents_.deliver(*sent, now_);
   const auto received = agents_.poll_received();
   ASSERT_TRUE(received);
   EXPECT_EQ(received->client, other);
   EXPECT_EQ(load_be32(&received->datagram.mad[12]), 5u);
-  agents_.deliver(*sent);  // a second answer is nobody's
+  agents_.deliver(*sent, now_);  // a second answer is nobody's
   EXPECT_FALSE(agents_.poll_received());
   EXPECT_EQ(agents_.next_timer(), Time::never());
 }
@@ -448,20 +448,54 @@ TEST_F(MADAgentsTest, ARequestIsRepeatedAndThenComesBack) {
   EXPECT_EQ(received->status, ReceivedMAD::Status::kTimedOut);
 }
 
+// A table is answered in segments; the agent that asked gets it whole, and its request is not
+// repeated while they come.
+TEST_F(MADAgentsTest, AMessageOfManySegmentsArrivesWhole) {
+  constexpr std::size_t kTableBytes = 56 + 150 * 112;
+  const u32 client = agents_.open(kHere), manager = agents_.open(kThere);
+  ASSERT_EQ(agents_.add(client, 0, {.mgmt_class = 3}), MADAgents::Registration::kDone);
+  ASSERT_EQ(agents_.add(manager, 0, taking(MgmtClass::kSubnAdm, MADMethod::kGet)),
+            MADAgents::Registration::kDone);
+  agents_.send(client, 0, request(MgmtClass::kSubnAdm, MADMethod::kGet, 5), ms(100), 3, now_);
+  auto asked = agents_.poll_to_send();
+  ASSERT_TRUE(asked);
+  Datagram table = asked->datagram;
+  table.mad[3] = 0x92;  // GetTableResp
+  table.mad.resize(kTableBytes);
+  table.message_bytes = kTableBytes;
+  RMPPHeader{}.encode(table.mad);
+  table.mad.back() = 99;
+  agents_.send(manager, 0, std::move(table), {}, 0, now_);
+  u32 segments = 0, acknowledgements = 0;
+  while (auto sent = agents_.poll_to_send()) {
+    const bool is_data = sent->at == kThere;
+    ++(is_data ? segments : acknowledgements);
+    agents_.deliver({is_data ? kHere : kThere, std::move(sent->datagram)}, now_);
+    EXPECT_GT(agents_.next_timer(), now_ + ms(99));
+  }
+  EXPECT_EQ(segments, 84u);         // of 200 bytes
+  EXPECT_EQ(acknowledgements, 3u);  // of the first one, of a window of 64, of the last one
+  const auto received = agents_.poll_received();
+  ASSERT_TRUE(received);
+  EXPECT_EQ(received->client, client);
+  ASSERT_EQ(received->datagram.message_bytes, kTableBytes);
+  EXPECT_EQ(received->datagram.mad.back(), 99);
+}
+
 TEST_F(MADAgentsTest, ARequestComesToWhoHasRegisteredForIt) {
   const u32 client = agents_.open(kHere), elsewhere = agents_.open(kThere);
   const AgentConfig config = taking(MgmtClass::kSubnAdm, MADMethod::kGet);
   ASSERT_EQ(agents_.add(client, 0, config), MADAgents::Registration::kDone);
   EXPECT_EQ(agents_.add(client, 1, config), MADAgents::Registration::kTaken);
   EXPECT_EQ(agents_.add(elsewhere, 0, config), MADAgents::Registration::kDone);
-  agents_.deliver({kHere, request(MgmtClass::kSubnAdm, MADMethod::kGet, 5)});
-  agents_.deliver({kHere, request(MgmtClass::kSubnAdm, MADMethod::kSet, 6)});
+  agents_.deliver({kHere, request(MgmtClass::kSubnAdm, MADMethod::kGet, 5)}, now_);
+  agents_.deliver({kHere, request(MgmtClass::kSubnAdm, MADMethod::kSet, 6)}, now_);
   const auto received = agents_.poll_received();
   ASSERT_TRUE(received);
   EXPECT_EQ(received->client, client);
   EXPECT_FALSE(agents_.poll_received());
   agents_.close(client);
-  agents_.deliver({kHere, request(MgmtClass::kSubnAdm, MADMethod::kGet, 7)});
+  agents_.deliver({kHere, request(MgmtClass::kSubnAdm, MADMethod::kGet, 7)}, now_);
   EXPECT_FALSE(agents_.poll_received());
 }
 

@@ -98,7 +98,7 @@ class Session {
       while (std::optional<Delivery> in = subnet_.poll_delivery()) {
         CHECK(!subnet_.node(in->at.node).is_switch());
         CHECK(in->datagram.mad.size() >= kMADSize);
-        agents_.deliver(std::move(*in));
+        agents_.deliver(std::move(*in), now_);
         any = true;
       }
     }

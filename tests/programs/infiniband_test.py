@@ -187,6 +187,20 @@ class ManagementTest(Subnet):
         self.assertNotIn("num:128", self.text(log))
         self.assertEqual(self.run_on("h1023", "ibhosts").count("Ca\t"), 1024)
 
+    def test_a_large_table_of_the_administration(self):
+        """702 node records: some 380 segments of RMPP."""
+        self.end(self.fabric)
+        self.scenario.write_text(SUBNET.replace(f"leaves: {LEAVES}", "leaves: 36").replace(
+            f"hosts_per_leaf: {HOSTS_PER_LEAF}", "hosts_per_leaf: 18").replace(
+            f"spines: {SPINES}", "spines: 18"))
+        self.fabric = self.program([BUILD.verbena, "fabric", self.scenario])
+        harness.wait_until(lambda: "h15" in str(self.fabric), LIMIT_S, "the fabric runs")
+        self.bring_up()
+        text = self.run_on("h5", "saquery", "-N")
+        self.assertEqual(text.count("NodeRecord dump"), 648 + 36 + 18)
+        self.assertEqual(set(re.findall(r"NodeDescription\.*(h\d+)$", text, re.M)),
+                         {f"h{host}" for host in range(648)})
+
     def test_ibping_at_both_ends(self):
         self.bring_up()
         self.start("h2", "ibping", "-S")
