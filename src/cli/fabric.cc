@@ -144,6 +144,8 @@ host::FabricChange to_fabric(FabricRequest::What what) {
     case FabricRequest::What::kPowerOff: return host::FabricChange::kPowerOff;
     case FabricRequest::What::kPowerOn: return host::FabricChange::kPowerOn;
     case FabricRequest::What::kErrorRate: return host::FabricChange::kErrorRate;
+    case FabricRequest::What::kOverrun: return host::FabricChange::kOverrun;
+    case FabricRequest::What::kCreditStall: return host::FabricChange::kCreditStall;
   }
   CHECK_UNREACHABLE();
 }

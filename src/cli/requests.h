@@ -105,7 +105,15 @@ struct FabricRequest {
   u32 scale = 0;                          // --scale: real time for 1 of simulated
   Run run = Run::kInForeground;           // --background: as `run` starts it
   // Instead of all that: of the fabric that runs, links by their name or by that of a node.
-  enum class What : u8 { kUnplug, kPlug, kPowerOff, kPowerOn, kErrorRate };
+  enum class What : u8 {
+    kUnplug,
+    kPlug,
+    kPowerOff,
+    kPowerOn,
+    kErrorRate,
+    kOverrun,
+    kCreditStall,
+  };
   struct Change {
     What what;
     std::string name;

@@ -530,6 +530,9 @@ void FabricServer::change_link(const host::FabricCable& cable, u32 link) {
       if (cable.error_rate >= 0 && cable.error_rate <= 1)
         subnet_->set_error_rate(link, cable.error_rate);
       return;
+    case host::FabricChange::kOverrun: return subnet_->overrun(link, host::monotonic_now());
+    case host::FabricChange::kCreditStall:
+      return subnet_->stall_credits(link, host::monotonic_now());
     case host::FabricChange::kPowerOff:
     case host::FabricChange::kPowerOn: return;
   }

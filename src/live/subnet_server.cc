@@ -263,6 +263,16 @@ void SubnetServer::set_error_rate(u32 link, double rate) {
   has_errors_ = true;
 }
 
+void SubnetServer::overrun(u32 link, Time now) {
+  for (const PortPlace end : links_[link]) subnet_.on_buffer_overrun(end, now);
+  pump(now);
+}
+
+void SubnetServer::stall_credits(u32 link, Time now) {
+  for (const PortPlace end : links_[link]) subnet_.on_flow_control_timeout(end, now);
+  pump(now);
+}
+
 void SubnetServer::set_power(u32 node, bool on, Time now) {
   for (u32 link = 0; link < links_.size(); ++link)
     if (links_[link][0].node == node || links_[link][1].node == node) fabric_.set_link(link, on);

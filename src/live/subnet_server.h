@@ -52,6 +52,9 @@ class SubnetServer {
   void set_link(u32 link, bool up, Time now);
   // The probability that a packet on it is lost to an error; ports count those, and trap 129 tells.
   void set_error_rate(u32 link, double rate);
+  // Errors of flow control on purpose, at both ends: traps 130 and 131.
+  void overrun(u32 link, Time now);
+  void stall_credits(u32 link, Time now);
   // A node with all of its links; one that had no power knows nothing of its manager.
   void set_power(u32 node, bool on, Time now);
 

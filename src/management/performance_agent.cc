@@ -19,19 +19,22 @@ struct Counter {
   u32 octets_of_unit = 1;
 };
 constexpr u8 kSecondSelect = 16;  // bit 0 of CounterSelect2
-constexpr std::array kClassic = {Counter{{32, 16}, 0, &PortTraffic::symbol_errors},
-                                 Counter{{56, 8}, 2, &PortTraffic::link_downed},
-                                 Counter{{64, 16}, 3, &PortTraffic::receive_errors},
-                                 Counter{{96, 16}, 5, &PortTraffic::receive_switch_relay_errors},
-                                 Counter{{112, 16}, 6, &PortTraffic::transmit_discards},
-                                 Counter{{136, 8}, 8, &PortTraffic::receive_constraint_errors},
-                                 Counter{{152, 4}, 9, &PortTraffic::local_link_integrity_errors},
-                                 Counter{{176, 16}, 11, &PortTraffic::vl15_dropped},
-                                 Counter{{192, 32}, 12, &PortTraffic::sent_octets, 4},
-                                 Counter{{224, 32}, 13, &PortTraffic::received_octets, 4},
-                                 Counter{{256, 32}, 14, &PortTraffic::sent_packets},
-                                 Counter{{288, 32}, 15, &PortTraffic::received_packets},
-                                 Counter{{320, 32}, kSecondSelect, &PortTraffic::transmit_wait}};
+constexpr std::array kClassic = {
+    Counter{{32, 16}, 0, &PortTraffic::symbol_errors},
+    Counter{{48, 8}, 1, &PortTraffic::link_error_recovery},
+    Counter{{56, 8}, 2, &PortTraffic::link_downed},
+    Counter{{64, 16}, 3, &PortTraffic::receive_errors},
+    Counter{{96, 16}, 5, &PortTraffic::receive_switch_relay_errors},
+    Counter{{112, 16}, 6, &PortTraffic::transmit_discards},
+    Counter{{136, 8}, 8, &PortTraffic::receive_constraint_errors},
+    Counter{{152, 4}, 9, &PortTraffic::local_link_integrity_errors},
+    Counter{{156, 4}, 10, &PortTraffic::excessive_buffer_overrun_errors},
+    Counter{{176, 16}, 11, &PortTraffic::vl15_dropped},
+    Counter{{192, 32}, 12, &PortTraffic::sent_octets, 4},
+    Counter{{224, 32}, 13, &PortTraffic::received_octets, 4},
+    Counter{{256, 32}, 14, &PortTraffic::sent_packets},
+    Counter{{288, 32}, 15, &PortTraffic::received_packets},
+    Counter{{320, 32}, kSecondSelect, &PortTraffic::transmit_wait}};
 constexpr std::array kExtended = {Counter{{64, 64}, 0, &PortTraffic::sent_octets, 4},
                                   Counter{{128, 64}, 1, &PortTraffic::received_octets, 4},
                                   Counter{{192, 64}, 2, &PortTraffic::sent_packets},

@@ -281,7 +281,19 @@ void Subnet::on_link_errors(PortPlace at, u64 count, Time now) {
   if (its.link_errors <= its[kLocalPhyErrors]) return;
   its.link_errors = 0;
   ++its.traffic.local_link_integrity_errors;
-  send_trap_129(at, now);
+  send_link_trap(at, 129, now);
+}
+
+void Subnet::on_buffer_overrun(PortPlace at, Time now) {
+  if (!is_up(at)) return;
+  ++port_at(at).traffic.excessive_buffer_overrun_errors;
+  send_link_trap(at, 130, now);
+}
+
+void Subnet::on_flow_control_timeout(PortPlace at, Time now) {
+  if (!is_up(at)) return;
+  ++port_at(at).traffic.link_error_recovery;
+  send_link_trap(at, 131, now);
 }
 
 void Subnet::set_power(u32 node, bool on, Time now) {
@@ -353,12 +365,13 @@ void Subnet::send_trap_128(u32 node, Time now) {
   send_trap({node, 0}, 1, 128, details, now);
 }
 
-void Subnet::send_trap_129(PortPlace at, Time now) {
+// Sends one of traps 129 to 131, whose details are the same. A switch has one of each on its way.
+void Subnet::send_link_trap(PortPlace at, u16 number, Time now) {
   const PortPlace from{at.node, nodes_[at.node].is_switch() ? u8{0} : at.port};
   Attribute details{};
   put(details, notice::kTrap129LID, port(from).lid());
   put(details, notice::kTrap129Port, at.port);
-  send_trap(from, 1, 129, details, now);
+  send_trap(from, 1, number, details, now);
 }
 
 bool Subnet::can_send_trap(PortPlace at) const {

@@ -53,6 +53,11 @@ class Subnet {
   // So many packets have come with errors on the link. Beyond the threshold in PortInfo's
   // LocalPhyErrors the link's integrity is in doubt: trap 129. IBTA 7.12.2
   void on_link_errors(PortPlace at, u64 count, Time now);
+  // Errors of the flow control of a link that is up: packets beyond the credits that the port gave
+  // (trap 130, 7.12.3), and no flow control packets for so long that the link recovers (trap
+  // 131, 7.9.4).
+  void on_buffer_overrun(PortPlace at, Time now);
+  void on_flow_control_timeout(PortPlace at, Time now);
   // The node has no power, or has it again: then it knows nothing of what a manager has written.
   void set_power(u32 node, bool on, Time now);
   void on_timer(Time now);
@@ -106,7 +111,7 @@ class Subnet {
 
   void send_trap(PortPlace from, u8 type, u16 number, Attribute details, Time now);
   void send_trap_128(u32 node, Time now);
-  void send_trap_129(PortPlace at, Time now);
+  void send_link_trap(PortPlace at, u16 number, Time now);
   void send_trap_144(PortPlace at, Time now);
   void send_late_traps(Time now);
   [[nodiscard]] bool can_send_trap(PortPlace at) const;

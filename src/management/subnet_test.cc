@@ -313,6 +313,34 @@ TEST_F(SubnetTest, ErrorsBeyondTheThresholdOfAPortCauseTrap129) {
   EXPECT_TRUE(take());
 }
 
+// Both are counted at the port (16.1.3.5), trapped once an interval, and nothing on a link that is
+// down.
+TEST_F(SubnetTest, ErrorsOfFlowControlCauseTraps130And131) {
+  sweep();
+  while (take()) {
+  }
+  const PortPlace at{switch_, 2};
+  for (u32 i = 0; i < 2; ++i) {
+    subnet_.on_buffer_overrun(at, now_);
+    subnet_.on_flow_control_timeout(at, now_);
+  }
+  for (const u16 number : {u16{130}, u16{131}}) {
+    const auto trap = take();
+    ASSERT_TRUE(trap);
+    const std::span<const u8> details = data_of(trap);
+    EXPECT_EQ(load_be16(&details[4]), number);
+    EXPECT_EQ(load_be16(&details[12]), kSwitchLID);
+    EXPECT_EQ(details[14], 2u);
+  }
+  EXPECT_FALSE(take());
+  EXPECT_EQ(subnet_.port(at).state(), PortState::kActive);
+  EXPECT_EQ(subnet_.port(at).traffic.excessive_buffer_overrun_errors, 2u);
+  EXPECT_EQ(subnet_.port(at).traffic.link_error_recovery, 2u);
+  subnet_.set_plugged(at, false, now_);
+  subnet_.on_buffer_overrun(at, now_);
+  EXPECT_EQ(subnet_.port(at).traffic.excessive_buffer_overrun_errors, 2u);
+}
+
 TEST_F(SubnetTest, ASwitchThatWasWithoutPowerKnowsNothing) {
   sweep();
   EXPECT_EQ(subnet_.node(switch_).output_for(kOtherLID), 2);

@@ -526,6 +526,18 @@ class VerbsTest(Subnet):
                          re.search(r"SymbolErrorCounter.*", self.run_on(
                              "h0", "perfquery", str(leaf), "5")).group())
 
+    def test_errors_of_flow_control_are_trapped(self):
+        _, log = self.bring_up()
+        self.change("--overrun", "leaf0-spine0")
+        self.change("--credit-stall", "leaf0-spine1")
+        for number in (130, 131):
+            harness.wait_until(lambda: f"num:{number}" in self.text(log), LIMIT_S, "OpenSM has it")
+        leaf = self.lid_of_switch("leaf0")
+        self.assertRegex(self.run_on("h0", "perfquery", str(leaf), "5"),
+                         r"ExcessiveBufferOverrunErrors:\.*1\b")
+        self.assertRegex(self.run_on("h0", "perfquery", str(leaf), "6"),
+                         r"LinkErrorRecoveryCounter:\.*1\b")
+
     def test_limited_members_of_a_partition_do_not_reach_each_other(self):
         guids = {host: 0x0256450000000101 + host * 0x100 for host in range(HOSTS)}
         members = ", ".join(f"{guids[host]:#018x}={'full' if host < 3 else 'limited'}"

@@ -44,15 +44,16 @@ class FabricCommand final : public Command {
         ->type_name("CABLE=PROBABILITY")
         ->expected(1)
         ->take_all();
+    app.add_option("--overrun", overruns_)->type_name("CABLE")->expected(1)->take_all();
+    app.add_option("--credit-stall", stalls_)->type_name("CABLE")->expected(1)->take_all();
   }
 
  private:
   Expected<void> add_changes(FabricRequest& request) const {
     using What = FabricRequest::What;
-    const std::pair<What, const std::vector<std::string>&> kinds[] = {{What::kUnplug, unplugged_},
-                                                                      {What::kPlug, plugged_},
-                                                                      {What::kPowerOff, off_},
-                                                                      {What::kPowerOn, on_}};
+    const std::pair<What, const std::vector<std::string>&> kinds[] = {
+        {What::kUnplug, unplugged_}, {What::kPlug, plugged_},     {What::kPowerOff, off_},
+        {What::kPowerOn, on_},       {What::kOverrun, overruns_}, {What::kCreditStall, stalls_}};
     for (const auto& [what, names] : kinds)
       for (const std::string& name : names) request.changes.push_back({what, name});
     for (const std::string& text : error_rates_) {
@@ -68,7 +69,8 @@ class FabricCommand final : public Command {
   }
 
   std::string scenario_, scale_;
-  std::vector<std::string> settings_, unplugged_, plugged_, off_, on_, error_rates_;
+  std::vector<std::string> settings_, unplugged_, plugged_, off_, on_, error_rates_, overruns_,
+      stalls_;
   bool background_ = false;
 };
 

@@ -26,7 +26,7 @@ namespace verbena::host {
 inline constexpr const char* kFabricVariable = "VERBENA_FABRIC";  // a FabricPlace
 // A folder for the servers' sockets, in place of abstract names: of the server and its programs.
 inline constexpr const char* kFabricFolderVariable = "VERBENA_FABRIC_FOLDER";
-inline constexpr u32 kFabricVersion = 0x56464132;  // changes with the layout of any message
+inline constexpr u32 kFabricVersion = 0x56464133;  // changes with the layout of any message
 
 // Which host a device is, and where its fabric's server is: "NAME HOST CLAIM".
 struct FabricPlace {
@@ -144,7 +144,15 @@ struct FabricLeave {
   static constexpr FabricKind kKind = FabricKind::kLeave;
 };
 // Changes of a fabric that runs: of one link by its name, or of a node and all of its links.
-enum class FabricChange : u32 { kUnplug, kPlug, kPowerOff, kPowerOn, kErrorRate };
+enum class FabricChange : u32 {
+  kUnplug,
+  kPlug,
+  kPowerOff,
+  kPowerOn,
+  kErrorRate,
+  kOverrun,      // both ends of the link see more packets than they gave credits for
+  kCreditStall,  // both ends see no flow control packets for too long
+};
 struct FabricCable {
   static constexpr FabricKind kKind = FabricKind::kCable;
   u32 version = kFabricVersion;
