@@ -19,6 +19,7 @@
 #include "cli/where.h"
 #include "host/capture/capture_file.h"
 #include "host/explain/explainer.h"
+#include "host/links/fabric/address_map.h"
 #include "host/nic/nic_protocol.h"
 #include "host/settings/congestion_settings.h"
 #include "host/settings/fault_settings.h"
@@ -158,6 +159,8 @@ Failure run(const RunRequest& request) {
     Expected<ClaimedHost> place = claim_fabric_host(request);
     if (!place) return place.error();
     claimed = *place;
+    if (const auto map = host::AddressMap::from_environment(); !map)
+      return {kExitCannot, map.error().message};
   }
   const auto addresses =
       claimed ? address_in_fabric(claimed->place) : addresses_of(request.address);

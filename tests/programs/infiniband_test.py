@@ -53,6 +53,7 @@ class Subnet(unittest.TestCase):
         self.folder.chmod(0o777)
         self.scenario = self.folder / "subnet.yaml"
         self.scenario.write_text(SUBNET)
+        self.variables = {}  # of all programs, besides
         self.fabric = self.program([BUILD.verbena, "fabric", self.scenario])
         harness.wait_until(lambda: "h15" in str(self.fabric), LIMIT_S, "the fabric runs")
 
@@ -72,7 +73,7 @@ class Subnet(unittest.TestCase):
     def start(self, host, *command):
         return self.program([BUILD.verbena, "run", "--fabric", self.scenario, "--as", host, "--",
                              *command], {"OSM_TMP_DIR": str(self.folder),
-                                         "OSM_CACHE_DIR": str(self.folder)})
+                                         "OSM_CACHE_DIR": str(self.folder), **self.variables})
 
     def run_on(self, host, *command, status=0):
         """What it prints."""
@@ -467,6 +468,43 @@ class VerbsTest(Subnet):
         text = self.run_on("h9", "sh", "-c", "sleep 1; rping -c -C 3 -v -a 127.64.0.2")
         self.assertEqual(text.count("ping data"), 3, text)
 
+    def gid_of(self, host):
+        guid = re.search(r"Port GUID: 0x(\w{4})(\w{4})(\w{4})(\w{4})", self.run_on(host, "ibstat"))
+        return "fe80::" + ":".join(guid.groups())
+
+    def test_rdma_cm_by_a_file_of_addresses(self):
+        """IP addresses that the kernel does not know stand for GIDs, as in ibacm's file."""
+        self.bring_up()
+        file = self.folder / "hosts.data"
+        file.write_text(f"# address GID\n10.9.0.1 {self.gid_of('h1')}\n"
+                        f"10.9.0.9 {self.gid_of('h9')}\nfd09::1 {self.gid_of('h1')}\n"
+                        "10.9.0.5 127.64.0.6\n")
+        self.variables = {"VERBENA_ADDRESSES": str(file)}
+        for server, client in (
+                ("rping -s -a 10.9.0.1 -C 3 -v", "rping -c -a 10.9.0.1 -C 3 -v"),
+                ("rping -s -C 3", "rping -c -a 10.9.0.1 -I 10.9.0.9 -C 3 -v"),
+                ("rping -s -C 3", "rping -c -a fd09::1 -C 3 -v"),
+                ("ucmatose -b 10.9.0.1", "ucmatose -s 10.9.0.1"),
+                ("udaddy", "udaddy -s 10.9.0.1"),
+                ("ib_write_bw -R -F -n 200", "ib_write_bw -R -F -n 200 10.9.0.1")):
+            with self.subTest(client=client):
+                first = self.start("h1", *server.split())
+                time.sleep(1)
+                self.run_on("h9", *client.split())
+                self.assertEqual(first.wait(LIMIT_S), 0, first)
+        first = self.start("h5", "rping", "-s", "-C", "3")
+        time.sleep(1)
+        self.run_on("h9", "rping", "-c", "-a", "10.9.0.5", "-C", "3")
+        self.assertEqual(first.wait(LIMIT_S), 0, first)
+        self.run_on("h2", "rping", "-s", "-a", "10.9.0.1", status=255)  # not its address
+
+    def test_a_bad_file_of_addresses(self):
+        file = self.folder / "hosts.data"
+        file.write_text("10.9.0.1 h1\n")
+        self.variables = {"VERBENA_ADDRESSES": str(file)}
+        text = self.run_on("h1", "true", status=2)
+        self.assertRegex(text, r"^verbena[^\n]*hosts.data: line 1: [^\n]*\n$")
+
     def counters_of(self, host, lid, port):
         text = self.run_on(host, "perfquery", "-x", str(lid), str(port))
         return {name: int(value) for name, value in re.findall(r"(Port\w+):\.*(\d+)", text)}
@@ -497,8 +535,7 @@ class VerbsTest(Subnet):
     def test_rdma_cm_by_af_ib(self):
         """By the port's GID: rdma_cm asks the administration for the path."""
         self.bring_up()
-        guid = re.search(r"Port GUID: 0x(\w{4})(\w{4})(\w{4})(\w{4})", self.run_on("h1", "ibstat"))
-        gid = "fe80::" + ":".join(guid.groups())
+        gid = self.gid_of("h1")
         for program in ("ucmatose", "udaddy"):
             with self.subTest(program):
                 by_gid = ("-f", "gid") if program == "ucmatose" else ()

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "abi/rdmacm/results.h"
+#include "abi/rdmacm/subnet_group.h"
 #include "host/cm/port_directory.h"
 
 namespace verbena::rdmacm {
@@ -18,9 +19,12 @@ struct Place {
   GID address;
 };
 
-// An IPv6 any address takes IPv4 as well, unless the program says otherwise: as IPV6_V6ONLY.
-bool is_wanted(const GID& gid, const SocketEndpoint& endpoint, const IdOptions& options) {
+// An IPv6 any address takes IPv4 as well, unless the program says otherwise: as IPV6_V6ONLY. The
+// GID of a port of an InfiniBand subnet may stand behind an address of either family.
+bool is_wanted(const OpenDevice& device, const GID& gid, const SocketEndpoint& endpoint,
+               const IdOptions& options) {
   if (gid.is_zero()) return false;
+  if (is_on_subnet(device) && !gid.is_ipv4()) return true;
   return endpoint.is_ipv4() ? gid.is_ipv4() : !gid.is_ipv4() || !options.only_own_family;
 }
 
@@ -33,7 +37,7 @@ void add_places(OpenDevice& device, const SocketEndpoint& endpoint, const IdOpti
   for (const GID& gid : device.identity().gids) {
     if (std::ranges::find(seen, gid) != seen.end()) continue;
     seen.push_back(gid);
-    if (lacks_ipv4 ? !gid.is_zero() : is_wanted(gid, endpoint, options))
+    if (lacks_ipv4 ? !gid.is_zero() : is_wanted(device, gid, endpoint, options))
       to.push_back({&device, gid});
   }
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "abi/rdmacm/subnet_group.h"
+#include "host/links/fabric/address_map.h"
 #include "host/links/fabric/fabric_protocol.h"
 #include "host/links/fabric/sa_client.h"
 #include "host/network/interface_table.h"
@@ -161,8 +162,37 @@ tl::expected<Route, int> to_subnet(OpenDevice& device, const GID& to) {
   return Route{.device = &device,
                .source = own,
                .destination = address_of_lid(path.dlid),
+               .remote_gid = to,
                .sl = path.sl,
                .mtu = mtu_from_code(path.mtu)};
+}
+
+// Read once; `verbena run` has told the user of mistakes.
+const host::AddressMap& address_map() {
+  static const host::AddressMap map = [] {
+    const auto read = host::AddressMap::from_environment();
+    return read ? *read : host::AddressMap();
+  }();
+  return map;
+}
+
+// `target` stands behind the destination's address.
+tl::expected<Route, int> to_target(const LocalPlace& from, const SocketEndpoint& destination,
+                                   const GID& target) {
+  if (target.is_ipv4()) {
+    SocketEndpoint host = destination;
+    host.address = target;
+    return find_route(from, host);
+  }
+  OpenDevice* const device = device_on_subnet(from);
+  if (device == nullptr) return tl::unexpected(ENETUNREACH);
+  auto route = to_subnet(*device, target);
+  if (!route) return route;
+  const bool ipv4 = destination.is_ipv4();
+  route->source_address = address_map().address_of(route->source, ipv4);
+  if (const GID* own = device->gid_of_family(ipv4); !route->source_address && own != nullptr)
+    route->source_address = *own;
+  return route;
 }
 
 }  // namespace
@@ -172,6 +202,11 @@ tl::expected<LocalPlace, int> find_local(const SocketEndpoint& endpoint) {
   if (endpoint.is_any()) return LocalPlace{};
   if (OpenDevice* device = find_device(endpoint.address))
     return LocalPlace{.device = device, .address = endpoint.address};
+  if (const auto target = address_map().target_of(endpoint.address)) {
+    OpenDevice* const device = find_device(*target);
+    if (device == nullptr) return tl::unexpected(EADDRNOTAVAIL);
+    return LocalPlace{.device = device, .address = *target};
+  }
   if (endpoint.is_loopback()) return LocalPlace{};
   const auto near = device_on_interface_of(endpoint.address);
   if (!near) return tl::unexpected(near.error());
@@ -183,6 +218,8 @@ tl::expected<Route, int> find_route(const LocalPlace& from, const SocketEndpoint
   const GID& to = destination.address;
   if (to.is_multicast()) return to_group(from, destination);
   if (destination.is_any()) return to_ourselves(from, to.is_ipv4());
+  if (const auto target = address_map().target_of(to); target && *target != to)
+    return to_target(from, destination, *target);
   if (destination.family == AF_IB && !to.is_ipv4())
     if (OpenDevice* const device = device_on_subnet(from)) return to_subnet(*device, to);
   OpenDevice* const own = find_device(to);

@@ -4,6 +4,7 @@
 //   an address of this host: the device on it, else one on the same interface
 //   to a loopback address or an address of this host that no device stands on: back to ourselves
 //   to a multicast group: the ID's device, else from where the routing table sends it
+//   an address that the file of addresses has: the port of the InfiniBand subnet behind it
 //   by AF_IB to a GID of the InfiniBand subnet: along the path that its administration names
 //   to everything else: from where the routing table sends it
 #pragma once
@@ -27,8 +28,10 @@ struct LocalPlace {
 struct Route {
   OpenDevice* device = nullptr;
   GID source{}, destination{};  // of one family
-  u8 sl = 0;                    // of an InfiniBand subnet's path, as its administration says
-  std::optional<MTU> mtu{};     // likewise; otherwise the device's
+  // To a port of an InfiniBand subnet: its GID, and the address that stands for ours, if any does.
+  std::optional<GID> remote_gid{}, source_address{};
+  u8 sl = 0;                 // of an InfiniBand subnet's path, as its administration says
+  std::optional<MTU> mtu{};  // likewise; otherwise the device's
 };
 // `from`: the device and address that the ID is bound to, or nothing yet. Errors: ENETUNREACH and
 // its like of the routing table; ENODEV: no device has an address of that family.

@@ -17,12 +17,14 @@ SocketEndpoint any_like(const SocketEndpoint& destination) {
 }
 
 // Linux shows programs the loopback address where they named one, and the GIDs of the device.
-SocketEndpoint source_endpoint(const Route& route, const SocketEndpoint& destination, u16 port) {
+SocketEndpoint source_endpoint(const Route& route, const SocketEndpoint& destination,
+                               const SocketEndpoint& bound) {
   SocketEndpoint source{.family = destination.family,
-                        .address = route.source,
-                        .port = port,
+                        .address = route.source_address.value_or(route.source),
+                        .port = bound.port,
                         .service_prefix = destination.service_prefix};
-  if (route.source.is_ipv4() != destination.is_ipv4()) source.address = destination.address;
+  if (route.source_address && !bound.is_any()) source.address = bound.address;
+  if (source.address.is_ipv4() != destination.is_ipv4()) source.address = destination.address;
   if (route.source.is_link_local()) source.scope_id = destination.scope_id;
   return source;
 }
@@ -31,10 +33,9 @@ void set_route(IdObject& id, const Route& route, const SocketEndpoint& destinati
   const SocketEndpoint bound = id.source();
   id.place = {.device = route.device, .address = route.source};
   id.set_device(*route.device);
-  const bool is_by_lid = lid_of_address(route.destination) != 0;
-  id.set_gids(route.source, is_by_lid ? destination.address : route.destination);
+  id.set_gids(route.source, route.remote_gid.value_or(route.destination));
   id.set_destination(destination);
-  id.set_source(source_endpoint(route, destination, bound.port));
+  id.set_source(source_endpoint(route, destination, bound));
   id.path = {.local = route.source,
              .remote = route.destination,
              .local_gid_index = route.device->gid_index(route.source),
