@@ -49,6 +49,7 @@ class NICFileReader {
     for (const host::NICFunctionConfig& function : config.functions)
       if (!names.insert(function.name).second) note("two functions are named " + function.name);
     check_networks(config);
+    check_guaranteed(config);
     if (!mistake_.empty()) return mistake(mistake_);
     return config;
   }
@@ -64,9 +65,12 @@ class NICFileReader {
   void expect_keys(const YAML::Node& node, const std::set<std::string>& known,
                    const std::string& where) {
     if (!node.IsMap()) return note(where + " must be a map of names to values");
-    for (const auto& entry : node)
-      if (!known.contains(entry.first.Scalar()))
-        note(fmt::format("{}: no such key: {}", where, entry.first.Scalar()));
+    std::set<std::string> seen;
+    for (const auto& entry : node) {
+      const std::string& key = entry.first.Scalar();
+      if (!known.contains(key)) note(fmt::format("{}: no such key: {}", where, key));
+      if (!seen.insert(key).second) note(fmt::format("{}: {} is there twice", where, key));
+    }
   }
   // The keys may be in any node; of one that is no map there is none.
   static YAML::Node child(const YAML::Node& node, const char* key) {
@@ -104,7 +108,10 @@ class NICFileReader {
     const std::string text = text_of(node, key, "");
     if (text.empty()) return 0;
     if (const auto value = faults::parse_rate(text)) return static_cast<u64>(*value);
-    note(fmt::format("{}: {} is no rate, as 10Gbit", key, text));
+    note(
+        fmt::format("{}: {} is no rate: a number above 0 with bit, Kbit, Mbit, Gbit or Tbit, as "
+                    "10Gbit; without the key there is no limit",
+                    key, text));
     return 0;
   }
 
@@ -157,19 +164,32 @@ class NICFileReader {
         note(function.name + ": another function has its address with another vni");
     }
   }
+  void check_guaranteed(const host::NICConfig& config) {
+    double sum = 0;  // whole numbers of bits far below 2^53 in practice, and no overflow
+    for (const host::NICFunctionConfig& function : config.functions)
+      sum += static_cast<double>(function.guaranteed_bps);
+    if (config.rate_bps != 0 && sum > static_cast<double>(config.rate_bps))
+      note("guaranteed: the functions have more together than rate");
+  }
   static bool is_of_name(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   }
+  // The last one is the system's word for "none" (chown(2)).
+  u32 id_of(const char* key, u64 number) {
+    if (number < ~u32{0}) return static_cast<u32>(number);
+    note(fmt::format("{}: {} is no ID", key, number));
+    return 0;
+  }
   std::optional<uid_t> user_of(const std::string& text) {
     if (text.empty()) return std::nullopt;
-    if (const auto number = faults::parse_number(text)) return static_cast<uid_t>(*number);
+    if (const auto number = faults::parse_number(text)) return id_of("user", *number);
     if (const passwd* const known = ::getpwnam(text.c_str())) return known->pw_uid;
     note("user: there is no " + text);
     return std::nullopt;
   }
   std::optional<gid_t> group_of(const std::string& text) {
     if (text.empty()) return std::nullopt;
-    if (const auto number = faults::parse_number(text)) return static_cast<gid_t>(*number);
+    if (const auto number = faults::parse_number(text)) return id_of("group", *number);
     if (const ::group* const known = ::getgrnam(text.c_str())) return known->gr_gid;
     note("group: there is no " + text);
     return std::nullopt;

@@ -23,6 +23,14 @@ BUILD = harness.build_from_command_line()
 PREFIX = harness.ADDRESS.rsplit(".", 1)[0]
 KILLS = 1000 if testing.THOROUGH else 20
 PORT = 4795  # of encryption; needs no privilege
+BAD_WORDS = (("max: 0", "max: 0 is no rate"), ("max: 0Gbit", "max: 0Gbit is no rate"),
+             ("max: -1Gbit", "max: -1Gbit is no rate"), ("max: 10 TB", "max: 10 TB is no rate"),
+             ("max: 99999999Tbit", "no rate"), ("guaranteed: fast", "guaranteed: fast is no rate"),
+             ("user: nobody-here", "user: there is no nobody-here"), ("user: -1", "there is no -1"),
+             ("user: 4294967296", "user: 4294967296 is no ID"),
+             ("group: 4294967295", "group: 4294967295 is no ID"), ("name: b", "name is there twice"),
+             ("weight: 0", "weight: 1"), ("burst: 0", "burst: 1"), ("priority: 8", "priority: 8"),
+             ("p_keys: []", "p_keys"), ("p_keys: [0x8000]", "p_keys"), ("qps: -1", "qps: -1"))
 
 
 class NICTest(unittest.TestCase):
@@ -95,17 +103,20 @@ class NICTest(unittest.TestCase):
         self.assertIn("and are not encrypted", doctor.output())
 
     def test_encrypted(self):
-        key = self.folder / "key"
-        key.write_text("only the two NICs can read this key")
-        key.chmod(0o600)  # the tenants cannot
-        encryption = f"encryption: 'psk:{key},port={PORT}'"
-        if os.geteuid() == 0:
-            os.chown(key, self.nic_user(), -1)
+        encryption = self.encryption()
         self.start_nic("a", [("red", f"{PREFIX}.13", "")], encryption)
         self.start_nic("b", [("blue", f"{PREFIX}.14", "")], encryption)
         self.write_pair("a", "b", f"{PREFIX}.13", "-s", "65536", "-n", "200")
         doctor = BUILD.run_verbena("doctor", f"{PREFIX}.13", environment=self.environment("b"))
         self.assertIn(f"packets of {PREFIX}.14 are encrypted by the verbena nic", doctor.output())
+
+    def encryption(self):
+        key = self.folder / "key"
+        key.write_text("only the NICs can read this key")
+        key.chmod(0o600)  # the tenants cannot
+        if os.geteuid() == 0:
+            os.chown(key, self.nic_user(), -1)
+        return f"encryption: 'psk:{key},port={PORT}'"
 
     @staticmethod
     def nic_user():
@@ -229,12 +240,18 @@ class NICTest(unittest.TestCase):
                                ("ib_send_bw", "-R", "-F", "-n", "200", "-s", "4096", red))
         if capture is not None:
             rows = self.rows_of(capture, f"ip.addr == {red} && infiniband")
-            self.assertGreater(len(rows), 100)
+            self.assertGreater(len(rows), 20)  # of several packets, before the kernel cuts them
             self.assertEqual({row.split("\t")[0] for row in rows}, {"5001"})
             self.assertTrue(all(":vxlan:eth:" in row for row in rows), rows[:3])
+        self.refused_from_green(red)
+
+    def refused_from_green(self, red):
+        attached = self.counters("a", "red")["attached"]
         server = BUILD.start("rping", "-s", "-a", red, "-C", "1",
                              environment=self.environment("a", "red"))
         self.programs.append(server)
+        harness.wait_until(lambda: self.counters("a", "red")["attached"] > attached, 20,
+                           "the server is on its function")
         client = BUILD.start("rping", "-c", "-a", red, "-C", "1",
                              environment=self.environment("a", "green"))
         self.programs.append(client)
@@ -309,6 +326,16 @@ class NICTest(unittest.TestCase):
                               "{name: b, address: 127.0.0.1}]\n", "vni"),
                              ("socket: /tmp/x\nencryption: 'psk:/tmp/key'\nfunctions: "
                               "[{name: a, address: 127.0.0.1, vni: 1}]\n", "not with encryption"),
+                             *((f"socket: /tmp/x\nfunctions: [{{name: a, address: 127.0.0.1, "
+                                f"{word}}}]\n", wanted)
+                               for word, wanted in BAD_WORDS),
+                             ("socket: /tmp/x\nfunctions: [{name: a, address: 127.0.0.1},"
+                              "{name: a, address: 127.0.0.2}]\n", "two functions are named a"),
+                             ("socket: /tmp/x\nsocket: /tmp/y\nfunctions: "
+                              "[{name: a, address: 127.0.0.1}]\n", "socket is there twice"),
+                             ("socket: /tmp/x\nrate: 1Gbit\nfunctions: [{name: a, guaranteed: "
+                              "600Mbit, address: 127.0.0.1}, {name: b, guaranteed: 600Mbit, "
+                              "address: 127.0.0.2}]\n", "more together than rate"),
                              ("[", "bad.yaml")):
             with self.subTest(text=text):
                 file = self.folder / "bad.yaml"
@@ -317,6 +344,26 @@ class NICTest(unittest.TestCase):
                                       text=True, timeout=20)
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(wanted, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_the_socket_is_no_other_file_and_not_in_use(self):
+        self.start_nic("a", [("red", f"{PREFIX}.16", "")])
+        file = self.folder / "file"
+        file.write_text("precious")
+        for path, wanted in ((file, "Address already in use"),
+                             (f"{self.folder}/a.sock", "another verbena nic listens"),
+                             ("/nonexistent/sock", "No such file or directory")):
+            with self.subTest(path=path):
+                yaml = self.folder / "second.yaml"
+                yaml.write_text(f"socket: {path}\nfunctions: "
+                                "[{name: a, address: 127.0.0.1}]\n")
+                done = subprocess.run([BUILD.verbena, "nic", str(yaml)], capture_output=True,
+                                      text=True, timeout=20)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(wanted, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertEqual(file.read_text(), "precious")
+        self.assertIsNotNone(self.status("a"))
 
 
 if __name__ == "__main__":

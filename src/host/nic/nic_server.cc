@@ -33,6 +33,12 @@ NICAttached no_function_for(const NICAttach& request) {
                      "no function" + (wanted.empty() ? "" : " " + wanted) + " admits this user");
 }
 
+// connect() refuses a file of another kind by the same errno as a socket that nobody listens at.
+bool is_socket_file(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
 bool is_readable(int fd) {
   pollfd asked{.fd = fd, .events = POLLIN, .revents = 0};
   return ::poll(&asked, 1, 0) > 0;
@@ -73,7 +79,7 @@ Expected<void> NICServer::listen() {
   const Descriptor probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (::connect(probe.get(), name, sizeof(address)) == 0)
     return failure(EADDRINUSE, "another verbena nic listens at " + config_.socket);
-  if (errno == ECONNREFUSED) ::unlink(config_.socket.c_str());
+  if (errno == ECONNREFUSED && is_socket_file(config_.socket)) ::unlink(config_.socket.c_str());
   Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open() || ::bind(socket.get(), name, sizeof(address)) != 0 ||
       ::chmod(config_.socket.c_str(), 0666) != 0 || ::listen(socket.get(), kBacklogOfNIC) != 0)
