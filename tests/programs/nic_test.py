@@ -258,6 +258,15 @@ class NICTest(unittest.TestCase):
         self.assertNotEqual(client.wait(30), 0, str(client))
         self.assertGreater(self.counters("a", "red")["received_refused_vni"], 0)
 
+    def test_status_of_a_thousand_functions(self):
+        count = 1000
+        self.start_nic("a", [(f"tenant-{i}", f"127.88.{100 + i // 250}.{1 + i % 250}", "")
+                             for i in range(count)])
+        functions = self.status("a")["functions"]
+        self.assertEqual([f["name"] for f in functions], [f"tenant-{i}" for i in range(count)])
+        self.assertEqual(self.look_at("metrics", "a").count("\nverbena_nic_sent_bytes_total{"),
+                         count)
+
     def capture(self, what):
         """Begins to capture on the loopback interface; None: without the privilege or tshark."""
         if os.geteuid() != 0 or shutil.which("tshark") is None:

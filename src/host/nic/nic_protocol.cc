@@ -1,9 +1,12 @@
 #include "host/nic/nic_protocol.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -40,7 +43,7 @@ Expected<NICAnswer> await_nic_answer(const std::string& path, const Descriptor& 
   pollfd waiting{.fd = socket.get(), .events = POLLIN, .revents = 0};
   if (::poll(&waiting, 1, kNICPatienceMs) != 1) return nic_failure(path, ETIMEDOUT);
   NICAnswer answer;
-  answer.bytes.resize(kMaxNICText);
+  answer.bytes.resize(std::max(sizeof(NICAttached), sizeof(NICStatusAnswer)));
   iovec iov{.iov_base = answer.bytes.data(), .iov_len = answer.bytes.size()};
   alignas(cmsghdr) std::array<u8, CMSG_SPACE(kNICDescriptors * sizeof(int))> control{};
   msghdr message{};
@@ -63,6 +66,29 @@ Expected<NICAttached> attached_of(const std::string& path, const NICAnswer& answ
   if (attached.error != 0)
     return failure(attached.error, "verbena nic at " + path + ": " + text_of(attached.text));
   return attached;
+}
+
+Expected<std::string> status_text_of(const std::string& path, const NICAnswer& answer) {
+  NICStatusAnswer status;
+  if (answer.bytes.size() != sizeof(status)) return nic_failure(path, EPROTO);
+  std::memcpy(&status, answer.bytes.data(), sizeof(status));
+  if (status.version != kNICVersion) return nic_failure(path, EPROTO);
+  if (status.error != 0) return nic_failure(path, status.error);
+  const Descriptor& memory = answer.descriptors[0];
+  const Expected<Mapping> text = Mapping::of_file(
+      memory.get(), 0, static_cast<std::size_t>(status.text_bytes), MapAccess::kRead);
+  if (!text) return tl::unexpected(text.error());
+  return std::string(reinterpret_cast<const char*>(text->data()), text->size());
+}
+
+bool write_all(int fd, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t wrote = ::write(fd, text.data() + done, text.size() - done);
+    if (wrote <= 0) return false;
+    done += static_cast<std::size_t>(wrote);
+  }
+  return true;
 }
 
 }  // namespace
@@ -129,7 +155,7 @@ Expected<std::string> status_of_nic(const std::string& path) {
   if (!socket) return tl::unexpected(socket.error());
   const Expected<NICAnswer> answer = await_nic_answer(path, *socket);
   if (!answer) return tl::unexpected(answer.error());
-  return answer->bytes;
+  return status_text_of(path, *answer);
 }
 
 Expected<std::string> chosen_address_from_environment() {
@@ -140,6 +166,15 @@ Expected<std::string> chosen_address_from_environment() {
 Expected<std::string> address_on_nic_or_host(const std::string& choice) {
   const std::string nic = nic_from_environment();
   return nic.empty() ? choice : address_on_nic(nic, choice);
+}
+
+Descriptor sealed_text(const std::string& text) {
+  Descriptor memory(::memfd_create("verbena-nic-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+  if (!memory.is_open() || !write_all(memory.get(), text) ||
+      ::fcntl(memory.get(), F_ADD_SEALS, kSeals) != 0)
+    memory.reset();
+  return memory;
 }
 
 bool send_with_descriptors(int socket, std::span<const u8> message,

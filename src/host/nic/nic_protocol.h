@@ -4,7 +4,8 @@
 //
 //   a device           NICAttach ->    <- NICAttached with three descriptors, or an error
 //                      and stays: when either end closes, the virtual function is detached
-//   `verbena nic status`   NICAttach ->    <- text
+//   `verbena nic status`   NICAttach ->    <- NICStatusAnswer with one descriptor: memory with
+//                      text, sealed
 //
 // The descriptors: memory with two rings of frames (NICRings), the NIC's doorbell, the program's.
 #pragma once
@@ -21,7 +22,7 @@
 namespace verbena::host {
 
 inline constexpr const char* kNICVariable = "VERBENA_NIC";  // the socket's path
-inline constexpr u32 kNICVersion = 0x564e4334;  // changes with the layout of any message
+inline constexpr u32 kNICVersion = 0x564e4335;  // changes with the layout of any message
 
 enum class NICRequest : u32 { kAttach = 1, kDescribe, kStatus };
 
@@ -52,7 +53,13 @@ struct NICRings {
   FrameRing to_nic, to_program;
 };
 
-inline constexpr std::size_t kMaxNICText = 60'000;
+// The text may be longer than a message of the socket, and the NIC waits for no reader: it is in
+// memory of its own.
+struct NICStatusAnswer {
+  u32 version = kNICVersion;
+  i32 error = 0;  // errno; then there is no descriptor
+  u64 text_bytes = 0;
+};
 
 // Connects and sends the request.
 [[nodiscard]] Expected<Descriptor> connect_to_nic(const std::string& path,
@@ -80,6 +87,8 @@ struct NICAttachment {
 [[nodiscard]] Expected<std::string> address_on_nic_or_host(const std::string& choice);
 [[nodiscard]] std::string nic_from_environment();  // "": none
 
+// Makes memory that holds `text` and that nobody can change; not open: errno says why.
+[[nodiscard]] Descriptor sealed_text(const std::string& text);
 // Sends a message with descriptors. False: errno says why.
 [[nodiscard]] bool send_with_descriptors(int socket, std::span<const u8> message,
                                          std::span<const int> descriptors);

@@ -130,13 +130,10 @@ bool NICServer::answer_control(Descriptor& socket) {
     return true;
   }
   switch (request.request) {
-    case NICRequest::kStatus: {
-      const std::string status = text().substr(0, kMaxNICText - 1);
-      (void)send_with_descriptors(socket.get(),
-                                  {reinterpret_cast<const u8*>(status.data()), status.size()}, {});
+    case NICRequest::kStatus:
+      answer_status(socket);
       socket.reset();
       return true;
-    }
     case NICRequest::kDescribe: {
       const NICFunction* const function = function_for(request, who);
       answer_with(socket, function == nullptr
@@ -154,6 +151,15 @@ bool NICServer::answer_control(Descriptor& socket) {
 void NICServer::answer_with(const Descriptor& socket, const NICAttached& answer) {
   (void)send_with_descriptors(socket.get(), {reinterpret_cast<const u8*>(&answer), sizeof(answer)},
                               {});
+}
+
+void NICServer::answer_status(const Descriptor& socket) const {
+  const std::string status = text();
+  const Descriptor memory = sealed_text(status);
+  const NICStatusAnswer answer{.error = memory.is_open() ? 0 : errno, .text_bytes = status.size()};
+  const std::array<int, 1> descriptors{memory.get()};
+  (void)send_with_descriptors(socket.get(), {reinterpret_cast<const u8*>(&answer), sizeof(answer)},
+                              std::span<const int>(descriptors).first(memory.is_open() ? 1 : 0));
 }
 
 NICFunction* NICServer::function_for(const NICAttach& request, const ucred& who) {

@@ -43,6 +43,7 @@ class NICServer {
   void serve_controls(Time now);
   [[nodiscard]] bool answer_control(Descriptor& socket);
   void attach(Descriptor socket, const NICAttach& request, const ucred& who);
+  void answer_status(const Descriptor& socket) const;
   void answer_with(const Descriptor& socket, const NICAttached& answer);
   void drop_the_gone();
   [[nodiscard]] NICFunction* function_for(const NICAttach& request, const ucred& who);
