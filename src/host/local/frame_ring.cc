@@ -142,8 +142,7 @@ bool FrameRingReader::is_sound(u32 length) const {
 }
 
 // Everything about a record is taken from the memory once, then checked.
-bool FrameRingReader::poll(Record& out) {
-  free();
+bool FrameRingReader::poll_and_keep(Record& out) {
   follows_ = false;
   if (is_broken_) return false;
   u32 length = length_at(begin_);
@@ -151,10 +150,7 @@ bool FrameRingReader::poll(Record& out) {
   if (length == FrameRing::kSkip) {
     begin_ += left_before_end(begin_);
     length = length_at(begin_);
-    if (length == 0) {
-      free();
-      return false;
-    }
+    if (length == 0) return false;
   }
   is_broken_ = !is_sound(length);
   if (is_broken_) return false;

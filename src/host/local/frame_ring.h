@@ -129,7 +129,12 @@ class FrameRingReader {
     Bytes body{};  // good until the next call of poll() or has_more(), may change under our eyes
   };
   // The next one. False: none.
-  [[nodiscard]] bool poll(Record& out);
+  [[nodiscard]] bool poll(Record& out) {
+    free();
+    return poll_and_keep(out);
+  }
+  // The same; but the bodies polled before are good until the next call of poll() or has_more().
+  [[nodiscard]] bool poll_and_keep(Record& out);
   // Whether the writer has left what makes no sense; nothing more is read.
   [[nodiscard]] bool is_broken() const { return is_broken_; }
   // Whether there is another, as the last one said. What came later it does not know.

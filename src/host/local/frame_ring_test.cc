@@ -55,6 +55,22 @@ TEST_F(FrameRingTest, FramesComeOutAsTheyWentIn) {
   expect_nothing();
 }
 
+// The writer gets no room back for them until the reader asks for more.
+TEST_F(FrameRingTest, BodiesThatAreKeptStayAsTheyAre) {
+  u32 count = 0;
+  while (put(4000, static_cast<u8>(count))) ++count;
+  std::vector<FrameRingReader::Record> kept(count);
+  for (FrameRingReader::Record& record : kept) ASSERT_TRUE(reader_.poll_and_keep(record));
+  EXPECT_FALSE(reader_.poll_and_keep(record_));
+  EXPECT_FALSE(put(4000, 1));
+  for (u32 i = 0; i < count; ++i) {
+    EXPECT_EQ(kept[i].body.size(), 4000u);
+    EXPECT_EQ(kept[i].body[0], static_cast<u8>(i));
+  }
+  EXPECT_FALSE(reader_.has_more());
+  EXPECT_TRUE(put(4000, 1));
+}
+
 TEST_F(FrameRingTest, AWriterHearsWhetherItsReaderWatches) {
   EXPECT_FALSE(writer_.is_watched());
   reader_.watch();

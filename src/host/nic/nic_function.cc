@@ -160,23 +160,26 @@ u64 NICFunction::send(u64 bytes, Time now) {
 u64 NICFunction::send_of(Program& program, u64 bytes, Time now) {
   u64 sent = 0;
   FrameRingReader::Record record;
-  while (sent < bytes && max_.may_send(now) && program.from_program->poll(record))
+  while (sent < bytes && max_.may_send(now) && program.from_program->poll_and_keep(record))
     sent += send_record(program, record, now);
   return sent;
 }
 
-// The packet is copied before it is looked at. Bytes are counted for those that are refused, too:
-// they cost the NIC time.
+// The head of the packet is copied before it is looked at. The rest is sent from the ring: a
+// program that changes it meanwhile sends a packet with a wrong ICRC, as it could anyway. Bytes are
+// counted for those that are refused, too: they cost the NIC time.
 u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& record, Time now) {
   const std::size_t size = record.body.size();
   if (size < BTH::kSize + kICRCSize || size > FrameRing::kMaxBody) {
     ++counters_.refused_sent[static_cast<std::size_t>(NICRefusal::kMalformed)];
     return FrameRing::kMaxBody;
   }
-  if (kStaging - staged_ < size) flush();
-  const std::span<u8> copy = std::span(*staging_).subspan(staged_, size);
-  std::ranges::copy(record.body, copy.begin());
-  const Bytes transport = copy.first(size - kICRCSize);
+  const bool is_whole = size <= kWholeBytes;
+  const std::size_t copied = is_whole ? size : kHeadBytes;
+  if (kStaging - staged_ < copied) flush();
+  const std::span<u8> copy = std::span(*staging_).subspan(staged_, copied);
+  std::ranges::copy(record.body.first(copied), copy.begin());
+  const Bytes transport = is_whole ? copy.first(size - kICRCSize) : Bytes(copy);
   const auto& [source, destination] = record.addresses;
   const GID from = source, to = destination;
   const NICRefusal refusal = filter_.check_sent(from, to, transport, program.link->slot());
@@ -200,8 +203,9 @@ u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& re
   frame.headers_size = BTH::kSize;
   std::ranges::copy(transport.first(BTH::kSize), frame.headers.begin());
   frame.payload.add(transport.subspan(BTH::kSize));
+  if (!is_whole) frame.payload.add(record.body.first(size - kICRCSize).subspan(copied));
   program.link->append(frame);
-  staged_ += size;
+  staged_ += copied;
   max_.on_sent(size);
   guaranteed_.on_sent(size);
   ++counters_.sent_packets;

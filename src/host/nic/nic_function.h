@@ -95,6 +95,8 @@ class NICFunction {
   void deliver(Program& program, const IngressFrame& frame);
 
   static constexpr std::size_t kStaging = 256 << 10;
+  static constexpr std::size_t kWholeBytes = 512;  // shorter packets are copied whole
+  static constexpr std::size_t kHeadBytes = 128;   // of longer ones; all that is checked is there
 
   NICFunctionConfig config_;
   LocalAddress address_;
@@ -102,8 +104,10 @@ class NICFunction {
   TokenBucket max_, guaranteed_, connections_;
   std::vector<std::unique_ptr<Program>> programs_;
   std::size_t next_program_ = 0;
-  // Copies of packets, which no program can change; read until flush().
-  std::unique_ptr<std::array<u8, kStaging>> staging_ = std::make_unique<std::array<u8, kStaging>>();
+  // Copies of the heads of packets, which no program can change; read until flush(). A function
+  // that sends nothing touches none of it.
+  std::unique_ptr<std::array<u8, kStaging>> staging_ =
+      std::make_unique_for_overwrite<std::array<u8, kStaging>>();
   std::size_t staged_ = 0;
   NICFunctionCounters counters_;
   LinkCounters refused_by_gone_;  // by the links of programs that have ended

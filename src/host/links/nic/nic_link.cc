@@ -119,14 +119,12 @@ bool NICLink::poll_frame(IngressFrame& out, Time now) {
     return false;
   }
   if (!reader_->poll(record_)) return false;
-  const std::size_t size = std::min(record_.body.size(), buffer_.size());
-  std::memcpy(buffer_.data(), record_.body.data(), size);
   out = {.source = record_.addresses.source,
          .destination = record_.addresses.destination,
          .udp_source_port = record_.header.udp_source_port,
          .traffic_class = record_.header.traffic_class,
          .hop_limit = record_.header.hop_limit,
-         .transport = Bytes(buffer_).first(size),
+         .transport = record_.body,  // until the next poll()
          .authenticated = true};
   ++counters_.received_frames;
   return true;

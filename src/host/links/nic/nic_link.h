@@ -55,7 +55,6 @@ class NICLink final : public Link {
   std::optional<FrameRingReader> reader_;
   Descriptor poll_;  // an epoll of the doorbell and the socket, which may become others
   std::array<int, 1> descriptors_{-1};
-  std::array<u8, FrameRing::kMaxBody> buffer_{};
   FrameRingReader::Record record_;
   Time next_retry_ = Time::never();
   u32 looks_ = 0;
