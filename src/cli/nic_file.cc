@@ -154,11 +154,10 @@ class NICFileReader {
     if (!child(node, "vni").IsDefined()) return std::nullopt;
     return static_cast<u32>(number_of(node, "vni", 0, kMaxVNI));
   }
-  // An address belongs to one network, and VXLAN goes in clear.
+  // An address belongs to one network.
   void check_networks(const host::NICConfig& config) {
     std::map<std::string, std::optional<u32>> networks;
     for (const host::NICFunctionConfig& function : config.functions) {
-      if (function.vni && config.encryption) note(function.name + ": vni: not with encryption");
       const auto [known, is_new] = networks.emplace(function.address, function.vni);
       if (!is_new && known->second != function.vni)
         note(function.name + ": another function has its address with another vni");

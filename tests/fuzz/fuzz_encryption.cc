@@ -23,9 +23,9 @@ constexpr u32 kSlotOfTenant = 5, kOwnVNI = 5001;
 void check_psp(std::span<const u8> in) {
   const std::optional<PSPHeader> header = PSPHeader::decode(in);
   if (!header) return;
-  CHECK(in.size() >= PSPHeader::kSize + header->extension_bytes);
-  if (header->has_cookie) return;
-  std::array<u8, PSPHeader::kSize> bytes{};
+  CHECK(in.size() >= header->size());
+  std::array<u8, PSPHeader::kSize + PSPHeader::kCookieSize> room{};
+  const std::span<u8> bytes = std::span(room).first(header->size());
   header->encode(bytes);
   CHECK(PSPHeader::decode(bytes) == header);
 }

@@ -32,10 +32,10 @@ PSPFault PSPReceiver::open(IngressFrame& frame) {
   const std::size_t clear = PSPHeader::kSize + header->crypt_offset_bytes();
   if (!association->cipher.open(packet, clear)) return PSPFault::kNotAuthentic;
   if (!note(*header, *association)) return PSPFault::kReplayed;
-  const std::size_t headers = PSPHeader::kSize + header->extension_bytes;
-  const std::span<const u8> inner =
-      packet.first(packet.size() - PSPHeader::kICVSize).subspan(headers);
-  return unwrap_roce(inner, frame) ? PSPFault::kNone : PSPFault::kNotRoCE;
+  const std::span<const u8> inner = packet.first(packet.size() - PSPHeader::kICVSize);
+  if (inner.size() < header->size()) return PSPFault::kNotRoCE;
+  if (PSPHeader::decode(inner)->cookie != vni_) return PSPFault::kOtherNetwork;  // decrypted now
+  return unwrap_roce(inner.subspan(header->size()), frame) ? PSPFault::kNone : PSPFault::kNotRoCE;
 }
 
 PSPReceiver::Association* PSPReceiver::find(const PSPHeader& header) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "device/port/frame.h"
@@ -20,6 +21,7 @@ enum class PSPFault : u8 {
   kWrongAddress,  // issued for other addresses
   kNotAuthentic,  // the ICV is wrong
   kReplayed,      // it has been here, or is too old to tell
+  kOtherNetwork,  // authentic, and of another virtual network
   kNotRoCE,       // authentic, and no RoCEv2 packet
 };
 
@@ -27,7 +29,9 @@ class PSPReceiver {
  public:
   static constexpr std::size_t kMaxAssociations = 16384;
 
-  PSPReceiver(const OpenSSL& ssl, HostKeys& keys) : ssl_(ssl), keys_(keys) {}
+  // `vni`: of the virtual network whose packets it takes; nullopt: those of none.
+  PSPReceiver(const OpenSSL& ssl, HostKeys& keys, std::optional<u32> vni)
+      : ssl_(ssl), keys_(keys), vni_(vni) {}
 
   // Of kNone: `frame` is the RoCEv2 packet, decrypted where it lay, and authenticated. Otherwise
   // its transport is undefined. Precondition: the transport's bytes are the link's own.
@@ -50,6 +54,7 @@ class PSPReceiver {
 
   const OpenSSL& ssl_;
   HostKeys& keys_;
+  std::optional<u64> vni_;
   std::unordered_map<u32, std::unique_ptr<Association>> associations_;  // by SPI
   u32 last_spi_ = 0;
   Association* last_ = nullptr;

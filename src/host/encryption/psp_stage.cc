@@ -24,6 +24,7 @@ void count_fault(PSPFault fault, LinkCounters& counters) {
     case PSPFault::kWrongAddress: ++counters.refused_source; return;
     case PSPFault::kNotAuthentic: ++counters.refused_icv; return;
     case PSPFault::kReplayed: ++counters.refused_replay; return;
+    case PSPFault::kOtherNetwork: ++counters.refused_vni; return;
   }
   CHECK_UNREACHABLE();
 }
@@ -41,7 +42,8 @@ std::string hex_of(std::span<const u8> bytes) {
 }  // namespace
 
 Expected<std::unique_ptr<PSPStage>> PSPStage::open(const EncryptionSettings& settings,
-                                                   const LocalAddress& address, u32 slot) {
+                                                   const LocalAddress& address, u32 slot,
+                                                   std::optional<u32> vni) {
   const Expected<const OpenSSL*> ssl = OpenSSL::load();
   if (!ssl) return tl::unexpected(ssl.error());
   Expected<std::unique_ptr<TLSCredentials>> credentials = TLSCredentials::load(**ssl, settings);
@@ -51,7 +53,7 @@ Expected<std::unique_ptr<PSPStage>> PSPStage::open(const EncryptionSettings& set
   if (Expected<void> forgotten = keys->forget_slot(slot); !forgotten)
     return tl::unexpected(forgotten.error());
   std::unique_ptr<PSPStage> stage(
-      new PSPStage(**ssl, settings, slot, std::move(*keys), std::move(*credentials)));
+      new PSPStage(**ssl, settings, slot, std::move(*keys), std::move(*credentials), vni));
   Expected<std::unique_ptr<KeyAgent>> agent =
       KeyAgent::start({.ssl = **ssl,
                        .keys = stage->keys_,
@@ -129,7 +131,7 @@ std::vector<faults::HeldFrame> PSPStage::take_keys(LinkCounters& counters) {
     held_ -= outgoing.held.size();
     if (agreed.issued) {
       outgoing.sender =
-          std::make_unique<PSPSender>(ssl_, *agreed.issued, slot_, settings_.crypt_offset);
+          std::make_unique<PSPSender>(ssl_, *agreed.issued, slot_, settings_.crypt_offset, vni_);
       if (capture_ != nullptr) outgoing.sender->capture_to(*capture_, agreed.target.ends);
       for (faults::HeldFrame& frame : outgoing.held) released.push_back(std::move(frame));
       log_key(agreed);

@@ -24,10 +24,11 @@ class PSPStage {
   static constexpr std::size_t kMaxHeld = 1024;  // frames that wait for keys
   static constexpr Duration kNoticeInterval = ms(10);
 
-  // `slot`: of this process. Associations of its owner before are valid no more.
+  // `slot`: of this process. `vni`: of the virtual network that packets carry; nullopt: none.
+  // Associations of its owner before are valid no more.
   [[nodiscard]] static Expected<std::unique_ptr<PSPStage>> open(const EncryptionSettings& settings,
                                                                 const LocalAddress& address,
-                                                                u32 slot);
+                                                                u32 slot, std::optional<u32> vni);
 
   [[nodiscard]] u16 port() const { return settings_.port; }
   [[nodiscard]] int fd() const { return agent_->fd(); }  // readable: take_keys()
@@ -61,13 +62,14 @@ class PSPStage {
   };
 
   PSPStage(const OpenSSL& ssl, const EncryptionSettings& settings, u32 slot, HostKeys keys,
-           std::unique_ptr<TLSCredentials> credentials)
+           std::unique_ptr<TLSCredentials> credentials, std::optional<u32> vni)
       : ssl_(ssl),
         settings_(settings),
         slot_(slot),
         keys_(std::move(keys)),
         credentials_(std::move(credentials)),
-        receiver_(ssl, keys_) {}
+        vni_(vni),
+        receiver_(ssl, keys_, vni) {}
   void ask_for(const AssociationTarget& target, Outgoing& outgoing);
   void hold(const EgressFrame& frame, Outgoing& outgoing, LinkCounters& counters);
   [[nodiscard]] Expected<void> open_capture(const std::string& interface);
@@ -78,6 +80,7 @@ class PSPStage {
   const u32 slot_;
   HostKeys keys_;
   std::unique_ptr<TLSCredentials> credentials_;
+  const std::optional<u32> vni_;
   PSPReceiver receiver_;
   std::unique_ptr<PSPCapture> capture_;  // nullptr: none is wanted
   std::unique_ptr<KeyAgent> agent_;      // after what it refers to

@@ -214,16 +214,17 @@ class EncryptionAttackTest : public EncryptedLinkTest {
  protected:
   // A genuine packet from `from_` to the link, as it is on the wire.
   std::vector<u8> genuine_packet(PSPSender& sender, u32 qpn) const {
-    std::vector<u8> packet(PSPSender::kOverhead + BTH::kSize + kICRCSize);
+    std::vector<u8> packet(sender.overhead() + BTH::kSize + kICRCSize);
     BTH{.opcode = {Service::kRC, Op::kSendOnly}, .dest_qp = QPN{qpn}}.encode(
-        std::span(packet).subspan<PSPSender::kHeadersSize>().first<BTH::kSize>());
+        std::span(packet).subspan(sender.head_bytes()).first<BTH::kSize>());
     sender.seal(packet, kFirstSourcePort);
     return packet;
   }
-  PSPSender genuine_sender(const UDPLink& link) {
+  PSPSender genuine_sender(const UDPLink& link) { return genuine_sender(link, std::nullopt); }
+  PSPSender genuine_sender(const UDPLink& link, std::optional<u32> vni) {
     const auto issued = keys().issue(link.slot(), {.sender = from_, .receiver = to_},
                                      PSPVersion::kAES128GCM, monotonic_now());
-    return PSPSender(**OpenSSL::load(), *issued, 7, 0);
+    return PSPSender(**OpenSSL::load(), *issued, 7, 0, vni);
   }
   static std::size_t polled(UDPLink& link) {
     std::size_t count = 0;
@@ -244,6 +245,54 @@ TEST_F(EncryptionAttackTest, ReplayedPacket) {
   for (u32 i = 0; i < 5; ++i) attacker.send(packet, to_);
   EXPECT_EQ(polled(*link), 1u);
   EXPECT_EQ(link->counters().refused_replay, 4u);
+}
+
+// The VNI is PSP's Virtualization Cookie: in clear for those that look at packets on their way, and
+// authenticated, so that nobody can move a packet to another network.
+TEST_F(EncryptionAttackTest, PacketsOfOtherNetworks) {
+  const auto link = UDPLink::open_in_network(b_, 2, 5001, settings());
+  ASSERT_TRUE(link.has_value()) << link.error().message;
+  PSPSender ours = genuine_sender(**link, 5001), others = genuine_sender(**link, 5002),
+            none = genuine_sender(**link, std::nullopt);
+  const std::vector<u8> packet = genuine_packet(ours, qpn_at(**link));
+  const std::optional<PSPHeader> header = PSPHeader::decode(packet);
+  ASSERT_TRUE(header.has_value());
+  EXPECT_EQ(header->cookie, 5001u);
+  EXPECT_EQ(header->crypt_offset_bytes(), PSPHeader::kCookieSize);
+  std::vector<u8> moved = genuine_packet(others, qpn_at(**link));
+  store_be64(moved.data() + PSPHeader::kCookieAt, 5001);
+  Attacker attacker(from_);
+  attacker.send(genuine_packet(others, qpn_at(**link)), to_);
+  attacker.send(genuine_packet(none, qpn_at(**link)), to_);
+  attacker.send(moved, to_);
+  attacker.send(packet, to_);
+  EXPECT_EQ(polled(**link), 1u);
+  EXPECT_EQ((*link)->counters().refused_vni, 2u);
+  EXPECT_EQ((*link)->counters().refused_icv, 1u);
+
+  const auto plain = open(a_, settings(), 3);
+  const auto issued = keys().issue(plain->slot(), {.sender = to_, .receiver = from_},
+                                   PSPVersion::kAES128GCM, monotonic_now());
+  PSPSender of_network(**OpenSSL::load(), *issued, 7, 0, 5001);
+  Attacker(to_).send(genuine_packet(of_network, qpn_at(*plain)), from_);
+  EXPECT_EQ(polled(*plain), 0u);
+  EXPECT_EQ(plain->counters().refused_vni, 1u);
+}
+
+TEST_F(EncryptedLinkTest, CryptOffsetsInANetwork) {
+  for (const u8 offset : {u8{0}, u8{5}, u8{63}}) {
+    EncryptionSettings wanted = settings();
+    wanted.crypt_offset = offset;
+    const auto one = UDPLink::open_in_network(a_, 1, 0xffffff, wanted);
+    const auto other = UDPLink::open_in_network(b_, 2, 0xffffff, wanted);
+    ASSERT_TRUE(one && other);
+    const std::vector<u8> payload(100, 9);
+    (*one)->append(encrypted_frame(from_, to_, qpn_at(**other), 1, payload));
+    (*one)->flush();
+    const std::vector<Got> got = exchange(**one, **other, 1);
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(got[0].transport.size(), BTH::kSize + 100 + kICRCSize);
+  }
 }
 
 TEST_F(EncryptionAttackTest, PacketInClear) {

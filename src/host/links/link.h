@@ -25,7 +25,7 @@ struct LinkCounters {
   u64 refused_source = 0;       // of an association of other addresses
   u64 refused_icv = 0;          // not authentic
   u64 refused_replay = 0;       // that were there before
-  u64 refused_vni = 0;          // of no VXLAN packet of this link's network
+  u64 refused_vni = 0;          // of no packet of this link's virtual network
   // Handshakes for keys: this host got a key, gave one, got none, gave none.
   u64 keys_agreed = 0, keys_issued = 0, key_failures = 0, key_refusals = 0;
 };

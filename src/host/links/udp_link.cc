@@ -38,14 +38,16 @@ Expected<std::unique_ptr<UDPLink>> UDPLink::open(
                     encryption);
 }
 
-Expected<std::unique_ptr<UDPLink>> UDPLink::open_in_vxlan(const LocalAddress& address, u64 random,
-                                                          u32 vni) {
+Expected<std::unique_ptr<UDPLink>> UDPLink::open_in_network(
+    const LocalAddress& address, u64 random, u32 vni,
+    const std::optional<EncryptionSettings>& encryption) {
   Expected<Directory> directory = Directory::open();
   if (!directory) return tl::unexpected(directory.error());
   std::unique_ptr<UDPLink> link(new UDPLink(std::move(*directory)));
-  link->vxlan_.emplace(vni);
+  link->vni_ = vni;
+  if (!encryption) link->vxlan_.emplace(vni);
   link->is_encapsulated_ = true;
-  return start_link(std::move(link), address, random, std::nullopt);
+  return start_link(std::move(link), address, random, encryption);
 }
 
 Expected<std::unique_ptr<UDPLink>> UDPLink::start_link(
@@ -73,7 +75,8 @@ Expected<void> UDPLink::join(const LocalAddress& address, u64 random,
   table.forget(channel_.slot());
   directory_.write(table);
   if (encryption) {
-    Expected<std::unique_ptr<PSPStage>> psp = PSPStage::open(*encryption, address, channel_.slot());
+    Expected<std::unique_ptr<PSPStage>> psp =
+        PSPStage::open(*encryption, address, channel_.slot(), vni_);
     if (!psp) return tl::unexpected(psp.error());
     psp_ = std::move(*psp);
     is_encapsulated_ = true;

@@ -39,9 +39,10 @@ class UDPLink final : public Link {
   [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open(
       const LocalAddress& address, u64 random, Directory directory,
       const std::optional<EncryptionSettings>& encryption = std::nullopt);
-  // The same for the VXLAN network `vni`. Encryption is not possible with it.
-  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open_in_vxlan(const LocalAddress& address,
-                                                                        u64 random, u32 vni);
+  // The same for the virtual network `vni`: in VXLAN, or encrypted, with the VNI in PSP's cookie.
+  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open_in_network(
+      const LocalAddress& address, u64 random, u32 vni,
+      const std::optional<EncryptionSettings>& encryption);
   ~UDPLink() override { leave(); }
 
   [[nodiscard]] u32 slot() const { return channel_.slot(); }  // of our QPNs, see qpn_slot.h
@@ -158,7 +159,8 @@ class UDPLink final : public Link {
   std::unique_ptr<UDPSender> sender_;
   mutable LinkCounters counters_;
   std::unique_ptr<PSPStage> psp_;    // nullptr: nothing is encrypted
-  std::optional<VXLANStage> vxlan_;  // never with psp_
+  std::optional<u32> vni_;           // of the virtual network; nullopt: none
+  std::optional<VXLANStage> vxlan_;  // of that where nothing is encrypted
   bool is_encapsulated_ = false;     // by one of them
   u32 receive_buffer_bytes_ = 0;
   u32 round_ = 0;

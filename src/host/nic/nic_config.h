@@ -20,7 +20,7 @@ struct NICFunctionConfig {
   std::optional<gid_t> group{};  // or this group; neither: only the NIC's own user
   std::string address;           // of this host: as VERBENA_ADDRESS
   std::vector<u16> p_keys{0xffff};
-  std::optional<u32> vni{};  // of VXLAN; nullopt: none
+  std::optional<u32> vni{};  // of the virtual network; nullopt: none
   u32 weight = 1;            // of the share of what is not guaranteed
   u32 priority = 0;          // up to kMaxNICPriority: a function waits for all of a higher one
   u64 guaranteed_bps = 0;    // sent before what others send beyond theirs

@@ -45,6 +45,11 @@ void add_refused(const LinkCounters& of_link, LinkCounters& sum) {
   sum.refused_vni += of_link.refused_vni;
 }
 
+u32 overhead_of(const NICFunctionConfig& config, bool is_encrypted) {
+  if (is_encrypted) return kPSPOverheadBytes + (config.vni ? PSPHeader::kCookieSize : 0);
+  return config.vni ? kVXLANOverheadBytes : 0;
+}
+
 }  // namespace
 
 Expected<NICFunction> NICFunction::open(const NICFunctionConfig& config) {
@@ -96,7 +101,7 @@ Expected<NICFunction::Program*> NICFunction::attach(
   auto program = std::make_unique<Program>();
   const u64 begin = is_process_slot(wanted_slot) ? wanted_slot - kFirstSlot : random_u64();
   Expected<std::unique_ptr<UDPLink>> link =
-      config_.vni ? UDPLink::open_in_vxlan(address_, begin, *config_.vni)
+      config_.vni ? UDPLink::open_in_network(address_, begin, *config_.vni, encryption)
                   : UDPLink::open(address_, begin, encryption);
   if (!link) return tl::unexpected(link.error());
   Expected<Descriptor> memory = make_ring_memory();
@@ -136,9 +141,7 @@ NICAttached NICFunction::description_of(const Program* program,
       .max_cqe = config_.max_cqe,
       .is_encrypted = encryption ? 1u : 0u,
       .max_registered_bytes = config_.max_registered_bytes,
-      .packet_overhead = encryption    ? kPSPOverheadBytes
-                         : config_.vni ? kVXLANOverheadBytes
-                                       : 0,
+      .packet_overhead = overhead_of(config_, encryption.has_value()),
       .receive_buffer_bytes = program == nullptr ? 0 : program->link->receive_buffer_bytes()};
   for (const u16 key : config_.p_keys)
     if (out.p_key_count < NICAttached::kMaxPKeysOfFunction) out.p_keys[out.p_key_count++] = key;

@@ -10,7 +10,6 @@ constexpr u8 kSampled = 0x80, kDropAfterSampling = 0x40, kHasCookie = 0x02, kAlw
 constexpr u32 kVersionShift = 2, kVersionMask = 0x0f;
 constexpr u8 kReservedOffsetBits = 0xc0;
 constexpr u8 kExtensionOfIV = 1, kExtensionWithCookie = 2;  // units of 8 bytes
-constexpr u32 kCookieSize = 8;
 
 }  // namespace
 
@@ -24,30 +23,31 @@ std::optional<PSPHeader> PSPHeader::decode(std::span<const u8> in) {
     return std::nullopt;
   if ((offset & kReservedOffsetBits) != 0) return std::nullopt;
   if (extension != (has_cookie ? kExtensionWithCookie : kExtensionOfIV)) return std::nullopt;
-  const u32 extra = has_cookie ? kCookieSize : 0;
-  if (in.size() < kSize + extra) return std::nullopt;
+  if (has_cookie && in.size() < kSize + kCookieSize) return std::nullopt;
+  const std::optional<u64> cookie =
+      has_cookie ? std::optional(load_be64(in.data() + kCookieAt)) : std::nullopt;
   return PSPHeader{.next_header = r.get8<0>(),
-                   .extension_bytes = static_cast<u8>(extra),
                    .crypt_offset = offset,
                    .sampled = (flags & kSampled) != 0,
                    .drop_after_sampling = (flags & kDropAfterSampling) != 0,
                    .version = static_cast<PSPVersion>(version),
-                   .has_cookie = has_cookie,
                    .spi = r.get32<kSPIAt>(),
-                   .iv = r.get64<kIVAt>()};
+                   .iv = r.get64<kIVAt>(),
+                   .cookie = cookie};
 }
 
-void PSPHeader::encode(std::span<u8, kSize> out) const {
-  CHECK(extension_bytes == 0 && !has_cookie && crypt_offset <= kMaxCryptOffset);
-  Writer<kSize> w(out);
+void PSPHeader::encode(std::span<u8> out) const {
+  CHECK(out.size() == size() && crypt_offset <= kMaxCryptOffset);
+  Writer<kSize> w(out.first<kSize>());
   w.put8<0>(next_header);
-  w.put8<1>(kExtensionOfIV);
+  w.put8<1>(cookie ? kExtensionWithCookie : kExtensionOfIV);
   w.put8<2>(crypt_offset);
-  w.put8<3>(static_cast<u8>((sampled ? kSampled : 0) |
-                            (drop_after_sampling ? kDropAfterSampling : 0) |
-                            (static_cast<u32>(version) << kVersionShift) | kAlwaysOne));
+  w.put8<3>(static_cast<u8>(
+      (sampled ? kSampled : 0) | (drop_after_sampling ? kDropAfterSampling : 0) |
+      (static_cast<u32>(version) << kVersionShift) | (cookie ? kHasCookie : 0) | kAlwaysOne));
   w.put32<kSPIAt>(spi);
   w.put64<kIVAt>(iv);
+  if (cookie) store_be64(out.data() + kCookieAt, *cookie);
 }
 
 }  // namespace verbena

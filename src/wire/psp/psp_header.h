@@ -7,8 +7,8 @@
 //   |                 Initialization Vector (IV, 64 bits)             |
 //   |                 Virtualization Cookie (64 bits), if V           |
 // Hdr Ext Len counts units of 8 bytes without the first 8. Crypt Offset counts units of 4 bytes
-// behind the IV that are authenticated and not encrypted.
-// Invariant: decode(encode(h)) == h for a valid header without a cookie.
+// behind the IV, the cookie included, that are authenticated and not encrypted.
+// Invariant: decode(encode(h)) == h for a valid header.
 #pragma once
 
 #include <optional>
@@ -24,25 +24,26 @@ enum class PSPVersion : u8 { kAES128GCM = 0, kAES256GCM = 1, kAES128GMAC = 2, kA
 
 struct PSPHeader {
   static constexpr std::size_t kSize = 16;  // bytes, without a cookie
-  static constexpr std::size_t kSPIAt = 4, kIVAt = 8;
+  static constexpr std::size_t kSPIAt = 4, kIVAt = 8, kCookieAt = 16;
+  static constexpr std::size_t kCookieSize = 8;
   static constexpr std::size_t kICVSize = 16;       // behind the packet
   static constexpr u8 kMaxCryptOffset = 63;         // units of 4 bytes
   static constexpr u32 kKeySelector = 0x80000000u;  // of an SPI: which of two master keys
 
-  u8 next_header = 17;     // the IP protocol of what is encrypted: UDP
-  u8 extension_bytes = 0;  // behind kSize: 8 with a cookie
+  u8 next_header = 17;  // the IP protocol of what is encrypted: UDP
   u8 crypt_offset = 0;
   bool sampled = false, drop_after_sampling = false;
   PSPVersion version = PSPVersion::kAES128GCM;
-  bool has_cookie = false;
   u32 spi = 0;
   u64 iv = 0;
+  std::optional<u64> cookie{};  // as it lies in the packet, encrypted or not
 
   // Returns nullopt if it is short or if the version is not defined, a reserved bit is set, the bit
   // that is always one is not, or the length contradicts V.
   [[nodiscard]] static std::optional<PSPHeader> decode(std::span<const u8> in);
-  // Precondition: extension_bytes == 0 and no cookie.
-  void encode(std::span<u8, kSize> out) const;
+  // Precondition: `out` has size() bytes.
+  void encode(std::span<u8> out) const;
+  [[nodiscard]] std::size_t size() const { return kSize + (cookie ? kCookieSize : 0); }
   [[nodiscard]] std::size_t crypt_offset_bytes() const { return crypt_offset * std::size_t{4}; }
   friend bool operator==(const PSPHeader&, const PSPHeader&) = default;
 };

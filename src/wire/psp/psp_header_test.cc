@@ -39,9 +39,15 @@ TEST(PSPHeaderTest, CookieLengthensTheHeader) {
   std::ranges::copy(kReference, bytes.begin());
   bytes[1] = 2;
   bytes[3] = 0x03;
+  bytes[22] = 0x13;
+  bytes[23] = 0x89;
   const auto header = PSPHeader::decode(bytes);
   ASSERT_TRUE(header.has_value());
-  EXPECT_EQ(header->extension_bytes, 8);
+  EXPECT_EQ(header->size(), bytes.size());
+  EXPECT_EQ(header->cookie, 0x1389u);
+  std::array<u8, PSPHeader::kSize + PSPHeader::kCookieSize> again{};
+  header->encode(again);
+  EXPECT_EQ(again, bytes);
   EXPECT_FALSE(PSPHeader::decode(std::span(bytes).first(23)).has_value());
 }
 
