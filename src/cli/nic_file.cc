@@ -16,7 +16,7 @@
 namespace verbena::cli {
 namespace {
 
-constexpr u32 kMostPKeys = 64, kMostWeight = 1000;
+constexpr u32 kMostPKeys = 64, kMostWeight = 1000, kMaxVLANId = 4094;
 
 // Reads one file; the first mistake ends it.
 class NICFileReader {
@@ -117,11 +117,11 @@ class NICFileReader {
 
   host::NICFunctionConfig function_of(const YAML::Node& node) {
     host::NICFunctionConfig out;
-    expect_keys(
-        node,
-        {"name", "user", "group", "address", "p_keys", "weight", "priority", "guaranteed", "max",
-         "burst", "vni", "programs", "qps", "mrs", "cqes", "registered_bytes", "connections"},
-        "a function");
+    expect_keys(node,
+                {"name", "user", "group", "address", "p_keys", "weight", "priority", "guaranteed",
+                 "max", "burst", "vni", "vlan", "programs", "qps", "mrs", "cqes",
+                 "registered_bytes", "connections"},
+                "a function");
     out.name = text_of(node, "name", "");
     if (out.name.empty() || !std::ranges::all_of(out.name, is_of_name))
       note("name: letters, digits, '-', '_' and '.' are needed");
@@ -133,6 +133,7 @@ class NICFileReader {
       note(out.name + ": one address is needed");
     if (child(node, "p_keys").IsDefined()) out.p_keys = p_keys_of(list_of(node, "p_keys"));
     out.vni = vni_of(node);
+    out.vlan = vlan_of(node);
     out.weight = static_cast<u32>(number_of(node, "weight", 1, kMostWeight));
     if (out.weight == 0) note("weight: 1 at least");
     out.priority = static_cast<u32>(number_of(node, "priority", 0, host::kMaxNICPriority));
@@ -154,13 +155,25 @@ class NICFileReader {
     if (!child(node, "vni").IsDefined()) return std::nullopt;
     return static_cast<u32>(number_of(node, "vni", 0, kMaxVNI));
   }
-  // An address belongs to one network.
+  // The first and the last one are no VLAN's (IEEE 802.1Q, 9.6).
+  std::optional<u16> vlan_of(const YAML::Node& node) {
+    if (!child(node, "vlan").IsDefined()) return std::nullopt;
+    const u64 vlan = number_of(node, "vlan", 0, kMaxVLANId);
+    if (vlan == 0) note(fmt::format("vlan: a number of 1 to {} is needed", kMaxVLANId));
+    return static_cast<u16>(vlan);
+  }
+  // An address belongs to one network, and in a VLAN to one function.
   void check_networks(const host::NICConfig& config) {
-    std::map<std::string, std::optional<u32>> networks;
+    std::map<std::string, const host::NICFunctionConfig*> networks;
     for (const host::NICFunctionConfig& function : config.functions) {
-      const auto [known, is_new] = networks.emplace(function.address, function.vni);
-      if (!is_new && known->second != function.vni)
+      if (function.vlan && config.encryption) note(function.name + ": vlan: not with encryption");
+      if (function.vlan && function.vni) note(function.name + ": vlan: not with vni");
+      const auto [known, is_new] = networks.emplace(function.address, &function);
+      if (is_new) continue;
+      if (known->second->vni != function.vni)
         note(function.name + ": another function has its address with another vni");
+      if (known->second->vlan || function.vlan)
+        note(function.name + ": another function has its address, which a vlan needs for itself");
     }
   }
   void check_guaranteed(const host::NICConfig& config) {

@@ -138,6 +138,7 @@ ordered_json json_of(const host::LinkCounters& link) {
           {"refused_icv", link.refused_icv},
           {"refused_replay", link.refused_replay},
           {"refused_vni", link.refused_vni},
+          {"refused_vlan", link.refused_vlan},
           {"keys_agreed", link.keys_agreed},
           {"keys_issued", link.keys_issued},
           {"key_failures", link.key_failures},

@@ -18,6 +18,7 @@ import unittest
 import children
 import harness
 import testing
+import two_hosts
 
 BUILD = harness.build_from_command_line()
 PREFIX = harness.ADDRESS.rsplit(".", 1)[0]
@@ -26,6 +27,8 @@ PORT = 4795  # of encryption; needs no privilege
 BAD_WORDS = (("max: 0", "max: 0 is no rate"), ("max: 0Gbit", "max: 0Gbit is no rate"),
              ("max: -1Gbit", "max: -1Gbit is no rate"), ("max: 10 TB", "max: 10 TB is no rate"),
              ("max: 99999999Tbit", "no rate"), ("guaranteed: fast", "guaranteed: fast is no rate"),
+             ("vlan: 0", "vlan: a number of 1 to 4094"), ("vlan: 4095", "vlan: 4095"),
+             ("vlan: 5, vni: 5", "not with vni"),
              ("user: nobody-here", "user: there is no nobody-here"), ("user: -1", "there is no -1"),
              ("user: 4294967296", "user: 4294967296 is no ID"),
              ("group: 4294967295", "group: 4294967295 is no ID"), ("name: b", "name is there twice"),
@@ -380,6 +383,104 @@ class NICTest(unittest.TestCase):
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertEqual(file.read_text(), "precious")
         self.assertIsNotNone(self.status("a"))
+
+
+class VLANTest(unittest.TestCase):
+    """Two hosts, each with a NIC: red and pink on one, blue and green on the other; green alone is
+    in another VLAN."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.hosts = two_hosts.TwoHosts(BUILD, 5000, as_root=os.geteuid() == 0)
+        cls.addClassCleanup(cls.hosts.close)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.folder.chmod(0o777)
+        self.programs = []
+        self.addCleanup(lambda: harness.stop(*self.programs))
+        a, b = self.hosts.a, self.hosts.b
+        self.start_nic(a, ("red", a.ipv4, 100), ("pink", a.more_ipv4, 100))
+        self.other = self.start_nic(b, ("blue", b.ipv4, 100), ("green", b.more_ipv4, 200))
+
+    def socket_of(self, host):
+        return f"{self.folder}/{host.ipv4}.sock"
+
+    def start_nic(self, host, *functions):
+        file = self.folder / f"{host.ipv4}.yaml"
+        file.write_text(f"socket: {self.socket_of(host)}\nfunctions:\n" + "".join(
+            f"  - {{name: {name}, address: {address}, vlan: {vlan}}}\n"
+            for name, address, vlan in functions))
+        nic = harness.Program([*host.build.prefix, host.build.verbena, "nic", str(file)], {},
+                              host.build.user)
+        self.programs.append(nic)
+        harness.wait_until(lambda: nic.ended() or self.status(host) is not None, 20,
+                           "the NIC listens")
+        self.assertFalse(nic.ended(), str(nic))
+        return nic
+
+    def status(self, host):
+        done = subprocess.run([BUILD.verbena, "nic", "status", self.socket_of(host)],
+                              capture_output=True, text=True, timeout=20)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def start(self, host, function, *command):
+        variables = {"VERBENA_NIC": self.socket_of(host), "VERBENA_ADDRESS": function}
+        program = host.build.start(*command, environment=variables if function else {})
+        self.programs.append(program)
+        return program
+
+    def run_pair(self, host, function, *command):
+        """The server on red, the client on the function."""
+        server = self.start(self.hosts.a, "red", *command)
+
+        def client_ends():
+            client = self.start(host, function, *command, self.hosts.a.ipv4)
+            return client if client.wait(60) == 0 or server.ended() else None
+        client = harness.wait_until(client_ends, 60, "the client finds the server")
+        self.assertEqual(client.process.returncode, 0, f"{server}\n{client}")
+        self.assertEqual(server.wait(30), 0, f"{server}\n{client}")
+
+    def refused(self, host, function):
+        """Whether a program there gets no connection to red."""
+        server = self.start(self.hosts.a, "red", "rping", "-s", "-a", self.hosts.a.ipv4, "-C", "1")
+        client = self.start(host, function, "rping", "-c", "-a", self.hosts.a.ipv4, "-C", "1")
+        status = client.wait(60)
+        server.kill()
+        return status != 0
+
+    def test_functions_of_one_vlan_reach_each_other(self):
+        for line in ("ib_write_bw -F -s 65536 -n 200", "ib_send_bw -R -F -s 4096 -n 200"):
+            self.run_pair(self.hosts.b, "blue", *line.split())
+            self.run_pair(self.hosts.a, "pink", *line.split())
+
+    def test_others_do_not(self):
+        self.assertTrue(self.refused(self.hosts.b, "green"))
+        harness.stop(self.other)
+        self.assertTrue(self.refused(self.hosts.b, None))
+        [red] = [f for f in self.status(self.hosts.a)["functions"] if f["name"] == "red"]
+        self.assertGreater(red["counters"]["received_refused_vlan"], 0)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("tshark"), "needs root and tshark")
+    def test_wireshark_reads_the_tag(self):
+        file = self.folder / "capture.pcapng"
+        capturing = subprocess.Popen(
+            [*self.hosts.b.build.prefix, "tshark", "-q", "-i", two_hosts.INTERFACE, "-w",
+             str(file)], stderr=subprocess.DEVNULL)
+        self.addCleanup(capturing.wait)
+        self.addCleanup(capturing.terminate)
+        harness.wait_until(file.exists, 20, "tshark captures")
+        self.run_pair(self.hosts.b, "blue", "ib_send_bw", "-R", "-F", "-s", "4096", "-n", "200")
+        time.sleep(1)
+        capturing.terminate()
+        capturing.wait()
+        rows = subprocess.run(
+            ["tshark", "-r", str(file), "-Y", "infiniband || udp.port == 4791", "-T", "fields",
+             "-e", "vlan.id"], capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertGreater(len(rows), 20)
+        self.assertEqual(set(rows), {"100"})
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ struct LinkCounters {
   u64 refused_icv = 0;          // not authentic
   u64 refused_replay = 0;       // that were there before
   u64 refused_vni = 0;          // of no packet of this link's virtual network
+  u64 refused_vlan = 0;         // without the tag of this link's VLAN
   // Handshakes for keys: this host got a key, gave one, got none, gave none.
   u64 keys_agreed = 0, keys_issued = 0, key_failures = 0, key_refusals = 0;
 };

@@ -50,6 +50,14 @@ Expected<std::unique_ptr<UDPLink>> UDPLink::open_in_network(
   return start_link(std::move(link), address, random, encryption);
 }
 
+Expected<std::unique_ptr<UDPLink>> UDPLink::open_for_vlan(const LocalAddress& address, u64 random) {
+  Expected<Directory> directory = Directory::open();
+  if (!directory) return tl::unexpected(directory.error());
+  std::unique_ptr<UDPLink> link(new UDPLink(std::move(*directory)));
+  link->is_encapsulated_ = true;
+  return start_link(std::move(link), address, random, std::nullopt);
+}
+
 Expected<std::unique_ptr<UDPLink>> UDPLink::start_link(
     std::unique_ptr<UDPLink> link, const LocalAddress& address, u64 random,
     const std::optional<EncryptionSettings>& encryption) {
@@ -259,9 +267,9 @@ bool UDPLink::poll_taken_over(IngressFrame& out) {
 }
 
 Expected<void> UDPLink::join_multicast(const GID& group) {
-  if (vxlan_)
+  if (is_encapsulated_ && psp_ == nullptr)
     return failure(EOPNOTSUPP, "cannot join the group " + group.to_string() +
-                                   ": groups are not reached through VXLAN");
+                                   ": groups are not reached through VXLAN, nor in a VLAN");
   if (psp_ != nullptr)
     return failure(EOPNOTSUPP, "cannot join the group " + group.to_string() +
                                    ": keys are agreed by pairs of hosts, so that multicast is not "
@@ -289,7 +297,9 @@ bool UDPLink::open_encapsulated(Port& port, IngressFrame& frame, Time now) {
     if (frame.source == frame.destination) port.group.on_probe(*probe);
     return false;
   }
-  return vxlan_->open_frame(frame, counters_);
+  if (vxlan_) return vxlan_->open_frame(frame, counters_);
+  ++counters_.refused_vlan;
+  return false;
 }
 
 // What has waited for a key goes first.
@@ -330,6 +340,12 @@ bool UDPLink::open_raw(IngressFrame& frame, Time now) {
   const auto port = std::ranges::find_if(
       ports_, [&](const auto& p) { return p->receiver.address() == frame.destination; });
   return port != ports_.end() && open_sealed(**port, frame, now);
+}
+
+bool UDPLink::is_for_our_device(const IngressFrame& frame, Time now) {
+  const auto port = std::ranges::find_if(
+      ports_, [&](const auto& p) { return p->receiver.address() == frame.destination; });
+  return port != ports_.end() && is_for_our_device(**port, frame, now);
 }
 
 bool UDPLink::open_taken_over(IngressFrame& frame) { return psp_->open_frame(frame, counters_); }

@@ -43,6 +43,10 @@ class UDPLink final : public Link {
   [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open_in_network(
       const LocalAddress& address, u64 random, u32 vni,
       const std::optional<EncryptionSettings>& encryption);
+  // For a VLANLink that stands on it: sends nothing, and refuses what comes to its sockets, since
+  // the kernel gives them frames without a tag.
+  [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open_for_vlan(const LocalAddress& address,
+                                                                        u64 random);
   ~UDPLink() override { leave(); }
 
   [[nodiscard]] u32 slot() const { return channel_.slot(); }  // of our QPNs, see qpn_slot.h
@@ -65,6 +69,8 @@ class UDPLink final : public Link {
     return psp_->sender_for(frame, counters_);
   }
   [[nodiscard]] bool open_raw(IngressFrame& frame, Time now);
+  // A frame of the VLAN that came past the sockets; false: it was for another process.
+  [[nodiscard]] bool is_for_our_device(const IngressFrame& frame, Time now);
   [[nodiscard]] bool follows() const {  // somebody, on some address
     return std::ranges::any_of(ports_, [](const auto& port) { return port->follower.follows(); });
   }
@@ -161,7 +167,7 @@ class UDPLink final : public Link {
   std::unique_ptr<PSPStage> psp_;    // nullptr: nothing is encrypted
   std::optional<u32> vni_;           // of the virtual network; nullopt: none
   std::optional<VXLANStage> vxlan_;  // of that where nothing is encrypted
-  bool is_encapsulated_ = false;     // by one of them
+  bool is_encapsulated_ = false;     // by one of them, or in a VLAN
   u32 receive_buffer_bytes_ = 0;
   u32 round_ = 0;
   std::vector<u32> quiet_rounds_;  // of each source, in a row, without anything received

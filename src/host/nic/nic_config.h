@@ -20,11 +20,12 @@ struct NICFunctionConfig {
   std::optional<gid_t> group{};  // or this group; neither: only the NIC's own user
   std::string address;           // of this host: as VERBENA_ADDRESS
   std::vector<u16> p_keys{0xffff};
-  std::optional<u32> vni{};  // of the virtual network; nullopt: none
-  u32 weight = 1;            // of the share of what is not guaranteed
-  u32 priority = 0;          // up to kMaxNICPriority: a function waits for all of a higher one
-  u64 guaranteed_bps = 0;    // sent before what others send beyond theirs
-  u64 max_bps = 0;           // 0: no limit
+  std::optional<u32> vni{};   // of the virtual network; nullopt: none
+  std::optional<u16> vlan{};  // of IEEE 802.1Q, not with a VNI; nullopt: none
+  u32 weight = 1;             // of the share of what is not guaranteed
+  u32 priority = 0;           // up to kMaxNICPriority: a function waits for all of a higher one
+  u64 guaranteed_bps = 0;     // sent before what others send beyond theirs
+  u64 max_bps = 0;            // 0: no limit
   u64 burst_bytes = 1 << 20;
   u32 max_programs = 64;                    // attached at a time
   u32 max_qp = 0, max_mr = 0, max_cqe = 0;  // of each program's device; 0: the device's own
@@ -32,7 +33,7 @@ struct NICFunctionConfig {
   u32 connections_per_second = 0;           // requests for one; 0: no limit
   // Whether programs of one can stay when the other takes its place.
   [[nodiscard]] bool is_same_function(const NICFunctionConfig& other) const {
-    return name == other.name && address == other.address && vni == other.vni;
+    return name == other.name && address == other.address && vni == other.vni && vlan == other.vlan;
   }
   friend bool operator==(const NICFunctionConfig&, const NICFunctionConfig&) = default;
 };

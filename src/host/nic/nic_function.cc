@@ -43,6 +43,7 @@ void add_refused(const LinkCounters& of_link, LinkCounters& sum) {
   sum.refused_icv += of_link.refused_icv;
   sum.refused_replay += of_link.refused_replay;
   sum.refused_vni += of_link.refused_vni;
+  sum.refused_vlan += of_link.refused_vlan;
 }
 
 u32 overhead_of(const NICFunctionConfig& config, bool is_encrypted) {
@@ -100,10 +101,8 @@ Expected<NICFunction::Program*> NICFunction::attach(
   }
   auto program = std::make_unique<Program>();
   const u64 begin = is_process_slot(wanted_slot) ? wanted_slot - kFirstSlot : random_u64();
-  Expected<std::unique_ptr<UDPLink>> link =
-      config_.vni ? UDPLink::open_in_network(address_, begin, *config_.vni, encryption)
-                  : UDPLink::open(address_, begin, encryption);
-  if (!link) return tl::unexpected(link.error());
+  if (Expected<void> opened = open_link(*program, begin, encryption); !opened)
+    return tl::unexpected(opened.error());
   Expected<Descriptor> memory = make_ring_memory();
   if (!memory) return tl::unexpected(memory.error());
   Expected<Mapping> rings =
@@ -112,7 +111,6 @@ Expected<NICFunction::Program*> NICFunction::attach(
   program->socket = std::move(socket);
   program->pid = who.pid;
   program->user = who.uid;
-  program->link = std::move(*link);
   program->memory = std::move(*memory);
   program->rings = std::move(*rings);
   program->doorbell_of_nic = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -122,27 +120,57 @@ Expected<NICFunction::Program*> NICFunction::attach(
   program->from_program->watch();
   ++counters_.attached;
   programs_.push_back(std::move(program));
+  share_management();
   return programs_.back().get();
+}
+
+Expected<void> NICFunction::open_link(Program& program, u64 random,
+                                      const std::optional<EncryptionSettings>& encryption) const {
+  Expected<std::unique_ptr<UDPLink>> link =
+      config_.vlan  ? UDPLink::open_for_vlan(address_, random)
+      : config_.vni ? UDPLink::open_in_network(address_, random, *config_.vni, encryption)
+                    : UDPLink::open(address_, random, encryption);
+  if (!link) return tl::unexpected(link.error());
+  program.udp = link->get();
+  if (!config_.vlan) {
+    program.link = std::move(*link);
+    return {};
+  }
+  Expected<std::unique_ptr<VLANLink>> tagged =
+      VLANLink::on(std::move(*link), address_, *config_.vlan);
+  if (!tagged) return tl::unexpected(tagged.error());
+  program.vlan = tagged->get();
+  program.link = std::move(*tagged);
+  return {};
+}
+
+// In a VLAN the first program takes packets to QP 1, and hands on those of others.
+void NICFunction::share_management() {
+  if (!programs_.empty() && programs_.front()->vlan != nullptr)
+    programs_.front()->vlan->take_management();
 }
 
 void NICFunction::detach(const Program& program) {
   ++counters_.detached;
   add_refused(program.link->counters(), refused_by_gone_);
   std::erase_if(programs_, [&](const auto& p) { return p.get() == &program; });
+  share_management();
 }
 
 NICAttached NICFunction::description_of(const Program* program,
                                         const std::optional<EncryptionSettings>& encryption) const {
-  NICAttached out{
-      .slot = program == nullptr ? 0 : program->link->slot(),
-      .p_key_count = 0,
-      .max_qp = config_.max_qp,
-      .max_mr = config_.max_mr,
-      .max_cqe = config_.max_cqe,
-      .is_encrypted = encryption ? 1u : 0u,
-      .max_registered_bytes = config_.max_registered_bytes,
-      .packet_overhead = overhead_of(config_, encryption.has_value()),
-      .receive_buffer_bytes = program == nullptr ? 0 : program->link->receive_buffer_bytes()};
+  NICAttached out{.slot = program == nullptr ? 0 : program->udp->slot(),
+                  .p_key_count = 0,
+                  .max_qp = config_.max_qp,
+                  .max_mr = config_.max_mr,
+                  .max_cqe = config_.max_cqe,
+                  .is_encrypted = encryption ? 1u : 0u,
+                  .max_registered_bytes = config_.max_registered_bytes,
+                  .packet_overhead = overhead_of(config_, encryption.has_value()),
+                  .receive_buffer_bytes = program == nullptr ? 0
+                                          : program->vlan != nullptr
+                                              ? program->vlan->receive_buffer_bytes()
+                                              : program->udp->receive_buffer_bytes()};
   for (const u16 key : config_.p_keys)
     if (out.p_key_count < NICAttached::kMaxPKeysOfFunction) out.p_keys[out.p_key_count++] = key;
   put_text(out.address, config_.address);
@@ -151,33 +179,34 @@ NICAttached NICFunction::description_of(const Program* program,
 
 // --- from the programs
 
-u64 NICFunction::send(u64 bytes, Time now) {
+u64 NICFunction::send(u64 bytes, Time now, NICVLANs& vlans) {
   u64 sent = 0;
   for (std::size_t i = 0; i < programs_.size() && sent < bytes; ++i) {
     next_program_ = (next_program_ + 1) % programs_.size();
-    sent += send_of(*programs_[next_program_], bytes - sent, now);
+    sent += send_of(*programs_[next_program_], bytes - sent, now, vlans);
   }
   return sent;
 }
 
-u64 NICFunction::send_of(Program& program, u64 bytes, Time now) {
+u64 NICFunction::send_of(Program& program, u64 bytes, Time now, NICVLANs& vlans) {
   u64 sent = 0;
   FrameRingReader::Record record;
   while (sent < bytes && max_.may_send(now) && program.from_program->poll_and_keep(record))
-    sent += send_record(program, record, now);
+    sent += send_record(program, record, now, vlans);
   return sent;
 }
 
 // The head of the packet is copied before it is looked at. The rest is sent from the ring: a
 // program that changes it meanwhile sends a packet with a wrong ICRC, as it could anyway. Bytes are
 // counted for those that are refused, too: they cost the NIC time.
-u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& record, Time now) {
+u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& record, Time now,
+                             NICVLANs& vlans) {
   const std::size_t size = record.body.size();
   if (size < BTH::kSize + kICRCSize || size > FrameRing::kMaxBody) {
     ++counters_.refused_sent[static_cast<std::size_t>(NICRefusal::kMalformed)];
     return FrameRing::kMaxBody;
   }
-  const bool is_whole = size <= kWholeBytes;
+  const bool is_whole = size <= kWholeBytes || config_.vlan;  // in a VLAN others here may get it
   const std::size_t copied = is_whole ? size : kHeadBytes;
   if (kStaging - staged_ < copied) flush();
   const std::span<u8> copy = std::span(*staging_).subspan(staged_, copied);
@@ -185,7 +214,7 @@ u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& re
   const Bytes transport = is_whole ? copy.first(size - kICRCSize) : Bytes(copy);
   const auto& [source, destination] = record.addresses;
   const GID from = source, to = destination;
-  const NICRefusal refusal = filter_.check_sent(from, to, transport, program.link->slot());
+  const NICRefusal refusal = filter_.check_sent(from, to, transport, program.udp->slot());
   if (refusal != NICRefusal::kNone) {
     ++counters_.refused_sent[static_cast<std::size_t>(refusal)];
     return size;
@@ -207,13 +236,27 @@ u64 NICFunction::send_record(Program& program, const FrameRingReader::Record& re
   std::ranges::copy(transport.first(BTH::kSize), frame.headers.begin());
   frame.payload.add(transport.subspan(BTH::kSize));
   if (!is_whole) frame.payload.add(record.body.first(size - kICRCSize).subspan(copied));
-  program.link->append(frame);
+  if (NICFunction* const receiver = on_this_nic(to, vlans))
+    receiver->receive_here({.source = from,
+                            .destination = to,
+                            .udp_source_port = frame.udp_source_port,
+                            .traffic_class = frame.traffic_class,
+                            .hop_limit = frame.hop_limit,
+                            .transport = copy,
+                            .authenticated = true},
+                           now);
+  else
+    program.link->append(frame);
   staged_ += copied;
   max_.on_sent(size);
   guaranteed_.on_sent(size);
   ++counters_.sent_packets;
   counters_.sent_bytes += size;
   return size;
+}
+
+NICFunction* NICFunction::on_this_nic(const GID& destination, NICVLANs& vlans) const {
+  return config_.vlan ? vlans.function_at(*config_.vlan, destination) : nullptr;
 }
 
 void NICFunction::flush() {
@@ -244,15 +287,42 @@ bool NICFunction::receive_of(Program& program, Look look, Time now) {
   u32 taken = 0;
   while (program.link->poll_frame(frame, now)) {
     ++taken;
-    const NICRefusal refusal = filter_.check_received(frame, program.seen);
-    if (refusal == NICRefusal::kNone)
-      deliver(program, frame);
-    else
-      ++counters_.refused_received[static_cast<std::size_t>(refusal)];
+    check_and_deliver(program, frame);
   }
-  if (taken != 0 && program.to_program->publish() && !program.to_program->is_watched())
-    ring_doorbell(program.doorbell_of_program.get());
+  if (taken != 0) publish(program);
   return came && taken != 0;
+}
+
+bool NICFunction::has_address(const GID& address) const {
+  const std::vector<GID> own = address_.all();
+  return std::ranges::find(own, address) != own.end();
+}
+
+void NICFunction::receive_here(const IngressFrame& frame, Time now) {
+  if (programs_.empty()) {
+    ++counters_.receive_dropped;
+    return;
+  }
+  const u32 slot = slot_of(load_be24(frame.transport.data() + BTH::kDestQPAt));
+  const auto owner = std::ranges::find_if(
+      programs_, [&](const auto& program) { return program->udp->slot() == slot; });
+  Program& program = owner == programs_.end() ? *programs_.front() : **owner;
+  if (!program.udp->is_for_our_device(frame, now)) return;  // handed on, or kept for later
+  check_and_deliver(program, frame);
+  publish(program);
+}
+
+void NICFunction::check_and_deliver(Program& program, const IngressFrame& frame) {
+  const NICRefusal refusal = filter_.check_received(frame, program.seen);
+  if (refusal == NICRefusal::kNone)
+    deliver(program, frame);
+  else
+    ++counters_.refused_received[static_cast<std::size_t>(refusal)];
+}
+
+void NICFunction::publish(Program& program) {
+  if (program.to_program->publish() && !program.to_program->is_watched())
+    ring_doorbell(program.doorbell_of_program.get());
 }
 
 void NICFunction::deliver(Program& program, const IngressFrame& frame) {
@@ -293,7 +363,7 @@ std::string NICFunction::text() const {
   for (const auto& program : programs_)
     out += (program == programs_.front() ? "" : ", ") + std::string("{\"pid\": ") +
            std::to_string(program->pid) + ", \"user\": " + std::to_string(program->user) +
-           ", \"slot\": " + std::to_string(program->link->slot()) + "}";
+           ", \"slot\": " + std::to_string(program->udp->slot()) + "}";
   out += "], \"counters\": {";
   const auto add = [&](const std::string& name, u64 value) {
     out += "\"" + name + "\": " + std::to_string(value) + ", ";
@@ -319,6 +389,7 @@ std::string NICFunction::text() const {
   add("received_refused_icv", refused.refused_icv);
   add("received_refused_replay", refused.refused_replay);
   add("received_refused_vni", refused.refused_vni);
+  add("received_refused_vlan", refused.refused_vlan);
   add("attached", counters_.attached);
   return out + "\"detached\": " + std::to_string(counters_.detached) + "}}";
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "host/links/raw/vlan_link.h"
 #include "host/links/udp_link.h"
 #include "host/nic/nic_config.h"
 #include "host/nic/nic_filter.h"
@@ -26,6 +27,15 @@ struct NICFunctionCounters {
   std::array<u64, kNICRefusals> refused_sent{}, refused_received{};
 };
 
+class NICFunction;
+
+// The functions of a NIC, where one of them sends to another of its VLAN.
+class NICVLANs {
+ public:
+  virtual ~NICVLANs() = default;
+  [[nodiscard]] virtual NICFunction* function_at(u16 vlan, const GID& address) = 0;  // or nullptr
+};
+
 class NICFunction {
  public:
   // The program at the other end of a control socket.
@@ -33,7 +43,9 @@ class NICFunction {
     Descriptor socket;
     pid_t pid = 0;
     uid_t user = 0;
-    std::unique_ptr<UDPLink> link;
+    std::unique_ptr<Link> link;
+    UDPLink* udp = nullptr;    // the link, or the one below it
+    VLANLink* vlan = nullptr;  // the link, if it is one of a VLAN
     Descriptor memory, doorbell_of_nic, doorbell_of_program;
     Mapping rings;
     std::optional<FrameRingReader> from_program;
@@ -61,7 +73,7 @@ class NICFunction {
 
   // Takes packets of the programs in turn, up to `bytes`, as far as the rates allow, and gives them
   // to the links. Returns the bytes that it took.
-  [[nodiscard]] u64 send(u64 bytes, Time now);
+  [[nodiscard]] u64 send(u64 bytes, Time now, NICVLANs& vlans);
   void flush();
   // Whether any program has something to send.
   [[nodiscard]] bool has_more();
@@ -74,6 +86,9 @@ class NICFunction {
   void note_broken_ring() { ++counters_.broken_rings; }
   // Gives the programs what has come. False: nothing had.
   bool receive(Look look, Time now);
+  [[nodiscard]] bool has_address(const GID& address) const;
+  // Gives a program what another function of this NIC and VLAN sends. It has no ICRC.
+  void receive_here(const IngressFrame& frame, Time now);
   // While the NIC polls, programs need not ring.
   void watch();
   void unwatch();
@@ -89,10 +104,17 @@ class NICFunction {
   }
   [[nodiscard]] NICFilter filter_of(const NICFunctionConfig& config) const;
   void set_rates();
-  [[nodiscard]] u64 send_of(Program& program, u64 bytes, Time now);
-  [[nodiscard]] u64 send_record(Program& program, const FrameRingReader::Record& record, Time now);
+  [[nodiscard]] Expected<void> open_link(Program& program, u64 random,
+                                         const std::optional<EncryptionSettings>& encryption) const;
+  void share_management();
+  [[nodiscard]] u64 send_of(Program& program, u64 bytes, Time now, NICVLANs& vlans);
+  [[nodiscard]] u64 send_record(Program& program, const FrameRingReader::Record& record, Time now,
+                                NICVLANs& vlans);
+  [[nodiscard]] NICFunction* on_this_nic(const GID& destination, NICVLANs& vlans) const;
   bool receive_of(Program& program, Look look, Time now);
+  void check_and_deliver(Program& program, const IngressFrame& frame);
   void deliver(Program& program, const IngressFrame& frame);
+  static void publish(Program& program);
 
   static constexpr std::size_t kStaging = 256 << 10;
   static constexpr std::size_t kWholeBytes = 512;  // shorter packets are copied whole

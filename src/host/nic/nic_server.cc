@@ -204,6 +204,13 @@ void NICServer::drop_the_gone() {
     }
 }
 
+NICFunction* NICServer::function_at(u16 vlan, const GID& address) {
+  const auto found = std::ranges::find_if(functions_, [&](const NICFunction& function) {
+    return function.config().vlan == vlan && function.has_address(address);
+  });
+  return found == functions_.end() ? nullptr : &*found;
+}
+
 Expected<void> NICServer::reconfigure(const NICConfig& config) {
   if (config.socket != config_.socket) return failure(EINVAL, "socket: it stays as it is");
   if (config.encryption != config_.encryption)
@@ -309,7 +316,7 @@ bool NICServer::serve_round(Time now, Round round) {
     }
     function.deficit += static_cast<i64>(kQuantumBytes * function.config().weight / most);
     if (function.deficit <= 0) continue;
-    const u64 sent = function.send(static_cast<u64>(function.deficit), now);
+    const u64 sent = function.send(static_cast<u64>(function.deficit), now, *this);
     function.flush();
     function.deficit -= static_cast<i64>(sent);
     if (!function.may_send(now)) function.deficit = std::min<i64>(function.deficit, 0);

@@ -16,7 +16,7 @@
 
 namespace verbena::host {
 
-class NICServer {
+class NICServer final : private NICVLANs {
  public:
   static constexpr Duration kSpin = us(50);
   static constexpr u64 kQuantumBytes = 16 << 10;  // of the heaviest function in a round
@@ -24,7 +24,7 @@ class NICServer {
 
   // Listens, and opens all functions.
   [[nodiscard]] static Expected<std::unique_ptr<NICServer>> open(const NICConfig& config);
-  ~NICServer();
+  ~NICServer() override;
 
   // Runs until `stop` is readable.
   void run(int stop, const std::function<void()>& between);
@@ -43,6 +43,7 @@ class NICServer {
   void serve_controls(Time now);
   [[nodiscard]] bool answer_control(Descriptor& socket);
   void attach(Descriptor socket, const NICAttach& request, const ucred& who);
+  [[nodiscard]] NICFunction* function_at(u16 vlan, const GID& address) override;
   void answer_status(const Descriptor& socket) const;
   void answer_with(const Descriptor& socket, const NICAttached& answer);
   void drop_the_gone();

@@ -130,6 +130,22 @@ TEST(FrameParserTest, JoinedPacketsComeOutOneByOne) {
   }
 }
 
+// IEEE 802.1Q, 9.3: EtherType 0x8100, priority (of the DSCP's class selector) and VLAN, EtherType.
+TEST(FrameWriterTest, WritesTheTagOfAVLAN) {
+  std::array<u8, kMaxEnvelopeSize> plain{}, tagged{};
+  const RoCEv2Envelope envelope{.source = test::kIPv4OfA, .destination = test::kIPv4OfB};
+  const EthernetPath path{.source = test::kMACOfA, .destination = test::kMACOfB};
+  const std::size_t size = write_v2_headers(path, envelope, {.dscp = 26}, 100, plain);
+  EXPECT_EQ(
+      write_v2_headers({path.source, path.destination, 100}, envelope, {.dscp = 26}, 100, tagged),
+      size + VLANTag::kSize);
+  const std::array<u8, 6> tag{0x81, 0x00, 0x60, 0x64, 0x08, 0x00};
+  EXPECT_TRUE(std::ranges::equal(std::span(tagged).subspan(12, 6), tag));
+  EXPECT_TRUE(std::ranges::equal(std::span(tagged).first(12), std::span(plain).first(12)));
+  EXPECT_TRUE(std::ranges::equal(std::span(tagged).subspan(18, size - 14),
+                                 std::span(plain).subspan(14, size - 14)));
+}
+
 TEST(FrameParserTest, WhatIsNoRoCEFrameGivesNothing) {
   const std::vector<u8> bytes =
       RawFrame(GIDType::kRoCEv2, test::kIPv4OfA, test::kIPv4OfB, QPN{0x4001}, 20).bytes();

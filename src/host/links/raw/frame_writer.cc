@@ -6,10 +6,17 @@
 namespace verbena::host {
 namespace {
 
-std::size_t write_ethernet(const EthernetPath& path, EtherType type, std::span<u8> out) {
-  EthernetHeader{.destination = path.destination, .source = path.source, .ether_type = type}.encode(
-      out.first<EthernetHeader::kSize>());
-  return EthernetHeader::kSize;
+// A tag has the priority that the DSCP's class selector names (RFC 2474, 4.2.2), which is what PFC
+// pauses in networks that trust tags.
+std::size_t write_ethernet(const EthernetPath& path, EtherType type, u8 dscp, std::span<u8> out) {
+  EthernetHeader{.destination = path.destination,
+                 .source = path.source,
+                 .ether_type = path.vlan ? EtherType::kVLAN : type}
+      .encode(out.first<EthernetHeader::kSize>());
+  if (path.vlan)
+    VLANTag{.priority = static_cast<u8>(dscp >> 3), .vlan_id = *path.vlan, .ether_type = type}
+        .encode(out.subspan<EthernetHeader::kSize, VLANTag::kSize>());
+  return ethernet_size_of(path);
 }
 
 GRH grh_of(const EgressFrame& frame) {
@@ -38,7 +45,8 @@ std::size_t write_headers(const EthernetPath& path, const EgressFrame& frame, co
                              .hop_limit = frame.hop_limit},
                             frame.transport_size() + overhead, out);
   }
-  const std::size_t ethernet_size = write_ethernet(path, EtherType::kRoCEv1, out);
+  const std::size_t ethernet_size =
+      write_ethernet(path, EtherType::kRoCEv1, dscp_of(frame.traffic_class), out);
   grh_of(frame).encode(out.subspan<EthernetHeader::kSize, GRH::kSize>());
   return ethernet_size + GRH::kSize;
 }
@@ -54,7 +62,7 @@ std::size_t write_v2_headers(const EthernetPath& path, const RoCEv2Envelope& env
                              const RoCEv2MaskedFields& masked, std::size_t transport_size,
                              std::span<u8> out) {
   const EtherType type = envelope.source.is_ipv4() ? EtherType::kIPv4 : EtherType::kIPv6;
-  const std::size_t ethernet_size = write_ethernet(path, type, out);
+  const std::size_t ethernet_size = write_ethernet(path, type, masked.dscp, out);
   encode_envelope(envelope, masked, transport_size, out.subspan(ethernet_size));
   return ethernet_size + envelope_size(envelope);
 }

@@ -3,6 +3,7 @@
 // as cards send it: the ICRC covers more.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "device/port/frame.h"
@@ -13,12 +14,17 @@
 
 namespace verbena::host {
 
-// Ethernet, IPv6 and UDP are the longest.
-inline constexpr std::size_t kMaxEnvelopeSize = EthernetHeader::kSize + 48;
+// Ethernet, a VLAN tag, IPv6 and UDP are the longest.
+inline constexpr std::size_t kMaxEnvelopeSize = EthernetHeader::kSize + VLANTag::kSize + 48;
 
 struct EthernetPath {
   MAC source, destination;
+  std::optional<u16> vlan{};  // nullopt: no tag
 };
+
+[[nodiscard]] constexpr std::size_t ethernet_size_of(const EthernetPath& path) {
+  return EthernetHeader::kSize + (path.vlan ? VLANTag::kSize : 0);
+}
 
 // Ethernet, IP and UDP headers of `transport_size` bytes, BTH .. end of pad, or of a PSP packet as
 // if its last kICRCSize bytes were an ICRC. Their size in bytes.

@@ -104,6 +104,7 @@ PacketPort::PacketPort(Descriptor socket, const TakenTraffic& taken, u32 mtu,
     : socket_(std::move(socket)),
       fd_(socket_.get()),
       own_(taken.mac),
+      vlan_(taken.vlan),
       udp_port_(taken.udp_port),
       mtu_(mtu),
       counters_(counters),
@@ -117,6 +118,18 @@ PacketPort::PacketPort(Descriptor socket, const TakenTraffic& taken, u32 mtu,
     received_->messages[i].msg_hdr.msg_iov = received_->iovs[i].data();
     received_->messages[i].msg_hdr.msg_iovlen = received_->iovs[i].size();
   }
+}
+
+Expected<void> PacketPort::retake(const TakenTraffic& taken) {
+  if (!attach_filter(fd_, take_filter(taken))) return cannot("attach its BPF filter");
+  return {};
+}
+
+u32 PacketPort::receive_buffer_bytes() const {
+  int bytes = 0;
+  socklen_t size = sizeof(bytes);
+  (void)::getsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &bytes, &size);
+  return static_cast<u32>(bytes);
 }
 
 // --- out
@@ -134,8 +147,8 @@ void PacketPort::append_v1(const EgressFrame& frame, const MAC& to) {
   if (v1_count_ == kMaxV1Frames) flush();
   const std::span<u8> room(sending_->v1[v1_count_]);
   std::memset(room.data(), 0, sizeof(VNetHeader));
-  const std::size_t size = write_frame({.source = own_, .destination = to}, frame, {}, flow_,
-                                       room.subspan(sizeof(VNetHeader)));
+  const std::size_t size =
+      write_frame(path_to(to), frame, {}, flow_, room.subspan(sizeof(VNetHeader)));
   if (size == 0) {
     ++counters_.send_dropped;
     return;
@@ -245,7 +258,7 @@ bool PacketPort::wait_for_room() {
 void PacketPort::set_head(const Burst& burst, const MAC& to, u32 place, u32 udp_size,
                           Head& head) const {
   head.offload = {};
-  head.headers_size = write_v2_headers({.source = own_, .destination = to},
+  head.headers_size = write_v2_headers(path_to(to),
                                        {.source = burst.source,
                                         .destination = burst.destination,
                                         .udp_source_port = burst.udp_source_port,
@@ -259,7 +272,8 @@ void PacketPort::set_head(const Burst& burst, const MAC& to, u32 place, u32 udp_
 
 // virtio 1.2, 5.1.6.2: to be cut, each packet's UDP checksum to be completed.
 void PacketPort::set_offload(const Burst& burst, Head& head) const {
-  const std::size_t udp_at = EthernetHeader::kSize + ip_size_of(burst.source);
+  const std::size_t ethernet_size = EthernetHeader::kSize + (vlan_ ? VLANTag::kSize : 0);
+  const std::size_t udp_at = ethernet_size + ip_size_of(burst.source);
   head.offload.flags = VNetHeader::kNeedsChecksum;
   head.offload.gso_type = VNetHeader::kCutAsUDP;
   head.offload.headers_size = static_cast<u16>(head.headers_size);

@@ -35,6 +35,9 @@ class PacketPort final : public RawPort {
   [[nodiscard]] bool poll_frame(IngressFrame& out) override;
   [[nodiscard]] std::span<const int> descriptors() const override { return {&fd_, 1}; }
   void close() override { socket_.reset(); }
+  // Takes other traffic from now on.
+  [[nodiscard]] Expected<void> retake(const TakenTraffic& taken);
+  [[nodiscard]] u32 receive_buffer_bytes() const;
 
  private:
   static constexpr u32 kMaxBatch = 8;      // frames of one recvmmsg()
@@ -70,6 +73,9 @@ class PacketPort final : public RawPort {
   void append_v2(const EgressFrame& frame, const MAC& to, PSPSender* sealer);
   void flush_v1();
   void flush_v2();
+  [[nodiscard]] EthernetPath path_to(const MAC& to) const {
+    return {.source = own_, .destination = to, .vlan = vlan_};
+  }
   void set_head(const Burst& burst, const MAC& to, u32 place, u32 udp_size, Head& head) const;
   void set_offload(const Burst& burst, Head& head) const;
   void on_refused(const Burst& burst, const MAC& to);
@@ -82,6 +88,7 @@ class PacketPort final : public RawPort {
   Descriptor socket_;
   int fd_;
   MAC own_;
+  std::optional<u16> vlan_;
   u16 udp_port_;
   u32 mtu_;
   LinkCounters& counters_;

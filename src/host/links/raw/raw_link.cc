@@ -1,10 +1,5 @@
 #include "host/links/raw/raw_link.h"
 
-#include <arpa/inet.h>
-#include <net/if.h>
-#include <net/if_arp.h>
-#include <sys/ioctl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -12,30 +7,14 @@
 
 #include "base/check.h"
 #include "host/links/quiet_sources.h"
+#include "host/links/raw/interface_mac.h"
 #include "host/links/raw/packet_port.h"
 #include "host/links/raw/take_filter.h"
 #include "host/links/raw/xdp_port.h"
 #include "host/os/clock.h"
-#include "host/os/kernel_socket.h"
 
 namespace verbena::host {
 namespace {
-
-// EOPNOTSUPP: the interface has no Ethernet frames.
-Expected<MAC> mac_of(const LocalAddress& address) {
-  ifreq request{};
-  address.interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  const Descriptor socket = open_kernel_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC);
-  if (::ioctl(socket.get(), SIOCGIFHWADDR, &request) != 0)
-    return failure(
-        errno, "cannot read the MAC address of " + address.interface + ": " + std::strerror(errno));
-  if (request.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-    return failure(EOPNOTSUPP, "raw links need an Ethernet interface, which " + address.interface +
-                                   " is not; VERBENA_LINK=udp works on it");
-  MAC mac;
-  std::memcpy(mac.bytes.data(), request.ifr_hwaddr.sa_data, mac.bytes.size());
-  return mac;
-}
 
 Expected<std::unique_ptr<RawPort>> port_of(LinkKind kind, const TakenTraffic& taken,
                                            const LocalAddress& address, LinkCounters& counters) {
@@ -60,7 +39,7 @@ Expected<std::unique_ptr<Link>> RawLink::on(std::unique_ptr<UDPLink> link,
 }
 
 Expected<void> RawLink::open_port(const LocalAddress& address, LinkKind kind) {
-  const Expected<MAC> mac = mac_of(address);
+  const Expected<MAC> mac = interface_mac(address);
   if (!mac) return tl::unexpected(mac.error());
   const TakenTraffic taken{.addresses = address.all(),
                            .slot = below_->slot(),
@@ -164,14 +143,7 @@ void RawLink::abandon() {
 }
 
 const LinkCounters& RawLink::counters() const {
-  counters_ = below_->counters();
-  counters_.sent_frames += own_.sent_frames;
-  counters_.sent_bursts += own_.sent_bursts;
-  counters_.send_dropped += own_.send_dropped;
-  counters_.segmentation_refused += own_.segmentation_refused;
-  counters_.received_frames += own_.received_frames;
-  counters_.received_datagrams += own_.received_datagrams;
-  counters_.receive_dropped += own_.receive_dropped;
+  counters_ = with_raw(below_->counters(), own_);
   return counters_;
 }
 

@@ -39,14 +39,14 @@ void add_case(std::span<const FieldTest> tests, u32 verdict, std::vector<sock_fi
   program.push_back(BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-// Not to this host, or of a VLAN, which has an interface of its own. (VLAN 0 is none: 802.1Q, 9.6)
-void refuse_what_is_not_ours(std::vector<sock_filter>& program) {
+// Not to this host, or of another VLAN. (VLAN 0 is none: 802.1Q, 9.6)
+void refuse_what_is_not_ours(u32 vlan, std::vector<sock_filter>& program) {
   const std::vector<sock_filter> first = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kPacketType),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 3),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kVLANTag),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kVLANIdMask),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, vlan, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, kNothing),
   };
   program.insert(program.end(), first.begin(), first.end());
@@ -56,7 +56,7 @@ void refuse_what_is_not_ours(std::vector<sock_filter>& program) {
 
 std::vector<sock_filter> take_filter(const TakenTraffic& taken) {
   std::vector<sock_filter> program;
-  refuse_what_is_not_ours(program);
+  refuse_what_is_not_ours(taken.vlan.value_or(0), program);
   for (const TakenCase& one : cases_of(taken)) add_case(one.tests, kAll, program);
   program.push_back(BPF_STMT(BPF_RET | BPF_K, kNothing));
   CHECK(program.size() <= BPF_MAXINSNS);

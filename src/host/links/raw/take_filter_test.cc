@@ -58,6 +58,23 @@ TEST_F(TakeFilterTest, OnlyQPsOfThisProcess) {
       EXPECT_FALSE(takes(type, test::kIPv4OfA, test::kIPv4OfB, QPN{qpn})) << qpn;
 }
 
+// The sockets of this test have no tags: a filter for a VLAN takes nothing from them. QP 1 is for
+// the process that is told to take it, and RoCEv1 for none.
+TEST_F(TakeFilterTest, VLANsAndManagement) {
+  TakenTraffic tagged = taken();
+  tagged.vlan = 100;
+  ASSERT_TRUE(attach_filter(receiver_.get(), take_filter(tagged)));
+  EXPECT_FALSE(takes(GIDType::kRoCEv2, test::kIPv4OfA, test::kIPv4OfB, kOurs));
+  tagged.vlan = 0;  // as if there was a tag: the kernel says 0 of those without
+  tagged.takes_management = true;
+  ASSERT_TRUE(attach_filter(receiver_.get(), take_filter(tagged)));
+  for (const QPN qpn : {kOurs, kGSIQPN}) {
+    EXPECT_TRUE(takes(GIDType::kRoCEv2, test::kIPv4OfA, test::kIPv4OfB, qpn));
+    EXPECT_TRUE(takes(GIDType::kRoCEv2, kIPv6OfA, kIPv6OfB, qpn));
+    EXPECT_FALSE(takes(GIDType::kRoCEv1, test::kIPv4OfA, test::kIPv4OfB, qpn));
+  }
+}
+
 // A PSP packet is taken by the slot in its SPI; nothing is taken in clear.
 TEST_F(TakeFilterTest, WhereItEncryptsOnlyPSPOfThisProcess) {
   TakenTraffic encrypted = taken();

@@ -9,6 +9,7 @@
 #include "wire/eth/ipv4.h"
 #include "wire/eth/ipv6.h"
 #include "wire/eth/udp.h"
+#include "wire/ib/bth.h"
 #include "wire/ib/grh.h"
 #include "wire/roce/icrc.h"
 
@@ -25,6 +26,8 @@ constexpr u32 kDestinationPortAt = 2;  // in UDP
 constexpr u32 kVersionAndIHL = 0x45;   // IPv4 without options
 constexpr u32 kFragmentMask = 0x3fff;  // more fragments, and the offset
 constexpr u32 kIPv6DestinationAt = 24;
+constexpr u32 kBTHOverIPv4 = kIPAt + IPv4Header::kSize + UDPHeader::kSize;
+constexpr u32 kBTHOverIPv6 = kIPAt + IPv6Header::kSize + UDPHeader::kSize;
 
 FieldTest byte_is(u32 at, u32 value) { return {FieldSize::kByte, at, kAllBits, value}; }
 FieldTest half_is(u32 at, u32 value) { return {FieldSize::kHalf, at, kAllBits, value}; }
@@ -36,7 +39,13 @@ void add_destination(const GID& gid, std::vector<FieldTest>& tests) {
     tests.push_back(word_is(kIPAt + kIPv6DestinationAt + i, load_be32(gid.bytes.data() + i)));
 }
 
-std::vector<FieldTest> v2_over_ipv4(const GID& address, const TakenTraffic& taken) {
+FieldTest management_test(u32 bth_at) {
+  return {FieldSize::kWord, bth_at + kDestQPWordAt, kMask24, kGSIQPN.value};
+}
+
+// `dest_qp`: a test of the transport packet that begins at kBTHOverIPv4 or kBTHOverIPv6.
+std::vector<FieldTest> v2_over_ipv4(const GID& address, const TakenTraffic& taken,
+                                    FieldTest dest_qp) {
   constexpr u32 kUDPAt = kIPAt + IPv4Header::kSize;
   return {ether_type_is(EtherType::kIPv4),
           byte_is(kIPAt, kVersionAndIHL),
@@ -44,14 +53,14 @@ std::vector<FieldTest> v2_over_ipv4(const GID& address, const TakenTraffic& take
           word_is(kIPAt + 16, address.ipv4()),
           {FieldSize::kHalf, kIPAt + 6, kFragmentMask, 0},
           half_is(kUDPAt + kDestinationPortAt, taken.udp_port),
-          slot_test(taken.slot, taken.steer_by, kUDPAt + UDPHeader::kSize)};
+          dest_qp};
 }
 
-std::vector<FieldTest> v2_over_ipv6(const GID& address, const TakenTraffic& taken) {
+std::vector<FieldTest> v2_over_ipv6(const GID& address, const TakenTraffic& taken,
+                                    FieldTest dest_qp) {
   constexpr u32 kUDPAt = kIPAt + IPv6Header::kSize;
   std::vector<FieldTest> tests = {ether_type_is(EtherType::kIPv6), byte_is(kIPAt + 6, kProtocolUDP),
-                                  half_is(kUDPAt + kDestinationPortAt, taken.udp_port),
-                                  slot_test(taken.slot, taken.steer_by, kUDPAt + UDPHeader::kSize)};
+                                  half_is(kUDPAt + kDestinationPortAt, taken.udp_port), dest_qp};
   add_destination(address, tests);
   return tests;
 }
@@ -88,9 +97,15 @@ FieldTest slot_test(u32 slot, SteerBy by, u32 at) {
 std::vector<TakenCase> cases_of(const TakenTraffic& taken) {
   std::vector<TakenCase> cases;
   for (const GID& address : taken.addresses) {
-    cases.push_back(
-        case_of(address.is_ipv4() ? v2_over_ipv4(address, taken) : v2_over_ipv6(address, taken)));
-    if (taken.steer_by == SteerBy::kDestQP) cases.push_back(case_of(v1(address, taken.slot)));
+    const u32 bth_at = address.is_ipv4() ? kBTHOverIPv4 : kBTHOverIPv6;
+    const auto v2 = [&](FieldTest dest_qp) {
+      cases.push_back(case_of(address.is_ipv4() ? v2_over_ipv4(address, taken, dest_qp)
+                                                : v2_over_ipv6(address, taken, dest_qp)));
+    };
+    v2(slot_test(taken.slot, taken.steer_by, bth_at));
+    if (taken.takes_management) v2(management_test(bth_at));
+    if (taken.steer_by == SteerBy::kDestQP && !taken.vlan)
+      cases.push_back(case_of(v1(address, taken.slot)));
   }
   return cases;
 }

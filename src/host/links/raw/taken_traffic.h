@@ -4,6 +4,7 @@
 // (xdp_program.h).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/types.h"
@@ -23,6 +24,9 @@ struct TakenTraffic {
   // RoCEv1.
   u16 udp_port = kRoCEv2Port;
   SteerBy steer_by = SteerBy::kDestQP;
+  // Frames with a tag of this VLAN, and no others; nullopt: without a tag, or of VLAN 0. No RoCEv1.
+  std::optional<u16> vlan{};
+  bool takes_management = false;  // packets to QP 1 as well
 };
 
 enum class FieldSize : u8 { kByte = 1, kHalf = 2, kWord = 4 };  // bytes
