@@ -8,6 +8,7 @@ usage: attacks_test.py [BUILD_DIR] [-k PATTERN]
 """
 
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -37,8 +38,9 @@ class AttacksTest(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         cls.folder.chmod(0o777)
-        subprocess.run(["gcc", "-O1", "-Wall", "-Werror", ATTACKS / "victim.c", "-o",
-                        cls.folder / "victim", "-libverbs"], check=True)
+        for name in ("victim", "exhaust"):
+            subprocess.run(["gcc", "-O1", "-Wall", "-Werror", ATTACKS / f"{name}.c", "-o",
+                            cls.folder / name, "-libverbs"], check=True)
         cls.key = cls.folder / "key"
         cls.key.write_text("what the attacker does not know")
         cls.key.chmod(0o644)
@@ -46,6 +48,63 @@ class AttacksTest(unittest.TestCase):
     def setUp(self):
         self.programs = []
         self.addCleanup(lambda: harness.stop(*self.programs))
+
+    def start_nic(self, more=""):
+        """The environment of programs on the one function of a NIC; the NIC."""
+        path = self.folder / "nic.sock"
+        file = self.folder / "nic.yaml"
+        file.write_text(f"socket: {path}\nfunctions:\n  - {{name: red, user: "
+                        f"{harness.ordinary_user()[1]}, address: {STRANGER}{more}}}\n")
+        nic = harness.Program([BUILD.verbena, "nic", str(file)], {}, harness.ordinary_user()[0])
+        self.programs.append(nic)
+        harness.wait_until(path.exists, 20, "the NIC listens")
+        return {"VERBENA_NIC": str(path), "VERBENA_ADDRESS": ""}, nic
+
+    def nic_counters(self, environment):
+        done = subprocess.run([BUILD.verbena, "nic", "status", environment["VERBENA_NIC"]],
+                              capture_output=True, text=True, timeout=20, check=True)
+        return json.loads(done.stdout)["functions"][0]["counters"]
+
+    def exhaust(self, mr_bytes, environment=None):
+        program = BUILD.run(self.folder / "exhaust", 600, mr_bytes, environment=environment)
+        words = program.output().split()
+        return dict(zip(words[::2], map(int, words[1::2])))
+
+    def test_exhaustion(self):
+        """A program takes all QPs, entries and regions that it wants; of a function, its limits."""
+        self.assertEqual(self.exhaust(1), {"qps": 600, "cqes": 600, "mrs": 600})
+        environment, nic = self.start_nic(", qps: 5, cqes: 100")
+        self.assertEqual(self.exhaust(1, environment), {"qps": 5, "cqes": 100, "mrs": 600})
+        harness.stop(nic)
+        environment, _ = self.start_nic(", registered_bytes: 1048576")
+        self.assertEqual(self.exhaust(65536, environment)["mrs"], 16)
+
+    def test_a_flood_of_connection_requests(self):
+        """A function sends as many requests a second as it may; the others are refused."""
+        environment, _ = self.start_nic(", connections: 5")
+        for _ in range(4):
+            client = BUILD.start("ucmatose", "-s", PEER, "-c", "10", environment=environment)
+            self.programs.append(client)
+        harness.wait_until(lambda: self.nic_counters(environment)["refused_connections"] > 10, 60,
+                           "the NIC refuses requests")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root: a NIC of another user than its tenant's")
+    def test_memory_of_the_nic(self):
+        """A tenant of another user reads neither the NIC's memory nor what it has open."""
+        path, file = self.folder / "root.sock", self.folder / "root.yaml"
+        file.write_text(f"socket: {path}\nfunctions:\n  - {{name: red, user: "
+                        f"{harness.ordinary_user()[1]}, address: {STRANGER}}}\n")
+        nic = harness.Program([BUILD.verbena, "nic", str(file)], {}, {})
+        self.programs.append(nic)
+        harness.wait_until(path.exists, 20, "the NIC listens")
+        for name in ("mem", "maps", "environ", "fd/3", "map_files"):
+            read = subprocess.run(["cat", f"/proc/{nic.pid}/{name}"], capture_output=True,
+                                  text=True, **harness.ordinary_user()[0])
+            self.assertNotEqual(read.returncode, 0, name)
+            self.assertIn("Permission denied", read.stderr, name)
+        done = BUILD.run("ibv_devinfo", environment={"VERBENA_NIC": str(path),
+                                                     "VERBENA_ADDRESS": ""})
+        self.assertIn("PORT_ACTIVE", done.output())
 
     def start_victim(self, seconds=HEADROOM_S, environment=None):
         """The program, and what an attacker knows of it at best: QPN, R_Key, address."""
