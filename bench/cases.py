@@ -100,10 +100,20 @@ def collective(site, test, size, count, goal, ranks=2, gloo=None):
                   MPI(transport, COLLECTIVES[test], size, count, ranks), 1 / goal)]
     if gloo:
         peers.append(Peer("gloo tcp", Gloo(size, count), 1 / gloo))
+    if site == "veth":
+        peers.append(Peer("Open MPI, UCX tcp",
+                          MPI("ucx", COLLECTIVES[test], size, count, ranks), 1 / goal))
     place = "local" if site == "same host" else "wire"
     return Case(f"{place}-coll-{test}-{size_name(size)}-{ranks}", site,
                 f"verbena coll {test} {size_name(size)}, {ranks} ranks", "us",
                 Collective(test, size, count, ranks), tuple(peers))
+
+
+def collective_on_iwarp(size, count, gloo=None):
+    case = collective("veth", "all_reduce", size, count, 1.0, gloo=gloo)
+    return dataclasses.replace(case, name=case.name.replace("wire-", "iwarp-"),
+                               what=f"{case.what}, iWARP",
+                               ours=with_environment(case.ours, VERBENA_LINK="iwarp"))
 
 
 def allreduce(site, size, count):
@@ -291,6 +301,9 @@ CASES = (
     collective("veth", "all_reduce", 8, 5000, 1.0),
     collective("veth", "all_reduce", MIB, 300, 1.0, gloo=1.0),
     collective("veth", "all_reduce", 64 * MIB, 10, 1.0, gloo=1.0),
+    collective_on_iwarp(8, 5000),
+    collective_on_iwarp(MIB, 300, gloo=1.0),
+    collective_on_iwarp(64 * MIB, 10, gloo=1.0),
     *(losing(share, size, retransmission) for share in ("0", "0.01", "0.1", "1")
       for size in (MIB, 64 << 10) for retransmission in ("go_back_n", "selective_repeat")),
     many_qps("1-of-1000", "1 of 1,000 QPs", 1, 64),

@@ -193,8 +193,8 @@ class Libfabric:
 
 @dataclasses.dataclass(frozen=True)
 class MPI:
-    """Two ranks of bench/mpi/measure.c under Open MPI. `transport`: vader, tcp, or ours (UCX on our
-    device)."""
+    """Two ranks of bench/mpi/measure.c under Open MPI. `transport`: vader, tcp, ucx (UCX over TCP),
+    or ours (UCX on our device)."""
     transport: str
     mode: str
     size: int
@@ -205,6 +205,7 @@ class MPI:
         "vader": ["--mca", "pml", "ob1", "--mca", "btl", "self,vader"],
         "tcp": ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp"],
         "ours": ["--mca", "pml", "ucx", "--mca", "btl", "self"],
+        "ucx": ["--mca", "pml", "ucx", "--mca", "btl", "self", "-x", "UCX_TLS"],
     }
 
     def run(self, site):
@@ -223,6 +224,8 @@ class MPI:
             ranks += ["-x", "UCX_TLS", "-x", "UCX_NET_DEVICES", "-x", "VERBENA_ADDRESS"]
             variables |= {"UCX_TLS": "rc_v,self", "UCX_NET_DEVICES": "verbena0:1",
                           "VERBENA_ADDRESS": site.left.device}
+        elif self.transport == "ucx":
+            variables["UCX_TLS"] = "tcp,self"
         mpirun = harness.Program([*site.left.host, "mpirun", *ranks, *self.OPTIONS[self.transport],
                                   *command], variables)
         found = re.search(r"^RESULT ([\d.]+)$", finish(mpirun), re.MULTILINE)
@@ -262,18 +265,20 @@ class Collective:
     size: int
     count: int
     ranks: int = 2
+    environment: tuple = ()
 
     def run(self, site):
         arguments = ["-b", self.size, "-e", self.size, "--iters", self.count, "--no-check"]
         if site.left.address == site.right.address:
             done = harness.Program([*site.left.host, site.build.verbena, "coll", self.test, "-n",
-                                    self.ranks, "--address", site.left.device, *arguments], {})
+                                    self.ranks, "--address", site.left.device, *arguments],
+                                   dict(self.environment))
             return self.time_in(finish(done))
         port = harness.free_tcp_port()
         programs = [harness.Program(
             [*side.host, site.build.verbena, "coll", self.test, "--address", side.device,
              "--rendezvous", f"tcp://{site.left.address}:{port}", *arguments],
-            {"RANK": str(rank), "WORLD_SIZE": "2"})
+            {"RANK": str(rank), "WORLD_SIZE": "2", **dict(self.environment)})
             for rank, side in enumerate((site.left, site.right))]
         return self.time_in([finish(program) for program in programs][0])
 
@@ -285,7 +290,8 @@ class Collective:
         return float(rows[0][5])
 
     def __str__(self):
-        return f"verbena coll {self.test}, {self.size} B, {self.ranks} ranks"
+        return in_words(self.environment,
+                        f"verbena coll {self.test}, {self.size} B, {self.ranks} ranks")
 
 
 @dataclasses.dataclass(frozen=True)
