@@ -108,6 +108,7 @@ bool RCResponder::begin_response() {
   if (response == nullptr) return false;
   if (copies_ == nullptr) return true;
   if (!copies_->has_ended(response->after)) return false;
+  expect(expected_);  // notes the progress that waited for the copies
   if (response->far_atomic != 0)
     response->original = copies_->original(response->far_atomic).value_or(response->original);
   return true;
