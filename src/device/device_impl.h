@@ -23,7 +23,7 @@ struct Device::Impl {
   static constexpr u64 kQPNSeed = 0x51504e;  // QPNs and keys come from different streams
   explicit Impl(const DeviceConfig& c)
       : config(c),
-        memory(c.limits.max_mr + c.limits.max_mw, PRNG(c.seed)),
+        memory(c.limits.max_mr, c.limits.max_mw, PRNG(c.seed)),
         pds(c.limits.max_pd),
         cqs(c.limits.max_cq),
         srqs(c.limits.max_srq),

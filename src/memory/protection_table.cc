@@ -104,7 +104,8 @@ Resolved resolve(const KeyEntry& entry, u64 address, u64 length, Access need) {
 }  // namespace
 
 struct ProtectionTable::Impl {
-  Impl(u32 max, PRNG prng) : max_entries(max), keys(prng) {}
+  Impl(u32 most_regions, u32 most_windows, u32 most, PRNG prng)
+      : max_regions(most_regions), max_windows(most_windows), max_entries(most), keys(prng) {}
 
   [[nodiscard]] KeyEntry* find_region(LKey key) {
     KeyEntry* entry = keys.find(key.value);
@@ -121,9 +122,14 @@ struct ProtectionTable::Impl {
     if (entry == nullptr || !entry->valid || entry->pd != pd) return nullptr;
     return entry->kind == KeyKind::kWindow2 && entry->qp != qp ? nullptr : entry;
   }
+  [[nodiscard]] bool has_room_for(const KeyEntry& entry) const {
+    const bool has_kind = is_window(entry) ? windows < max_windows : regions() < max_regions;
+    return has_kind && keys.size() < max_entries;
+  }
+  [[nodiscard]] u32 regions() const { return keys.size() - windows; }
   // Returns nullptr if the table is full.
   [[nodiscard]] const KeyEntry* insert(const KeyEntry& entry) {
-    if (keys.size() >= max_entries || !has_bytes_for(entry, 0)) return nullptr;
+    if (!has_room_for(entry) || !has_bytes_for(entry, 0)) return nullptr;
     registered_bytes += bytes_of(entry);
     ++pd_uses[entry.pd];
     const KeyEntry& inserted = keys.insert(entry);
@@ -195,7 +201,7 @@ struct ProtectionTable::Impl {
     return bytes_of(entry) <= most_bytes - (registered_bytes - released);
   }
 
-  u32 max_entries;
+  const u32 max_regions, max_windows, max_entries;
   u64 most_bytes = kNoByteLimit;
   u64 registered_bytes = 0;
   KeyTable keys;
@@ -208,8 +214,13 @@ struct ProtectionTable::Impl {
 };
 
 ProtectionTable::ProtectionTable(u32 max_entries, PRNG prng)
-    : impl_(std::make_unique<Impl>(max_entries, prng)) {
+    : impl_(std::make_unique<Impl>(max_entries, max_entries, max_entries, prng)) {
   CHECK(max_entries <= kMaxKeys);
+}
+
+ProtectionTable::ProtectionTable(u32 max_regions, u32 max_windows, PRNG prng)
+    : impl_(std::make_unique<Impl>(max_regions, max_windows, max_regions + max_windows, prng)) {
+  CHECK(u64{max_regions} + max_windows <= kMaxKeys);
 }
 
 ProtectionTable::~ProtectionTable() = default;
@@ -419,7 +430,7 @@ u32 ProtectionTable::uses_of(PDId pd) const {
   return use != impl_->pd_uses.end() ? use->second : 0;
 }
 
-u32 ProtectionTable::region_count() const { return impl_->keys.size() - impl_->windows; }
+u32 ProtectionTable::region_count() const { return impl_->regions(); }
 
 std::size_t ProtectionTable::list_regions(u32& place, std::span<LKey> keys) const {
   const std::vector<KeyEntry>& slots = impl_->keys.slots();

@@ -72,6 +72,8 @@ class ProtectionTable {
   // `max_entries`: regions and windows together, at most kMaxKeys (key_table.h). `prng` draws the
   // keys. The table grows with its entries: an empty table is 1 KiB.
   ProtectionTable(u32 max_entries, PRNG prng);
+  // The same with a limit for each kind; their sum is at most kMaxKeys.
+  ProtectionTable(u32 max_regions, u32 max_windows, PRNG prng);
   ~ProtectionTable();
   ProtectionTable(const ProtectionTable&) = delete;
   ProtectionTable& operator=(const ProtectionTable&) = delete;

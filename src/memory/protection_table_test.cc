@@ -242,6 +242,21 @@ TEST_F(ProtectionTableTest, RegionWithABoundWindowIsBusy) {
 
 // --- the limit of registered bytes
 
+TEST_F(ProtectionTableTest, RegionsAndWindowsMayHaveLimitsOfTheirOwn) {
+  ProtectionTable table(2, 1, PRNG(1));
+  const auto region = [&] { return table.register_mr(kPD, buffer_.data(), 1, 0, kAll); };
+  const MRKeys first = region().value();
+  const MRKeys second = region().value();
+  EXPECT_EQ(status_of(region()), Status::kNoMemory);
+  const RKey window = table.allocate_mw(kPD, MWType::k1).value();
+  EXPECT_EQ(table.allocate_mw(kPD, MWType::k2).error(), Status::kNoMemory);
+  EXPECT_EQ(table.deregister_mr(second.l_key), Status::kOk);
+  EXPECT_EQ(table.allocate_mw(kPD, MWType::k2).error(), Status::kNoMemory);
+  EXPECT_EQ(table.deregister_mr(region().value().l_key), Status::kOk);
+  EXPECT_EQ(table.deallocate_mw(window), Status::kOk);
+  EXPECT_EQ(table.deregister_mr(first.l_key), Status::kOk);
+}
+
 class RegisteredBytesTest : public ProtectionTableTest {
  protected:
   void SetUp() override { table_.limit_registered_bytes(kRegionLength + 100); }

@@ -73,8 +73,8 @@ class AttacksTest(unittest.TestCase):
     def test_exhaustion(self):
         """A program takes all QPs, entries and regions that it wants; of a function, its limits."""
         self.assertEqual(self.exhaust(1), {"qps": 600, "cqes": 600, "mrs": 600})
-        environment, nic = self.start_nic(", qps: 5, cqes: 100")
-        self.assertEqual(self.exhaust(1, environment), {"qps": 5, "cqes": 100, "mrs": 600})
+        environment, nic = self.start_nic(", qps: 5, cqes: 100, mrs: 7")
+        self.assertEqual(self.exhaust(1, environment), {"qps": 5, "cqes": 100, "mrs": 7})
         harness.stop(nic)
         environment, _ = self.start_nic(", registered_bytes: 1048576")
         self.assertEqual(self.exhaust(65536, environment)["mrs"], 16)

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -75,6 +76,10 @@ Expected<std::string> status_text_of(const std::string& path, const NICAnswer& a
   if (status.version != kNICVersion) return nic_failure(path, EPROTO);
   if (status.error != 0) return nic_failure(path, status.error);
   const Descriptor& memory = answer.descriptors[0];
+  struct stat file {};
+  const bool has_text = ::fstat(memory.get(), &file) == 0 && status.text_bytes != 0 &&
+                        status.text_bytes <= static_cast<u64>(file.st_size);
+  if (!has_text) return nic_failure(path, EPROTO);  // to read beyond its end raises SIGBUS
   const Expected<Mapping> text = Mapping::of_file(
       memory.get(), 0, static_cast<std::size_t>(status.text_bytes), MapAccess::kRead);
   if (!text) return tl::unexpected(text.error());
