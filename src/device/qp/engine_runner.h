@@ -165,7 +165,7 @@ class EngineRunner {
   const FarRegions& far_;
   CopyQueue& copies_;
   EgressScheduler egress_;
-  bool may_send_ = false;  // one of those that are active is not idle
+  bool may_send_ = false;           // one of those that are active is not idle
   bool may_have_deferred_ = false;  // one had a timer that is soon, perhaps for that
   Pacer pacer_;
   TimerQueue timers_;
