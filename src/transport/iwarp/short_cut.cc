@@ -71,7 +71,10 @@ u32 ShortCut::take(SendQueue& queue, u64 first, const Progress& progress, Engine
     PeerCopy copy;
     copy.collect(side, queue, first + finished, queue.end_index(), copied_bytes_,
                  [this](const SendWQE& wqe) { return fits(wqe); });
-    if (copy.range_count == 0) return finished;
+    if (copy.range_count == 0) {
+      pass_by(queue, first + finished);
+      return finished;
+    }
     if (!copy.carry_out(*peer_, qp_)) {
       distrust(first + finished);
       return finished;
@@ -99,6 +102,12 @@ void ShortCut::on_busy(const SendWQE& wqe, u64 index, Time now) {
   if (now >= *waits_until_) return distrust(index);
   wakes_at_ = now + pause_;
   pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+// Nothing of the request can be copied: its memory is not in this process, or a key does not allow
+// it, which the general way reports.
+void ShortCut::pass_by(SendQueue& queue, u64 index) {
+  if (index != queue.end_index() && fits(queue.at(index))) distrust(index);
 }
 
 // The whole request becomes a message.

@@ -43,6 +43,7 @@ class ShortCut {
   [[nodiscard]] bool find_peer(u64 index);
   [[nodiscard]] bool may_copy(const Progress& progress) const;
   void on_busy(const SendWQE& wqe, u64 index, Time now);
+  void pass_by(SendQueue& queue, u64 index);
   void distrust(u64 index);
 
   const QPAttributes& qp_;

@@ -222,6 +222,19 @@ TEST(IWARPShortCut, APeerThatExecutesNothingIsNotWaitedForLong) {
   EXPECT_LT(wakes, 40u);
 }
 
+// It waited for ever: no copy could be made, and no message was.
+TEST(IWARPShortCut, ALongRequestThatCannotBeCopiedBecomesAMessage) {
+  for (const SendOp op : {SendOp::kRDMAWrite, SendOp::kRDMARead}) {
+    NearPair near;
+    near.greet();
+    SGE wrong = near.pair.a.sge(0, kLong);
+    wrong.l_key = LKey{wrong.l_key.value ^ 1};
+    EXPECT_EQ(near.pair.a.post(request(near.pair.b, op, 1, 0), {wrong}), PostError::kOk);
+    near.pair.run();
+    EXPECT_EQ(outcomes_of(near.pair.a.sent), (Outcomes{{1, WQEStatus::kLocalProtection}}));
+  }
+}
+
 TEST(IWARPShortCut, SearchesInVainAreRare) {
   NearPair near;
   near.of_b.target = nullptr;
