@@ -378,7 +378,7 @@ class World {
       c.phase = Phase::kOver;
     }
     void operator()(const SIDRRequest&) const { soon(Phase::kSIDRAskedOf); }
-    // Of iWARP, not of a CMAgent.
+    // iWARP has these events; a CMAgent does not.
     void operator()(const StreamEstablished&) const { expect({}); }
     void operator()(const StreamRefused&) const { expect({}); }
     void operator()(const StreamEnded&) const { expect({}); }

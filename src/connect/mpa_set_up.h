@@ -19,7 +19,7 @@
 
 namespace verbena {
 
-// What one end has, and how it begins.
+// MPAConfig: the capabilities that one end has, and the options with which it begins.
 struct MPAConfig {
   u8 revision = 2;
   bool crc = true;           // asks for CRCs; they are used where either end asks
@@ -31,7 +31,7 @@ struct MPAConfig {
 
 class MPASetUp {
  public:
-  // Of private data, in either revision.
+  // The size limit of the private data, in either revision.
   static constexpr std::size_t kMaxPrivateData =
       iwarp::MPAFrame::kMostPrivateData - iwarp::MPAEnhancement::kSize;
 
@@ -59,11 +59,11 @@ class MPASetUp {
   void accept(u8 ird, u8 ord, std::span<const u8> private_data);
   void reject(std::span<const u8> private_data);
 
-  // What the peer has said: in kRequested and after.
+  // Returns the peer's values. Valid in kRequested and after.
   [[nodiscard]] std::span<const u8> private_data() const;
   [[nodiscard]] u8 peer_ird() const { return peer_ird_; }
   [[nodiscard]] u8 peer_ord() const { return peer_ord_; }
-  // In kAgreed. `segment_octets`: of the TCP connection.
+  // Valid in kAgreed. `segment_octets` is the segment size of the TCP connection.
   [[nodiscard]] StreamAgreement agreement(u32 segment_octets) const;
 
  private:

@@ -138,7 +138,7 @@ Advice refusal_advice(const ResponderFault& fault) {
   return {"not known.", ""};
 }
 
-// What a TERMINATE of iWARP means. RFC 5040, 4.8; RFC 5041, 8; RFC 5044, 8.
+// Returns the meaning of an iWARP TERMINATE. RFC 5040, 4.8; RFC 5041, 8; RFC 5044, 8.
 std::string reason_of(const StreamFault& fault) {
   struct Reason {
     u8 layer, type, code;

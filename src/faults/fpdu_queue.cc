@@ -54,7 +54,7 @@ Op op_of(RDMAPOpcode opcode, bool first, bool last) {
   CHECK_UNREACHABLE();
 }
 
-// nullopt: it has one.
+// MistakeOf: returns why an effect has no meaning here, or nullopt if it has one.
 struct MistakeOf {
   std::optional<std::string_view> operator()(const Mark&) const {
     return "TCP answers marks itself, in the kernel";

@@ -82,7 +82,7 @@ struct Selector {
   std::optional<std::bitset<256>> opcodes;  // by the OpCode's byte
   std::optional<Interval> psns;
   std::optional<Interval> messages;  // of its QP and direction, counted from 1
-  // Of the packets that the selectors above select:
+  // Limits on the packets that the selectors above select:
   std::optional<Interval> occurrences;  // counted from 1
   u64 every = 1;                        // each n-th
   u64 limit = ~u64{0};                  // the rule has an effect at most so many times

@@ -57,7 +57,7 @@ class Adapter {
     Session& operator=(const Session&) = delete;
     Device* operator->() const { return &adapter_.device(); }
     Device& operator*() const { return adapter_.device(); }
-    // What was done needs none of the above, as the caller knows.
+    // The caller knows that its work needs none of these steps on destruction.
     void end_quietly() { needs_ = Needs::kNothing; }
     // Only requests were posted, and the device has no output: all went to peers of this host.
     void end_sent() { needs_ = Needs::kPublishing; }

@@ -225,7 +225,7 @@ TEST(AdapterEventTest, ASleeperIsWokenByACompletion) {
   }
 }
 
-// What it calls meanwhile are cancellation points, with the adapter locked.
+// A thread that looks calls cancellation points while it holds the lock of the adapter.
 TEST(AdapterEventTest, AThreadThatLooksIsNotCancelled) {
   QueueTarget target;
   RCEndpoint a(open("127.0.0.81")), b(open("127.0.0.82"), &target);

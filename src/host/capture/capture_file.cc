@@ -33,7 +33,7 @@ EtherType ether_type_of(const IngressFrame& frame) {
   return frame.source.is_ipv4() ? EtherType::kIPv4 : EtherType::kIPv6;
 }
 
-// What makes its ICRC right, where nobody has seen it.
+// Returns the identification. If it is unknown, returns one that makes the ICRC right.
 u16 identification_of(const IngressFrame& frame) {
   const bool is_guess = !frame.identification_known && frame.source.is_ipv4() &&
                         frame.transport.size() >= BTH::kSize + kICRCSize;

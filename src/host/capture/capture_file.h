@@ -39,9 +39,10 @@ class CaptureFile {
   // One from its Ethernet header on, in pieces.
   void add_packet(u32 interface, std::span<const std::span<const u8>> parts,
                   pcapng::PacketDirection direction, Time now, std::string_view comment = "");
-  // What stands for the MAC address of an IP address, as no socket shows it.
+  // Returns a substitute for the MAC address of an IP address, because no socket shows the real
+  // one.
   [[nodiscard]] static MAC mac_of(const GID& gid);
-  void write();  // what was added since
+  void write();  // all that was added since the last call
 
   [[nodiscard]] const std::string& path() const { return path_; }
 

@@ -16,7 +16,8 @@
 
 namespace verbena::host {
 
-// What the other side, and rdma_cm's path records, are told of an adapter.
+// ConnectionIdentity: the properties of an adapter that the other side and rdma_cm's path records
+// learn.
 struct ConnectionIdentity {
   Transport transport = Transport::kInfiniBand;
   u32 slot = 0;           // qpn_slot.h

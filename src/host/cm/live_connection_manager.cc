@@ -149,7 +149,7 @@ bool LiveConnectionManager::run_due_timers(Time now) {
   return true;
 }
 
-// Who is at our own address is on this host.
+// A peer with our own address is on this host.
 void LiveConnectionManager::watch(CommId id, const GID& local, const GID& remote, CommId remote_id,
                                   QPN qpn, Time now) {
   if (local != remote) return;
@@ -170,7 +170,7 @@ bool LiveConnectionManager::drain_agent(Time now) {
   return any;
 }
 
-// What the device has no room for is lost as on the network: the agent repeats it.
+// If the device has no room, the MAD is lost as on the network: the agent repeats it.
 void LiveConnectionManager::send(const MADOut& mad) {
   (void)device_.post_gsi({.source = mad.source, .destination = mad.destination}, mad.mad);
 }

@@ -13,13 +13,14 @@
 namespace verbena::host {
 namespace {
 
-// What a peer is taken to have that does not say it: as much as we have.
+// A peer that does not announce its depths is assumed to have as much as we have.
 MPAConfig with_depths(MPAConfig config, const DeviceLimits& limits) {
   config.ird = config.ord = limits.max_rd_atomic;
   return config;
 }
 
-// What rdma_cm calls the peer's refusal: nobody listens, or the listener hangs up.
+// Returns true for the errors that rdma_cm reports as a refusal: nobody listens, or the listener
+// hangs up.
 bool is_refusal(int error) { return error == ECONNREFUSED || error == ECONNRESET; }
 
 }  // namespace
@@ -361,7 +362,7 @@ void MPAConnectionManager::ask(Connection& connection, Time now) {
   watch(connection, connection.set_up.to_send().empty() ? EPOLLIN : EPOLLOUT);
 }
 
-// False: the connection is lost.
+// Returns false if the connection is lost.
 bool MPAConnectionManager::flush(Connection& connection) {
   const std::span<const u8> octets = connection.set_up.to_send();
   if (octets.empty()) return true;
@@ -393,7 +394,7 @@ void MPAConnectionManager::receive(Connection& connection, Time now) {
   follow(connection, rest, now);
 }
 
-// What has become of the set-up.
+// Acts on the new state of the set-up.
 void MPAConnectionManager::follow(Connection& connection, Bytes rest, Time now) {
   switch (connection.set_up.state()) {
     case MPASetUp::State::kSending: return watch(connection, EPOLLOUT);

@@ -33,7 +33,7 @@ class PeerWatch {
   }
   // At or after next_timer(): those whose peers are gone; they are watched no longer.
   [[nodiscard]] std::vector<Connection> take_bereft(Time now);
-  // What the peer would have sent.
+  // Returns the MAD that the peer would have sent.
   [[nodiscard]] static cm::MADBytes farewell_to(const Connection& connection);
 
  private:

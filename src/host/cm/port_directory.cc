@@ -97,7 +97,7 @@ PortDirectory::Header PortDirectory::read_header() const {
   return header;
 }
 
-// False: it was changed meanwhile.
+// Returns false if the directory was changed meanwhile.
 bool PortDirectory::read_records(const Header& header, std::vector<PortRecord>& out) const {
   out.resize(header.count);
   const std::size_t size = out.size() * sizeof(PortRecord);
@@ -159,7 +159,7 @@ Expected<void> PortDirectory::listen(u64 owner) {
   });
 }
 
-// What cannot be removed now is removed when our slot is forgotten.
+// An entry that cannot be removed now is removed when our slot is forgotten.
 void PortDirectory::release(u64 owner) {
   (void)change([&](PortTable& table) -> Expected<void> {
     table.release(owner);

@@ -97,7 +97,7 @@ class Copier {
   bool is_stopped_ = false;
   std::mutex one_task_;
 
-  // Of the thread alone.
+  // Only the thread uses these members.
   std::map<Context, Streams> contexts_;
   std::map<u32, Lane> lanes_;
   std::deque<Batch> batches_;

@@ -8,7 +8,7 @@
 
 namespace verbena::host::cuda {
 
-// What the driver says of an address.
+// PointerInfo: the attributes of an address, as the driver reports them.
 struct PointerInfo {
   bool is_device = false;  // memory that the CPU cannot touch
   Context context = nullptr;
@@ -40,8 +40,9 @@ class CudaRegion final : public FarMemory {
   const DevicePointer start_;
 };
 
-// nullopt: `address` and the byte before `address + length` are no GPU memory, or there is no CUDA
-// driver. An error: part of the range is GPU memory, and it cannot be registered.
+// FoundRegion is nullopt if `address` and the byte before `address + length` are no GPU memory, or
+// if there is no CUDA driver. It holds an error if part of the range is GPU memory and cannot be
+// registered.
 using FoundRegion = std::optional<Expected<std::shared_ptr<CudaRegion>>>;
 [[nodiscard]] FoundRegion find_region(const void* address, std::size_t length);
 

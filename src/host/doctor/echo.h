@@ -22,7 +22,7 @@ struct EchoRequest {
   friend bool operator==(const EchoRequest&, const EchoRequest&) = default;
 };
 
-// What a question arrived with.
+// EchoNote: the properties of a question as it arrived.
 struct EchoNote {
   u16 transport_bytes = 0;  // BTH to ICRC
   u8 traffic_class = 0;

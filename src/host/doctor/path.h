@@ -1,4 +1,4 @@
-// What the kernel knows of the way to a peer.
+// The properties of the path to a peer, as the kernel knows them.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace verbena::host {
 
-// Bytes of IP packet that fit the way from `source`, as far as the kernel has learned. The failure
-// says why there is no way.
+// Returns the size in bytes of an IP packet that fits the path from `source`, as far as the kernel
+// has learned. The failure says why there is no path.
 [[nodiscard]] Expected<u32> path_mtu(const GID& source, u32 interface_index,
                                      const GID& destination);
 

@@ -1,4 +1,5 @@
-// Who holds a UDP port: from /proc/net/udp and udp6, and /proc/PID/fd as far as this user may look.
+// Finds the processes that hold a UDP port: from /proc/net/udp and udp6, and from /proc/PID/fd as
+// far as this user may read it.
 #pragma once
 
 #include <sys/types.h>

@@ -88,7 +88,7 @@ std::optional<ProbeResult> Prober::exchange(const Probe& probe, Duration patienc
   return std::nullopt;
 }
 
-// False: it is no question.
+// Returns false if the frame is no question.
 bool Prober::answer(const IngressFrame& frame) {
   const auto mad = mad_in(frame);
   const std::optional<EchoRequest> request = mad ? decode_request(*mad) : std::nullopt;

@@ -26,7 +26,7 @@ std::optional<u64> number_in(std::string_view text, u64 least, u64 most) {
   return value;
 }
 
-// False: the value is out of its range, or there is no such word.
+// Returns false if the value is out of its range, or if there is no such word.
 bool apply_number(std::string_view name, std::string_view text, EncryptionSettings& out) {
   std::optional<u64> value;
   if (name == "crypt_offset" && (value = number_in(text, 0, PSPHeader::kMaxCryptOffset)))

@@ -42,7 +42,7 @@ enum class OnWire : u8 { kClear, kEncrypted };
 
 // EINVAL: no such word, or something is missing.
 [[nodiscard]] Expected<EncryptionSettings> encryption_settings(std::string_view text);
-// nullopt: unset or empty, nothing is encrypted.
+// Returns nullopt if the variable is unset or empty: then nothing is encrypted.
 [[nodiscard]] Expected<std::optional<EncryptionSettings>> encryption_settings_from_environment();
 
 }  // namespace verbena::host

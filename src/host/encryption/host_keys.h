@@ -27,7 +27,7 @@ struct AssociationEnds {
   friend bool operator==(const AssociationEnds&, const AssociationEnds&) = default;
 };
 
-// What a sender is told of an association.
+// IssuedAssociation: the description of an association that a sender receives.
 struct IssuedAssociation {
   u32 spi = 0;
   PSPKey key{};
@@ -58,14 +58,14 @@ class HostKeys {
     u32 generation = 0;  // another: the same SPI was issued anew
     friend bool operator==(const Known&, const Known&) = default;
   };
-  // nullopt: not issued, or not valid any more. Thread-safe.
+  // Returns nullopt if the SPI was not issued or is no longer valid. Thread-safe.
   [[nodiscard]] std::optional<Known> find(u32 spi) const;
   // Whether the SPI is still what find() said. Quick: once for each packet.
   [[nodiscard]] bool is_valid(u32 spi, u32 generation) const;
   // Whether an authentic packet with this IV is new to all processes of the host, and notes that it
   // was there. A window of 32 packets. Lock-free.
   [[nodiscard]] bool note_shared(u32 spi, u64 iv);
-  // nullopt: as find(). The key of an association that is valid.
+  // Returns the key of a valid association, or nullopt as find() does.
   [[nodiscard]] std::optional<PSPKey> derive(u32 spi, PSPVersion version) const;
 
  private:

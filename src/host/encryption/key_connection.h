@@ -44,9 +44,9 @@ class KeyConnection {
 
   enum class State : u8 { kGoesOn, kDone, kFailed };
   [[nodiscard]] State on_ready();
-  // Of a client that is done.
+  // The result of a client that is done.
   [[nodiscard]] const std::optional<IssuedAssociation>& issued() const { return issued_; }
-  // Of one that has failed: why.
+  // The reason why a connection has failed.
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:

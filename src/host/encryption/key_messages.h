@@ -1,5 +1,5 @@
-// What two hosts say to each other inside TLS to agree on the key of one PSP association: the
-// sender asks, the receiver answers with an SPI and the key that it derives from it. Network order.
+// The messages that two hosts exchange inside TLS to agree on the key of one PSP association. The
+// sender asks; the receiver answers with an SPI and the key that it derives from it. Network order.
 //   question: | "VPSP" | 1 | PSP version | slot (16) | reserved (64) |
 //   answer:   | "VPSK" | status | PSP version | reserved (16) | SPI (32) |
 //             | renew after (32, s) | expires after (32, s) | key (256) |
@@ -19,7 +19,8 @@ struct KeyQuestion {
   PSPVersion version = PSPVersion::kAES128GCM;
   u16 slot = 0;
 
-  // nullopt: no question of this protocol, or for what cannot be had.
+  // Returns nullopt if this is no question of this protocol, or if it asks for something
+  // unavailable.
   [[nodiscard]] static std::optional<KeyQuestion> decode(std::span<const u8, kSize> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const KeyQuestion&, const KeyQuestion&) = default;
@@ -28,7 +29,7 @@ struct KeyQuestion {
 struct KeyAnswer {
   static constexpr std::size_t kSize = 52;
 
-  // nullopt: refused, or no answer of this protocol.
+  // Returns nullopt if the answer is a refusal, or no answer of this protocol.
   [[nodiscard]] static std::optional<IssuedAssociation> decode(std::span<const u8, kSize> in);
   static void encode(const IssuedAssociation& issued, std::span<u8, kSize> out);
   static void encode_refusal(std::span<u8, kSize> out);

@@ -74,7 +74,7 @@ void PSPReceiver::forget_invalid() {
   last_ = nullptr;
 }
 
-// What is for QP 1 may come to any process of the host: all of them share what has been seen.
+// Any process of the host may receive a packet for QP 1: all processes share the replay window.
 bool PSPReceiver::is_new(const PSPHeader& header, const Association& association) const {
   return slot_of_spi(header.spi) == 0 || association.window.is_new(header.iv);
 }

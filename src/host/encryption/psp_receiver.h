@@ -33,8 +33,9 @@ class PSPReceiver {
   PSPReceiver(const OpenSSL& ssl, HostKeys& keys, std::optional<u32> vni)
       : ssl_(ssl), keys_(keys), vni_(vni) {}
 
-  // Of kNone: `frame` is the RoCEv2 packet, decrypted where it lay, and authenticated. Otherwise
-  // its transport is undefined. Precondition: the transport's bytes are the link's own.
+  // If it returns kNone, `frame` is the RoCEv2 packet, decrypted in place and authenticated.
+  // Otherwise the frame's transport is undefined. Precondition: the transport's bytes are the
+  // link's own.
   [[nodiscard]] PSPFault open(IngressFrame& frame);
   [[nodiscard]] std::size_t associations() const { return associations_.size(); }
 

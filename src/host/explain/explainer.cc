@@ -63,8 +63,8 @@ PeerFacts peer_on_device(Device& device, const QPAttributes& qp) {
   return facts;
 }
 
-// What was posted to a QP that was in Error already. An empty message is how programs wait for the
-// flushes before it.
+// Returns false for a request that was posted to a QP already in Error. Programs post an empty
+// message to wait for the flushes before it.
 bool is_worth_telling(const RequesterFault& fault, const CQE& cqe) {
   return cqe.status != WQEStatus::kFlushed ||
          (fault.status == WQEStatus::kFlushed && fault.wr_id == cqe.wr_id &&

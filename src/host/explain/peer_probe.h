@@ -1,6 +1,6 @@
-// What can be found out about a silent peer without its help, by the kernel's knowledge of the way
-// there and of the processes of this host. For explanations: it may take kProbePatience, and sends
-// one empty datagram to UDP port 4791 of the peer, to see whether an ICMP error comes back.
+// Facts about a silent peer, found without its help: from the kernel's knowledge of the path and of
+// the processes of this host. For explanations. A probe may take kProbePatience, and sends one
+// empty datagram to UDP port 4791 of the peer, to see whether an ICMP error comes back.
 #pragma once
 
 #include "explain/facts.h"
