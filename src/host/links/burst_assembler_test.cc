@@ -46,7 +46,7 @@ struct BurstAssemblerTest : ::testing::Test {
     }
     return bytes;
   }
-  // What the frames are on the wire, in that order, in one burst.
+  // Returns the bytes of the frames on the wire, in that order, in one burst.
   static std::vector<u8> expected(std::span<const EgressFrame> frames) {
     std::vector<u8> bytes;
     for (std::size_t i = 0; i < frames.size(); ++i) {

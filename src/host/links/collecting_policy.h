@@ -24,7 +24,7 @@ class CollectingPolicy {
   static constexpr u64 kLeastBuffer = 4 * kMost;  // in which so much may collect
   // Four times as long as one burst of 64 KiB takes to come, where a stream is slow.
   static constexpr Duration kPatience = us(80);
-  // Of collecting: the sender's timers wait for acknowledgements meanwhile.
+  // The longest time to collect: the sender's timers wait for acknowledgements meanwhile.
   static constexpr Duration kLongest = us(500);
   static constexpr u64 kDense = 1 << 20;  // in kDenseTime
   static constexpr Duration kDenseTime = us(800);

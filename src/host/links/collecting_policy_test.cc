@@ -18,7 +18,8 @@ class CollectingPolicyTest : public testing::Test {
       if (policy_.collects()) return;
     }
   }
-  // What lies in the socket when it is taken. `window`: no more comes before.
+  // Returns how much the socket holds when the policy takes it. At most `window` arrives before
+  // that.
   u64 collect(u64 window = ~0ull) {
     for (u64 queued = 0;; now_ = now_ + us(15)) {
       if (queued + kBurst <= window) queued += kBurst;

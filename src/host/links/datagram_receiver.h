@@ -27,7 +27,7 @@ class DatagramReceiver {
   [[nodiscard]] static Expected<DatagramReceiver> open(const GID& address, u32 interface_index,
                                                        u16 port = kRoCEv2Port);
   [[nodiscard]] Expected<void> bind();
-  // Of an `address` that is a multicast group: binds to it and becomes a member on the interface.
+  // For an `address` that is a multicast group: binds to it and joins the group on the interface.
   [[nodiscard]] Expected<void> join_group();
 
   [[nodiscard]] int fd() const { return socket_.get(); }

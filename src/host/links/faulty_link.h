@@ -20,7 +20,7 @@ using DropListener =
 
 class FaultyLink final : public Link {
  public:
-  // What beyond kMaxHeld frames would be held is lost.
+  // Frames that would have to be held beyond kMaxHeld are lost.
   static constexpr std::size_t kMaxHeld = 65536;
   using PeerOf = std::function<std::optional<QPN>(QPN local)>;
 
@@ -62,7 +62,7 @@ class FaultyLink final : public Link {
   void drop(const faults::Verdict& verdict, const IngressFrame& frame, Time now);
   void change(const faults::Verdict& verdict, faults::HeldFrame frame, faults::FrameQueue& queue,
               Time now);
-  // True: `frame` goes on as it is.
+  // Returns true if `frame` goes on unchanged.
   bool admit(const IngressFrame& frame, Time now);
 
   std::unique_ptr<Link> below_;

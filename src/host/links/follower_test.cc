@@ -1,5 +1,5 @@
-// What one source sends for a while comes through a socket of its own: in order, nothing lost, with
-// its addresses, and without taking from others what is theirs.
+// The frames that one source sends for a while arrive through a socket of their own: in order,
+// without loss, with their addresses, and without taking the frames of other sources.
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"

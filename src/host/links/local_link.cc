@@ -119,7 +119,7 @@ bool LocalLink::receive(Look look) {
   return found_below || found;
 }
 
-// nullptr: the peer has claimed none.
+// Returns nullptr if the peer has claimed no ring.
 FrameRingReader* LocalLink::ring_from(u32 slot) {
   const std::optional<u32> number = is_process_slot(slot) ? path_.ring_from(slot) : std::nullopt;
   if (!number) return nullptr;

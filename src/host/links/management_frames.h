@@ -7,7 +7,7 @@
 
 namespace verbena::host {
 
-// False: it was handed on, kept for later or dropped, and counted as such.
+// Returns false if the frame was forwarded, kept for later or dropped, and counted as such.
 [[nodiscard]] bool is_management_for_us(MADRouter& router, const IngressFrame& frame, Time now,
                                         LinkCounters& counters);
 

@@ -11,7 +11,7 @@ namespace verbena::host {
 
 class SendMessage {
  public:
-  // What `burst` goes with; where it asks for none, the host's own.
+  // Returns the hop limit of `burst`, or the host's own if `burst` asks for none.
   [[nodiscard]] static u8 hop_limit_of(const Burst& burst) {
     return burst.hop_limit != 0 ? burst.hop_limit : kSocketHopLimit;
   }

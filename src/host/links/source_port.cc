@@ -20,7 +20,7 @@ namespace {
 constexpr int kSendBufferBytes = 4 << 20;
 constexpr int kReceiveBufferBytes = 0;  // the kernel makes it its smallest
 
-// What arrives here is an answer to nobody: dropped before it takes memory.
+// Datagrams that arrive here answer nothing: the filter drops them before they take memory.
 bool discard_received(int fd) {
   sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
   const sock_fprog program{.len = 1, .filter = &drop_all};
@@ -90,7 +90,7 @@ void dissolve(int fd) {
   (void)::connect(fd, &nobody, sizeof(nobody));
 }
 
-// What the kernel would say with the next datagram, of one before it.
+// Clears the error of an earlier datagram, which the kernel would report with the next one.
 void forget_error(int fd) {
   int error = 0;
   socklen_t size = sizeof(error);
@@ -165,7 +165,7 @@ void SourcePort::disconnect() {
   in_a_row_ = 0;
 }
 
-// What is shown begins with the headers of the interface that it left by, whichever they are.
+// The datagram on the error queue begins with the headers of its outgoing interface, of any kind.
 std::optional<u16> SourcePort::learn_identification() const {
   constexpr std::size_t kShown = IPv4Header::kSize + UDPHeader::kSize, kMaxBefore = 64;
   std::array<u8, kMaxBefore + kShown> bytes{};

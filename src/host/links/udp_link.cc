@@ -18,8 +18,8 @@ namespace {
 constexpr Duration kOpenPatience = sec(5);
 constexpr Duration kLeavePatience = ms(500);
 constexpr u32 kLastLooks = 64;  // before the sockets are closed
-// What came for others while we joined or left is handed on in one burst, and the kernel queues
-// only ten (net.unix.max_dgram_qlen) to each.
+// While we joined or left, frames for other processes may have arrived here. We forward them in one
+// burst, and the kernel queues only ten (net.unix.max_dgram_qlen) to each process.
 constexpr Duration kBurstPatience = ms(100);
 
 }  // namespace
@@ -302,7 +302,7 @@ bool UDPLink::open_encapsulated(Port& port, IngressFrame& frame, Time now) {
   return false;
 }
 
-// What has waited for a key goes first.
+// Frames that waited for a key go first.
 void UDPLink::take_keys() {
   const std::vector<faults::HeldFrame> released = psp_->take_keys(counters_);
   if (has_left_ || released.empty()) return;
@@ -406,7 +406,8 @@ void UDPLink::leave(const Directory::Lock* lock) {
   groups_.close();
 }
 
-// What the kernel gave us before the others' program was in place, QP 1's among it.
+// Forwards the frames that the kernel gave us before the others' program was attached, those for QP
+// 1 included.
 void UDPLink::hand_on_the_rest() {
   IngressFrame ours;
   const Time now = monotonic_now();

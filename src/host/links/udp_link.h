@@ -2,12 +2,12 @@
 // LocalAddress. Shares the port with the other processes of this user
 // (PortGroup): frames for their QPs that come here are handed on to them, once.
 //
-// What one UDP port of one host sends for a while is taken by a socket of its own, connected to it
-// (`follower`): the kernel then knows where the next datagram goes, and looks for no route, which
-// is a tenth of what a small datagram costs.
+// While one UDP port of one host keeps sending, a socket of its own that is connected to it
+// (`follower`) receives its datagrams. The kernel then knows where the next datagram goes and looks
+// up no route, which is a tenth of the cost of a small datagram.
 //
-// Where it encrypts, all this is so on PSP's port, and each packet is PSP's (PSPStage): nothing
-// else is received.
+// If it encrypts, all this is true of PSP's port, and each packet is PSP's (PSPStage): nothing else
+// is received.
 #pragma once
 
 #include <algorithm>

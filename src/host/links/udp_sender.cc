@@ -43,7 +43,8 @@ int try_to_send(int fd, std::span<mmsghdr> messages) {
   return send_message(fd, messages.front().msg_hdr) >= 0 ? 1 : -1;
 }
 
-// What a connected socket says first may be of an earlier datagram: that nobody listens there.
+// The first error of a connected socket may belong to an earlier datagram: nobody listens there. So
+// a second attempt follows.
 int send_some(const SourcePort& port, std::span<mmsghdr> messages) {
   const int sent = try_to_send(port.fd(), messages);
   if (sent > 0 || is_full(errno) || !port.is_connected()) return sent;
@@ -144,7 +145,7 @@ void UDPSender::send_run(std::span<const Burst> run) {
   }
 }
 
-// What is said with each depends on what the socket is set to.
+// The control data of each message depends on the current options of the socket.
 void UDPSender::prepare(std::span<const Burst> run, std::size_t from) {
   for (std::size_t i = from; i < run.size(); ++i)
     messages_[i].set(run[i], run[i].iovs, interface_index_, headers_[i].msg_hdr);

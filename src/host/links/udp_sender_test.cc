@@ -1,4 +1,4 @@
-// What UDPSender does where the kernel refuses: no segmentation, datagrams too long, no route.
+// Tests UDPSender when the kernel refuses: no segmentation, datagrams too long, no route.
 #include "host/links/udp_sender.h"
 
 #include <gmock/gmock.h>

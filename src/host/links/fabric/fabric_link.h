@@ -20,16 +20,17 @@ namespace verbena::host {
 
 class FabricLink final : public Link {
  public:
-  // nullopt: VERBENA_FABRIC is not set. EINVAL: it is no place.
+  // Returns nullopt if VERBENA_FABRIC is not set. EINVAL: its value is no place.
   [[nodiscard]] static Expected<std::optional<FabricPlace>> place_from_environment();
-  // `random`: where the search for a free slot begins.
+  // The search for a free slot begins at `random`.
   [[nodiscard]] static Expected<std::unique_ptr<FabricLink>> open(const FabricPlace& place,
                                                                   u64 random);
   ~FabricLink() override { leave(); }
 
   [[nodiscard]] u32 slot() const { return channel_.slot(); }
   [[nodiscard]] const FabricAttached& settings() const { return settings_; }
-  // What has changed of the port since the last call: those before and now; nullopt: nothing.
+  // Returns the attributes of the port before and after its changes since the last call, or nullopt
+  // if it has not changed.
   struct PortChange {
     FabricPortAttributes before, now;
   };

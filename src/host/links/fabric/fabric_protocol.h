@@ -1,6 +1,6 @@
-// What the processes of a live fabric (docs/live_fabric.md) and its server tell each other:
-// messages on a Unix socket of whole messages (SOCK_SEQPACKET), between processes of one host, user
-// and version of Verbena: structs as they lie in memory, behind a kind.
+// The messages between the processes of a live fabric (docs/live_fabric.md) and its server, on a
+// Unix socket of whole messages (SOCK_SEQPACKET), between processes of one host, user and version
+// of Verbena: structs as they lie in memory, after a kind.
 //
 //   `verbena run`   Claim ->       <- Claimed, or Refused      and stays until the program's end
 //   a device        Attach ->      <- Attached, or Refused
@@ -34,14 +34,14 @@ struct FabricPlace {
   u32 host = 0;      // among the scenario's hosts
   u64 claim = 0;     // as the server has named it
   [[nodiscard]] std::string text() const;
-  // nullopt: it is none.
+  // Returns nullopt if the text is no place.
   [[nodiscard]] static std::optional<FabricPlace> parse(const std::string& text);
 };
 
 // The IPv4 address of a host, from 127.64.0.1 up: its device's GID, and an address at which the
 // kernel reaches the program itself.
 [[nodiscard]] constexpr u32 fabric_address_of(u32 host) { return 0x7f400001 + host; }
-// nullopt: no host of a fabric.
+// Returns nullopt if no host of a fabric has this address.
 [[nodiscard]] constexpr std::optional<u32> fabric_host_of(u32 address) {
   if (address < 0x7f400001 || address - 0x7f400001 >= 1u << 16) return std::nullopt;
   return address - 0x7f400001;
@@ -71,7 +71,8 @@ enum class FabricKind : u32 {
 };
 
 inline constexpr u32 kMaxPKeys = 64;
-// Of a host's port on an InfiniBand subnet; to its devices whenever they have changed.
+// FabricPortAttributes: the attributes of a host's port on an InfiniBand subnet. The server sends
+// them to its devices whenever they have changed.
 struct FabricPortAttributes {
   static constexpr FabricKind kKind = FabricKind::kPortAttributes;
   u64 node_guid = 0, port_guid = 0, gid_prefix = 0;
@@ -170,7 +171,7 @@ struct FabricReport {  // and a text behind it
 
 inline constexpr std::size_t kMaxFabricMessage = 8192;
 
-// What goes before data, and into no queue of the NIC that is limited: ACKs and CNPs.
+// Returns true for ACKs and CNPs. They go before data, and into no limited queue of the NIC.
 [[nodiscard]] constexpr bool is_fabric_acknowledgement(Opcode opcode) {
   return opcode == kCNPOpcode || opcode == kSackOpcode || opcode.op == Op::kAcknowledge;
 }
@@ -198,7 +199,7 @@ struct FabricMessage {
   FabricKind kind{};
   std::span<const u8> body;
 
-  // nullopt: it is another, or too short.
+  // Returns nullopt if the bytes are no such message, or too short.
   [[nodiscard]] static std::optional<FabricMessage> of(std::span<const u8> bytes);
   template <typename Message>
   [[nodiscard]] std::optional<Message> as() const {

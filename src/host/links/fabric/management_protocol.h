@@ -1,6 +1,6 @@
-// What programs that manage an InfiniBand subnet and the server of its fabric tell each other,
-// beside fabric_protocol.h: the calls of libibumad as messages. A port is opened by one connection
-// on which MADs go both ways; registrations and questions go over others, so that their answers
+// The messages between programs that manage an InfiniBand subnet and the server of its fabric,
+// beside fabric_protocol.h: the calls of libibumad as messages. One connection opens a port, and
+// MADs go both ways on it. Registrations and questions use other connections, so that their answers
 // never stand between MADs.
 //
 //   any connection   PortQuery ->     <- PortAttributes (fabric_protocol.h), or Refused

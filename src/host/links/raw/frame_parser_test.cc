@@ -1,4 +1,5 @@
-// What one raw link writes, the other reads, and the device believes: or not.
+// Tests that a raw link reads the frames that another writes, and that the device accepts valid
+// frames only.
 #include "host/links/raw/frame_parser.h"
 
 #include <gtest/gtest.h>

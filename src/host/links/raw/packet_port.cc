@@ -64,7 +64,8 @@ std::size_t ip_size_of(const GID& address) {
   return address.is_ipv4() ? IPv4Header::kSize : IPv6Header::kSize;
 }
 
-// Of UDP's pseudo-header, not complemented: what the checksum field has where another completes it.
+// Returns the sum of UDP's pseudo-header, not complemented. The checksum field holds it when
+// another component completes the checksum.
 u16 pseudo_header_sum(const Burst& burst) {
   InternetChecksum sum;
   const std::size_t first = burst.source.is_ipv4() ? 12 : 0;
@@ -86,7 +87,7 @@ void flatten(std::span<const iovec> iovs, u8* out) {
 
 Expected<std::unique_ptr<PacketPort>> PacketPort::open(const TakenTraffic& taken, u32 mtu,
                                                        LinkCounters& counters) {
-  // Of no protocol, so that it receives nothing before its filter is in place.
+  // Opens the socket for no protocol, so that it receives nothing before its filter is attached.
   Descriptor socket = open_kernel_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (!socket.is_open()) return cannot("open an AF_PACKET socket");
   const int fd = socket.get();
@@ -236,7 +237,7 @@ void PacketPort::flush_v2() {
   assembler_.clear();
 }
 
-// False: the one behind those that were sent was refused, errno says why.
+// Returns false if the kernel refused the message after those that were sent; errno says why.
 bool PacketPort::send_all(std::span<mmsghdr> messages, u32& sent) {
   while (sent < messages.size()) {
     const long n = send_messages(fd_, messages.subspan(sent));

@@ -13,7 +13,7 @@ namespace verbena::test {
 inline constexpr MAC kMACOfA{{2, 0, 0, 0, 0, 0xa}}, kMACOfB{{2, 0, 0, 0, 0, 0xb}};
 inline const GID kIPv4OfA = GID::from_ipv4(0x0a4d0001), kIPv4OfB = GID::from_ipv4(0x0a4d0002);
 
-// What it refers to lives as long as it.
+// RawFrame: a frame together with the data that it refers to.
 struct RawFrame {
   RawFrame(GIDType type, const GID& from, const GID& to, QPN dest_qp, std::size_t payload_size)
       : payload(payload_size) {

@@ -47,7 +47,7 @@ class VLANLink final : public Link {
  private:
   VLANLink(std::unique_ptr<UDPLink> below, u32 interface_index)
       : below_(std::move(below)), neighbours_(interface_index) {}
-  // nullptr: the frame does not go in this VLAN, or not yet.
+  // Returns nullptr if the frame does not go in this VLAN, or not yet.
   [[nodiscard]] const MAC* next_hop_of(const EgressFrame& frame);
 
   std::unique_ptr<UDPLink> below_;

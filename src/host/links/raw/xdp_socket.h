@@ -55,7 +55,7 @@ class XDPSocket {
  public:
   static constexpr u32 kChunkSize = 4096;  // bytes; more needs huge pages
   static constexpr u32 kMaxFrameSize = 2 * kChunkSize;
-  // What a chunk takes of a frame that is received: before it the kernel leaves room.
+  // The bytes of a received frame that fit a chunk. The kernel leaves headroom before them.
   static constexpr u32 kReceiveRoom = kChunkSize - 256;  // XDP_PACKET_HEADROOM
 
   [[nodiscard]] static Expected<XDPSocket> open(u32 interface_index, u32 queue, XDPFrames frames);

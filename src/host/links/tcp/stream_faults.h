@@ -16,7 +16,7 @@ namespace verbena::host {
 
 // Both directions of one connection.
 struct FaultyStream {
-  // What is held before the program's side waits, as for a socket's buffer.
+  // The octets that a direction holds before the program's side waits, as for a socket's buffer.
   static constexpr std::size_t kMostHeld = 1 << 20;
 
   FaultyStream(QPN qp, const GID& peer)
@@ -39,12 +39,12 @@ class StreamFaults {
   // Empty: none. EINVAL: one has no meaning here, and all stays as it is.
   [[nodiscard]] Expected<void> set_rules(std::vector<faults::Rule> rules, u64 seed, Time now);
   [[nodiscard]] faults::FaultFilter* filter() { return filter_.get(); }
-  // nullptr: there are no rules.
+  // Returns nullptr if there are no rules.
   [[nodiscard]] std::unique_ptr<FaultyStream> begin(QPN qpn, int socket,
                                                     const StreamAgreement& agreement) const;
 
   void note_objects(FaultyStream& stream);
-  // Whose time has come, once; nullopt: none.
+  // Returns each object fault that is due, once; nullopt if none is.
   [[nodiscard]] std::optional<ObjectFault> poll_object_fault();
 
  private:

@@ -31,7 +31,7 @@ class TCPLink final : public Link {
   void leave() override { channel_.close(); }
   void abandon() override;
   [[nodiscard]] const LinkCounters& counters() const override { return counters_; }
-  // What TCPStreams has counted.
+  // Sets the counters that TCPStreams keeps.
   void set_counters(const LinkCounters& counters) { counters_ = counters; }
 
  private:

@@ -23,7 +23,7 @@ void TCPPoll::change(int socket, u32 events, ReadyTarget& target) {
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket, &event);
 }
 
-// What was ready together with another may go away when that one is served.
+// A target that is ready in the same batch as another may go away when that one is served.
 void TCPPoll::forget(int socket, const ReadyTarget& target) {
   (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
   for (int i = 0; i < count_; ++i) {

@@ -24,10 +24,10 @@ class TCPPoll {
   [[nodiscard]] static Expected<TCPPoll> open();
 
   [[nodiscard]] int fd() const { return epoll_.get(); }
-  // False: the kernel refuses; errno says why.
+  // Returns false if the kernel refuses; errno says why.
   [[nodiscard]] bool watch(int socket, u32 events, ReadyTarget& target);
   void change(int socket, u32 events, ReadyTarget& target);
-  // Before the target goes away, and before the socket is closed: nothing more is told.
+  // Call it before the target goes away and before the socket is closed: no more events follow.
   void forget(int socket, const ReadyTarget& target);
 
   // Looks without waiting, and tells the targets. Returns how many were ready.

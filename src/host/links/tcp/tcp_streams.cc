@@ -340,7 +340,7 @@ void TCPStreams::close(Stream& stream) {
   ended_.push_back(stream.number);
 }
 
-// What they have said before goes out; the kernel sees to that.
+// The kernel still sends the data that orphans wrote before.
 void TCPStreams::sweep_orphans() {
   orphans_ = device_.streams().orphans();
   for (const auto& [qpn, stream] : streams_)

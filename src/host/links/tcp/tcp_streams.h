@@ -35,9 +35,9 @@ class TCPStreams {
   [[nodiscard]] const void* likely() const { return likely_; }  // names it
   // Some QPs are gone whose connections are not.
   [[nodiscard]] bool has_orphans() const { return device_.streams().orphans() != orphans_; }
-  // What all QPs have to send, as far as the sockets take it. False: they took nothing.
+  // Sends the data of all QPs, as far as the sockets take it. Returns false if they took nothing.
   bool send(Time now);
-  // The number of a stream that is over; 0: none.
+  // Returns the number of a stream that is over, or 0 if there is none.
   [[nodiscard]] u64 poll_ended();
 
   [[nodiscard]] Time next_timer() const { return next_timer_; }
