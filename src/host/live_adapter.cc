@@ -97,7 +97,7 @@ void LiveAdapter::publish_and_unlock(Time now) {
   tell_helper_of_device();
 }
 
-// False: there was nothing of that kind. It takes long: what is held goes first.
+// Returns false if nothing was deferred. Flushes held packets first, because the copy is slow.
 bool LiveAdapter::run_deferred(Time now) {
   if (holding_.deadline() != Time::never() && device_.may_have_deferred()) send_frames(now);
   if (!device_.run_deferred(device_time(now))) return false;
@@ -182,7 +182,7 @@ LiveAdapter::Received LiveAdapter::receive_in_poll() {
 
 PollResult LiveAdapter::result_of_poll(u32 count, bool received) const {
   if (count == 0) return received ? PollResult::kReceived : PollResult::kEmpty;
-  // What comes through rings may have needed no acknowledgement: that is no sign of anything.
+  // A packet that comes through rings may have needed no acknowledgement, so it indicates nothing.
   return holding_.awaits_reply() && !awaited_in_rings_ ? PollResult::kFoundWithRequest
                                                        : PollResult::kFound;
 }
@@ -238,7 +238,7 @@ bool LiveAdapter::look_before_sleep(const std::function<bool()>& has_event) {
   return !found;
 }
 
-// False: it is time to sleep.
+// Returns false when it is time to sleep.
 bool LiveAdapter::look_until(const std::function<bool()>& has_event) {
   for (;;) {
     const bool received = receive_in_poll() != Received::kNothing;
@@ -326,14 +326,14 @@ Reception LiveAdapter::take_frame(const IngressFrame& frame, Time now) {
   return device_.on_frame(frame, device_time(now));
 }
 
-// What is due when is looked up once after each change.
+// Looks up the next due time once after each change.
 bool LiveAdapter::find_due(Time now) {
   if (fabric_ != nullptr) return true;  // its clock changes its pace
   due_ = std::min(device_due(), others_due());
   return now >= due_;
 }
 
-// All but the device's.
+// Returns the earliest due time of all timers but the device's.
 Time LiveAdapter::others_due() const {
   const Time due = std::min(connections_.next_timer(), link_->next_timer());
   return stream_side_ == nullptr ? due : std::min(due, stream_side_->next_timer());
@@ -348,8 +348,8 @@ bool LiveAdapter::run_due_timers(Time now) {
   return any || device_time(now) >= next_send();
 }
 
-// What a timer waits for may have come already, and be in the socket: what is asked for again
-// without need makes the queues longer, until nothing is answered in time.
+// The packet that a timer waits for may have arrived already and be in the socket. A needless
+// retransmission makes the queues longer, until no answer comes in time.
 bool LiveAdapter::run_device_timers(Time now) {
   const Time device_now = device_time(now), due = device_.next_timer();
   if (device_now < due) return false;
@@ -412,7 +412,7 @@ bool LiveAdapter::has_frames(Time now) {
   return device_.has_frames() || device_time(now) >= next_send();
 }
 
-// Of a fabric whose simulated NIC has no room for data, acknowledgements alone.
+// If the simulated NIC of a fabric has no room for data, polls acknowledgements only.
 bool LiveAdapter::poll_frame(Time now) {
   if (fabric_ == nullptr || fabric_->takes_data())
     return device_.poll_frame(device_time(now), frame_, link_->takes());
@@ -565,7 +565,7 @@ LiveAdapter::Served LiveAdapter::serve_once(Look look, Time now) {
   note_requested();
   if (served.received)
     policy_.on_helper_received(holding_.is_called_often(now) ? Calls::kOften : Calls::kSeldom, now);
-  // What a timer waits for may have come already.
+  // The packet that a timer waits for may have arrived already.
   if (!served.received && device_time(now) >= device_.next_timer())
     (void)receive_batch(Look::kEverywhere, now);
   const bool timed = is_due(now) && run_due_timers(now);

@@ -125,11 +125,12 @@ class LiveAdapter final : public Adapter {
   void send_or_await_reply(Time now);
   bool awaits_reply_in_rings(Time now);
   void note_local_reply(Time now);
-  // Whether the call was in the kernel.
+  // Returns true if the call was in the kernel.
   bool note_return(Time began);
   bool run_deferred(Time now);
   void run_deferred_in_poll();
-  // Of the device, but for its frames. Whether a program was told of a completion.
+  // Takes the device's outputs, except its frames. Returns true if a program was notified of a
+  // completion.
   bool take_outputs(Time now);
   struct Appended {
     bool any = false, requests = false;  // at all; other than acknowledgements

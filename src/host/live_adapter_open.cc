@@ -24,13 +24,14 @@ constexpr Duration kMinACKTimeout = ms(1);
 constexpr Duration kMinProbeTimeout = ms(4);
 constexpr Duration kPeerPatience = ms(400);  // in a fabric: real time
 
-// What may be on its way to one QP: a part of the peer's receive buffer, which is taken to be like
-// ours. The kernel charges a small packet with about 2 KB.
+// The data in flight to one QP is limited to a part of the peer's receive buffer, which we assume
+// to be like ours. The kernel charges a small packet with about 2 KB.
 constexpr u32 kBufferShare = 4;
 constexpr u32 kBufferBytesPerPacket = 2048;
 constexpr u32 kMinWindowBytes = 64 << 10, kMaxWindowBytes = 1 << 20;
 constexpr u32 kMinWindowPackets = 64, kMaxWindowPackets = 1024;
-// Of all QPs. Less than 4 ms of small packets, after which silence would look like loss.
+// The window of all QPs together. It is less than 4 ms of small packets, after which silence would
+// look like loss.
 constexpr u32 kSharedWindowPackets = 4096;
 
 PathAllowances path_for_sockets(u32 receive_buffer_bytes) {
@@ -154,7 +155,7 @@ Expected<std::shared_ptr<LiveAdapter>> LiveAdapter::open(const LocalAddress& add
   if (*kind == LinkKind::kIWARP) return open_iwarp(address, *encryption);
   Expected<std::unique_ptr<UDPLink>> link = UDPLink::open(address, random_u64(), *encryption);
   if (!link) return tl::unexpected(link.error());
-  // What the last owner of our slot has left.
+  // Removes the entries that the last owner of our slot has left.
   if (Expected<PortDirectory> ports = PortDirectory::open()) ports->forget((*link)->slot());
   const Expected<CongestionSettings> congestion =
       congestion_from_environment(address.link_speed_mbps);

@@ -1,5 +1,5 @@
-// What the adapter does with a link whose frames come later than the kernel's: in this thread's
-// poll, without waiting for the helper.
+// Tests the adapter on a link whose frames arrive later than the kernel's: in this thread's poll,
+// without waiting for the helper.
 #include "host/live_adapter.h"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ class RCEndpoint {
   static constexpr AccessFlags kAccess =
       Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead;
 
-  // What the other side must know, to be sent over a pipe.
+  // Peer: the facts that the other side must know, to be sent over a pipe.
   struct Peer {
     GID gid{};
     u32 qpn = 0;

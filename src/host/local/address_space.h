@@ -28,7 +28,7 @@ class AddressSpace {
   explicit AddressSpace(Look look);
   AddressSpace(Look look, u32 pid);
 
-  // nullopt: nothing is mapped there, or the kernel does not tell.
+  // Returns nullopt if nothing is mapped there, or if the kernel does not tell.
   [[nodiscard]] std::optional<MappedArea> at(u64 address) const;
   // The first that ends after the address.
   [[nodiscard]] std::optional<MappedArea> from(u64 address) const;

@@ -77,7 +77,7 @@ Descriptor open_if(const char* path, const MappedArea& area) {
   return opened.is_open() && is_in_memory(opened.get()) ? std::move(opened) : Descriptor();
 }
 
-// What the kernel keeps of each mapping; not for everyone. proc_pid_map_files(5)
+// Opens the kernel's own entry of the mapping, which not every user may open. proc_pid_map_files(5)
 Descriptor open_by_mapping(const MappedArea& area) {
   std::array<char, 80> path{};
   std::snprintf(path.data(), path.size(), "/proc/self/map_files/%" PRIx64 "-%" PRIx64, area.begin,
@@ -89,7 +89,7 @@ Descriptor open_by_name(const MappedArea& area) {
   return area.name.starts_with('/') ? open_if(area.name.c_str(), area) : Descriptor();
 }
 
-// A descriptor that the program has of it.
+// Opens the file by a descriptor that the program has of it.
 Descriptor open_by_descriptor(const MappedArea& area) {
   const std::unique_ptr<DIR, int (*)(DIR*)> all(::opendir("/proc/self/fd"), ::closedir);
   while (const dirent* const entry = all != nullptr ? ::readdir(all.get()) : nullptr) {
@@ -108,8 +108,8 @@ Descriptor open_file_of(const MappedArea& area) {
   return {};
 }
 
-// What of the range is still the file's becomes private memory again. Unless the file has been
-// found anew meanwhile.
+// Turns the part of the range that still maps the file into private memory again, unless the file
+// was found anew meanwhile.
 void give_back(const Range& range, const FileIdentity& identity) {
   const std::lock_guard lock(files().mutex);
   const auto known = files().open.find(identity);

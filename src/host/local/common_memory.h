@@ -3,8 +3,8 @@
 // memory file system; or, where the user asks for it (VERBENA_SHARE=on), the whole pages of private
 // anonymous memory, which are then replaced by those of a memfd (replaced_memory.h), until the last
 // region of them is gone.
-// What it is not (files on disks, huge pages of hugetlbfs, stacks, special mappings) is left alone:
-// peers copy, or send packets.
+// All other memory (files on disks, huge pages of hugetlbfs, stacks, special mappings) stays as it
+// is: peers copy, or send packets.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace verbena::host {
 
 enum class Sharing { kAsFound, kReplace };
 
-// Held open, so that peers find it in /proc/PID/fd; one for each file.
+// SharedFile: a file that is held open, so that peers find it in /proc/PID/fd; one for each file.
 class SharedFile {
  public:
   explicit SharedFile(Descriptor file) : file_(std::move(file)) {}
@@ -33,7 +33,8 @@ struct CommonMemory {
   std::shared_ptr<const SharedFile> file;  // for as long as the span is published
 };
 
-// Of `memory`, or a part of it; nullopt: none of it. Thread-safe.
+// Returns the common memory of `memory` or of a part of it, or nullopt if none of it can be common.
+// Thread-safe.
 [[nodiscard]] std::optional<CommonMemory> common_memory_of(std::span<const u8> memory,
                                                            Sharing sharing);
 

@@ -46,7 +46,7 @@ class CommonMemoryTest : public testing::Test {
   std::span<u8> part(std::size_t offset, std::size_t length) const {
     return {memory_ + offset, length};
   }
-  // What the file has where the memory is.
+  // Returns the byte in the file at the place of the memory.
   static u8 in_file(const CommonMemory& common, const u8* at) {
     u8 byte = 0;
     const u64 offset = common.span.offset + (address_of(at) - common.span.address);

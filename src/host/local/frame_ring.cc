@@ -52,7 +52,7 @@ bool FrameRingWriter::has_room(u64 bytes) {
   return end_ - read_ <= FrameRing::kBytes && end_ - read_ + bytes <= FrameRing::kBytes;
 }
 
-// The first that is not published yet waits for publish().
+// Stores the length of a record. The length of the first unpublished record waits for publish().
 void FrameRingWriter::set_length(u64 position, u32 length) {
   if (position == published_)
     first_length_ = length;
@@ -60,7 +60,7 @@ void FrameRingWriter::set_length(u64 position, u32 length) {
     store_length(at(position), length);
 }
 
-// False: the table is full, and what is not read yet may need it.
+// Returns false if the table is full and records that are not read yet may need it.
 bool FrameRingWriter::find_addresses(const FrameRing::Addresses& wanted) {
   const auto known = std::span(addresses_).first(addresses_known_);
   if (addresses_at_ < addresses_known_ && known[addresses_at_] == wanted) return true;

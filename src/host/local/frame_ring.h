@@ -79,15 +79,17 @@ class FrameRingWriter {
  public:
   explicit FrameRingWriter(FrameRing& ring);
 
-  // Where to write so many bytes of body, before the next call; nullptr: full.
+  // Returns where to write so many bytes of body, before the next call, or nullptr if the ring is
+  // full.
   [[nodiscard]] u8* add(const FrameRing::Addresses& addresses, u32 body_bytes);
-  // Of what was added last, to be filled in before the next call, in place: what is written in
-  // small pieces and copied at once as a whole is waited for. All but its addresses is 0.
+  // Returns the header of the record that was added last. Fill it in before the next call, in
+  // place: a copy of a whole waits for the small stores before it. All fields but its addresses are
+  // 0.
   [[nodiscard]] FrameRing::Header& last() { return line_.header; }
-  void take_back();  // what was added last and is not published yet, once
-  // True when there is something that was not published before.
+  void take_back();  // removes the last record, if it is not published yet, once
+  // Returns true if it published anything new.
   bool publish();
-  // Whether the reader will find what has been published by itself.
+  // Returns true if the reader finds published records without a wake-up.
   [[nodiscard]] bool is_watched() {
     // An exchange, not a load: either we see that it watches no more, or it sees what is there.
     return ring_.watched_.fetch_add(0, std::memory_order_seq_cst) != 0;

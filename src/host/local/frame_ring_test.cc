@@ -28,8 +28,8 @@ class FrameRingTest : public testing::Test {
     std::iota(wanted.begin(), wanted.end(), seed);
     EXPECT_TRUE(std::ranges::equal(record_.body, wanted));
   }
-  // What a peer can write: two counts and a flag, each in a cache line, and addresses; then the
-  // records, whose first word is their length.
+  // The ring as a peer can write it: two counts and a flag, each in a cache line, and addresses;
+  // then the records, whose first word is their length.
   static constexpr u64 kRecordsAt = 192 + FrameRing::kAddresses * sizeof(FrameRing::Addresses);
   void set_length(u64 at, u32 length) {
     std::memcpy(reinterpret_cast<u8*>(ring_.get()) + kRecordsAt + at, &length, sizeof length);

@@ -22,11 +22,11 @@ void collapse(u64 begin, u64 count) {
   (void)::madvise(reinterpret_cast<void*>(begin), count * kHugePage, kCollapse);
 }
 
-// How long what is new waits, at most, for a thread that sleeps until something else has settled.
+// The longest time that new memory waits for a thread that sleeps until other memory has settled.
 constexpr Duration kLook = ms(5);
 
-// What waits, and the process whose thread is at it; 0: none is. Never destroyed: that thread may
-// outlive main().
+// Waiting: the memory that waits, and the process whose thread serves it (0: none). Never
+// destroyed: that thread may outlive main().
 struct Waiting {
   std::mutex mutex;
   SettlingMemory memory;
@@ -38,7 +38,8 @@ Waiting& waiting() {
   return *instance;
 }
 
-// What to do now, and else when. Where that is never(), nobody is at it any more.
+// Next: the memory to serve now, or the time to look again. If that is never(), no thread serves
+// any more.
 struct Next {
   std::optional<std::span<const u8>> memory;
   Time until;

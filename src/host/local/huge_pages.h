@@ -11,8 +11,8 @@ namespace verbena::host {
 
 inline constexpr u64 kHugePage = 2u << 20;
 
-// What of `memory` is asked for: at most 128 aligned huge pages, of each of which it has half
-// or more. `count` 0: none.
+// HugePages: the part of `memory` to make huge: at most 128 aligned huge pages, at least half of
+// each of which belongs to `memory`. `count` is 0 if there is none.
 struct HugePages {
   u64 begin = 0, count = 0;
 };

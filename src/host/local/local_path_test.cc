@@ -285,7 +285,7 @@ TEST_F(LocalPathTest, AKeyThatIsNotThereIsAnsweredAsOnTheWire) {
   EXPECT_EQ(a.wait_for_completion().status, WQEStatus::kRemoteAccess);
 }
 
-// What becomes of registered memory: its pages' protection, or nothing is there.
+// Fate: the later state of registered memory: another protection of its pages, or unmapped.
 enum class Fate { kReadOnly, kNoAccess, kUnmapped };
 void meet(Fate fate, u8* page, u32 length) {
   switch (fate) {
@@ -295,7 +295,7 @@ void meet(Fate fate, u8* page, u32 length) {
   }
 }
 
-// Of any length: each has a copy of its own kind.
+// Messages of any length: each length is copied in its own way.
 TEST_F(LocalPathTest, ProtectionOfPagesIsRespectedAsOnTheWire) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer's memcpy holds signals back: a fault in it never ends";

@@ -15,7 +15,7 @@ constexpr u8 kServiceMask = 0xe0;       // of the opcode; RC is 0
 
 bool is_rc(const EgressFrame& frame) { return (frame.headers[0] & kServiceMask) == 0; }
 
-// What fails is tried again later.
+// Returns true when it is time to try again after a failure.
 bool is_due(u32& frames_until_look) {
   if (frames_until_look != 0) {
     --frames_until_look;

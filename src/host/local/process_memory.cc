@@ -123,7 +123,7 @@ struct ProcessMemory::Targets {
   Targets() {}  // leaves them uninitialized on purpose: one is made per call
 };
 
-// What the kernel is asked for. Ranges that lie one after the other in the peer are one.
+// Vectors: the arguments of the system call. Adjacent ranges in the peer are merged into one.
 struct ProcessMemory::Vectors {
   std::array<iovec, kMaxPieces + 2 * kMaxRanges> local;
   std::array<iovec, 2 * kMaxRanges> remote;
@@ -301,7 +301,8 @@ bool ProcessMemory::read_here(std::span<const PeerRange> from, const Targets& ta
          });
 }
 
-// Of messages that are one piece each, and their places in the peer.
+// Returns true if each message is one piece and `is` holds for any of them and its place in the
+// peer.
 template <typename Is>
 bool ProcessMemory::any_piece(std::span<const MemoryPiece> ours, std::span<const PeerRange> theirs,
                               const Targets& targets, Is is) {

@@ -44,7 +44,7 @@ class ProcessMemory final : public PeerMemory {
   [[nodiscard]] bool read(const QPAttributes& qp, std::span<const PeerRange> from,
                           std::span<const MemoryPiece> to) override;
 
-  // What it has withdrawn, we map no longer.
+  // Unmaps the regions that the peer has withdrawn.
   void drop_withdrawn();
   [[nodiscard]] u32 mapped() const { return mappings_.count(); }  // regions
 
@@ -54,7 +54,7 @@ class ProcessMemory final : public PeerMemory {
   [[nodiscard]] std::optional<PublishedKey> exported(u32 key) const {
     return segment_.device().keys.find(key);
   }
-  // False: the region is no longer there as it was, or some of its memory is not.
+  // Return false if the region has changed or is gone, or if some of its memory is gone.
   [[nodiscard]] bool write(const PublishedKey& region, u64 offset, Bytes from);
   [[nodiscard]] bool read(const PublishedKey& region, u64 offset, MutableBytes to);
 

@@ -11,11 +11,12 @@
 namespace verbena::host {
 namespace {
 
-// What is being replaced now; length 0: nothing.
+// The range that is being replaced now; its length is 0 if there is none.
 std::atomic<u64> held_begin{0}, held_length{0};
 std::atomic<u64> replacements{0};  // begun
 
-// Up to which one this thread has tried again. initial-exec: a signal handler uses it.
+// The last replacement after which this thread has tried again. initial-exec: a signal handler uses
+// it.
 thread_local constinit u64 retried __attribute__((tls_model("initial-exec"))) = 0;
 
 void* pointer_to(u64 address) { return reinterpret_cast<void*>(address); }

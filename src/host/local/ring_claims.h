@@ -20,7 +20,7 @@ class RingClaims {
     const u32 ring = ring_of_[slot].load(std::memory_order_acquire);
     return ring == 0 || ring > kRings ? std::nullopt : std::optional(ring - 1);
   }
-  // nullopt: all are taken.
+  // Returns nullopt if all are taken.
   [[nodiscard]] std::optional<u32> claim(u32 slot) {
     if (const std::optional<u32> ring = find(slot)) return ring;
     for (u32 used = used_.load(); used < kRings;)

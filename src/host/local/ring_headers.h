@@ -9,26 +9,27 @@
 
 namespace verbena::host {
 
-// Of an acknowledgement that `qp` sends.
+// Writes the headers of an acknowledgement that `qp` sends.
 void to_ring(const QPAttributes& qp, PSN psn, const AETH& aeth, RingHeaders& out);
-// Of a SEND.
+// Writes the headers of a SEND.
 void to_ring(const QPAttributes& qp, const LocalSend& send, RingHeaders& out);
-// False: the packet needs more than there is in a record, or is not of RC.
+// Returns false if the packet needs more than a record has room for, or is no RC packet.
 [[nodiscard]] bool fits_ring(Opcode opcode);
 // Precondition: it fits.
 void to_ring(const PacketHeaders& headers, RingHeaders& out);
-// Sets what the OpCode carries, and nothing else. False: no OpCode that can be in a ring.
+// Sets the fields that the OpCode carries, and no others. Returns false if no ring can have this
+// OpCode.
 [[nodiscard]] bool from_ring(const RingHeaders& ring, PacketHeaders& out);
 
-// A SEND takes along an acknowledgement that would go before it.
+// Piggybacks on a SEND an acknowledgement that would go before it.
 void bring(const RingHeaders& acknowledgement, RingHeaders& send);
 [[nodiscard]] inline bool is_acknowledgement(const RingHeaders& headers) {
   return headers.opcode == Opcode{Service::kRC, Op::kAcknowledge}.to_byte();
 }
-// What it has taken along. False: nothing.
+// Returns in `out` the acknowledgement that the SEND carries. Returns false if there is none.
 [[nodiscard]] bool brought_by(const RingHeaders& send, Acknowledgement& out);
 
-// Such a packet of our QP `qp`, for explanations.
+// Makes a record of such a packet of our QP `qp`, for explanations.
 void record(const RingHeaders& headers, std::size_t payload_bytes, QPN qp, Time at,
             explain::PacketRecord& out);
 

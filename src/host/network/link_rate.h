@@ -15,7 +15,7 @@ struct LinkRate {
   friend bool operator==(const LinkRate&, const LinkRate&) = default;
 };
 
-// What a link is taken for that does not tell its speed (0).
+// Returns the speed of the link, or a default if the link does not report its speed (0).
 [[nodiscard]] u64 speed_or_default_mbps(u64 link_speed_mbps);
 
 // The least rate that carries the link, or the greatest there is.

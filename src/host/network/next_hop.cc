@@ -65,7 +65,7 @@ class Question {
     std::memcpy(&header, message_.rest.data(), sizeof header);
     return header;
   }
-  // Of the answer; empty: it has none of this type.
+  // Returns the value of the answer's attribute of this type, or an empty span if there is none.
   [[nodiscard]] std::span<const u8> attribute(u16 type) const {
     std::span<const u8> left = std::span(message_.rest).first(size_ - NLMSG_HDRLEN);
     left = left.subspan(std::min<std::size_t>(NLMSG_ALIGN(sizeof(Header)), left.size()));

@@ -27,7 +27,7 @@ class SocketAddress {
   socklen_t size_ = sizeof(storage_);
 };
 
-// What a socket of either family reports, as GID and port.
+// Return the address that a socket of either family reports, as a GID and as a port.
 [[nodiscard]] GID gid_of(const sockaddr_storage& from);
 [[nodiscard]] u16 port_of(const sockaddr_storage& from);
 

@@ -1,6 +1,6 @@
-// What a program and `verbena nic` tell each other: structs as they lie in memory, on a Unix socket
+// The messages between a program and `verbena nic`: structs as they lie in memory, on a Unix socket
 // of whole messages (SOCK_SEQPACKET), between processes of one host and one version of Verbena. The
-// NIC knows by SO_PEERCRED who is at the other end.
+// NIC identifies the process at the other end by SO_PEERCRED.
 //
 //   a device           NICAttach ->    <- NICAttached with three descriptors, or an error
 //                      and stays: when either end closes, the virtual function is detached

@@ -96,7 +96,7 @@ void NICServer::watch_descriptor(int fd) {
 
 // --- control
 
-// Of those that connect and ask nothing the oldest goes, so that they keep nobody out.
+// When too many clients connect and ask nothing, the oldest is closed, so that they block nobody.
 void NICServer::accept_controls() {
   for (u32 i = 0; i < kMaxControls; ++i) {
     Descriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -118,7 +118,7 @@ void NICServer::serve_controls(Time) {
   drop_the_gone();
 }
 
-// True: it has been answered, and is closed or a program's.
+// Returns true if the client was answered, and the socket is closed or belongs to a program now.
 bool NICServer::answer_control(Descriptor& socket) {
   NICAttach request{};
   const ssize_t size = ::recv(socket.get(), &request, sizeof(request), MSG_DONTWAIT);

@@ -47,7 +47,8 @@ class NICServerTest : public testing::Test {
     server_.reset();
   }
 
-  // Of two functions that this user may have, programs get the one with fewer.
+  // Tenant: an attached program. If its user may have two functions, it gets the one with fewer
+  // programs.
   struct Tenant {
     NICAttachment attachment;
     GID address;
@@ -81,7 +82,7 @@ class NICServerTest : public testing::Test {
         std::span(packet).first<BTH::kSize>());
     return packet;
   }
-  // Of the function, once it has the value or a while has passed.
+  // Returns the function's counter, once it has the value or a while has passed.
   u64 counter(const std::string& function, const std::string& name, u64 wanted) {
     u64 value = 0;
     for (const Time end = monotonic_now() + sec(3); monotonic_now() < end; sleep_for(ms(2))) {

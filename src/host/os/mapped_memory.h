@@ -1,5 +1,5 @@
-// What the operating system knows of memory: whether it is there to be registered (a card pins it
-// and so finds out; we must ask), and bringing its pages in.
+// Queries about memory to the operating system: whether memory is mapped and so can be registered
+// (a card finds out when it pins the memory; we must ask), and a call that brings its pages in.
 #pragma once
 
 #include <cstddef>

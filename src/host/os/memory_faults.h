@@ -1,5 +1,5 @@
-// What turns a fault inside touch() (memory/touch.h) into its `false`: a handler of SIGSEGV and
-// SIGBUS.
+// A handler of SIGSEGV and SIGBUS that turns a fault inside touch() (memory/touch.h) into its
+// `false`.
 //
 // A library that takes signals in someone's program must be polite. This one acts only on a fault
 // of a thread that is inside touch(), or that met memory being replaced

@@ -21,7 +21,7 @@ class AdaptiveMutex {
       if (try_lock()) return;
       __builtin_ia32_pause();
     }
-    // Who sleeps, or has slept, says that others may: it cannot know.
+    // A thread that sleeps or has slept sets kWanted: other threads may sleep, and it cannot know.
     while (state_.exchange(kWanted, std::memory_order_acquire) != kFree)
       futex(FUTEX_WAIT_PRIVATE, kWanted);
   }

@@ -7,8 +7,8 @@
 // at short intervals: until one datagram call is full, or a poll finds nothing, or a packet comes
 // that must not wait. Should the program stop calling instead, the helper thread sends what is held
 // after kPatience, and for some time, which doubles with each repetition, nothing is held back.
-// What no earlier answer stands in the way of (Urgency::kFirst) waits only among requests that are
-// posted in a row, without a poll: those of many QPs.
+// A packet that waits for no earlier answer (Urgency::kFirst) is held back only among requests that
+// are posted in a row, without a poll: those of many QPs.
 //
 // An acknowledgement (Urgency::kWithReply) costs a call, too, and where programs take turns the
 // other side waits for the reply behind it. So it may be held back when it is due from a poll, if

@@ -1,4 +1,5 @@
-// ProgressPolicy: who receives: the application's threads in ibv_poll_cq, or the helper thread.
+// ProgressPolicy: decides which thread receives: the application's threads in ibv_poll_cq, or the
+// helper thread.
 //
 // While the helper listens, its epoll watches the link and any packet wakes it. That costs 7 us for
 // the sender's core and 21 us until it runs, so it must not listen while an application thread
@@ -11,11 +12,12 @@
 // in memory. And where each completion came with a request and now one comes without, the program
 // will wait for it.
 //
-// Of use means: the program waited in memory. Then it goes on with a request of its own, or was
-// away for long; who just polls on would have received it himself, and the helper has only fought
-// with him for the lock and the core. MPI programs do both, so it is a matter of how often.
-// Who receives all himself and finds something in each poll needs no helper either: one thread that
-// serves both ends of a connection, or a server whose next request is there already.
+// The helper was of use if the program waited in memory. Such a program goes on with a request of
+// its own, or was away for long. A program that only polls on would have received the packet
+// itself: the helper has only competed with it for the lock and the core. MPI programs do both, so
+// the policy counts how often each happens.
+// A thread whose polls receive everything needs no helper: for example one thread that serves both
+// ends of a connection, or a server whose next request is there already.
 //
 // A program that posts one request after the other polls seldom, and what comes meanwhile, mostly
 // acknowledgements, is not urgent: to take each as it comes would cost two switches of the core. So

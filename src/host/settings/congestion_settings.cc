@@ -34,8 +34,8 @@ Expected<CongestionSettings> congestion_from_environment(u64 link_speed_mbps) {
   std::optional<CongestionParameters> congestion = congestion_named(preset, line_rate);
   if (auto* const dcqcn = std::get_if<DCQCNParameters>(&congestion->algorithm))
     dcqcn->increase_interval = kIncreaseInterval;
-  // What the speed is told to be may not be what the path gives: only CNPs slow a QP down. The last
-  // percent is for rates that only come close to where they started.
+  // The path may be slower than the reported speed: only CNPs slow a QP down. The last percent is
+  // for rates that only come close to their initial value.
   return CongestionSettings{
       .congestion = *congestion,
       .pacing = {.burst = kBurst, .unpaced_from = Rate::from_bps(line_rate.bps() / 100 * 99)}};

@@ -11,8 +11,8 @@
 namespace verbena::host {
 
 inline constexpr const char* kCongestionVariable = "VERBENA_CC";
-// Of congestion/presets.h. Not the others: they need round trips that no scheduler disturbs, or
-// switches that tell of themselves.
+// The presets of congestion/presets.h that fit. The others need round trips that no scheduler
+// disturbs, or switches that report their own state.
 inline constexpr std::array<std::string_view, 2> kCongestionNames = {"off", "dcqcn"};
 
 struct CongestionSettings {

@@ -1,4 +1,4 @@
-// What a device does against senders that guess, as the user says it. VERBENA_HARDEN,
+// The measures of a device against senders that guess, as the user sets them. VERBENA_HARDEN,
 // comma-separated:
 //   qpn            QPNs are drawn at random, not counted up
 //   zero           registered memory is overwritten with zeros when it is deregistered

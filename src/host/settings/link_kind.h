@@ -1,4 +1,4 @@
-// What carries a device's frames, as the user says it: VERBENA_LINK.
+// The kind of link that carries a device's frames, as the user sets it: VERBENA_LINK.
 #pragma once
 
 #include <array>
@@ -26,7 +26,8 @@ inline constexpr std::array<std::string_view, 4> kLinkNames = {"udp", "packet", 
 [[nodiscard]] std::optional<LinkKind> link_kind_named(std::string_view name);
 // Unset or empty: kUDP. EINVAL: it is none of the names.
 [[nodiscard]] Expected<LinkKind> link_kind_from_environment();
-// Of the devices that this process opens: a simulated fabric, where one is chosen, carries RoCE.
+// Returns the transport of the devices that this process opens. A simulated fabric, if chosen,
+// carries RoCE.
 [[nodiscard]] Transport transport_from_environment();
 
 }  // namespace verbena::host

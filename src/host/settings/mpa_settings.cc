@@ -7,7 +7,7 @@
 namespace verbena::host {
 namespace {
 
-// False: no such word.
+// Returns false if there is no such word.
 bool apply(std::string_view word, MPAConfig& config) {
   if (word == "crc=on" || word == "crc=off")
     config.crc = word == "crc=on";

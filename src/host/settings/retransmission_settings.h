@@ -15,9 +15,9 @@ inline constexpr const char* kRetransmissionVariable = "VERBENA_RETRANSMISSION";
 inline constexpr std::array<std::string_view, 2> kRetransmissionNames = {"go_back_n",
                                                                          "selective_repeat"};
 
-// nullopt: none of those.
+// Returns nullopt if the name is none of those.
 [[nodiscard]] std::optional<Retransmission> retransmission_named(std::string_view name);
-// From the environment. EINVAL: there is no such.
+// Reads the environment. EINVAL: there is no such name.
 [[nodiscard]] Expected<Retransmission> retransmission_from_environment();
 
 }  // namespace verbena::host

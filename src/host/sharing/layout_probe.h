@@ -21,7 +21,7 @@ class LayoutProbe {
   [[nodiscard]] std::vector<u32> unanswered() const;
   void on_answer(const ProbeAnswer& answer);  // others' and late answers are ignored
   [[nodiscard]] bool is_complete() const { return left() == 0; }
-  // What is known so far.
+  // Returns the part of the layout that is known so far.
   [[nodiscard]] const std::vector<Steer>& layout() const { return layout_; }
 
  private:

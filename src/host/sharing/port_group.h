@@ -4,9 +4,9 @@
 // order of bind(), where a closed socket's place is taken by the last one. So every join and leave
 // computes the new order from the Directory and attaches a new program, under the Directory's lock.
 // After a process was killed the order is not known; then all members are probed (layout_probe.h).
-// Who is alone needs no program, which costs each datagram 0.1 us. Until the next one that joins
-// has attached its own, the kernel draws among the two, and who gets what is not its own hands it
-// on. Not thread-safe; the adapter's lock guards it.
+// A process that is alone needs no program, which costs each datagram 0.1 us. Until the next
+// process that joins has attached its own program, the kernel chooses between the two at random. A
+// process forwards frames that are not its own. Not thread-safe; the adapter's lock guards it.
 #pragma once
 
 #include <optional>

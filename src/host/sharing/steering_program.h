@@ -34,7 +34,7 @@ enum class SteerBy : u8 {
 [[nodiscard]] std::vector<sock_filter> steering_program(std::vector<Steer> table,
                                                         SteerBy by = SteerBy::kDestQP);
 
-// False: errno says why.
+// Returns false if it failed; errno says why.
 [[nodiscard]] bool attach_steering(int fd, std::vector<Steer> table, SteerBy by = SteerBy::kDestQP);
 void detach_steering(int fd);
 

@@ -16,7 +16,8 @@
 namespace verbena::host {
 namespace {
 
-// What the kernel does for the instructions that the program uses. A load beyond the end returns 0.
+// Runs the program as the kernel does, for the instructions that it uses. A load beyond the end
+// returns 0.
 u32 run(const std::vector<sock_filter>& program, std::span<const u8> packet, u32 random = 0) {
   u32 a = 0;
   for (std::size_t pc = 0; pc < program.size(); ++pc) {

@@ -78,7 +78,7 @@ struct StatsAnswer {
   std::vector<QPSnapshot> qps;      // by number; at most kMaxQPs
   std::vector<ObjectInfo> objects;  // of another subject; at most kMaxObjects
   [[nodiscard]] static std::optional<StatsAnswer> decode(std::span<const u8> in);
-  // Of an answer of any version; nullopt: it is none.
+  // Returns the nonce of an answer of any version, or nullopt if it is no answer.
   [[nodiscard]] static std::optional<u64> nonce_of(std::span<const u8> in);
   [[nodiscard]] std::vector<u8> encode() const;
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "verbena-stats-";
 
-// False: no number, or too large. `text` begins behind it afterwards.
+// Returns false if there is no number, or if it is too large. Afterwards `text` begins after it.
 template <typename T>
 bool take_number(std::string_view& text, T& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);

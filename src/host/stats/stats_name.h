@@ -19,7 +19,7 @@ struct StatsName {
   u32 slot = 0;
 
   [[nodiscard]] std::string to_string() const;  // "verbena-stats-1000-17"
-  // nullopt: another name, or one that to_string() would write in another way.
+  // Returns nullopt if it is another name, or one that to_string() would write differently.
   [[nodiscard]] static std::optional<StatsName> parse(std::string_view text);
   friend bool operator==(const StatsName&, const StatsName&) = default;
 };

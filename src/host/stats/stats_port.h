@@ -17,7 +17,8 @@ namespace verbena::host {
 
 class StatsPort {
  public:
-  // nullopt: there is no socket to be had, or the name is taken; the adapter does without.
+  // Returns nullopt if no socket is available, or the name is taken; the adapter then has no such
+  // port.
   [[nodiscard]] static std::optional<StatsPort> open(const LocalAddress& address, u32 slot);
 
   [[nodiscard]] int fd() const { return socket_.get(); }

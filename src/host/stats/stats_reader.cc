@@ -90,7 +90,7 @@ void StatsReader::ask_until_done(std::vector<Query*> queries) {
   for (Query* query : queries) (void)ask(*query);  // it may have ended with the question unread
 }
 
-// False: it will not be answered.
+// Returns false if no answer will come.
 bool StatsReader::ask(Query& query) {
   query.nonce = random_u64();
   const AbstractAddress to(query.found.name.to_string());
