@@ -12,7 +12,7 @@
 
 namespace verbena {
 
-// What a write belongs to, for the error that it may end in.
+// CopyMark: the message that a write belongs to, for the error report if the write fails.
 struct CopyMark {
   u32 psn = 0;
   bool is_receive = false;  // the memory of a receive; otherwise memory that the peer named:

@@ -19,7 +19,7 @@ class CopyPool {
     for (u32 i = 0; i < CopyQueue::kSlots; ++i)
       jobs_[i].bytes = staging_.get() + std::size_t{i} * kCopySlotBytes;
   }
-  // nullptr: none is free.
+  // Returns nullptr if no job is free.
   [[nodiscard]] CopyJob* take() {
     if (free_.empty()) reclaim();
     if (free_.empty()) return nullptr;
@@ -169,7 +169,7 @@ void CopyQueue::use_staging(std::shared_ptr<u8[]> memory) {
 
 bool CopyQueue::has_orphans() { return pool_ != nullptr && pool_->has_orphans(); }
 
-// nullptr: the lane takes no late jobs.
+// Returns nullptr if the lane takes no late jobs.
 CopyLane::Jobs* CopyQueue::jobs_of(CopyLane* lane) {
   if (lane == nullptr || pool_ == nullptr) return nullptr;
   if (lane->jobs_ == nullptr) lane->jobs_ = std::make_unique<CopyLane::Jobs>(pool_);

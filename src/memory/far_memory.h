@@ -6,7 +6,7 @@
 // takes pointers needs one test for both far memory and the null region: is_here().
 //   | 1 | region (15) | offset in it (48) |
 //
-// What a kind promises, and what the code above relies on:
+// Each kind guarantees the following, and the code above relies on it:
 //   - Order. Jobs of one lane take effect in the order in which they begin, whatever the order in
 //     which their ends are seen. Jobs of different lanes have no order. A QP has a lane for what it
 //     sends and one for what it receives (memory/copy_lane.h).

@@ -9,7 +9,7 @@
 
 namespace verbena {
 
-// What a packet came with, outside of its transport headers.
+// RxContext: the properties of a received packet outside of its transport headers.
 struct RxContext {
   GID source, destination;
   GIDType type = GIDType::kRoCEv2;

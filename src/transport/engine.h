@@ -25,16 +25,16 @@
 
 namespace verbena {
 
-// What may come out of an engine.
+// EngineOutputs: the outputs that an engine may have.
 struct EngineOutputs {  // bits: bytes that are stored one by one and read as a word are waited for
   bool send_cqe : 1 = true, receive_cqe : 1 = true, event : 1 = true;
   bool packet : 1 = true;  // or octets of a stream
-  // No output, but what a packet may have left: a timer to be looked up.
+  // No output, but a possible effect of a packet: a timer to be looked up.
   bool sooner_timer : 1 = true;
   [[nodiscard]] bool reports() const { return send_cqe || receive_cqe || event; }
 };
 
-constexpr Duration kDeferral = us(200);  // what waits for a poll: run_deferred()
+constexpr Duration kDeferral = us(200);  // of work that waits for a poll: run_deferred()
 
 enum class EngineEvent : u8 {
   kFatal,                     // the QP goes to Error
@@ -93,14 +93,15 @@ class Engine {
   virtual void on_send_copy_failed() {}
   virtual void on_receive_copy_failed(const CopyMark&) {}
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing
-  // The program polls, or is about to sleep: what was deferred is done now. False: nothing was. Who
-  // has put something off has a timer for it, at most kDeferral later.
+  // The program polls, or is about to sleep: the engine now does deferred work. Returns false if
+  // there was none. An engine that has deferred work has a timer for it, at most kDeferral later.
   [[nodiscard]] virtual bool run_deferred(Time) { return false; }
 
-  // True: the wire side would give nothing until the next input, whatever the time.
+  // Returns true if the wire side has no output until the next input, whatever the time.
   [[nodiscard]] virtual bool is_idle() { return false; }
-  // Which of these calls may give something, which costs less than to make each. False: it would
-  // not, whatever the time, until the next input or output; true promises nothing.
+  // Returns the calls below that may have an output; this is cheaper than to make each. False means
+  // that the call has none until the next input or output, whatever the time; true promises
+  // nothing.
   [[nodiscard]] virtual EngineOutputs outputs() const { return {}; }
   [[nodiscard]] virtual bool poll_send_cqe(CQE& out) = 0;
   [[nodiscard]] virtual bool poll_receive_cqe(CQE& out) = 0;
@@ -109,11 +110,11 @@ class Engine {
   [[nodiscard]] virtual const EngineCounters& counters() const = 0;
   // SQD: work that had started is not done yet. IBTA 10.3.1.5
   [[nodiscard]] virtual bool is_draining() const = 0;
-  // Of the first error since Reset, in each half.
+  // Returns the first error since Reset, in each half.
   [[nodiscard]] virtual const QPFault& fault() const = 0;
 };
 
-// What every engine is built from. All referenced objects outlive it.
+// EngineParts: the parts from which every engine is built. All referenced objects outlive it.
 struct EngineParts {
   const QPAttributes& attributes;
   ProtectionTable& memory;

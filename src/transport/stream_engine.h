@@ -47,10 +47,11 @@ class StreamEngine : public Engine {
   virtual void gather(StreamGather& out, Time now) = 0;
   // The first `octets` of what the last gather() added.
   virtual void on_sent(const StreamGather& gathered, u32 octets, Time now) = 0;
-  // True: nothing more will be sent, and the driver ends the stream.
+  // Returns true if nothing more will be sent, and the driver shall end the stream.
   [[nodiscard]] virtual bool wants_end() const = 0;
   [[nodiscard]] virtual StreamCounts counts() const = 0;
-  // Why we have ended the stream, or the peer has, by TERMINATE; nullopt: neither has.
+  // Return the reason of the TERMINATE by which we or the peer ended the stream, or nullopt if
+  // there is none.
   [[nodiscard]] virtual std::optional<TerminateReason> sent_terminate() const = 0;
   [[nodiscard]] virtual std::optional<TerminateReason> received_terminate() const = 0;
 };

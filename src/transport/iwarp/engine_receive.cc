@@ -42,7 +42,7 @@ void IWARPEngine::on_receive_copy_failed(const CopyMark& mark) {
   if (receives()) terminate(responder_.on_copy_failed(mark));
 }
 
-// True: something may have come out.
+// Returns true if there may be an output.
 bool IWARPEngine::on_step(SegmentReader::Step step) {
   using Step = SegmentReader::Step;
   std::optional<TerminateReason> fault;
@@ -156,7 +156,7 @@ void IWARPEngine::on_placed(u32 octets, Time) {
   reader_.on_placed(place.first(octets));
 }
 
-// Of our own work it names at most a READ or atomic: the rest was complete when it was sent.
+// Of our requests a TERMINATE can name only a READ or atomic: the others were complete when sent.
 void IWARPEngine::on_terminate(Bytes payload) {
   const std::optional<RDMAPTerminate> message = RDMAPTerminate::decode(payload);
   received_ = message ? TerminateReason{message->layer, message->type, message->code}

@@ -257,7 +257,7 @@ TEST(IWARPEngine, TheCRCFitsPayloadThatChangesWhileItIsSent) {
   EXPECT_TRUE(std::equal(before.begin(), before.begin() + 100'000, pair.b.buffer.begin()));
 }
 
-// What an FPDU that is sent in part has to say still goes out when the QP is moved to Error.
+// The rest of an FPDU that is sent in part still goes out when the QP is moved to Error.
 TEST(IWARPEngine, EndsASegmentThatIsBegun) {
   Pair pair;
   pair.begin();

@@ -67,7 +67,7 @@ class End {
   void post_receive(u64 wr_id, const std::vector<SGE>& list) {
     CHECK(receives.push({.wr_id = wr_id, .sg_list = list}) == PostError::kOk);
   }
-  // What the device does after each input.
+  // Does the steps of the device after each input.
   void drain() {
     for (CQE cqe; engine->poll_send_cqe(cqe); engine->free_sends(cqe.entries)) sent.push_back(cqe);
     for (CQE cqe; engine->poll_receive_cqe(cqe); receives.free_entries(cqe.entries))
@@ -120,7 +120,7 @@ class Pair {
     while (step(a, b, a_to_b) | step(b, a, b_to_a)) {
     }
   }
-  // What has been sent, in order.
+  // The octets that were sent, in order.
   std::vector<u8> a_to_b, b_to_a;
   End a, b;
 

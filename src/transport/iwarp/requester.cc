@@ -20,7 +20,7 @@ constexpr u32 kAtomicOctets = 8;
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
 bool is_answered(SendOp op) { return op == SendOp::kRDMARead || is_atomic(op); }
 
-// What RDMAP has. A SEND has no immediate data, and there is no FLUSH.
+// Returns true if RDMAP has the operation. A SEND has no immediate data, and there is no FLUSH.
 bool is_offered(SendOp op, bool rfc7306) {
   switch (op) {
     case SendOp::kSend:
@@ -261,7 +261,7 @@ void Requester::atomic_message(const SendWQE& wqe, Position& at, OutMessage& out
   finish_request(at, out);
 }
 
-// Of a READ it is only the sink that must be there.
+// A READ needs only its sink.
 MemoryFault Requester::gather(const OutMessage& message, u32 offset, u32 length,
                               PayloadList& out) const {
   const SendWQE& wqe = queue_.at(message.request);
@@ -389,7 +389,7 @@ u64 Requester::oldest_read() const {
   return is_ready && reads_.size() > 1 ? reads_[1].request : reads_.front().request;
 }
 
-// nullopt: it is not complete.
+// Returns nullopt if the oldest request is not complete.
 std::optional<WQEStatus> Requester::status_of_oldest() const {
   const u64 oldest = queue_.begin_index();
   if (failure_ && failure_->request == oldest) return failure_->status;

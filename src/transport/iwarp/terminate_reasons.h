@@ -40,9 +40,10 @@ inline constexpr TerminateReason kBadCRC{layer::kMPA, 0, 0x02};
 inline constexpr TerminateReason kBadLength{layer::kMPA, 0, 0x03};  // or marker
 }  // namespace reason
 
-// Of a RDMA WRITE: DDP checks the buffer; RFC 5040, 5.2 leaves the right to RDMAP.
+// Returns the reason for a RDMA WRITE: DDP checks the buffer; RFC 5040, 5.2 leaves the right to
+// RDMAP.
 [[nodiscard]] TerminateReason reason_of_write(MemoryFault fault);
-// Of a READ request or an atomic.
+// Returns the reason for a READ request or an atomic.
 [[nodiscard]] TerminateReason reason_of_read(MemoryFault fault);
 
 }  // namespace verbena::iwarp

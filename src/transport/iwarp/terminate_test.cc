@@ -1,6 +1,5 @@
-// What is wrong with a stream, and the TERMINATE that says so. RFC 5040, 4.8; RFC 5041, 8; RFC
-// 5044,
-// 8. A peer that is written by hand sends the octets.
+// Tests the errors of a stream, and the TERMINATE that reports each. RFC 5040, 4.8; RFC 5041, 8;
+// RFC 5044, 8. A hand-written peer sends the octets.
 #include <gtest/gtest.h>
 
 #include "transport/iwarp/iwarp_pair_for_test.h"

@@ -24,7 +24,7 @@ class ProbeTimer {
   static constexpr i64 kUnmeasured = 8;  // minimum timeouts, while no round trip is known
   static constexpr Duration kCeiling = sec(1);
 
-  // nullopt: no probes.
+  // There are no probes if `floor` is nullopt.
   explicit ProbeTimer(std::optional<Duration> floor) : floor_(floor) {}
 
   // --- round trips: one packet at a time is measured

@@ -86,7 +86,7 @@ class RCResponder {
   void complete_receive(CompletionOp op, u32 bytes, const PacketView& packet,
                         const OpcodeTraits& traits);
   bool invalidate(RKey key);
-  // Of far memory: what its writes belong to.
+  // For far memory: record the message to which its writes belong.
   void mark_receive() {
     if (copies_ != nullptr) copies_->mark({.psn = expected_.value(), .is_receive = true});
   }

@@ -125,8 +125,8 @@ u32 RCRequester::arrived(const SendWQE& wqe) const {
   return may_come ? psns_of_piece(wqe, cursor_) : 0;
 }
 
-// Of a READ that the peer has executed, the requester asks only for the missing part. A READ that
-// the peer may never have seen must be sent whole: its length gives its PSNs.
+// If the peer has executed a READ, the requester asks only for the missing part. A READ that the
+// peer may never have received must be sent whole: its length gives its PSNs.
 u32 RCRequester::unanswered_psns(u32 most) const {
   if (!resends() || !scoreboard_->is_executed(cursor_)) return most;
   u32 psns = 1;

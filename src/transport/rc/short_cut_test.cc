@@ -684,7 +684,8 @@ TEST_F(RCWaitingWritesTest, ComeBeforeTheErrorOfWhatFollows) {
   check_it_comes_before_an_error();
 }
 
-// Whatever is refused, lost or late: all operations complete, in order, and each SEND arrives once.
+// With any mix of refusals, losses and delays, all operations complete, in order, and each SEND
+// arrives once.
 void RCShortCutTest::check_any_mix() {
   PRNG prng(11);
   for (u32 round = 0; round < 200; ++round) {

@@ -59,7 +59,7 @@ struct MPAFrame {
 
   // Whether octets that come may be the beginning of one, of either kind.
   [[nodiscard]] static bool may_begin(std::span<const u8> in, bool reply);
-  // nullopt: short, another key, revision or longer private data.
+  // Returns nullopt if it is short, or has another key, another revision or longer private data.
   [[nodiscard]] static std::optional<MPAFrame> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const MPAFrame&, const MPAFrame&) = default;

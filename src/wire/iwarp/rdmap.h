@@ -69,7 +69,7 @@ struct RDMAPAtomicRequest {
   u64 offset = 0;
   u64 add_or_swap = 0, add_or_swap_mask = ~u64{0};
   u64 compare = 0, compare_mask = ~u64{0};
-  // nullopt: short, or an opcode that there is not.
+  // Returns nullopt if it is short, or has an undefined opcode.
   [[nodiscard]] static std::optional<RDMAPAtomicRequest> decode(std::span<const u8> in);
   void encode(std::span<u8, kSize> out) const;
   friend bool operator==(const RDMAPAtomicRequest&, const RDMAPAtomicRequest&) = default;

@@ -1,5 +1,5 @@
-// What NVMe over Fabrics adds: its commands, the data of Connect, properties, and the private data
-// with which RDMA connections are made. NVMe over Fabrics 1.1a, 3 and 5; NVMe RDMA
+// The additions of NVMe over Fabrics: its commands, the data of Connect, properties, and the
+// private data with which RDMA connections are made. NVMe over Fabrics 1.1a, 3 and 5; NVMe RDMA
 // Transport 1.0a, 3.
 #pragma once
 

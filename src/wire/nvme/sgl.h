@@ -14,7 +14,7 @@ namespace verbena::nvme {
 struct SGLDescriptor {
   static constexpr std::size_t kSize = 16;
   enum class Type : u8 { kDataBlock = 0, kKeyedDataBlock = 4 };
-  // Of a data block, and of a keyed one.
+  // The subtypes of a data block, and of a keyed one.
   static constexpr u8 kSubtypeAddress = 0, kSubtypeOffset = 1, kSubtypeInvalidateKey = 0xf;
 
   u8 type = 0;  // Type, or a value that we do not know

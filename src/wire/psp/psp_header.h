@@ -48,8 +48,8 @@ struct PSPHeader {
   friend bool operator==(const PSPHeader&, const PSPHeader&) = default;
 };
 
-// What PSP in transport mode adds to a RoCEv2 packet: the UDP header to port 1000, the PSP header
-// and the ICV. The packet's own UDP header is encrypted.
+// The bytes that PSP in transport mode adds to a RoCEv2 packet: the UDP header to port 1000, the
+// PSP header and the ICV. The original UDP header is encrypted.
 inline constexpr u32 kPSPOverheadBytes = 8 + PSPHeader::kSize + PSPHeader::kICVSize;
 
 }  // namespace verbena

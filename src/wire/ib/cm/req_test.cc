@@ -9,7 +9,7 @@ namespace {
 
 GID gid(const char* text) { return *GID::parse(text); }
 
-// What all REQs of the captures have in common, as tshark prints it: Local CA GUID
+// The common values of all REQs of the captures, as tshark prints them: Local CA GUID
 // 0x505400fffe770003, Local Q_Key 0, Local and Remote EECN 0, both CM Response Timeouts 0x14,
 // Transport Service Type 0, End-to-End Flow Control 0, Partition Key 0xffff, Path Packet Payload
 // MTU 3, RDC Exists 0, Max CM Retries 0xf, SRQ 0, Extended Transport 0; primary: LIDs 65535, GIDs
