@@ -126,7 +126,8 @@ void MPASetUp::on_request() {
   state_ = State::kRequested;
 }
 
-// The first that the peer offers. RFC 6581, 9. False: it offers none.
+// Chooses the first ready-to-receive message that the peer offers. RFC 6581, 9. Returns false if it
+// offers none.
 bool MPASetUp::choose_ready() {
   ready_ = ReadyToReceive::kNone;
   if (!is_enhanced_ || !enhancement_.peer_to_peer) return true;

@@ -2,8 +2,8 @@
 // RFC 6581 (revision 2: IRD and ORD, ready-to-receive messages). Octets in, octets out.
 //
 // Sans-IO: no socket, clock, thread, lock, global or log sink. Same calls in the same order give
-// the same outputs, bit for bit. Whoever drives it keeps the time: a peer that never speaks is
-// silent.
+// the same outputs, bit for bit. The driver keeps the time: a peer that never speaks causes no
+// event.
 //
 //   active    kSending -> kAwaitsReply -> kAgreed, kRejected or kFailed
 //   passive   kAwaitsRequest -> kRequested -> accept() -> kAgreed, reject() -> kRejected; kFailed

@@ -40,7 +40,7 @@ TEST(CompletionsTest, OnlyOperationsThatBringDataBackCountBytes) {
   EXPECT_EQ(failed.op, CompletionOp::kRDMARead);
 }
 
-// IBTA 11.4.2.2: an error wakes who waits for solicited completions only.
+// IBTA 11.4.2.2: an error wakes a program that waits for solicited completions only.
 TEST(CompletionsTest, ErrorsCountAsSolicited) {
   const QPAttributes qp;
   EXPECT_TRUE(send_cqe(wqe_of(SendOp::kSend), qp, WQEStatus::kFlushed).solicited);

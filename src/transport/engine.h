@@ -85,7 +85,7 @@ class Engine {
   // The state in the attributes has just changed from `from` (its legality checked by the device).
   // To Error: remaining work is flushed. To Reset: everything is forgotten without a completion.
   virtual void on_state(QPState from, Time now) = 0;
-  // A receive was posted (own queue or SRQ). False: nothing will come out for that.
+  // A receive was posted (own queue or SRQ). Returns false if it causes no output.
   [[nodiscard]] virtual bool on_receive_posted(Time now) = 0;
   // A write to far memory has failed whose success was already reported inside the engine. The
   // owner of the completions has seen to those that are not delivered yet, and the QP ends.

@@ -1,4 +1,4 @@
-// ConnectionTarget: who hears of a listener's requests or of a connection's fate.
+// ConnectionTarget: the receiver of a listener's requests or of a connection's events.
 // Called with the adapter locked: an implementation must not block or call the adapter.
 #pragma once
 
@@ -11,7 +11,7 @@ class ConnectionTarget {
   virtual ~ConnectionTarget() = default;
   // All but requests.
   virtual void on_connection_event(const CMEvent& event) = 0;
-  // A listener's. Returns who hears of the new connection from now on; nullptr: it is rejected.
+  // For a listener. Returns the target of the new connection, or nullptr to reject it.
   [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const ConnectRequest& request) = 0;
   [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const SIDRRequest& request) = 0;
   [[nodiscard]] virtual ConnectionTarget* on_request(CommId id, const StreamRequest& request) = 0;

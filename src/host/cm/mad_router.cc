@@ -61,8 +61,8 @@ bool MADRouter::look_for_listeners(IngressFrame& out, Time now) {
   return false;
 }
 
-// Until one finds no room again, which goes to the end: another process may have some. What has
-// waited for kGrace is dropped: its process does not run.
+// Retries frames until one finds no room again. That one goes to the end of the queue: another
+// process may have room. A frame that has waited for kGrace is dropped: its process does not run.
 bool MADRouter::retry(IngressFrame& out, Time now) {
   next_retry_ = now + kRetryInterval;
   while (!waiting_.empty()) {
@@ -89,7 +89,7 @@ MADRouter::Outcome MADRouter::to_slot(u32 slot, const IngressFrame& frame, Time 
   return errno == EAGAIN ? wait(slot, frame, now) : Outcome::kDropped;
 }
 
-// Whoever has a connection has a port.
+// Every process with a connection holds a port.
 void MADRouter::to_others_at_destination(const IngressFrame& frame, Time now) {
   for (const u32 slot : read_ports().slots_at(frame.destination)) (void)to_slot(slot, frame, now);
 }

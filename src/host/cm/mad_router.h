@@ -1,12 +1,12 @@
-// MADRouter: which process of this host a packet to QP 1 is for. All processes on an address share
-// its QP 1; the kernel gives each such packet to any one of them. Requests go to the process that
-// listens, everything else to the one whose slot is in the Communication ID. What nobody claims is
-// ours: our CMAgent gives the answer that says so. A request that nobody listens for is kept for a
-// moment before it is refused: here a connection takes so little time that a program which starts
-// to listen after its peer was told to connect (perftest does) would be late. A packet is handed on
-// once: who gets it from another process takes it as its own. The kernel queues about ten datagrams
-// between two processes (net.unix.max_dgram_qlen): what exceeds that waits here, because a peer
-// whose packet is lost sends it again after a second only.
+// MADRouter: finds the process of this host that a packet to QP 1 is for. All processes on an
+// address share its QP 1; the kernel gives each such packet to any one of them. Requests go to the
+// process that listens, all other packets to the one whose slot is in the Communication ID. A
+// packet that no process claims is ours: our CMAgent answers accordingly. A request that finds no
+// listener is kept for a moment before it is refused: here a connection takes so little time that a
+// program which starts to listen after its peer was told to connect (perftest does) would be late.
+// A packet is forwarded once: a process that gets it from another process takes it as its own. The
+// kernel queues about ten datagrams between two processes (net.unix.max_dgram_qlen). Packets beyond
+// that wait here, because a peer whose packet is lost sends it again only after a second.
 #pragma once
 
 #include <algorithm>

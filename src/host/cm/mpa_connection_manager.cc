@@ -492,7 +492,8 @@ void MPAConnectionManager::refuse(Connection& connection, int error,
   erase(connection);
 }
 
-// Before it is a stream. Whoever has not accepted it hears that it is withdrawn, or nothing.
+// For a connection that is not yet a stream. A target that has not accepted it learns that the
+// request is withdrawn, or nothing.
 void MPAConnectionManager::lose(Connection& connection, int error) {
   if (connection.is_accepted) return refuse(connection, error, {});
   if (connection.is_told) connection.target->on_request_withdrawn();

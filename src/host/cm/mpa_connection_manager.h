@@ -52,7 +52,7 @@ class MPAConnectionManager final : public ConnectionManager {
   // The adapter's, with its lock held.
   bool run_due_timers(Time now);
   [[nodiscard]] Time next_timer() const { return next_timer_; }  // or earlier
-  // Tells of connections that are over. False: there were none.
+  // Reports connections that are over. Returns false if there were none.
   bool drain();
   // Connections that begin from now on.
   void capture_to(CaptureFile& file, u32 interface);

@@ -1,8 +1,8 @@
 // PortDirectory: the PortTable that the Verbena processes of one user and network namespace share:
-// a small file beside that of Directory. Whoever changes it holds a file lock, which the kernel
-// releases when its holder ends; whoever reads needs none. The file has two places for the table
-// and a header that says which one counts, so a writer that is killed leaves the old table. What
-// belongs to dead processes is ignored, and removed where it hinders.
+// a small file beside that of Directory. A writer holds a file lock, which the kernel releases when
+// its holder ends; a reader needs none. The file has two places for the table and a header that
+// says which one counts, so a writer that is killed leaves the old table. Entries of dead processes
+// are ignored, and removed when they conflict with a new entry.
 #pragma once
 
 #include <sys/types.h>

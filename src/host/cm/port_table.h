@@ -1,6 +1,6 @@
-// PortTable: which RDMA ports of this host are bound, by whom, and who listens. A port is bound per
-// port space and address; what a program binds to "any address" it has on each address of its
-// devices. Pure bookkeeping: no file, no clock.
+// PortTable: the bound RDMA ports of this host, their owners, and the listeners. A port is bound
+// per port space and address. A program that binds a port to "any address" has it on each address
+// of its devices. Pure bookkeeping: no file, no clock.
 #pragma once
 
 #include <optional>
@@ -35,8 +35,8 @@ class PortTable {
   [[nodiscard]] bool is_taken(const PortRecord& wanted) const;
   // Whether somebody else has a port of this owner's: then it may not listen. As Linux's rdma_cm.
   [[nodiscard]] bool is_shared(u64 owner) const;
-  // A port of the space that nobody has anywhere, searched for from `random`; nullopt: all are
-  // taken.
+  // Returns a port of the space that is free on all addresses, or nullopt if all are taken. The
+  // search begins at `random`.
   [[nodiscard]] std::optional<u16> find_free(PortSpace space, u64 random) const;
 
   [[nodiscard]] bool add(const PortRecord& record);  // false: full

@@ -59,7 +59,7 @@ bool BurstAssembler::has_room(const Room& room, const EgressFrame& frame, u32 ud
          max_iovs_of(frame) <= kMaxIOVs - room.iov_count;
 }
 
-// How many packets of the train, if the burst takes one of that size.
+// Returns the number of packets of the train, if the burst takes one of that size.
 u32 BurstAssembler::packets_for(const Burst& burst, const Room& room, const EgressFrame& frame,
                                 u32 udp_size) {
   // One that is shorter is the last, and a longer one goes before the others.

@@ -84,7 +84,8 @@ bool is(const cmsghdr* c, int level, int type) {
   return c->cmsg_level == level && c->cmsg_type == type;
 }
 
-// How many came; negative: none. One alone comes by the quicker call.
+// Returns the number of datagrams received; negative if there are none. A single one uses the
+// quicker call.
 int receive_some(int fd, std::span<mmsghdr> messages) {
   if (messages.size() != 1) return static_cast<int>(receive_messages(fd, messages));
   const long size = receive_message(fd, messages.front().msg_hdr);

@@ -14,7 +14,7 @@
 
 namespace verbena::host {
 
-// A frame that did not go on, for those who look on. `cause`: the rule, as it was written.
+// DropListener: receives each frame that the link stopped. `cause` is the rule, as it was written.
 using DropListener =
     std::function<void(faults::Direction, const faults::HeldFrame&, std::string_view cause)>;
 
@@ -33,7 +33,7 @@ class FaultyLink final : public Link {
   // The link below, for a life without faults; this one is of no more use.
   [[nodiscard]] std::unique_ptr<Link> release() { return std::move(below_); }
   void set_drop_listener(DropListener listener) { on_drop_ = std::move(listener); }
-  // One whose time has come, once; nullopt: none.
+  // Returns each object fault that is due, once; nullopt if none is.
   [[nodiscard]] std::optional<ObjectFault> poll_object_fault();
   [[nodiscard]] faults::FaultFilter& filter() { return filter_; }
 

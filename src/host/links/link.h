@@ -62,13 +62,15 @@ class Link {
   // The packet of the frame polled last, where the link answers for it: there is no ICRC in it, and
   // of frame.transport only the size counts. nullptr: it is to be checked and decoded.
   [[nodiscard]] virtual const PacketView* decoded() const { return nullptr; }
-  // Whom the frame is for that comes so many after the one polled last; 0: not known.
+  // Returns the destination QP of the frame that comes so many after the one polled last; 0 if it
+  // is unknown.
   [[nodiscard]] virtual QPN upcoming(u32) const { return {}; }
   // When poll_frame() has one that did not come just now; never(): none waits.
   [[nodiscard]] virtual Time next_timer() const { return Time::never(); }
   // Readable when receive() would find something. The same ones for the whole life of the link.
   [[nodiscard]] virtual std::span<const int> descriptors() const = 0;
-  // Told again and again. True: receive() would find what makes no descriptor readable.
+  // May be called repeatedly. Returns true if receive() would find frames that make no descriptor
+  // readable.
   [[nodiscard]] virtual bool on_listening(Listening) { return false; }
   // Whether it may have called the kernel since the last question, so that time has gone by.
   [[nodiscard]] virtual bool take_called() { return true; }

@@ -136,9 +136,9 @@ FrameRingReader* LocalLink::ring_from(u32 slot) {
   return &*from.ring;
 }
 
-// The packet of a record; nullptr: it makes no sense, and is to be dropped as any such frame. One
-// whose headers are in the record has its payload there, too: what changes meanwhile is the peer's
-// own data. All else is copied before it is looked at.
+// Returns the packet of a record, or nullptr if the record is invalid and is to be dropped as any
+// such frame. If the headers are in the record, the payload stays there, too: the peer can change
+// only its own data meanwhile. All else is copied before it is checked.
 const PacketView* LocalLink::decode(const FrameRingReader::Record& record, IngressFrame& out) {
   const auto& [header, addresses, body] = record;
   out.transport = {};

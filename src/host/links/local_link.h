@@ -1,11 +1,11 @@
 // LocalLink: a Link whose frames to a process of this host go through memory that both share
 // (local/outgoing_rings.h, which the device uses without us, too), all others through the link
-// below. What comes through memory has no ICRC, and is from whom the memory says; it may have been
-// no frame at all: then there is a packet (decoded()), and octets that mean nothing. All else is as
-// on the wire.
+// below. A packet that comes through memory has no ICRC, and its source is the one that the memory
+// names. It may have been no frame at all: then there is a packet (decoded()), and octets that mean
+// nothing. All else is as on the wire.
 // A process that sleeps is woken through its ProcessChannel, which the link below receives from.
-// The ring that frames came through last is looked at directly while the program polls, so that its
-// writer rings no bell.
+// While the program polls, the link looks directly at the ring that frames came through last, so
+// that its writer need not ring the doorbell.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// SteadySource: who has sent all of the last datagrams that came to a socket.
+// SteadySource: the source of all of the last datagrams that came to a socket, if it is one.
 #pragma once
 
 #include "base/types.h"

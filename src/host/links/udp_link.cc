@@ -191,8 +191,8 @@ bool UDPLink::receive_followed(std::size_t index, Look look) {
   return false;
 }
 
-// None of this host: among its datagrams are probes, which ask who has which place in the kernel's
-// group.
+// Follows no source of this host: its datagrams include probes, which ask for each socket's place
+// in the kernel's group.
 void UDPLink::follow_steady(std::size_t index) {
   Port& port = *ports_[index];
   u32& quiet_rounds = quiet_rounds_[ports_.size() + index];
@@ -310,8 +310,8 @@ void UDPLink::take_keys() {
   sender_->flush();
 }
 
-// A packet for another process goes to it as it is: that process has the window of what it has
-// seen. False: it is not for us, or not authentic.
+// Forwards a packet for another process unchanged: that process has the replay window. Returns
+// false if the packet is not for us, or not authentic.
 bool UDPLink::open_sealed(Port& port, IngressFrame& frame, Time now) {
   if (const auto probe = ProbePacket::decode(frame.transport)) {
     if (frame.source == frame.destination) port.group.on_probe(*probe);

@@ -147,7 +147,7 @@ class UDPLink final : public Link {
   bool is_for_our_device(Port& port, const IngressFrame& frame, Time now);
   [[nodiscard]] SteerBy steered_by(const GID& address) const;
   void append_encapsulated(const EgressFrame& frame);
-  // Takes the frame out of what encapsulates it. False: it is refused, or not for us.
+  // Decapsulates the frame. Returns false if it is refused, or not for us.
   bool open_encapsulated(Port& port, IngressFrame& frame, Time now);
   // Where the link encrypts:
   void take_keys();

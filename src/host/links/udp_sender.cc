@@ -36,8 +36,8 @@ bool may_share_call(const Burst& a, const Burst& b) {
 // Cards and Linux's soft-RoCE send 0, which is none: the ICRC covers the packet.
 void go_without_checksums(int fd) { (void)set_option(fd, SOL_SOCKET, SO_NO_CHECK, 1); }
 
-// How many of them the kernel took; negative: none, errno says why. One alone goes by the quicker
-// call.
+// Returns the number of messages that the kernel took; negative if none, and errno says why. A
+// single message uses the quicker call.
 int try_to_send(int fd, std::span<mmsghdr> messages) {
   if (messages.size() != 1) return static_cast<int>(send_messages(fd, messages));
   return send_message(fd, messages.front().msg_hdr) >= 0 ? 1 : -1;

@@ -1,5 +1,5 @@
-// UDPSender: hands bursts to the kernel. What the network will not take within a few milliseconds
-// is dropped and counted: the transports above recover from loss.
+// UDPSender: passes bursts to the kernel. If the network does not take a burst within a few
+// milliseconds, it is dropped and counted: the transports above recover from loss.
 #pragma once
 
 #include <array>

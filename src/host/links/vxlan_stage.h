@@ -39,7 +39,8 @@ class VXLANStage {
   [[nodiscard]] Encapsulation* sender_for(const EgressFrame& frame) {
     return frame.destination.is_ipv4() ? &over_ipv4_ : &over_ipv6_;
   }
-  // Makes the frame the packet inside. False: it is none of this network, and is counted.
+  // Replaces the frame by the packet inside. Returns false if it is not of this network; then it is
+  // counted.
   [[nodiscard]] bool open_frame(IngressFrame& frame, LinkCounters& counters) const;
 
  private:

@@ -177,10 +177,10 @@ void IWARPEngine::step_over(Cursor& at, u32 payload) const {
   at.source = Source::kNone;
 }
 
-// Where there is a CRC, payload is copied, so that the CRC fits what is sent: the program may write
-// to its memory meanwhile, as QEMU's guests do while they migrate. What lies in the cursor itself
-// is copied because that moves. Adds the FPDU at the cursor, without its first `skip` octets, and
-// steps over it. False: nothing.
+// If there is a CRC, payload is copied, so that the CRC fits the octets that are sent: the program
+// may write to its memory meanwhile, as QEMU's guests do while they migrate. Octets in the cursor
+// itself are copied because the cursor moves. Adds the FPDU at the cursor, without its first `skip`
+// octets, and steps over it. Returns false if there is none.
 bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
   const bool breaks_off = to_send_ && at.source != Source::kTerminate && skip == 0;
   if ((at.source == Source::kNone || breaks_off) && !start_message(at)) return false;

@@ -98,7 +98,7 @@ class End {
   std::vector<EngineEvent> events;
 };
 
-// How octets are cut.
+// Cutting: the sizes of the pieces into which octets are cut.
 struct Cutting {
   u64 seed = 1;
   u32 longest = ~0u;     // piece

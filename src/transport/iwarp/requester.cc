@@ -45,7 +45,7 @@ RDMAPOpcode send_opcode(const SendRequest& wr) {
   return wr.solicited ? RDMAPOpcode::kSendSolicited : RDMAPOpcode::kSend;
 }
 
-// The part-th element that is not empty; nullptr: there are no so many.
+// Returns the part-th element that is not empty, or nullptr if there are fewer.
 const SGE* nonempty_sge(std::span<const SGE> list, u32 part) {
   for (const SGE& sge : list)
     if (sge.length != 0 && part-- == 0) return &sge;

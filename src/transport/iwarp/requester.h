@@ -43,9 +43,10 @@ class Requester {
   void execute_here(const ShortCut::Progress& progress, Time now);
   void on_timer() { short_cut_.on_timer(); }
   [[nodiscard]] Time next_timer() const { return short_cut_.next_timer(); }
-  // The message that follows `at`, which moves behind it. False: none for now.
+  // Returns in `out` the message that follows `at`, and moves `at` behind it. Returns false if
+  // there is none for now.
   [[nodiscard]] bool next(Position& at, OutMessage& out) const;
-  // The same, of a message that has been started: whatever the state is now.
+  // Does the same for a message that was started, whatever the state is now.
   void step(Position& at, OutMessage& out) const;
   // The octets [offset, offset + length) of its payload.
   [[nodiscard]] MemoryFault gather(const OutMessage& message, u32 offset, u32 length,
@@ -56,7 +57,7 @@ class Requester {
   void on_local_fault(const OutMessage& message);
 
   // --- in
-  // A segment of a READ response begins; nullopt: it is what the oldest READ expects.
+  // A segment of a READ response begins. Returns nullopt if the oldest READ expects it.
   [[nodiscard]] std::optional<TerminateReason> check_response(const SegmentHeader& segment);
   [[nodiscard]] Resolved place_of_response(u64 to, u32 length) const;
   [[nodiscard]] std::optional<TerminateReason> place_response(u64 to, Bytes payload);

@@ -36,7 +36,7 @@ class Responder {
                                                       RDMAPOpcode opcode);
 
   // --- out: responses, in the order of their requests
-  // The index-th that is not sent. False: there are no so many.
+  // Returns in `out` the index-th unsent response. Returns false if there are fewer.
   [[nodiscard]] bool response(u32 index, OutMessage& out) const;
   [[nodiscard]] MemoryFault gather(const OutMessage& response, u32 offset, u32 length,
                                    PayloadList& out) const;

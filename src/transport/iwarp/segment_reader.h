@@ -1,10 +1,10 @@
-// SegmentReader: DDP segments out of a TCP stream: MPA's framing and CRC. RFC 5044, 4 and 5.
-// Sans-IO. The octets come in any pieces. A segment that lies whole in one piece, or is short,
-// comes out whole, and its CRC is checked before. A long one (kStreamed octets of payload and more)
-// that is cut comes out as kBegin, kPart ..., kEnd, so that its payload is placed as it arrives;
-// its last kTail octets come with kEnd, behind the check of the CRC, so that nobody who waits for
-// the last octet sees it before. Invariant: at most kBuffer octets are kept, in memory that the
-// first segment that is cut allocates: an idle connection needs none.
+// SegmentReader: takes DDP segments from a TCP stream: MPA's framing and CRC. RFC 5044, 4 and 5.
+// Sans-IO. The octets come in any pieces. A segment that is whole in one piece, or short, comes out
+// whole, after the check of its CRC. A long one (kStreamed octets of payload and more) that is cut
+// comes out as kBegin, kPart ..., kEnd, so that its payload is placed as it arrives. Its last kTail
+// octets come with kEnd, after the check of the CRC, so that no program that waits for the last
+// octet sees it before. Invariant: at most kBuffer octets are kept, in memory that the first
+// segment that is cut allocates: an idle connection needs none.
 #pragma once
 
 #include <array>

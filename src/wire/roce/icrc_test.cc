@@ -39,7 +39,7 @@ std::vector<u8> masked_transport(std::span<const u8> transport) {
   return bytes;
 }
 
-// Which of the two is used follows from the processor: they must agree, in pieces too.
+// The processor determines which of the two is used: they must agree, in pieces too.
 TEST(ICRCTest, BothLibrariesComputeTheSame) {
   PRNG prng(7);
   for (std::size_t size = 0; size < 300; ++size) {

@@ -84,7 +84,7 @@ Expected<std::unique_ptr<FabricLink>> FabricLink::open(const FabricPlace& place,
   return link;
 }
 
-// Where the frame goes; nullopt: nowhere in this fabric.
+// Returns the destination of the frame, or nullopt if it is not in this fabric.
 std::optional<FabricPacket> FabricLink::address(const EgressFrame& frame) const {
   FabricPacket packet{.udp_source_port = frame.udp_source_port,
                       .traffic_class = frame.traffic_class,

@@ -28,7 +28,7 @@ inline constexpr const char* kFabricVariable = "VERBENA_FABRIC";  // a FabricPla
 inline constexpr const char* kFabricFolderVariable = "VERBENA_FABRIC_FOLDER";
 inline constexpr u32 kFabricVersion = 0x56464133;  // changes with the layout of any message
 
-// Which host a device is, and where its fabric's server is: "NAME HOST CLAIM".
+// FabricPlace: the host that a device is, and its fabric's server: "NAME HOST CLAIM".
 struct FabricPlace {
   std::string name;  // of the server
   u32 host = 0;      // among the scenario's hosts

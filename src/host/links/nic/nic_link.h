@@ -1,7 +1,7 @@
 // NICLink: a Link whose frames go through `verbena nic`, in shared rings: a device of this process
-// on a virtual function. What the device sends, the NIC checks; what comes, the NIC has checked: it
-// carries no ICRC. When the NIC ends, the link is dead until a new one takes the function back at
-// the same place, so that QPNs stay.
+// on a virtual function. The NIC checks the packets that the device sends. It has also checked
+// those that arrive: they carry no ICRC. When the NIC ends, the link is dead until a new one takes
+// the function back at the same place, so that QPNs stay.
 #pragma once
 
 #include <array>

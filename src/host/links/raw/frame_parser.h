@@ -15,8 +15,9 @@ class FrameParser {
   // `udp_port`: of RoCEv2, or of PSP, whose packets come out as they are.
   explicit FrameParser(u16 udp_port = kRoCEv2Port) : udp_port_(udp_port) {}
 
-  // `segment_size`: UDP payload of all packets in it but the last, in bytes; 0: it holds one. The
-  // bytes are there until the last poll(). What is no RoCE frame gives nothing.
+  // `segment_size` is the UDP payload of all packets in the frame but the last, in bytes; 0 if it
+  // holds one packet. The bytes are valid until the last poll(). A frame that is not RoCE gives no
+  // packet.
   void open(std::span<const u8> frame, u32 segment_size);
   [[nodiscard]] bool poll(IngressFrame& out);
 

@@ -32,7 +32,7 @@ std::size_t write_v2_headers(const EthernetPath& path, const RoCEv2Envelope& env
                              const RoCEv2MaskedFields& masked, std::size_t transport_size,
                              std::span<u8> out);
 
-// Encryption of a frame that a raw link writes: who seals it, and PSP's UDP port.
+// RawSeal: the encryption of a frame that a raw link writes: its sealer, and PSP's UDP port.
 struct RawSeal {
   PSPSender* sealer = nullptr;  // nullptr: the frame goes in clear
   u16 udp_port = kRoCEv2Port;

@@ -31,7 +31,8 @@ class Neighbours {
   explicit Neighbours(u32 interface_index)
       : interface_index_(interface_index), entries_(kEntries) {}
   [[nodiscard]] const Route& towards(const GID& destination, Time now);
-  // Has the kernel ask for who is unsettled, where no frame goes by its stack. Not too often.
+  // Makes the kernel look up an unsettled neighbour, when no frame uses the kernel's stack. Not too
+  // often.
   void ask(const GID& destination, Time now);
 
  private:

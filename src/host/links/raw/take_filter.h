@@ -1,7 +1,7 @@
 // Classic BPF programs that share packets out between a packet socket and a UDP socket of the same
-// process (taken_traffic.h). What the packet socket takes, the UDP socket drops: so the kernel has
-// a socket for each packet and sends no ICMP "port unreachable", and none is received twice.
-// SO_ATTACH_FILTER, packet(7).
+// process (taken_traffic.h). The UDP socket drops the packets that the packet socket takes. So the
+// kernel has a socket for each packet and sends no ICMP "port unreachable", and none is received
+// twice.
 #pragma once
 
 #include <linux/filter.h>

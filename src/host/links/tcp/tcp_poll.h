@@ -1,4 +1,5 @@
-// TCPPoll: which of an adapter's TCP sockets have something to do: an epoll, and who is told. Not
+// TCPPoll: finds the TCP sockets of an adapter that are ready: an epoll, and the targets to notify.
+// Not
 // thread-safe; the adapter's lock guards it.
 #pragma once
 
@@ -12,7 +13,7 @@
 
 namespace verbena::host {
 
-// Whoever has a socket in a TCPPoll.
+// ReadyTarget: the owner of a socket in a TCPPoll.
 class ReadyTarget {
  public:
   virtual ~ReadyTarget() = default;

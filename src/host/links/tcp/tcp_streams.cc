@@ -273,7 +273,7 @@ bool TCPStreams::pass_out(Stream& stream, Time now) {
   return any;
 }
 
-// How many octets the socket has taken; below 0: the connection is lost.
+// Returns the number of octets that the socket has taken; negative if the connection is lost.
 i64 TCPStreams::send_pieces(Stream& stream, std::span<const Bytes> from) {
   std::array<iovec, StreamGather::kMaxPieces> pieces;
   std::size_t count = 0;
@@ -327,7 +327,7 @@ void TCPStreams::lose(Stream& stream, Time now) {
   close(stream);
 }
 
-// Its place stays until another has it: whoever calls this may still hold it.
+// The entry stays until another stream takes it: the caller may still hold a reference.
 void TCPStreams::close(Stream& stream) {
   if (!stream.socket.is_open()) return;
   if (likely_ == &stream) likely_ = nullptr;

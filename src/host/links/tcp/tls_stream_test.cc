@@ -1,5 +1,5 @@
 // Two ends of one TCP connection with TLS on it: octets arrive as they were sent, whatever the
-// socket takes at a time; and who has not the key gets nothing.
+// socket takes at a time. A peer without the key gets nothing.
 #include "host/links/tcp/tls_stream.h"
 
 #include <gtest/gtest.h>
