@@ -1,5 +1,5 @@
-// Adapter: a Device joined to real time, real links and this process's threads. What abi/ and cli/
-// use.
+// Adapter: a Device joined to real time, real links and this process's threads. abi/ and cli/ use
+// it.
 //
 // One adapter per process and address; every ibv_open_device of that address shares it.
 // Thread-safe. Progress (docs/architecture/progress.md): post_send transmits from the
@@ -118,14 +118,15 @@ class Adapter {
   [[nodiscard]] virtual Expected<std::shared_ptr<ProcessMemory>> exporter_at(
       const ExportPlace& place) = 0;
 
-  // Before memory is registered that peers may reach: what of it they can map, made so where the
-  // user asks for it (host/local/common_memory.h). nullopt: nothing. Not inside a Session.
+  // Call it before registering memory that peers may reach. Returns the part of it that they can
+  // map, which it makes mappable if the user asks for it (host/local/common_memory.h), or nullopt
+  // if there is none. Not inside a Session.
   [[nodiscard]] virtual std::optional<CommonMemory> common_memory(std::span<const u8> memory) = 0;
 
   [[nodiscard]] virtual ConnectionManager& connections() = 0;  // takes the lock itself
 
-  // The port as the manager of an InfiniBand subnet has left it; nullptr: it is on none. Inside a
-  // Session, which it is good for.
+  // Returns the port as the manager of an InfiniBand subnet has left it, or nullptr if it is on no
+  // subnet. Call it inside a Session; the result is valid until the Session ends.
   [[nodiscard]] virtual const FabricPortAttributes* subnet_port() { return nullptr; }
 
   [[nodiscard]] virtual Device& device() = 0;  // only inside a Session, or for its config()

@@ -36,8 +36,8 @@ class Instruments {
   [[nodiscard]] faults::FaultFilter* filter();  // nullptr: there are no rules
   [[nodiscard]] Explainer* explainer() const { return explainer_.get(); }
 
-  // Breaks the objects that rules have named since the last call. False: there were none. `now`: by
-  // the device's clock.
+  // Breaks the objects that rules have named since the last call. Returns false if there were none.
+  // `now` is the time of the device's clock.
   bool fail_objects(Time now);
   void note_sent(const EgressFrame& frame, Time now) {
     if (explainer_ != nullptr) explainer_->history().on_sent(frame, now);

@@ -419,7 +419,8 @@ bool LiveAdapter::poll_frame(Time now) {
   return device_.poll_acknowledgement(device_time(now), frame_);
 }
 
-// By the device's clock. What waits for the simulated NIC waits for no time.
+// Returns a time of the device's clock. Packets that wait for the simulated NIC have no time:
+// never().
 Time LiveAdapter::next_send() const {
   return fabric_ == nullptr || fabric_->takes_data() ? device_.next_send() : Time::never();
 }
@@ -458,8 +459,8 @@ void LiveAdapter::send_or_await_reply(Time now) {
   }
 }
 
-// All that is to go is an acknowledgement in a ring, which waits for the reply: as each time in a
-// conversation between processes of one host. False: it is not so, and nothing was done.
+// Returns true if the only output is an acknowledgement in a ring, which waits for the reply, as
+// always in a conversation between processes of one host. If it returns false, it did nothing.
 bool LiveAdapter::awaits_reply_in_rings(Time now) {
   if (local_ == nullptr || !holding_.may_hold_acknowledgement() || has_frames(now) ||
       !local_->outgoing().hold_acknowledgements_alone())
@@ -516,8 +517,8 @@ Time LiveAdapter::device_due() const {
   return real_time(std::min(device_.next_timer(), next_send()));
 }
 
-// The program may be in a call, on this very core: who waited for the lock would get it between
-// that call and the next one, at the price of two switches of the core for each call. Threads that
+// The program may be in a call, on this very core. A thread that waits for the lock would get it
+// between that call and the next one, at the cost of two core switches for each call. Threads that
 // sleep wait for the helper, so it offers nothing then.
 void LiveAdapter::lock_as_helper() {
   for (u32 i = 0; i < kHelperOffers && asleep_.load(std::memory_order_relaxed) == 0; ++i) {

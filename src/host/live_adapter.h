@@ -46,7 +46,7 @@ class LiveAdapter final : public Adapter {
   void detach_from_all(QueuePair* qp) override;
   void add_port_listener(EventTarget* listener) override;
   void remove_port_listener(EventTarget* listener) override;
-  // Answers those who look on (stats_port.h) from now on; once.
+  // From now on, answers questions for statistics (stats_port.h). Call it once.
   void open_stats(const LocalAddress& address);
   [[nodiscard]] Expected<void> set_faults(std::vector<faults::Rule> rules, u64 seed) override;
   [[nodiscard]] faults::FaultFilter* faults() override { return instruments_.filter(); }
@@ -142,10 +142,10 @@ class LiveAdapter final : public Adapter {
   [[nodiscard]] Time next_send() const;
   void send_frames(Time now);
   Status detach_with_lock(QueuePair* qp, const GID& group);
-  // After all that may have changed what is due, and who is to look.
+  // Call it after anything that may have changed the due times or the thread that is to look.
   void tell_helper();
   void tell_helper_after_call(Time now);  // receives what has come through memory itself
-  // Returns whether something has, for which no descriptor wakes the helper.
+  // Returns true if something has arrived for which no descriptor wakes the helper.
   [[nodiscard]] bool refresh_helper();
   void note_requested();
   void tell_helper_of_device();  // the same, if only the device's timers may have changed

@@ -53,7 +53,7 @@ bool StreamSide::drain() {
   return any;
 }
 
-// The epoll first: it is the parent's too, who shall go on hearing of the sockets.
+// Closes the epoll first: the parent shares it, and must still get events of the sockets.
 void StreamSide::abandon() {
   link_.poll().close();
   manager_.abandon_all();

@@ -20,11 +20,11 @@ class StreamSide {
 
   [[nodiscard]] ConnectionManager& connections() { return manager_; }
 
-  // Receives what has come. False: nothing had.
+  // Receives octets. Returns false if there were none.
   bool receive(Look look, Time now);
-  // Sends what waits, as far as sockets take it. False: they took nothing.
+  // Sends pending octets, as far as the sockets take them. Returns false if they took nothing.
   bool send(Time now);
-  // Tells of ends. False: there were none.
+  // Reports ends. Returns false if there were none.
   bool drain();
   [[nodiscard]] Time next_timer() const {
     return std::min(streams_.next_timer(), manager_.next_timer());

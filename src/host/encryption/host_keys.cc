@@ -87,8 +87,8 @@ void HostKeys::begin(Time now) {
   file().magic.store(kHostKeysMagic);
 }
 
-// The other master key becomes a new one and issues from now on. What it issued before is valid
-// no more; senders have had a whole rotation to ask for new keys.
+// Replaces the other master key by a new one, which issues from now on. Keys that the old one
+// issued are no longer valid; senders had a whole rotation to ask for new keys.
 void HostKeys::rotate(Time now) {
   const u32 selector = file().selector ^ 1;
   for (File::Entry& entry : file().entries)

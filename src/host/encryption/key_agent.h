@@ -1,7 +1,7 @@
 // KeyAgent: agrees on the keys of PSP associations with other hosts, in a thread of its own, so
 // that no packet waits for a handshake of another. It asks for the keys of associations to peers,
-// asks again before they expire, and answers the questions of peers from HostKeys. What it is asked
-// for and what it has agreed cross by two queues under a lock; fd() wakes the owner.
+// asks again before they expire, and answers the questions of peers from HostKeys. Requests and
+// agreed keys cross by two queues under a lock; fd() wakes the owner.
 #pragma once
 
 #include <pthread.h>

@@ -177,7 +177,7 @@ std::optional<PSPNotice> PSPStage::take_notice(Time now) {
   return notice;
 }
 
-// The key may be used until the new one is there: whoever sent the notice may lie.
+// The key stays in use until the new one is there, because the notice may be forged.
 void PSPStage::on_notice(const PSPNotice& notice) {
   for (auto& [target, outgoing] : outgoing_)
     if (outgoing.sender != nullptr && outgoing.sender->spi() == notice.spi)

@@ -33,8 +33,8 @@ class PSPStage {
   [[nodiscard]] u16 port() const { return settings_.port; }
   [[nodiscard]] int fd() const { return agent_->fd(); }  // readable: take_keys()
 
-  // The association for the frame; nullptr: there is none yet, and the frame is held or, where too
-  // many are, dropped and counted.
+  // Returns the association for the frame, or nullptr if there is none yet. Then the frame is held,
+  // or dropped and counted if too many are held.
   [[nodiscard]] PSPSender* sender_for(const EgressFrame& frame, LinkCounters& counters);
   [[nodiscard]] bool has_keys() const { return agent_->has_agreed(); }
   // Takes the keys that were agreed. Returns the frames that waited for them, to be sent before all

@@ -1,4 +1,4 @@
-// TLSCredentials: how this host proves who it is in the handshake of keys, and what it asks of its
+// TLSCredentials: the proof of identity of this host in the handshake of keys, and its demands on
 // peers: TLS 1.3 only, by a pre-shared key or by certificates of one authority on both sides. A
 // certificate that names IP addresses is valid only for those.
 #pragma once

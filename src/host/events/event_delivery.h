@@ -1,4 +1,4 @@
-// EventDelivery: hands the events of a device and of its port to those who wait for them. Not
+// EventDelivery: delivers the events of a device and of its port to their waiting threads. Not
 // thread-safe: the adapter's lock guards it.
 #pragma once
 

@@ -44,8 +44,8 @@ class EventQueue {
     }
   }
 
-  // For who looks for an event again and again before it sleeps in pop(): one that comes between
-  // await() and take_awaited() is not told to the descriptor, and this thread's own.
+  // For a thread that polls for an event before it sleeps in pop(). An event that arrives between
+  // await() and take_awaited() does not signal the descriptor, and belongs to this thread.
   void await() {
     const std::lock_guard lock(mutex_);
     is_awaited_ = true;

@@ -1,4 +1,5 @@
-// EventTarget: who hears of a CQ's, QP's or SRQ's events. The `user` pointer given to the device's
+// EventTarget: the receiver of a CQ's, QP's or SRQ's events. The `user` pointer given to the
+// device's
 // create calls by a host program is an EventTarget* (or nullptr).
 // Called with the adapter locked: an implementation must not block or call the adapter.
 #pragma once

@@ -19,7 +19,7 @@ class Explainer {
  public:
   static constexpr u32 kMaxParagraphs = 10;
 
-  // nullptr: not wanted.
+  // Returns nullptr if the user wants no explanations.
   [[nodiscard]] static std::unique_ptr<Explainer> from_environment();
 
   // Whether any of them is in error.

@@ -1,5 +1,5 @@
-// HTTPServer: gives one page at /metrics to whoever asks, in one thread: a poll loop over a bounded
-// number of connections, each with a time limit.
+// HTTPServer: serves one page at /metrics to every client, in one thread: a poll loop over a
+// bounded number of connections, each with a time limit.
 #pragma once
 
 #include <functional>

@@ -47,7 +47,7 @@ class AddressSpace {
   Descriptor maps_;
 };
 
-// A line of /proc/PID/maps. proc_pid_maps(5). nullopt: it is none.
+// Parses a line of /proc/PID/maps, proc_pid_maps(5). Returns nullopt if it is none.
 [[nodiscard]] std::optional<MappedArea> parse_mapped_area(const std::string& line);
 
 }  // namespace verbena::host

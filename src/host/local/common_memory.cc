@@ -139,7 +139,8 @@ std::shared_ptr<const SharedFile> keep(const FileIdentity& identity, Descriptor 
   return shared;
 }
 
-// With the lock held. nullptr: it has none that others could map and write.
+// Call it with the lock held. Returns nullptr if the area has no file that others could map and
+// write.
 std::shared_ptr<const SharedFile> file_of(const MappedArea& area) {
   if (!area.is_shared || !area.is_writable || area.inode == 0) return nullptr;
   const FileIdentity identity(area.device, area.inode);

@@ -25,7 +25,7 @@ class Doorbells {
   }
 
   // --- the owner
-  // Adds those that rang since to `rung`. True: some did.
+  // Adds to `rung` the bells that rang since the last call. Returns true if there were any.
   [[nodiscard]] bool take(Rung& rung) {
     if (!has_rung()) return false;
     bool any = false;

@@ -130,7 +130,7 @@ class FrameRingReader {
     FrameRing::Addresses addresses{};
     Bytes body{};  // good until the next call of poll() or has_more(), may change under our eyes
   };
-  // The next one. False: none.
+  // Takes the next record. Returns false if there is none.
   [[nodiscard]] bool poll(Record& out) {
     free();
     return poll_and_keep(out);
@@ -139,7 +139,7 @@ class FrameRingReader {
   [[nodiscard]] bool poll_and_keep(Record& out);
   // Whether the writer has left what makes no sense; nothing more is read.
   [[nodiscard]] bool is_broken() const { return is_broken_; }
-  // Whether there is another, as the last one said. What came later it does not know.
+  // Returns true if the last record announced another one. It does not know of later records.
   [[nodiscard]] bool follows() const { return follows_; }
   [[nodiscard]] bool has_more() {
     free();

@@ -1,6 +1,6 @@
-// LocalPath: an adapter's part in what processes of one host do to each other's memory: it
-// publishes its device for those who import from it, and finds those that it imports from; unless
-// the user says no (VERBENA_LOCAL=off), also peers, so that both do without packets.
+// LocalPath: an adapter's part in direct memory access between processes of one host. It publishes
+// its device for processes that import from it, and finds those that it imports from. Unless the
+// user disables it (VERBENA_LOCAL=off), it does the same for peers, so that both need no packets.
 // Same user and network namespace only.
 // Not thread-safe, but for hold_life() and end_life(); the adapter's lock guards it.
 #pragma once
@@ -41,7 +41,8 @@ class LocalPath final : public PeerMemoryFinder {
   void end_life() { layout().header.life.release(); }
   void start();
 
-  // Off: all is packets between us and our peers. Imported regions are none of that.
+  // When it is off, all data between us and our peers goes in packets. Imported regions are
+  // unaffected.
   void turn_on();
   void turn_off();
 
@@ -52,15 +53,16 @@ class LocalPath final : public PeerMemoryFinder {
     if (keys_.take_unshared()) tell_mappers();
   }
 
-  // How memory that is about to be registered is made ready for peers. Thread-safe.
+  // Prepares memory that is about to be registered for access by peers. Thread-safe.
   [[nodiscard]] std::optional<CommonMemory> common_memory(std::span<const u8> memory) const;
 
   [[nodiscard]] std::shared_ptr<PeerMemory> find(const QPAttributes& qp) override;
   // The QP has this end of a TCP connection: so a peer at its other end finds it.
   void announce(const TCPTuple& end, QPN qpn);
 
-  // Where others find what the device exports, and who exports there. ESRCH: the process has ended;
-  // EXDEV: it is in another network namespace; else why the kernel keeps its memory from us.
+  // place() returns where others find the exports of the device; exporter_at() returns the exporter
+  // at such a place. ESRCH: the process has ended; EXDEV: it is in another network namespace;
+  // otherwise the errno with which the kernel refuses us its memory.
   [[nodiscard]] ExportPlace place() const;
   [[nodiscard]] Expected<std::shared_ptr<ProcessMemory>> exporter_at(const ExportPlace& place);
 
@@ -73,7 +75,7 @@ class LocalPath final : public PeerMemoryFinder {
   void sleep_until_withdrawn();
   void on_woken();
   [[nodiscard]] Doorbells& doorbells() const { return layout().shared.doorbells; }
-  // The ring of frames from a peer to us; nullopt: it has claimed none.
+  // Returns the ring of frames from a peer to us, or nullopt if it has claimed none.
   [[nodiscard]] std::optional<u32> ring_from(u32 slot) const {
     return layout().shared.rings.find(slot);
   }

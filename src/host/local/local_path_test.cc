@@ -480,7 +480,8 @@ TEST_F(LocalPeerTest, ThatIsKilledWhileItPolls) {
     EXPECT_EQ(here_->wait_for_completion().status, WQEStatus::kFlushed);
 }
 
-// One peer for each test: who forks again has threads by then, which tsan does not allow.
+// One peer for each test: after the first fork the process has threads, and tsan does not allow
+// another fork then.
 class KilledPeerTest : public LocalPeerTest, public testing::WithParamInterface<u32> {};
 
 TEST_P(KilledPeerTest, IsNoLongerThere) {

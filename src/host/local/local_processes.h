@@ -22,13 +22,14 @@ class LocalProcesses {
       : slot_(slot), directory_(std::move(directory)) {}
 
   [[nodiscard]] u32 slot() const { return slot_; }
-  // Off: all is packets.
+  // When it is off, all data goes in packets.
   [[nodiscard]] bool is_on() const { return enabled_.load(std::memory_order_relaxed); }
   void turn(bool on) { enabled_.store(on, std::memory_order_relaxed); }
 
-  // The process that has the slot now; nullptr: none that can be reached so.
+  // Returns the process that has the slot now, or nullptr if no reachable process has it.
   [[nodiscard]] std::shared_ptr<ProcessMemory> at(u32 slot);
-  // The one that was last found there; nullptr: none, or nobody uses it any more.
+  // Returns the process that was last found there, or nullptr if there was none or it is no longer
+  // in use.
   [[nodiscard]] std::shared_ptr<ProcessMemory> known_at(u32 slot) const {
     return known_[slot].lock();
   }

@@ -92,7 +92,7 @@ void OutgoingRings::note_unflushed(Peer& to) {
   unflushed_.push_back(static_cast<u32>(&to - to_.data()));
 }
 
-// Whose headers are to be filled in; nullptr: it is lost.
+// Returns the record header for the caller to fill in, or nullptr if the packet is lost.
 template <typename Write>
 FrameRing::Header* OutgoingRings::put(Peer& to, const FrameRing::Addresses& addresses,
                                       u32 body_bytes, const Write& write) {

@@ -1,9 +1,10 @@
-// OutgoingRings: from an adapter to processes of this host: the ring (frame_ring.h) in each of them
-// that is for us, and the bell that tells them. Packets of RC only: of a connection both ends know
-// each other's process before the first one. What finds no room is lost.
-// An acknowledgement goes into the ring only when something else does, or it is published: until
-// then a later one of its QP takes its place, and a SEND takes it along (RingHeaders). So it may be
-// held back for a reply: hold_acknowledgements(). Not thread-safe; the adapter's lock guards it.
+// OutgoingRings: the rings from an adapter to processes of this host: the ring (frame_ring.h) in
+// each of them that is for us, and the doorbell that wakes them. RC packets only: both ends of a
+// connection know each other's process before the first packet. A packet that finds no room is
+// lost.
+// An acknowledgement goes into the ring only with a later packet, or when it is published. Until
+// then a later one of its QP replaces it, and a SEND can carry it (RingHeaders). So it may be held
+// back for a reply: hold_acknowledgements(). Not thread-safe; the adapter's lock guards it.
 #pragma once
 
 #include <array>
@@ -28,7 +29,7 @@ class OutgoingRings final : public LocalPackets {
   [[nodiscard]] bool take(const QPAttributes& qp, const TxPacket& packet) override;
   [[nodiscard]] bool send(const QPAttributes& qp, const LocalSend& send) override;
   [[nodiscard]] bool acknowledge(const QPAttributes& qp, PSN psn, const AETH& aeth) override;
-  // The same for a frame. False: it is for elsewhere.
+  // Does the same for a frame. Returns false if the frame is for elsewhere.
   [[nodiscard]] bool take(const EgressFrame& frame);
   void flush() override;  // but for what is held back
   void publish();

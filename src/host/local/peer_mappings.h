@@ -29,8 +29,9 @@ class PeerMappings {
   PeerMappings(u32 pid, SlotSet& mappers, u32 own_slot)
       : pid_(pid), own_slot_(own_slot), mappers_(mappers) {}
 
-  // Where we have [address, address + length) of the peer, which `key` grants; nullptr: it cannot
-  // be mapped, or not all of it, or the peer itself may not access it so. Inside the gate.
+  // Returns where we have mapped [address, address + length) of the peer, which `key` grants.
+  // Returns nullptr if all or part of it cannot be mapped, or if the peer itself may not access it
+  // so. Inside the gate.
   [[nodiscard]] u8* find(const PublishedKeys& keys, const PublishedKey& key, u64 address,
                          u64 length, Access need) {
     if (key.span == 0) return nullptr;

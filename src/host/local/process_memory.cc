@@ -21,9 +21,9 @@ constexpr bool kStoresStayInOrder = false;
 #endif
 
 // Programs poll the end of a buffer for a WRITE (memory/ordered_copy.h). The kernel copies vector
-// by vector, in the order of our list and the peer's, each with no order inside: so what is stored
-// last is a vector of its own. Of ours only, where stores stay in order: for each vector of the
-// peer the kernel looks for its pages anew, 0.35 us.
+// by vector, in the order of our list and the peer's; inside a vector there is no order. So the
+// last store is a vector of its own. Only our list has it, and only if stores stay in order: for
+// each vector of the peer the kernel looks up its pages again, 0.35 us.
 u32 size_of_last_store(u64 end, u32 length) {
   for (const u32 size : {8u, 4u, 2u})
     if (length > size && end % size == 0) return size;

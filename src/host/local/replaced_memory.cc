@@ -21,7 +21,8 @@ thread_local constinit u64 retried __attribute__((tls_model("initial-exec"))) = 
 
 void* pointer_to(u64 address) { return reinterpret_cast<void*>(address); }
 
-// Its pages can be read only, by whoever holds it no further.
+// HeldRange: a range whose pages are read-only until give_back(), or until other memory replaces
+// them.
 class HeldRange {
  public:
   HeldRange(u64 begin, u64 length) : begin_(begin), length_(length) {
@@ -52,8 +53,8 @@ void put_in_place(void* copy, u64 address, u64 length) {
   CHECK(::mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, at) == at);
 }
 
-// Whole pages, with what lies in them beside the region: also what AddressSanitizer, whose memcpy
-// would refuse, has poisoned.
+// Copies whole pages, including the data beside the region. Some of it may be poisoned by
+// AddressSanitizer, whose memcpy would refuse it.
 void copy_pages(void* to, const void* from, u64 length) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(length) : : "memory");
 }

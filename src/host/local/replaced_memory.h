@@ -13,9 +13,10 @@
 namespace verbena::host {
 
 // Precondition of both: [address, address + length) are whole pages that can be read and written,
-// the file has `length` bytes, and no other call is in progress. False: all is as it was.
+// the file has `length` bytes, and no other call is in progress. If they return false, nothing has
+// changed.
 [[nodiscard]] bool replace_memory(u64 address, u64 length, int file);
-// By private anonymous memory.
+// Replaces it by private anonymous memory.
 [[nodiscard]] bool give_back_memory(u64 address, u64 length);
 
 // Waits until no memory is being replaced. Returns how many replacements have begun so far.

@@ -27,7 +27,8 @@ class RingClaims {
       if (used_.compare_exchange_weak(used, used + 1)) return give(slot, used + 1);
     return std::nullopt;
   }
-  // That of `ended`, which has one and uses it no more. nullopt: another was quicker.
+  // Takes the ring of `ended`, which no longer uses it. Returns nullopt if another process was
+  // faster.
   [[nodiscard]] std::optional<u32> take_over(u32 slot, u32 ended) {
     const u8 ring = ring_of_[ended].exchange(0);
     return ring == 0 || ring > kRings ? std::nullopt : give(slot, ring);

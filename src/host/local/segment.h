@@ -68,14 +68,14 @@ class OwnSegment {
   Mapping mapping_;
 };
 
-// Where a segment is: a descriptor of a process. Whoever says so may lie.
+// SegmentPlace: the place of a segment: a descriptor of a process. Untrusted: its sender may lie.
 struct SegmentPlace {
   u32 pid = 0;
   u32 fd = 0;
   u64 nonce = 0;
 };
 
-// The same, for whoever gets it from elsewhere, and may be anywhere.
+// ExportPlace: the same, for a process that gets it by other means and may be anywhere.
 struct ExportPlace {
   SegmentPlace segment;
   u32 slot = 0;

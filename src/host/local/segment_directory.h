@@ -1,5 +1,5 @@
-// SegmentDirectory: where the segment (segment.h) of each process slot is: a small file beside that
-// of Directory. What belongs to dead processes stays until another takes the slot; it leads to no
+// SegmentDirectory: the place of the segment (segment.h) of each process slot: a small file beside
+// that of Directory. The entry of a dead process stays until another takes the slot; it leads to no
 // segment.
 #pragma once
 

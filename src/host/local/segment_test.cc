@@ -1,4 +1,4 @@
-// Segments between processes: who is believed, and how the end of one is seen.
+// Tests segments between processes: which processes are trusted, and how the end of one is noticed.
 #include "host/local/segment.h"
 
 #include <fcntl.h>

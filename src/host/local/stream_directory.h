@@ -1,7 +1,8 @@
-// StreamDirectory: which QP has an end of a TCP connection of this user and network namespace: a
-// file beside that of Directory, with a place for each connection by its hash. A connection whose
-// place another has taken has no short cut. Whoever finds a QP here asks its owner whether it is so
-// (transport/local/published_qps.h), so what ended QPs leave behind leads nowhere.
+// StreamDirectory: the QP at an end of each TCP connection of this user and network namespace: a
+// file beside that of Directory, with a place for each connection by its hash. If another
+// connection has taken its place, a connection has no short cut. A process that finds a QP here
+// asks its owner for confirmation (transport/local/published_qps.h), so stale entries of ended QPs
+// have no effect.
 #pragma once
 
 #include <optional>

@@ -51,7 +51,7 @@ class Question {
     std::memcpy(at + RTA_LENGTH(0), value.data(), value.size());
     message_.nl.nlmsg_len = NLMSG_ALIGN(message_.nl.nlmsg_len) + RTA_ALIGN(attribute.rta_len);
   }
-  // The kernel answers before send() returns. nullopt: it has nothing to say.
+  // The kernel answers before send() returns. Returns nullopt if it gives no answer.
   [[nodiscard]] std::optional<Header> ask() {
     const Descriptor socket = open_kernel_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC);
     const u16 expected = static_cast<u16>(message_.nl.nlmsg_type - 2);  // RTM_GETx to RTM_NEWx

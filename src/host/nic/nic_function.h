@@ -84,7 +84,7 @@ class NICFunction {
   // When it may send what its programs have; never(): they have nothing.
   [[nodiscard]] Time next_due(Time now, const TokenBucket& of_all);
   void note_broken_ring() { ++counters_.broken_rings; }
-  // Gives the programs what has come. False: nothing had.
+  // Passes received packets to the programs. Returns false if there were none.
   bool receive(Look look, Time now);
   [[nodiscard]] bool has_address(const GID& address) const;
   // Gives a program what another function of this NIC and VLAN sends. It has no ICRC.

@@ -67,8 +67,8 @@ NICServer::~NICServer() {
   if (listener_.is_open()) ::unlink(config_.socket.c_str());
 }
 
-// Everybody may connect: whom a function admits is decided by who they are. A socket that a NIC has
-// left behind is replaced, one that is in use is not.
+// Every process may connect: a function admits it by its credentials. A stale socket of an ended
+// NIC is replaced; a socket in use is not.
 Expected<void> NICServer::listen() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -11,8 +11,7 @@
 
 namespace verbena::host {
 
-// The kernel has less to read where the message is one piece that goes to whom the socket is
-// connected to.
+// The kernel reads less if the message is one piece that goes to the socket's connected peer.
 [[nodiscard]] inline long send_message(int fd, const msghdr& message) {
   if (message.msg_iovlen != 1 || message.msg_name != nullptr || message.msg_control != nullptr)
     return ::syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT);

@@ -14,7 +14,8 @@ constexpr std::string_view kDefault = "dcqcn";
 constexpr u64 kUnknownSpeedMbps = 100'000;
 // A thread that sleeps comes back some 50 us late, and a link wants frames in bursts.
 constexpr Duration kBurst = us(100);
-// The CNPs of a peer in software come when its thread does. Whoever rises in between forgets them.
+// A peer in software sends its CNPs when its thread runs. A sender that raises its rate in between
+// loses their effect.
 constexpr Duration kIncreaseInterval = us(500);
 
 }  // namespace

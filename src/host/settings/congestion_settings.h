@@ -1,4 +1,4 @@
-// Which congestion control `verbena run --cc` asks of every device of a program.
+// The congestion control that `verbena run --cc` sets for every device of a program.
 #pragma once
 
 #include <array>

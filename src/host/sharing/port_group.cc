@@ -94,11 +94,12 @@ void PortGroup::leave(const Directory::Lock* lock) {
   }
 }
 
-// Closing and the new program cannot be one act. Were the program first, it would steer to our
-// socket what is for the last, and what comes between our last look and close() would be lost. So
-// the socket is closed first; what is for the last then goes to an index that is nobody's, which
-// the kernel gives to any of the others, who hand it on. A new socket, which is the last itself,
-// attaches the program and is in nobody's way when it is closed.
+// Closing the socket and attaching the new program cannot be one step. If the program came first,
+// it would steer to our socket the datagrams for the last one, and those that arrive between our
+// last look and close() would be lost. So the socket is closed first. Datagrams for the last socket
+// then go to an index that no socket has; the kernel gives them to any of the others, which forward
+// them. A new socket, which is the last itself, attaches the program, and its own close disturbs no
+// other.
 void PortGroup::leave_to(const std::vector<Steer>& rest) {
   if (parts_.receiver.renew() && parts_.receiver.bind()) (void)attach(rest);
 }
@@ -162,8 +163,8 @@ std::vector<Steer> PortGroup::discover() {
   return probe_.layout();
 }
 
-// Waits a moment for what comes. What is no probe is for others, QP 1 among them, and kept until
-// there is somebody to route it.
+// Waits a moment for datagrams. All but probes are for others, QP 1 included, and are kept until a
+// process can route them.
 void PortGroup::receive_while_joining() {
   std::array<pollfd, 2> waiting{{{.fd = parts_.receiver.fd(), .events = POLLIN, .revents = 0},
                                  {.fd = parts_.channel.fd(), .events = POLLIN, .revents = 0}}};

@@ -292,7 +292,7 @@ TEST_P(PortGroupTest, AMemberWithoutAnAnswerDelaysAJoinButDoesNotPreventIt) {
   EXPECT_TRUE(all_are_reached_directly_in_time());
 }
 
-// A MAD that is nobody's is taken by who gets it.
+// The process that receives an unclaimed MAD takes it.
 TEST_P(PortGroupTest, QP1IsServedThoughAMemberIsStopped) {
   for (int i = 0; i < 3; ++i) join();
   members_[0]->stop();

@@ -41,7 +41,7 @@ class ProcessChannel {
   [[nodiscard]] bool send(u32 slot, const ProbeAnswer& answer);
 
   enum class Received { kNothing, kFrame, kAnswer, kIgnored };
-  // The next message, without blocking. What it gives is good until the next call.
+  // Takes the next message, without blocking. The result is valid until the next call.
   [[nodiscard]] Received receive();
   [[nodiscard]] const IngressFrame& frame() const { return frame_; }
   [[nodiscard]] const ProbeAnswer& answer() const { return answer_; }

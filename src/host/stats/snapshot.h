@@ -1,4 +1,5 @@
-// Snapshot: what an adapter tells those who look on (`verbena stats`), and the two messages that
+// Snapshot: the state that an adapter reports to observers (`verbena stats`), and the two messages
+// that
 // carry it between processes of one host, over a Unix datagram socket (stats_port.h): a question,
 // and its answer. A question is about the QPs or about objects of another kind. An answer holds the
 // device's counters and these objects from the place on that was asked for, as many as fit. The

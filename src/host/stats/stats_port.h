@@ -1,6 +1,7 @@
-// StatsPort: where an adapter answers those who ask for its counters: a Unix datagram socket of its
-// own, so that no question comes near the data path; the helper thread sleeps on it. The kernel
-// says who asks: this user or root is answered, nobody else. Costs nothing while nobody asks.
+// StatsPort: the port where an adapter answers questions about its counters: a Unix datagram socket
+// of its own, so that no question comes near the data path; the helper thread sleeps on it. The
+// kernel names the asking user: this user and root get an answer, no others. Costs nothing while
+// nobody asks.
 // Not thread-safe; the adapter's lock guards it.
 #pragma once
 
