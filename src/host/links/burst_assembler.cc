@@ -201,7 +201,7 @@ void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
                room.staging.data() + room.staged, sink);
 }
 
-// `bytes`, just written to the end of what is staged, are sent next.
+// Sends `bytes` next. They were just written to the end of the staged bytes.
 void BurstAssembler::stage(Room& room, std::span<const u8> bytes) {
   if (bytes.empty()) return;  // between two parts that are sent from where they lie
   room.staged += static_cast<u32>(bytes.size());

@@ -75,7 +75,7 @@ TEST_F(BurstAssemblerTest, SmallFramesAreOnePiece) {
   EXPECT_EQ(bytes_of(assembler.bursts()[0]), expected(frames));
 }
 
-// Large parts stay where they lie, others are copied; whatever follows what.
+// Large parts stay in place, others are copied, in any order.
 TEST_F(BurstAssemblerTest, PartsOfAnySize) {
   constexpr std::array<u32, 4> kSizes = {1, 61, BurstAssembler::kMinGatherBytes, 1501};
   for (int round = 0; round < 500; ++round) {

@@ -1,5 +1,5 @@
 // CapturedLink: a Link whose frames are also written to a capture, both ways, as they are on the
-// wire: what a fault has dropped above it never comes here.
+// wire: frames that a fault has dropped above it never come here.
 #pragma once
 
 #include <memory>

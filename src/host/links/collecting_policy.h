@@ -33,13 +33,14 @@ class CollectingPolicy {
 
   explicit CollectingPolicy(u64 buffer) : possible_(buffer >= kLeastBuffer) {}
 
-  // Whether what has come was dense, so that on_empty() is to be told.
+  // Returns true if the stream was dense: then call on_empty().
   [[nodiscard]] bool is_dense() const { return dense_; }
-  // Whether the socket is to be left alone until may_take() says otherwise.
+  // Returns true if the socket is not to be read until may_take() returns true.
   [[nodiscard]] bool collects() const { return collects_; }
-  // `queued`: what lies in it. True: it collects no longer; to be taken until it is empty.
+  // `queued` is the content of the socket. Returns true if it collects no longer: read the socket
+  // until it is empty.
   [[nodiscard]] bool may_take(u64 queued, Time now);
-  // It is taken now, for another reason.
+  // The socket is read now, for another reason.
   void stop() { collects_ = false; }
 
   void on_taken(u64 octets, Time now);  // at once

@@ -39,7 +39,7 @@ void enlarge_buffer(int fd) {
   (void)set_option(fd, SOL_SOCKET, SO_RCVBUF, kWantedBufferBytes);
 }
 
-// And only of what comes for the groups that this socket has joined: IP_MULTICAST_ALL.
+// Receives datagrams only for the groups that this socket has joined: IP_MULTICAST_ALL.
 bool add_membership(int fd, const GID& group, u32 interface_index) {
   if (group.is_ipv4()) {
     ip_mreqn request{};
@@ -139,9 +139,10 @@ Expected<void> DatagramReceiver::join_group() {
                  "cannot join the group " + address_.to_string() + ": " + std::strerror(errno));
 }
 
-// Bound to the interface it is in no group of sockets with those that are bound to the address
-// alone, so that it changes nobody's place there (host/sharing/port_group.h). Until it is connected
-// it takes what is for those, too: a moment, and what is not for this process is handed on.
+// A socket that is bound to the interface is in no group with the sockets that are bound to the
+// address alone, so it changes no socket's place there (host/sharing/port_group.h). For a moment,
+// until it is connected, it also takes datagrams for those sockets. Frames for other processes are
+// forwarded.
 void DatagramReceiver::follow(const DatagramSource& source) {
   const SocketAddress from(source.address, source.port, interface_index_);
   if ((followed_ || bind_to_interface()) && ::connect(fd(), from.data(), from.size()) == 0)

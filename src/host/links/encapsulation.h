@@ -1,5 +1,5 @@
-// Encapsulation: what a link puts around the packets of one path, as the last stage of the frame
-// codec: PSP, which encrypts, or VXLAN.
+// Encapsulation: the wrapper that a link puts around the packets of one path, as the last stage of
+// the frame codec: PSP, which encrypts, or VXLAN.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// UDPLinks that encrypt: what passes between two, and what an attacker's packet comes to.
+// Tests UDPLinks that encrypt: the packets between two, and the effect of an attacker's packets.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -192,7 +192,7 @@ TEST_F(EncryptedLinkTest, MulticastIsRefused) {
   EXPECT_EQ(joined.error().error, EOPNOTSUPP);
 }
 
-// An attacker who can send any datagram from any address of this host.
+// An attacker that can send any datagram from any address of this host.
 class Attacker {
  public:
   explicit Attacker(const GID& source)
@@ -339,7 +339,7 @@ TEST_F(EncryptionAttackTest, GuessedSPI) {
   EXPECT_EQ(link->counters().refused_spi, 1u);
 }
 
-// An authentic packet may carry what is no RoCE packet.
+// An authentic packet may carry a packet that is not RoCE.
 TEST_F(EncryptionAttackTest, ShortAndStrangePackets) {
   const auto link = open(b_, settings(), 2);
   PSPSender sender = genuine_sender(*link);

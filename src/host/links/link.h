@@ -31,7 +31,7 @@ struct LinkCounters {
   u64 keys_agreed = 0, keys_issued = 0, key_failures = 0, key_refusals = 0;
 };
 
-// Whether somebody sleeps until descriptors() are readable.
+// Listening: whether a thread sleeps until descriptors() are readable.
 enum class Listening { kNo, kYes };
 
 // Where receive() looks.
@@ -52,12 +52,13 @@ class Link {
   // Whether all that was appended may wait for the next flush(), and none of it is read any more.
   [[nodiscard]] virtual bool may_wait() const { return false; }
 
-  // Takes in one batch of what waits, without blocking; the batch before must have been polled out.
-  // false: nothing waited where it looked.
+  // Receives one batch of pending frames, without blocking. The previous batch must have been
+  // polled out. Returns false if nothing was pending where it looked.
   [[nodiscard]] virtual bool receive(Look look) = 0;
-  // Whether it has left for now what streams in, and is to be asked again soon.
+  // Returns true if it leaves a stream of frames in place for now: then call receive() again soon.
   [[nodiscard]] virtual bool leaves_some() const { return false; }
-  // The next frame of the batch, good until the next call of this or receive(); false: no more.
+  // Takes the next frame of the batch, valid until the next call of this or receive(). Returns
+  // false if there are no more.
   [[nodiscard]] virtual bool poll_frame(IngressFrame& out, Time now) = 0;
   // The packet of the frame polled last, where the link answers for it: there is no ICRC in it, and
   // of frame.transport only the size counts. nullptr: it is to be checked and decoded.
@@ -75,7 +76,8 @@ class Link {
   // Whether it may have called the kernel since the last question, so that time has gone by.
   [[nodiscard]] virtual bool take_called() { return true; }
 
-  // Receives what is sent to an IP multicast group from now on, until it leaves it. Joined once.
+  // From now on, receives the frames for an IP multicast group, until it leaves the group. Joined
+  // once.
   [[nodiscard]] virtual Expected<void> join_multicast(const GID& group) = 0;
   virtual void leave_multicast(const GID& group) = 0;
 

@@ -44,8 +44,9 @@ void LocalLink::flush() {
 
 // --- in
 
-// A look at sockets costs as much as a message through memory: where those go on, it is rare, and
-// rarer where it is in vain. So what comes there waits no longer than nothing had come before.
+// A look at sockets costs as much as a message through memory. So it is rare while such messages go
+// on, and rarer if it is in vain. A frame on a socket then waits no longer than the time without
+// frames before it.
 bool LocalLink::looks_below(Look look, bool found) {
   if (found)
     quiet_looks_ = 0;

@@ -1,4 +1,4 @@
-// ObjectFault: what a fault rule does to an object of the device rather than to a packet.
+// ObjectFault: the effect of a fault rule on an object of the device rather than on a packet.
 #pragma once
 
 #include "base/types.h"

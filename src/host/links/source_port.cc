@@ -64,7 +64,7 @@ Descriptor open_socket(const GID& address, u16 port, u32 interface_index) {
   return fd;
 }
 
-// Takes what comes, so that the kernel does not answer it.
+// Listener: a socket that takes the datagram, so that the kernel does not answer it.
 struct Listener {
   Descriptor socket;
   SocketAddress address;

@@ -4,11 +4,11 @@
 // random start, on a connected one; where a datagram is cut (UDP_SEGMENT), its segments count on
 // from the datagram's. (Linux, ip_select_ident_segs() and inet_gso_segment().)
 //
-// A socket that has sent to one destination for a while is connected to it: then the kernel looks
-// for the route no more, a tenth of what a small datagram costs. Where its count begins is read
-// from a datagram to this host itself, which the kernel shows with its headers on the error queue
-// as it does for timestamps (SOF_TIMESTAMPING_TX_SCHED). Where it does not, the socket stays
-// unconnected. It receives nothing.
+// A socket that has sent to one destination for a while is connected to it: then the kernel no
+// longer looks up the route, a tenth of the cost of a small datagram. The first Identification of
+// its count is read from a datagram to this host itself, which the kernel shows with its headers on
+// the error queue as it does for timestamps (SOF_TIMESTAMPING_TX_SCHED). If the kernel does not
+// show it, the socket stays unconnected. It receives nothing.
 #pragma once
 
 #include <optional>
@@ -44,9 +44,9 @@ class SourcePort {
   [[nodiscard]] u8 hop_limit() const { return hop_limit_; }
   void set_hop_limit(u8 wanted);
 
-  // How long the segments are that a datagram which says nothing is cut into; 0: it is not cut. As
-  // with the hop limit, but it changes often: the socket's own is what kSteadySegments datagrams in
-  // a row were cut into.
+  // Returns the segment length into which the kernel cuts a datagram that names none; 0 if it is
+  // not cut. As with the hop limit, but it changes often: the socket's own is the length of the
+  // last kSteadySegments datagrams in a row.
   [[nodiscard]] u32 segment_size() const { return segment_size_; }
   void note_cut(u32 segment_size) {
     if (segment_size != last_segment_size_) {
@@ -65,7 +65,7 @@ class SourcePort {
     if (counts_) --next_identification_;
   }
 
-  // A datagram whose ICRC nobody looks at.
+  // Sends a datagram whose ICRC is never checked.
   void send_alone(std::span<const u8> payload, const SocketAddress& to);
 
   [[nodiscard]] bool is_connected() const { return peer_.has_value(); }
@@ -83,9 +83,9 @@ class SourcePort {
   }
   // To where the last datagrams went. Precondition: no Identification is taken and not yet used.
   void connect();
-  // After the kernel has refused a datagram, as it may have counted it: the count begins at 0
-  // again, for those too whose Identifications were taken. What strict receivers drop of them is
-  // sent again.
+  // Call it after the kernel has refused a datagram, because it may have counted it. The count
+  // begins at 0 again, also for datagrams whose Identifications were taken. If strict receivers
+  // drop those, they are sent again.
   void disconnect();
   void close();
 

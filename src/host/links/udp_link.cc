@@ -172,8 +172,8 @@ bool UDPLink::receive_from(std::size_t source, Look look) {
   return source == 2 * ports + 1 && groups_.receive(counters_);  // keys: take_keys()
 }
 
-// A source is followed, or no more, when nothing is left of what came before: so packets keep their
-// order.
+// The link begins or ends to follow a source when no earlier datagram is left: so packets keep
+// their order.
 bool UDPLink::receive_from_port(std::size_t index, Look look) {
   DatagramReceiver& receiver = ports_[index]->receiver;
   first_to_poll_ = std::min(first_to_poll_, index);

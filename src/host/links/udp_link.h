@@ -43,7 +43,7 @@ class UDPLink final : public Link {
   [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open_in_network(
       const LocalAddress& address, u64 random, u32 vni,
       const std::optional<EncryptionSettings>& encryption);
-  // For a VLANLink that stands on it: sends nothing, and refuses what comes to its sockets, since
+  // For a VLANLink that stands on it: sends nothing, and refuses the frames of its sockets, because
   // the kernel gives them frames without a tag.
   [[nodiscard]] static Expected<std::unique_ptr<UDPLink>> open_for_vlan(const LocalAddress& address,
                                                                         u64 random);

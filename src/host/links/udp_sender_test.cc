@@ -270,7 +270,7 @@ TEST_P(UDPSenderTest, OneIsRefusedAndThoseBehindItInTheSameFlushGo) {
   EXPECT_EQ(counters_.sent_frames, SourcePort::kSteady + 4);
 }
 
-// The socket itself cuts what is cut alike for a while; what is not goes as before.
+// The socket itself cuts datagrams of one segment size for a while; the others go as before.
 TEST_P(UDPSenderTest, DatagramsOfAllKindsAmongMany) {
   for (u32 round = 0; round < 3 * SourcePort::kSteadySegments; ++round) {
     const std::size_t size = round % 40 < 20 ? 8 : 24;
@@ -284,7 +284,7 @@ TEST_P(UDPSenderTest, DatagramsOfAllKindsAmongMany) {
   EXPECT_EQ(counters_.segmentation_refused, 0u);
 }
 
-// ICMP says so with a later call, which a connected socket's owner gets to hear.
+// A later call of a connected socket returns the ICMP error.
 TEST_P(UDPSenderTest, WhereNobodyListensNothingElseIsLost) {
   receiver_.close();
   constexpr u32 kFrames = 3 * SourcePort::kSteady;

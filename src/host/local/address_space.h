@@ -1,6 +1,6 @@
-// AddressSpace: what lies where in this process, or in another one of its user, as the kernel tells
-// it: ioctl(PROCMAP_QUERY) of /proc/PID/maps, which answers for one address (Linux 6.11), or that
-// file's text before.
+// AddressSpace: the mappings of this process, or of another one of its user, as the kernel reports
+// them: by ioctl(PROCMAP_QUERY) of /proc/PID/maps, which answers for one address (Linux 6.11), or
+// by that file's text before.
 #pragma once
 
 #include <functional>
@@ -32,8 +32,8 @@ class AddressSpace {
   [[nodiscard]] std::optional<MappedArea> at(u64 address) const;
   // The first that ends after the address.
   [[nodiscard]] std::optional<MappedArea> from(u64 address) const;
-  // Whether all of [begin, end) is mapped, and each area there is as it should be. nullopt: the
-  // kernel does not tell.
+  // Returns whether all of [begin, end) is mapped and `is_right` holds for each area there, or
+  // nullopt if the kernel does not tell.
   using IsRight = std::function<bool(const MappedArea&)>;
   [[nodiscard]] std::optional<bool> covers(u64 begin, u64 end, const IsRight& is_right) const;
 

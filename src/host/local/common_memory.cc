@@ -43,7 +43,8 @@ Range common(const Range& a, const Range& b) {
 
 using FileIdentity = std::pair<u64, u64>;  // device, inode
 
-// Those of this process, by what they are. Never destroyed: a region may outlive everything.
+// Files: the shared files of this process, by identity. Never destroyed: a region may outlive
+// everything.
 struct Files {
   std::recursive_mutex mutex;  // the last owner of a file may be one that holds it
   std::map<FileIdentity, std::weak_ptr<const SharedFile>> open;
@@ -166,7 +167,8 @@ std::optional<CommonMemory> find_in(const MappedArea& area, const Range& memory)
 
 // --- replacement
 
-// Memory that nobody else has, or had only through keys of ours that are gone.
+// Returns true for memory that no other process has, or has only through keys of ours that are
+// gone.
 bool is_replaceable(const MappedArea& area) {
   if (!area.is_readable || !area.is_writable || area.is_executable) return false;
   if (area.is_shared) return area.name == kNameInMaps;

@@ -1,6 +1,6 @@
-// Doorbells: how a process hears that others have put frames into its rings (frame_ring.h), and how
-// they know that it sleeps. In shared memory that all of them write; zeroed memory: nobody rang,
-// and it is awake. A process that rings for nothing costs a look.
+// Doorbells: tell a process that others have put frames into its rings (frame_ring.h), and tell the
+// others that it sleeps. In shared memory that all of them write. Zeroed memory means that no
+// process rang and the owner is awake. A needless ring costs a look.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ class Doorbells {
     }
     return any;
   }
-  // It sleeps from now on, unless somebody rang: take() afterwards.
+  // The owner sleeps from now on, unless a process rang: call take() afterwards.
   void sleep() {
     if (sleeps_.load(std::memory_order_relaxed) == 0)
       sleeps_.exchange(1, std::memory_order_seq_cst);

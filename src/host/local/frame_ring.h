@@ -1,19 +1,18 @@
-// FrameRing: frames and packets from one process to one other, in order, through memory that both
-// map: one writes, one reads, nobody waits. Neither trusts what the other can change: a ring that
-// makes no sense is broken, takes nothing more and gives nothing more.
+// FrameRing: frames and packets from one process to another, in order, through memory that both
+// map: one writes, one reads, neither waits. Neither trusts memory that the other can change: an
+// invalid ring is broken, takes nothing more and gives nothing more.
 //   record: | header | body | padding to a cache line |
-// The body is a transport packet (BTH .. ICRC, which is not filled in), or only its payload where
-// the headers are in the record's already.
-// The reader sees by a record itself that it is there: its first word, which is written last, and
-// which was 0 before. So a short one takes one cache line from core to core. What fits into a line
-// is made elsewhere and stored there at once: a reader that looks again and again would take the
-// line away in between. A record says whether another was published with it: where none was, the
-// next line, which the writer has at hand, is left alone. GIDs lie in a table and are named by
-// their place in it.
-// A new writer or reader goes on where another has left off; a reader perhaps with the last record
-// once more, which is then a duplicate to its QP.
-// A reader that looks at the ring again and again says so, and the writer need not ring for it
-// (doorbells.h): two cache lines less that go from core to core for each frame.
+// The body is a transport packet (BTH .. ICRC, which is not filled in), or only its payload if the
+// headers are already in the record.
+// The reader recognizes a record by its first word, which is written last and was 0 before. So a
+// short record takes one cache line from core to core. A record that fits a line is built elsewhere
+// and stored there at once: a reader that polls would take the line away in between. A record says
+// whether another was published with it. If none was, the reader does not touch the next line,
+// which the writer's core has. GIDs are in a table, and records name them by their index.
+// A new writer or reader continues at the position of the old one. A reader may read the last
+// record again, which is then a duplicate to its QP.
+// A reader that polls the ring says so, and the writer need not ring the doorbell (doorbells.h):
+// two cache lines less go from core to core for each frame.
 // A record never goes around the end: one of length kSkip leads to the start.
 #pragma once
 

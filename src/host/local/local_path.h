@@ -46,7 +46,7 @@ class LocalPath final : public PeerMemoryFinder {
   void turn_on();
   void turn_off();
 
-  // Returns when nobody is copying any more by what the device has withdrawn meanwhile.
+  // Returns when no peer still copies by keys that the device has withdrawn meanwhile.
   void wait_for_peers() {
     const bool keys = keys_.take_withdrawn(), qps = qps_.take_withdrawn();
     if (keys || qps) wait_for_gates();
@@ -69,9 +69,10 @@ class LocalPath final : public PeerMemoryFinder {
   // --- frames and packets through shared memory: links/local_link.h
   [[nodiscard]] OutgoingRings& outgoing() { return outgoing_; }
   [[nodiscard]] LocalProcesses& processes() { return processes_; }
-  // A peer rang, and there was no frame: it has withdrawn what we have mapped.
+  // A peer rang, and there was no frame: it has withdrawn memory that we have mapped.
   void on_withdrawn_by(u32 slot);
-  // For an adapter that gets no frames so: each ring wakes it, and means that.
+  // For an adapter that receives no frames through rings: each bell wakes it, and means a
+  // withdrawal.
   void sleep_until_withdrawn();
   void on_woken();
   [[nodiscard]] Doorbells& doorbells() const { return layout().shared.doorbells; }

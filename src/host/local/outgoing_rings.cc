@@ -110,7 +110,7 @@ FrameRing::Header* OutgoingRings::put(Peer& to, const FrameRing::Addresses& addr
   return &to.ring->last();
 }
 
-// Before what comes after it.
+// Puts the waiting acknowledgement before the next record.
 void OutgoingRings::put_acknowledgement(Peer& to) {
   Waiting& waiting = to.acknowledgement;
   if (!std::exchange(waiting.is_there, false)) return;
@@ -145,8 +145,8 @@ bool OutgoingRings::take(const QPAttributes& qp, const TxPacket& packet) {
   return true;
 }
 
-// As take(), but that a payload which cannot be read is for others to deal with. And nothing
-// follows it: the peer sees it at once, while we do what else there is to do.
+// As take(), but leaves a payload that cannot be read to other code. Nothing follows the packet: it
+// is published at once, so that the peer sees it while we do the rest of the work.
 bool OutgoingRings::send(const QPAttributes& qp, const LocalSend& send) {
   Peer* const to = peer_of(qp.dest_qp, qp.path.destination);
   if (to == nullptr) return false;

@@ -56,7 +56,7 @@ class OutgoingRings final : public LocalPackets {
   // Since the last question.
   [[nodiscard]] Taken take_taken() { return std::exchange(taken_, {}); }
 
-  // Whether what was taken as a frame is not for a reply to take along.
+  // Returns true if a packet taken as a frame cannot be piggybacked on a reply.
   [[nodiscard]] bool is_urgent() const { return is_urgent_; }
   // Since the last question.
   [[nodiscard]] bool take_called() { return std::exchange(called_, false); }

@@ -20,7 +20,7 @@ bool is_file_of(const SharedSpan& span, int fd) {
          file.st_ino == span.inode;
 }
 
-// Opened only when it is what it should be: opening a device or a pipe may do something.
+// Opens the file only if its type is the expected one: opening a device or a pipe may have effects.
 Descriptor open_file(u32 pid, const SharedSpan& span, MapAccess access) {
   const std::string path =
       "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(span.descriptor);

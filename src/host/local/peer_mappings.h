@@ -1,11 +1,10 @@
-// PeerMappings: what we have mapped of a peer's regions (memory/shared_span.h), each when it is
+// PeerMappings: our mappings of a peer's regions (memory/shared_span.h). Each is made when it is
 // first used, with the rights of its key. A bounded number: one more replaces an old one.
 //
-// The protection of the peer's pages holds for what we have mapped, too: a copy asks the kernel
-// whether the peer still has these pages of the file there, with the right that the copy needs, and
-// believes a "yes" for a while: kTrust, or up to kMaxTrust where the question takes long. It takes
-// as long as a short copy by the kernel, so that one for each copy would leave no reason to map
-// anything.
+// The protection of the peer's pages holds for our mappings, too: a copy asks the kernel whether
+// the peer still has these pages of the file there, with the right that the copy needs. It trusts a
+// "yes" for a while: kTrust, or up to kMaxTrust if the question takes long. A question takes as
+// long as a short copy by the kernel, so one for each copy would remove the benefit of a mapping.
 #pragma once
 
 #include <array>
@@ -42,7 +41,7 @@ class PeerMappings {
     if (offset > size || length > size - offset || !may(need, place)) return nullptr;
     return place.mapping.data() + offset;
   }
-  // Unmaps what no key grants any more. The peer rings for us when it has withdrawn something.
+  // Unmaps the regions that no key grants any more. The peer rings when it has withdrawn a key.
   void drop_withdrawn(const PublishedKeys& keys);
   [[nodiscard]] u32 count() const;
 

@@ -96,7 +96,7 @@ void read_from(const u8* from, u64 length, PieceWalk& to) {
 
 }  // namespace
 
-// While there is one, what is found in the tables stays allowed.
+// Passage: while it exists, the keys that are found in the tables stay valid.
 class ProcessMemory::Passage {
  public:
   explicit Passage(ProcessMemory& to) : gates_(to.segment_.shared().gates), gate_(to.own_slot_) {

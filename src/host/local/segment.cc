@@ -27,7 +27,7 @@ std::string path_of(const std::string& process, u64 fd) {
   return "/proc/" + process + "/fd/" + std::to_string(fd);
 }
 
-// Opened only when it is what it should be: opening a device or a pipe may do something.
+// Opens the file only if its type is the expected one: opening a device or a pipe may have effects.
 Descriptor open_segment(const SegmentPlace& place) {
   const Descriptor found(
       ::open(path_of(std::to_string(place.pid), place.fd).c_str(), O_PATH | O_CLOEXEC));

@@ -60,7 +60,7 @@ class OwnSegment {
     return *reinterpret_cast<SegmentLayout*>(mapping_.data());
   }
   [[nodiscard]] int fd() const { return file_.get(); }
-  // Ours from now on, and no longer what others map. In a child of fork().
+  // Makes the segment a private copy, which others no longer map. In a child of fork().
   void keep_copy();
 
  private:

@@ -20,9 +20,9 @@ class SettlingMemory {
 
   // `now` never goes back.
   void add(std::span<const u8> memory, Time now);
-  // Some whose time has come.
+  // Returns memory that is due.
   [[nodiscard]] std::optional<std::span<const u8>> take(Time now);
-  // When there will be some; never(): nothing waits.
+  // Returns when memory will be due; never() if none waits.
   [[nodiscard]] Time next() const;
 
  private:

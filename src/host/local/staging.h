@@ -1,9 +1,9 @@
-// Staging: room to copy through where the kernel's own copy between two processes would be slow.
+// Staging: a buffer to copy through if the kernel's own copy between two processes would be slow.
 //
-// process_vm_readv(2) and process_vm_writev(2) copy with `rep movsb`. Where what is written lies 1
-// to 15 octets further in its page than what is read, AMD's Zen does that at a quarter of its speed
-// or less (`bench/limit_process_vm read 524288 1 shift 8` measures it). A copy more, within the
-// cache, costs 10 to 70 %.
+// process_vm_readv(2) and process_vm_writev(2) copy with `rep movsb`. If the destination lies 1 to
+// 15 octets further in its page than the source, AMD's Zen copies at a quarter of its speed or less
+// (`bench/limit_process_vm read 524288 1 shift 8` measures it). A second copy, within the cache,
+// costs 10 to 70 %.
 #pragma once
 
 #include <memory>

@@ -185,7 +185,8 @@ std::optional<FabricLink::PortChange> FabricLink::take_port_change() {
   return PortChange{std::exchange(told_port_, settings_.port), settings_.port};
 }
 
-// From now on time goes as it does elsewhere: what waits for the fabric need not wait long.
+// From now on the clock runs at real speed, so that operations that wait for the fabric time out
+// soon.
 void FabricLink::die() {
   const Time now = monotonic_now();
   settings_.clock = {.simulated = device_time(now), .real = now, .scale = 1, .runs = true};
@@ -237,7 +238,7 @@ bool FabricLink::is_for_us(const IngressFrame& frame, Time now) {
 }
 
 // On InfiniBand a program joins through the subnet's administration, and the server gives each of
-// its host's processes what comes for a group.
+// its host's processes the frames for a group.
 Expected<void> FabricLink::join_multicast(const GID& group) {
   if (settings_.is_infiniband && lid_of_address(group) != 0) return {};
   return failure(EOPNOTSUPP, "a simulated fabric has no multicast");

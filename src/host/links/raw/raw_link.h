@@ -1,12 +1,12 @@
 // RawLink: Ethernet frames on the interface of a device, past the kernel's IP and UDP: RoCEv2, and
-// RoCEv1 (EtherType 0x8915). It stands on a UDPLink, which goes on to do what a raw link cannot or
-// need not: to share QP 1, the port and multicast groups with the other processes of the host, and
-// to carry what goes to this host, to groups, by other interfaces, or to neighbours whose MAC
-// address is not known yet: sending through the kernel's stack makes it ask. What the raw port
-// takes, the UDP sockets drop (take_filter.h).
-// Where the UDPLink encrypts, frames to neighbours are sealed by its associations, and what the raw
-// port takes is opened by them. RoCEv1 is not encrypted, and is neither sent nor taken then.
-// RoCEv1 has no such way: frames to a neighbour that is not known are lost, and the transports send
+// RoCEv1 (EtherType 0x8915). It stands on a UDPLink, which still does the work that a raw link
+// cannot or need not do. It shares QP 1, the port and multicast groups with the other processes of
+// the host. It also carries frames to this host, to groups, by other interfaces, or to neighbours
+// whose MAC address is not known yet: sending through the kernel's stack makes the kernel ask. The
+// UDP sockets drop the packets that the raw port takes (take_filter.h).
+// If the UDPLink encrypts, its associations seal frames to neighbours, and open those that the raw
+// port takes. RoCEv1 is not encrypted, and is neither sent nor taken then.
+// RoCEv1 has no such path: frames to an unknown neighbour are lost, and the transports send
 // them again. Between processes of one host the two are the same, and go as RoCEv2.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace verbena::host {
 
 class RawLink final : public Link {
  public:
-  // `link` itself for LinkKind::kUDP. Otherwise an Error says what is missing for `kind`.
+  // Returns `link` itself for LinkKind::kUDP. Otherwise an Error says what is missing for `kind`.
   [[nodiscard]] static Expected<std::unique_ptr<Link>> on(std::unique_ptr<UDPLink> link,
                                                           const LocalAddress& address,
                                                           LinkKind kind);

@@ -1,6 +1,6 @@
-// The header that goes before each frame of a packet socket with PACKET_VNET_HDR: what is left to
-// the interface to do, or what the kernel has not done yet. virtio 1.2, 5.1.6; fields in the host's
-// byte order, as the kernel has them. (<linux/virtio_net.h> is no C++.)
+// The header before each frame of a packet socket with PACKET_VNET_HDR: the work that is left to
+// the interface, or that the kernel has not done yet. virtio 1.2, 5.1.6; fields in the host's byte
+// order, as the kernel has them. (<linux/virtio_net.h> is no C++.)
 #pragma once
 
 #include "base/types.h"

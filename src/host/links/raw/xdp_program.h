@@ -1,5 +1,5 @@
-// The XDP program of an AF_XDP link: what the link takes (taken_traffic.h) goes to the socket of
-// the queue that it came on; everything else, and what comes on a queue without a socket, goes on
+// The XDP program of an AF_XDP link: the packets of the link (taken_traffic.h) go to the socket of
+// the queue on which they arrive. All other packets, and those on a queue without a socket, go on
 // to the kernel. eBPF instructions written here, so nothing is compiled at run time. Linux,
 // Documentation/bpf/standardization/instruction-set.rst.
 #pragma once

@@ -1,4 +1,5 @@
-// StreamFaults: the fault rules of an iWARP adapter, and what they hold back of each connection.
+// StreamFaults: the fault rules of an iWARP adapter, and the octets of each connection that they
+// hold.
 // Only connections that begin while there are rules have queues of their own (FaultyStream).
 #pragma once
 

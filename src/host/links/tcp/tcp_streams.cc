@@ -91,8 +91,8 @@ void TCPStreams::on_ready(Stream& stream, u32 events, Time now) {
 
 bool TCPStreams::receive_likely(Time now) { return likely_ != nullptr && receive(*likely_, now); }
 
-// Octets that nobody wants any more are read all the same: else the kernel would answer them with a
-// reset, which overtakes what we have said last.
+// Reads unwanted octets, too: otherwise the kernel would answer them with a reset, which overtakes
+// our last octets.
 bool TCPStreams::receive(Stream& stream, Time now) {
   bool any = false;
   for (u32 received = 0;
@@ -245,7 +245,7 @@ bool TCPStreams::send_late(Stream& stream, QueuePair& qp, Time now) {
   return pass_out(stream, now) || any;
 }
 
-// Sends what the rules no longer hold back.
+// Sends the octets that the rules no longer hold back.
 bool TCPStreams::pass_out(Stream& stream, Time now) {
   FaultyStream& faults = *stream.faults;
   bool any = false;

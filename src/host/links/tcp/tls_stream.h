@@ -31,9 +31,9 @@ class TLSStream {
 
   // As recv(2): octets in clear; 0: the peer has ended its side; below 0: errno says why.
   [[nodiscard]] i64 receive(std::span<u8> into);
-  // Whether octets have been decrypted that no descriptor tells of.
+  // Returns true if there are decrypted octets, for which no descriptor becomes readable.
   [[nodiscard]] bool has_pending() const;
-  // As sendmsg(2). What it takes may be kept, up to a record, until flush().
+  // As sendmsg(2). It may keep the octets that it takes, up to a record, until flush().
   [[nodiscard]] i64 send(std::span<const iovec> from);
   // Returns whether nothing is kept any more, or the connection is lost.
   bool flush();
