@@ -176,8 +176,8 @@ std::span<const u8> MPASetUp::private_data() const {
   return incoming_.size() < skip ? std::span<const u8>{} : std::span(incoming_).subspan(skip);
 }
 
-// Behind our ready-to-receive message a peer that is no Verbena has time to take it: Linux's siw
-// leaves what comes while it does so in the socket.
+// A peer that is not Verbena needs time to take our ready-to-receive message: Linux's siw leaves
+// octets that arrive meanwhile in the socket.
 StreamAgreement MPASetUp::agreement(u32 segment_octets) const {
   CHECK(state_ == State::kAgreed);
   const bool is_active = frame_.is_reply;

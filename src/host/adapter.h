@@ -45,7 +45,7 @@ class Adapter {
    public:
     explicit Session(Adapter& adapter, Clock clock = Clock::kNow)
         : adapter_(adapter), real_now_(adapter.lock(clock)), now_(adapter.device_now(real_now_)) {}
-    // Where memory is missing, what has not left the device yet leaves it with a later call.
+    // If memory is missing, the remaining output leaves the device with a later call.
     ~Session() {
       try {
         end();
@@ -80,8 +80,8 @@ class Adapter {
   };
   [[nodiscard]] Session enter(Clock clock = Clock::kNow) { return Session(*this, clock); }
 
-  // The data path's poll: takes what is there; when nothing is, and now and then when something is,
-  // receives from the link and runs due timers in this thread, then looks again.
+  // The data path's poll: takes the CQEs that are there. If there are none, and now and then when
+  // there are some, it receives from the link and runs due timers in this thread, then looks again.
   [[nodiscard]] virtual u32 poll_cq(CompletionQueue* cq, std::span<CQE> out) = 0;
   // Arms the CQ, and the helper thread, since the caller is about to sleep.
   virtual void request_notification(CompletionQueue* cq, NotifyOn on) = 0;
@@ -91,8 +91,8 @@ class Adapter {
   [[nodiscard]] virtual bool look_before_sleep(const std::function<bool()>& has_event) = 0;
   virtual void on_awake() = 0;
 
-  // Processes the packets that have arrived so far and sends what answers them, also what was held
-  // back, as a card has done by now: before a QP is destroyed or changes to a state in which they
+  // Processes the packets that have arrived so far and sends the answers, held ones included, as a
+  // card has done by now. Call it before a QP is destroyed or changes to a state in which they
   // would be dropped, and before keys that they may name become invalid. Not inside a Session.
   virtual void receive_arrived() = 0;
 

@@ -1,4 +1,4 @@
-// Instruments: what a user attaches to one adapter, to break it or to see into it: fault rules, a
+// Instruments: the tools that a user attaches to one adapter, for faults or observation: fault rules, a
 // capture, explanations of errors. They stand on the adapter's link, or on its streams, in this
 // order: QPs, faults, capture, wire. Not thread-safe: the adapter's lock guards it.
 #pragma once

@@ -489,7 +489,7 @@ bool LiveAdapter::refresh_helper() {
   return alarm_.tell(*link_, device_due(), others_due(), now);
 }
 
-// To wake the helper for what has come would take longer than to receive it.
+// To wake the helper for received frames would take longer than to receive them here.
 void LiveAdapter::tell_helper_after_call(Time now) {
   for (u32 i = 0; refresh_helper(); ++i) {
     if (i == kReceivedByCall) return alarm_.wake(clock_.last());
@@ -550,7 +550,7 @@ void LiveAdapter::serve() {
   }
 }
 
-// Where memory is missing, what is left stays for the next time.
+// If memory is missing, the remaining work waits for the next time.
 LiveAdapter::Served LiveAdapter::try_to_serve(Look look, Time now) {
   try {
     return serve_once(look, now);

@@ -1,5 +1,5 @@
-// StreamSide: what an adapter has in place of frames and MADs where its QPs have TCP connections:
-// streams and connection manager, driven as one. Not thread-safe; the adapter's lock guards it.
+// StreamSide: replaces frames and MADs in an adapter whose QPs have TCP connections: streams and
+// connection manager, driven as one. Not thread-safe; the adapter's lock guards it.
 #pragma once
 
 #include <algorithm>

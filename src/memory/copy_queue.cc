@@ -254,8 +254,8 @@ void CopyQueue::read_ahead(const FarRegions::Place& place, CopyLane::Jobs& jobs,
   }
 }
 
-// A piece that was not read ahead begins a new run: what is left of the run before was for packets
-// that are not sent now.
+// A piece that was not read ahead begins a new run: the rest of the run before was for packets that
+// are not sent now.
 std::optional<Bytes> CopyQueue::read_late(const FarRegions::Place& place, CopyLane* lane, u64 from,
                                           u32 length, u64 ahead, CopyResult& why) {
   CopyLane::Jobs* const jobs = jobs_of(lane);

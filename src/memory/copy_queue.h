@@ -63,7 +63,7 @@ class CopyQueue {
 
   // Returns true while copies run that a lane has forgotten: of a QP that was reset or destroyed.
   [[nodiscard]] bool has_orphans();
-  // Finds what has ended.
+  // Finds the jobs that have ended.
   void poll(const FarRegions& regions, CopyLane& lane);
 
  private:

@@ -1,5 +1,5 @@
 // DatagramEngine: an Engine whose wire side is packets: RC, UC and UD.
-// Contract: as Engine's, with poll_packet() among what is drained.
+// Contract: as Engine's; also drain poll_packet().
 #pragma once
 
 #include "transport/acknowledgement.h"

@@ -88,8 +88,9 @@ class Engine {
   // A receive was posted (own queue or SRQ). Returns false if it causes no output.
   [[nodiscard]] virtual bool on_receive_posted(Time now) = 0;
   // A write to far memory has failed whose success was already reported inside the engine. The
-  // owner of the completions has seen to those that are not delivered yet, and the QP ends.
-  // on_send_copy_failed(): of a READ's or atomic's result; on_receive_copy_failed(): of a request.
+  // owner of the completions has handled those that are not delivered yet, and the QP ends.
+  // on_send_copy_failed() is for the result of a READ or atomic, on_receive_copy_failed() for a
+  // request.
   virtual void on_send_copy_failed() {}
   virtual void on_receive_copy_failed(const CopyMark&) {}
   virtual void on_timer(Time now) = 0;  // at or after next_timer(); an early call does nothing

@@ -1,7 +1,7 @@
 // StreamEngine: an Engine whose wire side is one reliable byte stream, as TCP carries it: iWARP.
 // Octets that arrive go in by on_octets(), in any pieces; octets to send come out by gather().
-// Contract: as Engine's. After gather() the driver sends a prefix of what was gathered and says by
-// on_sent() how much, before any other call. `now` never goes back.
+// Contract: as Engine's. After gather() the driver sends a prefix of the gathered octets and
+// reports its length by on_sent(), before any other call. `now` never goes back.
 // The result does not depend on how the octets are cut into pieces.
 #pragma once
 
@@ -43,9 +43,9 @@ class StreamEngine : public Engine {
   virtual void on_placed(u32 octets, Time now) = 0;
   virtual void on_end(StreamEnd how, Time now) = 0;
 
-  // Adds what is to be sent next; nothing: the stream is idle.
+  // Adds the octets to be sent next. If it adds nothing, the stream is idle.
   virtual void gather(StreamGather& out, Time now) = 0;
-  // The first `octets` of what the last gather() added.
+  // The driver has sent the first `octets` that the last gather() added.
   virtual void on_sent(const StreamGather& gathered, u32 octets, Time now) = 0;
   // Returns true if nothing more will be sent, and the driver shall end the stream.
   [[nodiscard]] virtual bool wants_end() const = 0;

@@ -1,7 +1,6 @@
-// ConnectionManager: communication management on one adapter, for its whole process: what a CMAgent
-// offers, with lock, clock and wire around it. Thread-safe; every call is short and none waits for
-// the peer. Not to be called from a ConnectionTarget. See CMAgent for what each call does and
-// returns.
+// ConnectionManager: communication management on one adapter, for its whole process: a CMAgent with
+// lock, clock and wire around it. Thread-safe; every call is short and none waits for the peer. Not
+// to be called from a ConnectionTarget. See CMAgent for the effect and the result of each call.
 //
 // Abstract, and all its arguments plain data: librdmacm.so.1 calls it across the border to
 // libibverbs.so.1, which has the adapter. Both are built together.

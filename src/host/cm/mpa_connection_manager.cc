@@ -416,7 +416,7 @@ void MPAConnectionManager::follow(Connection& connection, Bytes rest, Time now) 
   establish(connection, rest, now);
 }
 
-// The first octets after a request come once it is answered: what comes before is an error.
+// The first octets after a request come once it is answered: earlier octets are an error.
 void MPAConnectionManager::on_request(Connection& connection) {
   const auto found = listeners_.find(connection.listener);
   if (found == listeners_.end()) return erase(connection);

@@ -1,7 +1,7 @@
 // MPAConnectionManager: the ConnectionManager of an iWARP adapter: rdma_cm over TCP and MPA. A
 // rdma_cm port is the TCP port itself, so that every iWARP peer finds it. RFC 5044, 7; RFC 6581.
-// Anything may connect: what is no MPA request, or does not come in time, is closed, and a listener
-// has a bounded number of connections that have not asked yet.
+// Any client may connect. A connection without an MPA request, or without one in time, is closed,
+// and a listener has a bounded number of connections that have not asked yet.
 #pragma once
 
 #include <map>

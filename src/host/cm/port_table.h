@@ -31,9 +31,10 @@ class PortTable {
   explicit PortTable(std::vector<PortRecord> records) : records_(std::move(records)) {}
   [[nodiscard]] const std::vector<PortRecord>& records() const { return records_; }
 
-  // Whether somebody else has the port, and not both are reusable.
+  // Returns true if another owner has the port and not both are reusable.
   [[nodiscard]] bool is_taken(const PortRecord& wanted) const;
-  // Whether somebody else has a port of this owner's: then it may not listen. As Linux's rdma_cm.
+  // Returns true if another owner has a port of this owner's: then it may not listen. As Linux's
+  // rdma_cm.
   [[nodiscard]] bool is_shared(u64 owner) const;
   // Returns a port of the space that is free on all addresses, or nullopt if all are taken. The
   // search begins at `random`.

@@ -36,7 +36,7 @@ class Prober {
   // Whether a packet for `other`'s QPs reaches `other` by the kernel's steering, not by us.
   [[nodiscard]] bool is_steered_to(Prober& other, Duration patience);
 
-  // Answers others until `stop` is readable; tells of each answer.
+  // Answers others until `stop` is readable; calls `answered` after each answer.
   void serve(int stop, const std::function<void(const GID& asker)>& answered);
 
  private:

@@ -1,8 +1,7 @@
-// PSPNotice: "I know no association with this SPI": what a receiver tells the sender of a packet
-// that it cannot decrypt, since its process or its master key is a new one. It is not
-// authenticated, and makes the sender do no more than ask for a new key, which it does at most once
-// in a while (KeyAgent::kMinInterval). The steering program delivers it as it does packets: by the
-// SPI's place.
+// PSPNotice: "I know no association with this SPI". A receiver sends it to the sender of a packet
+// that it cannot decrypt, because its process or its master key is new. It is not authenticated,
+// and only makes the sender ask for a new key, at most once in KeyAgent::kMinInterval. The steering
+// program delivers it as it does packets: by the SPI's place.
 //   | 0xff | 0 0 0 | the sender's slot, as in an SPI (32) | "VRBI" | SPI (32) | 0 (64) |
 #pragma once
 

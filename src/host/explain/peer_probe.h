@@ -9,7 +9,8 @@ namespace verbena::host {
 
 inline constexpr Duration kProbePatience = ms(100);
 
-// Fills all of `out` but what is about this device. `path`: of the silent QP; `peer`: its peer.
+// Fills all of `out` except the facts about this device. `path` is that of the silent QP, `peer`
+// its peer.
 void probe_peer(const AddressVector& path, QPN peer, explain::PeerFacts& out);
 
 }  // namespace verbena::host

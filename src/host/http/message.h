@@ -20,7 +20,7 @@ struct HTTPRequest {
   std::string_view method{}, target{};  // where complete; parts of the bytes
 };
 
-// `bytes`: what has come so far, untrusted.
+// `bytes` are the bytes received so far, untrusted.
 [[nodiscard]] HTTPRequest parse_request(std::string_view bytes);
 
 struct HTTPAnswer {

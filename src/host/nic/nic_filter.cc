@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMADPlace = BTH::kSize + DETH::kSize;
 constexpr std::size_t kAttributePlace = kMADPlace + 16;
 
-// QP 1 is everybody's: it speaks for the function, whose address it has.
+// QP 1 belongs to all programs: it speaks for the function, whose address it has.
 bool is_own_qpn(QPN qpn, u32 slot) { return qpn == kGSIQPN || slot_of(qpn.value) == slot; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// NICFilter: what a virtual function may send and receive. Pure: no I/O. The tenant's process is
-// not trusted: a packet that it sends is a copy that it cannot change any more.
+// NICFilter: the packets that a virtual function may send and receive. Pure: no I/O. The tenant's
+// process is not trusted: the filter checks a copy of each packet, which the process cannot change.
 #pragma once
 
 #include <span>

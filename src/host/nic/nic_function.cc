@@ -144,7 +144,7 @@ Expected<void> NICFunction::open_link(Program& program, u64 random,
   return {};
 }
 
-// In a VLAN the first program takes packets to QP 1, and hands on those of others.
+// In a VLAN the first program takes packets to QP 1, and forwards those for others.
 void NICFunction::share_management() {
   if (!programs_.empty() && programs_.front()->vlan != nullptr)
     programs_.front()->vlan->take_management();

@@ -87,9 +87,10 @@ struct NICAttachment {
 [[nodiscard]] Expected<std::string> address_on_nic_or_host(const std::string& choice);
 [[nodiscard]] std::string nic_from_environment();  // "": none
 
-// Makes memory that holds `text` and that nobody can change; not open: errno says why.
+// Returns memory that holds `text` and is sealed against changes. If it is not open, errno says
+// why.
 [[nodiscard]] Descriptor sealed_text(const std::string& text);
-// Sends a message with descriptors. False: errno says why.
+// Sends a message with descriptors. Returns false if that failed; errno says why.
 [[nodiscard]] bool send_with_descriptors(int socket, std::span<const u8> message,
                                          std::span<const int> descriptors);
 void ring_doorbell(int fd);

@@ -1,5 +1,5 @@
-// A NIC with tenants that write what they like into their rings: what leaves, what arrives, and
-// which counter has seen it.
+// Tests a NIC whose tenants write any data into their rings: which packets leave, which arrive, and
+// which counters count them.
 #include "host/nic/nic_server.h"
 
 #include <gtest/gtest.h>
@@ -168,7 +168,7 @@ TEST_F(NICServerTest, GroupsAndRubbishPackets) {
   EXPECT_EQ(counter("red", "sent_refused_malformed", 2), 2u);
 }
 
-// A ring that makes no sense costs its owner the attachment, and nobody else anything.
+// An invalid ring costs its owner the attachment; other tenants lose nothing.
 TEST_F(NICServerTest, RubbishRing) {
   start();
   const auto red = attach(), blue = attach();
@@ -181,7 +181,7 @@ TEST_F(NICServerTest, RubbishRing) {
   EXPECT_TRUE(receives(*blue, record));
 }
 
-// The other ring is the NIC's to write: what a tenant writes there breaks nothing but its own.
+// The NIC writes the other ring: a tenant that writes there breaks only its own traffic.
 TEST_F(NICServerTest, RubbishInTheRingToTheProgram) {
   start();
   const auto red = attach(), blue = attach();

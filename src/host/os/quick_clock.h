@@ -1,9 +1,10 @@
-// QuickClock: the live driver's clock for one adapter, whose calls follow each other closely. To
-// read the kernel's takes as long as a hundred instructions or more, so between two such readings
-// the processor's counter tells the time. It is known to be steady; how fast it counts is measured
-// against the kernel's clock, and taken as a little slower, so that what is told is never ahead.
-// Until that is known, what was read a moment ago stands for now: no x86 processor counts below
-// 1 GHz. On others the kernel's clock is read each time. Never goes back. Not thread-safe.
+// QuickClock: the live driver's clock for one adapter, whose calls follow each other closely.
+// Reading the kernel's clock takes as long as a hundred instructions or more, so between two such
+// readings the processor's counter gives the time. The counter is known to be steady. Its rate is
+// measured against the kernel's clock and assumed a little slower, so that the result is never
+// ahead. Until the rate is known, a reading of a moment ago stands for now: no x86 processor counts
+// below 1 GHz. On other processors the kernel's clock is read each time. Never goes back. Not
+// thread-safe.
 #pragma once
 
 #include <algorithm>

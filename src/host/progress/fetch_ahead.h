@@ -1,6 +1,6 @@
-// FetchAhead: brings what the next frames of a batch are for into the cache, while the frame before
-// them is executed. With many QPs their state lies in no near cache, and each step of the way to it
-// (table, QP, engine) would be waited for. Frames that follow each other to one QP cost nothing.
+// FetchAhead: loads the state that the next frames of a batch need into the cache, while the frame
+// before them is executed. With many QPs their state is in no near cache, and each step of the path
+// to it (table, QP, engine) would stall. Frames that follow each other to one QP cost nothing.
 #pragma once
 
 #include <algorithm>

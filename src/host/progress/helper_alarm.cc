@@ -19,9 +19,9 @@ bool HelperAlarm::tell(Link& link, Time device, Time others, Time now) {
   return has_come;
 }
 
-// When the helper looks after the program and what is held. Calls send that themselves, again and
-// again, and a new alarm takes 15 us on a virtual machine. So the alarm is late for what is held,
-// and calls put it off once in kLookWhileCalled.
+// Returns when the helper checks the program and held packets. Frequent calls send held packets
+// themselves, and a new alarm takes 15 us on a virtual machine. So the alarm is late for held
+// packets, and calls defer it once in kLookWhileCalled.
 Time HelperAlarm::next_look(Time now) const {
   const Time check = policy_.next_check();
   return holding_.held_lately(now) ? std::min(check, now + kLookWhileCalled) : check;

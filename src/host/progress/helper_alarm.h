@@ -1,5 +1,5 @@
-// HelperAlarm: what the helper thread has been told: whether it listens, and when it wakes. Tells
-// it anew only where that changes what it does, since a system call costs as much as ten calls of
+// HelperAlarm: the last orders to the helper thread: whether it listens, and when it wakes. Tells
+// it again only if that changes its behaviour, because a system call costs as much as ten calls of
 // a program. Not thread-safe: the adapter's lock guards it.
 #pragma once
 
@@ -21,23 +21,24 @@ class HelperAlarm {
   void start(std::unique_ptr<HelperThread> helper) { helper_ = std::move(helper); }
   [[nodiscard]] HelperThread* thread() const { return helper_.get(); }
 
-  // Whether what the helper was told still holds. While calls come, it waits for nothing but a
-  // check, of which it is told again once that has come.
+  // Returns true if the last orders still hold. While calls come, the helper waits only for a
+  // check, and gets new orders after it.
   [[nodiscard]] bool is_up_to_date(Time now) const {
     return policy_.next_check() == checked_ && knows_already(now);
   }
-  // Whether the next check is not the one that the helper waits for, or comes soon: it is put off,
-  // if polls have put off the check.
+  // Returns true if the next check is not the one that the helper waits for, or comes soon: the
+  // alarm is deferred, if polls have deferred the check.
   [[nodiscard]] bool is_check_near(Time now) const {
     return policy_.next_check() != checked_ || alarm_ - now < HelperThread::kNear;
   }
-  // Takes note of the policy's next check. False: the helper must be told.
+  // Notes the policy's next check. Returns false if the helper must be told.
   [[nodiscard]] bool note_check(Time now) {
     checked_ = policy_.next_check();
     return knows_already(now);
   }
-  // Tells the helper, and `link` who listens. `device`, `others`: when the device's timers and all
-  // others are due. True: something has come for which no descriptor wakes the helper.
+  // Tells the helper, and tells `link` whether a thread listens. `device` and `others` are the due
+  // times of the device's timers and of all others. Returns true if something has arrived for which
+  // no descriptor wakes the helper.
   [[nodiscard]] bool tell(Link& link, Time device, Time others, Time now);
   void wake(Time now) { alarm_ = helper_->wake_at(now, now); }
   void on_wakeup() { alarm_ = Time::never(); }  // it may have been the alarm

@@ -34,7 +34,8 @@ class HelperThread {
   // Wake up for the descriptors, or not.
   void listen();
   void ignore();
-  // Wake up at `when`, or earlier where will_do(). When: what it is set to.
+  // Wakes the thread at `when`, or earlier if will_do(). Returns the time to which the alarm is
+  // set.
   Time wake_at(Time when, Time now);
   // Whether an alarm for `set_to` will do for `when`: it comes earlier, and is not near. So
   // wake_at() is cheap when called again and again with a time that moves on, and such a time never

@@ -5,7 +5,7 @@
 // posts many small requests one by one would pay for a call each. So a packet whose QP still waits
 // for an earlier answer may be held back (Urgency::kWithMore), if the program calls again and again
 // at short intervals: until one datagram call is full, or a poll finds nothing, or a packet comes
-// that must not wait. Should the program stop calling instead, the helper thread sends what is held
+// that must not wait. If the program stops calling instead, the helper thread sends held packets
 // after kPatience, and for some time, which doubles with each repetition, nothing is held back.
 // A packet that waits for no earlier answer (Urgency::kFirst) is held back only among requests that
 // are posted in a row, without a poll: those of many QPs.
@@ -67,7 +67,7 @@ class HoldingPolicy {
     holds_requests_ = false;
     deadline_ = Time::never();
   }
-  // When what is held must go; never(): nothing is.
+  // Returns when held packets must go; never() if none are held.
   [[nodiscard]] Time deadline() const { return deadline_; }
 
   // Something was held of late, so that something will soon be again.
@@ -94,8 +94,8 @@ class HoldingPolicy {
     if (awaits_reply_ && ++vain_polls_ >= kVainPolls && now - acknowledgement_due_ >= call_)
       on_no_reply();
   }
-  // Before the program's poll looks for packets: what is held goes now, but for an acknowledgement
-  // whose reply may still come.
+  // Call it before the program's poll looks for packets. Returns true if held packets go now; an
+  // acknowledgement stays if its reply may still come.
   [[nodiscard]] bool must_send_in_poll() const {
     return deadline_ != Time::never() && (holds_requests_ || !awaits_reply_);
   }

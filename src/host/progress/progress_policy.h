@@ -5,12 +5,12 @@
 // the sender's core and 21 us until it runs, so it must not listen while an application thread
 // spins in ibv_poll_cq. But a program may stop polling at any time (to wait in memory for a WRITE,
 // or in read()), so a backstop looks, 1 to 4 ms after the last polls, whether more have come.
-// Programs like ib_write_lat poll, then spin on memory, then poll again: where the helper was of
-// use between polls, it listens again right after a poll that found something, not only at the
-// backstop. And where it was of use soon after that poll, waking it is saved too: the polling
-// thread stays for a few microseconds more and receives itself what the program will next wait for
-// in memory. And where each completion came with a request and now one comes without, the program
-// will wait for it.
+// Programs like ib_write_lat poll, then spin on memory, then poll again. If the helper was of use
+// between polls, it listens again right after a poll that found something, not only at the
+// backstop. If it was of use soon after that poll, waking it is saved, too: the polling thread
+// stays for a few microseconds more and itself receives the packet that the program will next wait
+// for in memory. If each completion came with a request and now one comes without, the program will
+// wait for the request.
 //
 // The helper was of use if the program waited in memory. Such a program goes on with a request of
 // its own, or was away for long. A program that only polls on would have received the packet
@@ -19,8 +19,8 @@
 // A thread whose polls receive everything needs no helper: for example one thread that serves both
 // ends of a connection, or a server whose next request is there already.
 //
-// A program that posts one request after the other polls seldom, and what comes meanwhile, mostly
-// acknowledgements, is not urgent: to take each as it comes would cost two switches of the core. So
+// A program that posts one request after the other polls seldom. Packets that arrive meanwhile,
+// mostly acknowledgements, are not urgent: to receive each at once would cost two core switches. So
 // the helper then rests a while after it has received, as cards moderate their interrupts.
 //
 // A program that waits for completion events is awake from the event until it requests the next

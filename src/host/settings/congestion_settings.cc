@@ -10,7 +10,8 @@ namespace verbena::host {
 namespace {
 
 constexpr std::string_view kDefault = "dcqcn";
-// Loopback and its like do not tell: more than one QP has here, so that nobody starts with less.
+// The speed for loopback and other links that report none: more than a QP reaches here, so that
+// none starts with less.
 constexpr u64 kUnknownSpeedMbps = 100'000;
 // A thread that sleeps comes back some 50 us late, and a link wants frames in bursts.
 constexpr Duration kBurst = us(100);

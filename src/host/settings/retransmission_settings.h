@@ -1,4 +1,4 @@
-// How RC QPs repeat what is lost, as `verbena run --retransmission` asks of every device of a
+// The retransmission of RC QPs, as `verbena run --retransmission` sets it for every device of a
 // program.
 #pragma once
 

@@ -1,8 +1,8 @@
-// Directory: what the Verbena processes of one user and network namespace remember together: which
+// Directory: the shared memory of the Verbena processes of one user and network namespace: which
 // slot has which socket in the kernel's group on each address. A small file in shared memory, under
-// a file lock that the kernel releases when its holder ends. It is a memory of the layout, not the
-// truth: the kernel has that, and PortGroup probes for it where the memory is missing, damaged or
-// out of date.
+// a file lock that the kernel releases when its holder ends. It is a record of the layout, not the
+// authority: the kernel has the layout, and PortGroup probes for it if the record is missing,
+// damaged or out of date.
 #pragma once
 
 #include <string>

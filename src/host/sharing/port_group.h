@@ -37,11 +37,12 @@ class PortGroup {
 
   // Binds and joins; `lock` shows that the directory is locked. Bounded in time.
   [[nodiscard]] Expected<void> join(const Directory::Lock& lock);
-  // Takes our socket out of the kernel's group, when all that came has been received. Afterwards
-  // the owner of the receiver hands on what came for others meanwhile, and closes it. `lock` is
-  // null where it could not be had in time: the others will find out.
+  // Takes our socket out of the kernel's group, after all its datagrams were received. Afterwards
+  // the owner of the receiver forwards the frames that came for others meanwhile, and closes it.
+  // `lock` is null if it was not available in time: the others will find out.
   void leave(const Directory::Lock* lock);
-  // The next frame that came while we joined; good until the next call. false: none.
+  // Takes the next frame that came while we joined, valid until the next call. Returns false if
+  // there is none.
   [[nodiscard]] bool poll_early(IngressFrame& out);
   [[nodiscard]] bool has_early() const { return !early_.empty(); }
 

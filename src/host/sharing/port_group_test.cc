@@ -237,8 +237,8 @@ TEST_P(PortGroupTest, OthersAreNotDisturbedByALeave) {
   EXPECT_TRUE(all_are_reached_directly());
 }
 
-// Between leaving and close() nothing for another may come to the one that leaves: nobody would
-// receive it.
+// Between leaving and close() the leaving process must receive nothing for another: no process
+// would take it.
 TEST_P(PortGroupTest, WhoHasLeftGetsNothingMoreThoughItsSocketIsOpen) {
   Directory directory = file_.open();
   auto channel = ProcessChannel::claim(700);

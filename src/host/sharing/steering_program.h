@@ -1,9 +1,10 @@
 // The classic BPF program that tells the kernel which of several sockets on UDP port 4791 gets a
-// datagram: by the slot in BTH's DestQP, which may lie in VXLAN, or, of a PSP packet, in the SPI,
-// as the rest is encrypted. SO_ATTACH_REUSEPORT_CBPF; offset 0 is the UDP payload. QP 1 is
-// everybody's: a CM MAD that names a Communication ID goes to the process whose it is, and every
-// other one to a process drawn at random, so that the peer's repetition finds a live one though
-// another is stopped. A probe (see probe_packet.h) goes to the socket whose index it names.
+// datagram: by the slot in BTH's DestQP, which may lie in VXLAN, or, for a PSP packet, in the SPI,
+// because the rest is encrypted. SO_ATTACH_REUSEPORT_CBPF; offset 0 is the UDP payload. All
+// processes share QP 1: a CM MAD that names a Communication ID goes to the process that owns the
+// ID. Every other one goes to a process drawn at random, so that the peer's repetition finds a live
+// one even if another is stopped. A probe (see probe_packet.h) goes to the socket whose index it
+// names.
 #pragma once
 
 #include <linux/filter.h>

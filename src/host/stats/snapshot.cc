@@ -11,7 +11,7 @@ namespace {
 
 static_assert(sizeof(StatsQuestionBytes) == StatsQuestion::kSize);
 
-// They travel as they lie in memory: no padding, which would tell of other things.
+// They travel as they lie in memory: no padding, which would leak other data.
 static_assert(std::is_trivially_copyable_v<QPSnapshot> &&
               sizeof(QPSnapshot) == 56 + sizeof(QPTraffic) + sizeof(EngineCounters));
 static_assert(std::is_trivially_copyable_v<AdapterSnapshot> &&

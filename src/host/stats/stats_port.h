@@ -25,7 +25,7 @@ class StatsPort {
   [[nodiscard]] int fd() const { return socket_.get(); }
   void close() { socket_.reset(); }
 
-  // Answers what waits, at most kMaxQuestions.
+  // Answers pending questions, at most kMaxQuestions.
   void serve(const Device& device, const LinkCounters& link, u32 contexts, Time now);
 
  private:

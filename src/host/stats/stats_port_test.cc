@@ -1,4 +1,4 @@
-// An adapter and one that looks on, in one process; what a stranger is told in another.
+// Tests an adapter and an observer in one process, and the answers to a stranger in another.
 #include "host/stats/stats_port.h"
 
 #include <gtest/gtest.h>

@@ -43,7 +43,8 @@ void IWARPEngine::begin(const StreamAgreement& agreement, Time now) {
   peer_ended_ = is_broken_ = fatal_event_ = ended_event_ = false;
 }
 
-// A segment that has been sent in part is sent whole: what follows it would have no meaning.
+// A segment that was sent in part is sent whole: otherwise the octets after it would have no
+// meaning.
 void IWARPEngine::on_state(QPState from, Time) {
   if (qp_.state == QPState::kError && is_open_) keep_rest();
   if (qp_.state == QPState::kReset) {

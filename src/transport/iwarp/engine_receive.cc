@@ -1,4 +1,4 @@
-// IWARPEngine: what is received. RFC 5040, 5 to 7; RFC 5041, 7 and 8; RFC 5044, 5.
+// IWARPEngine: the receiving side. RFC 5040, 5 to 7; RFC 5041, 7 and 8; RFC 5044, 5.
 #include <algorithm>
 
 #include "base/check.h"
@@ -74,9 +74,9 @@ bool IWARPEngine::on_step(SegmentReader::Step step) {
   return fault || (is_whole && reader_.header().last() && opcode_ != RDMAPOpcode::kWrite);
 }
 
-// The message's octets are in their place, but for copies to far memory that have not ended, and
-// what it asks for is done or queued. While such a copy runs, peers on this host are told nothing,
-// and send what follows by the stream.
+// The message's octets are in place, except for copies to far memory that have not ended, and the
+// requested work is done or queued. While such a copy runs, peers on this host are told nothing,
+// and send the following messages by the stream.
 void IWARPEngine::note_executed() {
   const auto has_ended = [](const CopyLane* lane) {
     return lane == nullptr || lane->has_ended(lane->begun());

@@ -1,4 +1,4 @@
-// IWARPEngine: what is sent. RFC 5044, 4 (FPDUs); RFC 5041, 5 (segments of a message).
+// IWARPEngine: the sending side. RFC 5044, 4 (FPDUs); RFC 5041, 5 (segments of a message).
 #include <algorithm>
 #include <utility>
 
@@ -313,7 +313,7 @@ void IWARPEngine::keep_marked_rest(const StreamGather& gathered, u32 from, u32 t
                        [this](Bytes part) { rest_.insert(rest_.end(), part.begin(), part.end()); });
 }
 
-// The CRC of what is sent of the FPDU: its last octets are the CRC itself.
+// Updates the CRC of the sent part of the FPDU: its last octets are the CRC itself.
 void IWARPEngine::note_part(const StreamGather& gathered, u32 from, u32 to) {
   const u32 size = octets_here(cursor_);
   if (part_sent_ == 0) part_crc_ = CRC32C();

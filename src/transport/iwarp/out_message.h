@@ -33,7 +33,7 @@ struct OutMessage {
 
   OutMessage() {}  // leaves `own` uninitialized on purpose: one is made per message
 
-  // `header`: what has encode() and kSize.
+  // `header` is any type that has encode() and kSize.
   template <typename Header>
   void set_own(const Header& header) {
     payload = Payload::kOwn;

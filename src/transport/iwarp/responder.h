@@ -1,6 +1,6 @@
-// Responder: what a peer's messages do at an iWARP QP: WRITEs, SENDs, READ requests, atomics and
-// immediate data. RFC 5040, 5; RFC 5041, 5 to 8; RFC 7306, 5 and 6. Every octet is checked by the
-// ProtectionTable before it is placed, as RC's.
+// Responder: executes a peer's messages at an iWARP QP: WRITEs, SENDs, READ requests, atomics and
+// immediate data. RFC 5040, 5; RFC 5041, 5 to 8; RFC 7306, 5 and 6. The ProtectionTable checks
+// every octet before it is placed, as RC's.
 // A fault is a TerminateReason: the stream ends with it. There is no RNR: a message without a
 // receive ends the stream (RFC 5041, 7.1).
 // Sans-IO; no allocation after begin().
@@ -40,7 +40,7 @@ class Responder {
   [[nodiscard]] bool response(u32 index, OutMessage& out) const;
   [[nodiscard]] MemoryFault gather(const OutMessage& response, u32 offset, u32 length,
                                    PayloadList& out) const;
-  // The memory of a response is not what it was when the request came.
+  // The memory of a response is no longer as it was when the request came.
   [[nodiscard]] TerminateReason on_unreadable(const OutMessage& response, MemoryFault fault);
   void on_response_sent() { responses_.pop(); }
 

@@ -99,7 +99,7 @@ class RCResponder {
   }
   void accept(const PacketView& packet, u32 psns, bool message_done);
   void acknowledge();
-  // Also what is written to far memory.
+  // Returns true if all is executed, writes to far memory included.
   [[nodiscard]] bool has_executed_all() const {
     return copies_ == nullptr || copies_->has_ended(copies_->begun());
   }

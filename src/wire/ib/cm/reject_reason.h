@@ -1,5 +1,5 @@
-// RejectReason: why a REJ was sent. IBTA Vol 1, 12.6.7.2, table 109. The comments say what the
-// Additional Reject Information (ARI) holds, if anything.
+// RejectReason: the reason of a REJ. IBTA Vol 1, 12.6.7.2, table 109. The comments give the content
+// of the Additional Reject Information (ARI), if any.
 #pragma once
 
 #include <string_view>
