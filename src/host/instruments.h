@@ -1,6 +1,6 @@
-// Instruments: the tools that a user attaches to one adapter, for faults or observation: fault rules, a
-// capture, explanations of errors. They stand on the adapter's link, or on its streams, in this
-// order: QPs, faults, capture, wire. Not thread-safe: the adapter's lock guards it.
+// Instruments: the tools that a user attaches to one adapter, for faults or observation: fault
+// rules, a capture, explanations of errors. They stand on the adapter's link, or on its streams, in
+// this order: QPs, faults, capture, wire. Not thread-safe: the adapter's lock guards it.
 #pragma once
 
 #include <memory>
@@ -28,9 +28,10 @@ class Instruments {
 
   // Captures all frames from now on. `file` outlives this. Once, before set_faults().
   void capture_to(CaptureFile& file, const std::string& interface);
-  // Explains from now on why work ended in error. Once, before set_faults(). nullptr: it does not.
+  // From now on, explains why work ended in error. Call it once, before set_faults(). nullptr means
+  // no explanations.
   void explain_with(std::unique_ptr<Explainer> explainer);
-  // In place of the rules before. EINVAL: a rule has no meaning on this device.
+  // Replaces the earlier rules. EINVAL: a rule has no meaning on this device.
   [[nodiscard]] Expected<void> set_faults(std::vector<faults::Rule> rules, u64 seed, Time now);
 
   [[nodiscard]] faults::FaultFilter* filter();  // nullptr: there are no rules

@@ -47,7 +47,7 @@ class CopyLane {
   };
   [[nodiscard]] std::optional<Failure> failure() const;
   void mark(CopyMark mark) { mark_ = mark; }
-  // The value that an atomic found. nullopt: it has not ended, or ended long ago.
+  // Returns the value that an atomic found, or nullopt if it has not ended, or ended long ago.
   [[nodiscard]] std::optional<u64> original(u64 ticket) const;
 
  private:

@@ -45,8 +45,9 @@ class CopyQueue {
   // bytes that have arrived.
   void begin_gather(CopyLane* lane);
   // Reads `length` bytes, up to a slot from `at` on, at `from`, where is_here() is false; nullptr
-  // gives zeros. Up to `ahead` bytes that follow are read ahead. `at`: the offset in the payload,
-  // for a copy that is made at once. The bytes are valid until the next gather. nullopt: see `why`.
+  // gives zeros. Up to `ahead` bytes that follow are read ahead. `at` is the offset in the payload,
+  // for a copy that is made at once. The bytes are valid until the next gather. If it returns
+  // nullopt, `why` holds the reason.
   [[nodiscard]] std::optional<Bytes> read(const FarRegions& regions, CopyLane* lane, const u8* from,
                                           u32 length, u64 ahead, u32 at, CopyResult& why);
   void end_gather(CopyLane* lane);

@@ -8,7 +8,8 @@
 
 namespace verbena {
 
-// `lane`: of the QP half that asks. nullptr: far memory whose copies end late counts as gone.
+// `lane` is that of the asking QP half. If it is nullptr, far memory whose copies end late counts
+// as gone.
 
 // Appends the pieces to `out`, each readable at this moment. Far memory becomes a copy that is
 // valid until the next packet; kLater: it has not arrived yet. Precondition: the range lies inside
@@ -17,7 +18,7 @@ namespace verbena {
                                  u64 offset, u32 length, PayloadList& out,
                                  CopyLane* lane = nullptr);
 // Returns the range, which may be longer than a packet's payload, if it lies in one element and in
-// memory of this process that can be read now. nullopt: call gather() for each packet.
+// memory of this process that can be read now. Otherwise nullopt: call gather() for each packet.
 [[nodiscard]] std::optional<Bytes> in_one_piece(const ProtectionTable& table, PDId pd,
                                                 std::span<const SGE> list, u64 offset, u64 length);
 // Finds memory that a check of the table has granted, at most a packet's payload, if it can be read

@@ -32,9 +32,9 @@ class DatagramEngine : public Engine {
   virtual void on_packet(const PacketView& packet, const RxContext& context, Time now) = 0;
   // The same for an acknowledgement that is followed at once by on_packet(), of what it came with.
   virtual void on_acknowledgement(const Acknowledgement&, Time) {}
-  // false: nothing to send now. Bounded work per call. `out.packets` is 1 before, and stays so but
-  // for a train. A packet arms the timer or moves it to later, if it does anything to it, unless
-  // outputs() says so.
+  // Returns false if there is nothing to send now. Bounded work per call. `out.packets` is 1
+  // before, and stays 1 except for a train. A packet arms the timer or moves it to later, if it
+  // does anything to it, unless outputs() says so.
   [[nodiscard]] virtual bool poll_packet(Time now, MaySend what, TxPacket& out) = 0;
 };
 

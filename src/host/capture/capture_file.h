@@ -27,8 +27,8 @@ class CaptureFile {
   // process writes is left alone: ours then has our process id in its name.
   [[nodiscard]] static Expected<CaptureFile*> of_process();
 
-  // `limit_bytes`: when the file has half of it, it becomes FILE.old and a new one is begun, so
-  // that the newest frames are kept. 0: none.
+  // When the file has half of `limit_bytes`, it becomes FILE.old and a new one is begun, so that
+  // the newest frames are kept. 0 means no limit.
   [[nodiscard]] static Expected<std::unique_ptr<CaptureFile>> create(const std::string& path,
                                                                      u64 limit_bytes);
 

@@ -37,7 +37,8 @@ class LiveConnectionManager final : public ConnectionManager {
   // The adapter's, with its lock held.
   void receive(Time now);  // what has come to QP 1
   [[nodiscard]] bool run_due_timers(Time now);
-  // The agent's MADs to the device, its events to their targets. false: there were none.
+  // Moves the agent's MADs to the device and its events to their targets. Returns false if there
+  // were none.
   bool drain(Time now) { return agent_.has_output() && drain_agent(now); }
   [[nodiscard]] Time next_timer() const {
     return std::min(agent_.next_timer(), watch_.next_timer());

@@ -40,7 +40,7 @@ class MADRouter {
 
   // `frame`: to QP 1, from the network. kDropped: its process has no room for it, nor have we.
   [[nodiscard]] Outcome route(const IngressFrame& frame, Time now);
-  // One that was kept and is ours now; good until the next call. false: none.
+  // Takes a kept frame that is ours now, valid until the next call. Returns false if there is none.
   [[nodiscard]] bool poll_kept(IngressFrame& out, Time now);
   [[nodiscard]] Time next_timer() const { return std::min(next_look(), next_retry()); }
   void close() { ports_.reset(); }

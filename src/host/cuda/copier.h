@@ -30,8 +30,8 @@ class CudaRegion;
 
 class Copier {
  public:
-  // The process's own. nullptr: no driver is loaded, or this is a forked child of a process that
-  // had one: CUDA does not work across fork().
+  // Returns the process's own copier. Returns nullptr if no driver is loaded, or if this is a
+  // forked child of a process that had one: CUDA does not work across fork().
   [[nodiscard]] static Copier* of_process();
   // Returns true in such a child.
   [[nodiscard]] static bool is_of_parent();

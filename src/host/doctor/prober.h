@@ -29,9 +29,9 @@ class Prober {
  public:
   [[nodiscard]] static Expected<std::unique_ptr<Prober>> open(const LocalAddress& address);
 
-  // From our address of the destination's family. nullopt: no answer in time.
+  // Sends from our address of the destination's family. Returns nullopt if no answer comes in time.
   [[nodiscard]] std::optional<ProbeResult> exchange(const Probe& probe, Duration patience);
-  // Our address of that family; nullopt: there is none.
+  // Returns our address of that family, or nullopt if there is none.
   [[nodiscard]] std::optional<GID> source_for(const GID& destination) const;
   // Whether a packet for `other`'s QPs reaches `other` by the kernel's steering, not by us.
   [[nodiscard]] bool is_steered_to(Prober& other, Duration patience);

@@ -41,9 +41,9 @@ class PSPStage {
   // later ones.
   [[nodiscard]] std::vector<faults::HeldFrame> take_keys(LinkCounters& counters);
 
-  // Decrypts. False: the frame is not authentic; it is counted.
+  // Decrypts the frame. Returns false if it is not authentic; then it is counted.
   [[nodiscard]] bool open_frame(IngressFrame& frame, LinkCounters& counters);
-  // The notice to the sender of the frame that was refused last; once, and not too often.
+  // Returns the notice to the sender of the frame that was refused last; once, and not too often.
   [[nodiscard]] std::optional<PSPNotice> take_notice(Time now);
   void on_notice(const PSPNotice& notice);
 

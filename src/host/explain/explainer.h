@@ -29,7 +29,8 @@ class Explainer {
   [[nodiscard]] explain::PacketHistory& history() { return history_; }
   void on_qp_broken_by_rule(QPN qpn) { broken_by_rule_.insert(qpn); }
   void on_cq_overrun_by_rule(const CompletionQueue* cq) { overrun_by_rule_ = cq; }
-  // As they are handed to the program. nullopt: there is nothing to tell; else pass it to tell().
+  // Call it when the program gets them. Returns nullopt if there is nothing to explain; otherwise
+  // pass the result to tell().
   [[nodiscard]] std::optional<explain::Facts> on_completions(Device& device,
                                                              std::span<const CQE> cqes);
   void on_event(Device& device, const AsyncEvent& event, Time now);

@@ -60,8 +60,8 @@ class Link {
   // Takes the next frame of the batch, valid until the next call of this or receive(). Returns
   // false if there are no more.
   [[nodiscard]] virtual bool poll_frame(IngressFrame& out, Time now) = 0;
-  // The packet of the frame polled last, where the link answers for it: there is no ICRC in it, and
-  // of frame.transport only the size counts. nullptr: it is to be checked and decoded.
+  // Returns the packet of the frame polled last, if the link answers for it: it has no ICRC, and of
+  // frame.transport only the size counts. Returns nullptr if it is to be checked and decoded.
   [[nodiscard]] virtual const PacketView* decoded() const { return nullptr; }
   // Returns the destination QP of the frame that comes so many after the one polled last; 0 if it
   // is unknown.

@@ -28,7 +28,7 @@ struct LocalChoices {
 
 class LocalPath final : public PeerMemoryFinder {
  public:
-  // nullptr where the host does not let us. EINVAL: a variable is neither on nor off.
+  // Returns nullptr if the host does not allow it. EINVAL: a variable is neither on nor off.
   [[nodiscard]] static Expected<std::unique_ptr<LocalPath>> open(u32 slot,
                                                                  std::span<const GIDEntry> gids);
   ~LocalPath() override { close(); }

@@ -28,8 +28,8 @@ struct Neighbour {
 
 class NextHop {
  public:
-  // `interface_index`: of a link-local destination. nullopt: it is this host; or the kernel does
-  // not say.
+  // `interface_index` is that of a link-local destination. Returns nullopt if the destination is
+  // this host, or if the kernel does not say.
   [[nodiscard]] static std::optional<NextHop> towards(const GID& destination, u32 interface_index);
 
   [[nodiscard]] Presence presence() const;

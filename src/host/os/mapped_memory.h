@@ -6,19 +6,20 @@
 
 namespace verbena::host {
 
-// True when every page of [address, address + length) is mapped in this process now. Cheap: it
-// walks mappings, not pages, and touches none. Mapped memory that later goes away is the program's
-// bug.
+// Returns true if every page of [address, address + length) is mapped in this process now. Cheap:
+// it walks mappings, not pages, and touches none. Mapped memory that later goes away is the
+// program's bug.
 [[nodiscard]] bool is_mapped(const void* address, std::size_t length);
 
 enum class PageRight { kRead, kWrite };
-// The same, and the process may read or write each page. Where the kernel does not tell rights (no
-// /proc), true for mapped memory: each later access meets the protection of its page anyway.
+// Returns true if, in addition, the process may read or write each page. If the kernel does not
+// tell rights (no /proc), returns true for mapped memory: each later access meets the protection of
+// its page anyway.
 [[nodiscard]] bool is_mapped(const void* address, std::size_t length, PageRight right);
 
 enum class PageIn { kToRead, kToWrite };
-// Brings the pages in. false: some are not mapped, or not with this right. Where the kernel cannot
-// (before 5.14), they come when they are touched.
+// Brings the pages in. Returns false if some are not mapped, or not with this right. If the kernel
+// cannot (before 5.14), they come when they are touched.
 [[nodiscard]] bool page_in(const void* address, std::size_t length, PageIn how);
 
 }  // namespace verbena::host

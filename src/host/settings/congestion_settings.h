@@ -20,9 +20,9 @@ struct CongestionSettings {
   PacingConfig pacing;
 };
 
-// From the environment, for an interface of this speed (0: not known). EINVAL: no such algorithm.
+// Reads the environment, for an interface of this speed (0: unknown). EINVAL: no such algorithm.
 [[nodiscard]] Expected<CongestionSettings> congestion_from_environment(u64 link_speed_mbps);
-// The same for a device in a simulated fabric, whose time goes slower by `scale`: as a card has it.
+// The same for a device in a simulated fabric, whose time is slower by `scale`: as a card has it.
 [[nodiscard]] Expected<CongestionSettings> congestion_in_fabric(Rate line_rate, u32 scale);
 
 }  // namespace verbena::host

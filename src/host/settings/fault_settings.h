@@ -16,7 +16,7 @@ struct FaultSettings {
   u64 seed = 1;
 };
 
-// From the environment. EINVAL: one of the variables does not parse.
+// Reads the environment. EINVAL: one of the variables does not parse.
 [[nodiscard]] Expected<FaultSettings> faults_from_environment();
 
 }  // namespace verbena::host

@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, 4> kLinkNames = {"udp", "packet", 
 
 [[nodiscard]] std::string_view name_of(LinkKind kind);
 [[nodiscard]] std::optional<LinkKind> link_kind_named(std::string_view name);
-// Unset or empty: kUDP. EINVAL: it is none of the names.
+// Returns kUDP if the variable is unset or empty. EINVAL: it is none of the names.
 [[nodiscard]] Expected<LinkKind> link_kind_from_environment();
 // Returns the transport of the devices that this process opens. A simulated fabric, if chosen,
 // carries RoCE.

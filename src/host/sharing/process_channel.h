@@ -34,7 +34,7 @@ class ProcessChannel {
 
   [[nodiscard]] static bool is_alive(u32 slot);  // some process of this user has it
   [[nodiscard]] static u32 count_alive();
-  // false: not delivered; gone, or its queue is full.
+  // Returns false if it was not delivered: the process is gone, or its queue is full.
   [[nodiscard]] bool send(u32 slot, const IngressFrame& frame);
   // The same, but waits until `deadline` for room in its queue.
   [[nodiscard]] bool send(u32 slot, const IngressFrame& frame, Time deadline);

@@ -156,7 +156,8 @@ void IWARPEngine::on_placed(u32 octets, Time) {
   reader_.on_placed(place.first(octets));
 }
 
-// Of our requests a TERMINATE can name only a READ or atomic: the others were complete when sent.
+// A TERMINATE can name only a READ or atomic among our requests: the others were complete when
+// sent.
 void IWARPEngine::on_terminate(Bytes payload) {
   const std::optional<RDMAPTerminate> message = RDMAPTerminate::decode(payload);
   received_ = message ? TerminateReason{message->layer, message->type, message->code}

@@ -54,7 +54,7 @@ CopyAtomic far_atomic_of(const RDMAPAtomicRequest& request) {
   return atomic;
 }
 
-// false: the word is not there.
+// Returns false if the word is not there.
 bool execute(const RDMAPAtomicRequest& request, u64* word, u64& original) {
   return touch([&] {
     u64 value = __atomic_load_n(word, __ATOMIC_SEQ_CST);

@@ -31,7 +31,7 @@ struct PathAllowances {
   LossResponse loss_response = LossResponse::kNone;
   // Limit of the packets of all QPs together, except a few of each. shared_window.h
   u32 shared_window_packets = kNoSharedWindow;
-  // The minimum time until a requester probes. nullopt: no probes. probe_timer.h
+  // The minimum time until a requester probes; nullopt for no probes. probe_timer.h
   std::optional<Duration> min_probe_timeout{};
   // The minimum of the Local ACK Timeout.
   Duration min_ack_timeout{};

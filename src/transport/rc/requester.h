@@ -55,8 +55,8 @@ class RCRequester {
   void take_back(u32 count) { queue_.take_back(count); }  // just posted
   void free_sends(u32 count) { queue_.free_entries(count); }
   // Sends the request that was posted last to a peer of this host without waiting for its turn, as
-  // if it had been polled out. Returns the number of bytes, without an ICRC. nullopt: it must wait
-  // for its turn.
+  // if it had been polled out. Returns the number of bytes, without an ICRC, or nullopt if it must
+  // wait for its turn.
   [[nodiscard]] std::optional<u32> send_at_once(LocalPackets& way, Time now);
   void on_state(QPState from, Time now);
   // `path`: RxContext's.

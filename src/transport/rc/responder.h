@@ -28,7 +28,7 @@ class RCResponder {
   void on_state(QPState from);
   void on_request(const PacketView& packet);
   // The same for a SEND of one packet in order, in the common case (common_case.cc): returns where
-  // its payload goes. nullopt: call on_request().
+  // its payload goes, or nullopt: then call on_request().
   [[nodiscard]] std::optional<u8*> expects_send(const PacketView& packet) const;
   // Executes it; its completion goes to `out`. Returns false if memory has gone: call on_request(),
   // which reports it.

@@ -16,7 +16,7 @@ inline constexpr u16 kFirstMulticastLID = 0xc000;
   address.bytes[15] = static_cast<u8>(lid);
   return address;
 }
-// 0: it is no such address.
+// Returns 0 if it is no such address.
 [[nodiscard]] constexpr u16 lid_of_address(const GID& address) {
   const auto lid = static_cast<u16>(address.bytes[14] << 8 | address.bytes[15]);
   return address == address_of_lid(lid) ? lid : u16{0};

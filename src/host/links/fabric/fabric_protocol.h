@@ -218,7 +218,7 @@ struct FabricMessage {
 // Sends `message` and waits for the answer, for a few seconds at most.
 template <typename Answer, typename Message>
 [[nodiscard]] Expected<Answer> ask_fabric(int socket, const Message& message);
-// One message, waited for. 0: the other end is gone; an Error: nothing came in time.
+// Waits for one message. Returns 0 if the other end is gone, an Error if nothing came in time.
 [[nodiscard]] Expected<std::size_t> await_fabric_message(int socket, std::span<u8> buffer);
 
 [[nodiscard]] Error error_of(const FabricRefused& refused);

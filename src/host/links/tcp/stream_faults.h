@@ -37,7 +37,7 @@ struct FaultyStream {
 
 class StreamFaults {
  public:
-  // Empty: none. EINVAL: one has no meaning here, and all stays as it is.
+  // No rules if empty. EINVAL: a rule has no meaning here, and all stays as it is.
   [[nodiscard]] Expected<void> set_rules(std::vector<faults::Rule> rules, u64 seed, Time now);
   [[nodiscard]] faults::FaultFilter* filter() { return filter_.get(); }
   // Returns nullptr if there are no rules.
