@@ -33,7 +33,7 @@ class CollectingPolicy {
 
   explicit CollectingPolicy(u64 buffer) : possible_(buffer >= kLeastBuffer) {}
 
-  // Returns true if the stream was dense: then call on_empty().
+  // Returns true if the received frames were dense: then report an empty socket by on_empty().
   [[nodiscard]] bool is_dense() const { return dense_; }
   // Returns true if the socket is not to be read until may_take() returns true.
   [[nodiscard]] bool collects() const { return collects_; }

@@ -62,7 +62,7 @@ class IWARPEngine final : public StreamEngine {
 
  private:
   enum class Source : u8 { kNone, kReady, kRequest, kResponse, kTerminate };
-  // Cursor: a position in the sent octets: the message, and how much of it is before the position.
+  // Cursor: a position in the output: the message, and how much of it is before the position.
   struct Cursor {
     Source source = Source::kNone;
     OutMessage message;
