@@ -89,7 +89,7 @@ struct Event {
 
 class Node {
  public:
-  static constexpr u32 kMaxPrivateData = 56;  // what rdma_connect() of RC carries everywhere
+  static constexpr u32 kMaxPrivateData = 56;  // rdma_connect() of RC carries it everywhere
 
   virtual ~Node() = default;
 
@@ -117,7 +117,7 @@ class Node {
   [[nodiscard]] virtual bool poll(Event& out) = 0;  // false: no event
 };
 
-// What runs on a node.
+// Program: the code that runs on a node.
 class Program {
  public:
   virtual ~Program() = default;

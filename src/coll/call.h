@@ -38,7 +38,7 @@ inline constexpr u32 kEagerOctets = 8144;
   return kind == Kind::kAllReduce || kind == Kind::kReduceScatter || kind == Kind::kReduce;
 }
 
-// Of an AllToAllV, in elements.
+// Blocks: the block sizes and offsets of an AllToAllV, in elements.
 struct Blocks {
   std::vector<u64> counts{}, offsets{};
 };
@@ -57,7 +57,7 @@ struct Call {
   [[nodiscard]] u64 octets() const { return count * size_of(type); }
 };
 
-// What must be the same on all ranks, in 64 bits and a count.
+// Signature: the parameters of a call that must be the same on all ranks, in 64 bits and a count.
 struct Signature {
   u64 words = 0, count = 0;
   friend bool operator==(const Signature&, const Signature&) = default;

@@ -1,5 +1,5 @@
-// What failed: the status of verbena/collectives.h, one line of text, and the rank to blame, if
-// any.
+// Error: a failure: the status of verbena/collectives.h, one line of text, and the rank to blame,
+// if any.
 #pragma once
 
 #include <string>

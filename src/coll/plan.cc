@@ -209,7 +209,7 @@ Plan make_plan(const Call& call, const Algorithm& algorithm, const Topology& top
   plan.main = MainArea::kOutput;
   plan.input = schedule->input(rank.value_or(0));
   plan.output = schedule->output(rank.value_or(0));
-  // What is received for a ReduceScatter would overwrite the program's input.
+  // The data that a ReduceScatter receives would overwrite the program's input.
   if (call.kind == Kind::kReduceScatter) {
     plan.main = MainArea::kTemporary;
     plan.main_octets = schedule->memory_octets();

@@ -60,7 +60,7 @@ struct Choice {
 };
 [[nodiscard]] Algorithm choose(const Call& call, const Topology& topology, const Choice& choice);
 
-// What of the program's memory the main area of a script is.
+// MainArea: the part of the program's memory that is the main area of a script.
 enum class MainArea : u8 {
   kInput,      // with the output beside it, in the output area
   kOutput,     // the input is copied into it before
@@ -74,7 +74,8 @@ struct Plan {
   // Octets of the main area: where the input is copied to, where the output is.
   collectives::Range input{}, output{};
 };
-// Precondition: refusal() is "". `rank`: whose steps are needed; nullopt: all.
+// Precondition: refusal() is "". `rank`: the rank whose steps are needed; all ranks if it is
+// nullopt.
 [[nodiscard]] Plan make_plan(const Call& call, const Algorithm& algorithm, const Topology& topology,
                              std::optional<u32> rank);
 

@@ -291,7 +291,7 @@ void FabricServer::on_packet(Client& client, const host::FabricPacket& packet,
   is_known ? loop_back(std::move(live)) : void(++undelivered_);
 }
 
-// Where it goes. False: nowhere.
+// Sets the destination of the packet. Returns false if it has none.
 bool FabricServer::set_path(Client& client, const host::FabricPacket& packet, LivePacket& live) {
   const std::vector<fabric::NodeIndex>& hosts = fabric_.scenario().plan.hosts;
   if (subnet_ == nullptr) {

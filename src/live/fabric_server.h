@@ -103,7 +103,7 @@ class FabricServer {
   const FabricServerConfig config_;
   host::Descriptor listening_;
   std::vector<u32> host_of_node_;
-  std::unique_ptr<SubnetServer> subnet_;  // nullptr: not of InfiniBand
+  std::unique_ptr<SubnetServer> subnet_;  // nullptr if the fabric is not InfiniBand
   std::vector<std::unique_ptr<Client>> clients_;
   u32 next_client_ = 1;
   host::FabricClock clock_;

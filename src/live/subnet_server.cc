@@ -39,7 +39,7 @@ SubnetServer::SubnetServer(fabric::LiveFabric& fabric)
   add_links();
   for (u32 host = 0; host < scenario_.plan.hosts.size(); ++host)
     host_of_node_[scenario_.plan.hosts[host]] = host;
-  while (subnet_.poll_event()) {  // of before there were programs
+  while (subnet_.poll_event()) {  // events from before the programs connected
   }
 }
 
@@ -145,7 +145,7 @@ host::FabricPortAttributes SubnetServer::attributes_of(u32 host) const {
   return attributes;
 }
 
-// What agents send goes into the subnet; what comes out of it goes to agents.
+// Passes packets from the agents to the subnet, and deliveries of the subnet to the agents.
 void SubnetServer::pump(Time now) {
   for (bool any = true; any;) {
     any = false;

@@ -32,7 +32,7 @@ class SubnetServer {
   [[nodiscard]] Time next_timer() const;
   [[nodiscard]] std::optional<management::ReceivedMAD> poll_received();
 
-  // A host whose port has changed; nullopt: none has.
+  // A host whose port has changed.
   struct Change {
     u32 host = 0;
     bool client_reregister = false;
@@ -46,7 +46,7 @@ class SubnetServer {
   [[nodiscard]] bool admit_sent(u32 host, u8 service_level, fabric::LivePacket& packet);
   // Whether the port of the host takes it: its LID, its state, its partitions. IBTA 10.9.3
   [[nodiscard]] bool admit_received(u32 host, const fabric::LivePacket& packet, Time now);
-  // What a manager has written since the last call holds for packets from now on.
+  // Applies what a manager has written since the last call to packets from now on.
   void apply_tables();
   // Pulls a cable of the scenario, by number, or puts it in again.
   void set_link(u32 link, bool up, Time now);

@@ -9,7 +9,7 @@
 
 namespace verbena::management {
 
-inline constexpr std::size_t kAttributeBytes = 64;  // of an SMP; of PMA's, what is used
+inline constexpr std::size_t kAttributeBytes = 64;  // of an SMP; of PMA, the part in use
 using Attribute = std::array<u8, kAttributeBytes>;
 
 enum class SMPAttribute : u16 {

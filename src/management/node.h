@@ -40,8 +40,8 @@ struct NodePort {
   Attribute high_priority{}, low_priority{};  // VLArbitration
   u64 guid = 0;
   LinkKind link_kind{};
-  std::optional<PortPlace> peer;  // nullopt: no cable in it
-  bool is_plugged = true;         // false: the cable was pulled
+  std::optional<PortPlace> peer;  // nullopt if the port has no cable
+  bool is_plugged = true;         // false if the cable was pulled
   PortTraffic traffic{}, cleared{};
   u64 link_errors = 0;  // since LocalPhyErrors were exceeded last
   Time m_key_lease_ends = Time::never();

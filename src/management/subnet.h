@@ -90,7 +90,7 @@ class Subnet {
   NodePort& port_at(PortPlace at) { return nodes_[at.node].ports[at.port]; }
   [[nodiscard]] bool is_up(PortPlace at) const;
   [[nodiscard]] std::optional<PortPlace> next_hop(PortPlace from, bool needs_active) const;
-  // Where it arrives that leaves `from` for the LID; nullopt: nowhere.
+  // Returns the port that a packet from `from` to the LID reaches; nullopt if it reaches none.
   [[nodiscard]] std::optional<PortPlace> route(PortPlace from, u16 dlid, bool needs_active) const;
 
   void send_directed(PortPlace from, Datagram datagram, Time now);

@@ -125,7 +125,7 @@ void note_changes(const NodePort& before, const NodePort& after, PortChanges& ch
   changes.gids = before[kGIDPrefix] != after[kGIDPrefix];
 }
 
-// Of a CA's port, and a switch's port 0.
+// Sets the attributes that a CA's port and a switch's port 0 have.
 void set_addresses(NodePort& port, std::span<const u8> asked) {
   copy(port, asked,
        {kMKey, kGIDPrefix, kLID, kMasterSMLID, kMKeyLeasePeriod, kMKeyProtectBits, kLMC,

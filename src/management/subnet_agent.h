@@ -8,7 +8,7 @@
 
 namespace verbena::management {
 
-// What users of a channel adapter's port hear of.
+// PortChanges: the changes of a channel adapter's port that its users are notified of.
 struct PortChanges {
   bool state = false, lid = false, sm = false, p_keys = false, gids = false;
   bool client_reregister = false;

@@ -13,7 +13,7 @@ using Combine = void (*)(void* to, const void* a, const void* b, std::size_t cou
 using Divide = void (*)(void* values, std::size_t count, u32 divisor);
 
 struct CombineRow {
-  Combine of[kReduceOps];  // nullptr: the type has no such operation
+  Combine of[kReduceOps];  // nullptr if the type has no such operation
 };
 struct Kernels {
   const char* name;

@@ -23,8 +23,8 @@ namespace verbena::coll {
 
 struct DirectShape {
   u32 ranks = 2;
-  std::optional<u32> only{};  // the rank whose lists are needed; nullopt: all
-  u64 chunk_octets = 0;       // of what is reduced before it is passed on; 0: not cut
+  std::optional<u32> only{};  // the rank whose lists are needed; all ranks if nullopt
+  u64 chunk_octets = 0;       // of data that is reduced before it is passed on; 0: not segmented
 };
 
 [[nodiscard]] std::unique_ptr<StepLists> one_shot_all_reduce(const Call& call,
