@@ -20,7 +20,7 @@ TreeNode first_tree(u32 places, u32 place) {
   node.parent = parent_of(places, place);
   const u32 half = (place & (~place + 1)) >> 1;
   if (half != 0) node.add(place - half);
-  // What is above this place and ends here: the nearest that exists.
+  // The child above this place, at the end of this subtree: the nearest one that exists.
   for (u32 step = half; step != 0; step >>= 1) {
     if (place + step >= places) continue;
     node.add(place + step);

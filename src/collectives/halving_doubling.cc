@@ -19,10 +19,10 @@ u32 HalvingDoubling::rank_at(u32 place) const {
   return place < folded_ ? 2 * place : place + folded_;
 }
 
-// Of a place's number: which tells the two halves of a round apart.
+// Returns the bit of a place's number that selects the half in a round.
 u32 HalvingDoubling::bit(u32 round) const { return reduces_all() ? round : rounds_ - 1 - round; }
 
-// What a place keeps after so many rounds of halving.
+// Returns the blocks that a place keeps after `rounds` rounds of halving.
 HalvingDoubling::Half HalvingDoubling::half_after(u32 place, u32 rounds) const {
   Half half{0, places_};
   for (u32 round = 0; round < rounds; ++round) {

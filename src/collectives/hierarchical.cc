@@ -50,8 +50,7 @@ Step Hierarchical::step(u32 rank, u32 lane, u64 index) const {
               : has_tree()                      ? along_tree(rank, lane, piece, index % in_piece)
                                                 : around_ring(rank, lane, piece, index % in_piece);
   if (index % in_piece != 0) return step;
-  // What this part begins with is what an earlier one has ended with, where that had anything to
-  // do.
+  // This part starts with the data that an earlier part has produced, if that part has steps.
   for (u32 before = 1; before <= which; ++before) {
     const u64 its_steps = steps_of_piece(rank, lane - before);
     if (its_steps == 0) continue;

@@ -12,10 +12,11 @@ inline constexpr u32 kMaxRanks = 1u << 20;
 inline constexpr u32 kMaxChannels = 64;
 inline constexpr u64 kMaxOctets = u64{1} << 40;
 
-// What an algorithm cannot do, or a shape that is none; "": make_schedule() takes it.
+// Returns why the algorithm cannot run the shape, or why the shape is invalid; "" if
+// make_schedule() accepts it.
 [[nodiscard]] std::string refusal(const Shape& shape);
-// Precondition: refusal(shape) is "". The schedule's shape() may differ: an AllToAll has as many
-// octets less as its ranks do not divide, and what has no channels has one.
+// Precondition: refusal(shape) is "". The schedule's shape() may differ: the octets of an AllToAll
+// are rounded down to whole elements for each rank, and an algorithm without channels gets one.
 [[nodiscard]] std::unique_ptr<Schedule> make_schedule(const Shape& shape);
 
 }  // namespace verbena::collectives

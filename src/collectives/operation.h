@@ -48,20 +48,20 @@ inline constexpr std::array kAlgorithms = {Algorithm::kRing,
 // "all reduce", "rail ring" and so on: the words of scenarios and reports.
 [[nodiscard]] std::string_view name_of(Operation operation);
 [[nodiscard]] std::string_view name_of(Algorithm algorithm);
-// Case, spaces, '-' and '_' make no difference. nullopt: no such name.
+// Case, spaces, '-' and '_' make no difference. Returns nullopt if there is no such name.
 [[nodiscard]] std::optional<Operation> operation_named(std::string_view name);
 [[nodiscard]] std::optional<Algorithm> algorithm_named(std::string_view name);
 
-// What an operation is asked to do, and how it is cut.
+// Shape: the parameters of an operation, and how it is segmented.
 struct Shape {
   Operation operation = Operation::kAllReduce;
   Algorithm algorithm = Algorithm::kRing;
   u32 ranks = 2;
   u32 ranks_per_node = 1;  // rank r is GPU r % ranks_per_node of node r / ranks_per_node
   u64 octets = 0;          // a multiple of element_octets
-  u32 element_octets = 4;  // what a reduction adds, which no cut divides
+  u32 element_octets = 4;  // size of an element of a reduction, which no segment splits
   u32 channels = 1;        // each takes an equal part of all data, beside the others
-  u64 chunk_octets = 0;    // of one message, at most; 0: not cut
+  u64 chunk_octets = 0;    // of one message, at most; 0: not segmented
   u32 root = 0;            // kBroadcast
 
   [[nodiscard]] u32 nodes() const { return ranks / ranks_per_node; }
@@ -69,13 +69,13 @@ struct Shape {
   [[nodiscard]] u32 local_of(u32 rank) const { return rank % ranks_per_node; }
 };
 
-// What a program does: a broadcast of two ranks is a message from one to the other, which NCCL
-// calls send and receive.
+// Return the names of the operation and of the algorithm as programs call them. A broadcast of two
+// ranks is a message from one to the other, which NCCL calls send and receive.
 [[nodiscard]] std::string_view operation_of(const Shape& shape);
 [[nodiscard]] std::string_view algorithm_of(const Shape& shape);
 
-// What the slowest link must carry for each octet of the operation's size: busbw = algbw * factor,
-// algbw = octets / time. NVIDIA, nccl-tests, doc/PERFORMANCE.md.
+// Returns the octets that the slowest link must carry for each octet of the operation's size: busbw
+// = algbw * factor, algbw = octets / time. NVIDIA, nccl-tests, doc/PERFORMANCE.md.
 [[nodiscard]] double bus_factor(Operation operation, u32 ranks);
 
 }  // namespace verbena::collectives

@@ -15,9 +15,9 @@ struct StepWindow {
   u64 first = 0, count = 0;
 };
 
-// Who waits for whom in a round.
+// Pace: which ranks a rank waits for in a round.
 enum class Pace : u8 {
-  kSlowest,  // everyone, in the end, for the slowest
+  kSlowest,  // in the end every rank waits for the slowest one
   kRing,     // as many messages as ranks go around: a round takes what hops take on average
 };
 

@@ -3,7 +3,8 @@
 namespace verbena::collectives {
 namespace {
 
-// What goes to a node lies in three places: passed on from GPUs of lower numbers, own, from higher.
+// The data for a node lies in three places: forwarded from GPUs of lower numbers, own, and
+// forwarded from GPUs of higher numbers.
 constexpr u64 kPieces = 3;
 
 }  // namespace

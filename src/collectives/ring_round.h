@@ -1,6 +1,6 @@
-// What one rank of a ring sends and receives in a round. Patarasuk and Yuan, "Bandwidth Optimal
-// All-reduce Algorithms for Clusters of Workstations", 2009. The data has as many blocks as the
-// ring has ranks; in each round every rank sends one to its successor.
+// RingRound: the data that one rank of a ring sends and receives in a round. Patarasuk and Yuan,
+// "Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations", 2009. The data has as
+// many blocks as the ring has ranks; in each round every rank sends one to its successor.
 //   reduce-scatter: n - 1 rounds, after which the rank at position p has block p of the sum
 //   all-gather:     n - 1 rounds, which begin with block p at position p
 // An AllReduce is the one, then the other: 2 (n - 1) rounds.

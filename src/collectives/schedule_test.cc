@@ -24,7 +24,8 @@ u8 sum_of(u32 ranks, u64 place) {
   return sum;
 }
 
-// What a rank has before: its input, and what AllToAll leaves to others.
+// Writes the initial memory of the ranks: their input, and for AllToAll the block that a rank keeps
+// for itself.
 void fill(const Schedule& schedule, ArrayRun& run) {
   const Shape& shape = schedule.shape();
   const u64 block = shape.octets / shape.ranks;
@@ -37,7 +38,7 @@ void fill(const Schedule& schedule, ArrayRun& run) {
   }
 }
 
-// Of place i of a rank's output, counted from the start of the output.
+// Returns the value at place i of a rank's output, counted from the start of the output.
 u8 expected(const Shape& shape, u32 rank, u64 offset, u64 i) {
   switch (shape.operation) {
     case Operation::kAllReduce: return sum_of(shape.ranks, i);
@@ -266,7 +267,7 @@ TEST(WhatSchedulesSend, ToAllRanks) {
   EXPECT_EQ(next.most_by_a_rank, kSize);
 }
 
-// What leaves a node, and by which NIC.
+// BetweenNodes: the traffic that leaves the nodes, and whether it changes the rail.
 struct BetweenNodes {
   u64 octets_of_a_gpu = 0;  // the most
   u64 messages = 0;
@@ -320,7 +321,7 @@ TEST(BetweenNodes, HierarchicalChunkIsOfTheMessage) {
   EXPECT_EQ(longest(2), kChunk);
   EXPECT_EQ(longest(16), kChunk / 4);     // cut into eight pieces, so that the parts overlap
   EXPECT_EQ(longest(256), kChunk / 8);    // no shorter for that
-  EXPECT_EQ(longest(2048), kChunk / 64);  // what the nodes make of a shard of 16 MiB
+  EXPECT_EQ(longest(2048), kChunk / 64);  // the segments that the nodes make of a shard of 16 MiB
 }
 
 TEST(BetweenNodes, RailsAreKept) {

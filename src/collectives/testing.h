@@ -29,8 +29,8 @@ class ArrayRun {
   std::vector<u64> octets_sent;         // by each rank
   u64 messages_sent = 0;
 
-  // False: ranks wait for each other for ever, or a message has another length than its receiver
-  // expects.
+  // Returns false if ranks wait for each other forever, or if a message has another length than its
+  // receiver expects.
   [[nodiscard]] bool run() {
     std::vector<std::pair<u32, u32>> open;
     for (u32 rank = 0; rank < script_.ranks(); ++rank)

@@ -1,6 +1,6 @@
-// What a node of a tree does with one piece of the data: on the way up it adds what its children
-// send and sends the sum to its parent; on the way down it takes the piece from its parent and
-// sends it to its children. `peer` is as the node has it.
+// TreeMove: one step of a node of a tree for one piece of the data. On the way up the node adds the
+// data of its children and sends the sum to its parent. On the way down it receives the piece from
+// its parent and sends it to its children. `peer` is numbered as in the node.
 #pragma once
 
 #include "collectives/binary_tree.h"
@@ -16,7 +16,7 @@ struct TreeMove {
 [[nodiscard]] constexpr bool has_parent(const TreeNode& node) {
   return node.parent != TreeNode::kNone;
 }
-// Of one piece, in either direction.
+// Returns the number of moves of one piece, in either direction.
 [[nodiscard]] constexpr u32 tree_moves(const TreeNode& node) {
   return node.degree + (has_parent(node) ? 1 : 0);
 }
