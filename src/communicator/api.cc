@@ -28,7 +28,7 @@ struct verbena_request {
   std::shared_ptr<coll::World> world;
   std::shared_ptr<coll::Communicator> comm;
   std::shared_ptr<coll::Request> request;
-  std::unique_ptr<coll::GPUBuffers> staged;  // nullptr: no buffer is GPU memory
+  std::unique_ptr<coll::GPUBuffers> staged;  // nullptr if no buffer is GPU memory
   std::string error;
 };
 

@@ -52,7 +52,7 @@ class Arena {
   // A part that was not given out before.
   [[nodiscard]] u8* take(u64 length);
   [[nodiscard]] const Registration& registration() const { return *registration_; }
-  // What a process of this host needs to map it.
+  // Card: the data that another process of this host needs to map the arena.
   struct Card {
     i64 pid = 0;
     u64 address = 0, length = 0, nonce = 0;
@@ -74,7 +74,7 @@ class Arena {
 // The arena of another process of this host, mapped for reading.
 class PeerArena {
  public:
-  // nullptr: it cannot be mapped: another user's, or in another container.
+  // Returns nullptr if the arena cannot be mapped: it belongs to another user or container.
   [[nodiscard]] static std::unique_ptr<PeerArena> map(const Arena::Card& card);
   ~PeerArena();
   PeerArena(const PeerArena&) = delete;

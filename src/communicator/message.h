@@ -1,5 +1,5 @@
-// What ranks tell each other on queue pairs: a header, and the octets of short messages behind it.
-// The octets of long ones stay at the sender, and the receiver reads them (RDMA READ). All ranks of
+// Messages between ranks on queue pairs: a header, and the octets of short messages behind it. The
+// octets of long messages stay at the sender, and the receiver reads them (RDMA READ). All ranks of
 // a job have the same byte order.
 #pragma once
 
@@ -19,11 +19,11 @@ struct Header {
     kOffer,     // of a collective; the octets are at `address`
     kTagEager,  // of a Send
     kTagOffer,
-    kTaken,    // what was offered as `token` has been read, or is not wanted
+    kTaken,    // the offer `token` has been read, or is not wanted
     kCredit,   // nothing but credits
     kRefused,  // the sender does not take part in that operation: text follows
     kFailed,   // the communicator failed: text follows; `count` is the status, `lane` the culprit
-    kShrink,   // the sender's view of who is lost: a bit for each rank of the communicator follows
+    kShrink,   // the sender's set of lost ranks: a bit for each rank of the communicator follows
     kLeaves,   // the last message of a rank that ends in order
   };
   Kind kind = Kind::kCredit;
@@ -49,8 +49,9 @@ template <typename T>
 static_assert(std::is_trivially_copyable_v<Header> && std::is_trivially_copyable_v<Offer>);
 
 inline constexpr u32 kSlotOctets = 8192;
-// Offers of at most so many octets are staged, and pass a buffer at the receiver; what is longer is
-// read from the sender's memory, and to its place if it is only copied.
+// Offers of at most so many octets are staged, and pass through a buffer at the receiver. Longer
+// ones are read from the sender's memory, and directly to their destination if they are only
+// copied.
 inline constexpr u64 kBufferedOctets = 256u << 10;
 static_assert(kEagerOctets == kSlotOctets - sizeof(Header));
 

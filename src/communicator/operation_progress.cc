@@ -61,7 +61,7 @@ u64 output_octets(const Call& call, u32 ranks) {
   return 0;
 }
 
-// Of an operation that fails before it starts.
+// Returns the empty steps of an operation that fails before it starts.
 const StepLists& no_steps() {
   static const StepLists none(1, 1);
   return none;
@@ -270,7 +270,7 @@ void Operation::apply(u32 lane, const Step& step, const u8* from) {
     copy_octets(to, from, step.range.length);
 }
 
-// What a reduction into the range adds to.
+// Returns the operand that a reduction into the range adds to.
 const u8* Operation::take_base(u32 lane, const Range& range) {
   if (bases_[lane].range == range && bases_[lane].from != nullptr)
     return std::exchange(bases_[lane], {}).from;

@@ -109,7 +109,7 @@ void TaggedRecv::take(u32 from, const Header& header, std::span<const u8> payloa
     if (direct == nullptr) {
       auto made = world.register_memory(buffer_, header.length);
       if (made) registration_ = std::move(*made);
-      direct = registration_.get();  // nullptr: by buffers
+      direct = registration_.get();  // nullptr if the transfer uses buffers
     }
   }
   Transfer transfer{.owner = shared_from_this(),

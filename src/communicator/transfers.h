@@ -29,10 +29,10 @@ struct Transfer {
   DataType type = DataType::kUint8;
   ReduceOp op = ReduceOp::kSum;
   u8* to = nullptr;
-  const u8* base = nullptr;  // what a reduction adds to; `to` or elsewhere
+  const u8* base = nullptr;  // the operand that a reduction adds to; `to` or elsewhere
   u64 length = 0;
   Offer from{};
-  const Registration* direct = nullptr;  // of `to`; nullptr: by buffers
+  const Registration* direct = nullptr;  // of `to`; nullptr: through buffers
 };
 
 class Transfers {
@@ -52,9 +52,9 @@ class Transfers {
         acknowledger_(acknowledger) {}
 
   void start(Transfer transfer);
-  // Of a READ; `failed`: nothing was read.
+  // Handles the completion of a READ. If `failed`, nothing was read.
   void on_read(u32 piece, bool failed);
-  // Posts what could not be posted before.
+  // Posts the READs that could not be posted before.
   void resume();
   [[nodiscard]] bool is_idle() const { return active_ == 0; }
 

@@ -21,7 +21,7 @@ constexpr i64 kSpinTime = 200 * kMicrosecond;  // of a caller that waits, before
 constexpr i64 kThreadSpinTime =
     20 * kMicrosecond;  // of the thread, which takes a core of the program
 constexpr i64 kLongestSleep = 20 * kMillisecond;
-constexpr i64 kDrainTime = 2 * kSecond;  // of what was sent before this rank leaves
+constexpr i64 kDrainTime = 2 * kSecond;  // for queued messages, before this rank leaves
 constexpr u32 kPollsBetweenLooks = 32;   // at the clock
 constexpr u32 kPollsOfLinks = 64;        // for each of the queues, if all peers are linked
 constexpr int kCompletionsAtOnce = 16;
@@ -492,7 +492,7 @@ void World::on_notice(const Notice& notice) {
   switch (notice.type) {
     case Notice::Type::kLeaves:
       if (about >= size() || gone_[about]) return;
-      while (progress()) {  // what it sent before
+      while (progress()) {  // messages that it sent before
       }
       return on_left(about);
     case Notice::Type::kDied:
@@ -581,7 +581,7 @@ bool World::wait_until(i64 deadline, const std::function<bool()>& condition) {
     }
     if (!patience.look()) continue;
     let_others(lock);
-    if (is_crowded_) std::this_thread::yield();  // what is waited for may need this core
+    if (is_crowded_) std::this_thread::yield();  // the thread that is waited for may need this core
     const i64 now = now_ns();
     keep_house(now);
     is_late = now >= deadline;

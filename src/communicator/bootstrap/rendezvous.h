@@ -24,7 +24,7 @@ inline constexpr u32 kMaxRanks = 1024;
 // A `rank` or `ranks` of -1 is what the launcher's variables say.
 [[nodiscard]] Expected<Rendezvous> read_rendezvous(std::string_view address, int rank, int ranks);
 
-// What this process is in a job that a launcher started; nothing is known if ranks is -1.
+// LauncherRank: the place of this process in a job that a launcher started; unknown if ranks is -1.
 struct LauncherRank {
   std::string launcher{};
   int rank = -1, ranks = -1, local_ranks = -1;

@@ -21,7 +21,7 @@ tl::unexpected<Error> system_failure(const std::string& what, int error) {
   return failure(VERBENA_COLL_RENDEZVOUS, what + ": " + std::strerror(error));
 }
 
-// False: the deadline has passed.
+// Returns false if the deadline has passed.
 bool wait_for(int fd, short events, i64 deadline) {
   while (true) {
     const i64 left = deadline - now_ns();

@@ -196,7 +196,7 @@ Expected<void> Star::gather_ranks(const Rendezvous& at, i64 deadline) {
   }
 }
 
-// Who does not speak this protocol is left alone: a port scanner must not end a job.
+// Ignores a peer that does not speak this protocol: a port scanner must not end a job.
 Expected<void> Star::admit(Descriptor socket, const Rendezvous& at, i64 deadline) {
   const auto bytes = receive_all(socket.get(), sizeof(Hello), deadline);
   if (!bytes) return {};

@@ -14,7 +14,7 @@
 
 namespace verbena::coll {
 
-// What a rank tells others besides its messages. The words are the type's.
+// Notice: information that a rank sends to others besides its messages. `word` depends on the type.
 struct Notice {
   enum class Type : u8 {
     kLeaves,  // the rank ends in order
@@ -25,7 +25,7 @@ struct Notice {
     kAnswer,  // to the hub: word is 1 if the rank takes part, or has done so
   };
   Type type = Type::kLeaves;
-  i32 rank = -1;  // who says it, or whom it is about
+  i32 rank = -1;  // the rank that sends the notice, or that it is about
   u32 comm = 0;
   u64 operation = 0;
   u64 word = 0;
@@ -47,8 +47,8 @@ class Star {
   void send(u32 to, const Notice& notice);  // a rank that is not the hub sends to the hub only
   void send_to_all(const Notice& notice);   // by way of the hub
   [[nodiscard]] std::vector<int> descriptors() const;
-  // What has arrived. A connection that broke comes as kDied, once. The hub forwards kFailed,
-  // kLeaves and kDied to the others.
+  // Returns the notices that have arrived. A broken connection is reported once, as kDied. The hub
+  // forwards kFailed, kLeaves and kDied to the others.
   [[nodiscard]] std::vector<Notice> read();
   [[nodiscard]] bool is_hub() const { return rank_ == kHub; }
   [[nodiscard]] bool is_open(u32 rank) const { return peers_[rank].socket.is_open(); }

@@ -22,7 +22,7 @@ struct ConnectionMemory {
   u32 lkey = 0;  // of the first rail
 };
 
-// What wr_id says: kind, peer, index.
+// WorkId: the contents of wr_id: kind, peer, rail, index.
 enum class WorkKind : u8 { kSend, kReceive, kRead };
 struct WorkId {
   WorkKind kind = WorkKind::kSend;
@@ -79,7 +79,7 @@ class Connection {
     Header header;
     std::span<const u8> payload;
   };
-  // Of a receive: the message, valid until give_back(slot).
+  // Returns the received message, valid until give_back(slot).
   [[nodiscard]] Message message(u32 slot, u32 octets) const;
   void give_back(u32 slot);  // counts as a credit owed, unless the message needed none
   void on_sent(u32 rail);    // of a send or read that was signalled: all before it are done, too

@@ -16,7 +16,7 @@ namespace verbena::coll {
 
 inline constexpr u32 kMaxRails = 4;
 
-// What a peer must know of a queue pair and its port.
+// QPAddress: the data that a peer needs about a queue pair and its port.
 struct QPAddress {
   std::array<u8, 16> gid{};
   u32 qp_num = 0;
