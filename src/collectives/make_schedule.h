@@ -15,7 +15,7 @@ inline constexpr u64 kMaxOctets = u64{1} << 40;
 // Returns why the algorithm cannot run the shape, or why the shape is invalid; "" if
 // make_schedule() accepts it.
 [[nodiscard]] std::string refusal(const Shape& shape);
-// Precondition: refusal(shape) is "". The schedule's shape() may differ: the octets of an AllToAll
+// Precondition: refusal(shape) is "". The schedule's shape() may differ: the bytes of an AllToAll
 // are rounded down to whole elements for each rank, and an algorithm without channels gets one.
 [[nodiscard]] std::unique_ptr<Schedule> make_schedule(const Shape& shape);
 

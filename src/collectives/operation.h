@@ -74,8 +74,8 @@ struct Shape {
 [[nodiscard]] std::string_view operation_of(const Shape& shape);
 [[nodiscard]] std::string_view algorithm_of(const Shape& shape);
 
-// Returns the octets that the slowest link must carry for each octet of the operation's size: busbw
-// = algbw * factor, algbw = octets / time. NVIDIA, nccl-tests, doc/PERFORMANCE.md.
+// Returns the bytes that the slowest link must carry for each byte of the operation's size:
+//   busbw = algbw * factor, algbw = bytes / time. NVIDIA, nccl-tests, doc/PERFORMANCE.md.
 [[nodiscard]] double bus_factor(Operation operation, u32 ranks);
 
 }  // namespace verbena::collectives

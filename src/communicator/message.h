@@ -1,5 +1,5 @@
-// Messages between ranks on queue pairs: a header, and the octets of short messages behind it. The
-// octets of long messages stay at the sender, and the receiver reads them (RDMA READ). All ranks of
+// Messages between ranks on queue pairs: a header, and the bytes of short messages behind it. The
+// bytes of long messages stay at the sender, and the receiver reads them (RDMA READ). All ranks of
 // a job have the same byte order.
 #pragma once
 
@@ -49,7 +49,7 @@ template <typename T>
 static_assert(std::is_trivially_copyable_v<Header> && std::is_trivially_copyable_v<Offer>);
 
 inline constexpr u32 kSlotOctets = 8192;
-// Offers of at most so many octets are staged, and pass through a buffer at the receiver. Longer
+// Offers of at most so many bytes are staged, and pass through a buffer at the receiver. Longer
 // ones are read from the sender's memory, and directly to their destination if they are only
 // copied.
 inline constexpr u64 kBufferedOctets = 256u << 10;

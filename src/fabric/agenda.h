@@ -17,10 +17,11 @@ class Agenda {
 
   // `events` lie in the window from `start` on, and stay until the end. The last agenda has ended.
   void begin(Time start, Duration length, std::span<const Event> events);
-  // At or after the event taken last: what would be earlier happens at its time. (In parts, which
-  // stay in registers: to read as a whole what has just been written in parts takes long.)
+  // Adds an event at or after the event taken last; an earlier one happens at the time of that
+  // event. (In parts, which stay in registers: reading as a whole what was just written in parts is
+  // slow.)
   void add(const Event& event) { insert(event.at, event.what, event.subject, event.rank); }
-  // false: no event is left, or the next is after `end`.
+  // Returns false if no event is left, or if the next one is after `end`.
   [[nodiscard]] bool take(Time end, Event& out) {
     const bool is_added = next_is_added();
     if (!is_added && next_ == events_.size()) return false;

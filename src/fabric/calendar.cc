@@ -35,7 +35,7 @@ void Calendar::append_block(List& list, u64 window) {
   list.next = block * kBlock;
 }
 
-// What is late is at least kWindows away, and so behind all lists.
+// Late events are at least kWindows away, and so after all lists.
 u64 Calendar::next(u64 from) const {
   const u64 next_late = late_.empty() ? kNever : late_.front().window;
   if (size_ == 0 || from >= first_ + kWindows) return next_late;

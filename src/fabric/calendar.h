@@ -39,8 +39,8 @@ class Calendar {
   [[nodiscard]] u64 next(u64 from) const;
   // Goes on to that window, which is not before the one before that reached last.
   void reach(u64 window);
-  // What the window reached last has: how many; visit(event) in the order of adding; and nothing
-  // any more.
+  // These work on the window reached last: count() returns the number of its events, visit() calls
+  // visit(event) in the order of adding, clear() removes the events.
   [[nodiscard]] u32 count(u64 window) const;
   template <typename Visit>
   void visit(u64 window, const Visit& visit) const {

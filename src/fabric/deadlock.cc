@@ -44,7 +44,7 @@ class WaitGraph {
   [[nodiscard]] u32 left() const {
     return static_cast<u32>(std::ranges::count(stuck_, false, &Stuck::may_go_on));
   }
-  // Of those that are left.
+  // Returns a cycle of the queues that are left.
   [[nodiscard]] std::vector<WaitingQueue> cycle() const {
     const auto first = std::ranges::find(stuck_, false, &Stuck::may_go_on);
     std::vector<u32> way;

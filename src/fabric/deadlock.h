@@ -2,11 +2,12 @@
 // makes them where routes are cyclic: Hu et al., Deadlocks in Datacenter Networks: Why Do They
 // Form, and How to Avoid Them, HotNets 2016.
 //
-// A queue of a switch is stuck that has waited under a pause for some time. It waits for the queues
-// of its neighbour that hold frames which came by the neighbour's port that asked for the pause. A
-// queue that waits for one that is not stuck, or for a host, may go on one day; when all those are
-// taken away, again and again, what is left waits for nothing but itself. In InfiniBand, likewise,
-// a lane that has waited for credits: they come when those leave who came by its link.
+// A queue of a switch is stuck when it has waited under a pause for some time. It waits for the
+// queues of its neighbour that hold frames which arrived by the neighbour's port that asked for the
+// pause. A queue that waits for one that is not stuck, or for a host, may go on later. When all
+// such queues are removed, again and again, the remaining ones wait only for each other. In
+// InfiniBand, likewise, a lane is stuck when it has waited for credits: they come when the packets
+// leave that arrived by its link.
 #pragma once
 
 #include <memory>

@@ -34,7 +34,7 @@ struct Outbox {
   }
 };
 
-// What a host asked for of one of its connections, to be done between windows.
+// ConnectionRequest: a request of a host for one of its connections, executed between windows.
 struct ConnectionRequest {
   enum class Kind : u8 { kOpen, kSend, kClose };
   Kind kind = Kind::kOpen;
@@ -58,10 +58,10 @@ class Domain {
   TraceBuffer told;  // in this window
   std::vector<SentFrame> tapped;
   std::vector<ConnectionRequest> requests;  // in this window
-  // Of the host being simulated: one for all, which stays in the cache.
+  // State of the host being simulated: one for all hosts, which stays in the cache.
   PacketView arrived;
   EgressFrame leaving;
-  std::unique_ptr<StreamGather> gathered;  // nullptr: no host has needed it
+  std::unique_ptr<StreamGather> gathered;  // nullptr if no host has needed it
   Trace* trace = &told;
   const u32 number;
 

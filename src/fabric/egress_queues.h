@@ -88,7 +88,7 @@ class EgressQueues {
 
   u16 busy_ = 0;  // not empty
   u16 paused_ = 0;
-  u8 turn_ = 0;  // of the round robin: who sent last
+  u8 turn_ = 0;  // of the round robin: the priority that sent last
   std::array<Queue, kPriorities + 1> queues_;
   std::array<u32, kPriorities> deficit_{};  // octets left of a turn
 };

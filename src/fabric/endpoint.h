@@ -21,7 +21,7 @@ class FPDUPipe;  // tcp/fpdu_pipe.h
 using EndNumber = u32;
 inline constexpr EndNumber kNoEnd = ~EndNumber{0};
 
-// What a transport had to do more than once.
+// Repairs: counters of the work that a transport had to repeat.
 struct Repairs {
   u64 retransmissions = 0;  // packets
   u64 timeouts = 0;
@@ -33,8 +33,8 @@ class Endpoint {
 
   // Ports are the host's own, by their numbers.
   virtual void on_arrival(u32 port, FrameIndex index) = 0;
-  virtual void on_lost(u32 port, FrameIndex index) = 0;  // what should have arrived, on the link
-  // Fetches what an arrival needs into the cache, as Device::fetch() does.
+  virtual void on_lost(u32 port, FrameIndex index) = 0;  // the frame was lost on the link
+  // Prefetches the data that an arrival needs into the cache, as Device::fetch() does.
   virtual void fetch(u32 step, FrameIndex index) const = 0;
   virtual void on_wake() = 0;
   virtual void on_own_timer() = 0;
@@ -66,10 +66,11 @@ class Endpoint {
   [[nodiscard]] virtual RKey memory_key() const = 0;
   // The number of the peer's end of a QP that is connected, or was. RoCE's.
   [[nodiscard]] virtual QPN peer_of(QPN /*qpn*/) const { return {}; }
-  // At which the end may send now, by its congestion control; nullopt: it has none.
+  // Returns the rate at which the end may send now, by its congestion control; nullopt if it has
+  // none.
   [[nodiscard]] virtual std::optional<Rate> rate_of(EndNumber end, Time now) const = 0;
 
-  // The UDP source port of what the connected end sends, as switches see it.
+  // Returns the UDP source port of the packets that the connected end sends, as switches see it.
   [[nodiscard]] virtual u16 source_port_of(EndNumber end) const = 0;
   // Where the host notes by which of its ports it sends.
   void set_path_log(PathLog* log) { path_log_ = log; }
@@ -77,13 +78,13 @@ class Endpoint {
   // --- flows
   // Sends so many octets to the peer. At its end the flow is finished().
   virtual void write(EndNumber end, u64 octets, u32 flow) = 0;
-  // Such a flow arrives at this end. True: its program reads slowly, and the flow is finished()
-  // here, when the program has read it all; else it is at its sender, with the last
-  // acknowledgement.
+  // Expects such a flow at this end. Returns true if the program of this end reads slowly: then the
+  // flow is finished() here, when the program has read it all. Otherwise it is finished() at its
+  // sender, with the last acknowledgement.
   [[nodiscard]] virtual bool expect_flow(EndNumber /*end*/, u64 /*octets*/, u32 /*flow*/) {
     return false;
   }
-  // How many messages write() makes of them.
+  // Returns how many messages write() makes of them.
   [[nodiscard]] virtual u32 messages_of(u64 octets) const = 0;
 
   // --- messages of connections that stay

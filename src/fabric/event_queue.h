@@ -27,7 +27,7 @@ class EventQueue {
     if (since.ps() < length_) return agenda_.add(event);
     calendar_.add(windows_.window_after(window_, since, Windows::Side::kOwn), event);
   }
-  // Of a node that is linked to that being simulated; or between windows.
+  // Adds an event of a node that is linked to the one being simulated, or an event between windows.
   void add_at_neighbour(const Event& event) {
     if (node_of_place_.empty()) return add(event);
     calendar_.add(window_at_neighbour(event), event);
@@ -36,14 +36,14 @@ class EventQueue {
     if (!running_) return window_of(event.at, event.place());
     return windows_.window_after(window_, event.at - start_, Windows::Side::kOther);
   }
-  // Of any node other than that being simulated.
+  // Adds an event of any node other than the one being simulated.
   void add_elsewhere(const Event& event) {
     if (node_of_place_.empty()) return add(event);
     calendar_.add(window_of(event.at, event.place()), event);
   }
 
   static constexpr u64 kNever = Calendar::kNever;
-  // From this one on, that has events.
+  // Returns the first window, from `from` on, that has events.
   [[nodiscard]] u64 next_window(u64 from) const { return calendar_.next(from); }
   [[nodiscard]] u64 window_of(Time at, u32 place) const {
     return windows_.window_of(at, windows_.side_of(place));

@@ -133,7 +133,7 @@ TEST(EventQueue, SidesTakeTurnsByTwoNotices) {
           {2, 500}, {3, 500}, {3, 1500}, {2, 1500}, {2, 2500}, {3, 2500}, {3, 3500}, {2, 3500}}));
 }
 
-// What is left of both sides' windows, and what is added to them, comes with the next run.
+// The next run takes the events that are left of both sides' windows, and those added to them.
 TEST(EventQueue, BothSidesStopAtTheEnd) {
   const std::vector<u32> nodes = nodes_of_ports();
   const std::vector<u8> sides = {0, 1, 0, 1, 0, 1, 0, 1};

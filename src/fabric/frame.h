@@ -14,10 +14,10 @@ inline constexpr FrameIndex kNoFrame = ~u32{0};
 
 // Traffic classes of IEEE 802.1Q, which PFC pauses one by one.
 inline constexpr u32 kPriorities = 8;
-// Of a set of priorities, or of InfiniBand's lanes.
+// Returns the bit of a priority, or of an InfiniBand lane, in a set of them.
 [[nodiscard]] constexpr u8 bit(u32 priority) { return static_cast<u8>(1u << priority); }
 
-// How much of a frame has come when its arrival is told.
+// Extent: how much of a frame has arrived when its arrival is reported.
 enum class Extent : u8 {
   kWhole,
   kHead,  // a switch that cuts through may go on with it

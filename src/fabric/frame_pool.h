@@ -44,13 +44,14 @@ class FramePool {
   }
   Frame& operator[](FrameIndex index) { return frames_[index]; }
   const Frame& operator[](FrameIndex index) const { return frames_[index]; }
-  // What the frame has noted on its way, where that is collected (telemetry.h).
+  // Returns the telemetry that the frame has collected on its path, where it is collected
+  // (telemetry.h).
   [[nodiscard]] PathTelemetry& path(FrameIndex index) {
     if (paths_.size() <= index) paths_.resize(frames_.size());
     return paths_[index];
   }
   [[nodiscard]] bool has_paths() const { return !paths_.empty(); }
-  // Of a frame of a live process.
+  // Returns the packet of a frame of a live process.
   [[nodiscard]] LivePacket& live(FrameIndex index) {
     if (live_.size() <= index) live_.resize(frames_.size());
     return live_[index];

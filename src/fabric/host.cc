@@ -209,7 +209,7 @@ void Host::on_link_up(u32 port) {
   wake_at(at, std::max(at.port->free_at, domain_.now));
 }
 
-// What waits at a port that is down may have another now.
+// Frames that wait at a port that is down may have another port now.
 void Host::on_routes_changed() {
   if (ports_.size() == 1) return;
   for (HostPort& at : ports_)
@@ -219,7 +219,7 @@ void Host::on_routes_changed() {
 
 // --- credits, InfiniBand's
 
-// Its place in the buffer.
+// Frees the frame's place in the buffer.
 void Host::free(const Frame& frame) {
   if (channel_adapter_->on_freed(frame)) tell_credits(frame.priority);
 }
@@ -380,7 +380,8 @@ u16 Host::size_of_frame() const {
 
 // --- the ports
 
-// Of those that are up and lead to the peer: by the flow's hash, of all if that one will do.
+// Returns a port that is up and leads to the peer: by the flow's hash over all ports if that one is
+// usable, else by the hash over the usable ones.
 u16 Host::number_by_hash(const Frame& frame) const {
   const u32 hash = flow_hash({.source_address = addresses_[node_],
                               .destination_address = addresses_[frame.destination],
@@ -405,7 +406,7 @@ HostPort& Host::port_by_hash(const Frame& frame) {
   return ports_[number];
 }
 
-// To the ports that the frames may take now.
+// Moves the frames to the ports that they may take now.
 void Host::move_waiting(HostPort& from) {
   for (EgressQueues HostPort::*const queues : {&HostPort::acknowledgements, &HostPort::parked})
     for (u32 queue = 0; queue <= EgressQueues::kControl; ++queue)
@@ -472,7 +473,7 @@ void Host::note_wait() {
   channel_adapter_->note_wait(waits, domain_.now);
 }
 
-// False: the device has nothing to send now.
+// Returns false if the device has nothing to send now.
 bool Host::transmit_data(HostPort& at) {
   if (const FrameIndex index = at.parked.pop({}, domain_.frames); index != kNoFrame) {
     if (domain_.frames[index].type == FrameType::kLive) [[unlikely]]
@@ -562,7 +563,7 @@ void Host::deliver_live(FrameIndex index) {
   const Frame& frame = domain_.frames[index];
   LivePacket& packet = arrived_live_.emplace_back(std::move(domain_.frames.live(index)));
   packet.traffic_class = frame.traffic_class;
-  packet.destination = node_;  // of a multicast packet one of many
+  packet.destination = node_;  // for a multicast packet one of many
   packet.arrived = domain_.now;
   if (channel_adapter_) free(frame);
   domain_.frames.give_back(index);

@@ -28,7 +28,7 @@ namespace verbena::fabric {
 struct FrameSizes {
   u16 overhead = 14 + 20 + 8 + 4 + 4;  // MAC, IPv4, UDP, ICRC, FCS
   bool counts_headers = true;          // BTH, what follows it, and pad
-  u16 acknowledgement = 0;             // of what has no payload; 0: by the same rule
+  u16 acknowledgement = 0;             // of a frame without payload; 0: by the same rule
 };
 
 // How a congestion notification travels.

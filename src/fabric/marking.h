@@ -11,8 +11,8 @@ namespace verbena::fabric {
 // A frame is marked never below k_min octets, always above k_max, and between with a probability
 // that rises from 0 to p_max.
 struct MarkingConfig {
-  // What is done with a frame that cannot be marked, where another one would be: its sender does
-  // not know ECN.
+  // NotECT: the action for a frame that would be marked but cannot be, since its sender does not
+  // know ECN.
   enum class NotECT : u8 {
     kPass,  // nothing: in a network without loss
     kDrop,  // RFC 3168, 5; when it would be queued, whatever `mark_at` says
@@ -20,9 +20,9 @@ struct MarkingConfig {
   bool enabled = true;
   u64 k_min = 400'000, k_max = 1'600'000;
   double p_max = 0.2;
-  u8 priorities = 0xff;  // in which frames are looked at, a bit each
-  // Of the newest length in the average; 1: that length alone. Floyd and Jacobson, 4: w_q, 0.002.
-  // The average stands still while no frame comes.
+  u8 priorities = 0xff;  // the priorities whose frames are examined, a bit each
+  // Weight of the newest length in the average; 1: that length alone. Floyd and Jacobson, 4: w_q,
+  // 0.002. The average does not change while no frame arrives.
   double weight = 1;
   NotECT not_ect = NotECT::kPass;
 };

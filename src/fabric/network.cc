@@ -28,17 +28,18 @@ Duration shortest_delay(const Topology& topology) {
   return shortest;
 }
 
-// What nodes do reaches no other before.
+// Returns the notice: no action of a node affects another one earlier than that.
 Duration notice(const Topology& topology, const NetworkConfig& config) {
   return std::min(shortest_delay(topology), config.shortest_signal);
 }
 
-// Of a link, in windows that alternate.
+// Returns the notice of a link, for windows that alternate.
 Duration notice_of_sides(const Topology& topology) {
   return std::min(shortest_delay(topology), kLongestWindow / 2);
 }
 
-// Of each port's node. Empty: windows are not to alternate: signals would come too soon.
+// Returns the side of each port's node; empty if windows must not alternate, since signals would
+// arrive too early.
 std::vector<u8> sides_of_ports(const Topology& topology, const NetworkConfig& config,
                                const std::vector<u32>& node_of_port) {
   const Duration notice = notice_of_sides(topology);
@@ -57,14 +58,14 @@ Windows windows_for(const Topology& topology, const NetworkConfig& config,
   return {notice_of_sides(topology), side_of_port};
 }
 
-// What the event will touch first is in the cache by then. (A function of nothing but this is one
-// without effect to GCC, which leaves its calls out unless they are inlined.)
+// Prefetches the data that the event touches first. (GCC takes a function that only prefetches for
+// one without effect, and leaves its calls out unless they are inlined.)
 [[gnu::always_inline]] inline void prefetch(const Domain& domain, const Event* event) {
   if (event != nullptr && event->kind() == EventKind::kArrival)
     domain.frames.prefetch(event->subject);
 }
 
-// One where there is no notice: then nothing can be simulated at the same time.
+// Returns one if there is no notice: then nothing can be simulated at the same time.
 u32 domains_for(const Topology& topology, const NetworkConfig& config) {
   return notice(topology, config).ps() == 0
              ? 1
@@ -253,9 +254,9 @@ bool Network::add_flow(const Flow& flow) {
 }
 
 bool Network::run(Time end) {
-  do_requests(now_);  // of between the runs
-  // Flows that start one after another get their QPs between windows of all nodes: a QP's number,
-  // and its first turn among those of its host, are due to when it is made.
+  do_requests(now_);  // those made between the runs
+  // Flows that start one after another get their QPs between windows of all nodes: the number of a
+  // QP, and its first turn among those of its host, depend on when the QP is made.
   if (windows_.order() == Windows::Order::kAlternate && now_ == Time() && !starts_.empty() &&
       domains_[0]->events.empty()) {
     const Windows each(shortest_delay(topology_));
@@ -371,8 +372,8 @@ void Network::join(const Flow& ends, EndNumber sender, EndNumber receiver) {
                                  .pipe = pipe});
 }
 
-// What a window has brought forth goes to the trace. A flow that has ended loses its QPs: the peer
-// has acknowledged everything, so that its own has nothing left to do.
+// Finisher: passes the events of a window to the trace. A flow that has ended loses its QPs: the
+// peer has acknowledged everything, so the peer's own QP has nothing left to do.
 class Network::Finisher final : public Trace {
  public:
   explicit Finisher(Network& network) : network_(network) {}
@@ -403,7 +404,7 @@ void Network::close_window() {
   tell(domains_[0]->events.start_of(window_ + 1));
 }
 
-// What was before `end`: nothing will be any more.
+// Reports the events before `end`: no further ones can happen before it.
 void Network::tell(Time end) {
   if (told_.empty()) return;
   Finisher finisher(*this);
@@ -458,7 +459,7 @@ void Network::simulate(Domain& domain) {
   }
 }
 
-// What the next nodes will touch, by each of them one step.
+// Prefetches the data that the next nodes will touch, one step for each of them.
 void Network::fetch_ahead(const Domain& domain) const {
   constexpr u32 kSteps = Device::kFetchSteps + 1;
   for (u32 ahead = 1; ahead <= kSteps; ++ahead) {
@@ -537,7 +538,7 @@ Duration Network::known_since(const Event& event) const {
                                                : Duration{};
 }
 
-// False: the frame is lost, or comes later.
+// Returns false if the frame is lost, or arrives later.
 bool Network::survives(Domain& domain, const Event& event) {
   const Port& port = ports_[event.place()];
   const Frame& frame = domain.frames[event.subject];
@@ -618,7 +619,7 @@ void Network::signal(NodeIndex from, NodeIndex to, Time at, u32 word) {
     domain.hand_over_signal(domain_of_[to], signal);
 }
 
-// What the application does of it may give this host messages anew.
+// Hands messages to the application, which may thereby give this host new messages.
 void Network::hand_over(Domain& domain, Endpoint& host) {
   std::vector<Endpoint::Message>& messages = host.messages();
   for (std::size_t i = 0; i < messages.size(); ++i) {

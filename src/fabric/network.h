@@ -2,10 +2,10 @@
 // time. Everything random comes from one seed; the same input gives the same output, bit for bit,
 // whatever the number of threads.
 //
-// Time goes in windows (windows.h). What a node does within a window reaches no other before its
-// end, so that nodes are simulated one after another, or by several threads, each its own domain.
-// What concerns several of them is done between windows: flows are given their QPs at both ends,
-// and what has happened is told.
+// Time advances in windows (windows.h). The actions of a node within a window reach no other node
+// before its end, so nodes are simulated one after another, or by several threads, each with its
+// own domain. Actions that concern several nodes happen between windows: flows are given their QPs
+// at both ends, and events are reported.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,8 @@ struct NetworkConfig {
   static constexpr u32 kLongestFrame = 4096 + 100;  // octets: the largest path MTU, with headers
 
   Technology technology = Technology::kRoCEv2;
-  // What a host, and a port of a switch, are like, from their link; a host's fastest.
+  // Return the configuration of a host, by its fastest link, and of a port of a switch, by its
+  // link.
   std::function<HostConfig(const LinkConfig& link)> host = [](const LinkConfig&) {
     return HostConfig{};
   };
@@ -56,8 +57,8 @@ struct NetworkConfig {
   NetworkFaults faults{};
   std::vector<HostFunction> functions{};  // in place of HostConfig's
   Duration deadlock_check = ms(1);        // queues that are paused so long are looked at; 0: never
-  // What an application's signals take, at least. The shorter, the less is simulated at a time; 0:
-  // all nodes are simulated together, by one thread.
+  // The least latency of an application's signals. The shorter it is, the less is simulated at a
+  // time; with 0 one thread simulates all nodes together.
   Duration shortest_signal = ps(i64{1} << Agenda::kMaxWindowBits);
   u64 seed = 1;
   u32 threads = 1;  // that simulate, the caller's among them
@@ -77,19 +78,21 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  // Flows are numbered in the order in which they are added. False: there is no way between the two
-  // hosts, which are different ones. It starts at `flow.start`, and not before now().
+  // Flows are numbered in the order in which they are added. Returns false if there is no path
+  // between the two hosts, which are different ones. The flow starts at `flow.start`, and not
+  // before now().
   [[nodiscard]] bool add_flow(const Flow& flow);
   void set_trace(Trace* trace) { trace_ = trace; }
 
   // --- for an application (application.h)
   void set_application(Application* application) { application_ = application; }
-  // Between runs. Connections are numbered in the order in which they are made. False: as for
-  // flows.
+  // Between runs. Connections are numbered in the order in which they are made. Returns false as
+  // add_flow() does.
   [[nodiscard]] bool connect(const ConnectionConfig& config);
-  // Likewise, with QPs only while they are used: from the window after open_connection(), or the
-  // first message, to that after close_connection(), by when all messages have to be acknowledged.
-  // Then it may be opened again. Both are for the host that sends, as send() is.
+  // Like connect(), but the connection has QPs only while they are used: from the window after
+  // open_connection(), or the first message, to that after close_connection(), by when all messages
+  // have to be acknowledged. Then it may be opened again. The host that sends calls both, as it
+  // calls send().
   [[nodiscard]] bool plan_connection(const ConnectionConfig& config);
   void open_connection(u32 connection);
   void close_connection(u32 connection);
@@ -100,11 +103,11 @@ class Network {
   // Likewise at another host, by as much later than now as the shortest_signal takes, at least.
   void signal(NodeIndex from, NodeIndex to, Time at, u32 word);
 
-  // All events up to `end`, that included. False: there is nothing left to happen.
+  // Runs all events up to and including `end`. Returns false if no event is left.
   bool run(Time end);
 
   [[nodiscard]] Time now() const { return now_; }  // the last event's, between runs
-  // Nothing happens before, between runs; never(): nothing is left to happen.
+  // Returns, between runs, the time before which nothing happens; never() if no event is left.
   [[nodiscard]] Time next_event() const;
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Routes& routes() const { return routes_; }
@@ -115,9 +118,9 @@ class Network {
   [[nodiscard]] const Port& port(NodeIndex node, u32 number) const {
     return ports_[first_port_[node] + number];
   }
-  // A UDP source port by which flows of RoCE leave the host by that port of its NIC: the `which`-th
-  // of those there are. So programs that know the hash spread connections evenly (Qian et al.,
-  // Alibaba HPN, SIGCOMM 2024, 6).
+  // Returns a UDP source port by which flows of RoCE leave the host by that port of its NIC: the
+  // `which`-th of those that exist. So programs that know the hash spread connections evenly (Qian
+  // et al., Alibaba HPN, SIGCOMM 2024, 6).
   [[nodiscard]] u16 source_port_for(NodeIndex source, NodeIndex destination, u32 port,
                                     u32 which) const;
   [[nodiscard]] u32 ports_of(NodeIndex node) const {  // how many
@@ -126,9 +129,10 @@ class Network {
   [[nodiscard]] NodeIndex node_of(u32 port) const { return ports_[port].node; }  // of all ports
   [[nodiscard]] u32 flows_finished() const { return finished_; }
   [[nodiscard]] u32 flows_failed() const { return failed_; }
-  // At which the flow may send now, by its congestion control; nullopt: it has none, or has ended.
+  // Returns the rate at which the flow may send now, by its congestion control; nullopt if it has
+  // none, or has ended.
   [[nodiscard]] std::optional<Rate> rate_of(u32 flow) const;
-  // The first that was found.
+  // Returns the first deadlock that was found.
   [[nodiscard]] const std::optional<Deadlock>& deadlock() const { return deadlock_; }
   [[nodiscard]] u64 frames_in_flight() const;
   // visit(node, port, octets) for each port of a switch: its longest queue.
@@ -177,8 +181,9 @@ class Network {
 
   // Notes by which ports frames go, from now on: before the first run.
   void log_paths();
-  // The ports that sent a flow's frames, from the source on; several of a node where its frames
-  // were spread or rerouted. Empty: no path was noted. A connection's since it was opened last.
+  // Return the ports that sent the frames of a flow, from the source on; several of a node where
+  // its frames were spread or rerouted. Empty if no path was noted. Of a connection: since it was
+  // opened last.
   [[nodiscard]] std::vector<PathHop> path_of_flow(u32 flow) const;
   [[nodiscard]] std::vector<PathHop> path_of_connection(u32 connection) const;
 
@@ -276,7 +281,7 @@ class Network {
   std::vector<std::pair<Rate, std::unique_ptr<TransmissionTimes>>> times_;
   std::vector<Port> ports_;
   std::vector<u32> first_port_;                        // of each node, and the end
-  std::vector<std::unique_ptr<SwitchNode>> switches_;  // by node; nullptr: a host
+  std::vector<std::unique_ptr<SwitchNode>> switches_;  // by node; nullptr for a host
   std::vector<std::unique_ptr<Endpoint>> hosts_;
   std::vector<std::unique_ptr<PathLog>> path_logs_;  // by node; empty: log_paths() was not called
   std::vector<u16> flow_ports_, connection_ports_;   // UDP source ports, where paths are noted
@@ -298,8 +303,8 @@ class Network {
   std::optional<Deadlock> deadlock_;
   std::vector<ConnectionConfig> connections_;
   std::vector<EndNumber> connection_senders_, connection_receivers_;  // kNoEnd: not open
-  // Of each connection, by its sender's calls: it is, or is to be, without ends. Messages wait
-  // then.
+  // For each connection, by its sender's calls: whether it has no ends, or is about to lose them.
+  // Messages wait then.
   std::vector<u8> connection_is_shut_;
   Application* application_ = nullptr;
   Trace* trace_ = nullptr;

@@ -32,11 +32,12 @@ void Network::plan(const NetworkFaults& faults) {
   deaf_until_.assign(ports_.size(), Time::from_ps(-1));
 }
 
-// What arrives at the node was sent by the other.
+// Adds a filter at each end of the link. Packets that arrive at the node of the rules were sent by
+// the other node.
 void Network::add_filters(const std::vector<LinkRules>& all, u64 seed) {
   if (all.empty()) return;
   filters_.resize(ports_.size());
-  PRNG seeds(seed ^ 0x6661756c74);  // others than of what else is random
+  PRNG seeds(seed ^ 0x6661756c74);  // not the seeds of other random choices
   for (const LinkRules& rules : all)
     for (const u32 place : places_of(rules.link)) {
       const bool receives = ports_[place].node == rules.node;
@@ -65,7 +66,7 @@ void Network::change_routes() {
     if (host != nullptr) host->on_routes_changed();
 }
 
-// Of all ports, those at its a and its b.
+// Returns the places among all ports of the link's ports at its a and its b.
 std::array<u32, 2> Network::places_of(u32 link) const {
   u32 nth[2] = {0, 0};  // of the ends' ports
   const TopologyLink& wanted = topology_.links[link];

@@ -77,8 +77,8 @@ void Network::send(u32 connection, u32 octets, u32 word) {
                                                         connection, word);
 }
 
-// What hosts have asked for in the window that ends, or between runs: host after host, whichever
-// domains they are in.
+// Executes the requests that hosts made in the window that ends, or between runs: host after host,
+// whichever domains they are in.
 void Network::do_requests(Time now) {
   std::vector<ConnectionRequest> requests;
   for (const auto& domain : domains_) {

@@ -1,4 +1,4 @@
-// What goes wrong in a simulated network, and when.
+// NetworkFaults: the faults of a simulated network, and their times.
 //
 // A link that goes down takes with it what is on its way over it; both ends notice at once, as loss
 // of signal is noticed (IEEE 802.3, 46.3.4). A switch throws away what waits at the port, takes the

@@ -277,7 +277,7 @@ TEST(Network, ThreadsChangeNothing) {
   }
 }
 
-// What switches note in frames goes with them.
+// The telemetry that switches write into frames travels with them.
 TEST(Network, ThreadsChangeNothingInTelemetry) {
   Pods one(1, 1, true), two(2, 1, true);
   EXPECT_FALSE(one.network->run(Time::never()));

@@ -1,8 +1,8 @@
-// PacketFaults: the filters of the live device (faults/filter.h) on a link of a simulated network:
-// what becomes of a packet is decided where the link ends. Directions are those of one node of the
-// link, as if the rules were that node's NIC's: kTransmit is what it sends.
-// What is corrupted is lost: the next port checks the FCS. Each direction has a filter of its own,
-// and counts (nth, every, count) by itself, so that nothing depends on what other nodes do.
+// PacketFaults: the filters of the live device (faults/filter.h) on a link of a simulated network.
+// The filter decides about a packet where the link ends. Directions are those of one node of the
+// link, as if the rules were that node's NIC's: kTransmit is the traffic that it sends. A corrupted
+// packet is lost: the next port checks the FCS. Each direction has a filter of its own, and counts
+// (nth, every, count) by itself, so that nothing depends on the actions of other nodes.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace verbena::fabric {
 
-// What the rules have that a simulated link cannot do; "": nothing.
+// Returns the part of the rules that a simulated link cannot do; "" if it can do all.
 [[nodiscard]] std::string refusal_of(const std::vector<faults::Rule>& rules);
 
 class PacketFilter {

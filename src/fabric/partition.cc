@@ -80,7 +80,7 @@ class Partitioning {
     domain_of_[node] = domain;
     load_[domain] += weights_[node];
   }
-  // What goes over a link is due to its rate; unlimited ones count like the fastest there are.
+  // The traffic of a link depends on its rate; an unlimited link counts like the fastest one.
   static u64 weight_of(const TopologyLink& link) {
     constexpr u64 kFastest = 1'600'000'000'000;
     return std::min(link.config.rate.bps(), kFastest);

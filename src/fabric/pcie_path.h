@@ -8,8 +8,8 @@
 
 namespace verbena::fabric {
 
-// What the way takes. Neugebauer et al., Understanding PCIe Performance for End Host Networking,
-// SIGCOMM 2018, 3 and 6: a read takes 0.5 to 1 us, a posted write half of it.
+// PCIeConfig: the latencies of the path. Neugebauer et al., Understanding PCIe Performance for End
+// Host Networking, SIGCOMM 2018, 3 and 6: a read takes 0.5 to 1 us, a posted write half of it.
 struct PCIeConfig {
   Duration posting{};     // from the verb to the first packet: doorbell, fetching WQE and payload
   Duration completion{};  // from the last packet to the program: data and CQE are written
@@ -34,7 +34,7 @@ class PCIePath {
     return completions_.back().at;
   }
 
-  // Gives `device` the requests that have reached the NIC. False: none has.
+  // Gives `device` the requests that have reached the NIC. Returns false if none has.
   bool take_postings(Device& device, Time now);
   // Calls take(cqe) for each completion that has reached the program.
   template <typename Take>

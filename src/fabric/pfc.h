@@ -38,9 +38,9 @@ struct PFCConfig {
   return rate.time_of(u64{quanta} * kQuantumBits / 8);
 }
 
-// What can still come after a port has decided to pause its neighbour: the frame that the pause
-// waits for, the pause itself, the link's both ways, and the frame that the neighbour has begun.
-// IEEE 802.1Q, annex N.
+// Returns the bytes that can still arrive after a port has decided to pause its neighbour: the
+// frame that the pause waits for, the pause itself, both directions of the link, and the frame that
+// the neighbour has begun. IEEE 802.1Q, annex N.
 [[nodiscard]] constexpr u32 headroom_for(Rate rate, Duration delay, u32 max_frame_octets,
                                          const PFCConfig& pfc = {}) {
   const auto on_the_way = static_cast<u64>(static_cast<unsigned __int128>(rate.bps()) *

@@ -64,17 +64,19 @@ struct alignas(64) Port {
   return {.rate = port.rate, .delay = port.delay, .error_rate = port.error_rate};
 }
 
-// Of frames that arrive at the same time that comes first which was sent first, and of those that
-// which is due to what was known first, as if each frame's way had been simulated event by event: a
-// port that was idle sends because of something that was known for `since` (a frame was on its way,
-// a wait had begun); one that was busy because its last frame is out, which was known since that
-// began. Among busy ones that comes first which had been idle last: it did so then, too. Causes are
-// compared with ns-3's clock alone (Network::known_since()): all idle ports are alike elsewhere.
-// In 64 bits: 29 for the way (0.5 ms), and 35 in three parts for the rest.
+// ArrivalRank: the order of frames that arrive at the same time. The frame that was sent first
+// comes first. Of frames sent at the same time, the one whose cause was known first comes first, as
+// if the path of each frame had been simulated event by event. A port that was idle sends because
+// of an event that was known for `since` (a frame was on its way, a wait had begun). A busy port
+// sends because its last frame is out, which was known since that frame began. Among busy ports,
+// the one that was idle last comes first: it came first then, too. Causes are compared with ns-3's
+// clock alone (Network::known_since()): elsewhere all idle ports are equal. In 64 bits: 29 for the
+// path (0.5 ms), and 35 in three parts for the rest.
 class ArrivalRank {
  public:
-  // Less than a nanosecond, the more the longer what happens now was known: by so much earlier it
-  // counts, where what follows from it is compared. With ns-3's clock that settles equal times.
+  // Returns less than a nanosecond, the more the longer the present event was known: the event
+  // counts as so much earlier, where its consequences are compared. With ns-3's clock that settles
+  // equal times.
   [[nodiscard]] static Duration seniority(Duration since) {
     return ps(std::min<i64>(since.ps() >> 13, 999));  // of 8 ns each
   }
@@ -117,7 +119,8 @@ class ArrivalRank {
          ps(port.latency_ps);
 }
 
-// What few ports do: apart, so that all others need no room on the stack for it.
+// Keeps a copy of the frame. Few ports do: a separate function, so that others need no stack for
+// it.
 [[gnu::noinline, gnu::cold]] inline void tap(Domain& domain, const Port& port, const Frame& frame) {
   domain.tapped.push_back({domain.now, port.node, port.number, frame});
 }

@@ -5,7 +5,7 @@
 namespace verbena::fabric {
 namespace {
 
-// Of a port that began to send its frame, of 80 ns, at 10 us.
+// ArrivalRankTest: a port that began to send its frame, of 80 ns, at 10 us.
 struct ArrivalRankTest : ::testing::Test {
   static constexpr Time kNow = Time::from_ns(10'000);
   u64 idle(Duration since) const { return ArrivalRank::of(port(kNow), kNow, since); }

@@ -1,7 +1,7 @@
-// Routes: where a node sends what is for a host: all neighbours that are nearest to it, by the
-// number of links. One table for each node and group of hosts that hang on the same switches, so
-// that thousands of hosts need no table of their own. A host with several links is reached by any
-// of them, and has several ways itself; it passes on nothing.
+// Routes: the next hops of each node for each host: all neighbours that are nearest to the host, by
+// the number of links. One table for each node and group of hosts that are attached to the same
+// switches, so that thousands of hosts need no table of their own. A host with several links is
+// reached by any of them, and has several paths itself; it forwards nothing.
 #pragma once
 
 #include <span>
@@ -66,7 +66,7 @@ class Routes {
 
   u32 groups_ = 0;
   std::vector<std::vector<Neighbour>> neighbours_;  // of each node, the highest number first
-  // Of each host that has several links: all of them. Empty: there is no such host.
+  // All attachments of each host that has several links. Empty if there is no such host.
   std::vector<std::vector<Attachment>> more_links_;
   struct Place {            // of a host
     NodeIndex attached_to;  // the node at its only link

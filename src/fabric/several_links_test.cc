@@ -95,7 +95,7 @@ TEST(SeveralLinks, FlowsGoOnOverTheOtherAfterConvergence) {
   }
 }
 
-// What waits at the port that fails moves to the other, and comes back to it.
+// Frames that wait at the port that fails move to the other port; later frames use it again.
 TEST(SeveralLinks, AFlapOfOneIsNoEndOfAnything) {
   const NetworkFaults flap = {.outages = {{.link = 0, .down = at_us(200), .up = at_us(400)}},
                               .convergence = us(50)};

@@ -40,13 +40,13 @@ class SharedBuffer {
     kAdmittedPause,  // and the neighbour must pause this priority
     kRefused,        // no room: the frame is lost
   };
-  // Of a priority without PFC: nothing is kept for it but the reserve and its part of the pool, and
-  // no pause is asked for. False: the frame is lost.
+  // Admits a frame of a priority without PFC: it gets only the reserve and its part of the pool,
+  // and asks for no pause. Returns false if the frame is lost.
   [[nodiscard]] bool admit_lossy(u32 port, u32 priority, u32 octets);
   // A frame that does not obey the pause cannot be held back, and headroom is not meant for it: it
   // may fill the whole buffer.
   [[nodiscard]] Verdict admit(u32 port, u32 priority, u32 octets, bool obeys_pause = true);
-  // What was admitted leaves. True: the pause of this port and priority ends.
+  // Releases an admitted frame. Returns true if the pause of this port and priority ends.
   [[nodiscard]] bool release(u32 port, u32 priority, u32 octets);
 
   [[nodiscard]] bool paused(u32 port, u32 priority) const { return of(port, priority).paused; }

@@ -7,7 +7,7 @@
 namespace verbena::fabric {
 namespace {
 
-// Of the BTH, IBTA 9.2.
+// Returns the destination QPN of the BTH, IBTA 9.2.
 u32 destination_qpn(const Frame& frame) {
   return u32{frame.headers[5]} << 16 | u32{frame.headers[6]} << 8 | frame.headers[7];
 }

@@ -75,7 +75,7 @@ bool Switch::is_lossless(u32 priority) const {
   return (config_.pfc.priorities & bit(priority)) != 0;
 }
 
-// False: there is no room.
+// Returns false if there is no room.
 bool Switch::admit(u32 port, Frame& frame) {
   const bool obeys = frame.obeys_pause;
   frame.obeys_pause = true;  // from here on its queue decides
@@ -122,7 +122,7 @@ void Switch::enqueue(u32 port, FrameIndex index) {
     wake_when_free(domain_, ports_[port], first_port_ + port);
 }
 
-// What enqueue() and transmit() come to where nothing waits.
+// Does the work of enqueue() and transmit() where no frame waits.
 void Switch::pass_on(u32 port, FrameIndex index) {
   Side& side = sides_[port];
   Frame& frame = domain_.frames[index];
@@ -290,7 +290,7 @@ void Switch::watch(u32 port, u32 priority) {
   side.queues.resume(priority);
 }
 
-// What waits there is lost, and makes room.
+// Drops the frames that wait in the queue, which makes room.
 void Switch::flush(u32 port, u32 queue, u64& counter) {
   Side& side = sides_[port];
   while (side.queues.octets(queue) != 0) {

@@ -86,7 +86,7 @@ class Switch final : public SwitchNode {
     u64 marks = 0;
     MarkingConfig marking;
   };
-  struct Rare {  // what pauses and averages need of it
+  struct Rare {  // used for pauses and averages only
     std::array<AverageLength, kPriorities> average;
     std::array<Time, kPriorities> paused_until{};  // by the neighbour; never(): until it resumes
     std::array<Time, kPriorities> paused_since{};  // without interruption

@@ -1,5 +1,5 @@
-// SwitchNode: what a network asks of any switch. Switch is the Ethernet one, InfiniBandSwitch that
-// of InfiniBand.
+// SwitchNode: the interface of any switch to a network. Switch is the Ethernet one,
+// InfiniBandSwitch that of InfiniBand.
 #pragma once
 
 #include "base/check.h"
@@ -27,11 +27,11 @@ class SwitchNode {
   virtual ~SwitchNode() = default;
 
   virtual void on_arrival(u32 port, FrameIndex index) = 0;
-  // What should have arrived was lost on the link.
+  // The frame was lost on the link, and does not arrive.
   virtual void on_lost(u32 port, FrameIndex index) = 0;
   virtual void on_wake(u32 port) = 0;
   virtual void on_pause_timer(u32 /*port*/) {}
-  // Fetches what arrivals need into the cache.
+  // Prefetches the data that arrivals need into the cache.
   virtual void fetch() const = 0;
   // The link of the port, whose Port says so, has changed.
   virtual void on_link_down(u32 port) = 0;

@@ -34,15 +34,15 @@ inline constexpr std::array kTechnologies = {Technology::kRoCEv2, Technology::kI
   return technology == Technology::kIWARP || technology == Technology::kTCP;
 }
 
-// What each frame takes on the wire besides its octets: preamble and start delimiter, 8, and the
-// gap before it, 12, in octets' times. IEEE 802.3, 3.1.1 and 4.4.2. InfiniBand's packets follow
-// each other; its delimiters are symbols of the link's encoding. IBTA Vol 1, 7.3.
+// Returns the time on the wire that a frame takes besides its octets, in octets' times: preamble
+// and start delimiter, 8, and the gap before it, 12. IEEE 802.3, 3.1.1 and 4.4.2. InfiniBand's
+// packets follow each other; its delimiters are symbols of the link's encoding. IBTA Vol 1, 7.3.
 [[nodiscard]] constexpr u32 gap_octets_of(Technology technology) {
   return technology == Technology::kInfiniBand ? 0 : 8 + 12;
 }
 
-// Of a switch, from a frame's arrival to its way out, without waiting. Delays of links are those of
-// cables alone. `verbena sim` and `verbena plan` have both from here.
+// Returns the latency of a switch, from a frame's arrival to its departure, without waiting. Delays
+// of links are those of cables alone. `verbena sim` and `verbena plan` both use these values.
 //   Ethernet     425 ns: NVIDIA's data sheet of the Spectrum SN3000 and SN4000 series
 //   InfiniBand   130 ns: NVIDIA's data sheet of the Quantum QM8700; the QM9700 has less than 150
 [[nodiscard]] constexpr Duration switch_latency_of(Technology technology) {

@@ -1,5 +1,5 @@
-// For tests of networks: small topologies, configurations without what a test is not about, and
-// what became of the flows of one that was run.
+// Helpers for tests of networks: small topologies, configurations without the features that a test
+// is not about, and the results of the flows of a network that was run.
 #pragma once
 
 #include <gtest/gtest.h>

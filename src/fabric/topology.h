@@ -35,8 +35,8 @@ struct Topology {
   }
 };
 
-// What is wrong with it; "": nothing. A link joins two different nodes that exist, at a rate above
-// 0; a host has at most kMostLinksOfHost.
+// Returns the error in the topology; "" if there is none. A link joins two different nodes that
+// exist, at a rate above 0; a host has at most kMostLinksOfHost.
 [[nodiscard]] std::string check(const Topology& topology);
 
 }  // namespace verbena::fabric

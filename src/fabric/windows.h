@@ -1,11 +1,11 @@
-// Windows: how time is divided so that each node can be simulated by itself for a while. What a
-// node does reaches no other sooner than the shortest link takes, which is `notice`.
+// Windows: the division of time that lets each node be simulated by itself for a while. The actions
+// of a node reach no other node sooner than the shortest link takes, which is `notice`.
 //   kEach       All nodes go on by one notice, one after another: window n is [n, n+1) notices.
 //   kAlternate  Where links join two sides, and all hosts are on one, as in fat trees, a side goes
 //               on by two notices while the other waits halfway: window n is [n-1, n+1), of side
 //               n % 2. So a node is fetched into the cache half as often, and does twice as much.
-// What happens to frames is the same in both. A QP's number, and its first turn, are due to when it
-// is made, though: where flows start one after another kEach is taken (Network::run()).
+// Frames behave the same in both. But the number of a QP, and its first turn, depend on when the QP
+// is made: where flows start one after another, kEach is used (Network::run()).
 #pragma once
 
 #include <vector>
@@ -15,7 +15,8 @@
 
 namespace verbena::fabric {
 
-// Of each node 0 or 1: hosts 0, and neighbours never the same. Empty: there is no such division.
+// Returns the side of each node, 0 or 1: hosts have 0, and neighbours differ. Empty if there is no
+// such division.
 [[nodiscard]] std::vector<u8> sides_of(const Topology& topology);
 
 class Windows {
@@ -56,8 +57,8 @@ class Windows {
   }
 
  private:
-  // Whole ones, without a division: a product with the reciprocal is at most one too small for
-  // times below 2^63.
+  // Returns the whole notices in `time`, without a division: a product with the reciprocal is at
+  // most one too small for times below 2^63.
   [[nodiscard]] u64 notices_in(u64 time) const {
     const u64 count = static_cast<u64>(static_cast<unsigned __int128>(time) * reciprocal_ >> 64);
     return count + (time - count * notice_ >= notice_ ? 1 : 0);

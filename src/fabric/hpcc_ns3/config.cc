@@ -19,7 +19,7 @@ bool read(Words& words, Number& out) {
   return value.has_value();
 }
 
-// Of "32.0", as a script may write it, the model reads 32.
+// Accepts "32.0", as a script may write it: the model reads 32.
 bool read(Words& words, u32& out) {
   const std::optional<std::string_view> word = words.next();
   if (!word) return false;

@@ -40,7 +40,8 @@ struct Config {
   Rate additive_increase = mbps(5), hyper_increase = mbps(50), min_rate = mbps(100);
   Rate dctcp_increase = gbps(1);  // DCTCP_RATE_AI
   double error_rate = 0;          // of each link that has none of its own
-  // A window of what the network's longest way holds; with the rate if it is variable.
+  // The window holds the bytes in flight on the network's longest path; it follows the rate if it
+  // is variable.
   bool has_window = true, variable_window = false;
   bool global_window = true;            // GLOBAL_T
   bool paced = true;                    // RATE_BOUND
@@ -63,7 +64,7 @@ struct Config {
 // *_OUTPUT_FILE), and words that are no key, as that model does it: it knows no lines, and no
 // comments. An error is what it does and this does not: HPCC-PINT (CC_MODE 10).
 [[nodiscard]] Parsed<Config> parse_config(std::string_view name, std::string_view text);
-// What is run otherwise than the settings say, a sentence each.
+// Returns the differences between the run and the settings, a sentence each.
 [[nodiscard]] std::vector<std::string> differences(const Config& config);
 
 // "100Gbps", "25Gb/s", "1000Mb/s", "10Mbps"

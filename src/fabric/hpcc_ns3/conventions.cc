@@ -9,14 +9,15 @@ namespace verbena::fabric::hpcc_ns3 {
 namespace {
 
 constexpr u16 kDataOverhead = 48, kAcknowledgementOctets = 60, kPauseOctets = 43;
-// What data carries beside, by the control: five hops and their number, a time.
+// Octets that data carries in addition, by the control: five hops and their number, or a time.
 constexpr u16 kTelemetryOctets = 5 * 8 + 2, kTimestampOctets = 8;
 constexpr u16 kAcknowledgementWithTelemetry = 46 + kTelemetryOctets;
 constexpr u32 kMostInFlight = 16'384;             // packets
 constexpr u32 kSentUnit = 128, kQueuedUnit = 80;  // of telemetry
 constexpr u32 kMarkingUnit = 1000;                // octets
 
-// Whole ones, cut off, as ns-3 takes them; below one that model would stand still.
+// Returns whole microseconds, rounded down as in ns-3. Values below one, with which that model
+// would stand still, keep their fraction.
 Duration microseconds(double value) {
   return value >= 1 ? us(static_cast<i64>(value)) : ps(std::llround(value * 1e6));
 }

@@ -9,12 +9,12 @@
 
 namespace verbena::fabric::hpcc_ns3 {
 
-// Of the longest way: T and the window.
+// Reference: T and the window, both of the longest path.
 struct Reference {
   Duration round_trip;
   u64 window = 0;  // octets
 };
-// Whether T and the window are used.
+// Returns whether T and the window are used.
 [[nodiscard]] bool needs_reference(const Config& config);
 [[nodiscard]] Paths::Extent extent_of(const Config& config, const Topology& topology);
 

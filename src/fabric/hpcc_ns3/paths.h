@@ -28,7 +28,7 @@ class Paths {
 
   // Two different hosts. A Path of zeros: there is none.
   [[nodiscard]] Path between(NodeIndex source, NodeIndex destination) const;
-  // Of all pairs of hosts, the greatest and the least of each.
+  // Extent: the greatest and the least values over all pairs of hosts.
   struct Extent {
     u64 longest_ns = 0, shortest_ns = ~u64{0};  // round trips
     u64 most_octets = 0, least_octets = ~u64{0};

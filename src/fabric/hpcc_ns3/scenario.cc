@@ -44,7 +44,7 @@ NetworkFaults faults_of(const Scenario& scenario) {
           .convergence = Duration{}};
 }
 
-// Of the links that hosts hang on.
+// Checks the congestion control for the links of hosts.
 std::string check_control(const Scenario& scenario) {
   const Config& config = scenario.config;
   if (needs_reference(config) && !config.global_window) {

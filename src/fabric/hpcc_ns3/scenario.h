@@ -13,10 +13,10 @@
 //   nanoseconds
 //   LINK_DOWN takes a link down for good, with what is on it, and at once all routes are others
 // Three things differ. A host with several links hashes flows over them, with its number as seed.
-// What a failed link has lost is asked for again after an ACK timeout at the latest; there a lost
-// end of a flow is never missed. And where acknowledgements go ahead of a pause, that model charges
-// them to the paused priority until the headroom is full, and then loses frames. Here they take
-// from the rest of the buffer then.
+// After an ACK timeout at the latest the sender repeats the packets that a failed link has lost;
+// that model never notices the loss of a flow's last packets. And where acknowledgements go ahead
+// of a pause, that model charges them to the paused priority until the headroom is full, and then
+// loses frames. Here they then take from the rest of the buffer.
 #pragma once
 
 #include <vector>
@@ -45,7 +45,7 @@ struct Scenario {
 // alone. With this seed all fat trees of tests/reference lie within theirs. docs/simulator.md
 inline constexpr u64 kUsualSeed = 4;
 [[nodiscard]] NetworkConfig network_config(const Scenario& scenario, u64 seed);
-// What the network needs and the scenario lacks; "": nothing.
+// Returns what the network needs and the scenario lacks; "" if nothing is missing.
 [[nodiscard]] std::string check(const Scenario& scenario);
 
 }  // namespace verbena::fabric::hpcc_ns3

@@ -13,7 +13,7 @@
 
 namespace verbena::fabric {
 
-// What is wrong, as "FILE:LINE: what", for a person.
+// InputError: an error, as "FILE:LINE: what", for a person.
 struct InputError {
   std::string message;
 };
@@ -25,11 +25,11 @@ class Words {
   // `name`: of the file, for errors. `text` outlives it.
   Words(std::string_view name, std::string_view text) : name_(name), text_(text) {}
 
-  // nullopt: the end.
+  // Returns nullopt at the end.
   [[nodiscard]] std::optional<std::string_view> next();
-  // The words left in the line of the last one.
+  // Returns the words left in the line of the last one.
   [[nodiscard]] std::string_view rest_of_line();
-  // nullopt: the end, or no such number.
+  // Returns nullopt at the end, or if the word is no such number.
   template <typename Number>
   [[nodiscard]] std::optional<Number> next_number() {
     const std::optional<std::string_view> word = next();

@@ -1,5 +1,6 @@
-// What an InfiniBand subnet is made of: virtual lanes and their buffers, switches, routes, and
-// congestion control. IBTA Vol 1, 7 (link layer), 14 (subnet management), annex A10.
+// InfiniBandConfig: the configuration of an InfiniBand subnet: virtual lanes and their buffers,
+// switches, routes, and congestion control. IBTA Vol 1, 7 (link layer), 14 (subnet management),
+// annex A10.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@ namespace verbena::fabric {
 
 inline constexpr u32 kVirtualLanes = kPriorities;  // of data, at most: 1, 2, 4 or 8. IBTA 7.6.1
 
-// How forwarding tables are computed; names as OpenSM's.
+// RoutingEngine: how forwarding tables are computed; the names are those of OpenSM.
 enum class RoutingEngine : u8 {
   kFatTree,   // up a tree by the destination's number, the same way for all who send to it
   kUpDown,    // never up after down: no deadlock, whatever the topology

@@ -15,8 +15,9 @@ struct Way {
   u16 port = 0;
 };
 
-// What is up: the switches of the highest tier, all of them, as in a tree, or one alone (of a part
-// that has none, its first switch). Where ways up end at several, some may have none in common.
+// Roots: the switches at the top: all switches of the highest tier, as in a tree, or one alone (in
+// a part that has none, its first switch). Where upward paths end at several roots, some may have
+// none in common.
 enum class Roots : u8 { kAllOfTheHighest, kOne };
 
 // The switches of a topology, and how their links lie to each other.

@@ -33,7 +33,8 @@ namespace verbena::fabric {
 
 class ForwardingTables {
  public:
-  // The link, by number, that keeps this engine from routing the topology; nullopt: none does.
+  // Returns the link, by number, that keeps this engine from routing the topology; nullopt if none
+  // does.
   [[nodiscard]] static std::optional<u32> obstacle(const Topology& topology, RoutingEngine engine);
 
   // `down`: links that are not there, by number; empty: none. Precondition: there is no obstacle.

@@ -60,7 +60,7 @@ class Routed {
         const std::vector<Channel> all = way(from, to);
         for (std::size_t i = 0; i + 1 < all.size(); ++i) next[all[i]].insert(all[i + 1]);
       }
-    for (bool changed = true; changed;) {  // who waits for nobody is taken away
+    for (bool changed = true; changed;) {  // removes the channels that wait for none
       changed = false;
       for (auto i = next.begin(); i != next.end();) {
         std::erase_if(i->second, [&](const Channel& channel) { return !next.contains(channel); });

@@ -199,7 +199,7 @@ void InfiniBandSwitch::mark(Side& side, Frame& frame) {
 
 // --- links that change
 
-// What waits for the link is lost. Its buffer is as full as it was.
+// Drops the packets that wait for the link. The input buffer of the port stays as full.
 void InfiniBandSwitch::on_link_down(u32 port) {
   Side& side = sides_[port];
   for (u32 lane = 0; lane < kVirtualLanes; ++lane)

@@ -99,9 +99,9 @@ struct Loop {
 };
 class CreditLoop : public ::testing::TestWithParam<Loop> {};
 
-// What is sent in a round trip of the credits is what the buffer holds. A round trip, from the
-// first bit of a packet to the credit that it gave back: the link, LRH and switch, the packet on
-// the next link, the flow control packet, the link.
+// In one round trip of the credits the sender sends as much as the buffer holds. A round trip lasts
+// from the first bit of a packet to the credit that it gave back: the link, LRH and switch, the
+// packet on the next link, the flow control packet, the link.
 TEST_P(CreditLoop, ThroughputIsBufferOverRoundTrip) {
   constexpr u32 kPacket = 4096 + kOverhead, kBlocks = 65;
   const auto [packets, delay] = GetParam();

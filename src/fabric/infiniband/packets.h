@@ -1,5 +1,5 @@
-// What InfiniBand does with frames of the simulation: flow control packets, and the FECN bit of the
-// BTH.
+// Operations of InfiniBand on frames of the simulation: flow control packets, and the FECN bit of
+// the BTH.
 #pragma once
 
 #include "fabric/frame_pool.h"
@@ -23,7 +23,7 @@ namespace verbena::fabric {
 }
 [[nodiscard]] inline u16 credit_limit_of(const Frame& frame) { return frame.pause_quanta; }
 
-// Of a packet of a live process: where it goes. UDP ports mean nothing here.
+// Returns the DLID of a packet of a live process. UDP ports have no meaning here.
 [[nodiscard]] inline u16 dlid_of(const Frame& frame) { return frame.destination_port; }
 inline void set_dlid(Frame& frame, u16 dlid) { frame.destination_port = dlid; }
 [[nodiscard]] inline PacketCount::Cast cast_of(const Frame& frame) {

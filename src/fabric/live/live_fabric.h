@@ -16,17 +16,18 @@
 
 namespace verbena::fabric {
 
-// What live processes have sent and received on one host. Octets: of whole frames on the link.
+// LiveFigures: the traffic that live processes have sent and received on one host. Bytes are those
+// of whole frames on the link.
 struct LiveFigures {
   struct Way {
     u64 packets = 0, octets = 0;
     Time first = Time::never(), last;  // of data
     u64 octets_after_first = 0;
-    // Of the data, from the end of the first packet to that of the last; 0: there were less than
-    // two.
+    // Returns the rate of the data, from the end of the first packet to that of the last; 0 if
+    // there were fewer than two.
     [[nodiscard]] double bits_per_second() const;
   };
-  Way sent, received;        // sent: what was given to the NIC
+  Way sent, received;        // sent: the data that was given to the NIC
   u64 marked = 0;            // of those received: congestion experienced
   LatencyHistogram latency;  // of those received: from the sender's NIC, its queue included
   PausedTime paused;
@@ -43,7 +44,7 @@ class LiveFabric final : private Application, private Trace {
   }
   // Octets of a LivePacket at most; 0 .. these may be sent.
   [[nodiscard]] std::size_t most_octets() const;
-  // What a subnet manager has written for a switch: see ManagedTables::set().
+  // Sets the tables that a subnet manager has written for a switch: see ManagedTables::set().
   void set_tables(NodeIndex node, std::vector<u16> unicast,
                   std::vector<std::vector<u16>> multicast) {
     network_.managed_tables().set(node, std::move(unicast), std::move(multicast));
@@ -53,11 +54,11 @@ class LiveFabric final : private Application, private Trace {
   [[nodiscard]] const Network& network() const { return network_; }
   // Why no process can live in it; "": nothing is against it.
   [[nodiscard]] static std::string mistake_in(const Scenario& scenario);
-  // Of the scenario's own flows; "": nothing.
+  // Returns the error in the scenario's own flows; "" if there is none.
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
 
-  // Now, to the NIC of its source; the octets are a BTH and an ICRC at least, and kMostOctets at
-  // most.
+  // Sends the packet now, to the NIC of its source. Its `octets` are a BTH and an ICRC at least,
+  // and kMostOctets at most.
   static constexpr std::size_t kMostOctets = 4096 + 128;
   void send(LivePacket packet);
   // All that happens until then, which is now() afterwards.
@@ -66,9 +67,10 @@ class LiveFabric final : private Application, private Trace {
   // Nothing happens before, if nothing is sent; never(): nothing at all.
   [[nodiscard]] Time next_event() const { return network_.next_event(); }
 
-  // What has come to its destination, in the order of time; the caller takes it away.
+  // Returns the packets that have arrived at their destination, in the order of time; the caller
+  // removes them.
   [[nodiscard]] std::vector<LivePacket>& arrived() { return arrived_; }
-  // Data that has left NICs; likewise.
+  // Returns the data that has left NICs, likewise.
   [[nodiscard]] std::vector<LeftPacket>& left() { return left_; }
 
   [[nodiscard]] const LiveFigures& figures(NodeIndex host) const { return figures_[host]; }

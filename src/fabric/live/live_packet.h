@@ -30,7 +30,7 @@ struct LivePacket {
   std::vector<u8> octets;  // BTH .. ICRC
 };
 
-// Of data that has left the NIC, which has room for as much again.
+// LeftPacket: data that has left the NIC, which has room for as much again.
 struct LeftPacket {
   u32 owner = 0;
   u32 octets = 0;  // of LivePacket::octets

@@ -13,7 +13,7 @@ Duration time_of(u64 octets, Rate rate) {
   return ps(static_cast<i64>(octets * kBitPicoseconds / rate.bps()));
 }
 
-// What has to come over `link` before the switch at its end goes on over `next`.
+// Returns the bytes that must arrive over `link` before the switch at its end sends over `next`.
 u64 awaited(u64 frame, const Port& link, const Port& next, u32 head_octets) {
   const bool cuts_through = head_octets != 0 && next.rate <= link.rate;
   return cuts_through ? std::min<u64>(frame, head_octets) : frame;

@@ -16,7 +16,7 @@ struct IdleBottleneck {
   bool is_congestion_control = false;
 };
 
-// nullopt: no flow has sent anything.
+// Returns nullopt if no flow has sent anything.
 [[nodiscard]] std::optional<IdleBottleneck> idle_bottleneck(const Simulation& simulation);
 
 }  // namespace verbena::fabric

@@ -1,4 +1,4 @@
-// What holds in every simulation, checked on scenarios that a seed draws: topology, links,
+// Invariants of every simulation, checked on scenarios that a seed draws: topology, links,
 // workload, technology, congestion control, buffers. A failure prints the scenario, which runs as
 // it is.
 #include <gtest/gtest.h>
@@ -102,7 +102,8 @@ bool is_lossless(const std::string& text, const Scenario& scenario) {
           scenario.network.switches.pfc.enabled);
 }
 
-// What an end has sent between two samples fits its rate, to the octet that a sample cuts.
+// The bytes that an end has sent between two samples fit its rate, to the byte that a sample
+// cuts.
 void expect_loads_fit(const Simulation& simulation) {
   const NetworkRecord& record = simulation.record();
   const std::vector<Time>& times = record.samples().times();

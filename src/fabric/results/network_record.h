@@ -1,7 +1,7 @@
-// NetworkRecord: what is to be known of a network that runs, whoever runs it: pauses, and samples
-// of queues, links, marks and rates over time. It keeps no network: who runs one hands it over at
-// each sample, and stops the network for it at next_sample(). Same network, same record, bit for
-// bit.
+// NetworkRecord: the measurements of a network that runs: pauses, and samples of queues, links,
+// marks and rates over time. It keeps no network: the caller, whichever it is, passes the network
+// at each sample, and stops it for that at next_sample(). The same network gives the same record,
+// bit for bit.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace verbena::fabric {
 
-// What one end of a link has done in the measured time.
+// PortTotal: the totals of one end of a link in the measured time.
 struct PortTotal {
   u64 sent_octets = 0, marks = 0;
   double utilization = 0;  // the part of the measured time in which it was sending: 0 .. 1
@@ -26,13 +26,13 @@ class NetworkRecord final : public Trace {
   static constexpr std::size_t kMostSamples = 2000, kMostPoints = 400'000;
   static constexpr u32 kMostPauses = 2'000'000;  // that are kept; all are counted
 
-  // Of a network of that topology, and so many flows' rates. When there are more than about
-  // `most_points` values every second sample is left out.
+  // For a network of that topology, and the rates of so many flows. When there are more than about
+  // `most_points` values, every second sample is left out.
   NetworkRecord(const Topology& topology, u32 rated_flows, std::size_t most_points);
 
   [[nodiscard]] Time next_sample() const { return samples_.next(); }
   void sample(const Network& network, Time now);  // at next_sample(), or later
-  // The measured time is over; what comes after counts no more.
+  // Ends the measured time; later events do not count.
   void finish(Time now);
 
   void on_flow_finished(u32 /*flow*/, Time /*now*/) override {}
@@ -72,8 +72,8 @@ class NetworkRecord final : public Trace {
   bool finished_ = false;
 };
 
-// Of a series that counts from the beginning, what came between two samples:
-// write(link end, time, duration since the sample before, amount).
+// Calls write(link end, time, duration since the sample before, amount) with the growth between two
+// samples, for a series that counts from the beginning.
 template <typename Write>
 void for_each_growth(const NetworkRecord& record, const SeriesSet& series, const Write& write) {
   const std::vector<Time>& times = record.samples().times();

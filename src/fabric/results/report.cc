@@ -115,7 +115,7 @@ class Report {
                                {"part", paused_part(end)}});
   }
 
-  // Of each direction, for the whole time. Parts are thousandths.
+  // Adds the totals of each direction, for the whole time. Parts are thousandths.
   void add_totals(JSON& run) const {
     std::vector<u64> load, queue, marks, paused;
     for (u32 end = 0; end < totals_.size(); ++end) {

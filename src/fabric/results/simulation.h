@@ -36,7 +36,7 @@ class Simulation final : public Trace {
   void capture(const std::vector<u32>& links);
   // Notes the ways of flows, for a report: before the first advance().
   void log_paths() { network_.log_paths(); }
-  // Until the next sample, or the end. False: it is over.
+  // Runs until the next sample, or the end. Returns false when the simulation is over.
   bool advance();
 
   struct FlowResult {
@@ -53,9 +53,9 @@ class Simulation final : public Trace {
   [[nodiscard]] const std::vector<FlowResult>& flows() const { return flows_; }
   // The end of the measured time: of the last flow, when all have ended; else now().
   [[nodiscard]] Time measured_until() const;
-  // What each end of a link has done in the measured time.
+  // Returns the totals of each end of a link in the measured time.
   [[nodiscard]] std::vector<PortTotal> totals() const;
-  // For how long an end had to wait: paused, or with something to send and no credits.
+  // Returns how long each end had to wait: paused, or with something to send and no credits.
   [[nodiscard]] std::vector<Duration> held_times() const;
 
  private:

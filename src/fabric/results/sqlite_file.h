@@ -15,14 +15,14 @@ namespace verbena::fabric {
 
 class SQLiteFile {
  public:
-  // What is there by that name is replaced.
+  // Replaces an existing file of that name.
   explicit SQLiteFile(const std::string& path);
   ~SQLiteFile();
   SQLiteFile(const SQLiteFile&) = delete;
   SQLiteFile& operator=(const SQLiteFile&) = delete;
 
   void run(const std::string& sql);
-  // "": all is well, and the file is complete.
+  // Returns "" if there was no error and the file is complete.
   [[nodiscard]] std::string finish();
 
   // Rows of one table: row.add(1).add("x").end(); as many values as it has columns.

@@ -10,7 +10,7 @@
 
 namespace verbena::fabric {
 
-// Of the flows of some size, which have ended.
+// SlowdownBucket: the flows of a range of sizes that have ended.
 struct SlowdownBucket {
   u64 most_octets = 0;  // and more than the bucket before
   u64 flows = 0;
@@ -48,10 +48,11 @@ struct Summary {
 [[nodiscard]] Summary summarize(const Simulation& simulation);
 // "leaf0 -> h3"
 [[nodiscard]] std::string end_name(const Simulation& simulation, u32 link_end);
-// "s0:1 -> s1:2 -> s0:1, priority 3; ...": the circle, each port waiting for the next. nullopt:
-// none.
+// Returns the circle, each port waiting for the next: "s0:1 -> s1:2 -> s0:1, priority 3; ...";
+// nullopt if there is none.
 [[nodiscard]] std::optional<std::string> deadlock_text(const Simulation& simulation);
-// What the PFC watchdog has done; nullopt: it is off, and there was nothing to do for it.
+// Returns the actions of the PFC watchdog; nullopt if it is off, and there was nothing to do for
+// it.
 [[nodiscard]] std::optional<std::string> watchdog_text(const Simulation& simulation);
 // Lines for a terminal.
 [[nodiscard]] std::string text_of(const Summary& summary, const Simulation& simulation);

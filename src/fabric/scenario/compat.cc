@@ -22,7 +22,7 @@ constexpr std::array kControls = {
     Named{"timely", Control::kTIMELY}, Named{"dctcp", Control::kDCTCP},
 };
 
-// Of the algorithm that hosts have; nullopt: the model has none such.
+// Returns the control of the hosts' algorithm; nullopt if the model does not have it.
 std::optional<Control> control_of(Section hosts) {
   Section section = hosts.section("congestion_control", "algorithm");
   const std::string name = section.text("algorithm", "dcqcn");

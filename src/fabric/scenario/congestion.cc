@@ -32,7 +32,7 @@ Duration time_within(Section& s, std::string_view key, Duration fallback, Durati
   return fallback;
 }
 
-// What is given replaces what the preset has.
+// Values that the file gives replace those of the preset.
 void read(Section& s, UncontrolledParameters&) { (void)s; }
 void read(Section& s, ConstantRateParameters&) { (void)s; }
 

@@ -12,14 +12,14 @@ namespace verbena::fabric {
 
 // The parameters for a line of that rate.
 using CongestionSettings = std::function<CongestionParameters(Rate line_rate)>;
-// What is not given, by the name of an algorithm that there is.
+// CongestionPresets: returns the values that are not given, by the name of an existing algorithm.
 using CongestionPresets = std::function<CongestionParameters(std::string_view name, Rate)>;
 [[nodiscard]] CongestionParameters usual_preset(std::string_view name, Rate line_rate);
 // `usual`: the algorithm where none is named.
 [[nodiscard]] CongestionSettings read_congestion(Section section, std::vector<Rate> line_rates,
                                                  std::string_view usual,
                                                  const CongestionPresets& presets = usual_preset);
-// Of links that hosts have, each once.
+// Returns the rates of the links that hosts have, each once.
 [[nodiscard]] std::vector<Rate> rates_of_hosts(const Topology& topology);
 
 }  // namespace verbena::fabric

@@ -75,7 +75,7 @@ RuleList read_rules(Section& section) {
   return rules;
 }
 
-// What the host sends is `tx`, over any of its links.
+// Reads the rules of a host: `tx` is the traffic that the host sends, over any of its links.
 void read_rules_of_host(Section& section, const Plan& plan, NetworkFaults& faults) {
   const std::string name = section.text("at_host", "");
   const RuleList rules = read_rules(section);
@@ -86,7 +86,7 @@ void read_rules_of_host(Section& section, const Plan& plan, NetworkFaults& fault
       faults.rules.push_back({.link = i, .node = *host, .rules = rules});
 }
 
-// What the node sends that is named first is `tx`.
+// Reads the rules of a link: `tx` is the traffic of the node that is named first.
 void read_rules_of_link(Section& section, const Plan& plan, NetworkFaults& faults) {
   const std::string name = section.text("at_link", "");
   const RuleList rules = read_rules(section);

@@ -14,7 +14,7 @@ constexpr u32 kBlock = CreditConfig::kBlockOctets;
 constexpr u32 kMostBuffer = CreditConfig::kMostBlocks * kBlock;
 constexpr u32 kWeightOctets = 64, kMostWeight = 255;  // of VL arbitration. IBTA 7.6.9.2
 
-// Ethernet's, each with what InfiniBand has in its place.
+// Refuses keys of Ethernet switches, each with the key that InfiniBand has in its place.
 void refuse_switch(Section section) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kInstead = {{
       {"pfc", "InfiniBand never pauses: credits hold senders back"},
@@ -96,7 +96,8 @@ void read_fecn(Section section, NetworkConfig& config) {
   section.done();
 }
 
-// What hosts need of switches; other controls need what InfiniBand does not have.
+// Enables in switches what the control of hosts needs; other controls need features that InfiniBand
+// does not have.
 void check_congestion(Section& root, const Plan& plan, NetworkConfig& config) {
   for (const TopologyLink& link : plan.topology.links) {
     const CongestionParameters congestion = config.host(link.config).device.congestion;

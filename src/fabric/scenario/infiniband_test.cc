@@ -105,7 +105,7 @@ TEST(InfiniBandScenario, SettingsReachItsKeys) {
   EXPECT_TRUE(scenario->network.infiniband.fecn.enabled);
 }
 
-// Who waits for credits is seen, and nothing is paused or dropped.
+// The summary shows waits for credits, and nothing is paused or dropped.
 TEST(InfiniBandScenario, WaitsAreInTheSummary) {
   const Parsed<Scenario> scenario = read_infiniband("topology: {kind: star, hosts: 9}\n");
   Simulation simulation(*scenario);

@@ -11,11 +11,11 @@ namespace verbena::fabric {
 // With `_` alone.
 [[nodiscard]] std::string normalized(std::string key);
 
-// Of a path, whose parts are joined by dots.
+// Returns the last part of a path, whose parts are joined by dots.
 [[nodiscard]] std::string last_part(const std::string& path);
 
-// Of a key, normalized: as the file spells it, and its value. "" and no value: it is not there, or
-// `section` has no keys.
+// KeyFound: the spelling in the file of a normalized key, and its value. "" and no value if the key
+// is missing, or if `section` has no keys.
 struct KeyFound {
   std::string spelling;
   YAML::Node value;

@@ -15,10 +15,12 @@
 
 namespace verbena::fabric {
 
-// Which `settings` give; the last one counts. nullopt: none of them, or no such name.
+// Returns the technology that `settings` give; the last one counts. Returns nullopt if they give
+// none, or a name that does not exist.
 [[nodiscard]] std::optional<Technology> technology_given(const std::vector<Setting>& settings);
-// The same, with those of the technology first, since other keys are there by it; and without
-// those whose whole paths begin with a section that it has no use for, which go to `left_out`.
+// Returns the settings with those of the technology first, since other keys depend on it, and
+// without those whose whole paths begin with a section that it has no use for, which go to
+// `left_out`.
 [[nodiscard]] std::vector<Setting> settings_for(Technology technology,
                                                 const std::vector<Setting>& settings,
                                                 std::vector<std::string>& left_out);

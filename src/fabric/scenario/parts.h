@@ -13,7 +13,7 @@ namespace verbena::fabric {
 // The key of that name, of the whole file.
 [[nodiscard]] Technology read_technology(Section& root);
 [[nodiscard]] PlanLinks read_links(Section links);
-// nullopt: the mistake has been told.
+// Returns nullopt if the error has been reported.
 [[nodiscard]] std::optional<Plan> read_topology(Section topology, const PlanLinks& links,
                                                 const FileReader& read_file);
 // Hosts and switches: `hosts`, and the sections tcp and switch, or infiniband.
@@ -25,9 +25,10 @@ void read_infiniband(Section& root, const Plan& plan, NetworkConfig& config);
 void read_forwarding(Section section, ForwardingConfig& forwarding);
 // One or several priorities, a bit each.
 [[nodiscard]] u8 read_priorities(Section& section, std::string_view key, u8 fallback);
-// Of hosts that speak TCP; others have no use for it. Precondition: `hosts` is read first.
+// Reads the settings of hosts that speak TCP; others have no use for them. Precondition: `hosts` is
+// read first.
 void read_tcp(Section tcp, NetworkConfig& config);
-// The largest that hosts of this network send.
+// Returns the largest frame that hosts of this network send.
 [[nodiscard]] u32 longest_frame_of(const NetworkConfig& config);
 // `assert`: one or several.
 [[nodiscard]] std::vector<Expectation> read_expectations(Section& root);

@@ -50,7 +50,7 @@ class Reading {
   std::map<std::string, std::string> short_;
 };
 
-// Of `words`, the one that `word` is most likely meant to be; nullopt: none is near.
+// Returns the one of `words` that `word` most likely means; nullopt if none is near.
 [[nodiscard]] std::optional<std::string> nearest(const std::string& word,
                                                  const std::vector<std::string>& words);
 // "a, b or c"

@@ -26,10 +26,10 @@ struct Scenario {
   std::vector<std::string> left_out;
 };
 
-// What it is read for: live processes need no workload.
+// ScenarioUse: the purpose of a scenario: live processes need no workload.
 enum class ScenarioUse : u8 { kSimulation, kLiveFabric };
 
-// `name`: of the file, for errors. `settings` replace what the file says, or add to it.
+// `name`: of the file, for errors. `settings` replace values of the file, or add to them.
 [[nodiscard]] Parsed<Scenario> read_scenario(const std::string& name, const std::string& text,
                                              const std::vector<Setting>& settings,
                                              const FileReader& read_file,

@@ -9,7 +9,7 @@
 namespace verbena::fabric {
 namespace {
 
-// Of the keys there are, the path of the only one that ends with `key`.
+// Returns the offered path that is `key`, or else the only one that ends with it.
 Parsed<std::string> path_of(const std::string& key, const std::vector<std::string>& offered) {
   std::vector<std::string> found;
   for (const std::string& path : offered) {

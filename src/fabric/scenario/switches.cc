@@ -20,7 +20,7 @@ struct ECNThresholds {
 constexpr ECNThresholds kSONiCThresholds{1'048'576, 2'097'152, 0.05};
 constexpr ECNThresholds kCumulusThresholds{150'000, 1'500'000, 1};
 
-// Of one port. What is nullopt follows from its link.
+// PortSettings: the settings of one port. A value that is nullopt follows from its link.
 struct PortSettings {
   u32 alpha = SharedBuffer::kAlphaOne / 8;
   std::optional<u32> headroom;
@@ -56,8 +56,8 @@ MarkingConfig marking_of(const PortSettings& settings, Rate rate) {
   return marking;
 }
 
-// What is in the switch already, but not in its buffer, is under way too. And the frame that a
-// pause is asked for on is in the headroom, which the standard's formula takes to be below it.
+// Bytes that are in the switch, but not yet in its buffer, are in flight, too. The frame that
+// triggers a pause is in the headroom; the standard's formula takes it to be below it.
 u32 headroom_of(const PortSettings& settings, const LinkConfig& link) {
   const Duration one_way = link.delay + ps(settings.latency.ps() / 2);
   return headroom_for(link.rate, one_way, settings.longest_frame, settings.pfc) +
@@ -119,8 +119,8 @@ void read_buffer(Section& section, SharedBufferConfig& buffer) {
       std::min<u64>(section.octets("resume_offset", buffer.resume_offset), 1u << 30));
 }
 
-// What ports are given of their own must leave something to share. A buffer that the file does not
-// name grows to twice of that: switches with many fast ports have more than 32 MiB.
+// The bytes that ports have of their own must leave some to share. A buffer that the file does not
+// name grows to twice their sum: switches with many fast ports have more than 32 MiB.
 void check_buffer(Section& section, const Plan& plan, const PortSettings& port,
                   SharedBufferConfig& buffer) {
   std::vector<u64> given(plan.topology.nodes);

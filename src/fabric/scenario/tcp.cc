@@ -32,7 +32,8 @@ u32 longest_frame_of(const NetworkConfig& config) {
              : NetworkConfig::kLongestFrame + config.host({}).encryption.overhead_octets;
 }
 
-// Of others it is not even read, so that short names of keys (--set) are those of `hosts` then.
+// Reads the section only if the hosts speak TCP, so that otherwise short names of keys (--set) are
+// those of `hosts`.
 void read_tcp(Section section, NetworkConfig& config) {
   if (!speaks_tcp(config.technology)) return;
   static constexpr std::array<std::string_view, 3> kControls = {"reno", "cubic", "dctcp"};

@@ -4,7 +4,7 @@
 //   times      250ns, 1.5us, 3ms, 1s, 800ps, 0
 //   sizes      1500, 64KB, 50k (powers of 1000), 64KiB (of 1024)      octets
 //   numbers    0.125, 1/8, 12.5%
-// nullopt: none such, or beyond what the type holds.
+// Readers return nullopt if the text is no such quantity, or if the type cannot hold it.
 #pragma once
 
 #include <concepts>

@@ -21,7 +21,8 @@ QPAttributes attributes_in_init() {
   return qp;
 }
 
-// Of one WRITE: whole FPDUs, so that a long flow takes the octets of one WRITE.
+// Returns the payload of the longest WRITE: whole FPDUs, so that several WRITEs of a long flow take
+// as many bytes as one WRITE.
 u32 longest_write(u32 segment) {
   const u32 payload = iwarp::longest_ulpdu(segment) - iwarp::kTaggedHeader;
   return IWARPMemory::kMostPayload / payload * payload;

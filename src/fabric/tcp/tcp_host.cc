@@ -172,7 +172,7 @@ void TCPHost::fetch(u32 step, FrameIndex index) const {
   if (step == 1) __builtin_prefetch(end.get());
 }
 
-// What an end has to say after any call. What it sends waits for the port.
+// Handles the results of an end after any call. Data that the end sends waits for the port.
 void TCPHost::settle(EndNumber number) {
   End& end = *ends_[number];
   send_acknowledgements(number, end);
@@ -376,7 +376,7 @@ void TCPHost::put_on_wire(FrameIndex index) {
   send(domain_, port_, index);
 }
 
-// False: no connection has anything to send now.
+// Returns false if no connection has anything to send now.
 bool TCPHost::transmit_data() {
   while (!ready_.empty()) {
     const EndNumber number = ready_.front();

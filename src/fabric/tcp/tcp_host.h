@@ -82,7 +82,7 @@ class TCPHost final : public Endpoint {
     Connection connection{};
     tcp::Sender sender;
     tcp::Receiver receiver;
-    std::unique_ptr<IWARPEnd> iwarp;  // nullptr: the stream is TCP's alone
+    std::unique_ptr<IWARPEnd> iwarp;  // nullptr if the stream is TCP's alone
     std::deque<Sending> sending;
     u32 expects = kNoEnd;  // the connection whose messages come here
     bool is_flow = false, is_queued = false;
@@ -154,8 +154,8 @@ class TCPHost final : public Endpoint {
   const NodeIndex node_;
   Port& port_;
   const u32 place_;
-  std::unique_ptr<IWARPMemory> iwarp_;      // nullptr: it does not speak iWARP
-  std::vector<std::unique_ptr<End>> ends_;  // by number; nullptr: destroyed
+  std::unique_ptr<IWARPMemory> iwarp_;      // nullptr if the host does not speak iWARP
+  std::vector<std::unique_ptr<End>> ends_;  // by number; nullptr if destroyed
   Repairs of_the_dead_;                     // of connections that have ended
   std::priority_queue<Timer> timers_;
   EgressQueues acknowledgements_;

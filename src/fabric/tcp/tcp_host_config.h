@@ -17,7 +17,7 @@ struct TCPHostConfig {
   u16 pause_frame_octets = 64;
   PauseExpiry pause_expiry = PauseExpiry::kQuanta;
 
-  // Of a full segment, with timestamps.
+  // Returns the bytes of the frame of a full segment, with timestamps.
   [[nodiscard]] u32 longest_frame() const;
 };
 

@@ -26,7 +26,7 @@ class List {
  public:
   explicit List(const LinkConfig& defaults) : defaults_(defaults) {}
 
-  // What is wrong with the line; "": nothing.
+  // Returns the error in the line; "" if there is none.
   std::string take(const std::vector<std::string_view>& words) {
     if (words.empty()) return {};
     if (words.size() == 2 && (words[0] == "host" || words[0] == "switch")) {

@@ -6,7 +6,7 @@
 namespace verbena::fabric {
 namespace {
 
-// Of all links of each node, in bit/s.
+// Returns the sum of the rates of all links of each node, in bit/s.
 std::vector<u64> rates_of_nodes(const Topology& topology) {
   std::vector<u64> rates(topology.nodes);
   for (const TopologyLink& link : topology.links)

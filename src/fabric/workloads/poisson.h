@@ -19,9 +19,9 @@ struct Poisson {
   Time start{};
   Duration duration = ms(1);  // in which flows begin
 };
-// How many flows begin, on average.
+// Returns the mean number of flows that begin.
 [[nodiscard]] double expected_flows(const Plan& plan, const Poisson& poisson);
-// In the order of their starts. More than kMostFlows are not made.
+// Returns the flows in the order of their starts. More than kMostFlows are not made.
 [[nodiscard]] std::vector<Flow> poisson(const Plan& plan, const Poisson& poisson, PRNG& prng);
 
 }  // namespace verbena::fabric
