@@ -94,7 +94,8 @@ class Node {
   virtual ~Node() = default;
 
   [[nodiscard]] virtual Time now() const = 0;
-  // kAlarm at that time or soon after. A node has one alarm: a later call replaces an earlier one.
+  // Sends kAlarm at that time or soon after. A node has one alarm: a later call replaces an earlier
+  // one.
   virtual void set_alarm(Time at) = 0;
 
   // `bytes` stay valid until deregister().
@@ -102,7 +103,7 @@ class Node {
   [[nodiscard]] virtual Result<Region> allocate(u64 octets, Content content, Access access) = 0;
   virtual void deregister(const Region& region) = 0;
 
-  // Requests for that port become kConnectRequest. Their queues have these depths.
+  // Turns requests for that port into kConnectRequest. Their queues have these depths.
   [[nodiscard]] virtual Status listen(const Address& at, const QueueDepths& depths) = 0;
   [[nodiscard]] virtual Result<ConnectionId> connect(const Address& to, const QueueDepths& depths,
                                                      std::span<const u8> private_data) = 0;
@@ -114,7 +115,7 @@ class Node {
   virtual void post_receive(ConnectionId connection, u32 id, const Slice& into) = 0;
   virtual void post(ConnectionId connection, const Work& work) = 0;
 
-  [[nodiscard]] virtual bool poll(Event& out) = 0;  // false: no event
+  [[nodiscard]] virtual bool poll(Event& out) = 0;  // returns false if there is no event
 };
 
 // Program: the code that runs on a node.

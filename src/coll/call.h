@@ -29,7 +29,7 @@ enum class Kind : u8 {
 inline constexpr u32 kEagerOctets = 8144;
 
 [[nodiscard]] std::string_view name_of(Kind kind);
-// One rank has another part than the others.
+// Returns true if one rank has another role than the others.
 [[nodiscard]] constexpr bool has_root(Kind kind) {
   return kind == Kind::kReduce || kind == Kind::kBroadcast || kind == Kind::kGather ||
          kind == Kind::kScatter;

@@ -14,14 +14,14 @@
 
 namespace verbena::coll {
 
-// Where the ranks of a communicator are.
+// Topology: the places of the ranks of a communicator.
 struct Topology {
   u32 ranks = 1;
   u32 ranks_per_node = 1;  // 1 where nodes have different numbers of ranks, or ranks are mixed
   [[nodiscard]] bool is_one_node() const { return ranks == ranks_per_node; }
 };
 
-// Which algorithm: those of this library, then those of collectives/ by their number there.
+// Algorithm: those of this library, then those of collectives/ by their number there.
 struct Algorithm {
   static constexpr u32 kOneShot = 0, kDirect = 1, kFirstSchedule = 2;
   u32 number = kDirect;
@@ -50,7 +50,7 @@ class Table {
   std::vector<Line> lines_{};
 };
 
-// Whether the algorithm can do that operation; "": yes.
+// Returns why the algorithm cannot do that operation; "" if it can.
 [[nodiscard]] std::string refusal(const Call& call, const Algorithm& algorithm,
                                   const Topology& topology);
 

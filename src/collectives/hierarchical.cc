@@ -62,7 +62,7 @@ Step Hierarchical::step(u32 rank, u32 lane, u64 index) const {
   return step;
 }
 
-// First every GPU gets its own shard of all others', at the end all others' shards.
+// At first every GPU receives its own shard from all others, at the end the shards of all others.
 Step Hierarchical::within_node(u32 rank, u32 lane, u64 piece, u64 index) const {
   const u32 gpus = shape().ranks_per_node, local = shape().local_of(rank), first = rank - local;
   const u32 channel = lane / parts_, distance = static_cast<u32>(index / 2) + 1;

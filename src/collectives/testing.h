@@ -54,7 +54,7 @@ class ArrayRun {
     friend auto operator<=>(const Ends&, const Ends&) = default;
   };
 
-  // A few steps of one lane; false: it has to wait, or is done.
+  // Runs a few steps of one lane. Returns false if the lane has to wait, or is done.
   bool go_on(u32 rank, u32 lane) {
     u64& done = done_[rank][lane];
     const u64 before = done, end = std::min(script_.steps(rank, lane), before + prng_.in(1, 4));

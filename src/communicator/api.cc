@@ -137,7 +137,7 @@ Buffer recv_buffer(const coll::Call& call, u32 rank, u32 ranks) {
   return {"the receive buffer", call.recv, octets};
 }
 
-// Why this call cannot be done; "": it can.
+// Returns why this call cannot be done; "" if it can.
 std::string wrong(const coll::Call& call, int type, int op, int root, u32 rank, u32 ranks) {
   if (!is_type(type)) return "there is no type " + std::to_string(type);
   if (reduces(call.kind)) {
@@ -189,7 +189,7 @@ int finish(const verbena_comm& comm, std::shared_ptr<coll::Request> request,
   return VERBENA_COLL_OK;
 }
 
-// Moves buffers in GPU memory to host memory. Returns why that cannot be done; "": it is done.
+// Moves buffers in GPU memory to host memory. Returns why that cannot be done; "" if it is done.
 std::string stage(coll::Call& call, u32 rank, u32 ranks, void* stream,
                   std::unique_ptr<coll::GPUBuffers>& staged) {
   const Buffer send = send_buffer(call, rank, ranks), recv = recv_buffer(call, rank, ranks);

@@ -80,7 +80,8 @@ class PeerArena {
   PeerArena(const PeerArena&) = delete;
   PeerArena& operator=(const PeerArena&) = delete;
 
-  // Where an address of its process is here; nullptr: not in the arena.
+  // Returns the local address of an address of the arena's process; nullptr if it is outside the
+  // arena.
   [[nodiscard]] const u8* find(u64 address, u64 octets) const {
     const u64 offset = address - card_.address;
     return offset < card_.length && octets <= card_.length - offset ? base_ + offset : nullptr;
@@ -92,7 +93,7 @@ class PeerArena {
   const u8* base_;
 };
 
-// Buffers of equal size, by number.
+// BufferPool: buffers of equal size, by number.
 class BufferPool {
  public:
   BufferPool(u8* base, u64 octets, u32 count) : base_(base), octets_(octets) {

@@ -36,7 +36,7 @@ struct Header {
   u64 words = 0, count = 0;  // the Signature
   u64 length = 0;            // octets of the message
 };
-// Behind a header of an offer.
+// Offer: follows the header of an offer.
 struct Offer {
   u64 address = 0;
   std::array<u32, kMaxRails> rkeys{};

@@ -32,7 +32,7 @@ struct Transfer {
   const u8* base = nullptr;  // the operand that a reduction adds to; `to` or elsewhere
   u64 length = 0;
   Offer from{};
-  const Registration* direct = nullptr;  // of `to`; nullptr: through buffers
+  const Registration* direct = nullptr;  // of `to`; nullptr if the READs use buffers
 };
 
 class Transfers {

@@ -543,7 +543,7 @@ void World::answer(const Notice& question) {
 
 // --- waiting
 
-// How long one waiter has polled in vain.
+// Patience: how long one waiter has polled without success.
 class World::Patience {
  public:
   void on_progress() {
@@ -605,7 +605,7 @@ void World::make_progress() {
   keep_house(now_ns());
 }
 
-// From now on peers wake this process; several threads of it may sleep.
+// From now on peers wake this process; several of its threads may sleep.
 void World::say_asleep() {
   if (sleepers_++ == 0) sleep_word_->count.fetch_add(1, std::memory_order_seq_cst);
 }
@@ -613,7 +613,7 @@ void World::say_awake() {
   if (--sleepers_ == 0) sleep_word_->count.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// Until a completion queue or the star has something.
+// Sleeps until a completion queue or the star has something.
 void World::sleep(std::unique_lock<std::mutex>& lock, i64 until) {
   for (const auto& rail : rails_) ibv_req_notify_cq(rail->cq(), 0);
   say_asleep();

@@ -39,7 +39,7 @@ class Agenda {
     for (; next_ != events_.size(); ++next_) visit(events_[sorted_[next_].index]);
     for (; next_added_ != end_of_added_; ++next_added_) visit(added_[next_added_]);
   }
-  // The event that will be taken after `n` others of those known at first; nullptr: there is none.
+  // Returns the event that follows `n` others of those known at first; nullptr if there is none.
   [[nodiscard]] const Event* ahead(u32 n) const {
     return next_ + n < events_.size() ? &events_[sorted_[next_ + n].index] : nullptr;
   }

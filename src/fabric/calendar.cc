@@ -51,7 +51,7 @@ u64 Calendar::next(u64 from) const {
   return next_late;
 }
 
-// Before any of the same window can be added after them.
+// Runs before any event of the same window can be added after them.
 void Calendar::bring_near() {
   while (!late_.empty() && late_.front().window < first_ + kWindows) {
     std::ranges::pop_heap(late_, later);

@@ -35,7 +35,7 @@ class Calendar {
     place.rank = event.rank;
     ++size_;
   }
-  // The first window, from this one on, that has events; kNever: there is none.
+  // Returns the first window, from this one on, that has events; kNever if there is none.
   [[nodiscard]] u64 next(u64 from) const;
   // Goes on to that window, which is not before the one before that reached last.
   void reach(u64 window);

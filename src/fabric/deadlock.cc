@@ -29,7 +29,7 @@ class WaitGraph {
   void join() {
     for (Stuck& stuck : stuck_) join(stuck);
   }
-  // Takes away who waits for one that may go on, until there is none.
+  // Removes the queues that wait for one that may go on, until there is none.
   void reduce() {
     for (bool changed = true; changed;) {
       changed = false;

@@ -37,8 +37,8 @@ struct Deadlock {
 // "4:1 -> 5:2 -> 4:1, priority 3", nodes and their ports.
 [[nodiscard]] std::string to_string(const Deadlock& deadlock);
 
-// `switches`: by node, nullptr: a host. `ports`: all; `first_port`: of each node. Stuck is who has
-// been paused since `since` or before.
+// `switches`: by node, nullptr for a host. `ports`: all; `first_port`: of each node. A queue is
+// stuck if it has been paused since `since` or before.
 [[nodiscard]] std::optional<Deadlock> find_deadlock(
     std::span<const std::unique_ptr<SwitchNode>> switches, std::span<const Port> ports,
     std::span<const u32> first_port, Time since, Time now);

@@ -17,7 +17,7 @@
 
 namespace verbena::fabric {
 
-// Frames on their way to another domain, with their arrivals, and signals.
+// Outbox: frames on their way to another domain, with their arrivals, and signals.
 struct Outbox {
   std::vector<Event> arrivals;
   std::vector<Event> signals;
@@ -83,9 +83,9 @@ class Domain {
     box.first_window = std::min(box.first_window, events.window_of(signal.at, signal.place()));
   }
   void change_boxes() { filling_ ^= 1; }
-  // Since the last change.
+  // Returns the outbox filled since the last change.
   [[nodiscard]] const Outbox& filled_for(u32 domain) const { return outboxes_[filling_][domain]; }
-  // Until the last change.
+  // Returns the outbox filled until the last change.
   [[nodiscard]] Outbox& to_empty_for(u32 domain) { return outboxes_[filling_ ^ 1u][domain]; }
   void accept(Outbox& box) {
     for (std::size_t i = 0; i < box.arrivals.size(); ++i) {

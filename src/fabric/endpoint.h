@@ -31,7 +31,7 @@ class Endpoint {
  public:
   virtual ~Endpoint() = default;
 
-  // Ports are the host's own, by their numbers.
+  // `port` is the host's own number of a port.
   virtual void on_arrival(u32 port, FrameIndex index) = 0;
   virtual void on_lost(u32 port, FrameIndex index) = 0;  // the frame was lost on the link
   // Prefetches the data that an arrival needs into the cache, as Device::fetch() does.
@@ -57,7 +57,8 @@ class Endpoint {
     u8 priority = 0;
     std::shared_ptr<FPDUPipe> pipe;  // the peer's too, in the direction in which it is used
   };
-  // For octets that the frames of a connection do not carry. nullptr: there are none.
+  // Returns a pipe for the bytes that the frames of a connection do not carry; nullptr if there are
+  // none.
   [[nodiscard]] virtual std::shared_ptr<FPDUPipe> make_pipe() const { return nullptr; }
   // For so many messages under way, sent and received.
   [[nodiscard]] virtual EndNumber create_end(u32 sends, u32 receives) = 0;
@@ -72,7 +73,7 @@ class Endpoint {
 
   // Returns the UDP source port of the packets that the connected end sends, as switches see it.
   [[nodiscard]] virtual u16 source_port_of(EndNumber end) const = 0;
-  // Where the host notes by which of its ports it sends.
+  // Sets the log in which the host notes the ports that it sends by.
   void set_path_log(PathLog* log) { path_log_ = log; }
 
   // --- flows
@@ -103,7 +104,7 @@ class Endpoint {
 
   [[nodiscard]] virtual u64 sent_octets(u32 port) const = 0;  // in frames
   [[nodiscard]] virtual Repairs repairs() const = 0;
-  // How long, until now, it had packets and no credits for any. InfiniBand's.
+  // Returns how long, until now, it had packets and no credits for any. InfiniBand's.
   [[nodiscard]] virtual Duration waited_for_credits(Time /*now*/) const { return {}; }
   [[nodiscard]] virtual PacketCount sent_packets() const { return {}; }
 

@@ -16,11 +16,12 @@ class EventQueue {
  public:
   // `node_of_place`: of each port. It outlives the queue.
   EventQueue(const Windows& windows, std::span<const u32> node_of_place);
-  // From now on there is one agenda for all nodes, whose events may then meet within a window.
-  // While the queue is empty.
+  // Uses one agenda for all nodes from now on: their events may then meet within a window.
+  // Precondition: the queue is empty.
   void keep_together();
 
-  // At or after the event taken last; of the node being simulated, or between windows.
+  // Adds an event of the node being simulated, at or after the event taken last; or an event
+  // between windows.
   void add(const Event& event) {
     if (!running_) return calendar_.add(window_of(event.at, event.place()), event);
     const Duration since = event.at - start_;
@@ -51,19 +52,19 @@ class EventQueue {
   [[nodiscard]] Time start_of(u64 window) const { return windows_.start_of(window); }
   [[nodiscard]] Time end_of(u64 window) const { return start_of(window) + ps(length_); }
 
-  // A window, which is not before the one before the last: open(); then next_node() until it is
-  // false, and for each take() until it is false. What is left then, being after `end`, stays for
-  // the next time.
+  // To take the events of a window, which is not before the one before the last: call open(), then
+  // next_node() until it returns false, and for each node take() until it returns false. Events
+  // that are left then, after `end`, stay for the next time.
   void open(u64 window);
   [[nodiscard]] bool next_node();
-  // That is simulated; kTogether: all of them.
+  // node() returns the node being simulated; kTogether stands for all of them.
   static constexpr u32 kTogether = ~u32{0};
   [[nodiscard]] u32 node() const {
     return node_of_place_.empty() ? kTogether : groups_[next_group_ - 1].node;
   }
   [[nodiscard]] bool take(Time end, Event& out) { return agenda_.take(end, out); }
   [[nodiscard]] const Event* ahead(u32 n) const { return agenda_.ahead(n); }
-  // Those of the n-th node after this one, in no order; empty: there is none.
+  // Returns the events of the n-th node after this one, in no order; empty if there is none.
   [[nodiscard]] std::span<const Event> of_node_ahead(u32 n) const {
     const std::size_t index = next_group_ + n - 1;
     if (index >= groups_.size() || node_of_place_.empty()) return {};

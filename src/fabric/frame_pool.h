@@ -1,5 +1,5 @@
-// FramePool: the frames of one simulation. What is given back is handed out next, while it is still
-// in the cache. The pool grows to the most frames that were ever in the network at once.
+// FramePool: the frames of one simulation. A frame that is given back is taken next, while it is
+// still in the cache. The pool grows to the most frames that were ever in the network at once.
 #pragma once
 
 #include <vector>

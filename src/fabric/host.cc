@@ -75,7 +75,7 @@ void Host::wake_before_arrival() {
   domain_.known_since = on_its_way;
 }
 
-// In one function with what it calls here, as on_wake().
+// Flattened with the functions that it calls here, as on_wake().
 [[gnu::flatten]] void Host::on_arrival(u32 port, FrameIndex index) {
   const HostPort& at = ports_[port];
   if (at.wake <= domain_.now && at.wake_set_at < domain_.now - domain_.known_since) [[unlikely]]
@@ -350,7 +350,7 @@ void Host::fetch_acknowledgements() {
   }
 }
 
-// From what was polled.
+// Fills the frame from the packet that was polled.
 void Host::fill(Frame& frame) {
   const Connection& connection = connection_of(out_.source_qp);
   frame.type = FrameType::kRoCE;
@@ -437,7 +437,7 @@ void Host::wake_at(HostPort& at, Time when) {
   transmit();
 }
 
-// While one port asks the device, packets for those before it may come forth.
+// While one port polls the device, packets for earlier ports may be parked there.
 void Host::transmit() {
   if (several_.empty()) [[likely]]
     return transmit(only_);

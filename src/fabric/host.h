@@ -1,9 +1,9 @@
 // Host: a computer with one NIC: a Device, the code that runs behind the verbs library too, and the
 // port that it sends from, or several (host_port.h). Its messages are RDMA WRITEs to and from
-// memory that has no bytes. PFC pauses what it sends in the priority, be it data or what the device
-// acknowledges with, which goes before data; a host may be told to send acknowledgements whatever
-// is paused. Of a QP whose priority is paused at most one packet is taken from the device, and
-// waits.
+// memory that has no bytes. PFC pauses all packets that it sends in the priority: data, and the
+// acknowledgements of the device, which go before data. A host may be told to send acknowledgements
+// whatever is paused. Of a QP whose priority is paused, the host takes at most one packet from the
+// device, which waits.
 #pragma once
 
 #include <span>
@@ -31,7 +31,7 @@ struct FrameSizes {
   u16 acknowledgement = 0;             // of a frame without payload; 0: by the same rule
 };
 
-// How a congestion notification travels.
+// Notification: how a congestion notification travels.
 enum class Notification : u8 {
   kPacket,             // CNPs of their own. IBTA A17.9.3
   kInAcknowledgement,  // with the acknowledgement of the data that was marked
@@ -100,7 +100,8 @@ class Host final : public Endpoint {
   // To be called at packet.given, while that time is simulated. On InfiniBand it is no longer than
   // InfiniBandConfig::longest_packet().
   void send_live(LivePacket packet);
-  // Since they were last taken away: what has come, and the data that has left.
+  // Return the packets that have arrived and the data that has left, since the caller last removed
+  // them.
   [[nodiscard]] std::vector<LivePacket>& arrived_live() { return arrived_live_; }
   [[nodiscard]] std::vector<LeftPacket>& left_live() { return left_live_; }
 

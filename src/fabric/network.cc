@@ -14,7 +14,7 @@ namespace verbena::fabric {
 namespace {
 
 constexpr Duration kLongestWindow = ps(i64{1} << Agenda::kMaxWindowBits);
-// With shorter ones, nodes by themselves have too little to do at a time.
+// With shorter windows, a node has too little to do at a time.
 constexpr Duration kShortestWindow = ns(100);
 constexpr Duration kNoNotice = ps(1);  // a window where there is none
 constexpr u64 kEventsOfAMember = 50;   // that are worth to wake it
@@ -51,7 +51,7 @@ std::vector<u8> sides_of_ports(const Topology& topology, const NetworkConfig& co
   return of_ports;
 }
 
-// Where there is no notice, there is no time for nodes by themselves.
+// Without notice there is no time in which nodes can be simulated by themselves.
 Windows windows_for(const Topology& topology, const NetworkConfig& config,
                     const std::vector<u8>& side_of_port) {
   if (side_of_port.empty()) return Windows(std::max(notice(topology, config), kNoNotice));
@@ -272,7 +272,7 @@ bool Network::run(Time end) {
   }
   const bool goes_on = advance(end);
   for (const auto& domain : domains_) domain->now = now_;
-  // Timers may be all that goes on.
+  // Timers may be the only events.
   const Time quiet = std::max(next_deadlock_check_, now_ + deadlock_check_);
   if (!goes_on && changes_.empty())
     look_for_deadlock(now_ + deadlock_check_);  // nothing is left that could free what waits now
@@ -324,7 +324,8 @@ u64 Network::window_of(const Start& start) const {
 
 // --- between windows
 
-// Flows that start in this window get QPs at both ends. `reached`: by all nodes.
+// Gives flows that start in this window QPs at both ends. `reached`: the time that all nodes have
+// reached.
 void Network::open_flows(u64 window, Time reached) {
   const EventQueue& any = domains_[0]->events;
   const Time now = std::max(any.start_of(window), reached);
@@ -438,7 +439,7 @@ void Network::check_for_deadlock(Time now) {
   next_deadlock_check_ = now + deadlock_check_;
 }
 
-// Windows that have little to do come in a row, and are no work for several.
+// Windows with few events follow each other; several threads gain nothing there.
 void Network::simulate_window() {
   if (events_of_last_ >= kEventsOfAMember * domains_.size())
     crew_->run();

@@ -96,11 +96,12 @@ class Network {
   [[nodiscard]] bool plan_connection(const ConnectionConfig& config);
   void open_connection(u32 connection);
   void close_connection(u32 connection);
-  // The others between runs, and from the application's calls for the host that sends or sets. At
-  // most kMaxMessageOctets, and no more messages than `depth` between send() and on_sent().
+  // The others are called between runs, and from the application's calls for the host that sends or
+  // sets. At most kMaxMessageOctets, and no more messages than `depth` between send() and
+  // on_sent().
   void send(u32 connection, u32 octets, u32 word);
   void set_alarm(NodeIndex host, Time at, u32 word);  // on_alarm() then
-  // Likewise at another host, by as much later than now as the shortest_signal takes, at least.
+  // Sets an alarm at another host, later than now by at least the shortest_signal.
   void signal(NodeIndex from, NodeIndex to, Time at, u32 word);
 
   // Runs all events up to and including `end`. Returns false if no event is left.
@@ -111,7 +112,7 @@ class Network {
   [[nodiscard]] Time next_event() const;
   [[nodiscard]] Counters counters() const;
   [[nodiscard]] const Routes& routes() const { return routes_; }
-  // Ports by which `node` sends what is for the host.
+  // Returns the ports by which `node` sends packets for the host.
   [[nodiscard]] std::span<const u16> ways(NodeIndex node, NodeIndex destination) const {
     return tables_ ? tables_->ports(node, destination) : routes_.ports(node, destination);
   }
@@ -135,25 +136,26 @@ class Network {
   // Returns the first deadlock that was found.
   [[nodiscard]] const std::optional<Deadlock>& deadlock() const { return deadlock_; }
   [[nodiscard]] u64 frames_in_flight() const;
-  // visit(node, port, octets) for each port of a switch: its longest queue.
+  // Calls visit(node, port, bytes) for each port of a switch with its longest queue.
   void for_each_longest_queue(const std::function<void(NodeIndex, u32, u32)>& visit) const;
-  // In frames, by this port.
+  // Returns the bytes of the frames that this port has sent.
   [[nodiscard]] u64 sent_octets(NodeIndex node, u32 port) const {
     return switches_[node] != nullptr ? switches_[node]->sent_octets(port)
                                       : hosts_[node]->sent_octets(port);
   }
-  // Likewise until `at`, a time up to which the network has run.
+  // Likewise, but until `at`, a time up to which the network has run.
   [[nodiscard]] u64 sent_octets(NodeIndex node, u32 port, Time at) const {
     return sent_octets(node, port) - this->port(node, port).octets_to_send(at);
   }
-  // nullptr: a host.
+  // Returns nullptr for a host.
   [[nodiscard]] const SwitchNode* switch_at(NodeIndex node) const { return switches_[node].get(); }
-  // How long this port had something to send and no credits. InfiniBand's.
+  // Returns how long this port had something to send and no credits. InfiniBand's.
   [[nodiscard]] Duration waited_for_credits(NodeIndex node, u32 port) const {
     return switches_[node] != nullptr ? switches_[node]->waited_for_credits(port, now_)
                                       : hosts_[node]->waited_for_credits(now_);
   }
-  // InfiniBand's: packets that the port has sent, and how many had no way on that came by it.
+  // Return, on InfiniBand, the packets that the port has sent, and those that arrived by it without
+  // a path onward.
   [[nodiscard]] PacketCount sent_packets(NodeIndex node, u32 port) const {
     return switches_[node] != nullptr ? switches_[node]->sent_packets(port)
                                       : hosts_[node]->sent_packets();
@@ -161,19 +163,20 @@ class Network {
   [[nodiscard]] u64 dropped_packets(NodeIndex node, u32 port) const {
     return switches_[node] != nullptr ? switches_[node]->dropped_packets(port) : 0;
   }
-  // By which packets of live processes go. Changed between runs.
+  // Returns the tables that forward packets of live processes. They change between runs.
   [[nodiscard]] ManagedTables& managed_tables() { return managed_; }
-  // Between runs: from now on the link, by number, is there, or is not. Routes stay.
+  // Between runs: connects or disconnects the link, by number, from now on. Routes stay.
   void set_link(u32 link, bool up);
-  // Likewise: the probability that a frame on the link, by number, is lost to an error, both ways.
+  // Likewise sets the probability that a frame on the link, by number, is lost to an error, both
+  // ways.
   void set_error_rate(u32 link, double probability);
-  // Frames of live processes that errors on the link have kept from this port.
+  // Returns the frames of live processes that were lost to errors on the link before this port.
   [[nodiscard]] u64 corrupted_packets(NodeIndex node, u32 port) const {
     return corrupted_.empty() ? 0 : corrupted_[first_port_[node] + port];
   }
-  // Frames that this port sends are kept for take_tapped(), from now on.
+  // Keeps the frames that this port sends for take_tapped(), from now on.
   void tap(NodeIndex node, u32 port) { ports_[first_port_[node] + port].tapped = true; }
-  // Since the last call, in the order in which they were sent.
+  // Returns the frames since the last call, in the order in which they were sent.
   [[nodiscard]] std::vector<SentFrame> take_tapped();
   // Precondition: it has a device, as all of technologies other than iWARP and TCP.
   [[nodiscard]] Host& host(NodeIndex node) { return static_cast<Host&>(*hosts_[node]); }
@@ -242,8 +245,8 @@ class Network {
   void fetch_ahead(const Domain& domain) const;
   struct Place {  // where events happen
     u32 first_port;
-    SwitchNode* at_switch;  // nullptr: a host
-    Endpoint* host;         // nullptr: a switch
+    SwitchNode* at_switch;  // nullptr for a host
+    Endpoint* host;         // nullptr for a switch
   };
   [[nodiscard]] Place place_of(NodeIndex node) const {
     return {first_port_[node], switches_[node].get(), hosts_[node].get()};

@@ -1,12 +1,12 @@
 // NetworkFaults: the faults of a simulated network, and their times.
 //
-// A link that goes down takes with it what is on its way over it; both ends notice at once, as loss
-// of signal is noticed (IEEE 802.3, 46.3.4). A switch throws away what waits at the port, takes the
-// port out of its groups of equal ways, and sends what comes later over the others, if there are
-// any; else it is unroutable. A host keeps what it has to send. The other switches go on as before
-// until the routing protocol has told them: `convergence` later all routes are those of the links
-// that are up then. BGP in a data centre (RFC 7938) takes milliseconds to seconds. When the link is
-// up again its ends use it at once, and the others after as long a time.
+// A link that goes down loses the frames that are on it. Both ends notice at once, as loss of
+// signal is noticed (IEEE 802.3, 46.3.4). A switch drops the frames that wait at the port, removes
+// the port from its groups of equal paths, and sends later frames over the others; without others
+// they are unroutable. A host keeps the data that it has to send. The other switches continue as
+// before until the routing protocol has told them: `convergence` later all routes are those of the
+// links that are up then. BGP in a data centre (RFC 7938) takes milliseconds to seconds. When the
+// link is up again its ends use it at once, and the others after as long a time.
 //
 // A stuck pause is a broken NIC or port that tells its neighbour to pause, again and again: Guo et
 // al., RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.3. A slow

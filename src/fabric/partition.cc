@@ -59,8 +59,8 @@ class Partitioning {
     found.erase(std::ranges::unique(found).begin(), found.end());
     return found;
   }
-  // That of most neighbours, of those that have not got their share; among equal ones, that which
-  // has least to do.
+  // Returns the domain with most neighbours of the node, of those below their share; among equal
+  // ones, the one with the least load.
   u32 best_for(NodeIndex node) const {
     std::vector<u32> links(load_.size());
     for (const NodeIndex neighbour : neighbours_[node])

@@ -15,10 +15,11 @@ enum class PauseExpiry : u8 {
   kNever,   // only a resume ends it
 };
 
-// PFC watchdog: a port whose neighbour pauses one priority for too long takes it for broken: it
-// throws away what waits there and what comes for it, and heeds no pause, until the neighbour has
-// asked for none for a while. Guo et al., RDMA over Commodity Ethernet at Scale, SIGCOMM 2016, 4.3;
-// the times are those of SONiC's (its "PFC Watchdog" design), action drop.
+// PFC watchdog: a port whose neighbour pauses one priority for too long considers the neighbour
+// broken. It drops the frames that wait there and those that arrive for it, and ignores pauses,
+// until the neighbour has asked for none for a while. Guo et al., RDMA over Commodity Ethernet at
+// Scale, SIGCOMM 2016, 4.3; the times are those of SONiC's (its "PFC Watchdog" design), action
+// drop.
 struct PFCWatchdogConfig {
   bool enabled = false;
   Duration detection = ms(200);    // without interruption

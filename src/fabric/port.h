@@ -10,7 +10,7 @@
 
 namespace verbena::fabric {
 
-// How long a frame of each size takes at one rate, with the gap before it.
+// TransmissionTimes: how long a frame of each size takes at one rate, with the gap before it.
 class TransmissionTimes {
  public:
   static constexpr u32 kMaxOctets = 9728;  // a jumbo frame of 9216 octets with all its headers
@@ -109,7 +109,7 @@ class ArrivalRank {
   }
 };
 
-// Pause frames are the MAC's own business: no switch forwards them; nor flow control packets.
+// Switches do not forward pause frames, which belong to the MAC, nor flow control packets.
 [[nodiscard]] inline Time time_of_arrival(const Port& port, Frame& frame, Time now) {
   const bool by_head = port.head_octets != 0 && frame.size_octets > port.head_octets;
   frame.extent = by_head ? Extent::kHead : Extent::kWhole;

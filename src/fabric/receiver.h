@@ -1,4 +1,4 @@
-// How fast a host takes what arrives.
+// ReceiverConfig: how fast a host takes the frames that arrive.
 #pragma once
 
 #include "base/rate.h"

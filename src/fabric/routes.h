@@ -12,7 +12,7 @@
 
 namespace verbena::fabric {
 
-// Which of several links between the same two nodes are used.
+// ParallelLinks: which of several links between the same two nodes are used.
 enum class ParallelLinks : u8 {
   kAll,
   kLast,  // that which is listed last, as HPCC's ns-3 model does it
@@ -24,8 +24,8 @@ class Routes {
   explicit Routes(const Topology& topology, const std::vector<bool>& down = {},
                   ParallelLinks parallel = ParallelLinks::kAll);
 
-  // Ports of `node`, in the order in which a hash chooses among them. Empty: there is no way.
-  // `node` is not the destination.
+  // Returns the ports of `node`, in the order in which a hash chooses among them; empty if there is
+  // no path. `node` is not the destination.
   [[nodiscard]] std::span<const u16> ports(NodeIndex node, NodeIndex destination) const {
     const Place& place = places_[destination];
     if (place.attached_to == node) return {&place.port, 1};

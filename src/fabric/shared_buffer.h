@@ -54,7 +54,7 @@ class SharedBuffer {
     return of(port, priority).ingress + of(port, priority).headroom_used;
   }
   [[nodiscard]] u64 threshold(u32 port) const;
-  // Into the cache, what frames need.
+  // Prefetches the data that frames need into the cache.
   void fetch() const {
     prefetch_octets(accounts_.data(), accounts_.size() * sizeof(Account));
     prefetch_octets(ports_.data(), ports_.size() * sizeof(PortConfig));

@@ -194,7 +194,7 @@ bool Switch::drops_early(u32 port, const Frame& frame) {
          would_mark(port, frame, side.queues.octets(frame.priority) + frame.size_octets);
 }
 
-// Quanta 0: to go on.
+// Quanta of 0 ask the neighbour to go on.
 void Switch::ask_to_pause(u32 port, u32 priority, u16 quanta) {
   if (!ports_[port].up || (quanta == 0 && (rare_[port].stuck & bit(priority)) != 0)) return;
   const FrameIndex index =
@@ -260,7 +260,7 @@ void Switch::send_on(u32 port) {
     wake_when_free(domain_, ports_[port], first_port_ + port);
 }
 
-// Pauses that end by themselves, and those to be asked for again.
+// Handles pauses that end by themselves, and those that must be asked for again.
 void Switch::on_pause_timer(u32 port) {
   const Rare& rare = rare_[port];
   for (u32 priority = 0; priority < kPriorities; ++priority) {

@@ -17,17 +17,17 @@
 
 namespace verbena::fabric {
 
-// When a frame that has come is in the queue of its way out. Cutting through (Kermani and
-// Kleinrock, Virtual Cut-Through, 1979) takes only what is needed to look at addresses and ports,
-// where the way out is not faster than the way in; else the frame would run dry. What is cut
-// through cannot be checked first (FCS): a switch that does passes errors on; here links lose what
-// is wrong.
+// ForwardingConfig: when a frame that has arrived is in the queue of its output. Cutting through
+// (Kermani and Kleinrock, Virtual Cut-Through, 1979) takes only the time to read addresses and
+// ports, where the output is not faster than the input; else the output would run out of data. A
+// frame that is cut through cannot be checked first (FCS): a real switch passes errors on; here
+// links lose the frames with errors.
 struct ForwardingConfig {
   static constexpr u16 kHeadOctets = 64;  // Ethernet to BTH, 54, in whole cells
   enum class Mode : u8 { kStoreAndForward, kCutThrough };
   Mode mode = Mode::kStoreAndForward;
-  // Besides, for each frame: lookup and crossbar. At most 4 ms. Scenarios have that of current
-  // switches (technology.h). A frame takes no room in the meantime.
+  // Additional latency of each frame: lookup and crossbar. At most 4 ms. Scenarios use the latency
+  // of current switches (technology.h). A frame takes no room in the meantime.
   Duration latency{};
 };
 

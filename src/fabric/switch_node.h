@@ -41,23 +41,26 @@ class SwitchNode {
   virtual void end_stuck_pause(u32 /*port*/, u32 /*priority*/) { CHECK_UNREACHABLE(); }
 
   [[nodiscard]] virtual u32 port_count() const = 0;
-  // Frames of the priority (or virtual lane) wait at the port, and may not go since then or before.
+  // Returns whether frames of the priority (or virtual lane) wait at the port and have been blocked
+  // since then or before.
   [[nodiscard]] virtual bool is_stuck(u32 port, u32 priority, Time since) const = 0;
-  // Frames of the priority wait at the port that came by another one.
+  // Returns whether frames of the priority wait at the port that arrived by `ingress`.
   [[nodiscard]] virtual bool holds(u32 port, u32 priority, u32 ingress) const = 0;
-  // Octets that ever waited in one queue of the port, at most, a frame that goes at once included.
+  // Returns the most bytes that ever waited in one queue of the port, a frame that leaves at once
+  // included.
   [[nodiscard]] virtual u32 longest_queue(u32 port) const = 0;
-  // In all queues of the port, now.
+  // Returns the bytes in all queues of the port, now.
   [[nodiscard]] virtual u64 waiting_octets(u32 port) const = 0;
   [[nodiscard]] virtual u64 sent_octets(u32 port) const = 0;
   [[nodiscard]] virtual u64 marked_frames(u32 port) const = 0;
-  // How long, until now, the port had something to send and no credits. InfiniBand's.
+  // Returns how long, until now, the port had something to send and no credits. InfiniBand's.
   [[nodiscard]] virtual Duration waited_for_credits(u32 /*port*/, Time /*now*/) const { return {}; }
   [[nodiscard]] virtual PacketCount sent_packets(u32 /*port*/) const { return {}; }
-  // That came by the port and had no way on. Both are InfiniBand's.
+  // Returns the packets that arrived by the port and had no path onward. Both are InfiniBand's.
   [[nodiscard]] virtual u64 dropped_packets(u32 /*port*/) const { return 0; }
 
-  // Where the switch notes by which ports it forwards; it outlives the switch's use of it.
+  // Sets the log in which the switch notes the ports that it forwards by. It outlives the switch's
+  // use of it.
   void set_path_log(PathLog* log) { path_log_ = log; }
 
  protected:

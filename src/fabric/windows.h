@@ -39,7 +39,7 @@ class Windows {
   [[nodiscard]] u32 side_of(u32 place) const {
     return side_of_place_ == nullptr ? 0 : (*side_of_place_)[place];
   }
-  // That in which a node of the side is at that time.
+  // Returns the window in which a node of the side is at that time.
   [[nodiscard]] u64 window_of(Time at, u32 side) const {
     const u64 count = notices_in(static_cast<u64>(at.ps()));
     return order() == Order::kEach ? count : count + ((count ^ side) & 1);

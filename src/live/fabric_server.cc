@@ -62,7 +62,7 @@ u8 capable(u8 traffic_class, LivePacket::Kind kind) {
   return traffic_class_of(dscp_of(traffic_class), ECN::kECT0);
 }
 
-// That of this name, or those of the node of this name.
+// Returns the link of this name, or the links of the node of this name.
 std::vector<u32> links_of(const fabric::Plan& plan, const std::string& name) {
   std::vector<u32> links;
   for (u32 link = 0; link < plan.topology.links.size(); ++link)
@@ -286,7 +286,7 @@ void FabricServer::on_packet(Client& client, const host::FabricPacket& packet,
   if (is_known && live.dlid >= kFirstMulticastLID) loop_back(live);
   if (is_known && (!is_to_itself || live.dlid >= kFirstMulticastLID))
     return fabric_.send(std::move(live));
-  // To itself, past the network; or to nobody.
+  // The packet goes to its own host, past the network, or to none.
   if (kind == LivePacket::Kind::kData) client.credit += octets.size();
   is_known ? loop_back(std::move(live)) : void(++undelivered_);
 }
@@ -430,7 +430,7 @@ void FabricServer::give(Client& client, const LivePacket& packet) {
       packet.octets);
 }
 
-// In order, behind what waits already.
+// Sends the message in order, behind those that already wait.
 void FabricServer::put(Client& client, host::FabricKind kind, std::span<const u8> header,
                        std::span<const u8> octets) {
   if (client.backlog.empty()) {

@@ -229,7 +229,7 @@ void SubnetServer::apply_tables() {
     if (subnet_.node(node).is_switch()) apply_tables_of(node);
 }
 
-// Data goes by ports that are active alone.
+// Only active ports forward data.
 void SubnetServer::apply_tables_of(u32 node) {
   using fabric::ManagedTables;
   const management::Node& its = subnet_.node(node);

@@ -1,8 +1,8 @@
 // SubnetServer: the management plane of a live InfiniBand fabric (docs/infiniband.md): the
 // scenario's hosts and switches as nodes of a management::Subnet, and the MAD agents of the
-// programs that manage it. What a manager writes becomes the tables by which packets go through the
-// LiveFabric; what the LiveFabric counts is what performance management reads. Real time; without
-// sockets, which FabricServer has.
+// programs that manage it. The tables that a manager writes forward the packets of the LiveFabric;
+// performance management reads the counters of the LiveFabric. Real time; without sockets, which
+// FabricServer has.
 #pragma once
 
 #include <optional>
@@ -40,22 +40,26 @@ class SubnetServer {
   [[nodiscard]] std::optional<Change> poll_change();
 
   // --- packets of the hosts' programs
-  // The LID of the host's port; 0: it has none yet.
+  // Returns the LID of the host's port; 0 if it has none yet.
   [[nodiscard]] u16 lid_of(u32 host) const { return subnet_.port(place_of(host)).lid(); }
-  // Fills in lane and destination; false: the port cannot send it, or to nobody.
+  // Fills in lane and destination. Returns false if the port cannot send it, or if it has no
+  // destination.
   [[nodiscard]] bool admit_sent(u32 host, u8 service_level, fabric::LivePacket& packet);
-  // Whether the port of the host takes it: its LID, its state, its partitions. IBTA 10.9.3
+  // Returns whether the port of the host accepts it: its LID, its state, its partitions. IBTA
+  // 10.9.3
   [[nodiscard]] bool admit_received(u32 host, const fabric::LivePacket& packet, Time now);
   // Applies what a manager has written since the last call to packets from now on.
   void apply_tables();
   // Pulls a cable of the scenario, by number, or puts it in again.
   void set_link(u32 link, bool up, Time now);
-  // The probability that a packet on it is lost to an error; ports count those, and trap 129 tells.
+  // Sets the probability that a packet on the link is lost to an error; ports count those errors,
+  // and trap 129 reports them.
   void set_error_rate(u32 link, double rate);
-  // Errors of flow control on purpose, at both ends: traps 130 and 131.
+  // Causes flow control errors, at both ends: traps 130 and 131.
   void overrun(u32 link, Time now);
   void stall_credits(u32 link, Time now);
-  // A node with all of its links; one that had no power knows nothing of its manager.
+  // Switches a node with all of its links on or off; a node that had no power knows nothing of its
+  // manager.
   void set_power(u32 node, bool on, Time now);
 
   [[nodiscard]] management::PortPlace place_of(u32 host) const {

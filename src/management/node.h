@@ -55,7 +55,7 @@ struct NodePort {
     return static_cast<PhysicalState>((*this)[port_info::kPortPhysicalState]);
   }
   [[nodiscard]] u16 lid() const { return static_cast<u16>((*this)[port_info::kLID]); }
-  // Whether the LID is one of the 2^LMC LIDs of the port.
+  // Returns whether the LID is one of the 2^LMC LIDs of the port.
   [[nodiscard]] bool has_lid(u16 lid) const;
 };
 

@@ -66,7 +66,7 @@ class Subnet {
   // --- outputs
   [[nodiscard]] std::optional<Delivery> poll_delivery();
   [[nodiscard]] std::optional<PortEvent> poll_event();
-  // Whether forwarding tables or the states of ports have changed since the last call.
+  // Returns whether forwarding tables or the states of ports have changed since the last call.
   [[nodiscard]] bool take_changed() { return std::exchange(changed_, false); }
 
   [[nodiscard]] const Node& node(u32 index) const { return nodes_[index]; }
@@ -115,7 +115,7 @@ class Subnet {
   void send_trap_144(PortPlace at, Time now);
   void send_late_traps(Time now);
   [[nodiscard]] bool can_send_trap(PortPlace at) const;
-  // When a late trap may go; never(): its port has no manager yet.
+  // Returns when a late trap may be sent; never() if its port has no manager yet.
   [[nodiscard]] Time time_of(const LateTrap& late) const;
   void send_trap_256(PortPlace at, const Datagram& refused, Time now);
   void repress(PortPlace at, const Datagram& datagram);

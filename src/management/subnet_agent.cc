@@ -89,7 +89,8 @@ bool is_valid_port_info(const NodePort& port, bool has_lid, std::span<const u8> 
   return width == 0 || width == 255 || (width & port[kLinkWidthSupported]) != 0;
 }
 
-// IBTA 14.2.6.2, figure of the port's state machine: which states a manager may ask for.
+// Returns whether a manager may ask for the state. IBTA 14.2.6.2, figure of the port's state
+// machine.
 bool may_become(PortState from, u64 asked) {
   switch (static_cast<PortState>(asked)) {
     case PortState::kDown: return true;
@@ -313,7 +314,7 @@ Status attribute(const Request& request) {
 
 // --- the M_Key, 14.2.4
 
-// Whether the SMP may be done. A Set needs the key; a Get as the protection bits say.
+// Returns whether the SMP may be executed. A Set needs the key; a Get as the protection bits say.
 bool passes_m_key(const NodePort& guard, const SMP& smp) {
   const u64 key = guard[kMKey];
   if (key == 0 || key == smp.m_key()) return true;

@@ -1,4 +1,5 @@
-// Where the ranks of a job find rank 0: the address forms of verbena/collectives.h, read.
+// Rendezvous: the place where the ranks of a job find rank 0, read from the address forms of
+// verbena/collectives.h.
 #pragma once
 
 #include <string>

@@ -48,7 +48,7 @@ Expected<Addresses> resolve(const std::string& host, u16 port, int flags) {
   return Addresses(found, freeaddrinfo);
 }
 
-// Small frames leave at once, and a host that is gone is noticed.
+// Sets options so that small frames leave at once and a host that is gone is detected.
 void prepare(int socket) {
   const int on = 1, idle = 5, interval = 3, count = 3;
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

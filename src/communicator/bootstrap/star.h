@@ -36,7 +36,7 @@ class Star {
  public:
   static constexpr u32 kHub = 0;
 
-  // Waits until all ranks are there.
+  // Waits until all ranks are connected.
   static Expected<Star> open(const Rendezvous& at, const verbena_coll_store* store,
                              const std::string& own_host, i64 deadline);
 

@@ -62,7 +62,7 @@ bool read(Words& words, std::map<u64, Value>& out) {
   return true;
 }
 
-// When, in microseconds, and between which nodes; all 0: never.
+// Reads the time in microseconds, and the two nodes; all 0 means never.
 bool read(Words& words, std::optional<LinkDown>& out) {
   const std::optional<u64> after = words.next_number<u64>();
   const std::optional<u32> a = words.next_number<u32>(), b = words.next_number<u32>();

@@ -52,7 +52,7 @@ struct Config {
   u32 max_stage = 5, telemetry_unit = 1;
   bool samples_feedback = false, back_to_zero = false;  // read, and told of: differences()
   std::optional<LinkDown> link_down;
-  // By the rate of a port in bit/s: thresholds in units of 1000 octets, and a probability.
+  // Thresholds by the rate of a port in bit/s, in units of 1000 bytes, and a probability.
   std::map<u64, u32> k_min, k_max;
   std::map<u64, double> p_max;
   u32 buffer_mib = 16;

@@ -105,8 +105,8 @@ WindowParameters window(const Config& config, const Reference& reference, Rate l
           .line_rate = line_rate};
 }
 
-// Packets. A control that is told of acknowledgements keeps a time for each, so that there must be
-// some bound.
+// Returns a number of packets. A control that handles acknowledgements keeps a time for each, so
+// there must be some bound.
 u32 most_in_flight(const Config& config, const CongestionParameters& congestion) {
   if (congestion.window.kind != WindowParameters::Kind::kNone)
     return static_cast<u32>(congestion.window.octets / config.packet_payload + 1);

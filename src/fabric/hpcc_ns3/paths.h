@@ -26,7 +26,7 @@ class Paths {
   // Both outlive it. `payload`: octets of a full packet's.
   Paths(const Topology& topology, const Routes& routes, u32 payload);
 
-  // Two different hosts. A Path of zeros: there is none.
+  // Returns the path between two different hosts, all zeros if there is none.
   [[nodiscard]] Path between(NodeIndex source, NodeIndex destination) const;
   // Extent: the greatest and the least values over all pairs of hosts.
   struct Extent {

@@ -41,8 +41,8 @@ struct Scenario {
 [[nodiscard]] Parsed<std::vector<Flow>> parse_flows(std::string_view name, std::string_view text,
                                                     const Topology& topology);
 
-// Which packets are marked is left to chance, and a single run may lie outside a bound by that
-// alone. With this seed all fat trees of tests/reference lie within theirs. docs/simulator.md
+// Packets are marked at random, so that a single run may lie outside a bound by chance. With this
+// seed all fat trees of tests/reference lie within theirs. docs/simulator.md
 inline constexpr u64 kUsualSeed = 4;
 [[nodiscard]] NetworkConfig network_config(const Scenario& scenario, u64 seed);
 // Returns what the network needs and the scenario lacks; "" if nothing is missing.

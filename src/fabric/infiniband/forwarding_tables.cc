@@ -42,13 +42,13 @@ class Subnet {
   [[nodiscard]] bool is_switch(NodeIndex node) const { return topology_.is_switch[node]; }
   [[nodiscard]] u32 nodes() const { return topology_.nodes; }
   [[nodiscard]] u32 tier(NodeIndex node) const { return tier_[node]; }
-  // From one switch to another one.
+  // Returns whether the step from one switch to another goes up.
   [[nodiscard]] bool goes_up(NodeIndex from, NodeIndex to) const {
     return rank_[to] != rank_[from] ? rank_[to] < rank_[from] : to < from;
   }
-  // Switches, those that no way goes up to from any before them.
+  // Returns the switches in an order in which no step up leads from a switch to a later one.
   [[nodiscard]] const std::vector<NodeIndex>& from_the_roots() const { return order_; }
-  // Switches that hosts hang on.
+  // Returns the switches that hosts are attached to.
   [[nodiscard]] std::vector<NodeIndex> leaves() const {
     std::vector<NodeIndex> leaves;
     for (NodeIndex node = 0; node < nodes(); ++node)
@@ -59,7 +59,7 @@ class Subnet {
   }
 
  private:
-  // By links to the nearest root.
+  // Sets the rank of each switch: the number of links to the nearest root.
   void find_ranks(Roots which) {
     rank_.assign(nodes(), kFar);
     u32 highest = 0;
@@ -92,7 +92,7 @@ class Subnet {
   std::vector<NodeIndex> order_;
 };
 
-// How far each switch is from one that hosts hang on, by the ways that an engine allows.
+// Distances: how far each switch is from a leaf switch, by the paths that an engine allows.
 struct Distances {
   std::vector<u32> down;  // by ways that go down only
   std::vector<u32> all;
@@ -119,7 +119,7 @@ Distances shortest(const Subnet& subnet, NodeIndex leaf) {
           .all = spread(subnet, leaf, [](NodeIndex, NodeIndex) { return true; })};
 }
 
-// Down where that leads there; else up to a switch that knows a way.
+// Paths go down where that leads to the leaf, else up to a switch that has a path.
 Distances up_and_down(const Subnet& subnet, NodeIndex leaf) {
   Distances found;
   found.down =
@@ -135,7 +135,7 @@ Distances up_and_down(const Subnet& subnet, NodeIndex leaf) {
   return found;
 }
 
-// Whether those know a way up and down who have any.
+// Returns whether every switch that has any path to a leaf has one that goes up and then down.
 bool all_reach_all(const Subnet& subnet) {
   for (const NodeIndex leaf : subnet.leaves()) {
     const std::vector<u32> any = shortest(subnet, leaf).all, ours = up_and_down(subnet, leaf).all;
@@ -150,7 +150,7 @@ Subnet subnet_for(const Topology& topology, const std::vector<bool>& down) {
   return all_reach_all(subnet) ? subnet : Subnet(topology, down, Roots::kOne);
 }
 
-// Ports of `node` that are a step nearer to the leaf.
+// Returns the ports of `node` that are a step nearer to the leaf.
 std::vector<u16> candidates(const Subnet& subnet, const Distances& to, NodeIndex node) {
   const bool goes_down = to.down[node] != kFar;
   const std::vector<u32>& distance = goes_down ? to.down : to.all;

@@ -28,7 +28,7 @@ class Routed {
     }
   }
 
-  // Empty: there is none, or it has no end.
+  // Returns an empty path if there is none, or if it has no end.
   [[nodiscard]] std::vector<Channel> way(NodeIndex from, NodeIndex to) const {
     std::vector<Channel> way;
     for (NodeIndex node = from; node != to; node = peers_[node][way.back().second]) {
@@ -50,8 +50,8 @@ class Routed {
     return hosts;
   }
 
-  // Whether a buffer can come to wait for itself: a circle of channels, each followed by the next
-  // on some way. Dally and Seitz, Deadlock-Free Message Routing, 1987.
+  // Returns whether a buffer can wait for itself: a circle of channels, each followed by the next
+  // on some path. Dally and Seitz, Deadlock-Free Message Routing, 1987.
   [[nodiscard]] bool is_cyclic() const {
     std::map<Channel, std::set<Channel>> next;
     for (const NodeIndex from : hosts())

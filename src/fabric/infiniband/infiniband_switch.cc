@@ -50,7 +50,8 @@ void InfiniBandSwitch::forward(u32 port, u16 out, FrameIndex index) {
   enqueue(out, index);
 }
 
-// By the DLID: one way, or those of a multicast group. The last copy has the place at the input.
+// Forwards by the DLID: one port, or those of a multicast group. The last copy has the place at the
+// input.
 void InfiniBandSwitch::on_live_arrival(u32 port, FrameIndex index) {
   const u16 dlid = dlid_of(domain_.frames[index]);
   u16 last = ManagedTables::kNoPort;
@@ -210,7 +211,7 @@ void InfiniBandSwitch::on_link_down(u32 port) {
   side.waits_since = Time::never();
 }
 
-// Both ends tell each other of their buffers anew.
+// Reports the buffers to the neighbour again, as the other end does.
 void InfiniBandSwitch::on_link_up(u32 port) {
   sides_[port].owes = static_cast<u8>((1u << config_.lanes) - 1);
   go_on(port);

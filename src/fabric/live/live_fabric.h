@@ -52,7 +52,7 @@ class LiveFabric final : private Application, private Trace {
   void set_link(u32 link, bool up) { network_.set_link(link, up); }
   void set_error_rate(u32 link, double rate) { network_.set_error_rate(link, rate); }
   [[nodiscard]] const Network& network() const { return network_; }
-  // Why no process can live in it; "": nothing is against it.
+  // Returns why no process can use it; "" if one can.
   [[nodiscard]] static std::string mistake_in(const Scenario& scenario);
   // Returns the error in the scenario's own flows; "" if there is none.
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
@@ -61,10 +61,10 @@ class LiveFabric final : private Application, private Trace {
   // and kMostOctets at most.
   static constexpr std::size_t kMostOctets = 4096 + 128;
   void send(LivePacket packet);
-  // All that happens until then, which is now() afterwards.
+  // Runs all events until then. Afterwards now() is that time.
   void run(Time until);
   [[nodiscard]] Time now() const { return now_; }
-  // Nothing happens before, if nothing is sent; never(): nothing at all.
+  // Returns the time before which nothing happens if nothing is sent; never() if no event is left.
   [[nodiscard]] Time next_event() const { return network_.next_event(); }
 
   // Returns the packets that have arrived at their destination, in the order of time; the caller

@@ -1,4 +1,4 @@
-// How long a flow takes where there is no other: what slowdown is measured by. From its start to
+// alone_time(): how long a flow takes without other flows, the base of slowdown: from its start to
 // the arrival of its last acknowledgement at the sender.
 #pragma once
 

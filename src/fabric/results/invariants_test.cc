@@ -93,7 +93,8 @@ class Draw {
 
 class Invariants : public ::testing::TestWithParam<u64> {};
 
-// By what was drawn, not by what was made of it. A probe may send again what is not lost.
+// Decides by the drawn text, not by the scenario read from it. A probe may repeat packets that are
+// not lost.
 bool is_lossless(const std::string& text, const Scenario& scenario) {
   for (const std::string_view lossy : {"error_rate: 0.001", "probe: 20us"})
     if (text.find(lossy) != std::string::npos) return false;

@@ -54,8 +54,8 @@ class NetworkRecord final : public Trace {
   [[nodiscard]] const SeriesSet& marks() const { return marks_; }
   [[nodiscard]] const SeriesSet& waits() const { return waits_; }  // ps without credits
   [[nodiscard]] const SeriesSet& rates() const { return rates_; }  // by flow; bit/s, 0: not running
-  // By link end, of the time until `measured_until`, up to which the network has run or a little
-  // further.
+  // Returns the totals by link end, for the time until `measured_until`, up to which the network
+  // has run or a little further.
   [[nodiscard]] std::vector<PortTotal> totals(const Network& network, Time measured_until) const;
 
  private:

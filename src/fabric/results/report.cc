@@ -127,7 +127,7 @@ class Report {
     run["totals"] = {{"load", load}, {"queue", queue}, {"marks", marks}, {"paused", paused}};
   }
 
-  // How much longer a flow took than alone; those that have not ended are first.
+  // Returns how much longer a flow took than alone; flows that have not ended are first.
   [[nodiscard]] Duration lost_time(u32 flow) const {
     const Simulation::FlowResult& result = simulation_.flows()[flow];
     const Duration took = result.finished - simulation_.scenario().flows[flow].start;

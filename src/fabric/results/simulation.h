@@ -29,7 +29,7 @@ class Simulation final : public Trace {
 
   // `scenario` outlives it.
   explicit Simulation(const Scenario& scenario);
-  // "": nothing. Else advance() must not be called.
+  // Returns "" if there is no error. Otherwise advance() must not be called.
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
 
   // Keeps the frames of these links, from now on.

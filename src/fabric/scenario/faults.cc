@@ -58,7 +58,7 @@ void read_stuck_pause(Section& section, const Plan& plan, NetworkFaults& faults)
 
 using RuleList = std::vector<faults::Rule>;
 
-// Several, of a list or of one text with semicolons.
+// Reads several rules, from a list or from one text with semicolons.
 RuleList read_rules(Section& section) {
   RuleList rules;
   for (const std::string& text : section.texts("rules")) {

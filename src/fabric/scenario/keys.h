@@ -8,7 +8,7 @@
 
 namespace verbena::fabric {
 
-// With `_` alone.
+// Returns the key with `_` in place of `-`.
 [[nodiscard]] std::string normalized(std::string key);
 
 // Returns the last part of a path, whose parts are joined by dots.

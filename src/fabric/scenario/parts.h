@@ -23,7 +23,7 @@ void read_hosts(Section hosts, const Plan& plan, NetworkConfig& config);
 void read_switch(Section switches, const Plan& plan, u32 longest_frame, NetworkConfig& config);
 void read_infiniband(Section& root, const Plan& plan, NetworkConfig& config);
 void read_forwarding(Section section, ForwardingConfig& forwarding);
-// One or several priorities, a bit each.
+// Reads one or several priorities, a bit each.
 [[nodiscard]] u8 read_priorities(Section& section, std::string_view key, u8 fallback);
 // Reads the settings of hosts that speak TCP; others have no use for them. Precondition: `hosts` is
 // read first.
@@ -32,7 +32,7 @@ void read_tcp(Section tcp, NetworkConfig& config);
 [[nodiscard]] u32 longest_frame_of(const NetworkConfig& config);
 // `assert`: one or several.
 [[nodiscard]] std::vector<Expectation> read_expectations(Section& root);
-// Conventions of another simulator, in place of what both have read.
+// Applies the conventions of another simulator, in place of the values that both have read.
 void read_compat(Section& root, const Plan& plan, NetworkConfig& config);
 struct WorkloadContext {
   const Plan& plan;

@@ -22,7 +22,7 @@ struct Scenario {
   Time end = Time::never();                 // never: when all flows have ended
   std::vector<Expectation> expectations{};  // `assert`
   std::string text;                         // the file, with what was set besides
-  // Paths of what was of other technologies; only where the technology was set besides.
+  // Paths of settings of other technologies; only where the technology was set besides.
   std::vector<std::string> left_out;
 };
 

@@ -14,13 +14,13 @@ std::vector<u64> rates_of_nodes(const Topology& topology) {
   return rates;
 }
 
-// Between two arrivals, in picoseconds, with this mean.
+// Returns the time between two arrivals, in picoseconds, with this mean.
 double gap(double mean, PRNG& prng) {
   const double chance = static_cast<double>((prng.next() >> 11) + 1) * 0x1.0p-53;  // (0, 1]
   return -mean * std::log(chance);
 }
 
-// Between two flows that a host of these links begins, on average, in picoseconds.
+// Returns the mean time between two flows that a host with these links begins, in picoseconds.
 double mean_gap_of(u64 rate_bps, const Poisson& poisson) {
   return poisson.sizes.mean() * 8 / (static_cast<double>(rate_bps) * 1e-12 * poisson.load);
 }
