@@ -1,7 +1,7 @@
-// Pipeline: a schedule in few words, for those who count with rates instead of messages. Data goes
-// through stages in pieces; while one piece is in one stage, the next is in the stage before. In a
-// stage every rank does a window of its steps, and so again for each round: what it then sends, to
-// whom, is much the same.
+// Pipeline: a short form of a schedule, for callers that compute with rates instead of messages.
+// Data passes through stages in pieces; while one piece is in one stage, the next is in the stage
+// before. In a stage every rank executes a window of its steps, and so again for each round: the
+// messages that it sends then, and their receivers, are much the same.
 #pragma once
 
 #include <functional>

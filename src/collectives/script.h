@@ -1,5 +1,5 @@
-// Script: what each rank does, step by step: plain data that is computed when asked for, without a
-// network or memory. 1,024 ranks with a million steps each cost nothing. What moves the octets
+// Script: the steps of each rank: plain data that is computed when asked for, without a network or
+// memory. 1,024 ranks with a million steps each cost nothing. The code that moves the bytes
 // (simulated hosts, live QPs, arrays in a test) asks for steps one by one.
 //
 // Invariants: steps() and step() depend on their arguments alone. Every message is received, by

@@ -58,7 +58,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] Operation* current() { return queue_.empty() ? nullptr : queue_.front().get(); }
   [[nodiscard]] bool has_entered(u64 operation) const { return operation < next_number_; }
   [[nodiscard]] Tagged& tagged() { return tagged_; }
-  // The last view of each rank of who is lost, and its round: shrink.cc.
+  // View: the last set of lost ranks that each rank reported, and its round: shrink.cc.
   struct View {
     u64 round = 0;
     std::vector<u8> lost{};

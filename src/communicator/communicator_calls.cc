@@ -179,7 +179,7 @@ void Communicator::on_refused(u32 from, const Header& header, std::span<const u8
   }
 }
 
-// Nobody wants it any more; who offers memory must hear that.
+// No operation needs the message any more; a rank that offers memory must be told.
 void Communicator::on_stale(u32 from_world, const Header& header) {
   if (is_offer(header.kind))
     world_.tell(from_world, {.kind = Header::Kind::kTaken, .token = header.token});

@@ -3,8 +3,8 @@
 // the driver is the one that the program has loaded.
 //
 // The copies go through a stream of the program, by default the default stream, so they come after
-// what the program has queued there. They have ended when the call returns. The calling thread's
-// current context is the same before and after.
+// the work that the program has queued there. They have ended when the call returns. The calling
+// thread's current context is the same before and after.
 #pragma once
 
 #include <initializer_list>

@@ -12,7 +12,8 @@ namespace verbena::coll {
 [[nodiscard]] Expected<std::shared_ptr<Communicator>> split(World& world, Communicator& comm,
                                                             int color, int key);
 
-// All ranks that are alive call it. They tell each other who is lost until all say the same.
+// All ranks that are alive call it. They exchange their sets of lost ranks until all sets are
+// equal.
 [[nodiscard]] Expected<std::shared_ptr<Communicator>> shrink(World& world, Communicator& comm);
 
 }  // namespace verbena::coll

@@ -1,6 +1,6 @@
-// Transfers: messages that this rank reads from the memory of others, in pieces. What is to be
-// reduced is read into a buffer that stays in the cache, and combined from there; what is to be
-// copied is read to its place, if that is registered. Pieces go by the rails in turn.
+// Transfers: messages that this rank reads from the memory of others, in pieces. Data to reduce is
+// read into a buffer that stays in the cache, and combined from there; data to copy is read
+// directly to its destination, if that is registered. Pieces use the rails in turn.
 #pragma once
 
 #include <deque>

@@ -154,7 +154,7 @@ class World final : public std::enable_shared_from_this<World>, public Transfers
   bool is_crowded_ = false;  // more ranks on this host than cores
   std::vector<std::unique_ptr<Rail>> rails_{};
   std::unique_ptr<Arena> arena_{};
-  std::vector<std::unique_ptr<PeerArena>> peer_arenas_{};  // nullptr: not shared
+  std::vector<std::unique_ptr<PeerArena>> peer_arenas_{};  // nullptr if not shared
   SleepWord* sleep_word_ = nullptr;
   std::vector<u8*> rings_{};  // to each rank, in the arena
   u32 polls_ = 0;

@@ -1,9 +1,10 @@
-// Application: what runs on the hosts of a network while it lives, where flows known beforehand are
-// not enough: it sends messages on connections of its own and hears of them. Each call belongs to
-// one host, and those of one host come in the order of simulated time. Hosts are simulated one
-// after another within a window of time, or by several threads at once: from a call the application
-// touches what belongs to that host alone, and uses the network for it. What another host is to
-// know goes to it as a message or a signal (Network::signal), and is seen by it when that has come.
+// Application: a program on the hosts of a network, for cases in which flows known beforehand are
+// not enough: it sends messages on connections of its own, and is told of them. Each call belongs
+// to one host, and those of one host come in the order of simulated time. Hosts are simulated one
+// after another within a window of time, or by several threads at once: in a call the application
+// touches only data that belongs to that host, and uses the network for it. Information for another
+// host goes to it as a message or a signal (Network::signal), and is visible there when that has
+// arrived.
 #pragma once
 
 #include "base/time.h"

@@ -11,7 +11,8 @@
 namespace verbena::fabric {
 namespace {
 
-// Two hosts; what arrives at one is sent back on the other connection with the next word.
+// PingPong: two hosts; each message that arrives at one is sent back on the other connection with
+// the next word.
 class PingPong final : public Application {
  public:
   explicit PingPong(u32 last) : last_(last), topology_(line()), network_(topology_, {}) {

@@ -19,8 +19,8 @@ class Crew {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  // Has all of them work once. What the caller did before is seen by them, and what they did by the
-  // caller afterwards.
+  // Runs all of them once. They see the caller's earlier writes, and the caller sees theirs
+  // afterwards.
   void run();
 
  private:

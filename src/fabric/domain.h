@@ -1,6 +1,6 @@
-// Domain: the part of a network that one thread simulates: its events, its frames and what it has
-// counted. Nothing in it is shared with another domain; what goes over a link to another one is
-// put in an outbox, which that one empties before the next window.
+// Domain: the part of a network that one thread simulates: its events, its frames and its counters.
+// Nothing in it is shared with another domain. Frames that go over a link to another domain are put
+// in an outbox, which the other domain empties before the next window.
 #pragma once
 
 #include <array>

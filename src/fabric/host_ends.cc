@@ -1,4 +1,5 @@
-// A host's ends, which are QPs: how they are connected, what is posted to them, and what completes.
+// The ends of a host, which are QPs: how they are connected, the work posted to them, and its
+// completions.
 #include <algorithm>
 #include <bit>
 #include <utility>

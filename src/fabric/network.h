@@ -185,7 +185,7 @@ class Network {
   // Notes by which ports frames go, from now on: before the first run.
   void log_paths();
   // Return the ports that sent the frames of a flow, from the source on; several of a node where
-  // its frames were spread or rerouted. Empty if no path was noted. Of a connection: since it was
+  // its frames were spread or rerouted. Empty if no path was noted. For a connection: since it was
   // opened last.
   [[nodiscard]] std::vector<PathHop> path_of_flow(u32 flow) const;
   [[nodiscard]] std::vector<PathHop> path_of_connection(u32 connection) const;

@@ -49,7 +49,8 @@ TEST(LinkOutages, TheSwitchAtTheLinkTakesAnotherWayAtOnce) {
   EXPECT_GT(went_on, 0u);
 }
 
-// A link further on: until routes are computed anew, what the first switch sends there is lost.
+// A link further on: until routes are computed anew, frames that the first switch sends there are
+// lost.
 TEST(LinkOutages, TheOthersFollowLater) {
   u32 delayed = 0;
   for (const u32 link : {4u, 5u}) {

@@ -1,5 +1,5 @@
-// In-band telemetry (INT): each switch that a data frame passes notes in it what its port has sent
-// and holds, and the acknowledgement takes the notes back. What HPCC works with.
+// In-band telemetry (INT), which HPCC uses: each switch on the path of a data frame notes in it
+// what its port has sent and holds, and the acknowledgement takes the notes back.
 // The P4.org Applications Working Group, In-band Network Telemetry Dataplane Specification 2.1, 5;
 // Li et al., HPCC, SIGCOMM 2019, 4.1, whose header has 42 octets: FrameSizes must count them.
 #pragma once

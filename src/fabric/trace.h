@@ -1,5 +1,5 @@
-// Trace: what a simulation tells those who want results. Calls come in the order of simulated time.
-// Counters is what every simulation counts.
+// Trace: the interface by which a simulation reports events. Calls come in the order of simulated
+// time. Counters: the counts of every simulation.
 #pragma once
 
 #include <array>

@@ -28,7 +28,7 @@ class TraceBuffer final : public Trace {
     told_.insert(told_.end(), other.told_.begin(), other.told_.end());
     other.told_.clear();
   }
-  // In order, what was before `end`, and forgets it.
+  // Reports the calls before `end`, in order, and forgets them.
   void tell(Trace& trace, Time end) {
     const auto from_end =
         std::ranges::stable_partition(told_, [end](const Told& told) { return told.at < end; });

@@ -193,7 +193,7 @@ void FabricServer::refuse(Client& client, int error, const std::string& message)
   (void)tell(client, refused);
 }
 
-// Returns who has the host by another claim; "" if nobody does.
+// Returns the holder of the host by another claim; "" if there is none.
 std::string FabricServer::holder_of(u32 host, u64 claim) const {
   for (const auto& client : clients_)
     if (!client->is_gone && client->role != Client::Role::kUnknown && client->host == host &&

@@ -11,7 +11,8 @@ constexpr std::size_t kDataAt = 64;  // behind 40 reserved bytes
 constexpr u8 kVersion = 1, kAllPorts = 0xff;
 constexpr Component kPortSelect{8, 8}, kCounterSelect{16, 16}, kCounterSelect2{144, 8};
 
-// A counter of PortCounters: where it stands, which bit of CounterSelect clears it, what it counts.
+// Counter: a counter of PortCounters: its place, the bit of CounterSelect that clears it, and the
+// quantity that it counts.
 struct Counter {
   Component component;
   u8 select_bit;

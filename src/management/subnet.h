@@ -3,9 +3,9 @@
 // forwarding tables that a subnet manager has written. IBTA Vol 1, 14.2.2 (directed routes), 14.2.6
 // (port states), 14.2.5.1 (traps).
 //
-// Sans-IO: datagrams of programs, changes of cables and the time go in by calls; what has come for
-// programs, and what has changed for them and for the data path, is polled. A datagram takes no
-// time: send() does all that follows from it. Real time; one owner.
+// Sans-IO: datagrams of programs, changes of cables and the time go in by calls; datagrams for
+// programs, and changes for them and for the data path, are polled. A datagram takes no time:
+// send() does all that follows from it. Real time; one owner.
 #pragma once
 
 #include <deque>

@@ -1,6 +1,7 @@
 // The subnet management agent of a node: reads and writes its attributes as SMPs ask. IBTA Vol 1,
 // 14.2.5 (attributes), 14.2.4 (M_Key), 14.2.6 (port states). A pure function of the node, the SMP
-// and the time; what concerns the port's link and its users is handed back, for the subnet to do.
+// and the time; it returns the changes of the port's link and for its users, which the subnet
+// applies.
 #pragma once
 
 #include "management/node.h"

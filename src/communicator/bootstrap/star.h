@@ -1,7 +1,7 @@
-// Star: TCP connections between rank 0, the hub, and each other rank. Through it ranks exchange
-// what they need to connect their queue pairs. Then it stays open: the kernel closes it when a
-// process ends, so it tells of deaths; and it carries what must arrive when queue pairs do not
-// work.
+// Star: TCP connections between rank 0, the hub, and each other rank. Through them ranks exchange
+// the data that they need to connect their queue pairs. Then the connections stay open: the kernel
+// closes them when a process ends, so they report deaths; and they carry messages that must arrive
+// when queue pairs do not work.
 //
 // Frames from a rank to another pass the hub, which forwards them when it reads: on_readable().
 #pragma once

@@ -58,11 +58,11 @@ struct Config {
   u32 buffer_mib = 16;
 };
 
-// All keys of that model are known. Passed over is what has no effect there either
+// All keys of that model are known. Ignored are keys that have no effect there either
 // (USE_DYNAMIC_PFC_THRESHOLD, PAUSE_TIME, DATA_RATE, LINK_DELAY, and L2_CHUNK_SIZE with
-// L2_BACK_TO_ZERO 0), what only names or asks for other output (TRACE_*, ENABLE_TRACE, QLEN_MON_*,
-// *_OUTPUT_FILE), and words that are no key, as that model does it: it knows no lines, and no
-// comments. An error is what it does and this does not: HPCC-PINT (CC_MODE 10).
+// L2_BACK_TO_ZERO 0), keys that only name or request other output (TRACE_*, ENABLE_TRACE,
+// QLEN_MON_*, *_OUTPUT_FILE), and words that are no key, as in that model: it knows no lines, and
+// no comments. A feature of that model that is missing here is an error: HPCC-PINT (CC_MODE 10).
 [[nodiscard]] Parsed<Config> parse_config(std::string_view name, std::string_view text);
 // Returns the differences between the run and the settings, a sentence each.
 [[nodiscard]] std::vector<std::string> differences(const Config& config);

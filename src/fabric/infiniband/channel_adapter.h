@@ -1,6 +1,6 @@
 // ChannelAdapter: a host's port on an InfiniBand link: credits instead of pauses, lanes instead of
-// priorities; what it has sent, and how long it has waited for credits. IBTA Vol 1, 7.9 and 16.1.3
-// (PortXmitWait).
+// priorities; counters of its packets, and of the time that it has waited for credits. IBTA Vol 1,
+// 7.9 and 16.1.3 (PortXmitWait).
 #pragma once
 
 #include <array>
@@ -45,8 +45,8 @@ class ChannelAdapter {
     if (waits_since_ == Time::never()) return;
     waited_ = waited_ + (now - std::exchange(waits_since_, Time::never()));
   }
-  // Nothing may go. What waits is known for sure when credits have come: then it goes, or there was
-  // nothing.
+  // Precondition: no packet may be sent. Whether one waits is certain when credits have arrived:
+  // then it is sent, or there was none.
   void note_wait(bool waits, Time now) {
     if (!waits)
       waits_since_ = Time::never();

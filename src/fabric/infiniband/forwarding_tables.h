@@ -28,7 +28,7 @@
 
 namespace verbena::fabric {
 
-// IBTA 4.1.3: 16 bits; 0x0001 .. kLIDs are unicast. Of a host's port, or a switch.
+// Returns the LID of a host's port or a switch. 16 bits; 0x0001 .. kLIDs are unicast. IBTA 4.1.3
 [[nodiscard]] constexpr u16 lid_of(NodeIndex node) { return static_cast<u16>(node + 1); }
 
 class ForwardingTables {

@@ -1,11 +1,11 @@
 // InfiniBandSwitch: buffers at its inputs, one for each port and virtual lane, whose free space its
 // neighbours have as credits; at each output a queue for each lane (virtual output queues: a packet
 // waits for its own output and for no other); VL arbitration; a linear forwarding table. It never
-// drops and never pauses: what has no credits waits where it is, and its buffer fills. IBTA Vol 1,
-// 7.6 (lanes), 7.9.4 (flow control), 18.2.4 (forwarding), A10.2.1 (FECN).
+// drops and never pauses: a packet without credits waits where it is, and its buffer fills. IBTA
+// Vol 1, 7.6 (lanes), 7.9.4 (flow control), 18.2.4 (forwarding), A10.2.1 (FECN).
 //
-// A packet holds its place at the input until its last bit has left. Who comes first among the
-// inputs that want the same output and lane is who has come first.
+// A packet holds its place at the input until its last bit has left. Among inputs that want the
+// same output and lane, the packet that arrived first goes first.
 #pragma once
 
 #include <vector>

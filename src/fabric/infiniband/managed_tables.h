@@ -1,6 +1,6 @@
 // ManagedTables: forwarding tables that a subnet manager has written, for packets of live
-// processes, which go by their DLID. IBTA Vol 1, 18.2.4.3 (linear forwarding), 18.2.4.4
-// (multicast). What no entry says goes nowhere: it is dropped.
+// processes, which are forwarded by their DLID. IBTA Vol 1, 18.2.4.3 (linear forwarding), 18.2.4.4
+// (multicast). A packet without an entry is dropped.
 #pragma once
 
 #include <span>

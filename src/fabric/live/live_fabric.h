@@ -1,8 +1,8 @@
-// LiveFabric: a scenario's network through which packets of live processes go, beside the flows
-// that the scenario itself has. A process stands on one of its hosts: what it sends waits in that
-// host's NIC for its turn and for pauses, and goes on as a simulated frame of the same size.
-// Sans-IO: packets and the time go in by calls, packets are taken out; who calls it says how
-// simulated and real time belong together. docs/live_fabric.md
+// LiveFabric: a scenario's network that carries packets of live processes, beside the flows of the
+// scenario itself. A process runs on one of its hosts: its packets wait in that host's NIC for
+// their turn and for pauses, and go on as simulated frames of the same size. Sans-IO: the caller
+// passes packets and the time in by calls, takes packets out, and decides how simulated and real
+// time belong together. docs/live_fabric.md
 #pragma once
 
 #include <deque>

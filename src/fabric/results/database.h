@@ -8,7 +8,7 @@
 
 namespace verbena::fabric {
 
-// Replaces the file. What went wrong; "": nothing.
+// Replaces the file. Returns the error; "" if there is none.
 [[nodiscard]] std::string write_database(const std::string& path, const Simulation& simulation,
                                          const Summary& summary);
 

@@ -22,9 +22,9 @@ struct Metric {
 // drops, drops.overflow, drops.no_route, drops.dead_link, drops.corrupted, marks, pauses
 [[nodiscard]] std::vector<Metric> metrics_of(const Counters& counters);
 
-// "": it is met. Else "drops == 0: it is 525".
+// Returns "" if the expectation is met, else a text such as "drops == 0: it is 525".
 [[nodiscard]] std::string unmet(const Expectation& expectation, std::span<const Metric> metrics);
-// "": they have all names. Else which there is none of, and what there is.
+// Returns "" if the metrics have all names, else the names that are missing and those that exist.
 [[nodiscard]] std::string unknown_names(std::span<const Expectation> expectations,
                                         std::span<const Metric> metrics);
 

@@ -1,7 +1,7 @@
-// Simulation: one scenario being run, and what is to be known of it: when flows ended, pauses, and
-// samples of queues, links, marks and rates over time. It has no clock: advance() runs a short
-// stretch of simulated time, and who calls it may look at its watch between. Same scenario, same
-// results, bit for bit.
+// Simulation: one scenario being run, and its results: when flows ended, pauses, and samples of
+// queues, links, marks and rates over time. It has no clock: advance() runs a short stretch of
+// simulated time, and the caller may read a clock between two calls. The same scenario gives the
+// same results, bit for bit.
 #pragma once
 
 #include <optional>

@@ -199,8 +199,8 @@ TEST(Simulation, WhatALinkThatIsDownLosesIsSentAgain) {
   EXPECT_EQ(summary.corrupted + summary.drops + summary.receiver_drops, 0u);
 }
 
-// Each loss is told by its cause: the link from a leaf to its host is down, so that the leaf loses
-// what was on it, and has no route for the rest.
+// Each loss is reported by its cause: the link from a leaf to its host is down, so that the leaf
+// loses the frames on it, and has no route for the rest.
 TEST(Simulation, LossesAreCountedByCause) {
   const std::string base =
       "topology: {kind: star, hosts: 3}\nhosts: {congestion_control: off}\n"

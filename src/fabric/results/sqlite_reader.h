@@ -31,7 +31,7 @@ class SQLiteReader {
   // Calls `visit` with the columns of each row, all of them integers: for many rows.
   void visit(std::string_view query, const std::vector<std::string>& arguments,
              const std::function<void(std::span<const i64> row)>& visit);
-  // "": all queries went well.
+  // Returns "" if all queries succeeded.
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:

@@ -112,7 +112,7 @@ std::string text(const std::optional<double>& number) {
   return number ? fmt::format("{:.3f}", *number) : "-";
 }
 
-// "leaf0:3 -> spine1:0 -> leaf0:3": who waits for whom, nodes with their ports.
+// Returns the circle of waiting ports, nodes with their ports: "leaf0:3 -> spine1:0 -> leaf0:3".
 std::string circle_of(const Deadlock& deadlock, const std::vector<std::string>& names) {
   std::string text;
   for (const WaitingQueue& queue : deadlock.cycle)

@@ -1,7 +1,7 @@
-// A file written for one technology, taken for another: technologies are compared on the same
-// network, and what a file says for one of them (`infiniband`, `tcp`, PFC of `switch`) must not
-// stand in the way of the others. So where the technology is given besides the file (--set,
-// --sweep, verbena plan), what others alone have a use for is left out, and named.
+// Use of a file that was written for one technology with another: technologies are compared on the
+// same network, and the settings of a file for one of them (`infiniband`, `tcp`, PFC of `switch`)
+// must not be errors for the others. So where the technology is given besides the file (--set,
+// --sweep, verbena plan), settings that only others use are left out, and named.
 #pragma once
 
 #include <optional>

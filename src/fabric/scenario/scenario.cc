@@ -25,7 +25,7 @@ Parsed<YAML::Node> parse(const std::string& name, const std::string& text) {
   }
 }
 
-// A whole file, once. What is wrong with it is in the Reading.
+// Reader: reads a whole file, once. The Reading holds its errors.
 class Reader {
  public:
   Reader(Reading& reading, const FileReader& read_file, ScenarioUse use)

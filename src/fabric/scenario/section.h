@@ -1,6 +1,7 @@
-// Section: a mapping of a scenario file, whose values are asked for by key. What is not given is
-// the fallback; what is wrong is told to the Reading, and is the fallback too. '-' and '_' in keys
-// are the same. When all keys have been asked for, done() complains of the others.
+// Section: a mapping of a scenario file, whose values are asked for by key. A missing value is
+// replaced by the fallback; an invalid one is reported to the Reading, and replaced by the
+// fallback, too. '-' and '_' in keys are the same. When all keys have been asked for, done()
+// complains of the others.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // Topologies from files of nodes and links, in two formats; which of them it is shows at once.
 //   HPCC's ns-3 model   hpcc_ns3/scenario.h; begins with three numbers
-//   a plain list        a line for each link, `a b [rate [delay [error_rate]]]`, by names. What is
-//                       not given is as for generated links. A node with one link is a host, others
+//   a plain list        a line for each link, `a b [rate [delay [error_rate]]]`, by names. Missing
+//                       values are as for generated links. A node with one link is a host, others
 //                       are switches; `host NAME` and `switch NAME` say otherwise. # begins a
 //                       comment.
 #pragma once
