@@ -10,7 +10,7 @@
 
 namespace verbena::cli {
 
-// What verbena-gpu-paths says of a way: of one message.
+// MeasuredPath: the figures of one host path, for one message, as verbena-gpu-paths prints them.
 struct MeasuredPath {
   double time_us = 0, cpu_us = 0;
   u32 copies = 0;
@@ -19,10 +19,10 @@ struct MeasuredPaths {
   std::string device;
   std::optional<MeasuredPath> kernel_tcp, host_rdma, gpudirect;
 };
-// nullopt: not the program's output.
+// Returns nullopt if `lines` is not the program's output.
 [[nodiscard]] std::optional<MeasuredPaths> read_measured_paths(const std::string& lines);
 
-// `measured`: nullptr where nothing was.
+// `measured`: nullptr if nothing was measured.
 [[nodiscard]] std::string gpu_paths_table(const BenchRequest& request,
                                           const MeasuredPaths* measured);
 

@@ -33,7 +33,8 @@ bool takes_value(const std::string& command, const std::string& option) {
 
 bool is_option(const std::string& argument) { return argument.size() > 1 && argument[0] == '-'; }
 
-// What follows the options of `run` and `test` is the program's, and is not ours to read.
+// Split: the arguments of `verbena`, and the words after the options of `run` and `test`. Those
+// words belong to the program, and Verbena does not parse them.
 struct Split {
   std::vector<std::string> own, program;
 };

@@ -56,7 +56,7 @@ std::string number_of(const std::string& name) {
   return name.substr(name.find_last_not_of("0123456789") + 1);
 }
 
-// What would be the card, its bus and its place in the machine.
+// Adds the files of the virtual device's card: its vendor, its bus and its place in the machine.
 void add_card(Files& files, const std::string& card, const host::LocalAddress& address,
               const Locality& locality) {
   files.text(card + "/vendor", fmt::format("{:#06x}", kVendorId & 0xffff));

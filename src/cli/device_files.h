@@ -25,7 +25,7 @@ struct Locality {
   std::string cpu_list;  // "0-3,8"
 };
 
-// Of the interface's card, or of the machine where the interface has none.
+// Returns the locality of the interface's card, or of the machine if the interface has no card.
 [[nodiscard]] Locality locality_of(const std::string& interface);
 
 // A list of processors as a mask in words of 32 bits: "0-3,33" -> "00000002,0000000f".

@@ -1,4 +1,4 @@
-// What `verbena devices` says of a device, as text and as JSON.
+// DeviceReport: one device as `verbena devices` prints it, as text and as JSON.
 #pragma once
 
 #include <string>

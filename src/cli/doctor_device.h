@@ -1,4 +1,4 @@
-// What `verbena doctor` finds of one device: its address, interface, GIDs, MTU, UDP port, and
+// The checks of `verbena doctor` on one device: its address, interface, GIDs, MTU, UDP port, and
 // whether packets come back to it.
 #pragma once
 

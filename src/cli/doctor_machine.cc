@@ -51,7 +51,7 @@ Finding examine_memlock() {
   return {Verdict::kOk, "memlock", value + ", and does not matter: Verbena pins no memory"};
 }
 
-// What programs load that are not run by `verbena run`.
+// Returns the path of the libibverbs that programs load without `verbena run`.
 std::string system_library() {
   void* const library = ::dlopen("libibverbs.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) return "none";

@@ -1,4 +1,5 @@
-// What `verbena doctor` finds of the machine, whatever device: CPUs, clock, kernel, versions.
+// The checks of `verbena doctor` on the machine, independent of devices: CPUs, clock, kernel,
+// versions.
 #pragma once
 
 #include "cli/finding.h"

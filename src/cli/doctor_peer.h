@@ -1,4 +1,4 @@
-// What `verbena doctor` finds of the way to a peer.
+// The checks of `verbena doctor` on the path to a peer.
 #pragma once
 
 #include <vector>

@@ -80,7 +80,7 @@ void leave_terminal() {
   ::setsid();
   ::dup2(answer, STDOUT_FILENO);
   ::dup2(answer, STDERR_FILENO);
-  ::close_range(STDERR_FILENO + 1, ~0u, 0);  // what others wait for the end of
+  ::close_range(STDERR_FILENO + 1, ~0u, 0);  // closes descriptors whose end others wait for
   const std::string scale =
       std::to_string(request.scale.value_or(FabricServerConfig::kDefaultScale));
   ::execl("/proc/self/exe", "verbena", "fabric", request.fabric.c_str(), "--scale", scale.c_str(),
@@ -88,7 +88,7 @@ void leave_terminal() {
   ::_exit(kExitCannot);
 }
 
-// What the server has said, in one line.
+// Returns the server's output up to the end of its first line.
 std::string read_line(int fd) {
   std::string line;
   for (char c = 0; ::read(fd, &c, 1) == 1 && c != '\n';) line += c;

@@ -110,7 +110,7 @@ Expected<void> remove_when_unused(const fs::path& folder) {
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return cannot("make a pipe", errno);
   const auto [end_of_use, use] = pipe;
   Expected<void> started = start_keeper(folder, end_of_use, use);
-  // What remains open in the program.
+  // The program keeps a copy of `use` open. The keeper removes the folder when that closes.
   if (started && ::fcntl(use, F_DUPFD, kHighDescriptor) < 0)
     ::fcntl(use, F_SETFD, 0);
   else

@@ -1,4 +1,4 @@
-// What `verbena --help` says: the manual, also as pages for man(1) (cmake/manual_pages.py).
+// The text of `verbena --help`: the manual, also as pages for man(1) (cmake/manual_pages.py).
 #pragma once
 
 #include <string_view>

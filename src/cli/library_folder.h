@@ -24,10 +24,12 @@ inline constexpr const char* kPreloadedName = "libverbena-paths.so";  // src/abi
 // Loads the library that lies there, as a program would.
 [[nodiscard]] Expected<void> check_library_loads(const std::filesystem::path& library_folder);
 
-// `folder` before what LD_LIBRARY_PATH was; nullptr: it was not set.
+// Returns `folder` followed by `before`, the old value of LD_LIBRARY_PATH. `before` is nullptr if
+// the variable was not set.
 [[nodiscard]] std::string library_path(const std::filesystem::path& folder, const char* before);
 
-// What LD_PRELOAD was, and the library in `folder` behind it; nullptr: it was not set.
+// Returns `before`, the old value of LD_PRELOAD, followed by the library in `folder`. `before` is
+// nullptr if the variable was not set.
 [[nodiscard]] std::string preloaded(const std::filesystem::path& folder, const char* before);
 
 }  // namespace verbena::cli

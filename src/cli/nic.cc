@@ -101,7 +101,7 @@ Expected<void> inspect(const NICRequest& request, const Print& print) {
   CHECK_UNREACHABLE();
 }
 
-// What is wrong in the new file leaves the NIC as it is.
+// If the new file has an error, the NIC keeps its configuration.
 void reload(host::NICServer& server, const std::string& path) {
   const Expected<host::NICConfig> config = read_file(path);
   const auto taken = config ? server.reconfigure(*config)

@@ -33,7 +33,8 @@ bool is_mtu(u64 octets) {
   return octets == 256 || octets == 512 || octets == 1024 || octets == 2048 || octets == 4096;
 }
 
-// What stands in JSON and in configurations as it is: Ethernet0, Ethernet1/1, Port-Channel7.
+// Returns true if the name needs no quoting in JSON and in configurations: Ethernet0, Ethernet1/1,
+// Port-Channel7.
 bool names_interface(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '/' || c == '-' || c == '_' || c == '.';

@@ -23,7 +23,7 @@ struct TuningWords {
 [[nodiscard]] tl::expected<std::vector<std::string>, std::string> parse_interfaces(
     std::string_view text);
 
-// What to print.
+// Returns the text to print.
 [[nodiscard]] std::string plan(const PlanRequest& request);
 
 }  // namespace verbena::cli

@@ -269,9 +269,10 @@ class Planner {
       results_.tried.push_back({.of = of, .remedy = std::move(remedy), .candidate = {}});
     }
   }
-  // What a variant of a candidate is run with and compared with: its best remedy, or a part of that
-  // where the whole takes too many events to be repeated. `time`: 0 where the variant has another
-  // size than the job, so that nothing is to be scaled.
+  // Base: the settings with which a variant of a candidate runs, and the time to compare it with.
+  // The settings are those of the candidate's best remedy, and those of a part of the job if the
+  // whole job takes too many events to be repeated. `time` is 0 if the variant has another size
+  // than the job; then no time is scaled.
   struct Base {
     std::vector<fabric::Setting> settings{};
     Duration time{};
@@ -328,7 +329,7 @@ class Planner {
     compare_same_operation(results_.varied);
     results_.lessons = jobs::lessons_of(results_.best, results_.varied, best);
   }
-  // Of the topology that is recommended, or the first one that RoCEv2 takes.
+  // Returns the RoCEv2 candidate on the recommended topology, or else the first RoCEv2 candidate.
   const Candidate* of_rocev2() const {
     const Candidate* found = nullptr;
     for (const Candidate& candidate : results_.candidates) {

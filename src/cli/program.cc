@@ -43,7 +43,7 @@ bool gains_privilege(const fs::path& program) {
 
 constexpr u8 own_class() { return sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32; }
 
-// nullopt: the file ends before.
+// Returns nullopt if the file ends before the value does.
 template <typename T>
 std::optional<T> read_at(std::ifstream& file, std::size_t offset) {
   T value;

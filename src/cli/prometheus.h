@@ -1,6 +1,6 @@
 // The counters in Prometheus's text format 0.0.4: a line each, after HELP and TYPE of its name.
 // Names are those of sysfs with verbena_ before and _total behind; labels are device, pid and comm.
-// Of each device at most kMaxQPs QPs and kMaxPeers peers have lines of their own.
+// At most kMaxQPs QPs and kMaxPeers peers of each device have lines of their own.
 #pragma once
 
 #include <string>

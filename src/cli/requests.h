@@ -140,7 +140,7 @@ struct TestRequest {
   Duration delay{};             // to the next start, unless a TCP port is listened on
   bool loopback = false;        // no namespaces
   bool captures = false;        // of the first run as well
-  bool reruns = true;           // what has failed, with --check and a capture
+  bool reruns = true;           // repeats failed runs with --check and a capture
   std::string output;           // a folder; "": one for temporary files, where it is needed
   std::string junit;            // a file; "": none
   std::string name = "verbena test";

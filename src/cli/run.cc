@@ -86,7 +86,7 @@ void set_environment(const fs::path& library_folder, const RunRequest& request) 
   if (!request.nic.empty()) setenv(host::kNICVariable, request.nic.c_str(), 1);
   if (!request.share.empty()) setenv(kShareVariable, request.share.c_str(), 1);
   if (!request.seed.empty()) setenv(host::kSeedVariable, request.seed.c_str(), 1);
-  setenv(host::kExplainVariable, "1", 0);  // what the user has said stays
+  setenv(host::kExplainVariable, "1", 0);  // keeps the user's value
 }
 
 std::vector<DeviceFile> device_files(const std::vector<host::LocalAddress>& addresses,

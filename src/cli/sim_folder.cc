@@ -89,7 +89,7 @@ Time first_start(const hpcc::Scenario& scenario) {
   return first;
 }
 
-// False: it was told to stop before its end, at `now`.
+// Returns false if a signal stopped the run before its end, at `now`.
 bool run_to_end(const hpcc::Scenario& scenario, fabric::Network& network, Time& now) {
   const StopSignal stop;
   const Time end = Time() + scenario.config.stop;

@@ -24,7 +24,8 @@ SimProgress::SimProgress(const fabric::Network& network, std::span<const fabric:
   senders_.erase(std::ranges::unique(senders_).begin(), senders_.end());
 }
 
-// Of the time, where it is bounded, and of what hosts have to send, whichever is more.
+// Returns the larger of two parts: the part of the simulated time, if it is limited, and the part
+// of the data that the hosts have to send.
 double SimProgress::part_done(Time now) const {
   u64 sent = 0;
   for (const fabric::NodeIndex host : senders_) sent += network_.sent_octets(host, 0);

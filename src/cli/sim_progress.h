@@ -9,7 +9,7 @@
 
 namespace verbena::cli {
 
-// Of real time: at what came of a signal, and at the progress.
+// The real time between two checks for a signal and two updates of the progress line.
 inline constexpr std::chrono::milliseconds kBetweenLooks(50);
 
 class SimProgress {

@@ -39,7 +39,7 @@ TEST(Expectations, HaveUnitsAndComparisons) {
                           "outcome == stalled: it is complete"));
 }
 
-// What a result does not have is neither small nor large.
+// An expectation about a value that the result lacks is not met, for < and for >.
 TEST(Expectations, OfWhatIsNotThereAreNotMet) {
   EXPECT_EQ(result_with({"fairness < 1", "fairness > 0"}).unmet.size(), 2u);
 }

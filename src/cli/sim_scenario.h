@@ -13,7 +13,7 @@
 
 namespace verbena::cli {
 
-// What was left out or rounded is said on standard error, or not.
+// Remarks: whether the reader reports on standard error which settings it left out or rounded.
 enum class Remarks { kSaid, kUnsaid };
 // "": the built-in example.
 [[nodiscard]] Expected<fabric::Scenario> read_scenario_file(

@@ -28,8 +28,8 @@ enum Tag : int {
   kFinish,   // from the first: it has all results
 };
 
-// Of this machine's that this process may use: those it is bound to; or its share of all, where
-// mpirun binds none.
+// Returns how many of this machine's cores the process may use: those that it is bound to, or its
+// share of all cores if mpirun binds it to none.
 std::size_t cores_of(int processes) {
   cpu_set_t bound;
   CPU_ZERO(&bound);
@@ -133,12 +133,12 @@ class Sharing {
 
   std::vector<SimRun>& runs_;
   const DoRun& run_;
-  MPIRanks* const ranks_;  // nullptr: there is only this process
+  MPIRanks* const ranks_;  // nullptr if there is only this process
   std::size_t first_ = 0, step_ = 1;
   const StopSignal& signal_;
   std::atomic<bool> told_{false};
   std::atomic<std::size_t> next_ = 0, working_ = 0;
-  std::mutex mutex_;  // of those below, of what runs say of themselves, and of standard error
+  std::mutex mutex_;  // guards those below, the runs' messages and standard error
   std::vector<std::string> done_;
   std::size_t shown_ = 0;
 };

@@ -14,7 +14,7 @@ std::size_t width_of(const SimColumn& column) {
   return width + 2;
 }
 
-// Of all columns, in the order in which they come up.
+// Returns the names of all columns' lines, in the order in which they first occur.
 std::vector<std::string> names_of(const std::vector<SimColumn>& columns) {
   std::vector<std::string> names;
   for (const SimColumn& column : columns)

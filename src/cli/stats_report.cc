@@ -36,7 +36,7 @@ void add_counters(std::string& text, const DeviceStats& now, const DeviceStats* 
       });
 }
 
-// What a row of QPs and one of peers have in common.
+// Returns the columns that rows of QPs and rows of peers have in common.
 std::string numbers_text(const QPTraffic& traffic, const EngineCounters& transport) {
   return fmt::format("{:>12} {:>16} {:>12} {:>16} {:>9} {:>6} {:>8} {:>6}", traffic.sent_packets,
                      traffic.sent_octets, traffic.received_packets, traffic.received_octets,

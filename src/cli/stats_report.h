@@ -1,6 +1,6 @@
-// What `verbena stats` says of the devices of running programs, as text and as JSON: counters by
-// their names in sysfs (device/port/counter_table.h), each QP, and the sums for each peer. With an
-// earlier report of the same devices: also how much was added per second.
+// The report of `verbena stats` on the devices of running programs, as text and as JSON: counters
+// by their names in sysfs (device/port/counter_table.h), each QP, and the sums for each peer. With
+// an earlier report of the same devices it also has the increase per second.
 #pragma once
 
 #include <string>
@@ -28,12 +28,13 @@ struct PeerStats {
 };
 [[nodiscard]] std::vector<PeerStats> peers_of(const std::vector<host::QPSnapshot>& qps);
 
-// Of the same process and device in an earlier report; nullptr: it was not there.
+// Returns the same process and device in an earlier report, or nullptr if that report lacks it.
 [[nodiscard]] const DeviceStats* find_same(const StatsReport& report, const DeviceStats& device);
-// The same QP earlier; zeros: it was not there, or is another one.
+// Returns the same QP in the earlier report, or zeros if that report lacks it or has another QP of
+// the number.
 [[nodiscard]] const host::QPSnapshot& find_same(const DeviceStats* before,
                                                 const host::QPSnapshot& qp);
-// Seconds between the two; 0: there is no earlier one.
+// Returns the seconds between the two reports, or 0 if there is no earlier one.
 [[nodiscard]] double seconds_between(const DeviceStats* before, const DeviceStats& now);
 
 [[nodiscard]] std::string addresses_text(const host::AdapterSnapshot& adapter);

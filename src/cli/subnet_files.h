@@ -1,4 +1,5 @@
-// What the files of a device say of a port on an InfiniBand subnet, as it is when a program starts.
+// The files of a device that describe a port on an InfiniBand subnet, as it is when a program
+// starts.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ class Terminal {
   [[nodiscard]] ScreenSize size() const;
   // The lines, drawn over what was there.
   [[nodiscard]] static std::string frame(std::string_view lines);
-  // True: the user wants to end, by q or by a signal; false: the time is over.
+  // Returns true if the user wants to end (the key q or a signal), false if the time is over.
   [[nodiscard]] bool wait_for_end(const StopSignal& stop, Duration limit);
 
  private:

@@ -100,7 +100,8 @@ class Trial {
     return {};
   }
 
-  // Who connects is not to come before whom it connects to.
+  // Waits until the program on `host` listens, at most for the request's delay, so that the next
+  // program does not connect too early.
   void await_listener(unsigned host) {
     const Clock::time_point until = Clock::now() + real(request_.delay);
     while (Clock::now() < until && processes_[host].pid != 0 && !was_interrupted_ &&
@@ -119,7 +120,7 @@ class Trial {
       if (!was_told_ && end_of_grace_ && Clock::now() > *end_of_grace_) tell_to_end();
       if (was_told_ && Clock::now() > told_ + real(kToEnd)) end_all(SIGKILL);
     }
-    take_output();  // what came between the last look and the end
+    take_output();  // the output between the last look and the end
     for (std::size_t i = 0; i < processes_.size(); ++i) finish_line(i);
   }
   // For so long, or until there is a signal.
@@ -171,7 +172,7 @@ class Trial {
     for (std::size_t i = 0; i < processes_.size(); ++i) {
       int status = 0;
       if (processes_[i].pid == 0 || waitpid(processes_[i].pid, &status, WNOHANG) <= 0) continue;
-      kill(-processes_[i].pid, SIGKILL);  // what it left behind
+      kill(-processes_[i].pid, SIGKILL);  // processes that it left behind
       processes_[i].pid = 0;
       TestProgram& program = programs_[i];
       program.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
@@ -199,7 +200,7 @@ class Trial {
   struct Process {
     pid_t pid = 0;  // 0: it has ended
     host::Descriptor output{};
-    std::string line{};  // what has come of it
+    std::string line{};  // its output since the last newline
   };
 
   const TestRequest& request_;

@@ -1,4 +1,4 @@
-// What `verbena test` has seen of the programs that it ran, and how it says that.
+// TestOutcome: the programs that `verbena test` ran and their results, as text and as JUnit XML.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ std::optional<std::string> read_bytes(const std::filesystem::path& path) {
   return bytes;
 }
 
-// Of what can be read once only, by its path. By several threads.
+// ReadOnce: the texts of files that can be read only once, by path. Several threads may use it.
 class ReadOnce {
  public:
   std::optional<std::string> read(const std::filesystem::path& path) {

@@ -10,8 +10,9 @@
 
 namespace verbena::cli {
 
-// The file, or where it is not there, the same with ".gz" behind its name, unpacked. "-" is
-// standard input. What can be read once only (that, and pipes) is kept for the next time.
+// Returns the text of the file. If the file does not exist, the function unpacks the file of that
+// name with ".gz" appended. "-" is standard input. The text of standard input and of pipes, which
+// can be read only once, is kept for later calls.
 [[nodiscard]] Expected<std::string> read_text(const std::filesystem::path& path);
 [[nodiscard]] Expected<void> write_text(const std::filesystem::path& path, const std::string& text);
 // A line of text without control characters, which a file may have and a terminal would obey: each
@@ -19,7 +20,7 @@ namespace verbena::cli {
 [[nodiscard]] std::string printable(std::string_view text);
 // Makes the folder where it is missing. An error: it cannot be written to.
 [[nodiscard]] Expected<void> make_writable(const std::filesystem::path& folder);
-// What a gzip file (RFC 1952) holds; nullopt: it is damaged, or none.
+// Returns the content of a gzip file (RFC 1952), or nullopt if it is damaged or no gzip file.
 [[nodiscard]] std::optional<std::string> unpacked(std::string_view gzip);
 
 }  // namespace verbena::cli

@@ -1,5 +1,5 @@
-// What `verbena top` shows: a line for each QP, the busiest first, with rates since the screen
-// before.
+// The screen of `verbena top`: a line for each QP, the busiest first, with rates since the previous
+// screen.
 #pragma once
 
 #include <string>

@@ -34,7 +34,7 @@ bool write_file(const char* path, const std::string& text) {
          ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-// What a program that is executed by another user than root keeps of this user namespace's rights:
+// Sets which rights in this user namespace a program keeps that a user other than root executes:
 // ip(8) needs CAP_NET_ADMIN. capabilities(7), ambient set
 bool set_ambient(bool on) {
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};

@@ -1,6 +1,6 @@
-// What libverbena-mpi.so offers: messages between the processes that mpirun has started, by the MPI
-// that it was built with. `verbena` loads it when it finds itself among such; so it needs no MPI
-// itself. All calls from one thread.
+// The functions of libverbena-mpi.so: messages between the processes that mpirun has started, by
+// the MPI that the library was built with. `verbena` loads the library when mpirun has started it,
+// so `verbena` itself needs no MPI. One thread makes all calls.
 #pragma once
 
 extern "C" {
