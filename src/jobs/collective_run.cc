@@ -21,7 +21,8 @@ Duration cpu_of(std::span<const HostStep> steps, u64 octets) {
 
 constexpr u32 kPacketOctets = 4096;  // of which one is on its way where nothing else is
 
-// Of a rank, where not all are open at a time: as many as its lanes use now and next, or more.
+// The open pipes of a rank, if not all pipes are open at the same time: at least as many as its
+// lanes use now and next.
 constexpr u32 kOpenOfLane = 4, kOpenOfRank = 32;
 constexpr u64 kStepsAhead = 4;  // among which the lane's next message is looked for
 
@@ -91,7 +92,7 @@ void CollectiveRun::add_pipes() {
   }
 }
 
-// Its connection is open from the next window on at the latest.
+// Opens the pipe's connection; it is open by the next window at the latest.
 void CollectiveRun::use(u32 number) {
   Pipe& pipe = pipes_[number];
   if (all_are_open_ || pipe.connection == kNone) return;
@@ -102,7 +103,7 @@ void CollectiveRun::use(u32 number) {
   if (rank.open.size() > std::max(kOpenOfRank, kOpenOfLane * lanes_)) close_one(rank);
 }
 
-// The one for which the lane's next message will be, so that it need not wait then.
+// Opens the pipe of the lane's next message, so that the message need not wait.
 void CollectiveRun::use_next(u32 place) {
   if (all_are_open_) return;
   const u32 rank = place / lanes_, number = place % lanes_;
@@ -332,7 +333,7 @@ void CollectiveRun::begin_sending(u32 number) {
   network_.send(pipe.connection, slot(pipe, pipe.handed++).octets, 0);
 }
 
-// Of many pipes few are in use at a time.
+// Frees the messages of an idle pipe, because few of the many pipes are in use at the same time.
 void CollectiveRun::leave_if_idle(Pipe& pipe) {
   if (pipe.confirmed == pipe.posted && pipe.sent == pipe.posted) pipe.messages.reset();
 }

@@ -37,15 +37,15 @@ struct RunConfig {
   HostPathConfig host_path{};
 };
 
-// What a network must be like for runs on that cluster: as `config`, with the notice that its ranks
-// need of each other.
+// Returns `config` as runs on the cluster need it: `shortest_signal` is at most NVLink's latency if
+// nodes have several GPUs.
 [[nodiscard]] fabric::NetworkConfig network_for(const Cluster& cluster,
                                                 fabric::NetworkConfig config);
 
 struct ArrivedMessage {
   u32 from = 0, lane = 0, octets = 0;
   Time posted;
-  Duration alone{};  // what it takes where nothing else is, without headers and host path
+  Duration alone{};  // its time in an idle network, without headers and host path
 };
 
 // Hears of each step that is done, and of messages that are in their receivers' memory; of several
@@ -78,7 +78,7 @@ class CollectiveRun final : public fabric::Application {
   void set_observer(StepObserver* observer) { observer_ = observer; }  // before start()
   // Every rank begins, now. Then the network runs. Precondition: no mistake.
   void start();
-  // What makes it impossible; "": nothing.
+  // Returns the reason why the run is impossible, or "".
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
 
   [[nodiscard]] u32 connections() const { return static_cast<u32>(pipe_of_connection_.size()); }
@@ -86,7 +86,7 @@ class CollectiveRun final : public fabric::Application {
   // --- between the network's runs
   [[nodiscard]] bool finished() const;
   [[nodiscard]] u64 messages() const { return sum(&Rank::messages); }
-  // Between nodes; none unless the network notes them.
+  // The paths between nodes; none unless the network records them.
   [[nodiscard]] std::vector<LanePath> paths() const;
   [[nodiscard]] double part_done() const;  // of all steps. 0 .. 1
   // Precondition of all below: finished().
@@ -95,7 +95,8 @@ class CollectiveRun final : public fabric::Application {
   [[nodiscard]] u64 network_octets() const { return sum(&Rank::network_octets); }  // of messages
   [[nodiscard]] u64 nvlink_octets() const { return sum(&Rank::nvlink_octets); }
   [[nodiscard]] Duration cpu_time() const;  // of all hosts, in sum
-  // Of messages between nodes: from when the sender had one ready to when the receiver had it all.
+  // The latencies of messages between nodes: from when the sender had one ready to when the
+  // receiver had it all.
   [[nodiscard]] Latencies latencies() const;
 
   void on_arrival(u32 connection, u32 word, Time now) override;
@@ -139,7 +140,7 @@ class CollectiveRun final : public fabric::Application {
     u32 is_open = 0;                          // the sender's: 1: in its list of open ones
     std::unique_ptr<Message[]>
         messages{};                 // by their number modulo the window; none under way: none
-    Duration distance{}, notice{};  // of a packet; of what the receiver tells the sender
+    Duration distance{}, notice{};  // of a packet; of the receiver's notice to the sender
   };
   // The executor's port of a rank (collectives/rank_executor.h).
   struct RankPort {
@@ -152,8 +153,8 @@ class CollectiveRun final : public fabric::Application {
     void on_lane_wake(u32 lane, u32 by);
     void on_finish(u32 lane);
   };
-  // What an alarm is about, in the lowest bits of its word: a pipe, or a lane. kForeignWord is not
-  // set.
+  // About: the subject of an alarm, in the lowest bits of its word: a pipe, or a lane. kForeignWord
+  // is not set.
   enum class About : u8 { kBegins, kArrives, kWasTaken, kGoesOn, kSending };
   static constexpr u32 kAboutBits = 3;
   static constexpr u32 word_of(About about, u32 number) {
@@ -201,7 +202,7 @@ class CollectiveRun final : public fabric::Application {
   fabric::Network& network_;
   NVLinkPorts nvlink_;
   StepObserver* observer_ = nullptr;
-  const HostPathModel* const path_;  // nullptr: none
+  const HostPathModel* const path_;  // nullptr if there is none
   HostPathSums sending_path_, receiving_path_;
   std::vector<HostSide> sending_sides_, receiving_sides_;  // of each rank
   const u32 lanes_;                                        // of a rank

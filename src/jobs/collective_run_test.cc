@@ -74,8 +74,8 @@ double wire_time(u64 octets) {
   return (static_cast<double>(octets) + packets * kHeaders) * 8 / 100e9;
 }
 
-// Of one message's last packet, after the NIC has sent it: two links and once more through the
-// switch.
+// Returns the time of a message's last packet after the NIC has sent it: the delays of two links,
+// and one more transmission by the switch.
 double way() { return 2e-6 + (4096 + kHeaders) * 8 / 100e9; }
 
 constexpr u64 kOctets = 16u << 20;
@@ -151,7 +151,7 @@ TEST(CollectiveRun, TreesTakeTheTimeOfTheirBusiestNIC) {
   EXPECT_NEAR(run_on_star(shape).seconds / whole, 2, 0.1);
 }
 
-// What goes over the NICs is a shard; NVLink is not in its way.
+// The NICs carry only a shard, and NVLink does not slow it down.
 TEST(CollectiveRun, HierarchicalRunsAtTheRateOfAllNICs) {
   const Shape shape{.algorithm = Algorithm::kHierarchical,
                     .ranks = 32,

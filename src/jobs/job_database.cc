@@ -235,7 +235,7 @@ void write_operations(fabric::SQLiteFile& file, const StepResult& result) {
   }
 }
 
-// What each GPU's time went into; at flow-level each stands for those that did the same.
+// Writes the parts of each GPU's time; at flow-level each GPU stands for those that did the same.
 void write_accounts(fabric::SQLiteFile& file, const StepResult& result) {
   Rows rows(file, "accounts",
             "gpu INTEGER, purpose TEXT, computing_ps INTEGER, idle_ps INTEGER, stands_for INTEGER");
@@ -253,7 +253,7 @@ void write_accounts(fabric::SQLiteFile& file, const StepResult& result) {
   }
 }
 
-// By each algorithm. What only packets tell is NULL at flow-level.
+// Writes a row for each algorithm. Columns that only packets can fill are NULL at flow-level.
 void write_collectives(fabric::SQLiteFile& file, const std::vector<CollectiveResult>& results) {
   Rows rows(file, "collectives",
             "operation TEXT, algorithm TEXT, gpus INTEGER, gpus_per_node INTEGER, octets INTEGER, "
@@ -286,7 +286,7 @@ void write_collectives(fabric::SQLiteFile& file, const std::vector<CollectiveRes
   }
 }
 
-// Of a step, or beside each algorithm: what it has come to, and every read.
+// StorageOf: the result of storage and all its reads, of a step, or of the run of each algorithm.
 struct StorageOf {
   std::string_view algorithm;  // "": of a step
   const StorageResult& result;

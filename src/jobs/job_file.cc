@@ -153,7 +153,7 @@ void read_collective(Section section, u32 rails, Job& job) {
   section.done();
 }
 
-// What `to` does not say is as `from` says.
+// Copies to `to` the entries of `from` that `to` lacks.
 void fill_in(YAML::Node to, const YAML::Node& from) {
   for (const auto& entry : from) {
     const std::string key = entry.first.Scalar();
@@ -164,7 +164,7 @@ void fill_in(YAML::Node to, const YAML::Node& from) {
   }
 }
 
-// What the GPUs do: the key of the section that says so.
+// The keys of the sections that describe the GPUs' work.
 constexpr std::array<std::string_view, 6> kSections = {"collective", "training", "inference",
                                                        "chakra",     "serving",  "loading"};
 
@@ -192,8 +192,8 @@ void read_preset(Section& root, YAML::Node node) {
   root.complain("preset", fmt::format("'{}' is none of {}", name, fabric::one_of(names)));
 }
 
-// What the preset says stands in the file then, and nothing of the preset. Its name; "": it has
-// none, or one that is not known, which stays.
+// Replaces the key `preset` by the settings of the preset. Returns the preset's name, or "" if the
+// file has no preset, or an unknown one, which stays.
 std::string write_out_preset(YAML::Node root) {
   fabric::Reading reading("");
   Section section(reading, root, {});

@@ -46,7 +46,7 @@ std::string line_of(const Job& job, const CollectiveResult& result) {
   return line + "\n";
 }
 
-// What the column "error" is, where it is not that of the job itself.
+// Returns a note on the column "error" if it is not the error of the job itself.
 std::string error_note(const std::vector<CollectiveResult>& results) {
   for (const CollectiveResult& result : results)
     if (result.flow_error)

@@ -1,4 +1,4 @@
-// What a job has come to, in a table for a terminal and one for programs.
+// The results of a job, in a table for a terminal and one for programs.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ struct PacketResult {
   fabric::Repairs repairs{};
   fabric::Counters counters{};
   std::optional<StorageResult> storage{};
-  std::shared_ptr<const RunRecord> record{};  // nullptr: Keep::kNumbers
+  std::shared_ptr<const RunRecord> record{};  // nullptr with Keep::kNumbers
 };
 
 // Flow-level beside packets, on a job that is small enough for both (flow_level/twin.h).
@@ -42,7 +42,7 @@ struct CollectiveResult {
   std::optional<double> flow_seconds;     // flow-level
   std::optional<FlowError> flow_error{};  // where there are no packets
 
-  // Of the packets, where there are.
+  // These functions return figures by packets if the job ran by packets, else those of flow-level.
   [[nodiscard]] double seconds() const;
   [[nodiscard]] double algorithm_bandwidth() const;  // octets per second, as nccl-tests' algbw
   [[nodiscard]] double bus_bandwidth() const;        // and busbw

@@ -14,7 +14,7 @@
 
 namespace verbena::jobs {
 
-// Of a step, or of a collective operation by each algorithm asked for.
+// JobResults: the results of a step, or of a collective operation by each requested algorithm.
 struct JobResults {
   std::optional<StepResult> step;
   std::vector<CollectiveResult> collectives;
@@ -22,7 +22,7 @@ struct JobResults {
   std::optional<LoadingResult> loading;
 };
 
-// What is not begun when `stop` says so is not among the results.
+// Runs the job. If `stop` ends the run, the results lack the algorithms that have not begun.
 [[nodiscard]] JobResults run_job(const Job& job, const Stop& stop);
 // "complete", "interrupted" or "failed".
 [[nodiscard]] std::string_view status_of(const JobResults& results);
@@ -33,13 +33,13 @@ struct JobResults {
 [[nodiscard]] std::vector<fabric::Metric> metrics_of(const Job& job, const JobResults& results);
 // Those that the job's results will have, without numbers.
 [[nodiscard]] std::vector<fabric::Metric> metrics_of(const Job& job);
-// What goes into a folder of results beside results.sqlite: summary.txt, and trace.json of a step
-// or collectives.csv.
+// ResultFile: a file of a folder of results beside results.sqlite: summary.txt, and trace.json of a
+// step or collectives.csv.
 struct ResultFile {
   std::string name, text;
 };
 [[nodiscard]] std::vector<ResultFile> files_of(const Job& job, const JobResults& results);
-// results.sqlite: docs/jobs.md. "": done.
+// Writes results.sqlite (docs/jobs.md). Returns the error, or "" if there is none.
 [[nodiscard]] std::string write_database(const std::string& path, const Job& job,
                                          const JobResults& results);
 

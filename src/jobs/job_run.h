@@ -17,8 +17,8 @@ namespace verbena::jobs {
 // For a run of a twin (flow_level/twin.h), which ends after so many events.
 [[nodiscard]] Stop until_twin_ends(const Stop& stop);
 
-// What went wrong; "": nothing, and there is a result. kInterrupted: there is what was done until
-// then. `observer`: or nullptr.
+// Returns the error, or "" if there is none and `result` is set. With kInterrupted `result` has the
+// work until then. `observer` may be nullptr.
 [[nodiscard]] std::string run_packets(const Job& job, const collectives::Script& script,
                                       StepObserver* observer, const Stop& stop,
                                       std::optional<PacketResult>& result);

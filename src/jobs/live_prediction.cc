@@ -15,7 +15,7 @@ using collectives::Action;
 using collectives::Script;
 using collectives::Step;
 
-// What a rank sends to itself is work, too, unless the operation is in place.
+// OwnPart: whether a message from a rank to itself is work (a copy), or the operation is in place.
 enum class OwnPart : u8 { kIsInPlace, kIsCopied };
 
 // The script with the work of each message as its length.

@@ -11,12 +11,13 @@ struct Preset {
   std::string_view name;
   std::string_view source;
   std::string_view yaml;
-  // What it is built of, as jobs/plan/catalogue.h names it; "": whatever fits.
+  // The hardware of the cluster, as jobs/plan/catalogue.h names it; "" if any that fits may be
+  // chosen.
   std::string_view nic = "", switch_model = "";
 };
 
 [[nodiscard]] std::span<const Preset> presets();
-// nullptr: no such preset.
+// Returns nullptr if there is no such preset.
 [[nodiscard]] const Preset* preset_named(std::string_view name);
 
 }  // namespace verbena::jobs

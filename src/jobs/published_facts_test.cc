@@ -21,7 +21,7 @@ double busbw_of(const std::string& text, const std::vector<fabric::Setting>& set
   return results[0].bus_bandwidth() / 1e9;
 }
 
-// Of several seeds, since hashes decide.
+// Returns the mean of several seeds, because hashes decide the paths.
 double mean_busbw_of(const std::string& text, std::vector<fabric::Setting> settings) {
   constexpr u32 kSeeds = 3;
   double sum = 0;
@@ -109,7 +109,7 @@ TEST(PublishedFacts, RailOnly) {
   const double ours =
       simulate(text("1", "{operation: all to all, algorithm: rail direct, size: 64MiB}"))[0]
           .seconds();
-  // What a NIC has to send, with frames of 4096 octets and about 80 of headers.
+  // The time for the data that a NIC sends, with frames of 4096 bytes and about 80 of headers.
   const double ideal = 7.0 / 8 * (64 << 20) * (4096.0 + 80) / 4096 * 8 / 400e9;
   EXPECT_GT(ours / ideal, 1.0);
   EXPECT_LT(ours / ideal, 1.11);

@@ -1,4 +1,4 @@
-// What a step of a job has come to: in words for a terminal, and as a timeline for Perfetto.
+// The results of a step of a job: in words for a terminal, and as a timeline for Perfetto.
 #pragma once
 
 #include <string>

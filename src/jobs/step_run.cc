@@ -37,7 +37,7 @@ Account mean_account(const StepResult& result) {
   return mean;
 }
 
-// What all ranks have done of one kind of operation, in sum.
+// OperationSum: the sums over all ranks for one kind of operation.
 struct OperationSum {
   double done = 0, ranks = 0, seconds = 0, waiting = 0;
 };

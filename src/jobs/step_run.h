@@ -12,7 +12,8 @@
 
 namespace verbena::jobs {
 
-// What all groups of a communicator have done of one kind of operation, of one size.
+// OperationTotal: the totals over all groups of a communicator for one kind of operation, of one
+// size.
 struct OperationTotal {
   u32 operation = 0;  // of the program's
   Purpose purpose = Purpose::kCollective;

@@ -8,7 +8,8 @@ namespace {
 
 std::size_t place_of(Purpose purpose) { return static_cast<std::size_t>(purpose); }
 
-// What the rank waited for before it began: the last to end.
+// Returns the purpose of the task that the rank waited for before it began `task`: the last one to
+// end.
 Purpose awaited(const Task& task, const std::vector<Task>& tasks, const std::vector<Span>& spans) {
   Purpose purpose = task.purpose;
   Time latest;

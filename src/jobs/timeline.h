@@ -13,7 +13,7 @@ struct Span {
   Time begin = Time::never(), end;  // end before begin: it never began
 };
 
-// Of ranks that did the same at the same time.
+// ClassSpans: the spans of classes of ranks that did the same at the same time.
 struct ClassSpans {
   std::vector<std::vector<Span>> spans;  // by class, of its ranks' tasks
   std::vector<u32> class_of;             // by rank
@@ -22,16 +22,16 @@ struct ClassSpans {
 class Timeline final : public StepObserver {
  public:
   explicit Timeline(const Program& program);  // which outlives it
-  // Of what is over.
+  // Makes the timeline of a step that has ended.
   Timeline(const Program& program, ClassSpans spans);
 
   void on_step(u32 rank, u32 lane, u64 index, Time now) override;
 
-  // Of a rank's tasks, in their order.
+  // Returns the spans of a rank's tasks, in their order.
   [[nodiscard]] const std::vector<Span>& spans_of(u32 rank) const {
     return spans_[classes_.empty() ? rank : classes_[rank]];
   }
-  // Ranks that stand for all, each for so many.
+  // Sample: a rank that stands for `stands_for` ranks.
   struct Sample {
     u32 rank, stands_for;
   };
@@ -44,9 +44,10 @@ class Timeline final : public StepObserver {
   std::vector<Sample> samples_;
 };
 
-// Of a rank: how long it computed, and was idle, for which purpose. The time before a task that
-// computes, since the one before it, counts for the purpose of what ended last of all that it comes
-// after; the time behind the last one for what of the rank's ended last.
+// Account: how long a rank computed, and was idle, for each purpose. The idle time before a task
+// that computes, since the previous one, counts for the purpose of the last of its predecessors to
+// end. The idle time after the last computing task counts for the purpose of the rank's last task
+// to end.
 struct Account {
   std::array<Duration, kPurposes> computing{}, idle{};
 

@@ -14,7 +14,8 @@ namespace {
 using collectives::Operation;
 using Kind = Node::Kind;
 
-// Of what the rank begins with, as traces count: an AllGather ends with all ranks' parts.
+// Returns the bytes of the operation as the simulator counts them. Traces count the bytes that the
+// rank begins with; an AllGather ends with all ranks' parts.
 u64 octets_of(const Node& node, std::size_t members) {
   return node.operation == Operation::kAllGather ? node.octets * members : node.octets;
 }
@@ -24,7 +25,7 @@ class Finder {
   Finder(std::span<RankGraph> ranks, const ProcessGroups& groups)
       : ranks_(ranks), groups_(groups) {}
 
-  // What is wrong; "": nothing.
+  // Returns the error, or "" if there is none.
   std::string find() {
     for (u32 rank = 0; rank < ranks_.size() && mistake_.empty(); ++rank)
       for (u32 item = 0; item < ranks_[rank].items.size() && mistake_.empty(); ++item) {
@@ -52,7 +53,7 @@ class Finder {
 
   // --- collective operations
 
-  // Empty: there is no such group. ASTRA-sim takes "" and "0" for all ranks.
+  // Returns no members if there is no such group. ASTRA-sim takes "" and "0" for all ranks.
   [[nodiscard]] std::vector<u32> members_of(const std::string& group) const {
     if (const auto found = groups_.find(group); found != groups_.end()) return found->second;
     if (!group.empty() && group != "0") return {};
@@ -61,7 +62,7 @@ class Finder {
     return all;
   }
 
-  // nullopt: there is no such group, or the rank is not in it.
+  // Returns nullopt if there is no such group, or the rank is not in it.
   std::optional<u32> group_of(u32 rank, u32 item) {
     const std::string& name = item_of(rank, item).node->group;
     const auto [known, is_new] = group_parties_.emplace(name, found_.parties.size());

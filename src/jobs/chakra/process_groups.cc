@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// nullopt: no list of ranks, or one that has one of them twice.
+// Returns nullopt if `list` is no list of ranks, or has a rank twice.
 std::optional<std::vector<u32>> ranks_of(const json& list) {
   if (!list.is_array()) return std::nullopt;
   std::vector<u32> ranks;

@@ -16,9 +16,9 @@ using ProcessGroups = std::map<std::string, std::vector<u32>>;
 // A file of ASTRA-sim's --comm-group-configuration: {"1": [0, 1, 2, 3], "2": [4, 5]}.
 [[nodiscard]] fabric::Parsed<ProcessGroups> read_groups(const std::string& file,
                                                         const std::string& text);
-// What PyTorch writes into the node of its process groups: a list of {pg_name, ranks, ...} in JSON,
-// with quotes and brackets around it. `ranks` empty: all, and then it is left out. nullopt: it is
-// none.
+// Parses the text that PyTorch writes into the node of its process groups: a list of {pg_name,
+// ranks, ...} in JSON, with quotes and brackets around it. A group with empty `ranks` has all
+// ranks, and is left out. Returns nullopt if `text` is no such list.
 [[nodiscard]] std::optional<ProcessGroups> groups_of_pytorch(const std::string& text);
 
 }  // namespace verbena::jobs::chakra

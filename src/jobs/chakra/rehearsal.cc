@@ -144,7 +144,7 @@ class Stage {
     return what;
   }
 
-  // Of a member's next exchange.
+  // Returns the place of the member's next exchange in its trace.
   [[nodiscard]] std::string place(u32 number, u32 member) const {
     const Party& party = exchanges_.parties[number];
     const RankGraph& graph = ranks_[party.ranks[member]];

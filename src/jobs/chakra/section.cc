@@ -17,7 +17,7 @@ std::string file_of(std::string pattern, u32 rank) {
   return pattern.replace(pattern.find(kRank), kRank.size(), std::to_string(rank));
 }
 
-// Of all ranks; none where one is wrong.
+// Returns the traces of all ranks, or none if one of them has an error.
 std::vector<chakra::Trace> read_traces(fabric::Section& section, u32 ranks,
                                        const fabric::FileReader& read_file) {
   const std::string pattern = section.text("traces", "");

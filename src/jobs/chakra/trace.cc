@@ -16,7 +16,7 @@ using Kind = Node::Kind;
 constexpr u64 kMostMicroseconds = 1'000'000'000'000;  // eleven days
 constexpr u64 kMostOperations = u64{1} << 62;
 
-// Of a length, then so many octets. False: there is no such message.
+// Reads a length and a message of that many bytes. Returns false if there is no such message.
 bool read_message(CodedInputStream& in, google::protobuf::MessageLite& message) {
   u32 length = 0;
   if (!in.ReadVarint32(&length) || length > static_cast<u32>(in.BytesUntilLimit())) return false;
@@ -51,7 +51,7 @@ std::optional<u64> count_of(const wire::Attribute& attribute) {
   return std::nullopt;
 }
 
-// What a node's attributes say, each asked for by its name.
+// Attributes: the attributes of a node, looked up by name.
 class Attributes {
  public:
   explicit Attributes(const wire::Node& node) : node_(node) {}
@@ -108,7 +108,7 @@ std::optional<Operation> operation_of(u64 type) {
 
 constexpr u64 kBarrierOctets = 4;  // one element, that all add to
 
-// What is wrong with it; "": nothing.
+// Returns the error, or "" if there is none.
 std::string read_collective(const Attributes& attributes, Node& node) {
   const std::optional<u64> type = attributes.count("comm_type");
   if (!type) return "a collective operation without comm_type";

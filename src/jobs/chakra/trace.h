@@ -15,7 +15,7 @@
 
 namespace verbena::jobs::chakra {
 
-// Of a trace.
+// The limits of a trace.
 inline constexpr u64 kMostNodes = u64{1} << 22;
 inline constexpr u64 kMostOctets = u64{1} << 30;
 

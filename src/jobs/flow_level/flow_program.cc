@@ -88,7 +88,7 @@ class FlowProgram {
     return true;
   }
 
-  // nullopt: somebody has not begun.
+  // Returns nullopt if a member that the operation needs has not begun it.
   std::optional<Time> end_of(u32 number, const Task& task, std::size_t which) const {
     const u32 rank = classes_.representative(number);
     const Communicator& communicator = program_.communicator(task.communicator);

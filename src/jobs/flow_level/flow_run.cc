@@ -58,7 +58,7 @@ class FlowLevel {
   Round round(const Stage& stage);
 
   const Schedule& schedule_;
-  const Communicator* const groups_;  // nullptr: one, of all ranks
+  const Communicator* const groups_;  // nullptr if one group has all ranks
   const Cluster& cluster_;
   const fabric::Topology& topology_;
   const FlowLevelConfig config_;
@@ -110,7 +110,8 @@ void FlowLevel::add_flows(u32 from, u32 to, u32 lane, double octets, Flows& flow
     add_flow(groups_->member(group, from), groups_->member(group, to), lane, octets, flows);
 }
 
-// What all ranks send in one round, `times` over, on the first so many lanes of the stage.
+// Adds the messages that all ranks send in one round, `times` over, on the first `lanes` lanes of
+// the stage.
 void FlowLevel::add_stage(const Stage& stage, std::size_t lanes, double times, Flows& flows) {
   for (std::size_t i = 0; i < lanes; ++i)
     for (u32 rank = 0; rank < schedule_.ranks() && mistake_.empty(); ++rank) {

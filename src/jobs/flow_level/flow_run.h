@@ -2,8 +2,8 @@
 // that share the links of the topology, and NVLink ports, max-min fairly. One round of each kind is
 // counted, and taken as often as there are such. So 100,000 GPUs take seconds.
 //
-// What it leaves out: queues and how congestion control finds the fair rates, pauses, ranks that
-// run ahead of others. docs/jobs.md has its error against packets.
+// The model omits queues, the way in which congestion control finds the fair rates, pauses, and
+// ranks that run ahead of others. docs/jobs.md has its error against packets.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ struct FlowLevelResult {
                                              const fabric::Topology& topology,
                                              const FlowLevelConfig& config, const Stop& stop);
 
-// Of all groups of the communicator at once.
+// Runs the schedule in all groups of the communicator at the same time.
 [[nodiscard]] FlowLevelResult run_flow_level(const collectives::Schedule& schedule,
                                              const Communicator& groups, const Cluster& cluster,
                                              const fabric::Topology& topology,

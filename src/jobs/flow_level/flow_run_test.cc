@@ -61,7 +61,7 @@ TEST(FlowLevel, APipelineTakesATimeForEachHopAndEachFurtherChunk) {
   EXPECT_NEAR(by_flows(shape, star(4, kLink)), (3 + 7) * chunk, 3 * latency);
 }
 
-// What users are told of its error: within 5 % where nothing collides.
+// Checks the error that users are told: within 5 % if no flows collide.
 TEST(FlowLevel, AgreesWithPackets) {
   const TestNetwork hub = star(16, kLink), railed = rails(4, 4, 4, kLink);
   for (const auto& [operation, algorithm] :

@@ -7,7 +7,8 @@
 namespace verbena::jobs {
 namespace {
 
-// Who sends a Broadcast is not like those that wait for it.
+// Returns the members that are the root of a Broadcast, by index. A root differs from the members
+// that wait for it.
 std::set<u32> roots_of(const Program& program, u32 communicator) {
   std::set<u32> roots;
   for (u32 i = 0; i < program.operations(); ++i)
@@ -25,7 +26,8 @@ RankClasses::RankClasses(const Program& program) {
   }
 }
 
-// Of each rank: a number for the classes of its group, and whether it is a root there.
+// Returns two numbers for each rank: one that identifies the classes of its group's members, and 1
+// if the rank is a root there.
 std::vector<std::vector<u32>> RankClasses::patterns(const Program& program, u32 number) const {
   const Communicator& communicator = program.communicator(number);
   const std::set<u32> roots = roots_of(program, number);
@@ -49,7 +51,7 @@ std::vector<std::vector<u32>> RankClasses::patterns(const Program& program, u32 
   return patterns;
 }
 
-// False: nothing was left to tell apart.
+// Returns false if no class was split.
 bool RankClasses::refine(const Program& program) {
   std::vector<std::vector<u32>> signs(program.ranks());
   for (u32 rank = 0; rank < program.ranks(); ++rank) signs[rank].push_back(class_of_[rank]);

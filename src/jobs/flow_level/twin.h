@@ -14,11 +14,12 @@ inline constexpr u32 kTwinGPUs = 64;  // at most, where a whole number of nodes 
 // A run of the twin ends here without a result; it takes some ten seconds then.
 inline constexpr u64 kMostTwinEvents = 40'000'000;
 
-// Of a collective operation: the first nodes, and as much less data as there are fewer ranks, so
-// that messages have the length that they have in the job. nullopt: it cannot be made smaller.
+// Returns the twin of a collective operation: the first nodes, and less data in proportion to the
+// ranks, so that messages are as long as in the job. Returns nullopt if the job cannot be made
+// smaller.
 [[nodiscard]] std::optional<Job> twin_of(const Job& job, const collectives::Shape& shape);
-// Of a step: two replicas of the model, and a layer for each stage of the pipeline. nullopt: for
-// execution traces, whose ranks are all different.
+// Returns the twin of a step: two replicas of the model, and a layer for each stage of the
+// pipeline. Returns nullopt for execution traces, whose ranks are all different.
 [[nodiscard]] std::optional<Job> twin_of_step(const Job& job);
 
 }  // namespace verbena::jobs

@@ -44,7 +44,7 @@ const std::vector<u16>& Ways::hops_to(fabric::NodeIndex goal) {
   return hops;
 }
 
-// Of the pairs of links that are nearest to each other one, by the flow.
+// Returns one of the pairs of links that are nearest to each other, chosen by the flow.
 std::optional<Ways::Ends> Ways::ends_of(fabric::NodeIndex from, fabric::NodeIndex to, u64 flow) {
   std::vector<Ends> nearest;
   u16 least = kFar;

@@ -16,7 +16,7 @@ class Ways {
   explicit Ways(const fabric::Topology& topology);
 
   // Appends links' directions: 2 * the number of a link from its a to its b, one more from b to a.
-  // False: there is no way; `out` is as it was.
+  // Returns false and leaves `out` unchanged if there is no path.
   [[nodiscard]] bool find(fabric::NodeIndex from, fabric::NodeIndex to, u64 flow,
                           std::vector<u32>& out);
 

@@ -29,7 +29,8 @@ struct HostStep {
 
   std::string_view name;
   Duration latency{};  // of each message
-  // Of one core, where it is of the CPU; unlimited: other steps are slower.
+  // The rate of the step, or of one core if the step runs on the CPU. Unlimited if other steps are
+  // slower.
   Rate rate = Rate::unlimited();
   Passing passing = Passing::kThrough;
   bool is_of_cpu = false;      // each octet is
@@ -53,14 +54,14 @@ inline constexpr HostPathKind kHostPathKinds[] = {
 
 // As a job has it.
 struct HostPathConfig {
-  std::optional<HostPathKind> kind;  // nullopt: none; the NIC is where the data is, at no cost
+  std::optional<HostPathKind> kind;  // if none, the NIC reaches the data at no cost
   u32 cores = 4;                     // of the CPU that serve one NIC, each way
 };
 
 // One direction of a path, in numbers.
 struct HostPathSums {
   Duration latency{};                // of a message without octets
-  Rate whole = Rate::unlimited();    // of what takes messages whole; unlimited: nothing does
+  Rate whole = Rate::unlimited();    // of steps that take whole messages; unlimited if none does
   Rate through = Rate::unlimited();  // of the slowest of the others, with all cores
 };
 [[nodiscard]] HostPathSums sums_of(std::span<const HostStep> steps, u32 cores);

@@ -1,6 +1,6 @@
-// What a loading job is: a model that many GPUs load from few sources, each its part of it. GPUs
-// with the same part are a group: with relays, each of them reads some chunks from the source, and
-// the others read these from it.
+// A loading job: many GPUs load a model from few sources, each GPU its part of the model. GPUs with
+// the same part are a group. With relays each GPU of a group reads some chunks from the source, and
+// the others read those chunks from that GPU.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@ struct LoadingConfig {
   u64 octets = 0;           // of the whole model
   u32 gpus_of_replica = 1;  // each has its own part
   u32 chunk_octets = 4u << 20;
-  // Of each GPU's part so many chunks are simulated. The rate of the rest is like theirs.
+  // The number of chunks of each GPU's part that are simulated. The rest has the same rate.
   u32 simulated_chunks = 8;
   bool relays = true;
   std::vector<fabric::NodeIndex> gpus{}, sources{};
 
   [[nodiscard]] u64 part_octets() const { return (octets + gpus_of_replica - 1) / gpus_of_replica; }
-  // So that no more than a part is simulated.
+  // Limits the simulated data to a GPU's part.
   void limit_simulation() {
     chunk_octets = static_cast<u32>(std::min<u64>(chunk_octets, part_octets()));
     const u64 chunks = (part_octets() + chunk_octets - 1) / chunk_octets;

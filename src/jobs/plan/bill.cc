@@ -40,7 +40,7 @@ class Builder {
   bool speaks(Technologies technologies) const {
     return (technologies & bit(request_.technology)) != 0;
   }
-  // Of a node's links, how many there are of each rate.
+  // Counts the links of each rate at each node.
   void collect_ports() {
     ports_.resize(request_.plan.topology.nodes);
     for (const fabric::TopologyLink& link : request_.plan.topology.links)
@@ -92,7 +92,7 @@ class Builder {
     }
   }
 
-  // What part of its ports these take.
+  // Returns the part of the model's ports that `ports` take.
   static double part_of(const SwitchModel& model, const std::map<Rate, u32>& ports) {
     double part = 0;
     for (const auto& [rate, count] : ports) {

@@ -27,7 +27,8 @@ struct BillItem {
 struct Bill {
   std::vector<BillItem> items;
   Range dollars, watts;
-  // What the catalogue does not have, and what stands for it; "": it has all.
+  // The parts that the catalogue lacks, and the parts that the bill counts instead; "" if it has
+  // all.
   std::string shortfall;
   u64 switch_buffer_octets = 0;  // of the switches chosen; 0: not known
 
@@ -43,7 +44,7 @@ struct BillRequest {
 
 [[nodiscard]] Bill bill_of(const BillRequest& request);
 
-// That a delay stands for at 5 ns/m, rounded up.
+// Returns the length of a cable with this delay at 5 ns/m, rounded up.
 [[nodiscard]] u32 metres_of(Duration delay);
 
 }  // namespace verbena::jobs

@@ -76,7 +76,7 @@ struct CableModel {
   std::string_view source;  // of both
 };
 
-// What waits when the network is slow.
+// GPUPrice: the price of a GPU, which idles while the network is slow.
 struct GPUPrice {
   std::string_view name;  // as jobs name it: steps/gpu.h
   Range dollars;
@@ -87,9 +87,9 @@ struct GPUPrice {
 [[nodiscard]] std::span<const NICModel> nic_models();
 [[nodiscard]] std::span<const SwitchModel> switch_models();
 [[nodiscard]] std::span<const CableModel> cable_models();
-// Of the GPU that is named; of the first one where none is.
+// Returns the price of the named GPU, or of the first GPU if none has that name.
 [[nodiscard]] const GPUPrice& price_of_gpu(std::string_view name);
-// nullptr: none of that name.
+// Returns nullptr if no model has that name.
 [[nodiscard]] const NICModel* nic_named(std::string_view name);
 [[nodiscard]] const SwitchModel* switch_named(std::string_view name);
 

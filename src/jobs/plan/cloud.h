@@ -1,5 +1,5 @@
-// What is to be done to have the cluster of a cloud's preset: a checklist, and a blueprint of
-// Google's Cluster Toolkit. Presets of clusters that are built by their owners have none.
+// The steps to get the cluster of a cloud's preset: a checklist, and a blueprint of Google's
+// Cluster Toolkit. Presets of clusters that their owners build have neither.
 //   Google Cloud, AI Hypercomputer: Obtain capacity; Choose a consumption option; Network profiles
 //   for specific use cases (RoCE VPC networks); Use NCCL/gIB Google Cloud, GKE: Maximize GPU
 //   network bandwidth (GPUDirect-TCPXO) GoogleCloudPlatform/cluster-toolkit: modules/network/vpc,

@@ -1,5 +1,5 @@
-// What `verbena plan` measures: a job run with one technology on one topology, in the numbers that
-// technologies are compared by.
+// The measurements of `verbena plan`: a job run with one technology on one topology, in the numbers
+// by which technologies are compared.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace verbena::jobs {
 
-// Of more algorithms than this the best are looked for with fair rates (flow_level/), and the rest
-// is not simulated: choosing them takes milliseconds, packets take seconds.
+// If a job has more algorithms than this, fair rates (flow_level/) select the best, and the rest is
+// not simulated: the selection takes milliseconds, packets take seconds.
 inline constexpr std::size_t kMostAlgorithms = 3;
 
 // An operation of a step, by which technologies are compared.
@@ -64,13 +64,13 @@ void compare_same_operation(std::vector<Candidate>& candidates);
 [[nodiscard]] HostPathKind usual_path(fabric::Technology technology);
 // Which latencies of switches the technologies have.
 [[nodiscard]] std::string latency_text();
-// What has to be set for it, in a line.
+// Returns the settings that the technology needs, in a line.
 [[nodiscard]] std::string what_to_tune(const Candidate& candidate);
 
-// All GPUs, by the name that jobs have for them.
+// Returns the price of all GPUs, by the name that jobs have for them.
 [[nodiscard]] Range price_of_gpus(const Job& job);
-// What a unit of work costs: seconds times the price of GPUs and network (the middle of each). The
-// less the better; only ratios mean something.
+// Returns the cost of a unit of work: seconds times the price of GPUs and network (the middle of
+// each). Less is better; only ratios have a meaning.
 [[nodiscard]] double cost_of_work(const Candidate& candidate);
 
 }  // namespace verbena::jobs

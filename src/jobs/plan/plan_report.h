@@ -19,10 +19,11 @@ struct TunedLinks {
   Tuning tuning;
   bool of_hosts = false;  // there are hosts at them
 };
-// Of a topology; those of hosts first. `cable_metres`: 0: as their delays have it.
+// Returns the tuning of a topology's links, those of hosts first. If `cable_metres` is 0, the
+// links' delays give the length.
 [[nodiscard]] std::vector<TunedLinks> tuned_links(const Job& job, u64 switch_buffer_octets,
                                                   u32 cable_metres);
-// The most that a switch has.
+// Returns the number of ports of the switch with the most ports.
 [[nodiscard]] u32 ports_of_largest_switch(const fabric::Topology& topology);
 
 struct PlanResults {

@@ -28,7 +28,7 @@ bool qualifies(const Candidate& candidate) {
   return candidate.is_done() && candidate.bill.can_be_had();
 }
 
-// nullptr: nothing ran that can be had.
+// Returns nullptr if no candidate ran whose parts the catalogue has.
 const Candidate* choose(const std::vector<Candidate>& candidates) {
   const Candidate* best = nullptr;
   for (const Candidate& candidate : candidates)

@@ -14,7 +14,7 @@ namespace verbena::jobs {
 inline constexpr double kTie = 0.01;
 
 struct Recommendation {
-  const Candidate* best = nullptr;  // nullptr: nothing ran
+  const Candidate* best = nullptr;  // nullptr if nothing ran
   std::vector<std::string> reasons, changes;
 };
 
@@ -30,7 +30,7 @@ struct Variant {
 };
 [[nodiscard]] std::vector<Variant> variants_of(const std::vector<Candidate>& candidates,
                                                const Candidate& best);
-// What they have shown.
+// Returns the lessons of the runs of these variants.
 [[nodiscard]] std::vector<std::string> lessons_of(const std::vector<Candidate>& candidates,
                                                   const std::vector<Candidate>& varied,
                                                   const Candidate& best);

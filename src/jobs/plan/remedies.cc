@@ -89,7 +89,7 @@ void add_kernel_tcp(std::vector<Remedy>& remedies) {
                       .settings = {{"tcp.congestion_control", "cubic"}}});
 }
 
-// What the frames' headers and gaps add to the payload.
+// Returns the part of the frames that is headers and gaps.
 double header_share(const Candidate& candidate) {
   const fabric::PacketSizes sizes =
       fabric::packet_sizes(candidate.job.network, candidate.job.network.host({}));

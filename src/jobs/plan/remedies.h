@@ -33,13 +33,14 @@ struct Remedy {
 };
 [[nodiscard]] std::vector<Remedy> remedies_of(const Candidate& candidate);
 
-// Of a run that takes too many events to be repeated: settings that make the job a part of itself,
-// with fewer layers or less data. Empty: it can be repeated.
+// Returns settings that make the job a part of itself, with fewer layers or less data, if its run
+// takes too many events to be repeated. Returns no settings if the run can be repeated.
 [[nodiscard]] std::vector<fabric::Setting> part_of(const Candidate& candidate);
 
-// Of a run that would take `events` events, more than a plan has time for: two parts of the job,
-// one twice the other, from which the whole is extrapolated. `steps` is how often the difference of
-// both goes into the rest: time = small + steps * (large - small). nullopt: it has no such parts.
+// TwoParts: two parts of a job whose run would take `events` events, more than a plan has time for.
+// The large part is twice the small one, and the whole is extrapolated from both. `steps` is how
+// often the difference of both goes into the rest: time = small + steps * (large - small).
+// two_parts_of() returns nullopt if the job has no such parts.
 struct TwoParts {
   std::vector<fabric::Setting> small{}, large{};
   double steps = 0;

@@ -101,7 +101,7 @@ void Program::add_waits(u32 rank, u32 number, u32 task_number,
 
 u64 Program::steps(u32 rank, u32 lane) const { return lane_of(rank, lane).steps; }
 
-// Of all operations of the lane's communicator that the rank has.
+// Returns the receivers of all operations that the rank has in the lane's communicator.
 std::vector<u32> Program::receivers(u32 rank, u32 lane) const {
   std::set<u32> found;
   std::set<u32> operations;

@@ -28,7 +28,7 @@ struct ProgramParts {
   u32 ranks = 0;
   std::vector<Communicator> communicators;
   std::vector<GroupOperation> operations;
-  // What there is to do, for each role that ranks have.
+  // The tasks of each role that ranks have.
   std::vector<std::vector<Task>> tasks;
   std::vector<u32> role_of;  // by rank
 };
@@ -59,7 +59,7 @@ class Program final : public collectives::Script {
     return parts_.operations[operation].communicator;
   }
   [[nodiscard]] u32 communicators() const { return static_cast<u32>(parts_.communicators.size()); }
-  // Of an operation.
+  // Returns the communicator of an operation.
   [[nodiscard]] const Communicator& communicator_of(u32 operation) const {
     return communicator(parts_.operations[operation].communicator);
   }
@@ -68,7 +68,7 @@ class Program final : public collectives::Script {
   }
   [[nodiscard]] Duration computing_of(u32 rank) const;  // of its GPU's tasks
 
-  // Of a step that is done: what begins or ends with it, on this lane.
+  // Mark: the task that begins or ends with a finished step of this lane.
   struct Mark {
     enum class Kind : u8 { kBegins, kEnds, kBeginsAndEnds };
     u32 task = 0;  // of the rank's

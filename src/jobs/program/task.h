@@ -13,7 +13,7 @@
 
 namespace verbena::jobs {
 
-// What a task is for, as tables and timelines group them.
+// Purpose: the purpose of a task, as tables and timelines group them.
 enum class Purpose : u8 {
   kForward,    // computing
   kBackward,   // computing

@@ -76,7 +76,8 @@ class Charts {
     data["buckets"] = JSON::array();
     for (std::size_t i = 0; i < messages.size();) i = add_bucket(messages, i, data["buckets"]);
   }
-  // Of messages up to the next power of ten of octets. The place behind its last.
+  // Adds the bucket of messages up to the next power of ten of bytes. Returns the index after its
+  // last message.
   static std::size_t add_bucket(const JSON& messages, std::size_t first, JSON& buckets) {
     double most = 1000;
     while (messages[first][0] > most) most *= 10;

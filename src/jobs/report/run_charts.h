@@ -1,5 +1,5 @@
-// What a report shows of one run packet by packet, from the rows of results.sqlite: who was how far
-// when, messages, the longest queues and the busiest links.
+// The charts of a report on one run packet by packet, from the rows of results.sqlite: the progress
+// of GPUs over time, messages, the longest queues and the busiest links.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace verbena::jobs {
                                                     const std::string& name, i64 end_ps,
                                                     i64 interval_ps);
 
-// Of GPUs by one measure, in its order: all where they are few, else the first and the last.
+// Returns the GPUs in the order of one measure: all if they are few, else the first and the last.
 [[nodiscard]] std::vector<i64> ends_of(const fabric::SQLiteReader::JSON& gpus, std::size_t shown);
 
 }  // namespace verbena::jobs

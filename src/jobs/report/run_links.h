@@ -1,4 +1,4 @@
-// What a report shows of the links of one run and of the messages over them, from the rows of
+// The data of a report on the links of one run and on the messages over them, from the rows of
 // results.sqlite. docs/viewer.md has the format.
 #pragma once
 

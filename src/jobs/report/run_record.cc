@@ -23,7 +23,7 @@ void MessageLog::add(u32 rank, const ArrivedMessage& message, Time now) {
   log.kept.push_back({.what = message, .took = now - message.posted});
 }
 
-// Of equally slow ones the first are kept.
+// Keeps the first of equally slow messages.
 void MessageLog::keep_if_slow(Rank& log, const Message& message) const {
   const auto is_slower = [](const Message& a, const Message& b) { return a.lost() > b.lost(); };
   if (log.slowest.size() == slowest_of_rank_) {

@@ -1,4 +1,4 @@
-// What a serving job is: an LLM in a pool of prefill and one of decode instances, and requests.
+// A serving job: an LLM in a pool of prefill instances and one of decode instances, and requests.
 #pragma once
 
 #include <string>
@@ -50,7 +50,7 @@ struct ServingPlan {
 // fewest requests. "" or what does not fit goes to *mistake.
 [[nodiscard]] ServingPlan plan_serving(const ServingConfig& config, std::string* mistake);
 [[nodiscard]] transfer::KVLayout cache_layout(const ServingConfig& config);
-// Of one token, by the model's size and the memory's rate.
+// Returns the time of one token, by the model's size and the memory's rate.
 [[nodiscard]] Duration decode_step(const ServingConfig& config);
 
 }  // namespace verbena::jobs

@@ -28,7 +28,7 @@ struct GPU {
 };
 
 [[nodiscard]] std::span<const GPU> gpus();
-// nullptr: none of that name.
+// Returns nullptr if no GPU has that name.
 [[nodiscard]] const GPU* gpu_named(std::string_view name);
 
 }  // namespace verbena::jobs

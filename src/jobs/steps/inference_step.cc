@@ -82,7 +82,7 @@ class InstanceTasks {
   }
 
  private:
-  // What an instance reads of the experts: all, where a batch needs them all.
+  // Returns the bytes of experts that an instance reads: all experts if a batch needs them all.
   [[nodiscard]] u64 mlp_octets() const {
     const Transformer& model = config_.model;
     const u64 asked = u64{config_.batch} * model.experts_per_token;
@@ -106,7 +106,7 @@ class InstanceTasks {
         builder_.operation(communicators_.tensor, Operation::kAllReduce, sum), {computed_})};
   }
 
-  // Of one layer, by every GPU its share of the heads.
+  // Moves the cache of one layer; every GPU moves its share of the heads.
   void move_cache(u32 layer, std::vector<u32> after) {
     if (communicators_.cache == PartsBuilder::kNone) return;
     const u64 octets =

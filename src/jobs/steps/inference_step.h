@@ -35,7 +35,7 @@ struct InferenceConfig {
   [[nodiscard]] u32 ranks() const { return tensor * instances; }
 };
 
-// What makes it impossible; "": nothing.
+// Returns the reason why the step is impossible, or "".
 [[nodiscard]] Refusal refusal_of(const InferenceConfig& config);
 [[nodiscard]] inline std::string refusal(const InferenceConfig& config) {
   return refusal_of(config).what;

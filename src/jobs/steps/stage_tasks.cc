@@ -9,8 +9,9 @@ namespace {
 
 using collectives::Operation;
 
-// What Adam with mixed precision reads and writes for a parameter, besides its gradient: itself in
-// 32 bits and two moments, each both ways, and the new one in 16 bits.
+// The bytes that Adam with mixed precision reads and writes for a parameter, besides its gradient:
+// the parameter in 32 bits and two moments, each read and written, and the new parameter in 16
+// bits.
 constexpr u32 kOptimizerOctets = 3 * 4 * 2 + 2;
 
 }  // namespace
@@ -119,7 +120,7 @@ void StageTasks::compute(const std::string& name, Pass pass, Duration lasts) {
   computed_ = builder_.compute(name, purpose, lasts, std::exchange(after_, {}));
 }
 
-// Of what was computed; the next computing needs it.
+// Adds an operation on the last computed data. The next computing waits for the operation.
 void StageTasks::exchange(const std::string& name, Purpose purpose, u32 communicator,
                           Operation operation, u64 octets) {
   if (communicator == PartsBuilder::kNone) return;

@@ -54,7 +54,8 @@ class StageTasks {
   [[nodiscard]] bool shares_experts() const { return config_.parallel.expert > 1; }
   [[nodiscard]] u64 tokens() const { return config_.sequence * config_.micro_batch; }
   [[nodiscard]] u64 activation_octets() const;
-  // Of a layer, on one GPU: those that each replica has, and those of experts that it shares.
+  // The parameters of a layer on one GPU: those that each replica has, and those of experts that it
+  // shares.
   [[nodiscard]] u64 layer_parameters() const;
   [[nodiscard]] u64 expert_parameters() const;
   [[nodiscard]] Duration time_of(double flops_of_token, Pass pass) const;

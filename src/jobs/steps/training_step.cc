@@ -19,7 +19,7 @@ std::vector<std::vector<u32>> groups_of(u32 lows, u32 inners, u32 highs) {
   return groups;
 }
 
-// Of each stage with `parity` and the next one.
+// Returns the pairs of ranks of each stage with `parity` and the next stage.
 std::vector<std::vector<u32>> pairs_of(const Parallelism& parallel, u32 parity) {
   const u32 in_stage = parallel.tensor * parallel.data;
   std::vector<std::vector<u32>> pairs;

@@ -19,7 +19,7 @@
 
 namespace verbena::jobs {
 
-// Of a number, BF16.
+// The bytes of a number in BF16.
 inline constexpr u32 kActivationOctets = 2;
 inline constexpr u32 kParameterOctets = 2;
 
@@ -40,17 +40,17 @@ struct Transformer {
   [[nodiscard]] u64 mlp_parameters() const;        // of one MLP, or expert
   [[nodiscard]] u64 embedding_parameters() const { return u64{vocabulary} * hidden; }
   [[nodiscard]] u64 parameters() const;  // of all, input and output embeddings counted each
-  // Of a layer, for one token of a sequence that is `context` long.
+  // The operations of a layer for one token of a sequence that is `context` long.
   [[nodiscard]] double attention_flops(u64 context) const;
   [[nodiscard]] double mlp_flops() const;
   [[nodiscard]] double output_flops() const;  // to the vocabulary, for a token
-  // Of a layer, for a token: keys and values of 2 octets.
+  // The bytes of a layer for a token: keys and values of 2 bytes.
   [[nodiscard]] u64 cache_octets() const;
 };
 
 // llama3_8b and others, with where their numbers come from.
 [[nodiscard]] std::span<const Transformer> transformers();
-// nullptr: none of that name.
+// Returns nullptr if no model has that name.
 [[nodiscard]] const Transformer* transformer_named(std::string_view name);
 
 }  // namespace verbena::jobs

@@ -93,7 +93,7 @@ class StorageReads::Server final : public application::Program {
   nvmf::Target target_;
 };
 
-// What one GPU reads.
+// Reader: the reads of one GPU.
 class StorageReads::Reader {
  public:
   // `shared` outlives it. `first`: from the connection of the controllers to the first read.

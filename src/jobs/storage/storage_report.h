@@ -1,4 +1,4 @@
-// What the reads of training data beside a job have come to.
+// The results of the reads of training data beside a job.
 #pragma once
 
 #include <string>

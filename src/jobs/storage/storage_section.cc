@@ -71,7 +71,7 @@ void read_servers(fabric::Section& section, Job& job) {
   add_servers(count, job);
 }
 
-// False: no reads are asked for.
+// Returns false if the section asks for no reads.
 bool read_rate(fabric::Section& section, StorageConfig& storage) {
   const std::string text = section.text("read", "");
   if (text.empty()) return true;
