@@ -141,8 +141,8 @@ Expected<void> Fetcher::start_flights() {
   return {};
 }
 
-// Of those that have the chunk, the one with the least outstanding. Parts of chunks come from those
-// that the user named: they can hash them.
+// Returns the source with the least outstanding data among those that have the chunk. Parts of
+// chunks come from the sources that the user named, because those can hash the parts.
 Source* Fetcher::choose_source(const Unit& unit) {
   Source* best = nullptr;
   for (const auto& source : sources_.all()) {

@@ -20,8 +20,8 @@ class Hashers {
   struct Job {
     u64 unit = 0;
     std::span<const u8> octets{};
-    std::optional<transfer::Hash> expected{};  // nullopt: it is right, whatever it is
-    const MappedFile* file = nullptr;          // nullptr: the octets are in place
+    std::optional<transfer::Hash> expected{};  // if none, any content is right
+    const MappedFile* file = nullptr;          // nullptr if the bytes are in place
     u64 offset = 0;                            // in the file
   };
   struct Verdict {

@@ -1,4 +1,4 @@
-// What `verbena bench kv` measures.
+// The options of `verbena bench kv`.
 #pragma once
 
 #include <string>

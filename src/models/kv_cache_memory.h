@@ -27,7 +27,7 @@ class KVCacheMemory {
   }
   KVCacheMemory(const KVCacheMemory&) = delete;
   KVCacheMemory& operator=(const KVCacheMemory&) = delete;
-  [[nodiscard]] u8* data() const { return data_; }  // nullptr: there was no memory
+  [[nodiscard]] u8* data() const { return data_; }  // nullptr if there was no memory
   [[nodiscard]] u64 octets() const { return octets_; }
   [[nodiscard]] u64 base() const { return reinterpret_cast<u64>(data_); }
 

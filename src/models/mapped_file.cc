@@ -98,7 +98,7 @@ Expected<MappedFile> MappedFile::make_memory(u64 octets) {
   return file;
 }
 
-// What an earlier attempt left has its blocks already.
+// Checks that the disk has room. Blocks that an earlier attempt wrote count as present.
 Expected<void> MappedFile::check_room() const {
   struct statvfs room {};
   struct stat status {};

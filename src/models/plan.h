@@ -1,4 +1,4 @@
-// What a fetch reads: targets, and units of at most a chunk that make them up.
+// Plan: the data that a fetch reads: targets, and units of at most a chunk that make them up.
 #pragma once
 
 #include <optional>

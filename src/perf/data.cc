@@ -11,7 +11,7 @@ namespace {
 using coll::DataType;
 using coll::ReduceOp;
 
-// Of products: 1 or 2, so that they stay small.
+// Returns a small value. Values of products are 1 or 2, so that the products stay small.
 u32 small_value(ReduceOp op, u32 rank, u64 place) {
   const u64 mixed = place * 7 + u64{rank} * 3;
   return static_cast<u32>(op == ReduceOp::kProduct ? 1 + mixed % 5 / 4 : mixed % 4);

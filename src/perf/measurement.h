@@ -24,9 +24,9 @@ class Measurement {
   Measurement(const Measurement&) = delete;
   Measurement& operator=(const Measurement&) = delete;
 
-  // What is missing: memory, say; "" if nothing.
+  // Returns what is missing, such as memory, or "" if nothing is.
   [[nodiscard]] std::string prepare(u64 most_octets);
-  // What failed, or "".
+  // Returns the error, or "" if there is none.
   [[nodiscard]] std::string run(u64 octets, Place place, u32 iterations, Result& result);
   [[nodiscard]] u64 elements(u64 octets) const;  // as nccl-tests prints them
 

@@ -1,4 +1,4 @@
-// What a rank of `verbena coll` measures: the options, as the command gives them.
+// Options: the measurement of a rank of `verbena coll`, as the command gives it.
 #pragma once
 
 #include <optional>

@@ -126,7 +126,7 @@ class Tuner {
     return !is_known && coll::refusal(call, algorithm, {ranks_, ranks_}).empty();
   }
 
-  // What a rank receives of the others: all but its own part.
+  // Measures the cost of the data that a rank receives from the others: all but its own part.
   std::string measure_costs() {
     if (ranks_ < 2) return "";
     verbena_coll_set_algorithm(comm_, "direct", 0);

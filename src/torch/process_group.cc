@@ -67,7 +67,7 @@ verbena_coll_type type_of(at::ScalarType type) {
   }
 }
 
-// Of bools, a sum is "any" and a product is "all".
+// Maps a sum of bools to "any" (maximum), and a product of bools to "all" (minimum).
 verbena_coll_op op_of(const c10d::ReduceOp& op, at::ScalarType type) {
   const bool is_bool = type == at::kBool;
   switch (op) {

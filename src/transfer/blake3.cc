@@ -66,8 +66,8 @@ template <typename T>
   }
 }
 
-// Of a pair of rows, swaps the elements whose index has the bit `step` in the first row with those
-// that lack it in the second.
+// Swaps elements between the two rows of a pair: those of the first row whose index has the bit
+// `step`, with those of the second row whose index lacks it.
 template <u32 step>
 [[gnu::always_inline]] inline void exchange(Vector* m) {
   Vector low{}, high{};

@@ -16,6 +16,6 @@ using Hash = std::array<u8, 32>;
 
 [[nodiscard]] Hash blake3(std::span<const u8> octets);
 [[nodiscard]] std::string to_hex(const Hash& hash);
-[[nodiscard]] std::optional<Hash> hash_from_hex(std::string_view text);  // nullopt: it is none
+[[nodiscard]] std::optional<Hash> hash_from_hex(std::string_view text);  // nullopt if it is no hash
 
 }  // namespace verbena::transfer

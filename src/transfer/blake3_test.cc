@@ -11,7 +11,7 @@ struct Blake3Case {
   std::size_t octets;
   const char* hash;
 };
-// Of octets 0, 1, ..., 250, 0, 1, ..., as the reference implementation computes them.
+// The hashes of bytes 0, 1, ..., 250, 0, 1, ..., as the reference implementation computes them.
 constexpr Blake3Case kBlake3Cases[] = {
     {0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"},
     {1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"},

@@ -60,7 +60,7 @@ std::optional<BlockPool::Allocation> BlockPool::allocate(std::span<const u64> ha
   return allocation;
 }
 
-// Of two requests that computed the same block, the first one's is shared.
+// If two requests computed the same block, the block of the first request is shared.
 void BlockPool::publish(std::span<const u32> blocks) {
   for (const u32 block : blocks) {
     Entry& entry = blocks_[block];

@@ -179,7 +179,7 @@ std::optional<u32> Flow::choose_lane(u32 least_credits) const {
   return best;
 }
 
-// Of those with the highest priority the next in turn.
+// Returns the next transfer in turn among those with the highest priority.
 Flow::Transfer* Flow::choose_transfer(bool with_notify) {
   const std::size_t count = transfers_.size();
   std::optional<std::size_t> best;

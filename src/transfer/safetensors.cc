@@ -26,7 +26,7 @@ tl::unexpected<std::string> lies(const std::string& why) {
   return tl::unexpected("the safetensors header is wrong: " + why);
 }
 
-// nullopt: more than 64 bits.
+// Returns nullopt if the number exceeds 64 bits.
 std::optional<u64> bits_of(const Tensor& tensor) {
   u64 bits = tensor.element_bits;
   for (const u64 dimension : tensor.shape)
