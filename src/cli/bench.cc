@@ -31,7 +31,7 @@ constexpr const char* kProgram = "verbena-gpu-paths";
   _exit(failed.exit_status);
 }
 
-// Returns what the program prints. It has said itself what went wrong.
+// Returns the program's output. If the program fails, it prints the error itself.
 Expected<std::string> output_of(const RunRequest& run) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0)

@@ -8,7 +8,7 @@ namespace verbena::cli {
 
 [[nodiscard]] Findings examine_machine();
 
-// Each on its own, for the values that the machine shows.
+// Each function judges one value of the machine.
 [[nodiscard]] Finding judge_clock(const std::string& clocksource);  // "": not known
 [[nodiscard]] Finding judge_cpus(unsigned count);
 [[nodiscard]] Finding judge_governor(const std::string& governor, const std::string& driver);

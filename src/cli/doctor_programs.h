@@ -16,8 +16,8 @@ struct OtherLibrary {
   std::string path;
   bool under_verbena_run = false;  // an RPATH or an absolute name went past it
 };
-// `maps`: the process's /proc/PID/maps, proc(5). nullopt: it has no libibverbs, or Verbena's, which
-// has the library that `verbena run` preloads beside it.
+// `maps`: the process's /proc/PID/maps, proc(5). Returns nullopt if the process has no libibverbs,
+// or Verbena's, which comes with the library that `verbena run` preloads.
 [[nodiscard]] std::optional<OtherLibrary> other_libibverbs(std::string_view maps);
 
 // Looks at all processes whose maps the caller may read.

@@ -70,12 +70,12 @@ void leave_terminal() {
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, fd);
   ::close(nowhere);
-  if (::chdir("/") != 0) return;  // it stays where it was started, then
+  if (::chdir("/") != 0) return;  // then the server stays in its folder
 }
 
 // --- for run
 
-// In the child: becomes the server, which says on `answer` how that went.
+// Runs in the child, which becomes the server. The server reports on `answer` whether it started.
 [[noreturn]] void become_server(const RunRequest& request, int answer) {
   ::setsid();
   ::dup2(answer, STDOUT_FILENO);

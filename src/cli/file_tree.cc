@@ -72,7 +72,8 @@ void remove_tree(const fs::path& folder) {
   ::_exit(0);
 }
 
-// A child of nobody that the program would wait for.
+// Starts the keeper as a process that is no child of the program, so that the program never waits
+// for it.
 Expected<void> start_keeper(const fs::path& folder, int end_of_use, int use) {
   const pid_t child = ::fork();
   if (child < 0) return cannot("start a process", errno);

@@ -21,7 +21,7 @@ constexpr int kUsualPad = 128 << 10;      // mallopt(3)
 
 char* end_of_heap() { return static_cast<char*>(::sbrk(0)); }
 
-// By itself malloc lets the heap grow when what it has is used up.
+// Allocates until the heap grows: malloc extends the heap only when its memory is used up.
 void make_heap_grow() {
   const char* const end = end_of_heap();
   std::vector<std::unique_ptr<char[]>> used;

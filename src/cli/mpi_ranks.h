@@ -16,8 +16,8 @@ namespace verbena::cli {
 struct MPIPlace {
   int rank = 0, size = 1;
 };
-// As mpirun tells it by its environment: Open MPI's, PMI's or PMIx's under Slurm. nullopt: there is
-// nobody else.
+// Returns the place that mpirun sets in the environment: Open MPI's, PMI's or PMIx's under Slurm.
+// Returns nullopt if there is no other process.
 [[nodiscard]] std::optional<MPIPlace> mpi_place();
 
 class MPIRanks {

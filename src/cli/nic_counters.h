@@ -28,7 +28,8 @@ using NICStatus = std::vector<NICFunctionStatus>;
 // verbena_nic_programs, and verbena_nic_NAME_total for each counter, by function and address.
 [[nodiscard]] std::string nic_metrics(const NICStatus& status);
 
-// A line for each function of `now`, with what it has sent and received a second since `before`.
+// Returns a line for each function of `now`, with its sent and received counts per second since
+// `before`.
 [[nodiscard]] std::string nic_table(const NICStatus& before, const NICStatus& now,
                                     Duration between);
 

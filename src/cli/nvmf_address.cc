@@ -22,8 +22,9 @@ bool is_loopback(const GID& address) {
   return address == GID::parse("::1");
 }
 
-// The address that the kernel sends from to `peer`; nullopt: there is no route. To 127.0.0.2 the
-// kernel would send from 127.0.0.1, but the device that has the peer's address reaches it too.
+// Returns the address from which the kernel sends to `peer`, or nullopt if there is no route. To
+// 127.0.0.2 the kernel would send from 127.0.0.1, but the device that has the peer's address
+// reaches it too.
 std::optional<GID> source_towards(const GID& peer) {
   if (is_loopback(peer)) return peer;
   const bool is_ipv4 = peer.is_ipv4();

@@ -10,16 +10,17 @@
 
 namespace verbena::cli {
 
-// Seconds, with a fraction if need be: "0.5"; 10 ms to a day. nullopt: no such time.
+// Parses seconds with an optional fraction, such as "0.5": 10 ms to a day. Returns nullopt for
+// other texts.
 [[nodiscard]] std::optional<Duration> parse_interval(std::string_view text);
 
-// "9100" (of 127.0.0.1), "10.0.0.1:9100", "[::1]:9100". nullopt: none of them.
+// Parses "9100" (of 127.0.0.1), "10.0.0.1:9100" or "[::1]:9100". Returns nullopt for other texts.
 [[nodiscard]] std::optional<ListenAddress> parse_listen_address(std::string_view text);
 
-// "key=value". nullopt: no such thing.
+// Parses "key=value". Returns nullopt for other texts.
 [[nodiscard]] std::optional<fabric::Setting> parse_setting(const std::string& text);
 
-// Without empty parts.
+// Returns the parts between commas, without empty parts.
 [[nodiscard]] std::vector<std::string> split_at_commas(const std::string& text);
 
 }  // namespace verbena::cli

@@ -1,4 +1,4 @@
-// `verbena plan`: what switches and NICs are to be set to.
+// `verbena plan`: the settings for switches and NICs.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace verbena::cli {
 
-// Options as they were given; "": not given.
+// The options as given; "" if an option was not given.
 struct TuningWords {
   std::string rate, cable, mtu, buffer, ports;
 };
-// Or which option is wrong, and how it would be right.
+// Returns the request, or an error that names the wrong option and its correct form.
 [[nodiscard]] tl::expected<jobs::TuningRequest, std::string> parse_tuning(const TuningWords& words);
 
-// Names with commas between them, as a switch names its ports: Ethernet0,Ethernet8. Or which is
-// none.
+// Parses names with commas between them, as a switch names its ports: Ethernet0,Ethernet8. The
+// error names the part that is no name.
 [[nodiscard]] tl::expected<std::vector<std::string>, std::string> parse_interfaces(
     std::string_view text);
 

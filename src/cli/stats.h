@@ -9,7 +9,7 @@
 
 namespace verbena::cli {
 
-// Writes to standard output; false: it does not arrive.
+// Writes to standard output. Returns false if the output cannot be written.
 using Print = std::function<bool(std::string_view)>;
 
 [[nodiscard]] Expected<void> stats(const StatsRequest& request, const Print& print);

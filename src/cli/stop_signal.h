@@ -12,8 +12,9 @@ class StopSignal {
   StopSignal();
 
   [[nodiscard]] int fd() const { return signals_.get(); }  // readable once it has come
-  [[nodiscard]] bool wait(Duration limit) const;           // true: it has come
-  // Whichever comes first. `also`: a descriptor, or -1.
+  [[nodiscard]] bool wait(Duration limit) const;           // true if it came
+  // Waits for the limit, the signal or `also`, and returns which came first. `also`: a descriptor,
+  // or -1.
   enum class Woken { kTimeout, kStopped, kReadable };
   [[nodiscard]] Woken wait(Duration limit, int also) const;
 

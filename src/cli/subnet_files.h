@@ -10,7 +10,7 @@
 
 namespace verbena::cli {
 
-// Puts it in place of what files_of() has said of the device of that name.
+// Replaces the port in the files that files_of() returned for the device of that name.
 void show_subnet_port(std::vector<DeviceFile>& files, const std::string& device,
                       const host::FabricPortAttributes& port);
 

@@ -123,7 +123,7 @@ class Trial {
     take_output();  // the output between the last look and the end
     for (std::size_t i = 0; i < processes_.size(); ++i) finish_line(i);
   }
-  // For so long, or until there is a signal.
+  // Watches the processes for `duration`, or until a signal.
   void look(Duration duration) {
     const Clock::time_point until = Clock::now() + real(duration);
     do {
@@ -182,8 +182,8 @@ class Trial {
       if (!program.is_good() || i + 1 == processes_.size()) begin_grace();
     }
   }
-  // The last host's command has ended, or any has failed: the others are not waited for much
-  // longer.
+  // Starts the grace period: the last host's command has ended, or a command has failed, so the
+  // others get only a limited time.
   void begin_grace() {
     if (!end_of_grace_) end_of_grace_ = Clock::now() + real(request_.grace);
   }

@@ -15,10 +15,10 @@ namespace verbena::cli {
 // can be read only once, is kept for later calls.
 [[nodiscard]] Expected<std::string> read_text(const std::filesystem::path& path);
 [[nodiscard]] Expected<void> write_text(const std::filesystem::path& path, const std::string& text);
-// A line of text without control characters, which a file may have and a terminal would obey: each
-// is \xNN. Tabs stay.
+// Returns the line without control characters, which a terminal would obey: each becomes \xNN. Tabs
+// stay.
 [[nodiscard]] std::string printable(std::string_view text);
-// Makes the folder where it is missing. An error: it cannot be written to.
+// Makes the folder if it is missing. Returns an error if it is not writable.
 [[nodiscard]] Expected<void> make_writable(const std::filesystem::path& folder);
 // Returns the content of a gzip file (RFC 1952), or nullopt if it is damaged or no gzip file.
 [[nodiscard]] std::optional<std::string> unpacked(std::string_view gzip);

@@ -12,8 +12,9 @@ struct ScreenSize {
   std::size_t columns = 80, rows = 24;
 };
 
-// Lines with '\n' at their ends, none wider than the screen and no more than fit, for a terminal;
-// `size` nullptr: all, for a file. `before`: nullptr, or an earlier report.
+// Returns lines that end with '\n'. For a terminal no line is wider than the screen, and there are
+// no more lines than fit. If `size` is nullptr, returns all lines, for a file. `before`: nullptr,
+// or an earlier report.
 [[nodiscard]] std::string top_screen(const StatsReport& now, const StatsReport* before,
                                      const ScreenSize* size);
 

@@ -81,7 +81,8 @@ std::string configure(const std::string& commands) {
   return line.empty() ? "ip failed" : line;
 }
 
-// A byte of a pipe, which says that the other side has come so far; false: it ended.
+// Waits for a byte of the pipe, by which the other side reports its progress. Returns false if the
+// other side ended.
 bool wait_for(int pipe) {
   char byte = 0;
   return ::read(pipe, &byte, 1) == 1;
@@ -125,7 +126,7 @@ VirtualHosts::VirtualHosts(unsigned hosts, Kind kind) : count_(hosts), kind_(kin
 std::string VirtualHosts::enter() {
   const uid_t user = geteuid();
   const gid_t group = getegid();
-  // In a trial process first: what fails half way leaves this one where it is.
+  // A trial process runs this first, so that a failure half way does not change this process.
   const auto make = [user, group]() -> std::string {
     if (user == 0) {
       if (unshare(CLONE_NEWNET) != 0) return why("network namespaces are not permitted");

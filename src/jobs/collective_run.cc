@@ -327,7 +327,7 @@ void CollectiveRun::post(u32 number, u32 octets, const TimeSpent& spent, Time no
   network_.set_alarm(nic, at, word_of(About::kSending, number));
 }
 
-// It has reached the sender's NIC. A message of a pipe is not ahead of the one before.
+// Sends the message that has reached the sender's NIC. Messages of a pipe keep their order.
 void CollectiveRun::begin_sending(u32 number) {
   Pipe& pipe = pipes_[number];
   network_.send(pipe.connection, slot(pipe, pipe.handed++).octets, 0);

@@ -39,7 +39,7 @@ struct Job {
   std::vector<collectives::Shape> shapes;  // one for each algorithm
   bool has_usual_channels = false;         // the file says none
   Method method = Method::kPackets;
-  // One of them where it is a step that the GPUs do, and then there are no shapes.
+  // A step of the GPUs is one of these, and then there are no shapes.
   std::optional<TrainingConfig> training;
   std::optional<InferenceConfig> inference;
   std::optional<ImportedJob> imported;
@@ -55,7 +55,7 @@ struct Job {
   std::string text;                                 // as it was read, with all settings
 
   [[nodiscard]] bool has_step() const { return training || inference || imported; }
-  [[nodiscard]] const GPU* gpu() const {  // that does the step; nullptr: there is none
+  [[nodiscard]] const GPU* gpu() const {  // does the step; nullptr if none
     if (training) return &training->gpu;
     if (inference) return &inference->gpu;
     return imported ? &imported->gpu : nullptr;

@@ -1,4 +1,4 @@
-// A whole job: run, and what it has come to, as text and as numbers for tables.
+// A whole job: its run, and its results as text and as numbers for tables.
 #pragma once
 
 #include <optional>
@@ -27,11 +27,12 @@ struct JobResults {
 // "complete", "interrupted" or "failed".
 [[nodiscard]] std::string_view status_of(const JobResults& results);
 [[nodiscard]] std::string text_of(const Job& job, const JobResults& results);
-// The same names for all jobs of a kind.
+// Returns the lines of the results; all jobs of a kind have the same names.
 [[nodiscard]] std::vector<fabric::SummaryLine> lines_of(const Job& job, const JobResults& results);
-// Names have the algorithm first ("ring.busbw"); "step.time" and so on of a step.
+// Returns the results by name. Names have the algorithm first ("ring.busbw"); those of a step are
+// "step.time" and so on.
 [[nodiscard]] std::vector<fabric::Metric> metrics_of(const Job& job, const JobResults& results);
-// Those that the job's results will have, without numbers.
+// Returns the metrics that the job's results will have, without numbers.
 [[nodiscard]] std::vector<fabric::Metric> metrics_of(const Job& job);
 // ResultFile: a file of a folder of results beside results.sqlite: summary.txt, and trace.json of a
 // step or collectives.csv.

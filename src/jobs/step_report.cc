@@ -40,7 +40,7 @@ std::string training_head(const TrainingConfig& config, const StepResult& result
                             100 * config.flops() / peak);
 }
 
-// When the last task for this purpose ended; nullopt: there was none.
+// Returns when the last task for this purpose ended, or nullopt if there was none.
 std::optional<Time> end_of(const StepResult& result, Purpose purpose) {
   std::optional<Time> end;
   for (const Timeline::Sample& sample : result.timeline->samples()) {

@@ -110,7 +110,7 @@ Expected<void> Fetcher::run(const std::function<void(u64)>& on_progress) {
   return {};
 }
 
-// First what was there before, then what is missing.
+// Checks the data of earlier attempts first, then fetches the missing data.
 Expected<void> Fetcher::start_flights() {
   while (!to_check_.empty() && hashers_.outstanding() + landed_.size() < kMaxUnverified) {
     const u64 unit = to_check_.back();

@@ -28,11 +28,11 @@ struct FetchSettings {
 
 class Fetcher {
  public:
-  // `server` offers the chunks; nullptr: nobody gets them. Targets are those of the plan.
+  // `server` offers the chunks; with nullptr nobody gets them. Targets are those of the plan.
   Fetcher(Sources& sources, const transfer::Manifest& manifest, Plan plan,
           std::vector<MappedFile>& targets, Server* server, const FetchSettings& settings);
 
-  // Checks first what earlier attempts left in targets that `had` marks.
+  // Checks first the data of earlier attempts in targets that `had` marks.
   void check_existing(const std::vector<bool>& had);
   [[nodiscard]] Expected<void> run(const std::function<void(u64 done_octets)>& on_progress);
   [[nodiscard]] u64 total_octets() const { return total_octets_; }

@@ -24,7 +24,8 @@ enum class Test : u8 {
 };
 inline constexpr u32 kTests = 9;
 [[nodiscard]] std::string_view name_of(Test test);
-// "all_reduce", with or without '_', '-' and a final "_perf". nullopt: no such test.
+// Parses "all_reduce", with or without '_', '-' and a final "_perf". Returns nullopt for other
+// names.
 [[nodiscard]] std::optional<Test> test_named(std::string_view name);
 // busbw = algbw * factor, as in nccl-tests' PERFORMANCE.md.
 [[nodiscard]] double bus_factor(Test test, u32 ranks);
@@ -47,10 +48,10 @@ struct Options {
   [[nodiscard]] std::vector<u64> sizes(u32 ranks) const;  // octets, whole elements for each rank
 };
 
-// Each as NAME=VALUE. What is wrong, or "".
+// Reads an option NAME=VALUE. Returns the error, or "" if there is none.
 [[nodiscard]] std::string read_option(Options& options, std::string_view name,
                                       const std::string& value);
-// "4K", "64M", "1G", "100"; nullopt: no size.
+// Parses "4K", "64M", "1G" or "100". Returns nullopt if `text` is no size.
 [[nodiscard]] std::optional<u64> read_size(std::string_view text);
 
 }  // namespace verbena::perf

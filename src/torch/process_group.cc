@@ -94,7 +94,8 @@ const at::Tensor& only(const Tensors& tensors) {
 
 std::size_t octets_of(const at::Tensor& tensor) { return tensor.nbytes(); }
 
-// Waits for what the program has queued on the device's current stream: the library copies then.
+// Waits for the work that the program has queued on the device's current stream, because the
+// library copies afterwards.
 void* data_of(const at::Tensor& tensor) {
   if (!tensor.device().is_cpu()) {
     const c10::impl::VirtualGuardImpl guard(tensor.device().type());
@@ -107,7 +108,7 @@ void* data_of(const at::Tensor& tensor) {
 
 class VerbenaWork final : public Work {
  public:
-  // `keep`: tensors that the operation uses. `finish`: what is left to do when it is done.
+  // `keep`: tensors that the operation uses. `finish`: runs when the operation has succeeded.
   VerbenaWork(int rank, OpType type, Tensors outputs, Tensors keep, std::function<void()> finish)
       : Work(rank, type),
         outputs_(std::move(outputs)),

@@ -108,7 +108,7 @@ class Finder {
          .items = std::vector<u32>(party.ranks.size(), Item::kNone)});
   }
 
-  // From what another member has for the same exchange.
+  // Returns the difference from another member's operation in the same exchange.
   [[nodiscard]] std::string differs(const Exchange& exchange, u32 rank) const {
     const Party& party = found_.parties[exchange.party];
     u32 other = 0;

@@ -11,7 +11,7 @@
 
 namespace verbena::jobs::chakra {
 
-// Ranks whose exchanges follow each other: a process group, or a sender and its receiver.
+// Party: ranks whose exchanges follow each other: a process group, or a sender and its receiver.
 struct Party {
   enum class Kind : u8 { kGroup, kPair };
 
@@ -34,7 +34,7 @@ struct Exchanges {
   std::vector<Exchange> all;
 };
 
-// Tells the items of what they have a part in. Operations of groups with one member are none.
+// Sets the exchange of each item. Operations of groups with one member have none.
 [[nodiscard]] fabric::Parsed<Exchanges> find_exchanges(std::span<RankGraph> ranks,
                                                        const ProcessGroups& groups);
 

@@ -17,8 +17,8 @@ using ProcessGroups = std::map<std::string, std::vector<u32>>;
 [[nodiscard]] fabric::Parsed<ProcessGroups> read_groups(const std::string& file,
                                                         const std::string& text);
 // Parses the text that PyTorch writes into the node of its process groups: a list of {pg_name,
-// ranks, ...} in JSON, with quotes and brackets around it. A group with empty `ranks` has all
-// ranks, and is left out. Returns nullopt if `text` is no such list.
+// ranks, ...} in JSON, with quotes and brackets around it. A group whose `ranks` is empty has all
+// ranks; the result omits it. Returns nullopt if `text` is no such list.
 [[nodiscard]] std::optional<ProcessGroups> groups_of_pytorch(const std::string& text);
 
 }  // namespace verbena::jobs::chakra

@@ -95,7 +95,7 @@ class Stage {
     compute(rank, unit);
   }
 
-  // A member's next exchange, where it is free and ready for that.
+  // Begins the member's next exchange, if the member is free and ready for it.
   void go_on(u32 party_number, u32 member) {
     const Party& party = exchanges_.parties[party_number];
     Part& part = parts_[party_number][member];
@@ -112,7 +112,7 @@ class Stage {
         leave(party_number, other, number);
   }
 
-  // Members that have left already are somewhere else.
+  // Ends the member's part in the exchange. Members that have left it already are in another one.
   void leave(u32 party_number, u32 member, u32 number) {
     const Party& party = exchanges_.parties[party_number];
     Part& part = parts_[party_number][member];
@@ -131,7 +131,8 @@ class Stage {
     }
   }
 
-  // Best one that is left alone in an exchange.
+  // Returns the error of the exchange that never ends; a member that waits alone in an exchange
+  // comes first.
   [[nodiscard]] std::string what_never_comes() const {
     std::string what;
     for (u32 number = 0; number < exchanges_.parties.size(); ++number)

@@ -26,7 +26,8 @@ bool read_message(CodedInputStream& in, google::protobuf::MessageLite& message) 
   return is_good;
 }
 
-// Writers disagree about the types of attributes: any integer does. nullopt: none, or negative.
+// Accepts any integer type, because writers disagree about the types of attributes. Returns nullopt
+// if there is no integer, or a negative one.
 std::optional<u64> count_of(const wire::Attribute& attribute) {
   const auto if_positive = [](i64 value) {
     return value < 0 ? std::nullopt : std::optional(static_cast<u64>(value));
@@ -158,7 +159,8 @@ std::string read_node(const wire::Node& from, u32 rank, Dependencies which, Node
   if (std::max(node.operations, node.tensor_octets) > kMostOperations)
     return "it computes more than 2^62 operations or octets";
   if (node.octets > collectives::kMaxOctets) return "comm_size: at most 1 TiB";
-  // A CPU's part in communication is the call; what it begins is another node.
+  // The CPU's part in communication is the call. Another node has the operation that the call
+  // begins.
   if (node.is_of_cpu && node.kind != Kind::kNothing) node.kind = Kind::kComputes;
   if (node.kind == Kind::kOperates) return read_collective(attributes, node);
   if (node.kind == Kind::kSends || node.kind == Kind::kReceives)

@@ -35,7 +35,8 @@ u64 buffer_octets(const Setup& setup, u32 senders) {
   return (u64{senders} + 3) * (setup.headroom + kReserveOctets) + setup.shared_octets;
 }
 
-// Half of what PHYs and a response take, since the headroom has them once and the link twice.
+// Returns the cable's delay, and half of the time of PHYs and a response: the headroom has that
+// time once, and the link twice.
 Duration slow_delay(const Tuning& tuning) {
   const u64 octets = tuning.headroom.phy + tuning.headroom.response;
   const Duration hardware = ps(static_cast<i64>(static_cast<double>(octets) * 8e12 / 2 /

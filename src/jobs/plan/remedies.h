@@ -64,10 +64,11 @@ struct Tried {
   }
 };
 
-// The candidates, each as its best remedy has it where that is faster; `variant` names it.
+// Returns the candidates, each with its best remedy if that is faster; `variant` names the remedy.
 [[nodiscard]] std::vector<Candidate> best_of_each(const std::vector<Candidate>& candidates,
                                                   const std::vector<Tried>& tried);
-// A part of a plan's text: of each candidate what its time is made of, its best, and as shipped.
+// Returns a part of a plan's text: the causes of each candidate's time, its best remedy, and the
+// run as shipped.
 [[nodiscard]] std::string causes_text(const std::vector<Candidate>& candidates,
                                       const std::vector<Tried>& tried);
 
