@@ -63,7 +63,7 @@ Split split_at_program(std::span<const std::string> arguments) {
   return split;
 }
 
-// In the order in which a mistake names them.
+// The commands, in the order in which an error message lists them.
 constexpr std::array kCommands = {make_run_command,   make_test_command,   make_devices_command,
                                   make_stats_command, make_top_command,    make_doctor_command,
                                   make_sim_command,   make_fabric_command, make_nic_command,

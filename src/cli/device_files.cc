@@ -41,7 +41,7 @@ class Files {
   std::vector<DeviceFile> files_;
 };
 
-// In 16-bit groups, most significant first.
+// Returns the GID in 16-bit groups, the most significant first.
 std::string gid_text(const GID& gid) {
   std::string text;
   for (std::size_t i = 0; i < gid.bytes.size(); ++i)
@@ -112,7 +112,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// -1: not a number.
+// Returns -1 if the text is no number.
 int number_in(std::string_view text) {
   int number = -1;
   std::from_chars(text.data(), text.data() + text.size(), number);

@@ -19,7 +19,7 @@ struct DeviceFile {
   std::string content;  // of a text, with the newline at its end; of a link: where it points
 };
 
-// Where the processor and its memory lie that a device is near to.
+// Locality: the NUMA node and the processors that are near to a device.
 struct Locality {
   int numa_node = -1;    // -1: not known, or there is only one
   std::string cpu_list;  // "0-3,8"

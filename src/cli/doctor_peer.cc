@@ -18,13 +18,13 @@ namespace verbena::cli {
 namespace {
 
 constexpr u32 kProbes = 100;
-// Where one answer is all that is asked for: a peer's process may sleep, a packet get lost.
+// The tries if one answer is enough: a peer's process may sleep, or a packet may get lost.
 constexpr u32 kTries = 3;
 constexpr Duration kLongPatience = ms(700);
 constexpr Duration kMinPatience = ms(50);
 constexpr i64 kRoundTripsOfPatience = 8;
 
-// One way to one address of the peer.
+// Way: a path to one address of the peer.
 class Way {
  public:
   Way(const host::LocalAddress& local, host::Prober& prober, const GID& peer)

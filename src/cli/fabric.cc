@@ -150,7 +150,7 @@ host::FabricChange to_fabric(FabricRequest::What what) {
   CHECK_UNREACHABLE();
 }
 
-// In the fabric that runs.
+// Changes cables in the running fabric.
 Expected<void> change_cables(const FabricRequest& request, const std::string& server) {
   for (const FabricRequest::Change& change : request.changes) {
     host::FabricCable cable{.change = to_fabric(change.what), .error_rate = change.error_rate};

@@ -12,8 +12,8 @@
 
 namespace verbena::cli {
 
-// Until it is told to stop, or the last process leaves it. `print`: false where that is not
-// possible.
+// Runs the fabric until a signal, or until the last process leaves it. `print` returns false if it
+// cannot print.
 [[nodiscard]] Expected<void> fabric(const FabricRequest& request,
                                     const std::function<bool(std::string_view)>& print);
 

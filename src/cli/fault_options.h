@@ -8,8 +8,8 @@
 
 namespace verbena::cli {
 
-// All rules in one text, those of the command line first. The failure is one line that names the
-// file, where a file cannot be read or a rule is wrong.
+// Returns all rules in one text, those of the command line first. If a file cannot be read or a
+// rule is wrong, the failure is one line that names the file.
 [[nodiscard]] Expected<std::string> read_faults(const std::vector<std::string>& rules,
                                                 const std::vector<std::string>& files);
 

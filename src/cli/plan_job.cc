@@ -84,7 +84,7 @@ class Planner {
     settings.push_back({"technology", std::string(name_of(technology))});
     return settings;
   }
-  // With the usual way to the GPU where the file says none.
+  // Reads the job, with the technology's usual path to the GPU if the file names none.
   fabric::Parsed<jobs::Job> read_for(const Source& source, fabric::Technology technology,
                                      const std::vector<fabric::Setting>& more,
                                      std::vector<fabric::Setting>& used) const {
@@ -118,7 +118,7 @@ class Planner {
       if (const auto done = add_source(*text, name, size); !done) return done;
     return {};
   }
-  // With the first technology that takes it.
+  // Reads the job with the first technology that accepts it.
   fabric::Parsed<jobs::Job> read_any(const Source& source) const {
     fabric::Parsed<jobs::Job> job = read(source, settings_for(request_.technologies.front()));
     for (std::size_t i = 1; i < request_.technologies.size() && !job; ++i)
@@ -211,7 +211,7 @@ class Planner {
     }
     return jobs::extrapolated(measured[0], measured[1], *parts);
   }
-  // Each thread takes the next that nobody has.
+  // Runs the candidates. Each thread takes the next candidate that no thread has.
   void run_all(std::vector<Candidate>& candidates, bool may_be_extrapolated = false) {
     std::atomic<std::size_t> next = 0;
     std::size_t done = 0;

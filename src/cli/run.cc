@@ -124,7 +124,7 @@ Failure execute(const fs::path& program, const std::vector<std::string>& command
   argv.reserve(command.size() + 1);
   for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  // With a slash in it nothing is searched; without, "prog" would be.
+  // execvp() searches PATH for a name without a slash, so the path always has one.
   const fs::path path = program.has_parent_path() ? program : "." / program;
   execvp(path.c_str(), argv.data());
   return {kExitNotExecutable,

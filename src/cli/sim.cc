@@ -89,7 +89,7 @@ namespace {
 // others give time to do so; what fails in one, by that one.
 constexpr std::chrono::seconds kTimeForTheFirst(3);
 
-// Before any work: what is to be written can be.
+// Checks before any work that the outputs can be written.
 Expected<void> check_outputs(const SimRequest& request) {
   if (!request.output.empty())
     if (const auto done = make_writable(request.output); !done) return done;

@@ -16,7 +16,7 @@
 namespace verbena::cli {
 
 [[nodiscard]] bool is_job_file(const std::string& path);
-// As of scenarios (sim_scenario.h).
+// These functions are as for scenarios (sim_scenario.h).
 [[nodiscard]] Expected<std::vector<fabric::Expectation>> expectations_for(const SimRequest& request,
                                                                           const jobs::Job& job);
 [[nodiscard]] SimResult result_of(const std::string& title, const jobs::Job& job,

@@ -14,10 +14,11 @@ inline constexpr std::chrono::milliseconds kBetweenLooks(50);
 
 class SimProgress {
  public:
-  // All outlive it. `end`: of simulated time; never(): with the last flow.
+  // All arguments outlive the object. `end`: the simulated time at which the run ends; with never()
+  // the run ends with the last flow.
   SimProgress(const fabric::Network& network, std::span<const fabric::Flow> flows, Time end);
 
-  void show(Time now);  // when it is time to; cheap
+  void show(Time now);  // at intervals; cheap
 
  private:
   [[nodiscard]] double part_done(Time now) const;

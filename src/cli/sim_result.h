@@ -23,15 +23,16 @@ struct SimResult {
 // --expect, read.
 [[nodiscard]] Expected<std::vector<fabric::Expectation>> expectations_of(
     const std::vector<std::string>& texts);
-// An error: a name that there is none of.
+// Returns an error if an expectation names an unknown metric.
 [[nodiscard]] Expected<void> check_names(std::span<const fabric::Expectation> expectations,
                                          std::span<const fabric::Metric> metrics);
 void judge(std::span<const fabric::Expectation> expectations, SimResult& result);
 
-// One JSON object for a run alone; "runs" of several. A number that a result has not is null.
+// Returns one JSON object for one run; for several, an object with "runs". A number that a result
+// lacks is null.
 [[nodiscard]] std::string json_of(const SimResult& result);
 [[nodiscard]] std::string json_of(const std::vector<SimResult>& results);
-// For XML and HTML: as text, without control characters but line ends.
+// Returns the text escaped for XML and HTML, without control characters except line ends.
 [[nodiscard]] std::string escaped(std::string_view text);
 // JUnit's XML, as CI systems read it: a suite of the runs, a case for each expectation of each, or
 // where it has none, that it ran.

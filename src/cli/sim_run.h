@@ -20,7 +20,7 @@ struct SimRun {
   bool was_interrupted = false;
 };
 
-// Those of `runs` that have run, in JSON: what they have come to, by their places.
+// Returns the results of those `runs` that have run, by their places, in JSON.
 [[nodiscard]] std::string packed(const std::vector<SimRun>& runs);
 void unpack(const std::string& text, std::vector<SimRun>& runs);
 

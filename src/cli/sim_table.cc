@@ -28,7 +28,7 @@ std::string value_of(const SimColumn& column, const std::string& name) {
   return line == column.lines.end() ? "-" : line->value;
 }
 
-// In quotes where it must be. RFC 4180.
+// Returns the cell, in quotes if necessary. RFC 4180.
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted(1, '"');

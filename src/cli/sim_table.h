@@ -10,7 +10,7 @@ namespace verbena::cli {
 
 using SimColumn = SimResult;  // "-" stands for lines that others have and it has not
 
-// For a terminal of so many characters; more columns than fit are continued below.
+// Returns the table for a terminal of `width` characters; columns that do not fit continue below.
 [[nodiscard]] std::string table_text(const std::vector<SimColumn>& columns, std::size_t width);
 [[nodiscard]] std::string table_csv(const std::vector<SimColumn>& columns);
 

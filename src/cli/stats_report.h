@@ -41,7 +41,7 @@ struct PeerStats {
 
 // `before`: nullptr, or an earlier report.
 [[nodiscard]] std::string to_text(const StatsReport& now, const StatsReport* before);
-// One array. `indent`: spaces a level; -1: all in one line.
+// Returns one array. `indent`: spaces of a level, or -1 for one line.
 [[nodiscard]] std::string to_json(const StatsReport& now, int indent);
 
 }  // namespace verbena::cli

@@ -31,7 +31,7 @@ std::string rate_text(const host::FabricPortAttributes& port) {
   return host::LinkRate{port.width, speed}.to_string();
 }
 
-// In 16-bit groups, `n` of them.
+// Returns the value in `n` 16-bit groups.
 std::string groups_of(u64 value, u32 n) {
   std::string text;
   for (u32 i = n; i-- > 0;)

@@ -10,9 +10,9 @@ inline constexpr u32 kMostGPUsOfNode = 256;
 
 // Fills in job.cluster. `rails`: GPUs of a node where nothing else is said.
 void read_cluster(fabric::Section& section, u32 rails, Job& job);
-// How messages are sent: `window`, `step_overhead`, `priority`.
+// Reads the settings for sending messages: `window`, `step_overhead`, `priority`.
 void read_run(fabric::Section& section, RunConfig& run);
-// `method`. Precondition: the job's plan has been read.
+// Reads `method`. Precondition: the job's plan has been read.
 void read_method(fabric::Section& section, Job& job);
 
 }  // namespace verbena::jobs

@@ -368,7 +368,7 @@ void CollectiveRun::on_taken(u32 number, Time now) {
 
 // --- messages: the receiver
 
-// At its NVLink port.
+// Runs when a message's first byte is at the receiver's NVLink port.
 void CollectiveRun::on_begin(u32 number, Time now) {
   Pipe& pipe = pipes_[number];
   const u32 octets = slot(pipe, pipe.begun++).octets;
@@ -380,7 +380,7 @@ void CollectiveRun::on_arrival(u32 connection, u32, Time now) {
   on_landed(pipe_of_connection_[connection], now);
 }
 
-// At the receiver's NIC. From there it goes the host's path.
+// Runs when a message is at the receiver's NIC. From there the message takes the host's path.
 void CollectiveRun::on_landed(u32 number, Time now) {
   if (path_ == nullptr) return on_message(number, now);
   Pipe& pipe = pipes_[number];
@@ -449,7 +449,7 @@ bool CollectiveRun::take(u32 place, const Step& step, Time now) {
   return true;
 }
 
-// That a message was taken.
+// Tells the sender that the receiver took a message.
 void CollectiveRun::confirm(u32 number, const TimeSpent& spent, Time now) {
   Pipe& pipe = pipes_[number];
   slot(pipe, pipe.taken++).spent = spent;

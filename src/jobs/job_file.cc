@@ -82,7 +82,7 @@ std::vector<std::string> read_words(Section& section, std::string_view key) {
   return words;
 }
 
-// Those asked for; all that there are, where none is.
+// Returns the shapes of the requested algorithms, or of all algorithms if none is requested.
 std::vector<Shape> read_algorithms(Section& section, Shape shape) {
   std::vector<Shape> shapes;
   std::vector<std::string> words = read_words(section, "algorithm");
@@ -120,9 +120,10 @@ u32 rails_of(Section topology) {
                                   : 1;
 }
 
-// As NCCL has them: of rings and trees one for each NIC of the node, two at least; of messages from
-// pair to pair enough that a rank speaks with many peers at a time (NCCL runs them in batches of
-// eight peers, on two channels for each: NCCL_NCHANNELS_PER_NET_PEER).
+// Returns as many channels as NCCL uses. Rings and trees: one for each NIC of the node, at least
+// two. Messages between pairs: enough that a rank exchanges messages with many peers at the same
+// time (NCCL runs them in batches of eight peers, on two channels for each:
+// NCCL_NCHANNELS_PER_NET_PEER).
 u32 usual_channels(const Shape& shape) {
   const bool goes_by_pairs = shape.operation == collectives::Operation::kAllToAll ||
                              shape.operation == collectives::Operation::kSendReceive;
@@ -231,7 +232,7 @@ void leave_out_path(fabric::Technology technology, const YAML::Node& root,
       return fabric::leave_out(hosts, "hosts.path", left_out);
 }
 
-// One of the sections; the others are unknown keys beside it.
+// Reads one of the sections. The others are unknown keys beside it.
 void read_work(Section& root, const std::string& name, const fabric::FileReader& read_file,
                Job& job) {
   const u32 rails = rails_of(root.section("topology", "kind"));

@@ -9,14 +9,15 @@
 
 namespace verbena::jobs {
 
-// Has it a key `preset`, or one of those? False also where it is no YAML.
+// Returns true if the text has a key `preset` or one of the sections (section_of_job()). Returns
+// false if it is no YAML.
 [[nodiscard]] bool is_job(const std::string& text);
-// Its text with what the preset says written out, and no key `preset`. Preconditions of both:
-// is_job().
+// Returns the text with the preset's settings written out, and without the key `preset`.
+// Precondition of this and the next function: is_job().
 [[nodiscard]] std::string without_preset(const std::string& text);
 // "collective", "training", "inference", "serving", "loading" or "chakra".
 [[nodiscard]] std::string section_of_job(const std::string& text);
-// As fabric::read_scenario().
+// Reads a job, as fabric::read_scenario() reads a scenario.
 [[nodiscard]] fabric::Parsed<Job> read_job(const std::string& name, const std::string& text,
                                            const std::vector<fabric::Setting>& settings,
                                            const fabric::FileReader& read_file);

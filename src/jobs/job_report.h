@@ -49,14 +49,14 @@ struct CollectiveResult {
 };
 
 [[nodiscard]] std::string text_of(const Job& job, const std::vector<CollectiveResult>& results);
-// ", 3 frames dropped by switches, 2 without a route": what there was of losses, each by its cause;
-// ", no drops".
+// Returns the losses by cause, such as ", 3 frames dropped by switches, 2 without a route", or ",
+// no drops".
 [[nodiscard]] std::string losses_text(const fabric::Counters& counters);
 using NamedPackets = std::pair<std::string, const PacketResult*>;
-// In which runs messages waited for a tenth of the time and more, why that may be, and how to tell
-// the causes apart: a line; "" where there is none.
+// Returns a line on the runs in which messages waited for a tenth of the time and more: possible
+// causes, and how to tell the causes apart. Returns "" if there is none.
 [[nodiscard]] std::string waiting_text(const std::vector<NamedPackets>& runs);
-// A line of names, then one for each result, with commas.
+// Returns a line of names, then a line for each result, with commas.
 [[nodiscard]] std::string csv_of(const std::vector<CollectiveResult>& results);
 
 }  // namespace verbena::jobs

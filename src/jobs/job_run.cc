@@ -44,7 +44,8 @@ class Background {
   std::unique_ptr<SideBySide> both_;
 };
 
-// Until `end`, with samples for the record on the way. False: there is nothing left to happen.
+// Runs the network until `end`, and takes samples for the record. Returns false if no events are
+// left.
 bool run_stretch(fabric::Network& network, Time end, RunRecord* record) {
   if (record == nullptr) return network.run(end);
   bool more = true;
@@ -74,7 +75,7 @@ PacketResult result_of(const CollectiveRun& run, const fabric::Network& network)
   return result;
 }
 
-// "": it is finished.
+// Returns "" if the run is finished, else the error.
 std::string run_to_end(CollectiveRun& run, fabric::Network& network, RunRecord* record,
                        const Stop& stop) {
   Time moved;

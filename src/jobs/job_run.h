@@ -8,13 +8,14 @@
 
 namespace verbena::jobs {
 
-// With the payload and headers of the job's technology.
+// Returns the configuration with the payload and headers of the job's technology.
 [[nodiscard]] FlowLevelConfig flow_level_config(const Job& job);
 
 [[nodiscard]] CollectiveResult run_collective(const Job& job, const collectives::Shape& shape,
                                               const Stop& stop);
 
-// For a run of a twin (flow_level/twin.h), which ends after so many events.
+// Returns a Stop for the run of a twin (flow_level/twin.h), which ends after kMostTwinEvents
+// events.
 [[nodiscard]] Stop until_twin_ends(const Stop& stop);
 
 // Returns the error, or "" if there is none and `result` is set. With kInterrupted `result` has the

@@ -12,7 +12,7 @@
 
 namespace verbena::jobs {
 
-// How long octets last, for any number of them.
+// Returns the time of the bytes at the rate, for any number of them.
 [[nodiscard]] constexpr Duration time_at(Rate rate, u64 octets) {
   return ps(
       static_cast<i64>(static_cast<unsigned __int128>(octets) * 8'000'000'000'000 / rate.bps()));
@@ -22,11 +22,11 @@ class NVLinkPorts {
  public:
   NVLinkPorts(u32 ranks, const NVLinkConfig& config) : config_(config), ports_(ranks) {}
 
-  // When the first octets of a message that is handed over now come to its receiver's port.
+  // Returns when the first bytes of a message that is handed over now reach its receiver's port.
   [[nodiscard]] Time send(u32 from, u64 octets, Time now) {
     return take(ports_[from].out_free, octets, now) + config_.latency;
   }
-  // When all of a message is there whose first octets have come now.
+  // Returns when all of a message has arrived whose first bytes arrive now.
   [[nodiscard]] Time receive(u32 to, u64 octets, Time now) {
     return take(ports_[to].in_free, octets, now) + time_at(config_.rate, octets);
   }

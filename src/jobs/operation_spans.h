@@ -32,7 +32,7 @@ class OperationSpans {
     Purpose purpose = Purpose::kCollective;
     const OperationSpan* span = nullptr;  // of the rank's group
   };
-  // All operations that the rank takes part in, in its tasks' order.
+  // Returns all operations that the rank takes part in, in its tasks' order.
   [[nodiscard]] std::vector<Task> of(u32 rank);
 
  private:

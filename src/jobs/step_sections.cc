@@ -48,7 +48,7 @@ Transformer read_model(Section section) {
   return model;
 }
 
-// As many replicas as GPUs are left.
+// Reads the parallelism, with as many replicas as the remaining GPUs allow.
 void read_parallelism(Section& section, u32 ranks, Parallelism& parallel) {
   parallel.tensor = count(section, "tensor", 1, 1, ranks);
   parallel.pipeline = count(section, "pipeline", 1, 1, ranks);

@@ -15,7 +15,7 @@
 
 namespace verbena::models {
 
-// How the decode process is reached, as it says.
+// KVPlace: the address and the cache of the decode process, as that process reports them.
 struct KVPlace {
   std::array<char, 64> address{};  // HOST:PORT
   verbena_kv_place cache{};
@@ -45,10 +45,10 @@ class KVMover {
                                     const KVPlace& decode);
   // The layer of all requests is computed; the first one begins the transfers.
   [[nodiscard]] Expected<void> start(u32 layer);
-  // As many octets in one contiguous part.
+  // Starts a transfer of as many bytes in one contiguous part.
   [[nodiscard]] Expected<void> start_contiguous();
   void progress();
-  // All that was started is in the decode process's memory, and it was notified.
+  // Waits until all started data is in the decode process's memory, and that process was notified.
   [[nodiscard]] Expected<void> finish();
 
  private:

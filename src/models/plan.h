@@ -33,9 +33,10 @@ struct Plan {
   std::vector<Unit> units{};
 };
 
-// All files, chunk by chunk, beginning at that chunk.
+// Returns a plan for all files, chunk by chunk, beginning at `first_chunk`.
 [[nodiscard]] Plan plan_everything(const transfer::Manifest& manifest, u64 first_chunk);
-// The selected tensors and slices, as one safetensors file. Reads the headers of the model's files.
+// Returns a plan for the selected tensors and slices, as one safetensors file. Reads the headers of
+// the model's files.
 [[nodiscard]] Expected<Plan> plan_selection(Sources& sources, const Source& source,
                                             const transfer::Manifest& manifest,
                                             const Selection& selection, const std::string& name);

@@ -17,7 +17,7 @@ struct Selection {
 
   [[nodiscard]] bool is_everything() const { return names.empty() && parts == 1; }
   [[nodiscard]] bool takes(const std::string& tensor) const;
-  // By the given patterns, else by the names of Llama's layers.
+  // Returns the slice by the given patterns, else by the names of Llama's layers.
   [[nodiscard]] transfer::Slice slice_of(const std::string& tensor) const;
 };
 

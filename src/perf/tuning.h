@@ -10,7 +10,7 @@
 
 namespace verbena::perf {
 
-// All ranks call it; rank 0 writes the file. What failed, or "".
+// All ranks call tune(); rank 0 writes the file. Returns the error, or "" if there is none.
 [[nodiscard]] std::string tune(const Options& options, verbena_comm* comm);
 
 }  // namespace verbena::perf

@@ -38,7 +38,7 @@ class BlockPool {
   [[nodiscard]] u32 used() const { return used_; }
   [[nodiscard]] u32 cached() const { return static_cast<u32>(unused_.size()); }
   [[nodiscard]] u64 evictions() const { return evictions_; }
-  // How many of the first hashes are published here.
+  // Returns how many of the first hashes are published here.
   [[nodiscard]] u32 count_hits(std::span<const u64> hashes) const;
 
  private:

@@ -66,7 +66,8 @@ class Flow {
 
   // Fails if a limit is reached: the caller waits for an outcome and tries again.
   [[nodiscard]] Expected<void> start(TransferOrder order);
-  // So many octets of its copies, in order, may be issued; fewer than before change nothing.
+  // Allows the first `ready_octets` bytes of its copies, in order, to be issued. A smaller value
+  // than before has no effect.
   void advance(u32 transfer, u64 ready_octets);
   // Issues nothing more of it. Its outcome comes when its outstanding requests are complete, or
   // cannot change memory any more.

@@ -47,7 +47,7 @@ struct KVLayout {
   [[nodiscard]] u64 layer_octets(u64 block_count) const {
     return block_count * halves() * block_octets;
   }
-  // From the cache's begin.
+  // Returns the offset from the begin of the cache.
   [[nodiscard]] u64 offset_of(u32 layer, u32 half, u32 block) const;
 };
 

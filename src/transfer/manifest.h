@@ -43,7 +43,7 @@ struct Place {
   u64 address = 0, region = 0;  // of a file, in the server's memory
   friend bool operator==(const Place&, const Place&) = default;
 };
-// For each file of the manifest its place, then a bit for each chunk that can be read.
+// Places: the place of each file of the manifest, then a bit for each chunk that can be read.
 struct Places {
   std::vector<Place> files{};
   [[nodiscard]] static u64 octets_for(const Manifest& manifest);

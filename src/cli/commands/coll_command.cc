@@ -72,7 +72,7 @@ class CollCommand final : public Command {
   }
 
  private:
-  // As `said` on the command line, and `name` by a rank.
+  // Reads an option. `said`: its form on the command line. `name`: its name in a rank's options.
   Expected<void> read_option(const std::string& said, const char* name, const std::string& value,
                              CollRequest& request) const {
     const std::string wrong = perf::read_option(request.measured, name, value);

@@ -30,9 +30,10 @@ class Command {
   [[nodiscard]] bool is_parsed() const { return app_->parsed(); }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] HelpTopic help() const { return help_; }
-  // One line: what is wrong, and where help is.
+  // Returns a failure with one line: the error, and where help is.
   [[nodiscard]] tl::unexpected<Failure> wrong_usage(std::string_view what) const;
-  // After the options were read. `program`: the words that are not ours to read.
+  // Returns the request, after the options were read. `program`: the words that belong to the
+  // program.
   [[nodiscard]] virtual Expected<Request> request(std::vector<std::string> program) const = 0;
 
  protected:

@@ -14,7 +14,7 @@ namespace verbena::cli {
 
 class DeviceOptions {
  public:
-  // Those that have a value.
+  // The options that have a value.
   static constexpr std::array<std::string_view, 8> kWithValue = {
       "--fault", "--fault-file", "--capture-limit",  "--check-exit-code",
       "--seed",  "--cc",         "--retransmission", "--link"};

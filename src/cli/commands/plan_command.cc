@@ -66,7 +66,7 @@ class PlanCommand final : public Command {
   }
 
  private:
-  // Without a JOB.
+  // Reads the options of a command without a JOB.
   Expected<void> read_interfaces(PlanRequest& request) const {
     for (const char* const option :
          {"--technologies", "--topologies", "--set", "--output", "--seed", "--threads", "--json"})

@@ -63,7 +63,7 @@ std::vector<u32> order_of(const Trace& trace, const Links& links) {
   return order;
 }
 
-// One of a ring of nodes. Precondition: `order` lacks some.
+// Returns a node of a cycle. Precondition: `order` lacks some nodes.
 u32 waits_for_itself(const Links& links, const std::vector<u32>& order) {
   std::vector<bool> is_done(links.before.size()), is_met(links.before.size());
   for (const u32 place : order) is_done[place] = true;

@@ -52,13 +52,14 @@ struct Trace {
   ProcessGroups groups;  // those that PyTorch's trace tells of
 };
 
-// Which of them count. Converted traces of PyTorch have what called an operation as its control
-// dependency, which is often not in the trace; the converter gives what has to wait data
-// dependencies, and those are all that Chakra's feeder for simulators looks at.
+// Dependencies: the dependencies that count. Converted traces of PyTorch have the caller of an
+// operation as its control dependency, and the caller is often not in the trace. The converter sets
+// data dependencies for nodes that have to wait, and Chakra's feeder for simulators reads only
+// those.
 enum class Dependencies : u8 { kData, kDataAndControl };
 
-// `octets`: the file's. `rank`: whose trace it is. The mistake names the file, and the node where
-// it is one's.
+// `octets`: the bytes of the file. `rank`: the rank of the trace. The error names the file, and the
+// node if it is the error of one.
 [[nodiscard]] fabric::Parsed<Trace> read_trace(std::string file, const std::string& octets,
                                                u32 rank, Dependencies which);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr u32 kUnits = 2;  // that compute: GPU, CPU
 
-// One class while the program runs.
+// Doing: the state of one class while the program runs.
 struct Doing {
   const std::vector<Task>* tasks = nullptr;
   std::vector<Span> spans;

@@ -27,20 +27,20 @@ class Paths {
   std::vector<u32> begin_, resources_;
 };
 
-// By flow, in the unit of `capacity`, which is by resource and above 0. Flows that are not
-// `active`, and those that use nothing, have the rate 0.
+// Returns the rate of each flow, in the unit of `capacity`. `capacity` has the capacity of each
+// resource, above 0. Flows that are not `active`, and those that use no resource, have the rate 0.
 [[nodiscard]] std::vector<double> max_min_rates(const Paths& paths,
                                                 const std::vector<double>& capacity,
                                                 const std::vector<bool>& active);
 
-// When each of the flows, of so many units, has ended that begin now and have their fair rates; who
-// ends leaves its share to the others.
+// Returns the time at which each flow ends, if all flows begin now with so many `units` and have
+// their fair rates. A flow that ends leaves its share to the others.
 [[nodiscard]] std::vector<double> end_times(const Paths& paths, const std::vector<double>& capacity,
                                             std::vector<double> units);
 
-// How long the resource that has most to carry takes for all that goes through it: no flow is
-// later, and one is as late, where all have equal units. For the share of a flow is never below
-// that of its fullest resource, and there it is that until the end.
+// Returns the time that the busiest resource takes for all its flows. If all flows have equal
+// units, no flow ends later, and one ends then: the share of a flow is never below that of its
+// fullest resource, and has that value there until the end.
 [[nodiscard]] double busiest_time(const Paths& paths, const std::vector<double>& capacity,
                                   const std::vector<double>& units);
 

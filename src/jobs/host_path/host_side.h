@@ -14,7 +14,7 @@ namespace verbena::jobs {
 
 class HostSide {
  public:
-  // When the NIC, of a line of that rate, begins with a message that the GPU has now.
+  // Returns when the NIC, with a line of rate `line`, begins with a message that the GPU has now.
   [[nodiscard]] Time send(const HostPathSums& path, u64 octets, Rate line, Time now) {
     const Time copied = copy(path, octets, now);
     if (path.through >= line) return copied + path.latency;
@@ -22,7 +22,8 @@ class HostSide {
     through_free_ = begins + duration_of(path.through, octets);
     return begins;
   }
-  // When the GPU has a message whose last octet the NIC has now, after a line of that rate.
+  // Returns when the GPU has a message whose last byte the NIC has now, after a line of rate
+  // `line`.
   [[nodiscard]] Time receive(const HostPathSums& path, u64 octets, Rate line, Time now) {
     const Time first = now - time_at(line, octets);
     through_free_ = std::max(first, through_free_) + duration_of(path.through, octets);

@@ -15,7 +15,7 @@
 
 namespace verbena::jobs {
 
-// From low to high; sums of ranges are ranges.
+// Range: from low to high. Sums of ranges are ranges.
 struct Range {
   double low = 0, high = 0;
 
@@ -65,7 +65,7 @@ struct SwitchModel {
   std::string_view dollars_source;
 };
 
-// With what is at both ends.
+// CableModel: a cable with the parts at both ends.
 struct CableModel {
   std::string_view name;
   Rate rate;

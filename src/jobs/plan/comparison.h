@@ -38,7 +38,7 @@ struct Measured {
   PacketResult packets;
 };
 
-// By packets, unless the job's method is flows: then by those, with the error of a twin.
+// Measures by packets, or by flows if that is the job's method, with the error of a twin.
 [[nodiscard]] Measured measure(const Job& job, const Stop& stop);
 
 // A line of the table.
@@ -62,7 +62,7 @@ void compare_same_operation(std::vector<Candidate>& candidates);
 
 // The way between GPU and NIC where the file names none: gpudirect, or kernel_tcp for TCP.
 [[nodiscard]] HostPathKind usual_path(fabric::Technology technology);
-// Which latencies of switches the technologies have.
+// Returns a text on the technologies' latencies of switches.
 [[nodiscard]] std::string latency_text();
 // Returns the settings that the technology needs, in a line.
 [[nodiscard]] std::string what_to_tune(const Candidate& candidate);

@@ -10,7 +10,7 @@ namespace {
 
 using Rows = fabric::SQLiteFile::Rows;
 
-// With which `verbena sim` does the same run.
+// Returns the settings with which `verbena sim` repeats the run.
 std::string settings_text(const Candidate& candidate) {
   std::string text;
   for (const fabric::Setting& setting : candidate.settings)

@@ -41,7 +41,7 @@ struct PlanResults {
 };
 
 [[nodiscard]] std::string text_of(const PlanResults& results);
-// "": done.
+// Returns the error, or "" if there is none.
 [[nodiscard]] std::string write_database(const std::string& path, const PlanResults& results);
 
 // Files of settings for switches and NICs.

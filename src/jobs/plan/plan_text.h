@@ -14,7 +14,8 @@ namespace verbena::jobs {
 [[nodiscard]] std::string dollars_text(Range dollars);
 // "3.1 .. 5.2 kW"
 [[nodiscard]] std::string watts_text(Range watts);
-// In lines of kColumns at most, each `indent` spaces in, with an end of line behind the last.
+// Returns the text in lines of at most kColumns, each indented by `indent` spaces, the last with an
+// end of line too.
 inline constexpr std::size_t kColumns = 98;
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t indent);
 

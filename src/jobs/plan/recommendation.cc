@@ -48,7 +48,7 @@ std::string against(const Candidate& best, const Candidate& other) {
       more < kTie ? ": no difference, as prices go" : "");
 }
 
-// For which price of its network the other would cost the same.
+// Returns a text on the price of its network at which the other would cost the same.
 std::string break_even(const Candidate& best, const Candidate& other) {
   const double gpus = price_of_gpus(best.job).middle();
   const double price =

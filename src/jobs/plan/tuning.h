@@ -33,9 +33,10 @@ struct Tuning {
 };
 
 [[nodiscard]] Tuning tune(const TuningRequest& request);
-// For people, with how each number comes about.
+// Returns a text for people, with the derivation of each number.
 [[nodiscard]] std::string text_of(const TuningRequest& request, const Tuning& tuning);
-// g as NVIDIA's adapters take it: what remains of the old alpha, in 1/1024. 0 .. 1023
+// Returns g as NVIDIA's adapters take it: the part of the old alpha that remains, in 1/1024. 0 ..
+// 1023
 [[nodiscard]] u32 dce_tcp_g(const DCQCNParameters& parameters);
 
 }  // namespace verbena::jobs

@@ -18,7 +18,7 @@ struct GPU {
   double memory_octets = 3.35e12;  // a second
   double efficiency = 0.5;         // of flops
 
-  // For work of so many operations that reads so many octets, whichever takes longer.
+  // Returns the time of the work's operations or of the bytes that it reads, whichever is longer.
   [[nodiscard]] double seconds_of(double operations, double octets) const {
     return std::max(operations / (flops * efficiency), octets / memory_octets);
   }

@@ -12,7 +12,7 @@ using collectives::Shape;
 
 constexpr u64 kLongestMessage = u64{1} << 29;  // half of what a connection takes
 
-// The one that sends least between nodes.
+// Returns the algorithm that sends least between nodes.
 Algorithm algorithm_for(collectives::Operation operation, const Communicator& communicator) {
   const bool has_rails =
       communicator.members_per_node() > 1 && communicator.members_per_node() < communicator.size();

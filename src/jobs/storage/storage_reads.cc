@@ -154,8 +154,8 @@ class StorageReads::Reader {
                : (config_.amount + config_.block_octets - 1) / config_.block_octets;
   }
 
-  // As many as are due, and as there is room for. It comes again at the next one's time, or at the
-  // end of one.
+  // Begins as many reads as are due and as there is room for. The function runs again at the time
+  // of the next read, or at the end of a read.
   void read() {
     const bool can_read = std::ranges::all_of(paths_, [](const Path& path) {
       return path.initiator->state() == nvmf::Initiator::State::kLive;

@@ -18,7 +18,7 @@
 
 namespace verbena::jobs {
 
-// One that has ended.
+// StorageRead: a read that has ended.
 struct StorageRead {
   u32 gpu = 0, server = 0;  // by its place among the servers
   Time begin, end;          // its command posted, the response there
