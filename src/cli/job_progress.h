@@ -1,4 +1,4 @@
-// How far the simulation of a job is.
+// The progress of a job's simulation, in words.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// On which address `verbena nvmf` needs a device.
+// The address on which `verbena nvmf` needs a device.
 #pragma once
 
 #include <span>
@@ -6,8 +6,8 @@
 
 namespace verbena::cli {
 
-// `arguments`: of verbena-nvmf. A target's is that of --listen; a host's is the one that the kernel
-// sends from to the target. "": neither is known, so it is the default.
+// `arguments`: those of verbena-nvmf. A target's address is that of --listen. A host's address is
+// the one from which the kernel sends to the target. Returns "", the default, if neither is known.
 [[nodiscard]] std::string nvmf_device_address(std::span<const std::string> arguments);
 
 }  // namespace verbena::cli

@@ -9,7 +9,8 @@
 
 namespace verbena::cli {
 
-// Asks the target of that process. Empty: it has none, or does not answer in time.
+// Asks the target of the process. Returns an empty vector if it has no target, or does not answer
+// in time.
 [[nodiscard]] std::vector<nvmf::SubsystemStats> nvmf_stats_of(pid_t pid);
 
 }  // namespace verbena::cli

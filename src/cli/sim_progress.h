@@ -1,4 +1,4 @@
-// How far the simulation of some flows is.
+// SimProgress: a progress line for the simulation of some flows.
 #pragma once
 
 #include <chrono>

@@ -15,7 +15,7 @@ struct TestProgram {
   double seconds = 0;     // until it ended
   std::string output{};   // standard output and error
 
-  // One that was told to end is a server, whose status says nothing.
+  // A program that was told to end is a server, and its status says nothing.
   [[nodiscard]] bool is_good() const { return status == 0 || was_told; }
 };
 
@@ -27,9 +27,9 @@ struct TestOutcome {
   [[nodiscard]] int exit_status() const;
 };
 
-// A line that says whether it passed, and one for each program that failed.
+// Returns a line that says whether the test passed, and a line for each program that failed.
 [[nodiscard]] std::string text_of(const TestOutcome& outcome);
-// One test case for each program.
+// Returns JUnit XML with a test case for each program.
 [[nodiscard]] std::string junit_of(const std::string& name, const TestOutcome& outcome);
 
 }  // namespace verbena::cli

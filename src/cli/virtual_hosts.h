@@ -1,7 +1,7 @@
 // VirtualHosts: hosts for programs, on this machine: network namespaces that a bridge joins. A user
 // namespace gives the right to make them, so no privilege is needed; root makes them without one.
-// Where neither is permitted, hosts are addresses of loopback. All is gone when this process and
-// the programs have ended.
+// If neither is permitted, hosts are addresses of loopback. The kernel removes all hosts when this
+// process and the programs have ended.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Where devices stand: --address, else VERBENA_ADDRESS, else the default
+// The addresses of devices: --address, else VERBENA_ADDRESS, else the default
 // (host/network/local_address.h).
 #pragma once
 

@@ -48,8 +48,8 @@ struct ArrivedMessage {
   Duration alone{};  // its time in an idle network, without headers and host path
 };
 
-// Hears of each step that is done, and of messages that are in their receivers' memory; of several
-// ranks by several threads at once.
+// StepObserver: is called for each finished step, and for each message in its receiver's memory;
+// for several ranks by several threads at the same time.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
@@ -57,7 +57,7 @@ class StepObserver {
   virtual void on_message(u32 /*rank*/, const ArrivedMessage& /*message*/, Time /*now*/) {}
 };
 
-// The way of the messages of one lane between two ranks: the ports that sent them.
+// LanePath: the path of the messages of one lane between two ranks: the ports that sent them.
 struct LanePath {
   u32 from = 0, to = 0, lane = 0;
   std::vector<fabric::PathHop> hops{};
@@ -65,7 +65,8 @@ struct LanePath {
 
 class CollectiveRun final : public fabric::Application {
  public:
-  // Set in no word of its alarms, and for another application's on the same network (SideBySide).
+  // This bit is not set in any alarm word of this class. It marks the alarms of another application
+  // on the same network (SideBySide).
   static constexpr u32 kForeignWord = u32{1} << 31;
   static constexpr u32 kMadeAtStart = 1u << 16;  // connections: 1 GB, at 16 KB for both ends
 

@@ -90,7 +90,7 @@ void write_gpus(fabric::SQLiteFile& file, const Cluster& cluster) {
     rows.add(gpu).add(gpu / cluster.gpus_per_node).add(cluster.nics[gpu]).end();
 }
 
-// Where the time went along the critical path.
+// Writes the parts of the time along the critical path.
 void write_critical_path(fabric::SQLiteFile& file, const std::vector<NamedRun>& runs) {
   Rows rows(file, "critical_path", "part TEXT, ps INTEGER, algorithm TEXT");
   for (const NamedRun& run : runs) {

@@ -175,7 +175,7 @@ std::string section_of(const YAML::Node& root) {
   return "collective";
 }
 
-// Presets have what they say of the GPUs under `collective`.
+// Moves the preset's description of the GPUs from `collective` to the job's section.
 YAML::Node fitted(YAML::Node preset, const std::string& section) {
   if (section == "collective") return preset;
   preset[section] = preset["collective"];

@@ -1,10 +1,10 @@
-// How long a live operation (libverbena-coll) will take on one host: its own script, done by the
-// simulator.
+// The predicted time of a live operation (libverbena-coll) on one host: the simulator runs the
+// operation's own script.
 //
 // On one host the receiver of a message does the work: it copies or reduces from the sender's
-// memory. So a rank's port carries nanoseconds of work instead of octets, at one a nanosecond:
-// NVLinkPorts does what comes to a rank one after another, as the rank's thread does. Costs come
-// from a measurement.
+// memory. So a rank's port carries nanoseconds of work instead of bytes, at one a nanosecond:
+// NVLinkPorts serves the messages to a rank one after another, as the rank's thread does. The costs
+// come from a measurement.
 #pragma once
 
 #include "base/time.h"
@@ -13,7 +13,7 @@
 
 namespace verbena::jobs {
 
-// In place, but for an AllToAll, which cannot be.
+// Predicts the operation in place, except AllToAll, which cannot be in place.
 [[nodiscard]] Duration predict(const coll::Call& call, u32 ranks, const coll::Choice& choice,
                                const coll::Costs& costs);
 

@@ -1,5 +1,5 @@
-// Presets: clusters that can be had, each as the part of a job file that describes it, and where
-// its numbers come from. What the user's file says goes before what the preset says.
+// Presets: clusters that can be bought or rented, each as the part of a job file that describes it,
+// with the source of its numbers. The user's file takes precedence over the preset.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
-// One line on a terminal: how much is done, how fast, how long yet. Prints nothing elsewhere.
+// A progress bar: one line on a terminal with the part done, the rate and the remaining time.
+// Prints nothing elsewhere.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Which tensors a fetcher takes, and which part of each: by name, and by tensor parallelism.
+// Selection: the tensors that a fetcher takes, and the part of each: by name, and by tensor
+// parallelism.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ struct SourceModel {
                                                HashCache& cache,
                                                const std::function<void(u64)>& on_hashed);
 
-// Where the cache of the model at `path` is: in its folder.
+// Returns the path of the cache of the model at `path`: in the model's folder.
 [[nodiscard]] std::string hash_cache_path(const std::string& path);
 
 }  // namespace verbena::models

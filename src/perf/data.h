@@ -12,10 +12,10 @@ inline constexpr u64 kPeriod = 251;  // of the places
 
 // Elements of a rank's buffer, `count` of them, from place `first` on.
 void fill(void* buffer, u64 count, coll::DataType type, coll::ReduceOp op, u32 rank, u64 first);
-// How many elements differ from what `rank` sent ...
+// Returns how many elements differ from those that `rank` sent.
 [[nodiscard]] u64 count_wrong(const void* buffer, u64 count, coll::DataType type, coll::ReduceOp op,
                               u32 rank, u64 first);
-// ... or from the reduction of what all `ranks` sent.
+// Returns how many elements differ from the reduction of those that all `ranks` sent.
 [[nodiscard]] u64 count_wrong_reduced(const void* buffer, u64 count, coll::DataType type,
                                       coll::ReduceOp op, u32 ranks, u64 first);
 

@@ -80,7 +80,7 @@ u8* Measurement::own(u8* buffer, u64 octets) const {
   return buffer + share(octets) * size_of(options_.type) * rank_;
 }
 
-// Where a rank's data starts: its input, or the output in place.
+// Fills the buffer in which a rank's data starts: its input, or the output in place.
 void Measurement::fill_inputs(u64 octets, Place place) {
   const u64 whole = octets / size_of(options_.type), part = share(octets);
   u8* const buffer = place == Place::kInPlace ? out_ : in_;

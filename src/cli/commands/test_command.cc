@@ -84,7 +84,7 @@ class TestCommand final : public Command {
       return wrong_usage(fmt::format("--hosts {}, and {} commands", hosts_, commands));
     return {};
   }
-  // `time` remains where the option is not given. False: it is none.
+  // Leaves `time` unchanged if the option is not given. Returns false if `text` is no time.
   bool read_time(const char* option, const std::string& text, Duration& time) const {
     if (!has(option)) return true;
     const std::optional<Duration> read = parse_interval(text);

@@ -65,7 +65,7 @@ class FlowProgram {
     doing_.push_back(std::move(one));
   }
 
-  // The next task of a lane. False: it waits, or there is none.
+  // Runs the next task of a lane. Returns false if the task waits, or there is none.
   bool advance(u32 number, u32 lane) {
     Doing& one = doing_[number];
     if (one.done[lane] == one.lanes[lane].size()) return false;

@@ -10,7 +10,7 @@
 
 namespace verbena::jobs {
 
-// The resources that each flow uses, one after another in one array.
+// Paths: the resources that each flow uses, one flow after another in one array.
 class Paths {
  public:
   void begin_flow() { begin_.push_back(static_cast<u32>(resources_.size())); }

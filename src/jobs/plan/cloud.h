@@ -13,7 +13,8 @@
 
 namespace verbena::jobs {
 
-// `best`: what was measured there, to compare with what nccl-tests says. Empty: no cloud's preset.
+// Returns the files, with the figures measured there, to compare with those of nccl-tests. Returns
+// no files without a cloud's preset.
 [[nodiscard]] std::vector<PlanFile> cloud_files(const Job& job, const std::vector<Candidate>& all);
 
 }  // namespace verbena::jobs

@@ -28,7 +28,7 @@ struct SharedBufferShape {
   double beta = 8;              // a priority may have so many times what is free
 };
 
-// 0: the headroom alone fills the buffer.
+// Returns 0 if the headroom alone fills the buffer.
 [[nodiscard]] u64 marks_before_pauses(const SharedBufferShape& shape);
 
 }  // namespace verbena::jobs

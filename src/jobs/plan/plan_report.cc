@@ -90,7 +90,7 @@ std::size_t name_width(const std::vector<Candidate>& candidates) {
   return width;
 }
 
-// At flow-level there are no messages, pauses and host paths to tell of.
+// Flow-level has no messages, pauses and host paths to report.
 std::string flows_head(std::size_t width) {
   return fmt::format("{:<{}} {:>10} {:>8} {:>10} {:>20} {:>16}\n{:<{}} {:>10} {:>8} {:>10}\n", "",
                      width, "time", "busbw", "error", "network", "power", "", width, "", "GB/s",

@@ -42,13 +42,13 @@ struct Proof {
   u32 senders = 0;
   u64 octets = 0;                 // that each sends
   u64 least_headroom_octets = 0;  // with which nothing is dropped here
-  // As tuned; without DCQCN; with too little headroom; without PFC; as tuned, nothing else in the
-  // buffer.
+  // The runs: as tuned; without DCQCN; with too little headroom; without PFC; as tuned, with
+  // nothing else in the buffer.
   std::vector<ProofRun> runs;
   [[nodiscard]] bool holds() const;
 };
 
-// Fewer runs where `stop` says so.
+// Returns fewer runs if `stop` ends the proof.
 [[nodiscard]] Proof prove(const ProofRequest& request, const Stop& stop);
 [[nodiscard]] std::string text_of(const ProofRequest& request, const Proof& proof);
 

@@ -1,7 +1,7 @@
-// Recommendation: of what was measured, what to buy, why, and what would change it. Chosen is the
-// least cost of work (comparison.h) among technologies that can be had; of others within kTie of it
-// is said that they are as good. Every sentence is a number of a run or follows from such by the
-// arithmetic that it tells.
+// Recommendation: what to buy according to the measurements, why, and what would change it. The
+// choice has the least cost of work (comparison.h) among technologies whose parts the catalogue
+// has. The text calls others within kTie of it as good. Every sentence is a number of a run or
+// follows from such numbers by the arithmetic that it states.
 #pragma once
 
 #include <string>
@@ -21,8 +21,9 @@ struct Recommendation {
 // `candidates`: of the job itself. They outlive it.
 [[nodiscard]] Recommendation recommend(const std::vector<Candidate>& candidates);
 
-// The settings of runs that say what would change it, for each technology of `candidates` on the
-// topology of `best`: other sizes or faster GPUs, links that lose frames, more cores for TCP.
+// Variant: the settings of a run that shows what would change the recommendation, for each
+// technology of `candidates` on the topology of `best`: other sizes or faster GPUs, links that lose
+// frames, more cores for TCP.
 struct Variant {
   std::string name;
   std::vector<fabric::Setting> settings;

@@ -9,9 +9,10 @@
 
 namespace verbena::jobs {
 
-// Kinds that are made to fit.
+// Returns the kinds of topologies that fit themselves to the job.
 [[nodiscard]] std::span<const std::string_view> topology_kinds();
-// "{kind: star, hosts: 16}"; rail_only is rail_optimized without spines. "": no such kind.
+// Returns the topology of the kind, such as "{kind: star, hosts: 16}", or "" if there is no such
+// kind. rail_only is rail_optimized without spines.
 [[nodiscard]] std::string topology_of_kind(std::string_view kind, u32 gpus, u32 gpus_per_node);
 
 struct JobSize {

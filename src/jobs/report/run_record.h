@@ -26,11 +26,11 @@ class MessageLog {
     [[nodiscard]] Duration lost() const { return took - what.alone; }
   };
   [[nodiscard]] const std::vector<Message>& of(u32 rank) const { return ranks_[rank].kept; }
-  // Those that took longest beyond their time alone, in no order.
+  // Returns the messages with the longest time beyond their time alone, in no order.
   [[nodiscard]] const std::vector<Message>& slowest_of(u32 rank) const {
     return ranks_[rank].slowest;
   }
-  // So many messages of the rank each of those kept stands for.
+  // Returns how many messages of the rank each kept message stands for.
   [[nodiscard]] u32 each_stands_for(u32 rank) const { return ranks_[rank].every; }
 
  private:
@@ -46,14 +46,15 @@ class MessageLog {
   std::vector<Rank> ranks_;
 };
 
-// When each lane of each rank had done each eighth of its steps.
+// ProgressLog: when each lane of each rank had done each eighth of its steps.
 class ProgressLog {
  public:
   static constexpr u32 kParts = 8;
 
   explicit ProgressLog(const collectives::Script& script);
   void add(u32 rank, u32 lane, u64 index, Time now);
-  // Time::never(): not yet, or there are fewer steps than that. part: 1 .. kParts
+  // Returns Time::never() if the lane has not reached the part, or has fewer steps. part: 1 ..
+  // kParts
   [[nodiscard]] Time reached(u32 rank, u32 lane, u32 part) const {
     return reached_[place_of(rank, lane) + part - 1];
   }

@@ -14,7 +14,7 @@
 
 namespace verbena::jobs {
 
-// One request's part of a prefill instance.
+// KVSend: one request's part of a prefill instance.
 struct KVSend {
   u32 request = 0;  // of the plan: the notification's tag
   u32 decode = 0;   // the peer's number

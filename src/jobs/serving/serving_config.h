@@ -46,8 +46,8 @@ struct ServingPlan {
   u64 evictions = 0;
 };
 
-// Each request goes to the prefill instance that is free first, and to the decode instance with the
-// fewest requests. "" or what does not fit goes to *mistake.
+// Plans the requests. Each goes to the prefill instance that is free first, and to the decode
+// instance with the fewest requests. Sets *mistake to the error, or to "".
 [[nodiscard]] ServingPlan plan_serving(const ServingConfig& config, std::string* mistake);
 [[nodiscard]] transfer::KVLayout cache_layout(const ServingConfig& config);
 // Returns the time of one token, by the model's size and the memory's rate.

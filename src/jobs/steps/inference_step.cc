@@ -124,7 +124,7 @@ class InstanceTasks {
   const InferenceConfig& config_;
   const Communicators& communicators_;
   PartsBuilder& builder_;
-  std::vector<u32> after_;   // what the next computing comes after
+  std::vector<u32> after_;   // the next computing comes after these
   std::vector<u32> caches_;  // tasks that move them, by layer
   u32 computed_ = 0;         // the last task that computes
 };

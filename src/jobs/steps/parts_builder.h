@@ -10,7 +10,7 @@
 
 namespace verbena::jobs {
 
-// How operations are cut and done where a job does not say.
+// Cutting: how operations are divided and run if a job does not specify it.
 struct Cutting {
   u32 channels = 2;                // between nodes; one inside
   u64 chunk_octets = 1024 * 1024;  // between nodes; whole blocks inside
@@ -20,10 +20,11 @@ class PartsBuilder {
  public:
   PartsBuilder(u32 ranks, u32 ranks_per_node, const Cutting& cutting);
 
-  // kNone where groups have one member: they have nothing to tell each other.
+  // The number of a communicator whose groups have one member: such groups exchange nothing.
   static constexpr u32 kNone = ~u32{0};
   [[nodiscard]] u32 add_communicator(std::string name, std::vector<std::vector<u32>> groups);
-  // The same again is the same number. `octets` are rounded up to whole elements.
+  // Returns the number of the operation; an equal operation has the same number. `octets` are
+  // rounded up to whole elements.
   [[nodiscard]] u32 operation(u32 communicator, collectives::Operation operation, u64 octets,
                               u32 root = 0);
 

@@ -10,11 +10,11 @@
 
 namespace verbena::jobs {
 
-// Numbers of communicators, kNone where there is none.
+// StageCommunicators: numbers of communicators, kNone if there is none.
 struct StageCommunicators {
   u32 tensor = PartsBuilder::kNone, data = PartsBuilder::kNone;
   u32 expert = PartsBuilder::kNone, expert_data = PartsBuilder::kNone;
-  // From stages of each parity to the next, and from those back.
+  // Communicators from stages of each parity to the next stage, and from that back.
   std::array<u32, 2> forward{PartsBuilder::kNone, PartsBuilder::kNone};
   std::array<u32, 2> backward{PartsBuilder::kNone, PartsBuilder::kNone};
 };
@@ -27,7 +27,7 @@ class StageTasks {
 
   void forward(u32 micro_batch);
   void backward(u32 micro_batch);
-  void finish();  // what gradients are left, and the optimizer
+  void finish();  // adds the remaining gradients and the optimizer
 
  private:
   enum class Pass : u8 { kForward, kBackward };
@@ -64,7 +64,7 @@ class StageTasks {
   const u32 stage_;
   const StageCommunicators& communicators_;
   PartsBuilder& builder_;
-  std::vector<u32> after_;                    // what the next computing comes after
+  std::vector<u32> after_;                    // the next computing comes after these
   std::optional<u32> computed_;               // the last task that computes
   std::vector<u32> layer_ends_;               // the last ones of each layer, of this pass
   bool adds_gradients_ = false;               // the pass does

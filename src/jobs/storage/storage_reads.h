@@ -32,10 +32,10 @@ class StorageReads final : public fabric::Application {
   ~StorageReads() override;
   StorageReads(const StorageReads&) = delete;
   StorageReads& operator=(const StorageReads&) = delete;
-  // Why it is impossible; "": it is possible.
+  // Returns the reason why the reads are impossible, or "".
   [[nodiscard]] const std::string& mistake() const { return mistake_; }
   void start();  // now
-  // Between the network's runs: what has ended until then, GPU after GPU.
+  // Call between the network's runs. Returns the reads that have ended until then, GPU after GPU.
   [[nodiscard]] std::vector<StorageRead> reads_until(Time end) const;
 
   void on_arrival(u32 connection, u32 word, Time now) override {
