@@ -1,19 +1,19 @@
-// CollectiveRun: a script done on the hosts of a simulated network: a collective operation, or the
-// program of a job. A send is an RDMA WRITE with
-// immediate data on an RC QP of its two ranks and lane; what waits for it goes on when it is in the
-// receiver's memory. Within a node messages take the NVLink switch instead. Connections are made
-// before the start, as NCCL does; where they are more than kMadeAtStart, when they are about to be
-// used, and those of a rank that were not used for longest end when it has many.
+// CollectiveRun: a script that runs on the hosts of a simulated network: a collective operation, or
+// the program of a job. A send is an RDMA WRITE with immediate data on an RC QP of its two ranks
+// and lane. A step that waits for the message continues when the message is in the receiver's
+// memory. Within a node messages take the NVLink switch instead. Connections are made before the
+// start, as NCCL does. If there are more than kMadeAtStart, a connection is made shortly before its
+// first use, and a rank with many connections closes those that it has not used for longest.
 //
-// As in NCCL, a sender is ahead of its receiver by `window` messages at most (NCCL_STEPS): it has
-// to wait until it hears that one has been taken, which takes the links' delays, or NVLink's
-// latency. Adding takes no time: a GPU's memory is faster than its links by far; `step_overhead` is
-// for what it needs before it goes on.
+// As in NCCL, a sender is ahead of its receiver by `window` messages at most (NCCL_STEPS): it waits
+// for the notice that a message has been taken, which takes the links' delays, or NVLink's latency.
+// Adding takes no time, because a GPU's memory is faster than its links by far; `step_overhead` is
+// the time that the GPU needs before it continues.
 //
-// Each call of the network belongs to one rank, and touches what is that rank's alone: its lanes,
-// its half of a pipe, and those slots of a pipe's messages that are with it. A slot is the sender's
-// until the message is sent, then the receiver's, and again the sender's when it has heard that the
-// message was taken. So ranks may be simulated by several threads.
+// Each call of the network belongs to one rank, and touches only the data of that rank: its lanes,
+// its half of a pipe, and those slots of a pipe's messages that it owns. The sender owns a slot
+// until the message is sent, then the receiver owns it, and the sender owns it again when it has
+// the notice that the message was taken. So several threads may simulate the ranks.
 #pragma once
 
 #include <memory>

@@ -4,8 +4,8 @@
 //   kLayers    vLLM, FlashAttention:  each layer [2][blocks][tokens][heads][dim]: K, then V
 //   kPairs     vLLM, FlashInfer:      each layer [blocks][2][tokens][heads][dim]: V follows its K
 //   kSplit     SGLang:                all layers' K, then all layers' V:
-//   [layers][blocks][tokens]... kLatent    MLA (DeepSeek):        each layer
-//   [blocks][tokens][latent]: K and V are one
+//                                     [layers][blocks][tokens]...
+//   kLatent    MLA (DeepSeek):        each layer [blocks][tokens][latent]: K and V are one
 #pragma once
 
 #include <optional>

@@ -1,5 +1,4 @@
-// The host path: what a message goes through between a GPU's memory and the NIC, step by step, in
-// each of the ways that there are:
+// The host path: the steps of a message between a GPU's memory and the NIC, for each of the paths:
 //   kernel_tcp    through host memory and the kernel's TCP: a copy by the GPU's DMA engine, one by
 //                 the CPU into socket buffers, and the same on the other side
 //   tcp_offload   TCP whose payload the NIC fetches from the GPU's memory and puts there, while the
@@ -7,10 +6,10 @@
 //   host_rdma     RDMA to and from host memory, with a copy by the GPU's DMA engine on each side
 //   gpudirect     RDMA to and from the GPU's memory: GPUDirect RDMA
 //
-// A step adds its latency to each message and cannot be faster than its rate. Some take a message
-// whole, before the next step begins (a copy by the DMA engine, of which the program hears when it
-// is done); others pass on what comes. CPU time is that of the host's cores. What a number was
-// taken from is said with it; "split" is where a measured sum is divided by us.
+// A step adds its latency to each message and cannot be faster than its rate. Some steps take a
+// whole message before the next step begins (a copy by the DMA engine, whose end the program
+// notices); other steps forward the data as it arrives. CPU time is that of the host's cores. Each
+// number has its source; "split" marks a measured sum that we divided.
 #pragma once
 
 #include <optional>

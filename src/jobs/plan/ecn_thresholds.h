@@ -1,9 +1,7 @@
-// Where switches begin to mark, for DCQCN.
+// ECN thresholds for DCQCN: the queue lengths from which switches mark packets.
 //   k_min, k_max   100 KB and 400 KB for each 25 Gb/s, p_max 20 %: Y. Li et al., "HPCC: High
-//   Precision
-//                  Congestion Control", SIGCOMM 2019, 5.1 and its simulator's settings
-//   bound          so that marks come before pauses, even where every port is congested: k_min
-//   below
+//                  Precision Congestion Control", SIGCOMM 2019, 5.1 and its simulator's settings
+//   bound          marks come before pauses, even if every port is congested: k_min is below
 //                  beta (B - 8 n h) / (8 n (beta + 1)), for a buffer of B octets, n ports, a
 //                  headroom of h for each of 8 priorities: Y. Zhu et al., "Congestion Control for
 //                  Large-Scale RDMA Deployments", SIGCOMM 2015, 4

@@ -47,7 +47,7 @@ struct ServingPlan {
 };
 
 // Plans the requests. Each goes to the prefill instance that is free first, and to the decode
-// instance with the fewest requests. Sets *mistake to the error, or to "".
+// instance with the fewest requests. Sets *mistake if the plan is impossible.
 [[nodiscard]] ServingPlan plan_serving(const ServingConfig& config, std::string* mistake);
 [[nodiscard]] transfer::KVLayout cache_layout(const ServingConfig& config);
 // Returns the time of one token, by the model's size and the memory's rate.

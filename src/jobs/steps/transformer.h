@@ -1,11 +1,11 @@
-// Transformer: a language model in numbers, and what its layers cost: octets of parameters and
+// Transformer: a language model in numbers, and the cost of its layers: bytes of parameters and
 // activations, floating-point operations. Decoder-only, grouped-query attention, a gated or plain
 // MLP, or experts in its place.
 //
-//   parameters of attention   2 h^2 + 2 h^2 kv_heads / heads          queries and output, keys and
-//   values of an MLP                 m h f        m = 3 with a gate (SwiGLU), else 2 forward, for a
-//   token      2 * parameters + 2 h s      2 s h of QK^T and of its product with V
-//                             each, half of it by causality
+//   parameters of attention   2 h^2 + 2 h^2 kv_heads / heads   queries and output, keys and values
+//   parameters of an MLP      m h f                            m = 3 with a gate (SwiGLU), else 2
+//   forward, for a token      2 * parameters + 2 h s           2 s h of QK^T and of its product
+//                                                              with V each, half by causality
 // Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using
 // Megatron-LM, SC 2021, appendix: there without causality, and with 2 h f + 2 h f = 16 h^2. The
 // backward pass is twice the forward one.
