@@ -45,7 +45,7 @@ class Port {
 };
 
 [[nodiscard]] int add_port(std::shared_ptr<Port> port);   // its ID, or -ENOMEM
-[[nodiscard]] std::shared_ptr<Port> port_of(int id);      // nullptr: none
+[[nodiscard]] std::shared_ptr<Port> port_of(int id);      // nullptr if there is none
 [[nodiscard]] std::shared_ptr<Port> remove_port(int id);  // likewise
 
 // These return facts of the simulated host that this process runs on, or an errno if it runs on

@@ -14,8 +14,8 @@
 namespace verbena::abi {
 namespace {
 
-// What the 40 bytes before the payload say. IBTA A17.4.5.1: an IPv6 header, or 20 undefined bytes
-// and an IPv4 header.
+// Arrival: the fields of the 40 bytes before the payload. IBTA A17.4.5.1: an IPv6 header, or 20
+// undefined bytes and an IPv4 header.
 struct Arrival {
   GID source, destination;
   GIDType type = GIDType::kRoCEv2;

@@ -10,7 +10,7 @@
 namespace verbena::abi {
 namespace {
 
-// nullptr: an event of the port or the device, which nobody waits for.
+// Returns nullptr for an event of the port or the device: no call waits for its acknowledgement.
 EventAccount* account_of(const ibv_async_event& event) {
   switch (event.event_type) {
     case IBV_EVENT_CQ_ERR: return &CQObject::of(event.element.cq).async_events;

@@ -10,8 +10,8 @@
 namespace verbena::abi {
 namespace {
 
-// What a parent domain's allocator is told. Its upper half is the number of the kernel's driver:
-// there is none.
+// The resource type that a parent domain's allocator is told. Its upper half is the number of the
+// kernel's driver: there is none.
 constexpr u64 kBufferResource = 1;
 
 std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }

@@ -28,7 +28,7 @@ struct BufObject : ibv_buf {
   Use pd_use;
   u8* data = nullptr;
   std::size_t size = 0;
-  std::unique_ptr<u8, FreeHeapMemory> memory;  // nullptr: it is the allocator's
+  std::unique_ptr<u8, FreeHeapMemory> memory;  // nullptr if the memory is the allocator's
 };
 
 [[nodiscard]] Status destroy(BufObject& buf);  // always kOk

@@ -22,7 +22,7 @@ class Sleep {
   Sleep& operator=(const Sleep&) = delete;
 
  private:
-  host::Adapter* adapter_;  // nullptr: the thread does not sleep
+  host::Adapter* adapter_;  // nullptr if the thread does not sleep
 };
 
 // A cancellation point, as the read(2) in it.

@@ -14,7 +14,7 @@ namespace {
 constexpr char kMagic[] = "verbena-device-2";
 constexpr std::size_t kMaxBytes = 512;
 
-// Of this process, and of no child that it forks.
+// Returns the identity of this process. A child that it forks has another one.
 std::string process_identity() {
   static const u64 nonce = host::random_u64();
   return std::to_string(::getpid()) + "-" + std::to_string(nonce);

@@ -1,6 +1,7 @@
-// CommandFile: what cmd_fd of an ibv_context is here, where there is no kernel to command: a file
-// of memory that says which device is open, in which process, and where that exports what it makes.
-// Whoever gets the descriptor (dup, SCM_RIGHTS) can open the same device: ibv_import_device(3).
+// CommandFile: the file behind cmd_fd of an ibv_context. There is no kernel to command: it is a
+// file of memory that names the open device, its process, and the place where that process exports
+// its objects. A process that gets the descriptor (dup, SCM_RIGHTS) can open the same device:
+// ibv_import_device(3).
 #pragma once
 
 #include <optional>
@@ -14,13 +15,13 @@ namespace verbena::abi {
 struct CommandFile {
   std::string device_name;
   std::string choice;                      // of VERBENA_ADDRESS, for this device alone
-  std::optional<host::ExportPlace> place;  // nullopt: it exports nothing
+  std::optional<host::ExportPlace> place;  // nullopt if it exports nothing
   bool of_this_process = false;
 
   [[nodiscard]] static CommandFile describe(const host::LocalAddress& address,
                                             const std::optional<host::ExportPlace>& place);
   [[nodiscard]] host::Descriptor write() const;                  // not open: errno tells why
-  [[nodiscard]] static std::optional<CommandFile> read(int fd);  // nullopt: no such file
+  [[nodiscard]] static std::optional<CommandFile> read(int fd);  // nullopt if it is no such file
 };
 
 }  // namespace verbena::abi

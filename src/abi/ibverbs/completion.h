@@ -59,7 +59,7 @@ inline __be32 immediate_of(const CQE& cqe) {
   return cqe.with_immediate ? htobe32(cqe.immediate) : cqe.immediate;
 }
 
-// What the core has to say beyond the status is the status itself, in its own numbering.
+// Returns the status in the core's own numbering. The core reports no other error code.
 constexpr u32 vendor_error_of(const CQE& cqe) { return static_cast<u32>(cqe.status); }
 
 // RoCE has no LIDs: slid is 0.

@@ -1,4 +1,4 @@
-// What ibv_create_cq and ibv_create_cq_ex have in common.
+// The common part of ibv_create_cq and ibv_create_cq_ex.
 #pragma once
 
 #include "abi/ibverbs/cq_object.h"
@@ -8,7 +8,7 @@ namespace verbena::abi {
 struct CQRequest {
   u32 cqe = 0;  // at least this many entries
   void* cq_context = nullptr;
-  ibv_comp_channel* channel = nullptr;  // nullptr: no completion events
+  ibv_comp_channel* channel = nullptr;  // nullptr if there are no completion events
   u32 comp_vector = 0;
   OnOverrun on_overrun = OnOverrun::kFail;
 };

@@ -15,7 +15,7 @@
 namespace verbena::abi {
 namespace {
 
-// What a CQE can tell. VLANs, flow tags and tag matching are not offered.
+// The fields that a CQE can report. VLANs, flow tags and tag matching are not offered.
 constexpr u64 kOfferedFields = u64{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
                                IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 constexpr u32 kOfferedAttributes = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;

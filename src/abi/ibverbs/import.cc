@@ -27,10 +27,10 @@ namespace {
 // Where a context's objects come from.
 struct Origin {
   u64 exporter = 0;                              // as in PDObject and MRObject
-  std::shared_ptr<host::ProcessMemory> process;  // nullptr: this one
+  std::shared_ptr<host::ProcessMemory> process;  // nullptr for this one
 };
 
-// nullopt and errno: nothing can be imported to the context.
+// Returns nullopt and sets errno if nothing can be imported to the context.
 std::optional<Origin> origin_of(const ContextObject& context) {
   const auto file = CommandFile::read(context.command_file.get());
   if (file && file->of_this_process) return Origin{};

@@ -37,7 +37,7 @@ class LiveSet {
     for (T* object : objects_)
       if (visit(*object)) return;
   }
-  // nullptr: none left.
+  // Returns nullptr if none is left.
   [[nodiscard]] T* any() const {
     const std::lock_guard lock(mutex_);
     return objects_.empty() ? nullptr : *objects_.begin();

@@ -27,8 +27,8 @@
 namespace verbena::abi {
 namespace {
 
-// What a registration may ask for and gets, by the nature of software: on demand, without huge
-// pages.
+// The hints that a registration may give. Software fulfils them by its nature: it works on demand,
+// and without huge pages.
 constexpr unsigned kHints = IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
 
 // "The whole address space": how implicit on-demand paging is asked for.
@@ -43,7 +43,7 @@ host::PageRight right_needed_for(unsigned access) {
   return (access & kWrites) != 0 ? host::PageRight::kWrite : host::PageRight::kRead;
 }
 
-// What a region is made of.
+// Registration: the properties of a region to be made.
 struct Registration {
   ibv_pd* pd = nullptr;
   u8* memory = nullptr;  // in this process

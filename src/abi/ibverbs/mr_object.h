@@ -27,7 +27,7 @@ void forget(MRObject& mr);
 // Whether the process can register this memory so: all of it is mapped, with the rights that the
 // kernel asks for when it pins memory. An on-demand region may lack both; each access then shows.
 [[nodiscard]] bool can_register(std::span<const u8> memory, unsigned access);
-// What of memory that is about to be registered so peers of this host can map.
+// Returns what peers of this host can map of memory that is about to be registered with `access`.
 [[nodiscard]] std::optional<host::CommonMemory> common_memory(ContextObject& owner,
                                                               std::span<const u8> memory,
                                                               unsigned access);

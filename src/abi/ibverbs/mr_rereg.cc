@@ -74,7 +74,8 @@ int check_memory(ContextObject& owner, int flags, Wanted& wanted) {
   return can_register(wanted.memory, wanted.access) ? 0 : EFAULT;
 }
 
-// Of new memory only. With other rights or another domain, peers copy what they have mapped before.
+// Returns common memory for new memory only. With other rights or another domain, peers copy what
+// they have mapped before.
 std::optional<host::CommonMemory> common_after(MRObject& mr, const ProtectionTable::Rereg& change,
                                                const Wanted& wanted) {
   if (!change.translation || wanted.is_far || wanted.is_on_demand()) return std::nullopt;

@@ -1,5 +1,5 @@
-// What rdma-core 45 and later added to <infiniband/verbs.h>, for headers that do not have it yet:
-// IBVERBS_1.15 to 1.18. Types that are only passed through stay incomplete.
+// The additions of rdma-core 45 and later to <infiniband/verbs.h>, for headers that do not have
+// them yet: IBVERBS_1.15 to 1.18. Types that are only passed through stay incomplete.
 #pragma once
 
 #include <infiniband/verbs.h>

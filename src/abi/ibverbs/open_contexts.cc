@@ -52,7 +52,7 @@ void destroy_all(const LiveSet<T>& objects) {
   while (T* object = objects.any()) CHECK(destroy(*object) == Status::kOk);
 }
 
-// What another context shares lives on.
+// Forgets the context's objects of one kind. An object that another context shares lives on.
 template <typename T>
 void forget_all(const LiveSet<T>& objects) {
   while (T* object = objects.any()) forget(*object);

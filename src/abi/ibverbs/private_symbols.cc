@@ -16,7 +16,7 @@
 
 namespace {
 
-// What sysfs calls the types of GIDs: its file says "IB/RoCE v1" or "RoCE v2".
+// The types of GIDs as sysfs names them: its file says "IB/RoCE v1" or "RoCE v2".
 enum class SysfsGIDType : int { kInfiniBandOrRoCEv1 = 0, kRoCEv2 = 1 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the device is and can. ibv_query_device(3), ibv_query_device_ex(3),
+// The identity and the capabilities of the device. ibv_query_device(3), ibv_query_device_ex(3),
 // ibv_query_rt_values_ex(3). IBTA Vol 1, 11.2.1.2.
 #include <endian.h>
 

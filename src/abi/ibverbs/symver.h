@@ -4,7 +4,7 @@
 // any number of names.
 #pragma once
 
-// What the linker binds new programs to, and what only old programs ask for.
+// The linker binds new programs to the default version. Only old programs ask for an old version.
 #define VERBENA_DEFAULT_VERSION(function, name, version) \
   __asm__(".symver " #function "," #name "@@" version)
 #define VERBENA_OLD_VERSION(function, name, version) \

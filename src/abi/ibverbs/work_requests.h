@@ -47,12 +47,12 @@ union SendWRRoom {
 // Sets what every operation has, by the bits of ibv_send_flags.
 void set_flags(SendRequest& wr, unsigned send_flags);
 
-// What the window is bound to.
+// Returns the region, range and rights that the window is bound to.
 [[nodiscard]] MWBind to_mw_bind(const ibv_mw_bind_info& info);
 
-// Translates all but the scatter/gather list, which `sges` takes. kOk, or why it cannot be posted.
-// Of `to`, which may be uninitialized, UDDestination is set for UD alone, and WindowBinding for
-// binds.
+// Translates all but the scatter/gather list, which `sges` takes. Returns kOk, or why the request
+// cannot be posted. `to` may be uninitialized: its UDDestination is set for UD alone, and its
+// WindowBinding for binds alone.
 [[nodiscard]] PostError translate(const ibv_qp& qp, const ibv_send_wr& from, SGEList& sges,
                                   SendWR& to);
 [[nodiscard]] PostError translate(const ibv_recv_wr& from, SGEList& sges, RecvWR& to);

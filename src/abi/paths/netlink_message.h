@@ -65,7 +65,7 @@ struct NetlinkRequest {
 
   // Takes the first message off. nullopt: there is no whole one.
   [[nodiscard]] static std::optional<NetlinkRequest> take(std::span<const u8>& datagram);
-  // nullopt: the request has no such attribute of that size.
+  // Returns nullopt if the request has no such attribute of that size.
   [[nodiscard]] std::optional<u32> number(u16 attribute) const;
 };
 

@@ -210,7 +210,7 @@ ssize_t recvfrom(int fd, void* bytes, std::size_t size, int flags, sockaddr* fro
   return received;
 }
 
-// What _FORTIFY_SOURCE calls.
+// Programs that are built with _FORTIFY_SOURCE call this function.
 ssize_t __recvfrom_chk(int fd, void* bytes, std::size_t size, std::size_t room, int flags,
                        sockaddr* from, socklen_t* length) {
   if (from == nullptr || !is_own_netlink(fd))

@@ -117,7 +117,7 @@ class RDMANetlink::Devices {
     const bool names_one = request.number(RDMA_NLDEV_ATTR_DEV_INDEX).has_value();
     return is_dump(request) && !names_one ? all() : std::span<const Device>();
   }
-  // nullptr: it names none, or none that is there.
+  // Returns nullptr if the request names no device, or one that is not there.
   [[nodiscard]] const Device* named_in(const NetlinkRequest& request) const {
     const std::optional<u32> index = request.number(RDMA_NLDEV_ATTR_DEV_INDEX);
     for (const Device& device : all())

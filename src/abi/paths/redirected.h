@@ -18,7 +18,7 @@ class Redirected {
   Redirected(const Redirected&) = delete;
   Redirected& operator=(const Redirected&) = delete;
 
-  // What was given where nothing is redirected; so nullptr remains nullptr.
+  // Returns the given path if nothing is redirected; so nullptr remains nullptr.
   [[nodiscard]] const char* path() const { return path_; }
   [[nodiscard]] bool is_redirected() const { return path_ == buffer_; }
 

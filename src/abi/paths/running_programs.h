@@ -34,7 +34,7 @@ class DeviceIdentity {
 
 class RunningPrograms {
  public:
-  // What an answer says. It lies in the caller's buffer.
+  // Answer: the content of a program's answer, which lies in the caller's buffer.
   struct Answer {
     pid_t pid;
     const host::AdapterSnapshot* adapter;

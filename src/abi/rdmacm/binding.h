@@ -5,7 +5,7 @@
 
 namespace verbena::rdmacm {
 
-// Of an idle ID. 0, or -1 and errno.
+// Binds an idle ID. Returns 0, or -1 and sets errno.
 [[nodiscard]] int bind_to(IdObject& id, SocketEndpoint endpoint);
 
 }  // namespace verbena::rdmacm

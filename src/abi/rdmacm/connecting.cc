@@ -28,7 +28,7 @@ std::span<const u8> data_of(const rdma_conn_param* param) {
   return {static_cast<const u8*>(param->private_data), param->private_data_len};
 }
 
-// What the ID was made with goes first.
+// Returns the data that the ID was made with, then the data of `param`.
 std::vector<u8> all_data(const IdObject& id, const rdma_conn_param* param) {
   std::vector<u8> data = id.connect_data;
   const std::span<const u8> more = data_of(param);

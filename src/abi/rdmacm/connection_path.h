@@ -1,5 +1,5 @@
-// What a connection's QP must be set to, as the two sides have agreed in REQ and REP. What Linux's
-// cm.c hands out in ib_cm_init_qp_attr(). IBTA Vol 1, 12.6.5, 12.6.8.
+// The attributes of a connection's QP, as the two sides have agreed in REQ and REP. Linux's cm.c
+// returns the same ones in ib_cm_init_qp_attr(). IBTA Vol 1, 12.6.5, 12.6.8.
 #pragma once
 
 #include <infiniband/sa.h>
@@ -30,7 +30,7 @@ struct ConnectionPath {
   [[nodiscard]] ibv_sa_path_rec record() const;
 };
 
-// What the peer has told about its end.
+// PeerAnswer: the values that the peer has sent about its end.
 struct PeerAnswer {
   QPN qpn;
   PSN sq_psn;  // of our first packet: a Starting PSN is what its sender expects to receive

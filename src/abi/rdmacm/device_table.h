@@ -30,10 +30,10 @@ struct OpenDevice {
 
 // Empty, and errno set: there is none, or none can be opened.
 [[nodiscard]] std::span<const std::unique_ptr<OpenDevice>> open_devices();
-// nullptr: no device stands on that address.
+// Returns nullptr if no device has that address.
 [[nodiscard]] OpenDevice* find_device(const GID& address);
 
-// The device's own XRC domain; nullptr, and errno set: it cannot be opened.
+// Returns the device's own XRC domain, or nullptr and sets errno if it cannot be opened.
 [[nodiscard]] ibv_xrcd* shared_xrcd(OpenDevice& device);
 
 }  // namespace verbena::rdmacm

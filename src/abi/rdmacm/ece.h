@@ -7,12 +7,12 @@
 
 namespace verbena::rdmacm {
 
-// What goes into the REQ and the REP.
+// These return the ECE of the REQ and of the REP.
 [[nodiscard]] cm::ECE offer_of(const IdObject& id);
 [[nodiscard]] cm::ECE answer_of(const IdObject& id);
 
-// Of a QP just made, and not yet the ID's: it is told what the peer offers, if a request made the
-// ID. 0, or -1 and errno.
+// Tells a new QP, which is not yet the ID's, what the peer offers, if a request made the ID.
+// Returns 0, or -1 and sets errno.
 [[nodiscard]] int settle_offer(IdObject& id, ibv_qp* qp);
 // The ID's own QP is told what the peer has taken of our offer. EINVAL: it speaks of another
 // vendor's.

@@ -31,7 +31,7 @@ int make_active(IdObject& id, const rdma_addrinfo& found, ibv_pd* pd, ibv_qp_ini
   return 0;
 }
 
-// What the event of a listener says that is no request.
+// Returns 0 if a listener's event is a request, else the errno that the event stands for.
 int refusal(const rdma_cm_event& event) {
   if (event.event == RDMA_CM_EVENT_REJECTED) return ECONNREFUSED;
   if (event.status != 0) return std::abs(event.status);

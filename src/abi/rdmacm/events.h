@@ -6,7 +6,7 @@
 
 namespace verbena::rdmacm {
 
-// nullptr: nothing that a program hears of.
+// Returns nullptr if the program gets no event for `news`.
 [[nodiscard]] std::unique_ptr<EventObject> event_of(IdObject& id, const CMEvent& news);
 [[nodiscard]] std::unique_ptr<EventObject> event_of_request(IdObject& listener,
                                                             std::unique_ptr<IdObject> made,

@@ -34,7 +34,7 @@ void IdObject::withdraw() {
   account.on_settled(unread.size());
 }
 
-// What is in them is destroyed outside of the lock: a request is an ID with a connection.
+// The caller destroys the events outside of the lock: a request is an ID with a connection.
 std::vector<std::unique_ptr<EventObject>> IdObject::take_unread() {
   const std::lock_guard lock(channel_mutex);
   return ChannelObject::of(channel).take_events_of(*this);

@@ -19,8 +19,8 @@
 namespace verbena::rdmacm {
 
 struct LocalPlace {
-  OpenDevice* device = nullptr;  // nullptr: every one
-  GID address{};                 // zero: every one of the device
+  OpenDevice* device = nullptr;  // nullptr for every one
+  GID address{};                 // zero for every one of the device
 };
 // Errors: ENODEV: no device there. EADDRNOTAVAIL: not an address of this host.
 [[nodiscard]] tl::expected<LocalPlace, int> find_local(const SocketEndpoint& endpoint);

@@ -26,7 +26,7 @@ auto find_membership(IdObject& id, const SocketEndpoint& group) {
       id.memberships, [&group](const Membership& m) { return names_same(m.address, group); });
 }
 
-// What messages to the group leave from: the ID's own address, else the device's.
+// Returns the source of messages to the group: the ID's own address, else the device's.
 const GID* source_for(const IdObject& id, const GID& group) {
   const GID& own = id.place.address;
   if (!own.is_zero()) return own.is_ipv4() == group.is_ipv4() ? &own : nullptr;

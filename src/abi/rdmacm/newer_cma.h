@@ -1,5 +1,5 @@
-// What rdma-core added to <rdma/rdma_cma.h> after version 44 (Debian 12), whatever header Verbena
-// is built with: functions of RDMACM_1.4.
+// Functions of RDMACM_1.4, which rdma-core added to <rdma/rdma_cma.h> after version 44 (Debian 12).
+// They are declared here for every header that Verbena is built with.
 #pragma once
 
 #include "abi/rdmacm/layout.h"

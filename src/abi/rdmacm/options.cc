@@ -10,7 +10,7 @@ namespace {
 
 constexpr u8 kMaxAckTimeout = 31;  // 5 bits
 
-// nullopt: not of the size that the option has.
+// Returns nullopt if `size` is not the size of the option.
 template <typename T>
 std::optional<T> value_of(const void* value, std::size_t size) {
   if (size != sizeof(T)) return std::nullopt;

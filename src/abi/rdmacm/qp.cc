@@ -71,7 +71,7 @@ int create_qp(IdObject& id, ibv_qp_init_attr_ex& attr) {
   return 0;
 }
 
-// What the program does not bring: the device's own domain, and a CQ.
+// Adds what the program does not provide: the device's own domain, and a CQ.
 int complete_xrc(IdObject& id, ibv_srq_init_attr_ex& attr) {
   if ((attr.comp_mask & IBV_SRQ_INIT_ATTR_XRCD) == 0 || attr.xrcd == nullptr)
     attr.xrcd = shared_xrcd(*id.place.device);

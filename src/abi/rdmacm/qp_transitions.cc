@@ -11,7 +11,7 @@ bool is_responder(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_Q
 bool is_requester(ibv_qp_type type) { return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND; }
 bool is_reliable(ibv_qp_type type) { return is_requester(type) || is_responder(type); }
 
-// What the peer may do is known when it has asked or answered; before, it may do nothing.
+// Returns the rights of the peer. Before it has asked or answered, it has none.
 unsigned access_of(const IdObject& id) {
   if (!id.peer) return 0;
   const unsigned reads = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;

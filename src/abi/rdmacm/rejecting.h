@@ -6,7 +6,7 @@
 
 namespace verbena::rdmacm {
 
-// Of an ID that a request made. 0, or -1 and errno.
+// Rejects the request that made the ID. Returns 0, or -1 and sets errno.
 [[nodiscard]] int reject(IdObject& id, std::span<const u8> private_data, cm::RejectReason reason);
 
 }  // namespace verbena::rdmacm

@@ -67,7 +67,7 @@ std::optional<host::NextHop> neighbour_to_ask(const Route& route,
   return hop->presence() == host::Presence::kAsked ? hop : std::nullopt;
 }
 
-// False: there is no thread to wait in.
+// Returns false if there is no thread to wait in.
 bool wait_for(IdObject& id, const host::NextHop& hop, Duration patience) {
   id.state = IdState::kResolvingAddress;
   auto wait = host::NextHopWait::start(hop, patience, [&id](bool is_there) {

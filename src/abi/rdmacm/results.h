@@ -1,4 +1,4 @@
-// What functions of librdmacm return: 0, or -1 with the reason in errno.
+// The return values of librdmacm's functions: 0, or -1 with the reason in errno.
 #pragma once
 
 #include "abi/ibverbs/exceptions.h"

@@ -11,7 +11,7 @@
 
 namespace verbena::rdmacm {
 
-// Of all ServiceIDs of a port space.
+// Returns the prefix of all ServiceIDs of a port space.
 constexpr u64 service_prefix_of(PortSpace space) {
   return service_id_of({.space = space, .port = 0}).value;
 }
@@ -27,7 +27,7 @@ struct SocketEndpoint {
   [[nodiscard]] static std::optional<SocketEndpoint> from(const sockaddr* address);
   void store(sockaddr_storage& to) const;
 
-  // False: a ServiceID of another port space.
+  // Returns false for a ServiceID of another port space.
   [[nodiscard]] bool fits(PortSpace space) const;
   [[nodiscard]] bool is_any() const;       // 0.0.0.0, ::
   [[nodiscard]] bool is_loopback() const;  // 127/8, ::1

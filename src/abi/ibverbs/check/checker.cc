@@ -19,7 +19,7 @@ void print(const std::string& text) {
   }
 }
 
-// What calls main() is of no interest.
+// Returns the stack as text, down to main(). The callers of main() are of no interest.
 std::string stack_of(const check::Site& site) {
   std::string text;
   for (const void* const frame : site.stack()) {

@@ -15,7 +15,7 @@ class Checker {
  public:
   // Reads the environment; once. What VERBENA_CHECK says wrongly is a warning.
   static void start();
-  // nullptr: programs are not checked.
+  // Returns nullptr if programs are not checked.
   [[nodiscard]] static Checker* active() { return instance_; }
 
   // Calls note(ledger, call site), and reports what that finds.

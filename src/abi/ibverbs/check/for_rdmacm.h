@@ -1,5 +1,5 @@
-// What librdmacm.so.1 tells the checker, which is in libibverbs.so.1: there is one in a process.
-// Exported at the version VERBENA_PRIVATE.
+// The reports of librdmacm.so.1 to the checker, which is in libibverbs.so.1: a process has one
+// checker. Exported at the version VERBENA_PRIVATE.
 #pragma once
 
 #include "abi/ibverbs/event_account.h"

@@ -70,7 +70,7 @@ void reregistered(const MRObject& mr, LKey old_key, const ProtectionTable::Rereg
     region.registered = at;
     if (change.translation) {
       region.memory = change.base;
-      region.is_memory = change.base != nullptr;  // nullptr: the CPU cannot touch it
+      region.is_memory = change.base != nullptr;  // nullptr if the CPU cannot touch it
       region.length = change.length;
       region.iova = change.iova;
     }

@@ -1,5 +1,5 @@
-// What the verbs tell the checker, each in one call, and at the cost of a test where there is none
-// (check/checker.h). None of them changes what a program sees.
+// The reports of the verbs to the checker (check/checker.h). Each is one call, which costs one test
+// if there is no checker. None of them changes what a program sees.
 #pragma once
 
 #include "abi/ibverbs/check/checker.h"

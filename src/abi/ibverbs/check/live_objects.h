@@ -1,4 +1,5 @@
-// What a program has made and not destroyed, for the checker (check/checker.h). LiveSet tells it.
+// The objects that a program has made and not destroyed, for the checker (check/checker.h). LiveSet
+// reports them.
 #pragma once
 
 #include <string_view>

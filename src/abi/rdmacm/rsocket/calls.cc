@@ -27,8 +27,8 @@ namespace {
 
 constexpr int kTypeFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
 
-// What the call answers for the rsocket of that descriptor. errno tells of failures only: programs
-// look at it after an end of data, too.
+// Returns the result of the call for the rsocket of that descriptor. Changes errno on failures
+// only: programs look at it after an end of data, too.
 template <typename Call>
 auto with(int fd, Call call) -> decltype(call(std::declval<Socket&>())) {
   auto socket = sockets().find(fd);

@@ -95,7 +95,7 @@ void StreamSocket::take_requests() {
   if (accepted_.size() != before) wake_all();
 }
 
-// nullptr: it was no peer for us, and is rejected; the request's ID is gone.
+// Returns nullptr if the peer cannot be accepted: it is rejected, and the request's ID is gone.
 std::shared_ptr<StreamSocket> StreamSocket::make_accepted(rdma_cm_event& request) {
   auto made = create(domain_, 0);
   if (made != nullptr) {
@@ -125,8 +125,8 @@ int StreamSocket::answer(const rdma_cm_event& request) {
 
 // --- the active side
 
-// What is to be done next shows in the events that follow: a neighbour may have to be asked first
-// whether it is there.
+// The next step depends on the events that follow: a neighbour may have to be asked first whether
+// it is there.
 int StreamSocket::begin_connect(const sockaddr* address) {
   if (!ConnectionService::instance().start() || make_id() != 0 ||
       rdma_resolve_addr(id_, nullptr, const_cast<sockaddr*>(address), kResolveLimit_ms) != 0)

@@ -76,7 +76,7 @@ std::optional<SocketEndpoint> DatagramSocket::bound() const {
   return endpoint && endpoint->port != 0 ? endpoint : std::nullopt;
 }
 
-// What UDP takes for the source of a loopback address is 127.0.0.1, whatever our device stands on.
+// UDP uses 127.0.0.1 as the source for a loopback address, whatever address our device has.
 int DatagramSocket::bind_for(const Route& route, const SocketEndpoint& destination) {
   if (bound()) return 0;
   SocketEndpoint own{.family = domain_};

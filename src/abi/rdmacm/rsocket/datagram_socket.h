@@ -47,7 +47,7 @@ class DatagramSocket final : public Socket {
     SocketEndpoint endpoint;
     SocketEndpoint source;         // what it knows us by
     DatagramPort* port = nullptr;  // from where
-    ibv_ah* handle = nullptr;      // nullptr: not yet known
+    ibv_ah* handle = nullptr;      // nullptr while it is unknown
     SocketEndpoint place;
     QPN qpn;
   };
@@ -63,7 +63,7 @@ class DatagramSocket final : public Socket {
   void arm(std::vector<pollfd>& to) override;
   bool drain() override;
 
-  [[nodiscard]] std::optional<SocketEndpoint> bound() const;  // nullopt: not yet
+  [[nodiscard]] std::optional<SocketEndpoint> bound() const;  // nullopt if it is not bound yet
   [[nodiscard]] int bind_for(const Route& route, const SocketEndpoint& destination);
   [[nodiscard]] Destination* destination(const SocketEndpoint& endpoint);
   [[nodiscard]] Destination* add_destination(const SocketEndpoint& endpoint);

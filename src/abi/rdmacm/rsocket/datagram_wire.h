@@ -1,7 +1,7 @@
-// What datagram rsockets say to each other. Facts of librdmacm's docs/rsocket, "datagram overview".
-// An rsocket is known by its UDP address. Who knows a peer's QPN sends on a UD QP, with a
-// DatagramHeader before the data; who does not sends the data by UDP, behind an Introduction, and
-// the peer answers with an Introduction alone.
+// The messages of datagram rsockets. Facts of librdmacm's docs/rsocket, "datagram overview". An
+// rsocket is known by its UDP address. An rsocket that knows the peer's QPN sends on a UD QP, with
+// a DatagramHeader before the data. One that does not know it sends the data by UDP, behind an
+// Introduction, and the peer answers with an Introduction alone.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct DatagramHeader {
   SocketEndpoint source;
 
   [[nodiscard]] std::size_t size() const { return source.family == AF_INET ? 8 : kLongest; }
-  // nullopt: too short, or neither IPv4 nor IPv6.
+  // Returns nullopt if `in` is too short, or neither IPv4 nor IPv6.
   [[nodiscard]] static std::optional<DatagramHeader> decode(std::span<const u8> in);
   [[nodiscard]] HeaderBytes encode() const;
 };

@@ -21,7 +21,7 @@ class Keepalive {
   [[nodiscard]] bool is_on() const { return is_on_; }
   [[nodiscard]] std::chrono::seconds idle() const { return idle_; }
 
-  // True: send one now.
+  // Returns true if the caller must send a keepalive now.
   [[nodiscard]] bool is_due() {
     if (!is_on_) return false;
     const Clock::time_point now = Clock::now();

@@ -77,7 +77,7 @@ class Poll {
   }
 
   std::span<pollfd> asked_;
-  std::vector<std::shared_ptr<Socket>> found_;  // nullptr: no rsocket
+  std::vector<std::shared_ptr<Socket>> found_;  // nullptr if it is no rsocket
   bool has_rsockets_ = false, has_others_ = false;
 };
 
@@ -143,7 +143,7 @@ int keep(fd_set* set, const pollfd& one, int meaning) {
   return 0;
 }
 
-// nullopt: no time that is one. -1: none.
+// Returns nullopt if the time is invalid, and -1 if there is none.
 std::optional<int> milliseconds_of(const timeval* timeout) {
   if (timeout == nullptr) return -1;
   if (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1'000'000)

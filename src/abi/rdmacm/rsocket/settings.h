@@ -1,4 +1,4 @@
-// What a program may set before an rsocket has its buffers, and what holds where it sets nothing.
+// The settings that a program may change before an rsocket has its buffers, and their defaults.
 // rsocket(7).
 #pragma once
 
@@ -29,10 +29,10 @@ struct Defaults {
   std::chrono::milliseconds longest_sleep{500};  // then it looks again, whatever it was told
 };
 
-// From the files of a folder, each with one number; what is not there or makes no sense is as
-// above.
+// Returns the defaults from the files of a folder, each with one number. A file that is missing or
+// makes no sense leaves the value above.
 [[nodiscard]] Defaults read_defaults(const std::string& folder);
-// Of this host: /etc/rdma/rsocket, as it was at the first call.
+// Returns the defaults of this host: /etc/rdma/rsocket, as it was at the first call.
 [[nodiscard]] const Defaults& defaults();
 
 }  // namespace verbena::rdmacm::rsocket

@@ -55,8 +55,8 @@ void Socket::register_sleep(std::vector<pollfd>& to) {
   arm(to);
 }
 
-// What has come was taken from all that slept on it: they look too, and arm again. Their call lasts
-// until the last of them is awake.
+// drain() takes the notification from all threads that sleep on it. So they are woken, look too,
+// and arm again. The wake-up stays set until the last of them is awake.
 void Socket::unregister_sleep() {
   --sleepers_;
   if (drain()) wake_all();

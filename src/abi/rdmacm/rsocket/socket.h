@@ -64,10 +64,11 @@ class Socket {
                                              int flags) = 0;
   [[nodiscard]] int control(int command, int argument);
 
-  // What poll() would say now.
-  // errno says why a connection was refused, where that is it, and is else left alone.
+  // Returns what poll() would report now. Sets errno to the reason if a connection was refused, and
+  // else leaves it alone.
   [[nodiscard]] short ready(short events);
-  // What to sleep on. Look once more before; end_sleep() follows in any case.
+  // Appends the descriptors to sleep on. The caller looks once more before it sleeps, and calls
+  // end_sleep() in any case.
   void begin_sleep(std::vector<pollfd>& to);
   void end_sleep();
   // Handles what has come, in the thread of the ConnectionService.

@@ -81,7 +81,7 @@ void StreamSocket::look() {
   if (!progress()) take_cm_events();
 }
 
-// True: the stream had something.
+// Returns true if the stream had something.
 bool StreamSocket::progress() {
   if (stream_ == nullptr) return false;
   if (is_connected() && keepalive_.is_due() && stream_->can_control()) stream_->keep_alive();
@@ -91,7 +91,7 @@ bool StreamSocket::progress() {
   return true;
 }
 
-// What the stream has come to.
+// Changes the state if the stream has ended or failed.
 void StreamSocket::settle() {
   if (!is_connected()) return;
   if (stream_->peer_disconnected() || (stream_->peer_stopped_sending() && !writing_))

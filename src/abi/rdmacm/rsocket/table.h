@@ -15,7 +15,7 @@ class Table {
     const std::lock_guard lock(mutex_);
     objects_[fd] = std::move(object);
   }
-  // nullptr: it is none.
+  // Returns nullptr if `fd` is none of the table's.
   [[nodiscard]] std::shared_ptr<Object> find(int fd) {
     const std::lock_guard lock(mutex_);
     const auto found = objects_.find(fd);

@@ -141,9 +141,9 @@ int StreamSocket::send_mappings(Lock& lock, bool nonblocking) {
   return 0;
 }
 
-// Who writes into memory waits for the answer in memory too, and makes no call meanwhile. To look
-// for the completion here tells the device that, and often brings the answer along; where it does
-// not come, to arm does.
+// A program that writes into memory waits for the answer in memory too, and makes no call
+// meanwhile. The search for the completion here tells the device that, and often brings the answer
+// as well. If the completion does not come, arm() does the same.
 void StreamSocket::see_through() {
   const auto until = Clock::now() + kSeeThrough;
   while (!stream_->is_sent() && !cannot_send())

@@ -1,4 +1,4 @@
-// What two rsockets say to each other. Facts of librdmacm's docs/rsocket, protocol version 1:
+// The messages between two rsockets. Facts of librdmacm's docs/rsocket, protocol version 1:
 // private data of the CM's REQ and REP, then RDMA WRITE with immediate data, whose 32 bits are
 //    31:29  operation      28:0  its value
 // SGEs and iomaps that are written into the peer's memory have the peer's byte order; in private
@@ -54,7 +54,7 @@ struct ConnectionData {
   RemoteSGE targets;
   RemoteSGE buffer;  // what the first target is
 
-  // nullopt: too short, or not version 1.
+  // Returns nullopt if `in` is too short, or not version 1.
   [[nodiscard]] static std::optional<ConnectionData> decode(std::span<const u8> in);
   [[nodiscard]] std::array<u8, kSize> encode() const;
 };
