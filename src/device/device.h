@@ -77,7 +77,7 @@ class Device {
   [[nodiscard]] Status modify_srq(SharedReceiveQueue* srq, const SRQModify& asked);
   [[nodiscard]] u32 srq_limit(const SharedReceiveQueue* srq) const;
   [[nodiscard]] const ReceiveQueueLimits& limits_of(const SharedReceiveQueue* srq) const;
-  // What XRC requests name it by. Other SRQs have one too.
+  // Returns the number by which XRC requests name the SRQ. Other SRQs have one too.
   [[nodiscard]] u32 number_of(const SharedReceiveQueue* srq) const;
   [[nodiscard]] Status destroy_srq(SharedReceiveQueue* srq);
   [[nodiscard]] PostError post_srq_receive(SharedReceiveQueue* srq, const RecvWR& wr, Time now);
@@ -108,10 +108,10 @@ class Device {
   // All of them, or none.
   [[nodiscard]] PostError post_sends(QueuePair* qp, std::span<const SendWR> wrs, Time now);
   [[nodiscard]] PostError post_receive(QueuePair* qp, const RecvWR& wr, Time now);
-  [[nodiscard]] QueuePair* find_qp(QPN qpn);  // nullptr: none
+  [[nodiscard]] QueuePair* find_qp(QPN qpn);  // nullptr if there is none
 
-  // --- for those who look on
-  // The QP with the least number that is not below `from`; nullptr: none.
+  // --- for observers
+  // Returns the QP with the least number that is not below `from`, or nullptr.
   [[nodiscard]] const QueuePair* find_qp_from(QPN from) const;
   [[nodiscard]] u32 qp_count() const;
   [[nodiscard]] u32 object_count(ObjectKind kind) const;
@@ -123,10 +123,10 @@ class Device {
   // SQD: work that had started is not done yet.
   [[nodiscard]] bool is_draining(const QueuePair* qp) const;
   [[nodiscard]] EngineCounters counters_of(const QueuePair* qp) const;
-  // What is known of the errors that have ended its work, for explanations.
+  // Returns the known facts about the errors that have ended its work, for explanations.
   [[nodiscard]] const QPFault& fault_of(const QueuePair* qp) const;
 
-  // As it is now, to ask it for its rate; nullopt: the QP goes as fast as it can.
+  // Returns the present state, which gives the rate; nullopt if the QP goes as fast as it can.
   [[nodiscard]] const std::optional<CongestionControl>& congestion_of(const QueuePair* qp) const;
 
   // --- injected faults
@@ -156,12 +156,12 @@ class Device {
   // there is no ICRC, and of frame.transport only the size counts.
   Reception on_packet(const PacketView& packet, const IngressFrame& frame, Time now);
   void on_timer(Time now);  // at or after next_timer(); an early call does nothing
-  // The program polls, or is about to sleep: what was deferred (transport/engine.h) is done now.
-  // False: nothing was. Never, if next_timer() is later than kDeferral from now.
+  // Does the deferred work (transport/engine.h): the program polls, or is about to sleep. Returns
+  // false if nothing was deferred, always so if next_timer() is later than kDeferral from now.
   [[nodiscard]] bool run_deferred(Time now);
-  [[nodiscard]] bool may_have_deferred() const;  // false: nothing is deferred
-  // false: nothing to send now. Frames of one QP come in runs, so that a link can batch them. They
-  // may be trains for who asks for them.
+  [[nodiscard]] bool may_have_deferred() const;  // false if nothing is deferred
+  // Returns false if there is nothing to send now. Frames of one QP come in runs, so that a link
+  // can batch them. They may be trains if the caller asks for trains.
   [[nodiscard]] bool poll_frame(Time now, EgressFrame& out, Trains trains = Trains::kNo);
   // The same, but only what tells the peer something: CNPs and, with AcknowledgementOrder::kFirst,
   // acknowledgements. For a driver whose data has to wait (PFC), or which has a queue for these.
@@ -169,7 +169,7 @@ class Device {
   // Between the two the QP sends nothing but acknowledgements: PFC pauses the priority that it has.
   void pause(QueuePair* qp);
   void resume(QueuePair* qp);
-  // False: there is nothing to be polled: no frame, but of a QP that is held; no event.
+  // Returns false if there is nothing to poll: no event, and no frame except of a QP that is held.
   [[nodiscard]] bool has_output() const;
   [[nodiscard]] bool has_frames() const;
   [[nodiscard]] bool has_events() const;

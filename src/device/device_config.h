@@ -1,4 +1,4 @@
-// What a device is made with: identity, tables, limits. IBTA Vol 1, 11.2.1.2 (Query HCA).
+// The configuration of a device: identity, tables, limits. IBTA Vol 1, 11.2.1.2 (Query HCA).
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct GIDEntry {
   GIDType type = GIDType::kRoCEv2;
 };
 
-// What the QPs speak, as verbs name it.
+// Transport: the protocol of the QPs, as verbs name it.
 enum class Transport : u8 {
   kInfiniBand,  // packets: InfiniBand's transport, over RoCE too
   kIWARP,       // a TCP stream for each QP: RDMAP. RC QPs only

@@ -42,7 +42,7 @@ struct Device::Impl {
     if (c.local.keys != nullptr) memory.publish_to(*c.local.keys);
   }
 
-  // What peers of this host have done to the QP without packets.
+  // Returns the work that peers of this host have done to the QP without packets.
   [[nodiscard]] LocalWork local_work_of(const QueuePair& qp) const {
     return config.local.counts == nullptr ? LocalWork{}
                                           : config.local.counts->of(qp.attributes.qpn);

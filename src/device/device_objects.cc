@@ -1,4 +1,4 @@
-// Lists of a device's objects, for those who look on (object_info.h).
+// Lists of a device's objects, for observers (object_info.h).
 #include <algorithm>
 #include <array>
 

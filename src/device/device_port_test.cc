@@ -262,7 +262,7 @@ TEST_F(DevicePortTest, AQPThatDrawsFromAnSRQ) {
 
 // --- drops
 
-// What a device says of one frame, changed on its way in one point.
+// DropTest: a device receives one frame that was changed in one point on its path.
 struct DropTest : DevicePortTest {
   using Alter = std::function<void(PacketHeaders&, IngressFrame&)>;
 

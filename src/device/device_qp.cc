@@ -11,7 +11,8 @@
 namespace verbena {
 namespace {
 
-// What a QP is in Reset. A UD message may fill the port's MTU; UC and RC are told theirs later.
+// Returns the attributes of a QP in Reset. A UD message may fill the port's MTU; UC and RC get
+// their MTU later.
 QPAttributes initial_attributes(const QPInit& init, QPN qpn, const DeviceConfig& config) {
   QPAttributes attributes;
   attributes.type = init.type;

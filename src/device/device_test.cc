@@ -377,7 +377,7 @@ TEST_F(DeviceTest, AQPThatCompletesAtAFailedCQFails) {
   EXPECT_TRUE(node.completion().has_value()) << "flushed";
 }
 
-// What cards do: programs post until the queue is full, and poll then.
+// Programs post until the queue is full, and poll then. Cards allow that.
 TEST(DeviceQueueEntriesTest, SendsAreFreeWhenTheirCQEsArePolled) {
   for (const QPType type : {QPType::kRC, QPType::kUC}) {
     Wire wire;

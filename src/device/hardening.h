@@ -1,4 +1,4 @@
-// What a device does against senders that guess. All of it is off by default.
+// The protection of a device against senders that guess. All of it is off by default.
 #pragma once
 
 #include "base/types.h"

@@ -101,7 +101,7 @@ class HostileWorld {
     config.active_mtu = kMTU;
     config.path.window_packets = 16;
     config.path.window_bytes = 4096;
-    config.retransmission = Retransmission::kSelectiveRepeat;  // for those who ask for it
+    config.retransmission = Retransmission::kSelectiveRepeat;  // for QPs that ask for it
     config.limits.max_mr = config.limits.max_mw = 64;
     config.congestion = *congestion_named("dcqcn", gbps(1));
     config.congestion.window = {

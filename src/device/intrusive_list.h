@@ -20,7 +20,7 @@ class IntrusiveList {
   IntrusiveList& operator=(const IntrusiveList&) = delete;
 
   bool empty() const { return head_ == nullptr; }
-  T* front() const { return head_; }  // nullptr: empty
+  T* front() const { return head_; }  // nullptr if empty
   static bool contains(const T& element) { return (element.*kLink).linked; }
 
   // Does nothing when the element is in the list already.
@@ -39,7 +39,7 @@ class IntrusiveList {
     (link.next != nullptr ? (link.next->*kLink).previous : tail_) = link.previous;
     link = {};
   }
-  T* pop_front() {  // nullptr: empty
+  T* pop_front() {  // nullptr if empty
     T* const element = head_;
     if (element != nullptr) remove(*element);
     return element;

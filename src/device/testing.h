@@ -164,7 +164,7 @@ struct Wire {
     b.bring_up(ends.b, kGIDA, a.number(ends.a));
     return ends;
   }
-  // Moves frames until nobody has any; how many were moved.
+  // Moves frames until no device has any. Returns how many it moved.
   u32 run() {
     u32 moved = 0, before = 0;
     do {

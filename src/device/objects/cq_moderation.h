@@ -13,7 +13,7 @@ struct CQModeration {
   bool is_on() const { return count > 1 && period > Duration{}; }
 };
 
-// What a completion does that finds no room in its CQ.
+// OnOverrun: the effect of a completion that finds no room in its CQ.
 enum class OnOverrun : u8 {
   kFail,             // the CQ fails, and the QPs with it. IBTA 11.6.3.2
   kOverwriteOldest,  // the application has promised that it does not happen

@@ -1,4 +1,4 @@
-// What an object is granted of what was asked for: at least that, at least one, within the limits
+// The sizes that an object is granted: at least what was asked for, at least one, within the limits
 // of the device. IBTA Vol 1, 11.2.2 - 11.2.5; the man pages of ibv_create_cq, _srq and _qp.
 // kInvalidArgument: more than the device has.
 #pragma once

@@ -29,7 +29,7 @@ class NotificationQueue {
   void hurry_leftovers();  // nobody takes them now
   void on_timer(Time now);
   [[nodiscard]] Time next_timer() const;  // Time::never(): none will be due by itself
-  [[nodiscard]] CompletionQueue* poll() { return due_.pop_front(); }  // nullptr: none is due
+  [[nodiscard]] CompletionQueue* poll() { return due_.pop_front(); }  // nullptr if none is due
   [[nodiscard]] bool has_due() const { return !due_.empty(); }
   void forget(CompletionQueue& cq) {
     requested_.remove(cq);

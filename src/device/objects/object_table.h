@@ -17,7 +17,7 @@ class ObjectTable {
  public:
   explicit ObjectTable(u32 limit) : limit_(limit) {}
 
-  // nullptr: the table is full.
+  // Returns nullptr if the table is full.
   template <typename... Args>
   [[nodiscard]] T* create(Args&&... args) {
     if (size() == limit_) return nullptr;
@@ -33,10 +33,10 @@ class ObjectTable {
     objects_[slot].reset();
     free_slots_.push_back(slot);
   }
-  [[nodiscard]] T* find(u32 slot) const {  // nullptr: none
+  [[nodiscard]] T* find(u32 slot) const {  // nullptr if there is none
     return slot < objects_.size() ? objects_[slot].get() : nullptr;
   }
-  // The one with the least slot that is not below `from`; nullptr: none.
+  // Returns the object with the least slot that is not below `from`, or nullptr.
   [[nodiscard]] T* find_from(u32 from) const {
     for (std::size_t slot = from; slot < objects_.size(); ++slot)
       if (objects_[slot] != nullptr) return objects_[slot].get();

@@ -34,7 +34,7 @@ class SharedReceiveQueue {
   [[nodiscard]] bool take_limit_reached();
 
   ProtectionDomain& pd;
-  XRCDomain* const xrcd;      // nullptr: not XRC
+  XRCDomain* const xrcd;      // nullptr if not XRC
   CompletionQueue* const cq;  // XRC only
   void* const user;
   u32 users = 0;  // QPs

@@ -12,7 +12,7 @@ class XRCDomain final : public XRCReceives {
   XRCDomain(u32 slot, const ObjectTable<SharedReceiveQueue>& srqs) : slot_(slot), srqs_(srqs) {}
 
   u32 table_slot() const { return slot_; }
-  // nullptr: no SRQ of this domain has that number (any more).
+  // Returns nullptr if no SRQ of this domain has that number (any more).
   [[nodiscard]] SharedReceiveQueue* srq(u32 number) const;
   [[nodiscard]] std::optional<XRCReceiveQueue> find(u32 srq_number) const override;
 

@@ -15,7 +15,7 @@ class CNPQueue {
   void on_marked(QueuePair& qp, Time now);
   void forget(QueuePair& qp) { due_.remove(qp); }
   [[nodiscard]] bool empty() const { return due_.empty(); }
-  [[nodiscard]] QueuePair* pop() { return due_.pop_front(); }  // nullptr: none
+  [[nodiscard]] QueuePair* pop() { return due_.pop_front(); }  // nullptr if there is none
 
  private:
   const NotificationParameters parameters_;

@@ -107,7 +107,7 @@ class World {
           now_);
     if (prng_.next() % 8 == 0) (void)b_.device.modify_srq(srq_, {.limit = 2});
   }
-  // What was seen since the last look, and the devices as they are now.
+  // Returns the notes since the last call, and the present state of the devices.
   std::string look() {
     for (const Node* const node : {&a_, &b_}) {
       const Counters& counters = node->device.counters();

@@ -7,7 +7,8 @@ namespace {
 
 constexpr u64 kOctetsPerWord = 4;  // of port_xmit_data and port_rcv_data. IBTA 16.1.3.5
 
-// What cannot happen here, on Ethernet and in software, is 0: programs look for the files.
+// Returns 0 for an event that cannot happen here, on Ethernet and in software. The counter exists
+// because programs look for the files.
 u64 never(const Counters&) { return 0; }
 
 constexpr auto kC = CounterFolder::kCounters;

@@ -11,7 +11,7 @@
 namespace verbena {
 namespace {
 
-// What Linux puts in where an address vector says 0, which no router would forward.
+// Linux uses this hop limit if an address vector says 0, which no router would forward.
 constexpr u8 kDefaultHopLimit = 64;
 
 void write_addresses(const AddressVector& path, const GIDEntry& source, EgressFrame& out) {
@@ -22,7 +22,8 @@ void write_addresses(const AddressVector& path, const GIDEntry& source, EgressFr
   out.hop_limit = path.hop_limit != 0 ? path.hop_limit : kDefaultHopLimit;
 }
 
-// What the device knows better than a transport: IBTA 9.2; MigReq as ConnectX has it.
+// Sets the BTH fields that the device, and not the transport, decides: IBTA 9.2; MigReq as ConnectX
+// has it.
 void complete_bth(const QPAttributes& qp, u32 payload_bytes, BTH& bth) {
   bth.mig_req = true;
   bth.p_key = qp.p_key;
@@ -59,7 +60,7 @@ bool Egress::poll_frame(Time now, Trains trains, EgressFrame& out) {
   }
 }
 
-// Of a train one after the other; what is left of it when one is not taken goes as frames.
+// Sends the packets of a train one by one. After a refusal the rest become frames.
 bool Egress::goes_without_frames(QueuePair& qp) {
   if (packet_.packets == 1) return goes_without_frame(qp);
   Bytes left = packet_.payload.parts[0];
@@ -78,7 +79,7 @@ bool Egress::goes_without_frames(QueuePair& qp) {
   return packet_.packets == 0;
 }
 
-// To a peer on the same host.
+// Sends one packet to a peer on the same host.
 bool Egress::goes_without_frame(QueuePair& qp) {
   if (config_.local.packets == nullptr || qp.attributes.type != QPType::kRC || qp.paced)
     return false;

@@ -34,7 +34,7 @@ class EgressScheduler {
   }
   [[nodiscard]] bool holds(const QueuePair& qp) const { return waiting_.contains(qp); }
 
-  // Until it is let go on it only acknowledges; a rate holds it besides.
+  // Until resume() the QP only acknowledges. A rate may hold it besides.
   void pause(QueuePair& qp) { qp.send_paused = true; }
   void resume(QueuePair& qp) {
     qp.send_paused = false;
@@ -42,22 +42,22 @@ class EgressScheduler {
   }
 
   struct Turn {
-    QueuePair* qp;  // nullptr: nobody
+    QueuePair* qp;  // nullptr if no QP wants a turn
     MaySend what;
   };
   [[nodiscard]] Turn turn(Time now);
-  // Of those that have something to acknowledge, with kFirst.
+  // Returns a turn of a QP that has something to acknowledge, with kFirst.
   [[nodiscard]] Turn acknowledging() const {
     return {acknowledging_.front(), MaySend::kAcknowledgements};
   }
-  // What it did with its turn:
+  // The result of a turn:
   void on_sent(const Turn& turn, u32 packets);
   void on_idle(const Turn& turn);  // nothing left; it waits for the next activate()
-  // Nobody wants a turn.
+  // Returns true if no QP wants a turn.
   [[nodiscard]] bool is_empty() const {
     return active_.empty() && acknowledging_.empty() && served_ == nullptr;
   }
-  // When the next of those that are held may send, or earlier; never(): none is held.
+  // Returns when the next held QP may send, or an earlier time; never() if none is held.
   [[nodiscard]] Time next_release() const { return waiting_.next(); }
 
  private:

@@ -9,7 +9,7 @@ constexpr u32 kQuantum = 32;
 constexpr Time kNow = Time::from_ns(1000);
 
 struct EgressSchedulerTest : ::testing::Test {
-  // Sends a packet of whoever's turn it is.
+  // Sends a packet of the QP whose turn it is.
   QueuePair* send() {
     const EgressScheduler::Turn turn = scheduler.turn(now);
     if (turn.qp != nullptr) scheduler.on_sent(turn, 1);

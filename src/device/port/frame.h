@@ -26,13 +26,13 @@ struct EgressFrame {
   u16 udp_source_port = 0;  // 49152..65535, from the QP, so that ECMP spreads QPs
   u8 traffic_class = 0;     // DSCP and ECN
   u8 hop_limit = 64;
-  QPN source_qp{};      // for those who look on; it is in no packet but UD's
+  QPN source_qp{};      // for observers; only UD packets carry it
   u8 headers_size = 0;  // bytes used of `headers`
   u8 pad_count = 0;     // zero bytes that follow the payload
   u32 packets = 1;      // of a train: how many
   u32 icrc_flip = 0;    // bits of the ICRC to send wrong: 0 but for injected faults
-  // False: other agents may write the payload's memory while it is sent (READ responses), so a link
-  // must copy it before it computes the ICRC.
+  // If false, other agents may write the payload's memory while it is sent (READ responses), so a
+  // link must copy the payload before it computes the ICRC.
   bool payload_is_stable = true;
   Urgency urgency = Urgency::kNow;
   std::array<u8, kMaxHeadersSize> headers;  // of a train: the first's
@@ -43,7 +43,7 @@ struct EgressFrame {
   [[nodiscard]] std::size_t transport_size() const {
     return headers_size + payload_bytes() + pad_count;
   }
-  // Of one packet.
+  // Returns the payload size of one packet.
   [[nodiscard]] u32 payload_bytes() const {
     return packets == 1 ? payload.size_bytes : payload.size_bytes / packets;
   }
@@ -85,10 +85,10 @@ struct IngressFrame {
   std::span<const u8> transport;  // BTH .. ICRC, both included
   // The link has decrypted and authenticated it: its ICRC tells nothing more.
   bool authenticated = false;
-  // Of an acknowledgement: what the packet that it acknowledges has seen on its way (INT), where a
-  // simulated network collects that. nullptr: nothing.
+  // For an acknowledgement: the telemetry (INT) of the path of the packet that it acknowledges,
+  // where a simulated network collects it. nullptr if there is none.
   const PathTelemetry* path = nullptr;
-  // That the QP's peer has sent with it; nullptr: none.
+  // The acknowledgement that the QP's peer has sent with it; nullptr if there is none.
   const Acknowledgement* acknowledgement = nullptr;
 };
 

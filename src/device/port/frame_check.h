@@ -1,5 +1,5 @@
-// What every frame must pass before anything in it is believed: size, addresses, ICRC.
-// IBTA Vol 1, 9.6; A16, A17.3.3; wire/roce/icrc.h tells of the Identification that a UDP socket
+// The checks that every frame must pass before the device uses its content: size, addresses, ICRC.
+// IBTA Vol 1, 9.6; A16, A17.3.3; wire/roce/icrc.h explains the Identification, which a UDP socket
 // never sees.
 #pragma once
 
@@ -17,8 +17,8 @@ enum class FrameFault : u8 {
   kICRC,
 };
 
-// What has been seen of a sender: guesses the Identification that nobody sees. A sender has 0 with
-// each datagram, or counts its datagrams.
+// SeenSender: the record of a sender's datagrams, which guesses the unseen Identification. A sender
+// has 0 with each datagram, or counts its datagrams.
 struct SeenSender {
   GID address{};
   u16 udp_source_port = 0;
@@ -36,7 +36,7 @@ struct SeenSender {
   }
 };
 
-// What has been seen of the frames before, for the next ones.
+// SeenFrames: the records of earlier frames, for the check of later ones.
 class SeenFrames {
  public:
   EnvelopeCRC envelopes;

@@ -6,7 +6,7 @@
 
 namespace verbena {
 
-// nullptr: beyond the table, or an entry that is empty.
+// Returns nullptr if `index` is beyond the table, or if the entry is empty.
 inline const GIDEntry* gid_at(const DeviceConfig& config, u8 index) {
   if (index >= config.gids.size() || config.gids[index].gid.is_zero()) return nullptr;
   return &config.gids[index];

@@ -1,4 +1,4 @@
-// What a Verbena device says that it is. IBTA Vol 1, 11.2.1.2 (Query HCA).
+// The identity that a Verbena device reports. IBTA Vol 1, 11.2.1.2 (Query HCA).
 #pragma once
 
 #include "base/types.h"

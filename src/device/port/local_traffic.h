@@ -1,6 +1,6 @@
-// What QPs of one host have done for each other without packets, told as the packets that it would
-// have been: a card counts what it sends to itself, and so do we. Each message has one
-// acknowledgement, or one request; pad octets are not counted.
+// The work that QPs of one host have done for each other without packets, counted as the packets
+// that it would have needed. A card counts what it sends to itself, and so do we. Each message has
+// one acknowledgement, or one request; pad octets are not counted.
 #pragma once
 
 #include "device/port/counters.h"
@@ -11,10 +11,10 @@ namespace verbena {
 
 [[nodiscard]] LocalWork done_without_packets(const EngineCounters& requester);
 
-// Of one QP: what it has done at its peer, and its peer at it.
+// Returns the traffic of one QP: `done` is its work at its peer, `by_peer` the peer's work at it.
 [[nodiscard]] QPTraffic as_packets(const LocalWork& done, const LocalWork& by_peer);
 
-// Acknowledgements that it has sent without a frame.
+// Returns the traffic of acknowledgements that a QP has sent without a frame.
 [[nodiscard]] QPTraffic as_packets(u64 acknowledgements);
 
 void add(Counters& port, const QPTraffic& more);

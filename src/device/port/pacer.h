@@ -23,7 +23,7 @@ class Pacer {
   void on_cnp(QueuePair& qp, Time now);
   // A packet has gone that is held to the rate. Precondition: qp.paced.
   void on_sent(QueuePair& qp, const PacketSize& packet, Time now);
-  // What has arrived may have changed the rate.
+  // The packet that has arrived may have changed the rate.
   void on_packet(QueuePair& qp, Time now) {
     if (qp.wait_moves) [[unlikely]]
       move_wait(qp, now);

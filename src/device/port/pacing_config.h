@@ -15,7 +15,7 @@ struct PacingConfig {
     kPayload,  // no header
   };
   Counted counted = Counted::kPacket;
-  // What is added to each packet.
+  // This number is added to the octets of each packet.
   u32 overhead_octets = kWireOverheadBytes;
   TransmissionClock clock = TransmissionClock::kPicoseconds;  // of waits
   // A QP that goes late makes up for so much time, and waits half of it longer, so that packets go

@@ -1,5 +1,5 @@
-// What became of a frame that has come. IBTA Vol 1, 9.6.1 (validation of transport headers: 9.6.1.1
-// QP, service and state, 9.6.1.2 P_Key, 9.6.1.5 source), 10.3.1 (what each state takes).
+// Reception: the result for a received frame. IBTA Vol 1, 9.6.1 (validation of transport headers:
+// 9.6.1.1 QP, service and state, 9.6.1.2 P_Key, 9.6.1.5 source), 10.3.1 (what each state takes).
 #pragma once
 
 #include "base/types.h"

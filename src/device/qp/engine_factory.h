@@ -11,10 +11,10 @@ namespace verbena {
 
 // Whether a device of this transport has this type of QP at all.
 [[nodiscard]] bool has_engine(QPType type, Transport transport);
-// Of an iWARP device. Precondition: has_engine(parts.attributes.type).
+// Makes the engine of an iWARP device. Precondition: has_engine(parts.attributes.type).
 [[nodiscard]] std::unique_ptr<StreamEngine> make_stream_engine(const EngineParts& parts,
                                                                const DeviceConfig& config);
-// Of an InfiniBand device. The same.
+// Makes the engine of an InfiniBand device. It has the same precondition.
 [[nodiscard]] std::unique_ptr<DatagramEngine> make_engine(const EngineParts& parts,
                                                           const DeviceConfig& config);
 

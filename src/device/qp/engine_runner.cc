@@ -153,8 +153,8 @@ void EngineRunner::on_timer(Time now) {
   }
 }
 
-// Who has put something off is among those with a timer soon. To look through them all for nothing
-// would be dear: with a thousand QPs there are always some.
+// A QP with deferred work has a timer that is due soon. A full scan that finds nothing is
+// expensive: among a thousand QPs some always have such a timer.
 bool EngineRunner::run_deferred(Time now) {
   if (!std::exchange(may_have_deferred_, false)) return false;
   bool any = false;
@@ -219,7 +219,7 @@ void EngineRunner::forget(QueuePair& qp) {
   }
 }
 
-// Who is held to a rate sends packets at intervals, each by itself.
+// A QP that is held to a rate sends single packets at intervals, and no trains.
 QueuePair* EngineRunner::poll_packet(Time now, Trains trains, TxPacket& out) {
   for (;;) {
     const EgressScheduler::Turn turn = egress_.turn(now);
@@ -231,7 +231,7 @@ QueuePair* EngineRunner::poll_packet(Time now, Trains trains, TxPacket& out) {
   }
 }
 
-// One that the driver has paused waits for resume().
+// A QP that the driver has paused waits for resume().
 QueuePair* EngineRunner::poll_stream(Time now) {
   for (;;) {
     const EgressScheduler::Turn turn = egress_.turn(now);
@@ -431,8 +431,8 @@ bool EngineRunner::poll_receive_cqe(QueuePair& qp, CQE& cqe, bool& reported) {
   return true;
 }
 
-// Of an XRC target: completes where the SRQ says. An SRQ that has been destroyed wants no more. The
-// QP has no CQ of its own that could fail, so an overrun is laid to whom it happens.
+// Completes a receive of an XRC target in the CQ of the SRQ. A destroyed SRQ takes no completions.
+// The QP has no CQ of its own that could fail, so an overrun is charged to the QP that caused it.
 void EngineRunner::deliver_to_srq(QueuePair& qp, const CQE& cqe, Time now) {
   SharedReceiveQueue* const srq = qp.init.xrcd->srq(cqe.srq);
   if (srq == nullptr) return;

@@ -41,14 +41,14 @@ class EngineRunner {
     pacer_.on_sent(qp, packet, now);
   }
   // --- the common case of RC QPs (transport/rc/engine.h)
-  // The same as on_packet(), of a SEND. False: that is to be called.
+  // The same as on_packet(), for a SEND. Returns false if the caller must call on_packet().
   [[nodiscard]] bool take_send(QueuePair& qp, const PacketView& packet, Time now);
-  // Nobody's turn comes before the QP's, and no rate holds it.
+  // Returns true if no other QP has its turn before this one, and no rate holds it.
   [[nodiscard]] bool is_free_to_send(const QueuePair& qp) const {
     return qp.attributes.state == QPState::kRTS && !may_send_ && !qp.paced && !qp.send_paused &&
            !egress_.holds(qp);
   }
-  // What was posted to it: waits for its turn, or was sent without one.
+  // Requests were posted to the QP. They wait for its turn, or were sent without one.
   void on_posted(QueuePair& qp, Time now);
   void on_sent_at_once(QueuePair& qp);
 
@@ -83,7 +83,7 @@ class EngineRunner {
   [[nodiscard]] Time next_timer() const {
     return std::min(timers_.next(), notifications_.next_timer());
   }
-  // False: poll_packet() would give nothing, unless time goes by.
+  // Returns false if poll_packet() would return no packet until time passes.
   [[nodiscard]] bool may_send() const { return may_send_; }
   void request_notification(CompletionQueue& cq, NotifyOn on, Time now) {
     notifications_.on_request(cq);

@@ -337,7 +337,7 @@ TEST_F(EngineRunnerTest, APacketArmsTheTimer) {
   EXPECT_EQ(runner.next_timer(), now + us(30));
 }
 
-// Of the timer that was armed before there may still be an entry, which is too late.
+// An entry of the timer that was armed before may still exist, and is too late.
 TEST_F(EngineRunnerTest, APacketMayArmTheTimerForSooner) {
   const auto [qp, engine] = create(cq, cq);
   engine->deadline = now + us(100);

@@ -11,7 +11,7 @@
 
 namespace verbena {
 
-// Of one half of a QP, in the order in which the engine reported them.
+// HeldCQEs: the held CQEs of one half of a QP, in the order in which the engine reported them.
 class HeldCQEs {
  public:
   [[nodiscard]] bool empty() const { return first_ == cqes_.size(); }

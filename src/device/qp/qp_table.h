@@ -22,7 +22,7 @@ class QPTable {
   QueuePair* insert(std::unique_ptr<QueuePair> qp);  // numbered by next_number()
   void erase(QueuePair* qp);
 
-  [[nodiscard]] QueuePair* find(QPN qpn) const {      // nullptr: none
+  [[nodiscard]] QueuePair* find(QPN qpn) const {      // nullptr if there is none
     const u64 index = u64{qpn.value} - first_.value;  // below first_: beyond any size
     return index < slots_.size() ? slots_[index].get() : nullptr;
   }
@@ -50,7 +50,7 @@ class QPTable {
   u32 limit_;
   u32 next_ = 0;  // where the search for a free number starts
   u32 size_ = 0;
-  std::optional<PRNG> draw_;                       // nullopt: in a circle
+  std::optional<PRNG> draw_;                       // nullopt: the QPNs go round in a circle
   std::vector<std::unique_ptr<QueuePair>> slots_;  // grows up to limit_
 };
 

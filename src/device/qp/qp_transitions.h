@@ -16,7 +16,7 @@ struct TransitionRule {
   u32 optional = 0;  // QPField bits that may be given besides; kState always may
 };
 
-// Of a QP whose connection manager brings it to RTS, with the stream that it gets: iWARP.
+// Returns the rule of a QP that its connection manager brings to RTS, with a stream: iWARP.
 [[nodiscard]] TransitionRule stream_transition_rule(QPState from, QPState to);
 [[nodiscard]] bool fits(const TransitionRule& rule, u32 fields);
 [[nodiscard]] TransitionRule transition_rule(QPType type, QPState from, QPState to);

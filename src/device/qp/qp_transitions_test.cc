@@ -168,7 +168,7 @@ TEST(QPTransitionsTest, RawPacketHasNone) {
 
 // The same through modify_qp, on real QPs.
 struct ModifyQPTransitions : ::testing::Test {
-  // nullptr: this type of QP never is in that state.
+  // Returns nullptr if this type of QP never is in that state.
   QueuePair* qp_in(QPType type, QPState state) {
     if (type == QPType::kRC && state == QPState::kSQE) return nullptr;
     QueuePair* const qp = node.create(type);

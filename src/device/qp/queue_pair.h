@@ -26,7 +26,7 @@ class QueuePair {
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
 
-  // What to build this QP's engine from, once its `congestion` is there.
+  // Returns the parts to build this QP's engine from. Call it after `congestion` is set up.
   [[nodiscard]] EngineParts parts(ProtectionTable& memory);
   void set_engine(std::unique_ptr<DatagramEngine> made) {
     datagrams = made.get();
@@ -47,7 +47,7 @@ class QueuePair {
   u64 stream_number = 0;                // Streams: of the stream that it has; 0: none
   RCEngine* rc = nullptr;  // the same, of an RC QP: for the common case, without virtual calls
   QPTraffic traffic;
-  // Of what this QP sends; nullopt: it goes as fast as it can. EngineRunner
+  // The control of what this QP sends; nullopt if it sends as fast as it can. EngineRunner
   std::optional<CongestionControl> congestion;
 
   bool notify_when_drained = false;  // asked for in RTS to SQD. IBTA 10.3.1.5

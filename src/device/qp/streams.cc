@@ -104,7 +104,7 @@ void Streams::on_end(QueuePair& qp, StreamEnd how, Time now) {
   runner_.on_stream_input(qp, now);
 }
 
-// What cannot be sent is in error then.
+// An empty gather means that the data cannot be sent, and is in error.
 void Streams::gather(QueuePair& qp, StreamGather& out, Time now) {
   qp.stream->gather(out, now);
   if (out.empty()) runner_.on_stream_output(qp, MayContinue::kNo, now);

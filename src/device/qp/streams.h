@@ -10,7 +10,8 @@
 
 namespace verbena {
 
-// What a connection manager has agreed on with the peer, for the QP that gets the stream.
+// StreamOpening: the agreement of a connection manager with the peer, for the QP that gets the
+// stream.
 struct StreamOpening {
   StreamAgreement agreement;
   GID local, remote;  // addresses of the two ends
@@ -45,14 +46,15 @@ class Streams {
   void on_end(QueuePair& qp, StreamEnd how, Time now);
   // Passes on what is kept, as far as the engines take it. After EngineRunner::on_timer().
   void on_timer(Time now);
-  // Nobody manages its connection any more: the QP goes to Error, and the stream ends.
+  // The QP's connection has no manager any more: the QP goes to Error, and the stream ends.
   void abandon(QueuePair& qp, Time now);
 
-  // Whose turn it is to send; nullptr: nobody's.
+  // Returns the QP whose turn it is to send, or nullptr.
   [[nodiscard]] QueuePair* poll(Time now) { return runner_.poll_stream(now); }
-  // What the QP sends next. on_sent() follows, of a part of it; not, if there is nothing.
+  // Returns in `out` the data that the QP sends next. The caller reports the part that it has sent
+  // by on_sent(), and does not call it if there is nothing.
   void gather(QueuePair& qp, StreamGather& out, Time now);
-  // True: nothing more will be sent, and the driver ends the stream.
+  // Returns true if nothing more will be sent, and the driver must end the stream.
   [[nodiscard]] bool wants_end(const QueuePair& qp) const { return qp.stream->wants_end(); }
   void on_sent(QueuePair& qp, const StreamGather& gathered, u32 octets, Time now);
 
