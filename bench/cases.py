@@ -84,7 +84,7 @@ def same_host_shared(verb, size):
                 (Peer("Open MPI vader", MPI("vader", "bandwidth", size, 100), 2.5),))
 
 
-# What MPI calls the tests of `verbena coll`.
+# MPI's names of the tests of `verbena coll`.
 COLLECTIVES = {"all_reduce": "allreduce", "all_gather": "allgather",
                "reduce_scatter": "reducescatter", "alltoall": "alltoall", "broadcast": "broadcast"}
 

@@ -1,5 +1,5 @@
-// What the small programs in this folder share: the clock, numbers from the command line, failure.
-// They measure what the machine itself can do; each says what in its first lines.
+// The common part of the small programs in this folder: the clock, numbers from the command line,
+// failure. They measure the limits of the machine itself; the first lines of each say which one.
 #pragma once
 
 #include <cstdint>

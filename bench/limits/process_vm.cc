@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kHugePage = 2u << 20;
 
-// Whole huge pages, of address space alone.
+// Reserves whole huge pages of address space, without memory.
 std::uint8_t* reserve(std::size_t size) {
   void* at = mmap(nullptr, size + 2 * kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   limits::require(at != MAP_FAILED, "mmap");

@@ -1,12 +1,13 @@
-// What UDP sockets carry where the kernel neither cuts nor joins datagrams (no checksum offload, as
-// in the lab's guests): the limit of a RoCEv2 link there, without a CRC and without a transport.
+// The rate of UDP sockets where the kernel neither segments nor merges datagrams (no checksum
+// offload, as in the lab's guests). It is the limit of a RoCEv2 link there, without a CRC and
+// without a transport.
 //
 // usage: udp_window stream PORT SIZE COUNT [ADDRESS]   so many datagrams, 64 at most unanswered; an
 //                                                      answer to each 16. Prints GB_PER_S
 //        udp_window exchange PORT COUNT [ADDRESS]      a request and an acknowledgement each way, a
 //                                                      datagram each. Prints the median half in us
-// Without ADDRESS it is the other side. UDP without checksums. Who streams sleeps until something
-// comes, which leaves the cores to those that emulate the guests' cards; who exchanges spins.
+// Without ADDRESS it is the other side. UDP without checksums. `stream` sleeps until a datagram
+// arrives, which leaves the cores to the threads that emulate the guests' cards; `exchange` spins.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
-// What one packet costs the core: requester, responder and completer of RC, through both devices,
-// with encoding, decoding, ICRC on both sides and one copy of each frame. "frames/s" counts
-// requests and responses; "allocations" are those of one frame, and have to be 0.
+// The cost of one packet in the core: requester, responder and completer of RC, through both
+// devices, with encoding, decoding, ICRC on both sides and one copy of each frame. "frames/s"
+// counts requests and responses; "allocations" are those of one frame, and must be 0.
 #include <benchmark/benchmark.h>
 
 #include "bench/micro/allocations.h"
