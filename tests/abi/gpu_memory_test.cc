@@ -393,7 +393,7 @@ TEST_F(GPUMemoryTest, CopiesThatWaitHoldUpNoOtherQP) {
   EXPECT_EQ(wait_for_completion().wr_id, 1u);
 }
 
-// Whoever destroys or resets a QP may use its memory for something else.
+// A program that destroys or resets a QP may use its memory for something else.
 TEST_F(GPUMemoryTest, NothingIsWrittenForAQPThatIsReset) {
   ibv_mr* const mr = register_all(at(gpu_), kBytes);
   cuda().control("stuck", 1);

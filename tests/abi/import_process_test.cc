@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kOffered = 32768;
 constexpr int kReadOnly = IBV_ACCESS_REMOTE_READ;
 
-// What an exporter tells, with its cmd_fd.
+// Offer: the values that an exporter sends with its cmd_fd.
 struct Offer {
   std::uint32_t pd = 0, other_pd = 0, mr = 0, read_only = 0, null_mr = 0;
   std::uint64_t address = 0, read_only_address = 0;
@@ -123,7 +123,7 @@ class ImportProcessTest : public VerbsTest {
     if (child_ > 0) waitpid(child_, nullptr, 0);
     child_ = 0;
   }
-  // What the exporter has in its memory after it has done that.
+  // Returns the content of the exporter's memory after the exporter has carried out the order.
   std::vector<char> order(char what) {
     std::vector<char> bytes(kOffered);
     EXPECT_EQ(write(sockets_[0], &what, 1), 1);

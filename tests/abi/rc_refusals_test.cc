@@ -54,7 +54,7 @@ const Way kWays[] = {
     {"Send4096", IBV_WR_SEND, 4096},
 };
 
-// What the target's memory is.
+// Memory: the kind of the target's memory.
 enum class Memory { kPrivate, kOfAFile };
 
 bool is_send(const Way& way) { return way.opcode == IBV_WR_SEND; }
@@ -116,7 +116,7 @@ class RCRefusalsTest
   const Way& way() const { return *std::get<0>(GetParam()); }
 
   char *here = nullptr, *there = nullptr;
-  // Of the request that is refused.
+  // The parameters of the request that is refused.
   ibv_sge sge{};
   std::uint64_t target = 0;
   std::uint32_t r_key = 0;

@@ -72,8 +72,8 @@ TEST(SymbolsTest, PrivateNodesOfOtherDistributionsHaveTheSameNames) {
         ours.contains(std::string("verbs_register_driver_") + node + "@@IBVERBS_PRIVATE_" + node));
 }
 
-// What is not in the map stays inside: C++ names of ours, or of a static libstdc++, would clash
-// with the program's.
+// A name that is not in the map is not exported: C++ names of ours, or of a static libstdc++, would
+// clash with the program's.
 TEST(SymbolsTest, NothingElseIsExported) {
   for (const std::string& symbol : defined_versions(kOurs)) {
     if (symbol.ends_with("@@VERBENA_PRIVATE")) continue;  // for our librdmacm.so.1

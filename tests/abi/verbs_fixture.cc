@@ -18,7 +18,7 @@ void VerbsTest::SetUp() {
   ASSERT_NE(cq, nullptr);
 }
 
-// What a test leaves goes with the context.
+// The objects that a test leaves are destroyed with the context.
 void VerbsTest::TearDown() { EXPECT_EQ(context == nullptr ? 0 : verbs.close_device(context), 0); }
 
 ibv_mr* VerbsTest::register_all(void* address, std::size_t length, int access) {

@@ -9,7 +9,8 @@
 
 namespace verbena::test {
 
-// What headers before rdma-core 45 to 63 do not have yet, as those later ones have it.
+// Declarations that headers before rdma-core 45 to 63 do not have yet, as those later ones have
+// them.
 extern "C" {
 struct ibv_dmah;
 struct ibv_buf;

@@ -75,7 +75,7 @@ TEST(Failures, RootedOperationsFailOnAllRanks) {
                 Each(AllOf(is_mismatch(), HasSubstr("rank 1"), HasSubstr("Gather"))));
 }
 
-// What follows a failure fails as well: order is lost.
+// Operations after a failure fail as well, because their order is lost.
 TEST(Failures, CommunicatorStaysFailed) {
   EXPECT_THAT(run_ranks({},
                         [](int rank, verbena_comm* comm) {

@@ -23,8 +23,8 @@ struct Job {
   double seconds = 60;   // after which ranks that have not ended are killed, and fail
 };
 
-// What each rank returned; "killed: SIGNAL" of one that ended otherwise. A rank that is expected to
-// die calls die().
+// Returns the result of each rank, or "killed: SIGNAL" of one that ended otherwise. A rank that is
+// expected to die calls die().
 std::vector<std::string> run_ranks(const Job& job, const RankFunction& function);
 [[noreturn]] void die();
 inline constexpr const char* kDied = "died";

@@ -1,5 +1,5 @@
-// What the fuzz targets share. A target is one file fuzz_NAME.cc with LLVMFuzzerTestOneInput;
-// corpus/fuzz_NAME/ holds its seeds. A broken property is a CHECK.
+// The common part of the fuzz targets. A target is one file fuzz_NAME.cc with
+// LLVMFuzzerTestOneInput; corpus/fuzz_NAME/ holds its seeds. A broken property is a CHECK.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace verbena::fuzz {
 
-// What decodes must encode, and decode to the same again; what is short must not decode.
+// Checks that a header which decodes also encodes, and decodes to the same again, and that a short
+// input does not decode.
 template <typename Header>
 void check_header(std::span<const u8> in) {
   const std::optional<Header> header = Header::decode(in);

@@ -100,7 +100,7 @@ struct World {
     target.on_ready();
     return id;
   }
-  // False: it got no response, or one with an error.
+  // Returns false if the connection got no response, or one with an error.
   bool serves() {
     const auto id = connect(0);
     return !node.sent.empty() && node.sent.back().connection == id &&

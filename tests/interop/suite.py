@@ -18,8 +18,8 @@ import time
 from sides import LIMIT_S, Linux, Verbena, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
-# What the guest's Ethernet carries, in the order in which the cases use it, and the RoCE MTUs to use
-# on it.
+# The MTUs of the guest's Ethernet, in the order in which the cases use them, and the RoCE MTUs to
+# use on each.
 MTUS = {4200: (2048, 4096), 1500: (256, 512, 1024)}
 SIZES = (1, 4096, 65536)
 START_LIMIT_S = 20

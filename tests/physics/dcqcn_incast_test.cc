@@ -94,8 +94,8 @@ TEST(DCQCNIncast, TwoSendersShareALinkOf100Gbps) {
   EXPECT_GT(*course.summary.fairness, 0.99);
 }
 
-// What idles is named. linux-rdma/perftest, issue 219: two senders over real cards of 25 Gb/s reach
-// 5 together.
+// The result names a bottleneck that idles. linux-rdma/perftest, issue 219: two senders over real
+// cards of 25 Gb/s reach 5 together.
 TEST(DCQCNIncast, AnIdleBottleneckIsSaid) {
   const Course course = run(incast(8, "100Gbps",
                                    "switch: {ecn: {profile: sonic}}\n"
@@ -111,8 +111,8 @@ TEST(DCQCNIncast, AnIdleBottleneckIsSaid) {
   EXPECT_THAT(off.text, Not(HasSubstr("while senders had data")));
 }
 
-// The one link between two switches is the bottleneck; of several that a hash chooses from, no one
-// knows which flows were there for the busiest.
+// The one link between two switches is the bottleneck. If a hash chooses from several links, the
+// flows of the busiest one are unknown.
 TEST(DCQCNIncast, AnIdleLinkBetweenSwitchesIsSaidWhereFlowsHaveNoOtherWay) {
   const auto text = [](std::string_view topology) {
     return run(fmt::format("topology: {}\nlinks: {{rate: 100Gbps, delay: 1us}}\n"

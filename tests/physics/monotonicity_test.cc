@@ -1,6 +1,6 @@
-// What never makes a run shorter: a longer cable, a slower switch, a slower link, more data, a host
-// path. Over random scenarios; the order in which frames meet may change by it, which is allowed
-// one part in a hundred.
+// These changes never make a run shorter: a longer cable, a slower switch, a slower link, more
+// data, a host path. The scenarios are random. A change may reorder the frames that meet, for which
+// one part in a hundred is allowed.
 #include "base/prng.h"
 #include "tests/physics/physics.h"
 

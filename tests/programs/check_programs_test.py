@@ -24,7 +24,7 @@ from rdmacm_pairs import RDMACMPairs, free_port
 BUILD = harness.build_from_command_line()
 HERE = pathlib.Path(__file__).resolve().parent
 LIMIT_S = 240
-# Of which script, which tests.
+# The tests to run, by script.
 TESTS = {
     "libfabric_test": ("test_connected_endpoints",),
     "multicast_programs_test": ("test_every_receiver_gets_every_message",),

@@ -20,7 +20,7 @@ BUILD = harness.build_from_command_line()
 SOURCES = pathlib.Path(__file__).parent / "check"
 LIMIT_S = 60
 
-# What each program is found to do, and the function of its that does it.
+# The mistake that is found in each program, and the function of the program that makes it.
 WRONG = {
     "send_buffer": ("a buffer changed while it was being sent", "send_it"),
     "small_receive": ("a receive is too small for the message that came", "receive_it"),

@@ -28,7 +28,7 @@ UNSAID = {"-p", "--port"}  # ports, which each run draws
 DRAWN = re.compile(r"\d+\.\d+\.\d+\.\d+|/tmp/|port=|^[0-9a-f]{8}-[0-9a-f]{4}-")
 MAX_VALUES = 6
 WRAPPERS = {"env", "nsenter", "prlimit", "stdbuf", "timeout"}
-# Of which programs of ours are run.
+# The package of the library that each of these programs of ours uses.
 LIBRARIES = {"pyverbs": "python3-pyverbs", "gloo_collectives": "libgloo0",
              "rpma_transfers": "librpma0"}
 

@@ -131,7 +131,7 @@ def row_of(job, pair):
     if isinstance(rows[0], harness.Latency):
         return Row(job.program, job.what, f"{rows[0].typical_us:.2f} us",
                    rate_text(1e6 / rows[0].average_us))
-    # Of small messages perftest prints the rate with more digits than the bandwidth.
+    # For small messages perftest prints the rate with more digits than the bandwidth.
     messages = rows[0].messages_per_s
     return Row(job.program, job.what,
                bandwidth_text(max(rows[0].mib_per_s * 2 ** 20, messages * rows[0].size)),

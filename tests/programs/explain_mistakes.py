@@ -91,8 +91,8 @@ ADD = e.IBV_WR_ATOMIC_FETCH_AND_ADD
 # peer wait for its turn.
 NO_PATIENCE = {"timeout": 8}
 
-# Of each mistake: how the ends are made, what the responder does before, what the requester posts,
-# and the status.
+# By mistake: how the ends are made, what the responder does before, what the requester posts, and
+# the status.
 MISTAKES = {
     "none": dict(post=(WRITE, {}), status=e.IBV_WC_SUCCESS),
     "unknown-rkey": dict(post=(WRITE, {"rkey": 0x1234}), status=e.IBV_WC_REM_ACCESS_ERR),

@@ -51,8 +51,8 @@ MARKS = {
     "overrun": "the CQ overran",
 }
 
-# What each end says of a mistake in explain_mistakes.py: alone, where one process has both ends, and
-# of two processes the requester and the responder (None: nothing).
+# The explanation of each mistake in explain_mistakes.py: of one process that has both ends, and of
+# the requester and the responder in two processes (None: no explanation).
 SAID = {
     "none": (set(), None, None),
     "unknown-rkey": ({"unknown key"}, "refused", "unknown key"),
@@ -129,7 +129,8 @@ class ExplainTest(unittest.TestCase):
         self.says(client, {"rule"})
         self.assertIn("blackhole dir=tx from=2ms", joined(client.output()))
         self.assertIn("IBV_WC_RETRY_EXC_ERR", client.output())
-        # Of what comes, only the ACKs: who lost the peer's turn has nothing to be answered.
+        # Only the received ACKs are lost. An end that loses the peer's turn as well has no request
+        # that waits for an answer.
         _, client = self.pair("--fault", "blackhole dir=rx opcode=ack from=2ms")
         self.says(client, {"rule"})
 

@@ -377,7 +377,7 @@ def read_request(stag, length=100):
     return untagged(1, 1, 1, struct.pack(">IQIIQ", 1, 0, length, stag, 0))
 
 
-# What is sent, and the layer, type and code of the TERMINATE.
+# The FPDU that is sent, and the layer, type and code of the TERMINATE.
 FAULTS = {
     "WRITE, invalid STag": (fpdu(tagged(0, 0x12345678, 0, b"x" * 100)), (1, 1, 0)),
     "READ, invalid STag": (fpdu(read_request(0x12345678)), (0, 1, 0)),

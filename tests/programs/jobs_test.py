@@ -89,7 +89,7 @@ class Jobs(unittest.TestCase):
         step, drops = (results.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()[0]
                        for key in ("step_ps", "drops"))
         self.assertEqual(drops, 0)
-        # What each GPU computes and is idle for is the step; no task lies outside of it.
+        # The computing and the idle time of each GPU add up to the step; no task is outside of it.
         for (account,) in results.execute(
                 "SELECT sum(computing_ps + idle_ps) FROM accounts GROUP BY gpu"):
             self.assertAlmostEqual(account / step, 1, delta=1e-6)
@@ -192,7 +192,7 @@ class Report(unittest.TestCase):
                 self.assertEqual(run["totals"]["marks"][direction], marks)
             shown = {tuple(row[:6]) for row in run["transfers"]["rows"]}
             self.assertEqual(shown, {tuple(row[:6]) for row in rows("slowest messages", name)})
-        # What the tables say adds up to what the whole run counted.
+        # The numbers in the tables add up to those of the whole run.
         messages, marks = results.execute("SELECT messages, marks FROM collectives "
                                           "WHERE algorithm = 'ring'").fetchone()
         self.assertEqual(messages, results.execute(

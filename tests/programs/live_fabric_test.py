@@ -129,7 +129,7 @@ class LiveFabricTest(unittest.TestCase):
         self.assertGreater(int(received["marked"]), 0, server)
 
     def test_the_dscp_chooses_the_priority(self):
-        # Of traffic class 32, so DSCP 8, packets have priority 1, the only one that PFC pauses.
+        # Packets of traffic class 32, so DSCP 8, have priority 1, the only one that PFC pauses.
         scenario = self.scenario(INCAST.replace("buffer: 512KiB,",
                                                 "buffer: 512KiB, pfc: {priorities: [1]},"))
         off = ("--cc", "off")

@@ -44,7 +44,7 @@ class LocalPathTest(unittest.TestCase):
         client, server = self.run_for_a_while(program)
         self.assertGreater(transport(client, sent), 100, client)
         self.assertGreater(transport(server, received), 100, server)
-        # Of the connection, and of the first message, which may raise an event.
+        # These are frames of the connection, and of the first message, which may raise an event.
         self.assertLess(frames(client), 100, client)
 
     def check_octets(self, program, sender):

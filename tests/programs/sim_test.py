@@ -168,7 +168,7 @@ class Results(SimTest):
                          [("complete",)])
         self.assertEqual(self.rows(self.folder, "SELECT count(*), sum(octets), count(finish_ps) "
                                                 "FROM flows"), [(8, 8 * 500_000, 8)])
-        # What h0's switch port sent: all payload, with the headers of each packet.
+        # h0's switch port sent all payload, with the headers of each packet.
         (sent,), = self.rows(self.folder, "SELECT sent_octets FROM ports JOIN nodes USING (node) "
                                           "JOIN links USING (link) WHERE nodes.name = 's0' AND "
                                           "links.name = 'h0-s0'")

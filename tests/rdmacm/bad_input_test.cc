@@ -1,5 +1,5 @@
-// What makes no sense is refused with the errno of the manual pages, and changes nothing: null
-// pointers, calls that the ID's state does not allow, private data that does not fit.
+// Invalid input is refused with the errno of the manual pages, and changes nothing: null pointers,
+// calls that the ID's state does not allow, private data that does not fit.
 #include <algorithm>
 #include <cerrno>
 

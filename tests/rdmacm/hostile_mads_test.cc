@@ -1,6 +1,6 @@
-// What a stranger may send to QP 1 of a running device: MADs that are cut, of no known kind, for
-// nobody, repeated, and late. Each gets the answer of IBTA Vol 1, chapter 12, or none; the program
-// hears only of what is a request to it, and other connections do not notice.
+// A stranger sends MADs to QP 1 of a running device: truncated, of no known kind, without a
+// receiver, repeated, and late. Each gets the answer of IBTA Vol 1, chapter 12, or none. The
+// program gets events only for requests to it, and other connections are not affected.
 #include <algorithm>
 #include <cerrno>
 
@@ -56,7 +56,7 @@ class HostileMADsTest : public RDMACMTest {
     EXPECT_EQ(expect_event(RDMA_CM_EVENT_ESTABLISHED).id, server_);
     return *rep;
   }
-  // Whoever asks now is served: nothing of before has done harm.
+  // Expects that a new request is served: the earlier MADs have done no harm.
   void expect_service() {
     EXPECT_FALSE(has_event(0));
     const Pair pair = connect_pair();

@@ -1,5 +1,6 @@
-// What programs written for TCP rely on while a stream rsocket connects: connections are made
-// without a call of accept(), up to the backlog, and each stage has TCP's errors and names.
+// The behaviour that programs written for TCP rely on while a stream rsocket connects: connections
+// are made without a call of accept(), up to the backlog, and each stage has TCP's errors and
+// names.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -35,7 +35,7 @@ class RSocketTest : public RDMACMTest {
   static void set(int fd, int level, int option, int value);
   static int get(int fd, int level, int option);
   static void set_blocking(int fd, bool blocking);
-  // What poll() says, once it says something; 0: nothing within the limit.
+  // Returns the events of poll() as soon as there are any, or 0 after the limit.
   static int poll_one(int fd, short events, int limit_ms = kLimit_ms);
 
   static std::string text(std::size_t size, unsigned seed = 1);

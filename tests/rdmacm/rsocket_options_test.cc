@@ -120,7 +120,7 @@ class RSocketMappingTest : public RSocketTest {
   Ends connect_with_maps(int count) {
     return connect([count](int fd) { set(fd, SOL_RDMA, RDMA_IOMAPSIZE, count); });
   }
-  // Of what the other has mapped; and everything before.
+  // A message after which `to` knows the mappings of `from`, and has everything sent before.
   static void tell(int from, int to) {
     send_all(from, "m");
     EXPECT_EQ(receive_all(to, 1), "m");

@@ -36,10 +36,10 @@ class Arena {
   u64 expected_word(u64 offset) const;
   void expect(u64 offset, Bytes bytes);
   void expect_word(u64 offset, u64 value);
-  // What is there is what is expected, whatever it may be.
+  // Makes the present bytes the expected ones, whatever they are.
   void accept(u64 offset, u64 length) { expect(offset, actual(offset, length)); }
 
-  // nullopt: all as expected.
+  // Returns nullopt if all bytes are as expected.
   std::optional<std::string> difference() const;
 
  private:

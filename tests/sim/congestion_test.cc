@@ -51,7 +51,7 @@ struct Stream {
     wr.r_key = key_b.r_key;
     ASSERT_EQ(a.node.post_send(a.qps[0], wr), PostError::kOk);
   }
-  // Of payload, in what follows.
+  // Returns the payload rate during the next `time`.
   double gbps_during(Duration time) {
     const u64 before = octets;
     world.run_for(time);

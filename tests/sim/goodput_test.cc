@@ -1,6 +1,6 @@
-// What a wire gives when it is used by many and its buffer is small: losses cost some of it, never
-// most of it. And what it gives to one who sends little at a time: a lost last packet is noticed
-// after some round trips, not after the ACK timeout.
+// The goodput of a wire with many users and a small buffer: losses cost some of it, never most of
+// it. Also the goodput of a sender that sends little at a time: it notices a lost last packet after
+// some round trips, not after the ACK timeout.
 #include <gtest/gtest.h>
 
 #include "tests/sim/host.h"

@@ -68,7 +68,7 @@ class Link {
   void relieve() { is_congested_ = false; }
 
   Duration duration_of(const faults::HeldFrame& frame) const;
-  // What becomes of a frame whose last bit leaves at `sent`: no arrival, one, or two.
+  // Returns the fate of a frame whose last bit leaves at `sent`: no arrival, one, or two.
   Fate transmit(faults::HeldFrame frame, Time sent, std::vector<Arrival>& arrivals);
   // The frame finds the buffer full.
   Fate drop();

@@ -1,6 +1,6 @@
-// What goes wrong on an RC connection, one thing at a time: the right status on both sides, the
-// rest flushed, no other byte changed, and both QPs serve again after Reset. On a wire that loses
-// frames the answer itself may be lost; then the requester must give up by itself.
+// Errors on an RC connection, one at a time: both sides get the right status, the rest is flushed,
+// no other byte changes, and both QPs serve again after Reset. On a wire that loses frames the
+// answer itself may be lost; then the requester must give up by itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -40,7 +40,7 @@ u32 RCWorkload::draw_length() {
   return static_cast<u32>(prng_.in(0, most));
 }
 
-// What brings data back needs a place to land; without one the work is a WRITE.
+// A request that returns data needs a place for it. Without one the function builds a WRITE.
 void RCWorkload::build_some(End& end, Request& r) {
   const u64 kind = prng_.below(100);
   const bool can_land = !end.site->free_slots.empty();

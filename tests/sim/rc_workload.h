@@ -51,9 +51,9 @@ class RCWorkload {
   RCWorkload(World& world, const RCPlan& plan);
   ~RCWorkload();
 
-  // Runs to the end, tears down. nullopt: all as the model says; else what was not.
+  // Runs to the end, tears down. Returns nullopt if all is as the model says, else the difference.
   [[nodiscard]] std::optional<std::string> run(Duration limit);
-  // Of both hosts, also after run().
+  // Returns the counters of either host, also after run().
   [[nodiscard]] const Counters& counters(std::size_t side) const;
 
  private:

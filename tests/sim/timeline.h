@@ -24,7 +24,7 @@ class Timeline {
   void event(Time at, u32 node, AsyncEventType type);
   void note(Time at, u32 node, const std::string& text);
 
-  // Of every frame, CQE and event with its time: equal for equal runs.
+  // Returns a hash of every frame, CQE and event with its time: equal for equal runs.
   [[nodiscard]] u64 hash() const { return hash_; }
   [[nodiscard]] std::string last(std::size_t entries = 100) const;
 

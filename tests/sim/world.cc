@@ -136,7 +136,7 @@ bool Node::transmit_one() {
 
 // One event is in the queue for the earliest deadline seen; what turns out early looks again.
 void Node::set_timer() {
-  // What is due already goes when the wire is free.
+  // A packet that is due already goes when the wire is free.
   const Time send = device_.next_send() > world_.now() ? device_.next_send() : Time::never();
   const Time deadline = std::min(device_.next_timer(), send);
   if (deadline >= timer_scheduled_) return;

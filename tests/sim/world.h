@@ -93,7 +93,7 @@ class World {
   PRNG& prng() { return prng_; }
   Time now() const { return now_; }
   Timeline& timeline() { return timeline_; }
-  // Of hosts that are added later: Arena::use_late_memory().
+  // Hosts that are added later use late memory: Arena::use_late_memory().
   void use_late_memory() { has_late_memory_ = true; }
   bool has_late_memory() const { return has_late_memory_; }
 
@@ -102,11 +102,11 @@ class World {
   void at(Time when, std::function<void()> what);
   void after(Duration wait, std::function<void()> what) { at(now_ + wait, std::move(what)); }
 
-  // True: nothing is left to happen. False: `limit` has passed first, or kMaxEvents events.
+  // Returns true if no event is left, and false if `limit` or kMaxEvents events have passed first.
   [[nodiscard]] bool run_until_idle(Duration limit);
   // Ends the run: run_until_idle() returns false.
   void stop() { stopped_ = true; }
-  // So long and no longer, whatever is left.
+  // Runs for `time` exactly, whatever events are left.
   void run_for(Duration time);
   // How to see a failure again, and what happened last.
   [[nodiscard]] std::string report() const;

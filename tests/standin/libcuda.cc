@@ -54,7 +54,7 @@ struct Allocation {
   std::size_t bytes = 0;
   char* alias = nullptr;
   unsigned long long id = 0;
-  Context* context = nullptr;  // nullptr: of the virtual memory API or of a pool
+  Context* context = nullptr;  // nullptr for the virtual memory API or a pool
   bool is_managed = false;
   bool is_host = false;
 };

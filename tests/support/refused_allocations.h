@@ -9,7 +9,7 @@
 
 namespace verbena::test {
 
-// Of this thread: the allocations that succeed before one is refused; negative: none is refused.
+// The number of this thread's allocations that succeed before one is refused; negative: none is.
 extern thread_local int allocations_left;
 
 // Runs `call` again and again, each time refusing one allocation later, until it needs no more.

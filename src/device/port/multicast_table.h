@@ -27,7 +27,8 @@ class MulticastTable {
   // One that it is attached to; nullopt: none.
   [[nodiscard]] std::optional<GID> group_of(const QueuePair& qp) const;
 
-  // Returns the members in the order of attachment. Valid until the next attach() or detach().
+  // Returns the members in the order of attachment; empty if there are none. Valid until the next
+  // attach() or detach().
   [[nodiscard]] std::span<QueuePair* const> find(const GID& group) const;
 
  private:

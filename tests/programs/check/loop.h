@@ -126,7 +126,7 @@ static inline void close_loop(struct loop* l) {
   require(ibv_close_device(l->context) == 0, "ibv_close_device");
 }
 
-// Of the region's first `length` bytes.
+// Returns an SGE of the region's first `length` bytes.
 static inline struct ibv_sge piece(struct loop* l, uint32_t length) {
   struct ibv_sge sge = {.addr = (uintptr_t)l->memory, .length = length, .lkey = l->mr->lkey};
   return sge;

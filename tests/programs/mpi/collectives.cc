@@ -6,8 +6,8 @@
 // Rank 0 prints one line for each operation. Exit status 0: all results were right.
 // "unsynchronized" sends between pairs by MPI_Isend instead of MPI_Issend.
 //
-// What rank r contributes is text(r, 0), text(r, 1), ...; what goes from one rank to one other
-// begins at an offset of its own, so that a block in a wrong place is seen.
+// Rank r contributes text(r, 0), text(r, 1), ... The data from one rank to one other begins at an
+// offset of its own, so that the test sees a block in a wrong place.
 #include <mpi.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ bool is_right(const unsigned char* got, int size, int from, std::size_t start = 
   return true;
 }
 
-// Of numbers every sum is exact.
+// Every sum of these numbers is exact.
 std::int64_t number(int from, int at) { return std::int64_t{at} * 3 + from * 1000 - 5; }
 Numbers my_numbers(int count) {
   Numbers numbers(static_cast<std::size_t>(count));

@@ -51,7 +51,7 @@ static void await_completion(struct rpma_conn* conn, enum ibv_wc_opcode wanted) 
   require(wc.opcode == wanted, "opcode of a completion");
 }
 
-// What the server tells with its acceptance: its memory, described by librpma.
+// The private data of the server's acceptance: its memory, described by librpma.
 struct description {
   uint8_t size;
   uint8_t octets[63];
