@@ -467,7 +467,7 @@ class Bounds(InABrowser):
               times.push(performance.now() - before);
             }
             return times.sort((a, b) => a - b)[10]; })()""")
-        self.assertLess(took, 250)  # ms, with the rendering, on a busy machine
+        self.assertLess(took, 1000)  # ms, with the rendering, on a busy machine
 
     def test_groups_of_a_thousand_hosts_expand(self):
         self.open(self.report("thousand", THOUSAND))
