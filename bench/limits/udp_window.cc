@@ -29,7 +29,7 @@ constexpr double kSilence_s = 20;
 
 class Peer {
  public:
-  // Where `address` is null, whoever sends first.
+  // If `address` is null, the other side is the first host that sends.
   Peer(std::size_t port, const char* address) : is_first_(address != nullptr) {
     const int buffer = 8 << 20, on = 1;
     if (setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer) != 0)

@@ -41,7 +41,7 @@ class DevicePair {
   verbena::u64 complete(const verbena::SendWR& wr);
 
  private:
-  bool carry(Port& from, Port& to);  // one frame; false: there is none
+  bool carry(Port& from, Port& to);  // one frame; returns false if there is none
 
   verbena::Time now_ = verbena::Time::from_ns(1);
   verbena::EgressFrame frame_;

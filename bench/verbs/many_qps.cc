@@ -105,7 +105,7 @@ std::vector<std::uint32_t> Side::numbers() const {
   return numbers;
 }
 
-// Tells the other side who we are, and connects to who it says it is.
+// Sends our Target to the other side, and connects to the Target that it sends.
 Target meet(int socket, Side& side) {
   std::vector<std::uint32_t> numbers = side.numbers();
   const Target ours = side.target();

@@ -139,14 +139,14 @@ class Device {
   [[nodiscard]] Status attach_multicast(QueuePair* qp, const GID& group);
   [[nodiscard]] Status detach_multicast(QueuePair* qp, const GID& group);  // kInvalidArgument: not
   [[nodiscard]] bool receives_multicast(const GID& group) const;           // a QP is attached
-  // One that it is attached to; nullopt: none.
+  // Returns a group that the QP is attached to, or nullopt.
   [[nodiscard]] std::optional<GID> multicast_group_of(const QueuePair* qp) const;
 
   // --- byte streams, of an iWARP device: its QPs have no packets
   [[nodiscard]] Streams& streams();
 
   // --- management datagrams, by QP 1
-  [[nodiscard]] bool poll_gsi(GSIMessage& out);  // one that has come; false: none
+  [[nodiscard]] bool poll_gsi(GSIMessage& out);  // a received one; returns false if there is none
   // From the path's source address. kAgain: too many wait to be sent.
   [[nodiscard]] Status post_gsi(const AddressVector& path, const MADBytes& mad);
 
@@ -163,7 +163,7 @@ class Device {
   // Returns false if there is nothing to send now. Frames of one QP come in runs, so that a link
   // can batch them. They may be trains if the caller asks for trains.
   [[nodiscard]] bool poll_frame(Time now, EgressFrame& out, Trains trains = Trains::kNo);
-  // The same, but only what tells the peer something: CNPs and, with AcknowledgementOrder::kFirst,
+  // The same, but only frames that inform the peer: CNPs and, with AcknowledgementOrder::kFirst,
   // acknowledgements. For a driver whose data has to wait (PFC), or which has a queue for these.
   [[nodiscard]] bool poll_acknowledgement(Time now, EgressFrame& out);
   // Between the two the QP sends nothing but acknowledgements: PFC pauses the priority that it has.
@@ -176,7 +176,7 @@ class Device {
   [[nodiscard]] Time next_timer() const;  // Time::never(): nothing armed
   // When to try poll_frame() again, for a QP that is held to a rate; Time::never(): there is none.
   [[nodiscard]] Time next_send() const;
-  // The user pointer of a CQ whose notification is due; nullopt: none.
+  // Returns the user pointer of a CQ whose notification is due, or nullopt.
   [[nodiscard]] std::optional<void*> poll_completion_event();
   [[nodiscard]] std::optional<AsyncEvent> poll_async_event();
   // For a driver of many devices, which knows whose turn is near: fetches into the cache what a

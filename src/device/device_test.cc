@@ -1,4 +1,4 @@
-// Objects of a device: tables, limits, who is busy with whom, events. The port:
+// Objects of a device: tables, limits, references between objects, events. The port:
 // device_port_test.cc.
 #include "device/device.h"
 

@@ -369,7 +369,7 @@ TEST_F(GPUMemoryTest, TheCurrentContextStays) {
   EXPECT_EQ(now, gpu_context_);
 }
 
-// A QP whose copies wait holds up no other, and nobody's lock.
+// A QP whose copies wait delays no other QP, and holds no lock.
 TEST_F(GPUMemoryTest, CopiesThatWaitHoldUpNoOtherQP) {
   ibv_mr* const mr = register_all(at(gpu_), kBytes);
   ibv_qp* const free = make_qp();

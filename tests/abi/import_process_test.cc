@@ -307,7 +307,7 @@ TEST_F(ImportProcessTest, WhatIsNotThereIsRefused) {
 
 using ImportInChildTest = VerbsTest;
 
-// 0, or the number of the first step that failed.
+// Returns 0, or the number of the first step that failed.
 int use_memory_of_parent(const VerbsLibrary& verbs, ibv_context* of_parent, std::uint32_t pd_handle,
                          std::uint32_t mr_handle, char* memory) {
   ibv_context* context = verbs.import_device(dup(of_parent->cmd_fd));

@@ -229,7 +229,7 @@ class ProtectedMemoryTest : public MemoryTest {
     munmap(pages_, 3 * kPage);
     MemoryTest::TearDown();
   }
-  // 0, or the errno of a registration.
+  // Returns 0, or the errno of a registration.
   int error_of_registration(const void* address, std::size_t length, int access) {
     errno = 0;
     ibv_mr* const mr = verbs.reg_mr(pd, const_cast<void*>(address), length, access);

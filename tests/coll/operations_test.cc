@@ -280,7 +280,7 @@ TEST(Operations, RequestsAreDoneInOrder) {
   });
 }
 
-// Nobody waits, and yet it goes on.
+// The operation makes progress although no rank waits for it.
 TEST(Operations, ProgressWithoutCalls) {
   expect_all_well({}, [](int rank, verbena_comm* comm) {
     std::vector<float> data(1 << 20, 1);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr u32 kBytes = 64 << 10;
 
-// A writer and a reader of one peer, who ask for more as soon as they have something.
+// A writer and a reader of one peer, which ask for more as soon as they have something.
 struct Stream {
   explicit Stream(SendOp operation)
       : op(operation),

@@ -73,7 +73,7 @@ class IWARPLateMemory : public ::testing::TestWithParam<u64> {
     wires_.push_back({a_, at_a, b_, at_b});
     wires_.push_back({b_, at_b, a_, at_a});
   }
-  // Until `done`; false: it took too long.
+  // Runs until `done`. Returns false if it took too long.
   template <typename Done>
   bool run(Done done) {
     for (u32 step = 0; step < 400'000; ++step) {

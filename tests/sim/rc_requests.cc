@@ -61,7 +61,7 @@ RCWorkload::Request RCWorkload::build(End& end) {
   build_some(end, r);
   if (plan_.xrc) r.wr.xrc_srq = end.peer->site->node.device().number_of(end.peer->site->srq);
   --end.left;
-  // A full queue must hold one that is signaled, and so must the last: else nobody wakes us.
+  // A full queue must hold a signaled request, and so must the last: else no completion wakes us.
   const u32 most_unsignaled = (plan_.send_depth - 1) / 2;
   r.wr.signaled =
       r.wr.signaled || prng_.chance(0.4) || end.left == 0 || end.since_signaled >= most_unsignaled;
@@ -249,7 +249,7 @@ std::vector<SGE> RCWorkload::sges_of(const Site& site, const std::vector<Piece>&
   return sges;
 }
 
-// Pieces of a slot, `length` bytes in all, with gaps that nobody may touch.
+// Returns pieces of a slot, `length` bytes in all, with gaps that must stay untouched.
 std::vector<RCWorkload::Piece> RCWorkload::land(Site& site, u64 slot, u32 length, u32 max_pieces) {
   std::vector<Piece> pieces;
   u64 offset = slot;

@@ -270,7 +270,7 @@ void RCWorkload::on_receive_cqe(End& end, const CQE& cqe) {
   if (end.peer->messages.empty()) return fail(site, "never sent: " + to_string(cqe));
   const Receive receive = std::move(posted_receive->second);
   const Message message = std::move(end.peer->messages.front());
-  // One's own receives are used in order; an SRQ's by whoever comes first.
+  // A QP uses its own receives in order. Those of an SRQ go to the first message that comes.
   if (!plan_.shared_receive_queue) {
     const auto first = site.receives.lower_bound(u64{end.index} << kEndShift);
     if (first != posted_receive) return fail(site, "out of order: " + to_string(cqe));

@@ -15,7 +15,7 @@ constexpr u32 kSendDepth = 64;
 constexpr QKey kQKey{0x11111111};
 constexpr QKey kWrongQKey{0x22222222};
 
-// The 40 bytes before a datagram tell who sent it: an IPv6 header, or 20 bytes and an IPv4 one.
+// The 40 bytes before a datagram name its sender: an IPv6 header, or 20 bytes and an IPv4 one.
 bool grh_tells(Bytes grh, const GID& source, const GID& destination) {
   if (source.is_ipv4()) {
     const std::optional<IPv4Header> ip = IPv4Header::decode(grh.subspan(20));

@@ -50,7 +50,7 @@ class UnreliableWorkload {
     std::optional<u32> immediate;
     std::vector<u8> data;
     u64 written = 0;          // WRITE: where
-    bool deliverable = true;  // false: a wrong Q_Key
+    bool deliverable = true;  // false for a wrong Q_Key
     bool delivered = false;
   };
   struct Receive {

@@ -92,7 +92,7 @@ std::uint64_t random_below(std::uint64_t n) {
   return x % n;
 }
 
-// The allocation that holds [at, at + bytes); nullptr: none.
+// Returns the allocation that holds [at, at + bytes), or nullptr.
 Allocation* find(Pointer at, std::size_t bytes, Pointer* start = nullptr) {
   auto next = state().memory.upper_bound(at);
   if (next == state().memory.begin()) return nullptr;

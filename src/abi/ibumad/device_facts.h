@@ -1,7 +1,7 @@
-// DeviceFacts: what libibumad tells of the devices that this process sees. Inside an InfiniBand
-// fabric there is one, and its server is asked at each call, because a subnet manager changes ports
-// at any time. Elsewhere the facts are the files below /sys/class/infiniband, which `verbena run`
-// redirects to its own; so a RoCE device is listed as libibumad of rdma-core lists it.
+// DeviceFacts: the facts that libibumad reports about the devices that this process sees. Inside an
+// InfiniBand fabric there is one device, and each call asks its server, because a subnet manager
+// changes ports at any time. Elsewhere the facts are the files below /sys/class/infiniband, which
+// `verbena run` redirects to its own; so a RoCE device is listed as rdma-core's libibumad lists it.
 #pragma once
 
 #include <string>

@@ -29,7 +29,7 @@ Table& table() {
 // The server has ended: what a kernel says of a device that is gone.
 int errno_of_dead_port(int error) { return error == EPIPE || error == ECONNRESET ? EIO : error; }
 
-// 0, or an errno. A full socket is waited for.
+// Waits while the socket is full. Returns 0, or an errno.
 int send_patiently(int socket, const host::FabricMAD& header, std::span<const u8> part) {
   for (;;) {
     const int error = host::send_fabric(socket, header, part);

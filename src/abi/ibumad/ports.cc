@@ -95,7 +95,7 @@ int umad_close_port(int portid) try {
 
 int umad_register(int portid, int mgmt_class, int mgmt_version, u8 /*rmpp_version*/,
                   long method_mask[16 / sizeof(long)]) try {
-  constexpr u32 kOpenIBOUI = 0x001405;  // of vendor classes, where nobody says another
+  constexpr u32 kOpenIBOUI = 0x001405;  // of vendor classes, unless the caller gives one
   const auto number = static_cast<u8>(mgmt_class);
   return add_agent(portid, {.mgmt_class = number,
                             .class_version = static_cast<u8>(mgmt_version),

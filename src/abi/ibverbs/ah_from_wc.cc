@@ -57,7 +57,7 @@ std::optional<u8> index_of(const DeviceConfig& config, const GID& gid, GIDType t
   return static_cast<u8>(found - config.gids.begin());
 }
 
-// 0, or why not.
+// Returns 0, or the errno.
 int set_reply_route(ContextObject& context, const ibv_grh& received, ibv_global_route& route) {
   const std::span<const u8, GRH::kSize> bytes(reinterpret_cast<const u8*>(&received), GRH::kSize);
   const std::optional<Arrival> arrival = parse(bytes);

@@ -16,7 +16,7 @@ constexpr u64 kBufferResource = 1;
 
 std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
-// 0, or why not. USE_DEFAULT leaves `buf` without memory.
+// Returns 0, or the errno. USE_DEFAULT leaves `buf` without memory.
 int ask_allocator(BufObject& buf) {
   const PDObject& pd = *buf.pd;
   void* const memory =
@@ -26,7 +26,7 @@ int ask_allocator(BufObject& buf) {
   return 0;
 }
 
-// 0, or why not.
+// Returns 0, or the errno.
 int allocate(BufObject& buf) {
   if (buf.pd->allocate != nullptr)
     if (const int error = ask_allocator(buf); error != 0 || buf.data != nullptr) return error;

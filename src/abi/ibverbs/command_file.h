@@ -20,7 +20,7 @@ struct CommandFile {
 
   [[nodiscard]] static CommandFile describe(const host::LocalAddress& address,
                                             const std::optional<host::ExportPlace>& place);
-  [[nodiscard]] host::Descriptor write() const;                  // not open: errno tells why
+  [[nodiscard]] host::Descriptor write() const;                  // if not open, errno says why
   [[nodiscard]] static std::optional<CommandFile> read(int fd);  // nullopt if it is no such file
 };
 

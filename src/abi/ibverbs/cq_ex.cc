@@ -22,7 +22,7 @@ constexpr u32 kOfferedAttributes = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATT
 constexpr u32 kOfferedFlags =
     IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 
-// 0, or ENOENT: the CQ is empty.
+// Returns 0, or ENOENT if the CQ is empty.
 int take_next(CQObject& cq) {
   const std::span room(&cq.current, 1);
   const u32 count =

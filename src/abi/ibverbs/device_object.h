@@ -9,7 +9,7 @@
 namespace verbena::abi {
 
 // rdma-core's private continuation of ibv_device. libmlx5 and libefa compare `provider` with their
-// own to learn whether a device is theirs; ours is nobody's.
+// own to learn whether a device is theirs; ours belongs to neither.
 struct ProviderDevice {
   ibv_device verbs{};
   const void* provider = nullptr;

@@ -29,7 +29,7 @@ int copy_from_dm(void* to, ibv_dm* dm, u64 offset, std::size_t length) {
   return 0;
 }
 
-// false: the context would have more than it may.
+// Returns false if the context would have more than its limit.
 bool take_share(ContextObject& context, u64 length) {
   if (length > kMaxDMBytes) return false;
   if (context.dm_bytes.fetch_add(length) <= kMaxDMBytes - length) return true;

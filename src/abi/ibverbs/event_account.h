@@ -48,7 +48,7 @@ class EventAccount {
     std::unique_lock lock(mutex_);
     some_settled_.wait(lock, [this, count] { return settled_ >= count; });
   }
-  // false: some are still outstanding after that.
+  // Returns false if some are still outstanding after `limit`.
   [[nodiscard]] bool settles_within(std::chrono::milliseconds limit) {
     std::unique_lock lock(mutex_);
     return some_settled_.wait_for(lock, limit, [this] { return settled_ >= queued_; });

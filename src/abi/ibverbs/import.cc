@@ -43,7 +43,7 @@ std::optional<Origin> origin_of(const ContextObject& context) {
 }
 
 // Calls take(object) for the first with that handle, of that kind and exporter, that some context
-// of this process has on the same device. false: none.
+// of this process has on the same device. Returns false if there is none.
 template <typename T, typename Matches, typename Take>
 bool with_known(const ContextObject& context, LiveSet<T> ContextObject::*kind, Matches matches,
                 Take take) {
@@ -84,7 +84,7 @@ bool find_known(const ContextObject& context, u32 handle, MRObject& mr) {
       });
 }
 
-// 0, or why the process does not export such a domain.
+// Returns 0, or why the process does not export such a domain.
 int take_over(ContextObject& context, const Origin& origin, u32 handle, PDObject& pd) {
   if (origin.process == nullptr || !origin.process->exports(PDId{handle})) return ENOENT;
   const Result<ProtectionDomain*> domain = context.enter()->alloc_pd();

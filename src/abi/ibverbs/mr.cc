@@ -53,9 +53,8 @@ struct Registration {
   void* verbs_address = nullptr;  // what ibv_mr::addr says
 };
 
-// VERBENA_HARDEN=zero: what a peer or this program has put there is not left to whoever gets the
-// memory next. Memory that is gone already, or read-only, is left alone. A whole process is not
-// zeroed.
+// VERBENA_HARDEN=zero: the next user of the memory must not see data of a peer or of this program.
+// Memory that is gone already, or read-only, is left alone. A whole process is not zeroed.
 void zero_if_asked(const MRObject& mr) {
   static const bool is_asked = [] {
     const auto settings = host::hardening_from_environment();

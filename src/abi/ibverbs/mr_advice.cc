@@ -20,8 +20,8 @@ constexpr int to_advise_errno(MemoryFault fault) {
   CHECK_UNREACHABLE();
 }
 
-// 0, or why the advice cannot be followed. Prefetching brings pages in; what is to be prefetched
-// without faults is there already or need not be.
+// Returns 0, or why the advice cannot be followed. Prefetching brings pages in. Memory that is to
+// be prefetched without faults is there already, or need not be.
 int follow(const PDObject& pd, ibv_advise_mr_advice advice, const ibv_sge& range) {
   const bool to_write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
   const Resolved at =

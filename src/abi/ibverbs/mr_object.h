@@ -22,7 +22,7 @@ struct MRObject : ibv_mr {
 // Deleted; the region stays if another object is the same one.
 void forget(MRObject& mr);
 
-// 0, or the errno that a registration with these rights gives.
+// Returns 0, or the errno that a registration with these rights gives.
 [[nodiscard]] int check_access(unsigned access);
 // Whether the process can register this memory so: all of it is mapped, with the rights that the
 // kernel asks for when it pins memory. An on-demand region may lack both; each access then shows.

@@ -14,7 +14,7 @@ namespace {
 constexpr u32 kOffered = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
                          IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | kParentDomainUnprotectedAlloc;
 
-// 0, or why not.
+// Returns 0, or the errno.
 int check(const ibv_context* context, const ibv_parent_domain_init_attr& attr) {
   if ((attr.comp_mask & ~kOffered) != 0) return EINVAL;
   if (attr.pd == nullptr || attr.pd->context != context) return EINVAL;

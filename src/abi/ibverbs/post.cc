@@ -73,7 +73,7 @@ PostError post_chain(Queue& queue, ibv_send_wr*& wr) {
   return error;
 }
 
-// As a rule a receive is of interest to nobody before a message comes for it, at whatever time.
+// As a rule a receive has no effect before a message comes for it, at whatever time.
 template <typename Queue>
 PostError post_chain(Queue& queue, ibv_recv_wr*& wr) {
   host::Adapter::Session session = queue.owner().enter(host::Adapter::Clock::kLast);

@@ -3,9 +3,9 @@
 //
 // Programs linked to libmlx5, libefa or librdmacm load those libraries, and those do not load
 // without these names. We load no provider and talk to no kernel driver, so a provider's
-// registration goes nowhere and none of the commands is ever reached by way of one of our devices;
-// whoever calls one directly is told that it is not supported. Only what reads the public objects
-// works.
+// registration has no effect, and none of the commands is ever reached through one of our devices.
+// A direct call of a command returns that it is not supported. Only the functions that read the
+// public objects work.
 #include "abi/ibverbs/private_symbols.h"
 
 #include <infiniband/verbs.h>
@@ -23,7 +23,7 @@ enum class SysfsGIDType : int { kInfiniBandOrRoCEv1 = 0, kRoCEv2 = 1 };
 
 extern "C" {
 
-// 0, or -1 and errno. An empty entry has the first type.
+// Returns 0, or -1 and sets errno. An empty entry has the first type.
 int verbena_query_gid_type(ibv_context* context, uint8_t port, unsigned index,
                            SysfsGIDType* type) noexcept {
   ibv_gid_entry entry{};

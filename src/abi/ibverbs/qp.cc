@@ -23,7 +23,7 @@ namespace {
 
 bool has_receive_side(ibv_qp_type type) { return type != IBV_QPT_XRC_SEND; }
 
-// 0, or why not. Objects of another context would be objects of another device.
+// Returns 0, or the errno. Objects of another context would be objects of another device.
 int check(const ibv_pd* pd, const ibv_qp_init_attr& attr) {
   if (attr.qp_type == IBV_QPT_DRIVER) return EOPNOTSUPP;
   if (!to_qp_type(attr.qp_type) || attr.qp_type == IBV_QPT_XRC_RECV) return EINVAL;

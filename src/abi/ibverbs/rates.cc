@@ -26,7 +26,7 @@ constexpr NamedRate kRates[] = {
     {IBV_RATE_1200_GBPS, 480, 1275000},
 };
 
-// The first rate whose `field` is `value`; nullptr: none.
+// Returns the first rate whose `field` is `value`, or nullptr.
 template <typename T>
 const NamedRate* find(T NamedRate::*field, T value) {
   for (const NamedRate& rate : kRates)

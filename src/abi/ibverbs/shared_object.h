@@ -80,7 +80,7 @@ class SharedRegion {
   LKey key_;
   std::shared_ptr<const FarMemory> far_;
   const host::Mapping memory_;                    // of a dma-buf
-  std::shared_ptr<const host::SharedFile> file_;  // that peers map; nullptr: none
+  std::shared_ptr<const host::SharedFile> file_;  // that peers map, or nullptr
   bool gone_ = false;                             // with the adapter locked
 };
 

@@ -1,4 +1,4 @@
-// Files of sysfs, for librdmacm and programs that look there for what verbs do not tell.
+// Files of sysfs, for librdmacm and for programs that read facts there that verbs do not report.
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <unistd.h>

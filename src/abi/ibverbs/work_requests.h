@@ -21,7 +21,7 @@ static_assert(to_sge({.addr = 1, .length = 2, .lkey = 3}) == SGE{1, 2, LKey{3}})
 class SGEList {
  public:
   SGEList() {}
-  // false: more elements than any request may have, or fewer than none.
+  // Returns false if `count` is negative, or more than any request may have.
   [[nodiscard]] bool assign(const ibv_sge* list, int count) {
     if (count < 0 || static_cast<u32>(count) > kMaxSGE) return false;
     for (count_ = 0; count_ < static_cast<u32>(count); ++count_)

@@ -18,8 +18,8 @@ namespace {
 constexpr int kNone = -1, kBusy = -2;
 constexpr std::size_t kMaxOpen = 128;  // those beyond show what they were when opened
 
-// Program and library do not tell each other of close(2), so the file behind `fd` may be another
-// one by now: it is ours only while its inode is the same.
+// The library does not see the program's close(2), nor the program the library's, so the file
+// behind `fd` may be another one by now: it is ours only while its inode is the same.
 struct Watched {
   std::atomic<int> fd{kNone};
   dev_t device = 0;

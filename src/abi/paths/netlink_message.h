@@ -50,7 +50,7 @@ class NetlinkWriter {
 
  private:
   void put_bytes(u16 attribute, const void* value, std::size_t size);
-  [[nodiscard]] u8* take(std::size_t size);  // zeros; nullptr: no room
+  [[nodiscard]] u8* take(std::size_t size);  // zeros; nullptr if there is no room
 
   u32 sequence_, port_;
   std::size_t size_ = 0, message_ = 0;

@@ -20,7 +20,7 @@ class PortCounter {
   // `real_path`: in the tree. nullopt: it is another file.
   [[nodiscard]] static std::optional<PortCounter> of(std::string_view real_path);
 
-  // 0 where nobody answers. Takes half a second at most.
+  // Returns 0 if no program answers. Takes half a second at most.
   [[nodiscard]] u64 value() const;
 
  private:

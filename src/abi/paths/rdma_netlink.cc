@@ -171,7 +171,7 @@ void RDMANetlink::answer(std::span<const u8> datagram) const {
   }
 }
 
-// 0, or an errno.
+// Returns 0, or an errno.
 int RDMANetlink::answer(const NetlinkRequest& request, NetlinkWriter& writer) const {
   if (RDMA_NL_GET_CLIENT(request.header.nlmsg_type) != RDMA_NL_NLDEV) return EOPNOTSUPP;
   switch (RDMA_NL_GET_OP(request.header.nlmsg_type)) {

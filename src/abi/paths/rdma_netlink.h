@@ -3,8 +3,8 @@
 // CQs, MRs, SRQs and contexts (rdma_resources.h). What devices there are and what they are called
 // is in their files (cli/device_files.h); objects are those of the running programs of this user.
 //
-// Other requests fail with EOPNOTSUPP: what would change a device, and the list of rdma_cm IDs,
-// which programs do not tell of.
+// Other requests fail with EOPNOTSUPP: those that would change a device, and the list of rdma_cm
+// IDs, which programs do not report.
 //
 // Nothing is allocated, and no C++ runtime is needed: it runs in any program.
 #pragma once

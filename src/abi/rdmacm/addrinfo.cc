@@ -66,7 +66,8 @@ int copy_as_ib(const sockaddr* from, PortSpace space, sockaddr*& to, socklen_t& 
   return copy_address(reinterpret_cast<const sockaddr*>(&whole), endpoint.size(), to, to_size);
 }
 
-// They want the answer as AF_IB: for numbers only, whose GID needs nobody to say it.
+// Returns true if the hints want the answer as AF_IB: for numeric addresses only, as their GID
+// needs no name service.
 bool want_ib(const rdma_addrinfo& hints) {
   constexpr int kNeeded = RAI_FAMILY | RAI_NUMERICHOST;
   return hints.ai_family == AF_IB && (hints.ai_flags & kNeeded) == kNeeded;

@@ -9,7 +9,7 @@
 namespace verbena::rdmacm {
 
 struct ChannelObject : rdma_event_channel {
-  // nullptr, and errno set.
+  // Returns nullptr and sets errno on failure.
   [[nodiscard]] static ChannelObject* create();
   static ChannelObject& of(rdma_event_channel* channel) {
     return *static_cast<ChannelObject*>(channel);

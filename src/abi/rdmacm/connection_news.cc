@@ -1,11 +1,11 @@
-// The adapter tells an ID of its connection and of requests to it, in any thread.
+// The adapter reports to an ID on its connection and on requests to it, in any thread.
 #include "abi/rdmacm/events.h"
 #include "abi/rdmacm/id_object.h"
 
 namespace verbena::rdmacm {
 namespace {
 
-// As a request to `listener` shows it: who listens by AF_IB has peers of AF_IB.
+// Returns the endpoint as a request to `listener` shows it: a listener of AF_IB has peers of AF_IB.
 SocketEndpoint endpoint_of(const IPEndpoint& ip, const SocketEndpoint& listener) {
   if (listener.family == AF_IB)
     return {.family = AF_IB,

@@ -23,7 +23,7 @@ struct OpenDevice {
 
   [[nodiscard]] const host::ConnectionIdentity& identity() const { return connections->identity(); }
   [[nodiscard]] bool has(const GID& gid) const;
-  // A GID of the family; nullptr: none.
+  // Returns a GID of the family, or nullptr.
   [[nodiscard]] const GID* gid_of_family(bool ipv4) const;
   [[nodiscard]] u8 gid_index(const GID& gid) const;  // RoCE v2; 0 if it is not there
 };

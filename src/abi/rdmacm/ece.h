@@ -14,8 +14,8 @@ namespace verbena::rdmacm {
 // Tells a new QP, which is not yet the ID's, what the peer offers, if a request made the ID.
 // Returns 0, or -1 and sets errno.
 [[nodiscard]] int settle_offer(IdObject& id, ibv_qp* qp);
-// The ID's own QP is told what the peer has taken of our offer. EINVAL: it speaks of another
-// vendor's.
+// Tells the ID's own QP what the peer has taken of our offer. EINVAL: the answer is of another
+// vendor.
 [[nodiscard]] int settle_answer(IdObject& id);
 
 }  // namespace verbena::rdmacm

@@ -20,7 +20,7 @@ struct IdObject;
 struct EventObject : rdma_cm_event {
   // `type`: an rdma_cm_event_type, or one of newer_cma.h, which this header's enum does not have.
   EventObject(IdObject& about, int type, int status_of_it = 0);
-  ~EventObject();  // a request that nobody has read goes with it
+  ~EventObject();  // destroys a request that was not read
   EventObject(const EventObject&) = delete;
   EventObject& operator=(const EventObject&) = delete;
 

@@ -17,7 +17,7 @@ EventObject::EventObject(IdObject& about, int type_of_it, int status_of_it)
 
 EventObject::~EventObject() = default;
 
-// rdma_conn_param cannot tell of more.
+// rdma_conn_param cannot hold more.
 void EventObject::set_connection_data(std::span<const u8> private_data) {
   private_data = private_data.first(std::min(private_data.size(), data_.size()));
   std::ranges::copy(private_data, data_.begin());
@@ -41,7 +41,7 @@ bool is_unreachable(int error) {
   return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH;
 }
 
-// One for each thing that a CMAgent tells.
+// One for each report of a CMAgent.
 struct Translator {
   IdObject& id;
   using Made = std::unique_ptr<EventObject>;
@@ -91,7 +91,7 @@ struct Translator {
     made->param.conn.initiator_depth = stream.initiator_depth;
     return made;
   }
-  // As Linux's cma_iw_handler() tells the errors of a connection.
+  // As Linux's cma_iw_handler() reports the errors of a connection.
   Made operator()(const StreamRefused& refused) const {
     const int type = refused.error == ECONNREFUSED   ? int{RDMA_CM_EVENT_REJECTED}
                      : is_unreachable(refused.error) ? int{RDMA_CM_EVENT_UNREACHABLE}

@@ -1,4 +1,4 @@
-// Events of IDs: made from what the adapter tells, and done when the program reads them.
+// Events of IDs: made from the adapter's reports, and done when the program reads them.
 #pragma once
 
 #include "abi/rdmacm/event_object.h"

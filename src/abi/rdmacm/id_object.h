@@ -117,7 +117,7 @@ struct IdObject final : rdma_cm_id, host::ConnectionTarget {
 
  private:
   std::vector<std::unique_ptr<EventObject>> take_unread();
-  // A new ID for a request to this one; nullptr: the request makes no sense.
+  // Returns a new ID for a request to this one, or nullptr if the request makes no sense.
   std::unique_ptr<IdObject> make_request(CommId id, const std::optional<IPRequest>& request,
                                          const GID& local);
   ibv_sa_path_rec path_record_{};

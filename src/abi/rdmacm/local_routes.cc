@@ -140,7 +140,8 @@ tl::expected<Route, int> to_other(const LocalPlace& from, const GID& source,
   return Route{.device = device, .source = *own, .destination = destination};
 }
 
-// The device at whose port a path of AF_IB begins; nullptr: none is on an InfiniBand subnet.
+// Returns the device at whose port a path of AF_IB begins, or nullptr if none is on an InfiniBand
+// subnet.
 OpenDevice* device_on_subnet(const LocalPlace& from) {
   for (const auto& device : open_devices())
     if ((from.device == nullptr || from.device == device.get()) && is_on_subnet(*device))

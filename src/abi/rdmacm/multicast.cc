@@ -1,4 +1,4 @@
-// Multicast. rdma_join_multicast(3), rdma_leave_multicast(3). On RoCE a group needs nobody's leave:
+// Multicast. rdma_join_multicast(3), rdma_leave_multicast(3). On RoCE a group needs no permission:
 // it is joined when a QP is attached to it, so the event is there when the call returns. The
 // group's GID is its IP address, as RoCEv2 has it (A17). On InfiniBand the call asks the subnet's
 // administration (subnet_group.h) and waits for it.

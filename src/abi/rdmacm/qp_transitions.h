@@ -11,11 +11,12 @@ namespace verbena::rdmacm {
 [[nodiscard]] int initialize_qp(IdObject& id, ibv_qp* qp);
 [[nodiscard]] int connect_qp(IdObject& id);
 [[nodiscard]] int fail_qp(IdObject& id);
-// The active side has its answer: connects the QP, and tells the peer. When it fails, the QP is to
-// be failed too.
+// The active side has its answer: connects the QP, and tells the peer. If this fails, the caller
+// must fail the QP too.
 [[nodiscard]] int bring_up_and_confirm(IdObject& id);
 
-// The attributes for the state that `attr` names; false: not known yet, or no such step.
+// Sets the attributes for the state that `attr` names. Returns false if they are not known yet, or
+// if there is no such step.
 [[nodiscard]] bool attributes_for(const IdObject& id, ibv_qp_attr& attr, int& mask);
 
 }  // namespace verbena::rdmacm

@@ -56,7 +56,7 @@ void on_neighbour_absent(IdObject& id) {
   id.push(RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
 }
 
-// The neighbour to wait for; nullopt: it is there, or there is nobody to ask.
+// Returns the neighbour to wait for; nullopt if it is there, or if there is none to ask.
 std::optional<host::NextHop> neighbour_to_ask(const Route& route,
                                               const SocketEndpoint& destination) {
   if (route.source == route.destination || lid_of_address(route.destination) != 0)

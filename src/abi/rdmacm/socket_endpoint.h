@@ -23,7 +23,7 @@ struct SocketEndpoint {
   u32 scope_id = 0;
   u64 service_prefix = 0;  // AF_IB: the ServiceID without the port; 0: of any port space
 
-  // nullptr, or another family: nullopt.
+  // Returns nullopt if `address` is nullptr or of another family.
   [[nodiscard]] static std::optional<SocketEndpoint> from(const sockaddr* address);
   void store(sockaddr_storage& to) const;
 

@@ -1,4 +1,4 @@
-// AsyncEvent: what an application hears of outside of its completions. IBTA Vol 1, 11.6.3.
+// AsyncEvent: an event that an application gets outside of its completions. IBTA Vol 1, 11.6.3.
 #pragma once
 
 #include "base/types.h"

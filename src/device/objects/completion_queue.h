@@ -5,7 +5,7 @@
 // enough of them have come, or long enough after the first. IBTA promises none for CQEs that were
 // there before, but cards, which are told at the request how far the consumer is, notify of those
 // too, and programs that poll a few per notification rely on it. Here it is due if the consumer
-// leaves them there: programs that take all are not woken in vain.
+// leaves them there: programs that take all are not woken for nothing.
 #pragma once
 
 #include <memory>

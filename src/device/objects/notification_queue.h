@@ -23,10 +23,10 @@ class NotificationQueue {
     due_.push_back(cq);
   }
   void on_later(CompletionQueue& cq) { later_.push_back(cq); }
-  // A request has found CQEs. Who polls after it takes them soon.
+  // A request has found CQEs. A consumer that polls after it takes them soon.
   void on_leftovers(CompletionQueue& cq);
   static constexpr Duration kTakenSoon = ms(1);
-  void hurry_leftovers();  // nobody takes them now
+  void hurry_leftovers();  // no consumer takes them now
   void on_timer(Time now);
   [[nodiscard]] Time next_timer() const;  // Time::never(): none will be due by itself
   [[nodiscard]] CompletionQueue* poll() { return due_.pop_front(); }  // nullptr if none is due

@@ -1,4 +1,4 @@
-// NotifyOn: which completions a consumer that is about to sleep wants to hear of. IBTA 11.4.2.2.
+// NotifyOn: the completions that wake a consumer which is about to sleep. IBTA 11.4.2.2.
 #pragma once
 
 #include "base/types.h"

@@ -1,5 +1,5 @@
-// ObjectInfo: what a device tells those who look on about an object that is not a QP: for
-// statistics and for `rdma resource show`. No part of the data path uses it.
+// ObjectInfo: the facts about an object that is not a QP, for observers of a device: for statistics
+// and for `rdma resource show`. No part of the data path uses it.
 #pragma once
 
 #include "base/types.h"

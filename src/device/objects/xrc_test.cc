@@ -196,7 +196,7 @@ TEST_F(XRCTest, TheSRQLimitEvent) {
   EXPECT_EQ(event->srq, srq);
 }
 
-// The message is half here: its receive was taken, and there is nobody left to tell.
+// Half of the message has arrived: its receive was taken, and no object is left to complete it.
 TEST_F(XRCTest, AnSRQMayGoWhileAMessageIsOnItsWayIntoIt) {
   SharedReceiveQueue* const srq = create_srq(xrcd);
   const u32 srq_number = number(srq);

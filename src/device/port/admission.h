@@ -7,7 +7,7 @@
 
 namespace verbena {
 
-// `qp`: what the packet's DestQP names; nullptr: nothing.
+// `qp`: what the packet's DestQP names, or nullptr.
 [[nodiscard]] Reception admit(const QueuePair* qp, const PacketView& packet,
                               const IngressFrame& frame);
 // From the peer of a connected QP, and to the address it knows us by.

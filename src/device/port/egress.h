@@ -21,7 +21,7 @@ class Egress {
   [[nodiscard]] bool poll_frame(Time now, Trains trains, EgressFrame& out);
   // Posts to an RC QP that is_free_to_send(), and sends without its turn what needs none.
   [[nodiscard]] PostError post_last_send(QueuePair& qp, const SendWR& wr, Time now);
-  // Only what tells the peer something: CNPs, and acknowledgements of QPs that have some.
+  // Only frames that inform the peer: CNPs, and acknowledgements of QPs that have some.
   [[nodiscard]] bool poll_acknowledgement(Time now, EgressFrame& out);
 
  private:

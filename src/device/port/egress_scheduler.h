@@ -1,8 +1,8 @@
-// EgressScheduler: whose turn it is to send. Round robin over the QPs that may have packets, up to
-// run_packets in a turn: packets of one QP come in runs, which a link sends as one batch. QPs that
-// are held to a rate (pacer.h) wait outside of it; what only acknowledges goes all the same. Who
-// has had a turn comes after all whose time comes until the next turn: a packet takes its time to
-// leave.
+// EgressScheduler: the order in which QPs send. Round robin over the QPs that may have packets, up
+// to run_packets in a turn: packets of one QP come in runs, which a link sends as one batch. QPs
+// that are held to a rate (pacer.h) wait outside of it, but their pure acknowledgements are sent.
+// A QP that has had a turn comes after all QPs whose time comes until the next turn: a packet takes
+// its time to leave.
 #pragma once
 
 #include "device/device_config.h"

@@ -31,12 +31,12 @@ class GSI {
 
   // A packet to QP 1. Its frame is sound; nothing else of it has been looked at.
   void on_packet(const PacketView& packet, const IngressFrame& frame);
-  [[nodiscard]] bool poll(GSIMessage& out);  // false: none
+  [[nodiscard]] bool poll(GSIMessage& out);  // false if there is none
 
   // To QP 1 at the path's destination, from its source address. kAgain: the queue is full.
   [[nodiscard]] Status post(const AddressVector& path, const MADBytes& mad);
   [[nodiscard]] bool has_frames() const { return queues_ != nullptr && !queues_->sends.empty(); }
-  // false: none. The payload is good until the next post().
+  // Returns false if there is none. The payload is valid until the next post().
   [[nodiscard]] bool poll_frame(EgressFrame& out);
 
  private:

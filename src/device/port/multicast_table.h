@@ -24,7 +24,7 @@ class MulticastTable {
   // limit.
   [[nodiscard]] Status attach(QueuePair& qp, const GID& group);
   [[nodiscard]] Status detach(QueuePair& qp, const GID& group);  // kInvalidArgument: not attached
-  // One that it is attached to; nullopt: none.
+  // Returns a group that the QP is attached to, or nullopt.
   [[nodiscard]] std::optional<GID> group_of(const QueuePair& qp) const;
 
   // Returns the members in the order of attachment; empty if there are none. Valid until the next

@@ -257,7 +257,7 @@ QueuePair* EngineRunner::poll_acknowledgement(Time now, TxPacket& out) {
   }
 }
 
-// Its turn's packet; false: it has none.
+// Takes the packet of the QP's turn. Returns false if it has none.
 bool EngineRunner::take(const EgressScheduler::Turn& turn, MaySend what, Time now, TxPacket& out) {
   if (turn.qp->engine->is_idle()) {
     egress_.on_idle(turn);
@@ -276,8 +276,8 @@ bool EngineRunner::take(const EgressScheduler::Turn& turn, MaySend what, Time no
   return sent;
 }
 
-// After an input: what comes out, and what follows from it. Who is idle takes a place among the
-// active all the same, so that the order of turns does not depend on when each is asked.
+// Handles the outputs after an input, and their consequences. An idle QP takes a place among the
+// active ones as well, so that the order of turns does not depend on when each is asked.
 void EngineRunner::settle(QueuePair& qp, Time now) {
   egress_.activate(qp);
   collect(qp, now);
@@ -379,7 +379,7 @@ void EngineRunner::deliver_held(QueuePair& qp, Time now) {
 }
 
 // A completion that is still held reports the failure; otherwise the engine does. The writes behind
-// the failed one are forgotten: the QP ends. UC goes on: nobody is told of a WRITE that failed.
+// the failed one are forgotten: the QP ends. UC goes on: a WRITE that failed is not reported.
 void EngineRunner::follow_failed_copies(QueuePair& qp, Time now) {
   QPCopies& copies = qp.copies;
   bool is_told = false;
@@ -479,7 +479,7 @@ u32 EngineRunner::drain_events(QueuePair& qp) {
   return event_bits;
 }
 
-// kQPFatal is for what neither a CQE nor another event tells. IBTA 11.6.3.2
+// kQPFatal is for errors that neither a CQE nor another event reports. IBTA 11.6.3.2
 void EngineRunner::follow(QueuePair& qp, u32 event_bits, bool reported, Time now) {
   const auto has = [event_bits](EngineEvent event) { return (event_bits & bit(event)) != 0; };
   if (has(EngineEvent::kCommunicationEstablished)) {

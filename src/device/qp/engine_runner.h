@@ -73,10 +73,10 @@ class EngineRunner {
   void overrun(CompletionQueue& cq, Time now);
 
   // --- outputs
-  // The QP that `out` comes from; nullptr: nothing to send now. The spans in `out` are good until
-  // the next input.
+  // Returns the QP that `out` comes from, or nullptr if there is nothing to send now. The spans in
+  // `out` are valid until the next input.
   [[nodiscard]] QueuePair* poll_packet(Time now, Trains trains, TxPacket& out);
-  // The QP whose stream sends next, which leaves the queue of those that may; nullptr: none.
+  // Returns the QP whose stream sends next, or nullptr. The QP leaves the queue of those that may.
   [[nodiscard]] QueuePair* poll_stream(Time now);
   // The same for acknowledgements alone; none is found with AcknowledgementOrder::kInTurn.
   [[nodiscard]] QueuePair* poll_acknowledgement(Time now, TxPacket& out);

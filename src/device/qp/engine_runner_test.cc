@@ -351,7 +351,7 @@ TEST_F(EngineRunnerTest, APacketMayArmTheTimerForSooner) {
   EXPECT_EQ(runner.next_timer(), now + us(10));
 }
 
-// It was not, where a long READ was put off behind a packet: then it waited for that one's timer.
+// It was not, where a long READ was deferred behind a packet: it waited for the packet's timer.
 TEST_F(EngineRunnerTest, APacketMayLeaveASoonerDeadline) {
   const auto [qp, engine] = create(cq, cq);
   engine->deadline = now + us(100);

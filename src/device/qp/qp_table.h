@@ -14,10 +14,10 @@ namespace verbena {
 
 class QPTable {
  public:
-  // With `seed`, each number is drawn from the free ones, so that nobody can guess the next.
+  // With `seed`, each number is drawn from the free ones, so that a peer cannot guess the next.
   QPTable(QPN first, u32 limit, std::optional<u64> seed = std::nullopt);
 
-  // The number the next QP is to have; nullopt: full.
+  // Returns the number that the next QP will have, or nullopt if the table is full.
   [[nodiscard]] std::optional<QPN> next_number();
   QueuePair* insert(std::unique_ptr<QueuePair> qp);  // numbered by next_number()
   void erase(QueuePair* qp);
@@ -30,7 +30,7 @@ class QPTable {
     const u64 index = u64{qpn.value} - first_.value;
     if (index < slots_.size()) __builtin_prefetch(slots_.data() + index);
   }
-  // The one with the least number that is not below `from`; nullptr: none.
+  // Returns the one with the least number that is not below `from`, or nullptr.
   [[nodiscard]] QueuePair* find_from(QPN from) const {
     const u64 first = from.value > first_.value ? from.value - first_.value : 0;
     for (u64 index = first; index < slots_.size(); ++index)
@@ -50,7 +50,7 @@ class QPTable {
   u32 limit_;
   u32 next_ = 0;  // where the search for a free number starts
   u32 size_ = 0;
-  std::optional<PRNG> draw_;                       // nullopt: the QPNs go round in a circle
+  std::optional<PRNG> draw_;                       // nullopt if the numbers go in a circle
   std::vector<std::unique_ptr<QueuePair>> slots_;  // grows up to limit_
 };
 

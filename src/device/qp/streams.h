@@ -26,7 +26,7 @@ class Streams {
   // Init to RTS. kInvalidArgument: another state, or no QP of this kind. Numbers are never used
   // again.
   [[nodiscard]] Result<u64> open(QueuePair& qp, const StreamOpening& opening, Time now);
-  // The QP that has the stream; nullptr: it was destroyed or reset since.
+  // Returns the QP that has the stream, or nullptr if it was destroyed or reset since.
   [[nodiscard]] QueuePair* find(QPN qpn, u64 number) const;
   // How many streams have lost their QP so.
   [[nodiscard]] u64 orphans() const { return orphans_; }

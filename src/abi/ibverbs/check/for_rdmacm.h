@@ -5,9 +5,9 @@
 #include "abi/ibverbs/event_account.h"
 
 extern "C" {
-// `kind`: as LiveSet's. What was never told of may be destroyed.
+// `kind`: as LiveSet's. An object that was never reported may be destroyed.
 void verbena_checks_created(const void* object, const char* kind);
 void verbena_checks_destroyed(const void* object);
-// As the account's own; tells where a program waits for long.
+// As the account's own; reports where a program waits for long.
 void verbena_checks_wait(verbena::abi::EventAccount* events, const char* kind);
 }

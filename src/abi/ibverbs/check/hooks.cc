@@ -78,7 +78,7 @@ void reregistered(const MRObject& mr, LKey old_key, const ProtectionTable::Rereg
   });
 }
 
-// A queue pair may be in Error, and the completions that tell it not be polled yet.
+// A queue pair may be in Error before the program has polled the completions that report it.
 void deregistered(const MRObject& mr) {
   if (!active()) return;
   auto session = mr.owner().enter();

@@ -15,12 +15,12 @@ namespace verbena::abi::checks {
 
 void opened(host::Adapter& adapter);
 
-// --- memory. `memory`: in this process; nullptr: none, or all of it.
+// --- memory. `memory`: in this process; nullptr for none, or all of it.
 void registered(const MRObject& mr, const u8* memory, u64 iova, unsigned access);
 void reregistered(const MRObject& mr, LKey old_key, const ProtectionTable::Rereg& change);
 void deregistered(const MRObject& mr);  // the object is still there
 
-// --- queues. `made` is told before the program can use them.
+// --- queues. made() is called before the program can use them.
 void made(const CQObject& cq, OnOverrun on_overrun);
 void resized(const CQObject& cq);
 void unmade(const CQObject& cq);
@@ -36,10 +36,11 @@ void posted(const QPObject& qp, const SendWR& wr);
 void posted(const QPObject& qp, const RecvWR& wr);
 void posted(const SRQObject& srq, const RecvWR& wr);
 void refused(const QPObject& qp, PostError error, QPState state);
-// The adapter's poll_cq(). One thread at a time: what another takes later, it is told of later.
+// The adapter's poll_cq(), in one thread at a time: the checker gets the completions in the order
+// in which threads take them.
 [[nodiscard]] u32 poll(CQObject& cq, std::span<CQE> out);
 
-// As EventAccount's; tells where a program waits for long.
+// As EventAccount's; reports where a program waits for long.
 void wait_until_settled(EventAccount& events, std::string_view kind);
 
 }  // namespace verbena::abi::checks

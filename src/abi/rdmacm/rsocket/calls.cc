@@ -47,7 +47,7 @@ int enter(const Socket::Made& made) {
   return made->fd();
 }
 
-// 0, or the errno of what is wrong.
+// Returns 0, or the errno of what is wrong.
 int error_in(int domain, int type, int protocol) {
   if (domain != AF_INET && domain != AF_INET6) return EAFNOSUPPORT;
   if ((type & kTypeFlags) != 0 && refuses_type_flags()) return EPROTONOSUPPORT;
@@ -62,7 +62,7 @@ iovec part_of(const void* bytes, std::size_t length) {
   return {.iov_base = const_cast<void*>(bytes), .iov_len = length};
 }
 
-// 0, or why not. readv(2): EINVAL when the lengths together do not fit ssize_t.
+// Returns 0, or the errno. readv(2): EINVAL when the lengths together do not fit ssize_t.
 int refusal_of(std::span<const iovec> parts) {
   const bool is_somewhere = std::ranges::all_of(
       parts, [](const iovec& part) { return part.iov_base != nullptr || part.iov_len == 0; });

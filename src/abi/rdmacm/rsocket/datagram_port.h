@@ -30,7 +30,7 @@ class DatagramPort {
   [[nodiscard]] QPN qpn() const { return QPN{qp_->qp_num}; }
   [[nodiscard]] u32 longest() const { return longest_; }  // as kSlot, on this device
 
-  bool progress();  // handles what has completed; true: there was something
+  bool progress();  // handles completions; returns true if there were any
 
   [[nodiscard]] bool can_send() const { return !free_sends_.empty(); }
   [[nodiscard]] bool is_sent() const { return free_sends_.size() == sends_; }

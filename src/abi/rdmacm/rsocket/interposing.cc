@@ -5,7 +5,7 @@
 namespace verbena::rdmacm::rsocket {
 namespace {
 
-// The object that gives the program the function; nullptr: none is found.
+// Returns the object that gives the program the function, or nullptr if none is found.
 const void* provider_of(const char* function) {
   Dl_info info{};
   void* const symbol = dlsym(RTLD_DEFAULT, function);

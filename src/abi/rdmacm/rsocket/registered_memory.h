@@ -20,7 +20,7 @@ class RegisteredMemory {
   RegisteredMemory(const RegisteredMemory&) = delete;
   RegisteredMemory& operator=(const RegisteredMemory&) = delete;
 
-  // 0, or -1 and errno. `access` as ibv_reg_mr() has it.
+  // Returns 0, or -1 and sets errno. `access` as ibv_reg_mr() has it.
   [[nodiscard]] int open(ibv_pd* pd, std::size_t size_bytes, int access) {
     bytes_.reset(new (std::nothrow) u8[size_bytes]());
     if (bytes_ == nullptr) return fail(ENOMEM);

@@ -24,7 +24,7 @@ namespace verbena::rdmacm::rsocket {
 
 using OptionKey = std::pair<int, int>;  // level and name
 
-// Where an address goes or comes from; both nullptr: nobody asks.
+// NameBuffer: where an address goes or comes from. Both are nullptr if the program wants none.
 struct NameBuffer {
   sockaddr* address = nullptr;
   socklen_t* length = nullptr;
@@ -49,7 +49,7 @@ class Socket {
   [[nodiscard]] virtual Made accept() = 0;
   [[nodiscard]] virtual int connect(const sockaddr* address, socklen_t length) = 0;
   [[nodiscard]] virtual int shutdown(int how) = 0;
-  virtual void close() = 0;  // those that wait are told; what is left goes with the last of them
+  virtual void close() = 0;  // wakes waiting calls; the last of them frees the rest
   [[nodiscard]] virtual ssize_t send(std::span<const iovec> parts, int flags, const sockaddr* to,
                                      socklen_t length) = 0;
   [[nodiscard]] virtual ssize_t receive(std::span<const iovec> parts, int flags,
@@ -81,7 +81,7 @@ class Socket {
   virtual void look() = 0;  // handles what has come
   [[nodiscard]] virtual short ready_now(short events) = 0;
   virtual void arm(std::vector<pollfd>& to) = 0;
-  virtual bool drain() = 0;  // of what arm() armed; true: something had come
+  virtual bool drain() = 0;  // of what arm() armed; returns true if something had come
 
   [[nodiscard]] bool is_nonblocking(int flags) const;
   void wake_all();  // those that sleep look again

@@ -30,7 +30,7 @@ class Stream {
   void meet(const ConnectionData& peer);  // what start() and map() need
   void start() { started_ = true; }       // the QP can send from now on
 
-  // Handles what has completed and returns credits; true: there was something.
+  // Handles completions and returns credits to the peer. Returns true if there was something.
   bool progress();
 
   [[nodiscard]] bool can_send() const;
@@ -50,7 +50,7 @@ class Stream {
   std::size_t receive_some(IOCursor& to);
   std::size_t peek(IOCursor& to) const;
 
-  // Where the peer's offset leads; nullopt: nowhere.
+  // Returns the mapping at the peer's offset, or nullopt.
   [[nodiscard]] std::optional<Iomap> find_iomap(u64 offset) const;
   [[nodiscard]] u32 peer_iomaps() const { return peer_iomap_count_; }
 

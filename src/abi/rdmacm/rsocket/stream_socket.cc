@@ -250,7 +250,7 @@ void StreamSocket::close() {
   errno = error;
 }
 
-// The port is free when this returns. The connections that nobody has accepted end.
+// The port is free when this returns. Connections that the program has not accepted end.
 void StreamSocket::stop_listening(State next) {
   accepted_.clear();
   drop_connection();

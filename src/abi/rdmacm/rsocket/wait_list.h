@@ -18,7 +18,7 @@ class WaitList {
   explicit WaitList(host::Descriptor changed) : changed_(std::move(changed)) {}
 
   [[nodiscard]] int fd() const { return changed_.get(); }
-  // 0, or -1 and errno. Those that wait hear of it.
+  // Returns 0, or -1 and sets errno. Waiting calls take notice of the change.
   [[nodiscard]] int change(int operation, int fd, const epoll_event* event);
   // The first: readable when change() has been called.
   [[nodiscard]] std::vector<pollfd> asked();
