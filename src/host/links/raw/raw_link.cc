@@ -1,6 +1,5 @@
 #include "host/links/raw/raw_link.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "host/links/raw/packet_port.h"
 #include "host/links/raw/take_filter.h"
 #include "host/links/raw/xdp_port.h"
-#include "host/os/clock.h"
 
 namespace verbena::host {
 namespace {
@@ -49,20 +47,17 @@ Expected<void> RawLink::open_port(const LocalAddress& address, LinkKind kind) {
                            .steer_by = below_->steered_by()};
   Expected<std::unique_ptr<RawPort>> port = port_of(kind, taken, address, own_);
   if (!port) return tl::unexpected(port.error());
-  port_ = std::move(*port);
+  use(std::move(*port));
   for (const int fd : below_->receivers())
     if (!attach_filter(fd, leave_filter(taken)))
       return failure(errno, std::string("cannot attach a BPF filter to a UDP socket: ") +
                                 std::strerror(errno));
-  descriptors_.assign(port_->descriptors().begin(), port_->descriptors().end());
-  std::ranges::copy(below_->descriptors(), std::back_inserter(descriptors_));
   return {};
 }
 
 void RawLink::append(const EgressFrame& frame) {
-  if (has_left_) return;
-  if (!std::exchange(any_appended_, true)) flush_begun_ = monotonic_now();
-  const Neighbours::Route& route = neighbours_.towards(frame.destination, flush_begun_);
+  if (has_left()) return;
+  const Neighbours::Route& route = route_of(frame);
   frame.type == GIDType::kRoCEv1 ? append_v1(frame, route) : append_v2(frame, route);
 }
 
@@ -91,7 +86,7 @@ void RawLink::append_v1(const EgressFrame& frame, const Neighbours::Route& route
   }
   switch (route.way) {
     case Neighbours::Way::kThisHost: return below_->append(frame);
-    case Neighbours::Way::kUnsettled: neighbours_.ask(frame.destination, flush_begun_); break;
+    case Neighbours::Way::kUnsettled: ask_for(frame); break;
     case Neighbours::Way::kNeighbour: break;
     case Neighbours::Way::kRouter:
     case Neighbours::Way::kKernel: own_.send_dropped += frame.packets; return;
@@ -104,14 +99,14 @@ void RawLink::append_v1(const EgressFrame& frame, const Neighbours::Route& route
 }
 
 void RawLink::flush() {
-  any_appended_ = false;
-  if (has_left_) return;
+  end_burst();
+  if (has_left()) return;
   port_->flush();
   below_->flush();
 }
 
 bool RawLink::receive(Look look) {
-  if (has_left_) return false;
+  if (has_left()) return false;
   bool any = port_->receive();
   const bool looks_below = look == Look::kEverywhere || below_quiet_rounds_ < kQuietAfter ||
                            ++round_ % kLookInterval == 0;
@@ -128,23 +123,6 @@ bool RawLink::poll_frame(IngressFrame& out, Time now) {
     return true;
   }
   return below_->poll_frame(out, now);
-}
-
-void RawLink::leave() {
-  if (std::exchange(has_left_, true)) return;
-  below_->leave();
-  if (port_ != nullptr) port_->close();
-}
-
-void RawLink::abandon() {
-  has_left_ = true;
-  port_->close();
-  below_->abandon();
-}
-
-const LinkCounters& RawLink::counters() const {
-  counters_ = with_raw(below_->counters(), own_);
-  return counters_;
 }
 
 }  // namespace verbena::host

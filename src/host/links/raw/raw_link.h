@@ -11,57 +11,33 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include "host/links/raw/neighbours.h"
-#include "host/links/raw/raw_port.h"
-#include "host/links/udp_link.h"
+#include "host/links/raw/port_link.h"
 #include "host/settings/link_kind.h"
 
 namespace verbena::host {
 
-class RawLink final : public Link {
+class RawLink final : public PortLink {
  public:
   // Returns `link` itself for LinkKind::kUDP. Otherwise an Error says what is missing for `kind`.
   [[nodiscard]] static Expected<std::unique_ptr<Link>> on(std::unique_ptr<UDPLink> link,
                                                           const LocalAddress& address,
                                                           LinkKind kind);
-  ~RawLink() override { leave(); }
 
   void append(const EgressFrame& frame) override;
-  [[nodiscard]] Trains takes() const override { return port_->takes(); }
   void flush() override;
   [[nodiscard]] bool may_wait() const override { return port_->may_wait() && below_->may_wait(); }
   [[nodiscard]] bool receive(Look look) override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
-  [[nodiscard]] Time next_timer() const override { return below_->next_timer(); }
-  [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
-  [[nodiscard]] Expected<void> join_multicast(const GID& group) override {
-    return below_->join_multicast(group);
-  }
-  void leave_multicast(const GID& group) override { below_->leave_multicast(group); }
-  void leave() override;
-  void abandon() override;
-  [[nodiscard]] const LinkCounters& counters() const override;
 
  private:
-  RawLink(std::unique_ptr<UDPLink> below, u32 interface_index)
-      : below_(std::move(below)), neighbours_(interface_index) {}
+  using PortLink::PortLink;
   [[nodiscard]] Expected<void> open_port(const LocalAddress& address, LinkKind kind);
   void append_to_neighbour(const EgressFrame& frame, const MAC& to);
   void append_v2(const EgressFrame& frame, const Neighbours::Route& route);
   void append_v1(const EgressFrame& frame, const Neighbours::Route& route);
 
-  std::unique_ptr<UDPLink> below_;
-  LinkCounters own_;
-  std::unique_ptr<RawPort> port_;
-  Neighbours neighbours_;
-  std::vector<int> descriptors_;
-  Time flush_begun_;
-  bool any_appended_ = false;
   u32 round_ = 0, below_quiet_rounds_ = 0;
-  bool has_left_ = false;
-  mutable LinkCounters counters_;
 };
 
 }  // namespace verbena::host

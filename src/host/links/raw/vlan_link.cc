@@ -1,11 +1,9 @@
 #include "host/links/raw/vlan_link.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 #include "host/links/raw/interface_mac.h"
-#include "host/os/clock.h"
 
 namespace verbena::host {
 
@@ -22,25 +20,22 @@ Expected<std::unique_ptr<VLANLink>> VLANLink::on(std::unique_ptr<UDPLink> below,
   Expected<std::unique_ptr<PacketPort>> port =
       PacketPort::open(link->taken_, address.mtu, link->own_);
   if (!port) return tl::unexpected(port.error());
-  link->port_ = std::move(*port);
-  const auto of_port = link->port_->descriptors(), of_below = link->below_->descriptors();
-  link->descriptors_.assign(of_port.begin(), of_port.end());
-  link->descriptors_.insert(link->descriptors_.end(), of_below.begin(), of_below.end());
+  link->packets_ = port->get();
+  link->use(std::move(*port));
   return link;
 }
 
 void VLANLink::take_management() {
   if (std::exchange(taken_.takes_management, true)) return;
-  if (!port_->retake(taken_)) taken_.takes_management = false;  // tried again for the next program
+  if (!packets_->retake(taken_))
+    taken_.takes_management = false;  // tried again for the next program
 }
 
 const MAC* VLANLink::next_hop_of(const EgressFrame& frame) {
   if (frame.type != GIDType::kRoCEv2) return nullptr;
-  const Neighbours::Route& route = neighbours_.towards(frame.destination, flush_begun_);
+  const Neighbours::Route& route = route_of(frame);
   switch (route.way) {
-    case Neighbours::Way::kUnsettled:
-      neighbours_.ask(frame.destination, flush_begun_);
-      return route.mac ? &*route.mac : nullptr;
+    case Neighbours::Way::kUnsettled: ask_for(frame); return route.mac ? &*route.mac : nullptr;
     case Neighbours::Way::kNeighbour:
     case Neighbours::Way::kRouter: return &*route.mac;
     case Neighbours::Way::kThisHost:
@@ -50,8 +45,7 @@ const MAC* VLANLink::next_hop_of(const EgressFrame& frame) {
 }
 
 void VLANLink::append(const EgressFrame& frame) {
-  if (has_left_) return;
-  if (!std::exchange(any_appended_, true)) flush_begun_ = monotonic_now();
+  if (has_left()) return;
   const MAC* const to = next_hop_of(frame);
   if (to == nullptr)
     own_.send_dropped += frame.packets;
@@ -60,12 +54,12 @@ void VLANLink::append(const EgressFrame& frame) {
 }
 
 void VLANLink::flush() {
-  any_appended_ = false;
-  if (!has_left_) port_->flush();
+  end_burst();
+  if (!has_left()) port_->flush();
 }
 
 bool VLANLink::receive(Look look) {
-  if (has_left_) return false;
+  if (has_left()) return false;
   const bool came = port_->receive();
   return below_->receive(look) || came;
 }
@@ -77,23 +71,6 @@ bool VLANLink::poll_frame(IngressFrame& out, Time now) {
     return true;
   }
   return below_->poll_frame(out, now);
-}
-
-void VLANLink::leave() {
-  if (std::exchange(has_left_, true)) return;
-  below_->leave();
-  if (port_ != nullptr) port_->close();
-}
-
-void VLANLink::abandon() {
-  has_left_ = true;
-  port_->close();
-  below_->abandon();
-}
-
-const LinkCounters& VLANLink::counters() const {
-  counters_ = with_raw(below_->counters(), own_);
-  return counters_;
 }
 
 }  // namespace verbena::host

@@ -7,58 +7,37 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include "host/links/raw/neighbours.h"
 #include "host/links/raw/packet_port.h"
-#include "host/links/udp_link.h"
+#include "host/links/raw/port_link.h"
 
 namespace verbena::host {
 
-class VLANLink final : public Link {
+class VLANLink final : public PortLink {
  public:
   // `below`: of UDPLink::open_for_vlan().
   [[nodiscard]] static Expected<std::unique_ptr<VLANLink>> on(std::unique_ptr<UDPLink> below,
                                                               const LocalAddress& address,
                                                               u16 vlan);
-  ~VLANLink() override { leave(); }
 
   [[nodiscard]] UDPLink& below() { return *below_; }
-  [[nodiscard]] u32 receive_buffer_bytes() const { return port_->receive_buffer_bytes(); }
+  [[nodiscard]] u32 receive_buffer_bytes() const { return packets_->receive_buffer_bytes(); }
   // Takes packets to QP 1 from now on. One link of each address does.
   void take_management();
 
   void append(const EgressFrame& frame) override;
-  [[nodiscard]] Trains takes() const override { return port_->takes(); }
   void flush() override;
   [[nodiscard]] bool may_wait() const override { return port_->may_wait(); }
   [[nodiscard]] bool receive(Look look) override;
   [[nodiscard]] bool poll_frame(IngressFrame& out, Time now) override;
-  [[nodiscard]] Time next_timer() const override { return below_->next_timer(); }
-  [[nodiscard]] std::span<const int> descriptors() const override { return descriptors_; }
-  [[nodiscard]] Expected<void> join_multicast(const GID& group) override {
-    return below_->join_multicast(group);
-  }
-  void leave_multicast(const GID& group) override { below_->leave_multicast(group); }
-  void leave() override;
-  void abandon() override;
-  [[nodiscard]] const LinkCounters& counters() const override;
 
  private:
-  VLANLink(std::unique_ptr<UDPLink> below, u32 interface_index)
-      : below_(std::move(below)), neighbours_(interface_index) {}
+  using PortLink::PortLink;
   // Returns nullptr if the frame does not go in this VLAN, or not yet.
   [[nodiscard]] const MAC* next_hop_of(const EgressFrame& frame);
 
-  std::unique_ptr<UDPLink> below_;
   TakenTraffic taken_;
-  LinkCounters own_;
-  std::unique_ptr<PacketPort> port_;
-  Neighbours neighbours_;
-  std::vector<int> descriptors_;
-  Time flush_begun_;
-  bool any_appended_ = false, has_left_ = false;
-  mutable LinkCounters counters_;
+  PacketPort* packets_ = nullptr;  // the port
 };
 
 }  // namespace verbena::host
