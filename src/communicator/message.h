@@ -36,7 +36,8 @@ struct Header {
   u64 words = 0, count = 0;  // the Signature
   u64 length = 0;            // octets of the message
 };
-// Offer: follows the header of an offer.
+// Offer: the place of a message in the sender's memory. It stands behind the header of a message
+// of kind Offer.
 struct Offer {
   u64 address = 0;
   std::array<u32, kMaxRails> rkeys{};
@@ -49,9 +50,8 @@ template <typename T>
 static_assert(std::is_trivially_copyable_v<Header> && std::is_trivially_copyable_v<Offer>);
 
 inline constexpr u32 kSlotOctets = 8192;
-// Offers of at most so many bytes are staged, and pass through a buffer at the receiver. Longer
-// ones are read from the sender's memory, and directly to their destination if they are only
-// copied.
+// The longest message that the sender stages, and that the receiver reads through a buffer. The
+// receiver reads a longer one from the sender's memory, and to its destination if it is not reduced.
 inline constexpr u64 kBufferedOctets = 256u << 10;
 static_assert(kEagerOctets == kSlotOctets - sizeof(Header));
 

@@ -114,7 +114,7 @@ u32 Host::packet_octets() const {
   return device.packet_octets != 0 ? device.packet_octets : bytes(device.active_mtu);
 }
 
-// Whole packets in all but the last.
+// All messages but the last consist of whole packets.
 u32 Host::messages_of(u64 octets) const {
   const u32 most = kMessageOctets / packet_octets() * packet_octets();
   return static_cast<u32>(std::max<u64>(1, (octets + most - 1) / most));
