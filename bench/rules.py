@@ -24,9 +24,10 @@ import sys
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "mutants")]
 import measurements  # noqa: E402
 import sites  # noqa: E402
+import source_edits  # noqa: E402
 
 WORK = ROOT / "build" / "rules"
 TREE = WORK / "tree"
@@ -37,12 +38,8 @@ LOCAL, PACKETS = (("VERBENA_LOCAL", "on"),), (("VERBENA_LOCAL", "off"),)
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
-    name: str
+class Rule(source_edits.Edit):
     what: str
-    file: str
-    find: str
-    replace: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,25 +93,6 @@ def read_rules():
     return [Rule(**entry) for entry in entries]
 
 
-def without(rule, text):
-    if text.count(rule.find) != 1:
-        sys.exit(f"rules.py: {rule.name}: its text occurs {text.count(rule.find)} times in {rule.file}")
-    return text.replace(rule.find, rule.replace)
-
-
-def copy_tree():
-    TREE.mkdir(parents=True, exist_ok=True)
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others",
-                             "--exclude-standard"], cwd=ROOT, check=True, capture_output=True,
-                            text=True).stdout
-    for file in filter(None, listed.split("\0")):
-        source, copy = ROOT / file, TREE / file
-        if not source.is_file() or (copy.is_file() and copy.read_bytes() == source.read_bytes()):
-            continue
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, copy)
-
-
 def build(name):
     """Builds the copy as it is, and keeps what programs load."""
     subprocess.run(["cmake", "--build", "--preset", PRESET, "--target", "product"], cwd=TREE,
@@ -127,17 +105,12 @@ def build(name):
 
 
 def build_all(rules):
-    copy_tree()
+    source_edits.update(TREE)
     subprocess.run(["cmake", "--preset", PRESET], cwd=TREE, check=True, stdout=subprocess.DEVNULL)
     build(ALL_RULES)
     for rule in rules:
-        path = TREE / rule.file
-        original = path.read_text()
-        try:
-            path.write_text(without(rule, original))
+        with source_edits.Applied(TREE, rule):
             build(rule.name)
-        finally:
-            path.write_text(original)
 
 
 def gain(measurement, without_rule, with_rule):

@@ -10,10 +10,10 @@
 """
 
 import dataclasses
-import pathlib
 import tomllib
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from source_edits import ROOT, Edit, ListError
+
 FOLDER = ROOT / "tests" / "mutants"
 # The layers with code, lowest first, as CMakeLists.txt has them.
 LAYERS = ("base", "wire", "memory", "congestion", "transport", "connect", "device", "faults",
@@ -24,26 +24,11 @@ KEYS = {"name", "why", "file", "find", "replace"}
 OPTIONAL = {"first"}
 
 
-class ListError(Exception):
-    """The list itself is wrong."""
-
-
 @dataclasses.dataclass(frozen=True)
-class Mutant:
+class Mutant(Edit):
     layer: str
-    name: str
     why: str
-    file: str
-    find: str
-    replace: str
     first: tuple = ()
-
-    def applied(self, text):
-        """Returns the text of the file with the edit made."""
-        count = text.count(self.find)
-        if count != 1:
-            raise ListError(f"{self.name}: its text occurs {count} times in {self.file}")
-        return text.replace(self.find, self.replace)
 
 
 def read(layer, folder=FOLDER):

@@ -18,7 +18,6 @@ import argparse
 import collections
 import contextlib
 import ctypes
-import hashlib
 import json
 import os
 import pathlib
@@ -32,6 +31,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import fast_set  # noqa: E402
 import mutant_list  # noqa: E402
+import source_edits  # noqa: E402
 
 WORK = mutant_list.ROOT / "build" / "mutants"
 TREE = WORK / "tree"
@@ -40,7 +40,6 @@ JOBS = os.environ.get("JOBS") or str(os.cpu_count())
 ESCAPES_ALLOWED = 1 / 20
 LEAST_LIMIT, SLOWER = 120, 10  # seconds; a test with a mutant may take so many times as long
 FIRST_LIMIT = 1800           # seconds, of a test whose time is not known yet
-NOT_TESTED = ("docs/", "tests/mutants/", "tests/tools/")  # what changes there changes no result
 
 
 # --- commands
@@ -127,57 +126,11 @@ def first_failure(output):
     return "its exit status"
 
 
-# --- the copy
-
-def files_of_tree():
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                            cwd=mutant_list.ROOT, check=True, capture_output=True, text=True)
-    files = sorted(set(filter(None, listed.stdout.split("\0"))))
-    return [file for file in files if (mutant_list.ROOT / file).is_file()]
-
-
-def update_copy():
-    """Makes the copy equal to the tree, touching only what differs; returns a hash of what is tested."""
-    TREE.mkdir(parents=True, exist_ok=True)
-    files = files_of_tree()
-    digest = hashlib.sha256()
-    for file in files:
-        source, copy = mutant_list.ROOT / file, TREE / file
-        content = source.read_bytes()
-        if not file.startswith(NOT_TESTED) and not file.endswith(".md"):
-            digest.update(f"{file}\0{len(content)}\0".encode() + content)
-        if copy.is_file() and copy.read_bytes() == content:
-            continue
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, copy)
-    wanted = {TREE / file for file in files}
-    for folder in (path for path in TREE.iterdir() if path.is_dir() and path.name != "build"):
-        for copy in folder.rglob("*"):
-            if copy.is_file() and copy not in wanted and "__pycache__" not in copy.parts:
-                copy.unlink()
-    return digest.hexdigest()
-
-
-class Applied:
-    """A mutant in the copy, for as long as the block lasts."""
-
-    def __init__(self, mutant):
-        self.path = TREE / mutant.file
-        self.original = self.path.read_text()
-        self.mutated = mutant.applied(self.original)
-
-    def __enter__(self):
-        self.path.write_text(self.mutated)
-
-    def __exit__(self, *_):
-        self.path.write_text(self.original)
-
-
 # --- the unmutated tree
 
 def prepare(tests):
     """Builds the copy; returns the seconds of each test that passes, by its key."""
-    tree_hash = update_copy()
+    tree_hash = source_edits.update(TREE)
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     seconds = known["seconds"] if known.get("tree") == tree_hash else {}
     for preset in sorted({test.preset for test in tests}, reverse=True):
@@ -206,7 +159,7 @@ def say(text):
 
 def catch(mutant, tests, seconds):
     """Returns (verdict, by what): caught, not caught, or does not compile."""
-    with Applied(mutant):
+    with source_edits.Applied(TREE, mutant):
         for test in tests:
             if output := build(test.preset, [test.target]):
                 return "does not compile", output[-2000:]
