@@ -8,12 +8,13 @@ import socket
 
 import harness
 
-# mov ax,0x2000; segment: mov es,ax; xor di,di; word: mov eax,cr0; xor eax,0x10000; mov cr0,eax;
+# cli; first: mov ax,0x2000; segment: mov es,ax; xor di,di; word: mov eax,cr0; xor eax,0x10000; mov cr0,eax;
 # inc word [es:di]; add di,0x40; jnz word; mov ax,es; add ax,0x1000; cmp ax,0x9000; jb segment; jmp
-# to the first instruction. Each change of CR0.WP makes QEMU's TCG flush its TLB. Otherwise QEMU 7.2
-# loses changes in a migration, with TCP as with RDMA: when cpu_physical_memory_sync_dirty_bitmap()
-# clears dirty bits, TLB entries remain that let the guest write without setting them again.
-INCREMENTING = bytes.fromhex("b80020 8ec0 31ff 0f20c0 663500000100 0f22c0 26ff05 83c740 75ec 8cc0"
+# first. Each change of CR0.WP makes QEMU's TCG flush its TLB. Otherwise QEMU 7.2 loses changes in a
+# migration, with TCP as with RDMA: when cpu_physical_memory_sync_dirty_bitmap() clears dirty bits,
+# TLB entries remain that let the guest write without setting them again. Interrupts are off, because
+# the BIOS's timer interrupt writes to its stacks (0x6000, 0xe8000) and flushes nothing.
+INCREMENTING = bytes.fromhex("fa b80020 8ec0 31ff 0f20c0 663500000100 0f22c0 26ff05 83c740 75ec 8cc0"
                              "050010 3d0090 72de ebd9")
 BOOT_SECTOR = INCREMENTING.ljust(510, b"\0") + b"\x55\xaa"
 CHANGING = 0x20000  # where the first of those words is

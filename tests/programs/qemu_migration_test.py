@@ -49,7 +49,9 @@ class QEMUMigrationTest(unittest.TestCase):
 
     def check_migrated(self, destination, result):
         self.assertEqual(result["status"], "completed", f"{result}\n{self.source.program}")
-        self.assertEqual(destination.ask("query-status")["status"], "paused")
+        # The source may report its end before the destination has loaded the last state.
+        harness.wait_until(lambda: destination.ask("query-status")["status"] == "paused", LIMIT_S,
+                           f"the destination has the guest\n{destination.program}")
         self.check_equal(self.source.memory.read_bytes(), destination.memory.read_bytes())
         destination.ask("cont")
         destination.wait_until_running()
