@@ -3,6 +3,8 @@
 import time
 import unittest
 
+import harness
+
 LIMIT_S = 60
 # A server of librdmacm shows nothing to wait for when it listens. A client that comes too early is
 # refused, as on any RDMA device; it is started again until this.
@@ -12,9 +14,12 @@ _next_port = 20000
 
 
 def free_port():
-    """A port of this test's own address, where nobody else binds."""
+    """A port of this test's own address, where nobody else binds, and of which no TCP socket is left
+    (in TIME_WAIT, by a test before this one)."""
     global _next_port
     _next_port += 1
+    while harness.sockets("tcp", _next_port):
+        _next_port += 1
     return _next_port
 
 
