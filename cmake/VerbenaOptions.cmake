@@ -52,6 +52,9 @@ if(VERBENA_WERROR)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options(-Wno-sign-conversion)  # not in g++'s -Wconversion either
+elseif(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # g++ 12 warns of the standard library's own `"," + std::string` (GCC bug 105651).
+  add_compile_options(-Wno-restrict)
 endif()
 
 if(VERBENA_SANITIZE)
