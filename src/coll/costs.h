@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "base/types.h"
 #include "coll/error.h"
 
 namespace verbena::coll {
