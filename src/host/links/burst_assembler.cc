@@ -197,8 +197,11 @@ void BurstAssembler::write_segment(const Burst& burst, u32 place, Room& room,
   RoCEv2Envelope envelope = envelope_of(burst, place);
   if (around != nullptr) envelope.identification = 0;
   const ICRC icrc(flow_.of(envelope, frame.transport_size()));
-  encode_frame(frame, packet, icrc, around, burst.udp_source_port,
-               room.staging.data() + room.staged, sink);
+  u8* const begin = room.staging.data() + room.staged;
+  if (around == nullptr)
+    encode_frame(frame, packet, icrc, begin, sink);
+  else
+    sink.take(encode_encapsulated(frame, packet, icrc, *around, burst.udp_source_port, begin));
 }
 
 // Sends `bytes` next. They were just written to the end of the staged bytes.

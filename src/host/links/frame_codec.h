@@ -40,13 +40,11 @@ struct OnePieceSink {
 }
 
 // Writes packet number `packet` of the frame, of which a train has several, to `begin`. `icrc` has
-// seen the envelope. `around`: nullptr where nothing encapsulates. A packet that is encapsulated
-// gathers nothing, since it is encrypted in place. The payload is the application's memory, which
-// may not be there: call this inside touch().
+// seen the envelope. The payload is the application's memory, which may not be there: call this
+// inside touch().
 template <FrameSink Sink>
-void encode_frame(const EgressFrame& frame, u32 packet, ICRC icrc, Encapsulation* around,
-                  u16 udp_source_port, u8* const begin, Sink& sink) {
-  u8* piece = around == nullptr ? begin : begin + around->head_bytes();
+void encode_frame(const EgressFrame& frame, u32 packet, ICRC icrc, u8* const begin, Sink& sink) {
+  u8* piece = begin;
   std::memcpy(piece, frame.headers.data(), kMaxHeadersSize);  // a fixed size is quicker
   if (packet != 0) EgressFrame::make_headers_of(packet, piece);
   u8* end = piece + frame.headers_size;
@@ -57,7 +55,7 @@ void encode_frame(const EgressFrame& frame, u32 packet, ICRC icrc, Encapsulation
     headers_done = true;
   };
   const auto add = [&](Bytes part) {
-    if (around == nullptr && sink.gathers(part)) {
+    if (sink.gathers(part)) {
       digest_piece();
       sink.take({piece, end});
       piece = end;
@@ -77,12 +75,19 @@ void encode_frame(const EgressFrame& frame, u32 packet, ICRC icrc, Encapsulation
   digest_piece();
   store_icrc(icrc.finish() ^ frame.icrc_flip, std::span<u8, kICRCSize>(end, kICRCSize));
   end += kICRCSize;
-  if (around != nullptr) {
-    piece = begin;
-    end += around->tail_bytes();
-    around->finish(frame, udp_source_port, {piece, end});
-  }
   sink.take({piece, end});
+}
+
+// As encode_frame(), with `around` about the packet. It is in one piece, since it is encrypted in
+// place. Returns all that was written.
+inline std::span<u8> encode_encapsulated(const EgressFrame& frame, u32 packet, ICRC icrc,
+                                         Encapsulation& around, u16 udp_source_port,
+                                         u8* const begin) {
+  OnePieceSink inside;
+  encode_frame(frame, packet, icrc, begin + around.head_bytes(), inside);
+  const std::span<u8> written(begin, around.overhead() + inside.size);
+  around.finish(frame, udp_source_port, written);
+  return written;
 }
 
 }  // namespace verbena::host

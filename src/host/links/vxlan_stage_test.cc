@@ -42,9 +42,8 @@ std::vector<u8> encapsulated(VXLANStage& stage, const EgressFrame& frame) {
                            .destination = frame.destination,
                            .udp_source_port = frame.udp_source_port},
                           frame.transport_size()));
-  OnePieceSink sink;
-  encode_frame(frame, 0, icrc, around, frame.udp_source_port, out.data(), sink);
-  out.resize(sink.size);
+  out.resize(
+      encode_encapsulated(frame, 0, icrc, *around, frame.udp_source_port, out.data()).size());
   return out;
 }
 

@@ -71,11 +71,14 @@ std::size_t write_frame(const EthernetPath& path, const EgressFrame& frame, cons
                         EnvelopeCRC& flow, std::span<u8> out) {
   if (out.size() < kMaxEnvelopeSize + encoded_room(frame.transport_size(), seal.sealer)) return 0;
   const std::size_t headers_size = write_headers(path, frame, seal, out);
-  OnePieceSink sink;
+  u8* const begin = out.data() + headers_size;
   const ICRC icrc(crc_before(frame, flow));
+  OnePieceSink sink;
   const bool is_there = touch([&] {
-    encode_frame(frame, 0, icrc, seal.sealer, frame.udp_source_port, out.data() + headers_size,
-                 sink);
+    if (seal.sealer == nullptr)
+      encode_frame(frame, 0, icrc, begin, sink);
+    else
+      sink.take(encode_encapsulated(frame, 0, icrc, *seal.sealer, frame.udp_source_port, begin));
   });
   return is_there ? headers_size + sink.size : 0;
 }
