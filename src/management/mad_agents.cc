@@ -99,8 +99,12 @@ void MADAgents::send(u32 client, u32 agent, Datagram datagram, Duration timeout,
       pending_.push_back({its->high_id, low_id_of(datagram), datagram.mad[1], datagram, timeout,
                           retries, now + timeout});
   }
-  if (!is_message(datagram)) return to_send_.push_back({its->at, std::move(datagram)});
-  transfers_.send(its->at, std::move(datagram), now);
+  transmit(its->at, std::move(datagram), now);
+}
+
+void MADAgents::transmit(PortPlace at, Datagram datagram, Time now) {
+  if (!is_message(datagram)) return to_send_.push_back({at, std::move(datagram)});
+  transfers_.send(at, std::move(datagram), now);
   take_to_send();
 }
 
@@ -178,14 +182,17 @@ void MADAgents::on_timer(Time now) {
   std::vector<Pending> ended;
   for (Pending& pending : pending_) {
     if (pending.due > now) continue;
-    if (pending.retries == 0) {
+    const auto agent = std::ranges::find(agents_, pending.high_id, &Agent::high_id);
+    const bool has_left =
+        agent == agents_.end() || !transfers_.is_sending(agent->at, pending.datagram);
+    if (has_left && pending.retries == 0) {
       ended.push_back(pending);
       continue;
     }
-    --pending.retries;
     pending.due = now + pending.timeout;
-    const auto agent = std::ranges::find(agents_, pending.high_id, &Agent::high_id);
-    if (agent != agents_.end()) to_send_.push_back({agent->at, pending.datagram});
+    if (!has_left) continue;
+    --pending.retries;
+    if (agent != agents_.end()) transmit(agent->at, pending.datagram, now);
   }
   std::erase_if(pending_, [now](const Pending& pending) { return pending.due <= now; });
   for (Pending& pending : ended) {

@@ -42,6 +42,7 @@ class MADAgents {
   [[nodiscard]] Registration add(u32 client, u32 agent, const AgentConfig& config);
   void remove(u32 client, u32 agent);
   // A request is repeated `retries` times and comes back when no answer does; timeout 0: neither.
+  // The time of a request in segments begins when all of them are acknowledged.
   void send(u32 client, u32 agent, Datagram datagram, Duration timeout, u32 retries, Time now);
   void deliver(Delivery delivery, Time now);
   void on_timer(Time now);
@@ -72,6 +73,7 @@ class MADAgents {
   [[nodiscard]] const Agent* find(u32 client, u32 agent) const;
   [[nodiscard]] bool takes_segments(const Delivery& delivery) const;
   void prolong(const Delivery& delivery, Time now);
+  void transmit(PortPlace at, Datagram datagram, Time now);
   void take_to_send();
   void deliver_response(Delivery delivery);
   void deliver_request(Delivery delivery);

@@ -53,6 +53,11 @@ void RMPPTransfers::send(PortPlace at, Datagram message, Time now) {
   send_window(outgoing_.back(), now);
 }
 
+bool RMPPTransfers::is_sending(PortPlace at, const Datagram& message) const {
+  const Key key = key_of(at, message.dlid, message.mad);
+  return std::ranges::find(outgoing_, key, &Outgoing::key) != outgoing_.end();
+}
+
 void RMPPTransfers::send_window(Outgoing& transfer, Time now) {
   const u32 last =
       std::min({transfer.window_last, transfer.segments, transfer.acknowledged + kMostUnderWay});
@@ -86,7 +91,7 @@ void RMPPTransfers::on_ack(const Key& key, const Datagram& mad, Time now) {
   const auto transfer = std::ranges::find(outgoing_, key, &Outgoing::key);
   if (transfer == outgoing_.end()) return;
   const RMPPHeader ack = RMPPHeader::decode(mad.mad);
-  if (ack.segment > transfer->sent) {
+  if (ack.segment > transfer->segments) {
     abort(key, mad, RMPPStatus::kInconsistentSegmentNumber);
     return end(key);
   }
@@ -96,6 +101,8 @@ void RMPPTransfers::on_ack(const Key& key, const Datagram& mad, Time now) {
   }
   if (ack.segment < transfer->acknowledged) return;  // an old one
   if (ack.segment > transfer->acknowledged) transfer->retries = 0;
+  // A request that is sent again is acknowledged as far as it came the first time.
+  transfer->sent = std::max(transfer->sent, ack.segment);
   transfer->acknowledged = ack.segment;
   transfer->window_last = std::max(transfer->window_last, ack.length);
   if (transfer->acknowledged == transfer->segments)

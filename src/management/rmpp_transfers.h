@@ -27,6 +27,8 @@ class RMPPTransfers {
 
   // `message`: headers once, then all data.
   void send(PortPlace at, Datagram message, Time now);
+  // Whether not all of its segments are acknowledged yet.
+  [[nodiscard]] bool is_sending(PortPlace at, const Datagram& message) const;
   // A MAD of RMPP that has come to `at`. Returns the whole message when it was the last segment.
   [[nodiscard]] std::optional<Datagram> on_mad(PortPlace at, const Datagram& mad, Time now);
   void on_timer(Time now);

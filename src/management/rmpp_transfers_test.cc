@@ -151,14 +151,14 @@ TEST_F(RMPPTransfersTest, NonsenseIsAborted) {
   EXPECT_FALSE(answer_to(receiver_, kReceiver, {.flags = 1, .segment = 2}).has_value());
   EXPECT_EQ(receiver_.transfers(), 0u);
 
-  for (const RMPPHeader& ack : {RMPPHeader{.type = RMPPType::kACK, .segment = 2, .length = 64},
+  for (const RMPPHeader& ack : {RMPPHeader{.type = RMPPType::kACK, .segment = 6, .length = 64},
                                 RMPPHeader{.type = RMPPType::kACK, .segment = 1, .length = 0}}) {
     sender_.send(kSender, message_of(1000), now_);
     while (sender_.poll_to_send()) {
     }
     EXPECT_EQ(
         status_of(answer_to(sender_, kSender, ack)),
-        ack.segment == 2 ? RMPPStatus::kInconsistentSegmentNumber : RMPPStatus::kWindowTooSmall);
+        ack.segment == 6 ? RMPPStatus::kInconsistentSegmentNumber : RMPPStatus::kWindowTooSmall);
     EXPECT_EQ(sender_.transfers(), 0u);
   }
 }

@@ -476,6 +476,39 @@ TEST_F(MADAgentsTest, ARequestIsRepeatedAndThenComesBack) {
   EXPECT_EQ(received->status, ReceivedMAD::Status::kTimedOut);
 }
 
+// As its first sending did: in segments, each of which is acknowledged.
+TEST_F(MADAgentsTest, ARequestOfManySegmentsIsRepeatedInSegments) {
+  constexpr std::size_t kRequestBytes = 56 + 3 * 200;
+  const u32 client = agents_.open(kHere), manager = agents_.open(kThere);
+  ASSERT_EQ(agents_.add(client, 0, {.mgmt_class = 3}), MADAgents::Registration::kDone);
+  ASSERT_EQ(agents_.add(manager, 0, taking(MgmtClass::kSubnAdm, MADMethod::kGet)),
+            MADAgents::Registration::kDone);
+  Datagram multi = request(MgmtClass::kSubnAdm, MADMethod::kGet, 5);
+  multi.mad.resize(kRequestBytes);
+  multi.message_bytes = kRequestBytes;
+  RMPPHeader{}.encode(multi.mad);
+  agents_.send(client, 0, std::move(multi), ms(100), 1, now_);
+  u32 requests = 0;
+  const auto carry = [&] {
+    while (auto sent = agents_.poll_to_send()) {
+      EXPECT_EQ(sent->datagram.mad.size(), kMADSize);
+      sent->at = sent->at == kHere ? kThere : kHere;
+      agents_.deliver(*sent, now_);
+    }
+    while (const auto received = agents_.poll_received()) {
+      if (received->status == ReceivedMAD::Status::kOk) ++requests;
+    }
+  };
+  agents_.on_timer(now_ = now_ + ms(200));  // no segment has come yet: nothing to repeat
+  carry();
+  EXPECT_EQ(requests, 1u);
+  agents_.on_timer(now_ = now_ + ms(200));
+  carry();  // the manager acknowledges what it has already
+  EXPECT_EQ(requests, 1u);
+  agents_.on_timer(now_ = now_ + RMPPTransfers::kIdleTimeout);
+  EXPECT_EQ(agents_.next_timer(), Time::never());
+}
+
 // A table is answered in segments; the agent that asked gets it whole, and its request is not
 // repeated while they come.
 TEST_F(MADAgentsTest, AMessageOfManySegmentsArrivesWhole) {
