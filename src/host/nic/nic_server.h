@@ -3,8 +3,8 @@
 // function to its rate, serves higher priorities first, and divides the rest of each priority by
 // weight (deficit round robin). It trusts nothing that a program can write.
 //
-// One thread. It polls while there is something to do, and for kSpin after; then it sleeps until a
-// doorbell or a link wakes it.
+// One thread. It polls while there is something to do, and for kSpin after, unless programs want
+// its core; then it sleeps until a doorbell or a link wakes it.
 #pragma once
 
 #include <array>
@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "host/nic/nic_function.h"
+#include "host/progress/core_contention.h"
 
 namespace verbena::host {
 
 class NICServer final : private NICVLANs {
  public:
   static constexpr Duration kSpin = us(50);
-  static constexpr u64 kQuantumBytes = 16 << 10;  // of the heaviest function in a round
+  static constexpr u64 kQuantumBytes = 32 << 10;  // of the heaviest function in a round
   static constexpr u32 kMaxControls = 256;        // control sockets that have not asked yet
 
   // Listens, and opens all functions.
@@ -59,11 +60,13 @@ class NICServer final : private NICVLANs {
   // Whether a function of the round could send more at once.
   [[nodiscard]] bool is_pending(Time now, Round round);
   bool receive(Look look, Time now);
+  void offer_core(Time now);
   void sleep(int stop, Time now);
   [[nodiscard]] Time next_due(Time now);
 
   NICConfig config_;
   TokenBucket rate_;
+  CoreContention contention_;
   Descriptor listener_, poll_;
   std::vector<Descriptor> controls_;  // that have not asked yet
   std::vector<NICFunction> functions_;

@@ -1,0 +1,37 @@
+#include "host/progress/core_contention.h"
+
+#include <gtest/gtest.h>
+
+namespace verbena::host {
+namespace {
+
+constexpr Time kBegin = Time() + sec(100);
+
+TEST(CoreContentionTest, AnOfferThatNobodyTakesChangesNothing) {
+  CoreContention contention;
+  contention.on_core_returned(kBegin, kBegin + CoreContention::kTaken - ns(1));
+  EXPECT_FALSE(contention.is_core_wanted(kBegin));
+}
+
+TEST(CoreContentionTest, TheRestDoublesWhileTheCoreIsTaken) {
+  CoreContention contention;
+  Time now = kBegin;
+  for (Duration rest = CoreContention::kMinRest; rest < CoreContention::kMaxRest; rest = rest * 2) {
+    contention.on_core_returned(now - CoreContention::kTaken, now);
+    EXPECT_TRUE(contention.is_core_wanted(now + rest - ns(1))) << rest.ns();
+    EXPECT_FALSE(contention.is_core_wanted(now + rest)) << rest.ns();
+    now = now + rest;
+  }
+}
+
+TEST(CoreContentionTest, TheRestIsShortAgainAfterQuietTimes) {
+  CoreContention contention;
+  for (const Time now : {kBegin, kBegin + ms(20)})
+    contention.on_core_returned(now - CoreContention::kTaken, now);
+  const Time later = kBegin + sec(10);
+  contention.on_core_returned(later - CoreContention::kTaken, later);
+  EXPECT_FALSE(contention.is_core_wanted(later + CoreContention::kMinRest));
+}
+
+}  // namespace
+}  // namespace verbena::host
