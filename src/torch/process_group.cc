@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -226,7 +227,11 @@ c10::intrusive_ptr<c10::ivalue::Future> VerbenaWork::getFuture() {
 // Completes works in the order in which they come.
 class Completer {
  public:
-  ~Completer() {
+  // Completes what is left. The caller may hold Python's GIL, which futures need that Python waits
+  // for, and tensors that Python made.
+  void end() {
+    std::optional<pybind11::gil_scoped_release> released;
+    if (PyGILState_Check() != 0) released.emplace();
     {
       const std::lock_guard<std::mutex> guard(mutex_);
       ends_ = true;
@@ -283,6 +288,7 @@ class ProcessGroupVerbena final : public Base {
     check(verbena_coll_set_timeout(comm_, std::chrono::duration<double>(timeout).count()));
   }
   ~ProcessGroupVerbena() override {
+    completer_.end();
     if (comm_ != nullptr) verbena_coll_destroy(comm_);
   }
   const std::string getBackendName() const override { return "verbena"; }

@@ -73,7 +73,7 @@ class TorchTest(unittest.TestCase):
 
     def test_two_ranks(self):
         self.pass_cases(2, "reductions", "movements", "exchanges", "messages", "overlapping",
-                        "groups", "ddp")
+                        "groups", "endings", "ddp")
 
     def test_three_ranks(self):
         self.pass_cases(3, "exchanges", "messages", "groups", "ddp")

@@ -4,6 +4,7 @@ Most cases do the same with gloo and compare.
 """
 
 import datetime
+import gc
 import sys
 import time
 
@@ -176,6 +177,21 @@ def groups(both):
     dist.monitored_barrier(timeout=20 * SECONDS)
 
 
+def endings(both):
+    """Groups that end while callbacks in Python wait for their operations."""
+    for i in range(20):
+        group = dist.new_group()
+        ends = []
+        works = [dist.all_reduce(torch.ones(20000), group=group, async_op=True) for _ in range(8)]
+        for work in works:
+            work.get_future().then(lambda future: ends.append(future.value()[0][0].item()))
+        del works, work
+        dist.destroy_process_group(group)
+        del group
+        gc.collect()
+        assert ends == [both.size] * 8, (i, ends)
+
+
 def late(both):
     """A rank that does not come is named."""
     if both.rank == 1:
@@ -246,7 +262,8 @@ def ddp(both):
 
 
 CASES = {case.__name__: case for case in (reductions, movements, exchanges, messages, overlapping,
-                                          groups, late, timeouts, mismatches, ddp)}
+                                          groups, endings, late, timeouts, mismatches,
+                                          ddp)}
 
 
 def main():
