@@ -3,6 +3,7 @@
 #include "check/memory_hash.h"
 #include "check/words.h"
 #include "memory/touch.h"
+#include "transport/completions.h"
 
 namespace verbena::check {
 namespace {
@@ -25,16 +26,12 @@ bool sends_memory(SendOp op) {
   return false;
 }
 
-bool fills_memory(SendOp op) {
-  return op == SendOp::kRDMARead || op == SendOp::kCompareSwap || op == SendOp::kFetchAdd;
-}
-
 bool is_atomic(SendOp op) {
   return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd || op == SendOp::kAtomicWrite;
 }
 
 bool names_remote_memory(SendOp op) {
-  return fills_memory(op) || op == SendOp::kRDMAWrite || op == SendOp::kRDMAWriteWithImmediate ||
+  return returns_data(op) || op == SendOp::kRDMAWrite || op == SendOp::kRDMAWriteWithImmediate ||
          op == SendOp::kAtomicWrite || op == SendOp::kFlush;
 }
 
@@ -306,11 +303,11 @@ void Ledger::on_send(const QPName& name, const SendWR& wr, const WriteLog& writt
   QP& qp = found->second;
   check_reclaimable(qp, name, at);
   check_alignment(name, wr, at);
-  const bool has_list = !wr.inline_data && (sends_memory(wr.op) || fills_memory(wr.op));
+  const bool has_list = !wr.inline_data && (sends_memory(wr.op) || returns_data(wr.op));
   Work work = describe(wr.wr_id, has_list ? wr.sg_list : std::span<const SGE>{},
                        wr.signaled || qp.facts.signal_all, at);
   check_memory(name.device, qp.facts.pd, work);
-  if (fills_memory(wr.op)) fill(work);
+  if (returns_data(wr.op)) fill(work);
   if (sends_memory(wr.op) && (work.signaled || !qp.facts.is_datagram)) watch(work);
   if (work.signaled) expect(qp.facts.send_cq, at);
   work.heard = heard_;

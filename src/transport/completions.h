@@ -32,7 +32,7 @@ inline bool completes_visibly(const SendWQE& wqe, const QPAttributes& qp, WQESta
   return wqe.wr.signaled || qp.signal_all || status != WQEStatus::kSuccess;
 }
 
-// Returns true for operations whose CQE counts bytes: those that return data.
+// Returns true for operations whose answer goes to local memory. Their CQEs count its bytes.
 constexpr bool returns_data(SendOp op) {
   return op == SendOp::kRDMARead || op == SendOp::kCompareSwap || op == SendOp::kFetchAdd;
 }
@@ -53,7 +53,7 @@ inline void count_completion(const SendWQE& wqe, const QPAttributes& qp, WQEStat
     qp.counters.on_completion(*op, status == WQEStatus::kSuccess, wqe.length_bytes);
 }
 
-// The CQE of a receive that ends without a message: flushed, or in error. The responder fills in a
+// The CQE of a receive that ends without a message: flushed, or in error. Responders fill in a
 // successful one.
 inline CQE receive_cqe(u64 wr_id, const QPAttributes& qp, WQEStatus status) {
   return {.wr_id = wr_id,

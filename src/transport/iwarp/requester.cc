@@ -18,7 +18,6 @@ namespace {
 constexpr u32 kAtomicOctets = 8;
 
 bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
-bool is_answered(SendOp op) { return op == SendOp::kRDMARead || is_atomic(op); }
 
 // Returns true if RDMAP has the operation. A SEND has no immediate data, and there is no FLUSH.
 bool is_offered(SendOp op, bool rfc7306) {
@@ -72,7 +71,7 @@ PostError Requester::post(const SendWR& wr, Time now) {
     return PostError::kBadState;
   if (!is_offered(wr.op, may_use_rfc7306_ || state == QPState::kError))
     return PostError::kBadOpcode;
-  if (is_answered(wr.op) && wr.inline_data) return PostError::kBadOpcode;
+  if (returns_data(wr.op) && wr.inline_data) return PostError::kBadOpcode;
   if (is_atomic(wr.op)) {
     u64 room = 0;
     for (const SGE& sge : wr.sg_list) room += sge.length;
@@ -147,7 +146,7 @@ bool Requester::next(Position& at, OutMessage& out) const {
   const SendWQE& wqe = queue_.at(at.next);
   if (is_local_operation(wqe.wr.op)) return false;
   if (wqe.wr.fence && at.part == 0 && at.reads != 0) return false;
-  if (is_answered(wqe.wr.op) && at.reads >= ord_) return false;
+  if (returns_data(wqe.wr.op) && at.reads >= ord_) return false;
   if (at.part == 0 && short_cut_.holds(wqe, at.next)) return false;
   step(at, out);
   return true;
@@ -267,7 +266,7 @@ MemoryFault Requester::gather(const OutMessage& message, u32 offset, u32 length,
   const SendWQE& wqe = queue_.at(message.request);
   if (message.payload == OutMessage::Payload::kRequest)
     return send_payload(memory_, qp_.pd, wqe, offset, length, out, copies_);
-  if (!is_answered(wqe.wr.op)) return MemoryFault::kNone;
+  if (!returns_data(wqe.wr.op)) return MemoryFault::kNone;
   for (const SGE& sge : wqe.wr.sg_list)
     if (const Resolved sink =
             memory_.local(qp_.pd, sge.l_key, sge.address, sge.length, Access::kLocalWrite);
@@ -310,7 +309,7 @@ void Requester::note_fault(u64 request, WQEStatus status) {
   if (status == WQEStatus::kLocalProtection)
     fault_.refused =
         find_refused(memory_, qp_.pd, wqe.wr.sg_list,
-                     is_answered(wqe.wr.op) ? Access::kLocalWrite : Access::kLocalRead);
+                     returns_data(wqe.wr.op) ? Access::kLocalWrite : Access::kLocalRead);
 }
 
 // --- in

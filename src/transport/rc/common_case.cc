@@ -121,26 +121,12 @@ bool RCResponder::take_send(const PacketView& packet, u8* to, CQE& out) {
   const u8* const from = packet.payload.data();
   const std::size_t size = packet.payload.size();
   if (size != 0 && !touch([=] { std::memmove(to, from, size); })) return false;
-  const BTH& bth = packet.headers.bth;
-  out.wr_id = receive_queue_.pop_wr_id();
-  out.status = WQEStatus::kSuccess;
-  out.op = CompletionOp::kReceive;
-  out.with_immediate = bth.opcode == kSendOnlyWithImmediate;
-  out.with_invalidate = out.with_grh = false;
-  out.solicited = bth.solicited_event;
-  out.service_level = qp_.path.service_level;
-  out.p_key_index = qp_.p_key_index;
-  out.source_lid = 0;
-  out.byte_length = static_cast<u32>(size);
-  out.immediate = out.with_immediate ? packet.headers.imm.value : 0;
-  out.qp = qp_.qpn;
-  out.source_qp = qp_.dest_qp;
-  out.srq = 0;
-  out.entries = 1;
+  describe_receive(CompletionOp::kReceive, receive_queue_.pop_wr_id(), static_cast<u32>(size),
+                   packet, out);
   nak_sent_ = false;
   expect(expected_.next());
   msn_ = msn_.next();
-  if (bth.ack_req) acknowledge();
+  if (packet.headers.bth.ack_req) acknowledge();
   return true;
 }
 

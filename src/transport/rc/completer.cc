@@ -19,10 +19,6 @@ namespace {
 
 constexpr u8 kRetryForEver = 7;  // of rnr_retry. IBTA 11.2.5.2
 
-bool brings_data(SendOp op) {
-  return answer_to(op) == Answer::kData || answer_to(op) == Answer::kOriginal;
-}
-
 WQEStatus status_of(NAKCode code) {
   switch (code) {
     case NAKCode::kInvalidRequest: return WQEStatus::kRemoteInvalidRequest;
@@ -376,7 +372,7 @@ void RCRequester::note_fault(const SendWQE& wqe, WQEStatus status) {
   if (status == WQEStatus::kLocalProtection)
     fault_.refused =
         find_refused(memory_, qp_.pd, wqe.wr.sg_list,
-                     brings_data(wqe.wr.op) ? Access::kLocalWrite : Access::kLocalRead);
+                     returns_data(wqe.wr.op) ? Access::kLocalWrite : Access::kLocalRead);
 }
 
 bool RCRequester::poll_cqe(CQE& out) {

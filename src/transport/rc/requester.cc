@@ -8,6 +8,7 @@
 #include "transport/completions.h"
 #include "transport/local_operations.h"
 #include "transport/message_ops.h"
+#include "transport/rc/answer.h"
 
 namespace verbena {
 
@@ -15,12 +16,7 @@ namespace {
 
 constexpr u32 kLongRun = 16;  // requests in a row without a requested completion
 
-bool is_atomic(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
-// Returns true for operations that an empty READ response answers. Annex A19
-bool is_confirmed(SendOp op) { return op == SendOp::kFlush || op == SendOp::kAtomicWrite; }
-bool brings_data(SendOp op) { return op == SendOp::kRDMARead || is_atomic(op); }
-// Returns true for operations that occupy a resource of the peer until they are answered.
-bool is_rd_atomic(SendOp op) { return brings_data(op) || is_confirmed(op); }
+bool is_atomic(SendOp op) { return answer_to(op) == Answer::kOriginal; }
 
 // Returns true for operations that consume a receive WQE of the peer. IBTA 9.7.7.2.5
 bool needs_receive(SendOp op) {
@@ -79,7 +75,7 @@ RCRequester::RCRequester(const EngineParts& parts, const RCLimits& limits, Engin
 PostError RCRequester::post(const SendWR& wr, Time now) {
   if (!may_send_in(qp_.state) && qp_.state != QPState::kError && qp_.state != QPState::kSQE)
     return PostError::kBadState;
-  if (brings_data(wr.op) && wr.inline_data) return PostError::kBadOpcode;
+  if (returns_data(wr.op) && wr.inline_data) return PostError::kBadOpcode;
   if (wr.op == SendOp::kFlush && !wr.sg_list.empty()) return PostError::kTooManySGEs;
   if (is_atomic(wr.op) || wr.op == SendOp::kAtomicWrite) {
     u64 room = 0;
@@ -161,7 +157,7 @@ bool RCRequester::has_credit(const SendWQE& wqe) const {
 bool RCRequester::may_start(const SendWQE& wqe) const {
   if (qp_.state == QPState::kSQD || (deferred_ && deferred_->refused)) return false;
   if (wqe.wr.fence && rd_atomic_ != 0) return false;
-  if (is_rd_atomic(wqe.wr.op) && rd_atomic_ >= qp_.max_rd_atomic && qp_.max_rd_atomic != 0)
+  if (expects_response(wqe.wr.op) && rd_atomic_ >= qp_.max_rd_atomic && qp_.max_rd_atomic != 0)
     return false;
   if (waits_for_response() && prefers_short_cut(wqe) && !lets_short_cut_pass()) return false;
   // Without a credit, one message at a time may still leave, to learn of new credits. IBTA
@@ -170,7 +166,7 @@ bool RCRequester::may_start(const SendWQE& wqe) const {
 }
 
 void RCRequester::assign_psns(SendWQE& wqe) {
-  const bool is_single = is_atomic(wqe.wr.op) || is_confirmed(wqe.wr.op);
+  const bool is_single = expects_response(wqe.wr.op) && wqe.wr.op != SendOp::kRDMARead;
   const u32 length = is_single ? 1 : wqe.length_bytes;
   wqe.packets = length <= mtu() ? 1 : (length - 1) / mtu() + 1;
   wqe.first_psn = frontier_;
@@ -189,7 +185,7 @@ void RCRequester::start_local(SendWQE& wqe) {
 
 // Returns false if an error of our own side stopped the WQE.
 bool RCRequester::start(SendWQE& wqe) {
-  if (is_rd_atomic(wqe.wr.op) && qp_.max_rd_atomic == 0) {
+  if (expects_response(wqe.wr.op) && qp_.max_rd_atomic == 0) {
     stop_at(cursor_index_, WQEStatus::kLocalQPOperation);
     return false;
   }

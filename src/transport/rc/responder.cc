@@ -252,7 +252,7 @@ void RCResponder::on_send(const PacketView& packet, const OpcodeTraits& traits) 
     return receive_error(packet, Refusal::kInvalidate);
   message_ = Message::kSend;
   offset_ = end;
-  if (traits.last) complete_receive(CompletionOp::kReceive, static_cast<u32>(end), packet, traits);
+  if (traits.last) complete_receive(CompletionOp::kReceive, static_cast<u32>(end), packet);
   accept(packet, 1, traits.last);
 }
 
@@ -260,23 +260,35 @@ bool RCResponder::invalidate(RKey key) {
   return memory_.invalidate(request_pd(), qp_.qpn, key) == MemoryFault::kNone;
 }
 
-void RCResponder::complete_receive(CompletionOp op, u32 length, const PacketView& packet,
-                                   const OpcodeTraits& traits) {
+void RCResponder::complete_receive(CompletionOp op, u32 length, const PacketView& packet) {
   CHECK(!cqe_);
-  CQE& cqe = cqe_.emplace();
-  cqe.wr_id = receive_.wr_id;
-  cqe.p_key_index = qp_.p_key_index;
-  cqe.qp = qp_.qpn;
-  cqe.op = op;
-  cqe.byte_length = length;
-  cqe.solicited = packet.headers.bth.solicited_event;
-  cqe.with_immediate = traits.imm_dt;
-  cqe.with_invalidate = traits.ieth;
-  if (traits.ieth) cqe.immediate = packet.headers.ieth.r_key.value;
-  if (traits.imm_dt) cqe.immediate = packet.headers.imm.value;
-  cqe.service_level = qp_.path.service_level;
-  cqe.source_qp = qp_.dest_qp;
+  describe_receive(op, receive_.wr_id, length, packet, cqe_.emplace());
   holds_receive_ = false;
+}
+
+// Assigns every field but the time: `out` may hold an older completion.
+void RCResponder::describe_receive(CompletionOp op, u64 wr_id, u32 length, const PacketView& packet,
+                                   CQE& out) const {
+  const BTH& bth = packet.headers.bth;
+  const OpcodeTraits& traits = traits_of(bth.opcode);
+  out.wr_id = wr_id;
+  out.status = WQEStatus::kSuccess;
+  out.op = op;
+  out.with_immediate = traits.imm_dt;
+  out.with_invalidate = traits.ieth;
+  out.with_grh = false;
+  out.solicited = bth.solicited_event;
+  out.service_level = qp_.path.service_level;
+  out.p_key_index = qp_.p_key_index;
+  out.source_lid = 0;
+  out.byte_length = length;
+  out.immediate = traits.imm_dt ? packet.headers.imm.value
+                  : traits.ieth ? packet.headers.ieth.r_key.value
+                                : 0;
+  out.qp = qp_.qpn;
+  out.source_qp = qp_.dest_qp;
+  out.srq = xrc_srq_;
+  out.entries = 1;
 }
 
 // --- RDMA WRITE
@@ -328,7 +340,7 @@ void RCResponder::on_write(const PacketView& packet, const OpcodeTraits& traits)
   message_ = Message::kWrite;
   offset_ = end;
   if (traits.imm_dt)
-    complete_receive(CompletionOp::kReceiveRDMAWithImmediate, write_.dma_length, packet, traits);
+    complete_receive(CompletionOp::kReceiveRDMAWithImmediate, write_.dma_length, packet);
   accept(packet, 1, traits.last);
 }
 
@@ -566,6 +578,7 @@ void RCResponder::receive_error(const PacketView& packet, Refusal why) {
   ++counters_.resp_cqe_error;
   CHECK(holds_receive_ && !cqe_);
   cqe_ = receive_cqe(receive_.wr_id, qp_, status);
+  cqe_->srq = xrc_srq_;
   holds_receive_ = false;
   nak_and_fail(code, std::nullopt);
 }
@@ -610,7 +623,6 @@ bool RCResponder::on_receive_posted() {
 bool RCResponder::poll_cqe(CQE& out) {
   if (cqe_) {
     out = *cqe_;
-    out.srq = xrc_srq_;
     cqe_.reset();
     return true;
   }

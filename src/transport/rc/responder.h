@@ -83,8 +83,9 @@ class RCResponder {
   bool room_for_rd_atomic(const PacketView& packet);
   [[nodiscard]] ReceiveQueue* receive_source() const;
   bool take_receive();
-  void complete_receive(CompletionOp op, u32 bytes, const PacketView& packet,
-                        const OpcodeTraits& traits);
+  void complete_receive(CompletionOp op, u32 bytes, const PacketView& packet);
+  void describe_receive(CompletionOp op, u64 wr_id, u32 bytes, const PacketView& packet,
+                        CQE& out) const;
   bool invalidate(RKey key);
   // For far memory: record the message to which its writes belong.
   void mark_receive() {
