@@ -12,21 +12,24 @@ bool has_found(PollResult result) {
 
 }  // namespace
 
-void ProgressPolicy::listen() {
-  listens_ = true;
-  rests_until_.reset();
+void ProgressPolicy::need_helper() {
+  move(ReceiverEvent::kHelperNeeded);
   empty_polls_ = receipts_in_a_row_ = 0;
   check_interval_ = kMinCheck;
   polled_since_listening_ = received_since_listening_ = requested_since_help_ = false;
 }
 
-// The program's polls receive, and the helper only looks whether they still come.
-void ProgressPolicy::spin(Time now) {
-  listens_ = waits_for_events_ = false;
-  rests_until_.reset();
-  polls_at_check_ = polls_;
-  posts_at_check_ = posts_;
-  next_check_ = now + check_interval_;
+// The program's calls receive, and the helper only looks whether they still come.
+void ProgressPolicy::leave_to_calls(Time now) {
+  if (!is_left_to_helper()) return;
+  waits_for_events_ = false;
+  leave_helper(ReceiverEvent::kCallsSuffice, now);
+}
+
+// A thread of the program receives from now on.
+void ProgressPolicy::leave_helper(ReceiverEvent event, Time now) {
+  if (is_left_to_helper()) check_at(now + check_interval_);
+  move(event);
 }
 
 void ProgressPolicy::on_application_poll(PollResult result, Time now) {
@@ -37,11 +40,11 @@ void ProgressPolicy::on_application_poll(PollResult result, Time now) {
   if (has_found(result)) {
     empty_polls_ = 0;
     last_found_ = now;
-    on_found(result);
+    on_found(result, now);
   } else {
     ++empty_polls_;
   }
-  if (listens_ && (empty_polls_ >= kSpinning || receipts_in_a_row_ >= kAlone)) spin(now);
+  if (empty_polls_ >= kSpinning || receipts_in_a_row_ >= kAlone) leave_to_calls(now);
   rest_while_awake(now);
   note_call(now);
 }
@@ -53,23 +56,31 @@ void ProgressPolicy::on_application_post(Time now) {
 
 // A helper would only compete for the core of a program that is awake.
 void ProgressPolicy::rest_while_awake(Time now) {
-  if (listens_ && is_awake_) spin(now);
+  if (is_awake_) leave_to_calls(now);
 }
 
 // So that the helper need not wake while they come.
 void ProgressPolicy::note_call(Time now) {
-  if (!listens_ && now >= next_check_ - check_interval_ / 2) look_later(now);
+  if (!is_left_to_helper() && now >= next_check_ - check_interval_ / 2) check_later(now);
 }
 
-void ProgressPolicy::on_found(PollResult result) {
+// A thread that stays or waits looks once more: no helper is needed as long as it does.
+void ProgressPolicy::note_look(Time now) {
+  ++polls_;
+  note_call(now);
+}
+
+void ProgressPolicy::on_found(PollResult result, Time now) {
   if (result == PollResult::kFoundWithRequest) {
     ++requests_in_a_row_;
-    stays_ = false;
+    move(ReceiverEvent::kStayOver);  // of another thread
     return;
   }
   const bool breaks_row = std::exchange(requests_in_a_row_, 0) >= kPingPong;
-  stays_ = trust_ > 0 && may_stay();
-  if (!stays_ && (trust_ > 0 || breaks_row)) listen();
+  if (trust_ > 0 && may_stay())
+    leave_helper(ReceiverEvent::kPollStays, now);
+  else if (trust_ > 0 || breaks_row)
+    need_helper();
 }
 
 // A program that comes back after a pause has not waited yet, unless others had its core meanwhile.
@@ -105,7 +116,7 @@ bool ProgressPolicy::is_next_offer(Duration gap) {
 
 // Was it of use that the helper listened since the last poll?
 void ProgressPolicy::judge_listening(Time now) {
-  if (!listens_ || polled_since_listening_) return;
+  if (!is_left_to_helper() || polled_since_listening_) return;
   polled_since_listening_ = true;
   if (received_since_listening_)
     trust_ = was_help_needed(now) ? std::min(trust_ + kTrustWon, kTrust)
@@ -129,35 +140,38 @@ void ProgressPolicy::judge_stay(PollResult next_poll, Time now) {
 void ProgressPolicy::distrust_stay() { stay_trust_ -= std::min(stay_trust_, kStayTrustLost); }
 
 void ProgressPolicy::on_stay(LookResult result, Time now) {
+  note_look(now);
   received_in_stay_ = result == LookResult::kReceived;
   if (received_in_stay_) last_help_ = now;
   if (!received_in_stay_ && now < last_found_ + longest_stay()) return;
   if (!received_in_stay_) distrust_stay();
   if (!received_in_stay_ && completes_ == Completes::kWhenSent)
     trust_ -= std::min(trust_, kTrustLost);
-  stays_ = false;
-  listen();
+  need_helper();
 }
 
 bool ProgressPolicy::on_helper_wake(Time now) {
-  if (rests_until_ && now < *rests_until_) return false;
-  rests_until_.reset();
-  if (listens_) return true;
-  if (now < next_check_) return false;
-  if (polls_ == polls_at_check_) {
-    if (posts_ == posts_at_check_) waits_in_a_row_ = 0;
-    listen();
-    return true;
+  if (now < next_check() && !listens()) return false;
+  move(ReceiverEvent::kRestOver);
+  if (listens()) return true;
+  if (polls_ != polls_at_check_) {
+    check_later(now);
+    return false;
   }
-  look_later(now);
-  return false;
+  if (posts_ == posts_at_check_) waits_in_a_row_ = 0;
+  need_helper();
+  return true;
 }
 
-void ProgressPolicy::look_later(Time now) {
+void ProgressPolicy::check_at(Time when) {
   polls_at_check_ = polls_;
   posts_at_check_ = posts_;
+  next_check_ = when;
+}
+
+void ProgressPolicy::check_later(Time now) {
   check_interval_ = std::min(check_interval_ * 2, kMaxCheck);
-  next_check_ = now + check_interval_;
+  check_at(now + check_interval_);
 }
 
 void ProgressPolicy::on_helper_received(Calls calls, Time now) {
@@ -172,9 +186,14 @@ void ProgressPolicy::on_helper_received(Calls calls, Time now) {
   last_help_ = now;
   polls_at_receive_ = polls_;
   if (is_awake_)
-    spin(now);
+    leave_to_calls(now);
   else if (calls == Calls::kOften)
-    rests_until_ = now + kRestAmongCalls;
+    rest(now);
+}
+
+void ProgressPolicy::rest(Time now) {
+  move(ReceiverEvent::kCallsOften);
+  if (receiver_ == Receiver::kRestingHelper) next_check_ = now + kRestAmongCalls;
 }
 
 void ProgressPolicy::note_receipt(Time now) {
@@ -202,13 +221,13 @@ bool ProgressPolicy::on_wait(Time now) {
   waits_in_call_ = true;
   requests_since_wait_ = 0;
   waits_in_a_row_ = std::min(waits_in_a_row_ + 1, kTrustedWaits);
-  if (looks_in_wait_) return false;
+  if (receiver_ == Receiver::kWaitingThread) return false;
   if (!lingers(now)) {
-    listen();
+    need_helper();
     return false;
   }
-  if (listens_) spin(now);
-  waits_for_events_ = looks_in_wait_ = true;
+  leave_helper(ReceiverEvent::kWaiterLooks, now);
+  waits_for_events_ = true;
   offers_core_ = false;
   last_poll_ = now;
   note_call(now);
@@ -220,12 +239,14 @@ void ProgressPolicy::on_look_in_wait(LookResult result, Time now) {
     note_receipt(now);
     last_help_ = now;
   }
+  note_look(now);
   offers_core_ = is_next_offer(now - std::exchange(last_poll_, now));
 }
 
 void ProgressPolicy::on_wait_over(WaitResult result, Sleepers sleepers) {
-  looks_in_wait_ = false;
-  if (result == WaitResult::kSleep || sleepers == Sleepers::kSome || !waits_in_calls()) listen();
+  const bool needs_helper =
+      result == WaitResult::kSleep || sleepers == Sleepers::kSome || !waits_in_calls();
+  needs_helper ? need_helper() : move(ReceiverEvent::kLookOver);
 }
 
 void ProgressPolicy::on_core_returned(Time before, Time now) {

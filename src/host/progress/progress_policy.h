@@ -35,6 +35,9 @@
 // each poll while they take it, and less often where they do not. If an answer is there after an
 // offer that others took, the next offers come at once: the peer runs on the same core.
 //
+// The mode, and what changes it, is receiver.h; the rest is what the policy has observed, from
+// which it decides.
+//
 // Pure logic: no thread, no clock. Not thread-safe. After any call, re-read listens() and
 // next_check().
 #pragma once
@@ -42,6 +45,7 @@
 #include <optional>
 
 #include "base/time.h"
+#include "host/progress/receiver.h"
 
 namespace verbena::host {
 
@@ -65,12 +69,11 @@ class ProgressPolicy {
  public:
   explicit ProgressPolicy(Completes completes = Completes::kWhenAnswered) : completes_(completes) {}
 
+  [[nodiscard]] Receiver receiver() const { return receiver_; }
   // Should the helper's epoll watch the link?
-  [[nodiscard]] bool listens() const { return listens_ && !rests_until_; }
+  [[nodiscard]] bool listens() const { return receiver_ == Receiver::kHelper; }
   // When the helper must wake to look after the application; never() while it listens.
-  [[nodiscard]] Time next_check() const {
-    return rests_until_ ? *rests_until_ : listens_ ? Time::never() : next_check_;
-  }
+  [[nodiscard]] Time next_check() const { return listens() ? Time::never() : next_check_; }
 
   // Should the poll receive, for which there was something already, or nothing? Now and then also
   // where there was: what is copied completes at once, so that a program may find more each time,
@@ -99,7 +102,7 @@ class ProgressPolicy {
   void on_notification_request();
   void on_application_sleep() {
     is_awake_ = false;
-    listen();
+    need_helper();
     waits_for_events_ = true;
   }
 
@@ -107,11 +110,13 @@ class ProgressPolicy {
   // looks for as long as it should, and says how that ended.
   [[nodiscard]] bool on_wait(Time now);
   void on_look_in_wait(LookResult result, Time now);
-  [[nodiscard]] bool should_look_in_wait(Time now) const { return lingers(now); }
+  [[nodiscard]] bool should_look_in_wait(Time now) const {
+    return receiver_ == Receiver::kWaitingThread && lingers(now);
+  }
   void on_wait_over(WaitResult result, Sleepers sleepers);
 
   // After a poll that found something: should its thread receive a little longer before it returns?
-  [[nodiscard]] bool should_stay() const { return stays_; }
+  [[nodiscard]] bool should_stay() const { return receiver_ == Receiver::kStayingPoll; }
   void on_stay(LookResult result, Time now);  // it looked once more
   // The stay is long: others may have the core between two looks.
   [[nodiscard]] bool should_offer_core_in_stay(Time now) const {
@@ -158,12 +163,21 @@ class ProgressPolicy {
   static constexpr Duration kRestAmongCalls = us(100);
   static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
-  void listen();
-  void spin(Time now);
-  void on_found(PollResult result);
-  void look_later(Time now);
+  void move(ReceiverEvent event) { receiver_ = next_receiver(receiver_, event); }
+  // Returns true if the helper receives, now or after its rest.
+  [[nodiscard]] bool is_left_to_helper() const {
+    return listens() || receiver_ == Receiver::kRestingHelper;
+  }
+  void need_helper();
+  void leave_to_calls(Time now);
+  void leave_helper(ReceiverEvent event, Time now);
+  void on_found(PollResult result, Time now);
+  void check_at(Time when);
+  void check_later(Time now);
   void note_call(Time now);
+  void note_look(Time now);
   void rest_while_awake(Time now);
+  void rest(Time now);
   void note_receipt(Time now);
   [[nodiscard]] bool waits_in_calls() const { return waits_in_a_row_ >= kTrustedWaits; }
   [[nodiscard]] bool lingers(Time now) const {
@@ -188,13 +202,13 @@ class ProgressPolicy {
 
   Completes completes_;
 
+  Receiver receiver_ = Receiver::kHelper;
   u32 finds_in_a_row_ = 0;  // polls
-  bool listens_ = true;
   u32 empty_polls_ = 0, receipts_in_a_row_ = 0;
   u64 polls_ = 0, polls_at_check_ = 0;
   u64 posts_ = 0, posts_at_check_ = 0;
   Duration check_interval_ = kMinCheck;
-  Time next_check_ = Time::never();
+  Time next_check_ = Time::never();  // or the end of the rest
 
   bool offers_core_ = false;
   Duration patience_ = kPatience;    // before the first offer
@@ -209,20 +223,17 @@ class ProgressPolicy {
   bool requested_since_help_ = false;
   u32 trust_ = 0;  // in listening between polls
 
-  bool stays_ = false;
   bool received_in_stay_ = false;  // and the next poll has not been seen yet
   u32 stay_trust_ = 0;
   Time last_found_;
 
   bool waits_for_events_ = false;  // and has not spun since
   bool waits_in_call_ = false;     // for those events
-  bool looks_in_wait_ = false;     // a thread, now
   u32 waits_in_a_row_ = 0;         // in calls
   u32 requests_since_wait_ = 0;    // for notifications, of several CQs or of one
   Requested requested_ = Requested::kNone;
   bool is_awake_ = false;  // all events that it has requested have come
   u64 polls_at_receive_ = 0;
-  std::optional<Time> rests_until_;  // among the program's calls
   Time last_receive_;
   Duration linger_ = kLinger;
   Time no_linger_before_;

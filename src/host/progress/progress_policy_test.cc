@@ -268,7 +268,8 @@ TEST_F(ProgressPolicyTest, StaysLongWhereRequestsCompleteWhenSent) {
     policy.on_application_post(at(ms(i)));
     policy.on_application_request();
     policy.on_application_poll(PollResult::kFound, at(ms(i)));
-    if (i < 2) {
+    if (i == 0) {
+      EXPECT_FALSE(policy.should_stay());
       EXPECT_TRUE(policy.on_helper_wake(at(ms(i) + us(500))));
       policy.on_helper_received(Calls::kSeldom, at(ms(i) + us(500)));  // far from soon
       continue;
@@ -279,6 +280,21 @@ TEST_F(ProgressPolicyTest, StaysLongWhereRequestsCompleteWhenSent) {
     EXPECT_TRUE(policy.should_stay());
     EXPECT_TRUE(policy.should_offer_core_in_stay(at(ms(i) + us(100))));
     policy.on_stay(LookResult::kReceived, at(ms(i) + us(150)));
+  }
+}
+
+TEST_F(ProgressPolicyTest, NoHelperIsNeededWhileAThreadStays) {
+  ProgressPolicy policy(Completes::kWhenSent);
+  policy.on_application_poll(PollResult::kFound, at(us(0)));
+  policy.on_helper_received(Calls::kSeldom, at(us(500)));
+  policy.on_application_request();
+  policy.on_application_poll(PollResult::kFound, at(us(600)));
+  for (Duration t = us(600); t < ms(4); t = t + us(100)) {
+    ASSERT_TRUE(policy.should_stay());
+    policy.on_stay(LookResult::kNothing, at(t));
+    ASSERT_FALSE(policy.listens());
+    if (at(t) < policy.next_check()) continue;
+    EXPECT_FALSE(policy.on_helper_wake(at(t)));
   }
 }
 
@@ -381,6 +397,26 @@ TEST_F(ProgressPolicyTest, WhoWaitsInACallLooksItselfInTheHelpersPlace) {  // ib
   EXPECT_FALSE(policy_.should_look_again(at(us(49)))) << "the helper does not stay awake besides";
   policy_.on_notification_request();  // and waits elsewhere, in poll()
   EXPECT_TRUE(policy_.should_look_again(at(us(49))));
+}
+
+TEST_F(ProgressPolicyTest, NoHelperIsNeededWhileAWaitingThreadReceives) {
+  helper_receives(at(us(0)));
+  ASSERT_TRUE(policy_.on_wait(at(us(10))));
+  for (Duration t = us(10); t < ms(20); t = t + us(10)) {  // a long message
+    policy_.on_look_in_wait(LookResult::kReceived, at(t));
+    ASSERT_TRUE(policy_.should_look_in_wait(at(t)));
+    ASSERT_FALSE(policy_.listens());
+    if (at(t) < policy_.next_check()) continue;
+    EXPECT_FALSE(policy_.on_helper_wake(at(t)));
+  }
+}
+
+TEST_F(ProgressPolicyTest, WhoNeedsTheHelperEndsTheLookOfAWaitingThread) {
+  helper_receives(at(us(0)));
+  ASSERT_TRUE(policy_.on_wait(at(us(10))));
+  policy_.on_application_sleep();  // another thread, for a connection
+  EXPECT_TRUE(policy_.listens());
+  EXPECT_FALSE(policy_.should_look_in_wait(at(us(11))));
 }
 
 TEST_F(ProgressPolicyTest, WhoFindsItsEventInEachWaitWillComeAgain) {
