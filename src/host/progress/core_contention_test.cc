@@ -16,7 +16,7 @@ TEST(CoreContentionTest, AnOfferThatNobodyTakesChangesNothing) {
 TEST(CoreContentionTest, TheRestDoublesWhileTheCoreIsTaken) {
   CoreContention contention;
   Time now = kBegin;
-  for (Duration rest = CoreContention::kMinRest; rest < CoreContention::kMaxRest; rest = rest * 2) {
+  for (Duration rest = DoublingRest::kMin; rest < DoublingRest::kMax; rest = rest * 2) {
     contention.on_core_returned(now - CoreContention::kTaken, now);
     EXPECT_TRUE(contention.is_core_wanted(now + rest - ns(1))) << rest.ns();
     EXPECT_FALSE(contention.is_core_wanted(now + rest)) << rest.ns();
@@ -30,7 +30,7 @@ TEST(CoreContentionTest, TheRestIsShortAgainAfterQuietTimes) {
     contention.on_core_returned(now - CoreContention::kTaken, now);
   const Time later = kBegin + sec(10);
   contention.on_core_returned(later - CoreContention::kTaken, later);
-  EXPECT_FALSE(contention.is_core_wanted(later + CoreContention::kMinRest));
+  EXPECT_FALSE(contention.is_core_wanted(later + DoublingRest::kMin));
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "base/time.h"
+#include "host/progress/doubling_rest.h"
 
 namespace verbena::host {
 
@@ -44,7 +45,7 @@ class HoldingPolicy {
     last_call_ = now;
   }
   [[nodiscard]] bool may_hold(Time now) const {
-    return calls_in_a_row_ >= kInARow && now >= not_before_;
+    return calls_in_a_row_ >= kInARow && !rest_.lasts(now);
   }
   // The program goes on calling: it will soon call again.
   [[nodiscard]] bool is_called_often(Time now) const {
@@ -106,8 +107,7 @@ class HoldingPolicy {
   void on_overdue(Time now) {
     if (std::exchange(awaits_reply_, false)) trust_ = kBetrayed;
     if (!holds_requests_) return;
-    rest_ = now < not_before_ + kMaxRest ? std::min(rest_ * 2, kMaxRest) : kMinRest;
-    not_before_ = now + rest_;
+    rest_.begin(now);
   }
 
  private:
@@ -126,12 +126,11 @@ class HoldingPolicy {
   static constexpr u32 kVainPolls = 4;
   static constexpr Duration kSoon = us(100), kPatienceForReply = ms(1);
   static constexpr i64 kSoonInCalls = 4, kSmooth = 8;
-  static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
   u32 calls_in_a_row_ = 0;
   u32 requests_in_a_row_ = 0;  // without a poll
-  Time last_call_, last_held_, not_before_;
-  Duration rest_ = kMinRest;
+  Time last_call_, last_held_;
+  DoublingRest rest_;
   Time deadline_ = Time::never();
   bool holds_requests_ = false;
 

@@ -249,10 +249,4 @@ void ProgressPolicy::on_wait_over(WaitResult result, Sleepers sleepers) {
   needs_helper ? need_helper() : move(ReceiverEvent::kLookOver);
 }
 
-void ProgressPolicy::on_core_returned(Time before, Time now) {
-  if (now - before < kCoreWanted) return;
-  rest_ = now < no_linger_before_ + kMaxRest ? std::min(rest_ * 2, kMaxRest) : kMinRest;
-  no_linger_before_ = now + rest_;
-}
-
 }  // namespace verbena::host

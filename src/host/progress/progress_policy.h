@@ -45,6 +45,7 @@
 #include <optional>
 
 #include "base/time.h"
+#include "host/progress/core_contention.h"
 #include "host/progress/receiver.h"
 
 namespace verbena::host {
@@ -135,7 +136,7 @@ class ProgressPolicy {
   // core.
   [[nodiscard]] bool should_look_again(Time now) const;
   // It had offered the core, and had it back after so long.
-  void on_core_returned(Time before, Time now);
+  void on_core_returned(Time before, Time now) { contention_.on_core_returned(before, now); }
 
  private:
   static constexpr u32 kFindsWithoutLook = 32;
@@ -158,10 +159,8 @@ class ProgressPolicy {
   static constexpr i64 kTaken = 3;
   static constexpr Duration kMinCheck = ms(1), kMaxCheck = ms(4);
   static constexpr Duration kLinger = us(50), kMaxLinger = us(150);
-  static constexpr u32 kTrustedWaits = 8;           // in calls, and none elsewhere
-  static constexpr Duration kCoreWanted = us(500);  // away for longer: others want the core
+  static constexpr u32 kTrustedWaits = 8;  // in calls, and none elsewhere
   static constexpr Duration kRestAmongCalls = us(100);
-  static constexpr Duration kMinRest = ms(10), kMaxRest = sec(1);
 
   void move(ReceiverEvent event) { receiver_ = next_receiver(receiver_, event); }
   // Returns true if the helper receives, now or after its rest.
@@ -181,7 +180,7 @@ class ProgressPolicy {
   void note_receipt(Time now);
   [[nodiscard]] bool waits_in_calls() const { return waits_in_a_row_ >= kTrustedWaits; }
   [[nodiscard]] bool lingers(Time now) const {
-    return now >= no_linger_before_ && now < last_receive_ + linger_;
+    return !contention_.is_core_wanted(now) && now < last_receive_ + linger_;
   }
   void judge_patience(PollResult result, Time now);
   void judge_offer(PollResult result, Duration gap);
@@ -236,8 +235,7 @@ class ProgressPolicy {
   u64 polls_at_receive_ = 0;
   Time last_receive_;
   Duration linger_ = kLinger;
-  Time no_linger_before_;
-  Duration rest_ = kMinRest;
+  CoreContention contention_;
 
   u32 polls_since_offer_ = 0, offer_interval_ = 1;
   Duration plain_gap_{};  // between two polls without an offer
