@@ -17,6 +17,7 @@ import time
 import unittest
 
 import harness
+import rdmacm_pairs
 import two_hosts
 
 BUILD = harness.build_from_command_line()
@@ -186,6 +187,19 @@ class ProgramsTest(IWARPCase):
         client.kill()
         self.assertIsNotNone(server.wait(LIMIT_S), server)
         self.assertIn("DISCONNECT EVENT", server.output())
+
+
+class ApartTest(rdmacm_pairs.RDMACMPairs):
+    build = BUILD
+
+    def test_rping_between_devices_of_different_addresses(self):
+        self.check_rping_apart(BUILD.address, **IWARP)
+
+    def test_rping_on_ipv6_loopback(self):
+        port = harness.free_tcp_port()
+        command = ("rping", "-a", "::1", "-p", port, "-C", 3)
+        device = IWARP | {"VERBENA_ADDRESS": "::1"}
+        self.check_pair((*command, "-s"), (*command, "-c", "-V"), environments=(device, device))
 
 
 class PerftestTest(IWARPCase):

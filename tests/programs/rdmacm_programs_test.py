@@ -82,6 +82,9 @@ class RDMACMProgramsTest(RDMACMPairs):
                 self.check_pair(("rping", "-s", "-a", server_address, "-p", port, "-C", 3),
                                 ("rping", "-c", "-a", client_address, "-p", port, "-C", 3, "-V"))
 
+    def test_rping_between_devices_of_different_addresses(self):
+        self.check_rping_apart(BUILD.address)
+
     def test_rping_ends_when_its_peer_is_killed(self):
         """As where a kernel ends the connections of a process: the survivor is told, and ends."""
         for victim in (0, 1):

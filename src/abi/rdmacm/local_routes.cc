@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "abi/rdmacm/processes_of_host.h"
 #include "abi/rdmacm/subnet_group.h"
 #include "host/links/fabric/address_map.h"
 #include "host/links/fabric/fabric_protocol.h"
@@ -11,8 +12,6 @@
 #include "host/network/interface_table.h"
 #include "host/network/socket_address.h"
 #include "host/os/kernel_socket.h"
-#include "host/sharing/directory.h"
-#include "host/sharing/process_channel.h"
 #include "wire/ib/lid_address.h"
 #include "wire/ib/path_record.h"
 
@@ -72,19 +71,10 @@ bool is_reachable_from(const GID& source, const SocketEndpoint& to) {
          connect_probe(socket, to) == 0;
 }
 
-bool another_process_is_on(const GID& address) {
-  const auto directory = host::Directory::open();
-  if (!directory) return false;
-  const auto members = directory->read().members;
-  return std::ranges::any_of(members, [&](const host::Membership& member) {
-    return member.address == address && host::ProcessChannel::is_alive(member.slot);
-  });
-}
-
 // A simulated fabric, whose hosts have addresses of this one.
+bool is_in_a_fabric() { return std::getenv(host::kFabricVariable) != nullptr; }
 bool is_in_our_fabric(const GID& address) {
-  return std::getenv(host::kFabricVariable) != nullptr && address.is_ipv4() &&
-         host::fabric_host_of(address.ipv4());
+  return is_in_a_fabric() && address.is_ipv4() && host::fabric_host_of(address.ipv4());
 }
 
 OpenDevice* first_with_family(bool ipv4) {
@@ -140,6 +130,37 @@ tl::expected<Route, int> to_other(const LocalPlace& from, const GID& source,
   return Route{.device = device, .source = *own, .destination = destination};
 }
 
+bool is_of_this_host(const SocketEndpoint& endpoint, const GID& source) {
+  return source == endpoint.address || endpoint.is_loopback();
+}
+
+tl::expected<Route, int> to_reachable(const LocalPlace& from, const GID& source,
+                                      const SocketEndpoint& destination) {
+  const auto route = to_other(from, source, destination.address);
+  if (route && !is_reachable_from(route->source, destination)) return tl::unexpected(ENETUNREACH);
+  return route;
+}
+
+// To an address of this host that no device stands on. Its listeners are those of every device of
+// this host: ours first.
+tl::expected<Route, int> to_this_host(const LocalPlace& from, const SocketEndpoint& destination,
+                                      PortSpace space) {
+  const auto ourselves = to_ourselves(from, destination.is_ipv4());
+  if (!ourselves || is_in_a_fabric()) return ourselves;
+  const auto listeners =
+      addresses_of_listeners(service_id_of({.space = space, .port = destination.port}));
+  if (std::ranges::find(listeners, ourselves->source) != listeners.end()) return ourselves;
+  const LocalPlace own{.device = ourselves->device, .address = ourselves->source};
+  for (const GID& listener : listeners) {
+    SocketEndpoint there = destination;
+    there.address = listener;
+    const auto source = source_by_kernel(there);
+    if (!source || !is_of_this_host(there, *source)) continue;
+    if (const auto route = to_reachable(own, *source, there)) return route;
+  }
+  return ourselves;
+}
+
 // Returns the device at whose port a path of AF_IB begins, or nullptr if none is on an InfiniBand
 // subnet.
 OpenDevice* device_on_subnet(const LocalPlace& from) {
@@ -179,11 +200,11 @@ const host::AddressMap& address_map() {
 
 // `target` stands behind the destination's address.
 tl::expected<Route, int> to_target(const LocalPlace& from, const SocketEndpoint& destination,
-                                   const GID& target) {
+                                   PortSpace space, const GID& target) {
   if (target.is_ipv4()) {
     SocketEndpoint host = destination;
     host.address = target;
-    return find_route(from, host);
+    return find_route(from, host, space);
   }
   OpenDevice* const device = device_on_subnet(from);
   if (device == nullptr) return tl::unexpected(ENETUNREACH);
@@ -214,13 +235,14 @@ tl::expected<LocalPlace, int> find_local(const SocketEndpoint& endpoint) {
   return LocalPlace{.device = *near, .address = {}};
 }
 
-tl::expected<Route, int> find_route(const LocalPlace& from, const SocketEndpoint& destination) {
+tl::expected<Route, int> find_route(const LocalPlace& from, const SocketEndpoint& destination,
+                                    PortSpace space) {
   if (open_devices().empty()) return tl::unexpected(errno);
   const GID& to = destination.address;
   if (to.is_multicast()) return to_group(from, destination);
-  if (destination.is_any()) return to_ourselves(from, to.is_ipv4());
+  if (destination.is_any()) return to_this_host(from, destination, space);
   if (const auto target = address_map().target_of(to); target && *target != to)
-    return to_target(from, destination, *target);
+    return to_target(from, destination, space, *target);
   if (destination.family == AF_IB && !to.is_ipv4())
     if (OpenDevice* const device = device_on_subnet(from)) return to_subnet(*device, to);
   OpenDevice* const own = find_device(to);
@@ -228,12 +250,10 @@ tl::expected<Route, int> find_route(const LocalPlace& from, const SocketEndpoint
     return to_other({.device = own, .address = from.address}, to, to);
   const auto source = source_by_kernel(destination);
   if (!source) return tl::unexpected(source.error());
-  const bool is_of_this_host = *source == to || destination.is_loopback();
-  if (is_of_this_host && own == nullptr && !another_process_is_on(to) && !is_in_our_fabric(to))
-    return to_ourselves(from, to.is_ipv4());
-  const auto route = to_other(from, *source, to);
-  if (route && !is_reachable_from(route->source, destination)) return tl::unexpected(ENETUNREACH);
-  return route;
+  const bool has_no_device = own == nullptr && !has_a_device(to) && !is_in_our_fabric(to);
+  if (has_no_device && is_of_this_host(destination, *source))
+    return to_this_host(from, destination, space);
+  return to_reachable(from, *source, destination);
 }
 
 }  // namespace verbena::rdmacm

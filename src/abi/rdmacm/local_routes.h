@@ -2,7 +2,8 @@
 // on one or two addresses each:
 //   any address, or a loopback address that no device stands on: every device of this process
 //   an address of this host: the device on it, else one on the same interface
-//   to a loopback address or an address of this host that no device stands on: back to ourselves
+//   to a loopback address or an address of this host that no device stands on: back to ourselves,
+//     or where only another process of this host listens to the port, to that
 //   to a multicast group: the ID's device, else from where the routing table sends it
 //   an address that the file of addresses has: the port of the InfiniBand subnet behind it
 //   by AF_IB to a GID of the InfiniBand subnet: along the path that its administration names
@@ -15,6 +16,7 @@
 
 #include "abi/rdmacm/device_table.h"
 #include "abi/rdmacm/socket_endpoint.h"
+#include "connect/ip_cm.h"
 
 namespace verbena::rdmacm {
 
@@ -36,6 +38,7 @@ struct Route {
 // `from`: the device and address that the ID is bound to, or nothing yet. Errors: ENETUNREACH and
 // its like of the routing table; ENODEV: no device has an address of that family.
 [[nodiscard]] tl::expected<Route, int> find_route(const LocalPlace& from,
-                                                  const SocketEndpoint& destination);
+                                                  const SocketEndpoint& destination,
+                                                  PortSpace space);
 
 }  // namespace verbena::rdmacm

@@ -93,7 +93,7 @@ int rdma_resolve_addr(rdma_cm_id* id, sockaddr* source, sockaddr* destination, i
   if (self.state != IdState::kIdle && self.state != IdState::kBound) return fail(EINVAL);
   if (!to->fits(self.port_space())) return fail(EPROTONOSUPPORT);
   if (self.state == IdState::kIdle && bind_to(self, from.value_or(any_like(*to))) != 0) return -1;
-  const auto route = find_route(self.place, *to);
+  const auto route = find_route(self.place, *to, self.port_space());
   if (!route) {
     self.push(RDMA_CM_EVENT_ADDR_ERROR, -route.error());
     return complete(self);

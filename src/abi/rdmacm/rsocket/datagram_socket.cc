@@ -94,7 +94,7 @@ tl::expected<Route, int> DatagramSocket::route_to(const SocketEndpoint& endpoint
     if (!place) return tl::unexpected(place.error());
     from = *place;
   }
-  return find_route(from, endpoint);
+  return find_route(from, endpoint, PortSpace::kUDP);
 }
 
 int DatagramSocket::connect(const sockaddr* address, socklen_t length) {
