@@ -178,7 +178,7 @@ void Target::on_closed(Queue& queue) {
   const auto controller = std::exchange(queue.controller, nullptr);
   if (controller != nullptr && queue.qid == 0) end_controller(controller->id());
   if (controller != nullptr && queue.qid != 0) controller->remove_queue(queue.qid);
-  std::erase_if(waiting_, [&](const Waiting& w) { return w.queue == queue.connection; });
+  std::erase_if(waiting_, [&](const TaskId& w) { return w.queue == queue.connection; });
   for (Task& task : queue.tasks)
     if (task.store_requests == 0) give_back_buffers(task);
   remove_if_idle(queue);
@@ -287,6 +287,7 @@ void Target::on_namespace_changed(const Subsystem& subsystem, u32 nsid) {
     controller->on_namespace_changed(nsid);
     if (Queue* const queue = admin_queue_of(*controller)) send_events(*queue);
   }
+  send_answers();
 }
 
 // --- capsules

@@ -124,7 +124,9 @@ class Target final : public application::Program {
   void submit(Queue& queue, u32 task, const BlockStore::Request& request);
   void send_data_and_answer(Queue& queue, u32 task);
   void answer(Queue& queue, u32 task, nvme::Status status, u64 result = 0);
-  void post_answer(Queue& queue, u32 task, nvme::Status status, u64 result);
+  void queue_answer(Queue& queue, u32 task, nvme::Status status, u64 result);
+  void send_answers();
+  void send_answer(Queue& queue, u32 task);
   void release(Queue& queue, Task& task);
   void give_back_buffers(Task& task);
   void serve_waiting();
@@ -149,11 +151,15 @@ class Target final : public application::Program {
   std::map<u16, std::shared_ptr<Controller>> controllers_;  // whose admin queues are here
   std::map<const Subsystem*, CommandCounts> past_counts_;   // of controllers that have ended
   u16 last_controller_ = 0;
-  struct Waiting {
+  struct TaskId {
     application::ConnectionId queue = 0;
     u32 task = 0;
   };
-  std::deque<Waiting> waiting_;  // for a buffer
+  std::deque<TaskId> waiting_;  // for a buffer
+  // Responses that are encoded and not yet posted. Those of several commands are posted behind the
+  // data of all: the node then has lists of equal requests, which cost less than a mixed list.
+  std::deque<TaskId> answers_;
+  u32 unanswered_octets_ = 0;  // data that was sent before them
   std::vector<StoreRequest> store_requests_;
   std::vector<u32> free_store_requests_;
   TargetCounters counters_;

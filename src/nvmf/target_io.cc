@@ -18,6 +18,9 @@ using nvme::IOOpcode;
 constexpr u32 kForceUnitAccess = 1 << 30;     // CDW12
 constexpr u32 kDeallocateAttribute = 1 << 2;  // CDW11 of Dataset Management
 constexpr std::size_t kRangeOctets = 16;
+// The host begins with its responses while the target sends the next data.
+constexpr std::size_t kMaxAnswersTogether = 8;
+constexpr u32 kMaxOctetsTogether = 64 * 1024;
 
 bool is_keyed(const Command& command) {
   return command.sgl.type == static_cast<u8>(nvme::SGLDescriptor::Type::kKeyedDataBlock);
@@ -218,6 +221,7 @@ void Target::begin_dataset_management(Queue& queue, u32 number) {
 
 void Target::on_store() {
   for (BlockStore* const store : stores_) poll_store(*store);
+  send_answers();
 }
 
 void Target::poll_store(BlockStore& store) {
@@ -276,6 +280,7 @@ void Target::send_data_and_answer(Queue& queue, u32 number) {
                                 .r_key = task.command.sgl.key,
                                 .report = Report::kFailureOnly});
   counters_.octets_read += task.octets;
+  unanswered_octets_ += task.octets;
   answer(queue, number, nvme::Status::kSuccess);
 }
 
@@ -293,11 +298,11 @@ void Target::answer(Queue& queue, u32 number, nvme::Status status, u64 result) {
                                       .octets_read = reads ? task.octets : 0,
                                       .octets_written = writes ? task.octets : 0});
   }
-  post_answer(queue, number, status, result);
+  queue_answer(queue, number, status, result);
 }
 
 // Faults of a command itself come again; those of the medium or the moment may not.
-void Target::post_answer(Queue& queue, u32 number, nvme::Status status, u64 result) {
+void Target::queue_answer(Queue& queue, u32 number, nvme::Status status, u64 result) {
   Task& task = queue.tasks[number];
   const bool may_retry =
       status == nvme::Status::kSuccess || status == nvme::Status::kAbortRequested ||
@@ -309,10 +314,28 @@ void Target::post_answer(Queue& queue, u32 number, nvme::Status status, u64 resu
       .sq_id = queue.qid,
       .cid = task.command.cid,
       .status = static_cast<u16>(static_cast<u16>(status) | (may_retry ? 0 : nvme::kDoNotRetry))};
-  const u64 offset = u64{number} * nvme::Completion::kSize;
-  completion.encode(std::span<u8, nvme::Completion::kSize>(queue.answers.bytes.data() + offset,
-                                                           nvme::Completion::kSize));
-  const std::array slices{Slice{queue.answers.address + offset,
+  completion.encode(std::span<u8, nvme::Completion::kSize>(
+      queue.answers.bytes.data() + u64{number} * nvme::Completion::kSize, nvme::Completion::kSize));
+  task.state = Task::State::kAnswered;
+  answers_.push_back({queue.connection, number});
+  if (answers_.size() >= kMaxAnswersTogether || unanswered_octets_ >= kMaxOctetsTogether)
+    send_answers();
+}
+
+// send_answer() may release a buffer and so lead to further answers.
+void Target::send_answers() {
+  unanswered_octets_ = 0;
+  while (!answers_.empty()) {
+    const TaskId next = answers_.front();
+    answers_.pop_front();
+    Queue* const queue = find(next.queue);
+    if (queue != nullptr && !queue->is_closed) send_answer(*queue, next.task);
+  }
+}
+
+void Target::send_answer(Queue& queue, u32 number) {
+  Task& task = queue.tasks[number];
+  const std::array slices{Slice{queue.answers.address + u64{number} * nvme::Completion::kSize,
                                 static_cast<u32>(nvme::Completion::kSize), queue.answers.l_key}};
   const bool invalidates = is_keyed(task.command) &&
                            task.command.sgl.subtype == nvme::SGLDescriptor::kSubtypeInvalidateKey;
@@ -323,7 +346,6 @@ void Target::post_answer(Queue& queue, u32 number, nvme::Status status, u64 resu
               .local = slices,
               .invalidate = invalidates ? std::optional(task.command.sgl.key) : std::nullopt,
               .report = holds_buffers ? Report::kAlways : Report::kFailureOnly});
-  task.state = Task::State::kAnswered;
   if (!holds_buffers) release(queue, task);
 }
 
@@ -346,7 +368,7 @@ void Target::serve_waiting() {
   if (serves_waiting_) return;  // begin_io() may release a task
   serves_waiting_ = true;
   for (std::size_t left = waiting_.size(); left > 0 && !waiting_.empty(); --left) {
-    const Waiting next = waiting_.front();
+    const TaskId next = waiting_.front();
     waiting_.pop_front();
     Queue* const queue = find(next.queue);
     if (queue != nullptr && !queue->is_closed) begin_io(*queue, next.task);

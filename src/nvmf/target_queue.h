@@ -15,7 +15,7 @@ struct Task {
     kWaitsForBuffer,
     kFetches,   // RDMA READ of the host's data
     kInStore,   // requests of a store are outstanding
-    kAnswered,  // the response is sent; its acknowledgement releases the buffers
+    kAnswered,  // the response waits or is sent; its acknowledgement releases the buffers
   };
   State state = State::kFree;
   nvme::Command command{};

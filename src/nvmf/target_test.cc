@@ -91,6 +91,29 @@ class TargetTest : public testing::Test {
     return command;
   }
 
+  // Returns what the target posts for so many READs that arrive together: WRITEs and SENDs.
+  std::string order_of_reads(application::ConnectionId id, u32 reads, u32 octets) {
+    std::array<u8, Command::kSize> capsule{};
+    node_.sent.clear();
+    for (u32 i = 0; i < reads; ++i) {
+      Command command = read(octets);
+      command.cid = static_cast<u16>(i);
+      command.encode(capsule);
+      EXPECT_TRUE(node_.deliver(id, capsule));
+    }
+    target_.on_ready();
+    std::string order;
+    u16 next = 0;
+    for (const test::ScriptedNode::Sent& sent : node_.sent) {
+      order += sent.operation == application::Operation::kSend ? 'S' : 'W';
+      if (sent.operation != application::Operation::kSend) continue;
+      const auto bytes =
+          std::span<const u8, Completion::kSize>(sent.bytes.data(), Completion::kSize);
+      EXPECT_EQ(Completion::decode(bytes).cid, next++);
+    }
+    return order;
+  }
+
   test::ToyCryptography cryptography_;
   test::ScriptedNode node_;
   MemoryStore store_;
@@ -158,6 +181,14 @@ TEST_F(TargetTest, AResponseInvalidatesTheKeyIfTheSGLSaysSo) {
   EXPECT_EQ(node_.sent[0].operation, application::Operation::kWrite);
   EXPECT_EQ(node_.sent[0].remote_address, 0x1000u);
   EXPECT_EQ(node_.sent[0].bytes.size(), 1024u);
+}
+
+TEST_F(TargetTest, ResponsesFollowTheDataOfSeveralCommands) {
+  (void)live_admin();
+  const auto io = live_io();
+  EXPECT_EQ(order_of_reads(io, 3, 512), "WWWSSS");
+  EXPECT_EQ(order_of_reads(io, 9, 512), "WWWWWWWWSSSSSSSSWS");  // the host need not wait longer
+  EXPECT_EQ(order_of_reads(io, 3, 32 * 1024), "WWSSWS");
 }
 
 TEST_F(TargetTest, SQHDFollowsTheSubmissionQueue) {
