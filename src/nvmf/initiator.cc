@@ -82,7 +82,7 @@ void Initiator::start() {
 void Initiator::begin_attempt() {
   state_ = State::kConnecting;
   step_ = Step::kConnect;
-  attempt_began_ = node_.now();
+  step_began_ = node_.now();
   next_attempt_ = Time::never();
   controller_id_ = nvme::kDynamicController;
   if (!open_queue(0)) lose("the target's address cannot be reached");
@@ -208,7 +208,7 @@ void Initiator::on_event(const Event& event) {
 
 void Initiator::arm() {
   Time next = std::min({next_attempt_, next_keep_alive_, next_ready_poll_});
-  if (state_ == State::kConnecting) next = std::min(next, attempt_began_ + config_.attempt_timeout);
+  if (state_ == State::kConnecting) next = std::min(next, step_began_ + config_.attempt_timeout);
   if (keep_alive_sent_ != Time::never())
     next = std::min(next, keep_alive_sent_ + config_.keep_alive);
   if (next == armed_) return;
@@ -223,7 +223,7 @@ void Initiator::on_alarm() {
     if (now >= lost_at_ + config_.loss_timeout) return fail_all();
     return begin_attempt();
   }
-  if (state_ == State::kConnecting && now >= attempt_began_ + config_.attempt_timeout)
+  if (state_ == State::kConnecting && now >= step_began_ + config_.attempt_timeout)
     return lose("the target does not answer");
   if (keep_alive_sent_ != Time::never() && now >= keep_alive_sent_ + config_.keep_alive)
     return lose("the target did not answer a keep-alive");
@@ -236,7 +236,10 @@ void Initiator::on_alarm() {
 
 // --- set-up
 
-void Initiator::on_connected(Queue& queue) { send_connect(queue); }
+void Initiator::on_connected(Queue& queue) {
+  step_began_ = node_.now();
+  send_connect(queue);
+}
 
 // The data of Connect has a place of its own in the page: only one queue connects at a time.
 void Initiator::send_connect(Queue& queue) {
@@ -282,6 +285,7 @@ void Initiator::on_set_up(Queue& queue, const nvme::Completion& completion) {
 void Initiator::finish_set_up(Queue& queue, const nvme::Completion& completion) {
   if (queue.qid == 0) return next_step(completion);
   queue.is_ready = true;
+  step_began_ = node_.now();
   if (queue.qid < io_queues_) {
     if (!open_queue(static_cast<u16>(queue.qid + 1))) lose("an I/O queue cannot be connected");
     return;
@@ -292,6 +296,7 @@ void Initiator::finish_set_up(Queue& queue, const nvme::Completion& completion) 
 void Initiator::next_step(const nvme::Completion& completion) {
   const auto go = [&](Step step, const Command& command, u32 octets) {
     step_ = step;
+    step_began_ = node_.now();
     send_step(command, octets);
   };
   switch (step_) {

@@ -34,7 +34,7 @@ struct InitiatorConfig {
   Duration keep_alive = sec(5);  // 0: none
   Duration reconnect_delay = sec(1);
   Duration loss_timeout = sec(600);   // ctrl_loss_tmo; 0: a loss ends it at once
-  Duration attempt_timeout = sec(5);  // of one try to connect
+  Duration attempt_timeout = sec(5);  // of each step while it connects
   bool reports_events = false;        // asks for asynchronous events
   std::optional<CHAPKeys> keys{};     // for DH-HMAC-CHAP
   CHAPPolicy authentication{};
@@ -180,7 +180,7 @@ class Initiator final : public application::Program {
   std::size_t next_queue_ = 1;
   std::deque<Result> results_;
   std::deque<u32> events_;
-  Time lost_at_, attempt_began_, next_attempt_ = Time::never();
+  Time lost_at_, step_began_, next_attempt_ = Time::never();
   Time next_keep_alive_ = Time::never();
   Time keep_alive_sent_ = Time::never();
   Time next_ready_poll_ = Time::never();
