@@ -269,7 +269,8 @@ int fail(nvme::Status status) {
 int set_seconds(double& to, const char* key, const char* value) {
   char* end = nullptr;
   to = std::strtod(value, &end);
-  if (end == value || *end != '\0' || to < 0 || to > 86400)
+  const bool is_between = to >= 0 && to <= 86400;  // NaN is not
+  if (end == value || *end != '\0' || !is_between)
     return fail(std::string(key) + "=" + value + " is no number of seconds");
   return 0;
 }

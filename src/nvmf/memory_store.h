@@ -10,13 +10,16 @@ namespace verbena::nvmf {
 
 class MemoryStore final : public BlockStore {
  public:
-  MemoryStore(const application::Region& region, u8 block_log2)
-      : region_(region), block_log2_(block_log2) {}
+  enum class Protection : u8 { kWritable, kReadOnly };
+
+  MemoryStore(const application::Region& region, u8 block_log2,
+              Protection protection = Protection::kWritable)
+      : region_(region), block_log2_(block_log2), protection_(protection) {}
 
   [[nodiscard]] u64 octets() const override { return region_.octets; }
   [[nodiscard]] u8 block_log2() const override { return block_log2_; }
   [[nodiscard]] bool has_write_cache() const override { return false; }
-  [[nodiscard]] bool is_read_only() const override { return false; }
+  [[nodiscard]] bool is_read_only() const override { return protection_ == Protection::kReadOnly; }
   [[nodiscard]] std::optional<application::Region> memory() const override { return region_; }
 
   void submit(const Request& request) override {
@@ -45,6 +48,7 @@ class MemoryStore final : public BlockStore {
 
   const application::Region region_;
   const u8 block_log2_;
+  const Protection protection_;
   std::deque<Done> done_;
 };
 

@@ -103,8 +103,9 @@ void print(nvmf::Initiator& initiator, bool json) {
     const u64 octets = space.blocks << space.block_log2;
     if (json)
       std::printf("%s{\"nsid\": %u, \"blocks\": %" PRIu64 ", \"block\": %u, \"octets\": %" PRIu64
-                  "}",
-                  std::exchange(separator, ", "), id, space.blocks, 1u << space.block_log2, octets);
+                  ", \"readonly\": %s}",
+                  std::exchange(separator, ", "), id, space.blocks, 1u << space.block_log2, octets,
+                  space.is_read_only ? "true" : "false");
     else
       std::printf("namespace %u: %" PRIu64 " blocks of %u, %" PRIu64 " octets%s\n", id,
                   space.blocks, 1u << space.block_log2, octets,

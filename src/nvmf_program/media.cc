@@ -18,7 +18,10 @@ Expected<std::unique_ptr<nvmf::BlockStore>> open_store(const NamespaceOptions& o
     const auto region = memory(options.memory_octets & ~((u64{1} << options.block_log2) - 1));
     if (!region) return tl::unexpected(region.error());
     media.memories.push_back(*region);
-    return std::make_unique<nvmf::MemoryStore>(*region, options.block_log2);
+    return std::make_unique<nvmf::MemoryStore>(*region, options.block_log2,
+                                               options.is_read_only
+                                                   ? nvmf::MemoryStore::Protection::kReadOnly
+                                                   : nvmf::MemoryStore::Protection::kWritable);
   }
   auto file = FileStore::open(options);
   if (!file) return tl::unexpected(file.error());

@@ -35,7 +35,8 @@ template <typename T>
 Setter number(T& to, T least, T most) {
   return [&to, least, most](std::string_view text) -> std::string {
     const auto value = read_number<T>(text);
-    if (!value || *value < least || *value > most)
+    const bool is_between = value && *value >= least && *value <= most;  // NaN is not
+    if (!is_between)
       return "is not a number from " + std::to_string(least) + " to " + std::to_string(most);
     to = *value;
     return "";

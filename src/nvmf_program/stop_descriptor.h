@@ -1,5 +1,5 @@
 // StopDescriptor: readable after SIGTERM, SIGINT or SIGHUP. Made before other threads, so that
-// they inherit the mask.
+// they inherit the mask. SignalsEndProcess: the same signals end the process while it exists.
 #pragma once
 
 #include <signal.h>
@@ -10,13 +10,18 @@
 
 namespace verbena::nvmf_program {
 
+[[nodiscard]] inline sigset_t stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  return signals;
+}
+
 class StopDescriptor {
  public:
   StopDescriptor() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    const sigset_t signals = stop_signals();
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     fd_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
   }
   ~StopDescriptor() {
@@ -34,6 +39,20 @@ class StopDescriptor {
 
  private:
   int fd_ = -1;
+};
+
+// For system calls of the calling thread that block for as long as others want.
+class SignalsEndProcess {
+ public:
+  SignalsEndProcess() : signals_(stop_signals()) {
+    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+  }
+  ~SignalsEndProcess() { pthread_sigmask(SIG_BLOCK, &signals_, nullptr); }
+  SignalsEndProcess(const SignalsEndProcess&) = delete;
+  SignalsEndProcess& operator=(const SignalsEndProcess&) = delete;
+
+ private:
+  const sigset_t signals_;
 };
 
 }  // namespace verbena::nvmf_program

@@ -39,6 +39,7 @@ class LocalFile {
   [[nodiscard]] std::string error() const { return name_ + ": " + std::strerror(errno); }
   // As many octets as there are; nullopt: an error.
   [[nodiscard]] std::optional<std::size_t> read(std::span<u8> into) const {
+    const SignalsEndProcess signals;
     std::size_t done = 0;
     while (done < into.size()) {
       const ssize_t octets = ::read(fd_, into.data() + done, into.size() - done);
@@ -50,6 +51,7 @@ class LocalFile {
     return done;
   }
   [[nodiscard]] bool write(std::span<const u8> from) const {
+    const SignalsEndProcess signals;
     while (!from.empty()) {
       const ssize_t octets = ::write(fd_, from.data(), from.size());
       if (octets < 0 && errno == EINTR) continue;

@@ -239,6 +239,7 @@ class NVMfTest(unittest.TestCase):
                 ("is no IP address", ("discover", "nowhere")),
                 ("--nqn is missing", ("connect", ADDRESS)),
                 ("--depth 0", ("bench", ADDRESS, "--depth", 0)),
+                ("nan is not a number", ("bench", ADDRESS, "--seconds", "nan")),
                 ("unexpected argument '--what'", ("bench", ADDRESS, "--what")),
                 ("--block needs a value", ("bench", ADDRESS, "--block"))):
             with self.subTest(arguments):
@@ -260,10 +261,34 @@ class NVMfTest(unittest.TestCase):
         self.refused(1, "longer than the namespace", "write", ADDRESS, "--nqn", NQN, "--offset",
                      "31M", input=bytes(2 << 20))
 
-    def test_a_read_only_namespace(self):
-        self.target("--nqn", NQN, "--namespace", f"{self.disk},readonly")
-        self.refused(1, "0020", "write", ADDRESS, "--nqn", NQN, input=bytes(512))
-        self.assertEqual(self.good("read", ADDRESS, "--nqn", NQN, "--length", 512), bytes(512))
+    def test_read_only_namespaces(self):
+        self.target("--nqn", NQN, "--namespace", f"{self.disk},readonly", "--namespace",
+                    "memory:1M,readonly")
+        for nsid in 1, 2:
+            where = (ADDRESS, "--nqn", NQN, "--nsid", nsid)
+            self.refused(1, "0020", "write", *where, input=bytes(512))
+            self.assertEqual(self.good("read", *where, "--length", 512), bytes(512))
+            told = json.loads(self.good("connect", ADDRESS, "--nqn", NQN, "--json"))
+            self.assertTrue(told["namespaces"][nsid - 1]["readonly"])
+
+    def test_a_signal_ends_what_waits_for_a_pipe(self):
+        self.target()
+        calls = {"write": (("0", "63"), "0x0"), "read": (("1", "64"), "0x1")}  # x86-64, arm64
+        for command, (numbers, descriptor) in calls.items():
+            with self.subTest(command):
+                waits = children.Child([VERBENA, "nvmf", command, ADDRESS, "--nqn", NQN],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                self.addCleanup(waits.wait)
+                self.addCleanup(waits.kill)
+                deadline = time.monotonic() + 20
+                while True:
+                    call = pathlib.Path(f"/proc/{waits.pid}/syscall").read_text().split()
+                    if call[0] in numbers and call[1] == descriptor:
+                        break
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.05)
+                waits.terminate()
+                self.assertEqual(waits.wait(5), -signal.SIGTERM)
 
     def test_a_file_that_has_become_shorter(self):
         self.target()
@@ -324,8 +349,9 @@ class ThreadsTest(NVMfTest):
     OPTIONS = ("--threads", 3)
     # These have targets with options of their own:
     test_authentication = test_a_target_that_accepts_one_group = test_wrong_keys = None
-    test_a_full_disk = test_a_read_only_namespace = test_what_a_target_tells = None
+    test_a_full_disk = test_read_only_namespaces = test_what_a_target_tells = None
     test_over_iwarp = test_tshark_reads_the_capture = test_what_cannot_be_had = None
+    test_a_signal_ends_what_waits_for_a_pipe = None  # of hosts
 
     def test_queues_of_several_hosts_are_spread(self):
         target = self.target()
