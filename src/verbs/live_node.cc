@@ -213,7 +213,9 @@ Result<Region> LiveNode::register_bytes(std::span<u8> bytes, Access access) {
 }
 
 Result<Region> LiveNode::allocate(u64 octets, application::Content, Access access) {
-  auto memory = PageMemory::make(octets);
+  const bool is_local = access == Access::kLocal;
+  auto memory = PageMemory::make(
+      octets, is_local ? PageMemory::Sharing::kPrivate : PageMemory::Sharing::kCommon);
   if (!memory) return failure(Status::kNoMemory);
   Result<Region> region = register_bytes({memory->data(), octets}, access);
   if (region) regions_[region->l_key].second = std::move(*memory);

@@ -1,6 +1,7 @@
 #include "verbs/page_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace verbena::verbs {
 namespace {
@@ -22,15 +23,27 @@ u8* map_aligned(u64 octets) {
   return aligned;
 }
 
+// Replaces the private pages by those of a new file, and returns its descriptor, or -1.
+int map_file_over(u8* at, u64 octets) {
+  const int file = memfd_create("verbena-pages", MFD_CLOEXEC);
+  if (file < 0) return -1;
+  if (ftruncate(file, static_cast<off_t>(octets)) == 0 &&
+      mmap(at, octets, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED)
+    return file;
+  close(file);
+  return -1;
+}
+
 }  // namespace
 
-std::optional<PageMemory> PageMemory::make(u64 octets) {
+std::optional<PageMemory> PageMemory::make(u64 octets, Sharing sharing) {
   constexpr u64 kPage = 4096;
   PageMemory memory;
   memory.octets_ = (octets + kPage - 1) / kPage * kPage;
   if (memory.octets_ < octets || memory.octets_ + kHugeOctets < octets) return std::nullopt;
   memory.data_ = map_aligned(memory.octets_);
   if (memory.data_ == nullptr) return std::nullopt;
+  if (sharing == Sharing::kCommon) memory.file_ = map_file_over(memory.data_, memory.octets_);
   madvise(memory.data_, memory.octets_, MADV_HUGEPAGE);
   // Older kernels refuse this; each page is then made when it is first touched.
   madvise(memory.data_, memory.octets_, MADV_POPULATE_WRITE);
@@ -39,6 +52,7 @@ std::optional<PageMemory> PageMemory::make(u64 octets) {
 
 PageMemory::~PageMemory() {
   if (data_ != nullptr) munmap(data_, octets_);
+  if (file_ >= 0) close(file_);
 }
 
 }  // namespace verbena::verbs

@@ -1,6 +1,9 @@
 // PageMemory: zeroed memory of whole pages, which is there from the start. Long memory lies in huge
 // pages if the kernel has some: a copy from or to another process's memory then takes a third of
 // the time, because the kernel looks up one page instead of 512.
+//
+// Common memory is that of a file which peers on the same host can map. Verbena's device finds the
+// file when the memory is registered, and peers then copy without a system call.
 #pragma once
 
 #include <optional>
@@ -14,14 +17,18 @@ class PageMemory {
  public:
   static constexpr u64 kHugeOctets = u64{2} << 20;
 
+  // kCommon takes a descriptor, and is private memory where the kernel gives no file.
+  enum class Sharing : u8 { kPrivate, kCommon };
+
   PageMemory() = default;
   // Returns nullopt if there is no memory.
-  [[nodiscard]] static std::optional<PageMemory> make(u64 octets);
+  [[nodiscard]] static std::optional<PageMemory> make(u64 octets, Sharing sharing);
   ~PageMemory();
   PageMemory(PageMemory&& other) noexcept { *this = std::move(other); }
   PageMemory& operator=(PageMemory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(octets_, other.octets_);
+    std::swap(file_, other.file_);
     return *this;
   }
 
@@ -30,6 +37,7 @@ class PageMemory {
  private:
   u8* data_ = nullptr;
   u64 octets_ = 0;
+  int file_ = -1;  // of common memory; the device looks for it among our descriptors
 };
 
 }  // namespace verbena::verbs
