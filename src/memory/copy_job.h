@@ -1,18 +1,20 @@
-// CopyJob: one access to far memory (memory/far_memory.h), at most kCopySlotBytes long.
-// The device begins the job; the memory kind ends it by end(), from any thread. Until then `bytes`
-// belongs to the kind. The device looks at state() and never waits.
+// CopyJob: one access to far memory (memory/far_memory.h), at most kCopySlotBytes long, or a copy
+// of any length between it and a peer's far memory. The device begins the job; the memory kind ends
+// it by end(), from any thread. Until then `bytes` belongs to the kind. The device looks at state()
+// and never waits.
 #pragma once
 
 #include <atomic>
 #include <memory>
 
+#include "memory/peer_place.h"
 #include "memory/sge.h"
 
 namespace verbena {
 
 inline constexpr u32 kCopySlotBytes = 4096;  // the largest path MTU
 
-enum class CopyOp : u8 { kRead, kWrite, kCompareSwap, kFetchAdd };
+enum class CopyOp : u8 { kRead, kWrite, kCompareSwap, kFetchAdd, kToPeer, kFromPeer };
 
 enum class CopyState : u8 {
   kRunning,
@@ -27,6 +29,7 @@ struct CopyJob {
   u32 lane = 0;         // jobs of one lane take effect in the order in which they begin
   u64 offset = 0;       // in the region
   u8* bytes = nullptr;  // kRead fills it; kWrite copies from it; atomics store the original
+  PeerPlace peer;       // kToPeer, kFromPeer: the other end
   u32 length = 0;       // kCompareSwap, kFetchAdd: 8
   // Atomics, in the byte order of this host. A compare-and-swap compares and swaps the bits of its
   // masks (RFC 7306, 5.2.3); a compare mask of 0 swaps always.

@@ -1,8 +1,9 @@
 // CopyLane: the copies of one half of a QP to and from far memory: which writes have ended, and the
 // bytes that were read ahead. Only memory/copy_queue.h changes it, and the owner by clear().
 //
-// Writes and atomics have tickets, 1, 2, ... in the order in which they begin. has_ended(t) means
-// that all up to t have taken effect, also if their ends were seen in another order.
+// Writes, atomics and copies to or from peers have tickets, 1, 2, ... in the order in which they
+// begin. has_ended(t) means that all up to t have taken effect, also if their ends were seen in
+// another order.
 #pragma once
 
 #include <memory>
@@ -47,6 +48,9 @@ class CopyLane {
   };
   [[nodiscard]] std::optional<Failure> failure() const;
   void mark(CopyMark mark) { mark_ = mark; }
+  // Returns true if a copy to or from a peer has failed that began after `ticket`. Such a copy ends
+  // like any other, so that the owner can send packets instead.
+  [[nodiscard]] bool has_refused_since(u64 ticket) const { return refused_ > ticket; }
   // Returns the value that an atomic found, or nullopt if it has not ended, or ended long ago.
   [[nodiscard]] std::optional<u64> original(u64 ticket) const;
 
@@ -55,6 +59,7 @@ class CopyLane {
   struct Jobs;  // allocated with the first: most QPs have none
 
   u64 begun_ = 0, ended_ = 0;
+  u64 refused_ = 0;  // the last such ticket
   CopyMark mark_;
   bool reads_running_ = false;
   void retire();

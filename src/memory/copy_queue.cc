@@ -77,7 +77,13 @@ struct CopyLane::Jobs {
   struct Write {
     CopyJob* job;
     CopyMark mark;
-    bool is_atomic;
+    CopyOp op;
+    [[nodiscard]] bool is_atomic() const {
+      return op == CopyOp::kCompareSwap || op == CopyOp::kFetchAdd;
+    }
+    [[nodiscard]] bool is_of_peer() const {
+      return op == CopyOp::kToPeer || op == CopyOp::kFromPeer;
+    }
   };
   struct Read {
     u64 place;
@@ -141,12 +147,13 @@ void CopyLane::retire() {
     const Jobs::Write& write = jobs_->writes.front();
     const CopyState state = write.job->state();
     if (state == CopyState::kRunning) return;
-    if (state == CopyState::kGone) {
+    if (state == CopyState::kGone && !write.is_of_peer()) {
       jobs_->failure = Failure{.ticket = ended_ + 1, .mark = write.mark};
       return;
     }
     ++ended_;
-    if (write.is_atomic) {
+    if (state == CopyState::kGone) refused_ = ended_;
+    if (write.is_atomic()) {
       u64 value;
       std::memcpy(&value, write.job->bytes, sizeof value);
       if (jobs_->originals.size() == Jobs::kOriginals) jobs_->originals.pop_front();
@@ -188,6 +195,7 @@ CopyJob* CopyQueue::begin_late(const FarRegions::Place& place, CopyLane::Jobs& j
   job->operand = what.atomic.operand;
   job->compare_mask = what.atomic.compare_mask;
   job->swap_mask = what.atomic.swap_mask;
+  if (what.peer != nullptr) job->peer = *what.peer;
   if (what.from != nullptr) std::memcpy(job->bytes, what.from, what.length);
   job->memory = place.memory;
   job->pool = pool_;
@@ -292,7 +300,7 @@ CopyResult CopyQueue::begin_write(const FarRegions::Place& place, CopyLane* lane
   CopyJob* const job = begin_late(place, *jobs, what);
   if (job == nullptr) return CopyResult::kLater;
   ++lane->begun_;
-  jobs->writes.push_back({.job = job, .mark = lane->mark_, .is_atomic = what.op != CopyOp::kWrite});
+  jobs->writes.push_back({.job = job, .mark = lane->mark_, .op = what.op});
   return CopyResult::kDone;
 }
 
@@ -322,6 +330,11 @@ CopyResult CopyQueue::atomic(const FarRegions& regions, CopyLane* lane, u8* at,
   const FarRegions::Place place = regions.find(at);
   if (!place.memory->is_late()) return CopyResult::kGone;
   return begin_write(place, lane, {.op = what.op, .length = sizeof(u64), .atomic = what});
+}
+
+CopyResult CopyQueue::copy_peer(const FarRegions& regions, CopyLane* lane, CopyOp op, u8* at,
+                                u32 length, const PeerPlace& peer) {
+  return begin_write(regions.find(at), lane, {.op = op, .length = length, .peer = &peer});
 }
 
 bool CopyQueue::has_room(const CopyLane* lane, u32 writes) {

@@ -58,6 +58,10 @@ class CopyQueue {
   // The lane's begun() is its ticket.
   [[nodiscard]] CopyResult atomic(const FarRegions& regions, CopyLane* lane, u8* at,
                                   const CopyAtomic& what);
+  // Begins a copy of `length` bytes between `at`, which is late far memory, and a peer's memory.
+  // `op`: kToPeer or kFromPeer. kLater: no slot is free. The lane's begun() is its ticket.
+  [[nodiscard]] CopyResult copy_peer(const FarRegions& regions, CopyLane* lane, CopyOp op, u8* at,
+                                     u32 length, const PeerPlace& peer);
   // Returns true if the lane can take `writes` more jobs, so that no write() of that many slots
   // returns kLater. A lane that has failed takes all, and refuses them.
   [[nodiscard]] bool has_room(const CopyLane* lane, u32 writes);
@@ -73,6 +77,7 @@ class CopyQueue {
     u32 length;
     const u8* from = nullptr;
     CopyAtomic atomic{};
+    const PeerPlace* peer = nullptr;
   };
   [[nodiscard]] CopyLane::Jobs* jobs_of(CopyLane* lane);
   [[nodiscard]] CopyJob* begin_late(const FarRegions::Place& place, CopyLane::Jobs& jobs,

@@ -210,6 +210,43 @@ TEST_F(CopyQueueTest, TheFirstFailureHasItsMark) {
   EXPECT_FALSE(lane_.failure().has_value());
 }
 
+TEST_F(CopyQueueTest, CopiesToAPeerAreInOrderWithWrites) {
+  std::vector<u8> peers(kBytes);
+  const auto peer = std::make_shared<test::LatePeer>(MutableBytes(peers));
+  const auto hold = std::make_shared<const int>(0);
+  const std::vector<u8> first(100, 0xa1), second(100, 0xb2);
+  EXPECT_EQ(write(0, first), MemoryFault::kNone);
+  EXPECT_EQ(table_.copies().copy_peer(table_.far(), &lane_, CopyOp::kToPeer, at(0), 100,
+                                      {peer, 500, hold}),
+            CopyResult::kDone);
+  EXPECT_EQ(write(0, second), MemoryFault::kNone);
+  EXPECT_EQ(table_.copies().copy_peer(table_.far(), &lane_, CopyOp::kFromPeer, at(50), 50,
+                                      {peer, 500, hold}),
+            CopyResult::kDone);
+  EXPECT_EQ(lane_.begun(), 4u);
+  drain();
+  EXPECT_TRUE(lane_.has_ended(4));
+  EXPECT_EQ(hold.use_count(), 1);
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), peers.begin() + 500));
+  EXPECT_EQ(bytes_[49], 0xb2);
+  EXPECT_EQ(bytes_[50], 0xa1);
+}
+
+TEST_F(CopyQueueTest, ACopyToAPeerThatFailsEndsAndIsKnown) {
+  std::vector<u8> peers(kBytes);
+  const auto peer = std::make_shared<test::LatePeer>(MutableBytes(peers));
+  peer->is_gone = true;
+  const u64 before = lane_.begun();
+  EXPECT_EQ(
+      table_.copies().copy_peer(table_.far(), &lane_, CopyOp::kToPeer, at(0), 100, {peer, 0, {}}),
+      CopyResult::kDone);
+  drain();
+  EXPECT_TRUE(lane_.has_refused_since(before));
+  EXPECT_FALSE(lane_.has_refused_since(lane_.begun()));
+  EXPECT_FALSE(lane_.failure());
+  EXPECT_EQ(write(0, bytes_), MemoryFault::kNone) << "the lane goes on";
+}
+
 TEST_F(CopyQueueTest, AReadThatFailsIsGone) {
   memory_->is_gone = true;
   const SGE sge{kStart, 64, key_};

@@ -20,6 +20,7 @@ u64 offset_at(u64 place) { return place & ((u64{1} << kOffsetBits) - 1); }
 void CopyJob::end(CopyState state) {
   const std::shared_ptr<FarMemory> region = std::move(memory);
   const std::shared_ptr<void> keeps = std::move(pool);  // freed last
+  const PeerPlace other_end = std::exchange(peer, {});
   state_.store(state, std::memory_order_release);
   region->running_.fetch_sub(1, std::memory_order_release);
 }
@@ -37,6 +38,8 @@ std::optional<u64> FarRegions::add(std::shared_ptr<FarMemory> memory, u32 skew) 
   skews_[region] = static_cast<u8>(skew);
   return base_of(region) + skew;
 }
+
+const FarMemory& FarRegions::memory_at(u64 base) const { return *regions_[region_at(base)]; }
 
 void FarRegions::remove(u64 base) { regions_[region_at(base)].reset(); }
 

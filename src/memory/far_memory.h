@@ -19,6 +19,9 @@
 //     of memory/copy_queue.h says so.
 //   - Deregistration waits. A region ends with remove(); jobs that run then still end, and
 //     running() tells the driver when the last one has.
+//   - A copy to a peer may fail because the peer's end cannot be reached. Then it changes nothing
+//   that
+//     packets would not change again.
 //   - Errors. kGone of a write becomes the error that the same access to unmapped host memory
 //     gives: remote access error, local protection error.
 #pragma once
@@ -30,6 +33,7 @@
 #include <vector>
 
 #include "memory/copy_job.h"
+#include "memory/far_handle.h"
 
 namespace verbena {
 
@@ -46,6 +50,9 @@ class FarMemory {
   [[nodiscard]] virtual CopyState begin(CopyJob& job) = 0;
   // Returns true if begin() may return kRunning.
   [[nodiscard]] virtual bool is_late() const { return false; }
+  // Returns what peers of this host need to reach the memory by the same driver; nullptr: they
+  // cannot.
+  [[nodiscard]] virtual const FarHandle* handle() const { return nullptr; }
   // The device looks for ended jobs. A kind without a thread of its own makes progress here.
   virtual void poll() {}
 
@@ -68,6 +75,7 @@ class FarRegions {
   [[nodiscard]] std::optional<u64> add(std::shared_ptr<FarMemory> memory, u32 skew);
   void remove(u64 base);  // `base`: as add() returned it
   [[nodiscard]] static bool is_far(u64 base) { return base >> 63 != 0; }
+  [[nodiscard]] const FarMemory& memory_at(u64 base) const;  // `base`: likewise
 
   struct Place {
     const std::shared_ptr<FarMemory>& memory;

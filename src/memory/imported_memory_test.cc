@@ -149,8 +149,9 @@ TEST_F(ImportedMemoryTest, NoShortCutLeadsThere) {
   std::array<MemoryPiece, 4> pieces;
   u32 count = 0;
   const SGE sge{kIOVA, 10, keys_.l_key};
-  EXPECT_EQ(locate(table_, kPD, {&sge, 1}, 0, 10, Access::kLocalRead, pieces, count),
-            MemoryFault::kGone);
+  for (const Where where : {Where::kHere, Where::kLate})
+    EXPECT_EQ(locate(table_, kPD, {&sge, 1}, 0, 10, Access::kLocalRead, where, pieces, count),
+              MemoryFault::kGone);
 }
 
 TEST_F(ImportedMemoryTest, LeavesWithItsRegion) {

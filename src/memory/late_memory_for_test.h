@@ -4,11 +4,19 @@
 
 #include <cstring>
 #include <deque>
+#include <optional>
 
 #include "base/prng.h"
 #include "memory/far_memory.h"
 
 namespace verbena::test {
+
+// Memory of a peer that LateMemory copies to and from.
+struct LatePeer final : PeerRegion {
+  explicit LatePeer(MutableBytes memory) : bytes(memory) {}
+  const MutableBytes bytes;
+  bool is_gone = false;
+};
 
 class LateMemory final : public FarMemory {
  public:
@@ -19,6 +27,9 @@ class LateMemory final : public FarMemory {
     if (entries_.empty() && prng_.chance(0.1)) return apply(job);  // done already
     entries_.push_back({&job, CopyState::kRunning});
     return CopyState::kRunning;
+  }
+  [[nodiscard]] const FarHandle* handle() const override {
+    return published ? &*published : nullptr;
   }
   void poll() override {
     if (is_stuck) return;
@@ -33,6 +44,7 @@ class LateMemory final : public FarMemory {
 
   bool is_gone = false;   // every job from now on fails
   bool is_stuck = false;  // no job ends
+  std::optional<FarHandle> published;
 
  private:
   struct Entry {
@@ -54,6 +66,7 @@ class LateMemory final : public FarMemory {
   [[nodiscard]] CopyState apply(CopyJob& job) {
     if (is_gone) return CopyState::kGone;
     u8* const at = bytes_.data() + job.offset;
+    if (job.peer.region != nullptr) return apply_to_peer(job, at);
     if (job.op == CopyOp::kRead) std::memcpy(job.bytes, at, job.length);
     if (job.op == CopyOp::kWrite) std::memcpy(at, job.bytes, job.length);
     if (job.op == CopyOp::kRead || job.op == CopyOp::kWrite) return CopyState::kDone;
@@ -62,6 +75,15 @@ class LateMemory final : public FarMemory {
     std::memcpy(job.bytes, &value, sizeof value);
     value = job.atomic_result(value);
     std::memcpy(at, &value, sizeof value);
+    return CopyState::kDone;
+  }
+
+  [[nodiscard]] static CopyState apply_to_peer(const CopyJob& job, u8* at) {
+    const LatePeer& peer = static_cast<const LatePeer&>(*job.peer.region);
+    if (peer.is_gone) return CopyState::kGone;
+    u8* const there = peer.bytes.data() + job.peer.offset;
+    if (job.op == CopyOp::kToPeer) std::memcpy(there, at, job.length);
+    if (job.op == CopyOp::kFromPeer) std::memcpy(at, there, job.length);
     return CopyState::kDone;
   }
 

@@ -26,10 +26,6 @@ bool is_far_region(const KeyEntry& entry) {
   return entry.kind == KeyKind::kRegion && FarRegions::is_far(entry.base);
 }
 
-bool is_own_region(const KeyEntry& entry) {
-  return entry.kind == KeyKind::kRegion && !FarRegions::is_far(entry.base);
-}
-
 // Returns true if the last byte of [first, first + length) lies before `first`.
 bool wraps(u64 first, u64 length) { return length != 0 && first + (length - 1) < first; }
 
@@ -161,12 +157,20 @@ struct ProtectionTable::Impl {
   // A write log records only accesses through this process. With a log, regions are therefore
   // published for importers only.
   void publish(const KeyEntry& entry) {
-    if (publisher == nullptr || !is_own_region(entry)) return;
+    if (publisher == nullptr || entry.kind != KeyKind::kRegion) return;
+    if (is_far_region(entry)) return publish_far(entry);
     publisher->publish(entry, write_log == nullptr ? KeyPublisher::Audience::kAll
                                                    : KeyPublisher::Audience::kImporters);
   }
+  // For peers that have the same driver. The log records no access to far memory.
+  void publish_far(const KeyEntry& entry) {
+    const FarHandle* const handle = far.memory_at(entry.base).handle();
+    if (handle == nullptr || write_log != nullptr) return;
+    publisher->publish(entry, KeyPublisher::Audience::kAll);
+    publisher->share(entry.key, *handle);
+  }
   void withdraw(const KeyEntry& entry) {
-    if (publisher != nullptr && is_own_region(entry)) publisher->withdraw(entry.key);
+    if (publisher != nullptr && entry.kind == KeyKind::kRegion) publisher->withdraw(entry.key);
   }
   void release_pd(PDId pd) {
     const auto use = pd_uses.find(pd);

@@ -31,6 +31,15 @@ std::optional<SharedSpan> PublishedKeys::span_of(RKey key, u64 span) const {
   return std::nullopt;
 }
 
+std::optional<FarHandle> PublishedKeys::handle_of(RKey key, u64 number) const {
+  for (u32 probe = 0; probe < kProbes && number != 0; ++probe) {
+    PublishedHandle found;
+    if (handles_[place_of(key.value, probe)].load(found) && found.number == number)
+      return found.handle;
+  }
+  return std::nullopt;
+}
+
 bool PublishedKeys::has(PDId pd) const {
   return pd.value < kPDs &&
          (pds_[pd.value / 64].load(std::memory_order_acquire) >> pd.value % 64 & 1) != 0;
@@ -57,13 +66,22 @@ std::optional<u32> KeyPublisher::place_of(u32 key) const {
   return std::nullopt;
 }
 
-void KeyPublisher::share(u32 key, const SharedSpan& span) {
+template <typename Record>
+void KeyPublisher::store(u32 key, PublishedKeys::Records<Record>& records, Record record) {
   const std::optional<u32> place = place_of(key);
   PublishedKey published;
   if (!place || !keys_.places_[*place].load(published)) return;
-  published.span = ++last_span_;
-  keys_.spans_[*place].store({published.span, span});
+  published.span = record.number = ++last_span_;
+  records[*place].store(record);
   keys_.places_[*place].store(published);
+}
+
+void KeyPublisher::share(u32 key, const SharedSpan& span) {
+  store(key, keys_.spans_, PublishedSpan{.span = span});
+}
+
+void KeyPublisher::share(u32 key, const FarHandle& handle) {
+  store(key, keys_.handles_, PublishedHandle{.handle = handle});
 }
 
 void KeyPublisher::withdraw(u32 key) {
@@ -71,10 +89,11 @@ void KeyPublisher::withdraw(u32 key) {
   if (!place) return;
   taken_[*place] = 0;
   withdrawn_ = true;
-  PublishedSpan shared;
-  unshared_ |= keys_.spans_[*place].load(shared) && shared.number != 0;
+  PublishedKey published;
+  unshared_ |= keys_.places_[*place].load(published) && published.span != 0;
+  const bool is_far = published.is_far();
   keys_.places_[*place].store({});
-  keys_.spans_[*place].store({});
+  is_far ? keys_.handles_[*place].store({}) : keys_.spans_[*place].store({});
 }
 
 void KeyPublisher::publish(PDId pd) {

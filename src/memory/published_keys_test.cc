@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "memory/keys_for_test.h"
+#include "memory/late_memory_for_test.h"
 
 namespace verbena {
 namespace {
@@ -83,6 +84,59 @@ TEST_F(PublishedKeysTest, DomainsAreThereUntilTheyAreWithdrawn) {
   }
   publisher_.publish(PDId{65536});
   EXPECT_FALSE(keys_->has(PDId{65536}));
+}
+
+// Far memory with a handle is for peers that have the driver, and for nobody else.
+class PublishedHandlesTest : public PublishedKeysTest {
+ protected:
+  PublishedHandlesTest() {
+    table_.copies().use_staging(std::shared_ptr<u8[]>(new u8[CopyQueue::kStagingBytes]));
+  }
+  MRKeys add_far() { return *table_.register_far(kPD, memory_, 4, 100, 0x5004, kReadWriteHere); }
+  std::optional<FarHandle> handle_of(RKey key) const {
+    const std::optional<PublishedKey> found = keys_->find(kPD, key, Access::kRemoteWrite);
+    if (!found || !found->is_far() || !found->locate(0x5004, 100)) return std::nullopt;
+    return keys_->handle_of(key, found->span);
+  }
+
+  std::vector<u8> bytes_ = std::vector<u8>(104);
+  const std::shared_ptr<test::LateMemory> memory_ =
+      std::make_shared<test::LateMemory>(MutableBytes(bytes_), PRNG(7));
+  const FarHandle handle_{.opaque = {1, 2, 3}, .offset = 4, .address = 0x7004, .identity = 9};
+};
+
+TEST_F(PublishedHandlesTest, ComeAndGoWithTheirKeys) {
+  memory_->published = handle_;
+  const MRKeys keys = add_far();
+  EXPECT_EQ(handle_of(keys.r_key), handle_);
+  EXPECT_FALSE(keys_->handle_of(keys.r_key, 77));
+  ASSERT_EQ(table_.deregister_mr(keys.l_key), Status::kOk);
+  EXPECT_FALSE(handle_of(keys.r_key));
+  EXPECT_TRUE(publisher_.take_withdrawn());
+  EXPECT_TRUE(publisher_.take_unshared());
+}
+
+TEST_F(PublishedHandlesTest, FollowAChangeOfRights) {
+  memory_->published = handle_;
+  const MRKeys keys = add_far();
+  const AccessFlags access = Access::kLocalWrite | Access::kRemoteWrite;
+  ASSERT_TRUE(table_.reregister_mr(keys.l_key, {.access = &access}));
+  EXPECT_EQ(handle_of(keys.r_key), handle_);
+  EXPECT_FALSE(keys_->find(kPD, keys.r_key, Access::kRemoteRead));
+}
+
+TEST_F(PublishedHandlesTest, AreNotThereForAllMemory) {
+  const MRKeys keys = add_far();
+  EXPECT_FALSE(keys_->find(kPD, keys.r_key, Access::kRemoteWrite));
+  ASSERT_EQ(table_.deregister_mr(keys.l_key), Status::kOk);
+  EXPECT_FALSE(publisher_.take_withdrawn());
+}
+
+TEST_F(PublishedHandlesTest, AreNotThereWhereALogIsKept) {
+  memory_->published = handle_;
+  table_.keep_write_log();
+  const MRKeys keys = add_far();
+  EXPECT_FALSE(keys_->find(kPD, keys.r_key, Access::kRemoteWrite));
 }
 
 TEST_F(PublishedKeysTest, AWindowIsNotPublished) {

@@ -194,13 +194,18 @@ MemoryFault store_payload(const ProtectionTable& table, u8* to, Bytes from, Copy
   return ordered_copy(to, from) ? MemoryFault::kNone : fault_of_touch();
 }
 
+bool is_at(const ProtectionTable& table, const u8* data, Where where) {
+  if (where == Where::kHere) return is_here(data);
+  return data != nullptr && !is_here(data) && table.far().find(data).memory->is_late();
+}
+
 MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> list, u64 offset,
-                   u64 length, Access need, std::span<MemoryPiece> out, u32& count) {
+                   u64 length, Access need, Where where, std::span<MemoryPiece> out, u32& count) {
   count = 0;
   bool fits = true, is_there = true;
   const MemoryFault fault = walk(table, pd, list, offset, length, need, [&](u8* data, u64 bytes) {
     fits &= count < out.size();
-    is_there &= is_here(data);
+    is_there &= is_at(table, data, where);
     if (fits) out[count++] = {data, bytes};
   });
   if (fault != MemoryFault::kNone) return fault;

@@ -32,15 +32,20 @@ namespace verbena {
 [[nodiscard]] MemoryFault store_payload(const ProtectionTable& table, u8* to, Bytes from,
                                         CopyLane* lane);
 // locate() finds the pieces in memory, none empty, and accesses none: at most out.size(), `count`
-// of them. It returns kGone if is_here() is false for a piece, kBounds also if there are more
-// pieces.
+// of them. It returns kGone if a piece is not `where`, kBounds also if there are more pieces.
+enum class Where : u8 {
+  kHere,  // is_here()
+  kLate,  // far memory whose copies end late
+};
 struct MemoryPiece {
   u8* data = nullptr;
   u64 length_bytes = 0;
 };
 [[nodiscard]] MemoryFault locate(const ProtectionTable& table, PDId pd, std::span<const SGE> list,
-                                 u64 offset, u64 length, Access need, std::span<MemoryPiece> out,
-                                 u32& count);
+                                 u64 offset, u64 length, Access need, Where where,
+                                 std::span<MemoryPiece> out, u32& count);
+// Returns whether memory that a check of the table has granted is there.
+[[nodiscard]] bool is_at(const ProtectionTable& table, const u8* data, Where where);
 // Copies `data` to the list from `offset` on. Returns kBounds if the list ends before the data.
 // kLater: nothing counts as written.
 [[nodiscard]] MemoryFault scatter(const ProtectionTable& table, PDId pd, std::span<const SGE> list,

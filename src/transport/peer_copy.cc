@@ -6,17 +6,19 @@ namespace verbena {
 namespace {
 
 // Finds the pieces of [offset, offset + length) of a list. Returns 0 if not all of it may be used,
-// or is in this process.
-u32 pieces_of(const ProtectionTable& memory, PDId pd, std::span<const SGE> list, u64 offset,
-              u64 length, Access need, std::span<MemoryPiece> out) {
+// or is where it should be.
+u32 pieces_of(const PeerCopy::Side& side, std::span<const SGE> list, u64 offset, u64 length,
+              Access need, std::span<MemoryPiece> out) {
   const bool is_simple = list.size() == 1 && list[0].address + offset >= list[0].address;
   if (is_simple && list[0].length == offset + length) {  // the most frequent case
-    const Resolved piece = memory.local(pd, list[0].l_key, list[0].address + offset, length, need);
+    const Resolved piece =
+        side.memory.local(side.pd, list[0].l_key, list[0].address + offset, length, need);
     out[0] = {piece.data, length};
-    return piece && is_here(piece.data) ? 1 : 0;
+    return piece && is_at(side.memory, piece.data, side.where) ? 1 : 0;
   }
   u32 count = 0;
-  const MemoryFault fault = locate(memory, pd, list, offset, length, need, out, count);
+  const MemoryFault fault =
+      locate(side.memory, side.pd, list, offset, length, need, side.where, out, count);
   return fault == MemoryFault::kNone ? count : 0;
 }
 
@@ -27,10 +29,11 @@ bool PeerCopy::add(const Side& side, const SendWQE& wqe, u64 offset, u64 length)
   const std::span room = std::span(pieces).subspan(piece_count);
   u32 count = 1;
   if (wqe.inline_bytes != nullptr) {
+    if (side.where != Where::kHere) return false;
     room[0] = {const_cast<u8*>(wqe.inline_bytes) + offset, length};
   } else {
     const Access need = op == SendOp::kRDMAWrite ? Access::kLocalRead : Access::kLocalWrite;
-    count = pieces_of(side.memory, side.pd, wqe.wr.sg_list, offset, length, need, room);
+    count = pieces_of(side, wqe.wr.sg_list, offset, length, need, room);
     if (count == 0) return false;
   }
   piece_count += count;
@@ -49,7 +52,7 @@ bool PeerCopy::carry_out(PeerMemory& peer, const QPAttributes& qp) const {
   return op == SendOp::kRDMAWrite ? peer.write(qp, own, theirs) : peer.read(qp, theirs, own);
 }
 
-void PeerCopy::count_in(EngineCounters& counters) const {
+void PeerCopyCounts::count_in(EngineCounters& counters) const {
   const bool is_write = op == SendOp::kRDMAWrite;
   (is_write ? counters.local_write_requests : counters.local_read_requests) += finished;
   (is_write ? counters.local_write_packets : counters.local_read_packets) += packets;

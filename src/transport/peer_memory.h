@@ -10,7 +10,9 @@
 #include <memory>
 #include <span>
 
+#include "memory/peer_place.h"
 #include "memory/sg_walk.h"
+#include "transport/local/local_counts.h"
 #include "transport/qp_attributes.h"
 
 namespace verbena {
@@ -37,6 +39,17 @@ class PeerMemory {
                                    std::span<const PeerRange> to) = 0;
   [[nodiscard]] virtual bool read(const QPAttributes& qp, std::span<const PeerRange> from,
                                   std::span<const MemoryPiece> to) = 0;
+
+  // --- far memory of both ends: the requester copies between it and the places itself
+  // (transport/late_copy.h).
+  // Finds the ranges, all in the peer's far memory. The QP's peer must accept each at this moment,
+  // and its keys stay valid as long as the places exist. Returns false if some cannot be reached.
+  [[nodiscard]] virtual bool admit(const QPAttributes&, Access, std::span<const PeerRange>,
+                                   std::span<PeerPlace>) {
+    return false;
+  }
+  // Such copies have ended well: the peer counts them.
+  virtual void on_copied(const QPAttributes&, const LocalWork&) {}
 };
 
 class PeerMemoryFinder {

@@ -62,6 +62,7 @@ void IWARPEngine::on_state(QPState from, Time) {
 void IWARPEngine::on_timer(Time now) {
   if (now >= ready_deadline_) has_heard_ = true;
   if (now >= requester_.next_timer()) requester_.on_timer();
+  if (is_open_) note_progress();  // a copy may have ended
 }
 
 std::optional<EngineEvent> IWARPEngine::poll_event() {

@@ -121,6 +121,7 @@ class IWARPEngine final : public StreamEngine {
   [[nodiscard]] std::optional<TerminateReason> finish_segment();
   void on_terminate(Bytes payload);
   void note_executed();
+  void note_progress();
   void terminate(TerminateReason reason);
   void terminate_for_segment(TerminateReason reason);
 

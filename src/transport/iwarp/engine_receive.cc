@@ -75,13 +75,18 @@ bool IWARPEngine::on_step(SegmentReader::Step step) {
 }
 
 // The message's octets are in place, except for copies to far memory that have not ended, and the
-// requested work is done or queued. While such a copy runs, peers on this host are told nothing,
-// and send the following messages by the stream.
+// requested work is done or queued.
 void IWARPEngine::note_executed() {
+  ++received_messages_;
+  note_progress();
+}
+
+// While a copy runs, peers on this host are told nothing, and send the following messages by the
+// stream.
+void IWARPEngine::note_progress() {
   const auto has_ended = [](const CopyLane* lane) {
     return lane == nullptr || lane->has_ended(lane->begun());
   };
-  ++received_messages_;
   if (progress_ != nullptr && has_ended(send_copies_) && has_ended(receive_copies_))
     progress_->note(qp_.qpn, PSN(received_messages_));
 }

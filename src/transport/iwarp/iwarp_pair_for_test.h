@@ -24,6 +24,7 @@ struct EndOptions {
   ReceiveQueueLimits receives{.depth = 64, .max_sge = 4};
   PeerMemoryFinder* peers = nullptr;  // the short cut
   LocalProgress* progress = nullptr;
+  CopyLane* send_copies = nullptr;
   CopyLane* receive_copies = nullptr;
 };
 
@@ -43,6 +44,7 @@ class End {
                                                        .send_limits = options.sends,
                                                        .peers = options.peers,
                                                        .local_progress = options.progress,
+                                                       .send_copies = options.send_copies,
                                                        .receive_copies = options.receive_copies},
                                            IWARPLimits{});
   }

@@ -41,6 +41,8 @@ TEST(IWARPLateProgressTest, APeerHearsNothingWhileACopyRuns) {
   late->is_stuck = false;
   late->finish();
   pair.b.memory.copies().poll(pair.b.memory.far(), lane);
+  pair.b.engine->on_timer(kNow);
+  EXPECT_TRUE(progress->is_at(b, PSN(messages + 1))) << "it has ended";
   write(pair.b.keys.r_key, kIova);
   EXPECT_TRUE(progress->is_at(b, PSN(messages + 2)));
 }

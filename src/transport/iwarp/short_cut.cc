@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "transport/peer_copy.h"
-
 namespace verbena::iwarp {
 namespace {
 
@@ -28,6 +26,7 @@ void ShortCut::end() {
   looks_ = refusals_ = passed_by_ = 0;
   last_passed_ = ~u64{0};
   copied_bytes_ = 0;
+  late_.forget();
   waits_until_.reset();
   wakes_at_ = Time::never();
 }
@@ -38,6 +37,7 @@ bool ShortCut::fits(const SendWQE& wqe) const {
 }
 
 bool ShortCut::holds(const SendWQE& wqe, u64 index) const {
+  if (late_.has_begun()) return true;
   return peer_ != nullptr && index >= not_before_ && fits(wqe) &&
          (wqe.length_bytes >= kWorthWaiting || passed_by_ >= kMaxPassedBy || is_inside());
 }
@@ -58,6 +58,8 @@ bool ShortCut::may_copy(const Progress& progress) const {
 
 u32 ShortCut::take(SendQueue& queue, u64 first, const Progress& progress, EngineCounters& counters,
                    Time now) {
+  if (late_.has_begun())
+    if (const std::optional<u32> done = follow_late_copy(first, counters)) return *done;
   if (first < not_before_ || !fits(queue.at(first)) || !find_peer(first)) return 0;
   if (!may_copy(progress)) {
     on_busy(queue.at(first), first, now);
@@ -65,12 +67,14 @@ u32 ShortCut::take(SendQueue& queue, u64 first, const Progress& progress, Engine
   }
   passed_by_ = 0;
   waits_until_.reset();
-  const PeerCopy::Side side{.memory = memory_, .pd = qp_.pd, .packet_octets = packet_octets_};
+  if (is_late(queue.at(first))) {
+    begin_late_copy(queue, first);
+    return 0;
+  }
   u32 finished = 0;
   for (u64 spent = 0; spent < PeerCopy::kTurnBytes;) {
     PeerCopy copy;
-    copy.collect(side, queue, first + finished, queue.end_index(), copied_bytes_,
-                 [this](const SendWQE& wqe) { return fits(wqe); });
+    collect(copy, queue, first + finished, Where::kHere);
     if (copy.range_count == 0) {
       pass_by(queue, first + finished);
       return finished;
@@ -79,14 +83,44 @@ u32 ShortCut::take(SendQueue& queue, u64 first, const Progress& progress, Engine
       distrust(first + finished);
       return finished;
     }
-    copy.count_in(counters);
-    refusals_ = 0;
-    copied_bytes_ = copy.finished == 0 ? copied_bytes_ + copy.bytes : 0;
-    finished += copy.finished;
+    finished += on_copied(copy, counters);
     spent += copy.cost();
   }
   wakes_at_ = now;  // other QPs have a turn before
   return finished;
+}
+
+void ShortCut::collect(PeerCopy& copy, SendQueue& queue, u64 first, Where where) const {
+  const PeerCopy::Side side{
+      .memory = memory_, .pd = qp_.pd, .packet_octets = packet_octets_, .where = where};
+  copy.collect(side, queue, first, queue.end_index(), copied_bytes_,
+               [this](const SendWQE& wqe) { return fits(wqe); });
+}
+
+// Returns how many requests are done.
+u32 ShortCut::on_copied(const PeerCopyCounts& copy, EngineCounters& counters) {
+  copy.count_in(counters);
+  refusals_ = 0;
+  copied_bytes_ = copy.finished == 0 ? copied_bytes_ + copy.bytes : 0;
+  return copy.finished;
+}
+
+void ShortCut::begin_late_copy(SendQueue& queue, u64 first) {
+  PeerCopy copy;
+  collect(copy, queue, first, Where::kLate);
+  if (copy.range_count == 0 || !late_.begin(copy, *peer_, qp_, memory_, *lane_)) distrust(first);
+}
+
+// Returns how many requests are done, or nullopt if a part of one is, and its next part may begin.
+std::optional<u32> ShortCut::follow_late_copy(u64 first, EngineCounters& counters) {
+  switch (late_.look(*lane_)) {
+    case LateCopy::Result::kRunning: return 0;
+    case LateCopy::Result::kRefused: distrust(first); return 0;
+    case LateCopy::Result::kDone: break;
+  }
+  peer_->on_copied(qp_, late_.work());
+  const u32 finished = on_copied(late_.counts(), counters);
+  return finished != 0 ? std::optional(finished) : std::nullopt;
 }
 
 // The request becomes a message, unless it waits.

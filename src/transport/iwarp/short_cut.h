@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "transport/engine.h"
+#include "transport/late_copy.h"
 
 namespace verbena::iwarp {
 
@@ -22,7 +22,10 @@ class ShortCut {
   };
 
   explicit ShortCut(const EngineParts& parts)
-      : qp_(parts.attributes), memory_(parts.memory), finder_(parts.peers) {}
+      : qp_(parts.attributes),
+        memory_(parts.memory),
+        lane_(parts.send_copies),
+        finder_(parts.peers) {}
 
   void begin(u32 segment_octets);
   void end();  // Error or Reset: the peer is looked for no more
@@ -35,8 +38,8 @@ class ShortCut {
                          EngineCounters& counters, Time now);
   // Returns whether the request shall wait for take() instead of becoming a message.
   [[nodiscard]] bool holds(const SendWQE& wqe, u64 index) const;
-  // A part of a request is copied.
-  [[nodiscard]] bool is_inside() const { return copied_bytes_ != 0; }
+  // A request is copied in part, or a copy of it runs.
+  [[nodiscard]] bool is_inside() const { return copied_bytes_ != 0 || late_.has_begun(); }
 
  private:
   [[nodiscard]] bool fits(const SendWQE& wqe) const;
@@ -44,10 +47,18 @@ class ShortCut {
   [[nodiscard]] bool may_copy(const Progress& progress) const;
   void on_busy(const SendWQE& wqe, u64 index, Time now);
   void pass_by(SendQueue& queue, u64 index);
+  void collect(PeerCopy& copy, SendQueue& queue, u64 first, Where where) const;
+  [[nodiscard]] u32 on_copied(const PeerCopyCounts& copy, EngineCounters& counters);
+  [[nodiscard]] bool is_late(const SendWQE& wqe) const {
+    return lane_ != nullptr && LateCopy::is_for(memory_, qp_.pd, wqe);
+  }
+  [[nodiscard]] std::optional<u32> follow_late_copy(u64 first, EngineCounters& counters);
+  void begin_late_copy(SendQueue& queue, u64 first);
   void distrust(u64 index);
 
   const QPAttributes& qp_;
   ProtectionTable& memory_;
+  CopyLane* const lane_;
   PeerMemoryFinder* const finder_;
   std::shared_ptr<PeerMemory> peer_;
   bool is_open_ = false;
@@ -59,6 +70,7 @@ class ShortCut {
   u32 passed_by_ = 0;  // requests in a row that found messages under way
   u64 last_passed_ = ~u64{0};
   u64 copied_bytes_ = 0;  // of the request that is next
+  LateCopy late_;         // of the request that is next, and those behind it
   Duration pause_{};
   std::optional<Time> waits_until_;
   Time wakes_at_ = Time::never();

@@ -320,6 +320,7 @@ Time RCRequester::next_wait() const {
 }
 
 void RCRequester::on_timer(Time now) {
+  if (late_.has_begun()) follow_late_copy();
   if (now < next_timer()) return;
   if (deferred_ && !deferred_->refused && now >= deferred_->until)
     return end_deferral(PollHabit::End::kAlarm, now);
@@ -359,6 +360,7 @@ void RCRequester::fail(WQEStatus status) {
 }
 
 void RCRequester::on_copy_failed() {
+  late_.forget();
   if (failed_) return;
   if (done_ < queue_.end_index()) return fail(WQEStatus::kLocalProtection);
   fatal_pending_ = true;  // its WQE is complete, and none is left to say so
@@ -406,7 +408,8 @@ std::optional<EngineEvent> RCRequester::poll_event() {
     fatal_pending_ = false;
     return EngineEvent::kFatal;
   }
-  if (qp_.state == QPState::kSQD && !drain_reported_ && done_ == fresh_ && !deferred_) {
+  if (qp_.state == QPState::kSQD && !drain_reported_ && done_ == fresh_ && !deferred_ &&
+      !late_.has_begun()) {
     drain_reported_ = true;
     return EngineEvent::kSQDrained;
   }

@@ -60,6 +60,7 @@ struct RCOptions {
   PollHabit* habit = nullptr;
   LocalPackets* local_packets = nullptr;
   LocalProgress* local_progress = nullptr;
+  CopyLane* send_copies = nullptr;     // of one side that sends
   CopyLane* receive_copies = nullptr;  // of one side that receives
 };
 
@@ -97,6 +98,7 @@ struct Side {
                 .habit = o.habit,
                 .local_packets = o.local_packets,
                 .local_progress = o.local_progress,
+                .send_copies = o.send_copies,
                 .receive_copies = o.receive_copies},
                o.limits),
         buffer(kBufferBytes) {

@@ -99,6 +99,7 @@ void RCRequester::reset() {
   no_short_cut_before_ = 0;
   refusals_ = passed_by_ = 0;
   short_cut_bytes_ = 0;
+  late_.forget();
   rests_from_.reset();
   deferred_.reset();
   passed_until_ = 0;
@@ -138,6 +139,7 @@ void RCRequester::enter(QPState from, Time now) {
       entered_error_ = now;
       rnr_until_.reset();
       rests_from_.reset();
+      late_.forget();
       if (deferred_)
         done_ = std::min(done_, deferred_->first);  // flushed, with those that passed it
       deferred_.reset();
@@ -214,7 +216,7 @@ bool RCRequester::poll_packet(Time now, Trains trains, TxPacket& out) {
         skip_local_operations();
         continue;
       }
-      if (!may_start(wqe)) return false;
+      if (late_.has_begun() || !may_start(wqe)) return false;
       if (deferred_ && !may_follow_deferred(wqe)) {
         end_deferral(PollHabit::End::kPost, now);
         restart_refused();

@@ -26,6 +26,9 @@
 // (transport/poll_habit.h) are deferred likewise, to be copied together. IBTA 10.8.3.3 lets a
 // request without a fence pass a READ.
 //
+// Between GPUs' memories of both ends the copy ends late (transport/late_copy.h). Nothing starts
+// before it has ended.
+//
 // In silence the requester sends the oldest packet again as a probe, without moving the cursor: a
 // responder answers it, new or duplicate. If nothing follows its answer, the requester repeats the
 // rest too. This consumes no retries.
@@ -35,6 +38,7 @@
 #include <optional>
 
 #include "transport/datagram_engine.h"
+#include "transport/late_copy.h"
 #include "transport/rc/ack_signals.h"
 #include "transport/rc/limits.h"
 #include "transport/rc/loss_window.h"
@@ -42,8 +46,6 @@
 #include "transport/rc/scoreboard.h"
 
 namespace verbena {
-
-struct PeerCopy;
 
 class RCRequester {
  public:
@@ -123,10 +125,13 @@ class RCRequester {
   bool prefers_short_cut(const SendWQE& wqe) const;
   bool lets_short_cut_pass() const;
   bool take_short_cut(Time now);
-  void collect(PeerCopy& copy, u64 first, u64 end);
+  void collect(PeerCopy& copy, u64 first, u64 end, Where where = Where::kHere);
   void on_refused(u64 index);
-  void count(const PeerCopy& copy);
-  void finish(const PeerCopy& copy);
+  void count(const PeerCopyCounts& copy);
+  void finish(const PeerCopyCounts& copy);
+  bool is_late(const SendWQE& wqe) const;
+  bool begin_late_copy();
+  void follow_late_copy();
   void skip_fresh();
   bool may_be_deferred(const SendWQE& wqe) const;
   bool may_follow_deferred(const SendWQE& wqe) const;
@@ -249,6 +254,7 @@ class RCRequester {
   u32 refusals_ = 0,
       passed_by_ = 0;        // in a row: refused; sent as packets since others were in flight
   u32 short_cut_bytes_ = 0;  // bytes of the WQE `fresh_` that are copied already
+  LateCopy late_;            // of WQEs from `fresh_` on
   std::optional<Time> rests_from_;  // much was copied: other QPs have a turn first
 
   struct Deferred {  // deferred long READs, or WRITEs

@@ -2,7 +2,6 @@
 // peer has executed everything in flight, so that the order of the queue is kept. IBTA Vol 1,
 // 10.8.3.3 (ordering rules).
 #include "transport/local_operations.h"
-#include "transport/peer_copy.h"
 #include "transport/rc/requester.h"
 
 #include <algorithm>
@@ -52,6 +51,7 @@ bool RCRequester::take_short_cut(Time now) {
   // 9.7.4.1.2
   if (!waits && !peer_->has_executed(qp_, frontier_)) return false;
   passed_by_ = 0;
+  if (is_late(queue_.at(fresh_))) return begin_late_copy();
   if (take_deferral(queue_.at(fresh_), now)) return true;
   u64 spent = 0;
   for (;;) {
@@ -77,13 +77,14 @@ void RCRequester::on_refused(u64 index) {
 }
 
 // From the WQE `first` on.
-void RCRequester::collect(PeerCopy& copy, u64 first, u64 end) {
-  const PeerCopy::Side side{.memory = memory_, .pd = qp_.pd, .packet_octets = mtu()};
+void RCRequester::collect(PeerCopy& copy, u64 first, u64 end, Where where) {
+  const PeerCopy::Side side{
+      .memory = memory_, .pd = qp_.pd, .packet_octets = mtu(), .where = where};
   copy.collect(side, queue_, first, end, short_cut_bytes_,
                [this](const SendWQE& wqe) { return fits_short_cut(wqe); });
 }
 
-void RCRequester::count(const PeerCopy& copy) {
+void RCRequester::count(const PeerCopyCounts& copy) {
   copy.count_in(counters_);
   if (habit_ != nullptr) habit_->on_copied(copy.cost());
   answered_ = true;
@@ -91,7 +92,7 @@ void RCRequester::count(const PeerCopy& copy) {
   short_cut_bytes_ = copy.finished == 0 ? short_cut_bytes_ + static_cast<u32>(copy.bytes) : 0;
 }
 
-void RCRequester::finish(const PeerCopy& copy) {
+void RCRequester::finish(const PeerCopyCounts& copy) {
   count(copy);
   for (u32 i = 0; i < copy.finished; ++i) skip_fresh();
   skip_local_operations();
@@ -103,12 +104,39 @@ void RCRequester::skip_fresh() {
   cursor_index_ = ++fresh_;
 }
 
+// --- copies that end late
+
+bool RCRequester::is_late(const SendWQE& wqe) const {
+  return copies_ != nullptr && LateCopy::is_for(memory_, qp_.pd, wqe);
+}
+
+// Returns false if the WQE `fresh_` goes as packets.
+bool RCRequester::begin_late_copy() {
+  PeerCopy copy;
+  collect(copy, fresh_, stopped_at_.value_or(queue_.end_index()), Where::kLate);
+  if (copy.range_count == 0) return false;
+  if (late_.begin(copy, *peer_, qp_, memory_, *copies_)) return true;
+  on_refused(fresh_);
+  return false;
+}
+
+void RCRequester::follow_late_copy() {
+  switch (late_.look(*copies_)) {
+    case LateCopy::Result::kRunning: return;
+    case LateCopy::Result::kDone:
+      peer_->on_copied(qp_, late_.work());
+      return finish(late_.counts());
+    case LateCopy::Result::kRefused: return on_refused(fresh_);
+  }
+}
+
 // --- operations that are deferred until the program polls
 
 // A READ that overtakes executed requests completes only after a poll that brings the ACK, so it
 // may wait for a long one that follows, and be copied with it. A WRITE with others behind it is
 // copied with those.
 bool RCRequester::may_be_deferred(const SendWQE& wqe) const {
+  if (is_late(wqe)) return false;
   const bool is_long = wqe.length_bytes >= kWorthWaiting;
   if (wqe.wr.op == SendOp::kRDMARead) return is_long || waits_for_response();
   const bool is_alone = deferred_ || fresh_ + 1 == queue_.end_index();
