@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -19,11 +20,6 @@ namespace {
 
 constexpr std::size_t kBytes = 256 << 10;
 constexpr std::size_t kGranularity = 2 << 20;
-
-const StandinCuda& cuda() {
-  static const StandinCuda one(VERBENA_STANDIN_CUDA);
-  return one;
-}
 
 class GPUMemoryTest : public VerbsTest {
  protected:
@@ -117,6 +113,128 @@ TEST_F(GPUMemoryTest, GoesFromOneToAnother) {
   EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, sge_of(mr, 0, kBytes), other, other_mr->rkey).status,
             IBV_WC_SUCCESS);
   EXPECT_EQ(on_gpu(other, kBytes), std::vector<char>(kBytes, 'a'));
+}
+
+// Between two regions of GPUs the device copies directly, unless everything is packets.
+class GPUCopiesTest : public GPUMemoryTest {
+ protected:
+  void SetUp() override {
+    GPUMemoryTest::SetUp();
+    const char* const local = std::getenv("VERBENA_LOCAL");
+    if (local != nullptr && std::strcmp(local, "off") == 0) GTEST_SKIP() << "all is packets";
+    ASSERT_EQ(cuda().mem_alloc(&other_, kBytes), 0);
+    mr_ = register_all(at(gpu_), kBytes);
+    other_mr_ = register_all(at(other_), kBytes);
+    fill_gpu(gpu_, kBytes, 'a');
+    fill_gpu(other_, kBytes, 'b');
+  }
+  ibv_send_wr request(ibv_sge& local, std::uint64_t wr_id = 1) {
+    local = sge_of(mr_, 0, kBytes);
+    ibv_send_wr wr = send_wr(wr_id, IBV_WR_RDMA_WRITE, &local);
+    wr.wr.rdma = {.remote_addr = other_, .rkey = other_mr_->rkey};
+    return wr;
+  }
+  void post_stuck_write() {
+    cuda().control("stuck", 1);
+    ibv_sge local;
+    ASSERT_EQ(post(qp_, request(local)), 0);
+    expect_no_completion();
+  }
+  void expect_no_completion() {
+    ibv_wc none{};
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(ibv_poll_cq(cq, 1, &none), 0);
+      ::usleep(200);
+    }
+  }
+  // Lets the copies go on 20 ms from now. Returns whether `call` has returned only then.
+  template <typename Call>
+  static bool waits_for_copies(Call call) {
+    std::atomic<bool> goes_on = false;
+    std::thread later([&goes_on] {
+      ::usleep(20'000);
+      goes_on = true;
+      cuda().control("stuck", 0);
+    });
+    call();
+    const bool has_waited = goes_on;
+    later.join();
+    return has_waited;
+  }
+
+  Pointer other_ = 0;
+  ibv_mr *mr_ = nullptr, *other_mr_ = nullptr;
+};
+
+TEST_F(GPUCopiesTest, TouchNoHostMemory) {
+  for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
+    fill_gpu(gpu_, kBytes, 'a');
+    fill_gpu(other_, kBytes, 'b');
+    const unsigned long long before = cuda().count("copies");
+    EXPECT_EQ(transfer(opcode, sge_of(mr_, 0, kBytes), other_, other_mr_->rkey).status,
+              IBV_WC_SUCCESS);
+    EXPECT_EQ(cuda().count("copies"), before);
+    EXPECT_EQ(on_gpu(gpu_, kBytes), on_gpu(other_, kBytes));
+  }
+}
+
+TEST_F(GPUCopiesTest, ArePossibleInMemoryWithoutAHandle) {
+  Pointer pool = 0;
+  ASSERT_EQ(cuda().mem_alloc_async(&pool, kBytes, nullptr), 0);
+  ibv_mr* const target = register_all(at(pool), kBytes);
+  const unsigned long long before = cuda().count("copies");
+  EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, sge_of(mr_, 8, 1000), pool + 16, target->rkey).status,
+            IBV_WC_SUCCESS);
+  EXPECT_EQ(cuda().count("copies"), before);
+  EXPECT_EQ(on_gpu(pool + 16, 1000), on_gpu(gpu_ + 8, 1000));
+}
+
+TEST_F(GPUCopiesTest, ASendBehindThemComesAfterThem) {
+  post_stuck_write();
+  ibv_sge into = sge_of(host_mr_, 0, 10), from = sge_of(host_mr_, 100, 10);
+  ASSERT_EQ(post(peer_, recv_wr(7, &into)), 0);
+  ASSERT_EQ(post(qp_, send_wr(2, IBV_WR_SEND, &from)), 0);
+  expect_no_completion();
+  cuda().control("stuck", 0);
+  EXPECT_EQ(wait_for_completion().wr_id, 1u);
+  EXPECT_EQ(wait_for_completion().wr_id + wait_for_completion().wr_id, 9u);
+}
+
+TEST_F(GPUCopiesTest, DeregistrationOfEitherEndWaitsForThem) {
+  for (ibv_mr** const region : {&other_mr_, &mr_}) {
+    post_stuck_write();
+    EXPECT_TRUE(waits_for_copies([&] { EXPECT_EQ(verbs.dereg_mr(*region), 0); }));
+    EXPECT_EQ(on_gpu(other_, kBytes), std::vector<char>(kBytes, 'a'));
+    EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
+    if (region == &other_mr_) other_mr_ = register_all(at(other_), kBytes);
+    fill_gpu(other_, kBytes, 'b');
+  }
+}
+
+TEST_F(GPUCopiesTest, AChangeOfRightsWaitsForThem) {
+  post_stuck_write();
+  EXPECT_TRUE(waits_for_copies([&] {
+    EXPECT_EQ(verbs.rereg_mr(other_mr_, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+              0);
+  }));
+  EXPECT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
+  EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, sge_of(mr_, 0, 10), other_, other_mr_->rkey).status,
+            IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(GPUCopiesTest, AQPThatIsResetWaitsForThem) {
+  post_stuck_write();
+  ibv_qp_attr reset{};
+  reset.qp_state = IBV_QPS_RESET;
+  EXPECT_TRUE(waits_for_copies([&] { EXPECT_EQ(verbs.modify_qp(qp_, &reset, IBV_QP_STATE), 0); }));
+  EXPECT_EQ(on_gpu(other_, kBytes), std::vector<char>(kBytes, 'a'));
+}
+
+TEST_F(GPUCopiesTest, FreedMemoryOfOurOwnIsALocalProtectionError) {
+  ASSERT_EQ(cuda().mem_free(gpu_), 0);
+  EXPECT_EQ(transfer(IBV_WR_RDMA_WRITE, sge_of(mr_, 0, 5000), other_, other_mr_->rkey).status,
+            IBV_WC_LOC_PROT_ERR);
 }
 
 TEST_F(GPUMemoryTest, HasReceivesAndASendOfSeveralPieces) {

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "tests/abi/verbs_fixture.h"
+#include "tests/support/standin_cuda.h"
 
 namespace verbena::test {
 namespace {
@@ -54,8 +54,13 @@ const Way kWays[] = {
     {"Send4096", IBV_WR_SEND, 4096},
 };
 
-// Memory: the kind of the target's memory.
-enum class Memory { kPrivate, kOfAFile };
+// Memory: the kind of the target's memory. kOfAGPU: of both ends', on the stand-in for the CUDA
+// driver.
+enum class Memory { kPrivate, kOfAFile, kOfAGPU };
+
+StandinCuda::Pointer gpu_pointer(const char* at) {
+  return reinterpret_cast<StandinCuda::Pointer>(at);
+}
 
 bool is_send(const Way& way) { return way.opcode == IBV_WR_SEND; }
 bool is_rdma(const Way& way) { return !is_send(way); }
@@ -96,10 +101,14 @@ class RCRefusalsTest
   }
   // Nothing else comes to lie there: a mapping without access stands for the hole.
   void unmap_target() {
+    is_there_ = false;
+    if (is_on_gpu()) {
+      ASSERT_EQ(cuda().mem_free(gpu_pointer(there)), 0);
+      return;
+    }
     ASSERT_EQ(::mmap(there, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
               there);
     std::this_thread::sleep_for(kUntilPeersNotice);
-    is_there_ = false;
   }
   void change_rights_of_peer(unsigned access) const {
     ibv_qp_attr attr{};
@@ -114,6 +123,7 @@ class RCRefusalsTest
   // So that both ends are at another PSN than they began with.
   void exchange_a_message();
   const Way& way() const { return *std::get<0>(GetParam()); }
+  bool is_on_gpu() const { return std::get<Memory>(GetParam()) == Memory::kOfAGPU; }
 
   char *here = nullptr, *there = nullptr;
   // The parameters of the request that is refused.
@@ -132,6 +142,9 @@ class RCRefusalsTest
   void do_without_refusal();
   void check_completions(const Refusal& refusal);
   void check_memory() const;
+  char* make_memory(Memory kind);
+  void fill(char* at, char value) const;
+  std::vector<char> content_of(char* at) const;
   void check_event(ibv_event_type type) const;
 
   ibv_pd* other_pd_ = nullptr;
@@ -139,6 +152,7 @@ class RCRefusalsTest
   ibv_qp *qp_ = nullptr, *peer_ = nullptr;
   ibv_mr *local_mr_ = nullptr, *remote_mr_ = nullptr;
   bool is_there_ = true;  // the target
+  void* gpu_context_ = nullptr;
 
  private:
   void replace_target_in(ibv_pd* domain, int access);
@@ -256,11 +270,6 @@ const Refusal kRefusals[] = {
      IBV_WC_RETRY_EXC_ERR},
 
     // the target's pages
-    {"ReadOnlyPages", changes_target, [](Ends& ends) { protect(ends.there, PROT_READ); },
-     IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR},
-    {"ReadOnlyPagesAreRead", is_read, [](Ends& ends) { protect(ends.there, PROT_READ); }},
-    {"PagesWithoutAccess", is_rdma, [](Ends& ends) { protect(ends.there, PROT_NONE); },
-     IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR},
     {"UnmappedPages", is_rdma, [](Ends& ends) { ends.unmap_target(); }, IBV_WC_REM_ACCESS_ERR,
      IBV_EVENT_QP_ACCESS_ERR},
 
@@ -278,8 +287,6 @@ const Refusal kRefusals[] = {
     {"ReceiveWithoutTheRight", is_send,
      [](Ends& ends) { ends.replace_target(IBV_ACCESS_REMOTE_READ); }, IBV_WC_REM_OP_ERR,
      std::nullopt, IBV_WC_LOC_PROT_ERR},
-    {"ReceiveIntoReadOnlyPages", is_send, [](Ends& ends) { protect(ends.there, PROT_READ); },
-     IBV_WC_REM_OP_ERR, std::nullopt, IBV_WC_LOC_PROT_ERR},
     {"ReceiveIntoUnmappedPages", is_send, [](Ends& ends) { ends.unmap_target(); },
      IBV_WC_REM_OP_ERR, std::nullopt, IBV_WC_LOC_PROT_ERR},
 
@@ -292,6 +299,17 @@ const Refusal kRefusals[] = {
        ends.sge.addr = reinterpret_cast<std::uint64_t>(ends.here) + kSize - ends.sge.length + 1;
      },
      IBV_WC_LOC_PROT_ERR, std::nullopt, IBV_WC_SUCCESS, Changes::kSome},
+};
+
+// Of the protection of pages, which a GPU's memory does not have.
+const Refusal kRefusalsOfPages[] = {
+    {"ReadOnlyPages", changes_target, [](Ends& ends) { protect(ends.there, PROT_READ); },
+     IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR},
+    {"ReadOnlyPagesAreRead", is_read, [](Ends& ends) { protect(ends.there, PROT_READ); }},
+    {"PagesWithoutAccess", is_rdma, [](Ends& ends) { protect(ends.there, PROT_NONE); },
+     IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR},
+    {"ReceiveIntoReadOnlyPages", is_send, [](Ends& ends) { protect(ends.there, PROT_READ); },
+     IBV_WC_REM_OP_ERR, std::nullopt, IBV_WC_LOC_PROT_ERR},
     {"OwnReadOnlyPages", is_read, [](Ends& ends) { protect(ends.here, PROT_READ); },
      IBV_WC_LOC_PROT_ERR},
     {"OwnReadOnlyPagesAndAnAtomic", is_atomic, [](Ends& ends) { protect(ends.here, PROT_READ); },
@@ -310,19 +328,16 @@ void RCRefusalsTest::SetUp() {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer's memcpy holds signals back: a fault in it never ends";
 #endif
-  constexpr int kRights = PROT_READ | PROT_WRITE;
-  here = static_cast<char*>(::mmap(nullptr, kSize, kRights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  const bool is_private = std::get<Memory>(GetParam()) == Memory::kPrivate;
-  const int file = is_private ? -1 : ::memfd_create("program", MFD_CLOEXEC);
-  ASSERT_TRUE(is_private || ::ftruncate(file, kSize) == 0);
-  there = static_cast<char*>(::mmap(
-      nullptr, kSize, kRights, is_private ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, file, 0));
-  ASSERT_NE(here, MAP_FAILED);
-  ASSERT_NE(there, MAP_FAILED);
+  if (is_on_gpu()) {
+    ASSERT_EQ(cuda().ctx_create(&gpu_context_, 0, 0), 0);
+  }
+  here = make_memory(is_on_gpu() ? Memory::kOfAGPU : Memory::kPrivate);
+  there = make_memory(std::get<Memory>(GetParam()));
+  ASSERT_NE(here, nullptr);
+  ASSERT_NE(there, nullptr);
   other_pd_ = verbs.alloc_pd(context);
   local_mr_ = register_all(here, kSize, kAll);
   remote_mr_ = register_all(there, kSize, kAll);
-  if (!is_private) ::close(file);
   peer_cq_ = make_cq();
   ibv_qp_init_attr attr = qp_attributes(IBV_QPT_RC);
   attr.cap.max_inline_data = 8;
@@ -335,8 +350,45 @@ void RCRefusalsTest::SetUp() {
 
 void RCRefusalsTest::TearDown() {
   VerbsTest::TearDown();
+  if (is_on_gpu()) {
+    (void)cuda().mem_free(gpu_pointer(here));
+    (void)cuda().mem_free(gpu_pointer(there));
+    (void)cuda().ctx_set_current(nullptr);
+    return;
+  }
   ::munmap(here, kSize);
   ::munmap(there, kSize);
+}
+
+// Returns kSize bytes, or nullptr.
+char* RCRefusalsTest::make_memory(Memory kind) {
+  constexpr int kRights = PROT_READ | PROT_WRITE;
+  StandinCuda::Pointer gpu = 0;
+  if (kind == Memory::kOfAGPU && cuda().mem_alloc(&gpu, kSize) != 0) return nullptr;
+  if (kind == Memory::kOfAGPU) return reinterpret_cast<char*>(gpu);
+  const bool is_private = kind == Memory::kPrivate;
+  const int file = is_private ? -1 : ::memfd_create("program", MFD_CLOEXEC);
+  if (!is_private && ::ftruncate(file, kSize) != 0) return nullptr;
+  void* const memory = ::mmap(nullptr, kSize, kRights,
+                              is_private ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, file, 0);
+  if (!is_private) ::close(file);
+  return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
+}
+
+void RCRefusalsTest::fill(char* at, char value) const {
+  const std::vector<char> all(kSize, value);
+  if (!is_on_gpu()) {
+    std::memcpy(at, all.data(), kSize);
+  } else {
+    ASSERT_EQ(cuda().to_device(gpu_pointer(at), all.data(), kSize), 0);
+  }
+}
+
+std::vector<char> RCRefusalsTest::content_of(char* at) const {
+  if (!is_on_gpu()) return {at, at + kSize};
+  std::vector<char> all(kSize);
+  EXPECT_EQ(cuda().to_host(all.data(), gpu_pointer(at), kSize), 0);
+  return all;
 }
 
 void RCRefusalsTest::replace_target_in(ibv_pd* domain, int access) {
@@ -425,8 +477,8 @@ ibv_qp_state RCRefusalsTest::state_of(ibv_qp* of) const {
 
 // So that all that a way prepares is there when the refusal comes.
 void RCRefusalsTest::do_without_refusal() {
-  std::memset(here, 'a', kSize);
-  std::memset(there, 'b', kSize);
+  fill(here, 'a');
+  fill(there, 'b');
   sge = {.addr = reinterpret_cast<std::uint64_t>(here),
          .length = way().length,
          .lkey = local_mr_->lkey};
@@ -438,10 +490,11 @@ void RCRefusalsTest::do_without_refusal() {
   ASSERT_EQ(post(qp_, request(1)), 0);
   ASSERT_EQ(wait_for_completion().status, IBV_WC_SUCCESS);
   ASSERT_TRUE(!is_send(way()) || wait_for_completion(peer_cq_).status == IBV_WC_SUCCESS);
-  const bool is_copied = std::memcmp(here, there + way().shift, way().length) == 0;
+  const bool is_copied = std::memcmp(content_of(here).data(),
+                                     content_of(there).data() + way().shift, way().length) == 0;
   EXPECT_NE(is_copied, is_atomic(way()));
-  std::memset(here, 'c', kSize);
-  std::memset(there, 'd', kSize);
+  fill(here, 'c');
+  fill(there, 'd');
 }
 
 void RCRefusalsTest::check_completions(const Refusal& refusal) {
@@ -459,11 +512,14 @@ void RCRefusalsTest::check_completions(const Refusal& refusal) {
 }
 
 void RCRefusalsTest::check_memory() const {
-  ASSERT_EQ(::mprotect(here, kSize, PROT_READ), 0);
-  EXPECT_TRUE(std::all_of(here, here + kSize, [](char octet) { return octet == 'c'; }));
-  if (!is_there_) return;
-  ASSERT_EQ(::mprotect(there, kSize, PROT_READ), 0);
-  EXPECT_TRUE(std::all_of(there, there + kSize, [](char octet) { return octet == 'd'; }));
+  const auto all_are = [this](char* at, char value) {
+    if (!is_on_gpu()) {
+      ASSERT_EQ(::mprotect(at, kSize, PROT_READ), 0);
+    }
+    EXPECT_EQ(content_of(at), std::vector<char>(kSize, value));
+  };
+  all_are(here, 'c');
+  if (is_there_) all_are(there, 'd');
 }
 
 void RCRefusalsTest::check_event(ibv_event_type type) const {
@@ -489,18 +545,31 @@ TEST_P(RCRefusalsTest, AreThoseOfTheWire) {
   if (refusal.event) check_event(*refusal.event);
 }
 
+// Inline data is never in a GPU's memory.
+bool is_possible(const Way& way, Memory memory) {
+  return memory != Memory::kOfAGPU || is_copied_later(way);
+}
+
 std::vector<std::tuple<const Way*, Memory, const Refusal*>> all_cases() {
   std::vector<std::tuple<const Way*, Memory, const Refusal*>> all;
-  for (const Refusal& refusal : kRefusals)
+  const auto add = [&all](const Refusal& refusal, std::initializer_list<Memory> memories) {
     for (const Way& way : kWays)
-      for (const Memory memory : {Memory::kPrivate, Memory::kOfAFile})
-        if (refusal.concerns(way)) all.emplace_back(&way, memory, &refusal);
+      for (const Memory memory : memories)
+        if (refusal.concerns(way) && is_possible(way, memory))
+          all.emplace_back(&way, memory, &refusal);
+  };
+  for (const Refusal& refusal : kRefusals)
+    add(refusal, {Memory::kPrivate, Memory::kOfAFile, Memory::kOfAGPU});
+  for (const Refusal& refusal : kRefusalsOfPages)
+    add(refusal, {Memory::kPrivate, Memory::kOfAFile});
   return all;
 }
 
 std::string name_of(const testing::TestParamInfo<RCRefusalsTest::ParamType>& test) {
   const auto& [way, memory, refusal] = test.param;
-  const char* const where = memory == Memory::kPrivate ? "To" : "ToAFile";
+  const char* const where = memory == Memory::kPrivate   ? "To"
+                            : memory == Memory::kOfAFile ? "ToAFile"
+                                                         : "OnAGPUTo";
   return std::string(way->name) + where + refusal->name;
 }
 

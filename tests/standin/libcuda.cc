@@ -5,12 +5,18 @@
 //     is mapped without any right, and the stand-in has another one for the same pages.
 //   - Asynchronous copies take effect late: each stream is done step by step, in order, whenever
 //     some function is called; streams pass each other. The order comes from a seed.
+//   - Handles for other processes (cuIpcGetMemHandle) name the file behind the memory. CUDA leaves
+//   open
+//     what happens to opened memory that its owner frees: here copies to and from it are refused.
 //   - Failures come by request: standin_control().
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +35,7 @@ constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitiali
                  kInvalidContext = 201, kNotReady = 600, kContextIsDestroyed = 709,
                  kNotSupported = 801;
 constexpr std::size_t kGranularity = 2u << 20;
+constexpr std::size_t kPage = 4096;
 
 struct Context {
   bool is_dead = false;
@@ -39,9 +46,10 @@ struct Event {
   Stream* stream = nullptr;
 };
 struct Operation {
-  bool to_device;
-  Pointer device;
+  enum class Kind { kToDevice, kToHost, kOnDevice } kind;
+  Pointer device;  // kOnDevice: the target
   void* host;
+  Pointer source;  // kOnDevice
   std::size_t bytes;
   std::vector<char> early;  // pageable host memory is read at once, as the driver may
 };
@@ -57,7 +65,19 @@ struct Allocation {
   Context* context = nullptr;  // nullptr for the virtual memory API or a pool
   bool is_managed = false;
   bool is_host = false;
+  int fd =
+      -1;  // of cuMemAlloc: behind the memory, which others open, there is a page of SharedState
+  struct SharedState* shared = nullptr;
+  bool is_opened = false;  // another process's
 };
+struct SharedState {
+  std::atomic<std::uint32_t> is_freed;
+};
+struct Handle {  // CUipcMemHandle
+  std::uint64_t magic, process, fd, inode, bytes, unused[3];
+};
+static_assert(sizeof(Handle) == 64);
+constexpr std::uint64_t kHandleMagic = 0x5354414e44494e21;
 struct Physical {
   std::size_t bytes;
   int fd;
@@ -73,9 +93,10 @@ struct State {
   unsigned long long next_id = 1;
   std::uint64_t random = 88172645463325252u;
   long allocations_left = -1, registrations_left = -1;  // -1: all succeed
-  bool has_no_dmabuf = false;
+  long opens_left = -1;
+  bool has_no_dmabuf = false, has_no_handles = false;
   bool is_stuck = false;  // no asynchronous copy takes effect
-  unsigned long long copies = 0, bytes = 0, contexts_changed = 0;
+  unsigned long long copies = 0, bytes = 0, copies_on_device = 0;
   pid_t process = ::getpid();  // the driver does not work in a forked child
 };
 State& state() {
@@ -114,17 +135,24 @@ Result add(int fd, std::size_t bytes, Context* context, Pointer* out) {
   return kSuccess;
 }
 
-bool may_allocate() {
-  long& left = state().allocations_left;
+bool take_one(long& left) {
   if (left == 0) return false;
   if (left > 0) --left;
   return true;
 }
+bool may_allocate() { return take_one(state().allocations_left); }
 
 int make_file(std::size_t bytes) {
   const int fd = ::memfd_create("standin-gpu", MFD_CLOEXEC);
   if (fd >= 0 && ::ftruncate(fd, static_cast<off_t>(bytes)) == 0) return fd;
   return -1;
+}
+
+void share(Allocation& memory, int fd, std::size_t state_at) {
+  void* const page =
+      ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(state_at));
+  memory.fd = fd;
+  memory.shared = page == MAP_FAILED ? nullptr : static_cast<SharedState*>(page);
 }
 
 Result allocate(std::size_t bytes, Context* context, Pointer* out) {
@@ -137,21 +165,52 @@ Result allocate(std::size_t bytes, Context* context, Pointer* out) {
   return result;
 }
 
+// As allocate(), for memory that has a handle.
+Result allocate_shared(std::size_t bytes, Context* context, Pointer* out) {
+  if (bytes == 0) return kInvalidValue;
+  if (!may_allocate()) return kOutOfMemory;
+  const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
+  const int fd = make_file(whole + kPage);
+  if (fd < 0) return kOutOfMemory;
+  const Result result = add(fd, bytes, context, out);
+  if (result == kSuccess) share(state().memory[*out], fd, whole);
+  return result;
+}
+
 Result remove(Pointer at) {
   const auto entry = state().memory.find(at);
   if (entry == state().memory.end()) return kInvalidValue;
   if (entry->second.alias != nullptr) ::munmap(entry->second.alias, entry->second.bytes);
   ::munmap(reinterpret_cast<void*>(at), entry->second.bytes);
+  if (SharedState* const shared = entry->second.shared) {
+    if (!entry->second.is_opened) shared->is_freed = 1;
+    ::munmap(shared, kPage);
+  }
+  if (entry->second.fd >= 0) ::close(entry->second.fd);
   state().memory.erase(entry);
   return kSuccess;
 }
 
-void perform(Operation& op) {
+// Returns where the stand-in itself reaches [at, at + bytes), or nullptr if it is no GPU memory.
+char* reach(Pointer at, std::size_t bytes) {
   Pointer start = 0;
-  const Allocation* const there = find(op.device, op.bytes, &start);
-  if (there == nullptr || there->alias == nullptr) return;  // freed meanwhile: as on a card, lost
-  char* const device = there->alias + (op.device - start);
-  if (op.to_device)
+  const Allocation* const there = find(at, bytes, &start);
+  if (there == nullptr || there->alias == nullptr) return nullptr;
+  if (there->shared != nullptr && there->shared->is_freed != 0) return nullptr;
+  return there->alias + (at - start);
+}
+
+void perform(Operation& op) {
+  char* const device = reach(op.device, op.bytes);
+  if (device == nullptr) return;  // freed meanwhile: as on a card, lost
+  if (op.kind == Operation::Kind::kOnDevice) {
+    const char* const from = reach(op.source, op.bytes);
+    if (from == nullptr) return;
+    std::memmove(device, from, op.bytes);
+    ++state().copies_on_device;
+    return;
+  }
+  if (op.kind == Operation::Kind::kToDevice)
     std::memcpy(device, op.early.empty() ? op.host : op.early.data(), op.bytes);
   else
     std::memcpy(op.host, device, op.bytes);
@@ -187,7 +246,9 @@ Result check_current() {
 Result enqueue(Operation op, Stream* stream) {
   if (const Result result = check_current(); result != kSuccess) return result;
   if (stream != nullptr && stream->context->is_dead) return kContextIsDestroyed;
-  if (find(op.device, op.bytes) == nullptr) return kInvalidValue;
+  if (reach(op.device, op.bytes) == nullptr) return kInvalidValue;
+  if (op.kind == Operation::Kind::kOnDevice && reach(op.source, op.bytes) == nullptr)
+    return kInvalidValue;
   if (stream == nullptr) {
     perform(op);
     return kSuccess;
@@ -217,21 +278,32 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 // --- control, for tests
 
-// allocations, registrations: so many more succeed (-1: all). no_dmabuf, stuck: 1 or 0. seed.
+// allocations, registrations, opens (of handles): so many more succeed (-1: all). no_dmabuf,
+// no_handles, stuck: 1 or 0. seed.
 // kill_context: the primary context dies (1), and is there anew (0).
 STANDIN void standin_control(const char* what, long value) {
   const Lock lock(state().mutex);
   const std::string name = what;
   if (name == "allocations") state().allocations_left = value;
   if (name == "registrations") state().registrations_left = value;
+  if (name == "opens") state().opens_left = value;
+  if (name == "no_handles") state().has_no_handles = value != 0;
   if (name == "no_dmabuf") state().has_no_dmabuf = value != 0;
   if (name == "stuck") state().is_stuck = value != 0;
   if (name == "seed") state().random = static_cast<std::uint64_t>(value) * 2 + 1;
   if (name == "kill_context") kill_primary(value != 0);
 }
+// copies: between GPU and host memory; bytes: of these. copies_on_device: between GPU memory.
+// opened: handles that are open now.
 STANDIN unsigned long long standin_count(const char* what) {
   const Lock lock(state().mutex);
-  return std::string(what) == "copies" ? state().copies : state().bytes;
+  const std::string name = what;
+  if (name == "copies") return state().copies;
+  if (name == "copies_on_device") return state().copies_on_device;
+  if (name == "opened")
+    return static_cast<unsigned long long>(std::ranges::count_if(
+        state().memory, [](const auto& one) { return one.second.is_opened; }));
+  return state().bytes;
 }
 
 // --- contexts
@@ -296,7 +368,7 @@ STANDIN Result cuGetErrorName(Result result, const char** name) {
 STANDIN Result cuMemAlloc_v2(Pointer* at, std::size_t bytes) {
   const Lock lock(state().mutex);
   if (const Result result = check_current(); result != kSuccess) return result;
-  return allocate(bytes, current(), at);
+  return allocate_shared(bytes, current(), at);
 }
 STANDIN Result cuMemFree_v2(Pointer at) {
   const Lock lock(state().mutex);
@@ -389,6 +461,48 @@ STANDIN Result cuMemUnmap(Pointer at, std::size_t bytes) {
   return kSuccess;
 }
 
+// --- handles for other processes
+
+STANDIN Result cuIpcGetMemHandle(Handle* handle, Pointer at) {
+  const Lock lock(state().mutex);
+  if (state().has_no_handles) return kNotSupported;
+  const Allocation* const found = find(at, 1);
+  struct stat file {};
+  if (found == nullptr || found->fd < 0 || found->is_opened || ::fstat(found->fd, &file) != 0)
+    return kInvalidValue;
+  *handle = {.magic = kHandleMagic,
+             .process = static_cast<std::uint64_t>(::getpid()),
+             .fd = static_cast<std::uint64_t>(found->fd),
+             .inode = file.st_ino,
+             .bytes = found->bytes,
+             .unused = {}};
+  return kSuccess;
+}
+STANDIN Result cuIpcOpenMemHandle_v2(Pointer* at, Handle handle, unsigned) {
+  const Lock lock(state().mutex);
+  if (const Result result = check_current(); result != kSuccess) return result;
+  if (!take_one(state().opens_left) || handle.magic != kHandleMagic) return kInvalidValue;
+  if (handle.process == static_cast<std::uint64_t>(::getpid())) return kInvalidContext;
+  const std::string path =
+      "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.fd);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  struct stat file {};
+  if (fd < 0 || ::fstat(fd, &file) != 0 || file.st_ino != handle.inode ||
+      add(fd, handle.bytes, current(), at) != kSuccess) {
+    ::close(fd);
+    return kInvalidValue;
+  }
+  Allocation& opened = state().memory[*at];
+  opened.is_opened = true;
+  share(opened, fd, static_cast<std::size_t>(file.st_size) - kPage);
+  return kSuccess;
+}
+STANDIN Result cuIpcCloseMemHandle(Pointer at) {
+  const Lock lock(state().mutex);
+  const Allocation* const found = find(at, 1);
+  return found != nullptr && found->is_opened ? remove(at) : kInvalidValue;
+}
+
 // A descriptor that cannot be mapped, as that of most drivers.
 STANDIN Result cuMemGetHandleForAddressRange(void* fd, Pointer at, std::size_t bytes, int type,
                                              unsigned long long) {
@@ -470,12 +584,16 @@ STANDIN Result cuEventQuery(Event* event) {
 }
 STANDIN Result cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, Stream* stream) {
   const Lock lock(state().mutex);
-  return enqueue({false, from, to, bytes, {}}, stream);
+  return enqueue({Operation::Kind::kToHost, from, to, 0, bytes, {}}, stream);
 }
 STANDIN Result cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes,
                                     Stream* stream) {
   const Lock lock(state().mutex);
-  return enqueue({true, to, const_cast<void*>(from), bytes, {}}, stream);
+  return enqueue({Operation::Kind::kToDevice, to, const_cast<void*>(from), 0, bytes, {}}, stream);
+}
+STANDIN Result cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, std::size_t bytes, Stream* stream) {
+  const Lock lock(state().mutex);
+  return enqueue({Operation::Kind::kOnDevice, to, nullptr, from, bytes, {}}, stream);
 }
 STANDIN Result cuMemcpyDtoH_v2(void* to, Pointer from, std::size_t bytes) {
   return cuMemcpyDtoHAsync_v2(to, from, bytes, nullptr);

@@ -69,4 +69,10 @@ struct StandinCuda {
   }
 };
 
+// The one that this process has loaded.
+inline const StandinCuda& cuda() {
+  static const StandinCuda one(VERBENA_STANDIN_CUDA);
+  return one;
+}
+
 }  // namespace verbena::test

@@ -41,6 +41,8 @@ class Copier {
   [[nodiscard]] const DriverAPI& driver() const { return driver_; }
   // Runs `task` in the thread and waits for it. Returns false if the thread has ended.
   [[nodiscard]] bool run(const std::function<void()>& task);
+  // Runs `task` in the thread, some time later; never if the thread ends before.
+  void run_later(std::function<void()> task);
   // Queues a job of a CudaRegion. kGone: the thread has ended.
   [[nodiscard]] CopyState begin(CopyJob& job);
   // Memory for a CopyQueue's slots, pinned in `context`.
@@ -74,13 +76,19 @@ class Copier {
   void stop();
   void unpin(Context context, void* memory);
   void serve();
-  bool wait_for_work(std::vector<CopyJob*>& jobs, std::function<void()>*& task);
+  struct Work {
+    std::vector<CopyJob*> jobs;
+    std::function<void()>* task = nullptr;
+    std::vector<std::function<void()>> later;
+  };
+  bool wait_for_work(Work& work);
   void start(std::span<CopyJob* const> jobs);
   void start_run(std::span<CopyJob* const> run);
   [[nodiscard]] bool try_run(std::span<CopyJob* const> run, const CudaRegion& region,
                              Streams& streams);
   void wait_for_lane(u32 lane, Context context);
   [[nodiscard]] Result copy(std::span<CopyJob* const> run, const CudaRegion& region, Stream stream);
+  [[nodiscard]] Result copy_to_peer(CopyJob& job, const CudaRegion& region, Stream stream);
   [[nodiscard]] Result do_atomic(CopyJob& job, const CudaRegion& region, Stream stream);
   [[nodiscard]] bool record(Streams& streams, Context context, Stream stream,
                             std::span<CopyJob* const> run);
@@ -92,8 +100,9 @@ class Copier {
   const int process_;
   std::mutex mutex_;
   std::condition_variable work_, done_;
-  std::vector<CopyJob*> jobs_;  // with mutex_, as the next two
+  std::vector<CopyJob*> jobs_;  // with mutex_, as the next three
   std::function<void()> task_;  // at most one at a time
+  std::vector<std::function<void()>> later_;
   bool is_stopped_ = false;
   std::mutex one_task_;
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "host/cuda/peer_region.h"
 #include "host/cuda/region.h"
 #include "memory/protection_table.h"
 #include "memory/sg_walk.h"
@@ -111,6 +112,52 @@ TEST_F(CopierTest, WhatWasFreedAndAllocatedAgainIsGone) {
   write(lane, 0, from);
   while (!lane.failure()) poll(lane);
   EXPECT_EQ(lane.failure()->ticket, 1u);
+}
+
+// Within one process no handle is opened.
+TEST_F(CopierTest, CopiesToAPeerStayOnTheGPU) {
+  ASSERT_NE(region_->handle(), nullptr);
+  const auto peer = CudaPeerRegion::make(*region_->handle(), CudaPeerRegion::Owner::kThisProcess);
+  ASSERT_NE(peer, nullptr);
+  CopyLane lane;
+  const std::vector<u8> from(1000, 7);
+  write(lane, 100, from);
+  drain(lane);
+  const unsigned long long before = cuda_.count("copies");
+  const auto copy = [&](CopyOp op, u64 offset, u64 of_peer) {
+    EXPECT_EQ(
+        table_.copies().copy_peer(table_.far(), &lane, op, at(offset), 1000, {peer, of_peer, {}}),
+        CopyResult::kDone);
+  };
+  copy(CopyOp::kToPeer, 100, 5001);
+  copy(CopyOp::kFromPeer, 9000, 5001);
+  drain(lane);
+  EXPECT_EQ(cuda_.count("copies"), before);
+  const std::vector<u8> all = on_gpu();
+  for (const u64 place : {5001, 9000})
+    EXPECT_EQ(std::memcmp(all.data() + place, from.data(), 1000), 0) << place;
+}
+
+TEST_F(CopierTest, ACopyToAPeerThatIsFreedIsRefused) {
+  test::StandinCuda::Pointer other = 0;
+  ASSERT_EQ(cuda_.mem_alloc(&other, kBytes), 0);
+  const FoundRegion found = find_region(reinterpret_cast<void*>(other), kBytes);
+  ASSERT_TRUE(found && *found);
+  const auto peer = CudaPeerRegion::make(*(**found)->handle(), CudaPeerRegion::Owner::kThisProcess);
+  ASSERT_EQ(cuda_.mem_free(other), 0);
+  CopyLane lane;
+  EXPECT_EQ(
+      table_.copies().copy_peer(table_.far(), &lane, CopyOp::kToPeer, at(0), 1000, {peer, 0, {}}),
+      CopyResult::kDone);
+  drain(lane);
+  EXPECT_TRUE(lane.has_refused_since(0));
+}
+
+TEST_F(CopierTest, MemoryOfAnotherProcessNeedsAHandle) {
+  FarHandle handle = *region_->handle();
+  EXPECT_NE(CudaPeerRegion::make(handle, CudaPeerRegion::Owner::kAnother), nullptr);
+  handle.opaque = {};
+  EXPECT_EQ(CudaPeerRegion::make(handle, CudaPeerRegion::Owner::kAnother), nullptr);
 }
 
 TEST_F(CopierTest, ARegionThatGoesWaitsForItsCopies) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "host/cuda/peer_region.h"
 #include "host/cuda/region.h"
 
 namespace verbena::host::cuda {
@@ -36,6 +37,15 @@ u64 last_word(DevicePointer end, u64 length) {
   for (const u64 word : {u64{8}, u64{4}, u64{2}})
     if (length >= word && end % word == 0) return word;
   return 1;
+}
+
+// Copies all but the last word, then this. `copy(to, offset, bytes)` copies a part.
+template <typename Copy>
+Result copy_last_word_last(DevicePointer to, u64 length, Copy copy) {
+  const u64 body = length - last_word(to + length, length);
+  if (body != 0)
+    if (const Result result = copy(to, 0, body); result != kSuccess) return result;
+  return copy(to + body, body, length - body);
 }
 
 }  // namespace
@@ -91,6 +101,15 @@ bool Copier::run(const std::function<void()>& task) {
   return !task_;
 }
 
+void Copier::run_later(std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopped_ || process_ != ::getpid()) return;
+    later_.push_back(std::move(task));
+  }
+  work_.notify_one();
+}
+
 CopyState Copier::begin(CopyJob& job) {
   if (process_ != ::getpid()) return CopyState::kGone;
   {
@@ -137,33 +156,36 @@ void Copier::unpin(Context context, void* memory) {
 // --- the thread
 
 // Returns false at the end. Does not wait while copies run.
-bool Copier::wait_for_work(std::vector<CopyJob*>& jobs, std::function<void()>*& task) {
+bool Copier::wait_for_work(Work& work) {
   std::unique_lock lock(mutex_);
-  if (batches_.empty()) work_.wait(lock, [this] { return is_stopped_ || task_ || !jobs_.empty(); });
-  jobs.clear();
-  jobs.swap(jobs_);
-  task = task_ ? &task_ : nullptr;
+  if (batches_.empty())
+    work_.wait(lock, [this] { return is_stopped_ || task_ || !later_.empty() || !jobs_.empty(); });
+  work.jobs.clear();
+  work.jobs.swap(jobs_);
+  work.later.clear();
+  work.later.swap(later_);
+  work.task = task_ ? &task_ : nullptr;
   return !is_stopped_;
 }
 
 void Copier::serve() {
   is_copier_thread = true;
-  std::vector<CopyJob*> jobs;
-  std::function<void()>* task = nullptr;
+  Work work;
   u32 idle = 0;
-  while (wait_for_work(jobs, task)) {
-    if (task != nullptr) {
-      (*task)();
+  while (wait_for_work(work)) {
+    if (work.task != nullptr) {
+      (*work.task)();
       const std::lock_guard lock(mutex_);
       task_ = nullptr;
       done_.notify_all();
     }
-    start(jobs);
-    if (collect() || !jobs.empty()) idle = 0;
+    for (const std::function<void()>& task : work.later) task();
+    start(work.jobs);
+    if (collect() || !work.jobs.empty()) idle = 0;
     // Not yield(): on a busy machine others would get a whole time slice each.
     if (!batches_.empty() && ++idle >= kSpins) std::this_thread::sleep_for(kNap);
   }
-  for (CopyJob* const job : jobs) job->end(CopyState::kGone);
+  for (CopyJob* const job : work.jobs) job->end(CopyState::kGone);
   for (const Batch& batch : batches_)
     for (CopyJob* const job : batch.jobs) job->end(CopyState::kGone);
   done_.notify_all();
@@ -225,14 +247,28 @@ Result Copier::copy(std::span<CopyJob* const> run, const CudaRegion& region, Str
   for (const CopyJob* const job : run) length += job->length;
   const DevicePointer at = region.at(first.offset);
   if (first.op == CopyOp::kRead) return driver_.copy_to_host(first.bytes, at, length, stream);
+  if (first.op == CopyOp::kToPeer || first.op == CopyOp::kFromPeer)
+    return copy_to_peer(first, region, stream);
   if (first.op != CopyOp::kWrite) return do_atomic(first, region, stream);
-  const u64 last = last_word(at + length, length);
-  const u64 body = length - last;
-  if (body != 0)
-    if (const Result result = driver_.copy_to_device(at, first.bytes, body, stream);
-        result != kSuccess)
-      return result;
-  return driver_.copy_to_device(at + body, first.bytes + body, last, stream);
+  return copy_last_word_last(at, length, [&](DevicePointer to, u64 offset, u64 bytes) {
+    return driver_.copy_to_device(to, first.bytes + offset, bytes, stream);
+  });
+}
+
+// Between the memories of two GPUs, or of one.
+Result Copier::copy_to_peer(CopyJob& job, const CudaRegion& region, Stream stream) {
+  CudaPeerRegion& peer = static_cast<CudaPeerRegion&>(*job.peer.region);
+  const std::optional<DevicePointer> there = peer.at(job.peer.offset, job.length, region.context());
+  if (!there) return kInvalidValue;
+  const DevicePointer here = region.at(job.offset);
+  const Result result =
+      job.op == CopyOp::kFromPeer
+          ? driver_.copy_on_device(here, *there, job.length, stream)
+          : copy_last_word_last(*there, job.length, [&](DevicePointer to, u64 offset, u64 bytes) {
+              return driver_.copy_on_device(to, here + offset, bytes, stream);
+            });
+  if (result != kSuccess) peer.close();
+  return result;
 }
 
 // The original stays in job.bytes. The new value has its own place: the write may run after this.

@@ -33,6 +33,13 @@ std::optional<DriverAPI> table_of(void* library) {
       look_up(library, "cuMemHostUnregister", api.host_unregister);
   static_cast<void>(look_up(library, "cuPointerSetAttribute", api.pointer_set_attribute));
   static_cast<void>(look_up(library, "cuGetErrorName", api.error_name));
+  static_cast<void>(look_up(library, "cuMemcpyDtoDAsync_v2", api.copy_on_device));
+  if (!look_up(library, "cuIpcGetMemHandle", api.ipc_handle) ||
+      !look_up(library, "cuIpcOpenMemHandle_v2", api.ipc_open) ||
+      !look_up(library, "cuIpcCloseMemHandle", api.ipc_close)) {
+    api.ipc_handle = nullptr;
+    api.ipc_open = nullptr;
+  }
   return is_complete ? std::optional(api) : std::nullopt;
 }
 

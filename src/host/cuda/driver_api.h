@@ -13,7 +13,7 @@
 namespace verbena::host::cuda {
 
 using Result = int;  // CUresult
-inline constexpr Result kSuccess = 0, kNotInitialized = 3, kNotReady = 600;
+inline constexpr Result kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kNotReady = 600;
 
 using DevicePointer = unsigned long long;  // CUdeviceptr
 using Context = void*;
@@ -34,6 +34,11 @@ inline constexpr unsigned kTypeDevice = 2;  // CU_MEMORYTYPE_DEVICE
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kHostRegisterPortable = 1;
+inline constexpr unsigned kLazyPeerAccess = 1;  // CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+
+struct IPCHandle {  // CUipcMemHandle
+  char reserved[64];
+};
 
 struct DriverAPI {
   Result (*pointer_get_attributes)(unsigned, PointerAttribute*, void**, DevicePointer);
@@ -52,6 +57,10 @@ struct DriverAPI {
   // nullptr if the driver has none:
   Result (*pointer_set_attribute)(const void*, PointerAttribute, DevicePointer);
   Result (*error_name)(Result, const char**);
+  Result (*copy_on_device)(DevicePointer to, DevicePointer from, std::size_t, Stream);
+  Result (*ipc_handle)(IPCHandle*, DevicePointer);
+  Result (*ipc_open)(DevicePointer*, IPCHandle, unsigned flags);
+  Result (*ipc_close)(DevicePointer);
 
   // Returns nullptr if the program has loaded no CUDA driver, or one that lacks another function.
   // Asks again after a failure, because a program may load the driver later.

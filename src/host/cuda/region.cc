@@ -3,9 +3,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 namespace verbena::host::cuda {
-namespace {
 
 // The driver answers zeros for an address that it does not know.
 std::optional<PointerInfo> ask(const DriverAPI& driver, DevicePointer at, Result& result) {
@@ -35,6 +35,8 @@ std::optional<PointerInfo> ask(const DriverAPI& driver, DevicePointer at, Result
   return result == kSuccess ? std::optional(info) : std::nullopt;
 }
 
+namespace {
+
 std::string hex(u64 value) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
@@ -50,12 +52,17 @@ Error why_unknown(const DriverAPI& driver, DevicePointer at, Result result) {
   return {EIO, "the CUDA driver cannot say what " + hex(at) + " is: " + driver.name_of(result)};
 }
 
-// Returns an error if copies are impossible, as after a reset of the device.
-Result check_context(const DriverAPI& driver, Context context) {
-  const Result result = driver.context_push(context);
-  Context popped;
-  if (result == kSuccess) static_cast<void>(driver.context_pop(&popped));
-  return result;
+// Returns what peers of this host need for copies on the GPU. The driver gives other processes no
+// memory of pools and of the virtual memory API: then only this process itself can copy so.
+std::optional<FarHandle> handle_of(const DriverAPI& driver, const PointerInfo& info,
+                                   DevicePointer first) {
+  if (driver.copy_on_device == nullptr) return std::nullopt;
+  FarHandle handle{
+      .offset = first - info.range_start, .address = first, .identity = info.buffer_id};
+  IPCHandle opaque;
+  if (driver.ipc_handle != nullptr && driver.ipc_handle(&opaque, first) == kSuccess)
+    std::memcpy(handle.opaque.data(), &opaque, sizeof opaque);
+  return handle;
 }
 
 FoundRegion find_in_thread(Copier& copier, DevicePointer first, std::size_t length) {
@@ -76,13 +83,17 @@ FoundRegion find_in_thread(Copier& copier, DevicePointer first, std::size_t leng
                                std::to_string(left) +
                                " bytes on; register each allocation by "
                                "itself");
-  if (const Result gone = check_context(driver, begin->context); gone != kSuccess)
+  // Copies are impossible after a reset of the device.
+  if (const Result gone = driver.context_push(begin->context); gone != kSuccess)
     return failure(EIO, "the CUDA context of the memory has ended: " + driver.name_of(gone));
+  const std::optional<FarHandle> handle = handle_of(driver, *begin, first);
+  Context popped;
+  static_cast<void>(driver.context_pop(&popped));
   // Copies of the program that are synchronous by contract are then so for peers, too.
   const unsigned on = 1;
   if (driver.pointer_set_attribute != nullptr)
     static_cast<void>(driver.pointer_set_attribute(&on, PointerAttribute::kSyncMemops, first));
-  return std::make_shared<CudaRegion>(copier, *begin, first);
+  return std::make_shared<CudaRegion>(copier, *begin, first, handle);
 }
 
 }  // namespace

@@ -17,11 +17,17 @@ struct PointerInfo {
   u64 range_size = 0;
 };
 
+// Returns nullopt, and the reason in `result`, if the driver cannot say. In the copier's thread.
+[[nodiscard]] std::optional<PointerInfo> ask(const DriverAPI& driver, DevicePointer at,
+                                             Result& result);
+
 class CudaRegion final : public FarMemory {
  public:
-  CudaRegion(Copier& copier, const PointerInfo& info, DevicePointer start)
-      : copier_(copier), info_(info), start_(start) {}
+  CudaRegion(Copier& copier, const PointerInfo& info, DevicePointer start,
+             const std::optional<FarHandle>& handle)
+      : copier_(copier), info_(info), start_(start), handle_(handle) {}
 
+  [[nodiscard]] const FarHandle* handle() const override { return handle_ ? &*handle_ : nullptr; }
   [[nodiscard]] bool is_late() const override { return true; }
   [[nodiscard]] CopyState begin(CopyJob& job) override { return copier_.begin(job); }
 
@@ -38,6 +44,7 @@ class CudaRegion final : public FarMemory {
   Copier& copier_;
   const PointerInfo info_;
   const DevicePointer start_;
+  const std::optional<FarHandle> handle_;
 };
 
 // FoundRegion is nullopt if `address` and the byte before `address + length` are no GPU memory, or

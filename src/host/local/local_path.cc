@@ -111,15 +111,19 @@ void LocalPath::abandon() {
 
 void LocalPath::wait_for_gates() {
   if (processes_.is_closed()) return;
-  AccessGates& gates = layout().shared.gates;
+  wait_for_gates(layout().shared.gates);
+  wait_for_gates(layout().shared.late_gates);
+}
+
+void LocalPath::wait_for_gates(AccessGates& gates) {
   gates.on_withdrawn();
   if (!gates.has_visitors()) return;
   for (u32 slot = kFirstSlot; slot <= kLastSlot; ++slot)
-    if (const u32 look = gates.look(slot); AccessGates::is_open(look)) wait_for_gate(slot, look);
+    if (const u32 look = gates.look(slot); AccessGates::is_open(look))
+      wait_for_gate(gates, slot, look);
 }
 
-void LocalPath::wait_for_gate(u32 slot, u32 look) {
-  AccessGates& gates = layout().shared.gates;
+void LocalPath::wait_for_gate(AccessGates& gates, u32 slot, u32 look) {
   const Time start = monotonic_now();
   while (gates.look(slot) == look) {
     const Duration waited = monotonic_now() - start;

@@ -93,7 +93,8 @@ class LocalPath final : public PeerMemoryFinder {
   [[nodiscard]] SegmentLayout& layout() const { return segment_.layout(); }
   [[nodiscard]] std::shared_ptr<PeerMemory> find_stream(const QPAttributes& qp);
   void wait_for_gates();
-  void wait_for_gate(u32 slot, u32 look);
+  void wait_for_gates(AccessGates& gates);
+  void wait_for_gate(AccessGates& gates, u32 slot, u32 look);
   void tell_mappers();
 
   static_assert(kLastSlot < AccessGates::kGates);

@@ -1,6 +1,7 @@
 #include "host/local/process_memory.h"
 
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -196,7 +197,11 @@ ProcessMemory::ProcessMemory(PeerSegment segment, u32 pid, u32 own_slot,
       own_slot_(own_slot),
       life_(segment_.header().life.look()),
       enabled_(enabled),
-      mappings_(pid, segment_.shared().mappers, own_slot) {
+      mappings_(pid, segment_.shared().mappers, own_slot),
+      far_regions_(pid == static_cast<u32>(::getpid()) ? cuda::CudaPeerRegion::Owner::kThisProcess
+                                                       : cuda::CudaPeerRegion::Owner::kAnother,
+                   segment_.shared().mappers, own_slot),
+      late_gate_(segment_.shared().late_gates, own_slot) {
   segment_.shared().gates.come();
   segment_.shared().gates.shut(own_slot_);  // whoever had our slot before is gone
 }
@@ -221,27 +226,68 @@ Mapping ProcessMemory::claim_ring() {
 void ProcessMemory::drop_withdrawn() {
   withdrawals_ = segment_.shared().gates.withdrawals();
   mappings_.drop_withdrawn(segment_.device().keys);
+  far_regions_.drop_withdrawn(segment_.device().keys);
 }
 
-bool ProcessMemory::translate(const QPAttributes& qp, std::span<const PeerRange> ranges,
-                              Access need, Targets& out) {
+// Calls take(key, range, address) for each range, with its address in the peer, while it returns
+// true. Returns false if the peer would not accept all of them.
+template <typename Take>
+bool ProcessMemory::take_each(const QPAttributes& qp, std::span<const PeerRange> ranges,
+                              Access need, Take take) {
   const PublishedDevice& device = segment_.device();
   PublishedQP peer;
   if (!is_open() || !device.qps.find(qp.dest_qp, peer) || !peer.accepts_from(qp) ||
       !peer.permits(need, qp))
     return false;
-  Targets::Target* to = out.targets.data();
   std::optional<PublishedKey> key;  // that of the range before, mostly
   for (const PeerRange& range : ranges) {
     if (!key || key->key != range.r_key.value) key = device.keys.find(peer.pd, range.r_key, need);
     if (!key) return false;
     const std::optional<u64> address = key->locate(range.address, range.length_bytes);
-    if (!address) return false;
-    u8* const here = mappings_.find(device.keys, *key, *address, range.length_bytes, need);
-    out.all_here &= here != nullptr;
-    *to++ = {*address, here};
+    if (!address || !take(*key, range, *address)) return false;
   }
   return true;
+}
+
+bool ProcessMemory::translate(const QPAttributes& qp, std::span<const PeerRange> ranges,
+                              Access need, Targets& out) {
+  Targets::Target* to = out.targets.data();
+  return take_each(
+      qp, ranges, need, [&](const PublishedKey& key, const PeerRange& range, u64 address) {
+        if (key.is_far()) return false;
+        u8* const here =
+            mappings_.find(segment_.device().keys, key, address, range.length_bytes, need);
+        out.all_here &= here != nullptr;
+        *to++ = {address, here};
+        return true;
+      });
+}
+
+// Hold: the same for copies that end late.
+class ProcessMemory::Hold {
+ public:
+  explicit Hold(std::shared_ptr<ProcessMemory> of) : of_(std::move(of)) {}
+  ~Hold() { of_->late_gate_.leave(); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+
+ private:
+  const std::shared_ptr<ProcessMemory> of_;
+};
+
+bool ProcessMemory::admit(const QPAttributes& qp, Access need, std::span<const PeerRange> ranges,
+                          std::span<PeerPlace> out) {
+  if (!enabled_.load(std::memory_order_relaxed) || !is_alive() || !late_gate_.enter()) return false;
+  const auto hold = std::make_shared<const Hold>(shared_from_this());
+  if (segment_.shared().gates.withdrawals() != withdrawals_) drop_withdrawn();
+  PeerPlace* to = out.data();
+  return take_each(qp, ranges, need, [&](const PublishedKey& key, const PeerRange& range, u64) {
+    if (!key.is_far()) return false;
+    const std::shared_ptr<PeerRegion>& region = far_regions_.find(segment_.device().keys, key);
+    if (region == nullptr) return false;
+    *to++ = {region, range.address - key.start, hold};
+    return true;
+  });
 }
 
 template <typename Copy>

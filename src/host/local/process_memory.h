@@ -8,6 +8,8 @@
 // a few bytes, does not: it writes to pages that the peer has made read-only.
 #pragma once
 
+#include "host/local/late_gate.h"
+#include "host/local/peer_far_regions.h"
 #include "host/local/peer_mappings.h"
 #include "host/local/segment.h"
 #include "host/local/staging.h"
@@ -15,7 +17,7 @@
 
 namespace verbena::host {
 
-class ProcessMemory final : public PeerMemory {
+class ProcessMemory final : public PeerMemory, public std::enable_shared_from_this<ProcessMemory> {
  public:
   // `own_slot` is the gate that we pass. `enabled` outlives this: false: it does nothing.
   ProcessMemory(PeerSegment segment, u32 pid, u32 own_slot, const std::atomic<bool>& enabled);
@@ -43,6 +45,11 @@ class ProcessMemory final : public PeerMemory {
                            std::span<const PeerRange> to) override;
   [[nodiscard]] bool read(const QPAttributes& qp, std::span<const PeerRange> from,
                           std::span<const MemoryPiece> to) override;
+  [[nodiscard]] bool admit(const QPAttributes& qp, Access need, std::span<const PeerRange> ranges,
+                           std::span<PeerPlace> out) override;
+  void on_copied(const QPAttributes& qp, const LocalWork& work) override {
+    segment_.shared().counts.add(qp.dest_qp, work);
+  }
 
   // Unmaps the regions that the peer has withdrawn.
   void drop_withdrawn();
@@ -52,7 +59,8 @@ class ProcessMemory final : public PeerMemory {
   [[nodiscard]] int refusal() const;  // 0, or the errno with which the kernel refuses us all of it
   [[nodiscard]] bool exports(PDId pd) const { return segment_.device().keys.has(pd); }
   [[nodiscard]] std::optional<PublishedKey> exported(u32 key) const {
-    return segment_.device().keys.find(key);
+    const std::optional<PublishedKey> found = segment_.device().keys.find(key);
+    return found && found->is_far() ? std::nullopt : found;
   }
   // Return false if the region has changed or is gone, or if some of its memory is gone.
   [[nodiscard]] bool write(const PublishedKey& region, u64 offset, Bytes from);
@@ -62,6 +70,9 @@ class ProcessMemory final : public PeerMemory {
   struct Vectors;
   struct Targets;
   class Passage;
+  class Hold;
+  template <typename Take>
+  bool take_each(const QPAttributes& qp, std::span<const PeerRange> ranges, Access need, Take take);
   std::optional<u64> locate(const PublishedKey& region, u64 offset, u64 length, Access need) const;
   bool translate(const QPAttributes& qp, std::span<const PeerRange> ranges, Access need,
                  Targets& out);
@@ -90,6 +101,8 @@ class ProcessMemory final : public PeerMemory {
   const std::atomic<bool>& enabled_;
   bool refused_ = false;  // by the kernel, for good
   PeerMappings mappings_;
+  PeerFarRegions far_regions_;
+  LateGate late_gate_;
   Staging staging_;
   u64 withdrawals_ = 0;  // of the peer, when we last looked at what we have mapped
 };

@@ -20,7 +20,7 @@ inline constexpr std::size_t kSegmentAlignment = 4096;
 
 // Zeroed memory, but for what the owner writes. A change of layout is a change of kMagic.
 struct alignas(kSegmentAlignment) SegmentHeader {
-  static constexpr u64 kMagic = 0x42434f4c42525656;
+  static constexpr u64 kMagic = 0x43434f4c42525656;
   static constexpr u32 kMaxGIDs = 64;
   u64 magic;
   u64 nonce;
@@ -35,6 +35,7 @@ struct SegmentLayout {
   PublishedDevice device;
   struct Shared {  // what peers write
     AccessGates gates;
+    AccessGates late_gates;  // for copies that end late
     LocalCounts counts;
     Doorbells doorbells;
     RingClaims rings;
