@@ -529,15 +529,15 @@ void LiveAdapter::lock_as_helper() {
 }
 
 void LiveAdapter::serve() {
-  std::optional<Time> offered;  // the core, to others
+  Time offered = Time::never();  // the core, to others
   Look look = Look::kEverywhere;
   for (bool again = true; again;) {
     lock_as_helper();
     std::unique_lock lock(mutex_, std::adopt_lock);
     const Time now = clock_.exactly_now();
     alarm_.on_wakeup();
-    if (offered) policy_.on_core_returned(*offered, now);
-    offered.reset();
+    if (offered != Time::never()) policy_.on_core_returned(offered, now);
+    offered = Time::never();
     const Served served = try_to_serve(look, now);
     again = ((served.received && !served.woke) || policy_.should_look_again(now) ||
              link_->leaves_some()) &&
