@@ -55,6 +55,15 @@ class GPUTest(unittest.TestCase):
                                  r"the memory at \[0x[1-9a-f][0-9a-f]+, 0x[1-9a-f][0-9a-f]+\) is not there",
                                  program)
 
+    def test_copies_on_the_gpu_between_two_processes(self):
+        program = self.compiled("neighbours")
+        for scenario in ("transfers", "deregistration", "refused", "killed", "reset"):
+            with self.subTest(scenario=scenario):
+                done = BUILD.run(program, str(self.driver), scenario, limit_s=LIMIT_S)
+                self.assertEqual(done.process.returncode, 0, done)
+                self.assertNotIn("wrong", done.output(), done)
+                self.assertIn("right", done.output(), done)
+
     def test_ends_that_rdma_cm_connects(self):
         for link in ("udp", "iwarp"):
             with self.subTest(link=link):
@@ -85,7 +94,7 @@ class GPUTest(unittest.TestCase):
                                          "--size", "64K", "--count", "5",
                                          environment={"VERBENA_LINK": link})
                 self.assertEqual(done.process.returncode, 0, done)
-                for way in ("kernel_tcp", "host_rdma", "gpudirect"):
+                for way in ("kernel_tcp", "host_rdma", "gpudirect", "cuda_ipc"):
                     self.assertRegex(done.output(), rf"(?m)^{way} +[0-9.]+ us +[0-9] ", done)
 
     def test_dev_gpu(self):
