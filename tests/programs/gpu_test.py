@@ -70,7 +70,8 @@ class GPUTest(unittest.TestCase):
                 program = BUILD.run(self.compiled("connected"), str(self.driver), BUILD.address,
                                     limit_s=LIMIT_S, environment={"VERBENA_LINK": link})
                 self.assertEqual(program.process.returncode, 0, program)
-                for step in ("read back", "written", "written from GPU memory", "sent", "added",
+                for step in ("read back", "written", "written from GPU memory",
+                             "copied on the GPU", "sent", "added",
                              "read of freed memory fails"):
                     self.assertIn(f"{step}: right", program.output(), program)
 

@@ -116,6 +116,16 @@ int main(int argc, char **argv) {
   expect(send_completion() == 0 && send_completion() == 0, "write from GPU memory completes");
   expect(holds(a, BYTES, 1), "written from GPU memory");
 
+  /* Until the peer has executed what it was sent, there are messages. */
+  unsigned long long (*count)(const char *) = dlsym(dlopen(argv[1], RTLD_NOW), "standin_count");
+  for (int i = 0; i < 50 && count != NULL && count("copies_on_device") == 0; ++i) {
+    usleep(20000);
+    if (rdma_post_write(client, NULL, (void *)a, BYTES, at_client, 0, b, at_server->rkey) != 0)
+      die("rdma_post_write");
+    expect(send_completion() == 0, "one more write completes");
+  }
+  expect(count == NULL || count("copies_on_device") != 0, "copied on the GPU");
+
   if (rdma_post_recv(server, NULL, (void *)b, BYTES, at_server) != 0) die("rdma_post_recv");
   fill(a, 2);
   if (rdma_post_send(client, NULL, (void *)a, 1000000, at_client, 0) != 0) die("rdma_post_send");
