@@ -363,6 +363,7 @@ function(verbena_gpu_paths_program)
     return()
   endif()
   add_executable(verbena_gpu_paths ${CMAKE_SOURCE_DIR}/src/cli/gpu_paths/program.cc)
+  target_include_directories(verbena_gpu_paths PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(verbena_gpu_paths PRIVATE ibverbs rdmacm verbena::verbs_headers Threads::Threads
                         ${CMAKE_DL_LIBS})
   set_target_properties(verbena_gpu_paths PROPERTIES

@@ -103,6 +103,7 @@ std::optional<MeasuredPaths> read_measured_paths(const std::string& lines) {
     if (name == "kernel_tcp") paths.kernel_tcp = path;
     if (name == "host_rdma") paths.host_rdma = path;
     if (name == "gpudirect") paths.gpudirect = path;
+    if (name == "cuda_ipc") paths.cuda_ipc = path;
   }
   return in.eof() ? std::optional(paths) : std::nullopt;
 }
@@ -113,7 +114,7 @@ std::string gpu_paths_table(const BenchRequest& request, const MeasuredPaths* me
       "5.0 x16 on a network of {}.\n\n{:<12} {:>12} {:>7} {:>12}   {:>12} {:>12}\n{:<12} {:>12} "
       "{:>7} {:>12}   {:>12} {:>12}\n",
       fabric::octets_text(request.octets),
-      measured == nullptr ? "nothing" : measured->device + ", both ends in one process",
+      measured == nullptr ? "nothing" : measured->device + ", both ends on this host",
       fabric::rate_text(static_cast<double>(request.line.bps())), "", "measured", "", "",
       "predicted", "", "way", "time", "copies", "CPU", "time", "CPU");
   for (const jobs::HostPathKind kind : jobs::kHostPathKinds) {
@@ -123,9 +124,13 @@ std::string gpu_paths_table(const BenchRequest& request, const MeasuredPaths* me
                         fabric::duration_text(predicted_time(model, request.octets, request.line)),
                         fabric::duration_text(predicted_cpu(model, request.octets)));
   }
+  if (measured != nullptr)
+    text += fmt::format("{:<12} {}   {:>12} {:>12}\n", "cuda_ipc", columns_of(&measured->cuda_ipc),
+                        "-", "-");
   return text +
          "\ncopies: by the program, the driver and the kernel. The device itself copies twice for "
-         "gpudirect.\nverbena plan --host-path lists the steps.\n";
+         "gpudirect,\nand once for cuda_ipc, on the GPU.\nverbena plan --host-path lists the "
+         "steps.\n";
 }
 
 Expected<std::string> bench(const BenchRequest& request) {

@@ -18,6 +18,7 @@ struct MeasuredPath {
 struct MeasuredPaths {
   std::string device;
   std::optional<MeasuredPath> kernel_tcp, host_rdma, gpudirect;
+  std::optional<MeasuredPath> cuda_ipc;  // on one host; the simulator has no such path
 };
 // Returns nullopt if `lines` is not the program's output.
 [[nodiscard]] std::optional<MeasuredPaths> read_measured_paths(const std::string& lines);

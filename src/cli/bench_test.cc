@@ -11,7 +11,7 @@ using testing::Not;
 
 constexpr const char* kLines =
     "device Some Card 80GB\nkernel_tcp 120.50 4 90.10\nhost_rdma 60.00 2 60.00\n"
-    "gpudirect 30.25 0 30.00\n";
+    "gpudirect 30.25 0 30.00\ncuda_ipc 7.75 0 7.00\n";
 
 TEST(BenchTest, ReadsWhatWasMeasured) {
   const auto paths = read_measured_paths(kLines);
@@ -21,6 +21,8 @@ TEST(BenchTest, ReadsWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(paths->kernel_tcp->time_us, 120.5);
   EXPECT_EQ(paths->kernel_tcp->copies, 4u);
   EXPECT_DOUBLE_EQ(paths->gpudirect->cpu_us, 30);
+  ASSERT_TRUE(paths->cuda_ipc.has_value());
+  EXPECT_DOUBLE_EQ(paths->cuda_ipc->time_us, 7.75);
   EXPECT_FALSE(read_measured_paths("").has_value());
   EXPECT_FALSE(read_measured_paths("device X\nkernel_tcp much\n").has_value());
 }
@@ -36,12 +38,13 @@ TEST(BenchTest, PutsPredictionsBesideMeasurements) {
   EXPECT_THAT(table, HasSubstr("120.5 us"));
   EXPECT_THAT(table, HasSubstr("tcp_offload"));
   EXPECT_THAT(table, HasSubstr("22.57 us"));
+  EXPECT_THAT(table, HasSubstr("cuda_ipc           7.8 us"));
 }
 
 TEST(BenchTest, WithoutACardNothingIsMeasured) {
   const std::string table = gpu_paths_table({}, nullptr);
   EXPECT_THAT(table, HasSubstr("Measured: nothing"));
-  EXPECT_THAT(table, Not(HasSubstr("one process")));
+  EXPECT_THAT(table, Not(HasSubstr("this host")));
 }
 
 }  // namespace
