@@ -129,8 +129,9 @@ TEST(IWARPCaptures, OlderAndPeerToPeerNegotiation) {
   EXPECT_EQ(units[0], (Unit{kWrite, true, 0}));  // ready to receive
 }
 
-TEST(IWARPCaptures, AReadRequestAndATermination) {
-  std::map<u32, std::vector<u8>> streams = streams_of("siw-bad-write.pcap");
+// Returns the TERMINATE that guest 1 sends at the end of its stream.
+std::optional<RDMAPTerminate> terminate_of(const char* capture) {
+  std::map<u32, std::vector<u8>> streams = streams_of(capture);
   std::span<const u8> stream = streams[kGuest1];
   (void)take_mpa(stream);
   stream = stream.subspan(MPAEnhancement::kSize);
@@ -140,17 +141,34 @@ TEST(IWARPCaptures, AReadRequestAndATermination) {
        stream = stream.subspan(fpdu.size), fpdu = FPDUView::decode(stream, CRCUse::kNotUsed))
     last = fpdu.ulpdu;
   const std::optional<DDPUntagged> ddp = DDPUntagged::decode(last);
-  ASSERT_TRUE(ddp.has_value());
+  if (!ddp) return std::nullopt;
   EXPECT_EQ(opcode_of(ddp->control), kTerminate);
   EXPECT_EQ(ddp->queue, kTerminateQueueNumber);
   EXPECT_EQ(ddp->message, 1u);
-  // README.md there: layer DDP, tagged buffer error, invalid STag.
-  const std::span<const u8> payload = last.subspan(DDPUntagged::kSize);
-  const std::optional<RDMAPTerminate> terminate = RDMAPTerminate::decode(payload);
-  ASSERT_TRUE(terminate.has_value());
-  EXPECT_EQ(terminate->layer, 1);
-  EXPECT_EQ(terminate->type, 1);
-  EXPECT_EQ(terminate->code, 0);
+  return RDMAPTerminate::decode(last.subspan(DDPUntagged::kSize));
+}
+
+// README.md there: layer DDP, tagged buffer error, invalid STag.
+TEST(IWARPCaptures, ATerminationForAWrite) {
+  EXPECT_EQ(terminate_of("siw-bad-write.pcap"),
+            (RDMAPTerminate{
+                .layer = 1, .type = 1, .code = 0, .has_length = true, .has_ddp_header = true}));
+}
+
+// Layer RDMAP, remote protection error, invalid STag: octets 10 00 07 00.
+TEST(IWARPCaptures, ATerminationForAReadHasItsBitsReversed) {
+  EXPECT_EQ(terminate_of("siw-bad-read.pcap"), (RDMAPTerminate{.layer = 0,
+                                                               .type = 1,
+                                                               .code = 0,
+                                                               .has_length = true,
+                                                               .has_ddp_header = true,
+                                                               .has_rdmap_header = true}));
+}
+
+// siw-probe.txt: a wrong CRC.
+TEST(IWARPCaptures, ATerminationForACRCHasItsBitsReversed) {
+  constexpr std::array<u8, RDMAPTerminate::kSize> kOctets = {0x02, 0x02, 0x00, 0x00};
+  EXPECT_EQ(RDMAPTerminate::decode(kOctets), (RDMAPTerminate{.layer = 2, .type = 0, .code = 2}));
 }
 
 // The simulation's sizes equal the real ones: a WRITE of 1600 bytes in segments of 1448.

@@ -8,6 +8,11 @@ namespace {
 
 constexpr u8 kOpcodeBits = 0x0f;
 constexpr u8 kLength = 0x80, kDDPHeader = 0x40, kRDMAPHeader = 0x20;
+// The same of a sender that counts bits from the lowest; reserved otherwise.
+constexpr u8 kReversedLength = 0x01, kReversedDDP = 0x02, kReversedRDMAP = 0x04;
+constexpr u8 kReversed = kReversedLength | kReversedDDP | kReversedRDMAP;
+constexpr u8 kReversedMPA = 0x02;          // layer and type of an error of MPA, or else
+constexpr u8 kFirstOperationError = 0x05;  // of RDMAP's remote operation errors
 
 }  // namespace
 
@@ -79,13 +84,17 @@ void RDMAPAtomicResponse::encode(std::span<u8, kSize> out) const {
 std::optional<RDMAPTerminate> RDMAPTerminate::decode(std::span<const u8> in) {
   if (in.size() < kSize) return std::nullopt;
   const Reader<kSize> r(in.first<kSize>());
-  const u8 more = r.get8<2>();
-  return RDMAPTerminate{.layer = static_cast<u8>(r.get8<0>() >> 4),
-                        .type = static_cast<u8>(r.get8<0>() & 0x0f),
-                        .code = r.get8<1>(),
-                        .has_length = (more & kLength) != 0,
-                        .has_ddp_header = (more & kDDPHeader) != 0,
-                        .has_rdmap_header = (more & kRDMAPHeader) != 0};
+  const u8 first = r.get8<0>(), code = r.get8<1>(), more = r.get8<2>();
+  const u8 high = first >> 4, low = first & 0x0f;
+  const bool reversed =
+      (more & kReversed) != 0 || (first == kReversedMPA && code < kFirstOperationError);
+  return RDMAPTerminate{
+      .layer = reversed ? low : high,
+      .type = reversed ? high : low,
+      .code = r.get8<1>(),
+      .has_length = (more & (reversed ? kReversedLength : kLength)) != 0,
+      .has_ddp_header = (more & (reversed ? kReversedDDP : kDDPHeader)) != 0,
+      .has_rdmap_header = (more & (reversed ? kReversedRDMAP : kRDMAPHeader)) != 0};
 }
 
 void RDMAPTerminate::encode(std::span<u8, kSize> out) const {
