@@ -1,6 +1,6 @@
 // PollHabit: predicts whether a program that has posted some WRITEs to a peer of this host soon
-// polls. If so, the WRITEs may wait for the poll and be copied together (rc/short_cut.cc). If not,
-// the peer may be waiting in its memory for them.
+// polls. If so, the WRITEs may wait for the poll and be copied together (rc/local_copies.h). If
+// not, the peer may be waiting in its memory for them.
 //
 // A run is the sequence of WRITEs between two polls. The first WRITE of a run never waits: programs
 // that take turns have one WRITE in each run. The others may wait after some runs, as long as

@@ -34,8 +34,4 @@ constexpr Answer answer_to(SendOp op) {
 
 constexpr bool expects_response(SendOp op) { return answer_to(op) != Answer::kAcknowledge; }
 
-constexpr bool brings_data(SendOp op) {
-  return answer_to(op) == Answer::kData || answer_to(op) == Answer::kOriginal;
-}
-
 }  // namespace verbena

@@ -39,20 +39,24 @@ const u8* payload_of(const SendWQE& wqe, const ProtectionTable& memory, PDId pd)
 
 // Returns true if the WQE is the only one that has not started, and may start.
 bool RCRequester::may_send_at_once(const SendWQE& wqe, Time now) {
-  const bool is_quiet = qp_.state == QPState::kRTS && !failed_ && !rnr_until_ && !rests_from_ &&
-                        !deferred_ && !stopped_at_ && !probe_due_ && !scoreboard_ && !ack_signals_;
-  return is_quiet && fresh_ >= passed_until_ && is_plain_send(wqe.wr.op) &&
-         wqe.length_bytes <= mtu() && (!wqe.wr.fence || rd_atomic_ == 0) &&
-         in_flight() < window_packets(now) && (has_credit(wqe) || !waits_for_response());
+  const bool is_quiet = qp_.state == QPState::kRTS && !completer_.has_failed() &&
+                        !completer_.stopped_at() && !recovery_.is_paused() &&
+                        !recovery_.is_probe_due() && local_.is_quiet(window_) &&
+                        window_.scoreboard() == nullptr && !flight_.wants_acks();
+  return is_quiet && is_plain_send(wqe.wr.op) && wqe.length_bytes <= mtu() &&
+         (!wqe.wr.fence || !peer_.owes_answers()) &&
+         window_.in_flight() < flight_.packets(mtu(), now) &&
+         (peer_.has_credit(wqe.wr.op) || !window_.waits_for_response());
 }
 
 std::optional<u32> RCRequester::send_at_once(LocalPackets& way, Time now) {
-  if (cursor_index_ != fresh_ || fresh_ + 1 != queue_.end_index()) return std::nullopt;
-  SendWQE& wqe = queue_.at(fresh_);
+  if (!window_.is_at_fresh() || window_.fresh() + 1 != window_.queue().end_index())
+    return std::nullopt;
+  const SendWQE& wqe = window_.current();
   if (!may_send_at_once(wqe, now)) return std::nullopt;
   const u8* const payload = payload_of(wqe, memory_, qp_.pd);
   if (payload == nullptr) return std::nullopt;
-  const LocalSend send{.psn = cursor_,
+  const LocalSend send{.psn = window_.cursor(),
                        .payload = Bytes(payload, wqe.length_bytes),
                        .solicited = wqe.wr.solicited,
                        .with_immediate = wqe.wr.op == SendOp::kSendWithImmediate,
@@ -63,39 +67,35 @@ std::optional<u32> RCRequester::send_at_once(LocalPackets& way, Time now) {
 }
 
 // Nothing follows the SEND, so it has asked for its ACK.
-void RCRequester::sent_at_once(SendWQE& wqe, Time now) {
-  wqe.packets = 1;
-  wqe.first_psn = wqe.last_psn = cursor_;
-  next_ssn_ = next_ssn_.next();
+void RCRequester::sent_at_once(const SendWQE& wqe, Time now) {
+  peer_.on_message();
   unawaited_ = wqe.wr.signaled || qp_.signal_all ? 0 : unawaited_ + 1;
-  since_ack_request_ = 0;
-  ack_requested_at_ = now;
-  if (!waits_for_response()) timer_base_ = now;
-  probe_timer_.on_sent(cursor_, now);
-  cursor_ = frontier_ = cursor_.next();
-  cursor_index_ = ++fresh_;
-  note_share();
+  ack_requests_.on_asked(now);
+  if (!window_.waits_for_response()) recovery_.restart_timer(now);
+  recovery_.on_sent(window_.cursor(), now);
+  window_.send_single();
+  note_waiting();
 }
 
 // Returns false if it did nothing.
 bool RCRequester::acknowledges_in_order(const Acknowledgement& acknowledgement, Time now) {
   const auto& [psn, aeth] = acknowledgement;
-  if (aeth.kind != AETHKind::kACK || scoreboard_ || probe_ || stopped_at_ || resends() ||
-      !window_.is_open() || !is_expected(psn))
+  if (aeth.kind != AETHKind::kACK || window_.scoreboard() != nullptr || recovery_.is_probing() ||
+      completer_.stopped_at() || window_.resends() || !flight_.is_open() ||
+      !window_.is_expected(psn))
     return false;
-  u64 index = done_;
+  u64 index = window_.done();
   for (;;) {
-    const SendWQE& wqe = queue_.at(index++);
+    const SendWQE& wqe = window_.queue().at(index++);
     if (wqe.packets == 0 || expects_response(wqe.wr.op)) return false;
     if (wqe.last_psn == psn) break;
     if (psn.before(wqe.last_psn)) return false;  // not the whole WQE
   }
   note_news(now);
-  unacked_ = psn.next();
-  done_ = index;
-  probe_timer_.on_acknowledged(unacked_, now);
-  if (done_ != fresh_) skip_local_operations();
-  note_credits(aeth);
+  window_.acknowledge_wqes(psn.next(), index);
+  recovery_.on_acknowledged(window_.unacked(), now);
+  if (window_.done() != window_.fresh()) complete_local();
+  peer_.note_credits(aeth);
   return true;
 }
 

@@ -58,9 +58,9 @@ void earn_trust(PollHabit& habit, Time now) {
   }
 }
 
-class RCShortCutTest : public testing::Test {
+class LocalCopiesTest : public testing::Test {
  protected:
-  explicit RCShortCutTest(RCOptions options = {}) : pair(near(options)) {
+  explicit LocalCopiesTest(RCOptions options = {}) : pair(near(options)) {
     peer.target = &pair.b;
     pair.a.set_state(QPState::kReset, pair.now);
     pair.b.set_state(QPState::kReset, pair.now);
@@ -81,7 +81,7 @@ class RCShortCutTest : public testing::Test {
   RCPair pair;
 };
 
-TEST_F(RCShortCutTest, AWriteNeedsNoPackets) {
+TEST_F(LocalCopiesTest, AWriteNeedsNoPackets) {
   pair.write(1, 3000, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   EXPECT_EQ(pair.b.bytes(kFar, 3000), pair.a.bytes(0, 3000));
@@ -90,7 +90,7 @@ TEST_F(RCShortCutTest, AWriteNeedsNoPackets) {
   EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
 }
 
-TEST_F(RCShortCutTest, AReadNeedsNoPackets) {
+TEST_F(LocalCopiesTest, AReadNeedsNoPackets) {
   pair.read(1, 3000, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   EXPECT_EQ(pair.a.bytes(0, 3000), pair.b.bytes(kFar, 3000));
@@ -98,7 +98,7 @@ TEST_F(RCShortCutTest, AReadNeedsNoPackets) {
   EXPECT_EQ(counters().local_read_requests, 1u);
 }
 
-TEST_F(RCShortCutTest, ItTakesNoPSNs) {
+TEST_F(LocalCopiesTest, ItTakesNoPSNs) {
   pair.write(1, 3000, kFar);
   pair.receive(9, 0, 100);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
@@ -111,18 +111,18 @@ TEST_F(RCShortCutTest, ItTakesNoPSNs) {
             (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kSuccess}}));
 }
 
-TEST_F(RCShortCutTest, OperationsThatAreNotCopiesArePackets) {
+TEST_F(LocalCopiesTest, OperationsThatAreNotCopiesArePackets) {
   pair.fetch_add(1, 5, kFar);
   EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kFetchAdd}));
   EXPECT_EQ(peer.calls, 0u);
 }
 
-TEST_F(RCShortCutTest, AnEmptyWriteIsAPacket) {  // its key is not checked. IBTA 9.7.4.1.5
+TEST_F(LocalCopiesTest, AnEmptyWriteIsAPacket) {  // its key is not checked. IBTA 9.7.4.1.5
   pair.write(1, 0, kFar);
   EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kRDMAWriteOnly}));
 }
 
-TEST_F(RCShortCutTest, WhatIsInFlightIsNotOvertaken) {
+TEST_F(LocalCopiesTest, WhatIsInFlightIsNotOvertaken) {
   pair.receive(9, 0, 100);
   pair.send(1, 10);
   pair.write(2, 100, kFar);
@@ -130,7 +130,7 @@ TEST_F(RCShortCutTest, WhatIsInFlightIsNotOvertaken) {
   EXPECT_EQ(peer.calls, 0u);
 }
 
-TEST_F(RCShortCutTest, APeerThatExpectsAnotherPSNGetsPackets) {
+TEST_F(LocalCopiesTest, APeerThatExpectsAnotherPSNGetsPackets) {
   for (const bool reads : {false, true}) {
     for (Side* const side : {&pair.a, &pair.b}) side->set_state(QPState::kReset, pair.now);
     pair.connect();
@@ -147,7 +147,7 @@ TEST_F(RCShortCutTest, APeerThatExpectsAnotherPSNGetsPackets) {
   }
 }
 
-TEST_F(RCShortCutTest, WhatIsExecutedIsOvertakenBeforeItsAcknowledgementComes) {
+TEST_F(LocalCopiesTest, WhatIsExecutedIsOvertakenBeforeItsAcknowledgementComes) {
   pair.receive(9, 0, 100);
   pair.send(1, 10);
   pair.deliver_all(pair.b, pair.take_all(pair.a));
@@ -164,7 +164,7 @@ TEST_F(RCShortCutTest, WhatIsExecutedIsOvertakenBeforeItsAcknowledgementComes) {
   EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
 }
 
-TEST_F(RCShortCutTest, AShortReadThatOvertakesIsCopiedWithTheLongOneBehindIt) {
+TEST_F(LocalCopiesTest, AShortReadThatOvertakesIsCopiedWithTheLongOneBehindIt) {
   pair.receive(9, 0, 100);
   pair.send(1, 10);
   pair.deliver_all(pair.b, pair.take_all(pair.a));
@@ -180,7 +180,7 @@ TEST_F(RCShortCutTest, AShortReadThatOvertakesIsCopiedWithTheLongOneBehindIt) {
   EXPECT_EQ(pair.a.send_cqes.size(), 3u);
 }
 
-TEST_F(RCShortCutTest, AReadWaitsForWhatIsNotExecutedYet) {
+TEST_F(LocalCopiesTest, AReadWaitsForWhatIsNotExecutedYet) {
   pair.receive(9, 0, 100);
   pair.must_post(pair.a, make_wr(SendOp::kSend, 1), 0, 10);  // nothing else asks for its ACK
   pair.read(2, 100, kFar);
@@ -195,7 +195,7 @@ TEST_F(RCShortCutTest, AReadWaitsForWhatIsNotExecutedYet) {
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{2, WQEStatus::kSuccess}}));
 }
 
-TEST_F(RCShortCutTest, WhatIsExecutedIsSentAgainUntilItIsAcknowledged) {
+TEST_F(LocalCopiesTest, WhatIsExecutedIsSentAgainUntilItIsAcknowledged) {
   pair.receive(9, 0, 100);
   pair.send(1, 10);
   pair.deliver_all(pair.b, pair.take_all(pair.a));
@@ -212,7 +212,7 @@ TEST_F(RCShortCutTest, WhatIsExecutedIsSentAgainUntilItIsAcknowledged) {
   EXPECT_EQ(peer.done, 1u);
 }
 
-TEST_F(RCShortCutTest, WhatDoesNotAskForItsAcknowledgementIsNotOvertaken) {
+TEST_F(LocalCopiesTest, WhatDoesNotAskForItsAcknowledgementIsNotOvertaken) {
   pair.receive(9, 0, 100);
   pair.must_post(pair.a, make_wr(SendOp::kSend, 1), 0, 10);
   pair.write(2, 100, kFar);
@@ -222,14 +222,14 @@ TEST_F(RCShortCutTest, WhatDoesNotAskForItsAcknowledgementIsNotOvertaken) {
   EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kRDMAWriteOnly}));
 }
 
-TEST_F(RCShortCutTest, ResponsesThatBringDataAreNotOvertaken) {
+TEST_F(LocalCopiesTest, ResponsesThatBringDataAreNotOvertaken) {
   pair.fetch_add(1, 5, kFar);
   pair.deliver_all(pair.b, pair.take_all(pair.a));
   pair.write(2, 100, kFar);
   EXPECT_EQ(ops_of(pair.take_all(pair.a)), (std::vector<Op>{Op::kRDMAWriteOnly}));
 }
 
-TEST_F(RCShortCutTest, WhatIsNotReadyAtThePeerIsNotOvertaken) {
+TEST_F(LocalCopiesTest, WhatIsNotReadyAtThePeerIsNotOvertaken) {
   pair.send(1, 10);  // for which there is no receive
   pair.deliver_all(pair.b, pair.take_all(pair.a));
   pair.write(2, 100, kFar);
@@ -237,7 +237,7 @@ TEST_F(RCShortCutTest, WhatIsNotReadyAtThePeerIsNotOvertaken) {
   EXPECT_EQ(peer.calls, 0u);
 }
 
-TEST_F(RCShortCutTest, ALongWriteWaitsForWhatIsInFlight) {
+TEST_F(LocalCopiesTest, ALongWriteWaitsForWhatIsInFlight) {
   pair.receive(9, 0, 100);
   SendWR send = make_wr(SendOp::kSend, 1);  // unsignaled: nothing else asks for its ACK
   pair.must_post(pair.a, send, 0, 10);
@@ -253,7 +253,7 @@ TEST_F(RCShortCutTest, ALongWriteWaitsForWhatIsInFlight) {
   EXPECT_EQ(pair.b.bytes(kFar, 65536), pair.a.bytes(0, 65536));
 }
 
-TEST_F(RCShortCutTest, WhatThePeerRefusesIsAnsweredAsOnTheWire) {
+TEST_F(LocalCopiesTest, WhatThePeerRefusesIsAnsweredAsOnTheWire) {
   SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMAWrite, 1)), kFar);
   wr.r_key.value ^= 0x100;
   pair.must_post(pair.a, wr, 0, 3000);
@@ -267,7 +267,7 @@ TEST_F(RCShortCutTest, WhatThePeerRefusesIsAnsweredAsOnTheWire) {
 }
 
 // A peer that is not ready yet, with all keys in order.
-TEST_F(RCShortCutTest, ARefusalIsNotAskedForEachTime) {
+TEST_F(LocalCopiesTest, ARefusalIsNotAskedForEachTime) {
   peer.refuses = true;
   for (u64 i = 0; i < 100; ++i) {
     pair.write(i, 3000, kFar);
@@ -283,7 +283,7 @@ TEST_F(RCShortCutTest, ARefusalIsNotAskedForEachTime) {
   EXPECT_GT(peer.done, 0u);
 }
 
-TEST_F(RCShortCutTest, PacketsDoNotFollowPacketsForEver) {
+TEST_F(LocalCopiesTest, PacketsDoNotFollowPacketsForEver) {
   pair.receive(9, 0, 100);
   pair.send(0, 10);
   for (u64 i = 1; i <= 100; ++i) pair.write(i, 8, kFar + 8 * i, 8 * i);
@@ -297,7 +297,7 @@ TEST_F(RCShortCutTest, PacketsDoNotFollowPacketsForEver) {
   EXPECT_EQ(pair.b.bytes(kFar + 8, 800), pair.a.bytes(8, 800));
 }
 
-TEST_F(RCShortCutTest, ALaterConnectionIsTriedAgain) {
+TEST_F(LocalCopiesTest, ALaterConnectionIsTriedAgain) {
   ASSERT_EQ(pair.b.memory.deregister_mr(pair.b.keys.l_key), Status::kOk);
   pair.write(1, 3000, kFar);
   pair.settle();
@@ -312,7 +312,7 @@ TEST_F(RCShortCutTest, ALaterConnectionIsTriedAgain) {
   EXPECT_EQ(peer.done, 1u);
 }
 
-TEST_F(RCShortCutTest, OurOwnKeysAreChecked) {
+TEST_F(LocalCopiesTest, OurOwnKeysAreChecked) {
   SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMAWrite, 1)), kFar);
   SGE list = pair.a.sge(0, 100);
   list.l_key.value ^= 0x100;
@@ -322,7 +322,7 @@ TEST_F(RCShortCutTest, OurOwnKeysAreChecked) {
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kLocalProtection}}));
 }
 
-TEST_F(RCShortCutTest, AReadNeedsTheRightToWriteLocally) {
+TEST_F(LocalCopiesTest, AReadNeedsTheRightToWriteLocally) {
   const MRKeys read_only = *pair.a.memory.register_mr(kPD, pair.a.buffer.data(), 100,
                                                       pair.a.address(), Access::kRemoteRead);
   SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMARead, 1)), kFar);
@@ -333,7 +333,7 @@ TEST_F(RCShortCutTest, AReadNeedsTheRightToWriteLocally) {
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kLocalProtection}}));
 }
 
-TEST_F(RCShortCutTest, InlineDataAndListsAreCopied) {
+TEST_F(LocalCopiesTest, InlineDataAndListsAreCopied) {
   std::vector<u8> bytes{1, 2, 3, 4, 5, 6, 7, 8};
   const SGE inline_list{reinterpret_cast<u64>(bytes.data()), 8, {}};
   const SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMAWrite, 1)), kFar);
@@ -349,7 +349,7 @@ TEST_F(RCShortCutTest, InlineDataAndListsAreCopied) {
   EXPECT_EQ(pair.b.bytes(kFar + 18, 20), pair.a.bytes(1000, 20));
 }
 
-TEST_F(RCShortCutTest, ManySmallOnesAreOneCopy) {
+TEST_F(LocalCopiesTest, ManySmallOnesAreOneCopy) {
   for (u64 i = 0; i < 100; ++i) pair.write(i, 8, kFar + 8 * i, 8 * i);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   EXPECT_EQ(pair.b.bytes(kFar, 800), pair.a.bytes(0, 800));
@@ -357,7 +357,7 @@ TEST_F(RCShortCutTest, ManySmallOnesAreOneCopy) {
   EXPECT_EQ(peer.calls, 2u);
 }
 
-TEST_F(RCShortCutTest, WritesAndReadsKeepTheirOrder) {
+TEST_F(LocalCopiesTest, WritesAndReadsKeepTheirOrder) {
   pair.write(1, 8, kFar);
   pair.read(2, 8, kFar, 1000);  // reads what was just written
   pair.write(3, 8, kFar, 2000);
@@ -369,7 +369,7 @@ TEST_F(RCShortCutTest, WritesAndReadsKeepTheirOrder) {
 }
 
 // 4 MiB, and other QPs and timers have a turn.
-TEST_F(RCShortCutTest, ItRests) {
+TEST_F(LocalCopiesTest, ItRests) {
   constexpr u32 kLength = 1u << 17;
   for (u64 i = 0; i < 64; ++i) pair.write(i, kLength, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
@@ -383,7 +383,7 @@ TEST_F(RCShortCutTest, ItRests) {
   EXPECT_EQ(pair.a.send_cqes.size(), 64u);
 }
 
-TEST_F(RCShortCutTest, NothingStartsInSQD) {
+TEST_F(LocalCopiesTest, NothingStartsInSQD) {
   pair.a.set_state(QPState::kSQD, pair.now);
   pair.write(1, 8, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
@@ -395,7 +395,7 @@ TEST_F(RCShortCutTest, NothingStartsInSQD) {
 
 // --- long READs, which are deferred for a moment
 
-TEST_F(RCShortCutTest, ALongReadLetsASendGoFirst) {
+TEST_F(LocalCopiesTest, ALongReadLetsASendGoFirst) {
   pair.receive(9, 0, 100);
   pair.read(1, kLong, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
@@ -419,7 +419,7 @@ TEST_F(RCShortCutTest, ALongReadLetsASendGoFirst) {
   EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
 }
 
-TEST_F(RCShortCutTest, AllElseComesAfterALongRead) {
+TEST_F(LocalCopiesTest, AllElseComesAfterALongRead) {
   const auto posts = std::to_array<void (*)(RCPair&)>({
       [](RCPair& p) { p.write(2, 8, kFar); },
       [](RCPair& p) { p.read(2, 8, kFar); },
@@ -444,7 +444,7 @@ TEST_F(RCShortCutTest, AllElseComesAfterALongRead) {
   }
 }
 
-TEST_F(RCShortCutTest, DeferredLongReadsHaveTurns) {
+TEST_F(LocalCopiesTest, DeferredLongReadsHaveTurns) {
   for (u64 i = 0; i < 65; ++i) pair.read(i, kLong, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   EXPECT_EQ(peer.calls, 0u);
@@ -457,7 +457,7 @@ TEST_F(RCShortCutTest, DeferredLongReadsHaveTurns) {
   EXPECT_EQ(pair.a.send_cqes.size(), 65u);
 }
 
-TEST_F(RCShortCutTest, WhatHasPassedARefusedReadIsNotSentTwice) {
+TEST_F(LocalCopiesTest, WhatHasPassedARefusedReadIsNotSentTwice) {
   for (u64 i = 0; i < 3; ++i) pair.receive(9, 0, 100);
   pair.read(1, kLong, kFar);
   pair.must_post(pair.a, make_wr(SendOp::kSend, 2), 0, 10);  // nothing else asks for its ACK
@@ -474,7 +474,7 @@ TEST_F(RCShortCutTest, WhatHasPassedARefusedReadIsNotSentTwice) {
   EXPECT_EQ(pair.a.engine.next_timer(), Time::never());
 }
 
-TEST_F(RCShortCutTest, ALongReadIsRefusedAsOnTheWire) {
+TEST_F(LocalCopiesTest, ALongReadIsRefusedAsOnTheWire) {
   SendWR wr = pair.with_remote(signaled(make_wr(SendOp::kRDMARead, 1)), kFar);
   wr.r_key.value ^= 0x100;
   pair.must_post(pair.a, wr, 0, kLong);
@@ -485,7 +485,7 @@ TEST_F(RCShortCutTest, ALongReadIsRefusedAsOnTheWire) {
 }
 
 // WQE 1, which waits; of what is posted after it.
-void RCShortCutTest::check_it_comes_before_an_error() {
+void LocalCopiesTest::check_it_comes_before_an_error() {
   SGE list = pair.a.sge(0, 100);
   list.l_key.value ^= 0x100;
   ASSERT_EQ(
@@ -496,12 +496,12 @@ void RCShortCutTest::check_it_comes_before_an_error() {
             (Outcomes{{1, WQEStatus::kSuccess}, {2, WQEStatus::kLocalProtection}}));
 }
 
-TEST_F(RCShortCutTest, ALongReadComesBeforeTheErrorOfWhatHasPassed) {
+TEST_F(LocalCopiesTest, ALongReadComesBeforeTheErrorOfWhatHasPassed) {
   pair.read(1, kLong, kFar);
   check_it_comes_before_an_error();
 }
 
-TEST_F(RCShortCutTest, SQDWaitsForALongRead) {
+TEST_F(LocalCopiesTest, SQDWaitsForALongRead) {
   pair.read(1, kLong, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   pair.a.set_state(QPState::kSQD, pair.now);
@@ -512,7 +512,7 @@ TEST_F(RCShortCutTest, SQDWaitsForALongRead) {
   EXPECT_EQ(outcomes(pair.a.send_cqes), (Outcomes{{1, WQEStatus::kSuccess}}));
 }
 
-TEST_F(RCShortCutTest, ADeferredLongReadIsFlushed) {
+TEST_F(LocalCopiesTest, ADeferredLongReadIsFlushed) {
   pair.read(1, kLong, kFar);
   EXPECT_TRUE(pair.take_all(pair.a).empty());
   pair.a.set_state(QPState::kError, pair.now);
@@ -523,7 +523,7 @@ TEST_F(RCShortCutTest, ADeferredLongReadIsFlushed) {
   EXPECT_EQ(peer.calls, 0u);
 }
 
-TEST_F(RCShortCutTest, ALongReadIsFlushedWithWhatItHasOvertaken) {
+TEST_F(LocalCopiesTest, ALongReadIsFlushedWithWhatItHasOvertaken) {
   pair.receive(9, 0, 100);
   pair.send(1, 10);
   pair.deliver_all(pair.b, pair.take_all(pair.a));
@@ -537,7 +537,7 @@ TEST_F(RCShortCutTest, ALongReadIsFlushedWithWhatItHasOvertaken) {
 
 // --- WRITEs, which wait for a poll if the program is known to poll soon
 
-class RCWaitingWritesTest : public RCShortCutTest {
+class RCWaitingWritesTest : public LocalCopiesTest {
  protected:
   RCWaitingWritesTest() { earn_trust(program, pair.now); }
   void write(u64 wr_id) {
@@ -686,7 +686,7 @@ TEST_F(RCWaitingWritesTest, ComeBeforeTheErrorOfWhatFollows) {
 
 // With any mix of refusals, losses and delays, all operations complete, in order, and each SEND
 // arrives once.
-void RCShortCutTest::check_any_mix() {
+void LocalCopiesTest::check_any_mix() {
   PRNG prng(11);
   for (u32 round = 0; round < 200; ++round) {
     const u64 count = 1 + prng.below(20);
@@ -732,20 +732,20 @@ void RCShortCutTest::check_any_mix() {
   EXPECT_GT(peer.done, 100u);
 }
 
-TEST_F(RCShortCutTest, AnyMixWithLongOnesKeepsItsOrder) { check_any_mix(); }
+TEST_F(LocalCopiesTest, AnyMixWithLongOnesKeepsItsOrder) { check_any_mix(); }
 
-class RCShortCutSelectiveTest : public RCShortCutTest {
+class RCShortCutSelectiveTest : public LocalCopiesTest {
  protected:
   RCShortCutSelectiveTest()
-      : RCShortCutTest({.limits = {.path = software_path(),
-                                   .retransmission = Retransmission::kSelectiveRepeat}}) {}
+      : LocalCopiesTest({.limits = {.path = software_path(),
+                                    .retransmission = Retransmission::kSelectiveRepeat}}) {}
 };
 
 TEST_F(RCShortCutSelectiveTest, AnyMixWithLongOnesKeepsItsOrder) { check_any_mix(); }
 
-class RCShortCutLimitsTest : public RCShortCutTest {
+class RCShortCutLimitsTest : public LocalCopiesTest {
  protected:
-  RCShortCutLimitsTest() : RCShortCutTest({.max_rd_atomic = 0}) {}
+  RCShortCutLimitsTest() : LocalCopiesTest({.max_rd_atomic = 0}) {}
 };
 
 TEST_F(RCShortCutLimitsTest, WithoutAResourceAReadFails) {
