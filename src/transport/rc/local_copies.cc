@@ -26,8 +26,8 @@ void LocalCopies::reset() {
   no_copy_before_ = 0;
   refusals_ = passed_by_ = copied_bytes_ = 0;
   has_copied_ = false;
-  late_.forget();
-  rests_from_.reset();
+  forget_late();
+  end_rest();
   deferred_.reset();
   passed_until_ = 0;
 }
@@ -38,8 +38,8 @@ void LocalCopies::find_peer() {
 
 std::optional<u64> LocalCopies::give_up() {
   const std::optional<u64> first = deferred_ ? std::optional(deferred_->first) : std::nullopt;
-  late_.forget();
-  rests_from_.reset();
+  forget_late();
+  end_rest();
   deferred_.reset();
   return first;
 }
@@ -127,17 +127,18 @@ LocalCopies::Taken LocalCopies::begin_late(SendWindow& window, u64 end) {
   PeerCopy copy;
   collect(copy, window, window.fresh(), end, Where::kLate);
   if (copy.range_count == 0) return Taken::kNothing;
-  if (late_.begin(copy, *peer_, qp_, memory_, *lane_)) return Taken::kBegun;
+  if (late_ == nullptr) late_ = std::make_unique<LateCopy>();
+  if (late_->begin(copy, *peer_, qp_, memory_, *lane_)) return Taken::kBegun;
   distrust(window.fresh());
   return Taken::kNothing;
 }
 
 bool LocalCopies::follow(SendWindow& window) {
-  switch (late_.look(*lane_)) {
+  switch (late_->look(*lane_)) {
     case LateCopy::Result::kRunning: return false;
     case LateCopy::Result::kDone:
-      peer_->on_copied(qp_, late_.work());
-      finish(late_.counts(), window);
+      peer_->on_copied(qp_, late_->work());
+      finish(late_->counts(), window);
       return true;
     case LateCopy::Result::kRefused: distrust(window.fresh()); return true;
   }
@@ -178,7 +179,7 @@ bool LocalCopies::take_deferral(SendWindow& window, InFlight in_flight, Time now
 void LocalCopies::defer(SendWindow& window, Time now) {
   const SendWQE& wqe = window.current();
   if (!deferred_)
-    deferred_ = Deferred{.op = wqe.wr.op, .first = window.fresh(), .until = now + kDeferral};
+    deferred_ = Deferred{.first = window.fresh(), .until = now + kDeferral, .op = wqe.wr.op};
   deferred_->bytes += wqe.length_bytes;
   window.skip();
 }

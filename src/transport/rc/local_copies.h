@@ -67,14 +67,17 @@ class LocalCopies {
   // Precondition: the WQE `fresh` may start. `end`: of the WQEs that may be copied.
   [[nodiscard]] Taken take(SendWindow& window, u64 end, InFlight in_flight, Time now);
   // A copy that ends late has begun. It is of the WQEs from `fresh` on, which have not started.
-  [[nodiscard]] bool is_copying() const { return late_.has_begun(); }
+  [[nodiscard]] bool is_copying() const { return late_ != nullptr && late_->has_begun(); }
   // Returns true if that copy has ended: its WQEs have started, or will be packets.
   [[nodiscard]] bool follow(SendWindow& window);
   // Its QP fails. What has begun still takes effect.
-  void forget_late() { late_.forget(); }
-  // The time when the requester paused for other QPs.
-  [[nodiscard]] const std::optional<Time>& rests_from() const { return rests_from_; }
-  void end_rest() { rests_from_.reset(); }
+  void forget_late() {
+    if (late_ != nullptr) late_->forget();
+  }
+  // The requester pauses for other QPs, since rests_from().
+  [[nodiscard]] bool is_resting() const { return rests_from_ != Time::never(); }
+  [[nodiscard]] Time rests_from() const { return rests_from_; }
+  void end_rest() { rests_from_ = Time::never(); }
   // Something was copied since reset().
   [[nodiscard]] bool has_copied() const { return has_copied_; }
 
@@ -104,15 +107,15 @@ class LocalCopies {
   }
   // Returns true if nothing rests, is deferred or has passed anything.
   [[nodiscard]] bool is_quiet(const SendWindow& window) const {
-    return !rests_from_ && !deferred_ && window.fresh() >= passed_until_;
+    return !is_resting() && !deferred_ && window.fresh() >= passed_until_;
   }
 
  private:
   struct Deferred {  // long READs, or WRITEs
-    SendOp op;
-    u64 first;   // the oldest; from it to `fresh` there are only such, and those that passed it
-    Time until;  // the time at which they are copied
+    u64 first;       // the oldest; from it to `fresh` there are only such, and those that passed it
+    Time until;      // the time at which they are copied
     u64 bytes = 0;
+    SendOp op;
     bool refused = false;  // by the peer: they will be packets
   };
 
@@ -147,8 +150,8 @@ class LocalCopies {
   u32 passed_by_ = 0;       // in a row: sent as packets since others were in flight
   u32 copied_bytes_ = 0;    // of the WQE `fresh`, or the first deferred one
   bool has_copied_ = false;
-  LateCopy late_;
-  std::optional<Time> rests_from_;
+  std::unique_ptr<LateCopy> late_;  // made with the first: most QPs have none
+  Time rests_from_ = Time::never();
   std::optional<Deferred> deferred_;
   u64 passed_until_ =
       0;  // requests before it that are no READs are done: they passed a refused one

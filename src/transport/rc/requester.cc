@@ -209,7 +209,7 @@ void RCRequester::restart_refused() {
 // --- packets
 
 bool RCRequester::poll_packet(Time now, Trains trains, TxPacket& out) {
-  if (completer_.has_failed() || recovery_.is_paused() || local_.rests_from() ||
+  if (completer_.has_failed() || recovery_.is_paused() || local_.is_resting() ||
       !may_send_in(qp_.state))
     return false;
   restart_refused();

@@ -266,7 +266,7 @@ Time RCRequester::next_timer() const {
 
 Time RCRequester::next_wait() const {
   if (recovery_.is_paused()) return recovery_.pause_until();
-  if (local_.rests_from()) return *local_.rests_from();
+  if (local_.is_resting()) return local_.rests_from();
   return window_.waits_for_response() ? recovery_.next_timeout() : Time::never();
 }
 
@@ -276,7 +276,7 @@ void RCRequester::on_timer(Time now) {
   if (local_.is_waiting() && now >= local_.deferred_until())
     return end_deferral(PollHabit::End::kAlarm, now);
   if (recovery_.is_paused()) return recovery_.end_pause();
-  if (local_.rests_from()) return local_.end_rest();
+  if (local_.is_resting()) return local_.end_rest();
   if (now < recovery_.ack_timeout_at()) return break_silence();
   ++counters_.local_ack_timeout_err;
   go_back(Loss::kTimeout, now);
