@@ -31,6 +31,12 @@ PORT = 4796
 HEADROOM_S = 6  # of a victim, on a busy machine
 
 
+def is_answered(path):
+    """Whether a NIC listens there. Its socket appears a moment before that."""
+    return subprocess.run([BUILD.verbena, "nic", "status", str(path)], capture_output=True,
+                          timeout=20).returncode == 0
+
+
 class AttacksTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -57,7 +63,7 @@ class AttacksTest(unittest.TestCase):
                         f"{harness.ordinary_user()[1]}, address: {STRANGER}{more}}}\n")
         nic = harness.Program([BUILD.verbena, "nic", str(file)], {}, harness.ordinary_user()[0])
         self.programs.append(nic)
-        harness.wait_until(path.exists, 20, "the NIC listens")
+        harness.wait_until(lambda: is_answered(path), 20, "the NIC listens")
         return {"VERBENA_NIC": str(path), "VERBENA_ADDRESS": ""}, nic
 
     def nic_counters(self, environment):
@@ -96,7 +102,7 @@ class AttacksTest(unittest.TestCase):
                         f"{harness.ordinary_user()[1]}, address: {STRANGER}}}\n")
         nic = harness.Program([BUILD.verbena, "nic", str(file)], {}, {})
         self.programs.append(nic)
-        harness.wait_until(path.exists, 20, "the NIC listens")
+        harness.wait_until(lambda: is_answered(path), 20, "the NIC listens")
         for name in ("mem", "maps", "environ", "fd/3", "map_files"):
             read = subprocess.run(["cat", f"/proc/{nic.pid}/{name}"], capture_output=True,
                                   text=True, **harness.ordinary_user()[0])

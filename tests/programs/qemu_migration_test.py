@@ -17,7 +17,7 @@ import rdmacm_pairs
 from qemu_guest import Guest
 
 BUILD = harness.build_from_command_line()
-LIMIT_S = 120
+LIMIT_S = 180  # three passes of two emulated machines on a busy core
 MEMORY_MIB = 128
 SLOW = 4 << 20  # octets a second, so that a migration takes long enough to be ended
 
