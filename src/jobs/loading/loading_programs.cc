@@ -67,16 +67,22 @@ LoaderProgram::LoaderProgram(application::Node& node, const Config& config)
     : node_(node),
       config_(config),
       server_(node, config.self, u64{config.chunks} * config.chunk_octets),
-      peers_(config.group.size()),
+      tree_(static_cast<u32>(config.group.size())),
       missing_(config.chunks) {
   connect(source_, config.source);
-  for (u32 member = 0; member < members(); ++member)
-    if (member != config.member) connect(peers_[member], config.group[member]);
+  if (!config.group.empty())
+    for (const u32 member : tree_.neighbours_of(config.member))
+      connect(peers_[member], config.group[member]);
   for (u32 chunk = 0; chunk < config.chunks; ++chunk)
-    if (members() == 0 || chunk % members() == config.member) {
-      source_.waiting.push_back(chunk);
+    if (root_of(chunk) == config.member) {
+      source_.reads.push_back(chunk);
       ++from_source_;
     }
+}
+
+// Returns the member that reads the chunk from the source.
+u32 LoaderProgram::root_of(u32 chunk) const {
+  return config_.group.empty() ? config_.member : chunk % static_cast<u32>(config_.group.size());
 }
 
 void LoaderProgram::connect(Peer& peer, const application::Address& to) {
@@ -86,6 +92,7 @@ void LoaderProgram::connect(Peer& peer, const application::Address& to) {
     return;
   }
   peer.connection = *connection;
+  peer_of_[*connection] = &peer;
   peer.flow = std::make_unique<NodeFlow>(node_, limits_of_loader());
   CHECK(peer.flow->add_local_region(server_.memory().l_key) == 0);
 }
@@ -96,11 +103,12 @@ void LoaderProgram::on_connected(Peer& peer, const Event& event) {
   CHECK(peer.flow->add_remote_region(in.get32<8>()) == 0);
   peer.flow->add_lane(event.connection);
   peer.is_connected = true;
-  for (const u32 chunk : std::exchange(peer.waiting, {})) read(peer, chunk);
+  for (const u32 chunk : std::exchange(peer.reads, {})) read(peer, chunk);
+  for (const u32 chunk : std::exchange(peer.notices, {})) notify(peer, chunk);
 }
 
 void LoaderProgram::read(Peer& peer, u32 chunk) {
-  if (!peer.is_connected) return peer.waiting.push_back(chunk);
+  if (!peer.is_connected) return peer.reads.push_back(chunk);
   const u64 offset = u64{chunk} * config_.chunk_octets;
   const auto started = peer.flow->start({.id = chunk,
                                          .operation = transfer::Operation::kRead,
@@ -111,26 +119,32 @@ void LoaderProgram::read(Peer& peer, u32 chunk) {
   if (!started) mistake_ = started.error();
 }
 
+void LoaderProgram::notify(Peer& peer, u32 chunk) {
+  if (!peer.is_connected) return peer.notices.push_back(chunk);
+  const auto started =
+      peer.flow->start({.id = kNoticeBit | next_notice_++, .notifies = true}, chunk);
+  if (!started) mistake_ = started.error();
+}
+
 void LoaderProgram::on_ready() {
-  for (Event event; node_.poll(event);) {
-    if (const auto chunk = server_.on_event(event)) {
-      read(peers_[*chunk % members()], static_cast<u32>(*chunk));
-      continue;
-    }
-    const auto take = [&](Peer& peer) {
-      if (peer.flow == nullptr || event.connection != peer.connection) return;
-      if (event.kind == Event::Kind::kConnected)
-        on_connected(peer, event);
-      else
-        (void)peer.flow->on_event(event);
-    };
-    take(source_);
-    for (Peer& peer : peers_) take(peer);
-  }
+  for (Event event; node_.poll(event);) on_event(event);
   drain(source_);
-  for (Peer& peer : peers_) drain(peer);
-  for (Peer& peer : peers_)  // of the notifications that drain() has started
+  for (auto& [member, peer] : peers_) drain(peer);
+  for (auto& [member, peer] : peers_)  // of the notifications that drain() has started
     if (peer.is_connected) peer.flow->pump();
+}
+
+void LoaderProgram::on_event(const Event& event) {
+  if (const auto tag = server_.on_event(event)) {
+    const u32 chunk = static_cast<u32>(*tag);
+    return read(peers_.at(tree_.parent_of(config_.member, root_of(chunk))), chunk);
+  }
+  const auto found = peer_of_.find(event.connection);
+  if (found == peer_of_.end()) return;
+  if (event.kind == Event::Kind::kConnected)
+    on_connected(*found->second, event);
+  else
+    (void)found->second->flow->on_event(event);
 }
 
 void LoaderProgram::drain(Peer& peer) {
@@ -144,10 +158,9 @@ void LoaderProgram::drain(Peer& peer) {
 
 void LoaderProgram::on_chunk(u32 chunk) {
   if (--missing_ == 0) done_at_ = node_.now();
-  if (members() == 0 || chunk % members() != config_.member) return;
-  for (Peer& peer : peers_)
-    if (peer.is_connected)
-      (void)peer.flow->start({.id = kNoticeBit | next_notice_++, .notifies = true}, chunk);
+  if (config_.group.empty()) return;
+  for (const u32 child : tree_.children_of(config_.member, root_of(chunk)))
+    notify(peers_.at(child), chunk);
 }
 
 }  // namespace verbena::jobs

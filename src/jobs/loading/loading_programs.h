@@ -1,5 +1,5 @@
 // The programs of a loading job, written to application::Node. A loader reads chunks by READ, and
-// tells its group of each one that it has by a notification.
+// notifies the members of its group that read the chunk from it (RelayTree).
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "application/node.h"
+#include "jobs/loading/relay_tree.h"
 #include "transfer/node_flow.h"
 
 namespace verbena::jobs {
@@ -44,7 +45,7 @@ class LoaderProgram final : public application::Program {
  public:
   struct Config {
     application::Address self{}, source{};
-    std::vector<application::Address> group{};  // by member; that of this one is not used
+    std::vector<application::Address> group{};  // by member; empty without relays
     u32 member = 0;
     u32 chunks = 0, chunk_octets = 0;
   };
@@ -62,20 +63,24 @@ class LoaderProgram final : public application::Program {
     std::unique_ptr<transfer::NodeFlow> flow{};
     u64 base = 0;
     bool is_connected = false;
-    std::vector<u32> waiting{};  // chunks, until it is connected
+    std::vector<u32> reads{}, notices{};  // of chunks, until it is connected
   };
-  [[nodiscard]] u32 members() const { return static_cast<u32>(config_.group.size()); }
+  [[nodiscard]] u32 root_of(u32 chunk) const;
   void connect(Peer& peer, const application::Address& to);
+  void on_event(const application::Event& event);
   void on_connected(Peer& peer, const application::Event& event);
   void read(Peer& peer, u32 chunk);
+  void notify(Peer& peer, u32 chunk);
   void drain(Peer& peer);
   void on_chunk(u32 chunk);
 
   application::Node& node_;
   Config config_;
   ChunkServer server_;
+  RelayTree tree_;
   Peer source_{};
-  std::vector<Peer> peers_{};  // by member
+  std::map<u32, Peer> peers_{};  // neighbours of the tree, by member
+  std::map<application::ConnectionId, Peer*> peer_of_{};
   u32 missing_, from_source_ = 0, next_notice_ = 0;
   Time done_at_{};
   std::string mistake_{};

@@ -26,13 +26,14 @@ std::vector<u32> group_of(const LoadingConfig& config, u32 gpu) {
 
 fabric::NodesConfig pairs_of(const LoadingConfig& config) {
   fabric::NodesConfig nodes;
+  const RelayTree tree(config.replicas());
   for (u32 gpu = 0; gpu < config.gpus.size(); ++gpu) {
     nodes.pairs.push_back(
         {.active = config.gpus[gpu], .passive = config.sources[config.source_of(gpu)]});
     if (!config.relays) continue;
-    for (const u32 other : group_of(config, gpu))
-      if (other != gpu)
-        nodes.pairs.push_back({.active = config.gpus[gpu], .passive = config.gpus[other]});
+    const std::vector<u32> group = group_of(config, gpu);
+    for (const u32 member : tree.neighbours_of(gpu / config.gpus_of_replica))
+      nodes.pairs.push_back({.active = config.gpus[gpu], .passive = config.gpus[group[member]]});
   }
   return nodes;
 }

@@ -9,19 +9,22 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr const char* kStar = "kind: star, hosts: 9";
+
 fabric::Parsed<Job> read_loading_job(const std::string& loading,
-                                     const std::vector<fabric::Setting>& settings = {}) {
+                                     const std::vector<fabric::Setting>& settings = {},
+                                     const std::string& topology = kStar) {
   return read_job("l",
-                  "topology: {kind: star, hosts: 9}\nlinks: {rate: 100Gbps, delay: 1us}\n"
-                  "loading: {" +
+                  "topology: {" + topology + "}\nlinks: {rate: 100Gbps, delay: 1us}\nloading: {" +
                       loading + "}\n",
                   settings, [](const std::string&) -> fabric::Parsed<std::string> {
                     return tl::unexpected(fabric::InputError{"no file"});
                   });
 }
 
-LoadingResult load(const std::string& loading, const std::vector<fabric::Setting>& settings = {}) {
-  const auto job = read_loading_job(loading, settings);
+LoadingResult load(const std::string& loading, const std::vector<fabric::Setting>& settings = {},
+                   const std::string& topology = kStar) {
+  const auto job = read_loading_job(loading, settings, topology);
   EXPECT_TRUE(job.has_value()) << job.error().message;
   return *run_job(*job, [](const Progress&) { return false; }).loading;
 }
@@ -41,6 +44,28 @@ TEST(LoadingTest, RelaysShareOutTheSource) {
   EXPECT_GT(alone.simulated.seconds(), wire);
   EXPECT_LT(alone.simulated.seconds(), wire * 1.15);
   EXPECT_LT(relayed.simulated.seconds(), wire / 2);
+}
+
+// 100 GPUs with the same part: each chunk leaves the source once and reaches all by three steps. A
+// GPU receives 8 MiB, and no GPU sends much more, so the load takes few times as long as that.
+TEST(LoadingTest, LargeGroupsPassChunksOn) {
+  const LoadingResult result =
+      load("gpus: 100, replica: 1, size: 8MiB, chunk: 64KiB, simulated_chunks: 128", {},
+           "kind: star, hosts: 101");
+  ASSERT_EQ(result.mistake, "");
+  EXPECT_EQ(result.source_octets, 8u << 20);
+  const double wire = 8.0 * (8 << 20) / 100e9;
+  EXPECT_GT(result.simulated.seconds(), wire);
+  EXPECT_LT(result.simulated.seconds(), wire * 3);
+}
+
+// The last GPU and the source share a switch. It has its chunk before its connections to GPUs of
+// other pods exist.
+TEST(LoadingTest, NotificationsWaitForTheirConnections) {
+  const LoadingResult result =
+      load("gpus: 15, replica: 1, size: 60KiB, chunk: 4KiB, simulated_chunks: 15", {},
+           "kind: fat_tree, k: 4");
+  EXPECT_EQ(result.mistake, "");
 }
 
 TEST(LoadingTest, TellsTheTimeOfTheWholeModel) {
