@@ -102,7 +102,7 @@ void HelperThread::sleep_and_serve() {
 
 // Whether it is something to serve the link or the timers for.
 bool HelperThread::handle(int fd) {
-  if (fd == watched_) {
+  if (fd == watched_.load(std::memory_order_acquire)) {
     answer_();
     return false;
   }
@@ -115,7 +115,7 @@ bool HelperThread::handle(int fd) {
 
 void HelperThread::watch(int fd, std::function<void()> answer) {
   answer_ = std::move(answer);
-  watched_ = fd;
+  watched_.store(fd, std::memory_order_release);
   (void)add_to(poll_, fd, EPOLLIN);
 }
 

@@ -63,7 +63,7 @@ class HelperThread {
 
   Work work_;
   std::function<void()> answer_;
-  int watched_ = -1;  // for answer_
+  std::atomic<int> watched_{-1};  // for answer_; set while the thread runs
   Descriptor
       link_poll_;  // an epoll of the link's descriptors, so that one call turns all on or off
   Descriptor poll_, timer_, stop_;

@@ -1,6 +1,9 @@
 #include "host/progress/helper_thread.h"
 
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <thread>
 
 namespace verbena::host {
 namespace {
@@ -34,6 +37,26 @@ TEST(HelperThreadTest, APostponedAlarmDoesNotCome) {
   }
   EXPECT_EQ(settings, 14u);  // one in 1.5 ms
   EXPECT_EQ((*helper)->wakeups(), 0u);
+}
+
+// The link's descriptor is always readable, so the thread looks at each event whether it is the one
+// that watch() adds.
+TEST(HelperThreadTest, WatchesADescriptorWhileItServesOthers) {
+  const Descriptor busy(::eventfd(1, EFD_CLOEXEC)), watched(::eventfd(0, EFD_CLOEXEC));
+  std::atomic<bool> is_answered{false};
+  const std::array descriptors{busy.get()};
+  Expected<std::unique_ptr<HelperThread>> helper =
+      HelperThread::start(descriptors, {.serve = [] {}});
+  ASSERT_TRUE(helper.has_value());
+  while ((*helper)->wakeups() == 0) std::this_thread::yield();
+  (*helper)->watch(watched.get(), [&] {
+    eventfd_t value = 0;
+    eventfd_read(watched.get(), &value);
+    is_answered = true;
+  });
+  eventfd_write(watched.get(), 1);
+  while (!is_answered) std::this_thread::yield();
+  (*helper)->stop();
 }
 
 }  // namespace
