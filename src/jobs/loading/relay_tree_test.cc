@@ -36,8 +36,9 @@ TEST_P(RelayTreeOf, UsesNeighboursOnly) {
     const std::vector<u32> neighbours = tree.neighbours_of(member);
     EXPECT_FALSE(std::ranges::binary_search(neighbours, member));
     for (u32 root = 0; root < members; ++root) {
-      if (root != member)
+      if (root != member) {
         EXPECT_TRUE(std::ranges::binary_search(neighbours, tree.parent_of(member, root)));
+      }
       for (const u32 child : tree.children_of(member, root))
         EXPECT_TRUE(std::ranges::binary_search(neighbours, child));
     }
