@@ -29,12 +29,12 @@ std::vector<u8> ascending(std::size_t octets, u8 first) {
   return out;
 }
 
-struct Expected {
+struct Responses {
   AuthHash hash;
   std::string_view host;        // NULL group, key without a transform
   std::string_view controller;  // a shared secret of 256 octets, key with a transform
 };
-constexpr std::array<Expected, 3> kExpected{
+constexpr std::array<Responses, 3> kExpected{
     {{AuthHash::kSHA256, "ca83ced1849e9b6082b9186aee8ae18bc64396dc8b6dc2c23ccdb9721d2547a8",
       "528ccd47d0d033d4e97f0c366cc27b12395a6b532d92bea1dd65ba9951fb8009"},
      {AuthHash::kSHA384,
@@ -52,7 +52,7 @@ TEST(OpenSSLCryptography, ResponsesAreThoseOfTheStandard) {
   const OpenSSLCryptography cryptography;
   const nvmf::CHAPParties parties{.host_nqn = "nqn.2026-01.test:host",
                                   .subsystem_nqn = "nqn.2026-01.test:disk"};
-  for (const Expected& expected : kExpected) {
+  for (const Responses& expected : kExpected) {
     const auto challenge = ascending(nvme::hash_octets(expected.hash), 0x80);
     EXPECT_EQ(hex_of(nvmf::chap_response(cryptography, CHAPRole::kHost, parties,
                                          {.hash = expected.hash, .t_id = 0x1122},
