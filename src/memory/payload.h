@@ -9,14 +9,16 @@
 namespace verbena {
 
 struct PayloadList {
-  std::array<Bytes, kMaxSGE> parts;  // the first `count` are set, none empty
+  union {  // uninitialized, so that making a list, one for each packet, writes nothing
+    std::array<Bytes, kMaxSGE> parts;  // the first `count` are set, none empty
+  };
   u16 count = 0;
   u16 unstable = 0;    // above 0: others may change a part while it is read
   u32 size_bytes = 0;  // sum of the parts
 
   std::span<const Bytes> list() const { return std::span(parts).first(count); }
 
-  PayloadList() {}  // leaves parts uninitialized on purpose: one is made for each packet
+  PayloadList() {}
   void clear() {
     count = unstable = 0;
     size_bytes = 0;

@@ -32,7 +32,10 @@ void StreamGather::add_copy(Bytes bytes) {
   u8* const to = arena_.get() + used_;
   std::memcpy(to, bytes.data(), bytes.size());
   used_ += static_cast<u32>(bytes.size());
-  add({to, bytes.size()});
+  if (count_ == 0 || pieces_[count_ - 1].data() + pieces_[count_ - 1].size() != to)
+    return add({to, bytes.size()});
+  pieces_[count_ - 1] = {pieces_[count_ - 1].data(), pieces_[count_ - 1].size() + bytes.size()};
+  octets_ += static_cast<u32>(bytes.size());
 }
 
 }  // namespace verbena

@@ -27,9 +27,11 @@ class StreamGather {
   [[nodiscard]] bool has_room_for(u32 octets) const;
 
   void add(Bytes bytes);       // stays where it is
-  void add_copy(Bytes bytes);  // is copied
-  // The last piece again, as copied: nobody changes it.
-  [[nodiscard]] Bytes back() const { return pieces_[count_ - 1]; }
+  void add_copy(Bytes bytes);  // is copied: one piece with the copies right before it
+  // The last so many octets, which were copied: nobody changes them.
+  [[nodiscard]] Bytes last_copied(u32 octets) const {
+    return {arena_.get() + used_ - octets, octets};
+  }
   // Calls visit(Bytes) for the octets [from, to) of all pieces, in order.
   template <typename Visit>
   void visit_range(u32 from, u32 to, Visit visit) const {
@@ -46,7 +48,7 @@ class StreamGather {
  private:
   static constexpr u32 kPiecesOfUnit = kMaxSGE + 2;  // header, payload, trailer
   std::unique_ptr<Bytes[]> pieces_;
-  std::unique_ptr<u8[]> arena_;
+  std::unique_ptr<u8[]> arena_;  // its first `used_` octets are copies
   u32 count_ = 0, octets_ = 0, used_ = 0;
 };
 

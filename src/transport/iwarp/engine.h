@@ -77,9 +77,7 @@ class IWARPEngine final : public StreamEngine {
     std::array<u8, 2 + kUntaggedHeader> header;
     u32 header_octets = 0;
     PayloadList payload;
-    std::array<u8, 3 + 4> trailer;  // pad, CRC
-    u32 trailer_octets = 0;
-    [[nodiscard]] u32 octets() const { return header_octets + payload.size_bytes + trailer_octets; }
+    u32 pad = 0;  // octets before the CRC
   };
 
   // --- engine_send.cc
@@ -93,20 +91,22 @@ class IWARPEngine final : public StreamEngine {
   [[nodiscard]] bool ends_message(const Cursor& at) const {
     return at.offset + payload_here(at) == at.message.length;
   }
-  [[nodiscard]] MemoryFault build(const Cursor& at, FPDU& out) const;
+  [[nodiscard]] MemoryFault build(const Cursor& at, u32 length, FPDU& out) const;
   [[nodiscard]] MemoryFault gather_payload(const Cursor& at, u32 length, PayloadList& out) const;
   void write_header(const Cursor& at, u32 length, FPDU& out) const;
-  void write_trailer(const CRC32C& crc, u32 pad, FPDU& out) const;
-  [[nodiscard]] u32 octets_here(const Cursor& at) const;
-  void step_over(Cursor& at, u32 payload) const;
+  [[nodiscard]] std::array<u8, 4> trailer_of(const CRC32C& crc) const;
+  [[nodiscard]] u32 octets_here(const Cursor& at, u32 length) const;
+  void step_over(Cursor& at, u32 length, u32 octets) const;
+  [[nodiscard]] bool add_fpdu(const Cursor& at, u32 length, u32 skip, StreamGather& out);
+  void add_plain(const Cursor& at, const FPDU& fpdu, u32 skip, StreamGather& out) const;
   void add_marked(const Cursor& at, const FPDU& fpdu, StreamGather& out);
   bool gather_one(Cursor& at, u32& skip, StreamGather& out);
   void gather_from_here(StreamGather& out);
   void on_unsendable(const Cursor& at, MemoryFault fault);
-  void add_rest_of_part(Cursor& at, StreamGather& out) const;
   void keep_far_part(const StreamGather& gathered, u32 from, u32 octets);
+  void begin_message();
   void finish_message(const Cursor& at);
-  void note_part(const StreamGather& gathered, u32 from, u32 to);
+  void note_part(const StreamGather& gathered, u32 from, u32 to, u32 size);
   void keep_rest();
   void keep_marked_rest(const StreamGather& gathered, u32 from, u32 to);
   void execute_here(Time now);

@@ -9,6 +9,8 @@
 namespace verbena::iwarp {
 namespace {
 
+constexpr std::array<u8, 3> kPad{};
+
 u32 pad_of(u32 ulpdu) { return (4 - (kMPALengthOctets + ulpdu) % 4) % 4; }
 u32 header_octets_of(const OutMessage& message) {
   return is_tagged(message.opcode) ? kTaggedHeader : kUntaggedHeader;
@@ -21,10 +23,7 @@ IWARPEngine::Cursor IWARPEngine::here() const {
   Cursor at = cursor_;
   at.requests = requester_.position();
   at.responses = 0;
-  if (at.source == Source::kRequest) {
-    OutMessage itself;
-    requester_.step(at.requests, itself);
-  }
+  if (at.source == Source::kRequest) Requester::step_over(at.requests, at.message);
   if (at.source == Source::kResponse) at.responses = 1;
   return at;
 }
@@ -102,8 +101,8 @@ void IWARPEngine::make_terminate_message(OutMessage& out) const {
 }
 
 u32 IWARPEngine::payload_here(const Cursor& at) const {
-  return std::min({at.message.length - at.offset, max_ulpdu_ - header_octets_of(at.message),
-                   at.message.max_segment});
+  const u32 longest = std::min(max_ulpdu_ - header_octets_of(at.message), at.message.max_segment);
+  return std::min(at.message.length - at.offset, longest);
 }
 
 MemoryFault IWARPEngine::gather_payload(const Cursor& at, u32 length, PayloadList& out) const {
@@ -142,89 +141,80 @@ void IWARPEngine::write_header(const Cursor& at, u32 length, FPDU& out) const {
         .encode(to.subspan<kMPALengthOctets, kUntaggedHeader>());
 }
 
-void IWARPEngine::write_trailer(const CRC32C& crc, u32 pad, FPDU& out) const {
-  const std::array<u8, 4> octets = agreement_.crc ? crc.octets() : std::array<u8, 4>{};
-  std::ranges::copy(octets, out.trailer.begin() + pad);
-  out.trailer_octets = pad + 4;
+std::array<u8, 4> IWARPEngine::trailer_of(const CRC32C& crc) const {
+  return agreement_.crc ? crc.octets() : std::array<u8, 4>{};
 }
 
-// All but the trailer's CRC, which needs payload that nobody changes.
-MemoryFault IWARPEngine::build(const Cursor& at, FPDU& out) const {
-  const u32 length = payload_here(at);
-  out.payload.clear();
+// All but the CRC, which needs payload that nobody changes.
+MemoryFault IWARPEngine::build(const Cursor& at, u32 length, FPDU& out) const {
   if (const MemoryFault fault = gather_payload(at, length, out.payload);
       fault != MemoryFault::kNone)
     return fault;
   write_header(at, length, out);
-  const u32 pad = pad_of(out.header_octets - kMPALengthOctets + length);
-  std::fill_n(out.trailer.begin(), pad, u8{0});
-  out.trailer_octets = pad + 4;
+  out.pad = pad_of(out.header_octets - kMPALengthOctets + length);
   return MemoryFault::kNone;
 }
 
-// Returns the octets of the FPDU at the cursor.
-u32 IWARPEngine::octets_here(const Cursor& at) const {
-  const u32 plain = fpdu_octets(header_octets_of(at.message) + payload_here(at));
+// Returns the octets of the FPDU at the cursor, which has `length` octets of payload.
+u32 IWARPEngine::octets_here(const Cursor& at, u32 length) const {
+  const u32 plain = fpdu_octets(header_octets_of(at.message) + length);
   return agreement_.sends_markers ? marked_octets(plain, at.position) : plain;
 }
 
-void IWARPEngine::step_over(Cursor& at, u32 payload) const {
-  at.position += octets_here(at);
-  at.offset += payload;
+void IWARPEngine::step_over(Cursor& at, u32 length, u32 octets) const {
+  at.position += octets;
+  at.offset += length;
   if (at.offset != at.message.length) return;
   if (at.source == Source::kReady) at.ready_is_before = true;
   if (at.source == Source::kTerminate) at.terminate_is_before = true;
   at.source = Source::kNone;
 }
 
-// If there is a CRC, payload is copied, so that the CRC fits the octets that are sent: the program
-// may write to its memory meanwhile, as QEMU's guests do while they migrate. Octets in the cursor
-// itself are copied because the cursor moves. Adds the FPDU at the cursor, without its first `skip`
-// octets, and steps over it. Returns false if there is none.
+// Adds the FPDU at the cursor, without its first `skip` octets, and steps over it. Returns false if
+// there is none.
 bool IWARPEngine::gather_one(Cursor& at, u32& skip, StreamGather& out) {
   const bool breaks_off = to_send_ && at.source != Source::kTerminate && skip == 0;
   if ((at.source == Source::kNone || breaks_off) && !start_message(at)) return false;
+  const u32 length = payload_here(at), octets = octets_here(at, length);
+  if (!out.has_room_for(octets + 64)) return false;
+  if (skip != 0 && !far_part_.empty())
+    out.add_copy(far_part_);
+  else if (!add_fpdu(at, length, skip, out))
+    return false;
+  skip = 0;
+  step_over(at, length, octets);
+  return true;
+}
+
+// Returns false if the payload is not there.
+bool IWARPEngine::add_fpdu(const Cursor& at, u32 length, u32 skip, StreamGather& out) {
   FPDU fpdu;
-  const u32 length = payload_here(at);
-  if (!out.has_room_for(octets_here(at) + 64)) return false;
-  if (skip != 0 && !far_part_.empty()) {
-    skip = 0;
-    add_rest_of_part(at, out);
-    return true;
-  }
-  if (const MemoryFault fault = build(at, fpdu); fault != MemoryFault::kNone) {
+  if (const MemoryFault fault = build(at, length, fpdu); fault != MemoryFault::kNone) {
     if (out.empty() && fault != MemoryFault::kLater) on_unsendable(at, fault);
     return false;
   }
-  if (agreement_.sends_markers) {
-    add_marked(at, fpdu, out);
-    step_over(at, length);
-    return true;
-  }
-  const bool copies = agreement_.crc || at.message.payload == OutMessage::Payload::kOwn;
-  const u32 header_skip = std::min(skip, fpdu.header_octets);
-  const u32 payload_skip = std::min(skip - header_skip, length);
-  const u32 trailer_skip = skip - header_skip - payload_skip;
-  CRC32C crc = skip != 0 ? part_crc_ : CRC32C();
-  const auto add = [&](Bytes bytes, bool copy) {
-    copy ? out.add_copy(bytes) : out.add(bytes);
-    if (agreement_.crc && !bytes.empty()) crc.add(out.back());
-  };
-  add(Bytes(fpdu.header).first(fpdu.header_octets).subspan(header_skip), true);
-  u32 left = payload_skip;
-  for (const Bytes part : fpdu.payload.list()) {
-    const u32 skipped = std::min(left, static_cast<u32>(part.size()));
-    left -= skipped;
-    add(part.subspan(skipped), copies);
-  }
-  const u32 pad = fpdu.trailer_octets - 4;
-  if (agreement_.crc && trailer_skip < pad)
-    crc.add(Bytes(fpdu.trailer).first(pad).subspan(trailer_skip));
-  write_trailer(crc, pad, fpdu);
-  out.add_copy(Bytes(fpdu.trailer).first(fpdu.trailer_octets).subspan(trailer_skip));
-  skip = 0;
-  step_over(at, length);
+  agreement_.sends_markers ? add_marked(at, fpdu, out) : add_plain(at, fpdu, skip, out);
   return true;
+}
+
+// If there is a CRC, payload is copied, so that the CRC fits the octets that are sent: the program
+// may write to its memory meanwhile, as QEMU's guests do while they migrate. Octets in the cursor
+// itself are copied because the cursor moves.
+void IWARPEngine::add_plain(const Cursor& at, const FPDU& fpdu, u32 skip, StreamGather& out) const {
+  const bool copies = agreement_.crc || at.message.payload == OutMessage::Payload::kOwn;
+  const u32 before = out.octets();
+  std::size_t left = skip;
+  const auto add = [&](Bytes bytes, bool copy) {
+    const Bytes rest = bytes.subspan(std::min(left, bytes.size()));
+    left -= bytes.size() - rest.size();
+    copy ? out.add_copy(rest) : out.add(rest);
+  };
+  add(Bytes(fpdu.header).first(fpdu.header_octets), true);
+  for (const Bytes part : fpdu.payload.list()) add(part, copies);
+  add(Bytes(kPad).first(fpdu.pad), true);
+  CRC32C crc = skip != 0 ? part_crc_ : CRC32C();
+  if (agreement_.crc) crc.add(out.last_copied(out.octets() - before));
+  add(trailer_of(crc), true);
 }
 
 // Behind all that was sent before: nothing is between the position and the requests.
@@ -251,7 +241,7 @@ void IWARPEngine::add_marked(const Cursor& at, const FPDU& fpdu, StreamGather& o
   plain_.assign(fpdu.header.begin(), fpdu.header.begin() + fpdu.header_octets);
   for (const Bytes part : fpdu.payload.list())
     plain_.insert(plain_.end(), part.begin(), part.end());
-  plain_.resize(plain_.size() + fpdu.trailer_octets - 4);
+  plain_.resize(plain_.size() + fpdu.pad);
   marked_.clear();
   append_marked(plain_, agreement_.crc ? CRCUse::kUsed : CRCUse::kNotUsed, at.position, marked_);
   out.add_copy(marked_);
@@ -280,18 +270,11 @@ void IWARPEngine::on_sent(const StreamGather& gathered, u32 octets, Time) {
   }
   u32 at = 0;
   while (at != octets) {
-    const bool breaks_off = to_send_ && cursor_.source != Source::kTerminate && part_sent_ == 0;
-    if (cursor_.source == Source::kNone || breaks_off) {
-      Cursor next = here();
-      const bool starts = start_message(next);
-      CHECK(starts);
-      cursor_ = next;
-    }
-    const u32 length = payload_here(cursor_);
-    const u32 size = octets_here(cursor_);
+    begin_message();
+    const u32 length = payload_here(cursor_), size = octets_here(cursor_, length);
     const u32 now = std::min(octets - at, size - part_sent_);
     if (!agreement_.sends_markers)
-      note_part(gathered, at, at + now);
+      note_part(gathered, at, at + now, size);
     else if (now != size)
       keep_marked_rest(gathered, at + now, at + size);
     at += now;
@@ -301,8 +284,18 @@ void IWARPEngine::on_sent(const StreamGather& gathered, u32 octets, Time) {
     far_part_.clear();
     ++counts_.sent_segments;
     if (ends_message(cursor_)) finish_message(cursor_);
-    step_over(cursor_, length);
+    step_over(cursor_, length, size);
   }
+}
+
+// Starts the message that gather() has added at the cursor, if the cursor is between two.
+void IWARPEngine::begin_message() {
+  const bool breaks_off = to_send_ && cursor_.source != Source::kTerminate && part_sent_ == 0;
+  if (cursor_.source != Source::kNone && !breaks_off) return;
+  cursor_.requests = requester_.position();
+  cursor_.responses = 0;
+  const bool starts = start_message(cursor_);
+  CHECK(starts);
 }
 
 // It cannot be made again by part: its octets are kept, and it counts as sent.
@@ -314,8 +307,7 @@ void IWARPEngine::keep_marked_rest(const StreamGather& gathered, u32 from, u32 t
 }
 
 // Updates the CRC of the sent part of the FPDU: its last octets are the CRC itself.
-void IWARPEngine::note_part(const StreamGather& gathered, u32 from, u32 to) {
-  const u32 size = octets_here(cursor_);
+void IWARPEngine::note_part(const StreamGather& gathered, u32 from, u32 to, u32 size) {
   if (part_sent_ == 0) part_crc_ = CRC32C();
   const u32 begin = part_sent_;
   part_sent_ += to - from;
@@ -333,11 +325,6 @@ void IWARPEngine::keep_far_part(const StreamGather& gathered, u32 from, u32 octe
   gathered.visit_range(from, from + octets, [this](Bytes part) {
     far_part_.insert(far_part_.end(), part.begin(), part.end());
   });
-}
-
-void IWARPEngine::add_rest_of_part(Cursor& at, StreamGather& out) const {
-  out.add_copy(far_part_);
-  step_over(at, payload_here(at));
 }
 
 void IWARPEngine::finish_message(const Cursor& at) {
@@ -367,18 +354,17 @@ void IWARPEngine::keep_rest() {
     cursor_.source = Source::kNone;
     return;
   }
-  if (build(cursor_, fpdu) != MemoryFault::kNone) {
+  if (build(cursor_, payload_here(cursor_), fpdu) != MemoryFault::kNone) {
     is_broken_ = true;
     return;
   }
   std::vector<u8> all(fpdu.header.begin(), fpdu.header.begin() + fpdu.header_octets);
   for (const Bytes part : fpdu.payload.list()) all.insert(all.end(), part.begin(), part.end());
-  const u32 pad = fpdu.trailer_octets - 4;
-  all.insert(all.end(), pad, u8{0});
+  all.insert(all.end(), fpdu.pad, u8{0});
   CRC32C crc = part_crc_;
   if (part_sent_ < all.size()) crc.add(Bytes(all).subspan(part_sent_));
-  write_trailer(crc, pad, fpdu);
-  all.insert(all.end(), fpdu.trailer.begin() + pad, fpdu.trailer.begin() + fpdu.trailer_octets);
+  const std::array<u8, 4> trailer = trailer_of(crc);
+  all.insert(all.end(), trailer.begin(), trailer.end());
   rest_.assign(all.begin() + part_sent_, all.end());
   part_sent_ = 0;
   cursor_.source = Source::kNone;

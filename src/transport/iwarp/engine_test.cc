@@ -240,6 +240,22 @@ TEST(IWARPEngine, SendsAsManyOctetsAsTheSimulatorCounts) {
     }
 }
 
+// One element of the system call, whatever the number of messages.
+TEST(IWARPEngine, AListOfShortMessagesIsOnePieceOfMemory) {
+  Pair pair;
+  pair.begin();
+  fill(pair.a.buffer, 1);
+  for (u64 id = 0; id < 64; ++id)
+    ASSERT_EQ(pair.a.post(write_to(pair.b, id, id * 64), {pair.a.sge(id * 64, 64)}),
+              PostError::kOk);
+  StreamGather gather;
+  pair.a.engine->gather(gather, kNow);
+  EXPECT_EQ(gather.octets(), 64 * fpdu_octets(kTaggedHeader + 64));
+  EXPECT_EQ(gather.pieces().size(), 1u);
+  pair.run();
+  EXPECT_TRUE(same(pair.a, 0, pair.b, 0, 64 * 64));
+}
+
 // A card reads each octet once, so that its CRC fits whatever it has read.
 TEST(IWARPEngine, TheCRCFitsPayloadThatChangesWhileItIsSent) {
   Pair pair;

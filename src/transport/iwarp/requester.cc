@@ -148,19 +148,30 @@ bool Requester::next(Position& at, OutMessage& out) const {
   if (wqe.wr.fence && at.part == 0 && at.reads != 0) return false;
   if (returns_data(wqe.wr.op) && at.reads >= ord_) return false;
   if (at.part == 0 && short_cut_.holds(wqe, at.next)) return false;
-  step(at, out);
+  make_message(at, out);
+  step_over(at, out);
   return true;
 }
 
-void Requester::step(Position& at, OutMessage& out) const {
+void Requester::step_over(Position& at, const OutMessage& message) {
+  if (!is_tagged(message.opcode)) {
+    const bool is_send = message.queue == kSendQueueNumber;
+    ++(is_send ? at.send_msn : at.read_msn);
+    at.reads += is_send ? 0 : 1;
+  }
+  at.next += message.ends_request ? 1 : 0;
+  at.part = message.ends_request ? 0 : at.part + 1;
+}
+
+void Requester::make_message(const Position& at, OutMessage& out) const {
   const SendWQE& wqe = queue_.at(at.next);
   out.request = at.next;
   switch (wqe.wr.op) {
     case SendOp::kSend:
     case SendOp::kSendWithInvalidate: return send_message(wqe, at, out);
-    case SendOp::kRDMAWrite: return write_message(wqe, at, out);
+    case SendOp::kRDMAWrite: return write_message(wqe, out);
     case SendOp::kRDMAWriteWithImmediate:
-      return at.part == 0 ? write_message(wqe, at, out) : immediate_message(wqe, at, out);
+      return at.part == 0 ? write_message(wqe, out) : immediate_message(wqe, at, out);
     case SendOp::kRDMARead: return read_message(wqe, at, out);
     case SendOp::kCompareSwap:
     case SendOp::kFetchAdd: return atomic_message(wqe, at, out);
@@ -173,55 +184,47 @@ void Requester::step(Position& at, OutMessage& out) const {
   CHECK_UNREACHABLE();  // post() takes none of them, or they are no messages
 }
 
-void Requester::finish_request(Position& at, OutMessage& out) const {
-  out.ends_request = true;
-  ++at.next;
-  at.part = 0;
-}
-
 u32 Requester::max_segment_of_request(const SendWQE& wqe) const {
   return wqe.wr.inline_data ? ~u32{0} : max_segment_of(memory_, qp_.pd, wqe.wr.sg_list);
 }
 
-void Requester::send_message(const SendWQE& wqe, Position& at, OutMessage& out) const {
+void Requester::send_message(const SendWQE& wqe, const Position& at, OutMessage& out) const {
   out.opcode = send_opcode(wqe.wr);
   out.payload = OutMessage::Payload::kRequest;
   out.length = wqe.length_bytes;
   out.max_segment = max_segment_of_request(wqe);
   out.queue = kSendQueueNumber;
-  out.msn = at.send_msn++;
+  out.msn = at.send_msn;
   out.invalidate_stag = wqe.wr.op == SendOp::kSendWithInvalidate ? wqe.wr.invalidate.value : 0;
-  finish_request(at, out);
+  out.ends_request = true;
 }
 
-void Requester::write_message(const SendWQE& wqe, Position& at, OutMessage& out) const {
+void Requester::write_message(const SendWQE& wqe, OutMessage& out) const {
   out.opcode = RDMAPOpcode::kWrite;
   out.payload = OutMessage::Payload::kRequest;
   out.length = wqe.length_bytes;
   out.max_segment = max_segment_of_request(wqe);
   out.stag = wqe.wr.r_key.value;
   out.to = wqe.wr.remote_address;
-  if (wqe.wr.op == SendOp::kRDMAWrite) return finish_request(at, out);
-  out.ends_request = false;
-  at.part = 1;
+  out.ends_request = wqe.wr.op == SendOp::kRDMAWrite;
 }
 
 // RFC 7306, 6.1: eight octets; ours are the first four.
-void Requester::immediate_message(const SendWQE& wqe, Position& at, OutMessage& out) const {
+void Requester::immediate_message(const SendWQE& wqe, const Position& at, OutMessage& out) const {
   out.opcode =
       wqe.wr.solicited ? RDMAPOpcode::kImmediateDataSolicited : RDMAPOpcode::kImmediateData;
   out.payload = OutMessage::Payload::kOwn;
   out.length = kImmediateDataOctets;
   out.queue = kSendQueueNumber;
-  out.msn = at.send_msn++;
+  out.msn = at.send_msn;
   out.invalidate_stag = 0;
   std::fill_n(out.own.begin(), kImmediateDataOctets, u8{0});
   store_be32(out.own.data(), wqe.wr.immediate);
-  finish_request(at, out);
+  out.ends_request = true;
 }
 
 // A READ has one sink: a list of several becomes as many READs.
-void Requester::read_message(const SendWQE& wqe, Position& at, OutMessage& out) const {
+void Requester::read_message(const SendWQE& wqe, const Position& at, OutMessage& out) const {
   u64 before = 0;
   for (u32 i = 0; i < at.part; ++i) before += nonempty_sge(wqe.wr.sg_list, i)->length;
   const SGE* const sink = nonempty_sge(wqe.wr.sg_list, at.part);
@@ -235,15 +238,12 @@ void Requester::read_message(const SendWQE& wqe, Position& at, OutMessage& out) 
   out.opcode = RDMAPOpcode::kReadRequest;
   out.set_own(read);
   out.queue = kReadQueueNumber;
-  out.msn = at.read_msn++;
+  out.msn = at.read_msn;
   out.invalidate_stag = 0;
-  ++at.reads;
-  ++at.part;
-  out.ends_request = nonempty_sge(wqe.wr.sg_list, at.part) == nullptr;
-  if (out.ends_request) finish_request(at, out);
+  out.ends_request = nonempty_sge(wqe.wr.sg_list, at.part + 1) == nullptr;
 }
 
-void Requester::atomic_message(const SendWQE& wqe, Position& at, OutMessage& out) const {
+void Requester::atomic_message(const SendWQE& wqe, const Position& at, OutMessage& out) const {
   const bool swaps = wqe.wr.op == SendOp::kCompareSwap;
   out.opcode = RDMAPOpcode::kAtomicRequest;
   out.set_own(
@@ -254,10 +254,9 @@ void Requester::atomic_message(const SendWQE& wqe, Position& at, OutMessage& out
                          .add_or_swap = wqe.wr.swap_or_add,
                          .compare = wqe.wr.compare});
   out.queue = kReadQueueNumber;
-  out.msn = at.read_msn++;
+  out.msn = at.read_msn;
   out.invalidate_stag = 0;
-  ++at.reads;
-  finish_request(at, out);
+  out.ends_request = true;
 }
 
 // A READ needs only its sink.
@@ -276,9 +275,8 @@ MemoryFault Requester::gather(const OutMessage& message, u32 offset, u32 length,
 }
 
 void Requester::on_sent(const OutMessage& message) {
-  OutMessage again;
-  step(position_, again);
-  CHECK(again.request == message.request);
+  CHECK(message.request == position_.next);
+  step_over(position_, message);
   if (message.opcode == RDMAPOpcode::kReadRequest) {
     const std::optional<RDMAPReadRequest> read = RDMAPReadRequest::decode(message.own);
     reads_.push({.request = message.request,

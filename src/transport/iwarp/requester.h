@@ -46,8 +46,8 @@ class Requester {
   // Returns in `out` the message that follows `at`, and moves `at` behind it. Returns false if
   // there is none for now.
   [[nodiscard]] bool next(Position& at, OutMessage& out) const;
-  // Does the same for a message that was started, whatever the state is now.
-  void step(Position& at, OutMessage& out) const;
+  // Moves `at` behind a message that next() has returned for it.
+  static void step_over(Position& at, const OutMessage& message);
   // The octets [offset, offset + length) of its payload.
   [[nodiscard]] MemoryFault gather(const OutMessage& message, u32 offset, u32 length,
                                    PayloadList& out) const;
@@ -94,12 +94,12 @@ class Requester {
   [[nodiscard]] bool is_inside(const Position& at) const;
   [[nodiscard]] bool may_start(const Position& at) const;
   void execute_local();
-  void send_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
-  void write_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
-  void immediate_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
-  void read_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
-  void atomic_message(const SendWQE& wqe, Position& at, OutMessage& out) const;
-  void finish_request(Position& at, OutMessage& out) const;
+  void make_message(const Position& at, OutMessage& out) const;
+  void send_message(const SendWQE& wqe, const Position& at, OutMessage& out) const;
+  void write_message(const SendWQE& wqe, OutMessage& out) const;
+  void immediate_message(const SendWQE& wqe, const Position& at, OutMessage& out) const;
+  void read_message(const SendWQE& wqe, const Position& at, OutMessage& out) const;
+  void atomic_message(const SendWQE& wqe, const Position& at, OutMessage& out) const;
   [[nodiscard]] u32 max_segment_of_request(const SendWQE& wqe) const;
   void fail(u64 request, WQEStatus status);
   void note_fault(u64 request, WQEStatus status);
